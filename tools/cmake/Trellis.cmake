@@ -1,0 +1,106 @@
+# The functions with which each folder states what it is made of and what it leans on.
+
+# Flags of every target of Trellis, and of nothing else: an embedder's own flags stay untouched.
+# File names in binaries are those of the source tree, so that nothing built tells where it was built.
+add_library(trellis_flags INTERFACE)
+target_compile_features(trellis_flags INTERFACE cxx_std_20)
+target_compile_options(trellis_flags INTERFACE -Wall -Wextra -Wshadow $<$<BOOL:${TRELLIS_WERROR}>:-Werror>
+                       $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety>
+                       # GCC 12 sees overlaps in "a" + std::string() that cannot be (its bug 105329).
+                       $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>
+                       -ffile-prefix-map=${PROJECT_SOURCE_DIR}/=)
+target_include_directories(trellis_flags INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
+if(TRELLIS_SANITIZE)
+  target_compile_options(trellis_flags INTERFACE -fsanitize=${TRELLIS_SANITIZE} -fno-sanitize-recover=all
+                         -fno-omit-frame-pointer)
+  # Its test of a vtable pointer opens a pipe, and takes the lack of a file descriptor for a bad object.
+  target_compile_options(trellis_flags INTERFACE -fno-sanitize=vptr)
+  target_link_options(trellis_flags INTERFACE -fsanitize=${TRELLIS_SANITIZE})
+endif()
+
+# trellis_component(NAME SRCS a.cc ... DEPS other_component absl::status ...)
+# One folder of sources.  Components are object libraries: the libraries that people link are made of
+# them, and a tool links only those that it uses (sstdump leaves the engine out).
+function(trellis_component name)
+  cmake_parse_arguments(ARG "" "" "SRCS;DEPS" ${ARGN})
+  add_library(trellis_${name} OBJECT ${ARG_SRCS})
+  set_target_properties(trellis_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET default
+                        CXX_EXTENSIONS OFF)
+  target_link_libraries(trellis_${name} PUBLIC trellis_flags ${ARG_DEPS})
+endfunction()
+
+# trellis_library(NAME COMPONENTS a b ... PUBLIC deps PRIVATE deps)
+# What people link: every object of the components in one archive (or shared object), alias Trellis::NAME.
+function(trellis_library name)
+  cmake_parse_arguments(ARG "" "" "COMPONENTS;PUBLIC;PRIVATE" ${ARGN})
+  set(objects "")
+  foreach(component IN LISTS ARG_COMPONENTS)
+    list(APPEND objects $<TARGET_OBJECTS:trellis_${component}>)
+  endforeach()
+  add_library(trellis_lib_${name} ${objects})
+  add_library(Trellis::${name} ALIAS trellis_lib_${name})
+  set_target_properties(trellis_lib_${name} PROPERTIES OUTPUT_NAME trellis_${name} EXPORT_NAME ${name}
+                        LINKER_LANGUAGE CXX VERSION ${PROJECT_VERSION}
+                        SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+  target_compile_features(trellis_lib_${name} PUBLIC cxx_std_20)
+  target_include_directories(trellis_lib_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
+                             $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/trellis>)
+  target_link_libraries(trellis_lib_${name} PUBLIC ${ARG_PUBLIC} PRIVATE ${ARG_PRIVATE})
+  if(TRELLIS_SANITIZE)
+    target_link_options(trellis_lib_${name} PUBLIC -fsanitize=${TRELLIS_SANITIZE})
+  endif()
+endfunction()
+
+# trellis_link_objects(TARGET a b ...): the objects of components and of all that they lean on.
+# (CMake does not pass objects on through object libraries, so the closure is walked here.)
+function(trellis_link_objects target)
+  set(todo ${ARGN})
+  set(done "")
+  while(todo)
+    list(POP_FRONT todo component)
+    if(component IN_LIST done)
+      continue()
+    endif()
+    list(APPEND done ${component})
+    target_link_libraries(${target} PRIVATE ${component})
+    get_target_property(deps ${component} LINK_LIBRARIES)
+    foreach(dep IN LISTS deps)
+      if(TARGET ${dep} AND dep MATCHES "^trellis_" AND NOT dep STREQUAL "trellis_flags")
+        list(APPEND todo ${dep})
+      endif()
+    endforeach()
+  endwhile()
+endfunction()
+
+# trellis_test(NAME SRCS a_test.cc ... DEPS targets [LABELS concurrent slow ...])
+# One program of GoogleTest tests.  `concurrent` puts it into the ThreadSanitizer run, `slow` keeps it out of
+# `tools/dev quick`.
+function(trellis_test name)
+  cmake_parse_arguments(ARG "" "" "SRCS;DEPS;LABELS" ${ARGN})
+  add_executable(${name} ${ARG_SRCS})
+  set_target_properties(${name} PROPERTIES CXX_EXTENSIONS OFF)
+  target_link_libraries(${name} PRIVATE trellis_flags ${ARG_DEPS} GTest::gmock GTest::gtest_main)
+  target_compile_definitions(${name} PRIVATE TRELLIS_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  if(TARGET trellis_tsan_abseil)
+    target_link_libraries(${name} PRIVATE trellis_tsan_abseil)
+  endif()
+  if("concurrent" IN_LIST ARG_LABELS)
+    if(NOT TARGET concurrent_tests)
+      add_custom_target(concurrent_tests COMMENT "Tests labelled concurrent")
+    endif()
+    add_dependencies(concurrent_tests ${name})
+  endif()
+  list(JOIN ARG_LABELS "\\;" labels)
+  if(labels)
+    set(labels LABELS "${labels}")
+  endif()
+  gtest_discover_tests(${name} TEST_PREFIX ${name}. DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 600 ${labels})
+endfunction()
+
+# trellis_bench(NAME SRCS a_bench.cc ... DEPS targets): a program of micro benchmarks.
+function(trellis_bench name)
+  cmake_parse_arguments(ARG "" "" "SRCS;DEPS" ${ARGN})
+  add_executable(${name} ${ARG_SRCS})
+  set_target_properties(${name} PROPERTIES CXX_EXTENSIONS OFF)
+  target_link_libraries(${name} PRIVATE trellis_flags ${ARG_DEPS} benchmark::benchmark_main)
+endfunction()
