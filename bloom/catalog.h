@@ -1,0 +1,71 @@
+// THE list of filter kinds that a file may hold.  Decoding, PolicyFromName, the typed tests and the
+// benchmarks are driven from it; to add a kind is to add it here (bloom/README.md).
+//
+//   tag  kind
+//     0  none: never written
+//     1  empty
+//     2  standard
+//     3  blocked
+#ifndef TRELLIS_BLOOM_CATALOG_H_
+#define TRELLIS_BLOOM_CATALOG_H_
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "bloom/core/concepts.h"
+#include "bloom/core/filter_format.h"
+#include "bloom/core/shape.h"
+#include "bloom/variants/blocked.h"
+#include "bloom/variants/empty.h"
+#include "bloom/variants/standard.h"
+
+namespace bloom {
+
+template <StaticKind... Kinds>
+struct KindList {
+  // Calls `visit` with an object of each kind, for its type.
+  template <class Visitor>
+  static constexpr void ForEach(Visitor&& visit) {
+    (visit(Kinds{}), ...);
+  }
+};
+
+// Kinds that hold keys: a policy can ask for them.
+using KeyedKinds = KindList<Standard, Blocked>;
+// Kinds that a file may hold.
+using FileKinds = KindList<Empty, Standard, Blocked>;
+
+// The statics of one kind, for code that learns the kind at run time.
+struct KindEntry {
+  uint8_t tag;
+  std::string_view name;
+  KindRules rules;
+  FilterFunctions (*functions)(const FilterView& view);
+  uint64_t (*size_bits)(const Shape& shape);
+  double (*predicted_fpp)(const Shape& shape, uint64_t key_count);
+  // Null where the kind has no bits whose share of ones tells anything.
+  double (*current_fpp)(const FilterView& view) = nullptr;
+  double (*key_count_from_fill)(const Shape& shape, double fill) = nullptr;
+};
+
+// Null where this library has no kind with that tag.
+const KindEntry* FindKind(uint8_t tag);
+
+// Names of the kinds that a policy can ask for, e.g. "standard, blocked".
+std::string KeyedKindNames();
+
+// A filter in bytes, judged in full.
+struct OpenedFilter {
+  ParsedFilter parsed;
+  const KindEntry* kind = nullptr;  // null where the tag is unknown or unreadable
+  FilterView view;                  // set where the state is kUsable
+};
+
+// Never fails and never reads outside: any bytes whatever.  The view points into them.
+OpenedFilter OpenFilter(std::string_view bytes);
+
+}  // namespace bloom
+
+#endif  // TRELLIS_BLOOM_CATALOG_H_

@@ -1,0 +1,92 @@
+// Bits in memory: bit p is bit (p & 7) of byte (p >> 3), on disk and off it.
+#ifndef TRELLIS_BLOOM_CORE_BITS_H_
+#define TRELLIS_BLOOM_CORE_BITS_H_
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace bloom {
+
+inline bool TestBit(const uint8_t* bits, uint64_t position) {
+  return ((bits[position >> 3] >> (position & 7)) & 1) != 0;
+}
+
+inline void SetBit(uint8_t* bits, uint64_t position) {
+  bits[position >> 3] = static_cast<uint8_t>(bits[position >> 3] | (1u << (position & 7)));
+}
+
+// Number of ones in bytes.
+inline uint64_t CountOnes(const uint8_t* bytes, uint64_t size) {
+  uint64_t ones = 0;
+  for (; size >= 8; bytes += 8, size -= 8) {
+    uint64_t word;
+    std::memcpy(&word, bytes, 8);
+    ones += static_cast<uint64_t>(std::popcount(word));
+  }
+  for (; size > 0; ++bytes, --size) ones += static_cast<uint64_t>(std::popcount(*bytes));
+  return ones;
+}
+
+// Number of ones among the bits [from, to).
+inline uint64_t CountOnesBetween(const uint8_t* bits, uint64_t from, uint64_t to) {
+  uint64_t ones = 0;
+  for (; from < to && from % 8 != 0; ++from) ones += TestBit(bits, from);
+  const uint64_t whole_bytes = (to - from) / 8;
+  ones += CountOnes(bits + from / 8, whole_bytes);
+  for (from += 8 * whole_bytes; from < to; ++from) ones += TestBit(bits, from);
+  return ones;
+}
+
+// Bytes of zeros that start at a multiple of 64, so that a line of 512 bits is one cache line.
+class AlignedBytes {
+ public:
+  static constexpr size_t kAlignment = 64;
+
+  AlignedBytes() = default;
+
+  // Empty (data() is null) if size is 0 or there is no memory.
+  static AlignedBytes Zeros(size_t size) {
+    AlignedBytes bytes;
+    if (size == 0 || size > SIZE_MAX - kAlignment) return bytes;
+    const size_t rounded = (size + kAlignment - 1) / kAlignment * kAlignment;
+    bytes.data_.reset(static_cast<uint8_t*>(std::aligned_alloc(kAlignment, rounded)));
+    if (bytes.data_ == nullptr) return bytes;
+    bytes.size_ = size;
+    std::memset(bytes.data_.get(), 0, rounded);
+    return bytes;
+  }
+
+  uint8_t* data() { return data_.get(); }
+  const uint8_t* data() const { return data_.get(); }
+  size_t size() const { return size_; }
+  std::span<const uint8_t> span() const { return {data_.get(), size_}; }
+
+ private:
+  struct Free {
+    void operator()(uint8_t* bytes) const { std::free(bytes); }
+  };
+
+  std::unique_ptr<uint8_t, Free> data_;
+  size_t size_ = 0;
+};
+
+// The same; ResourceExhausted if there is no memory.
+inline absl::StatusOr<AlignedBytes> ZerosFor(uint64_t size) {
+  AlignedBytes bytes = AlignedBytes::Zeros(size);
+  if (bytes.size() == size) return bytes;
+  return absl::ResourceExhaustedError("no memory for a filter of " + std::to_string(size) +
+                                      " bytes");
+}
+
+}  // namespace bloom
+
+#endif  // TRELLIS_BLOOM_CORE_BITS_H_

@@ -1,0 +1,21 @@
+// Which instructions this CPU has.  All paths give the same bits and the same answers.
+#ifndef TRELLIS_BLOOM_CORE_CPU_H_
+#define TRELLIS_BLOOM_CORE_CPU_H_
+
+namespace bloom {
+
+enum class Simd {
+  kPortable,  // plain C++
+  kAvx2,      // 256-bit integer vectors of x86
+};
+
+inline Simd BestSimd() {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx2")) return Simd::kAvx2;
+#endif
+  return Simd::kPortable;
+}
+
+}  // namespace bloom
+
+#endif  // TRELLIS_BLOOM_CORE_CPU_H_

@@ -1,0 +1,147 @@
+// A filter in memory that keys are added to one by one: for programs that want a filter and no
+// store.
+//
+//   auto filter = bloom::Filter<bloom::Blocked>::Make(1'000'000, 0.01);  // absl::StatusOr
+//   filter->Add("apple");
+//   filter->MayContain("pear");                     // false, but for one key in a hundred
+//   const std::string bytes = filter->Serialize();  // for a file; Load reads it back
+//
+// Thread-safe as long as nobody changes it; a change needs exclusive access.  Movable, not
+// copyable. More keys than it was made for raise the FPP: current_fpp() tells to what.
+#ifndef TRELLIS_BLOOM_CORE_FILTER_H_
+#define TRELLIS_BLOOM_CORE_FILTER_H_
+
+#include <cassert>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "bloom/core/bits.h"
+#include "bloom/core/concepts.h"
+#include "bloom/core/filter_format.h"
+#include "bloom/core/hash.h"
+#include "bloom/core/shape.h"
+
+namespace bloom {
+
+template <BitLayout Layout>
+class Filter {
+ public:
+  // Sized for `key_count` keys at `target_fpp`.  `seed` makes keys that collide in one filter
+  // differ in another; where keys come from strangers, draw it at random.  InvalidArgument for a
+  // bad count or FPP, ResourceExhausted without memory.
+  static absl::StatusOr<Filter> Make(uint64_t key_count, double target_fpp, uint64_t seed = 0) {
+    absl::StatusOr<Shape> shape = Layout::ShapeFor(key_count, target_fpp);
+    if (!shape.ok()) return shape.status();
+    return WithHeader({.kind = Layout::kTag,
+                       .version = Layout::kVersion,
+                       .line_bytes_log2 = Layout::kLineBytesLog2,
+                       .shape = *shape,
+                       .seed = seed,
+                       .target_fpp = target_fpp});
+  }
+
+  // From the bytes of Serialize, or of a FilterBuilder of the same kind.  DataLoss if they are
+  // damaged, Unimplemented if their version is unknown, InvalidArgument if they are a filter of
+  // another kind.
+  static absl::StatusOr<Filter> Load(std::string_view bytes) {
+    ParsedFilter parsed = ParseFilter(bytes);
+    if (absl::Status status = CheckIsKind(kRulesOf<Layout>, Layout::kTag, parsed); !status.ok())
+      return status;
+    absl::StatusOr<Filter> filter = WithHeader(parsed.header);
+    if (filter.ok())
+      std::memcpy(filter->bits_.data(), parsed.payload.data(), parsed.payload.size());
+    return filter;
+  }
+
+  Filter(Filter&&) = default;
+  Filter& operator=(Filter&&) = default;
+
+  // The digest of a key in this filter, for those who ask it more than once.
+  Digest DigestOf(std::string_view key) const { return bloom::DigestOf(key, header_.seed); }
+
+  void Add(std::string_view key) { AddDigest(DigestOf(key)); }
+  void AddDigest(Digest digest) {
+    Layout::Add(bits_.data(), header_.shape, Remix(digest, header_.seed));
+    ++header_.key_count;
+  }
+  void AddDigests(std::span<const Digest> digests) {
+    Layout::Build(bits_.data(), header_.shape, header_.seed, digests);
+    header_.key_count += digests.size();
+  }
+
+  // False only if the key was never added.
+  bool MayContain(std::string_view key) const { return MayContainDigest(DigestOf(key)); }
+  bool MayContainDigest(Digest digest) const { return functions_.may_contain(view(), digest); }
+  // results[i] = MayContainDigest(digests[i]).  REQUIRES: results.size() >= digests.size().
+  void MayContainBatch(std::span<const Digest> digests, std::span<bool> results) const {
+    assert(results.size() >= digests.size());
+    functions_.may_contain_batch(view(), digests.data(), digests.size(), results.data());
+  }
+
+  // Adds all keys of `other`: bit for bit what adding them one by one would give.  InvalidArgument,
+  // naming the difference, unless shape and seed agree; nothing is changed then.
+  absl::Status Merge(const Filter& other) {
+    if (absl::Status status = CheckMergeable(header_, other.header_); !status.ok()) return status;
+    for (size_t i = 0; i < bits_.size(); ++i) bits_.data()[i] |= other.bits_.data()[i];
+    header_.key_count += other.header_.key_count;
+    return absl::OkStatus();
+  }
+
+  // Forgets all keys, keeps shape and seed.
+  void Clear() {
+    std::memset(bits_.data(), 0, bits_.size());
+    header_.key_count = 0;
+  }
+
+  // A header and the bits, as bloom/core/filter_format.h draws them; FilterReader reads them too.
+  std::string Serialize() const { return EncodeFilter(header_, bits_.span()); }
+
+  const Shape& shape() const { return header_.shape; }
+  uint64_t seed() const { return header_.seed; }
+  double target_fpp() const { return header_.target_fpp; }
+  uint64_t size_bits() const { return Layout::SizeBits(header_.shape); }
+  // Keys added, each time that one was, and those of merged filters.
+  uint64_t added_count() const { return header_.key_count; }
+
+  // FPP once `key_count` different keys are in.
+  double PredictedFpp(uint64_t key_count) const {
+    return Layout::PredictedFpp(header_.shape, key_count);
+  }
+  // FPP of the bits as they are.  Reads all of them.
+  double CurrentFpp() const { return Layout::CurrentFpp(view()); }
+  // Number of different keys, judged by the share of ones; infinity if all bits are set.  Reads all
+  // bits.
+  double EstimatedKeyCount() const { return Layout::KeyCountFromFill(header_.shape, Fill()); }
+  // Share of ones.  Reads all bits.
+  double Fill() const {
+    return static_cast<double>(CountOnes(bits_.data(), bits_.size())) /
+           static_cast<double>(size_bits());
+  }
+
+ private:
+  explicit Filter(const FilterHeader& header, AlignedBytes bits)
+      : header_(header), bits_(std::move(bits)), functions_(Layout::Functions(view())) {}
+
+  static absl::StatusOr<Filter> WithHeader(const FilterHeader& header) {
+    absl::StatusOr<AlignedBytes> bits = ZerosFor(Layout::PayloadBytes(header.shape));
+    if (!bits.ok()) return bits.status();
+    return Filter(header, *std::move(bits));
+  }
+
+  FilterView view() const { return {bits_.data(), header_.shape, header_.seed}; }
+
+  FilterHeader header_;
+  AlignedBytes bits_;
+  FilterFunctions functions_;
+};
+
+}  // namespace bloom
+
+#endif  // TRELLIS_BLOOM_CORE_FILTER_H_

@@ -1,0 +1,155 @@
+#include "bloom/core/filter_format.h"
+
+#include <bit>
+
+#include "absl/strings/str_cat.h"
+#include "bloom/core/hash.h"
+#include "bloom/core/sizing.h"
+
+namespace bloom {
+namespace {
+
+constexpr std::string_view kMagic = "TRLBLOOM";
+
+// Offsets of the fields that are drawn in the header.
+constexpr size_t kVersionAt = 9;
+constexpr size_t kProbesAt = 10;
+constexpr size_t kLineAt = 11;
+constexpr size_t kHashAt = 12;
+constexpr size_t kFirstZerosAt = 13;
+constexpr size_t kSeedAt = 16;
+constexpr size_t kKeyCountAt = 24;
+constexpr size_t kSizeAt = 32;
+constexpr size_t kTargetFppAt = 40;
+constexpr size_t kLastZerosAt = 48;
+constexpr size_t kChecksumAt = 56;
+
+void Store64(char* to, uint64_t value) {
+  for (int i = 0; i < 8; ++i) to[i] = static_cast<char>(value >> (8 * i));
+}
+
+uint64_t Load64(const char* from) {
+  uint64_t value = 0;
+  for (int i = 0; i < 8; ++i) value |= uint64_t{static_cast<uint8_t>(from[i])} << (8 * i);
+  return value;
+}
+
+bool IsZero(std::string_view bytes) {
+  return bytes.find_first_not_of('\0') == std::string_view::npos;
+}
+
+FilterHeader DecodeHeader(const char* bytes) {
+  FilterHeader header;
+  header.kind = static_cast<uint8_t>(bytes[kFilterKindAt]);
+  header.version = static_cast<uint8_t>(bytes[kVersionAt]);
+  header.line_bytes_log2 = static_cast<uint8_t>(bytes[kLineAt]);
+  header.hash_id = static_cast<uint8_t>(bytes[kHashAt]);
+  header.shape.probes = static_cast<uint8_t>(bytes[kProbesAt]);
+  header.shape.size = Load64(bytes + kSizeAt);
+  header.seed = Load64(bytes + kSeedAt);
+  header.key_count = Load64(bytes + kKeyCountAt);
+  header.target_fpp = std::bit_cast<double>(Load64(bytes + kTargetFppAt));
+  return header;
+}
+
+}  // namespace
+
+std::string EncodeFilter(const FilterHeader& header, std::span<const uint8_t> payload) {
+  std::string bytes;
+  bytes.reserve(kFilterHeaderBytes + payload.size());
+  bytes.assign(kFilterHeaderBytes, '\0');
+  kMagic.copy(bytes.data(), kMagic.size());
+  bytes[kFilterKindAt] = static_cast<char>(header.kind);
+  bytes[kVersionAt] = static_cast<char>(header.version);
+  bytes[kProbesAt] = static_cast<char>(header.shape.probes);
+  bytes[kLineAt] = static_cast<char>(header.line_bytes_log2);
+  bytes[kHashAt] = static_cast<char>(header.hash_id);
+  Store64(&bytes[kSeedAt], header.seed);
+  Store64(&bytes[kKeyCountAt], header.key_count);
+  Store64(&bytes[kSizeAt], header.shape.size);
+  Store64(&bytes[kTargetFppAt], std::bit_cast<uint64_t>(header.target_fpp));
+  const std::string_view body(reinterpret_cast<const char*>(payload.data()), payload.size());
+  Store64(&bytes[kChecksumAt], ChecksumOf(std::string_view(bytes).substr(0, kChecksumAt), body));
+  bytes.append(body);
+  return bytes;
+}
+
+ParsedFilter ParseFilter(std::string_view bytes) {
+  ParsedFilter parsed;
+  if (bytes.size() < kFilterHeaderBytes) {
+    parsed.problem =
+        absl::StrCat("has ", bytes.size(), " bytes, its header alone has ", kFilterHeaderBytes);
+    return parsed;
+  }
+  if (!bytes.starts_with(kMagic)) {
+    parsed.problem = "does not begin with the magic bytes of a filter";
+    return parsed;
+  }
+  const std::string_view body = bytes.substr(kFilterHeaderBytes);
+  parsed.header = DecodeHeader(bytes.data());
+  parsed.payload = {reinterpret_cast<const uint8_t*>(body.data()), body.size()};
+  if (Load64(bytes.data() + kChecksumAt) != ChecksumOf(bytes.substr(0, kChecksumAt), body)) {
+    parsed.problem = "checksum does not match";
+    return parsed;
+  }
+  parsed.state = FilterState::kUnknown;
+  if (parsed.header.hash_id != kHashXxh3Remixed) {
+    parsed.problem = absl::StrCat("hash id ", parsed.header.hash_id, " is unknown");
+  } else if (!IsZero(bytes.substr(kFirstZerosAt, kSeedAt - kFirstZerosAt)) ||
+             !IsZero(bytes.substr(kLastZerosAt, kChecksumAt - kLastZerosAt))) {
+    parsed.problem = "reserved bytes of the header are in use: a newer version wrote it";
+  } else {
+    parsed.state = FilterState::kUsable;
+  }
+  return parsed;
+}
+
+void Judge(const KindRules& rules, ParsedFilter& parsed) {
+  if (parsed.state != FilterState::kUsable) return;
+  const FilterHeader& header = parsed.header;
+  if (header.version != rules.version) {
+    parsed.state = FilterState::kUnknown;
+    parsed.problem = absl::StrCat("version ", header.version,
+                                  " of its kind is unknown, this library reads ", rules.version);
+    return;
+  }
+  if (header.line_bytes_log2 != rules.line_bytes_log2) {
+    parsed.problem = absl::StrCat("has lines of 2^", header.line_bytes_log2, " bytes, not 2^",
+                                  rules.line_bytes_log2);
+  } else if (absl::Status status = CheckTargetFpp(header.target_fpp); !status.ok()) {
+    parsed.problem = std::string(status.message());
+  } else {
+    parsed.problem = rules.problem(header.shape, parsed.payload);
+  }
+  if (!parsed.problem.empty()) parsed.state = FilterState::kDamaged;
+}
+
+absl::Status CheckIsKind(const KindRules& rules, uint8_t tag, ParsedFilter& parsed) {
+  if (parsed.state == FilterState::kUsable && parsed.header.kind != tag) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("filter is of kind ", parsed.header.kind, ", not ", tag));
+  }
+  Judge(rules, parsed);
+  switch (parsed.state) {
+    case FilterState::kUsable:
+      return absl::OkStatus();
+    case FilterState::kUnknown:
+      return absl::UnimplementedError(absl::StrCat("filter: ", parsed.problem));
+    case FilterState::kDamaged:
+      break;
+  }
+  return absl::DataLossError(absl::StrCat("filter: ", parsed.problem));
+}
+
+absl::Status CheckMergeable(const FilterHeader& a, const FilterHeader& b) {
+  const auto differ = [](const char* what, uint64_t left, uint64_t right) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("filters cannot be merged: ", what, " ", left, " and ", right, " differ"));
+  };
+  if (a.shape.size != b.shape.size) return differ("sizes", a.shape.size, b.shape.size);
+  if (a.shape.probes != b.shape.probes) return differ("probes", a.shape.probes, b.shape.probes);
+  if (a.seed != b.seed) return differ("seeds", a.seed, b.seed);
+  return absl::OkStatus();
+}
+
+}  // namespace bloom

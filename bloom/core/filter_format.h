@@ -1,0 +1,104 @@
+// The bytes of a filter: a header of 64 bytes, then the payload of its kind.  Numbers are
+// little-endian.
+//
+//     0               8    9   10   11   12   13       16               24
+//     +---------------+----+----+----+----+----+--------+----------------+---------------+
+//     | magic         |kind|vers|prob|line|hash| zeros  | seed           | key count     |
+//     | "TRLBLOOM"    | u8 | u8 | u8 | u8 | u8 | 3 B    | u64            | u64           |
+//     +---------------+----+----+----+----+----+--------+----------------+---------------+
+//     32              40                  48            56               64
+//     +---------------+-------------------+-------------+----------------+-------- - - - +
+//     | size          | target FPP        | zeros       | checksum       | payload       |
+//     | u64           | IEEE 754 binary64 | 8 B         | u64            |               |
+//     +---------------+-------------------+-------------+----------------+-------- - - - +
+//
+//   kind      tag of the kind (bloom/catalog.h); 0 is none
+//   vers      version of the kind's payload
+//   prob      probes, 1 to 32; 0 for the empty filter
+//   line      log2 of the bytes of a line, 0 where the kind has no lines
+//   hash      how digests are made: 1 = XXH3-64 of the key, then Remix with `seed`
+//   seed      the salt of that Remix
+//   key count keys that were added
+//   size      in the unit of the kind: bits, or lines
+//   checksum  XXH3-64, seed 0, of bytes [0, 56) followed by the payload
+//
+// The payload starts at byte 64 so that it is aligned to cache lines where the whole filter is.
+#ifndef TRELLIS_BLOOM_CORE_FILTER_FORMAT_H_
+#define TRELLIS_BLOOM_CORE_FILTER_FORMAT_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "bloom/core/concepts.h"
+#include "bloom/core/shape.h"
+
+namespace bloom {
+
+inline constexpr size_t kFilterHeaderBytes = 64;
+inline constexpr size_t kFilterKindAt = 8;  // offset of the tag
+
+// Hash ids.
+inline constexpr uint8_t kHashXxh3Remixed = 1;
+
+// What the bytes of a filter are.
+enum class FilterState : uint8_t {
+  kUsable,   // MayContain may answer "no"
+  kDamaged,  // a checksum or the geometry is wrong: every answer is "maybe"
+  kUnknown,  // sound, but of a kind or version that this library does not know: every answer is
+             // "maybe"
+};
+
+struct FilterHeader {
+  uint8_t kind = 0;
+  uint8_t version = 0;
+  uint8_t line_bytes_log2 = 0;
+  uint8_t hash_id = kHashXxh3Remixed;
+  Shape shape;
+  uint64_t seed = 0;
+  uint64_t key_count = 0;
+  double target_fpp = 0;
+};
+
+// Bytes of a filter as far as they can be judged without knowing its kind.
+struct ParsedFilter {
+  FilterState state = FilterState::kDamaged;
+  std::string problem;  // empty if and only if the state is kUsable
+  FilterHeader header;  // zeros where the bytes have no readable header
+  std::span<const uint8_t> payload;
+};
+
+// Puts header and payload together and adds the checksum.
+std::string EncodeFilter(const FilterHeader& header, std::span<const uint8_t> payload);
+
+// Reads any bytes whatever.  kUsable means: length, magic and checksum are right, the hash is the
+// one that this library computes and the reserved bytes are zero; the kind is the caller's to look
+// at, and then Judge's to judge.  The payload points into `bytes`.
+ParsedFilter ParseFilter(std::string_view bytes);
+
+// What kUsable bytes with the tag of a kind must fulfil besides.
+struct KindRules {
+  uint8_t version;
+  uint8_t line_bytes_log2;
+  std::string (*problem)(const Shape& shape, std::span<const uint8_t> payload);
+};
+template <StaticKind K>
+inline constexpr KindRules kRulesOf = {K::kVersion, K::kLineBytesLog2, &K::Problem};
+
+// Lowers the state of a usable filter that breaks the rules of its kind: kUnknown for another
+// version, kDamaged for an impossible geometry.
+void Judge(const KindRules& rules, ParsedFilter& parsed);
+
+// For those who want a filter of one kind or none.  DataLoss, Unimplemented or InvalidArgument
+// (another kind) unless the filter, once judged, is usable and has that tag.
+absl::Status CheckIsKind(const KindRules& rules, uint8_t tag, ParsedFilter& parsed);
+
+// InvalidArgument, naming the difference, unless the bits of two filters of one kind mean the same.
+absl::Status CheckMergeable(const FilterHeader& a, const FilterHeader& b);
+
+}  // namespace bloom
+
+#endif  // TRELLIS_BLOOM_CORE_FILTER_FORMAT_H_

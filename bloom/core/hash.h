@@ -1,0 +1,39 @@
+// The one digest that a lookup computes of its key, the remix that makes it another one per file,
+// and the checksum of a filter's bytes.
+//
+// All three are frozen: filters on disk depend on them.  tests/bloom pins them with golden values.
+#ifndef TRELLIS_BLOOM_CORE_HASH_H_
+#define TRELLIS_BLOOM_CORE_HASH_H_
+
+#include <cstdint>
+#include <string_view>
+
+namespace bloom {
+
+// 64 bits that stand for a key.
+using Digest = uint64_t;
+
+// XXH3-64 of the key's bytes under a seed (xxHash 0.8 or newer: the same on every platform). Stores
+// draw the seed at random, so that keys that collide in one store do not in the next; this is no
+// MAC.
+Digest DigestOf(std::string_view key, uint64_t seed);
+
+// Another digest from this one, a bijection for each salt: every bit of the result depends on every
+// bit of the digest. Steps: xor the salt, then the 64-bit finalizer of MurmurHash3
+// (multiply-xorshift, constants by Appleby).
+constexpr Digest Remix(Digest digest, uint64_t salt) {
+  uint64_t h = digest ^ salt;
+  h ^= h >> 33;
+  h *= 0xff51afd7ed558ccdULL;
+  h ^= h >> 33;
+  h *= 0xc4ceb9fe1a85ec53ULL;
+  h ^= h >> 33;
+  return h;
+}
+
+// XXH3-64, seed 0, of the bytes of `head` followed by those of `body`.
+uint64_t ChecksumOf(std::string_view head, std::string_view body);
+
+}  // namespace bloom
+
+#endif  // TRELLIS_BLOOM_CORE_HASH_H_

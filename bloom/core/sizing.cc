@@ -1,0 +1,228 @@
+#include "bloom/core/sizing.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+
+namespace bloom {
+namespace {
+
+constexpr double kLine = kLineBits;
+
+absl::Status CheckRequest(uint64_t key_count, double target_fpp) {
+  if (key_count == 0) {
+    return absl::InvalidArgumentError(
+        "key_count must be at least 1: no keys make the empty filter");
+  }
+  return CheckTargetFpp(target_fpp);
+}
+
+absl::Status TooLarge(uint64_t key_count, double target_fpp) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("key_count ", key_count, " at target_fpp ", target_fpp,
+                   " needs more than the 2^56 bits that a filter may have"));
+}
+
+// E[F^k] for the share F of ones in a line whose mean and variance are given, as if F were normal:
+// sum over j of C(k, 2j) (2j - 1)!! mean^(k - 2j) variance^j.
+double MomentOfFill(double mean, double variance, uint32_t probes) {
+  if (mean <= 0) return 0;
+  const double ratio = std::max(variance, 0.0) / (mean * mean);
+  const double k = probes;
+  double term = std::pow(mean, k);
+  double sum = term;
+  for (double j = 0; 2 * j + 2 <= k; ++j) {
+    term *= (k - 2 * j) * (k - 2 * j - 1) / (2 * (j + 1)) * ratio;
+    sum += term;
+    if (term < 1e-9 * sum) break;
+  }
+  return std::min(sum, 1.0);
+}
+
+// The chance that k random positions of a line are all ones after some number of throws, stepped
+// from one number of keys in the line to the next.
+class LineFill {
+ public:
+  LineFill(uint32_t probes, double keys)
+      : probes_(probes),
+        one_step_(std::exp(probes * std::log1p(-1 / kLine))),
+        two_step_(std::exp(probes * std::log1p(-2 / kLine))),
+        one_zero_(std::pow(one_step_, keys)),
+        two_zero_(std::pow(two_step_, keys)) {}
+
+  void Up() {
+    one_zero_ *= one_step_;
+    two_zero_ *= two_step_;
+  }
+  void Down() {
+    one_zero_ /= one_step_;
+    two_zero_ /= two_step_;
+  }
+  double Fpp() const {
+    const double variance = two_zero_ * (1 - 1 / kLine) + one_zero_ / kLine - one_zero_ * one_zero_;
+    return MomentOfFill(1 - one_zero_, variance, probes_);
+  }
+
+ private:
+  uint32_t probes_;
+  double one_step_;  // chance that a key leaves a given bit alone
+  double two_step_;  // ... two given bits
+  double one_zero_;  // chance that a given bit is still zero
+  double two_zero_;  // ... two given bits
+};
+
+// Smallest number of lines with BlockedFpp <= target, found between one that fails and one that
+// passes by false position in log-log scale, where the curve is nearly straight.
+class LineSearch {
+ public:
+  LineSearch(uint64_t key_count, double target_fpp)
+      : key_count_(key_count), target_fpp_(target_fpp) {}
+
+  bool Passes(uint64_t lines, uint32_t probes) const {
+    return BlockedFpp(lines, probes, key_count_) <= target_fpp_;
+  }
+
+  uint64_t Fewest(uint32_t probes, uint64_t guess) const {
+    Point fails, passes;
+    Point point = At(guess, probes);
+    for (double step = 1.03;; step *= step) {  // bracket
+      (point.excess > 0 ? fails : passes) = point;
+      if (fails.lines != 0 && passes.lines != 0) break;
+      if (point.excess <= 0 && point.lines == 1) return 1;
+      const double next = static_cast<double>(point.lines) * (point.excess > 0 ? step : 1 / step);
+      const uint64_t lines = static_cast<uint64_t>(next) + (point.excess > 0 ? 1 : 0);
+      point = At(std::max<uint64_t>(lines, 1), probes);
+    }
+    while (passes.lines - fails.lines > 1 + passes.lines / 100000) {
+      point = At(Between(fails, passes), probes);
+      Point& same = point.excess > 0 ? fails : passes;
+      Point& other = point.excess > 0 ? passes : fails;
+      same = point;
+      other.excess /= 2;  // the Illinois rule: an end that stays put counts for less each time
+    }
+    return passes.lines;
+  }
+
+ private:
+  struct Point {
+    uint64_t lines = 0;
+    double excess = 0;  // ln(FPP / target): positive fails
+  };
+
+  Point At(uint64_t lines, uint32_t probes) const {
+    return {lines, std::log(BlockedFpp(lines, probes, key_count_) / target_fpp_)};
+  }
+
+  static uint64_t Between(const Point& fails, const Point& passes) {
+    const double low = std::log(static_cast<double>(fails.lines));
+    const double high = std::log(static_cast<double>(passes.lines));
+    const double slope = fails.excess - passes.excess;
+    const double share = slope > 0 ? fails.excess / slope : 0.5;
+    const auto lines = static_cast<uint64_t>(std::exp(low + share * (high - low)));
+    return std::clamp(lines, fails.lines + 1, passes.lines - 1);
+  }
+
+  uint64_t key_count_;
+  double target_fpp_;
+};
+
+}  // namespace
+
+absl::Status CheckTargetFpp(double target_fpp) {
+  if (target_fpp >= kMinTargetFpp && target_fpp < 1) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("target_fpp must lie in [", kMinTargetFpp, ", 1), is ", target_fpp));
+}
+
+double StandardFpp(uint64_t bits, uint32_t probes, uint64_t key_count) {
+  if (bits == 0) return 1;
+  if (key_count == 0) return 0;
+  const double throws = static_cast<double>(probes) * static_cast<double>(key_count);
+  const double ones = -std::expm1(throws * std::log1p(-1 / static_cast<double>(bits)));
+  return std::pow(ones, probes);
+}
+
+absl::StatusOr<Shape> StandardShapeFor(uint64_t key_count, double target_fpp) {
+  if (absl::Status status = CheckRequest(key_count, target_fpp); !status.ok()) return status;
+  double fewest_bits = HUGE_VAL;
+  uint32_t best_probes = 0;
+  for (uint32_t probes = 1; probes <= kMaxProbes; ++probes) {
+    const double log_zero = std::log1p(-std::pow(target_fpp, 1.0 / probes));
+    const double throws = static_cast<double>(probes) * static_cast<double>(key_count);
+    const double bits =
+        std::max<double>(kMinStandardBits, std::ceil(-1 / std::expm1(log_zero / throws)));
+    if (bits < fewest_bits) {
+      fewest_bits = bits;
+      best_probes = probes;
+    }
+  }
+  if (!(fewest_bits <= static_cast<double>(kMaxSizeBits))) return TooLarge(key_count, target_fpp);
+  return Shape{static_cast<uint64_t>(fewest_bits), best_probes};
+}
+
+double BlockedFpp(uint64_t lines, uint32_t probes, uint64_t key_count) {
+  if (lines == 0) return 1;
+  if (key_count == 0) return 0;
+  const double n = static_cast<double>(key_count);
+  if (lines == 1) return LineFill(probes, n).Fpp();
+  const double p = 1 / static_cast<double>(lines);
+  if (n * p * probes > 64 * kLine) return 1;  // every line is full, whatever its load
+  // Weights of the binomial, relative to that of its mode; their sum normalises in the end.
+  const double mode = std::floor((n + 1) * p);
+  const double odds = p / (1 - p);
+  double weights = 0;
+  double sum = 0;
+  LineFill fill(probes, mode);
+  double weight = 1;
+  for (double load = mode; load <= n; ++load) {
+    weights += weight;
+    sum += weight * fill.Fpp();
+    if (weight < 1e-9 * sum) break;  // Fpp <= 1 and the weights fall geometrically from here
+    weight *= (n - load) / (load + 1) * odds;
+    fill.Up();
+  }
+  fill = LineFill(probes, mode);
+  weight = 1;
+  for (double load = mode; load > 0; --load) {
+    weight *= load / ((n - load + 1) * odds);
+    fill.Down();
+    weights += weight;
+    sum += weight * fill.Fpp();
+    if (weight < 1e-12) break;
+  }
+  return sum / weights;
+}
+
+absl::StatusOr<Shape> BlockedShapeFor(uint64_t key_count, double target_fpp) {
+  absl::StatusOr<Shape> classic = StandardShapeFor(key_count, target_fpp);
+  if (!classic.ok()) return classic.status();
+  const LineSearch search(key_count, target_fpp);
+  // Uneven lines want more bits than the classic filter and at most its probes, which are log2(1 /
+  // e).
+  const auto most_probes = std::min(static_cast<uint32_t>(-std::log2(target_fpp)) + 1, kMaxProbes);
+  const uint64_t guess = classic->size / kLineBits + classic->size / (16 * kLineBits) + 1;
+  Shape best;
+  best.probes = std::max(most_probes - most_probes / 4, 1u);
+  best.size = search.Fewest(best.probes, guess);
+  for (uint32_t probes = 1; probes <= most_probes && best.size > 1; ++probes) {
+    if (search.Passes(best.size - 1, probes)) best = {search.Fewest(probes, best.size - 1), probes};
+  }
+  while (best.probes > 1 && search.Passes(best.size, best.probes - 1)) --best.probes;
+  if (best.size > kMaxSizeBits / kLineBits) return TooLarge(key_count, target_fpp);
+  return best;
+}
+
+double StandardKeyCountFromFill(uint64_t bits, uint32_t probes, double fill) {
+  if (bits == 0 || probes == 0) return 0;
+  return std::log1p(-fill) / (probes * std::log1p(-1 / static_cast<double>(bits)));
+}
+
+double BlockedKeyCountFromFill(uint64_t lines, uint32_t probes, double fill) {
+  if (lines == 0 || probes == 0) return 0;
+  const double set_by_key = -std::expm1(probes * std::log1p(-1 / kLine));
+  return std::log1p(-fill) / std::log1p(-set_by_key / static_cast<double>(lines));
+}
+
+}  // namespace bloom

@@ -1,0 +1,58 @@
+// How large a filter must be: size and probes from (keys, target FPP), and the FPP that results.
+//
+// Symbols in the formulas: n keys, m bits, k probes, e the FPP (the probability that a key which
+// was never added passes).  Sizes are exact above 2^32 bits.  Pure functions; thread-safe.
+#ifndef TRELLIS_BLOOM_CORE_SIZING_H_
+#define TRELLIS_BLOOM_CORE_SIZING_H_
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "bloom/core/shape.h"
+
+namespace bloom {
+
+// Bits of a line of the blocked kind: one cache line of today's CPUs, but a constant of the format.
+inline constexpr uint32_t kLineBits = 512;
+
+// Fewest bits that a standard filter is given.  The formulas hold for independent probes, and those
+// of one key are only nearly so; in a filter of few bits that shows.
+inline constexpr uint64_t kMinStandardBits = 512;
+
+// InvalidArgument unless kMinTargetFpp <= target_fpp < 1 (so for NaN too).
+absl::Status CheckTargetFpp(double target_fpp);
+
+// Classic filter of m bits, every probe anywhere: (1 - (1 - 1/m)^(kn))^k (Bloom 1970; from m = 1000
+// on the error against the true rate, found by Bose et al. 2008, is below a percent).  1 where bits
+// is 0.
+double StandardFpp(uint64_t bits, uint32_t probes, uint64_t key_count);
+
+// The fewest bits, over all k, with StandardFpp <= target_fpp: for each k that is
+// m = 1 / (1 - (1 - e^(1/k))^(1/(kn))), which is -kn / ln(1 - e^(1/k)) for large m.  Of several k
+// with equally many bits, the least. InvalidArgument: key_count is 0, target_fpp is bad, or more
+// than kMaxSizeBits would be needed.
+absl::StatusOr<Shape> StandardShapeFor(uint64_t key_count, double target_fpp);
+
+// Filter of `lines` lines of kLineBits bits; a key picks one line, and k positions in it with
+// repetition. With X ~ Binomial(n, 1/lines) keys in the line that a query meets and F the share of
+// ones after kX throws, the FPP is E[F^k]: the mix over X (Putze, Sanders, Singler 2007, with the
+// binomial instead of its Poisson limit), and within it the moments of the occupancy of kLineBits
+// cells (mean and variance exact, higher ones as those of a normal distribution).  1 where lines is
+// 0.
+double BlockedFpp(uint64_t lines, uint32_t probes, uint64_t key_count);
+
+// The fewest lines, over all k, with BlockedFpp <= target_fpp (to one in 10^5 lines).  Of several k
+// with equally many lines, the least.  Errors as for StandardShapeFor.
+absl::StatusOr<Shape> BlockedShapeFor(uint64_t key_count, double target_fpp);
+
+// How many keys were added, judged by the share of ones of a classic filter: the n at which that
+// share is expected.  Infinity for a filter of ones only.
+double StandardKeyCountFromFill(uint64_t bits, uint32_t probes, double fill);
+
+// The same for the blocked kind: E[fill] = 1 - (1 - (1 - (1 - 1/512)^k) / lines)^n, solved for n.
+double BlockedKeyCountFromFill(uint64_t lines, uint32_t probes, double fill);
+
+}  // namespace bloom
+
+#endif  // TRELLIS_BLOOM_CORE_SIZING_H_

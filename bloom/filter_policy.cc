@@ -1,0 +1,163 @@
+#include "bloom/filter_policy.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "bloom/catalog.h"
+#include "bloom/core/bits.h"
+
+namespace bloom {
+namespace {
+
+// Bytes of a filter of kind K over the digests.
+template <StaticKind K>
+absl::StatusOr<std::string> BuildFilter(const FilterContext& context,
+                                        std::span<const Digest> digests) {
+  absl::StatusOr<Shape> shape = K::ShapeFor(digests.size(), context.target_fpp);
+  if (!shape.ok()) return shape.status();
+  absl::StatusOr<AlignedBytes> payload = ZerosFor(K::PayloadBytes(*shape));
+  if (!payload.ok()) return payload.status();
+  K::Build(payload->data(), *shape, context.seed, digests);
+  const FilterHeader header = {.kind = K::kTag,
+                               .version = K::kVersion,
+                               .line_bytes_log2 = K::kLineBytesLog2,
+                               .shape = *shape,
+                               .seed = context.seed,
+                               .key_count = digests.size(),
+                               .target_fpp = context.target_fpp};
+  return EncodeFilter(header, payload->span());
+}
+
+// Internal unless the filter passes every digest: the last line before data could be lost.
+absl::Status CheckHasAll(std::string_view filter, std::span<const Digest> digests) {
+  const FilterReader reader = FilterReader::Open(filter);
+  if (reader.state() != FilterState::kUsable) {
+    return absl::InternalError(
+        absl::StrCat("a filter that was just built ", reader.Describe().problem));
+  }
+  bool results[256];
+  while (!digests.empty()) {
+    const std::span<const Digest> group =
+        digests.first(std::min(digests.size(), std::size(results)));
+    reader.MayContainBatch(group, results);
+    const bool* missed = std::find(results, results + group.size(), false);
+    if (missed != results + group.size()) {
+      return absl::InternalError(absl::StrCat("a filter that was just built misses the digest ",
+                                              absl::Hex(group[missed - results]), " of a key"));
+    }
+    digests = digests.subspan(group.size());
+  }
+  return absl::OkStatus();
+}
+
+template <StaticKind K>
+class KindBuilder final : public FilterBuilder {
+ public:
+  explicit KindBuilder(const FilterContext& context) : context_(context) {}
+
+  void Add(Digest digest) override {
+    if (digests_.empty() || digests_.back() != digest) digests_.push_back(digest);
+  }
+
+  uint64_t key_count() const override { return digests_.size(); }
+
+  absl::StatusOr<std::string> Finish() override {
+    absl::StatusOr<std::string> filter = digests_.empty() ? BuildFilter<Empty>(context_, digests_)
+                                                          : BuildFilter<K>(context_, digests_);
+    if (!filter.ok()) return filter;
+    if (absl::Status status = CheckHasAll(*filter, digests_); !status.ok()) return status;
+    return filter;
+  }
+
+ private:
+  const FilterContext context_;
+  std::vector<Digest> digests_;
+};
+
+template <StaticKind K>
+class KindPolicy final : public FilterPolicy {
+ public:
+  std::string_view name() const override { return K::kName; }
+
+  std::unique_ptr<FilterBuilder> NewBuilder(const FilterContext& context) const override {
+    return std::make_unique<KindBuilder<K>>(context);
+  }
+};
+
+}  // namespace
+
+FilterBuilder::~FilterBuilder() = default;
+FilterPolicy::~FilterPolicy() = default;
+
+absl::StatusOr<std::shared_ptr<const FilterPolicy>> PolicyFromName(std::string_view name) {
+  std::shared_ptr<const FilterPolicy> policy;
+  KeyedKinds::ForEach([&]<StaticKind K>(K) {
+    if (name == K::kName) policy = std::make_shared<KindPolicy<K>>();
+  });
+  if (policy != nullptr) return policy;
+  return absl::InvalidArgumentError(absl::StrCat("no filter kind is called \"", std::string(name),
+                                                 "\"; there are: ", KeyedKindNames()));
+}
+
+constinit const FilterFunctions FilterReader::kMaybe = {
+    [](const FilterView&, Digest) { return true; },  //
+    [](const FilterView&, Digest) {},
+    [](const FilterView&, const Digest*, size_t count, bool* results) {
+      std::fill_n(results, count, true);
+    }};
+
+FilterReader FilterReader::Open(std::string_view bytes) {
+  FilterReader reader;
+  reader.bytes_ = bytes;
+  const OpenedFilter opened = OpenFilter(bytes);
+  reader.state_ = opened.parsed.state;
+  if (reader.state_ == FilterState::kUsable) {
+    reader.view_ = opened.view;
+    reader.functions_ = opened.kind->functions(opened.view);
+  }
+  return reader;
+}
+
+uint64_t FilterReader::size_bits() const {
+  if (state_ != FilterState::kUsable) return 0;
+  const KindEntry* kind = FindKind(static_cast<uint8_t>(bytes_[kFilterKindAt]));
+  return kind->size_bits(view_.shape);
+}
+
+std::string_view FilterReader::payload() const {
+  return state_ == FilterState::kUsable ? bytes_.substr(kFilterHeaderBytes) : std::string_view();
+}
+
+FilterDescription FilterReader::Describe() const {
+  const OpenedFilter opened = OpenFilter(bytes_);
+  const FilterHeader& header = opened.parsed.header;
+  FilterDescription description;
+  description.state = opened.parsed.state;
+  description.problem = opened.parsed.problem;
+  description.version = header.version;
+  description.kind =
+      opened.kind != nullptr ? std::string(opened.kind->name) : absl::StrCat("kind ", header.kind);
+  if (description.state != FilterState::kUsable) return description;
+  description.key_count = header.key_count;
+  description.size_bits = opened.kind->size_bits(header.shape);
+  description.probes = header.shape.probes;
+  description.seed = header.seed;
+  description.target_fpp = header.target_fpp;
+  description.predicted_fpp = opened.kind->predicted_fpp(header.shape, header.key_count);
+  if (header.key_count > 0) {
+    description.bits_per_key =
+        static_cast<double>(description.size_bits) / static_cast<double>(header.key_count);
+  }
+  if (opened.kind->current_fpp != nullptr) {
+    const std::span<const uint8_t> payload = opened.parsed.payload;
+    description.fill = static_cast<double>(CountOnes(payload.data(), payload.size())) /
+                       static_cast<double>(description.size_bits);
+    description.current_fpp = opened.kind->current_fpp(opened.view);
+    description.estimated_key_count =
+        opened.kind->key_count_from_fill(header.shape, description.fill);
+  }
+  return description;
+}
+
+}  // namespace bloom

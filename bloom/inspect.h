@@ -1,0 +1,19 @@
+// What tools show of a filter besides FilterReader::Describe.
+#ifndef TRELLIS_BLOOM_INSPECT_H_
+#define TRELLIS_BLOOM_INSPECT_H_
+
+#include <cstddef>
+#include <vector>
+
+#include "bloom/filter_policy.h"
+
+namespace bloom {
+
+// Share of ones in each of `parts` equal stretches of the filter's bits, in order: a picture of the
+// fill. Fewer parts if there are fewer bits; none if the filter is empty or not usable.  Reads the
+// whole filter.
+std::vector<double> FillByPart(const FilterReader& reader, size_t parts);
+
+}  // namespace bloom
+
+#endif  // TRELLIS_BLOOM_INSPECT_H_

@@ -1,0 +1,272 @@
+#include "bloom/variants/blocked.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace bloom {
+namespace {
+
+// A digest on its way to its line.
+struct Query {
+  uint64_t hash;
+  uint64_t line_offset;
+};
+
+Query QueryOf(const Shape& shape, uint64_t seed, Digest digest) {
+  const uint64_t hash = Remix(digest, seed);
+  return {hash, Blocked::LineOffset(shape, hash)};
+}
+
+void Prefetch(const FilterView& view, Digest digest) {
+  __builtin_prefetch(view.payload + QueryOf(view.shape, view.seed, digest).line_offset);
+}
+
+// What the paths below have in common: batches are cut into groups whose lines are all fetched
+// before the first is looked at.  A path is a struct with
+//   MayContain(view, digest)
+//   TestNear(view, digests, results)           the same for many, for a filter in cache
+//   TestGroup(view, queries, count, results)   the same for a group whose lines were fetched
+// and its code never inlines into code for another CPU, which is why it comes in such pieces.
+template <class Path>
+void MayContainBatch(const FilterView& view, const Digest* digests, size_t count, bool* results) {
+  if (Blocked::PayloadBytes(view.shape) <= kNearPayloadBytes) {
+    Path::TestNear(view, {digests, count}, results);
+    return;
+  }
+  Query queries[kBatchGroup];
+  for (size_t begin = 0; begin < count; begin += kBatchGroup) {
+    const size_t group = std::min(count - begin, kBatchGroup);
+    for (size_t i = 0; i < group; ++i) {
+      queries[i] = QueryOf(view.shape, view.seed, digests[begin + i]);
+      __builtin_prefetch(view.payload + queries[i].line_offset);
+    }
+    Path::TestGroup(view, {queries, group}, results + begin);
+  }
+}
+
+// Sets the bits of queries whose lines were fetched.
+using AddGroupFn = void (*)(uint8_t* payload, uint32_t probes, std::span<const Query> queries);
+
+void AddGroup(uint8_t* payload, uint32_t probes, std::span<const Query> queries) {
+  for (const Query& query : queries) {
+    Blocked::AddToLine(payload + query.line_offset, probes, query.hash);
+  }
+}
+
+struct Portable {
+  static bool LineHasAll(const uint8_t* line, uint32_t probes, uint64_t hash) {
+    const uint64_t in_line = Blocked::InLine(hash);
+    uint32_t all = 1;
+    for (uint32_t i = 0; i < probes; ++i) {
+      const uint32_t position = Blocked::Position(in_line, i);
+      all &= uint32_t{line[position >> 3]} >> (position & 7);
+    }
+    return (all & 1) != 0;
+  }
+
+  static bool MayContain(const FilterView& view, Digest digest) {
+    const Query query = QueryOf(view.shape, view.seed, digest);
+    return LineHasAll(view.payload + query.line_offset, view.shape.probes, query.hash);
+  }
+
+  static void TestNear(FilterView view, std::span<const Digest> digests, bool* results) {
+    for (const Digest digest : digests) *results++ = MayContain(view, digest);
+  }
+
+  static void TestGroup(FilterView view, std::span<const Query> queries, bool* results) {
+    for (const Query& query : queries) {
+      *results++ = LineHasAll(view.payload + query.line_offset, view.shape.probes, query.hash);
+    }
+  }
+};
+
+template <class Path>
+constexpr FilterFunctions kFunctions = {&Path::MayContain, &Prefetch, &MayContainBatch<Path>};
+
+#if defined(__x86_64__)
+
+#define TRELLIS_AVX2 __attribute__((target("avx2")))
+
+// Row k holds the multipliers of k probes, one a lane, and then the first two again and again: a
+// lane to spare tests a bit that is tested anyway, and no lane needs a mask.  Even lanes work on
+// the low word of g and odd ones on the high word, so the repetition keeps to its parity (and a
+// single probe has no row).
+struct alignas(32) Lanes {
+  uint32_t multiplier[kMaxProbes];
+};
+constexpr std::array<Lanes, kMaxProbes + 1> kLanes = [] {
+  std::array<Lanes, kMaxProbes + 1> rows{};
+  for (uint32_t probes = 2; probes <= kMaxProbes; ++probes) {
+    for (uint32_t i = 0; i < kMaxProbes; ++i) {
+      rows[probes].multiplier[i] = Blocked::kMultipliers[i < probes ? i : i % 2];
+    }
+  }
+  return rows;
+}();
+
+// Eight positions at a time.  A product's top four bits name a word of 32 bits in the line, the
+// next five a bit in that word.
+struct EightProbes {
+  TRELLIS_AVX2 EightProbes(__m256i in_line, const uint32_t* multipliers) {
+    product = _mm256_mullo_epi32(in_line,
+                                 _mm256_load_si256(reinterpret_cast<const __m256i*>(multipliers)));
+    word = _mm256_srli_epi32(product, 28);
+    bit = _mm256_sllv_epi32(_mm256_set1_epi32(1),
+                            _mm256_srli_epi32(_mm256_slli_epi32(product, 4), 27));
+  }
+
+  __m256i product;
+  __m256i word;  // 0 to 15
+  __m256i bit;   // 1 << position in the word
+};
+
+TRELLIS_AVX2 inline __m256i InLineAvx2(uint64_t hash) {
+  return _mm256_set1_epi64x(static_cast<long long>(Blocked::InLine(hash)));
+}
+
+// Up to 8 * kVectors probes, at least two.
+template <uint32_t kVectors>
+struct Avx2 {
+  TRELLIS_AVX2 static bool LineHasAll(const uint8_t* line, const Lanes& lanes, uint64_t hash) {
+    const __m256i in_line = InLineAvx2(hash);
+    const __m256i low = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(line));
+    const __m256i high = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(line + 32));
+    __m256i missing = _mm256_setzero_si256();
+    for (uint32_t v = 0; v < kVectors; ++v) {
+      const EightProbes probes(in_line, lanes.multiplier + 8 * v);
+      // The permutation sees three bits of `word`; the fourth is the product's sign, which chooses
+      // the half.
+      const __m256i words = _mm256_castps_si256(
+          _mm256_blendv_ps(_mm256_castsi256_ps(_mm256_permutevar8x32_epi32(low, probes.word)),
+                           _mm256_castsi256_ps(_mm256_permutevar8x32_epi32(high, probes.word)),
+                           _mm256_castsi256_ps(probes.product)));
+      missing = _mm256_or_si256(missing, _mm256_andnot_si256(words, probes.bit));
+    }
+    return _mm256_testz_si256(missing, missing) != 0;
+  }
+
+  TRELLIS_AVX2 static bool MayContain(const FilterView& view, Digest digest) {
+    const Query query = QueryOf(view.shape, view.seed, digest);
+    return LineHasAll(view.payload + query.line_offset, kLanes[view.shape.probes], query.hash);
+  }
+
+  TRELLIS_AVX2 static void TestNear(FilterView view, std::span<const Digest> digests,
+                                    bool* results) {
+    for (const Digest digest : digests) *results++ = MayContain(view, digest);
+  }
+
+  TRELLIS_AVX2 static void TestGroup(FilterView view, std::span<const Query> queries,
+                                     bool* results) {
+    for (const Query& query : queries) {
+      *results++ =
+          LineHasAll(view.payload + query.line_offset, kLanes[view.shape.probes], query.hash);
+    }
+  }
+};
+
+FilterFunctions Avx2Functions(uint32_t probes) {
+  if (probes <= 8) return kFunctions<Avx2<1>>;
+  if (probes <= 16) return kFunctions<Avx2<2>>;
+  if (probes <= 24) return kFunctions<Avx2<3>>;
+  return kFunctions<Avx2<4>>;
+}
+
+// Positions by vector, ones by words of 32 bits: bit p of a line is bit (p & 31) of its word (p >>
+// 5) as well, on a little-endian CPU.
+template <uint32_t kProbes>
+TRELLIS_AVX2 void AddGroupAvx2(uint8_t* payload, uint32_t, std::span<const Query> queries) {
+  constexpr uint32_t kLaneCount = (kProbes + 7) / 8 * 8;
+  alignas(32) uint32_t words[kLaneCount];
+  alignas(32) uint32_t bits[kLaneCount];
+  for (const Query& query : queries) {
+    uint8_t* line = payload + query.line_offset;
+    const __m256i in_line = InLineAvx2(query.hash);
+    for (uint32_t i = 0; i < kLaneCount; i += 8) {
+      const EightProbes probes(in_line, Blocked::kMultipliers.data() + i);
+      _mm256_store_si256(reinterpret_cast<__m256i*>(words + i), probes.word);
+      _mm256_store_si256(reinterpret_cast<__m256i*>(bits + i), probes.bit);
+    }
+    for (uint32_t i = 0; i < kProbes; ++i) {
+      uint32_t word;
+      std::memcpy(&word, line + 4 * words[i], 4);
+      word |= bits[i];
+      std::memcpy(line + 4 * words[i], &word, 4);
+    }
+  }
+}
+
+template <uint32_t... kProbes>
+constexpr auto AddGroupTable(std::integer_sequence<uint32_t, kProbes...>) {
+  return std::array<AddGroupFn, sizeof...(kProbes)>{&AddGroupAvx2<kProbes + 1>...};
+}
+// By number of probes, less one, up to 16.
+constexpr auto kAddGroupAvx2 = AddGroupTable(std::make_integer_sequence<uint32_t, 16>{});
+
+#endif  // defined(__x86_64__)
+
+AddGroupFn ChooseAddGroup(uint32_t probes, Simd simd) {
+#if defined(__x86_64__)
+  if (simd == Simd::kAvx2 && probes <= kAddGroupAvx2.size()) return kAddGroupAvx2[probes - 1];
+#endif
+  static_cast<void>(probes);
+  static_cast<void>(simd);
+  return &AddGroup;
+}
+
+}  // namespace
+
+double Blocked::CurrentFpp(const FilterView& view) {
+  std::array<uint64_t, kLineBits + 1> lines_with_ones{};
+  for (uint64_t line = 0; line < view.shape.size; ++line) {
+    ++lines_with_ones[CountOnes(view.payload + line * kLineBytes, kLineBytes)];
+  }
+  double sum = 0;
+  for (uint32_t ones = 1; ones <= kLineBits; ++ones) {
+    sum += static_cast<double>(lines_with_ones[ones]) *
+           std::pow(static_cast<double>(ones) / kLineBits, view.shape.probes);
+  }
+  return sum / static_cast<double>(view.shape.size);
+}
+
+std::string Blocked::Problem(const Shape& shape, std::span<const uint8_t> payload) {
+  if (shape.probes == 0 || shape.probes > kMaxProbes) {
+    return absl::StrCat("has ", shape.probes, " probes, not 1 to ", kMaxProbes);
+  }
+  if (shape.size == 0 || SizeBits(shape) > kMaxSizeBits || PayloadBytes(shape) != payload.size()) {
+    return absl::StrCat("has ", payload.size(), " bytes for ", shape.size, " lines");
+  }
+  return "";
+}
+
+void Blocked::Build(uint8_t* payload, const Shape& shape, uint64_t seed,
+                    std::span<const Digest> digests, Simd simd) {
+  const AddGroupFn add_group = ChooseAddGroup(shape.probes, simd);
+  Query queries[kBatchGroup];
+  while (!digests.empty()) {
+    const size_t group = std::min(digests.size(), kBatchGroup);
+    for (size_t i = 0; i < group; ++i) {
+      queries[i] = QueryOf(shape, seed, digests[i]);
+      __builtin_prefetch(payload + queries[i].line_offset, 1);
+    }
+    add_group(payload, shape.probes, {queries, group});
+    digests = digests.subspan(group);
+  }
+}
+
+FilterFunctions Blocked::Functions(const FilterView& view, Simd simd) {
+#if defined(__x86_64__)
+  if (simd == Simd::kAvx2 && view.shape.probes > 1) return Avx2Functions(view.shape.probes);
+#endif
+  static_cast<void>(simd);
+  return kFunctions<Portable>;
+}
+
+}  // namespace bloom

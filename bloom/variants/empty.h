@@ -1,0 +1,51 @@
+// The filter of no keys: no payload, always "no".  A kind of its own, so that a file which lost its
+// bits can never pass for one that had none.
+#ifndef TRELLIS_BLOOM_VARIANTS_EMPTY_H_
+#define TRELLIS_BLOOM_VARIANTS_EMPTY_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "bloom/core/shape.h"
+#include "bloom/core/sizing.h"
+
+namespace bloom {
+
+struct Empty {
+  static constexpr std::string_view kName = "empty";
+  static constexpr uint8_t kTag = 1;
+  static constexpr uint8_t kVersion = 1;
+  static constexpr uint8_t kLineBytesLog2 = 0;
+
+  static absl::StatusOr<Shape> ShapeFor(uint64_t key_count, double target_fpp) {
+    if (key_count != 0) return absl::InvalidArgumentError("the empty filter holds no keys");
+    if (absl::Status status = CheckTargetFpp(target_fpp); !status.ok()) return status;
+    return Shape{};
+  }
+  static double PredictedFpp(const Shape&, uint64_t) { return 0; }
+  static uint64_t SizeBits(const Shape&) { return 0; }
+  static uint64_t PayloadBytes(const Shape&) { return 0; }
+  static std::string Problem(const Shape& shape, std::span<const uint8_t> payload) {
+    return shape == Shape{} && payload.empty() ? "" : "an empty filter has a size";
+  }
+
+  static void Build(uint8_t*, const Shape&, uint64_t, std::span<const Digest>) {}
+
+  static FilterFunctions Functions(const FilterView&) {
+    return {[](const FilterView&, Digest) { return false; },  //
+            [](const FilterView&, Digest) {},
+            [](const FilterView&, const Digest*, size_t count, bool* results) {
+              std::fill_n(results, count, false);
+            }};
+  }
+};
+
+}  // namespace bloom
+
+#endif  // TRELLIS_BLOOM_VARIANTS_EMPTY_H_

@@ -1,0 +1,90 @@
+// The blocked kind's paths for different CPUs must be one and the same filter.
+#include "bloom/variants/blocked.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "tests/bloom/kinds.h"
+
+namespace {
+
+using bloom::AlignedBytes;
+using bloom::Blocked;
+using bloom::FilterFunctions;
+using bloom::FilterView;
+using bloom::Shape;
+using bloom::Simd;
+using testing_support::DigestsOfKeys;
+
+// Small and in cache, odd numbers of lines, and so large that batches fetch ahead.
+constexpr uint64_t kLineCounts[] = {1, 3, 64, 5001};
+
+// The best path of this CPU; on one without AVX2 that is the portable path again.
+const Simd kBest = bloom::BestSimd();
+
+class BlockedTest : public testing::TestWithParam<uint32_t> {};
+
+TEST_P(BlockedTest, TheFastPathSetsTheSameBitsAsThePortableOne) {
+  for (const uint64_t lines : kLineCounts) {
+    const Shape shape{lines, GetParam()};
+    for (const uint64_t keys : {1, 2, 63, 64, 65, 1000}) {
+      AlignedBytes portable = AlignedBytes::Zeros(Blocked::PayloadBytes(shape));
+      AlignedBytes fast = AlignedBytes::Zeros(Blocked::PayloadBytes(shape));
+      Blocked::Build(portable.data(), shape, 5, DigestsOfKeys(0, keys), Simd::kPortable);
+      Blocked::Build(fast.data(), shape, 5, DigestsOfKeys(0, keys), kBest);
+      ASSERT_TRUE(std::equal(fast.data(), fast.data() + fast.size(), portable.data()))
+          << lines << " lines, " << keys << " keys";
+    }
+  }
+}
+
+TEST_P(BlockedTest, TheFastPathGivesTheSameAnswersAsThePortableOne) {
+  for (const uint64_t lines : kLineCounts) {
+    const Shape shape{lines, GetParam()};
+    AlignedBytes bits = AlignedBytes::Zeros(Blocked::PayloadBytes(shape));
+    // About three quarters of ones, so that many absent keys miss by one bit only.
+    const uint64_t keys = lines * 700 / GetParam() + 1;
+    Blocked::Build(bits.data(), shape, 5, DigestsOfKeys(0, keys));
+    const FilterView view{bits.data(), shape, 5};
+    const FilterFunctions portable = Blocked::Functions(view, Simd::kPortable);
+    const FilterFunctions fast = Blocked::Functions(view, kBest);
+    const auto digests = DigestsOfKeys(keys - std::min<uint64_t>(keys, 500), keys + 4000);
+    const std::unique_ptr<bool[]> portable_batch(new bool[digests.size()]);
+    const std::unique_ptr<bool[]> fast_batch(new bool[digests.size()]);
+    portable.may_contain_batch(view, digests.data(), digests.size(), portable_batch.get());
+    fast.may_contain_batch(view, digests.data(), digests.size(), fast_batch.get());
+    for (size_t i = 0; i < digests.size(); ++i) {
+      const bool answer = portable.may_contain(view, digests[i]);
+      ASSERT_EQ(fast.may_contain(view, digests[i]), answer) << lines << " lines, digest " << i;
+      ASSERT_EQ(portable_batch[i], answer) << lines << " lines, digest " << i;
+      ASSERT_EQ(fast_batch[i], answer) << lines << " lines, digest " << i;
+    }
+  }
+}
+
+// Every single bit counts: a line of ones with one hole denies just those keys that probe the hole.
+TEST_P(BlockedTest, EveryPathLooksAtEveryBitOfALine) {
+  const Shape shape{1, GetParam()};
+  const auto digests = DigestsOfKeys(0, 200);
+  for (uint32_t hole = 0; hole < bloom::kLineBits; ++hole) {
+    std::vector<uint8_t> line(Blocked::kLineBytes, 0xff);
+    line[hole / 8] = static_cast<uint8_t>(0xff ^ (1 << (hole % 8)));
+    const FilterView view{line.data(), shape, 5};
+    for (const bloom::Digest digest : digests) {
+      const uint64_t in_line = Blocked::InLine(bloom::Remix(digest, 5));
+      bool probed = false;
+      for (uint32_t i = 0; i < shape.probes; ++i) probed |= Blocked::Position(in_line, i) == hole;
+      for (const Simd simd : {Simd::kPortable, kBest}) {
+        ASSERT_EQ(Blocked::Functions(view, simd).may_contain(view, digest), !probed) << hole;
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Probes, BlockedTest, testing::Range(1u, bloom::kMaxProbes + 1));
+
+}  // namespace

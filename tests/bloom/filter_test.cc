@@ -1,0 +1,169 @@
+#include "bloom/core/filter.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bloom/filter_policy.h"
+#include "tests/bloom/kinds.h"
+#include "tests/support/status_matchers.h"
+
+namespace {
+
+using bloom::Filter;
+using testing::HasSubstr;
+using testing_support::DigestOfKey;
+using testing_support::DigestsOfKeys;
+using testing_support::IsOk;
+using testing_support::StatusIs;
+
+std::string Key(int i) { return "key " + std::to_string(i); }
+
+template <class Layout>
+class FilterTest : public testing::Test {
+ protected:
+  static Filter<Layout> Make(uint64_t keys, double fpp, uint64_t seed = 0) {
+    return Filter<Layout>::Make(keys, fpp, seed).value();
+  }
+  static Filter<Layout> WithKeys(int from, int to, uint64_t designed = 10'000) {
+    Filter<Layout> filter = Make(designed, 0.01, 3);
+    for (int i = from; i < to; ++i) filter.Add(Key(i));
+    return filter;
+  }
+};
+TYPED_TEST_SUITE(FilterTest, testing_support::KeyedKindTypes, testing_support::KindNames);
+
+TYPED_TEST(FilterTest, HoldsItsKeysAndFewOthers) {
+  const Filter<TypeParam> filter = this->WithKeys(0, 10'000);
+  int passing = 0;
+  for (int i = 0; i < 10'000; ++i) EXPECT_TRUE(filter.MayContain(Key(i)));
+  for (int i = 10'000; i < 110'000; ++i) passing += filter.MayContain(Key(i));
+  EXPECT_NEAR(passing, 1000, 150);
+  EXPECT_EQ(filter.added_count(), 10'000u);
+  EXPECT_NEAR(filter.EstimatedKeyCount(), 10'000, 150);
+  EXPECT_NEAR(filter.CurrentFpp(), 0.01, 0.001);
+  EXPECT_NEAR(filter.PredictedFpp(10'000), 0.01, 0.0002);
+  EXPECT_EQ(filter.target_fpp(), 0.01);
+}
+
+TYPED_TEST(FilterTest, TakesDigestsInPlaceOfKeys) {
+  Filter<TypeParam> filter = this->Make(1000, 0.01);
+  filter.AddDigest(filter.DigestOf("apple"));
+  EXPECT_TRUE(filter.MayContain("apple"));
+  EXPECT_FALSE(filter.MayContain("pear"));
+  const auto digests = DigestsOfKeys(0, 500);
+  filter.AddDigests(digests);
+  EXPECT_EQ(filter.added_count(), 501u);
+  bool answers[500];
+  filter.MayContainBatch(digests, answers);
+  for (const bool answer : answers) EXPECT_TRUE(answer);
+  EXPECT_TRUE(filter.MayContainDigest(digests[7]));
+}
+
+TYPED_TEST(FilterTest, TellsHowFarItIsOverfilled) {
+  const Filter<TypeParam> filter = this->WithKeys(0, 20'000, 10'000);
+  EXPECT_NEAR(filter.CurrentFpp() / filter.PredictedFpp(20'000), 1, 0.05);
+  EXPECT_GT(filter.CurrentFpp(), 0.1);
+  EXPECT_NEAR(filter.EstimatedKeyCount(), 20'000, 300);
+}
+
+TYPED_TEST(FilterTest, SurvivesSavingAndLoading) {
+  const Filter<TypeParam> filter = this->WithKeys(0, 5000);
+  const auto loaded = Filter<TypeParam>::Load(filter.Serialize());
+  ASSERT_THAT(loaded, IsOk());
+  EXPECT_EQ(loaded->Serialize(), filter.Serialize());
+  EXPECT_EQ(loaded->added_count(), 5000u);
+  EXPECT_EQ(loaded->shape(), filter.shape());
+  for (int i = 0; i < 20'000; ++i) ASSERT_EQ(loaded->MayContain(Key(i)), filter.MayContain(Key(i)));
+}
+
+TYPED_TEST(FilterTest, IsReadByFilterReaderToo) {
+  const Filter<TypeParam> filter = this->WithKeys(0, 5000);
+  const std::string bytes = filter.Serialize();
+  const bloom::FilterReader reader = bloom::FilterReader::Open(bytes);
+  ASSERT_EQ(reader.state(), bloom::FilterState::kUsable);
+  EXPECT_EQ(reader.Describe().kind, TypeParam::kName);
+  for (int i = 0; i < 20'000; ++i) {
+    ASSERT_EQ(reader.MayContain(filter.DigestOf(Key(i))), filter.MayContain(Key(i)));
+  }
+}
+
+TYPED_TEST(FilterTest, LoadsWhatABuilderBuilt) {
+  const auto digests = DigestsOfKeys(0, 1000);
+  const std::string bytes = testing_support::BuildFilter(TypeParam::kName, {.seed = 12}, digests);
+  const auto filter = Filter<TypeParam>::Load(bytes);
+  ASSERT_THAT(filter, IsOk());
+  for (const bloom::Digest digest : digests) EXPECT_TRUE(filter->MayContainDigest(digest));
+  EXPECT_EQ(filter->Serialize(), bytes);
+}
+
+TYPED_TEST(FilterTest, LoadRefusesDamageUnknownVersionsAndOtherKinds) {
+  const std::string bytes = this->WithKeys(0, 100, 100).Serialize();
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    std::string damaged = bytes;
+    damaged[i] = static_cast<char>(damaged[i] ^ 0x10);
+    EXPECT_THAT(Filter<TypeParam>::Load(damaged), StatusIs(absl::StatusCode::kDataLoss)) << i;
+    EXPECT_THAT(Filter<TypeParam>::Load(bytes.substr(0, i)), StatusIs(absl::StatusCode::kDataLoss));
+  }
+  bloom::FilterHeader newer = bloom::ParseFilter(bytes).header;
+  newer.version = 9;
+  EXPECT_THAT(Filter<TypeParam>::Load(bloom::EncodeFilter(newer, {})),
+              StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("version 9")));
+  EXPECT_THAT(Filter<TypeParam>::Load(testing_support::BuildFilter("standard", {}, {})),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("kind 1")));
+}
+
+TYPED_TEST(FilterTest, MergingGivesTheBitsOfBothSetsOfKeys) {
+  Filter<TypeParam> left = this->WithKeys(0, 3000);
+  EXPECT_THAT(left.Merge(this->WithKeys(3000, 7000)), IsOk());
+  EXPECT_EQ(left.Serialize(), this->WithKeys(0, 7000).Serialize());
+}
+
+TYPED_TEST(FilterTest, MergingFiltersThatDoNotAgreeIsRefusedAndChangesNothing) {
+  Filter<TypeParam> filter = this->WithKeys(0, 1000);
+  const std::string before = filter.Serialize();
+  constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+  EXPECT_THAT(filter.Merge(this->Make(20'000, 0.01, 3)), StatusIs(kInvalid, HasSubstr("sizes")));
+  EXPECT_THAT(filter.Merge(this->Make(10'000, 0.01, 4)), StatusIs(kInvalid, HasSubstr("seeds")));
+  EXPECT_EQ(filter.Serialize(), before);
+}
+
+TYPED_TEST(FilterTest, ClearForgetsAllKeys) {
+  Filter<TypeParam> filter = this->WithKeys(0, 1000);
+  filter.Clear();
+  for (int i = 0; i < 1000; ++i) EXPECT_FALSE(filter.MayContain(Key(i)));
+  EXPECT_EQ(filter.added_count(), 0u);
+  EXPECT_EQ(filter.Fill(), 0);
+  EXPECT_EQ(filter.EstimatedKeyCount(), 0);
+  EXPECT_EQ(filter.CurrentFpp(), 0);
+}
+
+TYPED_TEST(FilterTest, MovesWithItsBits) {
+  Filter<TypeParam> filter = this->WithKeys(0, 1000);
+  const std::string bytes = filter.Serialize();
+  Filter<TypeParam> moved = std::move(filter);
+  EXPECT_EQ(moved.Serialize(), bytes);
+  EXPECT_TRUE(moved.MayContain(Key(5)));
+}
+
+TYPED_TEST(FilterTest, BadParametersAreNamedErrors) {
+  constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+  EXPECT_THAT(Filter<TypeParam>::Make(0, 0.01), StatusIs(kInvalid, HasSubstr("key_count")));
+  EXPECT_THAT(Filter<TypeParam>::Make(10, std::nan("")),
+              StatusIs(kInvalid, HasSubstr("target_fpp")));
+  EXPECT_THAT(Filter<TypeParam>::Make(UINT64_MAX, 0.01), StatusIs(kInvalid));
+}
+
+TYPED_TEST(FilterTest, SeedsMakeDifferentFilters) {
+  Filter<TypeParam> one = this->Make(100, 0.01, 1), two = this->Make(100, 0.01, 2);
+  one.Add("apple");
+  two.Add("apple");
+  EXPECT_NE(one.DigestOf("apple"), two.DigestOf("apple"));
+  EXPECT_NE(one.Serialize().substr(64), two.Serialize().substr(64));
+}
+
+}  // namespace

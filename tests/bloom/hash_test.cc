@@ -1,0 +1,75 @@
+#include "bloom/core/hash.h"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "bloom/core/probe.h"
+
+namespace {
+
+using bloom::DigestOf;
+using bloom::ReduceRange;
+using bloom::Remix;
+
+TEST(HashTest, DigestIsXxh3AsPublished) {
+  // From xxHash's own test vectors and its command line (xxhsum -H3).
+  EXPECT_EQ(DigestOf("", 0), 0x2d06800538d394c2u);
+  EXPECT_EQ(DigestOf("a", 0), 0xe6c632b61e964e1fu);
+  EXPECT_EQ(DigestOf("abc", 0), 0x78af5f94892f3950u);
+}
+
+TEST(HashTest, DigestDependsOnSeedAndOnEveryBitOfTheKey) {
+  std::string key(300, 'k');
+  const uint64_t digest = DigestOf(key, 7);
+  EXPECT_NE(digest, DigestOf(key, 8));
+  for (size_t bit = 0; bit < 8 * key.size(); ++bit) {
+    key[bit / 8] = static_cast<char>(key[bit / 8] ^ (1 << (bit % 8)));
+    EXPECT_NE(digest, DigestOf(key, 7)) << "bit " << bit;
+    key[bit / 8] = static_cast<char>(key[bit / 8] ^ (1 << (bit % 8)));
+  }
+  EXPECT_NE(DigestOf(std::string(1, '\0'), 7), DigestOf("", 7));
+  EXPECT_NE(DigestOf("\xff", 7), DigestOf("\x7f", 7));
+}
+
+TEST(HashTest, RemixIsFrozen) {
+  // murmur3's finalizer of 1, and what a salt makes of it.
+  EXPECT_EQ(Remix(1, 0), 0xb456bcfc34c2cb2cu);
+  EXPECT_EQ(Remix(0, 1), Remix(1, 0));
+  EXPECT_EQ(Remix(0, 0), 0u);
+}
+
+TEST(HashTest, RemixCarriesEveryBitIntoEveryOther) {
+  // Of 64 output bits, flipping one input bit should flip 32 +- 4 standard errors of the mean.
+  constexpr int kSamples = 1000;
+  for (int bit = 0; bit < 64; ++bit) {
+    int flips = 0;
+    for (uint64_t i = 0; i < kSamples; ++i) {
+      flips += std::popcount(Remix(i, 42) ^ Remix(i ^ (uint64_t{1} << bit), 42));
+    }
+    EXPECT_NEAR(flips / double{kSamples}, 32, 4 * 4 / 31.6) << "bit " << bit;
+  }
+}
+
+TEST(HashTest, ChecksumIsOfTheTwoPartsInARow) {
+  EXPECT_EQ(bloom::ChecksumOf("a", "bc"), DigestOf("abc", 0));
+  EXPECT_EQ(bloom::ChecksumOf("", ""), DigestOf("", 0));
+  const std::string text(10'000, 'x');
+  EXPECT_EQ(bloom::ChecksumOf(text.substr(0, 56), text.substr(56)), DigestOf(text, 0));
+}
+
+TEST(ReduceRangeTest, CoversTheRangeEvenlyAndStaysInIt) {
+  EXPECT_EQ(ReduceRange(0, 10), 0u);
+  EXPECT_EQ(ReduceRange(UINT64_MAX, 10), 9u);
+  EXPECT_EQ(ReduceRange(UINT64_MAX, 1), 0u);
+  EXPECT_EQ(ReduceRange(UINT64_MAX, UINT64_MAX), UINT64_MAX - 1);
+  EXPECT_EQ(ReduceRange(uint64_t{1} << 63, 3ull << 40), 3ull << 39);
+  std::vector<int> hits(10);
+  for (uint64_t i = 0; i < 100'000; ++i) ++hits[ReduceRange(Remix(i, 0), 10)];
+  for (const int count : hits) EXPECT_NEAR(count, 10'000, 400);
+}
+
+}  // namespace

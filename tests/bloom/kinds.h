@@ -1,0 +1,74 @@
+// What the tests of filters share: the catalog as a list of test types, digests, filters to order.
+#ifndef TRELLIS_TESTS_BLOOM_KINDS_H_
+#define TRELLIS_TESTS_BLOOM_KINDS_H_
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bloom/catalog.h"
+#include "bloom/filter_policy.h"
+
+namespace testing_support {
+
+template <class List>
+struct TypesOf;
+template <class... Kinds>
+struct TypesOf<bloom::KindList<Kinds...>> {
+  using type = testing::Types<Kinds...>;
+};
+using KeyedKindTypes = TypesOf<bloom::KeyedKinds>::type;
+
+struct KindNames {
+  template <class K>
+  static std::string GetName(int) {
+    return std::string(K::kName);
+  }
+};
+
+// The digest of key i in a space of keys.  Different for different i, since Remix is a bijection:
+// so digests [0, n) are present and digests [n, ...) are certainly absent in a filter of the first
+// n.
+inline bloom::Digest DigestOfKey(uint64_t i, uint64_t space = 0) {
+  return bloom::Remix(i, space + 1);
+}
+
+inline std::vector<bloom::Digest> DigestsOfKeys(uint64_t from, uint64_t to, uint64_t space = 0) {
+  std::vector<bloom::Digest> digests;
+  digests.reserve(to - from);
+  for (uint64_t i = from; i < to; ++i) digests.push_back(DigestOfKey(i, space));
+  return digests;
+}
+
+// The bytes of a filter as a table gets them.
+inline std::string BuildFilter(std::string_view kind, const bloom::FilterContext& context,
+                               std::span<const bloom::Digest> digests) {
+  const std::unique_ptr<bloom::FilterBuilder> builder =
+      bloom::PolicyFromName(kind).value()->NewBuilder(context);
+  for (const bloom::Digest digest : digests) builder->Add(digest);
+  return builder->Finish().value();
+}
+
+// Digests [from, from + count) of a space that a filter lets pass, by way of batches.
+inline uint64_t CountPassing(const bloom::FilterReader& reader, uint64_t from, uint64_t count,
+                             uint64_t space = 0) {
+  constexpr uint64_t kBatch = 1024;
+  bool answers[kBatch];
+  uint64_t passing = 0;
+  for (uint64_t i = from; i < from + count; i += kBatch) {
+    const auto digests = DigestsOfKeys(i, std::min(i + kBatch, from + count), space);
+    reader.MayContainBatch(digests, answers);
+    for (size_t j = 0; j < digests.size(); ++j) passing += answers[j];
+  }
+  return passing;
+}
+
+}  // namespace testing_support
+
+#endif  // TRELLIS_TESTS_BLOOM_KINDS_H_

@@ -1,0 +1,227 @@
+// What every kind of the catalog must do, measured against what it promises.
+#include "tests/bloom/kinds.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "bloom/catalog.h"
+#include "bloom/core/bits.h"
+#include "bloom/filter_policy.h"
+
+namespace {
+
+using bloom::Digest;
+using bloom::FilterDescription;
+using bloom::FilterReader;
+using bloom::FilterState;
+using testing_support::BuildFilter;
+using testing_support::CountPassing;
+using testing_support::DigestOfKey;
+using testing_support::DigestsOfKeys;
+
+template <class K>
+class KindsTest : public testing::Test {};
+TYPED_TEST_SUITE(KindsTest, testing_support::KeyedKindTypes, testing_support::KindNames);
+
+TYPED_TEST(KindsTest, NeverDeniesAKeyThatWasAdded) {
+  for (const uint64_t keys : {1, 2, 3, 7, 64, 65, 100, 513, 1000, 10'000, 100'000}) {
+    for (const double fpp : {0.5, 0.1, 0.01, 0.001, 1e-6}) {
+      const uint64_t seed = keys * 31 + 7;
+      const auto digests = DigestsOfKeys(0, keys, seed);
+      const std::string bytes =
+          BuildFilter(TypeParam::kName, {.target_fpp = fpp, .seed = seed}, digests);
+      const FilterReader reader = FilterReader::Open(bytes);
+      ASSERT_EQ(reader.state(), FilterState::kUsable);
+      EXPECT_EQ(CountPassing(reader, 0, keys, seed), keys) << keys << " keys at " << fpp;
+      for (const Digest digest : digests) ASSERT_TRUE(reader.MayContain(digest)) << keys << " keys";
+    }
+  }
+}
+
+TYPED_TEST(KindsTest, LetsAsManyAbsentKeysPassAsPredictedAndNoMoreThanAskedFor) {
+  constexpr uint64_t kKeys = 100'000;
+  for (const double fpp : {0.1, 0.01, 0.001}) {
+    double sum = 0;
+    const std::vector<uint64_t> seeds = {11, 22, 33, 44, 55};
+    for (const uint64_t seed : seeds) {
+      const std::string bytes = BuildFilter(TypeParam::kName, {.target_fpp = fpp, .seed = seed},
+                                            DigestsOfKeys(0, kKeys, seed));
+      const FilterReader reader = FilterReader::Open(bytes);
+      const FilterDescription description = reader.Describe();
+      const auto queries = static_cast<uint64_t>(1e4 / fpp);  // a standard error of 1 %
+      const uint64_t passing = CountPassing(reader, kKeys, queries, seed);
+      const double measured = static_cast<double>(passing) / static_cast<double>(queries);
+      EXPECT_NEAR(measured / description.predicted_fpp, 1, 0.05) << fpp << ", seed " << seed;
+      EXPECT_NEAR(measured / description.current_fpp, 1, 0.05) << fpp << ", seed " << seed;
+      EXPECT_LE(measured, fpp * 1.05) << "seed " << seed;
+      sum += measured;
+    }
+    const double mean = sum / static_cast<double>(seeds.size());
+    EXPECT_NEAR(mean / TypeParam::PredictedFpp(TypeParam::ShapeFor(kKeys, fpp).value(), kKeys), 1,
+                0.03);
+  }
+}
+
+TYPED_TEST(KindsTest, KeepsItsPromiseForFewKeysToo) {
+  for (const uint64_t keys : {1, 3, 10, 40, 100, 1000}) {
+    for (const double fpp : {0.1, 0.01}) {
+      const uint64_t filters = 20'000 / keys + 20;
+      constexpr uint64_t kQueries = 5000;
+      uint64_t passing = 0;
+      for (uint64_t seed = 0; seed < filters; ++seed) {
+        const std::string bytes = BuildFilter(TypeParam::kName, {.target_fpp = fpp, .seed = seed},
+                                              DigestsOfKeys(0, keys, seed));
+        passing += CountPassing(FilterReader::Open(bytes), keys, kQueries, seed);
+      }
+      const double measured =
+          static_cast<double>(passing) / static_cast<double>(filters * kQueries);
+      EXPECT_LE(measured, fpp * 1.05) << keys << " keys";
+    }
+  }
+}
+
+TYPED_TEST(KindsTest, RealKeysAreAsGoodAsRandomDigests) {
+  constexpr uint64_t kKeys = 100'000;
+  constexpr uint64_t kQueries = 1'000'000;
+  const uint64_t store_seed = 99;
+  std::unordered_set<Digest> present;
+  std::vector<Digest> digests;
+  for (uint64_t i = 0; i < kKeys; ++i) {
+    digests.push_back(bloom::DigestOf("user" + std::to_string(2 * i), store_seed));
+    present.insert(digests.back());
+  }
+  const std::string bytes = BuildFilter(TypeParam::kName, {.target_fpp = 0.01, .seed = 5}, digests);
+  const FilterReader reader = FilterReader::Open(bytes);
+  uint64_t passing = 0;
+  for (uint64_t i = 0; i < kQueries; ++i) {
+    const Digest digest = bloom::DigestOf("user" + std::to_string(2 * i + 1), store_seed);
+    ASSERT_FALSE(present.contains(digest));
+    passing += reader.MayContain(digest);
+  }
+  EXPECT_NEAR(static_cast<double>(passing) / kQueries / reader.Describe().predicted_fpp, 1, 0.05);
+}
+
+TYPED_TEST(KindsTest, FalsePositivesOfFiltersWithDifferentSeedsAreIndependent) {
+  constexpr uint64_t kKeys = 20'000;
+  constexpr uint64_t kQueries = 1'000'000;
+  const auto digests = DigestsOfKeys(0, kKeys);
+  const std::string one = BuildFilter(TypeParam::kName, {.target_fpp = 0.1, .seed = 1}, digests);
+  const std::string two = BuildFilter(TypeParam::kName, {.target_fpp = 0.1, .seed = 2}, digests);
+  const FilterReader first = FilterReader::Open(one), second = FilterReader::Open(two);
+  double in_first = 0, in_second = 0, in_both = 0;
+  for (uint64_t i = kKeys; i < kKeys + kQueries; ++i) {
+    const bool a = first.MayContain(DigestOfKey(i)), b = second.MayContain(DigestOfKey(i));
+    in_first += a;
+    in_second += b;
+    in_both += a && b;
+  }
+  EXPECT_NEAR(in_both / (in_first * in_second / kQueries), 1, 0.04);
+}
+
+TYPED_TEST(KindsTest, BatchesAnswerAsSingleQueriesDo) {
+  // Filters in the cache and beyond it take different ways.
+  for (const uint64_t keys : {1000, 600'000}) {
+    const std::string bytes =
+        BuildFilter(TypeParam::kName, {.target_fpp = 0.05, .seed = 3}, DigestsOfKeys(0, keys));
+    const FilterReader reader = FilterReader::Open(bytes);
+    for (const size_t count : {0, 1, 2, 63, 64, 65, 127, 128, 1000, 20'000}) {
+      // Half of them present.
+      const auto digests = DigestsOfKeys(keys - count / 2 * (count / 2 < keys), keys + count, 0);
+      const std::unique_ptr<bool[]> answers(new bool[digests.size()]);
+      reader.MayContainBatch(digests, {answers.get(), digests.size()});
+      for (size_t i = 0; i < digests.size(); ++i) {
+        ASSERT_EQ(answers[i], reader.MayContain(digests[i])) << i << " of " << count;
+      }
+    }
+  }
+}
+
+TYPED_TEST(KindsTest, AlignmentOfTheBytesDoesNotMatter) {
+  constexpr uint64_t kKeys = 500;
+  const std::string bytes =
+      BuildFilter(TypeParam::kName, {.target_fpp = 0.03, .seed = 3}, DigestsOfKeys(0, kKeys));
+  const FilterReader original = FilterReader::Open(bytes);
+  for (size_t offset = 0; offset < 64; ++offset) {
+    // Exactly as long as needed, so that AddressSanitizer sees a read behind the end.
+    const std::unique_ptr<char[]> buffer(new char[offset + bytes.size()]);
+    std::copy(bytes.begin(), bytes.end(), buffer.get() + offset);
+    const FilterReader reader = FilterReader::Open({buffer.get() + offset, bytes.size()});
+    ASSERT_EQ(reader.state(), FilterState::kUsable);
+    for (uint64_t i = 0; i < 4 * kKeys; ++i) {
+      const Digest digest = DigestOfKey(i);
+      reader.Prefetch(digest);
+      ASSERT_EQ(reader.MayContain(digest), original.MayContain(digest)) << offset;
+    }
+  }
+}
+
+TYPED_TEST(KindsTest, ProbesOfAKeyAreDifferentPositions) {
+  // A faulty filter that uses one hash for all of its probes sets one bit a key.
+  const bloom::Shape shape = TypeParam::ShapeFor(100'000, 0.001).value();
+  bloom::AlignedBytes bits = bloom::AlignedBytes::Zeros(TypeParam::PayloadBytes(shape));
+  constexpr uint64_t kKeys = 1000;
+  TypeParam::Build(bits.data(), shape, 1, DigestsOfKeys(0, kKeys));
+  const double ones = static_cast<double>(bloom::CountOnes(bits.data(), bits.size()));
+  EXPECT_NEAR(ones / (kKeys * shape.probes), 1, 0.02);
+}
+
+TYPED_TEST(KindsTest, FillTellsTheRateAndTheNumberOfKeys) {
+  constexpr uint64_t kDesigned = 50'000;
+  const bloom::Shape shape = TypeParam::ShapeFor(kDesigned, 0.01).value();
+  for (const double times : {0.3, 1.0, 2.0}) {
+    const auto keys = static_cast<uint64_t>(times * kDesigned);
+    bloom::AlignedBytes bits = bloom::AlignedBytes::Zeros(TypeParam::PayloadBytes(shape));
+    TypeParam::Build(bits.data(), shape, 9, DigestsOfKeys(0, keys));
+    const double fill = static_cast<double>(bloom::CountOnes(bits.data(), bits.size())) /
+                        static_cast<double>(TypeParam::SizeBits(shape));
+    EXPECT_NEAR(TypeParam::KeyCountFromFill(shape, fill) / static_cast<double>(keys), 1, 0.01);
+    EXPECT_NEAR(
+        TypeParam::CurrentFpp({bits.data(), shape, 9}) / TypeParam::PredictedFpp(shape, keys), 1,
+        0.03);
+  }
+}
+
+TYPED_TEST(KindsTest, AddingOneByOneAndBuildingGiveTheSameBits) {
+  for (const double fpp : {0.5, 0.01, 1e-5, 1e-9}) {
+    const bloom::Shape shape = TypeParam::ShapeFor(999, fpp).value();
+    const size_t size = TypeParam::PayloadBytes(shape);
+    bloom::AlignedBytes built = bloom::AlignedBytes::Zeros(size);
+    bloom::AlignedBytes added = bloom::AlignedBytes::Zeros(size);
+    const auto digests = DigestsOfKeys(0, 999);
+    TypeParam::Build(built.data(), shape, 4, digests);
+    for (const Digest digest : digests) {
+      TypeParam::Add(added.data(), shape, bloom::Remix(digest, 4));
+    }
+    EXPECT_TRUE(std::equal(built.data(), built.data() + size, added.data())) << fpp;
+  }
+}
+
+TYPED_TEST(KindsTest, ShapesThatNoFilterHasAreProblems) {
+  const std::vector<uint8_t> payload(128, 0);
+  const uint64_t size =
+      TypeParam::kLineBytesLog2 == 0 ? 1024 : 1024 >> (TypeParam::kLineBytesLog2 + 3);
+  EXPECT_EQ(TypeParam::Problem({size, 5}, payload), "");
+  EXPECT_EQ(TypeParam::Problem({size, bloom::kMaxProbes}, payload), "");
+  EXPECT_NE(TypeParam::Problem({size, 0}, payload), "");
+  EXPECT_NE(TypeParam::Problem({size, bloom::kMaxProbes + 1}, payload), "");
+  EXPECT_NE(TypeParam::Problem({0, 5}, payload), "");
+  EXPECT_NE(TypeParam::Problem({0, 5}, {}), "");
+  EXPECT_NE(TypeParam::Problem({size, 5}, {}), "");
+  EXPECT_NE(TypeParam::Problem({2 * size, 5}, payload), "");
+  // Sizes whose bytes or bits overflow to the length of the payload.
+  for (int shift = 50; shift < 64; ++shift) {
+    EXPECT_NE(TypeParam::Problem({(uint64_t{1} << shift) + size, 5}, payload), "") << shift;
+    EXPECT_NE(TypeParam::Problem({uint64_t{1} << shift, 5}, {}), "") << shift;
+  }
+  EXPECT_NE(TypeParam::Problem({UINT64_MAX, 5}, payload), "");
+}
+
+}  // namespace
