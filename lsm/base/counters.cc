@@ -1,0 +1,136 @@
+#include "lsm/base/counters.h"
+
+#include <algorithm>
+
+#include "lsm/base/thread_index.h"
+
+namespace lsm {
+namespace {
+
+constexpr size_t kCounters = static_cast<size_t>(Counter::kCount);
+
+// Where each counter ends up, in the order of the enum.
+constexpr std::array<uint64_t Statistics::*, kCounters> kCounterMembers = {
+    &Statistics::lookups,
+    &Statistics::lookups_found,
+    &Statistics::memtable_hits,
+    &Statistics::iterators,
+    &Statistics::scan_blocks_from_cache,
+    &Statistics::scan_blocks_from_file,
+    &Statistics::scan_bytes_from_file,
+    &Statistics::writes,
+    &Statistics::write_entries,
+    &Statistics::write_groups,
+    &Statistics::user_bytes_written,
+    &Statistics::log_bytes_written,
+    &Statistics::log_syncs,
+    &Statistics::flushes,
+    &Statistics::flush_bytes_written,
+    &Statistics::flush_nanos,
+    &Statistics::compactions,
+    &Statistics::trivial_moves,
+    &Statistics::compaction_bytes_read,
+    &Statistics::compaction_bytes_written,
+    &Statistics::compaction_nanos,
+    &Statistics::stalls_memtable,
+    &Statistics::stalls_level0,
+    &Statistics::slowdowns,
+    &Statistics::stall_nanos,
+    &Statistics::background_errors,
+};
+
+constexpr std::array<uint64_t LevelStatistics::*, LevelCounts::kFieldCount> kLevelMembers = {
+    &LevelStatistics::lookups,          &LevelStatistics::tables_considered,
+    &LevelStatistics::reads_avoided,    &LevelStatistics::useful_reads,
+    &LevelStatistics::wasted_reads,     &LevelStatistics::false_positives,
+    &LevelStatistics::filters_absent,   &LevelStatistics::filters_damaged,
+    &LevelStatistics::filters_unknown,  &LevelStatistics::blocks_from_cache,
+    &LevelStatistics::blocks_from_file, &LevelStatistics::bytes_from_cache,
+    &LevelStatistics::bytes_from_file,
+};
+
+// Relaxed throughout: a figure orders nothing, and each is read by itself.  The plain form loses
+// nothing, for its line has one writer: an index goes to another thread only after its thread has
+// ended (ThreadIndex orders the two).
+void Increase(std::atomic<uint64_t>* value, uint64_t amount, bool shared) {
+  if (shared) {
+    value->fetch_add(amount, std::memory_order_relaxed);
+  } else {
+    value->store(value->load(std::memory_order_relaxed) + amount, std::memory_order_relaxed);
+  }
+}
+
+}  // namespace
+
+// Whole cache lines, so that no two threads write to one.
+struct alignas(64) Counters::Stripe {
+  std::array<std::atomic<uint64_t>, kCounters> counters{};
+  std::array<std::array<std::atomic<uint64_t>, LevelCounts::kFieldCount>, kLevels> levels{};
+};
+
+Counters::Counters() {
+  for (auto& stripe : stripes_) stripe.store(nullptr, std::memory_order_relaxed);
+}
+
+Counters::~Counters() {
+  for (auto& stripe : stripes_) delete stripe.load(std::memory_order_relaxed);
+}
+
+Counters::Stripe& Counters::StripeOfThisThread(bool* shared) {
+  const size_t index = std::min(ThreadIndex(), kStripes - 1);
+  *shared = index == kStripes - 1;
+  std::atomic<Stripe*>& slot = stripes_[index];
+  // Acquire: the zeros of a stripe that another thread made come with it.
+  Stripe* stripe = slot.load(std::memory_order_acquire);
+  if (stripe != nullptr) [[likely]]
+    return *stripe;
+  auto made = std::make_unique<Stripe>();
+  // Release: so that SumInto, and those who share the last stripe, see its zeros.  Only there can
+  // another be faster.
+  if (slot.compare_exchange_strong(stripe, made.get(), std::memory_order_acq_rel,
+                                   std::memory_order_acquire)) {
+    stripe = made.release();
+  }
+  return *stripe;
+}
+
+void Counters::Add(Counter counter, uint64_t amount) {
+  bool shared;
+  Stripe& stripe = StripeOfThisThread(&shared);
+  Increase(&stripe.counters[static_cast<size_t>(counter)], amount, shared);
+}
+
+void Counters::Add(int level, const LevelCounts& counts) {
+  bool shared;
+  auto& values = StripeOfThisThread(&shared).levels[static_cast<size_t>(level)];
+  for (size_t field = 0; field < values.size(); ++field) {
+    if (counts.values[field] != 0) Increase(&values[field], counts.values[field], shared);
+  }
+}
+
+void Counters::SumInto(Statistics* statistics) const {
+  for (const auto member : kCounterMembers) statistics->*member = 0;
+  for (const auto member : kLevelMembers) {
+    statistics->total.*member = 0;
+    for (LevelStatistics& level : statistics->levels) level.*member = 0;
+  }
+  for (const auto& slot : stripes_) {
+    const Stripe* const stripe = slot.load(std::memory_order_acquire);
+    if (stripe == nullptr) continue;
+    for (size_t i = 0; i < kCounters; ++i) {
+      statistics->*kCounterMembers[i] += stripe->counters[i].load(std::memory_order_relaxed);
+    }
+    for (size_t level = 0; level < kLevels; ++level) {
+      for (size_t field = 0; field < kLevelMembers.size(); ++field) {
+        const uint64_t value = stripe->levels[level][field].load(std::memory_order_relaxed);
+        statistics->levels[level].*kLevelMembers[field] += value;
+        statistics->total.*kLevelMembers[field] += value;
+      }
+    }
+  }
+  // Not a sum: a lookup that goes down three levels is still one.
+  statistics->total.lookups =
+      statistics->lookups - std::min(statistics->lookups, statistics->memtable_hits);
+}
+
+}  // namespace lsm

@@ -1,0 +1,81 @@
+#include "lsm/base/epoch.h"
+
+#include <algorithm>
+#include <limits>
+#include <thread>
+
+namespace lsm {
+namespace {
+
+// All slots ever made.  Never freed: a writer may be looking at any of them at any time.
+constinit std::atomic<EpochDomain::Slot*> all_slots{nullptr};
+
+EpochDomain::Slot* TakeSlot() {
+  for (auto* slot = all_slots.load(std::memory_order_acquire); slot != nullptr; slot = slot->next) {
+    // Acquire pairs with the release at the former owner's end: `depth` is ours to write.
+    if (!slot->taken.exchange(true, std::memory_order_acquire)) return slot;
+  }
+  auto* slot = new EpochDomain::Slot;
+  slot->taken.store(true, std::memory_order_relaxed);  // nobody else sees it yet
+  slot->next = all_slots.load(std::memory_order_relaxed);
+  // Sequentially consistent: a writer whose scan does not meet this slot comes before the guards in
+  // it.  (Also a release: who meets it sees `next`.)
+  while (!all_slots.compare_exchange_weak(slot->next, slot, std::memory_order_seq_cst,
+                                          std::memory_order_relaxed)) {
+  }
+  return slot;
+}
+
+struct ReturnAtThreadEnd {
+  EpochDomain::Slot* slot;
+  ~ReturnAtThreadEnd() {
+    // A guard in a later destructor of this thread takes another slot, which then stays taken.
+    EpochDomain::ForgetSlotOfThisThread();
+    slot->taken.store(false, std::memory_order_release);
+  }
+};
+
+}  // namespace
+
+EpochDomain::Slot& EpochDomain::TakeSlotForThisThread() {
+  slot_of_this_thread_ = TakeSlot();
+  thread_local const ReturnAtThreadEnd return_at_thread_end{slot_of_this_thread_};
+  static_cast<void>(return_at_thread_end);
+  return *slot_of_this_thread_;
+}
+
+uint64_t EpochDomain::OldestEntered() {
+  uint64_t oldest = std::numeric_limits<uint64_t>::max();
+  for (const Slot* slot = all_slots.load(std::memory_order_seq_cst); slot != nullptr;
+       slot = slot->next) {
+    // Sequentially consistent: see EpochGuard.  (Also an acquire: of a slot seen empty, or in a
+    // later guard, the earlier guard's reads are over.)
+    const uint64_t entered = slot->entered.load(std::memory_order_seq_cst);
+    if (entered != 0) oldest = std::min(oldest, entered);
+  }
+  return oldest;
+}
+
+RetireList::~RetireList() {
+  while (Drain() != 0) std::this_thread::yield();
+}
+
+void RetireList::Retire(void* object, void (*free)(void*)) {
+  entries_.push_back({EpochDomain::current(), object, free});
+}
+
+size_t RetireList::Drain() {
+  if (entries_.empty()) return 0;
+  // Guards entered from here on are not in the epochs of the entries, so that one of the next
+  // drains will free them however many readers come.
+  if (entries_.back().epoch == EpochDomain::current()) EpochDomain::Advance();
+  const uint64_t oldest = EpochDomain::OldestEntered();
+  // Epochs ascend in the list.
+  const auto first_kept = std::find_if(entries_.begin(), entries_.end(),
+                                       [&](const Entry& entry) { return entry.epoch >= oldest; });
+  for (auto entry = entries_.begin(); entry != first_kept; ++entry) entry->free(entry->object);
+  entries_.erase(entries_.begin(), first_kept);
+  return entries_.size();
+}
+
+}  // namespace lsm

@@ -1,0 +1,168 @@
+#include "lsm/base/explanation.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <string_view>
+
+#include "lsm/bytes/escape.h"
+#include "lsm/bytes/json_writer.h"
+#include "lsm/bytes/readable.h"
+#include "lsm/bytes/status.h"
+
+namespace lsm {
+namespace {
+
+// Keys may be long; a line of text should not be.
+constexpr size_t kKeyShownBytes = 64;
+
+std::string Hex(uint64_t value) {
+  char text[24];
+  std::snprintf(text, sizeof(text), "0x%016llx", static_cast<unsigned long long>(value));
+  return text;
+}
+
+// "block 3 at 12288, 2,113 bytes, from cache"
+std::string BlockText(const BlockStep& block) {
+  return Concat("block ", block.ordinal, " at offset ", block.offset, ", ",
+                ReadableCount(block.stored_bytes), " bytes from ",
+                block.from_cache ? "cache" : "file");
+}
+
+// What a filter said, and whether it was right.
+std::string VerdictText(const TableStep& step) {
+  switch (step.filter) {
+    case FilterVerdict::kAbsent:
+      return "no filter";
+    case FilterVerdict::kNo:
+      return "filter says no";
+    case FilterVerdict::kMaybe:
+      return step.outcome == "absent" ? "filter says maybe (false positive)" : "filter says maybe";
+    case FilterVerdict::kDamaged:
+      return "filter damaged: maybe";
+    case FilterVerdict::kUnknown:
+      return "filter of unknown kind: maybe";
+  }
+  return "";
+}
+
+bool IsAnswer(std::string_view outcome) { return outcome == "put" || outcome == "delete"; }
+
+std::string OutcomeText(const TableStep& step) {
+  if (!IsAnswer(step.outcome)) return step.outcome;
+  return Concat(step.outcome, " at sequence ", step.sequence);
+}
+
+std::string TableText(const TableStep& step) {
+  std::string text =
+      Concat("    table ", step.table_number, " [", Escape(step.smallest_key, kKeyShownBytes),
+             " .. ", Escape(step.largest_key, kKeyShownBytes), "]: ", VerdictText(step), "\n");
+  for (const BlockStep& block : step.blocks) text += Concat("      ", BlockText(block), "\n");
+  return text + Concat("      ", OutcomeText(step), "\n");
+}
+
+void WriteTable(const TableStep& step, JsonWriter* json) {
+  json->BeginObject();
+  json->Member("level", step.level);
+  json->Member("table", step.table_number);
+  json->Member("smallest_key", Escape(step.smallest_key));
+  json->Member("largest_key", Escape(step.largest_key));
+  json->Member("filter", NameOf(step.filter));
+  json->Key("blocks");
+  json->BeginArray();
+  for (const BlockStep& block : step.blocks) {
+    json->BeginObject();
+    json->Member("ordinal", block.ordinal);
+    json->Member("offset", block.offset);
+    json->Member("stored_bytes", block.stored_bytes);
+    json->Member("from", block.from_cache ? "cache" : "file");
+    json->EndObject();
+  }
+  json->EndArray();
+  json->Member("outcome", step.outcome);
+  if (IsAnswer(step.outcome)) json->Member("sequence", step.sequence);
+  json->EndObject();
+}
+
+}  // namespace
+
+const char* NameOf(FilterVerdict verdict) {
+  switch (verdict) {
+    case FilterVerdict::kAbsent:
+      return "absent";
+    case FilterVerdict::kNo:
+      return "no";
+    case FilterVerdict::kMaybe:
+      return "maybe";
+    case FilterVerdict::kDamaged:
+      return "damaged";
+    case FilterVerdict::kUnknown:
+      return "unknown";
+  }
+  return "?";
+}
+
+std::string Explanation::ToText() const {
+  std::string text = Concat("key ", Escape(key, kKeyShownBytes), "\n  digest ", Hex(digest),
+                            ", as of sequence ", sequence, "\n");
+  bool is_answered = false;
+  for (const MemtableStep& step : memtables) {
+    text += Concat("  ", step.name, ": ", step.outcome, "\n");
+    is_answered |= IsAnswer(step.outcome);
+  }
+  for (size_t level = 0; level < tables_by_level.size(); ++level) {
+    if (tables_by_level[level] == 0) continue;
+    const std::string of_tables =
+        Concat(tables_by_level[level], tables_by_level[level] == 1 ? " table" : " tables");
+    if (is_answered) {
+      text += Concat("  level ", level, ": ", of_tables, ", not reached\n");
+      continue;
+    }
+    const auto is_here = [level](const TableStep& step) {
+      return step.level == static_cast<int>(level);
+    };
+    text += Concat("  level ", level, ": ", std::count_if(tables.begin(), tables.end(), is_here),
+                   " of ", of_tables, " considered\n");
+    for (const TableStep& step : tables) {
+      if (!is_here(step)) continue;
+      text += TableText(step);
+      is_answered |= IsAnswer(step.outcome);
+    }
+  }
+  text += Concat(
+      "  ",
+      found ? Concat("found, ", ReadableCount(value_bytes), " bytes") : std::string("not found"),
+      "; answered by ", answered_by, "\n");
+  return text;
+}
+
+std::string Explanation::ToJson() const {
+  JsonWriter json;
+  json.BeginObject();
+  json.Member("key", Escape(key));
+  json.Member("digest", Hex(digest));
+  json.Member("sequence", sequence);
+  json.Key("memtables");
+  json.BeginArray();
+  for (const MemtableStep& step : memtables) {
+    json.BeginObject();
+    json.Member("name", step.name);
+    json.Member("outcome", step.outcome);
+    json.EndObject();
+  }
+  json.EndArray();
+  json.Key("tables_by_level");
+  json.BeginArray();
+  for (const uint64_t count : tables_by_level) json.Number(count);
+  json.EndArray();
+  json.Key("tables");
+  json.BeginArray();
+  for (const TableStep& step : tables) WriteTable(step, &json);
+  json.EndArray();
+  json.Member("found", found);
+  json.Member("answered_by", answered_by);
+  json.Member("value_bytes", value_bytes);
+  json.EndObject();
+  return std::move(json).Take();
+}
+
+}  // namespace lsm

@@ -1,0 +1,79 @@
+#include "lsm/base/fences.h"
+
+#include <algorithm>
+#include <cassert>
+
+#include "lsm/base/key_head.h"
+#include "lsm/base/shared_prefix.h"
+
+namespace lsm {
+
+Fences::Fences(std::span<const std::string_view> keys) {
+  if (keys.empty()) return;
+  assert(std::is_sorted(keys.begin(), keys.end()));
+  // They ascend, so what the first and the last share all share.
+  prefix_bytes_ = SharedPrefixBytes(keys.front(), keys.back());
+  size_t total_bytes = 0;
+  for (const std::string_view key : keys) total_bytes += key.size();
+  bytes_.reserve(total_bytes);
+  heads_.reserve(keys.size());
+  ends_.reserve(keys.size() + 1);
+  ends_.push_back(0);
+  for (const std::string_view key : keys) {
+    heads_.push_back(KeyHead(key, prefix_bytes_));
+    bytes_.append(key);
+    ends_.push_back(bytes_.size());
+  }
+  samples_.reserve(heads_.size() / kStretch);
+  for (size_t i = kStretch; i <= heads_.size(); i += kStretch) samples_.push_back(heads_[i - 1]);
+}
+
+size_t Fences::CountBelow(uint64_t head) const {
+  const size_t begin = CountHeadsBelow(samples_.data(), samples_.size(), head) * kStretch;
+  const size_t count = std::min(kStretch, heads_.size() - begin);
+  const uint64_t* const stretch = heads_.data() + begin;
+  constexpr size_t kHeadsInLine = 64 / sizeof(uint64_t);
+  for (size_t i = 0; i < count; i += kHeadsInLine) __builtin_prefetch(stretch + i);
+  return begin + CountHeadsBelow(stretch, count, head);
+}
+
+// The first fence that is not `before` the key, where `before` is < for a lower and <= for an upper
+// bound.
+template <bool kUpper>
+size_t Fences::Bound(std::string_view key) const {
+  if (heads_.empty()) return 0;
+  const std::string_view prefix(bytes_.data(), prefix_bytes_);
+  if (const size_t shared = SharedPrefixBytes(key, prefix); shared < prefix_bytes_) {
+    if (shared == key.size()) return 0;
+    return static_cast<uint8_t>(key[shared]) < static_cast<uint8_t>(prefix[shared]) ? 0 : size();
+  }
+
+  const uint64_t head = KeyHead(key, prefix_bytes_);
+  const size_t first = CountBelow(head);
+  if (first == size() || heads_[first] != head) return first;
+  // Equal heads: whole keys decide among them.
+  size_t low = first;
+  size_t high = static_cast<size_t>(
+      std::upper_bound(heads_.begin() + static_cast<ptrdiff_t>(first), heads_.end(), head) -
+      heads_.begin());
+  while (low < high) {
+    const size_t middle = low + (high - low) / 2;
+    const int fence_order = (*this)[middle].compare(key);
+    if (kUpper ? fence_order <= 0 : fence_order < 0) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
+
+size_t Fences::LowerBound(std::string_view key) const { return Bound<false>(key); }
+size_t Fences::UpperBound(std::string_view key) const { return Bound<true>(key); }
+
+size_t Fences::memory_bytes() const {
+  return (heads_.capacity() + samples_.capacity() + ends_.capacity()) * sizeof(uint64_t) +
+         bytes_.capacity();
+}
+
+}  // namespace lsm

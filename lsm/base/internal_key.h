@@ -1,0 +1,113 @@
+// Internal keys: a user's key with the sequence number of its write and what the write was.
+//
+//   +----------------+-------------------------------------+
+//   | user key bytes | fixed64: sequence << 8 | kind       |
+//   +----------------+-------------------------------------+
+//
+// Order: user keys by bytes, ascending; of one user key the newest (highest sequence) first.  So a
+// seek to (key, sequence s, kMaxKind) lands on the newest version that a reader at s may see.
+#ifndef TRELLIS_LSM_BASE_INTERNAL_KEY_H_
+#define TRELLIS_LSM_BASE_INTERNAL_KEY_H_
+
+#include <cassert>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+#include "bloom/core/hash.h"
+#include "lsm/bytes/coding.h"
+
+namespace lsm {
+
+// Every write gets the next one; 0 is "before all writes".
+using Sequence = uint64_t;
+inline constexpr Sequence kSequenceMax = (uint64_t{1} << 56) - 1;
+
+enum class EntryKind : uint8_t { kDelete = 0, kPut = 1 };
+inline constexpr EntryKind kEntryKindMax = EntryKind::kPut;
+
+inline constexpr size_t kInternalKeySuffixBytes = 8;
+
+inline uint64_t PackSuffix(Sequence sequence, EntryKind kind) {
+  assert(sequence <= kSequenceMax);
+  return (sequence << 8) | static_cast<uint8_t>(kind);
+}
+inline Sequence SequenceOf(uint64_t suffix) { return suffix >> 8; }
+
+// REQUIRES: at least kInternalKeySuffixBytes bytes; readers of files check that before.
+inline std::string_view UserKeyOf(std::string_view internal_key) {
+  assert(internal_key.size() >= kInternalKeySuffixBytes);
+  return internal_key.substr(0, internal_key.size() - kInternalKeySuffixBytes);
+}
+inline uint64_t SuffixOf(std::string_view internal_key) {
+  assert(internal_key.size() >= kInternalKeySuffixBytes);
+  return LoadFixed64(internal_key.data() + internal_key.size() - kInternalKeySuffixBytes);
+}
+
+struct ParsedKey {
+  std::string_view user_key;
+  Sequence sequence = 0;
+  EntryKind kind = EntryKind::kPut;
+};
+
+// False if it is too short or of a kind that there is not.
+inline bool ParseInternalKey(std::string_view internal_key, ParsedKey* parsed) {
+  if (internal_key.size() < kInternalKeySuffixBytes) return false;
+  const uint64_t suffix = SuffixOf(internal_key);
+  if ((suffix & 0xff) > static_cast<uint8_t>(kEntryKindMax)) return false;
+  parsed->user_key = UserKeyOf(internal_key);
+  parsed->sequence = SequenceOf(suffix);
+  parsed->kind = static_cast<EntryKind>(suffix & 0xff);
+  return true;
+}
+
+inline void AppendInternalKey(std::string* out, std::string_view user_key, Sequence sequence,
+                              EntryKind kind) {
+  out->append(user_key);
+  AppendFixed64(out, PackSuffix(sequence, kind));
+}
+
+// < 0, 0 or > 0, in the order above.
+inline int CompareInternalKeys(std::string_view a, std::string_view b) {
+  const int user_order = UserKeyOf(a).compare(UserKeyOf(b));
+  if (user_order != 0) return user_order;
+  const uint64_t suffix_a = SuffixOf(a);
+  const uint64_t suffix_b = SuffixOf(b);
+  return suffix_a > suffix_b ? -1 : suffix_a < suffix_b ? 1 : 0;
+}
+
+// What a point lookup carries from the memtables down to the last table: the key, as of which
+// sequence number, and the digest that all filters are asked with, computed once.
+class LookupKey {
+ public:
+  LookupKey(std::string_view user_key, Sequence sequence, uint64_t digest_seed)
+      : digest_(bloom::DigestOf(user_key, digest_seed)),
+        sequence_(sequence),
+        size_bytes_(user_key.size() + kInternalKeySuffixBytes) {
+    char* to = size_bytes_ <= sizeof(inline_) ? inline_ : (heap_.resize(size_bytes_), heap_.data());
+    std::memcpy(to, user_key.data(), user_key.size());
+    StoreFixed64(to + user_key.size(), PackSuffix(sequence, kEntryKindMax));
+    bytes_ = to;
+  }
+  LookupKey(const LookupKey&) = delete;
+  LookupKey& operator=(const LookupKey&) = delete;
+
+  std::string_view user_key() const { return {bytes_, size_bytes_ - kInternalKeySuffixBytes}; }
+  // Where a seek for it starts.
+  std::string_view internal_key() const { return {bytes_, size_bytes_}; }
+  Sequence sequence() const { return sequence_; }
+  bloom::Digest digest() const { return digest_; }
+
+ private:
+  bloom::Digest digest_;
+  Sequence sequence_;
+  size_t size_bytes_;
+  const char* bytes_;
+  char inline_[120];
+  std::string heap_;
+};
+
+}  // namespace lsm
+
+#endif  // TRELLIS_LSM_BASE_INTERNAL_KEY_H_

@@ -1,0 +1,48 @@
+// Walks sorted entries in both directions.
+//
+// The same contract serves users (keys are theirs) and the store's insides (keys are internal ones,
+// lsm/base/internal_key.h).  A new iterator is not valid until a Seek.  An error makes it invalid
+// and stands in status(), so a loop ends the same way at the end and at an error: check status()
+// after it.
+//
+// Lifetime: key() and value() are good until the next call that moves (so the target of a seek must
+// not be the same iterator's key()).  Users' iterators must be destroyed before their store is
+// closed.  Threads: one at a time.
+#ifndef TRELLIS_LSM_BASE_ITERATOR_H_
+#define TRELLIS_LSM_BASE_ITERATOR_H_
+
+#include <memory>
+#include <string_view>
+
+#include "absl/status/status.h"
+
+namespace lsm {
+
+class Iterator {
+ public:
+  virtual ~Iterator();
+
+  virtual bool Valid() const = 0;
+
+  virtual void SeekToFirst() = 0;
+  virtual void SeekToLast() = 0;
+  // To the first entry at or after `target`.
+  virtual void Seek(std::string_view target) = 0;
+  // To the last entry at or before `target`.
+  virtual void SeekForPrev(std::string_view target) = 0;
+
+  // REQUIRES Valid().
+  virtual void Next() = 0;
+  virtual void Prev() = 0;
+  virtual std::string_view key() const = 0;
+  virtual std::string_view value() const = 0;
+
+  virtual absl::Status status() const = 0;
+};
+
+// Has no entries, and the given status.
+std::unique_ptr<Iterator> NewEmptyIterator(absl::Status status = absl::OkStatus());
+
+}  // namespace lsm
+
+#endif  // TRELLIS_LSM_BASE_ITERATOR_H_

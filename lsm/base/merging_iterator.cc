@@ -1,0 +1,160 @@
+#include "lsm/base/merging_iterator.h"
+
+#include <algorithm>
+#include <cassert>
+#include <string>
+#include <utility>
+
+#include "lsm/base/internal_key.h"
+
+namespace lsm {
+namespace {
+
+// A binary heap over the inputs that are valid, the next one to yield on top.  Moving the top input
+// mostly leaves it on top, which costs two comparisons at the most.
+class MergingIterator : public Iterator {
+ public:
+  explicit MergingIterator(std::vector<std::unique_ptr<Iterator>> inputs)
+      : inputs_(std::move(inputs)) {
+    heap_.reserve(inputs_.size());
+  }
+
+  bool Valid() const override { return !heap_.empty(); }
+
+  void SeekToFirst() override {
+    MoveAll(Direction::kForward, [](Iterator& input) { input.SeekToFirst(); });
+  }
+  void SeekToLast() override {
+    MoveAll(Direction::kBackward, [](Iterator& input) { input.SeekToLast(); });
+  }
+  void Seek(std::string_view target) override {
+    MoveAll(Direction::kForward, [target](Iterator& input) { input.Seek(target); });
+  }
+  void SeekForPrev(std::string_view target) override {
+    MoveAll(Direction::kBackward, [target](Iterator& input) { input.SeekForPrev(target); });
+  }
+
+  void Next() override {
+    assert(Valid());
+    if (direction_ == Direction::kForward) {
+      heap_.front().input->Next();
+      SettleTop();
+    } else {
+      TurnAround(Direction::kForward);
+    }
+  }
+
+  void Prev() override {
+    assert(Valid());
+    if (direction_ == Direction::kBackward) {
+      heap_.front().input->Prev();
+      SettleTop();
+    } else {
+      TurnAround(Direction::kBackward);
+    }
+  }
+
+  std::string_view key() const override {
+    assert(Valid());
+    return heap_.front().key;
+  }
+  std::string_view value() const override {
+    assert(Valid());
+    return heap_.front().input->value();
+  }
+  absl::Status status() const override { return status_; }
+
+ private:
+  enum class Direction { kForward, kBackward };
+
+  struct Head {
+    std::string_view key;  // input->key()
+    Iterator* input;
+  };
+
+  // Whether `a` is to be yielded before `b`.
+  bool Precedes(const Head& a, const Head& b) const {
+    const int order = CompareInternalKeys(a.key, b.key);
+    return direction_ == Direction::kForward ? order < 0 : order > 0;
+  }
+
+  // Positions every input anew and builds the heap.
+  template <typename Move>
+  void MoveAll(Direction direction, const Move& move) {
+    direction_ = direction;
+    status_ = absl::OkStatus();
+    heap_.clear();
+    for (const std::unique_ptr<Iterator>& input : inputs_) {
+      move(*input);
+      if (input->Valid()) {
+        heap_.push_back({input->key(), input.get()});
+      } else if (!Accept(*input)) {
+        return;
+      }
+    }
+    for (size_t i = heap_.size() / 2; i-- > 0;) SiftDown(i);
+  }
+
+  // The other inputs stand behind the current entry, in the direction so far; they have to stand at
+  // their nearest entries on its other side.
+  void TurnAround(Direction direction) {
+    Iterator* const current = heap_.front().input;
+    const std::string key(heap_.front().key);
+    MoveAll(direction, [&](Iterator& input) {
+      if (direction == Direction::kForward) {
+        &input == current ? input.Next() : input.Seek(key);
+      } else {
+        &input == current ? input.Prev() : input.SeekForPrev(key);
+      }
+    });
+  }
+
+  // The top input has moved: to its place with it.
+  void SettleTop() {
+    Head& top = heap_.front();
+    if (top.input->Valid()) [[likely]] {
+      top.key = top.input->key();
+    } else {
+      if (!Accept(*top.input)) return;
+      top = heap_.back();
+      heap_.pop_back();
+      if (heap_.empty()) return;
+    }
+    SiftDown(0);
+  }
+
+  // An input that is not valid has come to its end, or has failed: then so have all.
+  bool Accept(const Iterator& input) {
+    status_ = input.status();
+    if (!status_.ok()) heap_.clear();
+    return status_.ok();
+  }
+
+  void SiftDown(size_t hole) {
+    const Head moving = heap_[hole];
+    while (true) {
+      size_t child = 2 * hole + 1;
+      if (child >= heap_.size()) break;
+      if (child + 1 < heap_.size() && Precedes(heap_[child + 1], heap_[child])) ++child;
+      if (!Precedes(heap_[child], moving)) break;
+      heap_[hole] = heap_[child];
+      hole = child;
+    }
+    heap_[hole] = moving;
+  }
+
+  const std::vector<std::unique_ptr<Iterator>> inputs_;
+  std::vector<Head> heap_;  // of the valid inputs
+  Direction direction_ = Direction::kForward;
+  absl::Status status_;
+};
+
+}  // namespace
+
+std::unique_ptr<Iterator> NewMergingIterator(std::vector<std::unique_ptr<Iterator>> inputs) {
+  if (inputs.empty()) return NewEmptyIterator();
+  if (inputs.size() == 1) return std::move(inputs.front());
+  return std::make_unique<MergingIterator>(std::move(inputs));
+}
+
+}  // namespace lsm

@@ -1,0 +1,76 @@
+#include "lsm/base/options.h"
+
+#include <cmath>
+#include <string>
+
+#include "lsm/bytes/readable.h"
+#include "lsm/bytes/status.h"
+
+namespace lsm {
+namespace {
+
+absl::Status Refuse(std::string_view option, std::string_view value, std::string_view wanted) {
+  return absl::InvalidArgumentError(
+      Concat("Options::", option, " is ", value, ": it must be ", wanted));
+}
+
+absl::Status CheckRange(std::string_view option, uint64_t value, uint64_t least, uint64_t most) {
+  if (value >= least && value <= most) return absl::OkStatus();
+  return Refuse(option, Concat(value), Concat("in [", least, ", ", most, "]"));
+}
+
+absl::Status CheckBytes(std::string_view option, uint64_t bytes, uint64_t least, uint64_t most) {
+  if (bytes >= least && bytes <= most) return absl::OkStatus();
+  return Refuse(option, Concat(bytes, " bytes"),
+                Concat("in [", ReadableBytes(least), ", ", ReadableBytes(most), "]"));
+}
+
+absl::Status CheckFilter(const Options& options) {
+  constexpr double kLeastFpp = 0.000001;
+  constexpr double kMostFpp = 0.5;
+  // Written so that NaN fails.
+  if (!(options.target_fpp >= kLeastFpp && options.target_fpp <= kMostFpp)) {
+    return Refuse("target_fpp", ReadableNumber(options.target_fpp), "in [0.000001, 0.5]");
+  }
+  if (options.filter_kind == "none") return absl::OkStatus();
+  const auto policy = bloom::PolicyFromName(options.filter_kind);
+  if (policy.ok()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      Concat("Options::filter_kind: ", MessageOf(policy.status()), "; or \"none\" for no filters"));
+}
+
+absl::Status CheckLevel0(const Options& options) {
+  const int compaction = options.level0_compaction_tables;
+  const int slowdown = options.level0_slowdown_tables;
+  const int stop = options.level0_stop_tables;
+  if (compaction >= 1 && compaction <= slowdown && slowdown <= stop && stop <= 1000)
+    return absl::OkStatus();
+  return absl::InvalidArgumentError(Concat(
+      "Options::level0_compaction_tables, level0_slowdown_tables and level0_stop_tables are ",
+      compaction, ", ", slowdown, " and ", stop,
+      ": they must be in [1, 1000], none less than the one before"));
+}
+
+}  // namespace
+
+absl::Status ValidateOptions(const Options& options) {
+  constexpr uint64_t kKiB = 1024;
+  constexpr uint64_t kMiB = 1024 * kKiB;
+  constexpr uint64_t kGiB = 1024 * kMiB;
+  LSM_RETURN_IF_ERROR(CheckRange("mode", static_cast<uint64_t>(options.mode), 0,
+                                 static_cast<uint64_t>(OpenMode::kReadOnly)));
+  LSM_RETURN_IF_ERROR(CheckFilter(options));
+  LSM_RETURN_IF_ERROR(
+      CheckBytes("write_buffer_bytes", options.write_buffer_bytes, 64 * kKiB, 4 * kGiB));
+  LSM_RETURN_IF_ERROR(CheckBytes("block_bytes", options.block_bytes, 256, kMiB));
+  if (options.block_restart_interval < 1 || options.block_restart_interval > 1024) {
+    return Refuse("block_restart_interval", Concat(options.block_restart_interval), "in [1, 1024]");
+  }
+  LSM_RETURN_IF_ERROR(CheckRange("compression", static_cast<uint64_t>(options.compression), 0,
+                                 static_cast<uint64_t>(Compression::kLz4)));
+  LSM_RETURN_IF_ERROR(CheckBytes("table_bytes", options.table_bytes, 64 * kKiB, 2 * kGiB));
+  LSM_RETURN_IF_ERROR(CheckBytes("level1_bytes", options.level1_bytes, 64 * kKiB, 1024 * kGiB));
+  return CheckLevel0(options);
+}
+
+}  // namespace lsm

@@ -1,0 +1,122 @@
+// How a store is opened, read and written.  Every option says its default, unit, range and effect;
+// a value out of range makes DB::Open fail with InvalidArgument, which names the option and the
+// range.
+#ifndef TRELLIS_LSM_BASE_OPTIONS_H_
+#define TRELLIS_LSM_BASE_OPTIONS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "bloom/filter_policy.h"
+#include "lsm/fs/environment.h"
+
+namespace lsm {
+
+class Snapshot;
+
+enum class OpenMode : uint8_t {
+  kOpenOrCreate,
+  kMustExist,     // NotFound if there is no store
+  kMustNotExist,  // AlreadyExists if there is one
+  kReadOnly,      // NotFound if there is none; nothing is written, and every write fails with
+                  // FailedPrecondition
+};
+
+enum class Compression : uint8_t { kNone = 0, kLz4 = 1 };
+
+struct Options {
+  OpenMode mode = OpenMode::kOpenOrCreate;
+
+  // --- filters ---
+
+  // Probability with which a table is read for a key that it does not hold.  0.01; [0.000001, 0.5].
+  // Lower takes more memory: about 1.44 log2(1/fpp) bits a key for `standard`, somewhat more for
+  // `blocked`.
+  double target_fpp = 0.01;
+
+  // Kind of filter that new tables get: "blocked" (one cache miss a question), "standard" (about a
+  // tenth smaller, up to one miss a probe), or "none".  "blocked".  Files of any kind are read
+  // whatever stands here.
+  std::string filter_kind = "blocked";
+
+  // --- memory ---
+
+  // Size at which the memtable is sealed and flushed.  64 MiB; [64 KiB, 4 GiB].  Up to two of them
+  // are in memory.
+  size_t write_buffer_bytes = size_t{64} << 20;
+
+  // Budget of the block cache, which holds uncompressed data blocks.  64 MiB; 0 (no cache) or more.
+  // Filters and indexes of open tables come on top; Statistics tells their bytes.
+  size_t block_cache_bytes = size_t{64} << 20;
+
+  // --- tables ---
+
+  // Size at which a data block is ended, before compression.  4 KiB; [256 B, 1 MiB].
+  size_t block_bytes = 4096;
+
+  // Every so many entries a key is stored whole.  16; [1, 1024].  Lower seeks faster, higher stores
+  // smaller.
+  int block_restart_interval = 16;
+
+  Compression compression = Compression::kLz4;
+
+  // Size at which compaction begins another table.  64 MiB; [64 KiB, 2 GiB].
+  uint64_t table_bytes = uint64_t{64} << 20;
+
+  // --- shape of the tree ---
+
+  // Bytes that level 1 may hold; each level below may hold 10 times as much.  256 MiB; [64 KiB, 1
+  // TiB].
+  uint64_t level1_bytes = uint64_t{256} << 20;
+
+  // Tables in level 0 at which they are compacted into level 1 (4), at which each write is delayed
+  // by a millisecond (12), and at which writes wait (20).  [1, 1000], in this order.
+  int level0_compaction_tables = 4;
+  int level0_slowdown_tables = 12;
+  int level0_stop_tables = 20;
+
+  // --- files ---
+
+  // Read data blocks past the page cache (O_DIRECT).  False.  InvalidArgument where the file system
+  // cannot.
+  bool direct_reads = false;
+
+  // Directory of the write-ahead logs.  Empty: the store's own.  A store must always be opened with
+  // the same one.
+  std::string log_directory = {};
+
+  // File system, clock, scheduler and randomness.  The system's own.
+  Environment environment = {};
+};
+
+// InvalidArgument naming the option, its value and the range.
+absl::Status ValidateOptions(const Options& options);
+
+struct ReadOptions {
+  // As of when.  Null: now.
+  const Snapshot* snapshot = nullptr;
+
+  // Whether blocks that are read from files are put into the block cache.  True.  For a scan that
+  // will not come again: false.
+  bool fill_cache = true;
+
+  // For iterators: keys from lower_bound (inclusive) to upper_bound (exclusive).  The bytes must
+  // outlive the iterator.
+  std::optional<std::string_view> lower_bound = std::nullopt;
+  std::optional<std::string_view> upper_bound = std::nullopt;
+};
+
+struct WriteOptions {
+  // Return only when the write survives a crash of the machine.  False: it survives the end of the
+  // process, and a crash of the machine may take it with all that came after it.
+  bool sync = false;
+};
+
+}  // namespace lsm
+
+#endif  // TRELLIS_LSM_BASE_OPTIONS_H_

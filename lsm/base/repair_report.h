@@ -1,0 +1,24 @@
+// What DB::Repair saved, and what it had to leave out.
+#ifndef TRELLIS_LSM_BASE_REPAIR_REPORT_H_
+#define TRELLIS_LSM_BASE_REPAIR_REPORT_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace lsm {
+
+// What a repair did.
+struct RepairReport {
+  uint64_t tables_kept = 0;
+  uint64_t tables_rewritten = 0;  // some of their blocks were left out
+  uint64_t logs_converted = 0;
+  uint64_t entries_saved = 0;
+  // What was left out, each a line that names the file, the offset and why.  The files themselves
+  // are kept, under the name of the damaged one with ".damaged" at its end.
+  std::vector<std::string> left_out;
+};
+
+}  // namespace lsm
+
+#endif  // TRELLIS_LSM_BASE_REPAIR_REPORT_H_

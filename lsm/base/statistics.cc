@@ -1,0 +1,271 @@
+#include "lsm/base/statistics.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "lsm/bytes/json_writer.h"
+#include "lsm/bytes/readable.h"
+
+namespace lsm {
+namespace {
+
+using Rows = std::vector<std::vector<std::string>>;
+
+double Ratio(uint64_t part, uint64_t whole) {
+  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+// Names of the fields, for JSON; those of the struct.
+struct LevelField {
+  std::string_view name;
+  uint64_t LevelStatistics::*member;
+};
+constexpr LevelField kLevelFields[] = {
+    {"tables", &LevelStatistics::tables},
+    {"table_bytes", &LevelStatistics::table_bytes},
+    {"entries", &LevelStatistics::entries},
+    {"filter_bytes", &LevelStatistics::filter_bytes},
+    {"index_bytes", &LevelStatistics::index_bytes},
+    {"lookups", &LevelStatistics::lookups},
+    {"tables_considered", &LevelStatistics::tables_considered},
+    {"reads_avoided", &LevelStatistics::reads_avoided},
+    {"useful_reads", &LevelStatistics::useful_reads},
+    {"wasted_reads", &LevelStatistics::wasted_reads},
+    {"false_positives", &LevelStatistics::false_positives},
+    {"filters_absent", &LevelStatistics::filters_absent},
+    {"filters_damaged", &LevelStatistics::filters_damaged},
+    {"filters_unknown", &LevelStatistics::filters_unknown},
+    {"blocks_from_cache", &LevelStatistics::blocks_from_cache},
+    {"blocks_from_file", &LevelStatistics::blocks_from_file},
+    {"bytes_from_cache", &LevelStatistics::bytes_from_cache},
+    {"bytes_from_file", &LevelStatistics::bytes_from_file},
+};
+
+struct StoreField {
+  std::string_view name;
+  uint64_t Statistics::*member;
+};
+constexpr StoreField kStoreFields[] = {
+    {"lookups", &Statistics::lookups},
+    {"lookups_found", &Statistics::lookups_found},
+    {"memtable_hits", &Statistics::memtable_hits},
+    {"iterators", &Statistics::iterators},
+    {"scan_blocks_from_cache", &Statistics::scan_blocks_from_cache},
+    {"scan_blocks_from_file", &Statistics::scan_blocks_from_file},
+    {"scan_bytes_from_file", &Statistics::scan_bytes_from_file},
+    {"writes", &Statistics::writes},
+    {"write_entries", &Statistics::write_entries},
+    {"write_groups", &Statistics::write_groups},
+    {"user_bytes_written", &Statistics::user_bytes_written},
+    {"log_bytes_written", &Statistics::log_bytes_written},
+    {"log_syncs", &Statistics::log_syncs},
+    {"flushes", &Statistics::flushes},
+    {"flush_bytes_written", &Statistics::flush_bytes_written},
+    {"flush_nanos", &Statistics::flush_nanos},
+    {"compactions", &Statistics::compactions},
+    {"trivial_moves", &Statistics::trivial_moves},
+    {"compaction_bytes_read", &Statistics::compaction_bytes_read},
+    {"compaction_bytes_written", &Statistics::compaction_bytes_written},
+    {"compaction_nanos", &Statistics::compaction_nanos},
+    {"stalls_memtable", &Statistics::stalls_memtable},
+    {"stalls_level0", &Statistics::stalls_level0},
+    {"slowdowns", &Statistics::slowdowns},
+    {"stall_nanos", &Statistics::stall_nanos},
+    {"memtable_bytes", &Statistics::memtable_bytes},
+    {"block_cache_bytes", &Statistics::block_cache_bytes},
+    {"block_cache_capacity_bytes", &Statistics::block_cache_capacity_bytes},
+    {"live_table_bytes", &Statistics::live_table_bytes},
+    {"background_errors", &Statistics::background_errors},
+};
+
+// Mean of two levels' FPPs, by entries.  A side without filters (0) has no say: its reads are
+// counted as filters_absent.
+double WeighedFpp(double fpp, uint64_t entries, double other_fpp, uint64_t other_entries) {
+  if (fpp == 0) return other_fpp;
+  if (other_fpp == 0) return fpp;
+  const auto weight = static_cast<double>(entries);
+  const auto other_weight = static_cast<double>(other_entries);
+  if (weight + other_weight == 0) return fpp;
+  return (fpp * weight + other_fpp * other_weight) / (weight + other_weight);
+}
+
+std::string FppOrDash(double fpp) { return fpp == 0 ? "-" : ReadableNumber(fpp); }
+
+bool IsEmpty(const LevelStatistics& level) {
+  return level.tables == 0 && level.lookups == 0 && level.tables_considered == 0;
+}
+
+// One row for each level that has anything to say, then their sum.
+template <typename RowOf>
+void AddRows(const Statistics& statistics, const RowOf& row_of, Rows* rows) {
+  for (size_t i = 0; i < statistics.levels.size(); ++i) {
+    if (!IsEmpty(statistics.levels[i]))
+      rows->push_back(row_of(std::to_string(i), statistics.levels[i]));
+  }
+  rows->push_back(row_of("all", statistics.total));
+}
+
+std::string TablesText(const Statistics& statistics) {
+  Rows rows = {{"level", "tables", "size", "entries", "filters", "bits/entry", "index",
+                "target FPP", "predicted FPP"}};
+  AddRows(
+      statistics,
+      [](std::string name, const LevelStatistics& level) {
+        return std::vector<std::string>{std::move(name),
+                                        ReadableCount(level.tables),
+                                        ReadableBytes(level.table_bytes),
+                                        ReadableCount(level.entries),
+                                        ReadableBytes(level.filter_bytes),
+                                        FppOrDash(8 * Ratio(level.filter_bytes, level.entries)),
+                                        ReadableBytes(level.index_bytes),
+                                        FppOrDash(level.target_fpp),
+                                        FppOrDash(level.predicted_fpp)};
+      },
+      &rows);
+  return "Tables\n" + ReadableTable(rows, 2);
+}
+
+std::string LookupsText(const Statistics& statistics) {
+  Rows rows = {{"level", "lookups", "considered", "avoided", "useful", "wasted", "observed FPP",
+                "from cache", "from file", "bytes read"}};
+  AddRows(
+      statistics,
+      [](std::string name, const LevelStatistics& level) {
+        const bool asked = level.reads_avoided + level.false_positives != 0;
+        return std::vector<std::string>{std::move(name),
+                                        ReadableCount(level.lookups),
+                                        ReadableCount(level.tables_considered),
+                                        ReadableCount(level.reads_avoided),
+                                        ReadableCount(level.useful_reads),
+                                        ReadableCount(level.wasted_reads),
+                                        asked ? ReadableNumber(level.observed_fpp()) : "-",
+                                        ReadableCount(level.blocks_from_cache),
+                                        ReadableCount(level.blocks_from_file),
+                                        ReadableBytes(level.bytes_from_file)};
+      },
+      &rows);
+  return "Point lookups: tables considered, reads avoided by filters, reads made; data blocks from "
+         "cache and file\n" +
+         ReadableTable(rows, 2);
+}
+
+std::string ReadsText(const Statistics& statistics) {
+  const LevelStatistics& total = statistics.total;
+  const uint64_t blocks = total.blocks_from_cache + total.blocks_from_file;
+  Rows rows;
+  rows.push_back({"lookups", ReadableCount(statistics.lookups)});
+  rows.push_back({"  found", ReadableCount(statistics.lookups_found)});
+  rows.push_back({"  answered by memtables", ReadableCount(statistics.memtable_hits)});
+  rows.push_back(
+      {"reads avoided, of reads that would find nothing",
+       ReadablePercent(Ratio(total.reads_avoided, total.reads_avoided + total.wasted_reads))});
+  rows.push_back({"data blocks per lookup", ReadableNumber(Ratio(blocks, statistics.lookups))});
+  rows.push_back({"data blocks from files per lookup",
+                  ReadableNumber(Ratio(total.blocks_from_file, statistics.lookups))});
+  rows.push_back({"filters absent", ReadableCount(total.filters_absent)});
+  rows.push_back({"filters damaged", ReadableCount(total.filters_damaged)});
+  rows.push_back({"filters of unknown kind", ReadableCount(total.filters_unknown)});
+  rows.push_back({"iterators", ReadableCount(statistics.iterators)});
+  rows.push_back({"  data blocks from cache", ReadableCount(statistics.scan_blocks_from_cache)});
+  rows.push_back({"  data blocks from files", ReadableCount(statistics.scan_blocks_from_file)});
+  rows.push_back({"  bytes from files", ReadableBytes(statistics.scan_bytes_from_file)});
+  return "Reads\n" + ReadableTable(rows, 2);
+}
+
+std::string WritesText(const Statistics& statistics) {
+  Rows rows;
+  rows.push_back({"writes", ReadableCount(statistics.writes)});
+  rows.push_back({"  puts and deletes", ReadableCount(statistics.write_entries)});
+  rows.push_back({"  keys and values", ReadableBytes(statistics.user_bytes_written)});
+  rows.push_back({"  groups committed", ReadableCount(statistics.write_groups)});
+  rows.push_back({"log written", ReadableBytes(statistics.log_bytes_written)});
+  rows.push_back({"  syncs", ReadableCount(statistics.log_syncs)});
+  rows.push_back({"flushes", ReadableCount(statistics.flushes)});
+  rows.push_back({"  written", ReadableBytes(statistics.flush_bytes_written)});
+  rows.push_back({"  time", ReadableNanos(statistics.flush_nanos)});
+  rows.push_back({"compactions", ReadableCount(statistics.compactions)});
+  rows.push_back({"  moves without rewriting", ReadableCount(statistics.trivial_moves)});
+  rows.push_back({"  read", ReadableBytes(statistics.compaction_bytes_read)});
+  rows.push_back({"  written", ReadableBytes(statistics.compaction_bytes_written)});
+  rows.push_back({"  time", ReadableNanos(statistics.compaction_nanos)});
+  rows.push_back({"writes that waited for a memtable", ReadableCount(statistics.stalls_memtable)});
+  rows.push_back({"writes that waited for level 0", ReadableCount(statistics.stalls_level0)});
+  rows.push_back({"writes delayed for level 0", ReadableCount(statistics.slowdowns)});
+  rows.push_back({"  time of all these", ReadableNanos(statistics.stall_nanos)});
+  rows.push_back({"background errors", ReadableCount(statistics.background_errors)});
+  return "Writes\n" + ReadableTable(rows, 2);
+}
+
+std::string SizesText(const Statistics& statistics) {
+  Rows rows;
+  rows.push_back({"memtables", ReadableBytes(statistics.memtable_bytes)});
+  rows.push_back({"block cache", ReadableBytes(statistics.block_cache_bytes) + " of " +
+                                     ReadableBytes(statistics.block_cache_capacity_bytes)});
+  rows.push_back({"filters and indexes",
+                  ReadableBytes(statistics.total.filter_bytes + statistics.total.index_bytes)});
+  rows.push_back({"tables on disk", ReadableBytes(statistics.live_table_bytes)});
+  rows.push_back({"write amplification: log and tables written, per byte of keys and values",
+                  ReadableNumber(statistics.write_amplification())});
+  rows.push_back({"space amplification: all tables, per byte in the deepest level",
+                  ReadableNumber(statistics.space_amplification())});
+  return "Sizes\n" + ReadableTable(rows, 2);
+}
+
+void WriteLevel(const LevelStatistics& level, JsonWriter* json) {
+  json->BeginObject();
+  for (const LevelField& field : kLevelFields) json->Member(field.name, level.*field.member);
+  json->Member("target_fpp", level.target_fpp);
+  json->Member("predicted_fpp", level.predicted_fpp);
+  json->Member("observed_fpp", level.observed_fpp());
+  json->EndObject();
+}
+
+}  // namespace
+
+double LevelStatistics::observed_fpp() const {
+  return Ratio(false_positives, false_positives + reads_avoided);
+}
+
+void LevelStatistics::Add(const LevelStatistics& other) {
+  target_fpp = WeighedFpp(target_fpp, entries, other.target_fpp, other.entries);
+  predicted_fpp = WeighedFpp(predicted_fpp, entries, other.predicted_fpp, other.entries);
+  for (const LevelField& field : kLevelFields) this->*field.member += other.*field.member;
+}
+
+double Statistics::write_amplification() const {
+  return Ratio(log_bytes_written + flush_bytes_written + compaction_bytes_written,
+               user_bytes_written);
+}
+
+double Statistics::space_amplification() const {
+  uint64_t all = 0;
+  uint64_t deepest = 0;
+  for (const LevelStatistics& level : levels) {
+    all += level.table_bytes;
+    if (level.table_bytes != 0) deepest = level.table_bytes;
+  }
+  return Ratio(all, deepest);
+}
+
+std::string Statistics::ToText() const {
+  return TablesText(*this) + LookupsText(*this) + ReadsText(*this) + WritesText(*this) +
+         SizesText(*this);
+}
+
+std::string Statistics::ToJson() const {
+  JsonWriter json;
+  json.BeginObject();
+  for (const StoreField& field : kStoreFields) json.Member(field.name, this->*field.member);
+  json.Member("write_amplification", write_amplification());
+  json.Member("space_amplification", space_amplification());
+  json.Key("levels");
+  json.BeginArray();
+  for (const LevelStatistics& level : levels) WriteLevel(level, &json);
+  json.EndArray();
+  json.Key("total");
+  WriteLevel(total, &json);
+  json.EndObject();
+  return std::move(json).Take();
+}
+
+}  // namespace lsm

@@ -1,0 +1,105 @@
+// What a store counts about itself, as a struct, as text and as JSON.
+//
+// All figures run from the opening of the store.  Lookups are Get and MultiGet (once a key);
+// iterators are not counted among them.  Thread-safe to take at any time; figures of one snapshot
+// may be apart by lookups that were under way.
+#ifndef TRELLIS_LSM_BASE_STATISTICS_H_
+#define TRELLIS_LSM_BASE_STATISTICS_H_
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace lsm {
+
+inline constexpr int kLevels = 7;
+
+// How the point lookups fared at one level, and what the level is.
+struct LevelStatistics {
+  // What is there now.
+  uint64_t tables = 0;
+  uint64_t table_bytes = 0;
+  uint64_t entries = 0;       // versions and tombstones, not distinct keys
+  uint64_t filter_bytes = 0;  // resident
+  uint64_t index_bytes = 0;   // resident
+  double target_fpp = 0;      // what its filters were built for, weighed by keys; 0 if it has none
+  double predicted_fpp = 0;   // what their layouts promise with their sizes, weighed by keys
+
+  // Counted.
+  uint64_t lookups = 0;            // point lookups that came as far as this level
+  uint64_t tables_considered = 0;  // whose key range holds the key
+  uint64_t reads_avoided = 0;      // a filter said "no": the table was not read
+  uint64_t useful_reads = 0;       // the table was read, and held the key (or its tombstone)
+  uint64_t wasted_reads = 0;       // the table was read, and did not hold the key
+  uint64_t false_positives = 0;    // those of the wasted reads that a usable filter had let through
+  uint64_t filters_absent = 0;     // of the tables considered: the table has no filter
+  uint64_t filters_damaged = 0;    //   its filter is damaged and answers "maybe"
+  uint64_t filters_unknown =
+      0;  //   its filter is of a kind this library does not know, and answers "maybe"
+  uint64_t blocks_from_cache = 0;  // data blocks
+  uint64_t blocks_from_file = 0;
+  uint64_t bytes_from_cache = 0;  // as they lie in memory
+  uint64_t bytes_from_file = 0;   // as they lie in the file, trailers included
+
+  // False positives per question asked to a usable filter about a key that is not in the table; 0
+  // before any.
+  double observed_fpp() const;
+
+  void Add(const LevelStatistics& other);
+};
+
+struct Statistics {
+  std::array<LevelStatistics, kLevels> levels;
+  LevelStatistics total;  // sum; `lookups` is the number of point lookups that left the memtables
+
+  // Reads.
+  uint64_t lookups = 0;
+  uint64_t lookups_found = 0;
+  uint64_t memtable_hits = 0;  // answered by a memtable, tombstones included
+  uint64_t iterators = 0;
+  uint64_t scan_blocks_from_cache = 0;
+  uint64_t scan_blocks_from_file = 0;
+  uint64_t scan_bytes_from_file = 0;
+
+  // Writes.
+  uint64_t writes = 0;              // calls
+  uint64_t write_entries = 0;       // puts and deletes
+  uint64_t write_groups = 0;        // commits that the calls were grouped into
+  uint64_t user_bytes_written = 0;  // keys and values
+  uint64_t log_bytes_written = 0;
+  uint64_t log_syncs = 0;
+  uint64_t flushes = 0;
+  uint64_t flush_bytes_written = 0;
+  uint64_t flush_nanos = 0;
+  uint64_t compactions = 0;
+  uint64_t trivial_moves = 0;
+  uint64_t compaction_bytes_read = 0;
+  uint64_t compaction_bytes_written = 0;
+  uint64_t compaction_nanos = 0;
+  uint64_t stalls_memtable = 0;  // writes that waited because the memtables were full
+  uint64_t stalls_level0 = 0;    // writes that waited because level 0 had too many tables
+  uint64_t slowdowns = 0;        // writes that were delayed by a millisecond
+  uint64_t stall_nanos = 0;      // all of these
+
+  // Memory and state.
+  uint64_t memtable_bytes = 0;
+  uint64_t block_cache_bytes = 0;
+  uint64_t block_cache_capacity_bytes = 0;
+  uint64_t live_table_bytes = 0;
+  uint64_t background_errors = 0;
+
+  // Bytes written to log and tables per byte that users wrote; 0 before any.
+  double write_amplification() const;
+  // Bytes of tables per byte in the deepest level that holds any: how much room old versions may
+  // take.
+  double space_amplification() const;
+
+  std::string ToText() const;
+  // One object; members are named like the fields above.
+  std::string ToJson() const;
+};
+
+}  // namespace lsm
+
+#endif  // TRELLIS_LSM_BASE_STATISTICS_H_

@@ -1,0 +1,71 @@
+#include "lsm/base/thread_index.h"
+
+#include <functional>
+#include <limits>
+#include <queue>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+
+namespace lsm {
+namespace {
+
+constexpr size_t kNone = std::numeric_limits<size_t>::max();
+
+// Hands out the lowest free number.
+class Numbers {
+ public:
+  size_t Take() ABSL_LOCKS_EXCLUDED(mutex_) {
+    absl::MutexLock lock(&mutex_);
+    if (free_.empty()) return next_++;
+    const size_t lowest = free_.top();
+    free_.pop();
+    return lowest;
+  }
+  void Return(size_t number) ABSL_LOCKS_EXCLUDED(mutex_) {
+    absl::MutexLock lock(&mutex_);
+    free_.push(number);
+  }
+
+ private:
+  absl::Mutex mutex_;
+  std::priority_queue<size_t, std::vector<size_t>, std::greater<>> free_ ABSL_GUARDED_BY(mutex_);
+  size_t next_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+// Never destroyed: threads may end after main has returned.
+Numbers& AllNumbers() {
+  static Numbers& numbers = *new Numbers;
+  return numbers;
+}
+
+// Trivial, so that reading it needs no check whether it was constructed.
+constinit thread_local size_t this_thread_number = kNone;
+
+struct ReturnAtThreadEnd {
+  ~ReturnAtThreadEnd() {
+    // What counts in a later destructor of this thread takes another number, which is then never
+    // returned: better one number lost than two threads with the same.
+    AllNumbers().Return(this_thread_number);
+    this_thread_number = kNone;
+  }
+};
+
+[[gnu::noinline]] size_t TakeNumber() {
+  this_thread_number = AllNumbers().Take();
+  thread_local ReturnAtThreadEnd return_at_thread_end;
+  static_cast<void>(return_at_thread_end);
+  return this_thread_number;
+}
+
+}  // namespace
+
+size_t ThreadIndex() {
+  const size_t number = this_thread_number;
+  if (number != kNone) [[likely]]
+    return number;
+  return TakeNumber();
+}
+
+}  // namespace lsm

@@ -1,0 +1,134 @@
+#include "lsm/base/write_batch.h"
+
+#include <cassert>
+
+#include "lsm/bytes/coding.h"
+#include "lsm/bytes/status.h"
+
+namespace lsm {
+namespace {
+
+constexpr size_t kCountAt = 8;
+
+// Of a kind, a key's length and a value's length, at most.
+constexpr size_t kEntryFramingBytesMax = 1 + 2 * size_t{kVarint32BytesMax};
+
+void SetCount(std::string* bytes, uint32_t count) { StoreFixed32(bytes->data() + kCountAt, count); }
+
+absl::Status TooLong(std::string_view what, size_t size_bytes, size_t size_bytes_max) {
+  return absl::InvalidArgumentError(
+      Concat(what, " of ", size_bytes, " bytes; at most ", size_bytes_max, " are possible"));
+}
+
+absl::Status BatchDamage(std::string_view encoded, std::string_view rest, std::string_view what) {
+  return DamageAt("write batch", encoded.size() - rest.size(), what);
+}
+
+struct Entry {
+  EntryKind kind = EntryKind::kPut;
+  std::string_view key;
+  std::string_view value;
+};
+
+// Takes an entry from the front of `rest`; what is wrong with it, or nullptr.
+const char* TakeEntry(std::string_view* rest, Entry* entry) {
+  if (rest->empty()) return "fewer entries than counted";
+  const auto kind = static_cast<uint8_t>(rest->front());
+  if (kind > static_cast<uint8_t>(kEntryKindMax)) return "an entry of unknown kind";
+  entry->kind = static_cast<EntryKind>(kind);
+  std::string_view input = rest->substr(1);
+  if (!TakeLengthPrefixed(&input, &entry->key)) return "a key is cut off";
+  if (entry->key.size() > kKeyBytesMax) return "a key is too long";
+  entry->value = {};
+  if (entry->kind == EntryKind::kPut) {
+    if (!TakeLengthPrefixed(&input, &entry->value)) return "a value is cut off";
+    if (entry->value.size() > kValueBytesMax) return "a value is too long";
+  }
+  *rest = input;
+  return nullptr;
+}
+
+}  // namespace
+
+WriteBatch::Handler::~Handler() = default;
+
+WriteBatch::WriteBatch() : bytes_(kHeaderBytes, '\0') {}
+
+void WriteBatch::Clear() {
+  bytes_.assign(kHeaderBytes, '\0');
+  user_bytes_ = 0;
+  status_ = absl::OkStatus();
+}
+
+uint32_t WriteBatch::count() const { return CountOf(bytes_); }
+
+void WriteBatch::SetFirstSequence(Sequence sequence) {
+  assert(sequence <= kSequenceMax);
+  StoreFixed64(bytes_.data(), sequence);
+}
+
+bool WriteBatch::HasRoomFor(std::string_view key, std::string_view value) {
+  if (!status_.ok()) return false;
+  if (key.size() > kKeyBytesMax) {
+    status_ = TooLong("a key", key.size(), kKeyBytesMax);
+  } else if (value.size() > kValueBytesMax) {
+    status_ = TooLong("a value", value.size(), kValueBytesMax);
+  } else if (key.size() + value.size() + kEntryFramingBytesMax > kBatchBytesMax - bytes_.size()) {
+    status_ = TooLong("a batch", bytes_.size() + key.size() + value.size() + kEntryFramingBytesMax,
+                      kBatchBytesMax);
+  }
+  return status_.ok();
+}
+
+void WriteBatch::Put(std::string_view key, std::string_view value) {
+  if (!HasRoomFor(key, value)) return;
+  bytes_.push_back(static_cast<char>(EntryKind::kPut));
+  AppendLengthPrefixed(&bytes_, key);
+  AppendLengthPrefixed(&bytes_, value);
+  user_bytes_ += key.size() + value.size();
+  SetCount(&bytes_, count() + 1);
+}
+
+void WriteBatch::Delete(std::string_view key) {
+  if (!HasRoomFor(key, {})) return;
+  bytes_.push_back(static_cast<char>(EntryKind::kDelete));
+  AppendLengthPrefixed(&bytes_, key);
+  user_bytes_ += key.size();
+  SetCount(&bytes_, count() + 1);
+}
+
+void WriteBatch::Append(const WriteBatch& other) {
+  if (!status_.ok()) return;
+  status_ = other.status_;
+  const size_t added_bytes = other.bytes_.size() - kHeaderBytes;
+  if (status_.ok() && added_bytes > kBatchBytesMax - bytes_.size()) {
+    status_ = TooLong("a batch", bytes_.size() + added_bytes, kBatchBytesMax);
+  }
+  if (!status_.ok()) return;
+  const uint32_t count_sum = count() + other.count();
+  bytes_.append(other.bytes_, kHeaderBytes, added_bytes);  // sound for `other` == *this too
+  user_bytes_ += other.user_bytes_;
+  SetCount(&bytes_, count_sum);
+}
+
+absl::Status WriteBatch::ForEach(std::string_view encoded, Handler* handler) {
+  if (encoded.size() < kHeaderBytes) {
+    return DamageAt("write batch", encoded.size(), "shorter than its header");
+  }
+  const Sequence first = FirstSequenceOf(encoded);
+  const uint32_t count = CountOf(encoded);
+  if (first > kSequenceMax || count > kSequenceMax - first) {
+    return DamageAt("write batch", 0, "sequence numbers beyond their range");
+  }
+  std::string_view rest = encoded.substr(kHeaderBytes);
+  for (uint32_t i = 0; i < count; ++i) {
+    Entry entry;
+    if (const char* wrong = TakeEntry(&rest, &entry)) return BatchDamage(encoded, rest, wrong);
+    LSM_RETURN_IF_ERROR(entry.kind == EntryKind::kPut ? handler->Put(entry.key, entry.value)
+                                                      : handler->Delete(entry.key));
+  }
+  if (!rest.empty()) return BatchDamage(encoded, rest, "more bytes than the entries counted");
+  return absl::OkStatus();
+}
+
+}  // namespace lsm

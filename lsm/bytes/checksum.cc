@@ -1,0 +1,30 @@
+#include "lsm/bytes/checksum.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+namespace lsm {
+namespace {
+
+// A bijection in which each bit of the input moves about half of the output's: the finalizer of
+// SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014;
+// constants: Stafford's variant 13).
+uint64_t Scramble(uint64_t word) {
+  word = (word ^ (word >> 30)) * 0xbf58476d1ce4e5b9;
+  word = (word ^ (word >> 27)) * 0x94d049bb133111eb;
+  return word ^ (word >> 31);
+}
+
+// Two bijections in a row, so that within one file no two offsets, and at one offset no two files,
+// share a seed. The constant (2^64 / golden ratio) keeps file 0, offset 0 from being seed 0.
+uint64_t SeedOf(uint64_t file_id, uint64_t offset) {
+  return Scramble(Scramble(file_id + 0x9e3779b97f4a7c15) ^ offset);
+}
+
+}  // namespace
+
+uint64_t Checksum(std::string_view bytes, uint64_t file_id, uint64_t offset) {
+  return XXH3_64bits_withSeed(bytes.data(), bytes.size(), SeedOf(file_id, offset));
+}
+
+}  // namespace lsm

@@ -1,0 +1,19 @@
+// The one checksum of the store: XXH3-64, bound to the place that the bytes were written to.
+//
+// Each file draws a random 64-bit id when it is made.  A checksum is seeded with that id and the
+// offset, so that sound bytes in the wrong place (a swapped block, a write that went astray, a file
+// under another's name) do not pass.  It is no authentication: who can write the file can write the
+// checksum.
+#ifndef TRELLIS_LSM_BYTES_CHECKSUM_H_
+#define TRELLIS_LSM_BYTES_CHECKSUM_H_
+
+#include <cstdint>
+#include <string_view>
+
+namespace lsm {
+
+uint64_t Checksum(std::string_view bytes, uint64_t file_id, uint64_t offset);
+
+}  // namespace lsm
+
+#endif  // TRELLIS_LSM_BYTES_CHECKSUM_H_

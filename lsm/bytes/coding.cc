@@ -1,0 +1,102 @@
+#include "lsm/bytes/coding.h"
+
+#include <cassert>
+#include <limits>
+
+namespace lsm {
+namespace {
+
+constexpr uint64_t kPayloadMask = 0x7f;
+constexpr uint8_t kMoreFollows = 0x80;
+constexpr int kPayloadBits = 7;
+
+template <typename Word>
+char* StoreVarint(char* to, Word value) {
+  while (value >= kMoreFollows) {
+    *to++ = static_cast<char>(static_cast<uint8_t>(value) | kMoreFollows);
+    value = static_cast<Word>(value >> kPayloadBits);
+  }
+  *to++ = static_cast<char>(value);
+  return to;
+}
+
+template <typename Word>
+const char* LoadVarint(const char* from, const char* limit, Word* value) {
+  constexpr int kWordBits = std::numeric_limits<Word>::digits;
+  Word result = 0;
+  for (int shift = 0; shift < kWordBits && from < limit; shift += kPayloadBits) {
+    const auto byte = static_cast<uint8_t>(*from++);
+    const Word payload = byte & kPayloadMask;
+    // The last byte has fewer than seven bits left to fill.
+    if (shift + kPayloadBits > kWordBits && (payload >> (kWordBits - shift)) != 0) return nullptr;
+    result |= payload << shift;
+    if ((byte & kMoreFollows) == 0) {
+      *value = result;
+      return from;
+    }
+  }
+  return nullptr;
+}
+
+template <typename Word>
+bool TakeVarint(std::string_view* input, Word* value) {
+  const char* const limit = input->data() + input->size();
+  const char* const rest = LoadVarint<Word>(input->data(), limit, value);
+  if (rest == nullptr) return false;
+  input->remove_prefix(static_cast<size_t>(rest - input->data()));
+  return true;
+}
+
+}  // namespace
+
+char* StoreVarint32(char* to, uint32_t value) { return StoreVarint(to, value); }
+char* StoreVarint64(char* to, uint64_t value) { return StoreVarint(to, value); }
+
+void AppendVarint32(std::string* out, uint32_t value) { AppendVarint64(out, value); }
+
+void AppendVarint64(std::string* out, uint64_t value) {
+  char bytes[kVarint64BytesMax];
+  out->append(bytes, static_cast<size_t>(StoreVarint(bytes, value) - bytes));
+}
+
+void AppendLengthPrefixed(std::string* out, std::string_view bytes) {
+  assert(bytes.size() <= std::numeric_limits<uint32_t>::max());
+  AppendVarint32(out, static_cast<uint32_t>(bytes.size()));
+  out->append(bytes);
+}
+
+const char* LoadVarint64(const char* from, const char* limit, uint64_t* value) {
+  return LoadVarint(from, limit, value);
+}
+
+const char* LoadVarint32Slow(const char* from, const char* limit, uint32_t* value) {
+  return LoadVarint(from, limit, value);
+}
+
+bool TakeFixed32(std::string_view* input, uint32_t* value) {
+  if (input->size() < sizeof(*value)) return false;
+  *value = LoadFixed32(input->data());
+  input->remove_prefix(sizeof(*value));
+  return true;
+}
+
+bool TakeFixed64(std::string_view* input, uint64_t* value) {
+  if (input->size() < sizeof(*value)) return false;
+  *value = LoadFixed64(input->data());
+  input->remove_prefix(sizeof(*value));
+  return true;
+}
+
+bool TakeVarint32(std::string_view* input, uint32_t* value) { return TakeVarint(input, value); }
+bool TakeVarint64(std::string_view* input, uint64_t* value) { return TakeVarint(input, value); }
+
+bool TakeLengthPrefixed(std::string_view* input, std::string_view* bytes) {
+  std::string_view rest = *input;
+  uint32_t length = 0;
+  if (!TakeVarint32(&rest, &length) || length > rest.size()) return false;
+  *bytes = rest.substr(0, length);
+  *input = rest.substr(length);
+  return true;
+}
+
+}  // namespace lsm

@@ -1,0 +1,97 @@
+// Integers as bytes: fixed-width little-endian, and varints of seven bits a byte (low ones first,
+// the high bit says that another follows), on any CPU.
+//
+// Decoding never reads outside what it is given, and never fails silently: it returns false, or
+// nullptr.
+#ifndef TRELLIS_LSM_BYTES_CODING_H_
+#define TRELLIS_LSM_BYTES_CODING_H_
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+namespace lsm {
+
+static_assert(std::endian::native == std::endian::little ||
+              std::endian::native == std::endian::big);
+
+template <typename Word>
+Word LittleEndian(Word value) {
+  if constexpr (std::endian::native == std::endian::little) return value;
+  Word swapped = 0;
+  for (size_t i = 0; i < sizeof(Word); ++i) swapped = (swapped << 8) | ((value >> (8 * i)) & 0xff);
+  return swapped;
+}
+
+inline uint32_t LoadFixed32(const char* from) {
+  uint32_t value;
+  std::memcpy(&value, from, sizeof(value));
+  return LittleEndian(value);
+}
+inline uint64_t LoadFixed64(const char* from) {
+  uint64_t value;
+  std::memcpy(&value, from, sizeof(value));
+  return LittleEndian(value);
+}
+inline void StoreFixed32(char* to, uint32_t value) {
+  value = LittleEndian(value);
+  std::memcpy(to, &value, sizeof(value));
+}
+inline void StoreFixed64(char* to, uint64_t value) {
+  value = LittleEndian(value);
+  std::memcpy(to, &value, sizeof(value));
+}
+inline void AppendFixed32(std::string* out, uint32_t value) {
+  char bytes[4];
+  StoreFixed32(bytes, value);
+  out->append(bytes, sizeof(bytes));
+}
+inline void AppendFixed64(std::string* out, uint64_t value) {
+  char bytes[8];
+  StoreFixed64(bytes, value);
+  out->append(bytes, sizeof(bytes));
+}
+
+inline constexpr int kVarint32BytesMax = 5;
+inline constexpr int kVarint64BytesMax = 10;
+
+// Writes at `to`, which has room for the most a varint takes, and returns the end of what was
+// written.
+char* StoreVarint32(char* to, uint32_t value);
+char* StoreVarint64(char* to, uint64_t value);
+
+void AppendVarint32(std::string* out, uint32_t value);
+void AppendVarint64(std::string* out, uint64_t value);
+
+// varint32 length, then the bytes.
+void AppendLengthPrefixed(std::string* out, std::string_view bytes);
+
+// Reads from [from, limit); returns the byte behind the varint, or nullptr if it is cut off, longer
+// than the type allows, or larger than the type holds.
+const char* LoadVarint64(const char* from, const char* limit, uint64_t* value);
+const char* LoadVarint32Slow(const char* from, const char* limit, uint32_t* value);
+inline const char* LoadVarint32(const char* from, const char* limit, uint32_t* value) {
+  if (from < limit) {
+    const auto byte = static_cast<uint8_t>(*from);
+    if (byte < 0x80) {
+      *value = byte;
+      return from + 1;
+    }
+  }
+  return LoadVarint32Slow(from, limit, value);
+}
+
+// Take from the front of `input`, which moves on; false, and `input` is as it was, if it does not
+// hold one.
+bool TakeFixed32(std::string_view* input, uint32_t* value);
+bool TakeFixed64(std::string_view* input, uint64_t* value);
+bool TakeVarint32(std::string_view* input, uint32_t* value);
+bool TakeVarint64(std::string_view* input, uint64_t* value);
+bool TakeLengthPrefixed(std::string_view* input, std::string_view* bytes);
+
+}  // namespace lsm
+
+#endif  // TRELLIS_LSM_BYTES_CODING_H_

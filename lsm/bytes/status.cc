@@ -1,0 +1,18 @@
+#include "lsm/bytes/status.h"
+
+namespace lsm {
+
+absl::Status DamageAt(std::string_view file, uint64_t offset, std::string_view what) {
+  return absl::DataLossError(Concat(file, ": offset ", offset, ": ", what));
+}
+
+absl::Status WithContext(const absl::Status& status, std::string_view context) {
+  if (status.ok()) return status;
+  absl::Status with_context(status.code(), Concat(context, ": ", MessageOf(status)));
+  status.ForEachPayload([&with_context](absl::string_view type, const absl::Cord& payload) {
+    with_context.SetPayload(type, payload);
+  });
+  return with_context;
+}
+
+}  // namespace lsm

@@ -1,0 +1,80 @@
+// Errors as values: how the store makes, adds to and passes on absl::Status.
+//
+// The kinds that callers can tell apart (lsm/README.md lists them for embedders):
+//   DataLoss            bytes of a file are not what was written; names file and offset
+//   NotFound            a file or store that must exist does not
+//   AlreadyExists       a file or store that must not exist does
+//   InvalidArgument     an option, key, value or argument is out of its range; names it and the
+//   range FailedPrecondition  the call does not fit the store's state (locked, read-only, closed)
+//   ResourceExhausted   the disk is full, or out of file descriptors
+//   Unimplemented       a file of a newer or foreign format, named
+//   Unavailable         any other failure of the file system (EIO …), with errno's text
+//   Aborted             the store stopped taking writes after an earlier failure, which is named
+//
+// Debian 12's absl::string_view is a type of its own and does not convert to std::string_view or
+// back; the two functions here cross over, on any version of Abseil.
+#ifndef TRELLIS_LSM_BYTES_STATUS_H_
+#define TRELLIS_LSM_BYTES_STATUS_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace lsm {
+
+inline std::string_view ToStd(absl::string_view text) { return {text.data(), text.size()}; }
+inline absl::string_view ToAbsl(std::string_view text) { return {text.data(), text.size()}; }
+
+// The pieces in a row; numbers in decimal.  Concat("offset ", 12) == "offset 12".
+namespace concat_internal {
+inline void Append(std::string& out, std::string_view piece) { out.append(piece); }
+inline void Append(std::string& out, char piece) { out.push_back(piece); }
+template <typename Number>
+requires std::is_arithmetic_v<Number>
+void Append(std::string& out, Number piece) { out.append(std::to_string(piece)); }
+}  // namespace concat_internal
+
+template <typename... Pieces>
+std::string Concat(const Pieces&... pieces) {
+  std::string out;
+  (concat_internal::Append(out, pieces), ...);
+  return out;
+}
+
+// DataLoss: "FILE: offset N: what".
+absl::Status DamageAt(std::string_view file, uint64_t offset, std::string_view what);
+
+// The status with "context: " before its message; OK stays OK.
+absl::Status WithContext(const absl::Status& status, std::string_view context);
+
+inline std::string_view MessageOf(const absl::Status& status) { return ToStd(status.message()); }
+
+}  // namespace lsm
+
+#define LSM_CONCAT_INNER(a, b) a##b
+#define LSM_CONCAT(a, b) LSM_CONCAT_INNER(a, b)
+
+// Returns from the calling function if the expression is not OK.
+#define LSM_RETURN_IF_ERROR(expression)      \
+  do {                                       \
+    absl::Status lsm_status_ = (expression); \
+    if (!lsm_status_.ok()) [[unlikely]]      \
+      return lsm_status_;                    \
+  } while (false)
+
+// Declares or assigns `target` from a StatusOr, or returns its error from the calling function.
+#define LSM_ASSIGN_OR_RETURN(target, expression) \
+  LSM_ASSIGN_OR_RETURN_INNER(LSM_CONCAT(lsm_status_or_, __LINE__), target, expression)
+#define LSM_ASSIGN_OR_RETURN_INNER(temporary, target, expression) \
+  auto temporary = (expression);                                  \
+  if (!temporary.ok()) [[unlikely]]                               \
+    return temporary.status();                                    \
+  target = std::move(temporary).value()
+
+#endif  // TRELLIS_LSM_BYTES_STATUS_H_

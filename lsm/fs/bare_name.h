@@ -1,0 +1,18 @@
+// What every implementation of the seam asks of a name before it uses it.
+#ifndef TRELLIS_LSM_FS_BARE_NAME_H_
+#define TRELLIS_LSM_FS_BARE_NAME_H_
+
+#include <string_view>
+
+#include "absl/status/status.h"
+
+namespace lsm {
+
+// InvalidArgument unless `name` names something right in the directory: not empty, not "." or "..",
+// without slash or NUL, at most 255 bytes.  So no name, wherever it came from, leads out of the
+// directory.
+absl::Status CheckBareName(std::string_view directory_path, std::string_view name);
+
+}  // namespace lsm
+
+#endif  // TRELLIS_LSM_FS_BARE_NAME_H_

@@ -1,0 +1,42 @@
+// Names of a store's files, from numbers and back.  Nothing in a store is named by anything but its
+// number, so no byte of a file can ever point outside the directory.
+//
+//   LOCK            held by the one process that writes
+//   CURRENT         which manifest is the newest; a fixed, checksummed record
+//   NNNNNN.table    an SSTable
+//   NNNNNN.log      a write-ahead log
+//   NNNNNN.manifest a log of version edits
+//   NAME.tmp        what AtomicReplace was writing when a crash came
+#ifndef TRELLIS_LSM_FS_FILE_NAMES_H_
+#define TRELLIS_LSM_FS_FILE_NAMES_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace lsm {
+
+enum class FileKind : uint8_t { kLock, kCurrent, kTable, kLog, kManifest, kTemporary };
+
+struct FileName {
+  FileKind kind;
+  uint64_t number = 0;  // 0 for kLock, kCurrent and kTemporary
+};
+
+inline constexpr std::string_view kLockFileName = "LOCK";
+inline constexpr std::string_view kCurrentFileName = "CURRENT";
+inline constexpr std::string_view kTemporarySuffix = ".tmp";
+
+// At least six digits.
+std::string TableFileName(uint64_t number);
+std::string LogFileName(uint64_t number);
+std::string ManifestFileName(uint64_t number);
+
+// Nothing for a name that no function above makes: such a file is not the store's and is left
+// alone.
+std::optional<FileName> ParseFileName(std::string_view name);
+
+}  // namespace lsm
+
+#endif  // TRELLIS_LSM_FS_FILE_NAMES_H_

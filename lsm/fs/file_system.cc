@@ -1,0 +1,47 @@
+#include "lsm/fs/file_system.h"
+
+#include "lsm/bytes/escape.h"
+#include "lsm/bytes/status.h"
+#include "lsm/fs/bare_name.h"
+
+namespace lsm {
+
+ReadFile::~ReadFile() = default;
+AppendFile::~AppendFile() = default;
+FileLock::~FileLock() = default;
+Directory::~Directory() = default;
+FileSystem::~FileSystem() = default;
+
+void FileSystem::ReadMany(std::span<ReadRequest> requests) {
+  for (ReadRequest& request : requests) {
+    absl::StatusOr<size_t> bytes_read = request.file->ReadAt(request.offset, request.buffer);
+    request.status = bytes_read.status();
+    request.bytes_read = bytes_read.ok() ? *bytes_read : 0;
+  }
+}
+
+absl::StatusOr<std::string> ReadWholeFile(Directory& directory, std::string_view name,
+                                          uint64_t size_max_bytes) {
+  LSM_ASSIGN_OR_RETURN(const std::unique_ptr<ReadFile> file,
+                       directory.OpenRead(name, ReadMode::kBuffered));
+  LSM_ASSIGN_OR_RETURN(const uint64_t size, file->Size());
+  if (size > size_max_bytes) {
+    return absl::ResourceExhaustedError(
+        Concat(file->path(), ": ", size, " bytes, more than the ", size_max_bytes, " expected"));
+  }
+  std::string bytes(size, '\0');
+  LSM_ASSIGN_OR_RETURN(const size_t bytes_read, file->ReadAt(0, bytes));
+  bytes.resize(bytes_read);
+  return bytes;
+}
+
+absl::Status CheckBareName(std::string_view directory_path, std::string_view name) {
+  constexpr size_t kLengthMax = 255;
+  const bool bare = !name.empty() && name != "." && name != ".." && name.size() <= kLengthMax &&
+                    name.find('/') == name.npos && name.find('\0') == name.npos;
+  if (bare) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      Concat(directory_path, ": \"", Escape(name, kLengthMax), "\" is not the name of a file"));
+}
+
+}  // namespace lsm

@@ -1,0 +1,158 @@
+#include "lsm/fs/memory_machine.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "lsm/bytes/status.h"
+
+namespace lsm {
+namespace {
+
+using FilePointer = std::shared_ptr<MemoryFile>;
+
+// Copies files, each once however many names point at it.
+template <typename CopyFile>
+class Copier {
+ public:
+  explicit Copier(CopyFile copy_file) : copy_file_(copy_file) {}
+
+  MemoryNames CopyOf(const MemoryNames& names) {
+    MemoryNames copies;
+    for (const auto& [name, file] : names) {
+      FilePointer& copy = copies_[file.get()];
+      if (copy == nullptr) copy = copy_file_(*file);
+      copies.emplace_hint(copies.end(), name, copy);
+    }
+    return copies;
+  }
+
+ private:
+  CopyFile copy_file_;
+  std::unordered_map<const MemoryFile*, FilePointer> copies_;
+};
+
+// The first `size_bytes` of a file, in a file without handles.
+FilePointer SealedPrefix(const MemoryFile& file, uint64_t size_bytes) {
+  auto copy = std::make_shared<MemoryFile>();
+  if (file.sealed != nullptr && size_bytes == file.sealed->size()) {
+    copy->sealed = file.sealed;
+  } else {
+    copy->sealed = std::make_shared<const std::string>(file.bytes(), 0, size_bytes);
+  }
+  copy->durable_bytes = std::min(file.durable_bytes, size_bytes);
+  return copy;
+}
+
+}  // namespace
+
+absl::Status MemoryMachine::Begin(uint64_t handle_epoch, FileOperation operation,
+                                  const std::string& path, bool* interrupted) {
+  if (handle_epoch != epoch) {
+    return absl::UnavailableError(
+        Concat(path, ": ", NameOf(operation), ": opened before the machine crashed"));
+  }
+  const auto crash = [&] {
+    return absl::UnavailableError(Concat(path, ": ", NameOf(operation), ": crashed"));
+  };
+  const uint64_t number = operation_count++;
+  if (crashed) return crash();
+  if (number >= crash_at) {
+    crashed = true;
+    if (interrupted != nullptr) *interrupted = true;
+    return crash();
+  }
+  if (fault == nullptr) return absl::OkStatus();
+
+  const std::shared_ptr<const MemoryFileSystem::Fault> asked = fault;
+  mutex.Unlock();
+  absl::Status status = (*asked)(operation, path, number);
+  mutex.Lock();
+  if (crashed || handle_epoch != epoch) return crash();  // another thread's doing, meanwhile
+  if (!status.ok() && interrupted != nullptr) *interrupted = true;
+  return status;
+}
+
+uint64_t MemoryMachine::TakeSpace(uint64_t wanted) {
+  if (free_bytes == kNever) return wanted;
+  const uint64_t taken = std::min(wanted, free_bytes);
+  free_bytes -= taken;
+  return taken;
+}
+
+std::shared_ptr<MemoryFile> MemoryMachine::FindFile(std::string_view path) const {
+  const auto directory = directories.find(ParentPath(path));
+  if (directory == directories.end()) return nullptr;
+  const auto file = directory->second->current.find(LastName(path));
+  return file == directory->second->current.end() ? nullptr : file->second;
+}
+
+bool MemoryMachine::HasFileOnTheWay(std::string_view path) const {
+  for (; !path.empty(); path = ParentPath(path)) {
+    if (FindFile(path) != nullptr) return true;
+  }
+  return false;
+}
+
+std::shared_ptr<MemoryDirectoryNode> MemoryMachine::MakeDirectory(const std::string& path) {
+  std::shared_ptr<MemoryDirectoryNode>& node = directories[path];
+  if (node != nullptr) return node;
+  node = std::make_shared<MemoryDirectoryNode>();
+  const std::shared_ptr<MemoryDirectoryNode> made = node;
+  const std::string_view parent = ParentPath(path);
+  if (!parent.empty()) MakeDirectory(std::string(parent));
+  return made;
+}
+
+void MemoryMachine::Restart(MemoryFileSystem::Unsynced unsynced) {
+  const bool keep = unsynced == MemoryFileSystem::Unsynced::kKept;
+  absl::MutexLock lock(&mutex);
+  ++epoch;
+  crash_at = kNever;
+  crashed = false;
+  fault = nullptr;
+  // New nodes throughout: the handles of before keep the old ones, and can change nothing.
+  Copier copier([keep](const MemoryFile& file) {
+    FilePointer copy = SealedPrefix(file, keep ? file.bytes().size() : file.durable_bytes);
+    copy->durable_bytes = copy->sealed->size();
+    return copy;
+  });
+  for (auto& [path, node] : directories) {
+    auto restarted = std::make_shared<MemoryDirectoryNode>();
+    restarted->current = copier.CopyOf(keep ? node->current : node->durable);
+    restarted->durable = restarted->current;
+    node = std::move(restarted);
+  }
+}
+
+std::shared_ptr<MemoryMachine> MemoryMachine::Clone() const {
+  auto clone = std::make_shared<MemoryMachine>();
+  Copier copier([](const MemoryFile& file) { return SealedPrefix(file, file.bytes().size()); });
+  absl::MutexLock lock(&mutex);
+  absl::MutexLock clone_lock(&clone->mutex);
+  clone->free_bytes = free_bytes;
+  for (const auto& [path, node] : directories) {
+    auto copy = std::make_shared<MemoryDirectoryNode>();
+    copy->current = copier.CopyOf(node->current);
+    copy->durable = copier.CopyOf(node->durable);
+    clone->directories.emplace_hint(clone->directories.end(), path, std::move(copy));
+  }
+  return clone;
+}
+
+std::string NormalizedPath(std::string_view path) {
+  std::string normalized;
+  for (const char c : path) {
+    if (c != '/' || normalized.empty() || normalized.back() != '/') normalized.push_back(c);
+  }
+  if (normalized.size() > 1 && normalized.back() == '/') normalized.pop_back();
+  return normalized;
+}
+
+std::string_view ParentPath(std::string_view path) {
+  const size_t slash = path.rfind('/');
+  return slash == path.npos ? std::string_view() : path.substr(0, slash);
+}
+
+std::string_view LastName(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
+}  // namespace lsm

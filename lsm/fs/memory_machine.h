@@ -1,0 +1,112 @@
+// The disk behind a MemoryFileSystem, and the counter of its operations.  Private to memory_*.cc.
+#ifndef TRELLIS_LSM_FS_MEMORY_MACHINE_H_
+#define TRELLIS_LSM_FS_MEMORY_MACHINE_H_
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "lsm/fs/memory_file_system.h"
+
+namespace lsm {
+
+// What a name points at.  Bytes are only ever added, so the durable image is a prefix of the
+// current one.  Guarded by the machine's mutex.
+struct MemoryFile {
+  // One of the two holds the bytes: `open` while an AppendFile adds to them, then `sealed`, which
+  // clones share and nobody changes.
+  std::shared_ptr<const std::string> sealed;
+  std::string open;
+  uint64_t durable_bytes = 0;
+
+  int shared_locks = 0;
+  bool exclusive_lock = false;
+
+  const std::string& bytes() const { return sealed != nullptr ? *sealed : open; }
+  void Seal() {
+    if (sealed == nullptr) {
+      sealed = std::make_shared<const std::string>(std::exchange(open, std::string()));
+    }
+  }
+  void Append(std::string_view bytes) {
+    if (sealed != nullptr) {  // a test replaced the bytes under the writer
+      open = *sealed;
+      sealed = nullptr;
+    }
+    open.append(bytes);
+  }
+  // Replaces all of it, durably.
+  void Set(std::string bytes) {
+    sealed = std::make_shared<const std::string>(std::move(bytes));
+    open.clear();
+    durable_bytes = sealed->size();
+  }
+};
+
+using MemoryNames = std::map<std::string, std::shared_ptr<MemoryFile>, std::less<>>;
+
+// Directories themselves are durable from the moment they are made, as OpenDirectory syncs the
+// parents.
+struct MemoryDirectoryNode {
+  MemoryNames current;
+  MemoryNames durable;
+  bool removed = false;
+};
+
+class MemoryMachine {
+ public:
+  static constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
+
+  mutable absl::Mutex mutex;
+  std::map<std::string, std::shared_ptr<MemoryDirectoryNode>, std::less<>> directories
+      ABSL_GUARDED_BY(mutex);
+  // Restarts so far.  A handle is dead if it is of another epoch.
+  uint64_t epoch ABSL_GUARDED_BY(mutex) = 0;
+  uint64_t operation_count ABSL_GUARDED_BY(mutex) = 0;
+  uint64_t crash_at ABSL_GUARDED_BY(mutex) = kNever;
+  bool crashed ABSL_GUARDED_BY(mutex) = false;
+  uint64_t free_bytes ABSL_GUARDED_BY(mutex) = kNever;  // kNever: no limit
+  std::shared_ptr<const MemoryFileSystem::Fault> fault ABSL_GUARDED_BY(mutex);
+
+  // Counts an operation of a handle of `handle_epoch` and says whether it may go ahead.
+  // `interrupted`, if given, tells whether it was this very operation that failed or crashed, so
+  // that half of an append is left behind. Releases the mutex while the fault is asked.
+  absl::Status Begin(uint64_t handle_epoch, FileOperation operation, const std::string& path,
+                     bool* interrupted = nullptr) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+
+  // Takes up to `wanted` from what is free, and returns how much.
+  uint64_t TakeSpace(uint64_t wanted) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+
+  // Null if there is none.
+  std::shared_ptr<MemoryFile> FindFile(std::string_view path) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+
+  // Whether the path, or what is above it, is a file.
+  bool HasFileOnTheWay(std::string_view path) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+
+  // The directory and those above it.
+  std::shared_ptr<MemoryDirectoryNode> MakeDirectory(const std::string& path)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+
+  void Restart(MemoryFileSystem::Unsynced unsynced) ABSL_LOCKS_EXCLUDED(mutex);
+  std::shared_ptr<MemoryMachine> Clone() const ABSL_LOCKS_EXCLUDED(mutex);
+};
+
+// "/a//b/" is "/a/b".
+std::string NormalizedPath(std::string_view path);
+
+// "/a" of "/a/b"; empty where nothing is above.
+std::string_view ParentPath(std::string_view path);
+std::string_view LastName(std::string_view path);
+
+}  // namespace lsm
+
+#endif  // TRELLIS_LSM_FS_MEMORY_MACHINE_H_

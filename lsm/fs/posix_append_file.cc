@@ -1,0 +1,67 @@
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <utility>
+
+#include "lsm/bytes/status.h"
+#include "lsm/fs/posix_files.h"
+
+namespace lsm {
+namespace {
+
+// Bytes go to the kernel in Append itself: a log promises that they outlive the process, and
+// whoever wants fewer and larger writes gathers them first.
+class PosixAppendFile final : public AppendFile {
+ public:
+  PosixAppendFile(Descriptor file, std::string path)
+      : file_(std::move(file)), path_(std::move(path)) {}
+
+  absl::Status Append(std::string_view bytes) override {
+    while (!bytes.empty()) {
+      const ssize_t length =
+          Uninterrupted([&] { return ::write(file_.get(), bytes.data(), bytes.size()); });
+      if (length < 0) return PosixError(errno, path_, Concat("write at offset ", size_bytes_));
+      size_bytes_ += static_cast<uint64_t>(length);
+      bytes.remove_prefix(static_cast<size_t>(length));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Sync() override {
+    // After a failed fdatasync the kernel calls the lost pages clean, so that the next one would
+    // succeed and lie.  The first error stays.
+    if (!sync_status_.ok()) return sync_status_;
+    if (Uninterrupted([&] { return ::fdatasync(file_.get()); }) != 0) {
+      sync_status_ = PosixError(errno, path_, "sync");
+    }
+    return sync_status_;
+  }
+
+  absl::Status Close() override {
+    // Linux has let go of the descriptor even if a signal came.
+    if (::close(file_.Release()) != 0 && errno != EINTR) return PosixError(errno, path_, "close");
+    return absl::OkStatus();
+  }
+
+  uint64_t size_bytes() const override { return size_bytes_; }
+  const std::string& path() const override { return path_; }
+
+ private:
+  Descriptor file_;
+  const std::string path_;
+  uint64_t size_bytes_ = 0;
+  absl::Status sync_status_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<AppendFile>> CreatePosixAppendFile(int directory_fd,
+                                                                  std::string_view name,
+                                                                  std::string path) {
+  LSM_ASSIGN_OR_RETURN(Descriptor file,
+                       OpenRegularAt(directory_fd, name, O_WRONLY | O_CREAT | O_EXCL, path));
+  return std::make_unique<PosixAppendFile>(std::move(file), std::move(path));
+}
+
+}  // namespace lsm

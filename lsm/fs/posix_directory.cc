@@ -1,0 +1,174 @@
+#include "lsm/fs/posix_directory.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <utility>
+
+#include "absl/synchronization/mutex.h"
+#include "lsm/bytes/status.h"
+#include "lsm/fs/bare_name.h"
+#include "lsm/fs/file_names.h"
+#include "lsm/fs/posix_files.h"
+
+namespace lsm {
+namespace {
+
+struct DirectoryCloser {
+  void operator()(DIR* stream) const { ::closedir(stream); }
+};
+
+class PosixDirectory final : public Directory {
+ public:
+  PosixDirectory(Descriptor fd, std::string path) : fd_(std::move(fd)), path_(std::move(path)) {}
+
+  absl::StatusOr<std::unique_ptr<ReadFile>> OpenRead(std::string_view name,
+                                                     ReadMode mode) override {
+    LSM_RETURN_IF_ERROR(CheckBareName(path_, name));
+    return OpenPosixReadFile(fd_.get(), name, PathOf(name), mode);
+  }
+
+  absl::StatusOr<std::unique_ptr<AppendFile>> CreateExclusive(std::string_view name) override {
+    LSM_RETURN_IF_ERROR(CheckBareName(path_, name));
+    return CreatePosixAppendFile(fd_.get(), name, PathOf(name));
+  }
+
+  absl::StatusOr<std::vector<std::string>> List() override;
+  absl::StatusOr<FileInfo> Stat(std::string_view name) override;
+  absl::Status Rename(std::string_view from, std::string_view to) override;
+  absl::Status Remove(std::string_view name) override;
+  absl::Status Sync() override { return SyncDirectory(fd_.get(), path_); }
+
+  absl::Status AtomicReplace(std::string_view name, std::string_view bytes,
+                             std::optional<std::string_view> expected) override;
+
+  absl::StatusOr<std::unique_ptr<FileLock>> Lock(std::string_view name, LockKind kind) override {
+    LSM_RETURN_IF_ERROR(CheckBareName(path_, name));
+    return LockPosixFile(fd_.get(), name, PathOf(name), kind);
+  }
+
+  absl::StatusOr<uint64_t> FreeBytes() override {
+    struct statvfs info {};
+    if (Uninterrupted([&] { return ::fstatvfs(fd_.get(), &info); }) != 0) {
+      return PosixError(errno, path_, "statvfs");
+    }
+    return static_cast<uint64_t>(info.f_bavail) * info.f_frsize;
+  }
+
+  const std::string& path() const override { return path_; }
+
+ private:
+  std::string PathOf(std::string_view name) const { return Concat(path_, "/", name); }
+
+  absl::Status CheckExpected(std::string_view name, std::optional<std::string_view> expected);
+  absl::Status WriteSynced(std::string_view name, std::string_view bytes);
+
+  const Descriptor fd_;
+  const std::string path_;
+  absl::Mutex replace_mutex_;  // one AtomicReplace at a time: all write the same temporary file
+};
+
+absl::StatusOr<std::vector<std::string>> PosixDirectory::List() {
+  // An open of its own, as the position in the list belongs to the open directory.
+  Descriptor own(
+      Uninterrupted([&] { return ::openat(fd_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); }));
+  if (!own.valid()) return PosixError(errno, path_, "open");
+  const std::unique_ptr<DIR, DirectoryCloser> stream(::fdopendir(own.get()));
+  if (stream == nullptr) return PosixError(errno, path_, "list");
+  own.Release();  // closedir closes it
+
+  std::vector<std::string> names;
+  while (true) {
+    errno = 0;
+    const dirent* const entry = ::readdir(stream.get());
+    if (entry == nullptr) break;
+    bool is_directory = entry->d_type == DT_DIR;
+    if (entry->d_type == DT_UNKNOWN) {  // some file systems do not keep it with the name
+      struct stat info {};
+      is_directory = ::fstatat(fd_.get(), entry->d_name, &info, AT_SYMLINK_NOFOLLOW) == 0 &&
+                     S_ISDIR(info.st_mode);
+    }
+    if (!is_directory) names.emplace_back(entry->d_name);
+  }
+  if (errno != 0) return PosixError(errno, path_, "list");
+  return names;
+}
+
+absl::StatusOr<FileInfo> PosixDirectory::Stat(std::string_view name) {
+  LSM_RETURN_IF_ERROR(CheckBareName(path_, name));
+  struct stat info {};
+  if (::fstatat(fd_.get(), std::string(name).c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) {
+    return PosixError(errno, PathOf(name), "stat");
+  }
+  if (!S_ISREG(info.st_mode)) return NotRegularError(info.st_mode, PathOf(name));
+  return FileInfo{static_cast<uint64_t>(info.st_size)};
+}
+
+absl::Status PosixDirectory::Rename(std::string_view from, std::string_view to) {
+  LSM_RETURN_IF_ERROR(CheckBareName(path_, from));
+  LSM_RETURN_IF_ERROR(CheckBareName(path_, to));
+  if (::renameat(fd_.get(), std::string(from).c_str(), fd_.get(), std::string(to).c_str()) != 0) {
+    return PosixError(errno, PathOf(from), Concat("rename to ", to));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status PosixDirectory::Remove(std::string_view name) {
+  LSM_RETURN_IF_ERROR(CheckBareName(path_, name));
+  if (::unlinkat(fd_.get(), std::string(name).c_str(), 0) != 0) {
+    return PosixError(errno, PathOf(name), "remove");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status PosixDirectory::CheckExpected(std::string_view name,
+                                           std::optional<std::string_view> expected) {
+  const absl::StatusOr<std::unique_ptr<ReadFile>> file = OpenRead(name, ReadMode::kBuffered);
+  if (absl::IsNotFound(file.status())) {
+    if (!expected) return absl::OkStatus();
+    return absl::AbortedError(Concat(PathOf(name), ": does not exist any more"));
+  }
+  if (!file.ok()) return file.status();
+  if (!expected) return absl::AbortedError(Concat(PathOf(name), ": exists already"));
+  // One byte more than expected tells whether there is more.
+  std::string found(expected->size() + 1, '\0');
+  LSM_ASSIGN_OR_RETURN(const size_t found_bytes, (*file)->ReadAt(0, found));
+  found.resize(found_bytes);
+  if (found == *expected) return absl::OkStatus();
+  return absl::AbortedError(Concat(PathOf(name), ": does not hold what it is expected to hold"));
+}
+
+absl::Status PosixDirectory::WriteSynced(std::string_view name, std::string_view bytes) {
+  LSM_ASSIGN_OR_RETURN(const std::unique_ptr<AppendFile> file, CreateExclusive(name));
+  LSM_RETURN_IF_ERROR(file->Append(bytes));
+  LSM_RETURN_IF_ERROR(file->Sync());
+  return file->Close();
+}
+
+absl::Status PosixDirectory::AtomicReplace(std::string_view name, std::string_view bytes,
+                                           std::optional<std::string_view> expected) {
+  absl::MutexLock lock(&replace_mutex_);
+  LSM_RETURN_IF_ERROR(CheckExpected(name, expected));
+  const std::string temporary = Concat(name, kTemporarySuffix);
+  const absl::Status removed = Remove(temporary);  // left over by a crash
+  if (!removed.ok() && !absl::IsNotFound(removed)) return removed;
+  absl::Status status = WriteSynced(temporary, bytes);
+  if (status.ok()) status = Rename(temporary, name);
+  if (!status.ok()) {
+    Remove(temporary).IgnoreError();  // of two errors the first tells more
+    return status;
+  }
+  return Sync();
+}
+
+}  // namespace
+
+std::unique_ptr<Directory> NewPosixDirectory(Descriptor fd, std::string path) {
+  return std::make_unique<PosixDirectory>(std::move(fd), std::move(path));
+}
+
+}  // namespace lsm

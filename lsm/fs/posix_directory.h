@@ -1,0 +1,17 @@
+#ifndef TRELLIS_LSM_FS_POSIX_DIRECTORY_H_
+#define TRELLIS_LSM_FS_POSIX_DIRECTORY_H_
+
+#include <memory>
+#include <string>
+
+#include "lsm/fs/file_system.h"
+#include "lsm/fs/posix_call.h"
+
+namespace lsm {
+
+// `fd` is an open directory; `path` serves messages only.
+std::unique_ptr<Directory> NewPosixDirectory(Descriptor fd, std::string path);
+
+}  // namespace lsm
+
+#endif  // TRELLIS_LSM_FS_POSIX_DIRECTORY_H_

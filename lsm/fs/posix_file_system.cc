@@ -1,0 +1,98 @@
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <string>
+#include <utility>
+
+#include "lsm/bytes/status.h"
+#include "lsm/fs/environment.h"
+#include "lsm/fs/posix_call.h"
+#include "lsm/fs/posix_directory.h"
+
+namespace lsm {
+namespace {
+
+constexpr mode_t kDirectoryMode = 0700;
+
+// "/a/b/" and "/a//b" are "/a/b"; the parent of "/a" is "/", of "a" is ".".
+std::string WithoutTrailingSlashes(std::string path) {
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  return path;
+}
+
+std::string ParentOf(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  if (slash == path.npos) return ".";
+  return slash == 0 ? "/" : WithoutTrailingSlashes(path.substr(0, slash));
+}
+
+absl::Status CheckPath(const std::string& path) {
+  if (!path.empty() && path.find('\0') == path.npos) return absl::OkStatus();
+  return absl::InvalidArgumentError("the path of a directory is empty or holds a zero byte");
+}
+
+// The user names the directory, so that a symbolic link on the way there is the user's wish.
+absl::StatusOr<Descriptor> OpenPath(const std::string& path) {
+  Descriptor fd(
+      Uninterrupted([&] { return ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); }));
+  if (!fd.valid()) return PosixError(errno, path, "open");
+  return fd;
+}
+
+absl::Status SyncParentOf(const std::string& path) {
+  const std::string parent = ParentOf(path);
+  LSM_ASSIGN_OR_RETURN(const Descriptor fd, OpenPath(parent));
+  return SyncDirectory(fd.get(), parent);
+}
+
+// Makes the directory and those above it that are missing, each of them durable.
+absl::Status MakeDirectory(const std::string& path) {
+  int result = ::mkdir(path.c_str(), kDirectoryMode);
+  if (result != 0 && errno == ENOENT && ParentOf(path) != path) {
+    LSM_RETURN_IF_ERROR(MakeDirectory(ParentOf(path)));
+    result = ::mkdir(path.c_str(), kDirectoryMode);
+  }
+  // If it exists, somebody else was faster.
+  if (result != 0 && errno != EEXIST) return PosixError(errno, path, "make directory");
+  return SyncParentOf(path);
+}
+
+class PosixFileSystemImpl final : public FileSystem {
+ public:
+  absl::StatusOr<std::unique_ptr<Directory>> OpenDirectory(const std::string& path,
+                                                           bool create) override {
+    LSM_RETURN_IF_ERROR(CheckPath(path));
+    const std::string directory_path = WithoutTrailingSlashes(path);
+    absl::StatusOr<Descriptor> fd = OpenPath(directory_path);
+    if (create && fd.ok()) {
+      // Who made it may have been killed before syncing its parent.  One may use a directory
+      // without being allowed to open its parent, which then is as durable as whoever made it saw
+      // to.
+      SyncParentOf(directory_path).IgnoreError();
+    } else if (create && absl::IsNotFound(fd.status())) {
+      LSM_RETURN_IF_ERROR(MakeDirectory(directory_path));
+      fd = OpenPath(directory_path);
+    }
+    if (!fd.ok()) return fd.status();
+    return NewPosixDirectory(*std::move(fd), directory_path);
+  }
+
+  absl::Status RemoveDirectory(const std::string& path) override {
+    LSM_RETURN_IF_ERROR(CheckPath(path));
+    const std::string directory_path = WithoutTrailingSlashes(path);
+    if (::rmdir(directory_path.c_str()) == 0) return absl::OkStatus();
+    // Both errors are allowed for a directory that is not empty.
+    const int error = errno == EEXIST ? ENOTEMPTY : errno;
+    return PosixError(error, directory_path, "remove directory");
+  }
+};
+
+}  // namespace
+
+FileSystem& PosixFileSystem() {
+  static PosixFileSystemImpl* const file_system = new PosixFileSystemImpl;
+  return *file_system;
+}
+
+}  // namespace lsm

@@ -1,0 +1,126 @@
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <map>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "lsm/bytes/status.h"
+#include "lsm/fs/posix_files.h"
+
+namespace lsm {
+namespace {
+
+// Who in this process holds which file.  The kernel's lock belongs to an open file description, so
+// it would keep two holders in one process apart too, but could not tell them from another process.
+class LockRegistry {
+ public:
+  using Inode = std::pair<dev_t, ino_t>;
+
+  static LockRegistry& OfProcess() {
+    static LockRegistry* const registry = new LockRegistry;
+    return *registry;
+  }
+
+  bool TryAdd(const Inode& inode, LockKind kind) {
+    absl::MutexLock lock(&mutex_);
+    auto [place, is_new] = holders_.try_emplace(inode, Holders{kind, 0});
+    if (!is_new && (kind == LockKind::kExclusive || place->second.kind == LockKind::kExclusive)) {
+      return false;
+    }
+    ++place->second.count;
+    return true;
+  }
+
+  void Remove(const Inode& inode) {
+    absl::MutexLock lock(&mutex_);
+    const auto place = holders_.find(inode);
+    if (--place->second.count == 0) holders_.erase(place);
+  }
+
+ private:
+  struct Holders {
+    LockKind kind;
+    int count;
+  };
+
+  absl::Mutex mutex_;
+  std::map<Inode, Holders> holders_ ABSL_GUARDED_BY(mutex_);
+};
+
+// A place in the registry, given back at the end.
+class Registration {
+ public:
+  explicit Registration(const LockRegistry::Inode& inode) : inode_(inode) {}
+  Registration(const Registration&) = delete;
+  Registration& operator=(const Registration&) = delete;
+  ~Registration() { LockRegistry::OfProcess().Remove(inode_); }
+
+ private:
+  const LockRegistry::Inode inode_;
+};
+
+int SetOpenFileLock(int fd, short type) {
+  struct flock lock {};  // l_pid must be 0; all zero means the whole file
+  lock.l_type = type;
+  lock.l_whence = SEEK_SET;
+  return Uninterrupted([&] { return ::fcntl(fd, F_OFD_SETLK, &lock); });
+}
+
+class PosixFileLock final : public FileLock {
+ public:
+  PosixFileLock(std::unique_ptr<Registration> registration, Descriptor file)
+      : registration_(std::move(registration)), file_(std::move(file)), owner_(::getpid()) {}
+
+  // A child that the process forked shares the kernel's lock.  Unlocking releases it although the
+  // child still has the file open; the child itself must not do so for its parent.
+  ~PosixFileLock() override {
+    if (::getpid() == owner_) SetOpenFileLock(file_.get(), F_UNLCK);
+  }
+
+ private:
+  // Destroyed last: nobody in the process may take the file before the kernel's lock is gone.
+  const std::unique_ptr<Registration> registration_;
+  const Descriptor file_;
+  const pid_t owner_;
+};
+
+// Whether `name` still is the file that was opened.
+bool IsSameFile(int directory_fd, const std::string& name, const struct stat& opened) {
+  struct stat now {};
+  return ::fstatat(directory_fd, name.c_str(), &now, AT_SYMLINK_NOFOLLOW) == 0 &&
+         now.st_dev == opened.st_dev && now.st_ino == opened.st_ino;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<FileLock>> LockPosixFile(int directory_fd, std::string_view name,
+                                                        std::string path, LockKind kind) {
+  const bool exclusive = kind == LockKind::kExclusive;
+  const int flags = exclusive ? O_RDWR | O_CREAT : O_RDONLY;
+  LSM_ASSIGN_OR_RETURN(Descriptor file, OpenRegularAt(directory_fd, name, flags, path));
+  struct stat info {};
+  if (::fstat(file.get(), &info) != 0) return PosixError(errno, path, "stat");
+
+  const LockRegistry::Inode inode(info.st_dev, info.st_ino);
+  if (!LockRegistry::OfProcess().TryAdd(inode, kind)) {
+    return absl::FailedPreconditionError(Concat(path, ": already open in this process"));
+  }
+  auto registration = std::make_unique<Registration>(inode);
+  if (SetOpenFileLock(file.get(), exclusive ? F_WRLCK : F_RDLCK) != 0) {
+    const int error = errno;
+    if (error != EAGAIN && error != EACCES) return PosixError(error, path, "lock");
+    return absl::FailedPreconditionError(
+        Concat(path, ": locked by another process, which is ",
+               exclusive ? "reading or writing it" : "writing it"));
+  }
+  if (!IsSameFile(directory_fd, std::string(name), info)) {
+    return absl::FailedPreconditionError(
+        Concat(path, ": was removed or replaced by another process while being locked"));
+  }
+  return std::make_unique<PosixFileLock>(std::move(registration), std::move(file));
+}
+
+}  // namespace lsm

@@ -1,0 +1,84 @@
+// The scheduler of the real world: a thread a lane, started when the lane gets its first job.
+#include <array>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <thread>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "lsm/fs/scheduler.h"
+
+namespace lsm {
+namespace {
+
+class ThreadScheduler final : public Scheduler {
+ public:
+  ~ThreadScheduler() override {
+    {
+      // A last job may schedule others, in another lane too; threads end only when nothing can come
+      // any more.
+      absl::MutexLock lock(&mutex_);
+      while (unfinished_count_ > 0) changed_.Wait(&mutex_);
+      closing_ = true;
+      changed_.SignalAll();
+    }
+    for (Worker& worker : workers_) {
+      if (worker.thread.joinable()) worker.thread.join();
+    }
+  }
+
+  void Schedule(Lane lane, std::function<void()> job) override {
+    absl::MutexLock lock(&mutex_);
+    Worker& worker = workers_[static_cast<size_t>(lane)];
+    worker.jobs.push_back(std::move(job));
+    ++unfinished_count_;
+    if (worker.thread.joinable()) {
+      changed_.SignalAll();
+    } else {
+      worker.thread = std::thread([this, &worker] { Work(worker); });
+    }
+  }
+
+  void Wait(absl::Mutex* mutex, absl::CondVar* condition) override { condition->Wait(mutex); }
+
+  void Pause(uint64_t nanos) override { absl::SleepFor(absl::Nanoseconds(nanos)); }
+
+ private:
+  struct Worker {
+    std::deque<std::function<void()>> jobs;
+    std::thread thread;
+  };
+
+  void Work(Worker& worker) {
+    absl::MutexLock lock(&mutex_);
+    while (true) {
+      while (worker.jobs.empty() && !closing_) changed_.Wait(&mutex_);
+      if (worker.jobs.empty()) return;
+      std::function<void()> job = std::move(worker.jobs.front());
+      worker.jobs.pop_front();
+      mutex_.Unlock();
+      job();
+      job = nullptr;  // what it holds goes before it counts as finished
+      mutex_.Lock();
+      if (--unfinished_count_ == 0) changed_.SignalAll();
+    }
+  }
+
+  absl::Mutex mutex_;
+  absl::CondVar changed_;  // three waiters at most, each with its own condition
+  // Guarded by mutex_, but for the threads, which the destructor joins without it when nobody else
+  // is left.
+  std::array<Worker, 2> workers_;
+  int unfinished_count_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool closing_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Scheduler> NewThreadScheduler() { return std::make_unique<ThreadScheduler>(); }
+
+}  // namespace lsm

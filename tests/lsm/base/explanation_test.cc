@@ -1,0 +1,108 @@
+#include "lsm/base/explanation.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace lsm {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+Explanation Example() {
+  Explanation explanation;
+  explanation.key = std::string("k\n\xff", 3);
+  explanation.digest = 0xdeadbeef;
+  explanation.sequence = 42;
+  explanation.memtables.push_back({"memtable", "absent"});
+  explanation.tables_by_level = {2, 0, 5};
+  TableStep false_positive;
+  false_positive.level = 0;
+  false_positive.table_number = 9;
+  false_positive.smallest_key = "a";
+  false_positive.largest_key = "z";
+  false_positive.filter = FilterVerdict::kMaybe;
+  false_positive.blocks.push_back({3, 12288, 2113, true});
+  false_positive.outcome = "absent";
+  TableStep avoided = false_positive;
+  avoided.table_number = 8;
+  avoided.filter = FilterVerdict::kNo;
+  avoided.blocks.clear();
+  avoided.outcome = "skipped";
+  TableStep answer = false_positive;
+  answer.level = 2;
+  answer.table_number = 4;
+  answer.blocks[0].from_cache = false;
+  answer.outcome = "put";
+  answer.sequence = 17;
+  explanation.tables = {false_positive, avoided, answer};
+  explanation.found = true;
+  explanation.answered_by = "table 4 at level 2";
+  explanation.value_bytes = 1234;
+  return explanation;
+}
+
+TEST(ExplanationTest, TextTellsTheWholeWay) {
+  EXPECT_EQ(Example().ToText(),
+            "key k\\x0a\\xff\n"
+            "  digest 0x00000000deadbeef, as of sequence 42\n"
+            "  memtable: absent\n"
+            "  level 0: 2 of 2 tables considered\n"
+            "    table 9 [a .. z]: filter says maybe (false positive)\n"
+            "      block 3 at offset 12288, 2,113 bytes from cache\n"
+            "      absent\n"
+            "    table 8 [a .. z]: filter says no\n"
+            "      skipped\n"
+            "  level 2: 1 of 5 tables considered\n"
+            "    table 4 [a .. z]: filter says maybe\n"
+            "      block 3 at offset 12288, 2,113 bytes from file\n"
+            "      put at sequence 17\n"
+            "  found, 1,234 bytes; answered by table 4 at level 2\n");
+}
+
+TEST(ExplanationTest, LevelsBehindTheAnswerAreNotReached) {
+  Explanation explanation = Example();
+  explanation.tables_by_level = {2, 0, 5, 1};
+  EXPECT_THAT(explanation.ToText(), HasSubstr("  level 3: 1 table, not reached\n"));
+  explanation.tables.clear();
+  explanation.memtables[0].outcome = "delete";
+  EXPECT_THAT(explanation.ToText(), HasSubstr("  memtable: delete\n"
+                                              "  level 0: 2 tables, not reached\n"
+                                              "  level 2: 5 tables, not reached\n"));
+}
+
+TEST(ExplanationTest, JsonHoldsEveryStep) {
+  const json parsed = json::parse(Example().ToJson());
+  EXPECT_EQ(parsed["key"], "k\\x0a\\xff");
+  EXPECT_EQ(parsed["digest"], "0x00000000deadbeef");
+  EXPECT_EQ(parsed["memtables"][0]["outcome"], "absent");
+  EXPECT_EQ(parsed["tables_by_level"], json({2, 0, 5}));
+  EXPECT_EQ(parsed["tables"][0]["filter"], "maybe");
+  EXPECT_EQ(parsed["tables"][0]["blocks"][0]["from"], "cache");
+  EXPECT_FALSE(parsed["tables"][0].contains("sequence"));
+  EXPECT_EQ(parsed["tables"][1]["outcome"], "skipped");
+  EXPECT_EQ(parsed["tables"][2]["sequence"], 17);
+  EXPECT_EQ(parsed["found"], true);
+  EXPECT_EQ(parsed["value_bytes"], 1234);
+}
+
+TEST(ExplanationTest, ALongKeyIsCutInTextAndWholeInJson) {
+  Explanation explanation;
+  explanation.key.assign(1000, 'x');
+  EXPECT_THAT(explanation.ToText(), HasSubstr("(1000 bytes)"));
+  EXPECT_EQ(json::parse(explanation.ToJson())["key"].get<std::string>().size(), 1000u);
+}
+
+TEST(ExplanationTest, EveryVerdictHasAName) {
+  for (const FilterVerdict verdict :
+       {FilterVerdict::kAbsent, FilterVerdict::kNo, FilterVerdict::kMaybe, FilterVerdict::kDamaged,
+        FilterVerdict::kUnknown}) {
+    EXPECT_STRNE(NameOf(verdict), "?");
+  }
+}
+
+}  // namespace
+}  // namespace lsm

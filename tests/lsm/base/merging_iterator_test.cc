@@ -1,0 +1,214 @@
+#include "lsm/base/merging_iterator.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lsm/base/internal_key.h"
+#include "tests/support/status_matchers.h"
+
+namespace lsm {
+namespace {
+
+using testing_support::StatusIs;
+
+using Entry = std::pair<std::string, std::string>;  // internal key, value
+
+bool Precedes(const Entry& a, const Entry& b) { return CompareInternalKeys(a.first, b.first) < 0; }
+
+std::string Key(std::string_view user_key, Sequence sequence) {
+  std::string key;
+  AppendInternalKey(&key, user_key, sequence, EntryKind::kPut);
+  return key;
+}
+
+// A sorted vector, whose moves fail from the `moves_left`-th on.  key() and value() change their
+// place with each move, so that a view kept too long is noticed by the sanitizers.
+class VectorIterator : public Iterator {
+ public:
+  explicit VectorIterator(std::vector<Entry> entries, int* moves_left = nullptr)
+      : entries_(std::move(entries)), at_(entries_.size()), moves_left_(moves_left) {}
+
+  bool Valid() const override { return at_ < entries_.size(); }
+  void SeekToFirst() override { MoveTo(0); }
+  void SeekToLast() override { MoveTo(entries_.size() - 1); }
+  void Seek(std::string_view target) override { MoveTo(CountBefore(target)); }
+  void SeekForPrev(std::string_view target) override {
+    size_t at = CountBefore(target);
+    if (at == entries_.size() || CompareInternalKeys(entries_[at].first, target) != 0) --at;
+    MoveTo(at);
+  }
+  void Next() override {
+    ASSERT_TRUE(Valid());
+    MoveTo(at_ + 1);
+  }
+  void Prev() override {
+    ASSERT_TRUE(Valid());
+    MoveTo(at_ - 1);
+  }
+  std::string_view key() const override { return *key_; }
+  std::string_view value() const override { return entries_[at_].second; }
+  absl::Status status() const override {
+    return failed_ ? absl::DataLossError("told to") : absl::OkStatus();
+  }
+
+ private:
+  size_t CountBefore(std::string_view target) const {
+    size_t count = 0;
+    while (count < entries_.size() && CompareInternalKeys(entries_[count].first, target) < 0) {
+      ++count;
+    }
+    return count;
+  }
+  void MoveTo(size_t at) {
+    failed_ = moves_left_ != nullptr && (*moves_left_)-- <= 0;
+    at_ = failed_ ? entries_.size() : at;
+    if (Valid()) key_ = std::make_unique<std::string>(entries_[at_].first);
+  }
+
+  const std::vector<Entry> entries_;
+  size_t at_;
+  int* const moves_left_;
+  bool failed_ = false;
+  std::unique_ptr<std::string> key_;
+};
+
+// Some sorted inputs, and all their entries sorted.
+struct Inputs {
+  std::vector<std::vector<Entry>> parts;
+  std::vector<Entry> all;
+
+  Inputs(std::mt19937_64& random, size_t part_count, size_t entry_count) : parts(part_count) {
+    for (size_t i = 0; i < entry_count; ++i) {
+      const std::string user_key(random() % 3, static_cast<char>('a' + random() % 5));
+      Entry entry{Key(user_key, i), std::to_string(i)};
+      parts[random() % part_count].push_back(entry);
+      all.push_back(std::move(entry));
+    }
+    for (std::vector<Entry>& part : parts) std::sort(part.begin(), part.end(), Precedes);
+    std::sort(all.begin(), all.end(), Precedes);
+  }
+
+  std::unique_ptr<Iterator> Merge(int* moves_left = nullptr) const {
+    std::vector<std::unique_ptr<Iterator>> iterators;
+    for (const std::vector<Entry>& part : parts) {
+      iterators.push_back(std::make_unique<VectorIterator>(part, moves_left));
+    }
+    return NewMergingIterator(std::move(iterators));
+  }
+};
+
+TEST(MergingIteratorTest, NoInputsMakeAnEmptyOne) {
+  const std::unique_ptr<Iterator> merged = NewMergingIterator({});
+  merged->SeekToFirst();
+  EXPECT_FALSE(merged->Valid());
+  EXPECT_OK(merged->status());
+}
+
+TEST(MergingIteratorTest, IsNotValidBeforeASeek) {
+  std::mt19937_64 random(1);
+  EXPECT_FALSE(Inputs(random, 3, 10).Merge()->Valid());
+}
+
+TEST(MergingIteratorTest, WalksLikeASortedVectorWhateverTheMoves) {
+  for (uint64_t seed = 0; seed < 600; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937_64 random(seed);
+    const Inputs inputs(random, 1 + random() % 7, random() % 40);
+    const std::unique_ptr<Iterator> merged = inputs.Merge();
+    VectorIterator model(inputs.all);
+    for (int step = 0; step < 100; ++step) {
+      const auto both = [&](auto move) {
+        move(*merged);
+        move(model);
+      };
+      const std::string target =
+          Key(std::string(random() % 3, static_cast<char>('a' + random() % 5)), random() % 40);
+      const uint64_t choice = random() % (model.Valid() ? 20 : 4);
+      switch (choice) {
+        case 0:
+          both([](Iterator& it) { it.SeekToFirst(); });
+          break;
+        case 1:
+          both([](Iterator& it) { it.SeekToLast(); });
+          break;
+        case 2:
+          both([&](Iterator& it) { it.Seek(target); });
+          break;
+        case 3:
+          both([&](Iterator& it) { it.SeekForPrev(target); });
+          break;
+        default:
+          both([&](Iterator& it) { choice % 2 == 0 ? it.Next() : it.Prev(); });
+      }
+      ASSERT_EQ(merged->Valid(), model.Valid()) << "step " << step;
+      ASSERT_OK(merged->status());
+      if (model.Valid()) {
+        ASSERT_EQ(merged->key(), model.key()) << "step " << step;
+        ASSERT_EQ(merged->value(), model.value()) << "step " << step;
+      }
+    }
+  }
+}
+
+// The k-th move of any input fails, for every k: what comes out until then is right, and the error
+// is seen.
+TEST(MergingIteratorTest, TheFirstInputThatFailsFailsTheWhole) {
+  std::mt19937_64 random(2);
+  const Inputs inputs(random, 4, 30);
+  for (const bool forward : {true, false}) {
+    std::vector<Entry> expected = inputs.all;
+    if (!forward) std::reverse(expected.begin(), expected.end());
+    for (int fail_at = 0; fail_at < 34; ++fail_at) {
+      int moves_left = fail_at;
+      const std::unique_ptr<Iterator> merged = inputs.Merge(&moves_left);
+      size_t count = 0;
+      for (forward ? merged->SeekToFirst() : merged->SeekToLast(); merged->Valid();
+           forward ? merged->Next() : merged->Prev()) {
+        ASSERT_EQ(merged->key(), expected[count].first);
+        ++count;
+      }
+      EXPECT_THAT(merged->status(), StatusIs(absl::StatusCode::kDataLoss)) << fail_at;
+      EXPECT_EQ(count, static_cast<size_t>(std::max(0, fail_at - 3)));
+
+      moves_left = 1000;
+      merged->SeekToFirst();
+      EXPECT_OK(merged->status()) << "a new seek tries again";
+      EXPECT_TRUE(merged->Valid());
+    }
+  }
+}
+
+TEST(MergingIteratorTest, AFailureWhileTurningAroundFailsTheWhole) {
+  std::mt19937_64 random(3);
+  const Inputs inputs(random, 4, 30);
+  for (int fail_at = 0; fail_at < 4; ++fail_at) {
+    int moves_left = 1000;
+    const std::unique_ptr<Iterator> merged = inputs.Merge(&moves_left);
+    merged->Seek(inputs.all[15].first);
+    moves_left = fail_at;
+    merged->Prev();
+    EXPECT_FALSE(merged->Valid());
+    EXPECT_THAT(merged->status(), StatusIs(absl::StatusCode::kDataLoss));
+  }
+}
+
+TEST(EmptyIteratorTest, HasNoEntriesAndItsStatus) {
+  const std::unique_ptr<Iterator> fine = NewEmptyIterator();
+  EXPECT_OK(fine->status());
+  const std::unique_ptr<Iterator> failed = NewEmptyIterator(absl::DataLossError("bad"));
+  failed->SeekToFirst();
+  failed->SeekToLast();
+  failed->Seek("a");
+  failed->SeekForPrev("a");
+  EXPECT_FALSE(failed->Valid());
+  EXPECT_THAT(failed->status(), StatusIs(absl::StatusCode::kDataLoss));
+}
+
+}  // namespace
+}  // namespace lsm

@@ -1,0 +1,101 @@
+#include "lsm/base/options.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <string>
+
+#include "tests/support/status_matchers.h"
+
+namespace lsm {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing_support::StatusIs;
+
+TEST(OptionsTest, TheDefaultsAreAllowed) { EXPECT_OK(ValidateOptions(Options())); }
+
+struct Case {
+  std::string name;
+  std::function<void(Options*)> change;
+};
+
+class RefusedOptionTest : public testing::TestWithParam<Case> {};
+
+TEST_P(RefusedOptionTest, IsNamedWithItsRange) {
+  Options options;
+  GetParam().change(&options);
+  EXPECT_THAT(ValidateOptions(options), StatusIs(absl::StatusCode::kInvalidArgument,
+                                                 HasSubstr("Options::" + GetParam().name)));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, RefusedOptionTest,
+    testing::Values(
+        Case{"target_fpp", [](Options* o) { o->target_fpp = 0; }},
+        Case{"target_fpp", [](Options* o) { o->target_fpp = 0.51; }},
+        Case{"target_fpp", [](Options* o) { o->target_fpp = 0.0000009; }},
+        Case{"target_fpp", [](Options* o) { o->target_fpp = std::nan(""); }},
+        Case{"filter_kind", [](Options* o) { o->filter_kind = "cuckoo"; }},
+        Case{"filter_kind", [](Options* o) { o->filter_kind = ""; }},
+        Case{"write_buffer_bytes", [](Options* o) { o->write_buffer_bytes = 65535; }},
+        Case{"write_buffer_bytes",
+             [](Options* o) { o->write_buffer_bytes = (size_t{4} << 30) + 1; }},
+        Case{"block_bytes", [](Options* o) { o->block_bytes = 255; }},
+        Case{"block_bytes", [](Options* o) { o->block_bytes = (1 << 20) + 1; }},
+        Case{"block_restart_interval", [](Options* o) { o->block_restart_interval = 0; }},
+        Case{"block_restart_interval", [](Options* o) { o->block_restart_interval = 1025; }},
+        Case{"block_restart_interval", [](Options* o) { o->block_restart_interval = -1; }},
+        Case{"compression", [](Options* o) { o->compression = static_cast<Compression>(2); }},
+        Case{"mode", [](Options* o) { o->mode = static_cast<OpenMode>(4); }},
+        Case{"table_bytes", [](Options* o) { o->table_bytes = 65535; }},
+        Case{"table_bytes", [](Options* o) { o->table_bytes = (uint64_t{2} << 30) + 1; }},
+        Case{"level1_bytes", [](Options* o) { o->level1_bytes = 0; }},
+        Case{"level1_bytes", [](Options* o) { o->level1_bytes = (uint64_t{1} << 40) + 1; }},
+        Case{"level0_compaction_tables", [](Options* o) { o->level0_compaction_tables = 0; }},
+        Case{"level0_compaction_tables", [](Options* o) { o->level0_slowdown_tables = 3; }},
+        Case{"level0_compaction_tables", [](Options* o) { o->level0_stop_tables = 11; }},
+        Case{"level0_compaction_tables", [](Options* o) { o->level0_stop_tables = 1001; }}));
+
+TEST(OptionsTest, TheEndsOfTheRangesAreAllowed) {
+  Options options;
+  options.target_fpp = 0.000001;
+  options.filter_kind = "none";
+  options.write_buffer_bytes = 64 << 10;
+  options.block_cache_bytes = 0;
+  options.block_bytes = 256;
+  options.block_restart_interval = 1;
+  options.table_bytes = 64 << 10;
+  options.level1_bytes = 64 << 10;
+  options.level0_compaction_tables = 1;
+  options.level0_slowdown_tables = 1;
+  options.level0_stop_tables = 1;
+  EXPECT_OK(ValidateOptions(options));
+  options.target_fpp = 0.5;
+  options.filter_kind = "standard";
+  options.write_buffer_bytes = size_t{4} << 30;
+  options.block_bytes = 1 << 20;
+  options.block_restart_interval = 1024;
+  options.table_bytes = uint64_t{2} << 30;
+  options.level1_bytes = uint64_t{1} << 40;
+  options.level0_stop_tables = 1000;
+  EXPECT_OK(ValidateOptions(options));
+}
+
+TEST(OptionsTest, AWrongValueIsShownWithTheAllowedRange) {
+  Options options;
+  options.block_bytes = 100;
+  EXPECT_THAT(ValidateOptions(options),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("100 bytes"), HasSubstr("[256 B, 1.00 MiB]"))));
+  options = Options();
+  options.filter_kind = "cuckoo";
+  EXPECT_THAT(ValidateOptions(options),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("standard"), HasSubstr("blocked"), HasSubstr("none"))));
+}
+
+}  // namespace
+}  // namespace lsm

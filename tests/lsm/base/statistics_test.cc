@@ -1,0 +1,111 @@
+#include "lsm/base/statistics.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+
+namespace lsm {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+Statistics Example() {
+  Statistics statistics;
+  LevelStatistics& top = statistics.levels[0];
+  top.tables = 2;
+  top.table_bytes = 1000;
+  top.entries = 100;
+  top.filter_bytes = 125;
+  top.target_fpp = 0.01;
+  top.predicted_fpp = 0.009;
+  top.lookups = 50;
+  top.tables_considered = 90;
+  top.reads_avoided = 72;
+  top.useful_reads = 10;
+  top.wasted_reads = 8;
+  top.false_positives = 8;
+  LevelStatistics& bottom = statistics.levels[2];
+  bottom.tables = 5;
+  bottom.table_bytes = 4000;
+  bottom.entries = 300;
+  bottom.target_fpp = 0.05;
+  bottom.predicted_fpp = 0.049;
+  bottom.lookups = 40;
+  bottom.blocks_from_cache = 3;
+  bottom.blocks_from_file = 7;
+  for (const LevelStatistics& level : statistics.levels) statistics.total.Add(level);
+  statistics.lookups = 60;
+  statistics.total.lookups = 50;
+  statistics.user_bytes_written = 1000;
+  statistics.log_bytes_written = 1100;
+  statistics.flush_bytes_written = 900;
+  statistics.compaction_bytes_written = 2000;
+  return statistics;
+}
+
+TEST(StatisticsTest, ObservedFppIsOfQuestionsAboutAbsentKeysAlone) {
+  EXPECT_EQ(LevelStatistics().observed_fpp(), 0);
+  EXPECT_DOUBLE_EQ(Example().levels[0].observed_fpp(), 8.0 / 80);
+  // Reads for want of a filter say nothing about filters.
+  LevelStatistics without_filters;
+  without_filters.wasted_reads = 100;
+  EXPECT_EQ(without_filters.observed_fpp(), 0);
+}
+
+TEST(StatisticsTest, FppsOfASumAreWeighedByEntries) {
+  const Statistics statistics = Example();
+  EXPECT_DOUBLE_EQ(statistics.total.target_fpp, (0.01 * 100 + 0.05 * 300) / 400);
+  EXPECT_DOUBLE_EQ(statistics.total.predicted_fpp, (0.009 * 100 + 0.049 * 300) / 400);
+  EXPECT_EQ(statistics.total.entries, 400u);
+}
+
+TEST(StatisticsTest, AmplificationsAreZeroBeforeAnythingIsWritten) {
+  EXPECT_EQ(Statistics().write_amplification(), 0);
+  EXPECT_EQ(Statistics().space_amplification(), 0);
+}
+
+TEST(StatisticsTest, AmplificationsComeFromBytes) {
+  EXPECT_DOUBLE_EQ(Example().write_amplification(), 4.0);
+  EXPECT_DOUBLE_EQ(Example().space_amplification(), 5000.0 / 4000);
+}
+
+TEST(StatisticsTest, JsonHasEveryFieldUnderItsName) {
+  Statistics statistics = Example();
+  statistics.stall_nanos = UINT64_MAX;
+  const json parsed = json::parse(statistics.ToJson());
+  ASSERT_EQ(parsed["levels"].size(), size_t{kLevels});
+  EXPECT_EQ(parsed["levels"][0]["reads_avoided"], 72);
+  EXPECT_DOUBLE_EQ(parsed["levels"][0]["observed_fpp"], 0.1);
+  EXPECT_EQ(parsed["total"]["blocks_from_file"], 7);
+  EXPECT_EQ(parsed["stall_nanos"], UINT64_MAX);
+  EXPECT_DOUBLE_EQ(parsed["write_amplification"], 4.0);
+  // A field that was added to a struct and forgotten in the JSON changes its size: counters of 8
+  // bytes each, and in each level two FPPs besides.
+  EXPECT_EQ(parsed["levels"][0].size(), sizeof(LevelStatistics) / 8 + 1);  // and observed_fpp
+  const size_t store_fields = (sizeof(Statistics) - (kLevels + 1) * sizeof(LevelStatistics)) / 8;
+  EXPECT_EQ(parsed.size(), store_fields + 4);  // two amplifications, levels, total
+}
+
+TEST(StatisticsTest, TextIsOneScreenAndNamesLevelsThatHoldSomething) {
+  const std::string text = Example().ToText();
+  EXPECT_THAT(text, HasSubstr("observed FPP"));
+  EXPECT_THAT(text, HasSubstr("\n  0    "));
+  EXPECT_THAT(text, HasSubstr("\n  2    "));
+  EXPECT_THAT(text, testing::Not(HasSubstr("\n  1    ")));
+  EXPECT_THAT(text, HasSubstr("\n  all  "));
+  std::istringstream lines(text);
+  size_t longest = 0;
+  size_t count = 0;
+  for (std::string line; std::getline(lines, line); ++count)
+    longest = std::max(longest, line.size());
+  EXPECT_LE(longest, 110u) << text;
+  EXPECT_LE(count, 60u) << text;
+}
+
+}  // namespace
+}  // namespace lsm

@@ -1,0 +1,233 @@
+#include "lsm/base/write_batch.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <string>
+#include <vector>
+
+#include "lsm/bytes/coding.h"
+#include "tests/support/status_matchers.h"
+
+namespace lsm {
+namespace {
+
+using testing::HasSubstr;
+using testing_support::StatusIs;
+
+// Writes down what it is given; fails at the entry that it is told to.
+class Recorder : public WriteBatch::Handler {
+ public:
+  absl::Status Put(std::string_view key, std::string_view value) override {
+    return Record("put " + std::string(key) + "=" + std::string(value));
+  }
+  absl::Status Delete(std::string_view key) override {
+    return Record("delete " + std::string(key));
+  }
+  absl::Status Record(std::string entry) {
+    if (entries.size() == fail_at) return absl::AbortedError("told to");
+    entries.push_back(std::move(entry));
+    return absl::OkStatus();
+  }
+
+  std::vector<std::string> entries;
+  size_t fail_at = ~size_t{0};
+};
+
+std::vector<std::string> EntriesOf(const WriteBatch& batch) {
+  Recorder recorder;
+  EXPECT_OK(batch.status());
+  EXPECT_OK(WriteBatch::ForEach(batch.encoded(), &recorder));
+  EXPECT_EQ(recorder.entries.size(), batch.count());
+  return recorder.entries;
+}
+
+TEST(WriteBatchTest, ANewBatchIsEmpty) {
+  WriteBatch batch;
+  EXPECT_EQ(batch.count(), 0u);
+  EXPECT_EQ(batch.size_bytes(), WriteBatch::kHeaderBytes);
+  EXPECT_TRUE(EntriesOf(batch).empty());
+}
+
+TEST(WriteBatchTest, EntriesComeBackInOrder) {
+  WriteBatch batch;
+  batch.Put("b", "1");
+  batch.Delete("a");
+  batch.Put("", "");
+  batch.Put(std::string("\0\xff", 2), std::string(300, 'v'));
+  EXPECT_EQ(EntriesOf(batch), (std::vector<std::string>{
+                                  "put b=1", "delete a",
+                                  "put =", std::string("put \0\xff=", 7) + std::string(300, 'v')}));
+  batch.Clear();
+  EXPECT_EQ(batch.count(), 0u);
+  EXPECT_TRUE(EntriesOf(batch).empty());
+}
+
+TEST(WriteBatchTest, TheEncodingIsAsDrawn) {
+  WriteBatch batch;
+  batch.SetFirstSequence(0x0102030405);
+  batch.Put("key", "value");
+  batch.Delete("k");
+  EXPECT_EQ(batch.encoded(), std::string("\x05\x04\x03\x02\x01\0\0\0"
+                                         "\x02\0\0\0"
+                                         "\x01\x03key\x05value"
+                                         "\0\x01k",
+                                         12 + 11 + 3));
+  EXPECT_EQ(WriteBatch::FirstSequenceOf(batch.encoded()), 0x0102030405u);
+  EXPECT_EQ(WriteBatch::CountOf(batch.encoded()), 2u);
+}
+
+TEST(WriteBatchTest, AppendAddsAllEntriesOfTheOther) {
+  WriteBatch batch, other;
+  batch.Put("a", "1");
+  batch.SetFirstSequence(7);
+  other.Delete("b");
+  other.Put("c", "3");
+  other.SetFirstSequence(99);
+  batch.Append(other);
+  EXPECT_EQ(EntriesOf(batch), (std::vector<std::string>{"put a=1", "delete b", "put c=3"}));
+  EXPECT_EQ(WriteBatch::FirstSequenceOf(batch.encoded()), 7u);
+  EXPECT_EQ(EntriesOf(other).size(), 2u);
+  batch.Append(batch);
+  EXPECT_EQ(batch.count(), 6u);
+  EXPECT_EQ(EntriesOf(batch)[5], "put c=3");
+}
+
+TEST(WriteBatchTest, KeysAndValuesUpToTheirLimitsAreTaken) {
+  WriteBatch batch;
+  batch.Put(std::string(kKeyBytesMax, 'k'), std::string(kValueBytesMax, 'v'));
+  EXPECT_EQ(EntriesOf(batch).size(), 1u);
+}
+
+TEST(WriteBatchTest, WhatIsBeyondALimitSpoilsTheBatch) {
+  WriteBatch batch;
+  batch.Put("a", "1");
+  batch.Put(std::string(kKeyBytesMax + 1, 'k'), "v");
+  EXPECT_THAT(batch.status(), StatusIs(absl::StatusCode::kInvalidArgument,
+                                       HasSubstr("a key of 65537 bytes; at most 65536")));
+  const std::string before(batch.encoded());
+  batch.Put("b", "2");
+  batch.Delete("b");
+  EXPECT_EQ(batch.encoded(), before) << "it stays spoilt";
+
+  WriteBatch other;
+  other.Put("x", "");
+  other.Append(batch);
+  EXPECT_THAT(other.status(), StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_EQ(other.count(), 1u);
+
+  batch.Clear();
+  EXPECT_OK(batch.status());
+  batch.Delete(std::string(kKeyBytesMax + 1, 'k'));
+  EXPECT_THAT(batch.status(), StatusIs(absl::StatusCode::kInvalidArgument));
+  batch.Clear();
+  batch.Put("k", std::string(kValueBytesMax + 1, 'v'));
+  EXPECT_THAT(batch.status(), StatusIs(absl::StatusCode::kInvalidArgument,
+                                       HasSubstr("a value of 67108865 bytes; at most 67108864")));
+}
+
+TEST(WriteBatchTest, ABatchHasALimitOfItsOwn) {
+  WriteBatch batch;
+  const std::string value(kValueBytesMax - 100, 'v');
+  for (int i = 0; i < 4; ++i) batch.Put("k", value);
+  EXPECT_OK(batch.status());
+  WriteBatch small;
+  small.Put("k", std::string(1000, 'v'));
+  WriteBatch sum = batch;
+  sum.Append(small);
+  EXPECT_THAT(sum.status(), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("a batch of")));
+  EXPECT_EQ(sum.count(), 4u);
+  batch.Put("k", std::string(1000, 'v'));
+  EXPECT_THAT(batch.status(),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("a batch of")));
+  EXPECT_LE(batch.size_bytes(), kBatchBytesMax);
+}
+
+TEST(WriteBatchTest, TheHandlersErrorEndsTheWalk) {
+  WriteBatch batch;
+  for (int i = 0; i < 5; ++i) batch.Put("k", "v");
+  Recorder recorder;
+  recorder.fail_at = 2;
+  EXPECT_THAT(WriteBatch::ForEach(batch.encoded(), &recorder),
+              StatusIs(absl::StatusCode::kAborted, "told to"));
+  EXPECT_EQ(recorder.entries.size(), 2u);
+}
+
+TEST(WriteBatchTest, EveryTruncationIsDamage) {
+  WriteBatch batch;
+  batch.Put("key", "value");
+  batch.Delete("gone");
+  batch.Put(std::string(200, 'k'), std::string(300, 'v'));
+  for (size_t size = 0; size < batch.size_bytes(); ++size) {
+    Recorder recorder;
+    EXPECT_THAT(WriteBatch::ForEach(batch.encoded().substr(0, size), &recorder),
+                StatusIs(absl::StatusCode::kDataLoss, HasSubstr("write batch: offset")))
+        << size;
+  }
+  Recorder recorder;
+  EXPECT_THAT(WriteBatch::ForEach(std::string(batch.encoded()) + "x", &recorder),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("more bytes than")));
+}
+
+std::string Encoded(Sequence sequence, uint32_t count, std::string_view entries) {
+  std::string bytes;
+  AppendFixed64(&bytes, sequence);
+  AppendFixed32(&bytes, count);
+  return bytes.append(entries);
+}
+
+TEST(WriteBatchTest, WhatNoBatchHoldsIsDamage) {
+  const std::string_view put = "\x01\x01k\x01v";
+  const auto walk = [](const std::string& encoded) {
+    Recorder recorder;
+    return WriteBatch::ForEach(encoded, &recorder);
+  };
+  EXPECT_OK(walk(Encoded(1, 1, put)));
+  EXPECT_OK(walk(Encoded(kSequenceMax - 1, 1, put)));
+  EXPECT_THAT(walk(Encoded(1, 2, put)), StatusIs(absl::StatusCode::kDataLoss, HasSubstr("fewer")));
+  EXPECT_THAT(walk(Encoded(1, 0, put)), StatusIs(absl::StatusCode::kDataLoss, HasSubstr("more")));
+  EXPECT_THAT(walk(Encoded(1, ~0u, put)), StatusIs(absl::StatusCode::kDataLoss));
+  EXPECT_THAT(
+      walk(Encoded(1, 1, "\x02\x01k\x01v")),
+      StatusIs(absl::StatusCode::kDataLoss, HasSubstr("offset 12: an entry of unknown kind")));
+  EXPECT_THAT(walk(Encoded(kSequenceMax, 1, put)),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("sequence")));
+  EXPECT_THAT(walk(Encoded(~uint64_t{0}, 1, put)),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("sequence")));
+
+  std::string long_key = Encoded(1, 1, "");
+  long_key += '\0';
+  AppendLengthPrefixed(&long_key, std::string(kKeyBytesMax + 1, 'k'));
+  EXPECT_THAT(walk(long_key), StatusIs(absl::StatusCode::kDataLoss, HasSubstr("key is too long")));
+
+  std::string long_value = Encoded(1, 1, std::string_view("\x01\x01k", 3));
+  AppendLengthPrefixed(&long_value, std::string(kValueBytesMax + 1, 'v'));
+  EXPECT_THAT(walk(long_value),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("value is too long")));
+}
+
+TEST(WriteBatchTest, FlippedBitsNeverCrash) {
+  WriteBatch batch;
+  batch.Put("key", "value");
+  batch.Delete("gone");
+  batch.Put(std::string(200, 'k'), std::string(20, 'v'));
+  for (size_t bit = 0; bit < 8 * batch.size_bytes(); ++bit) {
+    std::string bytes(batch.encoded());
+    bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ (1 << (bit % 8)));
+    Recorder recorder;
+    const absl::Status status = WriteBatch::ForEach(bytes, &recorder);
+    EXPECT_TRUE(status.ok() || status.code() == absl::StatusCode::kDataLoss) << status;
+  }
+  for (uint64_t seed = 0; seed < 20000; ++seed) {
+    std::mt19937_64 random(seed);
+    std::string bytes(batch.encoded());
+    for (int i = 0; i < 4; ++i) bytes[random() % bytes.size()] = static_cast<char>(random());
+    bytes.resize(random() % (bytes.size() + 20));
+    Recorder recorder;
+    const absl::Status status = WriteBatch::ForEach(bytes, &recorder);
+    EXPECT_TRUE(status.ok() || status.code() == absl::StatusCode::kDataLoss) << seed;
+  }
+}
+
+}  // namespace
+}  // namespace lsm

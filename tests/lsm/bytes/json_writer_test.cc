@@ -1,0 +1,122 @@
+#include "lsm/bytes/json_writer.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <string>
+
+namespace lsm {
+namespace {
+
+using nlohmann::json;
+
+std::string Quoted(std::string_view text) {
+  JsonWriter writer;
+  writer.String(text);
+  return std::move(writer).Take();
+}
+
+TEST(JsonWriterTest, WritesNestedValues) {
+  JsonWriter writer;
+  writer.BeginObject();
+  writer.Member("name", "x");
+  writer.Key("list");
+  writer.BeginArray();
+  writer.Number(1);
+  writer.Number(-2);
+  writer.Bool(true);
+  writer.BeginObject();
+  writer.EndObject();
+  writer.BeginArray();
+  writer.EndArray();
+  writer.EndArray();
+  writer.Member("half", 0.5);
+  writer.Member("yes", true);
+  writer.EndObject();
+  EXPECT_EQ(std::move(writer).Take(),
+            R"({"name":"x","list":[1,-2,true,{},[]],"half":0.5,"yes":true})");
+}
+
+TEST(JsonWriterTest, StringsAreEscaped) {
+  EXPECT_EQ(Quoted("a\"b\\c\n\t\x01\x1f\x7f"), R"("a\"b\\c\n\t\u0001\u001f\u007f")");
+  EXPECT_EQ(Quoted(std::string_view("\0", 1)), R"("\u0000")");
+  EXPECT_EQ(Quoted("é €, 𝄞"), "\"é €, 𝄞\"");
+}
+
+TEST(JsonWriterTest, WhatIsNotUtf8BecomesTheReplacementCharacter) {
+  const std::string replacement = "\xef\xbf\xbd";
+  EXPECT_EQ(Quoted("\xff"), "\"" + replacement + "\"");
+  EXPECT_EQ(Quoted("\xc3"), "\"" + replacement + "\"");                    // cut off
+  EXPECT_EQ(Quoted("\xc0\x80"), "\"" + replacement + replacement + "\"");  // overlong
+  EXPECT_EQ(Quoted("\xed\xa0\x80"),
+            "\"" + replacement + replacement + replacement + "\"");          // surrogate
+  EXPECT_EQ(Quoted("\xf4\x90\x80\x80").size(), 2 + 4 * replacement.size());  // above U+10FFFF
+}
+
+TEST(JsonWriterTest, AnyBytesMakeAStringThatAnotherParserReads) {
+  const uint64_t seed = 20240711;
+  SCOPED_TRACE(seed);
+  std::mt19937_64 random(seed);
+  for (int round = 0; round < 20000; ++round) {
+    std::string bytes(random() % 12, '\0');
+    for (char& byte : bytes)
+      byte = static_cast<char>(random() % 4 == 0 ? random() : 0xc0 | (random() % 64));
+    EXPECT_TRUE(json::accept(Quoted(bytes))) << Quoted(bytes);
+  }
+}
+
+TEST(JsonWriterTest, NumbersReadBackTheSame) {
+  const uint64_t seed = 7;
+  SCOPED_TRACE(seed);
+  std::mt19937_64 random(seed);
+  for (int round = 0; round < 20000; ++round) {
+    const uint64_t bits = random();
+    double number;
+    static_assert(sizeof(number) == sizeof(bits));
+    std::memcpy(&number, &bits, sizeof(number));
+    JsonWriter writer;
+    writer.BeginArray();
+    writer.Number(number);
+    writer.Number(bits);
+    writer.Number(static_cast<int64_t>(bits));
+    writer.EndArray();
+    const json parsed = json::parse(std::move(writer).Take());
+    if (std::isfinite(number)) {
+      EXPECT_EQ(parsed[0].get<double>(), number);
+    } else {
+      EXPECT_TRUE(parsed[0].is_null());
+    }
+    EXPECT_EQ(parsed[1].get<uint64_t>(), bits);
+    EXPECT_EQ(parsed[2].get<int64_t>(), static_cast<int64_t>(bits));
+  }
+}
+
+TEST(JsonWriterTest, ALongDocumentCanBeTakenPieceByPiece) {
+  JsonWriter writer;
+  writer.BeginArray();
+  writer.Number(1);
+  std::string text = writer.Drain();
+  writer.Json(R"({"a":2})");
+  text += writer.Drain();
+  writer.Number(3);
+  writer.EndArray();
+  text += std::move(writer).Take();
+  EXPECT_EQ(text, R"([1,{"a":2},3])");
+}
+
+TEST(JsonWriterTest, WhatJsonCannotSayIsNull) {
+  JsonWriter writer;
+  writer.BeginArray();
+  writer.Number(std::numeric_limits<double>::quiet_NaN());
+  writer.Number(std::numeric_limits<double>::infinity());
+  writer.Number(-std::numeric_limits<double>::infinity());
+  writer.EndArray();
+  EXPECT_EQ(std::move(writer).Take(), "[null,null,null]");
+}
+
+}  // namespace
+}  // namespace lsm

@@ -1,0 +1,348 @@
+// What file_system.h promises, asked of every implementation.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lsm/fs/environment.h"
+#include "lsm/fs/file_system.h"
+#include "lsm/fs/memory_file_system.h"
+#include "tests/support/scratch_dir.h"
+#include "tests/support/status_matchers.h"
+
+namespace lsm {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::UnorderedElementsAre;
+using testing_support::StatusIs;
+
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  virtual FileSystem& file_system() = 0;
+  virtual std::string root() const = 0;
+};
+
+class PosixBackend : public Backend {
+ public:
+  FileSystem& file_system() override { return PosixFileSystem(); }
+  std::string root() const override { return scratch_.path(); }
+
+ private:
+  testing_support::ScratchDir scratch_;
+};
+
+class MemoryBackend : public Backend {
+ public:
+  MemoryBackend() { EXPECT_OK(file_system_.OpenDirectory(root(), /*create=*/true)); }
+  FileSystem& file_system() override { return file_system_; }
+  std::string root() const override { return "/memory"; }
+
+ private:
+  MemoryFileSystem file_system_;
+};
+
+struct BackendFactory {
+  std::string name;
+  std::function<std::unique_ptr<Backend>()> make;
+};
+
+class FileSystemContractTest : public testing::TestWithParam<BackendFactory> {
+ protected:
+  void SetUp() override {
+    ASSERT_OK_AND_ASSIGN(directory_, file_system().OpenDirectory(path(), /*create=*/true));
+  }
+
+  FileSystem& file_system() { return backend_->file_system(); }
+  std::string path() const { return backend_->root() + "/store"; }
+
+  void Write(std::string_view name, std::string_view bytes) {
+    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<AppendFile> file, directory_->CreateExclusive(name));
+    ASSERT_OK(file->Append(bytes));
+    ASSERT_OK(file->Close());
+  }
+
+  std::string Read(std::string_view name) {
+    absl::StatusOr<std::string> bytes = ReadWholeFile(*directory_, name, 1 << 20);
+    return bytes.ok() ? *bytes : bytes.status().ToString();
+  }
+
+  std::vector<std::string> List() {
+    absl::StatusOr<std::vector<std::string>> names = directory_->List();
+    return names.ok() ? *names : std::vector<std::string>{names.status().ToString()};
+  }
+
+  const std::unique_ptr<Backend> backend_ = GetParam().make();
+  std::unique_ptr<Directory> directory_;
+};
+
+INSTANTIATE_TEST_SUITE_P(
+    Backends, FileSystemContractTest,
+    testing::Values(BackendFactory{"Posix", [] { return std::make_unique<PosixBackend>(); }},
+                    BackendFactory{"Memory", [] { return std::make_unique<MemoryBackend>(); }}),
+    [](const auto& instance) { return instance.param.name; });
+
+TEST_P(FileSystemContractTest, ReadsWhatWasAppended) {
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<AppendFile> file, directory_->CreateExclusive("a"));
+  EXPECT_EQ(file->path(), path() + "/a");
+  EXPECT_EQ(file->size_bytes(), 0u);
+  ASSERT_OK(file->Append("hello "));
+  ASSERT_OK(file->Append(""));
+  EXPECT_EQ(Read("a"), "hello ");  // also while it is being written, unsynced
+  ASSERT_OK(file->Append("world"));
+  EXPECT_EQ(file->size_bytes(), 11u);
+  ASSERT_OK(file->Sync());
+  ASSERT_OK(file->Close());
+  EXPECT_EQ(Read("a"), "hello world");
+}
+
+TEST_P(FileSystemContractTest, ReadsAreShortOnlyWhereTheFileEnds) {
+  Write("a", "0123456789");
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<ReadFile> file,
+                       directory_->OpenRead("a", ReadMode::kBuffered));
+  EXPECT_EQ(file->path(), path() + "/a");
+  ASSERT_OK_AND_ASSIGN(const uint64_t size, file->Size());
+  EXPECT_EQ(size, 10u);
+  const auto read = [&](uint64_t offset, size_t length) {
+    std::string buffer(length, '?');
+    absl::StatusOr<size_t> bytes_read = file->ReadAt(offset, buffer);
+    return bytes_read.ok() ? buffer.substr(0, *bytes_read) : bytes_read.status().ToString();
+  };
+  EXPECT_EQ(read(0, 10), "0123456789");
+  EXPECT_EQ(read(3, 4), "3456");
+  EXPECT_EQ(read(8, 5), "89");
+  EXPECT_EQ(read(10, 5), "");
+  EXPECT_EQ(read(uint64_t{1} << 40, 5), "");
+  EXPECT_EQ(read(0, 0), "");
+}
+
+TEST_P(FileSystemContractTest, CreatesOnlyWhatIsNotThere) {
+  Write("a", "old");
+  EXPECT_THAT(directory_->CreateExclusive("a"),
+              StatusIs(absl::StatusCode::kAlreadyExists, HasSubstr(path() + "/a")));
+  EXPECT_EQ(Read("a"), "old");
+}
+
+TEST_P(FileSystemContractTest, SaysByNameWhatIsMissing) {
+  const auto names_the_file = StatusIs(absl::StatusCode::kNotFound, HasSubstr(path() + "/none"));
+  EXPECT_THAT(directory_->OpenRead("none", ReadMode::kBuffered), names_the_file);
+  EXPECT_THAT(directory_->OpenRead("none", ReadMode::kDirect), names_the_file);
+  EXPECT_THAT(directory_->Stat("none"), names_the_file);
+  EXPECT_THAT(directory_->Remove("none"), names_the_file);
+  EXPECT_THAT(directory_->Rename("none", "other"), names_the_file);
+  EXPECT_THAT(directory_->Lock("none", LockKind::kShared), names_the_file);
+  EXPECT_THAT(List(), IsEmpty());
+}
+
+TEST_P(FileSystemContractTest, RefusesNamesThatLeadElsewhere) {
+  Write("a", "x");
+  const std::string too_long(256, 'n');
+  for (const std::string& name :
+       {std::string(), std::string("."), std::string(".."), std::string("../a"), std::string("/a"),
+        std::string("a/"), std::string("b/a"), std::string("a\0b", 3), too_long}) {
+    const auto refused = StatusIs(absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(directory_->OpenRead(name, ReadMode::kBuffered), refused) << name;
+    EXPECT_THAT(directory_->CreateExclusive(name), refused) << name;
+    EXPECT_THAT(directory_->Stat(name), refused) << name;
+    EXPECT_THAT(directory_->Rename(name, "b"), refused) << name;
+    EXPECT_THAT(directory_->Rename("a", name), refused) << name;
+    EXPECT_THAT(directory_->Remove(name), refused) << name;
+    EXPECT_THAT(directory_->AtomicReplace(name, "x", std::nullopt), refused) << name;
+    EXPECT_THAT(directory_->Lock(name, LockKind::kExclusive), refused) << name;
+  }
+  EXPECT_THAT(List(), UnorderedElementsAre("a"));
+}
+
+TEST_P(FileSystemContractTest, ListsFilesAndNotDirectories) {
+  Write("a", "1");
+  Write("b", "22");
+  ASSERT_OK(file_system().OpenDirectory(path() + "/below", /*create=*/true));
+  EXPECT_THAT(List(), UnorderedElementsAre("a", "b"));
+  EXPECT_THAT(List(), UnorderedElementsAre("a", "b"));  // a second time just the same
+  ASSERT_OK_AND_ASSIGN(const FileInfo info, directory_->Stat("b"));
+  EXPECT_EQ(info.size_bytes, 2u);
+  EXPECT_THAT(directory_->CreateExclusive("below"), StatusIs(absl::StatusCode::kAlreadyExists));
+  EXPECT_THAT(directory_->Stat("below"), StatusIs(absl::StatusCode::kUnavailable));
+  EXPECT_THAT(directory_->OpenRead("below", ReadMode::kBuffered),
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr("directory")));
+}
+
+TEST_P(FileSystemContractTest, RenamesOverWhatIsThereAndKeepsHandlesGood) {
+  Write("a", "new");
+  Write("b", "old");
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<ReadFile> old_file,
+                       directory_->OpenRead("b", ReadMode::kBuffered));
+  ASSERT_OK(directory_->Rename("a", "b"));
+  EXPECT_THAT(List(), UnorderedElementsAre("b"));
+  EXPECT_EQ(Read("b"), "new");
+  std::string buffer(10, '?');
+  ASSERT_OK_AND_ASSIGN(const size_t bytes_read, old_file->ReadAt(0, buffer));
+  EXPECT_EQ(buffer.substr(0, bytes_read), "old");
+  ASSERT_OK(directory_->Rename("b", "b"));
+  EXPECT_EQ(Read("b"), "new");
+}
+
+TEST_P(FileSystemContractTest, RemovesTheNameButNotWhatIsOpen) {
+  Write("a", "bytes");
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<ReadFile> file,
+                       directory_->OpenRead("a", ReadMode::kBuffered));
+  ASSERT_OK(directory_->Remove("a"));
+  EXPECT_THAT(List(), IsEmpty());
+  std::string buffer(5, '?');
+  ASSERT_OK_AND_ASSIGN(const size_t bytes_read, file->ReadAt(0, buffer));
+  EXPECT_EQ(bytes_read, 5u);
+  EXPECT_EQ(buffer, "bytes");
+}
+
+TEST_P(FileSystemContractTest, ReplacesAtOnceIfTheOldBytesAreAsExpected) {
+  ASSERT_OK(directory_->AtomicReplace("CURRENT", "one", std::nullopt));
+  EXPECT_EQ(Read("CURRENT"), "one");
+  ASSERT_OK(directory_->AtomicReplace("CURRENT", "number two", "one"));
+  EXPECT_EQ(Read("CURRENT"), "number two");
+  ASSERT_OK(directory_->AtomicReplace("CURRENT", "", "number two"));
+  ASSERT_OK(directory_->AtomicReplace("CURRENT", "three", ""));
+  EXPECT_EQ(Read("CURRENT"), "three");
+  EXPECT_THAT(List(), UnorderedElementsAre("CURRENT"));
+}
+
+TEST_P(FileSystemContractTest, ReplacesNothingIfTheOldBytesAreOthers) {
+  const auto aborted = StatusIs(absl::StatusCode::kAborted, HasSubstr(path() + "/CURRENT"));
+  EXPECT_THAT(directory_->AtomicReplace("CURRENT", "x", ""), aborted);
+  EXPECT_THAT(List(), IsEmpty());
+  ASSERT_OK(directory_->AtomicReplace("CURRENT", "one", std::nullopt));
+  for (const std::string_view other : {"", "on", "onf", "one ", "two", "one and more"}) {
+    EXPECT_THAT(directory_->AtomicReplace("CURRENT", "x", other), aborted) << other;
+  }
+  EXPECT_THAT(directory_->AtomicReplace("CURRENT", "x", std::nullopt), aborted);
+  EXPECT_EQ(Read("CURRENT"), "one");
+  EXPECT_THAT(List(), UnorderedElementsAre("CURRENT"));
+}
+
+TEST_P(FileSystemContractTest, LocksExclusivelyOnlyOnce) {
+  ASSERT_OK_AND_ASSIGN(std::unique_ptr<FileLock> lock,
+                       directory_->Lock("LOCK", LockKind::kExclusive));
+  EXPECT_THAT(List(), UnorderedElementsAre("LOCK"));
+  const auto refused = StatusIs(absl::StatusCode::kFailedPrecondition,
+                                HasSubstr("/LOCK: already open in this process"));
+  EXPECT_THAT(directory_->Lock("LOCK", LockKind::kExclusive), refused);
+  EXPECT_THAT(directory_->Lock("LOCK", LockKind::kShared), refused);
+  // Another handle of the same directory makes no difference.
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Directory> again,
+                       file_system().OpenDirectory(path() + "/", /*create=*/false));
+  EXPECT_THAT(again->Lock("LOCK", LockKind::kExclusive), refused);
+  EXPECT_OK(directory_->Lock("OTHER", LockKind::kExclusive));
+  lock.reset();
+  EXPECT_OK(again->Lock("LOCK", LockKind::kExclusive));
+}
+
+TEST_P(FileSystemContractTest, SharesALockThatManyOnlyRead) {
+  Write("LOCK", "");
+  ASSERT_OK_AND_ASSIGN(std::unique_ptr<FileLock> first,
+                       directory_->Lock("LOCK", LockKind::kShared));
+  ASSERT_OK_AND_ASSIGN(std::unique_ptr<FileLock> second,
+                       directory_->Lock("LOCK", LockKind::kShared));
+  first.reset();
+  EXPECT_THAT(directory_->Lock("LOCK", LockKind::kExclusive),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+  second.reset();
+  EXPECT_OK(directory_->Lock("LOCK", LockKind::kExclusive));
+}
+
+TEST_P(FileSystemContractTest, MakesDirectoriesOnlyWhenAsked) {
+  const std::string deep = path() + "/x/y//z/";
+  EXPECT_THAT(file_system().OpenDirectory(deep, /*create=*/false),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("/x/y")));
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Directory> made,
+                       file_system().OpenDirectory(deep, /*create=*/true));
+  ASSERT_OK(made->CreateExclusive("a"));
+  ASSERT_OK(made->Sync());
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Directory> again,
+                       file_system().OpenDirectory(path() + "/x/y/z", /*create=*/false));
+  EXPECT_OK(again->Stat("a"));
+  EXPECT_OK(file_system().OpenDirectory(path() + "/x", /*create=*/false));
+  EXPECT_THAT(file_system().OpenDirectory("", /*create=*/true),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
+TEST_P(FileSystemContractTest, DoesNotOpenAFileAsADirectory) {
+  Write("a", "x");
+  EXPECT_THAT(file_system().OpenDirectory(path() + "/a", /*create=*/true),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(path() + "/a")));
+  EXPECT_THAT(file_system().OpenDirectory(path() + "/a/b", /*create=*/true),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
+TEST_P(FileSystemContractTest, RemovesOnlyEmptyDirectories) {
+  Write("a", "x");
+  EXPECT_THAT(file_system().RemoveDirectory(path()),
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr(path())));
+  ASSERT_OK(directory_->Remove("a"));
+  ASSERT_OK(file_system().OpenDirectory(path() + "/below", /*create=*/true));
+  EXPECT_THAT(file_system().RemoveDirectory(path()),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+  ASSERT_OK(file_system().RemoveDirectory(path() + "/below"));
+  ASSERT_OK(file_system().RemoveDirectory(path()));
+  EXPECT_THAT(file_system().RemoveDirectory(path()), StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_THAT(file_system().OpenDirectory(path(), /*create=*/false),
+              StatusIs(absl::StatusCode::kNotFound));
+  // The handle that is left can make nothing in what is gone.
+  EXPECT_THAT(directory_->CreateExclusive("b"), StatusIs(absl::StatusCode::kNotFound));
+}
+
+TEST_P(FileSystemContractTest, ReadsManyAtOnceEachWithItsOwnOutcome) {
+  Write("a", "0123456789");
+  Write("b", std::string(100'000, 'b'));
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<ReadFile> a,
+                       directory_->OpenRead("a", ReadMode::kBuffered));
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<ReadFile> b,
+                       directory_->OpenRead("b", ReadMode::kBuffered));
+  std::vector<std::string> buffers(300, std::string(500, '?'));
+  std::vector<ReadRequest> requests(buffers.size());
+  for (size_t i = 0; i < requests.size(); ++i) {
+    requests[i].file = i % 3 == 0 ? a.get() : b.get();
+    requests[i].offset = i % 3 == 0 ? i % 12 : i * 400;
+    requests[i].buffer = buffers[i];
+    requests[i].status = absl::UnknownError("not done");
+  }
+  file_system().ReadMany(requests);
+  for (size_t i = 0; i < requests.size(); ++i) {
+    ASSERT_OK(requests[i].status);
+    const std::string whole = i % 3 == 0 ? "0123456789" : std::string(100'000, 'b');
+    const std::string expected =
+        requests[i].offset < whole.size() ? whole.substr(requests[i].offset, 500) : "";
+    EXPECT_EQ(buffers[i].substr(0, requests[i].bytes_read), expected) << "request " << i;
+  }
+  file_system().ReadMany({});
+}
+
+TEST_P(FileSystemContractTest, ReadsNoMoreThanItIsAllowedTo) {
+  Write("a", "0123456789");
+  ASSERT_OK_AND_ASSIGN(const std::string exact, ReadWholeFile(*directory_, "a", 10));
+  EXPECT_EQ(exact, "0123456789");
+  EXPECT_THAT(ReadWholeFile(*directory_, "a", 9),
+              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr(path() + "/a")));
+}
+
+TEST_P(FileSystemContractTest, KnowsOfFreeSpace) {
+  ASSERT_OK_AND_ASSIGN(const uint64_t free_bytes, directory_->FreeBytes());
+  EXPECT_GT(free_bytes, 0u);
+  EXPECT_EQ(directory_->path(), path());
+}
+
+TEST_P(FileSystemContractTest, KeepsLargeAppendsWhole) {
+  std::string large(3'000'000, '\0');
+  for (size_t i = 0; i < large.size(); ++i) large[i] = static_cast<char>(i * 7 + (i >> 10));
+  Write("a", large);
+  ASSERT_OK_AND_ASSIGN(const std::string bytes, ReadWholeFile(*directory_, "a", large.size()));
+  EXPECT_TRUE(bytes == large);
+}
+
+}  // namespace
+}  // namespace lsm

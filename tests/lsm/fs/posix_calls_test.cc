@@ -1,0 +1,351 @@
+// Which calls the POSIX file system makes, in which order, and what it does when one is
+// interrupted, cut short or fails.  This program stands in for the C library's calls; the product
+// knows nothing of it.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdarg>
+#include <cstddef>
+#include <deque>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lsm/fs/environment.h"
+#include "lsm/fs/file_system.h"
+#include "tests/support/scratch_dir.h"
+#include "tests/support/status_matchers.h"
+
+namespace {
+
+// What happens to the calls from here on.
+struct Script {
+  std::vector<std::string> calls;  // "name file", as they were made
+  std::map<std::string, std::deque<int>>
+      fail;                        // by name: errors of the next calls, 0 lets one through
+  size_t transfer_max = SIZE_MAX;  // of one read or write
+};
+Script* script = nullptr;  // null: calls go to the kernel unseen
+
+std::string LastPart(std::string_view path) {
+  return std::string(path.substr(path.rfind('/') + 1));
+}
+
+std::string NameOfDescriptor(int fd) {
+  std::error_code gone;
+  return LastPart(
+      std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(fd), gone).string());
+}
+
+// Notes the call; false if it is to fail, with errno set.
+bool Goes(const std::string& name, const std::string& file) {
+  if (script == nullptr) return true;
+  Script* const seen = std::exchange(script, nullptr);  // finding out names makes calls, too
+  seen->calls.push_back(name + " " + file);
+  std::deque<int>& errors = seen->fail[name];
+  int error = 0;
+  if (!errors.empty()) {
+    error = errors.front();
+    errors.pop_front();
+  }
+  script = seen;
+  errno = error;
+  return error == 0;
+}
+bool GoesOn(const std::string& name, int fd) {
+  if (script == nullptr) return true;
+  Script* const seen = std::exchange(script, nullptr);
+  const std::string file = NameOfDescriptor(fd);
+  script = seen;
+  return Goes(name, file);
+}
+
+size_t Cut(size_t length) {
+  return script == nullptr ? length : std::min(length, script->transfer_max);
+}
+
+}  // namespace
+
+extern "C" {
+
+int openat(int directory, const char* path, int flags, ...) {
+  mode_t mode = 0;
+  if ((flags & O_CREAT) != 0) {
+    va_list arguments;
+    va_start(arguments, flags);
+    mode = va_arg(arguments, mode_t);
+    va_end(arguments);
+  }
+  const char* const name = (flags & O_CREAT) != 0 ? "create" : "open";
+  if (!Goes(name, LastPart(path))) return -1;
+  return static_cast<int>(::syscall(SYS_openat, directory, path, flags, mode));
+}
+ssize_t write(int fd, const void* bytes, size_t length) {
+  if (!GoesOn("write", fd)) return -1;
+  return ::syscall(SYS_write, fd, bytes, Cut(length));
+}
+ssize_t pread(int fd, void* bytes, size_t length, off_t offset) {
+  if (!GoesOn("pread", fd)) return -1;
+  return ::syscall(SYS_pread64, fd, bytes, Cut(length), offset);
+}
+int fdatasync(int fd) {
+  if (!GoesOn("fdatasync", fd)) return -1;
+  return static_cast<int>(::syscall(SYS_fdatasync, fd));
+}
+int fsync(int fd) {
+  if (!GoesOn("fsync", fd)) return -1;
+  return static_cast<int>(::syscall(SYS_fsync, fd));
+}
+int renameat(int from_directory, const char* from, int to_directory, const char* to) noexcept {
+  if (!Goes("rename", std::string(from) + " " + to)) return -1;
+  return static_cast<int>(::syscall(SYS_renameat, from_directory, from, to_directory, to));
+}
+int unlinkat(int directory, const char* path, int flags) noexcept {
+  if (!Goes("unlink", path)) return -1;
+  return static_cast<int>(::syscall(SYS_unlinkat, directory, path, flags));
+}
+int mkdir(const char* path, mode_t mode) noexcept {
+  if (!Goes("mkdir", LastPart(path))) return -1;
+  return static_cast<int>(::syscall(SYS_mkdir, path, mode));
+}
+int close(int fd) {
+  const bool goes = GoesOn("close", fd);
+  const int error = errno;
+  const int result = static_cast<int>(::syscall(SYS_close, fd));  // closed even where it fails
+  if (goes) return result;
+  errno = error;
+  return -1;
+}
+
+}  // extern "C"
+
+namespace lsm {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::UnorderedElementsAre;
+using testing_support::StatusIs;
+
+class PosixCallsTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_OK_AND_ASSIGN(directory_, PosixFileSystem().OpenDirectory(path(), /*create=*/true));
+  }
+  void TearDown() override { script = nullptr; }
+
+  std::string path() const { return scratch_.path_of("store"); }
+
+  // Forgets the calls so far.
+  void Watch() {
+    script_ = Script();
+    script = &script_;
+  }
+  std::vector<std::string> Calls() {
+    script = nullptr;
+    return script_.calls;
+  }
+
+  void Write(std::string_view name, std::string_view bytes) {
+    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<AppendFile> file, directory_->CreateExclusive(name));
+    ASSERT_OK(file->Append(bytes));
+    ASSERT_OK(file->Close());
+  }
+  std::string Read(std::string_view name) {
+    absl::StatusOr<std::string> bytes = ReadWholeFile(*directory_, name, 1 << 20);
+    return bytes.ok() ? *bytes : bytes.status().ToString();
+  }
+
+  const testing_support::ScratchDir scratch_;
+  std::unique_ptr<Directory> directory_;
+  Script script_;
+};
+
+TEST_F(PosixCallsTest, HandsEachAppendToTheKernelAtOnce) {
+  Watch();
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<AppendFile> file, directory_->CreateExclusive("a"));
+  ASSERT_OK(file->Append("one"));
+  ASSERT_OK(file->Append("two"));
+  ASSERT_OK(file->Sync());
+  ASSERT_OK(file->Close());
+  ASSERT_OK(directory_->Sync());
+  EXPECT_THAT(Calls(), ElementsAre("create a", "write a", "write a", "fdatasync a", "close a",
+                                   "fsync store"));
+}
+
+TEST_F(PosixCallsTest, ReplacesByRenameOfASyncedFileAndSyncOfTheDirectory) {
+  ASSERT_OK(directory_->AtomicReplace("CURRENT", "old", std::nullopt));
+  Watch();
+  ASSERT_OK(directory_->AtomicReplace("CURRENT", "new", "old"));
+  EXPECT_THAT(Calls(),
+              ElementsAre("open CURRENT", "pread CURRENT", "pread CURRENT", "close CURRENT",
+                          "unlink CURRENT.tmp", "create CURRENT.tmp", "write CURRENT.tmp",
+                          "fdatasync CURRENT.tmp", "close CURRENT.tmp",
+                          "rename CURRENT.tmp CURRENT", "fsync store"));
+}
+
+TEST_F(PosixCallsTest, KeepsTheOldBytesWhateverCallOfAReplaceFails) {
+  ASSERT_OK(directory_->AtomicReplace("CURRENT", "old", std::nullopt));
+  for (const char* call : {"open", "pread", "unlink", "create", "write", "fdatasync", "rename"}) {
+    Watch();
+    script_.fail[call] = {EIO};
+    EXPECT_THAT(directory_->AtomicReplace("CURRENT", "new", "old"),
+                StatusIs(absl::StatusCode::kUnavailable, HasSubstr("CURRENT")))
+        << call;
+    script = nullptr;
+    EXPECT_EQ(Read("CURRENT"), "old") << call;
+    ASSERT_OK_AND_ASSIGN(const std::vector<std::string> names, directory_->List());
+    EXPECT_THAT(names, UnorderedElementsAre("CURRENT")) << call;
+  }
+  // From here on either may be found after a crash, and the caller hears of it.
+  Watch();
+  script_.fail["fsync"] = {EIO};
+  EXPECT_THAT(
+      directory_->AtomicReplace("CURRENT", "new", "old"),
+      StatusIs(absl::StatusCode::kUnavailable, HasSubstr(path() + ": sync of the directory")));
+}
+
+TEST_F(PosixCallsTest, DoesNotTakeALackOfDescriptorsForOtherBytes) {
+  ASSERT_OK(directory_->AtomicReplace("CURRENT", "old", std::nullopt));
+  for (const char* call : {"open", "create"}) {
+    Watch();
+    script_.fail[call] = {EMFILE};
+    EXPECT_THAT(directory_->AtomicReplace("CURRENT", "new", "old"),
+                StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("Too many open files")))
+        << call;
+  }
+}
+
+TEST_F(PosixCallsTest, WritesAllBytesThroughInterruptionsAndShortWrites) {
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<AppendFile> file, directory_->CreateExclusive("a"));
+  Watch();
+  script_.fail["write"] = {EINTR, EINTR, 0, EINTR};
+  script_.transfer_max = 4;
+  ASSERT_OK(file->Append("0123456789"));
+  EXPECT_EQ(file->size_bytes(), 10u);
+  EXPECT_EQ(Calls().size(), 6u);
+  EXPECT_EQ(Read("a"), "0123456789");
+}
+
+TEST_F(PosixCallsTest, CountsWhatWasWrittenBeforeAWriteFailed) {
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<AppendFile> file, directory_->CreateExclusive("a"));
+  Watch();
+  script_.fail["write"] = {0, ENOSPC};
+  script_.transfer_max = 4;
+  EXPECT_THAT(file->Append("0123456789"),
+              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("/a: write at offset 4")));
+  EXPECT_EQ(file->size_bytes(), 4u);
+}
+
+TEST_F(PosixCallsTest, ReadsAllBytesThroughInterruptionsAndShortReads) {
+  std::string bytes(20'000, '\0');
+  for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<char>(i * 31);
+  Write("a", bytes);
+  for (const ReadMode mode : {ReadMode::kBuffered, ReadMode::kDirect}) {
+    absl::StatusOr<std::unique_ptr<ReadFile>> file = directory_->OpenRead("a", mode);
+    if (absl::IsInvalidArgument(file.status())) continue;  // no direct I/O here
+    ASSERT_OK(file);
+    std::string buffer(15'000, '?');
+    Watch();
+    script_.fail["pread"] = {EINTR, EINTR};
+    script_.transfer_max = 4096;
+    ASSERT_OK_AND_ASSIGN(const size_t bytes_read, (*file)->ReadAt(1000, buffer));
+    script = nullptr;
+    EXPECT_EQ(bytes_read, buffer.size());
+    EXPECT_TRUE(buffer == bytes.substr(1000, 15'000));
+  }
+}
+
+TEST_F(PosixCallsTest, ReportsAReadThatFailsWithItsPlace) {
+  Write("a", std::string(20'000, 'x'));
+  for (const ReadMode mode : {ReadMode::kBuffered, ReadMode::kDirect}) {
+    absl::StatusOr<std::unique_ptr<ReadFile>> file = directory_->OpenRead("a", mode);
+    if (absl::IsInvalidArgument(file.status())) continue;
+    ASSERT_OK(file);
+    std::string buffer(9000, '?');
+    Watch();
+    script_.fail["pread"] = {0, EIO};
+    script_.transfer_max = 4096;
+    EXPECT_THAT((*file)->ReadAt(0, buffer),
+                StatusIs(absl::StatusCode::kUnavailable,
+                         HasSubstr("/a: read at offset 4096: Input/output error")));
+    script = nullptr;
+  }
+}
+
+TEST_F(PosixCallsTest, DoesNotTakeAnEndlesslyShortDirectReadForTheEnd) {
+  Write("a", std::string(20'000, 'x'));
+  absl::StatusOr<std::unique_ptr<ReadFile>> file = directory_->OpenRead("a", ReadMode::kDirect);
+  if (absl::IsInvalidArgument(file.status())) return;  // no direct I/O here
+  ASSERT_OK(file);
+  std::string buffer(9000, '?');
+  Watch();
+  script_.transfer_max = 512;  // never a whole block, never an end
+  EXPECT_THAT((*file)->ReadAt(0, buffer), StatusIs(absl::StatusCode::kUnavailable));
+}
+
+TEST_F(PosixCallsTest, SyncsNeverAgainOnceASyncHasFailed) {
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<AppendFile> file, directory_->CreateExclusive("a"));
+  ASSERT_OK(file->Append("x"));
+  Watch();
+  script_.fail["fdatasync"] = {EIO};
+  const auto first_error =
+      StatusIs(absl::StatusCode::kUnavailable, HasSubstr("/a: sync: Input/output error"));
+  EXPECT_THAT(file->Sync(), first_error);
+  EXPECT_THAT(file->Sync(), first_error);
+  EXPECT_THAT(Calls(), ElementsAre("fdatasync a"));
+}
+
+TEST_F(PosixCallsTest, TakesAnInterruptedSyncForNoFailure) {
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<AppendFile> file, directory_->CreateExclusive("a"));
+  Watch();
+  script_.fail["fdatasync"] = {EINTR};
+  script_.fail["fsync"] = {EINTR};
+  EXPECT_OK(file->Sync());
+  EXPECT_OK(directory_->Sync());
+  EXPECT_THAT(Calls(), ElementsAre("fdatasync a", "fdatasync a", "fsync store", "fsync store"));
+}
+
+TEST_F(PosixCallsTest, ReportsACloseThatFailsAndClosesOnlyOnce) {
+  ASSERT_OK_AND_ASSIGN(std::unique_ptr<AppendFile> file, directory_->CreateExclusive("a"));
+  Watch();
+  script_.fail["close"] = {EIO};
+  EXPECT_THAT(file->Close(), StatusIs(absl::StatusCode::kUnavailable, HasSubstr("/a: close")));
+  file.reset();
+  EXPECT_THAT(Calls(), ElementsAre("close a"));
+}
+
+TEST_F(PosixCallsTest, MakesDirectoriesDurableFromTheTopDown) {
+  Watch();
+  ASSERT_OK(PosixFileSystem().OpenDirectory(path() + "/x/y", /*create=*/true));
+  std::vector<std::string> calls = Calls();
+  std::erase_if(calls, [](const std::string& call) { return call.starts_with("close"); });
+  EXPECT_THAT(calls, ElementsAre("mkdir y", "mkdir x", "fsync store", "mkdir y", "fsync x"));
+  Watch();  // an older process may have made it and been killed before its sync
+  ASSERT_OK(PosixFileSystem().OpenDirectory(path() + "/x/y", /*create=*/true));
+  EXPECT_THAT(Calls(), testing::Contains("fsync x"));
+  Watch();
+  ASSERT_OK(PosixFileSystem().OpenDirectory(path() + "/x/y", /*create=*/false));
+  EXPECT_THAT(Calls(), testing::Not(testing::Contains(HasSubstr("fsync"))));
+}
+
+TEST_F(PosixCallsTest, RemovesAndRenamesByNamesInTheDirectory) {
+  Write("a", "x");
+  Watch();
+  ASSERT_OK(directory_->Rename("a", "b"));
+  ASSERT_OK(directory_->Remove("b"));
+  EXPECT_THAT(Calls(), ElementsAre("rename a b", "unlink b"));
+}
+
+}  // namespace
+}  // namespace lsm

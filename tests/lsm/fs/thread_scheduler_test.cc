@@ -1,0 +1,88 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "absl/synchronization/mutex.h"
+#include "absl/synchronization/notification.h"
+#include "lsm/fs/scheduler.h"
+
+namespace lsm {
+namespace {
+
+using Lane = Scheduler::Lane;
+
+TEST(ThreadSchedulerTest, RunsTheJobsOfALaneInOrderOnAThreadOfItsOwn) {
+  std::vector<int> order;
+  std::vector<std::thread::id> threads;
+  {
+    const std::unique_ptr<Scheduler> scheduler = NewThreadScheduler();
+    for (int i = 0; i < 100; ++i) {
+      scheduler->Schedule(Lane::kFlush, [&, i] {
+        order.push_back(i);
+        threads.push_back(std::this_thread::get_id());
+      });
+    }
+  }
+  ASSERT_EQ(order.size(), 100u);
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(order[static_cast<size_t>(i)], i);
+  EXPECT_THAT(threads, testing::Each(threads.front()));
+  EXPECT_NE(threads.front(), std::this_thread::get_id());
+}
+
+TEST(ThreadSchedulerTest, RunsLanesAtOnce) {
+  absl::Notification flush_runs;
+  absl::Notification compaction_runs;
+  const std::unique_ptr<Scheduler> scheduler = NewThreadScheduler();
+  scheduler->Schedule(Lane::kCompaction, [&] {
+    compaction_runs.Notify();
+    flush_runs.WaitForNotification();
+  });
+  scheduler->Schedule(Lane::kFlush, [&] {
+    flush_runs.Notify();
+    compaction_runs.WaitForNotification();
+  });
+  compaction_runs.WaitForNotification();
+  flush_runs.WaitForNotification();
+}
+
+TEST(ThreadSchedulerTest, EndsOnlyWhenAllJobsAreDoneAlsoThoseThatJobsSchedule) {
+  std::atomic<int> done = 0;
+  {
+    const std::unique_ptr<Scheduler> scheduler = NewThreadScheduler();
+    Scheduler* const raw = scheduler.get();
+    for (int i = 0; i < 10; ++i) {
+      scheduler->Schedule(Lane::kFlush, [&done, raw] {
+        raw->Schedule(Lane::kCompaction, [&done, raw] {
+          raw->Pause(1000);
+          raw->Schedule(Lane::kFlush, [&done] { ++done; });
+          ++done;
+        });
+        ++done;
+      });
+    }
+  }
+  EXPECT_EQ(done, 30);
+}
+
+TEST(ThreadSchedulerTest, EndsAtOnceWithoutJobs) { NewThreadScheduler(); }
+
+TEST(ThreadSchedulerTest, WaitsForASignal) {
+  const std::unique_ptr<Scheduler> scheduler = NewThreadScheduler();
+  absl::Mutex mutex;
+  absl::CondVar condition;
+  bool ready = false;
+  scheduler->Schedule(Lane::kFlush, [&] {
+    absl::MutexLock lock(&mutex);
+    ready = true;
+    condition.SignalAll();
+  });
+  absl::MutexLock lock(&mutex);
+  while (!ready) scheduler->Wait(&mutex, &condition);
+}
+
+}  // namespace
+}  // namespace lsm
