@@ -1,0 +1,106 @@
+// Reads a log back, and tells a torn tail from damage (log_format.h says how).  Trusts no byte;
+// memory is bounded by the longest record that the file really holds.  One thread at a time.
+#ifndef TRELLIS_LSM_LOG_LOG_READER_H_
+#define TRELLIS_LSM_LOG_LOG_READER_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "lsm/fs/file_system.h"
+#include "lsm/log/log_format.h"
+
+namespace lsm {
+
+// How the readable part of a log ended.
+enum class LogEnd : uint8_t {
+  kNotYet,  // more records follow, or damage stands in the way
+  kClosed,  // an end record, and nothing behind it
+  kOpen,    // after a sound record, at the end of the file: the writer was not closed
+  kTorn,    // behind the last sound record is a write that did not finish and was never synced
+};
+
+class LogReader {
+ public:
+  // Reads the header.  Errors:
+  //   the file system's own
+  //   InvalidArgument  no log at all, or a log of another kind than wanted
+  //   Unimplemented    a version that is not known, named
+  //   DataLoss         a damaged header
+  // A file no longer than a header that has no sound one was being made when a crash came: it opens
+  // with kTorn at once and no records (unless one flipped bit explains it: that is DataLoss).
+  static absl::StatusOr<std::unique_ptr<LogReader>> Open(std::unique_ptr<ReadFile> file,
+                                                         LogKind kind);
+
+  struct Record {
+    uint64_t offset = 0;          // of its header in the file
+    uint64_t size_bytes = 0;      // framing included
+    uint64_t durable_offset = 0;  // as it states
+    std::string_view payload;     // good until the next call
+  };
+
+  // True and the next record; false at the end (see end()).  DataLoss where a record is damaged,
+  // naming file and offset: the reader then stays there, and says so again.  The file system's
+  // errors pass; a later call tries again.
+  absl::StatusOr<bool> Next(Record* record);
+
+  // For repair and for tools: goes on behind the damage that Next reported, at the next record with
+  // a sound header.  False if there is none, or no damage was reported.
+  absl::StatusOr<bool> SkipDamage();
+
+  LogEnd end() const { return end_; }
+  // Behind the last sound record, when end() is kTorn.
+  uint64_t torn_bytes() const { return torn_bytes_; }
+  // The highest durable offset that any record so far stated.
+  uint64_t durable_offset() const { return durable_offset_; }
+  // Of the next record, or of the damage.
+  uint64_t offset() const { return offset_; }
+  uint64_t file_id() const { return file_id_; }
+  uint64_t size_bytes() const { return size_bytes_; }
+  const std::string& path() const { return file_->path(); }
+
+ private:
+  struct Found {
+    uint64_t offset;
+    RecordHeader header;
+  };
+
+  explicit LogReader(std::unique_ptr<ReadFile> file);
+
+  absl::Status ReadLogHeader(LogKind kind);
+  absl::StatusOr<bool> ReadRecord(Record* record);
+  absl::StatusOr<bool> ReadPayload(const RecordHeader& header, uint64_t end);
+  absl::StatusOr<bool> FinishLog(uint64_t end);
+
+  // The verdict on bytes at offset_ that are not sound: an error if they were damaged, false if
+  // torn.
+  absl::StatusOr<bool> Judge(bool is_one_flip, uint64_t search_from, std::string_view what);
+  absl::Status Damage(std::string_view what);
+  bool Torn();
+
+  absl::StatusOr<std::optional<Found>> FindHeader(uint64_t from);
+  // Bytes [offset, offset + count) of the file, which has them; good until the next call.
+  absl::StatusOr<std::string_view> BytesAt(uint64_t offset, size_t count);
+
+  std::unique_ptr<ReadFile> file_;
+  uint64_t size_bytes_ = 0;
+  uint64_t file_id_ = 0;
+  uint64_t offset_ = 0;
+  uint64_t durable_offset_ = 0;
+  uint64_t torn_bytes_ = 0;
+  uint32_t next_ordinal_ = 0;
+  LogEnd end_ = LogEnd::kNotYet;
+  absl::Status damage_;         // what Next reported
+  uint64_t damage_end_ = 0;     // where SkipDamage starts to look
+  uint64_t window_offset_ = 0;  // of window_ in the file
+  std::string window_;          // what was read last
+  std::string payload_;         // of the current record
+};
+
+}  // namespace lsm
+
+#endif  // TRELLIS_LSM_LOG_LOG_READER_H_

@@ -1,0 +1,97 @@
+#include "lsm/log/log_writer.h"
+
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include "lsm/bytes/status.h"
+
+namespace lsm {
+namespace {
+
+// A scratch buffer beyond this is given back after the record that needed it.
+constexpr size_t kScratchBytesKept = size_t{1} << 20;
+
+}  // namespace
+
+LogWriter::LogWriter(std::unique_ptr<AppendFile> file, uint64_t file_id)
+    : file_(std::move(file)), file_id_(file_id) {}
+
+absl::StatusOr<std::unique_ptr<LogWriter>> LogWriter::Create(std::unique_ptr<AppendFile> file,
+                                                             LogKind kind, uint64_t file_id) {
+  if (file->size_bytes() != 0) {
+    return absl::InvalidArgumentError(Concat(file->path(), ": a log must start as an empty file"));
+  }
+  std::unique_ptr<LogWriter> writer(new LogWriter(std::move(file), file_id));
+  char header[kLogHeaderBytes];
+  StoreLogHeader(header, {.version = kLogVersion, .kind = kind, .file_id = file_id});
+  LSM_RETURN_IF_ERROR(writer->AppendBytes({header, sizeof(header)}));
+  LSM_RETURN_IF_ERROR(writer->Sync());
+  return writer;
+}
+
+absl::Status LogWriter::Append(std::string_view payload) {
+  if (payload.size() > kRecordBytesMax) {
+    return absl::InvalidArgumentError(Concat(path(), ": a record of ", payload.size(),
+                                             " bytes; at most ", kRecordBytesMax, " are possible"));
+  }
+  return AppendRecord(RecordType::kData, payload);
+}
+
+absl::Status LogWriter::AppendRecord(RecordType type, std::string_view payload) {
+  LSM_RETURN_IF_ERROR(status_);
+  if (next_ordinal_ == std::numeric_limits<uint32_t>::max()) {
+    return status_ = absl::ResourceExhaustedError(Concat(path(), ": the log has no ordinals left"));
+  }
+  const uint64_t start = size_bytes_;
+  const uint64_t end = RecordEnd(start, payload.size());
+  scratch_.resize(static_cast<size_t>(end - start));
+  char* to = scratch_.data();
+  StoreRecordHeader(to,
+                    {.type = type,
+                     .payload_bytes = static_cast<uint32_t>(payload.size()),
+                     .ordinal = next_ordinal_,
+                     .durable_offset = durable_offset_},
+                    file_id_, start);
+  uint64_t at = start + kRecordHeaderBytes;
+  while (!payload.empty()) {
+    const size_t piece_bytes = ChunkPayloadBytes(at, payload.size());
+    StoreChunk(to + (at - start), payload.substr(0, piece_bytes), file_id_, at);
+    payload.remove_prefix(piece_bytes);
+    at += kChunkFramingBytes + piece_bytes;
+  }
+  std::memset(to + (at - start), 0, static_cast<size_t>(end - at));
+  LSM_RETURN_IF_ERROR(AppendBytes(scratch_));
+  ++next_ordinal_;
+  if (scratch_.capacity() > kScratchBytesKept) std::string().swap(scratch_);
+  return absl::OkStatus();
+}
+
+absl::Status LogWriter::AppendBytes(std::string_view bytes) {
+  status_ = file_->Append(bytes);
+  if (status_.ok()) size_bytes_ += bytes.size();
+  return status_;
+}
+
+absl::Status LogWriter::Sync() {
+  LSM_RETURN_IF_ERROR(status_);
+  if (!has_unsynced()) return absl::OkStatus();
+  status_ = file_->Sync();
+  if (status_.ok()) durable_offset_ = size_bytes_;
+  return status_;
+}
+
+absl::Status LogWriter::Close(bool sync) {
+  if (sync) Sync().IgnoreError();                    // stays in status_
+  AppendRecord(RecordType::kEnd, {}).IgnoreError();  // the same
+  if (sync) Sync().IgnoreError();                    // the same
+  const absl::Status closed = file_->Close();
+  if (status_.ok()) status_ = closed;
+  const absl::Status result = status_;
+  if (status_.ok()) {
+    status_ = absl::FailedPreconditionError(Concat(path(), ": the log is closed"));
+  }
+  return result;
+}
+
+}  // namespace lsm

@@ -1,0 +1,50 @@
+// Memory for one memtable: taken in pieces, given back all at once.
+//
+// Threads: one allocates at a time; memory_bytes may be read by any.
+// Lifetime: what Allocate returns lives as long as the arena and never moves.
+#ifndef TRELLIS_LSM_MEMTABLE_ARENA_H_
+#define TRELLIS_LSM_MEMTABLE_ARENA_H_
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+namespace lsm {
+
+class Arena {
+ public:
+  Arena() = default;
+  Arena(const Arena&) = delete;
+  Arena& operator=(const Arena&) = delete;
+
+  // `size_bytes` > 0 bytes, aligned for any pointer or 64-bit word.
+  char* Allocate(size_t size_bytes) {
+    const size_t rounded_bytes = (size_bytes + kAlignmentBytes - 1) & ~(kAlignmentBytes - 1);
+    if (rounded_bytes > static_cast<size_t>(limit_ - next_)) return AllocateSlow(rounded_bytes);
+    char* allocated = next_;
+    next_ += rounded_bytes;
+    return allocated;
+  }
+
+  // Everything taken from the heap, used or not yet.
+  size_t memory_bytes() const {
+    // Relaxed: a figure; nothing else is read by it.
+    return memory_bytes_.load(std::memory_order_relaxed);
+  }
+
+ private:
+  static constexpr size_t kAlignmentBytes = 8;
+
+  char* AllocateSlow(size_t rounded_bytes);
+  char* NewBlock(size_t size_bytes);
+
+  char* next_ = nullptr;   // the unused part of the newest block
+  char* limit_ = nullptr;  // its end
+  std::vector<std::unique_ptr<char[]>> blocks_;
+  std::atomic<size_t> memory_bytes_{0};
+};
+
+}  // namespace lsm
+
+#endif  // TRELLIS_LSM_MEMTABLE_ARENA_H_

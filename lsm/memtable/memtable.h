@@ -1,0 +1,57 @@
+// The newest writes, sorted, in memory.
+//
+// Threads: one writer at a time (the write queue sees to that), any number of readers beside it
+// without a lock. Lifetime: entries live as long as the memtable, and never move.
+#ifndef TRELLIS_LSM_MEMTABLE_MEMTABLE_H_
+#define TRELLIS_LSM_MEMTABLE_MEMTABLE_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "lsm/base/internal_key.h"
+#include "lsm/base/iterator.h"
+#include "lsm/base/write_batch.h"
+#include "lsm/memtable/arena.h"
+#include "lsm/memtable/skiplist.h"
+
+namespace lsm {
+
+enum class MemtableAnswer : uint8_t { kAbsent, kFound, kDeleted };
+
+class Memtable {
+ public:
+  Memtable();
+  Memtable(const Memtable&) = delete;
+  Memtable& operator=(const Memtable&) = delete;
+
+  // REQUIRES: no other entry has this key and sequence number.
+  void Add(Sequence sequence, EntryKind kind, std::string_view user_key, std::string_view value);
+
+  // All entries of an encoded batch, numbered from the sequence that it states.  DataLoss if the
+  // bytes are no batch; some entries may then have been added.
+  absl::Status AddBatch(std::string_view encoded);
+
+  // The newest version that `key` may see.  `value` points into the memtable.
+  MemtableAnswer Get(const LookupKey& key, std::string_view* value) const;
+
+  // Over internal keys.  Must not outlive the memtable.  Sees entries that are added while it is
+  // used, or not.
+  std::unique_ptr<Iterator> NewIterator() const;
+
+  // Memory that it takes, its unused part of the last arena block included.  Any thread.
+  size_t memory_bytes() const { return arena_.memory_bytes(); }
+  uint64_t entry_count() const { return entry_count_.load(std::memory_order_relaxed); }
+  bool empty() const { return entry_count() == 0; }
+
+ private:
+  Arena arena_;
+  Skiplist skiplist_;
+  std::atomic<uint64_t> entry_count_{0};
+};
+
+}  // namespace lsm
+
+#endif  // TRELLIS_LSM_MEMTABLE_MEMTABLE_H_

@@ -1,0 +1,475 @@
+#include "lsm/memtable/skiplist.h"
+
+#include <algorithm>
+#include <bit>
+#include <cassert>
+#include <cstring>
+#include <limits>
+#include <new>
+
+#include "lsm/bytes/coding.h"
+
+namespace lsm {
+namespace {
+
+// --- Hints ---
+//
+// A 64-bit number for each user key, never less for a greater key, relative to a pivot key: so
+// where two hints differ, they order the keys, and where not, the keys must be looked at.
+//
+//   bit 63   62..56                                      55..0
+//     0      bytes shared with the pivot                 the next 7 bytes of the key    key < pivot
+//     1      0                                           0                              see below
+//     1      127 - bytes shared with the pivot           the next 7 bytes of the key    key > pivot
+//
+// A key shares more with the pivot the nearer it is, which makes this an order; and leaving out
+// what is shared makes it tell apart keys with a long prefix in common, such as 16 decimal digits.
+// A key that shares 127 bytes or more, or all, counts as equal to the pivot.
+constexpr uint32_t kSharedBytesMax = 127;
+constexpr uint64_t kPivotHint = uint64_t{1} << 63;
+// Of a link to nothing: not less than that of any key.
+constexpr uint64_t kEndHint = std::numeric_limits<uint64_t>::max();
+
+// How many bytes of their user keys two internal keys share, up to kSharedBytesMax.
+uint32_t SharedBytes(std::string_view a, std::string_view b) {
+  const auto size = static_cast<uint32_t>(
+      std::min({UserKeyOf(a).size(), UserKeyOf(b).size(), size_t{kSharedBytesMax}}));
+  // Eight at a time: the suffix keeps the loads within the keys.
+  for (uint32_t at = 0; at < size; at += 8) {
+    const uint64_t difference = LoadFixed64(a.data() + at) ^ LoadFixed64(b.data() + at);
+    if (difference != 0) {
+      return std::min(at + static_cast<uint32_t>(std::countr_zero(difference)) / 8, size);
+    }
+  }
+  return size;
+}
+
+// The first 7 bytes, as many as there are, then zeros, as a number.  8 more bytes follow `bytes`,
+// those of an internal key's suffix.
+uint64_t NextBytes(std::string_view bytes) {
+  // The first byte counts most, on any CPU.
+  const uint64_t word = __builtin_bswap64(LoadFixed64(bytes.data())) >> 8;
+  const size_t surplus_bits = 56 - 8 * std::min<size_t>(bytes.size(), 7);
+  return word >> surplus_bits << surplus_bits;
+}
+
+uint64_t HintOf(std::string_view internal_key, std::string_view pivot_key) {
+  const uint32_t shared = SharedBytes(internal_key, pivot_key);
+  if (shared == kSharedBytesMax) return kPivotHint;
+  const std::string_view rest = UserKeyOf(internal_key).substr(shared);
+  const std::string_view pivot_rest = UserKeyOf(pivot_key).substr(shared);
+  if (rest.empty() && pivot_rest.empty()) return kPivotHint;
+  const bool is_less =
+      rest.empty() ||
+      (!pivot_rest.empty() && static_cast<uint8_t>(rest[0]) < static_cast<uint8_t>(pivot_rest[0]));
+  const uint64_t nearness = is_less ? shared : 128 | (kSharedBytesMax - shared);
+  return nearness << 56 | NextBytes(rest);
+}
+
+// --- The order of a leaf's slots ---
+//
+// Bits 0..3: how many entries; bits 4 + 4p..7 + 4p: the slot of the entry at position p.  The
+// positions from there on list the free slots, so that each slot is always named once.
+constexpr uint64_t kNoEntries = 0xedcba98765432100;
+
+uint32_t CountOf(uint64_t order) { return static_cast<uint32_t>(order & 15); }
+uint32_t SlotAt(uint64_t order, uint32_t position) {
+  return static_cast<uint32_t>(order >> (4 * position + 4)) & 15;
+}
+// The bits of the count and of all positions before this one.
+uint64_t BitsBefore(uint32_t position) {
+  return position == 15 ? ~uint64_t{0} : (uint64_t{1} << (4 * position + 4)) - 1;
+}
+// With the first free slot, which it was, now at `position`.
+uint64_t WithInserted(uint64_t order, uint32_t position) {
+  const uint32_t count = CountOf(order);
+  assert(count < 15 && position <= count);
+  const uint64_t slot = SlotAt(order, count);
+  const uint64_t before = BitsBefore(position);
+  const uint64_t changed = BitsBefore(count + 1) & ~before;
+  const uint64_t moved = ((order & changed) << 4) & changed;
+  return ((order & ~changed) | slot << (4 * position + 4) | moved) + 1;
+}
+uint64_t WithoutLast(uint64_t order, uint32_t count_kept) {
+  return (order & ~uint64_t{15}) | count_kept;
+}
+
+// So many entries, each added beside the last one, make a run of neighbours: few enough for a leaf
+// to see one grow, too many to be frequent among random keys.
+constexpr uint8_t kRunMin = 3;
+
+enum class Side : uint8_t { kBeforeEqual, kBehindEqual, kBehindAll };
+
+// Of the first entry, whatever it is: the empty key, and a suffix above all.
+constexpr std::string_view kBeforeAll = "\xff\xff\xff\xff\xff\xff\xff\xff";
+
+}  // namespace
+
+struct Skiplist::Leaf {
+  // To the next leaf of at least this height, and the hint of its first entry.  The writer changes
+  // `next` first and then `hint`; a reader loads `hint` first and then `next`.  So the reader's
+  // `next` is never farther away than its hint says, and it may go there if the hint is less than
+  // its own.
+  struct Link {
+    std::atomic<Leaf*> next{nullptr};
+    std::atomic<uint64_t> hint{kEndHint};
+  };
+
+  // All atomics here are loaded with acquire and stored with release, except by the writer, who
+  // reads relaxed what it alone changes.  Pairs: an entry or a leaf that is seen is seen with its
+  // contents; the order without the upper entries is seen with the link to the leaf that has them;
+  // a slot that was used again is seen with the version that went up before.
+  std::atomic<uint64_t> order{kNoEntries};
+  std::atomic<uint32_t> version{0};
+  uint8_t newest_slot = kSlots;  // the writer's own
+  uint8_t run = 0;               // the writer's own: how many were last added beside one another
+  const Entry* first = nullptr;  // constant; nullptr in the head
+  uint64_t first_hint = 0;       // constant
+  std::atomic<uint64_t> hints[kSlots] = {};
+  std::atomic<const Entry*> entries[kSlots] = {};
+  Link links[1];  // `height` of them, lowest first
+
+  // --- for the writer ---
+
+  // Whether the entry before or behind `position` is the newest one.
+  bool IsBesideNewest(uint32_t position) const {
+    const uint64_t now = order.load(std::memory_order_relaxed);
+    return (position > 0 && SlotAt(now, position - 1) == newest_slot) ||
+           (position < CountOf(now) && SlotAt(now, position) == newest_slot);
+  }
+
+  void InsertAt(uint32_t position, const Entry* entry, uint64_t hint) {
+    run = IsBesideNewest(position) ? static_cast<uint8_t>(std::min(run + 1, 255)) : uint8_t{0};
+    const uint64_t old_order = order.load(std::memory_order_relaxed);
+    const uint32_t slot = SlotAt(old_order, CountOf(old_order));
+    newest_slot = static_cast<uint8_t>(slot);
+    hints[slot].store(hint, std::memory_order_release);
+    entries[slot].store(entry, std::memory_order_release);
+    order.store(WithInserted(old_order, position), std::memory_order_release);
+  }
+};
+
+// Where searches start.  The pivot is constant as long as hints made with it are in use, so a new
+// one makes a new root.
+struct Skiplist::Root {
+  const Entry* pivot = nullptr;  // without one, all hints are 0
+  Leaf* head = nullptr;
+  std::atomic<uint32_t> height{1};  // levels that have leaves besides the head
+
+  uint64_t HintOf(std::string_view internal_key) const {
+    return pivot == nullptr ? 0 : lsm::HintOf(internal_key, pivot->internal_key());
+  }
+};
+
+struct Skiplist::Target {
+  std::string_view internal_key;  // not looked at for kBehindAll
+  Side side;
+  uint64_t hint;
+
+  Target(const Root& root, std::string_view key, Side which)
+      : internal_key(key), side(which), hint(root.HintOf(key)) {}
+  Target() : side(Side::kBehindAll), hint(kEndHint) {}
+
+  // Whether it lies behind the entry.
+  bool IsBehind(const Entry& entry) const {
+    if (side == Side::kBehindAll) return true;
+    const int order = CompareInternalKeys(entry.internal_key(), internal_key);
+    return order < 0 || (order == 0 && side == Side::kBehindEqual);
+  }
+  bool IsBehindFirstOf(const Leaf& leaf) const {
+    return leaf.first_hint < hint || (leaf.first_hint == hint && IsBehind(*leaf.first));
+  }
+};
+
+struct Skiplist::Place {
+  Leaf* leaf;
+  Leaf* next;           // nullptr behind the last leaf
+  uint64_t order;       // of `leaf`
+  uint32_t version;     // of `leaf`, which had `order` then
+  uint32_t position;    // in `order`; up to its count
+  const Entry* before;  // nullptr in front of all entries
+  const Entry* behind;  // nullptr behind all entries
+};
+
+Skiplist::Skiplist(Arena* arena) : arena_(arena) {
+  auto* root = new (arena_->Allocate(sizeof(Root))) Root;
+  // Without a link that is ever used: the first split makes another root.
+  root->head = last_leaf_ = NewLeaf(1);
+  root_.store(root, std::memory_order_release);
+}
+
+Skiplist::Entry* Skiplist::NewEntry(std::string_view user_key, uint64_t suffix,
+                                    std::string_view value) {
+  const size_t key_bytes = user_key.size() + kInternalKeySuffixBytes;
+  auto* entry = new (arena_->Allocate(sizeof(Entry) + key_bytes + value.size())) Entry;
+  entry->key_bytes_ = static_cast<uint32_t>(key_bytes);
+  entry->value_bytes_ = static_cast<uint32_t>(value.size());
+  char* to = entry->bytes();
+  if (!user_key.empty()) std::memcpy(to, user_key.data(), user_key.size());
+  StoreFixed64(to + user_key.size(), suffix);
+  if (!value.empty()) std::memcpy(to + key_bytes, value.data(), value.size());
+  return entry;
+}
+
+Skiplist::Leaf* Skiplist::NewLeaf(uint32_t height) {
+  const size_t more_links_bytes = (height - 1) * sizeof(Leaf::Link);
+  auto* leaf = new (arena_->Allocate(sizeof(Leaf) + more_links_bytes)) Leaf;
+  for (uint32_t level = 1; level < height; ++level) new (&leaf->links[level]) Leaf::Link;
+  return leaf;
+}
+
+// h with probability (1/2)^h.
+uint32_t Skiplist::RandomHeight() {
+  // Xorshift (Marsaglia, "Xorshift RNGs", 2003), period 2^64 - 1.
+  random_state_ ^= random_state_ << 13;
+  random_state_ ^= random_state_ >> 7;
+  random_state_ ^= random_state_ << 17;
+  return std::min(1 + static_cast<uint32_t>(std::countr_zero(random_state_)), kHeightMax);
+}
+
+// The last leaf that the target may lie in, as far as was known.  Fills `path` if that is not null.
+Skiplist::Leaf* Skiplist::Descend(const Root& root, const Target& target, Leaf** path) {
+  Leaf* leaf = root.head;
+  // Relaxed: a height that is not up to date only makes the way longer.
+  for (uint32_t level = root.height.load(std::memory_order_relaxed); level-- > 0;) {
+    while (true) {
+      const Leaf::Link& link = leaf->links[level];
+      const uint64_t hint = link.hint.load(std::memory_order_acquire);
+      if (hint > target.hint) break;
+      Leaf* const next = link.next.load(std::memory_order_acquire);
+      if (hint == target.hint && (next == nullptr || !target.IsBehind(*next->first))) break;
+      leaf = next;
+    }
+    if (path != nullptr) path[level] = leaf;
+  }
+  return leaf;
+}
+
+// How many of the leaf's entries, in `order`, lie before the target.
+uint32_t Skiplist::CountBefore(const Leaf& leaf, uint64_t order, const Target& target) {
+  uint32_t position = 0;
+  uint32_t end = CountOf(order);
+  while (position < end) {
+    const uint32_t middle = (position + end) / 2;
+    const uint32_t slot = SlotAt(order, middle);
+    const uint64_t hint = leaf.hints[slot].load(std::memory_order_acquire);
+    const bool is_before = hint < target.hint ||
+                           (hint == target.hint &&
+                            target.IsBehind(*leaf.entries[slot].load(std::memory_order_acquire)));
+    if (is_before) {
+      position = middle + 1;
+    } else {
+      end = middle;
+    }
+  }
+  return position;
+}
+
+// For readers: from `leaf`, which the target does not lie before.
+Skiplist::Place Skiplist::FindInLeaves(Leaf* leaf, const Target& target) {
+  while (true) {
+    Place place;
+    place.leaf = leaf;
+    place.version = leaf->version.load(std::memory_order_acquire);
+    place.order = leaf->order.load(std::memory_order_acquire);
+    place.next = leaf->links[0].next.load(std::memory_order_acquire);
+    place.position = CountBefore(*leaf, place.order, target);
+    const auto entry_at = [&](uint32_t position) {
+      return leaf->entries[SlotAt(place.order, position)].load(std::memory_order_acquire);
+    };
+    place.before = place.position > 0 ? entry_at(place.position - 1) : nullptr;
+    if (place.position < CountOf(place.order)) {
+      place.behind = entry_at(place.position);
+    } else if (place.next == nullptr) {
+      place.behind = nullptr;
+    } else {
+      // The leaf may have been split.  The link's hint would not do: it may be older than the link.
+      if (target.IsBehindFirstOf(*place.next)) {
+        leaf = place.next;
+        continue;
+      }
+      place.behind = place.next->first;
+    }
+    // Relaxed: the acquires above keep this load behind them.
+    if (leaf->version.load(std::memory_order_relaxed) == place.version) return place;
+  }
+}
+
+const Skiplist::Entry* Skiplist::FindAtOrAfter(std::string_view internal_key) const {
+  const Root& root = *root_.load(std::memory_order_acquire);
+  const Target target(root, internal_key, Side::kBeforeEqual);
+  return FindInLeaves(Descend(root, target, nullptr), target).behind;
+}
+
+void Skiplist::Insert(std::string_view user_key, uint64_t suffix, std::string_view value) {
+  const Entry* entry = NewEntry(user_key, suffix, value);
+  const Root& root = *root_.load(std::memory_order_relaxed);
+  const Target target(root, entry->internal_key(), Side::kBeforeEqual);
+  // Where the last one went, if this one goes there too.
+  Leaf* leaf = last_leaf_;
+  const bool is_near = target.hint > leaf->first_hint &&
+                       target.hint < leaf->links[0].hint.load(std::memory_order_relaxed);
+  if (!is_near) leaf = Descend(root, target, nullptr);
+  const uint64_t order = leaf->order.load(std::memory_order_relaxed);
+  const uint32_t position = CountBefore(*leaf, order, target);
+  if (CountOf(order) < kSlots) {
+    leaf->InsertAt(position, entry, target.hint);
+    last_leaf_ = leaf;
+  } else {
+    InsertBySplit(position, entry);
+  }
+}
+
+// The head is full, and the list nothing else: a key from its middle becomes the pivot, and another
+// head takes over its entries.  Readers that are in the old one find it as it was.
+void Skiplist::ChoosePivot(Root* from) {
+  const Leaf& old_head = *from->head;
+  const uint64_t order = old_head.order.load(std::memory_order_relaxed);
+  assert(CountOf(order) == kSlots);
+  const auto entry_at = [&](uint32_t position) {
+    return old_head.entries[SlotAt(order, position)].load(std::memory_order_relaxed);
+  };
+  auto* root = new (arena_->Allocate(sizeof(Root))) Root;
+  root->pivot = entry_at(kSlots / 2);
+  root->head = NewLeaf(kHeightMax);
+  for (uint32_t position = 0; position < kSlots; ++position) {
+    const Entry* entry = entry_at(position);
+    root->head->InsertAt(position, entry, root->HintOf(entry->internal_key()));
+  }
+  root_.store(root, std::memory_order_release);
+}
+
+// Makes the new leaf, which has all its entries, the next one of those in the path.
+void Skiplist::LinkIn(Root* root, Leaf** path, Leaf* leaf, uint32_t height) {
+  uint32_t list_height = root->height.load(std::memory_order_relaxed);
+  for (; list_height < height; ++list_height) path[list_height] = root->head;
+  root->height.store(list_height, std::memory_order_relaxed);
+  for (uint32_t level = 0; level < height; ++level) {
+    // Relaxed: only this thread writes links, and nobody sees this leaf's yet.
+    Leaf::Link& link = path[level]->links[level];
+    leaf->links[level].next.store(link.next.load(std::memory_order_relaxed),
+                                  std::memory_order_relaxed);
+    leaf->links[level].hint.store(link.hint.load(std::memory_order_relaxed),
+                                  std::memory_order_relaxed);
+    link.next.store(leaf, std::memory_order_release);
+    link.hint.store(leaf->first_hint, std::memory_order_release);
+  }
+}
+
+void Skiplist::InsertBySplit(uint32_t position, const Entry* entry) {
+  Root* root = root_.load(std::memory_order_relaxed);
+  if (root->pivot == nullptr) {
+    ChoosePivot(root);
+    root = root_.load(std::memory_order_relaxed);
+  }
+  const Target target(*root, entry->internal_key(), Side::kBeforeEqual);
+  Path path;
+  Leaf* const left = Descend(*root, target, path);
+  const uint64_t order = left->order.load(std::memory_order_relaxed);
+  const auto entry_at = [&](uint32_t at) {
+    return left->entries[SlotAt(order, at)].load(std::memory_order_relaxed);
+  };
+
+  // In the middle, or where a run of neighbours grows, which then leaves full leaves behind it.
+  const bool grows = left->run >= kRunMin && left->IsBesideNewest(position);
+  const uint32_t kept = grows ? position : kSlots / 2 + 1;
+  assert(kept > 0 || left == root->head);  // others keep their first entry
+  const bool goes_right = position > kept || kept == kSlots;
+
+  const uint32_t height = RandomHeight();
+  Leaf* const right = NewLeaf(height);
+  for (uint32_t from = kept; from < kSlots; ++from) {
+    right->InsertAt(from - kept, entry_at(from),
+                    left->hints[SlotAt(order, from)].load(std::memory_order_relaxed));
+  }
+  if (goes_right) right->InsertAt(position - kept, entry, target.hint);
+  const uint32_t first_slot = SlotAt(right->order.load(std::memory_order_relaxed), 0);
+  right->first = right->entries[first_slot].load(std::memory_order_relaxed);
+  right->first_hint = right->hints[first_slot].load(std::memory_order_relaxed);
+
+  LinkIn(root, path, right, height);
+  if (kept < kSlots) {
+    left->order.store(WithoutLast(order, kept), std::memory_order_release);
+    left->version.store(left->version.load(std::memory_order_relaxed) + 1,
+                        std::memory_order_release);
+  }
+  if (!goes_right) left->InsertAt(position, entry, target.hint);
+  last_leaf_ = goes_right ? right : left;
+}
+
+// --- Cursor ---
+
+void Skiplist::Cursor::SeekToFirst() { SeekAtOrAfter(kBeforeAll); }
+
+void Skiplist::Cursor::SeekToLast() {
+  MoveBefore(list_->root_.load(std::memory_order_acquire), Target());
+}
+
+void Skiplist::Cursor::SeekAtOrAfter(std::string_view internal_key) {
+  const Root* root = list_->root_.load(std::memory_order_acquire);
+  const Target target(*root, internal_key, Side::kBeforeEqual);
+  MoveBehind(root, Descend(*root, target, nullptr), target);
+}
+
+void Skiplist::Cursor::SeekAtOrBefore(std::string_view internal_key) {
+  const Root* root = list_->root_.load(std::memory_order_acquire);
+  MoveBefore(root, Target(*root, internal_key, Side::kBehindEqual));
+}
+
+void Skiplist::Cursor::Next() {
+  assert(entry_ != nullptr);
+  if (position_ + 1 < CountOf(order_) && Take(position_ + 1)) return;
+  // The leaf may have changed, and its root too.
+  const Root* root = list_->root_.load(std::memory_order_acquire);
+  const Target target(*root, entry_->internal_key(), Side::kBehindEqual);
+  MoveBehind(root, root == root_ ? leaf_ : Descend(*root, target, nullptr), target);
+}
+
+void Skiplist::Cursor::Prev() {
+  assert(entry_ != nullptr);
+  if (position_ > 0 && Take(position_ - 1)) return;
+  const Root* root = list_->root_.load(std::memory_order_acquire);
+  MoveBefore(root, Target(*root, entry_->internal_key(), Side::kBeforeEqual));
+}
+
+// To the entry at `position`; false if its slot may hold another one by now.
+bool Skiplist::Cursor::Take(uint32_t position) {
+  const Entry* entry = leaf_->entries[SlotAt(order_, position)].load(std::memory_order_acquire);
+  // Relaxed: the acquire keeps this load behind it.
+  if (leaf_->version.load(std::memory_order_relaxed) != version_) return false;
+  entry_ = entry;
+  position_ = position;
+  return true;
+}
+
+// To the first entry behind the target, which does not lie before `start`.
+void Skiplist::Cursor::MoveBehind(const Root* root, Leaf* start, const Target& target) {
+  const Place place = FindInLeaves(start, target);
+  root_ = root;
+  entry_ = place.behind;
+  leaf_ = place.leaf;
+  order_ = place.order;
+  version_ = place.version;
+  position_ = place.position;
+  if (entry_ != nullptr && position_ == CountOf(order_)) {
+    // It is the first of the next leaf, and stays that, whatever else that leaf holds by now.
+    leaf_ = place.next;
+    version_ = leaf_->version.load(std::memory_order_acquire);
+    order_ = leaf_->order.load(std::memory_order_acquire);
+    position_ = 0;
+  }
+}
+
+// To the last entry before the target.
+void Skiplist::Cursor::MoveBefore(const Root* root, const Target& target) {
+  const Place place = FindInLeaves(Descend(*root, target, nullptr), target);
+  root_ = root;
+  entry_ = place.before;
+  leaf_ = place.leaf;
+  order_ = place.order;
+  version_ = place.version;
+  // Only the head has no entry before what belongs there.
+  position_ = place.position - (entry_ != nullptr ? 1 : 0);
+}
+
+}  // namespace lsm

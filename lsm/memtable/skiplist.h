@@ -1,0 +1,143 @@
+// Entries in the order of internal keys: one writer, any number of readers without locks.
+//
+// An entry is one piece of the arena that never moves:
+//
+//   +------------------+--------------------+--------------+-------+
+//   | u32 key's length | u32 value's length | internal key | value |
+//   +------------------+--------------------+--------------+-------+
+//
+// The list is a skip list whose nodes, the leaves, hold up to 15 entries each:
+//
+//   level 1   head ------------------------> leaf ------------> (none)
+//   level 0   head ---------> leaf --------> leaf ------------> (none)
+//             | a c d |       | e h |        | k m n p |
+//
+// A plain skip list of half a million entries waits for memory about ten times in a search, for
+// every node on the way lies elsewhere.  Here there are a tenth of the nodes, and no key is read on
+// the way: beside each link and each entry stands a hint, 64 bits of the key that decide nearly all
+// comparisons (see skiplist.cc).  bench/memtable_bench.cc measures it.
+//
+// How a leaf changes under its readers.  Its slots are in no order; the word `order` lists them in
+// that of their keys, with their number, and is replaced whole:
+//
+//   * An insertion fills a free slot and then publishes the new order.  A reader sees either.
+//   * A full leaf is split: a new leaf with copies of the upper entries is linked behind it, then
+//     the order without them is published, then the leaf's version goes up, and only then are their
+//     slots used again.  A reader that saw the shorter order sees the new leaf too, and goes on
+//     there if its key belongs there; one that used the longer order looks at the version after it
+//     has read the slots, and starts again if they may have been others.  No reader ever waits.
+//
+// The first entry of a leaf (not of the head) stays its first one for ever: what comes before it
+// goes to the leaf before, and splits take from the end.
+#ifndef TRELLIS_LSM_MEMTABLE_SKIPLIST_H_
+#define TRELLIS_LSM_MEMTABLE_SKIPLIST_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "lsm/base/internal_key.h"
+#include "lsm/memtable/arena.h"
+
+namespace lsm {
+
+class Skiplist {
+ private:
+  struct Leaf;
+  struct Root;
+  // What is looked for, and on which side of an equal entry.
+  struct Target;
+  // Where it belongs in a leaf.
+  struct Place;
+
+ public:
+  class Entry {
+   public:
+    std::string_view internal_key() const { return {bytes(), key_bytes_}; }
+    std::string_view user_key() const { return {bytes(), key_bytes_ - kInternalKeySuffixBytes}; }
+    uint64_t suffix() const { return SuffixOf(internal_key()); }
+    std::string_view value() const { return {bytes() + key_bytes_, value_bytes_}; }
+
+   private:
+    friend class Skiplist;
+    char* bytes() { return reinterpret_cast<char*>(this + 1); }
+    const char* bytes() const { return reinterpret_cast<const char*>(this + 1); }
+
+    uint32_t key_bytes_;
+    uint32_t value_bytes_;
+  };
+
+  // A reader's place.  One thread at a time; must not outlive the list.  Reads each leaf as it was
+  // when it came there, so entries that are added meanwhile are seen, or not.
+  class Cursor {
+   public:
+    explicit Cursor(const Skiplist* list) : list_(list) {}
+
+    // nullptr before the first move and behind either end.
+    const Entry* entry() const { return entry_; }
+
+    void SeekToFirst();
+    void SeekToLast();
+    void SeekAtOrAfter(std::string_view internal_key);
+    void SeekAtOrBefore(std::string_view internal_key);
+    // REQUIRES entry() != nullptr.
+    void Next();
+    void Prev();
+
+   private:
+    void MoveBehind(const Root* root, Leaf* start, const Target& target);
+    void MoveBefore(const Root* root, const Target& target);
+    bool Take(uint32_t position);
+
+    const Skiplist* const list_;
+    const Entry* entry_ = nullptr;
+    // entry_ is at position_ of order_, which leaf_ had at version_, under root_.
+    const Root* root_ = nullptr;
+    Leaf* leaf_ = nullptr;
+    uint64_t order_ = 0;
+    uint32_t version_ = 0;
+    uint32_t position_ = 0;
+  };
+
+  // `arena` outlives the list.
+  explicit Skiplist(Arena* arena);
+  Skiplist(const Skiplist&) = delete;
+  Skiplist& operator=(const Skiplist&) = delete;
+
+  // REQUIRES: no entry with this key and suffix is there; no other Insert runs.
+  void Insert(std::string_view user_key, uint64_t suffix, std::string_view value);
+
+  // nullptr if there is none.  Any thread.
+  const Entry* FindAtOrAfter(std::string_view internal_key) const;
+
+ private:
+  static constexpr uint32_t kSlots = 15;
+  static constexpr uint32_t kHeightMax = 20;
+
+  // The leaf at each level behind which a new one is to be linked.
+  using Path = Leaf* [kHeightMax];
+
+  static Leaf* Descend(const Root& root, const Target& target, Leaf** path);
+  static uint32_t CountBefore(const Leaf& leaf, uint64_t order, const Target& target);
+  static Place FindInLeaves(Leaf* leaf, const Target& target);
+
+  Entry* NewEntry(std::string_view user_key, uint64_t suffix, std::string_view value);
+  Leaf* NewLeaf(uint32_t height);
+  uint32_t RandomHeight();
+  void ChoosePivot(Root* from);
+  static void LinkIn(Root* root, Leaf** path, Leaf* leaf, uint32_t height);
+  // Into the full leaf that it belongs in, behind `position` entries of it.
+  void InsertBySplit(uint32_t position, const Entry* entry);
+
+  Arena* const arena_;
+  std::atomic<Root*> root_;
+
+  // The writer's own.
+  Leaf* last_leaf_;  // where the last entry went
+  uint64_t random_state_ = 0x9e3779b97f4a7c15;
+};
+
+}  // namespace lsm
+
+#endif  // TRELLIS_LSM_MEMTABLE_SKIPLIST_H_

@@ -1,0 +1,329 @@
+// Damage to a log is reported, and never looks like what a crash leaves.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "lsm/bytes/coding.h"
+#include "lsm/log/log_reader.h"
+#include "tests/lsm/log/log_script.h"
+#include "tests/lsm/log/string_files.h"
+#include "tests/support/status_matchers.h"
+
+namespace lsm {
+namespace {
+
+using testing::HasSubstr;
+using testing_support::StatusIs;
+
+void ExpectEveryFlipIsDamage(const Script& script) {
+  for (size_t bit = 0; bit < 8 * script.bytes().size(); ++bit) {
+    const LogContents contents = ReadLog(Flipped(script.bytes(), bit));
+    ASSERT_THAT(contents.status, StatusIs(absl::StatusCode::kDataLoss, HasSubstr("dir/000001.log")))
+        << "bit " << bit << " of " << 8 * script.bytes().size();
+    ASSERT_TRUE(IsPrefix(contents.payloads, script.payloads())) << "bit " << bit;
+    // All that lies before it is read.
+    size_t sound = 0;
+    while (sound < script.payloads().size() && script.end_of(sound) <= bit / 8) ++sound;
+    ASSERT_EQ(contents.payloads.size(), sound) << "bit " << bit;
+  }
+}
+
+TEST(LogDamageTest, EveryFlippedBitIsReportedWhereEachRecordWasSynced) {
+  Script script;
+  script.Append(Text(20)).Sync().Append("").Sync().Append(Text(500)).Sync();
+  ExpectEveryFlipIsDamage(script);
+}
+
+TEST(LogDamageTest, EveryFlippedBitIsReportedWhereOneSyncCameLast) {
+  Script script;
+  script.Append(Text(100)).Append(Text(280)).Append("").Append(Sparse(600, 512)).Sync();
+  ASSERT_EQ(script.bytes()[511], '\0') << "there is padding in it";
+  ExpectEveryFlipIsDamage(script);
+}
+
+TEST(LogDamageTest, EveryFlippedBitIsReportedWhereTheLogWasClosed) {
+  for (const bool sync : {false, true}) {
+    Script script;
+    script.Append(Text(30)).Append(Text(332)).Close(sync);
+    ASSERT_EQ(script.bytes().size(), 512u) << "the end record is padded";
+    ExpectEveryFlipIsDamage(script);
+  }
+}
+
+TEST(LogDamageTest, EveryFlippedBitIsReportedInALogWithoutRecords) {
+  ExpectEveryFlipIsDamage(Script());
+  ExpectEveryFlipIsDamage(Script().Close());
+}
+
+TEST(LogDamageTest, FlippedBitsAreReportedInLongLogs) {
+  Script script;
+  script.Append(Text(200000)).Append(Text(100)).Sync().Append(Text(150000)).Append("x").Sync();
+  std::mt19937_64 random(5);
+  for (int i = 0; i < 200; ++i) {
+    const size_t bit = random() % (8 * script.bytes().size());
+    const LogContents contents = ReadLog(Flipped(script.bytes(), bit));
+    ASSERT_THAT(contents.status, StatusIs(absl::StatusCode::kDataLoss)) << "bit " << bit;
+  }
+}
+
+TEST(LogDamageTest, ALostHeaderWithRecordsBehindItIsDamage) {
+  Script script;
+  script.Append("a");
+  std::string image = script.bytes();
+  std::fill_n(image.begin(), kLogHeaderBytes, '\0');
+  EXPECT_THAT(ReadLog(image).status, StatusIs(absl::StatusCode::kDataLoss));
+  image = script.bytes();
+  std::fill_n(image.begin() + 8, 20, 'x');
+  EXPECT_THAT(ReadLog(image).status, StatusIs(absl::StatusCode::kDataLoss));
+}
+
+// Whatever happened to them, if a later record states that they were synced.
+TEST(LogDamageTest, EveryLostSectorBeforeAStatedDurableOffsetIsDamage) {
+  std::mt19937_64 random(4);
+  Script script;
+  script.Append(Text(700)).Append(Text(100)).Append(Text(2000)).Sync().Append("later");
+  const size_t durable = script.start_of(3);
+  for (size_t from = kLogHeaderBytes; from < durable; from += 37) {
+    const size_t to =
+        std::min({from / kDiskSectorBytes * kDiskSectorBytes + kDiskSectorBytes, durable});
+    for (const bool zeros : {false, true}) {
+      std::string image = script.bytes();
+      for (size_t i = from; i < to; ++i) image[i] = zeros ? '\0' : static_cast<char>(random());
+      const LogContents contents = ReadLog(image);
+      ASSERT_THAT(contents.status, StatusIs(absl::StatusCode::kDataLoss, HasSubstr("states")))
+          << from;
+      ASSERT_TRUE(IsPrefix(contents.payloads, script.payloads()));
+    }
+  }
+}
+
+TEST(LogDamageTest, ADurableOffsetThatEndsWithTheLostRecordIsEnough) {
+  Script script;
+  script.Append("short").Sync().Append("later");
+  std::string image = script.bytes();
+  std::fill(&image[script.start_of(0)], &image[script.end_of(0)], '\0');
+  EXPECT_THAT(ReadLog(image).status, StatusIs(absl::StatusCode::kDataLoss));
+}
+
+// The reader looks for it in windows of 64 KiB; it may lie in two.
+TEST(LogDamageTest, ARecordFarBehindStatesADurableOffset) {
+  for (size_t payload_bytes = 64200; payload_bytes < 64500; ++payload_bytes) {
+    Script script;
+    script.Append(std::string(payload_bytes, 'p')).Sync().Append("later");
+    std::string image = script.bytes();
+    std::fill_n(&image[kLogHeaderBytes], kRecordHeaderBytes, '\0');
+    ASSERT_THAT(ReadLog(image).status, StatusIs(absl::StatusCode::kDataLoss)) << payload_bytes;
+  }
+}
+
+TEST(LogDamageTest, EveryLostSectorOfAClosedLogIsDamage) {
+  Script script;
+  script.Append(Text(700)).Append(Text(100)).Append(Text(1500)).Close();
+  for (size_t from = kLogHeaderBytes; from < script.end_of(2); from += 64) {
+    std::string image = script.bytes();
+    std::fill(&image[from], &image[std::min(from + 64, script.end_of(2))], '\0');
+    ASSERT_THAT(ReadLog(image).status, StatusIs(absl::StatusCode::kDataLoss)) << from;
+  }
+}
+
+TEST(LogDamageTest, BytesBehindAnEndRecordAreDamage) {
+  Script script;
+  script.Append("a").Close();
+  EXPECT_THAT(ReadLog(script.bytes() + "x").status,
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("1 bytes stand behind")));
+}
+
+TEST(LogDamageTest, ASoundRecordInAnotherPlaceIsNotBelieved) {
+  // Two records of the same size, in the same place of two sectors.
+  Script script;
+  script.Append(std::string(441, 'a')).Append(std::string(473, 'b')).Append(std::string(473, 'c'));
+  ASSERT_EQ(script.end_of(2), 3 * kDiskSectorBytes);
+  std::string swapped = script.bytes();
+  swapped.replace(512, 512, script.bytes(), 1024, 512);
+  swapped.replace(1024, 512, script.bytes(), 512, 512);
+  LogContents contents = ReadLog(swapped);
+  EXPECT_OK(contents.status) << "not synced: torn";
+  EXPECT_EQ(contents.payloads, std::vector<std::string>{script.payloads()[0]});
+  EXPECT_EQ(contents.end, LogEnd::kTorn);
+
+  // Repeated behind itself, as by a write that was done twice.
+  contents = ReadLog(script.bytes() + script.bytes().substr(1024, 512));
+  EXPECT_OK(contents.status);
+  EXPECT_EQ(contents.payloads, script.payloads());
+  EXPECT_EQ(contents.end, LogEnd::kTorn);
+  EXPECT_EQ(contents.torn_bytes, 512u);
+
+  script.Sync().Append("later");
+  swapped.append(script.bytes(), 1536);
+  EXPECT_THAT(ReadLog(swapped).status, StatusIs(absl::StatusCode::kDataLoss));
+}
+
+TEST(LogDamageTest, ARecordOfAnotherLogInTheSamePlaceIsNotBelieved) {
+  Script ours(1), theirs(2);
+  ours.Append("aaa").Append("bbb");
+  theirs.Append("xxx").Append("yyy");
+  const LogContents contents =
+      ReadLog(ours.bytes().substr(0, ours.end_of(0)) + theirs.bytes().substr(theirs.start_of(1)));
+  EXPECT_OK(contents.status);
+  EXPECT_EQ(contents.payloads, std::vector<std::string>{"aaa"});
+  EXPECT_EQ(contents.end, LogEnd::kTorn);
+}
+
+TEST(LogDamageTest, ARecordThatWasLeftOutIsDamage) {
+  std::string bytes = Script(9).Append("a").bytes();
+  char header[kRecordHeaderBytes];
+  StoreRecordHeader(header, {.type = RecordType::kData, .ordinal = 2}, 9, bytes.size());
+  bytes.append(header, sizeof(header));
+  EXPECT_THAT(ReadLog(bytes).status, StatusIs(absl::StatusCode::kDataLoss, HasSubstr("ordinal 2")));
+}
+
+std::vector<std::string> ReadSkipping(const std::string& bytes, int* damages, LogEnd* end) {
+  auto reader =
+      LogReader::Open(std::make_unique<StringReadFile>(bytes), LogKind::kWriteAhead).value();
+  std::vector<std::string> payloads;
+  LogReader::Record record;
+  *damages = 0;
+  while (true) {
+    const absl::StatusOr<bool> more = reader->Next(&record);
+    if (!more.ok()) {
+      ++*damages;
+      EXPECT_EQ(reader->Next(&record).status(), more.status()) << "it stays there";
+      if (!reader->SkipDamage().value()) break;
+      continue;
+    }
+    if (!*more) break;
+    payloads.emplace_back(record.payload);
+  }
+  *end = reader->end();
+  return payloads;
+}
+
+TEST(LogDamageTest, RepairGoesOnBehindDamage) {
+  Script script;
+  for (int i = 0; i < 6; ++i) script.Append("record " + std::to_string(i) + Text(100)).Sync();
+  const std::vector<std::string>& all = script.payloads();
+  int damages;
+  LogEnd end;
+  for (size_t lost = 0; lost < 6; ++lost) {
+    for (const size_t at : {0, 5, 22, 30, 60}) {  // header, payload
+      const std::string image = Flipped(script.bytes(), 8 * (script.start_of(lost) + at));
+      std::vector<std::string> expected = all;
+      expected.erase(expected.begin() + static_cast<ptrdiff_t>(lost));
+      EXPECT_EQ(ReadSkipping(image, &damages, &end), expected) << lost << ", " << at;
+      EXPECT_EQ(damages, 1);
+      EXPECT_EQ(end, lost < 5 ? LogEnd::kOpen : LogEnd::kNotYet);
+    }
+  }
+  std::string image = Flipped(script.bytes(), 8 * script.start_of(1));
+  image = Flipped(image, 8 * script.start_of(2) + 8 * 50);
+  image = Flipped(image, 8 * script.start_of(4) + 8 * 9);
+  EXPECT_EQ(ReadSkipping(image, &damages, &end),
+            (std::vector<std::string>{all[0], all[3], all[5]}));
+  EXPECT_EQ(end, LogEnd::kOpen);
+}
+
+TEST(LogDamageTest, RepairHasNothingToSkipWithoutDamage) {
+  auto reader = LogReader::Open(std::make_unique<StringReadFile>(Script().Append("a").bytes()),
+                                LogKind::kWriteAhead)
+                    .value();
+  EXPECT_FALSE(reader->SkipDamage().value());
+  LogReader::Record record;
+  EXPECT_TRUE(reader->Next(&record).value());
+}
+
+// Whatever is done to the bytes, a record that comes out was put in, in its order.
+TEST(LogDamageTest, RandomDamageNeverYieldsAWrongRecord) {
+  for (uint64_t seed = 0; seed < 3000; ++seed) {
+    std::mt19937_64 random(seed);
+    Script script;
+    while (script.bytes().size() < 3000) {
+      script.Append(random() % 2 ? Text(random() % 700) : Sparse(random() % 700, 100));
+      if (random() % 3 == 0) script.Sync();
+    }
+    std::string image = script.bytes();
+    for (uint64_t left = 1 + random() % 3; left > 0; --left) {
+      const size_t at = random() % image.size();
+      const size_t count = std::min<size_t>(1 + random() % 600, image.size() - at);
+      switch (random() % 5) {
+        case 0:
+          image = Flipped(image, 8 * at);
+          break;
+        case 1:
+          image.resize(at + 1);
+          break;
+        case 2:
+          for (size_t i = at; i < at + count; ++i) image[i] = static_cast<char>(random());
+          break;
+        case 3:
+          std::fill_n(&image[at], count, '\0');
+          break;
+        case 4:
+          image.replace(at, count, script.bytes(), random() % script.bytes().size(), count);
+          break;
+      }
+    }
+    const LogContents contents = ReadLog(image);
+    ASSERT_TRUE(contents.status.ok() || contents.status.code() == absl::StatusCode::kDataLoss ||
+                contents.status.code() == absl::StatusCode::kInvalidArgument)
+        << "seed " << seed << ": " << contents.status;
+    ASSERT_TRUE(IsPrefix(contents.payloads, script.payloads())) << "seed " << seed;
+  }
+}
+
+// Zeros without end behind some bytes, and a record of what a reader asked for.
+class SparseReadFile : public ReadFile {
+ public:
+  SparseReadFile(std::string bytes, uint64_t size, size_t* longest_read)
+      : bytes_(std::move(bytes)), size_(size), longest_read_(longest_read) {}
+  absl::StatusOr<size_t> ReadAt(uint64_t offset, std::span<char> buffer) const override {
+    *longest_read_ = std::max(*longest_read_, buffer.size());
+    const size_t count = static_cast<size_t>(std::min<uint64_t>(buffer.size(), size_ - offset));
+    std::fill_n(buffer.begin(), count, '\0');
+    if (offset < bytes_.size()) bytes_.copy(buffer.data(), count, static_cast<size_t>(offset));
+    return count;
+  }
+  absl::StatusOr<uint64_t> Size() const override { return size_; }
+  const std::string& path() const override { return path_; }
+
+ private:
+  const std::string bytes_;
+  const uint64_t size_;
+  size_t* const longest_read_;
+  const std::string path_ = "sparse";
+};
+
+TEST(LogDamageTest, AStatedLengthAsksForNoMemory) {
+  std::string bytes = Script(9).bytes();
+  char header[kRecordHeaderBytes];
+  StoreRecordHeader(header, {.type = RecordType::kData, .payload_bytes = 300u << 20}, 9,
+                    bytes.size());
+  bytes.append(header, sizeof(header));
+
+  LogContents contents = ReadLog(bytes);
+  EXPECT_OK(contents.status);
+  EXPECT_EQ(contents.end, LogEnd::kTorn);
+
+  size_t longest_read = 0;
+  auto reader =
+      LogReader::Open(std::make_unique<SparseReadFile>(bytes, uint64_t{330} << 20, &longest_read),
+                      LogKind::kWriteAhead)
+          .value();
+  LogReader::Record record;
+  EXPECT_FALSE(reader->Next(&record).value());
+  EXPECT_EQ(reader->end(), LogEnd::kTorn);
+  EXPECT_LE(longest_read, size_t{64} << 10);
+}
+
+TEST(LogDamageTest, ALengthBeyondAllLimitsIsNotSound) {
+  std::string bytes = Script(9).bytes();
+  char header[kRecordHeaderBytes];
+  StoreRecordHeader(header, {.type = RecordType::kData, .payload_bytes = ~0u}, 9, bytes.size());
+  RecordHeader loaded;
+  EXPECT_FALSE(LoadRecordHeader({header, sizeof(header)}, 9, bytes.size(), &loaded));
+}
+
+}  // namespace
+}  // namespace lsm

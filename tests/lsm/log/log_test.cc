@@ -1,0 +1,306 @@
+// Logs that nothing happened to: what was written is read back, in the bytes that log_format.h
+// draws.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "lsm/bytes/checksum.h"
+#include "lsm/bytes/coding.h"
+#include "lsm/log/log_reader.h"
+#include "lsm/log/log_writer.h"
+#include "tests/lsm/log/string_files.h"
+#include "tests/support/status_matchers.h"
+
+namespace lsm {
+namespace {
+
+using testing::HasSubstr;
+using testing_support::StatusIs;
+
+constexpr uint64_t kFileId = 0x1234567890abcdef;
+
+class LogTest : public testing::Test {
+ protected:
+  void Start(LogKind kind = LogKind::kWriteAhead) {
+    auto writer = LogWriter::Create(std::make_unique<StringAppendFile>(state_), kind, kFileId);
+    ASSERT_OK(writer.status());
+    writer_ = *std::move(writer);
+  }
+  void Append(std::string_view payload) { ASSERT_OK(writer_->Append(payload)); }
+  void Sync() { ASSERT_OK(writer_->Sync()); }
+  void Close(bool sync = true) { ASSERT_OK(writer_->Close(sync)); }
+  const std::string& bytes() const { return state_->bytes; }
+
+  std::shared_ptr<AppendFileState> state_ = std::make_shared<AppendFileState>();
+  std::unique_ptr<LogWriter> writer_;
+};
+
+std::string RandomBytes(std::mt19937_64& random, size_t size) {
+  std::string bytes(size, '\0');
+  for (char& byte : bytes) byte = static_cast<char>(random());
+  return bytes;
+}
+
+TEST_F(LogTest, ANewLogHasNoRecordsAndIsOpen) {
+  Start();
+  const LogContents contents = ReadLog(bytes());
+  EXPECT_OK(contents.status);
+  EXPECT_EQ(contents.payloads.size(), 0u);
+  EXPECT_EQ(contents.end, LogEnd::kOpen);
+}
+
+TEST_F(LogTest, AClosedLogEndsWithAnEndRecord) {
+  for (const bool sync : {false, true}) {
+    state_ = std::make_shared<AppendFileState>();
+    Start();
+    Append("one");
+    Close(sync);
+    const LogContents contents = ReadLog(bytes());
+    EXPECT_OK(contents.status);
+    EXPECT_EQ(contents.payloads, std::vector<std::string>{"one"});
+    EXPECT_EQ(contents.end, LogEnd::kClosed);
+    EXPECT_EQ(state_->closes, 1);
+    EXPECT_EQ(state_->durable_bytes == bytes().size(), sync);
+  }
+}
+
+TEST_F(LogTest, RecordsOfEverySizeComeBackFromEveryPlaceInASector) {
+  std::mt19937_64 random(1);
+  std::vector<size_t> sizes{0, 1, 2, 9, 10, 502, 503, 504, 505, 1005, 1006, 1007, 2039, 2040, 2041};
+  for (size_t size = 425; size < 481; ++size) sizes.push_back(size);
+  for (size_t first = 0; first < kSectorBytes; ++first) {
+    state_ = std::make_shared<AppendFileState>();
+    Start();
+    std::vector<std::string> payloads{RandomBytes(random, first)};
+    Append(payloads.back());
+    for (size_t i = 0; i < 4; ++i) {
+      payloads.push_back(RandomBytes(random, sizes[random() % sizes.size()]));
+      Append(payloads.back());
+      ASSERT_GE(SectorRoom(bytes().size()), kRecordRoomBytesMin);
+    }
+    Close();
+    const LogContents contents = ReadLog(bytes());
+    ASSERT_OK(contents.status) << "first record of " << first;
+    ASSERT_EQ(contents.payloads, payloads) << "first record of " << first;
+    ASSERT_EQ(contents.end, LogEnd::kClosed);
+  }
+}
+
+TEST_F(LogTest, LargeRecordsComeBack) {
+  std::mt19937_64 random(2);
+  std::vector<std::string> payloads;
+  for (const size_t size : {65536u, 65536u - 512u, 70001u, 3u << 20, (5u << 20) + 1, 7u}) {
+    payloads.push_back(RandomBytes(random, size));
+  }
+  Start();
+  for (const std::string& payload : payloads) Append(payload);
+  const LogContents contents = ReadLog(bytes());
+  ASSERT_OK(contents.status);
+  EXPECT_TRUE(contents.payloads == payloads);
+  EXPECT_EQ(contents.end, LogEnd::kOpen);
+}
+
+TEST_F(LogTest, ARecordSaysWhereItIsAndWhatWasDurableBeforeIt) {
+  Start();
+  Append("a");
+  const uint64_t behind_first = writer_->size_bytes();
+  EXPECT_TRUE(writer_->has_unsynced());
+  Sync();
+  EXPECT_FALSE(writer_->has_unsynced());
+  Append(std::string(600, 'b'));
+  Append("c");
+
+  auto reader =
+      LogReader::Open(std::make_unique<StringReadFile>(bytes()), LogKind::kWriteAhead).value();
+  EXPECT_EQ(reader->file_id(), kFileId);
+  EXPECT_EQ(reader->size_bytes(), bytes().size());
+  LogReader::Record record;
+  ASSERT_TRUE(reader->Next(&record).value());
+  EXPECT_EQ(record.offset, kLogHeaderBytes);
+  EXPECT_EQ(record.size_bytes, kRecordHeaderBytes + kChunkFramingBytes + 1);
+  EXPECT_EQ(record.durable_offset, kLogHeaderBytes) << "the log's header is synced at once";
+  ASSERT_TRUE(reader->Next(&record).value());
+  EXPECT_EQ(record.offset, behind_first);
+  EXPECT_EQ(record.durable_offset, behind_first);
+  ASSERT_TRUE(reader->Next(&record).value());
+  EXPECT_EQ(record.durable_offset, behind_first);
+  EXPECT_EQ(reader->durable_offset(), behind_first);
+  ASSERT_FALSE(reader->Next(&record).value());
+  ASSERT_FALSE(reader->Next(&record).value()) << "the end stays the end";
+}
+
+TEST_F(LogTest, ClosingWithSyncMakesTheEndRecordVouchForAllBeforeIt) {
+  Start();
+  Append("not synced");
+  const uint64_t end_record = writer_->size_bytes();
+  Close(true);
+  RecordHeader header;
+  ASSERT_TRUE(LoadRecordHeader(std::string_view(bytes()).substr(end_record, kRecordHeaderBytes),
+                               kFileId, end_record, &header));
+  EXPECT_EQ(header.type, RecordType::kEnd);
+  EXPECT_EQ(header.durable_offset, end_record);
+}
+
+// The drawing in log_format.h, byte by byte.
+TEST_F(LogTest, TheBytesAreAsDrawn) {
+  Start(LogKind::kManifest);
+  Append("hi");
+  std::string expected = "TRLSLOG\n";
+  expected += std::string("\x01\0\x02\0", 4);
+  AppendFixed64(&expected, kFileId);
+  expected += std::string(3, '\0');
+  AppendFixed64(&expected, Checksum(expected, 0, 0));
+  expected += '\xa5';
+  ASSERT_EQ(expected.size(), 32u);
+
+  std::string header = "RGOL";
+  header += '\x01';
+  AppendFixed32(&header, 2);
+  AppendFixed32(&header, 0);
+  AppendFixed64(&header, 32);
+  AppendFixed64(&header, Checksum(header, kFileId, 32));
+  header += '\xa5';
+  ASSERT_EQ(header.size(), 30u);
+  expected += header;
+
+  AppendFixed64(&expected, Checksum("hi", kFileId, 62));
+  expected += "hi\xa5";
+  EXPECT_EQ(bytes(), expected);
+}
+
+TEST_F(LogTest, APieceEndsWithItsSectorAndPaddingFillsWhatIsTooSmallForARecord) {
+  Start();
+  // 441 bytes: the chunk ends at 512 exactly, and needs no padding.
+  Append(std::string(441, 'x'));
+  EXPECT_EQ(bytes().size(), 512u);
+  EXPECT_EQ(bytes().back(), '\xa5');
+  // 472 - 39: 40 bytes are left behind it, which a record can use.
+  Append(std::string(433, 'x'));
+  EXPECT_EQ(bytes().size(), 512u + 472);
+  Append("");
+  EXPECT_EQ(bytes().size(), 1024u) << "10 bytes are too few for another record";
+  EXPECT_EQ(bytes().substr(1014), std::string(10, '\0'));
+  // One more byte than before leaves 39, which it cannot.
+  Append(std::string(434, 'x'));
+  EXPECT_EQ(bytes().size(), 1536u);
+  EXPECT_EQ(bytes().substr(1536 - 39), std::string(39, '\0'));
+  // One byte too many for the sector takes another chunk.
+  Append(std::string(474, 'x'));
+  EXPECT_EQ(bytes().size(), 2048u + 10);
+  EXPECT_EQ(ReadLog(bytes()).payloads.size(), 5u);
+}
+
+TEST_F(LogTest, ARecordIsOneWriteToTheFile) {
+  Start();
+  EXPECT_EQ(state_->appends, 1);
+  EXPECT_EQ(state_->syncs, 1);
+  Append(std::string(100000, 'x'));
+  EXPECT_EQ(state_->appends, 2);
+  Sync();
+  Sync();
+  EXPECT_EQ(state_->syncs, 2) << "there was nothing to sync the second time";
+}
+
+TEST_F(LogTest, ATooLongRecordIsRefusedAndLeavesTheLogAsItWas) {
+  Start();
+  Append("a");
+  const std::string_view too_long(bytes().data(), kRecordBytesMax + 1);  // never looked at
+  EXPECT_THAT(writer_->Append(too_long),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("335544321 bytes")));
+  Append("b");
+  EXPECT_EQ(ReadLog(bytes()).payloads, (std::vector<std::string>{"a", "b"}));
+}
+
+TEST_F(LogTest, AFileThatHasBytesIsNotTakenForANewLog) {
+  state_->bytes = "x";
+  EXPECT_THAT(LogWriter::Create(std::make_unique<StringAppendFile>(state_), LogKind::kManifest, 1),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("dir/000001.log")));
+}
+
+TEST_F(LogTest, AFailedAppendIsFinal) {
+  Start();
+  Append("a");
+  state_->next_append = absl::ResourceExhaustedError("full");
+  EXPECT_THAT(writer_->Append("b"), StatusIs(absl::StatusCode::kResourceExhausted));
+  state_->next_append = absl::OkStatus();
+  const std::string before = bytes();
+  EXPECT_THAT(writer_->Append("c"), StatusIs(absl::StatusCode::kResourceExhausted));
+  EXPECT_THAT(writer_->Sync(), StatusIs(absl::StatusCode::kResourceExhausted));
+  EXPECT_THAT(writer_->Close(true), StatusIs(absl::StatusCode::kResourceExhausted));
+  EXPECT_EQ(bytes(), before);
+  EXPECT_EQ(state_->closes, 1);
+  EXPECT_EQ(state_->syncs, 1) << "of the header only";
+  EXPECT_EQ(ReadLog(bytes()).payloads, std::vector<std::string>{"a"});
+}
+
+TEST_F(LogTest, AFailedSyncIsFinalAndNotTriedAgain) {
+  Start();
+  Append("a");
+  state_->next_sync = absl::UnavailableError("EIO");
+  EXPECT_THAT(writer_->Sync(), StatusIs(absl::StatusCode::kUnavailable));
+  state_->next_sync = absl::OkStatus();
+  EXPECT_THAT(writer_->Sync(), StatusIs(absl::StatusCode::kUnavailable));
+  EXPECT_THAT(writer_->Append("b"), StatusIs(absl::StatusCode::kUnavailable));
+  EXPECT_THAT(writer_->Close(true), StatusIs(absl::StatusCode::kUnavailable));
+  EXPECT_EQ(state_->syncs, 2);
+  EXPECT_EQ(state_->closes, 1);
+}
+
+TEST_F(LogTest, AFailedCloseIsReported) {
+  Start();
+  state_->next_close = absl::UnavailableError("EIO");
+  EXPECT_THAT(writer_->Close(false), StatusIs(absl::StatusCode::kUnavailable));
+}
+
+TEST_F(LogTest, FailuresWhileTheLogIsMadeAreReported) {
+  state_->next_append = absl::ResourceExhaustedError("full");
+  EXPECT_THAT(LogWriter::Create(std::make_unique<StringAppendFile>(state_), LogKind::kManifest, 1),
+              StatusIs(absl::StatusCode::kResourceExhausted));
+  state_ = std::make_shared<AppendFileState>();
+  state_->next_sync = absl::UnavailableError("EIO");
+  EXPECT_THAT(LogWriter::Create(std::make_unique<StringAppendFile>(state_), LogKind::kManifest, 1),
+              StatusIs(absl::StatusCode::kUnavailable));
+}
+
+TEST_F(LogTest, AFailedReadPassesAndIsTriedAgain) {
+  Start();
+  Append("a");
+  Append(std::string(100000, 'b'));
+  absl::Status fault = absl::UnavailableError("EIO");
+  auto open = [&] { return std::make_unique<StringReadFile>(bytes(), &fault); };
+  EXPECT_THAT(LogReader::Open(open(), LogKind::kWriteAhead),
+              StatusIs(absl::StatusCode::kUnavailable));
+  fault = absl::OkStatus();
+  auto reader = LogReader::Open(open(), LogKind::kWriteAhead).value();
+  LogReader::Record record;
+  ASSERT_TRUE(reader->Next(&record).value());
+  fault = absl::UnavailableError("EIO");
+  EXPECT_THAT(reader->Next(&record), StatusIs(absl::StatusCode::kUnavailable));
+  fault = absl::OkStatus();
+  ASSERT_TRUE(reader->Next(&record).value());
+  EXPECT_EQ(record.payload.size(), 100000u);
+  EXPECT_FALSE(reader->Next(&record).value());
+  EXPECT_EQ(reader->end(), LogEnd::kOpen);
+}
+
+TEST_F(LogTest, OtherKindsVersionsAndFilesAreRefusedByName) {
+  Start(LogKind::kManifest);
+  Append("a");
+  EXPECT_THAT(ReadLog(bytes(), LogKind::kWriteAhead).status,
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("kind 2, not 1")));
+  EXPECT_OK(ReadLog(bytes(), LogKind::kManifest).status);
+
+  std::string newer = bytes();
+  StoreLogHeader(newer.data(), {.version = 7, .kind = LogKind::kManifest, .file_id = 1});
+  EXPECT_THAT(ReadLog(newer, LogKind::kManifest).status,
+              StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("version 7")));
+
+  EXPECT_THAT(ReadLog("#!/bin/sh\necho this is a shell script, no log\n").status,
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("not a log")));
+}
+
+}  // namespace
+}  // namespace lsm

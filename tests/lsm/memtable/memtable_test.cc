@@ -1,0 +1,361 @@
+#include "lsm/memtable/memtable.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "lsm/base/write_batch.h"
+#include "lsm/bytes/coding.h"
+#include "tests/support/status_matchers.h"
+
+namespace lsm {
+namespace {
+
+using testing::HasSubstr;
+using testing_support::StatusIs;
+
+struct InternalKeyLess {
+  bool operator()(const std::string& a, const std::string& b) const {
+    return CompareInternalKeys(a, b) < 0;
+  }
+};
+
+// A memtable, and a map that holds the same.
+class Twins {
+ public:
+  void Add(const std::string& user_key, EntryKind kind, const std::string& value) {
+    ++sequence_;
+    memtable_.Add(sequence_, kind, user_key, value);
+    std::string key;
+    AppendInternalKey(&key, user_key, sequence_, kind);
+    model_[key] = value;
+  }
+  void Put(const std::string& user_key) {
+    Add(user_key, EntryKind::kPut, "value " + std::to_string(sequence_ + 1));
+  }
+
+  void ExpectSameGet(const std::string& user_key, Sequence sequence) const {
+    const LookupKey key(user_key, sequence, 0);
+    std::string_view value = "untouched";
+    const MemtableAnswer answer = memtable_.Get(key, &value);
+    const auto at = model_.lower_bound(std::string(key.internal_key()));
+    if (at == model_.end() || UserKeyOf(at->first) != user_key) {
+      ASSERT_EQ(answer, MemtableAnswer::kAbsent);
+    } else if ((SuffixOf(at->first) & 0xff) == static_cast<uint8_t>(EntryKind::kDelete)) {
+      ASSERT_EQ(answer, MemtableAnswer::kDeleted);
+    } else {
+      ASSERT_EQ(answer, MemtableAnswer::kFound);
+      ASSERT_EQ(value, at->second);
+    }
+  }
+
+  void ExpectSameScans() const {
+    const std::unique_ptr<Iterator> iterator = memtable_.NewIterator();
+    auto at = model_.begin();
+    for (iterator->SeekToFirst(); iterator->Valid(); iterator->Next(), ++at) {
+      ASSERT_NE(at, model_.end());
+      ASSERT_EQ(iterator->key(), at->first);
+      ASSERT_EQ(iterator->value(), at->second);
+    }
+    ASSERT_EQ(at, model_.end());
+    for (iterator->SeekToLast(); iterator->Valid(); iterator->Prev()) {
+      ASSERT_NE(at, model_.begin());
+      --at;
+      ASSERT_EQ(iterator->key(), at->first);
+      ASSERT_EQ(iterator->value(), at->second);
+    }
+    ASSERT_EQ(at, model_.begin());
+    ASSERT_EQ(memtable_.entry_count(), model_.size());
+  }
+
+  // `count` random moves of one iterator.
+  void ExpectSameWalk(std::mt19937_64& random, int count,
+                      const std::function<std::string()>& user_key) const {
+    const std::unique_ptr<Iterator> iterator = memtable_.NewIterator();
+    auto at = model_.end();
+    while (count-- > 0) {
+      std::string target;
+      AppendInternalKey(&target, user_key(), random() % (sequence_ + 2), EntryKind::kPut);
+      const uint64_t choice = random() % (at == model_.end() ? 4 : 20);
+      if (choice == 0) {
+        iterator->SeekToFirst();
+        at = model_.begin();
+      } else if (choice == 1) {
+        iterator->SeekToLast();
+        at = model_.empty() ? model_.end() : std::prev(model_.end());
+      } else if (choice == 2) {
+        iterator->Seek(target);
+        at = model_.lower_bound(target);
+      } else if (choice == 3) {
+        iterator->SeekForPrev(target);
+        at = model_.upper_bound(target);
+        at = at == model_.begin() ? model_.end() : std::prev(at);
+      } else if (choice % 2 == 0) {
+        iterator->Next();
+        ++at;
+      } else {
+        iterator->Prev();
+        at = at == model_.begin() ? model_.end() : std::prev(at);
+      }
+      ASSERT_EQ(iterator->Valid(), at != model_.end());
+      if (at != model_.end()) {
+        ASSERT_EQ(iterator->key(), at->first);
+      }
+    }
+  }
+
+  const Memtable& memtable() const { return memtable_; }
+  Sequence sequence() const { return sequence_; }
+
+ private:
+  Memtable memtable_;
+  std::map<std::string, std::string, InternalKeyLess> model_;
+  Sequence sequence_ = 0;
+};
+
+// As db_bench makes keys.
+std::string Digits(uint64_t number) {
+  const std::string digits = std::to_string(number);
+  return std::string(16 - digits.size(), '0') + digits;
+}
+
+TEST(MemtableTest, ANewOneIsEmptyAndSmall) {
+  Twins twins;
+  EXPECT_TRUE(twins.memtable().empty());
+  twins.ExpectSameGet("", kSequenceMax);
+  twins.ExpectSameGet("a", kSequenceMax);
+  twins.ExpectSameScans();
+  EXPECT_LE(twins.memtable().memory_bytes(), 8192u);
+  const std::unique_ptr<Iterator> iterator = twins.memtable().NewIterator();
+  EXPECT_FALSE(iterator->Valid());
+  iterator->Seek("\1\0\0\0\0\0\0\0");
+  EXPECT_FALSE(iterator->Valid());
+}
+
+TEST(MemtableTest, GivesTheNewestVersionThatAReaderMaySee) {
+  Memtable memtable;
+  memtable.Add(5, EntryKind::kPut, "k", "five");
+  memtable.Add(7, EntryKind::kDelete, "k", "");
+  memtable.Add(9, EntryKind::kPut, "k", "nine");
+  std::string_view value;
+  const auto get = [&](Sequence sequence) {
+    return memtable.Get(LookupKey("k", sequence, 0), &value);
+  };
+  EXPECT_EQ(get(4), MemtableAnswer::kAbsent);
+  EXPECT_EQ(get(5), MemtableAnswer::kFound);
+  EXPECT_EQ(value, "five");
+  EXPECT_EQ(get(6), MemtableAnswer::kFound);
+  EXPECT_EQ(get(7), MemtableAnswer::kDeleted);
+  EXPECT_EQ(get(8), MemtableAnswer::kDeleted);
+  EXPECT_EQ(get(kSequenceMax), MemtableAnswer::kFound);
+  EXPECT_EQ(value, "nine");
+  EXPECT_EQ(memtable.entry_count(), 3u);
+}
+
+// Kinds of keys that use different parts of the comparison, and orders that split leaves
+// differently.
+struct Workload {
+  const char* name;
+  std::function<std::string(std::mt19937_64&, uint64_t)> key;  // the i-th to be put
+};
+
+std::vector<Workload> Workloads() {
+  return {
+      {"ascending", [](std::mt19937_64&, uint64_t i) { return Digits(i); }},
+      {"descending", [](std::mt19937_64&, uint64_t i) { return Digits(100000 - i); }},
+      {"outwards",
+       [](std::mt19937_64&, uint64_t i) { return Digits(i % 2 ? 50000 + i : 50000 - i); }},
+      {"runs", [](std::mt19937_64&, uint64_t i) { return Digits(i % 7 * 10000 + i / 7); }},
+      {"digits", [](std::mt19937_64& random, uint64_t) { return Digits(random() % 1000000); }},
+      {"few keys", [](std::mt19937_64& random, uint64_t) { return Digits(random() % 9); }},
+      {"one key", [](std::mt19937_64&, uint64_t) { return std::string("the same"); }},
+      {"binary",
+       [](std::mt19937_64& random, uint64_t) {
+         std::string key(random() % 20, '\0');
+         for (char& byte : key) byte = static_cast<char>(random());
+         return key;
+       }},
+      {"two letters",
+       [](std::mt19937_64& random, uint64_t) {
+         std::string key(random() % 12, '\0');
+         for (char& byte : key) byte = random() % 2 ? '\xff' : '\0';
+         return key;
+       }},
+      {"long prefix",
+       [](std::mt19937_64& random, uint64_t) {
+         std::string key(110 + random() % 30, 'p');
+         if (random() % 4 != 0) key[random() % key.size()] = static_cast<char>('o' + random() % 3);
+         return key + std::to_string(random() % 100);
+       }},
+      {"two families",
+       [](std::mt19937_64& random, uint64_t) {
+         return (random() % 2 ? "index/" : "row/") + Digits(random() % 1000);
+       }},
+  };
+}
+
+TEST(MemtableTest, HoldsWhatAMapHolds) {
+  for (const Workload& workload : Workloads()) {
+    for (const uint64_t count : {1, 14, 15, 16, 17, 40, 400, 4000}) {
+      SCOPED_TRACE(workload.name + std::string(", ") + std::to_string(count));
+      std::mt19937_64 random(count);
+      Twins twins;
+      std::vector<std::string> keys;
+      for (uint64_t i = 0; i < count; ++i) {
+        keys.push_back(workload.key(random, i));
+        if (random() % 5 == 0) {
+          twins.Add(keys.back(), EntryKind::kDelete, "");
+        } else {
+          twins.Put(keys.back());
+        }
+      }
+      const auto some_key = [&] {
+        std::string key = keys[random() % keys.size()];
+        const uint64_t change = random() % 4;
+        if (change == 0) key += '\0';
+        if (change == 1 && !key.empty()) key.back() = static_cast<char>(key.back() - 1);
+        return key;
+      };
+      ASSERT_NO_FATAL_FAILURE(twins.ExpectSameScans());
+      for (uint64_t i = 0; i < count; ++i) {
+        ASSERT_NO_FATAL_FAILURE(twins.ExpectSameGet(keys[i], kSequenceMax)) << i;
+        ASSERT_NO_FATAL_FAILURE(twins.ExpectSameGet(keys[i], random() % (count + 1)));
+        ASSERT_NO_FATAL_FAILURE(twins.ExpectSameGet(some_key(), kSequenceMax));
+      }
+      ASSERT_NO_FATAL_FAILURE(twins.ExpectSameWalk(random, 1000, some_key));
+    }
+  }
+}
+
+// An iterator that stands still while all around it changes goes on where it stood.
+TEST(MemtableTest, AnIteratorOutlivesInsertionsAroundIt) {
+  for (uint64_t seed = 0; seed < 50; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937_64 random(seed);
+    Memtable memtable;
+    Sequence sequence = 0;
+    std::vector<uint64_t> early;
+    for (uint64_t i = 0; i < 1 + seed; ++i) {
+      early.push_back(i * 1000);
+      memtable.Add(++sequence, EntryKind::kPut, Digits(i * 1000), "early");
+    }
+    const std::unique_ptr<Iterator> forward = memtable.NewIterator();
+    const std::unique_ptr<Iterator> backward = memtable.NewIterator();
+    forward->SeekToFirst();
+    backward->SeekToLast();
+    std::string before_forward, before_backward;
+    std::vector<uint64_t> seen_forward, seen_backward;
+    while (forward->Valid() || backward->Valid()) {
+      if (forward->Valid()) {
+        const std::string key(forward->key());
+        ASSERT_TRUE(before_forward.empty() || CompareInternalKeys(before_forward, key) < 0);
+        before_forward = key;
+        if (forward->value() == "early") {
+          seen_forward.push_back(std::stoull(std::string(UserKeyOf(key))));
+        }
+      }
+      if (backward->Valid()) {
+        const std::string key(backward->key());
+        ASSERT_TRUE(before_backward.empty() || CompareInternalKeys(key, before_backward) < 0);
+        before_backward = key;
+        if (backward->value() == "early") {
+          seen_backward.insert(seen_backward.begin(), std::stoull(std::string(UserKeyOf(key))));
+        }
+      }
+      for (uint64_t left = random() % 40; left > 0 && sequence < 5000; --left) {
+        ++sequence;
+        const uint64_t number = random() % 3 == 0 ? 30000 + sequence : random() % 60000;
+        memtable.Add(sequence, EntryKind::kPut, Digits(number), "late");
+      }
+      if (forward->Valid()) forward->Next();
+      if (backward->Valid()) backward->Prev();
+    }
+    ASSERT_EQ(seen_forward, early);
+    ASSERT_EQ(seen_backward, early);
+  }
+}
+
+TEST(MemtableTest, TakesKeysAndValuesUpToTheirLimits) {
+  Twins twins;
+  twins.Add(std::string(kKeyBytesMax, 'k'), EntryKind::kPut, std::string(1 << 20, 'v'));
+  twins.Add(std::string(kKeyBytesMax, 'l'), EntryKind::kPut, std::string(kValueBytesMax, 'v'));
+  twins.Add("", EntryKind::kPut, "");
+  twins.ExpectSameScans();
+  twins.ExpectSameGet("", kSequenceMax);
+  twins.ExpectSameGet(std::string(kKeyBytesMax, 'k'), kSequenceMax);
+}
+
+TEST(MemtableTest, ReportsTheMemoryThatItTakes) {
+  constexpr uint64_t kCount = 50000;
+  const std::string value(100, 'v');
+  for (const Workload& workload : Workloads()) {
+    SCOPED_TRACE(workload.name);
+    std::mt19937_64 random(1);
+    Memtable memtable;
+    size_t net_bytes = 0;
+    for (uint64_t i = 0; i < kCount; ++i) {
+      const std::string key = workload.key(random, i);
+      memtable.Add(i + 1, EntryKind::kPut, key, value);
+      net_bytes += key.size() + kInternalKeySuffixBytes + value.size();
+      ASSERT_GE(memtable.memory_bytes(), net_bytes);
+    }
+    // An entry's lengths and rounding, its share of a leaf, and what is left of a block.
+    EXPECT_LT(memtable.memory_bytes(), net_bytes + kCount * (8 + 7 + 36) + (1 << 20));
+    const std::string name = workload.name;
+    if (name == "ascending" || name == "descending" || name == "outwards" || name == "runs") {
+      EXPECT_LT(memtable.memory_bytes(), net_bytes + kCount * (8 + 7 + 22) + (1 << 20))
+          << "runs of neighbours fill their leaves";
+    }
+  }
+}
+
+TEST(MemtableTest, LargeValuesWasteNoBlocks) {
+  Memtable memtable;
+  size_t net_bytes = 0;
+  for (uint64_t i = 0; i < 40; ++i) {
+    memtable.Add(2 * i, EntryKind::kPut, "large", std::string(600 << 10, 'v'));
+    memtable.Add(2 * i + 1, EntryKind::kPut, "small", "v");
+    net_bytes += 600 << 10;
+  }
+  EXPECT_GE(memtable.memory_bytes(), net_bytes);
+  EXPECT_LT(memtable.memory_bytes(), net_bytes + (1 << 20) + 65536);
+}
+
+TEST(MemtableTest, AddsABatchFromTheSequenceNumberThatItStates) {
+  WriteBatch batch;
+  batch.Put("a", "1");
+  batch.Delete("b");
+  batch.Put("a", "3");
+  batch.SetFirstSequence(10);
+  Memtable memtable;
+  ASSERT_OK(memtable.AddBatch(batch.encoded()));
+  EXPECT_EQ(memtable.entry_count(), 3u);
+  std::string_view value;
+  EXPECT_EQ(memtable.Get(LookupKey("a", 9, 0), &value), MemtableAnswer::kAbsent);
+  EXPECT_EQ(memtable.Get(LookupKey("a", 11, 0), &value), MemtableAnswer::kFound);
+  EXPECT_EQ(value, "1");
+  EXPECT_EQ(memtable.Get(LookupKey("a", 12, 0), &value), MemtableAnswer::kFound);
+  EXPECT_EQ(value, "3");
+  EXPECT_EQ(memtable.Get(LookupKey("b", 12, 0), &value), MemtableAnswer::kDeleted);
+}
+
+TEST(MemtableTest, DamagedBatchesAreErrors) {
+  WriteBatch batch;
+  batch.Put("a", "1");
+  Memtable memtable;
+  for (size_t size = 0; size < batch.size_bytes(); ++size) {
+    EXPECT_THAT(memtable.AddBatch(batch.encoded().substr(0, size)),
+                StatusIs(absl::StatusCode::kDataLoss, HasSubstr("write batch: offset")));
+  }
+  std::string bytes(batch.encoded());
+  StoreFixed64(bytes.data(), kSequenceMax + 1);
+  EXPECT_THAT(memtable.AddBatch(bytes), StatusIs(absl::StatusCode::kDataLoss));
+}
+
+}  // namespace
+}  // namespace lsm
