@@ -1,0 +1,146 @@
+#include "lsm/table/block_cache.h"
+
+#include <algorithm>
+#include <bit>
+#include <cassert>
+#include <new>
+
+namespace lsm {
+namespace {
+
+// A shard holds at least this much, so that a small cache is not cut into pieces that no block fits
+// into.
+constexpr size_t kShardBytesMin = size_t{1} << 20;
+// Evicted blocks wait for guards to end; looking after them costs a look at every thread's slot, so
+// that is done by the dozen.
+constexpr size_t kRetiredMax = 16;
+
+void UnrefBlock(void* block) { static_cast<CachedBlock*>(block)->Unref(); }
+
+}  // namespace
+
+static_assert(sizeof(CachedBlock) == 64);
+
+CachedBlock* CachedBlock::New(BlockBuffer buffer, const Block& block, const SignpostPlan& plan) {
+  void* const memory =
+      ::operator new (SizeBytes(plan.heads.size()), std::align_val_t{alignof(CachedBlock)});
+  return new (memory) CachedBlock(std::move(buffer), block, plan);
+}
+
+CachedBlock::CachedBlock(BlockBuffer buffer, const Block& block, const SignpostPlan& plan)
+    : signpost_count_(static_cast<uint32_t>(plan.heads.size())),
+      prefix_bytes_(plan.prefix_bytes),
+      block_(block) {
+  assert(buffer.data() == block.bytes().data());
+  buffer.Release();
+  auto* const heads = reinterpret_cast<uint64_t*>(this + 1);
+  std::copy(plan.heads.begin(), plan.heads.end(), heads);
+  std::copy(plan.offsets.begin(), plan.offsets.end(),
+            reinterpret_cast<uint32_t*>(heads + signpost_count_));
+}
+
+void CachedBlock::Unref() {
+  // Release, so that our reads of the block are over for whoever frees it; acquire, for the one who
+  // does.
+  if (references_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  BlockBuffer::Free(const_cast<char*>(block_.bytes().data()));
+  this->~CachedBlock();
+  ::operator delete (this, std::align_val_t{alignof(CachedBlock)});
+}
+
+BlockCache::BlockCache(size_t capacity_bytes)
+    : capacity_bytes_(capacity_bytes),
+      shard_count_(std::clamp<size_t>(std::bit_floor(capacity_bytes / kShardBytesMin), 1, kShards)),
+      shard_capacity_bytes_(capacity_bytes / shard_count_) {}
+
+BlockCache::~BlockCache() { assert(used_bytes() == 0); }
+
+BlockCache::Shard& BlockCache::ShardOf(const BlockSlot* slot) {
+  // Slots of a table lie in a row; the multiplication (2^64 / golden ratio) spreads rows over the
+  // shards.
+  const uint64_t mixed =
+      (reinterpret_cast<uintptr_t>(slot) / sizeof(BlockSlot)) * 0x9e3779b97f4a7c15;
+  return shards_[(mixed >> 32) & (shard_count_ - 1)];
+}
+
+BlockRef BlockCache::Insert(BlockSlot* slot, BlockRef block) {
+  const size_t charge_bytes = block->charge_bytes();
+  if (charge_bytes > shard_capacity_bytes_) return block;
+  Shard& shard = ShardOf(slot);
+  absl::MutexLock lock(&shard.mutex);
+  // Relaxed: only holders of this lock write to the slot.
+  if (CachedBlock* faster = slot->load(std::memory_order_relaxed); faster != nullptr) {
+    faster->Ref();
+    return BlockRef(faster);
+  }
+  while (shard.used_bytes + charge_bytes > shard_capacity_bytes_) EvictOne(&shard);
+  if (shard.retired.size() >= kRetiredMax) shard.retired.Drain();
+
+  CachedBlock* const added = block.Release();
+  added->Ref();  // one for the cache, one for the caller
+  added->slot_ = slot;
+  Add(&shard, added);
+  // Publishes the block's bytes (release); sequentially consistent as all writes to slots are.
+  slot->store(added, std::memory_order_seq_cst);
+  return BlockRef(added);
+}
+
+void BlockCache::Add(Shard* shard, CachedBlock* block) {
+  if (shard->hand == nullptr) {
+    shard->hand = block->next_ = block->previous_ = block;
+  } else {
+    block->next_ = shard->hand;
+    block->previous_ = shard->hand->previous_;
+    block->previous_->next_ = block;
+    block->next_->previous_ = block;
+  }
+  shard->used_bytes += block->charge_bytes();
+}
+
+void BlockCache::EvictOne(Shard* shard) {
+  // Relaxed: the mark is a hint.
+  while (shard->hand->used_.load(std::memory_order_relaxed)) {
+    shard->hand->used_.store(false, std::memory_order_relaxed);
+    shard->hand = shard->hand->next_;
+  }
+  Remove(shard, shard->hand);
+}
+
+void BlockCache::Remove(Shard* shard, CachedBlock* block) {
+  // Sequentially consistent: see EpochGuard.
+  block->slot_->store(nullptr, std::memory_order_seq_cst);
+  block->next_->previous_ = block->previous_;
+  block->previous_->next_ = block->next_;
+  if (shard->hand == block) shard->hand = block->next_ != block ? block->next_ : nullptr;
+  shard->used_bytes -= block->charge_bytes();
+  // A reader may just have found it and not yet referred to it.
+  shard->retired.Retire(block, &UnrefBlock);
+}
+
+void BlockCache::Erase(std::span<BlockSlot> slots) {
+  for (BlockSlot& slot : slots) {
+    // Relaxed, and without the lock: a block is put into a slot only by readers of its table, and
+    // there are none left. Taken out it may be by others' evictions at any time, so that is asked
+    // again under the lock.
+    if (slot.load(std::memory_order_relaxed) == nullptr) continue;
+    Shard& shard = ShardOf(&slot);
+    absl::MutexLock lock(&shard.mutex);
+    CachedBlock* const block = slot.load(std::memory_order_relaxed);
+    if (block != nullptr) Remove(&shard, block);
+  }
+  for (Shard& shard : shards_) {
+    absl::MutexLock lock(&shard.mutex);
+    shard.retired.Drain();
+  }
+}
+
+size_t BlockCache::used_bytes() const {
+  size_t sum = 0;
+  for (const Shard& shard : shards_) {
+    absl::MutexLock lock(&shard.mutex);
+    sum += shard.used_bytes;
+  }
+  return sum;
+}
+
+}  // namespace lsm

@@ -1,0 +1,163 @@
+// Uncompressed data blocks in memory, up to a budget.
+//
+// A table keeps one slot for each of its data blocks.  A slot holds the cached block or nothing, so
+// finding a block is one load, with no lock and no hash table, inside an EpochGuard.  The cache
+// keeps the budget: it goes round the blocks of a shard (CLOCK), gives those a second chance that
+// were used since the last round, and empties the slots of the others.
+//
+// Only inserting, evicting and erasing take a lock, that of one shard.
+#ifndef TRELLIS_LSM_TABLE_BLOCK_CACHE_H_
+#define TRELLIS_LSM_TABLE_BLOCK_CACHE_H_
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "lsm/base/epoch.h"
+#include "lsm/table/block.h"
+#include "lsm/table/block_io.h"
+#include "lsm/table/signposts.h"
+
+namespace lsm {
+
+class CachedBlock;
+using BlockSlot = std::atomic<CachedBlock*>;
+
+// A block that lives as long as someone refers to it.  Its first cache line and the signposts
+// behind it are all that a lookup touches before it goes to the entries.
+class alignas(64) CachedBlock {
+ public:
+  // With one reference, which is the caller's.  `block` is a view of the buffer's bytes, and the
+  // plan was made of it.
+  static CachedBlock* New(BlockBuffer buffer, const Block& block, const SignpostPlan& plan);
+
+  const Block& block() const { return block_; }
+  Block::Answer Find(const LookupKey& key, Block::Hit* hit) const {
+    return block_.Find(key, signposts(), hit);
+  }
+
+  // Starts to load what Find reads first.
+  void Prefetch() const {
+    const char* const at = reinterpret_cast<const char*>(this);
+    for (size_t i = 0; i < kPrefetchedLines; ++i) __builtin_prefetch(at + i * 64);
+  }
+
+  size_t charge_bytes() const { return SizeBytes(signpost_count_) + block_.bytes().size(); }
+
+  // Notes the use for CLOCK; writes only the first time in a round, so that hot blocks stay shared
+  // between cores.
+  void MarkUsed() {
+    if (!used_.load(std::memory_order_relaxed)) used_.store(true, std::memory_order_relaxed);
+  }
+
+  // REQUIRES: a reference is held, or the block was found in its slot within the EpochGuard that
+  // still stands.
+  void Ref() { references_.fetch_add(1, std::memory_order_relaxed); }
+  void Unref();
+
+ private:
+  friend class BlockCache;
+  // This and the signposts of a block of the default size.
+  static constexpr size_t kPrefetchedLines = 3;
+
+  CachedBlock(BlockBuffer buffer, const Block& block, const SignpostPlan& plan);
+  ~CachedBlock() = default;
+  static size_t SizeBytes(size_t signposts) {
+    return sizeof(CachedBlock) + signposts * (sizeof(uint64_t) + sizeof(uint32_t));
+  }
+  // They lie right behind this object.
+  Signposts signposts() const {
+    const auto* const heads = reinterpret_cast<const uint64_t*>(this + 1);
+    return {heads, reinterpret_cast<const uint32_t*>(heads + signpost_count_), signpost_count_,
+            prefix_bytes_};
+  }
+
+  std::atomic<uint32_t> references_{1};
+  std::atomic<bool> used_{false};
+  const uint32_t signpost_count_;
+  const uint32_t prefix_bytes_;
+  const Block block_;  // its bytes are this object's to free
+  // The lock of the cache's shard guards these.
+  BlockSlot* slot_ = nullptr;    // where it is found
+  CachedBlock* next_ = nullptr;  // in the shard's ring
+  CachedBlock* previous_ = nullptr;
+};
+
+// Owns one reference.
+class BlockRef {
+ public:
+  BlockRef() = default;
+  explicit BlockRef(CachedBlock* adopted) : block_(adopted) {}
+  ~BlockRef() { Reset(); }
+  BlockRef(BlockRef&& other) noexcept : block_(std::exchange(other.block_, nullptr)) {}
+  BlockRef& operator=(BlockRef&& other) noexcept {
+    if (this != &other) {
+      Reset();
+      block_ = std::exchange(other.block_, nullptr);
+    }
+    return *this;
+  }
+  void Reset() {
+    if (block_ != nullptr) block_->Unref();
+    block_ = nullptr;
+  }
+  CachedBlock* Release() { return std::exchange(block_, nullptr); }
+  explicit operator bool() const { return block_ != nullptr; }
+  CachedBlock* operator->() const { return block_; }
+  CachedBlock* get() const { return block_; }
+
+ private:
+  CachedBlock* block_ = nullptr;
+};
+
+class BlockCache {
+ public:
+  // 0: caches nothing.
+  explicit BlockCache(size_t capacity_bytes);
+  ~BlockCache();  // REQUIRES: every slot was erased
+  BlockCache(const BlockCache&) = delete;
+  BlockCache& operator=(const BlockCache&) = delete;
+
+  // Puts the block into its slot, unless another thread was faster (then the other's is returned)
+  // or it does not fit.
+  BlockRef Insert(BlockSlot* slot, BlockRef block);
+
+  // Empties the slots; they may then go.  REQUIRES: no reader can reach the slots any more. (Blocks
+  // that readers found in them before may still be in use.)
+  void Erase(std::span<BlockSlot> slots);
+
+  size_t capacity_bytes() const { return capacity_bytes_; }
+  // Of the blocks in their slots.  Never more than the capacity; what was evicted and still waits
+  // for a guard to end, some dozen blocks, comes on top.
+  size_t used_bytes() const;
+
+ private:
+  static constexpr size_t kShards = 16;
+  struct alignas(64) Shard {
+    mutable absl::Mutex mutex;
+    CachedBlock* hand ABSL_GUARDED_BY(mutex) =
+        nullptr;  // into the ring of blocks; null: there are none
+    size_t used_bytes ABSL_GUARDED_BY(mutex) = 0;
+    RetireList retired ABSL_GUARDED_BY(mutex);
+  };
+  Shard& ShardOf(const BlockSlot* slot);
+  // Behind the hand, so that it is the last to be looked at.
+  static void Add(Shard* shard, CachedBlock* block) ABSL_EXCLUSIVE_LOCKS_REQUIRED(shard->mutex);
+  // REQUIRES: the shard holds a block.
+  static void EvictOne(Shard* shard) ABSL_EXCLUSIVE_LOCKS_REQUIRED(shard->mutex);
+  static void Remove(Shard* shard, CachedBlock* block) ABSL_EXCLUSIVE_LOCKS_REQUIRED(shard->mutex);
+
+  const size_t capacity_bytes_;
+  const size_t shard_count_;  // in use; a power of two
+  const size_t shard_capacity_bytes_;
+  std::array<Shard, kShards> shards_;
+};
+
+}  // namespace lsm
+
+#endif  // TRELLIS_LSM_TABLE_BLOCK_CACHE_H_

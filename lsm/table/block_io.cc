@@ -1,0 +1,147 @@
+#include "lsm/table/block_io.h"
+
+#include <lz4.h>
+
+#include <algorithm>
+#include <limits>
+#include <new>
+#include <utility>
+
+#include "lsm/bytes/checksum.h"
+#include "lsm/bytes/coding.h"
+#include "lsm/bytes/status.h"
+
+namespace lsm {
+namespace {
+
+constexpr std::align_val_t kBufferAlignment{64};
+// An LZ4 block can say no more than this many bytes with one.
+constexpr uint64_t kLz4RatioMax = 255;
+
+// Appends varint32 size and LZ4 block to `out`; false, and `out` is as it was, if that does not
+// save an eighth.
+bool AppendCompressed(std::string_view block, std::string* out) {
+  if (block.size() > LZ4_MAX_INPUT_SIZE) return false;
+  const size_t begin = out->size();
+  AppendVarint32(out, static_cast<uint32_t>(block.size()));
+  const size_t payload_begin = out->size();
+  // No more room than is worth it, so that LZ4 gives up early.
+  const size_t stored_bytes_max = block.size() - block.size() / 8;
+  const size_t room_bytes = stored_bytes_max - std::min(stored_bytes_max, payload_begin - begin);
+  out->resize(payload_begin + room_bytes);
+  const int size_bytes =
+      LZ4_compress_default(block.data(), out->data() + payload_begin,
+                           static_cast<int>(block.size()), static_cast<int>(room_bytes));
+  if (size_bytes <= 0) {
+    out->resize(begin);
+    return false;
+  }
+  out->resize(payload_begin + static_cast<size_t>(size_bytes));
+  return true;
+}
+
+}  // namespace
+
+absl::StatusOr<BlockHandle> WriteBlock(AppendFile* file, uint64_t file_id, std::string_view block,
+                                       Compression compression, std::string* scratch) {
+  scratch->clear();
+  if (compression != Compression::kLz4 || !AppendCompressed(block, scratch)) {
+    compression = Compression::kNone;
+    scratch->append(block);
+  }
+  const BlockHandle handle{file->size_bytes(), scratch->size()};
+  scratch->push_back(static_cast<char>(compression));
+  AppendFixed64(scratch, Checksum(*scratch, file_id, handle.offset));
+  LSM_RETURN_IF_ERROR(file->Append(*scratch));
+  return handle;
+}
+
+BlockBuffer::BlockBuffer(size_t size_bytes)
+    : data_(static_cast<char*>(::operator new(size_bytes, kBufferAlignment))),
+      size_bytes_(size_bytes) {}
+
+BlockBuffer::~BlockBuffer() { Free(data_); }
+
+void BlockBuffer::Free(char* data) {
+  if (data != nullptr) ::operator delete(data, kBufferAlignment);
+}
+
+BlockBuffer::BlockBuffer(BlockBuffer&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)),
+      size_bytes_(std::exchange(other.size_bytes_, 0)) {}
+
+BlockBuffer& BlockBuffer::operator=(BlockBuffer&& other) noexcept {
+  if (this != &other) {
+    std::swap(data_, other.data_);
+    std::swap(size_bytes_, other.size_bytes_);
+  }
+  return *this;
+}
+
+absl::StatusOr<Compression> VerifyBlock(std::string_view stored_with_trailer, BlockHandle handle,
+                                        uint64_t file_id, std::string_view file) {
+  if (stored_with_trailer.size() < kBlockTrailerBytes ||
+      stored_with_trailer.size() - kBlockTrailerBytes != handle.stored_bytes) {
+    return DamageAt(file, handle.offset,
+                    Concat("the file ends within a block of ", handle.stored_bytes, " bytes"));
+  }
+  const size_t checked_bytes = stored_with_trailer.size() - sizeof(uint64_t);
+  const uint64_t checksum = LoadFixed64(stored_with_trailer.data() + checked_bytes);
+  if (checksum != Checksum(stored_with_trailer.substr(0, checked_bytes), file_id, handle.offset)) {
+    return DamageAt(file, handle.offset,
+                    Concat("a block of ", handle.stored_bytes, " bytes fails its checksum"));
+  }
+  const auto compression = static_cast<uint8_t>(stored_with_trailer[checked_bytes - 1]);
+  if (compression > static_cast<uint8_t>(Compression::kLz4)) {
+    return absl::UnimplementedError(
+        Concat(file, ": offset ", handle.offset, ": a block's compression is of kind ",
+               static_cast<int>(compression), ", which this library does not know"));
+  }
+  return static_cast<Compression>(compression);
+}
+
+absl::StatusOr<BlockBuffer> ExpandLz4(std::string_view stored, uint64_t offset,
+                                      std::string_view file) {
+  std::string_view payload = stored;
+  uint32_t size_bytes = 0;
+  if (!TakeVarint32(&payload, &size_bytes) || size_bytes > kBlockBytesMax ||
+      size_bytes > kLz4RatioMax * payload.size() || payload.size() > LZ4_MAX_INPUT_SIZE) {
+    return DamageAt(file, offset, "the block says an expanded size that cannot be");
+  }
+  BlockBuffer buffer(size_bytes);
+  const int expanded =
+      LZ4_decompress_safe(payload.data(), buffer.data(), static_cast<int>(payload.size()),
+                          static_cast<int>(size_bytes));
+  if (expanded < 0 || static_cast<uint32_t>(expanded) != size_bytes) {
+    return DamageAt(file, offset, "the block does not expand to the size that it says");
+  }
+  return buffer;
+}
+
+absl::StatusOr<BlockBuffer> ReadBlock(const ReadFile& file, uint64_t file_id, BlockHandle handle) {
+  if (handle.stored_bytes > std::numeric_limits<size_t>::max() - kBlockTrailerBytes) {
+    return DamageAt(file.path(), handle.offset, "a block is larger than can be");
+  }
+  BlockBuffer stored(handle.stored_bytes + kBlockTrailerBytes);
+  LSM_ASSIGN_OR_RETURN(const size_t read_bytes,
+                       file.ReadAt(handle.offset, {stored.data(), stored.size()}));
+  stored.Truncate(read_bytes);
+  LSM_ASSIGN_OR_RETURN(const Compression compression,
+                       VerifyBlock(stored.view(), handle, file_id, file.path()));
+  stored.Truncate(handle.stored_bytes);
+  if (compression == Compression::kNone) return stored;
+  return ExpandLz4(stored.view(), handle.offset, file.path());
+}
+
+absl::StatusOr<BlockBuffer> ExpandBlock(std::string_view stored_with_trailer, BlockHandle handle,
+                                        uint64_t file_id, std::string_view file) {
+  LSM_ASSIGN_OR_RETURN(const Compression compression,
+                       VerifyBlock(stored_with_trailer, handle, file_id, file));
+  const std::string_view stored = stored_with_trailer.substr(0, handle.stored_bytes);
+  if (compression == Compression::kLz4) return ExpandLz4(stored, handle.offset, file);
+  BlockBuffer buffer(stored.size());
+  std::copy(stored.begin(), stored.end(), buffer.data());
+  return buffer;
+}
+
+}  // namespace lsm

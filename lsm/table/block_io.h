@@ -1,0 +1,70 @@
+// Blocks to and from files: compression, trailer, checksum.  The only place that reads or writes a
+// trailer.
+#ifndef TRELLIS_LSM_TABLE_BLOCK_IO_H_
+#define TRELLIS_LSM_TABLE_BLOCK_IO_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "lsm/base/options.h"
+#include "lsm/fs/file_system.h"
+#include "lsm/table/format.h"
+
+namespace lsm {
+
+// Appends the block to `file`, compressed if asked for and if that saves at least an eighth.
+// `scratch` is reused memory.
+absl::StatusOr<BlockHandle> WriteBlock(AppendFile* file, uint64_t file_id, std::string_view block,
+                                       Compression compression, std::string* scratch);
+
+// Bytes of one block in memory of their own, 64-byte aligned.
+class BlockBuffer {
+ public:
+  BlockBuffer() = default;
+  explicit BlockBuffer(size_t size_bytes);
+  ~BlockBuffer();
+  BlockBuffer(BlockBuffer&& other) noexcept;
+  BlockBuffer& operator=(BlockBuffer&& other) noexcept;
+
+  char* data() { return data_; }
+  size_t size() const { return size_bytes_; }
+  std::string_view view() const { return {data_, size_bytes_}; }
+  void Truncate(size_t size_bytes) { size_bytes_ = size_bytes; }
+
+  // Whoever takes the bytes out frees them.
+  char* Release() {
+    size_bytes_ = 0;
+    return std::exchange(data_, nullptr);
+  }
+  static void Free(char* data);
+
+ private:
+  char* data_ = nullptr;
+  size_t size_bytes_ = 0;
+};
+
+// Checks `stored_with_trailer`, which was read at `handle`.  DataLoss naming file and offset.
+// Returns the compression.
+absl::StatusOr<Compression> VerifyBlock(std::string_view stored_with_trailer, BlockHandle handle,
+                                        uint64_t file_id, std::string_view file);
+
+// Reads with one ReadAt, verifies and expands.  What is read is as long as the handle says, which
+// the caller has held against the file's size; what is expanded is never more than kBlockBytesMax,
+// nor more than 255 times what is stored.
+absl::StatusOr<BlockBuffer> ReadBlock(const ReadFile& file, uint64_t file_id, BlockHandle handle);
+
+// The same for bytes already read.
+absl::StatusOr<BlockBuffer> ExpandBlock(std::string_view stored_with_trailer, BlockHandle handle,
+                                        uint64_t file_id, std::string_view file);
+
+// Expands the stored bytes of a block that was verified to be LZ4 and to lie at `offset`.
+absl::StatusOr<BlockBuffer> ExpandLz4(std::string_view stored, uint64_t offset,
+                                      std::string_view file);
+
+}  // namespace lsm
+
+#endif  // TRELLIS_LSM_TABLE_BLOCK_IO_H_

@@ -1,0 +1,199 @@
+#include "lsm/table/properties.h"
+
+#include <bit>
+#include <cstdio>
+#include <variant>
+#include <vector>
+
+#include "lsm/bytes/coding.h"
+#include "lsm/bytes/escape.h"
+#include "lsm/bytes/status.h"
+
+namespace lsm {
+namespace {
+
+enum class ValueType : uint8_t { kVarint = 1, kDouble = 2, kBytes = 3 };
+
+// The known properties, once, sorted by name; the type of the member is the type in the file.
+using Member = std::variant<uint64_t TableProperties::*, int TableProperties::*,
+                            double TableProperties::*, std::string TableProperties::*>;
+struct Property {
+  std::string_view name;
+  Member member;
+};
+using P = TableProperties;
+const Property kProperties[] = {
+    {"block_bytes", &P::block_bytes},
+    {"compression", &P::compression},
+    {"created_by", &P::created_by},
+    {"created_micros", &P::created_micros},
+    {"data_blocks", &P::data_blocks},
+    {"data_bytes", &P::data_bytes},
+    {"deletions", &P::deletions},
+    {"digest_seed", &P::digest_seed},
+    {"distinct_keys", &P::distinct_keys},
+    {"entries", &P::entries},
+    {"expected_fpp", &P::expected_fpp},
+    {"filter_bytes", &P::filter_bytes},
+    {"filter_kind", &P::filter_kind},
+    {"index_bytes", &P::index_bytes},
+    {"largest_key", &P::largest_key},
+    {"largest_sequence", &P::largest_sequence},
+    {"level", &P::level},
+    {"raw_key_bytes", &P::raw_key_bytes},
+    {"raw_value_bytes", &P::raw_value_bytes},
+    {"restart_interval", &P::restart_interval},
+    {"smallest_key", &P::smallest_key},
+    {"smallest_sequence", &P::smallest_sequence},
+    {"target_fpp", &P::target_fpp},
+    {"uncompressed_data_bytes", &P::uncompressed_data_bytes},
+};
+
+// One value as it stands in the file.
+struct Value {
+  ValueType type = ValueType::kVarint;
+  uint64_t number = 0;  // or the bits of the double
+  std::string_view bytes;
+};
+
+std::string TextOf(double number) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "%.17g", number);
+  return text;
+}
+
+std::string TextOf(const Value& value) {
+  switch (value.type) {
+    case ValueType::kVarint:
+      return std::to_string(value.number);
+    case ValueType::kDouble:
+      return TextOf(std::bit_cast<double>(value.number));
+    case ValueType::kBytes:
+      return Escape(value.bytes);
+  }
+  return "";
+}
+
+Value ValueOf(const TableProperties& properties, const Member& member) {
+  struct Visitor {
+    const TableProperties& from;
+    Value operator()(uint64_t P::*m) const { return {ValueType::kVarint, from.*m, {}}; }
+    Value operator()(int P::*m) const {
+      return {ValueType::kVarint, static_cast<uint64_t>(from.*m), {}};
+    }
+    Value operator()(double P::*m) const {
+      return {ValueType::kDouble, std::bit_cast<uint64_t>(from.*m), {}};
+    }
+    Value operator()(std::string P::*m) const { return {ValueType::kBytes, 0, from.*m}; }
+  };
+  return std::visit(Visitor{properties}, member);
+}
+
+// False if the value is of another type than the property, or beyond what it holds.
+bool Assign(const Value& value, const Member& member, TableProperties* properties) {
+  struct Visitor {
+    const Value& value;
+    TableProperties& to;
+    bool operator()(uint64_t P::*m) const {
+      to.*m = value.number;
+      return value.type == ValueType::kVarint;
+    }
+    bool operator()(int P::*m) const {
+      to.*m = static_cast<int>(value.number);
+      return value.type == ValueType::kVarint && value.number < 1000;
+    }
+    bool operator()(double P::*m) const {
+      to.*m = std::bit_cast<double>(value.number);
+      return value.type == ValueType::kDouble;
+    }
+    bool operator()(std::string P::*m) const {
+      (to.*m).assign(value.bytes);
+      return value.type == ValueType::kBytes;
+    }
+  };
+  return std::visit(Visitor{value, *properties}, member);
+}
+
+bool TakeValue(std::string_view* input, Value* value) {
+  if (input->empty()) return false;
+  value->type = static_cast<ValueType>(input->front());
+  input->remove_prefix(1);
+  switch (value->type) {
+    case ValueType::kVarint:
+      return TakeVarint64(input, &value->number);
+    case ValueType::kDouble:
+      return TakeFixed64(input, &value->number);
+    case ValueType::kBytes:
+      return TakeLengthPrefixed(input, &value->bytes);
+  }
+  return false;
+}
+
+const Property* FindProperty(std::string_view name) {
+  for (const Property& property : kProperties) {
+    if (property.name == name) return &property;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+std::string TableProperties::Encode() const {
+  std::string bytes;
+  for (const Property& property : kProperties) {
+    const Value value = ValueOf(*this, property.member);
+    AppendLengthPrefixed(&bytes, property.name);
+    bytes.push_back(static_cast<char>(value.type));
+    switch (value.type) {
+      case ValueType::kVarint:
+        AppendVarint64(&bytes, value.number);
+        break;
+      case ValueType::kDouble:
+        AppendFixed64(&bytes, value.number);
+        break;
+      case ValueType::kBytes:
+        AppendLengthPrefixed(&bytes, value.bytes);
+        break;
+    }
+  }
+  return bytes;
+}
+
+absl::StatusOr<TableProperties> TableProperties::Decode(std::string_view bytes,
+                                                        std::string_view file, uint64_t offset) {
+  TableProperties properties;
+  std::string_view rest = bytes;
+  std::string_view last_name;
+  bool has_digest_seed = false;
+  while (!rest.empty()) {
+    const uint64_t at = bytes.size() - rest.size();
+    std::string_view name;
+    Value value;
+    if (!TakeLengthPrefixed(&rest, &name) || name <= last_name || !TakeValue(&rest, &value)) {
+      return DamageAt(file, offset, Concat("the properties are malformed at byte ", at));
+    }
+    last_name = name;
+    const Property* property = FindProperty(name);
+    if (property == nullptr) {
+      properties.others.emplace(name, TextOf(value));
+    } else if (!Assign(value, property->member, &properties)) {
+      return DamageAt(file, offset,
+                      Concat("the property \"", name, "\" has a value that it cannot have"));
+    }
+    has_digest_seed |= name == "digest_seed";
+  }
+  // All others may be missing: files of other releases may have fewer.  But asked with digests of a
+  // wrong seed, a filter would deny keys.
+  if (!has_digest_seed) return DamageAt(file, offset, "the property \"digest_seed\" is missing");
+  return properties;
+}
+
+std::map<std::string, std::string> TableProperties::ToMap() const {
+  std::map<std::string, std::string> texts = others;
+  for (const Property& property : kProperties) {
+    texts.emplace(property.name, TextOf(ValueOf(*this, property.member)));
+  }
+  return texts;
+}
+
+}  // namespace lsm

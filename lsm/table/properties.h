@@ -1,0 +1,58 @@
+// What a table says of itself, for tools, statistics and compaction.  Trusted for nothing that a
+// wrong answer could come of.
+//
+// Encoded as a list, sorted by name: length-prefixed name, u8 type (1 varint64, 2 fixed64 bits of a
+// double, 3 bytes), value (bytes are length-prefixed).  Readers keep names that they do not know in
+// `others`.
+#ifndef TRELLIS_LSM_TABLE_PROPERTIES_H_
+#define TRELLIS_LSM_TABLE_PROPERTIES_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+
+namespace lsm {
+
+struct TableProperties {
+  uint64_t entries = 0;  // puts and deletes
+  uint64_t deletions = 0;
+  uint64_t distinct_keys = 0;  // user keys
+  std::string smallest_key;    // user keys
+  std::string largest_key;
+  uint64_t smallest_sequence = 0;
+  uint64_t largest_sequence = 0;
+  uint64_t raw_key_bytes =
+      0;  // user keys and values as they were given, before prefixes and compression
+  uint64_t raw_value_bytes = 0;
+  uint64_t data_bytes = 0;  // data blocks as stored, trailers included
+  uint64_t uncompressed_data_bytes = 0;
+  uint64_t data_blocks = 0;
+  uint64_t index_bytes = 0;   // as stored, without the trailer
+  uint64_t filter_bytes = 0;  // as stored, without the trailer; 0: no filter
+  std::string filter_kind;    // "blocked", …; "none"
+  double target_fpp = 0;      // 0: no filter
+  double expected_fpp = 0;    // what the filter's layout promises with its size
+  uint64_t digest_seed = 0;   // keys are hashed with it for the filter
+  std::string compression;    // "lz4", "none": what was asked for
+  uint64_t block_bytes = 0;   // target
+  uint64_t restart_interval = 0;
+  int level = 0;                // that it was made for
+  uint64_t created_micros = 0;  // since 1970
+  std::string created_by;       // "trellis 0.1.0"
+
+  std::map<std::string, std::string> others;  // unknown names, values as text
+
+  std::string Encode() const;
+  static absl::StatusOr<TableProperties> Decode(std::string_view bytes, std::string_view file,
+                                                uint64_t offset);
+
+  // name -> value as text, for tools.
+  std::map<std::string, std::string> ToMap() const;
+};
+
+}  // namespace lsm
+
+#endif  // TRELLIS_LSM_TABLE_PROPERTIES_H_

@@ -1,0 +1,210 @@
+#include "lsm/table/table_builder.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <utility>
+
+#include "bloom/core/hash.h"
+#include "lsm/base/shared_prefix.h"
+#include "lsm/base/write_batch.h"
+#include "lsm/bytes/coding.h"
+#include "lsm/bytes/escape.h"
+#include "lsm/bytes/status.h"
+#include "lsm/table/block_io.h"
+
+namespace lsm {
+namespace {
+
+// Of key and value.  A block is ended when it has reached its size, so it holds at most one entry
+// more than that, and must not become larger than readers believe.
+constexpr uint64_t kEntryBytesMax = kBlockBytesMax - (uint64_t{4} << 20);
+static_assert(kKeyBytesMax + kInternalKeySuffixBytes + kValueBytesMax <= kEntryBytesMax);
+constexpr std::string_view kCreatedBy = "trellis 0.1.0";
+
+const char* NameOf(Compression compression) {
+  switch (compression) {
+    case Compression::kNone:
+      return "none";
+    case Compression::kLz4:
+      return "lz4";
+  }
+  return "?";
+}
+
+// The shortest key at or after `last` and strictly before `next`; or their user key, if that is the
+// same.
+std::string SeparatorOf(std::string_view last, std::string_view next) {
+  const size_t shared = SharedPrefixBytes(last, next);
+  if (shared + 1 >= last.size())
+    return std::string(last);  // as short as any, or the two are the same
+  // They differ at `shared`, where `next` has the greater byte.
+  if (shared + 1 < next.size()) return std::string(next.substr(0, shared + 1));
+  std::string separator(last);
+  if (static_cast<uint8_t>(last[shared]) + 1 < static_cast<uint8_t>(next[shared])) {
+    separator.resize(shared + 1);
+    ++separator.back();
+    return separator;
+  }
+  // `next` ends there and is only one greater, so a greater byte must be found further on.
+  for (size_t i = shared + 1; i < separator.size(); ++i) {
+    if (static_cast<uint8_t>(separator[i]) == 0xff) continue;
+    if (i + 1 == separator.size()) break;
+    ++separator[i];
+    separator.resize(i + 1);
+    break;
+  }
+  return separator;
+}
+
+}  // namespace
+
+TableBuilder::TableBuilder(TableBuildOptions options, std::unique_ptr<AppendFile> file)
+    : options_(std::move(options)),
+      file_(std::move(file)),
+      data_block_(options_.block_restart_interval),
+      index_block_(kIndexRestartInterval) {
+  assert(options_.block_bytes <= size_t{1} << 20);
+  properties_.filter_kind = "none";
+  if (options_.filter_policy != nullptr) {
+    filter_ = options_.filter_policy->NewBuilder(
+        {.level = options_.level, .target_fpp = options_.target_fpp, .seed = options_.file_id});
+    properties_.filter_kind = options_.filter_policy->name();
+    properties_.target_fpp = options_.target_fpp;
+  }
+  properties_.digest_seed = options_.digest_seed;
+  properties_.compression = NameOf(options_.compression);
+  properties_.block_bytes = options_.block_bytes;
+  properties_.restart_interval = static_cast<uint64_t>(options_.block_restart_interval);
+  properties_.level = options_.level;
+  properties_.created_micros = options_.created_micros;
+  properties_.created_by = kCreatedBy;
+  status_ = file_->Append(EncodeTableHeader(options_.file_id));
+}
+
+TableBuilder::~TableBuilder() = default;
+
+void TableBuilder::Add(std::string_view internal_key, std::string_view value) {
+  if (!status_.ok()) return;
+  ParsedKey key;
+  if (!ParseInternalKey(internal_key, &key)) {
+    status_ = absl::InternalError(
+        Concat(file_->path(), ": a malformed internal key was added: ", Escape(internal_key, 64)));
+    return;
+  }
+  const bool first = properties_.entries == 0;
+  if (!first && CompareInternalKeys(last_key_, internal_key) >= 0) {
+    status_ = absl::InternalError(Concat(file_->path(), ": keys were added out of order: \"",
+                                         Escape(last_key_, 64), "\", then \"",
+                                         Escape(internal_key, 64), "\""));
+    return;
+  }
+  if (internal_key.size() + value.size() > kEntryBytesMax) {
+    status_ = absl::InvalidArgumentError(Concat(file_->path(), ": an entry of ",
+                                                internal_key.size() + value.size(),
+                                                " bytes; a table takes at most ", kEntryBytesMax));
+    return;
+  }
+  if (data_block_.size_bytes_estimate() >= options_.block_bytes && !data_block_.empty()) {
+    FlushDataBlock(key.user_key);
+    if (!status_.ok()) return;
+  }
+  if (first) smallest_ = internal_key;
+  if (first || UserKeyOf(last_key_) != key.user_key) {
+    ++properties_.distinct_keys;
+    if (filter_ != nullptr) filter_->Add(bloom::DigestOf(key.user_key, options_.digest_seed));
+  }
+  data_block_.Add(internal_key, value);
+  last_key_ = internal_key;
+
+  ++properties_.entries;
+  if (key.kind == EntryKind::kDelete) ++properties_.deletions;
+  properties_.smallest_sequence =
+      first ? key.sequence : std::min(properties_.smallest_sequence, key.sequence);
+  properties_.largest_sequence = std::max(properties_.largest_sequence, key.sequence);
+  properties_.raw_key_bytes += key.user_key.size();
+  properties_.raw_value_bytes += value.size();
+}
+
+void TableBuilder::FlushDataBlock(std::string_view next_user_key) {
+  const std::string_view block = data_block_.Finish();
+  properties_.uncompressed_data_bytes += block.size();
+  absl::StatusOr<BlockHandle> handle =
+      WriteBlock(file_.get(), options_.file_id, block, options_.compression, &scratch_);
+  data_block_.Reset();
+  if (!handle.ok()) {
+    status_ = handle.status();
+    return;
+  }
+  ++properties_.data_blocks;
+  properties_.data_bytes += handle->stored_bytes + kBlockTrailerBytes;
+  std::string encoded;
+  AppendVarint64(&encoded, handle->offset);
+  AppendVarint64(&encoded, handle->stored_bytes);
+  index_block_.Add(SeparatorOf(UserKeyOf(last_key_), next_user_key), encoded);
+}
+
+absl::Status TableBuilder::WriteFilter(Footer* footer) {
+  if (filter_ == nullptr) return absl::OkStatus();
+  LSM_ASSIGN_OR_RETURN(const std::string bytes, filter_->Finish());
+  LSM_ASSIGN_OR_RETURN(footer->filter, WriteBlock(file_.get(), options_.file_id, bytes,
+                                                  Compression::kNone, &scratch_));
+  properties_.filter_bytes = bytes.size();
+  properties_.expected_fpp = bloom::FilterReader::Open(bytes).Describe().predicted_fpp;
+  return absl::OkStatus();
+}
+
+absl::Status TableBuilder::WriteIndex(Footer* footer) {
+  const std::string_view bytes = index_block_.Finish();
+  properties_.index_bytes = bytes.size();
+  LSM_ASSIGN_OR_RETURN(footer->index, WriteBlock(file_.get(), options_.file_id, bytes,
+                                                 Compression::kNone, &scratch_));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<TableSummary> TableBuilder::Finish() {
+  LSM_RETURN_IF_ERROR(status_);
+  if (properties_.entries == 0)
+    return absl::InternalError(Concat(file_->path(), ": a table without entries"));
+  FlushDataBlock(UserKeyOf(last_key_));
+  LSM_RETURN_IF_ERROR(status_);
+  properties_.smallest_key = UserKeyOf(smallest_);
+  properties_.largest_key = UserKeyOf(last_key_);
+
+  Footer footer;
+  footer.file_id = options_.file_id;
+  footer.data_blocks = properties_.data_blocks;
+  footer.entries = properties_.entries;
+  status_ = WriteFilter(&footer);
+  if (status_.ok()) status_ = WriteIndex(&footer);
+  LSM_RETURN_IF_ERROR(status_);
+  absl::StatusOr<BlockHandle> properties = WriteBlock(
+      file_.get(), options_.file_id, properties_.Encode(), Compression::kNone, &scratch_);
+  status_ = properties.status();
+  LSM_RETURN_IF_ERROR(status_);
+  footer.properties = *properties;
+  footer.file_bytes = file_->size_bytes() + kFooterBytes;
+  status_ = file_->Append(footer.Encode());
+  if (status_.ok()) status_ = file_->Sync();
+  if (status_.ok()) status_ = file_->Close();
+  LSM_RETURN_IF_ERROR(status_);
+  return TableSummary{.file_id = options_.file_id,
+                      .file_bytes = footer.file_bytes,
+                      .smallest = smallest_,
+                      .largest = last_key_,
+                      .properties = properties_};
+}
+
+uint64_t TableBuilder::size_bytes_estimate() const {
+  uint64_t size_bytes = file_->size_bytes() + data_block_.size_bytes_estimate() +
+                        index_block_.size_bytes_estimate() + kFooterBytes;
+  // The textbook's bits per key; good enough for a size.
+  if (filter_ != nullptr) {
+    size_bytes +=
+        static_cast<uint64_t>(static_cast<double>(filter_->key_count()) *
+                              -std::log(options_.target_fpp) / (std::log(2) * std::log(2) * 8));
+  }
+  return size_bytes;
+}
+
+}  // namespace lsm

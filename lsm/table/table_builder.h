@@ -1,0 +1,84 @@
+// Writes one SSTable.  Grammar: Add+ Finish, or Abandon by destruction.  One thread at a time.
+//
+// The first error sticks: Add then does nothing, and Finish returns it.
+#ifndef TRELLIS_LSM_TABLE_TABLE_BUILDER_H_
+#define TRELLIS_LSM_TABLE_TABLE_BUILDER_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "bloom/filter_policy.h"
+#include "lsm/base/internal_key.h"
+#include "lsm/base/options.h"
+#include "lsm/fs/file_system.h"
+#include "lsm/table/block.h"
+#include "lsm/table/format.h"
+#include "lsm/table/properties.h"
+
+namespace lsm {
+
+struct TableBuildOptions {
+  size_t block_bytes = 4096;
+  int block_restart_interval = 16;
+  Compression compression = Compression::kLz4;
+  std::shared_ptr<const bloom::FilterPolicy> filter_policy;  // null: no filter
+  double target_fpp = 0.01;
+  uint64_t digest_seed = 0;
+  uint64_t file_id = 0;  // drawn at random by the caller
+  int level = 0;
+  uint64_t created_micros = 0;  // wall clock, for people to read
+};
+
+// What the manifest records of a finished table.
+struct TableSummary {
+  uint64_t file_id = 0;
+  uint64_t file_bytes = 0;
+  std::string smallest;  // internal keys
+  std::string largest;
+  TableProperties properties;
+};
+
+class TableBuilder {
+ public:
+  TableBuilder(TableBuildOptions options, std::unique_ptr<AppendFile> file);
+  ~TableBuilder();
+
+  // REQUIRES: internal keys in strictly ascending order; the caller's bug otherwise, found in
+  // release builds too and kept as Internal, for a file that is out of order would lose keys.
+  void Add(std::string_view internal_key, std::string_view value);
+
+  // Writes filter, index, properties and footer, syncs and closes the file.  Its name is the
+  // caller's to sync.
+  absl::StatusOr<TableSummary> Finish();
+
+  const absl::Status& status() const { return status_; }
+  uint64_t entry_count() const { return properties_.entries; }
+  // What the file would be if finished now, nearly.
+  uint64_t size_bytes_estimate() const;
+  std::string_view last_key() const { return last_key_; }
+
+ private:
+  void FlushDataBlock(std::string_view next_user_key);
+  absl::Status WriteFilter(Footer* footer);
+  absl::Status WriteIndex(Footer* footer);
+
+  const TableBuildOptions options_;
+  std::unique_ptr<AppendFile> file_;
+  absl::Status status_;
+  BlockBuilder data_block_;
+  BlockBuilder index_block_;
+  std::unique_ptr<bloom::FilterBuilder> filter_;
+  TableProperties properties_;
+  std::string smallest_;
+  std::string last_key_;
+  std::string scratch_;
+};
+
+}  // namespace lsm
+
+#endif  // TRELLIS_LSM_TABLE_TABLE_BUILDER_H_

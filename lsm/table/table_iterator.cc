@@ -1,0 +1,220 @@
+#include "lsm/table/table_iterator.h"
+
+#include <cassert>
+#include <utility>
+
+#include "lsm/base/epoch.h"
+#include "lsm/bytes/escape.h"
+#include "lsm/bytes/status.h"
+
+namespace lsm {
+
+void TableIterator::Count(Counter counter, uint64_t amount) {
+  if (table_.context_.counters != nullptr) table_.context_.counters->Add(counter, amount);
+}
+
+void TableIterator::Fail(absl::Status status) {
+  status_ = std::move(status);
+  ordinal_ = kNoBlock;
+}
+
+void TableIterator::Restart() {
+  status_ = absl::OkStatus();
+  boundary_key_.clear();
+}
+
+bool TableIterator::Load(size_t ordinal, Entry entry) {
+  if (ordinal != ordinal_) {
+    Block block;
+    absl::Status status = options_.readahead_bytes > 0 ? LoadFromStretch(ordinal, &block)
+                                                       : LoadThroughCache(ordinal, &block);
+    if (!status.ok()) {
+      Fail(std::move(status));
+      return false;
+    }
+    ordinal_ = ordinal;
+    inspected_ = options_.readahead_bytes == 0;  // the cache's blocks are
+    position_.Attach(block, /*internal_keys=*/true);
+  }
+  if (entry == Entry::kAnywhere && !inspected_) {
+    SignpostPlan unused;
+    absl::Status status = table_.InspectBlock(ordinal, position_.block(), &unused);
+    if (!status.ok()) {
+      Fail(std::move(status));
+      return false;
+    }
+    inspected_ = true;
+  }
+  return true;
+}
+
+absl::Status TableIterator::LoadThroughCache(size_t ordinal, Block* block) {
+  BlockRef found;
+  {
+    // For this one load only: the reference keeps the block, and an iterator may stand for long.
+    const EpochGuard guard;
+    if (CachedBlock* const cached = table_.FindCached(ordinal); cached != nullptr) {
+      cached->Ref();
+      found = BlockRef(cached);
+    }
+  }
+  if (found) {
+    Count(Counter::kScanBlocksFromCache, 1);
+  } else {
+    LSM_ASSIGN_OR_RETURN(found, table_.ReadIntoCache(ordinal, options_.fill_cache));
+    Count(Counter::kScanBlocksFromFile, 1);
+    Count(Counter::kScanBytesFromFile, table_.handles_[ordinal].stored_bytes + kBlockTrailerBytes);
+  }
+  cached_ = std::move(found);
+  *block = cached_->block();
+  return absl::OkStatus();
+}
+
+absl::Status TableIterator::ReadStretch(size_t ordinal) {
+  const auto& handles = table_.handles_;
+  const uint64_t begin = handles[ordinal].offset;
+  size_t end_ordinal = ordinal;
+  uint64_t end = begin;
+  do {
+    end = handles[end_ordinal].offset + handles[end_ordinal].stored_bytes + kBlockTrailerBytes;
+    ++end_ordinal;
+  } while (end_ordinal < handles.size() && handles[end_ordinal].offset +
+                                                   handles[end_ordinal].stored_bytes +
+                                                   kBlockTrailerBytes - begin <=
+                                               options_.readahead_bytes);
+  stretch_begin_ = stretch_end_ = 0;
+  const size_t size_bytes = end - begin;
+  if (stretch_.size() < size_bytes)
+    stretch_ = BlockBuffer(std::max<size_t>(size_bytes, options_.readahead_bytes));
+  LSM_ASSIGN_OR_RETURN(const size_t read_bytes,
+                       table_.file_->ReadAt(begin, {stretch_.data(), size_bytes}));
+  if (read_bytes != size_bytes) {
+    return DamageAt(table_.path(), begin,
+                    Concat("the file ends after ", read_bytes, " of ", size_bytes, " bytes"));
+  }
+  Count(Counter::kScanBlocksFromFile, end_ordinal - ordinal);
+  Count(Counter::kScanBytesFromFile, size_bytes);
+  stretch_begin_ = ordinal;
+  stretch_end_ = end_ordinal;
+  return absl::OkStatus();
+}
+
+absl::Status TableIterator::LoadFromStretch(size_t ordinal, Block* block) {
+  if (ordinal < stretch_begin_ || ordinal >= stretch_end_) {
+    ordinal_ = kNoBlock;  // its bytes may lie in the stretch that goes
+    LSM_RETURN_IF_ERROR(ReadStretch(ordinal));
+  }
+  const BlockHandle handle = table_.handles_[ordinal];
+  const std::string_view stored_with_trailer =
+      stretch_.view().substr(handle.offset - table_.handles_[stretch_begin_].offset,
+                             handle.stored_bytes + kBlockTrailerBytes);
+  LSM_ASSIGN_OR_RETURN(
+      const Compression compression,
+      VerifyBlock(stored_with_trailer, handle, table_.footer_.file_id, table_.path()));
+  std::string_view bytes = stored_with_trailer.substr(0, handle.stored_bytes);
+  if (compression == Compression::kLz4) {
+    ordinal_ = kNoBlock;
+    LSM_ASSIGN_OR_RETURN(expanded_, ExpandLz4(bytes, handle.offset, table_.path()));
+    bytes = expanded_.view();
+  }
+  if (!block->Init(bytes)) return table_.DamagedBlock(ordinal, "a data block is malformed");
+  return absl::OkStatus();
+}
+
+void TableIterator::Check(bool forward) {
+  if (!position_.Valid()) return;
+  const std::string_view key = position_.key();
+  bool sound = true;
+  if (position_.AtFirst() && ordinal_ > 0) sound &= UserKeyOf(key) >= table_.fences_[ordinal_ - 1];
+  if (position_.AtLast()) sound &= UserKeyOf(key) <= table_.fences_[ordinal_];
+  if (!boundary_key_.empty()) {
+    const int order = CompareInternalKeys(boundary_key_, key);
+    sound &= forward ? order < 0 : order > 0;
+    boundary_key_.clear();
+  }
+  if (!sound) {
+    Fail(table_.DamagedBlock(
+        ordinal_, Concat("the key \"", Escape(UserKeyOf(key), 64), "\" is out of order")));
+  }
+}
+
+void TableIterator::SettleForward() {
+  while (!position_.Valid()) {
+    if (!position_.problem().empty()) {
+      return Fail(
+          position_.status(Concat(table_.path(), ": offset ", table_.handles_[ordinal_].offset)));
+    }
+    if (ordinal_ + 1 >= table_.handles_.size() || !Load(ordinal_ + 1, Entry::kFirst)) return;
+    position_.SeekToFirst();
+  }
+  Check(/*forward=*/true);
+}
+
+void TableIterator::SettleBackward() {
+  while (!position_.Valid()) {
+    if (!position_.problem().empty()) {
+      return Fail(
+          position_.status(Concat(table_.path(), ": offset ", table_.handles_[ordinal_].offset)));
+    }
+    if (ordinal_ == 0 || !Load(ordinal_ - 1, Entry::kAnywhere)) return;
+    position_.SeekToLast();
+  }
+  Check(/*forward=*/false);
+}
+
+void TableIterator::SeekToFirst() {
+  Restart();
+  if (!Load(0, Entry::kFirst)) return;
+  position_.SeekToFirst();
+  SettleForward();
+}
+
+void TableIterator::SeekToLast() {
+  Restart();
+  if (!Load(table_.handles_.size() - 1, Entry::kAnywhere)) return;
+  position_.SeekToLast();
+  SettleBackward();
+}
+
+void TableIterator::Seek(std::string_view target) {
+  Restart();
+  const std::string_view user_key = UserKeyOf(target);
+  for (size_t ordinal = table_.fences_.LowerBound(user_key); ordinal < table_.fences_.size();
+       ++ordinal) {
+    if (!Load(ordinal, Entry::kAnywhere)) return;
+    position_.Seek(target);
+    // Versions of the index's own key may go on in the next block, and the one sought may lie in
+    // its midst.
+    if (position_.Valid() || !position_.problem().empty() || table_.fences_[ordinal] != user_key) {
+      return SettleForward();
+    }
+  }
+  position_ = BlockIterator();
+  ordinal_ = kNoBlock;
+}
+
+void TableIterator::SeekForPrev(std::string_view target) {
+  Seek(target);
+  if (!status_.ok()) return;
+  if (!position_.Valid()) {
+    SeekToLast();
+  } else if (CompareInternalKeys(position_.key(), target) > 0) {
+    Prev();
+  }
+}
+
+void TableIterator::Next() {
+  assert(Valid());
+  if (position_.AtLast()) boundary_key_.assign(position_.key());
+  position_.Next();
+  SettleForward();
+}
+
+void TableIterator::Prev() {
+  assert(Valid());
+  if (position_.AtFirst()) boundary_key_.assign(position_.key());
+  position_.Prev();
+  SettleBackward();
+}
+
+}  // namespace lsm

@@ -1,0 +1,81 @@
+// Walks a table: its index finds the block, the block's iterator the entry.  Made by
+// Table::NewIterator.
+//
+// Never yields an entry out of order: beyond what the block's iterator checks, the keys on both
+// sides of a block's end are held against each other and against the index.  A violation is
+// DataLoss.
+#ifndef TRELLIS_LSM_TABLE_TABLE_ITERATOR_H_
+#define TRELLIS_LSM_TABLE_TABLE_ITERATOR_H_
+
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "lsm/base/iterator.h"
+#include "lsm/table/block_cache.h"
+#include "lsm/table/block_io.h"
+#include "lsm/table/block_iterator.h"
+#include "lsm/table/table.h"
+
+namespace lsm {
+
+class TableIterator final : public Iterator {
+ public:
+  TableIterator(const Table& table, const Table::ScanOptions& options)
+      : table_(table), options_(options), ordinal_(kNoBlock) {}
+
+  bool Valid() const override { return status_.ok() && position_.Valid(); }
+  void SeekToFirst() override;
+  void SeekToLast() override;
+  void Seek(std::string_view target) override;
+  void SeekForPrev(std::string_view target) override;
+  void Next() override;
+  void Prev() override;
+  std::string_view key() const override { return position_.key(); }
+  std::string_view value() const override { return position_.value(); }
+  absl::Status status() const override { return status_; }
+
+ private:
+  static constexpr size_t kNoBlock = static_cast<size_t>(-1);
+
+  // How the block will be walked first.  Who goes through it from its first entry on checks all
+  // that he passes; for all others the whole block is inspected when it is loaded.
+  enum class Entry : uint8_t { kFirst, kAnywhere };
+  // Puts position_ onto the block, before its first entry; false if it cannot be read.
+  bool Load(size_t ordinal, Entry entry);
+  absl::Status LoadThroughCache(size_t ordinal, Block* block);
+  absl::Status LoadFromStretch(size_t ordinal, Block* block);
+  absl::Status ReadStretch(size_t ordinal);
+  // Forgets all that went before a seek.
+  void Restart();
+  void Fail(absl::Status status);
+  // After position_ moved: goes on into the next (previous) block from the end of this one, and
+  // checks.
+  void SettleForward();
+  void SettleBackward();
+  // Fails unless the entry lies between the index keys, and beyond `boundary_key_` if that is set.
+  void Check(bool forward);
+  void Count(Counter counter, uint64_t amount);
+
+  const Table& table_;
+  const Table::ScanOptions options_;
+  size_t ordinal_;          // of the block that position_ is on; kNoBlock: none
+  bool inspected_ = false;  // that block
+  BlockIterator position_;
+  absl::Status status_;
+  // The key before a step over a block's end; empty: there was no such step.
+  std::string boundary_key_;
+
+  // Where the block's bytes are: one of these.
+  BlockRef cached_;
+  BlockBuffer expanded_;
+  // A stretch of the file, from the beginning of block `stretch_begin_` to the end of the one
+  // before `stretch_end_`.
+  BlockBuffer stretch_;
+  size_t stretch_begin_ = 0;
+  size_t stretch_end_ = 0;
+};
+
+}  // namespace lsm
+
+#endif  // TRELLIS_LSM_TABLE_TABLE_ITERATOR_H_

@@ -1,0 +1,171 @@
+#include "lsm/table/block_cache.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/lsm/table/table_model.h"
+
+namespace lsm {
+namespace {
+
+constexpr size_t kBlockBytes = 1000;
+
+// One entry, of about this size, whose value begins with `number`.
+BlockRef NewBlock(int number, size_t size_bytes = kBlockBytes) {
+  BlockBuilder builder(16);
+  std::string value = std::to_string(number);
+  value.resize(size_bytes, '.');
+  builder.Add(InternalKey("k", 1), value);
+  const std::string_view bytes = builder.Finish();
+  BlockBuffer buffer(bytes.size());
+  bytes.copy(buffer.data(), bytes.size());
+  Block block;
+  EXPECT_TRUE(block.Init(buffer.view()));
+  return BlockRef(CachedBlock::New(std::move(buffer), block, {}));
+}
+
+int NumberOf(const CachedBlock& block) {
+  Block::Hit hit;
+  EXPECT_EQ(block.Find(LookupKey("k", kSequenceMax, 0), &hit), Block::Answer::kFound);
+  return std::stoi(std::string(hit.value.substr(0, 5)));
+}
+
+// Slots as a table has them, emptied at the end.
+class Slots {
+ public:
+  Slots(BlockCache* cache, size_t count) : cache_(cache), slots_(count) {}
+  ~Slots() { cache_->Erase(slots_); }
+  BlockSlot* operator[](size_t i) { return &slots_[i]; }
+  std::vector<size_t> Filled() const {
+    std::vector<size_t> filled;
+    for (size_t i = 0; i < slots_.size(); ++i) {
+      if (slots_[i].load() != nullptr) filled.push_back(i);
+    }
+    return filled;
+  }
+
+ private:
+  BlockCache* const cache_;
+  std::vector<BlockSlot> slots_;
+};
+
+const size_t kCharge = NewBlock(0)->charge_bytes();
+
+TEST(BlockCacheTest, ABlockIsFoundInItsSlotUntilItIsErased) {
+  BlockCache cache(1 << 20);
+  {
+    Slots slots(&cache, 3);
+    const BlockRef inserted = cache.Insert(slots[1], NewBlock(7));
+    EXPECT_EQ(slots[1]->load(), inserted.get());
+    EXPECT_EQ(NumberOf(*slots[1]->load()), 7);
+    EXPECT_EQ(cache.used_bytes(), inserted->charge_bytes());
+  }
+  EXPECT_EQ(cache.used_bytes(), 0u);
+}
+
+TEST(BlockCacheTest, WhoComesSecondGetsTheFirstOnesBlock) {
+  BlockCache cache(1 << 20);
+  Slots slots(&cache, 1);
+  const BlockRef first = cache.Insert(slots[0], NewBlock(1));
+  const BlockRef second = cache.Insert(slots[0], NewBlock(2));
+  EXPECT_EQ(first.get(), second.get());
+  EXPECT_EQ(cache.used_bytes(), first->charge_bytes());
+}
+
+TEST(BlockCacheTest, AReferenceOutlivesTheCachesOwn) {
+  BlockRef kept;
+  {
+    BlockCache cache(1 << 20);
+    Slots slots(&cache, 1);
+    kept = cache.Insert(slots[0], NewBlock(5));
+  }
+  EXPECT_EQ(NumberOf(*kept.get()), 5);
+}
+
+TEST(BlockCacheTest, NeverHoldsMoreThanItMay) {
+  for (const size_t capacity_bytes :
+       {size_t{0}, size_t{500}, kCharge, 10 * kCharge, size_t{5} << 20}) {
+    BlockCache cache(capacity_bytes);
+    Slots slots(&cache, 8000);
+    for (size_t i = 0; i < 8000; ++i) {
+      const BlockRef block = cache.Insert(slots[i], NewBlock(static_cast<int>(i), 100 + i % 2000));
+      EXPECT_EQ(NumberOf(*block.get()), static_cast<int>(i));
+      ASSERT_LE(cache.used_bytes(), capacity_bytes);
+    }
+    if (capacity_bytes > 100 * kCharge) {
+      EXPECT_GT(cache.used_bytes(), capacity_bytes * 9 / 10);
+    }
+  }
+}
+
+TEST(BlockCacheTest, ABlockLargerThanItsShareIsNotKept) {
+  BlockCache cache(1 << 20);
+  Slots slots(&cache, 2);
+  EXPECT_EQ(NumberOf(*cache.Insert(slots[0], NewBlock(1, 2 << 20)).get()), 1);
+  EXPECT_TRUE(slots.Filled().empty());
+  cache.Insert(slots[1], NewBlock(2, 1 << 19));
+  EXPECT_EQ(slots.Filled(), std::vector<size_t>{1});
+}
+
+TEST(BlockCacheTest, BlocksInUseGetASecondChance) {
+  BlockCache cache(4 * kCharge + 100);  // one shard
+  Slots slots(&cache, 10);
+  for (size_t i = 0; i < 4; ++i) cache.Insert(slots[i], NewBlock(static_cast<int>(i)));
+  slots[0]->load()->MarkUsed();
+  slots[2]->load()->MarkUsed();
+  cache.Insert(slots[4], NewBlock(4));  // passes 0, takes 1
+  EXPECT_EQ(slots.Filled(), (std::vector<size_t>{0, 2, 3, 4}));
+  cache.Insert(slots[5], NewBlock(5));  // passes 2, takes 3
+  EXPECT_EQ(slots.Filled(), (std::vector<size_t>{0, 2, 4, 5}));
+  slots[2]->load()->MarkUsed();
+  cache.Insert(slots[6], NewBlock(6));  // the chance of 0 is used up
+  EXPECT_EQ(slots.Filled(), (std::vector<size_t>{2, 4, 5, 6}));
+  cache.Insert(slots[7], NewBlock(7));  // in the order of their coming
+  EXPECT_EQ(slots.Filled(), (std::vector<size_t>{2, 5, 6, 7}));
+}
+
+TEST(BlockCacheTest, AScanDoesNotDriveOutWhatIsUsed) {
+  BlockCache cache(20 * kCharge + 100);
+  Slots hot(&cache, 10);
+  Slots scanned(&cache, 1000);
+  for (size_t i = 0; i < 10; ++i) cache.Insert(hot[i], NewBlock(static_cast<int>(i)));
+  for (size_t i = 0; i < 1000; ++i) {
+    for (size_t j = 0; j < 10; ++j) {
+      CachedBlock* const block = hot[j]->load();
+      ASSERT_NE(block, nullptr) << i;
+      block->MarkUsed();
+    }
+    cache.Insert(scanned[i], NewBlock(static_cast<int>(i)));
+  }
+}
+
+TEST(BlockCacheTest, AnEvictedBlockStaysForTheGuardsThatMayHaveSeenIt) {
+  BlockCache cache(2 * kCharge + 100);
+  Slots slots(&cache, 100);
+  cache.Insert(slots[0], NewBlock(0));
+  const EpochGuard guard;
+  const CachedBlock* const seen = slots[0]->load();
+  for (size_t i = 1; i < 100; ++i) cache.Insert(slots[i], NewBlock(static_cast<int>(i)));
+  EXPECT_EQ(slots[0]->load(), nullptr);
+  // Under AddressSanitizer this reads freed memory if it is gone.
+  EXPECT_EQ(NumberOf(*seen), 0);
+}
+
+TEST(BlockCacheTest, ErasingTakesOnlyItsOwnSlots) {
+  BlockCache cache(1 << 20);
+  Slots kept(&cache, 50);
+  for (size_t i = 0; i < 50; ++i) cache.Insert(kept[i], NewBlock(1));
+  const size_t used_bytes = cache.used_bytes();
+  {
+    Slots gone(&cache, 50);
+    for (size_t i = 0; i < 50; ++i) cache.Insert(gone[i], NewBlock(2));
+  }
+  EXPECT_EQ(kept.Filled().size(), 50u);
+  EXPECT_EQ(cache.used_bytes(), used_bytes);
+}
+
+}  // namespace
+}  // namespace lsm

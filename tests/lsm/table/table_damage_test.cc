@@ -1,0 +1,276 @@
+// Damage of every kind to a small table: afterwards every answer is right, or an error that names
+// the file.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lsm/bytes/escape.h"
+#include "tests/lsm/table/table_model.h"
+#include "tests/support/status_matchers.h"
+
+namespace lsm {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing_support::StatusIs;
+
+// An error that may come of damage, and says where.
+bool IsNamed(const absl::Status& status) {
+  const std::string message(status.message().data(), status.message().size());
+  return (absl::IsDataLoss(status) || absl::IsInvalidArgument(status) ||
+          absl::IsUnimplemented(status)) &&
+         message.find(kTablePath) != std::string::npos;
+}
+
+struct Outcome {
+  bool opened = false;
+  size_t errors = 0;  // of lookups and walks
+  FilterPresence filter = FilterPresence::kAbsent;
+};
+
+class TableDamageTest : public ::testing::Test {
+ protected:
+  void Build(Compression compression, const char* filter) {
+    Rng rng(5);
+    model_ = RandomModel(KeyShape::kDecimal, 60, 2, 30, &rng);
+    for (int i = 0; i < 60; ++i) probes_.push_back(RandomProbe(KeyShape::kDecimal, model_, &rng));
+    TableBuildOptions options;
+    options.block_bytes = 512;
+    options.block_restart_interval = 4;
+    options.compression = compression;
+    options.digest_seed = kTestSeed;
+    options.file_id = 0x1234;
+    options.filter_policy = bloom::PolicyFromName(filter).value();
+    bytes_ = BuildTable(options, model_);
+    const auto opened = OpenTable(bytes_);
+    ASSERT_OK(opened.status());
+    footer_ = opened->table->footer();
+    ASSERT_GE(footer_.data_blocks, 3u);
+  }
+
+  // Whether all that can be asked of these bytes is answered rightly or with a named error.
+  Outcome Examine(std::string bytes, const std::string& what) {
+    Outcome outcome;
+    auto opened = OpenTable(std::move(bytes));
+    if (!opened.ok()) {
+      EXPECT_TRUE(IsNamed(opened.status())) << what << ": " << opened.status();
+      return outcome;
+    }
+    outcome.opened = true;
+    const Table& table = *opened->table;
+    outcome.filter = table.filter_presence();
+    for (const auto& [key, value] : model_) Ask(table, UserKeyOf(key), what, &outcome);
+    for (const std::string& probe : probes_) Ask(table, probe, what, &outcome);
+    for (const size_t readahead_bytes : {0, 1000}) {
+      auto iterator = table.NewIterator({.fill_cache = true, .readahead_bytes = readahead_bytes});
+      auto at = model_.cbegin();
+      iterator->SeekToFirst();
+      for (; iterator->Valid(); iterator->Next(), ++at) {
+        if (at == model_.cend() || iterator->key() != at->first ||
+            iterator->value() != at->second) {
+          ADD_FAILURE() << what << ": the scan yields " << Escape(iterator->key());
+          return outcome;
+        }
+      }
+      if (!iterator->status().ok()) {
+        ++outcome.errors;
+        EXPECT_TRUE(IsNamed(iterator->status())) << what << ": " << iterator->status();
+      } else {
+        EXPECT_EQ(at, model_.cend()) << what << ": the scan misses keys";
+      }
+    }
+    return outcome;
+  }
+
+  void Ask(const Table& table, std::string_view user_key, const std::string& what,
+           Outcome* outcome) {
+    const auto answer = AskTable(table, user_key, kSequenceMax);
+    if (answer.ok()) {
+      EXPECT_EQ(*answer, AskModel(model_, user_key, kSequenceMax))
+          << what << ": " << Escape(user_key);
+    } else {
+      ++outcome->errors;
+      EXPECT_TRUE(IsNamed(answer.status())) << what << ": " << answer.status();
+    }
+  }
+
+  Model model_;
+  std::vector<std::string> probes_;
+  std::string bytes_;
+  Footer footer_;
+};
+
+class TableFlipTest : public TableDamageTest,
+                      public ::testing::WithParamInterface<std::tuple<Compression, const char*>> {};
+INSTANTIATE_TEST_SUITE_P(All, TableFlipTest,
+                         ::testing::Values(std::tuple(Compression::kNone, "standard"),
+                                           std::tuple(Compression::kLz4, "blocked")));
+
+TEST_P(TableFlipTest, NoFlippedBitGivesAWrongAnswer) {
+  Build(std::get<0>(GetParam()), std::get<1>(GetParam()));
+  const uint64_t filter_end =
+      footer_.filter.offset + footer_.filter.stored_bytes + kBlockTrailerBytes;
+  for (size_t bit = 0; bit < 8 * bytes_.size() && !HasFailure(); ++bit) {
+    const uint64_t offset = bit / 8;
+    std::string bytes = bytes_;
+    bytes[offset] = static_cast<char>(bytes[offset] ^ (1 << (bit % 8)));
+    const Outcome outcome =
+        Examine(bytes, "bit " + std::to_string(bit % 8) + " of byte " + std::to_string(offset));
+    if (offset >= footer_.filter.offset && offset < filter_end) {
+      // Answers come more slowly, but they come; and the damage can be seen.
+      EXPECT_TRUE(outcome.opened) << offset;
+      EXPECT_EQ(outcome.errors, 0u) << offset;
+      EXPECT_EQ(outcome.filter, FilterPresence::kDamaged) << offset;
+    } else if (offset >= kTableHeaderBytes && offset < footer_.filter.offset) {
+      // One data block is lost, and nothing else.
+      EXPECT_TRUE(outcome.opened) << offset;
+      EXPECT_GT(outcome.errors, 0u) << offset;
+      EXPECT_EQ(outcome.filter, FilterPresence::kUsable) << offset;
+    } else {
+      EXPECT_FALSE(outcome.opened) << offset;
+    }
+  }
+}
+
+TEST_P(TableFlipTest, NoShorterFileIsTakenForTheTable) {
+  Build(std::get<0>(GetParam()), std::get<1>(GetParam()));
+  for (size_t size_bytes = 0; size_bytes < bytes_.size() && !HasFailure(); ++size_bytes) {
+    const auto opened = OpenTable(bytes_.substr(0, size_bytes));
+    EXPECT_THAT(opened.status(), StatusIs(absl::StatusCode::kDataLoss, HasSubstr(kTablePath)))
+        << size_bytes;
+  }
+}
+
+TEST_P(TableFlipTest, BytesBehindTheEndAreNoticed) {
+  Build(std::get<0>(GetParam()), std::get<1>(GetParam()));
+  for (const size_t more : {1, 8, 112, 4096}) {
+    EXPECT_FALSE(OpenTable(bytes_ + std::string(more, '\0')).ok()) << more;
+    EXPECT_FALSE(OpenTable(bytes_ + bytes_.substr(bytes_.size() - more % bytes_.size())).ok())
+        << more;
+  }
+}
+
+TEST_P(TableFlipTest, NoStretchOfZerosGivesAWrongAnswer) {
+  Build(std::get<0>(GetParam()), std::get<1>(GetParam()));
+  for (size_t offset = 0; offset < bytes_.size() && !HasFailure(); offset += 37) {
+    std::string bytes = bytes_;
+    const size_t size_bytes = std::min<size_t>(256, bytes.size() - offset);
+    if (bytes.substr(offset, size_bytes) == std::string(size_bytes, '\0')) continue;
+    bytes.replace(offset, size_bytes, size_bytes, '\0');
+    const Outcome outcome = Examine(bytes, "zeros from byte " + std::to_string(offset));
+    EXPECT_TRUE(!outcome.opened || outcome.errors > 0 || outcome.filter == FilterPresence::kDamaged)
+        << offset;
+  }
+}
+
+TEST_F(TableDamageTest, SwappedBlocksOfOneSizeAreNoticed) {
+  // Equal entries make equal sizes.
+  for (int i = 0; i < 64; ++i) {
+    char key[16];
+    std::snprintf(key, sizeof(key), "%04d", i);
+    model_.emplace(InternalKey(key, 1), std::string(100, static_cast<char>('a' + i % 26)));
+  }
+  TableBuildOptions options;
+  options.block_bytes = 512;
+  options.compression = Compression::kNone;
+  options.digest_seed = kTestSeed;
+  bytes_ = BuildTable(options, model_);
+  ASSERT_OK_AND_ASSIGN(const OpenedTable sound, OpenTable(bytes_));
+  const size_t blocks = sound.table->block_count();
+  int swaps = 0;
+  for (size_t i = 0; i < blocks; ++i) {
+    for (size_t j = i + 1; j < blocks; ++j) {
+      const BlockHandle a = sound.table->block_handle(i);
+      const BlockHandle b = sound.table->block_handle(j);
+      if (a.stored_bytes != b.stored_bytes) continue;
+      const size_t size_bytes = a.stored_bytes + kBlockTrailerBytes;
+      std::string bytes = bytes_;
+      std::swap_ranges(bytes.begin() + static_cast<ptrdiff_t>(a.offset),
+                       bytes.begin() + static_cast<ptrdiff_t>(a.offset + size_bytes),
+                       bytes.begin() + static_cast<ptrdiff_t>(b.offset));
+      EXPECT_GT(Examine(bytes, "blocks " + std::to_string(i) + " and " + std::to_string(j)).errors,
+                0u);
+      ++swaps;
+    }
+  }
+  EXPECT_GT(swaps, 20);
+}
+
+TEST_F(TableDamageTest, ABlockOfAnotherFileIsNoticed) {
+  Build(Compression::kNone, "blocked");
+  Rng rng(5);
+  Model other_model = RandomModel(KeyShape::kDecimal, 60, 2, 30, &rng);
+  TableBuildOptions options;
+  options.block_bytes = 512;
+  options.block_restart_interval = 4;
+  options.compression = Compression::kNone;
+  options.digest_seed = kTestSeed;
+  options.file_id = 0x1235;  // all else is the same
+  options.filter_policy = bloom::PolicyFromName("blocked").value();
+  const std::string other = BuildTable(options, other_model);
+  ASSERT_EQ(other.size(), bytes_.size());
+  const size_t begin = kTableHeaderBytes;
+  std::string bytes = bytes_;
+  bytes.replace(begin, footer_.filter.offset - begin, other, begin, footer_.filter.offset - begin);
+  EXPECT_GT(Examine(bytes, "data blocks of another file").errors, 0u);
+  // A filter of another file would deny keys.
+  bytes = bytes_;
+  const size_t filter_bytes = footer_.filter.stored_bytes + kBlockTrailerBytes;
+  bytes.replace(footer_.filter.offset, filter_bytes, other, footer_.filter.offset, filter_bytes);
+  EXPECT_EQ(Examine(bytes, "the filter of another file").filter, FilterPresence::kDamaged);
+}
+
+TEST_F(TableDamageTest, AHeaderOfAnotherFileIsNoticed) {
+  Build(Compression::kLz4, "blocked");
+  std::string bytes = bytes_;
+  bytes.replace(0, kTableHeaderBytes, EncodeTableHeader(0x1235));
+  EXPECT_THAT(OpenTable(bytes),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("different tables")));
+}
+
+TEST_F(TableDamageTest, ATableUnderAnothersNameIsNoticed) {
+  Build(Compression::kLz4, "blocked");
+  TableContext context;
+  context.file_id = 0x1235;
+  const auto table = Table::Open(std::make_unique<CountingReadFile>(FileOf(bytes_)), context);
+  EXPECT_THAT(table.status(), StatusIs(absl::StatusCode::kDataLoss, HasSubstr("another table")));
+  context.file_id = 0x1234;
+  EXPECT_OK(Table::Open(std::make_unique<CountingReadFile>(FileOf(bytes_)), context).status());
+}
+
+TEST_F(TableDamageTest, AForeignFileIsNoTable) {
+  for (const size_t size_bytes : {200, 24, 136, 5000}) {
+    EXPECT_THAT(OpenTable(std::string(size_bytes, 'x')).status(),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("not a table of Trellis")))
+        << size_bytes;
+  }
+}
+
+TEST_F(TableDamageTest, FailedReadsAreErrorsAndNoAbsence) {
+  Build(Compression::kLz4, "blocked");
+  ASSERT_OK_AND_ASSIGN(OpenedTable opened, OpenTable(bytes_, /*cache_bytes=*/0));
+  opened.file->fault = absl::UnavailableError("EIO");
+  const std::string_view user_key = UserKeyOf(model_.begin()->first);
+  EXPECT_THAT(AskTable(*opened.table, user_key, kSequenceMax),
+              StatusIs(absl::StatusCode::kUnavailable, "EIO"));
+  for (const size_t readahead_bytes : {0, 1000}) {
+    auto iterator = opened.table->NewIterator({.readahead_bytes = readahead_bytes});
+    iterator->SeekToFirst();
+    EXPECT_FALSE(iterator->Valid());
+    EXPECT_THAT(iterator->status(), StatusIs(absl::StatusCode::kUnavailable, "EIO"));
+    // The iterator recovers when the file does.
+    opened.file->fault = absl::OkStatus();
+    iterator->SeekToFirst();
+    EXPECT_TRUE(iterator->Valid());
+    opened.file->fault = absl::UnavailableError("EIO");
+    while (iterator->Valid()) iterator->Next();
+    EXPECT_THAT(iterator->status(), StatusIs(absl::StatusCode::kUnavailable, "EIO"));
+  }
+}
+
+}  // namespace
+}  // namespace lsm

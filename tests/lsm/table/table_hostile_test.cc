@@ -1,0 +1,485 @@
+// Tables whose checksums are right and whose contents are not: made by somebody who means ill.
+// Whatever they say, the reader refuses it by name, in bounded memory, or answers in order.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <lz4.h>
+
+#include <functional>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lsm/bytes/coding.h"
+#include "lsm/table/block_io.h"
+#include "tests/lsm/table/table_forgery.h"
+#include "tests/lsm/table/table_model.h"
+#include "tests/support/status_matchers.h"
+
+namespace lsm {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing_support::StatusIs;
+
+constexpr uint64_t kMax = std::numeric_limits<uint64_t>::max();
+
+// Every way to the data ends in DataLoss that names file and offset.
+void ExpectDamagedBlock(const std::string& bytes, std::string_view what = "") {
+  ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTable(bytes));
+  const auto damaged =
+      StatusIs(absl::StatusCode::kDataLoss,
+               AllOf(HasSubstr(kTablePath), HasSubstr("24"), HasSubstr(std::string(what))));
+  EXPECT_THAT(AskTable(*opened.table, "a", kSequenceMax), damaged);
+  EXPECT_THAT(AskTable(*opened.table, "", kSequenceMax), damaged);
+  for (const size_t readahead_bytes : {0, 1000}) {
+    auto iterator = opened.table->NewIterator({.readahead_bytes = readahead_bytes});
+    iterator->SeekToFirst();
+    for (int i = 0; i < 100 && iterator->Valid(); ++i) iterator->Next();
+    EXPECT_THAT(iterator->status(), StatusIs(absl::StatusCode::kDataLoss, HasSubstr(kTablePath)));
+    iterator->SeekToLast();
+    for (int i = 0; i < 100 && iterator->Valid(); ++i) iterator->Prev();
+    EXPECT_THAT(iterator->status(), StatusIs(absl::StatusCode::kDataLoss, HasSubstr(kTablePath)));
+  }
+}
+
+TEST(HostileTableTest, ASoundForgeryIsATable) {
+  Forgery forgery;
+  forgery.data_blocks = {{SoundBlock("a")}, {SoundBlock("c")}};
+  ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTable(forgery.Make()));
+  ASSERT_OK_AND_ASSIGN(const Answer answer, AskTable(*opened.table, "c", kSequenceMax));
+  EXPECT_EQ(answer.value, "value");
+}
+
+TEST(HostileTableTest, RestartArraysThatCannotBeAreDamage) {
+  const std::string entry = Entry(0, Key("a"), "value");
+  const auto size = static_cast<uint32_t>(entry.size());
+  for (const std::vector<uint32_t>& restarts :
+       {std::vector<uint32_t>{}, {1}, {size}, {0, 0}, {0, size}, {0, 1000}, {0, ~0u}, {0, 5, 3}}) {
+    ExpectDamagedBlock(WithBlock(BlockOf(entry, restarts)));
+  }
+  // Counts that are more than there is room for, also such as overflow when multiplied by four.
+  for (const uint32_t count : {5u, 100u, 0x40000000u, 0x40000001u, 0x80000000u, ~0u}) {
+    std::string bytes = entry;
+    AppendFixed32(&bytes, 0);
+    AppendFixed32(&bytes, count);
+    ExpectDamagedBlock(WithBlock(bytes));
+  }
+  for (size_t size_bytes = 0; size_bytes < 9; ++size_bytes)
+    ExpectDamagedBlock(WithBlock(std::string(size_bytes, '\0')));
+}
+
+TEST(HostileTableTest, ARestartAmidAnEntryIsDamage) {
+  const std::string entries =
+      Entry(0, Key("a"), std::string("value")) + Entry(0, Key("b"), "value");
+  for (uint32_t restart = 1; restart < entries.size(); ++restart) {
+    if (restart == entries.size() / 2) continue;
+    ExpectDamagedBlock(WithBlock(BlockOf(entries, {0, restart})));
+  }
+  // One at an entry that shares.
+  const std::string first = Entry(0, Key("a"), "");
+  ExpectDamagedBlock(
+      WithBlock(BlockOf(first + Entry(1, Key("b"), ""), {0, static_cast<uint32_t>(first.size())})));
+}
+
+TEST(HostileTableTest, ARestartThatLeadsToAnEntryWithinAValueIsDamage) {
+  // What it leads to looks like an entry in every way, but is part of the first one's value.
+  const std::string inner = Entry(0, Key("aa"), "never written");
+  const std::string outer = Entry(0, Key("a"), inner);
+  const std::string bytes =
+      WithBlock(BlockOf(outer, {0, static_cast<uint32_t>(outer.size() - inner.size())}));
+  ASSERT_NO_FATAL_FAILURE(ExpectDamagedBlock(bytes));
+  for (const size_t readahead_bytes : {0, 1000}) {
+    ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTable(bytes));
+    auto iterator = opened.table->NewIterator({.readahead_bytes = readahead_bytes});
+    iterator->SeekToLast();
+    EXPECT_THAT(iterator->status(), StatusIs(absl::StatusCode::kDataLoss));
+    iterator->Seek(InternalKey("aa", 9));
+    EXPECT_THAT(iterator->status(), StatusIs(absl::StatusCode::kDataLoss));
+    // A walk that began at the first entry has checked no more than that one.
+    iterator->SeekToFirst();
+    iterator->Seek(InternalKey("aa", 9));
+    EXPECT_THAT(iterator->status(), StatusIs(absl::StatusCode::kDataLoss));
+  }
+}
+
+TEST(HostileTableTest, LengthsBeyondTheBlockAreDamage) {
+  for (const uint32_t length : {20u, 100u, 0x7fffffffu, 0xfffffff0u, 0xffffffffu}) {
+    std::string entry;
+    AppendVarint32(&entry, 0);
+    AppendVarint32(&entry, length);
+    AppendVarint32(&entry, 5);
+    ExpectDamagedBlock(WithBlock(BlockOf(entry + Key("a") + "value", {0})));
+    entry.clear();
+    AppendVarint32(&entry, 0);
+    AppendVarint32(&entry, 9);
+    AppendVarint32(&entry, length);
+    ExpectDamagedBlock(WithBlock(BlockOf(entry + Key("a") + "value", {0})));
+  }
+  // A varint that goes on for ever, and one that is cut off.
+  ExpectDamagedBlock(WithBlock(BlockOf(std::string(50, '\xff'), {0})));
+  ExpectDamagedBlock(WithBlock(BlockOf("\x80", {0})));
+}
+
+TEST(HostileTableTest, SharedLengthsThatCannotBeAreDamage) {
+  const std::string first = Entry(0, Key("a"), "");
+  ExpectDamagedBlock(WithBlock(BlockOf(Entry(1, Key("a"), ""), {0})));
+  ExpectDamagedBlock(WithBlock(BlockOf(Entry(~0u, Key("a"), ""), {0})));
+  for (const uint32_t shared : {10u, 1000u, 0x7fffffffu, ~0u}) {
+    ExpectDamagedBlock(WithBlock(BlockOf(first + Entry(shared, Key("b"), ""), {0})));
+  }
+}
+
+TEST(HostileTableTest, KeysThatAreNoInternalKeysAreDamage) {
+  ExpectDamagedBlock(WithBlock(BlockOf(Entry(0, "", ""), {0})));
+  ExpectDamagedBlock(WithBlock(BlockOf(Entry(0, "1234567", ""), {0})), "too short");
+  ExpectDamagedBlock(WithBlock(BlockOf(Entry(0, Key("a"), "") + Entry(2, "12345", ""), {0})));
+  for (const int kind : {2, 3, 0x7f, 0xff}) {
+    ExpectDamagedBlock(WithBlock(BlockOf(Entry(0, Key("a", static_cast<uint8_t>(kind)), ""), {0})),
+                       "kind");
+  }
+}
+
+TEST(HostileTableTest, KeysOutOfOrderAreDamage) {
+  const std::string a = Entry(0, Key("a"), "");
+  const std::string b = Entry(0, Key("b"), "");
+  const auto size = static_cast<uint32_t>(a.size());
+  ExpectDamagedBlock(WithBlock(BlockOf(b + a, {0})), "order");
+  ExpectDamagedBlock(WithBlock(BlockOf(b + a, {0, size})), "order");
+  ExpectDamagedBlock(WithBlock(BlockOf(a + a, {0})), "order");
+  ExpectDamagedBlock(WithBlock(BlockOf(a + a, {0, size})), "order");
+  // The older version first.
+  std::string old_key("a");
+  AppendFixed64(&old_key, (uint64_t{6} << 8) | 1);
+  ExpectDamagedBlock(WithBlock(BlockOf(Entry(0, old_key, "") + a, {0})), "order");
+}
+
+TEST(HostileTableTest, KeysOutsideWhatTheIndexSaysAreDamage) {
+  // The index key of the first block is "b", that of the second "d".
+  for (const auto& [first, second, asked] :
+       {std::tuple("bb", "c", "a"), std::tuple("a", "aa", "c"), std::tuple("a", "e", "c"),
+        std::tuple("c", "c", "b")}) {
+    Forgery forgery;
+    forgery.data_blocks = {{SoundBlock(first)}, {SoundBlock(second)}};
+    ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTable(forgery.Make()));
+    EXPECT_THAT(AskTable(*opened.table, asked, kSequenceMax),
+                StatusIs(absl::StatusCode::kDataLoss, HasSubstr("index")));
+    for (const size_t readahead_bytes : {0, 1000}) {
+      auto iterator = opened.table->NewIterator({.readahead_bytes = readahead_bytes});
+      iterator->SeekToFirst();
+      while (iterator->Valid()) iterator->Next();
+      EXPECT_THAT(iterator->status(), StatusIs(absl::StatusCode::kDataLoss, HasSubstr(kTablePath)));
+      iterator->SeekToLast();
+      while (iterator->Valid()) iterator->Prev();
+      EXPECT_THAT(iterator->status(), StatusIs(absl::StatusCode::kDataLoss, HasSubstr(kTablePath)));
+    }
+  }
+}
+
+TEST(HostileTableTest, ABlocksEndThatRepeatsAVersionIsDamage) {
+  // Both blocks hold the same version of "b", which is the first one's index key: only walking over
+  // both tells.
+  Forgery forgery;
+  forgery.data_blocks = {{SoundBlock("b")}, {SoundBlock("b")}};
+  ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTable(forgery.Make()));
+  auto iterator = opened.table->NewIterator({});
+  iterator->SeekToFirst();
+  ASSERT_TRUE(iterator->Valid());
+  iterator->Next();
+  EXPECT_THAT(iterator->status(), StatusIs(absl::StatusCode::kDataLoss, HasSubstr("order")));
+  iterator->SeekToLast();
+  ASSERT_TRUE(iterator->Valid());
+  iterator->Prev();
+  EXPECT_THAT(iterator->status(), StatusIs(absl::StatusCode::kDataLoss, HasSubstr("order")));
+}
+
+TEST(HostileTableTest, Lz4BlocksThatLieAreDamageAndTakeNoMemory) {
+  const std::string block = SoundBlock() + std::string(1000, 'x');
+  std::string payload(2000, '\0');
+  payload.resize(static_cast<size_t>(LZ4_compress_default(block.data(), payload.data(),
+                                                          static_cast<int>(block.size()),
+                                                          static_cast<int>(payload.size()))));
+  const auto stored = [&](uint64_t size_bytes, std::string_view compressed) {
+    std::string bytes;
+    AppendVarint64(&bytes, size_bytes);
+    return bytes + std::string(compressed);
+  };
+  const uint64_t size = block.size();
+  for (const uint64_t claimed : {uint64_t{0}, size - 1, size + 1, 255 * payload.size()}) {
+    ExpectDamagedBlock(WithBlock(stored(claimed, payload), 1), "does not expand");
+  }
+  // These are refused before memory is asked for.
+  for (const uint64_t claimed : {255 * payload.size() + 1, kBlockBytesMax, kBlockBytesMax + 1,
+                                 uint64_t{0xffffffff}, uint64_t{1} << 32, kMax}) {
+    ExpectDamagedBlock(WithBlock(stored(claimed, payload), 1), "size that cannot be");
+  }
+  ExpectDamagedBlock(WithBlock(stored(size, payload.substr(0, payload.size() / 2)), 1));
+  ExpectDamagedBlock(WithBlock(stored(size, ""), 1));
+  ExpectDamagedBlock(WithBlock("", 1));
+  ExpectDamagedBlock(WithBlock(stored(1000, std::string(40, '\xff')), 1));
+}
+
+TEST(HostileTableTest, AnUnknownCompressionIsNamed) {
+  ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTable(WithBlock(SoundBlock(), 7)));
+  EXPECT_THAT(AskTable(*opened.table, "a", kSequenceMax),
+              StatusIs(absl::StatusCode::kUnimplemented,
+                       AllOf(HasSubstr(kTablePath), HasSubstr("kind 7"))));
+}
+
+TEST(HostileTableTest, IndexHandlesThatCannotBeAreDamage) {
+  const uint64_t size = SoundBlock().size();
+  const BlockHandle first{24, size};
+  const uint64_t second = 24 + size + kBlockTrailerBytes;
+  for (const std::vector<BlockHandle>& handles :
+       {std::vector<BlockHandle>{first, first},  // overlapping
+        {first, {second - 1, size}},
+        {first, {second, size - 1}},  // a gap behind it
+        {first, {second, size + 1}},  // into the index
+        {first, {second, kMax}},
+        {first, {second, kMax - second - 5}},  // overflows when added up
+        {first, {kMax, 10}},
+        {first, {kMax - 3, 0}},
+        {first, {0, size}},
+        {{second, size}, first},                                              // the wrong way round
+        {first},                                                              // not all
+        {first, {second, size}, {second + size + kBlockTrailerBytes, 0}}}) {  // too many
+    Forgery forgery;
+    forgery.data_blocks = {{SoundBlock("a")}, {SoundBlock("c")}};
+    for (size_t i = 0; i < handles.size(); ++i) {
+      forgery.index.emplace_back(std::string(1, static_cast<char>('b' + 2 * i)), handles[i]);
+    }
+    EXPECT_THAT(OpenTable(forgery.Make()),
+                StatusIs(absl::StatusCode::kDataLoss, HasSubstr("index")));
+    forgery.change_footer = [&](Footer* footer) { footer->data_blocks = handles.size(); };
+    EXPECT_THAT(OpenTable(forgery.Make()),
+                StatusIs(absl::StatusCode::kDataLoss, HasSubstr("index")));
+  }
+}
+
+TEST(HostileTableTest, IndexBlocksThatCannotBeAreDamage) {
+  const uint64_t size = SoundBlock().size();
+  std::string handle;
+  AppendVarint64(&handle, 24);
+  AppendVarint64(&handle, size);
+  for (const std::string& index :
+       {std::string("x"), BlockOf("", {}), BlockOf(Entry(0, "b", handle + "x"), {0}),
+        BlockOf(Entry(0, "b", "\x80"), {0}), BlockOf(Entry(0, "b", ""), {0}),
+        BlockOf(Entry(3, "b", handle), {0})}) {
+    Forgery forgery;
+    forgery.data_blocks = {{SoundBlock()}};
+    forgery.index_bytes = index;
+    EXPECT_THAT(OpenTable(forgery.Make()),
+                StatusIs(absl::StatusCode::kDataLoss, HasSubstr("index")));
+  }
+  Forgery unsorted;
+  unsorted.data_blocks = {{SoundBlock("a")}, {SoundBlock("c")}};
+  unsorted.index = {{"d", {24, size}}, {"b", {24 + size + kBlockTrailerBytes, size}}};
+  EXPECT_THAT(OpenTable(unsorted.Make()),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("order")));
+}
+
+TEST(HostileTableTest, AnIndexThatExpandsWithoutBoundIsDamage) {
+  // 20,000 keys of 60,000 bytes in 300 KB.
+  Forgery forgery;
+  std::string entries;
+  uint64_t offset = kTableHeaderBytes;
+  for (int i = 0; i < 20000; ++i) {
+    forgery.data_blocks.push_back({""});
+    std::string handle;
+    AppendVarint64(&handle, offset);
+    AppendVarint64(&handle, 0);
+    offset += kBlockTrailerBytes;
+    entries += Entry(i == 0 ? 0 : 60000, i == 0 ? std::string(60000, 'k') : "", handle);
+  }
+  forgery.index_bytes = BlockOf(entries, {0});
+  EXPECT_THAT(OpenTable(forgery.Make()),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("share more")));
+}
+
+TEST(HostileTableTest, FootersThatCannotBeAreDamage) {
+  const auto expect_damage = [](const std::function<void(Footer*)>& change) {
+    Forgery forgery;
+    forgery.data_blocks = {{SoundBlock()}};
+    forgery.change_footer = change;
+    // The checksum is taken over what is written, at the place that the footer believes to be at.
+    forgery.change_footer_bytes = [](std::string*) {};
+    EXPECT_THAT(OpenTable(forgery.Make()),
+                StatusIs(absl::StatusCode::kDataLoss, HasSubstr(kTablePath)));
+  };
+  for (const uint64_t wrong : {uint64_t{0}, uint64_t{1}, uint64_t{23}, uint64_t{1} << 20,
+                               uint64_t{1} << 63, kMax - 8, kMax}) {
+    expect_damage([=](Footer* footer) { footer->index.offset = wrong; });
+    expect_damage([=](Footer* footer) { footer->index.stored_bytes = wrong; });
+    expect_damage([=](Footer* footer) { footer->properties.offset = wrong; });
+    expect_damage([=](Footer* footer) { footer->properties.stored_bytes = wrong; });
+    expect_damage([=](Footer* footer) { footer->filter = {wrong, 10}; });
+    expect_damage([=](Footer* footer) { footer->filter = {30, wrong}; });
+    expect_damage([=](Footer* footer) { footer->file_bytes = wrong; });
+    if (wrong != 1) expect_damage([=](Footer* footer) { footer->data_blocks = wrong; });
+    expect_damage([=](Footer* footer) { footer->file_id = wrong; });
+  }
+  expect_damage([](Footer* footer) { std::swap(footer->index, footer->properties); });
+  expect_damage([](Footer* footer) { footer->index = footer->properties; });
+}
+
+TEST(HostileTableTest, VersionsAndFlagsOfLaterReleasesAreNamed) {
+  const auto open = [](size_t at, uint32_t value) {
+    Forgery forgery;
+    forgery.data_blocks = {{SoundBlock()}};
+    forgery.change_footer_bytes = [=](std::string* bytes) {
+      StoreFixed32(bytes->data() + at, value);
+    };
+    return OpenTable(forgery.Make()).status();
+  };
+  EXPECT_THAT(open(80, 2), StatusIs(absl::StatusCode::kUnimplemented,
+                                    AllOf(HasSubstr("version 2"), HasSubstr(kTablePath))));
+  EXPECT_THAT(open(80, 0), StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("version 0")));
+  EXPECT_THAT(open(84, 9),
+              StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("checksum kind 9")));
+  EXPECT_THAT(open(88, 1), StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("flags")));
+}
+
+TEST(HostileTableTest, PropertiesThatCannotBeAreDamage) {
+  const auto open = [](const std::string& properties) {
+    Forgery forgery;
+    forgery.data_blocks = {{SoundBlock()}};
+    forgery.properties_bytes = properties;
+    return OpenTable(forgery.Make());
+  };
+  const auto property = [](std::string_view name, std::string_view type_and_value) {
+    std::string bytes;
+    AppendLengthPrefixed(&bytes, name);
+    return bytes + std::string(type_and_value);
+  };
+  using std::string_view_literals::operator""sv;
+  const std::string seed = property("digest_seed", "\x01\x05");
+  EXPECT_OK(open(seed).status());
+  for (const std::string& properties :
+       {std::string("x"), seed + "x", seed + seed, property("zzz", "\x01\x05") + seed,
+        property("entries", "\x01\x05"), property("digest_seed", "\x03\x01\x05"),
+        property("digest_seed", "\x01"), property("digest_seed", "\x01\xff"),
+        seed + property("entries",
+                        "\x02"
+                        "12345678"),
+        seed + property("filter_kind", "\x03\xff\xff\xff\xff\x0f"),
+        seed + property("level", "\x01\xe8\x07"), seed + property("zzz", "\x04\x05"),
+        seed + property("zzz", "\x00"sv), seed + property("zzz", "")}) {
+    EXPECT_THAT(open(properties), StatusIs(absl::StatusCode::kDataLoss, HasSubstr("propert")))
+        << properties;
+  }
+  // Names of later releases are kept.
+  ASSERT_OK_AND_ASSIGN(const OpenedTable opened,
+                       open(property("aaa", "\x03\x02x\n") + seed + property("zzz", "\x01\x05")));
+  EXPECT_EQ(opened.table->properties().others,
+            (std::map<std::string, std::string>{{"aaa", "x\\x0a"}, {"zzz", "5"}}));
+}
+
+// --- filters ---
+
+std::string FilterOf(const std::vector<std::string>& keys) {
+  auto builder =
+      bloom::PolicyFromName("blocked").value()->NewBuilder({.target_fpp = 0.01, .seed = kFileId});
+  for (const std::string& key : keys) builder->Add(bloom::DigestOf(key, kTestSeed));
+  return builder->Finish().value();
+}
+
+TEST(HostileTableTest, AFilterOfUnknownBytesAnswersMaybeAndIsSeen) {
+  for (const std::string& filter :
+       {std::string("?"), std::string(64, '\0'), std::string(1000, 'x')}) {
+    Forgery forgery;
+    forgery.data_blocks = {{SoundBlock()}};
+    forgery.filter_bytes = filter;
+    ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTable(forgery.Make()));
+    EXPECT_NE(opened.table->filter_presence(), FilterPresence::kUsable);
+    EXPECT_NE(opened.table->filter_presence(), FilterPresence::kAbsent);
+    ASSERT_OK_AND_ASSIGN(const Answer answer, AskTable(*opened.table, "a", kSequenceMax));
+    EXPECT_EQ(answer.kind, TableAnswer::kFound);
+  }
+}
+
+TEST(HostileTableTest, AFilterUnderAnotherSeedAnswersMaybeAndIsSeen) {
+  Forgery forgery;
+  forgery.data_blocks = {{SoundBlock()}};
+  forgery.filter_bytes = FilterOf({"a"});
+  TableContext context;
+  context.digest_seed = kTestSeed + 1;
+  const std::string bytes = forgery.Make();
+  ASSERT_OK_AND_ASSIGN(auto table,
+                       Table::Open(std::make_unique<CountingReadFile>(FileOf(bytes)), context));
+  EXPECT_EQ(table->filter_presence(), FilterPresence::kUnknown);
+  EXPECT_TRUE(table->MayContain(bloom::DigestOf("a", kTestSeed + 1)));
+  EXPECT_TRUE(table->MayContain(bloom::DigestOf("b", kTestSeed + 1)));
+  ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTable(bytes));
+  EXPECT_EQ(opened.table->filter_presence(), FilterPresence::kUsable);
+  EXPECT_FALSE(opened.table->MayContain(bloom::DigestOf("b", kTestSeed)));
+}
+
+// --- anything ---
+
+TEST(HostileTableTest, RandomContentsUnderRightChecksumsNeverYieldKeysOutOfOrder) {
+  const uint64_t seed = 20240501;
+  Rng rng(seed);
+  const auto below = [&](size_t bound) { return static_cast<size_t>(rng() % bound); };
+  size_t opened_count = 0;
+  size_t damaged_count = 0;
+  for (int round = 0; round < 4000; ++round) {
+    Forgery forgery;
+    const size_t blocks = 1 + below(3);
+    for (size_t i = 0; i < blocks; ++i) {
+      BlockBuilder builder(1 + static_cast<int>(below(5)));
+      for (size_t e = 0; e < 1 + below(100); ++e) {
+        char user_key[8];
+        std::snprintf(user_key, sizeof(user_key), "%c%03d", static_cast<char>('a' + 2 * i),
+                      static_cast<int>(e));
+        builder.Add(Key(user_key), std::string(below(40), 'v'));
+      }
+      std::string bytes(builder.Finish());
+      for (size_t change = below(4); change > 0; --change)
+        bytes[below(bytes.size())] = static_cast<char>(rng());
+      if (below(10) == 0) bytes.resize(below(bytes.size()));
+      forgery.data_blocks.push_back({bytes, static_cast<uint8_t>(below(30) == 0 ? 1 : 0)});
+    }
+    std::string file = forgery.Make();
+    if (below(4) == 0) {
+      // Something in index or properties.
+      TableProperties properties;
+      properties.digest_seed = kTestSeed;
+      forgery.properties_bytes = properties.Encode();
+      forgery.properties_bytes[below(forgery.properties_bytes.size())] = static_cast<char>(rng());
+      file = forgery.Make();
+    }
+    auto opened = OpenTable(file);
+    if (!opened.ok()) {
+      ++damaged_count;
+      EXPECT_THAT(opened.status(), StatusIs(absl::StatusCode::kDataLoss, HasSubstr(kTablePath)));
+      continue;
+    }
+    ++opened_count;
+    for (int i = 0; i < 10; ++i) {
+      const auto answer =
+          AskTable(*opened->table, RandomKey(KeyShape::kBinary, &rng), kSequenceMax);
+      damaged_count += !answer.ok();
+    }
+    auto iterator = opened->table->NewIterator({.readahead_bytes = below(2) * 1000});
+    std::string last;
+    for (iterator->SeekToFirst(); iterator->Valid(); iterator->Next()) {
+      ASSERT_TRUE(last.empty() || CompareInternalKeys(last, iterator->key()) < 0)
+          << "seed " << seed << " round " << round;
+      last = iterator->key();
+    }
+    last.clear();
+    for (iterator->SeekToLast(); iterator->Valid(); iterator->Prev()) {
+      ASSERT_TRUE(last.empty() || CompareInternalKeys(iterator->key(), last) < 0)
+          << "seed " << seed << " round " << round;
+      last = iterator->key();
+    }
+    iterator->Seek(InternalKey(RandomKey(KeyShape::kBinary, &rng), 7));
+    iterator->SeekForPrev(InternalKey(RandomKey(KeyShape::kBinary, &rng), 7));
+  }
+  EXPECT_GT(opened_count, 1000u);
+  EXPECT_GT(damaged_count, 1000u);
+}
+
+}  // namespace
+}  // namespace lsm

@@ -1,0 +1,192 @@
+#include "tests/lsm/table/table_model.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <iterator>
+#include <ostream>
+#include <utility>
+
+#include "lsm/bytes/escape.h"
+
+namespace lsm {
+namespace {
+
+size_t Below(Rng* rng, size_t bound) { return static_cast<size_t>((*rng)() % bound); }
+
+std::string RandomBytes(Rng* rng, size_t size_bytes) {
+  std::string bytes(size_bytes, '\0');
+  for (char& byte : bytes) byte = static_cast<char>((*rng)());
+  return bytes;
+}
+
+// Any of the letters of `alphabet`.
+std::string RandomWord(Rng* rng, std::string_view alphabet, size_t size_bytes) {
+  std::string word(size_bytes, '\0');
+  for (char& letter : word) letter = alphabet[Below(rng, alphabet.size())];
+  return word;
+}
+
+}  // namespace
+
+const char* NameOf(KeyShape shape) {
+  switch (shape) {
+    case KeyShape::kDecimal:
+      return "decimal";
+    case KeyShape::kBinary:
+      return "binary";
+    case KeyShape::kExtremes:
+      return "extremes";
+    case KeyShape::kNested:
+      return "nested";
+    case KeyShape::kLongPrefix:
+      return "long prefix";
+    case KeyShape::kHuge:
+      return "huge";
+  }
+  return "?";
+}
+
+std::string RandomKey(KeyShape shape, Rng* rng) {
+  using std::string_view_literals::operator""sv;
+  switch (shape) {
+    case KeyShape::kDecimal: {
+      char text[20];
+      std::snprintf(text, sizeof(text), "%016d", static_cast<int>(Below(rng, 20000)));
+      return text;
+    }
+    case KeyShape::kBinary:
+      return RandomBytes(rng, Below(rng, 24));
+    // Bytes at the ends of their range, and those that suffixes are made of.
+    case KeyShape::kExtremes:
+      return RandomWord(rng, "\x00\x01\xff\xfe"sv, Below(rng, 12));
+    // Each is the beginning of others: "", "a", "aa", "ab", …
+    case KeyShape::kNested:
+      return RandomWord(rng, "a\x01"sv, Below(rng, 14));
+    case KeyShape::kLongPrefix:
+      return std::string(300, 'p') + RandomWord(rng, "xyz", 1 + Below(rng, 3)) +
+             std::string(50, 'q') + RandomWord(rng, "0123456789", 4);
+    case KeyShape::kHuge: {
+      std::string key(Below(rng, 2) == 0 ? 65536 : 1 + Below(rng, 5000), 'h');
+      key[Below(rng, key.size())] = static_cast<char>(Below(rng, 256));
+      return key;
+    }
+  }
+  return "";
+}
+
+Model RandomModel(KeyShape shape, size_t entries, size_t versions, size_t value_bytes_max,
+                  Rng* rng) {
+  Model model;
+  Sequence sequence = 1;
+  while (model.size() < entries) {
+    const std::string user_key = RandomKey(shape, rng);
+    for (size_t count = 1 + Below(rng, 2 * versions - 1); count > 0; --count) {
+      sequence += 1 + Below(rng, 300);
+      const bool is_delete = Below(rng, 8) == 0;
+      // Half compressible.
+      const std::string half = RandomBytes(rng, Below(rng, value_bytes_max + 1) / 2);
+      model.emplace(
+          InternalKey(user_key, sequence, is_delete ? EntryKind::kDelete : EntryKind::kPut),
+          is_delete ? "" : half + half);
+    }
+  }
+  return model;
+}
+
+std::string RandomProbe(KeyShape shape, const Model& model, Rng* rng) {
+  if (Below(rng, 4) == 0) return RandomKey(shape, rng);
+  auto at = model.lower_bound(InternalKey(RandomKey(shape, rng), kSequenceMax));
+  if (at == model.end()) at = std::prev(at);
+  std::string key(UserKeyOf(at->first));
+  switch (Below(rng, 6)) {
+    case 0:
+      key.push_back(static_cast<char>(Below(rng, 3) == 0 ? 0xff : Below(rng, 3)));
+      break;
+    case 1:
+      if (!key.empty()) key.pop_back();
+      break;
+    // Another byte: mostly one of the last, which differ among keys, sometimes one of those that
+    // they share.
+    case 2:
+    case 3:
+      if (!key.empty()) {
+        const size_t last_bytes = std::min<size_t>(key.size(), Below(rng, 3) == 0 ? key.size() : 4);
+        key[key.size() - 1 - Below(rng, last_bytes)] += Below(rng, 2) == 0 ? 1 : -1;
+      }
+      break;
+    default:
+      break;  // as it is
+  }
+  return key;
+}
+
+std::string BuildTable(const TableBuildOptions& options, const Model& model,
+                       TableSummary* summary) {
+  auto written = std::make_shared<WrittenState>();
+  TableBuilder builder(options, std::make_unique<StringAppendFile>(written));
+  for (const auto& [key, value] : model) builder.Add(key, value);
+  auto result = builder.Finish();
+  if (!result.ok()) {
+    std::fprintf(stderr, "%s\n", result.status().ToString().c_str());
+    std::abort();
+  }
+  if (summary != nullptr) *summary = *std::move(result);
+  return written->bytes;
+}
+
+absl::StatusOr<OpenedTable> OpenTable(std::string bytes, std::optional<size_t> cache_bytes) {
+  OpenedTable opened;
+  opened.file = FileOf(std::move(bytes));
+  TableContext context;
+  context.digest_seed = kTestSeed;
+  if (cache_bytes.has_value()) {
+    opened.cache = std::make_unique<BlockCache>(*cache_bytes);
+    context.block_cache = opened.cache.get();
+  }
+  auto table = Table::Open(std::make_unique<CountingReadFile>(opened.file), context);
+  if (!table.ok()) return table.status();
+  opened.table = *std::move(table);
+  return opened;
+}
+
+void PrintTo(const Answer& answer, std::ostream* out) {
+  switch (answer.kind) {
+    case TableAnswer::kAbsent:
+      *out << "absent";
+      return;
+    case TableAnswer::kDeleted:
+      *out << "deleted at " << SequenceOf(answer.suffix);
+      return;
+    case TableAnswer::kFound:
+      *out << "\"" << Escape(answer.value, 40) << "\" of " << SequenceOf(answer.suffix);
+      return;
+  }
+}
+
+Answer AskModel(const Model& model, std::string_view user_key, Sequence sequence) {
+  std::string seek(user_key);
+  AppendFixed64(&seek, PackSuffix(sequence, kEntryKindMax));
+  const auto at = model.lower_bound(seek);
+  if (at == model.end() || UserKeyOf(at->first) != user_key) return {};
+  const uint64_t suffix = SuffixOf(at->first);
+  if ((suffix & 0xff) == static_cast<uint8_t>(EntryKind::kDelete))
+    return {TableAnswer::kDeleted, "", suffix};
+  return {TableAnswer::kFound, at->second, suffix};
+}
+
+absl::StatusOr<Answer> AskTable(const Table& table, std::string_view user_key, Sequence sequence,
+                                LevelCounts* counts) {
+  const LookupKey key(user_key, sequence, kTestSeed);
+  const EpochGuard guard;
+  if (!table.MayContain(key.digest())) return Answer{};
+  std::string_view value;
+  Answer answer;
+  BlockRef pin;
+  auto kind = table.Get(key, true, &value, &answer.suffix, &pin, counts, nullptr);
+  if (!kind.ok()) return kind.status();
+  answer.kind = *kind;
+  if (answer.kind == TableAnswer::kFound) answer.value = value;
+  return answer;
+}
+
+}  // namespace lsm

@@ -1,0 +1,85 @@
+// What a table must say, from a std::map; and tables, keys and questions to hold against it.
+#ifndef TRELLIS_TESTS_LSM_TABLE_TABLE_MODEL_H_
+#define TRELLIS_TESTS_LSM_TABLE_TABLE_MODEL_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lsm/base/epoch.h"
+#include "lsm/base/internal_key.h"
+#include "lsm/table/table.h"
+#include "lsm/table/table_builder.h"
+#include "tests/lsm/table/table_files.h"
+
+namespace lsm {
+
+inline constexpr uint64_t kTestSeed = 0xd16e57;
+
+struct InternalLess {
+  using is_transparent = void;
+  bool operator()(std::string_view a, std::string_view b) const {
+    return CompareInternalKeys(a, b) < 0;
+  }
+};
+// Internal keys and values.
+using Model = std::map<std::string, std::string, InternalLess>;
+using Rng = std::mt19937_64;
+
+inline std::string InternalKey(std::string_view user_key, Sequence sequence,
+                               EntryKind kind = EntryKind::kPut) {
+  std::string key;
+  AppendInternalKey(&key, user_key, sequence, kind);
+  return key;
+}
+
+// What keys look like.
+enum class KeyShape { kDecimal, kBinary, kExtremes, kNested, kLongPrefix, kHuge };
+inline constexpr KeyShape kKeyShapes[] = {KeyShape::kDecimal,    KeyShape::kBinary,
+                                          KeyShape::kExtremes,   KeyShape::kNested,
+                                          KeyShape::kLongPrefix, KeyShape::kHuge};
+const char* NameOf(KeyShape shape);
+std::string RandomKey(KeyShape shape, Rng* rng);
+
+// `entries` versions, on average `versions` of each user key, some of them tombstones; values up to
+// `value_bytes_max`.
+Model RandomModel(KeyShape shape, size_t entries, size_t versions, size_t value_bytes_max,
+                  Rng* rng);
+
+// Keys that are in the model, nearly in it, and far from it.
+std::string RandomProbe(KeyShape shape, const Model& model, Rng* rng);
+
+// The file of a table with these entries.  Aborts if it cannot be built.
+std::string BuildTable(const TableBuildOptions& options, const Model& model,
+                       TableSummary* summary = nullptr);
+
+// A table, the file it is read from, and the cache it uses (if any).
+struct OpenedTable {
+  std::shared_ptr<FileState> file;
+  std::unique_ptr<BlockCache> cache;
+  std::unique_ptr<Table> table;
+};
+absl::StatusOr<OpenedTable> OpenTable(std::string bytes,
+                                      std::optional<size_t> cache_bytes = 1 << 20);
+
+// The answer of one lookup.  `value` is a copy.
+struct Answer {
+  TableAnswer kind = TableAnswer::kAbsent;
+  std::string value;
+  uint64_t suffix = 0;
+  bool operator==(const Answer&) const = default;
+};
+void PrintTo(const Answer& answer, std::ostream* out);
+
+Answer AskModel(const Model& model, std::string_view user_key, Sequence sequence);
+absl::StatusOr<Answer> AskTable(const Table& table, std::string_view user_key, Sequence sequence,
+                                LevelCounts* counts = nullptr);
+
+}  // namespace lsm
+
+#endif  // TRELLIS_TESTS_LSM_TABLE_TABLE_MODEL_H_
