@@ -1,0 +1,133 @@
+#include "lsm/compaction/jobs.h"
+
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "lsm/base/merging_iterator.h"
+#include "lsm/bytes/status.h"
+
+namespace lsm {
+namespace {
+
+// Compactions read whole tables front to back, past the cache.
+constexpr size_t kReadaheadBytes = size_t{1} << 20;
+constexpr uint64_t kEntriesBetweenStops = 1024;
+
+// Says of each entry, in the order of internal keys, whether anybody can still see it.
+//
+// Snapshots cut the sequence numbers into strata: two versions of a key in the same stratum look
+// the same to every snapshot, so only the newer of them is of use.
+class VisibilityFilter {
+ public:
+  // `hides_nothing(user_key)`: no table outside of this job may hold older versions of the key.
+  VisibilityFilter(const SnapshotList& snapshots,
+                   std::function<bool(std::string_view)> hides_nothing)
+      : snapshots_(snapshots), hides_nothing_(std::move(hides_nothing)) {}
+
+  bool Keep(const ParsedKey& key) {
+    const size_t stratum = static_cast<size_t>(
+        std::lower_bound(snapshots_.begin(), snapshots_.end(), key.sequence) - snapshots_.begin());
+    const bool same_key = has_last_ && last_user_key_ == key.user_key;
+    if (same_key && stratum == last_stratum_) return false;
+    if (!same_key) last_user_key_.assign(key.user_key);
+    has_last_ = true;
+    last_stratum_ = stratum;
+    // In the lowest stratum nothing older of the key stays, so a tombstone has only tables outside
+    // to hide.
+    const bool lowest = stratum == 0;
+    return !(key.kind == EntryKind::kDelete && lowest && hides_nothing_(key.user_key));
+  }
+
+ private:
+  const SnapshotList& snapshots_;
+  const std::function<bool(std::string_view)> hides_nothing_;
+  std::string last_user_key_;
+  size_t last_stratum_ = 0;
+  bool has_last_ = false;
+};
+
+absl::StatusOr<JobResult> WriteVisible(Iterator& entries, VisibilityFilter& visible,
+                                       TableOutput& output, const std::function<bool()>& stop) {
+  JobResult result;
+  uint64_t seen = 0;
+  for (entries.SeekToFirst(); entries.Valid(); entries.Next()) {
+    if (++seen % kEntriesBetweenStops == 0 && stop())
+      return absl::AbortedError("the store is being closed");
+    ParsedKey key;
+    if (!ParseInternalKey(entries.key(), &key)) {
+      return absl::DataLossError("an entry has a malformed internal key");
+    }
+    if (!visible.Keep(key)) {
+      ++result.entries_dropped;
+      continue;
+    }
+    LSM_RETURN_IF_ERROR(output.Add(entries.key(), entries.value()));
+  }
+  // An input that failed must not be taken for one that ended: its remaining keys would be lost.
+  LSM_RETURN_IF_ERROR(entries.status());
+  LSM_ASSIGN_OR_RETURN(result.outputs, output.Finish());
+  result.bytes_written = output.bytes_written();
+  return result;
+}
+
+}  // namespace
+
+absl::StatusOr<JobResult> RunMerge(const JobContext& context, Iterator& entries, int level,
+                                   uint64_t table_bytes_max, const SnapshotList& snapshots) {
+  TableOutput output(context, level, table_bytes_max, {});
+  VisibilityFilter visible(snapshots, [](std::string_view) { return false; });
+  LSM_ASSIGN_OR_RETURN(JobResult result,
+                       WriteVisible(entries, visible, output, [] { return false; }));
+  result.output_level = level;
+  return result;
+}
+
+absl::StatusOr<JobResult> RunFlush(const JobContext& context, Iterator& entries,
+                                   const SnapshotList& snapshots) {
+  return RunMerge(context, entries, 0, std::numeric_limits<uint64_t>::max(), snapshots);
+}
+
+absl::StatusOr<JobResult> RunCompaction(const JobContext& context, const Version& version,
+                                        const CompactionPlan& plan, const SnapshotList& snapshots,
+                                        const std::function<bool()>& stop) {
+  Table::ScanOptions scan;
+  scan.fill_cache = false;
+  scan.readahead_bytes = kReadaheadBytes;
+  uint64_t bytes_read = 0;
+  std::vector<std::unique_ptr<Iterator>> inputs;
+  if (plan.level == 0) {
+    for (const auto& table : plan.inputs) inputs.push_back(table->table->NewIterator(scan));
+  } else {
+    inputs.push_back(NewLevelIterator(plan.inputs, scan));
+  }
+  if (!plan.overlapped.empty()) inputs.push_back(NewLevelIterator(plan.overlapped, scan));
+  for (const auto* tables : {&plan.inputs, &plan.overlapped}) {
+    for (const auto& table : *tables) bytes_read += table->meta.file_bytes;
+  }
+  const std::unique_ptr<Iterator> merged = NewMergingIterator(std::move(inputs));
+  TableOutput output(context, plan.output_level, context.options->table_bytes, plan.grandparents);
+  VisibilityFilter visible(snapshots, [&](std::string_view user_key) {
+    return !version.MayExistBelow(plan.output_level, user_key);
+  });
+  LSM_ASSIGN_OR_RETURN(JobResult result, WriteVisible(*merged, visible, output, stop));
+  result.output_level = plan.output_level;
+  result.bytes_read = bytes_read;
+  return result;
+}
+
+VersionEdit EditOf(const CompactionPlan& plan, const JobResult* result) {
+  VersionEdit edit;
+  for (const auto& table : plan.inputs) edit.removed.push_back({plan.level, table->meta.number});
+  if (result == nullptr) {
+    for (const auto& table : plan.inputs) edit.added.push_back({plan.output_level, table->meta});
+    return edit;
+  }
+  for (const auto& table : plan.overlapped)
+    edit.removed.push_back({plan.output_level, table->meta.number});
+  for (const auto& table : result->outputs) edit.added.push_back({plan.output_level, table->meta});
+  return edit;
+}
+
+}  // namespace lsm

@@ -1,0 +1,113 @@
+#include "lsm/compaction/table_output.h"
+
+#include <utility>
+
+#include "lsm/bytes/status.h"
+#include "lsm/fs/file_names.h"
+
+namespace lsm {
+namespace {
+
+// A table that overlaps more than this many full tables of the level below would be dear to compact
+// later.
+constexpr uint64_t kGrandparentTablesMax = 10;
+
+ReadMode ModeOf(const Options& options) {
+  return options.direct_reads ? ReadMode::kDirect : ReadMode::kBuffered;
+}
+
+}  // namespace
+
+TableOutput::TableOutput(const JobContext& context, int level, uint64_t table_bytes_max,
+                         OpenTables grandparents)
+    : context_(context),
+      level_(level),
+      table_bytes_max_(table_bytes_max),
+      grandparents_(std::move(grandparents)) {}
+
+TableOutput::~TableOutput() {
+  if (done_) return;
+  // Best effort: what stays is an orphan, and the next opening of the store removes it.
+  if (builder_ != nullptr) {
+    builder_.reset();
+    (void)context_.directory->Remove(TableFileName(number_));
+  }
+  for (const auto& table : finished_)
+    (void)context_.directory->Remove(TableFileName(table->meta.number));
+}
+
+bool TableOutput::ShouldEndBefore(std::string_view user_key) {
+  while (next_grandparent_ < grandparents_.size() &&
+         UserKeyOf(grandparents_[next_grandparent_]->meta.largest) < user_key) {
+    grandparent_bytes_ += grandparents_[next_grandparent_++]->meta.file_bytes;
+  }
+  if (builder_ == nullptr) {
+    grandparent_bytes_ = 0;
+    return false;
+  }
+  const bool full = builder_->size_bytes_estimate() >= table_bytes_max_;
+  const bool wide = grandparent_bytes_ > kGrandparentTablesMax * context_.options->table_bytes;
+  return (full || wide) && UserKeyOf(builder_->last_key()) != user_key;
+}
+
+absl::Status TableOutput::Add(std::string_view internal_key, std::string_view value) {
+  if (ShouldEndBefore(UserKeyOf(internal_key))) {
+    LSM_RETURN_IF_ERROR(EndTable());
+  }
+  if (builder_ == nullptr) {
+    LSM_RETURN_IF_ERROR(BeginTable());
+  }
+  builder_->Add(internal_key, value);
+  return builder_->status();
+}
+
+absl::Status TableOutput::BeginTable() {
+  number_ = context_.new_file_number();
+  LSM_ASSIGN_OR_RETURN(std::unique_ptr<AppendFile> file,
+                       context_.directory->CreateExclusive(TableFileName(number_)));
+  const Options& options = *context_.options;
+  TableBuildOptions build;
+  build.block_bytes = options.block_bytes;
+  build.block_restart_interval = options.block_restart_interval;
+  build.compression = options.compression;
+  build.filter_policy = context_.filter_policy;
+  build.target_fpp = options.target_fpp;
+  build.digest_seed = context_.digest_seed;
+  build.file_id = context_.random->Next();
+  build.level = level_;
+  build.created_micros = context_.clock->WallMicros();
+  builder_ = std::make_unique<TableBuilder>(std::move(build), std::move(file));
+  grandparent_bytes_ = 0;
+  return absl::OkStatus();
+}
+
+absl::Status TableOutput::EndTable() {
+  LSM_ASSIGN_OR_RETURN(TableSummary summary, builder_->Finish());
+  TableMeta meta;
+  meta.number = number_;
+  meta.file_id = summary.file_id;
+  meta.file_bytes = summary.file_bytes;
+  meta.entries = summary.properties.entries;
+  meta.smallest = std::move(summary.smallest);
+  meta.largest = std::move(summary.largest);
+  LSM_ASSIGN_OR_RETURN(
+      std::shared_ptr<const OpenTable> table,
+      OpenTableFile(*context_.directory, meta, ModeOf(*context_.options), context_.table_context));
+  builder_.reset();
+  bytes_written_ += meta.file_bytes;
+  finished_.push_back(std::move(table));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<OpenTables> TableOutput::Finish() {
+  if (builder_ != nullptr) {
+    LSM_RETURN_IF_ERROR(EndTable());
+  }
+  if (!finished_.empty()) {
+    LSM_RETURN_IF_ERROR(context_.directory->Sync());
+  }
+  done_ = true;
+  return std::move(finished_);
+}
+
+}  // namespace lsm

@@ -1,0 +1,74 @@
+// Turns sorted entries into tables of a wished size.  Grammar: Add* Finish, or Abandon by
+// destruction, which removes what was begun and what was finished.  One thread at a time.
+#ifndef TRELLIS_LSM_COMPACTION_TABLE_OUTPUT_H_
+#define TRELLIS_LSM_COMPACTION_TABLE_OUTPUT_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "lsm/base/options.h"
+#include "lsm/fs/environment.h"
+#include "lsm/table/table_builder.h"
+#include "lsm/version/version.h"
+
+namespace lsm {
+
+// What jobs need of the store.  Everything outlives the jobs.
+struct JobContext {
+  const Options* options = nullptr;
+  Directory* directory = nullptr;  // of the tables
+  Clock* clock = nullptr;
+  RandomSource* random = nullptr;
+  uint64_t digest_seed = 0;
+  TableContext table_context;  // for opening what was written
+  std::shared_ptr<const bloom::FilterPolicy> filter_policy;
+  std::function<uint64_t()> new_file_number;
+};
+
+class TableOutput {
+ public:
+  // Tables are made for `level` and end at `table_bytes_max` (but never within one user key), or
+  // where `grandparents`, tables of the level below, would make a later compaction of a table too
+  // wide.
+  TableOutput(const JobContext& context, int level, uint64_t table_bytes_max,
+              OpenTables grandparents);
+  ~TableOutput();
+  TableOutput(const TableOutput&) = delete;
+  TableOutput& operator=(const TableOutput&) = delete;
+
+  // Internal keys, strictly ascending.
+  absl::Status Add(std::string_view internal_key, std::string_view value);
+
+  // The tables, open, their files and names synced.  Open because a table that cannot be read back
+  // must not replace its inputs.
+  absl::StatusOr<OpenTables> Finish();
+
+  uint64_t bytes_written() const { return bytes_written_; }
+
+ private:
+  bool ShouldEndBefore(std::string_view user_key);
+  absl::Status BeginTable();
+  absl::Status EndTable();
+
+  const JobContext& context_;
+  const int level_;
+  const uint64_t table_bytes_max_;
+  const OpenTables grandparents_;
+  size_t next_grandparent_ = 0;
+  uint64_t grandparent_bytes_ = 0;  // that the table being built overlaps
+  uint64_t number_ = 0;             // of the table being built
+  std::unique_ptr<TableBuilder> builder_;
+  OpenTables finished_;
+  uint64_t bytes_written_ = 0;
+  bool done_ = false;
+};
+
+}  // namespace lsm
+
+#endif  // TRELLIS_LSM_COMPACTION_TABLE_OUTPUT_H_

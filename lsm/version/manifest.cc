@@ -1,0 +1,206 @@
+#include "lsm/version/manifest.h"
+
+#include <algorithm>
+
+#include "lsm/bytes/checksum.h"
+#include "lsm/bytes/coding.h"
+#include "lsm/bytes/status.h"
+#include "lsm/fs/file_names.h"
+
+namespace lsm {
+namespace {
+
+constexpr uint32_t kCurrentVersion = 1;
+constexpr size_t kChecksumBytes = 8;
+// A larger CURRENT is not read at all.
+constexpr uint64_t kCurrentBytesMax = 4096;
+
+absl::StatusOr<std::string> ReadCurrent(Directory& directory) {
+  LSM_ASSIGN_OR_RETURN(const FileInfo info, directory.Stat(kCurrentFileName));
+  if (info.size_bytes > kCurrentBytesMax) {
+    return DamageAt(Concat(directory.path(), "/", kCurrentFileName), 0,
+                    Concat("the file has ", info.size_bytes, " bytes instead of ", kCurrentBytes));
+  }
+  return ReadWholeFile(directory, kCurrentFileName, kCurrentBytesMax);
+}
+
+// CURRENT was made to name the manifest only after it was whole and durable, so whatever is amiss
+// with the file as such is damage: also that it is not there, which must not pass for a store that
+// does not exist.
+absl::StatusOr<std::unique_ptr<LogReader>> OpenManifest(Directory& directory,
+                                                        const Current& current,
+                                                        const std::string& name) {
+  const std::string path = Concat(directory.path(), "/", name);
+  absl::StatusOr<std::unique_ptr<ReadFile>> file = directory.OpenRead(name, ReadMode::kBuffered);
+  if (absl::IsNotFound(file.status())) {
+    return absl::DataLossError(
+        Concat(path, ": CURRENT names this manifest, but there is no such file"));
+  }
+  if (!file.ok()) return file.status();
+  absl::StatusOr<std::unique_ptr<LogReader>> log =
+      LogReader::Open(std::move(file).value(), LogKind::kManifest);
+  if (absl::IsInvalidArgument(log.status()))
+    return absl::DataLossError(Concat(MessageOf(log.status())));
+  if (!log.ok()) return log.status();
+  // A log that ends within its header has no id, and no edit either: ReadManifest finds that.
+  if ((*log)->end() != LogEnd::kTorn && (*log)->file_id() != current.manifest_file_id) {
+    return DamageAt(path, 0, "this is another manifest than the one that CURRENT names");
+  }
+  return log;
+}
+
+}  // namespace
+
+std::string Current::Encode() const {
+  std::string bytes(kCurrentMagic);
+  AppendFixed32(&bytes, kCurrentVersion);
+  AppendFixed32(&bytes, 0);
+  AppendFixed64(&bytes, manifest_number);
+  AppendFixed64(&bytes, manifest_file_id);
+  AppendFixed64(&bytes, Checksum(bytes, 0, 0));
+  return bytes;
+}
+
+absl::StatusOr<Current> Current::Decode(std::string_view bytes, std::string_view file) {
+  if (!bytes.starts_with(kCurrentMagic))
+    return DamageAt(file, 0, "the file does not begin as a CURRENT does");
+  if (bytes.size() < kCurrentMagic.size() + 4 + kChecksumBytes) {
+    return DamageAt(file, bytes.size(), Concat("the file ends after ", bytes.size(), " bytes"));
+  }
+  // The checksum comes last in every version, so a version that is not known is told from damage.
+  const size_t checked_bytes = bytes.size() - kChecksumBytes;
+  if (LoadFixed64(bytes.data() + checked_bytes) != Checksum(bytes.substr(0, checked_bytes), 0, 0)) {
+    return DamageAt(file, 0, "the checksum does not match");
+  }
+  const uint32_t version = LoadFixed32(bytes.data() + 8);
+  if (version != kCurrentVersion) {
+    return absl::UnimplementedError(Concat(file, ": CURRENT of version ", version,
+                                           "; this library knows version ", kCurrentVersion));
+  }
+  if (bytes.size() != kCurrentBytes) {
+    return DamageAt(file, 0,
+                    Concat("the file has ", bytes.size(), " bytes instead of ", kCurrentBytes));
+  }
+  if (LoadFixed32(bytes.data() + 12) != 0)
+    return DamageAt(file, 12, "bytes that must be zero are not");
+  Current current;
+  current.manifest_number = LoadFixed64(bytes.data() + 16);
+  current.manifest_file_id = LoadFixed64(bytes.data() + 24);
+  return current;
+}
+
+absl::Status ManifestState::Apply(const VersionEdit& edit, std::string_view file, uint64_t offset) {
+  const auto damage = [&](std::string_view what) { return DamageAt(file, offset, what); };
+  const auto advance = [&](const std::optional<uint64_t>& to, std::string_view name,
+                           uint64_t* value) -> absl::Status {
+    if (!to) return absl::OkStatus();
+    if (started && *to < *value)
+      return damage(Concat(name, " runs backwards, from ", *value, " to ", *to));
+    *value = *to;
+    return absl::OkStatus();
+  };
+  if (edit.is_snapshot == started) {
+    return damage(started ? "a snapshot that is not the first edit"
+                          : "the first edit is not a snapshot");
+  }
+  if (!started && !edit.digest_seed) return damage("the first edit has no digest seed");
+  if (started && edit.digest_seed && *edit.digest_seed != digest_seed)
+    return damage("the digest seed changes");
+  if (edit.digest_seed) digest_seed = *edit.digest_seed;
+  LSM_RETURN_IF_ERROR(advance(edit.next_file_number, "the next file number", &next_file_number));
+  LSM_RETURN_IF_ERROR(advance(edit.last_sequence, "the last sequence", &last_sequence));
+  LSM_RETURN_IF_ERROR(advance(edit.oldest_log, "the oldest log", &oldest_log));
+  synced_logs.insert(edit.synced_logs.begin(), edit.synced_logs.end());
+  synced_logs.erase(synced_logs.begin(), synced_logs.lower_bound(oldest_log));
+  // Removed ones first: a table that moves to another level is in both lists.
+  for (const VersionEdit::Removed& removed : edit.removed) {
+    if (levels[static_cast<size_t>(removed.level)].erase(removed.number) == 0) {
+      return damage(Concat("table ", removed.number, " is removed from level ", removed.level,
+                           ", where it is not"));
+    }
+  }
+  for (const VersionEdit::Added& added : edit.added) {
+    const uint64_t number = added.table.number;
+    for (size_t level = 0; level < levels.size(); ++level) {
+      if (levels[level].contains(number)) {
+        return damage(Concat("table ", number, " is added to level ", added.level,
+                             ", but is in level ", level));
+      }
+    }
+    if (number >= next_file_number) {
+      return damage(
+          Concat("table ", number, " is added, but the next file number is ", next_file_number));
+    }
+    levels[static_cast<size_t>(added.level)].emplace(number, added.table);
+  }
+  started = true;
+  return absl::OkStatus();
+}
+
+VersionEdit ManifestState::ToSnapshot() const {
+  VersionEdit edit;
+  edit.is_snapshot = true;
+  edit.next_file_number = next_file_number;
+  edit.last_sequence = last_sequence;
+  edit.oldest_log = oldest_log;
+  edit.digest_seed = digest_seed;
+  edit.synced_logs.assign(synced_logs.begin(), synced_logs.end());
+  for (size_t level = 0; level < levels.size(); ++level) {
+    for (const auto& [number, table] : levels[level])
+      edit.added.push_back({static_cast<int>(level), table});
+  }
+  return edit;
+}
+
+absl::StatusOr<ManifestContents> ReadManifest(
+    Directory& directory, const std::function<void(uint64_t offset, const VersionEdit&)>& on_edit) {
+  ManifestContents contents;
+  LSM_ASSIGN_OR_RETURN(contents.current_bytes, ReadCurrent(directory));
+  LSM_ASSIGN_OR_RETURN(
+      contents.current,
+      Current::Decode(contents.current_bytes, Concat(directory.path(), "/", kCurrentFileName)));
+  contents.file_name = ManifestFileName(contents.current.manifest_number);
+  LSM_ASSIGN_OR_RETURN(const std::unique_ptr<LogReader> log,
+                       OpenManifest(directory, contents.current, contents.file_name));
+  LogReader::Record record;
+  while (true) {
+    LSM_ASSIGN_OR_RETURN(const bool more, log->Next(&record));
+    if (!more) break;
+    LSM_ASSIGN_OR_RETURN(const VersionEdit edit,
+                         VersionEdit::Decode(record.payload, log->path(), record.offset));
+    LSM_RETURN_IF_ERROR(contents.state.Apply(edit, log->path(), record.offset));
+    contents.edit_count += 1;
+    if (on_edit) on_edit(record.offset, edit);
+  }
+  if (contents.edit_count == 0) {
+    return DamageAt(log->path(), 0, "CURRENT names this manifest, but no edit is left in it");
+  }
+  contents.end = log->end();
+  contents.torn_bytes = log->torn_bytes();
+  return contents;
+}
+
+absl::StatusOr<std::unique_ptr<ManifestWriter>> ManifestWriter::Create(
+    Directory& directory, uint64_t number, uint64_t file_id, const VersionEdit& snapshot,
+    std::optional<std::string_view> expected_current) {
+  LSM_ASSIGN_OR_RETURN(std::unique_ptr<AppendFile> file,
+                       directory.CreateExclusive(ManifestFileName(number)));
+  LSM_ASSIGN_OR_RETURN(std::unique_ptr<LogWriter> log,
+                       LogWriter::Create(std::move(file), LogKind::kManifest, file_id));
+  LSM_RETURN_IF_ERROR(log->Append(snapshot.Encode()));
+  LSM_RETURN_IF_ERROR(log->Sync());
+  // The name must be durable before CURRENT can lead to it.
+  LSM_RETURN_IF_ERROR(directory.Sync());
+  const std::string current_bytes = Current{number, file_id}.Encode();
+  LSM_RETURN_IF_ERROR(directory.AtomicReplace(kCurrentFileName, current_bytes, expected_current));
+  return std::unique_ptr<ManifestWriter>(new ManifestWriter(number, std::move(log), current_bytes));
+}
+
+absl::Status ManifestWriter::Append(const VersionEdit& edit) {
+  LSM_RETURN_IF_ERROR(log_->Append(edit.Encode()));
+  return log_->Sync();
+}
+
+absl::Status ManifestWriter::Close() { return log_->Close(/*sync=*/true); }
+
+}  // namespace lsm

@@ -1,0 +1,395 @@
+#include "lsm/version/version.h"
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+#include "lsm/bytes/escape.h"
+#include "lsm/bytes/status.h"
+#include "lsm/fs/file_names.h"
+
+namespace lsm {
+namespace {
+
+// Shown keys are cut: a message should fit a line.
+constexpr size_t kShownKeyBytes = 40;
+
+bool OverlapsUserRange(const TableMeta& meta, std::string_view smallest, std::string_view largest) {
+  return UserKeyOf(meta.largest) >= smallest && UserKeyOf(meta.smallest) <= largest;
+}
+
+// The iterator over one sorted level: a position in the list of tables, and an iterator in the one
+// it stands in.
+class LevelIterator : public Iterator {
+ public:
+  LevelIterator(const OpenTables& tables, const Table::ScanOptions& options)
+      : tables_(tables), options_(options) {}
+
+  bool Valid() const override { return inner_ != nullptr && inner_->Valid(); }
+
+  void SeekToFirst() override {
+    Enter(0);
+    if (inner_ != nullptr) inner_->SeekToFirst();
+    SkipForward();
+  }
+  void SeekToLast() override {
+    Enter(tables_.empty() ? 0 : tables_.size() - 1);
+    if (inner_ != nullptr) inner_->SeekToLast();
+    SkipBackward();
+  }
+  void Seek(std::string_view target) override {
+    Enter(FirstEndingAtOrAfter(target));
+    if (inner_ != nullptr) inner_->Seek(target);
+    SkipForward();
+  }
+  void SeekForPrev(std::string_view target) override {
+    const size_t at = FirstEndingAtOrAfter(target);
+    if (at == tables_.size()) return SeekToLast();
+    Enter(at);
+    if (inner_ != nullptr) inner_->SeekForPrev(target);
+    SkipBackward();
+  }
+  void Next() override {
+    assert(Valid());
+    inner_->Next();
+    SkipForward();
+  }
+  void Prev() override {
+    assert(Valid());
+    inner_->Prev();
+    SkipBackward();
+  }
+  std::string_view key() const override { return inner_->key(); }
+  std::string_view value() const override { return inner_->value(); }
+  absl::Status status() const override {
+    return inner_ != nullptr ? inner_->status() : absl::OkStatus();
+  }
+
+ private:
+  size_t FirstEndingAtOrAfter(std::string_view target) const {
+    const auto at = std::partition_point(tables_.begin(), tables_.end(), [&](const auto& table) {
+      return CompareInternalKeys(table->meta.largest, target) < 0;
+    });
+    return static_cast<size_t>(at - tables_.begin());
+  }
+
+  void Enter(size_t at) {
+    if (inner_ != nullptr && at == at_ && inner_->status().ok()) return;
+    at_ = at;
+    inner_ = at < tables_.size() ? tables_[at]->table->NewIterator(options_) : nullptr;
+  }
+
+  // An error stays where it is: what lies behind it must not be taken for what comes next.
+  bool AtEndOfTable() const {
+    return inner_ != nullptr && !inner_->Valid() && inner_->status().ok();
+  }
+
+  void SkipForward() {
+    while (AtEndOfTable()) {
+      if (at_ + 1 >= tables_.size()) return;
+      Enter(at_ + 1);
+      inner_->SeekToFirst();
+    }
+  }
+  void SkipBackward() {
+    while (AtEndOfTable()) {
+      if (at_ == 0) return;
+      Enter(at_ - 1);
+      inner_->SeekToLast();
+    }
+  }
+
+  const OpenTables& tables_;
+  const Table::ScanOptions options_;
+  size_t at_ = 0;
+  std::unique_ptr<Iterator> inner_;
+};
+
+// The status with which a level cannot be.
+absl::Status OverlapError(int level, const OpenTable& a, const OpenTable& b) {
+  return absl::DataLossError(Concat("level ", level, ": tables ", a.table->path(), " and ",
+                                    b.table->path(), " overlap at key ",
+                                    Escape(UserKeyOf(b.meta.smallest), kShownKeyBytes)));
+}
+
+FilterVerdict VerdictOf(FilterPresence presence, bool passed) {
+  switch (presence) {
+    case FilterPresence::kUsable:
+      return passed ? FilterVerdict::kMaybe : FilterVerdict::kNo;
+    case FilterPresence::kAbsent:
+      return FilterVerdict::kAbsent;
+    case FilterPresence::kDamaged:
+      return FilterVerdict::kDamaged;
+    case FilterPresence::kUnknown:
+      return FilterVerdict::kUnknown;
+  }
+  return FilterVerdict::kUnknown;
+}
+
+void CountConsidered(FilterPresence presence, LevelCounts* counts) {
+  ++(*counts)[LevelCounts::kTablesConsidered];
+  switch (presence) {
+    case FilterPresence::kUsable:
+      break;
+    case FilterPresence::kAbsent:
+      ++(*counts)[LevelCounts::kFiltersAbsent];
+      break;
+    case FilterPresence::kDamaged:
+      ++(*counts)[LevelCounts::kFiltersDamaged];
+      break;
+    case FilterPresence::kUnknown:
+      ++(*counts)[LevelCounts::kFiltersUnknown];
+      break;
+  }
+}
+
+TableStep* AddStep(Explanation* explanation, int level, const OpenTable& table, bool passed) {
+  if (explanation == nullptr) return nullptr;
+  TableStep& step = explanation->tables.emplace_back();
+  step.level = level;
+  step.table_number = table.meta.number;
+  step.smallest_key = std::string(UserKeyOf(table.meta.smallest));
+  step.largest_key = std::string(UserKeyOf(table.meta.largest));
+  step.filter = VerdictOf(table.table->filter_presence(), passed);
+  step.outcome = passed ? "absent" : "skipped";
+  return &step;
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<const OpenTable>> OpenTableFile(Directory& directory,
+                                                               const TableMeta& meta, ReadMode mode,
+                                                               const TableContext& context) {
+  absl::StatusOr<std::unique_ptr<ReadFile>> opened =
+      directory.OpenRead(TableFileName(meta.number), mode);
+  if (absl::IsNotFound(opened.status())) {
+    // Not NotFound, which says that there is no store.
+    return absl::DataLossError(Concat(directory.path(), "/", TableFileName(meta.number),
+                                      ": the manifest names this table, but there is no such "
+                                      "file"));
+  }
+  LSM_RETURN_IF_ERROR(opened.status());
+  std::unique_ptr<ReadFile> file = *std::move(opened);
+  LSM_ASSIGN_OR_RETURN(const uint64_t file_bytes, file->Size());
+  if (file_bytes != meta.file_bytes) {
+    return DamageAt(
+        file->path(), file_bytes,
+        Concat("the file has ", file_bytes, " bytes, the manifest says ", meta.file_bytes));
+  }
+  TableContext with_id = context;
+  with_id.file_id = meta.file_id;
+  LSM_ASSIGN_OR_RETURN(std::unique_ptr<Table> table, Table::Open(std::move(file), with_id));
+  if (table->footer().entries != meta.entries) {
+    return DamageAt(table->path(), 0,
+                    Concat("the table has ", table->footer().entries,
+                           " entries, the manifest says ", meta.entries));
+  }
+  return std::make_shared<const OpenTable>(OpenTable{meta, std::move(table)});
+}
+
+absl::StatusOr<std::shared_ptr<const Version>> Version::Create(
+    std::array<OpenTables, kLevels> levels) {
+  auto version = std::make_shared<Version>();
+  for (int i = 0; i < kLevels; ++i) {
+    Level& level = version->levels_[static_cast<size_t>(i)];
+    level.tables = std::move(levels[static_cast<size_t>(i)]);
+    OpenTables& tables = level.tables;
+    if (i == 0) {
+      // Tables are numbered in the order in which their memtables were sealed.
+      std::sort(tables.begin(), tables.end(),
+                [](const auto& a, const auto& b) { return a->meta.number > b->meta.number; });
+    } else {
+      std::sort(tables.begin(), tables.end(), [](const auto& a, const auto& b) {
+        return CompareInternalKeys(a->meta.smallest, b->meta.smallest) < 0;
+      });
+      for (size_t t = 1; t < tables.size(); ++t) {
+        if (UserKeyOf(tables[t - 1]->meta.largest) >= UserKeyOf(tables[t]->meta.smallest)) {
+          return OverlapError(i, *tables[t - 1], *tables[t]);
+        }
+      }
+    }
+    std::vector<std::string_view> smallest, largest;
+    for (const auto& table : tables) {
+      level.bytes += table->meta.file_bytes;
+      smallest.push_back(UserKeyOf(table->meta.smallest));
+      largest.push_back(UserKeyOf(table->meta.largest));
+    }
+    if (i == 0) continue;  // not sorted: looked at one by one
+    level.smallest = Fences(smallest);
+    level.largest = Fences(largest);
+  }
+  return std::shared_ptr<const Version>(std::move(version));
+}
+
+int Version::deepest_level() const {
+  for (int i = kLevels - 1; i > 0; --i) {
+    if (!level(i).empty()) return i;
+  }
+  return 0;
+}
+
+// The tables that may hold a key, newest first.  On the stack unless level 0 is far too full.
+class Version::CandidateList {
+ public:
+  void Add(const OpenTable* table, int level) {
+    if (size_ < kInline) {
+      inline_[size_++] = {table, level};
+      return;
+    }
+    if (more_.empty()) more_.assign(inline_, inline_ + kInline);
+    more_.push_back({table, level});
+    ++size_;
+  }
+  const Candidate* begin() const { return size_ <= kInline ? inline_ : more_.data(); }
+  const Candidate* end() const { return begin() + size_; }
+
+ private:
+  static constexpr size_t kInline = 32;
+  Candidate inline_[kInline];
+  size_t size_ = 0;
+  std::vector<Candidate> more_;
+};
+
+void Version::FindCandidates(std::string_view user_key, CandidateList* candidates) const {
+  for (const auto& table : levels_[0].tables) {
+    if (OverlapsUserRange(table->meta, user_key, user_key)) candidates->Add(table.get(), 0);
+  }
+  for (int i = 1; i < kLevels; ++i) {
+    const Level& level = levels_[static_cast<size_t>(i)];
+    if (level.tables.empty()) continue;
+    const size_t at = level.largest.LowerBound(user_key);
+    if (at < level.tables.size() && level.smallest[at] <= user_key)
+      candidates->Add(level.tables[at].get(), i);
+  }
+}
+
+absl::Status Version::Get(const LookupKey& key, bool fill_cache, Counters* counters,
+                          LookupResult* result, Explanation* explanation, bool pin_always) const {
+  CandidateList candidates;
+  FindCandidates(key.user_key(), &candidates);
+  // All filters' lines are on their way before the first one is waited for.
+  for (const Candidate& candidate : candidates)
+    candidate.table->table->PrefetchFilter(key.digest());
+
+  result->answer = TableAnswer::kAbsent;
+  int level = 0;  // the lookup has come as far as this
+  LevelCounts counts;
+  counts[LevelCounts::kLookups] = 1;
+  const auto advance_to = [&](int next) {
+    while (level < next) {
+      counters->Add(level++, counts);
+      counts = LevelCounts();
+      counts[LevelCounts::kLookups] = 1;
+    }
+  };
+  absl::Status status;
+  for (const Candidate& candidate : candidates) {
+    advance_to(candidate.level);
+    const Table& table = *candidate.table->table;
+    const bool passed = table.MayContain(key.digest());
+    CountConsidered(table.filter_presence(), &counts);
+    TableStep* step = AddStep(explanation, candidate.level, *candidate.table, passed);
+    if (!passed) {
+      ++counts[LevelCounts::kReadsAvoided];
+      continue;
+    }
+    uint64_t suffix = 0;
+    absl::StatusOr<TableAnswer> answer = table.Get(key, fill_cache, &result->value, &suffix,
+                                                   &result->pin, &counts, step, pin_always);
+    if (!answer.ok()) {
+      status = answer.status();
+      break;
+    }
+    if (*answer != TableAnswer::kAbsent) {
+      ++counts[LevelCounts::kUsefulReads];
+      result->answer = *answer;
+      if (step != nullptr) {
+        step->outcome = *answer == TableAnswer::kFound ? "put" : "delete";
+        step->sequence = SequenceOf(suffix);
+        explanation->answered_by =
+            Concat("table ", candidate.table->meta.number, " at level ", candidate.level);
+      }
+      break;
+    }
+    ++counts[LevelCounts::kWastedReads];
+    if (table.filter_presence() == FilterPresence::kUsable) ++counts[LevelCounts::kFalsePositives];
+  }
+  if (status.ok() && result->answer == TableAnswer::kAbsent) advance_to(deepest_level());
+  counters->Add(level, counts);
+  return status;
+}
+
+void Version::AddIterators(const Table::ScanOptions& options,
+                           std::vector<std::unique_ptr<Iterator>>* iterators) const {
+  for (const auto& table : levels_[0].tables)
+    iterators->push_back(table->table->NewIterator(options));
+  for (int i = 1; i < kLevels; ++i) {
+    if (!level(i).empty()) iterators->push_back(NewLevelIterator(level(i), options));
+  }
+}
+
+OpenTables Version::Overlapping(int level_number, std::string_view smallest,
+                                std::string_view largest) const {
+  OpenTables found;
+  for (const auto& table : level(level_number)) {
+    if (OverlapsUserRange(table->meta, smallest, largest)) found.push_back(table);
+  }
+  return found;
+}
+
+bool Version::MayExistBelow(int level_number, std::string_view user_key) const {
+  for (int i = level_number + 1; i < kLevels; ++i) {
+    const Level& below = levels_[static_cast<size_t>(i)];
+    if (below.tables.empty()) continue;
+    const size_t at = below.largest.LowerBound(user_key);
+    if (at < below.tables.size() && below.smallest[at] <= user_key) return true;
+  }
+  return false;
+}
+
+uint64_t Version::ApproximateBytes(std::string_view from, std::string_view to) const {
+  if (from >= to) return 0;
+  uint64_t bytes = 0;
+  for (const Level& level : levels_) {
+    for (const auto& table : level.tables) {
+      const std::string_view smallest = UserKeyOf(table->meta.smallest);
+      const std::string_view largest = UserKeyOf(table->meta.largest);
+      if (largest < from || smallest >= to) continue;
+      const uint64_t begin = from <= smallest ? 0 : table->table->ApproximateOffsetOf(from);
+      const uint64_t end =
+          largest < to ? table->meta.file_bytes : table->table->ApproximateOffsetOf(to);
+      bytes += end - std::min(begin, end);
+    }
+  }
+  return bytes;
+}
+
+void Version::Describe(Statistics* statistics) const {
+  for (int i = 0; i < kLevels; ++i) {
+    LevelStatistics& level_statistics = statistics->levels[static_cast<size_t>(i)];
+    double target_sum = 0, predicted_sum = 0;
+    uint64_t filtered_entries = 0;
+    for (const auto& table : level(i)) {
+      ++level_statistics.tables;
+      level_statistics.table_bytes += table->meta.file_bytes;
+      level_statistics.entries += table->meta.entries;
+      level_statistics.filter_bytes += table->table->filter_memory_bytes();
+      level_statistics.index_bytes += table->table->index_memory_bytes();
+      if (table->table->filter_presence() != FilterPresence::kUsable) continue;
+      const auto weight = static_cast<double>(table->meta.entries);
+      target_sum += weight * table->table->properties().target_fpp;
+      predicted_sum += weight * table->table->properties().expected_fpp;
+      filtered_entries += table->meta.entries;
+    }
+    if (filtered_entries == 0) continue;
+    level_statistics.target_fpp = target_sum / static_cast<double>(filtered_entries);
+    level_statistics.predicted_fpp = predicted_sum / static_cast<double>(filtered_entries);
+  }
+}
+
+std::unique_ptr<Iterator> NewLevelIterator(const OpenTables& tables,
+                                           const Table::ScanOptions& options) {
+  return std::make_unique<LevelIterator>(tables, options);
+}
+
+}  // namespace lsm

@@ -1,0 +1,113 @@
+// The tables of a store at one moment: immutable levels of open tables, and how a key is found in
+// them.
+//
+// Level 0 holds tables as they were flushed, newest first, whose key ranges may overlap.  Each
+// deeper level is one sorted run: its tables' ranges are disjoint, also in user keys.  What is in a
+// higher level is newer than what is below.
+//
+// Threads: immutable; any number of readers.  A version keeps its tables open; a table that no
+// version holds any longer is closed, and its file removed if it was marked obsolete (OpenTable).
+#ifndef TRELLIS_LSM_VERSION_VERSION_H_
+#define TRELLIS_LSM_VERSION_VERSION_H_
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "lsm/base/counters.h"
+#include "lsm/base/explanation.h"
+#include "lsm/base/fences.h"
+#include "lsm/base/internal_key.h"
+#include "lsm/base/iterator.h"
+#include "lsm/base/statistics.h"
+#include "lsm/table/table.h"
+#include "lsm/version/version_edit.h"
+
+namespace lsm {
+
+// A table of the store: what the manifest says of it, and the open file.
+struct OpenTable {
+  TableMeta meta;
+  std::unique_ptr<Table> table;
+};
+using OpenTables = std::vector<std::shared_ptr<const OpenTable>>;
+
+// Opens a table of a manifest; DataLoss (also if it is not there) or Unimplemented names the file.
+// Checks size, id and number of entries.
+absl::StatusOr<std::shared_ptr<const OpenTable>> OpenTableFile(Directory& directory,
+                                                               const TableMeta& meta, ReadMode mode,
+                                                               const TableContext& context);
+
+// Where a point lookup's answer comes from.
+struct LookupResult {
+  TableAnswer answer = TableAnswer::kAbsent;
+  std::string_view value;  // within the caller's EpochGuard, or as long as `pin`
+  BlockRef pin;
+};
+
+class Version {
+ public:
+  // The levels in any order; DataLoss if the tables of a level below 0 overlap.
+  static absl::StatusOr<std::shared_ptr<const Version>> Create(
+      std::array<OpenTables, kLevels> levels);
+
+  const OpenTables& level(int level) const { return levels_[static_cast<size_t>(level)].tables; }
+  uint64_t level_bytes(int level) const { return levels_[static_cast<size_t>(level)].bytes; }
+  int deepest_level() const;  // that holds a table; 0 if none does
+
+  // The newest version of the key that the lookup may see.  Asks the filters of all tables that may
+  // hold it at once: prefetches every one, then probes newest first.  REQUIRES: an EpochGuard
+  // stands.  Counts; fills `explanation` if not null.  `pin_always`: see Table::Get.
+  absl::Status Get(const LookupKey& key, bool fill_cache, Counters* counters, LookupResult* result,
+                   Explanation* explanation, bool pin_always = false) const;
+
+  // One iterator for each table of level 0 and one for each deeper level that has any.  The version
+  // must outlive them.
+  void AddIterators(const Table::ScanOptions& options,
+                    std::vector<std::unique_ptr<Iterator>>* iterators) const;
+
+  // Tables of the level whose user keys meet [smallest, largest].
+  OpenTables Overlapping(int level, std::string_view smallest_user_key,
+                         std::string_view largest_user_key) const;
+
+  // False only if no table below `level` may hold the user key.
+  bool MayExistBelow(int level, std::string_view user_key) const;
+
+  // Bytes of tables, about, that keys in [from, to) take.
+  uint64_t ApproximateBytes(std::string_view from, std::string_view to) const;
+
+  // Fills what a level is (not what was counted).
+  void Describe(Statistics* statistics) const;
+
+ private:
+  struct Level {
+    OpenTables tables;
+    uint64_t bytes = 0;
+    // By user key, in the order of `tables`.
+    Fences smallest;
+    Fences largest;
+  };
+  struct Candidate {
+    const OpenTable* table;
+    int level;
+  };
+  class CandidateList;
+
+  void FindCandidates(std::string_view user_key, CandidateList* candidates) const;
+
+  std::array<Level, kLevels> levels_;
+};
+
+// Over the sorted, disjoint tables of one level.
+std::unique_ptr<Iterator> NewLevelIterator(const OpenTables& tables,
+                                           const Table::ScanOptions& options);
+
+}  // namespace lsm
+
+#endif  // TRELLIS_LSM_VERSION_VERSION_H_

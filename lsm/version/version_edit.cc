@@ -1,0 +1,193 @@
+#include "lsm/version/version_edit.h"
+
+#include "lsm/base/internal_key.h"
+#include "lsm/base/statistics.h"
+#include "lsm/base/write_batch.h"
+#include "lsm/bytes/coding.h"
+#include "lsm/bytes/escape.h"
+#include "lsm/bytes/status.h"
+
+namespace lsm {
+namespace {
+
+constexpr char kEditFormat = 1;
+
+enum Tag : uint32_t {
+  kNextFileNumber = 1,
+  kLastSequence = 2,
+  kOldestLog = 3,
+  kDigestSeed = 4,
+  kAddedTable = 5,
+  kRemovedTable = 6,
+  kSnapshot = 7,
+  kSyncedLog = 8,
+  kTagMax = kSyncedLog,
+};
+
+void AppendField(std::string* out, Tag tag, std::string_view bytes) {
+  AppendVarint32(out, tag);
+  AppendLengthPrefixed(out, bytes);
+}
+
+void AppendVarintField(std::string* out, Tag tag, uint64_t value) {
+  std::string bytes;
+  AppendVarint64(&bytes, value);
+  AppendField(out, tag, bytes);
+}
+
+// What is wrong with the bytes; empty if nothing is.
+using Problem = std::string;
+
+Problem TakeLevel(std::string_view* input, int* level) {
+  uint32_t value = 0;
+  if (!TakeVarint32(input, &value)) return "a level is cut off";
+  if (value >= static_cast<uint32_t>(kLevels)) return Concat("level ", value, " does not exist");
+  *level = static_cast<int>(value);
+  return "";
+}
+
+Problem TakeKey(std::string_view* input, std::string_view which, std::string* key) {
+  std::string_view bytes;
+  if (!TakeLengthPrefixed(input, &bytes)) return Concat("a table's ", which, " key is cut off");
+  ParsedKey parsed;
+  if (!ParseInternalKey(bytes, &parsed))
+    return Concat("a table's ", which, " key is no internal key");
+  if (parsed.user_key.size() > kKeyBytesMax)
+    return Concat("a table's ", which, " key is longer than keys may be");
+  key->assign(bytes);
+  return "";
+}
+
+Problem TakeAdded(std::string_view input, VersionEdit::Added* added) {
+  TableMeta& table = added->table;
+  if (Problem problem = TakeLevel(&input, &added->level); !problem.empty()) return problem;
+  if (!TakeVarint64(&input, &table.number) || !TakeFixed64(&input, &table.file_id) ||
+      !TakeVarint64(&input, &table.file_bytes) || !TakeVarint64(&input, &table.entries)) {
+    return "an added table is cut off";
+  }
+  if (Problem problem = TakeKey(&input, "smallest", &table.smallest); !problem.empty())
+    return problem;
+  if (Problem problem = TakeKey(&input, "largest", &table.largest); !problem.empty())
+    return problem;
+  if (!input.empty()) return "an added table is too long";
+  if (CompareInternalKeys(table.smallest, table.largest) > 0) {
+    return Concat("table ", table.number, " has its smallest key behind its largest");
+  }
+  return "";
+}
+
+Problem TakeRemoved(std::string_view input, VersionEdit::Removed* removed) {
+  if (Problem problem = TakeLevel(&input, &removed->level); !problem.empty()) return problem;
+  if (!TakeVarint64(&input, &removed->number)) return "a removed table is cut off";
+  return input.empty() ? "" : "a removed table is too long";
+}
+
+Problem TakeVarintOnce(std::string_view input, std::string_view name,
+                       std::optional<uint64_t>* value) {
+  if (value->has_value()) return Concat(name, " stands twice");
+  uint64_t number = 0;
+  if (!TakeVarint64(&input, &number) || !input.empty()) return Concat(name, " is no number");
+  *value = number;
+  return "";
+}
+
+Problem TakeField(uint32_t tag, std::string_view field, VersionEdit* edit) {
+  switch (tag) {
+    case kNextFileNumber:
+      return TakeVarintOnce(field, "next file number", &edit->next_file_number);
+    case kLastSequence: {
+      Problem problem = TakeVarintOnce(field, "last sequence", &edit->last_sequence);
+      if (problem.empty() && *edit->last_sequence > kSequenceMax)
+        return "last sequence is beyond the largest one";
+      return problem;
+    }
+    case kOldestLog:
+      return TakeVarintOnce(field, "oldest log", &edit->oldest_log);
+    case kDigestSeed: {
+      uint64_t seed = 0;
+      if (edit->digest_seed.has_value()) return "digest seed stands twice";
+      if (!TakeFixed64(&field, &seed) || !field.empty()) return "digest seed is not 8 bytes";
+      edit->digest_seed = seed;
+      return "";
+    }
+    case kAddedTable:
+      return TakeAdded(field, &edit->added.emplace_back());
+    case kRemovedTable:
+      return TakeRemoved(field, &edit->removed.emplace_back());
+    case kSnapshot:
+      if (!field.empty() || edit->is_snapshot)
+        return "the snapshot mark is not empty, or stands twice";
+      edit->is_snapshot = true;
+      return "";
+    case kSyncedLog:
+      if (!TakeVarint64(&field, &edit->synced_logs.emplace_back()) || !field.empty())
+        return "synced log is no number";
+      return "";
+    default:
+      return "";  // Decode refuses it before
+  }
+}
+
+}  // namespace
+
+std::string VersionEdit::Encode() const {
+  std::string out(1, kEditFormat);
+  if (is_snapshot) AppendField(&out, kSnapshot, "");
+  if (next_file_number) AppendVarintField(&out, kNextFileNumber, *next_file_number);
+  if (last_sequence) AppendVarintField(&out, kLastSequence, *last_sequence);
+  if (oldest_log) AppendVarintField(&out, kOldestLog, *oldest_log);
+  if (digest_seed) {
+    std::string bytes;
+    AppendFixed64(&bytes, *digest_seed);
+    AppendField(&out, kDigestSeed, bytes);
+  }
+  for (const uint64_t number : synced_logs) AppendVarintField(&out, kSyncedLog, number);
+  std::string bytes;
+  for (const Removed& removed_table : removed) {
+    bytes.clear();
+    AppendVarint32(&bytes, static_cast<uint32_t>(removed_table.level));
+    AppendVarint64(&bytes, removed_table.number);
+    AppendField(&out, kRemovedTable, bytes);
+  }
+  for (const Added& added_table : added) {
+    const TableMeta& table = added_table.table;
+    bytes.clear();
+    AppendVarint32(&bytes, static_cast<uint32_t>(added_table.level));
+    AppendVarint64(&bytes, table.number);
+    AppendFixed64(&bytes, table.file_id);
+    AppendVarint64(&bytes, table.file_bytes);
+    AppendVarint64(&bytes, table.entries);
+    AppendLengthPrefixed(&bytes, table.smallest);
+    AppendLengthPrefixed(&bytes, table.largest);
+    AppendField(&out, kAddedTable, bytes);
+  }
+  return out;
+}
+
+absl::StatusOr<VersionEdit> VersionEdit::Decode(std::string_view bytes, std::string_view file,
+                                                uint64_t offset) {
+  if (bytes.empty()) return DamageAt(file, offset, "the edit is empty");
+  if (bytes.front() != kEditFormat) {
+    return absl::UnimplementedError(Concat(file, ": offset ", offset, ": edit of format ",
+                                           static_cast<int>(static_cast<uint8_t>(bytes.front())),
+                                           "; this library knows format 1"));
+  }
+  VersionEdit edit;
+  std::string_view input = bytes.substr(1);
+  while (!input.empty()) {
+    uint32_t tag = 0;
+    std::string_view field;
+    if (!TakeVarint32(&input, &tag) || !TakeLengthPrefixed(&input, &field)) {
+      return DamageAt(file, offset, "a field of the edit is cut off");
+    }
+    if (tag < kNextFileNumber || tag > kTagMax) {
+      return absl::UnimplementedError(
+          Concat(file, ": offset ", offset, ": field ", tag, " of the edit is not known"));
+    }
+    const Problem problem = TakeField(tag, field, &edit);
+    if (!problem.empty()) return DamageAt(file, offset, problem);
+  }
+  return edit;
+}
+
+}  // namespace lsm

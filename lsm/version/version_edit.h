@@ -1,0 +1,77 @@
+// A change of the set of tables, and how it stands in the manifest: one record of the manifest's
+// log is one edit.
+//
+//   edit  = u8 format (1), then fields, each: varint32 tag | varint32 length | bytes
+//
+//     1 next file number  varint64  above the number of every table so far
+//     2 last sequence     varint64  every write up to it is in tables
+//     3 oldest log        varint64  logs with lower numbers are not needed
+//     4 digest seed       fixed64   of the store: in the first edit of a manifest, never changed
+//     5 added table       varint32 level | varint64 number | fixed64 file id |
+//                         varint64 file bytes | varint64 entries |
+//                         length-prefixed smallest internal key | the same of the largest
+//     6 removed table     varint32 level | varint64 number
+//     7 snapshot          empty     the edit stands for everything before it: the first one of a
+//                                   manifest
+//     8 synced log        varint64  the log of this number holds synced writes: it must be there,
+//                                   and its beginning sound, until `oldest log` passes it
+//
+// Fields 1 to 4 and 7 stand at most once.  A tag that is not known makes the manifest unreadable
+// (Unimplemented, naming the tag): it may mean anything.
+#ifndef TRELLIS_LSM_VERSION_VERSION_EDIT_H_
+#define TRELLIS_LSM_VERSION_VERSION_EDIT_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace lsm {
+
+// What the manifest knows of a table.
+struct TableMeta {
+  uint64_t number = 0;
+  uint64_t file_id = 0;
+  uint64_t file_bytes = 0;
+  uint64_t entries = 0;
+  std::string smallest;  // internal keys
+  std::string largest;
+  bool operator==(const TableMeta&) const = default;
+};
+
+struct VersionEdit {
+  struct Added {
+    int level = 0;
+    TableMeta table;
+    bool operator==(const Added&) const = default;
+  };
+  struct Removed {
+    int level = 0;
+    uint64_t number = 0;
+    bool operator==(const Removed&) const = default;
+  };
+
+  bool is_snapshot = false;
+  std::optional<uint64_t> next_file_number;
+  std::optional<uint64_t> last_sequence;
+  std::optional<uint64_t> oldest_log;
+  std::optional<uint64_t> digest_seed;
+  std::vector<uint64_t> synced_logs;
+  std::vector<Added> added;
+  std::vector<Removed> removed;
+
+  bool operator==(const VersionEdit&) const = default;
+
+  std::string Encode() const;
+  // DataLoss naming `file` and `offset` (of the record), or Unimplemented.  Checks what can be
+  // checked alone: levels, key forms, smallest <= largest.
+  static absl::StatusOr<VersionEdit> Decode(std::string_view bytes, std::string_view file,
+                                            uint64_t offset);
+};
+
+}  // namespace lsm
+
+#endif  // TRELLIS_LSM_VERSION_VERSION_EDIT_H_

@@ -1,0 +1,357 @@
+#include "lsm/compaction/jobs.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lsm/bytes/status.h"
+#include "lsm/memtable/memtable.h"
+#include "tests/lsm/version/table_maker.h"
+#include "tests/support/deterministic_environment.h"
+#include "tests/support/status_matchers.h"
+
+namespace lsm {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing_support::StatusIs;
+
+const auto kNeverStop = [] { return false; };
+
+class JobsTest : public testing::Test {
+ protected:
+  JobsTest() {
+    options_.table_bytes = 64 << 10;
+    options_.block_bytes = 512;
+    options_.compression = Compression::kNone;
+    context_.options = &options_;
+    context_.directory = maker_.directory.get();
+    context_.clock = &clock_;
+    context_.random = &random_;
+    context_.digest_seed = TableMaker::kDigestSeed;
+    context_.table_context = maker_.context;
+    context_.filter_policy = bloom::PolicyFromName("blocked").value();
+    context_.new_file_number = [this] { return next_number_++; };
+  }
+
+  std::vector<Entry> Flush(const std::vector<Entry>& entries, const SnapshotList& snapshots) {
+    Memtable memtable;
+    for (const Entry& entry : entries)
+      memtable.Add(entry.sequence, entry.kind, entry.user_key, entry.value);
+    absl::StatusOr<JobResult> result = RunFlush(context_, *memtable.NewIterator(), snapshots);
+    EXPECT_OK(result);
+    if (!result.ok()) return {};
+    EXPECT_LE(result->outputs.size(), 1u);
+    EXPECT_EQ(result->entries_dropped + Sum(result->outputs), entries.size());
+    EXPECT_EQ(result->output_level, 0);
+    return EntriesIn(result->outputs);
+  }
+
+  static uint64_t Sum(const OpenTables& tables) {
+    uint64_t entries = 0;
+    for (const auto& table : tables) entries += table->meta.entries;
+    return entries;
+  }
+  static std::vector<Entry> EntriesIn(const OpenTables& tables) {
+    std::vector<Entry> all;
+    for (const auto& table : tables) {
+      const std::vector<Entry> some = EntriesOf(*table->table->NewIterator({}));
+      all.insert(all.end(), some.begin(), some.end());
+    }
+    return all;
+  }
+
+  absl::StatusOr<JobResult> Compact(std::array<OpenTables, kLevels> levels, int level,
+                                    const SnapshotList& snapshots) {
+    version_ = Version::Create(std::move(levels)).value();
+    plan_ = PlanRange(*version_, level, std::nullopt, std::nullopt).value();
+    return RunCompaction(context_, *version_, plan_, snapshots, kNeverStop);
+  }
+  std::vector<Entry> Compacted(std::array<OpenTables, kLevels> levels, int level,
+                               const SnapshotList& snapshots) {
+    const absl::StatusOr<JobResult> result = Compact(std::move(levels), level, snapshots);
+    EXPECT_OK(result);
+    return result.ok() ? EntriesIn(result->outputs) : std::vector<Entry>();
+  }
+
+  size_t FileCount() { return maker_.directory->List().value().size(); }
+
+  TableMaker maker_;
+  testing_support::ManualClock clock_;
+  testing_support::SeededRandom random_{1};
+  Options options_;
+  JobContext context_;
+  uint64_t next_number_ = 100;
+  std::shared_ptr<const Version> version_;
+  CompactionPlan plan_;
+};
+
+// --- what is kept ---
+
+TEST_F(JobsTest, OfSeveralVersionsTheNewestStays) {
+  EXPECT_THAT(
+      Flush({PutOf("a", 3, "new"), PutOf("a", 2, "mid"), PutOf("a", 1, "old"), PutOf("b", 4)}, {}),
+      ElementsAre(PutOf("a", 3, "new"), PutOf("b", 4)));
+}
+
+TEST_F(JobsTest, ASnapshotKeepsTheVersionThatItSees) {
+  const std::vector<Entry> entries = {PutOf("a", 9), PutOf("a", 7), PutOf("a", 5), PutOf("a", 3)};
+  EXPECT_THAT(Flush(entries, {2}), ElementsAre(PutOf("a", 9)));
+  EXPECT_THAT(Flush(entries, {3}), ElementsAre(PutOf("a", 9), PutOf("a", 3)));
+  EXPECT_THAT(Flush(entries, {4}), ElementsAre(PutOf("a", 9), PutOf("a", 3)));
+  EXPECT_THAT(Flush(entries, {5}), ElementsAre(PutOf("a", 9), PutOf("a", 5)));
+  EXPECT_THAT(Flush(entries, {5, 6}), ElementsAre(PutOf("a", 9), PutOf("a", 5)));
+  EXPECT_THAT(Flush(entries, {3, 5, 8}),
+              ElementsAre(PutOf("a", 9), PutOf("a", 7), PutOf("a", 5), PutOf("a", 3)));
+  EXPECT_THAT(Flush(entries, {9}), ElementsAre(PutOf("a", 9)));
+  EXPECT_THAT(Flush(entries, {20}), ElementsAre(PutOf("a", 9)));
+}
+
+TEST_F(JobsTest, AFlushKeepsTombstonesForWhatIsBelow) {
+  EXPECT_THAT(Flush({DeleteOf("a", 3), PutOf("a", 2), PutOf("b", 1)}, {}),
+              ElementsAre(DeleteOf("a", 3), PutOf("b", 1)));
+  EXPECT_THAT(Flush({DeleteOf("a", 3), PutOf("a", 2)}, {2}),
+              ElementsAre(DeleteOf("a", 3), PutOf("a", 2)));
+}
+
+TEST_F(JobsTest, ATombstoneGoesWhereNothingIsBelow) {
+  // Neither the tombstone nor what it hides.
+  EXPECT_THAT(Compacted({{{maker_.Make(9, {DeleteOf("a", 9), PutOf("b", 8)})},
+                          {maker_.Make(1, {PutOf("a", 1), PutOf("c", 2)})}}},
+                        0, {}),
+              ElementsAre(PutOf("b", 8), PutOf("c", 2)));
+}
+
+TEST_F(JobsTest, ATombstoneStaysWhereItsKeyMayBeBelow) {
+  const OpenTables below = {maker_.Make(1, {PutOf("a", 1), PutOf("c", 2)})};
+  EXPECT_THAT(
+      Compacted({{{maker_.Make(9, {DeleteOf("b", 9), DeleteOf("d", 10)})}, {}, below}}, 0, {}),
+      ElementsAre(DeleteOf("b", 9)));  // within the range of the table below; "d" is not
+}
+
+TEST_F(JobsTest, ATombstoneStaysForASnapshotBeforeIt) {
+  const auto tree = [&](uint64_t number) -> std::array<OpenTables, kLevels> {
+    return {{{maker_.Make(number, {DeleteOf("a", 9)})},
+             {maker_.Make(number + 1, {PutOf("a", 5, "old"), PutOf("a", 3, "older")})}}};
+  };
+  EXPECT_THAT(Compacted(tree(10), 0, {4}), ElementsAre(DeleteOf("a", 9), PutOf("a", 3, "older")));
+  EXPECT_THAT(Compacted(tree(20), 0, {8}), ElementsAre(DeleteOf("a", 9), PutOf("a", 5, "old")));
+  EXPECT_THAT(Compacted(tree(30), 0, {9}), IsEmpty());  // sees that it is deleted
+  EXPECT_THAT(Compacted(tree(40), 0, {2}), ElementsAre(DeleteOf("a", 9)));
+}
+
+TEST_F(JobsTest, APutBehindADroppedTombstoneDoesNotComeBack) {
+  EXPECT_THAT(Compacted({{{maker_.Make(9, {PutOf("a", 9, "new"), DeleteOf("a", 8), PutOf("a", 7)}),
+                           maker_.Make(8, {DeleteOf("b", 6), PutOf("b", 5)})},
+                          {maker_.Make(1, {PutOf("a", 1), PutOf("b", 2)})}}},
+                        0, {}),
+              ElementsAre(PutOf("a", 9, "new")));
+}
+
+TEST_F(JobsTest, ARewriteOfTheDeepestLevelDropsWhatSnapshotsHeld) {
+  EXPECT_THAT(
+      Compacted({{{}, {maker_.Make(1, {PutOf("a", 9), PutOf("a", 3), DeleteOf("b", 4)})}}}, 1, {}),
+      ElementsAre(PutOf("a", 9)));
+  EXPECT_EQ(plan_.output_level, 1);
+}
+
+// --- outcome and edit ---
+
+TEST_F(JobsTest, AnEditTakesInputsAwayAndAddsOutputs) {
+  const absl::StatusOr<JobResult> result =
+      Compact({{{maker_.Make(9, {PutOf("b", 9)}), maker_.Make(8, {PutOf("a", 8), PutOf("c", 7)})},
+                {maker_.Make(1, {PutOf("a", 1), PutOf("b", 2)}), maker_.Make(2, {PutOf("x", 3)})}}},
+              0, {});
+  ASSERT_OK(result);
+  EXPECT_EQ(result->entries_dropped, 2u);
+  EXPECT_EQ(result->bytes_read, version_->level_bytes(0) + version_->level(1)[0]->meta.file_bytes);
+  ASSERT_EQ(result->outputs.size(), 1u);
+  EXPECT_EQ(result->bytes_written, result->outputs[0]->meta.file_bytes);
+  const VersionEdit edit = EditOf(plan_, &*result);
+  EXPECT_THAT(edit.removed, ElementsAre(VersionEdit::Removed{0, 9}, VersionEdit::Removed{0, 8},
+                                        VersionEdit::Removed{1, 1}));
+  EXPECT_THAT(edit.added, ElementsAre(VersionEdit::Added{1, result->outputs[0]->meta}));
+}
+
+TEST_F(JobsTest, AMoveIsAnEditAlone) {
+  CompactionPlan plan;
+  plan.level = 2;
+  plan.output_level = 3;
+  plan.inputs = {maker_.Make(5, {PutOf("a", 1)})};
+  plan.trivial_move = true;
+  const VersionEdit edit = EditOf(plan, nullptr);
+  EXPECT_THAT(edit.removed, ElementsAre(VersionEdit::Removed{2, 5}));
+  EXPECT_THAT(edit.added, ElementsAre(VersionEdit::Added{3, plan.inputs[0]->meta}));
+}
+
+TEST_F(JobsTest, AnInputThatCannotBeReadFailsTheJobAndLeavesNoFiles) {
+  std::vector<Entry> entries;
+  for (int i = 1000; i < 4000; ++i)
+    entries.push_back(PutOf(Concat("k", i), 1, std::string(800, 'x')));
+  const auto big = maker_.Make(1, entries);
+  const size_t files = FileCount();
+  int reads = 0;
+  maker_.files.SetFault([&](FileOperation operation, const std::string& path, uint64_t) {
+    const bool of_input = operation == FileOperation::kReadAt && path.ends_with("000001.table");
+    return of_input && ++reads == 2 ? absl::UnavailableError("broken") : absl::OkStatus();
+  });
+  EXPECT_THAT(Compact({{{}, {big}, {maker_.Make(2, {PutOf("k2", 1)})}}}, 1, {}),
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr("broken")));
+  EXPECT_EQ(FileCount(), files + 1);  // the table of level 2
+}
+
+TEST_F(JobsTest, AJobStopsWhenTold) {
+  std::vector<Entry> entries;
+  for (int i = 1000; i < 4000; ++i) entries.push_back(PutOf(Concat("k", i), 1));
+  version_ = Version::Create({{{}, {maker_.Make(1, entries)}, {maker_.Make(2, {PutOf("k2", 1)})}}})
+                 .value();
+  const size_t files = FileCount();
+  EXPECT_THAT(RunCompaction(context_, *version_,
+                            PlanRange(*version_, 1, std::nullopt, std::nullopt).value(), {},
+                            [] { return true; }),
+              StatusIs(absl::StatusCode::kAborted));
+  EXPECT_EQ(FileCount(), files);
+}
+
+TEST_F(JobsTest, EveryOperationOfAFlushThatFailsFailsItAndLeavesNoFiles) {
+  Memtable memtable;
+  for (int i = 1000; i < 1100; ++i)
+    memtable.Add(static_cast<Sequence>(i), EntryKind::kPut, Concat("k", i), std::string(100, 'x'));
+  maker_.files.ResetCounts();
+  ASSERT_OK(RunFlush(context_, *memtable.NewIterator(), {}));
+  const uint64_t operations = maker_.files.operation_count();
+  const size_t files = FileCount();
+  for (uint64_t at = 0; at < operations; ++at) {
+    FileOperation failed{};
+    maker_.files.SetFault([&](FileOperation operation, const std::string&, uint64_t number) {
+      if (number != at) return absl::OkStatus();
+      failed = operation;
+      return absl::UnavailableError("injected");
+    });
+    maker_.files.ResetCounts();
+    const absl::StatusOr<JobResult> result = RunFlush(context_, *memtable.NewIterator(), {});
+    maker_.files.SetFault(nullptr);
+    if (result.ok()) {
+      // The filter could not be read back: its table does without.
+      EXPECT_EQ(failed, FileOperation::kReadAt);
+      EXPECT_EQ(result->outputs[0]->table->filter_presence(), FilterPresence::kDamaged);
+      ASSERT_OK(maker_.directory->Remove(TableFileName(result->outputs[0]->meta.number)));
+    } else {
+      EXPECT_THAT(result, StatusIs(absl::StatusCode::kUnavailable, HasSubstr("injected")));
+    }
+    EXPECT_EQ(FileCount(), files) << "operation " << at << ", " << NameOf(failed);
+  }
+}
+
+// --- where outputs end ---
+
+class TableOutputTest : public JobsTest {
+ protected:
+  // Tables of (user key, versions) of about 1 KB each.
+  std::vector<std::vector<std::string>> Split(const std::vector<std::pair<std::string, int>>& keys,
+                                              OpenTables grandparents) {
+    TableOutput output(context_, 1, options_.table_bytes, std::move(grandparents));
+    for (const auto& [key, versions] : keys) {
+      for (int i = versions; i > 0; --i) {
+        const Entry entry = PutOf(key, static_cast<Sequence>(i), std::string(1000, 'x'));
+        EXPECT_OK(output.Add(InternalKey(entry), entry.value));
+      }
+    }
+    absl::StatusOr<OpenTables> tables = output.Finish();
+    EXPECT_OK(tables);
+    std::vector<std::vector<std::string>> split;
+    for (const auto& table : *tables) {
+      auto& user_keys = split.emplace_back();
+      for (const Entry& entry : EntriesOf(*table->table->NewIterator({}))) {
+        if (user_keys.empty() || user_keys.back() != entry.user_key)
+          user_keys.push_back(entry.user_key);
+      }
+      EXPECT_EQ(UserKeyOf(table->meta.smallest), user_keys.front());
+      EXPECT_EQ(UserKeyOf(table->meta.largest), user_keys.back());
+    }
+    return split;
+  }
+};
+
+TEST_F(TableOutputTest, TablesEndAtTheirSize) {
+  std::vector<std::pair<std::string, int>> keys;
+  for (int i = 100; i < 300; ++i) keys.emplace_back(Concat("k", i), 1);
+  const auto split = Split(keys, {});
+  ASSERT_EQ(split.size(), 4u);  // 200 KB in tables of 64
+  for (size_t i = 0; i + 1 < split.size(); ++i)
+    EXPECT_NEAR(static_cast<double>(split[i].size()), 64, 3);
+}
+
+TEST_F(TableOutputTest, AUserKeyIsNeverSplit) {
+  // 100 KB of "b" alone, within tables of 64.
+  EXPECT_THAT(Split({{"a", 1}, {"b", 100}, {"c", 1}}, {}),
+              ElementsAre(ElementsAre("a", "b"), ElementsAre("c")));
+}
+
+TEST_F(TableOutputTest, ATableEndsBeforeItCoversTooMuchOfTheNextLevel) {
+  // Tables of the next level that are as large as a full one each: more than ten are too many.
+  OpenTables grandparents;
+  for (uint64_t i = 0; i < 30; ++i) {
+    grandparents.push_back(
+        maker_.Make(i + 1, {PutOf(Concat("k", 10 + i), 1), PutOf(Concat("k", 10 + i, "z"), 1)},
+                    options_.table_bytes));
+  }
+  std::vector<std::pair<std::string, int>> keys;
+  for (int i = 0; i < 30; ++i) keys.emplace_back(Concat("k", 10 + i, "m"), 1);
+  const auto split = Split(keys, grandparents);
+  ASSERT_EQ(split.size(), 3u);
+  EXPECT_EQ(split[0].size(), 11u);  // the eleventh is what makes it too much
+  EXPECT_EQ(split[1].size(), 11u);
+  EXPECT_EQ(split[2].size(), 8u);
+}
+
+TEST_F(TableOutputTest, GrandparentsBeforeTheFirstKeyDoNotCount) {
+  OpenTables grandparents;
+  for (uint64_t i = 0; i < 30; ++i)
+    grandparents.push_back(
+        maker_.Make(i + 1, {PutOf(Concat("a", 10 + i), 1)}, options_.table_bytes));
+  EXPECT_THAT(Split({{"k1", 1}, {"k2", 1}, {"k3", 1}}, grandparents),
+              ElementsAre(ElementsAre("k1", "k2", "k3")));
+}
+
+TEST_F(TableOutputTest, NothingAddedIsNoTable) {
+  const size_t files = FileCount();
+  TableOutput output(context_, 1, options_.table_bytes, {});
+  ASSERT_OK_AND_ASSIGN(const OpenTables tables, output.Finish());
+  EXPECT_THAT(tables, IsEmpty());
+  EXPECT_EQ(FileCount(), files);
+}
+
+TEST_F(TableOutputTest, WhatIsAbandonedIsRemoved) {
+  const size_t files = FileCount();
+  {
+    TableOutput output(context_, 1, options_.table_bytes, {});
+    for (int i = 100; i < 300; ++i) {
+      const Entry entry = PutOf(Concat("k", i), 1, std::string(1000, 'x'));
+      ASSERT_OK(output.Add(InternalKey(entry), entry.value));
+    }
+    EXPECT_EQ(FileCount(), files + 4);
+  }
+  EXPECT_EQ(FileCount(), files);
+}
+
+TEST_F(TableOutputTest, NamesAreDurableWhenItIsFinished) {
+  TableOutput output(context_, 1, options_.table_bytes, {});
+  const Entry entry = PutOf("k", 1);
+  ASSERT_OK(output.Add(InternalKey(entry), entry.value));
+  ASSERT_OK_AND_ASSIGN(const OpenTables tables, output.Finish());
+  maker_.files.Restart(MemoryFileSystem::Unsynced::kLost);
+  ASSERT_OK_AND_ASSIGN(const auto directory, maker_.files.OpenDirectory("/tables", false));
+  EXPECT_OK(OpenTableFile(*directory, tables[0]->meta, ReadMode::kBuffered, maker_.context));
+}
+
+}  // namespace
+}  // namespace lsm

@@ -1,0 +1,199 @@
+#include "lsm/version/version_edit.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <string>
+
+#include "lsm/base/internal_key.h"
+#include "lsm/base/write_batch.h"
+#include "lsm/bytes/coding.h"
+#include "tests/support/status_matchers.h"
+
+namespace lsm {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing_support::StatusIs;
+
+std::string InternalKey(std::string_view user_key, Sequence sequence) {
+  std::string key;
+  AppendInternalKey(&key, user_key, sequence, EntryKind::kPut);
+  return key;
+}
+
+TableMeta Table(uint64_t number) {
+  return {number, 0x1234567890abcdef,  4096,
+          17,     InternalKey("a", 9), InternalKey(std::string("z\0", 2), 3)};
+}
+
+VersionEdit FullEdit() {
+  VersionEdit edit;
+  edit.is_snapshot = true;
+  edit.next_file_number = 1'000'000;
+  edit.last_sequence = kSequenceMax;
+  edit.oldest_log = 0;
+  edit.digest_seed = UINT64_MAX;
+  edit.synced_logs = {4, UINT64_MAX};
+  edit.added = {{0, Table(5)}, {6, Table(UINT64_MAX)}};
+  edit.removed = {{3, 4}, {0, 0}};
+  return edit;
+}
+
+absl::StatusOr<VersionEdit> Decode(std::string_view bytes) {
+  return VersionEdit::Decode(bytes, "dir/M", 77);
+}
+
+// The bytes of an edit with one field.
+std::string OneField(uint32_t tag, std::string_view field) {
+  std::string bytes(1, '\x01');
+  AppendVarint32(&bytes, tag);
+  AppendLengthPrefixed(&bytes, field);
+  return bytes;
+}
+
+std::string Varint(uint64_t value) {
+  std::string bytes;
+  AppendVarint64(&bytes, value);
+  return bytes;
+}
+
+std::string AddedField(uint32_t level, std::string_view smallest, std::string_view largest) {
+  std::string bytes;
+  AppendVarint32(&bytes, level);
+  AppendVarint64(&bytes, 5);
+  AppendFixed64(&bytes, 6);
+  AppendVarint64(&bytes, 7);
+  AppendVarint64(&bytes, 8);
+  AppendLengthPrefixed(&bytes, smallest);
+  AppendLengthPrefixed(&bytes, largest);
+  return bytes;
+}
+
+TEST(VersionEditTest, ReadsBackWhatWasWritten) {
+  ASSERT_OK_AND_ASSIGN(const VersionEdit decoded, Decode(FullEdit().Encode()));
+  EXPECT_EQ(decoded, FullEdit());
+}
+
+TEST(VersionEditTest, AnEditOfNothingReadsBack) {
+  ASSERT_OK_AND_ASSIGN(const VersionEdit decoded, Decode(VersionEdit().Encode()));
+  EXPECT_EQ(decoded, VersionEdit());
+}
+
+// Pins the format: lsm/version/version_edit.h draws it.
+TEST(VersionEditTest, TheBytesAreThoseOfTheFormat) {
+  VersionEdit edit;
+  edit.next_file_number = 300;
+  edit.digest_seed = 1;
+  edit.synced_logs = {2};
+  edit.removed = {{1, 3}};
+  EXPECT_EQ(edit.Encode(), std::string("\x01"
+                                       "\x01\x02\xac\x02"
+                                       "\x04\x08\x01\0\0\0\0\0\0\0"
+                                       "\x08\x01\x02"
+                                       "\x06\x02\x01\x03",
+                                       1 + 4 + 10 + 3 + 4));
+  edit = {};
+  edit.is_snapshot = true;
+  edit.added = {{2, {5, 6, 7, 8, InternalKey("a", 1), InternalKey("b", 1)}}};
+  EXPECT_EQ(edit.Encode(),
+            OneField(7, "") +
+                OneField(5, AddedField(2, InternalKey("a", 1), InternalKey("b", 1))).substr(1));
+}
+
+TEST(VersionEditTest, AnotherFormatOrTagIsRefusedByName) {
+  EXPECT_THAT(Decode("\x02"),
+              StatusIs(absl::StatusCode::kUnimplemented,
+                       AllOf(HasSubstr("dir/M: offset 77"), HasSubstr("format 2"))));
+  EXPECT_THAT(Decode(OneField(9, "x")),
+              StatusIs(absl::StatusCode::kUnimplemented,
+                       AllOf(HasSubstr("dir/M: offset 77"), HasSubstr("field 9"))));
+  EXPECT_THAT(Decode(OneField(0, "")), StatusIs(absl::StatusCode::kUnimplemented));
+}
+
+TEST(VersionEditTest, WhatCannotBeIsDamage) {
+  const std::string a = InternalKey("a", 1);
+  const std::string b = InternalKey("b", 1);
+  const std::string bad_kind = "a" + std::string("\x05\0\0\0\0\0\0\0", 8);
+  const std::string long_key = InternalKey(std::string(kKeyBytesMax + 1, 'x'), 1);
+  const struct {
+    std::string bytes;
+    std::string message;
+  } cases[] = {
+      {"", "empty"},
+      {"\x01\x01", "cut off"},
+      {OneField(1, ""), "next file number"},
+      {OneField(1, "\x80"), "next file number"},
+      {OneField(1, std::string("\x01\0", 2)), "next file number"},
+      {OneField(1, "\x05") + OneField(1, "\x05").substr(1), "twice"},
+      {OneField(2, Varint(kSequenceMax + 1)), "last sequence"},
+      {OneField(3, ""), "oldest log"},
+      {OneField(4, "1234567"), "digest seed"},
+      {OneField(4, "123456789"), "digest seed"},
+      {OneField(4, "12345678") + OneField(4, "12345678").substr(1), "twice"},
+      {OneField(5, ""), "level"},
+      {OneField(5, AddedField(7, a, b)), "level 7"},
+      {OneField(5, AddedField(UINT32_MAX, a, b)), "level 4294967295"},
+      {OneField(5, AddedField(0, "a", b)), "smallest key is no internal key"},
+      {OneField(5, AddedField(0, a, "")), "largest key is no internal key"},
+      {OneField(5, AddedField(0, a, bad_kind)), "no internal key"},
+      {OneField(5, AddedField(0, a, long_key)), "longer than keys may be"},
+      {OneField(5, AddedField(0, b, a)), "behind its largest"},
+      {OneField(5, AddedField(0, a, b) + "x"), "too long"},
+      {OneField(5, AddedField(0, a, b).substr(0, 20)), "cut off"},
+      {OneField(6, "\x07\x01"), "level 7"},
+      {OneField(6, "\x01"), "cut off"},
+      {OneField(6, "\x01\x01\x01"), "too long"},
+      {OneField(7, "x"), "snapshot"},
+      {OneField(7, "") + OneField(7, "").substr(1), "snapshot"},
+      {OneField(8, ""), "synced log"},
+      {OneField(8, "\x01\x01"), "synced log"},
+  };
+  for (const auto& c : cases) {
+    EXPECT_THAT(Decode(c.bytes),
+                StatusIs(absl::StatusCode::kDataLoss,
+                         AllOf(HasSubstr("dir/M: offset 77: "), HasSubstr(c.message))));
+  }
+}
+
+TEST(VersionEditTest, EveryTruncationIsDamageOrAShorterEdit) {
+  const std::string whole = FullEdit().Encode();
+  for (size_t length = 0; length < whole.size(); ++length) {
+    const auto decoded = Decode(whole.substr(0, length));
+    if (decoded.ok()) {
+      // Cut between two fields: records of the log are whole, so this is no loss; but it must not
+      // be the same edit.
+      EXPECT_NE(*decoded, FullEdit());
+      EXPECT_EQ(decoded->Encode(), whole.substr(0, length));
+    } else {
+      EXPECT_THAT(decoded, StatusIs(absl::StatusCode::kDataLoss));
+    }
+  }
+}
+
+TEST(VersionEditTest, HostileBytesGiveAnErrorOrAnEditThatReadsBack) {
+  const uint64_t seed = 99;
+  SCOPED_TRACE(seed);
+  std::mt19937_64 random(seed);
+  const std::string whole = FullEdit().Encode();
+  for (int round = 0; round < 100000; ++round) {
+    std::string bytes = whole;
+    for (uint64_t changes = 1 + random() % 4; changes > 0; --changes) {
+      bytes[random() % bytes.size()] = static_cast<char>(random());
+    }
+    const auto decoded = Decode(bytes);
+    if (!decoded.ok()) {
+      EXPECT_THAT(decoded,
+                  testing::AnyOf(
+                      StatusIs(absl::StatusCode::kDataLoss, HasSubstr("dir/M: offset 77")),
+                      StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("dir/M: offset 77"))));
+      continue;
+    }
+    ASSERT_OK_AND_ASSIGN(const VersionEdit again, Decode(decoded->Encode()));
+    EXPECT_EQ(again, *decoded);
+  }
+}
+
+}  // namespace
+}  // namespace lsm

@@ -1,0 +1,343 @@
+#include "lsm/version/version.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lsm/base/epoch.h"
+#include "lsm/bytes/status.h"
+#include "tests/lsm/version/table_maker.h"
+#include "tests/support/status_matchers.h"
+
+namespace lsm {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing_support::StatusIs;
+
+class VersionTest : public testing::Test {
+ protected:
+  static std::shared_ptr<const Version> VersionOf(std::array<OpenTables, kLevels> levels) {
+    absl::StatusOr<std::shared_ptr<const Version>> version = Version::Create(std::move(levels));
+    EXPECT_OK(version);
+    return version.value_or(nullptr);
+  }
+
+  // "value", "deleted" or "absent".
+  std::string Get(const Version& version, std::string_view key, Sequence sequence = kSequenceMax,
+                  Explanation* explanation = nullptr) {
+    const EpochGuard guard;
+    LookupResult result;
+    const absl::Status status =
+        version.Get(LookupKey(key, sequence, TableMaker::kDigestSeed), /*fill_cache=*/true,
+                    &maker_.counters, &result, explanation);
+    if (!status.ok()) return status.ToString();
+    if (result.answer == TableAnswer::kFound) return std::string(result.value);
+    return result.answer == TableAnswer::kDeleted ? "deleted" : "absent";
+  }
+
+  Statistics Counted() {
+    Statistics statistics;
+    maker_.counters.SumInto(&statistics);
+    return statistics;
+  }
+
+  TableMaker maker_;
+};
+
+TEST_F(VersionTest, TheNewestLevelThatKnowsAKeyAnswers) {
+  const auto version = VersionOf(
+      {{{maker_.Make(5, {PutOf("b", 50, "L0")})},
+        {maker_.Make(3, {PutOf("a", 30, "L1"), PutOf("b", 31, "L1")})},
+        {maker_.Make(1, {PutOf("a", 10, "L2"), PutOf("b", 11, "L2"), PutOf("c", 12, "L2")})}}});
+  EXPECT_EQ(Get(*version, "a"), "L1");
+  EXPECT_EQ(Get(*version, "b"), "L0");
+  EXPECT_EQ(Get(*version, "c"), "L2");
+  EXPECT_EQ(Get(*version, "d"), "absent");
+}
+
+TEST_F(VersionTest, InLevel0TheHighestNumberIsTheNewestWhateverTheOrderGiven) {
+  const auto version = VersionOf(
+      {{{maker_.Make(7, {PutOf("k", 70, "seven")}), maker_.Make(9, {PutOf("k", 90, "nine")}),
+         maker_.Make(8, {PutOf("k", 80, "eight")})}}});
+  EXPECT_THAT(NumbersOf(version->level(0)), ElementsAre(9, 8, 7));
+  EXPECT_EQ(Get(*version, "k"), "nine");
+  EXPECT_EQ(Get(*version, "k", 89), "eight");
+  EXPECT_EQ(Get(*version, "k", 70), "seven");
+  EXPECT_EQ(Get(*version, "k", 69), "absent");
+}
+
+TEST_F(VersionTest, ATombstoneHidesWhatIsBelow) {
+  const auto version = VersionOf(
+      {{{maker_.Make(5, {DeleteOf("k", 50)})}, {maker_.Make(3, {PutOf("k", 30, "old")})}}});
+  EXPECT_EQ(Get(*version, "k"), "deleted");
+  EXPECT_EQ(Get(*version, "k", 49), "old");
+}
+
+TEST_F(VersionTest, OnlyTablesWhoseRangeHoldsTheKeyAreConsidered) {
+  const auto version = VersionOf({{{maker_.Make(9, {PutOf("c", 90), PutOf("e", 91)}),
+                                    maker_.Make(8, {PutOf("a", 80), PutOf("b", 81)})},
+                                   {maker_.Make(3, {PutOf("a", 30), PutOf("c", 31)}),
+                                    maker_.Make(4, {PutOf("d", 32), PutOf("f", 33)})},
+                                   {},
+                                   {maker_.Make(1, {PutOf("d", 1), PutOf("d5", 2)})}}});
+  // Of level 0 the table that begins with it, of level 1 the one that ends with it.
+  EXPECT_EQ(Get(*version, "c"), "v");
+  Statistics counted = Counted();
+  EXPECT_EQ(counted.levels[0].tables_considered, 1u);
+  EXPECT_EQ(counted.levels[0].useful_reads, 1u);
+  EXPECT_EQ(counted.levels[0].lookups, 1u);
+  EXPECT_EQ(counted.levels[1].lookups, 0u);  // it did not come so far
+
+  Explanation explanation;
+  EXPECT_EQ(Get(*version, "d4", kSequenceMax, &explanation), "absent");
+  std::vector<uint64_t> considered;
+  for (const TableStep& step : explanation.tables) considered.push_back(step.table_number);
+  EXPECT_THAT(considered, ElementsAre(9, 4, 1));
+  counted = Counted();
+  EXPECT_EQ(counted.levels[0].lookups, 2u);
+  EXPECT_EQ(counted.levels[2].lookups, 1u);  // has no tables, but was passed
+  EXPECT_EQ(counted.levels[3].lookups, 1u);
+  EXPECT_EQ(counted.levels[4].lookups, 0u);  // below the deepest
+
+  considered.clear();
+  explanation = {};
+  EXPECT_EQ(Get(*version, "c5", kSequenceMax, &explanation), "absent");  // between two of level 1
+  for (const TableStep& step : explanation.tables) considered.push_back(step.table_number);
+  EXPECT_THAT(considered, ElementsAre(9));
+}
+
+TEST_F(VersionTest, FiltersKeepTablesFromBeingRead) {
+  std::vector<Entry> entries;
+  for (int i = 100; i < 200; ++i) entries.push_back(PutOf(Concat(i), 1));
+  const auto with = VersionOf({{{maker_.Make(1, entries)}}});
+  for (int i = 100; i < 200; ++i) EXPECT_EQ(Get(*with, Concat(i, "x")), "absent");
+  Statistics counted = Counted();
+  // "199x" is beyond the table's range.
+  EXPECT_EQ(counted.total.tables_considered, 99u);
+  EXPECT_GT(counted.total.reads_avoided, 90u);
+  EXPECT_EQ(counted.total.reads_avoided + counted.total.wasted_reads, 99u);
+  EXPECT_EQ(counted.total.false_positives, counted.total.wasted_reads);
+  EXPECT_EQ(counted.total.blocks_from_file + counted.total.blocks_from_cache,
+            counted.total.wasted_reads);
+
+  maker_.filter_kind = "";
+  const auto without = VersionOf({{{maker_.Make(2, entries)}}});
+  EXPECT_EQ(Get(*without, "150x"), "absent");
+  const Statistics after = Counted();
+  EXPECT_EQ(after.total.filters_absent, 1u);
+  EXPECT_EQ(after.total.wasted_reads, counted.total.wasted_reads + 1);
+  EXPECT_EQ(after.total.false_positives, counted.total.false_positives);
+}
+
+TEST_F(VersionTest, ALevel0OfManyTablesIsSearchedWhole) {
+  OpenTables level0;
+  for (uint64_t i = 1; i <= 100; ++i)
+    level0.push_back(maker_.Make(
+        i, {PutOf("a", i, "x"), PutOf(Concat("k", 1000 + i), 100 + i, Concat(i)), PutOf("z", i)}));
+  const auto version = VersionOf({{level0}});
+  for (uint64_t i = 1; i <= 100; ++i) EXPECT_EQ(Get(*version, Concat("k", 1000 + i)), Concat(i));
+  EXPECT_EQ(Get(*version, "k1101"), "absent");
+  EXPECT_EQ(Counted().total.tables_considered, 100u * 101u / 2 + 100u);
+}
+
+TEST_F(VersionTest, AFileThatCannotBeReadIsAnErrorAndNotAnAbsentKey) {
+  const auto version = VersionOf(
+      {{{maker_.Make(5, {PutOf("k", 50, "new")})}, {maker_.Make(3, {PutOf("k", 30, "old")})}}});
+  maker_.files.SetFault([](FileOperation, const std::string& path, uint64_t) {
+    return path.find("000005") != path.npos ? absl::UnavailableError(Concat(path, ": broken"))
+                                            : absl::OkStatus();
+  });
+  EXPECT_THAT(Get(*version, "k"), HasSubstr("000005.table: broken"));
+}
+
+TEST_F(VersionTest, TablesOfADeeperLevelMustNotShareAUserKey) {
+  EXPECT_THAT(Version::Create({{{},
+                                {maker_.Make(3, {PutOf("a", 30), PutOf("c", 31)}),
+                                 maker_.Make(4, {PutOf("b", 32), PutOf("d", 33)})}}}),
+              StatusIs(absl::StatusCode::kDataLoss,
+                       AllOf(HasSubstr("000003.table"), HasSubstr("000004.table"))));
+  EXPECT_THAT(Version::Create({{{},
+                                {maker_.Make(5, {PutOf("a", 30), PutOf("c", 32)}),
+                                 maker_.Make(6, {PutOf("c", 31), PutOf("d", 33)})}}}),
+              StatusIs(absl::StatusCode::kDataLoss));
+}
+
+TEST_F(VersionTest, OverlappingAndMayExistBelowCountTheEnds) {
+  const auto version = VersionOf({{{maker_.Make(9, {PutOf("a", 90), PutOf("m", 91)})},
+                                   {maker_.Make(3, {PutOf("b", 30), PutOf("d", 31)}),
+                                    maker_.Make(4, {PutOf("f", 32), PutOf("h", 33)})},
+                                   {maker_.Make(2, {PutOf("g", 2), PutOf("i", 3)})}}});
+  EXPECT_THAT(NumbersOf(version->Overlapping(1, "d", "f")), ElementsAre(3, 4));
+  EXPECT_THAT(NumbersOf(version->Overlapping(1, "a", "b")), ElementsAre(3));
+  EXPECT_THAT(NumbersOf(version->Overlapping(1, "e", "e5")), IsEmpty());
+  EXPECT_THAT(NumbersOf(version->Overlapping(1, "c", "c")), ElementsAre(3));
+  EXPECT_THAT(NumbersOf(version->Overlapping(1, "", "zz")), ElementsAre(3, 4));
+  EXPECT_TRUE(version->MayExistBelow(0, "b"));
+  EXPECT_TRUE(version->MayExistBelow(0, "d"));
+  EXPECT_FALSE(version->MayExistBelow(0, "e"));
+  EXPECT_TRUE(version->MayExistBelow(0, "i"));
+  EXPECT_FALSE(version->MayExistBelow(0, "j"));
+  EXPECT_FALSE(version->MayExistBelow(1, "f"));
+  EXPECT_TRUE(version->MayExistBelow(1, "g"));
+  EXPECT_FALSE(version->MayExistBelow(2, "g"));
+  EXPECT_EQ(version->deepest_level(), 2);
+  EXPECT_EQ(VersionOf({})->deepest_level(), 0);
+}
+
+TEST_F(VersionTest, ApproximateBytesGoWithTheRange) {
+  std::vector<Entry> entries;
+  for (int i = 1000; i < 2000; ++i) entries.push_back(PutOf(Concat(i), 1, std::string(100, 'x')));
+  const auto version = VersionOf({{{}, {maker_.Make(1, entries)}}});
+  const uint64_t all = version->level_bytes(1);
+  EXPECT_EQ(version->ApproximateBytes("", "3"), all);
+  EXPECT_EQ(version->ApproximateBytes("2", "3"), 0u);
+  EXPECT_EQ(version->ApproximateBytes("", "1"), 0u);
+  EXPECT_EQ(version->ApproximateBytes("1500", "1500"), 0u);
+  EXPECT_EQ(version->ApproximateBytes("1600", "1500"), 0u);
+  const auto about = [&](double share) {
+    return testing::DoubleNear(share * static_cast<double>(all), 0.02 * static_cast<double>(all));
+  };
+  EXPECT_THAT(static_cast<double>(version->ApproximateBytes("1250", "1750")), about(0.5));
+  EXPECT_THAT(static_cast<double>(version->ApproximateBytes("", "1100")), about(0.1));
+}
+
+TEST_F(VersionTest, WhatATableFileIsIsHeldAgainstTheManifest) {
+  TableMeta meta = maker_.WriteFile(1, {PutOf("a", 1)});
+  const auto open = [&](const TableMeta& with) {
+    return OpenTableFile(*maker_.directory, with, ReadMode::kBuffered, maker_.context);
+  };
+  EXPECT_OK(open(meta));
+  TableMeta other = meta;
+  other.number = 2;
+  EXPECT_THAT(open(other), StatusIs(absl::StatusCode::kDataLoss, HasSubstr("000002.table")));
+  other = meta;
+  other.file_bytes += 1;
+  EXPECT_THAT(open(other), StatusIs(absl::StatusCode::kDataLoss, HasSubstr("000001.table")));
+  other = meta;
+  other.file_id += 1;
+  EXPECT_THAT(open(other), StatusIs(absl::StatusCode::kDataLoss, HasSubstr("000001.table")));
+  other = meta;
+  other.entries += 1;
+  EXPECT_THAT(open(other), StatusIs(absl::StatusCode::kDataLoss, HasSubstr("000001.table")));
+}
+
+class LevelIteratorTest : public VersionTest {
+ protected:
+  LevelIteratorTest() {
+    // Two versions of some keys; tables of one entry and of many blocks.
+    for (int i = 0; i < 60; ++i) {
+      const std::string key = Concat("k", 100 + 2 * i);
+      if (i % 3 == 0) entries_.push_back(PutOf(key, 100, std::string(90, 'n')));
+      entries_.push_back(i % 7 == 0 ? DeleteOf(key, 50) : PutOf(key, 50, std::string(90, 'o')));
+    }
+    size_t from = 0;
+    uint64_t number = 1;
+    for (const size_t to : {size_t{2}, size_t{3}, size_t{40}, entries_.size()}) {
+      tables_.push_back(maker_.Make(number++, {entries_.begin() + static_cast<int>(from),
+                                               entries_.begin() + static_cast<int>(to)}));
+      from = to;
+    }
+  }
+
+  std::vector<Entry> entries_;
+  OpenTables tables_;
+};
+
+TEST_F(LevelIteratorTest, WalksItsTablesInBothDirections) {
+  const std::unique_ptr<Iterator> iterator = NewLevelIterator(tables_, {});
+  EXPECT_FALSE(iterator->Valid());
+  EXPECT_EQ(EntriesOf(*iterator), entries_);
+  EXPECT_FALSE(iterator->Valid());
+  size_t left = entries_.size();
+  for (iterator->SeekToLast(); iterator->Valid(); iterator->Prev())
+    EXPECT_EQ(iterator->key(), InternalKey(entries_[--left]));
+  EXPECT_EQ(left, 0u);
+  EXPECT_OK(iterator->status());
+}
+
+TEST_F(LevelIteratorTest, SeeksEveryPlaceBetweenItsEntries) {
+  const std::unique_ptr<Iterator> iterator = NewLevelIterator(tables_, {});
+  std::vector<std::string> targets;
+  for (int i = 98; i < 224; ++i) {
+    for (const Sequence sequence :
+         {Sequence{0}, Sequence{50}, Sequence{70}, Sequence{100}, kSequenceMax})
+      targets.push_back(InternalKey(PutOf(Concat("k", i), sequence)));
+  }
+  for (const std::string& target : targets) {
+    size_t at = 0;  // the first entry at or behind the target
+    while (at < entries_.size() && CompareInternalKeys(InternalKey(entries_[at]), target) < 0) ++at;
+    iterator->Seek(target);
+    ASSERT_EQ(iterator->Valid(), at < entries_.size());
+    if (iterator->Valid()) {
+      ASSERT_EQ(iterator->key(), InternalKey(entries_[at]));
+    }
+
+    const bool equal = at < entries_.size() && InternalKey(entries_[at]) == target;
+    const size_t behind = equal ? at + 1 : at;
+    iterator->SeekForPrev(target);
+    ASSERT_EQ(iterator->Valid(), behind > 0);
+    if (!iterator->Valid()) continue;
+    ASSERT_EQ(iterator->key(), InternalKey(entries_[behind - 1]));
+    iterator->Next();  // turns round, perhaps into the next table
+    ASSERT_EQ(iterator->Valid(), behind < entries_.size());
+    if (!iterator->Valid()) continue;
+    ASSERT_EQ(iterator->key(), InternalKey(entries_[behind]));
+    iterator->Prev();
+    ASSERT_TRUE(iterator->Valid());
+    ASSERT_EQ(iterator->key(), InternalKey(entries_[behind - 1]));
+  }
+}
+
+TEST_F(LevelIteratorTest, StopsAtATableThatCannotBeReadAndSaysWhich) {
+  const std::unique_ptr<Iterator> iterator = NewLevelIterator(tables_, {.fill_cache = false});
+  const auto break_table = [&](std::string_view name) {
+    maker_.files.SetFault([name](FileOperation, const std::string& path, uint64_t) {
+      return path.ends_with(name) ? absl::UnavailableError(Concat(path, ": broken"))
+                                  : absl::OkStatus();
+    });
+  };
+  break_table("000003.table");
+  size_t seen = 0;
+  for (iterator->SeekToFirst(); iterator->Valid(); iterator->Next()) ++seen;
+  EXPECT_EQ(seen, 3u);  // the entries of the two tables before
+  EXPECT_THAT(iterator->status(),
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr("000003.table")));
+  seen = 0;
+  for (iterator->SeekToLast(); iterator->Valid(); iterator->Prev()) ++seen;
+  EXPECT_EQ(seen, entries_.size() - 40);
+  EXPECT_THAT(iterator->status(), StatusIs(absl::StatusCode::kUnavailable));
+  iterator->Seek(InternalKey(entries_[20]));
+  EXPECT_FALSE(iterator->Valid());
+  EXPECT_THAT(iterator->status(), StatusIs(absl::StatusCode::kUnavailable));
+  // A new seek tries again.
+  break_table("none");
+  iterator->Seek(InternalKey(entries_[20]));
+  EXPECT_TRUE(iterator->Valid());
+  EXPECT_OK(iterator->status());
+}
+
+TEST_F(LevelIteratorTest, OverNoTablesHasNothing) {
+  const OpenTables none;
+  const std::unique_ptr<Iterator> iterator = NewLevelIterator(none, {});
+  iterator->SeekToFirst();
+  EXPECT_FALSE(iterator->Valid());
+  iterator->SeekToLast();
+  EXPECT_FALSE(iterator->Valid());
+  iterator->Seek(InternalKey(PutOf("a", 1)));
+  EXPECT_FALSE(iterator->Valid());
+  iterator->SeekForPrev(InternalKey(PutOf("a", 1)));
+  EXPECT_FALSE(iterator->Valid());
+  EXPECT_OK(iterator->status());
+}
+
+}  // namespace
+}  // namespace lsm
