@@ -1,0 +1,132 @@
+// The store: what embedders include.
+//
+//   absl::StatusOr<std::unique_ptr<lsm::DB>> db = lsm::DB::Open("/var/lib/app/store");
+//   (*db)->Put("key", "value");
+//   absl::StatusOr<std::optional<std::string>> value = (*db)->Get("key");   // nullopt: not there
+//
+// Keys and values are any bytes, the empty key included; keys up to 64 KiB, values up to 64 MiB.
+// Keys are ordered by their bytes.
+//
+// Durability.  After a crash the store is a prefix of the order in which writes were committed,
+// which contains every write that was acknowledged with `sync`, and every write before one.  A
+// batch is there whole or not at all.  After damage to any file a read gives the right answer or an
+// error that names the file; never a wrong answer, never a missing key.
+//
+// Errors are absl::Status values (lsm/bytes/status.h lists the kinds); a key that is not there is
+// an answer, not an error.
+//
+// Threads: any number may use one DB.  One process at a time may have a store open for writing,
+// once; several may read one that nobody writes.  Iterators, snapshots and pinned values must be
+// gone before the DB is destroyed.
+#ifndef TRELLIS_LSM_DB_H_
+#define TRELLIS_LSM_DB_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "lsm/base/explanation.h"
+#include "lsm/base/iterator.h"
+#include "lsm/base/options.h"
+#include "lsm/base/pinned_value.h"
+#include "lsm/base/repair_report.h"
+#include "lsm/base/snapshot.h"
+#include "lsm/base/statistics.h"
+#include "lsm/base/write_batch.h"
+
+namespace lsm {
+
+class Engine;
+
+class DB {
+ public:
+  // Opens the store in the directory.  NotFound or AlreadyExists as the mode says;
+  // FailedPrecondition if it is open elsewhere; InvalidArgument for a bad option; DataLoss or
+  // Unimplemented for files that are damaged or missing, or of a newer version: Repair may then
+  // save what there is.
+  static absl::StatusOr<std::unique_ptr<DB>> Open(const std::string& directory,
+                                                  const Options& options = {});
+
+  // Waits for background work.  What was acknowledged stays; a memtable that was not flushed is in
+  // the log.
+  ~DB();
+  DB(const DB&) = delete;
+  DB& operator=(const DB&) = delete;
+
+  // --- writes: visible to all reads that begin after they return ---
+
+  absl::Status Put(std::string_view key, std::string_view value, const WriteOptions& options = {});
+  absl::Status Delete(std::string_view key, const WriteOptions& options = {});
+  absl::Status Write(const WriteBatch& batch, const WriteOptions& options = {});
+
+  // --- reads ---
+
+  // The value, or nullopt if the key is not there.
+  absl::StatusOr<std::optional<std::string>> Get(std::string_view key,
+                                                 const ReadOptions& options = {});
+
+  // Whether the key is there; if so, its value is copied to `value`, whose memory is used again.
+  absl::StatusOr<bool> Get(std::string_view key, std::string* value,
+                           const ReadOptions& options = {});
+
+  // The same without a copy, where the value lies in a cached block.
+  absl::StatusOr<bool> Get(std::string_view key, PinnedValue* value,
+                           const ReadOptions& options = {});
+
+  // For each key what Get would return, all as of the same moment.
+  std::vector<absl::StatusOr<std::optional<std::string>>> MultiGet(
+      std::span<const std::string_view> keys, const ReadOptions& options = {});
+
+  // Over user keys, as of now or of the options' snapshot.  Never null; an error stands in its
+  // status().
+  std::unique_ptr<Iterator> NewIterator(const ReadOptions& options = {});
+
+  std::unique_ptr<const Snapshot> GetSnapshot();
+
+  // --- upkeep ---
+
+  // Writes what is in memory to tables, and waits for it.
+  absl::Status Flush();
+
+  // Merges everything in [from, to) down to one sorted run; nullopt: to the end on that side. Waits
+  // for it.
+  absl::Status CompactRange(std::optional<std::string_view> from = std::nullopt,
+                            std::optional<std::string_view> to = std::nullopt);
+
+  // Waits until no flush or compaction is running or due.
+  absl::Status WaitForBackgroundWork();
+
+  // Bytes of files, about, that the keys in [from, to) take; what is in memory does not count.
+  uint64_t ApproximateBytes(std::string_view from, std::string_view to);
+
+  Statistics GetStatistics();
+
+  // The whole way that Get(key) takes; makes that lookup, and counts as one.
+  absl::StatusOr<Explanation> Explain(std::string_view key, const ReadOptions& options = {});
+
+  // Removes a store's files, and the directory if nothing else is in it.  OK if there is no store.
+  // FailedPrecondition if it is open.
+  static absl::Status Destroy(const std::string& directory, const Options& options = {});
+
+  // Makes a store openable again from what of its files can be verified.  FailedPrecondition if it
+  // is open.
+  static absl::StatusOr<RepairReport> Repair(const std::string& directory,
+                                             const Options& options = {});
+
+ private:
+  explicit DB(std::unique_ptr<Engine> engine);
+  const std::unique_ptr<Engine> engine_;
+};
+
+// "trellis 0.1.0, filters standard, blocked (AVX2), compression lz4": what this build can do.
+std::string BuildInfo();
+
+}  // namespace lsm
+
+#endif  // TRELLIS_LSM_DB_H_

@@ -1,0 +1,199 @@
+#include "lsm/engine/db_iterator.h"
+
+#include <cassert>
+#include <string>
+#include <utility>
+
+namespace lsm {
+namespace {
+
+// Entries of one user key stand together, newest first:
+//
+//   a@9 put   a@4 put   b@8 delete   b@2 put   c@5 put
+//
+// Forward, the first visible entry of a key decides, so `entries_` stands on it while the iterator
+// is valid.  Backward, the last visible entry met decides, so all of a key's entries are passed,
+// and the one that decides is kept in `saved_*`.
+class DbIterator : public Iterator {
+ public:
+  DbIterator(std::unique_ptr<Iterator> entries, Sequence sequence, const IteratorBounds& bounds,
+             std::function<void()> on_destroy)
+      : entries_(std::move(entries)),
+        sequence_(sequence),
+        bounds_(bounds),
+        on_destroy_(std::move(on_destroy)) {}
+  ~DbIterator() override {
+    entries_.reset();
+    on_destroy_();
+  }
+
+  bool Valid() const override { return valid_; }
+
+  void SeekToFirst() override {
+    if (bounds_.lower) {
+      SeekInternal(*bounds_.lower);
+    } else {
+      entries_->SeekToFirst();
+    }
+    direction_ = Direction::kForward;
+    FindForward(/*skip_saved=*/false);
+  }
+
+  void SeekToLast() override {
+    direction_ = Direction::kBackward;
+    if (bounds_.upper) {
+      SeekBefore(*bounds_.upper);
+    } else {
+      entries_->SeekToLast();
+    }
+    FindBackward();
+  }
+
+  void Seek(std::string_view target) override {
+    if (bounds_.lower && target < *bounds_.lower) target = *bounds_.lower;
+    SeekInternal(target);
+    direction_ = Direction::kForward;
+    FindForward(/*skip_saved=*/false);
+  }
+
+  void SeekForPrev(std::string_view target) override {
+    if (bounds_.upper && target >= *bounds_.upper) return SeekToLast();
+    direction_ = Direction::kBackward;
+    // The oldest entry of `target` is the last one at or before it.
+    seek_key_.clear();
+    AppendInternalKey(&seek_key_, target, 0, EntryKind::kDelete);
+    entries_->SeekForPrev(seek_key_);
+    FindBackward();
+  }
+
+  void Next() override {
+    assert(valid_);
+    if (direction_ == Direction::kBackward) {
+      // `entries_` stands before all entries of the current key (or nowhere): go to the first of
+      // them.
+      direction_ = Direction::kForward;
+      if (entries_->Valid()) {
+        entries_->Next();
+      } else {
+        entries_->SeekToFirst();
+      }
+      // saved_key_ holds the current key: skip what is left of it.
+    } else {
+      saved_key_.assign(UserKeyOf(entries_->key()));
+      entries_->Next();
+    }
+    FindForward(/*skip_saved=*/true);
+  }
+
+  void Prev() override {
+    assert(valid_);
+    if (direction_ == Direction::kForward) {
+      saved_key_.assign(UserKeyOf(entries_->key()));
+      direction_ = Direction::kBackward;
+      // Back over all entries of the current key.
+      while (entries_->Valid() && UserKeyOf(entries_->key()) == saved_key_) entries_->Prev();
+    }
+    FindBackward();
+  }
+
+  std::string_view key() const override {
+    assert(valid_);
+    return direction_ == Direction::kForward ? UserKeyOf(entries_->key())
+                                             : std::string_view(saved_key_);
+  }
+  std::string_view value() const override {
+    assert(valid_);
+    return direction_ == Direction::kForward ? entries_->value() : std::string_view(saved_value_);
+  }
+  absl::Status status() const override { return entries_->status(); }
+
+ private:
+  enum class Direction : uint8_t { kForward, kBackward };
+
+  void SeekInternal(std::string_view user_key) {
+    seek_key_.clear();
+    AppendInternalKey(&seek_key_, user_key, sequence_, kEntryKindMax);
+    entries_->Seek(seek_key_);
+  }
+
+  // To the last entry of the last user key before `user_key`.
+  void SeekBefore(std::string_view user_key) {
+    seek_key_.clear();
+    AppendInternalKey(&seek_key_, user_key, kSequenceMax, kEntryKindMax);
+    entries_->SeekForPrev(seek_key_);
+    // No entry can have that very key, unless one was written with the last sequence number there
+    // is.
+    while (entries_->Valid() && UserKeyOf(entries_->key()) >= user_key) entries_->Prev();
+  }
+
+  bool BehindUpper(std::string_view user_key) const {
+    return bounds_.upper && user_key >= *bounds_.upper;
+  }
+  bool BeforeLower(std::string_view user_key) const {
+    return bounds_.lower && user_key < *bounds_.lower;
+  }
+
+  // To the first entry at or behind where `entries_` stands that a user may see.  With
+  // `skip_saved`, entries of saved_key_ and of keys found deleted are passed.
+  void FindForward(bool skip_saved) {
+    bool skipping = skip_saved;
+    for (; entries_->Valid(); entries_->Next()) {
+      const std::string_view user_key = UserKeyOf(entries_->key());
+      const uint64_t suffix = SuffixOf(entries_->key());
+      if (BehindUpper(user_key)) break;
+      if (SequenceOf(suffix) > sequence_) continue;
+      if (skipping && user_key == saved_key_) continue;
+      if (static_cast<EntryKind>(suffix & 0xff) == EntryKind::kDelete) {
+        saved_key_.assign(user_key);
+        skipping = true;
+        continue;
+      }
+      valid_ = true;
+      return;
+    }
+    valid_ = false;
+  }
+
+  // To the last user key, at or before where `entries_` stands, that a user may see; `entries_`
+  // ends before all its entries.
+  void FindBackward() {
+    bool found = false;
+    for (; entries_->Valid(); entries_->Prev()) {
+      const std::string_view user_key = UserKeyOf(entries_->key());
+      const uint64_t suffix = SuffixOf(entries_->key());
+      if (found && user_key != saved_key_)
+        break;  // the newest visible entry of saved_key_ was the last one met
+      if (BeforeLower(user_key)) break;
+      if (SequenceOf(suffix) > sequence_) continue;
+      if (static_cast<EntryKind>(suffix & 0xff) == EntryKind::kDelete) {
+        found = false;  // hides the older entries met so far
+        continue;
+      }
+      saved_key_.assign(user_key);
+      saved_value_.assign(entries_->value());
+      found = true;
+    }
+    // An error may have hidden a newer entry of the key that was found.
+    valid_ = found && entries_->status().ok();
+  }
+
+  std::unique_ptr<Iterator> entries_;
+  const Sequence sequence_;
+  const IteratorBounds bounds_;
+  const std::function<void()> on_destroy_;
+  Direction direction_ = Direction::kForward;
+  bool valid_ = false;
+  std::string seek_key_;
+  std::string saved_key_;
+  std::string saved_value_;
+};
+
+}  // namespace
+
+std::unique_ptr<Iterator> NewDbIterator(std::unique_ptr<Iterator> entries, Sequence sequence,
+                                        const IteratorBounds& bounds,
+                                        std::function<void()> on_destroy) {
+  return std::make_unique<DbIterator>(std::move(entries), sequence, bounds, std::move(on_destroy));
+}
+
+}  // namespace lsm

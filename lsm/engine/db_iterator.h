@@ -1,0 +1,29 @@
+// Over user keys, as of one sequence number: hides older versions and tombstones, and keeps to the
+// bounds.
+#ifndef TRELLIS_LSM_ENGINE_DB_ITERATOR_H_
+#define TRELLIS_LSM_ENGINE_DB_ITERATOR_H_
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string_view>
+
+#include "lsm/base/internal_key.h"
+#include "lsm/base/iterator.h"
+
+namespace lsm {
+
+struct IteratorBounds {
+  std::optional<std::string_view> lower;  // inclusive
+  std::optional<std::string_view> upper;  // exclusive
+};
+
+// `entries` walks internal keys.  `on_destroy` is called last, when `entries` is gone: it lets go
+// of what they lie in.
+std::unique_ptr<Iterator> NewDbIterator(std::unique_ptr<Iterator> entries, Sequence sequence,
+                                        const IteratorBounds& bounds,
+                                        std::function<void()> on_destroy);
+
+}  // namespace lsm
+
+#endif  // TRELLIS_LSM_ENGINE_DB_ITERATOR_H_

@@ -1,0 +1,53 @@
+#include "lsm/engine/destroy.h"
+
+#include <memory>
+#include <vector>
+
+#include "lsm/bytes/status.h"
+#include "lsm/engine/store_directory.h"
+#include "lsm/fs/file_names.h"
+
+namespace lsm {
+namespace {
+
+// CURRENT goes first: what a crash leaves is then no store that could be opened and found wanting.
+// The lock goes last: as long as it is there, so is something to destroy.
+absl::Status RemoveStoreFiles(Directory& directory) {
+  LSM_ASSIGN_OR_RETURN(const std::vector<std::string> names, directory.List());
+  const absl::Status current = directory.Remove(kCurrentFileName);
+  if (!current.ok() && !absl::IsNotFound(current)) return current;
+  for (const std::string& name : names) {
+    const std::optional<FileName> parsed = ParseFileName(name);
+    if (!parsed || parsed->kind == FileKind::kCurrent || parsed->kind == FileKind::kLock) continue;
+    LSM_RETURN_IF_ERROR(directory.Remove(name));
+  }
+  LSM_RETURN_IF_ERROR(directory.Remove(kLockFileName));
+  return directory.Sync();
+}
+
+absl::Status RemoveIfEmpty(FileSystem& file_system, Directory& directory) {
+  const absl::Status status = file_system.RemoveDirectory(directory.path());
+  // Somebody else keeps files there: they stay.
+  return absl::IsFailedPrecondition(status) ? absl::OkStatus() : status;
+}
+
+}  // namespace
+
+absl::Status DestroyStore(const std::string& path, const Options& options) {
+  LSM_ASSIGN_OR_RETURN(const bool is_store, StoreDirectory::HoldsFiles(path, options));
+  if (!is_store) return absl::OkStatus();
+  // Makes what an earlier call, cut short, has removed: the lock, the directory of the logs.
+  Options open = options;
+  open.mode = OpenMode::kOpenOrCreate;
+  LSM_ASSIGN_OR_RETURN(const StoreDirectory store, StoreDirectory::Open(path, open));
+  // The logs first, for whether there is anything to destroy is seen by the store's own directory.
+  if (store.own_log_directory != nullptr) {
+    LSM_RETURN_IF_ERROR(RemoveStoreFiles(*store.own_log_directory));
+    LSM_RETURN_IF_ERROR(
+        RemoveIfEmpty(*store.environment.log_file_system, *store.own_log_directory));
+  }
+  LSM_RETURN_IF_ERROR(RemoveStoreFiles(*store.directory));
+  return RemoveIfEmpty(*store.environment.file_system, *store.directory);
+}
+
+}  // namespace lsm

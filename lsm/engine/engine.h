@@ -1,0 +1,195 @@
+// Owns the parts of an open store and connects them: views, write queue, logs, manifest, background
+// jobs.
+//
+// Threads: every public function may be called by any thread.  Locks, in the order in which they
+// are taken:
+//
+//   manifest_mutex_   one edit at a time: from the version it starts from to the view it publishes
+//   mutex_            everything small: the queue of writers, numbers, snapshots, what is scheduled
+//
+// Reads take neither.  Files are written and synced with neither mutex_ nor, but for the manifest,
+// manifest_mutex_ held.
+#ifndef TRELLIS_LSM_ENGINE_ENGINE_H_
+#define TRELLIS_LSM_ENGINE_ENGINE_H_
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "lsm/base/counters.h"
+#include "lsm/base/explanation.h"
+#include "lsm/base/iterator.h"
+#include "lsm/base/options.h"
+#include "lsm/base/pinned_value.h"
+#include "lsm/base/statistics.h"
+#include "lsm/base/write_batch.h"
+#include "lsm/compaction/jobs.h"
+#include "lsm/engine/log_set.h"
+#include "lsm/engine/obsolete_files.h"
+#include "lsm/engine/read_view.h"
+#include "lsm/engine/recovery.h"
+#include "lsm/engine/snapshots.h"
+#include "lsm/engine/store_directory.h"
+#include "lsm/table/block_cache.h"
+#include "lsm/version/manifest.h"
+
+namespace lsm {
+
+class Engine {
+ public:
+  static absl::StatusOr<std::unique_ptr<Engine>> Open(const std::string& directory,
+                                                      const Options& options);
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  absl::Status Write(const WriteBatch& batch, const WriteOptions& options);
+
+  // Receives a value within the guard of the lookup: copies it, or, if it `pins`, takes the
+  // reference to its block (which is still not set for a memtable's value).
+  struct ValueSink {
+    void (*take)(void* target, LookupResult& result);
+    void* target;
+    bool pins = false;
+  };
+  absl::StatusOr<bool> Get(std::string_view key, const ReadOptions& options, const ValueSink& sink,
+                           Explanation* explanation = nullptr);
+  // One answer a key, all of the same moment.
+  std::vector<absl::StatusOr<std::optional<std::string>>> MultiGet(
+      std::span<const std::string_view> keys, const ReadOptions& options);
+  std::unique_ptr<Iterator> NewIterator(const ReadOptions& options);
+
+  Sequence TakeSnapshot();
+  void ReleaseSnapshot(Sequence sequence);
+
+  absl::Status Flush();
+  absl::Status CompactRange(std::optional<std::string_view> from,
+                            std::optional<std::string_view> to);
+  absl::Status WaitForBackgroundWork();
+  uint64_t ApproximateBytes(std::string_view from, std::string_view to);
+  Statistics GetStatistics();
+
+ private:
+  // A call of Write that waits for its turn, or for the one whose turn it is to commit it too.
+  struct Writer {
+    const WriteBatch* batch;  // null: no entries, only seal the memtable
+    bool sync;
+    bool done = false;
+    absl::Status status;
+    absl::CondVar wake;
+  };
+  // The log that holds the same as a memtable.
+  struct MemtableLog {
+    uint64_t number;
+    Sequence last_sequence;  // in it; known once the memtable is sealed
+  };
+  struct RangeRequest {
+    int level;
+    std::optional<std::string_view> from, to;
+    bool done = false;
+    absl::Status status = absl::OkStatus();  // when done
+  };
+
+  Engine(const Options& options, StoreDirectory store);
+
+  // --- opening (engine_open.cc) ---
+  absl::Status Start();
+  absl::StatusOr<ManifestContents> LoadOrBegin();
+  absl::StatusOr<std::array<OpenTables, kLevels>> OpenTablesOf(const ManifestState& state);
+  absl::Status StartWriting(const ManifestContents& contents, RecoveredLogs recovered,
+                            std::array<OpenTables, kLevels> levels);
+  absl::Status StartReading(RecoveredLogs recovered, std::array<OpenTables, kLevels> levels);
+
+  // --- writing (engine_write.cc) ---
+  absl::Status Enqueue(Writer* writer);
+  absl::Status Lead(Writer* leader) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status MakeRoom(bool seal_now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status SealMemtable() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Writer* BuildGroup(Writer* leader, bool* sync) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status CommitGroup(Memtable* memtable, bool sync);
+  void WaitStalled(Counter counter, bool* counted) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  // --- background work (engine_background.cc) ---
+  void ScheduleWork() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void FlushOne();
+  void CompactOne();
+  absl::Status FlushMemtable(const Memtable& memtable, Sequence last_sequence, uint64_t next_log,
+                             const SnapshotList& snapshots);
+  absl::Status CompactPlan(const Version& version, const CompactionPlan& plan,
+                           const SnapshotList& snapshots);
+  void FinishJob(const absl::Status& status, bool* scheduled);
+  // Waits until the request is carried out, or cannot be.
+  absl::Status RequestRange(RangeRequest* request);
+  // Makes the edit durable and publishes the version that it leads to, with `change` made to the
+  // view.
+  absl::Status ApplyEdit(VersionEdit edit, const OpenTables& outputs,
+                         const std::function<void(ReadView*)>& change);
+  absl::Status RecordEdit(const VersionEdit& edit) ABSL_EXCLUSIVE_LOCKS_REQUIRED(manifest_mutex_);
+  void AdoptManifest(std::unique_ptr<ManifestWriter> manifest)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(manifest_mutex_);
+  absl::Status RotateManifest() ABSL_EXCLUSIVE_LOCKS_REQUIRED(manifest_mutex_);
+  void CollectGarbage();
+  uint64_t NewFileNumber() ABSL_LOCKS_EXCLUDED(mutex_);
+  void SetBackgroundError(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void PublishView(std::shared_ptr<const ReadView> view) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  // --- reading (engine_read.cc) ---
+  Sequence SequenceFor(const ReadOptions& options) const;
+  absl::Status Find(const ReadView& view, const LookupKey& key, bool fill_cache, bool pin_always,
+                    LookupResult* result, Explanation* explanation);
+
+  // --- constant ---
+  const Options options_;
+  StoreDirectory store_;
+  Scheduler* const scheduler_;
+  uint64_t digest_seed_ = 0;
+  JobContext job_context_;
+
+  // --- thread-safe of themselves; the cache outlives the tables, which the views hold ---
+  Counters counters_;
+  BlockCache block_cache_;
+  ObsoleteFiles obsolete_;
+  LogSet logs_;
+  ReadViewCell view_;
+  // The last write that readers may see.  Released after the memtable has it, acquired before the
+  // memtable is read.
+  std::atomic<Sequence> visible_sequence_{0};
+
+  absl::Mutex manifest_mutex_ ABSL_ACQUIRED_BEFORE(mutex_);
+  std::unique_ptr<ManifestWriter> manifest_ ABSL_GUARDED_BY(manifest_mutex_);
+  ManifestState manifest_state_ ABSL_GUARDED_BY(manifest_mutex_);
+  uint64_t manifest_bytes_max_ ABSL_GUARDED_BY(manifest_mutex_) = 0;  // beyond it, a new one begins
+  absl::Status manifest_status_ ABSL_GUARDED_BY(manifest_mutex_);     // the first failure
+
+  absl::Mutex mutex_;
+  absl::CondVar work_done_;  // a job ended, or a view was published
+  std::shared_ptr<const ReadView> current_view_ ABSL_GUARDED_BY(mutex_);
+  // The sealed memtables', oldest first, then the active one's.
+  std::deque<MemtableLog> memtable_logs_ ABSL_GUARDED_BY(mutex_);
+  std::deque<Writer*> writers_ ABSL_GUARDED_BY(mutex_);
+  std::deque<RangeRequest*> range_requests_ ABSL_GUARDED_BY(mutex_);
+  Snapshots snapshots_ ABSL_GUARDED_BY(mutex_);
+  Sequence last_sequence_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t next_file_number_ ABSL_GUARDED_BY(mutex_) = 1;
+  bool flush_scheduled_ ABSL_GUARDED_BY(mutex_) = false;
+  bool compaction_scheduled_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Status background_error_ ABSL_GUARDED_BY(mutex_);
+  std::atomic<bool> closing_{false};
+
+  std::string group_bytes_;  // of the writer whose turn it is
+};
+
+}  // namespace lsm
+
+#endif  // TRELLIS_LSM_ENGINE_ENGINE_H_

@@ -1,0 +1,272 @@
+// Engine: flushes, compactions, and how their outcome becomes what readers see.
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "lsm/bytes/status.h"
+#include "lsm/compaction/picker.h"
+#include "lsm/engine/engine.h"
+#include "lsm/fs/file_names.h"
+
+namespace lsm {
+namespace {
+
+// A manifest longer than this, and than twice the snapshot that it began with, is replaced by a new
+// one.
+constexpr uint64_t kManifestBytesMin = uint64_t{64} << 20;
+
+// The base's tables but those removed, and those of the edit, out of the base (moved) or the
+// outputs (new).
+std::array<OpenTables, kLevels> LevelsAfter(const Version& base, const VersionEdit& edit,
+                                            const OpenTables& outputs) {
+  std::set<uint64_t> removed;
+  for (const auto& entry : edit.removed) removed.insert(entry.number);
+  std::array<OpenTables, kLevels> levels;
+  OpenTables at_hand = outputs;
+  for (int i = 0; i < kLevels; ++i) {
+    for (const auto& table : base.level(i)) {
+      if (removed.contains(table->meta.number)) {
+        at_hand.push_back(table);
+      } else {
+        levels[static_cast<size_t>(i)].push_back(table);
+      }
+    }
+  }
+  for (const auto& added : edit.added) {
+    const auto table = std::find_if(at_hand.begin(), at_hand.end(), [&](const auto& each) {
+      return each->meta.number == added.table.number;
+    });
+    levels[static_cast<size_t>(added.level)].push_back(*table);
+  }
+  return levels;
+}
+
+}  // namespace
+
+void Engine::ScheduleWork() {
+  if (closing_.load(std::memory_order_relaxed) || !background_error_.ok()) return;
+  if (!flush_scheduled_ && !current_view_->sealed.empty()) {
+    flush_scheduled_ = true;
+    scheduler_->Schedule(Scheduler::Lane::kFlush, [this] { FlushOne(); });
+  }
+  if (!compaction_scheduled_ &&
+      (!range_requests_.empty() || DueLevel(*current_view_->version, options_))) {
+    compaction_scheduled_ = true;
+    scheduler_->Schedule(Scheduler::Lane::kCompaction, [this] { CompactOne(); });
+  }
+}
+
+void Engine::FinishJob(const absl::Status& status, bool* scheduled) {
+  // Outside of the lock: closes tables, removes files.
+  CollectGarbage();
+  absl::MutexLock lock(&mutex_);
+  // A job that gave up because the store is being closed failed nobody.
+  if (!status.ok() && !(absl::IsAborted(status) && closing_.load(std::memory_order_relaxed))) {
+    SetBackgroundError(status);
+  }
+  *scheduled = false;
+  ScheduleWork();
+  work_done_.SignalAll();
+}
+
+void Engine::FlushOne() {
+  std::shared_ptr<const Memtable> memtable;
+  Sequence last_sequence = 0;
+  uint64_t next_log = 0;
+  SnapshotList snapshots;
+  {
+    absl::MutexLock lock(&mutex_);
+    memtable = current_view_->sealed.back();  // the oldest
+    last_sequence = memtable_logs_[0].last_sequence;
+    next_log = memtable_logs_[1].number;
+    snapshots = snapshots_.List();
+  }
+  FinishJob(FlushMemtable(*memtable, last_sequence, next_log, snapshots), &flush_scheduled_);
+}
+
+absl::Status Engine::FlushMemtable(const Memtable& memtable, Sequence last_sequence,
+                                   uint64_t next_log, const SnapshotList& snapshots) {
+  const uint64_t from = store_.environment.clock->MonotonicNanos();
+  const std::unique_ptr<Iterator> entries = memtable.NewIterator();
+  LSM_ASSIGN_OR_RETURN(JobResult result, RunFlush(job_context_, *entries, snapshots));
+  // From here on the manifest demands that the next log is there.
+  LSM_RETURN_IF_ERROR(logs_.SyncNames());
+  VersionEdit edit;
+  edit.oldest_log = next_log;
+  edit.last_sequence = last_sequence;
+  for (const auto& table : result.outputs) edit.added.push_back({0, table->meta});
+  LSM_RETURN_IF_ERROR(
+      ApplyEdit(std::move(edit), result.outputs, [](ReadView* view) { view->sealed.pop_back(); }));
+  {
+    absl::MutexLock lock(&mutex_);
+    memtable_logs_.pop_front();
+  }
+  logs_.Remove(next_log);
+  counters_.Add(Counter::kFlushes, 1);
+  counters_.Add(Counter::kFlushBytesWritten, result.bytes_written);
+  counters_.Add(Counter::kFlushNanos, store_.environment.clock->MonotonicNanos() - from);
+  return absl::OkStatus();
+}
+
+void Engine::CompactOne() {
+  RangeRequest* request = nullptr;
+  std::shared_ptr<const ReadView> view;
+  std::optional<CompactionPlan> plan;
+  SnapshotList snapshots;
+  {
+    absl::MutexLock lock(&mutex_);
+    view = current_view_;
+    snapshots = snapshots_.List();
+    if (!range_requests_.empty()) {
+      request = range_requests_.front();
+      range_requests_.pop_front();
+    }
+  }
+  if (request != nullptr) {
+    plan = PlanRange(*view->version, request->level, request->from, request->to);
+  } else {
+    plan = PickCompaction(*view->version, options_);
+  }
+  absl::Status status;
+  if (plan && !closing_.load(std::memory_order_relaxed))
+    status = CompactPlan(*view->version, *plan, snapshots);
+  plan.reset();
+  view.reset();
+  if (request != nullptr) {
+    absl::MutexLock lock(&mutex_);
+    request->status = status;
+    request->done = true;
+  }
+  FinishJob(status, &compaction_scheduled_);
+}
+
+absl::Status Engine::CompactPlan(const Version& version, const CompactionPlan& plan,
+                                 const SnapshotList& snapshots) {
+  if (plan.trivial_move) {
+    counters_.Add(Counter::kTrivialMoves, 1);
+    return ApplyEdit(EditOf(plan, nullptr), {}, nullptr);
+  }
+  const uint64_t from = store_.environment.clock->MonotonicNanos();
+  const auto stop = [this] { return closing_.load(std::memory_order_relaxed); };
+  LSM_ASSIGN_OR_RETURN(JobResult result,
+                       RunCompaction(job_context_, version, plan, snapshots, stop));
+  LSM_RETURN_IF_ERROR(ApplyEdit(EditOf(plan, &result), result.outputs, nullptr));
+  for (const auto* tables : {&plan.inputs, &plan.overlapped}) {
+    for (const auto& table : *tables) obsolete_.Add(table);
+  }
+  counters_.Add(Counter::kCompactions, 1);
+  counters_.Add(Counter::kCompactionBytesRead, result.bytes_read);
+  counters_.Add(Counter::kCompactionBytesWritten, result.bytes_written);
+  counters_.Add(Counter::kCompactionNanos, store_.environment.clock->MonotonicNanos() - from);
+  return absl::OkStatus();
+}
+
+absl::Status Engine::ApplyEdit(VersionEdit edit, const OpenTables& outputs,
+                               const std::function<void(ReadView*)>& change) {
+  absl::MutexLock manifest_lock(&manifest_mutex_);
+  std::shared_ptr<const Version> base;
+  {
+    absl::MutexLock lock(&mutex_);
+    base = current_view_->version;
+    edit.next_file_number = next_file_number_;
+  }
+  std::shared_ptr<const Version> version = base;
+  if (!edit.added.empty() || !edit.removed.empty()) {
+    LSM_ASSIGN_OR_RETURN(version, Version::Create(LevelsAfter(*base, edit, outputs)));
+  }
+  LSM_RETURN_IF_ERROR(RecordEdit(edit));
+  if (version == base && change == nullptr) return absl::OkStatus();
+  absl::MutexLock lock(&mutex_);
+  // Only who holds manifest_mutex_ changes the version; writers may have sealed a memtable
+  // meanwhile.
+  auto view = std::make_shared<ReadView>(*current_view_);
+  view->version = std::move(version);
+  if (change != nullptr) change(view.get());
+  PublishView(std::move(view));
+  return absl::OkStatus();
+}
+
+absl::Status Engine::RecordEdit(const VersionEdit& edit) {
+  // After a failure it is unknown which edits count, and even which manifest is the current one.
+  // An edit that another job had ready must not follow: it might go to the wrong one, and what it
+  // makes superfluous would be removed.
+  LSM_RETURN_IF_ERROR(manifest_status_);
+  manifest_status_ = manifest_->Append(edit);
+  if (manifest_status_.ok()) {
+    manifest_status_ =
+        manifest_state_.Apply(edit, "the manifest being written", manifest_->size_bytes());
+  }
+  if (manifest_status_.ok() && manifest_->size_bytes() > manifest_bytes_max_) {
+    manifest_status_ = RotateManifest();
+  }
+  return manifest_status_;
+}
+
+void Engine::AdoptManifest(std::unique_ptr<ManifestWriter> manifest) {
+  manifest_ = std::move(manifest);
+  // The snapshot of a large store may be long of itself, and must not be written again at each
+  // edit.
+  manifest_bytes_max_ = std::max(kManifestBytesMin, 2 * manifest_->size_bytes());
+}
+
+absl::Status Engine::RotateManifest() {
+  const uint64_t old_number = manifest_->number();
+  const uint64_t number = NewFileNumber();
+  manifest_state_.next_file_number = std::max(manifest_state_.next_file_number, number + 1);
+  const std::string current = manifest_->current_bytes();
+  LSM_ASSIGN_OR_RETURN(
+      std::unique_ptr<ManifestWriter> next,
+      ManifestWriter::Create(*store_.directory, number, store_.environment.random->Next(),
+                             manifest_state_.ToSnapshot(), current));
+  (void)manifest_->Close();
+  AdoptManifest(std::move(next));
+  (void)store_.directory->Remove(ManifestFileName(old_number));  // or at the next opening
+  return absl::OkStatus();
+}
+
+void Engine::CollectGarbage() {
+  view_.Collect();
+  if (!obsolete_.empty()) obsolete_.RemoveUnused();
+}
+
+uint64_t Engine::NewFileNumber() {
+  absl::MutexLock lock(&mutex_);
+  return next_file_number_++;
+}
+
+absl::Status Engine::RequestRange(RangeRequest* request) {
+  absl::MutexLock lock(&mutex_);
+  range_requests_.push_back(request);
+  ScheduleWork();
+  while (!request->done) {
+    // After an error nothing is begun any more; what was begun is waited for, since it uses the
+    // request.
+    if (!background_error_.ok() && std::erase(range_requests_, request) > 0)
+      return background_error_;
+    scheduler_->Wait(&mutex_, &work_done_);
+  }
+  return request->status;
+}
+
+absl::Status Engine::CompactRange(std::optional<std::string_view> from,
+                                  std::optional<std::string_view> to) {
+  LSM_RETURN_IF_ERROR(Flush());
+  for (int level = 0; level < kLevels; ++level) {
+    const int deepest = view_.Share()->version->deepest_level();
+    // The last level has nothing to go down to: what is in it is rewritten where it is.
+    RangeRequest request{level, from, to};
+    LSM_RETURN_IF_ERROR(RequestRange(&request));
+    if (level > 0 && level >= deepest) break;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Engine::WaitForBackgroundWork() {
+  absl::MutexLock lock(&mutex_);
+  while ((flush_scheduled_ || compaction_scheduled_) && background_error_.ok()) {
+    scheduler_->Wait(&mutex_, &work_done_);
+  }
+  return background_error_;
+}
+
+}  // namespace lsm

@@ -1,0 +1,178 @@
+// Engine: the read path.  No lock; one guard and one digest a lookup.
+#include <algorithm>
+#include <utility>
+
+#include "lsm/base/merging_iterator.h"
+#include "lsm/base/snapshot.h"
+#include "lsm/bytes/status.h"
+#include "lsm/engine/db_iterator.h"
+#include "lsm/engine/engine.h"
+
+namespace lsm {
+namespace {
+
+absl::Status CheckKey(std::string_view key) {
+  if (key.size() <= kKeyBytesMax) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      Concat("the key has ", key.size(), " bytes, at most ", kKeyBytesMax, " are allowed"));
+}
+
+// Looks into one memtable; false if it does not know the key.
+bool FindInMemtable(const Memtable& memtable, const LookupKey& key, const std::string& name,
+                    LookupResult* result, Explanation* explanation) {
+  const MemtableAnswer answer = memtable.Get(key, &result->value);
+  if (explanation != nullptr) {
+    explanation->memtables.push_back({name, answer == MemtableAnswer::kAbsent  ? "absent"
+                                            : answer == MemtableAnswer::kFound ? "put"
+                                                                               : "delete"});
+    if (answer != MemtableAnswer::kAbsent) explanation->answered_by = name;
+  }
+  if (answer == MemtableAnswer::kAbsent) return false;
+  result->answer = answer == MemtableAnswer::kFound ? TableAnswer::kFound : TableAnswer::kDeleted;
+  return true;
+}
+
+}  // namespace
+
+Sequence Engine::SequenceFor(const ReadOptions& options) const {
+  if (options.snapshot != nullptr) return options.snapshot->sequence();
+  // Acquire: the memtable holds all that this number counts.  Called after the view was loaded, so
+  // the view's tables hold nothing newer that could have replaced something this number should see.
+  return visible_sequence_.load(std::memory_order_acquire);
+}
+
+absl::Status Engine::Find(const ReadView& view, const LookupKey& key, bool fill_cache,
+                          bool pin_always, LookupResult* result, Explanation* explanation) {
+  counters_.Add(Counter::kLookups, 1);
+  bool in_memory = FindInMemtable(*view.memtable, key, "memtable", result, explanation);
+  for (size_t i = 0; !in_memory && i < view.sealed.size(); ++i) {
+    in_memory = FindInMemtable(*view.sealed[i], key,
+                               explanation == nullptr ? "" : Concat("sealed memtable ", i), result,
+                               explanation);
+  }
+  if (in_memory) {
+    counters_.Add(Counter::kMemtableHits, 1);
+  } else {
+    LSM_RETURN_IF_ERROR(
+        view.version->Get(key, fill_cache, &counters_, result, explanation, pin_always));
+  }
+  if (result->answer == TableAnswer::kFound) counters_.Add(Counter::kLookupsFound, 1);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<bool> Engine::Get(std::string_view key, const ReadOptions& options,
+                                 const ValueSink& sink, Explanation* explanation) {
+  LSM_RETURN_IF_ERROR(CheckKey(key));
+  const EpochGuard guard;
+  const ReadView* view = view_.Load();
+  const LookupKey lookup(key, SequenceFor(options), digest_seed_);
+  if (explanation != nullptr) {
+    explanation->key = std::string(key);
+    explanation->digest = lookup.digest();
+    explanation->sequence = lookup.sequence();
+    for (int i = 0; i < kLevels; ++i)
+      explanation->tables_by_level.push_back(view->version->level(i).size());
+    explanation->answered_by = "nobody";
+  }
+  LookupResult result;
+  LSM_RETURN_IF_ERROR(Find(*view, lookup, options.fill_cache, sink.pins, &result, explanation));
+  const bool found = result.answer == TableAnswer::kFound;
+  if (explanation != nullptr) {
+    explanation->found = found;
+    explanation->value_bytes = found ? result.value.size() : 0;
+  }
+  if (found) sink.take(sink.target, result);
+  return found;
+}
+
+std::vector<absl::StatusOr<std::optional<std::string>>> Engine::MultiGet(
+    std::span<const std::string_view> keys, const ReadOptions& options) {
+  std::vector<absl::StatusOr<std::optional<std::string>>> answers;
+  answers.reserve(keys.size());
+  const EpochGuard guard;
+  const ReadView* view = view_.Load();
+  const Sequence sequence = SequenceFor(options);
+  for (const std::string_view key : keys) {
+    absl::Status status = CheckKey(key);
+    LookupResult result;
+    if (status.ok()) {
+      status = Find(*view, LookupKey(key, sequence, digest_seed_), options.fill_cache, false,
+                    &result, nullptr);
+    }
+    if (!status.ok()) {
+      answers.emplace_back(status);
+    } else if (result.answer == TableAnswer::kFound) {
+      answers.emplace_back(std::string(result.value));
+    } else {
+      answers.emplace_back(std::nullopt);
+    }
+  }
+  return answers;
+}
+
+std::unique_ptr<Iterator> Engine::NewIterator(const ReadOptions& options) {
+  std::shared_ptr<const ReadView> view = view_.Share();
+  const Sequence sequence = SequenceFor(options);
+  Table::ScanOptions scan;
+  scan.fill_cache = options.fill_cache;
+  std::vector<std::unique_ptr<Iterator>> inputs;
+  inputs.push_back(view->memtable->NewIterator());
+  for (const auto& memtable : view->sealed) inputs.push_back(memtable->NewIterator());
+  view->version->AddIterators(scan, &inputs);
+  counters_.Add(Counter::kIterators, 1);
+  return NewDbIterator(NewMergingIterator(std::move(inputs)), sequence,
+                       {options.lower_bound, options.upper_bound},
+                       [this, view = std::move(view)]() mutable {
+                         view.reset();
+                         if (!obsolete_.empty()) CollectGarbage();
+                       });
+}
+
+Sequence Engine::TakeSnapshot() {
+  absl::MutexLock lock(&mutex_);
+  snapshots_.Add(last_sequence_);
+  return last_sequence_;
+}
+
+void Engine::ReleaseSnapshot(Sequence sequence) {
+  absl::MutexLock lock(&mutex_);
+  snapshots_.Remove(sequence);
+}
+
+uint64_t Engine::ApproximateBytes(std::string_view from, std::string_view to) {
+  const EpochGuard guard;
+  return view_.Load()->version->ApproximateBytes(from, to);
+}
+
+Statistics Engine::GetStatistics() {
+  Statistics statistics;
+  counters_.SumInto(&statistics);
+  const std::shared_ptr<const ReadView> view = view_.Share();
+  view->version->Describe(&statistics);
+  statistics.memtable_bytes = view->memtable->memory_bytes();
+  for (const auto& memtable : view->sealed) statistics.memtable_bytes += memtable->memory_bytes();
+  statistics.block_cache_bytes = block_cache_.used_bytes();
+  statistics.block_cache_capacity_bytes = block_cache_.capacity_bytes();
+  for (int i = 0; i < kLevels; ++i) statistics.live_table_bytes += view->version->level_bytes(i);
+  // What the levels are, in sum; what was counted is summed by the counters.
+  double target = 0, predicted = 0, weights = 0;
+  for (const LevelStatistics& level : statistics.levels) {
+    statistics.total.tables += level.tables;
+    statistics.total.table_bytes += level.table_bytes;
+    statistics.total.entries += level.entries;
+    statistics.total.filter_bytes += level.filter_bytes;
+    statistics.total.index_bytes += level.index_bytes;
+    if (level.target_fpp == 0) continue;
+    const auto weight = static_cast<double>(level.entries);
+    target += weight * level.target_fpp;
+    predicted += weight * level.predicted_fpp;
+    weights += weight;
+  }
+  if (weights > 0) {
+    statistics.total.target_fpp = target / weights;
+    statistics.total.predicted_fpp = predicted / weights;
+  }
+  return statistics;
+}
+
+}  // namespace lsm

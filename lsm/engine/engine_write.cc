@@ -1,0 +1,216 @@
+// Engine: the write path.  Writers queue up; the first one commits for those behind it, too (group
+// commit).
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+#include "lsm/bytes/status.h"
+#include "lsm/engine/engine.h"
+
+namespace lsm {
+namespace {
+
+// A group is not grown beyond this, so that a small write does not wait for too large a one; and a
+// small write's group not beyond its own size plus the second limit.
+constexpr size_t kGroupBytesMax = size_t{1} << 20;
+constexpr size_t kSmallGroupBytesMax = size_t{128} << 10;
+
+constexpr uint64_t kSlowdownNanos = 1'000'000;
+
+}  // namespace
+
+absl::Status Engine::Write(const WriteBatch& batch, const WriteOptions& options) {
+  LSM_RETURN_IF_ERROR(batch.status());
+  if (options_.mode == OpenMode::kReadOnly) {
+    return absl::FailedPreconditionError(
+        "the store is open for reading only (OpenMode::kReadOnly)");
+  }
+  if (batch.count() == 0 && !options.sync) return absl::OkStatus();
+  Writer writer{&batch, options.sync, false, {}, {}};
+  LSM_RETURN_IF_ERROR(Enqueue(&writer));
+  counters_.Add(Counter::kWrites, 1);
+  counters_.Add(Counter::kWriteEntries, batch.count());
+  counters_.Add(Counter::kUserBytesWritten, batch.user_bytes());
+  return absl::OkStatus();
+}
+
+absl::Status Engine::Enqueue(Writer* writer) {
+  absl::MutexLock lock(&mutex_);
+  writers_.push_back(writer);
+  while (!writer->done && writers_.front() != writer) scheduler_->Wait(&mutex_, &writer->wake);
+  if (writer->done) return writer->status;  // another one led the group that this was part of
+  return Lead(writer);
+}
+
+absl::Status Engine::Lead(Writer* leader) {
+  absl::Status status = MakeRoom(/*seal_now=*/leader->batch == nullptr);
+  Writer* last = leader;
+  if (status.ok() && leader->batch != nullptr) {
+    bool sync = false;
+    last = BuildGroup(leader, &sync);
+    const uint32_t entries = WriteBatch::CountOf(group_bytes_);
+    // The highest number itself is never used: a batch's numbers must have one behind them.
+    if (last_sequence_ + entries >= kSequenceMax) {
+      status = absl::ResourceExhaustedError(
+          "all sequence numbers are used up: the store can only be read");
+    } else {
+      StoreFixed64(group_bytes_.data(), last_sequence_ + 1);
+      // Only the leader replaces the memtable, so it stays the one of this view.
+      Memtable* memtable = current_view_->memtable.get();
+      mutex_.Unlock();
+      status = CommitGroup(memtable, sync);
+      mutex_.Lock();
+      if (status.ok()) {
+        last_sequence_ += entries;
+        // Release: whoever reads as of this number finds the entries in the memtable.
+        visible_sequence_.store(last_sequence_, std::memory_order_release);
+      } else {
+        // Whether the group's records are in the log is unknown, so nothing may follow them.
+        SetBackgroundError(status);
+      }
+    }
+  }
+  for (;;) {
+    Writer* done = writers_.front();
+    writers_.pop_front();
+    if (done != leader) {
+      done->status = status;
+      done->done = true;
+      done->wake.Signal();
+    }
+    if (done == last) break;
+  }
+  if (!writers_.empty()) writers_.front()->wake.Signal();
+  return status;
+}
+
+Engine::Writer* Engine::BuildGroup(Writer* leader, bool* sync) {
+  const size_t leader_bytes = leader->batch->size_bytes();
+  const size_t bytes_max = leader_bytes <= kSmallGroupBytesMax
+                               ? leader_bytes + kSmallGroupBytesMax
+                               : std::max(leader_bytes, kGroupBytesMax);
+  group_bytes_.assign(leader->batch->encoded());
+  uint32_t count = leader->batch->count();
+  *sync = leader->sync;
+  Writer* last = leader;
+  for (size_t i = 1; i < writers_.size(); ++i) {
+    Writer* next = writers_[i];
+    if (next->batch == nullptr) break;       // seals the memtable: leads itself
+    if (next->sync && !leader->sync) break;  // would make the others wait for the disk
+    if (group_bytes_.size() + next->batch->size_bytes() > bytes_max) break;
+    group_bytes_.append(next->batch->encoded().substr(WriteBatch::kHeaderBytes));
+    count += next->batch->count();
+    last = next;
+  }
+  StoreFixed32(group_bytes_.data() + 8, count);
+  return last;
+}
+
+absl::Status Engine::CommitGroup(Memtable* memtable, bool sync) {
+  if (WriteBatch::CountOf(group_bytes_) > 0) {
+    LSM_RETURN_IF_ERROR(logs_.Append(group_bytes_));
+  }
+  if (sync) {
+    LSM_ASSIGN_OR_RETURN(const std::vector<uint64_t> first_time, logs_.Sync());
+    if (!first_time.empty()) {
+      VersionEdit edit;
+      edit.synced_logs = first_time;
+      LSM_RETURN_IF_ERROR(ApplyEdit(std::move(edit), {}, nullptr));
+    }
+    counters_.Add(Counter::kLogSyncs, 1);
+  }
+  LSM_RETURN_IF_ERROR(memtable->AddBatch(group_bytes_));
+  counters_.Add(Counter::kWriteGroups, 1);
+  counters_.Add(Counter::kLogBytesWritten, group_bytes_.size());
+  // A group as large as that is rare: its memory is not kept.
+  if (group_bytes_.capacity() > 4 * kGroupBytesMax) std::string().swap(group_bytes_);
+  return absl::OkStatus();
+}
+
+void Engine::WaitStalled(Counter counter, bool* counted) {
+  const uint64_t from = store_.environment.clock->MonotonicNanos();
+  scheduler_->Wait(&mutex_, &work_done_);
+  if (!std::exchange(*counted, true)) counters_.Add(counter, 1);
+  counters_.Add(Counter::kStallNanos, store_.environment.clock->MonotonicNanos() - from);
+}
+
+absl::Status Engine::MakeRoom(bool seal_now) {
+  bool delayed = false, memtable_stall_counted = false, level0_stall_counted = false;
+  for (;;) {
+    if (!background_error_.ok()) {
+      return absl::AbortedError(Concat("the store takes no more writes after an earlier failure: ",
+                                       MessageOf(background_error_)));
+    }
+    const ReadView& view = *current_view_;
+    const size_t level0_tables = view.version->level(0).size();
+    if (!seal_now && !delayed &&
+        level0_tables >= static_cast<size_t>(options_.level0_slowdown_tables)) {
+      // Many short delays now rather than a long one later.
+      delayed = true;
+      mutex_.Unlock();
+      scheduler_->Pause(kSlowdownNanos);
+      counters_.Add(Counter::kSlowdowns, 1);
+      counters_.Add(Counter::kStallNanos, kSlowdownNanos);
+      mutex_.Lock();
+    } else if (seal_now ? view.memtable->empty()
+                        : view.memtable->memory_bytes() < options_.write_buffer_bytes) {
+      return absl::OkStatus();
+    } else if (!view.sealed.empty()) {
+      WaitStalled(Counter::kStallsMemtable, &memtable_stall_counted);
+    } else if (level0_tables >= static_cast<size_t>(options_.level0_stop_tables)) {
+      WaitStalled(Counter::kStallsLevel0, &level0_stall_counted);
+    } else {
+      const absl::Status status = SealMemtable();
+      if (!status.ok()) {
+        SetBackgroundError(status);
+        return status;
+      }
+      seal_now = false;
+    }
+  }
+}
+
+absl::Status Engine::SealMemtable() {
+  const uint64_t log_number = next_file_number_++;
+  // Makes and syncs a file.  Meanwhile this writer still leads, so nobody else seals or writes.
+  mutex_.Unlock();
+  const absl::Status started = logs_.Start(log_number, store_.environment.random->Next());
+  mutex_.Lock();
+  LSM_RETURN_IF_ERROR(started);
+  auto view = std::make_shared<ReadView>(*current_view_);
+  view->sealed.insert(view->sealed.begin(), view->memtable);
+  view->memtable = std::make_shared<Memtable>();
+  memtable_logs_.back().last_sequence = last_sequence_;
+  memtable_logs_.push_back({log_number, 0});
+  PublishView(std::move(view));
+  ScheduleWork();
+  return absl::OkStatus();
+}
+
+absl::Status Engine::Flush() {
+  if (options_.mode == OpenMode::kReadOnly) {
+    return absl::FailedPreconditionError(
+        "the store is open for reading only (OpenMode::kReadOnly)");
+  }
+  Writer seal{nullptr, false, false, {}, {}};
+  LSM_RETURN_IF_ERROR(Enqueue(&seal));
+  absl::MutexLock lock(&mutex_);
+  while (!current_view_->sealed.empty() && background_error_.ok())
+    scheduler_->Wait(&mutex_, &work_done_);
+  return background_error_;
+}
+
+void Engine::SetBackgroundError(const absl::Status& status) {
+  if (!background_error_.ok()) return;
+  background_error_ = status;
+  counters_.Add(Counter::kBackgroundErrors, 1);
+  work_done_.SignalAll();
+}
+
+void Engine::PublishView(std::shared_ptr<const ReadView> view) {
+  current_view_ = view;
+  view_.Publish(std::move(view));
+  work_done_.SignalAll();
+}
+
+}  // namespace lsm

@@ -1,0 +1,60 @@
+#include "lsm/engine/log_set.h"
+
+#include <cassert>
+#include <utility>
+
+#include "lsm/bytes/status.h"
+#include "lsm/fs/file_names.h"
+
+namespace lsm {
+
+absl::Status LogSet::Start(uint64_t number, uint64_t file_id) {
+  LSM_ASSIGN_OR_RETURN(std::unique_ptr<AppendFile> file,
+                       directory_->CreateExclusive(LogFileName(number)));
+  LSM_ASSIGN_OR_RETURN(std::unique_ptr<LogWriter> writer,
+                       LogWriter::Create(std::move(file), LogKind::kWriteAhead, file_id));
+  absl::MutexLock lock(&mutex_);
+  assert(logs_.empty() || logs_.rbegin()->first < number);
+  logs_.emplace(number, Log{std::move(writer)});
+  return absl::OkStatus();
+}
+
+absl::Status LogSet::Append(std::string_view payload) {
+  absl::MutexLock lock(&mutex_);
+  return logs_.rbegin()->second.writer->Append(payload);
+}
+
+absl::StatusOr<std::vector<uint64_t>> LogSet::Sync() {
+  absl::MutexLock lock(&mutex_);
+  std::vector<uint64_t> first_time;
+  for (auto& [number, log] : logs_) {
+    if (!log.writer->has_unsynced()) continue;
+    if (!log.synced_once) {
+      LSM_RETURN_IF_ERROR(directory_->Sync());
+      first_time.push_back(number);
+    }
+    LSM_RETURN_IF_ERROR(log.writer->Sync());
+    log.synced_once = true;
+  }
+  return first_time;
+}
+
+void LogSet::Remove(uint64_t number) {
+  absl::MutexLock lock(&mutex_);
+  while (!logs_.empty() && logs_.begin()->first < number) {
+    // Its entries are in tables: what becomes of the file no longer matters.
+    (void)logs_.begin()->second.writer->Close(/*sync=*/false);
+    (void)directory_->Remove(LogFileName(logs_.begin()->first));
+    logs_.erase(logs_.begin());
+  }
+}
+
+absl::Status LogSet::Close() {
+  absl::MutexLock lock(&mutex_);
+  absl::Status first;
+  for (auto& [number, log] : logs_) first.Update(log.writer->Close(/*sync=*/true));
+  logs_.clear();
+  return first;
+}
+
+}  // namespace lsm

@@ -1,0 +1,26 @@
+#include "lsm/engine/read_view.h"
+
+#include <utility>
+
+namespace lsm {
+
+ReadViewCell::~ReadViewCell() { delete current_.load(std::memory_order_relaxed); }
+
+void ReadViewCell::Publish(std::shared_ptr<const ReadView> view) {
+  auto* holder = new Holder(std::move(view));
+  absl::MutexLock lock(&mutex_);
+  // Sequentially consistent: a reader that enters its guard after the retirement below sees the new
+  // view.
+  Holder* old = current_.exchange(holder, std::memory_order_seq_cst);
+  if (old == nullptr) return;
+  retired_.Retire(const_cast<std::shared_ptr<const ReadView>*>(old), [](void* object) {
+    delete static_cast<std::shared_ptr<const ReadView>*>(object);
+  });
+}
+
+void ReadViewCell::Collect() {
+  absl::MutexLock lock(&mutex_);
+  retired_.Drain();
+}
+
+}  // namespace lsm

@@ -1,0 +1,59 @@
+// What a reader sees: one immutable bundle of pointers, and how it gets hold of it without a lock.
+#ifndef TRELLIS_LSM_ENGINE_READ_VIEW_H_
+#define TRELLIS_LSM_ENGINE_READ_VIEW_H_
+
+#include <atomic>
+#include <memory>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "lsm/base/epoch.h"
+#include "lsm/memtable/memtable.h"
+#include "lsm/version/version.h"
+
+namespace lsm {
+
+struct ReadView {
+  std::shared_ptr<Memtable> memtable;                   // takes writes
+  std::vector<std::shared_ptr<const Memtable>> sealed;  // being flushed, newest first
+  std::shared_ptr<const Version> version;
+};
+
+// Holds the current view.  Writers replace it whole; readers pin it by an EpochGuard, or share it
+// for longer.
+class ReadViewCell {
+ public:
+  ReadViewCell() = default;
+  // REQUIRES: no reader is left.
+  ~ReadViewCell();
+
+  // Makes the view current.  The one before is kept until Collect finds that no guard can still see
+  // it.
+  void Publish(std::shared_ptr<const ReadView> view);
+
+  // The current view, for as long as the caller's EpochGuard stands.
+  const ReadView* Load() const {
+    // Sequentially consistent: see EpochGuard.
+    return (*current_.load(std::memory_order_seq_cst)).get();
+  }
+
+  // A reference to the current view, for iterators and jobs.
+  std::shared_ptr<const ReadView> Share() const {
+    const EpochGuard guard;
+    return *current_.load(std::memory_order_seq_cst);
+  }
+
+  // Lets go of views that no reader can see any more, with all that only they held.
+  void Collect();
+
+ private:
+  using Holder = const std::shared_ptr<const ReadView>;
+  std::atomic<Holder*> current_{nullptr};
+  absl::Mutex mutex_;
+  RetireList retired_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace lsm
+
+#endif  // TRELLIS_LSM_ENGINE_READ_VIEW_H_

@@ -1,0 +1,55 @@
+// From the files of a store to what an engine starts with.
+//
+//   1. CURRENT names the manifest, the manifest the tables: all are opened.
+//   2. The logs from `oldest log` on are replayed into memtables, in order.
+//   3. A store that is opened for writing gets these memtables as tables of level 0, a new log, and
+//   a new manifest, in this order;
+//      then CURRENT is swapped.  Until then nothing that was there is changed, so a crash in
+//      between changes nothing either.
+//
+// The records of the logs are numbered without a gap.  A gap means that a log's end was lost: that
+// is what a crash does to what was not synced, and the records behind the gap are dropped with it;
+// unless the manifest knows that a log behind the gap was synced, for then its predecessors were
+// too, and something else took them: DataLoss.
+#ifndef TRELLIS_LSM_ENGINE_RECOVERY_H_
+#define TRELLIS_LSM_ENGINE_RECOVERY_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "lsm/base/options.h"
+#include "lsm/fs/file_system.h"
+#include "lsm/memtable/memtable.h"
+#include "lsm/version/manifest.h"
+
+namespace lsm {
+
+struct RecoveredLogs {
+  std::vector<std::shared_ptr<Memtable>> memtables;  // oldest first; none is empty
+  Sequence last_sequence = 0;
+};
+
+// The highest number in the names of the directory's files that are the store's; 0 if there are
+// none.
+absl::StatusOr<uint64_t> HighestFileNumber(Directory& directory);
+
+// Replays the logs that `state` needs.  A memtable is ended when it takes `memtable_bytes_max`.
+absl::StatusOr<RecoveredLogs> ReplayLogs(Directory& log_directory, const ManifestState& state,
+                                         size_t memtable_bytes_max);
+
+// Where there is no CURRENT: OK if a store may be made, DataLoss if there are tables or records of
+// one that lost it.  What a crash may leave of the first opening of a store is no obstacle.
+absl::Status CheckNoStore(Directory& directory, Directory& log_directory);
+
+// Removes files that a store with this state has no use for: tables that are in no level, logs
+// before the oldest, manifests but the current one, temporary files.  Names that are not the
+// store's are left alone.
+void RemoveOrphans(Directory& directory, Directory& log_directory, const ManifestState& state,
+                   uint64_t manifest_number);
+
+}  // namespace lsm
+
+#endif  // TRELLIS_LSM_ENGINE_RECOVERY_H_

@@ -1,0 +1,43 @@
+// Where a store lives, and the lock on it.
+#ifndef TRELLIS_LSM_ENGINE_STORE_DIRECTORY_H_
+#define TRELLIS_LSM_ENGINE_STORE_DIRECTORY_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "lsm/base/options.h"
+#include "lsm/fs/environment.h"
+#include "lsm/fs/scheduler.h"
+
+namespace lsm {
+
+// The environment with the system's own objects for what is null (the scheduler stays null: each
+// store makes its own).
+Environment CompleteEnvironment(const Environment& environment);
+
+struct StoreDirectory {
+  Environment environment;  // complete
+  std::unique_ptr<Scheduler> own_scheduler;
+  std::unique_ptr<Directory> directory;
+  std::unique_ptr<Directory> own_log_directory;  // null: the same
+  // Last, so that they go first.
+  std::unique_ptr<FileLock> lock;
+  std::unique_ptr<FileLock> log_lock;
+
+  Directory& log_directory() const {
+    return own_log_directory != nullptr ? *own_log_directory : *directory;
+  }
+
+  // Whether any file in the directory, if there is one, is a store's.  Leaves no trace, as a lock
+  // would.
+  static absl::StatusOr<bool> HoldsFiles(const std::string& path, const Options& options);
+
+  // Opens and locks: exclusively, or shared for OpenMode::kReadOnly.  Makes the directories if the
+  // mode allows.
+  static absl::StatusOr<StoreDirectory> Open(const std::string& path, const Options& options);
+};
+
+}  // namespace lsm
+
+#endif  // TRELLIS_LSM_ENGINE_STORE_DIRECTORY_H_

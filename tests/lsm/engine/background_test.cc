@@ -1,0 +1,329 @@
+// Flushes, compactions, stalls, and what a failure in the background leads to.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "lsm/fs/scheduler.h"
+#include "tests/lsm/engine/store_test.h"
+#include "tests/support/status_matchers.h"
+
+namespace lsm {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing_support::IsOk;
+using testing_support::StatusIs;
+
+class BackgroundTest : public StoreTest {
+ protected:
+  // More than a memtable holds, in `writes` puts.
+  void FillMemtable(int writes = 17) {
+    for (int i = 0; i < writes; ++i, ++filled_)
+      Put(Concat("fill", filled_), std::string(4096, static_cast<char>('a' + filled_ % 26)));
+  }
+  void FlushedTable(std::string_view key, std::string_view value = "v") {
+    Put(key, value);
+    Flush();
+  }
+  int filled_ = 0;
+};
+
+// --- what happens by itself ---
+
+TEST_F(BackgroundTest, AFullMemtableIsFlushedInTheBackground) {
+  Open();
+  FillMemtable();
+  EXPECT_EQ(Levels(), "");  // sealed, and waits for its turn
+  EXPECT_EQ(world_.FilesOf(FileKind::kLog).size(), 2u);
+  ASSERT_OK(db_->WaitForBackgroundWork());
+  EXPECT_EQ(Levels(), "1");
+  EXPECT_EQ(world_.FilesOf(FileKind::kLog).size(), 1u);
+  EXPECT_EQ(db_->GetStatistics().stalls_memtable, 0u);
+}
+
+TEST_F(BackgroundTest, AWriteWaitsWhileBothMemtablesAreFull) {
+  Open();
+  FillMemtable();
+  FillMemtable();
+  const Statistics statistics = db_->GetStatistics();
+  EXPECT_EQ(statistics.stalls_memtable, 1u);
+  EXPECT_GT(statistics.stall_nanos, 0u);
+  EXPECT_EQ(statistics.flushes, 1u);
+  EXPECT_EQ(ReadAll(*db_)->size(), 34u);
+}
+
+TEST_F(BackgroundTest, Level0IsCompactedAtItsLimit) {
+  options_.level0_compaction_tables = 3;
+  Open();
+  FlushedTable("a");
+  FlushedTable("a");
+  ASSERT_OK(db_->WaitForBackgroundWork());
+  EXPECT_EQ(Levels(), "2");
+  FlushedTable("a");
+  ASSERT_OK(db_->WaitForBackgroundWork());
+  EXPECT_EQ(Levels(), "0 1");
+  EXPECT_EQ(db_->GetStatistics().compactions, 1u);
+  EXPECT_EQ(world_.FilesOf(FileKind::kTable).size(), 1u);
+}
+
+TEST_F(BackgroundTest, TablesThatOverlapNothingAreMoved) {
+  options_.level0_compaction_tables = 1;
+  Open();
+  FlushedTable("a");
+  ASSERT_OK(db_->WaitForBackgroundWork());
+  const std::vector<std::string> files = world_.FilesOf(FileKind::kTable);
+  EXPECT_EQ(Levels(), "0 1");
+  FlushedTable("b");
+  ASSERT_OK(db_->WaitForBackgroundWork());
+  EXPECT_EQ(Levels(), "0 2");
+  const Statistics statistics = db_->GetStatistics();
+  EXPECT_EQ(statistics.trivial_moves, 2u);
+  EXPECT_EQ(statistics.compactions, 0u);
+  EXPECT_EQ(statistics.compaction_bytes_written, 0u);
+  EXPECT_EQ(world_.FilesOf(FileKind::kTable)[0], files[0]);  // not rewritten
+  Open();
+  EXPECT_EQ(Levels(), "0 2");
+  EXPECT_EQ(Scan(), "a=v b=v");
+}
+
+TEST_F(BackgroundTest, ALevelBeyondItsBytesIsCompactedDownwards) {
+  options_.compression = Compression::kNone;
+  options_.level0_compaction_tables = 2;
+  Open();
+  for (int round = 0; round < 6; ++round) {
+    FillMemtable(16);
+    Flush();
+    ASSERT_OK(db_->WaitForBackgroundWork());
+  }
+  const Statistics statistics = db_->GetStatistics();
+  EXPECT_LE(statistics.levels[1].table_bytes, options_.level1_bytes);
+  EXPECT_GT(statistics.levels[2].table_bytes, 0u);
+  EXPECT_EQ(ReadAll(*db_)->size(), 96u);
+}
+
+TEST_F(BackgroundTest, WritesAreDelayedAndThenStoppedByLevel0) {
+  options_.level0_compaction_tables = 4;
+  options_.level0_slowdown_tables = 4;
+  options_.level0_stop_tables = 4;
+  Open();
+  // Compactions are due only when the foreground lets them run.
+  for (int i = 0; i < 3; ++i) FlushedTable("a");
+  EXPECT_EQ(db_->GetStatistics().slowdowns, 0u);
+  FlushedTable("a");
+  EXPECT_EQ(Levels(), "4");
+  Put("b", "delayed");  // a pause, in which the compaction runs
+  Statistics statistics = db_->GetStatistics();
+  EXPECT_EQ(statistics.slowdowns, 1u);
+  EXPECT_EQ(statistics.stall_nanos, 1'000'000u);
+  EXPECT_EQ(statistics.compactions, 1u);
+  EXPECT_EQ(Levels(), "0 1");
+}
+
+// Runs jobs only for who waits for them.
+class PatientScheduler : public testing_support::SingleThreadScheduler {
+ public:
+  void Pause(uint64_t) override {}
+};
+
+TEST_F(BackgroundTest, AMemtableIsNotSealedWhileLevel0IsFull) {
+  PatientScheduler scheduler;
+  options_.environment.scheduler = &scheduler;
+  options_.level0_compaction_tables = 3;
+  options_.level0_slowdown_tables = 3;
+  options_.level0_stop_tables = 3;
+  Open();
+  for (int i = 0; i < 3; ++i) FlushedTable("a");
+  EXPECT_EQ(Levels(), "3");
+  EXPECT_EQ(scheduler.queued_count(), 1u);  // a compaction, for which nobody waits
+  const Statistics before = db_->GetStatistics();
+  Put("b", "1");
+  EXPECT_EQ(db_->GetStatistics().slowdowns, before.slowdowns + 1);
+  EXPECT_EQ(db_->GetStatistics().stalls_level0, before.stalls_level0);
+  Flush();
+  EXPECT_EQ(db_->GetStatistics().stalls_level0, before.stalls_level0 + 1);
+  EXPECT_EQ(Levels(), "1 1");
+  EXPECT_EQ(Scan(), "a=v b=1");
+  db_ = nullptr;  // before the scheduler
+}
+
+// --- failures ---
+
+TEST_F(BackgroundTest, AfterAFailedFlushReadsGoOnAndWritesSayWhy) {
+  Open();
+  Put("a", "1");
+  world_.files->SetFault([](FileOperation operation, const std::string& path, uint64_t) {
+    return operation == FileOperation::kCreate && path.ends_with(".table")
+               ? absl::UnavailableError(Concat(path, ": broken"))
+               : absl::OkStatus();
+  });
+  EXPECT_THAT(db_->Flush(), StatusIs(absl::StatusCode::kUnavailable, HasSubstr(".table: broken")));
+  world_.files->SetFault(nullptr);
+  const auto refused = StatusIs(absl::StatusCode::kAborted, HasSubstr(".table: broken"));
+  EXPECT_THAT(db_->Put("b", "2"), refused);
+  EXPECT_THAT(db_->Delete("a"), refused);
+  EXPECT_THAT(db_->Flush(), refused);
+  EXPECT_THAT(db_->CompactRange(), refused);
+  EXPECT_THAT(db_->WaitForBackgroundWork(), StatusIs(absl::StatusCode::kUnavailable));
+  EXPECT_EQ(Scan(), "a=1");
+  EXPECT_EQ(Get("a"), "1");
+  EXPECT_EQ(Get("a", {.snapshot = db_->GetSnapshot().get()}), "1");
+  EXPECT_EQ(db_->GetStatistics().background_errors, 1u);
+  Open();
+  EXPECT_EQ(Scan(), "a=1");
+  Put("b", "2");
+  EXPECT_EQ(db_->GetStatistics().background_errors, 0u);
+}
+
+TEST_F(BackgroundTest, AFailedCompactionFailsWhoAskedForIt) {
+  Open();
+  FlushedTable("a", "1");
+  FlushedTable("a", "2");
+  const std::vector<std::string> before = world_.FilesOf(FileKind::kTable);
+  world_.files->SetFault([](FileOperation operation, const std::string& path, uint64_t) {
+    return operation == FileOperation::kSyncFile && path.ends_with(".table")
+               ? absl::UnavailableError(Concat(path, ": broken"))
+               : absl::OkStatus();
+  });
+  EXPECT_THAT(db_->CompactRange(),
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr(".table: broken")));
+  EXPECT_EQ(world_.FilesOf(FileKind::kTable), before);  // what was begun is gone
+  EXPECT_EQ(Levels(), "2");
+  EXPECT_EQ(Scan(), "a=2");
+  world_.files->SetFault(nullptr);
+  Open();
+  CompactAll();
+  EXPECT_EQ(Scan(), "a=2");
+}
+
+// Waits that end for no reason, as a scheduler's may.
+class RestlessScheduler : public Scheduler {
+ public:
+  void Schedule(Lane lane, std::function<void()> job) override {
+    threads_->Schedule(lane, std::move(job));
+  }
+  void Wait(absl::Mutex* mutex, absl::CondVar*) override ABSL_NO_THREAD_SAFETY_ANALYSIS {
+    mutex->Unlock();
+    std::this_thread::yield();
+    mutex->Lock();
+  }
+  void Pause(uint64_t) override {}
+
+ private:
+  std::unique_ptr<Scheduler> threads_ = NewThreadScheduler();
+};
+
+TEST_F(BackgroundTest, AFailedCompactionFailsAlsoWhoDoesNotWaitForItsEnd) {
+  RestlessScheduler scheduler;
+  options_.environment.scheduler = &scheduler;
+  Open();
+  FlushedTable("a", "1");
+  FlushedTable("a", "2");
+  // A file that cannot be removed, slowly, holds up the end of every job.
+  world_.files->SetFault([](FileOperation operation, const std::string& path, uint64_t) {
+    if (operation != FileOperation::kRemove || !path.ends_with(".table")) return absl::OkStatus();
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    return absl::UnavailableError(Concat(path, ": cannot be removed"));
+  });
+  CompactAll();
+  Put("a", "3");
+  {
+    const auto snapshot = db_->GetSnapshot();
+    Put("a", "4");
+    CompactAll();
+  }
+  EXPECT_EQ(EntriesInTables(), 2u);  // so level 1 is to be rewritten, and nothing else to be done
+  world_.files->SetFault([](FileOperation operation, const std::string& path, uint64_t) {
+    if (!path.ends_with(".table")) return absl::OkStatus();
+    if (operation == FileOperation::kCreate) return absl::UnavailableError("broken");
+    if (operation != FileOperation::kRemove) return absl::OkStatus();
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    return absl::UnavailableError(Concat(path, ": cannot be removed"));
+  });
+  EXPECT_THAT(db_->CompactRange(), StatusIs(absl::StatusCode::kUnavailable, HasSubstr("broken")));
+  world_.files->SetFault(nullptr);
+  db_ = nullptr;  // before the scheduler
+}
+
+TEST_F(BackgroundTest, AFullDiskLosesNothingThatWasAcknowledged) {
+  options_.compression = Compression::kNone;
+  for (uint64_t room = 0; room < 300'000; room += 3'701) {
+    World world(room);
+    Options options = options_;
+    options.environment = world.SmallOptions().environment;
+    Contents expected;
+    {
+      ASSERT_OK_AND_ASSIGN(const std::unique_ptr<DB> db, DB::Open(kStorePath, options));
+      world.files->SetFreeBytes(room);
+      absl::Status status;
+      for (int i = 0; status.ok(); ++i) {
+        ASSERT_LT(i, 200);
+        const std::string key = Concat("k", i % 50), value = Concat(i, std::string(2000, 'v'));
+        status = db->Put(key, value, {.sync = i % 3 == 0});
+        if (status.ok()) expected[key] = value;
+        if (i % 40 == 39) status.Update(db->Flush());
+      }
+      EXPECT_TRUE(absl::IsResourceExhausted(status) || absl::IsAborted(status)) << status;
+      EXPECT_THAT(status.ToString(), HasSubstr("no space left"));
+      EXPECT_THAT(db->Put("more", "x"),
+                  StatusIs(absl::StatusCode::kAborted, HasSubstr("no space left")));
+      ASSERT_OK_AND_ASSIGN(const Contents seen, ReadAll(*db));
+      EXPECT_EQ(seen, expected);
+    }
+    // Still full: it can be read.
+    options.mode = OpenMode::kReadOnly;
+    {
+      ASSERT_OK_AND_ASSIGN(const std::unique_ptr<DB> db, DB::Open(kStorePath, options));
+      ASSERT_OK_AND_ASSIGN(Contents seen, ReadAll(*db));
+      EXPECT_EQ(seen, expected) << room;
+    }
+    options.mode = OpenMode::kMustExist;
+    EXPECT_THAT(DB::Open(kStorePath, options), StatusIs(absl::StatusCode::kResourceExhausted));
+    world.files->SetFreeBytes(uint64_t{1} << 30);
+    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<DB> db, DB::Open(kStorePath, options));
+    ASSERT_OK_AND_ASSIGN(const Contents seen, ReadAll(*db));
+    EXPECT_EQ(seen, expected) << room;
+    EXPECT_OK(db->Put("more", "x"));
+  }
+}
+
+TEST_F(BackgroundTest, ClosingDoesNotWaitForAllThatIsDue) {
+  options_.level0_compaction_tables = 1;
+  Open();
+  for (int i = 0; i < 3; ++i) {
+    FillMemtable();
+    Flush();
+  }
+  FillMemtable();
+  const Contents expected = *ReadAll(*db_);
+  Open();
+  EXPECT_EQ(*ReadAll(*db_), expected);
+}
+
+TEST_F(BackgroundTest, AFileThatCannotBeRemovedIsRemovedLater) {
+  Open();
+  FlushedTable("a", "1");
+  FlushedTable("a", "2");
+  world_.files->SetFault([](FileOperation operation, const std::string& path, uint64_t) {
+    return operation == FileOperation::kRemove ? absl::UnavailableError(path) : absl::OkStatus();
+  });
+  CompactAll();
+  EXPECT_EQ(world_.FilesOf(FileKind::kTable).size(), 3u);
+  world_.files->SetFault(nullptr);
+  FlushedTable("b");  // the end of a job
+  EXPECT_EQ(world_.FilesOf(FileKind::kTable).size(), 2u);
+  EXPECT_EQ(Scan(), "a=2 b=v");
+}
+
+}  // namespace
+}  // namespace lsm

@@ -1,0 +1,330 @@
+// A small store with one bit flipped, a file cut, missing or swapped with another: answers are
+// right or errors that name the file; never wrong, never a key less, never a crash.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lsm/db.h"
+#include "lsm/table/format.h"
+#include "tests/lsm/engine/world.h"
+#include "tests/support/status_matchers.h"
+
+namespace lsm {
+namespace {
+
+using testing::HasSubstr;
+using testing_support::StatusIs;
+using Unsynced = MemoryFileSystem::Unsynced;
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr size_t kStride = 13;  // sanitizers: every thirteenth flip
+#else
+constexpr size_t kStride = 1;
+#endif
+
+std::string Key(int i) { return Concat("key", 100 + i); }
+
+// What became of the damage.
+struct Tally {
+  uint64_t cases = 0;
+  uint64_t failed_to_open = 0;
+  uint64_t failed_reads = 0;  // the store opened, and some reads fail
+  uint64_t right = 0;
+  uint64_t filters_damaged = 0;  // right, and the statistics tell
+};
+
+class DamageTest : public testing::Test {
+ protected:
+  // Two tables in level 1, two in level 0, the newest writes in the log.  Either closed, or as a
+  // kill of the process leaves it, with a log and a manifest that have no end.
+  void MakeStore(bool closed) {
+    World world;
+    absl::StatusOr<std::unique_ptr<DB>> opened = DB::Open(kStorePath, OptionsFor(world));
+    ASSERT_OK(opened);
+    std::unique_ptr<DB> db = *std::move(opened);
+    int writes = 0;
+    const auto put = [&](int i) {
+      const std::string value = Concat("value ", ++writes, std::string(20, '.'));
+      ASSERT_OK(db->Put(Key(i), value, {.sync = true}));
+      contents_[Key(i)] = value;
+    };
+    const auto erase = [&](int i) {
+      ASSERT_OK(db->Delete(Key(i), {.sync = true}));
+      contents_.erase(Key(i));
+    };
+    for (int i = 0; i < 30; ++i) put(i);
+    ASSERT_OK(db->Flush());
+    ASSERT_OK(db->CompactRange());
+    for (int i = 40; i < 60; i += 2) put(i);
+    ASSERT_OK(db->CompactRange());
+    for (int i = 5; i < 50; i += 4) put(i);
+    for (int i = 2; i < 50; i += 9) erase(i);
+    ASSERT_OK(db->Flush());
+    for (int i = 7; i < 60; i += 8) put(i);
+    ASSERT_OK(db->Flush());
+    for (int i = 0; i < 60; i += 5) put(i);
+    erase(6);
+    if (!closed) image_ = world.files->Clone();
+    db = nullptr;
+    if (closed) image_ = world.files->Clone();
+    World look(2, image_->Clone());
+    tables_ = look.FilesOf(FileKind::kTable);
+    logs_ = look.FilesOf(FileKind::kLog);
+    manifests_ = look.FilesOf(FileKind::kManifest);
+    ASSERT_GE(tables_.size(), 3u);
+    ASSERT_EQ(logs_.size(), 1u);
+    ASSERT_EQ(manifests_.size(), 1u);
+  }
+
+  static Options OptionsFor(World& world) {
+    Options options = world.SmallOptions();
+    options.block_bytes = 256;
+    return options;
+  }
+
+  // Opens the image with `damage` done to it, reads everything in every way, and holds it against
+  // the truth.  Errors must name one of the files that `named` accepts.
+  void Check(const std::function<void(MemoryFileSystem&)>& damage,
+             const std::function<bool(const std::string&)>& named, OpenMode mode) {
+    ++tally_.cases;
+    World world(3, image_->Clone());
+    damage(*world.files);
+    Options options = OptionsFor(world);
+    options.mode = mode;
+    const absl::StatusOr<std::unique_ptr<DB>> db = DB::Open(kStorePath, options);
+    if (!db.ok()) {
+      EXPECT_TRUE(named(db.status().ToString())) << db.status();
+      ++tally_.failed_to_open;
+      return;
+    }
+    bool failed = false;
+    const auto is_named_error = [&](const absl::Status& status) {
+      if (status.ok()) return false;
+      EXPECT_TRUE(named(status.ToString())) << status;
+      failed = true;
+      return true;
+    };
+    for (int i = -1; i < 62; ++i) {
+      const absl::StatusOr<std::optional<std::string>> value = (*db)->Get(Key(i));
+      if (is_named_error(value.status())) continue;
+      const auto place = contents_.find(Key(i));
+      EXPECT_EQ(*value, place == contents_.end() ? std::nullopt : std::optional(place->second));
+    }
+    const std::unique_ptr<Iterator> iterator = (*db)->NewIterator();
+    auto expected = contents_.begin();
+    for (iterator->SeekToFirst(); iterator->Valid(); iterator->Next(), ++expected) {
+      ASSERT_NE(expected, contents_.end());
+      EXPECT_EQ(iterator->key(), expected->first);
+      EXPECT_EQ(iterator->value(), expected->second);
+    }
+    EXPECT_TRUE(is_named_error(iterator->status()) || expected == contents_.end());
+    auto backward = contents_.rbegin();
+    for (iterator->SeekToLast(); iterator->Valid(); iterator->Prev(), ++backward) {
+      ASSERT_NE(backward, contents_.rend());
+      EXPECT_EQ(iterator->key(), backward->first);
+      EXPECT_EQ(iterator->value(), backward->second);
+    }
+    EXPECT_TRUE(is_named_error(iterator->status()) || backward == contents_.rend());
+    ++(failed ? tally_.failed_reads : tally_.right);
+    if (!failed && (*db)->GetStatistics().total.filters_damaged > 0) ++tally_.filters_damaged;
+  }
+
+  void FlipBits(const std::string& path) {
+    const std::string bytes = image_->FileBytes(path);
+    ASSERT_FALSE(bytes.empty());
+    const std::string name = path.substr(path.rfind('/') + 1);
+    for (size_t flip = 0; flip < bytes.size() * 8; flip += kStride) {
+      const size_t offset = flip / 8;
+      SCOPED_TRACE(Concat(path, ": bit ", flip % 8, " of byte ", offset, " of ", bytes.size()));
+      const auto damage = [&](MemoryFileSystem& files) {
+        std::string damaged = bytes;
+        damaged[offset] = static_cast<char>(damaged[offset] ^ (1 << (flip % 8)));
+        files.SetFileBytes(path, damaged);
+      };
+      const auto named = [&](const std::string& message) {
+        return message.find(name) != message.npos;
+      };
+      Check(damage, named, flip % 5 == 0 ? OpenMode::kReadOnly : OpenMode::kMustExist);
+      if (HasFailure()) return;
+    }
+    Print(name);
+  }
+
+  void FlipBitsOfAllFiles() {
+    FlipBits(Concat(kStorePath, "/CURRENT"));
+    FlipBits(manifests_[0]);
+    FlipBits(logs_[0]);
+    for (const std::string& table : tables_) FlipBits(table);
+  }
+
+  void Print(const std::string& what) {
+    std::printf(
+        "%s: %llu cases: open fails %llu, reads fail %llu, all right %llu, of them with a damaged "
+        "filter counted %llu; none silent\n",
+        what.c_str(), static_cast<unsigned long long>(tally_.cases),
+        static_cast<unsigned long long>(tally_.failed_to_open),
+        static_cast<unsigned long long>(tally_.failed_reads),
+        static_cast<unsigned long long>(tally_.right),
+        static_cast<unsigned long long>(tally_.filters_damaged));
+    tally_ = {};
+  }
+
+  Contents contents_;
+  std::unique_ptr<MemoryFileSystem> image_;
+  std::vector<std::string> tables_, logs_, manifests_;
+  Tally tally_;
+};
+
+bool NamesAnything(const std::string& message) { return message.find(kStorePath) != message.npos; }
+
+TEST_F(DamageTest, NoFlippedBitOfAKilledStoreGoesUnnoticed) {
+  MakeStore(/*closed=*/false);
+  FlipBitsOfAllFiles();
+}
+
+TEST_F(DamageTest, NoFlippedBitOfAClosedStoreGoesUnnoticed) {
+  MakeStore(/*closed=*/true);
+  FlipBitsOfAllFiles();
+}
+
+TEST_F(DamageTest, AFilterWithAFlippedBitCostsReadsAndNotAnswers) {
+  MakeStore(/*closed=*/true);
+  World look(4, image_->Clone());
+  // Where the filter lies, by the table's own footer.
+  const std::string path = tables_[0];
+  const std::string bytes = image_->FileBytes(path);
+  ASSERT_OK_AND_ASSIGN(const Footer footer,
+                       Footer::Decode(std::string_view(bytes).substr(bytes.size() - kFooterBytes),
+                                      bytes.size(), path));
+  ASSERT_FALSE(footer.filter.is_null());
+  for (uint64_t at = 0; at < footer.filter.stored_bytes + kBlockTrailerBytes; ++at) {
+    const auto damage = [&](MemoryFileSystem& files) {
+      std::string damaged = bytes;
+      damaged[footer.filter.offset + at] ^= 0x04;
+      files.SetFileBytes(path, damaged);
+    };
+    Check(
+        damage, [](const std::string&) { return false; }, OpenMode::kReadOnly);
+    if (HasFailure()) return;
+  }
+  EXPECT_EQ(tally_.right, tally_.cases);
+  EXPECT_EQ(tally_.filters_damaged, tally_.cases);
+}
+
+TEST_F(DamageTest, ATableOrManifestCutAnywhereIsNoticed) {
+  MakeStore(/*closed=*/false);
+  std::vector<std::string> paths = tables_;
+  paths.push_back(manifests_[0]);
+  paths.push_back(Concat(kStorePath, "/CURRENT"));
+  for (const std::string& path : paths) {
+    const std::string bytes = image_->FileBytes(path);
+    for (size_t length = 0; length < bytes.size(); length += kStride) {
+      SCOPED_TRACE(Concat(path, " cut after ", length, " of ", bytes.size(), " bytes"));
+      // A manifest that lost edits leads to a file that is missing, and that file is named.
+      Check([&](MemoryFileSystem& files) { files.SetFileBytes(path, bytes.substr(0, length)); },
+            NamesAnything, OpenMode::kMustExist);
+      if (HasFailure()) return;
+    }
+  }
+  Print("cut files");
+}
+
+TEST_F(DamageTest, AMissingFileIsNamed) {
+  MakeStore(/*closed=*/true);
+  std::vector<std::string> paths = tables_;
+  paths.push_back(logs_[0]);
+  paths.push_back(manifests_[0]);
+  paths.push_back(Concat(kStorePath, "/CURRENT"));
+  for (const std::string& path : paths) {
+    for (const OpenMode mode : {OpenMode::kOpenOrCreate, OpenMode::kMustExist,
+                                OpenMode::kMustNotExist, OpenMode::kReadOnly}) {
+      World world(3, image_->Clone());
+      ASSERT_OK((*world.files->OpenDirectory(kStorePath, false))
+                    ->Remove(path.substr(path.rfind('/') + 1)));
+      Options options = OptionsFor(world);
+      options.mode = mode;
+      const absl::StatusOr<std::unique_ptr<DB>> db = DB::Open(kStorePath, options);
+      if (mode == OpenMode::kMustNotExist && !path.ends_with("CURRENT")) {
+        EXPECT_THAT(db, StatusIs(absl::StatusCode::kAlreadyExists));
+        continue;
+      }
+      // Not NotFound: that there is no store must not be said.
+      EXPECT_THAT(db, StatusIs(absl::StatusCode::kDataLoss, HasSubstr(path)));
+    }
+  }
+}
+
+TEST_F(DamageTest, SwappedFilesAreNoticed) {
+  MakeStore(/*closed=*/true);
+  std::vector<std::string> paths = tables_;
+  paths.push_back(logs_[0]);
+  paths.push_back(manifests_[0]);
+  paths.push_back(Concat(kStorePath, "/CURRENT"));
+  for (const std::string& a : paths) {
+    for (const std::string& b : paths) {
+      if (a >= b) continue;
+      SCOPED_TRACE(Concat(a, " and ", b));
+      Check(
+          [&](MemoryFileSystem& files) {
+            const std::string of_a = files.FileBytes(a);
+            files.SetFileBytes(a, files.FileBytes(b));
+            files.SetFileBytes(b, of_a);
+          },
+          NamesAnything, OpenMode::kOpenOrCreate);
+    }
+  }
+  EXPECT_EQ(tally_.failed_to_open, tally_.cases);
+}
+
+TEST_F(DamageTest, AForeignFileIsNamed) {
+  MakeStore(/*closed=*/true);
+  std::vector<std::string> paths = tables_;
+  paths.push_back(logs_[0]);
+  paths.push_back(manifests_[0]);
+  paths.push_back(Concat(kStorePath, "/CURRENT"));
+  for (const std::string& path : paths) {
+    for (const std::string& foreign :
+         {std::string(), std::string("x"), std::string(3000, '\0'), std::string(5000, 'x')}) {
+      SCOPED_TRACE(Concat(path, " replaced by ", foreign.size(), " bytes"));
+      World world(3, image_->Clone());
+      world.files->SetFileBytes(path, foreign);
+      EXPECT_THAT(DB::Open(kStorePath, OptionsFor(world)).status().ToString(), HasSubstr(path));
+    }
+  }
+}
+
+TEST_F(DamageTest, ACutLogLosesNoWriteBeforeTheCut) {
+  MakeStore(/*closed=*/false);
+  // Where a log ends that was not closed, only its own bytes know: what is cut off is as if it was
+  // never written.  What is before the cut stays.
+  const std::string bytes = image_->FileBytes(logs_[0]);
+  size_t least = 0;
+  for (size_t length = 0; length <= bytes.size(); ++length) {
+    World world(3, image_->Clone());
+    world.files->SetFileBytes(logs_[0], bytes.substr(0, length));
+    const absl::StatusOr<std::unique_ptr<DB>> db = DB::Open(kStorePath, OptionsFor(world));
+    if (!db.ok()) {
+      EXPECT_THAT(db, StatusIs(absl::StatusCode::kDataLoss, HasSubstr(logs_[0])));
+      EXPECT_EQ(least, 0u);  // the manifest knows that there was something in it
+      continue;
+    }
+    const absl::StatusOr<Contents> contents = ReadAll(**db);
+    ASSERT_OK(contents);
+    size_t right = 0;
+    for (const auto& [key, value] : contents_)
+      right += contents->contains(key) && contents->at(key) == value;
+    EXPECT_GE(right, least);
+    least = right;
+  }
+  EXPECT_EQ(least, contents_.size());
+}
+
+}  // namespace
+}  // namespace lsm

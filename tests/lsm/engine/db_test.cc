@@ -1,0 +1,423 @@
+// The API call by call: writes, reads, snapshots, upkeep.
+#include "lsm/db.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "tests/lsm/engine/store_test.h"
+#include "tests/support/status_matchers.h"
+
+namespace lsm {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing_support::StatusIs;
+
+class DbTest : public StoreTest {
+ protected:
+  DbTest() { Open(); }
+
+  // Runs the check with the data in the memtable, in a table of level 0, in level 1, and after
+  // opening again.
+  template <typename Check>
+  void Everywhere(const Check& check) {
+    {
+      SCOPED_TRACE("in the memtable");
+      check();
+    }
+    Flush();
+    {
+      SCOPED_TRACE("in level 0");
+      check();
+    }
+    CompactAll();
+    {
+      SCOPED_TRACE("in level 1");
+      check();
+    }
+    Open();
+    SCOPED_TRACE("opened again");
+    check();
+  }
+};
+
+TEST_F(DbTest, WhatWasPutIsThere) {
+  Put("a", "1");
+  Put("b", "2");
+  Put("a", "3");
+  Everywhere([&] {
+    EXPECT_EQ(Get("a"), "3");
+    EXPECT_EQ(Get("b"), "2");
+    EXPECT_EQ(Get("c"), "absent");
+    EXPECT_EQ(Get(""), "absent");
+    EXPECT_EQ(Scan(), "a=3 b=2");
+  });
+}
+
+TEST_F(DbTest, WhatWasDeletedIsGone) {
+  Put("a", "1");
+  Put("b", "2");
+  Delete("a");
+  Delete("never there");
+  Everywhere([&] {
+    EXPECT_EQ(Get("a"), "absent");
+    EXPECT_EQ(Scan(), "b=2");
+  });
+  Put("a", "back");
+  Everywhere([&] { EXPECT_EQ(Scan(), "a=back b=2"); });
+}
+
+TEST_F(DbTest, ADeleteInAHigherLevelHidesAPutInALowerOne) {
+  Put("a", "1");
+  Put("b", "2");
+  CompactAll();
+  Delete("a");
+  Everywhere([&] { EXPECT_EQ(Scan(), "b=2"); });
+}
+
+TEST_F(DbTest, AnyBytesAreAKeyAndAValue) {
+  const std::vector<std::string> all = {"",
+                                        std::string(1, '\0'),
+                                        std::string(3, '\0'),
+                                        "\xff",
+                                        "\xff\xff\xff\xff\xff\xff\xff\xff\xff",
+                                        "a",
+                                        std::string("a\0", 2),
+                                        "\x80",
+                                        "a/b\n\"'"};
+  for (const std::string& bytes : all) Put(bytes, bytes);
+  Everywhere([&] {
+    for (const std::string& bytes : all) EXPECT_EQ(Get(bytes), bytes);
+    EXPECT_EQ(Get(std::string(2, '\0')), "absent");
+  });
+  for (const std::string& bytes : all) Delete(bytes);
+  Everywhere([&] { EXPECT_EQ(Scan(), ""); });
+}
+
+TEST_F(DbTest, KeysAndValuesHaveLimits) {
+  const std::string longest_key(kKeyBytesMax, 'k');
+  Put(longest_key, "value");
+  Everywhere([&] { EXPECT_EQ(Get(longest_key), "value"); });
+
+  const std::string too_long(kKeyBytesMax + 1, 'k');
+  EXPECT_THAT(db_->Put(too_long, "value"),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("65536")));
+  EXPECT_THAT(db_->Delete(too_long), StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(db_->Get(too_long), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("65537")));
+  EXPECT_THAT(db_->Explain(too_long), StatusIs(absl::StatusCode::kInvalidArgument));
+  const std::vector<std::string_view> keys = {longest_key, too_long, "absent"};
+  const auto answers = db_->MultiGet(keys);
+  EXPECT_OK(answers[0]);
+  EXPECT_THAT(answers[1], StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_OK(answers[2]);
+  // An iterator may be sent anywhere.
+  const std::unique_ptr<Iterator> iterator = db_->NewIterator();
+  iterator->Seek(too_long);
+  EXPECT_FALSE(iterator->Valid());
+  iterator->SeekForPrev(too_long);
+  ASSERT_TRUE(iterator->Valid());
+  EXPECT_EQ(iterator->key(), longest_key);
+
+  EXPECT_THAT(db_->Put("k", std::string(kValueBytesMax + 1, 'v')),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_EQ(Get("k"), "absent");
+  Put("k", "a failed call spoils nothing");
+}
+
+TEST_F(DbTest, TheLongestValueComesBackWhole) {
+  std::string longest(kValueBytesMax, 'v');
+  longest.front() = 'a';
+  longest.back() = 'z';
+  Put("k", longest);
+  EXPECT_TRUE(Get("k") == longest);
+  Flush();
+  EXPECT_TRUE(Get("k") == longest);
+  Open();
+  EXPECT_TRUE(Get("k") == longest);
+}
+
+TEST_F(DbTest, ABatchIsAppliedInItsOrder) {
+  WriteBatch batch;
+  batch.Put("a", "1");
+  batch.Put("b", "2");
+  batch.Delete("a");
+  batch.Put("c", "3");
+  batch.Put("c", "4");
+  batch.Delete("d");
+  batch.Put("d", "5");
+  ASSERT_OK(db_->Write(batch));
+  Everywhere([&] { EXPECT_EQ(Scan(), "b=2 c=4 d=5"); });
+  // It can be written again.
+  Put("a", "x");
+  ASSERT_OK(db_->Write(batch));
+  EXPECT_EQ(Scan(), "b=2 c=4 d=5");
+}
+
+TEST_F(DbTest, AnEmptyBatchIsWritten) {
+  Put("a", "1");
+  EXPECT_OK(db_->Write(WriteBatch()));
+  EXPECT_OK(db_->Write(WriteBatch(), {.sync = true}));  // makes what came before durable
+  world_.files->CrashAt(0);
+  db_ = nullptr;
+  world_.files->Restart(MemoryFileSystem::Unsynced::kLost);
+  Open();
+  EXPECT_EQ(Scan(), "a=1");
+}
+
+TEST_F(DbTest, ASpoiltBatchIsRefusedWhole) {
+  WriteBatch batch;
+  batch.Put("a", "1");
+  batch.Put(std::string(kKeyBytesMax + 1, 'k'), "2");
+  batch.Put("b", "3");
+  EXPECT_THAT(db_->Write(batch), StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_EQ(Scan(), "");
+}
+
+TEST_F(DbTest, GetIntoAStringUsesItsMemory) {
+  Put("a", "value");
+  std::string value(100, 'x');
+  const char* const memory = value.data();
+  ASSERT_OK_AND_ASSIGN(bool found, db_->Get("a", &value));
+  EXPECT_TRUE(found);
+  EXPECT_EQ(value, "value");
+  EXPECT_EQ(value.data(), memory);
+  ASSERT_OK_AND_ASSIGN(found, db_->Get("b", &value));
+  EXPECT_FALSE(found);
+}
+
+// --- pinned values ---
+
+TEST_F(DbTest, APinnedValueStaysThroughFlushCompactionAndEviction) {
+  options_.block_cache_bytes = 4 << 10;
+  for (const bool cached : {false, true}) {
+    for (const bool flushed : {false, true}) {
+      Open();
+      const std::string expected(300, 'p');
+      Put("pinned", expected);
+      if (flushed) Flush();
+      if (cached) Get("pinned");
+      PinnedValue pinned;
+      ASSERT_OK_AND_ASSIGN(const bool found, db_->Get("pinned", &pinned));
+      ASSERT_TRUE(found);
+      Put("pinned", "newer");
+      for (int round = 0; round < 3; ++round) {
+        for (int i = 0; i < 100; ++i) Put(Concat("k", i), std::string(300, 'x'));
+        CompactAll();
+        for (int i = 0; i < 100; ++i) Get(Concat("k", i));
+      }
+      EXPECT_EQ(pinned.view(), expected);
+      PinnedValue moved = std::move(pinned);
+      EXPECT_EQ(moved.view(), expected);
+      ASSERT_OK_AND_ASSIGN(const bool found_again, db_->Get("pinned", &moved));
+      EXPECT_TRUE(found_again);
+      EXPECT_EQ(moved.view(), "newer");
+      ASSERT_OK_AND_ASSIGN(const bool absent, db_->Get("absent", &moved));
+      EXPECT_FALSE(absent);
+      EXPECT_EQ(moved.view(), "");
+    }
+  }
+}
+
+TEST_F(DbTest, APinnedValueNeedsNoCache) {
+  options_.block_cache_bytes = 0;
+  Open();
+  Put("a", "value");
+  Flush();
+  PinnedValue pinned;
+  ASSERT_OK_AND_ASSIGN(const bool found, db_->Get("a", &pinned, {.fill_cache = false}));
+  EXPECT_TRUE(found);
+  CompactAll();
+  EXPECT_EQ(pinned.view(), "value");
+}
+
+// --- several at once ---
+
+TEST_F(DbTest, MultiGetAnswersEachKeyInItsPlace) {
+  Put("a", "1");
+  CompactAll();
+  Put("b", "2");
+  Flush();
+  Put("c", "3");
+  Delete("a");
+  const std::vector<std::string_view> keys = {"c", "absent", "b", "a", "c", ""};
+  std::vector<std::string> answers;
+  for (const auto& answer : db_->MultiGet(keys)) {
+    ASSERT_OK(answer);
+    answers.push_back(answer->value_or("absent"));
+  }
+  EXPECT_THAT(answers, ElementsAre("3", "absent", "2", "absent", "3", "absent"));
+  EXPECT_TRUE(db_->MultiGet({}).empty());
+}
+
+TEST_F(DbTest, MultiGetFailsOnlyTheKeysThatItCannotRead) {
+  Put("a", "1");
+  CompactAll();
+  Put("m", "2");
+  Flush();
+  options_.block_cache_bytes = 0;
+  Open();
+  const std::string broken = world_.FilesOf(FileKind::kTable)[0];
+  world_.files->SetFault([&](FileOperation operation, const std::string& path, uint64_t) {
+    return path == broken && operation == FileOperation::kReadAt
+               ? absl::UnavailableError(Concat(path, ": broken"))
+               : absl::OkStatus();
+  });
+  const std::vector<std::string_view> keys = {"a", "m"};
+  const auto answers = db_->MultiGet(keys);
+  EXPECT_THAT(answers[0], StatusIs(absl::StatusCode::kUnavailable, HasSubstr(broken)));
+  ASSERT_OK(answers[1]);
+  EXPECT_EQ(*answers[1], "2");
+}
+
+// --- snapshots ---
+
+TEST_F(DbTest, ASnapshotSeesItsMoment) {
+  Put("a", "1");
+  Put("b", "1");
+  const auto first = db_->GetSnapshot();
+  Put("a", "2");
+  Delete("b");
+  Put("c", "2");
+  const auto second = db_->GetSnapshot();
+  Put("a", "3");
+  Put("b", "3");
+  const auto check = [&] {
+    EXPECT_EQ(Scan({.snapshot = first.get()}), "a=1 b=1");
+    EXPECT_EQ(Scan({.snapshot = second.get()}), "a=2 c=2");
+    EXPECT_EQ(Scan(), "a=3 b=3 c=2");
+    EXPECT_EQ(Get("b", {.snapshot = first.get()}), "1");
+    EXPECT_EQ(Get("b", {.snapshot = second.get()}), "absent");
+    EXPECT_EQ(Get("c", {.snapshot = first.get()}), "absent");
+    const std::vector<std::string_view> keys = {"a", "b"};
+    EXPECT_EQ(**db_->MultiGet(keys, {.snapshot = second.get()})[0], "2");
+  };
+  check();
+  Flush();
+  check();
+  CompactAll();
+  check();
+  CompactAll();
+  check();
+}
+
+TEST_F(DbTest, VersionsThatNoSnapshotSeesAreDropped) {
+  Put("a", "1");
+  auto snapshot = db_->GetSnapshot();
+  Put("a", "2");
+  Put("a", "3");
+  Flush();
+  EXPECT_EQ(EntriesInTables(), 2u);  // the newest, and what the snapshot sees
+  CompactAll();
+  EXPECT_EQ(EntriesInTables(), 2u);
+  snapshot = nullptr;
+  CompactAll();
+  EXPECT_EQ(EntriesInTables(), 1u);
+  EXPECT_EQ(Get("a"), "3");
+}
+
+TEST_F(DbTest, TwoSnapshotsOfOneMomentAreTwo) {
+  Put("a", "1");
+  auto one = db_->GetSnapshot();
+  const auto other = db_->GetSnapshot();
+  EXPECT_EQ(one->sequence(), other->sequence());
+  one = nullptr;
+  Put("a", "2");
+  CompactAll();
+  EXPECT_EQ(Get("a", {.snapshot = other.get()}), "1");
+}
+
+TEST_F(DbTest, ASnapshotOfAnEmptyStoreSeesNothing) {
+  const auto snapshot = db_->GetSnapshot();
+  Put("a", "1");
+  CompactAll();
+  EXPECT_EQ(Get("a", {.snapshot = snapshot.get()}), "absent");
+  EXPECT_EQ(Scan({.snapshot = snapshot.get()}), "");
+}
+
+// --- upkeep ---
+
+TEST_F(DbTest, FlushMovesTheMemtableIntoATable) {
+  Flush();
+  EXPECT_EQ(Levels(), "");  // nothing to write
+  Put("a", "1");
+  Flush();
+  EXPECT_EQ(Levels(), "1");
+  EXPECT_EQ(world_.FilesOf(FileKind::kLog).size(), 1u);  // that of the new memtable
+  Flush();
+  EXPECT_EQ(Levels(), "1");
+  Delete("a");
+  Flush();
+  EXPECT_EQ(Levels(), "2");  // a tombstone is data
+}
+
+TEST_F(DbTest, CompactRangeLeavesOneRunWithoutGarbage) {
+  for (int i = 0; i < 10; ++i) Put(Concat("k", i), "old");
+  Flush();
+  for (int i = 0; i < 10; i += 2) Delete(Concat("k", i));
+  Flush();
+  Put("k1", "new");
+  CompactAll();
+  EXPECT_EQ(Levels(), "0 1");
+  EXPECT_EQ(EntriesInTables(), 5u);
+  EXPECT_EQ(Scan(), "k1=new k3=old k5=old k7=old k9=old");
+  for (int i = 0; i < 10; ++i) Delete(Concat("k", i));
+  CompactAll();
+  EXPECT_EQ(Levels(), "");
+  EXPECT_EQ(Scan(), "");
+  EXPECT_TRUE(world_.FilesOf(FileKind::kTable).empty());
+}
+
+TEST_F(DbTest, CompactRangeLeavesOtherRangesAlone) {
+  Put("a", "1");
+  Put("b", "1");
+  Flush();
+  Put("x", "1");
+  Put("y", "1");
+  Flush();
+  ASSERT_OK(db_->CompactRange("c", "e"));
+  EXPECT_EQ(Levels(), "2");
+  ASSERT_OK(db_->CompactRange("b5", "x"));  // the end does not count
+  EXPECT_EQ(Levels(), "2");
+  ASSERT_OK(db_->CompactRange("b", "c"));
+  EXPECT_EQ(Levels(), "1 1");
+  ASSERT_OK(db_->CompactRange("y", std::nullopt));
+  EXPECT_EQ(Levels(), "0 2");
+  EXPECT_EQ(Scan(), "a=1 b=1 x=1 y=1");
+}
+
+TEST_F(DbTest, CompactRangeRespectsSnapshots) {
+  Put("a", "1");
+  auto snapshot = db_->GetSnapshot();
+  Delete("a");
+  CompactAll();
+  EXPECT_EQ(EntriesInTables(), 2u);
+  EXPECT_EQ(Get("a", {.snapshot = snapshot.get()}), "1");
+  EXPECT_EQ(Get("a"), "absent");
+  snapshot = nullptr;
+  CompactAll();
+  EXPECT_EQ(EntriesInTables(), 0u);
+}
+
+TEST_F(DbTest, ApproximateBytesCountsTables) {
+  options_.compression = Compression::kNone;
+  Open();
+  for (int i = 100; i < 200; ++i) Put(Concat("k", i), std::string(1000, static_cast<char>(i)));
+  Flush();
+  const uint64_t all = db_->ApproximateBytes("", "z");
+  EXPECT_EQ(all, db_->GetStatistics().live_table_bytes);
+  EXPECT_NEAR(static_cast<double>(db_->ApproximateBytes("k120", "k140")),
+              static_cast<double>(all) * 0.2, static_cast<double>(all) * 0.03);
+  EXPECT_EQ(db_->ApproximateBytes("k140", "k120"), 0u);
+  EXPECT_EQ(db_->ApproximateBytes("l", "z"), 0u);
+}
+
+}  // namespace
+}  // namespace lsm

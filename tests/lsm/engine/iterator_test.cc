@@ -1,0 +1,303 @@
+// Iterators: bounds, directions, what they see, and the files that they hold.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/lsm/engine/store_test.h"
+#include "tests/support/status_matchers.h"
+
+namespace lsm {
+namespace {
+
+using testing::HasSubstr;
+using testing_support::StatusIs;
+
+class IteratorTest : public StoreTest {
+ protected:
+  // Keys in level 2, level 1, level 0, a sealed memtable and the active one, entangled: of each key
+  // the newest version and the older ones lie in different places.
+  void FillAllPlaces() {
+    options_.level0_compaction_tables = 20;
+    options_.level0_slowdown_tables = 20;
+    Open();
+    for (const char* key : {"b", "d", "f", "h", "j", "l"}) Put(key, "level 2");
+    CompactAll();
+    for (int i = 0; i < 400; ++i)
+      Put(Concat("z", i), std::string(300, 'z'));  // more than level 1 may hold
+    options_.level0_compaction_tables = 1;
+    Open();
+    ASSERT_OK(db_->WaitForBackgroundWork());
+    options_.level0_compaction_tables = 20;
+    Open();
+    ASSERT_OK(db_->CompactRange("z", std::nullopt));
+    for (const char* key : {"c", "d", "i"}) Put(key, "level 1");
+    Delete("f");
+    ASSERT_OK(db_->Flush());
+    for (const char* key : {"a", "d", "g"}) Put(key, "level 0");
+    Delete("h");
+    Flush();
+    for (const char* key : {"e", "d", "f"}) Put(key, "sealed");
+    Delete("a");
+    Put("zz", std::string(64 << 10, 'z'));  // fills it
+    for (const char* key : {"k", "d"}) Put(key, "active");
+    Delete("j");
+  }
+  static constexpr char kAll[] =
+      "b=level 2 c=level 1 d=active e=sealed f=sealed g=level 0 i=level 1 k=active l=level 2";
+};
+
+TEST_F(IteratorTest, MergesAllPlacesInBothDirections) {
+  FillAllPlaces();
+  EXPECT_EQ(db_->GetStatistics().levels[0].tables, 2u);
+  EXPECT_EQ(db_->GetStatistics().flushes, 2u);  // so one memtable is sealed and waits
+  EXPECT_EQ(Scan({.upper_bound = "z"}), kAll);
+  EXPECT_EQ(Scan({.lower_bound = "c", .upper_bound = "i"}),
+            "c=level 1 d=active e=sealed f=sealed g=level 0");
+}
+
+TEST_F(IteratorTest, TurnsRoundAtEveryEntry) {
+  FillAllPlaces();
+  const std::unique_ptr<Iterator> iterator = db_->NewIterator({.upper_bound = "z"});
+  std::vector<std::string> keys;
+  for (iterator->SeekToFirst(); iterator->Valid(); iterator->Next())
+    keys.emplace_back(iterator->key());
+  ASSERT_EQ(keys.size(), 9u);
+  for (size_t i = 0; i < keys.size(); ++i) {
+    // Forward to i, back to the beginning, and forward again.
+    iterator->SeekToFirst();
+    for (size_t steps = 0; steps < i; ++steps) iterator->Next();
+    for (size_t at = i; at > 0; --at) {
+      ASSERT_EQ(iterator->key(), keys[at]);
+      iterator->Prev();
+    }
+    ASSERT_EQ(iterator->key(), keys[0]);
+    for (size_t at = 0; at + 1 < keys.size(); ++at) {
+      ASSERT_EQ(iterator->key(), keys[at]);
+      // A step forward, a step back, a step forward.
+      iterator->Next();
+      ASSERT_EQ(iterator->key(), keys[at + 1]);
+      iterator->Prev();
+      ASSERT_EQ(iterator->key(), keys[at]);
+      iterator->Next();
+    }
+    iterator->Next();
+    ASSERT_FALSE(iterator->Valid());
+    iterator->SeekToFirst();
+    iterator->Prev();
+    ASSERT_FALSE(iterator->Valid());
+  }
+}
+
+TEST_F(IteratorTest, SeeksToTheNearestOnEitherSide) {
+  FillAllPlaces();
+  const std::unique_ptr<Iterator> iterator = db_->NewIterator({.upper_bound = "z"});
+  const auto at = [&] { return iterator->Valid() ? std::string(iterator->key()) : "none"; };
+  iterator->Seek("");
+  EXPECT_EQ(at(), "b");
+  iterator->Seek("a");  // deleted
+  EXPECT_EQ(at(), "b");
+  iterator->Seek("d");
+  EXPECT_EQ(at(), "d");
+  iterator->Seek("d1");
+  EXPECT_EQ(at(), "e");
+  iterator->Seek("h");  // deleted
+  EXPECT_EQ(at(), "i");
+  iterator->Seek("l1");
+  EXPECT_EQ(at(), "none");
+  iterator->Seek("zzz");
+  EXPECT_EQ(at(), "none");
+  iterator->SeekForPrev("a");
+  EXPECT_EQ(at(), "none");
+  iterator->SeekForPrev("b");
+  EXPECT_EQ(at(), "b");
+  iterator->SeekForPrev("h");
+  EXPECT_EQ(at(), "g");
+  iterator->SeekForPrev("j5");
+  EXPECT_EQ(at(), "i");
+  iterator->SeekForPrev("zzz");
+  EXPECT_EQ(at(), "l");
+}
+
+TEST_F(IteratorTest, KeepsToItsBounds) {
+  Open();
+  for (const char* key : {"a", "b", "c", "d", "e"}) Put(key, "1");
+  for (const bool flushed : {false, true}) {
+    if (flushed) Flush();
+    EXPECT_EQ(Scan({.lower_bound = "b"}), "b=1 c=1 d=1 e=1");
+    EXPECT_EQ(Scan({.upper_bound = "b"}), "a=1");
+    EXPECT_EQ(Scan({.lower_bound = "b", .upper_bound = "d"}), "b=1 c=1");
+    EXPECT_EQ(Scan({.lower_bound = "b1", .upper_bound = "c1"}), "c=1");
+    EXPECT_EQ(Scan({.lower_bound = "b1", .upper_bound = "b2"}), "");
+    EXPECT_EQ(Scan({.lower_bound = "d", .upper_bound = "b"}), "");
+    EXPECT_EQ(Scan({.lower_bound = "c", .upper_bound = "c"}), "");
+    EXPECT_EQ(Scan({.lower_bound = "", .upper_bound = ""}), "");
+    EXPECT_EQ(Scan({.lower_bound = "f"}), "");
+    const auto iterator = db_->NewIterator({.lower_bound = "b", .upper_bound = "d"});
+    iterator->Seek("a");
+    EXPECT_EQ(iterator->key(), "b");
+    iterator->Seek("d");
+    EXPECT_FALSE(iterator->Valid());
+    iterator->SeekForPrev("e");
+    EXPECT_EQ(iterator->key(), "c");
+    iterator->SeekForPrev("d");
+    EXPECT_EQ(iterator->key(), "c");
+    iterator->SeekForPrev("a");
+    EXPECT_FALSE(iterator->Valid());
+    iterator->Seek("b");
+    iterator->Prev();
+    EXPECT_FALSE(iterator->Valid());
+    iterator->SeekForPrev("c");
+    iterator->Next();
+    EXPECT_FALSE(iterator->Valid());
+  }
+}
+
+TEST_F(IteratorTest, TheEmptyKeyComesFirst) {
+  Open();
+  Put("", "empty");
+  Put("a", "1");
+  EXPECT_EQ(Scan(), "=empty a=1");
+  Flush();
+  EXPECT_EQ(Scan(), "=empty a=1");
+  const auto iterator = db_->NewIterator();
+  iterator->SeekForPrev("");
+  ASSERT_TRUE(iterator->Valid());
+  EXPECT_EQ(iterator->key(), "");
+  iterator->Next();
+  EXPECT_EQ(iterator->key(), "a");
+}
+
+TEST_F(IteratorTest, DoesNotSeeLaterWrites) {
+  Open();
+  Put("b", "1");
+  const auto iterator = db_->NewIterator();
+  Put("a", "2");
+  Put("b", "2");
+  Put("c", "2");
+  iterator->SeekToFirst();
+  EXPECT_EQ(iterator->key(), "b");
+  EXPECT_EQ(iterator->value(), "1");
+  Put("b1", "2");
+  Delete("b");
+  iterator->Next();
+  EXPECT_FALSE(iterator->Valid());
+  iterator->SeekToLast();
+  EXPECT_EQ(iterator->value(), "1");
+  Put("0", "2");  // a new first entry, while it stands on what was the first
+  iterator->Prev();
+  EXPECT_FALSE(iterator->Valid());
+  EXPECT_OK(iterator->status());
+}
+
+TEST_F(IteratorTest, ManyHiddenVersionsArePassed) {
+  Open();
+  Put("a", "first");
+  for (int i = 0; i < 300; ++i) {
+    Put("m", Concat(i));
+    Delete("n");
+  }
+  Put("z", "last");
+  for (const bool flushed : {false, true}) {
+    if (flushed) Flush();
+    EXPECT_EQ(Scan(), "a=first m=299 z=last");
+  }
+}
+
+TEST_F(IteratorTest, FilesStayForAsLongAsAnIteratorNeedsThem) {
+  options_.block_cache_bytes = 0;
+  Open();
+  for (int i = 0; i < 50; ++i) Put(Concat("k", 10 + i), std::string(200, 'a'));
+  Flush();
+  for (int i = 0; i < 50; ++i) Put(Concat("k", 10 + i), std::string(200, 'b'));
+  Flush();
+  const std::vector<std::string> before = world_.FilesOf(FileKind::kTable);
+  ASSERT_EQ(before.size(), 2u);
+  auto first = db_->NewIterator();
+  auto second = db_->NewIterator();
+  CompactAll();
+  EXPECT_EQ(world_.FilesOf(FileKind::kTable).size(), 3u);  // the new one and the two of before
+  for (auto* iterator : {first.get(), second.get()}) {
+    int seen = 0;
+    for (iterator->SeekToFirst(); iterator->Valid(); iterator->Next(), ++seen)
+      EXPECT_EQ(iterator->value()[0], 'b');
+    EXPECT_OK(iterator->status());
+    EXPECT_EQ(seen, 50);
+  }
+  first = nullptr;
+  EXPECT_EQ(world_.FilesOf(FileKind::kTable).size(), 3u);
+  second = nullptr;
+  const std::vector<std::string> after = world_.FilesOf(FileKind::kTable);
+  ASSERT_EQ(after.size(), 1u);
+  EXPECT_NE(after[0], before[0]);
+  EXPECT_NE(after[0], before[1]);
+}
+
+TEST_F(IteratorTest, AnIteratorHoldsTheMemtableThatItWalks) {
+  Open();
+  for (int i = 0; i < 50; ++i) Put(Concat("k", 10 + i), "v");
+  const auto iterator = db_->NewIterator();
+  iterator->SeekToFirst();
+  for (int round = 0; round < 5; ++round) {
+    Put("x", std::string(100 << 10, 'x'));
+    CompactAll();
+  }
+  int seen = 0;
+  for (; iterator->Valid(); iterator->Next()) ++seen;
+  EXPECT_EQ(seen, 50);
+}
+
+TEST_F(IteratorTest, AnErrorEndsTheWalkAndStandsInTheStatus) {
+  options_.block_cache_bytes = 0;
+  Open();
+  for (int i = 0; i < 100; ++i) Put(Concat("k", 100 + i), std::string(100, 'v'));
+  Flush();
+  const auto iterator = db_->NewIterator();
+  iterator->SeekToFirst();
+  ASSERT_TRUE(iterator->Valid());
+  const std::string table = world_.FilesOf(FileKind::kTable)[0];
+  world_.files->SetFault([&](FileOperation, const std::string& path, uint64_t) {
+    return path == table ? absl::UnavailableError(Concat(path, ": broken")) : absl::OkStatus();
+  });
+  int seen = 0;
+  for (; iterator->Valid(); iterator->Next()) ++seen;
+  EXPECT_LT(seen, 100);
+  EXPECT_THAT(iterator->status(), StatusIs(absl::StatusCode::kUnavailable, HasSubstr(table)));
+  iterator->SeekToLast();
+  EXPECT_FALSE(iterator->Valid());
+  EXPECT_THAT(iterator->status(), StatusIs(absl::StatusCode::kUnavailable));
+  world_.files->SetFault(nullptr);
+  iterator->SeekToLast();  // tries again
+  EXPECT_TRUE(iterator->Valid());
+  EXPECT_OK(iterator->status());
+}
+
+TEST_F(IteratorTest, AnErrorBehindAKeyBackwardDoesNotShowAnOlderVersion) {
+  // Walking back, the older version of "m" is met before the newer one, which lies in a block that
+  // cannot be read.
+  options_.block_cache_bytes = 0;
+  options_.block_bytes = 256;
+  Open();
+  const auto snapshot = db_->GetSnapshot();
+  std::vector<std::unique_ptr<const Snapshot>> snapshots;
+  for (int i = 0; i < 6; ++i) {
+    Put("m", std::string(200, static_cast<char>('0' + i)));
+    snapshots.push_back(db_->GetSnapshot());
+  }
+  Flush();
+  int reads = 0;
+  world_.files->SetFault([&](FileOperation operation, const std::string& path, uint64_t) {
+    return operation == FileOperation::kReadAt && ++reads > 1
+               ? absl::UnavailableError(Concat(path, ": broken"))
+               : absl::OkStatus();
+  });
+  const auto iterator = db_->NewIterator();
+  iterator->SeekToLast();
+  EXPECT_FALSE(iterator->Valid());
+  EXPECT_THAT(iterator->status(), StatusIs(absl::StatusCode::kUnavailable));
+}
+
+}  // namespace
+}  // namespace lsm

@@ -1,0 +1,314 @@
+// What the store counts and explains, exactly, in small cases made by hand.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lsm/table/format.h"
+#include "tests/lsm/engine/store_test.h"
+#include "tests/support/status_matchers.h"
+
+namespace lsm {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class LookupStatisticsTest : public StoreTest {
+ protected:
+  // Level 1: a-m.  Level 0: g-s, then c-d (newest).  Memtable: "memtable".
+  void MakeTree() {
+    options_.compression = Compression::kNone;
+    // So few false positives that none of the few absent keys below is one.
+    options_.target_fpp = 0.000001;
+    Open();
+    for (const char* key : {"a", "c", "m"}) Put(key, "level 1");
+    CompactAll();
+    for (const char* key : {"g", "s"}) Put(key, "older");
+    Flush();
+    Put("c", "newer");
+    Delete("d");
+    Flush();
+    Put("memtable", "in it");
+  }
+  Statistics Now() { return db_->GetStatistics(); }
+};
+
+TEST_F(LookupStatisticsTest, ALookupInTheMemtableLooksAtNoTable) {
+  MakeTree();
+  EXPECT_EQ(Get("memtable"), "in it");
+  Delete("gone");
+  EXPECT_EQ(Get("gone"), "absent");
+  const Statistics now = Now();
+  EXPECT_EQ(now.lookups, 2u);
+  EXPECT_EQ(now.lookups_found, 1u);
+  EXPECT_EQ(now.memtable_hits, 2u);
+  EXPECT_EQ(now.total.lookups, 0u);
+  EXPECT_EQ(now.total.tables_considered, 0u);
+}
+
+TEST_F(LookupStatisticsTest, AUsefulReadEndsTheLookup) {
+  MakeTree();
+  EXPECT_EQ(Get("c"), "newer");
+  Statistics now = Now();
+  EXPECT_EQ(now.lookups_found, 1u);
+  EXPECT_EQ(now.levels[0].lookups, 1u);
+  EXPECT_EQ(now.levels[0].tables_considered, 1u);
+  EXPECT_EQ(now.levels[0].useful_reads, 1u);
+  EXPECT_EQ(now.levels[0].blocks_from_file, 1u);
+  EXPECT_GT(now.levels[0].bytes_from_file, 10u);
+  EXPECT_EQ(now.levels[0].blocks_from_cache, 0u);
+  EXPECT_EQ(now.levels[1].lookups, 0u);
+  EXPECT_EQ(Get("c"), "newer");
+  now = Now();
+  EXPECT_EQ(now.levels[0].blocks_from_file, 1u);
+  EXPECT_EQ(now.levels[0].blocks_from_cache, 1u);
+  // A tombstone is an answer, too.
+  EXPECT_EQ(Get("d"), "absent");
+  now = Now();
+  EXPECT_EQ(now.levels[0].useful_reads, 3u);
+  EXPECT_EQ(now.lookups_found, 2u);
+  EXPECT_EQ(now.total.lookups, 3u);
+}
+
+TEST_F(LookupStatisticsTest, FiltersAvoidReadsOnTheWayDown) {
+  MakeTree();
+  EXPECT_EQ(Get("m"), "level 1");
+  const Statistics now = Now();
+  EXPECT_EQ(now.levels[0].tables_considered, 1u);  // g-s
+  EXPECT_EQ(now.levels[0].reads_avoided, 1u);
+  EXPECT_EQ(now.levels[0].blocks_from_file, 0u);
+  EXPECT_EQ(now.levels[1].lookups, 1u);
+  EXPECT_EQ(now.levels[1].tables_considered, 1u);
+  EXPECT_EQ(now.levels[1].useful_reads, 1u);
+  EXPECT_EQ(now.total.wasted_reads, 0u);
+  EXPECT_EQ(now.total.observed_fpp(), 0.0);
+}
+
+TEST_F(LookupStatisticsTest, AbsentKeysWithinAndBeyondRanges) {
+  MakeTree();
+  EXPECT_EQ(Get("h"), "absent");   // within g-s and a-m
+  EXPECT_EQ(Get("c5"), "absent");  // within c-d and a-m
+  EXPECT_EQ(Get("z"), "absent");   // beyond all
+  const Statistics now = Now();
+  EXPECT_EQ(now.lookups, 3u);
+  EXPECT_EQ(now.lookups_found, 0u);
+  EXPECT_EQ(now.levels[0].lookups, 3u);
+  EXPECT_EQ(now.levels[0].tables_considered, 2u);
+  EXPECT_EQ(now.levels[0].reads_avoided, 2u);
+  EXPECT_EQ(now.levels[1].lookups, 3u);
+  EXPECT_EQ(now.levels[1].tables_considered, 2u);
+  EXPECT_EQ(now.levels[1].reads_avoided, 2u);
+  EXPECT_EQ(now.levels[2].lookups, 0u);
+  EXPECT_EQ(now.total.tables_considered, 4u);
+  EXPECT_EQ(now.total.blocks_from_file, 0u);
+}
+
+TEST_F(LookupStatisticsTest, WithoutFiltersEveryTableIsRead) {
+  options_.filter_kind = "none";
+  MakeTree();
+  EXPECT_EQ(Get("h"), "absent");
+  EXPECT_EQ(Get("m"), "level 1");
+  const Statistics now = Now();
+  EXPECT_EQ(now.total.reads_avoided, 0u);
+  EXPECT_EQ(now.levels[0].wasted_reads, 2u);
+  EXPECT_EQ(now.levels[1].wasted_reads, 1u);
+  EXPECT_EQ(now.levels[1].useful_reads, 1u);
+  EXPECT_EQ(now.total.filters_absent, 4u);
+  EXPECT_EQ(now.total.false_positives, 0u);
+  EXPECT_EQ(now.total.target_fpp, 0.0);
+  EXPECT_EQ(now.total.filter_bytes, 0u);
+}
+
+TEST_F(LookupStatisticsTest, AStoreWhoseTablesHaveFiltersOfSeveralKindsReadsAll) {
+  for (const char* kind : {"standard", "blocked", "none"}) {
+    options_.filter_kind = kind;
+    Open();
+    Put("a", kind);
+    Put(Concat("k ", kind), kind);
+    Put("z", kind);
+    Flush();
+  }
+  for (const char* kind : {"standard", "blocked", "none"}) EXPECT_EQ(Get(Concat("k ", kind)), kind);
+  EXPECT_EQ(Now().total.filters_absent, 3u);
+  EXPECT_EQ(Now().total.filters_damaged, 0u);
+}
+
+TEST_F(LookupStatisticsTest, FalsePositivesAreCountedAndNearThePrediction) {
+  options_.target_fpp = 0.1;
+  options_.write_buffer_bytes = 8 << 20;
+  Open();
+  for (int i = 0; i < 20000; ++i) Put(Concat("k", 100000 + 2 * i), "v");
+  Flush();
+  for (int i = 0; i < 19999; ++i) ASSERT_EQ(Get(Concat("k", 100001 + 2 * i)), "absent");
+  const Statistics now = Now();
+  EXPECT_EQ(now.total.reads_avoided + now.total.wasted_reads, 19999u);
+  EXPECT_EQ(now.total.false_positives, now.total.wasted_reads);
+  EXPECT_NEAR(now.total.observed_fpp(), now.total.predicted_fpp, 0.01);
+  EXPECT_DOUBLE_EQ(now.total.target_fpp, 0.1);
+  EXPECT_LE(now.total.predicted_fpp, 0.105);
+}
+
+TEST_F(LookupStatisticsTest, ADamagedFilterIsCountedAndAsksTheTable) {
+  MakeTree();
+  CompactAll();  // one table
+  db_ = nullptr;
+  const std::string path = world_.FilesOf(FileKind::kTable)[0];
+  std::string bytes = world_.files->FileBytes(path);
+  ASSERT_OK_AND_ASSIGN(const Footer footer,
+                       Footer::Decode(std::string_view(bytes).substr(bytes.size() - kFooterBytes),
+                                      bytes.size(), path));
+  bytes[footer.filter.offset + 5] ^= 1;
+  world_.files->SetFileBytes(path, bytes);
+  Open();
+  EXPECT_EQ(Get("m"), "level 1");
+  EXPECT_EQ(Get("h"), "absent");
+  const Statistics now = Now();
+  EXPECT_EQ(now.total.filters_damaged, 2u);
+  EXPECT_EQ(now.total.useful_reads, 1u);
+  EXPECT_EQ(now.total.wasted_reads, 1u);
+  EXPECT_EQ(now.total.false_positives, 0u);  // no usable filter let it through
+  ASSERT_OK_AND_ASSIGN(const Explanation explanation, db_->Explain("h"));
+  ASSERT_EQ(explanation.tables.size(), 1u);
+  EXPECT_EQ(explanation.tables[0].filter, FilterVerdict::kDamaged);
+  EXPECT_EQ(explanation.tables[0].outcome, "absent");
+  // A compaction heals it.
+  Delete("a");
+  CompactAll();
+  EXPECT_EQ(Get("h"), "absent");
+  EXPECT_EQ(Now().total.filters_damaged, 3u);
+}
+
+TEST_F(LookupStatisticsTest, WhatIsThereIsDescribed) {
+  MakeTree();
+  const Statistics now = Now();
+  EXPECT_EQ(now.levels[0].tables, 2u);
+  EXPECT_EQ(now.levels[0].entries, 4u);
+  EXPECT_EQ(now.levels[1].tables, 1u);
+  EXPECT_EQ(now.levels[1].entries, 3u);
+  EXPECT_EQ(now.total.entries, 7u);
+  EXPECT_GT(now.total.filter_bytes, 0u);
+  EXPECT_GT(now.total.index_bytes, 0u);
+  EXPECT_DOUBLE_EQ(now.total.target_fpp, 0.000001);
+  uint64_t file_bytes = 0;
+  for (const std::string& path : world_.FilesOf(FileKind::kTable))
+    file_bytes += world_.files->FileBytes(path).size();
+  EXPECT_EQ(now.live_table_bytes, file_bytes);
+  EXPECT_EQ(now.total.table_bytes, file_bytes);
+  EXPECT_GT(now.memtable_bytes, 0u);
+  EXPECT_EQ(now.block_cache_capacity_bytes, options_.block_cache_bytes);
+  EXPECT_EQ(now.block_cache_bytes, 0u);
+  Get("c");
+  EXPECT_GT(Now().block_cache_bytes, 0u);
+}
+
+TEST_F(LookupStatisticsTest, WritesAreCounted) {
+  Open();
+  Put("ab", "cde");  // 5 bytes
+  WriteBatch batch;
+  batch.Put("k", "v");
+  batch.Delete("key");
+  ASSERT_OK(db_->Write(batch, {.sync = true}));  // 5 bytes
+  const Statistics now = Now();
+  EXPECT_EQ(now.writes, 2u);
+  EXPECT_EQ(now.write_entries, 3u);
+  EXPECT_EQ(now.write_groups, 2u);
+  EXPECT_EQ(now.user_bytes_written, 10u);
+  EXPECT_GT(now.log_bytes_written, 10u);
+  EXPECT_EQ(now.log_syncs, 1u);
+  Flush();
+  EXPECT_EQ(Now().flushes, 1u);
+  EXPECT_EQ(Now().flush_bytes_written, Now().live_table_bytes);
+  Put("ab", "x");
+  const uint64_t before = Now().live_table_bytes;
+  CompactAll();
+  EXPECT_EQ(Now().compactions, 1u);
+  EXPECT_GT(Now().compaction_bytes_read, before);
+  EXPECT_EQ(Now().compaction_bytes_written, Now().live_table_bytes);
+  EXPECT_GT(Now().write_amplification(), 1.0);
+}
+
+TEST_F(LookupStatisticsTest, IteratorsAreCountedApart) {
+  MakeTree();
+  const Statistics before = Now();
+  Scan();
+  const Statistics now = Now();
+  EXPECT_EQ(now.iterators, 1u);
+  EXPECT_EQ(now.lookups, 0u);
+  EXPECT_EQ(now.scan_blocks_from_file - before.scan_blocks_from_file, 3u);
+  EXPECT_EQ(now.total.blocks_from_file, 0u);
+}
+
+// --- Explain ---
+
+TEST_F(LookupStatisticsTest, AnExplanationTellsTheWholeWay) {
+  MakeTree();
+  ASSERT_OK_AND_ASSIGN(Explanation explanation, db_->Explain("m"));
+  EXPECT_EQ(explanation.key, "m");
+  EXPECT_TRUE(explanation.found);
+  EXPECT_EQ(explanation.value_bytes, 7u);
+  EXPECT_EQ(explanation.sequence, 8u);
+  ASSERT_EQ(explanation.memtables.size(), 1u);
+  EXPECT_EQ(explanation.memtables[0].outcome, "absent");
+  EXPECT_THAT(explanation.tables_by_level, ElementsAre(2, 1, 0, 0, 0, 0, 0));
+  ASSERT_EQ(explanation.tables.size(), 2u);
+  const TableStep& skipped = explanation.tables[0];
+  EXPECT_EQ(skipped.level, 0);
+  EXPECT_EQ(skipped.smallest_key, "g");
+  EXPECT_EQ(skipped.largest_key, "s");
+  EXPECT_EQ(skipped.filter, FilterVerdict::kNo);
+  EXPECT_EQ(skipped.outcome, "skipped");
+  EXPECT_THAT(skipped.blocks, IsEmpty());
+  const TableStep& read = explanation.tables[1];
+  EXPECT_EQ(read.level, 1);
+  EXPECT_EQ(read.filter, FilterVerdict::kMaybe);
+  EXPECT_EQ(read.outcome, "put");
+  EXPECT_EQ(read.sequence, 3u);
+  ASSERT_EQ(read.blocks.size(), 1u);
+  EXPECT_FALSE(read.blocks[0].from_cache);
+  EXPECT_EQ(explanation.answered_by, Concat("table ", read.table_number, " at level 1"));
+  ASSERT_OK_AND_ASSIGN(explanation, db_->Explain("m"));
+  EXPECT_TRUE(explanation.tables[1].blocks[0].from_cache);
+  EXPECT_EQ(Now().lookups, 2u);  // it makes the lookup, and counts
+}
+
+TEST_F(LookupStatisticsTest, AnExplanationTellsOfMemtablesTombstonesAndNobody) {
+  MakeTree();
+  ASSERT_OK_AND_ASSIGN(Explanation explanation, db_->Explain("memtable"));
+  EXPECT_EQ(explanation.answered_by, "memtable");
+  EXPECT_EQ(explanation.memtables[0].outcome, "put");
+  EXPECT_THAT(explanation.tables, IsEmpty());
+  ASSERT_OK_AND_ASSIGN(explanation, db_->Explain("d"));
+  EXPECT_FALSE(explanation.found);
+  EXPECT_EQ(explanation.tables.back().outcome, "delete");
+  EXPECT_THAT(explanation.answered_by, HasSubstr("at level 0"));
+  ASSERT_OK_AND_ASSIGN(explanation, db_->Explain("z"));
+  EXPECT_FALSE(explanation.found);
+  EXPECT_EQ(explanation.answered_by, "nobody");
+  const auto snapshot = db_->GetSnapshot();
+  Delete("memtable");
+  ASSERT_OK_AND_ASSIGN(explanation, db_->Explain("memtable", {.snapshot = snapshot.get()}));
+  EXPECT_TRUE(explanation.found);
+  EXPECT_EQ(explanation.sequence, snapshot->sequence());
+  EXPECT_THAT(explanation.ToText(), AllOf(HasSubstr("memtable"), HasSubstr("put")));
+}
+
+TEST_F(LookupStatisticsTest, AnExplanationNamesSealedMemtables) {
+  Open();
+  Put("k", "v");
+  Put("fill", std::string(64 << 10, 'x'));
+  Put("next", "v");
+  ASSERT_OK_AND_ASSIGN(const Explanation explanation, db_->Explain("k"));
+  ASSERT_EQ(explanation.memtables.size(), 2u);
+  EXPECT_EQ(explanation.memtables[0].name, "memtable");
+  EXPECT_EQ(explanation.memtables[1].name, "sealed memtable 0");
+  EXPECT_EQ(explanation.answered_by, "sealed memtable 0");
+}
+
+}  // namespace
+}  // namespace lsm

@@ -1,0 +1,161 @@
+// A manifest that has grown too long is replaced by a new one.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/synchronization/notification.h"
+#include "absl/time/time.h"
+#include "lsm/bytes/coding.h"
+#include "lsm/version/manifest.h"
+#include "tests/lsm/engine/store_test.h"
+#include "tests/support/status_matchers.h"
+
+namespace lsm {
+namespace {
+
+using testing::ElementsAre;
+using testing::Not;
+using testing_support::IsOk;
+using Unsynced = MemoryFileSystem::Unsynced;
+
+constexpr uint64_t kLimitBytes = uint64_t{64} << 20;  // as in engine_background.cc
+
+class ManifestRotationTest : public StoreTest {
+ protected:
+  ManifestRotationTest() {
+    options_.level0_compaction_tables = 1000;
+    options_.level0_slowdown_tables = 1000;
+    options_.level0_stop_tables = 1000;
+    options_.write_buffer_bytes = 1 << 20;
+    options_.filter_kind = "none";
+    options_.log_directory = "/logs";
+  }
+
+  // Edits are as long as the keys that they state: with the longest ones, some 500 flushes do.
+  void FillManifest() {
+    Open();
+    while (ManifestBytes() + 6 * kKeyBytesMax < kLimitBytes) {
+      FlushOne();
+      if (flushed_ % 100 == 0) CompactAll();
+    }
+    while (ManifestBytes() + 2 * kKeyBytesMax + 200 < kLimitBytes) FlushOne();
+  }
+  void FlushOne() {
+    Put(kLongKey, Concat(++flushed_));
+    Flush();
+  }
+  std::string Manifest() {
+    const std::vector<std::string> manifests = world_.FilesOf(FileKind::kManifest);
+    EXPECT_EQ(manifests.size(), 1u);
+    return manifests.back();
+  }
+  uint64_t ManifestBytes() {
+    const std::string path = Manifest();
+    const auto directory = world_.files->OpenDirectory(kStorePath, false);
+    return (*directory)->Stat(path.substr(path.rfind('/') + 1))->size_bytes;
+  }
+
+  const std::string kLongKey = std::string(kKeyBytesMax, 'k');
+  int flushed_ = 0;
+};
+
+TEST_F(ManifestRotationTest, TheNewOneHoldsTheSameAndTheOldOneGoes) {
+  FillManifest();
+  const std::string before = Manifest();
+  const uint64_t tables = db_->GetStatistics().total.tables;
+  FlushOne();
+  EXPECT_NE(Manifest(), before);
+  EXPECT_LT(ManifestBytes(), kLimitBytes / 2);
+  FlushOne();
+  EXPECT_EQ(db_->GetStatistics().total.tables, tables + 2);
+  Open();
+  EXPECT_EQ(db_->GetStatistics().total.tables, tables + 2);
+  EXPECT_EQ(Get(kLongKey), Concat(flushed_));
+}
+
+TEST_F(ManifestRotationTest, ASnapshotLongerThanTheLimitIsNotWrittenAgainAtEachEdit) {
+  Open();
+  // All of it lives.
+  while (Manifest() == "/store/000002.manifest") {
+    Put(Concat(std::string(kKeyBytesMax - 8, 'k'), 10000 + ++flushed_), "v");
+    Flush();
+    ASSERT_LT(flushed_, 600);
+  }
+  const std::string after = Manifest();
+  EXPECT_GT(ManifestBytes(), kLimitBytes);
+  FlushOne();
+  FlushOne();
+  EXPECT_EQ(Manifest(), after);
+}
+
+TEST_F(ManifestRotationTest, ACrashAtAnyOfItsOperationsLeavesTheOneOrTheOther) {
+  FillManifest();
+  const int durable = flushed_;
+  const std::string before = Manifest();
+  std::vector<std::unique_ptr<MemoryFileSystem>> images;
+  world_.files->SetFault([&](FileOperation, const std::string& path, uint64_t) {
+    if (path.ends_with("CURRENT") || (path.ends_with(".manifest") && path != before))
+      images.push_back(world_.files->Clone());
+    return absl::OkStatus();
+  });
+  FlushOne();
+  world_.files->SetFault(nullptr);
+  images.push_back(world_.files->Clone());
+  ASSERT_NE(Manifest(), before);
+  ASSERT_GE(images.size(), 6u);
+  for (const auto& image : images) {
+    for (const Unsynced unsynced : {Unsynced::kLost, Unsynced::kKept}) {
+      World world(2, image->Clone());
+      world.files->Restart(unsynced);
+      Options options = options_;
+      options.environment = world.SmallOptions().environment;
+      ASSERT_OK_AND_ASSIGN(const std::unique_ptr<DB> db, DB::Open(kStorePath, options));
+      // The edit came before the rotation.
+      ASSERT_OK_AND_ASSIGN(const auto value, db->Get(kLongKey));
+      EXPECT_EQ(value, Concat(durable + 1));
+    }
+  }
+}
+
+TEST_F(ManifestRotationTest, NoEditFollowsARotationThatFailedAfterItTookEffect) {
+  // A compaction rotates the manifest.  CURRENT is replaced, and the call fails all the same, as it
+  // may when the directory cannot be synced.  A flush that is ready by then must not go to the old
+  // manifest: its log would be removed, which the new manifest needs.
+  options_.environment.scheduler = nullptr;  // threads
+  FillManifest();
+  absl::Notification rotating, flushing;
+  world_.files->SetFault([&](FileOperation operation, const std::string& path, uint64_t) {
+    if (operation == FileOperation::kAtomicReplace && !rotating.HasBeenNotified()) {
+      const std::string manifest = world_.FilesOf(FileKind::kManifest).back();
+      const uint64_t number = ParseFileName(manifest.substr(manifest.rfind('/') + 1))->number;
+      const uint64_t file_id = LoadFixed64(world_.files->FileBytes(manifest).data() + 12);
+      world_.files->SetFileBytes(path, Current{number, file_id}.Encode());
+      rotating.Notify();
+      flushing.WaitForNotificationWithTimeout(absl::Seconds(10));
+      return absl::UnavailableError("cannot be synced");
+    }
+    if (operation == FileOperation::kSyncDirectory && path == "/logs" &&
+        rotating.HasBeenNotified() && !flushing.HasBeenNotified()) {
+      flushing.Notify();
+    }
+    return absl::OkStatus();
+  });
+  std::thread compacting([&] { EXPECT_THAT(db_->CompactRange(), Not(IsOk())); });
+  ASSERT_TRUE(rotating.WaitForNotificationWithTimeout(absl::Seconds(10)));
+  ASSERT_OK(db_->Put("acknowledged", "1"));
+  EXPECT_THAT(db_->Flush(), Not(IsOk()));
+  compacting.join();
+  world_.files->SetFault(nullptr);
+  Open();
+  EXPECT_EQ(Get("acknowledged"), "1");
+  EXPECT_EQ(Get(kLongKey), Concat(flushed_));
+}
+
+}  // namespace
+}  // namespace lsm

@@ -1,0 +1,443 @@
+// Opening, closing and destroying a store: modes, options, locks, places.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <functional>
+#include <limits>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lsm/version/manifest.h"
+#include "tests/lsm/engine/store_test.h"
+#include "tests/lsm/fs/child_process.h"
+#include "tests/support/scratch_dir.h"
+#include "tests/support/status_matchers.h"
+
+namespace lsm {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing_support::InChild;
+using testing_support::IsOk;
+using testing_support::ScratchDir;
+using testing_support::StatusIs;
+
+class OpenTest : public StoreTest {
+ protected:
+  void MakeStore() {
+    options_.mode = OpenMode::kOpenOrCreate;
+    Open();
+    Put("table", "1");
+    Flush();
+    Put("log", "2");
+    db_ = nullptr;
+  }
+  absl::Status OpenAs(OpenMode mode) {
+    options_.mode = mode;
+    return OpenStatus();
+  }
+  std::vector<std::string> Names(const std::string& path = kStorePath) {
+    const auto directory = world_.files->OpenDirectory(path, /*create=*/false);
+    return directory.ok() ? (*directory)->List().value() : std::vector<std::string>();
+  }
+};
+
+TEST_F(OpenTest, AnewStoreIsMadeUnlessItMustExist) {
+  EXPECT_THAT(OpenAs(OpenMode::kMustExist),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr(kStorePath)));
+  EXPECT_THAT(OpenAs(OpenMode::kReadOnly),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr(kStorePath)));
+  EXPECT_THAT(Names(), IsEmpty());
+  EXPECT_OK(OpenAs(OpenMode::kOpenOrCreate));
+  EXPECT_OK(OpenAs(OpenMode::kMustExist));
+  EXPECT_OK(OpenAs(OpenMode::kReadOnly));
+}
+
+TEST_F(OpenTest, AStoreThatIsThereIsOpenedUnlessItMustNotExist) {
+  MakeStore();
+  EXPECT_THAT(OpenAs(OpenMode::kMustNotExist),
+              StatusIs(absl::StatusCode::kAlreadyExists, HasSubstr(kStorePath)));
+  EXPECT_OK(OpenAs(OpenMode::kMustExist));
+  options_.mode = OpenMode::kOpenOrCreate;
+  Open();
+  EXPECT_EQ(Scan(), "log=2 table=1");
+}
+
+TEST_F(OpenTest, ADirectoryWithoutAStoreIsNoStore) {
+  ASSERT_OK(world_.files->OpenDirectory(kStorePath, /*create=*/true));
+  world_.files->SetFileBytes("/store/README", "not ours");
+  EXPECT_THAT(OpenAs(OpenMode::kMustExist), StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_THAT(OpenAs(OpenMode::kReadOnly), StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_OK(OpenAs(OpenMode::kMustNotExist));
+  EXPECT_EQ(world_.files->FileBytes("/store/README"), "not ours");
+}
+
+TEST_F(OpenTest, WhereMustExistFindsNothingItLeavesNothing) {
+  ASSERT_OK(world_.files->OpenDirectory(kStorePath, /*create=*/true));
+  EXPECT_THAT(OpenAs(OpenMode::kMustExist), StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_THAT(Names(), IsEmpty());
+}
+
+TEST_F(OpenTest, ABadOptionIsNamedAndNothingIsMade) {
+  const std::vector<std::pair<std::string, std::function<void(Options*)>>> bad = {
+      {"target_fpp", [](Options* o) { o->target_fpp = 0; }},
+      {"target_fpp", [](Options* o) { o->target_fpp = std::numeric_limits<double>::quiet_NaN(); }},
+      {"filter_kind", [](Options* o) { o->filter_kind = "bloomy"; }},
+      {"write_buffer_bytes", [](Options* o) { o->write_buffer_bytes = 1000; }},
+      {"block_bytes", [](Options* o) { o->block_bytes = 255; }},
+      {"block_restart_interval", [](Options* o) { o->block_restart_interval = 0; }},
+      {"compression", [](Options* o) { o->compression = static_cast<Compression>(9); }},
+      {"table_bytes", [](Options* o) { o->table_bytes = 1; }},
+      {"level1_bytes", [](Options* o) { o->level1_bytes = 0; }},
+      {"level0_slowdown_tables", [](Options* o) { o->level0_slowdown_tables = 3; }},
+      {"level0_stop_tables", [](Options* o) { o->level0_stop_tables = 1001; }},
+      {"mode", [](Options* o) { o->mode = static_cast<OpenMode>(7); }},
+  };
+  for (const auto& [name, spoil] : bad) {
+    Options options = world_.SmallOptions();
+    spoil(&options);
+    EXPECT_THAT(DB::Open(kStorePath, options),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         AllOf(HasSubstr("Options::"), HasSubstr(name))))
+        << name;
+  }
+  EXPECT_THAT(Names(), IsEmpty());
+}
+
+TEST_F(OpenTest, ASecondOpenInTheSameProcessIsRefused) {
+  Open();
+  EXPECT_THAT(OpenAs(OpenMode::kOpenOrCreate),
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("/store/LOCK")));
+  EXPECT_THAT(OpenAs(OpenMode::kReadOnly), StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_THAT(DB::Destroy(kStorePath, options_), StatusIs(absl::StatusCode::kFailedPrecondition));
+  Put("a", "1");  // the one that is open is none the worse
+  EXPECT_EQ(Get("a"), "1");
+  db_ = nullptr;
+  EXPECT_OK(OpenAs(OpenMode::kOpenOrCreate));
+}
+
+TEST_F(OpenTest, AFailedOpenGivesTheLockBack) {
+  MakeStore();
+  const std::string current = world_.files->FileBytes("/store/CURRENT");
+  world_.files->SetFileBytes("/store/CURRENT", "damaged");
+  EXPECT_THAT(OpenStatus(), Not(IsOk()));
+  world_.files->SetFileBytes("/store/CURRENT", current);
+  EXPECT_OK(OpenStatus());
+}
+
+// --- for reading only ---
+
+TEST_F(OpenTest, SeveralMayReadAndNobodyWritesMeanwhile) {
+  MakeStore();
+  options_.mode = OpenMode::kReadOnly;
+  Open();
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<DB> other, DB::Open(kStorePath, options_));
+  EXPECT_EQ(Scan(), "log=2 table=1");
+  EXPECT_EQ(*other->Get("log"), "2");
+  EXPECT_THAT(OpenAs(OpenMode::kOpenOrCreate), StatusIs(absl::StatusCode::kFailedPrecondition));
+}
+
+TEST_F(OpenTest, ForReadingNothingIsWritten) {
+  MakeStore();
+  const std::vector<std::string> names = Names();
+  std::vector<std::string> before;
+  for (const std::string& name : names)
+    before.push_back(world_.files->FileBytes(Concat(kStorePath, "/", name)));
+  options_.mode = OpenMode::kReadOnly;
+  // Not even an operation that could.
+  world_.files->SetFault([](FileOperation operation, const std::string& path, uint64_t) {
+    switch (operation) {
+      case FileOperation::kOpenDirectory:
+      case FileOperation::kOpenRead:
+      case FileOperation::kList:
+      case FileOperation::kStat:
+      case FileOperation::kLock:
+      case FileOperation::kReadAt:
+      case FileOperation::kSize:
+        return absl::OkStatus();
+      default:
+        ADD_FAILURE() << NameOf(operation) << " " << path;
+        return absl::OkStatus();
+    }
+  });
+  Open();
+  EXPECT_EQ(Scan(), "log=2 table=1");
+  EXPECT_EQ(Get("log"), "2");
+  const auto snapshot = db_->GetSnapshot();
+  EXPECT_EQ(Get("table", {.snapshot = snapshot.get()}), "1");
+  const auto refused = StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("kReadOnly"));
+  EXPECT_THAT(db_->Put("a", "1"), refused);
+  EXPECT_THAT(db_->Delete("a"), refused);
+  EXPECT_THAT(db_->Write(WriteBatch(), {.sync = true}), refused);
+  EXPECT_THAT(db_->Flush(), refused);
+  EXPECT_THAT(db_->CompactRange(), refused);
+  EXPECT_OK(db_->WaitForBackgroundWork());
+  db_->GetStatistics();
+  EXPECT_OK(db_->Explain("log"));
+}
+
+TEST_F(OpenTest, AReaderSeesAllThatSeveralLogsHold) {
+  Open();
+  for (int i = 0; i < 30; ++i)
+    Put(Concat("k", 10 + i), std::string(4000, static_cast<char>('a' + i % 26)));
+  // Killed with one memtable sealed: two logs hold records.
+  const std::unique_ptr<MemoryFileSystem> image = world_.files->Clone();
+  World world(2, image->Clone());
+  ASSERT_EQ(world.FilesOf(FileKind::kLog).size(), 2u);
+  Options options = world.SmallOptions();
+  options.mode = OpenMode::kReadOnly;
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<DB> db, DB::Open(kStorePath, options));
+  ASSERT_OK_AND_ASSIGN(const Contents read, ReadAll(*db));
+  ASSERT_OK_AND_ASSIGN(const Contents written, ReadAll(*db_));
+  EXPECT_EQ(read, written);
+}
+
+// --- places ---
+
+TEST_F(OpenTest, TheLogsMayLiveElsewhere) {
+  options_.log_directory = "/fast/logs";
+  MakeStore();
+  EXPECT_THAT(world_.FilesOf(FileKind::kLog), IsEmpty());
+  EXPECT_EQ(world_.FilesOf(FileKind::kLog, "/fast/logs").size(), 1u);
+  Open();
+  EXPECT_EQ(Scan(), "log=2 table=1");
+  // Another store may not use the directory meanwhile.
+  EXPECT_THAT(DB::Open("/other", options_),
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("/fast/logs")));
+  db_ = nullptr;
+  // Forgetting where the logs are is noticed.
+  options_.log_directory = "";
+  EXPECT_THAT(OpenStatus(), StatusIs(absl::StatusCode::kDataLoss, HasSubstr("log_directory")));
+  options_.log_directory = "/fast/logs";
+  Open();
+  EXPECT_EQ(Scan(), "log=2 table=1");
+}
+
+TEST_F(OpenTest, TheLogsMayLiveInAnotherFileSystem) {
+  MemoryFileSystem other;
+  options_.environment.log_file_system = &other;
+  EXPECT_THAT(OpenStatus(),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("log_directory")));
+  options_.log_directory = "/logs";
+  MakeStore();
+  EXPECT_THAT(world_.FilesOf(FileKind::kLog), IsEmpty());
+  Open();
+  EXPECT_EQ(Scan(), "log=2 table=1");
+  db_ = nullptr;
+  ASSERT_OK(DB::Destroy(kStorePath, options_));
+  EXPECT_THAT(other.OpenDirectory("/logs", false), StatusIs(absl::StatusCode::kNotFound));
+}
+
+TEST_F(OpenTest, ALogDirectoryThatIsTheStoresOwnIsThat) {
+  options_.log_directory = kStorePath;
+  MakeStore();
+  options_.log_directory = "";
+  Open();
+  EXPECT_EQ(Scan(), "log=2 table=1");
+}
+
+TEST_F(OpenTest, AStoreWhoseSequenceNumbersEndCanBeReadOnly) {
+  // A manifest by hand: two more writes, and the numbers are used up.
+  MakeStore();
+  {
+    ASSERT_OK_AND_ASSIGN(const auto directory, world_.files->OpenDirectory(kStorePath, false));
+    ASSERT_OK_AND_ASSIGN(ManifestContents contents, ReadManifest(*directory));
+    contents.state.last_sequence = kSequenceMax - 3;
+    contents.state.next_file_number = 1001;
+    // The log's record would come before that number.
+    for (const std::string& log : world_.FilesOf(FileKind::kLog))
+      world_.files->SetFileBytes(log, world_.files->FileBytes(log).substr(0, 32));
+    ASSERT_OK(ManifestWriter::Create(*directory, 1000, 5, contents.state.ToSnapshot(),
+                                     contents.current_bytes));
+  }
+  Open();
+  WriteBatch three;
+  for (const char* key : {"a", "b", "c"}) three.Put(key, "1");
+  EXPECT_THAT(db_->Write(three), StatusIs(absl::StatusCode::kResourceExhausted));
+  Put("x", "last but one");
+  Put("y", "last");
+  EXPECT_THAT(db_->Put("z", "1"), StatusIs(absl::StatusCode::kResourceExhausted));
+  EXPECT_EQ(Scan(), "table=1 x=last but one y=last");
+  Flush();
+  Open();
+  EXPECT_EQ(Scan(), "table=1 x=last but one y=last");
+  EXPECT_THAT(db_->Put("z", "1"), StatusIs(absl::StatusCode::kResourceExhausted));
+}
+
+TEST_F(OpenTest, NumbersOfLeftOverFilesAreNotUsedAgain) {
+  MakeStore();
+  world_.files->SetFileBytes("/store/000500.table", "left over");
+  world_.files->SetFileBytes("/store/000600.log", "");
+  Open();
+  Put("a", "1");
+  Flush();
+  EXPECT_EQ(Scan(), "a=1 log=2 table=1");
+  EXPECT_EQ(world_.files->FileBytes("/store/000500.table"), "");  // gone
+  for (const std::string& path : world_.FilesOf(FileKind::kLog))
+    EXPECT_GT(path, "/store/000600.log");
+}
+
+// --- destroying ---
+
+TEST_F(OpenTest, DestroyRemovesTheStoreAndItsDirectory) {
+  options_.log_directory = "/logs";
+  MakeStore();
+  ASSERT_OK(DB::Destroy(kStorePath, options_));
+  EXPECT_THAT(world_.files->OpenDirectory(kStorePath, false),
+              StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_THAT(world_.files->OpenDirectory("/logs", false), StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_OK(DB::Destroy(kStorePath, options_));  // there is none
+  options_.mode = OpenMode::kMustNotExist;
+  Open();
+  EXPECT_EQ(Scan(), "");
+}
+
+TEST_F(OpenTest, DestroyLeavesWhatIsNotTheStores) {
+  MakeStore();
+  world_.files->SetFileBytes("/store/notes.txt", "keep");
+  ASSERT_OK(DB::Destroy(kStorePath, options_));
+  EXPECT_THAT(Names(), testing::ElementsAre("notes.txt"));
+  ASSERT_OK(DB::Destroy(kStorePath, options_));
+  EXPECT_THAT(Names(), testing::ElementsAre("notes.txt"));
+}
+
+TEST_F(OpenTest, ADestructionCutShortCanBeMadeAgain) {
+  options_.log_directory = "/logs";
+  MakeStore();
+  const std::unique_ptr<MemoryFileSystem> before = world_.files->Clone();
+  world_.files->ResetCounts();
+  ASSERT_OK(DB::Destroy(kStorePath, options_));
+  const uint64_t operations = world_.files->operation_count();
+  ASSERT_GT(operations, 10u);
+  for (uint64_t at = 0; at < operations; ++at) {
+    for (const auto unsynced :
+         {MemoryFileSystem::Unsynced::kLost, MemoryFileSystem::Unsynced::kKept}) {
+      SCOPED_TRACE(Concat("cut at operation ", at));
+      World world(3, before->Clone());
+      Options options = world.SmallOptions();
+      options.log_directory = "/logs";
+      world.files->ResetCounts();
+      world.files->CrashAt(at);
+      (void)DB::Destroy(kStorePath, options);
+      world.files->Restart(unsynced);
+      ASSERT_OK(DB::Destroy(kStorePath, options));
+      EXPECT_THAT(world.FilesOf(FileKind::kLog, "/logs"), IsEmpty());
+      options.mode = OpenMode::kMustNotExist;
+      ASSERT_OK_AND_ASSIGN(const std::unique_ptr<DB> db, DB::Open(kStorePath, options));
+      EXPECT_THAT(*ReadAll(*db), IsEmpty());
+    }
+  }
+}
+
+// --- on a real file system ---
+
+TEST(RealOpenTest, ASecondProcessIsRefused) {
+  const ScratchDir scratch;
+  const std::string path = scratch.path_of("store");
+  ASSERT_OK_AND_ASSIGN(std::unique_ptr<DB> db, DB::Open(path));
+  ASSERT_OK(db->Put("a", "1"));
+  const auto open_as = [&](OpenMode mode) {
+    return InChild([&] {
+      Options options;
+      options.mode = mode;
+      // A child of fork has its parent's registry of locks: what another program sees is what the
+      // kernel says, so either refusal will do.
+      return DB::Open(path, options).status().ToString();
+    });
+  };
+  EXPECT_THAT(open_as(OpenMode::kOpenOrCreate),
+              AllOf(HasSubstr("FAILED_PRECONDITION"), HasSubstr("LOCK")));
+  EXPECT_THAT(open_as(OpenMode::kReadOnly), HasSubstr("FAILED_PRECONDITION"));
+  db = nullptr;
+  EXPECT_EQ(open_as(OpenMode::kReadOnly), "OK");
+  EXPECT_EQ(open_as(OpenMode::kOpenOrCreate), "OK");
+}
+
+TEST(RealOpenTest, AnotherProcessKeepsThisOneOut) {
+  const ScratchDir scratch;
+  const std::string path = scratch.path_of("store");
+  int to_child[2], from_child[2];
+  ASSERT_EQ(::pipe(to_child), 0);
+  ASSERT_EQ(::pipe(from_child), 0);
+  testing_support::Child child([&]() -> std::string {
+    const absl::StatusOr<std::unique_ptr<DB>> db = DB::Open(path);
+    if (!db.ok()) return db.status().ToString();
+    if (!(*db)->Put("a", "1").ok()) return "put failed";
+    char byte = 'o';
+    (void)!::write(from_child[1], &byte, 1);
+    (void)!::read(to_child[0], &byte, 1);
+    return "";  // ends without closing the store, as if killed
+  });
+  char byte = 0;
+  ASSERT_EQ(::read(from_child[0], &byte, 1), 1);
+  EXPECT_THAT(DB::Open(path), StatusIs(absl::StatusCode::kFailedPrecondition,
+                                       AllOf(HasSubstr("LOCK"), HasSubstr("another process"))));
+  Options read_only;
+  read_only.mode = OpenMode::kReadOnly;
+  EXPECT_THAT(DB::Open(path, read_only), StatusIs(absl::StatusCode::kFailedPrecondition));
+  ASSERT_EQ(::write(to_child[1], &byte, 1), 1);
+  EXPECT_EQ(child.Result(), "");
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<DB> db, DB::Open(path));
+  EXPECT_EQ(*db->Get("a"), "1");  // acknowledged, so it outlives its process
+  for (const int end : {to_child[0], to_child[1], from_child[0], from_child[1]}) ::close(end);
+}
+
+TEST(RealOpenTest, WorksOnFilesOfTheSystemFromEndToEnd) {
+  const ScratchDir scratch;
+  Options options;
+  options.write_buffer_bytes = 64 << 10;
+  options.table_bytes = 64 << 10;
+  options.level1_bytes = 64 << 10;
+  options.log_directory = scratch.path_of("logs");
+  const std::string path = scratch.path_of("a/b/store");
+  Contents expected;
+  for (int round = 0; round < 3; ++round) {
+    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<DB> db, DB::Open(path, options));
+    EXPECT_EQ(*ReadAll(*db), expected);
+    for (int i = 0; i < 500; ++i) {
+      const std::string key = Concat("k", 100 + (i * 7919 + round) % 700);
+      const std::string value = Concat(round, " ", i, std::string(400, 'v'));
+      ASSERT_OK(db->Put(key, value, {.sync = i % 100 == 0}));
+      expected[key] = value;
+    }
+    EXPECT_EQ(*ReadAll(*db), expected);
+    if (round == 1) {
+      ASSERT_OK(db->CompactRange());
+    }
+  }
+  ASSERT_OK(DB::Destroy(path, options));
+  EXPECT_NE(::access(path.c_str(), F_OK), 0);
+  EXPECT_NE(::access(options.log_directory.c_str(), F_OK), 0);
+}
+
+TEST(RealOpenTest, DirectReadsReadTheSameOrAreRefusedByName) {
+  // The system's temporary files may lie where there is no O_DIRECT; the working directory's file
+  // system is mostly another one.
+  for (const std::string& parent : {std::string("/tmp"), std::string(".")}) {
+    const ScratchDir scratch(parent);
+    Options options;
+    options.direct_reads = true;
+    options.block_cache_bytes = 0;
+    const std::string path = scratch.path_of("store");
+    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<DB> db, DB::Open(path, options));
+    for (int i = 0; i < 1000; ++i) ASSERT_OK(db->Put(Concat("k", 1000 + i), Concat("value ", i)));
+    const absl::Status flushed = db->Flush();
+    if (!flushed.ok()) {
+      EXPECT_THAT(flushed, StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(path)));
+      std::printf("no direct reads in %s\n", parent.c_str());
+      continue;
+    }
+    for (int i = 0; i < 1000; ++i) ASSERT_EQ(*db->Get(Concat("k", 1000 + i)), Concat("value ", i));
+    EXPECT_EQ(ReadAll(*db)->size(), 1000u);
+  }
+}
+
+}  // namespace
+}  // namespace lsm

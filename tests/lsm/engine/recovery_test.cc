@@ -1,0 +1,196 @@
+// What recovery makes of logs, by hand: gaps, logs that the manifest knows and that are gone, left
+// over files.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "lsm/base/write_batch.h"
+#include "lsm/log/log_writer.h"
+#include "lsm/version/manifest.h"
+#include "tests/lsm/engine/store_test.h"
+#include "tests/support/status_matchers.h"
+
+namespace lsm {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing_support::StatusIs;
+using Unsynced = MemoryFileSystem::Unsynced;
+
+class RecoveryTest : public StoreTest {
+ protected:
+  // Two logs with records: of a sealed memtable and of the active one.  The second is synced if
+  // asked for, and with it the first.  Then the process is killed.
+  void TwoLogs(bool sync) {
+    Open();
+    for (int i = 0; i < 17; ++i) {
+      Put(Concat("first", 10 + i), std::string(4096, 'f'));
+      sizes_.push_back(world_.files->FileBytes(world_.FilesOf(FileKind::kLog)[0]).size());
+      if (world_.FilesOf(FileKind::kLog).size() == 1) in_first_ = sizes_.size();
+    }
+    ASSERT_OK(db_->Put("second", "1", {.sync = sync}));
+    ASSERT_OK(db_->Put("third", "2"));
+    image_ = world_.files->Clone();
+    logs_ = World(2, image_->Clone()).FilesOf(FileKind::kLog);
+    ASSERT_EQ(logs_.size(), 2u);
+  }
+  void OpenImage() {
+    world_of_image_ = std::make_unique<World>(3, image_->Clone());
+    absl::StatusOr<std::unique_ptr<DB>> db = DB::Open(kStorePath, world_of_image_->SmallOptions());
+    status_ = db.status();
+    db_ = db.ok() ? *std::move(db) : nullptr;
+  }
+  ~RecoveryTest() override { db_ = nullptr; }
+
+  size_t in_first_ = 0;        // writes in the first log
+  std::vector<size_t> sizes_;  // of the first log after each write
+  std::unique_ptr<MemoryFileSystem> image_;
+  std::vector<std::string> logs_;
+  std::unique_ptr<World> world_of_image_;
+  absl::Status status_;
+};
+
+TEST_F(RecoveryTest, WhatFollowsAGapThatACrashMadeIsDropped) {
+  TwoLogs(/*sync=*/false);
+  db_ = nullptr;
+  // The machine kept the second log and lost the end of the first.
+  image_->SetFileBytes(logs_[0], image_->FileBytes(logs_[0]).substr(0, sizes_[9]));
+  OpenImage();
+  ASSERT_OK(status_);
+  EXPECT_EQ(ReadAll(*db_)->size(), 10u);
+  EXPECT_EQ(Get("first19").size(), 4096u);
+  EXPECT_EQ(Get("first20"), "absent");
+  EXPECT_EQ(Get("second"), "absent");
+  Put("new", "1");
+  // And does not come back.
+  image_ = world_of_image_->files->Clone();
+  db_ = nullptr;
+  OpenImage();
+  ASSERT_OK(status_);
+  EXPECT_EQ(ReadAll(*db_)->size(), 11u);
+}
+
+TEST_F(RecoveryTest, AGapBeforeSyncedWritesIsDamage) {
+  TwoLogs(/*sync=*/true);
+  db_ = nullptr;
+  image_->SetFileBytes(logs_[0], image_->FileBytes(logs_[0]).substr(0, sizes_[9]));
+  OpenImage();
+  EXPECT_THAT(status_, StatusIs(absl::StatusCode::kDataLoss,
+                                AllOf(HasSubstr(logs_[1]), HasSubstr("missing"))));
+}
+
+TEST_F(RecoveryTest, ALogWithSyncedWritesThatIsGoneIsNamed) {
+  TwoLogs(/*sync=*/true);
+  db_ = nullptr;
+  for (const std::string& log : logs_) {
+    const std::unique_ptr<MemoryFileSystem> whole = image_->Clone();
+    const auto directory = image_->OpenDirectory(kStorePath, false);
+    ASSERT_OK((*directory)->Remove(log.substr(log.rfind('/') + 1)));
+    OpenImage();
+    EXPECT_THAT(status_, StatusIs(absl::StatusCode::kDataLoss, HasSubstr(log)));
+    image_ = whole->Clone();
+    image_->SetFileBytes(log, image_->FileBytes(log).substr(0, 32));  // the header alone
+    OpenImage();
+    EXPECT_THAT(status_, StatusIs(absl::StatusCode::kDataLoss, HasSubstr(log)));
+    image_ = whole->Clone();
+  }
+  OpenImage();
+  EXPECT_OK(status_);
+}
+
+TEST_F(RecoveryTest, ANewestLogThatWasNeverSyncedMayBeGone) {
+  TwoLogs(/*sync=*/false);
+  db_ = nullptr;
+  const auto directory = image_->OpenDirectory(kStorePath, false);
+  ASSERT_OK((*directory)->Remove(logs_[1].substr(logs_[1].rfind('/') + 1)));
+  OpenImage();
+  ASSERT_OK(status_);
+  EXPECT_EQ(ReadAll(*db_)->size(), in_first_);
+}
+
+TEST_F(RecoveryTest, LogsLargerThanAMemtableBecomeSeveralTables) {
+  options_.write_buffer_bytes = 4 << 20;
+  Open();
+  for (int i = 0; i < 100; ++i)
+    Put(Concat("k", 100 + i % 60), std::string(4096, static_cast<char>('a' + i % 26)));
+  const Contents expected = *ReadAll(*db_);
+  options_.write_buffer_bytes = 64 << 10;
+  options_.level0_compaction_tables = 100;
+  options_.level0_slowdown_tables = 100;
+  options_.level0_stop_tables = 100;
+  Open();
+  EXPECT_GT(db_->GetStatistics().levels[0].tables, 4u);
+  EXPECT_EQ(*ReadAll(*db_), expected);
+}
+
+TEST_F(RecoveryTest, ARecordThatIsNoBatchIsDamage) {
+  Open();
+  Put("a", "1");
+  db_ = nullptr;
+  // The checksums of this log are sound, and what it holds is not.
+  for (const std::string& payload : {std::string("short"), std::string(12, '\0') + "junk",
+                                     std::string("\1\0\0\0\0\0\0\0\2\0\0\0\7", 13)}) {
+    const std::unique_ptr<MemoryFileSystem> whole = world_.files->Clone();
+    World world(5, whole->Clone());
+    const std::string log = world.FilesOf(FileKind::kLog)[0];
+    const auto directory = world.files->OpenDirectory(kStorePath, false);
+    ASSERT_OK((*directory)->Remove(log.substr(log.rfind('/') + 1)));
+    ASSERT_OK_AND_ASSIGN(auto file, (*directory)->CreateExclusive(log.substr(log.rfind('/') + 1)));
+    ASSERT_OK_AND_ASSIGN(const auto writer,
+                         LogWriter::Create(std::move(file), LogKind::kWriteAhead, 9));
+    ASSERT_OK(writer->Append(payload));
+    ASSERT_OK(writer->Close(true));
+    EXPECT_THAT(DB::Open(kStorePath, world.SmallOptions()),
+                StatusIs(absl::StatusCode::kDataLoss, AllOf(HasSubstr(log), HasSubstr("offset"))));
+  }
+}
+
+TEST_F(RecoveryTest, LeftOverFilesAreRemovedAndForeignOnesStay) {
+  Open();
+  Put("a", "1");
+  Flush();
+  world_.files->SetFileBytes("/store/000900.table", "left over");
+  world_.files->SetFileBytes("/store/000901.manifest", "left over");
+  world_.files->SetFileBytes("/store/CURRENT.tmp", "left over");
+  world_.files->SetFileBytes("/store/000001.log", "left over");
+  world_.files->SetFileBytes("/store/notes.txt", "keep");
+  world_.files->SetFileBytes("/store/12.table", "not a name of ours");
+  Open();
+  EXPECT_EQ(Scan(), "a=1");
+  for (const char* gone :
+       {"/store/000900.table", "/store/000901.manifest", "/store/CURRENT.tmp", "/store/000001.log"})
+    EXPECT_EQ(world_.files->FileBytes(gone), "") << gone;
+  EXPECT_EQ(world_.files->FileBytes("/store/notes.txt"), "keep");
+  EXPECT_EQ(world_.files->FileBytes("/store/12.table"), "not a name of ours");
+}
+
+TEST_F(RecoveryTest, ARecoveryThatFailsChangesNothing) {
+  TwoLogs(/*sync=*/true);
+  db_ = nullptr;
+  uint64_t operations = 0;
+  {
+    World world(4, image_->Clone());
+    world.files->ResetCounts();
+    ASSERT_OK(DB::Open(kStorePath, world.SmallOptions()));
+    operations = world.files->operation_count();
+  }
+  for (uint64_t at = 0; at < operations; ++at) {
+    World world(4, image_->Clone());
+    world.files->ResetCounts();
+    world.files->SetFault([at](FileOperation, const std::string& path, uint64_t number) {
+      return number == at ? absl::UnavailableError(path) : absl::OkStatus();
+    });
+    (void)DB::Open(kStorePath, world.SmallOptions());
+    world.files->SetFault(nullptr);
+    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<DB> db, DB::Open(kStorePath, world.SmallOptions()));
+    EXPECT_EQ(ReadAll(*db)->size(), 19u);
+  }
+}
+
+}  // namespace
+}  // namespace lsm

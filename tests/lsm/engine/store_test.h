@@ -1,0 +1,82 @@
+// A fixture with one store on a machine of its own.
+#ifndef TRELLIS_TESTS_LSM_ENGINE_STORE_TEST_H_
+#define TRELLIS_TESTS_LSM_ENGINE_STORE_TEST_H_
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "lsm/db.h"
+#include "tests/lsm/engine/world.h"
+#include "tests/support/status_matchers.h"
+
+namespace lsm {
+
+class StoreTest : public testing::Test {
+ protected:
+  StoreTest() : options_(world_.SmallOptions()) {}
+
+  void Open() {
+    db_ = nullptr;
+    absl::StatusOr<std::unique_ptr<DB>> db = DB::Open(kStorePath, options_);
+    ASSERT_OK(db);
+    db_ = *std::move(db);
+  }
+  // What Open gives back when it should not succeed.
+  absl::Status OpenStatus() { return DB::Open(kStorePath, options_).status(); }
+
+  void Put(std::string_view key, std::string_view value) { ASSERT_OK(db_->Put(key, value)); }
+  void Delete(std::string_view key) { ASSERT_OK(db_->Delete(key)); }
+  void Flush() { ASSERT_OK(db_->Flush()); }
+  void CompactAll() { ASSERT_OK(db_->CompactRange()); }
+
+  // "absent" if it is.
+  std::string Get(std::string_view key, const ReadOptions& options = {}) {
+    const absl::StatusOr<std::optional<std::string>> value = db_->Get(key, options);
+    EXPECT_OK(value);
+    if (!value.ok()) return value.status().ToString();
+    return value->value_or("absent");
+  }
+  // "a=1 b=2"
+  std::string Scan(const ReadOptions& options = {}) {
+    std::string shown;
+    const std::unique_ptr<Iterator> iterator = db_->NewIterator(options);
+    for (iterator->SeekToFirst(); iterator->Valid(); iterator->Next()) {
+      shown += Concat(shown.empty() ? "" : " ", iterator->key(), "=", iterator->value());
+    }
+    EXPECT_OK(iterator->status());
+    std::string backward;
+    for (iterator->SeekToLast(); iterator->Valid(); iterator->Prev()) {
+      backward =
+          Concat(iterator->key(), "=", iterator->value(), backward.empty() ? "" : " ", backward);
+    }
+    EXPECT_OK(iterator->status());
+    EXPECT_EQ(backward, shown);
+    return shown;
+  }
+
+  // "2 0 1": tables in each level, down to the deepest that has any.
+  std::string Levels() {
+    const Statistics statistics = db_->GetStatistics();
+    std::string shown;
+    std::string zeros;
+    for (const LevelStatistics& level : statistics.levels) {
+      zeros += Concat(zeros.empty() && shown.empty() ? "" : " ", level.tables);
+      if (level.tables > 0) shown += std::exchange(zeros, "");
+    }
+    return shown;
+  }
+  uint64_t EntriesInTables() { return db_->GetStatistics().total.entries; }
+
+  World world_;
+  Options options_;
+  std::unique_ptr<DB> db_;
+};
+
+}  // namespace lsm
+
+#endif  // TRELLIS_TESTS_LSM_ENGINE_STORE_TEST_H_

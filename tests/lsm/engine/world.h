@@ -1,0 +1,91 @@
+// A machine of its own for a store: files in memory, one thread, one seed.
+#ifndef TRELLIS_TESTS_LSM_ENGINE_WORLD_H_
+#define TRELLIS_TESTS_LSM_ENGINE_WORLD_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "lsm/bytes/status.h"
+#include "lsm/db.h"
+#include "lsm/fs/file_names.h"
+#include "lsm/fs/memory_file_system.h"
+#include "tests/support/deterministic_environment.h"
+#include "tests/support/status_matchers.h"
+
+namespace lsm {
+
+inline constexpr char kStorePath[] = "/store";
+
+using Contents = std::map<std::string, std::string>;
+
+// Outlives the stores that are opened with its options.
+struct World {
+  explicit World(uint64_t seed = 1, std::unique_ptr<MemoryFileSystem> of = nullptr)
+      : files(of != nullptr ? std::move(of) : std::make_unique<MemoryFileSystem>()), random(seed) {}
+
+  // As small as options may be, so that little data makes many tables.
+  Options SmallOptions() {
+    Options options;
+    options.write_buffer_bytes = 64 << 10;
+    options.block_cache_bytes = 64 << 10;
+    options.block_bytes = 512;
+    options.table_bytes = 64 << 10;
+    options.level1_bytes = 64 << 10;
+    options.environment = {files.get(), nullptr, &clock, &scheduler, &random};
+    return options;
+  }
+
+  // Full paths, sorted.
+  std::vector<std::string> FilesOf(FileKind kind, const std::string& directory_path = kStorePath) {
+    std::vector<std::string> paths;
+    absl::StatusOr<std::unique_ptr<Directory>> directory =
+        files->OpenDirectory(directory_path, /*create=*/false);
+    if (!directory.ok()) return paths;
+    const std::vector<std::string> names = (*directory)->List().value();
+    for (const std::string& name : names) {
+      const std::optional<FileName> parsed = ParseFileName(name);
+      if (parsed && parsed->kind == kind) paths.push_back(Concat(directory_path, "/", name));
+    }
+    std::sort(paths.begin(), paths.end());
+    return paths;
+  }
+
+  std::unique_ptr<MemoryFileSystem> files;
+  testing_support::SingleThreadScheduler scheduler;
+  testing_support::ManualClock clock;
+  testing_support::SeededRandom random;
+};
+
+// Small numbers out of a seed.
+class Dice {
+ public:
+  explicit Dice(uint64_t seed) : source_(seed) {}
+  // In [0, sides).
+  size_t Roll(size_t sides) { return static_cast<size_t>(source_.Next() % sides); }
+  bool OneIn(size_t sides) { return Roll(sides) == 0; }
+  uint64_t Next() { return source_.Next(); }
+
+ private:
+  testing_support::SeededRandom source_;
+};
+
+// All that an iterator shows, front to back.
+inline absl::StatusOr<Contents> ReadAll(DB& db, const ReadOptions& options = {}) {
+  Contents contents;
+  const std::unique_ptr<Iterator> iterator = db.NewIterator(options);
+  for (iterator->SeekToFirst(); iterator->Valid(); iterator->Next()) {
+    contents.emplace(iterator->key(), iterator->value());
+  }
+  LSM_RETURN_IF_ERROR(iterator->status());
+  return contents;
+}
+
+}  // namespace lsm
+
+#endif  // TRELLIS_TESTS_LSM_ENGINE_WORLD_H_
