@@ -1,0 +1,145 @@
+#include "tools/sstdump/command_line.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "lsm/fs/memory_file_system.h"
+#include "tests/tools/sample_store.h"
+
+namespace tools {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+const std::vector<std::string> kCommands = {"info",     "properties", "blocks", "filter",
+                                            "scan",     "get",        "verify", "wal",
+                                            "manifest", "levels",     "explain"};
+
+class CommandLineTest : public testing::Test {
+ protected:
+  RunResult Run(const std::vector<std::string>& arguments) { return tools::Run(files_, arguments); }
+  lsm::MemoryFileSystem files_;
+};
+
+TEST_F(CommandLineTest, EveryCommandHasHelpWithAnExample) {
+  for (const std::string& command : kCommands) {
+    for (const std::vector<std::string>& arguments :
+         {std::vector<std::string>{command, "--help"}, std::vector<std::string>{"help", command}}) {
+      const RunResult result = Run(arguments);
+      EXPECT_EQ(result.code, 0) << command;
+      EXPECT_THAT(result.out, AllOf(HasSubstr("Example:\n  sstdump " + command),
+                                    HasSubstr("Usage: sstdump " + command)));
+      EXPECT_EQ(result.err, "");
+    }
+  }
+}
+
+TEST_F(CommandLineTest, TheHelpListsEveryCommand) {
+  const RunResult result = Run({"--help"});
+  EXPECT_EQ(result.code, 0);
+  for (const std::string& command : kCommands)
+    EXPECT_THAT(result.out, HasSubstr("\n  " + command + " "));
+  EXPECT_THAT(result.out, HasSubstr("Exit code"));
+}
+
+TEST_F(CommandLineTest, TheVersionSaysWhatCanBeRead) {
+  const RunResult result = Run({"--version"});
+  EXPECT_EQ(result.code, 0);
+  EXPECT_THAT(result.out,
+              AllOf(HasSubstr("sstdump "), HasSubstr("standard, blocked"), HasSubstr("lz4")));
+}
+
+TEST_F(CommandLineTest, WrongUseIsTwoAndGoesToTheStandardError) {
+  const std::vector<std::vector<std::string>> wrong = {
+      {},
+      {"info"},
+      {"--json"},
+      {"get", "key"},
+      {"explain", "store"},
+      {"explain", "store", "key", "more"},
+      {"info", "--bogus", "x"},
+      {"scan", "--limit", "many", "x"},
+      {"scan", "--limit", "-1", "x"},
+      {"scan", "--hex", "--raw", "x"},
+      {"info", "--color", "sometimes", "x"},
+      {"get", "--hex", "abc", "x"},
+      {"get", "--hex", "zz", "x"},
+      {"get", "a\\x4", "x"},
+      {"get", "a\\", "x"},
+      {"scan", "--from", "\\q", "x"},
+  };
+  for (const auto& arguments : wrong) {
+    const RunResult result = Run(arguments);
+    EXPECT_EQ(result.code, 2) << testing::PrintToString(arguments);
+    EXPECT_EQ(result.out, "") << testing::PrintToString(arguments);
+    EXPECT_NE(result.err, "") << testing::PrintToString(arguments);
+  }
+}
+
+TEST_F(CommandLineTest, AMistypedCommandIsGuessed) {
+  EXPECT_THAT(Run({"inof", "x"}).err, HasSubstr("did you mean \"info\"?"));
+  EXPECT_THAT(Run({"--json", "lvels", "x"}).err, HasSubstr("did you mean \"levels\"?"));
+  EXPECT_THAT(Run({"prop", "x"}).err, HasSubstr("did you mean \"properties\"?"));
+  EXPECT_THAT(Run({"--color", "never", "verfy"}).err, HasSubstr("did you mean \"verify\"?"));
+  EXPECT_THAT(Run({"xyzzy"}).err, HasSubstr("sstdump --help"));
+  MakeTinyStore(files_, "s");
+  EXPECT_THAT(Run({"s"}).err, HasSubstr("did you mean \"sstdump info s\"?"));
+}
+
+TEST(NearestTest, IsTheWordWithFewestEdits) {
+  EXPECT_EQ(Nearest("sacn", {"scan", "wal"}), "scan");
+  EXPECT_EQ(Nearest("wla", {"scan", "wal"}), "wal");
+  EXPECT_EQ(Nearest("", {"scan", "wal"}), "");
+  EXPECT_EQ(Nearest("q", {"scan", "wal"}), "");
+  EXPECT_EQ(Nearest(std::string(100'000, 'x'), {"scan", "wal"}), "");
+}
+
+TEST_F(CommandLineTest, OptionsMayStandAnywhere) {
+  MakeTinyStore(files_, "s");
+  EXPECT_EQ(Run({"--json", "info", "s"}).out, Run({"info", "s", "--json"}).out);
+  EXPECT_EQ(Run({"info", "--color", "always", "s"}).out, Run({"--color=always", "info", "s"}).out);
+}
+
+// Every member of every document is explained where people look for it.
+TEST_F(CommandLineTest, EveryMemberOfTheJsonIsInTheReadme) {
+  MakeSampleStore(files_, "s");
+  files_.SetFileBytes("s/000003.table", files_.FileBytes("s/000003.table").substr(0, 1000));
+  std::ifstream file(std::string(TRELLIS_SOURCE_DIR) + "/tools/README.md");
+  const std::string readme((std::istreambuf_iterator<char>(file)),
+                           std::istreambuf_iterator<char>());
+  ASSERT_FALSE(readme.empty());
+  std::set<std::string> members;
+  const std::function<void(const nlohmann::json&)> collect = [&](const nlohmann::json& value) {
+    for (const auto& item : value.items()) {
+      if (value.is_object()) members.insert(item.key());
+      if (item.value().is_structured()) collect(item.value());
+    }
+  };
+  for (const std::string& command : kCommands) {
+    for (const std::string path :
+         {"s", "s/000002.table", "s/000007.log", "s/000001.manifest", "s/CURRENT"}) {
+      std::vector<std::string> arguments = {"--json", command};
+      if (command == "get") arguments.push_back("key000000");
+      if (command == "filter") arguments.insert(arguments.end(), {"--probes", "100"});
+      arguments.push_back(path);
+      if (command == "explain") arguments.push_back("key000000");
+      collect(nlohmann::json::parse(Run(arguments).out));
+    }
+  }
+  EXPECT_GT(members.size(), 100u);
+  for (const std::string& member : members) {
+    EXPECT_NE(readme.find("`" + member + "`"), std::string::npos)
+        << member << " is not in tools/README.md";
+  }
+}
+
+}  // namespace
+}  // namespace tools

@@ -1,0 +1,614 @@
+// What each command says of a store whose contents are known.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "lsm/fs/memory_file_system.h"
+#include "lsm/version/manifest.h"
+#include "tests/tools/sample_store.h"
+
+namespace tools {
+namespace {
+
+using nlohmann::json;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::StartsWith;
+
+class CommandsTest : public testing::Test {
+ protected:
+  CommandsTest() { MakeSampleStore(files_, "s"); }
+
+  RunResult Run(const std::vector<std::string>& arguments, const Terminal& terminal = {}) {
+    return tools::Run(files_, arguments, terminal);
+  }
+  // The only result of a command that must end with `code`.
+  json Result(std::vector<std::string> arguments, int code = 0) {
+    const json document = Document(std::move(arguments), code);
+    EXPECT_EQ(document["results"].size(), 1u);
+    return document["results"][0];
+  }
+  json Document(std::vector<std::string> arguments, int code = 0) {
+    const std::string command = arguments[0];
+    arguments.insert(arguments.begin(), "--json");
+    const RunResult result = Run(arguments);
+    EXPECT_EQ(result.code, code) << result.out << result.err;
+    EXPECT_EQ(result.err, "");
+    json document = json::parse(result.out);
+    EXPECT_EQ(document["exit_code"], code);
+    EXPECT_EQ(document["command"], command);
+    return document;
+  }
+
+  lsm::MemoryFileSystem files_;
+};
+
+std::vector<std::string> Lines(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+size_t ColumnsWithTabs(const std::string& line) {
+  size_t columns = 0;
+  for (const char c : line) {
+    if (c == '\t') {
+      columns += 8 - columns % 8;
+    } else if ((c & 0xc0) != 0x80) {
+      ++columns;
+    }
+  }
+  return columns;
+}
+
+// --- info ---
+
+TEST_F(CommandsTest, InfoKnowsFilesByTheirContent) {
+  auto directory = files_.OpenDirectory("s", false).value();
+  ASSERT_TRUE(directory->Rename("000002.table", "holiday.jpg").ok());
+  ASSERT_TRUE(directory->Rename("000007.log", "000002.table").ok());
+  EXPECT_EQ(Result({"info", "s/holiday.jpg"})["kind"], "table");
+  EXPECT_EQ(Result({"info", "s/000002.table"})["kind"], "log");
+  EXPECT_EQ(Result({"info", "s/000001.manifest"})["kind"], "manifest");
+  EXPECT_EQ(Result({"info", "s/CURRENT"})["kind"], "current");
+  EXPECT_EQ(Result({"info", "s"})["kind"], "directory");
+}
+
+TEST_F(CommandsTest, InfoOfATableCountsWhatIsInIt) {
+  const json table = Result({"info", "s/000002.table"});
+  EXPECT_EQ(table["entries"], 600);
+  EXPECT_EQ(table["distinct_keys"], 600);
+  EXPECT_EQ(table["deletions"], 0);
+  EXPECT_EQ(table["smallest_key"], "key000000");
+  EXPECT_EQ(table["largest_key"], "key001797");
+  EXPECT_EQ(table["smallest_sequence"], 1);
+  EXPECT_EQ(table["largest_sequence"], 600);
+  EXPECT_EQ(table["file_bytes"], files_.FileBytes("s/000002.table").size());
+  EXPECT_EQ(table["filter"]["kind"], "standard");
+  EXPECT_EQ(table["filter"]["target_fpp"], 0.01);
+  EXPECT_EQ(table["file_id"], "0xabcd000000000002");
+}
+
+TEST_F(CommandsTest, InfoOfAStoreSumsItUp) {
+  const json store = Result({"info", "s"});
+  EXPECT_EQ(store["tables"], 5);
+  EXPECT_EQ(store["deepest_level"], 2);
+  EXPECT_EQ(store["entries"], 600 + 100 + 8 + 2);
+  EXPECT_EQ(store["smallest_key"], "");
+  EXPECT_EQ(store["largest_key"], "\\xc3\\xa4\\xff");
+  EXPECT_EQ(store["logs"], 2);
+  EXPECT_EQ(store["manifest"], "000001.manifest");
+  EXPECT_EQ(store["unused_files"], json({"000009.table"}));
+}
+
+TEST_F(CommandsTest, InfoOfALogAndAManifestCountsRecords) {
+  const json log = Result({"info", "s/000008.log"});
+  EXPECT_EQ(log["records"], 2);
+  EXPECT_EQ(log["puts"], 2);
+  EXPECT_EQ(log["first_sequence"], 1013);
+  EXPECT_EQ(log["last_sequence"], 1014);
+  EXPECT_EQ(log["end"], "open");
+  EXPECT_EQ(Result({"info", "s/000007.log"})["end"], "closed");
+  const json manifest = Result({"info", "s/000001.manifest"});
+  EXPECT_EQ(manifest["edits"], 4);
+  EXPECT_EQ(manifest["tables"], 5);
+  EXPECT_EQ(manifest["last_sequence"], 1010);
+}
+
+TEST_F(CommandsTest, InfoFitsOneScreen) {
+  for (const char* path :
+       {"s", "s/000005.table", "s/000007.log", "s/000001.manifest", "s/CURRENT"}) {
+    EXPECT_LE(Lines(Run({"info", path}).out).size(), 10u) << path;
+  }
+}
+
+// --- properties, blocks ---
+
+TEST_F(CommandsTest, PropertiesHaveTypes) {
+  const json properties = Result({"properties", "s/000005.table"})["properties"];
+  EXPECT_EQ(properties["entries"], 8);
+  EXPECT_EQ(properties["deletions"], 2);
+  EXPECT_EQ(properties["distinct_keys"], 6);
+  EXPECT_EQ(properties["filter_kind"], "blocked");
+  EXPECT_EQ(properties["target_fpp"], 0.01);
+  EXPECT_EQ(properties["smallest_key"], "");
+}
+
+TEST_F(CommandsTest, BlocksListEveryBlockWithoutGaps) {
+  const json table = Result({"blocks", "s/000002.table"});
+  ASSERT_GT(table["blocks"].size(), 10u);
+  EXPECT_EQ(table["blocks"].size(), table["data_blocks"]);
+  uint64_t offset = 24;
+  uint64_t entries = 0;
+  std::string last_key;
+  for (const json& block : table["blocks"]) {
+    EXPECT_EQ(block["offset"], offset);
+    EXPECT_EQ(block["sound"], true);
+    EXPECT_GT(block["first_key"].get<std::string>(), last_key);
+    last_key = block["last_key"];
+    offset += block["stored_bytes"].get<uint64_t>() + 9;
+    entries += block["entries"].get<uint64_t>();
+  }
+  EXPECT_EQ(entries, 600u);
+  for (const json& block : table["other_blocks"]) {
+    EXPECT_EQ(block["offset"], offset);
+    offset += block["stored_bytes"].get<uint64_t>() + 9;
+  }
+  EXPECT_EQ(offset + 112, files_.FileBytes("s/000002.table").size());
+}
+
+TEST_F(CommandsTest, BlocksOfADirectoryAreThoseOfItsTablesInTheOrderOfALookup) {
+  std::vector<std::string> paths;
+  const json document = Document({"blocks", "s"});
+  for (const json& result : document["results"]) paths.push_back(result["path"]);
+  EXPECT_THAT(paths, ElementsAre("s/000006.table", "s/000005.table", "s/000003.table",
+                                 "s/000004.table", "s/000002.table"));
+}
+
+TEST_F(CommandsTest, BlocksAreCutToALimit) {
+  EXPECT_EQ(Result({"blocks", "--limit", "3", "s/000002.table"})["blocks"].size(), 3u);
+}
+
+// --- filter ---
+
+TEST_F(CommandsTest, FilterIsDescribedAndMeasured) {
+  for (const char* name : {"s/000002.table", "s/000003.table"}) {
+    const json filter = Result({"filter", name});
+    EXPECT_EQ(filter["state"], "usable");
+    EXPECT_EQ(filter["target_fpp"], 0.01);
+    EXPECT_NEAR(filter["predicted_fpp"].get<double>(), 0.0095, 0.0009);
+    EXPECT_EQ(filter["measured"]["keys"], filter["key_count"]);
+    EXPECT_EQ(filter["measured"]["false_negatives"], 0);
+    EXPECT_GE(filter["measured"]["absent_keys"], 300'000);
+    // Of a filter of a few dozen lines the bits decide, not the mean over all filters like it.
+    EXPECT_NEAR(filter["measured"]["fpp"].get<double>(), filter["current_fpp"].get<double>(), 0.002)
+        << name;
+    EXPECT_LT(filter["measured"]["fpp_low"], filter["measured"]["fpp"]);
+    EXPECT_GT(filter["measured"]["fpp_high"], filter["measured"]["fpp"]);
+    EXPECT_THAT(filter["fill_by_stretch"], Not(IsEmpty()));
+    EXPECT_THAT(filter["blocks_by_fill"], Not(IsEmpty()));
+  }
+}
+
+TEST_F(CommandsTest, FilterIsMeasuredWithAsManyKeysAsAskedFor) {
+  EXPECT_EQ(Result({"filter", "--probes", "1234", "s/000002.table"})["measured"]["absent_keys"],
+            1234);
+  const json unmeasured = Result({"filter", "--probes", "0", "s/000002.table"});
+  EXPECT_EQ(unmeasured["measured"]["absent_keys"], 0);
+  EXPECT_FALSE(unmeasured["measured"].contains("fpp"));
+}
+
+TEST_F(CommandsTest, ATableWithoutAFilterSaysSo) {
+  EXPECT_EQ(Result({"filter", "s/000004.table"})["state"], "absent");
+  EXPECT_THAT(Run({"filter", "s/000004.table"}).out, HasSubstr("no filter"));
+}
+
+TEST_F(CommandsTest, ATableOfOneKeyHasNoRoomForAbsentOnes) {
+  auto directory = files_.OpenDirectory("one", true).value();
+  MakeTable(*directory, {}, {{"only", 1, false, "v"}});
+  const json filter = Result({"filter", "one/000001.table"});
+  EXPECT_EQ(filter["measured"]["absent_keys"], 0);
+  EXPECT_THAT(filter["notes"].dump(), HasSubstr("no room"));
+}
+
+// --- scan ---
+
+TEST_F(CommandsTest, ScanShowsEntriesInOrder) {
+  const RunResult result = Run({"scan", "s/000005.table"});
+  EXPECT_EQ(result.code, 0);
+  EXPECT_THAT(Lines(result.out),
+              ElementsAre("\t1001\tput\tof the empty key",
+                          "\\x00\\x01\\x1b[31m\t1002\tput\t\\x1b]0;title\\x07\\x0a",
+                          "back\\\\slash\"quote\t1003\tput\t\\x09\\x0d\\x0a",
+                          "key000003\t1004\tdelete\t", "key000009\t1007\tput\tnewest",
+                          "key000009\t1006\tdelete\t", "key000009\t1005\tput\toldest",
+                          "\\xc3\\xa4\\xff\t1008\tput\t" + std::string(300, 'v')));
+}
+
+TEST_F(CommandsTest, ScanKeepsToItsBounds) {
+  const auto keys = [this](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "scan");
+    arguments.insert(arguments.end(), {"--keys-only", "s/000002.table"});
+    return Lines(Run(arguments).out);
+  };
+  EXPECT_THAT(keys({"--from", "key000004", "--to", "key000012"}),
+              ElementsAre("key000006", "key000009"));
+  EXPECT_THAT(keys({"--from", "key001795"}), ElementsAre("key001797"));
+  EXPECT_THAT(keys({"--to", "key000003"}), ElementsAre("key000000"));
+  EXPECT_THAT(keys({"--limit", "2"}), ElementsAre("key000000", "key000003"));
+  EXPECT_THAT(keys({"--limit", "0"}), IsEmpty());
+  EXPECT_THAT(keys({"--from", "key002"}), IsEmpty());
+  EXPECT_EQ(keys({}).size(), 600u);
+}
+
+TEST_F(CommandsTest, KeysAndValuesCanBeHexOrRaw) {
+  EXPECT_THAT(Lines(Run({"scan", "--hex", "--from", "c3", "s/000005.table"}).out)[0],
+              StartsWith("c3a4ff\t1008\tput\t7676"));
+  EXPECT_THAT(Run({"scan", "--raw", "s/000005.table"}).out,
+              HasSubstr(std::string("\0\x01\x1b[31m\t", 8)));
+  // Raw bytes have no place in JSON.
+  EXPECT_EQ(Result({"scan", "--raw", "s/000005.table"})["entries"][7]["key"], "\\xc3\\xa4\\xff");
+  EXPECT_EQ(Result({"scan", "--hex", "s/000005.table"})["entries"][7]["key"], "c3a4ff");
+}
+
+TEST_F(CommandsTest, ScanOfSeveralTablesSaysWhichIsWhich) {
+  const RunResult result = Run({"scan", "--limit", "1", "--keys-only", "s"});
+  EXPECT_THAT(Lines(result.out),
+              ElementsAre("==> s/000006.table <==", "key000006", "==> s/000005.table <==", "",
+                          "==> s/000003.table <==", "key000000", "==> s/000004.table <==",
+                          "key000900", "==> s/000002.table <==", "key000000"));
+}
+
+// --- get ---
+
+TEST_F(CommandsTest, GetTellsWhatEachStepSays) {
+  const json found = Result({"get", "key000300", "s/000002.table"});
+  EXPECT_EQ(found["answer"], "put");
+  EXPECT_EQ(found["value"], std::string(20, 'w'));
+  EXPECT_EQ(found["filter_passed"], true);
+  ASSERT_EQ(found["blocks"].size(), 1u);
+  EXPECT_EQ(found["versions"][0]["sequence"], 101);
+  EXPECT_EQ(Result({"get", "key000301", "s/000002.table"})["answer"], "absent");
+  const std::string text = Run({"get", "key000300", "s/000002.table"}).out;
+  EXPECT_THAT(text, AllOf(HasSubstr("digest  0x"), HasSubstr("standard says maybe"),
+                          HasSubstr("index   block "), HasSubstr("put at sequence 101, 20 bytes"),
+                          HasSubstr("value   " + std::string(20, 'w'))));
+}
+
+TEST_F(CommandsTest, GetShowsAllVersionsNewestFirst) {
+  const json versions = Result({"get", "key000009", "s/000005.table"})["versions"];
+  ASSERT_EQ(versions.size(), 3u);
+  EXPECT_EQ(versions[0]["sequence"], 1007);
+  EXPECT_EQ(versions[1]["kind"], "delete");
+  EXPECT_EQ(versions[2]["value_bytes"], 6);
+}
+
+TEST_F(CommandsTest, GetTakesAnyBytesAsAKey) {
+  EXPECT_EQ(Result({"get", "", "s/000005.table"})["value"], "of the empty key");
+  EXPECT_EQ(Result({"get", "\\x00\\x01\\x1b[31m", "s/000005.table"})["answer"], "put");
+  EXPECT_EQ(Result({"get", "--hex", "00011b5b33316d", "s/000005.table"})["answer"], "put");
+  EXPECT_EQ(Result({"get", "back\\\\slash\"quote", "s/000005.table"})["answer"], "put");
+  for (const char* odd : {"{}", "[]", "[a,b]", "%%", "--", "++"}) {
+    EXPECT_EQ(Result({"get", "--", odd, "s/000005.table"})["answer"], "absent") << odd;
+  }
+}
+
+TEST_F(CommandsTest, GetLooksIntoLogsToo) {
+  const json log = Result({"get", "key000015", "s/000008.log"});
+  EXPECT_EQ(log["value"], "from the last log");
+  const json document = Document({"get", "key000015", "s"});
+  ASSERT_EQ(document["results"].size(), 7u);
+  EXPECT_EQ(document["results"][0]["path"], "s/000007.log");
+  EXPECT_EQ(document["results"][0]["value"], "from a log");
+  EXPECT_EQ(document["results"][6]["path"], "s/000002.table");
+}
+
+TEST_F(CommandsTest, RawGetWritesTheValueAndNothingElse) {
+  EXPECT_EQ(Run({"get", "--raw", "key000009", "s/000005.table"}).out, "newest");
+  EXPECT_EQ(Run({"get", "--raw", "key000010", "s/000005.table"}).out, "");
+}
+
+// --- wal, manifest, levels, explain ---
+
+TEST_F(CommandsTest, WalShowsRecordsAndWrites) {
+  const json log = Result({"wal", "s/000007.log"});
+  ASSERT_EQ(log["records"].size(), 1u);
+  EXPECT_EQ(log["records"][0]["first_sequence"], 1011);
+  EXPECT_EQ(log["records"][0]["count"], 2);
+  EXPECT_EQ(log["records"][0]["entries"][0]["key"], "key000015");
+  EXPECT_EQ(log["records"][0]["entries"][0]["value"], "from a log");
+  EXPECT_EQ(log["records"][0]["entries"][1]["kind"], "delete");
+  EXPECT_EQ(log["end"], "closed");
+  EXPECT_FALSE(Result({"wal", "--records-only", "s/000007.log"})["records"][0].contains("entries"));
+  EXPECT_EQ(Result({"wal", "--limit", "1", "s/000008.log"})["records"].size(), 1u);
+  EXPECT_THAT(Run({"wal", "s/000008.log"}).out,
+              AllOf(HasSubstr("new\\x7f"), HasSubstr("end: not closed")));
+  EXPECT_EQ(Document({"wal", "s"})["results"].size(), 2u);
+}
+
+TEST_F(CommandsTest, ATornTailIsSaidAndIsNoDamage) {
+  const std::string log = files_.FileBytes("s/000008.log");
+  files_.SetFileBytes("s/000008.log", log.substr(0, log.size() - 5));
+  const json torn = Result({"wal", "s/000008.log"});
+  EXPECT_EQ(torn["end"], "torn");
+  EXPECT_GT(torn["torn_bytes"], 0);
+  EXPECT_EQ(torn["records"].size(), 1u);
+  EXPECT_THAT(Run({"verify", "s/000008.log"}).out, HasSubstr("torn"));
+}
+
+TEST_F(CommandsTest, ManifestShowsEditsAndTheirSum) {
+  for (const char* path : {"s", "s/CURRENT", "s/000001.manifest"}) {
+    const json manifest = Result({"manifest", path});
+    ASSERT_EQ(manifest["edits"].size(), 4u) << path;
+    EXPECT_EQ(manifest["edits"][0]["snapshot"], true);
+    EXPECT_EQ(manifest["edits"][1]["added"].size(), 3u);
+    EXPECT_EQ(manifest["edits"][2]["removed"][0]["number"], 5);
+    EXPECT_EQ(manifest["edits"][3]["synced_logs"], json({7}));
+    EXPECT_EQ(manifest["state"]["tables"].size(), 5u);
+    EXPECT_EQ(manifest["state"]["synced_logs"], json({7}));
+  }
+}
+
+TEST_F(CommandsTest, LevelsShowTheTree) {
+  const json tree = Result({"levels", "s"});
+  ASSERT_EQ(tree["levels"].size(), 7u);
+  EXPECT_EQ(tree["levels"][0]["tables"], 2);
+  EXPECT_EQ(tree["levels"][1]["tables"], 2);
+  EXPECT_EQ(tree["levels"][2]["keys"], 600);
+  EXPECT_EQ(tree["levels"][3]["tables"], 0);
+  EXPECT_EQ(tree["total"]["entries"], 710);
+  EXPECT_EQ(tree["tables"].size(), 5u);
+  // Both tables of level 0 are asked; of level 1 half the keys have no filter, and are read for
+  // certain.
+  const double both = tree["tables"][0]["predicted_fpp"].get<double>() +
+                      tree["tables"][1]["predicted_fpp"].get<double>();
+  EXPECT_GT(both, 0);
+  EXPECT_DOUBLE_EQ(tree["levels"][0]["expected_wasted_reads"], both);
+  const double half = tree["tables"][2]["predicted_fpp"];
+  EXPECT_DOUBLE_EQ(tree["levels"][1]["expected_wasted_reads"], (half + 1) / 2);
+  EXPECT_THAT(Run({"levels", "s"}).out, Not(HasSubstr("000005.table")));
+  EXPECT_THAT(Run({"levels", "--tables", "s"}).out, HasSubstr("000005.table"));
+}
+
+TEST_F(CommandsTest, ExplainFollowsTheWayOfALookup) {
+  const json from_log = Result({"explain", "s", "key000015"})["explanation"];
+  EXPECT_EQ(from_log["answered_by"], "000008.log");
+  EXPECT_EQ(from_log["value_bytes"], 17);
+  EXPECT_EQ(from_log["tables"].size(), 0u);
+  const json deleted = Result({"explain", "s", "key000006"})["explanation"];
+  EXPECT_EQ(deleted["found"], false);
+  EXPECT_EQ(deleted["answered_by"], "table 6 at level 0");
+  EXPECT_EQ(deleted["memtables"].size(), 2u);
+  const json deep = Result({"explain", "s", "key000300"})["explanation"];
+  EXPECT_EQ(deep["found"], true);
+  EXPECT_EQ(deep["answered_by"], "table 2 at level 2");
+  EXPECT_EQ(deep["tables_by_level"], json({2, 2, 1, 0, 0, 0, 0}));
+  const json absent = Result({"explain", "s", "no such key"})["explanation"];
+  EXPECT_EQ(absent["found"], false);
+  EXPECT_EQ(absent["answered_by"], "nobody");
+  EXPECT_THAT(Run({"explain", "s", "key000300"}).out, HasSubstr("answered by table 2 at level 2"));
+}
+
+TEST_F(CommandsTest, LogsMayBeElsewhere) {
+  auto directory = files_.OpenDirectory("s", false).value();
+  for (const char* name : {"000007.log", "000008.log"}) {
+    files_.SetFileBytes(std::string("logs/") + name, files_.FileBytes(std::string("s/") + name));
+    ASSERT_TRUE(directory->Remove(name).ok());
+  }
+  EXPECT_THAT(Run({"verify", "s"}).out, HasSubstr("--logs DIR"));
+  EXPECT_EQ(Run({"verify", "s"}).code, 1);
+  EXPECT_EQ(Run({"verify", "--logs", "logs", "s"}).code, 0);
+  EXPECT_EQ(Result({"explain", "--logs", "logs", "s", "key000015"})["explanation"]["answered_by"],
+            "000008.log");
+  EXPECT_EQ(Run({"verify", "--logs", "nowhere", "s"}).code, 3);
+}
+
+// --- verify ---
+
+TEST_F(CommandsTest, VerifyFindsASoundStoreSound) {
+  const json store = Result({"verify", "s"});
+  EXPECT_EQ(store["outcome"], "fine");
+  EXPECT_EQ(store["files"].size(), 1u + 1 + 5 + 2);
+  for (const json& file : store["files"]) EXPECT_EQ(file["sound"], true) << file;
+  EXPECT_THAT(store["notes"].dump(), HasSubstr("000009.table"));
+  for (const std::string& name : FilesIn(files_, "s"))
+    EXPECT_EQ(Run({"verify", "s/" + name}).code, 0) << name;
+}
+
+TEST_F(CommandsTest, VerifyGoesOnBehindDamage) {
+  std::string table = files_.FileBytes("s/000002.table");
+  for (const size_t at : {size_t{100}, size_t{2000}, size_t{9000}})
+    table[at] = static_cast<char>(table[at] ^ 1);
+  files_.SetFileBytes("s/000002.table", table);
+  const json result = Result({"verify", "s/000002.table"}, 1);
+  ASSERT_EQ(result["problems"].size(), 3u);
+  for (const json& problem : result["problems"]) {
+    EXPECT_EQ(problem["file"], "s/000002.table");
+    EXPECT_TRUE(problem.contains("offset"));
+  }
+  EXPECT_EQ(Result({"verify", "s"}, 1)["problems"].size(), 3u);
+}
+
+// --- what does not fit ---
+
+TEST_F(CommandsTest, ACommandThatDoesNotFitNamesTheOneThatDoes) {
+  const RunResult log = Run({"scan", "s/000007.log"});
+  EXPECT_EQ(log.code, 2);
+  EXPECT_THAT(log.err, AllOf(HasSubstr("write-ahead log"), HasSubstr("sstdump wal")));
+  EXPECT_EQ(Run({"wal", "s/000002.table"}).code, 2);
+  EXPECT_THAT(Run({"blocks", "s/000001.manifest"}).err, HasSubstr("sstdump manifest"));
+  EXPECT_THAT(Run({"levels", "s/000002.table"}).err, HasSubstr("sstdump info"));
+}
+
+TEST_F(CommandsTest, TablesOfOtherStoresAreNamed) {
+  const auto with_magic = [](uint64_t magic) {
+    std::string bytes(200, 'x');
+    for (int i = 0; i < 8; ++i) bytes.push_back(static_cast<char>(magic >> (8 * i)));
+    return bytes;
+  };
+  files_.SetFileBytes("f/leveldb", with_magic(0xdb4775248b80fb57));
+  files_.SetFileBytes("f/rocksdb", with_magic(0x88e241b785f4cff7));
+  files_.SetFileBytes("f/text", "Once upon a time\n");
+  files_.SetFileBytes("f/zeros", std::string(4096, '\0'));
+  files_.SetFileBytes("f/empty", "");
+  for (const char* command : {"info", "verify", "scan", "wal", "manifest", "get x"}) {
+    std::vector<std::string> words;
+    std::istringstream stream(command);
+    for (std::string word; stream >> word;) words.push_back(word);
+    const auto says = [&](const std::string& path) {
+      std::vector<std::string> arguments = words;
+      arguments.push_back(path);
+      const RunResult result = Run(arguments);
+      EXPECT_EQ(result.code, 3) << command << " " << path;
+      return result.out + result.err;
+    };
+    EXPECT_THAT(says("f/leveldb"), HasSubstr("LevelDB"));
+    EXPECT_THAT(says("f/rocksdb"), HasSubstr("RocksDB"));
+    EXPECT_THAT(says("f/text"), HasSubstr("no file of Trellis"));
+    EXPECT_THAT(says("f/zeros"), HasSubstr("zeros"));
+    EXPECT_THAT(says("f/empty"), HasSubstr("empty"));
+    EXPECT_THAT(says("f/missing"), HasSubstr("f/missing"));
+  }
+  EXPECT_EQ(Run({"info", "f"}).code, 3);
+  EXPECT_EQ(Run({"verify", "f"}).code, 3);
+}
+
+// A crash may leave nothing of a file but its name.
+TEST_F(CommandsTest, WhereNothingIsWrittenTheNameTells) {
+  for (const std::string& bytes : {std::string(), std::string(40, '\0'), std::string("TRL")}) {
+    files_.SetFileBytes("e/000001.log", bytes);
+    files_.SetFileBytes("e/000002.table", bytes);
+    EXPECT_EQ(Result({"info", "e/000001.log"}, bytes.size() == 40 ? 1 : 0)["kind"], "log");
+    EXPECT_EQ(Result({"info", "e/000002.table"}, 1)["kind"], "table");
+  }
+  files_.SetFileBytes("s/LOCK", "");
+  EXPECT_EQ(Result({"info", "s/LOCK"})["kind"], "lock");
+  EXPECT_EQ(Run({"verify", "s/LOCK"}).code, 0);
+  EXPECT_EQ(Run({"scan", "s/LOCK"}).code, 2);
+  EXPECT_EQ(Run({"verify", "s"}).code, 0);
+}
+
+// Between the reading of the manifest and that of a table, a compaction may have replaced it.
+TEST_F(CommandsTest, AStoreThatIsWrittenToMeanwhileIsNoDamage) {
+  for (const std::string command : {"verify", "levels", "blocks", "explain"}) {
+    lsm::MemoryFileSystem files;
+    MakeSampleStore(files, "s");
+    // When the first table is looked for, an edit removes table 6 and its file goes.
+    bool has_moved_on = false;
+    files.SetFault([&](lsm::FileOperation, const std::string& path, uint64_t) {
+      if (has_moved_on || !path.ends_with("000006.table")) return absl::OkStatus();
+      has_moved_on = true;
+      const auto directory = files.OpenDirectory("s", false).value();
+      lsm::ManifestContents contents = lsm::ReadManifest(*directory).value();
+      contents.state.levels[0].erase(6);
+      contents.state.next_file_number = 12;
+      EXPECT_TRUE(lsm::ManifestWriter::Create(*directory, 11, 11, contents.state.ToSnapshot(),
+                                              contents.current_bytes)
+                      .ok());
+      EXPECT_TRUE(directory->Remove("000006.table").ok());
+      return absl::OkStatus();
+    });
+    std::vector<std::string> arguments = {command, "s"};
+    if (command == "explain") arguments.push_back("key000006");
+    const RunResult result = tools::Run(files, arguments);
+    EXPECT_TRUE(has_moved_on) << command;
+    EXPECT_EQ(result.code, 0) << command << result.out << result.err;
+    if (command != "blocks") {
+      EXPECT_THAT(result.out + result.err, HasSubstr("written to meanwhile")) << command;
+    }
+  }
+}
+
+TEST_F(CommandsTest, ACutOffTableIsNamedAsSuch) {
+  const std::string table = files_.FileBytes("s/000002.table");
+  files_.SetFileBytes("s/000002.table", table.substr(0, table.size() / 2));
+  const RunResult result = Run({"info", "s/000002.table"});
+  EXPECT_EQ(result.code, 1);
+  EXPECT_THAT(result.err, HasSubstr("cut off"));
+}
+
+TEST_F(CommandsTest, OfSeveralPathsTheWorstCounts) {
+  EXPECT_EQ(Run({"info", "s/000002.table", "s/000003.table"}).code, 0);
+  EXPECT_EQ(Run({"info", "s/000002.table", "nowhere", "s/000003.table"}).code, 3);
+  EXPECT_THAT(Run({"info", "nowhere", "s/000003.table"}).out, HasSubstr("s/000003.table: table"));
+  EXPECT_EQ(Document({"info", "s/000002.table", "nowhere"}, 3)["results"].size(), 2u);
+  EXPECT_EQ(Run({"scan", "--limit", "1", "s/000007.log", "s/000002.table"}).code, 2);
+}
+
+// --- how it looks ---
+
+TEST_F(CommandsTest, ColourComesOnlyWhereItIsWanted) {
+  const auto has_color = [](const RunResult& result) {
+    return result.out.find('\x1b') != std::string::npos;
+  };
+  const Terminal terminal{.is_terminal = true};
+  EXPECT_FALSE(has_color(Run({"verify", "s"})));
+  EXPECT_TRUE(has_color(Run({"verify", "s"}, terminal)));
+  EXPECT_FALSE(has_color(Run({"verify", "--color", "never", "s"}, terminal)));
+  EXPECT_TRUE(has_color(Run({"verify", "--color=always", "s"})));
+  EXPECT_FALSE(has_color(Run({"verify", "s"}, {.is_terminal = true, .allows_color = false})));
+}
+
+TEST_F(CommandsTest, LinesFitATerminalAndAreWholeInAPipe) {
+  const Terminal narrow{.is_terminal = true, .columns = 80, .allows_color = false};
+  for (const std::vector<std::string>& arguments :
+       std::vector<std::vector<std::string>>{{"info", "s/000005.table"},
+                                             {"properties", "s"},
+                                             {"blocks", "s/000002.table"},
+                                             {"scan", "s/000005.table"},
+                                             {"get", "\\xc3\\xa4\\xff", "s/000005.table"},
+                                             {"wal", "s"},
+                                             {"manifest", "s"},
+                                             {"levels", "--tables", "s"},
+                                             {"explain", "s", "key000003"},
+                                             {"verify", "s"}}) {
+    for (const std::string& line : Lines(Run(arguments, narrow).out)) {
+      EXPECT_LE(ColumnsWithTabs(line), 80u) << arguments[0] << ": " << line;
+    }
+  }
+  EXPECT_THAT(Run({"scan", "s/000005.table"}).out, HasSubstr(std::string(300, 'v')));
+}
+
+TEST_F(CommandsTest, WithoutUtf8BarsAreAscii) {
+  const RunResult result = Run({"filter", "s/000002.table"}, {.has_utf8 = false});
+  for (const char c : result.out) ASSERT_GT(c, 0);
+  EXPECT_THAT(result.out, HasSubstr("####"));
+}
+
+// Keys, values, names and messages may hold any bytes, and none may reach a terminal as they are.
+TEST_F(CommandsTest, NoControlByteReachesTheOutput) {
+  for (const std::vector<std::string>& arguments :
+       std::vector<std::vector<std::string>>{{"info", "s/000005.table"},
+                                             {"properties", "s"},
+                                             {"blocks", "s"},
+                                             {"scan", "s"},
+                                             {"get", "\\x00\\x01\\x1b[31m", "s"},
+                                             {"wal", "s"},
+                                             {"manifest", "s"},
+                                             {"levels", "--tables", "s"},
+                                             {"explain", "s", "new\\x7f"},
+                                             {"verify", "s"},
+                                             {"info", "\x1b[31m\x07"},
+                                             {"\x1b[31m", "s"},
+                                             {"info", "--\x1b", "s"}}) {
+    const RunResult result = Run(arguments);
+    for (const char c : result.out + result.err) {
+      ASSERT_TRUE(c == '\n' || c == '\t' || (static_cast<unsigned char>(c) >= 0x20 && c != 0x7f))
+          << arguments[0] << ": byte " << static_cast<int>(c);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tools

@@ -1,0 +1,419 @@
+// Whatever is in a file, sstdump names it and ends in order; and verify finds every flipped bit.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "lsm/bytes/checksum.h"
+#include "lsm/bytes/coding.h"
+#include "lsm/fs/memory_file_system.h"
+#include "lsm/table/format.h"
+#include "tests/tools/sample_store.h"
+
+namespace tools {
+namespace {
+
+using nlohmann::json;
+using testing::AnyOf;
+using testing::HasSubstr;
+
+std::string Flipped(std::string bytes, size_t bit) {
+  bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ (1 << (bit % 8)));
+  return bytes;
+}
+
+// All commands that take the path.
+std::vector<std::vector<std::string>> AllCommands(const std::string& path) {
+  return {{"info", path},        {"properties", path},
+          {"blocks", path},      {"filter", "--probes", "50", path},
+          {"scan", path},        {"get", "b", path},
+          {"verify", path},      {"wal", path},
+          {"manifest", path},    {"levels", path},
+          {"explain", path, "b"}};
+}
+
+class DamageTest : public testing::Test {
+ protected:
+  DamageTest() { MakeTinyStore(files_, "s"); }
+
+  RunResult Run(const std::vector<std::string>& arguments) { return tools::Run(files_, arguments); }
+
+  // Runs every command on the path, as text and as JSON: a code, a document that parses, nothing
+  // worse.
+  void RunAll(const std::string& path, const std::string& what) {
+    for (std::vector<std::string> arguments : AllCommands(path)) {
+      const int code = Run(arguments).code;
+      EXPECT_THAT(code, AnyOf(0, 1, 2, 3)) << what;
+      arguments.insert(arguments.begin(), "--json");
+      const RunResult result = Run(arguments);
+      EXPECT_EQ(result.code, code) << arguments[1] << " of " << what;
+      ASSERT_TRUE(json::accept(result.out)) << arguments[1] << " of " << what << ": " << result.out;
+      EXPECT_EQ(json::parse(result.out)["exit_code"], code);
+    }
+  }
+
+  lsm::MemoryFileSystem files_;
+};
+
+TEST_F(DamageTest, VerifyFindsEveryFlippedBitOfEveryFile) {
+  for (const std::string name : {"000002.table", "000003.log", "000001.manifest", "CURRENT"}) {
+    const std::string path = "s/" + name;
+    const std::string whole = files_.FileBytes(path);
+    ASSERT_EQ(Run({"verify", path}).code, 0);
+    for (size_t bit = 0; bit < 8 * whole.size(); ++bit) {
+      files_.SetFileBytes(path, Flipped(whole, bit));
+      const RunResult result = Run({"verify", path});
+      ASSERT_EQ(result.code, 1) << "bit " << bit << " of " << name << ": " << result.out;
+      ASSERT_THAT(result.out, HasSubstr(path)) << "bit " << bit;
+      ASSERT_THAT(result.out, HasSubstr("DAMAGED")) << "bit " << bit;
+    }
+    files_.SetFileBytes(path, whole);
+  }
+}
+
+TEST_F(DamageTest, VerifyOfAStoreNamesTheFileThatIsDamaged) {
+  for (const std::string name : {"000002.table", "000003.log", "000001.manifest", "CURRENT"}) {
+    const std::string path = "s/" + name;
+    const std::string whole = files_.FileBytes(path);
+    for (size_t bit = 0; bit < 8 * whole.size(); bit += 5) {
+      files_.SetFileBytes(path, Flipped(whole, bit));
+      const RunResult result = Run({"verify", "--json", "s"});
+      ASSERT_EQ(result.code, 1) << "bit " << bit << " of " << name << ": " << result.out;
+      bool is_named = false;
+      const json document = json::parse(result.out);
+      for (const json& problem : document["results"][0]["problems"])
+        is_named |= problem["file"] == path;
+      ASSERT_TRUE(is_named) << "bit " << bit << " of " << name << ": " << result.out;
+    }
+    files_.SetFileBytes(path, whole);
+  }
+}
+
+TEST_F(DamageTest, VerifyOfAStoreFindsEveryFileThatIsMissing) {
+  for (const std::string name : {"000002.table", "000003.log", "000001.manifest", "CURRENT"}) {
+    lsm::MemoryFileSystem files;
+    MakeTinyStore(files, "s");
+    ASSERT_TRUE(files.OpenDirectory("s", false).value()->Remove(name).ok());
+    const RunResult result = tools::Run(files, {"verify", "s"});
+    EXPECT_EQ(result.code, 1) << name << result.out;
+    EXPECT_THAT(result.out, HasSubstr(name));
+  }
+}
+
+// A log or manifest that was cut between two records looks like one that was not closed: the store
+// as a whole notices.
+TEST_F(DamageTest, EveryTruncationOfATableIsFound) {
+  const std::string whole = files_.FileBytes("s/000002.table");
+  for (size_t length = 0; length < whole.size(); ++length) {
+    files_.SetFileBytes("s/000002.table", whole.substr(0, length));
+    EXPECT_EQ(Run({"verify", "s/000002.table"}).code, 1) << length;
+    EXPECT_EQ(Run({"verify", "s"}).code, 1) << length;
+  }
+}
+
+TEST_F(DamageTest, NoTruncationOfAFileIsTakenForTheWhole) {
+  for (const std::string name : {"000003.log", "000001.manifest", "CURRENT"}) {
+    const std::string path = "s/" + name;
+    const std::string whole = files_.FileBytes(path);
+    const std::string sound = Run({"verify", path}).out;
+    for (size_t length = 0; length < whole.size(); ++length) {
+      files_.SetFileBytes(path, whole.substr(0, length));
+      EXPECT_NE(Run({"verify", path}).out, sound) << name << " " << length;
+    }
+    files_.SetFileBytes(path, whole);
+  }
+}
+
+// Damage in the sound frame of a checksum: what a forger, or a bug of a writer, would leave.
+class ForgedTableTest : public DamageTest {
+ protected:
+  ForgedTableTest() : table_(files_.FileBytes(kPath)) {
+    footer_ =
+        lsm::Footer::Decode(std::string_view(table_).substr(table_.size() - lsm::kFooterBytes),
+                            table_.size(), kPath)
+            .value();
+  }
+
+  void FixBlock(std::string* bytes, lsm::BlockHandle handle) const {
+    const size_t checked = handle.stored_bytes + 1;
+    lsm::StoreFixed64(bytes->data() + handle.offset + checked,
+                      lsm::Checksum(std::string_view(*bytes).substr(handle.offset, checked),
+                                    footer_.file_id, handle.offset));
+  }
+  void FixFooter(std::string* bytes) const {
+    const size_t offset = bytes->size() - lsm::kFooterBytes;
+    const uint64_t file_id = lsm::LoadFixed64(bytes->data() + offset + 48);
+    lsm::StoreFixed64(bytes->data() + offset + 96,
+                      lsm::Checksum(std::string_view(*bytes).substr(offset, 96), file_id, offset));
+  }
+  // The table's data blocks, of which the tiny store has one for each entry.
+  std::vector<lsm::BlockHandle> DataBlocks() {
+    std::vector<lsm::BlockHandle> blocks;
+    const json document = json::parse(Run({"blocks", "--json", kPath}).out);
+    for (const json& block : document["results"][0]["blocks"])
+      blocks.push_back({block["offset"], block["stored_bytes"]});
+    return blocks;
+  }
+
+  static constexpr const char* kPath = "s/000002.table";
+  const std::string table_;
+  lsm::Footer footer_;
+};
+
+TEST_F(ForgedTableTest, NoBytesInSoundBlocksCrashAnyCommand) {
+  const uint64_t seed = 1729;
+  SCOPED_TRACE(seed);
+  std::mt19937_64 random(seed);
+  std::vector<lsm::BlockHandle> blocks = DataBlocks();
+  ASSERT_EQ(blocks.size(), 3u);
+  blocks.insert(blocks.end(), {footer_.filter, footer_.index, footer_.properties});
+  for (int round = 0; round < 400; ++round) {
+    std::string bytes = table_;
+    const lsm::BlockHandle block = blocks[random() % blocks.size()];
+    for (uint64_t changes = 1 + random() % 3; changes > 0; --changes) {
+      // The byte behind the block says how it is compressed.
+      bytes[block.offset + random() % (block.stored_bytes + 1)] =
+          static_cast<char>(random() % 3 == 0 ? 0xff : random());
+    }
+    FixBlock(&bytes, block);
+    files_.SetFileBytes(kPath, bytes);
+    RunAll(kPath, "round " + std::to_string(round));
+    if (HasFatalFailure()) return;
+  }
+}
+
+TEST_F(ForgedTableTest, NoFooterCrashesAnyCommand) {
+  const uint64_t seed = 1730;
+  SCOPED_TRACE(seed);
+  std::mt19937_64 random(seed);
+  for (int round = 0; round < 300; ++round) {
+    std::string bytes = table_;
+    const size_t field = bytes.size() - lsm::kFooterBytes + 8 * (random() % 12);
+    const uint64_t choices[] = {0,
+                                1,
+                                random(),
+                                random() % 4096,
+                                UINT64_MAX,
+                                UINT64_MAX - random() % 200,
+                                uint64_t{1} << 63};
+    lsm::StoreFixed64(bytes.data() + field, choices[random() % std::size(choices)]);
+    FixFooter(&bytes);
+    files_.SetFileBytes(kPath, bytes);
+    RunAll(kPath, "round " + std::to_string(round));
+    if (HasFatalFailure()) return;
+  }
+}
+
+// Checks that no checksum makes: what the writer got wrong would pass them all.
+TEST_F(ForgedTableTest, VerifyFindsWhatChecksumsCannot) {
+  const auto problems_after = [this](const std::function<void(std::string*)>& forge) {
+    std::string bytes = table_;
+    forge(&bytes);
+    files_.SetFileBytes(kPath, bytes);
+    const RunResult result = Run({"verify", kPath});
+    EXPECT_EQ(result.code, 1) << result.out;
+    return result.out;
+  };
+  const std::vector<lsm::BlockHandle> blocks = DataBlocks();
+  // An entry is: shared 0, 9 bytes of key, so many of value, key, value.
+  const auto set_key = [&](size_t block, char key) {
+    return [&, block, key](std::string* bytes) {
+      (*bytes)[blocks[block].offset + 3] = key;
+      FixBlock(bytes, blocks[block]);
+    };
+  };
+  EXPECT_THAT(problems_after(set_key(1, 'a')), HasSubstr("is not after the one before it"));
+  EXPECT_THAT(problems_after(set_key(1, '0')), HasSubstr("before the block's place in the index"));
+  EXPECT_THAT(problems_after(set_key(0, 'b')), HasSubstr("behind the block's place in the index"));
+  EXPECT_THAT(problems_after(set_key(2, 'x')), HasSubstr("largest_key"));
+  EXPECT_THAT(problems_after(set_key(2, 'x')), HasSubstr("the filter says no to the key \"x\""));
+  EXPECT_THAT(problems_after([&](std::string* bytes) {
+                (*bytes)[blocks[1].offset + 4] ^= 1;  // a deletion becomes a put
+                FixBlock(bytes, blocks[1]);
+              }),
+              HasSubstr("deletions"));
+  EXPECT_THAT(problems_after([&](std::string* bytes) {
+                lsm::StoreFixed64(bytes->data() + bytes->size() - lsm::kFooterBytes + 72, 7);
+                FixFooter(bytes);
+              }),
+              HasSubstr("the footer says 7 entries"));
+}
+
+// A key that the filter denies is lost to every lookup: the worst that can be in a table.
+TEST_F(ForgedTableTest, AFalseNegativeIsDamageForGetFilterAndVerify) {
+  const std::vector<lsm::BlockHandle> blocks = DataBlocks();
+  std::string bytes = table_;
+  bytes[blocks[0].offset + 3] = '0';  // still within the block's place in the index
+  FixBlock(&bytes, blocks[0]);
+  files_.SetFileBytes(kPath, bytes);
+  EXPECT_THAT(Run({"get", "0", kPath}).err, HasSubstr("the filter says no to a key that is there"));
+  EXPECT_EQ(Run({"get", "0", kPath}).code, 1);
+  EXPECT_EQ(Run({"get", "c", kPath}).code, 0);
+  EXPECT_EQ(Run({"filter", kPath}).code, 1);
+  const json filter = json::parse(Run({"filter", "--json", kPath}).out);
+  EXPECT_EQ(filter["results"][0]["measured"]["false_negatives"], 1);
+  EXPECT_EQ(Run({"verify", kPath}).code, 1);
+}
+
+TEST_F(DamageTest, AFilterOfUnknownKindIsNotedAndNoDamage) {
+  std::string bytes = files_.FileBytes("s/000002.table");
+  const lsm::Footer footer =
+      lsm::Footer::Decode(std::string_view(bytes).substr(bytes.size() - lsm::kFooterBytes),
+                          bytes.size(), "")
+          .value();
+  // Kind 77, in the sound frames of filter and block.
+  std::string filter = bytes.substr(footer.filter.offset, footer.filter.stored_bytes);
+  filter[8] = 77;
+  lsm::StoreFixed64(filter.data() + 56, bloom::ChecksumOf(std::string_view(filter).substr(0, 56),
+                                                          std::string_view(filter).substr(64)));
+  bytes.replace(footer.filter.offset, filter.size(), filter);
+  const size_t checked = footer.filter.stored_bytes + 1;
+  lsm::StoreFixed64(bytes.data() + footer.filter.offset + checked,
+                    lsm::Checksum(std::string_view(bytes).substr(footer.filter.offset, checked),
+                                  footer.file_id, footer.filter.offset));
+  files_.SetFileBytes("s/000002.table", bytes);
+  const RunResult filter_result = Run({"filter", "s/000002.table"});
+  EXPECT_EQ(filter_result.code, 0);
+  EXPECT_THAT(filter_result.out + filter_result.err, HasSubstr("unknown"));
+  const RunResult verified = Run({"verify", "s"});
+  EXPECT_EQ(verified.code, 0) << verified.out;
+  EXPECT_THAT(verified.out, HasSubstr("kind 77"));
+}
+
+// --- a store whose files do not fit one another ---
+
+TEST_F(DamageTest, VerifyComparesTablesWithTheManifest) {
+  auto directory = files_.OpenDirectory("s", false).value();
+  const std::vector<SampleEntry> others = {
+      {"a", 1, false, "one"}, {"b", 2, true, ""}, {"c", 3, false, "three"}};
+  // Another table of the same number and id: other keys, other entries, another seed.
+  const auto verify_with = [&](const TableRecipe& recipe, const std::vector<SampleEntry>& entries) {
+    EXPECT_TRUE(directory->Remove("000002.table").ok());
+    MakeTable(*directory, recipe, entries);
+    return Run({"verify", "s"});
+  };
+  const TableRecipe recipe{.number = 2, .level = 1, .block_bytes = 1};
+  EXPECT_EQ(verify_with(recipe, others).code, 0);
+  std::vector<SampleEntry> entries = others;
+  entries[0].key = "A";
+  EXPECT_THAT(verify_with(recipe, entries).out, HasSubstr("smallest key \"a\""));
+  entries = others;
+  entries[2].sequence = 9;
+  EXPECT_THAT(verify_with(recipe, entries).out, HasSubstr("largest key"));
+  entries.pop_back();
+  EXPECT_THAT(verify_with(recipe, entries).out, HasSubstr("the manifest says size"));
+  TableRecipe seeded = recipe;
+  seeded.digest_seed = 1;
+  const RunResult other_seed = verify_with(seeded, others);
+  EXPECT_THAT(other_seed.out, HasSubstr("another seed"));
+}
+
+// What the manifest says is a table or a log must be one.
+TEST_F(DamageTest, AForeignFileInAStoreIsDamage) {
+  for (const std::string name : {"000002.table", "000003.log", "000001.manifest", "CURRENT"}) {
+    for (const std::string& bytes :
+         {std::string(), std::string(4096, '\0'), std::string(5000, 'x')}) {
+      lsm::MemoryFileSystem files;
+      MakeTinyStore(files, "s");
+      files.SetFileBytes("s/" + name, bytes);
+      const RunResult result = tools::Run(files, {"verify", "s"});
+      EXPECT_EQ(result.code, 1) << name << result.out;
+      EXPECT_THAT(result.out, HasSubstr("s/" + name));
+    }
+  }
+}
+
+TEST_F(DamageTest, VerifyFindsAHoleBeforeASyncedLog) {
+  lsm::MemoryFileSystem files;
+  MakeSampleStore(files, "s");
+  auto directory = files.OpenDirectory("s", false).value();
+  ASSERT_TRUE(directory->Remove("000008.log").ok());
+  MakeLog(*directory, 8, {{{"k", 1020, false, "v"}}}, LogState::kOpen);
+  // Behind the hole nothing is known to have been synced: that is what a crash does.
+  RunResult result = tools::Run(files, {"verify", "s"});
+  EXPECT_EQ(result.code, 0) << result.out;
+  EXPECT_THAT(result.out, HasSubstr("will not use this log"));
+  ASSERT_TRUE(directory->Remove("000007.log").ok());
+  MakeLog(*directory, 7, {{{"k", 1013, false, "v"}}}, LogState::kClosed);
+  result = tools::Run(files, {"verify", "s"});
+  EXPECT_EQ(result.code, 1) << result.out;
+  EXPECT_THAT(result.out, HasSubstr("000007.log: the log begins with sequence 1013"));
+}
+
+TEST_F(DamageTest, AnErrorOfTheFileSystemIsNoDamage) {
+  files_.SetFault([](lsm::FileOperation operation, const std::string& path, uint64_t) {
+    const bool fails = operation == lsm::FileOperation::kReadAt && path.ends_with(".table");
+    return fails ? absl::UnavailableError(path + ": EIO") : absl::OkStatus();
+  });
+  for (const std::string command : {"info", "properties", "blocks", "filter", "scan", "verify"}) {
+    EXPECT_EQ(Run({command, "s/000002.table"}).code, 3) << command;
+  }
+}
+
+// Each operation on files fails once: what is shown is then the same, or the failure is named.
+TEST_F(DamageTest, EveryReadMayFail) {
+  for (std::vector<std::string> arguments : AllCommands("s")) {
+    arguments.insert(arguments.begin(), "--json");
+    const std::string right = Run(arguments).out;
+    uint64_t named = 0;
+    for (uint64_t operation = 0;; ++operation) {
+      ASSERT_LT(operation, 1000u);
+      bool has_failed = false;
+      files_.ResetCounts();
+      files_.SetFault([&](lsm::FileOperation, const std::string& path, uint64_t number) {
+        if (number != operation) return absl::OkStatus();
+        has_failed = true;
+        return absl::UnavailableError(path + ": EIO");
+      });
+      const RunResult result = Run(arguments);
+      files_.SetFault(nullptr);
+      EXPECT_TRUE(json::accept(result.out));
+      if (!has_failed) break;
+      if (result.out == right) continue;
+      ++named;
+      EXPECT_EQ(result.code, 3) << arguments[1] << " " << operation << result.out;
+      EXPECT_THAT(result.out, AnyOf(HasSubstr("EIO"), HasSubstr("could not be read at first")))
+          << arguments[1] << " " << operation;
+    }
+    EXPECT_GT(named, 3u) << arguments[1];
+  }
+}
+
+TEST_F(DamageTest, AnyBytesAtAllGiveAMessage) {
+  const uint64_t seed = 31;
+  SCOPED_TRACE(seed);
+  std::mt19937_64 random(seed);
+  const std::vector<std::string> magics = {"TRLSTBL\n", "TRLSLOG\n", "TRLSCUR\n", "TRLBLOOM", ""};
+  for (int round = 0; round < 400; ++round) {
+    std::string bytes(random() % 600, '\0');
+    if (random() % 4 != 0) {
+      for (char& byte : bytes) byte = static_cast<char>(random());
+    }
+    bytes = magics[random() % magics.size()] + bytes;
+    if (random() % 2 == 0) bytes += magics[random() % magics.size()];
+    files_.SetFileBytes("any/file", bytes);
+    RunAll("any/file", "round " + std::to_string(round));
+    if (HasFatalFailure()) return;
+  }
+}
+
+TEST_F(DamageTest, DamageWithoutEndIsCutOff) {
+  auto directory = files_.OpenDirectory("big", true).value();
+  MakeTable(*directory, {.number = 1, .block_bytes = 1}, NumberedEntries(400, 1));
+  std::string bytes = files_.FileBytes("big/000001.table");
+  const json blocks =
+      json::parse(Run({"blocks", "--json", "big/000001.table"}).out)["results"][0]["blocks"];
+  for (const json& block : blocks) bytes[block["offset"].get<size_t>()] ^= 1;
+  files_.SetFileBytes("big/000001.table", bytes);
+  const RunResult result = Run({"verify", "--json", "big/000001.table"});
+  EXPECT_EQ(result.code, 1);
+  const json problems = json::parse(result.out)["results"][0]["problems"];
+  EXPECT_EQ(problems.size(), 100u);
+  EXPECT_THAT(problems[99]["message"], HasSubstr("more of this file is not shown"));
+}
+
+}  // namespace
+}  // namespace tools

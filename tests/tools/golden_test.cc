@@ -1,0 +1,115 @@
+// The screens as people see them.  Any change of one is a change of tests/testdata/sstdump.
+#include "tests/support/golden.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lsm/fs/memory_file_system.h"
+#include "tests/tools/sample_store.h"
+
+namespace tools {
+namespace {
+
+using testing_support::ExpectGolden;
+
+std::string ReadFile(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return std::string((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+}
+
+class GoldenTest : public testing::Test {
+ protected:
+  GoldenTest() { MakeSampleStore(files_, "store"); }
+
+  // The commands with what they print, one after the other.
+  void Expect(const std::string& name, const std::vector<std::vector<std::string>>& commands) {
+    std::string text;
+    for (const std::vector<std::string>& arguments : commands) {
+      text += "$ sstdump";
+      for (const std::string& argument : arguments) text += " " + argument;
+      const RunResult result = tools::Run(files_, arguments);
+      text += "\n" + result.out;
+      if (!result.err.empty()) text += "(standard error)\n" + result.err;
+      if (result.code != 0) text += "(exit code " + std::to_string(result.code) + ")\n";
+      text += "\n";
+    }
+    ExpectGolden("sstdump/" + name, text);
+  }
+
+  lsm::MemoryFileSystem files_;
+};
+
+TEST_F(GoldenTest, Info) {
+  Expect("info.golden", {{"info", "store"},
+                         {"info", "store/000002.table"},
+                         {"info", "store/000004.table", "store/000005.table"},
+                         {"info", "store/000007.log", "store/000008.log"},
+                         {"info", "store/000001.manifest", "store/CURRENT"},
+                         {"info", "store/000002.table", "--json"}});
+}
+
+TEST_F(GoldenTest, Filter) {
+  Expect("filter.golden", {{"filter", "store/000002.table"},
+                           {"filter", "store/000003.table"},
+                           {"filter", "store/000004.table"},
+                           {"filter", "--probes", "0", "store/000006.table"}});
+}
+
+TEST_F(GoldenTest, Levels) {
+  Expect("levels.golden", {{"levels", "store"}, {"levels", "--tables", "store"}});
+}
+
+TEST_F(GoldenTest, Verify) {
+  std::string table = files_.FileBytes("store/000003.table");
+  table[700] = static_cast<char>(table[700] ^ 0x10);
+  files_.SetFileBytes("store/000003.table", table);
+  Expect("verify.golden",
+         {{"verify", "store"},
+          {"verify", "--color", "always", "store/000003.table", "store/000004.table"}});
+}
+
+TEST_F(GoldenTest, Lookups) {
+  Expect("lookups.golden", {{"get", "key000009", "store/000005.table"},
+                            {"get", "key000009", "store/000002.table", "store/000003.table"},
+                            {"get", "key000015", "store/000007.log"},
+                            {"explain", "store", "key000018"},
+                            {"explain", "store", "key000300"},
+                            {"explain", "store", "key000301"}});
+}
+
+// What tools/README.md shows of a run stands in these files.
+TEST(ReadmeTest, ShowsWhatIsPrinted) {
+  const std::filesystem::path root = TRELLIS_SOURCE_DIR;
+  std::string goldens;
+  for (const auto& entry : std::filesystem::directory_iterator(root / "tests/testdata/sstdump")) {
+    goldens += ReadFile(entry.path());
+  }
+  const std::string readme = ReadFile(root / "tools/README.md");
+  constexpr std::string_view kBegin = "```console\n";
+  size_t shown = 0;
+  for (size_t at = readme.find(kBegin); at != readme.npos; at = readme.find(kBegin, at)) {
+    at += kBegin.size();
+    const std::string excerpt = readme.substr(at, readme.find("```", at) - at);
+    EXPECT_NE(goldens.find(excerpt), goldens.npos) << "the README shows what is not printed:\n"
+                                                   << excerpt;
+    ++shown;
+  }
+  EXPECT_GT(shown, 8u);
+}
+
+TEST_F(GoldenTest, Contents) {
+  Expect("contents.golden", {{"properties", "store/000005.table"},
+                             {"blocks", "--limit", "3", "store/000002.table"},
+                             {"scan", "store/000005.table"},
+                             {"wal", "store"},
+                             {"manifest", "store"}});
+}
+
+}  // namespace
+}  // namespace tools

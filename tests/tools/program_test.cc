@@ -1,0 +1,237 @@
+// The program as a user runs it: a shell, pipes, a terminal.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <pty.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "bloom/filter_policy.h"
+#include "lsm/bytes/checksum.h"
+#include "lsm/bytes/coding.h"
+#include "lsm/fs/environment.h"
+#include "lsm/table/format.h"
+#include "tests/support/scratch_dir.h"
+#include "tests/tools/sample_store.h"
+
+namespace tools {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+struct ShellResult {
+  int code = 0;
+  std::string out;
+  std::string err;
+};
+
+class ProgramTest : public testing::Test {
+ protected:
+  ProgramTest() { MakeSampleStore(lsm::PosixFileSystem(), scratch_.path_of("store")); }
+
+  // In the scratch directory; `sstdump` stands for the program.
+  ShellResult Shell(const std::string& command) {
+    const std::string script =
+        "cd '" + scratch_.path() + "' && sstdump() { '" SSTDUMP_PROGRAM "' \"$@\"; }; " + command;
+    std::ofstream(scratch_.path_of("script")) << script;
+    FILE* const pipe = popen(
+        ("bash '" + scratch_.path_of("script") + "' 2>'" + scratch_.path_of("err") + "'").c_str(),
+        "r");
+    ShellResult result;
+    char buffer[4096];
+    for (size_t count; (count = fread(buffer, 1, sizeof(buffer), pipe)) > 0;)
+      result.out.append(buffer, count);
+    const int status = pclose(pipe);
+    result.code = WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
+    result.err = ReadFile(scratch_.path_of("err"));
+    return result;
+  }
+
+  static std::string ReadFile(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    return std::string((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  }
+  static void WriteFile(const std::string& path, const std::string& bytes) {
+    std::ofstream(path, std::ios::binary) << bytes;
+  }
+
+  // What the program writes to a terminal of so many columns.
+  static std::string OnTerminal(unsigned short columns, const std::vector<std::string>& arguments) {
+    winsize size{};
+    size.ws_col = columns;
+    size.ws_row = 24;
+    int terminal = -1;
+    const pid_t child = forkpty(&terminal, nullptr, nullptr, &size);
+    if (child == 0) {
+      std::vector<char*> words = {const_cast<char*>(SSTDUMP_PROGRAM)};
+      for (const std::string& argument : arguments)
+        words.push_back(const_cast<char*>(argument.c_str()));
+      words.push_back(nullptr);
+      unsetenv("COLUMNS");
+      unsetenv("NO_COLOR");
+      setenv("TERM", "xterm", 1);
+      setenv("LC_ALL", "C.UTF-8", 1);
+      execv(SSTDUMP_PROGRAM, words.data());
+      _exit(127);
+    }
+    std::string out;
+    char buffer[4096];
+    for (ssize_t count; (count = read(terminal, buffer, sizeof(buffer))) > 0;)
+      out.append(buffer, static_cast<size_t>(count));
+    int status = 0;
+    waitpid(child, &status, 0);
+    close(terminal);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << out;
+    return out;
+  }
+
+  testing_support::ScratchDir scratch_;
+};
+
+TEST_F(ProgramTest, ExitCodesAreThoseOfTheHelp) {
+  EXPECT_EQ(Shell("sstdump verify store").code, 0);
+  EXPECT_EQ(
+      Shell(
+          "printf X | dd of=store/000002.table bs=1 seek=200 conv=notrunc && sstdump verify store")
+          .code,
+      1);
+  EXPECT_EQ(Shell("sstdump verify").code, 2);
+  EXPECT_EQ(Shell("sstdump verify /etc/passwd").code, 3);
+  EXPECT_EQ(Shell("sstdump --help").code, 0);
+}
+
+TEST_F(ProgramTest, DataGoesToTheStandardOutputAndMessagesToTheStandardError) {
+  const ShellResult result = Shell("sstdump info store/000002.table nothing");
+  EXPECT_THAT(result.out, AllOf(HasSubstr("store/000002.table: table"), Not(HasSubstr("nothing"))));
+  EXPECT_THAT(result.err, AllOf(HasSubstr("sstdump: nothing: "), Not(HasSubstr("000002"))));
+}
+
+TEST_F(ProgramTest, AClosedPipeEndsItQuietly) {
+  const ShellResult result = Shell(
+      "for i in 1 2 3 4 5 6 7 8; do cat store/000002.table > t$i; done; "
+      "sstdump scan t1 t2 t3 t4 t5 t6 t7 t8 t1 t2 t3 t4 | head -1; echo ${PIPESTATUS[0]}");
+  EXPECT_THAT(result.out, AllOf(HasSubstr("key000000"), HasSubstr("\n0\n")));
+  EXPECT_EQ(result.err, "");
+}
+
+TEST_F(ProgramTest, AFullDiskIsAnError) {
+  const ShellResult result = Shell("sstdump scan store > /dev/full");
+  EXPECT_EQ(result.code, 3);
+  EXPECT_THAT(result.err, HasSubstr("cannot write"));
+}
+
+TEST_F(ProgramTest, LinksTypedByTheUserAreFollowedAndOthersAreNot) {
+  EXPECT_EQ(Shell("ln -s store/000002.table link && sstdump info link").code, 0);
+  EXPECT_EQ(Shell("ln -s store dirlink && sstdump verify dirlink dirlink/").code, 0);
+  EXPECT_EQ(
+      Shell(
+          "mv store/000002.table away && ln -s ../away store/000002.table && sstdump verify store")
+          .code,
+      3);
+}
+
+TEST_F(ProgramTest, NothingButRegularFilesIsOpened) {
+  EXPECT_EQ(Shell("sstdump info /dev/null").code, 3);
+  EXPECT_EQ(Shell("mkfifo fifo && sstdump info fifo").code, 3);
+  EXPECT_EQ(Shell("sstdump info .").code, 3);
+  EXPECT_EQ(Shell("sstdump info ''").code, 3);
+}
+
+TEST_F(ProgramTest, TheStoreIsLeftAsItIs) {
+  const std::string list = "ls -l --time-style=full-iso store && cat store/* | md5sum";
+  const std::string before = Shell(list).out;
+  Shell(
+      "for c in info properties blocks filter scan verify wal manifest levels; do sstdump $c "
+      "store; done; "
+      "sstdump get a store; sstdump explain store a");
+  EXPECT_EQ(Shell(list).out, before);
+}
+
+// A store's lock is its writer's; who only looks takes none.
+TEST_F(ProgramTest, ALockedStoreCanBeLookedAt) {
+  auto directory = lsm::PosixFileSystem().OpenDirectory(scratch_.path_of("store"), false).value();
+  const auto lock = directory->Lock("LOCK", lsm::LockKind::kExclusive);
+  ASSERT_TRUE(lock.ok());
+  EXPECT_EQ(Shell("sstdump verify store").code, 0);
+}
+
+TEST_F(ProgramTest, ATerminalGetsColourAndLinesThatFit) {
+  const std::string path = scratch_.path_of("store/000005.table");
+  for (const unsigned short columns : {60, 100}) {
+    const std::string out = OnTerminal(columns, {"scan", path});
+    EXPECT_THAT(out, HasSubstr("…"));
+    EXPECT_THAT(out, Not(HasSubstr(std::string(columns, 'v'))));
+  }
+  EXPECT_THAT(OnTerminal(80, {"verify", path}), HasSubstr("\x1b[32mok"));
+  EXPECT_THAT(OnTerminal(80, {"verify", "--color=never", path}), Not(HasSubstr("\x1b[")));
+  const ShellResult piped = Shell("sstdump scan store/000005.table");
+  EXPECT_THAT(piped.out, AllOf(HasSubstr(std::string(300, 'v')), Not(HasSubstr("\x1b["))));
+}
+
+TEST_F(ProgramTest, JsonIsOneDocument) {
+  for (const std::string command :
+       {"info", "properties", "blocks", "filter", "scan", "verify", "wal", "manifest", "levels"}) {
+    const ShellResult result = Shell("sstdump " + command + " --json store");
+    EXPECT_EQ(result.code, 0) << command;
+    EXPECT_TRUE(nlohmann::json::accept(result.out)) << command;
+  }
+}
+
+// A file of eight exabytes of holes, whose sound footer says that all of it is a filter.
+TEST_F(ProgramTest, AForgedFooterDoesNotMakeItAllocate) {
+  const std::string path = scratch_.path_of("forged");
+  const std::string whole = ReadFile(scratch_.path_of("store/000005.table"));
+  const lsm::Footer real =
+      lsm::Footer::Decode(std::string_view(whole).substr(whole.size() - lsm::kFooterBytes),
+                          whole.size(), path)
+          .value();
+  constexpr uint64_t kSize = uint64_t{1} << 43;  // what the file system takes
+  const std::string parts =
+      whole.substr(real.index.offset, whole.size() - lsm::kFooterBytes - real.index.offset);
+  lsm::Footer footer = real;
+  footer.file_bytes = kSize;
+  const uint64_t parts_offset = kSize - lsm::kFooterBytes - parts.size();
+  footer.index.offset = parts_offset;
+  footer.properties.offset = parts_offset + (real.properties.offset - real.index.offset);
+  footer.filter = {real.filter.offset, parts_offset - real.filter.offset - lsm::kBlockTrailerBytes};
+  WriteFile(path, whole.substr(0, real.filter.offset));
+  std::error_code error;
+  std::filesystem::resize_file(path, kSize, error);
+  ASSERT_FALSE(error) << error.message();
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(static_cast<std::streamoff>(parts_offset));
+  file << parts << footer.Encode();
+  file.close();
+  for (const std::string command : {"info", "filter", "verify", "scan"}) {
+    const ShellResult result = Shell("ulimit -t 10; sstdump " + command + " forged");
+    EXPECT_EQ(result.code, 3) << command << result.out << result.err;
+    EXPECT_THAT(result.out + result.err, HasSubstr("more than the 1.00 GiB that sstdump loads"))
+        << command;
+  }
+}
+
+TEST_F(ProgramTest, FlippedBitsAreFoundThroughTheProgramToo) {
+  const std::string path = scratch_.path_of("store/000006.table");
+  const std::string whole = ReadFile(path);
+  for (size_t at = 0; at < whole.size(); at += 41) {
+    std::string bytes = whole;
+    bytes[at] = static_cast<char>(bytes[at] ^ (1 << (at % 8)));
+    WriteFile(path, bytes);
+    const ShellResult result = Shell("sstdump verify store/000006.table");
+    EXPECT_EQ(result.code, 1) << at;
+    EXPECT_THAT(result.out, HasSubstr("store/000006.table: DAMAGED")) << at;
+  }
+}
+
+}  // namespace
+}  // namespace tools

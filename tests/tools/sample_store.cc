@@ -1,0 +1,194 @@
+#include "tests/tools/sample_store.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <sstream>
+#include <utility>
+
+#include "bloom/filter_policy.h"
+#include "lsm/base/internal_key.h"
+#include "lsm/base/write_batch.h"
+#include "lsm/fs/file_names.h"
+#include "lsm/version/manifest.h"
+
+namespace tools {
+namespace {
+
+constexpr uint64_t kCreatedMicros = 1'700'000'000'000'000;
+
+uint64_t FileIdOf(uint64_t number) { return 0xabcd000000000000 + number; }
+
+std::string NumberedKey(int number) {
+  char key[32];
+  std::snprintf(key, sizeof(key), "key%06d", number);
+  return key;
+}
+
+std::string EncodedBatch(const std::vector<SampleEntry>& entries) {
+  lsm::WriteBatch batch;
+  for (const SampleEntry& entry : entries) {
+    if (entry.is_delete) {
+      batch.Delete(entry.key);
+    } else {
+      batch.Put(entry.key, entry.value);
+    }
+  }
+  batch.SetFirstSequence(entries.front().sequence);
+  return std::string(batch.encoded());
+}
+
+void MakeManifest(lsm::Directory& directory, lsm::VersionEdit snapshot,
+                  const std::vector<lsm::VersionEdit>& edits) {
+  snapshot.is_snapshot = true;
+  snapshot.digest_seed = kSampleSeed;
+  auto writer = lsm::ManifestWriter::Create(directory, 1, FileIdOf(1), snapshot, std::nullopt);
+  ASSERT_TRUE(writer.ok()) << writer.status().ToString();
+  for (const lsm::VersionEdit& edit : edits) ASSERT_TRUE((*writer)->Append(edit).ok());
+  ASSERT_TRUE((*writer)->Close().ok());
+}
+
+// Keys that are hard on eyes and parsers.
+std::vector<SampleEntry> OddEntries() {
+  return {{"", 1001, false, "of the empty key"},
+          {std::string("\0\x01\x1b[31m", 7), 1002, false, std::string("\x1b]0;title\x07\n", 11)},
+          {"back\\slash\"quote", 1003, false, "\t\r\n"},
+          {"key000003", 1004, true, ""},
+          {"key000009", 1007, false, "newest"},
+          {"key000009", 1006, true, ""},
+          {"key000009", 1005, false, "oldest"},
+          {"\xc3\xa4\xff", 1008, false, std::string(300, 'v')}};
+}
+
+}  // namespace
+
+lsm::TableMeta MakeTable(lsm::Directory& directory, const TableRecipe& recipe,
+                         const std::vector<SampleEntry>& entries) {
+  lsm::TableBuildOptions options;
+  options.block_bytes = recipe.block_bytes;
+  options.compression = recipe.compression;
+  if (recipe.filter_kind != "none")
+    options.filter_policy = bloom::PolicyFromName(recipe.filter_kind).value();
+  options.target_fpp = recipe.target_fpp;
+  options.digest_seed = recipe.digest_seed;
+  options.file_id = FileIdOf(recipe.number);
+  options.level = recipe.level;
+  options.created_micros = kCreatedMicros;
+  lsm::TableBuilder builder(options,
+                            directory.CreateExclusive(lsm::TableFileName(recipe.number)).value());
+  for (const SampleEntry& entry : entries) {
+    std::string key;
+    lsm::AppendInternalKey(&key, entry.key, entry.sequence,
+                           entry.is_delete ? lsm::EntryKind::kDelete : lsm::EntryKind::kPut);
+    builder.Add(key, entry.value);
+  }
+  const lsm::TableSummary summary = builder.Finish().value();
+  return {recipe.number,    summary.file_id, summary.file_bytes, summary.properties.entries,
+          summary.smallest, summary.largest};
+}
+
+std::vector<SampleEntry> NumberedEntries(int count, uint64_t first_sequence, size_t value_bytes) {
+  std::vector<SampleEntry> entries;
+  for (int i = 0; i < count; ++i) {
+    entries.push_back({NumberedKey(3 * i), first_sequence + static_cast<uint64_t>(i), false,
+                       std::string(value_bytes, static_cast<char>('a' + i % 26))});
+  }
+  return entries;
+}
+
+void MakeLog(lsm::Directory& directory, uint64_t number,
+             const std::vector<std::vector<SampleEntry>>& batches, LogState state) {
+  auto log = lsm::LogWriter::Create(directory.CreateExclusive(lsm::LogFileName(number)).value(),
+                                    lsm::LogKind::kWriteAhead, FileIdOf(number));
+  ASSERT_TRUE(log.ok()) << log.status().ToString();
+  for (const auto& batch : batches) ASSERT_TRUE((*log)->Append(EncodedBatch(batch)).ok());
+  ASSERT_TRUE((*log)->Sync().ok());
+  if (state == LogState::kClosed) {
+    ASSERT_TRUE((*log)->Close(/*sync=*/true).ok());
+  }
+}
+
+void MakeSampleStore(lsm::FileSystem& file_system, const std::string& path) {
+  const std::unique_ptr<lsm::Directory> directory =
+      file_system.OpenDirectory(path, /*create=*/true).value();
+  const std::vector<SampleEntry> all = NumberedEntries(600, 1);
+  std::vector<SampleEntry> low, high;
+  for (size_t i = 0; i < all.size(); i += 6) {
+    SampleEntry newer = all[i];
+    newer.sequence += 600;
+    newer.value = "newer";
+    (i < 300 ? low : high).push_back(newer);
+  }
+  const lsm::TableMeta t2 =
+      MakeTable(*directory, {.number = 2, .level = 2, .filter_kind = "standard"}, all);
+  const lsm::TableMeta t3 = MakeTable(*directory, {.number = 3, .level = 1}, low);
+  const lsm::TableMeta t4 =
+      MakeTable(*directory, {.number = 4, .level = 1, .filter_kind = "none"}, high);
+  const lsm::TableMeta t5 = MakeTable(*directory, {.number = 5}, OddEntries());
+  const lsm::TableMeta t6 =
+      MakeTable(*directory, {.number = 6, .target_fpp = 0.001},
+                {{"key000006", 1009, true, ""}, {"key000012", 1010, false, "in level 0"}});
+  MakeTable(*directory, {.number = 9}, low);
+  MakeLog(*directory, 7,
+          {{{"key000015", 1011, false, "from a log"}, {"key000018", 1012, true, ""}}},
+          LogState::kClosed);
+  MakeLog(*directory, 8,
+          {{{"key000015", 1013, false, "from the last log"}}, {{"new\x7f", 1014, false, "new"}}},
+          LogState::kOpen);
+  lsm::VersionEdit snapshot;
+  snapshot.next_file_number = 3;
+  snapshot.last_sequence = 600;
+  snapshot.oldest_log = 2;
+  snapshot.added = {{2, t2}};
+  lsm::VersionEdit compaction;
+  compaction.next_file_number = 6;
+  compaction.last_sequence = 1000;
+  compaction.added = {{1, t3}, {1, t4}, {1, t5}};
+  lsm::VersionEdit flush;
+  flush.next_file_number = 10;
+  flush.last_sequence = 1010;
+  flush.oldest_log = 7;
+  flush.removed = {{1, 5}};
+  flush.added = {{0, t5}, {0, t6}};
+  lsm::VersionEdit synced;
+  synced.synced_logs = {7};
+  MakeManifest(*directory, snapshot, {compaction, flush, synced});
+}
+
+void MakeTinyStore(lsm::FileSystem& file_system, const std::string& path) {
+  const std::unique_ptr<lsm::Directory> directory =
+      file_system.OpenDirectory(path, /*create=*/true).value();
+  const std::vector<SampleEntry> entries = {
+      {"a", 1, false, "one"}, {"b", 2, true, ""}, {"c", 3, false, "three"}};
+  const lsm::TableMeta table =
+      MakeTable(*directory, {.number = 2, .level = 1, .block_bytes = 1}, entries);
+  MakeLog(*directory, 3, {{{"d", 4, false, "four"}}, {{"e", 5, true, ""}}}, LogState::kClosed);
+  lsm::VersionEdit snapshot;
+  snapshot.next_file_number = 4;
+  snapshot.last_sequence = 3;
+  snapshot.oldest_log = 3;
+  snapshot.synced_logs = {3};
+  snapshot.added = {{1, table}};
+  MakeManifest(*directory, snapshot, {});
+}
+
+RunResult Run(lsm::FileSystem& file_system, const std::vector<std::string>& arguments,
+              const Terminal& terminal) {
+  std::ostringstream out, err;
+  RunResult result;
+  result.code = RunSstdump(arguments, {&file_system, &out, &err, terminal, nullptr});
+  result.out = out.str();
+  result.err = err.str();
+  return result;
+}
+
+std::vector<std::string> FilesIn(lsm::FileSystem& file_system, const std::string& path) {
+  std::vector<std::string> names =
+      file_system.OpenDirectory(path, /*create=*/false).value()->List().value();
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+}  // namespace tools

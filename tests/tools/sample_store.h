@@ -1,0 +1,82 @@
+// Small stores for sstdump to look at, made of the library's writers, and a way to run sstdump
+// within the test.
+#ifndef TRELLIS_TESTS_TOOLS_SAMPLE_STORE_H_
+#define TRELLIS_TESTS_TOOLS_SAMPLE_STORE_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lsm/base/options.h"
+#include "lsm/fs/file_system.h"
+#include "lsm/fs/memory_file_system.h"
+#include "lsm/log/log_writer.h"
+#include "lsm/table/table_builder.h"
+#include "lsm/version/version_edit.h"
+#include "tools/sstdump/world.h"
+
+namespace tools {
+
+inline constexpr uint64_t kSampleSeed = 0x5eed;  // of digests
+
+struct SampleEntry {
+  std::string key;
+  uint64_t sequence = 0;
+  bool is_delete = false;
+  std::string value;
+};
+
+// One table, made of entries in the order of internal keys.  Returns what a manifest says of it.
+struct TableRecipe {
+  uint64_t number = 1;
+  int level = 0;
+  std::string filter_kind = "blocked";  // "none": no filter
+  double target_fpp = 0.01;
+  lsm::Compression compression =
+      lsm::Compression::kNone;  // LZ4's bytes differ between its releases
+  size_t block_bytes = 512;
+  uint64_t digest_seed = kSampleSeed;
+};
+lsm::TableMeta MakeTable(lsm::Directory& directory, const TableRecipe& recipe,
+                         const std::vector<SampleEntry>& entries);
+
+// `count` puts "key000000", "key000003", … with sequences from `first_sequence` on.
+std::vector<SampleEntry> NumberedEntries(int count, uint64_t first_sequence,
+                                         size_t value_bytes = 20);
+
+// A log with a record for each batch of entries.
+enum class LogState { kClosed, kOpen };
+void MakeLog(lsm::Directory& directory, uint64_t number,
+             const std::vector<std::vector<SampleEntry>>& batches, LogState state);
+
+// A store in `path`: two tables in level 0, two in level 1, one in level 2, a synced log that was
+// closed and one that was not, a table that is in no level.
+//
+//   000002.table  level 2  key000000 …, 600 entries, filter `standard`
+//   000003.table  level 1  every sixth of these keys up to the middle, newer
+//   000004.table  level 1  … from the middle on, no filter
+//   000005.table  level 0  some keys with odd bytes, one with several versions, deletions
+//   000006.table  level 0  newer
+//   000007.log, 000008.log
+//   000009.table  left over
+void MakeSampleStore(lsm::FileSystem& file_system, const std::string& path);
+
+// The same of as few bytes as can be, for tests that damage each of them.
+void MakeTinyStore(lsm::FileSystem& file_system, const std::string& path);
+
+struct RunResult {
+  int code = 0;
+  std::string out;
+  std::string err;
+};
+RunResult Run(lsm::FileSystem& file_system, const std::vector<std::string>& arguments,
+              const Terminal& terminal = {});
+
+// Names of the files in the directory, sorted.
+std::vector<std::string> FilesIn(lsm::FileSystem& file_system, const std::string& path);
+
+}  // namespace tools
+
+#endif  // TRELLIS_TESTS_TOOLS_SAMPLE_STORE_H_

@@ -1,0 +1,141 @@
+// A store that the engine wrote, looked at with sstdump: the two must agree.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <random>
+#include <string>
+#include <utility>
+
+#include "lsm/bytes/escape.h"
+#include "lsm/db.h"
+#include "lsm/fs/memory_file_system.h"
+#include "tests/support/status_matchers.h"
+#include "tests/tools/sample_store.h"
+
+namespace tools {
+namespace {
+
+using nlohmann::json;
+
+class StoreTest : public testing::TestWithParam<std::string> {
+ protected:
+  lsm::Options Options() {
+    lsm::Options options;
+    options.environment.file_system = &files_;
+    options.filter_kind = GetParam();
+    options.write_buffer_bytes = 64 << 10;
+    options.table_bytes = 64 << 10;
+    options.level1_bytes = 64 << 10;
+    options.block_bytes = 512;
+    return options;
+  }
+
+  // Writes at random, so that every level, several versions of keys, deletions and a log have
+  // something.
+  void Fill(lsm::DB& db, uint64_t seed) {
+    std::mt19937_64 random(seed);
+    for (int i = 0; i < 20'000; ++i) {
+      const std::string key = "key" + std::to_string(random() % 12'000);
+      if (random() % 5 == 0) {
+        ASSERT_OK(db.Delete(key));
+        expected_.erase(key);
+      } else {
+        const std::string value = "value " + std::to_string(i) + std::string(random() % 60, 'x');
+        ASSERT_OK(db.Put(key, value, {.sync = random() % 1000 == 0}));
+        expected_[key] = value;
+      }
+    }
+    ASSERT_OK(db.WaitForBackgroundWork());
+    // One more table in level 0, and then a log that holds something.
+    ASSERT_OK(db.Put("key0", "flushed"));
+    ASSERT_OK(db.Flush());
+    ASSERT_OK(db.Put("key1", "logged"));
+    expected_["key0"] = "flushed";
+    expected_["key1"] = "logged";
+    ASSERT_OK(db.WaitForBackgroundWork());
+  }
+
+  json Document(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "--json");
+    const RunResult result = tools::Run(files_, arguments);
+    EXPECT_EQ(result.code, 0) << result.out << result.err;
+    return json::parse(result.out);
+  }
+
+  lsm::MemoryFileSystem files_;
+  std::map<std::string, std::string> expected_;
+};
+
+// Looked at while it is open, and after it was closed.
+TEST_P(StoreTest, IsSoundAndAsTheEngineSays) {
+  ASSERT_OK_AND_ASSIGN(std::unique_ptr<lsm::DB> db, lsm::DB::Open("s", Options()));
+  Fill(*db, 11);
+  EXPECT_EQ(Document({"verify", "s"})["results"][0]["problems"].size(), 0u);
+
+  const lsm::Statistics statistics = db->GetStatistics();
+  const json tree = Document({"levels", "s"})["results"][0];
+  uint64_t levels_in_use = 0;
+  for (size_t level = 0; level < lsm::kLevels; ++level) {
+    EXPECT_EQ(tree["levels"][level]["tables"], statistics.levels[level].tables);
+    EXPECT_EQ(tree["levels"][level]["table_bytes"], statistics.levels[level].table_bytes);
+    EXPECT_EQ(tree["levels"][level]["entries"], statistics.levels[level].entries);
+    levels_in_use += statistics.levels[level].tables > 0 ? 1 : 0;
+  }
+  EXPECT_GE(levels_in_use, 2u);
+  db.reset();
+  EXPECT_EQ(Document({"verify", "s"})["results"][0]["problems"].size(), 0u);
+}
+
+// All writes in tables and logs, the newest of each key: what the store holds.
+TEST_P(StoreTest, ScanAndWalShowEveryWrite) {
+  {
+    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<lsm::DB> db, lsm::DB::Open("s", Options()));
+    Fill(*db, 12);
+  }
+  std::map<std::string, std::pair<uint64_t, std::optional<std::string>>> newest;
+  const auto note = [&newest](const json& entry) {
+    auto& known = newest[entry["key"]];
+    if (entry["sequence"].get<uint64_t>() < known.first) return;
+    known = {entry["sequence"],
+             entry["kind"] == "put" ? std::optional<std::string>(entry["value"]) : std::nullopt};
+  };
+  const json tables = Document({"scan", "s"});
+  for (const json& table : tables["results"]) {
+    for (const json& entry : table["entries"]) note(entry);
+  }
+  const json logs = Document({"wal", "s"});
+  for (const json& log : logs["results"]) {
+    for (const json& record : log["records"]) {
+      for (const json& entry : record["entries"]) note(entry);
+    }
+  }
+  std::map<std::string, std::string> found;
+  for (const auto& [key, known] : newest) {
+    if (known.second) found[key] = *known.second;
+  }
+  EXPECT_EQ(found, expected_);
+}
+
+TEST_P(StoreTest, ExplainGivesTheAnswerOfTheStore) {
+  {
+    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<lsm::DB> db, lsm::DB::Open("s", Options()));
+    Fill(*db, 13);
+  }
+  for (int i = 0; i < 12'000; i += 97) {
+    const std::string key = "key" + std::to_string(i);
+    const json explanation = Document({"explain", "s", key})["results"][0]["explanation"];
+    const auto at = expected_.find(key);
+    EXPECT_EQ(explanation["found"], at != expected_.end()) << explanation;
+    if (at != expected_.end()) {
+      EXPECT_EQ(explanation["value_bytes"], at->second.size()) << explanation;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, StoreTest, testing::Values("blocked", "standard", "none"));
+
+}  // namespace
+}  // namespace tools

@@ -1,0 +1,140 @@
+#include "tools/sstdump/filter_report.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <string_view>
+
+#include "lsm/bytes/escape.h"
+#include "lsm/bytes/status.h"
+#include "tools/sstdump/session.h"
+#include "tools/sstdump/table_file.h"
+
+namespace tools {
+namespace {
+
+constexpr uint64_t kSeed = 0x7265616c20667070;  // any; the same file gives the same figures
+constexpr size_t kShownKeyBytes = 40;
+constexpr size_t kFillBlockBytes = 64;
+
+// Meets the table's keys in order, and asks the filter about each and about some between.
+class Prober {
+ public:
+  Prober(const lsm::Table& table, uint64_t probes, FilterMeasurement* result)
+      : table_(table), probes_(probes), result_(result), absent_keys_(kSeed) {
+    // Not trusted: if the properties say too much or too little, it is asked less or more.
+    const uint64_t keys = std::max<uint64_t>(table.properties().distinct_keys, 2);
+    gaps_ = keys - 1;
+  }
+
+  void Meet(std::string_view user_key, uint64_t block_offset) {
+    if (has_previous_ && user_key == previous_) return;
+    ++result_->keys;
+    if (!Passes(user_key)) {
+      ++result_->false_negatives;
+      if (result_->damage.size() < Session::kProblemsMax) {
+        result_->damage.push_back(lsm::DamageAt(
+            table_.path(), block_offset,
+            lsm::Concat("the filter says no to the key \"", lsm::Escape(user_key, kShownKeyBytes),
+                        "\", which is there")));
+      }
+    }
+    if (has_previous_) AskBetween(previous_, user_key);
+    previous_.assign(user_key);
+    has_previous_ = true;
+  }
+
+  // What follows is not the neighbour of what came before.
+  void Break() { has_previous_ = false; }
+
+ private:
+  bool Passes(std::string_view user_key) const {
+    return table_.MayContain(DigestFor(table_, user_key));
+  }
+
+  void AskBetween(std::string_view below, std::string_view above) {
+    // An even share for each gap.
+    const uint64_t due = gap_ >= gaps_ ? probes_ : Share(gap_ + 1);
+    ++gap_;
+    bool mutate = true;
+    while (result_->probes < due) {
+      const bool made = (mutate && absent_keys_.Mutate(below, above, &key_)) ||
+                        absent_keys_.Extend(below, above, &key_);
+      if (!made) return;
+      mutate = false;  // there may be few of them, and each counts once
+      ++result_->probes;
+      if (Passes(key_)) ++result_->passed;
+    }
+  }
+
+  uint64_t Share(uint64_t gap) const {
+    return static_cast<uint64_t>(static_cast<double>(probes_) * static_cast<double>(gap) /
+                                 static_cast<double>(gaps_));
+  }
+
+  const lsm::Table& table_;
+  const uint64_t probes_;
+  FilterMeasurement* const result_;
+  AbsentKeys absent_keys_;
+  uint64_t gaps_;
+  uint64_t gap_ = 0;
+  bool has_previous_ = false;
+  std::string previous_;
+  std::string key_;
+};
+
+}  // namespace
+
+uint64_t ProbesFor(double predicted_fpp) {
+  constexpr double kWanted = 4000;
+  constexpr double kLeast = 20'000;
+  constexpr double kMost = 10'000'000;
+  if (!(predicted_fpp > 0)) return static_cast<uint64_t>(kMost);
+  return static_cast<uint64_t>(std::clamp(kWanted / predicted_fpp, kLeast, kMost));
+}
+
+FilterMeasurement MeasureFilter(const lsm::Table& table, uint64_t probes) {
+  FilterMeasurement result;
+  Prober prober(table, probes, &result);
+  for (size_t ordinal = 0; ordinal < table.block_count(); ++ordinal) {
+    const uint64_t offset = table.block_handle(ordinal).offset;
+    const BlockFacts facts =
+        WalkBlock(table, ordinal, [&](const lsm::ParsedKey& key, std::string_view) {
+          prober.Meet(key.user_key, offset);
+          return true;
+        });
+    if (facts.status.ok()) continue;
+    result.damage.push_back(facts.status);
+    prober.Break();
+    if (result.damage.size() >= Session::kProblemsMax) break;
+  }
+  result.interval = WilsonInterval(result.passed, result.probes);
+  return result;
+}
+
+std::vector<FillBin> FillHistogram(const bloom::FilterReader& filter) {
+  constexpr size_t kBins = 20;
+  std::array<uint64_t, kBins> counts{};
+  const std::string_view payload = filter.payload();
+  // A shorter rest has fewer bits, and its share says less: it is left out unless it is all there
+  // is.
+  for (size_t at = 0; at < payload.size(); at += kFillBlockBytes) {
+    const std::string_view block = payload.substr(at, kFillBlockBytes);
+    if (block.size() < kFillBlockBytes && at > 0) break;
+    uint64_t ones = 0;
+    for (const char byte : block)
+      ones += static_cast<uint64_t>(std::popcount(static_cast<uint8_t>(byte)));
+    ++counts[std::min<size_t>(kBins - 1, ones * kBins / (8 * block.size()))];
+  }
+  std::vector<FillBin> bins;
+  for (size_t i = 0; i < kBins; ++i) {
+    bins.push_back({static_cast<double>(i) / kBins, static_cast<double>(i + 1) / kBins, counts[i]});
+  }
+  const auto is_empty = [](const FillBin& bin) { return bin.blocks == 0; };
+  bins.erase(bins.begin(), std::find_if_not(bins.begin(), bins.end(), is_empty));
+  while (!bins.empty() && is_empty(bins.back())) bins.pop_back();
+  return bins;
+}
+
+}  // namespace tools

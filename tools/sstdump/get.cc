@@ -1,0 +1,221 @@
+// `sstdump get`: how a key is looked for in one file, and what each step says.
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lsm/bytes/readable.h"
+#include "lsm/bytes/status.h"
+#include "tools/sstdump/commands.h"
+#include "tools/sstdump/layout.h"
+#include "tools/sstdump/log_file.h"
+#include "tools/sstdump/table_file.h"
+
+namespace tools {
+namespace {
+
+using lsm::Concat;
+
+// Versions beyond are counted, not shown.
+constexpr size_t kShownVersions = 20;
+
+struct FoundVersion {
+  lsm::Sequence sequence = 0;
+  lsm::EntryKind kind = lsm::EntryKind::kPut;
+  uint64_t value_bytes = 0;
+  std::string value;  // of the newest
+};
+
+// All that a lookup in one table finds out.
+struct TableLookup {
+  bloom::Digest digest = 0;
+  bool filter_passed = true;
+  size_t first_block = 0;              // by the index; block_count() if the key is behind them all
+  std::vector<BlockFacts> blocks;      // that were read
+  std::vector<FoundVersion> versions;  // newest first
+  uint64_t version_count = 0;
+};
+
+// Looks into the blocks whatever the filter says, so that a wrong "no" is found out.
+TableLookup LookUp(const lsm::Table& table, std::string_view user_key) {
+  TableLookup lookup;
+  lookup.digest = DigestFor(table, user_key);
+  lookup.filter_passed = table.MayContain(lookup.digest);
+  lookup.first_block = FirstBlockFor(table, user_key);
+  for (size_t i = lookup.first_block; i < table.block_count(); ++i) {
+    const auto visit = [&](const lsm::ParsedKey& key, std::string_view value) {
+      if (key.user_key > user_key) return false;
+      if (key.user_key < user_key) return true;
+      ++lookup.version_count;
+      if (lookup.versions.size() < kShownVersions) {
+        lookup.versions.push_back({key.sequence, key.kind, value.size(), ""});
+        if (lookup.version_count == 1) lookup.versions.back().value.assign(value);
+      }
+      return true;
+    };
+    lookup.blocks.push_back(WalkBlock(table, i, visit));
+    // Only versions of the fence's own key go on in the next block.
+    if (!lookup.blocks.back().status.ok() || table.block_fence(i) != user_key) break;
+  }
+  return lookup;
+}
+
+const char* AnswerOf(const std::vector<FoundVersion>& versions) {
+  if (versions.empty()) return "absent";
+  return versions.front().kind == lsm::EntryKind::kPut ? "put" : "delete";
+}
+
+std::string FilterText(const lsm::Table& table, const TableLookup& lookup) {
+  switch (table.filter_presence()) {
+    case lsm::FilterPresence::kUsable:
+      break;
+    case lsm::FilterPresence::kAbsent:
+      return "there is none: maybe";
+    case lsm::FilterPresence::kDamaged:
+      return "damaged: maybe";
+    case lsm::FilterPresence::kUnknown:
+      return "of unknown kind: maybe";
+  }
+  const std::string kind = table.filter().Describe().kind;
+  if (!lookup.filter_passed) return Concat(kind, " says no: a store would stop here");
+  return Concat(kind, " says maybe", lookup.version_count == 0 ? ": a false positive" : "");
+}
+
+void PrintVersions(const std::vector<FoundVersion>& versions, uint64_t count, Session* session) {
+  if (versions.empty()) {
+    session->Print("  answer  absent\n");
+    return;
+  }
+  for (size_t i = 0; i < versions.size(); ++i) {
+    const FoundVersion& version = versions[i];
+    const bool is_put = version.kind == lsm::EntryKind::kPut;
+    session->Print(Concat(
+        i == 0 ? "  answer  " : "  older   ", is_put ? "put" : "delete", " at sequence ",
+        version.sequence,
+        is_put ? Concat(", ", Count(version.value_bytes, "byte", "bytes")) : std::string(), "\n"));
+    if (i == 0 && is_put) {
+      session->Print(
+          Concat("  value   ", session->Show(version.value, KeyColumns(*session, 10, 1)), "\n"));
+    }
+  }
+  if (count > versions.size())
+    session->Print(Concat("  older   ", count - versions.size(), " more\n"));
+}
+
+void PrintTableLookup(const Target& target, const lsm::Table& table, const TableLookup& lookup,
+                      Session* session) {
+  const size_t columns = KeyColumns(*session, 20, 2);
+  session->Print(Heading(*session, target.path,
+                         Concat("key ", session->Show(session->request().key, columns))));
+  session->Print(Concat("  digest  ", HexId(lookup.digest), "\n"));
+  session->Print(Concat("  filter  ", FilterText(table, lookup), "\n"));
+  if (lookup.first_block == table.block_count()) {
+    session->Print("  index   the key is behind the last block\n");
+  }
+  for (const BlockFacts& block : lookup.blocks) {
+    session->Print(Concat("  index   block ", block.ordinal, " at offset ", block.handle.offset,
+                          ", ", lsm::ReadableCount(block.handle.stored_bytes),
+                          " bytes, for keys up to ",
+                          session->Show(table.block_fence(block.ordinal), columns), "\n"));
+  }
+  PrintVersions(lookup.versions, lookup.version_count, session);
+}
+
+void WriteVersions(const std::vector<FoundVersion>& versions, Session* session) {
+  lsm::JsonWriter& json = session->json();
+  json.Member("answer", AnswerOf(versions));
+  if (!versions.empty() && versions.front().kind == lsm::EntryKind::kPut) {
+    json.Member("value", session->Show(versions.front().value));
+  }
+  json.Key("versions");
+  json.BeginArray();
+  for (const FoundVersion& version : versions) {
+    json.BeginObject();
+    json.Member("sequence", version.sequence);
+    json.Member("kind", version.kind == lsm::EntryKind::kPut ? "put" : "delete");
+    json.Member("value_bytes", version.value_bytes);
+    json.EndObject();
+  }
+  json.EndArray();
+}
+
+void WriteTableLookup(const lsm::Table& table, const TableLookup& lookup, Session* session) {
+  lsm::JsonWriter& json = session->json();
+  json.Member("key", session->Show(session->request().key));
+  json.Member("digest", HexId(lookup.digest));
+  json.Member("filter_state", NameOf(table.filter_presence()));
+  json.Member("filter_passed", lookup.filter_passed);
+  json.Key("blocks");
+  json.BeginArray();
+  for (const BlockFacts& block : lookup.blocks) {
+    json.BeginObject();
+    json.Member("ordinal", block.ordinal);
+    json.Member("offset", block.handle.offset);
+    json.Member("stored_bytes", block.handle.stored_bytes);
+    json.Member("fence", session->Show(table.block_fence(block.ordinal)));
+    json.EndObject();
+  }
+  json.EndArray();
+  WriteVersions(lookup.versions, session);
+}
+
+void ShowKeyInTable(const Target& target, Session* session) {
+  const absl::StatusOr<std::unique_ptr<lsm::Table>> table = OpenTable(target);
+  if (!table.ok()) return session->Fail(table.status(), target);
+  const TableLookup lookup = LookUp(**table, session->request().key);
+  const bool raw = session->request().form == ByteForm::kRaw && !session->json_wanted();
+  if (session->json_wanted()) {
+    WriteTableLookup(**table, lookup, session);
+  } else if (!raw) {
+    PrintTableLookup(target, **table, lookup, session);
+  } else if (!lookup.versions.empty()) {
+    session->Print(lookup.versions.front().value);  // and nothing else, for a pipe
+  }
+  for (const BlockFacts& block : lookup.blocks) {
+    if (!block.status.ok()) session->Fail(block.status, target);
+  }
+  if (!lookup.filter_passed && lookup.version_count > 0) {
+    session->Damage(target, (*table)->footer().filter.offset,
+                    "the filter says no to a key that is there");
+  }
+  const absl::Status filter_status = FilterStatus(**table);
+  if (!filter_status.ok()) session->Fail(filter_status, target);
+}
+
+void ShowKeyInLog(const Target& target, Session* session) {
+  std::vector<FoundVersion> versions;
+  uint64_t count = 0;
+  WalkLog(target, lsm::LogKind::kWriteAhead, session, [&](const lsm::LogReader::Record& record) {
+    const absl::Status status = WalkBatch(record, OpenedPath(target), [&](const BatchEntry& entry) {
+      if (entry.key != session->request().key) return;
+      ++count;
+      if (!versions.empty()) versions.front().value.clear();
+      versions.insert(versions.begin(),
+                      {entry.sequence, entry.kind, entry.value.size(), std::string(entry.value)});
+      if (versions.size() > kShownVersions) versions.pop_back();
+    });
+    if (!status.ok()) session->Fail(status, target);
+    return !session->has_too_many_problems();
+  });
+  if (session->json_wanted()) {
+    session->json().Member("key", session->Show(session->request().key));
+    return WriteVersions(versions, session);
+  }
+  if (session->request().form == ByteForm::kRaw) {
+    if (!versions.empty()) session->Print(versions.front().value);
+    return;
+  }
+  session->Print(
+      Heading(*session, target.path,
+              Concat("key ", session->Show(session->request().key, KeyColumns(*session, 20, 2)))));
+  PrintVersions(versions, count, session);
+}
+
+}  // namespace
+
+void ShowKey(const Target& target, Session* session) {
+  if (target.kind == TargetKind::kLog) return ShowKeyInLog(target, session);
+  ShowKeyInTable(target, session);
+}
+
+}  // namespace tools

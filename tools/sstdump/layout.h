@@ -1,0 +1,50 @@
+// Pieces of which several commands make their screens.
+#ifndef TRELLIS_TOOLS_SSTDUMP_LAYOUT_H_
+#define TRELLIS_TOOLS_SSTDUMP_LAYOUT_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "lsm/log/log_reader.h"
+#include "tools/sstdump/session.h"
+
+namespace tools {
+
+// "  name    value" lines, the values below one another.
+using Fields = std::vector<std::pair<std::string, std::string>>;
+std::string FieldsText(const Fields& fields);
+
+// "PATH: WHAT", in bold.
+std::string Heading(const Session& session, const std::string& path, std::string_view what);
+
+// A bar of `share` of `columns` characters: eighths of a block, or '#' without UTF-8.
+std::string Bar(double share, size_t columns, bool has_utf8);
+// One character as high as `share`.
+std::string Spark(double share, bool has_utf8);
+
+// 64-bit ids and digests, which are no quantities: "0x0123456789abcdef".
+std::string HexId(uint64_t id);
+
+// "2026-11-21 02:10:21 UTC".
+std::string UtcTime(uint64_t micros_since_1970);
+
+// "n things", "1 thing".
+std::string Count(uint64_t count, std::string_view singular, std::string_view plural);
+
+// How a log ended, for people; and in a word, for JSON ("closed", "open", "torn").
+std::string EndText(lsm::LogEnd end, uint64_t torn_bytes);
+const char* NameOf(lsm::LogEnd end);
+
+// "first .. last", each cut to what a line has room for if `others` characters are taken.
+std::string KeyRange(const Session& session, std::string_view first, std::string_view last,
+                     size_t others);
+
+// How many characters of a key a line of this run has room for, if `others` are taken; 0: all.
+size_t KeyColumns(const Session& session, size_t others, size_t keys_in_line);
+
+}  // namespace tools
+
+#endif  // TRELLIS_TOOLS_SSTDUMP_LAYOUT_H_

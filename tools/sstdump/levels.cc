@@ -1,0 +1,240 @@
+// `sstdump levels`: the tree of a store.
+#include <array>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "lsm/base/statistics.h"
+#include "lsm/bytes/readable.h"
+#include "lsm/bytes/status.h"
+#include "tools/sstdump/commands.h"
+#include "tools/sstdump/layout.h"
+#include "tools/sstdump/store_files.h"
+#include "tools/sstdump/table_file.h"
+
+namespace tools {
+namespace {
+
+using lsm::Concat;
+using lsm::ReadableBytes;
+using lsm::ReadableCount;
+using lsm::ReadableNumber;
+
+// A table as its manifest and its file say; what the file says is zero if it cannot be opened.
+struct TableRow {
+  PlacedTable placed;
+  bool is_open = false;
+  uint64_t keys = 0;
+  uint64_t filter_bytes = 0;
+  std::string filter_kind;
+  bool is_filtered = false;
+  double target_fpp = 0;
+  double predicted_fpp = 1;  // without a usable filter every lookup reads
+};
+
+struct LevelRow {
+  uint64_t tables = 0, bytes = 0, entries = 0, keys = 0, filter_bytes = 0, filtered_keys = 0;
+  double target_sum = 0, predicted_sum = 0;  // weighed by keys of filtered tables
+  double expected_reads = 0;  // wasted, for a lookup of an absent key that every table may hold
+
+  void Add(const TableRow& table) {
+    ++tables;
+    bytes += table.placed.meta.file_bytes;
+    entries += table.placed.meta.entries;
+    keys += table.keys;
+    filter_bytes += table.filter_bytes;
+    if (!table.is_filtered) return;
+    filtered_keys += table.keys;
+    target_sum += table.target_fpp * static_cast<double>(table.keys);
+    predicted_sum += table.predicted_fpp * static_cast<double>(table.keys);
+  }
+  void Add(const LevelRow& level) {
+    tables += level.tables;
+    bytes += level.bytes;
+    entries += level.entries;
+    keys += level.keys;
+    filter_bytes += level.filter_bytes;
+    filtered_keys += level.filtered_keys;
+    target_sum += level.target_sum;
+    predicted_sum += level.predicted_sum;
+    expected_reads += level.expected_reads;
+  }
+  double target_fpp() const {
+    return filtered_keys == 0 ? 0 : target_sum / static_cast<double>(filtered_keys);
+  }
+  double predicted_fpp() const {
+    return filtered_keys == 0 ? 0 : predicted_sum / static_cast<double>(filtered_keys);
+  }
+  double bits_per_key() const {
+    return filtered_keys == 0
+               ? 0
+               : 8 * static_cast<double>(filter_bytes) / static_cast<double>(filtered_keys);
+  }
+};
+
+TableRow ReadTable(const StoreFiles& files, const PlacedTable& placed, Session* session) {
+  TableRow row;
+  row.placed = placed;
+  const absl::StatusOr<Target> target = FindTargetIn(files.directory, placed.name);
+  if (!target.ok() && IsGone(files, *files.directory, lsm::FileKind::kTable, placed.meta.number)) {
+    session->Note(placed.name + kMovedOn);
+    return row;
+  }
+  if (absl::IsNotFound(target.status())) {
+    session->Fail(absl::DataLossError("the manifest names this table, but there is no such file"),
+                  Concat(files.directory->path(), "/", placed.name));
+    return row;
+  }
+  if (!target.ok()) {
+    session->Fail(target.status(), Concat(files.directory->path(), "/", placed.name));
+    return row;
+  }
+  const absl::StatusOr<std::unique_ptr<lsm::Table>> table = OpenTable(*target);
+  if (!table.ok()) {
+    session->Fail(table.status(), *target);
+    return row;
+  }
+  const lsm::TableProperties& properties = (*table)->properties();
+  row.is_open = true;
+  row.keys = properties.distinct_keys;
+  row.filter_kind = NameOf((*table)->filter_presence());
+  const absl::Status filter_status = FilterStatus(**table);
+  if (!filter_status.ok()) session->Fail(filter_status, *target);
+  if ((*table)->filter_presence() != lsm::FilterPresence::kUsable) return row;
+  const bloom::FilterDescription filter = (*table)->filter().Describe();
+  row.filter_kind = filter.kind;
+  row.filter_bytes = (*table)->filter_memory_bytes();
+  row.is_filtered = true;
+  row.target_fpp = filter.target_fpp;
+  row.predicted_fpp = filter.predicted_fpp;
+  return row;
+}
+
+std::string NumberOrDash(double number) { return number == 0 ? "-" : ReadableNumber(number); }
+
+std::vector<std::string> Cells(std::string name, const LevelRow& row) {
+  return {std::move(name),
+          ReadableCount(row.tables),
+          ReadableBytes(row.bytes),
+          ReadableCount(row.keys),
+          ReadableBytes(row.filter_bytes),
+          NumberOrDash(row.bits_per_key()),
+          NumberOrDash(row.target_fpp()),
+          NumberOrDash(row.predicted_fpp()),
+          ReadableNumber(row.expected_reads)};
+}
+
+void PrintTables(const std::vector<TableRow>& tables, Session* session) {
+  std::vector<std::vector<std::string>> rows = {
+      {"table", "level", "size", "entries", "filter", "FPP", "keys"}};
+  for (const TableRow& table : tables) {
+    rows.push_back(
+        {table.placed.name, Concat(table.placed.level), ReadableBytes(table.placed.meta.file_bytes),
+         ReadableCount(table.placed.meta.entries), table.is_open ? table.filter_kind : "?",
+         table.is_filtered ? ReadableNumber(table.predicted_fpp) : "-",
+         KeyRange(*session, lsm::UserKeyOf(table.placed.meta.smallest),
+                  lsm::UserKeyOf(table.placed.meta.largest), 62)});
+  }
+  session->Print(lsm::ReadableTable(rows, 2));
+}
+
+void WriteLevel(const LevelRow& row, lsm::JsonWriter* json) {
+  json->Member("tables", row.tables);
+  json->Member("table_bytes", row.bytes);
+  json->Member("entries", row.entries);
+  json->Member("keys", row.keys);
+  json->Member("filter_bytes", row.filter_bytes);
+  json->Member("bits_per_key", row.bits_per_key());
+  json->Member("target_fpp", row.target_fpp());
+  json->Member("predicted_fpp", row.predicted_fpp());
+  json->Member("expected_wasted_reads", row.expected_reads);
+}
+
+void WriteTree(const std::array<LevelRow, lsm::kLevels>& levels, const LevelRow& all,
+               const std::vector<TableRow>& tables, Session* session) {
+  lsm::JsonWriter& json = session->json();
+  json.Key("levels");
+  json.BeginArray();
+  for (size_t i = 0; i < levels.size(); ++i) {
+    json.BeginObject();
+    json.Member("level", i);
+    WriteLevel(levels[i], &json);
+    json.EndObject();
+  }
+  json.EndArray();
+  json.Key("total");
+  json.BeginObject();
+  WriteLevel(all, &json);
+  json.EndObject();
+  json.Key("tables");
+  json.BeginArray();
+  for (const TableRow& table : tables) {
+    json.BeginObject();
+    json.Member("name", table.placed.name);
+    json.Member("level", table.placed.level);
+    json.Member("file_bytes", table.placed.meta.file_bytes);
+    json.Member("entries", table.placed.meta.entries);
+    json.Member("keys", table.keys);
+    json.Member("filter", table.is_open ? table.filter_kind : "?");
+    json.Member("filter_bytes", table.filter_bytes);
+    json.Member("target_fpp", table.target_fpp);
+    json.Member("predicted_fpp", table.predicted_fpp);
+    json.Member("smallest_key", session->Show(lsm::UserKeyOf(table.placed.meta.smallest)));
+    json.Member("largest_key", session->Show(lsm::UserKeyOf(table.placed.meta.largest)));
+    json.EndObject();
+    session->DrainJson();
+  }
+  json.EndArray();
+}
+
+void PrintTree(const Target& target, const std::array<LevelRow, lsm::kLevels>& levels,
+               const LevelRow& all, Session* session) {
+  session->Print(Heading(
+      *session, target.path,
+      Concat("store of ", Count(all.tables, "table", "tables"), ", ", ReadableBytes(all.bytes))));
+  std::vector<std::vector<std::string>> rows = {
+      {"level", "tables", "size", "keys", "filters", "b/key", "target", "FPP", "wasted"}};
+  for (size_t i = 0; i < levels.size(); ++i) {
+    if (levels[i].tables > 0) rows.push_back(Cells(Concat(i), levels[i]));
+  }
+  rows.push_back(Cells("all", all));
+  session->Print(lsm::ReadableTable(rows, 2));
+  session->Print(
+      "  FPP: predicted.  wasted: reads to expect of a lookup for an absent key that is\n"
+      "  within the range of every table\n");
+}
+
+}  // namespace
+
+void ShowLevels(const Target& target, Session* session) {
+  const absl::StatusOr<StoreFiles> files =
+      LookAtStore(session->world(), session->request(), target);
+  if (!files.ok()) return session->Fail(files.status(), target);
+  if (!files->has_state()) return session->Fail(StateProblem(*files), target);
+  std::vector<TableRow> tables;
+  std::array<LevelRow, lsm::kLevels> levels;
+  for (const PlacedTable& placed : TablesInOrder(files->manifest.state)) {
+    tables.push_back(ReadTable(*files, placed, session));
+    LevelRow& level = levels[static_cast<size_t>(placed.level)];
+    level.Add(tables.back());
+    // Tables of level 0 overlap: each is asked.
+    if (placed.level == 0) level.expected_reads += tables.back().predicted_fpp;
+  }
+  LevelRow all;
+  for (size_t i = 0; i < levels.size(); ++i) {
+    LevelRow& level = levels[i];
+    // Below it one table of a level is asked: which one, is weighed by keys; one without a filter
+    // is read for certain.
+    if (i > 0 && level.tables > 0) {
+      const auto keys = static_cast<double>(level.keys);
+      const auto unfiltered = static_cast<double>(level.keys - level.filtered_keys);
+      level.expected_reads = level.keys == 0 ? 1 : (level.predicted_sum + unfiltered) / keys;
+    }
+    all.Add(level);
+  }
+  if (session->json_wanted()) return WriteTree(levels, all, tables, session);
+  PrintTree(target, levels, all, session);
+  if (session->request().with_tables) PrintTables(tables, session);
+}
+
+}  // namespace tools

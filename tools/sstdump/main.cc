@@ -1,0 +1,137 @@
+// The program: the world as it is.
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <iostream>
+#include <new>
+#include <ostream>
+#include <streambuf>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include "lsm/fs/environment.h"
+#include "tools/sstdump/session.h"
+#include "tools/sstdump/world.h"
+
+// GCC says it with a macro, Clang with a feature.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define TRELLIS_IS_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define TRELLIS_IS_SANITIZED 1
+#endif
+#endif
+
+namespace tools {
+namespace {
+
+// The standard output; remembers why it failed.
+class OutputBuffer : public std::streambuf {
+ public:
+  OutputBuffer() { setp(buffer_, buffer_ + sizeof(buffer_)); }
+  int error() const { return error_; }
+
+ protected:
+  int overflow(int c) override {
+    if (sync() != 0) return traits_type::eof();
+    if (!traits_type::eq_int_type(c, traits_type::eof())) sputc(static_cast<char>(c));
+    return traits_type::not_eof(c);
+  }
+  int sync() override {
+    const auto size = static_cast<size_t>(pptr() - pbase());
+    setp(buffer_, buffer_ + sizeof(buffer_));
+    if (error_ != 0) return -1;
+    if (std::fwrite(buffer_, 1, size, stdout) == size && std::fflush(stdout) == 0) return 0;
+    error_ = errno;
+    return -1;
+  }
+
+ private:
+  char buffer_[64 << 10];
+  int error_ = 0;
+};
+
+bool IsSet(const char* variable) {
+  const char* const value = std::getenv(variable);
+  return value != nullptr && *value != '\0';
+}
+
+// As the C library decides it: the first of these that is set.
+bool LocaleIsUtf8() {
+  for (const char* variable : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+    if (!IsSet(variable)) continue;
+    const std::string_view value = std::getenv(variable);
+    return value.find("UTF-8") != value.npos || value.find("utf8") != value.npos;
+  }
+  return false;
+}
+
+Terminal StandardOutput() {
+  Terminal terminal;
+  terminal.is_terminal = isatty(STDOUT_FILENO) == 1;
+  winsize size{};
+  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+    terminal.columns = size.ws_col;
+  if (IsSet("COLUMNS")) {
+    const unsigned long columns = std::strtoul(std::getenv("COLUMNS"), nullptr, 10);
+    if (columns > 0 && columns < 10'000) terminal.columns = columns;
+  }
+  const char* const kind = std::getenv("TERM");
+  terminal.allows_color =
+      !IsSet("NO_COLOR") && !(kind != nullptr && std::strcmp(kind, "dumb") == 0);
+  terminal.has_utf8 = LocaleIsUtf8();
+  return terminal;
+}
+
+// Whatever a file asks for, the machine stays usable.  (Sanitizers reserve more than any limit.)
+void LimitMemory() {
+#ifndef TRELLIS_IS_SANITIZED
+  constexpr rlim_t kBytesMax = rlim_t{4} << 30;
+  rlimit limit{};
+  if (getrlimit(RLIMIT_DATA, &limit) == 0 && limit.rlim_cur > kBytesMax) {
+    limit.rlim_cur = kBytesMax;
+    setrlimit(RLIMIT_DATA, &limit);
+  }
+#endif
+  std::set_new_handler([] {
+    std::fputs(
+        "sstdump: out of memory: a file asks for more than 4 GiB, or the machine has not got it\n",
+        stderr);
+    std::_Exit(static_cast<int>(Outcome::kUnreadable));
+  });
+}
+
+std::string FollowLink(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::is_symlink(path, error)) return path;
+  const std::filesystem::path target = std::filesystem::canonical(path, error);
+  return error ? path : target.string();
+}
+
+int Main(int argc, char** argv) {
+  LimitMemory();
+  // A closed pipe is an error of a write then, and ends the run in order.
+  signal(SIGPIPE, SIG_IGN);
+  OutputBuffer buffer;
+  std::ostream out(&buffer);
+  const World world{&lsm::PosixFileSystem(), &out, &std::cerr, StandardOutput(), FollowLink};
+  const int code = RunSstdump(std::vector<std::string>(argv + 1, argv + argc), world);
+  out.flush();
+  if (buffer.error() == 0 || buffer.error() == EPIPE) return code;
+  std::cerr << "sstdump: cannot write: " << std::system_category().message(buffer.error()) << '\n';
+  return static_cast<int>(Outcome::kUnreadable);
+}
+
+}  // namespace
+}  // namespace tools
+
+int main(int argc, char** argv) { return tools::Main(argc, argv); }

@@ -1,0 +1,177 @@
+// `sstdump manifest`: the edits of a manifest, and what they add up to.
+#include "lsm/version/manifest.h"
+
+#include <memory>
+#include <string>
+
+#include "lsm/bytes/readable.h"
+#include "lsm/bytes/status.h"
+#include "lsm/fs/file_names.h"
+#include "lsm/version/version_edit.h"
+#include "tools/sstdump/commands.h"
+#include "tools/sstdump/layout.h"
+#include "tools/sstdump/log_file.h"
+#include "tools/sstdump/store_files.h"
+
+namespace tools {
+namespace {
+
+using lsm::Concat;
+
+void PrintTable(int level, const lsm::TableMeta& table, Session* session) {
+  session->Print(Concat(
+      "    + level ", level, " ", lsm::TableFileName(table.number), ", ",
+      lsm::ReadableBytes(table.file_bytes), ", ", Count(table.entries, "entry", "entries"), ", ",
+      KeyRange(*session, lsm::UserKeyOf(table.smallest), lsm::UserKeyOf(table.largest), 56), "\n"));
+}
+
+void PrintEdit(uint64_t offset, const lsm::VersionEdit& edit, Session* session) {
+  session->Print(Concat("  edit at offset ", offset, edit.is_snapshot ? ", a snapshot\n" : "\n"));
+  std::string numbers;
+  const auto number = [&numbers](std::string_view name, const std::optional<uint64_t>& value) {
+    if (value) numbers += Concat(numbers.empty() ? "    " : ", ", name, " ", *value);
+  };
+  number("next file", edit.next_file_number);
+  number("last sequence", edit.last_sequence);
+  number("oldest log", edit.oldest_log);
+  for (const uint64_t log : edit.synced_logs) number("synced log", log);
+  if (edit.digest_seed)
+    numbers += Concat(numbers.empty() ? "    " : ", ", "digest seed ", HexId(*edit.digest_seed));
+  if (!numbers.empty()) session->Print(numbers + "\n");
+  for (const lsm::VersionEdit::Removed& removed : edit.removed) {
+    session->Print(
+        Concat("    - level ", removed.level, " ", lsm::TableFileName(removed.number), "\n"));
+  }
+  for (const lsm::VersionEdit::Added& added : edit.added)
+    PrintTable(added.level, added.table, session);
+}
+
+void WriteTable(int level, const lsm::TableMeta& table, Session* session) {
+  lsm::JsonWriter& json = session->json();
+  json.BeginObject();
+  json.Member("level", level);
+  json.Member("number", table.number);
+  json.Member("file_id", HexId(table.file_id));
+  json.Member("file_bytes", table.file_bytes);
+  json.Member("entries", table.entries);
+  json.Member("smallest_key", session->Show(lsm::UserKeyOf(table.smallest)));
+  json.Member("largest_key", session->Show(lsm::UserKeyOf(table.largest)));
+  json.EndObject();
+}
+
+void WriteEdit(uint64_t offset, const lsm::VersionEdit& edit, Session* session) {
+  lsm::JsonWriter& json = session->json();
+  json.BeginObject();
+  json.Member("offset", offset);
+  json.Member("snapshot", edit.is_snapshot);
+  if (edit.next_file_number) json.Member("next_file_number", *edit.next_file_number);
+  if (edit.last_sequence) json.Member("last_sequence", *edit.last_sequence);
+  if (edit.oldest_log) json.Member("oldest_log", *edit.oldest_log);
+  if (edit.digest_seed) json.Member("digest_seed", HexId(*edit.digest_seed));
+  json.Key("synced_logs");
+  json.BeginArray();
+  for (const uint64_t log : edit.synced_logs) json.Number(log);
+  json.EndArray();
+  json.Key("removed");
+  json.BeginArray();
+  for (const lsm::VersionEdit::Removed& removed : edit.removed) {
+    json.BeginObject();
+    json.Member("level", removed.level);
+    json.Member("number", removed.number);
+    json.EndObject();
+  }
+  json.EndArray();
+  json.Key("added");
+  json.BeginArray();
+  for (const lsm::VersionEdit::Added& added : edit.added)
+    WriteTable(added.level, added.table, session);
+  json.EndArray();
+  json.EndObject();
+  session->DrainJson();
+}
+
+void ShowState(const ManifestWalk& walk, Session* session) {
+  const lsm::ManifestState& state = walk.state;
+  const LogSummary& log = walk.log;
+  if (session->json_wanted()) {
+    lsm::JsonWriter& json = session->json();
+    json.Member("file_id", HexId(log.file_id));
+    json.Member("file_bytes", log.size_bytes);
+    json.Member("end", NameOf(log.end));
+    json.Member("torn_bytes", log.torn_bytes);
+    json.Key("state");
+    json.BeginObject();
+    json.Member("next_file_number", state.next_file_number);
+    json.Member("last_sequence", state.last_sequence);
+    json.Member("oldest_log", state.oldest_log);
+    json.Member("digest_seed", HexId(state.digest_seed));
+    json.Key("synced_logs");
+    json.BeginArray();
+    for (const uint64_t number : state.synced_logs) json.Number(number);
+    json.EndArray();
+    json.Key("tables");
+    json.BeginArray();
+    for (const PlacedTable& table : TablesInOrder(state))
+      WriteTable(table.level, table.meta, session);
+    json.EndArray();
+    json.EndObject();
+    return;
+  }
+  if (!log.is_open) return;
+  session->Print(Concat("  end: ", EndText(log.end, log.torn_bytes), "\n"));
+  session->Print(Concat("  all together: next file ", state.next_file_number, ", last sequence ",
+                        state.last_sequence, ", oldest log ", state.oldest_log,
+                        ",\n    digest seed ", HexId(state.digest_seed), "\n"));
+  for (const PlacedTable& table : TablesInOrder(state))
+    PrintTable(table.level, table.meta, session);
+}
+
+// The manifest that CURRENT names.
+absl::StatusOr<Target> FollowCurrent(const Target& target) {
+  LSM_ASSIGN_OR_RETURN(const std::string bytes,
+                       lsm::ReadWholeFile(*target.directory, lsm::kCurrentFileName, 4096));
+  LSM_ASSIGN_OR_RETURN(
+      const lsm::Current current,
+      lsm::Current::Decode(bytes, Concat(target.directory->path(), "/", lsm::kCurrentFileName)));
+  LSM_ASSIGN_OR_RETURN(
+      Target manifest,
+      FindTargetIn(target.directory, lsm::ManifestFileName(current.manifest_number)));
+  return manifest;
+}
+
+void ShowManifestFile(const Target& target, Session* session) {
+  session->Print(
+      Heading(*session, target.path, Concat("manifest, ", lsm::ReadableBytes(target.size_bytes))));
+  if (session->json_wanted()) {
+    session->json().Key("edits");
+    session->json().BeginArray();
+  }
+  uint64_t left = session->request().limit.value_or(UINT64_MAX);
+  const ManifestWalk walk =
+      WalkManifest(target, session, [&](uint64_t offset, const lsm::VersionEdit& edit) {
+        if (left == 0) return;
+        --left;
+        if (session->json_wanted()) {
+          WriteEdit(offset, edit, session);
+        } else {
+          PrintEdit(offset, edit, session);
+        }
+      });
+  if (session->json_wanted()) session->json().EndArray();
+  ShowState(walk, session);
+}
+
+}  // namespace
+
+void ShowManifest(const Target& target, Session* session) {
+  if (target.kind == TargetKind::kManifest) return ShowManifestFile(target, session);
+  const absl::StatusOr<Target> manifest = FollowCurrent(target);
+  if (!manifest.ok()) return session->Fail(manifest.status(), target);
+  if (manifest->kind != TargetKind::kManifest) {
+    return session->Damage(*manifest, 0,
+                           Concat("CURRENT names this file, but it is ", Describe(*manifest)));
+  }
+  ShowManifestFile(*manifest, session);
+}
+
+}  // namespace tools

@@ -1,0 +1,36 @@
+// What the command line asked for.
+#ifndef TRELLIS_TOOLS_SSTDUMP_REQUEST_H_
+#define TRELLIS_TOOLS_SSTDUMP_REQUEST_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tools {
+
+// How keys and values are shown, and keys read from the command line.
+enum class ByteForm { kEscaped, kHex, kRaw };
+
+struct Request {
+  std::string command;
+  std::vector<std::string> paths;
+  bool json = false;
+  bool color = false;
+  ByteForm form = ByteForm::kEscaped;
+
+  // Of single commands; keys are the bytes themselves.
+  std::string key;                           // get, explain
+  std::optional<std::string> from;           // scan
+  std::optional<std::string> to;             // scan
+  std::optional<uint64_t> limit;             // scan, wal, manifest, blocks
+  bool keys_only = false;                    // scan
+  bool records_only = false;                 // wal
+  bool with_tables = false;                  // levels
+  std::optional<uint64_t> probes;            // filter
+  std::optional<std::string> log_directory;  // commands that look at whole stores
+};
+
+}  // namespace tools
+
+#endif  // TRELLIS_TOOLS_SSTDUMP_REQUEST_H_

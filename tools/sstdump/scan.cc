@@ -1,0 +1,76 @@
+// `sstdump scan`: a table's entries, in order.
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "lsm/bytes/status.h"
+#include "tools/sstdump/commands.h"
+#include "tools/sstdump/layout.h"
+#include "tools/sstdump/table_file.h"
+
+namespace tools {
+namespace {
+
+using lsm::Concat;
+
+const char* NameOfKind(lsm::EntryKind kind) {
+  return kind == lsm::EntryKind::kPut ? "put" : "delete";
+}
+
+// One line: key, or key, sequence, kind and value with tabs between; escapes hold no tabs.
+void PrintEntry(const lsm::ParsedKey& key, std::string_view value, Session* session) {
+  if (session->request().keys_only)
+    return session->Print(Concat(session->Show(key.user_key), "\n"));
+  // As it stands in a pipe; on a terminal a long value would be a screen full.
+  const size_t columns = KeyColumns(*session, 24, 2);
+  session->Print(Concat(session->Show(key.user_key, columns), "\t", key.sequence, "\t",
+                        NameOfKind(key.kind), "\t", session->Show(value, columns), "\n"));
+}
+
+void WriteEntry(const lsm::ParsedKey& key, std::string_view value, Session* session) {
+  lsm::JsonWriter& json = session->json();
+  json.BeginObject();
+  json.Member("key", session->Show(key.user_key));
+  json.Member("sequence", key.sequence);
+  json.Member("kind", NameOfKind(key.kind));
+  if (!session->request().keys_only && key.kind == lsm::EntryKind::kPut)
+    json.Member("value", session->Show(value));
+  json.EndObject();
+  session->DrainJson();
+}
+
+}  // namespace
+
+void ShowEntries(const Target& target, Session* session) {
+  const absl::StatusOr<std::unique_ptr<lsm::Table>> table = OpenTable(target);
+  if (!table.ok()) return session->Fail(table.status(), target);
+  const Request& request = session->request();
+  uint64_t left = request.limit.value_or(UINT64_MAX);
+  bool past_the_end = false;
+  if (session->json_wanted()) {
+    session->json().Key("entries");
+    session->json().BeginArray();
+  }
+  const auto visit = [&](const lsm::ParsedKey& key, std::string_view value) {
+    if (request.from && key.user_key < *request.from) return true;
+    past_the_end = left == 0 || (request.to && key.user_key >= *request.to) || session->is_broken();
+    if (past_the_end) return false;
+    --left;
+    if (session->json_wanted()) {
+      WriteEntry(key, value, session);
+    } else {
+      PrintEntry(key, value, session);
+    }
+    return true;
+  };
+  for (size_t i = request.from ? FirstBlockFor(**table, *request.from) : 0;
+       i < (*table)->block_count(); ++i) {
+    const BlockFacts facts = WalkBlock(**table, i, visit);
+    if (past_the_end || left == 0) break;
+    if (!facts.status.ok()) session->Fail(facts.status, target);
+    if (session->has_too_many_problems()) break;
+  }
+  if (session->json_wanted()) session->json().EndArray();
+}
+
+}  // namespace tools

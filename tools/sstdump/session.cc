@@ -1,0 +1,228 @@
+#include "tools/sstdump/session.h"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "lsm/bytes/escape.h"
+#include "lsm/bytes/readable.h"
+#include "lsm/bytes/status.h"
+
+namespace tools {
+namespace {
+
+using lsm::Concat;
+
+// A message may hold a file's bytes, and a path any.
+std::string Printable(std::string_view text) {
+  std::string printable;
+  for (const char c : text) {
+    const auto byte = static_cast<uint8_t>(c);
+    if (byte < 0x20 || byte == 0x7f) {
+      printable += lsm::Escape({&c, 1});
+    } else {
+      printable += c;
+    }
+  }
+  return printable;
+}
+
+const char* NameOf(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::kFine:
+      return "fine";
+    case Outcome::kDamaged:
+      return "damaged";
+    case Outcome::kUsage:
+      return "misused";
+    case Outcome::kUnreadable:
+      return "unreadable";
+  }
+  return "?";
+}
+
+std::string ToHex(std::string_view bytes) {
+  constexpr char kDigits[] = "0123456789abcdef";
+  std::string text;
+  text.reserve(2 * bytes.size());
+  for (const char c : bytes) {
+    const auto byte = static_cast<uint8_t>(c);
+    text += kDigits[byte >> 4];
+    text += kDigits[byte & 15];
+  }
+  return text;
+}
+
+}  // namespace
+
+PlacedMessage SplitMessage(std::string_view message, std::string_view opened,
+                           std::string_view shown) {
+  constexpr std::string_view kOffset = "offset ";
+  PlacedMessage placed;
+  placed.file = std::string(shown);
+  if (!opened.empty() && message.starts_with(opened)) {
+    const std::string_view rest = message.substr(opened.size());
+    const size_t end = rest.find(": ");
+    if (end == 0) {
+      message = rest.substr(2);
+    } else if (end != rest.npos && rest.front() == '/') {
+      placed.file += rest.substr(0, end);
+      message = rest.substr(end + 2);
+    }
+  }
+  if (message.starts_with(kOffset)) {
+    const std::string_view rest = message.substr(kOffset.size());
+    uint64_t offset = 0;
+    const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), offset);
+    const std::string_view behind = rest.substr(static_cast<size_t>(end - rest.data()));
+    if (error == std::errc() && behind.starts_with(": ")) {
+      placed.offset = offset;
+      message = behind.substr(2);
+    }
+  }
+  placed.message = std::string(message);
+  return placed;
+}
+
+Session::Session(const World& world, const Request& request) : world_(world), request_(request) {
+  if (!json_wanted()) return;
+  json_.BeginObject();
+  json_.Member("command", request_.command);
+  json_.Key("results");
+  json_.BeginArray();
+}
+
+void Session::Begin(const std::string& path, std::string_view kind) {
+  path_ = path;
+  outcome_ = Outcome::kFine;
+  problem_count_ = 0;
+  file_problem_count_ = 0;
+  problems_.clear();
+  notes_.clear();
+  if (!json_wanted()) return;
+  json_.BeginObject();
+  json_.Member("path", path);
+  json_.Member("kind", kind);
+}
+
+void Session::End() {
+  worst_ = std::max(worst_, outcome_);
+  if (!json_wanted()) return;
+  json_.Member("outcome", NameOf(outcome_));
+  json_.Key("problems");
+  json_.BeginArray();
+  for (const Problem& problem : problems_) {
+    json_.BeginObject();
+    json_.Member("file", problem.file);
+    if (problem.offset) json_.Member("offset", *problem.offset);
+    json_.Member("message", problem.message);
+    json_.EndObject();
+  }
+  json_.EndArray();
+  json_.Key("notes");
+  json_.BeginArray();
+  for (const std::string& note : notes_) json_.String(note);
+  json_.EndArray();
+  json_.EndObject();
+  DrainJson();
+}
+
+int Session::Finish() {
+  if (json_wanted()) {
+    json_.EndArray();
+    json_.Member("exit_code", static_cast<int>(worst_));
+    json_.EndObject();
+    *world_.out << std::move(json_).Take() << '\n';
+  }
+  world_.out->flush();
+  return static_cast<int>(worst_);
+}
+
+void Session::Print(std::string_view text) {
+  if (!json_wanted()) world_.out->write(text.data(), static_cast<std::streamsize>(text.size()));
+}
+
+void Session::DrainJson() {
+  if (json_wanted()) *world_.out << json_.Drain();
+}
+
+void Session::Fail(const absl::Status& status, const Target& target) {
+  AddStatus(status, SplitMessage(lsm::MessageOf(status), OpenedPath(target), target.path));
+}
+
+void Session::Fail(const absl::Status& status, const std::string& path) {
+  AddStatus(status, SplitMessage(lsm::MessageOf(status), path, path));
+}
+
+void Session::AddStatus(const absl::Status& status, PlacedMessage placed) {
+  const Outcome outcome = absl::IsDataLoss(status) ? Outcome::kDamaged : Outcome::kUnreadable;
+  Add({std::move(placed.file), placed.offset, std::move(placed.message)}, outcome);
+}
+
+void Session::Damage(const Target& target, std::optional<uint64_t> offset, std::string message) {
+  Add({target.path, offset, std::move(message)}, Outcome::kDamaged);
+}
+
+void Session::Misuse(const std::string& path, std::string message) {
+  Add({path, std::nullopt, std::move(message)}, Outcome::kUsage);
+}
+
+void Session::Note(std::string message) {
+  if (json_wanted()) {
+    notes_.push_back(std::move(message));
+  } else if (problems_are_data_) {
+    Print(Concat("  note: ", Printable(message), "\n"));
+  } else {
+    world_.out->flush();
+    *world_.err << "sstdump: note: " << Printable(message) << '\n';
+  }
+}
+
+void Session::Add(Problem problem, Outcome outcome) {
+  outcome_ = std::max(outcome_, outcome);
+  worst_ = std::max(worst_, outcome_);
+  ++problem_count_;
+  ++file_problem_count_;
+  if (file_problem_count_ > kProblemsMax) return;
+  if (file_problem_count_ == kProblemsMax) problem.message += "; more of this file is not shown";
+  if (json_wanted()) {
+    problems_.push_back(std::move(problem));
+  } else {
+    PrintProblem(problem);
+  }
+}
+
+void Session::PrintProblem(const Problem& problem) {
+  const std::string text =
+      Concat(Printable(problem.file), ": ",
+             problem.offset ? Concat("offset ", *problem.offset, ": ") : std::string(),
+             Printable(problem.message), "\n");
+  if (problems_are_data_) return Print(Concat("  ", Red(text.substr(0, text.size() - 1)), "\n"));
+  world_.out->flush();
+  *world_.err << "sstdump: " << text;
+}
+
+std::string Session::Colored(const char* code, std::string_view text) const {
+  if (!request_.color) return std::string(text);
+  return Concat("\x1b[", code, "m", text, "\x1b[0m");
+}
+
+std::string Session::Show(std::string_view bytes, size_t columns_max) const {
+  // Raw bytes have no place in JSON.
+  if (request_.form == ByteForm::kRaw && !json_wanted()) return std::string(bytes);
+  const bool hex = request_.form == ByteForm::kHex;
+  // Not more bytes than may be seen are looked at: a value may be long.
+  if (columns_max != 0) bytes = bytes.substr(0, columns_max + 1);
+  return Fit(hex ? ToHex(bytes) : lsm::Escape(bytes), columns_max);
+}
+
+std::string Session::Fit(std::string text, size_t columns_max) const {
+  if (columns_max == 0 || text.size() <= columns_max) return text;
+  text.resize(columns_max - 1);
+  // No half of an escape, which has four characters at most.
+  const size_t escape = text.rfind('\\');
+  if (escape != text.npos && escape + 3 >= text.size()) text.resize(escape);
+  return text + (world_.terminal.has_utf8 ? "…" : "~");
+}
+
+}  // namespace tools

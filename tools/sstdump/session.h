@@ -1,0 +1,133 @@
+// One run of sstdump: what it says, in which form, and how it ends.
+//
+// Text goes to `out` as it comes; in JSON the run is one document, written piece by piece:
+//
+//   {"command":"verify","results":[RESULT, ...],"exit_code":1}
+//   RESULT = {"path":"…","kind":"table", …fields of the command…,
+//             "outcome":"damaged","problems":[{"file":"…","offset":12,"message":"…"}],"notes":["…"]}
+//
+// `offset` is there if the message is about a place in the file.
+#ifndef TRELLIS_TOOLS_SSTDUMP_SESSION_H_
+#define TRELLIS_TOOLS_SSTDUMP_SESSION_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "lsm/bytes/json_writer.h"
+#include "tools/sstdump/request.h"
+#include "tools/sstdump/target.h"
+#include "tools/sstdump/world.h"
+
+namespace tools {
+
+// The exit code.  Of several files the highest counts.
+enum class Outcome : int { kFine = 0, kDamaged = 1, kUsage = 2, kUnreadable = 3 };
+
+// A library's message taken apart: "FILE: offset N: what", where FILE is `opened` or a file in it.
+struct PlacedMessage {
+  std::string file;  // with `shown` in the place of `opened`
+  std::optional<uint64_t> offset;
+  std::string message;
+};
+PlacedMessage SplitMessage(std::string_view message, std::string_view opened,
+                           std::string_view shown);
+
+class Session {
+ public:
+  Session(const World& world, const Request& request);
+
+  const Request& request() const { return request_; }
+  const World& world() const { return world_; }
+  bool json_wanted() const { return request_.json; }
+
+  // --- results, one for each path; grammar: (Begin … End)* Finish ---
+
+  void Begin(const std::string& path, std::string_view kind);
+  void End();
+  // Ends the document; the exit code.
+  int Finish();
+
+  // --- what a result says ---
+
+  // Text; not where JSON is wanted.  A line ends with '\n'.
+  void Print(std::string_view text);
+  // Members of the result.  REQUIRES json_wanted().
+  lsm::JsonWriter& json() { return json_; }
+  // Writes what the JSON writer has so far: after each item of a list that may be long.
+  void DrainJson();
+
+  // The file is damaged (DataLoss), or cannot be read (any other error).
+  void Fail(const absl::Status& status, const Target& target);
+  // Damage at a place.
+  void Damage(const Target& target, std::optional<uint64_t> offset, std::string message);
+  // The same where there is no target: a path that leads nowhere.
+  void Fail(const absl::Status& status, const std::string& path);
+  // The command does not fit what the path leads to.
+  void Misuse(const std::string& path, std::string message);
+  // Worth knowing, and no fault.
+  void Note(std::string message);
+
+  size_t problem_count() const { return problem_count_; }  // of this result
+
+  // After so many, a file's further damage is not looked for: time and output stay bounded.
+  static constexpr size_t kProblemsMax = 100;
+  bool has_too_many_problems() const { return file_problem_count_ >= kProblemsMax; }
+  // What follows is about another file of the same result.
+  void NextFile() { file_problem_count_ = 0; }
+
+  // Problems and notes are data of `verify`, and go to `out` with it.
+  void set_problems_are_data() { problems_are_data_ = true; }
+
+  // The place where the output goes takes no more (a closed pipe, a full disk).
+  bool is_broken() const { return world_.out->fail(); }
+
+  // --- how things look ---
+
+  // For a terminal's width; 0: as long as they are.
+  size_t columns() const { return world_.terminal.is_terminal ? world_.terminal.columns : 0; }
+  std::string Bold(std::string_view text) const { return Colored("1", text); }
+  std::string Red(std::string_view text) const { return Colored("1;31", text); }
+  std::string Green(std::string_view text) const { return Colored("32", text); }
+  std::string Yellow(std::string_view text) const { return Colored("33", text); }
+  std::string Dim(std::string_view text) const { return Colored("2", text); }
+
+  // A key or value as text: escaped or in hex as was asked for, cut to `columns_max` if not 0.
+  std::string Show(std::string_view bytes, size_t columns_max = 0) const;
+  // Escaped text, cut to `columns_max` if not 0.
+  std::string Fit(std::string text, size_t columns_max) const;
+
+ private:
+  struct Problem {
+    std::string file;
+    std::optional<uint64_t> offset;
+    std::string message;
+  };
+
+  std::string Colored(const char* code, std::string_view text) const;
+  void Add(Problem problem, Outcome outcome);
+  void AddStatus(const absl::Status& status, PlacedMessage placed);
+  void PrintProblem(const Problem& problem);
+
+  const World& world_;
+  const Request& request_;
+  lsm::JsonWriter json_;
+  Outcome worst_ = Outcome::kFine;
+  bool problems_are_data_ = false;
+
+  // Of the result that was begun.
+  std::string path_;
+  Outcome outcome_ = Outcome::kFine;
+  std::vector<Problem> problems_;  // kept for JSON
+  std::vector<std::string> notes_;
+  size_t problem_count_ = 0;
+  size_t file_problem_count_ = 0;
+};
+
+}  // namespace tools
+
+#endif  // TRELLIS_TOOLS_SSTDUMP_SESSION_H_

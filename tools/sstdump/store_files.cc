@@ -1,0 +1,124 @@
+#include "tools/sstdump/store_files.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "lsm/base/internal_key.h"
+#include "lsm/bytes/status.h"
+
+namespace tools {
+
+absl::StatusOr<StoreFiles> LookAtStore(const World& world, const Request& request,
+                                       const Target& directory) {
+  StoreFiles files;
+  files.directory = directory.directory;
+  files.log_directory = directory.directory;
+  if (request.log_directory) {
+    LSM_ASSIGN_OR_RETURN(files.log_directory, world.file_system->OpenDirectory(
+                                                  *request.log_directory, /*create=*/false));
+  }
+  LSM_ASSIGN_OR_RETURN(files.names, files.directory->List());
+  std::sort(files.names.begin(), files.names.end());
+  LSM_ASSIGN_OR_RETURN(const std::vector<std::string> log_names, files.log_directory->List());
+  for (const std::string& name : log_names) {
+    const std::optional<lsm::FileName> parsed = lsm::ParseFileName(name);
+    if (parsed && parsed->kind == lsm::FileKind::kLog) files.logs.push_back(parsed->number);
+  }
+  std::sort(files.logs.begin(), files.logs.end());
+  absl::StatusOr<lsm::ManifestContents> manifest = lsm::ReadManifest(*files.directory);
+  files.manifest_status = manifest.status();
+  if (manifest.ok()) files.manifest = std::move(manifest).value();
+  return files;
+}
+
+absl::Status StateProblem(const StoreFiles& files) {
+  if (!absl::IsNotFound(files.manifest_status)) return files.manifest_status;
+  for (const std::string& name : files.names) {
+    const std::optional<lsm::FileName> parsed = lsm::ParseFileName(name);
+    if (!parsed || (parsed->kind != lsm::FileKind::kTable && parsed->kind != lsm::FileKind::kLog))
+      continue;
+    return absl::DataLossError(
+        lsm::Concat("there is no CURRENT file, but there is ", name, ", which belongs to a store"));
+  }
+  return absl::NotFoundError("no store: there is no CURRENT file");
+}
+
+bool IsGone(const StoreFiles& files, lsm::Directory& directory, lsm::FileKind kind,
+            uint64_t number) {
+  const bool is_log = kind == lsm::FileKind::kLog;
+  const std::string name = is_log ? lsm::LogFileName(number) : lsm::TableFileName(number);
+  if (!absl::IsNotFound(directory.Stat(name).status())) return false;
+  const absl::StatusOr<lsm::ManifestContents> now = lsm::ReadManifest(*files.directory);
+  if (!now.ok()) return false;
+  if (is_log) return number < now->state.oldest_log;
+  return std::none_of(now->state.levels.begin(), now->state.levels.end(),
+                      [number](const auto& level) { return level.contains(number); });
+}
+
+std::vector<PlacedTable> TablesInOrder(const lsm::ManifestState& state) {
+  std::vector<PlacedTable> tables;
+  for (size_t level = 0; level < state.levels.size(); ++level) {
+    const size_t begin = tables.size();
+    for (const auto& [number, meta] : state.levels[level]) {
+      tables.push_back({static_cast<int>(level), meta, lsm::TableFileName(number)});
+    }
+    std::sort(tables.begin() + static_cast<ptrdiff_t>(begin), tables.end(),
+              [level](const PlacedTable& a, const PlacedTable& b) {
+                if (level == 0) return a.meta.number > b.meta.number;
+                return lsm::CompareInternalKeys(a.meta.smallest, b.meta.smallest) < 0;
+              });
+  }
+  return tables;
+}
+
+std::vector<Target> TableTargets(const StoreFiles& files, std::vector<absl::Status>* problems) {
+  std::vector<Target> targets;
+  if (files.has_state()) {
+    for (const PlacedTable& table : TablesInOrder(files.manifest.state)) {
+      absl::StatusOr<Target> target = FindTargetIn(files.directory, table.name);
+      if (absl::IsNotFound(target.status())) {
+        if (IsGone(files, *files.directory, lsm::FileKind::kTable, table.meta.number)) continue;
+        problems->push_back(absl::DataLossError(
+            lsm::Concat(files.directory->path(), "/", table.name,
+                        ": the manifest names this table, but there is no such file")));
+      } else if (!target.ok()) {
+        problems->push_back(target.status());
+      } else {
+        // Whatever it is: the manifest says that it is a table, and Table::Open says what is wrong.
+        target->kind = TargetKind::kTable;
+        targets.push_back(std::move(target).value());
+      }
+    }
+    return targets;
+  }
+  for (const std::string& name : files.names) {
+    absl::StatusOr<Target> target = FindTargetIn(files.directory, name);
+    if (!target.ok()) {
+      problems->push_back(target.status());
+    } else if (target->kind == TargetKind::kTable) {
+      targets.push_back(std::move(target).value());
+    }
+  }
+  return targets;
+}
+
+std::vector<Target> LogTargets(const StoreFiles& files, std::vector<absl::Status>* problems) {
+  std::vector<Target> targets;
+  for (const uint64_t number : files.logs) {
+    absl::StatusOr<Target> target = FindTargetIn(files.log_directory, lsm::LogFileName(number));
+    if (!target.ok() && files.has_state() &&
+        IsGone(files, *files.log_directory, lsm::FileKind::kLog, number))
+      continue;
+    if (!target.ok()) {
+      problems->push_back(target.status());
+      continue;
+    }
+    // An empty one, as a crash may leave it, is a log by its name alone.
+    target->kind = TargetKind::kLog;
+    targets.push_back(std::move(target).value());
+  }
+  return targets;
+}
+
+}  // namespace tools

@@ -1,0 +1,64 @@
+// The files of a store's directory, and what its manifest says of them.
+#ifndef TRELLIS_TOOLS_SSTDUMP_STORE_FILES_H_
+#define TRELLIS_TOOLS_SSTDUMP_STORE_FILES_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "lsm/fs/file_names.h"
+#include "lsm/fs/file_system.h"
+#include "lsm/version/manifest.h"
+#include "tools/sstdump/request.h"
+#include "tools/sstdump/target.h"
+#include "tools/sstdump/world.h"
+
+namespace tools {
+
+struct StoreFiles {
+  std::shared_ptr<lsm::Directory> directory;
+  std::shared_ptr<lsm::Directory> log_directory;  // the same, unless asked otherwise
+  std::vector<std::string> names;                 // in the directory, sorted
+  std::vector<uint64_t> logs;                     // numbers of those in the log directory, sorted
+
+  // OK, or why there is no state.  NotFound: the directory has no CURRENT.
+  absl::Status manifest_status;
+  lsm::ManifestContents manifest;  // if OK
+
+  bool has_state() const { return manifest_status.ok(); }
+};
+
+// Fails only where the directory cannot be listed.
+absl::StatusOr<StoreFiles> LookAtStore(const World& world, const Request& request,
+                                       const Target& directory);
+
+// Why there is no state.  A directory without a CURRENT is no store; unless it holds files of one.
+absl::Status StateProblem(const StoreFiles& files);
+
+// Whether a table or a log of the manifest is not there because the store does without it by now:
+// one that is being written moves on, and a newer manifest says so.
+bool IsGone(const StoreFiles& files, lsm::Directory& directory, lsm::FileKind kind,
+            uint64_t number);
+inline constexpr const char* kMovedOn =
+    ": the store was written to meanwhile, and needs this file no more";
+
+// A table where the manifest says it is.
+struct PlacedTable {
+  int level = 0;
+  lsm::TableMeta meta;
+  std::string name;
+};
+// By level, in the order in which a lookup asks them: level 0 newest first, deeper ones by key.
+std::vector<PlacedTable> TablesInOrder(const lsm::ManifestState& state);
+
+// The tables of a directory: those of the manifest in the order above, or, where there is none,
+// every file that is a table.
+std::vector<Target> TableTargets(const StoreFiles& files, std::vector<absl::Status>* problems);
+std::vector<Target> LogTargets(const StoreFiles& files, std::vector<absl::Status>* problems);
+
+}  // namespace tools
+
+#endif  // TRELLIS_TOOLS_SSTDUMP_STORE_FILES_H_

@@ -1,0 +1,153 @@
+#include "tools/sstdump/table_file.h"
+
+#include <utility>
+
+#include "lsm/bytes/readable.h"
+#include "lsm/bytes/status.h"
+#include "lsm/table/block.h"
+#include "lsm/table/block_io.h"
+
+namespace tools {
+namespace {
+
+using lsm::Concat;
+
+absl::Status CheckSize(const std::string& path, std::string_view what,
+                       const lsm::BlockHandle& handle, uint64_t bytes_max) {
+  if (handle.stored_bytes <= bytes_max) return absl::OkStatus();
+  return absl::ResourceExhaustedError(Concat(path, ": offset ", handle.offset, ": the ", what,
+                                             " block has ", lsm::ReadableBytes(handle.stored_bytes),
+                                             ", more than the ", lsm::ReadableBytes(bytes_max),
+                                             " that sstdump loads"));
+}
+
+// What a footer that is otherwise sound would make Table::Open load.
+absl::Status CheckSizes(const lsm::ReadFile& file) {
+  LSM_ASSIGN_OR_RETURN(const uint64_t file_bytes, file.Size());
+  if (file_bytes < lsm::kTableHeaderBytes + lsm::kFooterBytes) return absl::OkStatus();
+  std::string bytes(lsm::kFooterBytes, '\0');
+  LSM_ASSIGN_OR_RETURN(const size_t read_bytes,
+                       file.ReadAt(file_bytes - lsm::kFooterBytes, {bytes.data(), bytes.size()}));
+  if (read_bytes != bytes.size()) return absl::OkStatus();
+  const absl::StatusOr<lsm::Footer> footer = lsm::Footer::Decode(bytes, file_bytes, file.path());
+  if (!footer.ok()) return absl::OkStatus();  // Table::Open says so better
+  LSM_RETURN_IF_ERROR(CheckSize(file.path(), "filter", footer->filter, kFilterBytesMax));
+  LSM_RETURN_IF_ERROR(CheckSize(file.path(), "index", footer->index, kIndexBytesMax));
+  return CheckSize(file.path(), "properties", footer->properties, kPropertiesBytesMax);
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<lsm::Table>> OpenTable(const Target& target) {
+  LSM_ASSIGN_OR_RETURN(std::unique_ptr<lsm::ReadFile> file, OpenTarget(target));
+  LSM_RETURN_IF_ERROR(CheckSizes(*file));
+  absl::StatusOr<std::unique_ptr<lsm::Table>> table = lsm::Table::Open(std::move(file), {});
+  if (absl::IsInvalidArgument(table.status()))
+    return absl::DataLossError(Concat(lsm::MessageOf(table.status())));
+  return table;
+}
+
+BlockFacts WalkBlock(const lsm::Table& table, size_t ordinal, const EntryVisitor& visit) {
+  BlockFacts facts;
+  facts.ordinal = ordinal;
+  facts.handle = table.block_handle(ordinal);
+  const auto fail = [&facts](absl::Status status) {
+    facts.status = std::move(status);
+    return facts;
+  };
+  lsm::BlockBuffer stored(facts.handle.stored_bytes + lsm::kBlockTrailerBytes);
+  const absl::StatusOr<size_t> read_bytes =
+      table.file().ReadAt(facts.handle.offset, {stored.data(), stored.size()});
+  if (!read_bytes.ok()) return fail(read_bytes.status());
+  stored.Truncate(*read_bytes);
+  const absl::StatusOr<lsm::Compression> compression =
+      lsm::VerifyBlock(stored.view(), facts.handle, table.footer().file_id, table.path());
+  if (!compression.ok()) return fail(compression.status());
+  facts.compression = *compression;
+  const absl::StatusOr<lsm::BlockBuffer> expanded =
+      lsm::ExpandBlock(stored.view(), facts.handle, table.footer().file_id, table.path());
+  if (!expanded.ok()) return fail(expanded.status());
+  facts.expanded_bytes = expanded->size();
+  lsm::Block block;
+  if (!block.Init(expanded->view())) {
+    return fail(
+        lsm::DamageAt(table.path(), facts.handle.offset, "the block's restart points cannot be"));
+  }
+  facts.restarts = block.restart_count();
+  const std::unique_ptr<lsm::Iterator> entry = block.NewIterator(
+      /*internal_keys=*/true, Concat(table.path(), ": offset ", facts.handle.offset));
+  for (entry->SeekToFirst(); entry->Valid(); entry->Next()) {
+    lsm::ParsedKey key;
+    if (!lsm::ParseInternalKey(entry->key(), &key)) {
+      return fail(
+          lsm::DamageAt(table.path(), facts.handle.offset, "an entry's key is no internal key"));
+    }
+    if (facts.entries == 0) facts.first_key.assign(key.user_key);
+    facts.last_key.assign(key.user_key);
+    ++facts.entries;
+    if (!visit(key, entry->value())) return facts;
+  }
+  return fail(entry->status());
+}
+
+size_t FirstBlockFor(const lsm::Table& table, std::string_view user_key) {
+  size_t low = 0;
+  size_t high = table.block_count();
+  while (low < high) {
+    const size_t middle = low + (high - low) / 2;
+    if (table.block_fence(middle) < user_key) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
+
+absl::Status FilterStatus(const lsm::Table& table) {
+  if (table.filter_presence() != lsm::FilterPresence::kDamaged) return absl::OkStatus();
+  // Table::Open does without it and says no more.
+  const lsm::BlockHandle at = table.footer().filter;
+  const absl::StatusOr<lsm::BlockBuffer> bytes =
+      lsm::ReadBlock(table.file(), table.footer().file_id, at);
+  if (!bytes.ok()) return bytes.status();
+  const std::string problem = bloom::FilterReader::Open(bytes->view()).Describe().problem;
+  if (problem.empty()) {
+    return absl::UnavailableError(
+        Concat(table.path(), ": offset ", at.offset,
+               ": the filter could not be read at first, and now it can"));
+  }
+  return lsm::DamageAt(table.path(), at.offset, Concat("the filter is damaged: ", problem));
+}
+
+std::string UnknownFilterText(const lsm::Table& table) { return table.filter().Describe().problem; }
+
+bloom::Digest DigestFor(const lsm::Table& table, std::string_view user_key) {
+  return bloom::DigestOf(user_key, table.properties().digest_seed);
+}
+
+const char* NameOf(lsm::FilterPresence presence) {
+  switch (presence) {
+    case lsm::FilterPresence::kUsable:
+      return "usable";
+    case lsm::FilterPresence::kAbsent:
+      return "absent";
+    case lsm::FilterPresence::kDamaged:
+      return "damaged";
+    case lsm::FilterPresence::kUnknown:
+      return "unknown";
+  }
+  return "?";
+}
+
+const char* NameOf(lsm::Compression compression) {
+  switch (compression) {
+    case lsm::Compression::kNone:
+      return "none";
+    case lsm::Compression::kLz4:
+      return "lz4";
+  }
+  return "?";
+}
+
+}  // namespace tools

@@ -1,0 +1,73 @@
+// `sstdump verify`: is everything as it was written?
+#include "tools/sstdump/verify.h"
+
+#include <string>
+
+#include "lsm/bytes/status.h"
+#include "lsm/version/manifest.h"
+#include "tools/sstdump/commands.h"
+#include "tools/sstdump/layout.h"
+
+namespace tools {
+namespace {
+
+using lsm::Concat;
+
+std::string VerifyCurrent(const Target& target, Session* session) {
+  const absl::StatusOr<std::string> bytes =
+      lsm::ReadWholeFile(*target.directory, target.name, 4096);
+  if (!bytes.ok()) {
+    session->Fail(absl::IsResourceExhausted(bytes.status())
+                      ? absl::DataLossError("the file is too long for a CURRENT")
+                      : bytes.status(),
+                  target);
+    return "a CURRENT file";
+  }
+  const absl::StatusOr<lsm::Current> current = lsm::Current::Decode(*bytes, OpenedPath(target));
+  if (!current.ok()) {
+    session->Fail(current.status(), target);
+    return "a CURRENT file";
+  }
+  return Concat("names manifest ", current->manifest_number);
+}
+
+}  // namespace
+
+void PrintVerdict(const std::string& path, size_t problems_before, const std::string& counted,
+                  Session* session) {
+  const bool is_fine = session->problem_count() == problems_before;
+  if (session->json_wanted()) {
+    lsm::JsonWriter& json = session->json();
+    json.BeginObject();
+    json.Member("file", path);
+    json.Member("sound", is_fine);
+    json.Member("found", counted);
+    json.EndObject();
+    return session->DrainJson();
+  }
+  session->Print(Concat("  ", path, ": ", is_fine ? session->Green("ok") : session->Red("DAMAGED"),
+                        ", ", counted, "\n"));
+}
+
+void Verify(const Target& target, Session* session) {
+  session->set_problems_are_data();
+  if (target.kind == TargetKind::kDirectory) return VerifyStore(target, session);
+  if (target.kind == TargetKind::kForeign) {
+    return session->Fail(absl::InvalidArgumentError(Concat("this is ", target.foreign)), target);
+  }
+  if (session->json_wanted()) {
+    session->json().Key("files");
+    session->json().BeginArray();
+  }
+  const size_t before = session->problem_count();
+  std::string counted;
+  if (target.kind == TargetKind::kTable) counted = TextOf(VerifyTable(target, session));
+  if (target.kind == TargetKind::kLog) counted = TextOf(VerifyLog(target, session));
+  if (target.kind == TargetKind::kManifest) counted = TextOf(VerifyManifest(target, session));
+  if (target.kind == TargetKind::kLock) counted = "empty, as it must be";
+  if (target.kind == TargetKind::kCurrent) counted = VerifyCurrent(target, session);
+  PrintVerdict(target.path, before, counted, session);
+  if (session->json_wanted()) session->json().EndArray();
+}
+
+}  // namespace tools

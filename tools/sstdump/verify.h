@@ -1,0 +1,62 @@
+// The parts of `sstdump verify`.  Each names every damage that it finds to the session and returns
+// what it counted.
+#ifndef TRELLIS_TOOLS_SSTDUMP_VERIFY_H_
+#define TRELLIS_TOOLS_SSTDUMP_VERIFY_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "lsm/base/internal_key.h"
+#include "tools/sstdump/session.h"
+#include "tools/sstdump/target.h"
+
+namespace tools {
+
+struct TableVerdict {
+  bool is_open = false;
+  uint64_t blocks = 0;
+  uint64_t entries = 0;
+  uint64_t keys = 0;
+  uint64_t keys_in_filter = 0;  // that the filter was asked about, and passed
+  std::string filter;           // its state
+  uint64_t file_id = 0;
+  uint64_t digest_seed = 0;
+  std::string smallest;  // internal keys
+  std::string largest;
+};
+// Every checksum, the order of all keys within and across blocks, the index's fences, what footer
+// and properties count, and the filter's answer for every key.
+TableVerdict VerifyTable(const Target& target, Session* session);
+
+struct LogVerdict {
+  uint64_t records = 0;
+  uint64_t entries = 0;
+  lsm::Sequence first_sequence = 0;  // 0: there are no entries
+  lsm::Sequence last_sequence = 0;
+  std::string end;  // for people
+};
+LogVerdict VerifyLog(const Target& target, Session* session);
+
+struct ManifestVerdict {
+  uint64_t edits = 0;
+  std::string end;
+};
+ManifestVerdict VerifyManifest(const Target& target, Session* session);
+
+// Everything: CURRENT, manifest, the tables against it, the logs against it, and files that are
+// nobody's.
+void VerifyStore(const Target& target, Session* session);
+
+// "ok" or "DAMAGED" behind a file's name, and what was counted.  REQUIRES: `problems_before` was
+// session's problem_count() before the file.
+void PrintVerdict(const std::string& path, size_t problems_before, const std::string& counted,
+                  Session* session);
+
+std::string TextOf(const TableVerdict& verdict);
+std::string TextOf(const LogVerdict& verdict);
+std::string TextOf(const ManifestVerdict& verdict);
+
+}  // namespace tools
+
+#endif  // TRELLIS_TOOLS_SSTDUMP_VERIFY_H_

@@ -1,0 +1,262 @@
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "lsm/bytes/escape.h"
+#include "lsm/bytes/status.h"
+#include "tools/sstdump/layout.h"
+#include "tools/sstdump/store_files.h"
+#include "tools/sstdump/verify.h"
+
+namespace tools {
+namespace {
+
+using lsm::Concat;
+
+constexpr size_t kShownKeyBytes = 40;
+
+class StoreChecker {
+ public:
+  StoreChecker(const StoreFiles& files, const Target& target, Session* session)
+      : files_(files), target_(target), session_(session) {}
+
+  void Run() {
+    if (files_.has_state()) {
+      CheckManifest();
+      CheckLevels();
+      for (const PlacedTable& table : TablesInOrder(files_.manifest.state)) CheckTable(table);
+      CheckLogs();
+    } else {
+      session_->Fail(StateProblem(files_), target_);
+      CheckManifestsByName();
+      CheckFilesByContent();
+    }
+    NoteOthers();
+  }
+
+ private:
+  const lsm::ManifestState& state() const { return files_.manifest.state; }
+
+  std::string PathOf(const std::string& name) const {
+    return Concat(files_.directory->path(), "/", name);
+  }
+
+  // A file that must be there; nothing, and damage, if it is not.
+  std::optional<Target> Find(const std::shared_ptr<lsm::Directory>& directory,
+                             const std::string& name, std::string_view why) {
+    absl::StatusOr<Target> target = FindTargetIn(directory, name);
+    if (target.ok()) return std::move(target).value();
+    const std::string path = Concat(directory->path(), "/", name);
+    if (absl::IsNotFound(target.status())) {
+      session_->Fail(absl::DataLossError(Concat(why, ", but there is no such file")), path);
+    } else {
+      session_->Fail(target.status(), path);
+    }
+    return std::nullopt;
+  }
+
+  void CheckManifest() {
+    PrintVerdict(PathOf(std::string(lsm::kCurrentFileName)), session_->problem_count(),
+                 Concat("names ", files_.manifest.file_name), session_);
+    const std::optional<Target> manifest =
+        Find(files_.directory, files_.manifest.file_name, "CURRENT names this manifest");
+    if (!manifest) return;
+    const size_t before = session_->problem_count();
+    const ManifestVerdict verdict = VerifyManifest(*manifest, session_);
+    PrintVerdict(manifest->path, before, TextOf(verdict), session_);
+  }
+
+  void CheckLevels() {
+    const std::vector<PlacedTable> tables = TablesInOrder(state());
+    for (size_t i = 1; i < tables.size(); ++i) {
+      const PlacedTable& before = tables[i - 1];
+      const PlacedTable& after = tables[i];
+      if (before.level != after.level || after.level == 0) continue;
+      if (lsm::UserKeyOf(before.meta.largest) < lsm::UserKeyOf(after.meta.smallest)) continue;
+      session_->Fail(
+          absl::DataLossError(Concat(
+              "level ", after.level, ": ", before.name, " and ", after.name, " overlap at key \"",
+              lsm::Escape(lsm::UserKeyOf(after.meta.smallest), kShownKeyBytes), "\"")),
+          PathOf(files_.manifest.file_name));
+    }
+  }
+
+  void CheckTable(const PlacedTable& placed) {
+    const size_t before = session_->problem_count();
+    if (NoteIfGone(*files_.directory, placed.name, lsm::FileKind::kTable, placed.meta.number))
+      return;
+    const std::optional<Target> target =
+        Find(files_.directory, placed.name, "the manifest names this table");
+    if (!target) return;
+    const TableVerdict verdict = VerifyTable(*target, session_);
+    if (verdict.is_open) CompareWithManifest(*target, placed.meta, verdict, before);
+    PrintVerdict(target->path, before, TextOf(verdict), session_);
+  }
+
+  bool NoteIfGone(lsm::Directory& directory, const std::string& name, lsm::FileKind kind,
+                  uint64_t number) {
+    if (!IsGone(files_, directory, kind, number)) return false;
+    session_->Note(name + kMovedOn);
+    return true;
+  }
+
+  void CompareWithManifest(const Target& target, const lsm::TableMeta& meta,
+                           const TableVerdict& verdict, size_t before) {
+    const auto differs = [&](std::string_view what, const std::string& there,
+                             const std::string& here) {
+      session_->Damage(target, std::nullopt,
+                       Concat("the manifest says ", what, " ", there, ", the table has ", here));
+    };
+    if (target.size_bytes != meta.file_bytes)
+      differs("size", Concat(meta.file_bytes), Concat(target.size_bytes));
+    if (verdict.file_id != meta.file_id)
+      differs("file id", HexId(meta.file_id), HexId(verdict.file_id));
+    if (verdict.digest_seed != state().digest_seed) {
+      session_->Note(
+          Concat(target.path,
+                 ": the store cannot ask this table's filter, which was built with another seed"));
+    }
+    if (session_->problem_count() != before) return;  // what was not read cannot be compared
+    if (verdict.entries != meta.entries)
+      differs("entries", Concat(meta.entries), Concat(verdict.entries));
+    if (verdict.smallest != meta.smallest)
+      differs("smallest key", Text(meta.smallest), Text(verdict.smallest));
+    if (verdict.largest != meta.largest)
+      differs("largest key", Text(meta.largest), Text(verdict.largest));
+  }
+
+  static std::string Text(std::string_view internal_key) {
+    return Concat("\"", lsm::Escape(lsm::UserKeyOf(internal_key), kShownKeyBytes),
+                  "\" at sequence ", lsm::SequenceOf(lsm::SuffixOf(internal_key)));
+  }
+
+  // As recovery sees them: numbered without a gap from what the tables hold on, except behind what
+  // a crash took.
+  void CheckLogs() {
+    std::set<uint64_t> needed = state().synced_logs;
+    needed.insert(state().oldest_log);
+    lsm::Sequence last = state().last_sequence;
+    bool is_gap = false;
+    for (const uint64_t number : files_.logs) needed.insert(number);
+    for (const uint64_t number : needed) {
+      const size_t before = session_->problem_count();
+      const bool was_synced = state().synced_logs.contains(number);
+      if (NoteIfGone(*files_.log_directory, lsm::LogFileName(number), lsm::FileKind::kLog, number))
+        continue;
+      std::optional<Target> target = Find(files_.log_directory, lsm::LogFileName(number),
+                                          "the manifest says that this log holds writes (are the "
+                                          "store's logs elsewhere? --logs DIR)");
+      if (!target) continue;
+      target->kind = TargetKind::kLog;  // whatever it is, it must be one
+      const LogVerdict verdict = VerifyLog(*target, session_);
+      if (number >= state().oldest_log && session_->problem_count() == before) {
+        if (was_synced && verdict.records == 0) {
+          session_->Damage(*target, 0,
+                           "the log is empty, but the manifest says that it holds synced writes");
+        }
+        CompareSequences(*target, verdict, was_synced, &last, &is_gap);
+      }
+      PrintVerdict(target->path, before, TextOf(verdict), session_);
+    }
+  }
+
+  void CompareSequences(const Target& target, const LogVerdict& verdict, bool was_synced,
+                        lsm::Sequence* last, bool* is_gap) {
+    if (verdict.entries == 0) return;
+    *is_gap = *is_gap || verdict.first_sequence != *last + 1;
+    if (*is_gap && (was_synced || verdict.first_sequence <= *last)) {
+      session_->Damage(target, std::nullopt,
+                       Concat("the log begins with sequence ", verdict.first_sequence,
+                              ", what comes before it ends with ", *last));
+    } else if (*is_gap) {
+      session_->Note(Concat(target.path,
+                            ": the store will not use this log: it begins with sequence ",
+                            verdict.first_sequence,
+                            ", what comes before it was never synced, and ends with ", *last));
+    }
+    if (!*is_gap) *last = verdict.last_sequence;
+  }
+
+  // Without a state: at least what CURRENT says, and every manifest.
+  void CheckManifestsByName() {
+    for (const std::string& name : files_.names) {
+      const std::optional<lsm::FileName> parsed = lsm::ParseFileName(name);
+      if (!parsed || parsed->kind != lsm::FileKind::kManifest) continue;
+      const absl::StatusOr<Target> target = FindTargetIn(files_.directory, name);
+      if (!target.ok()) {
+        session_->Fail(target.status(), PathOf(name));
+        continue;
+      }
+      const size_t before = session_->problem_count();
+      const ManifestVerdict verdict = VerifyManifest(*target, session_);
+      PrintVerdict(target->path, before, TextOf(verdict), session_);
+    }
+  }
+
+  void CheckFilesByContent() {
+    std::vector<absl::Status> problems;
+    for (const Target& target : TableTargets(files_, &problems)) {
+      const size_t before = session_->problem_count();
+      const TableVerdict verdict = VerifyTable(target, session_);
+      PrintVerdict(target.path, before, TextOf(verdict), session_);
+    }
+    for (const Target& target : LogTargets(files_, &problems)) {
+      const size_t before = session_->problem_count();
+      const LogVerdict verdict = VerifyLog(target, session_);
+      PrintVerdict(target.path, before, TextOf(verdict), session_);
+    }
+    for (const absl::Status& problem : problems) session_->Fail(problem, files_.directory->path());
+  }
+
+  // What is in the directory besides, which is no damage.
+  void NoteOthers() {
+    for (const std::string& name : files_.names) {
+      const std::optional<lsm::FileName> parsed = lsm::ParseFileName(name);
+      if (!parsed) {
+        session_->Note(Concat(name, ": no file of the store, by its name"));
+        continue;
+      }
+      if (!files_.has_state()) continue;
+      const bool is_unused_table =
+          parsed->kind == lsm::FileKind::kTable &&
+          std::none_of(state().levels.begin(), state().levels.end(),
+                       [&](const auto& level) { return level.contains(parsed->number); });
+      const bool is_old_manifest =
+          parsed->kind == lsm::FileKind::kManifest && name != files_.manifest.file_name;
+      const bool is_old_log =
+          parsed->kind == lsm::FileKind::kLog && parsed->number < state().oldest_log;
+      if (is_unused_table || is_old_manifest || is_old_log ||
+          parsed->kind == lsm::FileKind::kTemporary) {
+        session_->Note(Concat(name, ": not in use (left over, or being made)"));
+      }
+    }
+  }
+
+  const StoreFiles& files_;
+  const Target& target_;
+  Session* const session_;
+};
+
+}  // namespace
+
+void VerifyStore(const Target& target, Session* session) {
+  const absl::StatusOr<StoreFiles> files =
+      LookAtStore(session->world(), session->request(), target);
+  if (!files.ok()) return session->Fail(files.status(), target);
+  session->Print(Heading(*session, target.path, "store"));
+  if (session->json_wanted()) {
+    session->json().Key("files");
+    session->json().BeginArray();
+  }
+  StoreChecker(*files, target, session).Run();
+  if (session->json_wanted()) session->json().EndArray();
+  const size_t problems = session->problem_count();
+  session->Print(Concat(
+      session->Bold(target.path), ": ",
+      problems == 0 ? session->Green("ok") : session->Red(Count(problems, "problem", "problems")),
+      "\n"));
+}
+
+}  // namespace tools

@@ -1,0 +1,38 @@
+// What sstdump needs of the world, so that tests can be one: files, where output goes, and what
+// that place can show.
+#ifndef TRELLIS_TOOLS_SSTDUMP_WORLD_H_
+#define TRELLIS_TOOLS_SSTDUMP_WORLD_H_
+
+#include <cstddef>
+#include <functional>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "lsm/fs/file_system.h"
+
+namespace tools {
+
+struct Terminal {
+  bool is_terminal = false;  // a person looks at it: colour, and lines that fit
+  size_t columns = 80;       // of a terminal
+  bool allows_color = true;  // neither NO_COLOR nor TERM=dumb
+  bool has_utf8 = true;      // else bars are drawn with ASCII characters
+};
+
+struct World {
+  lsm::FileSystem* file_system = nullptr;
+  std::ostream* out = nullptr;  // data
+  std::ostream* err = nullptr;  // messages
+  Terminal terminal;            // of `out`
+  // The path behind symbolic links.  The user who names a link means what it leads to; links that
+  // are found inside of a store are not followed.
+  std::function<std::string(const std::string&)> resolve;
+};
+
+// Runs one command; `arguments` without the program's name.  Returns the exit code (outcome.h).
+int RunSstdump(const std::vector<std::string>& arguments, const World& world);
+
+}  // namespace tools
+
+#endif  // TRELLIS_TOOLS_SSTDUMP_WORLD_H_
