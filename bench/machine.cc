@@ -1,0 +1,127 @@
+#include "bench/machine.h"
+
+#include <sys/statvfs.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string_view>
+#include <thread>
+
+#ifndef TRELLIS_BENCH_BUILD
+#define TRELLIS_BENCH_BUILD "unknown build"
+#endif
+
+namespace bench {
+namespace {
+
+std::string FirstLineWith(const char* file, std::string_view name) {
+  std::ifstream in(file);
+  for (std::string line; std::getline(in, line);) {
+    const size_t colon = line.find(':');
+    if (line.compare(0, name.size(), name) != 0 || colon == std::string::npos) continue;
+    const size_t begin = line.find_first_not_of(" \t", colon + 1);
+    return begin == std::string::npos ? "" : line.substr(begin);
+  }
+  return "unknown";
+}
+
+std::string Gibibytes(double bytes) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f GiB", bytes / std::pow(2, 30));
+  return text;
+}
+
+std::string Compiler() {
+#if defined(__clang__)
+  return "clang " __clang_version__;
+#elif defined(__GNUC__)
+  return "g++ " __VERSION__;
+#else
+  return "unknown";
+#endif
+}
+
+std::string Assertions() {
+#ifdef NDEBUG
+  return "";
+#else
+  return ", ASSERTIONS ON";
+#endif
+}
+
+}  // namespace
+
+std::string FileSystemOf(const std::string& path) {
+  std::error_code error;
+  const std::string full = std::filesystem::canonical(path, error).string();
+  if (error) return "unknown";
+  std::ifstream mounts("/proc/self/mounts");
+  std::string best, found = "unknown";
+  for (std::string line; std::getline(mounts, line);) {
+    std::istringstream fields(line);
+    std::string device, point, type;
+    fields >> device >> point >> type;
+    const bool holds = full.compare(0, point.size(), point) == 0 &&
+                       (point == "/" || full.size() == point.size() || full[point.size()] == '/');
+    if (!holds || point.size() < best.size()) continue;  // a later mount hides an earlier one
+    best = point;
+    found = type + " on " + device;
+  }
+  return found;
+}
+
+std::optional<uint64_t> FreeBytesAt(const std::string& path) {
+  struct statvfs state;
+  if (::statvfs(path.c_str(), &state) != 0) return std::nullopt;
+  return uint64_t{state.f_bavail} * state.f_frsize;
+}
+
+double ClockCostNanos() {
+  using SteadyClock = std::chrono::steady_clock;
+  constexpr int kReads = 20000;
+  const SteadyClock::time_point begin = SteadyClock::now();
+  SteadyClock::time_point end = begin;
+  for (int i = 0; i < kReads; ++i) end = SteadyClock::now();
+  return std::chrono::duration<double, std::nano>(end - begin).count() / kReads;
+}
+
+std::string NowUtc() {
+  const std::time_t now = std::time(nullptr);
+  std::tm fields{};
+  ::gmtime_r(&now, &fields);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S UTC", &fields);
+  return text;
+}
+
+Conditions DescribeMachine(const std::string& directory) {
+  struct utsname system {};
+  ::uname(&system);
+  std::string load = "unknown";
+  std::getline(std::ifstream("/proc/loadavg"), load);
+  char clock_cost[32];
+  std::snprintf(clock_cost, sizeof clock_cost, "%.0f ns", ClockCostNanos());
+  const double memory = static_cast<double>(::sysconf(_SC_PHYS_PAGES)) *  //
+                        static_cast<double>(::sysconf(_SC_PAGESIZE));
+  return {
+      {"Date", NowUtc()},
+      {"CPU", FirstLineWith("/proc/cpuinfo", "model name") + ", " +
+                  std::to_string(std::thread::hardware_concurrency()) + " cores"},
+      {"Memory", Gibibytes(memory)},
+      {"Kernel", std::string(system.sysname) + " " + system.release},
+      {"File system", FileSystemOf(directory)},
+      {"Load average before", load},
+      {"Compiler", Compiler()},
+      {"Build", TRELLIS_BENCH_BUILD + Assertions()},
+      {"One reading of the clock", clock_cost},
+  };
+}
+
+}  // namespace bench

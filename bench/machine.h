@@ -1,0 +1,33 @@
+// Under what conditions figures were taken: what has to stand beside every one of them.
+#ifndef TRELLIS_BENCH_MACHINE_H_
+#define TRELLIS_BENCH_MACHINE_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace bench {
+
+// Names and values, in the order in which people read them.
+using Conditions = std::vector<std::pair<std::string, std::string>>;
+
+// The machine, this build, and the file system that `directory` (which exists) is on.
+Conditions DescribeMachine(const std::string& directory);
+
+// "ext4 on /dev/sda1": what holds `path`; "unknown" where the system does not tell.
+std::string FileSystemOf(const std::string& path);
+
+// Bytes that may still be written there; nullopt where the system does not tell.
+std::optional<uint64_t> FreeBytesAt(const std::string& path);
+
+// What reading the clock costs, on average.
+double ClockCostNanos();
+
+// "2026-01-31 12:34:56 UTC"
+std::string NowUtc();
+
+}  // namespace bench
+
+#endif  // TRELLIS_BENCH_MACHINE_H_

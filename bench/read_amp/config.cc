@@ -1,0 +1,229 @@
+#include "bench/read_amp/config.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <map>
+
+#ifndef TRELLIS_CHART_JS
+#define TRELLIS_CHART_JS ""
+#endif
+
+namespace bench {
+namespace {
+
+constexpr char kDictionary[] = "/usr/share/dict/american-english-huge";
+
+constexpr char kFooter[] = R"(Examples:
+  read_amp --synthetic 1000000 --out /tmp/read_amp
+  read_amp --keys words.txt --absent-keys other_words.txt --fpp 0.02,0.005
+  read_amp --synthetic 200000 --filters blocked --caches none --rounds 5
+
+Without --absent-keys a fifth of the keys, drawn at random, is left out of the stores and asked for as
+absent.  Writes DIR/report.json, DIR/report.html and the stores DIR/stores/*; bench/README.md explains
+every column.  Exit codes: 0 done, 1 failed (a wrong answer, an I/O error), 2 wrong usage, 130 interrupted.)";
+
+const std::map<std::string, CacheSize> kCacheNames = {
+    {"fits", CacheSize::kFits}, {"tenth", CacheSize::kTenth}, {"none", CacheSize::kNone}};
+const std::map<std::string, Workload> kWorkloadNames = {
+    {"present", Workload::kPresent}, {"absent", Workload::kAbsent}, {"mixed", Workload::kMixed}};
+
+struct RawArguments {
+  std::vector<std::string> caches = {"fits", "tenth", "none"};
+  std::vector<std::string> workloads = {"absent", "mixed", "present"};
+  bool demo = false;
+};
+
+void AddKeyOptions(CLI::App* app, Config* config) {
+  auto* files = app->add_option("--keys", config->key_files,
+                                "Files with the keys to store, a key a line (may be repeated)")
+                    ->check(CLI::ExistingFile)
+                    ->type_name("FILE")
+                    ->group("Keys");
+  app->add_option("--absent-keys", config->absent_key_files,
+                  "Files with keys to ask for that are not stored; those that are, and those that "
+                  "lie outside of the stored range, are left out and counted")
+      ->check(CLI::ExistingFile)
+      ->type_name("FILE")
+      ->needs(files)
+      ->group("Keys");
+  app->add_option("--synthetic", config->synthetic, "Make up this many keys of 16 bytes instead")
+      ->check(CLI::Range(uint64_t{100}, uint64_t{1} << 40))
+      ->type_name("N")
+      ->excludes(files)
+      ->group("Keys");
+  app->add_option("--value-bytes", config->value_bytes, "Bytes of each value, half compressible")
+      ->check(CLI::Range(uint64_t{0}, uint64_t{1} << 20))
+      ->type_name("N")
+      ->capture_default_str()
+      ->group("Keys");
+}
+
+void AddComparisonOptions(CLI::App* app, Config* config, RawArguments* raw) {
+  app->add_option("--filters", config->filters, "Kinds to compare with a store without filters")
+      ->check(CLI::IsMember({"none", "standard", "blocked"}))
+      ->delimiter(',')
+      ->type_name("LIST")
+      ->capture_default_str()
+      ->group("What is compared");
+  app->add_option("--fpp", config->target_fpps, "Target false-positive probabilities")
+      ->check(CLI::Range(0.000001, 0.5))
+      ->delimiter(',')
+      ->type_name("LIST")
+      ->capture_default_str()
+      ->group("What is compared");
+  app->add_option("--caches", raw->caches, "Block caches: fits, tenth (of the data), none")
+      ->check(CLI::IsMember(kCacheNames))
+      ->delimiter(',')
+      ->type_name("LIST")
+      ->capture_default_str()
+      ->group("What is compared");
+  app->add_option("--workloads", raw->workloads, "Keys to ask for: present, absent, mixed")
+      ->check(CLI::IsMember(kWorkloadNames))
+      ->delimiter(',')
+      ->type_name("LIST")
+      ->capture_default_str()
+      ->group("What is compared");
+  app->add_option("--mix", config->mix, "Share of present keys in the mixed workload")
+      ->check(CLI::Range(0.0, 1.0))
+      ->type_name("SHARE")
+      ->capture_default_str()
+      ->group("What is compared");
+}
+
+void AddRunOptions(CLI::App* app, Config* config, RawArguments* raw) {
+  app->add_option("--rounds", config->rounds, "Times that each measurement is repeated")
+      ->check(CLI::Range(1, 1000))
+      ->type_name("N")
+      ->capture_default_str()
+      ->group("How long");
+  auto* seconds = app->add_option("--seconds", config->seconds, "Length of one measurement")
+                      ->check(CLI::Range(0.01, 3600.0))
+                      ->type_name("S")
+                      ->capture_default_str()
+                      ->group("How long");
+  app->add_option("--lookups", config->lookups, "Lookups of one measurement, instead of --seconds")
+      ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 40))
+      ->type_name("N")
+      ->excludes(seconds)
+      ->group("How long");
+  app->add_option("--seed", config->seed, "Of all that is random")
+      ->capture_default_str()
+      ->group("How long");
+  app->add_flag("--demo", raw->demo,
+                "A few minutes on the words of /usr/share/dict, if no keys are given")
+      ->group("How long");
+
+  app->add_option("--out", config->out, "Directory for the reports and stores")
+      ->type_name("DIR")
+      ->capture_default_str()
+      ->group("Where to");
+  app->add_option("--chart-js", config->chart_js, "Chart.js to inline; empty: no plots")
+      ->type_name("FILE")
+      ->capture_default_str()
+      ->group("Where to");
+}
+
+// The lists of words that are installed beside the one that is stored.
+std::vector<std::string> OtherDictionaries() {
+  std::vector<std::string> found;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator("/usr/share/dict", error)) {
+    const std::string path = entry.path().string();
+    const bool is_text = entry.path().filename().string().find("README") == std::string::npos;
+    if (is_text && entry.is_regular_file() && !entry.is_symlink() && path != kDictionary) {
+      found.push_back(path);
+    }
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+void ApplyDemo(Config* config, const CLI::App& app) {
+  if (app.count("--seconds") == 0 && app.count("--lookups") == 0) config->seconds = 0.3;
+  if (!config->key_files.empty() || config->synthetic != 0) return;
+  if (!std::filesystem::exists(kDictionary)) return;
+  config->key_files = {kDictionary};
+  config->absent_key_files = OtherDictionaries();
+}
+
+// A mistake, or an empty string.
+std::string Resolve(const RawArguments& raw, const CLI::App& app, Config* config) {
+  if (raw.demo) ApplyDemo(config, app);
+  if (config->key_files.empty() && config->synthetic == 0) {
+    return raw.demo ? std::string("--demo: no ") + kDictionary +
+                          " here (Debian's package wamerican-huge); give --keys or --synthetic"
+                    : "give --keys FILE or --synthetic N";
+  }
+  config->caches.clear();
+  for (const std::string& name : raw.caches) config->caches.push_back(kCacheNames.at(name));
+  config->workloads.clear();
+  for (const std::string& name : raw.workloads) {
+    config->workloads.push_back(kWorkloadNames.at(name));
+  }
+  const auto unique = [](auto* list) {
+    auto end = list->end();
+    for (auto it = list->begin(); it != end; ++it) end = std::remove(std::next(it), end, *it);
+    list->erase(end, list->end());
+  };
+  unique(&config->caches);
+  unique(&config->workloads);
+  unique(&config->filters);
+  std::erase(config->filters, "none");  // is always there
+  std::sort(config->target_fpps.rbegin(), config->target_fpps.rend());
+  unique(&config->target_fpps);
+  if (!config->chart_js.empty() && !std::filesystem::is_regular_file(config->chart_js)) {
+    if (app.count("--chart-js") > 0) return "--chart-js: no file " + config->chart_js;
+    std::fprintf(stderr,
+                 "read_amp: no %s (Debian's package libjs-chart.js): the report has no plots\n",
+                 config->chart_js.c_str());
+    config->chart_js.clear();
+  }
+  return "";
+}
+
+}  // namespace
+
+const char* NameOf(CacheSize cache) {
+  switch (cache) {
+    case CacheSize::kFits:
+      return "fits";
+    case CacheSize::kTenth:
+      return "tenth";
+    case CacheSize::kNone:
+      return "none";
+  }
+  return "?";
+}
+
+ParsedCommandLine ParseCommandLine(int argc, char** argv) {
+  ParsedCommandLine result;
+  Config& config = result.config;
+  config.chart_js = TRELLIS_CHART_JS;
+  for (int i = 0; i < argc; ++i) config.command += (i == 0 ? "" : " ") + std::string(argv[i]);
+
+  CLI::App app(
+      "Measures what the filters of a Trellis store do to point lookups: reads avoided, "
+      "latency, memory.",
+      "read_amp");
+  app.footer(kFooter);
+  RawArguments raw;
+  AddKeyOptions(&app, &config);
+  AddComparisonOptions(&app, &config, &raw);
+  AddRunOptions(&app, &config, &raw);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    result.exit_code = app.exit(error) == 0 ? 0 : 2;
+    return result;
+  }
+  const std::string mistake = Resolve(raw, app, &config);
+  if (!mistake.empty()) {
+    std::fprintf(stderr, "read_amp: %s\nRun with --help for more information.\n", mistake.c_str());
+    result.exit_code = 2;
+  }
+  return result;
+}
+
+}  // namespace bench

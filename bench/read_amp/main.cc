@@ -1,0 +1,62 @@
+// read_amp: what the filters of a store do to point lookups, measured.  bench/README.md explains
+// it.
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <string>
+#include <utility>
+
+#include "bench/read_amp/config.h"
+#include "bench/read_amp/experiment.h"
+#include "bench/read_amp/key_set.h"
+#include "bench/read_amp/report.h"
+#include "bench/read_amp/tables.h"
+#include "lsm/bytes/status.h"
+
+namespace {
+
+constexpr int kFailed = 1;
+
+// Nothing that was measured is of use in part, and a store that was being loaded is made anew by
+// the next run, so there is nothing to wind up.
+void OnInterrupt(int) {
+  static constexpr char kMessage[] =
+      "\nread_amp: interrupted: no report was written (one that is there is of an earlier run)\n";
+  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kMessage, sizeof kMessage - 1);
+  ::_exit(130);
+}
+
+int Fail(const absl::Status& status) {
+  const std::string message(lsm::MessageOf(status));
+  std::fprintf(stderr, "read_amp: %s\n", message.c_str());
+  return kFailed;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const bench::ParsedCommandLine parsed = bench::ParseCommandLine(argc, argv);
+  if (parsed.exit_code.has_value()) return *parsed.exit_code;
+  struct sigaction action {};
+  action.sa_handler = &OnInterrupt;
+  ::sigaction(SIGINT, &action, nullptr);
+  ::sigaction(SIGTERM, &action, nullptr);
+
+  absl::StatusOr<bench::KeySet> keys = bench::MakeKeySet(parsed.config);
+  if (!keys.ok()) return Fail(keys.status());
+  bench::Experiment experiment(parsed.config, *std::move(keys));
+  const absl::StatusOr<bench::Results> results = experiment.Run();
+  if (!results.ok()) return Fail(results.status());
+  const absl::Status written = bench::WriteReports(*results);
+  if (!written.ok()) return Fail(written);
+
+  const std::string& out = parsed.config.out;
+  std::printf("%s\nReport  %s/report.html (open it in a browser), %s/report.json\nStores  ",
+              bench::RenderText(*results).c_str(), out.c_str(), out.c_str());
+  for (const bench::StoreResult& store : results->stores) {
+    std::printf("%s/stores/%s\n        ", out.c_str(), store.config.name().c_str());
+  }
+  std::printf("(sstdump levels DIR shows one)\n");
+  return std::fflush(stdout) == 0 ? 0 : kFailed;
+}

@@ -1,0 +1,174 @@
+#include "bench/read_amp/measurement.h"
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+
+#include "bench/histogram.h"
+#include "lsm/bytes/escape.h"
+#include "lsm/bytes/status.h"
+
+namespace bench {
+namespace {
+
+using SteadyClock = std::chrono::steady_clock;
+
+constexpr uint64_t kGroup = 16;             // lookups between two readings of the clock
+constexpr double kSlowLookupNanos = 10000;  // beside which a reading of the clock is nothing
+constexpr double kTimedShare = 0.4;         // of a measurement of fast lookups
+
+double NanosBetween(SteadyClock::time_point from, SteadyClock::time_point to) {
+  return std::chrono::duration<double, std::nano>(to - from).count();
+}
+
+// What is left to do of a budget, cut into phases.
+Budget Part(const Budget& budget, double share) {
+  const double lookups = static_cast<double>(budget.lookups) * share;
+  return {budget.seconds * share, budget.lookups == 0 ? 0 : static_cast<uint64_t>(lookups) + 1};
+}
+
+class Phase {
+ public:
+  Phase(lsm::DB* db, QueryStream* stream, const ValueMaker& values)
+      : db_(db), stream_(stream), values_(values) {}
+
+  uint64_t lookups() const { return lookups_; }
+  double nanos() const { return nanos_; }
+
+  // In groups, with the clock read between them.
+  absl::Status RunUntimed(const Budget& budget) {
+    return Run(budget, [this]() -> absl::Status {
+      for (uint64_t i = 0; i < kGroup; ++i) LSM_RETURN_IF_ERROR(Lookup());
+      return absl::OkStatus();
+    });
+  }
+
+  // One by one, each into the histogram.
+  absl::Status RunTimed(const Budget& budget, Histogram* histogram) {
+    return Run(budget, [this, histogram]() -> absl::Status {
+      SteadyClock::time_point before = SteadyClock::now();
+      for (uint64_t i = 0; i < kGroup; ++i) {
+        LSM_RETURN_IF_ERROR(Lookup());
+        const SteadyClock::time_point after = SteadyClock::now();
+        histogram->Record(static_cast<uint64_t>(NanosBetween(before, after)));
+        before = after;
+      }
+      return absl::OkStatus();
+    });
+  }
+
+ private:
+  absl::Status Lookup() { return CheckedGet(db_, stream_->Next(), values_, &value_); }
+
+  template <typename Group>
+  absl::Status Run(const Budget& budget, const Group& group) {
+    lookups_ = 0;
+    const SteadyClock::time_point begin = SteadyClock::now();
+    do {
+      LSM_RETURN_IF_ERROR(group());
+      lookups_ += kGroup;
+      nanos_ = NanosBetween(begin, SteadyClock::now());
+    } while (budget.lookups > 0 ? lookups_ < budget.lookups : nanos_ < budget.seconds * 1e9);
+    return absl::OkStatus();
+  }
+
+  lsm::DB* const db_;
+  QueryStream* const stream_;
+  const ValueMaker& values_;
+  lsm::PinnedValue value_;
+  uint64_t lookups_ = 0;
+  double nanos_ = 0;
+};
+
+absl::Status WrongAnswer(std::string_view key, std::string_view what) {
+  return absl::InternalError(
+      lsm::Concat("WRONG ANSWER for the key \"", lsm::Escape(key), "\": ", what));
+}
+
+}  // namespace
+
+lsm::LevelStatistics Difference(const lsm::LevelStatistics& before,
+                                const lsm::LevelStatistics& after) {
+  lsm::LevelStatistics d = after;
+  d.lookups -= before.lookups;
+  d.tables_considered -= before.tables_considered;
+  d.reads_avoided -= before.reads_avoided;
+  d.useful_reads -= before.useful_reads;
+  d.wasted_reads -= before.wasted_reads;
+  d.false_positives -= before.false_positives;
+  d.filters_absent -= before.filters_absent;
+  d.filters_damaged -= before.filters_damaged;
+  d.filters_unknown -= before.filters_unknown;
+  d.blocks_from_cache -= before.blocks_from_cache;
+  d.blocks_from_file -= before.blocks_from_file;
+  d.bytes_from_cache -= before.bytes_from_cache;
+  d.bytes_from_file -= before.bytes_from_file;
+  return d;
+}
+
+absl::Status CheckedGet(lsm::DB* db, const QueryStream::Query& query, const ValueMaker& values,
+                        lsm::PinnedValue* value) {
+  const absl::StatusOr<bool> found = db->Get(query.key, value);
+  if (!found.ok()) [[unlikely]]
+    return found.status();
+  if (*found != query.present) [[unlikely]] {
+    return WrongAnswer(query.key, query.present ? "it is stored, and was not found"
+                                                : "it is not stored, and was found");
+  }
+  if (query.present && !values.Matches(query.key, value->view())) [[unlikely]] {
+    return WrongAnswer(query.key, "its value is not the one that was stored");
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Measurement> Measure(lsm::DB* db, QueryStream* stream, const ValueMaker& values,
+                                    const Budget& budget) {
+  Measurement result;
+  const lsm::LevelStatistics before = db->GetStatistics().total;
+  Phase phase(db, stream, values);
+  const auto histogram = std::make_unique<Histogram>();
+  // A short run tells whether lookups are slow.
+  LSM_RETURN_IF_ERROR(phase.RunUntimed({0, kGroup}));
+  result.lookups = phase.lookups();
+  if (phase.nanos() / static_cast<double>(kGroup) > kSlowLookupNanos) {
+    LSM_RETURN_IF_ERROR(phase.RunTimed(budget, histogram.get()));
+  } else {
+    LSM_RETURN_IF_ERROR(phase.RunTimed(Part(budget, kTimedShare), histogram.get()));
+    result.lookups += phase.lookups();
+    LSM_RETURN_IF_ERROR(phase.RunUntimed(Part(budget, 1 - kTimedShare)));
+  }
+  result.lookups += phase.lookups();
+  result.lookups_per_second = static_cast<double>(phase.lookups()) / phase.nanos() * 1e9;
+  result.timed_lookups = histogram->count();
+  for (size_t i = 0; i < kPercentiles.size(); ++i) {
+    result.latency_us[i] = static_cast<double>(histogram->Percentile(kPercentiles[i])) / 1e3;
+  }
+  result.counted = Difference(before, db->GetStatistics().total);
+  return result;
+}
+
+absl::Status WarmByLookups(lsm::DB* db, QueryStream* stream, const ValueMaker& values,
+                           double seconds) {
+  constexpr double kNearlyFull = 0.9;
+  constexpr uint64_t kLookups = 256;
+  const SteadyClock::time_point begin = SteadyClock::now();
+  Phase phase(db, stream, values);
+  while (NanosBetween(begin, SteadyClock::now()) < seconds * 1e9) {
+    LSM_RETURN_IF_ERROR(phase.RunUntimed({0, kLookups}));
+    const lsm::Statistics statistics = db->GetStatistics();
+    if (static_cast<double>(statistics.block_cache_bytes) >=
+        kNearlyFull * static_cast<double>(statistics.block_cache_capacity_bytes)) {
+      break;
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status WarmByScan(lsm::DB* db) {
+  const std::unique_ptr<lsm::Iterator> iterator = db->NewIterator();
+  for (iterator->SeekToFirst(); iterator->Valid(); iterator->Next()) {
+  }
+  return iterator->status();
+}
+
+}  // namespace bench

@@ -1,0 +1,159 @@
+#include "bench/read_amp/report.h"
+
+#include <cstdio>
+#include <fstream>
+#include <sstream>
+#include <utility>
+
+#include "bench/read_amp/tables.h"
+#include "lsm/bytes/status.h"
+
+namespace bench {
+namespace {
+
+// What absent keys cost with the least cache: of the store with the default filter if it is there,
+// else of the last one.
+const Cell* HeadlineCell(const Results& results) {
+  const lsm::Options defaults;
+  const Cell* chosen = nullptr;
+  for (const Cell& cell : results.cells) {
+    if (cell.workload != Workload::kAbsent || cell.store == 0) continue;
+    if (cell.cache + 1 != results.caches.size()) continue;
+    chosen = &cell;
+    const StoreConfig& store = results.stores[cell.store].config;
+    if (store.filter_kind == defaults.filter_kind && store.target_fpp == defaults.target_fpp) break;
+  }
+  return chosen;
+}
+
+// The figures that most readers come for, in a sentence.
+std::string Headline(const Results& results) {
+  const Cell* cell = HeadlineCell(results);
+  if (cell == nullptr || !results.AvoidedIo(*cell).has_value()) return "";
+  const Cell& without = *results.Find(0, cell->cache, cell->workload);
+  const StoreResult& store = results.stores[cell->store];
+  char saved[32];
+  std::snprintf(saved, sizeof saved, "%.2f %%", *results.AvoidedIo(*cell));
+  return lsm::Concat("A lookup of an absent key reads ", Digits3(results.ComparedBlocks(without)),
+                     " data blocks without filters and ", Digits3(results.ComparedBlocks(*cell)),
+                     " with ", store.config.name(), ": ", saved, " of the I/O is avoided, for ",
+                     Digits3(store.filter_bits_per_key()),
+                     " bits a key (block cache: ", NameOf(results.caches[cell->cache].size), ").");
+}
+
+Table PairsTable(std::string id, std::string title,
+                 const std::vector<std::pair<std::string, std::string>>& pairs) {
+  Table table{std::move(id), std::move(title), {{"what", "", false}, {"value", "", false}}, {}};
+  for (const auto& [name, value] : pairs) table.rows.push_back({name, value});
+  return table;
+}
+
+Table ConditionsTable(const Results& results) {
+  const KeyReport& report = results.key_report;
+  Conditions pairs = results.conditions;
+  pairs.push_back({"Command", results.config.command});
+  pairs.push_back({"Stored keys", Grouped(results.stored_keys) + ", " + report.source});
+  pairs.push_back({"Absent keys", Grouped(results.absent_keys) + ", " + report.absent_source});
+  pairs.push_back(
+      {"Left out of the keys", lsm::Concat(report.duplicates, " duplicates, ", report.empty_lines,
+                                           " empty lines; absent: ", report.absent_duplicates,
+                                           " duplicates, ", report.absent_stored, " stored, ",
+                                           report.absent_outside, " outside of the stored range")});
+  pairs.push_back({"Values", lsm::Concat(results.config.value_bytes,
+                                         " bytes each, of which a compressor finds half")});
+  pairs.push_back({"Keys and values", Bytes(results.user_bytes)});
+  pairs.push_back({"Shape", results.shape.Describe(" ")});
+  for (const CacheResult& cache : results.caches) {
+    pairs.push_back({std::string("Cache ") + NameOf(cache.size), cache.note});
+  }
+  pairs.push_back({"Rounds", std::to_string(results.config.rounds)});
+  pairs.push_back({"Seed", std::to_string(results.config.seed)});
+  pairs.push_back({"Took", Digits3(results.seconds) + " s"});
+  return PairsTable("conditions", "Conditions", pairs);
+}
+
+std::string FppText() {
+  return "Every stored and every absent key was asked for once; each question that a filter got "
+         "about "
+         "a key that its table does not hold counts. The bars are Wilson's 95 % intervals. The "
+         "prediction is the filters' own, from their layout and their actual number of keys.";
+}
+
+std::vector<Section> Sections(const Results& results) {
+  return {
+      {"Avoided I/O",
+       "Per cent of the data blocks that the same store without filters needs for the same lookups "
+       "with the same cache. Where everything fits into the cache, blocks looked into count "
+       "instead "
+       "of blocks read.",
+       "avoided",
+       {AvoidedTable(results)}},
+      {"Data blocks a lookup",
+       "Data blocks read from files for one lookup; where everything fits into the cache, blocks "
+       "looked into.",
+       "blocks",
+       {BlocksTable(results)}},
+      {"Latency",
+       "Percentiles of single lookups, medians of the rounds. Right of where a line steps up, "
+       "lookups had to read blocks.",
+       "latency",
+       {LatencyTable(results)}},
+      {"False positives", FppText(), "fpp", {FilterTable(results)}},
+      {"Throughput",
+       "Lookups a second of one thread. Where everything fits into the cache, lookups cost "
+       "processor time alone.",
+       "rate",
+       {RateTable(results)}},
+      {"What memory buys",
+       "Reads of tables that did not hold the key, against the memory that the filters take.",
+       "memory",
+       {MemoryTable(results)}},
+      {"The stores",
+       "All hold the same keys and differ in their filters alone.",
+       "",
+       {ShapeTable(results)}},
+      {"All figures", "bench/README.md explains every column.", "", {FullTable(results)}},
+      {"Conditions", "", "", {ConditionsTable(results)}},
+  };
+}
+
+absl::StatusOr<std::string> ReadSource(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream bytes;
+  bytes << in.rdbuf();
+  if (!in) return absl::UnavailableError(lsm::Concat("--chart-js: ", path, ": cannot be read"));
+  return std::move(bytes).str();
+}
+
+}  // namespace
+
+Page ReportPage(const Results& results, std::string chart_js) {
+  Page page;
+  page.title = "Trellis read_amp: what filters do to point lookups";
+  page.lead.push_back(lsm::Concat(Grouped(results.stored_keys), " stored keys (",
+                                  results.key_report.source, "), ", Grouped(results.absent_keys),
+                                  " absent ones within their range (",
+                                  results.key_report.absent_source, ")."));
+  const std::string headline = Headline(results);
+  if (!headline.empty()) page.lead.push_back(headline);
+  page.warnings = results.warnings;
+  page.sections = Sections(results);
+  page.data_name = "read_amp";
+  page.data = ToJson(results);
+  page.chart_js = std::move(chart_js);
+  return page;
+}
+
+absl::Status WriteReports(const Results& results) {
+  std::string chart_js;
+  if (!results.config.chart_js.empty()) {
+    LSM_ASSIGN_OR_RETURN(chart_js, ReadSource(results.config.chart_js));
+  }
+  const std::string json =
+      ToJson(results).dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  LSM_RETURN_IF_ERROR(
+      WriteWhole(results.config.out + "/report.html", RenderPage(ReportPage(results, chart_js))));
+  return WriteWhole(results.config.out + "/report.json", json);
+}
+
+}  // namespace bench

@@ -1,0 +1,62 @@
+// The stores that are compared: what they are called, what shape they get, how they are loaded.
+#ifndef TRELLIS_BENCH_READ_AMP_STORES_H_
+#define TRELLIS_BENCH_READ_AMP_STORES_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "bench/read_amp/config.h"
+#include "bench/read_amp/key_set.h"
+#include "lsm/db.h"
+
+namespace bench {
+
+struct StoreConfig {
+  std::string filter_kind;  // "none", "standard", "blocked"
+  double target_fpp = 0;    // 0 for "none"
+
+  // "none", "blocked-0.01": also the name of its directory.
+  std::string name() const;
+};
+
+// The one without filters first, then kind by kind, each with falling targets.
+std::vector<StoreConfig> StoresOf(const Config& config);
+
+// Sizes that give a store of this many bytes several runs of tables: a few new ones in level 0, and
+// three levels below, each ten times as large as the one above.
+struct StoreShape {
+  uint64_t flushes = 0;  // the load is cut into so many equal parts
+  uint64_t entries_per_flush = 0;
+  uint64_t table_bytes = 0;
+  uint64_t level1_bytes = 0;
+  uint64_t write_buffer_bytes = 0;
+
+  // In two parts, with `between` between them.
+  std::string Describe(const std::string& between) const;
+};
+StoreShape ShapeFor(uint64_t entries, uint64_t user_bytes);
+
+// Bytes of keys and values.
+uint64_t UserBytes(const KeySet& keys, const Config& config);
+
+// Replaces the store in `directory` by one with all stored keys.  Flushes after every part and
+// waits for the compactions that follow from it, so that stores which differ in their filters alone
+// get the same shape.  Nothing is compacted beyond that.
+absl::Status LoadStore(const std::string& directory, const StoreConfig& store,
+                       const StoreShape& shape, const Config& config, const KeySet& keys,
+                       const std::function<void(uint64_t entries)>& on_progress);
+
+// Opens it read-only, so that its shape stays what it is.
+absl::StatusOr<std::unique_ptr<lsm::DB>> OpenStore(const std::string& directory,
+                                                   const StoreConfig& store,
+                                                   const StoreShape& shape,
+                                                   uint64_t block_cache_bytes, bool direct_reads);
+
+}  // namespace bench
+
+#endif  // TRELLIS_BENCH_READ_AMP_STORES_H_

@@ -1,0 +1,308 @@
+#include "bench/read_amp/tables.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <functional>
+#include <utility>
+
+#include "lsm/bytes/status.h"
+
+namespace bench {
+namespace {
+
+using Counted = lsm::LevelStatistics;
+
+template <typename... Values>
+std::string Format(const char* format, Values... values) {
+  char text[96];
+  std::snprintf(text, sizeof text, format, values...);
+  return text;
+}
+
+// "0.0982 %": a probability for people.
+std::string Percent(double probability) { return Digits3(100 * probability) + " %"; }
+
+std::string OrDash(const std::optional<double>& value, const char* format) {
+  return value.has_value() ? Format(format, *value) : "-";
+}
+
+bool HasFilter(const StoreResult& store) { return store.config.filter_kind != "none"; }
+
+// "2 + 4 + 13 + 45": tables by level, from level 0.
+std::string LevelsOf(const StoreResult& store) {
+  std::string out;
+  uint64_t left = store.shape.total.tables;
+  for (const Counted& level : store.shape.levels) {
+    if (left == 0) break;
+    out += (out.empty() ? "" : " + ") + std::to_string(level.tables);
+    left -= std::min(left, level.tables);
+  }
+  return out;
+}
+
+// A row a store, a column for each cache and workload.
+Table Pivot(const Results& results, std::string id, std::string title,
+            const std::function<std::string(const Cell&)>& text_of) {
+  Table table;
+  table.id = std::move(id);
+  table.title = std::move(title);
+  table.columns.push_back({"filter", "", false});
+  for (const CacheResult& cache : results.caches) {
+    for (const Workload workload : results.config.workloads) {
+      const std::string size = NameOf(cache.size);
+      table.columns.push_back({size + "/" + std::string(NameOf(workload)).substr(0, 3),
+                               lsm::Concat("cache ", size, ", ", NameOf(workload)), true});
+    }
+  }
+  for (size_t store = 0; store < results.stores.size(); ++store) {
+    std::vector<std::string> row = {results.stores[store].config.name()};
+    for (size_t cache = 0; cache < results.caches.size(); ++cache) {
+      for (const Workload workload : results.config.workloads) {
+        const Cell* cell = results.Find(store, cache, workload);
+        row.push_back(cell == nullptr ? "-" : text_of(*cell));
+      }
+    }
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+// The rows of one cache and workload, for the terminal.
+Table CellTable(const Results& results, size_t cache, Workload workload) {
+  Table table;
+  table.columns = {{"filter", "", false}, {"lookups/s", "", true}, {"+-%", "", true},
+                   {"p50 us", "", true},  {"p95", "", true},       {"p99", "", true},
+                   {"p99.9", "", true},   {"blocks", "", true},    {"KiB", "", true},
+                   {"tables", "", true},  {"avoided", "", true},   {"wasted", "", true},
+                   {"saved%", "", true}};
+  for (size_t store = 0; store < results.stores.size(); ++store) {
+    const Cell* cell = results.Find(store, cache, workload);
+    if (cell == nullptr) continue;
+    const Spread rate = cell->lookups_per_second();
+    std::vector<std::string> row = {results.stores[store].config.name(), Short(rate.median),
+                                    Format("%.0f", rate.percent())};
+    for (size_t p = 0; p < kPercentiles.size(); ++p) {
+      row.push_back(Short(cell->latency_us(p).median));
+    }
+    row.push_back(Digits3(results.ComparedBlocks(*cell)));
+    row.push_back(Digits3(cell->PerLookup(&Counted::bytes_from_file) / 1024));
+    row.push_back(Digits3(cell->PerLookup(&Counted::tables_considered)));
+    row.push_back(Digits3(cell->PerLookup(&Counted::reads_avoided)));
+    row.push_back(Digits3(cell->PerLookup(&Counted::wasted_reads)));
+    row.push_back(OrDash(results.AvoidedIo(*cell), "%.2f"));
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+// A row for each cell, groups apart.
+void AddCellRows(const Results& results, Table* table,
+                 const std::function<std::vector<std::string>(const Cell&)>& figures_of) {
+  for (const Cell& cell : results.cells) {
+    if (cell.store == 0 && !table->rows.empty()) table->rows.emplace_back();
+    std::vector<std::string> row = {NameOf(results.caches[cell.cache].size), NameOf(cell.workload),
+                                    results.stores[cell.store].config.name()};
+    for (std::string& figure : figures_of(cell)) row.push_back(std::move(figure));
+    table->rows.push_back(std::move(row));
+  }
+}
+
+std::string ConditionsText(const Results& results) {
+  std::string out;
+  for (const auto& [name, value] : results.conditions) {
+    out += Format("  %-25s", name.c_str()) + value + "\n";
+  }
+  return out;
+}
+
+std::string KeysText(const Results& results) {
+  const KeyReport& report = results.key_report;
+  std::string out = lsm::Concat("Keys    ", Grouped(results.stored_keys), " stored (",
+                                report.source, "), ", Bytes(results.user_bytes),
+                                " with their values of ", results.config.value_bytes, " bytes\n");
+  out += lsm::Concat("        ", Grouped(results.absent_keys), " absent (", report.absent_source,
+                     "), all within the stored range\n");
+  const uint64_t left_out = report.duplicates + report.empty_lines + report.absent_duplicates +
+                            report.absent_stored + report.absent_outside;
+  if (left_out > 0) {
+    out += lsm::Concat("        left out: ", Grouped(report.duplicates), " duplicates, ",
+                       Grouped(report.empty_lines),
+                       " empty lines; absent ones: ", Grouped(report.absent_duplicates),
+                       " duplicates, ", Grouped(report.absent_stored), " that are stored, ",
+                       Grouped(report.absent_outside), " outside of the range\n");
+  }
+  return out;
+}
+
+}  // namespace
+
+Table FilterTable(const Results& results) {
+  Table table{"fpp", "Filters: target, predicted and observed false-positive probability", {}, {}};
+  table.columns = {{"filter", "", false},
+                   {"target", "target FPP", true},
+                   {"predicted", "predicted FPP", true},
+                   {"observed", "observed FPP", true},
+                   {"95% interval", "95 % interval of the observed FPP", true},
+                   {"questions", "questions to filters about keys that are not there", true},
+                   {"bits/key", "filter bits a key", true},
+                   {"in memory", "filter bytes in memory", true}};
+  for (const StoreResult& store : results.stores) {
+    if (!HasFilter(store)) continue;
+    const Interval interval = WilsonInterval(store.false_positives, store.questions);
+    table.rows.push_back({store.config.name(), Percent(store.config.target_fpp),
+                          Percent(store.shape.total.predicted_fpp), Percent(store.observed_fpp()),
+                          Digits3(100 * interval.low) + " - " + Percent(interval.high),
+                          Grouped(store.questions), Format("%.2f", store.filter_bits_per_key()),
+                          Bytes(store.shape.total.filter_bytes)});
+  }
+  return table;
+}
+
+Table ShapeTable(const Results& results) {
+  Table table{"stores", "The stores", {}, {}};
+  table.columns = {{"filter", "", false},
+                   {"tables by level", "tables by level, from level 0", false},
+                   {"in files", "bytes of tables", true},
+                   {"filters", "filter bytes in memory", true},
+                   {"indexes", "index bytes in memory", true},
+                   {"loaded in s", "seconds to load", true}};
+  for (const StoreResult& store : results.stores) {
+    const Counted& total = store.shape.total;
+    table.rows.push_back({store.config.name(), LevelsOf(store), Bytes(total.table_bytes),
+                          Bytes(total.filter_bytes), Bytes(total.index_bytes),
+                          Digits3(store.load_seconds)});
+  }
+  return table;
+}
+
+Table AvoidedTable(const Results& results) {
+  Table table = Pivot(results, "avoided", "Avoided I/O, per cent",
+                      [&](const Cell& cell) { return OrDash(results.AvoidedIo(cell), "%.2f"); });
+  if (!table.rows.empty()) table.rows.erase(table.rows.begin());  // the store to compare with
+  return table;
+}
+
+Table BlocksTable(const Results& results) {
+  return Pivot(results, "blocks", "Data blocks a lookup",
+               [&](const Cell& cell) { return Digits3(results.ComparedBlocks(cell)); });
+}
+
+Table RateTable(const Results& results) {
+  return Pivot(results, "rate", "Lookups a second: median of the rounds, and half their range",
+               [](const Cell& cell) {
+                 const Spread rate = cell.lookups_per_second();
+                 return Short(rate.median) + Format(" \u00b1%.0f %%", rate.percent());
+               });
+}
+
+Table MemoryTable(const Results& results) {
+  Table table{"memory", "Filter memory beside wasted reads", {}, {}};
+  table.columns = {{"filter", "", false},
+                   {"bits/key", "filter bits a key", true},
+                   {"bytes", "filter bytes in memory", true}};
+  for (const Workload workload : results.config.workloads) {
+    table.columns.push_back(
+        {NameOf(workload), lsm::Concat("wasted reads a lookup, ", NameOf(workload)), true});
+  }
+  for (size_t i = 0; i < results.stores.size(); ++i) {
+    const StoreResult& store = results.stores[i];
+    std::vector<std::string> row = {store.config.name(),
+                                    Format("%.2f", store.filter_bits_per_key()),
+                                    Grouped(store.shape.total.filter_bytes)};
+    for (const Workload workload : results.config.workloads) {
+      const Cell* cell = results.Find(i, 0, workload);
+      row.push_back(cell == nullptr ? "-" : Digits3(cell->PerLookup(&Counted::wasted_reads)));
+    }
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+Table LatencyTable(const Results& results) {
+  Table table{"latency", "Latency, microseconds: medians of the rounds", {}, {}};
+  table.columns = {{"cache", "", false},  {"keys", "", false},
+                   {"filter", "", false}, {"p50", "", true},
+                   {"p95", "", true},     {"p99", "", true},
+                   {"p99.9", "", true},   {"timed", "timed lookups", true}};
+  AddCellRows(results, &table, [](const Cell& cell) {
+    std::vector<std::string> figures;
+    for (size_t p = 0; p < kPercentiles.size(); ++p) {
+      figures.push_back(Digits3(cell.latency_us(p).median));
+    }
+    figures.push_back(Grouped(cell.timed_lookups()));
+    return figures;
+  });
+  return table;
+}
+
+Table FullTable(const Results& results) {
+  Table table{"all", "All figures", {}, {}};
+  table.columns = {{"cache", "", false},
+                   {"keys", "", false},
+                   {"filter", "", false},
+                   {"lookups", "", true},
+                   {"lookups/s", "lookups/s, median", true},
+                   {"least", "lookups/s, least round", true},
+                   {"most", "lookups/s, best round", true},
+                   {"p50", "p50, us", true},
+                   {"p95", "p95, us", true},
+                   {"p99", "p99, us", true},
+                   {"p99.9", "p99.9, us", true},
+                   {"touched", "blocks looked into a lookup", true},
+                   {"read", "blocks read from files a lookup", true},
+                   {"bytes", "bytes read from files a lookup", true},
+                   {"tables", "tables considered a lookup", true},
+                   {"avoided", "reads avoided a lookup", true},
+                   {"wasted", "wasted reads a lookup", true},
+                   {"useful", "useful reads a lookup", true},
+                   {"saved", "avoided I/O, %", true}};
+  AddCellRows(results, &table, [&](const Cell& cell) {
+    const Spread rate = cell.lookups_per_second();
+    std::vector<std::string> figures = {Grouped(cell.lookups()), Format("%.0f", rate.median),
+                                        Format("%.0f", rate.min), Format("%.0f", rate.max)};
+    for (size_t p = 0; p < kPercentiles.size(); ++p) {
+      figures.push_back(Digits3(cell.latency_us(p).median));
+    }
+    figures.push_back(Digits3(cell.blocks_touched()));
+    figures.push_back(Digits3(cell.blocks_from_file()));
+    for (const auto field :
+         {&Counted::bytes_from_file, &Counted::tables_considered, &Counted::reads_avoided,
+          &Counted::wasted_reads, &Counted::useful_reads}) {
+      figures.push_back(Digits3(cell.PerLookup(field)));
+    }
+    figures.push_back(OrDash(results.AvoidedIo(cell), "%.3f"));
+    return figures;
+  });
+  return table;
+}
+
+std::string RenderText(const Results& results) {
+  const Config& config = results.config;
+  std::string out = "\nread_amp: what filters do to point lookups\n\n" + KeysText(results) +
+                    "Shape   " + results.shape.Describe("\n        ") + "\n";
+  out += lsm::Concat(
+      "Rounds  ", config.rounds, ", medians of them; +-% is half their range; ",
+      config.lookups > 0 ? Grouped(config.lookups) + " lookups" : Digits3(config.seconds) + " s",
+      " a measurement; seed ", config.seed, "\n");
+  out += "\nStores\n" + ToText(ShapeTable(results));
+  out += "\nFilters\n" + ToText(FilterTable(results));
+  for (size_t cache = 0; cache < results.caches.size(); ++cache) {
+    const CacheResult& cached = results.caches[cache];
+    out += lsm::Concat("\n=== Block cache ", NameOf(cached.size), ": ", cached.note, "\n");
+    for (const Workload workload : config.workloads) {
+      std::string what = NameOf(workload);
+      if (workload == Workload::kMixed) what += Format(" (%g present)", config.mix);
+      out += "\nKeys: " + what + "\n" + ToText(CellTable(results, cache, workload));
+    }
+  }
+  out += "\nFigures are for one lookup.  blocks: data blocks ";
+  out += "read from files (cache fits: looked into); tables: considered;\n";
+  out += "avoided, wasted: reads of tables; saved%: blocks, against the store without filters.\n";
+  out += "\nConditions\n" + ConditionsText(results);
+  out += "\nAvoided I/O, per cent of the data blocks that the store without filters needs\n";
+  out += ToText(AvoidedTable(results));
+  for (const std::string& warning : results.warnings) out += "\nMind: " + warning + "\n";
+  return out;
+}
+
+}  // namespace bench

@@ -1,0 +1,15 @@
+// The page's template, style and scripts: the files of their names in this folder, put into the
+// program when it is built (embed.cmake).
+#ifndef TRELLIS_BENCH_REPORT_ASSETS_H_
+#define TRELLIS_BENCH_REPORT_ASSETS_H_
+
+namespace bench {
+
+extern const char kPageHtml[];   // page.html
+extern const char kPageCss[];    // page.css
+extern const char kPlotsJs[];    // plots.js
+extern const char kReadAmpJs[];  // read_amp.js
+
+}  // namespace bench
+
+#endif  // TRELLIS_BENCH_REPORT_ASSETS_H_

@@ -1,0 +1,287 @@
+// One table by itself, everything in memory: what a lookup costs once filter, index and blocks are
+// there.
+//
+//   BM_FenceSearch          which of 64k blocks holds a key
+//   BM_BlockSearch/R        a key in one data block of 4 KiB, in the first-level cache; restart
+//   interval R BM_GetPresent/KIND      Table::Get of a key that is there, in random order; KIND of
+//   the filter: none, standard, blocked BM_GetAbsent/KIND       of a key that is not, within the
+//   table's range BM_Scan/forward|backward|readahead   time per entry BM_Build/KIND           time
+//   per entry
+//
+// 2 million keys "%016d", values of 100 bytes that LZ4 halves.  A lookup here is what a store does
+// per table: hash the key, enter a guard, ask the filter, search the index and the block; the keys
+// come in random order, so that most of what it touches comes from DRAM.  Counters: blocks per
+// lookup, the filter's bits per key, and fpp as it was measured.
+#include <benchmark/benchmark.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bench/workload.h"
+#include "lsm/base/epoch.h"
+#include "lsm/base/fences.h"
+#include "lsm/fs/memory_file_system.h"
+#include "lsm/table/block.h"
+#include "lsm/table/block_cache.h"
+#include "lsm/table/table.h"
+#include "lsm/table/table_builder.h"
+
+namespace {
+
+constexpr uint64_t kKeys = 2'000'000;
+constexpr size_t kValueBytes = 100;
+constexpr uint64_t kDigestSeed = 0x5eed;
+constexpr lsm::Sequence kSequence = 1;
+
+// Key i of those that are there; those in between are not.
+std::string PresentKey(uint64_t i) { return bench::DecimalKey(2 * i); }
+std::string AbsentKey(uint64_t i) { return bench::DecimalKey(2 * i + 1); }
+
+template <typename Value>
+Value OrDie(absl::StatusOr<Value> result) {
+  if (!result.ok()) {
+    std::fprintf(stderr, "%s\n", result.status().ToString().c_str());
+    std::abort();
+  }
+  return *std::move(result);
+}
+
+lsm::TableSummary BuildTable(lsm::Directory* directory, const std::string& name,
+                             const std::string& filter_kind, uint64_t keys) {
+  lsm::TableBuildOptions options;
+  options.digest_seed = kDigestSeed;
+  options.file_id = 42;
+  if (filter_kind != "none") options.filter_policy = OrDie(bloom::PolicyFromName(filter_kind));
+  lsm::TableBuilder builder(options, OrDie(directory->CreateExclusive(name)));
+  const bench::ValueMaker values(kValueBytes);
+  std::string internal_key;
+  std::string value;
+  for (uint64_t i = 0; i < keys; ++i) {
+    const std::string key = PresentKey(i);
+    values.Make(key, &value);
+    internal_key.clear();
+    lsm::AppendInternalKey(&internal_key, key, kSequence, lsm::EntryKind::kPut);
+    builder.Add(internal_key, value);
+  }
+  return OrDie(builder.Finish());
+}
+
+// A table with all its blocks in the cache.
+class Subject {
+ public:
+  explicit Subject(const std::string& filter_kind) : cache_(size_t{1} << 30) {
+    std::unique_ptr<lsm::Directory> directory = OrDie(files_.OpenDirectory("/bench", true));
+    summary_ = BuildTable(directory.get(), "1.table", filter_kind, kKeys);
+    lsm::TableContext context;
+    context.block_cache = &cache_;
+    context.digest_seed = kDigestSeed;
+    table_ = OrDie(
+        lsm::Table::Open(OrDie(directory->OpenRead("1.table", lsm::ReadMode::kBuffered)), context));
+    // In random order, as the blocks of a store that has been read for a while lie in memory.
+    for (const uint64_t i : bench::Shuffled(kKeys, 7)) Lookup(PresentKey(i));
+  }
+
+  // The answer's size; 0 if there is none.
+  size_t Lookup(std::string_view user_key) {
+    const lsm::LookupKey key(user_key, lsm::kSequenceMax, kDigestSeed);
+    const lsm::EpochGuard guard;
+    if (!table_->MayContain(key.digest())) return 0;
+    std::string_view value;
+    uint64_t suffix = 0;
+    lsm::BlockRef pin;
+    const auto answer = table_->Get(key, true, &value, &suffix, &pin, &counts_, nullptr);
+    if (!answer.ok()) std::abort();
+    if (*answer != lsm::TableAnswer::kFound) return 0;
+    benchmark::DoNotOptimize(value[0]);
+    return value.size();
+  }
+
+  // The same table without a cache.
+  std::unique_ptr<lsm::Table> OpenUncached() {
+    std::unique_ptr<lsm::Directory> directory = OrDie(files_.OpenDirectory("/bench", false));
+    return OrDie(
+        lsm::Table::Open(OrDie(directory->OpenRead("1.table", lsm::ReadMode::kBuffered)), {}));
+  }
+
+  const lsm::Table& table() const { return *table_; }
+  const lsm::TableSummary& summary() const { return summary_; }
+  // Blocks looked into since the last call.
+  double TakeBlocks() {
+    const double blocks =
+        counts_[lsm::LevelCounts::kBlocksFromCache] + counts_[lsm::LevelCounts::kBlocksFromFile];
+    counts_ = {};
+    return blocks;
+  }
+
+ private:
+  lsm::MemoryFileSystem files_;
+  lsm::BlockCache cache_;
+  lsm::TableSummary summary_;
+  std::unique_ptr<lsm::Table> table_;
+  lsm::LevelCounts counts_;
+};
+
+Subject& SubjectOf(const std::string& filter_kind) {
+  // One at a time fits into small machines.
+  static std::unique_ptr<Subject> subject;
+  static std::string kind_of_subject;
+  if (subject == nullptr || kind_of_subject != filter_kind) {
+    subject.reset();
+    subject = std::make_unique<Subject>(filter_kind);
+    kind_of_subject = filter_kind;
+  }
+  return *subject;
+}
+
+const bench::KeyList& Keys(bool present) {
+  const auto make = [](bool p) {
+    bench::KeyList keys;
+    for (const uint64_t i : bench::Shuffled(kKeys, 99)) keys.Add(p ? PresentKey(i) : AbsentKey(i));
+    return keys;
+  };
+  static const bench::KeyList present_keys = make(true);
+  static const bench::KeyList absent_keys = make(false);
+  return present ? present_keys : absent_keys;
+}
+
+void GetBench(benchmark::State& state, const std::string& filter_kind, bool present) {
+  Subject& subject = SubjectOf(filter_kind);
+  const bench::KeyList& keys = Keys(present);
+  subject.TakeBlocks();
+  size_t i = 0;
+  uint64_t found = 0;
+  for (auto _ : state) {
+    found += subject.Lookup(keys[i]) != 0;
+    if (++i == keys.size()) i = 0;
+  }
+  const auto lookups = static_cast<double>(state.iterations());
+  if (static_cast<double>(found) != (present ? lookups : 0)) state.SkipWithError("wrong answers");
+  const double blocks = subject.TakeBlocks();
+  state.counters["blocks_per_lookup"] = blocks / lookups;
+  state.counters["bits_per_key"] =
+      static_cast<double>(subject.summary().properties.filter_bytes) * 8 / kKeys;
+  if (!present) state.counters["fpp"] = blocks / lookups;
+}
+
+void BM_GetPresent(benchmark::State& state, const std::string& kind) {
+  GetBench(state, kind, true);
+}
+void BM_GetAbsent(benchmark::State& state, const std::string& kind) {
+  GetBench(state, kind, false);
+}
+BENCHMARK_CAPTURE(BM_GetPresent, none, "none");
+BENCHMARK_CAPTURE(BM_GetAbsent, none, "none");
+BENCHMARK_CAPTURE(BM_GetPresent, standard, "standard");
+BENCHMARK_CAPTURE(BM_GetAbsent, standard, "standard");
+BENCHMARK_CAPTURE(BM_GetPresent, blocked, "blocked");
+BENCHMARK_CAPTURE(BM_GetAbsent, blocked, "blocked");
+
+// A block read from the file (in memory), verified, expanded and inspected for each lookup.
+void BM_GetUncached(benchmark::State& state) {
+  Subject& subject = SubjectOf("blocked");
+  const bench::KeyList& keys = Keys(true);
+  const std::unique_ptr<lsm::Table> table = subject.OpenUncached();
+  std::string_view value;
+  uint64_t suffix = 0;
+  size_t i = 0;
+  for (auto _ : state) {
+    const lsm::LookupKey key(keys[i], lsm::kSequenceMax, kDigestSeed);
+    const lsm::EpochGuard guard;
+    lsm::BlockRef pin;
+    benchmark::DoNotOptimize(table->Get(key, true, &value, &suffix, &pin, nullptr, nullptr));
+    if (++i == keys.size()) i = 0;
+  }
+}
+BENCHMARK(BM_GetUncached);
+
+enum class ScanKind { kForward, kBackward, kReadahead };
+
+void BM_Scan(benchmark::State& state, ScanKind kind) {
+  const Subject& subject = SubjectOf("blocked");
+  auto iterator = subject.table().NewIterator(
+      {.fill_cache = true,
+       .readahead_bytes = kind == ScanKind::kReadahead ? size_t{256} << 10 : 0});
+  const bool backward = kind == ScanKind::kBackward;
+  for (auto _ : state) {
+    if (!iterator->Valid()) backward ? iterator->SeekToLast() : iterator->SeekToFirst();
+    benchmark::DoNotOptimize(iterator->value());
+    backward ? iterator->Prev() : iterator->Next();
+  }
+  if (!iterator->status().ok()) state.SkipWithError("damaged");
+}
+BENCHMARK_CAPTURE(BM_Scan, forward, ScanKind::kForward);
+BENCHMARK_CAPTURE(BM_Scan, backward, ScanKind::kBackward);
+BENCHMARK_CAPTURE(BM_Scan, readahead, ScanKind::kReadahead);
+
+void BM_FenceSearch(benchmark::State& state) {
+  constexpr uint64_t kFences = 65'536;
+  std::vector<std::string> keys;
+  for (uint64_t i = 0; i < kFences; ++i) keys.push_back(bench::DecimalKey(64 * i));
+  const std::vector<std::string_view> views(keys.begin(), keys.end());
+  const lsm::Fences fences(views);
+  std::vector<std::string> sought;
+  for (uint64_t i = 0; i < 4096; ++i)
+    sought.push_back(bench::DecimalKey(bench::Mix(i) % (64 * kFences)));
+  size_t i = 0;
+  for (auto _ : state) benchmark::DoNotOptimize(fences.LowerBound(sought[i++ % sought.size()]));
+}
+BENCHMARK(BM_FenceSearch);
+
+void BM_BlockSearch(benchmark::State& state) {
+  lsm::BlockBuilder builder(static_cast<int>(state.range(0)));
+  const bench::ValueMaker values(kValueBytes);
+  std::string internal_key;
+  std::string value;
+  uint64_t count = 0;
+  for (; builder.size_bytes_estimate() < 4096; ++count) {
+    internal_key.clear();
+    lsm::AppendInternalKey(&internal_key, PresentKey(count), kSequence, lsm::EntryKind::kPut);
+    values.Make(internal_key, &value);
+    builder.Add(internal_key, value);
+  }
+  const std::string bytes(builder.Finish());
+  lsm::Block block;
+  if (!block.Init(bytes)) std::abort();
+  std::vector<std::unique_ptr<lsm::LookupKey>> sought;
+  for (uint64_t i = 0; i < 1024; ++i) {
+    sought.push_back(
+        std::make_unique<lsm::LookupKey>(PresentKey(bench::Mix(i) % count), lsm::kSequenceMax, 0));
+  }
+  size_t i = 0;
+  lsm::Block::Hit hit;
+  for (auto _ : state) {
+    if (block.Find(*sought[i++ % sought.size()], &hit) != lsm::Block::Answer::kFound)
+      state.SkipWithError("not found");
+  }
+}
+BENCHMARK(BM_BlockSearch)->ArgName("restart_interval")->Arg(1)->Arg(4)->Arg(16)->Arg(64);
+
+void BM_Build(benchmark::State& state, const std::string& filter_kind) {
+  constexpr uint64_t kBuildKeys = 200'000;
+  for (auto _ : state) {
+    lsm::MemoryFileSystem files;
+    std::unique_ptr<lsm::Directory> directory = OrDie(files.OpenDirectory("/bench", true));
+    const auto summary = BuildTable(directory.get(), "1.table", filter_kind, kBuildKeys);
+    state.counters["file_bytes_per_key"] = static_cast<double>(summary.file_bytes) / kBuildKeys;
+  }
+  state.counters["ns_per_entry"] =
+      benchmark::Counter(static_cast<double>(state.iterations()) * kBuildKeys / 1e9,
+                         benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
+}
+BENCHMARK_CAPTURE(BM_Build, none, "none");
+BENCHMARK_CAPTURE(BM_Build, blocked, "blocked");
+
+void BM_EpochGuard(benchmark::State& state) {
+  for (auto _ : state) {
+    const lsm::EpochGuard guard;
+    benchmark::DoNotOptimize(&guard);
+  }
+}
+BENCHMARK(BM_EpochGuard);
+
+}  // namespace

@@ -1,0 +1,122 @@
+// Keys, values and the order in which a benchmark asks for them.
+//
+// Everything follows from seeds: the same seed gives the same work on every machine.
+#ifndef TRELLIS_BENCH_WORKLOAD_H_
+#define TRELLIS_BENCH_WORKLOAD_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace bench {
+
+// A bijection of 64 bits in which every bit depends on every bit (the finalizer of SplitMix64).
+constexpr uint64_t Mix(uint64_t x) {
+  x ^= x >> 30;
+  x *= 0xbf58476d1ce4e5b9ULL;
+  x ^= x >> 27;
+  x *= 0x94d049bb133111ebULL;
+  return x ^ (x >> 31);
+}
+
+// SplitMix64.
+class Random {
+ public:
+  explicit Random(uint64_t seed) : state_(seed) {}
+  uint64_t Next() { return Mix(state_ += 0x9e3779b97f4a7c15ULL); }
+  // In [0, bound); `bound` > 0.  The bias is below bound / 2^64.
+  uint64_t Below(uint64_t bound) {
+    return static_cast<uint64_t>((static_cast<unsigned __int128>(Next()) * bound) >> 64);
+  }
+  double Fraction() { return static_cast<double>(Next() >> 11) * 0x1p-53; }
+
+ private:
+  uint64_t state_;
+};
+
+// The numbers below `count` in random order.
+std::vector<uint64_t> Shuffled(uint64_t count, uint64_t seed);
+
+// 16 hexadecimal digits; different for different numbers under one seed.
+std::string SyntheticKey(uint64_t number, uint64_t seed);
+
+// `number` in 16 decimal digits.
+std::string DecimalKey(uint64_t number);
+
+// Keys one after another in one piece of memory, so that walking them costs the benchmark next to
+// nothing.  Views are good until the next Add.
+class KeyList {
+ public:
+  KeyList() : ends_(1, 0) {}
+
+  void Add(std::string_view key);
+  size_t size() const { return ends_.size() - 1; }
+  bool empty() const { return size() == 0; }
+  uint64_t key_bytes() const { return bytes_.size(); }
+  std::string_view operator[](size_t i) const {
+    return std::string_view(bytes_).substr(ends_[i], ends_[i + 1] - ends_[i]);
+  }
+
+ private:
+  std::string bytes_;
+  std::vector<size_t> ends_;  // [0] is 0
+};
+
+// The value of each key: any benchmark can check an answer without having kept the values.
+//
+//   value = R R, cut to the length wanted; R is half of it, random, and follows from the key
+//
+// so that a compressor that finds repetitions halves it.
+class ValueMaker {
+ public:
+  explicit ValueMaker(size_t value_bytes) : value_bytes_(value_bytes) {}
+
+  size_t value_bytes() const { return value_bytes_; }
+  void Make(std::string_view key, std::string* value) const;
+  bool Matches(std::string_view key, std::string_view value) const;
+
+ private:
+  size_t value_bytes_;
+};
+
+// Named streams of lookups.
+enum class Workload : uint8_t { kPresent, kAbsent, kMixed };
+const char* NameOf(Workload workload);
+
+// Endless: keys in random order, each once before any comes again.
+class QueryStream {
+ public:
+  struct Query {
+    std::string_view key;
+    bool present = false;
+  };
+
+  // At most `length` queries before it begins anew.  kMixed draws present keys with probability
+  // `present_share`.  The list or lists that the workload draws from must not be empty.
+  QueryStream(Workload workload, const KeyList& present, const KeyList& absent,
+              double present_share, size_t length, uint64_t seed);
+
+  Workload workload() const { return workload_; }
+  size_t length() const { return keys_.size(); }
+
+  // Goes to a place that follows from `seed` alone.
+  void Restart(uint64_t seed) { at_ = Mix(seed) % keys_.size(); }
+
+  Query Next() {
+    const size_t i = at_;
+    at_ = i + 1 == keys_.size() ? 0 : i + 1;
+    return {keys_[i], present_[i] != 0};
+  }
+
+ private:
+  Workload workload_;
+  KeyList keys_;
+  std::vector<uint8_t> present_;
+  size_t at_ = 0;
+};
+
+}  // namespace bench
+
+#endif  // TRELLIS_BENCH_WORKLOAD_H_
