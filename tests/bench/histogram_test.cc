@@ -1,0 +1,82 @@
+#include "bench/histogram.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "bench/workload.h"
+
+namespace bench {
+namespace {
+
+TEST(HistogramTest, NothingRecordedGivesZeros) {
+  const Histogram histogram;
+  EXPECT_EQ(histogram.count(), 0u);
+  EXPECT_EQ(histogram.min(), 0u);
+  EXPECT_EQ(histogram.max(), 0u);
+  EXPECT_EQ(histogram.Percentile(0.5), 0u);
+}
+
+TEST(HistogramTest, SmallValuesAreExact) {
+  Histogram histogram;
+  for (uint64_t value = 0; value < 100; ++value) histogram.Record(value);
+  EXPECT_EQ(histogram.Percentile(0), 0u);
+  EXPECT_EQ(histogram.Percentile(0.01), 0u);
+  EXPECT_EQ(histogram.Percentile(0.5), 49u);
+  EXPECT_EQ(histogram.Percentile(0.95), 94u);
+  EXPECT_EQ(histogram.Percentile(1), 99u);
+}
+
+TEST(HistogramTest, ARankBetweenTwoValuesIsTheUpperOne) {
+  Histogram histogram;
+  for (const uint64_t value : {10, 20, 30}) histogram.Record(value);
+  EXPECT_EQ(histogram.Percentile(0.5), 20u);
+  EXPECT_EQ(histogram.Percentile(0.67), 30u);
+}
+
+TEST(HistogramTest, PercentilesAreWithinABucketOfTheSortedValues) {
+  const uint64_t seed = 5;
+  SCOPED_TRACE(seed);
+  Random random(seed);
+  Histogram histogram;
+  std::vector<uint64_t> values;
+  for (int i = 0; i < 20000; ++i) {
+    values.push_back(random.Next() >> random.Below(60));  // all orders of magnitude
+    histogram.Record(values.back());
+  }
+  std::sort(values.begin(), values.end());
+  for (const double share : {0.01, 0.25, 0.5, 0.9, 0.99, 0.999, 1.0}) {
+    const size_t rank = static_cast<size_t>(share * 20000);
+    const double exact = static_cast<double>(values[rank - 1]);
+    EXPECT_NEAR(static_cast<double>(histogram.Percentile(share)), exact, exact / 128 + 1) << share;
+  }
+}
+
+TEST(HistogramTest, TheLargestValueHasABucket) {
+  Histogram histogram;
+  histogram.Record(UINT64_MAX);
+  histogram.Record(0);
+  EXPECT_EQ(histogram.max(), UINT64_MAX);
+  EXPECT_GT(histogram.Percentile(1), UINT64_MAX / 256 * 255);
+}
+
+TEST(HistogramTest, MergedOnesSayWhatOneWouldHaveSaid) {
+  Histogram odd, even, all;
+  for (uint64_t value = 1; value <= 5000; ++value) {
+    (value % 2 == 1 ? odd : even).Record(value * value);
+    all.Record(value * value);
+  }
+  odd.Merge(even);
+  EXPECT_EQ(odd.count(), all.count());
+  EXPECT_EQ(odd.min(), all.min());
+  EXPECT_EQ(odd.max(), all.max());
+  EXPECT_DOUBLE_EQ(odd.mean(), all.mean());
+  for (const double share : {0.1, 0.5, 0.99}) {
+    EXPECT_EQ(odd.Percentile(share), all.Percentile(share));
+  }
+}
+
+}  // namespace
+}  // namespace bench

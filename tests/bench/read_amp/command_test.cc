@@ -1,0 +1,126 @@
+// The command as people run it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <thread>
+
+#include "tests/support/scratch_dir.h"
+
+namespace bench {
+namespace {
+
+using testing::HasSubstr;
+
+// Memory-backed where there is such a thing: the loads sync often.
+std::string FastFolder() {
+  return ::access("/dev/shm", W_OK) == 0 ? "/dev/shm"
+                                         : std::filesystem::temp_directory_path().string();
+}
+
+std::string ReadAll(const std::string& path) {
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+class ReadAmpCommandTest : public testing::Test {
+ protected:
+  struct Outcome {
+    int exit_code = -1;
+    std::string out, err;
+  };
+
+  Outcome Run(const std::string& arguments) {
+    const std::string out = scratch_.path_of("stdout"), err = scratch_.path_of("stderr");
+    const int status = std::system(
+        (std::string(TRELLIS_READ_AMP) + " " + arguments + " >" + out + " 2>" + err).c_str());
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, ReadAll(out), ReadAll(err)};
+  }
+
+  const testing_support::ScratchDir scratch_{FastFolder()};
+  const std::string out_ = scratch_.path_of("out");
+};
+
+TEST_F(ReadAmpCommandTest, ASmallRunWritesBothReportsAndATable) {
+  const Outcome outcome =
+      Run("--synthetic 3000 --lookups 2000 --rounds 2 --fpp 0.01 --out " + out_);
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("Avoided I/O"));
+  std::istringstream lines(outcome.out);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.find(out_) == std::string::npos) {
+      EXPECT_LE(line.size(), 120u) << line;
+    }
+  }
+  EXPECT_THAT(outcome.err, HasSubstr("round 2 of 2"));
+  EXPECT_EQ(outcome.err.find('\r'), std::string::npos) << "a pipe is no terminal";
+
+  const nlohmann::json json = nlohmann::json::parse(ReadAll(out_ + "/report.json"), nullptr, false);
+  ASSERT_FALSE(json.is_discarded());
+  EXPECT_EQ(json["keys"]["stored"], 3000);
+  EXPECT_EQ(json["stores"].size(), 3u);  // none, standard, blocked
+  EXPECT_EQ(json["cells"].size(), 27u);  // x 3 caches x 3 workloads
+  for (const auto& cell : json["cells"]) {
+    if (cell["store"] == "none" || cell["workload"] != "absent") continue;
+    EXPECT_GT(cell["avoided_io_percent"], 90) << cell;
+  }
+  EXPECT_THAT(ReadAll(out_ + "/report.html"), HasSubstr("</html>"));
+}
+
+TEST_F(ReadAmpCommandTest, WrongUsageExitsWithTwo) {
+  EXPECT_EQ(Run("").exit_code, 2);
+  EXPECT_EQ(Run("--synthetic 1000 --fpp 0.9").exit_code, 2);
+  EXPECT_EQ(Run("--synthetic 1000 --filters bloomier").exit_code, 2);
+  const Outcome missing = Run("--keys /no/such/file");
+  EXPECT_EQ(missing.exit_code, 2);
+  EXPECT_THAT(missing.err, HasSubstr("/no/such/file"));
+  EXPECT_EQ(Run("--help").exit_code, 0);
+}
+
+TEST_F(ReadAmpCommandTest, AnOutputThatCannotBeMadeIsNamed) {
+  std::ofstream(scratch_.path_of("file")) << "x";
+  const Outcome outcome = Run("--synthetic 1000 --out " + scratch_.path_of("file"));
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(outcome.err, HasSubstr(scratch_.path_of("file")));
+}
+
+TEST_F(ReadAmpCommandTest, AnInterruptEndsItWithoutAReport) {
+  const std::string err = scratch_.path_of("stderr");
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    if (std::freopen("/dev/null", "w", stdout) == nullptr ||
+        std::freopen(err.c_str(), "w", stderr) == nullptr) {
+      ::_exit(99);
+    }
+    ::execl(TRELLIS_READ_AMP, TRELLIS_READ_AMP, "--synthetic", "20000", "--seconds", "100", "--out",
+            out_.c_str(), nullptr);
+    ::_exit(98);
+  }
+  // By then it loads or measures: it would go on for an hour.
+  while (!std::filesystem::exists(out_ + "/stores/none")) {
+    std::this_thread::yield();
+    ASSERT_EQ(::waitpid(child, nullptr, WNOHANG), 0) << "it ended by itself: " << ReadAll(err);
+  }
+  ASSERT_EQ(::kill(child, SIGINT), 0);
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 130);
+  EXPECT_THAT(ReadAll(err), HasSubstr("interrupted"));
+  EXPECT_FALSE(std::filesystem::exists(out_ + "/report.json"));
+  EXPECT_FALSE(std::filesystem::exists(out_ + "/report.html"));
+}
+
+}  // namespace
+}  // namespace bench

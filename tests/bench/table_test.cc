@@ -1,0 +1,51 @@
+#include "bench/table.h"
+
+#include <gtest/gtest.h>
+
+namespace bench {
+namespace {
+
+Table Small() {
+  return {"small",
+          "A small table",
+          {{"name", "", false}, {"n", "number of <things>", true}},
+          {{"one, two", "1"}, {}, {"say \"\u00b5s\"", "12345"}}};
+}
+
+TEST(TableTest, TextLinesUpColumnsByWhatATerminalShows) {
+  EXPECT_EQ(ToText(Small()),
+            "name          n\n"
+            "one, two      1\n"
+            "\n"
+            "say \"\u00b5s\"  12345\n");
+}
+
+TEST(TableTest, CsvQuotesWhatItMustAndHasNoGaps) {
+  EXPECT_EQ(ToCsv(Small()),
+            "name,number of <things>\r\n"
+            "\"one, two\",1\r\n"
+            "\"say \"\"\u00b5s\"\"\",12345\r\n");
+}
+
+TEST(TableTest, HtmlIsEscaped) {
+  const std::string html = ToHtml(Small());
+  EXPECT_NE(html.find("number of &lt;things&gt;"), std::string::npos);
+  EXPECT_NE(html.find("say &quot;\u00b5s&quot;"), std::string::npos);
+  EXPECT_EQ(html.find("<things>"), std::string::npos);
+}
+
+TEST(TableTest, FiguresHaveThreeDigits) {
+  EXPECT_EQ(Digits3(0), "0");
+  EXPECT_EQ(Digits3(0.00123456), "0.00123");
+  EXPECT_EQ(Digits3(12.3456), "12.3");
+  EXPECT_EQ(Digits3(123456), "123456");
+  EXPECT_EQ(Short(9500), "9500");
+  EXPECT_EQ(Short(12345), "12.3k");
+  EXPECT_EQ(Short(1234567), "1.23M");
+  EXPECT_EQ(Bytes(1536), "1.50 KiB");
+  EXPECT_EQ(Grouped(1234567), "1,234,567");
+  EXPECT_EQ(Grouped(123), "123");
+}
+
+}  // namespace
+}  // namespace bench

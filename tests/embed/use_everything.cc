@@ -1,0 +1,92 @@
+// An embedder's program beyond the one in the README: each part of the public interface once, so
+// that what is installed is known to be complete.  Says what it got wrong, and exits with 1, if it
+// did.
+#include <cstdio>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bloom/filter_policy.h"
+#include "lsm/db.h"
+#include "lsm/fs/environment.h"
+#include "lsm/fs/file_system.h"
+
+namespace {
+
+int wrong = 0;
+
+void Expect(bool holds, const std::string& what) {
+  if (holds) return;
+  std::cerr << "wrong: " << what << "\n";
+  ++wrong;
+}
+
+void UseFilters() {
+  auto policy = bloom::PolicyFromName("blocked");
+  if (!policy.ok()) return Expect(false, policy.status().ToString());
+  auto builder = (*policy)->NewBuilder({.target_fpp = 0.01, .seed = 7});
+  for (int key = 0; key < 1000; ++key) builder->Add(bloom::DigestOf(std::to_string(key), 42));
+  auto bytes = builder->Finish();
+  if (!bytes.ok()) return Expect(false, bytes.status().ToString());
+  const bloom::FilterReader reader = bloom::FilterReader::Open(*bytes);
+  Expect(reader.state() == bloom::FilterState::kUsable, "the filter is not usable");
+  Expect(reader.MayContain(bloom::DigestOf("5", 42)), "the filter lost a key");
+}
+
+void UseStore(lsm::DB& db) {
+  Expect(db.Put("a", "1").ok() && db.Put("b", "2").ok() && db.Put("c", "3").ok(), "Put");
+  const auto snapshot = db.GetSnapshot();
+  Expect(db.Delete("b", {.sync = true}).ok(), "Delete");
+  Expect(db.Flush().ok(), "Flush");
+
+  std::string value;
+  auto there = db.Get("a", &value);
+  Expect(there.ok() && *there && value == "1", "Get into a string");
+  lsm::PinnedValue pinned;
+  there = db.Get("c", &pinned);
+  Expect(there.ok() && *there, "Get into a pinned value");
+  auto before = db.Get("b", {.snapshot = snapshot.get()});
+  Expect(before.ok() && *before == "2", "Get as of a snapshot");
+
+  const std::vector<std::string_view> keys = {"a", "b", "c"};
+  auto values = db.MultiGet(keys);
+  Expect(values.size() == 3 && values[0].ok() && **values[0] == "1" && values[1].ok() &&
+             !values[1]->has_value(),
+         "MultiGet");
+
+  std::string seen;
+  auto iterator = db.NewIterator({.lower_bound = "a", .upper_bound = "z"});
+  for (iterator->SeekToFirst(); iterator->Valid(); iterator->Next()) seen += iterator->key();
+  for (iterator->SeekToLast(); iterator->Valid(); iterator->Prev()) seen += iterator->key();
+  Expect(iterator->status().ok() && seen == "acca", "iterator saw " + seen);
+
+  Expect(db.CompactRange().ok() && db.WaitForBackgroundWork().ok(), "CompactRange");
+  (void)db.ApproximateBytes("a", "z");
+  Expect(db.Explain("b").ok(), "Explain");
+  Expect(!db.GetStatistics().ToText().empty(), "GetStatistics");
+}
+
+}  // namespace
+
+int main() {
+  const std::string directory = "everything.store";
+  Expect(lsm::DB::Destroy(directory).ok(), "Destroy");
+  {
+    auto db =
+        lsm::DB::Open(directory, {.mode = lsm::OpenMode::kMustNotExist, .filter_kind = "standard"});
+    if (!db.ok()) return std::cerr << db.status() << "\n", 1;
+    Expect(!lsm::DB::Open(directory).ok(), "a second Open of the same store is refused");
+    UseStore(**db);
+  }
+  {
+    auto db = lsm::DB::Open(directory, {.mode = lsm::OpenMode::kReadOnly});
+    Expect(db.ok() && !(*db)->Put("d", "4").ok(), "a store opened to be read refuses writes");
+  }
+  Expect(lsm::DB::Repair(directory).ok(), "Repair");
+  UseFilters();
+  std::cout << lsm::BuildInfo() << "\n";
+  return wrong == 0 ? 0 : 1;
+}

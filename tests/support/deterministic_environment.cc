@@ -1,0 +1,59 @@
+#include "tests/support/deterministic_environment.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <utility>
+
+namespace testing_support {
+
+SingleThreadScheduler::~SingleThreadScheduler() { RunAll(); }
+
+void SingleThreadScheduler::Schedule(Lane lane, std::function<void()> job) {
+  queue_.push_back({lane, std::move(job)});
+}
+
+void SingleThreadScheduler::Wait(absl::Mutex* mutex, absl::CondVar* /*condition*/) {
+  mutex->Unlock();
+  if (!RunOne()) {
+    std::fprintf(
+        stderr,
+        "SingleThreadScheduler: deadlock: Wait was called with %zu jobs queued, and none can run "
+        "(flush lane %s, compaction lane %s)\n",
+        queue_.size(), running_[0] ? "busy" : "idle", running_[1] ? "busy" : "idle");
+    std::abort();
+  }
+  mutex->Lock();
+}
+
+void SingleThreadScheduler::Pause(uint64_t /*nanos*/) { RunOne(); }
+
+void SingleThreadScheduler::RunAll() {
+  while (RunOne()) {
+  }
+}
+
+bool SingleThreadScheduler::RunOne() {
+  const auto next = std::find_if(queue_.begin(), queue_.end(), [this](const Job& job) {
+    return !running_[static_cast<size_t>(job.lane)];
+  });
+  if (next == queue_.end()) return false;
+  Job job = std::move(*next);
+  queue_.erase(next);
+  bool& running = running_[static_cast<size_t>(job.lane)];
+  running = true;
+  job.run();
+  job.run = nullptr;
+  running = false;
+  return true;
+}
+
+uint64_t SeededRandom::Next() {
+  constexpr uint64_t kStep = 0x9e3779b97f4a7c15;  // 2^64 / golden ratio, odd
+  uint64_t word = state_.fetch_add(kStep, std::memory_order_relaxed) + kStep;
+  word = (word ^ (word >> 30)) * 0xbf58476d1ce4e5b9;
+  word = (word ^ (word >> 27)) * 0x94d049bb133111eb;
+  return word ^ (word >> 31);
+}
+
+}  // namespace testing_support

@@ -1,0 +1,88 @@
+// An environment in which one seed decides everything: one thread, a clock that only readings move,
+// and random numbers that repeat.
+//
+//   SingleThreadScheduler scheduler;
+//   ManualClock clock;
+//   SeededRandom random(seed);
+//   MemoryFileSystem files;
+//   const lsm::Environment environment{&files, nullptr, &clock, &scheduler, &random};
+#ifndef TRELLIS_TESTS_SUPPORT_DETERMINISTIC_ENVIRONMENT_H_
+#define TRELLIS_TESTS_SUPPORT_DETERMINISTIC_ENVIRONMENT_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "lsm/fs/environment.h"
+#include "lsm/fs/scheduler.h"
+
+namespace testing_support {
+
+// Runs jobs in the order in which they were scheduled, on the thread of whoever waits; those of a
+// lane never within one another.  For one thread only.
+class SingleThreadScheduler : public lsm::Scheduler {
+ public:
+  // Runs what is left.
+  ~SingleThreadScheduler() override;
+
+  void Schedule(Lane lane, std::function<void()> job) override;
+
+  // Releases the mutex and runs one job.  Ends the program with a message if there is none: nothing
+  // could ever end the wait.
+  void Wait(absl::Mutex* mutex, absl::CondVar* condition) override
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+
+  void Pause(uint64_t nanos) override;
+
+  // Until there is none left, counting those that jobs schedule.
+  void RunAll();
+
+  size_t queued_count() const { return queue_.size(); }
+
+ private:
+  struct Job {
+    Lane lane;
+    std::function<void()> run;
+  };
+
+  // The first job whose lane is idle; false if there is none.
+  bool RunOne();
+
+  std::deque<Job> queue_;
+  bool running_[2] = {false, false};  // by lane
+};
+
+// Moves on by a microsecond at each reading, so that time passes and repeats.  Thread-safe.
+class ManualClock : public lsm::Clock {
+ public:
+  uint64_t MonotonicNanos() override { return Advance(1000); }
+  uint64_t WallMicros() override { return kWallMicrosAtZero + Advance(1000) / 1000; }
+
+  // Returns the time after it.
+  uint64_t Advance(uint64_t nanos) {
+    return nanos_.fetch_add(nanos, std::memory_order_relaxed) + nanos;
+  }
+
+ private:
+  static constexpr uint64_t kWallMicrosAtZero = 1'600'000'000'000'000;  // in September 2020
+
+  std::atomic<uint64_t> nanos_{0};
+};
+
+// The same sequence for the same seed (SplitMix64).  Thread-safe.
+class SeededRandom : public lsm::RandomSource {
+ public:
+  explicit SeededRandom(uint64_t seed) : state_(seed) {}
+  uint64_t Next() override;
+
+ private:
+  std::atomic<uint64_t> state_;
+};
+
+}  // namespace testing_support
+
+#endif  // TRELLIS_TESTS_SUPPORT_DETERMINISTIC_ENVIRONMENT_H_

@@ -1,0 +1,38 @@
+// Golden files: texts under tests/testdata that pin what the code writes.
+//
+//   ExpectGolden("bloom/standard.golden", Draw(filter));
+//
+// Run a test with TRELLIS_REWRITE_GOLDEN=1 in the environment to make the files say what the code
+// says; read the difference before it is committed.
+#ifndef TRELLIS_TESTS_SUPPORT_GOLDEN_H_
+#define TRELLIS_TESTS_SUPPORT_GOLDEN_H_
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <string_view>
+
+namespace testing_support {
+
+// `relative_path` is relative to tests/testdata.
+inline void ExpectGolden(std::string_view relative_path, std::string_view actual) {
+  const std::filesystem::path path =
+      std::filesystem::path(TRELLIS_SOURCE_DIR) / "tests/testdata" / relative_path;
+  if (std::getenv("TRELLIS_REWRITE_GOLDEN") != nullptr) {
+    std::filesystem::create_directories(path.parent_path());
+    std::ofstream(path, std::ios::binary) << actual;
+  }
+  std::ifstream file(path, std::ios::binary);
+  ASSERT_TRUE(file) << path << " is missing: TRELLIS_REWRITE_GOLDEN=1 makes it";
+  const std::string golden((std::istreambuf_iterator<char>(file)),
+                           std::istreambuf_iterator<char>());
+  EXPECT_EQ(golden, actual) << "in " << path;
+}
+
+}  // namespace testing_support
+
+#endif  // TRELLIS_TESTS_SUPPORT_GOLDEN_H_

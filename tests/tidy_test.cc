@@ -1,0 +1,560 @@
+// The shape of the source tree: rules that no compiler knows of.
+//
+// A rule is a function from a tree (paths and texts) to complaints, one line each.  Every rule is
+// asked about the real tree, where it must have none, and about small trees that break it, where it
+// must have one: a rule that cannot complain would be no test.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <ostream>
+#include <set>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace {
+
+namespace fs = std::filesystem;
+
+using Tree = std::map<std::string, std::string>;  // path from the root of the project -> text
+using Complaints = std::vector<std::string>;
+
+constexpr size_t kFileLinesMax = 700;
+constexpr size_t kFunctionLinesMax = 80;
+constexpr size_t kOptionsMax = 20;
+
+// --- text ---
+
+bool Contains(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+std::string_view Trimmed(std::string_view text) {
+  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.front())))
+    text.remove_prefix(1);
+  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back())))
+    text.remove_suffix(1);
+  return text;
+}
+
+std::vector<std::string_view> Lines(std::string_view text) {
+  std::vector<std::string_view> lines;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    lines.push_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return lines;
+}
+
+std::string At(const std::string& path, size_t line_index) {
+  return path + ":" + std::to_string(line_index + 1) + ": ";
+}
+
+bool IsHeader(std::string_view path) { return path.ends_with(".h"); }
+bool IsSource(std::string_view path) { return path.ends_with(".cc"); }
+bool IsCode(std::string_view path) { return IsHeader(path) || IsSource(path); }
+bool IsCMake(std::string_view path) {
+  return path.ends_with("CMakeLists.txt") || path.ends_with(".cmake");
+}
+
+std::string FolderOf(const std::string& path) { return fs::path(path).parent_path().string(); }
+
+// Calls `visit(path, index, line)` for each line of the files that `wanted` picks.
+template <typename Visit>
+void ForEachLine(const Tree& tree, bool (*wanted)(std::string_view), Visit visit) {
+  for (const auto& [path, text] : tree) {
+    if (!wanted(path)) continue;
+    const std::vector<std::string_view> lines = Lines(text);
+    for (size_t i = 0; i < lines.size(); ++i) visit(path, i, lines[i]);
+  }
+}
+
+// What stands between the quotes or brackets of an #include; empty if the line is none.
+struct Include {
+  std::string target;
+  bool quoted = false;
+};
+Include IncludeOf(std::string_view line) {
+  line = Trimmed(line);
+  if (!line.starts_with("#include")) return {};
+  line = Trimmed(line.substr(8));
+  if (line.size() < 2 || (line[0] != '"' && line[0] != '<')) return {};
+  const size_t end = line.find(line[0] == '"' ? '"' : '>', 1);
+  if (end == std::string_view::npos) return {};
+  return {std::string(line.substr(1, end - 1)), line[0] == '"'};
+}
+
+// --- rules ---
+
+// What a folder may include besides itself.  A folder that is not here may include anything.
+const std::map<std::string, std::set<std::string>>& Arrows() {
+  static const std::set<std::string> bloom = {"bloom", "bloom/core", "bloom/variants"};
+  static const auto with_bloom = [](std::set<std::string> folders) {
+    folders.insert(bloom.begin(), bloom.end());
+    return folders;
+  };
+  static const std::map<std::string, std::set<std::string>> arrows = {
+      {"bloom/core", {}},
+      {"bloom/variants", {"bloom/core"}},
+      {"bloom", bloom},
+      {"lsm/bytes", {}},
+      {"lsm/fs", {"lsm/bytes"}},
+      {"lsm/base", with_bloom({"lsm/bytes", "lsm/fs"})},
+      {"lsm/log", with_bloom({"lsm/bytes", "lsm/fs", "lsm/base"})},
+      {"lsm/memtable", with_bloom({"lsm/bytes", "lsm/fs", "lsm/base"})},
+      {"lsm/table", with_bloom({"lsm/bytes", "lsm/fs", "lsm/base"})},
+      {"lsm/version", with_bloom({"lsm/bytes", "lsm/fs", "lsm/base", "lsm/log", "lsm/table"})},
+      {"lsm/compaction",
+       with_bloom({"lsm/bytes", "lsm/fs", "lsm/base", "lsm/log", "lsm/table", "lsm/version"})},
+      {"lsm/engine", with_bloom({"lsm/bytes", "lsm/fs", "lsm/base", "lsm/log", "lsm/memtable",
+                                 "lsm/table", "lsm/version", "lsm/compaction"})},
+  };
+  return arrows;
+}
+
+bool IsOurs(std::string_view include) {
+  for (std::string_view folder : {"bloom/", "lsm/", "tools/", "tests/", "bench/"}) {
+    if (include.starts_with(folder)) return true;
+  }
+  return false;
+}
+
+Complaints IncludesFollowTheArrows(const Tree& tree) {
+  Complaints complaints;
+  ForEachLine(tree, IsCode, [&](const std::string& path, size_t i, std::string_view line) {
+    const Include include = IncludeOf(line);
+    if (include.target.empty() || !include.quoted) return;
+    const std::string from = FolderOf(path), to = FolderOf(include.target);
+    if (to.empty() || include.target.starts_with("..")) {
+      complaints.push_back(At(path, i) + "include by path from the root, not \"" + include.target +
+                           "\"");
+    }
+    if (!IsOurs(include.target)) return;
+    const auto allowed = Arrows().find(from);
+    const bool against =
+        (allowed != Arrows().end() && to != from && !allowed->second.contains(to)) ||
+        (path.starts_with("lsm/") && !to.starts_with("lsm") && !to.starts_with("bloom")) ||
+        (path.starts_with("tools/") && (to.starts_with("tests") || to.starts_with("bench"))) ||
+        (path.starts_with("bench/") && to.starts_with("tests"));
+    if (against) complaints.push_back(At(path, i) + from + " must not see " + include.target);
+    if (path.starts_with("tools/") &&
+        (to == "lsm/engine" || to == "lsm/compaction" || include.target == "lsm/db.h")) {
+      complaints.push_back(At(path, i) + "sstdump does without the engine, and must not see " +
+                           include.target);
+    }
+  });
+  return complaints;
+}
+
+// The seam of lsm/fs/: the rest of the libraries knows neither files nor clocks nor randomness of
+// the system.
+Complaints OnlyTheSeamTouchesTheSystem(const Tree& tree) {
+  static const std::set<std::string> headers = {
+      "fcntl.h", "unistd.h", "fstream", "filesystem", "chrono",
+      "time.h",  "ctime",    "random",  "liburing.h", "absl/time/clock.h"};
+  Complaints complaints;
+  ForEachLine(tree, IsCode, [&](const std::string& path, size_t i, std::string_view line) {
+    if (!path.starts_with("bloom/") && !path.starts_with("lsm/")) return;
+    const std::string name = fs::path(path).filename().string();
+    if (path.starts_with("lsm/fs/") && (name.starts_with("posix_") || name.starts_with("system_") ||
+                                        name.starts_with("thread_scheduler"))) {
+      return;
+    }
+    const std::string target = IncludeOf(line).target;
+    if (headers.contains(target) || target.starts_with("sys/")) {
+      complaints.push_back(At(path, i) + "only lsm/fs/posix_* may include " + target);
+    }
+    for (const char* call :
+         {"fopen(", "SleepFor(", "random_device", "sleep_for(", "steady_clock"}) {
+      if (Contains(line.substr(0, line.find("//")), call)) {
+        complaints.push_back(At(path, i) + "only lsm/fs/ may use " + call);
+      }
+    }
+  });
+  return complaints;
+}
+
+// Words of a CMake file that end in .cc, as paths from the root.
+void AddSourcesNamedIn(const std::string& path, const std::string& text,
+                       std::set<std::string>* sources) {
+  for (std::string_view line : Lines(text)) {
+    std::string words(line.substr(0, line.find('#')));
+    std::replace_if(
+        words.begin(), words.end(), [](char c) { return c == '(' || c == ')' || c == '"'; }, ' ');
+    std::istringstream stream(words);
+    for (std::string word; stream >> word;) {
+      if (!IsSource(word)) continue;
+      const size_t after_variable = word.find("}/");
+      const bool from_root =
+          word.starts_with("${PROJECT_SOURCE_DIR}/") || word.starts_with("${CMAKE_SOURCE_DIR}/");
+      if (after_variable != std::string::npos) word = word.substr(after_variable + 2);
+      sources->insert((from_root ? fs::path(word) : fs::path(FolderOf(path)) / word)
+                          .lexically_normal()
+                          .string());
+    }
+  }
+}
+
+Complaints NothingIsOrphaned(const Tree& tree) {
+  std::set<std::string> built;
+  std::map<std::string, std::set<std::string>> included_by;
+  for (const auto& [path, text] : tree) {
+    if (IsCMake(path)) AddSourcesNamedIn(path, text, &built);
+  }
+  ForEachLine(tree, IsCode, [&](const std::string& path, size_t, std::string_view line) {
+    included_by[IncludeOf(line).target].insert(path);
+  });
+  Complaints complaints;
+  for (const auto& [path, text] : tree) {
+    if (IsSource(path) && !built.contains(path))
+      complaints.push_back(path + ": no CMakeLists.txt names it");
+    if (!IsHeader(path)) continue;
+    std::set<std::string> users = included_by[path];
+    users.erase(fs::path(path).replace_extension(".cc").string());
+    if (users.empty()) complaints.push_back(path + ": nothing but its own source includes it");
+  }
+  return complaints;
+}
+
+// A word that must not stand in this file either.
+std::string Spelt(std::string_view start, std::string_view rest) {
+  return std::string(start) + std::string(rest);
+}
+
+Complaints NothingIsPutOff(const Tree& tree) {
+  static const std::vector<std::string> words = {Spelt("TO", "DO"), Spelt("FIX", "ME"),
+                                                 Spelt("DISA", "BLED_"), Spelt("GTEST_", "SKIP")};
+  static const std::vector<std::string> comments = {"TEST(",         "TEST_F(",      "TEST_P(",
+                                                    "TYPED_TEST",    "INSTANTIATE_", "add_test(",
+                                                    "trellis_test(", "BENCHMARK("};
+  Complaints complaints;
+  const auto check = [&](const std::string& path, size_t i, std::string_view line) {
+    for (const std::string& word : words) {
+      if (Contains(line, word)) complaints.push_back(At(path, i) + "says " + word);
+    }
+    line = Trimmed(line);
+    if (line.starts_with("#if 0") || line.starts_with("#if false"))
+      complaints.push_back(At(path, i) + "dead code");
+    if (!line.starts_with("//") && !line.starts_with("# ") && !line.starts_with("#t")) return;
+    line = Trimmed(line.substr(std::min(line.find_first_not_of("/#"), line.size())));
+    for (const std::string& start : comments) {
+      if (line.starts_with(start) && !Contains(line, "NAME"))
+        complaints.push_back(At(path, i) + "a test in a comment");
+    }
+  };
+  ForEachLine(tree, IsCode, check);
+  ForEachLine(tree, IsCMake, check);
+  return complaints;
+}
+
+Complaints HeaderGuardsMatchPaths(const Tree& tree) {
+  Complaints complaints;
+  for (const auto& [path, text] : tree) {
+    if (!IsHeader(path)) continue;
+    std::string guard = "TRELLIS_" + path + "_";
+    for (char& c : guard)
+      c = std::isalnum(static_cast<unsigned char>(c)) ? static_cast<char>(std::toupper(c)) : '_';
+    if (!Contains(text, "#ifndef " + guard + "\n#define " + guard + "\n") ||
+        !Contains(text, "#endif  // " + guard + "\n")) {
+      complaints.push_back(path + ": its guard is not " + guard);
+    }
+  }
+  return complaints;
+}
+
+// A file or function that has grown too long has become two; a limit here may only fall.  A
+// function is what stands between a line that begins in the first column and the next `}` in the
+// first column.
+Complaints NothingIsTooLong(const Tree& tree) {
+  Complaints complaints;
+  for (const auto& [path, text] : tree) {
+    if (!IsCode(path)) continue;
+    const std::vector<std::string_view> lines = Lines(text);
+    if (lines.size() > kFileLinesMax) {
+      complaints.push_back(path + ": " + std::to_string(lines.size()) + " lines, more than " +
+                           std::to_string(kFileLinesMax));
+    }
+    size_t begin = 0;
+    for (size_t i = 0; i < lines.size(); ++i) {
+      if (lines[i].empty()) continue;
+      if (lines[i] == "}" && i + 1 - begin > kFunctionLinesMax) {
+        complaints.push_back(At(path, begin) + "a function of " + std::to_string(i + 1 - begin) +
+                             " lines, more than " + std::to_string(kFunctionLinesMax));
+      }
+      if (!std::isspace(static_cast<unsigned char>(lines[i][0])) && lines[i][0] != '#') begin = i;
+    }
+  }
+  return complaints;
+}
+
+// Each experiment that stays as an option is paid for by every user: there are few.
+Complaints OptionsAreFew(const Tree& tree) {
+  const auto options = tree.find("lsm/base/options.h");
+  if (options == tree.end()) return {"lsm/base/options.h: is not there"};
+  const size_t begin = options->second.find("struct Options {\n");
+  const size_t end = options->second.find("\n};", begin);
+  if (begin == std::string::npos || end == std::string::npos)
+    return {"lsm/base/options.h: holds no struct Options"};
+  size_t count = 0;
+  for (std::string_view line :
+       Lines(std::string_view(options->second).substr(begin, end - begin))) {
+    line = Trimmed(line.substr(0, line.find("//")));
+    if (line.ends_with(";") && !Contains(line, ") const;")) ++count;
+  }
+  if (count == 0)
+    return {"lsm/base/options.h: struct Options has no members that this test can see"};
+  if (count > kOptionsMax)
+    return {"lsm/base/options.h: " + std::to_string(count) + " options, more than 20"};
+  return {};
+}
+
+Complaints NamesAreQualified(const Tree& tree) {
+  Complaints complaints;
+  ForEachLine(tree, IsCode, [&](const std::string& path, size_t i, std::string_view line) {
+    if (Trimmed(line).starts_with("using namespace"))
+      complaints.push_back(At(path, i) + "says using namespace");
+  });
+  return complaints;
+}
+
+// Headers that are installed include installed ones, and of Abseil only Status and StatusOr.
+Complaints InstalledHeadersAreClosed(const Tree& tree) {
+  const auto rules = tree.find("tools/cmake/TrellisInstall.cmake");
+  if (rules == tree.end()) return {"tools/cmake/TrellisInstall.cmake: is not there"};
+  std::set<std::string> installed;
+  std::string words(rules->second);
+  std::replace(words.begin(), words.end(), ')', ' ');
+  std::istringstream stream(words);
+  for (std::string word; stream >> word;) {
+    if (IsHeader(word) && IsOurs(word)) installed.insert(word);
+  }
+  Complaints complaints;
+  if (installed.empty())
+    complaints.push_back(rules->first + ": installs no headers that this test can see");
+  for (const std::string& path : installed) {
+    if (!tree.contains(path)) complaints.push_back(rules->first + ": there is no " + path);
+  }
+  ForEachLine(tree, IsHeader, [&](const std::string& path, size_t i, std::string_view line) {
+    if (!installed.contains(path)) return;
+    const std::string target = IncludeOf(line).target;
+    if (IsOurs(target) && !installed.contains(target))
+      complaints.push_back(At(path, i) + target + " is not installed");
+    if (target.starts_with("absl/") && !target.starts_with("absl/status/")) {
+      complaints.push_back(At(path, i) + "is public, and must not show " + target);
+    }
+  });
+  return complaints;
+}
+
+// --- documents ---
+
+bool IsDocument(std::string_view path) { return path.ends_with(".md"); }
+
+bool Exists(const Tree& tree, const std::string& path) {
+  const auto at = tree.lower_bound(path);
+  return at != tree.end() && (at->first == path || at->first.starts_with(path + "/"));
+}
+
+// Targets of [text](target) that lie in the tree.
+Complaints LinksLeadSomewhere(const Tree& tree) {
+  Complaints complaints;
+  ForEachLine(tree, IsDocument, [&](const std::string& path, size_t i, std::string_view line) {
+    for (size_t at = line.find("]("); at != std::string_view::npos; at = line.find("](", at + 2)) {
+      std::string target(line.substr(at + 2, line.find(')', at) - at - 2));
+      target = target.substr(0, target.find('#'));
+      if (target.empty() || Contains(target, "://") || target.starts_with("mailto:")) continue;
+      std::string resolved = (fs::path(FolderOf(path)) / target).lexically_normal().string();
+      while (resolved.ends_with("/")) resolved.pop_back();
+      if (!Exists(tree, resolved)) complaints.push_back(At(path, i) + "there is no " + target);
+    }
+  });
+  return complaints;
+}
+
+// Paths in `code` that begin with a folder of ours.
+Complaints PathsInTextExist(const Tree& tree) {
+  Complaints complaints;
+  ForEachLine(tree, IsDocument, [&](const std::string& path, size_t i, std::string_view line) {
+    for (size_t begin = line.find('`'); begin != std::string_view::npos;) {
+      const size_t end = line.find('`', begin + 1);
+      if (end == std::string_view::npos) return;
+      std::string name(line.substr(begin + 1, end - begin - 1));
+      name = name.substr(0, name.find(' '));  // a command
+      const bool is_path = IsOurs(name) && name.find_first_of("*{<(") == std::string::npos;
+      while (name.ends_with("/")) name.pop_back();
+      if (is_path && !Exists(tree, name)) complaints.push_back(At(path, i) + "there is no " + name);
+      begin = line.find('`', end + 1);
+    }
+  });
+  return complaints;
+}
+
+Complaints TheReadmeShowsTheCompiledProgram(const Tree& tree) {
+  const auto readme = tree.find("README.md"), program = tree.find("tests/embed/readme_example.cc");
+  if (readme == tree.end() || program == tree.end())
+    return {"README.md or its program is not there"};
+  const size_t begin = readme->second.find("```cpp\n");
+  if (begin == std::string::npos) return {"README.md: holds no program"};
+  const size_t end = readme->second.find("```", begin + 7);
+  if (readme->second.substr(begin + 7, end - begin - 7) != program->second) {
+    return {"README.md: its program is not that of " + program->first};
+  }
+  if (Lines(program->second).size() > 20) return {program->first + ": more than twenty lines"};
+  return {};
+}
+
+Complaints TheTopLevelIsBare(const Tree& tree) {
+  static const std::set<std::string> entries = {
+      "bloom", "lsm",     "tools",          "tests",     "bench",
+      "build", "LICENSE", "CMakeLists.txt", "README.md", "CMakePresets.json"};
+  Complaints complaints;
+  for (const auto& [path, text] : tree) {
+    const std::string top = path.substr(0, path.find('/'));
+    if (!top.starts_with(".") && !entries.contains(top))
+      complaints.push_back(path + ": does not belong here");
+  }
+  return complaints;
+}
+
+// --- the real tree, and trees that break each rule ---
+
+// Every file of the folders, and those beside them.  Large or binary data is listed without its
+// text.
+Tree RealTree() {
+  const fs::path root = TRELLIS_SOURCE_DIR;
+  Tree tree;
+  const auto add = [&](const fs::directory_entry& entry) {
+    if (!entry.is_regular_file()) return;
+    const std::string path = entry.path().lexically_relative(root).generic_string();
+    std::string& text = tree[path];
+    if (path.starts_with("tests/testdata/")) return;
+    std::ostringstream content;
+    content << std::ifstream(entry.path(), std::ios::binary).rdbuf();
+    text = content.str();
+  };
+  for (const auto& entry : fs::directory_iterator(root)) {
+    const std::string name = entry.path().filename().string();
+    if (entry.is_directory() && !name.starts_with(".") && name != "build") {
+      for (const auto& below : fs::recursive_directory_iterator(entry.path())) add(below);
+    } else {
+      add(entry);
+    }
+  }
+  return tree;
+}
+
+struct Rule {
+  std::string name;
+  std::function<Complaints(const Tree&)> complaints;
+  std::vector<Tree> broken;  // each alone must be complained about
+};
+
+void PrintTo(const Rule& rule, std::ostream* out) { *out << rule.name; }
+
+const std::string kInstallRules = "tools/cmake/TrellisInstall.cmake";
+
+std::vector<Rule> Rules() {
+  const std::string long_function = "void F() {\n" + std::string(100, '\n') + "  return;\n}\n";
+  std::string many_options = "struct Options {\n";
+  for (int i = 0; i < 21; ++i) many_options += "  int option" + std::to_string(i) + " = 0;\n";
+  return {
+      {"IncludesFollowTheArrows",
+       IncludesFollowTheArrows,
+       {{{"bloom/core/a.h", "#include \"lsm/bytes/coding.h\"\n"}},
+        {{"bloom/core/a.h", "#include \"bloom/variants/blocked.h\"\n"}},
+        {{"lsm/bytes/a.cc", "  #  include \"x\"\n#include \"lsm/fs/file_system.h\"\n"}},
+        {{"lsm/log/a.cc", "#include \"lsm/table/block.h\"\n"}},
+        {{"lsm/compaction/a.cc", "#include \"lsm/memtable/memtable.h\"\n"}},
+        {{"lsm/engine/a.cc", "#include \"lsm/db.h\"\n"}},
+        {{"lsm/db.cc", "#include \"bench/table.h\"\n"}},
+        {{"lsm/table/a.cc", "#include \"block.h\"\n"}},
+        {{"tools/sstdump/a.cc", "#include \"lsm/db.h\"\n"}},
+        {{"tools/sstdump/a.cc", "#include \"lsm/engine/engine.h\"\n"}}}},
+      {"OnlyTheSeamTouchesTheSystem",
+       OnlyTheSeamTouchesTheSystem,
+       {{{"lsm/table/a.cc", "#include <unistd.h>\n"}},
+        {{"lsm/engine/a.cc", "#include <sys/stat.h>\n"}},
+        {{"lsm/engine/a.cc", "#include <chrono>\n"}},
+        {{"lsm/fs/environment.cc", "#include <fstream>\n"}},
+        {{"bloom/a.cc", "  FILE* file = fopen(name, \"r\");\n"}}}},
+      {"NothingIsOrphaned",
+       NothingIsOrphaned,
+       {{{"lsm/table/a.cc", ""}, {"lsm/table/CMakeLists.txt", "add(b.cc) # a.cc\n"}},
+        {{"lsm/a.cc", ""}, {"lsm/table/CMakeLists.txt", "add(a.cc)\n"}},
+        {{"lsm/a.h", ""},
+         {"lsm/a.cc", "#include \"lsm/a.h\"\n"},
+         {"lsm/CMakeLists.txt", "add(a.cc)\n"}}}},
+      {"NothingIsPutOff",
+       NothingIsPutOff,
+       {{{"lsm/a.cc", "int x;  // " + Spelt("TO", "DO") + ": more\n"}},
+        {{"tests/a_test.cc", "TEST(A, " + Spelt("DISA", "BLED_") + "Works) {}\n"}},
+        {{"tests/a_test.cc", "  " + Spelt("GTEST_", "SKIP") + "() << 1;\n"}},
+        {{"tests/a_test.cc", "  // TEST(A, B) {\n"}},
+        {{"tests/CMakeLists.txt", "# trellis_test(a SRCS a_test.cc)\n"}},
+        {{"lsm/a.cc", "#if 0\n#endif\n"}}}},
+      {"HeaderGuardsMatchPaths",
+       HeaderGuardsMatchPaths,
+       {{{"lsm/a.h", "#pragma once\n"}},
+        {{"lsm/a.h",
+          "#ifndef TRELLIS_LSM_B_H_\n#define TRELLIS_LSM_B_H_\n#endif  // TRELLIS_LSM_B_H_\n"}}}},
+      {"NothingIsTooLong",
+       NothingIsTooLong,
+       {{{"lsm/a.cc", std::string(kFileLinesMax + 1, '\n')}}, {{"lsm/a.cc", long_function}}}},
+      {"OptionsAreFew",
+       OptionsAreFew,
+       {{{"lsm/base/options.h", many_options + "};\n"}}, {{"lsm/base/options.h", ""}}, {}}},
+      {"NamesAreQualified", NamesAreQualified, {{{"lsm/a.cc", "using namespace std;\n"}}}},
+      {"InstalledHeadersAreClosed",
+       InstalledHeadersAreClosed,
+       {{{kInstallRules, "HEADERS lsm/a.h)\n"},
+         {"lsm/a.h", "#include \"lsm/b.h\"\n"},
+         {"lsm/b.h", ""}},
+        {{kInstallRules, "HEADERS lsm/a.h)\n"},
+         {"lsm/a.h", "#include \"absl/strings/string_view.h\"\n"}},
+        {{kInstallRules, "HEADERS lsm/a.h)\n"}},
+        {}}},
+      {"LinksLeadSomewhere",
+       LinksLeadSomewhere,
+       {{{"README.md", "see [this](lsm/README.md#put)\n"}},
+        {{"lsm/README.md", "see [x](db.h) [y](gone.h)\n"}, {"lsm/db.h", ""}}}},
+      {"PathsInTextExist", PathsInTextExist, {{{"lsm/README.md", "as `x` in `lsm/gone.h` is\n"}}}},
+      {"TheReadmeShowsTheCompiledProgram",
+       TheReadmeShowsTheCompiledProgram,
+       {{{"README.md", "```cpp\nint main() {}\n```\n"},
+         {"tests/embed/readme_example.cc", "int main() { }\n"}},
+        {{"README.md", ""}, {"tests/embed/readme_example.cc", ""}},
+        {}}},
+      {"TheTopLevelIsBare", TheTopLevelIsBare, {{{"util/a.h", ""}}, {{"notes.txt", ""}}}},
+  };
+}
+
+class TidyTest : public testing::TestWithParam<Rule> {};
+
+TEST_P(TidyTest, HoldsInTheTree) {
+  const Tree tree = RealTree();
+  ASSERT_TRUE(tree.contains("lsm/db.h")) << "no source tree at " << TRELLIS_SOURCE_DIR;
+  EXPECT_THAT(GetParam().complaints(tree), testing::IsEmpty());
+}
+
+TEST_P(TidyTest, IsBrokenByBadTrees) {
+  for (const Tree& tree : GetParam().broken) {
+    std::string shown;
+    for (const auto& [path, text] : tree) shown += path + ":\n" + text.substr(0, 200) + "\n";
+    EXPECT_THAT(GetParam().complaints(tree), testing::Not(testing::IsEmpty()))
+        << "no complaint about\n"
+        << shown;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Rules, TidyTest, testing::ValuesIn(Rules()),
+                         [](const auto& rule) { return rule.param.name; });
+
+}  // namespace
