@@ -265,7 +265,7 @@ TEST_F(DbTest, MultiGetFailsOnlyTheKeysThatItCannotRead) {
   options_.block_cache_bytes = 0;
   Open();
   const std::string broken = world_.FilesOf(FileKind::kTable)[0];
-  world_.files->SetFault([&](FileOperation operation, const std::string& path, uint64_t) {
+  world_.files->SetFault([broken](FileOperation operation, const std::string& path, uint64_t) {
     return path == broken && operation == FileOperation::kReadAt
                ? absl::UnavailableError(Concat(path, ": broken"))
                : absl::OkStatus();

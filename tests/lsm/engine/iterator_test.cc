@@ -297,6 +297,7 @@ TEST_F(IteratorTest, AnErrorBehindAKeyBackwardDoesNotShowAnOlderVersion) {
   iterator->SeekToLast();
   EXPECT_FALSE(iterator->Valid());
   EXPECT_THAT(iterator->status(), StatusIs(absl::StatusCode::kUnavailable));
+  world_.files->SetFault(nullptr);
 }
 
 }  // namespace
