@@ -4,6 +4,13 @@
 // offset, so that sound bytes in the wrong place (a swapped block, a write that went astray, a file
 // under another's name) do not pass.  It is no authentication: who can write the file can write the
 // checksum.
+//
+//   Checksum(bytes, id, offset) = XXH3_64bits_withSeed(bytes, seed), arithmetic modulo 2^64, with
+//     seed   = mix(mix(id + 0x9e3779b97f4a7c15) ^ offset)
+//     mix(w) = w = (w ^ w >> 30) * 0xbf58476d1ce4e5b9
+//              w = (w ^ w >> 27) * 0x94d049bb133111eb
+//              w ^ w >> 31
+//   Checksum("Trellis", 1, 0) == 0xe24972dd7b501631
 #ifndef TRELLIS_LSM_BYTES_CHECKSUM_H_
 #define TRELLIS_LSM_BYTES_CHECKSUM_H_
 

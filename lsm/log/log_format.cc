@@ -9,6 +9,7 @@
 namespace lsm {
 namespace {
 
+constexpr size_t kLogReservedAt = 20;
 constexpr size_t kLogChecksumAt = 23;
 constexpr size_t kRecordChecksumAt = 21;
 
@@ -66,6 +67,9 @@ bool LoadLogHeader(std::string_view bytes, LogHeader* header) {
   header->version = LoadFixed16(from + 8);
   header->kind = static_cast<LogKind>(LoadFixed16(from + 10));
   header->file_id = LoadFixed64(from + 12);
+  header->reserved = 0;
+  for (size_t i = kLogChecksumAt; i-- > kLogReservedAt;)
+    header->reserved = header->reserved << 8 | static_cast<uint8_t>(from[i]);
   return true;
 }
 

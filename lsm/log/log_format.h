@@ -22,8 +22,7 @@
 //      21  8  checksum of bytes 0-20, at the record's offset
 //      29  1  seal 0xa5
 //
-//     chunk (10 to 512 bytes): a piece of the payload that ends where the payload or the sector
-//     does
+//     chunk (10 to 512 bytes): a piece of the payload, up to its end or to that of the sector
 //       0  8  checksum of the piece, at the chunk's offset
 //       8  k  the piece, 1 to 503 bytes
 //     8+k  1  seal 0xa5
@@ -44,19 +43,18 @@
 //     tail.  The mark lets the reader find headers behind the damage; the checksum, bound to file
 //     and offset, keeps stale or copied bytes from passing for one.
 //   * Behind the last durable offset, a header or chunk that one flipped bit makes sound was
-//   damaged,
-//     not torn.  A torn write cannot look like that, because every piece that is lost or kept as a
-//     whole, a sector, holds a checksum of its own: a lost one differs in many bits from what was
-//     written, whatever the payload.  (Were chunks to span sectors, then a lost sector with a
-//     single one among its zeros could not be told from a flip.)  The seal does the same for a
-//     write that stops at any byte and leaves zeros: its last byte is not zero, and not nearly.
+//     damaged, not torn.  A torn write cannot look like that, because every piece that is lost or
+//     kept as a whole, a sector, holds a checksum of its own: a lost one differs in many bits from
+//     what was written, whatever the payload.  (Were chunks to span sectors, then a lost sector
+//     with a single one among its zeros could not be told from a flip.)  The seal does the same
+//     for a write that stops at any byte and leaves zeros: its last byte is not zero, and not
+//     nearly.
 //   * The file's header is synced before the first record is appended.  So a file with anything
-//   behind
-//     a bad header is damaged, and one with nothing behind it was being made when the crash came.
+//     behind a bad header is damaged, and one with nothing behind it was being made when the crash
+//     came.
 //   * An orderly close syncs, then writes an end record and syncs that: all that came before is
-//   then
-//     known to have been durable, and a log that lost its tail later is noticed by whoever knows
-//     that it was closed.
+//     then known to have been durable, and a log that lost its tail later is noticed by whoever
+//     knows that it was closed.
 //
 // Not told apart from a torn tail: damage of several bits in one sector behind the last stated
 // durable offset, and a file cut short, both in a log that was not closed.  And a sector that holds
@@ -94,6 +92,7 @@ struct LogHeader {
   uint16_t version = kLogVersion;
   LogKind kind = LogKind::kWriteAhead;
   uint64_t file_id = 0;
+  uint32_t reserved = 0;  // bytes 20 to 22, as they were read; written as zeros
 };
 
 struct RecordHeader {
@@ -130,7 +129,8 @@ void StoreRecordHeader(char* to, const RecordHeader& header, uint64_t file_id, u
 void StoreChunk(char* to, std::string_view piece, uint64_t file_id, uint64_t offset);
 
 // False if the bytes (exactly those of a header, or a whole chunk) are not as they were written.
-// A sound log header may still be of another version.
+// A sound log header may still be of a version, of a kind or with reserved bytes that are not
+// known.
 bool LoadLogHeader(std::string_view bytes, LogHeader* header);
 bool LoadRecordHeader(std::string_view bytes, uint64_t file_id, uint64_t offset,
                       RecordHeader* header);

@@ -67,6 +67,14 @@ absl::Status LogReader::ReadLogHeader(LogKind kind) {
                                            " is not known; this program reads version ",
                                            kLogVersion));
   }
+  if (header.reserved != 0) {
+    return absl::UnimplementedError(Concat(path(), ": log header: the reserved bytes are ",
+                                           header.reserved, ", and this program knows only 0"));
+  }
+  if (header.kind != LogKind::kWriteAhead && header.kind != LogKind::kManifest) {
+    return absl::UnimplementedError(
+        Concat(path(), ": log kind ", static_cast<int>(header.kind), " is not known"));
+  }
   if (header.kind != kind) {
     return absl::InvalidArgumentError(Concat(path(), ": a log of kind ",
                                              static_cast<int>(header.kind), ", not ",

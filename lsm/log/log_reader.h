@@ -29,7 +29,7 @@ class LogReader {
   // Reads the header.  Errors:
   //   the file system's own
   //   InvalidArgument  no log at all, or a log of another kind than wanted
-  //   Unimplemented    a version that is not known, named
+  //   Unimplemented    a version, a kind or reserved bytes that are not known, named
   //   DataLoss         a damaged header
   // A file no longer than a header that has no sound one was being made when a crash came: it opens
   // with kTorn at once and no records (unless one flipped bit explains it: that is DataLoss).

@@ -81,8 +81,10 @@ absl::StatusOr<Current> Current::Decode(std::string_view bytes, std::string_view
     return DamageAt(file, 0,
                     Concat("the file has ", bytes.size(), " bytes instead of ", kCurrentBytes));
   }
-  if (LoadFixed32(bytes.data() + 12) != 0)
-    return DamageAt(file, 12, "bytes that must be zero are not");
+  if (const uint32_t reserved = LoadFixed32(bytes.data() + 12); reserved != 0) {
+    return absl::UnimplementedError(Concat(file, ": CURRENT: the reserved bytes are ", reserved,
+                                           ", and this library knows only 0"));
+  }
   Current current;
   current.manifest_number = LoadFixed64(bytes.data() + 16);
   current.manifest_file_id = LoadFixed64(bytes.data() + 24);

@@ -298,8 +298,31 @@ TEST_F(LogTest, OtherKindsVersionsAndFilesAreRefusedByName) {
   EXPECT_THAT(ReadLog(newer, LogKind::kManifest).status,
               StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("version 7")));
 
+  std::string another_kind = bytes();
+  StoreLogHeader(another_kind.data(), {.kind = static_cast<LogKind>(9), .file_id = kFileId});
+  for (const LogKind wanted : {LogKind::kWriteAhead, LogKind::kManifest}) {
+    EXPECT_THAT(ReadLog(another_kind, wanted).status,
+                StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("kind 9 is not known")));
+  }
+
   EXPECT_THAT(ReadLog("#!/bin/sh\necho this is a shell script, no log\n").status,
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("not a log")));
+}
+
+// A later release may give them a meaning, which this one must not read past.
+TEST_F(LogTest, ReservedBytesOfTheHeaderAreRefusedByName) {
+  Start();
+  Append("a");
+  for (size_t at = 20; at < 23; ++at) {
+    std::string newer = bytes();
+    newer[at] = 7;
+    std::string checksum;
+    AppendFixed64(&checksum, Checksum(newer.substr(0, 23), 0, 0));
+    newer.replace(23, 8, checksum);
+    EXPECT_THAT(ReadLog(newer).status,
+                StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("reserved bytes")))
+        << "byte " << at;
+  }
 }
 
 }  // namespace

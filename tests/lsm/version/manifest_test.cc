@@ -368,12 +368,12 @@ TEST(CurrentTest, AnotherVersionIsRefusedByName) {
                        AllOf(HasSubstr("dir/CURRENT"), HasSubstr("version 2"))));
 }
 
-TEST(CurrentTest, ReservedBytesMustBeZero) {
+TEST(CurrentTest, ReservedBytesAreRefusedByName) {
   std::string bytes = Current{1, 2}.Encode();
   bytes[13] = 2;
   StoreFixed64(bytes.data() + 32, Checksum(bytes.substr(0, 32), 0, 0));
   EXPECT_THAT(Current::Decode(bytes, "dir/CURRENT"),
-              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("offset 12")));
+              StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("reserved bytes")));
 }
 
 class ManifestStateTest : public testing::Test {
