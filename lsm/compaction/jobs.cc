@@ -95,6 +95,7 @@ absl::StatusOr<JobResult> RunCompaction(const JobContext& context, const Version
   Table::ScanOptions scan;
   scan.fill_cache = false;
   scan.readahead_bytes = kReadaheadBytes;
+  scan.count_blocks = false;
   uint64_t bytes_read = 0;
   std::vector<std::unique_ptr<Iterator>> inputs;
   if (plan.level == 0) {
@@ -107,7 +108,8 @@ absl::StatusOr<JobResult> RunCompaction(const JobContext& context, const Version
     for (const auto& table : *tables) bytes_read += table->meta.file_bytes;
   }
   const std::unique_ptr<Iterator> merged = NewMergingIterator(std::move(inputs));
-  TableOutput output(context, plan.output_level, context.options->table_bytes, plan.grandparents);
+  TableOutput output(context, plan.output_level, context.options->table_bytes, plan.grandparents,
+                     plan.staying);
   VisibilityFilter visible(snapshots, [&](std::string_view user_key) {
     return !version.MayExistBelow(plan.output_level, user_key);
   });

@@ -131,12 +131,11 @@ std::optional<CompactionPlan> PlanRange(const Version& version, int level,
                                         std::optional<std::string_view> from,
                                         std::optional<std::string_view> to) {
   const bool rewrite = level > 0 && level == version.deepest_level();
-  OpenTables inputs;
+  OpenTables inputs, staying;
   for (const auto& table : version.level(level)) {
     if (from && UserKeyOf(table->meta.largest) < *from) continue;
     if (to && UserKeyOf(table->meta.smallest) >= *to) continue;
-    if (rewrite && !HoldsGarbage(*table)) continue;
-    inputs.push_back(table);
+    (rewrite && !HoldsGarbage(*table) ? staying : inputs).push_back(table);
   }
   if (inputs.empty()) return std::nullopt;
   if (level == 0) inputs = CloseOverLevel0(version, std::move(inputs));
@@ -145,6 +144,7 @@ std::optional<CompactionPlan> PlanRange(const Version& version, int level,
   plan.level = level;
   plan.output_level = level;
   plan.inputs = std::move(inputs);
+  plan.staying = std::move(staying);
   return plan;
 }
 

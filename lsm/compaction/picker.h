@@ -21,8 +21,10 @@ struct CompactionPlan {
   OpenTables inputs;
   OpenTables overlapped;    // of output_level; empty when rewriting in place
   OpenTables grandparents;  // of output_level + 1, within the range
-  bool trivial_move =
-      false;  // one input that overlaps nothing: it changes its level, not its bytes
+  OpenTables staying;       // of output_level, between the inputs when rewriting in place: outputs
+                            // must not reach over them
+  // One input that overlaps nothing: it changes its level, not its bytes.
+  bool trivial_move = false;
 };
 
 // Bytes that a level may hold.
@@ -33,8 +35,9 @@ std::optional<int> DueLevel(const Version& version, const Options& options);
 
 // What to move down from DueLevel; nothing if no level is over its limit.
 //   Level 0: the oldest table and all that overlap it, so that no older version is left above a
-//   newer one. Below:   the table that overlaps the fewest bytes below per byte of its own, so that
-//   the least is rewritten.
+//            newer one.
+//   Below:   the table that overlaps the fewest bytes below per byte of its own, so that the least
+//            is rewritten.
 std::optional<CompactionPlan> PickCompaction(const Version& version, const Options& options);
 
 // One step of bringing [from, to) (nullopt: unbounded) down: all tables of `level` in the range,

@@ -19,11 +19,12 @@ ReadMode ModeOf(const Options& options) {
 }  // namespace
 
 TableOutput::TableOutput(const JobContext& context, int level, uint64_t table_bytes_max,
-                         OpenTables grandparents)
+                         OpenTables grandparents, OpenTables staying)
     : context_(context),
       level_(level),
       table_bytes_max_(table_bytes_max),
-      grandparents_(std::move(grandparents)) {}
+      grandparents_(std::move(grandparents)),
+      staying_(std::move(staying)) {}
 
 TableOutput::~TableOutput() {
   if (done_) return;
@@ -41,13 +42,19 @@ bool TableOutput::ShouldEndBefore(std::string_view user_key) {
          UserKeyOf(grandparents_[next_grandparent_]->meta.largest) < user_key) {
     grandparent_bytes_ += grandparents_[next_grandparent_++]->meta.file_bytes;
   }
+  bool beyond_one_that_stays = false;
+  while (next_staying_ < staying_.size() &&
+         UserKeyOf(staying_[next_staying_]->meta.smallest) < user_key) {
+    ++next_staying_;
+    beyond_one_that_stays = true;
+  }
   if (builder_ == nullptr) {
     grandparent_bytes_ = 0;
     return false;
   }
   const bool full = builder_->size_bytes_estimate() >= table_bytes_max_;
   const bool wide = grandparent_bytes_ > kGrandparentTablesMax * context_.options->table_bytes;
-  return (full || wide) && UserKeyOf(builder_->last_key()) != user_key;
+  return (full || wide || beyond_one_that_stays) && UserKeyOf(builder_->last_key()) != user_key;
 }
 
 absl::Status TableOutput::Add(std::string_view internal_key, std::string_view value) {

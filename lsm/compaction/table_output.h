@@ -35,9 +35,9 @@ class TableOutput {
  public:
   // Tables are made for `level` and end at `table_bytes_max` (but never within one user key), or
   // where `grandparents`, tables of the level below, would make a later compaction of a table too
-  // wide.
+  // wide, and before each of `staying`, tables of the same level that hold none of the keys.
   TableOutput(const JobContext& context, int level, uint64_t table_bytes_max,
-              OpenTables grandparents);
+              OpenTables grandparents, OpenTables staying = {});
   ~TableOutput();
   TableOutput(const TableOutput&) = delete;
   TableOutput& operator=(const TableOutput&) = delete;
@@ -62,7 +62,9 @@ class TableOutput {
   const OpenTables grandparents_;
   size_t next_grandparent_ = 0;
   uint64_t grandparent_bytes_ = 0;  // that the table being built overlaps
-  uint64_t number_ = 0;             // of the table being built
+  const OpenTables staying_;
+  size_t next_staying_ = 0;
+  uint64_t number_ = 0;  // of the table being built
   std::unique_ptr<TableBuilder> builder_;
   OpenTables finished_;
   uint64_t bytes_written_ = 0;

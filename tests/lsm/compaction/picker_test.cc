@@ -164,14 +164,16 @@ TEST_F(PickerTest, OfTheDeepestLevelOnlyTablesWithGarbageAreRewritten) {
   Set({{{},
         {maker_.Make(1, {PutOf("a", 1), PutOf("b", 2)}),
          maker_.Make(2, {PutOf("c", 1), DeleteOf("d", 2)}),
-         maker_.Make(3, {PutOf("e", 9), PutOf("e", 2)}), maker_.Make(4, {PutOf("g", 9)})}}});
+         maker_.Make(3, {PutOf("e", 9), PutOf("e", 2)}), maker_.Make(4, {PutOf("g", 9)}),
+         maker_.Make(5, {DeleteOf("i", 3)})}}});
   const std::optional<CompactionPlan> plan = PlanRange(*version_, 1, std::nullopt, std::nullopt);
   ASSERT_TRUE(plan.has_value());
-  EXPECT_THAT(NumbersOf(plan->inputs), ElementsAre(2, 3));
+  EXPECT_THAT(NumbersOf(plan->inputs), ElementsAre(2, 3, 5));
+  EXPECT_THAT(NumbersOf(plan->staying), ElementsAre(1, 4));
   EXPECT_EQ(plan->level, 1);
   EXPECT_EQ(plan->output_level, 1);
   EXPECT_THAT(NumbersOf(plan->overlapped), IsEmpty());
-  EXPECT_FALSE(PlanRange(*version_, 1, "g", std::nullopt).has_value());
+  EXPECT_FALSE(PlanRange(*version_, 1, "g", "i").has_value());
   EXPECT_FALSE(PlanRange(*version_, 1, "a", "c").has_value());
 }
 
