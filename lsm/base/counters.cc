@@ -68,6 +68,7 @@ struct alignas(64) Counters::Stripe {
   std::array<std::array<std::atomic<uint64_t>, LevelCounts::kFieldCount>, kLevels> levels{};
 };
 
+// Relaxed, both: nobody else knows the object yet, or any more.
 Counters::Counters() {
   for (auto& stripe : stripes_) stripe.store(nullptr, std::memory_order_relaxed);
 }

@@ -31,8 +31,8 @@ struct LevelCounts {
     kBytesFromFile,
     kFieldCount,
   };
-  std::array<uint32_t, kFieldCount> values{};
-  uint32_t& operator[](Field field) { return values[field]; }
+  std::array<uint64_t, kFieldCount> values{};
+  uint64_t& operator[](Field field) { return values[field]; }
 };
 
 // Figures that are not of a level.

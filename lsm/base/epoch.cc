@@ -11,15 +11,16 @@ namespace {
 constinit std::atomic<EpochDomain::Slot*> all_slots{nullptr};
 
 EpochDomain::Slot* TakeSlot() {
+  // Acquire: of each slot that is met, its `next`.
   for (auto* slot = all_slots.load(std::memory_order_acquire); slot != nullptr; slot = slot->next) {
     // Acquire pairs with the release at the former owner's end: `depth` is ours to write.
     if (!slot->taken.exchange(true, std::memory_order_acquire)) return slot;
   }
   auto* slot = new EpochDomain::Slot;
-  slot->taken.store(true, std::memory_order_relaxed);  // nobody else sees it yet
-  slot->next = all_slots.load(std::memory_order_relaxed);
+  slot->taken.store(true, std::memory_order_relaxed);      // nobody else sees it yet
+  slot->next = all_slots.load(std::memory_order_relaxed);  // a first guess for the exchange
   // Sequentially consistent: a writer whose scan does not meet this slot comes before the guards in
-  // it.  (Also a release: who meets it sees `next`.)
+  // it.  (Also a release: who meets it sees `next`.)  A failed one only guesses anew: relaxed.
   while (!all_slots.compare_exchange_weak(slot->next, slot, std::memory_order_seq_cst,
                                           std::memory_order_relaxed)) {
   }
@@ -31,6 +32,7 @@ struct ReturnAtThreadEnd {
   ~ReturnAtThreadEnd() {
     // A guard in a later destructor of this thread takes another slot, which then stays taken.
     EpochDomain::ForgetSlotOfThisThread();
+    // Release: the next owner sees `depth` as it was left.
     slot->taken.store(false, std::memory_order_release);
   }
 };
@@ -65,7 +67,12 @@ void RetireList::Retire(void* object, void (*free)(void*)) {
 }
 
 size_t RetireList::Drain() {
-  if (entries_.empty()) return 0;
+  for (const Entry& entry : TakeExpired()) entry.free(entry.object);
+  return entries_.size();
+}
+
+std::vector<RetireList::Entry> RetireList::TakeExpired() {
+  if (entries_.empty()) return {};
   // Guards entered from here on are not in the epochs of the entries, so that one of the next
   // drains will free them however many readers come.
   if (entries_.back().epoch == EpochDomain::current()) EpochDomain::Advance();
@@ -73,9 +80,9 @@ size_t RetireList::Drain() {
   // Epochs ascend in the list.
   const auto first_kept = std::find_if(entries_.begin(), entries_.end(),
                                        [&](const Entry& entry) { return entry.epoch >= oldest; });
-  for (auto entry = entries_.begin(); entry != first_kept; ++entry) entry->free(entry->object);
+  std::vector<Entry> expired(entries_.begin(), first_kept);
   entries_.erase(entries_.begin(), first_kept);
-  return entries_.size();
+  return expired;
 }
 
 }  // namespace lsm

@@ -39,6 +39,7 @@ class EpochDomain {
     return TakeSlotForThisThread();
   }
 
+  // Sequentially consistent, both: guards and retirements agree on an order of epochs.
   static uint64_t current() { return epoch_.load(std::memory_order_seq_cst); }
 
   // Ends the current epoch and returns it: an object made unreachable before this call may go when
@@ -83,6 +84,12 @@ class EpochGuard {
 // Objects on their way out, with how to free each.  Not thread-safe: the owner's mutex guards it.
 class RetireList {
  public:
+  struct Entry {
+    uint64_t epoch;
+    void* object;
+    void (*free)(void*);
+  };
+
   // Waits until everything is free to go.  REQUIRES: the calling thread is in no guard.
   ~RetireList();
 
@@ -92,14 +99,13 @@ class RetireList {
   // Frees what may go; returns how many are left.
   size_t Drain();
 
+  // Takes out what may go, in the order in which it was retired, for the caller to free: with other
+  // locks held than this list needs.
+  std::vector<Entry> TakeExpired();
+
   size_t size() const { return entries_.size(); }
 
  private:
-  struct Entry {
-    uint64_t epoch;
-    void* object;
-    void (*free)(void*);
-  };
   std::vector<Entry> entries_;
 };
 

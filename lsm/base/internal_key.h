@@ -86,7 +86,8 @@ class LookupKey {
         sequence_(sequence),
         size_bytes_(user_key.size() + kInternalKeySuffixBytes) {
     char* to = size_bytes_ <= sizeof(inline_) ? inline_ : (heap_.resize(size_bytes_), heap_.data());
-    std::memcpy(to, user_key.data(), user_key.size());
+    // An empty key may come without an address, which memcpy must not get.
+    if (!user_key.empty()) std::memcpy(to, user_key.data(), user_key.size());
     StoreFixed64(to + user_key.size(), PackSuffix(sequence, kEntryKindMax));
     bytes_ = to;
   }

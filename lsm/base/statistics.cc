@@ -24,6 +24,7 @@ constexpr LevelField kLevelFields[] = {
     {"tables", &LevelStatistics::tables},
     {"table_bytes", &LevelStatistics::table_bytes},
     {"entries", &LevelStatistics::entries},
+    {"keys", &LevelStatistics::keys},
     {"filter_bytes", &LevelStatistics::filter_bytes},
     {"index_bytes", &LevelStatistics::index_bytes},
     {"lookups", &LevelStatistics::lookups},
@@ -74,19 +75,20 @@ constexpr StoreField kStoreFields[] = {
     {"memtable_bytes", &Statistics::memtable_bytes},
     {"block_cache_bytes", &Statistics::block_cache_bytes},
     {"block_cache_capacity_bytes", &Statistics::block_cache_capacity_bytes},
-    {"live_table_bytes", &Statistics::live_table_bytes},
     {"background_errors", &Statistics::background_errors},
 };
 
-// Mean of two levels' FPPs, by entries.  A side without filters (0) has no say: its reads are
+// Mean of a member of the levels, by keys.  A level without filters (0) has no say: its reads are
 // counted as filters_absent.
-double WeighedFpp(double fpp, uint64_t entries, double other_fpp, uint64_t other_entries) {
-  if (fpp == 0) return other_fpp;
-  if (other_fpp == 0) return fpp;
-  const auto weight = static_cast<double>(entries);
-  const auto other_weight = static_cast<double>(other_entries);
-  if (weight + other_weight == 0) return fpp;
-  return (fpp * weight + other_fpp * other_weight) / (weight + other_weight);
+double MeanFpp(const std::array<LevelStatistics, kLevels>& levels,
+               double LevelStatistics::*member) {
+  double sum = 0, weights = 0;
+  for (const LevelStatistics& level : levels) {
+    if (level.*member == 0) continue;
+    sum += level.*member * static_cast<double>(level.keys);
+    weights += static_cast<double>(level.keys);
+  }
+  return weights == 0 ? 0 : sum / weights;
 }
 
 std::string FppOrDash(double fpp) { return fpp == 0 ? "-" : ReadableNumber(fpp); }
@@ -106,8 +108,8 @@ void AddRows(const Statistics& statistics, const RowOf& row_of, Rows* rows) {
 }
 
 std::string TablesText(const Statistics& statistics) {
-  Rows rows = {{"level", "tables", "size", "entries", "filters", "bits/entry", "index",
-                "target FPP", "predicted FPP"}};
+  Rows rows = {{"level", "tables", "size", "entries", "filters", "bits/key", "index", "target FPP",
+                "predicted FPP"}};
   AddRows(
       statistics,
       [](std::string name, const LevelStatistics& level) {
@@ -116,7 +118,7 @@ std::string TablesText(const Statistics& statistics) {
                                         ReadableBytes(level.table_bytes),
                                         ReadableCount(level.entries),
                                         ReadableBytes(level.filter_bytes),
-                                        FppOrDash(8 * Ratio(level.filter_bytes, level.entries)),
+                                        FppOrDash(8 * Ratio(level.filter_bytes, level.keys)),
                                         ReadableBytes(level.index_bytes),
                                         FppOrDash(level.target_fpp),
                                         FppOrDash(level.predicted_fpp)};
@@ -203,7 +205,7 @@ std::string SizesText(const Statistics& statistics) {
                                      ReadableBytes(statistics.block_cache_capacity_bytes)});
   rows.push_back({"filters and indexes",
                   ReadableBytes(statistics.total.filter_bytes + statistics.total.index_bytes)});
-  rows.push_back({"tables on disk", ReadableBytes(statistics.live_table_bytes)});
+  rows.push_back({"tables on disk", ReadableBytes(statistics.total.table_bytes)});
   rows.push_back({"write amplification: log and tables written, per byte of keys and values",
                   ReadableNumber(statistics.write_amplification())});
   rows.push_back({"space amplification: all tables, per byte in the deepest level",
@@ -226,12 +228,6 @@ double LevelStatistics::observed_fpp() const {
   return Ratio(false_positives, false_positives + reads_avoided);
 }
 
-void LevelStatistics::Add(const LevelStatistics& other) {
-  target_fpp = WeighedFpp(target_fpp, entries, other.target_fpp, other.entries);
-  predicted_fpp = WeighedFpp(predicted_fpp, entries, other.predicted_fpp, other.entries);
-  for (const LevelField& field : kLevelFields) this->*field.member += other.*field.member;
-}
-
 double Statistics::write_amplification() const {
   return Ratio(log_bytes_written + flush_bytes_written + compaction_bytes_written,
                user_bytes_written);
@@ -245,6 +241,17 @@ double Statistics::space_amplification() const {
     if (level.table_bytes != 0) deepest = level.table_bytes;
   }
   return Ratio(all, deepest);
+}
+
+void Statistics::SumLevels() {
+  for (const auto member :
+       {&LevelStatistics::tables, &LevelStatistics::table_bytes, &LevelStatistics::entries,
+        &LevelStatistics::keys, &LevelStatistics::filter_bytes, &LevelStatistics::index_bytes}) {
+    total.*member = 0;
+    for (const LevelStatistics& level : levels) total.*member += level.*member;
+  }
+  total.target_fpp = MeanFpp(levels, &LevelStatistics::target_fpp);
+  total.predicted_fpp = MeanFpp(levels, &LevelStatistics::predicted_fpp);
 }
 
 std::string Statistics::ToText() const {

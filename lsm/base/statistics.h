@@ -1,8 +1,8 @@
 // What a store counts about itself, as a struct, as text and as JSON.
 //
-// All figures run from the opening of the store.  Lookups are Get and MultiGet (once a key);
-// iterators are not counted among them.  Thread-safe to take at any time; figures of one snapshot
-// may be apart by lookups that were under way.
+// All figures run from the opening of the store.  Lookups are Get, Explain and MultiGet
+// (once a key); iterators are not counted among them.  Thread-safe to take at any time; figures of
+// one snapshot may be apart by lookups that were under way.
 #ifndef TRELLIS_LSM_BASE_STATISTICS_H_
 #define TRELLIS_LSM_BASE_STATISTICS_H_
 
@@ -20,21 +20,23 @@ struct LevelStatistics {
   // What is there now.
   uint64_t tables = 0;
   uint64_t table_bytes = 0;
-  uint64_t entries = 0;       // versions and tombstones, not distinct keys
+  uint64_t entries = 0;       // versions and tombstones
+  uint64_t keys = 0;          // distinct user keys of each table, summed over the tables
   uint64_t filter_bytes = 0;  // resident
   uint64_t index_bytes = 0;   // resident
-  double target_fpp = 0;      // what its filters were built for, weighed by keys; 0 if it has none
+  double target_fpp = 0;      // what its usable filters were built for, weighed by keys; 0: none
   double predicted_fpp = 0;   // what their layouts promise with their sizes, weighed by keys
 
   // Counted.
   uint64_t lookups = 0;            // point lookups that came as far as this level
-  uint64_t tables_considered = 0;  // whose key range holds the key
-  uint64_t reads_avoided = 0;      // a filter said "no": the table was not read
-  uint64_t useful_reads = 0;       // the table was read, and held the key (or its tombstone)
-  uint64_t wasted_reads = 0;       // the table was read, and did not hold the key
-  uint64_t false_positives = 0;    // those of the wasted reads that a usable filter had let through
-  uint64_t filters_absent = 0;     // of the tables considered: the table has no filter
-  uint64_t filters_damaged = 0;    //   its filter is damaged and answers "maybe"
+  uint64_t tables_considered = 0;  // whose key range holds the key: the sum of the next three, and
+                                   // of reads that failed
+  uint64_t reads_avoided = 0;    // a filter said "no": the table was not read
+  uint64_t useful_reads = 0;     // the table was read, and answered: the key or its tombstone
+  uint64_t wasted_reads = 0;     // the table was read, and did not answer
+  uint64_t false_positives = 0;  // those of the wasted reads that a usable filter had let through
+  uint64_t filters_absent = 0;   // of the tables considered: the table has no filter
+  uint64_t filters_damaged = 0;  //   its filter is damaged and answers "maybe"
   uint64_t filters_unknown =
       0;  //   its filter is of a kind this library does not know, and answers "maybe"
   uint64_t blocks_from_cache = 0;  // data blocks
@@ -45,8 +47,6 @@ struct LevelStatistics {
   // False positives per question asked to a usable filter about a key that is not in the table; 0
   // before any.
   double observed_fpp() const;
-
-  void Add(const LevelStatistics& other);
 };
 
 struct Statistics {
@@ -67,33 +67,36 @@ struct Statistics {
   uint64_t write_entries = 0;       // puts and deletes
   uint64_t write_groups = 0;        // commits that the calls were grouped into
   uint64_t user_bytes_written = 0;  // keys and values
-  uint64_t log_bytes_written = 0;
+  uint64_t log_bytes_written = 0;   // records with their framing
   uint64_t log_syncs = 0;
+  // Of flushes and compactions that succeeded; those that replay logs at opening included.
   uint64_t flushes = 0;
   uint64_t flush_bytes_written = 0;
   uint64_t flush_nanos = 0;
   uint64_t compactions = 0;
   uint64_t trivial_moves = 0;
-  uint64_t compaction_bytes_read = 0;
+  uint64_t compaction_bytes_read = 0;  // sizes of its inputs
   uint64_t compaction_bytes_written = 0;
   uint64_t compaction_nanos = 0;
   uint64_t stalls_memtable = 0;  // writes that waited because the memtables were full
   uint64_t stalls_level0 = 0;    // writes that waited because level 0 had too many tables
   uint64_t slowdowns = 0;        // writes that were delayed by a millisecond
-  uint64_t stall_nanos = 0;      // all of these
+  uint64_t stall_nanos = 0;      // time spent in all of these
 
   // Memory and state.
   uint64_t memtable_bytes = 0;
   uint64_t block_cache_bytes = 0;
   uint64_t block_cache_capacity_bytes = 0;
-  uint64_t live_table_bytes = 0;
   uint64_t background_errors = 0;
 
   // Bytes written to log and tables per byte that users wrote; 0 before any.
   double write_amplification() const;
   // Bytes of tables per byte in the deepest level that holds any: how much room old versions may
-  // take.
+  // take.  While all tables are in level 0, where old versions are not told from new ones: 1.
   double space_amplification() const;
+
+  // Sets those figures of `total` that say what is there to the sums and means of the levels'.
+  void SumLevels();
 
   std::string ToText() const;
   // One object; members are named like the fields above.

@@ -94,6 +94,11 @@ class Engine {
     uint64_t number;
     Sequence last_sequence;  // in it; known once the memtable is sealed
   };
+  // What a job starts from.
+  struct JobStart {
+    std::shared_ptr<const ReadView> view;
+    SnapshotList snapshots;
+  };
   struct RangeRequest {
     int level;
     std::optional<std::string_view> from, to;
@@ -121,6 +126,10 @@ class Engine {
   void WaitStalled(Counter counter, bool* counted) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // --- background work (engine_background.cc) ---
+  // View and snapshots of one moment: a snapshot that was taken between the two would be missed.
+  JobStart BeginJob() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return {current_view_, snapshots_.List()};
+  }
   void ScheduleWork() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void FlushOne();
   void CompactOne();
@@ -145,7 +154,11 @@ class Engine {
   void PublishView(std::shared_ptr<const ReadView> view) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // --- reading (engine_read.cc) ---
-  Sequence SequenceFor(const ReadOptions& options) const;
+  // As of when to read.  Takes the view because it must have been loaded before: a number that is
+  // older than the view's tables may have lost its entries to a flush or a compaction.
+  Sequence SequenceFor(const ReadView& view, const ReadOptions& options) const;
+  // Gives up a shared view, and removes the files that only it had kept.
+  void LetGo(std::shared_ptr<const ReadView> view);
   absl::Status Find(const ReadView& view, const LookupKey& key, bool fill_cache, bool pin_always,
                     LookupResult* result, Explanation* explanation);
 
@@ -185,6 +198,8 @@ class Engine {
   bool flush_scheduled_ ABSL_GUARDED_BY(mutex_) = false;
   bool compaction_scheduled_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status background_error_ ABSL_GUARDED_BY(mutex_);
+  // Relaxed wherever it is read: jobs only look whether they should hurry, and who waits for their
+  // end does so under mutex_.
   std::atomic<bool> closing_{false};
 
   std::string group_bytes_;  // of the writer whose turn it is

@@ -70,18 +70,18 @@ void Engine::FinishJob(const absl::Status& status, bool* scheduled) {
 }
 
 void Engine::FlushOne() {
-  std::shared_ptr<const Memtable> memtable;
+  JobStart start;
   Sequence last_sequence = 0;
   uint64_t next_log = 0;
-  SnapshotList snapshots;
   {
     absl::MutexLock lock(&mutex_);
-    memtable = current_view_->sealed.back();  // the oldest
+    start = BeginJob();
     last_sequence = memtable_logs_[0].last_sequence;
     next_log = memtable_logs_[1].number;
-    snapshots = snapshots_.List();
   }
-  FinishJob(FlushMemtable(*memtable, last_sequence, next_log, snapshots), &flush_scheduled_);
+  const std::shared_ptr<const Memtable> memtable = start.view->sealed.back();  // the oldest
+  start.view.reset();  // holds tables that a compaction may make superfluous meanwhile
+  FinishJob(FlushMemtable(*memtable, last_sequence, next_log, start.snapshots), &flush_scheduled_);
 }
 
 absl::Status Engine::FlushMemtable(const Memtable& memtable, Sequence last_sequence,
@@ -95,43 +95,43 @@ absl::Status Engine::FlushMemtable(const Memtable& memtable, Sequence last_seque
   edit.oldest_log = next_log;
   edit.last_sequence = last_sequence;
   for (const auto& table : result.outputs) edit.added.push_back({0, table->meta});
-  LSM_RETURN_IF_ERROR(
-      ApplyEdit(std::move(edit), result.outputs, [](ReadView* view) { view->sealed.pop_back(); }));
+  LSM_RETURN_IF_ERROR(ApplyEdit(std::move(edit), result.outputs, [&](ReadView* view) {
+    view->sealed.pop_back();
+    // Who waits for the flush is woken by the view, and must find it counted.
+    counters_.Add(Counter::kFlushes, 1);
+    counters_.Add(Counter::kFlushBytesWritten, result.bytes_written);
+    counters_.Add(Counter::kFlushNanos, store_.environment.clock->MonotonicNanos() - from);
+  }));
   {
     absl::MutexLock lock(&mutex_);
     memtable_logs_.pop_front();
   }
   logs_.Remove(next_log);
-  counters_.Add(Counter::kFlushes, 1);
-  counters_.Add(Counter::kFlushBytesWritten, result.bytes_written);
-  counters_.Add(Counter::kFlushNanos, store_.environment.clock->MonotonicNanos() - from);
   return absl::OkStatus();
 }
 
 void Engine::CompactOne() {
   RangeRequest* request = nullptr;
-  std::shared_ptr<const ReadView> view;
+  JobStart start;
   std::optional<CompactionPlan> plan;
-  SnapshotList snapshots;
   {
     absl::MutexLock lock(&mutex_);
-    view = current_view_;
-    snapshots = snapshots_.List();
+    start = BeginJob();
     if (!range_requests_.empty()) {
       request = range_requests_.front();
       range_requests_.pop_front();
     }
   }
   if (request != nullptr) {
-    plan = PlanRange(*view->version, request->level, request->from, request->to);
+    plan = PlanRange(*start.view->version, request->level, request->from, request->to);
   } else {
-    plan = PickCompaction(*view->version, options_);
+    plan = PickCompaction(*start.view->version, options_);
   }
   absl::Status status;
   if (plan && !closing_.load(std::memory_order_relaxed))
-    status = CompactPlan(*view->version, *plan, snapshots);
+    status = CompactPlan(*start.view->version, *plan, start.snapshots);
   plan.reset();
-  view.reset();
+  start.view.reset();
   if (request != nullptr) {
     absl::MutexLock lock(&mutex_);
     request->status = status;

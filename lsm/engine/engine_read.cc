@@ -34,10 +34,9 @@ bool FindInMemtable(const Memtable& memtable, const LookupKey& key, const std::s
 
 }  // namespace
 
-Sequence Engine::SequenceFor(const ReadOptions& options) const {
+Sequence Engine::SequenceFor(const ReadView& /*view*/, const ReadOptions& options) const {
   if (options.snapshot != nullptr) return options.snapshot->sequence();
-  // Acquire: the memtable holds all that this number counts.  Called after the view was loaded, so
-  // the view's tables hold nothing newer that could have replaced something this number should see.
+  // Acquire: the memtable holds all that this number counts.
   return visible_sequence_.load(std::memory_order_acquire);
 }
 
@@ -65,7 +64,7 @@ absl::StatusOr<bool> Engine::Get(std::string_view key, const ReadOptions& option
   LSM_RETURN_IF_ERROR(CheckKey(key));
   const EpochGuard guard;
   const ReadView* view = view_.Load();
-  const LookupKey lookup(key, SequenceFor(options), digest_seed_);
+  const LookupKey lookup(key, SequenceFor(*view, options), digest_seed_);
   if (explanation != nullptr) {
     explanation->key = std::string(key);
     explanation->digest = lookup.digest();
@@ -89,11 +88,13 @@ std::vector<absl::StatusOr<std::optional<std::string>>> Engine::MultiGet(
     std::span<const std::string_view> keys, const ReadOptions& options) {
   std::vector<absl::StatusOr<std::optional<std::string>>> answers;
   answers.reserve(keys.size());
-  const EpochGuard guard;
-  const ReadView* view = view_.Load();
-  const Sequence sequence = SequenceFor(options);
+  // The view is shared, and a guard stands for one key at a time: what a guard keeps from being
+  // freed (blocks that fall out of the cache, in all stores) does not grow with the keys.
+  std::shared_ptr<const ReadView> view = view_.Share();
+  const Sequence sequence = SequenceFor(*view, options);
   for (const std::string_view key : keys) {
     absl::Status status = CheckKey(key);
+    const EpochGuard guard;
     LookupResult result;
     if (status.ok()) {
       status = Find(*view, LookupKey(key, sequence, digest_seed_), options.fill_cache, false,
@@ -107,12 +108,13 @@ std::vector<absl::StatusOr<std::optional<std::string>>> Engine::MultiGet(
       answers.emplace_back(std::nullopt);
     }
   }
+  LetGo(std::move(view));
   return answers;
 }
 
 std::unique_ptr<Iterator> Engine::NewIterator(const ReadOptions& options) {
   std::shared_ptr<const ReadView> view = view_.Share();
-  const Sequence sequence = SequenceFor(options);
+  const Sequence sequence = SequenceFor(*view, options);
   Table::ScanOptions scan;
   scan.fill_cache = options.fill_cache;
   std::vector<std::unique_ptr<Iterator>> inputs;
@@ -122,10 +124,12 @@ std::unique_ptr<Iterator> Engine::NewIterator(const ReadOptions& options) {
   counters_.Add(Counter::kIterators, 1);
   return NewDbIterator(NewMergingIterator(std::move(inputs)), sequence,
                        {options.lower_bound, options.upper_bound},
-                       [this, view = std::move(view)]() mutable {
-                         view.reset();
-                         if (!obsolete_.empty()) CollectGarbage();
-                       });
+                       [this, view = std::move(view)]() mutable { LetGo(std::move(view)); });
+}
+
+void Engine::LetGo(std::shared_ptr<const ReadView> view) {
+  view.reset();
+  if (!obsolete_.empty()) CollectGarbage();
 }
 
 Sequence Engine::TakeSnapshot() {
@@ -153,25 +157,7 @@ Statistics Engine::GetStatistics() {
   for (const auto& memtable : view->sealed) statistics.memtable_bytes += memtable->memory_bytes();
   statistics.block_cache_bytes = block_cache_.used_bytes();
   statistics.block_cache_capacity_bytes = block_cache_.capacity_bytes();
-  for (int i = 0; i < kLevels; ++i) statistics.live_table_bytes += view->version->level_bytes(i);
-  // What the levels are, in sum; what was counted is summed by the counters.
-  double target = 0, predicted = 0, weights = 0;
-  for (const LevelStatistics& level : statistics.levels) {
-    statistics.total.tables += level.tables;
-    statistics.total.table_bytes += level.table_bytes;
-    statistics.total.entries += level.entries;
-    statistics.total.filter_bytes += level.filter_bytes;
-    statistics.total.index_bytes += level.index_bytes;
-    if (level.target_fpp == 0) continue;
-    const auto weight = static_cast<double>(level.entries);
-    target += weight * level.target_fpp;
-    predicted += weight * level.predicted_fpp;
-    weights += weight;
-  }
-  if (weights > 0) {
-    statistics.total.target_fpp = target / weights;
-    statistics.total.predicted_fpp = predicted / weights;
-  }
+  statistics.SumLevels();
   return statistics;
 }
 

@@ -17,14 +17,16 @@ constexpr size_t kSmallGroupBytesMax = size_t{128} << 10;
 
 constexpr uint64_t kSlowdownNanos = 1'000'000;
 
+absl::Status CheckWritable(const Options& options) {
+  if (options.mode != OpenMode::kReadOnly) return absl::OkStatus();
+  return absl::FailedPreconditionError("the store is open for reading only (OpenMode::kReadOnly)");
+}
+
 }  // namespace
 
 absl::Status Engine::Write(const WriteBatch& batch, const WriteOptions& options) {
   LSM_RETURN_IF_ERROR(batch.status());
-  if (options_.mode == OpenMode::kReadOnly) {
-    return absl::FailedPreconditionError(
-        "the store is open for reading only (OpenMode::kReadOnly)");
-  }
+  LSM_RETURN_IF_ERROR(CheckWritable(options_));
   if (batch.count() == 0 && !options.sync) return absl::OkStatus();
   Writer writer{&batch, options.sync, false, {}, {}};
   LSM_RETURN_IF_ERROR(Enqueue(&writer));
@@ -107,8 +109,11 @@ Engine::Writer* Engine::BuildGroup(Writer* leader, bool* sync) {
 }
 
 absl::Status Engine::CommitGroup(Memtable* memtable, bool sync) {
+  // A group without entries only asks for a sync.
   if (WriteBatch::CountOf(group_bytes_) > 0) {
-    LSM_RETURN_IF_ERROR(logs_.Append(group_bytes_));
+    LSM_ASSIGN_OR_RETURN(const uint64_t log_bytes, logs_.Append(group_bytes_));
+    counters_.Add(Counter::kWriteGroups, 1);
+    counters_.Add(Counter::kLogBytesWritten, log_bytes);
   }
   if (sync) {
     LSM_ASSIGN_OR_RETURN(const std::vector<uint64_t> first_time, logs_.Sync());
@@ -120,8 +125,6 @@ absl::Status Engine::CommitGroup(Memtable* memtable, bool sync) {
     counters_.Add(Counter::kLogSyncs, 1);
   }
   LSM_RETURN_IF_ERROR(memtable->AddBatch(group_bytes_));
-  counters_.Add(Counter::kWriteGroups, 1);
-  counters_.Add(Counter::kLogBytesWritten, group_bytes_.size());
   // A group as large as that is rare: its memory is not kept.
   if (group_bytes_.capacity() > 4 * kGroupBytesMax) std::string().swap(group_bytes_);
   return absl::OkStatus();
@@ -148,9 +151,10 @@ absl::Status Engine::MakeRoom(bool seal_now) {
       // Many short delays now rather than a long one later.
       delayed = true;
       mutex_.Unlock();
+      const uint64_t from = store_.environment.clock->MonotonicNanos();
       scheduler_->Pause(kSlowdownNanos);
       counters_.Add(Counter::kSlowdowns, 1);
-      counters_.Add(Counter::kStallNanos, kSlowdownNanos);
+      counters_.Add(Counter::kStallNanos, store_.environment.clock->MonotonicNanos() - from);
       mutex_.Lock();
     } else if (seal_now ? view.memtable->empty()
                         : view.memtable->memory_bytes() < options_.write_buffer_bytes) {
@@ -188,10 +192,7 @@ absl::Status Engine::SealMemtable() {
 }
 
 absl::Status Engine::Flush() {
-  if (options_.mode == OpenMode::kReadOnly) {
-    return absl::FailedPreconditionError(
-        "the store is open for reading only (OpenMode::kReadOnly)");
-  }
+  LSM_RETURN_IF_ERROR(CheckWritable(options_));
   Writer seal{nullptr, false, false, {}, {}};
   LSM_RETURN_IF_ERROR(Enqueue(&seal));
   absl::MutexLock lock(&mutex_);

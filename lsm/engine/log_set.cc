@@ -19,9 +19,12 @@ absl::Status LogSet::Start(uint64_t number, uint64_t file_id) {
   return absl::OkStatus();
 }
 
-absl::Status LogSet::Append(std::string_view payload) {
+absl::StatusOr<uint64_t> LogSet::Append(std::string_view payload) {
   absl::MutexLock lock(&mutex_);
-  return logs_.rbegin()->second.writer->Append(payload);
+  LogWriter& writer = *logs_.rbegin()->second.writer;
+  const uint64_t before = writer.size_bytes();
+  LSM_RETURN_IF_ERROR(writer.Append(payload));
+  return writer.size_bytes() - before;
 }
 
 absl::StatusOr<std::vector<uint64_t>> LogSet::Sync() {
@@ -49,11 +52,21 @@ void LogSet::Remove(uint64_t number) {
   }
 }
 
-absl::Status LogSet::Close() {
+absl::Status LogSet::Close(std::map<uint64_t, uint64_t>* closed) {
   absl::MutexLock lock(&mutex_);
   absl::Status first;
-  for (auto& [number, log] : logs_) first.Update(log.writer->Close(/*sync=*/true));
+  bool names_are_durable = true;
+  for (auto& [number, log] : logs_) {
+    first.Update(log.writer->Close(/*sync=*/true));
+    if (first.ok()) closed->emplace(number, log.writer->size_bytes());
+    names_are_durable = names_are_durable && log.synced_once;
+  }
   logs_.clear();
+  if (!names_are_durable && !closed->empty()) {
+    const absl::Status synced = directory_->Sync();
+    if (!synced.ok()) closed->clear();
+    first.Update(synced);
+  }
   return first;
 }
 

@@ -31,7 +31,8 @@ class LogSet {
   // Makes a log of this number, higher than all before, the one that takes records.
   absl::Status Start(uint64_t number, uint64_t file_id);
 
-  absl::Status Append(std::string_view payload);
+  // Appends one record.  Returns the bytes that it takes in the file, framing included.
+  absl::StatusOr<uint64_t> Append(std::string_view payload);
 
   // Every record so far survives a crash.  Returns the logs that were synced for the first time:
   // the manifest must have them before anything in them is acknowledged as durable.
@@ -43,8 +44,9 @@ class LogSet {
   // Closes logs below `number`, and removes their files.
   void Remove(uint64_t number);
 
-  // Ends the logs in order.
-  absl::Status Close();
+  // Ends the logs in order.  `closed` receives numbers and file bytes of those that are now known
+  // to survive a crash whole, with their names: all, or those before the first that failed.
+  absl::Status Close(std::map<uint64_t, uint64_t>* closed);
 
  private:
   struct Log {

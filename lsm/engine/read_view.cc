@@ -4,6 +4,7 @@
 
 namespace lsm {
 
+// Relaxed: nobody else is left.
 ReadViewCell::~ReadViewCell() { delete current_.load(std::memory_order_relaxed); }
 
 void ReadViewCell::Publish(std::shared_ptr<const ReadView> view) {
@@ -19,8 +20,14 @@ void ReadViewCell::Publish(std::shared_ptr<const ReadView> view) {
 }
 
 void ReadViewCell::Collect() {
-  absl::MutexLock lock(&mutex_);
-  retired_.Drain();
+  std::vector<RetireList::Entry> expired;
+  {
+    absl::MutexLock lock(&mutex_);
+    expired = retired_.TakeExpired();
+  }
+  // Without the lock, for which a publisher may wait: with a view may go tables, that is, files are
+  // closed.
+  for (const RetireList::Entry& entry : expired) entry.free(entry.object);
 }
 
 }  // namespace lsm

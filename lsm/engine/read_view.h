@@ -41,6 +41,7 @@ class ReadViewCell {
   // A reference to the current view, for iterators and jobs.
   std::shared_ptr<const ReadView> Share() const {
     const EpochGuard guard;
+    // Sequentially consistent: see EpochGuard.
     return *current_.load(std::memory_order_seq_cst);
   }
 

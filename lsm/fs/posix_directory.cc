@@ -41,7 +41,13 @@ class PosixDirectory final : public Directory {
   absl::StatusOr<FileInfo> Stat(std::string_view name) override;
   absl::Status Rename(std::string_view from, std::string_view to) override;
   absl::Status Remove(std::string_view name) override;
-  absl::Status Sync() override { return SyncDirectory(fd_.get(), path_); }
+  absl::Status Sync() override {
+    // As for a file: after a failed fsync another one may succeed and lie.  The first error stays,
+    // so that no job that is already under way takes names for durable.
+    absl::MutexLock lock(&sync_mutex_);
+    if (sync_status_.ok()) sync_status_ = SyncDirectory(fd_.get(), path_);
+    return sync_status_;
+  }
 
   absl::Status AtomicReplace(std::string_view name, std::string_view bytes,
                              std::optional<std::string_view> expected) override;
@@ -70,6 +76,8 @@ class PosixDirectory final : public Directory {
   const Descriptor fd_;
   const std::string path_;
   absl::Mutex replace_mutex_;  // one AtomicReplace at a time: all write the same temporary file
+  absl::Mutex sync_mutex_ ABSL_ACQUIRED_AFTER(replace_mutex_);
+  absl::Status sync_status_ ABSL_GUARDED_BY(sync_mutex_);
 };
 
 absl::StatusOr<std::vector<std::string>> PosixDirectory::List() {

@@ -154,7 +154,10 @@ struct Skiplist::Leaf {
 struct Skiplist::Root {
   const Entry* pivot = nullptr;  // without one, all hints are 0
   Leaf* head = nullptr;
-  std::atomic<uint32_t> height{1};  // levels that have leaves besides the head
+  // Levels that have leaves besides the head.  Relaxed wherever it is used: of the head's links all
+  // are valid at any time, so a search from too low a level is only slower, from too high a one
+  // sees none there.
+  std::atomic<uint32_t> height{1};
 
   uint64_t HintOf(std::string_view internal_key) const {
     return pivot == nullptr ? 0 : lsm::HintOf(internal_key, pivot->internal_key());

@@ -131,6 +131,8 @@ class Skiplist {
   void InsertBySplit(uint32_t position, const Entry* entry);
 
   Arena* const arena_;
+  // Released with all that it comes with, acquired by readers; its writer alone may load it
+  // relaxed.
   std::atomic<Root*> root_;
 
   // The writer's own.

@@ -119,10 +119,10 @@ void BlockCache::Remove(Shard* shard, CachedBlock* block) {
 
 void BlockCache::Erase(std::span<BlockSlot> slots) {
   for (BlockSlot& slot : slots) {
-    // Relaxed, and without the lock: a block is put into a slot only by readers of its table, and
-    // there are none left. Taken out it may be by others' evictions at any time, so that is asked
-    // again under the lock.
-    if (slot.load(std::memory_order_relaxed) == nullptr) continue;
+    // Without the lock: a block is put into a slot only by readers of its table, and there are none
+    // left. Taken out it may be by others' evictions at any time, so that is asked again under the
+    // lock.  Acquire: a slot that an eviction emptied may be given back, its store is over.
+    if (slot.load(std::memory_order_acquire) == nullptr) continue;
     Shard& shard = ShardOf(&slot);
     absl::MutexLock lock(&shard.mutex);
     CachedBlock* const block = slot.load(std::memory_order_relaxed);

@@ -52,11 +52,13 @@ class alignas(64) CachedBlock {
   // Notes the use for CLOCK; writes only the first time in a round, so that hot blocks stay shared
   // between cores.
   void MarkUsed() {
+    // Relaxed: a hint to evictions, nothing follows from it.
     if (!used_.load(std::memory_order_relaxed)) used_.store(true, std::memory_order_relaxed);
   }
 
   // REQUIRES: a reference is held, or the block was found in its slot within the EpochGuard that
   // still stands.
+  // Relaxed: who may refer to it sees it already.
   void Ref() { references_.fetch_add(1, std::memory_order_relaxed); }
   void Unref();
 

@@ -4,6 +4,7 @@
 #include <cassert>
 #include <utility>
 
+#include "lsm/base/write_batch.h"
 #include "lsm/bytes/status.h"
 #include "lsm/table/block_entry.h"
 
@@ -90,6 +91,12 @@ bool BlockIterator::ParseNext() {
   }
   if (internal_keys_ && entry.shared + entry.key_tail.size() < kInternalKeySuffixBytes) {
     Fail("a key is too short for an internal key");
+    return false;
+  }
+  // Before the key is put together: with shared bytes, small blocks can hold many huge keys.
+  if (entry.shared + entry.key_tail.size() >
+      kKeyBytesMax + (internal_keys_ ? kInternalKeySuffixBytes : 0)) {
+    Fail("a key is longer than any can be");
     return false;
   }
   if (!first_in_run_ && !InOrder(entry.shared, entry.key_tail)) {

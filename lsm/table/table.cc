@@ -29,6 +29,12 @@ bool DecodeHandle(std::string_view bytes, BlockHandle* handle) {
          bytes.empty();
 }
 
+// Whether it holds a version of the key at all: one that is newer than a lookup that found none.
+bool HoldsNewer(const CachedBlock& block, const LookupKey& key) {
+  Block::Hit hit;
+  return block.Find(LookupKey(key.user_key(), kSequenceMax, 0), &hit) == Block::Answer::kFound;
+}
+
 }  // namespace
 
 Table::Table(std::unique_ptr<ReadFile> file, const TableContext& context)
@@ -172,6 +178,9 @@ absl::StatusOr<TableAnswer> Table::Get(const LookupKey& key, bool fill_cache,
                                        std::string_view* value, uint64_t* suffix, BlockRef* pin,
                                        LevelCounts* counts, TableStep* step,
                                        bool pin_always) const {
+  // Only a lookup as of a snapshot can meet a table that holds the key and not for it.
+  const bool may_be_newer = counts != nullptr && key.sequence() < properties_.largest_sequence;
+  bool holds_newer = false;
   for (size_t i = fences_.LowerBound(key.user_key()); i < fences_.size(); ++i) {
     CachedBlock* block = FindCached(i);
     const bool from_cache = block != nullptr;
@@ -183,14 +192,16 @@ absl::StatusOr<TableAnswer> Table::Get(const LookupKey& key, bool fill_cache,
     if (counts != nullptr) {
       ++(*counts)[from_cache ? LevelCounts::kBlocksFromCache : LevelCounts::kBlocksFromFile];
       (*counts)[from_cache ? LevelCounts::kBytesFromCache : LevelCounts::kBytesFromFile] +=
-          static_cast<uint32_t>(from_cache ? block->block().bytes().size()
-                                           : handles_[i].stored_bytes + kBlockTrailerBytes);
+          from_cache ? block->block().bytes().size()
+                     : handles_[i].stored_bytes + kBlockTrailerBytes;
     }
     if (step != nullptr)
       step->blocks.push_back({i, handles_[i].offset, handles_[i].stored_bytes, from_cache});
 
     Block::Hit hit;
-    switch (block->Find(key, &hit)) {
+    const Block::Answer answer = block->Find(key, &hit);
+    if (may_be_newer && answer != Block::Answer::kFound) holds_newer |= HoldsNewer(*block, key);
+    switch (answer) {
       case Block::Answer::kFound:
         if (from_cache && pin_always) {
           block->Ref();
@@ -202,16 +213,16 @@ absl::StatusOr<TableAnswer> Table::Get(const LookupKey& key, bool fill_cache,
                    ? TableAnswer::kDeleted
                    : TableAnswer::kFound;
       case Block::Answer::kAbsent:
-        pin->Reset();
-        return TableAnswer::kAbsent;
-      case Block::Answer::kDamaged:
-        return DamagedBlock(i, "an entry is malformed");
       case Block::Answer::kPastTheEnd:
         break;
+      case Block::Answer::kDamaged:
+        return DamagedBlock(i, "an entry is malformed");
     }
     // Only the versions of the index's own key may go on in the next block.
-    if (fences_[i] != key.user_key()) break;
+    if (answer == Block::Answer::kAbsent || fences_[i] != key.user_key()) break;
   }
+  if (counts != nullptr && !holds_newer && filter_presence_ == FilterPresence::kUsable)
+    ++(*counts)[LevelCounts::kFalsePositives];
   pin->Reset();
   return TableAnswer::kAbsent;
 }

@@ -68,8 +68,10 @@ class Table {
   // The newest version of the key that the lookup may see, not asking the filter.  REQUIRES: an
   // EpochGuard stands, and the caller uses `value` within it; or takes `pin`.  `pin` is set if the
   // value lies in a block that the guard alone does not keep (one that is not cached), and with
-  // `pin_always` in any case, so that the value may outlive the guard.  Counts the blocks in
-  // `counts` and notes them in `step` (both may be null).
+  // `pin_always` in any case, so that the value may outlive the guard.  `counts` and `step` may be
+  // null: the one gets the blocks that were looked into, and a false positive if the table has a
+  // usable filter (which is then taken to have said "maybe") and no version of the key; the other
+  // notes the blocks.
   absl::StatusOr<TableAnswer> Get(const LookupKey& key, bool fill_cache, std::string_view* value,
                                   uint64_t* suffix, BlockRef* pin, LevelCounts* counts,
                                   TableStep* step, bool pin_always = false) const;
@@ -79,6 +81,8 @@ class Table {
     // Bytes read at once, front to back, for scans of whole tables (compaction); 0: a block at a
     // time through the cache.
     size_t readahead_bytes = 0;
+    // Whether the blocks count as those of iterators (Counter::kScan...).  Not in compactions.
+    bool count_blocks = true;
   };
   // Over internal keys.  Must not outlive the table.
   std::unique_ptr<Iterator> NewIterator(const ScanOptions& options) const;

@@ -10,7 +10,8 @@
 namespace lsm {
 
 void TableIterator::Count(Counter counter, uint64_t amount) {
-  if (table_.context_.counters != nullptr) table_.context_.counters->Add(counter, amount);
+  if (options_.count_blocks && table_.context_.counters != nullptr)
+    table_.context_.counters->Add(counter, amount);
 }
 
 void TableIterator::Fail(absl::Status status) {

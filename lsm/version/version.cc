@@ -312,7 +312,6 @@ absl::Status Version::Get(const LookupKey& key, bool fill_cache, Counters* count
       break;
     }
     ++counts[LevelCounts::kWastedReads];
-    if (table.filter_presence() == FilterPresence::kUsable) ++counts[LevelCounts::kFalsePositives];
   }
   if (status.ok() && result->answer == TableAnswer::kAbsent) advance_to(deepest_level());
   counters->Add(level, counts);
@@ -368,22 +367,24 @@ void Version::Describe(Statistics* statistics) const {
   for (int i = 0; i < kLevels; ++i) {
     LevelStatistics& level_statistics = statistics->levels[static_cast<size_t>(i)];
     double target_sum = 0, predicted_sum = 0;
-    uint64_t filtered_entries = 0;
+    double filtered_keys = 0;
     for (const auto& table : level(i)) {
       ++level_statistics.tables;
       level_statistics.table_bytes += table->meta.file_bytes;
       level_statistics.entries += table->meta.entries;
+      const TableProperties& properties = table->table->properties();
+      level_statistics.keys += properties.distinct_keys;
       level_statistics.filter_bytes += table->table->filter_memory_bytes();
       level_statistics.index_bytes += table->table->index_memory_bytes();
       if (table->table->filter_presence() != FilterPresence::kUsable) continue;
-      const auto weight = static_cast<double>(table->meta.entries);
-      target_sum += weight * table->table->properties().target_fpp;
-      predicted_sum += weight * table->table->properties().expected_fpp;
-      filtered_entries += table->meta.entries;
+      const auto keys = static_cast<double>(properties.distinct_keys);
+      target_sum += keys * properties.target_fpp;
+      predicted_sum += keys * properties.expected_fpp;
+      filtered_keys += keys;
     }
-    if (filtered_entries == 0) continue;
-    level_statistics.target_fpp = target_sum / static_cast<double>(filtered_entries);
-    level_statistics.predicted_fpp = predicted_sum / static_cast<double>(filtered_entries);
+    if (filtered_keys == 0) continue;
+    level_statistics.target_fpp = target_sum / filtered_keys;
+    level_statistics.predicted_fpp = predicted_sum / filtered_keys;
   }
 }
 

@@ -19,7 +19,8 @@ Statistics Example() {
   LevelStatistics& top = statistics.levels[0];
   top.tables = 2;
   top.table_bytes = 1000;
-  top.entries = 100;
+  top.entries = 110;
+  top.keys = 100;
   top.filter_bytes = 125;
   top.target_fpp = 0.01;
   top.predicted_fpp = 0.009;
@@ -32,15 +33,17 @@ Statistics Example() {
   LevelStatistics& bottom = statistics.levels[2];
   bottom.tables = 5;
   bottom.table_bytes = 4000;
-  bottom.entries = 300;
+  bottom.entries = 310;
+  bottom.keys = 300;
   bottom.target_fpp = 0.05;
   bottom.predicted_fpp = 0.049;
   bottom.lookups = 40;
   bottom.blocks_from_cache = 3;
   bottom.blocks_from_file = 7;
-  for (const LevelStatistics& level : statistics.levels) statistics.total.Add(level);
-  statistics.lookups = 60;
+  statistics.SumLevels();
   statistics.total.lookups = 50;
+  statistics.total.blocks_from_file = 7;
+  statistics.lookups = 60;
   statistics.user_bytes_written = 1000;
   statistics.log_bytes_written = 1100;
   statistics.flush_bytes_written = 900;
@@ -57,11 +60,16 @@ TEST(StatisticsTest, ObservedFppIsOfQuestionsAboutAbsentKeysAlone) {
   EXPECT_EQ(without_filters.observed_fpp(), 0);
 }
 
-TEST(StatisticsTest, FppsOfASumAreWeighedByEntries) {
+TEST(StatisticsTest, FppsOfASumAreWeighedByKeys) {
   const Statistics statistics = Example();
   EXPECT_DOUBLE_EQ(statistics.total.target_fpp, (0.01 * 100 + 0.05 * 300) / 400);
   EXPECT_DOUBLE_EQ(statistics.total.predicted_fpp, (0.009 * 100 + 0.049 * 300) / 400);
-  EXPECT_EQ(statistics.total.entries, 400u);
+  EXPECT_EQ(statistics.total.entries, 420u);
+  EXPECT_EQ(statistics.total.keys, 400u);
+  EXPECT_EQ(statistics.total.tables, 7u);
+  EXPECT_EQ(statistics.total.table_bytes, 5000u);
+  // What was counted is not its business.
+  EXPECT_EQ(statistics.total.reads_avoided, 0u);
 }
 
 TEST(StatisticsTest, AmplificationsAreZeroBeforeAnythingIsWritten) {

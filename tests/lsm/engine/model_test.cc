@@ -340,8 +340,11 @@ class Trial {
     compactions_ += statistics.compactions;
     trivial_moves_ += statistics.trivial_moves;
     for (int i = 0; i < kLevels; ++i) {
-      if (statistics.levels[static_cast<size_t>(i)].tables > 0)
-        deepest_level_ = std::max(deepest_level_, i);
+      const LevelStatistics& level = statistics.levels[static_cast<size_t>(i)];
+      if (level.tables > 0) deepest_level_ = std::max(deepest_level_, i);
+      EXPECT_EQ(level.tables_considered,
+                level.reads_avoided + level.useful_reads + level.wasted_reads);
+      EXPECT_LE(level.false_positives, level.wasted_reads);
     }
   }
 
