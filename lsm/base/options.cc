@@ -14,14 +14,9 @@ absl::Status Refuse(std::string_view option, std::string_view value, std::string
       Concat("Options::", option, " is ", value, ": it must be ", wanted));
 }
 
-absl::Status CheckRange(std::string_view option, uint64_t value, uint64_t least, uint64_t most) {
-  if (value >= least && value <= most) return absl::OkStatus();
-  return Refuse(option, Concat(value), Concat("in [", least, ", ", most, "]"));
-}
-
 absl::Status CheckBytes(std::string_view option, uint64_t bytes, uint64_t least, uint64_t most) {
   if (bytes >= least && bytes <= most) return absl::OkStatus();
-  return Refuse(option, Concat(bytes, " bytes"),
+  return Refuse(option, Concat(bytes, bytes == 1 ? " byte" : " bytes"),
                 Concat("in [", ReadableBytes(least), ", ", ReadableBytes(most), "]"));
 }
 
@@ -30,7 +25,9 @@ absl::Status CheckFilter(const Options& options) {
   constexpr double kMostFpp = 0.5;
   // Written so that NaN fails.
   if (!(options.target_fpp >= kLeastFpp && options.target_fpp <= kMostFpp)) {
-    return Refuse("target_fpp", ReadableNumber(options.target_fpp), "in [0.000001, 0.5]");
+    return Refuse("target_fpp",
+                  std::isnan(options.target_fpp) ? "nan" : ReadableNumber(options.target_fpp),
+                  "in [0.000001, 0.5]");
   }
   if (options.filter_kind == "none") return absl::OkStatus();
   const auto policy = bloom::PolicyFromName(options.filter_kind);
@@ -57,8 +54,10 @@ absl::Status ValidateOptions(const Options& options) {
   constexpr uint64_t kKiB = 1024;
   constexpr uint64_t kMiB = 1024 * kKiB;
   constexpr uint64_t kGiB = 1024 * kMiB;
-  LSM_RETURN_IF_ERROR(CheckRange("mode", static_cast<uint64_t>(options.mode), 0,
-                                 static_cast<uint64_t>(OpenMode::kReadOnly)));
+  if (options.mode > OpenMode::kReadOnly) {
+    return Refuse("mode", Concat(static_cast<int>(options.mode)),
+                  "OpenMode::kOpenOrCreate, kMustExist, kMustNotExist or kReadOnly");
+  }
   LSM_RETURN_IF_ERROR(CheckFilter(options));
   LSM_RETURN_IF_ERROR(
       CheckBytes("write_buffer_bytes", options.write_buffer_bytes, 64 * kKiB, 4 * kGiB));
@@ -66,8 +65,10 @@ absl::Status ValidateOptions(const Options& options) {
   if (options.block_restart_interval < 1 || options.block_restart_interval > 1024) {
     return Refuse("block_restart_interval", Concat(options.block_restart_interval), "in [1, 1024]");
   }
-  LSM_RETURN_IF_ERROR(CheckRange("compression", static_cast<uint64_t>(options.compression), 0,
-                                 static_cast<uint64_t>(Compression::kLz4)));
+  if (options.compression > Compression::kLz4) {
+    return Refuse("compression", Concat(static_cast<int>(options.compression)),
+                  "Compression::kNone or kLz4");
+  }
   LSM_RETURN_IF_ERROR(CheckBytes("table_bytes", options.table_bytes, 64 * kKiB, 2 * kGiB));
   LSM_RETURN_IF_ERROR(CheckBytes("level1_bytes", options.level1_bytes, 64 * kKiB, 1024 * kGiB));
   return CheckLevel0(options);

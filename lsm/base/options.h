@@ -30,6 +30,7 @@ enum class OpenMode : uint8_t {
 enum class Compression : uint8_t { kNone = 0, kLz4 = 1 };
 
 struct Options {
+  // What to do if there is a store, and if there is none; whether to write.  kOpenOrCreate.
   OpenMode mode = OpenMode::kOpenOrCreate;
 
   // --- filters ---
@@ -39,9 +40,9 @@ struct Options {
   // `blocked`.
   double target_fpp = 0.01;
 
-  // Kind of filter that new tables get: "blocked" (one cache miss a question), "standard" (about a
-  // tenth smaller, up to one miss a probe), or "none".  "blocked".  Files of any kind are read
-  // whatever stands here.
+  // Kind of filter that new tables get: "blocked" (one cache miss a question), "standard" (smaller:
+  // by 3 % at 0.01, 8 % at 0.001, 26 % at 0.000001; up to one miss a probe), or "none".  "blocked".
+  // Files of any kind are read whatever stands here.
   std::string filter_kind = "blocked";
 
   // --- memory ---
@@ -63,6 +64,7 @@ struct Options {
   // smaller.
   int block_restart_interval = 16;
 
+  // Of data blocks, where it saves an eighth or more.  kLz4; kNone, kLz4.
   Compression compression = Compression::kLz4;
 
   // Size at which compaction begins another table.  64 MiB; [64 KiB, 2 GiB].
@@ -86,8 +88,8 @@ struct Options {
   // cannot.
   bool direct_reads = false;
 
-  // Directory of the write-ahead logs.  Empty: the store's own.  A store must always be opened with
-  // the same one.
+  // Directory of the write-ahead logs, of this one store alone.  Empty: the store's own.  A store
+  // must always be opened, repaired and destroyed with the same one.
   std::string log_directory = {};
 
   // File system, clock, scheduler and randomness.  The system's own.
