@@ -4,16 +4,33 @@
 //   (*db)->Put("key", "value");
 //   absl::StatusOr<std::optional<std::string>> value = (*db)->Get("key");   // nullopt: not there
 //
-// Keys and values are any bytes, the empty key included; keys up to 64 KiB, values up to 64 MiB.
-// Keys are ordered by their bytes.
+// Keys and values are any bytes, the empty key included; keys up to 64 KiB, values up to 64 MiB,
+// batches up to 256 MiB.  Keys are ordered by their bytes.
 //
 // Durability.  After a crash the store is a prefix of the order in which writes were committed,
 // which contains every write that was acknowledged with `sync`, and every write before one.  A
 // batch is there whole or not at all.  After damage to any file a read gives the right answer or an
-// error that names the file; never a wrong answer, never a missing key.
+// error that names the file and the offset; never a wrong answer, never a missing key.
 //
-// Errors are absl::Status values (lsm/bytes/status.h lists the kinds); a key that is not there is
-// an answer, not an error.
+// Errors are absl::Status values, of these kinds; a key that is not there is an answer, no error:
+//
+//   InvalidArgument     an option, key, value or batch is out of its range; names it and the range
+//   NotFound            there is no store, and the mode or the call demands one
+//   AlreadyExists       there is a store, and the mode forbids one; or a new store's log directory
+//                       holds the logs of another store
+//   FailedPrecondition  the store is open elsewhere, or open for reading only; or (Destroy, Repair)
+//                       files with a store's names are not files of Trellis
+//   DataLoss            a file is missing, or its bytes are not what was written: damaged, cut off,
+//                       another's; names the file and, where it is there, the offset
+//   Unimplemented       a file of a newer version of the format; names the file and what is new
+//   ResourceExhausted   the disk is full, too many files are open, or 2^56 writes are used up
+//   Unavailable         any other failure of the file system (EIO …), with its own text
+//   Aborted             the store takes no more writes after an earlier failure; names that one
+//
+// A write, sync, flush or compaction that fails is final, also where the disk was full: what is on
+// disk is unknown.  Calls that wait for it return the failure as it is, later writes and flushes
+// return Aborted with its text.  Reads go on.  Opening the store again finds out what is there, and
+// that is at least what was promised above.  Invalid arguments and failed reads change nothing.
 //
 // Threads: any number may use one DB.  One process at a time may have a store open for writing,
 // once; several may read one that nobody writes.  Iterators, snapshots and pinned values must be
@@ -46,10 +63,12 @@ class Engine;
 
 class DB {
  public:
-  // Opens the store in the directory.  NotFound or AlreadyExists as the mode says;
-  // FailedPrecondition if it is open elsewhere; InvalidArgument for a bad option; DataLoss or
-  // Unimplemented for files that are damaged or missing, or of a newer version: Repair may then
-  // save what there is.
+  // Opens the store in the directory.  NotFound or AlreadyExists as the mode says, and
+  // AlreadyExists for a new store whose Options::log_directory is another store's;
+  // FailedPrecondition if it is open elsewhere; InvalidArgument for a bad option, also one that the
+  // file system cannot fulfil; DataLoss for files that are damaged, missing or not Trellis's:
+  // Repair may then save what there is; Unimplemented for files of a newer version.  Files that are
+  // not the store's, by their names or their first bytes, are never removed.
   static absl::StatusOr<std::unique_ptr<DB>> Open(const std::string& directory,
                                                   const Options& options = {});
 
@@ -60,6 +79,9 @@ class DB {
   DB& operator=(const DB&) = delete;
 
   // --- writes: visible to all reads that begin after they return ---
+  //
+  // FailedPrecondition if the store is open for reading only.  An empty batch with `sync` makes all
+  // earlier writes durable, and is the way to do only that; without `sync` it does nothing.
 
   absl::Status Put(std::string_view key, std::string_view value, const WriteOptions& options = {});
   absl::Status Delete(std::string_view key, const WriteOptions& options = {});
@@ -91,11 +113,14 @@ class DB {
 
   // --- upkeep ---
 
+  // These return the error of a flush or compaction that failed, whoever asked for it.  Flush and
+  // CompactRange: FailedPrecondition if the store is open for reading only.
+
   // Writes what is in memory to tables, and waits for it.
   absl::Status Flush();
 
-  // Merges everything in [from, to) down to one sorted run; nullopt: to the end on that side. Waits
-  // for it.
+  // Flushes, then merges everything in [from, to) down to one sorted run, and waits for it;
+  // nullopt: to the end on that side.  An empty range (from >= to) is OK.
   absl::Status CompactRange(std::optional<std::string_view> from = std::nullopt,
                             std::optional<std::string_view> to = std::nullopt);
 
@@ -110,12 +135,20 @@ class DB {
   // The whole way that Get(key) takes; makes that lookup, and counts as one.
   absl::StatusOr<Explanation> Explain(std::string_view key, const ReadOptions& options = {});
 
+  // Destroy and Repair must be given the log_directory and the environment with which the store was
+  // written.  Destroy reads no other option; Repair writes tables as the others say (but not
+  // `mode`).  Both return FailedPrecondition, and change nothing, if the store is open, or if the
+  // files are another product's: LevelDB and RocksDB have a CURRENT and NNNNNN.log too.
+
   // Removes a store's files, and the directory if nothing else is in it.  OK if there is no store.
-  // FailedPrecondition if it is open.
+  // All files that have a store's names must be ours by their first bytes, or empty.  What Repair
+  // kept as NAME.damaged stays, and so does the directory then.
   static absl::Status Destroy(const std::string& directory, const Options& options = {});
 
-  // Makes a store openable again from what of its files can be verified.  FailedPrecondition if it
-  // is open.
+  // Makes a store openable again from what of its files can be verified, and names what it had to
+  // leave out: also a log that the store needs and that is not there, whose writes are lost then
+  // (with a wrong log_directory that is every log).  NotFound if the directory holds no file of a
+  // store.
   static absl::StatusOr<RepairReport> Repair(const std::string& directory,
                                              const Options& options = {});
 

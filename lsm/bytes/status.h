@@ -1,15 +1,8 @@
 // Errors as values: how the store makes, adds to and passes on absl::Status.
 //
-// The kinds that callers can tell apart (lsm/README.md lists them for embedders):
-//   DataLoss            bytes of a file are not what was written; names file and offset
-//   NotFound            a file or store that must exist does not
-//   AlreadyExists       a file or store that must not exist does
-//   InvalidArgument     an option, key, value or argument is out of its range; names it and the
-//   range FailedPrecondition  the call does not fit the store's state (locked, read-only, closed)
-//   ResourceExhausted   the disk is full, or out of file descriptors
-//   Unimplemented       a file of a newer or foreign format, named
-//   Unavailable         any other failure of the file system (EIO …), with errno's text
-//   Aborted             the store stopped taking writes after an earlier failure, which is named
+// lsm/db.h lists the kinds for those who embed the store.  Within it, one more distinction: what
+// opens a single file (Table::Open, LogReader::Open) says InvalidArgument for a file that is none
+// of Trellis, as the caller chose it.  Where the store's own files lead to it, it is damage.
 //
 // Debian 12's absl::string_view is a type of its own and does not convert to std::string_view or
 // back; the two functions here cross over, on any version of Abseil.

@@ -1,10 +1,12 @@
 #include "lsm/engine/destroy.h"
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "lsm/bytes/status.h"
 #include "lsm/engine/store_directory.h"
+#include "lsm/engine/store_files.h"
 #include "lsm/fs/file_names.h"
 
 namespace lsm {
@@ -25,6 +27,30 @@ absl::Status RemoveStoreFiles(Directory& directory) {
   return directory.Sync();
 }
 
+// FailedPrecondition if a file that would be removed is not ours.
+absl::Status CheckFilesAreOurs(Directory& directory) {
+  LSM_ASSIGN_OR_RETURN(const std::vector<std::string> names, directory.List());
+  for (const std::string& name : names) {
+    const std::optional<FileName> parsed = ParseFileName(name);
+    if (!parsed) continue;
+    LSM_ASSIGN_OR_RETURN(const Origin origin, OriginOf(directory, name, parsed->kind));
+    if (origin == Origin::kForeign) return ForeignFile(directory, name);
+  }
+  return absl::OkStatus();
+}
+
+// Whether there is anything that may be destroyed.  Before the lock, which would make a file.
+absl::StatusOr<bool> LookFirst(const std::string& path, const Options& options) {
+  LSM_ASSIGN_OR_RETURN(const StoreDirectory there, StoreDirectory::Peek(path, options));
+  if (there.directory == nullptr) return false;
+  LSM_ASSIGN_OR_RETURN(const bool is_store, HoldsFiles(*there.directory));
+  if (!is_store) return false;
+  LSM_RETURN_IF_ERROR(CheckFilesAreOurs(*there.directory));
+  if (there.own_log_directory != nullptr)
+    LSM_RETURN_IF_ERROR(CheckFilesAreOurs(*there.own_log_directory));
+  return true;
+}
+
 absl::Status RemoveIfEmpty(FileSystem& file_system, Directory& directory) {
   const absl::Status status = file_system.RemoveDirectory(directory.path());
   // Somebody else keeps files there: they stay.
@@ -34,7 +60,7 @@ absl::Status RemoveIfEmpty(FileSystem& file_system, Directory& directory) {
 }  // namespace
 
 absl::Status DestroyStore(const std::string& path, const Options& options) {
-  LSM_ASSIGN_OR_RETURN(const bool is_store, StoreDirectory::HoldsFiles(path, options));
+  LSM_ASSIGN_OR_RETURN(const bool is_store, LookFirst(path, options));
   if (!is_store) return absl::OkStatus();
   // Makes what an earlier call, cut short, has removed: the lock, the directory of the logs.
   Options open = options;

@@ -6,6 +6,7 @@
 #include "lsm/bytes/status.h"
 #include "lsm/engine/engine.h"
 #include "lsm/engine/recovery.h"
+#include "lsm/engine/store_files.h"
 #include "lsm/fs/file_names.h"
 
 namespace lsm {
@@ -20,8 +21,36 @@ absl::Status CheckMode(const std::string& path, OpenMode mode, bool exists) {
     return absl::AlreadyExistsError(
         Concat(path, ": there is a store already (OpenMode::kMustNotExist)"));
   }
-  if (!exists && (mode == OpenMode::kMustExist || mode == OpenMode::kReadOnly)) {
-    return absl::NotFoundError(Concat(path, ": there is no store in this directory"));
+  if (!exists && (mode == OpenMode::kMustExist || mode == OpenMode::kReadOnly))
+    return NoStore(path);
+  return absl::OkStatus();
+}
+
+// What can be refused before the lock makes a file where nothing is.
+absl::Status LookFirst(const std::string& path, const Options& options) {
+  if (options.mode == OpenMode::kReadOnly) return absl::OkStatus();  // makes nothing
+  LSM_ASSIGN_OR_RETURN(const StoreDirectory there, StoreDirectory::Peek(path, options));
+  bool exists = false;
+  if (there.directory != nullptr) {
+    LSM_ASSIGN_OR_RETURN(exists, HoldsFiles(*there.directory));
+  }
+  if (options.mode == OpenMode::kMustExist) return CheckMode(path, options.mode, exists);
+  // Where no opening has come so far as to the lock, none can have left these logs.
+  if (!exists && there.own_log_directory != nullptr)
+    return CheckLogDirectoryIsFree(*there.own_log_directory);
+  return absl::OkStatus();
+}
+
+// Otherwise it would be found out when there is a table to be read.
+absl::Status CheckDirectReads(Directory& directory) {
+  for (const std::string_view name : {kCurrentFileName, kLockFileName}) {
+    const absl::StatusOr<std::unique_ptr<ReadFile>> file =
+        directory.OpenRead(name, ReadMode::kDirect);
+    if (absl::IsNotFound(file.status())) continue;
+    char byte = 0;
+    const absl::Status status = file.ok() ? (*file)->ReadAt(0, {&byte, 1}).status() : file.status();
+    if (!absl::IsInvalidArgument(status)) return status;
+    return absl::InvalidArgumentError(Concat("Options::direct_reads: ", MessageOf(status)));
   }
   return absl::OkStatus();
 }
@@ -31,11 +60,7 @@ absl::Status CheckMode(const std::string& path, OpenMode mode, bool exists) {
 absl::StatusOr<std::unique_ptr<Engine>> Engine::Open(const std::string& directory,
                                                      const Options& options) {
   LSM_RETURN_IF_ERROR(ValidateOptions(options));
-  if (options.mode == OpenMode::kMustExist) {
-    // Before the lock makes a file where nothing is.
-    LSM_ASSIGN_OR_RETURN(const bool exists, StoreDirectory::HoldsFiles(directory, options));
-    LSM_RETURN_IF_ERROR(CheckMode(directory, options.mode, exists));
-  }
+  LSM_RETURN_IF_ERROR(LookFirst(directory, options));
   LSM_ASSIGN_OR_RETURN(StoreDirectory store, StoreDirectory::Open(directory, options));
   std::unique_ptr<Engine> engine(new Engine(options, std::move(store)));
   LSM_RETURN_IF_ERROR(engine->Start());
@@ -53,14 +78,23 @@ Engine::Engine(const Options& options, StoreDirectory store)
 Engine::~Engine() {
   // Relaxed: jobs only look whether they should hurry.
   closing_.store(true, std::memory_order_relaxed);
+  bool was_opened = false, had_failed = false;
   {
     absl::MutexLock lock(&mutex_);
+    was_opened = current_view_ != nullptr;
     while (flush_scheduled_ || compaction_scheduled_) scheduler_->Wait(&mutex_, &work_done_);
     current_view_ = nullptr;
+    had_failed = !background_error_.ok();
   }
-  (void)logs_.Close();  // what was acknowledged as synced is; the rest was not promised
+  // What was acknowledged as synced is; the rest was not promised.  The log of a store that could
+  // not be opened stays as a crash would leave it: nothing must look as if the store had been open.
+  VersionEdit closing;
+  if (was_opened) (void)logs_.Close(&closing.closed_logs);
   {
     absl::MutexLock lock(&manifest_mutex_);
+    // From now on logs that lost their end are noticed.  After a failure it is unknown what is on
+    // disk, and nothing is claimed.
+    if (!closing.closed_logs.empty() && !had_failed) (void)RecordEdit(closing);
     if (manifest_ != nullptr) (void)manifest_->Close();
   }
   // Joins its threads, so that no job is still on its way out of a function of ours.
@@ -73,6 +107,7 @@ Engine::~Engine() {
 absl::Status Engine::Start() {
   Directory& directory = *store_.directory;
   LSM_ASSIGN_OR_RETURN(const ManifestContents contents, LoadOrBegin());
+  if (options_.direct_reads) LSM_RETURN_IF_ERROR(CheckDirectReads(directory));
   digest_seed_ = contents.state.digest_seed;
 
   job_context_.options = &options_;
@@ -126,10 +161,10 @@ absl::StatusOr<std::array<OpenTables, kLevels>> Engine::OpenTablesOf(const Manif
   std::array<OpenTables, kLevels> levels;
   for (size_t i = 0; i < levels.size(); ++i) {
     for (const auto& [number, meta] : state.levels[i]) {
-      LSM_ASSIGN_OR_RETURN(
-          std::shared_ptr<const OpenTable> table,
-          OpenTableFile(*store_.directory, meta, ModeOf(options_), job_context_.table_context));
-      levels[i].push_back(std::move(table));
+      absl::StatusOr<std::shared_ptr<const OpenTable>> table =
+          OpenTableFile(*store_.directory, meta, ModeOf(options_), job_context_.table_context);
+      if (!table.ok()) return AsDamage(table.status());
+      levels[i].push_back(*std::move(table));
     }
   }
   return levels;
@@ -148,11 +183,15 @@ absl::Status Engine::StartWriting(const ManifestContents& contents, RecoveredLog
     counters_.Add(Counter::kFlushes, 1);
     counters_.Add(Counter::kFlushBytesWritten, result.bytes_written);
   }
+  // The lock's name before the log's: it tells a later opening that the log may be this store's.
+  if (contents.current_bytes.empty() && store_.own_log_directory != nullptr)
+    LSM_RETURN_IF_ERROR(store_.directory->Sync());
   const uint64_t log_number = NewFileNumber();
   LSM_RETURN_IF_ERROR(logs_.Start(log_number, store_.environment.random->Next()));
   LSM_RETURN_IF_ERROR(logs_.SyncNames());
   state.oldest_log = log_number;
   state.synced_logs.clear();
+  state.closed_logs.clear();
   state.started = true;  // by the snapshot that the new manifest begins with
   state.last_sequence = recovered.last_sequence;
   const uint64_t manifest_number = NewFileNumber();

@@ -7,31 +7,17 @@
 
 #include "lsm/base/write_batch.h"
 #include "lsm/bytes/status.h"
+#include "lsm/engine/store_files.h"
 #include "lsm/fs/file_names.h"
 #include "lsm/log/log_reader.h"
 
 namespace lsm {
 namespace {
 
-absl::StatusOr<std::set<uint64_t>> NumbersOf(Directory& directory, FileKind kind) {
-  LSM_ASSIGN_OR_RETURN(const std::vector<std::string> names, directory.List());
-  std::set<uint64_t> numbers;
-  for (const std::string& name : names) {
-    const std::optional<FileName> parsed = ParseFileName(name);
-    if (parsed && parsed->kind == kind) numbers.insert(parsed->number);
-  }
-  return numbers;
-}
-
-absl::Status MissingLog(const Directory& directory, uint64_t number) {
-  return absl::DataLossError(Concat(directory.path(), "/", LogFileName(number),
-                                    ": the log is missing; the manifest says that it holds writes "
-                                    "(was the store opened with another Options::log_directory?)"));
-}
-
-// False for a log without a record, which is all that a crash may leave of the first opening of a
-// store: there are no records before there is a CURRENT.
-absl::StatusOr<bool> MayHoldRecords(Directory& directory, const std::string& name) {
+// Whether a log holds a record, or was closed in order.  One that does neither is all that a crash
+// may leave of the first opening of a store: there are no records before there is a CURRENT, and a
+// store that did not come so far does not close its log.
+absl::StatusOr<bool> IsOfAStore(Directory& directory, const std::string& name) {
   LSM_ASSIGN_OR_RETURN(std::unique_ptr<ReadFile> file,
                        directory.OpenRead(name, ReadMode::kBuffered));
   absl::StatusOr<std::unique_ptr<LogReader>> reader =
@@ -41,7 +27,7 @@ absl::StatusOr<bool> MayHoldRecords(Directory& directory, const std::string& nam
   LogReader::Record record;
   const absl::StatusOr<bool> more = (*reader)->Next(&record);
   if (absl::IsUnavailable(more.status())) return more.status();
-  return !more.ok() || *more;
+  return !more.ok() || *more || (*reader)->end() == LogEnd::kClosed;
 }
 
 // Replays one log after the other.
@@ -54,17 +40,23 @@ class Replay {
 
   absl::Status Log(uint64_t number) {
     const bool was_synced = state_.synced_logs.contains(number);
+    const bool was_durable = was_synced || state_.closed_logs.contains(number);
     LSM_ASSIGN_OR_RETURN(std::unique_ptr<ReadFile> file,
                          directory_.OpenRead(LogFileName(number), ReadMode::kBuffered));
-    LSM_ASSIGN_OR_RETURN(std::unique_ptr<LogReader> reader,
-                         LogReader::Open(std::move(file), LogKind::kWriteAhead));
+    absl::StatusOr<std::unique_ptr<LogReader>> opened =
+        LogReader::Open(std::move(file), LogKind::kWriteAhead);
+    if (!opened.ok()) return AsDamage(opened.status());
+    const std::unique_ptr<LogReader> reader = *std::move(opened);
+    if (reader->end() == LogEnd::kTorn) LSM_RETURN_IF_ERROR(CheckUnfinished(number));
     LogReader::Record record;
     uint64_t records = 0;
     for (;; ++records) {
       LSM_ASSIGN_OR_RETURN(const bool more, reader->Next(&record));
       if (!more) break;
-      LSM_RETURN_IF_ERROR(Apply(record, reader->path(), was_synced));
+      LSM_RETURN_IF_ERROR(Apply(record, reader->path(), was_durable));
     }
+    LSM_RETURN_IF_ERROR(state_.CheckClosedLog(number, reader->path(), reader->end(),
+                                              reader->size_bytes(), reader->torn_bytes()));
     if (was_synced && records == 0) {
       return DamageAt(reader->path(), 0,
                       "the log is empty, but the manifest says that it holds synced writes");
@@ -75,14 +67,23 @@ class Replay {
   RecoveredLogs Take() { return std::move(result_); }
 
  private:
-  absl::Status Apply(const LogReader::Record& record, const std::string& path, bool was_synced) {
+  // No longer than a header, and without one: of a log that was being made when a crash came, or
+  // somebody's file, which must not be taken for that and removed.
+  absl::Status CheckUnfinished(uint64_t number) {
+    const std::string name = LogFileName(number);
+    LSM_ASSIGN_OR_RETURN(const Origin origin, OriginOf(directory_, name, FileKind::kLog));
+    if (origin != Origin::kForeign) return absl::OkStatus();
+    return DamageAt(Concat(directory_.path(), "/", name), 0, "not a log of Trellis");
+  }
+
+  absl::Status Apply(const LogReader::Record& record, const std::string& path, bool was_durable) {
     if (record.payload.size() < WriteBatch::kHeaderBytes) {
       return DamageAt(path, record.offset, "the record is too short for a batch");
     }
     const Sequence first = WriteBatch::FirstSequenceOf(record.payload);
     const uint32_t count = WriteBatch::CountOf(record.payload);
     if (gap_ || first != result_.last_sequence + 1) {
-      if (was_synced || first <= result_.last_sequence) {
+      if (was_durable || first <= result_.last_sequence) {
         return DamageAt(path, record.offset,
                         Concat("the writes before this record are missing: it begins with number ",
                                first, ", the last one before is ", result_.last_sequence));
@@ -109,22 +110,17 @@ class Replay {
 
 }  // namespace
 
-absl::StatusOr<uint64_t> HighestFileNumber(Directory& directory) {
-  LSM_ASSIGN_OR_RETURN(const std::vector<std::string> names, directory.List());
-  uint64_t highest = 0;
-  for (const std::string& name : names) {
-    const std::optional<FileName> parsed = ParseFileName(name);
-    if (parsed) highest = std::max(highest, parsed->number);
-  }
-  return highest;
+absl::Status MissingLog(const Directory& directory, uint64_t number) {
+  return absl::DataLossError(Concat(directory.path(), "/", LogFileName(number),
+                                    ": the log is missing; the manifest says that it holds writes "
+                                    "(was the store opened with another Options::log_directory?)"));
 }
 
 absl::StatusOr<RecoveredLogs> ReplayLogs(Directory& log_directory, const ManifestState& state,
                                          size_t memtable_bytes_max) {
   LSM_ASSIGN_OR_RETURN(const std::set<uint64_t> numbers, NumbersOf(log_directory, FileKind::kLog));
-  // The name of the oldest log was durable before the manifest stated it; those of synced logs too.
-  if (!numbers.contains(state.oldest_log)) return MissingLog(log_directory, state.oldest_log);
-  for (const uint64_t number : state.synced_logs) {
+  // Their names were durable before the manifest stated them.
+  for (const uint64_t number : state.NeededLogs()) {
     if (!numbers.contains(number)) return MissingLog(log_directory, number);
   }
   Replay replay(log_directory, state, memtable_bytes_max);
@@ -141,7 +137,7 @@ absl::Status CheckNoStore(Directory& directory, Directory& log_directory) {
       const std::optional<FileName> parsed = ParseFileName(name);
       bool of_store = parsed && parsed->kind == FileKind::kTable;
       if (parsed && parsed->kind == FileKind::kLog) {
-        LSM_ASSIGN_OR_RETURN(of_store, MayHoldRecords(*each, name));
+        LSM_ASSIGN_OR_RETURN(of_store, IsOfAStore(*each, name));
       }
       if (of_store) {
         return absl::DataLossError(Concat(directory.path(), "/", kCurrentFileName,
@@ -149,6 +145,19 @@ absl::Status CheckNoStore(Directory& directory, Directory& log_directory) {
                                           name, ", which belongs to a store"));
       }
     }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckLogDirectoryIsFree(Directory& log_directory) {
+  LSM_ASSIGN_OR_RETURN(const std::set<uint64_t> numbers, NumbersOf(log_directory, FileKind::kLog));
+  for (const uint64_t number : numbers) {
+    const std::string name = LogFileName(number);
+    LSM_ASSIGN_OR_RETURN(const Origin origin, OriginOf(log_directory, name, FileKind::kLog));
+    if (origin == Origin::kForeign) continue;  // it will stay
+    return absl::AlreadyExistsError(
+        Concat(log_directory.path(), "/", name,
+               ": a log of another store (each needs an Options::log_directory of its own)"));
   }
   return absl::OkStatus();
 }
@@ -177,7 +186,9 @@ void RemoveOrphans(Directory& directory, Directory& log_directory, const Manifes
     if (!names.ok()) continue;  // they can wait
     for (const std::string& name : *names) {
       const std::optional<FileName> parsed = ParseFileName(name);
-      if (parsed && is_orphan(*parsed)) (void)each->Remove(name);
+      if (!parsed || !is_orphan(*parsed)) continue;
+      const absl::StatusOr<Origin> origin = OriginOf(*each, name, parsed->kind);
+      if (origin.ok() && *origin != Origin::kForeign) (void)each->Remove(name);
     }
   }
 }

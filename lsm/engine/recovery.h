@@ -3,14 +3,14 @@
 //   1. CURRENT names the manifest, the manifest the tables: all are opened.
 //   2. The logs from `oldest log` on are replayed into memtables, in order.
 //   3. A store that is opened for writing gets these memtables as tables of level 0, a new log, and
-//   a new manifest, in this order;
-//      then CURRENT is swapped.  Until then nothing that was there is changed, so a crash in
-//      between changes nothing either.
+//      a new manifest, in this order; then CURRENT is swapped.  Until then nothing that was there
+//      is changed, so a crash in between changes nothing either.
 //
 // The records of the logs are numbered without a gap.  A gap means that a log's end was lost: that
 // is what a crash does to what was not synced, and the records behind the gap are dropped with it;
-// unless the manifest knows that a log behind the gap was synced, for then its predecessors were
-// too, and something else took them: DataLoss.
+// unless the manifest knows that a log behind the gap was synced or closed, for then its
+// predecessors were too, and something else took them: DataLoss.  And of a log that was closed in
+// order the manifest knows the size, so nothing of it may be missing.
 #ifndef TRELLIS_LSM_ENGINE_RECOVERY_H_
 #define TRELLIS_LSM_ENGINE_RECOVERY_H_
 
@@ -32,11 +32,11 @@ struct RecoveredLogs {
   Sequence last_sequence = 0;
 };
 
-// The highest number in the names of the directory's files that are the store's; 0 if there are
-// none.
-absl::StatusOr<uint64_t> HighestFileNumber(Directory& directory);
+// The error for a log that the manifest needs and that is not there.
+absl::Status MissingLog(const Directory& directory, uint64_t number);
 
 // Replays the logs that `state` needs.  A memtable is ended when it takes `memtable_bytes_max`.
+// DataLoss for a log that is damaged, missing or foreign, Unimplemented for one of a newer version.
 absl::StatusOr<RecoveredLogs> ReplayLogs(Directory& log_directory, const ManifestState& state,
                                          size_t memtable_bytes_max);
 
@@ -44,9 +44,13 @@ absl::StatusOr<RecoveredLogs> ReplayLogs(Directory& log_directory, const Manifes
 // one that lost it.  What a crash may leave of the first opening of a store is no obstacle.
 absl::Status CheckNoStore(Directory& directory, Directory& log_directory);
 
+// For a store that is made where nothing was: OK if no other store has its logs in the directory,
+// AlreadyExists naming one otherwise.
+absl::Status CheckLogDirectoryIsFree(Directory& log_directory);
+
 // Removes files that a store with this state has no use for: tables that are in no level, logs
-// before the oldest, manifests but the current one, temporary files.  Names that are not the
-// store's are left alone.
+// before the oldest, manifests but the current one, temporary files.  What is not the store's, by
+// its name or by its first bytes, is left alone.
 void RemoveOrphans(Directory& directory, Directory& log_directory, const ManifestState& state,
                    uint64_t manifest_number);
 

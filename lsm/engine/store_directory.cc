@@ -1,8 +1,6 @@
 #include "lsm/engine/store_directory.h"
 
-#include <algorithm>
 #include <utility>
-#include <vector>
 
 #include "lsm/bytes/status.h"
 #include "lsm/fs/file_names.h"
@@ -18,6 +16,19 @@ absl::StatusOr<std::unique_ptr<FileLock>> LockFor(Directory& directory, OpenMode
   return lock;
 }
 
+bool HasOwnLogDirectory(const std::string& path, const Options& options) {
+  return !options.log_directory.empty() && options.log_directory != path;
+}
+
+// Null if there is no such directory.
+absl::StatusOr<std::unique_ptr<Directory>> OpenIfThere(FileSystem& file_system,
+                                                       const std::string& path) {
+  absl::StatusOr<std::unique_ptr<Directory>> directory =
+      file_system.OpenDirectory(path, /*create=*/false);
+  if (absl::IsNotFound(directory.status())) return std::unique_ptr<Directory>();
+  return directory;
+}
+
 }  // namespace
 
 Environment CompleteEnvironment(const Environment& environment) {
@@ -29,15 +40,20 @@ Environment CompleteEnvironment(const Environment& environment) {
   return complete;
 }
 
-absl::StatusOr<bool> StoreDirectory::HoldsFiles(const std::string& path, const Options& options) {
-  const Environment environment = CompleteEnvironment(options.environment);
-  absl::StatusOr<std::unique_ptr<Directory>> directory =
-      environment.file_system->OpenDirectory(path, /*create=*/false);
-  if (absl::IsNotFound(directory.status())) return false;
-  LSM_RETURN_IF_ERROR(directory.status());
-  LSM_ASSIGN_OR_RETURN(const std::vector<std::string> names, (*directory)->List());
-  return std::any_of(names.begin(), names.end(),
-                     [](const std::string& name) { return ParseFileName(name).has_value(); });
+absl::Status NoStore(const std::string& path) {
+  return absl::NotFoundError(Concat(path, ": there is no store in this directory"));
+}
+
+absl::StatusOr<StoreDirectory> StoreDirectory::Peek(const std::string& path,
+                                                    const Options& options) {
+  StoreDirectory store;
+  store.environment = CompleteEnvironment(options.environment);
+  LSM_ASSIGN_OR_RETURN(store.directory, OpenIfThere(*store.environment.file_system, path));
+  if (HasOwnLogDirectory(path, options)) {
+    LSM_ASSIGN_OR_RETURN(store.own_log_directory,
+                         OpenIfThere(*store.environment.log_file_system, options.log_directory));
+  }
+  return store;
 }
 
 absl::StatusOr<StoreDirectory> StoreDirectory::Open(const std::string& path,
@@ -53,7 +69,7 @@ absl::StatusOr<StoreDirectory> StoreDirectory::Open(const std::string& path,
     return absl::InvalidArgumentError(
         "Options::environment.log_file_system needs Options::log_directory");
   }
-  if (!options.log_directory.empty() && options.log_directory != path) {
+  if (HasOwnLogDirectory(path, options)) {
     LSM_ASSIGN_OR_RETURN(store.own_log_directory, store.environment.log_file_system->OpenDirectory(
                                                       options.log_directory, create));
     LSM_ASSIGN_OR_RETURN(store.log_lock, LockFor(*store.own_log_directory, options.mode));

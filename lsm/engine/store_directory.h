@@ -16,6 +16,9 @@ namespace lsm {
 // store makes its own).
 Environment CompleteEnvironment(const Environment& environment);
 
+// NotFound: there is no store in the directory.
+absl::Status NoStore(const std::string& path);
+
 struct StoreDirectory {
   Environment environment;  // complete
   std::unique_ptr<Scheduler> own_scheduler;
@@ -29,9 +32,9 @@ struct StoreDirectory {
     return own_log_directory != nullptr ? *own_log_directory : *directory;
   }
 
-  // Whether any file in the directory, if there is one, is a store's.  Leaves no trace, as a lock
-  // would.
-  static absl::StatusOr<bool> HoldsFiles(const std::string& path, const Options& options);
+  // Opens the directories that are there, and no lock, so that no trace is left: `directory` and
+  // `own_log_directory` are null where there is none.
+  static absl::StatusOr<StoreDirectory> Peek(const std::string& path, const Options& options);
 
   // Opens and locks: exclusively, or shared for OpenMode::kReadOnly.  Makes the directories if the
   // mode allows.

@@ -114,6 +114,14 @@ absl::Status ManifestState::Apply(const VersionEdit& edit, std::string_view file
   LSM_RETURN_IF_ERROR(advance(edit.oldest_log, "the oldest log", &oldest_log));
   synced_logs.insert(edit.synced_logs.begin(), edit.synced_logs.end());
   synced_logs.erase(synced_logs.begin(), synced_logs.lower_bound(oldest_log));
+  for (const auto& [number, file_bytes] : edit.closed_logs) {
+    const uint64_t before = closed_logs.emplace(number, file_bytes).first->second;
+    if (before != file_bytes) {
+      return damage(Concat("log ", number, " was closed with ", before, " bytes, and again with ",
+                           file_bytes));
+    }
+  }
+  closed_logs.erase(closed_logs.begin(), closed_logs.lower_bound(oldest_log));
   // Removed ones first: a table that moves to another level is in both lists.
   for (const VersionEdit::Removed& removed : edit.removed) {
     if (levels[static_cast<size_t>(removed.level)].erase(removed.number) == 0) {
@@ -147,6 +155,7 @@ VersionEdit ManifestState::ToSnapshot() const {
   edit.oldest_log = oldest_log;
   edit.digest_seed = digest_seed;
   edit.synced_logs.assign(synced_logs.begin(), synced_logs.end());
+  edit.closed_logs = closed_logs;
   for (size_t level = 0; level < levels.size(); ++level) {
     for (const auto& [number, table] : levels[level])
       edit.added.push_back({static_cast<int>(level), table});
@@ -154,13 +163,40 @@ VersionEdit ManifestState::ToSnapshot() const {
   return edit;
 }
 
+std::set<uint64_t> ManifestState::NeededLogs() const {
+  std::set<uint64_t> numbers = synced_logs;
+  numbers.insert(oldest_log);
+  for (const auto& [number, file_bytes] : closed_logs) numbers.insert(number);
+  return numbers;
+}
+
+absl::Status ManifestState::CheckClosedLog(uint64_t number, std::string_view file, LogEnd end,
+                                           uint64_t file_bytes, uint64_t torn_bytes) const {
+  const auto closed = closed_logs.find(number);
+  if (closed == closed_logs.end()) return absl::OkStatus();
+  if (end == LogEnd::kClosed && file_bytes == closed->second) return absl::OkStatus();
+  return DamageAt(file, file_bytes - torn_bytes,
+                  Concat("what can be read of the log ends here, and the file has ", file_bytes,
+                         " bytes; the manifest says that it was closed in order with ",
+                         closed->second));
+}
+
 absl::StatusOr<ManifestContents> ReadManifest(
     Directory& directory, const std::function<void(uint64_t offset, const VersionEdit&)>& on_edit) {
-  ManifestContents contents;
-  LSM_ASSIGN_OR_RETURN(contents.current_bytes, ReadCurrent(directory));
+  LSM_ASSIGN_OR_RETURN(std::string current_bytes, ReadCurrent(directory));
   LSM_ASSIGN_OR_RETURN(
-      contents.current,
-      Current::Decode(contents.current_bytes, Concat(directory.path(), "/", kCurrentFileName)));
+      const Current current,
+      Current::Decode(current_bytes, Concat(directory.path(), "/", kCurrentFileName)));
+  LSM_ASSIGN_OR_RETURN(ManifestContents contents, ReadManifestOf(directory, current, on_edit));
+  contents.current_bytes = std::move(current_bytes);
+  return contents;
+}
+
+absl::StatusOr<ManifestContents> ReadManifestOf(
+    Directory& directory, const Current& current,
+    const std::function<void(uint64_t offset, const VersionEdit&)>& on_edit) {
+  ManifestContents contents;
+  contents.current = current;
   contents.file_name = ManifestFileName(contents.current.manifest_number);
   LSM_ASSIGN_OR_RETURN(const std::unique_ptr<LogReader> log,
                        OpenManifest(directory, contents.current, contents.file_name));

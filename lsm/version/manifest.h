@@ -55,17 +55,25 @@ struct ManifestState {
   uint64_t last_sequence = 0;
   uint64_t oldest_log = 0;
   uint64_t digest_seed = 0;
-  std::set<uint64_t> synced_logs;  // none below oldest_log
+  std::set<uint64_t> synced_logs;            // none below oldest_log
+  std::map<uint64_t, uint64_t> closed_logs;  // number: file bytes; none below oldest_log
 
   // DataLoss (naming `file` and `offset`) for an edit that does not fit: a table added twice, added
   // with a number that next_file_number (after this edit) does not cover, or removed without being
-  // there; a number that runs backwards; another digest seed; a snapshot that is not the first
-  // edit, or a first edit that is none.  Removed tables go before added ones come, so one edit can
+  // there; a number that runs backwards; another digest seed; a log closed with two sizes; a
+  // snapshot that is not the first edit, or a first edit that is none.  Removed tables go before added ones come, so one edit can
   // move a table.  After an error the state is worth nothing.
   absl::Status Apply(const VersionEdit& edit, std::string_view file, uint64_t offset);
   // One edit that makes all of this.
   VersionEdit ToSnapshot() const;
   bool started = false;  // an edit was applied
+
+  // The logs that must be there.
+  std::set<uint64_t> NeededLogs() const;
+  // Of log `number`, that ends as told: DataLoss, naming `file` and where what can be read of it
+  // ends, if it was closed and does not end so any more.
+  absl::Status CheckClosedLog(uint64_t number, std::string_view file, LogEnd end,
+                              uint64_t file_bytes, uint64_t torn_bytes) const;
 };
 
 struct ManifestContents {
@@ -87,6 +95,12 @@ struct ManifestContents {
 //   the file system's own
 absl::StatusOr<ManifestContents> ReadManifest(
     Directory& directory,
+    const std::function<void(uint64_t offset, const VersionEdit&)>& on_edit = nullptr);
+
+// The same for the manifest that `current` names, whatever stands in CURRENT; `current_bytes` is
+// left empty.
+absl::StatusOr<ManifestContents> ReadManifestOf(
+    Directory& directory, const Current& current,
     const std::function<void(uint64_t offset, const VersionEdit&)>& on_edit = nullptr);
 
 // Writes edits to a new manifest.  One thread at a time.

@@ -21,7 +21,8 @@ enum Tag : uint32_t {
   kRemovedTable = 6,
   kSnapshot = 7,
   kSyncedLog = 8,
-  kTagMax = kSyncedLog,
+  kClosedLog = 9,
+  kTagMax = kClosedLog,
 };
 
 void AppendField(std::string* out, Tag tag, std::string_view bytes) {
@@ -82,6 +83,15 @@ Problem TakeRemoved(std::string_view input, VersionEdit::Removed* removed) {
   return input.empty() ? "" : "a removed table is too long";
 }
 
+Problem TakeClosedLog(std::string_view input, std::map<uint64_t, uint64_t>* logs) {
+  uint64_t number = 0, file_bytes = 0;
+  if (!TakeVarint64(&input, &number) || !TakeVarint64(&input, &file_bytes) || !input.empty())
+    return "a closed log is not two numbers";
+  if (!logs->emplace(number, file_bytes).second)
+    return Concat("closed log ", number, " stands twice");
+  return "";
+}
+
 Problem TakeVarintOnce(std::string_view input, std::string_view name,
                        std::optional<uint64_t>* value) {
   if (value->has_value()) return Concat(name, " stands twice");
@@ -123,6 +133,8 @@ Problem TakeField(uint32_t tag, std::string_view field, VersionEdit* edit) {
       if (!TakeVarint64(&field, &edit->synced_logs.emplace_back()) || !field.empty())
         return "synced log is no number";
       return "";
+    case kClosedLog:
+      return TakeClosedLog(field, &edit->closed_logs);
     default:
       return "";  // Decode refuses it before
   }
@@ -143,6 +155,12 @@ std::string VersionEdit::Encode() const {
   }
   for (const uint64_t number : synced_logs) AppendVarintField(&out, kSyncedLog, number);
   std::string bytes;
+  for (const auto& [number, file_bytes] : closed_logs) {
+    bytes.clear();
+    AppendVarint64(&bytes, number);
+    AppendVarint64(&bytes, file_bytes);
+    AppendField(&out, kClosedLog, bytes);
+  }
   for (const Removed& removed_table : removed) {
     bytes.clear();
     AppendVarint32(&bytes, static_cast<uint32_t>(removed_table.level));

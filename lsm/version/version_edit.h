@@ -15,13 +15,18 @@
 //                                   manifest
 //     8 synced log        varint64  the log of this number holds synced writes: it must be there,
 //                                   and its beginning sound, until `oldest log` passes it
+//     9 closed log        varint64 number | varint64 file bytes
+//                                   the log of this number was closed in order, and so were all
+//                                   before it: it must be there, of this size, and end with its end
+//                                   record, until `oldest log` passes it
 //
-// Fields 1 to 4 and 7 stand at most once.  A tag that is not known makes the manifest unreadable
+// Fields 1 to 4 and 7 stand at most once, 9 once for a log.  A tag that is not known makes the manifest unreadable
 // (Unimplemented, naming the tag): it may mean anything.
 #ifndef TRELLIS_LSM_VERSION_VERSION_EDIT_H_
 #define TRELLIS_LSM_VERSION_VERSION_EDIT_H_
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -60,6 +65,7 @@ struct VersionEdit {
   std::optional<uint64_t> oldest_log;
   std::optional<uint64_t> digest_seed;
   std::vector<uint64_t> synced_logs;
+  std::map<uint64_t, uint64_t> closed_logs;  // number: file bytes
   std::vector<Added> added;
   std::vector<Removed> removed;
 

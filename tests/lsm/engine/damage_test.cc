@@ -9,9 +9,13 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "lsm/bytes/checksum.h"
+#include "lsm/bytes/coding.h"
 #include "lsm/db.h"
+#include "lsm/log/log_format.h"
 #include "lsm/table/format.h"
 #include "tests/lsm/engine/world.h"
 #include "tests/support/status_matchers.h"
@@ -19,6 +23,7 @@
 namespace lsm {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 using testing_support::StatusIs;
 using Unsynced = MemoryFileSystem::Unsynced;
@@ -295,8 +300,46 @@ TEST_F(DamageTest, AForeignFileIsNamed) {
       SCOPED_TRACE(Concat(path, " replaced by ", foreign.size(), " bytes"));
       World world(3, image_->Clone());
       world.files->SetFileBytes(path, foreign);
-      EXPECT_THAT(DB::Open(kStorePath, OptionsFor(world)).status().ToString(), HasSubstr(path));
+      // Not InvalidArgument: the caller did nothing wrong.
+      EXPECT_THAT(DB::Open(kStorePath, OptionsFor(world)),
+                  StatusIs(absl::StatusCode::kDataLoss, HasSubstr(path)));
+      EXPECT_EQ(world.files->FileBytes(path), foreign);
     }
+    // A table as large as the manifest says.
+    World world(3, image_->Clone());
+    world.files->SetFileBytes(path, std::string(image_->FileBytes(path).size(), 'x'));
+    EXPECT_THAT(DB::Open(kStorePath, OptionsFor(world)),
+                StatusIs(absl::StatusCode::kDataLoss, HasSubstr(path)));
+  }
+  // Logs of the other kind.
+  for (const auto& [path, other] :
+       {std::pair(logs_[0], manifests_[0]), {manifests_[0], logs_[0]}}) {
+    World world(3, image_->Clone());
+    world.files->SetFileBytes(path, image_->FileBytes(other));
+    EXPECT_THAT(DB::Open(kStorePath, OptionsFor(world)),
+                StatusIs(absl::StatusCode::kDataLoss, HasSubstr(path)));
+  }
+}
+
+TEST_F(DamageTest, AFileOfANewerVersionIsNotCalledDamaged) {
+  MakeStore(/*closed=*/true);
+  const std::string table = tables_[0];
+  std::string footer = image_->FileBytes(table);
+  const size_t at = footer.size() - kFooterBytes;
+  footer[at + 80] = 2;  // the version
+  StoreFixed64(footer.data() + at + 96, Checksum(std::string_view(footer).substr(at, 96),
+                                                 LoadFixed64(footer.data() + at + 48), at));
+  std::string log = image_->FileBytes(logs_[0]);
+  StoreLogHeader(log.data(), {.version = 2, .kind = LogKind::kWriteAhead, .file_id = 1});
+  std::string manifest = image_->FileBytes(manifests_[0]);
+  StoreLogHeader(manifest.data(), {.version = 2, .kind = LogKind::kManifest, .file_id = 1});
+  for (const auto& [path, bytes] :
+       {std::pair(table, footer), {logs_[0], log}, {manifests_[0], manifest}}) {
+    World world(3, image_->Clone());
+    world.files->SetFileBytes(path, bytes);
+    EXPECT_THAT(
+        DB::Open(kStorePath, OptionsFor(world)),
+        StatusIs(absl::StatusCode::kUnimplemented, AllOf(HasSubstr(path), HasSubstr("version 2"))));
   }
 }
 

@@ -208,9 +208,6 @@ TEST_F(OpenTest, TheLogsMayLiveElsewhere) {
   EXPECT_EQ(world_.FilesOf(FileKind::kLog, "/fast/logs").size(), 1u);
   Open();
   EXPECT_EQ(Scan(), "log=2 table=1");
-  // Another store may not use the directory meanwhile.
-  EXPECT_THAT(DB::Open("/other", options_),
-              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("/fast/logs")));
   db_ = nullptr;
   // Forgetting where the logs are is noticed.
   options_.log_directory = "";
@@ -218,6 +215,72 @@ TEST_F(OpenTest, TheLogsMayLiveElsewhere) {
   options_.log_directory = "/fast/logs";
   Open();
   EXPECT_EQ(Scan(), "log=2 table=1");
+}
+
+TEST_F(OpenTest, ALogDirectoryIsOfOneStore) {
+  options_.log_directory = "/logs";
+  const auto refused = [&] {
+    EXPECT_THAT(DB::Open("/other", options_),
+                StatusIs(absl::StatusCode::kAlreadyExists,
+                         AllOf(HasSubstr("/logs/0"), HasSubstr(".log: a log of another store"))));
+    EXPECT_THAT(world_.files->OpenDirectory("/other", false),
+                StatusIs(absl::StatusCode::kNotFound));
+  };
+  Open();
+  refused();  // while it is open
+  db_ = nullptr;
+  refused();  // and when its log holds nothing
+  Open();
+  Put("a", "1");
+  db_ = nullptr;
+  refused();
+  Open();
+  EXPECT_EQ(Scan(), "a=1");
+  // Of a killed one that had not written yet, the log is as a crash of an opening leaves it.
+  db_ = nullptr;
+  ASSERT_OK(DB::Destroy(kStorePath, options_));
+  Open();
+  World killed(2, world_.files->Clone());
+  Options options = killed.SmallOptions();
+  options.log_directory = "/logs";
+  EXPECT_THAT(DB::Open("/other", options), StatusIs(absl::StatusCode::kAlreadyExists));
+  EXPECT_OK(DB::Open(kStorePath, options));
+  // Somebody's files are no obstacle, and stay.
+  killed.files->SetFileBytes("/var/log/202311.log", "notes");
+  options.log_directory = "/var/log";
+  EXPECT_OK(DB::Open("/other", options));
+  EXPECT_OK(DB::Open("/other", options));
+  EXPECT_EQ(killed.files->FileBytes("/var/log/202311.log"), "notes");
+}
+
+TEST_F(OpenTest, AnOpeningThatFailsIsNoObstacleToTheNext) {
+  options_.log_directory = "/logs";
+  for (uint64_t at = 0;; ++at) {
+    SCOPED_TRACE(Concat("operation ", at, " fails"));
+    World world(2);
+    Options options = world.SmallOptions();
+    options.log_directory = "/logs";
+    bool failed = false;
+    world.files->SetFault([&](FileOperation, const std::string& path, uint64_t number) {
+      failed = failed || number == at;
+      return number == at ? absl::UnavailableError(path) : absl::OkStatus();
+    });
+    (void)DB::Open(kStorePath, options);
+    world.files->SetFault(nullptr);
+    EXPECT_OK(DB::Open(kStorePath, options));
+    if (!failed) break;
+  }
+}
+
+TEST_F(OpenTest, TheDirectoryOfAnothersLogsIsNoPlaceForAStore) {
+  options_.log_directory = "/logs";
+  Open();
+  db_ = nullptr;  // its log is closed and holds nothing
+  options_.log_directory = "";
+  EXPECT_THAT(DB::Open("/logs", options_),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("belongs to a store")));
+  options_.log_directory = "/logs";
+  Open();
 }
 
 TEST_F(OpenTest, TheLogsMayLiveInAnotherFileSystem) {
@@ -251,6 +314,7 @@ TEST_F(OpenTest, AStoreWhoseSequenceNumbersEndCanBeReadOnly) {
     ASSERT_OK_AND_ASSIGN(ManifestContents contents, ReadManifest(*directory));
     contents.state.last_sequence = kSequenceMax - 3;
     contents.state.next_file_number = 1001;
+    contents.state.closed_logs.clear();
     // The log's record would come before that number.
     for (const std::string& log : world_.FilesOf(FileKind::kLog))
       world_.files->SetFileBytes(log, world_.files->FileBytes(log).substr(0, 32));
@@ -273,7 +337,7 @@ TEST_F(OpenTest, AStoreWhoseSequenceNumbersEndCanBeReadOnly) {
 
 TEST_F(OpenTest, NumbersOfLeftOverFilesAreNotUsedAgain) {
   MakeStore();
-  world_.files->SetFileBytes("/store/000500.table", "left over");
+  world_.files->SetFileBytes("/store/000500.table", "TRLSTBL\nleft over");
   world_.files->SetFileBytes("/store/000600.log", "");
   Open();
   Put("a", "1");
@@ -334,6 +398,107 @@ TEST_F(OpenTest, ADestructionCutShortCanBeMadeAgain) {
       EXPECT_THAT(*ReadAll(*db), IsEmpty());
     }
   }
+}
+
+TEST_F(OpenTest, DestroyTakesNothingThatIsNotOurs) {
+  options_.log_directory = "/logs";
+  MakeStore();
+  for (const char* path :
+       {"/store/202311.log", "/store/000900.table", "/store/000900.manifest", "/logs/202311.log"}) {
+    world_.files->SetFileBytes(path, "notes");
+    const std::vector<std::string> names = Names();
+    EXPECT_THAT(DB::Destroy(kStorePath, options_),
+                StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr(path)));
+    EXPECT_EQ(Names(), names);
+    world_.files->SetFileBytes(path, "");  // could be of a crash
+  }
+  EXPECT_OK(DB::Destroy(kStorePath, options_));
+  EXPECT_THAT(Names(), IsEmpty());
+}
+
+TEST_F(OpenTest, DestroyTakesFilesThatAreOursAndDamaged) {
+  MakeStore();
+  for (const FileKind kind :
+       {FileKind::kTable, FileKind::kLog, FileKind::kManifest, FileKind::kCurrent}) {
+    for (const std::string& path : world_.FilesOf(kind)) {
+      std::string bytes = world_.files->FileBytes(path);
+      bytes[3] = static_cast<char>(bytes[3] ^ 0x20);
+      bytes[30] = static_cast<char>(bytes[30] ^ 0x20);
+      world_.files->SetFileBytes(path, bytes);
+    }
+  }
+  EXPECT_OK(DB::Destroy(kStorePath, options_));
+  EXPECT_THAT(Names(), IsEmpty());
+}
+
+// --- a file system without direct reads ---
+
+class BufferedDirectory final : public Directory {
+ public:
+  explicit BufferedDirectory(std::unique_ptr<Directory> base) : base_(std::move(base)) {}
+  absl::StatusOr<std::unique_ptr<ReadFile>> OpenRead(std::string_view name,
+                                                     ReadMode mode) override {
+    if (mode == ReadMode::kDirect)
+      return absl::InvalidArgumentError(Concat(path(), "/", name, ": no direct I/O here"));
+    return base_->OpenRead(name, mode);
+  }
+  absl::StatusOr<std::unique_ptr<AppendFile>> CreateExclusive(std::string_view name) override {
+    return base_->CreateExclusive(name);
+  }
+  absl::StatusOr<std::vector<std::string>> List() override { return base_->List(); }
+  absl::StatusOr<FileInfo> Stat(std::string_view name) override { return base_->Stat(name); }
+  absl::Status Rename(std::string_view from, std::string_view to) override {
+    return base_->Rename(from, to);
+  }
+  absl::Status Remove(std::string_view name) override { return base_->Remove(name); }
+  absl::Status Sync() override { return base_->Sync(); }
+  absl::Status AtomicReplace(std::string_view name, std::string_view bytes,
+                             std::optional<std::string_view> expected) override {
+    return base_->AtomicReplace(name, bytes, expected);
+  }
+  absl::StatusOr<std::unique_ptr<FileLock>> Lock(std::string_view name, LockKind kind) override {
+    return base_->Lock(name, kind);
+  }
+  absl::StatusOr<uint64_t> FreeBytes() override { return base_->FreeBytes(); }
+  const std::string& path() const override { return base_->path(); }
+
+ private:
+  const std::unique_ptr<Directory> base_;
+};
+
+class BufferedFileSystem final : public FileSystem {
+ public:
+  explicit BufferedFileSystem(FileSystem* base) : base_(base) {}
+  absl::StatusOr<std::unique_ptr<Directory>> OpenDirectory(const std::string& path,
+                                                           bool create) override {
+    absl::StatusOr<std::unique_ptr<Directory>> directory = base_->OpenDirectory(path, create);
+    if (!directory.ok()) return directory.status();
+    return std::make_unique<BufferedDirectory>(*std::move(directory));
+  }
+  absl::Status RemoveDirectory(const std::string& path) override {
+    return base_->RemoveDirectory(path);
+  }
+
+ private:
+  FileSystem* const base_;
+};
+
+TEST_F(OpenTest, DirectReadsThatCannotBeAreRefusedAtOnce) {
+  BufferedFileSystem buffered(world_.files.get());
+  options_.environment.file_system = &buffered;
+  options_.direct_reads = true;
+  const auto refused =
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("Options::direct_reads: /store/"));
+  EXPECT_THAT(OpenStatus(), refused);  // a new store
+  options_.direct_reads = false;
+  MakeStore();
+  options_.direct_reads = true;
+  EXPECT_THAT(OpenStatus(), refused);
+  EXPECT_THAT(OpenAs(OpenMode::kReadOnly), refused);
+  options_.mode = OpenMode::kOpenOrCreate;
+  options_.direct_reads = false;
+  Open();
+  EXPECT_EQ(Scan(), "log=2 table=1");
 }
 
 // --- on a real file system ---
@@ -426,14 +591,16 @@ TEST(RealOpenTest, DirectReadsReadTheSameOrAreRefusedByName) {
     options.direct_reads = true;
     options.block_cache_bytes = 0;
     const std::string path = scratch.path_of("store");
-    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<DB> db, DB::Open(path, options));
-    for (int i = 0; i < 1000; ++i) ASSERT_OK(db->Put(Concat("k", 1000 + i), Concat("value ", i)));
-    const absl::Status flushed = db->Flush();
-    if (!flushed.ok()) {
-      EXPECT_THAT(flushed, StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(path)));
+    const absl::StatusOr<std::unique_ptr<DB>> opened = DB::Open(path, options);
+    if (!opened.ok()) {
+      EXPECT_THAT(opened, StatusIs(absl::StatusCode::kInvalidArgument,
+                                   AllOf(HasSubstr("Options::direct_reads"), HasSubstr(path))));
       std::printf("no direct reads in %s\n", parent.c_str());
       continue;
     }
+    DB* const db = opened->get();
+    for (int i = 0; i < 1000; ++i) ASSERT_OK(db->Put(Concat("k", 1000 + i), Concat("value ", i)));
+    ASSERT_OK(db->Flush());
     for (int i = 0; i < 1000; ++i) ASSERT_EQ(*db->Get(Concat("k", 1000 + i)), Concat("value ", i));
     EXPECT_EQ(ReadAll(*db)->size(), 1000u);
   }

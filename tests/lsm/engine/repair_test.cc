@@ -18,10 +18,13 @@
 namespace lsm {
 namespace {
 
+using testing::AllOf;
 using testing::Contains;
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
+using testing::UnorderedElementsAre;
 using testing_support::IsOk;
 using testing_support::StatusIs;
 
@@ -67,6 +70,15 @@ class RepairTest : public testing::Test {
     }
     std::sort(names.begin(), names.end());
     return names;
+  }
+
+  static std::map<std::string, std::string> AllFiles(MemoryFileSystem& files) {
+    absl::StatusOr<std::unique_ptr<Directory>> directory = files.OpenDirectory(kStore, false);
+    const std::vector<std::string> names = (*directory)->List().value();
+    std::map<std::string, std::string> contents;
+    for (const std::string& name : names)
+      contents[name] = files.FileBytes(Concat(kStore, "/", name));
+    return contents;
   }
 
   void Flip(const std::string& path, size_t offset) {
@@ -118,12 +130,137 @@ TEST_F(RepairTest, AnOpenStoreIsRefused) {
   EXPECT_THAT(DB::Repair(kStore, options_), StatusIs(absl::StatusCode::kFailedPrecondition));
 }
 
+TEST_F(RepairTest, AnotherProductsStoreIsRefusedAndNotTouched) {
+  for (const char* what : {"LevelDB", "RocksDB without CURRENT", "somebody's logs"}) {
+    SCOPED_TRACE(what);
+    MemoryFileSystem files;
+    options_.environment.file_system = &files;
+    ASSERT_OK(files.OpenDirectory(kStore, true));
+    std::map<std::string, std::string> contents = {{"000003.log", std::string(40, '\x7f')}};
+    if (what == std::string("LevelDB")) contents["CURRENT"] = "MANIFEST-000002\n";
+    if (what != std::string("somebody's logs"))
+      contents["MANIFEST-000002"] = "\x56\xf9\xb8\xf8\x1c leveldb.BytewiseComparator";
+    for (const auto& [name, bytes] : contents) files.SetFileBytes(Concat(kStore, "/", name), bytes);
+    const std::string first = contents.contains("CURRENT") ? "/CURRENT" : "/000003.log";
+    const auto refused = [](const std::string& name) {
+      return StatusIs(absl::StatusCode::kFailedPrecondition,
+                      HasSubstr(Concat(kStore, name, ": not a file of Trellis")));
+    };
+    EXPECT_THAT(DB::Repair(kStore, options_), refused(first));
+    EXPECT_THAT(DB::Destroy(kStore, options_), refused("/000003.log"));
+    EXPECT_EQ(AllFiles(files), contents);
+  }
+}
+
+TEST_F(RepairTest, ALevelDbCurrentAmongFilesOfOursIsRefused) {
+  MakeStore();
+  files_.SetFileBytes("/store/CURRENT", "MANIFEST-000002\n");
+  EXPECT_THAT(DB::Repair(kStore, options_),
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("/store/CURRENT")));
+  EXPECT_EQ(files_.FileBytes("/store/CURRENT"), "MANIFEST-000002\n");
+}
+
+TEST_F(RepairTest, FilesThatAreNotOursStay) {
+  MakeStore();
+  files_.SetFileBytes("/store/202311.log", "my notes");
+  files_.SetFileBytes("/store/202312.table", std::string(500, 'x'));
+  files_.SetFileBytes("/store/202313.manifest", std::string(500, 'x'));
+  ASSERT_OK_AND_ASSIGN(const RepairReport report, DB::Repair(kStore, options_));
+  EXPECT_THAT(report.left_out, ElementsAre(HasSubstr("/store/202311.log: offset 0: not a file of "
+                                                     "Trellis")));
+  EXPECT_EQ(Present().size(), 250u);
+  EXPECT_EQ(files_.FileBytes("/store/202311.log"), "my notes");
+  EXPECT_EQ(files_.FileBytes("/store/202312.table"), std::string(500, 'x'));
+  EXPECT_EQ(files_.FileBytes("/store/202313.manifest"), std::string(500, 'x'));
+}
+
+TEST_F(RepairTest, FilesThatAreNotOursStayWhereNoManifestCanBeRead) {
+  MakeStore();
+  files_.SetFileBytes("/store/CURRENT", "nonsense");
+  for (const std::string& manifest : FilesOf(FileKind::kManifest)) Flip(manifest, 40);
+  const std::vector<std::string> foreign = {"/store/202311.log", "/store/202312.table",
+                                            "/store/202313.manifest"};
+  for (const std::string& path : foreign) files_.SetFileBytes(path, "my notes");
+  ASSERT_OK_AND_ASSIGN(const RepairReport report, DB::Repair(kStore, options_));
+  EXPECT_EQ(Present().size(), 250u);
+  for (const std::string& path : foreign) {
+    EXPECT_THAT(report.left_out, Contains(HasSubstr(path)));
+    EXPECT_EQ(files_.FileBytes(path), "my notes");
+  }
+}
+
+TEST_F(RepairTest, AFileOfTheStoreThatIsOverwrittenIsKeptAsDamaged) {
+  MakeStore();
+  const std::string table = FilesOf(FileKind::kTable)[0];
+  const std::string log = FilesOf(FileKind::kLog).back();
+  const std::string bytes(3000, 'x');
+  files_.SetFileBytes(table, bytes);
+  files_.SetFileBytes(log, bytes);
+  ASSERT_OK_AND_ASSIGN(const RepairReport report, DB::Repair(kStore, options_));
+  EXPECT_THAT(report.left_out, UnorderedElementsAre(HasSubstr(table), HasSubstr(log)));
+  EXPECT_EQ(Present().size(), 100u);
+  for (const std::string& path : {table, log}) {
+    EXPECT_EQ(files_.FileBytes(path + ".damaged"), bytes);
+    EXPECT_EQ(files_.FileBytes(path), "");
+  }
+  EXPECT_OK(DB::Destroy(kStore, options_));  // nothing foreign is left under a name of the store's
+}
+
+TEST_F(RepairTest, ALogThatIsMissingIsNamed) {
+  {
+    const std::unique_ptr<DB> db = Open();
+    ASSERT_OK(db->Put(Key(1), Value(1)));
+  }
+  const std::string log = FilesOf(FileKind::kLog).back();
+  const auto directory = files_.OpenDirectory(kStore, false);
+  ASSERT_OK((*directory)->Remove(log.substr(log.rfind('/') + 1)));
+  EXPECT_THAT(DB::Open(kStore, options_), StatusIs(absl::StatusCode::kDataLoss, HasSubstr(log)));
+  ASSERT_OK_AND_ASSIGN(const RepairReport report, DB::Repair(kStore, options_));
+  EXPECT_THAT(report.left_out, ElementsAre(HasSubstr(log + ": the log is missing")));
+  EXPECT_THAT(Present(), IsEmpty());
+}
+
+TEST_F(RepairTest, WithoutTheirDirectoryTheLogsAreNamed) {
+  options_.log_directory = "/logs";
+  {
+    const std::unique_ptr<DB> db = Open();
+    for (int i = 0; i < 100; ++i) ASSERT_OK(db->Put(Key(i), Value(i), {.sync = i % 10 == 0}));
+  }
+  options_.log_directory = "";
+  ASSERT_OK_AND_ASSIGN(const RepairReport report, DB::Repair(kStore, options_));
+  EXPECT_THAT(report.left_out, ElementsAre(AllOf(HasSubstr(".log: the log is missing"),
+                                                 HasSubstr("log_directory"))));
+  EXPECT_THAT(Present(), IsEmpty());
+  // What was not asked for is untouched.
+  ASSERT_OK_AND_ASSIGN(const auto logs, files_.OpenDirectory("/logs", false));
+  EXPECT_THAT(logs->List().value(), UnorderedElementsAre("LOCK", HasSubstr(".log")));
+}
+
+TEST_F(RepairTest, AnEmptyDirectoryDoesNotTakeTheLogsOfAnotherStore) {
+  options_.log_directory = "/logs";
+  MakeStore();
+  ASSERT_OK(files_.OpenDirectory("/other", true));
+  EXPECT_THAT(DB::Repair("/other", options_), StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_EQ(Present().size(), 250u);
+}
+
+TEST_F(RepairTest, ASyncedLogThatIsEmptyIsNamed) {
+  MakeStore();
+  const std::string log = FilesOf(FileKind::kLog).back();
+  files_.SetFileBytes(log, "");
+  ASSERT_OK_AND_ASSIGN(const RepairReport report, DB::Repair(kStore, options_));
+  EXPECT_THAT(report.left_out, ElementsAre(HasSubstr(log)));
+  EXPECT_EQ(Present().size(), 200u);
+}
+
 TEST_F(RepairTest, OnlyTheDamagedBlockOfATableIsLeftOut) {
   MakeStore();
   const std::string table = FilesOf(FileKind::kTable)[0];
   Flip(table, 700);  // in its second block
   ASSERT_OK_AND_ASSIGN(const RepairReport report, DB::Repair(kStore, options_));
-  EXPECT_THAT(report.left_out, Contains(HasSubstr(table)));
+  // One line, with the keys.
+  EXPECT_THAT(report.left_out,
+              ElementsAre(AllOf(HasSubstr(table + ": offset "), HasSubstr("(keys up to key1"))));
   EXPECT_EQ(report.tables_rewritten, 1);
   const std::vector<int> present = Present();
   EXPECT_GE(present.size(), 240u);
@@ -156,8 +293,28 @@ TEST_F(RepairTest, ALostCurrentIsMadeAgainFromTheManifest) {
   files_.SetFileBytes(Concat(kStore, "/CURRENT"), "nonsense");
   EXPECT_THAT(DB::Open(kStore, options_), Not(IsOk()));
   ASSERT_OK_AND_ASSIGN(const RepairReport report, DB::Repair(kStore, options_));
+  EXPECT_THAT(report.left_out, ElementsAre(HasSubstr("/store/CURRENT: offset 0")));
+  EXPECT_EQ(files_.FileBytes("/store/CURRENT.damaged"), "nonsense");
   EXPECT_EQ(report.tables_kept, 2);
   EXPECT_EQ(Present().size(), 250u);
+}
+
+TEST_F(RepairTest, UntilTheSwapNothingThatWasThereIsChanged) {
+  MakeStore();
+  files_.SetFileBytes("/store/CURRENT", "nonsense");
+  Flip(FilesOf(FileKind::kTable)[0], 700);
+  const std::map<std::string, std::string> before = AllFiles(files_);
+  int swaps = 0;
+  files_.SetFault([&](FileOperation operation, const std::string& path, uint64_t) {
+    if (operation != FileOperation::kAtomicReplace) return absl::OkStatus();
+    ++swaps;
+    return absl::UnavailableError(path);
+  });
+  EXPECT_THAT(DB::Repair(kStore, options_), StatusIs(absl::StatusCode::kUnavailable));
+  files_.SetFault(nullptr);
+  EXPECT_EQ(swaps, 1);
+  for (const auto& [name, bytes] : before)
+    EXPECT_EQ(files_.FileBytes(Concat(kStore, "/", name)), bytes) << name;
 }
 
 TEST_F(RepairTest, WithoutAManifestTheSequenceNumbersDecide) {

@@ -1,0 +1,239 @@
+// RepairJob: what of the tables and logs is sound.
+#include <algorithm>
+#include <utility>
+
+#include "lsm/base/write_batch.h"
+#include "lsm/bytes/escape.h"
+#include "lsm/bytes/status.h"
+#include "lsm/engine/recovery.h"
+#include "lsm/engine/repair_job.h"
+#include "lsm/engine/store_files.h"
+
+namespace lsm {
+namespace {
+
+constexpr size_t kReadaheadBytes = size_t{1} << 20;
+constexpr size_t kShownKeyBytes = 40;
+
+// Every block is read and every entry seen.
+absl::Status CheckEntries(const OpenTable& table) {
+  Table::ScanOptions scan;
+  scan.fill_cache = false;
+  scan.readahead_bytes = kReadaheadBytes;
+  const std::unique_ptr<Iterator> entries = table.table->NewIterator(scan);
+  uint64_t count = 0;
+  for (entries->SeekToFirst(); entries->Valid(); entries->Next()) ++count;
+  LSM_RETURN_IF_ERROR(entries->status());
+  if (count == table.meta.entries) return absl::OkStatus();
+  return DamageAt(table.table->path(), 0,
+                  Concat("the table has ", count, " entries, it should have ", table.meta.entries));
+}
+
+}  // namespace
+
+// --- tables ---
+
+absl::Status RepairJob::SalvageLevels() {
+  for (int level = 0; level < kLevels; ++level) {
+    OpenTables kept;
+    bool rescued_any = false;
+    for (const auto& [number, meta] : state_.levels[static_cast<size_t>(level)]) {
+      const absl::StatusOr<std::shared_ptr<const OpenTable>> table =
+          OpenTableFile(directory_, meta, ReadMode::kBuffered, context_.table_context);
+      const absl::Status status = table.ok() ? CheckEntries(**table) : table.status();
+      if (status.ok()) {
+        Keep(*table, &kept);
+        continue;
+      }
+      LSM_ASSIGN_OR_RETURN(const OpenTables rescued, Rescue(number, meta.file_id, level, status));
+      rescued_any = rescued_any || !rescued.empty();
+      kept.insert(kept.end(), rescued.begin(), rescued.end());
+    }
+    // The order of level 0 is that of its tables' numbers, which a rescued table does not keep.
+    if (level == 0 && rescued_any) {
+      LSM_ASSIGN_OR_RETURN(kept, Merge(kept, {}, 0));
+    }
+    Place(level, kept);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RepairJob::SalvageLooseTables() {
+  LSM_ASSIGN_OR_RETURN(const std::set<uint64_t> numbers, NumbersOf(directory_, FileKind::kTable));
+  for (const uint64_t number : numbers) {
+    LSM_ASSIGN_OR_RETURN(const bool foreign,
+                         IsForeign(directory_, TableFileName(number), FileKind::kTable));
+    if (foreign) continue;
+    const absl::StatusOr<std::shared_ptr<const OpenTable>> table = OpenLooseTable(number);
+    const absl::Status status = table.ok() ? CheckEntries(**table) : table.status();
+    if (status.ok()) {
+      Keep(*table, &loose_tables_);
+      continue;
+    }
+    LSM_ASSIGN_OR_RETURN(const OpenTables rescued, Rescue(number, std::nullopt, 0, status));
+    loose_tables_.insert(loose_tables_.end(), rescued.begin(), rescued.end());
+  }
+  return absl::OkStatus();
+}
+
+void RepairJob::Keep(const std::shared_ptr<const OpenTable>& table, OpenTables* tables) {
+  ++report_.tables_kept;
+  report_.entries_saved += table->meta.entries;
+  state_.last_sequence =
+      std::max(state_.last_sequence, table->table->properties().largest_sequence);
+  tables->push_back(table);
+}
+
+// New tables with the entries of those blocks that can be read.
+absl::StatusOr<OpenTables> RepairJob::Rescue(uint64_t number, std::optional<uint64_t> file_id,
+                                             int level, const absl::Status& status) {
+  damaged_.insert(TableFileName(number));
+  const size_t lines_before = report_.left_out.size();
+  OpenTables rescued;
+  const absl::StatusOr<std::unique_ptr<Table>> table = OpenAnyTable(number, file_id);
+  if (table.ok()) {
+    LSM_ASSIGN_OR_RETURN(rescued, RescueBlocks(**table, level));
+  }
+  // Otherwise its blocks are named already.
+  if (report_.left_out.size() == lines_before) LeaveOut(std::string(MessageOf(status)));
+  return rescued;
+}
+
+absl::StatusOr<OpenTables> RepairJob::RescueBlocks(const Table& table, int level) {
+  TableOutput output(context_, level, options_.table_bytes, {});
+  std::string last_key;
+  uint64_t entries = 0;
+  for (size_t i = 0; i < table.block_count(); ++i) {
+    LSM_ASSIGN_OR_RETURN(const uint64_t added, RescueBlock(table, i, &last_key, &output));
+    entries += added;
+  }
+  if (entries == 0) return OpenTables();
+  LSM_ASSIGN_OR_RETURN(OpenTables rescued, output.Finish());
+  ++report_.tables_rewritten;
+  report_.entries_saved += entries;
+  for (const auto& each : rescued) {
+    state_.last_sequence =
+        std::max(state_.last_sequence, each->table->properties().largest_sequence);
+  }
+  return rescued;
+}
+
+absl::StatusOr<uint64_t> RepairJob::RescueBlock(const Table& table, size_t ordinal,
+                                                std::string* last_key, TableOutput* output) {
+  const BlockHandle handle = table.block_handle(ordinal);
+  const auto leave_out = [&](const absl::Status& status) {
+    LeaveOut(Concat(MessageOf(status), " (keys up to ",
+                    Escape(table.block_fence(ordinal), kShownKeyBytes), ")"));
+    return uint64_t{0};
+  };
+  const absl::StatusOr<BlockBuffer> buffer = table.ReadDataBlock(ordinal);
+  if (!buffer.ok()) return leave_out(buffer.status());
+  Block block;
+  if (!block.Init(buffer->view()))
+    return leave_out(DamageAt(table.path(), handle.offset, "the block's restarts are damaged"));
+  const std::unique_ptr<Iterator> entries =
+      block.NewIterator(/*internal_keys=*/true, Concat(table.path(), ": offset ", handle.offset));
+  uint64_t added = 0;
+  for (entries->SeekToFirst(); entries->Valid(); entries->Next()) {
+    ParsedKey parsed;
+    if (!ParseInternalKey(entries->key(), &parsed) ||
+        (!last_key->empty() && CompareInternalKeys(*last_key, entries->key()) >= 0)) {
+      leave_out(DamageAt(table.path(), handle.offset, "an entry is malformed or out of order"));
+      break;
+    }
+    LSM_RETURN_IF_ERROR(output->Add(entries->key(), entries->value()));
+    last_key->assign(entries->key());
+    ++added;
+  }
+  if (!entries->status().ok()) leave_out(entries->status());
+  return added;
+}
+
+// --- logs ---
+
+absl::Status RepairJob::SalvageLogs() {
+  LSM_ASSIGN_OR_RETURN(const std::set<uint64_t> numbers, NumbersOf(logs_, FileKind::kLog));
+  for (const uint64_t number : numbers) {
+    if (levels_known_ && number < state_.oldest_log) continue;
+    LSM_RETURN_IF_ERROR(SalvageLog(number));
+  }
+  for (const uint64_t number : needed_logs_) {
+    if (!numbers.contains(number)) LeaveOut(std::string(MessageOf(MissingLog(logs_, number))));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RepairJob::SalvageLog(uint64_t number) {
+  const std::string name = LogFileName(number);
+  if (!needed_logs_.contains(number)) {
+    LSM_ASSIGN_OR_RETURN(const bool foreign, IsForeign(logs_, name, FileKind::kLog));
+    if (foreign) return absl::OkStatus();
+  }
+  LSM_ASSIGN_OR_RETURN(std::unique_ptr<ReadFile> file, logs_.OpenRead(name, ReadMode::kBuffered));
+  const absl::StatusOr<std::unique_ptr<LogReader>> log =
+      LogReader::Open(std::move(file), LogKind::kWriteAhead);
+  if (!log.ok()) {
+    DamagedLog(name, std::string(MessageOf(log.status())));
+    return absl::OkStatus();
+  }
+  auto memtable = std::make_shared<Memtable>();
+  LSM_RETURN_IF_ERROR(SalvageRecords(log->get(), name, memtable.get()));
+  if (memtable->empty()) return absl::OkStatus();
+  ++report_.logs_converted;
+  report_.entries_saved += memtable->entry_count();
+  memtables_.push_back(std::move(memtable));
+  return absl::OkStatus();
+}
+
+absl::Status RepairJob::SalvageRecords(LogReader* log, const std::string& name,
+                                       Memtable* memtable) {
+  for (uint64_t records = 0;;) {
+    LogReader::Record record;
+    const absl::StatusOr<bool> more = log->Next(&record);
+    if (more.ok() && *more) {
+      SalvageRecord(record, name, memtable);
+      ++records;
+      continue;
+    }
+    if (more.ok()) {
+      const uint64_t number = ParseFileName(name)->number;
+      const absl::Status closed = state_.CheckClosedLog(number, log->path(), log->end(),
+                                                        log->size_bytes(), log->torn_bytes());
+      if (!closed.ok()) {
+        DamagedLog(name, std::string(MessageOf(closed)));
+      } else if (records == 0 && state_.synced_logs.contains(number)) {
+        DamagedLog(name, Concat(log->path(),
+                                ": offset 0: the log is empty, but the manifest says "
+                                "that it holds synced writes"));
+      }
+      return absl::OkStatus();
+    }
+    if (!absl::IsDataLoss(more.status())) return more.status();
+    ++records;  // there is something in it
+    DamagedLog(name, std::string(MessageOf(more.status())));
+    LSM_ASSIGN_OR_RETURN(const bool skipped, log->SkipDamage());
+    if (!skipped) return absl::OkStatus();
+  }
+}
+
+void RepairJob::SalvageRecord(const LogReader::Record& record, const std::string& name,
+                              Memtable* memtable) {
+  const absl::Status status = record.payload.size() < WriteBatch::kHeaderBytes
+                                  ? absl::DataLossError("too short for a batch")
+                                  : memtable->AddBatch(record.payload);
+  if (!status.ok()) {
+    DamagedLog(name, Concat(logs_.path(), "/", name, ": record at offset ", record.offset, ": ",
+                            MessageOf(status)));
+    return;
+  }
+  const Sequence last =
+      WriteBatch::FirstSequenceOf(record.payload) + WriteBatch::CountOf(record.payload) - 1;
+  state_.last_sequence = std::max(state_.last_sequence, last);
+}
+
+void RepairJob::DamagedLog(const std::string& name, std::string line) {
+  LeaveOut(std::move(line));
+  damaged_logs_.insert(name);
+}
+
+}  // namespace lsm

@@ -1,0 +1,99 @@
+#include "lsm/engine/store_files.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "lsm/bytes/status.h"
+#include "lsm/log/log_format.h"
+#include "lsm/table/format.h"
+#include "lsm/version/manifest.h"
+
+namespace lsm {
+namespace {
+
+// The shortest thing that is written with a magic: no file of ours is longer and has none yet.
+constexpr size_t kHeadBytes = kTableHeaderBytes;
+
+std::string_view MagicOf(FileKind kind) {
+  switch (kind) {
+    case FileKind::kTable:
+      return kTableMagic;
+    case FileKind::kLog:
+    case FileKind::kManifest:
+      return kLogMagic;
+    case FileKind::kCurrent:
+    case FileKind::kTemporary:  // only CURRENT is ever replaced
+      return kCurrentMagic;
+    case FileKind::kLock:
+      break;
+  }
+  return {};
+}
+
+// But for one byte.
+bool BeginsWith(std::string_view bytes, std::string_view magic) {
+  if (bytes.size() < magic.size()) return false;
+  size_t differ = 0;
+  for (size_t i = 0; i < magic.size(); ++i) differ += bytes[i] != magic[i];
+  return differ <= 1;
+}
+
+}  // namespace
+
+absl::StatusOr<Origin> OriginOf(Directory& directory, const std::string& name, FileKind kind) {
+  if (kind == FileKind::kLock) return Origin::kUnknown;
+  LSM_ASSIGN_OR_RETURN(const std::unique_ptr<ReadFile> file,
+                       directory.OpenRead(name, ReadMode::kBuffered));
+  char buffer[kHeadBytes];
+  LSM_ASSIGN_OR_RETURN(const size_t bytes_read, file->ReadAt(0, buffer));
+  const std::string_view head(buffer, bytes_read);
+  const std::string_view magic = MagicOf(kind);
+  if (BeginsWith(head, magic)) return Origin::kStore;
+  const bool may_be_unfinished =
+      magic.starts_with(head) || head.find_first_not_of('\0') == head.npos;
+  return may_be_unfinished ? Origin::kUnknown : Origin::kForeign;
+}
+
+bool IsCurrentOfAnotherProduct(std::string_view bytes) { return bytes.starts_with("MANIFEST-"); }
+
+absl::Status ForeignFile(const Directory& directory, const std::string& name) {
+  return absl::FailedPreconditionError(
+      Concat(directory.path(), "/", name,
+             ": not a file of Trellis (LevelDB and RocksDB use such names too); nothing was "
+             "changed"));
+}
+
+absl::StatusOr<bool> HoldsFiles(Directory& directory) {
+  LSM_ASSIGN_OR_RETURN(const std::vector<std::string> names, directory.List());
+  return std::any_of(names.begin(), names.end(),
+                     [](const std::string& name) { return ParseFileName(name).has_value(); });
+}
+
+absl::StatusOr<std::set<uint64_t>> NumbersOf(Directory& directory, FileKind kind) {
+  LSM_ASSIGN_OR_RETURN(const std::vector<std::string> names, directory.List());
+  std::set<uint64_t> numbers;
+  for (const std::string& name : names) {
+    const std::optional<FileName> parsed = ParseFileName(name);
+    if (parsed && parsed->kind == kind) numbers.insert(parsed->number);
+  }
+  return numbers;
+}
+
+absl::StatusOr<uint64_t> HighestFileNumber(Directory& directory) {
+  LSM_ASSIGN_OR_RETURN(const std::vector<std::string> names, directory.List());
+  uint64_t highest = 0;
+  for (const std::string& name : names) {
+    const std::optional<FileName> parsed = ParseFileName(name);
+    if (parsed) highest = std::max(highest, parsed->number);
+  }
+  return highest;
+}
+
+absl::Status AsDamage(const absl::Status& status) {
+  return absl::IsInvalidArgument(status) ? absl::DataLossError(status.message()) : status;
+}
+
+}  // namespace lsm

@@ -1,0 +1,52 @@
+// The files of a store's directory: what their names say, and whether their bytes agree.
+//
+// A name says little: LevelDB and RocksDB have a CURRENT and NNNNNN.log too, and anyone may keep a
+// 202311.log.  So nothing is removed or replaced for its name alone.
+#ifndef TRELLIS_LSM_ENGINE_STORE_FILES_H_
+#define TRELLIS_LSM_ENGINE_STORE_FILES_H_
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "lsm/fs/file_names.h"
+#include "lsm/fs/file_system.h"
+
+namespace lsm {
+
+// Whose a file is, by its first bytes.
+enum class Origin : uint8_t {
+  kStore,    // it begins with the magic of its kind, of which one byte may be damaged
+  kUnknown,  // empty, zeros or the beginning of the magic: a crash leaves such, of a file being
+             // made
+  kForeign,
+};
+
+// Of a file whose name says that it is of this kind.  The lock is kUnknown: it is always empty.
+absl::StatusOr<Origin> OriginOf(Directory& directory, const std::string& name, FileKind kind);
+
+// Whether this is the CURRENT of a LevelDB or RocksDB store.
+bool IsCurrentOfAnotherProduct(std::string_view bytes);
+
+// FailedPrecondition: the file is not ours, so nothing was changed.
+absl::Status ForeignFile(const Directory& directory, const std::string& name);
+
+// Whether any file has a name of the store's.
+absl::StatusOr<bool> HoldsFiles(Directory& directory);
+
+// Numbers of the files whose names are of this kind.
+absl::StatusOr<std::set<uint64_t>> NumbersOf(Directory& directory, FileKind kind);
+
+// The highest number in the names of the store's files; 0 if there are none.
+absl::StatusOr<uint64_t> HighestFileNumber(Directory& directory);
+
+// A file that the store's own files lead to, and that is none of ours, is damage: InvalidArgument
+// is for what callers pass.
+absl::Status AsDamage(const absl::Status& status);
+
+}  // namespace lsm
+
+#endif  // TRELLIS_LSM_ENGINE_STORE_FILES_H_
