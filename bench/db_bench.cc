@@ -1,22 +1,33 @@
 // A whole store, through its public API, one thread.
 //
 //   BM_Put                      one key a call, random order, log not synced
-//   BM_WriteBatch/N             N keys a batch; time a key
-//   BM_GetPresent/KIND          keys that are there, random order; KIND of the filters: none,
-//   standard, BM_GetAbsent/KIND           blocked; keys that are not there, between those that are
-//   BM_GetAbsent/blocked_1e-3   the same with a target FPP of 0.001
-//   BM_MultiGet/present|absent  64 keys a call; time a key
-//   BM_Seek                     to a random key, and ten entries on
-//   BM_Scan/forward|backward    time an entry
+//   BM_WriteBatch/N             N keys a batch; the Time column is a key's
+//   BM_GetPresent/KIND          keys that are there, random order
+//   BM_GetAbsent/KIND           keys that are not there, between those that are
+//   BM_MultiGet/present|absent  64 keys a call; the Time column is a call's, "s/key" a key's
+//   BM_Seek                     to a key that is there or to one that is not, and ten entries on
+//   BM_Scan/forward|backward    the Time column is an entry's
+//   BM_Loop/present|absent      what is not the store's in BM_Get…: the next key, and the check
+//
+// KIND of the filters: none, standard, blocked (target FPP 0.01 both), blocked_1e-3 (0.001).
 //
 // 500,000 keys "%016d" with values of 100 bytes that LZ4 halves, all in the block cache, in several
 // runs of tables: flushed 18 times, each with the compactions that it calls for, so that all stores
-// have the same shape.
-// Counters: blocks a get, tables considered a get, the filters' bits a key, and their observed FPP.
+// get the same shape but for a table or two.
+//
+// Every answer of a get is checked, and the value with it; every seek, where it comes to lie and
+// where it is ten entries on; that is in the time.  A scan is checked as a whole, keys and values,
+// before it is timed; while it is timed, its entries are counted.
+//
+// Counters: blocks a get, tables considered a get, the filters' bits a key, and their observed FPP
+// for the keys that were asked for.  Keys, values and order follow from fixed seeds; the stores
+// draw their own, so that the FPP differs a little from run to run.
+//
 // The stores lie in the system's folder for temporary files and are removed at the end.
 #include <benchmark/benchmark.h>
 #include <unistd.h>
 
+#include <charconv>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -100,6 +111,26 @@ const Keys& TheKeys() {
   return *keys;
 }
 
+const bench::ValueMaker& TheValues() {
+  static const bench::ValueMaker values(kValueBytes);
+  return values;
+}
+
+// Whether a scan gives every key with its value, in order.
+bool ScanIsRight(lsm::DB* db, bool forward) {
+  const std::unique_ptr<lsm::Iterator> iterator = db->NewIterator();
+  forward ? iterator->SeekToFirst() : iterator->SeekToLast();
+  uint64_t count = 0;
+  for (; iterator->Valid(); forward ? iterator->Next() : iterator->Prev()) {
+    if (count == kKeys) return false;
+    const std::string key = bench::DecimalKey(2 * (forward ? count : kKeys - 1 - count));
+    if (iterator->key() != key || !TheValues().Matches(key, iterator->value())) return false;
+    ++count;
+  }
+  OrDie(iterator->status());
+  return count == kKeys;
+}
+
 // Loaded when it is first asked for, then kept.
 lsm::DB* LoadedStore(const std::string& filter_kind, double target_fpp) {
   TheScratch();  // is to outlive the stores
@@ -108,19 +139,16 @@ lsm::DB* LoadedStore(const std::string& filter_kind, double target_fpp) {
   if (db != nullptr) return db.get();
   const std::string directory = TheScratch().PathOf(filter_kind + std::to_string(target_fpp));
   db = OrDie(lsm::DB::Open(directory, OptionsOf(filter_kind, target_fpp)));
-  const bench::ValueMaker values(kValueBytes);
   std::string value;
   for (size_t i = 0; i < TheKeys().present.size(); ++i) {
-    values.Make(TheKeys().present[i], &value);
+    TheValues().Make(TheKeys().present[i], &value);
     OrDie(db->Put(TheKeys().present[i], value));
     if ((i + 1) % (kKeys / kFlushes + 1) != 0 && i + 1 != kKeys) continue;
     OrDie(db->Flush());
     OrDie(db->WaitForBackgroundWork());
   }
-  const std::unique_ptr<lsm::Iterator> iterator = db->NewIterator();
-  for (iterator->SeekToFirst(); iterator->Valid(); iterator->Next()) {
-  }
-  OrDie(iterator->status());
+  // And every block is in the cache.
+  if (!ScanIsRight(db.get(), true)) OrDie(absl::InternalError("a scan after loading is wrong"));
   return db.get();
 }
 
@@ -155,7 +183,8 @@ void BM_Get(benchmark::State& state, bench::Workload workload, const std::string
   for (auto _ : state) {
     const bench::QueryStream::Query query = stream.Next();
     const absl::StatusOr<bool> found = db->Get(query.key, &value);
-    if (!found.ok() || *found != query.present) [[unlikely]] {
+    if (!found.ok() || *found != query.present ||
+        (query.present && !TheValues().Matches(query.key, value.view()))) [[unlikely]] {
       state.SkipWithError("wrong answer");
       break;
     }
@@ -168,11 +197,17 @@ void BM_MultiGet(benchmark::State& state, bench::Workload workload) {
   lsm::DB* db = LoadedStore("blocked", 0.01);
   bench::QueryStream stream = StreamOf(workload);
   const lsm::LevelStatistics before = db->GetStatistics().total;
+  const bool present = workload == bench::Workload::kPresent;
   std::vector<std::string_view> keys(kBatch);
   for (auto _ : state) {
     for (std::string_view& key : keys) key = stream.Next().key;
-    for (const auto& answer : db->MultiGet(keys)) {
-      if (answer.ok() && answer->has_value() == (workload == bench::Workload::kPresent)) continue;
+    const auto answers = db->MultiGet(keys);
+    bool right = answers.size() == kBatch;
+    for (size_t i = 0; i < kBatch && right; ++i) {
+      right = answers[i].ok() && answers[i]->has_value() == present &&
+              (!present || TheValues().Matches(keys[i], **answers[i]));
+    }
+    if (!right) [[unlikely]] {
       state.SkipWithError("wrong answer");
       break;
     }
@@ -183,26 +218,75 @@ void BM_MultiGet(benchmark::State& state, bench::Workload workload) {
       benchmark::Counter(gets, benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
 }
 
+// Whether the iterator is at the key with this number, or at the end if there is none.
+bool IsAt(const lsm::Iterator& iterator, uint64_t number) {
+  if (number >= 2 * kKeys) return !iterator.Valid();
+  return iterator.Valid() && iterator.key() == bench::DecimalKey(number);
+}
+
 void BM_Seek(benchmark::State& state) {
+  constexpr int kEntriesOn = 10;
   lsm::DB* db = LoadedStore("blocked", 0.01);
   bench::QueryStream stream = StreamOf(bench::Workload::kMixed);
   const std::unique_ptr<lsm::Iterator> iterator = db->NewIterator();
   for (auto _ : state) {
-    iterator->Seek(stream.Next().key);
-    for (int i = 0; i < 10 && iterator->Valid(); ++i) iterator->Next();
+    const std::string_view sought = stream.Next().key;
+    uint64_t number = 0;
+    std::from_chars(sought.data(), sought.data() + sought.size(), number);
+    number += number % 2;  // the least stored one that is not below it
+    iterator->Seek(sought);
+    const bool found = IsAt(*iterator, number);
+    for (int i = 0; i < kEntriesOn && iterator->Valid(); ++i) iterator->Next();
+    if (!found || !IsAt(*iterator, number + 2 * kEntriesOn)) [[unlikely]] {
+      state.SkipWithError("wrong answer");
+      break;
+    }
   }
   OrDie(iterator->status());
 }
 
 void BM_Scan(benchmark::State& state, bool forward) {
   lsm::DB* db = LoadedStore("blocked", 0.01);
+  if (!ScanIsRight(db, forward)) return state.SkipWithError("wrong answer");
   const std::unique_ptr<lsm::Iterator> iterator = db->NewIterator();
+  uint64_t count = kKeys;
   for (auto _ : state) {
-    if (!iterator->Valid()) forward ? iterator->SeekToFirst() : iterator->SeekToLast();
+    if (!iterator->Valid()) {
+      if (count != kKeys) [[unlikely]] {
+        state.SkipWithError("an entry was left out, or came twice");
+        break;
+      }
+      count = 0;
+      forward ? iterator->SeekToFirst() : iterator->SeekToLast();
+    }
     benchmark::DoNotOptimize(iterator->value().data());
+    ++count;
     forward ? iterator->Next() : iterator->Prev();
   }
   OrDie(iterator->status());
+}
+
+// With values that are at hand, as one is that a store has just returned.
+void BM_Loop(benchmark::State& state, bench::Workload workload) {
+  constexpr size_t kValues = 256;
+  bench::QueryStream stream = StreamOf(workload);
+  std::vector<std::string> values(kValues);
+  stream.Restart(1);
+  for (std::string& value : values) TheValues().Make(stream.Next().key, &value);
+  size_t at = kValues;
+  for (auto _ : state) {
+    if (at == kValues) {
+      at = 0;
+      stream.Restart(1);
+    }
+    const bench::QueryStream::Query query = stream.Next();
+    benchmark::DoNotOptimize(query);
+    if (query.present && !TheValues().Matches(query.key, values[at])) [[unlikely]] {
+      state.SkipWithError("wrong answer");
+      break;
+    }
+    ++at;
+  }
 }
 
 // Batches of so many entries; of one, plain puts.
@@ -212,13 +296,12 @@ void BM_Write(benchmark::State& state) {
   lsm::Options options;  // with buffers as a user has them
   OrDie(lsm::DB::Destroy(directory, options));
   std::unique_ptr<lsm::DB> db = OrDie(lsm::DB::Open(directory, options));
-  const bench::ValueMaker values(kValueBytes);
   bench::Random random(3);
   std::string value;
   lsm::WriteBatch batch;
   for (auto _ : state) {
     const std::string key = bench::DecimalKey(random.Below(uint64_t{1} << 40));
-    values.Make(key, &value);
+    TheValues().Make(key, &value);
     if (batch_entries == 1) {
       OrDie(db->Put(key, value));
       continue;
@@ -262,6 +345,8 @@ void RegisterAll() {
   benchmark::RegisterBenchmark("BM_Seek", BM_Seek);
   benchmark::RegisterBenchmark("BM_Scan/forward", BM_Scan, true);
   benchmark::RegisterBenchmark("BM_Scan/backward", BM_Scan, false);
+  benchmark::RegisterBenchmark("BM_Loop/present", BM_Loop, Workload::kPresent);
+  benchmark::RegisterBenchmark("BM_Loop/absent", BM_Loop, Workload::kAbsent);
 }
 
 // Before main, which is Google Benchmark's.

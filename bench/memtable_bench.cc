@@ -2,7 +2,13 @@
 // file.
 //
 // Keys have 16 bytes: "digits" are db_bench's (decimal, padded with zeros, so that they share their
-// first bytes), "binary" are random.  Values have 100 bytes.  Times are per entry or per append.
+// first bytes), "binary" are random.  Values have 100 bytes.
+//
+//   BM_MemtableInsert/KEYS_ORDER/N  N entries into an empty memtable; the Time column is that of
+//                                   them all, "per_entry" an entry's
+//   BM_MemtableGet/KEYS_OUTCOME/N   one key of a memtable with N entries, random order
+//   BM_MemtableScan/N               the Time column is an entry's
+//   BM_LogAppend/N                  a record of N entries of 130 bytes, written and not synced
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -112,7 +118,7 @@ void BM_MemtableScan(benchmark::State& state) {
   }
 }
 
-// Of records as a write makes them: a batch of `range(0)` entries of 130 bytes, not synced.
+// Of records as a write makes them.
 void BM_LogAppend(benchmark::State& state) {
   constexpr uint64_t kFileBytesMax = uint64_t{256} << 20;
   const std::string payload(static_cast<size_t>(state.range(0)) * 130, 'p');

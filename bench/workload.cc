@@ -89,11 +89,15 @@ bool ValueMaker::Matches(std::string_view key, std::string_view value) const {
   if (value.size() != value_bytes_) return false;
   const uint64_t hash = HashOf(key);
   const size_t half = (value_bytes_ + 1) / 2;
-  for (size_t i = 0; i < half; i += 8) {
+  // Whole words by an instruction: this is in the time of most figures.
+  size_t i = 0;
+  for (; i + 8 <= half; i += 8) {
     const uint64_t word = WordOf(hash, i / 8);
-    if (std::memcmp(value.data() + i, &word, std::min<size_t>(8, half - i)) != 0) return false;
+    if (std::memcmp(value.data() + i, &word, 8) != 0) return false;
   }
-  return std::memcmp(value.data() + half, value.data(), value_bytes_ - half) == 0;
+  const uint64_t word = WordOf(hash, i / 8);
+  return std::memcmp(value.data() + i, &word, half - i) == 0 &&
+         std::memcmp(value.data() + half, value.data(), value_bytes_ - half) == 0;
 }
 
 const char* NameOf(Workload workload) {
