@@ -1,4 +1,5 @@
-// The same work for several stores, in rounds that alternate between them.
+// The same work for several stores, in rounds that alternate between them.  A store is timed only
+// when the others have no work in the background left.
 #ifndef TRELLIS_BENCH_PEERS_COMPARISON_H_
 #define TRELLIS_BENCH_PEERS_COMPARISON_H_
 
@@ -55,10 +56,11 @@ class Comparison {
 
   absl::Status Fill(size_t peer);
   absl::Status CompactAndWarm(size_t peer);
-  absl::Status Lookups(size_t peer, QueryStream* stream, const std::string& workload);
+  absl::Status Lookups(int round, size_t peer, QueryStream* stream, const std::string& workload);
   absl::Status CheckedGet(Peer* peer, const QueryStream::Query& query) const;
-  // What the loop itself costs: choosing a key, and checking an answer.
-  void MeasureLoop(QueryStream* stream, const std::string& workload);
+  // What the loops themselves cost: making a value; choosing a key and checking an answer.
+  void MeasureFillLoop();
+  void MeasureLookupLoop(QueryStream* stream, const std::string& workload);
 
   const ComparisonConfig config_;
   const std::vector<std::unique_ptr<Peer>> peers_;

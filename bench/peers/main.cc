@@ -50,7 +50,8 @@ int main(int argc, char** argv) {
       ->check(CLI::IsMember({"trellis", "leveldb", "rocksdb"}))
       ->delimiter(',')
       ->capture_default_str();
-  app.add_option("--seed", config.seed, "Of all that is random")->capture_default_str();
+  app.add_option("--seed", config.seed, "Of the order of writes and lookups")
+      ->capture_default_str();
   app.add_option("--out", config.out, "Directory for the stores and report.json")
       ->capture_default_str();
   try {

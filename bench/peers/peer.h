@@ -37,6 +37,8 @@ class Peer {
   virtual absl::Status Close() = 0;
 
   virtual absl::Status Put(std::string_view key, std::string_view value) = 0;
+  // Waits until no work in the background is running or due.
+  virtual absl::Status WaitUntilQuiet() = 0;
   // Merges all there is into one sorted run.
   virtual absl::Status CompactAll() = 0;
   // Walks all entries through the block cache; sets how many there are.
