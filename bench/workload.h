@@ -101,8 +101,12 @@ class QueryStream {
   Workload workload() const { return workload_; }
   size_t length() const { return keys_.size(); }
 
-  // Goes to a place that follows from `seed` alone.
-  void Restart(uint64_t seed) { at_ = Mix(seed) % keys_.size(); }
+  // Goes to a place that follows from `seed` alone, and from there on by this share of the length,
+  // in [0, 1).
+  void Restart(uint64_t seed, double share = 0) {
+    const auto ahead = static_cast<size_t>(share * static_cast<double>(keys_.size()));
+    at_ = (Mix(seed) % keys_.size() + ahead) % keys_.size();
+  }
 
   Query Next() {
     const size_t i = at_;

@@ -108,7 +108,7 @@ void AddRunOptions(CLI::App* app, Config* config, RawArguments* raw) {
       ->type_name("N")
       ->excludes(seconds)
       ->group("How long");
-  app->add_option("--seed", config->seed, "Of all that is random")
+  app->add_option("--seed", config->seed, "Of keys, questions and filters; times never repeat")
       ->capture_default_str()
       ->group("How long");
   app->add_flag("--demo", raw->demo,

@@ -13,6 +13,9 @@
 
 namespace bench {
 
+// Of each kind, stored and absent, that the check asks for; more would tell no more.
+inline constexpr uint64_t kCheckedKeysMax = 2000000;
+
 // Grammar: Run, once.
 class Experiment {
  public:
@@ -36,6 +39,8 @@ class Experiment {
   absl::Status MeasureRound(int round);
   absl::Status MeasureStore(int round, size_t cache, size_t store);
   absl::StatusOr<std::unique_ptr<lsm::DB>> OpenWarm(size_t cache, size_t store);
+  // Adds to the notes how full the small cache was.
+  void NoteFill();
   // Adds to the warnings what makes figures doubtful.
   void LookForTrouble();
   void LookForRepeats();

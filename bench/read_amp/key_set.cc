@@ -115,7 +115,7 @@ absl::Status MakeFromFiles(const Config& config, KeySet* set) {
       (random.Below(kHeldOut) == 0 ? absent.lines : kept).push_back(key);
     }
     stored.lines = std::move(kept);
-    report.absent_source = "every fifth of the keys, left out of the stores";
+    report.absent_source = "a fifth of the keys, drawn at random and left out of the stores";
   } else {
     report.absent_source = Joined(config.absent_key_files);
     report.absent_duplicates = RemoveDuplicates(&absent.lines, &absent_index);

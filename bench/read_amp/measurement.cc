@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <memory>
+#include <utility>
+#include <vector>
 
 #include "bench/histogram.h"
 #include "lsm/bytes/escape.h"
@@ -14,17 +17,12 @@ namespace {
 using SteadyClock = std::chrono::steady_clock;
 
 constexpr uint64_t kGroup = 16;             // lookups between two readings of the clock
+constexpr int kTrialGroups = 7;             // that tell whether lookups are slow
 constexpr double kSlowLookupNanos = 10000;  // beside which a reading of the clock is nothing
 constexpr double kTimedShare = 0.4;         // of a measurement of fast lookups
 
 double NanosBetween(SteadyClock::time_point from, SteadyClock::time_point to) {
   return std::chrono::duration<double, std::nano>(to - from).count();
-}
-
-// What is left to do of a budget, cut into phases.
-Budget Part(const Budget& budget, double share) {
-  const double lookups = static_cast<double>(budget.lookups) * share;
-  return {budget.seconds * share, budget.lookups == 0 ? 0 : static_cast<uint64_t>(lookups) + 1};
 }
 
 class Phase {
@@ -37,17 +35,17 @@ class Phase {
 
   // In groups, with the clock read between them.
   absl::Status RunUntimed(const Budget& budget) {
-    return Run(budget, [this]() -> absl::Status {
-      for (uint64_t i = 0; i < kGroup; ++i) LSM_RETURN_IF_ERROR(Lookup());
+    return Run(budget, [this](uint64_t group) -> absl::Status {
+      for (uint64_t i = 0; i < group; ++i) LSM_RETURN_IF_ERROR(Lookup());
       return absl::OkStatus();
     });
   }
 
   // One by one, each into the histogram.
   absl::Status RunTimed(const Budget& budget, Histogram* histogram) {
-    return Run(budget, [this, histogram]() -> absl::Status {
+    return Run(budget, [this, histogram](uint64_t group) -> absl::Status {
       SteadyClock::time_point before = SteadyClock::now();
-      for (uint64_t i = 0; i < kGroup; ++i) {
+      for (uint64_t i = 0; i < group; ++i) {
         LSM_RETURN_IF_ERROR(Lookup());
         const SteadyClock::time_point after = SteadyClock::now();
         histogram->Record(static_cast<uint64_t>(NanosBetween(before, after)));
@@ -65,8 +63,9 @@ class Phase {
     lookups_ = 0;
     const SteadyClock::time_point begin = SteadyClock::now();
     do {
-      LSM_RETURN_IF_ERROR(group());
-      lookups_ += kGroup;
+      const uint64_t left = budget.lookups > 0 ? budget.lookups - lookups_ : kGroup;
+      LSM_RETURN_IF_ERROR(group(std::min(kGroup, left)));
+      lookups_ += std::min(kGroup, left);
       nanos_ = NanosBetween(begin, SteadyClock::now());
     } while (budget.lookups > 0 ? lookups_ < budget.lookups : nanos_ < budget.seconds * 1e9);
     return absl::OkStatus();
@@ -86,6 +85,17 @@ absl::Status WrongAnswer(std::string_view key, std::string_view what) {
 }
 
 }  // namespace
+
+Budget Budget::Part(double share) const {
+  const double part = static_cast<double>(lookups) * share;
+  return {seconds * share, lookups == 0 ? 0 : std::max<uint64_t>(1, static_cast<uint64_t>(part))};
+}
+
+bool LookupsAreSlow(std::vector<double> group_nanos) {
+  const auto middle = group_nanos.begin() + static_cast<std::ptrdiff_t>(group_nanos.size() / 2);
+  std::nth_element(group_nanos.begin(), middle, group_nanos.end());
+  return *middle / static_cast<double>(kGroup) > kSlowLookupNanos;
+}
 
 lsm::LevelStatistics Difference(const lsm::LevelStatistics& before,
                                 const lsm::LevelStatistics& after) {
@@ -124,18 +134,22 @@ absl::Status CheckedGet(lsm::DB* db, const QueryStream::Query& query, const Valu
 absl::StatusOr<Measurement> Measure(lsm::DB* db, QueryStream* stream, const ValueMaker& values,
                                     const Budget& budget) {
   Measurement result;
-  const lsm::LevelStatistics before = db->GetStatistics().total;
   Phase phase(db, stream, values);
   const auto histogram = std::make_unique<Histogram>();
-  // A short run tells whether lookups are slow.
-  LSM_RETURN_IF_ERROR(phase.RunUntimed({0, kGroup}));
-  result.lookups = phase.lookups();
-  if (phase.nanos() / static_cast<double>(kGroup) > kSlowLookupNanos) {
+  std::vector<double> trials;
+  for (int i = 0; i < kTrialGroups; ++i) {
+    LSM_RETURN_IF_ERROR(phase.RunUntimed({0, kGroup}));
+    trials.push_back(phase.nanos());
+  }
+  const lsm::LevelStatistics before = db->GetStatistics().total;
+  if (LookupsAreSlow(std::move(trials)) || budget.lookups == 1) {
     LSM_RETURN_IF_ERROR(phase.RunTimed(budget, histogram.get()));
   } else {
-    LSM_RETURN_IF_ERROR(phase.RunTimed(Part(budget, kTimedShare), histogram.get()));
-    result.lookups += phase.lookups();
-    LSM_RETURN_IF_ERROR(phase.RunUntimed(Part(budget, 1 - kTimedShare)));
+    const Budget timed = budget.Part(kTimedShare);
+    LSM_RETURN_IF_ERROR(phase.RunTimed(timed, histogram.get()));
+    result.lookups = phase.lookups();
+    LSM_RETURN_IF_ERROR(
+        phase.RunUntimed({budget.seconds - timed.seconds, budget.lookups - timed.lookups}));
   }
   result.lookups += phase.lookups();
   result.lookups_per_second = static_cast<double>(phase.lookups()) / phase.nanos() * 1e9;
@@ -148,27 +162,25 @@ absl::StatusOr<Measurement> Measure(lsm::DB* db, QueryStream* stream, const Valu
 }
 
 absl::Status WarmByLookups(lsm::DB* db, QueryStream* stream, const ValueMaker& values,
-                           double seconds) {
-  constexpr double kNearlyFull = 0.9;
-  constexpr uint64_t kLookups = 256;
-  const SteadyClock::time_point begin = SteadyClock::now();
-  Phase phase(db, stream, values);
-  while (NanosBetween(begin, SteadyClock::now()) < seconds * 1e9) {
-    LSM_RETURN_IF_ERROR(phase.RunUntimed({0, kLookups}));
-    const lsm::Statistics statistics = db->GetStatistics();
-    if (static_cast<double>(statistics.block_cache_bytes) >=
-        kNearlyFull * static_cast<double>(statistics.block_cache_capacity_bytes)) {
-      break;
-    }
-  }
-  return absl::OkStatus();
+                           const Budget& budget) {
+  return Phase(db, stream, values).RunUntimed(budget);
 }
 
-absl::Status WarmByScan(lsm::DB* db) {
+absl::Status WarmByScan(lsm::DB* db, double share) {
+  constexpr uint64_t kEntries = 16384;  // between two looks at the cache
   const std::unique_ptr<lsm::Iterator> iterator = db->NewIterator();
+  uint64_t read = 0;
   for (iterator->SeekToFirst(); iterator->Valid(); iterator->Next()) {
+    if (++read % kEntries == 0 && CacheFill(db) >= share) break;
   }
   return iterator->status();
+}
+
+double CacheFill(lsm::DB* db) {
+  const lsm::Statistics statistics = db->GetStatistics();
+  if (statistics.block_cache_capacity_bytes == 0) return 0;
+  return static_cast<double>(statistics.block_cache_bytes) /
+         static_cast<double>(statistics.block_cache_capacity_bytes);
 }
 
 }  // namespace bench

@@ -83,7 +83,8 @@ Json CellJson(const Results& results, const Cell& cell) {
   Json latency = Json::object();
   for (size_t i = 0; i < kPercentiles.size(); ++i) {
     static constexpr const char* kNames[] = {"p50", "p95", "p99", "p99.9"};
-    latency[kNames[i]] = JsonOf(cell.latency_us(i));
+    const std::optional<Spread> spread = cell.latency_us(i);
+    latency[kNames[i]] = spread.has_value() ? JsonOf(*spread) : Json();
   }
   using Counted = lsm::LevelStatistics;
   const std::optional<double> avoided = results.AvoidedIo(cell);
@@ -92,7 +93,7 @@ Json CellJson(const Results& results, const Cell& cell) {
           {"workload", NameOf(cell.workload)},
           {"lookups", cell.lookups()},
           {"lookups_per_second", JsonOf(cell.lookups_per_second())},
-          {"timed_lookups", cell.timed_lookups()},
+          {"timed_lookups_least", cell.timed_lookups()},
           {"latency_us", std::move(latency)},
           {"per_lookup",
            {{"tables_considered", cell.PerLookup(&Counted::tables_considered)},
@@ -137,9 +138,9 @@ uint64_t Cell::lookups() const {
 }
 
 uint64_t Cell::timed_lookups() const {
-  uint64_t sum = 0;
-  for (const Measurement& round : rounds) sum += round.timed_lookups;
-  return sum;
+  uint64_t least = rounds.empty() ? 0 : UINT64_MAX;
+  for (const Measurement& round : rounds) least = std::min(least, round.timed_lookups);
+  return least;
 }
 
 Spread Cell::lookups_per_second() const {
@@ -148,22 +149,21 @@ Spread Cell::lookups_per_second() const {
   return SpreadOf(std::move(rates));
 }
 
-Spread Cell::latency_us(size_t percentile) const {
+std::optional<Spread> Cell::latency_us(size_t percentile) const {
+  if (timed_lookups() < TimedLookupsFor(kPercentiles[percentile])) return std::nullopt;
   std::vector<double> values;
   for (const Measurement& round : rounds) values.push_back(round.latency_us[percentile]);
   return SpreadOf(std::move(values));
 }
 
-lsm::LevelStatistics Cell::counted() const {
-  lsm::LevelStatistics sum;
-  for (const Measurement& round : rounds) sum.Add(round.counted);
+uint64_t Cell::Sum(uint64_t lsm::LevelStatistics::*field) const {
+  uint64_t sum = 0;
+  for (const Measurement& round : rounds) sum += round.counted.*field;
   return sum;
 }
 
 double Cell::PerLookup(uint64_t lsm::LevelStatistics::*field) const {
-  uint64_t sum = 0;
-  for (const Measurement& round : rounds) sum += round.counted.*field;
-  return static_cast<double>(sum) / static_cast<double>(std::max<uint64_t>(1, lookups()));
+  return static_cast<double>(Sum(field)) / static_cast<double>(std::max<uint64_t>(1, lookups()));
 }
 
 double Cell::blocks_from_file() const { return PerLookup(&lsm::LevelStatistics::blocks_from_file); }
@@ -203,6 +203,7 @@ nlohmann::ordered_json ToJson(const Results& results) {
     json["caches"].push_back({{"name", NameOf(cache.size)},
                               {"bytes", cache.bytes},
                               {"direct_io", cache.direct},
+                              {"least_fill", cache.least_fill},
                               {"note", cache.note}});
   }
   for (const Workload workload : results.config.workloads) {

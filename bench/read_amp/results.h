@@ -42,7 +42,8 @@ struct CacheResult {
   CacheSize size = CacheSize::kFits;
   uint64_t bytes = 0;
   bool direct = false;
-  std::string note;  // "64.0 MiB, warm: every block is in it"
+  std::string note;       // "64.0 MiB, twice the data, and every block is in it beforehand"
+  double least_fill = 1;  // share of its bytes in use when a measurement began; 0 without a cache
 };
 
 struct Cell {
@@ -52,11 +53,12 @@ struct Cell {
   std::vector<Measurement> rounds;
 
   uint64_t lookups() const;
-  uint64_t timed_lookups() const;
+  uint64_t timed_lookups() const;  // of the round that timed fewest
   Spread lookups_per_second() const;
-  Spread latency_us(size_t percentile) const;  // in kPercentiles
+  // Of an index into kPercentiles.  Null if a round timed too few lookups for it.
+  std::optional<Spread> latency_us(size_t percentile) const;
   // What the store counted in all rounds, and that for a lookup.
-  lsm::LevelStatistics counted() const;
+  uint64_t Sum(uint64_t lsm::LevelStatistics::*field) const;
   double PerLookup(uint64_t lsm::LevelStatistics::*field) const;
   double blocks_touched() const;    // a lookup, from cache or file
   double blocks_from_file() const;  // a lookup

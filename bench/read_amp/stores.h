@@ -45,8 +45,9 @@ StoreShape ShapeFor(uint64_t entries, uint64_t user_bytes);
 uint64_t UserBytes(const KeySet& keys, const Config& config);
 
 // Replaces the store in `directory` by one with all stored keys.  Flushes after every part and
-// waits for the compactions that follow from it, so that stores which differ in their filters alone
-// get the same shape.  Nothing is compacted beyond that.
+// waits for the compactions that follow from it, so that stores with different filters get the same
+// shape, but for a table or two.  Nothing is compacted beyond that.  The same keys, configuration
+// and seed give the same tables again, and filters that err for the same keys.
 absl::Status LoadStore(const std::string& directory, const StoreConfig& store,
                        const StoreShape& shape, const Config& config, const KeySet& keys,
                        const std::function<void(uint64_t entries)>& on_progress);

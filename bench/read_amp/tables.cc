@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <functional>
+#include <sstream>
 #include <utility>
 
 #include "lsm/bytes/status.h"
@@ -24,6 +25,12 @@ std::string Percent(double probability) { return Digits3(100 * probability) + " 
 
 std::string OrDash(const std::optional<double>& value, const char* format) {
   return value.has_value() ? Format(format, *value) : "-";
+}
+
+// A percentile, or a dash if too few lookups were timed for it.
+std::string LatencyOf(const Cell& cell, size_t percentile, std::string (*text_of)(double)) {
+  const std::optional<Spread> spread = cell.latency_us(percentile);
+  return spread.has_value() ? text_of(spread->median) : "-";
 }
 
 bool HasFilter(const StoreResult& store) { return store.config.filter_kind != "none"; }
@@ -82,7 +89,7 @@ Table CellTable(const Results& results, size_t cache, Workload workload) {
     std::vector<std::string> row = {results.stores[store].config.name(), Short(rate.median),
                                     Format("%.0f", rate.percent())};
     for (size_t p = 0; p < kPercentiles.size(); ++p) {
-      row.push_back(Short(cell->latency_us(p).median));
+      row.push_back(LatencyOf(*cell, p, &Short));
     }
     row.push_back(Digits3(results.ComparedBlocks(*cell)));
     row.push_back(Digits3(cell->PerLookup(&Counted::bytes_from_file) / 1024));
@@ -105,6 +112,20 @@ void AddCellRows(const Results& results, Table* table,
     for (std::string& figure : figures_of(cell)) row.push_back(std::move(figure));
     table->rows.push_back(std::move(row));
   }
+}
+
+// Lines of at most 112 columns; all but the first are indented.
+std::string Wrapped(const std::string& text) {
+  constexpr size_t kWidth = 112;
+  std::istringstream words(text);
+  std::string out, line;
+  for (std::string word; words >> word;) {
+    if (!line.empty() && line.size() + 1 + word.size() > kWidth) {
+      out += std::exchange(line, std::string(5, ' ')) + "\n";
+    }
+    line += (line.empty() ? "" : " ") + word;
+  }
+  return out + line + "\n";
 }
 
 std::string ConditionsText(const Results& results) {
@@ -223,11 +244,11 @@ Table LatencyTable(const Results& results) {
   table.columns = {{"cache", "", false},  {"keys", "", false},
                    {"filter", "", false}, {"p50", "", true},
                    {"p95", "", true},     {"p99", "", true},
-                   {"p99.9", "", true},   {"timed", "timed lookups", true}};
+                   {"p99.9", "", true},   {"timed", "timed lookups, least round", true}};
   AddCellRows(results, &table, [](const Cell& cell) {
     std::vector<std::string> figures;
     for (size_t p = 0; p < kPercentiles.size(); ++p) {
-      figures.push_back(Digits3(cell.latency_us(p).median));
+      figures.push_back(LatencyOf(cell, p, &Digits3));
     }
     figures.push_back(Grouped(cell.timed_lookups()));
     return figures;
@@ -261,7 +282,7 @@ Table FullTable(const Results& results) {
     std::vector<std::string> figures = {Grouped(cell.lookups()), Format("%.0f", rate.median),
                                         Format("%.0f", rate.min), Format("%.0f", rate.max)};
     for (size_t p = 0; p < kPercentiles.size(); ++p) {
-      figures.push_back(Digits3(cell.latency_us(p).median));
+      figures.push_back(LatencyOf(cell, p, &Digits3));
     }
     figures.push_back(Digits3(cell.blocks_touched()));
     figures.push_back(Digits3(cell.blocks_from_file()));
@@ -301,7 +322,7 @@ std::string RenderText(const Results& results) {
   out += "\nConditions\n" + ConditionsText(results);
   out += "\nAvoided I/O, per cent of the data blocks that the store without filters needs\n";
   out += ToText(AvoidedTable(results));
-  for (const std::string& warning : results.warnings) out += "\nMind: " + warning + "\n";
+  for (const std::string& warning : results.warnings) out += "\n" + Wrapped("Mind: " + warning);
   return out;
 }
 

@@ -59,7 +59,8 @@
     for (const workload of data.workloads) {
       for (const cache of data.caches) {
         const cells = data.stores.map((store) => cellOf(store, cache, workload));
-        const values = cells.flatMap((cell) => percentiles.map((p) => cell.latency_us[p].median));
+        // Null where too few lookups were timed.
+        const medians = cells.map((cell) => percentiles.map((p) => cell.latency_us[p]?.median ?? null));
         const heading = `${workloadNames[workload]}, ${cacheNames[cache.name]}`;
         Plots.addChart(panels, heading, `latency percentiles, ${heading}; see the table`, {
           type: 'line',
@@ -74,13 +75,13 @@
               pointRadius: 4,
               pointBorderWidth: 2,
               borderWidth: 2,
-              data: percentiles.map((p) => cells[i].latency_us[p].median),
+              data: medians[i],
             })),
           },
           options: {
             scales: {
               x: Plots.categoryAxis('percentile of lookups'),
-              y: Plots.logAxis('microseconds (log scale)', Plots.logRange(values)),
+              y: Plots.logAxis('microseconds (log scale)', Plots.logRange(medians.flat())),
             },
           },
         });

@@ -93,5 +93,17 @@ TEST(WorkloadTest, ARestartedStreamGoesToTheSamePlace) {
   EXPECT_EQ(stream.Next().key, first);
 }
 
+TEST(WorkloadTest, ARestartCanBeginAShareOfTheKeysFurtherOn) {
+  const KeyList present = ListOf("p", 1000);
+  QueryStream stream(Workload::kPresent, present, KeyList(), 1, 1000, 1);
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    stream.Restart(seed);
+    for (int i = 0; i < 250; ++i) stream.Next();
+    const std::string there(stream.Next().key);
+    stream.Restart(seed, 0.25);
+    EXPECT_EQ(stream.Next().key, there);
+  }
+}
+
 }  // namespace
 }  // namespace bench

@@ -70,11 +70,41 @@ TEST_F(ReadAmpCommandTest, ASmallRunWritesBothReportsAndATable) {
   EXPECT_EQ(json["keys"]["stored"], 3000);
   EXPECT_EQ(json["stores"].size(), 3u);  // none, standard, blocked
   EXPECT_EQ(json["cells"].size(), 27u);  // x 3 caches x 3 workloads
+  for (const auto& cache : json["caches"]) {
+    if (cache["name"] != "tenth") continue;
+    EXPECT_GT(cache["least_fill"], 0.5);  // it holds some blocks only
+    EXPECT_THAT(cache["note"], HasSubstr("% full or more beforehand"));
+  }
   for (const auto& cell : json["cells"]) {
     if (cell["store"] == "none" || cell["workload"] != "absent") continue;
     EXPECT_GT(cell["avoided_io_percent"], 90) << cell;
   }
   EXPECT_THAT(ReadAll(out_ + "/report.html"), HasSubstr("</html>"));
+}
+
+// The same keys, lookups and filters; only the times are others.
+TEST_F(ReadAmpCommandTest, TheSameSeedCountsTheSameAgain) {
+  const auto counts = [this](const std::string& name, int seed) {
+    const std::string out = scratch_.path_of(name);
+    const Outcome outcome =
+        Run("--synthetic 5000 --lookups 3000 --rounds 1 --fpp 0.1 --filters blocked --seed " +
+            std::to_string(seed) + " --out " + out);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    const nlohmann::json json = nlohmann::json::parse(ReadAll(out + "/report.json"));
+    nlohmann::json counted;
+    for (nlohmann::json store : json["stores"]) {
+      store.erase("load_seconds");
+      counted.push_back(store);
+    }
+    for (const auto& cell : json["cells"]) {
+      counted.push_back({cell["store"], cell["cache"], cell["workload"], cell["lookups"],
+                         cell["per_lookup"], cell["avoided_io_percent"]});
+    }
+    return counted;
+  };
+  const nlohmann::json first = counts("first", 5);
+  EXPECT_EQ(first, counts("second", 5));
+  EXPECT_NE(first, counts("third", 6));
 }
 
 TEST_F(ReadAmpCommandTest, WrongUsageExitsWithTwo) {

@@ -45,12 +45,58 @@ class MeasurementTest : public testing::Test {
 
 TEST_F(MeasurementTest, CountsWhatWasAskedFor) {
   ASSERT_OK_AND_ASSIGN(const Measurement measurement, MeasureAll(Workload::kPresent, 1000));
-  EXPECT_GE(measurement.lookups, 1000u);
+  EXPECT_EQ(measurement.lookups, 1000u);
   EXPECT_EQ(measurement.counted.lookups, measurement.lookups);
   EXPECT_EQ(measurement.counted.useful_reads, measurement.lookups);
   EXPECT_GT(measurement.timed_lookups, 0u);
   EXPECT_GT(measurement.lookups_per_second, 0);
   EXPECT_LE(measurement.latency_us[0], measurement.latency_us[3]);
+}
+
+TEST_F(MeasurementTest, AsksForAsManyAsItWasTold) {
+  for (const uint64_t lookups : {1, 2, 15, 16, 17, 100, 1001}) {
+    ASSERT_OK_AND_ASSIGN(const Measurement measurement, MeasureAll(Workload::kMixed, lookups));
+    EXPECT_EQ(measurement.lookups, lookups);
+    EXPECT_EQ(measurement.counted.lookups, lookups);
+    EXPECT_GT(measurement.timed_lookups, 0u) << lookups;
+    EXPECT_GT(measurement.lookups_per_second, 0) << lookups;
+  }
+}
+
+TEST(LookupsAreSlowTest, AGroupOrTwoThatWereInterruptedDecideNothing) {
+  constexpr double kFast = 16 * 400, kSlow = 16 * 100000.0;
+  EXPECT_FALSE(LookupsAreSlow({kFast, kFast, kFast, kFast, kFast}));
+  EXPECT_FALSE(LookupsAreSlow({kSlow, kFast, kFast, kSlow, kFast}));
+  EXPECT_TRUE(LookupsAreSlow({kFast, kSlow, kSlow, kSlow, kSlow}));
+}
+
+TEST(TimedLookupsForTest, TwoLieBeyondThePercentile) {
+  EXPECT_EQ(TimedLookupsFor(0.5), 4u);
+  EXPECT_EQ(TimedLookupsFor(0.99), 200u);
+  EXPECT_EQ(TimedLookupsFor(0.999), 2000u);
+}
+
+TEST(WarmByScanTest, FillsASmallCacheAndNoMoreThanAsked) {
+  const testing_support::ScratchDir scratch;
+  lsm::Options options;
+  options.block_cache_bytes = size_t{4} << 20;
+  options.block_bytes = 65536;
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<lsm::DB> db,
+                       lsm::DB::Open(scratch.path_of("store"), options));
+  const ValueMaker values{100};
+  std::string value;
+  for (uint64_t i = 0; i < 100000; ++i) {
+    const std::string key = DecimalKey(i);
+    values.Make(key, &value);
+    ASSERT_OK(db->Put(key, value));
+  }
+  ASSERT_OK(db->Flush());
+  EXPECT_EQ(CacheFill(db.get()), 0);
+  ASSERT_OK(WarmByScan(db.get(), 0.3));
+  EXPECT_GE(CacheFill(db.get()), 0.3);
+  EXPECT_LT(CacheFill(db.get()), 0.9);
+  ASSERT_OK(WarmByScan(db.get(), 0.95));
+  EXPECT_GE(CacheFill(db.get()), 0.9);
 }
 
 TEST_F(MeasurementTest, AStoredKeyThatIsNotFoundIsAnError) {

@@ -12,7 +12,7 @@ Results TwoStores(CacheSize cache) {
   results.stores.resize(2);
   results.stores[0].config = {"none", 0};
   results.stores[1].config = {"blocked", 0.01};
-  results.caches.push_back({cache, 0, false, ""});
+  results.caches.push_back({cache, 0, false, "", 1});
   for (size_t store = 0; store < 2; ++store) {
     Measurement round;
     round.lookups = 100;
@@ -38,6 +38,22 @@ TEST(ResultsTest, SpreadsHaveMedians) {
   EXPECT_EQ(SpreadOf({3, 1, 2}).median, 2);
   EXPECT_EQ(SpreadOf({4, 1, 2, 3}).median, 2.5);
   EXPECT_EQ(SpreadOf({1, 2, 3}).percent(), 50);
+}
+
+TEST(ResultsTest, APercentileNeedsLookupsBeyondItInEveryRound) {
+  Cell cell;
+  cell.rounds.resize(2);
+  for (Measurement& round : cell.rounds) {
+    round.timed_lookups = 5000;
+    round.latency_us = {1, 2, 3, 4};
+  }
+  EXPECT_EQ(cell.timed_lookups(), 5000u);
+  ASSERT_TRUE(cell.latency_us(3).has_value());
+  EXPECT_EQ(cell.latency_us(3)->median, 4);
+  cell.rounds[1].timed_lookups = 1999;
+  EXPECT_EQ(cell.timed_lookups(), 1999u);
+  EXPECT_FALSE(cell.latency_us(3).has_value());
+  EXPECT_TRUE(cell.latency_us(2).has_value());
 }
 
 TEST(ResultsTest, AvoidedIoComparesBlocksReadWithThoseOfTheStoreWithoutFilters) {
@@ -79,6 +95,7 @@ TEST(ResultsTest, JsonHoldsEveryStoreAndCell) {
   EXPECT_EQ(json["cells"].size(), 2u);
   EXPECT_TRUE(json["cells"][0]["avoided_io_percent"].is_null());
   EXPECT_EQ(json["cells"][1]["avoided_io_percent"], 75);
+  EXPECT_TRUE(json["cells"][1]["latency_us"]["p99.9"].is_null()) << "nothing was timed";
 }
 
 }  // namespace
