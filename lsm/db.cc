@@ -95,8 +95,9 @@ absl::Status DB::CompactRange(std::optional<std::string_view> from,
 
 absl::Status DB::WaitForBackgroundWork() { return engine_->WaitForBackgroundWork(); }
 
-uint64_t DB::ApproximateBytes(std::string_view from, std::string_view to) {
-  return engine_->ApproximateBytes(from, to);
+uint64_t DB::ApproximateBytes(std::optional<std::string_view> from,
+                              std::optional<std::string_view> to) {
+  return engine_->ApproximateBytes(from.value_or(""), to);
 }
 
 Statistics DB::GetStatistics() { return engine_->GetStatistics(); }

@@ -127,8 +127,10 @@ class DB {
   // Waits until no flush or compaction is running or due.
   absl::Status WaitForBackgroundWork();
 
-  // Bytes of files, about, that the keys in [from, to) take; what is in memory does not count.
-  uint64_t ApproximateBytes(std::string_view from, std::string_view to);
+  // Bytes of files, about, that the keys in [from, to) take; nullopt: to the end on that side.  0
+  // if from >= to.  What is in memory does not count.
+  uint64_t ApproximateBytes(std::optional<std::string_view> from = std::nullopt,
+                            std::optional<std::string_view> to = std::nullopt);
 
   Statistics GetStatistics();
 

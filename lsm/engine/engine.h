@@ -77,7 +77,7 @@ class Engine {
   absl::Status CompactRange(std::optional<std::string_view> from,
                             std::optional<std::string_view> to);
   absl::Status WaitForBackgroundWork();
-  uint64_t ApproximateBytes(std::string_view from, std::string_view to);
+  uint64_t ApproximateBytes(std::string_view from, std::optional<std::string_view> to);
   Statistics GetStatistics();
 
  private:

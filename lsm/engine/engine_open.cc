@@ -174,6 +174,7 @@ absl::Status Engine::StartWriting(const ManifestContents& contents, RecoveredLog
                                   std::array<OpenTables, kLevels> levels) {
   ManifestState state = contents.state;
   for (const auto& memtable : recovered.memtables) {
+    const uint64_t from = store_.environment.clock->MonotonicNanos();
     const std::unique_ptr<Iterator> entries = memtable->NewIterator();
     LSM_ASSIGN_OR_RETURN(JobResult result, RunFlush(job_context_, *entries, {}));
     for (const auto& table : result.outputs) {
@@ -182,6 +183,7 @@ absl::Status Engine::StartWriting(const ManifestContents& contents, RecoveredLog
     }
     counters_.Add(Counter::kFlushes, 1);
     counters_.Add(Counter::kFlushBytesWritten, result.bytes_written);
+    counters_.Add(Counter::kFlushNanos, store_.environment.clock->MonotonicNanos() - from);
   }
   // The lock's name before the log's: it tells a later opening that the log may be this store's.
   if (contents.current_bytes.empty() && store_.own_log_directory != nullptr)

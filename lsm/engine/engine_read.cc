@@ -143,7 +143,7 @@ void Engine::ReleaseSnapshot(Sequence sequence) {
   snapshots_.Remove(sequence);
 }
 
-uint64_t Engine::ApproximateBytes(std::string_view from, std::string_view to) {
+uint64_t Engine::ApproximateBytes(std::string_view from, std::optional<std::string_view> to) {
   const EpochGuard guard;
   return view_.Load()->version->ApproximateBytes(from, to);
 }

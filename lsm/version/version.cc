@@ -346,17 +346,18 @@ bool Version::MayExistBelow(int level_number, std::string_view user_key) const {
   return false;
 }
 
-uint64_t Version::ApproximateBytes(std::string_view from, std::string_view to) const {
-  if (from >= to) return 0;
+uint64_t Version::ApproximateBytes(std::string_view from,
+                                   std::optional<std::string_view> to) const {
+  if (to && from >= *to) return 0;
   uint64_t bytes = 0;
   for (const Level& level : levels_) {
     for (const auto& table : level.tables) {
       const std::string_view smallest = UserKeyOf(table->meta.smallest);
       const std::string_view largest = UserKeyOf(table->meta.largest);
-      if (largest < from || smallest >= to) continue;
+      if (largest < from || (to && smallest >= *to)) continue;
       const uint64_t begin = from <= smallest ? 0 : table->table->ApproximateOffsetOf(from);
       const uint64_t end =
-          largest < to ? table->meta.file_bytes : table->table->ApproximateOffsetOf(to);
+          !to || largest < *to ? table->meta.file_bytes : table->table->ApproximateOffsetOf(*to);
       bytes += end - std::min(begin, end);
     }
   }

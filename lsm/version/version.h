@@ -79,8 +79,8 @@ class Version {
   // False only if no table below `level` may hold the user key.
   bool MayExistBelow(int level, std::string_view user_key) const;
 
-  // Bytes of tables, about, that keys in [from, to) take.
-  uint64_t ApproximateBytes(std::string_view from, std::string_view to) const;
+  // Bytes of tables, about, that keys in [from, to) take; nullopt: to the end.
+  uint64_t ApproximateBytes(std::string_view from, std::optional<std::string_view> to) const;
 
   // Fills what a level is (not what was counted).
   void Describe(Statistics* statistics) const;

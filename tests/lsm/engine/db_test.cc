@@ -449,6 +449,8 @@ TEST_F(DbTest, ApproximateBytesCountsTables) {
   for (int i = 100; i < 200; ++i) Put(Concat("k", i), std::string(1000, static_cast<char>(i)));
   Flush();
   const uint64_t all = db_->ApproximateBytes("", "z");
+  EXPECT_EQ(db_->ApproximateBytes(), all);
+  EXPECT_EQ(db_->ApproximateBytes("k120"), db_->ApproximateBytes("k120", "z"));
   EXPECT_EQ(all, db_->GetStatistics().total.table_bytes);
   EXPECT_NEAR(static_cast<double>(db_->ApproximateBytes("k120", "k140")),
               static_cast<double>(all) * 0.2, static_cast<double>(all) * 0.03);

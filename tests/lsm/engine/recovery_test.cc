@@ -126,6 +126,7 @@ TEST_F(RecoveryTest, LogsLargerThanAMemtableBecomeSeveralTables) {
   options_.level0_stop_tables = 100;
   Open();
   EXPECT_GT(db_->GetStatistics().levels[0].tables, 4u);
+  EXPECT_GT(db_->GetStatistics().flush_nanos, 0u);
   EXPECT_EQ(*ReadAll(*db_), expected);
 }
 

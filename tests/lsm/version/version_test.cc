@@ -199,6 +199,7 @@ TEST_F(VersionTest, ApproximateBytesGoWithTheRange) {
   const auto version = VersionOf({{{}, {maker_.Make(1, entries)}}});
   const uint64_t all = version->level_bytes(1);
   EXPECT_EQ(version->ApproximateBytes("", "3"), all);
+  EXPECT_EQ(version->ApproximateBytes("", std::nullopt), all);
   EXPECT_EQ(version->ApproximateBytes("2", "3"), 0u);
   EXPECT_EQ(version->ApproximateBytes("", "1"), 0u);
   EXPECT_EQ(version->ApproximateBytes("1500", "1500"), 0u);
