@@ -98,27 +98,47 @@ TEST(StandardSizingTest, RatesAtTheEdges) {
   EXPECT_NEAR(StandardFpp(1000, 3, 1'000'000'000'000), 1, 1e-12);
 }
 
-// The chance that k random positions among kLineBits cells are all occupied after t throws, by the
-// exact distribution of the number of occupied cells.
-std::vector<double> ExactLineFpp(uint32_t probes, uint32_t loads) {
-  std::vector<double> occupied(kLineBits + 1, 0.0);
+// By number of keys, from 0 to `most_keys`: the chance that k random positions among `cell_count`
+// cells are all occupied after the keys' throws, by the exact distribution of the number of
+// occupied cells.
+std::vector<double> ExactFpp(uint32_t cell_count, uint32_t probes, uint32_t most_keys) {
+  const double cells = cell_count;
+  std::vector<double> occupied(cell_count + 1, 0.0);
   occupied[0] = 1;
   std::vector<double> fpp;
-  for (uint32_t load = 0; load <= loads; ++load) {
+  for (uint32_t keys = 0; keys <= most_keys; ++keys) {
     double passes = 0;
-    for (uint32_t d = 0; d <= kLineBits; ++d) {
-      passes += occupied[d] * std::pow(d / double{kLineBits}, probes);
+    for (uint32_t d = 0; d <= cell_count; ++d) {
+      passes += occupied[d] * std::pow(d / cells, probes);
     }
     fpp.push_back(passes);
     for (uint32_t i = 0; i < probes; ++i) {
-      for (uint32_t d = kLineBits; d > 0; --d) {
-        occupied[d] =
-            occupied[d] * d / kLineBits + occupied[d - 1] * (kLineBits - d + 1) / double{kLineBits};
+      for (uint32_t d = cell_count; d > 0; --d) {
+        occupied[d] = occupied[d] * d / cells + occupied[d - 1] * (cells - d + 1) / cells;
       }
       occupied[0] = 0;
     }
   }
   return fpp;
+}
+std::vector<double> ExactLineFpp(uint32_t probes, uint32_t most_keys) {
+  return ExactFpp(kLineBits, probes, most_keys);
+}
+
+TEST(StandardSizingTest, RatesAreAsLittleBelowTheExactOnesAsTheHeaderSays) {
+  struct Case {
+    uint32_t bits;
+    uint32_t probes;
+  };
+  for (const Case& c : {Case{512, 7}, Case{512, 10}, Case{1000, 7}, Case{1500, 10}}) {
+    // Planned keys: half of the bits are ones.
+    const auto keys = static_cast<uint32_t>(c.bits * std::log(2.0) / c.probes);
+    const double exact = ExactFpp(c.bits, c.probes, keys)[keys];
+    const double low_by = exact / StandardFpp(c.bits, c.probes, keys) - 1;
+    EXPECT_NEAR(low_by / (0.31 * c.probes * (c.probes - 1) / (2.0 * c.bits)), 1, 0.05)
+        << c.bits << " bits, " << c.probes << " probes";
+    EXPECT_LT(low_by, c.bits >= 1500 ? 0.01 : 0.03);
+  }
 }
 
 // The binomial mix over them, by logarithms of factorials.
@@ -175,11 +195,31 @@ TEST(BlockedSizingTest, RatesAgreeWithMeasurementsOfOtherFiltersOfThisShape) {
 
 TEST(BlockedSizingTest, TextbookSizeWouldMissTheTarget) {
   // The classic formula gives a blocked filter too few bits: this is why there is a formula for it.
-  const Shape classic = StandardShapeFor(kMany, 0.001).value();
-  EXPECT_GT(BlockedFpp(classic.size / kLineBits, classic.probes, kMany), 0.0015);
+  const auto times_target = [](double fpp) {
+    const Shape classic = StandardShapeFor(kMany, fpp).value();
+    return BlockedFpp(classic.size / kLineBits, classic.probes, kMany) / fpp;
+  };
+  EXPECT_NEAR(times_target(0.01), 1.17, 0.005);
+  EXPECT_NEAR(times_target(0.001), 1.64, 0.005);
   const Shape blocked = BlockedShapeFor(kMany, 0.001).value();
   EXPECT_NEAR(BitsPerKey(static_cast<double>(blocked.size) * kLineBits, kMany), 15.55, 0.05);
   EXPECT_EQ(blocked.probes, 9u);
+}
+
+TEST(BlockedSizingTest, SizesBesideThoseOfTheStandardKind) {
+  const auto times_standard = [](double fpp) {
+    return static_cast<double>(BlockedShapeFor(kMany, fpp).value().size) * kLineBits /
+           static_cast<double>(StandardShapeFor(kMany, fpp).value().size);
+  };
+  EXPECT_NEAR(times_standard(0.1), 1.01, 0.005);
+  EXPECT_NEAR(times_standard(0.01), 1.03, 0.005);
+  EXPECT_NEAR(times_standard(0.001), 1.08, 0.005);
+}
+
+TEST(BlockedSizingTest, OverfillingRaisesTheRate) {
+  const Shape shape = BlockedShapeFor(kMany, 0.01).value();
+  EXPECT_NEAR(BlockedFpp(shape.size, shape.probes, 2 * kMany), 0.123, 0.001);
+  EXPECT_NEAR(BlockedFpp(shape.size, shape.probes, 3 * kMany), 0.346, 0.001);
 }
 
 TEST(BlockedSizingTest, NoOtherShapeIsSmaller) {
