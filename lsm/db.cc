@@ -2,6 +2,9 @@
 
 #include <utility>
 
+#include "bloom/catalog.h"
+#include "bloom/core/cpu.h"
+#include "lsm/base/release.h"
 #include "lsm/bytes/status.h"
 #include "lsm/engine/destroy.h"
 #include "lsm/engine/engine.h"
@@ -118,8 +121,9 @@ absl::StatusOr<RepairReport> DB::Repair(const std::string& directory, const Opti
 }
 
 std::string BuildInfo() {
-  return Concat("trellis 0.1.0, filters standard, blocked (",
-                __builtin_cpu_supports("avx2") ? "AVX2" : "portable", "), compression lz4");
+  return Concat("trellis ", TRELLIS_VERSION_STRING, ", filters ", bloom::KeyedKindNames(), " (",
+                bloom::BestSimd() == bloom::Simd::kAvx2 ? "AVX2" : "portable",
+                "), compression lz4");
 }
 
 }  // namespace lsm

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "bloom/core/hash.h"
+#include "lsm/base/release.h"
 #include "lsm/base/shared_prefix.h"
 #include "lsm/base/write_batch.h"
 #include "lsm/bytes/coding.h"
@@ -20,7 +21,7 @@ namespace {
 // more than that, and must not become larger than readers believe.
 constexpr uint64_t kEntryBytesMax = kBlockBytesMax - (uint64_t{4} << 20);
 static_assert(kKeyBytesMax + kInternalKeySuffixBytes + kValueBytesMax <= kEntryBytesMax);
-constexpr std::string_view kCreatedBy = "trellis 0.1.0";
+constexpr std::string_view kCreatedBy = "trellis " TRELLIS_VERSION_STRING;
 
 const char* NameOf(Compression compression) {
   switch (compression) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "lsm/base/release.h"
 #include "lsm/base/write_batch.h"
 #include "tests/lsm/table/table_model.h"
 #include "tests/support/status_matchers.h"
@@ -190,6 +191,13 @@ TEST_F(TableBuilderTest, TheFilterGetsOneDigestForEachUserKey) {
   EXPECT_EQ(summary.properties.target_fpp, 0.03);
   EXPECT_EQ(summary.properties.filter_bytes, 6u);
   EXPECT_EQ(summary.properties.level, 3);
+}
+
+TEST_F(TableBuilderTest, ATableSaysWhichReleaseWroteIt) {
+  auto builder = NewBuilder();
+  builder->Add(InternalKey("a", 1), "v");
+  ASSERT_OK_AND_ASSIGN(const TableSummary summary, builder->Finish());
+  EXPECT_EQ(summary.properties.created_by, "trellis " TRELLIS_VERSION_STRING);
 }
 
 TEST_F(TableBuilderTest, TheSameEntriesMakeTheSameBytes) {
