@@ -325,22 +325,41 @@ Complaints NamesAreQualified(const Tree& tree) {
   return complaints;
 }
 
+const std::string kInstallRules = "tools/cmake/TrellisInstall.cmake";
+
+// Paths in a text that begin with a folder of ours.
+std::set<std::string> PathsIn(std::string_view text) {
+  const auto belongs = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) || Contains("_-/.", std::string(1, c));
+  };
+  std::set<std::string> paths;
+  for (size_t begin = 0; begin < text.size();) {
+    size_t end = begin;
+    while (end < text.size() && belongs(text[end])) ++end;
+    std::string word(text.substr(begin, end - begin));
+    while (word.ends_with(".")) word.pop_back();  // of a sentence
+    if (IsOurs(word)) paths.insert(word);
+    begin = end + 1;
+  }
+  return paths;
+}
+
+// What the install rules name.
+std::set<std::string> Installed(const Tree& tree) {
+  const auto rules = tree.find(kInstallRules);
+  return rules == tree.end() ? std::set<std::string>() : PathsIn(rules->second);
+}
+
 // Headers that are installed include installed ones, and of Abseil only Status and StatusOr.
 Complaints InstalledHeadersAreClosed(const Tree& tree) {
-  const auto rules = tree.find("tools/cmake/TrellisInstall.cmake");
-  if (rules == tree.end()) return {"tools/cmake/TrellisInstall.cmake: is not there"};
-  std::set<std::string> installed;
-  std::string words(rules->second);
-  std::replace(words.begin(), words.end(), ')', ' ');
-  std::istringstream stream(words);
-  for (std::string word; stream >> word;) {
-    if (IsHeader(word) && IsOurs(word)) installed.insert(word);
-  }
+  std::set<std::string> installed = Installed(tree);
+  std::erase_if(installed, [](const std::string& path) { return !IsHeader(path); });
   Complaints complaints;
   if (installed.empty())
-    complaints.push_back(rules->first + ": installs no headers that this test can see");
+    complaints.push_back(kInstallRules + ": installs no headers that this test can see");
   for (const std::string& path : installed) {
-    if (!tree.contains(path)) complaints.push_back(rules->first + ": there is no " + path);
+    if (!tree.contains(path) && !tree.contains(path + ".in"))
+      complaints.push_back(kInstallRules + ": there is no " + path);
   }
   ForEachLine(tree, IsHeader, [&](const std::string& path, size_t i, std::string_view line) {
     if (!installed.contains(path)) return;
@@ -354,9 +373,60 @@ Complaints InstalledHeadersAreClosed(const Tree& tree) {
   return complaints;
 }
 
-// --- documents ---
-
 bool IsDocument(std::string_view path) { return path.ends_with(".md"); }
+
+// Where an installed header sends its reader, there is something.
+Complaints PagesForEmbeddersAreInstalled(const Tree& tree) {
+  const std::set<std::string> installed = Installed(tree);
+  Complaints complaints;
+  ForEachLine(tree, IsHeader, [&](const std::string& path, size_t i, std::string_view line) {
+    if (!installed.contains(path)) return;
+    for (const std::string& page : PathsIn(line)) {
+      if (IsDocument(page) && !installed.contains(page))
+        complaints.push_back(At(path, i) + page + " is not installed");
+    }
+  });
+  return complaints;
+}
+
+// The whole filter library is for direct use, and an embedder's program shows that it can be.
+Complaints AllOfBloomIsForEmbedders(const Tree& tree) {
+  const std::set<std::string> installed = Installed(tree);
+  std::set<std::string> used;
+  ForEachLine(tree, IsSource, [&](const std::string& path, size_t, std::string_view line) {
+    if (path.starts_with("tests/embed/")) used.insert(IncludeOf(line).target);
+  });
+  Complaints complaints;
+  for (const auto& [path, text] : tree) {
+    if (!IsHeader(path) || !path.starts_with("bloom/")) continue;
+    if (!installed.contains(path)) complaints.push_back(path + ": is not installed");
+    if (!used.contains(path))
+      complaints.push_back(path + ": no program in tests/embed includes it");
+  }
+  return complaints;
+}
+
+// The version is that of the CMake project; sources get it from lsm/base/release.h or as a
+// definition.
+Complaints TheReleaseStandsOnce(const Tree& tree) {
+  const auto top = tree.find("CMakeLists.txt");
+  const std::string_view text = top == tree.end() ? "" : std::string_view(top->second);
+  const std::string_view before = "project(Trellis VERSION ";
+  const size_t begin = text.find(before);
+  if (begin == text.npos) return {"CMakeLists.txt: states no version that this test can see"};
+  const std::string_view behind = text.substr(begin + before.size());
+  const std::string version(behind.substr(0, behind.find_first_of(" )\n")));
+  Complaints complaints;
+  ForEachLine(tree, IsCode, [&](const std::string& path, size_t i, std::string_view line) {
+    if (!path.starts_with("bloom/") && !path.starts_with("lsm/") && !path.starts_with("tools/"))
+      return;
+    if (Contains(line.substr(0, line.find("//")), version))
+      complaints.push_back(At(path, i) + "spells the version " + version);
+  });
+  return complaints;
+}
+
+// --- documents ---
 
 bool Exists(const Tree& tree, const std::string& path) {
   const auto at = tree.lower_bound(path);
@@ -390,25 +460,47 @@ Complaints PathsInTextExist(const Tree& tree) {
       name = name.substr(0, name.find(' '));  // a command
       const bool is_path = IsOurs(name) && name.find_first_of("*{<(") == std::string::npos;
       while (name.ends_with("/")) name.pop_back();
-      if (is_path && !Exists(tree, name)) complaints.push_back(At(path, i) + "there is no " + name);
+      const bool is_there = Exists(tree, name) || tree.contains(name + ".in");  // made from that
+      if (is_path && !is_there) complaints.push_back(At(path, i) + "there is no " + name);
       begin = line.find('`', end + 1);
     }
   });
   return complaints;
 }
 
-Complaints TheReadmeShowsTheCompiledProgram(const Tree& tree) {
-  const auto readme = tree.find("README.md"), program = tree.find("tests/embed/readme_example.cc");
-  if (readme == tree.end() || program == tree.end())
-    return {"README.md or its program is not there"};
-  const size_t begin = readme->second.find("```cpp\n");
-  if (begin == std::string::npos) return {"README.md: holds no program"};
-  const size_t end = readme->second.find("```", begin + 7);
-  if (readme->second.substr(begin + 7, end - begin - 7) != program->second) {
-    return {"README.md: its program is not that of " + program->first};
+// What a document shows as C++ is, whole, a program that embedders build and run.
+Complaints ReadmesShowCompiledPrograms(const Tree& tree) {
+  static const std::map<std::string, std::vector<std::string>> programs = {
+      {"README.md", {"readme_example.cc"}},
+      {"bloom/README.md", {"filter_for_a_file.cc", "filter_in_memory.cc"}}};
+  static const std::string begin_mark = "```cpp\n", end_mark = "```";
+  Complaints complaints;
+  for (const auto& [path, text] : tree) {
+    if (!IsDocument(path)) continue;
+    const auto listed = programs.find(path);
+    const size_t wanted = listed == programs.end() ? 0 : listed->second.size();
+    size_t count = 0;
+    for (size_t at = text.find(begin_mark); at != text.npos; at = text.find(begin_mark, at + 1)) {
+      if (++count > wanted) continue;
+      const size_t begin = at + begin_mark.size();
+      const auto program = tree.find("tests/embed/" + listed->second[count - 1]);
+      if (program == tree.end() ||
+          program->second != text.substr(begin, text.find(end_mark, begin) - begin)) {
+        complaints.push_back(path + ": its program is not tests/embed/" +
+                             listed->second[count - 1]);
+      } else if (Lines(program->second).size() > 20) {
+        complaints.push_back(program->first + ": more than twenty lines");
+      }
+    }
+    if (count != wanted) {
+      complaints.push_back(path + ": shows " + std::to_string(count) + " programs, and " +
+                           std::to_string(wanted) + " are compiled");
+    }
   }
-  if (Lines(program->second).size() > 20) return {program->first + ": more than twenty lines"};
-  return {};
+  for (const auto& [path, names] : programs) {
+    if (!tree.contains(path)) complaints.push_back(path + ": is not there");
+  }
+  return complaints;
 }
 
 Complaints TheTopLevelIsBare(const Tree& tree) {
@@ -459,9 +551,7 @@ struct Rule {
 
 void PrintTo(const Rule& rule, std::ostream* out) { *out << rule.name; }
 
-const std::string kInstallRules = "tools/cmake/TrellisInstall.cmake";
-
-std::vector<Rule> Rules() {
+std::vector<Rule> RulesOfSources() {
   const std::string long_function = "void F() {\n" + std::string(100, '\n') + "  return;\n}\n";
   std::string many_options = "struct Options {\n";
   for (int i = 0; i < 21; ++i) many_options += "  int option" + std::to_string(i) + " = 0;\n";
@@ -511,7 +601,21 @@ std::vector<Rule> Rules() {
       {"OptionsAreFew",
        OptionsAreFew,
        {{{"lsm/base/options.h", many_options + "};\n"}}, {{"lsm/base/options.h", ""}}, {}}},
-      {"NamesAreQualified", NamesAreQualified, {{{"lsm/a.cc", "using namespace std;\n"}}}},
+      {"NamesAreQualified", NamesAreQualified, {{{"lsm/a.cc", "using namespace std;\n"}}}}};
+}
+
+std::vector<Rule> RulesOfPackageAndDocuments() {
+  // A tree whose documents are right, but for what `other` puts into it.
+  const auto with_readmes = [](Tree other) {
+    const std::string program = "int main() {}\n", shown = "```cpp\n" + program + "```\n";
+    other.insert({{"README.md", shown},
+                  {"bloom/README.md", shown + shown},
+                  {"tests/embed/readme_example.cc", program},
+                  {"tests/embed/filter_for_a_file.cc", program},
+                  {"tests/embed/filter_in_memory.cc", program}});
+    return other;
+  };
+  return {
       {"InstalledHeadersAreClosed",
        InstalledHeadersAreClosed,
        {{{kInstallRules, "HEADERS lsm/a.h)\n"},
@@ -521,19 +625,39 @@ std::vector<Rule> Rules() {
          {"lsm/a.h", "#include \"absl/strings/string_view.h\"\n"}},
         {{kInstallRules, "HEADERS lsm/a.h)\n"}},
         {}}},
+      {"PagesForEmbeddersAreInstalled",
+       PagesForEmbeddersAreInstalled,
+       {{{kInstallRules, "HEADERS lsm/a.h)\n"}, {"lsm/a.h", "// as in lsm/FORMAT.md.\n"}}}},
+      {"AllOfBloomIsForEmbedders",
+       AllOfBloomIsForEmbedders,
+       {{{"bloom/a.h", ""}, {"tests/embed/a.cc", "#include \"bloom/a.h\"\n"}},
+        {{"bloom/a.h", ""}, {kInstallRules, "HEADERS bloom/a.h)\n"}}}},
+      {"TheReleaseStandsOnce",
+       TheReleaseStandsOnce,
+       {{{"CMakeLists.txt", "project(Trellis VERSION 1.2.3)\n"},
+         {"lsm/a.cc", "const char* kRelease = \"trellis 1.2.3\";\n"}},
+        {{"CMakeLists.txt", "project(Trellis)\n"}}}},
       {"LinksLeadSomewhere",
        LinksLeadSomewhere,
        {{{"README.md", "see [this](lsm/README.md#put)\n"}},
         {{"lsm/README.md", "see [x](db.h) [y](gone.h)\n"}, {"lsm/db.h", ""}}}},
       {"PathsInTextExist", PathsInTextExist, {{{"lsm/README.md", "as `x` in `lsm/gone.h` is\n"}}}},
-      {"TheReadmeShowsTheCompiledProgram",
-       TheReadmeShowsTheCompiledProgram,
-       {{{"README.md", "```cpp\nint main() {}\n```\n"},
-         {"tests/embed/readme_example.cc", "int main() { }\n"}},
-        {{"README.md", ""}, {"tests/embed/readme_example.cc", ""}},
+      {"ReadmesShowCompiledPrograms",
+       ReadmesShowCompiledPrograms,
+       {with_readmes({{"README.md", "```cpp\nint main() { }\n```\n"}}),
+        with_readmes({{"README.md", ""}}),
+        with_readmes({{"bloom/README.md", "```cpp\nint main() {}\n```\n"}}),
+        with_readmes({{"lsm/README.md", "```cpp\nint main() {}\n```\n"}}),
+        with_readmes({{"tests/embed/readme_example.cc", "int main() { }\n"}}),
         {}}},
       {"TheTopLevelIsBare", TheTopLevelIsBare, {{{"util/a.h", ""}}, {{"notes.txt", ""}}}},
   };
+}
+
+std::vector<Rule> Rules() {
+  std::vector<Rule> rules = RulesOfSources();
+  for (const Rule& rule : RulesOfPackageAndDocuments()) rules.push_back(rule);
+  return rules;
 }
 
 class TidyTest : public testing::TestWithParam<Rule> {};

@@ -7,7 +7,7 @@
 //   const std::string bytes = filter->Serialize();  // for a file; Load reads it back
 //
 // Thread-safe as long as nobody changes it; a change needs exclusive access.  Movable, not
-// copyable. More keys than it was made for raise the FPP: current_fpp() tells to what.
+// copyable. More keys than it was made for raise the FPP: CurrentFpp() tells to what.
 #ifndef TRELLIS_BLOOM_CORE_FILTER_H_
 #define TRELLIS_BLOOM_CORE_FILTER_H_
 
@@ -47,9 +47,10 @@ class Filter {
                        .target_fpp = target_fpp});
   }
 
-  // From the bytes of Serialize, or of a FilterBuilder of the same kind.  DataLoss if they are
-  // damaged, Unimplemented if their version is unknown, InvalidArgument if they are a filter of
-  // another kind.
+  // From the bytes of Serialize, or of a FilterBuilder of the same kind that keys were added to.
+  // DataLoss if they are damaged, Unimplemented if their version is unknown, InvalidArgument if
+  // they are a filter of another kind; so is that of a FilterBuilder without keys, which is empty
+  // and has no room for any.
   static absl::StatusOr<Filter> Load(std::string_view bytes) {
     ParsedFilter parsed = ParseFilter(bytes);
     if (absl::Status status = CheckIsKind(kRulesOf<Layout>, Layout::kTag, parsed); !status.ok())

@@ -1,4 +1,4 @@
-# The programs that both embedders build.  An embedder's own warnings must not be set off by our headers.
+# The programs that embedders build.  An embedder's own warnings must not be set off by our headers.
 enable_testing()
 
 # embedded(NAME SOURCE STANDARD LIBRARY)
@@ -10,10 +10,26 @@ function(embedded name source standard library)
   add_test(NAME ${name} COMMAND ${name})
 endfunction()
 
-embedded(readme_example_20 readme_example.cc 20 Trellis::lsm)
-embedded(readme_example_23 readme_example.cc 23 Trellis::lsm)
-embedded(use_everything use_everything.cc 20 Trellis::lsm)
 embedded(use_bloom use_bloom.cc 20 Trellis::bloom)
+embedded(filter_for_a_file filter_for_a_file.cc 20 Trellis::bloom)
+embedded(filter_in_memory filter_in_memory.cc 20 Trellis::bloom)
+set_tests_properties(filter_for_a_file filter_in_memory PROPERTIES PASS_REGULAR_EXPRESSION "banana: no\n")
 
-set_tests_properties(readme_example_20 readme_example_23 PROPERTIES
-  PASS_REGULAR_EXPRESSION "banana: not there" RESOURCE_LOCK fruit.store)
+if(TARGET Trellis::lsm)
+  embedded(readme_example_20 readme_example.cc 20 Trellis::lsm)
+  embedded(readme_example_23 readme_example.cc 23 Trellis::lsm)
+  set_tests_properties(readme_example_20 readme_example_23 PROPERTIES
+    PASS_REGULAR_EXPRESSION "banana: not there" RESOURCE_LOCK fruit.store)
+  # The version that the package or the project states is that of the header and of the library.
+  embedded(use_everything use_everything.cc 20 Trellis::lsm)
+  target_compile_definitions(use_everything PRIVATE EXPECTED_VERSION="${expected_version}")
+endif()
+
+# in_a_project_of_its_own(NAME FOLDER OPTIONS...): configures, builds and tests another project of this folder.
+function(in_a_project_of_its_own name folder)
+  add_test(NAME ${name}
+           COMMAND ${CMAKE_CTEST_COMMAND} --build-and-test ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/${folder}
+                   ${CMAKE_CURRENT_BINARY_DIR}/${name} --build-generator ${CMAKE_GENERATOR} --build-options
+                   -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_COMPILER=${CMAKE_CXX_COMPILER} ${ARGN}
+                   --test-command ${CMAKE_CTEST_COMMAND} --no-tests=error --output-on-failure)
+endfunction()

@@ -9,7 +9,9 @@
 #include <string_view>
 #include <vector>
 
+#include "bloom/catalog.h"
 #include "bloom/filter_policy.h"
+#include "lsm/base/release.h"
 #include "lsm/db.h"
 #include "lsm/fs/environment.h"
 #include "lsm/fs/file_system.h"
@@ -69,6 +71,19 @@ void UseStore(lsm::DB& db) {
   Expect(!db.GetStatistics().ToText().empty(), "GetStatistics");
 }
 
+// EXPECTED_VERSION is what the package says.
+void UseRelease() {
+  const std::string version = TRELLIS_VERSION_STRING;
+  Expect(version == EXPECTED_VERSION, "the header is of version " + version);
+  Expect(version == std::to_string(TRELLIS_VERSION_MAJOR) + "." +
+                        std::to_string(TRELLIS_VERSION_MINOR) + "." +
+                        std::to_string(TRELLIS_VERSION_PATCH),
+         "the numbers are not those of " + version);
+  const std::string info = lsm::BuildInfo();
+  Expect(info.starts_with("trellis " + version + ", filters " + bloom::KeyedKindNames() + " ("),
+         info);
+}
+
 }  // namespace
 
 int main() {
@@ -87,6 +102,7 @@ int main() {
   }
   Expect(lsm::DB::Repair(directory).ok(), "Repair");
   UseFilters();
+  UseRelease();
   std::cout << lsm::BuildInfo() << "\n";
   return wrong == 0 ? 0 : 1;
 }

@@ -1,9 +1,12 @@
 # What `cmake --install` puts where: libraries, public headers, the package for find_package(Trellis), the
-# pkg-config file, and sstdump.  Everything finds its neighbours relative to itself, so that the installed tree
-# may be moved as a whole.
+# pkg-config files, the pages that headers refer to, and sstdump.  Everything finds its neighbours relative to
+# itself, so that the installed tree may be moved as a whole.
 include(CMakePackageConfigHelpers)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/Trellis)
+get_target_property(trellis_is_static trellis_lib_bloom TYPE)
+string(COMPARE EQUAL ${trellis_is_static} STATIC_LIBRARY trellis_is_static)
+file(RELATIVE_PATH pkgconfig_to_prefix /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
 
 # trellis_install(NAME HEADERS a.h ...): the library, its headers under include/trellis, and its export file.
 function(trellis_install name)
@@ -20,12 +23,40 @@ function(trellis_install name)
   install(EXPORT Trellis_${name} NAMESPACE Trellis:: FILE Trellis_${name}.cmake DESTINATION ${package_dir})
 endfunction()
 
-# All of bloom/ is for direct use.
+# trellis_pkg_config(NAME DESCRIPTION text LIBRARY -lname REQUIRES packages [STATIC_REQUIRES packages]
+#                    [STATIC_LIBS flags])
+# NAME.pc, which says all that a program needs to be linked with what is installed here; so a static library's own
+# needs are its users', without --static.
+function(trellis_pkg_config pc_name)
+  cmake_parse_arguments(ARG "" "DESCRIPTION;LIBRARY" "REQUIRES;STATIC_REQUIRES;STATIC_LIBS" ${ARGN})
+  set(pc_description "${ARG_DESCRIPTION}")
+  set(pc_requires ${ARG_REQUIRES})
+  set(pc_libs ${ARG_LIBRARY})
+  if(trellis_is_static)
+    list(APPEND pc_requires ${ARG_STATIC_REQUIRES})
+    list(APPEND pc_libs ${ARG_STATIC_LIBS})
+  endif()
+  list(JOIN pc_requires ", " pc_requires)
+  list(JOIN pc_libs " " pc_libs)
+  configure_file(${PROJECT_SOURCE_DIR}/tools/cmake/trellis.pc.in ${pc_name}.pc @ONLY)
+  install(FILES ${CMAKE_CURRENT_BINARY_DIR}/${pc_name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endfunction()
+
+# Pages keep their places among one another, so that their links hold.
+function(trellis_install_pages)
+  foreach(page IN LISTS ARGN)
+    cmake_path(GET page PARENT_PATH folder)
+    install(FILES ${PROJECT_SOURCE_DIR}/${page} DESTINATION ${CMAKE_INSTALL_DOCDIR}/${folder})
+  endforeach()
+endfunction()
+
+# All of bloom/ is for direct use (tests/tidy_test.cc: all of it is here, and in tests/embed).
 trellis_install(bloom HEADERS
   bloom/catalog.h
   bloom/core/bits.h
   bloom/core/concepts.h
   bloom/core/cpu.h
+  bloom/core/filter.h
   bloom/core/filter_format.h
   bloom/core/hash.h
   bloom/core/probe.h
@@ -37,22 +68,49 @@ trellis_install(bloom HEADERS
   bloom/variants/empty.h
   bloom/variants/standard.h)
 
-# Of lsm/ only the store's interface and the seam to the file system (tests/tidy_test.cc: closed under inclusion).
-trellis_install(lsm HEADERS
-  lsm/base/explanation.h
-  lsm/base/internal_key.h
-  lsm/base/iterator.h
-  lsm/base/options.h
-  lsm/base/pinned_value.h
-  lsm/base/repair_report.h
-  lsm/base/snapshot.h
-  lsm/base/statistics.h
-  lsm/base/write_batch.h
-  lsm/bytes/coding.h
-  lsm/db.h
-  lsm/fs/environment.h
-  lsm/fs/file_system.h
-  lsm/fs/memory_file_system.h)
+trellis_pkg_config(trellis-bloom
+  DESCRIPTION "Bloom filters sized from a target false-positive probability"
+  LIBRARY -ltrellis_bloom
+  REQUIRES absl_status absl_statusor
+  STATIC_REQUIRES absl_strings)
+trellis_install_pages(LICENSE README.md bloom/README.md)
+set(trellis_components bloom)
+
+if(TRELLIS_BUILD_LSM)
+  # Of lsm/ only the store's interface and the seam to the file system (tests/tidy_test.cc: closed under inclusion).
+  trellis_install(lsm HEADERS
+    lsm/base/explanation.h
+    lsm/base/internal_key.h
+    lsm/base/iterator.h
+    lsm/base/options.h
+    lsm/base/pinned_value.h
+    lsm/base/repair_report.h
+    lsm/base/snapshot.h
+    lsm/base/statistics.h
+    lsm/base/write_batch.h
+    lsm/bytes/coding.h
+    lsm/db.h
+    lsm/fs/environment.h
+    lsm/fs/file_system.h
+    lsm/fs/memory_file_system.h)
+  install(FILES ${PROJECT_BINARY_DIR}/generated/lsm/base/release.h
+          DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/trellis/lsm/base)
+  trellis_pkg_config(trellis
+    DESCRIPTION "${PROJECT_DESCRIPTION}"
+    LIBRARY -ltrellis_lsm
+    REQUIRES "trellis-bloom = ${PROJECT_VERSION}" absl_status absl_statusor
+    STATIC_REQUIRES absl_strings absl_synchronization absl_time liblz4
+    STATIC_LIBS -pthread)
+  trellis_install_pages(lsm/README.md lsm/FORMAT.md)
+  list(APPEND trellis_components lsm)
+  if(trellis_is_static)
+    install(FILES ${PROJECT_SOURCE_DIR}/tools/cmake/FindLZ4.cmake DESTINATION ${package_dir})
+  endif()
+endif()
+if(TARGET sstdump)
+  install(TARGETS sstdump RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  trellis_install_pages(tools/README.md)
+endif()
 
 configure_package_config_file(${PROJECT_SOURCE_DIR}/tools/cmake/TrellisConfig.cmake.in TrellisConfig.cmake
                               INSTALL_DESTINATION ${package_dir} NO_SET_AND_CHECK_MACRO)
@@ -60,14 +118,4 @@ configure_package_config_file(${PROJECT_SOURCE_DIR}/tools/cmake/TrellisConfig.cm
 write_basic_package_version_file(TrellisConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/TrellisConfig.cmake
               ${CMAKE_CURRENT_BINARY_DIR}/TrellisConfigVersion.cmake
-              ${PROJECT_SOURCE_DIR}/tools/cmake/FindLZ4.cmake
         DESTINATION ${package_dir})
-
-file(RELATIVE_PATH pkgconfig_to_prefix /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
-configure_file(${PROJECT_SOURCE_DIR}/tools/cmake/trellis.pc.in trellis.pc @ONLY)
-install(FILES ${CMAKE_CURRENT_BINARY_DIR}/trellis.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
-
-install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
-if(TARGET sstdump)
-  install(TARGETS sstdump RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-endif()

@@ -1,0 +1,18 @@
+#include <cstdint>
+#include <iostream>
+#include <string_view>
+
+#include "bloom/filter_policy.h"
+
+int main() {
+  const uint64_t store_seed = 42, file_seed = 7;  // drawn at random, and kept with store and file
+  auto policy = bloom::PolicyFromName("blocked").value();
+  auto builder = policy->NewBuilder({.target_fpp = 0.01, .seed = file_seed});
+  for (std::string_view key : {"apple", "cherry"}) builder->Add(bloom::DigestOf(key, store_seed));
+  auto bytes = builder->Finish();  // sized from the keys that came, checked by probing them all
+  if (!bytes.ok()) return std::cerr << bytes.status() << "\n", 1;
+
+  auto reader = bloom::FilterReader::Open(*bytes);  // never fails: what it cannot read says "maybe"
+  const bloom::Digest banana = bloom::DigestOf("banana", store_seed);
+  std::cout << "banana: " << (reader.MayContain(banana) ? "maybe" : "no") << "\n";
+}

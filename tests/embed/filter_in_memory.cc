@@ -1,0 +1,11 @@
+#include <iostream>
+
+#include "bloom/core/filter.h"
+#include "bloom/variants/standard.h"
+
+int main() {
+  auto filter = bloom::Filter<bloom::Standard>::Make(1'000'000, 0.01);
+  if (!filter.ok()) return std::cerr << filter.status() << "\n", 1;
+  filter->Add("apple");
+  std::cout << "banana: " << (filter->MayContain("banana") ? "maybe" : "no") << "\n";
+}
