@@ -84,12 +84,13 @@ struct Options {
 
   // --- files ---
 
-  // Read data blocks past the page cache (O_DIRECT).  False.  InvalidArgument where the file system
-  // cannot.
+  // Read data blocks past the page cache (O_DIRECT).  False.  Tried when the store is opened:
+  // InvalidArgument where the file system cannot.
   bool direct_reads = false;
 
   // Directory of the write-ahead logs, of this one store alone.  Empty: the store's own.  A store
-  // must always be opened, repaired and destroyed with the same one.
+  // must always be opened, repaired and destroyed with the same one.  A new store refuses one that
+  // holds another store's logs (AlreadyExists).
   std::string log_directory = {};
 
   // File system, clock, scheduler and randomness.  The system's own.

