@@ -35,31 +35,35 @@
 //     '--- record 0, 1.2 KB -------------------------------' '- record 1 ---'
 //
 // Why so.  After a crash, any sectors of what was not synced may be missing, zero, garbage or as
-// they were, and such a torn tail is dropped; but a flipped bit in what was synced must be told
-// from that, for dropping it would lose acknowledged writes.  What tells them apart:
+// they were, and such a torn tail is dropped; but damage to what was synced must be told from that,
+// for dropping it would lose acknowledged writes.  What tells them apart:
 //
 //   * A header's checksum is its own, so a damaged length is known to be damaged and leads nowhere.
 //   * Damage before the durable offset that any later sound header states is damage, never a torn
 //     tail.  The mark lets the reader find headers behind the damage; the checksum, bound to file
 //     and offset, keeps stale or copied bytes from passing for one.
-//   * Behind the last durable offset, a header or chunk that one flipped bit makes sound was
-//     damaged, not torn.  A torn write cannot look like that, because every piece that is lost or
-//     kept as a whole, a sector, holds a checksum of its own: a lost one differs in many bits from
-//     what was written, whatever the payload.  (Were chunks to span sectors, then a lost sector
-//     with a single one among its zeros could not be told from a flip.)  The seal does the same
-//     for a write that stops at any byte and leaves zeros: its last byte is not zero, and not
-//     nearly.
+//   * Behind the last durable offset, a header or chunk that one byte of another value makes sound
+//     was overwritten, not torn: the reader tries them all.  A torn write cannot look like that,
+//     because every piece that is lost or kept as a whole, a sector, holds a checksum of its own
+//     and ends with a seal: a lost one, be it of zeros or garbage, differs from what was written
+//     in many bytes, whatever the payload, or in its seal.  (Were chunks to span sectors, then a
+//     lost sector with a single one among its zeros could not be told from a flip.)
+//   * The seal is not zero.  So a write that stops at any byte and leaves zeros lacks it, and a
+//   seal
+//     that became anything else was overwritten.  A zero in its place is taken for a write that
+//     stopped just before it, unless something stands behind it in the sector.
 //   * The file's header is synced before the first record is appended.  So a file with anything
 //     behind a bad header is damaged, and one with nothing behind it was being made when the crash
 //     came.
 //   * An orderly close syncs, then writes an end record and syncs that: all that came before is
-//     then known to have been durable, and a log that lost its tail later is noticed by whoever
-//     knows that it was closed.
+//     then known to have been durable.  A log that lost its end later is noticed by whoever knows
+//     that it was closed, and with how many bytes: of write-ahead logs the manifest does.
 //
-// Not told apart from a torn tail: damage of several bits in one sector behind the last stated
-// durable offset, and a file cut short, both in a log that was not closed.  And a sector that holds
-// the end of what was synced, and is written again with more behind it, is trusted to keep the
-// former (disks write sectors whole).
+// Not told apart from a torn tail, in a log that was not closed and behind the last durable offset
+// that is stated in it: two or more bytes overwritten in one header or chunk, for instance a whole
+// sector; the last seal of the file overwritten by a zero; and a file cut short.  And a sector that
+// holds the end of what was synced, and is written again with more behind it, is trusted to keep
+// the former (disks write sectors whole).
 #ifndef TRELLIS_LSM_LOG_LOG_FORMAT_H_
 #define TRELLIS_LSM_LOG_LOG_FORMAT_H_
 

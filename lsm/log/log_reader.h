@@ -1,9 +1,11 @@
 // Reads a log back, and tells a torn tail from damage (log_format.h says how).  Trusts no byte;
-// memory is bounded by the longest record that the file really holds.  One thread at a time.
+// memory is bounded by the longest record that the file really holds, and what is read by about
+// twice the file, however many places are damaged.  One thread at a time.
 #ifndef TRELLIS_LSM_LOG_LOG_READER_H_
 #define TRELLIS_LSM_LOG_LOG_READER_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -32,7 +34,7 @@ class LogReader {
   //   Unimplemented    a version, a kind or reserved bytes that are not known, named
   //   DataLoss         a damaged header
   // A file no longer than a header that has no sound one was being made when a crash came: it opens
-  // with kTorn at once and no records (unless one flipped bit explains it: that is DataLoss).
+  // with kTorn at once and no records (unless one overwritten byte explains it: that is DataLoss).
   static absl::StatusOr<std::unique_ptr<LogReader>> Open(std::unique_ptr<ReadFile> file,
                                                          LogKind kind);
 
@@ -65,9 +67,16 @@ class LogReader {
 
  private:
   struct Found {
-    uint64_t offset;
+    uint64_t offset = 0;
     RecordHeader header;
   };
+  // What was read last.
+  struct Window {
+    uint64_t offset = 0;  // in the file
+    std::string bytes;
+  };
+  // Whether the bytes of a header or chunk are as they were written.
+  using IsSound = std::function<bool(std::string_view)>;
 
   explicit LogReader(std::unique_ptr<ReadFile> file);
 
@@ -76,14 +85,22 @@ class LogReader {
   absl::StatusOr<bool> ReadPayload(const RecordHeader& header, uint64_t end);
   absl::StatusOr<bool> FinishLog(uint64_t end);
 
-  // The verdict on bytes at offset_ that are not sound: an error if they were damaged, false if
-  // torn.
-  absl::StatusOr<bool> Judge(bool is_one_flip, uint64_t search_from, std::string_view what);
+  // The verdict on `bytes`, a header or chunk at `at` of the record at offset_, that are not sound:
+  // an error if they were damaged, false if torn.  Later records begin at `behind` or after it.
+  absl::StatusOr<bool> Judge(uint64_t at, std::string_view bytes, const IsSound& is_sound,
+                             uint64_t behind, std::string_view what);
+  // The offset of a record at or behind `behind` which states that offset_ was synced.
+  absl::StatusOr<std::optional<uint64_t>> FindWitness(uint64_t behind);
+  absl::StatusOr<bool> IsOneByteFromSound(uint64_t at, std::string_view bytes,
+                                          const IsSound& is_sound);
   absl::Status Damage(std::string_view what);
   bool Torn();
 
-  absl::StatusOr<std::optional<Found>> FindHeader(uint64_t from);
-  // Bytes [offset, offset + count) of the file, which has them; good until the next call.
+  // The first sound record header at or behind `from`.
+  absl::StatusOr<std::optional<Found>> FindHeader(Window* window, uint64_t from);
+  // Bytes of the file from `offset` on, at least so many, which it has; good until the window's
+  // next use.
+  absl::StatusOr<std::string_view> BytesFrom(Window* window, uint64_t offset, size_t least);
   absl::StatusOr<std::string_view> BytesAt(uint64_t offset, size_t count);
 
   std::unique_ptr<ReadFile> file_;
@@ -94,11 +111,17 @@ class LogReader {
   uint64_t torn_bytes_ = 0;
   uint32_t next_ordinal_ = 0;
   LogEnd end_ = LogEnd::kNotYet;
-  absl::Status damage_;         // what Next reported
-  uint64_t damage_end_ = 0;     // where SkipDamage starts to look
-  uint64_t window_offset_ = 0;  // of window_ in the file
-  std::string window_;          // what was read last
-  std::string payload_;         // of the current record
+  absl::Status damage_;      // what Next reported
+  uint64_t damage_end_ = 0;  // where SkipDamage starts to look
+  Window window_;
+  std::string payload_;  // of the current record
+
+  // The search for witnesses runs ahead of the records, so it has a window of its own: each of the
+  // two only ever moves on.
+  Window search_window_;
+  uint64_t searched_to_ = 0;
+  Found witness_;  // of the headers that it found, the one with the highest durable offset
+  int trials_ = 0;
 };
 
 }  // namespace lsm

@@ -1,8 +1,10 @@
-// A small store with one bit flipped, a file cut, missing or swapped with another: answers are
-// right or errors that name the file; never wrong, never a key less, never a crash.
+// A small store with one bit flipped, a byte or a sector of a log overwritten, a file cut, missing
+// or swapped with another: answers are right or errors that name the file; never wrong, never a key
+// less, never a crash.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <functional>
@@ -24,6 +26,7 @@ namespace lsm {
 namespace {
 
 using testing::AllOf;
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing_support::StatusIs;
 using Unsynced = MemoryFileSystem::Unsynced;
@@ -34,7 +37,11 @@ constexpr size_t kStride = 13;  // sanitizers: every thirteenth flip
 constexpr size_t kStride = 1;
 #endif
 
+constexpr char kLogsPath[] = "/logs";
+
 std::string Key(int i) { return Concat("key", 100 + i); }
+
+bool NamesAnything(const std::string& message) { return message.find(kStorePath) != message.npos; }
 
 // What became of the damage.
 struct Tally {
@@ -50,6 +57,7 @@ class DamageTest : public testing::Test {
   // Two tables in level 1, two in level 0, the newest writes in the log.  Either closed, or as a
   // kill of the process leaves it, with a log and a manifest that have no end.
   void MakeStore(bool closed) {
+    contents_.clear();
     World world;
     absl::StatusOr<std::unique_ptr<DB>> opened = DB::Open(kStorePath, OptionsFor(world));
     ASSERT_OK(opened);
@@ -81,15 +89,16 @@ class DamageTest : public testing::Test {
     if (closed) image_ = world.files->Clone();
     World look(2, image_->Clone());
     tables_ = look.FilesOf(FileKind::kTable);
-    logs_ = look.FilesOf(FileKind::kLog);
+    logs_ = look.FilesOf(FileKind::kLog, logs_apart_ ? kLogsPath : kStorePath);
     manifests_ = look.FilesOf(FileKind::kManifest);
     ASSERT_GE(tables_.size(), 3u);
     ASSERT_EQ(logs_.size(), 1u);
     ASSERT_EQ(manifests_.size(), 1u);
   }
 
-  static Options OptionsFor(World& world) {
+  Options OptionsFor(World& world) const {
     Options options = world.SmallOptions();
+    if (logs_apart_) options.log_directory = kLogsPath;
     options.block_bytes = 256;
     return options;
   }
@@ -162,6 +171,57 @@ class DamageTest : public testing::Test {
     Print(name);
   }
 
+  // Each byte becomes others; but a zero is not put in place of the last seal if that `looks_torn`.
+  void OverwriteBytes(const std::string& path, bool looks_torn) {
+    const std::string bytes = image_->FileBytes(path);
+    const size_t last_seal = bytes.find_last_not_of('\0');
+    const std::string name = path.substr(path.rfind('/') + 1);
+    const auto check = [&](size_t at, char value) {
+      if (value == bytes[at] || (looks_torn && at == last_seal && value == '\0')) return;
+      SCOPED_TRACE(Concat(path, ": byte ", at, " of ", bytes.size(), " is now ",
+                          static_cast<int>(static_cast<uint8_t>(value))));
+      const auto damage = [&](MemoryFileSystem& files) {
+        std::string damaged = bytes;
+        damaged[at] = value;
+        files.SetFileBytes(path, damaged);
+      };
+      const auto named = [&](const std::string& message) {
+        return message.find(name) != message.npos;
+      };
+      Check(damage, named, at % 5 == 0 ? OpenMode::kReadOnly : OpenMode::kMustExist);
+    };
+    for (size_t at = 0; at < bytes.size(); at += kStride) {
+      for (const int change : {0xff, 0x18, 0x81}) check(at, static_cast<char>(bytes[at] ^ change));
+      check(at, '\0');
+      if (HasFailure()) return;
+    }
+    Print(name);
+  }
+
+  // Each sector of the file as zeros, as ones, as garbage.
+  void OverwriteSectors(const std::string& path, size_t end) {
+    const std::string bytes = image_->FileBytes(path);
+    Dice dice(7);
+    for (size_t from = 0; from < end; from += kSectorBytes) {
+      const size_t count = std::min(kSectorBytes, bytes.size() - from);
+      std::string garbage(count, '\0');
+      for (char& byte : garbage) byte = static_cast<char>(dice.Next());
+      for (const std::string& sector :
+           {std::string(count, '\0'), std::string(count, '\xff'), garbage}) {
+        SCOPED_TRACE(Concat(path, ": sector at ", from, " of ", bytes.size()));
+        for (const OpenMode mode : {OpenMode::kReadOnly, OpenMode::kMustExist}) {
+          Check(
+              [&](MemoryFileSystem& files) {
+                std::string damaged = bytes;
+                files.SetFileBytes(path, damaged.replace(from, count, sector));
+              },
+              NamesAnything, mode);
+        }
+      }
+      if (HasFailure()) return;
+    }
+  }
+
   void FlipBitsOfAllFiles() {
     FlipBits(Concat(kStorePath, "/CURRENT"));
     FlipBits(manifests_[0]);
@@ -182,12 +242,11 @@ class DamageTest : public testing::Test {
   }
 
   Contents contents_;
+  bool logs_apart_ = false;
   std::unique_ptr<MemoryFileSystem> image_;
   std::vector<std::string> tables_, logs_, manifests_;
   Tally tally_;
 };
-
-bool NamesAnything(const std::string& message) { return message.find(kStorePath) != message.npos; }
 
 TEST_F(DamageTest, NoFlippedBitOfAKilledStoreGoesUnnoticed) {
   MakeStore(/*closed=*/false);
@@ -197,6 +256,40 @@ TEST_F(DamageTest, NoFlippedBitOfAKilledStoreGoesUnnoticed) {
 TEST_F(DamageTest, NoFlippedBitOfAClosedStoreGoesUnnoticed) {
   MakeStore(/*closed=*/true);
   FlipBitsOfAllFiles();
+}
+
+// But one: of the last record of a log without end, the last seal as a zero is what a crash leaves
+// of a write that was not synced.
+TEST_F(DamageTest, NoOverwrittenByteOfALogOfAKilledStoreGoesUnnoticed) {
+  MakeStore(/*closed=*/false);
+  OverwriteBytes(logs_[0], /*looks_torn=*/true);
+  OverwriteBytes(manifests_[0], /*looks_torn=*/true);
+}
+
+TEST_F(DamageTest, NoOverwrittenByteOfALogOfAClosedStoreGoesUnnoticed) {
+  MakeStore(/*closed=*/true);
+  OverwriteBytes(logs_[0], /*looks_torn=*/false);
+  EXPECT_EQ(tally_.right, 0u);
+  OverwriteBytes(manifests_[0], /*looks_torn=*/false);
+}
+
+TEST_F(DamageTest, NoOverwrittenSectorOfALogOfAClosedStoreGoesUnnoticed) {
+  MakeStore(/*closed=*/true);
+  OverwriteSectors(logs_[0], image_->FileBytes(logs_[0]).size());
+  EXPECT_EQ(tally_.failed_to_open, tally_.cases);
+  OverwriteSectors(manifests_[0], image_->FileBytes(manifests_[0]).size());
+  Print("sectors of a closed store");
+}
+
+// All but the last one are followed by a record that states that they were synced.
+TEST_F(DamageTest, NoOverwrittenSectorBeforeTheLastRecordOfAKilledStoreGoesUnnoticed) {
+  MakeStore(/*closed=*/false);
+  const std::string bytes = image_->FileBytes(logs_[0]);
+  ASSERT_GT(bytes.size(), 2 * kSectorBytes);
+  char mark[4];
+  StoreFixed32(mark, kRecordMark);
+  OverwriteSectors(logs_[0], bytes.rfind(std::string_view(mark, 4)) / kSectorBytes * kSectorBytes);
+  EXPECT_EQ(tally_.failed_to_open, tally_.cases);
 }
 
 TEST_F(DamageTest, AFilterWithAFlippedBitCostsReadsAndNotAnswers) {
@@ -340,6 +433,99 @@ TEST_F(DamageTest, AFileOfANewerVersionIsNotCalledDamaged) {
     EXPECT_THAT(
         DB::Open(kStorePath, OptionsFor(world)),
         StatusIs(absl::StatusCode::kUnimplemented, AllOf(HasSubstr(path), HasSubstr("version 2"))));
+  }
+}
+
+// The manifest knows how long it was.
+TEST_F(DamageTest, ALogOfAClosedStoreCutAnywhereIsNamed) {
+  for (const bool apart : {false, true}) {
+    logs_apart_ = apart;
+    MakeStore(/*closed=*/true);
+    const std::string bytes = image_->FileBytes(logs_[0]);
+    for (size_t length = 0; length < bytes.size(); ++length) {
+      SCOPED_TRACE(Concat(logs_[0], " cut after ", length, " of ", bytes.size(), " bytes"));
+      World world(3, image_->Clone());
+      world.files->SetFileBytes(logs_[0], bytes.substr(0, length));
+      Options options = OptionsFor(world);
+      for (const OpenMode mode : {OpenMode::kReadOnly, OpenMode::kMustExist}) {
+        options.mode = mode;
+        EXPECT_THAT(
+            DB::Open(kStorePath, options),
+            StatusIs(absl::StatusCode::kDataLoss, AllOf(HasSubstr(logs_[0]), HasSubstr("offset"))));
+      }
+      EXPECT_EQ(world.files->FileBytes(logs_[0]).size(), length) << "and nothing is changed";
+      if (HasFailure()) return;
+    }
+  }
+}
+
+TEST_F(DamageTest, RepairNamesAClosedLogThatWasCut) {
+  MakeStore(/*closed=*/true);
+  const std::string bytes = image_->FileBytes(logs_[0]);
+  for (size_t length = 0; length < bytes.size(); length += 41) {
+    SCOPED_TRACE(Concat("cut after ", length, " of ", bytes.size(), " bytes"));
+    World world(3, image_->Clone());
+    world.files->SetFileBytes(logs_[0], bytes.substr(0, length));
+    ASSERT_OK_AND_ASSIGN(const RepairReport report, DB::Repair(kStorePath, OptionsFor(world)));
+    EXPECT_THAT(report.left_out, ElementsAre(AllOf(HasSubstr(logs_[0]), HasSubstr("offset"))));
+    EXPECT_EQ(world.files->FileBytes(logs_[0] + ".damaged").size(), length);
+    const absl::StatusOr<std::unique_ptr<DB>> db = DB::Open(kStorePath, OptionsFor(world));
+    ASSERT_OK(db);
+    EXPECT_EQ(*(*db)->Get(Key(12)).value_or(std::nullopt), contents_[Key(12)]) << "of a table";
+  }
+}
+
+TEST_F(DamageTest, AStoreThatIsOnlyOpenedAndClosedLosesNothing) {
+  MakeStore(/*closed=*/true);
+  World world(3, image_->Clone());
+  for (int round = 0; round < 4; ++round) {
+    Options options = OptionsFor(world);
+    options.mode = round % 2 == 0 ? OpenMode::kMustExist : OpenMode::kReadOnly;
+    const absl::StatusOr<std::unique_ptr<DB>> db = DB::Open(kStorePath, options);
+    ASSERT_OK(db);
+    EXPECT_EQ(*ReadAll(**db), contents_);
+  }
+  // Nor would it go unnoticed if its log, which holds nothing, were cut.
+  const std::string log = world.FilesOf(FileKind::kLog)[0];
+  const std::string bytes = world.files->FileBytes(log);
+  for (size_t length = 0; length < bytes.size(); ++length) {
+    world.files->SetFileBytes(log, bytes.substr(0, length));
+    EXPECT_THAT(DB::Open(kStorePath, OptionsFor(world)),
+                StatusIs(absl::StatusCode::kDataLoss, HasSubstr(log)));
+  }
+}
+
+// Between the end of the log and the edit that tells of it, and anywhere else.
+TEST_F(DamageTest, ACrashWhileAStoreIsClosedLosesNothing) {
+  for (const bool apart : {false, true}) {
+    logs_apart_ = apart;
+    MakeStore(/*closed=*/false);
+    for (uint64_t at = 0;; ++at) {
+      World world(3, image_->Clone());
+      absl::StatusOr<std::unique_ptr<DB>> db = DB::Open(kStorePath, OptionsFor(world));
+      ASSERT_OK(db);
+      ASSERT_OK((*db)->Put("not synced", "1"));
+      world.files->ResetCounts();
+      world.files->CrashAt(at);
+      db->reset();
+      const bool crashed = world.files->crashed();
+      for (const Unsynced unsynced : {Unsynced::kLost, Unsynced::kKept}) {
+        SCOPED_TRACE(Concat("crash at operation ", at, " of closing"));
+        World after(4, world.files->Clone());
+        if (crashed) after.files->Restart(unsynced);
+        ASSERT_OK_AND_ASSIGN(const auto again, DB::Open(kStorePath, OptionsFor(after)));
+        Contents contents = *ReadAll(*again);
+        const size_t unsynced_found = contents.erase("not synced");
+        EXPECT_EQ(contents, contents_);
+        if (!crashed) {
+          EXPECT_EQ(unsynced_found, 1u);
+        }
+      }
+      if (!crashed) {
+        EXPECT_GE(at, 8u) << "syncs and ends the log, tells the manifest, ends that";
+        break;
+      }
+    }
   }
 }
 

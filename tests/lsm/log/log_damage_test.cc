@@ -69,6 +69,80 @@ TEST(LogDamageTest, FlippedBitsAreReportedInLongLogs) {
   }
 }
 
+// Another value in any byte, but a zero in the last seal of all, which is what a write that stopped
+// short leaves.
+void ExpectEveryOverwrittenByteIsDamage(const Script& script, size_t stride) {
+  const std::string& bytes = script.bytes();
+  const size_t last_seal = bytes.find_last_not_of('\0');
+  const auto check = [&](size_t at, char value) {
+    if (value == bytes[at]) return;
+    std::string image = bytes;
+    image[at] = value;
+    const LogContents contents = ReadLog(image);
+    const std::string what =
+        "byte " + std::to_string(at) + " is now " + std::to_string(static_cast<uint8_t>(value));
+    ASSERT_TRUE(IsPrefix(contents.payloads, script.payloads())) << what;
+    if (at == last_seal && value == '\0') {
+      ASSERT_OK(contents.status);
+      ASSERT_EQ(contents.end, LogEnd::kTorn);
+      return;
+    }
+    ASSERT_THAT(contents.status, StatusIs(absl::StatusCode::kDataLoss, HasSubstr("offset")))
+        << what;
+  };
+  for (size_t at = 0; at < bytes.size(); at += stride) {
+    for (const int change : {0xff, 0x18}) {
+      check(at, static_cast<char>(bytes[at] ^ change));
+      if (testing::Test::HasFatalFailure()) return;
+    }
+    for (const int value : {0x00, 0xa5}) {
+      check(at, static_cast<char>(value));
+      if (testing::Test::HasFatalFailure()) return;
+    }
+  }
+}
+
+TEST(LogDamageTest, EveryOverwrittenByteIsReported) {
+  for (const bool sync : {true, false}) {
+    Script script;
+    script.Append(Text(20));
+    if (sync) script.Sync();
+    script.Append("").Append(Text(90));
+    ExpectEveryOverwrittenByteIsDamage(script, 1);
+    ExpectEveryOverwrittenByteIsDamage(script.Close(sync), 1);
+  }
+}
+
+TEST(LogDamageTest, EveryOverwrittenByteIsReportedWhateverThePayload) {
+  ExpectEveryOverwrittenByteIsDamage(Script(), 1);
+  ExpectEveryOverwrittenByteIsDamage(Script().Close(), 1);
+  ExpectEveryOverwrittenByteIsDamage(Script().Append(""), 1);
+  ExpectEveryOverwrittenByteIsDamage(Script().Append(std::string(60, '\0')), 1);
+  ExpectEveryOverwrittenByteIsDamage(Script().Append(std::string(60, '\xa5')), 1);
+  // Chunks of the greatest length, a record that ends with its sector, and padding.
+  ExpectEveryOverwrittenByteIsDamage(Script().Append(Text(441)).Append(Text(473)), 23);
+  ExpectEveryOverwrittenByteIsDamage(Script().Append(Text(410)), 23);
+}
+
+TEST(LogDamageTest, AnyValueOfAnOverwrittenByteIsReported) {
+  const Script script = [] {
+    Script one;
+    one.Append("a");
+    return one;
+  }();
+  for (size_t at = 0; at < script.bytes().size(); ++at) {
+    const bool is_last_seal = at + 1 == script.bytes().size();
+    for (int change = 1; change < 256; change += is_last_seal ? 1 : 5) {
+      std::string image = script.bytes();
+      image[at] = static_cast<char>(image[at] ^ change);
+      const bool looks_torn = is_last_seal && image[at] == '\0';
+      ASSERT_EQ(ReadLog(image).status.code(),
+                looks_torn ? absl::StatusCode::kOk : absl::StatusCode::kDataLoss)
+          << at << ", " << change;
+    }
+  }
+}
+
 TEST(LogDamageTest, ALostHeaderWithRecordsBehindItIsDamage) {
   Script script;
   script.Append("a");
@@ -223,6 +297,68 @@ TEST(LogDamageTest, RepairGoesOnBehindDamage) {
   EXPECT_EQ(ReadSkipping(image, &damages, &end),
             (std::vector<std::string>{all[0], all[3], all[5]}));
   EXPECT_EQ(end, LogEnd::kOpen);
+}
+
+// Each search for a later record goes on where the last one ended, and none reads again what is at
+// hand.  (Once to read the log, once to search it, and where windows meet.)
+uint64_t BytesReadSkipping(const std::string& bytes, size_t* records, int* damages) {
+  uint64_t bytes_read = 0;
+  auto reader =
+      LogReader::Open(std::make_unique<StringReadFile>(bytes, &bytes_read), LogKind::kWriteAhead)
+          .value();
+  LogReader::Record record;
+  *records = 0;
+  *damages = 0;
+  while (true) {
+    const absl::StatusOr<bool> more = reader->Next(&record);
+    if (more.ok() && !*more) break;
+    if (more.ok()) {
+      ++*records;
+      continue;
+    }
+    ++*damages;
+    if (!reader->SkipDamage().value()) break;
+  }
+  return bytes_read;
+}
+
+TEST(LogDamageTest, AJudgementReadsTheRestOfTheLogOnce) {
+  Script script;
+  for (int i = 0; i < 20000; ++i) script.Append(Text(20));  // none of them synced
+  const std::string& whole = script.bytes();
+  size_t records;
+  int damages;
+  EXPECT_LE(BytesReadSkipping(whole, &records, &damages), whole.size() + whole.size() / 100);
+  EXPECT_EQ(records, 20000u);
+
+  std::string torn = whole;
+  std::fill_n(&torn[kDiskSectorBytes], kDiskSectorBytes, '\0');
+  EXPECT_LE(BytesReadSkipping(torn, &records, &damages), whole.size() + whole.size() / 5);
+  EXPECT_LT(records, 20u);
+  EXPECT_EQ(damages, 0) << "a torn tail";
+
+  // The very last one states that all before was synced.
+  script.Sync().Append("last");
+  std::string damaged = script.bytes();
+  for (size_t i = 0; i < 20000; i += 2) damaged[script.start_of(i) + kRecordHeaderBytes] ^= 1;
+  EXPECT_LE(BytesReadSkipping(damaged, &records, &damages),
+            2 * damaged.size() + damaged.size() / 5);
+  EXPECT_EQ(records, 10001u);
+  EXPECT_EQ(damages, 10000);
+}
+
+// Without a later record that states it, all values of all bytes are tried; but not for each of
+// many places.
+TEST(LogDamageTest, MuchDamageToWhatWasNeverSyncedIsReportedWithoutEndlessTrials) {
+  Script script;
+  for (int i = 0; i < 2000; ++i) script.Append(Text(400));
+  std::string damaged = script.bytes();
+  for (size_t i = 0; i < 2000; i += 2) damaged[script.end_of(i) - 100] ^= 0x18;
+  size_t records;
+  int damages;
+  BytesReadSkipping(damaged, &records, &damages);
+  EXPECT_EQ(records, 1000u);
+  EXPECT_EQ(damages, 1000);
 }
 
 TEST(LogDamageTest, RepairHasNothingToSkipWithoutDamage) {

@@ -24,18 +24,24 @@ class StringReadFile : public ReadFile {
   // Each read returns *fault if that is an error.
   explicit StringReadFile(std::string bytes, const absl::Status* fault = nullptr)
       : bytes_(std::move(bytes)), fault_(fault) {}
+  // *bytes_read counts what readers get.
+  StringReadFile(std::string bytes, uint64_t* bytes_read)
+      : bytes_(std::move(bytes)), bytes_read_(bytes_read) {}
 
   absl::StatusOr<size_t> ReadAt(uint64_t offset, std::span<char> buffer) const override {
     if (fault_ != nullptr && !fault_->ok()) return *fault_;
     if (offset >= bytes_.size()) return 0;
-    return bytes_.copy(buffer.data(), buffer.size(), static_cast<size_t>(offset));
+    const size_t count = bytes_.copy(buffer.data(), buffer.size(), static_cast<size_t>(offset));
+    if (bytes_read_ != nullptr) *bytes_read_ += count;
+    return count;
   }
   absl::StatusOr<uint64_t> Size() const override { return bytes_.size(); }
   const std::string& path() const override { return path_; }
 
  private:
   const std::string bytes_;
-  const absl::Status* const fault_;
+  const absl::Status* const fault_ = nullptr;
+  uint64_t* const bytes_read_ = nullptr;
   const std::string path_ = "dir/000001.log";
 };
 

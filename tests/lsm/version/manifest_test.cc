@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <memory>
 #include <random>
 #include <string>
@@ -64,7 +65,9 @@ VersionEdit CompactionOf(std::vector<uint64_t> inputs, uint64_t output) {
 std::vector<VersionEdit> Script() {
   VersionEdit synced;
   synced.synced_logs = {6};
-  return {EmptyStore(), FlushOf(4, 3), FlushOf(5, 6), synced, CompactionOf({4, 5}, 7)};
+  VersionEdit closed;
+  closed.closed_logs = {{6, 500}};
+  return {EmptyStore(), FlushOf(4, 3), FlushOf(5, 6), synced, CompactionOf({4, 5}, 7), closed};
 }
 
 bool SameState(const ManifestState& a, const ManifestState& b) {
@@ -122,6 +125,7 @@ TEST_F(ManifestTest, ReadsBackTheSumOfItsEdits) {
   EXPECT_EQ(contents.state.oldest_log, 6u);
   EXPECT_EQ(contents.state.digest_seed, 77u);
   EXPECT_EQ(contents.state.synced_logs, std::set<uint64_t>({6}));
+  EXPECT_EQ(contents.state.closed_logs, (std::map<uint64_t, uint64_t>{{6, 500}}));
 }
 
 TEST_F(ManifestTest, AWriterThatWasNotClosedLosesNothing) {
@@ -445,6 +449,46 @@ TEST_F(ManifestStateTest, SyncedLogsAreForgottenOnceTheyAreNotNeeded) {
   edit.oldest_log = 9;
   EXPECT_OK(Apply(edit));
   EXPECT_EQ(state_.synced_logs, std::set<uint64_t>({9}));
+}
+
+TEST_F(ManifestStateTest, ClosedLogsAreForgottenOnceTheyAreNotNeeded) {
+  VersionEdit edit;
+  edit.synced_logs = {5};
+  edit.closed_logs = {{2, 100}, {3, 200}, {9, 300}};
+  EXPECT_OK(Apply(edit));
+  EXPECT_EQ(state_.closed_logs, (std::map<uint64_t, uint64_t>{{3, 200}, {9, 300}}));
+  EXPECT_EQ(state_.NeededLogs(), std::set<uint64_t>({3, 5, 9}));
+  EXPECT_EQ(state_.ToSnapshot().closed_logs, state_.closed_logs);
+  edit = {};
+  edit.closed_logs = {{9, 300}};
+  EXPECT_OK(Apply(edit)) << "the same may stand again";
+  edit = {};
+  edit.oldest_log = 9;
+  EXPECT_OK(Apply(edit));
+  EXPECT_EQ(state_.closed_logs, (std::map<uint64_t, uint64_t>{{9, 300}}));
+  edit = {};
+  edit.closed_logs = {{9, 301}};
+  EXPECT_THAT(Apply(edit), StatusIs(absl::StatusCode::kDataLoss,
+                                    HasSubstr("closed with 300 bytes, and again with 301")));
+}
+
+TEST_F(ManifestStateTest, AClosedLogMustEndAsItWasClosed) {
+  VersionEdit edit;
+  edit.closed_logs = {{9, 300}};
+  EXPECT_OK(Apply(edit));
+  EXPECT_OK(state_.CheckClosedLog(9, "L", LogEnd::kClosed, 300, 0));
+  EXPECT_OK(state_.CheckClosedLog(8, "L", LogEnd::kTorn, 200, 50)) << "another log";
+  EXPECT_THAT(state_.CheckClosedLog(9, "L", LogEnd::kTorn, 200, 50),
+              StatusIs(absl::StatusCode::kDataLoss,
+                       AllOf(HasSubstr("L: offset 150: "), HasSubstr("the file has 200 bytes"),
+                             HasSubstr("closed in order with 300"))));
+  EXPECT_THAT(state_.CheckClosedLog(9, "L", LogEnd::kOpen, 270, 0),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("L: offset 270: ")));
+  EXPECT_THAT(state_.CheckClosedLog(9, "L", LogEnd::kTorn, 300, 30),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("L: offset 270: ")));
+  EXPECT_THAT(state_.CheckClosedLog(9, "L", LogEnd::kClosed, 290, 0),
+              StatusIs(absl::StatusCode::kDataLoss))
+      << "closed, but not this one";
 }
 
 TEST(FreshManifestStateTest, TheFirstEditMustBeASnapshotWithADigestSeed) {

@@ -36,6 +36,7 @@ VersionEdit FullEdit() {
   edit.oldest_log = 0;
   edit.digest_seed = UINT64_MAX;
   edit.synced_logs = {4, UINT64_MAX};
+  edit.closed_logs = {{4, 92}, {UINT64_MAX, UINT64_MAX}};
   edit.added = {{0, Table(5)}, {6, Table(UINT64_MAX)}};
   edit.removed = {{3, 4}, {0, 0}};
   return edit;
@@ -87,13 +88,15 @@ TEST(VersionEditTest, TheBytesAreThoseOfTheFormat) {
   edit.next_file_number = 300;
   edit.digest_seed = 1;
   edit.synced_logs = {2};
+  edit.closed_logs = {{2, 300}};
   edit.removed = {{1, 3}};
   EXPECT_EQ(edit.Encode(), std::string("\x01"
                                        "\x01\x02\xac\x02"
                                        "\x04\x08\x01\0\0\0\0\0\0\0"
                                        "\x08\x01\x02"
+                                       "\x09\x03\x02\xac\x02"
                                        "\x06\x02\x01\x03",
-                                       1 + 4 + 10 + 3 + 4));
+                                       1 + 4 + 10 + 3 + 5 + 4));
   edit = {};
   edit.is_snapshot = true;
   edit.added = {{2, {5, 6, 7, 8, InternalKey("a", 1), InternalKey("b", 1)}}};
@@ -106,9 +109,9 @@ TEST(VersionEditTest, AnotherFormatOrTagIsRefusedByName) {
   EXPECT_THAT(Decode("\x02"),
               StatusIs(absl::StatusCode::kUnimplemented,
                        AllOf(HasSubstr("dir/M: offset 77"), HasSubstr("format 2"))));
-  EXPECT_THAT(Decode(OneField(9, "x")),
+  EXPECT_THAT(Decode(OneField(10, "x")),
               StatusIs(absl::StatusCode::kUnimplemented,
-                       AllOf(HasSubstr("dir/M: offset 77"), HasSubstr("field 9"))));
+                       AllOf(HasSubstr("dir/M: offset 77"), HasSubstr("field 10"))));
   EXPECT_THAT(Decode(OneField(0, "")), StatusIs(absl::StatusCode::kUnimplemented));
 }
 
@@ -149,6 +152,10 @@ TEST(VersionEditTest, WhatCannotBeIsDamage) {
       {OneField(7, "") + OneField(7, "").substr(1), "snapshot"},
       {OneField(8, ""), "synced log"},
       {OneField(8, "\x01\x01"), "synced log"},
+      {OneField(9, ""), "closed log"},
+      {OneField(9, "\x01"), "closed log"},
+      {OneField(9, "\x01\x01\x01"), "closed log"},
+      {OneField(9, "\x01\x02") + OneField(9, "\x01\x02").substr(1), "closed log 1 stands twice"},
   };
   for (const auto& c : cases) {
     EXPECT_THAT(Decode(c.bytes),
