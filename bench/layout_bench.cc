@@ -1,26 +1,41 @@
 // Filters by themselves: time to build and to ask, for every kind of the catalog.
 //
 //   BM_Build/KIND/n:KEYS/fpp_ppm:F   FilterBuilder from Add to Finish; time per key
-//   BM_Miss, BM_Hit                  independent queries of absent, present keys; time per query
-//   BM_ChainedMiss, BM_ChainedHit    each query waits for the answer to the last
+//   BM_Miss, BM_Hit                  independent queries of absent, present keys: many are under
+//                                    way at a time, so this is throughput; time per query
+//   BM_ChainedMiss, BM_ChainedHit    each query waits for the answer to the last: latency, but
+//                                    where a kind answers by a branch the CPU need not wait, it
+//                                    guesses
 //   BM_BatchMiss, BM_BatchHit        MayContainBatch, 256 digests a call; time per digest
 //
-// n = 100,000 keys make a filter that stays in the second-level cache, n = 56,000,000 at an FPP of
-// 0.01 one of 64 MiB and more, which no cache here holds.  Counters: keys, bits_per_key, MiB, and
-// fpp as measured over absent keys beside the predicted one.
+// n = 100,000 keys make a filter that stays in the second-level cache.  The other n, at an FPP of
+// 0.01, makes one that is out of cache: at least 512 MiB and at least four times the last-level
+// cache that the system reports.  Counters: keys, probes, bits_per_key, MiB, and fpp as measured
+// over absent keys beside the predicted one.
+//
+//   layout_bench --table             runs all five times and prints the tables of bloom/README.md,
+//                                    with the best time of the five
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "bloom/catalog.h"
 #include "bloom/core/bits.h"
+#include "bloom/core/cpu.h"
+#include "bloom/core/sizing.h"
 #include "bloom/filter_policy.h"
 
 namespace {
@@ -29,7 +44,26 @@ using bloom::Digest;
 
 constexpr uint64_t kSeed = 0x5eed;
 constexpr int64_t kInCache = 100'000;
-constexpr int64_t kOutOfCache = 56'000'000;
+constexpr int64_t kOutOfCachePpm = 10'000;
+
+// Bytes; 0 where the system does not tell.
+uint64_t LastLevelCache() {
+  int most = 0;
+  for (const auto& cache : benchmark::CPUInfo::Get().caches) most = std::max(most, cache.size);
+  return static_cast<uint64_t>(most);
+}
+
+uint64_t OutOfCacheBytes() { return std::max(uint64_t{512} << 20, 4 * LastLevelCache()); }
+
+// As many keys as make the smallest kind that large.
+int64_t OutOfCacheKeys() {
+  constexpr uint64_t kMany = 1'000'000;
+  const double bits_per_key =
+      static_cast<double>(bloom::StandardShapeFor(kMany, kOutOfCachePpm / 1e6).value().size) /
+      static_cast<double>(kMany);
+  const double keys = 8 * static_cast<double>(OutOfCacheBytes()) / bits_per_key;
+  return static_cast<int64_t>(std::ceil(keys / kMany)) * static_cast<int64_t>(kMany);
+}
 
 // Digest of key i: the first n are in a filter of n keys, others are not.
 Digest DigestOfKey(uint64_t i) { return bloom::Remix(i, 0x6b6579); }
@@ -43,7 +77,7 @@ struct Subject {
 };
 
 double MeasureFpp(const bloom::FilterReader& reader, uint64_t keys) {
-  constexpr uint64_t kQueries = 2'000'000;
+  constexpr uint64_t kQueries = 10'000'000;
   uint64_t passed = 0;
   for (uint64_t i = 0; i < kQueries; ++i) passed += reader.MayContain(DigestOfKey(keys + i));
   return static_cast<double>(passed) / kQueries;
@@ -68,6 +102,7 @@ std::unique_ptr<Subject> MakeSubject(uint64_t keys, double fpp) {
                                                    .key_count = keys,
                                                    .target_fpp = fpp},
                                                   payload.span());
+  payload = bloom::AlignedBytes();  // no third copy of a large filter
   auto subject = std::make_unique<Subject>();
   subject->bytes = bloom::AlignedBytes::Zeros(encoded.size());
   std::copy(encoded.begin(), encoded.end(), subject->bytes.data());
@@ -98,16 +133,19 @@ void Report(benchmark::State& state, const Subject& subject, int64_t items) {
   state.counters["ns_per_item"] = benchmark::Counter(
       static_cast<double>(items), benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
   state.counters["keys"] = static_cast<double>(subject.description.key_count);
+  state.counters["probes"] = subject.description.probes;
   state.counters["bits_per_key"] = subject.description.bits_per_key;
   state.counters["fpp"] = subject.measured_fpp;
   state.counters["fpp_predicted"] = subject.description.predicted_fpp;
   state.counters["MiB"] = static_cast<double>(subject.description.size_bits) / 8 / (1 << 20);
 }
 
-// Digests to ask for, in random order over the filter: enough of them that the lines they touch are
-// not in cache merely because they were touched a moment ago.
-std::vector<Digest> Questions(uint64_t keys, bool present) {
-  const uint64_t count = std::min<uint64_t>(4 << 20, std::bit_ceil(keys));
+// Digests to ask for, in random order over the filter: as many as it has lines of 64 bytes, so that
+// those a question touches are not in cache merely because they were touched a round ago.
+std::vector<Digest> Questions(const Subject& subject, bool present) {
+  const uint64_t keys = subject.description.key_count;
+  const uint64_t count =
+      std::bit_ceil(std::max(uint64_t{1} << 17, subject.description.size_bits / 512));
   std::vector<Digest> digests(count);
   for (uint64_t i = 0; i < count; ++i) {
     digests[i] = DigestOfKey(present ? bloom::Remix(i, 1) % keys : keys + i);
@@ -132,7 +170,7 @@ void BM_Build(benchmark::State& state) {
 template <bloom::BitLayout K, bool kPresent, bool kChained>
 void BM_Query(benchmark::State& state) {
   const Subject& subject = SubjectFor<K>(state);
-  const std::vector<Digest> questions = Questions(subject.description.key_count, kPresent);
+  const std::vector<Digest> questions = Questions(subject, kPresent);
   const bloom::FilterReader reader = subject.reader;
   uint64_t at = 0;
   uint64_t passed = 0;
@@ -154,7 +192,7 @@ template <bloom::BitLayout K, bool kPresent>
 void BM_Batch(benchmark::State& state) {
   constexpr size_t kBatch = 256;
   const Subject& subject = SubjectFor<K>(state);
-  const std::vector<Digest> questions = Questions(subject.description.key_count, kPresent);
+  const std::vector<Digest> questions = Questions(subject, kPresent);
   bool answers[kBatch];
   size_t at = 0;
   for (auto _ : state) {
@@ -185,12 +223,150 @@ void RegisterKind() {
     add("BM_BatchHit", &BM_Batch<K, true>, keys, ppm);
   };
   for (const int64_t ppm : {100'000, 10'000, 1'000}) add_all(kInCache, ppm);
-  add_all(kOutOfCache, 10'000);
+  add_all(OutOfCacheKeys(), kOutOfCachePpm);
 }
 
-const bool registered = [] {
-  bloom::KeyedKinds::ForEach([]<bloom::StaticKind K>(K) { RegisterKind<K>(); });
-  return true;
-}();
+// --- the tables of bloom/README.md ---
+
+// Keeps the best time of each benchmark and what it says of its filter.
+class TableReporter : public benchmark::BenchmarkReporter {
+ public:
+  struct Filter {
+    std::map<std::string, double> nanos;  // by name: "BM_Miss"
+    std::map<std::string, double> counters;
+  };
+  using Key = std::tuple<std::string, int64_t, int64_t>;  // kind, keys, FPP in millionths
+
+  bool ReportContext(const Context&) override { return true; }
+
+  void ReportRuns(const std::vector<Run>& runs) override {
+    for (const Run& run : runs) {
+      if (run.run_type != Run::RT_Iteration || run.error_occurred) continue;
+      const std::string& name = run.run_name.function_name;  // "BM_Miss/standard"
+      const size_t slash = name.find('/');
+      int64_t keys = 0, ppm = 0;
+      if (std::sscanf(run.run_name.args.c_str(), "n:%ld/fpp_ppm:%ld", &keys, &ppm) != 2) continue;
+      Filter& filter = filters_[{name.substr(slash + 1), keys, ppm}];
+      for (const auto& [counter, value] : run.counters) filter.counters[counter] = value;
+      const double nanos = 1e9 * filter.counters["ns_per_item"];
+      const auto [best, is_new] = filter.nanos.emplace(name.substr(0, slash), nanos);
+      if (!is_new) best->second = std::min(best->second, nanos);
+      repetitions_ = std::max(repetitions_, run.repetitions);
+      std::fprintf(stderr, "%s: %.1f ns\n", run.benchmark_name().c_str(), nanos);
+    }
+  }
+
+  const Filter& At(const Key& key) { return filters_[key]; }
+  int64_t repetitions() const { return repetitions_; }
+
+ private:
+  int64_t repetitions_ = 1;
+  std::map<Key, Filter> filters_;
+};
+
+// "AMD EPYC (family 25, model 1), 32 MiB of last-level cache, with AVX2"
+std::string DescribeCpu() {
+  std::map<std::string, std::string> fields;  // of the first CPU
+  std::ifstream in("/proc/cpuinfo");
+  for (std::string line; std::getline(in, line) && !line.empty();) {
+    const size_t colon = line.find(": ");
+    if (colon == std::string::npos) continue;
+    fields[line.substr(0, line.find_last_not_of("\t ", colon - 1) + 1)] = line.substr(colon + 2);
+  }
+  const std::string cache =
+      LastLevelCache() == 0 ? "" : std::to_string(LastLevelCache() >> 20) + " MiB of ";
+  return fields["model name"] + " (family " + fields["cpu family"] + ", model " + fields["model"] +
+         "), " + (cache.empty() ? "unknown " : cache) + "last-level cache, " +
+         (bloom::BestSimd() == bloom::Simd::kAvx2 ? "with" : "without") + " AVX2";
+}
+
+constexpr std::string_view kTimes[] = {"BM_Miss",       "BM_Hit",       "BM_ChainedMiss",
+                                       "BM_ChainedHit", "BM_BatchMiss", "BM_BatchHit"};
+constexpr char kTimeHeads[] =
+    " absent | present | absent, chained | present, chained | absent, in batches | present, in "
+    "batches |\n";
+
+void PrintTime(const TableReporter::Filter& filter, std::string_view name) {
+  const auto found = filter.nanos.find(std::string(name));
+  if (found == filter.nanos.end()) {
+    std::printf(" - |");
+  } else {
+    std::printf(found->second < 9.95 ? " %.1f |" : " %.0f |", found->second);
+  }
+}
+
+template <bloom::StaticKind K>
+void PrintInCacheRow(TableReporter& reporter, int64_t ppm) {
+  const TableReporter::Filter& filter = reporter.At({std::string(K::kName), kInCache, ppm});
+  const double fpp = static_cast<double>(ppm) / 1e6;
+  const bloom::Shape shape = K::ShapeFor(kInCache, fpp).value();
+  const int digits = 3 - static_cast<int>(std::floor(std::log10(fpp)));
+  std::printf("| %s | %u | %g | %u | %.2f | %.*f |", std::string(K::kName).c_str(), K::kTag, fpp,
+              shape.probes, static_cast<double>(K::SizeBits(shape)) / static_cast<double>(kInCache),
+              digits, K::PredictedFpp(shape, kInCache));
+  const auto measured = filter.counters.find("fpp");
+  if (measured == filter.counters.end()) {
+    std::printf(" - |");
+  } else {
+    std::printf(" %.*f |", digits, measured->second);
+  }
+  PrintTime(filter, "BM_Build");
+  for (const std::string_view name : kTimes) PrintTime(filter, name);
+  std::printf("\n");
+}
+
+void PrintTables(TableReporter& reporter) {
+  std::printf("%s; times in nanoseconds, best of %ld:\n\n", DescribeCpu().c_str(),
+              reporter.repetitions());
+  std::printf("| kind | tag | target FPP | probes | bits/key | predicted | measured | build |%s",
+              kTimeHeads);
+  std::printf("|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n");
+  bloom::KeyedKinds::ForEach([&reporter]<bloom::StaticKind K>(K) {
+    for (const int64_t ppm : {100'000, 10'000, 1'000}) PrintInCacheRow<K>(reporter, ppm);
+  });
+  std::printf(
+      "\nThe same at an FPP of 0.01 with %ld million keys, %ld MiB and more, which is at "
+      "least\nfour times the last-level cache:\n\n",
+      OutOfCacheKeys() / 1'000'000, static_cast<long>(OutOfCacheBytes() >> 20));
+  std::printf("| kind | MiB |%s|---|---|---|---|---|---|---|---|\n", kTimeHeads);
+  bloom::KeyedKinds::ForEach([&reporter]<bloom::StaticKind K>(K) {
+    const TableReporter::Filter& filter =
+        reporter.At({std::string(K::kName), OutOfCacheKeys(), kOutOfCachePpm});
+    const auto keys = static_cast<uint64_t>(OutOfCacheKeys());
+    const bloom::Shape shape = K::ShapeFor(keys, kOutOfCachePpm / 1e6).value();
+    std::printf("| %s | %.0f |", std::string(K::kName).c_str(),
+                static_cast<double>(K::PayloadBytes(shape)) / (1 << 20));
+    for (const std::string_view name : kTimes) PrintTime(filter, name);
+    std::printf("\n");
+  });
+}
 
 }  // namespace
+
+int main(int argc, char** argv) {
+  std::vector<char*> arguments(argv, argv + argc);
+  const auto is_table = [](const char* argument) {
+    return std::string_view(argument) == "--table";
+  };
+  const bool table = std::erase_if(arguments, is_table) > 0;
+  std::string five = "--benchmark_repetitions=5";  // a later one overrides it
+  if (table) arguments.insert(arguments.begin() + 1, five.data());
+  int count = static_cast<int>(arguments.size());
+  arguments.push_back(nullptr);
+  benchmark::Initialize(&count, arguments.data());
+  if (benchmark::ReportUnrecognizedArguments(count, arguments.data())) return 2;
+
+  benchmark::AddCustomContext("cpu", DescribeCpu());
+  benchmark::AddCustomContext("filter out of cache",
+                              std::to_string(OutOfCacheBytes() >> 20) + " MiB and more");
+  bloom::KeyedKinds::ForEach([]<bloom::StaticKind K>(K) { RegisterKind<K>(); });
+  if (table) {
+    TableReporter reporter;
+    benchmark::RunSpecifiedBenchmarks(&reporter);
+    PrintTables(reporter);
+  } else {
+    benchmark::RunSpecifiedBenchmarks();
+  }
+  benchmark::Shutdown();
+  return 0;
+}

@@ -7,6 +7,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <unordered_set>
@@ -208,6 +212,24 @@ TYPED_TEST(KindsTest, AddingOneByOneAndBuildingGiveTheSameBits) {
       TypeParam::Add(added.data(), shape, bloom::Remix(digest, 4));
     }
     EXPECT_TRUE(std::equal(built.data(), built.data() + size, added.data())) << fpp;
+  }
+}
+
+TYPED_TEST(KindsTest, ItsRowsInTheReadmeAreTrue) {
+  std::ifstream file(std::filesystem::path(TRELLIS_SOURCE_DIR) / "bloom/README.md");
+  const std::string readme((std::istreambuf_iterator<char>(file)),
+                           std::istreambuf_iterator<char>());
+  constexpr uint64_t kKeys = 100'000;
+  for (const int digits : {4, 5, 6}) {
+    const double fpp = std::pow(10, 3 - digits);
+    const bloom::Shape shape = TypeParam::ShapeFor(kKeys, fpp).value();
+    // As layout_bench prints them.
+    char row[200];
+    std::snprintf(row, sizeof row, "| %s | %u | %g | %u | %.2f | %.*f |",
+                  std::string(TypeParam::kName).c_str(), TypeParam::kTag, fpp, shape.probes,
+                  static_cast<double>(TypeParam::SizeBits(shape)) / kKeys, digits,
+                  TypeParam::PredictedFpp(shape, kKeys));
+    EXPECT_NE(readme.find(row), std::string::npos) << "not in bloom/README.md: " << row;
   }
 }
 

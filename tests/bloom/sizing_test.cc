@@ -211,9 +211,10 @@ TEST(BlockedSizingTest, SizesBesideThoseOfTheStandardKind) {
     return static_cast<double>(BlockedShapeFor(kMany, fpp).value().size) * kLineBits /
            static_cast<double>(StandardShapeFor(kMany, fpp).value().size);
   };
-  EXPECT_NEAR(times_standard(0.1), 1.01, 0.005);
-  EXPECT_NEAR(times_standard(0.01), 1.03, 0.005);
-  EXPECT_NEAR(times_standard(0.001), 1.08, 0.005);
+  EXPECT_NEAR(times_standard(0.1), 1.006, 0.0005);
+  EXPECT_NEAR(times_standard(0.01), 1.034, 0.0005);
+  EXPECT_NEAR(times_standard(0.001), 1.081, 0.0005);
+  EXPECT_NEAR(times_standard(1e-6), 1.35, 0.005);
 }
 
 TEST(BlockedSizingTest, OverfillingRaisesTheRate) {
