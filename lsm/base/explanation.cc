@@ -52,20 +52,25 @@ std::string OutcomeText(const TableStep& step) {
   return Concat(step.outcome, " at sequence ", step.sequence);
 }
 
-std::string TableText(const TableStep& step) {
-  std::string text =
-      Concat("    table ", step.table_number, " [", Escape(step.smallest_key, kKeyShownBytes),
-             " .. ", Escape(step.largest_key, kKeyShownBytes), "]: ", VerdictText(step), "\n");
+std::string CutKey(std::string_view key) {
+  return key.empty() ? "(empty)" : Escape(key, kKeyShownBytes);
+}
+
+std::string WholeKey(std::string_view key) { return Escape(key); }
+
+std::string TableText(const TableStep& step, const Explanation::KeyText& key_text) {
+  std::string text = Concat("    table ", step.table_number, " [", key_text(step.smallest_key),
+                            " .. ", key_text(step.largest_key), "]: ", VerdictText(step), "\n");
   for (const BlockStep& block : step.blocks) text += Concat("      ", BlockText(block), "\n");
   return text + Concat("      ", OutcomeText(step), "\n");
 }
 
-void WriteTable(const TableStep& step, JsonWriter* json) {
+void WriteTable(const TableStep& step, const Explanation::KeyText& key_text, JsonWriter* json) {
   json->BeginObject();
   json->Member("level", step.level);
   json->Member("table", step.table_number);
-  json->Member("smallest_key", Escape(step.smallest_key));
-  json->Member("largest_key", Escape(step.largest_key));
+  json->Member("smallest_key", key_text(step.smallest_key));
+  json->Member("largest_key", key_text(step.largest_key));
   json->Member("filter", NameOf(step.filter));
   json->Key("blocks");
   json->BeginArray();
@@ -101,9 +106,10 @@ const char* NameOf(FilterVerdict verdict) {
   return "?";
 }
 
-std::string Explanation::ToText() const {
-  std::string text = Concat("key ", Escape(key, kKeyShownBytes), "\n  digest ", Hex(digest),
-                            ", as of sequence ", sequence, "\n");
+std::string Explanation::ToText(const KeyText& key_text) const {
+  if (!key_text) return ToText(CutKey);
+  std::string text = Concat("key ", key_text(key), "\n  digest ", Hex(digest), ", as of sequence ",
+                            sequence, "\n");
   bool is_answered = false;
   for (const MemtableStep& step : memtables) {
     text += Concat("  ", step.name, ": ", step.outcome, "\n");
@@ -124,7 +130,7 @@ std::string Explanation::ToText() const {
                    " of ", of_tables, " considered\n");
     for (const TableStep& step : tables) {
       if (!is_here(step)) continue;
-      text += TableText(step);
+      text += TableText(step, key_text);
       is_answered |= IsAnswer(step.outcome);
     }
   }
@@ -135,10 +141,11 @@ std::string Explanation::ToText() const {
   return text;
 }
 
-std::string Explanation::ToJson() const {
+std::string Explanation::ToJson(const KeyText& key_text) const {
+  if (!key_text) return ToJson(WholeKey);
   JsonWriter json;
   json.BeginObject();
-  json.Member("key", Escape(key));
+  json.Member("key", key_text(key));
   json.Member("digest", Hex(digest));
   json.Member("sequence", sequence);
   json.Key("memtables");
@@ -156,7 +163,7 @@ std::string Explanation::ToJson() const {
   json.EndArray();
   json.Key("tables");
   json.BeginArray();
-  for (const TableStep& step : tables) WriteTable(step, &json);
+  for (const TableStep& step : tables) WriteTable(step, key_text, &json);
   json.EndArray();
   json.Member("found", found);
   json.Member("answered_by", answered_by);

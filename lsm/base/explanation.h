@@ -3,7 +3,9 @@
 #define TRELLIS_LSM_BASE_EXPLANATION_H_
 
 #include <cstdint>
+#include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace lsm {
@@ -47,8 +49,10 @@ struct Explanation {
   std::string answered_by;  // "memtable", "table 12 at level 2", "nobody"
   uint64_t value_bytes = 0;
 
-  std::string ToText() const;
-  std::string ToJson() const;
+  // Keys as `key_text` shows them; without one escaped, and in the text cut if they are long.
+  using KeyText = std::function<std::string(std::string_view key)>;
+  std::string ToText(const KeyText& key_text = {}) const;
+  std::string ToJson(const KeyText& key_text = {}) const;
 };
 
 }  // namespace lsm
