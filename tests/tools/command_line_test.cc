@@ -18,6 +18,7 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 const std::vector<std::string> kCommands = {"info",     "properties", "blocks", "filter",
                                             "scan",     "get",        "verify", "wal",
@@ -36,7 +37,8 @@ TEST_F(CommandLineTest, EveryCommandHasHelpWithAnExample) {
       const RunResult result = Run(arguments);
       EXPECT_EQ(result.code, 0) << command;
       EXPECT_THAT(result.out, AllOf(HasSubstr("Example:\n  sstdump " + command),
-                                    HasSubstr("Usage: sstdump " + command)));
+                                    HasSubstr("Usage: sstdump " + command),
+                                    HasSubstr("\n  --json "), HasSubstr("\n  --color WHEN ")));
       EXPECT_EQ(result.err, "");
     }
   }
@@ -69,6 +71,9 @@ TEST_F(CommandLineTest, WrongUseIsTwoAndGoesToTheStandardError) {
       {"scan", "--limit", "many", "x"},
       {"scan", "--limit", "-1", "x"},
       {"scan", "--hex", "--raw", "x"},
+      {"get", "--raw", "key", "x", "y"},
+      {"filter", "--probes", "1000000001", "x"},
+      {"filter", "--probes", "99999999999999999999999", "x"},
       {"info", "--color", "sometimes", "x"},
       {"get", "--hex", "abc", "x"},
       {"get", "--hex", "zz", "x"},
@@ -82,6 +87,18 @@ TEST_F(CommandLineTest, WrongUseIsTwoAndGoesToTheStandardError) {
     EXPECT_EQ(result.out, "") << testing::PrintToString(arguments);
     EXPECT_NE(result.err, "") << testing::PrintToString(arguments);
   }
+}
+
+TEST_F(CommandLineTest, MessagesSayWhatToDo) {
+  EXPECT_THAT(Run({"filter", "--probes", "99999999999", "x"}).err,
+              HasSubstr("99999999999 is more than 1,000,000,000"));
+  EXPECT_THAT(Run({"info", "-dash"}).err, HasSubstr("a KEY or PATH like -dash stands behind --"));
+  EXPECT_THAT(Run({"get", "-k", "x"}).err, HasSubstr("like -k stands behind --"));
+  EXPECT_THAT(Run({"info"}).err, Not(HasSubstr("stands behind")));
+  EXPECT_THAT(Run({"scan", "--limit", "-1", "x"}).err, Not(HasSubstr("stands behind")));
+  EXPECT_THAT(Run({"info", "--json"}).err, Not(HasSubstr("stands behind")));
+  EXPECT_THAT(Run({"scan", "--color=never", "--limit=x", "y"}).err,
+              Not(HasSubstr("stands behind")));
 }
 
 TEST_F(CommandLineTest, AMistypedCommandIsGuessed) {

@@ -60,18 +60,6 @@ std::vector<std::string> Lines(const std::string& text) {
   return lines;
 }
 
-size_t ColumnsWithTabs(const std::string& line) {
-  size_t columns = 0;
-  for (const char c : line) {
-    if (c == '\t') {
-      columns += 8 - columns % 8;
-    } else if ((c & 0xc0) != 0x80) {
-      ++columns;
-    }
-  }
-  return columns;
-}
-
 // --- info ---
 
 TEST_F(CommandsTest, InfoKnowsFilesByTheirContent) {
@@ -307,16 +295,72 @@ TEST_F(CommandsTest, GetTakesAnyBytesAsAKey) {
 TEST_F(CommandsTest, GetLooksIntoLogsToo) {
   const json log = Result({"get", "key000015", "s/000008.log"});
   EXPECT_EQ(log["value"], "from the last log");
+  // In the order in which a lookup asks, without a log that is not needed any more.
+  auto directory = files_.OpenDirectory("s", false).value();
+  MakeLog(*directory, 3, {{{"key000015", 5, false, "flushed long ago"}}}, LogState::kClosed);
   const json document = Document({"get", "key000015", "s"});
   ASSERT_EQ(document["results"].size(), 7u);
-  EXPECT_EQ(document["results"][0]["path"], "s/000007.log");
-  EXPECT_EQ(document["results"][0]["value"], "from a log");
+  EXPECT_EQ(document["results"][0]["path"], "s/000008.log");
+  EXPECT_EQ(document["results"][0]["value"], "from the last log");
+  EXPECT_EQ(document["results"][1]["path"], "s/000007.log");
   EXPECT_EQ(document["results"][6]["path"], "s/000002.table");
 }
 
 TEST_F(CommandsTest, RawGetWritesTheValueAndNothingElse) {
   EXPECT_EQ(Run({"get", "--raw", "key000009", "s/000005.table"}).out, "newest");
   EXPECT_EQ(Run({"get", "--raw", "key000010", "s/000005.table"}).out, "");
+}
+
+// The newest version of all logs and levels decides, as in a lookup.
+TEST_F(CommandsTest, RawGetOfAStoreWritesTheAnswerOfTheStore) {
+  const auto answer = [this](const std::string& key) {
+    const RunResult result = Run({"get", "--raw", key, "s"});
+    EXPECT_EQ(result.code, 0) << result.err;
+    EXPECT_EQ(result.err, "");
+    return result.out;
+  };
+  EXPECT_EQ(answer("key000015"), "from the last log");   // older ones in a log and three tables
+  EXPECT_EQ(answer("key000012"), "in level 0");          // an older one in level 2
+  EXPECT_EQ(answer("key000018"), "");                    // deleted in a log
+  EXPECT_EQ(answer("key000006"), "");                    // deleted in level 0
+  EXPECT_EQ(answer("key000300"), std::string(20, 'w'));  // in level 2
+  EXPECT_EQ(answer("no such key"), "");
+  EXPECT_EQ(answer(""), "of the empty key");
+  // As a JSON document it says what each file has.
+  EXPECT_EQ(Document({"get", "--raw", "key000015", "s"})["results"].size(), 7u);
+}
+
+// A value that may be out of date is worse than none.
+TEST_F(CommandsTest, RawGetOfAStoreDoesNotGuess) {
+  const std::string table = files_.FileBytes("s/000006.table");
+  files_.SetFileBytes("s/000006.table", table.substr(0, table.size() / 2));
+  RunResult result = Run({"get", "--raw", "key000012", "s"});
+  EXPECT_EQ(result.out, "");
+  EXPECT_EQ(result.code, 1);
+  EXPECT_THAT(result.err, HasSubstr("000006.table"));
+  // The table cannot hold this key, so the answer is certain, and the damage is named all the same.
+  result = Run({"get", "--raw", "key000300", "s"});
+  EXPECT_EQ(result.out, std::string(20, 'w'));
+  EXPECT_EQ(result.code, 1);
+  files_.SetFileBytes("s/000006.table", table);
+  // A log that is needed and is not there.
+  ASSERT_TRUE(files_.OpenDirectory("s", false).value()->Remove("000007.log").ok());
+  result = Run({"get", "--raw", "key000300", "s"});
+  EXPECT_EQ(result.out, "");
+  EXPECT_EQ(result.code, 1);
+  EXPECT_THAT(result.err, HasSubstr("s/000007.log: the manifest says"));
+}
+
+// Behind a gap in the numbers of writes that were never synced, the store uses no log.
+TEST_F(CommandsTest, ALookupStopsAtAGapOfTheLogs) {
+  auto directory = files_.OpenDirectory("s", false).value();
+  ASSERT_TRUE(directory->Remove("000008.log").ok());
+  MakeLog(*directory, 8, {{{"key000015", 1020, false, "behind the gap"}}}, LogState::kOpen);
+  const RunResult raw = Run({"get", "--raw", "key000015", "s"});
+  EXPECT_EQ(raw.out, "from a log");
+  EXPECT_EQ(raw.code, 0);
+  EXPECT_THAT(raw.err, HasSubstr("000008.log: the store will not use this log from offset 32 on"));
+  EXPECT_EQ(Result({"explain", "s", "key000015"})["explanation"]["answered_by"], "000007.log");
 }
 
 // --- wal, manifest, levels, explain ---
@@ -400,6 +444,23 @@ TEST_F(CommandsTest, ExplainFollowsTheWayOfALookup) {
   EXPECT_THAT(Run({"explain", "s", "key000300"}).out, HasSubstr("answered by table 2 at level 2"));
 }
 
+TEST_F(CommandsTest, ExplainShowsKeysInTheFormThatWasAskedFor) {
+  const json explanation = Result({"explain", "--hex", "s", "c3a4ff"})["explanation"];
+  EXPECT_EQ(explanation["key"], "c3a4ff");
+  EXPECT_EQ(explanation["tables"][0]["smallest_key"], "");
+  EXPECT_EQ(explanation["tables"][0]["largest_key"], "c3a4ff");
+  const std::string text = Run({"explain", "--hex", "s", "c3a4ff"}).out;
+  EXPECT_THAT(text, AllOf(HasSubstr("key c3a4ff\n"), HasSubstr("[(empty) .. c3a4ff]"),
+                          Not(HasSubstr("\\x"))));
+  EXPECT_EQ(Result({"explain", "s", "\\xc3\\xa4\\xff"})["explanation"]["key"], "\\xc3\\xa4\\xff");
+}
+
+TEST_F(CommandsTest, TheEmptyKeyHasAName) {
+  EXPECT_THAT(Run({"get", "", "s/000005.table"}).out, StartsWith("s/000005.table: key (empty)\n"));
+  EXPECT_THAT(Run({"get", "", "s/000008.log"}).out, StartsWith("s/000008.log: key (empty)\n"));
+  EXPECT_THAT(Run({"explain", "s", ""}).out, StartsWith("s: lookup of (empty)\nkey (empty)\n"));
+}
+
 TEST_F(CommandsTest, LogsMayBeElsewhere) {
   auto directory = files_.OpenDirectory("s", false).value();
   for (const char* name : {"000007.log", "000008.log"}) {
@@ -409,6 +470,8 @@ TEST_F(CommandsTest, LogsMayBeElsewhere) {
   EXPECT_THAT(Run({"verify", "s"}).out, HasSubstr("--logs DIR"));
   EXPECT_EQ(Run({"verify", "s"}).code, 1);
   EXPECT_EQ(Run({"verify", "--logs", "logs", "s"}).code, 0);
+  EXPECT_THAT(Run({"explain", "s", "key000015"}).err, HasSubstr("--logs DIR"));
+  EXPECT_EQ(Run({"get", "--raw", "--logs", "logs", "key000015", "s"}).out, "from the last log");
   EXPECT_EQ(Result({"explain", "--logs", "logs", "s", "key000015"})["explanation"]["answered_by"],
             "000008.log");
   EXPECT_EQ(Run({"verify", "--logs", "nowhere", "s"}).code, 3);
@@ -449,39 +512,6 @@ TEST_F(CommandsTest, ACommandThatDoesNotFitNamesTheOneThatDoes) {
   EXPECT_EQ(Run({"wal", "s/000002.table"}).code, 2);
   EXPECT_THAT(Run({"blocks", "s/000001.manifest"}).err, HasSubstr("sstdump manifest"));
   EXPECT_THAT(Run({"levels", "s/000002.table"}).err, HasSubstr("sstdump info"));
-}
-
-TEST_F(CommandsTest, TablesOfOtherStoresAreNamed) {
-  const auto with_magic = [](uint64_t magic) {
-    std::string bytes(200, 'x');
-    for (int i = 0; i < 8; ++i) bytes.push_back(static_cast<char>(magic >> (8 * i)));
-    return bytes;
-  };
-  files_.SetFileBytes("f/leveldb", with_magic(0xdb4775248b80fb57));
-  files_.SetFileBytes("f/rocksdb", with_magic(0x88e241b785f4cff7));
-  files_.SetFileBytes("f/text", "Once upon a time\n");
-  files_.SetFileBytes("f/zeros", std::string(4096, '\0'));
-  files_.SetFileBytes("f/empty", "");
-  for (const char* command : {"info", "verify", "scan", "wal", "manifest", "get x"}) {
-    std::vector<std::string> words;
-    std::istringstream stream(command);
-    for (std::string word; stream >> word;) words.push_back(word);
-    const auto says = [&](const std::string& path) {
-      std::vector<std::string> arguments = words;
-      arguments.push_back(path);
-      const RunResult result = Run(arguments);
-      EXPECT_EQ(result.code, 3) << command << " " << path;
-      return result.out + result.err;
-    };
-    EXPECT_THAT(says("f/leveldb"), HasSubstr("LevelDB"));
-    EXPECT_THAT(says("f/rocksdb"), HasSubstr("RocksDB"));
-    EXPECT_THAT(says("f/text"), HasSubstr("no file of Trellis"));
-    EXPECT_THAT(says("f/zeros"), HasSubstr("zeros"));
-    EXPECT_THAT(says("f/empty"), HasSubstr("empty"));
-    EXPECT_THAT(says("f/missing"), HasSubstr("f/missing"));
-  }
-  EXPECT_EQ(Run({"info", "f"}).code, 3);
-  EXPECT_EQ(Run({"verify", "f"}).code, 3);
 }
 
 // A crash may leave nothing of a file but its name.
@@ -538,76 +568,42 @@ TEST_F(CommandsTest, ACutOffTableIsNamedAsSuch) {
   EXPECT_THAT(result.err, HasSubstr("cut off"));
 }
 
+// Nothing is said twice, and what cannot be looked at at all is a message and no data.
+TEST_F(CommandsTest, ProblemsAreSaidOnce) {
+  for (const std::string path : {"s/nothing", "f/text"}) {
+    files_.SetFileBytes("f/text", "text");
+    const RunResult result = Run({"verify", path});
+    EXPECT_EQ(result.out, "");
+    EXPECT_THAT(result.err, StartsWith("sstdump: " + path + ": "));
+  }
+  // Of two paths the first one does not decide where the messages about the second go.
+  EXPECT_THAT(Run({"verify", "s", "s/nothing"}).err, StartsWith("sstdump: s/nothing: "));
+  files_.SetFileBytes("none/readme", "text");
+  EXPECT_THAT(Lines(Run({"verify", "none"}).out),
+              ElementsAre("none: directory", "  none: no store: there is no CURRENT file",
+                          "  note: readme: no file of the store, by its name", "none: 1 problem"));
+  // Without its CURRENT, what is in the store is not known.
+  files_.SetFault([](lsm::FileOperation operation, const std::string& path, uint64_t) {
+    const bool fails = operation == lsm::FileOperation::kReadAt && path.ends_with("CURRENT");
+    return fails ? absl::UnavailableError(path + ": EIO") : absl::OkStatus();
+  });
+  for (const std::string command : {"scan", "verify"}) {
+    const RunResult result = Run({command, "s"});
+    const std::string all = result.out + result.err;
+    EXPECT_EQ(result.code, 3);
+    EXPECT_NE(all.find("CURRENT: EIO"), all.npos);
+    EXPECT_EQ(all.find("CURRENT: EIO"), all.rfind("CURRENT: EIO")) << all;
+    EXPECT_THAT(all, HasSubstr("s/000009.table"));
+  }
+  EXPECT_THAT(Run({"scan", "s"}).err, HasSubstr("may be out of date"));
+}
+
 TEST_F(CommandsTest, OfSeveralPathsTheWorstCounts) {
   EXPECT_EQ(Run({"info", "s/000002.table", "s/000003.table"}).code, 0);
   EXPECT_EQ(Run({"info", "s/000002.table", "nowhere", "s/000003.table"}).code, 3);
   EXPECT_THAT(Run({"info", "nowhere", "s/000003.table"}).out, HasSubstr("s/000003.table: table"));
   EXPECT_EQ(Document({"info", "s/000002.table", "nowhere"}, 3)["results"].size(), 2u);
   EXPECT_EQ(Run({"scan", "--limit", "1", "s/000007.log", "s/000002.table"}).code, 2);
-}
-
-// --- how it looks ---
-
-TEST_F(CommandsTest, ColourComesOnlyWhereItIsWanted) {
-  const auto has_color = [](const RunResult& result) {
-    return result.out.find('\x1b') != std::string::npos;
-  };
-  const Terminal terminal{.is_terminal = true};
-  EXPECT_FALSE(has_color(Run({"verify", "s"})));
-  EXPECT_TRUE(has_color(Run({"verify", "s"}, terminal)));
-  EXPECT_FALSE(has_color(Run({"verify", "--color", "never", "s"}, terminal)));
-  EXPECT_TRUE(has_color(Run({"verify", "--color=always", "s"})));
-  EXPECT_FALSE(has_color(Run({"verify", "s"}, {.is_terminal = true, .allows_color = false})));
-}
-
-TEST_F(CommandsTest, LinesFitATerminalAndAreWholeInAPipe) {
-  const Terminal narrow{.is_terminal = true, .columns = 80, .allows_color = false};
-  for (const std::vector<std::string>& arguments :
-       std::vector<std::vector<std::string>>{{"info", "s/000005.table"},
-                                             {"properties", "s"},
-                                             {"blocks", "s/000002.table"},
-                                             {"scan", "s/000005.table"},
-                                             {"get", "\\xc3\\xa4\\xff", "s/000005.table"},
-                                             {"wal", "s"},
-                                             {"manifest", "s"},
-                                             {"levels", "--tables", "s"},
-                                             {"explain", "s", "key000003"},
-                                             {"verify", "s"}}) {
-    for (const std::string& line : Lines(Run(arguments, narrow).out)) {
-      EXPECT_LE(ColumnsWithTabs(line), 80u) << arguments[0] << ": " << line;
-    }
-  }
-  EXPECT_THAT(Run({"scan", "s/000005.table"}).out, HasSubstr(std::string(300, 'v')));
-}
-
-TEST_F(CommandsTest, WithoutUtf8BarsAreAscii) {
-  const RunResult result = Run({"filter", "s/000002.table"}, {.has_utf8 = false});
-  for (const char c : result.out) ASSERT_GT(c, 0);
-  EXPECT_THAT(result.out, HasSubstr("####"));
-}
-
-// Keys, values, names and messages may hold any bytes, and none may reach a terminal as they are.
-TEST_F(CommandsTest, NoControlByteReachesTheOutput) {
-  for (const std::vector<std::string>& arguments :
-       std::vector<std::vector<std::string>>{{"info", "s/000005.table"},
-                                             {"properties", "s"},
-                                             {"blocks", "s"},
-                                             {"scan", "s"},
-                                             {"get", "\\x00\\x01\\x1b[31m", "s"},
-                                             {"wal", "s"},
-                                             {"manifest", "s"},
-                                             {"levels", "--tables", "s"},
-                                             {"explain", "s", "new\\x7f"},
-                                             {"verify", "s"},
-                                             {"info", "\x1b[31m\x07"},
-                                             {"\x1b[31m", "s"},
-                                             {"info", "--\x1b", "s"}}) {
-    const RunResult result = Run(arguments);
-    for (const char c : result.out + result.err) {
-      ASSERT_TRUE(c == '\n' || c == '\t' || (static_cast<unsigned char>(c) >= 0x20 && c != 0x7f))
-          << arguments[0] << ": byte " << static_cast<int>(c);
-    }
-  }
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "lsm/bytes/coding.h"
 #include "lsm/fs/memory_file_system.h"
 #include "lsm/table/format.h"
+#include "lsm/version/manifest.h"
 #include "tests/tools/sample_store.h"
 
 namespace tools {
@@ -341,6 +342,41 @@ TEST_F(DamageTest, VerifyFindsAHoleBeforeASyncedLog) {
   result = tools::Run(files, {"verify", "s"});
   EXPECT_EQ(result.code, 1) << result.out;
   EXPECT_THAT(result.out, HasSubstr("000007.log: the log begins with sequence 1013"));
+}
+
+// The manifest knows with how many bytes a log was closed.
+TEST_F(DamageTest, VerifyFindsAClosedLogThatIsCutBetweenTwoRecords) {
+  auto directory = files_.OpenDirectory("c", true).value();
+  MakeLog(*directory, 3, {{{"a", 1, false, "one"}}, {{"b", 2, false, "two"}}}, LogState::kClosed);
+  const std::string log = files_.FileBytes("c/000003.log");
+  lsm::VersionEdit snapshot;
+  snapshot.is_snapshot = true;
+  snapshot.next_file_number = 4;
+  snapshot.last_sequence = 0;
+  snapshot.oldest_log = 3;
+  snapshot.digest_seed = kSampleSeed;
+  snapshot.closed_logs[3] = log.size();
+  ASSERT_TRUE(lsm::ManifestWriter::Create(*directory, 1, 11, snapshot, std::nullopt).ok());
+  EXPECT_EQ(Run({"verify", "c"}).code, 0) << Run({"verify", "c"}).out;
+  EXPECT_EQ(Run({"get", "--raw", "b", "c"}).out, "two");
+  EXPECT_THAT(Run({"manifest", "c"}).out,
+              HasSubstr("closed log 3 of " + std::to_string(log.size()) + " B"));
+  const json document = json::parse(Run({"manifest", "--json", "c"}).out);
+  const json closed = {{{"number", 3}, {"file_bytes", log.size()}}};
+  EXPECT_EQ(document["results"][0]["edits"][0]["closed_logs"], closed);
+  EXPECT_EQ(document["results"][0]["state"]["closed_logs"], closed);
+
+  const json records = json::parse(Run({"wal", "--json", "c"}).out)["results"][0]["records"];
+  files_.SetFileBytes("c/000003.log", log.substr(0, records[1]["offset"].get<size_t>()));
+  EXPECT_EQ(Run({"verify", "c/000003.log"}).code, 0);  // by itself it looks like one in use
+  const RunResult verified = Run({"verify", "c"});
+  EXPECT_EQ(verified.code, 1);
+  EXPECT_THAT(verified.out, HasSubstr("c/000003.log: DAMAGED"));
+  const RunResult raw = Run({"get", "--raw", "a", "c"});
+  EXPECT_EQ(raw.out, "");
+  EXPECT_EQ(raw.code, 1);
+  ASSERT_TRUE(directory->Remove("000003.log").ok());
+  EXPECT_EQ(Run({"verify", "c"}).code, 1);
 }
 
 TEST_F(DamageTest, AnErrorOfTheFileSystemIsNoDamage) {

@@ -143,6 +143,7 @@ TEST_F(ProgramTest, LinksTypedByTheUserAreFollowedAndOthersAreNot) {
 TEST_F(ProgramTest, NothingButRegularFilesIsOpened) {
   EXPECT_EQ(Shell("sstdump info /dev/null").code, 3);
   EXPECT_EQ(Shell("mkfifo fifo && sstdump info fifo").code, 3);
+  EXPECT_EQ(Shell("sstdump info fifo").err, "sstdump: fifo: is a FIFO, not a regular file\n");
   EXPECT_EQ(Shell("sstdump info .").code, 3);
   EXPECT_EQ(Shell("sstdump info ''").code, 3);
 }

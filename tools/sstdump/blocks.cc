@@ -9,34 +9,41 @@
 #include "tools/sstdump/commands.h"
 #include "tools/sstdump/layout.h"
 #include "tools/sstdump/table_file.h"
+#include "tools/sstdump/wrap.h"
 
 namespace tools {
 namespace {
 
 using lsm::Concat;
 
-// Of the columns before the keys, with what stands between them.
-constexpr size_t kFigureColumns = 60;
+struct Column {
+  size_t width;
+  size_t terminal_columns_min;  // a narrower one has no room for it
+};
+constexpr Column kColumns[] = {{10, 0}, {11, 0}, {8, 0}, {8, 72}, {5, 78}, {5, 63}, {5, 0}};
 
 std::string Padded(const std::string& text, size_t width) {
   return std::string(width > text.size() ? width - text.size() : 0, ' ') + text;
 }
 
-std::string Row(const std::vector<std::string>& cells) {
-  constexpr size_t kWidths[] = {10, 11, 8, 8, 5, 5, 5};
+// Rows come one by one, so the widths of the columns are fixed.
+std::string Row(const Session& session, const std::vector<std::string>& cells) {
   std::string row;
-  for (size_t i = 0; i < std::size(kWidths) && i < cells.size(); ++i)
-    row += Padded(cells[i], kWidths[i]) + " ";
+  for (size_t i = 0; i < std::size(kColumns) && i < cells.size(); ++i) {
+    if (session.columns() == 0 || session.columns() >= kColumns[i].terminal_columns_min)
+      row += Padded(cells[i], kColumns[i].width) + " ";
+  }
   return row;
 }
 
 void PrintBlock(const BlockFacts& facts, Session* session) {
-  std::string row =
-      Row({Concat(facts.ordinal), Concat(facts.handle.offset), Concat(facts.handle.stored_bytes),
-           Concat(facts.expanded_bytes), NameOf(facts.compression), Concat(facts.entries)});
+  std::string row = Row(*session, {Concat(facts.ordinal), Concat(facts.handle.offset),
+                                   Concat(facts.handle.stored_bytes), Concat(facts.expanded_bytes),
+                                   NameOf(facts.compression), Concat(facts.entries)});
   row += facts.status.ok() ? session->Green("sound") : session->Red("  BAD");
   if (facts.entries > 0) {
-    row += " " + KeyRange(*session, facts.first_key, facts.last_key, kFigureColumns);
+    row += " ";
+    row += KeyRange(*session, facts.first_key, facts.last_key, ColumnsShown(row));
   }
   session->Print(row + "\n");
 }
@@ -86,8 +93,8 @@ void ShowOtherBlocks(const lsm::Table& table, Session* session) {
       json.Member("sound", part.sound);
       json.EndObject();
     } else {
-      session->Print(Concat(Row({part.name, Concat(part.handle.offset),
-                                 Concat(part.handle.stored_bytes), "", "", ""}),
+      session->Print(Concat(Row(*session, {part.name, Concat(part.handle.offset),
+                                           Concat(part.handle.stored_bytes), "", "", ""}),
                             part.sound ? session->Green("sound") : session->Red("  BAD"), "\n"));
     }
   }
@@ -102,10 +109,10 @@ void ShowBlocks(const Target& target, Session* session) {
   const uint64_t limit = session->request().limit.value_or(UINT64_MAX);
   session->Print(
       Heading(*session, target.path, Count((*table)->block_count(), "data block", "data blocks")));
-  session->Print(
-      session->Dim(Row({"block", "offset", "stored", "expanded", "codec", "count", "state"}) +
-                   " keys") +
-      "\n");
+  session->Print(session->Dim(Row(*session, {"block", "offset", "stored", "expanded", "codec",
+                                             "count", "state"}) +
+                              " keys") +
+                 "\n");
   if (session->json_wanted()) {
     session->json().Member("data_blocks", (*table)->block_count());
     session->json().Key("blocks");

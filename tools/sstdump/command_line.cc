@@ -4,14 +4,17 @@
 #include <algorithm>
 #include <functional>
 #include <numeric>
+#include <sstream>
 #include <utility>
 
 #include "bloom/catalog.h"
 #include "lsm/bytes/escape.h"
+#include "lsm/bytes/readable.h"
 #include "lsm/bytes/status.h"
 #include "lsm/log/log_format.h"
 #include "lsm/table/format.h"
 #include "tools/sstdump/session.h"
+#include "tools/sstdump/wrap.h"
 
 namespace tools {
 namespace {
@@ -38,7 +41,7 @@ constexpr CommandHelp kCommands[] = {
      "sstdump info store/                 # tables, key range, logs, manifest of a store\n"
      "  sstdump info store/000013.table     # counts, sizes, ratio and filter of a table"},
     {"properties", "All that tables say of themselves", "sstdump properties store/000013.table"},
-    {"blocks", "Each block of a table: offset, sizes, key range, whether it is sound",
+    {"blocks", "Each block of a table: offset, sizes, keys, soundness",
      "sstdump blocks --limit 20 store/000013.table"},
     {"filter", "A table's filter: size, fill, and target, predicted and measured FPP",
      "sstdump filter store/000013.table\n"
@@ -48,8 +51,9 @@ constexpr CommandHelp kCommands[] = {
      "  sstdump scan --keys-only store/000013.table | wc -l"},
     {"get", "Looks for a key in each file, and tells what each step says",
      "sstdump get user1234 store/000013.table\n"
-     "  sstdump get --hex 00ff10 store/     # in every log and table of a store"},
-    {"verify", "Checks everything: checksums, order, counts, index, every key against the filter",
+     "  sstdump get --hex 00ff10 store/     # in every log and table of a store\n"
+     "  sstdump get --raw user1234 store/   # the value that the store answers"},
+    {"verify", "Checks everything: checksums, order, counts, index, filter",
      "sstdump verify store/ && echo sound"},
     {"wal", "The records of write-ahead logs, and the writes in them",
      "sstdump wal --limit 5 store/000014.log"},
@@ -66,11 +70,33 @@ constexpr const char* kIntroduction =
     "Files are known by their content, not by their names.  It only reads, and takes no lock.";
 
 constexpr const char* kAfterword =
-    "Exit code: 0 fine, 1 damage found, 2 wrong use, 3 cannot read (or not a file of Trellis);\n"
-    "of several paths the highest counts.  Data goes to the standard output, messages to the "
-    "standard\n"
-    "error.  Keys are typed and shown with \\xHH for bytes that cannot be printed and \\\\ for a "
-    "backslash.";
+    "Exit code: 0 fine, 1 damage found, 2 wrong use, 3 cannot read (or not a file of "
+    "Trellis); of several paths the highest counts.  Data goes to the standard output, "
+    "messages to the standard error.  Keys are typed and shown with \\xHH for bytes that "
+    "cannot be printed and \\\\ for a backslash.  A KEY or PATH that begins with a dash "
+    "stands behind --.";
+
+// The column where CLI11 begins what an option or a command does.
+constexpr size_t kHelpColumn = 30;
+constexpr size_t kHelpColumnsMax = 80;
+
+// As CLI11 does not break lines.
+std::string FittedHelp(std::string_view help, const World& world) {
+  const size_t columns = world.terminal.is_terminal
+                             ? std::min(world.terminal.columns, kHelpColumnsMax)
+                             : kHelpColumnsMax;
+  std::string text;
+  while (!help.empty()) {
+    const size_t end = std::min(help.find('\n'), help.size() - 1) + 1;
+    const std::string_view line = help.substr(0, end);
+    const size_t hanging = line.starts_with("  sstdump") ? 6
+                           : line.starts_with(' ')       ? kHelpColumn
+                                                         : 0;
+    text += Wrapped(line, columns, hanging);
+    help.remove_prefix(end);
+  }
+  return text;
+}
 
 std::string VersionText() {
   return Concat("sstdump ", TRELLIS_VERSION, ", table format ", lsm::kTableVersion, ", log format ",
@@ -112,10 +138,31 @@ std::string CheckCount(const std::string& text) {
   return is_count ? "" : Concat("\"", lsm::Escape(text, 40), "\" is no number");
 }
 
+// More would be asked for minutes.
+constexpr uint64_t kProbesMax = 1'000'000'000;
+
+std::string CheckProbes(const std::string& text) {
+  if (std::string problem = CheckCount(text); !problem.empty()) return problem;
+  const bool is_more =
+      text.size() > std::to_string(kProbesMax).size() || std::stoull(text) > kProbesMax;
+  if (!is_more) return "";
+  return Concat(lsm::Escape(text, 40), " is more than ", lsm::ReadableCount(kProbesMax));
+}
+
+// They may stand before the command, and behind it.
+void AddCommonOptions(CLI::App* app, Typed* typed) {
+  app->add_flag("--json", typed->request.json, "One JSON document instead of text");
+  app->add_option("--color", typed->color,
+                  "auto (on a terminal, unless NO_COLOR is set), always, never")
+      ->check(CLI::IsMember({"auto", "always", "never"}).description(""))
+      ->type_name("WHEN");
+}
+
 CLI::App* AddCommand(CLI::App* app, std::string_view name, Typed* typed) {
   const CommandHelp& help = HelpOf(name);
   CLI::App* command = app->add_subcommand(help.name, help.what);
   command->fallthrough();
+  AddCommonOptions(command, typed);
   command->footer(Concat("Example:\n  ", help.example));
   command->callback([typed, name = std::string(name)] { typed->request.command = name; });
   return command;
@@ -158,9 +205,9 @@ void AddTableCommands(CLI::App* app, Typed* typed) {
   AddPaths(filter, typed, kTables);
   filter
       ->add_option("--probes", typed->request.probes,
-                   "Ask about so many absent keys; 0: do not measure.  Default: as many that about "
-                   "4,000 pass")
-      ->check(CheckCount)
+                   "Ask about so many absent keys (at most 1,000,000,000); 0: do not measure.  "
+                   "Default: as many that about 4,000 pass")
+      ->check(CheckProbes)
       ->type_name("N");
 
   CLI::App* scan = AddCommand(app, "scan", typed);
@@ -261,6 +308,19 @@ std::string UnknownCommand(const std::vector<std::string>& arguments) {
   return "";
 }
 
+// The first word before `--` that looks like an option and is none; empty if there is none.
+std::string UnknownOption(const std::vector<std::string>& arguments,
+                          const std::vector<CLI::App*>& used) {
+  if (used.empty()) return "";
+  for (const std::string& word : arguments) {
+    if (word == "--") break;
+    if (word.size() > 1 && word[0] == '-' &&
+        used.front()->get_option_no_throw(word.substr(0, word.find('='))) == nullptr)
+      return word;
+  }
+  return "";
+}
+
 ParsedCommandLine Wrong(const World& world, const std::string& message) {
   *world.err << "sstdump: " << message << '\n';
   return {std::nullopt, static_cast<int>(Outcome::kUsage)};
@@ -312,34 +372,44 @@ ParsedCommandLine ParseCommandLine(const std::vector<std::string>& arguments, co
   CLI::App app(kIntroduction, "sstdump");
   app.footer(kAfterword);
   app.set_version_flag("--version", VersionText());
-  app.add_flag("--json", typed.request.json,
-               "One JSON document instead of text (tools/README.md names its members)");
-  app.add_option("--color", typed.color,
-                 "auto (on a terminal, unless NO_COLOR is set), always, never")
-      ->check(CLI::IsMember({"auto", "always", "never"}))
-      ->type_name("WHEN");
+  AddCommonOptions(&app, &typed);
   app.require_subcommand(1);
   AddCommands(&app, &typed);
   if (words.empty()) {
-    *world.err << app.help();
+    *world.err << FittedHelp(app.help(), world);
     return {std::nullopt, static_cast<int>(Outcome::kUsage)};
   }
   try {
     std::reverse(words.begin(), words.end());  // as CLI11 takes a vector
     app.parse(words);
+  } catch (const CLI::CallForVersion&) {
+    const std::string text = VersionText() + "\n";
+    *world.out << (world.terminal.is_terminal ? FittedHelp(text, world) : text);
+    world.out->flush();
+    return {};
   } catch (const CLI::Success& success) {
-    app.exit(success, *world.out, *world.err);  // --help and --version
+    std::ostringstream help;
+    app.exit(success, help, help);
+    *world.out << FittedHelp(help.str(), world);
     world.out->flush();
     return {};
   } catch (const CLI::ParseError& error) {
     const std::vector<CLI::App*> used = app.get_subcommands();
     const std::string command = used.empty() ? "" : used.front()->get_name() + " ";
-    return Wrong(world,
-                 Concat(lsm::Escape(error.what()), "; sstdump ", command, "--help tells more"));
+    std::string message = lsm::Escape(error.what());
+    const bool is_amiss = error.get_name() == "RequiredError" || error.get_name() == "ExtrasError";
+    if (const std::string word = UnknownOption(arguments, used); is_amiss && !word.empty())
+      message += Concat("; a KEY or PATH like ", lsm::Escape(word, 60), " stands behind --");
+    return Wrong(world, Concat(message, "; sstdump ", command, "--help tells more"));
   }
   if (typed.request.command == "explain") typed.request.paths = {typed.store};
   if (!ReadKeys(typed, world, &typed.request))
     return {std::nullopt, static_cast<int>(Outcome::kUsage)};
+  const Request& request = typed.request;
+  if (request.command == "get" && request.form == ByteForm::kRaw && !request.json &&
+      request.paths.size() > 1) {
+    return Wrong(world, "get --raw writes one value, so that it takes one PATH");
+  }
   return {std::move(typed.request), 0};
 }
 

@@ -2,8 +2,8 @@
 // it.
 //
 // Those that are about tables are called once for each table of a directory, and those about logs
-// once for each log; `info`, `manifest`, `levels`, `explain` and `verify` take a directory as a
-// whole.
+// once for each log; `info`, `manifest`, `levels`, `explain`, `verify` and `get --raw` take a
+// directory as a whole.
 #ifndef TRELLIS_TOOLS_SSTDUMP_COMMANDS_H_
 #define TRELLIS_TOOLS_SSTDUMP_COMMANDS_H_
 
@@ -17,7 +17,7 @@ void ShowProperties(const Target& target, Session* session);  // a table
 void ShowBlocks(const Target& target, Session* session);      // a table
 void ShowFilter(const Target& target, Session* session);      // a table
 void ShowEntries(const Target& target, Session* session);     // a table
-void ShowKey(const Target& target, Session* session);         // a table or a log
+void ShowKey(const Target& target, Session* session);         // a table, a log; --raw: a directory
 void Verify(const Target& target, Session* session);          // any
 void ShowLog(const Target& target, Session* session);         // a log
 void ShowManifest(const Target& target, Session* session);    // a manifest, CURRENT, a directory

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "bloom/inspect.h"
+#include "lsm/bytes/escape.h"
 #include "lsm/bytes/readable.h"
 #include "lsm/bytes/status.h"
 #include "tools/sstdump/commands.h"
@@ -21,6 +22,13 @@ using lsm::ReadableCount;
 using lsm::ReadableNumber;
 
 constexpr size_t kStretches = 64;
+
+// As many of them as stand in one line.
+size_t StretchesFor(const Session& session) {
+  constexpr size_t kFrame = 6;
+  if (session.columns() == 0) return kStretches;
+  return std::clamp<size_t>(session.columns(), kFrame + 8, kFrame + kStretches) - kFrame;
+}
 
 std::string MeasuredText(const FilterMeasurement& measured) {
   if (measured.probes == 0) return "not measured";
@@ -53,18 +61,23 @@ void PrintPicture(const lsm::Table& table, const std::vector<double>& stretches,
 
 void PrintHistogram(const std::vector<FillBin>& bins, Session* session) {
   if (bins.empty()) return;
-  constexpr size_t kBarColumns = 40;
+  constexpr size_t kFigures = 14;  // to the left of the bar
   uint64_t most = 1;
   for (const FillBin& bin : bins) most = std::max(most, bin.blocks);
+  const size_t others = kFigures + 1 + ReadableCount(most).size();
+  const size_t bar_columns =
+      session->columns() == 0
+          ? 40
+          : std::clamp<size_t>(session->columns(), others + 4, others + 40) - others;
   session->Print("  blocks of 64 bytes by how full they are:\n");
   for (const FillBin& bin : bins) {
     const double share = static_cast<double>(bin.blocks) / static_cast<double>(most);
-    const std::string bar = Bar(share, kBarColumns, session->world().terminal.has_utf8);
+    const std::string bar = Bar(share, bar_columns, session->world().terminal.has_utf8);
     const std::string range = Concat(static_cast<int>(100 * bin.from + 0.5), "-",
                                      static_cast<int>(100 * bin.to + 0.5), " %");
     session->Print(
         Concat(std::string(12 - std::min<size_t>(12, range.size()), ' '), range, "  ", bar,
-               std::string(kBarColumns + 1 - std::min(kBarColumns, lsm::ColumnsOf(bar)), ' '),
+               std::string(bar_columns + 1 - std::min(bar_columns, lsm::ColumnsOf(bar)), ' '),
                ReadableCount(bin.blocks), "\n"));
   }
 }
@@ -94,8 +107,8 @@ void PrintReport(const Target& target, const lsm::Table& table,
                 measured.false_negatives == 0 ? std::string("all passed")
                                               : Concat(measured.false_negatives, " LOST"))});
   }
-  session->Print(FieldsText(fields));
-  PrintPicture(table, bloom::FillByPart(table.filter(), kStretches), session);
+  session->Print(FieldsText(*session, fields));
+  PrintPicture(table, bloom::FillByPart(table.filter(), StretchesFor(*session)), session);
   PrintHistogram(FillHistogram(table.filter()), session);
 }
 
@@ -154,7 +167,7 @@ void ShowUnusable(const Target& target, const lsm::Table& table, Session* sessio
   }
   if (const absl::Status status = FilterStatus(table); !status.ok()) session->Fail(status, target);
   if (table.filter_presence() == lsm::FilterPresence::kUnknown) {
-    session->Note(Concat(target.path, ": ", UnknownFilterText(table)));
+    session->Note(Concat(lsm::Escape(target.path), ": ", UnknownFilterText(table)));
   }
 }
 
@@ -177,8 +190,8 @@ void ShowFilter(const Target& target, Session* session) {
   }
   for (const absl::Status& damage : measured.damage) session->Fail(damage, target);
   if (probes > 0 && measured.probes == 0) {
-    session->Note(
-        Concat(target.path, ": there is no room for absent keys between the table's keys"));
+    session->Note(Concat(lsm::Escape(target.path),
+                         ": there is no room for absent keys between the table's keys"));
   }
 }
 

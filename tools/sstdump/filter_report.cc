@@ -8,6 +8,7 @@
 
 #include "lsm/bytes/escape.h"
 #include "lsm/bytes/status.h"
+#include "tools/sstdump/layout.h"
 #include "tools/sstdump/session.h"
 #include "tools/sstdump/table_file.h"
 
@@ -15,7 +16,6 @@ namespace tools {
 namespace {
 
 constexpr uint64_t kSeed = 0x7265616c20667070;  // any; the same file gives the same figures
-constexpr size_t kShownKeyBytes = 40;
 constexpr size_t kFillBlockBytes = 64;
 
 // Meets the table's keys in order, and asks the filter about each and about some between.

@@ -1,4 +1,5 @@
-// `sstdump get`: how a key is looked for in one file, and what each step says.
+// `sstdump get`: how a key is looked for in one file, and what each step says; with `--raw` only
+// its value, also of a whole store.
 #include <memory>
 #include <string>
 #include <string_view>
@@ -9,6 +10,8 @@
 #include "tools/sstdump/commands.h"
 #include "tools/sstdump/layout.h"
 #include "tools/sstdump/log_file.h"
+#include "tools/sstdump/store_files.h"
+#include "tools/sstdump/store_lookup.h"
 #include "tools/sstdump/table_file.h"
 
 namespace tools {
@@ -61,8 +64,7 @@ TableLookup LookUp(const lsm::Table& table, std::string_view user_key) {
 }
 
 const char* AnswerOf(const std::vector<FoundVersion>& versions) {
-  if (versions.empty()) return "absent";
-  return versions.front().kind == lsm::EntryKind::kPut ? "put" : "delete";
+  return versions.empty() ? "absent" : NameOf(versions.front().kind);
 }
 
 std::string FilterText(const lsm::Table& table, const TableLookup& lookup) {
@@ -90,7 +92,7 @@ void PrintVersions(const std::vector<FoundVersion>& versions, uint64_t count, Se
     const FoundVersion& version = versions[i];
     const bool is_put = version.kind == lsm::EntryKind::kPut;
     session->Print(Concat(
-        i == 0 ? "  answer  " : "  older   ", is_put ? "put" : "delete", " at sequence ",
+        i == 0 ? "  answer  " : "  older   ", NameOf(version.kind), " at sequence ",
         version.sequence,
         is_put ? Concat(", ", Count(version.value_bytes, "byte", "bytes")) : std::string(), "\n"));
     if (i == 0 && is_put) {
@@ -106,7 +108,7 @@ void PrintTableLookup(const Target& target, const lsm::Table& table, const Table
                       Session* session) {
   const size_t columns = KeyColumns(*session, 20, 2);
   session->Print(Heading(*session, target.path,
-                         Concat("key ", session->Show(session->request().key, columns))));
+                         Concat("key ", session->ShowKey(session->request().key, columns))));
   session->Print(Concat("  digest  ", HexId(lookup.digest), "\n"));
   session->Print(Concat("  filter  ", FilterText(table, lookup), "\n"));
   if (lookup.first_block == table.block_count()) {
@@ -116,7 +118,7 @@ void PrintTableLookup(const Target& target, const lsm::Table& table, const Table
     session->Print(Concat("  index   block ", block.ordinal, " at offset ", block.handle.offset,
                           ", ", lsm::ReadableCount(block.handle.stored_bytes),
                           " bytes, for keys up to ",
-                          session->Show(table.block_fence(block.ordinal), columns), "\n"));
+                          session->ShowKey(table.block_fence(block.ordinal), columns), "\n"));
   }
   PrintVersions(lookup.versions, lookup.version_count, session);
 }
@@ -132,7 +134,7 @@ void WriteVersions(const std::vector<FoundVersion>& versions, Session* session) 
   for (const FoundVersion& version : versions) {
     json.BeginObject();
     json.Member("sequence", version.sequence);
-    json.Member("kind", version.kind == lsm::EntryKind::kPut ? "put" : "delete");
+    json.Member("kind", NameOf(version.kind));
     json.Member("value_bytes", version.value_bytes);
     json.EndObject();
   }
@@ -169,7 +171,7 @@ void ShowKeyInTable(const Target& target, Session* session) {
   } else if (!raw) {
     PrintTableLookup(target, **table, lookup, session);
   } else if (!lookup.versions.empty()) {
-    session->Print(lookup.versions.front().value);  // and nothing else, for a pipe
+    session->PrintRaw(lookup.versions.front().value);  // and nothing else, for a pipe
   }
   for (const BlockFacts& block : lookup.blocks) {
     if (!block.status.ok()) session->Fail(block.status, target);
@@ -202,18 +204,31 @@ void ShowKeyInLog(const Target& target, Session* session) {
     return WriteVersions(versions, session);
   }
   if (session->request().form == ByteForm::kRaw) {
-    if (!versions.empty()) session->Print(versions.front().value);
+    if (!versions.empty()) session->PrintRaw(versions.front().value);
     return;
   }
-  session->Print(
-      Heading(*session, target.path,
-              Concat("key ", session->Show(session->request().key, KeyColumns(*session, 20, 2)))));
+  session->Print(Heading(
+      *session, target.path,
+      Concat("key ", session->ShowKey(session->request().key, KeyColumns(*session, 20, 2)))));
   PrintVersions(versions, count, session);
+}
+
+// `--raw`: what the store answers, and nothing else.  A value that may be out of date is none.
+void WriteValueOfStore(const Target& target, Session* session) {
+  const absl::StatusOr<StoreFiles> files =
+      LookAtStore(session->world(), session->request(), target);
+  if (!files.ok()) return session->Fail(files.status(), target);
+  if (!files->has_state()) return session->Fail(StateProblem(*files), target);
+  const StoreLookup lookup = LookUpInStore(*files, session->request().key, session);
+  if (lookup.is_certain) return session->PrintRaw(lookup.value);
+  if (session->tally().problems > 0) return;
+  session->Fail(absl::UnavailableError("the store was written to meanwhile: ask again"), target);
 }
 
 }  // namespace
 
 void ShowKey(const Target& target, Session* session) {
+  if (target.kind == TargetKind::kDirectory) return WriteValueOfStore(target, session);
   if (target.kind == TargetKind::kLog) return ShowKeyInLog(target, session);
   ShowKeyInTable(target, session);
 }

@@ -67,7 +67,7 @@ void PrintTable(const lsm::Table& table, const bloom::FilterDescription& filter,
   const bool is_damaged = table.filter_presence() == lsm::FilterPresence::kDamaged;
   fields.push_back({"sound", Concat("all but ", is_damaged ? "the filter, and " : "",
                                     "the data blocks, which sstdump verify checks")});
-  session->Print(FieldsText(fields));
+  session->Print(FieldsText(*session, fields));
 }
 
 void WriteTable(const lsm::Table& table, const bloom::FilterDescription& filter, Session* session) {
@@ -155,6 +155,7 @@ void ShowLogInfo(const Target& target, Session* session) {
       *session, target.path,
       Concat("write-ahead log, format ", lsm::kLogVersion, ", ", ReadableBytes(log.size_bytes))));
   session->Print(FieldsText(
+      *session,
       {{"records", ReadableCount(log.records)},
        {"entries", Concat(ReadableCount(puts + deletions), " (", Count(puts, "put", "puts"), ", ",
                           Count(deletions, "deletion", "deletions"), "), ", ReadableBytes(bytes),
@@ -192,12 +193,12 @@ void ShowManifestInfo(const Target& target, Session* session) {
   session->Print(Heading(
       *session, target.path,
       Concat("manifest, format ", lsm::kLogVersion, ", ", ReadableBytes(walk.log.size_bytes))));
-  session->Print(
-      FieldsText({{"edits", ReadableCount(walk.edits)},
-                  {"tables", Concat(ReadableCount(tables), ", ", ReadableBytes(table_bytes))},
-                  {"numbers", Concat("next file ", state.next_file_number, ", last sequence ",
-                                     state.last_sequence, ", oldest log ", state.oldest_log)},
-                  {"end", EndText(walk.log.end, walk.log.torn_bytes)}}));
+  session->Print(FieldsText(
+      *session, {{"edits", ReadableCount(walk.edits)},
+                 {"tables", Concat(ReadableCount(tables), ", ", ReadableBytes(table_bytes))},
+                 {"numbers", Concat("next file ", state.next_file_number, ", last sequence ",
+                                    state.last_sequence, ", oldest log ", state.oldest_log)},
+                 {"end", EndText(walk.log.end, walk.log.torn_bytes)}}));
 }
 
 // What is in a store, summed up.
@@ -247,6 +248,17 @@ StoreSums SumUp(const StoreFiles& files, Session* session) {
   return sums;
 }
 
+// As many names as one screen has room for.
+std::string NamesText(const std::vector<std::string>& names) {
+  constexpr size_t kShownNames = 8;
+  std::string text;
+  for (size_t i = 0; i < names.size() && i < kShownNames; ++i)
+    text += (i == 0 ? "" : ", ") + names[i];
+  if (names.size() > kShownNames)
+    text += Concat(" and ", ReadableCount(names.size() - kShownNames), " more");
+  return text;
+}
+
 void WriteStore(const StoreFiles& files, const StoreSums& sums, Session* session) {
   const lsm::ManifestState& state = files.manifest.state;
   lsm::JsonWriter& json = session->json();
@@ -294,10 +306,8 @@ void ShowStoreInfo(const Target& target, Session* session) {
   fields.push_back({"manifest", Concat(files->manifest.file_name, ", ",
                                        Count(files->manifest.edit_count, "edit", "edits"), ", ",
                                        EndText(files->manifest.end, files->manifest.torn_bytes))});
-  std::string unused;
-  for (const std::string& name : sums.unused) unused += (unused.empty() ? "" : ", ") + name;
-  if (!unused.empty()) fields.push_back({"unused", unused});
-  session->Print(FieldsText(fields));
+  if (!sums.unused.empty()) fields.push_back({"unused", NamesText(sums.unused)});
+  session->Print(FieldsText(*session, fields));
 }
 
 void ShowCurrentInfo(const Target& target, Session* session) {

@@ -5,8 +5,10 @@
 #include <cstdio>
 #include <ctime>
 
+#include "lsm/bytes/escape.h"
 #include "lsm/bytes/readable.h"
 #include "lsm/bytes/status.h"
+#include "tools/sstdump/wrap.h"
 
 namespace tools {
 namespace {
@@ -17,22 +19,52 @@ constexpr const char* kHeights[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆
 constexpr const char* kWidths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉", "█"};
 constexpr char kAsciiHeights[] = " .:-=+*#@";
 
+constexpr size_t kRowIndent = 2;
+constexpr std::string_view kBetweenKeys = " .. ";
+constexpr size_t kKeyColumnsMin = 7;
+static_assert(2 * kKeyColumnsMin + kBetweenKeys.size() == kKeyRangeColumnsMin);
+
 int Eighths(double share) { return static_cast<int>(std::lround(8 * std::clamp(share, 0.0, 1.0))); }
 
 }  // namespace
 
-std::string FieldsText(const Fields& fields) {
+std::string FieldsText(const Session& session, const Fields& fields) {
   size_t width = 0;
   for (const auto& [name, value] : fields) width = std::max(width, lsm::ColumnsOf(name));
   std::string text;
   for (const auto& [name, value] : fields) {
-    text += Concat("  ", name, std::string(width - lsm::ColumnsOf(name) + 2, ' '), value, "\n");
+    const std::string line =
+        Concat("  ", name, std::string(width - lsm::ColumnsOf(name) + 2, ' '), value, "\n");
+    text += session.columns() == 0 ? line : Wrapped(line, session.columns(), width + 4);
   }
   return text;
 }
 
+std::vector<std::string> LeaveOutColumns(const Session& session,
+                                         const std::vector<std::string>& expendable, size_t others,
+                                         Rows* rows) {
+  std::vector<std::string> left_out;
+  if (session.columns() == 0) return left_out;
+  for (const std::string& name : expendable) {
+    if (WidthOf(lsm::ReadableTable(*rows, kRowIndent)) + others <= session.columns()) break;
+    const std::vector<std::string>& headings = rows->front();
+    const auto column = std::find(headings.begin(), headings.end(), name) - headings.begin();
+    for (auto& row : *rows) row.erase(row.begin() + column);
+    left_out.push_back(name);
+  }
+  return left_out;
+}
+
+std::string RowsText(const Rows& rows, const std::vector<std::string>& left_out) {
+  std::string text = lsm::ReadableTable(rows, kRowIndent);
+  if (left_out.empty()) return text;
+  text += std::string(kRowIndent, ' ') + "no room for";
+  for (size_t i = 0; i < left_out.size(); ++i) text += Concat(i == 0 ? " " : ", ", left_out[i]);
+  return text + "\n";
+}
+
 std::string Heading(const Session& session, const std::string& path, std::string_view what) {
-  return Concat(session.Bold(path), ": ", what, "\n");
+  return Concat(session.Bold(lsm::Escape(path)), ": ", what, "\n");
 }
 
 std::string Bar(double share, size_t columns, bool has_utf8) {
@@ -71,6 +103,8 @@ std::string Count(uint64_t count, std::string_view singular, std::string_view pl
   return Concat(lsm::ReadableCount(count), " ", count == 1 ? singular : plural);
 }
 
+const char* NameOf(lsm::EntryKind kind) { return kind == lsm::EntryKind::kPut ? "put" : "delete"; }
+
 std::string EndText(lsm::LogEnd end, uint64_t torn_bytes) {
   switch (end) {
     case lsm::LogEnd::kNotYet:
@@ -102,19 +136,20 @@ const char* NameOf(lsm::LogEnd end) {
 
 std::string KeyRange(const Session& session, std::string_view first, std::string_view last,
                      size_t others) {
-  constexpr std::string_view kBetween = " .. ";
-  const size_t columns = KeyColumns(session, others + kBetween.size(), 2);
-  const auto show = [&](std::string_view key) {
-    return key.empty() ? std::string("(empty)") : session.Show(key, columns);
-  };
-  return Concat(show(first), kBetween, show(last));
+  const size_t columns = KeyColumns(session, others + kBetweenKeys.size(), 2);
+  return Concat(session.ShowKey(first, columns), kBetweenKeys, session.ShowKey(last, columns));
 }
 
 size_t KeyColumns(const Session& session, size_t others, size_t keys_in_line) {
   if (session.columns() == 0) return 0;
-  constexpr size_t kLeast = 6;
   const size_t room = session.columns() > others ? session.columns() - others : 0;
-  return std::max(kLeast, room / keys_in_line);
+  return std::max(kKeyColumnsMin, room / keys_in_line);
+}
+
+size_t RestOfLine(const Session& session, std::string_view line) {
+  if (session.columns() == 0) return 0;
+  const size_t taken = ColumnsShown(line);
+  return taken < session.columns() ? session.columns() - taken : 1;
 }
 
 }  // namespace tools

@@ -11,6 +11,7 @@
 #include "tools/sstdump/layout.h"
 #include "tools/sstdump/store_files.h"
 #include "tools/sstdump/table_file.h"
+#include "tools/sstdump/wrap.h"
 
 namespace tools {
 namespace {
@@ -125,17 +126,23 @@ std::vector<std::string> Cells(std::string name, const LevelRow& row) {
 }
 
 void PrintTables(const std::vector<TableRow>& tables, Session* session) {
-  std::vector<std::vector<std::string>> rows = {
-      {"table", "level", "size", "entries", "filter", "FPP", "keys"}};
+  Rows rows = {{"table", "level", "size", "entries", "filter", "FPP"}};
   for (const TableRow& table : tables) {
     rows.push_back(
         {table.placed.name, Concat(table.placed.level), ReadableBytes(table.placed.meta.file_bytes),
          ReadableCount(table.placed.meta.entries), table.is_open ? table.filter_kind : "?",
-         table.is_filtered ? ReadableNumber(table.predicted_fpp) : "-",
-         KeyRange(*session, lsm::UserKeyOf(table.placed.meta.smallest),
-                  lsm::UserKeyOf(table.placed.meta.largest), 62)});
+         table.is_filtered ? ReadableNumber(table.predicted_fpp) : "-"});
   }
-  session->Print(lsm::ReadableTable(rows, 2));
+  constexpr size_t kBlanks = 2;
+  const std::vector<std::string> left_out = LeaveOutColumns(
+      *session, {"filter", "size", "entries", "FPP"}, kBlanks + kKeyRangeColumnsMin, &rows);
+  const size_t others = WidthOf(RowsText(rows, {})) + kBlanks;
+  rows[0].push_back("keys");
+  for (size_t i = 0; i < tables.size(); ++i) {
+    rows[i + 1].push_back(KeyRange(*session, lsm::UserKeyOf(tables[i].placed.meta.smallest),
+                                   lsm::UserKeyOf(tables[i].placed.meta.largest), others));
+  }
+  session->Print(RowsText(rows, left_out));
 }
 
 void WriteLevel(const LevelRow& row, lsm::JsonWriter* json) {
@@ -192,13 +199,14 @@ void PrintTree(const Target& target, const std::array<LevelRow, lsm::kLevels>& l
   session->Print(Heading(
       *session, target.path,
       Concat("store of ", Count(all.tables, "table", "tables"), ", ", ReadableBytes(all.bytes))));
-  std::vector<std::vector<std::string>> rows = {
-      {"level", "tables", "size", "keys", "filters", "b/key", "target", "FPP", "wasted"}};
+  Rows rows = {{"level", "tables", "size", "keys", "filters", "b/key", "target", "FPP", "wasted"}};
   for (size_t i = 0; i < levels.size(); ++i) {
     if (levels[i].tables > 0) rows.push_back(Cells(Concat(i), levels[i]));
   }
   rows.push_back(Cells("all", all));
-  session->Print(lsm::ReadableTable(rows, 2));
+  const std::vector<std::string> left_out =
+      LeaveOutColumns(*session, {"b/key", "size", "target", "filters", "keys"}, 0, &rows);
+  session->Print(RowsText(rows, left_out));
   session->Print(
       "  FPP: predicted.  wasted: reads to expect of a lookup for an absent key that is\n"
       "  within the range of every table\n");

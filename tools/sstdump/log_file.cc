@@ -81,7 +81,7 @@ ManifestWalk WalkManifest(
     const Target& target, Session* session,
     const std::function<void(uint64_t offset, const lsm::VersionEdit& edit)>& visit) {
   ManifestWalk walk;
-  const size_t problems_before = session->problem_count();
+  const Session::Tally before = session->tally();
   const std::string path = OpenedPath(target);
   walk.log =
       WalkLog(target, lsm::LogKind::kManifest, session, [&](const lsm::LogReader::Record& record) {
@@ -94,12 +94,12 @@ ManifestWalk WalkManifest(
         }
         visit(record.offset, *edit);
         // Behind an edit that is missing or does not fit, the next ones need not fit.
-        if (session->problem_count() != problems_before) return true;
+        if (session->tally() != before) return true;
         const absl::Status status = walk.state.Apply(*edit, path, record.offset);
         if (!status.ok()) session->Fail(status, target);
         return true;
       });
-  if (walk.log.is_open && walk.edits == 0 && session->problem_count() == problems_before) {
+  if (walk.log.is_open && walk.edits == 0 && session->tally() == before) {
     session->Damage(target, 0, "the manifest holds no edit");
   }
   return walk;

@@ -1,6 +1,7 @@
 // `sstdump manifest`: the edits of a manifest, and what they add up to.
 #include "lsm/version/manifest.h"
 
+#include <map>
 #include <memory>
 #include <string>
 
@@ -19,10 +20,18 @@ namespace {
 using lsm::Concat;
 
 void PrintTable(int level, const lsm::TableMeta& table, Session* session) {
-  session->Print(Concat(
-      "    + level ", level, " ", lsm::TableFileName(table.number), ", ",
-      lsm::ReadableBytes(table.file_bytes), ", ", Count(table.entries, "entry", "entries"), ", ",
-      KeyRange(*session, lsm::UserKeyOf(table.smallest), lsm::UserKeyOf(table.largest), 56), "\n"));
+  std::string line = Concat("    + level ", level, " ", lsm::TableFileName(table.number), ", ",
+                            lsm::ReadableBytes(table.file_bytes), ", ",
+                            Count(table.entries, "entry", "entries"), ", ");
+  size_t others = line.size();
+  if (session->columns() != 0 && others + kKeyRangeColumnsMin > session->columns()) {
+    constexpr size_t kIndent = 8;
+    line.back() = '\n';
+    line.append(kIndent, ' ');
+    others = kIndent;
+  }
+  line += KeyRange(*session, lsm::UserKeyOf(table.smallest), lsm::UserKeyOf(table.largest), others);
+  session->Print(line + "\n");
 }
 
 void PrintEdit(uint64_t offset, const lsm::VersionEdit& edit, Session* session) {
@@ -35,6 +44,10 @@ void PrintEdit(uint64_t offset, const lsm::VersionEdit& edit, Session* session) 
   number("last sequence", edit.last_sequence);
   number("oldest log", edit.oldest_log);
   for (const uint64_t log : edit.synced_logs) number("synced log", log);
+  for (const auto& [log, file_bytes] : edit.closed_logs) {
+    number("closed log", log);
+    numbers += Concat(" of ", file_bytes, " B");
+  }
   if (edit.digest_seed)
     numbers += Concat(numbers.empty() ? "    " : ", ", "digest seed ", HexId(*edit.digest_seed));
   if (!numbers.empty()) session->Print(numbers + "\n");
@@ -59,6 +72,18 @@ void WriteTable(int level, const lsm::TableMeta& table, Session* session) {
   json.EndObject();
 }
 
+void WriteClosedLogs(const std::map<uint64_t, uint64_t>& closed_logs, lsm::JsonWriter* json) {
+  json->Key("closed_logs");
+  json->BeginArray();
+  for (const auto& [number, file_bytes] : closed_logs) {
+    json->BeginObject();
+    json->Member("number", number);
+    json->Member("file_bytes", file_bytes);
+    json->EndObject();
+  }
+  json->EndArray();
+}
+
 void WriteEdit(uint64_t offset, const lsm::VersionEdit& edit, Session* session) {
   lsm::JsonWriter& json = session->json();
   json.BeginObject();
@@ -72,6 +97,7 @@ void WriteEdit(uint64_t offset, const lsm::VersionEdit& edit, Session* session) 
   json.BeginArray();
   for (const uint64_t log : edit.synced_logs) json.Number(log);
   json.EndArray();
+  WriteClosedLogs(edit.closed_logs, &json);
   json.Key("removed");
   json.BeginArray();
   for (const lsm::VersionEdit::Removed& removed : edit.removed) {
@@ -109,6 +135,7 @@ void ShowState(const ManifestWalk& walk, Session* session) {
     json.BeginArray();
     for (const uint64_t number : state.synced_logs) json.Number(number);
     json.EndArray();
+    WriteClosedLogs(state.closed_logs, &json);
     json.Key("tables");
     json.BeginArray();
     for (const PlacedTable& table : TablesInOrder(state))
@@ -166,6 +193,12 @@ void ShowManifestFile(const Target& target, Session* session) {
 void ShowManifest(const Target& target, Session* session) {
   if (target.kind == TargetKind::kManifest) return ShowManifestFile(target, session);
   const absl::StatusOr<Target> manifest = FollowCurrent(target);
+  if (!manifest.ok() && target.kind == TargetKind::kDirectory) {
+    // It may be no store, or another product's.
+    const absl::StatusOr<StoreFiles> files =
+        LookAtStore(session->world(), session->request(), target);
+    if (files.ok() && !files->has_state()) return session->Fail(StateProblem(*files), target);
+  }
   if (!manifest.ok()) return session->Fail(manifest.status(), target);
   if (manifest->kind != TargetKind::kManifest) {
     return session->Damage(*manifest, 0,

@@ -46,8 +46,9 @@ void ShowProperties(const Target& target, Session* session) {
   const size_t columns = KeyColumns(*session, 28, 1);
   Fields fields;
   for (const auto& [name, value] : texts)
-    fields.push_back({lsm::Escape(name, 60), session->Fit(value, columns)});
-  session->Print(FieldsText(fields));
+    fields.push_back({session->Fit(lsm::Escape(name, 60), session->columns() / 2),
+                      session->Fit(value, columns)});
+  session->Print(FieldsText(*session, fields));
 }
 
 }  // namespace tools

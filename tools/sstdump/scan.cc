@@ -13,18 +13,15 @@ namespace {
 
 using lsm::Concat;
 
-const char* NameOfKind(lsm::EntryKind kind) {
-  return kind == lsm::EntryKind::kPut ? "put" : "delete";
-}
-
 // One line: key, or key, sequence, kind and value with tabs between; escapes hold no tabs.
 void PrintEntry(const lsm::ParsedKey& key, std::string_view value, Session* session) {
   if (session->request().keys_only)
-    return session->Print(Concat(session->Show(key.user_key), "\n"));
+    return session->Print(Concat(session->Show(key.user_key, KeyColumns(*session, 0, 1)), "\n"));
   // As it stands in a pipe; on a terminal a long value would be a screen full.
   const size_t columns = KeyColumns(*session, 24, 2);
-  session->Print(Concat(session->Show(key.user_key, columns), "\t", key.sequence, "\t",
-                        NameOfKind(key.kind), "\t", session->Show(value, columns), "\n"));
+  const std::string line = Concat(session->Show(key.user_key, columns), "\t", key.sequence, "\t",
+                                  NameOf(key.kind), "\t");
+  session->Print(Concat(line, session->Show(value, RestOfLine(*session, line)), "\n"));
 }
 
 void WriteEntry(const lsm::ParsedKey& key, std::string_view value, Session* session) {
@@ -32,7 +29,7 @@ void WriteEntry(const lsm::ParsedKey& key, std::string_view value, Session* sess
   json.BeginObject();
   json.Member("key", session->Show(key.user_key));
   json.Member("sequence", key.sequence);
-  json.Member("kind", NameOfKind(key.kind));
+  json.Member("kind", NameOf(key.kind));
   if (!session->request().keys_only && key.kind == lsm::EntryKind::kPut)
     json.Member("value", session->Show(value));
   json.EndObject();

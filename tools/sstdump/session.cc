@@ -7,24 +7,30 @@
 #include "lsm/bytes/escape.h"
 #include "lsm/bytes/readable.h"
 #include "lsm/bytes/status.h"
+#include "tools/sstdump/wrap.h"
 
 namespace tools {
 namespace {
 
 using lsm::Concat;
 
-// A message may hold a file's bytes, and a path any.
+// A message may hold bytes of a file or of a path.  What it has escaped stays as it is, and so does
+// the mark of what it has cut.
 std::string Printable(std::string_view text) {
+  constexpr std::string_view kCut = "…";
   std::string printable;
-  for (const char c : text) {
-    const auto byte = static_cast<uint8_t>(c);
-    if (byte < 0x20 || byte == 0x7f) {
-      printable += lsm::Escape({&c, 1});
-    } else {
-      printable += c;
-    }
+  while (!text.empty()) {
+    const bool is_cut = text.starts_with(kCut);
+    const std::string_view piece = text.substr(0, is_cut ? kCut.size() : 1);
+    printable += is_cut || piece == "\\" ? std::string(piece) : lsm::Escape(piece);
+    text.remove_prefix(piece.size());
   }
   return printable;
+}
+
+// Of an escape or of a character at its begin.
+size_t EscapedLength(std::string_view text) {
+  return !text.starts_with('\\') ? 1 : text.starts_with("\\\\") ? 2 : 4;
 }
 
 const char* NameOf(Outcome outcome) {
@@ -93,10 +99,10 @@ Session::Session(const World& world, const Request& request) : world_(world), re
 }
 
 void Session::Begin(const std::string& path, std::string_view kind) {
-  path_ = path;
   outcome_ = Outcome::kFine;
-  problem_count_ = 0;
+  tally_ = {};
   file_problem_count_ = 0;
+  problems_are_data_ = false;
   problems_.clear();
   notes_.clear();
   if (!json_wanted()) return;
@@ -139,7 +145,13 @@ int Session::Finish() {
 }
 
 void Session::Print(std::string_view text) {
-  if (!json_wanted()) world_.out->write(text.data(), static_cast<std::streamsize>(text.size()));
+  if (json_wanted()) return;
+  if (columns() == 0 || request_.form == ByteForm::kRaw) return PrintRaw(text);
+  PrintRaw(Fitted(text, columns(), world_.terminal.has_utf8));
+}
+
+void Session::PrintRaw(std::string_view bytes) {
+  if (!json_wanted()) world_.out->write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
 }
 
 void Session::DrainJson() {
@@ -181,7 +193,8 @@ void Session::Note(std::string message) {
 void Session::Add(Problem problem, Outcome outcome) {
   outcome_ = std::max(outcome_, outcome);
   worst_ = std::max(worst_, outcome_);
-  ++problem_count_;
+  ++tally_.problems;
+  if (outcome == Outcome::kDamaged) ++tally_.damage;
   ++file_problem_count_;
   if (file_problem_count_ > kProblemsMax) return;
   if (file_problem_count_ == kProblemsMax) problem.message += "; more of this file is not shown";
@@ -194,7 +207,7 @@ void Session::Add(Problem problem, Outcome outcome) {
 
 void Session::PrintProblem(const Problem& problem) {
   const std::string text =
-      Concat(Printable(problem.file), ": ",
+      Concat(lsm::Escape(problem.file), ": ",
              problem.offset ? Concat("offset ", *problem.offset, ": ") : std::string(),
              Printable(problem.message), "\n");
   if (problems_are_data_) return Print(Concat("  ", Red(text.substr(0, text.size() - 1)), "\n"));
@@ -216,12 +229,18 @@ std::string Session::Show(std::string_view bytes, size_t columns_max) const {
   return Fit(hex ? ToHex(bytes) : lsm::Escape(bytes), columns_max);
 }
 
+std::string Session::ShowKey(std::string_view key, size_t columns_max) const {
+  return key.empty() ? "(empty)" : Show(key, columns_max);
+}
+
 std::string Session::Fit(std::string text, size_t columns_max) const {
   if (columns_max == 0 || text.size() <= columns_max) return text;
-  text.resize(columns_max - 1);
-  // No half of an escape, which has four characters at most.
-  const size_t escape = text.rfind('\\');
-  if (escape != text.npos && escape + 3 >= text.size()) text.resize(escape);
+  // No half of an escape.
+  size_t end = 0;
+  for (size_t next = 0; next < columns_max;
+       next += EscapedLength(std::string_view(text).substr(end)))
+    end = next;
+  text.resize(end);
   return text + (world_.terminal.has_utf8 ? "…" : "~");
 }
 

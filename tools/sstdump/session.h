@@ -54,8 +54,11 @@ class Session {
 
   // --- what a result says ---
 
-  // Text; not where JSON is wanted.  A line ends with '\n'.
+  // Text; not where JSON is wanted.  A line ends with '\n'.  On a terminal a line that is too long
+  // is broken, or cut if it has tabs.
   void Print(std::string_view text);
+  // Bytes as they are, for `--raw`.
+  void PrintRaw(std::string_view bytes);
   // Members of the result.  REQUIRES json_wanted().
   lsm::JsonWriter& json() { return json_; }
   // Writes what the JSON writer has so far: after each item of a list that may be long.
@@ -72,7 +75,13 @@ class Session {
   // Worth knowing, and no fault.
   void Note(std::string message);
 
-  size_t problem_count() const { return problem_count_; }  // of this result
+  // How many problems this result has had, and how many of these were damage.
+  struct Tally {
+    size_t problems = 0;
+    size_t damage = 0;
+    bool operator==(const Tally&) const = default;
+  };
+  Tally tally() const { return tally_; }
 
   // After so many, a file's further damage is not looked for: time and output stay bounded.
   static constexpr size_t kProblemsMax = 100;
@@ -80,7 +89,7 @@ class Session {
   // What follows is about another file of the same result.
   void NextFile() { file_problem_count_ = 0; }
 
-  // Problems and notes are data of `verify`, and go to `out` with it.
+  // Problems and notes of this result are data, and go to `out` with it: those of `verify`.
   void set_problems_are_data() { problems_are_data_ = true; }
 
   // The place where the output goes takes no more (a closed pipe, a full disk).
@@ -98,6 +107,8 @@ class Session {
 
   // A key or value as text: escaped or in hex as was asked for, cut to `columns_max` if not 0.
   std::string Show(std::string_view bytes, size_t columns_max = 0) const;
+  // The same for a key within a sentence, where nothing would be a riddle: "(empty)".
+  std::string ShowKey(std::string_view key, size_t columns_max = 0) const;
   // Escaped text, cut to `columns_max` if not 0.
   std::string Fit(std::string text, size_t columns_max) const;
 
@@ -120,11 +131,10 @@ class Session {
   bool problems_are_data_ = false;
 
   // Of the result that was begun.
-  std::string path_;
   Outcome outcome_ = Outcome::kFine;
   std::vector<Problem> problems_;  // kept for JSON
   std::vector<std::string> notes_;
-  size_t problem_count_ = 0;
+  Tally tally_;
   size_t file_problem_count_ = 0;
 };
 

@@ -8,6 +8,30 @@
 #include "lsm/bytes/status.h"
 
 namespace tools {
+namespace {
+
+// Whether the directory has a file that is Trellis's by its content.
+bool HoldsOurs(const StoreFiles& files) {
+  return std::any_of(files.names.begin(), files.names.end(), [&](const std::string& name) {
+    const absl::StatusOr<Target> target = FindTargetIn(files.directory, name);
+    return target.ok() && (target->kind == TargetKind::kTable || target->kind == TargetKind::kLog ||
+                           target->kind == TargetKind::kManifest);
+  });
+}
+
+// Other products, too, have a CURRENT.  Theirs is no damage; in a store of ours another one is.
+absl::Status NameForeign(const StoreFiles& files, const absl::Status& problem) {
+  const absl::StatusOr<Target> current =
+      FindTargetIn(files.directory, std::string(lsm::kCurrentFileName));
+  if (!current.ok() || current->kind != TargetKind::kForeign) return problem;
+  if (current->foreign == kForeignCurrent || !HoldsOurs(files)) {
+    return absl::InvalidArgumentError(
+        lsm::Concat(current->path, ": no store of Trellis: this is ", current->foreign));
+  }
+  return absl::DataLossError(lsm::Concat(lsm::MessageOf(problem)));
+}
+
+}  // namespace
 
 absl::StatusOr<StoreFiles> LookAtStore(const World& world, const Request& request,
                                        const Target& directory) {
@@ -28,7 +52,11 @@ absl::StatusOr<StoreFiles> LookAtStore(const World& world, const Request& reques
   std::sort(files.logs.begin(), files.logs.end());
   absl::StatusOr<lsm::ManifestContents> manifest = lsm::ReadManifest(*files.directory);
   files.manifest_status = manifest.status();
-  if (manifest.ok()) files.manifest = std::move(manifest).value();
+  if (manifest.ok()) {
+    files.manifest = std::move(manifest).value();
+  } else if (!absl::IsNotFound(files.manifest_status)) {
+    files.manifest_status = NameForeign(files, files.manifest_status);
+  }
   return files;
 }
 
@@ -38,6 +66,10 @@ absl::Status StateProblem(const StoreFiles& files) {
     const std::optional<lsm::FileName> parsed = lsm::ParseFileName(name);
     if (!parsed || (parsed->kind != lsm::FileKind::kTable && parsed->kind != lsm::FileKind::kLog))
       continue;
+    // Other products have files of such names.
+    const absl::StatusOr<Target> target = FindTargetIn(files.directory, name);
+    if (!target.ok()) return target.status();
+    if (target->kind == TargetKind::kForeign) continue;
     return absl::DataLossError(
         lsm::Concat("there is no CURRENT file, but there is ", name, ", which belongs to a store"));
   }
@@ -114,8 +146,8 @@ std::vector<Target> LogTargets(const StoreFiles& files, std::vector<absl::Status
       problems->push_back(target.status());
       continue;
     }
-    // An empty one, as a crash may leave it, is a log by its name alone.
-    target->kind = TargetKind::kLog;
+    // Whatever it is: in a store it must be a log.
+    if (files.has_state()) target->kind = TargetKind::kLog;
     targets.push_back(std::move(target).value());
   }
   return targets;

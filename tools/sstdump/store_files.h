@@ -24,7 +24,8 @@ struct StoreFiles {
   std::vector<std::string> names;                 // in the directory, sorted
   std::vector<uint64_t> logs;                     // numbers of those in the log directory, sorted
 
-  // OK, or why there is no state.  NotFound: the directory has no CURRENT.
+  // OK, or why there is no state.  NotFound: the directory has no CURRENT.  InvalidArgument: it is
+  // another product's.
   absl::Status manifest_status;
   lsm::ManifestContents manifest;  // if OK
 
@@ -36,12 +37,15 @@ absl::StatusOr<StoreFiles> LookAtStore(const World& world, const Request& reques
                                        const Target& directory);
 
 // Why there is no state.  A directory without a CURRENT is no store; unless it holds files of one.
+// REQUIRES !has_state().
 absl::Status StateProblem(const StoreFiles& files);
 
 // Whether a table or a log of the manifest is not there because the store does without it by now:
 // one that is being written moves on, and a newer manifest says so.
 bool IsGone(const StoreFiles& files, lsm::Directory& directory, lsm::FileKind kind,
             uint64_t number);
+inline constexpr const char* kLogIsNeeded =
+    "the manifest says that this log holds writes (are the store's logs elsewhere? --logs DIR)";
 inline constexpr const char* kMovedOn =
     ": the store was written to meanwhile, and needs this file no more";
 
@@ -57,6 +61,8 @@ std::vector<PlacedTable> TablesInOrder(const lsm::ManifestState& state);
 // The tables of a directory: those of the manifest in the order above, or, where there is none,
 // every file that is a table.
 std::vector<Target> TableTargets(const StoreFiles& files, std::vector<absl::Status>* problems);
+// Its logs, oldest first; without a manifest also files that are logs by their names alone, whose
+// kind then tells what they are.
 std::vector<Target> LogTargets(const StoreFiles& files, std::vector<absl::Status>* problems);
 
 }  // namespace tools

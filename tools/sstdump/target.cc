@@ -45,6 +45,7 @@ constexpr ForeignMagic kForeignMagics[] = {
 
 std::string DescribeForeign(std::string_view head, std::string_view tail) {
   if (head.empty()) return "an empty file";
+  if (head.starts_with("MANIFEST-")) return kForeignCurrent;
   if (tail.size() >= kMagicBytes) {
     const uint64_t magic = LoadFixed64(tail.data() + tail.size() - kMagicBytes);
     for (const ForeignMagic& foreign : kForeignMagics) {
@@ -128,6 +129,14 @@ SplitPath Split(const std::string& path) {
   return {slash == 0 ? "/" : path.substr(0, slash), path.substr(slash + 1)};
 }
 
+// The status with the path that was typed where its message begins with the one that was opened.
+absl::Status Renamed(const absl::Status& status, const std::string& opened,
+                     const std::string& typed) {
+  const std::string_view message = lsm::MessageOf(status);
+  if (!message.starts_with(opened + ": ")) return status;
+  return absl::Status(status.code(), Concat(typed, message.substr(opened.size())));
+}
+
 }  // namespace
 
 const char* NameOf(TargetKind kind) {
@@ -203,7 +212,8 @@ absl::StatusOr<Target> FindTarget(const World& world, const std::string& path) {
   LSM_ASSIGN_OR_RETURN(std::shared_ptr<lsm::Directory> parent,
                        world.file_system->OpenDirectory(split.directory, /*create=*/false));
   absl::StatusOr<Target> target = FindTargetIn(parent, split.name);
-  if (target.ok()) target->path = path;
+  if (!target.ok()) return Renamed(target.status(), Concat(parent->path(), "/", split.name), path);
+  target->path = path;
   return target;
 }
 

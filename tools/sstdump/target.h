@@ -29,6 +29,10 @@ enum class TargetKind : uint8_t {
 // "directory", "table", "log", "manifest", "current", "lock", "foreign": as in JSON.
 const char* NameOf(TargetKind kind);
 
+// What a file is that begins as those that name the manifest of other stores do.
+inline constexpr const char* kForeignCurrent =
+    "the CURRENT of a LevelDB or RocksDB store, which sstdump does not read";
+
 struct Target {
   std::string path;  // for people
   TargetKind kind = TargetKind::kForeign;

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "lsm/bytes/escape.h"
 #include "lsm/bytes/status.h"
 #include "lsm/version/manifest.h"
 #include "tools/sstdump/commands.h"
@@ -33,33 +34,38 @@ std::string VerifyCurrent(const Target& target, Session* session) {
 
 }  // namespace
 
-void PrintVerdict(const std::string& path, size_t problems_before, const std::string& counted,
+void PrintVerdict(const std::string& path, Session::Tally before, const std::string& counted,
                   Session* session) {
-  const bool is_fine = session->problem_count() == problems_before;
+  const bool is_fine = session->tally() == before;
+  const bool is_damaged = session->tally().damage != before.damage;
   if (session->json_wanted()) {
     lsm::JsonWriter& json = session->json();
     json.BeginObject();
     json.Member("file", path);
     json.Member("sound", is_fine);
+    json.Member("state", is_fine ? "sound" : is_damaged ? "damaged" : "unreadable");
     json.Member("found", counted);
     json.EndObject();
     return session->DrainJson();
   }
-  session->Print(Concat("  ", path, ": ", is_fine ? session->Green("ok") : session->Red("DAMAGED"),
+  session->Print(Concat("  ", lsm::Escape(path), ": ",
+                        is_fine      ? session->Green("ok")
+                        : is_damaged ? session->Red("DAMAGED")
+                                     : session->Yellow("not checked"),
                         ", ", counted, "\n"));
 }
 
 void Verify(const Target& target, Session* session) {
-  session->set_problems_are_data();
   if (target.kind == TargetKind::kDirectory) return VerifyStore(target, session);
   if (target.kind == TargetKind::kForeign) {
     return session->Fail(absl::InvalidArgumentError(Concat("this is ", target.foreign)), target);
   }
+  session->set_problems_are_data();
   if (session->json_wanted()) {
     session->json().Key("files");
     session->json().BeginArray();
   }
-  const size_t before = session->problem_count();
+  const Session::Tally before = session->tally();
   std::string counted;
   if (target.kind == TargetKind::kTable) counted = TextOf(VerifyTable(target, session));
   if (target.kind == TargetKind::kLog) counted = TextOf(VerifyLog(target, session));

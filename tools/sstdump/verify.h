@@ -8,6 +8,7 @@
 #include <string>
 
 #include "lsm/base/internal_key.h"
+#include "tools/sstdump/log_file.h"
 #include "tools/sstdump/session.h"
 #include "tools/sstdump/target.h"
 
@@ -30,15 +31,15 @@ struct TableVerdict {
 TableVerdict VerifyTable(const Target& target, Session* session);
 
 struct LogVerdict {
-  uint64_t records = 0;
+  LogSummary log;
   uint64_t entries = 0;
   lsm::Sequence first_sequence = 0;  // 0: there are no entries
   lsm::Sequence last_sequence = 0;
-  std::string end;  // for people
 };
 LogVerdict VerifyLog(const Target& target, Session* session);
 
 struct ManifestVerdict {
+  bool is_open = false;
   uint64_t edits = 0;
   std::string end;
 };
@@ -48,9 +49,9 @@ ManifestVerdict VerifyManifest(const Target& target, Session* session);
 // nobody's.
 void VerifyStore(const Target& target, Session* session);
 
-// "ok" or "DAMAGED" behind a file's name, and what was counted.  REQUIRES: `problems_before` was
-// session's problem_count() before the file.
-void PrintVerdict(const std::string& path, size_t problems_before, const std::string& counted,
+// "ok", "DAMAGED" or "not checked" (it cannot be read, or is of a newer version) behind a file's
+// name, and what was counted.  REQUIRES: `before` was session's tally() before the file.
+void PrintVerdict(const std::string& path, Session::Tally before, const std::string& counted,
                   Session* session);
 
 std::string TextOf(const TableVerdict& verdict);

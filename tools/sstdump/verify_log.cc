@@ -13,8 +13,8 @@ using lsm::Concat;
 LogVerdict VerifyLog(const Target& target, Session* session) {
   session->NextFile();
   LogVerdict verdict;
-  const size_t problems_before = session->problem_count();
-  const LogSummary log = WalkLog(
+  const Session::Tally before = session->tally();
+  verdict.log = WalkLog(
       target, lsm::LogKind::kWriteAhead, session, [&](const lsm::LogReader::Record& record) {
         bool is_first = true;
         const absl::Status status =
@@ -22,7 +22,7 @@ LogVerdict VerifyLog(const Target& target, Session* session) {
               // Behind damage numbers are missing, which was said already.
               const bool is_gap =
                   is_first && verdict.entries > 0 && entry.sequence != verdict.last_sequence + 1;
-              if (is_gap && session->problem_count() == problems_before) {
+              if (is_gap && session->tally() == before) {
                 session->Damage(target, record.offset,
                                 Concat("the record begins with sequence ", entry.sequence,
                                        ", the one before it ended with ", verdict.last_sequence));
@@ -35,23 +35,24 @@ LogVerdict VerifyLog(const Target& target, Session* session) {
         if (!status.ok()) session->Fail(status, target);
         return !session->has_too_many_problems();
       });
-  verdict.records = log.records;
-  verdict.end = EndText(log.end, log.torn_bytes);
   return verdict;
 }
 
 ManifestVerdict VerifyManifest(const Target& target, Session* session) {
   session->NextFile();
   const ManifestWalk walk = WalkManifest(target, session, [](uint64_t, const lsm::VersionEdit&) {});
-  return {walk.edits, EndText(walk.log.end, walk.log.torn_bytes)};
+  return {walk.log.is_open, walk.edits, EndText(walk.log.end, walk.log.torn_bytes)};
 }
 
 std::string TextOf(const LogVerdict& verdict) {
-  return Concat(Count(verdict.records, "record", "records"), ", ",
-                Count(verdict.entries, "entry", "entries"), ", ", verdict.end);
+  if (!verdict.log.is_open) return "a write-ahead log";
+  return Concat(Count(verdict.log.records, "record", "records"), ", ",
+                Count(verdict.entries, "entry", "entries"), ", ",
+                EndText(verdict.log.end, verdict.log.torn_bytes));
 }
 
 std::string TextOf(const ManifestVerdict& verdict) {
+  if (!verdict.is_open) return "a manifest";
   return Concat(Count(verdict.edits, "edit", "edits"), ", ", verdict.end);
 }
 

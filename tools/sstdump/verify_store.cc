@@ -15,8 +15,6 @@ namespace {
 
 using lsm::Concat;
 
-constexpr size_t kShownKeyBytes = 40;
-
 class StoreChecker {
  public:
   StoreChecker(const StoreFiles& files, const Target& target, Session* session)
@@ -58,12 +56,12 @@ class StoreChecker {
   }
 
   void CheckManifest() {
-    PrintVerdict(PathOf(std::string(lsm::kCurrentFileName)), session_->problem_count(),
+    PrintVerdict(PathOf(std::string(lsm::kCurrentFileName)), session_->tally(),
                  Concat("names ", files_.manifest.file_name), session_);
     const std::optional<Target> manifest =
         Find(files_.directory, files_.manifest.file_name, "CURRENT names this manifest");
     if (!manifest) return;
-    const size_t before = session_->problem_count();
+    const Session::Tally before = session_->tally();
     const ManifestVerdict verdict = VerifyManifest(*manifest, session_);
     PrintVerdict(manifest->path, before, TextOf(verdict), session_);
   }
@@ -84,7 +82,7 @@ class StoreChecker {
   }
 
   void CheckTable(const PlacedTable& placed) {
-    const size_t before = session_->problem_count();
+    const Session::Tally before = session_->tally();
     if (NoteIfGone(*files_.directory, placed.name, lsm::FileKind::kTable, placed.meta.number))
       return;
     const std::optional<Target> target =
@@ -103,7 +101,7 @@ class StoreChecker {
   }
 
   void CompareWithManifest(const Target& target, const lsm::TableMeta& meta,
-                           const TableVerdict& verdict, size_t before) {
+                           const TableVerdict& verdict, Session::Tally before) {
     const auto differs = [&](std::string_view what, const std::string& there,
                              const std::string& here) {
       session_->Damage(target, std::nullopt,
@@ -115,10 +113,10 @@ class StoreChecker {
       differs("file id", HexId(meta.file_id), HexId(verdict.file_id));
     if (verdict.digest_seed != state().digest_seed) {
       session_->Note(
-          Concat(target.path,
+          Concat(lsm::Escape(target.path),
                  ": the store cannot ask this table's filter, which was built with another seed"));
     }
-    if (session_->problem_count() != before) return;  // what was not read cannot be compared
+    if (session_->tally() != before) return;  // what was not read cannot be compared
     if (verdict.entries != meta.entries)
       differs("entries", Concat(meta.entries), Concat(verdict.entries));
     if (verdict.smallest != meta.smallest)
@@ -135,43 +133,46 @@ class StoreChecker {
   // As recovery sees them: numbered without a gap from what the tables hold on, except behind what
   // a crash took.
   void CheckLogs() {
-    std::set<uint64_t> needed = state().synced_logs;
-    needed.insert(state().oldest_log);
+    std::set<uint64_t> needed = state().NeededLogs();
     lsm::Sequence last = state().last_sequence;
     bool is_gap = false;
     for (const uint64_t number : files_.logs) needed.insert(number);
     for (const uint64_t number : needed) {
-      const size_t before = session_->problem_count();
+      const Session::Tally before = session_->tally();
       const bool was_synced = state().synced_logs.contains(number);
+      const bool was_durable = was_synced || state().closed_logs.contains(number);
       if (NoteIfGone(*files_.log_directory, lsm::LogFileName(number), lsm::FileKind::kLog, number))
         continue;
-      std::optional<Target> target = Find(files_.log_directory, lsm::LogFileName(number),
-                                          "the manifest says that this log holds writes (are the "
-                                          "store's logs elsewhere? --logs DIR)");
+      std::optional<Target> target =
+          Find(files_.log_directory, lsm::LogFileName(number), kLogIsNeeded);
       if (!target) continue;
       target->kind = TargetKind::kLog;  // whatever it is, it must be one
       const LogVerdict verdict = VerifyLog(*target, session_);
-      if (number >= state().oldest_log && session_->problem_count() == before) {
-        if (was_synced && verdict.records == 0) {
+      if (number >= state().oldest_log && session_->tally() == before) {
+        if (was_synced && verdict.log.records == 0) {
           session_->Damage(*target, 0,
                            "the log is empty, but the manifest says that it holds synced writes");
         }
-        CompareSequences(*target, verdict, was_synced, &last, &is_gap);
+        const absl::Status closed =
+            state().CheckClosedLog(number, OpenedPath(*target), verdict.log.end,
+                                   verdict.log.size_bytes, verdict.log.torn_bytes);
+        if (!closed.ok()) session_->Fail(closed, *target);
+        CompareSequences(*target, verdict, was_durable, &last, &is_gap);
       }
       PrintVerdict(target->path, before, TextOf(verdict), session_);
     }
   }
 
-  void CompareSequences(const Target& target, const LogVerdict& verdict, bool was_synced,
+  void CompareSequences(const Target& target, const LogVerdict& verdict, bool was_durable,
                         lsm::Sequence* last, bool* is_gap) {
     if (verdict.entries == 0) return;
     *is_gap = *is_gap || verdict.first_sequence != *last + 1;
-    if (*is_gap && (was_synced || verdict.first_sequence <= *last)) {
+    if (*is_gap && (was_durable || verdict.first_sequence <= *last)) {
       session_->Damage(target, std::nullopt,
                        Concat("the log begins with sequence ", verdict.first_sequence,
                               ", what comes before it ends with ", *last));
     } else if (*is_gap) {
-      session_->Note(Concat(target.path,
+      session_->Note(Concat(lsm::Escape(target.path),
                             ": the store will not use this log: it begins with sequence ",
                             verdict.first_sequence,
                             ", what comes before it was never synced, and ends with ", *last));
@@ -189,7 +190,7 @@ class StoreChecker {
         session_->Fail(target.status(), PathOf(name));
         continue;
       }
-      const size_t before = session_->problem_count();
+      const Session::Tally before = session_->tally();
       const ManifestVerdict verdict = VerifyManifest(*target, session_);
       PrintVerdict(target->path, before, TextOf(verdict), session_);
     }
@@ -198,16 +199,23 @@ class StoreChecker {
   void CheckFilesByContent() {
     std::vector<absl::Status> problems;
     for (const Target& target : TableTargets(files_, &problems)) {
-      const size_t before = session_->problem_count();
+      const Session::Tally before = session_->tally();
       const TableVerdict verdict = VerifyTable(target, session_);
       PrintVerdict(target.path, before, TextOf(verdict), session_);
     }
     for (const Target& target : LogTargets(files_, &problems)) {
-      const size_t before = session_->problem_count();
+      if (target.kind != TargetKind::kLog) {
+        session_->Note(Concat(target.name, ": no log of Trellis"));
+        continue;
+      }
+      const Session::Tally before = session_->tally();
       const LogVerdict verdict = VerifyLog(target, session_);
       PrintVerdict(target.path, before, TextOf(verdict), session_);
     }
-    for (const absl::Status& problem : problems) session_->Fail(problem, files_.directory->path());
+    for (const absl::Status& problem : problems) {
+      // What is wrong with CURRENT was said already.
+      if (problem != files_.manifest_status) session_->Fail(problem, files_.directory->path());
+    }
   }
 
   // What is in the directory besides, which is no damage.
@@ -215,7 +223,7 @@ class StoreChecker {
     for (const std::string& name : files_.names) {
       const std::optional<lsm::FileName> parsed = lsm::ParseFileName(name);
       if (!parsed) {
-        session_->Note(Concat(name, ": no file of the store, by its name"));
+        session_->Note(Concat(lsm::Escape(name), ": no file of the store, by its name"));
         continue;
       }
       if (!files_.has_state()) continue;
@@ -245,18 +253,21 @@ void VerifyStore(const Target& target, Session* session) {
   const absl::StatusOr<StoreFiles> files =
       LookAtStore(session->world(), session->request(), target);
   if (!files.ok()) return session->Fail(files.status(), target);
-  session->Print(Heading(*session, target.path, "store"));
+  // Of nobody's files, or of another product's, nothing can be checked.
+  const absl::Status problem = files->has_state() ? absl::OkStatus() : StateProblem(*files);
+  if (absl::IsInvalidArgument(problem)) return session->Fail(problem, target);
+  session->set_problems_are_data();
+  session->Print(Heading(*session, target.path, absl::IsNotFound(problem) ? "directory" : "store"));
   if (session->json_wanted()) {
     session->json().Key("files");
     session->json().BeginArray();
   }
   StoreChecker(*files, target, session).Run();
   if (session->json_wanted()) session->json().EndArray();
-  const size_t problems = session->problem_count();
-  session->Print(Concat(
-      session->Bold(target.path), ": ",
-      problems == 0 ? session->Green("ok") : session->Red(Count(problems, "problem", "problems")),
-      "\n"));
+  const size_t problems = session->tally().problems;
+  session->Print(Heading(
+      *session, target.path,
+      problems == 0 ? session->Green("ok") : session->Red(Count(problems, "problem", "problems"))));
 }
 
 }  // namespace tools

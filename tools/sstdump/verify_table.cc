@@ -15,8 +15,6 @@ namespace {
 
 using lsm::Concat;
 
-constexpr size_t kShownKeyBytes = 40;
-
 std::string Quoted(std::string_view key) {
   return Concat("\"", lsm::Escape(key, kShownKeyBytes), "\"");
 }
@@ -49,8 +47,8 @@ class TableChecker {
     if (const absl::Status status = FilterStatus(table_); !status.ok())
       session_->Fail(status, target_);
     if (table_.filter_presence() == lsm::FilterPresence::kUnknown) {
-      session_->Note(
-          Concat(target_.path, ": the filter cannot be asked: ", UnknownFilterText(table_)));
+      session_->Note(Concat(lsm::Escape(target_.path),
+                            ": the filter cannot be asked: ", UnknownFilterText(table_)));
     }
   }
 
@@ -206,8 +204,9 @@ TableVerdict VerifyTable(const Target& target, Session* session) {
   session->Fail(table.status(), target);
   if (absl::IsDataLoss(table.status())) {
     CheckParts(target, session);
-    session->Note(Concat(
-        target.path, ": without footer, index and properties its data blocks cannot be looked at"));
+    session->Note(
+        Concat(lsm::Escape(target.path),
+               ": without footer, index and properties its data blocks cannot be looked at"));
   }
   return {};
 }

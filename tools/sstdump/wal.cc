@@ -14,16 +14,13 @@ namespace {
 
 using lsm::Concat;
 
-const char* NameOfKind(lsm::EntryKind kind) {
-  return kind == lsm::EntryKind::kPut ? "put" : "delete";
-}
-
 void PrintEntry(const BatchEntry& entry, Session* session) {
   const size_t columns = KeyColumns(*session, 30, 2);
-  std::string line = Concat("    ", entry.sequence, "\t", NameOfKind(entry.kind), "\t",
+  std::string line = Concat("    ", entry.sequence, "\t", NameOf(entry.kind), "\t",
                             session->Show(entry.key, columns));
   if (entry.kind == lsm::EntryKind::kPut && !session->request().keys_only) {
-    line += Concat("\t", session->Show(entry.value, columns));
+    line += "\t";
+    line += session->Show(entry.value, RestOfLine(*session, line));
   }
   session->Print(line + "\n");
 }
@@ -32,7 +29,7 @@ void WriteEntry(const BatchEntry& entry, Session* session) {
   lsm::JsonWriter& json = session->json();
   json.BeginObject();
   json.Member("sequence", entry.sequence);
-  json.Member("kind", NameOfKind(entry.kind));
+  json.Member("kind", NameOf(entry.kind));
   json.Member("key", session->Show(entry.key));
   if (entry.kind == lsm::EntryKind::kPut && !session->request().keys_only)
     json.Member("value", session->Show(entry.value));
