@@ -10,7 +10,9 @@
 // Durability.  After a crash the store is a prefix of the order in which writes were committed,
 // which contains every write that was acknowledged with `sync`, and every write before one.  A
 // batch is there whole or not at all.  After damage to any file a read gives the right answer or an
-// error that names the file and the offset; never a wrong answer, never a missing key.
+// error that names the file and the offset; never a wrong answer, never a missing key.  One thing
+// is dropped without an error: what looks like a write that a crash tore, at the end of a log of a
+// store that was not closed (lsm/README.md says exactly what).
 //
 // Errors are absl::Status values, of these kinds; a key that is not there is an answer, no error:
 //
@@ -159,7 +161,8 @@ class DB {
   const std::unique_ptr<Engine> engine_;
 };
 
-// "trellis 0.1.0, filters standard, blocked (AVX2), compression lz4": what this build can do.
+// E.g. "trellis 0.1.0, filters standard, blocked (AVX2), compression lz4": what this build can do.
+// lsm/base/release.h has the version alone, for the preprocessor.
 std::string BuildInfo();
 
 }  // namespace lsm
