@@ -108,7 +108,10 @@ Statistics DB::GetStatistics() { return engine_->GetStatistics(); }
 absl::StatusOr<Explanation> DB::Explain(std::string_view key, const ReadOptions& options) {
   Explanation explanation;
   const absl::StatusOr<bool> found = engine_->Get(key, options, {&Ignore, nullptr}, &explanation);
-  if (!found.ok()) return found.status();
+  if (!found.ok()) {
+    if (explanation.answered_by.empty()) return found.status();  // the lookup was not even begun
+    explanation.error = found.status().ToString();
+  }
   return explanation;
 }
 

@@ -136,7 +136,8 @@ class DB {
 
   Statistics GetStatistics();
 
-  // The whole way that Get(key) takes; makes that lookup, and counts as one.
+  // The whole way that Get(key) takes; makes that lookup, and counts as one.  If a table cannot be
+  // read, the way up to there, and in its `error` what Get fails with.
   absl::StatusOr<Explanation> Explain(std::string_view key, const ReadOptions& options = {});
 
   // Destroy and Repair must be given the log_directory and the environment with which the store was

@@ -134,11 +134,12 @@ std::string Explanation::ToText(const KeyText& key_text) const {
       is_answered |= IsAnswer(step.outcome);
     }
   }
-  text += Concat(
-      "  ",
-      found ? Concat("found, ", ReadableCount(value_bytes), " bytes") : std::string("not found"),
-      "; answered by ", answered_by, "\n");
-  return text;
+  if (!error.empty()) return text + Concat("  failed: ", error, "\n");
+  const std::string_view unit = value_bytes == 1 ? " byte" : " bytes";
+  return text + Concat("  ",
+                       found ? Concat("found, ", ReadableCount(value_bytes), unit)
+                             : std::string("not found"),
+                       "; answered by ", answered_by, "\n");
 }
 
 std::string Explanation::ToJson(const KeyText& key_text) const {
@@ -168,6 +169,7 @@ std::string Explanation::ToJson(const KeyText& key_text) const {
   json.Member("found", found);
   json.Member("answered_by", answered_by);
   json.Member("value_bytes", value_bytes);
+  if (!error.empty()) json.Member("error", error);
   json.EndObject();
   return std::move(json).Take();
 }

@@ -28,7 +28,7 @@ struct TableStep {
   std::string smallest_key, largest_key;
   FilterVerdict filter = FilterVerdict::kAbsent;
   std::vector<BlockStep> blocks;  // none if the filter said no, or the key is beyond the last block
-  // What the table said: "skipped" (filter), "absent", "put", "delete".
+  // What the table said: "skipped" (filter), "absent", "put", "delete", "failed" (to be read).
   std::string outcome;
   uint64_t sequence = 0;  // of the entry found
 };
@@ -48,6 +48,9 @@ struct Explanation {
   bool found = false;
   std::string answered_by;  // "memtable", "table 12 at level 2", "nobody"
   uint64_t value_bytes = 0;
+  // What Get fails with, where a table could not be read: the steps tell how far the lookup came.
+  // Empty otherwise.
+  std::string error;
 
   // Keys as `key_text` shows them; without one escaped, and in the text cut if they are long.
   using KeyText = std::function<std::string(std::string_view key)>;

@@ -298,6 +298,7 @@ absl::Status Version::Get(const LookupKey& key, bool fill_cache, Counters* count
                                                    &result->pin, &counts, step, pin_always);
     if (!answer.ok()) {
       status = answer.status();
+      if (step != nullptr) step->outcome = "failed";
       break;
     }
     if (*answer != TableAnswer::kAbsent) {

@@ -299,6 +299,25 @@ TEST_F(LookupStatisticsTest, IteratorsAreCountedApart) {
 
 // --- Explain ---
 
+TEST_F(LookupStatisticsTest, AnExplanationOfALookupThatFailsTellsHowFarItCame) {
+  MakeTree();
+  const std::string broken = world_.FilesOf(FileKind::kTable)[0];
+  world_.files->SetFault([broken](FileOperation operation, const std::string& path, uint64_t) {
+    return path == broken && operation == FileOperation::kReadAt
+               ? absl::UnavailableError(Concat(path, ": broken"))
+               : absl::OkStatus();
+  });
+  ASSERT_OK_AND_ASSIGN(const Explanation explanation, db_->Explain("m"));
+  world_.files->SetFault(nullptr);
+  EXPECT_FALSE(explanation.found);
+  EXPECT_THAT(explanation.error, HasSubstr(Concat(broken, ": broken")));
+  ASSERT_EQ(explanation.tables.size(), 2u);
+  EXPECT_EQ(explanation.tables[0].outcome, "skipped");
+  EXPECT_EQ(explanation.tables[1].outcome, "failed");
+  EXPECT_THAT(explanation.ToText(), HasSubstr(Concat("failed: ", explanation.error)));
+  EXPECT_THAT(explanation.ToJson(), HasSubstr("\"error\""));
+}
+
 TEST_F(LookupStatisticsTest, AnExplanationTellsTheWholeWay) {
   MakeTree();
   ASSERT_OK_AND_ASSIGN(Explanation explanation, db_->Explain("m"));
