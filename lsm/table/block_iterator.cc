@@ -55,9 +55,12 @@ bool BlockIterator::InOrder(uint32_t shared, std::string_view tail) {
     const auto after = static_cast<uint8_t>(tail[0]);
     if (before != after) return before < after;
   }
-  scratch_.assign(key_, 0, shared);
+  // What both begin with does not count, but for as much as may be of a suffix: versions of a long
+  // key cost no more than those of a short one.
+  const size_t skipped = shared - std::min<size_t>(shared, kInternalKeySuffixBytes);
+  scratch_.assign(key_, skipped, shared - skipped);
   scratch_.append(tail);
-  const int order = Compare(key_, scratch_);
+  const int order = Compare(std::string_view(key_).substr(skipped), scratch_);
   // Index keys may be equal, internal keys never are.
   return internal_keys_ ? order < 0 : order <= 0;
 }

@@ -4,13 +4,16 @@
 #include <gtest/gtest.h>
 #include <lz4.h>
 
+#include <algorithm>
 #include <functional>
 #include <limits>
+#include <random>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "lsm/bytes/coding.h"
+#include "lsm/bytes/escape.h"
 #include "lsm/table/block_io.h"
 #include "tests/lsm/table/table_forgery.h"
 #include "tests/lsm/table/table_model.h"
@@ -139,6 +142,50 @@ TEST(HostileTableTest, KeysThatAreNoInternalKeysAreDamage) {
     ExpectDamagedBlock(WithBlock(BlockOf(Entry(0, Key("a", static_cast<uint8_t>(kind)), ""), {0})),
                        "kind");
   }
+}
+
+// However much of the key before is shared, within the user key or also of what is behind it.
+TEST(HostileTableTest, OrderIsThatOfWholeKeysWhateverIsShared) {
+  const uint64_t seed = 7;
+  SCOPED_TRACE(seed);
+  std::mt19937_64 random(seed);
+  const auto any_key = [&random](std::string_view begin) {
+    std::string key(begin);
+    for (uint64_t more = random() % 12; more > 0; --more) key.push_back("ab\xff"[random() % 3]);
+    std::string suffix(8, '\0');
+    for (char& byte : suffix) byte = static_cast<char>(random() % 2);  // the first is the kind
+    return key + suffix;
+  };
+  int in_order = 0;
+  for (int round = 0; round < 20000; ++round) {
+    const std::string first = any_key("");
+    // Often one that shares more than the user key with it.
+    const size_t kept = random() % (first.size() + 1);
+    std::string second =
+        random() % 2 == 0 ? first : any_key(std::string_view(first).substr(0, kept));
+    if (random() % 2 == 0) second[second.size() - 1 - random() % 8] ^= 1;
+    size_t shared = 0;
+    while (shared < std::min(first.size(), second.size()) && first[shared] == second[shared])
+      ++shared;
+    shared = random() % 2 == 0 ? shared : random() % (shared + 1);
+    const std::string bytes =
+        BlockOf(Entry(0, first, "") + Entry(static_cast<uint32_t>(shared),
+                                            std::string_view(second).substr(shared), ""),
+                {0});
+    Block block;
+    ASSERT_TRUE(block.Init(bytes));
+    const auto iterator = block.NewIterator(/*internal_keys=*/true, "here");
+    iterator->SeekToFirst();
+    ASSERT_TRUE(iterator->Valid());
+    iterator->Next();
+    const bool follows = CompareInternalKeys(first, second) < 0;
+    in_order += follows;
+    ASSERT_EQ(iterator->Valid(), follows)
+        << Escape(first) << " " << Escape(second) << " " << shared;
+    ASSERT_EQ(iterator->status().ok(), follows);
+  }
+  EXPECT_GT(in_order, 2000);
+  EXPECT_LT(in_order, 18000);
 }
 
 TEST(HostileTableTest, KeysOutOfOrderAreDamage) {
