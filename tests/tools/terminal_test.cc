@@ -129,7 +129,7 @@ class WideStoreTest : public TerminalTest {
     files_.SetFileBytes(Path(number), WithProperties(files_.FileBytes(Path(number)), properties));
   }
 
-  static constexpr uint64_t kNumber = 12'345'678'901'234'567;
+  static constexpr uint64_t kNumber = 1'234'567'890'123'456;
   const std::string store_ = "directory with blanks/" + std::string(150, 'd');
 };
 

@@ -1,12 +1,14 @@
 #include "tools/sstdump/absent_keys.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 
 namespace tools {
 namespace {
 
 constexpr int kTries = 4;
+constexpr size_t kMutatedBytesMax = 16;
 constexpr size_t kRandomBytes = 8;
 
 size_t SharedBytes(std::string_view a, std::string_view b) {
@@ -21,6 +23,7 @@ char AbsentKeys::Byte(uint8_t least, uint8_t most) {
 }
 
 bool AbsentKeys::Mutate(std::string_view below, std::string_view above, std::string* key) {
+  assert(below < above);
   const size_t shared = SharedBytes(below, above);
   if (shared == below.size()) return false;
   for (int i = 0; i < kTries; ++i) {
@@ -30,13 +33,15 @@ bool AbsentKeys::Mutate(std::string_view below, std::string_view above, std::str
     const auto byte_below = static_cast<uint8_t>(below[at]);
     (*key)[at] =
         at == shared ? Byte(byte_below, static_cast<uint8_t>(above[at])) : Byte(byte_below, 0xff);
-    for (size_t j = at + 1; j < key->size(); ++j) (*key)[j] = Byte(0, 0xff);
+    const size_t end = std::min(key->size(), at + kMutatedBytesMax);
+    for (size_t j = at + 1; j < end; ++j) (*key)[j] = Byte(0, 0xff);
     if (*key > below && *key < above) return true;
   }
   return false;
 }
 
 bool AbsentKeys::Extend(std::string_view below, std::string_view above, std::string* key) {
+  assert(below < above);
   // Where `above` begins with `below`, what comes behind must not pass it.
   const bool is_prefix = above.starts_with(below);
   const uint8_t most = is_prefix ? static_cast<uint8_t>(above[below.size()]) : 0xff;

@@ -118,9 +118,10 @@ void ShowBlocks(const Target& target, Session* session) {
     session->json().Key("blocks");
     session->json().BeginArray();
   }
+  TableWalk walk(**table);
   for (size_t i = 0; i < (*table)->block_count() && i < limit && !session->is_broken(); ++i) {
     const BlockFacts facts =
-        WalkBlock(**table, i, [](const lsm::ParsedKey&, std::string_view) { return true; });
+        walk.Walk(i, [](const lsm::ParsedKey&, std::string_view) { return true; });
     if (session->json_wanted()) {
       WriteBlock(facts, session);
     } else {

@@ -206,7 +206,7 @@ void AddTableCommands(CLI::App* app, Typed* typed) {
   filter
       ->add_option("--probes", typed->request.probes,
                    "Ask about so many absent keys (at most 1,000,000,000); 0: do not measure.  "
-                   "Default: as many that about 4,000 pass")
+                   "Default: as many that about 4,000 pass, and at most 1 GiB of keys")
       ->check(CheckProbes)
       ->type_name("N");
 

@@ -182,13 +182,19 @@ void ShowFilter(const Target& target, Session* session) {
   const bloom::FilterDescription filter = (*table)->filter().Describe();
   const uint64_t probes = session->request().probes.value_or(ProbesFor(filter.predicted_fpp));
   FilterMeasurement measured;
-  if (probes > 0) measured = MeasureFilter(**table, probes);
+  const uint64_t probe_bytes = session->request().probes ? kProbeBytesMax : kProbeBytes;
+  if (probes > 0) measured = MeasureFilter(**table, probes, probe_bytes);
   if (session->json_wanted()) {
     WriteReport(**table, filter, measured, &session->json());
   } else {
     PrintReport(target, **table, filter, measured, session);
   }
   for (const absl::Status& damage : measured.damage) session->Fail(damage, target);
+  if (measured.probes < probes && measured.probe_bytes >= probe_bytes) {
+    session->Note(Concat(lsm::Escape(target.path), ": the keys are long: instead of ",
+                         ReadableCount(probes), " absent ones, ", ReadableCount(measured.probes),
+                         " were asked, ", ReadableBytes(measured.probe_bytes), " of them"));
+  }
   if (probes > 0 && measured.probes == 0) {
     session->Note(Concat(lsm::Escape(target.path),
                          ": there is no room for absent keys between the table's keys"));

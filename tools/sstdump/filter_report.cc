@@ -18,11 +18,16 @@ namespace {
 constexpr uint64_t kSeed = 0x7265616c20667070;  // any; the same file gives the same figures
 constexpr size_t kFillBlockBytes = 64;
 
-// Meets the table's keys in order, and asks the filter about each and about some between.
+// Meets the table's keys, and asks the filter about each and about some between.  They come in
+// order: whoever walks the table sees to that.
 class Prober {
  public:
-  Prober(const lsm::Table& table, uint64_t probes, FilterMeasurement* result)
-      : table_(table), probes_(probes), result_(result), absent_keys_(kSeed) {
+  Prober(const lsm::Table& table, uint64_t probes, uint64_t probe_bytes, FilterMeasurement* result)
+      : table_(table),
+        probes_(probes),
+        probe_bytes_(probe_bytes),
+        result_(result),
+        absent_keys_(kSeed) {
     // Not trusted: if the properties say too much or too little, it is asked less or more.
     const uint64_t keys = std::max<uint64_t>(table.properties().distinct_keys, 2);
     gaps_ = keys - 1;
@@ -55,26 +60,31 @@ class Prober {
 
   void AskBetween(std::string_view below, std::string_view above) {
     // An even share for each gap.
-    const uint64_t due = gap_ >= gaps_ ? probes_ : Share(gap_ + 1);
     ++gap_;
+    const uint64_t due = Share(probes_);
+    const uint64_t due_bytes = Share(probe_bytes_);
     bool mutate = true;
-    while (result_->probes < due) {
+    while (result_->probes < due && result_->probe_bytes < due_bytes) {
       const bool made = (mutate && absent_keys_.Mutate(below, above, &key_)) ||
                         absent_keys_.Extend(below, above, &key_);
       if (!made) return;
       mutate = false;  // there may be few of them, and each counts once
       ++result_->probes;
+      result_->probe_bytes += key_.size();
       if (Passes(key_)) ++result_->passed;
     }
   }
 
-  uint64_t Share(uint64_t gap) const {
-    return static_cast<uint64_t>(static_cast<double>(probes_) * static_cast<double>(gap) /
+  // What the gaps up to this one have of the whole.
+  uint64_t Share(uint64_t whole) const {
+    if (gap_ >= gaps_) return whole;
+    return static_cast<uint64_t>(static_cast<double>(whole) * static_cast<double>(gap_) /
                                  static_cast<double>(gaps_));
   }
 
   const lsm::Table& table_;
   const uint64_t probes_;
+  const uint64_t probe_bytes_;
   FilterMeasurement* const result_;
   AbsentKeys absent_keys_;
   uint64_t gaps_;
@@ -94,16 +104,16 @@ uint64_t ProbesFor(double predicted_fpp) {
   return static_cast<uint64_t>(std::clamp(kWanted / predicted_fpp, kLeast, kMost));
 }
 
-FilterMeasurement MeasureFilter(const lsm::Table& table, uint64_t probes) {
+FilterMeasurement MeasureFilter(const lsm::Table& table, uint64_t probes, uint64_t probe_bytes) {
   FilterMeasurement result;
-  Prober prober(table, probes, &result);
+  Prober prober(table, probes, probe_bytes, &result);
+  TableWalk walk(table);
   for (size_t ordinal = 0; ordinal < table.block_count(); ++ordinal) {
     const uint64_t offset = table.block_handle(ordinal).offset;
-    const BlockFacts facts =
-        WalkBlock(table, ordinal, [&](const lsm::ParsedKey& key, std::string_view) {
-          prober.Meet(key.user_key, offset);
-          return true;
-        });
+    const BlockFacts facts = walk.Walk(ordinal, [&](const lsm::ParsedKey& key, std::string_view) {
+      prober.Meet(key.user_key, offset);
+      return true;
+    });
     if (facts.status.ok()) continue;
     result.damage.push_back(facts.status);
     prober.Break();

@@ -19,7 +19,8 @@ struct FilterMeasurement {
   uint64_t keys = 0;             // of the table, each asked once
   uint64_t false_negatives = 0;  // of these: lost
   uint64_t probes = 0;           // absent keys asked
-  uint64_t passed = 0;           // of these
+  uint64_t probe_bytes = 0;      // of these keys
+  uint64_t passed = 0;           // of the absent keys
   Interval interval;             // of the rate, 95 %
   std::vector<absl::Status>
       damage;  // of blocks, whose keys were not asked; and of each false negative
@@ -33,9 +34,17 @@ struct FilterMeasurement {
 // each side; within [20,000, 10,000,000].
 uint64_t ProbesFor(double predicted_fpp);
 
+// Of absent keys, in bytes: what takes a second.  Keys of more than 107 bytes have fewer than 10
+// million probes.
+inline constexpr uint64_t kProbeBytes = uint64_t{1} << 30;
+// The same where a number was asked for: a minute or two.
+inline constexpr uint64_t kProbeBytesMax = uint64_t{100} << 30;
+
 // Reads the whole table.  REQUIRES: its filter is usable.  `probes` is how many absent keys to ask;
-// there are fewer where keys have no room between them, and none in a table of one key.
-FilterMeasurement MeasureFilter(const lsm::Table& table, uint64_t probes);
+// there are fewer where keys have no room between them, and none in a table of one key.  None is
+// made after `probe_bytes` bytes of them.
+FilterMeasurement MeasureFilter(const lsm::Table& table, uint64_t probes,
+                                uint64_t probe_bytes = kProbeBytes);
 
 // How many blocks of the filter (64 bytes: a line of the blocked kind) are as full as that.
 struct FillBin {

@@ -34,7 +34,8 @@ struct TableLookup {
   bloom::Digest digest = 0;
   bool filter_passed = true;
   size_t first_block = 0;              // by the index; block_count() if the key is behind them all
-  std::vector<BlockFacts> blocks;      // that were read
+  size_t block_count = 0;              // that were read, from it on
+  absl::Status status;                 // damage of the last of these
   std::vector<FoundVersion> versions;  // newest first
   uint64_t version_count = 0;
 };
@@ -45,20 +46,24 @@ TableLookup LookUp(const lsm::Table& table, std::string_view user_key) {
   lookup.digest = DigestFor(table, user_key);
   lookup.filter_passed = table.MayContain(lookup.digest);
   lookup.first_block = FirstBlockFor(table, user_key);
+  bool is_past = false;
+  const auto visit = [&](const lsm::ParsedKey& key, std::string_view value) {
+    is_past = key.user_key > user_key;
+    if (is_past) return false;
+    if (key.user_key < user_key) return true;
+    ++lookup.version_count;
+    if (lookup.versions.size() < kShownVersions) {
+      lookup.versions.push_back({key.sequence, key.kind, value.size(), ""});
+      if (lookup.version_count == 1) lookup.versions.back().value.assign(value);
+    }
+    return true;
+  };
+  TableWalk walk(table);
   for (size_t i = lookup.first_block; i < table.block_count(); ++i) {
-    const auto visit = [&](const lsm::ParsedKey& key, std::string_view value) {
-      if (key.user_key > user_key) return false;
-      if (key.user_key < user_key) return true;
-      ++lookup.version_count;
-      if (lookup.versions.size() < kShownVersions) {
-        lookup.versions.push_back({key.sequence, key.kind, value.size(), ""});
-        if (lookup.version_count == 1) lookup.versions.back().value.assign(value);
-      }
-      return true;
-    };
-    lookup.blocks.push_back(WalkBlock(table, i, visit));
+    ++lookup.block_count;
+    lookup.status = walk.Walk(i, visit).status;
     // Only versions of the fence's own key go on in the next block.
-    if (!lookup.blocks.back().status.ok() || table.block_fence(i) != user_key) break;
+    if (!lookup.status.ok() || is_past || table.block_fence(i) != user_key) break;
   }
   return lookup;
 }
@@ -114,11 +119,11 @@ void PrintTableLookup(const Target& target, const lsm::Table& table, const Table
   if (lookup.first_block == table.block_count()) {
     session->Print("  index   the key is behind the last block\n");
   }
-  for (const BlockFacts& block : lookup.blocks) {
-    session->Print(Concat("  index   block ", block.ordinal, " at offset ", block.handle.offset,
-                          ", ", lsm::ReadableCount(block.handle.stored_bytes),
-                          " bytes, for keys up to ",
-                          session->ShowKey(table.block_fence(block.ordinal), columns), "\n"));
+  for (size_t i = lookup.first_block; i < lookup.first_block + lookup.block_count; ++i) {
+    const lsm::BlockHandle handle = table.block_handle(i);
+    session->Print(Concat("  index   block ", i, " at offset ", handle.offset, ", ",
+                          lsm::ReadableCount(handle.stored_bytes), " bytes, for keys up to ",
+                          session->ShowKey(table.block_fence(i), columns), "\n"));
   }
   PrintVersions(lookup.versions, lookup.version_count, session);
 }
@@ -149,13 +154,14 @@ void WriteTableLookup(const lsm::Table& table, const TableLookup& lookup, Sessio
   json.Member("filter_passed", lookup.filter_passed);
   json.Key("blocks");
   json.BeginArray();
-  for (const BlockFacts& block : lookup.blocks) {
+  for (size_t i = lookup.first_block; i < lookup.first_block + lookup.block_count; ++i) {
     json.BeginObject();
-    json.Member("ordinal", block.ordinal);
-    json.Member("offset", block.handle.offset);
-    json.Member("stored_bytes", block.handle.stored_bytes);
-    json.Member("fence", session->Show(table.block_fence(block.ordinal)));
+    json.Member("ordinal", i);
+    json.Member("offset", table.block_handle(i).offset);
+    json.Member("stored_bytes", table.block_handle(i).stored_bytes);
+    json.Member("fence", session->Show(table.block_fence(i)));
     json.EndObject();
+    session->DrainJson();
   }
   json.EndArray();
   WriteVersions(lookup.versions, session);
@@ -173,9 +179,7 @@ void ShowKeyInTable(const Target& target, Session* session) {
   } else if (!lookup.versions.empty()) {
     session->PrintRaw(lookup.versions.front().value);  // and nothing else, for a pipe
   }
-  for (const BlockFacts& block : lookup.blocks) {
-    if (!block.status.ok()) session->Fail(block.status, target);
-  }
+  if (!lookup.status.ok()) session->Fail(lookup.status, target);
   if (!lookup.filter_passed && lookup.version_count > 0) {
     session->Damage(target, (*table)->footer().filter.offset,
                     "the filter says no to a key that is there");
@@ -191,7 +195,7 @@ void ShowKeyInLog(const Target& target, Session* session) {
     const absl::Status status = WalkBatch(record, OpenedPath(target), [&](const BatchEntry& entry) {
       if (entry.key != session->request().key) return;
       ++count;
-      if (!versions.empty()) versions.front().value.clear();
+      if (!versions.empty()) std::string().swap(versions.front().value);  // and its memory
       versions.insert(versions.begin(),
                       {entry.sequence, entry.kind, entry.value.size(), std::string(entry.value)});
       if (versions.size() > kShownVersions) versions.pop_back();

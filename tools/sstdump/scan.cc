@@ -60,9 +60,10 @@ void ShowEntries(const Target& target, Session* session) {
     }
     return true;
   };
+  TableWalk walk(**table);
   for (size_t i = request.from ? FirstBlockFor(**table, *request.from) : 0;
        i < (*table)->block_count(); ++i) {
-    const BlockFacts facts = WalkBlock(**table, i, visit);
+    const BlockFacts facts = walk.Walk(i, visit);
     if (past_the_end || left == 0) break;
     if (!facts.status.ok()) session->Fail(facts.status, target);
     if (session->has_too_many_problems()) break;

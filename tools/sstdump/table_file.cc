@@ -2,10 +2,12 @@
 
 #include <utility>
 
+#include "lsm/bytes/escape.h"
 #include "lsm/bytes/readable.h"
 #include "lsm/bytes/status.h"
 #include "lsm/table/block.h"
 #include "lsm/table/block_io.h"
+#include "tools/sstdump/layout.h"
 
 namespace tools {
 namespace {
@@ -47,47 +49,90 @@ absl::StatusOr<std::unique_ptr<lsm::Table>> OpenTable(const Target& target) {
   return table;
 }
 
-BlockFacts WalkBlock(const lsm::Table& table, size_t ordinal, const EntryVisitor& visit) {
+absl::Status TableWalk::CheckPlace(size_t ordinal, std::string_view first) const {
+  const uint64_t offset = table_.block_handle(ordinal).offset;
+  const std::string_view user_key = lsm::UserKeyOf(first);
+  const auto quoted = [](std::string_view key) {
+    return Concat("\"", lsm::Escape(key, kShownKeyBytes), "\"");
+  };
+  if (ordinal > 0 && user_key < table_.block_fence(ordinal - 1)) {
+    return lsm::DamageAt(
+        table_.path(), offset,
+        Concat("key ", quoted(user_key), " is before the block's place in the index, ",
+               quoted(table_.block_fence(ordinal - 1))));
+  }
+  if (!last_.empty() && lsm::CompareInternalKeys(last_, first) >= 0) {
+    return lsm::DamageAt(table_.path(), offset,
+                         Concat("key ", quoted(user_key), " is not after the one before it"));
+  }
+  return absl::OkStatus();
+}
+
+void TableWalk::WalkEntries(const lsm::Block& block, const EntryVisitor& visit, BlockFacts* facts) {
+  const std::unique_ptr<lsm::Iterator> entry = block.NewIterator(
+      /*internal_keys=*/true, Concat(table_.path(), ": offset ", facts->handle.offset));
+  lsm::ParsedKey key;
+  bool goes_on = true;
+  for (entry->SeekToFirst(); entry->Valid(); entry->Next()) {
+    if (!lsm::ParseInternalKey(entry->key(), &key)) {
+      facts->status =
+          lsm::DamageAt(table_.path(), facts->handle.offset, "an entry's key is no internal key");
+      break;
+    }
+    if (facts->entries == 0) {
+      facts->first_key.assign(key.user_key);
+      facts->status = CheckPlace(facts->ordinal, entry->key());
+    }
+    ++facts->entries;
+    if (facts->status.ok()) goes_on = visit(key, entry->value());
+    if (!goes_on) break;
+  }
+  if (facts->status.ok()) facts->status = entry->status();
+  if (facts->entries == 0) return;
+  // Keys may be long and entries many, so the last one is copied once, which means to find it
+  // again.
+  if (!entry->Valid() && entry->status().ok()) {
+    entry->SeekToLast();
+  } else if (!entry->Valid()) {
+    entry->SeekToFirst();
+    for (uint64_t i = 1; i < facts->entries && entry->Valid(); ++i) entry->Next();
+  }
+  if (!entry->Valid()) return;
+  facts->last_key.assign(lsm::UserKeyOf(entry->key()));
+  if (facts->status.ok()) last_.assign(entry->key());
+}
+
+BlockFacts TableWalk::Walk(size_t ordinal, const EntryVisitor& visit) {
   BlockFacts facts;
   facts.ordinal = ordinal;
-  facts.handle = table.block_handle(ordinal);
-  const auto fail = [&facts](absl::Status status) {
+  facts.handle = table_.block_handle(ordinal);
+  const auto fail = [&](absl::Status status) {
+    last_.clear();
     facts.status = std::move(status);
     return facts;
   };
   lsm::BlockBuffer stored(facts.handle.stored_bytes + lsm::kBlockTrailerBytes);
   const absl::StatusOr<size_t> read_bytes =
-      table.file().ReadAt(facts.handle.offset, {stored.data(), stored.size()});
+      table_.file().ReadAt(facts.handle.offset, {stored.data(), stored.size()});
   if (!read_bytes.ok()) return fail(read_bytes.status());
   stored.Truncate(*read_bytes);
   const absl::StatusOr<lsm::Compression> compression =
-      lsm::VerifyBlock(stored.view(), facts.handle, table.footer().file_id, table.path());
+      lsm::VerifyBlock(stored.view(), facts.handle, table_.footer().file_id, table_.path());
   if (!compression.ok()) return fail(compression.status());
   facts.compression = *compression;
   const absl::StatusOr<lsm::BlockBuffer> expanded =
-      lsm::ExpandBlock(stored.view(), facts.handle, table.footer().file_id, table.path());
+      lsm::ExpandBlock(stored.view(), facts.handle, table_.footer().file_id, table_.path());
   if (!expanded.ok()) return fail(expanded.status());
   facts.expanded_bytes = expanded->size();
   lsm::Block block;
   if (!block.Init(expanded->view())) {
     return fail(
-        lsm::DamageAt(table.path(), facts.handle.offset, "the block's restart points cannot be"));
+        lsm::DamageAt(table_.path(), facts.handle.offset, "the block's restart points cannot be"));
   }
   facts.restarts = block.restart_count();
-  const std::unique_ptr<lsm::Iterator> entry = block.NewIterator(
-      /*internal_keys=*/true, Concat(table.path(), ": offset ", facts.handle.offset));
-  for (entry->SeekToFirst(); entry->Valid(); entry->Next()) {
-    lsm::ParsedKey key;
-    if (!lsm::ParseInternalKey(entry->key(), &key)) {
-      return fail(
-          lsm::DamageAt(table.path(), facts.handle.offset, "an entry's key is no internal key"));
-    }
-    if (facts.entries == 0) facts.first_key.assign(key.user_key);
-    facts.last_key.assign(key.user_key);
-    ++facts.entries;
-    if (!visit(key, entry->value())) return facts;
-  }
-  return fail(entry->status());
+  WalkEntries(block, visit, &facts);
+  if (!facts.status.ok()) last_.clear();
+  return facts;
 }
 
 size_t FirstBlockFor(const lsm::Table& table, std::string_view user_key) {

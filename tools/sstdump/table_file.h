@@ -46,8 +46,30 @@ struct BlockFacts {
 // Whether to go on.
 using EntryVisitor = std::function<bool(const lsm::ParsedKey& key, std::string_view value)>;
 
-// Reads, verifies and walks a data block.
-BlockFacts WalkBlock(const lsm::Table& table, size_t ordinal, const EntryVisitor& visit);
+// Goes through a table's data blocks.  Besides what is wrong within a block, it finds those that
+// are out of place: `visit` meets no entry that is not after all those before it, but for entries
+// behind damage, which are only known to be where the index looks for them.
+//
+// A block costs its bytes and the walk over its entries, however long the keys are that these
+// share; only its first and last key are copied.
+class TableWalk {
+ public:
+  // `table` must stay.
+  explicit TableWalk(const lsm::Table& table) : table_(table) {}
+
+  // Reads, verifies and walks a data block.  The entries of one that is out of place are counted
+  // and not visited.  REQUIRES: `ordinal` is greater than that of the call before.
+  BlockFacts Walk(size_t ordinal, const EntryVisitor& visit);
+
+ private:
+  // Whether the block may begin with that key.
+  absl::Status CheckPlace(size_t ordinal, std::string_view first) const;
+  void WalkEntries(const lsm::Block& block, const EntryVisitor& visit, BlockFacts* facts);
+
+  const lsm::Table& table_;
+  std::string last_;  // internal key of the last entry; empty: not known, as at first, and behind
+                      // damage
+};
 
 // The first block that may hold keys at or after `user_key`; block_count() if there is none.
 size_t FirstBlockFor(const lsm::Table& table, std::string_view user_key);

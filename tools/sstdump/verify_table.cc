@@ -31,8 +31,11 @@ class TableChecker {
     verdict_.digest_seed = table_.properties().digest_seed;
     verdict_.filter = NameOf(table_.filter_presence());
     CheckFilter();
+    TableWalk walk(table_);
     for (size_t i = 0; i < table_.block_count() && !session_->has_too_many_problems(); ++i)
-      CheckBlock(i);
+      CheckBlock(&walk, i);
+    if (verdict_.entries > 0)
+      lsm::AppendInternalKey(&verdict_.largest, last_key_, last_sequence_, last_kind_);
     // Where blocks are missing, sums cannot agree, and would only hide what is wrong.
     if (all_read_) CheckSums();
     return verdict_;
@@ -52,11 +55,11 @@ class TableChecker {
     }
   }
 
-  void CheckBlock(size_t ordinal) {
+  void CheckBlock(TableWalk* walk, size_t ordinal) {
     offset_ = table_.block_handle(ordinal).offset;
     first_in_block_ = true;
     const BlockFacts facts =
-        WalkBlock(table_, ordinal, [&](const lsm::ParsedKey& key, std::string_view value) {
+        walk->Walk(ordinal, [&](const lsm::ParsedKey& key, std::string_view value) {
           CheckEntry(ordinal, key, value);
           return !session_->has_too_many_problems();
         });
@@ -78,17 +81,14 @@ class TableChecker {
   void CheckEntry(size_t ordinal, const lsm::ParsedKey& key, std::string_view value) {
     if (first_in_block_ && ordinal > 0) CheckFence(table_.block_fence(ordinal - 1), key.user_key);
     first_in_block_ = false;
-    std::string internal_key;
-    lsm::AppendInternalKey(&internal_key, key.user_key, key.sequence, key.kind);
-    const bool is_new_key =
-        verdict_.entries == 0 || lsm::UserKeyOf(verdict_.largest) != key.user_key;
+    const bool is_new_key = verdict_.entries == 0 || last_key_ != key.user_key;
     if (verdict_.entries == 0) {
-      verdict_.smallest = internal_key;
+      lsm::AppendInternalKey(&verdict_.smallest, key.user_key, key.sequence, key.kind);
       smallest_sequence_ = key.sequence;
-    } else if (lsm::CompareInternalKeys(verdict_.largest, internal_key) >= 0) {
-      Damage(offset_, Concat("key ", Quoted(key.user_key), " is not after the one before it"));
     }
-    verdict_.largest = std::move(internal_key);
+    if (is_new_key) last_key_.assign(key.user_key);
+    last_sequence_ = key.sequence;
+    last_kind_ = key.kind;
     ++verdict_.entries;
     if (key.kind == lsm::EntryKind::kDelete) ++deletions_;
     smallest_sequence_ = std::min(smallest_sequence_, key.sequence);
@@ -98,11 +98,11 @@ class TableChecker {
     if (is_new_key) CheckKey(key.user_key);
   }
 
-  // The fence of the block before: not behind this block's first key, and the same only if the
-  // block before ends with that key.
+  // The fence of the block before is the same as this block's first key only if the block before
+  // ends with that key.
   void CheckFence(std::string_view fence, std::string_view first_key) {
-    const bool goes_on = verdict_.entries > 0 && lsm::UserKeyOf(verdict_.largest) == first_key;
-    if (first_key < fence || (first_key == fence && all_read_ && !goes_on)) {
+    const bool goes_on = verdict_.entries > 0 && last_key_ == first_key;
+    if (first_key == fence && all_read_ && !goes_on) {
       Damage(offset_, Concat("key ", Quoted(first_key),
                              " is before the block's place in the index, ", Quoted(fence)));
     }
@@ -172,6 +172,9 @@ class TableChecker {
   uint64_t offset_ = 0;  // of the block
   bool first_in_block_ = true;
   bool all_read_ = true;
+  std::string last_key_;  // with the two below: the last entry
+  lsm::Sequence last_sequence_ = 0;
+  lsm::EntryKind last_kind_ = lsm::EntryKind::kPut;
   uint64_t deletions_ = 0, raw_key_bytes_ = 0, raw_value_bytes_ = 0, data_bytes_ = 0,
            expanded_bytes_ = 0;
   lsm::Sequence smallest_sequence_ = 0, largest_sequence_ = 0;

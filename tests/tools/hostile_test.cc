@@ -1,0 +1,336 @@
+// Tables made by somebody who means ill, under checksums that are right: blocks that are out of
+// place, keys that are longer than any, small files that stand for endless work.  What is bounded
+// is counted here (reads, memory, keys asked), not timed.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <lz4.h>
+#include <malloc.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <new>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bloom/core/hash.h"
+#include "bloom/filter_policy.h"
+#include "lsm/base/internal_key.h"
+#include "lsm/base/write_batch.h"
+#include "lsm/fs/memory_file_system.h"
+#include "lsm/table/table.h"
+#include "tests/lsm/table/table_forgery.h"
+#include "tests/tools/sample_store.h"
+#include "tools/sstdump/filter_report.h"
+#include "tools/sstdump/table_file.h"
+
+namespace {
+
+// Of the whole program, as the allocator counts.
+struct Memory {
+  std::atomic<size_t> taken{0};  // since the program began
+  std::atomic<size_t> held{0};
+  std::atomic<size_t> most_held{0};
+} memory;
+
+void* Counted(void* block) {
+  if (block == nullptr) throw std::bad_alloc();
+  const size_t size_bytes = malloc_usable_size(block);
+  memory.taken += size_bytes;
+  const size_t held = memory.held += size_bytes;
+  if (held > memory.most_held) memory.most_held = held;  // tests have one thread
+  return block;
+}
+
+void Release(void* block) {
+  if (block == nullptr) return;
+  memory.held -= malloc_usable_size(block);
+  std::free(block);
+}
+
+}  // namespace
+
+void* operator new(size_t size_bytes) {
+  return Counted(std::malloc(std::max<size_t>(size_bytes, 1)));
+}
+void* operator new(size_t size_bytes, std::align_val_t alignment) {
+  const auto unit = static_cast<size_t>(alignment);
+  return Counted(
+      std::aligned_alloc(unit, (std::max<size_t>(size_bytes, 1) + unit - 1) / unit * unit));
+}
+void operator delete(void* block) noexcept { Release(block); }
+void operator delete(void* block, size_t) noexcept { Release(block); }
+void operator delete(void* block, std::align_val_t) noexcept { Release(block); }
+void operator delete(void* block, size_t, std::align_val_t) noexcept { Release(block); }
+
+namespace tools {
+namespace {
+
+using lsm::BlockHandle;
+using lsm::BlockOf;
+using lsm::Entry;
+using lsm::Forgery;
+using lsm::Key;
+using lsm::SoundBlock;
+using nlohmann::json;
+using testing::AllOf;
+using testing::HasSubstr;
+
+constexpr const char* kPath = "h/000001.table";
+const std::vector<std::string> kWalks = {"blocks", "scan", "filter", "verify"};
+constexpr size_t kMiB = size_t{1} << 20;
+
+Forgery::Stored Compressed(const std::string& block) {
+  std::string bytes;
+  lsm::AppendVarint32(&bytes, static_cast<uint32_t>(block.size()));
+  const size_t begin = bytes.size();
+  const auto size = static_cast<int>(block.size());
+  bytes.resize(begin + static_cast<size_t>(LZ4_compressBound(size)));
+  const int stored = LZ4_compress_default(block.data(), bytes.data() + begin, size,
+                                          static_cast<int>(bytes.size() - begin));
+  EXPECT_GT(stored, 0);
+  bytes.resize(begin + static_cast<size_t>(stored));
+  return {bytes, 1};
+}
+
+// Gives the blocks these places in the index.
+void SetFences(Forgery* forgery, const std::vector<std::string>& fences) {
+  uint64_t offset = lsm::kTableHeaderBytes;
+  for (size_t i = 0; i < fences.size(); ++i) {
+    const BlockHandle handle{offset, forgery->data_blocks[i].bytes.size()};
+    forgery->index.emplace_back(fences[i], handle);
+    offset += handle.stored_bytes + lsm::kBlockTrailerBytes;
+  }
+}
+
+std::string FilterOf(const std::vector<std::string>& keys) {
+  auto builder = bloom::PolicyFromName("blocked").value()->NewBuilder(
+      {.level = 0, .target_fpp = 0.01, .seed = lsm::kFileId});
+  for (const std::string& key : keys) builder->Add(bloom::DigestOf(key, lsm::kTestSeed));
+  return builder->Finish().value();
+}
+
+class HostileTest : public testing::Test {
+ protected:
+  HostileTest() { EXPECT_TRUE(files_.OpenDirectory("h", true).ok()); }
+
+  RunResult Run(const std::vector<std::string>& arguments) { return tools::Run(files_, arguments); }
+  void Store(const Forgery& forgery) { files_.SetFileBytes(kPath, forgery.Make()); }
+
+  struct Cost {
+    RunResult result;
+    size_t taken_bytes = 0;      // all that was allocated
+    size_t most_held_bytes = 0;  // at once
+    size_t reads = 0;
+  };
+  Cost CostOf(const std::vector<std::string>& arguments) {
+    Cost cost;
+    files_.SetFault([&](lsm::FileOperation operation, const std::string&, uint64_t) {
+      if (operation == lsm::FileOperation::kReadAt) ++cost.reads;
+      return absl::OkStatus();
+    });
+    const size_t taken_before = memory.taken;
+    const size_t held_before = memory.held;
+    memory.most_held = held_before;
+    cost.result = Run(arguments);
+    cost.taken_bytes = memory.taken - taken_before;
+    cost.most_held_bytes = memory.most_held - held_before;
+    files_.SetFault(nullptr);
+    return cost;
+  }
+
+  lsm::MemoryFileSystem files_;
+};
+
+TEST_F(HostileTest, ABlockBeforeItsPlaceInTheIndexIsDamage) {
+  Forgery forgery;
+  forgery.filter_bytes = FilterOf({"b", "c", "e"});
+  forgery.data_blocks = {{SoundBlock("c")}, {SoundBlock("b")}, {SoundBlock("e")}};
+  SetFences(&forgery, {"c", "d", "e"});
+  Store(forgery);
+  for (const std::string& command : kWalks) {
+    const RunResult result = Run({command, kPath});
+    EXPECT_EQ(result.code, 1) << command;
+    EXPECT_THAT(result.out + result.err,
+                HasSubstr("key \"b\" is before the block's place in the index, \"c\""))
+        << command;
+  }
+  const RunResult got = Run({"get", "d", kPath});
+  EXPECT_EQ(got.code, 1);
+  EXPECT_THAT(got.err, HasSubstr("before the block's place in the index"));
+}
+
+TEST_F(HostileTest, ABlockThatBeginsBeforeTheLastKeyIsDamage) {
+  for (const std::string second : {"b", "c"}) {  // c: the very entry of the block before
+    Forgery forgery;
+    forgery.filter_bytes = FilterOf({"b", "c", "e"});
+    forgery.data_blocks = {{SoundBlock("c")}, {SoundBlock(second)}, {SoundBlock("e")}};
+    SetFences(&forgery, {"b", "d", "e"});
+    Store(forgery);
+    for (const std::string& command : kWalks) {
+      const RunResult result = Run({command, kPath});
+      EXPECT_EQ(result.code, 1) << command;
+      EXPECT_THAT(result.out + result.err,
+                  HasSubstr("key \"" + second + "\" is not after the one before it"))
+          << command;
+    }
+    // The walk goes on behind it, and shows nothing twice or out of order.
+    EXPECT_EQ(Run({"scan", "--keys-only", kPath}).out, "c\ne\n");
+    const json measured =
+        json::parse(Run({"--json", "filter", kPath}).out)["results"][0]["measured"];
+    EXPECT_EQ(measured["keys"], 2);
+    // What is in the block is still told.
+    const json blocks = json::parse(Run({"--json", "blocks", kPath}).out)["results"][0]["blocks"];
+    EXPECT_EQ(blocks[1]["sound"], false);
+    EXPECT_EQ(blocks[1]["entries"], 1);
+    EXPECT_EQ(blocks[1]["last_key"], second);
+    EXPECT_EQ(blocks[2]["sound"], true);
+  }
+}
+
+TEST_F(HostileTest, AKeyLongerThanAnyIsDamageInBoundedMemory) {
+  // 2 MiB each, in 8 KiB of the file: a key or two of each block would be 80 MiB.
+  Forgery forgery;
+  const Forgery::Stored block =
+      Compressed(BlockOf(Entry(0, Key(std::string(2 * kMiB, 'a')), ""), {0}));
+  forgery.data_blocks.assign(20, block);
+  SetFences(&forgery, std::vector<std::string>(20, "k"));
+  forgery.filter_bytes = FilterOf({"a"});
+  Store(forgery);
+  for (const std::vector<std::string>& arguments : {std::vector<std::string>{"blocks", kPath},
+                                                    {"scan", kPath},
+                                                    {"filter", kPath},
+                                                    {"verify", kPath},
+                                                    {"get", "k", kPath}}) {
+    const Cost cost = CostOf(arguments);
+    EXPECT_EQ(cost.result.code, 1) << arguments[0];
+    EXPECT_THAT(cost.result.out + cost.result.err, HasSubstr("a key is longer than any can be"));
+    EXPECT_LT(cost.most_held_bytes, 8 * kMiB) << arguments[0];
+  }
+}
+
+TEST_F(HostileTest, GetReadsNoMoreBlocksThanMayHoldTheKey) {
+  // Each fence is the key that is looked for, so any block might go on with it.
+  const auto reads_with = [this](const std::function<std::string(int)>& user_key) {
+    Forgery forgery;
+    for (int i = 0; i < 400; ++i)
+      forgery.data_blocks.push_back(Compressed(SoundBlock(user_key(i))));
+    SetFences(&forgery, std::vector<std::string>(400, "k"));
+    Store(forgery);
+    const Cost cost = CostOf({"get", "k", kPath});
+    EXPECT_LT(cost.most_held_bytes, 4 * kMiB);
+    return cost.reads;
+  };
+  const std::string tail(60'000, 'a');
+  EXPECT_LT(reads_with([&](int) { return "a" + tail; }), 12u);  // before it
+  EXPECT_LT(reads_with([&](int i) { return "k" + std::to_string(1000 + i) + tail; }), 12u);
+}
+
+TEST_F(HostileTest, EntriesThatShareALongKeyCostNoCopyOfIt) {
+  const std::string prefix(lsm::kKeyBytesMax - 3, 'a');
+  constexpr uint32_t kEntries = 4000;
+  const auto tail = [](uint32_t i) {
+    return std::string{'\0', static_cast<char>(i >> 8), static_cast<char>(i)};
+  };
+  std::string other_keys;
+  std::vector<std::string> keys{prefix};
+  for (uint32_t i = 0; i < kEntries; ++i) {
+    keys.push_back(prefix + tail(i));
+    other_keys += i == 0 ? Entry(0, Key(keys.back()), "")
+                         : Entry(static_cast<uint32_t>(prefix.size()), Key(tail(i)), "");
+  }
+  const std::string filter = FilterOf(keys);
+  // Versions of one key, the newest first.
+  std::string versions;
+  for (uint32_t i = 0; i < kEntries; ++i) {
+    std::string suffix;
+    lsm::AppendFixed64(&suffix, lsm::PackSuffix(kEntries - i, lsm::EntryKind::kPut));
+    versions += i == 0 ? Entry(0, prefix + suffix, "")
+                       : Entry(static_cast<uint32_t>(prefix.size()), suffix, "");
+  }
+  for (const std::string& entries : {other_keys, versions}) {
+    Forgery forgery;
+    forgery.data_blocks = {Compressed(BlockOf(entries, {0}))};
+    SetFences(&forgery, {"b"});
+    forgery.filter_bytes = filter;
+    Store(forgery);
+    EXPECT_LT(files_.FileBytes(kPath).size(), kMiB);
+    // 250 MiB of keys in all.
+    for (const std::string command : {"blocks", "verify", "get"}) {
+      const std::vector<std::string> arguments = command == "get"
+                                                     ? std::vector<std::string>{command, "b", kPath}
+                                                     : std::vector<std::string>{command, kPath};
+      const Cost cost = CostOf(arguments);
+      EXPECT_LT(cost.taken_bytes, 8 * kMiB) << command;
+      EXPECT_THAT(cost.result.out + cost.result.err, testing::Not(HasSubstr("order"))) << command;
+      if (command == "verify") {
+        EXPECT_THAT(cost.result.out, HasSubstr("4,000 entries"));
+      }
+    }
+    const json block = json::parse(Run({"--json", "blocks", kPath}).out)["results"][0]["blocks"][0];
+    EXPECT_EQ(block["entries"], kEntries);
+    EXPECT_EQ(block["sound"], true);
+  }
+}
+
+TEST_F(HostileTest, TheLastKeyOfADamagedBlockIsTheLastThatCanBeRead) {
+  const std::string first = Entry(0, Key("a"), "") + Entry(0, Key("b"), "");
+  Forgery forgery;
+  forgery.data_blocks = {{BlockOf(first + Entry(0, Key("a"), "") + Entry(0, Key("c"), ""), {0})}};
+  SetFences(&forgery, {"c"});
+  Store(forgery);
+  const json block = json::parse(Run({"--json", "blocks", kPath}).out)["results"][0]["blocks"][0];
+  EXPECT_EQ(block["entries"], 2);
+  EXPECT_EQ(block["sound"], false);
+  EXPECT_EQ(block["first_key"], "a");
+  EXPECT_EQ(block["last_key"], "b");
+}
+
+// Sound, but a filter so good that 10 million keys would have to be asked, of 60 KB each.
+class LongKeysTest : public HostileTest {
+ protected:
+  LongKeysTest() {
+    std::vector<SampleEntry> entries;
+    for (int i = 0; i < 200; ++i) {
+      std::string key = std::to_string(1000 + i);
+      key.resize(60'000, 'x');
+      entries.push_back({key, static_cast<uint64_t>(i + 1), false, "v"});
+    }
+    auto directory = files_.OpenDirectory("h", false).value();
+    MakeTable(*directory, {.number = 1, .target_fpp = 1e-6}, entries);
+  }
+};
+
+TEST_F(LongKeysTest, AreAskedUpToABoundInBytesEvenlyOverTheTable) {
+  const auto directory = files_.OpenDirectory("h", false).value();
+  const auto table =
+      lsm::Table::Open(directory->OpenRead("000001.table", lsm::ReadMode::kBuffered).value(), {})
+          .value();
+  const FilterMeasurement measured = MeasureFilter(*table, ProbesFor(1e-6), 50 * kMiB);
+  EXPECT_EQ(measured.keys, 200u);
+  EXPECT_EQ(measured.false_negatives, 0u);
+  EXPECT_GE(measured.probe_bytes, 50 * kMiB);
+  EXPECT_LT(measured.probe_bytes, 50 * kMiB + lsm::kKeyBytesMax);
+  EXPECT_NEAR(static_cast<double>(measured.probes), 50.0 * kMiB / 60'000, 2);
+  // One that is reached first bounds it as well.
+  EXPECT_EQ(MeasureFilter(*table, 300, 50 * kMiB).probes, 300u);
+}
+
+TEST_F(LongKeysTest, HowManyWereAskedIsToldAndWhy) {
+  const Cost cost = CostOf({"filter", kPath});
+  EXPECT_EQ(cost.result.code, 0);
+  EXPECT_THAT(cost.result.out, HasSubstr(" of 17,89"));
+  EXPECT_THAT(cost.result.err, AllOf(HasSubstr("the keys are long: instead of"),
+                                     HasSubstr(" absent ones, 17,89"), HasSubstr("1.00 GiB")));
+  EXPECT_LT(cost.most_held_bytes, 8 * kMiB);
+  const json result = json::parse(Run({"--json", "filter", kPath}).out)["results"][0];
+  EXPECT_GT(result["measured"]["absent_keys"], 17'000);
+  EXPECT_LT(result["measured"]["absent_keys"], 18'000);
+  EXPECT_EQ(result["notes"].size(), 1u);
+  EXPECT_THAT(Run({"filter", "--probes", "100", kPath}).err, "");
+}
+
+}  // namespace
+}  // namespace tools
