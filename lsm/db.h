@@ -20,12 +20,14 @@
 //   NotFound            there is no store, and the mode or the call demands one
 //   AlreadyExists       there is a store, and the mode forbids one; or a new store's log directory
 //                       holds the logs of another store
-//   FailedPrecondition  the store is open elsewhere, or open for reading only; or (Destroy, Repair)
-//                       files with a store's names are not files of Trellis
+//   FailedPrecondition  the store is open elsewhere, or open for reading only; or the log directory
+//                       holds a store; or (Destroy, Repair) files with a store's names are not
+//                       files of Trellis, or the logs are another store's
 //   DataLoss            a file is missing, or its bytes are not what was written: damaged, cut off,
 //                       another's; names the file and, where it is there, the offset
 //   Unimplemented       a file of a newer version of the format; names the file and what is new
-//   ResourceExhausted   the disk is full, too many files are open, or 2^56 writes are used up
+//   ResourceExhausted   the disk is full, too many files are open, there are no threads for
+//                       background work, or 2^56 writes or 2^53 file numbers are used up
 //   Unavailable         any other failure of the file system (EIO …), with its own text
 //   Aborted             the store takes no more writes after an earlier failure; names that one
 //
@@ -153,7 +155,8 @@ class DB {
   // Makes a store openable again from what of its files can be verified, and names what it had to
   // leave out: also a log that the store needs and that is not there, whose writes are lost then
   // (with a wrong log_directory that is every log).  NotFound if the directory holds no file of a
-  // store.
+  // store.  Only damage is left out: any other failure (ResourceExhausted, Unavailable, and
+  // Unimplemented for files of a newer version) ends the repair with the store as it was.
   static absl::StatusOr<RepairReport> Repair(const std::string& directory,
                                              const Options& options = {});
 

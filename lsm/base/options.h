@@ -90,7 +90,8 @@ struct Options {
 
   // Directory of the write-ahead logs, of this one store alone.  Empty: the store's own.  A store
   // must always be opened, repaired and destroyed with the same one.  A new store refuses one that
-  // holds another store's logs (AlreadyExists).
+  // holds another store's logs (AlreadyExists), every store one that holds a store
+  // (FailedPrecondition), and another store's logs are not read (DataLoss).
   std::string log_directory = {};
 
   // File system, clock, scheduler and randomness.  The system's own.

@@ -5,22 +5,32 @@
 #include <vector>
 
 #include "lsm/bytes/status.h"
+#include "lsm/engine/recovery.h"
 #include "lsm/engine/store_directory.h"
 #include "lsm/engine/store_files.h"
 #include "lsm/fs/file_names.h"
+#include "lsm/version/manifest.h"
 
 namespace lsm {
 namespace {
 
+// What a store has in the directory: only logs where that is for logs alone.
+bool IsOfStore(FileKind kind, bool is_log_directory) {
+  return !is_log_directory || kind == FileKind::kLog;
+}
+
 // CURRENT goes first: what a crash leaves is then no store that could be opened and found wanting.
 // The lock goes last: as long as it is there, so is something to destroy.
-absl::Status RemoveStoreFiles(Directory& directory) {
+absl::Status RemoveStoreFiles(Directory& directory, bool is_log_directory) {
   LSM_ASSIGN_OR_RETURN(const std::vector<std::string> names, directory.List());
-  const absl::Status current = directory.Remove(kCurrentFileName);
-  if (!current.ok() && !absl::IsNotFound(current)) return current;
+  if (!is_log_directory) {
+    const absl::Status current = directory.Remove(kCurrentFileName);
+    if (!current.ok() && !absl::IsNotFound(current)) return current;
+  }
   for (const std::string& name : names) {
     const std::optional<FileName> parsed = ParseFileName(name);
     if (!parsed || parsed->kind == FileKind::kCurrent || parsed->kind == FileKind::kLock) continue;
+    if (!IsOfStore(parsed->kind, is_log_directory)) continue;
     LSM_RETURN_IF_ERROR(directory.Remove(name));
   }
   LSM_RETURN_IF_ERROR(directory.Remove(kLockFileName));
@@ -28,15 +38,23 @@ absl::Status RemoveStoreFiles(Directory& directory) {
 }
 
 // FailedPrecondition if a file that would be removed is not ours.
-absl::Status CheckFilesAreOurs(Directory& directory) {
+absl::Status CheckFilesAreOurs(Directory& directory, bool is_log_directory) {
   LSM_ASSIGN_OR_RETURN(const std::vector<std::string> names, directory.List());
   for (const std::string& name : names) {
     const std::optional<FileName> parsed = ParseFileName(name);
-    if (!parsed) continue;
+    if (!parsed || !IsOfStore(parsed->kind, is_log_directory)) continue;
     LSM_ASSIGN_OR_RETURN(const Origin origin, OriginOf(directory, name, parsed->kind));
     if (origin == Origin::kForeign) return ForeignFile(directory, name);
   }
   return absl::OkStatus();
+}
+
+// The same if a log is another store's, as far as the manifest can still say.
+absl::Status CheckLogsAreOurs(Directory& directory, Directory& log_directory) {
+  const absl::StatusOr<ManifestContents> contents = ReadManifest(directory);
+  if (contents.ok()) return CheckLogsBelong(log_directory, contents->state);
+  const bool says_nothing = IsDamage(contents.status()) || absl::IsUnimplemented(contents.status());
+  return says_nothing ? absl::OkStatus() : contents.status();
 }
 
 // Whether there is anything that may be destroyed.  Before the lock, which would make a file.
@@ -45,9 +63,11 @@ absl::StatusOr<bool> LookFirst(const std::string& path, const Options& options) 
   if (there.directory == nullptr) return false;
   LSM_ASSIGN_OR_RETURN(const bool is_store, HoldsFiles(*there.directory));
   if (!is_store) return false;
-  LSM_RETURN_IF_ERROR(CheckFilesAreOurs(*there.directory));
-  if (there.own_log_directory != nullptr)
-    LSM_RETURN_IF_ERROR(CheckFilesAreOurs(*there.own_log_directory));
+  LSM_RETURN_IF_ERROR(CheckFilesAreOurs(*there.directory, false));
+  if (there.own_log_directory != nullptr) {
+    LSM_RETURN_IF_ERROR(CheckFilesAreOurs(*there.own_log_directory, true));
+    LSM_RETURN_IF_ERROR(CheckLogsAreOurs(*there.directory, *there.own_log_directory));
+  }
   return true;
 }
 
@@ -68,11 +88,11 @@ absl::Status DestroyStore(const std::string& path, const Options& options) {
   LSM_ASSIGN_OR_RETURN(const StoreDirectory store, StoreDirectory::Open(path, open));
   // The logs first, for whether there is anything to destroy is seen by the store's own directory.
   if (store.own_log_directory != nullptr) {
-    LSM_RETURN_IF_ERROR(RemoveStoreFiles(*store.own_log_directory));
+    LSM_RETURN_IF_ERROR(RemoveStoreFiles(*store.own_log_directory, true));
     LSM_RETURN_IF_ERROR(
         RemoveIfEmpty(*store.environment.log_file_system, *store.own_log_directory));
   }
-  LSM_RETURN_IF_ERROR(RemoveStoreFiles(*store.directory));
+  LSM_RETURN_IF_ERROR(RemoveStoreFiles(*store.directory, false));
   return RemoveIfEmpty(*store.environment.file_system, *store.directory);
 }
 

@@ -167,6 +167,7 @@ class Engine {
   StoreDirectory store_;
   Scheduler* const scheduler_;
   uint64_t digest_seed_ = 0;
+  uint64_t log_seed_ = 0;
   JobContext job_context_;
 
   // --- thread-safe of themselves; the cache outlives the tables, which the views hold ---

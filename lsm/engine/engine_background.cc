@@ -231,6 +231,7 @@ void Engine::CollectGarbage() {
 
 uint64_t Engine::NewFileNumber() {
   absl::MutexLock lock(&mutex_);
+  // NextFileNumber has seen to it that there are enough.
   return next_file_number_++;
 }
 

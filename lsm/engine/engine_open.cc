@@ -62,6 +62,7 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Open(const std::string& director
   LSM_RETURN_IF_ERROR(ValidateOptions(options));
   LSM_RETURN_IF_ERROR(LookFirst(directory, options));
   LSM_ASSIGN_OR_RETURN(StoreDirectory store, StoreDirectory::Open(directory, options));
+  if (options.mode != OpenMode::kReadOnly) LSM_RETURN_IF_ERROR(store.StartScheduler());
   std::unique_ptr<Engine> engine(new Engine(options, std::move(store)));
   LSM_RETURN_IF_ERROR(engine->Start());
   return engine;
@@ -123,12 +124,11 @@ absl::Status Engine::Start() {
     LSM_ASSIGN_OR_RETURN(job_context_.filter_policy, bloom::PolicyFromName(options_.filter_kind));
   }
 
-  // No number of a file that is there is used again, even if nothing refers to that file.
-  LSM_ASSIGN_OR_RETURN(const uint64_t highest, HighestFileNumber(directory));
-  LSM_ASSIGN_OR_RETURN(const uint64_t highest_log, HighestFileNumber(store_.log_directory()));
-  {
+  if (options_.mode != OpenMode::kReadOnly) {
+    LSM_ASSIGN_OR_RETURN(const uint64_t next, NextFileNumber(directory, store_.log_directory(),
+                                                             contents.state.next_file_number));
     absl::MutexLock lock(&mutex_);
-    next_file_number_ = std::max({contents.state.next_file_number, highest + 1, highest_log + 1});
+    next_file_number_ = next;
   }
   LSM_ASSIGN_OR_RETURN(auto levels, OpenTablesOf(contents.state));
   RecoveredLogs recovered;
@@ -173,11 +173,13 @@ absl::StatusOr<std::array<OpenTables, kLevels>> Engine::OpenTablesOf(const Manif
 absl::Status Engine::StartWriting(const ManifestContents& contents, RecoveredLogs recovered,
                                   std::array<OpenTables, kLevels> levels) {
   ManifestState state = contents.state;
+  NewFiles made;  // so that on a full disk each attempt has as much room as the first
   for (const auto& memtable : recovered.memtables) {
     const uint64_t from = store_.environment.clock->MonotonicNanos();
     const std::unique_ptr<Iterator> entries = memtable->NewIterator();
     LSM_ASSIGN_OR_RETURN(JobResult result, RunFlush(job_context_, *entries, {}));
     for (const auto& table : result.outputs) {
+      made.Add(store_.directory.get(), TableFileName(table->meta.number));
       state.levels[0].emplace(table->meta.number, table->meta);
       levels[0].push_back(table);
     }
@@ -185,13 +187,21 @@ absl::Status Engine::StartWriting(const ManifestContents& contents, RecoveredLog
     counters_.Add(Counter::kFlushBytesWritten, result.bytes_written);
     counters_.Add(Counter::kFlushNanos, store_.environment.clock->MonotonicNanos() - from);
   }
+  // Before anything that was there is changed: tables that are sound one by one may not go
+  // together.
+  auto view = std::make_shared<ReadView>();
+  view->memtable = std::make_shared<Memtable>();
+  LSM_ASSIGN_OR_RETURN(view->version, Version::Create(std::move(levels)));
   // The lock's name before the log's: it tells a later opening that the log may be this store's.
   if (contents.current_bytes.empty() && store_.own_log_directory != nullptr)
     LSM_RETURN_IF_ERROR(store_.directory->Sync());
+  log_seed_ = store_.environment.random->Next();
   const uint64_t log_number = NewFileNumber();
-  LSM_RETURN_IF_ERROR(logs_.Start(log_number, store_.environment.random->Next()));
+  made.Add(&store_.log_directory(), LogFileName(log_number));
+  LSM_RETURN_IF_ERROR(logs_.Start(log_number, LogFileId(log_seed_, log_number)));
   LSM_RETURN_IF_ERROR(logs_.SyncNames());
   state.oldest_log = log_number;
+  state.log_seed = log_seed_;
   state.synced_logs.clear();
   state.closed_logs.clear();
   state.started = true;  // by the snapshot that the new manifest begins with
@@ -203,15 +213,12 @@ absl::Status Engine::StartWriting(const ManifestContents& contents, RecoveredLog
   }
   std::optional<std::string_view> expected_current;
   if (!contents.current_bytes.empty()) expected_current = contents.current_bytes;
+  made.Keep();  // from here on CURRENT may lead to them, even after a failure
   LSM_ASSIGN_OR_RETURN(
       std::unique_ptr<ManifestWriter> manifest,
       ManifestWriter::Create(*store_.directory, manifest_number, store_.environment.random->Next(),
                              state.ToSnapshot(), expected_current));
   RemoveOrphans(*store_.directory, store_.log_directory(), state, manifest_number);
-
-  auto view = std::make_shared<ReadView>();
-  view->memtable = std::make_shared<Memtable>();
-  LSM_ASSIGN_OR_RETURN(view->version, Version::Create(std::move(levels)));
   {
     absl::MutexLock lock(&manifest_mutex_);
     AdoptManifest(std::move(manifest));

@@ -178,7 +178,7 @@ absl::Status Engine::SealMemtable() {
   const uint64_t log_number = next_file_number_++;
   // Makes and syncs a file.  Meanwhile this writer still leads, so nobody else seals or writes.
   mutex_.Unlock();
-  const absl::Status started = logs_.Start(log_number, store_.environment.random->Next());
+  const absl::Status started = logs_.Start(log_number, LogFileId(log_seed_, log_number));
   mutex_.Lock();
   LSM_RETURN_IF_ERROR(started);
   auto view = std::make_shared<ReadView>(*current_view_);

@@ -22,11 +22,11 @@ absl::StatusOr<bool> IsOfAStore(Directory& directory, const std::string& name) {
                        directory.OpenRead(name, ReadMode::kBuffered));
   absl::StatusOr<std::unique_ptr<LogReader>> reader =
       LogReader::Open(std::move(file), LogKind::kWriteAhead);
-  if (absl::IsUnavailable(reader.status())) return reader.status();  // it could not be read
-  if (!reader.ok()) return true;
+  if (IsDamage(reader.status()) || absl::IsUnimplemented(reader.status())) return true;
+  LSM_RETURN_IF_ERROR(reader.status());
   LogReader::Record record;
   const absl::StatusOr<bool> more = (*reader)->Next(&record);
-  if (absl::IsUnavailable(more.status())) return more.status();
+  if (!more.ok() && !IsDamage(more.status())) return more.status();
   return !more.ok() || *more || (*reader)->end() == LogEnd::kClosed;
 }
 
@@ -48,6 +48,8 @@ class Replay {
     if (!opened.ok()) return AsDamage(opened.status());
     const std::unique_ptr<LogReader> reader = *std::move(opened);
     if (reader->end() == LogEnd::kTorn) LSM_RETURN_IF_ERROR(CheckUnfinished(number));
+    LSM_RETURN_IF_ERROR(
+        state_.CheckLogId(number, reader->path(), reader->file_id(), reader->size_bytes()));
     LogReader::Record record;
     uint64_t records = 0;
     for (;; ++records) {
@@ -116,6 +118,24 @@ absl::Status MissingLog(const Directory& directory, uint64_t number) {
                                     "(was the store opened with another Options::log_directory?)"));
 }
 
+absl::Status CheckLogsBelong(Directory& log_directory, const ManifestState& state) {
+  LSM_ASSIGN_OR_RETURN(const std::set<uint64_t> numbers, NumbersOf(log_directory, FileKind::kLog));
+  for (auto number = numbers.lower_bound(state.oldest_log); number != numbers.end(); ++number) {
+    LSM_ASSIGN_OR_RETURN(std::unique_ptr<ReadFile> file,
+                         log_directory.OpenRead(LogFileName(*number), ReadMode::kBuffered));
+    const absl::StatusOr<std::unique_ptr<LogReader>> reader =
+        LogReader::Open(std::move(file), LogKind::kWriteAhead);
+    if (IsDamage(reader.status())) continue;  // it does not say whose it is
+    LSM_RETURN_IF_ERROR(reader.status());
+    if ((*reader)->end() == LogEnd::kTorn) continue;
+    const absl::Status id =
+        state.CheckLogId(*number, (*reader)->path(), (*reader)->file_id(), (*reader)->size_bytes());
+    if (!id.ok())
+      return absl::FailedPreconditionError(Concat(MessageOf(id), "; nothing was changed"));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<RecoveredLogs> ReplayLogs(Directory& log_directory, const ManifestState& state,
                                          size_t memtable_bytes_max) {
   LSM_ASSIGN_OR_RETURN(const std::set<uint64_t> numbers, NumbersOf(log_directory, FileKind::kLog));
@@ -182,11 +202,13 @@ void RemoveOrphans(Directory& directory, Directory& log_directory, const Manifes
     return false;
   };
   for (Directory* each : {&directory, &log_directory}) {
+    const bool logs_alone = each != &directory;
     const absl::StatusOr<std::vector<std::string>> names = each->List();
     if (!names.ok()) continue;  // they can wait
     for (const std::string& name : *names) {
       const std::optional<FileName> parsed = ParseFileName(name);
       if (!parsed || !is_orphan(*parsed)) continue;
+      if (logs_alone && parsed->kind != FileKind::kLog) continue;
       const absl::StatusOr<Origin> origin = OriginOf(*each, name, parsed->kind);
       if (origin.ok() && *origin != Origin::kForeign) (void)each->Remove(name);
     }

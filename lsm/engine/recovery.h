@@ -35,6 +35,10 @@ struct RecoveredLogs {
 // The error for a log that the manifest needs and that is not there.
 absl::Status MissingLog(const Directory& directory, uint64_t number);
 
+// Of a directory for logs alone, before anything in it is removed: FailedPrecondition if a log that
+// `state` might need is another store's.
+absl::Status CheckLogsBelong(Directory& log_directory, const ManifestState& state);
+
 // Replays the logs that `state` needs.  A memtable is ended when it takes `memtable_bytes_max`.
 // DataLoss for a log that is damaged, missing or foreign, Unimplemented for one of a newer version.
 absl::StatusOr<RecoveredLogs> ReplayLogs(Directory& log_directory, const ManifestState& state,
@@ -50,7 +54,7 @@ absl::Status CheckLogDirectoryIsFree(Directory& log_directory);
 
 // Removes files that a store with this state has no use for: tables that are in no level, logs
 // before the oldest, manifests but the current one, temporary files.  What is not the store's, by
-// its name or by its first bytes, is left alone.
+// its name or by its first bytes, is left alone; in a directory for logs alone, all but logs is.
 void RemoveOrphans(Directory& directory, Directory& log_directory, const ManifestState& state,
                    uint64_t manifest_number);
 

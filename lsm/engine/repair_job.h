@@ -2,7 +2,12 @@
 // verified (repair_rescue.cc), and write what the store is to be (repair_write.cc).
 //
 // New files are written beside the old ones, then CURRENT is swapped.  Until then no file that was
-// there is changed, so a repair that is cut short can be made again.
+// there is changed, so a repair that is cut short can be made again; and if anything fails but the
+// bytes of a file (too many open files, a disk that is full or cannot be read, a file of a newer
+// version), the repair ends with that, and removes what it made.
+//
+// Tables are open only while they are looked at, and no more than a memtable's worth of a log is in
+// memory.
 #ifndef TRELLIS_LSM_ENGINE_REPAIR_JOB_H_
 #define TRELLIS_LSM_ENGINE_REPAIR_JOB_H_
 
@@ -21,6 +26,7 @@
 #include "lsm/base/repair_report.h"
 #include "lsm/compaction/jobs.h"
 #include "lsm/engine/store_directory.h"
+#include "lsm/engine/store_files.h"
 #include "lsm/fs/file_names.h"
 #include "lsm/log/log_reader.h"
 #include "lsm/memtable/memtable.h"
@@ -36,16 +42,22 @@ class RepairJob {
   absl::StatusOr<RepairReport> Run();
 
  private:
+  using Tables = std::vector<TableMeta>;
+
   // --- what there is (repair_read.cc) ---
   absl::Status Prepare();
+  absl::Status ReadCurrent();
   absl::Status FindManifest();
-  absl::StatusOr<ManifestContents> TryManifest(uint64_t number);
+  // Adopts its state, or says why not.
+  absl::Status TryManifest(uint64_t number);
+  absl::StatusOr<ManifestContents> ReadManifestNumber(uint64_t number);
+  absl::StatusOr<bool> FitsTheFiles(const ManifestState& state, uint64_t number);
   absl::Status FindDigestSeed();
   // With a file id: only if it is that one.
   absl::StatusOr<std::unique_ptr<Table>> OpenAnyTable(uint64_t number,
                                                       std::optional<uint64_t> file_id);
-  // A table of which no manifest speaks.
-  absl::StatusOr<std::shared_ptr<const OpenTable>> OpenLooseTable(uint64_t number);
+  // A table of which no manifest speaks; without its keys' range.
+  absl::StatusOr<TableMeta> MetaOfLooseTable(uint64_t number);
   // Whether the file is somebody else's, as far as its first bytes tell; it is named, and stays.
   absl::StatusOr<bool> IsForeign(Directory& directory, const std::string& name, FileKind kind);
   void LeaveOut(std::string line);  // once
@@ -53,46 +65,52 @@ class RepairJob {
   // --- what of it is sound (repair_rescue.cc) ---
   absl::Status SalvageLevels();
   absl::Status SalvageLooseTables();
-  void Keep(const std::shared_ptr<const OpenTable>& table, OpenTables* tables);
-  // Names what is left out of the table, of which `status` says that it is not sound.
-  absl::StatusOr<OpenTables> Rescue(uint64_t number, std::optional<uint64_t> file_id, int level,
-                                    const absl::Status& status);
-  absl::StatusOr<OpenTables> RescueBlocks(const Table& table, int level);
+  // Reads all of it.
+  absl::Status Check(const TableMeta& meta);
+  void Keep(const TableMeta& meta, Tables* tables);
+  // Names what is left out of the table, of which `damage` says that it is not sound.
+  absl::StatusOr<Tables> Rescue(uint64_t number, std::optional<uint64_t> file_id, int level,
+                                const absl::Status& damage);
+  absl::StatusOr<Tables> RescueBlocks(const Table& table, int level);
   absl::StatusOr<uint64_t> RescueBlock(const Table& table, size_t ordinal, std::string* last_key,
                                        TableOutput* output);
   absl::Status SalvageLogs();
   absl::Status SalvageLog(uint64_t number);
-  absl::Status SalvageRecords(LogReader* log, const std::string& name, Memtable* memtable);
-  void SalvageRecord(const LogReader::Record& record, const std::string& name, Memtable* memtable);
+  absl::Status SalvageRecords(LogReader* log, uint64_t number);
+  void CheckEnd(const LogReader& log, uint64_t number, uint64_t records);
+  void SalvageRecord(const LogReader::Record& record, const std::string& name);
+  absl::Status FlushMemtable();
   void DamagedLog(const std::string& name, std::string line);
 
   // --- what becomes of it (repair_write.cc) ---
-  absl::StatusOr<OpenTables> Merge(const OpenTables& tables,
-                                   const std::vector<std::shared_ptr<Memtable>>& memtables,
-                                   int level);
-  absl::Status MergeLooseEntries();
+  absl::StatusOr<Tables> Merge(const Tables& tables, int level);
+  absl::Status MergeLooseTables();
   absl::Status KeepDamagedFiles();
   absl::Status WriteManifest();
   void RemoveDamagedFiles();
-  void Place(int level, const OpenTables& tables);
+  // Closes them.
+  Tables Written(const OpenTables& outputs);
+  void Place(int level, const Tables& tables);
 
   const Options options_;
   const StoreDirectory store_;
   Directory& directory_;
   Directory& logs_;
   RepairReport report_;
+  NewFiles made_;
   uint64_t next_number_ = 1;
   std::optional<std::string> current_bytes_;  // of CURRENT; nothing: it is not there
   bool current_is_damaged_ = false;
-  std::optional<uint64_t> named_manifest_;  // by CURRENT
-  bool levels_known_ = false;               // a manifest could be read
+  std::optional<Current> current_;  // what it says
+  bool levels_known_ = false;       // there is a manifest to go by
+  bool log_ids_known_ = false;      // and it is the one that CURRENT names
   ManifestState state_;
   std::set<uint64_t> needed_logs_;  // that the manifest demands
   std::array<std::map<uint64_t, TableMeta>, kLevels> new_levels_;
   JobContext context_;
-  OpenTables loose_tables_;                           // whose level is not known
-  std::vector<std::shared_ptr<Memtable>> memtables_;  // one a log
-  std::set<std::string> damaged_, damaged_logs_;      // names of files that are kept as they are
+  Tables loose_tables_;                           // whose level is not known
+  std::unique_ptr<Memtable> memtable_;            // of the log that is read
+  std::set<std::string> damaged_, damaged_logs_;  // names of files that are kept as they are
 };
 
 }  // namespace lsm

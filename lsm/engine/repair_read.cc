@@ -4,6 +4,7 @@
 
 #include "bloom/filter_policy.h"
 #include "lsm/bytes/status.h"
+#include "lsm/engine/recovery.h"
 #include "lsm/engine/repair_job.h"
 #include "lsm/engine/store_files.h"
 
@@ -28,7 +29,7 @@ absl::StatusOr<RepairReport> RepairJob::Run() {
     LSM_RETURN_IF_ERROR(SalvageLooseTables());
   }
   LSM_RETURN_IF_ERROR(SalvageLogs());
-  LSM_RETURN_IF_ERROR(MergeLooseEntries());
+  LSM_RETURN_IF_ERROR(MergeLooseTables());
   LSM_RETURN_IF_ERROR(KeepDamagedFiles());
   LSM_RETURN_IF_ERROR(WriteManifest());
   RemoveDamagedFiles();
@@ -36,78 +37,132 @@ absl::StatusOr<RepairReport> RepairJob::Run() {
 }
 
 absl::Status RepairJob::Prepare() {
-  LSM_ASSIGN_OR_RETURN(const uint64_t highest, HighestFileNumber(directory_));
-  LSM_ASSIGN_OR_RETURN(const uint64_t highest_log, HighestFileNumber(logs_));
-  next_number_ = std::max(highest, highest_log) + 1;
   LSM_RETURN_IF_ERROR(FindManifest());
   if (levels_known_) {
-    next_number_ = std::max(next_number_, state_.next_file_number);
     needed_logs_ = state_.NeededLogs();
   } else {
     LSM_RETURN_IF_ERROR(FindDigestSeed());
   }
+  // Where they are alone, another store may be at home.
+  if (log_ids_known_ && store_.own_log_directory != nullptr)
+    LSM_RETURN_IF_ERROR(CheckLogsBelong(logs_, state_));
+  LSM_ASSIGN_OR_RETURN(next_number_, NextFileNumber(directory_, logs_, state_.next_file_number));
   context_.options = &options_;
   context_.directory = &directory_;
   context_.clock = store_.environment.clock;
   context_.random = store_.environment.random;
   context_.digest_seed = state_.digest_seed;
   context_.table_context.digest_seed = state_.digest_seed;
-  context_.new_file_number = [this] { return next_number_++; };
+  context_.new_file_number = [this] {
+    made_.Add(&directory_, TableFileName(next_number_));
+    return next_number_++;
+  };
   if (options_.filter_kind != "none") {
     LSM_ASSIGN_OR_RETURN(context_.filter_policy, bloom::PolicyFromName(options_.filter_kind));
   }
   return absl::OkStatus();
 }
 
-// The manifest that CURRENT names; or, where that is damaged or missing, the newest one that can
-// be read.
-absl::Status RepairJob::FindManifest() {
-  absl::StatusOr<std::string> current =
-      ReadWholeFile(directory_, kCurrentFileName, kCurrentBytesMax);
-  if (current.ok()) {
-    current_bytes_ = *std::move(current);
-    const absl::StatusOr<Current> decoded = Current::Decode(*current_bytes_, directory_.path());
-    current_is_damaged_ = !decoded.ok();
-    if (decoded.ok()) named_manifest_ = decoded->manifest_number;
-  } else if (!absl::IsNotFound(current.status())) {
-    return current.status();
-  }
-  absl::StatusOr<ManifestContents> contents = ReadManifest(directory_);
-  if (!contents.ok()) {
-    LeaveOut(std::string(MessageOf(contents.status())));
-    LSM_ASSIGN_OR_RETURN(std::set<uint64_t> numbers, NumbersOf(directory_, FileKind::kManifest));
-    for (auto number = numbers.rbegin(); !contents.ok() && number != numbers.rend(); ++number)
-      contents = TryManifest(*number);
-  }
-  if (!contents.ok()) {
-    LeaveOut(
-        "no manifest can be read: every table and log in the directory is taken, also such as were "
-        "obsolete, so that old values and deleted keys may come back");
+absl::Status RepairJob::ReadCurrent() {
+  absl::StatusOr<std::string> bytes = ReadWholeFile(directory_, kCurrentFileName, kCurrentBytesMax);
+  if (absl::IsNotFound(bytes.status())) {
+    LeaveOut(Concat(directory_.path(), "/", kCurrentFileName, ": the file is missing"));
     return absl::OkStatus();
   }
-  levels_known_ = true;
-  state_ = std::move(contents->state);
+  LSM_RETURN_IF_ERROR(bytes.status());
+  current_bytes_ = *std::move(bytes);
+  const absl::StatusOr<Current> decoded =
+      Current::Decode(*current_bytes_, Concat(directory_.path(), "/", kCurrentFileName));
+  if (decoded.ok()) {
+    current_ = *decoded;
+    return absl::OkStatus();
+  }
+  if (!IsDamage(decoded.status())) return decoded.status();
+  LeaveOut(std::string(MessageOf(decoded.status())));
+  current_is_damaged_ = true;
   return absl::OkStatus();
 }
 
-// Reads it as if CURRENT named it.
-absl::StatusOr<ManifestContents> RepairJob::TryManifest(uint64_t number) {
+// The manifest that CURRENT names; or the newest one that can be read and fits.
+absl::Status RepairJob::FindManifest() {
+  LSM_RETURN_IF_ERROR(ReadCurrent());
+  if (current_) LSM_RETURN_IF_ERROR(TryManifest(current_->manifest_number));
+  LSM_ASSIGN_OR_RETURN(const std::set<uint64_t> numbers,
+                       NumbersOf(directory_, FileKind::kManifest));
+  for (auto number = numbers.rbegin(); !levels_known_ && number != numbers.rend(); ++number) {
+    if (current_ && *number == current_->manifest_number) continue;
+    LSM_RETURN_IF_ERROR(TryManifest(*number));
+  }
+  if (!levels_known_) {
+    LeaveOut(
+        "no manifest can be relied on: every table and log in the directory is taken, also such as "
+        "were obsolete, so that old values and deleted keys may come back");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RepairJob::TryManifest(uint64_t number) {
   const std::string name = ManifestFileName(number);
-  LSM_ASSIGN_OR_RETURN(std::unique_ptr<ReadFile> file,
-                       directory_.OpenRead(name, ReadMode::kBuffered));
-  absl::StatusOr<std::unique_ptr<LogReader>> log =
-      LogReader::Open(std::move(file), LogKind::kManifest);
-  absl::StatusOr<ManifestContents> contents =
-      log.ok() ? ReadManifestOf(directory_, {number, (*log)->file_id()})
-               : absl::StatusOr<ManifestContents>(log.status());
-  if (contents.ok()) return contents;
-  if (number != named_manifest_) {
-    LSM_ASSIGN_OR_RETURN(const bool foreign, IsForeign(directory_, name, FileKind::kManifest));
-    if (foreign) return contents;
+  const bool is_named = current_ && current_->manifest_number == number;
+  absl::StatusOr<ManifestContents> contents = ReadManifestNumber(number);
+  if (contents.ok()) {
+    LSM_ASSIGN_OR_RETURN(levels_known_, FitsTheFiles(contents->state, number));
+    if (levels_known_) {
+      log_ids_known_ = is_named;
+      state_ = std::move(contents->state);
+      return absl::OkStatus();
+    }
+  } else if (!IsDamage(contents.status())) {
+    return contents.status();
+  } else {
+    // What CURRENT names was ours, whatever has become of it.
+    LSM_ASSIGN_OR_RETURN(const bool foreign,
+                         is_named ? false : IsForeign(directory_, name, FileKind::kManifest));
+    if (foreign) return absl::OkStatus();
     LeaveOut(std::string(MessageOf(contents.status())));
   }
   damaged_.insert(name);
-  return contents;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<ManifestContents> RepairJob::ReadManifestNumber(uint64_t number) {
+  if (current_ && current_->manifest_number == number) return ReadManifestOf(directory_, *current_);
+  // As if CURRENT named it.
+  LSM_ASSIGN_OR_RETURN(std::unique_ptr<ReadFile> file,
+                       directory_.OpenRead(ManifestFileName(number), ReadMode::kBuffered));
+  LSM_ASSIGN_OR_RETURN(const std::unique_ptr<LogReader> log,
+                       LogReader::Open(std::move(file), LogKind::kManifest));
+  return ReadManifestOf(directory_, {number, log->file_id()});
+}
+
+// A manifest that is older than the tables, or lost its end, must not make newer tables look
+// obsolete.  Tables that it does not know are obsolete, or were never finished, if it is the one
+// that CURRENT names and every file is there that it needs: a job removes nothing before its edit
+// is durable.  Otherwise nobody can say.
+absl::StatusOr<bool> RepairJob::FitsTheFiles(const ManifestState& state, uint64_t number) {
+  LSM_ASSIGN_OR_RETURN(std::set<uint64_t> unknown, NumbersOf(directory_, FileKind::kTable));
+  LSM_ASSIGN_OR_RETURN(const std::set<uint64_t> logs, NumbersOf(logs_, FileKind::kLog));
+  std::string missing;
+  for (const auto& level : state.levels) {
+    for (const auto& [table, meta] : level) {
+      if (unknown.erase(table) == 0) missing = TableFileName(table);
+    }
+  }
+  for (const uint64_t log : state.NeededLogs()) {
+    if (!logs.contains(log)) missing = LogFileName(log);
+  }
+  const bool is_named = current_ && current_->manifest_number == number;
+  if (is_named && missing.empty()) return true;
+  for (const uint64_t table : unknown) {
+    const std::string name = TableFileName(table);
+    LSM_ASSIGN_OR_RETURN(const Origin origin, OriginOf(directory_, name, FileKind::kTable));
+    if (origin != Origin::kStore) continue;
+    LeaveOut(Concat(directory_.path(), "/", ManifestFileName(number), ": it does not know ", name,
+                    missing.empty() ? ", and CURRENT does not name it"
+                                    : Concat(", and what it needs is missing: ", missing)));
+    return false;
+  }
+  return true;
 }
 
 // That of the tables, so that their filters stay of use.
@@ -116,6 +171,7 @@ absl::Status RepairJob::FindDigestSeed() {
   LSM_ASSIGN_OR_RETURN(const std::set<uint64_t> numbers, NumbersOf(directory_, FileKind::kTable));
   for (const uint64_t number : numbers) {
     const absl::StatusOr<std::unique_ptr<Table>> table = OpenAnyTable(number, std::nullopt);
+    if (!table.ok() && !IsDamage(table.status())) return table.status();
     if (!table.ok()) continue;
     state_.digest_seed = (*table)->properties().digest_seed;
     break;
@@ -132,14 +188,14 @@ absl::StatusOr<std::unique_ptr<Table>> RepairJob::OpenAnyTable(uint64_t number,
   return Table::Open(std::move(file), context);
 }
 
-absl::StatusOr<std::shared_ptr<const OpenTable>> RepairJob::OpenLooseTable(uint64_t number) {
-  LSM_ASSIGN_OR_RETURN(std::unique_ptr<Table> table, OpenAnyTable(number, std::nullopt));
+absl::StatusOr<TableMeta> RepairJob::MetaOfLooseTable(uint64_t number) {
+  LSM_ASSIGN_OR_RETURN(const std::unique_ptr<Table> table, OpenAnyTable(number, std::nullopt));
   TableMeta meta;
   meta.number = number;
   meta.file_id = table->footer().file_id;
   meta.file_bytes = table->file_bytes();
   meta.entries = table->footer().entries;
-  return std::make_shared<const OpenTable>(OpenTable{meta, std::move(table)});
+  return meta;
 }
 
 absl::StatusOr<bool> RepairJob::IsForeign(Directory& directory, const std::string& name,

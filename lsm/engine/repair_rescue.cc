@@ -35,23 +35,21 @@ absl::Status CheckEntries(const OpenTable& table) {
 
 absl::Status RepairJob::SalvageLevels() {
   for (int level = 0; level < kLevels; ++level) {
-    OpenTables kept;
+    Tables kept;
     bool rescued_any = false;
     for (const auto& [number, meta] : state_.levels[static_cast<size_t>(level)]) {
-      const absl::StatusOr<std::shared_ptr<const OpenTable>> table =
-          OpenTableFile(directory_, meta, ReadMode::kBuffered, context_.table_context);
-      const absl::Status status = table.ok() ? CheckEntries(**table) : table.status();
+      const absl::Status status = Check(meta);
       if (status.ok()) {
-        Keep(*table, &kept);
+        Keep(meta, &kept);
         continue;
       }
-      LSM_ASSIGN_OR_RETURN(const OpenTables rescued, Rescue(number, meta.file_id, level, status));
+      LSM_ASSIGN_OR_RETURN(const Tables rescued, Rescue(number, meta.file_id, level, status));
       rescued_any = rescued_any || !rescued.empty();
       kept.insert(kept.end(), rescued.begin(), rescued.end());
     }
     // The order of level 0 is that of its tables' numbers, which a rescued table does not keep.
     if (level == 0 && rescued_any) {
-      LSM_ASSIGN_OR_RETURN(kept, Merge(kept, {}, 0));
+      LSM_ASSIGN_OR_RETURN(kept, Merge(kept, 0));
     }
     Place(level, kept);
   }
@@ -64,42 +62,53 @@ absl::Status RepairJob::SalvageLooseTables() {
     LSM_ASSIGN_OR_RETURN(const bool foreign,
                          IsForeign(directory_, TableFileName(number), FileKind::kTable));
     if (foreign) continue;
-    const absl::StatusOr<std::shared_ptr<const OpenTable>> table = OpenLooseTable(number);
-    const absl::Status status = table.ok() ? CheckEntries(**table) : table.status();
+    const absl::StatusOr<TableMeta> meta = MetaOfLooseTable(number);
+    const absl::Status status = meta.ok() ? Check(*meta) : meta.status();
     if (status.ok()) {
-      Keep(*table, &loose_tables_);
+      Keep(*meta, &loose_tables_);
       continue;
     }
-    LSM_ASSIGN_OR_RETURN(const OpenTables rescued, Rescue(number, std::nullopt, 0, status));
+    LSM_ASSIGN_OR_RETURN(const Tables rescued, Rescue(number, std::nullopt, 0, status));
     loose_tables_.insert(loose_tables_.end(), rescued.begin(), rescued.end());
   }
   return absl::OkStatus();
 }
 
-void RepairJob::Keep(const std::shared_ptr<const OpenTable>& table, OpenTables* tables) {
-  ++report_.tables_kept;
-  report_.entries_saved += table->meta.entries;
+absl::Status RepairJob::Check(const TableMeta& meta) {
+  LSM_ASSIGN_OR_RETURN(
+      const std::shared_ptr<const OpenTable> table,
+      OpenTableFile(directory_, meta, ReadMode::kBuffered, context_.table_context));
+  LSM_RETURN_IF_ERROR(CheckEntries(*table));
   state_.last_sequence =
       std::max(state_.last_sequence, table->table->properties().largest_sequence);
-  tables->push_back(table);
+  return absl::OkStatus();
+}
+
+void RepairJob::Keep(const TableMeta& meta, Tables* tables) {
+  ++report_.tables_kept;
+  report_.entries_saved += meta.entries;
+  tables->push_back(meta);
 }
 
 // New tables with the entries of those blocks that can be read.
-absl::StatusOr<OpenTables> RepairJob::Rescue(uint64_t number, std::optional<uint64_t> file_id,
-                                             int level, const absl::Status& status) {
+absl::StatusOr<RepairJob::Tables> RepairJob::Rescue(uint64_t number,
+                                                    std::optional<uint64_t> file_id, int level,
+                                                    const absl::Status& damage) {
+  if (!IsDamage(damage)) return damage;
   damaged_.insert(TableFileName(number));
   const size_t lines_before = report_.left_out.size();
-  OpenTables rescued;
+  Tables rescued;
   const absl::StatusOr<std::unique_ptr<Table>> table = OpenAnyTable(number, file_id);
+  if (!table.ok() && !IsDamage(table.status())) return table.status();
   if (table.ok()) {
     LSM_ASSIGN_OR_RETURN(rescued, RescueBlocks(**table, level));
   }
   // Otherwise its blocks are named already.
-  if (report_.left_out.size() == lines_before) LeaveOut(std::string(MessageOf(status)));
+  if (report_.left_out.size() == lines_before) LeaveOut(std::string(MessageOf(damage)));
   return rescued;
 }
 
-absl::StatusOr<OpenTables> RepairJob::RescueBlocks(const Table& table, int level) {
+absl::StatusOr<RepairJob::Tables> RepairJob::RescueBlocks(const Table& table, int level) {
   TableOutput output(context_, level, options_.table_bytes, {});
   std::string last_key;
   uint64_t entries = 0;
@@ -107,15 +116,11 @@ absl::StatusOr<OpenTables> RepairJob::RescueBlocks(const Table& table, int level
     LSM_ASSIGN_OR_RETURN(const uint64_t added, RescueBlock(table, i, &last_key, &output));
     entries += added;
   }
-  if (entries == 0) return OpenTables();
-  LSM_ASSIGN_OR_RETURN(OpenTables rescued, output.Finish());
+  if (entries == 0) return Tables();
+  LSM_ASSIGN_OR_RETURN(const OpenTables rescued, output.Finish());
   ++report_.tables_rewritten;
   report_.entries_saved += entries;
-  for (const auto& each : rescued) {
-    state_.last_sequence =
-        std::max(state_.last_sequence, each->table->properties().largest_sequence);
-  }
-  return rescued;
+  return Written(rescued);
 }
 
 absl::StatusOr<uint64_t> RepairJob::RescueBlock(const Table& table, size_t ordinal,
@@ -127,6 +132,7 @@ absl::StatusOr<uint64_t> RepairJob::RescueBlock(const Table& table, size_t ordin
     return uint64_t{0};
   };
   const absl::StatusOr<BlockBuffer> buffer = table.ReadDataBlock(ordinal);
+  if (!buffer.ok() && !IsDamage(buffer.status())) return buffer.status();
   if (!buffer.ok()) return leave_out(buffer.status());
   Block block;
   if (!block.Init(buffer->view()))
@@ -173,62 +179,85 @@ absl::Status RepairJob::SalvageLog(uint64_t number) {
   const absl::StatusOr<std::unique_ptr<LogReader>> log =
       LogReader::Open(std::move(file), LogKind::kWriteAhead);
   if (!log.ok()) {
+    if (!IsDamage(log.status())) return log.status();
     DamagedLog(name, std::string(MessageOf(log.status())));
     return absl::OkStatus();
   }
-  auto memtable = std::make_shared<Memtable>();
-  LSM_RETURN_IF_ERROR(SalvageRecords(log->get(), name, memtable.get()));
-  if (memtable->empty()) return absl::OkStatus();
-  ++report_.logs_converted;
-  report_.entries_saved += memtable->entry_count();
-  memtables_.push_back(std::move(memtable));
+  const absl::Status id =
+      log_ids_known_
+          ? state_.CheckLogId(number, (*log)->path(), (*log)->file_id(), (*log)->size_bytes())
+          : absl::OkStatus();
+  if (!id.ok()) {
+    DamagedLog(name, std::string(MessageOf(id)));
+    return absl::OkStatus();
+  }
+  const uint64_t saved_before = report_.entries_saved;
+  memtable_ = std::make_unique<Memtable>();
+  LSM_RETURN_IF_ERROR(SalvageRecords(log->get(), number));
+  LSM_RETURN_IF_ERROR(FlushMemtable());
+  if (report_.entries_saved != saved_before) ++report_.logs_converted;
   return absl::OkStatus();
 }
 
-absl::Status RepairJob::SalvageRecords(LogReader* log, const std::string& name,
-                                       Memtable* memtable) {
-  for (uint64_t records = 0;;) {
+absl::Status RepairJob::SalvageRecords(LogReader* log, uint64_t number) {
+  const std::string name = LogFileName(number);
+  for (uint64_t records = 0;; ++records) {
     LogReader::Record record;
     const absl::StatusOr<bool> more = log->Next(&record);
     if (more.ok() && *more) {
-      SalvageRecord(record, name, memtable);
-      ++records;
+      SalvageRecord(record, name);
+      if (memtable_->memory_bytes() >= options_.write_buffer_bytes)
+        LSM_RETURN_IF_ERROR(FlushMemtable());
       continue;
     }
     if (more.ok()) {
-      const uint64_t number = ParseFileName(name)->number;
-      const absl::Status closed = state_.CheckClosedLog(number, log->path(), log->end(),
-                                                        log->size_bytes(), log->torn_bytes());
-      if (!closed.ok()) {
-        DamagedLog(name, std::string(MessageOf(closed)));
-      } else if (records == 0 && state_.synced_logs.contains(number)) {
-        DamagedLog(name, Concat(log->path(),
-                                ": offset 0: the log is empty, but the manifest says "
-                                "that it holds synced writes"));
-      }
+      CheckEnd(*log, number, records);
       return absl::OkStatus();
     }
     if (!absl::IsDataLoss(more.status())) return more.status();
-    ++records;  // there is something in it
     DamagedLog(name, std::string(MessageOf(more.status())));
     LSM_ASSIGN_OR_RETURN(const bool skipped, log->SkipDamage());
     if (!skipped) return absl::OkStatus();
   }
 }
 
-void RepairJob::SalvageRecord(const LogReader::Record& record, const std::string& name,
-                              Memtable* memtable) {
+void RepairJob::CheckEnd(const LogReader& log, uint64_t number, uint64_t records) {
+  const std::string name = LogFileName(number);
+  const absl::Status closed =
+      state_.CheckClosedLog(number, log.path(), log.end(), log.size_bytes(), log.torn_bytes());
+  if (!closed.ok()) {
+    DamagedLog(name, std::string(MessageOf(closed)));
+  } else if (records == 0 && state_.synced_logs.contains(number)) {
+    DamagedLog(name, Concat(log.path(),
+                            ": offset 0: the log is empty, but the manifest says that it holds "
+                            "synced writes"));
+  }
+}
+
+void RepairJob::SalvageRecord(const LogReader::Record& record, const std::string& name) {
   const absl::Status status = record.payload.size() < WriteBatch::kHeaderBytes
                                   ? absl::DataLossError("too short for a batch")
-                                  : memtable->AddBatch(record.payload);
+                                  : memtable_->AddBatch(record.payload);
   if (!status.ok()) {
     DamagedLog(name, Concat(logs_.path(), "/", name, ": record at offset ", record.offset, ": ",
                             MessageOf(status)));
-    return;
   }
-  const Sequence last =
-      WriteBatch::FirstSequenceOf(record.payload) + WriteBatch::CountOf(record.payload) - 1;
-  state_.last_sequence = std::max(state_.last_sequence, last);
+}
+
+// As a table of level 0 above those before it, or, if nobody knows which are older, a loose one.
+absl::Status RepairJob::FlushMemtable() {
+  const std::unique_ptr<Memtable> full = std::exchange(memtable_, std::make_unique<Memtable>());
+  if (full->empty()) return absl::OkStatus();
+  report_.entries_saved += full->entry_count();
+  const std::unique_ptr<Iterator> entries = full->NewIterator();
+  LSM_ASSIGN_OR_RETURN(const JobResult result, RunFlush(context_, *entries, {}));
+  const Tables written = Written(result.outputs);
+  if (levels_known_) {
+    Place(0, written);
+  } else {
+    loose_tables_.insert(loose_tables_.end(), written.begin(), written.end());
+  }
+  return absl::OkStatus();
 }
 
 void RepairJob::DamagedLog(const std::string& name, std::string line) {

@@ -1,4 +1,5 @@
 // RepairJob: what becomes of the rescued.
+#include <algorithm>
 #include <utility>
 
 #include "lsm/base/merging_iterator.h"
@@ -14,7 +15,7 @@ constexpr std::string_view kDamagedSuffix = ".damaged";
 constexpr size_t kCopyBytes = size_t{1} << 20;
 
 // Under the name that damaged files are kept by.
-absl::Status KeepCopy(Directory& directory, const std::string& name) {
+absl::Status KeepCopy(Directory& directory, const std::string& name, NewFiles* made) {
   const absl::StatusOr<std::unique_ptr<ReadFile>> from =
       directory.OpenRead(name, ReadMode::kBuffered);
   if (absl::IsNotFound(from.status())) return absl::OkStatus();  // it is missing: nothing to keep
@@ -23,6 +24,7 @@ absl::Status KeepCopy(Directory& directory, const std::string& name) {
   const absl::Status removed =
       directory.Remove(copy_name);  // of an earlier repair that was cut short
   if (!removed.ok() && !absl::IsNotFound(removed)) return removed;
+  made->Add(&directory, copy_name);
   LSM_ASSIGN_OR_RETURN(const std::unique_ptr<AppendFile> to, directory.CreateExclusive(copy_name));
   std::string buffer(kCopyBytes, '\0');
   for (uint64_t offset = 0;;) {
@@ -37,56 +39,64 @@ absl::Status KeepCopy(Directory& directory, const std::string& name) {
 
 }  // namespace
 
-absl::StatusOr<OpenTables> RepairJob::Merge(const OpenTables& tables,
-                                            const std::vector<std::shared_ptr<Memtable>>& memtables,
-                                            int level) {
+absl::StatusOr<RepairJob::Tables> RepairJob::Merge(const Tables& tables, int level) {
   Table::ScanOptions scan;
   scan.fill_cache = false;
   scan.readahead_bytes = kCopyBytes;
+  OpenTables open;
   std::vector<std::unique_ptr<Iterator>> inputs;
-  for (const auto& memtable : memtables) inputs.push_back(memtable->NewIterator());
-  for (const auto& table : tables) inputs.push_back(table->table->NewIterator(scan));
+  for (const TableMeta& meta : tables) {
+    LSM_ASSIGN_OR_RETURN(
+        std::shared_ptr<const OpenTable> table,
+        OpenTableFile(directory_, meta, ReadMode::kBuffered, context_.table_context));
+    inputs.push_back(table->table->NewIterator(scan));
+    open.push_back(std::move(table));
+  }
   const std::unique_ptr<Iterator> merged = NewMergingIterator(std::move(inputs));
   LSM_ASSIGN_OR_RETURN(
-      JobResult result,
+      const JobResult result,
       RunMerge(context_, *merged, level, level == 0 ? UINT64_MAX : options_.table_bytes, {}));
-  return std::move(result.outputs);
+  return Written(result.outputs);
 }
 
 // Tables whose level and age nobody knows are merged into one sorted run, in which the sequence
 // numbers decide.
-absl::Status RepairJob::MergeLooseEntries() {
-  const int level = levels_known_ ? 0 : 1;
-  if (loose_tables_.empty() && memtables_.empty()) return absl::OkStatus();
-  LSM_ASSIGN_OR_RETURN(const OpenTables merged, Merge(loose_tables_, memtables_, level));
-  Place(level, merged);
+absl::Status RepairJob::MergeLooseTables() {
+  if (loose_tables_.empty()) return absl::OkStatus();
+  LSM_ASSIGN_OR_RETURN(const Tables merged, Merge(loose_tables_, 1));
+  Place(1, merged);
   return absl::OkStatus();
 }
 
 absl::Status RepairJob::KeepDamagedFiles() {
-  if (current_is_damaged_) LSM_RETURN_IF_ERROR(KeepCopy(directory_, std::string(kCurrentFileName)));
-  for (const std::string& name : damaged_) LSM_RETURN_IF_ERROR(KeepCopy(directory_, name));
-  for (const std::string& name : damaged_logs_) LSM_RETURN_IF_ERROR(KeepCopy(logs_, name));
+  if (current_is_damaged_)
+    LSM_RETURN_IF_ERROR(KeepCopy(directory_, std::string(kCurrentFileName), &made_));
+  for (const std::string& name : damaged_) LSM_RETURN_IF_ERROR(KeepCopy(directory_, name, &made_));
+  for (const std::string& name : damaged_logs_) LSM_RETURN_IF_ERROR(KeepCopy(logs_, name, &made_));
   LSM_RETURN_IF_ERROR(directory_.Sync());
   return logs_.Sync();
 }
 
 absl::Status RepairJob::WriteManifest() {
   state_.oldest_log = next_number_++;
+  state_.log_seed = store_.environment.random->Next();
   LogSet log(&logs_);
-  LSM_RETURN_IF_ERROR(log.Start(state_.oldest_log, store_.environment.random->Next()));
-  state_.closed_logs.clear();
-  LSM_RETURN_IF_ERROR(log.Close(&state_.closed_logs));
+  made_.Add(&logs_, LogFileName(state_.oldest_log));
+  LSM_RETURN_IF_ERROR(log.Start(state_.oldest_log, LogFileId(*state_.log_seed, state_.oldest_log)));
+  // It is not closed: without an end record and records, a manifest that does not know it takes it
+  // for what an opening left that failed.
   LSM_RETURN_IF_ERROR(log.SyncNames());
   const uint64_t manifest_number = next_number_++;
   state_.synced_logs.clear();
+  state_.closed_logs.clear();
   state_.levels = std::move(new_levels_);
   state_.next_file_number = next_number_;
+  made_.Keep();  // from here on CURRENT may lead to them, even after a failure
   LSM_ASSIGN_OR_RETURN(
       std::unique_ptr<ManifestWriter> manifest,
       ManifestWriter::Create(directory_, manifest_number, store_.environment.random->Next(),
                              state_.ToSnapshot(), current_bytes_));
-  LSM_RETURN_IF_ERROR(manifest->Close());
+  (void)manifest->Close();  // the store is repaired: what counts is durable
   RemoveOrphans(directory_, logs_, state_, manifest_number);
   return absl::OkStatus();
 }
@@ -97,9 +107,19 @@ void RepairJob::RemoveDamagedFiles() {
   for (const std::string& name : damaged_logs_) (void)logs_.Remove(name);
 }
 
-void RepairJob::Place(int level, const OpenTables& tables) {
+RepairJob::Tables RepairJob::Written(const OpenTables& outputs) {
+  Tables written;
+  for (const auto& table : outputs) {
+    state_.last_sequence =
+        std::max(state_.last_sequence, table->table->properties().largest_sequence);
+    written.push_back(table->meta);
+  }
+  return written;
+}
+
+void RepairJob::Place(int level, const Tables& tables) {
   auto& metas = new_levels_[static_cast<size_t>(level)];
-  for (const auto& table : tables) metas.emplace(table->meta.number, table->meta);
+  for (const TableMeta& meta : tables) metas.emplace(meta.number, meta);
 }
 
 }  // namespace lsm

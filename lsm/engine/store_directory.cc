@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "lsm/bytes/status.h"
+#include "lsm/engine/store_files.h"
 #include "lsm/fs/file_names.h"
 
 namespace lsm {
@@ -52,6 +53,8 @@ absl::StatusOr<StoreDirectory> StoreDirectory::Peek(const std::string& path,
   if (HasOwnLogDirectory(path, options)) {
     LSM_ASSIGN_OR_RETURN(store.own_log_directory,
                          OpenIfThere(*store.environment.log_file_system, options.log_directory));
+    if (store.own_log_directory != nullptr)
+      LSM_RETURN_IF_ERROR(CheckHoldsNoStore(*store.own_log_directory));
   }
   return store;
 }
@@ -72,13 +75,17 @@ absl::StatusOr<StoreDirectory> StoreDirectory::Open(const std::string& path,
   if (HasOwnLogDirectory(path, options)) {
     LSM_ASSIGN_OR_RETURN(store.own_log_directory, store.environment.log_file_system->OpenDirectory(
                                                       options.log_directory, create));
+    LSM_RETURN_IF_ERROR(CheckHoldsNoStore(*store.own_log_directory));
     LSM_ASSIGN_OR_RETURN(store.log_lock, LockFor(*store.own_log_directory, options.mode));
   }
-  if (store.environment.scheduler == nullptr) {
-    store.own_scheduler = NewThreadScheduler();
-    store.environment.scheduler = store.own_scheduler.get();
-  }
   return store;
+}
+
+absl::Status StoreDirectory::StartScheduler() {
+  if (environment.scheduler != nullptr) return absl::OkStatus();
+  LSM_ASSIGN_OR_RETURN(own_scheduler, NewThreadScheduler());
+  environment.scheduler = own_scheduler.get();
+  return absl::OkStatus();
 }
 
 }  // namespace lsm

@@ -33,12 +33,17 @@ struct StoreDirectory {
   }
 
   // Opens the directories that are there, and no lock, so that no trace is left: `directory` and
-  // `own_log_directory` are null where there is none.
+  // `own_log_directory` are null where there is none.  FailedPrecondition if the one of the logs
+  // holds a store.
   static absl::StatusOr<StoreDirectory> Peek(const std::string& path, const Options& options);
 
   // Opens and locks: exclusively, or shared for OpenMode::kReadOnly.  Makes the directories if the
-  // mode allows.
+  // mode allows.  FailedPrecondition as above.
   static absl::StatusOr<StoreDirectory> Open(const std::string& path, const Options& options);
+
+  // For background work: a scheduler of the store's own, where the environment has none.
+  // ResourceExhausted if there are no threads for it.
+  absl::Status StartScheduler();
 };
 
 }  // namespace lsm

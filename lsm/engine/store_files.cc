@@ -41,6 +41,9 @@ bool BeginsWith(std::string_view bytes, std::string_view magic) {
   return differ <= 1;
 }
 
+// Far more than one opening of a store ever makes.
+constexpr uint64_t kFileNumbersLeftMin = uint64_t{1} << 40;
+
 }  // namespace
 
 absl::StatusOr<Origin> OriginOf(Directory& directory, const std::string& name, FileKind kind) {
@@ -82,18 +85,53 @@ absl::StatusOr<std::set<uint64_t>> NumbersOf(Directory& directory, FileKind kind
   return numbers;
 }
 
-absl::StatusOr<uint64_t> HighestFileNumber(Directory& directory) {
-  LSM_ASSIGN_OR_RETURN(const std::vector<std::string> names, directory.List());
-  uint64_t highest = 0;
+absl::StatusOr<uint64_t> NextFileNumber(Directory& directory, Directory& log_directory,
+                                        uint64_t at_least) {
+  uint64_t next = at_least;
+  std::string highest = "the manifest";
+  for (Directory* each : {&directory, &log_directory}) {
+    LSM_ASSIGN_OR_RETURN(const std::vector<std::string> names, each->List());
+    for (const std::string& name : names) {
+      const std::optional<FileName> parsed = ParseFileName(name);
+      if (!parsed || parsed->number < next) continue;
+      next = parsed->number + 1;
+      highest = Concat(each->path(), "/", name);
+    }
+  }
+  if (next <= kFileNumberMax - kFileNumbersLeftMin) return next;
+  return absl::ResourceExhaustedError(Concat(
+      directory.path(), ": file numbers are used up: the next one is ", next, ", by ", highest));
+}
+
+absl::Status CheckHoldsNoStore(Directory& log_directory) {
+  LSM_ASSIGN_OR_RETURN(const std::vector<std::string> names, log_directory.List());
   for (const std::string& name : names) {
     const std::optional<FileName> parsed = ParseFileName(name);
-    if (parsed) highest = std::max(highest, parsed->number);
+    if (!parsed) continue;
+    bool of_store = parsed->kind == FileKind::kCurrent;
+    if (parsed->kind == FileKind::kTable || parsed->kind == FileKind::kManifest) {
+      LSM_ASSIGN_OR_RETURN(const Origin origin, OriginOf(log_directory, name, parsed->kind));
+      of_store = origin == Origin::kStore;
+    }
+    if (!of_store) continue;
+    return absl::FailedPreconditionError(Concat(
+        log_directory.path(), "/", name,
+        ": Options::log_directory is the directory of a store; it must hold the logs of this "
+        "one alone"));
   }
-  return highest;
+  return absl::OkStatus();
 }
 
 absl::Status AsDamage(const absl::Status& status) {
   return absl::IsInvalidArgument(status) ? absl::DataLossError(status.message()) : status;
+}
+
+bool IsDamage(const absl::Status& status) {
+  return absl::IsDataLoss(status) || absl::IsInvalidArgument(status) || absl::IsNotFound(status);
+}
+
+NewFiles::~NewFiles() {
+  for (const auto& [directory, name] : files_) (void)directory->Remove(name);
 }
 
 }  // namespace lsm

@@ -9,6 +9,8 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -40,12 +42,41 @@ absl::StatusOr<bool> HoldsFiles(Directory& directory);
 // Numbers of the files whose names are of this kind.
 absl::StatusOr<std::set<uint64_t>> NumbersOf(Directory& directory, FileKind kind);
 
-// The highest number in the names of the store's files; 0 if there are none.
-absl::StatusOr<uint64_t> HighestFileNumber(Directory& directory);
+// The number of the next new file: at least `at_least`, and above that of every file that is there,
+// even if nothing refers to it.  ResourceExhausted if there are hardly any left.
+absl::StatusOr<uint64_t> NextFileNumber(Directory& directory, Directory& log_directory,
+                                        uint64_t at_least);
+
+// Of a directory of logs alone: FailedPrecondition if there is a store in it, whose files are not
+// to be touched.
+absl::Status CheckHoldsNoStore(Directory& log_directory);
 
 // A file that the store's own files lead to, and that is none of ours, is damage: InvalidArgument
 // is for what callers pass.
 absl::Status AsDamage(const absl::Status& status);
+
+// Whether what failed was a file that is missing, not ours, or not as it was written.  Any other
+// failure says nothing about the file.
+bool IsDamage(const absl::Status& status);
+
+// Files that are being made: those that were not kept go when it goes (as far as they can be
+// removed), so that an attempt that failed, on a full disk for instance, leaves nothing.
+class NewFiles {
+ public:
+  NewFiles() = default;
+  ~NewFiles();
+  NewFiles(const NewFiles&) = delete;
+  NewFiles& operator=(const NewFiles&) = delete;
+
+  // The directory outlives this.
+  void Add(Directory* directory, std::string name) {
+    files_.emplace_back(directory, std::move(name));
+  }
+  void Keep() { files_.clear(); }
+
+ private:
+  std::vector<std::pair<Directory*, std::string>> files_;
+};
 
 }  // namespace lsm
 

@@ -18,14 +18,15 @@ std::string Numbered(uint64_t number, std::string_view suffix) {
   return name;
 }
 
-// Only the one spelling that Numbered gives: no sign, no zeros beyond the sixth digit, no overflow.
+// Only the one spelling that Numbered gives: no sign, no zeros beyond the sixth digit, none beyond
+// the largest number.
 std::optional<uint64_t> ParseNumber(std::string_view digits) {
   if (digits.size() < kDigitsMin) return std::nullopt;
   if (digits.size() > kDigitsMin && digits.front() == '0') return std::nullopt;
   uint64_t number = 0;
   const char* const end = digits.data() + digits.size();
   const auto [rest, error] = std::from_chars(digits.data(), end, number);
-  if (error != std::errc() || rest != end) return std::nullopt;
+  if (error != std::errc() || rest != end || number > kFileNumberMax) return std::nullopt;
   return number;
 }
 

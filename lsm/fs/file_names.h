@@ -19,6 +19,9 @@ namespace lsm {
 
 enum class FileKind : uint8_t { kLock, kCurrent, kTable, kLog, kManifest, kTemporary };
 
+// So many are never used up: names with larger numbers are not the store's.
+inline constexpr uint64_t kFileNumberMax = (uint64_t{1} << 53) - 1;
+
 struct FileName {
   FileKind kind;
   uint64_t number = 0;  // 0 for kLock, kCurrent and kTemporary

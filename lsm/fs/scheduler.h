@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 
 namespace lsm {
@@ -32,9 +33,10 @@ class Scheduler {
   virtual void Pause(uint64_t nanos) = 0;
 };
 
-// A new scheduler with one thread a lane, started at the first job.  Its destructor waits for all
+// A new scheduler with one thread a lane, which are there from the beginning, so that no job can be
+// without one; ResourceExhausted if the system has none to give.  Its destructor waits for all
 // jobs.
-std::unique_ptr<Scheduler> NewThreadScheduler();
+absl::StatusOr<std::unique_ptr<Scheduler>> NewThreadScheduler();
 
 }  // namespace lsm
 

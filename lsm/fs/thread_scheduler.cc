@@ -1,8 +1,9 @@
-// The scheduler of the real world: a thread a lane, started when the lane gets its first job.
+// The scheduler of the real world: a thread a lane.
 #include <array>
 #include <deque>
 #include <functional>
 #include <memory>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -10,6 +11,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "lsm/bytes/status.h"
 #include "lsm/fs/scheduler.h"
 
 namespace lsm {
@@ -17,6 +19,18 @@ namespace {
 
 class ThreadScheduler final : public Scheduler {
  public:
+  // The one place where the standard library tells of a failure by an exception only.
+  absl::Status Start() {
+    try {
+      for (Worker& worker : workers_)
+        worker.thread = std::thread([this, &worker] { Work(worker); });
+    } catch (const std::system_error& error) {
+      return absl::ResourceExhaustedError(
+          Concat("threads for background work cannot be started: ", error.what()));
+    }
+    return absl::OkStatus();
+  }
+
   ~ThreadScheduler() override {
     {
       // A last job may schedule others, in another lane too; threads end only when nothing can come
@@ -33,14 +47,9 @@ class ThreadScheduler final : public Scheduler {
 
   void Schedule(Lane lane, std::function<void()> job) override {
     absl::MutexLock lock(&mutex_);
-    Worker& worker = workers_[static_cast<size_t>(lane)];
-    worker.jobs.push_back(std::move(job));
+    workers_[static_cast<size_t>(lane)].jobs.push_back(std::move(job));
     ++unfinished_count_;
-    if (worker.thread.joinable()) {
-      changed_.SignalAll();
-    } else {
-      worker.thread = std::thread([this, &worker] { Work(worker); });
-    }
+    changed_.SignalAll();
   }
 
   void Wait(absl::Mutex* mutex, absl::CondVar* condition) override { condition->Wait(mutex); }
@@ -70,8 +79,7 @@ class ThreadScheduler final : public Scheduler {
 
   absl::Mutex mutex_;
   absl::CondVar changed_;  // three waiters at most, each with its own condition
-  // Guarded by mutex_, but for the threads, which the destructor joins without it when nobody else
-  // is left.
+  // Guarded by mutex_, but for the threads, which only Start and the destructor touch.
   std::array<Worker, 2> workers_;
   int unfinished_count_ ABSL_GUARDED_BY(mutex_) = 0;
   bool closing_ ABSL_GUARDED_BY(mutex_) = false;
@@ -79,6 +87,10 @@ class ThreadScheduler final : public Scheduler {
 
 }  // namespace
 
-std::unique_ptr<Scheduler> NewThreadScheduler() { return std::make_unique<ThreadScheduler>(); }
+absl::StatusOr<std::unique_ptr<Scheduler>> NewThreadScheduler() {
+  auto scheduler = std::make_unique<ThreadScheduler>();
+  LSM_RETURN_IF_ERROR(scheduler->Start());
+  return scheduler;
+}
 
 }  // namespace lsm

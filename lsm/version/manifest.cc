@@ -91,6 +91,12 @@ absl::StatusOr<Current> Current::Decode(std::string_view bytes, std::string_view
   return current;
 }
 
+uint64_t LogFileId(uint64_t log_seed, uint64_t number) {
+  std::string bytes;
+  AppendFixed64(&bytes, number);
+  return Checksum(bytes, log_seed, 0);
+}
+
 absl::Status ManifestState::Apply(const VersionEdit& edit, std::string_view file, uint64_t offset) {
   const auto damage = [&](std::string_view what) { return DamageAt(file, offset, what); };
   const auto advance = [&](const std::optional<uint64_t>& to, std::string_view name,
@@ -109,7 +115,11 @@ absl::Status ManifestState::Apply(const VersionEdit& edit, std::string_view file
   if (started && edit.digest_seed && *edit.digest_seed != digest_seed)
     return damage("the digest seed changes");
   if (edit.digest_seed) digest_seed = *edit.digest_seed;
+  if (started && edit.log_seed && edit.log_seed != log_seed) return damage("the log seed changes");
+  if (edit.log_seed) log_seed = edit.log_seed;
   LSM_RETURN_IF_ERROR(advance(edit.next_file_number, "the next file number", &next_file_number));
+  if (next_file_number > kFileNumberMax + 1)
+    return damage(Concat("the next file number, ", next_file_number, ", is beyond the largest"));
   LSM_RETURN_IF_ERROR(advance(edit.last_sequence, "the last sequence", &last_sequence));
   LSM_RETURN_IF_ERROR(advance(edit.oldest_log, "the oldest log", &oldest_log));
   synced_logs.insert(edit.synced_logs.begin(), edit.synced_logs.end());
@@ -154,6 +164,7 @@ VersionEdit ManifestState::ToSnapshot() const {
   edit.last_sequence = last_sequence;
   edit.oldest_log = oldest_log;
   edit.digest_seed = digest_seed;
+  edit.log_seed = log_seed;
   edit.synced_logs.assign(synced_logs.begin(), synced_logs.end());
   edit.closed_logs = closed_logs;
   for (size_t level = 0; level < levels.size(); ++level) {
@@ -170,15 +181,27 @@ std::set<uint64_t> ManifestState::NeededLogs() const {
   return numbers;
 }
 
+absl::Status ManifestState::CheckLogId(uint64_t number, std::string_view file, uint64_t file_id,
+                                       uint64_t file_bytes) const {
+  const bool is_needed = NeededLogs().contains(number);
+  if (file_bytes <= kLogHeaderBytes && !is_needed) return absl::OkStatus();
+  if (file_id == 0 && is_needed)
+    return DamageAt(file, 0, "the log has no header, but the manifest knows of the log");
+  if (!log_seed || file_id == LogFileId(*log_seed, number)) return absl::OkStatus();
+  return DamageAt(file, 0,
+                  "this is another log than the one that the manifest knows (is "
+                  "Options::log_directory another store's?)");
+}
+
 absl::Status ManifestState::CheckClosedLog(uint64_t number, std::string_view file, LogEnd end,
                                            uint64_t file_bytes, uint64_t torn_bytes) const {
   const auto closed = closed_logs.find(number);
   if (closed == closed_logs.end()) return absl::OkStatus();
   if (end == LogEnd::kClosed && file_bytes == closed->second) return absl::OkStatus();
-  return DamageAt(file, file_bytes - torn_bytes,
-                  Concat("what can be read of the log ends here, and the file has ", file_bytes,
-                         " bytes; the manifest says that it was closed in order with ",
-                         closed->second));
+  return DamageAt(
+      file, file_bytes - torn_bytes,
+      Concat("what can be read of the log ends here, and the file has ", file_bytes,
+             " bytes; the manifest says that it was closed in order with ", closed->second));
 }
 
 absl::StatusOr<ManifestContents> ReadManifest(

@@ -48,6 +48,10 @@ struct Current {
   static absl::StatusOr<Current> Decode(std::string_view bytes, std::string_view file);
 };
 
+// The file id of log `number`: so a log that was put in its place, another store's or another
+// opening's, is known.
+uint64_t LogFileId(uint64_t log_seed, uint64_t number);
+
 // The sum of all edits.
 struct ManifestState {
   std::array<std::map<uint64_t, TableMeta>, kLevels> levels;  // by number
@@ -55,14 +59,16 @@ struct ManifestState {
   uint64_t last_sequence = 0;
   uint64_t oldest_log = 0;
   uint64_t digest_seed = 0;
+  std::optional<uint64_t> log_seed;          // nothing: the logs may have any file id
   std::set<uint64_t> synced_logs;            // none below oldest_log
   std::map<uint64_t, uint64_t> closed_logs;  // number: file bytes; none below oldest_log
 
   // DataLoss (naming `file` and `offset`) for an edit that does not fit: a table added twice, added
   // with a number that next_file_number (after this edit) does not cover, or removed without being
-  // there; a number that runs backwards; another digest seed; a log closed with two sizes; a
-  // snapshot that is not the first edit, or a first edit that is none.  Removed tables go before added ones come, so one edit can
-  // move a table.  After an error the state is worth nothing.
+  // there; a number that runs backwards, or is beyond the largest; another seed; a log closed with
+  // two sizes; a snapshot that is not the first edit, or a first edit that is none.  Removed tables
+  // go before added ones come, so one edit can move a table.  After an error the state is worth
+  // nothing.
   absl::Status Apply(const VersionEdit& edit, std::string_view file, uint64_t offset);
   // One edit that makes all of this.
   VersionEdit ToSnapshot() const;
@@ -70,6 +76,11 @@ struct ManifestState {
 
   // The logs that must be there.
   std::set<uint64_t> NeededLogs() const;
+  // Of the file that stands where log `number` should, with this id (0: it has no header) and so
+  // many bytes: DataLoss naming it if it is not that log.  One that need not be there, and has no
+  // more than a header, is of an opening that failed, and may be any.
+  absl::Status CheckLogId(uint64_t number, std::string_view file, uint64_t file_id,
+                          uint64_t file_bytes) const;
   // Of log `number`, that ends as told: DataLoss, naming `file` and where what can be read of it
   // ends, if it was closed and does not end so any more.
   absl::Status CheckClosedLog(uint64_t number, std::string_view file, LogEnd end,

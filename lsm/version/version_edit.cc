@@ -22,12 +22,19 @@ enum Tag : uint32_t {
   kSnapshot = 7,
   kSyncedLog = 8,
   kClosedLog = 9,
-  kTagMax = kClosedLog,
+  kLogSeed = 10,
+  kTagMax = kLogSeed,
 };
 
 void AppendField(std::string* out, Tag tag, std::string_view bytes) {
   AppendVarint32(out, tag);
   AppendLengthPrefixed(out, bytes);
+}
+
+void AppendFixed64Field(std::string* out, Tag tag, uint64_t value) {
+  std::string bytes;
+  AppendFixed64(&bytes, value);
+  AppendField(out, tag, bytes);
 }
 
 void AppendVarintField(std::string* out, Tag tag, uint64_t value) {
@@ -101,6 +108,15 @@ Problem TakeVarintOnce(std::string_view input, std::string_view name,
   return "";
 }
 
+Problem TakeSeedOnce(std::string_view input, std::string_view name,
+                     std::optional<uint64_t>* value) {
+  if (value->has_value()) return Concat(name, " stands twice");
+  uint64_t seed = 0;
+  if (!TakeFixed64(&input, &seed) || !input.empty()) return Concat(name, " is not 8 bytes");
+  *value = seed;
+  return "";
+}
+
 Problem TakeField(uint32_t tag, std::string_view field, VersionEdit* edit) {
   switch (tag) {
     case kNextFileNumber:
@@ -113,13 +129,8 @@ Problem TakeField(uint32_t tag, std::string_view field, VersionEdit* edit) {
     }
     case kOldestLog:
       return TakeVarintOnce(field, "oldest log", &edit->oldest_log);
-    case kDigestSeed: {
-      uint64_t seed = 0;
-      if (edit->digest_seed.has_value()) return "digest seed stands twice";
-      if (!TakeFixed64(&field, &seed) || !field.empty()) return "digest seed is not 8 bytes";
-      edit->digest_seed = seed;
-      return "";
-    }
+    case kDigestSeed:
+      return TakeSeedOnce(field, "digest seed", &edit->digest_seed);
     case kAddedTable:
       return TakeAdded(field, &edit->added.emplace_back());
     case kRemovedTable:
@@ -135,6 +146,8 @@ Problem TakeField(uint32_t tag, std::string_view field, VersionEdit* edit) {
       return "";
     case kClosedLog:
       return TakeClosedLog(field, &edit->closed_logs);
+    case kLogSeed:
+      return TakeSeedOnce(field, "log seed", &edit->log_seed);
     default:
       return "";  // Decode refuses it before
   }
@@ -148,11 +161,8 @@ std::string VersionEdit::Encode() const {
   if (next_file_number) AppendVarintField(&out, kNextFileNumber, *next_file_number);
   if (last_sequence) AppendVarintField(&out, kLastSequence, *last_sequence);
   if (oldest_log) AppendVarintField(&out, kOldestLog, *oldest_log);
-  if (digest_seed) {
-    std::string bytes;
-    AppendFixed64(&bytes, *digest_seed);
-    AppendField(&out, kDigestSeed, bytes);
-  }
+  if (digest_seed) AppendFixed64Field(&out, kDigestSeed, *digest_seed);
+  if (log_seed) AppendFixed64Field(&out, kLogSeed, *log_seed);
   for (const uint64_t number : synced_logs) AppendVarintField(&out, kSyncedLog, number);
   std::string bytes;
   for (const auto& [number, file_bytes] : closed_logs) {

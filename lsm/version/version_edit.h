@@ -19,9 +19,12 @@
 //                                   the log of this number was closed in order, and so were all
 //                                   before it: it must be there, of this size, and end with its end
 //                                   record, until `oldest log` passes it
+//    10 log seed         fixed64   of the logs from `oldest log` on: the file id of log N is
+//                                   LogFileId(seed, N).  Drawn whenever the store is opened for
+//                                   writing; in the first edit of a manifest, never changed
 //
-// Fields 1 to 4 and 7 stand at most once, 9 once for a log.  A tag that is not known makes the manifest unreadable
-// (Unimplemented, naming the tag): it may mean anything.
+// Fields 1 to 4, 7 and 10 stand at most once, 9 once for a log.  A tag that is not known makes the
+// manifest unreadable (Unimplemented, naming the tag): it may mean anything.
 #ifndef TRELLIS_LSM_VERSION_VERSION_EDIT_H_
 #define TRELLIS_LSM_VERSION_VERSION_EDIT_H_
 
@@ -64,6 +67,7 @@ struct VersionEdit {
   std::optional<uint64_t> last_sequence;
   std::optional<uint64_t> oldest_log;
   std::optional<uint64_t> digest_seed;
+  std::optional<uint64_t> log_seed;
   std::vector<uint64_t> synced_logs;
   std::map<uint64_t, uint64_t> closed_logs;  // number: file bytes
   std::vector<Added> added;

@@ -50,6 +50,8 @@ void PrintEdit(uint64_t offset, const lsm::VersionEdit& edit, Session* session) 
   }
   if (edit.digest_seed)
     numbers += Concat(numbers.empty() ? "    " : ", ", "digest seed ", HexId(*edit.digest_seed));
+  if (edit.log_seed)
+    numbers += Concat(numbers.empty() ? "    " : ", ", "log seed ", HexId(*edit.log_seed));
   if (!numbers.empty()) session->Print(numbers + "\n");
   for (const lsm::VersionEdit::Removed& removed : edit.removed) {
     session->Print(
@@ -93,6 +95,7 @@ void WriteEdit(uint64_t offset, const lsm::VersionEdit& edit, Session* session) 
   if (edit.last_sequence) json.Member("last_sequence", *edit.last_sequence);
   if (edit.oldest_log) json.Member("oldest_log", *edit.oldest_log);
   if (edit.digest_seed) json.Member("digest_seed", HexId(*edit.digest_seed));
+  if (edit.log_seed) json.Member("log_seed", HexId(*edit.log_seed));
   json.Key("synced_logs");
   json.BeginArray();
   for (const uint64_t log : edit.synced_logs) json.Number(log);
@@ -131,6 +134,7 @@ void ShowState(const ManifestWalk& walk, Session* session) {
     json.Member("last_sequence", state.last_sequence);
     json.Member("oldest_log", state.oldest_log);
     json.Member("digest_seed", HexId(state.digest_seed));
+    if (state.log_seed) json.Member("log_seed", HexId(*state.log_seed));
     json.Key("synced_logs");
     json.BeginArray();
     for (const uint64_t number : state.synced_logs) json.Number(number);
@@ -148,7 +152,8 @@ void ShowState(const ManifestWalk& walk, Session* session) {
   session->Print(Concat("  end: ", EndText(log.end, log.torn_bytes), "\n"));
   session->Print(Concat("  all together: next file ", state.next_file_number, ", last sequence ",
                         state.last_sequence, ", oldest log ", state.oldest_log,
-                        ",\n    digest seed ", HexId(state.digest_seed), "\n"));
+                        ",\n    digest seed ", HexId(state.digest_seed),
+                        state.log_seed ? Concat(", log seed ", HexId(*state.log_seed)) : "", "\n"));
   for (const PlacedTable& table : TablesInOrder(state))
     PrintTable(table.level, table.meta, session);
 }

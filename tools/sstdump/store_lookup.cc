@@ -77,6 +77,9 @@ class LogLookup {
         WalkLog(*log, lsm::LogKind::kWriteAhead, session_,
                 [&](const lsm::LogReader::Record& record) { return Apply(*log, record); });
     if (session_->tally() == before) {
+      const absl::Status id =
+          state().CheckLogId(number, OpenedPath(*log), summary.file_id, summary.size_bytes);
+      if (!id.ok()) session_->Fail(id, *log);
       const absl::Status closed = state().CheckClosedLog(number, OpenedPath(*log), summary.end,
                                                          summary.size_bytes, summary.torn_bytes);
       if (!closed.ok()) session_->Fail(closed, *log);

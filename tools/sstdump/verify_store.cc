@@ -149,6 +149,9 @@ class StoreChecker {
       target->kind = TargetKind::kLog;  // whatever it is, it must be one
       const LogVerdict verdict = VerifyLog(*target, session_);
       if (number >= state().oldest_log && session_->tally() == before) {
+        const absl::Status id = state().CheckLogId(number, OpenedPath(*target), verdict.log.file_id,
+                                                   verdict.log.size_bytes);
+        if (!id.ok()) session_->Fail(id, *target);
         if (was_synced && verdict.log.records == 0) {
           session_->Damage(*target, 0,
                            "the log is empty, but the manifest says that it holds synced writes");

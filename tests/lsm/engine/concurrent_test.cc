@@ -320,7 +320,7 @@ TEST_F(ConcurrentTest, OpenedAndClosedInTheMidstOfWork) {
 }
 
 TEST_F(ConcurrentTest, TwoStoresAtOnceShareASchedulerAndNothingElse) {
-  const std::unique_ptr<Scheduler> scheduler = NewThreadScheduler();
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Scheduler> scheduler, NewThreadScheduler());
   options_.environment.scheduler = scheduler.get();
   {
     std::vector<std::unique_ptr<DB>> stores;

@@ -20,6 +20,7 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 using testing_support::StatusIs;
 using Unsynced = MemoryFileSystem::Unsynced;
 
@@ -141,14 +142,17 @@ TEST_F(RecoveryTest, ARecordThatIsNoBatchIsDamage) {
     World world(5, whole->Clone());
     const std::string log = world.FilesOf(FileKind::kLog)[0];
     const auto directory = world.files->OpenDirectory(kStorePath, false);
+    ASSERT_OK_AND_ASSIGN(const ManifestContents contents, ReadManifest(**directory));
+    const uint64_t file_id = LogFileId(*contents.state.log_seed, contents.state.oldest_log);
     ASSERT_OK((*directory)->Remove(log.substr(log.rfind('/') + 1)));
     ASSERT_OK_AND_ASSIGN(auto file, (*directory)->CreateExclusive(log.substr(log.rfind('/') + 1)));
     ASSERT_OK_AND_ASSIGN(const auto writer,
-                         LogWriter::Create(std::move(file), LogKind::kWriteAhead, 9));
+                         LogWriter::Create(std::move(file), LogKind::kWriteAhead, file_id));
     ASSERT_OK(writer->Append(payload));
     ASSERT_OK(writer->Close(true));
     EXPECT_THAT(DB::Open(kStorePath, world.SmallOptions()),
-                StatusIs(absl::StatusCode::kDataLoss, AllOf(HasSubstr(log), HasSubstr("offset"))));
+                StatusIs(absl::StatusCode::kDataLoss, AllOf(HasSubstr(log), HasSubstr("offset"),
+                                                            Not(HasSubstr("another log")))));
   }
 }
 
@@ -202,6 +206,92 @@ TEST_F(RecoveryTest, ALogOfSomebodyElsesIsNamedAndNotRemoved) {
     }
     EXPECT_EQ(world_.files->FileBytes("/store/202311.log"), bytes);
   }
+}
+
+TEST_F(RecoveryTest, TablesThatDoNotGoTogetherAreFoundBeforeAnythingIsChanged) {
+  options_.level0_compaction_tables = 100;
+  options_.level0_slowdown_tables = 100;
+  options_.level0_stop_tables = 100;
+  Open();
+  for (const char* last : {"z", "y"}) {
+    Put("a", "1");
+    Put(last, "1");
+    Flush();
+  }
+  Put("log", "1");
+  db_ = nullptr;
+  {
+    ASSERT_OK_AND_ASSIGN(const auto directory, world_.files->OpenDirectory(kStorePath, false));
+    ASSERT_OK_AND_ASSIGN(ManifestContents contents, ReadManifest(*directory));
+    std::swap(contents.state.levels[0], contents.state.levels[1]);
+    contents.state.next_file_number = 101;
+    ASSERT_OK(ManifestWriter::Create(*directory, 100, 5, contents.state.ToSnapshot(),
+                                     contents.current_bytes));
+  }
+  const auto list = [&] {
+    return (*world_.files->OpenDirectory(kStorePath, false))->List().value();
+  };
+  const std::vector<std::string> names = list();
+  const std::string current = world_.files->FileBytes("/store/CURRENT");
+  EXPECT_THAT(OpenStatus(), StatusIs(absl::StatusCode::kDataLoss, HasSubstr("overlap")));
+  EXPECT_EQ(world_.files->FileBytes("/store/CURRENT"), current);
+  EXPECT_EQ(list(), names);
+}
+
+TEST_F(RecoveryTest, AnOpeningThatFailsOnAFullDiskLeavesAsMuchRoomAsItFound) {
+  options_.compression = Compression::kNone;
+  options_.write_buffer_bytes = 1 << 20;
+  Open();
+  for (int i = 0; i < 200; ++i) Put(Concat("k", 1000 + i), std::string(4096, 'x'));
+  World world(2, world_.files->Clone());
+  db_ = nullptr;
+  Options options = world.SmallOptions();
+  options.compression = Compression::kNone;
+  options.write_buffer_bytes = 256 << 10;
+  ASSERT_OK_AND_ASSIGN(const auto directory, world.files->OpenDirectory(kStorePath, false));
+  const std::vector<std::string> names = directory->List().value();
+  constexpr uint64_t kRoomBytes = 700 << 10;  // for two of the tables
+  for (int i = 0; i < 3; ++i) {
+    world.files->SetFreeBytes(kRoomBytes);
+    EXPECT_THAT(DB::Open(kStorePath, options), StatusIs(absl::StatusCode::kResourceExhausted));
+    EXPECT_EQ(directory->List().value(), names);
+  }
+  world.files->SetFreeBytes(10 << 20);
+  ASSERT_OK_AND_ASSIGN(const auto db, DB::Open(kStorePath, options));
+  EXPECT_EQ(ReadAll(*db)->size(), 200u);
+}
+
+TEST_F(RecoveryTest, NumbersOfFilesDoNotRunOut) {
+  Open();
+  Put("a", "1");
+  Flush();
+  db_ = nullptr;
+  const uint64_t many = uint64_t{1} << 50;
+  for (const std::string& name :
+       {std::string("18446744073709551614.table"), std::string("18446744073709551615.log"),
+        std::to_string(kFileNumberMax + 1) + ".manifest", TableFileName(many)}) {
+    world_.files->SetFileBytes(Concat(kStorePath, "/", name), "TRLSTBL\nleft over");
+  }
+  for (int i = 0; i < 3; ++i) {
+    Open();
+    Put(Concat("b", i), "1");
+    Flush();
+  }
+  EXPECT_EQ(Scan(), "a=1 b0=1 b1=1 b2=1");
+  for (const std::string& table : world_.FilesOf(FileKind::kTable))
+    EXPECT_LT(ParseFileName(table.substr(table.rfind('/') + 1))->number, many + 100);
+  db_ = nullptr;
+  EXPECT_EQ(world_.files->FileBytes("/store/18446744073709551614.table"), "TRLSTBL\nleft over");
+  // The last of all: it says so, and the file can be moved away.
+  const std::string last = Concat(kStorePath, "/", TableFileName(kFileNumberMax));
+  world_.files->SetFileBytes(last, "");
+  const auto used_up = StatusIs(absl::StatusCode::kResourceExhausted,
+                                AllOf(HasSubstr("file numbers"), HasSubstr(last)));
+  EXPECT_THAT(OpenStatus(), used_up);
+  EXPECT_THAT(DB::Repair(kStorePath, options_), used_up);
+  options_.mode = OpenMode::kReadOnly;
+  Open();
+  EXPECT_EQ(Scan(), "a=1 b0=1 b1=1 b2=1");
 }
 
 TEST_F(RecoveryTest, ARecoveryThatFailsChangesNothing) {

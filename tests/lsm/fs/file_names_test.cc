@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <string>
 
@@ -17,8 +16,8 @@ TEST(FileNamesTest, AreMadeFromNumbersOfSixDigitsOrMore) {
 }
 
 TEST(FileNamesTest, AreReadBack) {
-  for (const uint64_t number : {uint64_t{0}, uint64_t{1}, uint64_t{999999}, uint64_t{1000000},
-                                std::numeric_limits<uint64_t>::max()}) {
+  for (const uint64_t number :
+       {uint64_t{0}, uint64_t{1}, uint64_t{999999}, uint64_t{1000000}, kFileNumberMax}) {
     const std::optional<FileName> table = ParseFileName(TableFileName(number));
     ASSERT_TRUE(table.has_value());
     EXPECT_EQ(table->kind, FileKind::kTable);
@@ -56,6 +55,8 @@ TEST(FileNamesTest, OfOthersAreNotTheStores) {
                            ".table",
                            "../000007.table",
                            "000007.table/",
+                           "9007199254740992.table",
+                           "18446744073709551614.table",
                            "18446744073709551616.table",
                            "99999999999999999999999.log"}) {
     EXPECT_FALSE(ParseFileName(name).has_value()) << name;

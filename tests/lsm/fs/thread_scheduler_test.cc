@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <pthread.h>
 
 #include <atomic>
 #include <memory>
@@ -9,6 +10,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "lsm/fs/scheduler.h"
+#include "tests/support/status_matchers.h"
 
 namespace lsm {
 namespace {
@@ -19,7 +21,7 @@ TEST(ThreadSchedulerTest, RunsTheJobsOfALaneInOrderOnAThreadOfItsOwn) {
   std::vector<int> order;
   std::vector<std::thread::id> threads;
   {
-    const std::unique_ptr<Scheduler> scheduler = NewThreadScheduler();
+    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Scheduler> scheduler, NewThreadScheduler());
     for (int i = 0; i < 100; ++i) {
       scheduler->Schedule(Lane::kFlush, [&, i] {
         order.push_back(i);
@@ -36,7 +38,7 @@ TEST(ThreadSchedulerTest, RunsTheJobsOfALaneInOrderOnAThreadOfItsOwn) {
 TEST(ThreadSchedulerTest, RunsLanesAtOnce) {
   absl::Notification flush_runs;
   absl::Notification compaction_runs;
-  const std::unique_ptr<Scheduler> scheduler = NewThreadScheduler();
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Scheduler> scheduler, NewThreadScheduler());
   scheduler->Schedule(Lane::kCompaction, [&] {
     compaction_runs.Notify();
     flush_runs.WaitForNotification();
@@ -52,7 +54,7 @@ TEST(ThreadSchedulerTest, RunsLanesAtOnce) {
 TEST(ThreadSchedulerTest, EndsOnlyWhenAllJobsAreDoneAlsoThoseThatJobsSchedule) {
   std::atomic<int> done = 0;
   {
-    const std::unique_ptr<Scheduler> scheduler = NewThreadScheduler();
+    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Scheduler> scheduler, NewThreadScheduler());
     Scheduler* const raw = scheduler.get();
     for (int i = 0; i < 10; ++i) {
       scheduler->Schedule(Lane::kFlush, [&done, raw] {
@@ -68,10 +70,26 @@ TEST(ThreadSchedulerTest, EndsOnlyWhenAllJobsAreDoneAlsoThoseThatJobsSchedule) {
   EXPECT_EQ(done, 30);
 }
 
-TEST(ThreadSchedulerTest, EndsAtOnceWithoutJobs) { NewThreadScheduler(); }
+TEST(ThreadSchedulerTest, EndsAtOnceWithoutJobs) { EXPECT_OK(NewThreadScheduler()); }
+
+#ifdef __GLIBC__
+TEST(ThreadSchedulerTest, IsNotMadeWhereThereAreNoThreads) {
+  pthread_attr_t usual, impossible;
+  ASSERT_EQ(::pthread_getattr_default_np(&usual), 0);
+  ASSERT_EQ(::pthread_attr_init(&impossible), 0);
+  // No stack of this size fits anywhere.
+  ASSERT_EQ(::pthread_attr_setstacksize(&impossible, size_t{1} << 50), 0);
+  ASSERT_EQ(::pthread_setattr_default_np(&impossible), 0);
+  const absl::StatusOr<std::unique_ptr<Scheduler>> scheduler = NewThreadScheduler();
+  ASSERT_EQ(::pthread_setattr_default_np(&usual), 0);
+  EXPECT_THAT(scheduler, testing_support::StatusIs(absl::StatusCode::kResourceExhausted,
+                                                   testing::HasSubstr("threads")));
+  EXPECT_OK(NewThreadScheduler());
+}
+#endif
 
 TEST(ThreadSchedulerTest, WaitsForASignal) {
-  const std::unique_ptr<Scheduler> scheduler = NewThreadScheduler();
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Scheduler> scheduler, NewThreadScheduler());
   absl::Mutex mutex;
   absl::CondVar condition;
   bool ready = false;

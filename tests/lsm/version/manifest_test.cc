@@ -411,6 +411,12 @@ TEST_F(ManifestStateTest, RefusesEditsThatDoNotFit) {
   edit.digest_seed = 78;
   refused(edit, "digest seed");
   edit = {};
+  edit.log_seed = 78;
+  refused(edit, "log seed");
+  edit = {};
+  edit.next_file_number = kFileNumberMax + 2;
+  refused(edit, "the next file number, 9007199254740993, is beyond the largest");
+  edit = {};
   edit.added = {{1, Table(4)}};
   refused(edit, "table 4 is added to level 1, but is in level 0");
   edit.added = {{1, Table(5)}};
@@ -438,6 +444,27 @@ TEST_F(ManifestStateTest, TheSameDigestSeedMayStandAgain) {
   VersionEdit edit;
   edit.digest_seed = 77;
   EXPECT_OK(Apply(edit));
+}
+
+TEST_F(ManifestStateTest, TheSeedOfTheLogsTellsTheirIds) {
+  EXPECT_OK(state_.CheckLogId(3, "dir/000003.log", 1, 500)) << "without a seed any may be right";
+  VersionEdit edit = EmptyStore();
+  edit.log_seed = 5;
+  ManifestState state;
+  ASSERT_OK(state.Apply(edit, "M", 0));
+  EXPECT_EQ(state.ToSnapshot().log_seed, 5u);
+  EXPECT_EQ(LogFileId(5, 3), Checksum(std::string("\3\0\0\0\0\0\0\0", 8), 5, 0));
+  EXPECT_OK(state.CheckLogId(3, "dir/000003.log", LogFileId(5, 3), 500));
+  for (const uint64_t id : {LogFileId(5, 4), LogFileId(6, 3), uint64_t{0}}) {
+    EXPECT_THAT(state.CheckLogId(3, "dir/000003.log", id, kLogHeaderBytes + 1),
+                StatusIs(absl::StatusCode::kDataLoss,
+                         HasSubstr("dir/000003.log: offset 0: this is another log")));
+    EXPECT_OK(state.CheckLogId(3, "dir/000003.log", id, kLogHeaderBytes)) << "holds nothing";
+    EXPECT_THAT(
+        state.CheckLogId(2, "dir/000002.log", id, kLogHeaderBytes),
+        StatusIs(absl::StatusCode::kDataLoss, HasSubstr(id == 0 ? "no header" : "another log")))
+        << "must be there";
+  }
 }
 
 TEST_F(ManifestStateTest, SyncedLogsAreForgottenOnceTheyAreNotNeeded) {

@@ -35,6 +35,7 @@ VersionEdit FullEdit() {
   edit.last_sequence = kSequenceMax;
   edit.oldest_log = 0;
   edit.digest_seed = UINT64_MAX;
+  edit.log_seed = UINT64_MAX - 1;
   edit.synced_logs = {4, UINT64_MAX};
   edit.closed_logs = {{4, 92}, {UINT64_MAX, UINT64_MAX}};
   edit.added = {{0, Table(5)}, {6, Table(UINT64_MAX)}};
@@ -87,16 +88,18 @@ TEST(VersionEditTest, TheBytesAreThoseOfTheFormat) {
   VersionEdit edit;
   edit.next_file_number = 300;
   edit.digest_seed = 1;
+  edit.log_seed = 2;
   edit.synced_logs = {2};
   edit.closed_logs = {{2, 300}};
   edit.removed = {{1, 3}};
   EXPECT_EQ(edit.Encode(), std::string("\x01"
                                        "\x01\x02\xac\x02"
                                        "\x04\x08\x01\0\0\0\0\0\0\0"
+                                       "\x0a\x08\x02\0\0\0\0\0\0\0"
                                        "\x08\x01\x02"
                                        "\x09\x03\x02\xac\x02"
                                        "\x06\x02\x01\x03",
-                                       1 + 4 + 10 + 3 + 5 + 4));
+                                       1 + 4 + 10 + 10 + 3 + 5 + 4));
   edit = {};
   edit.is_snapshot = true;
   edit.added = {{2, {5, 6, 7, 8, InternalKey("a", 1), InternalKey("b", 1)}}};
@@ -109,9 +112,9 @@ TEST(VersionEditTest, AnotherFormatOrTagIsRefusedByName) {
   EXPECT_THAT(Decode("\x02"),
               StatusIs(absl::StatusCode::kUnimplemented,
                        AllOf(HasSubstr("dir/M: offset 77"), HasSubstr("format 2"))));
-  EXPECT_THAT(Decode(OneField(10, "x")),
+  EXPECT_THAT(Decode(OneField(11, "x")),
               StatusIs(absl::StatusCode::kUnimplemented,
-                       AllOf(HasSubstr("dir/M: offset 77"), HasSubstr("field 10"))));
+                       AllOf(HasSubstr("dir/M: offset 77"), HasSubstr("field 11"))));
   EXPECT_THAT(Decode(OneField(0, "")), StatusIs(absl::StatusCode::kUnimplemented));
 }
 
@@ -135,6 +138,8 @@ TEST(VersionEditTest, WhatCannotBeIsDamage) {
       {OneField(4, "1234567"), "digest seed"},
       {OneField(4, "123456789"), "digest seed"},
       {OneField(4, "12345678") + OneField(4, "12345678").substr(1), "twice"},
+      {OneField(10, "1234567"), "log seed"},
+      {OneField(10, "12345678") + OneField(10, "12345678").substr(1), "log seed stands twice"},
       {OneField(5, ""), "level"},
       {OneField(5, AddedField(7, a, b)), "level 7"},
       {OneField(5, AddedField(UINT32_MAX, a, b)), "level 4294967295"},
