@@ -69,24 +69,23 @@ class RepairFaultTest : public StoreTest {
   // Lets each operation of a repair fail once with each kind of error, and looks at what is left.
   void FailEach() {
     const std::unique_ptr<MemoryFileSystem> before = world_.files->Clone();
-    Contents expected;
     uint64_t operations = 0;
     {
       World world(2, before->Clone());
       const Options options = OptionsIn(world);
       world.files->ResetCounts();
-      ASSERT_OK(DB::Repair(kStorePath, options));
+      ASSERT_OK_AND_ASSIGN(report_, DB::Repair(kStorePath, options));
       operations = world.files->operation_count();
       ASSERT_OK_AND_ASSIGN(const auto db, DB::Open(kStorePath, options));
-      expected = *ReadAll(*db);
+      expected_ = *ReadAll(*db);
     }
     ASSERT_GT(operations, 50u);
-    ASSERT_GT(expected.size(), 30u);
+    ASSERT_GT(expected_.size(), 30u);
     for (const absl::StatusCode code :
          {absl::StatusCode::kUnavailable, absl::StatusCode::kResourceExhausted}) {
       for (uint64_t at = 0; at < operations; ++at) {
         SCOPED_TRACE(Concat("operation ", at, " fails with ", static_cast<int>(code)));
-        FailOne(before->Clone(), at, code, expected);
+        FailOne(before->Clone(), at, code);
         if (HasFailure()) return;
       }
     }
@@ -99,8 +98,7 @@ class RepairFaultTest : public StoreTest {
     return options;
   }
 
-  void FailOne(std::unique_ptr<MemoryFileSystem> files, uint64_t at, absl::StatusCode code,
-               const Contents& expected) {
+  void FailOne(std::unique_ptr<MemoryFileSystem> files, uint64_t at, absl::StatusCode code) {
     World world(2, std::move(files));
     const Options options = OptionsIn(world);
     const Files before = FilesOf(*world.files);
@@ -110,10 +108,13 @@ class RepairFaultTest : public StoreTest {
       if (operation == FileOperation::kCreate && path.ends_with(".manifest")) may_be_swapped = true;
       return number == at ? absl::Status(code, Concat(path, ": injected")) : absl::OkStatus();
     });
-    const absl::Status status = DB::Repair(kStorePath, options).status();
+    const absl::StatusOr<RepairReport> report = DB::Repair(kStorePath, options);
     world.files->SetFault(nullptr);
-    if (!status.ok()) {
-      EXPECT_THAT(status, StatusIs(code, HasSubstr("injected")));
+    if (report.ok()) {
+      EXPECT_EQ(report->left_out, report_.left_out);
+      EXPECT_EQ(report->tables_kept, report_.tables_kept);
+    } else {
+      EXPECT_THAT(report, StatusIs(code, HasSubstr("injected")));
       const Files after = FilesOf(*world.files);
       for (const auto& [name, bytes] : before) {
         const auto found = after.find(name);
@@ -127,8 +128,11 @@ class RepairFaultTest : public StoreTest {
       EXPECT_OK(DB::Repair(kStorePath, options));
     }
     ASSERT_OK_AND_ASSIGN(const auto db, DB::Open(kStorePath, options));
-    EXPECT_EQ(*ReadAll(*db), expected);
+    EXPECT_EQ(*ReadAll(*db), expected_);
   }
+
+  RepairReport report_;  // without a fault
+  Contents expected_;    // after that
 };
 
 TEST_F(RepairFaultTest, OfASoundStore) {
