@@ -31,12 +31,12 @@ struct LevelStatistics {
   uint64_t lookups = 0;            // point lookups that came as far as this level
   uint64_t tables_considered = 0;  // whose key range holds the key: the sum of the next three, and
                                    // of reads that failed
-  uint64_t reads_avoided = 0;    // a filter said "no": the table was not read
-  uint64_t useful_reads = 0;     // the table was read, and answered: the key or its tombstone
-  uint64_t wasted_reads = 0;     // the table was read, and did not answer
-  uint64_t false_positives = 0;  // those of the wasted reads that a usable filter had let through
-  uint64_t filters_absent = 0;   // of the tables considered: the table has no filter
-  uint64_t filters_damaged = 0;  //   its filter is damaged and answers "maybe"
+  uint64_t reads_avoided = 0;      // a filter said "no": the table was not read
+  uint64_t useful_reads = 0;       // the table was read, and answered: the key or its tombstone
+  uint64_t wasted_reads = 0;       // the table was read, and did not answer
+  uint64_t false_positives = 0;    // those of the wasted reads that a usable filter had let through
+  uint64_t filters_absent = 0;     // of the tables considered: the table has no filter
+  uint64_t filters_damaged = 0;    //   its filter is damaged and answers "maybe"
   uint64_t filters_unknown =
       0;  //   its filter is of a kind this library does not know, and answers "maybe"
   uint64_t blocks_from_cache = 0;  // data blocks

@@ -189,7 +189,7 @@ void LookIntoTables(const StoreFiles& files, const std::string& key, Session* se
       (*version)->Get(lookup_key, /*fill_cache=*/false, &counters, &result, &explanation);
   if (!status.ok()) {
     lookup->is_certain = false;
-    explanation.answered_by = "nobody: the lookup failed";
+    explanation.error = status.ToString();
     return session->Fail(status, files.directory->path());
   }
   if (!is_certain) {

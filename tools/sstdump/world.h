@@ -30,7 +30,8 @@ struct World {
   std::function<std::string(const std::string&)> resolve;
 };
 
-// Runs one command; `arguments` without the program's name.  Returns the exit code (Outcome in session.h).
+// Runs one command; `arguments` without the program's name.  Returns the exit code (Outcome in
+// session.h).
 int RunSstdump(const std::vector<std::string>& arguments, const World& world);
 
 }  // namespace tools

@@ -1,0 +1,137 @@
+// Whole stores as releases left them: a new release must read each of them, for ever.  A file here
+// is never written again; a release that changes a format adds one.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "lsm/bytes/status.h"
+#include "tests/lsm/engine/world.h"
+#include "tests/support/status_matchers.h"
+
+namespace lsm {
+namespace {
+
+std::filesystem::path PathOf(const std::string& name) {
+  return std::filesystem::path(TRELLIS_SOURCE_DIR) / "tests/testdata/store" / name;
+}
+
+//   file 000004.table 1234
+//   54524c53...             32 bytes a line
+std::string Draw(World& world) {
+  std::string drawn;
+  const auto directory = *world.files->OpenDirectory(kStorePath, /*create=*/false);
+  const std::vector<std::string> names = directory->List().value();
+  for (const std::string& name : names) {
+    const std::string bytes = world.files->FileBytes(Concat(kStorePath, "/", name));
+    drawn += Concat("file ", name, " ", bytes.size());
+    for (size_t i = 0; i < bytes.size(); ++i) {
+      constexpr char kDigits[] = "0123456789abcdef";
+      if (i % 32 == 0) drawn += '\n';
+      drawn += kDigits[static_cast<uint8_t>(bytes[i]) >> 4];
+      drawn += kDigits[static_cast<uint8_t>(bytes[i]) & 15];
+    }
+    drawn += '\n';
+  }
+  return drawn;
+}
+
+void Load(const std::string& name, World* world) {
+  std::ifstream file(PathOf(name));
+  ASSERT_TRUE(file) << PathOf(name) << " is missing: TRELLIS_REWRITE_GOLDEN=1 makes it";
+  ASSERT_OK(world->files->OpenDirectory(kStorePath, /*create=*/true));
+  std::string word;
+  while (file >> word) {
+    ASSERT_EQ(word, "file");
+    std::string file_name, digits, bytes;
+    size_t size = 0;
+    ASSERT_TRUE(file >> file_name >> size);
+    while (digits.size() < 2 * size && file >> word) digits += word;
+    ASSERT_EQ(digits.size(), 2 * size) << file_name;
+    for (size_t i = 0; i < size; ++i)
+      bytes += static_cast<char>(std::stoi(digits.substr(2 * i, 2), nullptr, 16));
+    world->files->SetFileBytes(Concat(kStorePath, "/", file_name), bytes);
+  }
+}
+
+// What every image here holds, but for the newest write of the two kinds.
+Contents Expected() {
+  Contents contents;
+  for (int i = 0; i < 40; ++i) contents[Concat("key", 100 + i)] = std::string(20, 'a');
+  for (int i = 0; i < 10; ++i) contents[Concat("key", 105 + i)] = "newer";
+  contents.erase("key120");
+  contents[""] = std::string("\0\xff", 2);
+  contents["in the log"] = "yes";
+  return contents;
+}
+
+// Tables in two levels, with both kinds of filters and none, compressed and not; logs.
+void MakeStore(World* world, bool kill, std::string* drawn) {
+  Options options = world->SmallOptions();
+  const auto open = [&] { return std::move(DB::Open(kStorePath, options)).value(); };
+  {
+    const auto db = open();
+    for (int i = 0; i < 40; ++i) ASSERT_OK(db->Put(Concat("key", 100 + i), std::string(20, 'a')));
+    ASSERT_OK(db->CompactRange());
+  }
+  options.filter_kind = "standard";
+  options.compression = Compression::kNone;
+  {
+    const auto db = open();
+    for (int i = 0; i < 10; ++i) ASSERT_OK(db->Put(Concat("key", 105 + i), "newer"));
+    ASSERT_OK(db->Delete("key120"));
+    ASSERT_OK(db->Flush());
+  }
+  options.filter_kind = "none";
+  auto db = open();
+  ASSERT_OK(db->Put("", std::string_view("\0\xff", 2)));
+  ASSERT_OK(db->Flush());
+  WriteBatch batch;
+  batch.Put("in the log", "not yet");
+  batch.Put("in the log", "yes");
+  ASSERT_OK(db->Write(batch, {.sync = true}));
+  if (kill) *drawn = Draw(*world);
+  db.reset();
+  if (!kill) *drawn = Draw(*world);
+}
+
+class GoldenStoreTest : public testing::TestWithParam<const char*> {};
+
+TEST_P(GoldenStoreTest, IsRead) {
+  const std::string name = GetParam();
+  if (std::getenv("TRELLIS_REWRITE_GOLDEN") != nullptr && !std::filesystem::exists(PathOf(name))) {
+    World maker(7);
+    std::string drawn;
+    ASSERT_NO_FATAL_FAILURE(MakeStore(&maker, name.find("killed") != std::string::npos, &drawn));
+    std::filesystem::create_directories(PathOf(name).parent_path());
+    std::ofstream(PathOf(name)) << drawn;
+  }
+  World world;
+  ASSERT_NO_FATAL_FAILURE(Load(name, &world));
+  Options options = world.SmallOptions();
+  for (const OpenMode mode : {OpenMode::kReadOnly, OpenMode::kMustExist, OpenMode::kMustExist}) {
+    options.mode = mode;
+    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<DB> db, DB::Open(kStorePath, options));
+    ASSERT_OK_AND_ASSIGN(const Contents contents, ReadAll(*db));
+    EXPECT_EQ(contents, Expected());
+    for (const auto& [key, value] : Expected()) {
+      ASSERT_OK_AND_ASSIGN(const auto found, db->Get(key));
+      EXPECT_EQ(found, value) << key;
+    }
+    ASSERT_OK_AND_ASSIGN(const auto deleted, db->Get("key120"));
+    EXPECT_EQ(deleted, std::nullopt);
+    EXPECT_EQ(db->GetStatistics().total.filters_unknown, 0u);
+    EXPECT_EQ(db->GetStatistics().total.filters_damaged, 0u);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Releases, GoldenStoreTest,
+                         testing::Values("version1_closed.golden", "version1_killed.golden"));
+
+}  // namespace
+}  // namespace lsm
