@@ -3,9 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <regex>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "bench/read_amp/tables.h"
 
 namespace bench {
 namespace {
@@ -75,6 +80,44 @@ TEST(ReportTest, WithoutTheDefaultFilterTheHeadlineTakesTheLastOne) {
   EXPECT_THAT(ReportPage(results, "").lead.at(1), HasSubstr("with blocked-0.001"));
   results.cells.clear();
   EXPECT_EQ(ReportPage(results, "").lead.size(), 1u);
+}
+
+// Lines with one space between words.
+std::vector<std::string> LinesOf(const std::string& text) {
+  static const std::regex spaces(" +");
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);)
+    lines.push_back(std::regex_replace(line, spaces, " "));
+  return lines;
+}
+
+// `tools/dev excerpt` puts part of what the demo prints into the README.  It must be there, look
+// like what is printed today, and have a row for each store of the demo.
+TEST(ReportTest, TheReadmeShowsTheDemo) {
+  std::ifstream file(std::string(TRELLIS_SOURCE_DIR) + "/README.md");
+  std::stringstream readme;
+  readme << file.rdbuf();
+  const size_t begin = readme.str().find("<!-- tools/dev excerpt -->");
+  const size_t end = readme.str().find("<!-- end of excerpt -->");
+  ASSERT_LT(begin, end);
+  ASSERT_NE(end, std::string::npos);
+  const std::vector<std::string> shown = LinesOf(readme.str().substr(begin, end - begin));
+  bool cells = false;
+  for (const std::string& line : LinesOf(RenderText(WithCaches({CacheSize::kNone})))) {
+    const bool is_header = line.starts_with("filter lookups/s ");
+    cells |= is_header;
+    if (is_header || line.starts_with("Avoided I/O, ") || line.starts_with("Keys: absent")) {
+      EXPECT_THAT(shown, testing::Contains(line));
+    }
+  }
+  EXPECT_TRUE(cells);
+  for (const char* kind : {"standard", "blocked"}) {
+    for (const char* fpp : {"0.1", "0.01", "0.001"}) {
+      const std::string name = std::string(kind) + "-" + fpp + " ";
+      EXPECT_THAT(shown, testing::Contains(testing::StartsWith(name)).Times(2)) << name;
+    }
+  }
 }
 
 }  // namespace
