@@ -208,13 +208,20 @@ absl::StatusOr<std::shared_ptr<const Version>> Version::Create(
         }
       }
     }
-    std::vector<std::string_view> smallest, largest;
+    std::vector<KeyRanges::Range> ranges;
     for (const auto& table : tables) {
       level.bytes += table->meta.file_bytes;
-      smallest.push_back(UserKeyOf(table->meta.smallest));
-      largest.push_back(UserKeyOf(table->meta.largest));
+      ranges.push_back({UserKeyOf(table->meta.smallest), UserKeyOf(table->meta.largest)});
     }
-    if (i == 0) continue;  // not sorted: looked at one by one
+    if (i == 0) {
+      version->level0_ranges_ = KeyRanges(ranges);
+      continue;
+    }
+    std::vector<std::string_view> smallest, largest;
+    for (const KeyRanges::Range& range : ranges) {
+      smallest.push_back(range.smallest);
+      largest.push_back(range.largest);
+    }
     level.smallest = Fences(smallest);
     level.largest = Fences(largest);
   }
@@ -251,9 +258,8 @@ class Version::CandidateList {
 };
 
 void Version::FindCandidates(std::string_view user_key, CandidateList* candidates) const {
-  for (const auto& table : levels_[0].tables) {
-    if (OverlapsUserRange(table->meta, user_key, user_key)) candidates->Add(table.get(), 0);
-  }
+  level0_ranges_.ForEachWith(user_key,
+                             [&](size_t i) { candidates->Add(levels_[0].tables[i].get(), 0); });
   for (int i = 1; i < kLevels; ++i) {
     const Level& level = levels_[static_cast<size_t>(i)];
     if (level.tables.empty()) continue;

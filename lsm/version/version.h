@@ -25,6 +25,7 @@
 #include "lsm/base/fences.h"
 #include "lsm/base/internal_key.h"
 #include "lsm/base/iterator.h"
+#include "lsm/base/key_ranges.h"
 #include "lsm/base/statistics.h"
 #include "lsm/table/table.h"
 #include "lsm/version/version_edit.h"
@@ -89,7 +90,7 @@ class Version {
   struct Level {
     OpenTables tables;
     uint64_t bytes = 0;
-    // By user key, in the order of `tables`.
+    // By user key, in the order of `tables`; not of level 0, whose tables are not sorted.
     Fences smallest;
     Fences largest;
   };
@@ -102,6 +103,7 @@ class Version {
   void FindCandidates(std::string_view user_key, CandidateList* candidates) const;
 
   std::array<Level, kLevels> levels_;
+  KeyRanges level0_ranges_;  // in the order of its tables
 };
 
 // Over the sorted, disjoint tables of one level.

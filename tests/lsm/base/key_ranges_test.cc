@@ -1,0 +1,84 @@
+#include "lsm/base/key_ranges.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lsm/bytes/escape.h"
+
+namespace lsm {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+std::vector<size_t> With(const KeyRanges& ranges, std::string_view key) {
+  std::vector<size_t> found;
+  ranges.ForEachWith(key, [&](size_t i) { found.push_back(i); });
+  return found;
+}
+
+TEST(KeyRangesTest, NoneHoldsNothing) {
+  EXPECT_THAT(With(KeyRanges(), ""), IsEmpty());
+  EXPECT_THAT(With(KeyRanges(), "a"), IsEmpty());
+}
+
+TEST(KeyRangesTest, EndsAreInTheRangeAndTheOrderIsKept) {
+  const std::vector<KeyRanges::Range> ends = {
+      {"key20", "key40"}, {"key10", "key30"}, {"key30", "key30"}};
+  const KeyRanges ranges(ends);
+  EXPECT_THAT(With(ranges, "key0"), IsEmpty());
+  EXPECT_THAT(With(ranges, "key10"), ElementsAre(1));
+  EXPECT_THAT(With(ranges, "key2"), ElementsAre(1));
+  EXPECT_THAT(With(ranges, "key20"), ElementsAre(0, 1));
+  EXPECT_THAT(With(ranges, "key30"), ElementsAre(0, 1, 2));
+  EXPECT_THAT(With(ranges, "key300"), ElementsAre(0));
+  EXPECT_THAT(With(ranges, "key40"), ElementsAre(0));
+  EXPECT_THAT(With(ranges, "key400"), IsEmpty());
+  EXPECT_THAT(With(ranges, "kez"), IsEmpty());
+  EXPECT_THAT(With(ranges, "ke"), IsEmpty());
+  EXPECT_THAT(With(ranges, ""), IsEmpty());
+}
+
+// Few letters, zero bytes among them, and lengths around the eight bytes of a head, so that heads
+// are often equal where keys are not.
+TEST(KeyRangesTest, AnyRangesHoldWhatComparisonsOfKeysSay) {
+  std::mt19937_64 random(1);
+  const auto word = [&](std::string_view prefix) {
+    std::string made(prefix);
+    for (size_t i = random() % 12; i > 0; --i) made += "\0\1a\xff"[random() % 4];
+    return made;
+  };
+  int held = 0;
+  for (int round = 0; round < 2000; ++round) {
+    const std::string prefix = round % 2 == 0 ? "" : "a\xffprefix";
+    std::vector<std::pair<std::string, std::string>> ends(1 + random() % 6);
+    std::vector<KeyRanges::Range> views;
+    std::vector<std::string> probes = {"", word(""), word(prefix), word(prefix), prefix};
+    for (auto& [smallest, largest] : ends) {
+      smallest = word(prefix);
+      largest = word(prefix);
+      if (largest < smallest) std::swap(smallest, largest);
+      views.push_back({smallest, largest});
+      probes.insert(probes.end(), {smallest, largest, smallest + '\0', largest + '\0'});
+    }
+    const KeyRanges ranges(views);
+    for (const std::string& probe : probes) {
+      std::vector<size_t> expected;
+      for (size_t i = 0; i < ends.size(); ++i) {
+        if (ends[i].first <= probe && probe <= ends[i].second) expected.push_back(i);
+      }
+      held += static_cast<int>(expected.size());
+      ASSERT_EQ(With(ranges, probe), expected) << Escape(probe);
+    }
+  }
+  EXPECT_GT(held, 10'000);
+}
+
+}  // namespace
+}  // namespace lsm
