@@ -178,8 +178,6 @@ absl::StatusOr<TableAnswer> Table::Get(const LookupKey& key, bool fill_cache,
                                        std::string_view* value, uint64_t* suffix, BlockRef* pin,
                                        LevelCounts* counts, TableStep* step,
                                        bool pin_always) const {
-  // Only a lookup as of a snapshot can meet a table that holds the key and not for it.
-  const bool may_be_newer = counts != nullptr && key.sequence() < properties_.largest_sequence;
   bool holds_newer = false;
   for (size_t i = fences_.LowerBound(key.user_key()); i < fences_.size(); ++i) {
     CachedBlock* block = FindCached(i);
@@ -200,7 +198,11 @@ absl::StatusOr<TableAnswer> Table::Get(const LookupKey& key, bool fill_cache,
 
     Block::Hit hit;
     const Block::Answer answer = block->Find(key, &hit);
-    if (may_be_newer && answer != Block::Answer::kFound) holds_newer |= HoldsNewer(*block, key);
+    // Only a lookup as of a snapshot can meet a table that holds the key and not for it.
+    if (answer != Block::Answer::kFound && counts != nullptr &&
+        key.sequence() < properties_.largest_sequence) {
+      holds_newer |= HoldsNewer(*block, key);
+    }
     switch (answer) {
       case Block::Answer::kFound:
         if (from_cache && pin_always) {
