@@ -1,0 +1,147 @@
+// Readers take no lock: they go on while others hold the engine's, for as long as it takes.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <future>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "lsm/db.h"
+#include "lsm/fs/scheduler.h"
+#include "tests/lsm/engine/world.h"
+#include "tests/support/status_matchers.h"
+
+namespace lsm {
+namespace {
+
+// Where a thread stops until it is let go.
+class Gate {
+ public:
+  void Stop() {
+    reached_.set_value();
+    opened_.get_future().wait();
+  }
+  bool WaitUntilReached() {
+    return reached_.get_future().wait_for(std::chrono::seconds(60)) == std::future_status::ready;
+  }
+  void Open() { opened_.set_value(); }
+
+ private:
+  std::promise<void> reached_, opened_;
+};
+
+// The engine hands over jobs with its mutex held.
+class StoppingScheduler : public Scheduler {
+ public:
+  explicit StoppingScheduler(std::unique_ptr<Scheduler> real) : real_(std::move(real)) {}
+  void StopNextAt(Gate* gate) { gate_.store(gate); }
+
+  void Schedule(Lane lane, std::function<void()> job) override {
+    if (Gate* const gate = gate_.exchange(nullptr); gate != nullptr) gate->Stop();
+    real_->Schedule(lane, std::move(job));
+  }
+  void Wait(absl::Mutex* mutex, absl::CondVar* condition) override
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    real_->Wait(mutex, condition);
+  }
+  void Pause(uint64_t nanos) override { real_->Pause(nanos); }
+
+ private:
+  const std::unique_ptr<Scheduler> real_;
+  std::atomic<Gate*> gate_{nullptr};
+};
+
+class LockFreeReadTest : public testing::Test {
+ protected:
+  LockFreeReadTest() : scheduler_(NewThreadScheduler().value()), options_(world_.SmallOptions()) {
+    options_.environment.scheduler = &scheduler_;
+    db_ = DB::Open(kStorePath, options_).value();
+    EXPECT_OK(db_->Put("in a table", "1"));
+    EXPECT_OK(db_->Put("z", "1"));
+    EXPECT_OK(db_->CompactRange());
+    EXPECT_OK(db_->Put("in level 0", "2"));
+    EXPECT_OK(db_->Flush());
+    EXPECT_OK(db_->Put("in memory", "3"));
+    ReadAllWays();  // fills the cache, whose misses may take its locks
+  }
+
+  void ReadAllWays() {
+    for (const auto& [key, expected] :
+         {std::pair<std::string_view, const char*>{"in a table", "1"}, {"in level 0", "2"}}) {
+      const auto value = db_->Get(key);
+      ASSERT_OK(value);
+      EXPECT_EQ(*value, expected);
+    }
+    PinnedValue pinned;
+    const auto found = db_->Get("in memory", &pinned);
+    ASSERT_OK(found);
+    EXPECT_TRUE(*found);
+    EXPECT_EQ(pinned.view(), "3");
+    const std::vector<std::string_view> keys = {"absent", "in a table", "in memory"};
+    for (const auto& answer : db_->MultiGet(keys)) EXPECT_OK(answer);
+    EXPECT_OK(db_->Explain("absent"));
+    const auto contents = ReadAll(*db_);
+    ASSERT_OK(contents);
+    EXPECT_EQ(contents->size(), 4u);
+    EXPECT_GT(db_->ApproximateBytes(), 0u);
+  }
+
+  // Reads while `blocked` stands at the gate.
+  void ReadWhile(Gate* gate, std::function<void()> blocked) {
+    std::thread other(std::move(blocked));
+    ASSERT_TRUE(gate->WaitUntilReached());
+    std::future<void> reads = std::async(std::launch::async, [this] { ReadAllWays(); });
+    EXPECT_EQ(reads.wait_for(std::chrono::seconds(60)), std::future_status::ready)
+        << "a read waits for a lock";
+    gate->Open();
+    other.join();
+    reads.get();
+  }
+
+  World world_;
+  StoppingScheduler scheduler_;
+  Options options_;
+  std::unique_ptr<DB> db_;
+};
+
+TEST_F(LockFreeReadTest, ReadsGoOnWhileTheEnginesMutexIsHeld) {
+  Gate gate;
+  scheduler_.StopNextAt(&gate);
+  ReadWhile(&gate, [this] { EXPECT_OK(db_->Flush()); });
+}
+
+TEST_F(LockFreeReadTest, ReadsGoOnWhileAnEditIsBeingWritten) {
+  Gate gate;
+  std::atomic<bool> stopped = false;
+  world_.files->SetFault([&](FileOperation operation, const std::string& path, uint64_t) {
+    if (operation == FileOperation::kSyncFile && path.ends_with(".manifest") &&
+        !stopped.exchange(true))
+      gate.Stop();
+    return absl::OkStatus();
+  });
+  ReadWhile(&gate, [this] { EXPECT_OK(db_->Flush()); });
+  world_.files->SetFault(nullptr);
+}
+
+TEST_F(LockFreeReadTest, ReadsGoOnWhileALogIsBeingSynced) {
+  Gate gate;
+  std::atomic<bool> stopped = false;
+  world_.files->SetFault([&](FileOperation operation, const std::string& path, uint64_t) {
+    if (operation == FileOperation::kSyncFile && path.ends_with(".log") && !stopped.exchange(true))
+      gate.Stop();
+    return absl::OkStatus();
+  });
+  ReadWhile(&gate, [this] { EXPECT_OK(db_->Put("in memory", "3", {.sync = true})); });
+  world_.files->SetFault(nullptr);
+}
+
+}  // namespace
+}  // namespace lsm
