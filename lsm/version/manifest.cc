@@ -204,6 +204,12 @@ absl::Status ManifestState::CheckClosedLog(uint64_t number, std::string_view fil
              " bytes; the manifest says that it was closed in order with ", closed->second));
 }
 
+absl::Status ManifestState::CheckSyncedLog(uint64_t number, std::string_view file,
+                                           uint64_t records) const {
+  if (records > 0 || !synced_logs.contains(number)) return absl::OkStatus();
+  return DamageAt(file, 0, "the log is empty, but the manifest says that it holds synced writes");
+}
+
 absl::StatusOr<ManifestContents> ReadManifest(
     Directory& directory, const std::function<void(uint64_t offset, const VersionEdit&)>& on_edit) {
   LSM_ASSIGN_OR_RETURN(std::string current_bytes, ReadCurrent(directory));

@@ -85,6 +85,9 @@ struct ManifestState {
   // ends, if it was closed and does not end so any more.
   absl::Status CheckClosedLog(uint64_t number, std::string_view file, LogEnd end,
                               uint64_t file_bytes, uint64_t torn_bytes) const;
+  // Of log `number`, in which so many records were found: DataLoss naming `file` if it is empty and
+  // the manifest knows that it holds synced writes.
+  absl::Status CheckSyncedLog(uint64_t number, std::string_view file, uint64_t records) const;
 };
 
 struct ManifestContents {

@@ -235,6 +235,12 @@ int Version::deepest_level() const {
   return 0;
 }
 
+const OpenTable* Version::Level::TableOver(std::string_view user_key) const {
+  if (tables.empty()) return nullptr;
+  const size_t at = largest.LowerBound(user_key);
+  return at < tables.size() && smallest[at] <= user_key ? tables[at].get() : nullptr;
+}
+
 // The tables that may hold a key, newest first.  On the stack unless level 0 is far too full.
 class Version::CandidateList {
  public:
@@ -261,11 +267,8 @@ void Version::FindCandidates(std::string_view user_key, CandidateList* candidate
   level0_ranges_.ForEachWith(user_key,
                              [&](size_t i) { candidates->Add(levels_[0].tables[i].get(), 0); });
   for (int i = 1; i < kLevels; ++i) {
-    const Level& level = levels_[static_cast<size_t>(i)];
-    if (level.tables.empty()) continue;
-    const size_t at = level.largest.LowerBound(user_key);
-    if (at < level.tables.size() && level.smallest[at] <= user_key)
-      candidates->Add(level.tables[at].get(), i);
+    if (const OpenTable* table = levels_[static_cast<size_t>(i)].TableOver(user_key))
+      candidates->Add(table, i);
   }
 }
 
@@ -345,10 +348,7 @@ OpenTables Version::Overlapping(int level_number, std::string_view smallest,
 
 bool Version::MayExistBelow(int level_number, std::string_view user_key) const {
   for (int i = level_number + 1; i < kLevels; ++i) {
-    const Level& below = levels_[static_cast<size_t>(i)];
-    if (below.tables.empty()) continue;
-    const size_t at = below.largest.LowerBound(user_key);
-    if (at < below.tables.size() && below.smallest[at] <= user_key) return true;
+    if (levels_[static_cast<size_t>(i)].TableOver(user_key) != nullptr) return true;
   }
   return false;
 }

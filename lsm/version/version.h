@@ -93,6 +93,9 @@ class Version {
     // By user key, in the order of `tables`; not of level 0, whose tables are not sorted.
     Fences smallest;
     Fences largest;
+
+    // The one whose range holds the key, or null; not of level 0.
+    const OpenTable* TableOver(std::string_view user_key) const;
   };
   struct Candidate {
     const OpenTable* table;
