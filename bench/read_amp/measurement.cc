@@ -97,25 +97,6 @@ bool LookupsAreSlow(std::vector<double> group_nanos) {
   return *middle / static_cast<double>(kGroup) > kSlowLookupNanos;
 }
 
-lsm::LevelStatistics Difference(const lsm::LevelStatistics& before,
-                                const lsm::LevelStatistics& after) {
-  lsm::LevelStatistics d = after;
-  d.lookups -= before.lookups;
-  d.tables_considered -= before.tables_considered;
-  d.reads_avoided -= before.reads_avoided;
-  d.useful_reads -= before.useful_reads;
-  d.wasted_reads -= before.wasted_reads;
-  d.false_positives -= before.false_positives;
-  d.filters_absent -= before.filters_absent;
-  d.filters_damaged -= before.filters_damaged;
-  d.filters_unknown -= before.filters_unknown;
-  d.blocks_from_cache -= before.blocks_from_cache;
-  d.blocks_from_file -= before.blocks_from_file;
-  d.bytes_from_cache -= before.bytes_from_cache;
-  d.bytes_from_file -= before.bytes_from_file;
-  return d;
-}
-
 absl::Status CheckedGet(lsm::DB* db, const QueryStream::Query& query, const ValueMaker& values,
                         lsm::PinnedValue* value) {
   const absl::StatusOr<bool> found = db->Get(query.key, value);
@@ -157,7 +138,7 @@ absl::StatusOr<Measurement> Measure(lsm::DB* db, QueryStream* stream, const Valu
   for (size_t i = 0; i < kPercentiles.size(); ++i) {
     result.latency_us[i] = static_cast<double>(histogram->Percentile(kPercentiles[i])) / 1e3;
   }
-  result.counted = Difference(before, db->GetStatistics().total);
+  result.counted = db->GetStatistics().total.Since(before);
   return result;
 }
 

@@ -37,10 +37,6 @@ struct Budget {
   Budget Part(double share) const;
 };
 
-// What the store counted between two snapshots of its totals.
-lsm::LevelStatistics Difference(const lsm::LevelStatistics& before,
-                                const lsm::LevelStatistics& after);
-
 // Looks up one key and checks the answer: Internal, naming the key, if it is wrong.
 absl::Status CheckedGet(lsm::DB* db, const QueryStream::Query& query, const ValueMaker& values,
                         lsm::PinnedValue* value);

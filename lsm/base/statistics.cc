@@ -20,13 +20,15 @@ struct LevelField {
   std::string_view name;
   uint64_t LevelStatistics::*member;
 };
-constexpr LevelField kLevelFields[] = {
+constexpr LevelField kLevelState[] = {
     {"tables", &LevelStatistics::tables},
     {"table_bytes", &LevelStatistics::table_bytes},
     {"entries", &LevelStatistics::entries},
     {"keys", &LevelStatistics::keys},
     {"filter_bytes", &LevelStatistics::filter_bytes},
     {"index_bytes", &LevelStatistics::index_bytes},
+};
+constexpr LevelField kLevelCounts[] = {
     {"lookups", &LevelStatistics::lookups},
     {"tables_considered", &LevelStatistics::tables_considered},
     {"reads_avoided", &LevelStatistics::reads_avoided},
@@ -215,7 +217,8 @@ std::string SizesText(const Statistics& statistics) {
 
 void WriteLevel(const LevelStatistics& level, JsonWriter* json) {
   json->BeginObject();
-  for (const LevelField& field : kLevelFields) json->Member(field.name, level.*field.member);
+  for (const LevelField& field : kLevelState) json->Member(field.name, level.*field.member);
+  for (const LevelField& field : kLevelCounts) json->Member(field.name, level.*field.member);
   json->Member("target_fpp", level.target_fpp);
   json->Member("predicted_fpp", level.predicted_fpp);
   json->Member("observed_fpp", level.observed_fpp());
@@ -226,6 +229,12 @@ void WriteLevel(const LevelStatistics& level, JsonWriter* json) {
 
 double LevelStatistics::observed_fpp() const {
   return Ratio(false_positives, false_positives + reads_avoided);
+}
+
+LevelStatistics LevelStatistics::Since(const LevelStatistics& before) const {
+  LevelStatistics difference = *this;
+  for (const LevelField& field : kLevelCounts) difference.*field.member -= before.*field.member;
+  return difference;
 }
 
 double Statistics::write_amplification() const {

@@ -47,6 +47,9 @@ struct LevelStatistics {
   // False positives per question asked to a usable filter about a key that is not in the table; 0
   // before any.
   double observed_fpp() const;
+
+  // What was counted after `before` was taken; what is there now stays.
+  LevelStatistics Since(const LevelStatistics& before) const;
 };
 
 struct Statistics {

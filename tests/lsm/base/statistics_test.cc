@@ -60,6 +60,22 @@ TEST(StatisticsTest, ObservedFppIsOfQuestionsAboutAbsentKeysAlone) {
   EXPECT_EQ(without_filters.observed_fpp(), 0);
 }
 
+TEST(StatisticsTest, WhatWasCountedSinceLeavesOutWhatIsThere) {
+  const LevelStatistics before = Example().levels[0];
+  LevelStatistics after = before;
+  after.tables = 9;
+  after.lookups += 7;
+  after.bytes_from_file += 4096;
+  const LevelStatistics since = after.Since(before);
+  EXPECT_EQ(since.tables, 9u);
+  EXPECT_EQ(since.predicted_fpp, before.predicted_fpp);
+  EXPECT_EQ(since.lookups, 7u);
+  EXPECT_EQ(since.tables_considered, 0u);
+  EXPECT_EQ(since.reads_avoided, 0u);
+  EXPECT_EQ(since.wasted_reads, 0u);
+  EXPECT_EQ(since.bytes_from_file, 4096u);
+}
+
 TEST(StatisticsTest, FppsOfASumAreWeighedByKeys) {
   const Statistics statistics = Example();
   EXPECT_DOUBLE_EQ(statistics.total.target_fpp, (0.01 * 100 + 0.05 * 300) / 400);
