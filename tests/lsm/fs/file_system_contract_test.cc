@@ -12,6 +12,7 @@
 #include "lsm/fs/environment.h"
 #include "lsm/fs/file_system.h"
 #include "lsm/fs/memory_file_system.h"
+#include "tests/lsm/fs/directory_fixture.h"
 #include "tests/support/scratch_dir.h"
 #include "tests/support/status_matchers.h"
 
@@ -54,7 +55,8 @@ struct BackendFactory {
   std::function<std::unique_ptr<Backend>()> make;
 };
 
-class FileSystemContractTest : public testing::TestWithParam<BackendFactory> {
+class FileSystemContractTest : public DirectoryFixture,
+                               public testing::WithParamInterface<BackendFactory> {
  protected:
   void SetUp() override {
     ASSERT_OK_AND_ASSIGN(directory_, file_system().OpenDirectory(path(), /*create=*/true));
@@ -63,24 +65,12 @@ class FileSystemContractTest : public testing::TestWithParam<BackendFactory> {
   FileSystem& file_system() { return backend_->file_system(); }
   std::string path() const { return backend_->root() + "/store"; }
 
-  void Write(std::string_view name, std::string_view bytes) {
-    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<AppendFile> file, directory_->CreateExclusive(name));
-    ASSERT_OK(file->Append(bytes));
-    ASSERT_OK(file->Close());
-  }
-
-  std::string Read(std::string_view name) {
-    absl::StatusOr<std::string> bytes = ReadWholeFile(*directory_, name, 1 << 20);
-    return bytes.ok() ? *bytes : bytes.status().ToString();
-  }
-
   std::vector<std::string> List() {
     absl::StatusOr<std::vector<std::string>> names = directory_->List();
     return names.ok() ? *names : std::vector<std::string>{names.status().ToString()};
   }
 
   const std::unique_ptr<Backend> backend_ = GetParam().make();
-  std::unique_ptr<Directory> directory_;
 };
 
 INSTANTIATE_TEST_SUITE_P(

@@ -23,6 +23,7 @@
 
 #include "lsm/fs/environment.h"
 #include "lsm/fs/file_system.h"
+#include "tests/lsm/fs/directory_fixture.h"
 #include "tests/support/scratch_dir.h"
 #include "tests/support/status_matchers.h"
 
@@ -137,7 +138,7 @@ using testing::HasSubstr;
 using testing::UnorderedElementsAre;
 using testing_support::StatusIs;
 
-class PosixCallsTest : public testing::Test {
+class PosixCallsTest : public DirectoryFixture {
  protected:
   void SetUp() override {
     ASSERT_OK_AND_ASSIGN(directory_, PosixFileSystem().OpenDirectory(path(), /*create=*/true));
@@ -156,18 +157,7 @@ class PosixCallsTest : public testing::Test {
     return script_.calls;
   }
 
-  void Write(std::string_view name, std::string_view bytes) {
-    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<AppendFile> file, directory_->CreateExclusive(name));
-    ASSERT_OK(file->Append(bytes));
-    ASSERT_OK(file->Close());
-  }
-  std::string Read(std::string_view name) {
-    absl::StatusOr<std::string> bytes = ReadWholeFile(*directory_, name, 1 << 20);
-    return bytes.ok() ? *bytes : bytes.status().ToString();
-  }
-
   const testing_support::ScratchDir scratch_;
-  std::unique_ptr<Directory> directory_;
   Script script_;
 };
 

@@ -21,6 +21,7 @@
 #include "lsm/fs/environment.h"
 #include "lsm/fs/file_system.h"
 #include "tests/lsm/fs/child_process.h"
+#include "tests/lsm/fs/directory_fixture.h"
 #include "tests/support/scratch_dir.h"
 #include "tests/support/status_matchers.h"
 
@@ -33,7 +34,7 @@ using testing_support::InChild;
 using testing_support::ScratchDir;
 using testing_support::StatusIs;
 
-class PosixFileSystemTest : public testing::Test {
+class PosixFileSystemTest : public DirectoryFixture {
  protected:
   void SetUp() override {
     ASSERT_OK_AND_ASSIGN(directory_, PosixFileSystem().OpenDirectory(path(), /*create=*/true));
@@ -42,18 +43,7 @@ class PosixFileSystemTest : public testing::Test {
   std::string path() const { return scratch_.path_of("store"); }
   std::string path_of(std::string_view name) const { return path() + "/" + std::string(name); }
 
-  void Write(std::string_view name, std::string_view bytes) {
-    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<AppendFile> file, directory_->CreateExclusive(name));
-    ASSERT_OK(file->Append(bytes));
-    ASSERT_OK(file->Close());
-  }
-  std::string Read(std::string_view name) {
-    absl::StatusOr<std::string> bytes = ReadWholeFile(*directory_, name, 1 << 20);
-    return bytes.ok() ? *bytes : bytes.status().ToString();
-  }
-
   const ScratchDir scratch_;
-  std::unique_ptr<Directory> directory_;
 };
 
 TEST_F(PosixFileSystemTest, GivesNobodyElseAccess) {

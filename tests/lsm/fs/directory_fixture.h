@@ -1,0 +1,35 @@
+// A directory that a test of the file system writes whole files to and reads them from.
+#ifndef TRELLIS_TESTS_LSM_FS_DIRECTORY_FIXTURE_H_
+#define TRELLIS_TESTS_LSM_FS_DIRECTORY_FIXTURE_H_
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "lsm/fs/file_system.h"
+#include "tests/support/status_matchers.h"
+
+namespace lsm {
+
+class DirectoryFixture : public testing::Test {
+ protected:
+  void Write(std::string_view name, std::string_view bytes) {
+    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<AppendFile> file, directory_->CreateExclusive(name));
+    ASSERT_OK(file->Append(bytes));
+    ASSERT_OK(file->Close());
+  }
+
+  // The file's bytes, or why they cannot be had.
+  std::string Read(std::string_view name) {
+    absl::StatusOr<std::string> bytes = ReadWholeFile(*directory_, name, 1 << 20);
+    return bytes.ok() ? *bytes : bytes.status().ToString();
+  }
+
+  std::unique_ptr<Directory> directory_;
+};
+
+}  // namespace lsm
+
+#endif  // TRELLIS_TESTS_LSM_FS_DIRECTORY_FIXTURE_H_
