@@ -1,14 +1,15 @@
 # The functions with which each folder states what it is made of and what it leans on.
 
 # Flags of every target of Trellis, and of nothing else: an embedder's own flags stay untouched.
-# File names in binaries are those of the source tree, so that nothing built tells where it was built.
+# File names in what may be installed are those of the source tree, so that it does not tell where it was built;
+# a debugger and a sanitizer's traces need the place.
 add_library(trellis_flags INTERFACE)
 target_compile_features(trellis_flags INTERFACE cxx_std_20)
 target_compile_options(trellis_flags INTERFACE -Wall -Wextra -Wshadow $<$<BOOL:${TRELLIS_WERROR}>:-Werror>
                        $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety>
                        # GCC 12 sees overlaps in "a" + std::string() that cannot be (its bug 105329).
                        $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>
-                       -ffile-prefix-map=${PROJECT_SOURCE_DIR}/=)
+                       $<$<NOT:$<CONFIG:Debug>>:-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=>)
 target_include_directories(trellis_flags INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
 if(TRELLIS_SANITIZE)
   target_compile_options(trellis_flags INTERFACE -fsanitize=${TRELLIS_SANITIZE} -fno-sanitize-recover=all
