@@ -12,8 +12,9 @@ namespace {
 // into.
 constexpr size_t kShardBytesMin = size_t{1} << 20;
 // Evicted blocks wait for guards to end; looking after them costs a look at every thread's slot, so
-// that is done by the dozen.
+// that is done by the dozen, or of large blocks as soon as they make up this part of the shard.
 constexpr size_t kRetiredMax = 16;
+constexpr size_t kRetiredPart = 8;
 
 void UnrefBlock(void* block) { static_cast<CachedBlock*>(block)->Unref(); }
 
@@ -74,7 +75,11 @@ BlockRef BlockCache::Insert(BlockSlot* slot, BlockRef block) {
     return BlockRef(faster);
   }
   while (shard.used_bytes + charge_bytes > shard_capacity_bytes_) EvictOne(&shard);
-  if (shard.retired.size() >= kRetiredMax) shard.retired.Drain();
+  if (shard.retired.size() >= kRetiredMax ||
+      shard.retired_bytes >= shard_capacity_bytes_ / kRetiredPart) {
+    shard.retired.Drain();
+    shard.retired_bytes = 0;
+  }
 
   CachedBlock* const added = block.Release();
   added->Ref();  // one for the cache, one for the caller
@@ -113,6 +118,7 @@ void BlockCache::Remove(Shard* shard, CachedBlock* block) {
   block->previous_->next_ = block->next_;
   if (shard->hand == block) shard->hand = block->next_ != block ? block->next_ : nullptr;
   shard->used_bytes -= block->charge_bytes();
+  shard->retired_bytes += block->charge_bytes();
   // A reader may just have found it and not yet referred to it.
   shard->retired.Retire(block, &UnrefBlock);
 }
@@ -131,6 +137,7 @@ void BlockCache::Erase(std::span<BlockSlot> slots) {
   for (Shard& shard : shards_) {
     absl::MutexLock lock(&shard.mutex);
     shard.retired.Drain();
+    shard.retired_bytes = 0;
   }
 }
 

@@ -134,8 +134,9 @@ class BlockCache {
   void Erase(std::span<BlockSlot> slots);
 
   size_t capacity_bytes() const { return capacity_bytes_; }
-  // Of the blocks in their slots.  Never more than the capacity; what was evicted and still waits
-  // for a guard to end, some dozen blocks, comes on top.
+  // Of the blocks in their slots.  Never more than the capacity.  What was evicted comes on top: at
+  // most an eighth of the capacity, and what guards held when a shard's evicted blocks were last
+  // looked after.
   size_t used_bytes() const;
 
  private:
@@ -145,6 +146,7 @@ class BlockCache {
     CachedBlock* hand ABSL_GUARDED_BY(mutex) =
         nullptr;  // into the ring of blocks; null: there are none
     size_t used_bytes ABSL_GUARDED_BY(mutex) = 0;
+    size_t retired_bytes ABSL_GUARDED_BY(mutex) = 0;  // since `retired` was last looked after
     RetireList retired ABSL_GUARDED_BY(mutex);
   };
   Shard& ShardOf(const BlockSlot* slot);
