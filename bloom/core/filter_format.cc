@@ -118,6 +118,9 @@ void Judge(const KindRules& rules, ParsedFilter& parsed) {
                                   rules.line_bytes_log2);
   } else if (absl::Status status = CheckTargetFpp(header.target_fpp); !status.ok()) {
     parsed.problem = std::string(status.message());
+  } else if (header.shape.size == 0 && header.key_count != 0) {
+    // Of no bits at all: the empty filter's "no" would deny them.
+    parsed.problem = absl::StrCat("has no bits for its ", header.key_count, " keys");
   } else {
     parsed.problem = rules.problem(header.shape, parsed.payload);
   }

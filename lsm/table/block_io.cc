@@ -118,7 +118,11 @@ absl::StatusOr<BlockBuffer> ExpandLz4(std::string_view stored, uint64_t offset,
   return buffer;
 }
 
-absl::StatusOr<BlockBuffer> ReadBlock(const ReadFile& file, uint64_t file_id, BlockHandle handle) {
+namespace {
+
+// The bytes as they are stored, without the trailer.
+absl::StatusOr<BlockBuffer> ReadStored(const ReadFile& file, uint64_t file_id, BlockHandle handle,
+                                       Compression* compression) {
   if (handle.stored_bytes > std::numeric_limits<size_t>::max() - kBlockTrailerBytes) {
     return DamageAt(file.path(), handle.offset, "a block is larger than can be");
   }
@@ -126,11 +130,26 @@ absl::StatusOr<BlockBuffer> ReadBlock(const ReadFile& file, uint64_t file_id, Bl
   LSM_ASSIGN_OR_RETURN(const size_t read_bytes,
                        file.ReadAt(handle.offset, {stored.data(), stored.size()}));
   stored.Truncate(read_bytes);
-  LSM_ASSIGN_OR_RETURN(const Compression compression,
-                       VerifyBlock(stored.view(), handle, file_id, file.path()));
+  LSM_ASSIGN_OR_RETURN(*compression, VerifyBlock(stored.view(), handle, file_id, file.path()));
   stored.Truncate(handle.stored_bytes);
+  return stored;
+}
+
+}  // namespace
+
+absl::StatusOr<BlockBuffer> ReadBlock(const ReadFile& file, uint64_t file_id, BlockHandle handle) {
+  Compression compression = Compression::kNone;
+  LSM_ASSIGN_OR_RETURN(BlockBuffer stored, ReadStored(file, file_id, handle, &compression));
   if (compression == Compression::kNone) return stored;
   return ExpandLz4(stored.view(), handle.offset, file.path());
+}
+
+absl::StatusOr<BlockBuffer> ReadPlainBlock(const ReadFile& file, uint64_t file_id,
+                                           BlockHandle handle) {
+  Compression compression = Compression::kNone;
+  LSM_ASSIGN_OR_RETURN(BlockBuffer stored, ReadStored(file, file_id, handle, &compression));
+  if (compression == Compression::kNone) return stored;
+  return DamageAt(file.path(), handle.offset, "the block is compressed, as only data blocks are");
 }
 
 absl::StatusOr<BlockBuffer> ExpandBlock(std::string_view stored_with_trailer, BlockHandle handle,

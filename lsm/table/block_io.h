@@ -57,6 +57,10 @@ absl::StatusOr<Compression> VerifyBlock(std::string_view stored_with_trailer, Bl
 // nor more than 255 times what is stored.
 absl::StatusOr<BlockBuffer> ReadBlock(const ReadFile& file, uint64_t file_id, BlockHandle handle);
 
+// The same for filter, index and properties, which are never compressed: DataLoss if they are.
+absl::StatusOr<BlockBuffer> ReadPlainBlock(const ReadFile& file, uint64_t file_id,
+                                           BlockHandle handle);
+
 // The same for bytes already read.
 absl::StatusOr<BlockBuffer> ExpandBlock(std::string_view stored_with_trailer, BlockHandle handle,
                                         uint64_t file_id, std::string_view file);

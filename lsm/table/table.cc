@@ -91,7 +91,7 @@ absl::Status Table::ReadEnds() {
 
 absl::Status Table::ReadProperties() {
   LSM_ASSIGN_OR_RETURN(const BlockBuffer bytes,
-                       ReadBlock(*file_, footer_.file_id, footer_.properties));
+                       ReadPlainBlock(*file_, footer_.file_id, footer_.properties));
   LSM_ASSIGN_OR_RETURN(
       properties_, TableProperties::Decode(bytes.view(), file_->path(), footer_.properties.offset));
   return absl::OkStatus();
@@ -99,7 +99,7 @@ absl::Status Table::ReadProperties() {
 
 absl::Status Table::ReadIndex() {
   const BlockHandle at = footer_.index;
-  LSM_ASSIGN_OR_RETURN(const BlockBuffer bytes, ReadBlock(*file_, footer_.file_id, at));
+  LSM_ASSIGN_OR_RETURN(const BlockBuffer bytes, ReadPlainBlock(*file_, footer_.file_id, at));
   Block block;
   if (!block.Init(bytes.view()))
     return DamageAt(file_->path(), at.offset, "the index block is malformed");
@@ -153,20 +153,33 @@ void Table::ReadFilter() {
   filter_presence_ = FilterPresence::kDamaged;
   // Whatever keeps it from being read, the table's answers do not need it; that it is missed shows
   // in filter_presence().
-  absl::StatusOr<BlockBuffer> bytes = ReadBlock(*file_, footer_.file_id, footer_.filter);
-  if (!bytes.ok()) return;
+  absl::StatusOr<BlockBuffer> bytes = ReadPlainBlock(*file_, footer_.file_id, footer_.filter);
+  if (!bytes.ok()) {
+    filter_status_ = bytes.status();
+    return;
+  }
   filter_bytes_ = *std::move(bytes);
+  const auto damage = [this](std::string_view problem) {
+    return DamageAt(file_->path(), footer_.filter.offset,
+                    Concat("the filter is damaged: ", problem));
+  };
   bloom::FilterReader filter = bloom::FilterReader::Open(filter_bytes_.view());
   switch (filter.state()) {
     case bloom::FilterState::kDamaged:
+      filter_status_ = damage(filter.Describe().problem);
       break;
     case bloom::FilterState::kUnknown:
       filter_presence_ = FilterPresence::kUnknown;
       break;
     case bloom::FilterState::kUsable:
+      // A table has keys, so the filter of none, which denies all, is not its own.
+      if (filter.size_bits() == 0) {
+        filter_status_ = damage("it is empty, and the table is not");
+        return;  // filter_ stays the one that says "maybe"
+      }
       if (context_.digest_seed.has_value() && *context_.digest_seed != properties_.digest_seed) {
         filter_presence_ = FilterPresence::kUnknown;
-        return;  // filter_ stays the one that says "maybe"
+        return;
       }
       filter_presence_ = FilterPresence::kUsable;
       break;

@@ -64,6 +64,9 @@ class Table {
   bool MayContain(bloom::Digest digest) const { return filter_.MayContain(digest); }
   void PrefetchFilter(bloom::Digest digest) const { filter_.Prefetch(digest); }
   FilterPresence filter_presence() const { return filter_presence_; }
+  // Why the filter is kDamaged: DataLoss with its offset, or the error with which it could not be
+  // read.  OK otherwise.
+  const absl::Status& filter_status() const { return filter_status_; }
 
   // The newest version of the key that the lookup may see, not asking the filter.  REQUIRES: an
   // EpochGuard stands, and the caller uses `value` within it; or takes `pin`.  `pin` is set if the
@@ -134,6 +137,7 @@ class Table {
   bloom::FilterReader filter_;
   FilterPresence filter_presence_ = FilterPresence::kAbsent;
   BlockBuffer filter_bytes_;
+  absl::Status filter_status_;
   Fences fences_;
   std::vector<BlockHandle> handles_;
   mutable std::vector<BlockSlot> slots_;

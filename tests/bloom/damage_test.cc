@@ -164,7 +164,10 @@ TEST_P(DamageTest, GeometryThatCannotBeIsDamage) {
   for (const double fpp : {0.0, 1.0, -1.0, std::numeric_limits<double>::quiet_NaN()}) {
     ExpectMaybe(with_number(40, std::bit_cast<uint64_t>(fpp)), FilterState::kDamaged, "target_fpp");
   }
-  if (GetParam() == "empty") return;
+  if (GetParam() == "empty") {
+    ExpectMaybe(with_number(24, 60), FilterState::kDamaged, "60 keys");
+    return;
+  }
   ExpectMaybe(with_byte(10, 0), FilterState::kDamaged, "probes");
   ExpectMaybe(with_number(32, 0), FilterState::kDamaged);
   // A filter with keys must not pass for an empty one.

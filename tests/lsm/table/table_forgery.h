@@ -32,6 +32,10 @@ struct Forgery {
   std::string index_bytes;  // built from `index` unless it is not empty
   std::string filter_bytes;
   std::string properties_bytes;
+  // As the blocks' trailers say.
+  uint8_t index_compression = 0;
+  uint8_t filter_compression = 0;
+  uint8_t properties_compression = 0;
   std::function<void(Footer*)> change_footer;
   std::function<void(std::string*)> change_footer_bytes;  // checksummed anew afterwards
 
@@ -62,13 +66,15 @@ struct Forgery {
       if (index.empty()) add_to_index(std::string(1, static_cast<char>('b' + 2 * i)), handle);
     }
     for (const auto& [key, handle] : index) add_to_index(key, handle);
-    if (!filter_bytes.empty()) footer.filter = Append({filter_bytes}, &file);
-    footer.index =
-        Append({index_bytes.empty() ? std::string(index_block.Finish()) : index_bytes}, &file);
+    if (!filter_bytes.empty()) footer.filter = Append({filter_bytes, filter_compression}, &file);
+    footer.index = Append(
+        {index_bytes.empty() ? std::string(index_block.Finish()) : index_bytes, index_compression},
+        &file);
     TableProperties properties;
     properties.digest_seed = kTestSeed;
-    footer.properties =
-        Append({properties_bytes.empty() ? properties.Encode() : properties_bytes}, &file);
+    footer.properties = Append(
+        {properties_bytes.empty() ? properties.Encode() : properties_bytes, properties_compression},
+        &file);
     footer.file_bytes = file.size() + kFooterBytes;
     if (change_footer) change_footer(&footer);
     std::string end = footer.Encode();

@@ -28,6 +28,13 @@ using ::testing_support::StatusIs;
 
 constexpr uint64_t kMax = std::numeric_limits<uint64_t>::max();
 
+std::string FilterOf(const std::vector<std::string>& keys) {
+  auto builder =
+      bloom::PolicyFromName("blocked").value()->NewBuilder({.target_fpp = 0.01, .seed = kFileId});
+  for (const std::string& key : keys) builder->Add(bloom::DigestOf(key, kTestSeed));
+  return builder->Finish().value();
+}
+
 // Every way to the data ends in DataLoss that names file and offset.
 void ExpectDamagedBlock(const std::string& bytes, std::string_view what = "") {
   ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTable(bytes));
@@ -274,6 +281,53 @@ TEST(HostileTableTest, AnUnknownCompressionIsNamed) {
                        AllOf(HasSubstr(kTablePath), HasSubstr("kind 7"))));
 }
 
+// The stored bytes of a block that is compressed.
+std::string Lz4Of(std::string_view block) {
+  std::string bytes;
+  AppendVarint32(&bytes, static_cast<uint32_t>(block.size()));
+  const size_t begin = bytes.size();
+  const auto size = static_cast<int>(block.size());
+  bytes.resize(begin + static_cast<size_t>(LZ4_compressBound(size)));
+  const int stored = LZ4_compress_default(block.data(), bytes.data() + begin, size,
+                                          static_cast<int>(bytes.size() - begin));
+  bytes.resize(begin + static_cast<size_t>(stored));
+  return bytes;
+}
+
+TEST(HostileTableTest, OnlyDataBlocksAreCompressed) {
+  std::string handle;
+  AppendVarint64(&handle, kTableHeaderBytes);
+  AppendVarint64(&handle, SoundBlock().size());
+  TableProperties properties;
+  properties.digest_seed = kTestSeed;
+  Forgery sound;
+  sound.data_blocks = {{SoundBlock()}};
+  const auto refused = StatusIs(absl::StatusCode::kDataLoss,
+                                AllOf(HasSubstr(kTablePath), HasSubstr("only data blocks")));
+
+  Forgery index = sound;
+  index.index_bytes = BlockOf(Entry(0, "b", handle), {0});
+  EXPECT_OK(OpenTable(index.Make()).status());
+  index.index_bytes = Lz4Of(index.index_bytes);
+  index.index_compression = 1;
+  EXPECT_THAT(OpenTable(index.Make()), refused);
+  index.index_compression = 7;
+  EXPECT_THAT(OpenTable(index.Make()),
+              StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("kind 7")));
+
+  Forgery with_properties = sound;
+  with_properties.properties_bytes = Lz4Of(properties.Encode());
+  with_properties.properties_compression = 1;
+  EXPECT_THAT(OpenTable(with_properties.Make()), refused);
+
+  Forgery with_filter = sound;
+  with_filter.filter_bytes = Lz4Of(FilterOf({"a"}));
+  with_filter.filter_compression = 1;
+  ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTable(with_filter.Make()));
+  EXPECT_EQ(opened.table->filter_presence(), FilterPresence::kDamaged);
+  EXPECT_THAT(opened.table->filter_status(), refused);
+}
+
 TEST(HostileTableTest, IndexHandlesThatCannotBeAreDamage) {
   const uint64_t size = SoundBlock().size();
   const BlockHandle first{24, size};
@@ -424,13 +478,6 @@ TEST(HostileTableTest, PropertiesThatCannotBeAreDamage) {
 
 // --- filters ---
 
-std::string FilterOf(const std::vector<std::string>& keys) {
-  auto builder =
-      bloom::PolicyFromName("blocked").value()->NewBuilder({.target_fpp = 0.01, .seed = kFileId});
-  for (const std::string& key : keys) builder->Add(bloom::DigestOf(key, kTestSeed));
-  return builder->Finish().value();
-}
-
 TEST(HostileTableTest, AFilterOfUnknownBytesAnswersMaybeAndIsSeen) {
   for (const std::string& filter :
        {std::string("?"), std::string(64, '\0'), std::string(1000, 'x')}) {
@@ -443,6 +490,19 @@ TEST(HostileTableTest, AFilterOfUnknownBytesAnswersMaybeAndIsSeen) {
     ASSERT_OK_AND_ASSIGN(const Answer answer, AskTable(*opened.table, "a", kSequenceMax));
     EXPECT_EQ(answer.kind, TableAnswer::kFound);
   }
+}
+
+TEST(HostileTableTest, AnEmptyFilterOfATableThatHasKeysDeniesNone) {
+  Forgery forgery;
+  forgery.data_blocks = {{SoundBlock()}};
+  forgery.filter_bytes = FilterOf({});
+  ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTable(forgery.Make()));
+  EXPECT_EQ(opened.table->filter_presence(), FilterPresence::kDamaged);
+  EXPECT_THAT(opened.table->filter_status(),
+              StatusIs(absl::StatusCode::kDataLoss,
+                       AllOf(HasSubstr(kTablePath), HasSubstr("filter"), HasSubstr("empty"))));
+  ASSERT_OK_AND_ASSIGN(const Answer answer, AskTable(*opened.table, "a", kSequenceMax));
+  EXPECT_EQ(answer.kind, TableAnswer::kFound);
 }
 
 TEST(HostileTableTest, AFilterUnderAnotherSeedAnswersMaybeAndIsSeen) {
