@@ -216,11 +216,13 @@ absl::StatusOr<Shape> BlockedShapeFor(uint64_t key_count, double target_fpp) {
 
 double StandardKeyCountFromFill(uint64_t bits, uint32_t probes, double fill) {
   if (bits == 0 || probes == 0) return 0;
+  if (fill >= 1) return HUGE_VAL;  // of a single bit too, where the quotient is none
   return std::log1p(-fill) / (probes * std::log1p(-1 / static_cast<double>(bits)));
 }
 
 double BlockedKeyCountFromFill(uint64_t lines, uint32_t probes, double fill) {
   if (lines == 0 || probes == 0) return 0;
+  if (fill >= 1) return HUGE_VAL;
   const double set_by_key = -std::expm1(probes * std::log1p(-1 / kLine));
   return std::log1p(-fill) / std::log1p(-set_by_key / static_cast<double>(lines));
 }
