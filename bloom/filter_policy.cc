@@ -112,6 +112,9 @@ FilterReader FilterReader::Open(std::string_view bytes) {
   reader.bytes_ = bytes;
   const OpenedFilter opened = OpenFilter(bytes);
   reader.state_ = opened.parsed.state;
+  reader.tag_ = opened.parsed.header.kind;
+  reader.kind_ = opened.kind;
+  reader.key_count_ = opened.parsed.header.key_count;
   if (reader.state_ == FilterState::kUsable) {
     reader.view_ = opened.view;
     reader.functions_ = opened.kind->functions(opened.view);
@@ -120,9 +123,15 @@ FilterReader FilterReader::Open(std::string_view bytes) {
 }
 
 uint64_t FilterReader::size_bits() const {
-  if (state_ != FilterState::kUsable) return 0;
-  const KindEntry* kind = FindKind(static_cast<uint8_t>(bytes_[kFilterKindAt]));
-  return kind->size_bits(view_.shape);
+  return state_ == FilterState::kUsable ? kind_->size_bits(view_.shape) : 0;
+}
+
+std::string FilterReader::kind_name() const {
+  return kind_ != nullptr ? std::string(kind_->name) : absl::StrCat("kind ", tag_);
+}
+
+double FilterReader::predicted_fpp() const {
+  return state_ == FilterState::kUsable ? kind_->predicted_fpp(view_.shape, key_count_) : 0;
 }
 
 std::string_view FilterReader::payload() const {
@@ -136,15 +145,14 @@ FilterDescription FilterReader::Describe() const {
   description.state = opened.parsed.state;
   description.problem = opened.parsed.problem;
   description.version = header.version;
-  description.kind =
-      opened.kind != nullptr ? std::string(opened.kind->name) : absl::StrCat("kind ", header.kind);
+  description.kind = kind_name();
   if (description.state != FilterState::kUsable) return description;
   description.key_count = header.key_count;
-  description.size_bits = opened.kind->size_bits(header.shape);
+  description.size_bits = size_bits();
   description.probes = header.shape.probes;
   description.seed = header.seed;
   description.target_fpp = header.target_fpp;
-  description.predicted_fpp = opened.kind->predicted_fpp(header.shape, header.key_count);
+  description.predicted_fpp = predicted_fpp();
   if (header.key_count > 0) {
     description.bits_per_key =
         static_cast<double>(description.size_bits) / static_cast<double>(header.key_count);

@@ -29,10 +29,10 @@
 
 namespace bloom {
 
+struct KindEntry;
+
 // What a policy may look at when a table is begun, and no more.
 struct FilterContext {
-  // Level of the LSM tree that the table goes to; 0 for a freshly flushed table.
-  int level = 0;
   // Probability with which an absent key may pass; CheckTargetFpp says which are legal.
   double target_fpp = 0.01;
   // Remixes the digests for this filter, so that false positives of different files are
@@ -40,7 +40,8 @@ struct FilterContext {
   uint64_t seed = 0;
 };
 
-// Collects digests, then builds.  Grammar: Add* Finish.  Not thread-safe.  Holds 8 bytes a key.
+// Collects digests, then builds.  Grammar: Add* Finish.  Not thread-safe.  Holds 8 to 16
+// bytes a key, and 24 while it grows.
 class FilterBuilder {
  public:
   virtual ~FilterBuilder();
@@ -123,6 +124,11 @@ class FilterReader {
   // m; 0 unless the state is kUsable.
   uint64_t size_bits() const;
 
+  // As in the description, without reading the filter again: "kind 77" where it is unknown; 0
+  // unless the state is kUsable.
+  std::string kind_name() const;
+  double predicted_fpp() const;
+
   // The bits, without the header; empty unless the state is kUsable.  bloom/inspect.h counts them.
   std::string_view payload() const;
 
@@ -134,6 +140,9 @@ class FilterReader {
   FilterFunctions functions_ = kMaybe;
   FilterView view_;
   FilterState state_ = FilterState::kDamaged;
+  uint8_t tag_ = 0;                  // of the kind, 0 where unreadable
+  const KindEntry* kind_ = nullptr;  // null where the tag is unknown
+  uint64_t key_count_ = 0;
   std::string_view bytes_;  // the whole filter, header included
 };
 

@@ -69,7 +69,9 @@ TableBuilder::TableBuilder(TableBuildOptions options, std::unique_ptr<AppendFile
   properties_.filter_kind = "none";
   if (options_.filter_policy != nullptr) {
     filter_ = options_.filter_policy->NewBuilder(
-        {.level = options_.level, .target_fpp = options_.target_fpp, .seed = options_.file_id});
+        {.target_fpp = options_.target_fpp, .seed = options_.file_id});
+    // The textbook's, good enough for an estimate of the size.
+    filter_bytes_per_key_ = -std::log(options_.target_fpp) / (std::log(2) * std::log(2) * 8);
     properties_.filter_kind = options_.filter_policy->name();
     properties_.target_fpp = options_.target_fpp;
   }
@@ -94,7 +96,9 @@ void TableBuilder::Add(std::string_view internal_key, std::string_view value) {
     return;
   }
   const bool first = properties_.entries == 0;
-  if (!first && CompareInternalKeys(last_key_, internal_key) >= 0) {
+  // Of the user keys: below 0 if this one comes after the last one.
+  const int order = first ? -1 : UserKeyOf(last_key_).compare(key.user_key);
+  if (order > 0 || (order == 0 && SuffixOf(last_key_) <= SuffixOf(internal_key))) {
     status_ = absl::InternalError(Concat(file_->path(), ": keys were added out of order: \"",
                                          Escape(last_key_, 64), "\", then \"",
                                          Escape(internal_key, 64), "\""));
@@ -111,7 +115,7 @@ void TableBuilder::Add(std::string_view internal_key, std::string_view value) {
     if (!status_.ok()) return;
   }
   if (first) smallest_ = internal_key;
-  if (first || UserKeyOf(last_key_) != key.user_key) {
+  if (order != 0) {
     ++properties_.distinct_keys;
     if (filter_ != nullptr) filter_->Add(bloom::DigestOf(key.user_key, options_.digest_seed));
   }
@@ -151,7 +155,7 @@ absl::Status TableBuilder::WriteFilter(Footer* footer) {
   LSM_ASSIGN_OR_RETURN(footer->filter, WriteBlock(file_.get(), options_.file_id, bytes,
                                                   Compression::kNone, &scratch_));
   properties_.filter_bytes = bytes.size();
-  properties_.expected_fpp = bloom::FilterReader::Open(bytes).Describe().predicted_fpp;
+  properties_.expected_fpp = bloom::FilterReader::Open(bytes).predicted_fpp();
   return absl::OkStatus();
 }
 
@@ -197,15 +201,10 @@ absl::StatusOr<TableSummary> TableBuilder::Finish() {
 }
 
 uint64_t TableBuilder::size_bytes_estimate() const {
-  uint64_t size_bytes = file_->size_bytes() + data_block_.size_bytes_estimate() +
-                        index_block_.size_bytes_estimate() + kFooterBytes;
-  // The textbook's bits per key; good enough for a size.
-  if (filter_ != nullptr) {
-    size_bytes +=
-        static_cast<uint64_t>(static_cast<double>(filter_->key_count()) *
-                              -std::log(options_.target_fpp) / (std::log(2) * std::log(2) * 8));
-  }
-  return size_bytes;
+  const uint64_t keys = filter_ != nullptr ? filter_->key_count() : 0;
+  return file_->size_bytes() + data_block_.size_bytes_estimate() +
+         index_block_.size_bytes_estimate() + kFooterBytes +
+         static_cast<uint64_t>(static_cast<double>(keys) * filter_bytes_per_key_);
 }
 
 }  // namespace lsm

@@ -73,6 +73,7 @@ class TableBuilder {
   BlockBuilder data_block_;
   BlockBuilder index_block_;
   std::unique_ptr<bloom::FilterBuilder> filter_;
+  double filter_bytes_per_key_ = 0;
   TableProperties properties_;
   std::string smallest_;
   std::string last_key_;

@@ -89,8 +89,8 @@ TEST(FilterBuilderTest, ABadTargetIsAnErrorOfFinish) {
 }
 
 TEST(FilterReaderTest, DescribesWhatItReads) {
-  const std::string bytes = BuildFilter("standard", {.level = 3, .target_fpp = 0.02, .seed = 77},
-                                        DigestsOfKeys(0, 10'000));
+  const std::string bytes =
+      BuildFilter("standard", {.target_fpp = 0.02, .seed = 77}, DigestsOfKeys(0, 10'000));
   const FilterReader reader = FilterReader::Open(bytes);
   const FilterDescription description = reader.Describe();
   EXPECT_EQ(description.state, FilterState::kUsable);
@@ -99,6 +99,8 @@ TEST(FilterReaderTest, DescribesWhatItReads) {
   EXPECT_EQ(description.version, 1u);
   EXPECT_EQ(description.key_count, 10'000u);
   EXPECT_EQ(description.size_bits, reader.size_bits());
+  EXPECT_EQ(description.predicted_fpp, reader.predicted_fpp());
+  EXPECT_EQ(description.kind, reader.kind_name());
   EXPECT_EQ(reader.payload().size(), (description.size_bits + 7) / 8);
   EXPECT_EQ(bytes.size(), bloom::kFilterHeaderBytes + reader.payload().size());
   EXPECT_EQ(description.probes, 6u);

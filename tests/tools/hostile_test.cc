@@ -21,6 +21,7 @@
 #include "lsm/base/write_batch.h"
 #include "lsm/fs/memory_file_system.h"
 #include "lsm/table/table.h"
+#include "lsm/version/manifest.h"
 #include "tests/lsm/table/table_forgery.h"
 #include "tests/tools/sample_store.h"
 #include "tools/sstdump/filter_report.h"
@@ -107,7 +108,7 @@ void SetFences(Forgery* forgery, const std::vector<std::string>& fences) {
 
 std::string FilterOf(const std::vector<std::string>& keys) {
   auto builder = bloom::PolicyFromName("blocked").value()->NewBuilder(
-      {.level = 0, .target_fpp = 0.01, .seed = lsm::kFileId});
+      {.target_fpp = 0.01, .seed = lsm::kFileId});
   for (const std::string& key : keys) builder->Add(bloom::DigestOf(key, lsm::kTestSeed));
   return builder->Finish().value();
 }
@@ -143,6 +144,34 @@ class HostileTest : public testing::Test {
 
   lsm::MemoryFileSystem files_;
 };
+
+// A sound store may have more filters than memory has room for.
+TEST_F(HostileTest, ALookupHoldsTheFiltersOfThoseTablesAloneThatMayHoldTheKey) {
+  auto directory = files_.OpenDirectory("s", true).value();
+  constexpr uint64_t kTables = 12;
+  lsm::VersionEdit edit;
+  edit.is_snapshot = true;
+  edit.next_file_number = kTables + 3;
+  edit.oldest_log = kTables + 2;
+  edit.digest_seed = kSampleSeed;
+  for (uint64_t number = 2; number < kTables + 2; ++number) {
+    std::vector<SampleEntry> entries = NumberedEntries(4000, 1 + 4000 * (number - 2), 1);
+    for (SampleEntry& entry : entries) entry.key.insert(0, 1, static_cast<char>('a' + number));
+    edit.added.push_back(
+        {1, MakeTable(*directory,
+                      {.number = number, .level = 1, .target_fpp = 0.000001, .block_bytes = 4096},
+                      entries)});
+  }
+  edit.last_sequence = 4000 * kTables;
+  ASSERT_TRUE(lsm::ManifestWriter::Create(*directory, 1, 11, edit, std::nullopt).ok());
+  MakeLog(*directory, kTables + 2, {}, LogState::kOpen);
+  const json levels = json::parse(Run({"levels", "--json", "s"}).out);
+  const uint64_t filter_bytes = levels["results"][0]["total"]["filter_bytes"];
+  const Cost cost = CostOf({"get", "--raw", "gkey000003", "s"});
+  EXPECT_EQ(cost.result.code, 0) << cost.result.err;
+  EXPECT_EQ(cost.result.out, "b");
+  EXPECT_LT(cost.most_held_bytes, filter_bytes / 2);
+}
 
 TEST_F(HostileTest, ABlockBeforeItsPlaceInTheIndexIsDamage) {
   Forgery forgery;

@@ -184,7 +184,6 @@ TEST_F(TableBuilderTest, TheFilterGetsOneDigestForEachUserKey) {
   EXPECT_EQ(policy->digests,
             (std::vector<bloom::Digest>{bloom::DigestOf("", 5), bloom::DigestOf("a", 5),
                                         bloom::DigestOf("b", 5)}));
-  EXPECT_EQ(policy->seen.level, 3);
   EXPECT_EQ(policy->seen.target_fpp, 0.03);
   EXPECT_EQ(policy->seen.seed, 77u);
   EXPECT_EQ(summary.properties.filter_kind, "recording");
