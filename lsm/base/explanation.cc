@@ -36,7 +36,7 @@ std::string VerdictText(const TableStep& step) {
     case FilterVerdict::kNo:
       return "filter says no";
     case FilterVerdict::kMaybe:
-      return step.outcome == "absent" ? "filter says maybe (false positive)" : "filter says maybe";
+      return step.false_positive ? "filter says maybe (false positive)" : "filter says maybe";
     case FilterVerdict::kDamaged:
       return "filter damaged: maybe";
     case FilterVerdict::kUnknown:
@@ -110,16 +110,16 @@ std::string Explanation::ToText(const KeyText& key_text) const {
   if (!key_text) return ToText(CutKey);
   std::string text = Concat("key ", key_text(key), "\n  digest ", Hex(digest), ", as of sequence ",
                             sequence, "\n");
-  bool is_answered = false;
+  bool is_over = false;  // answered, or failed
   for (const MemtableStep& step : memtables) {
     text += Concat("  ", step.name, ": ", step.outcome, "\n");
-    is_answered |= IsAnswer(step.outcome);
+    is_over |= IsAnswer(step.outcome);
   }
   for (size_t level = 0; level < tables_by_level.size(); ++level) {
     if (tables_by_level[level] == 0) continue;
     const std::string of_tables =
         Concat(tables_by_level[level], tables_by_level[level] == 1 ? " table" : " tables");
-    if (is_answered) {
+    if (is_over) {
       text += Concat("  level ", level, ": ", of_tables, ", not reached\n");
       continue;
     }
@@ -131,7 +131,7 @@ std::string Explanation::ToText(const KeyText& key_text) const {
     for (const TableStep& step : tables) {
       if (!is_here(step)) continue;
       text += TableText(step, key_text);
-      is_answered |= IsAnswer(step.outcome);
+      is_over |= IsAnswer(step.outcome) || step.outcome == "failed";
     }
   }
   if (!error.empty()) return text + Concat("  failed: ", error, "\n");

@@ -31,6 +31,9 @@ struct TableStep {
   // What the table said: "skipped" (filter), "absent", "put", "delete", "failed" (to be read).
   std::string outcome;
   uint64_t sequence = 0;  // of the entry found
+  // The filter said "maybe" and the table has no version of the key, not even one that is newer
+  // than the lookup may see.
+  bool false_positive = false;
 };
 
 struct MemtableStep {

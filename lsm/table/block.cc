@@ -76,8 +76,8 @@ struct Block::Start {
   KeyWalk walk;
 };
 
-std::optional<Block::Start> Block::StartAtRestart(const LookupKey& key) const {
-  // The last restart before the key (or the first one of all).
+std::optional<Block::Start> Block::StartAtRestart(std::string_view user_key) const {
+  // The last restart before all versions of the key (or the first one of all).
   uint32_t low = 0;
   uint32_t high = restart_count_ - 1;
   while (low < high) {
@@ -87,13 +87,13 @@ std::optional<Block::Start> Block::StartAtRestart(const LookupKey& key) const {
         entry.shared != 0 || entry.key_tail.size() < kInternalKeySuffixBytes) {
       return std::nullopt;
     }
-    if (CompareInternalKeys(entry.key_tail, key.internal_key()) < 0) {
+    if (UserKeyOf(entry.key_tail) < user_key) {
       low = middle;
     } else {
       high = middle - 1;
     }
   }
-  return Start{restart_offset(low), KeyWalk(key.user_key())};
+  return Start{restart_offset(low), KeyWalk(user_key)};
 }
 
 std::optional<Block::Start> Block::StartAtSignpost(std::string_view user_key,
@@ -150,7 +150,7 @@ uint64_t Block::SharedSuffix(uint32_t offset) const {
 
 Block::Answer Block::Find(const LookupKey& key, const Signposts& signposts, Hit* hit) const {
   std::optional<Start> start = StartAtSignpost(key.user_key(), signposts);
-  if (!start.has_value()) start = StartAtRestart(key);
+  if (!start.has_value()) start = StartAtRestart(key.user_key());
   if (!start.has_value()) return Answer::kDamaged;
   KeyWalk walk = start->walk;
 
@@ -183,7 +183,10 @@ Block::Answer Block::Find(const LookupKey& key, const Signposts& signposts, Hit*
     }
     suffix_known = true;
     if ((suffix & 0xff) > static_cast<uint8_t>(kEntryKindMax)) return Answer::kDamaged;
-    if (suffix > sought_suffix) continue;  // newer than the lookup may see
+    if (suffix > sought_suffix) {
+      hit->skipped_newer = true;
+      continue;
+    }
     hit->value = entry.value;
     hit->suffix = suffix;
     return Answer::kFound;

@@ -55,6 +55,9 @@ class Block {
   struct Hit {
     std::string_view value;  // in the block's bytes
     uint64_t suffix = 0;     // sequence and kind
+    // Whatever the answer (but kDamaged): the block has a version that is newer than what the
+    // lookup may see.
+    bool skipped_newer = false;
   };
   Answer Find(const LookupKey& key, Hit* hit) const { return Find(key, Signposts(), hit); }
   // The same with the help of signposts that were made of this block.
@@ -69,7 +72,7 @@ class Block {
   // block is damaged.
   struct Start;
   std::optional<Start> StartAtSignpost(std::string_view user_key, const Signposts& signposts) const;
-  std::optional<Start> StartAtRestart(const LookupKey& key) const;
+  std::optional<Start> StartAtRestart(std::string_view user_key) const;
   const char* limit() const { return bytes_.data() + restarts_offset_; }  // of the entries
   // The suffix of the entry there, some of which is shared with the entry before.
   uint64_t SharedSuffix(uint32_t offset) const;
@@ -79,7 +82,7 @@ class Block {
   uint32_t restart_count_ = 0;
 };
 
-// Makes one.  Grammar: (Add+ Finish)*.
+// Makes one.  Grammar: (Add+ Finish Reset)*.
 class BlockBuilder {
  public:
   explicit BlockBuilder(int restart_interval);

@@ -67,6 +67,9 @@ struct Footer {
   uint64_t data_blocks = 0;
   uint64_t entries = 0;
 
+  // Where the data blocks end and what comes next begins.
+  uint64_t data_end() const { return filter.is_null() ? index.offset : filter.offset; }
+
   std::string Encode() const;  // kFooterBytes
 
   // `bytes` are the last kFooterBytes of `file`, which has `file_bytes`.  InvalidArgument if it is

@@ -29,12 +29,6 @@ bool DecodeHandle(std::string_view bytes, BlockHandle* handle) {
          bytes.empty();
 }
 
-// Whether it holds a version of the key at all: one that is newer than a lookup that found none.
-bool HoldsNewer(const CachedBlock& block, const LookupKey& key) {
-  Block::Hit hit;
-  return block.Find(LookupKey(key.user_key(), kSequenceMax, 0), &hit) == Block::Answer::kFound;
-}
-
 }  // namespace
 
 Table::Table(std::unique_ptr<ReadFile> file, const TableContext& context)
@@ -110,8 +104,7 @@ absl::Status Table::ReadIndex() {
   BlockIterator entry(block, /*internal_keys=*/false);
   for (entry.SeekToFirst(); entry.Valid(); entry.Next()) {
     // Data blocks follow one another without a gap, up to what comes next.
-    const uint64_t room_bytes =
-        (footer_.filter.is_null() ? at.offset : footer_.filter.offset) - block_offset;
+    const uint64_t room_bytes = footer_.data_end() - block_offset;
     BlockHandle handle;
     if (!DecodeHandle(entry.value(), &handle) || handle.offset != block_offset ||
         room_bytes < kBlockTrailerBytes || handle.stored_bytes > room_bytes - kBlockTrailerBytes ||
@@ -130,8 +123,7 @@ absl::Status Table::ReadIndex() {
     }
   }
   LSM_RETURN_IF_ERROR(entry.status(Concat(file_->path(), ": offset ", at.offset, ": index")));
-  const uint64_t data_end = footer_.filter.is_null() ? at.offset : footer_.filter.offset;
-  if (handles_.size() != footer_.data_blocks || block_offset != data_end) {
+  if (handles_.size() != footer_.data_blocks || block_offset != footer_.data_end()) {
     return DamageAt(file_->path(), at.offset, "the index does not list all data blocks");
   }
 
@@ -211,11 +203,7 @@ absl::StatusOr<TableAnswer> Table::Get(const LookupKey& key, bool fill_cache,
 
     Block::Hit hit;
     const Block::Answer answer = block->Find(key, &hit);
-    // Only a lookup as of a snapshot can meet a table that holds the key and not for it.
-    if (answer != Block::Answer::kFound && counts != nullptr &&
-        key.sequence() < properties_.largest_sequence) {
-      holds_newer |= HoldsNewer(*block, key);
-    }
+    holds_newer |= hit.skipped_newer;
     switch (answer) {
       case Block::Answer::kFound:
         if (from_cache && pin_always) {
@@ -236,8 +224,10 @@ absl::StatusOr<TableAnswer> Table::Get(const LookupKey& key, bool fill_cache,
     // Only the versions of the index's own key may go on in the next block.
     if (answer == Block::Answer::kAbsent || fences_[i] != key.user_key()) break;
   }
-  if (counts != nullptr && !holds_newer && filter_presence_ == FilterPresence::kUsable)
-    ++(*counts)[LevelCounts::kFalsePositives];
+  if (!holds_newer && filter_presence_ == FilterPresence::kUsable) {
+    if (counts != nullptr) ++(*counts)[LevelCounts::kFalsePositives];
+    if (step != nullptr) step->false_positive = true;
+  }
   pin->Reset();
   return TableAnswer::kAbsent;
 }
@@ -274,9 +264,8 @@ uint64_t Table::index_memory_bytes() const {
 }
 
 uint64_t Table::ApproximateOffsetOf(std::string_view user_key) const {
-  const size_t i = fences_.LowerBound(user_key);
-  if (i < handles_.size()) return handles_[i].offset;
-  return footer_.filter.is_null() ? footer_.index.offset : footer_.filter.offset;
+  const size_t i = FirstBlockFor(user_key);
+  return i < handles_.size() ? handles_[i].offset : footer_.data_end();
 }
 
 absl::StatusOr<BlockBuffer> Table::ReadDataBlock(size_t ordinal) const {

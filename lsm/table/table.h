@@ -72,9 +72,8 @@ class Table {
   // EpochGuard stands, and the caller uses `value` within it; or takes `pin`.  `pin` is set if the
   // value lies in a block that the guard alone does not keep (one that is not cached), and with
   // `pin_always` in any case, so that the value may outlive the guard.  `counts` and `step` may be
-  // null: the one gets the blocks that were looked into, and a false positive if the table has a
-  // usable filter (which is then taken to have said "maybe") and no version of the key; the other
-  // notes the blocks.
+  // null: both are told the blocks that were looked into, and of a false positive if the table has
+  // a usable filter (which is then taken to have said "maybe") and no version of the key at all.
   absl::StatusOr<TableAnswer> Get(const LookupKey& key, bool fill_cache, std::string_view* value,
                                   uint64_t* suffix, BlockRef* pin, LevelCounts* counts,
                                   TableStep* step, bool pin_always = false) const;
@@ -103,6 +102,8 @@ class Table {
   size_t block_count() const { return handles_.size(); }
   BlockHandle block_handle(size_t ordinal) const { return handles_[ordinal]; }
   std::string_view block_fence(size_t ordinal) const { return fences_[ordinal]; }
+  // The first one that may hold keys at or after `user_key`; block_count() if there is none.
+  size_t FirstBlockFor(std::string_view user_key) const { return fences_.LowerBound(user_key); }
   // Bytes of the file before the first block that may hold keys at or after `user_key`.
   uint64_t ApproximateOffsetOf(std::string_view user_key) const;
   absl::StatusOr<BlockBuffer> ReadDataBlock(size_t ordinal) const;

@@ -10,6 +10,7 @@ namespace lsm {
 namespace {
 
 using nlohmann::json;
+using testing::EndsWith;
 using testing::HasSubstr;
 
 Explanation Example() {
@@ -27,12 +28,15 @@ Explanation Example() {
   false_positive.filter = FilterVerdict::kMaybe;
   false_positive.blocks.push_back({3, 12288, 2113, true});
   false_positive.outcome = "absent";
+  false_positive.false_positive = true;
   TableStep avoided = false_positive;
+  avoided.false_positive = false;
   avoided.table_number = 8;
   avoided.filter = FilterVerdict::kNo;
   avoided.blocks.clear();
   avoided.outcome = "skipped";
   TableStep answer = false_positive;
+  answer.false_positive = false;
   answer.level = 2;
   answer.table_number = 4;
   answer.blocks[0].from_cache = false;
@@ -72,6 +76,29 @@ TEST(ExplanationTest, LevelsBehindTheAnswerAreNotReached) {
   EXPECT_THAT(explanation.ToText(), HasSubstr("  memtable: delete\n"
                                               "  level 0: 2 tables, not reached\n"
                                               "  level 2: 5 tables, not reached\n"));
+}
+
+TEST(ExplanationTest, LevelsBehindAFailureAreNotReached) {
+  Explanation explanation = Example();
+  explanation.tables[0].outcome = "failed";
+  explanation.tables[0].false_positive = false;
+  explanation.tables.resize(1);
+  explanation.found = false;
+  explanation.error = "no luck";
+  EXPECT_THAT(explanation.ToText(),
+              EndsWith("  level 0: 1 of 2 tables considered\n"
+                       "    table 9 [a .. z]: filter says maybe\n"
+                       "      block 3 at offset 12288, 2,113 bytes from cache\n"
+                       "      failed\n"
+                       "  level 2: 5 tables, not reached\n"
+                       "  failed: no luck\n"));
+  EXPECT_EQ(json::parse(explanation.ToJson())["error"], "no luck");
+}
+
+TEST(ExplanationTest, AVersionThatIsTooNewIsNoFalsePositive) {
+  Explanation explanation = Example();
+  explanation.tables[0].false_positive = false;
+  EXPECT_THAT(explanation.ToText(), HasSubstr("table 9 [a .. z]: filter says maybe\n"));
 }
 
 TEST(ExplanationTest, JsonHoldsEveryStep) {

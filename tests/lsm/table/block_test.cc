@@ -38,11 +38,13 @@ CachedBlock* NewCachedBlock(std::string_view bytes, std::string_view largest_use
 
 // What the block says, in the words of the model.
 template <typename AnyBlock>
-Answer AskBlock(const AnyBlock& block, std::string_view user_key, Sequence sequence) {
+Answer AskBlock(const AnyBlock& block, std::string_view user_key, Sequence sequence,
+                bool* skipped_newer = nullptr) {
   const LookupKey key(user_key, sequence, 0);
   Block::Hit hit;
   const Block::Answer answer = block.Find(key, &hit);
   EXPECT_NE(answer, Block::Answer::kDamaged) << Escape(user_key);
+  if (skipped_newer != nullptr) *skipped_newer = hit.skipped_newer;
   if (answer != Block::Answer::kFound) return {};
   const bool is_delete = (hit.suffix & 0xff) == static_cast<uint8_t>(EntryKind::kDelete);
   return {is_delete ? TableAnswer::kDeleted : TableAnswer::kFound, std::string(hit.value),
@@ -68,10 +70,14 @@ TEST_P(BlockModelTest, LookupsWithAndWithoutSignpostsAnswerAsTheModelDoes) {
       const std::string probe = RandomProbe(shape, model, &rng);
       const Sequence as_of = rng() % 3 == 0 ? kSequenceMax : rng() % 100000;
       const Answer expected = AskModel(model, probe, as_of);
-      ASSERT_EQ(AskBlock(block, probe, as_of), expected)
+      const bool is_newer_there = AskModel(model, probe, kSequenceMax) != expected;
+      bool skipped_newer = false;
+      ASSERT_EQ(AskBlock(block, probe, as_of, &skipped_newer), expected)
           << "seed " << seed << ", " << Escape(probe, 80);
-      ASSERT_EQ(AskBlock(*cached.get(), probe, as_of), expected)
+      ASSERT_EQ(skipped_newer, is_newer_there) << "seed " << seed << ", " << Escape(probe, 80);
+      ASSERT_EQ(AskBlock(*cached.get(), probe, as_of, &skipped_newer), expected)
           << "seed " << seed << ", " << Escape(probe, 80);
+      ASSERT_EQ(skipped_newer, is_newer_there) << "seed " << seed << ", " << Escape(probe, 80);
     }
   }
 }

@@ -39,14 +39,14 @@ class TableLookupTest : public ::testing::Test {
     BlockRef pin;
   };
   Lookup Get(const Table& table, std::string_view user_key, bool fill_cache = true,
-             bool pin_always = false) {
-    const LookupKey key(user_key, kSequenceMax, kTestSeed);
+             Sequence sequence = kSequenceMax) {
+    const LookupKey key(user_key, sequence, kTestSeed);
     const EpochGuard guard;
     Lookup lookup;
     std::string_view value;
     uint64_t suffix = 0;
-    const auto answer = table.Get(key, fill_cache, &value, &suffix, &lookup.pin, &lookup.counts,
-                                  &lookup.step, pin_always);
+    const auto answer =
+        table.Get(key, fill_cache, &value, &suffix, &lookup.pin, &lookup.counts, &lookup.step);
     EXPECT_OK(answer.status());
     if (answer.ok()) lookup.answer = *answer;
     lookup.value = value;
@@ -169,6 +169,22 @@ TEST_F(TableLookupTest, AbsentKeysThatTheFilterDeniesCostNoRead) {
     EXPECT_LT(opened.file->reads - reads, 50u) << filter;  // 20 are expected
     EXPECT_GT(opened.file->reads - reads, 2u) << filter;
   }
+}
+
+TEST_F(TableLookupTest, AFalsePositiveIsOfATableWithoutAnyVersionOfTheKey) {
+  Build("blocked");
+  ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTable(bytes_));
+  const auto expect = [&](int number, Sequence sequence, bool is_false_positive) {
+    Lookup lookup = Get(*opened.table, NumberKey(number), /*fill_cache=*/true, sequence);
+    EXPECT_EQ(lookup.answer, TableAnswer::kAbsent);
+    EXPECT_EQ(lookup.counts[LevelCounts::kFalsePositives], is_false_positive ? 1u : 0u);
+    EXPECT_EQ(lookup.step.false_positive, is_false_positive);
+  };
+  expect(101, kSequenceMax, true);
+  expect(101, 4, true);
+  expect(100, 4, false);  // it was written at 5
+  EXPECT_EQ(Get(*opened.table, NumberKey(100)).counts[LevelCounts::kFalsePositives], 0u);
+  EXPECT_FALSE(Get(*opened.table, NumberKey(100)).step.false_positive);
 }
 
 TEST_F(TableLookupTest, WithoutAFilterAnAbsentKeyCostsOneReadAndNeverTwo) {
