@@ -159,18 +159,14 @@ bench::QueryStream StreamOf(bench::Workload workload) {
 // What the store counted since `before`, for each of `gets` lookups.
 void SetCounters(benchmark::State& state, lsm::DB* db, const lsm::LevelStatistics& before,
                  double gets) {
-  const lsm::LevelStatistics after = db->GetStatistics().total;
-  const auto since = [&](uint64_t lsm::LevelStatistics::*field) {
-    return static_cast<double>(after.*field - before.*field);
-  };
-  const double passed = since(&lsm::LevelStatistics::false_positives);
-  const double asked = passed + since(&lsm::LevelStatistics::reads_avoided);
-  state.counters["blocks/get"] = (since(&lsm::LevelStatistics::blocks_from_cache) +
-                                  since(&lsm::LevelStatistics::blocks_from_file)) /
-                                 gets;
-  state.counters["tables/get"] = since(&lsm::LevelStatistics::tables_considered) / gets;
+  const lsm::LevelStatistics since = db->GetStatistics().total.Since(before);
+  const auto passed = static_cast<double>(since.false_positives);
+  const double asked = passed + static_cast<double>(since.reads_avoided);
+  state.counters["blocks/get"] =
+      static_cast<double>(since.blocks_from_cache + since.blocks_from_file) / gets;
+  state.counters["tables/get"] = static_cast<double>(since.tables_considered) / gets;
   state.counters["bits/key"] =
-      8 * static_cast<double>(after.filter_bytes) / static_cast<double>(after.entries);
+      8 * static_cast<double>(since.filter_bytes) / static_cast<double>(since.entries);
   state.counters["fpp"] = asked == 0 ? 0 : passed / asked;
 }
 

@@ -18,14 +18,8 @@ namespace bench {
 class Histogram {
  public:
   void Record(uint64_t value);
-  void Merge(const Histogram& other);
-  void Clear() { *this = Histogram(); }
 
   uint64_t count() const { return count_; }
-  // 0 while nothing was recorded.
-  uint64_t min() const { return count_ == 0 ? 0 : min_; }
-  uint64_t max() const { return max_; }
-  double mean() const;
 
   // The least recorded value, up to the width of a bucket, such that at least `share` (of [0, 1])
   // of all values are no larger.  0 while nothing was recorded.
@@ -44,7 +38,6 @@ class Histogram {
   uint64_t count_ = 0;
   uint64_t min_ = UINT64_MAX;
   uint64_t max_ = 0;
-  double sum_ = 0;
 };
 
 }  // namespace bench

@@ -23,7 +23,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <map>
 #include <memory>
 #include <string>
@@ -32,9 +31,9 @@
 #include <utility>
 #include <vector>
 
+#include "bench/machine.h"
 #include "bloom/catalog.h"
 #include "bloom/core/bits.h"
-#include "bloom/core/cpu.h"
 #include "bloom/core/sizing.h"
 #include "bloom/filter_policy.h"
 
@@ -46,14 +45,9 @@ constexpr uint64_t kSeed = 0x5eed;
 constexpr int64_t kInCache = 100'000;
 constexpr int64_t kOutOfCachePpm = 10'000;
 
-// Bytes; 0 where the system does not tell.
-uint64_t LastLevelCache() {
-  int most = 0;
-  for (const auto& cache : benchmark::CPUInfo::Get().caches) most = std::max(most, cache.size);
-  return static_cast<uint64_t>(most);
+uint64_t OutOfCacheBytes() {
+  return std::max(uint64_t{512} << 20, 4 * bench::LastLevelCacheBytes());
 }
-
-uint64_t OutOfCacheBytes() { return std::max(uint64_t{512} << 20, 4 * LastLevelCache()); }
 
 // As many keys as make the smallest kind that large.
 int64_t OutOfCacheKeys() {
@@ -264,22 +258,6 @@ class TableReporter : public benchmark::BenchmarkReporter {
   std::map<Key, Filter> filters_;
 };
 
-// "AMD EPYC (family 25, model 1), 32 MiB of last-level cache, with AVX2"
-std::string DescribeCpu() {
-  std::map<std::string, std::string> fields;  // of the first CPU
-  std::ifstream in("/proc/cpuinfo");
-  for (std::string line; std::getline(in, line) && !line.empty();) {
-    const size_t colon = line.find(": ");
-    if (colon == std::string::npos) continue;
-    fields[line.substr(0, line.find_last_not_of("\t ", colon - 1) + 1)] = line.substr(colon + 2);
-  }
-  const std::string cache =
-      LastLevelCache() == 0 ? "" : std::to_string(LastLevelCache() >> 20) + " MiB of ";
-  return fields["model name"] + " (family " + fields["cpu family"] + ", model " + fields["model"] +
-         "), " + (cache.empty() ? "unknown " : cache) + "last-level cache, " +
-         (bloom::BestSimd() == bloom::Simd::kAvx2 ? "with" : "without") + " AVX2";
-}
-
 constexpr std::string_view kTimes[] = {"BM_Miss",       "BM_Hit",       "BM_ChainedMiss",
                                        "BM_ChainedHit", "BM_BatchMiss", "BM_BatchHit"};
 constexpr char kTimeHeads[] =
@@ -316,7 +294,7 @@ void PrintInCacheRow(TableReporter& reporter, int64_t ppm) {
 }
 
 void PrintTables(TableReporter& reporter) {
-  std::printf("%s; times in nanoseconds, best of %ld:\n\n", DescribeCpu().c_str(),
+  std::printf("%s; times in nanoseconds, best of %ld:\n\n", bench::DescribeCpu().c_str(),
               reporter.repetitions());
   std::printf("| kind | tag | target FPP | probes | bits/key | predicted | measured | build |%s",
               kTimeHeads);
@@ -356,7 +334,7 @@ int main(int argc, char** argv) {
   benchmark::Initialize(&count, arguments.data());
   if (benchmark::ReportUnrecognizedArguments(count, arguments.data())) return 2;
 
-  benchmark::AddCustomContext("cpu", DescribeCpu());
+  benchmark::AddCustomContext("cpu", bench::DescribeCpu());
   benchmark::AddCustomContext("filter out of cache",
                               std::to_string(OutOfCacheBytes() >> 20) + " MiB and more");
   bloom::KeyedKinds::ForEach([]<bloom::StaticKind K>(K) { RegisterKind<K>(); });

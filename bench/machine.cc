@@ -4,15 +4,18 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <sstream>
-#include <string_view>
 #include <thread>
+
+#include "bloom/core/cpu.h"
 
 #ifndef TRELLIS_BENCH_BUILD
 #define TRELLIS_BENCH_BUILD "unknown build"
@@ -20,17 +23,6 @@
 
 namespace bench {
 namespace {
-
-std::string FirstLineWith(const char* file, std::string_view name) {
-  std::ifstream in(file);
-  for (std::string line; std::getline(in, line);) {
-    const size_t colon = line.find(':');
-    if (line.compare(0, name.size(), name) != 0 || colon == std::string::npos) continue;
-    const size_t begin = line.find_first_not_of(" \t", colon + 1);
-    return begin == std::string::npos ? "" : line.substr(begin);
-  }
-  return "unknown";
-}
 
 std::string Gibibytes(double bytes) {
   char text[32];
@@ -57,6 +49,35 @@ std::string Assertions() {
 }
 
 }  // namespace
+
+uint64_t LastLevelCacheBytes() {
+  uint64_t most = 0;
+  for (int i = 0;; ++i) {
+    std::ifstream in("/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(i) + "/size");
+    uint64_t kibibytes = 0;  // "32768K"
+    if (!(in >> kibibytes)) return most;
+    most = std::max(most, kibibytes << 10);
+  }
+}
+
+std::string DescribeCpu() {
+  std::map<std::string, std::string> fields;  // of the first CPU
+  std::ifstream in("/proc/cpuinfo");
+  for (std::string line; std::getline(in, line) && !line.empty();) {
+    const size_t colon = line.find(": ");
+    if (colon == std::string::npos) continue;
+    fields[line.substr(0, line.find_last_not_of("\t ", colon - 1) + 1)] = line.substr(colon + 2);
+  }
+  const auto field = [&](const std::string& name) {
+    return fields.contains(name) ? fields[name] : "unknown";
+  };
+  const uint64_t cache = LastLevelCacheBytes();
+  return field("model name") + " (family " + field("cpu family") + ", model " + field("model") +
+         "), " + std::to_string(std::thread::hardware_concurrency()) + " cores, " +
+         (cache == 0 ? "unknown" : std::to_string(cache >> 20) + " MiB of") +
+         " last-level cache, " + (bloom::BestSimd() == bloom::Simd::kAvx2 ? "with" : "without") +
+         " AVX2";
+}
 
 std::string FileSystemOf(const std::string& path) {
   std::error_code error;
@@ -112,8 +133,7 @@ Conditions DescribeMachine(const std::string& directory) {
                         static_cast<double>(::sysconf(_SC_PAGESIZE));
   return {
       {"Date", NowUtc()},
-      {"CPU", FirstLineWith("/proc/cpuinfo", "model name") + ", " +
-                  std::to_string(std::thread::hardware_concurrency()) + " cores"},
+      {"CPU", DescribeCpu()},
       {"Memory", Gibibytes(memory)},
       {"Kernel", std::string(system.sysname) + " " + system.release},
       {"File system", FileSystemOf(directory)},

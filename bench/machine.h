@@ -19,6 +19,12 @@ Conditions DescribeMachine(const std::string& directory);
 // "ext4 on /dev/sda1": what holds `path`; "unknown" where the system does not tell.
 std::string FileSystemOf(const std::string& path);
 
+// "AMD EPYC (family 25, model 1), 2 cores, 32 MiB of last-level cache, with AVX2"
+std::string DescribeCpu();
+
+// Of the first CPU, in bytes; 0 where the system does not tell.
+uint64_t LastLevelCacheBytes();
+
 // Bytes that may still be written there; nullopt where the system does not tell.
 std::optional<uint64_t> FreeBytesAt(const std::string& path);
 

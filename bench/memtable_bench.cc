@@ -11,15 +11,14 @@
 //   BM_LogAppend/N                  a record of N entries of 130 bytes, written and not synced
 #include <benchmark/benchmark.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
-#include <random>
 #include <string>
 #include <vector>
 
+#include "bench/workload.h"
 #include "lsm/bytes/coding.h"
 #include "lsm/fs/environment.h"
 #include "lsm/log/log_writer.h"
@@ -31,30 +30,28 @@ namespace {
 enum class Keys { kDigits, kBinary };
 enum class Order { kRandom, kSequential };
 
-constexpr size_t kKeyBytes = 16;
 constexpr size_t kValueBytes = 100;
 
 // Key number `i`; neighbours in number are neighbours in order for kDigits.
 std::string KeyOf(Keys keys, uint64_t i) {
-  if (keys == Keys::kDigits) {
-    const std::string digits = std::to_string(i);
-    return std::string(kKeyBytes - digits.size(), '0') + digits;
-  }
-  std::mt19937_64 random(i);
+  if (keys == Keys::kDigits) return bench::DecimalKey(i);
+  bench::Random random(i);
   std::string key;
-  while (key.size() < kKeyBytes) AppendFixed64(&key, random());
+  AppendFixed64(&key, random.Next());
+  AppendFixed64(&key, random.Next());
   return key;
 }
 
 // The keys with numbers 0, 2, 4 … so that odd ones are absent and within range.
 std::vector<std::string> StoredKeys(Keys keys, Order order, size_t count) {
-  std::vector<uint64_t> numbers(count);
-  for (size_t i = 0; i < count; ++i) numbers[i] = 2 * i;
+  std::vector<uint64_t> numbers;
   if (order == Order::kRandom) {
-    std::shuffle(numbers.begin(), numbers.end(), std::mt19937_64(1));
+    numbers = bench::Shuffled(count, 1);
+  } else {
+    for (uint64_t i = 0; i < count; ++i) numbers.push_back(i);
   }
   std::vector<std::string> stored;
-  for (const uint64_t number : numbers) stored.push_back(KeyOf(keys, number));
+  for (const uint64_t number : numbers) stored.push_back(KeyOf(keys, 2 * number));
   return stored;
 }
 
@@ -88,9 +85,9 @@ void BM_MemtableGet(benchmark::State& state, Keys keys, bool hit) {
   Memtable memtable;
   Fill(&memtable, StoredKeys(keys, Order::kRandom, count));
   std::vector<std::string> wanted;
-  std::mt19937_64 random(2);
+  bench::Random random(2);
   for (size_t i = 0; i < count; ++i) {
-    wanted.push_back(KeyOf(keys, 2 * (random() % count) + (hit ? 0 : 1)));
+    wanted.push_back(KeyOf(keys, 2 * random.Below(count) + (hit ? 0 : 1)));
   }
   size_t at = 0;
   uint64_t found = 0;

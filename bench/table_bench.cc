@@ -283,6 +283,7 @@ void BM_Build(benchmark::State& state, const std::string& filter_kind) {
                          benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
 }
 BENCHMARK_CAPTURE(BM_Build, none, "none");
+BENCHMARK_CAPTURE(BM_Build, standard, "standard");
 BENCHMARK_CAPTURE(BM_Build, blocked, "blocked");
 
 void BM_EpochGuard(benchmark::State& state) {

@@ -11,7 +11,6 @@ const Plots = (() => {
   let printing = false;
 
   const isDark = () => !printing && matchMedia('(prefers-color-scheme: dark)').matches;
-  const ink = () => (isDark() ? '#e4e8ec' : '#1d2329');
   const softInk = () => (isDark() ? '#a3aeb9' : '#55606b');
   const gridLine = () => (isDark() ? '#323b43' : '#dde1e6');
 
@@ -247,7 +246,7 @@ const Plots = (() => {
   }
 
   return {
-    addChart, addLegend, addPanels, axis, barLabels, categoryAxis, colour, ink, intervals, logAxis,
+    addChart, addLegend, addPanels, axis, barLabels, categoryAxis, colour, intervals, logAxis,
     logRange, markOf, pointNames, short, softInk, start,
   };
 })();
