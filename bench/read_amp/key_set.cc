@@ -1,14 +1,11 @@
 #include "bench/read_amp/key_set.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
-#include <sstream>
 #include <unordered_set>
 #include <utility>
 #include <vector>
 
+#include "bench/report/page.h"
 #include "lsm/bytes/status.h"
 #include "lsm/db.h"
 
@@ -19,17 +16,6 @@ namespace {
 constexpr uint64_t kHeldOut = 5;
 
 using KeyIndex = std::unordered_set<std::string_view>;
-
-absl::StatusOr<std::string> ReadFile(const std::string& path) {
-  errno = 0;
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream bytes;
-  if (in) bytes << in.rdbuf();
-  if (!in || in.bad()) {
-    return absl::UnavailableError(lsm::Concat(path, ": cannot be read: ", std::strerror(errno)));
-  }
-  return std::move(bytes).str();
-}
 
 // The lines of `bytes` without their ends ("\n" or "\r\n"), empty ones counted and left out.
 absl::Status AddLines(const std::string& path, std::string_view bytes,
@@ -62,7 +48,7 @@ struct Lines {
 absl::StatusOr<Lines> ReadLines(const std::vector<std::string>& paths, uint64_t* empty_lines) {
   Lines all;
   for (const std::string& path : paths) {
-    LSM_ASSIGN_OR_RETURN(std::string bytes, ReadFile(path));
+    LSM_ASSIGN_OR_RETURN(std::string bytes, ReadWhole(path));
     all.files.push_back(std::move(bytes));
   }
   for (size_t i = 0; i < paths.size(); ++i) {

@@ -29,7 +29,7 @@ struct KeySet {
 };
 
 // InvalidArgument if nothing, or nothing absent, is left, or a line is longer than a key may be;
-// NotFound or Unavailable if a file cannot be read.
+// Unavailable if a file cannot be read.
 absl::StatusOr<KeySet> MakeKeySet(const Config& config);
 
 }  // namespace bench

@@ -48,12 +48,14 @@ int main(int argc, char** argv) {
   bench::Experiment experiment(parsed.config, *std::move(keys));
   const absl::StatusOr<bench::Results> results = experiment.Run();
   if (!results.ok()) return Fail(results.status());
+  // First, so that a report that cannot be written does not take the figures with it.
+  std::printf("%s\n", bench::RenderText(*results).c_str());
   const absl::Status written = bench::WriteReports(*results);
   if (!written.ok()) return Fail(written);
 
   const std::string& out = parsed.config.out;
-  std::printf("%s\nReport  %s/report.html (open it in a browser), %s/report.json\nStores  ",
-              bench::RenderText(*results).c_str(), out.c_str(), out.c_str());
+  std::printf("Report  %s/report.html (open it in a browser), %s/report.json\nStores  ",
+              out.c_str(), out.c_str());
   for (const bench::StoreResult& store : results->stores) {
     std::printf("%s/stores/%s\n        ", out.c_str(), store.config.name().c_str());
   }

@@ -1,8 +1,6 @@
 #include "bench/read_amp/report.h"
 
 #include <cstdio>
-#include <fstream>
-#include <sstream>
 #include <utility>
 
 #include "bench/read_amp/experiment.h"
@@ -132,14 +130,6 @@ std::vector<Section> Sections(const Results& results) {
   };
 }
 
-absl::StatusOr<std::string> ReadSource(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream bytes;
-  bytes << in.rdbuf();
-  if (!in) return absl::UnavailableError(lsm::Concat("--chart-js: ", path, ": cannot be read"));
-  return std::move(bytes).str();
-}
-
 }  // namespace
 
 Page ReportPage(const Results& results, std::string chart_js) {
@@ -160,15 +150,15 @@ Page ReportPage(const Results& results, std::string chart_js) {
 }
 
 absl::Status WriteReports(const Results& results) {
-  std::string chart_js;
-  if (!results.config.chart_js.empty()) {
-    LSM_ASSIGN_OR_RETURN(chart_js, ReadSource(results.config.chart_js));
-  }
   const std::string json =
       ToJson(results).dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
-  LSM_RETURN_IF_ERROR(
-      WriteWhole(results.config.out + "/report.html", RenderPage(ReportPage(results, chart_js))));
-  return WriteWhole(results.config.out + "/report.json", json);
+  LSM_RETURN_IF_ERROR(WriteWhole(results.config.out + "/report.json", json));
+  std::string chart_js;
+  if (!results.config.chart_js.empty()) {
+    LSM_ASSIGN_OR_RETURN(chart_js, ReadWhole(results.config.chart_js));
+  }
+  return WriteWhole(results.config.out + "/report.html",
+                    RenderPage(ReportPage(results, std::move(chart_js))));
 }
 
 }  // namespace bench

@@ -13,7 +13,7 @@ namespace bench {
 // The page, with `chart_js`, the source of Chart.js, inlined.
 Page ReportPage(const Results& results, std::string chart_js);
 
-// Writes both files into Config::out, each whole or not at all.
+// Writes report.json, then report.html, into Config::out, each whole or not at all.
 absl::Status WriteReports(const Results& results);
 
 }  // namespace bench

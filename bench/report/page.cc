@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <memory>
 #include <string_view>
 
 #include "bench/report/assets.h"
@@ -116,6 +117,23 @@ std::string RenderPage(const Page& page) {
                           {"data", JsonForScript(page.data)},
                           {"chart_js", SourceForScript(page.chart_js)},
                           {"script", SourceForScript(std::string(kPlotsJs) + kReadAmpJs)}});
+}
+
+// By stdio: a stream takes a read error for the end of the file.
+absl::StatusOr<std::string> ReadWhole(const std::string& path) {
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"),
+                                                             &std::fclose);
+  std::string bytes;
+  char piece[1 << 16];
+  while (file != nullptr) {
+    const size_t count = std::fread(piece, 1, sizeof piece, file.get());
+    bytes.append(piece, count);
+    if (count < sizeof piece) break;
+  }
+  if (file == nullptr || std::ferror(file.get()) != 0) {
+    return absl::UnavailableError(lsm::Concat(path, ": cannot be read: ", std::strerror(errno)));
+  }
+  return bytes;
 }
 
 absl::Status WriteWhole(const std::string& path, const std::string& bytes) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "bench/table.h"
 
 namespace bench {
@@ -37,6 +38,9 @@ std::string RenderPage(const Page& page);
 
 // JSON that may stand inside of a <script> element: it has no "<", and nothing but ASCII.
 std::string JsonForScript(const nlohmann::ordered_json& json);
+
+// Unavailable, with the path, if the file or any part of it cannot be read.
+absl::StatusOr<std::string> ReadWhole(const std::string& path);
 
 // Writes beside it first, then renames, so that `path` is never half a file.
 absl::Status WriteWhole(const std::string& path, const std::string& bytes);

@@ -70,11 +70,15 @@ TEST_F(ReadAmpCommandTest, ASmallRunWritesBothReportsAndATable) {
   EXPECT_EQ(json["keys"]["stored"], 3000);
   EXPECT_EQ(json["stores"].size(), 3u);  // none, standard, blocked
   EXPECT_EQ(json["cells"].size(), 27u);  // x 3 caches x 3 workloads
+  ASSERT_EQ(json["caches"].size(), 3u);
+  int tenths = 0;
   for (const auto& cache : json["caches"]) {
     if (cache["name"] != "tenth") continue;
+    ++tenths;
     EXPECT_GT(cache["least_fill"], 0.5);  // it holds some blocks only
     EXPECT_THAT(cache["note"], HasSubstr("% full or more beforehand"));
   }
+  EXPECT_EQ(tenths, 1);
   for (const auto& cell : json["cells"]) {
     if (cell["store"] == "none" || cell["workload"] != "absent") continue;
     EXPECT_GT(cell["avoided_io_percent"], 90) << cell;
@@ -124,6 +128,19 @@ TEST_F(ReadAmpCommandTest, AnOutputThatCannotBeMadeIsNamed) {
   EXPECT_THAT(outcome.err, HasSubstr(scratch_.path_of("file")));
 }
 
+// Of /proc/self/mem the first byte cannot be read, by root neither.
+TEST_F(ReadAmpCommandTest, APageThatCannotBeMadeCostsNoFigures) {
+  const Outcome outcome =
+      Run("--synthetic 1000 --lookups 100 --rounds 1 --filters none --caches fits "
+          "--chart-js /proc/self/mem --out " +
+          out_);
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("/proc/self/mem: cannot be read"));
+  EXPECT_THAT(outcome.out, HasSubstr("Avoided I/O"));
+  EXPECT_TRUE(nlohmann::json::accept(ReadAll(out_ + "/report.json")));
+  EXPECT_FALSE(std::filesystem::exists(out_ + "/report.html"));
+}
+
 TEST_F(ReadAmpCommandTest, AnInterruptEndsItWithoutAReport) {
   const std::string err = scratch_.path_of("stderr");
   const pid_t child = ::fork();
@@ -137,7 +154,7 @@ TEST_F(ReadAmpCommandTest, AnInterruptEndsItWithoutAReport) {
             out_.c_str(), nullptr);
     ::_exit(98);
   }
-  // By then it loads or measures: it would go on for an hour.
+  // By then it loads or measures: it would go on for hours.
   while (!std::filesystem::exists(out_ + "/stores/none")) {
     std::this_thread::yield();
     ASSERT_EQ(::waitpid(child, nullptr, WNOHANG), 0) << "it ended by itself: " << ReadAll(err);

@@ -93,6 +93,9 @@ TEST_F(KeySetTest, AFileThatCannotBeReadOrALineTooLongIsNamed) {
   config_.key_files = {scratch_.path_of("is not there")};
   EXPECT_THAT(MakeKeySet(config_),
               StatusIs(absl::StatusCode::kUnavailable, HasSubstr("is not there")));
+  config_.key_files = {scratch_.path()};  // can be opened, and gives an error when it is read
+  EXPECT_THAT(MakeKeySet(config_),
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr("cannot be read")));
   config_.key_files = {Write("long", "ok\n" + std::string(70000, 'x') + "\n")};
   EXPECT_THAT(MakeKeySet(config_),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("line 2")));

@@ -124,5 +124,23 @@ TEST(PageTest, FilesAreWrittenWholeOrNotAtAll) {
               StatusIs(absl::StatusCode::kUnavailable, HasSubstr("no/such/folder")));
 }
 
+TEST(PageTest, FilesAreReadWholeOrNotAtAll) {
+  const testing_support::ScratchDir scratch;
+  const std::string path = scratch.path_of("file");
+  std::string bytes;
+  for (uint32_t i = 0; i < 200'000; ++i) bytes += static_cast<char>(i * i >> 4);
+  ASSERT_OK(WriteWhole(path, bytes));
+  ASSERT_OK_AND_ASSIGN(const std::string read, ReadWhole(path));
+  EXPECT_EQ(read, bytes);
+  ASSERT_OK(WriteWhole(path, ""));
+  ASSERT_OK_AND_ASSIGN(const std::string nothing, ReadWhole(path));
+  EXPECT_EQ(nothing, "");
+  EXPECT_THAT(ReadWhole(scratch.path_of("no file")),
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr("no file: cannot be read: ")));
+  // Can be opened, and gives an error when it is read.
+  EXPECT_THAT(ReadWhole(scratch.path()),
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr("cannot be read: ")));
+}
+
 }  // namespace
 }  // namespace bench
