@@ -13,8 +13,6 @@
 namespace bench {
 namespace {
 
-constexpr char kDictionary[] = "/usr/share/dict/american-english-huge";
-
 constexpr char kFooter[] = R"(Examples:
   read_amp --synthetic 1000000 --out /tmp/read_amp
   read_amp --keys words.txt --absent-keys other_words.txt --fpp 0.02,0.005
@@ -32,7 +30,6 @@ const std::map<std::string, Workload> kWorkloadNames = {
 struct RawArguments {
   std::vector<std::string> caches = {"fits", "tenth", "none"};
   std::vector<std::string> workloads = {"absent", "mixed", "present"};
-  bool demo = false;
 };
 
 void AddKeyOptions(CLI::App* app, Config* config) {
@@ -92,7 +89,7 @@ void AddComparisonOptions(CLI::App* app, Config* config, RawArguments* raw) {
       ->group("What is compared");
 }
 
-void AddRunOptions(CLI::App* app, Config* config, RawArguments* raw) {
+void AddRunOptions(CLI::App* app, Config* config) {
   app->add_option("--rounds", config->rounds, "Times that each measurement is repeated")
       ->check(CLI::Range(1, 1000))
       ->type_name("N")
@@ -111,9 +108,6 @@ void AddRunOptions(CLI::App* app, Config* config, RawArguments* raw) {
   app->add_option("--seed", config->seed, "Of keys, questions and filters; times never repeat")
       ->capture_default_str()
       ->group("How long");
-  app->add_flag("--demo", raw->demo,
-                "A few minutes on the words of /usr/share/dict, if no keys are given")
-      ->group("How long");
 
   app->add_option("--out", config->out, "Directory for the reports and stores")
       ->type_name("DIR")
@@ -125,36 +119,10 @@ void AddRunOptions(CLI::App* app, Config* config, RawArguments* raw) {
       ->group("Where to");
 }
 
-// The lists of words that are installed beside the one that is stored.
-std::vector<std::string> OtherDictionaries() {
-  std::vector<std::string> found;
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator("/usr/share/dict", error)) {
-    const std::string path = entry.path().string();
-    const bool is_text = entry.path().filename().string().find("README") == std::string::npos;
-    if (is_text && entry.is_regular_file() && !entry.is_symlink() && path != kDictionary) {
-      found.push_back(path);
-    }
-  }
-  std::sort(found.begin(), found.end());
-  return found;
-}
-
-void ApplyDemo(Config* config, const CLI::App& app) {
-  if (app.count("--seconds") == 0 && app.count("--lookups") == 0) config->seconds = 0.3;
-  if (!config->key_files.empty() || config->synthetic != 0) return;
-  if (!std::filesystem::exists(kDictionary)) return;
-  config->key_files = {kDictionary};
-  config->absent_key_files = OtherDictionaries();
-}
-
 // A mistake, or an empty string.
 std::string Resolve(const RawArguments& raw, const CLI::App& app, Config* config) {
-  if (raw.demo) ApplyDemo(config, app);
   if (config->key_files.empty() && config->synthetic == 0) {
-    return raw.demo ? std::string("--demo: no ") + kDictionary +
-                          " here (Debian's package wamerican-huge); give --keys or --synthetic"
-                    : "give --keys FILE or --synthetic N";
+    return "give --keys FILE or --synthetic N";
   }
   config->caches.clear();
   for (const std::string& name : raw.caches) config->caches.push_back(kCacheNames.at(name));
@@ -211,7 +179,7 @@ ParsedCommandLine ParseCommandLine(int argc, char** argv) {
   RawArguments raw;
   AddKeyOptions(&app, &config);
   AddComparisonOptions(&app, &config, &raw);
-  AddRunOptions(&app, &config, &raw);
+  AddRunOptions(&app, &config);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -35,7 +35,7 @@ struct Config {
 
   // --- how long ---
   int rounds = 3;
-  double seconds = 0.5;  // of one measurement
+  double seconds = 0.3;  // of one measurement
   uint64_t lookups = 0;  // of one measurement; 0: as many as fit into the seconds
   uint64_t seed = 1;
 
