@@ -51,7 +51,7 @@ class Comparison {
   std::string DirectoryOf(size_t peer) const;
   void Record(const std::string& workload, size_t peer, double seconds, uint64_t operations);
 
-  // Order of the peers in a round: each is first, last and in between as often as the others.
+  // Order of the peers in a round: another one is first each time, the others follow in turn.
   size_t At(int round, size_t i) const { return (i + static_cast<size_t>(round)) % peers_.size(); }
 
   absl::Status Fill(size_t peer);

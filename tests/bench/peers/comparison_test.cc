@@ -3,8 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <map>
 #include <memory>
+#include <set>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -128,6 +131,26 @@ TEST_F(ComparisonTest, TheWholeFillIsReportedApart) {
     EXPECT_GT(json["loop_us"][loop], 0) << loop;
   }
   EXPECT_THAT(comparison.ToText(), HasSubstr("fill until quiet"));
+}
+
+TEST_F(ComparisonTest, EveryMemberOfTheJsonIsInTheReadme) {
+  std::ifstream file(std::string(TRELLIS_SOURCE_DIR) + "/bench/README.md");
+  std::stringstream readme;
+  readme << file.rdbuf();
+  const size_t begin = readme.str().find("\n## peers_bench\n");
+  ASSERT_NE(begin, std::string::npos);
+  const std::string text = readme.str().substr(begin);
+  Comparison comparison(config_, std::move(peers_));
+  ASSERT_OK(comparison.Run());
+  const nlohmann::json json = comparison.ToJson();
+  const nlohmann::json& row = json["us_per_operation"]["fillrandom"];
+  std::set<std::string> members;
+  for (const nlohmann::json& object : {json, row, row["A"]}) {
+    for (const auto& member : object.items()) members.insert(member.key());
+  }
+  members.erase("A");
+  members.erase("B");
+  for (const std::string& member : members) EXPECT_THAT(text, HasSubstr("`" + member + "`"));
 }
 
 TEST_F(ComparisonTest, RoundsBeginAtOneKeyForAllStoresAndAtAnotherOneEachTime) {

@@ -4,7 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <functional>
+#include <nlohmann/json.hpp>
 #include <regex>
+#include <set>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -117,6 +120,30 @@ TEST(ReportTest, TheReadmeShowsTheDemo) {
       const std::string name = std::string(kind) + "-" + fpp + " ";
       EXPECT_THAT(shown, testing::Contains(testing::StartsWith(name)).Times(2)) << name;
     }
+  }
+}
+
+// Every member is explained where people look for it.
+TEST(ReportTest, EveryMemberOfTheJsonIsInTheReadme) {
+  std::ifstream file(std::string(TRELLIS_SOURCE_DIR) + "/bench/README.md");
+  std::stringstream readme;
+  readme << file.rdbuf();
+  Results results = WithCaches({CacheSize::kNone});
+  results.stores[1].shape.levels[0].tables = 1;
+  results.cells[0].rounds[0].timed_lookups = 1'000'000;
+  nlohmann::json json = ToJson(results);
+  json.erase("conditions");  // their names are for people to read
+  std::set<std::string> members;
+  const std::function<void(const nlohmann::json&)> collect = [&](const nlohmann::json& value) {
+    for (const auto& item : value.items()) {
+      if (value.is_object()) members.insert(item.key());
+      if (item.value().is_structured()) collect(item.value());
+    }
+  };
+  collect(json);
+  EXPECT_TRUE(members.contains("filter_bytes") && members.contains("max")) << json;
+  for (const std::string& member : members) {
+    EXPECT_THAT(readme.str(), HasSubstr("`" + member + "`"));
   }
 }
 
