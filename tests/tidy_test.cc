@@ -143,7 +143,7 @@ Complaints IncludesFollowTheArrows(const Tree& tree) {
         (allowed != Arrows().end() && to != from && !allowed->second.contains(to)) ||
         (path.starts_with("lsm/") && !to.starts_with("lsm") && !to.starts_with("bloom")) ||
         (path.starts_with("tools/") && (to.starts_with("tests") || to.starts_with("bench"))) ||
-        (path.starts_with("bench/") && to.starts_with("tests"));
+        (path.starts_with("bench/") && (to.starts_with("tests") || to.starts_with("tools")));
     if (against) complaints.push_back(At(path, i) + from + " must not see " + include.target);
     if (path.starts_with("tools/") &&
         (to == "lsm/engine" || to == "lsm/compaction" || include.target == "lsm/db.h")) {
@@ -272,7 +272,7 @@ Complaints HeaderGuardsMatchPaths(const Tree& tree) {
 
 // A file or function that has grown too long has become two; a limit here may only fall.  A
 // function is what stands between a line that begins in the first column and the next `}` in the
-// first column.
+// first column; one in the body of a class ends elsewhere, and is not measured.
 Complaints NothingIsTooLong(const Tree& tree) {
   Complaints complaints;
   for (const auto& [path, text] : tree) {
@@ -566,6 +566,8 @@ std::vector<Rule> RulesOfSources() {
         {{"lsm/engine/a.cc", "#include \"lsm/db.h\"\n"}},
         {{"lsm/db.cc", "#include \"bench/table.h\"\n"}},
         {{"lsm/table/a.cc", "#include \"block.h\"\n"}},
+        {{"bench/a.cc", "#include \"tests/support/scratch_dir.h\"\n"}},
+        {{"bench/a.cc", "#include \"tools/sstdump/text.h\"\n"}},
         {{"tools/sstdump/a.cc", "#include \"lsm/db.h\"\n"}},
         {{"tools/sstdump/a.cc", "#include \"lsm/engine/engine.h\"\n"}}}},
       {"OnlyTheSeamTouchesTheSystem",
