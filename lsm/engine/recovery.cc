@@ -20,6 +20,8 @@ namespace {
 absl::StatusOr<bool> IsOfAStore(Directory& directory, const std::string& name) {
   LSM_ASSIGN_OR_RETURN(std::unique_ptr<ReadFile> file,
                        directory.OpenRead(name, ReadMode::kBuffered));
+  LSM_ASSIGN_OR_RETURN(const uint64_t file_bytes, file->Size());
+  if (file_bytes <= kLogHeaderBytes) return false;
   absl::StatusOr<std::unique_ptr<LogReader>> reader =
       LogReader::Open(std::move(file), LogKind::kWriteAhead);
   if (IsDamage(reader.status()) || absl::IsUnimplemented(reader.status())) return true;
@@ -39,15 +41,14 @@ class Replay {
   }
 
   absl::Status Log(uint64_t number) {
-    const bool was_synced = state_.synced_logs.contains(number);
-    const bool was_durable = was_synced || state_.closed_logs.contains(number);
+    const bool was_durable =
+        state_.synced_logs.contains(number) || state_.closed_logs.contains(number);
     LSM_ASSIGN_OR_RETURN(std::unique_ptr<ReadFile> file,
                          directory_.OpenRead(LogFileName(number), ReadMode::kBuffered));
     absl::StatusOr<std::unique_ptr<LogReader>> opened =
         LogReader::Open(std::move(file), LogKind::kWriteAhead);
     if (!opened.ok()) return AsDamage(opened.status());
     const std::unique_ptr<LogReader> reader = *std::move(opened);
-    if (reader->end() == LogEnd::kTorn) LSM_RETURN_IF_ERROR(CheckUnfinished(number));
     LSM_RETURN_IF_ERROR(
         state_.CheckLogId(number, reader->path(), reader->file_id(), reader->size_bytes()));
     LogReader::Record record;
@@ -59,25 +60,12 @@ class Replay {
     }
     LSM_RETURN_IF_ERROR(state_.CheckClosedLog(number, reader->path(), reader->end(),
                                               reader->size_bytes(), reader->torn_bytes()));
-    if (was_synced && records == 0) {
-      return DamageAt(reader->path(), 0,
-                      "the log is empty, but the manifest says that it holds synced writes");
-    }
-    return absl::OkStatus();
+    return state_.CheckSyncedLog(number, reader->path(), records);
   }
 
   RecoveredLogs Take() { return std::move(result_); }
 
  private:
-  // No longer than a header, and without one: of a log that was being made when a crash came, or
-  // somebody's file, which must not be taken for that and removed.
-  absl::Status CheckUnfinished(uint64_t number) {
-    const std::string name = LogFileName(number);
-    LSM_ASSIGN_OR_RETURN(const Origin origin, OriginOf(directory_, name, FileKind::kLog));
-    if (origin != Origin::kForeign) return absl::OkStatus();
-    return DamageAt(Concat(directory_.path(), "/", name), 0, "not a log of Trellis");
-  }
-
   absl::Status Apply(const LogReader::Record& record, const std::string& path, bool was_durable) {
     if (record.payload.size() < WriteBatch::kHeaderBytes) {
       return DamageAt(path, record.offset, "the record is too short for a batch");

@@ -223,15 +223,10 @@ absl::Status RepairJob::SalvageRecords(LogReader* log, uint64_t number) {
 
 void RepairJob::CheckEnd(const LogReader& log, uint64_t number, uint64_t records) {
   const std::string name = LogFileName(number);
-  const absl::Status closed =
+  absl::Status status =
       state_.CheckClosedLog(number, log.path(), log.end(), log.size_bytes(), log.torn_bytes());
-  if (!closed.ok()) {
-    DamagedLog(name, std::string(MessageOf(closed)));
-  } else if (records == 0 && state_.synced_logs.contains(number)) {
-    DamagedLog(name, Concat(log.path(),
-                            ": offset 0: the log is empty, but the manifest says that it holds "
-                            "synced writes"));
-  }
+  if (status.ok()) status = state_.CheckSyncedLog(number, log.path(), records);
+  if (!status.ok()) DamagedLog(name, std::string(MessageOf(status)));
 }
 
 void RepairJob::SalvageRecord(const LogReader::Record& record, const std::string& name) {

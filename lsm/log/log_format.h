@@ -48,13 +48,12 @@
 //     and ends with a seal: a lost one, be it of zeros or garbage, differs from what was written
 //     in many bytes, whatever the payload, or in its seal.  (Were chunks to span sectors, then a
 //     lost sector with a single one among its zeros could not be told from a flip.)
-//   * The seal is not zero.  So a write that stops at any byte and leaves zeros lacks it, and a
-//   seal
+//   * The seal is not zero.  So a write that stops at any byte and leaves zeros lacks it, and a seal
 //     that became anything else was overwritten.  A zero in its place is taken for a write that
 //     stopped just before it, unless something stands behind it in the sector.
 //   * The file's header is synced before the first record is appended.  So a file with anything
 //     behind a bad header is damaged, and one with nothing behind it was being made when the crash
-//     came.
+//     came; if it begins with neither zeros nor a piece of the magic, then it is no log at all.
 //   * An orderly close syncs, then writes an end record and syncs that: all that came before is
 //     then known to have been durable.  A log that lost its end later is noticed by whoever knows
 //     that it was closed, and with how many bytes: of write-ahead logs the manifest does.

@@ -21,6 +21,16 @@ constexpr int kTrialsMax = 16;
 
 constexpr char kSealByte = static_cast<char>(kSeal);
 
+// Whether a file that begins so may be a log, though it has no sound header: the magic, of which
+// one byte may be another, or what there is of it where a write stopped, before zeros or the end.
+bool BeginsAsLog(std::string_view head) {
+  const size_t written = head.find_last_not_of('\0') + 1;
+  if (written < kLogMagic.size()) return kLogMagic.starts_with(head.substr(0, written));
+  size_t others = 0;
+  for (size_t i = 0; i < kLogMagic.size(); ++i) others += head[i] != kLogMagic[i];
+  return others <= 1;
+}
+
 }  // namespace
 
 LogReader::LogReader(std::unique_ptr<ReadFile> file) : file_(std::move(file)) {}
@@ -34,30 +44,11 @@ absl::StatusOr<std::unique_ptr<LogReader>> LogReader::Open(std::unique_ptr<ReadF
 
 absl::Status LogReader::ReadLogHeader(LogKind kind) {
   LSM_ASSIGN_OR_RETURN(size_bytes_, file_->Size());
-  if (size_bytes_ < kLogHeaderBytes) {
-    Torn();
-    return absl::OkStatus();
-  }
-  LSM_ASSIGN_OR_RETURN(const std::string_view bytes, BytesAt(0, kLogHeaderBytes));
+  const auto head_bytes = static_cast<size_t>(std::min<uint64_t>(size_bytes_, kLogHeaderBytes));
+  LSM_ASSIGN_OR_RETURN(const std::string_view bytes, BytesAt(0, head_bytes));
   LogHeader header;
-  if (!LoadLogHeader(bytes, &header)) {
-    const auto is_sound = [](std::string_view other) {
-      LogHeader ignored;
-      return LoadLogHeader(other, &ignored);
-    };
-    const std::string head(bytes);
-    LSM_ASSIGN_OR_RETURN(const bool is_overwritten, IsOneByteFromSound(0, head, is_sound));
-    if (is_overwritten) {
-      return DamageAt(path(), 0, "a byte of the log's header was overwritten");
-    }
-    if (size_bytes_ == kLogHeaderBytes) {
-      Torn();
-      return absl::OkStatus();
-    }
-    if (head.starts_with(kLogMagic) || head.find_first_not_of('\0') == head.npos) {
-      return DamageAt(path(), 0, "the log's header is damaged");
-    }
-    return absl::InvalidArgumentError(Concat(path(), ": offset 0: not a log"));
+  if (head_bytes < kLogHeaderBytes || !LoadLogHeader(bytes, &header)) {
+    return JudgeLogHeader(std::string(bytes));
   }
   if (header.version != kLogVersion) {
     return absl::UnimplementedError(Concat(path(), ": log format version ", header.version,
@@ -79,6 +70,23 @@ absl::Status LogReader::ReadLogHeader(LogKind kind) {
   }
   file_id_ = header.file_id;
   offset_ = kLogHeaderBytes;
+  return absl::OkStatus();
+}
+
+absl::Status LogReader::JudgeLogHeader(const std::string& head) {
+  const auto is_sound = [](std::string_view other) {
+    LogHeader ignored;
+    return LoadLogHeader(other, &ignored);
+  };
+  if (head.size() == kLogHeaderBytes) {
+    LSM_ASSIGN_OR_RETURN(const bool is_overwritten, IsOneByteFromSound(0, head, is_sound));
+    if (is_overwritten) return DamageAt(path(), 0, "a byte of the log's header was overwritten");
+  }
+  if (!BeginsAsLog(head)) {
+    return absl::InvalidArgumentError(Concat(path(), ": offset 0: not a log"));
+  }
+  if (size_bytes_ > kLogHeaderBytes) return DamageAt(path(), 0, "the log's header is damaged");
+  Torn();
   return absl::OkStatus();
 }
 

@@ -33,8 +33,9 @@ class LogReader {
   //   InvalidArgument  no log at all, or a log of another kind than wanted
   //   Unimplemented    a version, a kind or reserved bytes that are not known, named
   //   DataLoss         a damaged header
-  // A file no longer than a header that has no sound one was being made when a crash came: it opens
-  // with kTorn at once and no records (unless one overwritten byte explains it: that is DataLoss).
+  // A file no longer than a header that begins as one (with nothing, zeros, a piece of the magic)
+  // and has no sound one was being made when a crash came: it opens with kTorn at once and no
+  // records (unless one overwritten byte explains it: that is DataLoss).
   static absl::StatusOr<std::unique_ptr<LogReader>> Open(std::unique_ptr<ReadFile> file,
                                                          LogKind kind);
 
@@ -81,6 +82,8 @@ class LogReader {
   explicit LogReader(std::unique_ptr<ReadFile> file);
 
   absl::Status ReadLogHeader(LogKind kind);
+  // The verdict on the first bytes of the file, which are no sound header.
+  absl::Status JudgeLogHeader(const std::string& head);
   absl::StatusOr<bool> ReadRecord(Record* record);
   absl::StatusOr<bool> ReadPayload(const RecordHeader& header, uint64_t end);
   absl::StatusOr<bool> FinishLog(uint64_t end);

@@ -1,5 +1,6 @@
 // What crashes may leave of a log: always a torn tail, never damage, and no record but those that
 // were written, in order.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,6 +15,9 @@
 
 namespace lsm {
 namespace {
+
+using testing::HasSubstr;
+using testing_support::StatusIs;
 
 // What a crash leaves: all synced records, and of the others the first few.
 void ExpectTornTail(const Script& script, const std::string& image, const std::string& what) {
@@ -131,7 +135,21 @@ TEST(LogCrashTest, ALogThatWasBeingMadeIsEmpty) {
       ASSERT_TRUE(contents.payloads.empty());
     }
   }
-  EXPECT_EQ(ReadLog(std::string(32, 'g')).end, LogEnd::kTorn);
+}
+
+// Somebody's file under a log's name is not taken for one, and removed, for being short.
+TEST(LogCrashTest, AShortFileThatDoesNotBeginAsALogIsNone) {
+  std::vector<std::string> others;
+  for (const size_t size : {1, 15, 31, 32}) others.emplace_back(size, 'x');
+  others.emplace_back(32, '\0').back() = 'x';
+  others.emplace_back("T notes");
+  for (const std::string& bytes : others) {
+    EXPECT_THAT(ReadLog(bytes).status,
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("not a log")))
+        << bytes;
+  }
+  // Nearly the magic.
+  EXPECT_EQ(ReadLog("TRLSLOG\r and more").end, LogEnd::kTorn);
 }
 
 TEST(LogCrashTest, ARecordInsideAPayloadIsNotTakenForALaterOne) {

@@ -518,6 +518,16 @@ TEST_F(ManifestStateTest, AClosedLogMustEndAsItWasClosed) {
       << "closed, but not this one";
 }
 
+TEST_F(ManifestStateTest, ASyncedLogThatIsEmptyIsDamage) {
+  VersionEdit edit;
+  edit.synced_logs = {9};
+  EXPECT_OK(Apply(edit));
+  EXPECT_OK(state_.CheckSyncedLog(9, "L", 1));
+  EXPECT_OK(state_.CheckSyncedLog(8, "L", 0)) << "another log";
+  EXPECT_THAT(state_.CheckSyncedLog(9, "L", 0),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("L: offset 0: the log is empty")));
+}
+
 TEST(FreshManifestStateTest, TheFirstEditMustBeASnapshotWithADigestSeed) {
   ManifestState state;
   EXPECT_THAT(state.Apply(FlushOf(1, 1), "M", 5),
