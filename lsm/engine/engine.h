@@ -8,7 +8,8 @@
 //   mutex_            everything small: the queue of writers, numbers, snapshots, what is scheduled
 //
 // Reads take neither.  Files are written and synced with neither mutex_ nor, but for the manifest,
-// manifest_mutex_ held.
+// manifest_mutex_ held.  The locks of LogSet, ReadViewCell and ObsoleteFiles are taken last, and
+// nothing is waited for under them but, under LogSet's, the files of the logs.
 #ifndef TRELLIS_LSM_ENGINE_ENGINE_H_
 #define TRELLIS_LSM_ENGINE_ENGINE_H_
 

@@ -122,16 +122,18 @@ void Engine::CompactOne() {
       range_requests_.pop_front();
     }
   }
+  std::shared_ptr<const Version> version = start.view->version;
+  start.view.reset();  // holds memtables that may be flushed meanwhile
   if (request != nullptr) {
-    plan = PlanRange(*start.view->version, request->level, request->from, request->to);
+    plan = PlanRange(*version, request->level, request->from, request->to);
   } else {
-    plan = PickCompaction(*start.view->version, options_);
+    plan = PickCompaction(*version, options_);
   }
   absl::Status status;
   if (plan && !closing_.load(std::memory_order_relaxed))
-    status = CompactPlan(*start.view->version, *plan, start.snapshots);
+    status = CompactPlan(*version, *plan, start.snapshots);
   plan.reset();
-  start.view.reset();
+  version.reset();
   if (request != nullptr) {
     absl::MutexLock lock(&mutex_);
     request->status = status;
@@ -252,6 +254,7 @@ absl::Status Engine::RequestRange(RangeRequest* request) {
 absl::Status Engine::CompactRange(std::optional<std::string_view> from,
                                   std::optional<std::string_view> to) {
   LSM_RETURN_IF_ERROR(Flush());
+  if (from && to && *from >= *to) return absl::OkStatus();
   for (int level = 0; level < kLevels; ++level) {
     const int deepest = view_.Share()->version->deepest_level();
     // The last level has nothing to go down to: what is in it is rewritten where it is.

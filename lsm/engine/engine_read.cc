@@ -17,15 +17,22 @@ absl::Status CheckKey(std::string_view key) {
       Concat("the key has ", key.size(), " bytes, at most ", kKeyBytesMax, " are allowed"));
 }
 
-// Looks into one memtable; false if it does not know the key.
-bool FindInMemtable(const Memtable& memtable, const LookupKey& key, const std::string& name,
-                    LookupResult* result, Explanation* explanation) {
-  const MemtableAnswer answer = memtable.Get(key, &result->value);
-  if (explanation != nullptr) {
-    explanation->memtables.push_back({name, answer == MemtableAnswer::kAbsent  ? "absent"
-                                            : answer == MemtableAnswer::kFound ? "put"
-                                                                               : "delete"});
-    if (answer != MemtableAnswer::kAbsent) explanation->answered_by = name;
+void NoteMemtable(std::string name, MemtableAnswer answer, Explanation* explanation) {
+  if (answer != MemtableAnswer::kAbsent) explanation->answered_by = name;
+  explanation->memtables.push_back({std::move(name), answer == MemtableAnswer::kAbsent ? "absent"
+                                                     : answer == MemtableAnswer::kFound
+                                                         ? "put"
+                                                         : "delete"});
+}
+
+// The active memtable, then the sealed ones: whether one knows the key.
+bool FindInMemtables(const ReadView& view, const LookupKey& key, LookupResult* result,
+                     Explanation* explanation) {
+  MemtableAnswer answer = view.memtable->Get(key, &result->value);
+  if (explanation != nullptr) NoteMemtable("memtable", answer, explanation);
+  for (size_t i = 0; answer == MemtableAnswer::kAbsent && i < view.sealed.size(); ++i) {
+    answer = view.sealed[i]->Get(key, &result->value);
+    if (explanation != nullptr) NoteMemtable(Concat("sealed memtable ", i), answer, explanation);
   }
   if (answer == MemtableAnswer::kAbsent) return false;
   result->answer = answer == MemtableAnswer::kFound ? TableAnswer::kFound : TableAnswer::kDeleted;
@@ -43,13 +50,7 @@ Sequence Engine::SequenceFor(const ReadView& /*view*/, const ReadOptions& option
 absl::Status Engine::Find(const ReadView& view, const LookupKey& key, bool fill_cache,
                           bool pin_always, LookupResult* result, Explanation* explanation) {
   counters_.Add(Counter::kLookups, 1);
-  bool in_memory = FindInMemtable(*view.memtable, key, "memtable", result, explanation);
-  for (size_t i = 0; !in_memory && i < view.sealed.size(); ++i) {
-    in_memory = FindInMemtable(*view.sealed[i], key,
-                               explanation == nullptr ? "" : Concat("sealed memtable ", i), result,
-                               explanation);
-  }
-  if (in_memory) {
+  if (FindInMemtables(view, key, result, explanation)) {
     counters_.Add(Counter::kMemtableHits, 1);
   } else {
     LSM_RETURN_IF_ERROR(
@@ -128,8 +129,10 @@ std::unique_ptr<Iterator> Engine::NewIterator(const ReadOptions& options) {
 }
 
 void Engine::LetGo(std::shared_ptr<const ReadView> view) {
+  // Only who is the last: the others would take locks for nothing, and wait for who removes files.
+  const std::weak_ptr<const ReadView> left = view;
   view.reset();
-  if (!obsolete_.empty()) CollectGarbage();
+  if (left.expired() && !obsolete_.empty()) CollectGarbage();
 }
 
 Sequence Engine::TakeSnapshot() {

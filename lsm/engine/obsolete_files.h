@@ -32,9 +32,11 @@ class ObsoleteFiles {
   }  // a hint, hence relaxed
 
  private:
+  using Tables = std::vector<std::pair<uint64_t, std::weak_ptr<const OpenTable>>>;
+
   Directory* const directory_;
-  absl::Mutex mutex_;
-  std::vector<std::pair<uint64_t, std::weak_ptr<const OpenTable>>> tables_ ABSL_GUARDED_BY(mutex_);
+  absl::Mutex mutex_;  // not held while a file is removed
+  Tables tables_ ABSL_GUARDED_BY(mutex_);
   std::atomic<size_t> count_{0};
 };
 

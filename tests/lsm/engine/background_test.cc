@@ -308,8 +308,27 @@ TEST_F(BackgroundTest, ClosingDoesNotWaitForAllThatIsDue) {
   }
   FillMemtable();
   const Contents expected = *ReadAll(*db_);
+  int made = 0;
+  world_.files->SetFault([&](FileOperation operation, const std::string& path, uint64_t) {
+    made += operation == FileOperation::kCreate && path.ends_with(".table");
+    return absl::OkStatus();
+  });
+  db_ = nullptr;
+  EXPECT_LE(made, 1);  // what was under way
+  world_.files->SetFault(nullptr);
   Open();
   EXPECT_EQ(*ReadAll(*db_), expected);
+}
+
+TEST_F(BackgroundTest, AnEmptyRangeIsNotCompacted) {
+  Open();
+  Put("a", "1");
+  FlushedTable("z", "1");
+  EXPECT_OK(db_->CompactRange("m", "m"));
+  EXPECT_OK(db_->CompactRange("n", "m"));
+  EXPECT_EQ(Levels(), "1");
+  EXPECT_OK(db_->CompactRange("m", "n"));
+  EXPECT_EQ(Levels(), "0 1");
 }
 
 TEST_F(BackgroundTest, AFileThatCannotBeRemovedIsRemovedLater) {

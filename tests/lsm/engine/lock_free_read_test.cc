@@ -97,7 +97,8 @@ class LockFreeReadTest : public testing::Test {
   // Reads while `blocked` stands at the gate.
   void ReadWhile(Gate* gate, std::function<void()> blocked) {
     std::thread other(std::move(blocked));
-    ASSERT_TRUE(gate->WaitUntilReached());
+    const bool reached = gate->WaitUntilReached();
+    EXPECT_TRUE(reached);
     std::future<void> reads = std::async(std::launch::async, [this] { ReadAllWays(); });
     EXPECT_EQ(reads.wait_for(std::chrono::seconds(60)), std::future_status::ready)
         << "a read waits for a lock";
@@ -140,6 +141,24 @@ TEST_F(LockFreeReadTest, ReadsGoOnWhileALogIsBeingSynced) {
     return absl::OkStatus();
   });
   ReadWhile(&gate, [this] { EXPECT_OK(db_->Put("in memory", "3", {.sync = true})); });
+  world_.files->SetFault(nullptr);
+}
+
+TEST_F(LockFreeReadTest, ReadsGoOnWhileAFileIsBeingRemoved) {
+  Gate gate;
+  std::atomic<bool> stopped = false;
+  // An iterator holds a table that a compaction makes obsolete, so that there are such all along.
+  const std::unique_ptr<Iterator> old = db_->NewIterator();
+  ASSERT_OK(db_->CompactRange());
+  world_.files->SetFault([&](FileOperation operation, const std::string& path, uint64_t) {
+    if (operation == FileOperation::kRemove && path.ends_with(".table") && !stopped.exchange(true))
+      gate.Stop();
+    return absl::OkStatus();
+  });
+  ReadWhile(&gate, [this] {
+    EXPECT_OK(db_->Put("z", "1"));
+    EXPECT_OK(db_->CompactRange());
+  });
   world_.files->SetFault(nullptr);
 }
 
