@@ -247,6 +247,7 @@ TEST_F(ConcurrentTest, WhatAGroupAcknowledgedWithSyncSurvivesACrash) {
     });
   }
   // The power goes, again and again: what was acknowledged before must be there.
+  while (acknowledged[1].load() == 0) std::this_thread::yield();
   for (int round = 0; round < 10 && !HasFailure(); ++round) {
     int least[kThreads];
     for (int thread = 1; thread < kThreads; ++thread) least[thread] = acknowledged[thread].load();
