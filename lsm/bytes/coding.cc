@@ -11,16 +11,6 @@ constexpr uint8_t kMoreFollows = 0x80;
 constexpr int kPayloadBits = 7;
 
 template <typename Word>
-char* StoreVarint(char* to, Word value) {
-  while (value >= kMoreFollows) {
-    *to++ = static_cast<char>(static_cast<uint8_t>(value) | kMoreFollows);
-    value = static_cast<Word>(value >> kPayloadBits);
-  }
-  *to++ = static_cast<char>(value);
-  return to;
-}
-
-template <typename Word>
 const char* LoadVarint(const char* from, const char* limit, Word* value) {
   constexpr int kWordBits = std::numeric_limits<Word>::digits;
   Word result = 0;
@@ -49,24 +39,23 @@ bool TakeVarint(std::string_view* input, Word* value) {
 
 }  // namespace
 
-char* StoreVarint32(char* to, uint32_t value) { return StoreVarint(to, value); }
-char* StoreVarint64(char* to, uint64_t value) { return StoreVarint(to, value); }
-
 void AppendVarint32(std::string* out, uint32_t value) { AppendVarint64(out, value); }
 
 void AppendVarint64(std::string* out, uint64_t value) {
   char bytes[kVarint64BytesMax];
-  out->append(bytes, static_cast<size_t>(StoreVarint(bytes, value) - bytes));
+  size_t size_bytes = 0;
+  while (value >= kMoreFollows) {
+    bytes[size_bytes++] = static_cast<char>(static_cast<uint8_t>(value) | kMoreFollows);
+    value >>= kPayloadBits;
+  }
+  bytes[size_bytes++] = static_cast<char>(value);
+  out->append(bytes, size_bytes);
 }
 
 void AppendLengthPrefixed(std::string* out, std::string_view bytes) {
   assert(bytes.size() <= std::numeric_limits<uint32_t>::max());
   AppendVarint32(out, static_cast<uint32_t>(bytes.size()));
   out->append(bytes);
-}
-
-const char* LoadVarint64(const char* from, const char* limit, uint64_t* value) {
-  return LoadVarint(from, limit, value);
 }
 
 const char* LoadVarint32Slow(const char* from, const char* limit, uint32_t* value) {

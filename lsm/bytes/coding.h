@@ -58,11 +58,6 @@ inline void AppendFixed64(std::string* out, uint64_t value) {
 inline constexpr int kVarint32BytesMax = 5;
 inline constexpr int kVarint64BytesMax = 10;
 
-// Writes at `to`, which has room for the most a varint takes, and returns the end of what was
-// written.
-char* StoreVarint32(char* to, uint32_t value);
-char* StoreVarint64(char* to, uint64_t value);
-
 void AppendVarint32(std::string* out, uint32_t value);
 void AppendVarint64(std::string* out, uint64_t value);
 
@@ -71,7 +66,6 @@ void AppendLengthPrefixed(std::string* out, std::string_view bytes);
 
 // Reads from [from, limit); returns the byte behind the varint, or nullptr if it is cut off, longer
 // than the type allows, or larger than the type holds.
-const char* LoadVarint64(const char* from, const char* limit, uint64_t* value);
 const char* LoadVarint32Slow(const char* from, const char* limit, uint32_t* value);
 inline const char* LoadVarint32(const char* from, const char* limit, uint32_t* value) {
   if (from < limit) {

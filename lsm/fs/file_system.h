@@ -138,9 +138,6 @@ class Directory {
   // holds it as far as is known, if another process or another holder in this one has it.
   virtual absl::StatusOr<std::unique_ptr<FileLock>> Lock(std::string_view name, LockKind kind) = 0;
 
-  // Bytes that can still be written.
-  virtual absl::StatusOr<uint64_t> FreeBytes() = 0;
-
   // The path, for messages.
   virtual const std::string& path() const = 0;
 };

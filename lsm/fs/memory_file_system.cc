@@ -1,6 +1,5 @@
 #include "lsm/fs/memory_file_system.h"
 
-#include <algorithm>
 #include <cassert>
 #include <cstring>
 #include <optional>
@@ -17,9 +16,6 @@ namespace {
 
 using Machine = std::shared_ptr<MemoryMachine>;
 using FilePointer = std::shared_ptr<MemoryFile>;
-
-// What FreeBytes says where there is no limit: much, but not so much that sums overflow.
-constexpr uint64_t kUnlimitedFreeBytes = uint64_t{1} << 50;
 
 absl::Status NotFoundAt(std::string_view path) {
   return absl::NotFoundError(Concat(path, ": no such file or directory"));
@@ -163,7 +159,6 @@ class MemoryDirectory final : public Directory {
   absl::Status AtomicReplace(std::string_view name, std::string_view bytes,
                              std::optional<std::string_view> expected) override;
   absl::StatusOr<std::unique_ptr<FileLock>> Lock(std::string_view name, LockKind kind) override;
-  absl::StatusOr<uint64_t> FreeBytes() override;
   const std::string& path() const override { return path_; }
 
  private:
@@ -322,12 +317,6 @@ absl::StatusOr<std::unique_ptr<FileLock>> MemoryDirectory::Lock(std::string_view
   return std::make_unique<MemoryFileLock>(machine_, std::move(file), kind);
 }
 
-absl::StatusOr<uint64_t> MemoryDirectory::FreeBytes() {
-  absl::MutexLock lock(&machine_->mutex);
-  LSM_RETURN_IF_ERROR(Begin(FileOperation::kFreeBytes, path_));
-  return std::min(machine_->free_bytes, kUnlimitedFreeBytes);
-}
-
 }  // namespace
 
 const char* NameOf(FileOperation operation) {
@@ -354,8 +343,6 @@ const char* NameOf(FileOperation operation) {
       return "replace";
     case FileOperation::kLock:
       return "lock";
-    case FileOperation::kFreeBytes:
-      return "free bytes";
     case FileOperation::kReadAt:
       return "read";
     case FileOperation::kSize:

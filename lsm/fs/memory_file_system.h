@@ -34,7 +34,6 @@ enum class FileOperation : uint8_t {
   kSyncDirectory,
   kAtomicReplace,
   kLock,
-  kFreeBytes,
   kReadAt,
   kSize,
   kAppend,

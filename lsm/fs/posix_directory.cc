@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <utility>
@@ -55,14 +54,6 @@ class PosixDirectory final : public Directory {
   absl::StatusOr<std::unique_ptr<FileLock>> Lock(std::string_view name, LockKind kind) override {
     LSM_RETURN_IF_ERROR(CheckBareName(path_, name));
     return LockPosixFile(fd_.get(), name, PathOf(name), kind);
-  }
-
-  absl::StatusOr<uint64_t> FreeBytes() override {
-    struct statvfs info {};
-    if (Uninterrupted([&] { return ::fstatvfs(fd_.get(), &info); }) != 0) {
-      return PosixError(errno, path_, "statvfs");
-    }
-    return static_cast<uint64_t>(info.f_bavail) * info.f_frsize;
   }
 
   const std::string& path() const override { return path_; }

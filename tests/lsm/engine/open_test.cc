@@ -459,7 +459,6 @@ class BufferedDirectory final : public Directory {
   absl::StatusOr<std::unique_ptr<FileLock>> Lock(std::string_view name, LockKind kind) override {
     return base_->Lock(name, kind);
   }
-  absl::StatusOr<uint64_t> FreeBytes() override { return base_->FreeBytes(); }
   const std::string& path() const override { return base_->path(); }
 
  private:
