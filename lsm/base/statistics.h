@@ -37,8 +37,7 @@ struct LevelStatistics {
   uint64_t false_positives = 0;    // those of the wasted reads that a usable filter had let through
   uint64_t filters_absent = 0;     // of the tables considered: the table has no filter
   uint64_t filters_damaged = 0;    //   its filter is damaged and answers "maybe"
-  uint64_t filters_unknown =
-      0;  //   its filter is of a kind this library does not know, and answers "maybe"
+  uint64_t filters_unknown = 0;    //   it is of a kind this library does not know: "maybe"
   uint64_t blocks_from_cache = 0;  // data blocks
   uint64_t blocks_from_file = 0;
   uint64_t bytes_from_cache = 0;  // as they lie in memory

@@ -1,7 +1,7 @@
 // A small number for each running thread, from 0, used again once its thread has ended.
 //
-// What is striped by it (reader slots, counters) is written by one thread alone, so that readers on
-// different cores never write to the same cache line.
+// What is striped by it (counters) is written by one thread alone, so that threads on different
+// cores never write to the same cache line.
 #ifndef TRELLIS_LSM_BASE_THREAD_INDEX_H_
 #define TRELLIS_LSM_BASE_THREAD_INDEX_H_
 

@@ -15,12 +15,13 @@ namespace {
 
 constexpr mode_t kDirectoryMode = 0700;
 
-// "/a/b/" and "/a//b" are "/a/b"; the parent of "/a" is "/", of "a" is ".".
+// "/a/b/" is "/a/b".
 std::string WithoutTrailingSlashes(std::string path) {
   while (path.size() > 1 && path.back() == '/') path.pop_back();
   return path;
 }
 
+// Of "/a/b" and "/a//b" it is "/a", of "/a" it is "/", of "a" it is ".".
 std::string ParentOf(const std::string& path) {
   const size_t slash = path.rfind('/');
   if (slash == path.npos) return ".";

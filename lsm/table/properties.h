@@ -11,6 +11,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/statusor.h"
 
@@ -24,8 +25,8 @@ struct TableProperties {
   std::string largest_key;
   uint64_t smallest_sequence = 0;
   uint64_t largest_sequence = 0;
-  uint64_t raw_key_bytes =
-      0;  // user keys and values as they were given, before prefixes and compression
+  // User keys and values as they were given, before prefixes and compression.
+  uint64_t raw_key_bytes = 0;
   uint64_t raw_value_bytes = 0;
   uint64_t data_bytes = 0;  // data blocks as stored, trailers included
   uint64_t uncompressed_data_bytes = 0;

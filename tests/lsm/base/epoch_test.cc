@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <limits>
 #include <memory>
 #include <set>
@@ -137,11 +138,9 @@ TEST(EpochTest, AListThatEndsWaitsForItsGuards) {
   std::thread reader([&] {
     const EpochGuard guard;
     entered.store(true);
-    while (freed.load() == 0 && !left.load()) {
-      // The list is waiting for this guard meanwhile, or will be.
-      std::this_thread::yield();
-      left.store(true);
-    }
+    // Long enough for the list to be at its end, and so to wait for this guard.
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    left.store(true);
     EXPECT_EQ(freed.load(), 0);
   });
   while (!entered.load()) std::this_thread::yield();
