@@ -144,19 +144,22 @@ class DB {
 
   // Destroy and Repair must be given the log_directory and the environment with which the store was
   // written.  Destroy reads no other option; Repair writes tables as the others say (but not
-  // `mode`).  Both return FailedPrecondition, and change nothing, if the store is open, or if the
-  // files are another product's: LevelDB and RocksDB have a CURRENT and NNNNNN.log too.
+  // `mode` and `direct_reads`).  Both return FailedPrecondition, and change nothing, if the store
+  // is open, if the files are another product's (LevelDB and RocksDB have a CURRENT and NNNNNN.log
+  // too), or if the logs in the log_directory are another store's.
 
   // Removes a store's files, and the directory if nothing else is in it.  OK if there is no store.
   // All files that have a store's names must be ours by their first bytes, or empty.  What Repair
-  // kept as NAME.damaged stays, and so does the directory then.
+  // kept as NAME.damaged stays, and so does the directory then.  Logs in a log_directory of which
+  // no manifest says whose they are: FailedPrecondition, as above.
   static absl::Status Destroy(const std::string& directory, const Options& options = {});
 
   // Makes a store openable again from what of its files can be verified, and names what it had to
   // leave out: also a log that the store needs and that is not there, whose writes are lost then
   // (with a wrong log_directory that is every log).  NotFound if the directory holds no file of a
-  // store.  Only damage is left out: any other failure (ResourceExhausted, Unavailable, and
-  // Unimplemented for files of a newer version) ends the repair with the store as it was.
+  // store, DataLoss if there is no log_directory.  Only damage is left out: any other failure
+  // (ResourceExhausted, Unavailable, and Unimplemented for files of a newer version) ends the
+  // repair with the store as it was.
   static absl::StatusOr<RepairReport> Repair(const std::string& directory,
                                              const Options& options = {});
 

@@ -1,7 +1,9 @@
 #include "lsm/engine/destroy.h"
 
+#include <algorithm>
 #include <memory>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "lsm/bytes/status.h"
@@ -19,13 +21,16 @@ bool IsOfStore(FileKind kind, bool is_log_directory) {
   return !is_log_directory || kind == FileKind::kLog;
 }
 
-// CURRENT goes first: what a crash leaves is then no store that could be opened and found wanting.
+// CURRENT goes first, durably: of what a crash leaves no table can be missing from a store that
+// could be opened.  The logs go in the order of their numbers: the newest ones tell whose they are.
 // The lock goes last: as long as it is there, so is something to destroy.
 absl::Status RemoveStoreFiles(Directory& directory, bool is_log_directory) {
-  LSM_ASSIGN_OR_RETURN(const std::vector<std::string> names, directory.List());
+  LSM_ASSIGN_OR_RETURN(std::vector<std::string> names, directory.List());
+  std::sort(names.begin(), names.end());
   if (!is_log_directory) {
     const absl::Status current = directory.Remove(kCurrentFileName);
     if (!current.ok() && !absl::IsNotFound(current)) return current;
+    if (current.ok()) LSM_RETURN_IF_ERROR(directory.Sync());
   }
   for (const std::string& name : names) {
     const std::optional<FileName> parsed = ParseFileName(name);
@@ -49,12 +54,22 @@ absl::Status CheckFilesAreOurs(Directory& directory, bool is_log_directory) {
   return absl::OkStatus();
 }
 
-// The same if a log is another store's, as far as the manifest can still say.
+// The same if a log is another store's, or might be because no manifest says whose it is.
 absl::Status CheckLogsAreOurs(Directory& directory, Directory& log_directory) {
   const absl::StatusOr<ManifestContents> contents = ReadManifest(directory);
   if (contents.ok()) return CheckLogsBelong(log_directory, contents->state);
   const bool says_nothing = IsDamage(contents.status()) || absl::IsUnimplemented(contents.status());
-  return says_nothing ? absl::OkStatus() : contents.status();
+  if (!says_nothing) return contents.status();
+  LSM_ASSIGN_OR_RETURN(const std::set<uint64_t> numbers, NumbersOf(log_directory, FileKind::kLog));
+  for (const uint64_t number : numbers) {
+    LSM_ASSIGN_OR_RETURN(const bool holds_writes, HoldsWrites(log_directory, LogFileName(number)));
+    if (!holds_writes) continue;
+    return absl::FailedPreconditionError(
+        Concat(log_directory.path(), "/", LogFileName(number),
+               ": no manifest says whose log this is; nothing was changed (without "
+               "Options::log_directory the store is destroyed and the logs stay)"));
+  }
+  return absl::OkStatus();
 }
 
 // Whether there is anything that may be destroyed.  Before the lock, which would make a file.

@@ -14,24 +14,6 @@
 namespace lsm {
 namespace {
 
-// Whether a log holds a record, or was closed in order.  One that does neither is all that a crash
-// may leave of the first opening of a store: there are no records before there is a CURRENT, and a
-// store that did not come so far does not close its log.
-absl::StatusOr<bool> IsOfAStore(Directory& directory, const std::string& name) {
-  LSM_ASSIGN_OR_RETURN(std::unique_ptr<ReadFile> file,
-                       directory.OpenRead(name, ReadMode::kBuffered));
-  LSM_ASSIGN_OR_RETURN(const uint64_t file_bytes, file->Size());
-  if (file_bytes <= kLogHeaderBytes) return false;
-  absl::StatusOr<std::unique_ptr<LogReader>> reader =
-      LogReader::Open(std::move(file), LogKind::kWriteAhead);
-  if (IsDamage(reader.status()) || absl::IsUnimplemented(reader.status())) return true;
-  LSM_RETURN_IF_ERROR(reader.status());
-  LogReader::Record record;
-  const absl::StatusOr<bool> more = (*reader)->Next(&record);
-  if (!more.ok() && !IsDamage(more.status())) return more.status();
-  return !more.ok() || *more || (*reader)->end() == LogEnd::kClosed;
-}
-
 // Replays one log after the other.
 class Replay {
  public:
@@ -106,20 +88,52 @@ absl::Status MissingLog(const Directory& directory, uint64_t number) {
                                     "(was the store opened with another Options::log_directory?)"));
 }
 
+absl::StatusOr<bool> HoldsWrites(Directory& log_directory, const std::string& name) {
+  LSM_ASSIGN_OR_RETURN(std::unique_ptr<ReadFile> file,
+                       log_directory.OpenRead(name, ReadMode::kBuffered));
+  LSM_ASSIGN_OR_RETURN(const uint64_t file_bytes, file->Size());
+  if (file_bytes <= kLogHeaderBytes) return false;
+  absl::StatusOr<std::unique_ptr<LogReader>> reader =
+      LogReader::Open(std::move(file), LogKind::kWriteAhead);
+  if (IsDamage(reader.status()) || absl::IsUnimplemented(reader.status())) return true;
+  LSM_RETURN_IF_ERROR(reader.status());
+  LogReader::Record record;
+  const absl::StatusOr<bool> more = (*reader)->Next(&record);
+  if (!more.ok() && !IsDamage(more.status())) return more.status();
+  return !more.ok() || *more || (*reader)->end() == LogEnd::kClosed;
+}
+
 absl::Status CheckLogsBelong(Directory& log_directory, const ManifestState& state) {
   LSM_ASSIGN_OR_RETURN(const std::set<uint64_t> numbers, NumbersOf(log_directory, FileKind::kLog));
+  const std::set<uint64_t> needed = state.NeededLogs();
+  bool any_is_ours = false;
   for (auto number = numbers.lower_bound(state.oldest_log); number != numbers.end(); ++number) {
     LSM_ASSIGN_OR_RETURN(std::unique_ptr<ReadFile> file,
                          log_directory.OpenRead(LogFileName(*number), ReadMode::kBuffered));
     const absl::StatusOr<std::unique_ptr<LogReader>> reader =
         LogReader::Open(std::move(file), LogKind::kWriteAhead);
-    if (IsDamage(reader.status())) continue;  // it does not say whose it is
+    // A damaged one does not say whose it is.
+    if (IsDamage(reader.status()) || (reader.ok() && (*reader)->end() == LogEnd::kTorn)) {
+      any_is_ours |= needed.contains(*number);
+      continue;
+    }
     LSM_RETURN_IF_ERROR(reader.status());
-    if ((*reader)->end() == LogEnd::kTorn) continue;
     const absl::Status id =
         state.CheckLogId(*number, (*reader)->path(), (*reader)->file_id(), (*reader)->size_bytes());
     if (!id.ok())
       return absl::FailedPreconditionError(Concat(MessageOf(id), "; nothing was changed"));
+    any_is_ours = true;
+  }
+  if (any_is_ours) return absl::OkStatus();
+  // Lower ones are of earlier openings, whose seeds nobody knows any more.
+  for (const uint64_t number : numbers) {
+    const std::string name = LogFileName(number);
+    LSM_ASSIGN_OR_RETURN(const Origin origin, OriginOf(log_directory, name, FileKind::kLog));
+    if (origin != Origin::kStore) continue;
+    return absl::FailedPreconditionError(
+        Concat(log_directory.path(), "/", name,
+               ": a log, and none that the store needs is beside it (is it another store's "
+               "Options::log_directory?); nothing was changed"));
   }
   return absl::OkStatus();
 }
@@ -145,7 +159,7 @@ absl::Status CheckNoStore(Directory& directory, Directory& log_directory) {
       const std::optional<FileName> parsed = ParseFileName(name);
       bool of_store = parsed && parsed->kind == FileKind::kTable;
       if (parsed && parsed->kind == FileKind::kLog) {
-        LSM_ASSIGN_OR_RETURN(of_store, IsOfAStore(*each, name));
+        LSM_ASSIGN_OR_RETURN(of_store, HoldsWrites(*each, name));
       }
       if (of_store) {
         return absl::DataLossError(Concat(directory.path(), "/", kCurrentFileName,

@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -35,8 +36,14 @@ struct RecoveredLogs {
 // The error for a log that the manifest needs and that is not there.
 absl::Status MissingLog(const Directory& directory, uint64_t number);
 
-// Of a directory for logs alone, before anything in it is removed: FailedPrecondition if a log that
-// `state` might need is another store's.
+// Whether a log holds a record, or was closed in order, or cannot be read.  One of which none is
+// so is all that a crash may leave of the first opening of a store: there are no records before
+// there is a CURRENT, and a store that did not come so far does not close its log.
+absl::StatusOr<bool> HoldsWrites(Directory& log_directory, const std::string& name);
+
+// Of a directory for logs alone, before anything in it is removed: FailedPrecondition if a log is
+// another store's.  Of those that `state` might need their ids tell; older ones are taken for the
+// store's if one that it needs is there.
 absl::Status CheckLogsBelong(Directory& log_directory, const ManifestState& state);
 
 // Replays the logs that `state` needs.  A memtable is ended when it takes `memtable_bytes_max`.

@@ -53,6 +53,7 @@ absl::StatusOr<RepairReport> RepairStore(const std::string& path, const Options&
   LSM_RETURN_IF_ERROR(LookFirst(path, options));
   Options open = options;
   open.mode = OpenMode::kMustExist;
+  open.direct_reads = false;  // all is read once, and some file systems cannot
   LSM_ASSIGN_OR_RETURN(StoreDirectory store, StoreDirectory::Open(path, open));
   return RepairJob(open, std::move(store)).Run();
 }

@@ -43,9 +43,6 @@ absl::Status RepairJob::Prepare() {
   } else {
     LSM_RETURN_IF_ERROR(FindDigestSeed());
   }
-  // Where they are alone, another store may be at home.
-  if (log_ids_known_ && store_.own_log_directory != nullptr)
-    LSM_RETURN_IF_ERROR(CheckLogsBelong(logs_, state_));
   LSM_ASSIGN_OR_RETURN(next_number_, NextFileNumber(directory_, logs_, state_.next_file_number));
   context_.options = &options_;
   context_.directory = &directory_;
@@ -106,6 +103,9 @@ absl::Status RepairJob::TryManifest(uint64_t number) {
   const bool is_named = current_ && current_->manifest_number == number;
   absl::StatusOr<ManifestContents> contents = ReadManifestNumber(number);
   if (contents.ok()) {
+    // Where logs are alone, another store may be at home; then its logs are what does not fit.
+    if (is_named && store_.own_log_directory != nullptr)
+      LSM_RETURN_IF_ERROR(CheckLogsBelong(logs_, contents->state));
     LSM_ASSIGN_OR_RETURN(levels_known_, FitsTheFiles(contents->state, number));
     if (levels_known_) {
       log_ids_known_ = is_named;

@@ -78,6 +78,7 @@ absl::Status RepairJob::Check(const TableMeta& meta) {
   LSM_ASSIGN_OR_RETURN(
       const std::shared_ptr<const OpenTable> table,
       OpenTableFile(directory_, meta, ReadMode::kBuffered, context_.table_context));
+  LSM_RETURN_IF_ERROR(table->table->filter_status());  // written anew it has a sound one
   LSM_RETURN_IF_ERROR(CheckEntries(*table));
   state_.last_sequence =
       std::max(state_.last_sequence, table->table->properties().largest_sequence);
@@ -159,12 +160,15 @@ absl::StatusOr<uint64_t> RepairJob::RescueBlock(const Table& table, size_t ordin
 
 absl::Status RepairJob::SalvageLogs() {
   LSM_ASSIGN_OR_RETURN(const std::set<uint64_t> numbers, NumbersOf(logs_, FileKind::kLog));
+  for (const uint64_t number : needed_logs_) {
+    if (numbers.contains(number)) continue;
+    LeaveOut(std::string(MessageOf(MissingLog(logs_, number))));
+    log_loss_is_named_ = true;
+  }
+  salvaged_to_ = state_.last_sequence;
   for (const uint64_t number : numbers) {
     if (levels_known_ && number < state_.oldest_log) continue;
     LSM_RETURN_IF_ERROR(SalvageLog(number));
-  }
-  for (const uint64_t number : needed_logs_) {
-    if (!numbers.contains(number)) LeaveOut(std::string(MessageOf(MissingLog(logs_, number))));
   }
   return absl::OkStatus();
 }
@@ -190,6 +194,12 @@ absl::Status RepairJob::SalvageLog(uint64_t number) {
   if (!id.ok()) {
     DamagedLog(name, std::string(MessageOf(id)));
     return absl::OkStatus();
+  }
+  if (!log_ids_known_ && store_.own_log_directory != nullptr) {
+    // It might be another store's, which then misses it.
+    LeaveOut(Concat((*log)->path(),
+                    ": no manifest says whose log this is: its writes were taken, and it is kept"));
+    damaged_logs_.insert(name);
   }
   const uint64_t saved_before = report_.entries_saved;
   memtable_ = std::make_unique<Memtable>();
@@ -230,13 +240,22 @@ void RepairJob::CheckEnd(const LogReader& log, uint64_t number, uint64_t records
 }
 
 void RepairJob::SalvageRecord(const LogReader::Record& record, const std::string& name) {
-  const absl::Status status = record.payload.size() < WriteBatch::kHeaderBytes
-                                  ? absl::DataLossError("too short for a batch")
-                                  : memtable_->AddBatch(record.payload);
-  if (!status.ok()) {
-    DamagedLog(name, Concat(logs_.path(), "/", name, ": record at offset ", record.offset, ": ",
-                            MessageOf(status)));
+  const auto at_record = [&](auto... what) {
+    return Concat(logs_.path(), "/", name, ": record at offset ", record.offset, ": ", what...);
+  };
+  if (record.payload.size() < WriteBatch::kHeaderBytes) {
+    return DamagedLog(name, at_record("too short for a batch"));
   }
+  const Sequence first = WriteBatch::FirstSequenceOf(record.payload);
+  // Logs lose their ends in a crash.  An opening drops what lies behind such a gap; a repair saves
+  // it, but does not keep silent about the gap.
+  if (log_ids_known_ && !log_loss_is_named_ && first > salvaged_to_ + 1) {
+    LeaveOut(at_record("the writes before it are missing, those numbered from ", salvaged_to_ + 1,
+                       " to ", first - 1));
+  }
+  salvaged_to_ = std::max(salvaged_to_, first - 1 + WriteBatch::CountOf(record.payload));
+  const absl::Status status = memtable_->AddBatch(record.payload);
+  if (!status.ok()) DamagedLog(name, at_record(MessageOf(status)));
 }
 
 // As a table of level 0 above those before it, or, if nobody knows which are older, a loose one.
@@ -257,6 +276,7 @@ absl::Status RepairJob::FlushMemtable() {
 
 void RepairJob::DamagedLog(const std::string& name, std::string line) {
   LeaveOut(std::move(line));
+  log_loss_is_named_ = true;
   damaged_logs_.insert(name);
 }
 

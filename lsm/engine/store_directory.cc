@@ -1,6 +1,9 @@
 #include "lsm/engine/store_directory.h"
 
+#include <algorithm>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "lsm/bytes/status.h"
 #include "lsm/engine/store_files.h"
@@ -17,8 +20,31 @@ absl::StatusOr<std::unique_ptr<FileLock>> LockFor(Directory& directory, OpenMode
   return lock;
 }
 
-bool HasOwnLogDirectory(const std::string& path, const Options& options) {
-  return !options.log_directory.empty() && options.log_directory != path;
+absl::Status CheckLogFileSystem(const Environment& environment, const Options& options) {
+  if (!options.log_directory.empty() || environment.log_file_system == environment.file_system)
+    return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "Options::environment.log_file_system needs Options::log_directory");
+}
+
+bool HasOwnLogDirectory(const std::string& path, const Environment& environment,
+                        const Options& options) {
+  return !options.log_directory.empty() &&
+         (options.log_directory != path || environment.log_file_system != environment.file_system);
+}
+
+// What is wrong where there is no directory for the logs, and none may be made.
+absl::Status NoLogDirectory(Directory& directory, const Options& options) {
+  LSM_ASSIGN_OR_RETURN(const std::vector<std::string> names, directory.List());
+  const bool is_store = std::any_of(names.begin(), names.end(), [](const std::string& name) {
+    const std::optional<FileName> parsed = ParseFileName(name);
+    return parsed && parsed->kind != FileKind::kLock;
+  });
+  if (!is_store) return NoStore(directory.path());
+  return absl::DataLossError(
+      Concat(options.log_directory,
+             ": the directory of the store's logs is not there (Options::log_directory); if they "
+             "are lost, make an empty one, and repair the store"));
 }
 
 // Null if there is no such directory.
@@ -49,8 +75,9 @@ absl::StatusOr<StoreDirectory> StoreDirectory::Peek(const std::string& path,
                                                     const Options& options) {
   StoreDirectory store;
   store.environment = CompleteEnvironment(options.environment);
+  LSM_RETURN_IF_ERROR(CheckLogFileSystem(store.environment, options));
   LSM_ASSIGN_OR_RETURN(store.directory, OpenIfThere(*store.environment.file_system, path));
-  if (HasOwnLogDirectory(path, options)) {
+  if (HasOwnLogDirectory(path, store.environment, options)) {
     LSM_ASSIGN_OR_RETURN(store.own_log_directory,
                          OpenIfThere(*store.environment.log_file_system, options.log_directory));
     if (store.own_log_directory != nullptr)
@@ -63,18 +90,16 @@ absl::StatusOr<StoreDirectory> StoreDirectory::Open(const std::string& path,
                                                     const Options& options) {
   StoreDirectory store;
   store.environment = CompleteEnvironment(options.environment);
+  LSM_RETURN_IF_ERROR(CheckLogFileSystem(store.environment, options));
   const bool create =
       options.mode == OpenMode::kOpenOrCreate || options.mode == OpenMode::kMustNotExist;
   LSM_ASSIGN_OR_RETURN(store.directory, store.environment.file_system->OpenDirectory(path, create));
   LSM_ASSIGN_OR_RETURN(store.lock, LockFor(*store.directory, options.mode));
-  if (options.log_directory.empty() &&
-      store.environment.log_file_system != store.environment.file_system) {
-    return absl::InvalidArgumentError(
-        "Options::environment.log_file_system needs Options::log_directory");
-  }
-  if (HasOwnLogDirectory(path, options)) {
-    LSM_ASSIGN_OR_RETURN(store.own_log_directory, store.environment.log_file_system->OpenDirectory(
-                                                      options.log_directory, create));
+  if (HasOwnLogDirectory(path, store.environment, options)) {
+    absl::StatusOr<std::unique_ptr<Directory>> logs =
+        store.environment.log_file_system->OpenDirectory(options.log_directory, create);
+    if (absl::IsNotFound(logs.status())) return NoLogDirectory(*store.directory, options);
+    LSM_ASSIGN_OR_RETURN(store.own_log_directory, std::move(logs));
     LSM_RETURN_IF_ERROR(CheckHoldsNoStore(*store.own_log_directory));
     LSM_ASSIGN_OR_RETURN(store.log_lock, LockFor(*store.own_log_directory, options.mode));
   }

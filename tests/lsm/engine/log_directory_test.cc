@@ -45,6 +45,7 @@ class LogDirectoryTest : public StoreTest {
       files[name] = world_.files->FileBytes(Concat(path, "/", name));
     return files;
   }
+  static std::string NameIn(const std::string& path) { return path.substr(path.rfind('/') + 1); }
   void Copy(const std::string& from, const std::string& to) {
     ASSERT_OK(world_.files->OpenDirectory(to, /*create=*/true));
     for (const auto& [name, bytes] : FilesIn(from))
@@ -133,6 +134,109 @@ TEST_F(LogDirectoryTest, TheLogsOfAnotherStoreAreKnownAndLeftAsTheyAre) {
   EXPECT_EQ(FilesIn("/logs of b"), b);
   ExpectStore("/a", "/logs of a");
   ExpectStore("/b", "/logs of b");
+}
+
+TEST_F(LogDirectoryTest, LogsWithLowerNumbersThanTheStoresAreNotTakenForItsOwn) {
+  MakeStore("/a", "/logs of a");
+  for (int i = 0; i < 5; ++i) ExpectStore("/a", "/logs of a");  // each opening takes a new number
+  MakeStore("/b", "/logs of b");
+  const auto logs_of = [&](const std::string& path) {
+    return world_.FilesOf(FileKind::kLog, path);
+  };
+  const std::string log_of_b = logs_of("/logs of b")[0];
+  ASSERT_LT(NameIn(log_of_b), NameIn(logs_of("/logs of a")[0]));
+  const auto a = FilesIn("/a"), b = FilesIn("/logs of b");
+  const auto refused = StatusIs(absl::StatusCode::kFailedPrecondition,
+                                AllOf(HasSubstr(log_of_b), HasSubstr("nothing was changed")));
+  EXPECT_THAT(DB::Repair("/a", WithLogs("/logs of b")), refused);
+  EXPECT_THAT(DB::Destroy("/a", WithLogs("/logs of b")), refused);
+  EXPECT_EQ(FilesIn("/a"), a);
+  EXPECT_EQ(FilesIn("/logs of b"), b);
+  ExpectStore("/b", "/logs of b");
+  // Beside one that the store needs, they are left-overs of its own.
+  world_.files->SetFileBytes("/logs of a/000001.log", b.at(NameIn(log_of_b)));
+  EXPECT_OK(DB::Repair("/a", WithLogs("/logs of a")));
+  ExpectStore("/a", "/logs of a");
+  EXPECT_EQ(logs_of("/logs of a").size(), 1u);
+}
+
+TEST_F(LogDirectoryTest, AnotherStoresLogsDoNotMakeARepairDoubtItsManifest) {
+  MakeStore("/a", "/logs of a");
+  MakeStore("/b", "/logs of b");
+  ExpectStore("/b", "/logs of b");  // so that its log has another number
+  // A table that no manifest knows, as a compaction leaves it that a crash cut short.
+  const std::string table = world_.FilesOf(FileKind::kTable, "/a")[0];
+  world_.files->SetFileBytes("/a/000900.table", world_.files->FileBytes(table));
+  const auto a = FilesIn("/a"), b = FilesIn("/logs of b");
+  EXPECT_THAT(DB::Repair("/a", WithLogs("/logs of b")),
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("/logs of b/")));
+  EXPECT_EQ(FilesIn("/a"), a);
+  EXPECT_EQ(FilesIn("/logs of b"), b);
+  ExpectStore("/a", "/logs of a");
+  ExpectStore("/b", "/logs of b");
+}
+
+TEST_F(LogDirectoryTest, WhereNoManifestSaysWhoseLogsTheyAreTheyAreKept) {
+  MakeStore("/a", "/logs of a");
+  const std::string log = world_.FilesOf(FileKind::kLog, "/logs of a")[0];
+  const std::string bytes = world_.files->FileBytes(log);
+  const std::string manifest = world_.FilesOf(FileKind::kManifest, "/a")[0];
+  std::string damaged = world_.files->FileBytes(manifest);
+  damaged[50] = static_cast<char>(damaged[50] ^ 1);
+  world_.files->SetFileBytes(manifest, damaged);
+  const auto a = FilesIn("/a");
+  EXPECT_THAT(DB::Destroy("/a", WithLogs("/logs of a")),
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr(log)));
+  EXPECT_EQ(FilesIn("/a"), a);
+  ASSERT_OK_AND_ASSIGN(const RepairReport report, DB::Repair("/a", WithLogs("/logs of a")));
+  EXPECT_THAT(report.left_out, testing::Contains(HasSubstr(log)));
+  EXPECT_EQ(world_.files->FileBytes(log + ".damaged"), bytes);
+  ExpectStore("/a", "/logs of a");
+}
+
+TEST_F(LogDirectoryTest, WithoutTheLogsTheirStoreCanStillBeDestroyed) {
+  MakeStore("/a", "/logs of a");
+  for (const std::string& manifest : world_.FilesOf(FileKind::kManifest, "/a"))
+    world_.files->SetFileBytes(manifest, "");
+  const auto logs = FilesIn("/logs of a");
+  EXPECT_OK(DB::Destroy("/a", options_));
+  EXPECT_EQ(FilesIn("/a").size(), 0u);
+  EXPECT_EQ(FilesIn("/logs of a"), logs);
+}
+
+TEST_F(LogDirectoryTest, OneThatIsNotThereIsALossAndNotTheLackOfAStore) {
+  MakeStore("/a", "/logs of a");
+  Options options = WithLogs("/gone");
+  const auto lost = StatusIs(absl::StatusCode::kDataLoss,
+                             AllOf(HasSubstr("/gone"), HasSubstr("Options::log_directory")));
+  for (const OpenMode mode : {OpenMode::kMustExist, OpenMode::kReadOnly}) {
+    options.mode = mode;
+    EXPECT_THAT(DB::Open("/a", options), lost);
+    EXPECT_THAT(DB::Open("/nowhere", options), StatusIs(absl::StatusCode::kNotFound));
+  }
+  EXPECT_THAT(DB::Repair("/a", options), lost);
+  EXPECT_THAT(world_.files->OpenDirectory("/gone", false), StatusIs(absl::StatusCode::kNotFound));
+  // Made on purpose, the repair says what is missing.
+  ASSERT_OK(world_.files->OpenDirectory("/gone", true));
+  ASSERT_OK_AND_ASSIGN(const RepairReport report, DB::Repair("/a", options));
+  EXPECT_THAT(report.left_out, ElementsAre(HasSubstr("the log is missing")));
+  ASSERT_OK_AND_ASSIGN(const auto db, DB::Open("/a", WithLogs("/gone")));
+  EXPECT_EQ(*ReadAll(*db), (Contents{{"table", "/a"}}));
+}
+
+TEST_F(LogDirectoryTest, TheSamePathOnAnotherFileSystemIsAnotherDirectory) {
+  MemoryFileSystem fast;
+  options_.environment.log_file_system = &fast;
+  EXPECT_THAT(DB::Open("/a", options_),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("log_file_system")));
+  EXPECT_THAT(world_.files->OpenDirectory("/a", false), StatusIs(absl::StatusCode::kNotFound));
+  MakeStore("/a", "/a");
+  ExpectStore("/a", "/a");
+  EXPECT_EQ(world_.FilesOf(FileKind::kLog, "/a").size(), 0u);
+  ASSERT_OK_AND_ASSIGN(const auto logs, fast.OpenDirectory("/a", false));
+  EXPECT_THAT(logs->List().value(), testing::Contains(HasSubstr(".log")));
+  EXPECT_OK(DB::Destroy("/a", WithLogs("/a")));
+  EXPECT_THAT(fast.OpenDirectory("/a", false), StatusIs(absl::StatusCode::kNotFound));
 }
 
 TEST_F(LogDirectoryTest, AnotherStoresLogAmongTheStoresOwnFilesIsNamedAndKeptAside) {

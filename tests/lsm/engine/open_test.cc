@@ -500,6 +500,19 @@ TEST_F(OpenTest, DirectReadsThatCannotBeAreRefusedAtOnce) {
   EXPECT_EQ(Scan(), "log=2 table=1");
 }
 
+TEST_F(OpenTest, ARepairDoesNotNeedDirectReads) {
+  MakeStore();
+  const std::string table = world_.FilesOf(FileKind::kTable)[0];
+  std::string bytes = world_.files->FileBytes(table);
+  bytes[10] = static_cast<char>(bytes[10] ^ 1);
+  world_.files->SetFileBytes(table, bytes);
+  BufferedFileSystem buffered(world_.files.get());
+  options_.environment.file_system = &buffered;
+  options_.direct_reads = true;
+  ASSERT_OK_AND_ASSIGN(const RepairReport report, DB::Repair(kStorePath, options_));
+  EXPECT_THAT(report.left_out, testing::SizeIs(1));
+}
+
 // --- on a real file system ---
 
 TEST(RealOpenTest, ASecondProcessIsRefused) {

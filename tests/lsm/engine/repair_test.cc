@@ -12,6 +12,7 @@
 #include "lsm/db.h"
 #include "lsm/fs/file_names.h"
 #include "lsm/fs/memory_file_system.h"
+#include "lsm/table/table.h"
 #include "tests/support/deterministic_environment.h"
 #include "tests/support/status_matchers.h"
 
@@ -266,6 +267,53 @@ TEST_F(RepairTest, OnlyTheDamagedBlockOfATableIsLeftOut) {
   EXPECT_GE(present.size(), 240u);
   EXPECT_LT(present.size(), 250u);
   EXPECT_FALSE(files_.FileBytes(table + ".damaged").empty());
+}
+
+TEST_F(RepairTest, ADamagedFilterIsNamedAndMadeAnew) {
+  MakeStore();
+  const std::string table = FilesOf(FileKind::kTable)[0];
+  {
+    ASSERT_OK_AND_ASSIGN(const auto directory, files_.OpenDirectory(kStore, false));
+    ASSERT_OK_AND_ASSIGN(
+        auto file, directory->OpenRead(table.substr(table.rfind('/') + 1), ReadMode::kBuffered));
+    ASSERT_OK_AND_ASSIGN(const auto open, Table::Open(std::move(file), {}));
+    Flip(table, open->footer().filter.offset + 40);
+  }
+  ASSERT_OK_AND_ASSIGN(const RepairReport report, DB::Repair(kStore, options_));
+  EXPECT_THAT(report.left_out, ElementsAre(AllOf(HasSubstr(table), HasSubstr("offset"))));
+  EXPECT_EQ(report.tables_rewritten, 1);
+  EXPECT_EQ(Present().size(), 250);
+  const std::unique_ptr<DB> db = Open();
+  for (int i = 0; i < 100; ++i) EXPECT_OK(db->Get(Concat(Key(i), "x")));
+  const Statistics statistics = db->GetStatistics();
+  EXPECT_EQ(statistics.total.filters_damaged, 0u);
+  EXPECT_GT(statistics.total.reads_avoided, 50u);
+}
+
+TEST_F(RepairTest, WhatIsSavedBehindAGapIsSaidToBeBehindOne) {
+  options_.write_buffer_bytes = 64 << 10;
+  {
+    // Two logs whose memtables are in no table, and the first loses its end.
+    files_.SetFault([](FileOperation operation, const std::string& path, uint64_t) {
+      return operation == FileOperation::kCreate && path.ends_with(".table")
+                 ? absl::UnavailableError(path)
+                 : absl::OkStatus();
+    });
+    const std::unique_ptr<DB> db = Open();
+    for (int i = 0; i < 250; ++i) {
+      if (!db->Put(Key(i), Value(i)).ok()) break;
+      if (FilesOf(FileKind::kLog).size() > 1) continue;
+      ASSERT_OK(db->Put("pad", std::string(2000, 'p')));
+    }
+  }
+  files_.SetFault(nullptr);
+  const std::vector<std::string> logs = FilesOf(FileKind::kLog);
+  ASSERT_EQ(logs.size(), 2u);
+  std::string first = files_.FileBytes(logs[0]);
+  files_.SetFileBytes(logs[0], first.substr(0, first.size() / 2));
+  ASSERT_OK_AND_ASSIGN(const RepairReport report, DB::Repair(kStore, options_));
+  EXPECT_THAT(report.left_out, ElementsAre(AllOf(HasSubstr(logs[1]),
+                                                 HasSubstr("the writes before it are missing"))));
 }
 
 TEST_F(RepairTest, ATableWithoutItsFooterIsLeftOutWhole) {
