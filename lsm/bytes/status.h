@@ -4,8 +4,8 @@
 // opens a single file (Table::Open, LogReader::Open) says InvalidArgument for a file that is none
 // of Trellis, as the caller chose it.  Where the store's own files lead to it, it is damage.
 //
-// Debian 12's absl::string_view is a type of its own and does not convert to std::string_view; ToStd
-// makes one of it, on any version of Abseil.
+// Debian 12's absl::string_view is a type of its own and does not convert to std::string_view;
+// ToStd makes one of it, on any version of Abseil.
 #ifndef TRELLIS_LSM_BYTES_STATUS_H_
 #define TRELLIS_LSM_BYTES_STATUS_H_
 
