@@ -1,7 +1,6 @@
 #include "lsm/base/explanation.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <string_view>
 
 #include "lsm/bytes/escape.h"
@@ -14,12 +13,6 @@ namespace {
 
 // Keys may be long; a line of text should not be.
 constexpr size_t kKeyShownBytes = 64;
-
-std::string Hex(uint64_t value) {
-  char text[24];
-  std::snprintf(text, sizeof(text), "0x%016llx", static_cast<unsigned long long>(value));
-  return text;
-}
 
 // "block 3 at 12288, 2,113 bytes, from cache"
 std::string BlockText(const BlockStep& block) {
@@ -108,8 +101,8 @@ const char* NameOf(FilterVerdict verdict) {
 
 std::string Explanation::ToText(const KeyText& key_text) const {
   if (!key_text) return ToText(CutKey);
-  std::string text = Concat("key ", key_text(key), "\n  digest ", Hex(digest), ", as of sequence ",
-                            sequence, "\n");
+  std::string text = Concat("key ", key_text(key), "\n  digest ", ReadableId(digest),
+                            ", as of sequence ", sequence, "\n");
   bool is_over = false;  // answered, or failed
   for (const MemtableStep& step : memtables) {
     text += Concat("  ", step.name, ": ", step.outcome, "\n");
@@ -147,7 +140,7 @@ std::string Explanation::ToJson(const KeyText& key_text) const {
   JsonWriter json;
   json.BeginObject();
   json.Member("key", key_text(key));
-  json.Member("digest", Hex(digest));
+  json.Member("digest", ReadableId(digest));
   json.Member("sequence", sequence);
   json.Key("memtables");
   json.BeginArray();

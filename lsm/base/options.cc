@@ -50,6 +50,16 @@ absl::Status CheckLevel0(const Options& options) {
 
 }  // namespace
 
+const char* NameOf(Compression compression) {
+  switch (compression) {
+    case Compression::kNone:
+      return "none";
+    case Compression::kLz4:
+      return "lz4";
+  }
+  return "?";
+}
+
 absl::Status ValidateOptions(const Options& options) {
   constexpr uint64_t kKiB = 1024;
   constexpr uint64_t kMiB = 1024 * kKiB;

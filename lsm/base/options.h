@@ -28,6 +28,8 @@ enum class OpenMode : uint8_t {
 };
 
 enum class Compression : uint8_t { kNone = 0, kLz4 = 1 };
+// "none", "lz4".
+const char* NameOf(Compression compression);
 
 struct Options {
   // What to do if there is a store, and if there is none; whether to write.  kOpenOrCreate.

@@ -70,6 +70,12 @@ size_t ColumnsOf(std::string_view text) {
       std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
 }
 
+std::string ReadableId(uint64_t id) {
+  char text[24];
+  std::snprintf(text, sizeof(text), "0x%016llx", static_cast<unsigned long long>(id));
+  return text;
+}
+
 std::string ReadableTable(const std::vector<std::vector<std::string>>& rows, size_t indent) {
   if (rows.empty()) return "";
   std::vector<size_t> widths(rows.front().size(), 0);

@@ -25,6 +25,9 @@ std::string ReadableNumber(double value);
 // A share in per cent: 0.0123 -> "1.23 %".
 std::string ReadablePercent(double share);
 
+// A 64-bit id, seed or digest, which is no quantity: "0x0123456789abcdef".
+std::string ReadableId(uint64_t id);
+
 // Columns of monospaced text: the first one left-aligned, the others right-aligned, two blanks
 // between.  Every row is as long as the first.  Lines begin with `indent` blanks and end with '\n'.
 std::string ReadableTable(const std::vector<std::vector<std::string>>& rows, size_t indent);

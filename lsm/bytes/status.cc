@@ -15,4 +15,8 @@ absl::Status WithContext(const absl::Status& status, std::string_view context) {
   return with_context;
 }
 
+absl::Status AsDamage(const absl::Status& status) {
+  return absl::IsInvalidArgument(status) ? absl::DataLossError(status.message()) : status;
+}
+
 }  // namespace lsm

@@ -45,6 +45,9 @@ absl::Status DamageAt(std::string_view file, uint64_t offset, std::string_view w
 // The status with "context: " before its message; OK stays OK.
 absl::Status WithContext(const absl::Status& status, std::string_view context);
 
+// InvalidArgument becomes DataLoss, anything else stays: for what a store's own files lead to.
+absl::Status AsDamage(const absl::Status& status);
+
 inline std::string_view MessageOf(const absl::Status& status) { return ToStd(status.message()); }
 
 }  // namespace lsm

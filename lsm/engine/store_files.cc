@@ -122,10 +122,6 @@ absl::Status CheckHoldsNoStore(Directory& log_directory) {
   return absl::OkStatus();
 }
 
-absl::Status AsDamage(const absl::Status& status) {
-  return absl::IsInvalidArgument(status) ? absl::DataLossError(status.message()) : status;
-}
-
 bool IsDamage(const absl::Status& status) {
   return absl::IsDataLoss(status) || absl::IsInvalidArgument(status) || absl::IsNotFound(status);
 }

@@ -51,10 +51,6 @@ absl::StatusOr<uint64_t> NextFileNumber(Directory& directory, Directory& log_dir
 // to be touched.
 absl::Status CheckHoldsNoStore(Directory& log_directory);
 
-// A file that the store's own files lead to, and that is none of ours, is damage: InvalidArgument
-// is for what callers pass.
-absl::Status AsDamage(const absl::Status& status);
-
 // Whether what failed was a file that is missing, not ours, or not as it was written.  Any other
 // failure says nothing about the file.
 bool IsDamage(const absl::Status& status);

@@ -48,7 +48,7 @@
 //     and ends with a seal: a lost one, be it of zeros or garbage, differs from what was written
 //     in many bytes, whatever the payload, or in its seal.  (Were chunks to span sectors, then a
 //     lost sector with a single one among its zeros could not be told from a flip.)
-//   * The seal is not zero.  So a write that stops at any byte and leaves zeros lacks it, and a seal
+//   * The seal is not zero.  So a write that stops at any byte and leaves zeros lacks it, and one
 //     that became anything else was overwritten.  A zero in its place is taken for a write that
 //     stopped just before it, unless something stands behind it in the sector.
 //   * The file's header is synced before the first record is appended.  So a file with anything

@@ -152,15 +152,4 @@ absl::StatusOr<BlockBuffer> ReadPlainBlock(const ReadFile& file, uint64_t file_i
   return DamageAt(file.path(), handle.offset, "the block is compressed, as only data blocks are");
 }
 
-absl::StatusOr<BlockBuffer> ExpandBlock(std::string_view stored_with_trailer, BlockHandle handle,
-                                        uint64_t file_id, std::string_view file) {
-  LSM_ASSIGN_OR_RETURN(const Compression compression,
-                       VerifyBlock(stored_with_trailer, handle, file_id, file));
-  const std::string_view stored = stored_with_trailer.substr(0, handle.stored_bytes);
-  if (compression == Compression::kLz4) return ExpandLz4(stored, handle.offset, file);
-  BlockBuffer buffer(stored.size());
-  std::copy(stored.begin(), stored.end(), buffer.data());
-  return buffer;
-}
-
 }  // namespace lsm

@@ -61,10 +61,6 @@ absl::StatusOr<BlockBuffer> ReadBlock(const ReadFile& file, uint64_t file_id, Bl
 absl::StatusOr<BlockBuffer> ReadPlainBlock(const ReadFile& file, uint64_t file_id,
                                            BlockHandle handle);
 
-// The same for bytes already read.
-absl::StatusOr<BlockBuffer> ExpandBlock(std::string_view stored_with_trailer, BlockHandle handle,
-                                        uint64_t file_id, std::string_view file);
-
 // Expands the stored bytes of a block that was verified to be LZ4 and to lie at `offset`.
 absl::StatusOr<BlockBuffer> ExpandLz4(std::string_view stored, uint64_t offset,
                                       std::string_view file);

@@ -1,7 +1,9 @@
 #include "lsm/table/properties.h"
 
 #include <bit>
+#include <bitset>
 #include <cstdio>
+#include <iterator>
 #include <variant>
 #include <vector>
 
@@ -164,7 +166,7 @@ absl::StatusOr<TableProperties> TableProperties::Decode(std::string_view bytes,
   TableProperties properties;
   std::string_view rest = bytes;
   std::string_view last_name;
-  bool has_digest_seed = false;
+  std::bitset<std::size(kProperties)> seen;
   while (!rest.empty()) {
     const uint64_t at = bytes.size() - rest.size();
     std::string_view name;
@@ -176,15 +178,22 @@ absl::StatusOr<TableProperties> TableProperties::Decode(std::string_view bytes,
     const Property* property = FindProperty(name);
     if (property == nullptr) {
       properties.others.emplace(name, TextOf(value));
-    } else if (!Assign(value, property->member, &properties)) {
+      continue;
+    }
+    if (!Assign(value, property->member, &properties)) {
       return DamageAt(file, offset,
                       Concat("the property \"", name, "\" has a value that it cannot have"));
     }
-    has_digest_seed |= name == "digest_seed";
+    seen.set(static_cast<size_t>(property - kProperties));
   }
-  // All others may be missing: files of other releases may have fewer.  But asked with digests of a
-  // wrong seed, a filter would deny keys.
-  if (!has_digest_seed) return DamageAt(file, offset, "the property \"digest_seed\" is missing");
+  for (size_t i = 0; i < seen.size(); ++i) {
+    if (seen[i]) continue;
+    // All others may be missing: files of other releases may have fewer.  But asked with digests of
+    // a wrong seed, a filter would deny keys.
+    if (kProperties[i].name == "digest_seed")
+      return DamageAt(file, offset, "the property \"digest_seed\" is missing");
+    properties.missing.push_back(kProperties[i].name);
+  }
   return properties;
 }
 
@@ -193,6 +202,7 @@ std::map<std::string, std::string> TableProperties::ToMap() const {
   for (const Property& property : kProperties) {
     texts.emplace(property.name, TextOf(ValueOf(*this, property.member)));
   }
+  for (const std::string_view name : missing) texts.erase(std::string(name));
   return texts;
 }
 

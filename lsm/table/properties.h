@@ -45,12 +45,13 @@ struct TableProperties {
   std::string created_by;       // "trellis 0.1.0"
 
   std::map<std::string, std::string> others;  // unknown names, values as text
+  std::vector<std::string_view> missing;      // known names that the file does not have
 
   std::string Encode() const;
   static absl::StatusOr<TableProperties> Decode(std::string_view bytes, std::string_view file,
                                                 uint64_t offset);
 
-  // name -> value as text, for tools.
+  // name -> value as text, for tools; without what is missing.
   std::map<std::string, std::string> ToMap() const;
 };
 

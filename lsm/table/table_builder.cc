@@ -23,16 +23,6 @@ constexpr uint64_t kEntryBytesMax = kBlockBytesMax - (uint64_t{4} << 20);
 static_assert(kKeyBytesMax + kInternalKeySuffixBytes + kValueBytesMax <= kEntryBytesMax);
 constexpr std::string_view kCreatedBy = "trellis " TRELLIS_VERSION_STRING;
 
-const char* NameOf(Compression compression) {
-  switch (compression) {
-    case Compression::kNone:
-      return "none";
-    case Compression::kLz4:
-      return "lz4";
-  }
-  return "?";
-}
-
 // The shortest key at or after `last` and strictly before `next`; or their user key, if that is the
 // same.
 std::string SeparatorOf(std::string_view last, std::string_view next) {

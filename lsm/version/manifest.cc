@@ -15,15 +15,6 @@ constexpr size_t kChecksumBytes = 8;
 // A larger CURRENT is not read at all.
 constexpr uint64_t kCurrentBytesMax = 4096;
 
-absl::StatusOr<std::string> ReadCurrent(Directory& directory) {
-  LSM_ASSIGN_OR_RETURN(const FileInfo info, directory.Stat(kCurrentFileName));
-  if (info.size_bytes > kCurrentBytesMax) {
-    return DamageAt(Concat(directory.path(), "/", kCurrentFileName), 0,
-                    Concat("the file has ", info.size_bytes, " bytes instead of ", kCurrentBytes));
-  }
-  return ReadWholeFile(directory, kCurrentFileName, kCurrentBytesMax);
-}
-
 // CURRENT was made to name the manifest only after it was whole and durable, so whatever is amiss
 // with the file as such is damage: also that it is not there, which must not pass for a store that
 // does not exist.
@@ -39,9 +30,7 @@ absl::StatusOr<std::unique_ptr<LogReader>> OpenManifest(Directory& directory,
   if (!file.ok()) return file.status();
   absl::StatusOr<std::unique_ptr<LogReader>> log =
       LogReader::Open(std::move(file).value(), LogKind::kManifest);
-  if (absl::IsInvalidArgument(log.status()))
-    return absl::DataLossError(Concat(MessageOf(log.status())));
-  if (!log.ok()) return log.status();
+  if (!log.ok()) return AsDamage(log.status());
   // A log that ends within its header has no id, and no edit either: ReadManifest finds that.
   if ((*log)->end() != LogEnd::kTorn && (*log)->file_id() != current.manifest_file_id) {
     return DamageAt(path, 0, "this is another manifest than the one that CURRENT names");
@@ -89,6 +78,17 @@ absl::StatusOr<Current> Current::Decode(std::string_view bytes, std::string_view
   current.manifest_number = LoadFixed64(bytes.data() + 16);
   current.manifest_file_id = LoadFixed64(bytes.data() + 24);
   return current;
+}
+
+absl::StatusOr<Current> ReadCurrent(Directory& directory, std::string_view name) {
+  const std::string path = Concat(directory.path(), "/", name);
+  LSM_ASSIGN_OR_RETURN(const FileInfo info, directory.Stat(name));
+  if (info.size_bytes > kCurrentBytesMax) {
+    return DamageAt(path, 0,
+                    Concat("the file has ", info.size_bytes, " bytes instead of ", kCurrentBytes));
+  }
+  LSM_ASSIGN_OR_RETURN(const std::string bytes, ReadWholeFile(directory, name, kCurrentBytesMax));
+  return Current::Decode(bytes, path);
 }
 
 uint64_t LogFileId(uint64_t log_seed, uint64_t number) {
@@ -212,12 +212,9 @@ absl::Status ManifestState::CheckSyncedLog(uint64_t number, std::string_view fil
 
 absl::StatusOr<ManifestContents> ReadManifest(
     Directory& directory, const std::function<void(uint64_t offset, const VersionEdit&)>& on_edit) {
-  LSM_ASSIGN_OR_RETURN(std::string current_bytes, ReadCurrent(directory));
-  LSM_ASSIGN_OR_RETURN(
-      const Current current,
-      Current::Decode(current_bytes, Concat(directory.path(), "/", kCurrentFileName)));
+  LSM_ASSIGN_OR_RETURN(const Current current, ReadCurrent(directory, kCurrentFileName));
   LSM_ASSIGN_OR_RETURN(ManifestContents contents, ReadManifestOf(directory, current, on_edit));
-  contents.current_bytes = std::move(current_bytes);
+  contents.current_bytes = current.Encode();  // what can be decoded has one form
   return contents;
 }
 

@@ -90,6 +90,10 @@ struct ManifestState {
   absl::Status CheckSyncedLog(uint64_t number, std::string_view file, uint64_t records) const;
 };
 
+// Reads the file `name` of the directory as a CURRENT.  NotFound if it is not there, else as
+// Current::Decode.
+absl::StatusOr<Current> ReadCurrent(Directory& directory, std::string_view name);
+
 struct ManifestContents {
   Current current;
   std::string current_bytes;  // as in the file

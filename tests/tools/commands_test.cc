@@ -343,6 +343,17 @@ TEST_F(CommandsTest, RawGetOfAStoreDoesNotGuess) {
   EXPECT_EQ(result.out, std::string(20, 'w'));
   EXPECT_EQ(result.code, 1);
   files_.SetFileBytes("s/000006.table", table);
+  // A log that holds synced writes and lost them all.
+  const std::string log = files_.FileBytes("s/000007.log");
+  files_.SetFileBytes("s/000007.log", log.substr(0, 32));
+  for (const char* key : {"key000015", "key000300"}) {
+    result = Run({"get", "--raw", key, "s"});
+    EXPECT_EQ(result.out, "") << key;
+    EXPECT_EQ(result.code, 1) << key;
+    EXPECT_THAT(result.err, HasSubstr("s/000007.log: offset 0: the log is empty"));
+  }
+  EXPECT_EQ(Run({"explain", "s", "key000300"}).code, 1);
+  files_.SetFileBytes("s/000007.log", log);
   // A log that is needed and is not there.
   ASSERT_TRUE(files_.OpenDirectory("s", false).value()->Remove("000007.log").ok());
   result = Run({"get", "--raw", "key000300", "s"});
@@ -596,6 +607,15 @@ TEST_F(CommandsTest, ProblemsAreSaidOnce) {
     EXPECT_THAT(all, HasSubstr("s/000009.table"));
   }
   EXPECT_THAT(Run({"scan", "s"}).err, HasSubstr("may be out of date"));
+}
+
+TEST_F(CommandsTest, ACurrentThatIsTooLongIsDamageForAllCommands) {
+  files_.SetFileBytes("s/CURRENT", files_.FileBytes("s/CURRENT") + std::string(5000, 'x'));
+  for (const std::string command : {"info", "verify", "manifest"}) {
+    const RunResult result = Run({command, "s/CURRENT"});
+    EXPECT_EQ(result.code, 1) << command;
+    EXPECT_THAT(result.out + result.err, HasSubstr("s/CURRENT: offset 0: the file has 5040 bytes"));
+  }
 }
 
 TEST_F(CommandsTest, OfSeveralPathsTheWorstCounts) {

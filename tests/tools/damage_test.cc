@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 #include <random>
+#include <set>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -18,8 +20,10 @@ namespace tools {
 namespace {
 
 using nlohmann::json;
+using testing::AllOf;
 using testing::AnyOf;
 using testing::HasSubstr;
+using testing::Not;
 
 std::string Flipped(std::string bytes, size_t bit) {
   bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ (1 << (bit % 8)));
@@ -70,6 +74,10 @@ TEST_F(DamageTest, VerifyFindsEveryFlippedBitOfEveryFile) {
       ASSERT_EQ(result.code, 1) << "bit " << bit << " of " << name << ": " << result.out;
       ASSERT_THAT(result.out, HasSubstr(path)) << "bit " << bit;
       ASSERT_THAT(result.out, HasSubstr("DAMAGED")) << "bit " << bit;
+      std::set<std::string> lines;
+      std::istringstream stream(result.out);
+      for (std::string line; std::getline(stream, line);)
+        ASSERT_TRUE(lines.insert(line).second) << "bit " << bit << " is told twice: " << line;
     }
     files_.SetFileBytes(path, whole);
   }
@@ -243,6 +251,30 @@ TEST_F(ForgedTableTest, VerifyFindsWhatChecksumsCannot) {
               HasSubstr("the footer says 7 entries"));
 }
 
+// What a writer leaves out is no damage; nothing can be held against it.
+TEST_F(ForgedTableTest, AMissingPropertyIsNotedAndNoDamage) {
+  std::string properties =
+      table_.substr(footer_.properties.offset, footer_.properties.stored_bytes);
+  const std::string entries("\7entries\1\3", 10);
+  ASSERT_NE(properties.find(entries), properties.npos);
+  properties.erase(properties.find(entries), entries.size());
+  const std::string smallest_key("\14smallest_key\3\1a", 16);
+  ASSERT_NE(properties.find(smallest_key), properties.npos);
+  properties.erase(properties.find(smallest_key), smallest_key.size());
+  std::string bytes = table_.substr(0, footer_.properties.offset) + properties;
+  bytes.append(1 + sizeof(uint64_t), '\0');  // not compressed
+  lsm::Footer footer = footer_;
+  footer.properties.stored_bytes = properties.size();
+  footer.file_bytes = bytes.size() + lsm::kFooterBytes;
+  FixBlock(&bytes, footer.properties);
+  files_.SetFileBytes(kPath, bytes + footer.Encode());
+  const RunResult verified = Run({"verify", kPath});
+  EXPECT_EQ(verified.code, 0) << verified.out;
+  EXPECT_THAT(verified.out, HasSubstr("note: s/000002.table: the properties do not state entries, "
+                                      "smallest_key\n"));
+  EXPECT_THAT(Run({"properties", kPath}).out, Not(HasSubstr("entries")));
+}
+
 // A key that the filter denies is lost to every lookup: the worst that can be in a table.
 TEST_F(ForgedTableTest, AFalseNegativeIsDamageForGetFilterAndVerify) {
   const std::vector<lsm::BlockHandle> blocks = DataBlocks();
@@ -257,6 +289,38 @@ TEST_F(ForgedTableTest, AFalseNegativeIsDamageForGetFilterAndVerify) {
   const json filter = json::parse(Run({"filter", "--json", kPath}).out);
   EXPECT_EQ(filter["results"][0]["measured"]["false_negatives"], 1);
   EXPECT_EQ(Run({"verify", kPath}).code, 1);
+}
+
+// Of a key that lies where nothing can be read, nobody knows whether it is there.
+TEST_F(ForgedTableTest, GetOfAKeyInADamagedBlockDoesNotSayAbsent) {
+  const std::vector<lsm::BlockHandle> blocks = DataBlocks();
+  std::string bytes = table_;
+  bytes[blocks[2].offset] ^= 1;
+  files_.SetFileBytes(kPath, bytes);
+  const RunResult table = Run({"get", "c", kPath});
+  EXPECT_EQ(table.code, 1);
+  EXPECT_THAT(table.out, HasSubstr("answer  unknown"));
+  EXPECT_THAT(table.out, Not(AnyOf(HasSubstr("absent"), HasSubstr("false positive"))));
+  EXPECT_EQ(json::parse(Run({"get", "--json", "c", kPath}).out)["results"][0]["answer"], "unknown");
+  EXPECT_THAT(Run({"get", "a", kPath}).out, HasSubstr("answer  put"));
+}
+
+TEST_F(DamageTest, GetOfAKeyInADamagedLogDoesNotAnswer) {
+  auto directory = files_.OpenDirectory("l", true).value();
+  MakeLog(*directory, 1, {{{"a", 1, false, "old"}}, {{"b", 2, false, "other"}}}, LogState::kClosed);
+  std::string bytes = files_.FileBytes("l/000001.log");
+  bytes[bytes.find("other")] ^= 1;
+  files_.SetFileBytes("l/000001.log", bytes);
+  const RunResult text = Run({"get", "a", "l/000001.log"});
+  EXPECT_EQ(text.code, 1);
+  EXPECT_THAT(text.out, AllOf(HasSubstr("answer  unknown"), HasSubstr("found   put at sequence 1"),
+                              Not(HasSubstr("answer  put"))));
+  EXPECT_THAT(Run({"get", "b", "l/000001.log"}).out, Not(HasSubstr("absent")));
+  EXPECT_EQ(Run({"get", "--raw", "a", "l/000001.log"}).out, "");
+  const json document = json::parse(Run({"get", "--json", "a", "l/000001.log"}).out);
+  EXPECT_EQ(document["results"][0]["answer"], "unknown");
+  EXPECT_FALSE(document["results"][0].contains("value"));
+  EXPECT_EQ(document["results"][0]["versions"].size(), 1u);
 }
 
 TEST_F(DamageTest, AFilterOfUnknownKindIsNotedAndNoDamage) {
@@ -315,8 +379,8 @@ TEST_F(DamageTest, VerifyComparesTablesWithTheManifest) {
 // What the manifest says is a table or a log must be one.
 TEST_F(DamageTest, AForeignFileInAStoreIsDamage) {
   for (const std::string name : {"000002.table", "000003.log", "000001.manifest", "CURRENT"}) {
-    for (const std::string& bytes :
-         {std::string(), std::string(4096, '\0'), std::string(5000, 'x')}) {
+    for (const std::string& bytes : {std::string(), std::string(4096, '\0'), std::string(5000, 'x'),
+                                     std::string(15, 'x'), std::string(32, 'x')}) {
       lsm::MemoryFileSystem files;
       MakeTinyStore(files, "s");
       files.SetFileBytes("s/" + name, bytes);

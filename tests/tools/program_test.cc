@@ -188,7 +188,7 @@ TEST_F(ProgramTest, JsonIsOneDocument) {
   }
 }
 
-// A file of eight exabytes of holes, whose sound footer says that all of it is a filter.
+// A file of 8 TiB of holes, whose sound footer says that all of it is a filter.
 TEST_F(ProgramTest, AForgedFooterDoesNotMakeItAllocate) {
   const std::string path = scratch_.path_of("forged");
   const std::string whole = ReadFile(scratch_.path_of("store/000005.table"));

@@ -4,17 +4,14 @@
 #include <cassert>
 #include <cmath>
 
+#include "lsm/base/shared_prefix.h"
+
 namespace tools {
 namespace {
 
 constexpr int kTries = 4;
 constexpr size_t kMutatedBytesMax = 16;
 constexpr size_t kRandomBytes = 8;
-
-size_t SharedBytes(std::string_view a, std::string_view b) {
-  const auto [at, ignored] = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
-  return static_cast<size_t>(at - a.begin());
-}
 
 }  // namespace
 
@@ -24,7 +21,7 @@ char AbsentKeys::Byte(uint8_t least, uint8_t most) {
 
 bool AbsentKeys::Mutate(std::string_view below, std::string_view above, std::string* key) {
   assert(below < above);
-  const size_t shared = SharedBytes(below, above);
+  const size_t shared = lsm::SharedPrefixBytes(below, above);
   if (shared == below.size()) return false;
   for (int i = 0; i < kTries; ++i) {
     key->assign(below);

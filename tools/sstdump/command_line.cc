@@ -2,12 +2,12 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <functional>
-#include <numeric>
 #include <sstream>
 #include <utility>
 
 #include "bloom/catalog.h"
+#include "lsm/base/options.h"
+#include "lsm/base/release.h"
 #include "lsm/bytes/escape.h"
 #include "lsm/bytes/readable.h"
 #include "lsm/bytes/status.h"
@@ -99,8 +99,10 @@ std::string FittedHelp(std::string_view help, const World& world) {
 }
 
 std::string VersionText() {
-  return Concat("sstdump ", TRELLIS_VERSION, ", table format ", lsm::kTableVersion, ", log format ",
-                lsm::kLogVersion, ", filters ", bloom::KeyedKindNames(), ", compression none, lz4");
+  return Concat("sstdump ", TRELLIS_VERSION_STRING, ", table format ", lsm::kTableVersion,
+                ", log format ", lsm::kLogVersion, ", filters ", bloom::KeyedKindNames(),
+                ", compression ", NameOf(lsm::Compression::kNone), ", ",
+                NameOf(lsm::Compression::kLz4));
 }
 
 const CommandHelp& HelpOf(std::string_view name) {

@@ -121,7 +121,7 @@ void WriteReport(const lsm::Table& table, const bloom::FilterDescription& filter
   json->Member("size_bits", filter.size_bits);
   json->Member("bits_per_key", filter.bits_per_key);
   json->Member("probes", filter.probes);
-  json->Member("seed", HexId(filter.seed));
+  json->Member("seed", lsm::ReadableId(filter.seed));
   json->Member("fill", filter.fill);
   json->Member("target_fpp", filter.target_fpp);
   json->Member("predicted_fpp", filter.predicted_fpp);

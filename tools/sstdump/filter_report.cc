@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cstring>
 #include <string_view>
 
+#include "bloom/core/bits.h"
 #include "lsm/bytes/escape.h"
 #include "lsm/bytes/status.h"
 #include "tools/sstdump/layout.h"
@@ -132,9 +132,8 @@ std::vector<FillBin> FillHistogram(const bloom::FilterReader& filter) {
   for (size_t at = 0; at < payload.size(); at += kFillBlockBytes) {
     const std::string_view block = payload.substr(at, kFillBlockBytes);
     if (block.size() < kFillBlockBytes && at > 0) break;
-    uint64_t ones = 0;
-    for (const char byte : block)
-      ones += static_cast<uint64_t>(std::popcount(static_cast<uint8_t>(byte)));
+    const uint64_t ones =
+        bloom::CountOnes(reinterpret_cast<const uint8_t*>(block.data()), block.size());
     ++counts[std::min<size_t>(kBins - 1, ones * kBins / (8 * block.size()))];
   }
   std::vector<FillBin> bins;

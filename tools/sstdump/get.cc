@@ -35,9 +35,12 @@ struct TableLookup {
   bool filter_passed = true;
   size_t first_block = 0;              // by the index; block_count() if the key is behind them all
   size_t block_count = 0;              // that were read, from it on
-  absl::Status status;                 // damage of the last of these
+  absl::Status status;                 // why the last of these could not be read to its end
   std::vector<FoundVersion> versions;  // newest first
   uint64_t version_count = 0;
+
+  // The newest version comes first, so one that was found decides, whatever could not be read.
+  bool is_certain() const { return status.ok() || !versions.empty(); }
 };
 
 // Looks into the blocks whatever the filter says, so that a wrong "no" is found out.
@@ -45,7 +48,7 @@ TableLookup LookUp(const lsm::Table& table, std::string_view user_key) {
   TableLookup lookup;
   lookup.digest = DigestFor(table, user_key);
   lookup.filter_passed = table.MayContain(lookup.digest);
-  lookup.first_block = FirstBlockFor(table, user_key);
+  lookup.first_block = table.FirstBlockFor(user_key);
   bool is_past = false;
   const auto visit = [&](const lsm::ParsedKey& key, std::string_view value) {
     is_past = key.user_key > user_key;
@@ -68,7 +71,8 @@ TableLookup LookUp(const lsm::Table& table, std::string_view user_key) {
   return lookup;
 }
 
-const char* AnswerOf(const std::vector<FoundVersion>& versions) {
+const char* AnswerOf(const std::vector<FoundVersion>& versions, bool is_certain) {
+  if (!is_certain) return "unknown";
   return versions.empty() ? "absent" : NameOf(versions.front().kind);
 }
 
@@ -83,22 +87,26 @@ std::string FilterText(const lsm::Table& table, const TableLookup& lookup) {
     case lsm::FilterPresence::kUnknown:
       return "of unknown kind: maybe";
   }
-  const std::string kind = table.filter().Describe().kind;
+  const std::string kind = table.filter().kind_name();
   if (!lookup.filter_passed) return Concat(kind, " says no: a store would stop here");
-  return Concat(kind, " says maybe", lookup.version_count == 0 ? ": a false positive" : "");
+  const bool is_absent = lookup.version_count == 0 && lookup.is_certain();
+  return Concat(kind, " says maybe", is_absent ? ": a false positive" : "");
 }
 
-void PrintVersions(const std::vector<FoundVersion>& versions, uint64_t count, Session* session) {
-  if (versions.empty()) {
+// Where something could not be read that may hold a newer version, none of these is the answer.
+void PrintVersions(const std::vector<FoundVersion>& versions, uint64_t count, bool is_certain,
+                   Session* session) {
+  if (!is_certain) {
+    session->Print("  answer  unknown: what may hold it cannot be read\n");
+  } else if (versions.empty()) {
     session->Print("  answer  absent\n");
-    return;
   }
   for (size_t i = 0; i < versions.size(); ++i) {
     const FoundVersion& version = versions[i];
     const bool is_put = version.kind == lsm::EntryKind::kPut;
+    const char* label = !is_certain ? "  found   " : i == 0 ? "  answer  " : "  older   ";
     session->Print(Concat(
-        i == 0 ? "  answer  " : "  older   ", NameOf(version.kind), " at sequence ",
-        version.sequence,
+        label, NameOf(version.kind), " at sequence ", version.sequence,
         is_put ? Concat(", ", Count(version.value_bytes, "byte", "bytes")) : std::string(), "\n"));
     if (i == 0 && is_put) {
       session->Print(
@@ -114,7 +122,7 @@ void PrintTableLookup(const Target& target, const lsm::Table& table, const Table
   const size_t columns = KeyColumns(*session, 20, 2);
   session->Print(Heading(*session, target.path,
                          Concat("key ", session->ShowKey(session->request().key, columns))));
-  session->Print(Concat("  digest  ", HexId(lookup.digest), "\n"));
+  session->Print(Concat("  digest  ", lsm::ReadableId(lookup.digest), "\n"));
   session->Print(Concat("  filter  ", FilterText(table, lookup), "\n"));
   if (lookup.first_block == table.block_count()) {
     session->Print("  index   the key is behind the last block\n");
@@ -125,13 +133,13 @@ void PrintTableLookup(const Target& target, const lsm::Table& table, const Table
                           lsm::ReadableCount(handle.stored_bytes), " bytes, for keys up to ",
                           session->ShowKey(table.block_fence(i), columns), "\n"));
   }
-  PrintVersions(lookup.versions, lookup.version_count, session);
+  PrintVersions(lookup.versions, lookup.version_count, lookup.is_certain(), session);
 }
 
-void WriteVersions(const std::vector<FoundVersion>& versions, Session* session) {
+void WriteVersions(const std::vector<FoundVersion>& versions, bool is_certain, Session* session) {
   lsm::JsonWriter& json = session->json();
-  json.Member("answer", AnswerOf(versions));
-  if (!versions.empty() && versions.front().kind == lsm::EntryKind::kPut) {
+  json.Member("answer", AnswerOf(versions, is_certain));
+  if (is_certain && !versions.empty() && versions.front().kind == lsm::EntryKind::kPut) {
     json.Member("value", session->Show(versions.front().value));
   }
   json.Key("versions");
@@ -149,7 +157,7 @@ void WriteVersions(const std::vector<FoundVersion>& versions, Session* session) 
 void WriteTableLookup(const lsm::Table& table, const TableLookup& lookup, Session* session) {
   lsm::JsonWriter& json = session->json();
   json.Member("key", session->Show(session->request().key));
-  json.Member("digest", HexId(lookup.digest));
+  json.Member("digest", lsm::ReadableId(lookup.digest));
   json.Member("filter_state", NameOf(table.filter_presence()));
   json.Member("filter_passed", lookup.filter_passed);
   json.Key("blocks");
@@ -164,7 +172,7 @@ void WriteTableLookup(const lsm::Table& table, const TableLookup& lookup, Sessio
     session->DrainJson();
   }
   json.EndArray();
-  WriteVersions(lookup.versions, session);
+  WriteVersions(lookup.versions, lookup.is_certain(), session);
 }
 
 void ShowKeyInTable(const Target& target, Session* session) {
@@ -191,6 +199,7 @@ void ShowKeyInTable(const Target& target, Session* session) {
 void ShowKeyInLog(const Target& target, Session* session) {
   std::vector<FoundVersion> versions;
   uint64_t count = 0;
+  const Session::Tally before = session->tally();
   WalkLog(target, lsm::LogKind::kWriteAhead, session, [&](const lsm::LogReader::Record& record) {
     const absl::Status status = WalkBatch(record, OpenedPath(target), [&](const BatchEntry& entry) {
       if (entry.key != session->request().key) return;
@@ -203,18 +212,20 @@ void ShowKeyInLog(const Target& target, Session* session) {
     if (!status.ok()) session->Fail(status, target);
     return !session->has_too_many_problems();
   });
+  // What is damaged may hold a newer one.
+  const bool is_certain = session->tally() == before;
   if (session->json_wanted()) {
     session->json().Member("key", session->Show(session->request().key));
-    return WriteVersions(versions, session);
+    return WriteVersions(versions, is_certain, session);
   }
   if (session->request().form == ByteForm::kRaw) {
-    if (!versions.empty()) session->PrintRaw(versions.front().value);
+    if (is_certain && !versions.empty()) session->PrintRaw(versions.front().value);
     return;
   }
   session->Print(Heading(
       *session, target.path,
       Concat("key ", session->ShowKey(session->request().key, KeyColumns(*session, 20, 2)))));
-  PrintVersions(versions, count, session);
+  PrintVersions(versions, count, is_certain, session);
 }
 
 // `--raw`: what the store answers, and nothing else.  A value that may be out of date is none.

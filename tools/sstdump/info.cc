@@ -74,7 +74,7 @@ void WriteTable(const lsm::Table& table, const bloom::FilterDescription& filter,
   const lsm::TableProperties& p = table.properties();
   lsm::JsonWriter& json = session->json();
   json.Member("format_version", lsm::kTableVersion);
-  json.Member("file_id", HexId(table.footer().file_id));
+  json.Member("file_id", lsm::ReadableId(table.footer().file_id));
   json.Member("file_bytes", table.file_bytes());
   json.Member("entries", p.entries);
   json.Member("distinct_keys", p.distinct_keys);
@@ -137,7 +137,7 @@ void ShowLogInfo(const Target& target, Session* session) {
   if (session->json_wanted()) {
     lsm::JsonWriter& json = session->json();
     json.Member("format_version", lsm::kLogVersion);
-    json.Member("file_id", HexId(log.file_id));
+    json.Member("file_id", lsm::ReadableId(log.file_id));
     json.Member("file_bytes", log.size_bytes);
     json.Member("records", log.records);
     json.Member("puts", puts);
@@ -176,7 +176,7 @@ void ShowManifestInfo(const Target& target, Session* session) {
   if (session->json_wanted()) {
     lsm::JsonWriter& json = session->json();
     json.Member("format_version", lsm::kLogVersion);
-    json.Member("file_id", HexId(walk.log.file_id));
+    json.Member("file_id", lsm::ReadableId(walk.log.file_id));
     json.Member("file_bytes", walk.log.size_bytes);
     json.Member("edits", walk.edits);
     json.Member("tables", tables);
@@ -184,7 +184,7 @@ void ShowManifestInfo(const Target& target, Session* session) {
     json.Member("next_file_number", state.next_file_number);
     json.Member("last_sequence", state.last_sequence);
     json.Member("oldest_log", state.oldest_log);
-    json.Member("digest_seed", HexId(state.digest_seed));
+    json.Member("digest_seed", lsm::ReadableId(state.digest_seed));
     json.Member("end", NameOf(walk.log.end));
     json.Member("torn_bytes", walk.log.torn_bytes);
     return;
@@ -275,7 +275,7 @@ void WriteStore(const StoreFiles& files, const StoreSums& sums, Session* session
   json.Member("next_file_number", state.next_file_number);
   json.Member("last_sequence", state.last_sequence);
   json.Member("oldest_log", state.oldest_log);
-  json.Member("digest_seed", HexId(state.digest_seed));
+  json.Member("digest_seed", lsm::ReadableId(state.digest_seed));
   json.Key("unused_files");
   json.BeginArray();
   for (const std::string& name : sums.unused) json.String(name);
@@ -311,20 +311,17 @@ void ShowStoreInfo(const Target& target, Session* session) {
 }
 
 void ShowCurrentInfo(const Target& target, Session* session) {
-  const absl::StatusOr<std::string> bytes =
-      lsm::ReadWholeFile(*target.directory, target.name, 4096);
-  if (!bytes.ok()) return session->Fail(bytes.status(), target);
-  const absl::StatusOr<lsm::Current> current = lsm::Current::Decode(*bytes, OpenedPath(target));
+  const absl::StatusOr<lsm::Current> current = lsm::ReadCurrent(*target.directory, target.name);
   if (!current.ok()) return session->Fail(current.status(), target);
   const std::string manifest = lsm::ManifestFileName(current->manifest_number);
   if (session->json_wanted()) {
     session->json().Member("manifest", manifest);
-    session->json().Member("manifest_file_id", HexId(current->manifest_file_id));
+    session->json().Member("manifest_file_id", lsm::ReadableId(current->manifest_file_id));
     return;
   }
-  session->Print(Heading(
-      *session, target.path,
-      Concat("CURRENT, names ", manifest, " with file id ", HexId(current->manifest_file_id))));
+  session->Print(Heading(*session, target.path,
+                         Concat("CURRENT, names ", manifest, " with file id ",
+                                lsm::ReadableId(current->manifest_file_id))));
 }
 
 }  // namespace

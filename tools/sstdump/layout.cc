@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <ctime>
 
 #include "lsm/bytes/escape.h"
@@ -79,12 +78,6 @@ std::string Bar(double share, size_t columns, bool has_utf8) {
 std::string Spark(double share, bool has_utf8) {
   const int eighths = Eighths(share);
   return has_utf8 ? kHeights[eighths] : std::string(1, kAsciiHeights[eighths]);
-}
-
-std::string HexId(uint64_t id) {
-  char text[24];
-  std::snprintf(text, sizeof(text), "0x%016llx", static_cast<unsigned long long>(id));
-  return text;
 }
 
 std::string UtcTime(uint64_t micros_since_1970) {

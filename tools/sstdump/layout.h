@@ -36,9 +36,6 @@ std::string Bar(double share, size_t columns, bool has_utf8);
 // One character as high as `share`.
 std::string Spark(double share, bool has_utf8);
 
-// 64-bit ids and digests, which are no quantities: "0x0123456789abcdef".
-std::string HexId(uint64_t id);
-
 // "2026-11-21 02:10:21 UTC".
 std::string UtcTime(uint64_t micros_since_1970);
 

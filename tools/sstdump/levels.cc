@@ -1,6 +1,7 @@
 // `sstdump levels`: the tree of a store.
 #include <array>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -76,23 +77,19 @@ struct LevelRow {
 TableRow ReadTable(const StoreFiles& files, const PlacedTable& placed, Session* session) {
   TableRow row;
   row.placed = placed;
-  const absl::StatusOr<Target> target = FindTargetIn(files.directory, placed.name);
-  if (!target.ok() && IsGone(files, *files.directory, lsm::FileKind::kTable, placed.meta.number)) {
+  const absl::StatusOr<std::optional<Target>> found = FindTable(files, placed.meta.number);
+  if (!found.ok()) {
+    session->Fail(found.status(), Concat(files.directory->path(), "/", placed.name));
+    return row;
+  }
+  if (!*found) {
     session->Note(placed.name + kMovedOn);
     return row;
   }
-  if (absl::IsNotFound(target.status())) {
-    session->Fail(absl::DataLossError("the manifest names this table, but there is no such file"),
-                  Concat(files.directory->path(), "/", placed.name));
-    return row;
-  }
-  if (!target.ok()) {
-    session->Fail(target.status(), Concat(files.directory->path(), "/", placed.name));
-    return row;
-  }
-  const absl::StatusOr<std::unique_ptr<lsm::Table>> table = OpenTable(*target);
+  const Target& target = **found;
+  const absl::StatusOr<std::unique_ptr<lsm::Table>> table = OpenTable(target);
   if (!table.ok()) {
-    session->Fail(table.status(), *target);
+    session->Fail(table.status(), target);
     return row;
   }
   const lsm::TableProperties& properties = (*table)->properties();
@@ -100,7 +97,7 @@ TableRow ReadTable(const StoreFiles& files, const PlacedTable& placed, Session* 
   row.keys = properties.distinct_keys;
   row.filter_kind = NameOf((*table)->filter_presence());
   const absl::Status filter_status = FilterStatus(**table);
-  if (!filter_status.ok()) session->Fail(filter_status, *target);
+  if (!filter_status.ok()) session->Fail(filter_status, target);
   if ((*table)->filter_presence() != lsm::FilterPresence::kUsable) return row;
   const bloom::FilterDescription filter = (*table)->filter().Describe();
   row.filter_kind = filter.kind;

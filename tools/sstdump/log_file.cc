@@ -45,10 +45,7 @@ LogSummary WalkLog(const Target& target, lsm::LogKind kind, Session* session,
       lsm::LogReader::Open(std::move(file).value(), kind);
   if (!reader.ok()) {
     // Taken for a log by its magic, its name or the manifest.
-    const bool is_damage = absl::IsInvalidArgument(reader.status());
-    session->Fail(
-        is_damage ? absl::DataLossError(Concat(lsm::MessageOf(reader.status()))) : reader.status(),
-        target);
+    session->Fail(lsm::AsDamage(reader.status()), target);
     return summary;
   }
   lsm::LogReader& log = **reader;

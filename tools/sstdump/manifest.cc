@@ -49,9 +49,11 @@ void PrintEdit(uint64_t offset, const lsm::VersionEdit& edit, Session* session) 
     numbers += Concat(" of ", file_bytes, " B");
   }
   if (edit.digest_seed)
-    numbers += Concat(numbers.empty() ? "    " : ", ", "digest seed ", HexId(*edit.digest_seed));
+    numbers +=
+        Concat(numbers.empty() ? "    " : ", ", "digest seed ", lsm::ReadableId(*edit.digest_seed));
   if (edit.log_seed)
-    numbers += Concat(numbers.empty() ? "    " : ", ", "log seed ", HexId(*edit.log_seed));
+    numbers +=
+        Concat(numbers.empty() ? "    " : ", ", "log seed ", lsm::ReadableId(*edit.log_seed));
   if (!numbers.empty()) session->Print(numbers + "\n");
   for (const lsm::VersionEdit::Removed& removed : edit.removed) {
     session->Print(
@@ -66,7 +68,7 @@ void WriteTable(int level, const lsm::TableMeta& table, Session* session) {
   json.BeginObject();
   json.Member("level", level);
   json.Member("number", table.number);
-  json.Member("file_id", HexId(table.file_id));
+  json.Member("file_id", lsm::ReadableId(table.file_id));
   json.Member("file_bytes", table.file_bytes);
   json.Member("entries", table.entries);
   json.Member("smallest_key", session->Show(lsm::UserKeyOf(table.smallest)));
@@ -94,8 +96,8 @@ void WriteEdit(uint64_t offset, const lsm::VersionEdit& edit, Session* session) 
   if (edit.next_file_number) json.Member("next_file_number", *edit.next_file_number);
   if (edit.last_sequence) json.Member("last_sequence", *edit.last_sequence);
   if (edit.oldest_log) json.Member("oldest_log", *edit.oldest_log);
-  if (edit.digest_seed) json.Member("digest_seed", HexId(*edit.digest_seed));
-  if (edit.log_seed) json.Member("log_seed", HexId(*edit.log_seed));
+  if (edit.digest_seed) json.Member("digest_seed", lsm::ReadableId(*edit.digest_seed));
+  if (edit.log_seed) json.Member("log_seed", lsm::ReadableId(*edit.log_seed));
   json.Key("synced_logs");
   json.BeginArray();
   for (const uint64_t log : edit.synced_logs) json.Number(log);
@@ -124,7 +126,7 @@ void ShowState(const ManifestWalk& walk, Session* session) {
   const LogSummary& log = walk.log;
   if (session->json_wanted()) {
     lsm::JsonWriter& json = session->json();
-    json.Member("file_id", HexId(log.file_id));
+    json.Member("file_id", lsm::ReadableId(log.file_id));
     json.Member("file_bytes", log.size_bytes);
     json.Member("end", NameOf(log.end));
     json.Member("torn_bytes", log.torn_bytes);
@@ -133,8 +135,8 @@ void ShowState(const ManifestWalk& walk, Session* session) {
     json.Member("next_file_number", state.next_file_number);
     json.Member("last_sequence", state.last_sequence);
     json.Member("oldest_log", state.oldest_log);
-    json.Member("digest_seed", HexId(state.digest_seed));
-    if (state.log_seed) json.Member("log_seed", HexId(*state.log_seed));
+    json.Member("digest_seed", lsm::ReadableId(state.digest_seed));
+    if (state.log_seed) json.Member("log_seed", lsm::ReadableId(*state.log_seed));
     json.Key("synced_logs");
     json.BeginArray();
     for (const uint64_t number : state.synced_logs) json.Number(number);
@@ -150,25 +152,19 @@ void ShowState(const ManifestWalk& walk, Session* session) {
   }
   if (!log.is_open) return;
   session->Print(Concat("  end: ", EndText(log.end, log.torn_bytes), "\n"));
-  session->Print(Concat("  all together: next file ", state.next_file_number, ", last sequence ",
-                        state.last_sequence, ", oldest log ", state.oldest_log,
-                        ",\n    digest seed ", HexId(state.digest_seed),
-                        state.log_seed ? Concat(", log seed ", HexId(*state.log_seed)) : "", "\n"));
+  session->Print(Concat(
+      "  all together: next file ", state.next_file_number, ", last sequence ", state.last_sequence,
+      ", oldest log ", state.oldest_log, ",\n    digest seed ", lsm::ReadableId(state.digest_seed),
+      state.log_seed ? Concat(", log seed ", lsm::ReadableId(*state.log_seed)) : "", "\n"));
   for (const PlacedTable& table : TablesInOrder(state))
     PrintTable(table.level, table.meta, session);
 }
 
 // The manifest that CURRENT names.
 absl::StatusOr<Target> FollowCurrent(const Target& target) {
-  LSM_ASSIGN_OR_RETURN(const std::string bytes,
-                       lsm::ReadWholeFile(*target.directory, lsm::kCurrentFileName, 4096));
-  LSM_ASSIGN_OR_RETURN(
-      const lsm::Current current,
-      lsm::Current::Decode(bytes, Concat(target.directory->path(), "/", lsm::kCurrentFileName)));
-  LSM_ASSIGN_OR_RETURN(
-      Target manifest,
-      FindTargetIn(target.directory, lsm::ManifestFileName(current.manifest_number)));
-  return manifest;
+  LSM_ASSIGN_OR_RETURN(const lsm::Current current,
+                       lsm::ReadCurrent(*target.directory, lsm::kCurrentFileName));
+  return FindTargetIn(target.directory, lsm::ManifestFileName(current.manifest_number));
 }
 
 void ShowManifestFile(const Target& target, Session* session) {

@@ -24,7 +24,7 @@ struct Request {
   std::optional<std::string> from;           // scan
   std::optional<std::string> to;             // scan
   std::optional<uint64_t> limit;             // scan, wal, manifest, blocks
-  bool keys_only = false;                    // scan
+  bool keys_only = false;                    // scan, wal
   bool records_only = false;                 // wal
   bool with_tables = false;                  // levels
   std::optional<uint64_t> probes;            // filter

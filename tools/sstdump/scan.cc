@@ -61,7 +61,7 @@ void ShowEntries(const Target& target, Session* session) {
     return true;
   };
   TableWalk walk(**table);
-  for (size_t i = request.from ? FirstBlockFor(**table, *request.from) : 0;
+  for (size_t i = request.from ? (*table)->FirstBlockFor(*request.from) : 0;
        i < (*table)->block_count(); ++i) {
     const BlockFacts facts = walk.Walk(i, visit);
     if (past_the_end || left == 0) break;

@@ -31,6 +31,27 @@ absl::Status NameForeign(const StoreFiles& files, const absl::Status& problem) {
   return absl::DataLossError(lsm::Concat(lsm::MessageOf(problem)));
 }
 
+absl::StatusOr<std::optional<Target>> FindPart(const StoreFiles& files,
+                                               const std::shared_ptr<lsm::Directory>& directory,
+                                               lsm::FileKind kind, uint64_t number) {
+  const bool is_log = kind == lsm::FileKind::kLog;
+  const std::string name = is_log ? lsm::LogFileName(number) : lsm::TableFileName(number);
+  absl::StatusOr<Target> target = FindTargetIn(directory, name);
+  if (target.ok()) {
+    // What it really is, will be found out by those who read it.
+    target->kind = is_log ? TargetKind::kLog : TargetKind::kTable;
+    return std::optional<Target>(std::move(target).value());
+  }
+  if (!absl::IsNotFound(target.status())) return target.status();
+  if (IsGone(files, *directory, kind, number)) return std::optional<Target>();
+  return absl::DataLossError(lsm::Concat(
+      directory->path(), "/", name,
+      is_log ? ": the manifest says that this log holds writes (are the store's logs elsewhere? "
+               "--logs DIR)"
+             : ": the manifest names this table",
+      ", but there is no such file"));
+}
+
 }  // namespace
 
 absl::StatusOr<StoreFiles> LookAtStore(const World& world, const Request& request,
@@ -104,22 +125,23 @@ std::vector<PlacedTable> TablesInOrder(const lsm::ManifestState& state) {
   return tables;
 }
 
+absl::StatusOr<std::optional<Target>> FindTable(const StoreFiles& files, uint64_t number) {
+  return FindPart(files, files.directory, lsm::FileKind::kTable, number);
+}
+
+absl::StatusOr<std::optional<Target>> FindLog(const StoreFiles& files, uint64_t number) {
+  return FindPart(files, files.log_directory, lsm::FileKind::kLog, number);
+}
+
 std::vector<Target> TableTargets(const StoreFiles& files, std::vector<absl::Status>* problems) {
   std::vector<Target> targets;
   if (files.has_state()) {
     for (const PlacedTable& table : TablesInOrder(files.manifest.state)) {
-      absl::StatusOr<Target> target = FindTargetIn(files.directory, table.name);
-      if (absl::IsNotFound(target.status())) {
-        if (IsGone(files, *files.directory, lsm::FileKind::kTable, table.meta.number)) continue;
-        problems->push_back(absl::DataLossError(
-            lsm::Concat(files.directory->path(), "/", table.name,
-                        ": the manifest names this table, but there is no such file")));
-      } else if (!target.ok()) {
+      absl::StatusOr<std::optional<Target>> target = FindTable(files, table.meta.number);
+      if (!target.ok()) {
         problems->push_back(target.status());
-      } else {
-        // Whatever it is: the manifest says that it is a table, and Table::Open says what is wrong.
-        target->kind = TargetKind::kTable;
-        targets.push_back(std::move(target).value());
+      } else if (*target) {
+        targets.push_back(**std::move(target));
       }
     }
     return targets;
@@ -138,17 +160,17 @@ std::vector<Target> TableTargets(const StoreFiles& files, std::vector<absl::Stat
 std::vector<Target> LogTargets(const StoreFiles& files, std::vector<absl::Status>* problems) {
   std::vector<Target> targets;
   for (const uint64_t number : files.logs) {
-    absl::StatusOr<Target> target = FindTargetIn(files.log_directory, lsm::LogFileName(number));
-    if (!target.ok() && files.has_state() &&
-        IsGone(files, *files.log_directory, lsm::FileKind::kLog, number))
-      continue;
+    absl::StatusOr<std::optional<Target>> target;
+    if (files.has_state()) {
+      target = FindLog(files, number);
+    } else {
+      target = FindTargetIn(files.log_directory, lsm::LogFileName(number));
+    }
     if (!target.ok()) {
       problems->push_back(target.status());
-      continue;
+    } else if (*target) {
+      targets.push_back(**std::move(target));
     }
-    // Whatever it is: in a store it must be a log.
-    if (files.has_state()) target->kind = TargetKind::kLog;
-    targets.push_back(std::move(target).value());
   }
   return targets;
 }

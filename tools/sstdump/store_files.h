@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -44,8 +45,6 @@ absl::Status StateProblem(const StoreFiles& files);
 // one that is being written moves on, and a newer manifest says so.
 bool IsGone(const StoreFiles& files, lsm::Directory& directory, lsm::FileKind kind,
             uint64_t number);
-inline constexpr const char* kLogIsNeeded =
-    "the manifest says that this log holds writes (are the store's logs elsewhere? --logs DIR)";
 inline constexpr const char* kMovedOn =
     ": the store was written to meanwhile, and needs this file no more";
 
@@ -57,6 +56,12 @@ struct PlacedTable {
 };
 // By level, in the order in which a lookup asks them: level 0 newest first, deeper ones by key.
 std::vector<PlacedTable> TablesInOrder(const lsm::ManifestState& state);
+
+// The file of a table that the manifest names, or of a log that the store needs: taken for that,
+// whatever it holds.  Nothing if the store does without it by now (see IsGone); DataLoss if it is
+// missing.  REQUIRES files.has_state().
+absl::StatusOr<std::optional<Target>> FindTable(const StoreFiles& files, uint64_t number);
+absl::StatusOr<std::optional<Target>> FindLog(const StoreFiles& files, uint64_t number);
 
 // The tables of a directory: those of the manifest in the order above, or, where there is none,
 // every file that is a table.

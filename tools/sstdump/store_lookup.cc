@@ -56,33 +56,29 @@ class LogLookup {
 
   void LookInto(uint64_t number) {
     const std::string name = lsm::LogFileName(number);
-    absl::StatusOr<Target> log = FindTargetIn(files_.log_directory, name);
-    if (!log.ok()) {
+    const absl::StatusOr<std::optional<Target>> found = FindLog(files_, number);
+    if (!found.ok() || !*found) {
       is_certain_ = false;
-      if (IsGone(files_, *files_.log_directory, lsm::FileKind::kLog, number)) {
-        return session_->Note(name + kMovedOn + "; look again");
-      }
-      const absl::Status problem =
-          absl::IsNotFound(log.status())
-              ? absl::DataLossError(Concat(kLogIsNeeded, ", but there is no such file"))
-              : log.status();
-      return session_->Fail(problem, Concat(files_.log_directory->path(), "/", name));
+      if (found.ok()) return session_->Note(name + kMovedOn + "; look again");
+      return session_->Fail(found.status(), Concat(files_.log_directory->path(), "/", name));
     }
-    log->kind = TargetKind::kLog;  // whatever it is, it must be one
+    const Target& log = **found;
     const Session::Tally before = session_->tally();
     session_->NextFile();
     answers_.push_back({name, false, lsm::EntryKind::kPut, ""});
     was_durable_ = state().synced_logs.contains(number) || state().closed_logs.contains(number);
     const LogSummary summary =
-        WalkLog(*log, lsm::LogKind::kWriteAhead, session_,
-                [&](const lsm::LogReader::Record& record) { return Apply(*log, record); });
+        WalkLog(log, lsm::LogKind::kWriteAhead, session_,
+                [&](const lsm::LogReader::Record& record) { return Apply(log, record); });
     if (session_->tally() == before) {
       const absl::Status id =
-          state().CheckLogId(number, OpenedPath(*log), summary.file_id, summary.size_bytes);
-      if (!id.ok()) session_->Fail(id, *log);
-      const absl::Status closed = state().CheckClosedLog(number, OpenedPath(*log), summary.end,
+          state().CheckLogId(number, OpenedPath(log), summary.file_id, summary.size_bytes);
+      if (!id.ok()) session_->Fail(id, log);
+      const absl::Status closed = state().CheckClosedLog(number, OpenedPath(log), summary.end,
                                                          summary.size_bytes, summary.torn_bytes);
-      if (!closed.ok()) session_->Fail(closed, *log);
+      if (!closed.ok()) session_->Fail(closed, log);
+      const absl::Status synced = state().CheckSyncedLog(number, OpenedPath(log), summary.records);
+      if (!synced.ok()) session_->Fail(synced, log);
     }
     if (session_->tally() != before) is_certain_ = false;
   }
@@ -135,8 +131,8 @@ class LogLookup {
   bool is_certain_ = true;
 };
 
-// The tables that can be opened.  Of another one it is said why it is left out; false in
-// `is_certain` if it may hold the key.
+// The tables that may hold the key.  All are opened, so that damage is named.  Of one that cannot
+// be it is said why it is left out; false in `is_certain` if it may hold the key.
 std::array<lsm::OpenTables, lsm::kLevels> OpenTables(const StoreFiles& files,
                                                      const std::string& key, Session* session,
                                                      bool* is_certain) {
@@ -147,10 +143,13 @@ std::array<lsm::OpenTables, lsm::kLevels> OpenTables(const StoreFiles& files,
     context.digest_seed = files.manifest.state.digest_seed;
     absl::StatusOr<std::shared_ptr<const lsm::OpenTable>> table =
         lsm::OpenTableFile(*files.directory, placed.meta, lsm::ReadMode::kBuffered, context);
+    const bool may_hold =
+        lsm::UserKeyOf(placed.meta.smallest) <= key && lsm::UserKeyOf(placed.meta.largest) >= key;
     if (table.ok()) {
       const absl::Status filter_status = FilterStatus(*(*table)->table);
       if (!filter_status.ok()) session->Fail(filter_status, path);
-      levels[static_cast<size_t>(placed.level)].push_back(std::move(table).value());
+      // Of the others indexes and filters are not kept: together they may be larger than memory.
+      if (may_hold) levels[static_cast<size_t>(placed.level)].push_back(std::move(table).value());
       continue;
     }
     if (IsGone(files, *files.directory, lsm::FileKind::kTable, placed.meta.number)) {
@@ -159,14 +158,13 @@ std::array<lsm::OpenTables, lsm::kLevels> OpenTables(const StoreFiles& files,
       continue;
     }
     // The manifest says that it is there, and a table.
-    const bool is_damage =
-        absl::IsNotFound(table.status()) || absl::IsInvalidArgument(table.status());
-    const absl::StatusCode code = is_damage ? absl::StatusCode::kDataLoss : table.status().code();
+    const absl::StatusCode code = absl::IsNotFound(table.status())
+                                      ? absl::StatusCode::kDataLoss
+                                      : lsm::AsDamage(table.status()).code();
     session->Fail(
         absl::Status(code, Concat(lsm::MessageOf(table.status()), "; this table is left out")),
         path);
-    if (lsm::UserKeyOf(placed.meta.smallest) <= key && lsm::UserKeyOf(placed.meta.largest) >= key)
-      *is_certain = false;
+    if (may_hold) *is_certain = false;
   }
   return levels;
 }

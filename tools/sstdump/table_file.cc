@@ -1,5 +1,6 @@
 #include "tools/sstdump/table_file.h"
 
+#include <cassert>
 #include <utility>
 
 #include "lsm/bytes/escape.h"
@@ -25,13 +26,7 @@ absl::Status CheckSize(const std::string& path, std::string_view what,
 
 // What a footer that is otherwise sound would make Table::Open load.
 absl::Status CheckSizes(const lsm::ReadFile& file) {
-  LSM_ASSIGN_OR_RETURN(const uint64_t file_bytes, file.Size());
-  if (file_bytes < lsm::kTableHeaderBytes + lsm::kFooterBytes) return absl::OkStatus();
-  std::string bytes(lsm::kFooterBytes, '\0');
-  LSM_ASSIGN_OR_RETURN(const size_t read_bytes,
-                       file.ReadAt(file_bytes - lsm::kFooterBytes, {bytes.data(), bytes.size()}));
-  if (read_bytes != bytes.size()) return absl::OkStatus();
-  const absl::StatusOr<lsm::Footer> footer = lsm::Footer::Decode(bytes, file_bytes, file.path());
+  const absl::StatusOr<lsm::Footer> footer = ReadFooter(file);
   if (!footer.ok()) return absl::OkStatus();  // Table::Open says so better
   LSM_RETURN_IF_ERROR(CheckSize(file.path(), "filter", footer->filter, kFilterBytesMax));
   LSM_RETURN_IF_ERROR(CheckSize(file.path(), "index", footer->index, kIndexBytesMax));
@@ -40,12 +35,23 @@ absl::Status CheckSizes(const lsm::ReadFile& file) {
 
 }  // namespace
 
+absl::StatusOr<lsm::Footer> ReadFooter(const lsm::ReadFile& file) {
+  LSM_ASSIGN_OR_RETURN(const uint64_t file_bytes, file.Size());
+  if (file_bytes < lsm::kTableHeaderBytes + lsm::kFooterBytes)
+    return lsm::DamageAt(file.path(), file_bytes, "the file is too short for a table");
+  std::string bytes(lsm::kFooterBytes, '\0');
+  LSM_ASSIGN_OR_RETURN(const size_t read_bytes,
+                       file.ReadAt(file_bytes - lsm::kFooterBytes, {bytes.data(), bytes.size()}));
+  if (read_bytes != bytes.size())
+    return lsm::DamageAt(file.path(), file_bytes, "the file ends before its former end");
+  return lsm::Footer::Decode(bytes, file_bytes, file.path());
+}
+
 absl::StatusOr<std::unique_ptr<lsm::Table>> OpenTable(const Target& target) {
   LSM_ASSIGN_OR_RETURN(std::unique_ptr<lsm::ReadFile> file, OpenTarget(target));
   LSM_RETURN_IF_ERROR(CheckSizes(*file));
   absl::StatusOr<std::unique_ptr<lsm::Table>> table = lsm::Table::Open(std::move(file), {});
-  if (absl::IsInvalidArgument(table.status()))
-    return absl::DataLossError(Concat(lsm::MessageOf(table.status())));
+  if (!table.ok()) return lsm::AsDamage(table.status());
   return table;
 }
 
@@ -74,11 +80,10 @@ void TableWalk::WalkEntries(const lsm::Block& block, const EntryVisitor& visit, 
   lsm::ParsedKey key;
   bool goes_on = true;
   for (entry->SeekToFirst(); entry->Valid(); entry->Next()) {
-    if (!lsm::ParseInternalKey(entry->key(), &key)) {
-      facts->status =
-          lsm::DamageAt(table_.path(), facts->handle.offset, "an entry's key is no internal key");
-      break;
-    }
+    // The iterator refuses others.
+    const bool is_key = lsm::ParseInternalKey(entry->key(), &key);
+    assert(is_key);
+    (void)is_key;
     if (facts->entries == 0) {
       facts->first_key.assign(key.user_key);
       facts->status = CheckPlace(facts->ordinal, entry->key());
@@ -120,12 +125,18 @@ BlockFacts TableWalk::Walk(size_t ordinal, const EntryVisitor& visit) {
       lsm::VerifyBlock(stored.view(), facts.handle, table_.footer().file_id, table_.path());
   if (!compression.ok()) return fail(compression.status());
   facts.compression = *compression;
-  const absl::StatusOr<lsm::BlockBuffer> expanded =
-      lsm::ExpandBlock(stored.view(), facts.handle, table_.footer().file_id, table_.path());
-  if (!expanded.ok()) return fail(expanded.status());
-  facts.expanded_bytes = expanded->size();
+  std::string_view bytes = stored.view().substr(0, facts.handle.stored_bytes);
+  lsm::BlockBuffer expanded;
+  if (facts.compression == lsm::Compression::kLz4) {
+    absl::StatusOr<lsm::BlockBuffer> buffer =
+        lsm::ExpandLz4(bytes, facts.handle.offset, table_.path());
+    if (!buffer.ok()) return fail(buffer.status());
+    expanded = *std::move(buffer);
+    bytes = expanded.view();
+  }
+  facts.expanded_bytes = bytes.size();
   lsm::Block block;
-  if (!block.Init(expanded->view())) {
+  if (!block.Init(bytes)) {
     return fail(
         lsm::DamageAt(table_.path(), facts.handle.offset, "the block's restart points cannot be"));
   }
@@ -135,35 +146,7 @@ BlockFacts TableWalk::Walk(size_t ordinal, const EntryVisitor& visit) {
   return facts;
 }
 
-size_t FirstBlockFor(const lsm::Table& table, std::string_view user_key) {
-  size_t low = 0;
-  size_t high = table.block_count();
-  while (low < high) {
-    const size_t middle = low + (high - low) / 2;
-    if (table.block_fence(middle) < user_key) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
-  return low;
-}
-
-absl::Status FilterStatus(const lsm::Table& table) {
-  if (table.filter_presence() != lsm::FilterPresence::kDamaged) return absl::OkStatus();
-  // Table::Open does without it and says no more.
-  const lsm::BlockHandle at = table.footer().filter;
-  const absl::StatusOr<lsm::BlockBuffer> bytes =
-      lsm::ReadBlock(table.file(), table.footer().file_id, at);
-  if (!bytes.ok()) return bytes.status();
-  const std::string problem = bloom::FilterReader::Open(bytes->view()).Describe().problem;
-  if (problem.empty()) {
-    return absl::UnavailableError(
-        Concat(table.path(), ": offset ", at.offset,
-               ": the filter could not be read at first, and now it can"));
-  }
-  return lsm::DamageAt(table.path(), at.offset, Concat("the filter is damaged: ", problem));
-}
+absl::Status FilterStatus(const lsm::Table& table) { return table.filter_status(); }
 
 std::string UnknownFilterText(const lsm::Table& table) { return table.filter().Describe().problem; }
 
@@ -181,16 +164,6 @@ const char* NameOf(lsm::FilterPresence presence) {
       return "damaged";
     case lsm::FilterPresence::kUnknown:
       return "unknown";
-  }
-  return "?";
-}
-
-const char* NameOf(lsm::Compression compression) {
-  switch (compression) {
-    case lsm::Compression::kNone:
-      return "none";
-    case lsm::Compression::kLz4:
-      return "lz4";
   }
   return "?";
 }

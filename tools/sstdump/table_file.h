@@ -25,6 +25,9 @@ inline constexpr uint64_t kFilterBytesMax = uint64_t{1} << 30;
 inline constexpr uint64_t kIndexBytesMax = uint64_t{256} << 20;
 inline constexpr uint64_t kPropertiesBytesMax = uint64_t{16} << 20;
 
+// DataLoss, or Unimplemented, if there is none that is sound.
+absl::StatusOr<lsm::Footer> ReadFooter(const lsm::ReadFile& file);
+
 // Table::Open, after a look at what it would load.  ResourceExhausted beyond the limits above;
 // DataLoss for what is no table at all, as the target was taken for one by its magic, its name or
 // the manifest.
@@ -71,9 +74,6 @@ class TableWalk {
                       // damage
 };
 
-// The first block that may hold keys at or after `user_key`; block_count() if there is none.
-size_t FirstBlockFor(const lsm::Table& table, std::string_view user_key);
-
 // OK if the filter can be asked, or there is none, or one that this library does not know;
 // DataLoss, with its offset, if it is damaged; or why it cannot be read.
 absl::Status FilterStatus(const lsm::Table& table);
@@ -83,7 +83,6 @@ std::string UnknownFilterText(const lsm::Table& table);
 bloom::Digest DigestFor(const lsm::Table& table, std::string_view user_key);
 
 const char* NameOf(lsm::FilterPresence presence);
-const char* NameOf(lsm::Compression compression);
 
 }  // namespace tools
 

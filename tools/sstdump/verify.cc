@@ -15,16 +15,7 @@ namespace {
 using lsm::Concat;
 
 std::string VerifyCurrent(const Target& target, Session* session) {
-  const absl::StatusOr<std::string> bytes =
-      lsm::ReadWholeFile(*target.directory, target.name, 4096);
-  if (!bytes.ok()) {
-    session->Fail(absl::IsResourceExhausted(bytes.status())
-                      ? absl::DataLossError("the file is too long for a CURRENT")
-                      : bytes.status(),
-                  target);
-    return "a CURRENT file";
-  }
-  const absl::StatusOr<lsm::Current> current = lsm::Current::Decode(*bytes, OpenedPath(target));
+  const absl::StatusOr<lsm::Current> current = lsm::ReadCurrent(*target.directory, target.name);
   if (!current.ok()) {
     session->Fail(current.status(), target);
     return "a CURRENT file";

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "lsm/bytes/escape.h"
+#include "lsm/bytes/readable.h"
 #include "lsm/bytes/status.h"
 #include "tools/sstdump/layout.h"
 #include "tools/sstdump/store_files.h"
@@ -41,26 +42,23 @@ class StoreChecker {
     return Concat(files_.directory->path(), "/", name);
   }
 
-  // A file that must be there; nothing, and damage, if it is not.
-  std::optional<Target> Find(const std::shared_ptr<lsm::Directory>& directory,
-                             const std::string& name, std::string_view why) {
-    absl::StatusOr<Target> target = FindTargetIn(directory, name);
-    if (target.ok()) return std::move(target).value();
-    const std::string path = Concat(directory->path(), "/", name);
-    if (absl::IsNotFound(target.status())) {
-      session_->Fail(absl::DataLossError(Concat(why, ", but there is no such file")), path);
-    } else {
-      session_->Fail(target.status(), path);
+  // The table or log that was found; nothing if it is not there, and the session knows why.
+  std::optional<Target> Take(absl::StatusOr<std::optional<Target>> found,
+                             const lsm::Directory& directory, const std::string& name) {
+    if (!found.ok()) {
+      session_->Fail(found.status(), Concat(directory.path(), "/", name));
+      return std::nullopt;
     }
-    return std::nullopt;
+    if (!*found) session_->Note(name + kMovedOn);
+    return *std::move(found);
   }
 
   void CheckManifest() {
     PrintVerdict(PathOf(std::string(lsm::kCurrentFileName)), session_->tally(),
                  Concat("names ", files_.manifest.file_name), session_);
-    const std::optional<Target> manifest =
-        Find(files_.directory, files_.manifest.file_name, "CURRENT names this manifest");
-    if (!manifest) return;
+    const absl::StatusOr<Target> manifest =
+        FindTargetIn(files_.directory, files_.manifest.file_name);
+    if (!manifest.ok()) return session_->Fail(manifest.status(), PathOf(files_.manifest.file_name));
     const Session::Tally before = session_->tally();
     const ManifestVerdict verdict = VerifyManifest(*manifest, session_);
     PrintVerdict(manifest->path, before, TextOf(verdict), session_);
@@ -83,21 +81,12 @@ class StoreChecker {
 
   void CheckTable(const PlacedTable& placed) {
     const Session::Tally before = session_->tally();
-    if (NoteIfGone(*files_.directory, placed.name, lsm::FileKind::kTable, placed.meta.number))
-      return;
     const std::optional<Target> target =
-        Find(files_.directory, placed.name, "the manifest names this table");
+        Take(FindTable(files_, placed.meta.number), *files_.directory, placed.name);
     if (!target) return;
     const TableVerdict verdict = VerifyTable(*target, session_);
     if (verdict.is_open) CompareWithManifest(*target, placed.meta, verdict, before);
     PrintVerdict(target->path, before, TextOf(verdict), session_);
-  }
-
-  bool NoteIfGone(lsm::Directory& directory, const std::string& name, lsm::FileKind kind,
-                  uint64_t number) {
-    if (!IsGone(files_, directory, kind, number)) return false;
-    session_->Note(name + kMovedOn);
-    return true;
   }
 
   void CompareWithManifest(const Target& target, const lsm::TableMeta& meta,
@@ -110,7 +99,7 @@ class StoreChecker {
     if (target.size_bytes != meta.file_bytes)
       differs("size", Concat(meta.file_bytes), Concat(target.size_bytes));
     if (verdict.file_id != meta.file_id)
-      differs("file id", HexId(meta.file_id), HexId(verdict.file_id));
+      differs("file id", lsm::ReadableId(meta.file_id), lsm::ReadableId(verdict.file_id));
     if (verdict.digest_seed != state().digest_seed) {
       session_->Note(
           Concat(lsm::Escape(target.path),
@@ -139,23 +128,19 @@ class StoreChecker {
     for (const uint64_t number : files_.logs) needed.insert(number);
     for (const uint64_t number : needed) {
       const Session::Tally before = session_->tally();
-      const bool was_synced = state().synced_logs.contains(number);
-      const bool was_durable = was_synced || state().closed_logs.contains(number);
-      if (NoteIfGone(*files_.log_directory, lsm::LogFileName(number), lsm::FileKind::kLog, number))
-        continue;
-      std::optional<Target> target =
-          Find(files_.log_directory, lsm::LogFileName(number), kLogIsNeeded);
+      const bool was_durable =
+          state().synced_logs.contains(number) || state().closed_logs.contains(number);
+      const std::optional<Target> target =
+          Take(FindLog(files_, number), *files_.log_directory, lsm::LogFileName(number));
       if (!target) continue;
-      target->kind = TargetKind::kLog;  // whatever it is, it must be one
       const LogVerdict verdict = VerifyLog(*target, session_);
       if (number >= state().oldest_log && session_->tally() == before) {
         const absl::Status id = state().CheckLogId(number, OpenedPath(*target), verdict.log.file_id,
                                                    verdict.log.size_bytes);
         if (!id.ok()) session_->Fail(id, *target);
-        if (was_synced && verdict.log.records == 0) {
-          session_->Damage(*target, 0,
-                           "the log is empty, but the manifest says that it holds synced writes");
-        }
+        const absl::Status synced =
+            state().CheckSyncedLog(number, OpenedPath(*target), verdict.log.records);
+        if (!synced.ok()) session_->Fail(synced, *target);
         const absl::Status closed =
             state().CheckClosedLog(number, OpenedPath(*target), verdict.log.end,
                                    verdict.log.size_bytes, verdict.log.torn_bytes);

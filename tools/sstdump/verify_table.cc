@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "lsm/bytes/escape.h"
 #include "lsm/bytes/readable.h"
@@ -31,6 +33,7 @@ class TableChecker {
     verdict_.digest_seed = table_.properties().digest_seed;
     verdict_.filter = NameOf(table_.filter_presence());
     CheckFilter();
+    NoteMissingProperties();
     TableWalk walk(table_);
     for (size_t i = 0; i < table_.block_count() && !session_->has_too_many_problems(); ++i)
       CheckBlock(&walk, i);
@@ -119,8 +122,22 @@ class TableChecker {
     }
   }
 
+  // Nothing can be held against a property that is missing, which is no damage.
+  bool IsStated(std::string_view name) const {
+    const std::vector<std::string_view>& missing = table_.properties().missing;
+    return std::find(missing.begin(), missing.end(), name) == missing.end();
+  }
+
+  void NoteMissingProperties() {
+    std::string names;
+    for (const std::string_view name : table_.properties().missing)
+      names += Concat(names.empty() ? "" : ", ", name);
+    if (names.empty()) return;
+    session_->Note(Concat(lsm::Escape(target_.path), ": the properties do not state ", names));
+  }
+
   void CheckSum(std::string_view name, uint64_t stated, uint64_t counted) {
-    if (stated == counted) return;
+    if (stated == counted || !IsStated(name)) return;
     Damage(table_.footer().properties.offset,
            Concat("the properties say ", name, " ", stated, ", counted were ", counted));
   }
@@ -152,7 +169,7 @@ class TableChecker {
   }
 
   void CheckKeyProperty(std::string_view name, std::string_view stated, std::string_view found) {
-    if (stated == found) return;
+    if (stated == found || !IsStated(name)) return;
     Damage(table_.footer().properties.offset,
            Concat("the properties say ", name, " ", Quoted(stated), ", found was ", Quoted(found)));
   }
@@ -180,21 +197,17 @@ class TableChecker {
   lsm::Sequence smallest_sequence_ = 0, largest_sequence_ = 0;
 };
 
-// Of a table that cannot be opened: which of its other blocks are damaged besides.
-void CheckParts(const Target& target, Session* session) {
+// Of a table that cannot be opened for what is `known`: which of its blocks are damaged besides.
+void CheckParts(const Target& target, const absl::Status& known, Session* session) {
   const absl::StatusOr<std::unique_ptr<lsm::ReadFile>> file = OpenTarget(target);
-  if (!file.ok() || target.size_bytes < lsm::kTableHeaderBytes + lsm::kFooterBytes) return;
-  std::string bytes(lsm::kFooterBytes, '\0');
-  const auto read_bytes =
-      (*file)->ReadAt(target.size_bytes - lsm::kFooterBytes, {bytes.data(), bytes.size()});
-  if (!read_bytes.ok() || *read_bytes != bytes.size()) return;
-  const absl::StatusOr<lsm::Footer> footer =
-      lsm::Footer::Decode(bytes, target.size_bytes, (*file)->path());
+  if (!file.ok()) return;
+  const absl::StatusOr<lsm::Footer> footer = ReadFooter(**file);
   if (!footer.ok()) return;
   for (const lsm::BlockHandle handle : {footer->filter, footer->index, footer->properties}) {
     if (handle.is_null() || handle.stored_bytes > kIndexBytesMax) continue;
-    const absl::StatusOr<lsm::BlockBuffer> block = lsm::ReadBlock(**file, footer->file_id, handle);
-    if (!block.ok()) session->Fail(block.status(), target);
+    const absl::StatusOr<lsm::BlockBuffer> block =
+        lsm::ReadPlainBlock(**file, footer->file_id, handle);
+    if (!block.ok() && block.status() != known) session->Fail(block.status(), target);
   }
 }
 
@@ -206,7 +219,7 @@ TableVerdict VerifyTable(const Target& target, Session* session) {
   if (table.ok()) return TableChecker(target, **table, session).Run();
   session->Fail(table.status(), target);
   if (absl::IsDataLoss(table.status())) {
-    CheckParts(target, session);
+    CheckParts(target, table.status(), session);
     session->Note(
         Concat(lsm::Escape(target.path),
                ": without footer, index and properties its data blocks cannot be looked at"));

@@ -105,7 +105,7 @@ void ShowLog(const Target& target, Session* session) {
   if (session->json_wanted()) {
     lsm::JsonWriter& json = session->json();
     json.EndArray();
-    json.Member("file_id", HexId(log.file_id));
+    json.Member("file_id", lsm::ReadableId(log.file_id));
     json.Member("file_bytes", log.size_bytes);
     json.Member("end", NameOf(log.end));
     json.Member("torn_bytes", log.torn_bytes);

@@ -26,6 +26,11 @@ TEST(ReadableTest, BytesHaveThreeDigitsAndAUnit) {
   EXPECT_EQ(ReadableBytes(UINT64_MAX), "16.0 EiB");
 }
 
+TEST(ReadableTest, IdsHaveAllTheirDigits) {
+  EXPECT_EQ(ReadableId(0), "0x0000000000000000");
+  EXPECT_EQ(ReadableId(0x0123456789abcdef), "0x0123456789abcdef");
+}
+
 TEST(ReadableTest, TimesHaveAUnit) {
   EXPECT_EQ(ReadableNanos(999), "999 ns");
   EXPECT_EQ(ReadableNanos(1500), "1.50 us");

@@ -73,6 +73,8 @@ TEST(TablePropertiesTest, EveryShorterEncodingIsDamageOrLacksNamesAtTheEnd) {
     const auto decoded = TableProperties::Decode(bytes.substr(0, size_bytes), "f", 77);
     if (decoded.ok()) {
       ++sound;
+      EXPECT_EQ(decoded->missing.size() + decoded->ToMap().size(), Full().ToMap().size());
+      EXPECT_EQ(decoded->missing.back(), "uncompressed_data_bytes");
       continue;
     }
     EXPECT_THAT(decoded.status(), StatusIs(absl::StatusCode::kDataLoss, HasSubstr("f: offset 77")));
