@@ -16,8 +16,9 @@ struct RepairReport {
   uint64_t entries_saved = 0;
   // What was left out, each a line that names the file, the offset and why; also a log that is
   // missing, and writes that are missing before others that were saved.  The damaged files
-  // themselves are kept, each beside where it was, with ".damaged" at the end of its name.  Files
-  // that only have a store's names stay as they are.
+  // themselves are kept, each beside where it was, with ".damaged" at the end of its name (and a
+  // number, where an earlier repair kept another one).  Files that only have a store's names stay
+  // as they are.
   std::vector<std::string> left_out;
 };
 

@@ -43,12 +43,17 @@ absl::StatusOr<std::vector<uint64_t>> LogSet::Sync() {
 }
 
 void LogSet::Remove(uint64_t number) {
-  absl::MutexLock lock(&mutex_);
-  while (!logs_.empty() && logs_.begin()->first < number) {
-    // Its entries are in tables: what becomes of the file no longer matters.
-    (void)logs_.begin()->second.writer->Close(/*sync=*/false);
-    (void)directory_->Remove(LogFileName(logs_.begin()->first));
-    logs_.erase(logs_.begin());
+  std::map<uint64_t, Log> removed;
+  {
+    absl::MutexLock lock(&mutex_);
+    while (!logs_.empty() && logs_.begin()->first < number)
+      removed.insert(logs_.extract(logs_.begin()));
+  }
+  // Outside of the lock, for which appending waits.  Their entries are in tables: how the files end
+  // no longer matters, and what cannot be removed goes at the next opening.
+  for (auto& [old, log] : removed) {
+    log.writer.reset();
+    (void)directory_->Remove(LogFileName(old));
   }
 }
 

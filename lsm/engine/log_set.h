@@ -41,7 +41,7 @@ class LogSet {
   // The names of all logs survive a crash.
   absl::Status SyncNames() { return directory_->Sync(); }
 
-  // Closes logs below `number`, and removes their files.
+  // Removes the files of logs below `number`.
   void Remove(uint64_t number);
 
   // Ends the logs in order.  `closed` receives numbers and file bytes of those that are now known

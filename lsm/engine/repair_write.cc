@@ -1,5 +1,6 @@
 // RepairJob: what becomes of the rescued.
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "lsm/base/merging_iterator.h"
@@ -14,16 +15,41 @@ namespace {
 constexpr std::string_view kDamagedSuffix = ".damaged";
 constexpr size_t kCopyBytes = size_t{1} << 20;
 
-// Under the name that damaged files are kept by.
+// Whether the other file begins with all bytes of `file`.
+absl::StatusOr<bool> IsBeginOf(const ReadFile& file, const ReadFile& other) {
+  std::string bytes(kCopyBytes, '\0'), others(kCopyBytes, '\0');
+  for (uint64_t offset = 0;; offset += kCopyBytes) {
+    LSM_ASSIGN_OR_RETURN(const size_t length, file.ReadAt(offset, bytes));
+    LSM_ASSIGN_OR_RETURN(const size_t other_length, other.ReadAt(offset, others));
+    if (other_length < length || std::memcmp(bytes.data(), others.data(), length) != 0)
+      return false;
+    if (length < kCopyBytes) return true;
+  }
+}
+
+// A name under which the file can be kept: NAME.damaged, or NAME.damaged.2 and so on where earlier
+// repairs kept other files there.  What one that was cut short had copied so far is removed.
+absl::StatusOr<std::string> FreeNameFor(Directory& directory, const std::string& name,
+                                        const ReadFile& file) {
+  for (int i = 1;; ++i) {
+    const std::string kept_name = Concat(name, kDamagedSuffix, i == 1 ? "" : Concat(".", i));
+    const absl::StatusOr<std::unique_ptr<ReadFile>> kept =
+        directory.OpenRead(kept_name, ReadMode::kBuffered);
+    if (absl::IsNotFound(kept.status())) return kept_name;
+    LSM_RETURN_IF_ERROR(kept.status());
+    LSM_ASSIGN_OR_RETURN(const bool is_begin, IsBeginOf(**kept, file));
+    if (!is_begin) continue;
+    LSM_RETURN_IF_ERROR(directory.Remove(kept_name));
+    return kept_name;
+  }
+}
+
 absl::Status KeepCopy(Directory& directory, const std::string& name, NewFiles* made) {
   const absl::StatusOr<std::unique_ptr<ReadFile>> from =
       directory.OpenRead(name, ReadMode::kBuffered);
   if (absl::IsNotFound(from.status())) return absl::OkStatus();  // it is missing: nothing to keep
   LSM_RETURN_IF_ERROR(from.status());
-  const std::string copy_name = Concat(name, kDamagedSuffix);
-  const absl::Status removed =
-      directory.Remove(copy_name);  // of an earlier repair that was cut short
-  if (!removed.ok() && !absl::IsNotFound(removed)) return removed;
+  LSM_ASSIGN_OR_RETURN(const std::string copy_name, FreeNameFor(directory, name, **from));
   made->Add(&directory, copy_name);
   LSM_ASSIGN_OR_RETURN(const std::unique_ptr<AppendFile> to, directory.CreateExclusive(copy_name));
   std::string buffer(kCopyBytes, '\0');

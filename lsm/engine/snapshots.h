@@ -14,7 +14,6 @@ class Snapshots {
  public:
   void Add(Sequence sequence) { sequences_.insert(sequence); }
   void Remove(Sequence sequence) { sequences_.erase(sequences_.find(sequence)); }
-  bool empty() const { return sequences_.empty(); }
 
   SnapshotList List() const {
     SnapshotList list;

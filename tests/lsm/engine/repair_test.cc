@@ -347,6 +347,20 @@ TEST_F(RepairTest, ALostCurrentIsMadeAgainFromTheManifest) {
   EXPECT_EQ(Present().size(), 250u);
 }
 
+TEST_F(RepairTest, WhatEarlierRepairsKeptIsKept) {
+  MakeStore();
+  const std::string current = "/store/CURRENT";
+  for (const char* damaged : {"first", "second", "second and more", "second"}) {
+    files_.SetFileBytes(current, damaged);
+    EXPECT_OK(DB::Repair(kStore, options_));
+  }
+  EXPECT_EQ(files_.FileBytes(current + ".damaged"), "first");
+  // The second is the beginning of the third, as a copy is that was cut short.
+  EXPECT_EQ(files_.FileBytes(current + ".damaged.2"), "second and more");
+  EXPECT_EQ(files_.FileBytes(current + ".damaged.3"), "second");
+  EXPECT_EQ(Present().size(), 250);
+}
+
 TEST_F(RepairTest, UntilTheSwapNothingThatWasThereIsChanged) {
   MakeStore();
   files_.SetFileBytes("/store/CURRENT", "nonsense");
