@@ -194,45 +194,33 @@ absl::StatusOr<std::shared_ptr<const Version>> Version::Create(
     Level& level = version->levels_[static_cast<size_t>(i)];
     level.tables = std::move(levels[static_cast<size_t>(i)]);
     OpenTables& tables = level.tables;
+    for (const auto& table : tables) level.bytes += table->meta.file_bytes;
     if (i == 0) {
       // Tables are numbered in the order in which their memtables were sealed.
       std::sort(tables.begin(), tables.end(),
                 [](const auto& a, const auto& b) { return a->meta.number > b->meta.number; });
-    } else {
-      std::sort(tables.begin(), tables.end(), [](const auto& a, const auto& b) {
-        return CompareInternalKeys(a->meta.smallest, b->meta.smallest) < 0;
-      });
-      for (size_t t = 1; t < tables.size(); ++t) {
-        if (UserKeyOf(tables[t - 1]->meta.largest) >= UserKeyOf(tables[t]->meta.smallest)) {
-          return OverlapError(i, *tables[t - 1], *tables[t]);
-        }
-      }
-    }
-    std::vector<KeyRanges::Range> ranges;
-    for (const auto& table : tables) {
-      level.bytes += table->meta.file_bytes;
-      ranges.push_back({UserKeyOf(table->meta.smallest), UserKeyOf(table->meta.largest)});
-    }
-    if (i == 0) {
+      std::vector<KeyRanges::Range> ranges;
+      for (const auto& table : tables)
+        ranges.push_back({UserKeyOf(table->meta.smallest), UserKeyOf(table->meta.largest)});
       version->level0_ranges_ = KeyRanges(ranges);
       continue;
     }
+    std::sort(tables.begin(), tables.end(), [](const auto& a, const auto& b) {
+      return CompareInternalKeys(a->meta.smallest, b->meta.smallest) < 0;
+    });
     std::vector<std::string_view> smallest, largest;
-    for (const KeyRanges::Range& range : ranges) {
-      smallest.push_back(range.smallest);
-      largest.push_back(range.largest);
+    for (const auto& table : tables) {
+      const std::string_view first = UserKeyOf(table->meta.smallest);
+      if (!largest.empty() && largest.back() >= first)
+        return OverlapError(i, *tables[largest.size() - 1], *table);
+      smallest.push_back(first);
+      largest.push_back(UserKeyOf(table->meta.largest));
     }
     level.smallest = Fences(smallest);
     level.largest = Fences(largest);
+    if (!tables.empty()) version->deepest_level_ = i;
   }
   return std::shared_ptr<const Version>(std::move(version));
-}
-
-int Version::deepest_level() const {
-  for (int i = kLevels - 1; i > 0; --i) {
-    if (!level(i).empty()) return i;
-  }
-  return 0;
 }
 
 const OpenTable* Version::Level::TableOver(std::string_view user_key) const {
@@ -266,7 +254,7 @@ class Version::CandidateList {
 void Version::FindCandidates(std::string_view user_key, CandidateList* candidates) const {
   level0_ranges_.ForEachWith(user_key,
                              [&](size_t i) { candidates->Add(levels_[0].tables[i].get(), 0); });
-  for (int i = 1; i < kLevels; ++i) {
+  for (int i = 1; i <= deepest_level_; ++i) {
     if (const OpenTable* table = levels_[static_cast<size_t>(i)].TableOver(user_key))
       candidates->Add(table, i);
   }

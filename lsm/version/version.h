@@ -6,7 +6,7 @@
 // higher level is newer than what is below.
 //
 // Threads: immutable; any number of readers.  A version keeps its tables open; a table that no
-// version holds any longer is closed, and its file removed if it was marked obsolete (OpenTable).
+// version holds any longer is closed.
 #ifndef TRELLIS_LSM_VERSION_VERSION_H_
 #define TRELLIS_LSM_VERSION_VERSION_H_
 
@@ -60,7 +60,7 @@ class Version {
 
   const OpenTables& level(int level) const { return levels_[static_cast<size_t>(level)].tables; }
   uint64_t level_bytes(int level) const { return levels_[static_cast<size_t>(level)].bytes; }
-  int deepest_level() const;  // that holds a table; 0 if none does
+  int deepest_level() const { return deepest_level_; }  // that holds a table; 0 if none does
 
   // The newest version of the key that the lookup may see.  Asks the filters of all tables that may
   // hold it at once: prefetches every one, then probes newest first.  REQUIRES: an EpochGuard
@@ -107,6 +107,7 @@ class Version {
 
   std::array<Level, kLevels> levels_;
   KeyRanges level0_ranges_;  // in the order of its tables
+  int deepest_level_ = 0;
 };
 
 // Over the sorted, disjoint tables of one level.
