@@ -131,7 +131,7 @@ void ShowBlocks(const Target& target, Session* session) {
   }
   if (session->json_wanted()) session->json().EndArray();
   ShowOtherBlocks(**table, session);
-  const absl::Status filter_status = FilterStatus(**table);
+  const absl::Status filter_status = (*table)->filter_status();
   if (!filter_status.ok()) session->Fail(filter_status, target);
 }
 

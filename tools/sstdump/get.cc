@@ -192,7 +192,7 @@ void ShowKeyInTable(const Target& target, Session* session) {
     session->Damage(target, (*table)->footer().filter.offset,
                     "the filter says no to a key that is there");
   }
-  const absl::Status filter_status = FilterStatus(**table);
+  const absl::Status filter_status = (*table)->filter_status();
   if (!filter_status.ok()) session->Fail(filter_status, target);
 }
 

@@ -115,7 +115,7 @@ void ShowTableInfo(const Target& target, Session* session) {
   } else {
     PrintTable(**table, filter, target, session);
   }
-  const absl::Status filter_status = FilterStatus(**table);
+  const absl::Status filter_status = (*table)->filter_status();
   if (!filter_status.ok()) session->Fail(filter_status, target);
 }
 

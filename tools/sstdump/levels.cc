@@ -96,7 +96,7 @@ TableRow ReadTable(const StoreFiles& files, const PlacedTable& placed, Session* 
   row.is_open = true;
   row.keys = properties.distinct_keys;
   row.filter_kind = NameOf((*table)->filter_presence());
-  const absl::Status filter_status = FilterStatus(**table);
+  const absl::Status filter_status = (*table)->filter_status();
   if (!filter_status.ok()) session->Fail(filter_status, target);
   if ((*table)->filter_presence() != lsm::FilterPresence::kUsable) return row;
   const bloom::FilterDescription filter = (*table)->filter().Describe();

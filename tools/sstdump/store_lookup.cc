@@ -146,7 +146,7 @@ std::array<lsm::OpenTables, lsm::kLevels> OpenTables(const StoreFiles& files,
     const bool may_hold =
         lsm::UserKeyOf(placed.meta.smallest) <= key && lsm::UserKeyOf(placed.meta.largest) >= key;
     if (table.ok()) {
-      const absl::Status filter_status = FilterStatus(*(*table)->table);
+      const absl::Status filter_status = (*table)->table->filter_status();
       if (!filter_status.ok()) session->Fail(filter_status, path);
       // Of the others indexes and filters are not kept: together they may be larger than memory.
       if (may_hold) levels[static_cast<size_t>(placed.level)].push_back(std::move(table).value());

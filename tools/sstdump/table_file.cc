@@ -146,8 +146,6 @@ BlockFacts TableWalk::Walk(size_t ordinal, const EntryVisitor& visit) {
   return facts;
 }
 
-absl::Status FilterStatus(const lsm::Table& table) { return table.filter_status(); }
-
 std::string UnknownFilterText(const lsm::Table& table) { return table.filter().Describe().problem; }
 
 bloom::Digest DigestFor(const lsm::Table& table, std::string_view user_key) {

@@ -73,10 +73,6 @@ class TableWalk {
   std::string last_;  // internal key of the last entry; empty: not known, as at first, and behind
                       // damage
 };
-
-// OK if the filter can be asked, or there is none, or one that this library does not know;
-// DataLoss, with its offset, if it is damaged; or why it cannot be read.
-absl::Status FilterStatus(const lsm::Table& table);
 // Of a filter that is not known: what it is.
 std::string UnknownFilterText(const lsm::Table& table);
 

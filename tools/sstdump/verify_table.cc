@@ -50,7 +50,7 @@ class TableChecker {
   }
 
   void CheckFilter() {
-    if (const absl::Status status = FilterStatus(table_); !status.ok())
+    if (const absl::Status status = table_.filter_status(); !status.ok())
       session_->Fail(status, target_);
     if (table_.filter_presence() == lsm::FilterPresence::kUnknown) {
       session_->Note(Concat(lsm::Escape(target_.path),
