@@ -146,7 +146,9 @@ class DB {
   // written.  Destroy reads no other option; Repair writes tables as the others say (but not
   // `mode` and `direct_reads`).  Both return FailedPrecondition, and change nothing, if the store
   // is open, if the files are another product's (LevelDB and RocksDB have a CURRENT and NNNNNN.log
-  // too), or if the logs in the log_directory are another store's.
+  // too), or if the logs in the log_directory are another store's, as far as the manifest that
+  // CURRENT names can tell (without it Repair takes the writes of all logs there, and keeps the
+  // files as NAME.damaged).
 
   // Removes a store's files, and the directory if nothing else is in it.  OK if there is no store.
   // All files that have a store's names must be ours by their first bytes, or empty.  What Repair
@@ -156,7 +158,7 @@ class DB {
 
   // Makes a store openable again from what of its files can be verified, and names what it had to
   // leave out: also a log that the store needs and that is not there, whose writes are lost then
-  // (with a wrong log_directory that is every log).  NotFound if the directory holds no file of a
+  // (with an empty log_directory that is every log).  NotFound if the directory holds no file of a
   // store, DataLoss if there is no log_directory.  Only damage is left out: any other failure
   // (ResourceExhausted, Unavailable, and Unimplemented for files of a newer version) ends the
   // repair with the store as it was.

@@ -1,6 +1,5 @@
 #include "lsm/engine/destroy.h"
 
-#include <algorithm>
 #include <memory>
 #include <optional>
 #include <set>
@@ -22,11 +21,9 @@ bool IsOfStore(FileKind kind, bool is_log_directory) {
 }
 
 // CURRENT goes first, durably: of what a crash leaves no table can be missing from a store that
-// could be opened.  The logs go in the order of their numbers: the newest ones tell whose they are.
-// The lock goes last: as long as it is there, so is something to destroy.
+// could be opened.  The lock goes last: as long as it is there, so is something to destroy.
 absl::Status RemoveStoreFiles(Directory& directory, bool is_log_directory) {
-  LSM_ASSIGN_OR_RETURN(std::vector<std::string> names, directory.List());
-  std::sort(names.begin(), names.end());
+  LSM_ASSIGN_OR_RETURN(const std::vector<std::string> names, directory.List());
   if (!is_log_directory) {
     const absl::Status current = directory.Remove(kCurrentFileName);
     if (!current.ok() && !absl::IsNotFound(current)) return current;

@@ -15,6 +15,9 @@ namespace {
 // one.
 constexpr uint64_t kManifestBytesMin = uint64_t{64} << 20;
 
+constexpr int kCollectTrials = 10;
+constexpr uint64_t kCollectNanos = 1'000'000;
+
 // The base's tables but those removed, and those of the edit, out of the base (moved) or the
 // outputs (new).
 std::array<OpenTables, kLevels> LevelsAfter(const Version& base, const VersionEdit& edit,
@@ -57,7 +60,9 @@ void Engine::ScheduleWork() {
 }
 
 void Engine::FinishJob(const absl::Status& status, bool* scheduled) {
-  // Outside of the lock: closes tables, removes files.
+  // Outside of the lock: closes tables, removes files.  A guard that still stands is as long as one
+  // lookup; if nothing is written any more, nobody would collect later.
+  for (int i = 0; view_.Collect() > 0 && i < kCollectTrials; ++i) scheduler_->Pause(kCollectNanos);
   CollectGarbage();
   absl::MutexLock lock(&mutex_);
   // A job that gave up because the store is being closed failed nobody.

@@ -19,15 +19,18 @@ void ReadViewCell::Publish(std::shared_ptr<const ReadView> view) {
   });
 }
 
-void ReadViewCell::Collect() {
+size_t ReadViewCell::Collect() {
   std::vector<RetireList::Entry> expired;
+  size_t left = 0;
   {
     absl::MutexLock lock(&mutex_);
     expired = retired_.TakeExpired();
+    left = retired_.size();
   }
   // Without the lock, for which a publisher may wait: with a view may go tables, that is, files are
   // closed.
   for (const RetireList::Entry& entry : expired) entry.free(entry.object);
+  return left;
 }
 
 }  // namespace lsm

@@ -3,6 +3,7 @@
 #define TRELLIS_LSM_ENGINE_READ_VIEW_H_
 
 #include <atomic>
+#include <cstddef>
 #include <memory>
 #include <vector>
 
@@ -45,8 +46,9 @@ class ReadViewCell {
     return *current_.load(std::memory_order_seq_cst);
   }
 
-  // Lets go of views that no reader can see any more, with all that only they held.
-  void Collect();
+  // Lets go of views that no reader can see any more, with all that only they held.  Returns how
+  // many are left.
+  size_t Collect();
 
  private:
   using Holder = const std::shared_ptr<const ReadView>;

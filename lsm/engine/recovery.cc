@@ -121,8 +121,12 @@ absl::Status CheckLogsBelong(Directory& log_directory, const ManifestState& stat
     const absl::Status id =
         state.CheckLogId(*number, (*reader)->path(), (*reader)->file_id(), (*reader)->size_bytes());
     if (!id.ok())
-      return absl::FailedPreconditionError(Concat(MessageOf(id), "; nothing was changed"));
-    any_is_ours = true;
+      return absl::FailedPreconditionError(
+          Concat(MessageOf(id), "; nothing was changed (if it is a left-over, move it away)"));
+    // Without records, one that is not needed may have any id.
+    any_is_ours |=
+        needed.contains(*number) ||
+        (state.log_seed.has_value() && (*reader)->file_id() == LogFileId(*state.log_seed, *number));
   }
   if (any_is_ours) return absl::OkStatus();
   // Lower ones are of earlier openings, whose seeds nobody knows any more.
@@ -130,10 +134,10 @@ absl::Status CheckLogsBelong(Directory& log_directory, const ManifestState& stat
     const std::string name = LogFileName(number);
     LSM_ASSIGN_OR_RETURN(const Origin origin, OriginOf(log_directory, name, FileKind::kLog));
     if (origin != Origin::kStore) continue;
-    return absl::FailedPreconditionError(
-        Concat(log_directory.path(), "/", name,
-               ": a log, and none that the store needs is beside it (is it another store's "
-               "Options::log_directory?); nothing was changed"));
+    return absl::FailedPreconditionError(Concat(
+        log_directory.path(), "/", name,
+        ": a log, and none that the store needs is beside it (is it another store's "
+        "Options::log_directory?); nothing was changed (if it is a left-over, move it away)"));
   }
   return absl::OkStatus();
 }

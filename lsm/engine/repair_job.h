@@ -1,8 +1,8 @@
 // One repair of a store, in three acts: read what there is (repair_read.cc), rescue what can be
 // verified (repair_rescue.cc), and write what the store is to be (repair_write.cc).
 //
-// New files are written beside the old ones, then CURRENT is swapped.  Until then no file that was
-// there is changed, so a repair that is cut short can be made again; and if anything fails but the
+// New files are written beside the old ones, then CURRENT is swapped.  Until then no file of the
+// store is changed, so a repair that is cut short can be made again; and if anything fails but the
 // bytes of a file (too many open files, a disk that is full or cannot be read, a file of a newer
 // version), the repair ends with that, and removes what it made.
 //
@@ -75,6 +75,9 @@ class RepairJob {
   absl::StatusOr<uint64_t> RescueBlock(const Table& table, size_t ordinal, std::string* last_key,
                                        TableOutput* output);
   absl::Status SalvageLogs();
+  // Whether a log in a directory for logs alone might belong to another store.
+  bool MayBeAnothers() const { return store_.own_log_directory != nullptr && !logs_are_ours_; }
+  absl::Status PassOverLog(uint64_t number);
   absl::Status SalvageLog(uint64_t number);
   absl::Status SalvageRecords(LogReader* log, uint64_t number);
   void CheckEnd(const LogReader& log, uint64_t number, uint64_t records);
@@ -104,6 +107,7 @@ class RepairJob {
   std::optional<Current> current_;  // what it says
   bool levels_known_ = false;       // there is a manifest to go by
   bool log_ids_known_ = false;      // and it is the one that CURRENT names
+  bool logs_are_ours_ = false;      // by the ids that the one that CURRENT names knows
   ManifestState state_;
   std::set<uint64_t> needed_logs_;  // that the manifest demands
   std::array<std::map<uint64_t, TableMeta>, kLevels> new_levels_;

@@ -104,8 +104,10 @@ absl::Status RepairJob::TryManifest(uint64_t number) {
   absl::StatusOr<ManifestContents> contents = ReadManifestNumber(number);
   if (contents.ok()) {
     // Where logs are alone, another store may be at home; then its logs are what does not fit.
-    if (is_named && store_.own_log_directory != nullptr)
+    if (is_named && store_.own_log_directory != nullptr) {
       LSM_RETURN_IF_ERROR(CheckLogsBelong(logs_, contents->state));
+      logs_are_ours_ = true;
+    }
     LSM_ASSIGN_OR_RETURN(levels_known_, FitsTheFiles(contents->state, number));
     if (levels_known_) {
       log_ids_known_ = is_named;

@@ -167,9 +167,23 @@ absl::Status RepairJob::SalvageLogs() {
   }
   salvaged_to_ = state_.last_sequence;
   for (const uint64_t number : numbers) {
-    if (levels_known_ && number < state_.oldest_log) continue;
-    LSM_RETURN_IF_ERROR(SalvageLog(number));
+    if (levels_known_ && number < state_.oldest_log) {
+      LSM_RETURN_IF_ERROR(PassOverLog(number));
+    } else {
+      LSM_RETURN_IF_ERROR(SalvageLog(number));
+    }
   }
+  return absl::OkStatus();
+}
+
+// An old one, which is removed unless another store might miss it.
+absl::Status RepairJob::PassOverLog(uint64_t number) {
+  if (!MayBeAnothers()) return absl::OkStatus();
+  const std::string name = LogFileName(number);
+  LSM_ASSIGN_OR_RETURN(const bool foreign, IsForeign(logs_, name, FileKind::kLog));
+  if (foreign) return absl::OkStatus();
+  LeaveOut(Concat(logs_.path(), "/", name, ": no manifest says whose log this is: it is kept"));
+  damaged_logs_.insert(name);
   return absl::OkStatus();
 }
 
@@ -195,8 +209,7 @@ absl::Status RepairJob::SalvageLog(uint64_t number) {
     DamagedLog(name, std::string(MessageOf(id)));
     return absl::OkStatus();
   }
-  if (!log_ids_known_ && store_.own_log_directory != nullptr) {
-    // It might be another store's, which then misses it.
+  if (MayBeAnothers()) {
     LeaveOut(Concat((*log)->path(),
                     ": no manifest says whose log this is: its writes were taken, and it is kept"));
     damaged_logs_.insert(name);

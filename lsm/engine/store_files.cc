@@ -55,9 +55,9 @@ absl::StatusOr<Origin> OriginOf(Directory& directory, const std::string& name, F
   const std::string_view head(buffer, bytes_read);
   const std::string_view magic = MagicOf(kind);
   if (BeginsWith(head, magic)) return Origin::kStore;
-  const bool may_be_unfinished =
-      magic.starts_with(head) || head.find_first_not_of('\0') == head.npos;
-  return may_be_unfinished ? Origin::kUnknown : Origin::kForeign;
+  // A write that stops may leave zeros behind what it has written.
+  const std::string_view written = head.substr(0, head.find_last_not_of('\0') + 1);
+  return magic.starts_with(written) ? Origin::kUnknown : Origin::kForeign;
 }
 
 bool IsCurrentOfAnotherProduct(std::string_view bytes) { return bytes.starts_with("MANIFEST-"); }

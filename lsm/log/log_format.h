@@ -53,7 +53,8 @@
 //     stopped just before it, unless something stands behind it in the sector.
 //   * The file's header is synced before the first record is appended.  So a file with anything
 //     behind a bad header is damaged, and one with nothing behind it was being made when the crash
-//     came; if it begins with neither zeros nor a piece of the magic, then it is no log at all.
+//     came.  If that holds more than a piece of the magic and zeros, it is no log at all, and an
+//     opening stops there and names it: garbage of a crash, or somebody's file.
 //   * An orderly close syncs, then writes an end record and syncs that: all that came before is
 //     then known to have been durable.  A log that lost its end later is noticed by whoever knows
 //     that it was closed, and with how many bytes: of write-ahead logs the manifest does.

@@ -33,7 +33,7 @@ class LogReader {
   //   InvalidArgument  no log at all, or a log of another kind than wanted
   //   Unimplemented    a version, a kind or reserved bytes that are not known, named
   //   DataLoss         a damaged header
-  // A file no longer than a header that begins as one (with nothing, zeros, a piece of the magic)
+  // A file no longer than a header that holds a piece of the magic (or none of it) and zeros
   // and has no sound one was being made when a crash came: it opens with kTorn at once and no
   // records (unless one overwritten byte explains it: that is DataLoss).
   static absl::StatusOr<std::unique_ptr<LogReader>> Open(std::unique_ptr<ReadFile> file,

@@ -152,6 +152,11 @@ TEST_F(LogDirectoryTest, LogsWithLowerNumbersThanTheStoresAreNotTakenForItsOwn) 
   EXPECT_THAT(DB::Destroy("/a", WithLogs("/logs of b")), refused);
   EXPECT_EQ(FilesIn("/a"), a);
   EXPECT_EQ(FilesIn("/logs of b"), b);
+  // Nor if a log of the other one without records is beside them, which may have any id.
+  world_.files->SetFileBytes("/logs of b/000900.log", b.at(NameIn(log_of_b)).substr(0, 32));
+  EXPECT_THAT(DB::Repair("/a", WithLogs("/logs of b")), refused);
+  EXPECT_THAT(DB::Destroy("/a", WithLogs("/logs of b")), refused);
+  EXPECT_EQ(FilesIn("/a"), a);
   ExpectStore("/b", "/logs of b");
   // Beside one that the store needs, they are left-overs of its own.
   world_.files->SetFileBytes("/logs of a/000001.log", b.at(NameIn(log_of_b)));
@@ -191,6 +196,30 @@ TEST_F(LogDirectoryTest, WhereNoManifestSaysWhoseLogsTheyAreTheyAreKept) {
   ASSERT_OK_AND_ASSIGN(const RepairReport report, DB::Repair("/a", WithLogs("/logs of a")));
   EXPECT_THAT(report.left_out, testing::Contains(HasSubstr(log)));
   EXPECT_EQ(world_.files->FileBytes(log + ".damaged"), bytes);
+  ExpectStore("/a", "/logs of a");
+}
+
+TEST_F(LogDirectoryTest, WhereCurrentNamesNoManifestOldLogsAreKeptToo) {
+  MakeStore("/a", "/logs of a");
+  for (int i = 0; i < 5; ++i) ExpectStore("/a", "/logs of a");
+  MakeStore("/b", "/logs of b");
+  const std::string log_of_b = world_.FilesOf(FileKind::kLog, "/logs of b")[0];
+  const std::string bytes = world_.files->FileBytes(log_of_b);
+  world_.files->SetFileBytes("/a/CURRENT", "garbage");
+  ASSERT_OK_AND_ASSIGN(const RepairReport report, DB::Repair("/a", WithLogs("/logs of b")));
+  EXPECT_THAT(report.left_out, testing::Contains(AllOf(HasSubstr(log_of_b), HasSubstr("kept"))));
+  EXPECT_EQ(world_.files->FileBytes(log_of_b + ".damaged"), bytes);
+}
+
+TEST_F(LogDirectoryTest, LogsThatTheManifestKnowsAreNotSaidToBeAnyones) {
+  MakeStore("/a", "/logs of a");
+  // The manifest is sound, and what it needs is not there: another table is.
+  const std::string table = world_.FilesOf(FileKind::kTable, "/a")[0];
+  world_.files->SetFileBytes("/a/000900.table", world_.files->FileBytes(table));
+  ASSERT_OK_AND_ASSIGN(const auto directory, world_.files->OpenDirectory("/a", false));
+  ASSERT_OK(directory->Remove(NameIn(table)));
+  ASSERT_OK_AND_ASSIGN(const RepairReport report, DB::Repair("/a", WithLogs("/logs of a")));
+  EXPECT_THAT(report.left_out, testing::Not(testing::Contains(HasSubstr(".log"))));
   ExpectStore("/a", "/logs of a");
 }
 
