@@ -7,11 +7,16 @@ add_library(trellis_flags INTERFACE)
 target_compile_features(trellis_flags INTERFACE cxx_std_20)
 target_compile_options(trellis_flags INTERFACE -Wall -Wextra -Wshadow $<$<BOOL:${TRELLIS_WERROR}>:-Werror>
                        $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety>
-                       # GCC 12 sees overlaps in "a" + std::string() that cannot be (its bug 105329).
+                       # GCC 12 sees overlaps in "a" + std::string() that cannot be (its bug 105329)
                        $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>
                        $<$<NOT:$<CONFIG:Debug>>:-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=>)
+if(TRELLIS_PRECOMPILE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # and, where the library's headers are precompiled, lengths that cannot be; other presets and Clang look for them.
+  target_compile_options(trellis_flags INTERFACE -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread)
+endif()
 target_include_directories(trellis_flags INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
 if(TRELLIS_SANITIZE)
+  target_compile_definitions(trellis_flags INTERFACE TRELLIS_SANITIZED)  # Clang 14 has no macro that says so
   target_compile_options(trellis_flags INTERFACE -fsanitize=${TRELLIS_SANITIZE} -fno-sanitize-recover=all
                          -fno-omit-frame-pointer)
   # Its test of a vtable pointer opens a pipe, and takes the lack of a file descriptor for a bad object.
@@ -28,6 +33,26 @@ function(trellis_component name)
   set_target_properties(trellis_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET default
                         CXX_EXTENSIONS OFF)
   target_link_libraries(trellis_${name} PUBLIC trellis_flags ${ARG_DEPS})
+  trellis_precompile(trellis_${name})
+endfunction()
+
+# trellis_precompile(TARGET): half of what a source of the store or the tools costs to compile are the standard's and
+# Abseil's headers.  The first target that asks compiles them for all that come after it.  Presets that leave this out,
+# and embedders, see to it that each file includes what it needs.
+function(trellis_precompile target)
+  if(NOT TRELLIS_PRECOMPILE OR NOT TRELLIS_BUILD_LSM OR target MATCHES "^trellis_bloom")
+    return()
+  endif()
+  # They fit only what is compiled in the same way.
+  set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON CXX_EXTENSIONS OFF)
+  get_property(owner GLOBAL PROPERTY TRELLIS_PRECOMPILED)
+  if(owner)
+    target_precompile_headers(${target} REUSE_FROM ${owner})
+    return()
+  endif()
+  set_property(GLOBAL PROPERTY TRELLIS_PRECOMPILED ${target})
+  target_precompile_headers(${target} PRIVATE <algorithm> <functional> <map> <memory> <optional> <set> <string> <vector>
+                            <absl/status/statusor.h> <absl/synchronization/mutex.h>)
 endfunction()
 
 # trellis_library(NAME COMPONENTS a b ... PUBLIC deps PRIVATE deps)

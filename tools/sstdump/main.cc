@@ -22,15 +22,6 @@
 #include "tools/sstdump/session.h"
 #include "tools/sstdump/world.h"
 
-// GCC says it with a macro, Clang with a feature.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define TRELLIS_IS_SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define TRELLIS_IS_SANITIZED 1
-#endif
-#endif
-
 namespace tools {
 namespace {
 
@@ -94,7 +85,7 @@ Terminal StandardOutput() {
 
 // Whatever a file asks for, the machine stays usable.  (Sanitizers reserve more than any limit.)
 void LimitMemory() {
-#ifndef TRELLIS_IS_SANITIZED
+#ifndef TRELLIS_SANITIZED
   constexpr rlim_t kBytesMax = rlim_t{4} << 30;
   rlimit limit{};
   if (getrlimit(RLIMIT_DATA, &limit) == 0 && limit.rlim_cur > kBytesMax) {

@@ -15,6 +15,7 @@
 #include "lsm/db.h"
 #include "tests/lsm/engine/script.h"
 #include "tests/lsm/engine/world.h"
+#include "tests/support/sanitized.h"
 #include "tests/support/status_matchers.h"
 
 namespace lsm {
@@ -22,12 +23,8 @@ namespace {
 
 using Unsynced = MemoryFileSystem::Unsynced;
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr uint64_t kStride = 11;  // sanitizers: every eleventh operation; a prime, so that no kind
-                                  // of operation is always passed over
-#else
-constexpr uint64_t kStride = 1;
-#endif
+// Every fifth operation under a sanitizer; a prime, so that no kind is always passed over.
+constexpr uint64_t kStride = testing_support::kIsSanitized ? 5 : 1;
 // Of the crashes, those whose recovery is crashed at each of its operations too.
 constexpr uint64_t kDoubleStride = 83 * kStride;
 

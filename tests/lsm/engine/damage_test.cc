@@ -20,6 +20,7 @@
 #include "lsm/log/log_format.h"
 #include "lsm/table/format.h"
 #include "tests/lsm/engine/world.h"
+#include "tests/support/sanitized.h"
 #include "tests/support/status_matchers.h"
 
 namespace lsm {
@@ -31,11 +32,7 @@ using testing::HasSubstr;
 using testing_support::StatusIs;
 using Unsynced = MemoryFileSystem::Unsynced;
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr size_t kStride = 13;  // sanitizers: every thirteenth flip
-#else
-constexpr size_t kStride = 1;
-#endif
+constexpr size_t kStride = testing_support::kIsSanitized ? 5 : 1;  // of flips
 
 constexpr char kLogsPath[] = "/logs";
 

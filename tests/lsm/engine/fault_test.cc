@@ -15,6 +15,7 @@
 #include "lsm/db.h"
 #include "tests/lsm/engine/script.h"
 #include "tests/lsm/engine/world.h"
+#include "tests/support/sanitized.h"
 #include "tests/support/status_matchers.h"
 
 namespace lsm {
@@ -22,11 +23,7 @@ namespace {
 
 using Unsynced = MemoryFileSystem::Unsynced;
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr uint64_t kStride = 11;  // sanitizers: every eleventh operation
-#else
-constexpr uint64_t kStride = 1;
-#endif
+constexpr uint64_t kStride = testing_support::kIsSanitized ? 5 : 1;  // of operations
 
 constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
 

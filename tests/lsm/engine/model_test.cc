@@ -13,16 +13,13 @@
 
 #include "lsm/db.h"
 #include "tests/lsm/engine/world.h"
+#include "tests/support/sanitized.h"
 #include "tests/support/status_matchers.h"
 
 namespace lsm {
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr int kSteps = 1500;  // a fifth: sanitizers take about that much longer
-#else
-constexpr int kSteps = 8000;
-#endif
+constexpr int kSteps = testing_support::kIsSanitized ? 4000 : 8000;
 
 struct Configuration {
   uint64_t seed;

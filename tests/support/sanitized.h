@@ -1,0 +1,16 @@
+// Sanitizers make everything take several times as long: tests that try every place of something
+// try a part of them there, and all in a release build.
+#ifndef TRELLIS_TESTS_SUPPORT_SANITIZED_H_
+#define TRELLIS_TESTS_SUPPORT_SANITIZED_H_
+
+namespace testing_support {
+
+#ifdef TRELLIS_SANITIZED
+inline constexpr bool kIsSanitized = true;
+#else
+inline constexpr bool kIsSanitized = false;
+#endif
+
+}  // namespace testing_support
+
+#endif  // TRELLIS_TESTS_SUPPORT_SANITIZED_H_
