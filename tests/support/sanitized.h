@@ -3,6 +3,8 @@
 #ifndef TRELLIS_TESTS_SUPPORT_SANITIZED_H_
 #define TRELLIS_TESTS_SUPPORT_SANITIZED_H_
 
+#include <cstddef>
+
 namespace testing_support {
 
 #ifdef TRELLIS_SANITIZED
@@ -10,6 +12,9 @@ inline constexpr bool kIsSanitized = true;
 #else
 inline constexpr bool kIsSanitized = false;
 #endif
+
+// Of the places; a prime, so that no kind of them is always passed over.
+inline constexpr size_t kStride = kIsSanitized ? 5 : 1;
 
 }  // namespace testing_support
 

@@ -13,7 +13,7 @@ using nlohmann::json;
 using testing::EndsWith;
 using testing::HasSubstr;
 
-Explanation Example() {
+Explanation ExampleExplanation() {
   Explanation explanation;
   explanation.key = std::string("k\n\xff", 3);
   explanation.digest = 0xdeadbeef;
@@ -50,7 +50,7 @@ Explanation Example() {
 }
 
 TEST(ExplanationTest, TextTellsTheWholeWay) {
-  EXPECT_EQ(Example().ToText(),
+  EXPECT_EQ(ExampleExplanation().ToText(),
             "key k\\x0a\\xff\n"
             "  digest 0x00000000deadbeef, as of sequence 42\n"
             "  memtable: absent\n"
@@ -68,7 +68,7 @@ TEST(ExplanationTest, TextTellsTheWholeWay) {
 }
 
 TEST(ExplanationTest, LevelsBehindTheAnswerAreNotReached) {
-  Explanation explanation = Example();
+  Explanation explanation = ExampleExplanation();
   explanation.tables_by_level = {2, 0, 5, 1};
   EXPECT_THAT(explanation.ToText(), HasSubstr("  level 3: 1 table, not reached\n"));
   explanation.tables.clear();
@@ -79,7 +79,7 @@ TEST(ExplanationTest, LevelsBehindTheAnswerAreNotReached) {
 }
 
 TEST(ExplanationTest, LevelsBehindAFailureAreNotReached) {
-  Explanation explanation = Example();
+  Explanation explanation = ExampleExplanation();
   explanation.tables[0].outcome = "failed";
   explanation.tables[0].false_positive = false;
   explanation.tables.resize(1);
@@ -96,13 +96,13 @@ TEST(ExplanationTest, LevelsBehindAFailureAreNotReached) {
 }
 
 TEST(ExplanationTest, AVersionThatIsTooNewIsNoFalsePositive) {
-  Explanation explanation = Example();
+  Explanation explanation = ExampleExplanation();
   explanation.tables[0].false_positive = false;
   EXPECT_THAT(explanation.ToText(), HasSubstr("table 9 [a .. z]: filter says maybe\n"));
 }
 
 TEST(ExplanationTest, JsonHoldsEveryStep) {
-  const json parsed = json::parse(Example().ToJson());
+  const json parsed = json::parse(ExampleExplanation().ToJson());
   EXPECT_EQ(parsed["key"], "k\\x0a\\xff");
   EXPECT_EQ(parsed["digest"], "0x00000000deadbeef");
   EXPECT_EQ(parsed["memtables"][0]["outcome"], "absent");

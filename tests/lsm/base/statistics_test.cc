@@ -14,7 +14,7 @@ namespace {
 using nlohmann::json;
 using testing::HasSubstr;
 
-Statistics Example() {
+Statistics ExampleStatistics() {
   Statistics statistics;
   LevelStatistics& top = statistics.levels[0];
   top.tables = 2;
@@ -53,7 +53,7 @@ Statistics Example() {
 
 TEST(StatisticsTest, ObservedFppIsOfQuestionsAboutAbsentKeysAlone) {
   EXPECT_EQ(LevelStatistics().observed_fpp(), 0);
-  EXPECT_DOUBLE_EQ(Example().levels[0].observed_fpp(), 8.0 / 80);
+  EXPECT_DOUBLE_EQ(ExampleStatistics().levels[0].observed_fpp(), 8.0 / 80);
   // Reads for want of a filter say nothing about filters.
   LevelStatistics without_filters;
   without_filters.wasted_reads = 100;
@@ -61,7 +61,7 @@ TEST(StatisticsTest, ObservedFppIsOfQuestionsAboutAbsentKeysAlone) {
 }
 
 TEST(StatisticsTest, WhatWasCountedSinceLeavesOutWhatIsThere) {
-  const LevelStatistics before = Example().levels[0];
+  const LevelStatistics before = ExampleStatistics().levels[0];
   LevelStatistics after = before;
   after.tables = 9;
   after.lookups += 7;
@@ -77,7 +77,7 @@ TEST(StatisticsTest, WhatWasCountedSinceLeavesOutWhatIsThere) {
 }
 
 TEST(StatisticsTest, FppsOfASumAreWeighedByKeys) {
-  const Statistics statistics = Example();
+  const Statistics statistics = ExampleStatistics();
   EXPECT_DOUBLE_EQ(statistics.total.target_fpp, (0.01 * 100 + 0.05 * 300) / 400);
   EXPECT_DOUBLE_EQ(statistics.total.predicted_fpp, (0.009 * 100 + 0.049 * 300) / 400);
   EXPECT_EQ(statistics.total.entries, 420u);
@@ -94,12 +94,12 @@ TEST(StatisticsTest, AmplificationsAreZeroBeforeAnythingIsWritten) {
 }
 
 TEST(StatisticsTest, AmplificationsComeFromBytes) {
-  EXPECT_DOUBLE_EQ(Example().write_amplification(), 4.0);
-  EXPECT_DOUBLE_EQ(Example().space_amplification(), 5000.0 / 4000);
+  EXPECT_DOUBLE_EQ(ExampleStatistics().write_amplification(), 4.0);
+  EXPECT_DOUBLE_EQ(ExampleStatistics().space_amplification(), 5000.0 / 4000);
 }
 
 TEST(StatisticsTest, JsonHasEveryFieldUnderItsName) {
-  Statistics statistics = Example();
+  Statistics statistics = ExampleStatistics();
   statistics.stall_nanos = UINT64_MAX;
   const json parsed = json::parse(statistics.ToJson());
   ASSERT_EQ(parsed["levels"].size(), size_t{kLevels});
@@ -116,7 +116,7 @@ TEST(StatisticsTest, JsonHasEveryFieldUnderItsName) {
 }
 
 TEST(StatisticsTest, TextIsOneScreenAndNamesLevelsThatHoldSomething) {
-  const std::string text = Example().ToText();
+  const std::string text = ExampleStatistics().ToText();
   EXPECT_THAT(text, HasSubstr("observed FPP"));
   EXPECT_THAT(text, HasSubstr("\n  0    "));
   EXPECT_THAT(text, HasSubstr("\n  2    "));

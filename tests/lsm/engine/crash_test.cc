@@ -23,8 +23,8 @@ namespace {
 
 using Unsynced = MemoryFileSystem::Unsynced;
 
-// Every fifth operation under a sanitizer; a prime, so that no kind is always passed over.
-constexpr uint64_t kStride = testing_support::kIsSanitized ? 5 : 1;
+using testing_support::kStride;
+
 // Of the crashes, those whose recovery is crashed at each of its operations too.
 constexpr uint64_t kDoubleStride = 83 * kStride;
 

@@ -32,7 +32,7 @@ using testing::HasSubstr;
 using testing_support::StatusIs;
 using Unsynced = MemoryFileSystem::Unsynced;
 
-constexpr size_t kStride = testing_support::kIsSanitized ? 5 : 1;  // of flips
+using testing_support::kStride;
 
 constexpr char kLogsPath[] = "/logs";
 

@@ -23,7 +23,7 @@ namespace {
 
 using Unsynced = MemoryFileSystem::Unsynced;
 
-constexpr uint64_t kStride = testing_support::kIsSanitized ? 5 : 1;  // of operations
+using testing_support::kStride;
 
 constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
 

@@ -14,6 +14,7 @@
 #include "lsm/bytes/coding.h"
 #include "lsm/fs/file_names.h"
 #include "lsm/fs/memory_file_system.h"
+#include "tests/lsm/version/table_maker.h"
 #include "tests/support/status_matchers.h"
 
 namespace lsm {
@@ -25,14 +26,8 @@ using testing_support::StatusIs;
 
 constexpr uint64_t kFileId = 0xabcdef0123456789;
 
-std::string InternalKey(std::string_view user_key, Sequence sequence) {
-  std::string key;
-  AppendInternalKey(&key, user_key, sequence, EntryKind::kPut);
-  return key;
-}
-
-TableMeta Table(uint64_t number) {
-  return {number, 1000 + number, 4096, 17, InternalKey("a", 9), InternalKey("z", 3)};
+TableMeta MetaOf(uint64_t number) {
+  return {number, 1000 + number, 4096, 17, InternalKey(PutOf("a", 9)), InternalKey(PutOf("z", 3))};
 }
 
 VersionEdit EmptyStore() {
@@ -50,7 +45,7 @@ VersionEdit FlushOf(uint64_t table, uint64_t oldest_log) {
   edit.next_file_number = table + 1;
   edit.last_sequence = 10 * table;
   edit.oldest_log = oldest_log;
-  edit.added = {{0, Table(table)}};
+  edit.added = {{0, MetaOf(table)}};
   return edit;
 }
 
@@ -58,7 +53,7 @@ VersionEdit CompactionOf(std::vector<uint64_t> inputs, uint64_t output) {
   VersionEdit edit;
   edit.next_file_number = output + 1;
   for (const uint64_t input : inputs) edit.removed.push_back({0, input});
-  edit.added = {{1, Table(output)}};
+  edit.added = {{1, MetaOf(output)}};
   return edit;
 }
 
@@ -119,7 +114,7 @@ TEST_F(ManifestTest, ReadsBackTheSumOfItsEdits) {
   EXPECT_EQ(contents.current_bytes, files_.FileBytes(current_path_));
   EXPECT_TRUE(SameState(contents.state, StateAfter(Script().size())));
   EXPECT_EQ(contents.state.levels[0].size(), 0u);
-  EXPECT_EQ(contents.state.levels[1].at(7), Table(7));
+  EXPECT_EQ(contents.state.levels[1].at(7), MetaOf(7));
   EXPECT_EQ(contents.state.next_file_number, 8u);
   EXPECT_EQ(contents.state.last_sequence, 50u);
   EXPECT_EQ(contents.state.oldest_log, 6u);
@@ -417,12 +412,12 @@ TEST_F(ManifestStateTest, RefusesEditsThatDoNotFit) {
   edit.next_file_number = kFileNumberMax + 2;
   refused(edit, "the next file number, 9007199254740993, is beyond the largest");
   edit = {};
-  edit.added = {{1, Table(4)}};
+  edit.added = {{1, MetaOf(4)}};
   refused(edit, "table 4 is added to level 1, but is in level 0");
-  edit.added = {{1, Table(5)}};
+  edit.added = {{1, MetaOf(5)}};
   refused(edit, "next file number is 5");
   edit.next_file_number = 7;
-  edit.added = {{1, Table(5)}, {2, Table(5)}};
+  edit.added = {{1, MetaOf(5)}, {2, MetaOf(5)}};
   refused(edit, "table 5 is added to level 2, but is in level 1");
   edit = {};
   edit.removed = {{1, 4}};
@@ -434,7 +429,7 @@ TEST_F(ManifestStateTest, RefusesEditsThatDoNotFit) {
 TEST_F(ManifestStateTest, OneEditCanMoveATable) {
   VersionEdit edit;
   edit.removed = {{0, 4}};
-  edit.added = {{3, Table(4)}};
+  edit.added = {{3, MetaOf(4)}};
   EXPECT_OK(Apply(edit));
   EXPECT_EQ(state_.levels[0].size(), 0u);
   EXPECT_EQ(state_.levels[3].size(), 1u);

@@ -8,6 +8,7 @@
 #include "lsm/base/internal_key.h"
 #include "lsm/base/write_batch.h"
 #include "lsm/bytes/coding.h"
+#include "tests/lsm/version/table_maker.h"
 #include "tests/support/status_matchers.h"
 
 namespace lsm {
@@ -17,15 +18,9 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing_support::StatusIs;
 
-std::string InternalKey(std::string_view user_key, Sequence sequence) {
-  std::string key;
-  AppendInternalKey(&key, user_key, sequence, EntryKind::kPut);
-  return key;
-}
-
-TableMeta Table(uint64_t number) {
-  return {number, 0x1234567890abcdef,  4096,
-          17,     InternalKey("a", 9), InternalKey(std::string("z\0", 2), 3)};
+TableMeta FullMeta(uint64_t number) {
+  return {number, 0x1234567890abcdef,         4096,
+          17,     InternalKey(PutOf("a", 9)), InternalKey(PutOf(std::string("z\0", 2), 3))};
 }
 
 VersionEdit FullEdit() {
@@ -38,7 +33,7 @@ VersionEdit FullEdit() {
   edit.log_seed = UINT64_MAX - 1;
   edit.synced_logs = {4, UINT64_MAX};
   edit.closed_logs = {{4, 92}, {UINT64_MAX, UINT64_MAX}};
-  edit.added = {{0, Table(5)}, {6, Table(UINT64_MAX)}};
+  edit.added = {{0, FullMeta(5)}, {6, FullMeta(UINT64_MAX)}};
   edit.removed = {{3, 4}, {0, 0}};
   return edit;
 }
@@ -102,10 +97,10 @@ TEST(VersionEditTest, TheBytesAreThoseOfTheFormat) {
                                        1 + 4 + 10 + 10 + 3 + 5 + 4));
   edit = {};
   edit.is_snapshot = true;
-  edit.added = {{2, {5, 6, 7, 8, InternalKey("a", 1), InternalKey("b", 1)}}};
-  EXPECT_EQ(edit.Encode(),
-            OneField(7, "") +
-                OneField(5, AddedField(2, InternalKey("a", 1), InternalKey("b", 1))).substr(1));
+  edit.added = {{2, {5, 6, 7, 8, InternalKey(PutOf("a", 1)), InternalKey(PutOf("b", 1))}}};
+  EXPECT_EQ(edit.Encode(), OneField(7, "") + OneField(5, AddedField(2, InternalKey(PutOf("a", 1)),
+                                                                    InternalKey(PutOf("b", 1))))
+                                                 .substr(1));
 }
 
 TEST(VersionEditTest, AnotherFormatOrTagIsRefusedByName) {
@@ -119,10 +114,10 @@ TEST(VersionEditTest, AnotherFormatOrTagIsRefusedByName) {
 }
 
 TEST(VersionEditTest, WhatCannotBeIsDamage) {
-  const std::string a = InternalKey("a", 1);
-  const std::string b = InternalKey("b", 1);
+  const std::string a = InternalKey(PutOf("a", 1));
+  const std::string b = InternalKey(PutOf("b", 1));
   const std::string bad_kind = "a" + std::string("\x05\0\0\0\0\0\0\0", 8);
-  const std::string long_key = InternalKey(std::string(kKeyBytesMax + 1, 'x'), 1);
+  const std::string long_key = InternalKey(PutOf(std::string(kKeyBytesMax + 1, 'x'), 1));
   const struct {
     std::string bytes;
     std::string message;
