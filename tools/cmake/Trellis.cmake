@@ -55,6 +55,19 @@ function(trellis_precompile target)
                             <absl/status/statusor.h> <absl/synchronization/mutex.h>)
 endfunction()
 
+# trellis_precompile_like(TARGET MODEL PROPERTY): the headers that MODEL precompiles, which fit only what is compiled in
+# the same way; for one that is not.  PROPERTY names the first such target, and the others use what it compiled.
+function(trellis_precompile_like target model property)
+  get_property(owner GLOBAL PROPERTY ${property})
+  if(owner)
+    target_precompile_headers(${target} REUSE_FROM ${owner})
+  else()
+    set_property(GLOBAL PROPERTY ${property} ${target})
+    get_target_property(headers ${model} PRECOMPILE_HEADERS)
+    target_precompile_headers(${target} PRIVATE ${headers})
+  endif()
+endfunction()
+
 # trellis_library(NAME COMPONENTS a b ... PUBLIC deps PRIVATE deps)
 # What people link: every object of the components in one archive (or shared object), alias Trellis::NAME.
 function(trellis_library name)
@@ -98,15 +111,20 @@ function(trellis_link_objects target)
   endwhile()
 endfunction()
 
-# trellis_test(NAME SRCS a_test.cc ... DEPS targets [LABELS concurrent slow ...])
+# trellis_test(NAME SRCS a_test.cc ... DEPS targets [LABELS concurrent slow ...] [CALCULATES])
 # One program of GoogleTest tests.  `concurrent` puts it into the ThreadSanitizer run, `slow` keeps it out of
-# `tools/dev quick`.
+# `tools/dev quick`.  CALCULATES: it runs for longer than it compiles, so that it is optimised under a sanitizer too.
 function(trellis_test name)
-  cmake_parse_arguments(ARG "" "" "SRCS;DEPS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "CALCULATES" "" "SRCS;DEPS;LABELS" ${ARGN})
   add_executable(${name} ${ARG_SRCS})
   set_target_properties(${name} PROPERTIES CXX_EXTENSIONS OFF)
   target_link_libraries(${name} PRIVATE trellis_test_flags ${ARG_DEPS} GTest::gtest_main)
-  target_precompile_headers(${name} REUSE_FROM trellis_test_support)
+  if(TRELLIS_SANITIZE AND NOT ARG_CALCULATES)
+    target_compile_options(${name} PRIVATE -O0)  # half the time
+    trellis_precompile_like(${name} trellis_test_support TRELLIS_PRECOMPILED_UNOPTIMISED)
+  else()
+    target_precompile_headers(${name} REUSE_FROM trellis_test_support)
+  endif()
   # Most of what a test costs to compile are GoogleMock's templates, which its neighbours use too.
   if(TRELLIS_PRECOMPILE)
     set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 4)

@@ -133,15 +133,16 @@ TEST(BlockCacheTest, NeverHoldsMoreThanItMay) {
 TEST(BlockCacheTest, LargeBlocksThatWereEvictedDoNotPileUp) {
   constexpr size_t kCapacityBytes = size_t{32} << 20;
   for (const size_t block_bytes : {size_t{100} << 10, size_t{900} << 10, size_t{1900} << 10}) {
+    const size_t blocks = 4 * kCapacityBytes / block_bytes;
     BlockCache cache(kCapacityBytes);
-    Slots slots(&cache, 600);
+    Slots slots(&cache, blocks);
     const size_t before_bytes = held_bytes;
-    for (size_t i = 0; i < 600; ++i) {
+    for (size_t i = 0; i < blocks; ++i) {
       cache.Insert(slots[i], NewBlock(static_cast<int>(i), block_bytes));
       ASSERT_LE(held_bytes - before_bytes, kCapacityBytes + kCapacityBytes / 8) << block_bytes;
     }
     // Behind a guard, as in a lookup, the block that an insertion evicts outlives it.
-    for (size_t i = 0; i < 600; ++i) {
+    for (size_t i = 0; i < blocks; ++i) {
       const EpochGuard guard;
       if (*slots[i] == nullptr) cache.Insert(slots[i], NewBlock(static_cast<int>(i), block_bytes));
     }
