@@ -174,14 +174,20 @@ void MakeTinyStore(lsm::FileSystem& file_system, const std::string& path) {
   MakeManifest(*directory, snapshot, {});
 }
 
-RunResult Run(lsm::FileSystem& file_system, const std::vector<std::string>& arguments,
-              const Terminal& terminal) {
+RunResult RunIn(lsm::FileSystem& file_system, const Terminal& terminal,
+                const std::function<int(const World&)>& run) {
   std::ostringstream out, err;
   RunResult result;
-  result.code = RunSstdump(arguments, {&file_system, &out, &err, terminal, nullptr});
+  result.code = run({&file_system, &out, &err, terminal, nullptr});
   result.out = out.str();
   result.err = err.str();
   return result;
+}
+
+RunResult Run(lsm::FileSystem& file_system, const std::vector<std::string>& arguments,
+              const Terminal& terminal) {
+  return RunIn(file_system, terminal,
+               [&](const World& world) { return RunSstdump(arguments, world); });
 }
 
 std::vector<std::string> FilesIn(lsm::FileSystem& file_system, const std::string& path) {

@@ -71,6 +71,8 @@ struct RunResult {
   std::string out;
   std::string err;
 };
+RunResult RunIn(lsm::FileSystem& file_system, const Terminal& terminal,
+                const std::function<int(const World&)>& run);
 RunResult Run(lsm::FileSystem& file_system, const std::vector<std::string>& arguments,
               const Terminal& terminal = {});
 

@@ -165,16 +165,19 @@ void ShowFilesOf(const Command& command, const Target& directory, Session* sessi
 
 int RunSstdump(const std::vector<std::string>& arguments, const World& world) {
   const ParsedCommandLine parsed = ParseCommandLine(arguments, world);
-  if (!parsed.request) return parsed.exit_code;
-  const Command* const command = FindCommand(parsed.request->command);
-  Session session(world, *parsed.request);
-  for (const std::string& path : parsed.request->paths) {
+  return parsed.request ? RunRequest(*parsed.request, world) : parsed.exit_code;
+}
+
+int RunRequest(const Request& request, const World& world) {
+  const Command* const command = FindCommand(request.command);
+  Session session(world, request);
+  for (const std::string& path : request.paths) {
     if (session.is_broken()) break;
     const absl::StatusOr<Target> target = FindTarget(world, path);
     if (!target.ok()) {
       ShowFailure(target.status(), path, "unknown", &session);
     } else if (target->kind == TargetKind::kDirectory &&
-               OnDirectoryOf(*command, *parsed.request) != OnDirectory::kWhole) {
+               OnDirectoryOf(*command, request) != OnDirectory::kWhole) {
       ShowFilesOf(*command, *target, &session);
     } else {
       ShowOne(*command, *target, &session);

@@ -13,6 +13,8 @@
 
 namespace tools {
 
+struct Request;
+
 struct Terminal {
   bool is_terminal = false;  // a person looks at it: colour, and lines that fit
   size_t columns = 80;       // of a terminal
@@ -33,6 +35,9 @@ struct World {
 // Runs one command; `arguments` without the program's name.  Returns the exit code (Outcome in
 // session.h).
 int RunSstdump(const std::vector<std::string>& arguments, const World& world);
+
+// The same of arguments that ParseCommandLine has read.
+int RunRequest(const Request& request, const World& world);
 
 }  // namespace tools
 
