@@ -45,6 +45,16 @@ class LogDirectoryTest : public StoreTest {
       files[name] = world_.files->FileBytes(Concat(path, "/", name));
     return files;
   }
+  // Both are refused with the message, and no file is changed.
+  void ExpectNoRepairAndNoDestroy(const std::string& path, const std::string& log_directory,
+                                  const testing::Matcher<std::string>& message) {
+    const auto store = FilesIn(path), logs = FilesIn(log_directory);
+    const auto refused = StatusIs(absl::StatusCode::kFailedPrecondition, message);
+    EXPECT_THAT(DB::Repair(path, WithLogs(log_directory)), refused);
+    EXPECT_THAT(DB::Destroy(path, WithLogs(log_directory)), refused);
+    EXPECT_EQ(FilesIn(path), store);
+    EXPECT_EQ(FilesIn(log_directory), logs);
+  }
   static std::string NameIn(const std::string& path) { return path.substr(path.rfind('/') + 1); }
   void Copy(const std::string& from, const std::string& to) {
     ASSERT_OK(world_.files->OpenDirectory(to, /*create=*/true));
@@ -62,12 +72,12 @@ TEST_F(LogDirectoryTest, ThatOfAnotherStoreIsRefusedAndLeftAsItIs) {
   Options wrong = WithLogs("/b");
   EXPECT_THAT(DB::Open("/a", wrong), refused);
   EXPECT_THAT(DB::Open("/new", wrong), refused);
-  EXPECT_THAT(DB::Repair("/a", wrong), refused);
-  EXPECT_THAT(DB::Destroy("/a", wrong), refused);
   wrong.mode = OpenMode::kReadOnly;
   EXPECT_THAT(DB::Open("/a", wrong), refused);
   EXPECT_EQ(FilesIn("/a"), a);
   EXPECT_EQ(FilesIn("/b"), b);
+  ExpectNoRepairAndNoDestroy("/a", "/b",
+                             AllOf(HasSubstr("/b/"), HasSubstr("Options::log_directory")));
   EXPECT_THAT(world_.files->OpenDirectory("/new", false), StatusIs(absl::StatusCode::kNotFound));
   ExpectStore("/a", "");
   ExpectStore("/b", "");
@@ -126,12 +136,9 @@ TEST_F(LogDirectoryTest, TheLogsOfAnotherStoreAreKnownAndLeftAsTheyAre) {
                          AllOf(HasSubstr(Concat(log, ": offset 0: this is another log")),
                                HasSubstr("Options::log_directory"))));
   }
-  wrong.mode = OpenMode::kOpenOrCreate;
-  const auto refused = StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr(log));
-  EXPECT_THAT(DB::Repair("/a", wrong), refused);
-  EXPECT_THAT(DB::Destroy("/a", wrong), refused);
   EXPECT_EQ(FilesIn("/a"), a);
   EXPECT_EQ(FilesIn("/logs of b"), b);
+  ExpectNoRepairAndNoDestroy("/a", "/logs of b", HasSubstr(log));
   ExpectStore("/a", "/logs of a");
   ExpectStore("/b", "/logs of b");
 }
@@ -145,18 +152,12 @@ TEST_F(LogDirectoryTest, LogsWithLowerNumbersThanTheStoresAreNotTakenForItsOwn) 
   };
   const std::string log_of_b = logs_of("/logs of b")[0];
   ASSERT_LT(NameIn(log_of_b), NameIn(logs_of("/logs of a")[0]));
-  const auto a = FilesIn("/a"), b = FilesIn("/logs of b");
-  const auto refused = StatusIs(absl::StatusCode::kFailedPrecondition,
-                                AllOf(HasSubstr(log_of_b), HasSubstr("nothing was changed")));
-  EXPECT_THAT(DB::Repair("/a", WithLogs("/logs of b")), refused);
-  EXPECT_THAT(DB::Destroy("/a", WithLogs("/logs of b")), refused);
-  EXPECT_EQ(FilesIn("/a"), a);
-  EXPECT_EQ(FilesIn("/logs of b"), b);
+  const auto b = FilesIn("/logs of b");
+  const auto message = AllOf(HasSubstr(log_of_b), HasSubstr("nothing was changed"));
+  ExpectNoRepairAndNoDestroy("/a", "/logs of b", message);
   // Nor if a log of the other one without records is beside them, which may have any id.
   world_.files->SetFileBytes("/logs of b/000900.log", b.at(NameIn(log_of_b)).substr(0, 32));
-  EXPECT_THAT(DB::Repair("/a", WithLogs("/logs of b")), refused);
-  EXPECT_THAT(DB::Destroy("/a", WithLogs("/logs of b")), refused);
-  EXPECT_EQ(FilesIn("/a"), a);
+  ExpectNoRepairAndNoDestroy("/a", "/logs of b", message);
   ExpectStore("/b", "/logs of b");
   // Beside one that the store needs, they are left-overs of its own.
   world_.files->SetFileBytes("/logs of a/000001.log", b.at(NameIn(log_of_b)));
