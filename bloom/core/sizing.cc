@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "bloom/core/occupancy.h"
 
 namespace bloom {
 namespace {
@@ -23,22 +24,6 @@ absl::Status TooLarge(uint64_t key_count, double target_fpp) {
   return absl::InvalidArgumentError(
       absl::StrCat("key_count ", key_count, " at target_fpp ", target_fpp,
                    " needs more than the 2^56 bits that a filter may have"));
-}
-
-// E[F^k] for the share F of ones in a line whose mean and variance are given, as if F were normal:
-// sum over j of C(k, 2j) (2j - 1)!! mean^(k - 2j) variance^j.
-double MomentOfFill(double mean, double variance, uint32_t probes) {
-  if (mean <= 0) return 0;
-  const double ratio = std::max(variance, 0.0) / (mean * mean);
-  const double k = probes;
-  double term = std::pow(mean, k);
-  double sum = term;
-  for (double j = 0; 2 * j + 2 <= k; ++j) {
-    term *= (k - 2 * j) * (k - 2 * j - 1) / (2 * (j + 1)) * ratio;
-    sum += term;
-    if (term < 1e-9 * sum) break;
-  }
-  return std::min(sum, 1.0);
 }
 
 // The chance that k random positions of a line are all ones after some number of throws, stepped

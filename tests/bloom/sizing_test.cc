@@ -8,6 +8,7 @@
 #include <limits>
 #include <vector>
 
+#include "tests/bloom/exact_fpp.h"
 #include "tests/support/status_matchers.h"
 
 namespace {
@@ -21,6 +22,7 @@ using bloom::Shape;
 using bloom::StandardFpp;
 using bloom::StandardShapeFor;
 using testing::HasSubstr;
+using testing_support::ExactFpp;
 using testing_support::StatusIs;
 
 constexpr uint64_t kMany = 1'000'000;
@@ -98,29 +100,6 @@ TEST(StandardSizingTest, RatesAtTheEdges) {
   EXPECT_NEAR(StandardFpp(1000, 3, 1'000'000'000'000), 1, 1e-12);
 }
 
-// By number of keys, from 0 to `most_keys`: the chance that k random positions among `cell_count`
-// cells are all occupied after the keys' throws, by the exact distribution of the number of
-// occupied cells.
-std::vector<double> ExactFpp(uint32_t cell_count, uint32_t probes, uint32_t most_keys) {
-  const double cells = cell_count;
-  std::vector<double> occupied(cell_count + 1, 0.0);
-  occupied[0] = 1;
-  std::vector<double> fpp;
-  for (uint32_t keys = 0; keys <= most_keys; ++keys) {
-    double passes = 0;
-    for (uint32_t d = 0; d <= cell_count; ++d) {
-      passes += occupied[d] * std::pow(d / cells, probes);
-    }
-    fpp.push_back(passes);
-    for (uint32_t i = 0; i < probes; ++i) {
-      for (uint32_t d = cell_count; d > 0; --d) {
-        occupied[d] = occupied[d] * d / cells + occupied[d - 1] * (cells - d + 1) / cells;
-      }
-      occupied[0] = 0;
-    }
-  }
-  return fpp;
-}
 std::vector<double> ExactLineFpp(uint32_t probes, uint32_t most_keys) {
   return ExactFpp(kLineBits, probes, most_keys);
 }

@@ -12,6 +12,8 @@
 #include "bloom/core/filter.h"
 #include "bloom/core/filter_format.h"
 #include "bloom/core/hash.h"
+#include "bloom/core/occupancy.h"
+#include "bloom/core/parameters.h"
 #include "bloom/core/probe.h"
 #include "bloom/core/shape.h"
 #include "bloom/core/sizing.h"
@@ -68,6 +70,8 @@ void UseParts(const std::string& bytes) {
   Expect(bloom::CountOnes(parsed.payload.data(), parsed.payload.size()) > 0, "CountOnes");
   const auto shape = bloom::BlockedShapeFor(1000, 0.01);
   Expect(shape.ok() && shape->probes <= bloom::kMaxProbes, "BlockedShapeFor");
+  Expect(bloom::BestProbesFor(10'000, 1000).value_or(0) == 7, "BestProbesFor");
+  Expect(bloom::OccupiedMoment(1, 1, 1) == 1, "OccupiedMoment");
   Expect(bloom::ReduceRange(bloom::Remix(1, 2), 10) < 10, "ReduceRange");
 }
 

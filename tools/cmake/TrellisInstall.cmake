@@ -59,6 +59,8 @@ trellis_install(bloom HEADERS
   bloom/core/filter.h
   bloom/core/filter_format.h
   bloom/core/hash.h
+  bloom/core/occupancy.h
+  bloom/core/parameters.h
   bloom/core/probe.h
   bloom/core/shape.h
   bloom/core/sizing.h

@@ -1,0 +1,116 @@
+#include "bloom/core/parameters.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "bloom/core/occupancy.h"
+#include "bloom/core/sizing.h"
+
+namespace bloom {
+namespace {
+
+absl::Status CheckBits(uint64_t bits) {
+  if (bits >= 1 && bits <= kMaxSizeBits) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("bits must lie in [1, 2^56], is ", bits));
+}
+
+absl::Status CheckProbes(uint32_t probes) {
+  if (probes >= 1 && probes <= kMaxProbes) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("probes must lie in [1, ", kMaxProbes, "], is ", probes));
+}
+
+absl::Status CheckKeyCount(uint64_t key_count) {
+  if (key_count >= 1) return absl::OkStatus();
+  return absl::InvalidArgumentError("key_count must be at least 1");
+}
+
+absl::Status FirstError(const absl::Status& first, const absl::Status& second) {
+  return first.ok() ? second : first;
+}
+
+// To three digits.
+double Rounded(double rate) {
+  const double unit = std::pow(10.0, std::floor(std::log10(rate)) - 2);
+  return std::round(rate / unit) * unit;
+}
+
+double TableRate(uint32_t bits_per_key, uint32_t probes) {
+  return std::pow(-std::expm1(-static_cast<double>(probes) / bits_per_key), probes);
+}
+
+}  // namespace
+
+absl::StatusOr<StandardRates> StandardRatesOf(uint64_t bits, uint32_t probes, uint64_t key_count) {
+  if (absl::Status status =
+          FirstError(FirstError(CheckBits(bits), CheckProbes(probes)), CheckKeyCount(key_count));
+      !status.ok())
+    return status;
+  const double throws = static_cast<double>(probes) * static_cast<double>(key_count);
+  return StandardRates{
+      .approximate = std::pow(-std::expm1(-throws / static_cast<double>(bits)), probes),
+      .classic = StandardFpp(bits, probes, key_count),
+      .exact = OccupiedMoment(bits, probes, throws)};
+}
+
+absl::StatusOr<uint32_t> BestProbesFor(uint64_t bits, uint64_t key_count) {
+  if (absl::Status status = FirstError(CheckBits(bits), CheckKeyCount(key_count)); !status.ok())
+    return status;
+  const double best = static_cast<double>(bits) / static_cast<double>(key_count) * std::log(2.0);
+  const auto low = static_cast<uint32_t>(std::clamp<double>(std::floor(best), 1, kMaxProbes));
+  const uint32_t high = std::min(low + 1, kMaxProbes);
+  return StandardFpp(bits, high, key_count) < StandardFpp(bits, low, key_count) ? high : low;
+}
+
+absl::StatusOr<uint64_t> KeyCapacityOf(uint64_t bits, uint32_t probes, double target_fpp) {
+  if (absl::Status status =
+          FirstError(FirstError(CheckBits(bits), CheckProbes(probes)), CheckTargetFpp(target_fpp));
+      !status.ok())
+    return status;
+  if (bits == 1) return uint64_t{0};  // one key fills it
+  const double log_empty = std::log1p(-std::pow(target_fpp, 1.0 / probes));
+  const double keys = log_empty / (probes * std::log1p(-1 / static_cast<double>(bits)));
+  // The quotient may be off by its rounding either way.
+  auto capacity = static_cast<uint64_t>(keys);
+  while (capacity > 0 && StandardFpp(bits, probes, capacity) > target_fpp) --capacity;
+  while (StandardFpp(bits, probes, capacity + 1) <= target_fpp) ++capacity;
+  return capacity;
+}
+
+absl::StatusOr<double> OverfilledFpp(uint64_t planned_key_count, double target_fpp, double times) {
+  const absl::StatusOr<Shape> shape = StandardShapeFor(planned_key_count, target_fpp);
+  if (!shape.ok()) return shape.status();
+  const double keys = times * static_cast<double>(planned_key_count);
+  if (!(keys >= 0 && keys < 0x1p63)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("times must make a number of keys from 0 to 2^63, is ", times));
+  }
+  return StandardFpp(shape->size, shape->probes, static_cast<uint64_t>(std::round(keys)));
+}
+
+absl::StatusOr<double> RateInTable(uint32_t bits_per_key, uint32_t probes) {
+  if (bits_per_key < kTableBitsMin || bits_per_key > kTableBitsMax) {
+    return absl::InvalidArgumentError(absl::StrCat("bits_per_key must lie in [", kTableBitsMin,
+                                                   ", ", kTableBitsMax, "], is ", bits_per_key));
+  }
+  if (absl::Status status = CheckProbes(probes); !status.ok()) return status;
+  return TableRate(bits_per_key, probes);
+}
+
+absl::StatusOr<TableChoice> ChooseFromTable(double target_fpp) {
+  if (absl::Status status = CheckTargetFpp(target_fpp); !status.ok()) return status;
+  for (uint32_t bits = kTableBitsMin; bits <= kTableBitsMax; ++bits) {
+    // Fewer probes first; beyond the best number the rates only rise.
+    for (uint32_t probes = 1; probes <= bits; ++probes) {
+      const double fpp = TableRate(bits, probes);
+      if (Rounded(fpp) <= target_fpp * (1 + 1e-12)) return TableChoice{bits, probes, fpp};
+    }
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("target_fpp ", target_fpp, " is below all rates of the table, whose least is ",
+                   TableRate(kTableBitsMax, 14)));
+}
+
+}  // namespace bloom
