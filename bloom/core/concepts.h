@@ -3,6 +3,8 @@
 //   StaticKind   built once from all its digests, then asked.  The store needs no more.
 //   BitLayout    a StaticKind that takes one digest at a time, so that Filter<Layout> can keep
 //                it open, and whose fill tells how full it is.
+//   FoldableLayout  a BitLayout of which half the size is a half of the bits, or of the lines:
+//                two neighbours become one.
 //
 // bloom/README.md lists the steps by which one is added.
 #ifndef TRELLIS_BLOOM_CORE_CONCEPTS_H_
@@ -52,6 +54,13 @@ concept BitLayout = StaticKind<L> &&
   // FPP of the bits as they are, and the number of keys that would set as many.
   { L::CurrentFpp(view) } -> std::same_as<double>;
   { L::KeyCountFromFill(shape, double{}) } -> std::same_as<double>;
+};
+
+template <class L>
+concept FoldableLayout = BitLayout<L> && requires(uint8_t* payload, Shape shape) {
+  // Makes the payload of an even size that of half the size, at its own beginning: the bits that
+  // the same digests set in a filter made so small.
+  {L::FoldInHalf(payload, shape)};
 };
 
 }  // namespace bloom

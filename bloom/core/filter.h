@@ -11,6 +11,7 @@
 #ifndef TRELLIS_BLOOM_CORE_FILTER_H_
 #define TRELLIS_BLOOM_CORE_FILTER_H_
 
+#include <algorithm>
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
@@ -27,6 +28,7 @@
 #include "bloom/core/filter_format.h"
 #include "bloom/core/hash.h"
 #include "bloom/core/shape.h"
+#include "bloom/core/sizing.h"
 
 namespace bloom {
 
@@ -39,12 +41,28 @@ class Filter {
   static absl::StatusOr<Filter> Make(uint64_t key_count, double target_fpp, uint64_t seed = 0) {
     absl::StatusOr<Shape> shape = Layout::ShapeFor(key_count, target_fpp);
     if (!shape.ok()) return shape.status();
-    return WithHeader({.kind = Layout::kTag,
-                       .version = Layout::kVersion,
-                       .line_bytes_log2 = Layout::kLineBytesLog2,
-                       .shape = *shape,
-                       .seed = seed,
-                       .target_fpp = target_fpp});
+    return MakeOfShape(*shape, target_fpp, seed);
+  }
+
+  // Of a size and a number of probes that the caller chose (bloom/core/parameters.h helps), for
+  // instance one that can be folded; `target_fpp` is only kept with it.  Errors as above, for a
+  // shape that the layout cannot have too.
+  static absl::StatusOr<Filter> MakeOfShape(const Shape& shape, double target_fpp,
+                                            uint64_t seed = 0) {
+    if (absl::Status status = CheckTargetFpp(target_fpp); !status.ok()) return status;
+    if (Layout::SizeBits(shape) > kMaxSizeBits)
+      return absl::InvalidArgumentError("shape: more than the 2^56 bits that a filter may have");
+    absl::StatusOr<AlignedBytes> bits = ZerosFor(Layout::PayloadBytes(shape));
+    if (!bits.ok()) return bits.status();
+    if (const std::string problem = Layout::Problem(shape, bits->span()); !problem.empty())
+      return absl::InvalidArgumentError("shape: " + problem);
+    return Filter({.kind = Layout::kTag,
+                   .version = Layout::kVersion,
+                   .line_bytes_log2 = Layout::kLineBytesLog2,
+                   .shape = shape,
+                   .seed = seed,
+                   .target_fpp = target_fpp},
+                  *std::move(bits));
   }
 
   // From the bytes of Serialize, or of a FilterBuilder of the same kind that keys were added to.
@@ -55,10 +73,10 @@ class Filter {
     ParsedFilter parsed = ParseFilter(bytes);
     if (absl::Status status = CheckIsKind(kRulesOf<Layout>, Layout::kTag, parsed); !status.ok())
       return status;
-    absl::StatusOr<Filter> filter = WithHeader(parsed.header);
-    if (filter.ok())
-      std::memcpy(filter->bits_.data(), parsed.payload.data(), parsed.payload.size());
-    return filter;
+    absl::StatusOr<AlignedBytes> bits = ZerosFor(parsed.payload.size());
+    if (!bits.ok()) return bits.status();
+    std::memcpy(bits->data(), parsed.payload.data(), parsed.payload.size());
+    return Filter(parsed.header, *std::move(bits));
   }
 
   Filter(Filter&&) = default;
@@ -92,6 +110,36 @@ class Filter {
     if (absl::Status status = CheckMergeable(header_, other.header_); !status.ok()) return status;
     for (size_t i = 0; i < bits_.size(); ++i) bits_.data()[i] |= other.bits_.data()[i];
     header_.key_count += other.header_.key_count;
+    return absl::OkStatus();
+  }
+
+  // Keeps only bits that `other` has too.  Every key that was added to both passes, and more absent
+  // keys than in a filter made of those alone: bits of different keys may meet.  added_count() is
+  // then the lower of the two, of which the keys in both are at most as many.  Errors as for Merge.
+  absl::Status Intersect(const Filter& other) {
+    if (absl::Status status = CheckMergeable(header_, other.header_); !status.ok()) return status;
+    for (size_t i = 0; i < bits_.size(); ++i) bits_.data()[i] &= other.bits_.data()[i];
+    header_.key_count = std::min(header_.key_count, other.header_.key_count);
+    return absl::OkStatus();
+  }
+
+  // Halves the size: bit for bit what adding the same keys to a filter of half the size would give,
+  // with an FPP that is higher accordingly.  InvalidArgument if the size (bits, or lines) is odd,
+  // ResourceExhausted without memory; nothing is changed then.
+  absl::Status FoldInHalf() requires FoldableLayout<Layout> {
+    if (header_.shape.size % 2 != 0) {
+      return absl::InvalidArgumentError("a filter of odd size cannot be folded: size " +
+                                        std::to_string(header_.shape.size));
+    }
+    Shape half = header_.shape;
+    half.size /= 2;
+    absl::StatusOr<AlignedBytes> bits = ZerosFor(Layout::PayloadBytes(half));
+    if (!bits.ok()) return bits.status();
+    Layout::FoldInHalf(bits_.data(), header_.shape);
+    std::memcpy(bits->data(), bits_.data(), bits->size());
+    header_.shape = half;
+    bits_ = *std::move(bits);
+    functions_ = Layout::Functions(view());
     return absl::OkStatus();
   }
 
@@ -129,12 +177,6 @@ class Filter {
  private:
   explicit Filter(const FilterHeader& header, AlignedBytes bits)
       : header_(header), bits_(std::move(bits)), functions_(Layout::Functions(view())) {}
-
-  static absl::StatusOr<Filter> WithHeader(const FilterHeader& header) {
-    absl::StatusOr<AlignedBytes> bits = ZerosFor(Layout::PayloadBytes(header.shape));
-    if (!bits.ok()) return bits.status();
-    return Filter(header, *std::move(bits));
-  }
 
   FilterView view() const { return {bits_.data(), header_.shape, header_.seed}; }
 

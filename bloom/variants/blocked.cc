@@ -261,6 +261,14 @@ void Blocked::Build(uint8_t* payload, const Shape& shape, uint64_t seed,
   }
 }
 
+void Blocked::FoldInHalf(uint8_t* payload, const Shape& shape) {
+  for (uint64_t line = 0; line < shape.size / 2; ++line) {
+    const uint8_t* const pair = payload + 2 * line * kLineBytes;
+    for (uint64_t i = 0; i < kLineBytes; ++i)
+      payload[line * kLineBytes + i] = static_cast<uint8_t>(pair[i] | pair[kLineBytes + i]);
+  }
+}
+
 FilterFunctions Blocked::Functions(const FilterView& view, Simd simd) {
 #if defined(__x86_64__)
   if (simd == Simd::kAvx2 && view.shape.probes > 1) return Avx2Functions(view.shape.probes);

@@ -106,6 +106,13 @@ constexpr auto FunctionTable(std::integer_sequence<uint32_t, kProbes...>) {
 // By number of probes up to 16 (an FPP of 2^-16); entry 0 serves all others.
 constexpr auto kFunctions = FunctionTable(std::make_integer_sequence<uint32_t, 17>{});
 
+// Bit i of the result is bit 2i or bit 2i + 1: four bits.
+uint8_t OrPairs(uint8_t byte) {
+  uint32_t bits = (byte | byte >> 1) & 0x55u;
+  bits = (bits | bits >> 1) & 0x33u;
+  return static_cast<uint8_t>((bits | bits >> 2) & 0x0fu);
+}
+
 }  // namespace
 
 double Standard::CurrentFpp(const FilterView& view) {
@@ -130,6 +137,14 @@ std::string Standard::Problem(const Shape& shape, std::span<const uint8_t> paylo
 void Standard::Build(uint8_t* payload, const Shape& shape, uint64_t seed,
                      std::span<const Digest> digests) {
   for (const Digest digest : digests) Add(payload, shape, Remix(digest, seed));
+}
+
+void Standard::FoldInHalf(uint8_t* payload, const Shape& shape) {
+  const uint64_t bytes = PayloadBytes(shape);
+  for (uint64_t i = 0; 2 * i < bytes; ++i) {
+    const uint8_t high = 2 * i + 1 < bytes ? OrPairs(payload[2 * i + 1]) : uint8_t{0};
+    payload[i] = static_cast<uint8_t>(OrPairs(payload[2 * i]) | high << 4);
+  }
 }
 
 FilterFunctions Standard::Functions(const FilterView& view) {

@@ -80,6 +80,9 @@ struct Standard {
   static void Build(uint8_t* payload, const Shape& shape, uint64_t seed,
                     std::span<const Digest> digests);
 
+  // floor(x * (m / 2) / 2^64) is half of floor(x * m / 2^64): bits 2i and 2i + 1 become bit i.
+  static void FoldInHalf(uint8_t* payload, const Shape& shape);
+
   static FilterFunctions Functions(const FilterView& view);
 };
 

@@ -132,6 +132,67 @@ TYPED_TEST(FilterTest, MergingFiltersThatDoNotAgreeIsRefusedAndChangesNothing) {
   EXPECT_EQ(filter.Serialize(), before);
 }
 
+TYPED_TEST(FilterTest, AnIntersectionHoldsWhatBothHold) {
+  Filter<TypeParam> filter = this->WithKeys(0, 6000);
+  const Filter<TypeParam> left = this->WithKeys(0, 6000), right = this->WithKeys(4000, 10'000);
+  EXPECT_THAT(filter.Intersect(right), IsOk());
+  for (int i = 4000; i < 6000; ++i) ASSERT_TRUE(filter.MayContain(Key(i)));
+  int of_one = 0, absent = 0;
+  for (int i = 0; i < 110'000; ++i) {
+    if (filter.MayContain(Key(i))) {
+      ASSERT_TRUE(left.MayContain(Key(i)) && right.MayContain(Key(i)));
+      of_one += i < 4000 || (i >= 6000 && i < 10'000);
+      absent += i >= 10'000;
+    }
+  }
+  EXPECT_LT(of_one, 80);  // as the other filter lets them pass
+  EXPECT_GT(absent, 0);
+  EXPECT_LE(filter.CurrentFpp(), left.CurrentFpp());
+  EXPECT_GT(filter.CurrentFpp(), this->WithKeys(4000, 6000).CurrentFpp());
+  EXPECT_EQ(filter.added_count(), 6000u);
+}
+
+TYPED_TEST(FilterTest, IntersectingFiltersThatDoNotAgreeIsRefusedAndChangesNothing) {
+  Filter<TypeParam> filter = this->WithKeys(0, 1000);
+  const std::string before = filter.Serialize();
+  EXPECT_THAT(filter.Intersect(this->Make(20'000, 0.01, 3)),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("sizes")));
+  EXPECT_EQ(filter.Serialize(), before);
+}
+
+TYPED_TEST(FilterTest, FoldedItIsTheFilterOfHalfTheSize) {
+  for (const uint64_t size : {64, 1000, 1002, 1026, 4096}) {
+    const auto of_size = [&](uint64_t of) {
+      Filter<TypeParam> filter = Filter<TypeParam>::MakeOfShape({of, 5}, 0.01, 3).value();
+      for (int i = 0; i < 300; ++i) filter.Add(Key(i));
+      return filter;
+    };
+    Filter<TypeParam> filter = of_size(size);
+    for (uint64_t half = size; half % 2 == 0;) {
+      half /= 2;
+      ASSERT_THAT(filter.FoldInHalf(), IsOk());
+      EXPECT_EQ(filter.shape(), (bloom::Shape{half, 5}));
+      ASSERT_EQ(filter.Serialize(), of_size(half).Serialize()) << size << " to " << half;
+      for (int i = 0; i < 300; ++i) ASSERT_TRUE(filter.MayContain(Key(i)));
+    }
+    const std::string before = filter.Serialize();
+    EXPECT_THAT(filter.FoldInHalf(),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("odd size")));
+    EXPECT_EQ(filter.Serialize(), before);
+  }
+}
+
+TYPED_TEST(FilterTest, AShapeThatCannotBeIsRefusedByName) {
+  const auto refused = [](const char* what) {
+    return StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(what));
+  };
+  EXPECT_THAT(Filter<TypeParam>::MakeOfShape({0, 5}, 0.01), refused("shape: "));
+  EXPECT_THAT(Filter<TypeParam>::MakeOfShape({100, 0}, 0.01), refused("0 probes"));
+  EXPECT_THAT(Filter<TypeParam>::MakeOfShape({100, 33}, 0.01), refused("33 probes"));
+  EXPECT_THAT(Filter<TypeParam>::MakeOfShape({UINT64_MAX, 5}, 0.01), refused("2^56 bits"));
+  EXPECT_THAT(Filter<TypeParam>::MakeOfShape({100, 5}, 1), refused("target_fpp"));
+}
+
 TYPED_TEST(FilterTest, ClearForgetsAllKeys) {
   Filter<TypeParam> filter = this->WithKeys(0, 1000);
   filter.Clear();
