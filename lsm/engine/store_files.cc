@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "lsm/bytes/magic.h"
 #include "lsm/bytes/status.h"
 #include "lsm/log/log_format.h"
 #include "lsm/table/format.h"
@@ -33,14 +34,6 @@ std::string_view MagicOf(FileKind kind) {
   return {};
 }
 
-// But for one byte.
-bool BeginsWith(std::string_view bytes, std::string_view magic) {
-  if (bytes.size() < magic.size()) return false;
-  size_t differ = 0;
-  for (size_t i = 0; i < magic.size(); ++i) differ += bytes[i] != magic[i];
-  return differ <= 1;
-}
-
 // Far more than one opening of a store ever makes.
 constexpr uint64_t kFileNumbersLeftMin = uint64_t{1} << 40;
 
@@ -54,10 +47,8 @@ absl::StatusOr<Origin> OriginOf(Directory& directory, const std::string& name, F
   LSM_ASSIGN_OR_RETURN(const size_t bytes_read, file->ReadAt(0, buffer));
   const std::string_view head(buffer, bytes_read);
   const std::string_view magic = MagicOf(kind);
-  if (BeginsWith(head, magic)) return Origin::kStore;
-  // A write that stops may leave zeros behind what it has written.
-  const std::string_view written = head.substr(0, head.find_last_not_of('\0') + 1);
-  return magic.starts_with(written) ? Origin::kUnknown : Origin::kForeign;
+  if (BeginsWithMagic(head, magic)) return Origin::kStore;
+  return IsPieceOfMagic(head, magic) ? Origin::kUnknown : Origin::kForeign;
 }
 
 bool IsCurrentOfAnotherProduct(std::string_view bytes) { return bytes.starts_with("MANIFEST-"); }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "lsm/bytes/coding.h"
+#include "lsm/bytes/magic.h"
 #include "lsm/bytes/status.h"
 
 namespace lsm {
@@ -21,14 +22,9 @@ constexpr int kTrialsMax = 16;
 
 constexpr char kSealByte = static_cast<char>(kSeal);
 
-// Whether a file that begins so may be a log, though it has no sound header: the magic, of which
-// one byte may be another, or what there is of it where a write stopped, before zeros or the end.
+// Whether a file that begins so may be a log, though it has no sound header.
 bool BeginsAsLog(std::string_view head) {
-  const size_t written = head.find_last_not_of('\0') + 1;
-  if (written < kLogMagic.size()) return kLogMagic.starts_with(head.substr(0, written));
-  size_t others = 0;
-  for (size_t i = 0; i < kLogMagic.size(); ++i) others += head[i] != kLogMagic[i];
-  return others <= 1;
+  return BeginsWithMagic(head, kLogMagic) || IsPieceOfMagic(head, kLogMagic);
 }
 
 }  // namespace
