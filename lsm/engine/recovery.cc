@@ -124,9 +124,7 @@ absl::Status CheckLogsBelong(Directory& log_directory, const ManifestState& stat
       return absl::FailedPreconditionError(
           Concat(MessageOf(id), "; nothing was changed (if it is a left-over, move it away)"));
     // Without records, one that is not needed may have any id.
-    any_is_ours |=
-        needed.contains(*number) ||
-        (state.log_seed.has_value() && (*reader)->file_id() == LogFileId(*state.log_seed, *number));
+    any_is_ours |= needed.contains(*number) || state.IsLogId(*number, (*reader)->file_id());
   }
   if (any_is_ours) return absl::OkStatus();
   // Lower ones are of earlier openings, whose seeds nobody knows any more.

@@ -76,6 +76,8 @@ struct ManifestState {
 
   // The logs that must be there.
   std::set<uint64_t> NeededLogs() const;
+  // Whether log `number` has this id for certain: false too where no seed is known.
+  bool IsLogId(uint64_t number, uint64_t file_id) const;
   // Of the file that stands where log `number` should, with this id (0: it has no header) and so
   // many bytes: DataLoss naming it if it is not that log.  One that need not be there, and has no
   // more than a header, is of an opening that failed, and may be any.
