@@ -149,7 +149,9 @@ class Engine {
   void AdoptManifest(std::unique_ptr<ManifestWriter> manifest)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(manifest_mutex_);
   absl::Status RotateManifest() ABSL_EXCLUSIVE_LOCKS_REQUIRED(manifest_mutex_);
-  void CollectGarbage();
+  // Closes tables and removes files that nobody can read any more.  Returns how many views readers
+  // still hold.
+  size_t CollectGarbage();
   uint64_t NewFileNumber() ABSL_LOCKS_EXCLUDED(mutex_);
   void SetBackgroundError(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void PublishView(std::shared_ptr<const ReadView> view) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

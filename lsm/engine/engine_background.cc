@@ -62,8 +62,7 @@ void Engine::ScheduleWork() {
 void Engine::FinishJob(const absl::Status& status, bool* scheduled) {
   // Outside of the lock: closes tables, removes files.  A guard that still stands is as long as one
   // lookup; if nothing is written any more, nobody would collect later.
-  for (int i = 0; view_.Collect() > 0 && i < kCollectTrials; ++i) scheduler_->Pause(kCollectNanos);
-  CollectGarbage();
+  for (int i = 0; CollectGarbage() > 0 && i < kCollectTrials; ++i) scheduler_->Pause(kCollectNanos);
   absl::MutexLock lock(&mutex_);
   // A job that gave up because the store is being closed failed nobody.
   if (!status.ok() && !(absl::IsAborted(status) && closing_.load(std::memory_order_relaxed))) {
@@ -231,9 +230,10 @@ absl::Status Engine::RotateManifest() {
   return absl::OkStatus();
 }
 
-void Engine::CollectGarbage() {
-  view_.Collect();
+size_t Engine::CollectGarbage() {
+  const size_t views = view_.Collect();
   if (!obsolete_.empty()) obsolete_.RemoveUnused();
+  return views;
 }
 
 uint64_t Engine::NewFileNumber() {

@@ -101,7 +101,7 @@ Engine::~Engine() {
   // Joins its threads, so that no job is still on its way out of a function of ours.
   store_.own_scheduler.reset();
   view_.Publish(nullptr);
-  (void)view_.Collect();
+  view_.Collect();
   obsolete_.RemoveUnused();
 }
 

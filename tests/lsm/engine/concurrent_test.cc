@@ -263,8 +263,8 @@ TEST_F(ConcurrentTest, WhatAGroupAcknowledgedWithSyncSurvivesACrash) {
   EXPECT_LE(statistics.log_syncs, statistics.write_groups);
 }
 
-// A job looks once for files that nobody reads any more, and in a store that is only read no other
-// job comes.
+// A job waits a while for readers of the files that it made superfluous; in a store that is only
+// read no other job comes that would remove them.
 TEST_F(ConcurrentTest, FilesThatBecameObsoleteDoNotStayInAStoreThatIsRead) {
   Open();
   std::atomic<bool> done{false};
