@@ -84,13 +84,14 @@ double ByChain(double cells, uint32_t probes, double throws) {
 double ByMoments(double cells, uint32_t probes, double throws) {
   const double one_empty = std::exp(throws * std::log1p(-1 / cells));
   const double two_empty = std::exp(throws * std::log1p(-2 / cells));
-  const double variance = two_empty * (1 - 1 / cells) + one_empty / cells - one_empty * one_empty;
-  return MomentOfFill(1 - one_empty, variance, probes);
+  return MomentOfFill(cells, one_empty, two_empty, probes);
 }
 
 }  // namespace
 
-double MomentOfFill(double mean, double variance, uint32_t probes) {
+double MomentOfFill(double cells, double one_empty, double two_empty, uint32_t probes) {
+  const double mean = 1 - one_empty;
+  const double variance = two_empty * (1 - 1 / cells) + one_empty / cells - one_empty * one_empty;
   if (mean <= 0) return 0;
   const double ratio = std::max(variance, 0.0) / (mean * mean);
   const double k = probes;

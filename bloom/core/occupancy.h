@@ -10,9 +10,10 @@
 
 namespace bloom {
 
-// E[F^k] for an F of this mean and variance, as if it were normal:
+// E[F^k] from the chances that one given cell, and that two given ones, are empty: F's mean and
+// variance are exact, its higher moments those of a normal distribution,
 // sum over j of C(k, 2j) (2j - 1)!! mean^(k - 2j) variance^j.
-double MomentOfFill(double mean, double variance, uint32_t probes);
+double MomentOfFill(double cells, double one_empty, double two_empty, uint32_t probes);
 
 // E[F^k] for `cells` cells after `throws` throws, without any assumption:
 //

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -27,8 +28,11 @@ absl::Status CheckKeyCount(uint64_t key_count) {
   return absl::InvalidArgumentError("key_count must be at least 1");
 }
 
-absl::Status FirstError(const absl::Status& first, const absl::Status& second) {
-  return first.ok() ? second : first;
+absl::Status FirstError(std::initializer_list<absl::Status> statuses) {
+  for (const absl::Status& status : statuses) {
+    if (!status.ok()) return status;
+  }
+  return absl::OkStatus();
 }
 
 // To three digits.
@@ -45,7 +49,7 @@ double TableRate(uint32_t bits_per_key, uint32_t probes) {
 
 absl::StatusOr<StandardRates> StandardRatesOf(uint64_t bits, uint32_t probes, uint64_t key_count) {
   if (absl::Status status =
-          FirstError(FirstError(CheckBits(bits), CheckProbes(probes)), CheckKeyCount(key_count));
+          FirstError({CheckBits(bits), CheckProbes(probes), CheckKeyCount(key_count)});
       !status.ok())
     return status;
   const double throws = static_cast<double>(probes) * static_cast<double>(key_count);
@@ -56,7 +60,7 @@ absl::StatusOr<StandardRates> StandardRatesOf(uint64_t bits, uint32_t probes, ui
 }
 
 absl::StatusOr<uint32_t> BestProbesFor(uint64_t bits, uint64_t key_count) {
-  if (absl::Status status = FirstError(CheckBits(bits), CheckKeyCount(key_count)); !status.ok())
+  if (absl::Status status = FirstError({CheckBits(bits), CheckKeyCount(key_count)}); !status.ok())
     return status;
   const double best = static_cast<double>(bits) / static_cast<double>(key_count) * std::log(2.0);
   const auto low = static_cast<uint32_t>(std::clamp<double>(std::floor(best), 1, kMaxProbes));
@@ -66,7 +70,7 @@ absl::StatusOr<uint32_t> BestProbesFor(uint64_t bits, uint64_t key_count) {
 
 absl::StatusOr<uint64_t> KeyCapacityOf(uint64_t bits, uint32_t probes, double target_fpp) {
   if (absl::Status status =
-          FirstError(FirstError(CheckBits(bits), CheckProbes(probes)), CheckTargetFpp(target_fpp));
+          FirstError({CheckBits(bits), CheckProbes(probes), CheckTargetFpp(target_fpp)});
       !status.ok())
     return status;
   if (bits == 1) return uint64_t{0};  // one key fills it
@@ -105,12 +109,13 @@ absl::StatusOr<TableChoice> ChooseFromTable(double target_fpp) {
     // Fewer probes first; beyond the best number the rates only rise.
     for (uint32_t probes = 1; probes <= bits; ++probes) {
       const double fpp = TableRate(bits, probes);
+      // A rate that is rounded to the target itself may be another number in its last bit.
       if (Rounded(fpp) <= target_fpp * (1 + 1e-12)) return TableChoice{bits, probes, fpp};
     }
   }
   return absl::InvalidArgumentError(
-      absl::StrCat("target_fpp ", target_fpp, " is below all rates of the table, whose least is ",
-                   TableRate(kTableBitsMax, 14)));
+      absl::StrCat("target_fpp ", target_fpp, " is below all rates of the table, which ends with ",
+                   kTableBitsMax, " bits a key"));
 }
 
 }  // namespace bloom

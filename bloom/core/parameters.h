@@ -1,6 +1,6 @@
 // Bits, probes and rates of the classic filter, for those who plan one by hand: every bad argument
-// is an error that names it.  What they use themselves, and the least m with its best k for
-// (n, e), is in sizing.h (StandardShapeFor).
+// is an error that names it.  The least m with its best k for (n, e), which filters are sized by,
+// is StandardShapeFor in sizing.h.
 //
 // n keys, m bits, k probes, c = m/n, e the false-positive probability.  Pure functions;
 // thread-safe. In all of them InvalidArgument names the argument: a count of 0, probes outside of

@@ -45,10 +45,7 @@ class LineFill {
     one_zero_ /= one_step_;
     two_zero_ /= two_step_;
   }
-  double Fpp() const {
-    const double variance = two_zero_ * (1 - 1 / kLine) + one_zero_ / kLine - one_zero_ * one_zero_;
-    return MomentOfFill(1 - one_zero_, variance, probes_);
-  }
+  double Fpp() const { return MomentOfFill(kLine, one_zero_, two_zero_, probes_); }
 
  private:
   uint32_t probes_;
