@@ -58,9 +58,9 @@ concept BitLayout = StaticKind<L> &&
 
 template <class L>
 concept FoldableLayout = BitLayout<L> && requires(uint8_t* payload, Shape shape) {
-  // Makes the payload of an even size that of half the size, at its own beginning: the bits that
-  // the same digests set in a filter made so small.
-  {L::FoldInHalf(payload, shape)};
+  // Of a payload of an even size into one of zeros of half the size: sets the bits that the same
+  // digests set in a filter made so small.
+  {L::FoldInHalf(static_cast<const uint8_t*>(payload), shape, payload)};
 };
 
 }  // namespace bloom

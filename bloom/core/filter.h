@@ -135,8 +135,7 @@ class Filter {
     half.size /= 2;
     absl::StatusOr<AlignedBytes> bits = ZerosFor(Layout::PayloadBytes(half));
     if (!bits.ok()) return bits.status();
-    Layout::FoldInHalf(bits_.data(), header_.shape);
-    std::memcpy(bits->data(), bits_.data(), bits->size());
+    Layout::FoldInHalf(bits_.data(), header_.shape, bits->data());
     header_.shape = half;
     bits_ = *std::move(bits);
     functions_ = Layout::Functions(view());

@@ -261,11 +261,10 @@ void Blocked::Build(uint8_t* payload, const Shape& shape, uint64_t seed,
   }
 }
 
-void Blocked::FoldInHalf(uint8_t* payload, const Shape& shape) {
-  for (uint64_t line = 0; line < shape.size / 2; ++line) {
-    const uint8_t* const pair = payload + 2 * line * kLineBytes;
-    for (uint64_t i = 0; i < kLineBytes; ++i)
-      payload[line * kLineBytes + i] = static_cast<uint8_t>(pair[i] | pair[kLineBytes + i]);
+void Blocked::FoldInHalf(const uint8_t* payload, const Shape& shape, uint8_t* half) {
+  for (uint64_t i = 0; i < PayloadBytes(shape); ++i) {
+    uint8_t& both = half[i / (2 * kLineBytes) * kLineBytes + i % kLineBytes];
+    both = static_cast<uint8_t>(both | payload[i]);
   }
 }
 

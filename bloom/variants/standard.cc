@@ -139,11 +139,9 @@ void Standard::Build(uint8_t* payload, const Shape& shape, uint64_t seed,
   for (const Digest digest : digests) Add(payload, shape, Remix(digest, seed));
 }
 
-void Standard::FoldInHalf(uint8_t* payload, const Shape& shape) {
-  const uint64_t bytes = PayloadBytes(shape);
-  for (uint64_t i = 0; 2 * i < bytes; ++i) {
-    const uint8_t high = 2 * i + 1 < bytes ? OrPairs(payload[2 * i + 1]) : uint8_t{0};
-    payload[i] = static_cast<uint8_t>(OrPairs(payload[2 * i]) | high << 4);
+void Standard::FoldInHalf(const uint8_t* payload, const Shape& shape, uint8_t* half) {
+  for (uint64_t i = 0; i < PayloadBytes(shape); ++i) {
+    half[i / 2] = static_cast<uint8_t>(half[i / 2] | OrPairs(payload[i]) << 4 * (i % 2));
   }
 }
 

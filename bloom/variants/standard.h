@@ -81,7 +81,7 @@ struct Standard {
                     std::span<const Digest> digests);
 
   // floor(x * (m / 2) / 2^64) is half of floor(x * m / 2^64): bits 2i and 2i + 1 become bit i.
-  static void FoldInHalf(uint8_t* payload, const Shape& shape);
+  static void FoldInHalf(const uint8_t* payload, const Shape& shape, uint8_t* half);
 
   static FilterFunctions Functions(const FilterView& view);
 };
