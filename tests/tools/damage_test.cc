@@ -4,7 +4,6 @@
 
 #include <map>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <random>
 #include <set>
 #include <sstream>
@@ -18,7 +17,6 @@
 #include "lsm/version/manifest.h"
 #include "tests/tools/sample_store.h"
 #include "tools/sstdump/command_line.h"
-#include "tools/sstdump/request.h"
 #include "tools/sstdump/world.h"
 
 namespace tools {
@@ -52,9 +50,11 @@ class DamageTest : public testing::Test {
   // Most of what a command costs is to read its arguments, so that each are read only once.
   RunResult Run(const std::vector<std::string>& arguments) {
     return RunIn(files_, {}, [&](const World& world) {
-      const auto [entry, is_new] = requests_.try_emplace(arguments);
-      if (is_new) entry->second = ParseCommandLine(arguments, world).request;
-      return entry->second ? RunRequest(*entry->second, world) : RunSstdump(arguments, world);
+      auto entry = parsed_.find(arguments);
+      if (entry == parsed_.end())
+        entry = parsed_.emplace(arguments, ParseCommandLine(arguments, world)).first;
+      const ParsedCommandLine& parsed = entry->second;
+      return parsed.request ? RunRequest(*parsed.request, world) : parsed.exit_code;
     });
   }
 
@@ -75,7 +75,7 @@ class DamageTest : public testing::Test {
   lsm::MemoryFileSystem files_;
 
  private:
-  std::map<std::vector<std::string>, std::optional<Request>> requests_;
+  std::map<std::vector<std::string>, ParsedCommandLine> parsed_;
 };
 
 TEST_F(DamageTest, VerifyFindsEveryFlippedBitOfEveryFile) {
