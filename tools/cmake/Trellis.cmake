@@ -43,29 +43,26 @@ function(trellis_precompile target)
   if(NOT TRELLIS_PRECOMPILE OR NOT TRELLIS_BUILD_LSM OR target MATCHES "^trellis_bloom")
     return()
   endif()
-  # They fit only what is compiled in the same way.
   set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON CXX_EXTENSIONS OFF)
-  get_property(owner GLOBAL PROPERTY TRELLIS_PRECOMPILED)
-  if(owner)
-    target_precompile_headers(${target} REUSE_FROM ${owner})
-    return()
-  endif()
-  set_property(GLOBAL PROPERTY TRELLIS_PRECOMPILED ${target})
-  target_precompile_headers(${target} PRIVATE <algorithm> <functional> <map> <memory> <optional> <set> <string> <vector>
-                            <absl/status/statusor.h> <absl/synchronization/mutex.h>)
+  trellis_precompile_together(${target} TRELLIS_PRECOMPILED <algorithm> <functional> <map> <memory> <optional> <set>
+                              <string> <vector> <absl/status/statusor.h> <absl/synchronization/mutex.h>)
 endfunction()
 
-# trellis_precompile_like(TARGET MODEL PROPERTY): the headers that MODEL precompiles, which fit only what is compiled in
-# the same way; for one that is not.  PROPERTY names the first such target, and the others use what it compiled.
-function(trellis_precompile_like target model property)
+# trellis_precompile_together(TARGET PROPERTY <header> ...): of the targets with the same property, which must be
+# compiled in the same way, the first compiles the headers for all.
+function(trellis_precompile_together target property)
   get_property(owner GLOBAL PROPERTY ${property})
   if(owner)
     target_precompile_headers(${target} REUSE_FROM ${owner})
   else()
     set_property(GLOBAL PROPERTY ${property} ${target})
-    get_target_property(headers ${model} PRECOMPILE_HEADERS)
-    target_precompile_headers(${target} PRIVATE ${headers})
+    target_precompile_headers(${target} PRIVATE ${ARGN})
   endif()
+endfunction()
+
+# trellis_reads_command_line(a.cc): CLI11 is all headers; optimised fully, such a file takes as long as ten others.
+function(trellis_reads_command_line source)
+  set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS $<$<CONFIG:Release>:-O1>)
 endfunction()
 
 # trellis_library(NAME COMPONENTS a b ... PUBLIC deps PRIVATE deps)
@@ -121,7 +118,8 @@ function(trellis_test name)
   target_link_libraries(${name} PRIVATE trellis_test_flags ${ARG_DEPS} GTest::gtest_main)
   if(TRELLIS_SANITIZE AND NOT ARG_CALCULATES)
     target_compile_options(${name} PRIVATE -O0)  # half the time
-    trellis_precompile_like(${name} trellis_test_support TRELLIS_PRECOMPILED_UNOPTIMISED)
+    get_target_property(headers trellis_test_support PRECOMPILE_HEADERS)
+    trellis_precompile_together(${name} TRELLIS_PRECOMPILED_UNOPTIMISED ${headers})
   else()
     target_precompile_headers(${name} REUSE_FROM trellis_test_support)
   endif()
