@@ -88,14 +88,9 @@ std::unique_ptr<Subject> MakeSubject(uint64_t keys, double fpp) {
     for (; i < keys && digests.size() < 4096; ++i) digests.push_back(DigestOfKey(i));
     K::Build(payload.data(), shape, kSeed, digests);
   }
-  const std::string encoded = bloom::EncodeFilter({.kind = K::kTag,
-                                                   .version = K::kVersion,
-                                                   .line_bytes_log2 = K::kLineBytesLog2,
-                                                   .shape = shape,
-                                                   .seed = kSeed,
-                                                   .key_count = keys,
-                                                   .target_fpp = fpp},
-                                                  payload.span());
+  bloom::FilterHeader header = bloom::HeaderFor<K>(shape, kSeed, fpp);
+  header.key_count = keys;
+  const std::string encoded = bloom::EncodeFilter(header, payload.span());
   payload = bloom::AlignedBytes();  // no third copy of a large filter
   auto subject = std::make_unique<Subject>();
   subject->bytes = bloom::AlignedBytes::Zeros(encoded.size());
@@ -337,7 +332,7 @@ int main(int argc, char** argv) {
   benchmark::AddCustomContext("cpu", bench::DescribeCpu());
   benchmark::AddCustomContext("filter out of cache",
                               std::to_string(OutOfCacheBytes() >> 20) + " MiB and more");
-  bloom::KeyedKinds::ForEach([]<bloom::StaticKind K>(K) { RegisterKind<K>(); });
+  bloom::BitKinds::ForEach([]<bloom::BitLayout K>(K) { RegisterKind<K>(); });
   if (table) {
     TableReporter reporter;
     benchmark::RunSpecifiedBenchmarks(&reporter);

@@ -1,6 +1,7 @@
 #include "bloom/catalog.h"
 
 #include <array>
+#include <type_traits>
 
 #include "absl/strings/str_cat.h"
 
@@ -9,6 +10,7 @@ namespace {
 
 template <StaticKind K>
 constexpr KindEntry EntryOf() {
+  static_assert(BitLayout<K> || SolvedKind<K> || std::is_same_v<K, Empty>);
   KindEntry entry{K::kTag, K::kName, kRulesOf<K>, &K::Functions, &K::SizeBits, &K::PredictedFpp};
   if constexpr (BitLayout<K>) {
     entry.current_fpp = &K::CurrentFpp;

@@ -32,10 +32,20 @@ struct KindList {
   }
 };
 
-// Kinds that hold keys: a policy can ask for them.
-using KeyedKinds = KindList<Standard, Blocked>;
+template <class A, class B>
+struct Joined;
+template <class... A, class... B>
+struct Joined<KindList<A...>, KindList<B...>> {
+  using Kinds = KindList<A..., B...>;
+};
+
+// Kinds that hold keys, which a policy can ask for: those that keys are added to one by one, and
+// those that are solved.
+using BitKinds = KindList<Standard, Blocked>;
+using SolvedKinds = KindList<>;
+using KeyedKinds = Joined<BitKinds, SolvedKinds>::Kinds;
 // Kinds that a file may hold.
-using FileKinds = KindList<Empty, Standard, Blocked>;
+using FileKinds = Joined<KindList<Empty>, KeyedKinds>::Kinds;
 
 // The statics of one kind, for code that learns the kind at run time.
 struct KindEntry {

@@ -18,15 +18,35 @@ absl::StatusOr<std::string> BuildFilter(const FilterContext& context,
   if (!shape.ok()) return shape.status();
   absl::StatusOr<AlignedBytes> payload = ZerosFor(K::PayloadBytes(*shape));
   if (!payload.ok()) return payload.status();
-  K::Build(payload->data(), *shape, context.seed, digests);
-  const FilterHeader header = {.kind = K::kTag,
-                               .version = K::kVersion,
-                               .line_bytes_log2 = K::kLineBytesLog2,
-                               .shape = *shape,
-                               .seed = context.seed,
-                               .key_count = digests.size(),
-                               .target_fpp = context.target_fpp};
+  if constexpr (SolvedKind<K>) {
+    if (absl::Status status = K::Solve(payload->data(), *shape, context.seed, digests);
+        !status.ok())
+      return status;
+  } else if constexpr (BitLayout<K>) {
+    K::Build(payload->data(), *shape, context.seed, digests);
+  }
+  FilterHeader header = HeaderFor<K>(*shape, context.seed, context.target_fpp);
+  header.key_count = digests.size();
   return EncodeFilter(header, payload->span());
+}
+
+// The same where K may have no solution, or so few keys that what it saves is not worth its
+// padding: a standard filter then.
+template <StaticKind K>
+absl::StatusOr<std::string> BuildBest(const FilterContext& context,
+                                      std::span<const Digest> digests) {
+  if constexpr (SolvedKind<K>) {
+    const absl::StatusOr<Shape> standard = Standard::ShapeFor(digests.size(), context.target_fpp);
+    if (!standard.ok()) return standard.status();
+    const absl::StatusOr<Shape> shape = K::ShapeFor(digests.size(), context.target_fpp);
+    if (shape.ok() && K::SizeBits(*shape) < Standard::SizeBits(*standard)) {
+      absl::StatusOr<std::string> filter = BuildFilter<K>(context, digests);
+      if (!absl::IsAborted(filter.status())) return filter;
+    }
+    return BuildFilter<Standard>(context, digests);
+  } else {
+    return BuildFilter<K>(context, digests);
+  }
 }
 
 // Internal unless the filter passes every digest: the last line before data could be lost.
@@ -64,7 +84,7 @@ class KindBuilder final : public FilterBuilder {
 
   absl::StatusOr<std::string> Finish() override {
     absl::StatusOr<std::string> filter = digests_.empty() ? BuildFilter<Empty>(context_, digests_)
-                                                          : BuildFilter<K>(context_, digests_);
+                                                          : BuildBest<K>(context_, digests_);
     if (!filter.ok()) return filter;
     if (absl::Status status = CheckHasAll(*filter, digests_); !status.ok()) return status;
     return filter;

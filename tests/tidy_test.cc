@@ -96,7 +96,8 @@ Include IncludeOf(std::string_view line) {
 
 // What a folder may include besides itself.  A folder that is not here may include anything.
 const std::map<std::string, std::set<std::string>>& Arrows() {
-  static const std::set<std::string> bloom = {"bloom", "bloom/core", "bloom/variants"};
+  static const std::set<std::string> bloom = {"bloom", "bloom/core", "bloom/filters",
+                                              "bloom/variants"};
   static const auto with_bloom = [](std::set<std::string> folders) {
     folders.insert(bloom.begin(), bloom.end());
     return folders;
@@ -104,6 +105,7 @@ const std::map<std::string, std::set<std::string>>& Arrows() {
   static const std::map<std::string, std::set<std::string>> arrows = {
       {"bloom/core", {}},
       {"bloom/variants", {"bloom/core"}},
+      {"bloom/filters", {"bloom/core", "bloom/variants"}},
       {"bloom", bloom},
       {"lsm/bytes", {}},
       {"lsm/fs", {"lsm/bytes"}},

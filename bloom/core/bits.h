@@ -16,6 +16,18 @@
 
 namespace bloom {
 
+// The number that eight bytes are, the first of them the least significant.
+inline uint64_t Load64(const void* from) {
+  uint64_t value;
+  std::memcpy(&value, from, 8);
+  if constexpr (std::endian::native == std::endian::big) value = __builtin_bswap64(value);
+  return value;
+}
+inline void Store64(void* to, uint64_t value) {
+  if constexpr (std::endian::native == std::endian::big) value = __builtin_bswap64(value);
+  std::memcpy(to, &value, 8);
+}
+
 inline bool TestBit(const uint8_t* bits, uint64_t position) {
   return ((bits[position >> 3] >> (position & 7)) & 1) != 0;
 }

@@ -1,10 +1,14 @@
 // What a kind of filter is: a struct of static members, no object and no base class.
 //
-//   StaticKind   built once from all its digests, then asked.  The store needs no more.
-//   BitLayout    a StaticKind that takes one digest at a time, so that Filter<Layout> can keep
-//                it open, and whose fill tells how full it is.
+//   StaticKind   asked, once it is built from all its digests.  The store needs no more.  It is
+//                either of the next two:
+//   SolvedKind   built from all digests together, as a system of equations that may have no
+//                solution.
+//   BitLayout    takes one digest at a time, so that Filter<Layout> can keep it open, and its fill
+//                tells how full it is.
 //   FoldableLayout  a BitLayout of which half the size is a half of the bits, or of the lines:
 //                two neighbours become one.
+//   KeyFilter    a filter that is an object: Filter<Layout>, and those of bloom/family.h.
 //
 // bloom/README.md lists the steps by which one is added.
 #ifndef TRELLIS_BLOOM_CORE_CONCEPTS_H_
@@ -16,6 +20,7 @@
 #include <string>
 #include <string_view>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "bloom/core/shape.h"
 
@@ -39,16 +44,32 @@ concept StaticKind = requires(const FilterView& view, Shape shape, uint8_t* payl
   { K::PayloadBytes(shape) } -> std::same_as<uint64_t>;
   // What is wrong with a shape and payload from a file; empty if nothing.
   { K::Problem(shape, std::span<const uint8_t>{}) } -> std::same_as<std::string>;
-
-  // Sets the bits of all digests in a payload of zeros.
-  {K::Build(payload, shape, uint64_t{}, std::span<const Digest>{})};
   // The fastest way to ask on this CPU, for a view that Problem found nothing wrong with.
   { K::Functions(view) } -> std::same_as<FilterFunctions>;
+};
+
+// Whether the kind uses Shape::detail: a constant of that name, false where there is none.
+template <class K>
+inline constexpr bool kHasDetail = false;
+template <class K>
+requires requires {
+  { K::kHasDetail } -> std::convertible_to<bool>;
+}
+inline constexpr bool kHasDetail<K> = K::kHasDetail;
+
+template <class K>
+concept SolvedKind = StaticKind<K> && requires(Shape shape, uint8_t* payload) {
+  // Into a payload of zeros: what answers "maybe" to all digests, of which some may be equal.  May
+  // note in shape.detail which attempt succeeded.  Aborted if none did, ResourceExhausted without
+  // memory; the payload is worth nothing then.
+  { K::Solve(payload, shape, uint64_t{}, std::span<const Digest>{}) } -> std::same_as<absl::Status>;
 };
 
 template <class L>
 concept BitLayout = StaticKind<L> &&
     requires(const FilterView& view, Shape shape, uint8_t* payload) {
+  // Sets the bits of all digests in a payload of zeros.
+  {L::Build(payload, shape, uint64_t{}, std::span<const Digest>{})};
   // Adds Remix(digest, seed).
   {L::Add(payload, shape, uint64_t{})};
   // FPP of the bits as they are, and the number of keys that would set as many.
@@ -61,6 +82,30 @@ concept FoldableLayout = BitLayout<L> && requires(uint8_t* payload, Shape shape)
   // Of a payload of an even size into one of zeros of half the size: sets the bits that the same
   // digests set in a filter made so small.
   {L::FoldInHalf(static_cast<const uint8_t*>(payload), shape, payload)};
+};
+
+template <class F>
+concept KeyFilter = requires(F f, const F& c, uint64_t n, std::string_view bytes) {
+  { F::kName } -> std::convertible_to<std::string_view>;
+  { F::kTag } -> std::convertible_to<uint8_t>;
+  // For n keys at an FPP, under a seed.
+  { F::Make(n, double{}, n) } -> std::same_as<absl::StatusOr<F>>;
+  { F::Load(bytes) } -> std::same_as<absl::StatusOr<F>>;
+  { c.Serialize() } -> std::same_as<std::string>;
+  { c.DigestOf(bytes) } -> std::same_as<Digest>;
+  {f.Add(bytes)};
+  {f.AddDigest(Digest{})};
+  { c.MayContain(bytes) } -> std::same_as<bool>;
+  { c.MayContainDigest(Digest{}) } -> std::same_as<bool>;
+  {f.Clear()};
+  // InvalidArgument, naming the difference, where two do not fit together; nothing is changed then.
+  { f.Merge(c) } -> std::same_as<absl::Status>;
+  { c.seed() } -> std::same_as<uint64_t>;
+  { c.target_fpp() } -> std::same_as<double>;
+  { c.added_count() } -> std::same_as<uint64_t>;
+  { c.size_bits() } -> std::same_as<uint64_t>;  // all memory that grows with the filter
+  { c.PredictedFpp(n) } -> std::same_as<double>;
+  { c.CurrentFpp() } -> std::same_as<double>;
 };
 
 }  // namespace bloom

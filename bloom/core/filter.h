@@ -35,6 +35,9 @@ namespace bloom {
 template <BitLayout Layout>
 class Filter {
  public:
+  static constexpr std::string_view kName = Layout::kName;
+  static constexpr uint8_t kTag = Layout::kTag;
+
   // Sized for `key_count` keys at `target_fpp`.  `seed` makes keys that collide in one filter
   // differ in another; where keys come from strangers, draw it at random.  InvalidArgument for a
   // bad count or FPP, ResourceExhausted without memory.
@@ -56,13 +59,7 @@ class Filter {
     if (!bits.ok()) return bits.status();
     if (const std::string problem = Layout::Problem(shape, bits->span()); !problem.empty())
       return absl::InvalidArgumentError("shape: " + problem);
-    return Filter({.kind = Layout::kTag,
-                   .version = Layout::kVersion,
-                   .line_bytes_log2 = Layout::kLineBytesLog2,
-                   .shape = shape,
-                   .seed = seed,
-                   .target_fpp = target_fpp},
-                  *std::move(bits));
+    return Filter(HeaderFor<Layout>(shape, seed, target_fpp), *std::move(bits));
   }
 
   // From the bytes of Serialize, or of a FilterBuilder of the same kind that keys were added to.
@@ -70,13 +67,12 @@ class Filter {
   // they are a filter of another kind; so is that of a FilterBuilder without keys, which is empty
   // and has no room for any.
   static absl::StatusOr<Filter> Load(std::string_view bytes) {
-    ParsedFilter parsed = ParseFilter(bytes);
-    if (absl::Status status = CheckIsKind(kRulesOf<Layout>, Layout::kTag, parsed); !status.ok())
-      return status;
-    absl::StatusOr<AlignedBytes> bits = ZerosFor(parsed.payload.size());
+    const absl::StatusOr<ParsedFilter> parsed = ParseAs<Layout>(bytes);
+    if (!parsed.ok()) return parsed.status();
+    absl::StatusOr<AlignedBytes> bits = ZerosFor(parsed->payload.size());
     if (!bits.ok()) return bits.status();
-    std::memcpy(bits->data(), parsed.payload.data(), parsed.payload.size());
-    return Filter(parsed.header, *std::move(bits));
+    std::memcpy(bits->data(), parsed->payload.data(), parsed->payload.size());
+    return Filter(parsed->header, *std::move(bits));
   }
 
   Filter(Filter&&) = default;

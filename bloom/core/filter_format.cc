@@ -3,6 +3,7 @@
 #include <bit>
 
 #include "absl/strings/str_cat.h"
+#include "bloom/core/bits.h"
 #include "bloom/core/hash.h"
 #include "bloom/core/sizing.h"
 
@@ -21,18 +22,11 @@ constexpr size_t kSeedAt = 16;
 constexpr size_t kKeyCountAt = 24;
 constexpr size_t kSizeAt = 32;
 constexpr size_t kTargetFppAt = 40;
-constexpr size_t kLastZerosAt = 48;
+constexpr size_t kDetailAt = 48;
 constexpr size_t kChecksumAt = 56;
 
-void Store64(char* to, uint64_t value) {
-  for (int i = 0; i < 8; ++i) to[i] = static_cast<char>(value >> (8 * i));
-}
-
-uint64_t Load64(const char* from) {
-  uint64_t value = 0;
-  for (int i = 0; i < 8; ++i) value |= uint64_t{static_cast<uint8_t>(from[i])} << (8 * i);
-  return value;
-}
+constexpr char kReservedInUse[] =
+    "reserved bytes of the header are in use: a newer version wrote it";
 
 bool IsZero(std::string_view bytes) {
   return bytes.find_first_not_of('\0') == std::string_view::npos;
@@ -46,6 +40,7 @@ FilterHeader DecodeHeader(const char* bytes) {
   header.hash_id = static_cast<uint8_t>(bytes[kHashAt]);
   header.shape.probes = static_cast<uint8_t>(bytes[kProbesAt]);
   header.shape.size = Load64(bytes + kSizeAt);
+  header.shape.detail = Load64(bytes + kDetailAt);
   header.seed = Load64(bytes + kSeedAt);
   header.key_count = Load64(bytes + kKeyCountAt);
   header.target_fpp = std::bit_cast<double>(Load64(bytes + kTargetFppAt));
@@ -67,6 +62,7 @@ std::string EncodeFilter(const FilterHeader& header, std::span<const uint8_t> pa
   Store64(&bytes[kSeedAt], header.seed);
   Store64(&bytes[kKeyCountAt], header.key_count);
   Store64(&bytes[kSizeAt], header.shape.size);
+  Store64(&bytes[kDetailAt], header.shape.detail);
   Store64(&bytes[kTargetFppAt], std::bit_cast<uint64_t>(header.target_fpp));
   const std::string_view body(reinterpret_cast<const char*>(payload.data()), payload.size());
   Store64(&bytes[kChecksumAt], ChecksumOf(std::string_view(bytes).substr(0, kChecksumAt), body));
@@ -95,13 +91,17 @@ ParsedFilter ParseFilter(std::string_view bytes) {
   parsed.state = FilterState::kUnknown;
   if (parsed.header.hash_id != kHashXxh3Remixed) {
     parsed.problem = absl::StrCat("hash id ", parsed.header.hash_id, " is unknown");
-  } else if (!IsZero(bytes.substr(kFirstZerosAt, kSeedAt - kFirstZerosAt)) ||
-             !IsZero(bytes.substr(kLastZerosAt, kChecksumAt - kLastZerosAt))) {
-    parsed.problem = "reserved bytes of the header are in use: a newer version wrote it";
+  } else if (!IsZero(bytes.substr(kFirstZerosAt, kSeedAt - kFirstZerosAt))) {
+    parsed.problem = kReservedInUse;
   } else {
     parsed.state = FilterState::kUsable;
   }
   return parsed;
+}
+
+std::string ProbesProblem(const Shape& shape) {
+  if (shape.probes >= 1 && shape.probes <= kMaxProbes) return "";
+  return absl::StrCat("has ", shape.probes, " probes, not 1 to ", kMaxProbes);
 }
 
 void Judge(const KindRules& rules, ParsedFilter& parsed) {
@@ -111,6 +111,11 @@ void Judge(const KindRules& rules, ParsedFilter& parsed) {
     parsed.state = FilterState::kUnknown;
     parsed.problem = absl::StrCat("version ", header.version,
                                   " of its kind is unknown, this library reads ", rules.version);
+    return;
+  }
+  if (header.shape.detail != 0 && !rules.has_detail) {
+    parsed.state = FilterState::kUnknown;
+    parsed.problem = kReservedInUse;
     return;
   }
   if (header.line_bytes_log2 != rules.line_bytes_log2) {
@@ -151,6 +156,7 @@ absl::Status CheckMergeable(const FilterHeader& a, const FilterHeader& b) {
   };
   if (a.shape.size != b.shape.size) return differ("sizes", a.shape.size, b.shape.size);
   if (a.shape.probes != b.shape.probes) return differ("probes", a.shape.probes, b.shape.probes);
+  if (a.shape.detail != b.shape.detail) return differ("details", a.shape.detail, b.shape.detail);
   if (a.seed != b.seed) return differ("seeds", a.seed, b.seed);
   return absl::OkStatus();
 }

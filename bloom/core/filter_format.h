@@ -8,18 +8,19 @@
 //     +---------------+----+----+----+----+----+--------+----------------+---------------+
 //     32              40                  48            56               64
 //     +---------------+-------------------+-------------+----------------+-------- - - - +
-//     | size          | target FPP        | zeros       | checksum       | payload       |
-//     | u64           | IEEE 754 binary64 | 8 B         | u64            |               |
+//     | size          | target FPP        | detail      | checksum       | payload       |
+//     | u64           | IEEE 754 binary64 | u64         | u64            |               |
 //     +---------------+-------------------+-------------+----------------+-------- - - - +
 //
-//   kind      tag of the kind (bloom/catalog.h); 0 is none
+//   kind      tag of the kind (bloom/catalog.h, bloom/family.h); 0 is none
 //   vers      version of the kind's payload
 //   prob      probes, 1 to 32; 0 for the empty filter
 //   line      log2 of the bytes of a line, 0 where the kind has no lines
 //   hash      how digests are made: 1 = XXH3-64 of the key, then Remix with `seed`
 //   seed      the salt of that Remix
 //   key count keys that were added
-//   size      in the unit of the kind: bits, or lines
+//   size      in the unit of the kind: bits, lines, slots, cells
+//   detail    what else the kind's geometry needs; 0 for most
 //   checksum  XXH3-64, seed 0, of bytes [0, 56) followed by the payload
 //
 // The payload starts at byte 64 so that it is aligned to cache lines where the whole filter is.
@@ -33,6 +34,7 @@
 #include <string_view>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "bloom/core/concepts.h"
 #include "bloom/core/shape.h"
 
@@ -83,10 +85,26 @@ ParsedFilter ParseFilter(std::string_view bytes);
 struct KindRules {
   uint8_t version;
   uint8_t line_bytes_log2;
+  bool has_detail;
   std::string (*problem)(const Shape& shape, std::span<const uint8_t> payload);
 };
-template <StaticKind K>
-inline constexpr KindRules kRulesOf = {K::kVersion, K::kLineBytesLog2, &K::Problem};
+// Of a kind, or of a filter that is an object.
+template <class K>
+inline constexpr KindRules kRulesOf = {K::kVersion, K::kLineBytesLog2, kHasDetail<K>, &K::Problem};
+
+// Of a filter of that kind, without keys yet.
+template <class K>
+FilterHeader HeaderFor(const Shape& shape, uint64_t seed, double target_fpp) {
+  return {.kind = K::kTag,
+          .version = K::kVersion,
+          .line_bytes_log2 = K::kLineBytesLog2,
+          .shape = shape,
+          .seed = seed,
+          .target_fpp = target_fpp};
+}
+
+// What is wrong with the number of probes of a shape from a file; empty if nothing.
+std::string ProbesProblem(const Shape& shape);
 
 // Lowers the state of a usable filter that breaks the rules of its kind: kUnknown for another
 // version, kDamaged for an impossible geometry.
@@ -95,6 +113,14 @@ void Judge(const KindRules& rules, ParsedFilter& parsed);
 // For those who want a filter of one kind or none.  DataLoss, Unimplemented or InvalidArgument
 // (another kind) unless the filter, once judged, is usable and has that tag.
 absl::Status CheckIsKind(const KindRules& rules, uint8_t tag, ParsedFilter& parsed);
+
+// The same, from the bytes.
+template <class K>
+absl::StatusOr<ParsedFilter> ParseAs(std::string_view bytes) {
+  ParsedFilter parsed = ParseFilter(bytes);
+  if (absl::Status status = CheckIsKind(kRulesOf<K>, K::kTag, parsed); !status.ok()) return status;
+  return parsed;
+}
 
 // InvalidArgument, naming the difference, unless the bits of two filters of one kind mean the same.
 absl::Status CheckMergeable(const FilterHeader& a, const FilterHeader& b);

@@ -21,8 +21,9 @@ inline constexpr uint64_t kMaxSizeBits = uint64_t{1} << 56;
 
 // Size and probes of a filter: all that sizing decides and a query needs besides bits and seed.
 struct Shape {
-  uint64_t size = 0;    // in the unit of the kind: bits, or lines of 512 bits
+  uint64_t size = 0;    // in the unit of the kind: bits, lines, slots, cells
   uint32_t probes = 0;  // k, 1 to kMaxProbes
+  uint64_t detail = 0;  // what else a kind's geometry needs, as its header draws it; else 0
 
   friend bool operator==(const Shape&, const Shape&) = default;
 };

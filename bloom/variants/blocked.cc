@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "bloom/core/filter_format.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -237,9 +238,7 @@ double Blocked::CurrentFpp(const FilterView& view) {
 }
 
 std::string Blocked::Problem(const Shape& shape, std::span<const uint8_t> payload) {
-  if (shape.probes == 0 || shape.probes > kMaxProbes) {
-    return absl::StrCat("has ", shape.probes, " probes, not 1 to ", kMaxProbes);
-  }
+  if (std::string problem = ProbesProblem(shape); !problem.empty()) return problem;
   if (shape.size == 0 || SizeBits(shape) > kMaxSizeBits || PayloadBytes(shape) != payload.size()) {
     return absl::StrCat("has ", payload.size(), " bytes for ", shape.size, " lines");
   }

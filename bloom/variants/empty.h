@@ -35,8 +35,6 @@ struct Empty {
     return shape == Shape{} && payload.empty() ? "" : "an empty filter has a size";
   }
 
-  static void Build(uint8_t*, const Shape&, uint64_t, std::span<const Digest>) {}
-
   static FilterFunctions Functions(const FilterView&) {
     return {[](const FilterView&, Digest) { return false; },  //
             [](const FilterView&, Digest) {},

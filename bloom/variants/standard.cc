@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "bloom/core/filter_format.h"
 
 namespace bloom {
 namespace {
@@ -17,7 +18,7 @@ namespace {
 constexpr uint32_t kFirstProbes = 3;
 
 // Of the next `count` probes.
-bool HasAll(const uint8_t* payload, Standard::Probes& probes, uint32_t count) {
+bool HasAll(const uint8_t* payload, Probes& probes, uint32_t count) {
   uint32_t all = 1;
   for (uint32_t i = 0; i < count; ++i) {
     const uint64_t position = probes.Next();
@@ -28,12 +29,11 @@ bool HasAll(const uint8_t* payload, Standard::Probes& probes, uint32_t count) {
 
 // Always inlined: GCC 12 takes a function that only prefetches for one without effect, and drops
 // calls to it.
-[[gnu::always_inline]] inline void Fetch(const uint8_t* payload, Standard::Probes& probes,
-                                         uint32_t count) {
+[[gnu::always_inline]] inline void Fetch(const uint8_t* payload, Probes& probes, uint32_t count) {
   for (uint32_t i = 0; i < count; ++i) __builtin_prefetch(payload + (probes.Next() >> 3));
 }
 
-Standard::Probes ProbesOf(const FilterView& view, Digest digest) {
+Probes ProbesOf(const FilterView& view, Digest digest) {
   return {Remix(digest, view.seed), view.shape.size};
 }
 
@@ -46,13 +46,13 @@ struct Query {
   static uint32_t First(const FilterView& view) { return std::min(Count(view), kFirstProbes); }
 
   static bool MayContain(const FilterView& view, Digest digest) {
-    Standard::Probes probes = ProbesOf(view, digest);
+    Probes probes = ProbesOf(view, digest);
     const uint32_t first = First(view);
     return HasAll(view.payload, probes, first) && HasAll(view.payload, probes, Count(view) - first);
   }
 
   static void Prefetch(const FilterView& view, Digest digest) {
-    Standard::Probes probes = ProbesOf(view, digest);
+    Probes probes = ProbesOf(view, digest);
     Fetch(view.payload, probes, First(view));
   }
 
@@ -60,7 +60,7 @@ struct Query {
                               bool* results) {
     if (Standard::PayloadBytes(view.shape) <= kNearPayloadBytes) {
       for (size_t i = 0; i < count; ++i) {
-        Standard::Probes probes = ProbesOf(view, digests[i]);
+        Probes probes = ProbesOf(view, digests[i]);
         results[i] = HasAll(view.payload, probes, Count(view));
       }
       return;
@@ -75,21 +75,21 @@ struct Query {
   static void FarGroup(const FilterView& view, const Digest* digests, size_t count, bool* results) {
     const uint32_t first = First(view);
     const uint32_t rest = Count(view) - first;
-    Standard::Probes passed[kBatchGroup];
+    Probes passed[kBatchGroup];
     bool* passed_results[kBatchGroup];
     size_t passed_count = 0;
     for (size_t i = 0; i < count; ++i) {
-      Standard::Probes probes = ProbesOf(view, digests[i]);
+      Probes probes = ProbesOf(view, digests[i]);
       Fetch(view.payload, probes, first);
     }
     for (size_t i = 0; i < count; ++i) {
-      Standard::Probes& probes = passed[passed_count] = ProbesOf(view, digests[i]);
+      Probes& probes = passed[passed_count] = ProbesOf(view, digests[i]);
       passed_results[passed_count] = &results[i];
       results[i] = HasAll(view.payload, probes, first);
       passed_count += results[i];
     }
     for (size_t i = 0; i < passed_count; ++i) {
-      Standard::Probes probes = passed[i];
+      Probes probes = passed[i];
       Fetch(view.payload, probes, rest);
     }
     for (size_t i = 0; i < passed_count; ++i)
@@ -122,9 +122,7 @@ double Standard::CurrentFpp(const FilterView& view) {
 }
 
 std::string Standard::Problem(const Shape& shape, std::span<const uint8_t> payload) {
-  if (shape.probes == 0 || shape.probes > kMaxProbes) {
-    return absl::StrCat("has ", shape.probes, " probes, not 1 to ", kMaxProbes);
-  }
+  if (std::string problem = ProbesProblem(shape); !problem.empty()) return problem;
   if (shape.size == 0 || shape.size > kMaxSizeBits || PayloadBytes(shape) != payload.size()) {
     return absl::StrCat("has ", payload.size(), " bytes for ", shape.size, " bits");
   }

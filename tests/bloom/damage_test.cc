@@ -11,6 +11,7 @@
 #include <random>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "bloom/catalog.h"
 #include "bloom/core/filter_format.h"
@@ -29,18 +30,9 @@ using testing_support::BuildFilter;
 using testing_support::CountPassing;
 using testing_support::DigestOfKey;
 using testing_support::DigestsOfKeys;
+using testing_support::RepairChecksum;
 
-constexpr uint64_t kKeys = 60;
-
-void Store64(std::string& bytes, size_t at, uint64_t value) {
-  for (size_t i = 0; i < 8; ++i) bytes[at + i] = static_cast<char>(value >> (8 * i));
-}
-
-// As a writer with ill intent, or of another version, would do it.
-void RepairChecksum(std::string& bytes) {
-  const std::string_view view(bytes);
-  Store64(bytes, 56, bloom::ChecksumOf(view.substr(0, 56), view.substr(64)));
-}
+constexpr uint64_t kKeysInFilter = 60;
 
 // Opens a copy that is exactly as long as the bytes, so that AddressSanitizer sees a read beside
 // them; asks it everything that can be asked.  Returns its description and whether it ever said
@@ -57,11 +49,11 @@ Answers Ask(std::string_view bytes) {
   answers.description = reader.Describe();
   EXPECT_EQ(answers.description.state, reader.state());
   EXPECT_EQ(answers.description.problem.empty(), reader.state() == FilterState::kUsable);
-  for (uint64_t i = 0; i < 2 * kKeys; ++i) {
+  for (uint64_t i = 0; i < 2 * kKeysInFilter; ++i) {
     reader.Prefetch(DigestOfKey(i));
     answers.denied |= !reader.MayContain(DigestOfKey(i));
   }
-  answers.denied |= CountPassing(reader, 0, 2 * kKeys) != 2 * kKeys;
+  answers.denied |= CountPassing(reader, 0, 2 * kKeysInFilter) != 2 * kKeysInFilter;
   bloom::FillByPart(reader, 10);
   if (reader.state() != FilterState::kUsable) {
     EXPECT_TRUE(reader.payload().empty());
@@ -80,7 +72,7 @@ void ExpectMaybe(std::string_view bytes, FilterState state, std::string_view pro
 class DamageTest : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
-    const auto digests = DigestsOfKeys(0, GetParam() == "empty" ? 0 : kKeys);
+    const auto digests = DigestsOfKeys(0, GetParam() == "empty" ? 0 : kKeysInFilter);
     filter_ = BuildFilter(GetParam() == "empty" ? "standard" : GetParam(),
                           {.target_fpp = 0.01, .seed = 0x1234567890abcdef}, digests);
     // The answers that damage must take away: it does deny absent keys.
@@ -150,7 +142,7 @@ TEST_P(DamageTest, GeometryThatCannotBeIsDamage) {
   };
   const auto with_number = [this](size_t at, uint64_t value) {
     std::string bytes = filter_;
-    Store64(bytes, at, value);
+    bloom::Store64(&bytes[at], value);
     RepairChecksum(bytes);
     return bytes;
   };
@@ -199,10 +191,10 @@ TEST_P(DamageTest, RandomHeadersWithRightChecksumsNeverReadOutside) {
           bytes[8 + random() % 5] = static_cast<char>(random() % 40);
           break;
         case 1:
-          Store64(bytes, 16 + 8 * (random() % 4), edges[random() % std::size(edges)]);
+          bloom::Store64(&bytes[16 + 8 * (random() % 5)], edges[random() % std::size(edges)]);
           break;
         case 2:
-          Store64(bytes, 16 + 8 * (random() % 4), random() >> (random() % 64));
+          bloom::Store64(&bytes[16 + 8 * (random() % 5)], random() >> (random() % 64));
           break;
         case 3:
           bytes.resize(64 + random() % (2 * filter_.size()));
@@ -226,8 +218,17 @@ TEST_P(DamageTest, RandomBytesAreNoFilter) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Kinds, DamageTest, testing::Values("empty", "standard", "blocked"),
-                         [](const auto& kind) { return kind.param; });
+std::vector<std::string> KindsOfFiles() {
+  std::vector<std::string> kinds;
+  bloom::FileKinds::ForEach([&]<class K>(K) { kinds.emplace_back(K::kName); });
+  return kinds;
+}
+std::string TestNameOf(std::string kind) {
+  std::replace(kind.begin(), kind.end(), '-', '_');
+  return kind;
+}
+INSTANTIATE_TEST_SUITE_P(Kinds, DamageTest, testing::ValuesIn(KindsOfFiles()),
+                         [](const auto& kind) { return TestNameOf(kind.param); });
 
 TEST(NoFilterTest, AnAbsentFilterSaysMaybe) {
   const FilterReader reader;

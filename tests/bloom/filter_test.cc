@@ -35,7 +35,7 @@ class FilterTest : public testing::Test {
     return filter;
   }
 };
-TYPED_TEST_SUITE(FilterTest, testing_support::KeyedKindTypes, testing_support::KindNames);
+TYPED_TEST_SUITE(FilterTest, testing_support::BitKindTypes, testing_support::KindNames);
 
 TYPED_TEST(FilterTest, HoldsItsKeysAndFewOthers) {
   const Filter<TypeParam> filter = this->WithKeys(0, 10'000);

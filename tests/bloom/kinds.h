@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "bloom/catalog.h"
+#include "bloom/core/bits.h"
 #include "bloom/filter_policy.h"
 
 namespace testing_support {
@@ -24,6 +25,7 @@ struct TypesOf<bloom::KindList<Kinds...>> {
   using type = testing::Types<Kinds...>;
 };
 using KeyedKindTypes = TypesOf<bloom::KeyedKinds>::type;
+using BitKindTypes = TypesOf<bloom::BitKinds>::type;
 
 struct KindNames {
   template <class K>
@@ -53,6 +55,12 @@ inline std::string BuildFilter(std::string_view kind, const bloom::FilterContext
       bloom::PolicyFromName(kind).value()->NewBuilder(context);
   for (const bloom::Digest digest : digests) builder->Add(digest);
   return builder->Finish().value();
+}
+
+// As a writer with ill intent, or of another version, would do it.
+inline void RepairChecksum(std::string& bytes) {
+  const std::string_view view(bytes);
+  bloom::Store64(&bytes[56], bloom::ChecksumOf(view.substr(0, 56), view.substr(64)));
 }
 
 // Digests [from, from + count) of a space that a filter lets pass, by way of batches.

@@ -26,7 +26,7 @@ using testing_support::DigestsOfKeys;
 // The bit that probe i of a key is, counted from the start of the filter.  A new kind says here how
 // it goes about it.
 uint64_t PositionOf(Standard, uint64_t bits, uint64_t hash, uint32_t i) {
-  Standard::Probes probes(hash, bits);
+  bloom::Probes probes(hash, bits);
   while (i-- > 0) probes.Next();
   return probes.Next();
 }
@@ -59,7 +59,7 @@ class ProbesTest : public testing::Test {
     return positions;
   }
 };
-TYPED_TEST_SUITE(ProbesTest, testing_support::KeyedKindTypes, testing_support::KindNames);
+TYPED_TEST_SUITE(ProbesTest, testing_support::BitKindTypes, testing_support::KindNames);
 
 // A filter of 2^40 bits takes no memory as long as only positions are looked at.  Where one probe
 // has too few values, keys meet in it that should not: one of 2^32 values would let 8 pairs meet

@@ -13,11 +13,14 @@
 #include "bloom/core/filter_format.h"
 #include "bloom/core/hash.h"
 #include "bloom/core/occupancy.h"
+#include "bloom/core/packed.h"
 #include "bloom/core/parameters.h"
 #include "bloom/core/probe.h"
 #include "bloom/core/shape.h"
 #include "bloom/core/sizing.h"
+#include "bloom/family.h"
 #include "bloom/filter_policy.h"
+#include "bloom/filters/counting.h"
 #include "bloom/inspect.h"
 #include "bloom/variants/blocked.h"
 #include "bloom/variants/empty.h"
@@ -51,16 +54,20 @@ std::string UsePolicy() {
   return *std::move(bytes);
 }
 
-template <bloom::BitLayout Layout>
+template <bloom::KeyFilter Filter>
 void UseFilter() {
-  auto one = bloom::Filter<Layout>::Make(1000, 0.01),
-       other = bloom::Filter<Layout>::Make(1000, 0.01);
+  auto one = Filter::Make(1000, 0.01, 3), other = Filter::Make(1000, 0.01, 3);
   if (!one.ok() || !other.ok()) return Expect(false, one.status().ToString());
   one->Add("apple");
   other->Add("pear");
   Expect(one->Merge(*other).ok() && one->MayContain("pear"), "Merge");
-  auto loaded = bloom::Filter<Layout>::Load(one->Serialize());
+  auto loaded = Filter::Load(one->Serialize());
   Expect(loaded.ok() && loaded->MayContain("apple") && loaded->added_count() == 2, "Load");
+}
+
+template <bloom::KeyFilter... Filters>
+void UseAll(bloom::FilterList<Filters...>) {
+  (UseFilter<Filters>(), ...);
 }
 
 void UseParts(const std::string& bytes) {
@@ -72,6 +79,10 @@ void UseParts(const std::string& bytes) {
   Expect(shape.ok() && shape->probes <= bloom::kMaxProbes, "BlockedShapeFor");
   Expect(bloom::BestProbesFor(10'000, 1000).value_or(0) == 7, "BestProbesFor");
   Expect(bloom::OccupiedMoment(1, 1, 1) == 1, "OccupiedMoment");
+  auto counting = bloom::CountingFilter::MakeWithCounters(1000, 0.01, 8);
+  if (counting.ok()) counting->Add("apple");
+  Expect(counting.ok() && counting->Remove("apple") && !counting->MayContain("apple"), "Remove");
+  Expect(bloom::PackedBytes(10, 4) == 5, "PackedBytes");
   Expect(bloom::ReduceRange(bloom::Remix(1, 2), 10) < 10, "ReduceRange");
 }
 
@@ -79,8 +90,7 @@ void UseParts(const std::string& bytes) {
 
 int main() {
   UseParts(UsePolicy());
-  UseFilter<bloom::Standard>();
-  UseFilter<bloom::Blocked>();
+  UseAll(bloom::Family());
   std::cout << bloom::KeyedKindNames()
             << (bloom::BestSimd() == bloom::Simd::kAvx2 ? " (AVX2)\n" : " (portable)\n");
   return wrong == 0 ? 0 : 1;

@@ -60,11 +60,14 @@ trellis_install(bloom HEADERS
   bloom/core/filter_format.h
   bloom/core/hash.h
   bloom/core/occupancy.h
+  bloom/core/packed.h
   bloom/core/parameters.h
   bloom/core/probe.h
   bloom/core/shape.h
   bloom/core/sizing.h
+  bloom/family.h
   bloom/filter_policy.h
+  bloom/filters/counting.h
   bloom/inspect.h
   bloom/variants/blocked.h
   bloom/variants/empty.h

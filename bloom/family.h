@@ -1,0 +1,28 @@
+// THE list of the filters that are objects: made in memory, changed key by key, saved and loaded.
+// The typed tests and the lab are driven from it; to add one is to add it here (bloom/README.md).
+//
+// Their bytes have the header of all filters (bloom/core/filter_format.h), with tags of their own.
+// A FilterReader answers "maybe" to them and names the tag.
+//
+//   tag  kind
+//    64  counting
+#ifndef TRELLIS_BLOOM_FAMILY_H_
+#define TRELLIS_BLOOM_FAMILY_H_
+
+#include "bloom/core/concepts.h"
+#include "bloom/core/filter.h"
+#include "bloom/filters/counting.h"
+#include "bloom/variants/blocked.h"
+#include "bloom/variants/standard.h"
+
+namespace bloom {
+
+template <KeyFilter... Filters>
+struct FilterList {};
+
+// Those that answer "was this key added?", each sized from the number of keys and a target FPP.
+using Family = FilterList<Filter<Standard>, Filter<Blocked>, CountingFilter>;
+
+}  // namespace bloom
+
+#endif  // TRELLIS_BLOOM_FAMILY_H_

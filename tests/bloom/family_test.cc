@@ -1,0 +1,345 @@
+// What every filter that is an object must do, measured against what it promises.
+#include "bloom/family.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <iterator>
+#include <memory>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bloom/core/bits.h"
+#include "bloom/core/filter_format.h"
+#include "bloom/filter_policy.h"
+#include "tests/bloom/kinds.h"
+#include "tests/support/status_matchers.h"
+
+namespace {
+
+using testing::HasSubstr;
+using testing_support::DigestOfKey;
+using testing_support::IsOk;
+using testing_support::RepairChecksum;
+using testing_support::StatusIs;
+
+// What a filter does not promise, for those that promise less than most.
+template <class F>
+struct Promises {
+  // A merged filter is bit for bit the one that all keys were added to.
+  static constexpr bool kMergesExactly = true;
+  // Clear leaves the bytes of a new filter.
+  static constexpr bool kClearsToNew = true;
+  // Of the measured FPP against the predicted one, at 100,000 keys, of one filter.
+  static constexpr double kTolerance = 0.05;
+};
+
+template <class List>
+struct FilterTypesOf;
+template <class... Filters>
+struct FilterTypesOf<bloom::FilterList<Filters...>> {
+  using type = testing::Types<Filters...>;
+};
+
+template <class F>
+class FamilyTest : public testing::Test {
+ protected:
+  static F WithKeys(uint64_t from, uint64_t to, uint64_t planned, double fpp = 0.01,
+                    uint64_t seed = 3) {
+    F filter = F::Make(planned, fpp, seed).value();
+    for (uint64_t i = from; i < to; ++i) filter.AddDigest(DigestOfKey(i));
+    return filter;
+  }
+
+  static uint64_t CountPassing(const F& filter, uint64_t from, uint64_t to) {
+    uint64_t passing = 0;
+    for (uint64_t i = from; i < to; ++i) passing += filter.MayContainDigest(DigestOfKey(i));
+    return passing;
+  }
+};
+TYPED_TEST_SUITE(FamilyTest, FilterTypesOf<bloom::Family>::type, testing_support::KindNames);
+
+TYPED_TEST(FamilyTest, NeverDeniesAKeyThatWasAdded) {
+  for (const uint64_t keys : {1, 2, 3, 10, 100, 1000, 30'000}) {
+    for (const double fpp : {0.5, 0.1, 0.01, 1e-4, 1e-6}) {
+      const TypeParam filter = this->WithKeys(0, keys, keys, fpp, keys);
+      ASSERT_EQ(this->CountPassing(filter, 0, keys), keys) << keys << " keys at " << fpp;
+      EXPECT_EQ(filter.added_count(), keys);
+    }
+  }
+}
+
+TYPED_TEST(FamilyTest, KeepsKeysWhenThereAreMoreThanPlanned) {
+  const TypeParam filter = this->WithKeys(0, 5000, 1000);
+  EXPECT_EQ(this->CountPassing(filter, 0, 5000), 5000u);
+}
+
+TYPED_TEST(FamilyTest, LetsAsManyAbsentKeysPassAsPredictedAndNoMoreThanAskedFor) {
+  constexpr uint64_t kKeys = 100'000;
+  for (const double fpp : {0.1, 0.01}) {
+    double sum = 0, predicted = 0;
+    constexpr uint64_t kSeeds = 5;
+    for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
+      const TypeParam filter = this->WithKeys(0, kKeys, kKeys, fpp, seed);
+      const auto queries = static_cast<uint64_t>(1e4 / fpp);  // a standard error of 1 %
+      const double measured =
+          static_cast<double>(this->CountPassing(filter, kKeys, kKeys + queries)) /
+          static_cast<double>(queries);
+      predicted = filter.PredictedFpp(kKeys);
+      EXPECT_NEAR(measured / predicted, 1, Promises<TypeParam>::kTolerance) << fpp << ", " << seed;
+      EXPECT_NEAR(measured / filter.CurrentFpp(), 1, Promises<TypeParam>::kTolerance)
+          << fpp << ", " << seed;
+      EXPECT_LE(measured, fpp * 1.05) << "seed " << seed;
+      sum += measured;
+    }
+    EXPECT_NEAR(sum / kSeeds / predicted, 1, 0.03) << fpp;
+    EXPECT_LE(predicted, fpp * 1.001);
+  }
+}
+
+TYPED_TEST(FamilyTest, OverfillingRaisesTheRateAsPredicted) {
+  constexpr uint64_t kPlanned = 20'000;
+  for (const uint64_t times : {2, 3}) {
+    const TypeParam filter = this->WithKeys(0, times * kPlanned, kPlanned);
+    const double measured =
+        static_cast<double>(this->CountPassing(filter, 1'000'000, 1'200'000)) / 200'000;
+    EXPECT_NEAR(measured / filter.PredictedFpp(times * kPlanned), 1, 0.05) << times;
+    EXPECT_NEAR(measured / filter.CurrentFpp(), 1, 0.05) << times;
+  }
+}
+
+TYPED_TEST(FamilyTest, EstimatesTheNumberOfKeysWhereItSaysSo) {
+  if constexpr (requires(const TypeParam& f) { f.EstimatedKeyCount(); }) {
+    for (const uint64_t keys : {0, 10'000, 50'000, 100'000}) {
+      const TypeParam filter = this->WithKeys(0, keys, 50'000);
+      EXPECT_NEAR(filter.EstimatedKeyCount(), static_cast<double>(keys),
+                  0.01 * static_cast<double>(keys));
+    }
+  }
+}
+
+TYPED_TEST(FamilyTest, TakesKeysInPlaceOfDigests) {
+  TypeParam filter = TypeParam::Make(100, 1e-6, 5).value();
+  filter.Add("apple");
+  EXPECT_TRUE(filter.MayContain("apple"));
+  EXPECT_TRUE(filter.MayContainDigest(filter.DigestOf("apple")));
+  EXPECT_FALSE(filter.MayContain("pear"));
+  EXPECT_FALSE(filter.MayContain(""));
+  filter.Add("");
+  EXPECT_TRUE(filter.MayContain(""));
+  EXPECT_EQ(filter.seed(), 5u);
+  EXPECT_EQ(filter.target_fpp(), 1e-6);
+  EXPECT_GT(filter.size_bits(), 0u);
+}
+
+TYPED_TEST(FamilyTest, SurvivesSavingAndLoading) {
+  for (const uint64_t keys : {0, 1, 700, 3000}) {
+    const TypeParam filter = this->WithKeys(0, keys, 1000);
+    const std::string bytes = filter.Serialize();
+    absl::StatusOr<TypeParam> loaded = TypeParam::Load(bytes);
+    ASSERT_THAT(loaded, IsOk()) << keys;
+    EXPECT_EQ(loaded->Serialize(), bytes);
+    EXPECT_EQ(loaded->added_count(), keys);
+    EXPECT_EQ(loaded->size_bits(), filter.size_bits());
+    EXPECT_EQ(loaded->CurrentFpp(), filter.CurrentFpp());
+    for (uint64_t i = 0; i < 10'000; ++i) {
+      ASSERT_EQ(loaded->MayContainDigest(DigestOfKey(i)), filter.MayContainDigest(DigestOfKey(i)));
+    }
+    // It goes on as the one that was saved would.
+    TypeParam longer = this->WithKeys(0, keys, 1000);
+    for (uint64_t i = keys; i < keys + 500; ++i) {
+      loaded->AddDigest(DigestOfKey(i));
+      longer.AddDigest(DigestOfKey(i));
+    }
+    EXPECT_EQ(loaded->Serialize(), longer.Serialize());
+  }
+}
+
+TYPED_TEST(FamilyTest, NoFilterReaderDeniesAKeyByItsBytes) {
+  const std::string bytes = this->WithKeys(0, 300, 300).Serialize();
+  const bloom::FilterReader reader = bloom::FilterReader::Open(bytes);
+  for (uint64_t i = 0; i < 300; ++i) EXPECT_TRUE(reader.MayContain(DigestOfKey(i)));
+}
+
+TYPED_TEST(FamilyTest, MergingGivesTheKeysOfBoth) {
+  TypeParam left = this->WithKeys(0, 3000, 10'000);
+  ASSERT_THAT(left.Merge(this->WithKeys(3000, 7000, 10'000)), IsOk());
+  EXPECT_EQ(this->CountPassing(left, 0, 7000), 7000u);
+  EXPECT_EQ(left.added_count(), 7000u);
+  if constexpr (Promises<TypeParam>::kMergesExactly) {
+    EXPECT_EQ(left.Serialize(), this->WithKeys(0, 7000, 10'000).Serialize());
+  }
+}
+
+TYPED_TEST(FamilyTest, MergingWhatDoesNotFitIsRefusedByNameAndChangesNothing) {
+  constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+  TypeParam filter = this->WithKeys(0, 1000, 10'000);
+  const std::string before = filter.Serialize();
+  EXPECT_THAT(filter.Merge(this->WithKeys(0, 10, 10'000, 0.01, 4)),
+              StatusIs(kInvalid, HasSubstr("seeds")));
+  EXPECT_THAT(filter.Merge(this->WithKeys(0, 10, 20'000)), StatusIs(kInvalid, HasSubstr("differ")));
+  EXPECT_EQ(filter.Serialize(), before);
+}
+
+TYPED_TEST(FamilyTest, ClearForgetsAllKeys) {
+  TypeParam filter = this->WithKeys(0, 5000, 1000);
+  filter.Clear();
+  EXPECT_EQ(this->CountPassing(filter, 0, 5000), 0u);
+  EXPECT_EQ(filter.added_count(), 0u);
+  EXPECT_EQ(filter.CurrentFpp(), 0);
+  if constexpr (Promises<TypeParam>::kClearsToNew) {
+    EXPECT_EQ(filter.Serialize(), this->WithKeys(0, 0, 1000).Serialize());
+  }
+}
+
+TYPED_TEST(FamilyTest, MovesWhole) {
+  TypeParam filter = this->WithKeys(0, 1000, 1000);
+  const std::string bytes = filter.Serialize();
+  TypeParam moved = std::move(filter);
+  EXPECT_EQ(moved.Serialize(), bytes);
+  TypeParam other = this->WithKeys(0, 5, 10);
+  other = std::move(moved);
+  EXPECT_EQ(other.Serialize(), bytes);
+  EXPECT_EQ(this->CountPassing(other, 0, 1000), 1000u);
+}
+
+TYPED_TEST(FamilyTest, BadParametersAreNamedErrors) {
+  const auto refused = [](const char* what) {
+    return StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(what));
+  };
+  EXPECT_THAT(TypeParam::Make(0, 0.01, 0), refused("key_count"));
+  for (const double fpp : {0.0, 1.0, -0.5, 2.0, std::nan(""), HUGE_VAL, 1e-300}) {
+    EXPECT_THAT(TypeParam::Make(10, fpp, 0), refused("target_fpp")) << fpp;
+  }
+  EXPECT_THAT(TypeParam::Make(UINT64_MAX, 0.01, 0), refused("2^56"));
+  // Two bytes of every three that this machine has, and more.
+  EXPECT_FALSE(TypeParam::Make(uint64_t{1} << 50, 0.01, 0).ok());
+}
+
+// --- bytes from anywhere ---
+
+// Loads a copy that is exactly as long as the bytes, so that AddressSanitizer sees a read beside
+// them, and uses what it gets in every way.
+template <class F>
+absl::Status LoadAndUse(std::string_view bytes) {
+  const std::unique_ptr<char[]> copy(new char[bytes.size()]);
+  std::copy(bytes.begin(), bytes.end(), copy.get());
+  absl::StatusOr<F> filter = F::Load({copy.get(), bytes.size()});
+  if (!filter.ok()) return filter.status();
+  for (uint64_t i = 0; i < 50; ++i) {
+    filter->MayContainDigest(DigestOfKey(i));
+    filter->AddDigest(DigestOfKey(i));
+    EXPECT_TRUE(filter->MayContainDigest(DigestOfKey(i)));
+  }
+  filter->PredictedFpp(10);
+  filter->CurrentFpp();
+  if constexpr (requires { filter->EstimatedKeyCount(); }) filter->EstimatedKeyCount();
+  EXPECT_THAT(F::Load(filter->Serialize()), IsOk());
+  filter->Clear();
+  return absl::OkStatus();
+}
+
+TYPED_TEST(FamilyTest, EveryFlippedBitAndEveryTruncationIsDataLoss) {
+  const std::string bytes = this->WithKeys(0, 20, 20, 0.1).Serialize();
+  constexpr auto kLoss = absl::StatusCode::kDataLoss;
+  for (size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
+    std::string damaged = bytes;
+    damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << (bit % 8)));
+    ASSERT_THAT(LoadAndUse<TypeParam>(damaged), StatusIs(kLoss)) << "bit " << bit;
+  }
+  for (size_t size = 0; size < bytes.size(); ++size) {
+    ASSERT_THAT(LoadAndUse<TypeParam>(bytes.substr(0, size)), StatusIs(kLoss)) << size;
+  }
+  ASSERT_THAT(LoadAndUse<TypeParam>(bytes + '\0'), StatusIs(kLoss));
+}
+
+TYPED_TEST(FamilyTest, OtherKindsAndNewerVersionsAreRefusedByName) {
+  std::string bytes = this->WithKeys(0, 100, 100).Serialize();
+  const auto with = [&bytes](size_t at, uint8_t value) {
+    std::string changed = bytes;
+    changed[at] = static_cast<char>(value);
+    RepairChecksum(changed);
+    return changed;
+  };
+  EXPECT_THAT(LoadAndUse<TypeParam>(with(8, 77)),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("kind 77")));
+  EXPECT_THAT(LoadAndUse<TypeParam>(with(9, 99)),
+              StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("version 99")));
+  EXPECT_THAT(LoadAndUse<TypeParam>(with(12, 9)),
+              StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("hash id 9")));
+}
+
+// Bytes that nobody but a forger writes.  Whatever they say, to load them ends, and touches and
+// allocates nothing beyond what they are.
+TYPED_TEST(FamilyTest, ForgedBytesWithRightChecksumsDoNoHarm) {
+  const std::string sound = this->WithKeys(0, 50, 50, 0.05).Serialize();
+  std::mt19937_64 random(20'220'101);
+  const uint64_t edges[] = {0,
+                            1,
+                            2,
+                            7,
+                            8,
+                            57,
+                            64,
+                            512,
+                            sound.size() - 64,
+                            8 * (sound.size() - 64),
+                            uint64_t{1} << 32,
+                            uint64_t{1} << 56,
+                            UINT64_MAX / 64 + 1,
+                            UINT64_MAX};
+  int loaded = 0;
+  for (int round = 0; round < 20'000; ++round) {
+    std::string bytes = sound;
+    for (uint64_t changes = 1 + random() % 4; changes > 0; --changes) {
+      const size_t field = 16 + 8 * (random() % 5);
+      switch (random() % 6) {
+        case 0:
+          bytes[9 + random() % 4] = static_cast<char>(random() % 40);
+          break;
+        case 1:
+          bloom::Store64(&bytes[field], edges[random() % std::size(edges)]);
+          break;
+        case 2:
+          bloom::Store64(&bytes[field], random() >> (random() % 64));
+          break;
+        case 3:
+          bytes.resize(64 + random() % (2 * sound.size()));
+          break;
+        case 4:  // anything in the payload
+          if (bytes.size() > 64)
+            bytes[64 + random() % (bytes.size() - 64)] = static_cast<char>(random());
+          break;
+        case 5:  // a number in the payload
+          if (bytes.size() >= 72) {
+            bloom::Store64(&bytes[64 + random() % (bytes.size() - 71)],
+                           edges[random() % std::size(edges)]);
+          }
+          break;
+      }
+    }
+    RepairChecksum(bytes);
+    loaded += LoadAndUse<TypeParam>(bytes).ok();
+    ASSERT_FALSE(this->HasFailure()) << "round " << round;
+  }
+  EXPECT_GT(loaded, 0);  // it does get past the checks, by changing what they allow
+}
+
+TYPED_TEST(FamilyTest, RandomBytesAreNoFilter) {
+  std::mt19937_64 random(7);
+  const std::string sound = this->WithKeys(0, 5, 5).Serialize();
+  for (int round = 0; round < 1000; ++round) {
+    std::string bytes(random() % 300, '\0');
+    for (char& byte : bytes) byte = static_cast<char>(random());
+    if (round % 2 == 0) bytes.replace(0, std::min<size_t>(bytes.size(), 16), sound, 0, 16);
+    ASSERT_FALSE(LoadAndUse<TypeParam>(bytes).ok());
+  }
+}
+
+}  // namespace
