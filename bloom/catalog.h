@@ -6,6 +6,7 @@
 //     1  empty
 //     2  standard
 //     3  blocked
+//     4  split-block
 #ifndef TRELLIS_BLOOM_CATALOG_H_
 #define TRELLIS_BLOOM_CATALOG_H_
 
@@ -19,6 +20,7 @@
 #include "bloom/core/shape.h"
 #include "bloom/variants/blocked.h"
 #include "bloom/variants/empty.h"
+#include "bloom/variants/split_block.h"
 #include "bloom/variants/standard.h"
 
 namespace bloom {
@@ -41,7 +43,7 @@ struct Joined<KindList<A...>, KindList<B...>> {
 
 // Kinds that hold keys, which a policy can ask for: those that keys are added to one by one, and
 // those that are solved.
-using BitKinds = KindList<Standard, Blocked>;
+using BitKinds = KindList<Standard, Blocked, SplitBlock>;
 using SolvedKinds = KindList<>;
 using KeyedKinds = Joined<BitKinds, SolvedKinds>::Kinds;
 // Kinds that a file may hold.

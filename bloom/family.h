@@ -13,6 +13,7 @@
 #include "bloom/core/filter.h"
 #include "bloom/filters/counting.h"
 #include "bloom/variants/blocked.h"
+#include "bloom/variants/split_block.h"
 #include "bloom/variants/standard.h"
 
 namespace bloom {
@@ -21,7 +22,7 @@ template <KeyFilter... Filters>
 struct FilterList {};
 
 // Those that answer "was this key added?", each sized from the number of keys and a target FPP.
-using Family = FilterList<Filter<Standard>, Filter<Blocked>, CountingFilter>;
+using Family = FilterList<Filter<Standard>, Filter<Blocked>, Filter<SplitBlock>, CountingFilter>;
 
 }  // namespace bloom
 

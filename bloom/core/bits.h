@@ -58,6 +58,14 @@ inline uint64_t CountOnesBetween(const uint8_t* bits, uint64_t from, uint64_t to
   return ones;
 }
 
+// Ors neighbouring lines, 2i and 2i + 1, into line i of `half`, which was zeros.
+inline void FoldLinesInHalf(std::span<const uint8_t> lines, size_t line_bytes, uint8_t* half) {
+  for (size_t i = 0; i < lines.size(); ++i) {
+    uint8_t& both = half[i / (2 * line_bytes) * line_bytes + i % line_bytes];
+    both = static_cast<uint8_t>(both | lines[i]);
+  }
+}
+
 // Bytes of zeros that start at a multiple of 64, so that a line of 512 bits is one cache line.
 class AlignedBytes {
  public:

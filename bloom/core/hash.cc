@@ -13,6 +13,8 @@ Digest DigestOf(std::string_view key, uint64_t seed) {
   return XXH3_64bits_withSeed(key.data(), key.size(), seed);
 }
 
+uint64_t Xxh64Of(std::string_view bytes) { return XXH64(bytes.data(), bytes.size(), 0); }
+
 uint64_t ChecksumOf(std::string_view head, std::string_view body) {
   XXH3_state_t state;
   XXH3_64bits_reset(&state);

@@ -34,6 +34,9 @@ constexpr Digest Remix(Digest digest, uint64_t salt) {
 // XXH3-64, seed 0, of the bytes of `head` followed by those of `body`.
 uint64_t ChecksumOf(std::string_view head, std::string_view body);
 
+// XXH64, seed 0: another hash, which files of others are written with.
+uint64_t Xxh64Of(std::string_view bytes);
+
 }  // namespace bloom
 
 #endif  // TRELLIS_BLOOM_CORE_HASH_H_

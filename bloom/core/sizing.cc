@@ -55,15 +55,64 @@ class LineFill {
   double two_zero_;  // ... two given bits
 };
 
-// Smallest number of lines with BlockedFpp <= target, found between one that fails and one that
-// passes by false position in log-log scale, where the curve is nearly straight.
+// The same for a key that sets one of 32 bits in each of eight words.
+class WordsFill {
+ public:
+  explicit WordsFill(double keys) : zero_(std::pow(kStep, keys)) {}
+
+  void Up() { zero_ *= kStep; }
+  void Down() { zero_ /= kStep; }
+  double Fpp() const { return std::pow(1 - zero_, kSplitBlockWords); }
+
+ private:
+  static constexpr double kStep = 1 - 1.0 / kSplitBlockWordBits;
+
+  double zero_;  // chance that a given bit is still zero
+};
+
+// E[FPP of a line] where its number of keys is Binomial(key_count, 1/lines); Fill(keys) steps from
+// one number to the next.  REQUIRES: lines > 1, key_count > 0.
+template <class MakeFill>
+double MixOverLines(uint64_t lines, uint64_t key_count, MakeFill make_fill) {
+  const double n = static_cast<double>(key_count);
+  const double p = 1 / static_cast<double>(lines);
+  // Weights of the binomial, relative to that of its mode; their sum normalises in the end.
+  const double mode = std::floor((n + 1) * p);
+  const double odds = p / (1 - p);
+  double weights = 0;
+  double sum = 0;
+  auto fill = make_fill(mode);
+  double weight = 1;
+  for (double load = mode; load <= n; ++load) {
+    weights += weight;
+    sum += weight * fill.Fpp();
+    if (weight < 1e-9 * sum) break;  // Fpp <= 1 and the weights fall geometrically from here
+    weight *= (n - load) / (load + 1) * odds;
+    fill.Up();
+  }
+  fill = make_fill(mode);
+  weight = 1;
+  for (double load = mode; load > 0; --load) {
+    weight *= load / ((n - load + 1) * odds);
+    fill.Down();
+    weights += weight;
+    sum += weight * fill.Fpp();
+    if (weight < 1e-12) break;
+  }
+  return sum / weights;
+}
+
+// Smallest number of lines with fpp_of(lines, probes) <= target, found between one that fails and
+// one that passes by false position in log-log scale, where the curve is nearly straight.
 class LineSearch {
  public:
-  LineSearch(uint64_t key_count, double target_fpp)
-      : key_count_(key_count), target_fpp_(target_fpp) {}
+  using FppOf = double (*)(uint64_t lines, uint32_t probes, uint64_t key_count);
+
+  LineSearch(FppOf fpp_of, uint64_t key_count, double target_fpp)
+      : fpp_of_(fpp_of), key_count_(key_count), target_fpp_(target_fpp) {}
 
   bool Passes(uint64_t lines, uint32_t probes) const {
-    return BlockedFpp(lines, probes, key_count_) <= target_fpp_;
+    return fpp_of_(lines, probes, key_count_) <= target_fpp_;
   }
 
   uint64_t Fewest(uint32_t probes, uint64_t guess) const {
@@ -94,7 +143,7 @@ class LineSearch {
   };
 
   Point At(uint64_t lines, uint32_t probes) const {
-    return {lines, std::log(BlockedFpp(lines, probes, key_count_) / target_fpp_)};
+    return {lines, std::log(fpp_of_(lines, probes, key_count_) / target_fpp_)};
   }
 
   static uint64_t Between(const Point& fails, const Point& passes) {
@@ -106,6 +155,7 @@ class LineSearch {
     return std::clamp(lines, fails.lines + 1, passes.lines - 1);
   }
 
+  FppOf fpp_of_;
   uint64_t key_count_;
   double target_fpp_;
 };
@@ -151,36 +201,13 @@ double BlockedFpp(uint64_t lines, uint32_t probes, uint64_t key_count) {
   if (lines == 1) return LineFill(probes, n).Fpp();
   const double p = 1 / static_cast<double>(lines);
   if (n * p * probes > 64 * kLine) return 1;  // every line is full, whatever its load
-  // Weights of the binomial, relative to that of its mode; their sum normalises in the end.
-  const double mode = std::floor((n + 1) * p);
-  const double odds = p / (1 - p);
-  double weights = 0;
-  double sum = 0;
-  LineFill fill(probes, mode);
-  double weight = 1;
-  for (double load = mode; load <= n; ++load) {
-    weights += weight;
-    sum += weight * fill.Fpp();
-    if (weight < 1e-9 * sum) break;  // Fpp <= 1 and the weights fall geometrically from here
-    weight *= (n - load) / (load + 1) * odds;
-    fill.Up();
-  }
-  fill = LineFill(probes, mode);
-  weight = 1;
-  for (double load = mode; load > 0; --load) {
-    weight *= load / ((n - load + 1) * odds);
-    fill.Down();
-    weights += weight;
-    sum += weight * fill.Fpp();
-    if (weight < 1e-12) break;
-  }
-  return sum / weights;
+  return MixOverLines(lines, key_count, [probes](double keys) { return LineFill(probes, keys); });
 }
 
 absl::StatusOr<Shape> BlockedShapeFor(uint64_t key_count, double target_fpp) {
   absl::StatusOr<Shape> classic = StandardShapeFor(key_count, target_fpp);
   if (!classic.ok()) return classic.status();
-  const LineSearch search(key_count, target_fpp);
+  const LineSearch search(&BlockedFpp, key_count, target_fpp);
   // Uneven lines want more bits than the classic filter and at most its probes, which are log2(1 /
   // e).
   const auto most_probes = std::min(static_cast<uint32_t>(-std::log2(target_fpp)) + 1, kMaxProbes);
@@ -194,6 +221,33 @@ absl::StatusOr<Shape> BlockedShapeFor(uint64_t key_count, double target_fpp) {
   while (best.probes > 1 && search.Passes(best.size, best.probes - 1)) --best.probes;
   if (best.size > kMaxSizeBits / kLineBits) return TooLarge(key_count, target_fpp);
   return best;
+}
+
+double SplitBlockFpp(uint64_t lines, uint64_t key_count) {
+  if (lines == 0) return 1;
+  if (key_count == 0) return 0;
+  const auto fill_of = [](double keys) { return WordsFill(keys); };
+  const auto n = static_cast<double>(key_count);
+  if (lines == 1) return fill_of(n).Fpp();
+  if (n / static_cast<double>(lines) > 64 * kSplitBlockWordBits) return 1;
+  return MixOverLines(lines, key_count, fill_of);
+}
+
+absl::StatusOr<Shape> SplitBlockShapeFor(uint64_t key_count, double target_fpp) {
+  const absl::StatusOr<Shape> classic = StandardShapeFor(key_count, target_fpp);
+  if (!classic.ok()) return classic.status();
+  constexpr double kLineOfWords = kSplitBlockWords * kSplitBlockWordBits;
+  const auto fpp_of = [](uint64_t lines, uint32_t, uint64_t keys) {
+    return SplitBlockFpp(lines, keys);
+  };
+  const double guess = static_cast<double>(classic->size) / kLineOfWords * 1.1;
+  const Shape shape{LineSearch(fpp_of, key_count, target_fpp)
+                        .Fewest(kSplitBlockWords, static_cast<uint64_t>(guess) + 1),
+                    kSplitBlockWords};
+  if (shape.size <= kMaxSplitBlockLines) return shape;
+  return absl::InvalidArgumentError(
+      absl::StrCat("key_count ", key_count, " at target_fpp ", target_fpp, " needs ", shape.size,
+                   " lines, a split-block filter can have ", kMaxSplitBlockLines));
 }
 
 double StandardKeyCountFromFill(uint64_t bits, uint32_t probes, double fill) {

@@ -20,6 +20,11 @@ inline constexpr uint32_t kLineBits = 512;
 // the bits (StandardFpp); this keeps what it is low by under 3 % for targets down to 0.001.
 inline constexpr uint64_t kMinStandardBits = 512;
 
+// The split-block kind: lines of eight words of 32 bits.
+inline constexpr uint32_t kSplitBlockWords = 8;
+inline constexpr uint32_t kSplitBlockWordBits = 32;
+inline constexpr uint64_t kMaxSplitBlockLines = UINT32_MAX;
+
 // InvalidArgument unless kMinTargetFpp <= target_fpp < 1 (so for NaN too).
 absl::Status CheckTargetFpp(double target_fpp);
 
@@ -46,6 +51,17 @@ double BlockedFpp(uint64_t lines, uint32_t probes, uint64_t key_count);
 // The fewest lines, over all k, with BlockedFpp <= target_fpp (to one in 10^5 lines).  Of several k
 // with equally many lines, the least.  Errors as for StandardShapeFor.
 absl::StatusOr<Shape> BlockedShapeFor(uint64_t key_count, double target_fpp);
+
+// Filter of `lines` lines of eight words of 32 bits; a key picks one line and one bit in each of
+// its words.  With X as above, and words that are filled independently of each other, each by one
+// throw a key: E[(1 - (31/32)^X)^8], without any approximation.  1 where lines is 0.
+double SplitBlockFpp(uint64_t lines, uint64_t key_count);
+
+// The fewest lines with SplitBlockFpp <= target_fpp (to one in 10^5 lines), always of eight probes.
+// (Parquet's own -8 / ln(1 - e^(1/8)) bits a key leave out that lines differ: asked for 0.01, such
+// a filter delivers 0.0146.)  Errors as for StandardShapeFor, and InvalidArgument for more than
+// kMaxSplitBlockLines.
+absl::StatusOr<Shape> SplitBlockShapeFor(uint64_t key_count, double target_fpp);
 
 // How many keys were added, judged by the share of ones of a classic filter: the n at which that
 // share is expected.  Infinity for a filter of ones only.

@@ -260,13 +260,6 @@ void Blocked::Build(uint8_t* payload, const Shape& shape, uint64_t seed,
   }
 }
 
-void Blocked::FoldInHalf(const uint8_t* payload, const Shape& shape, uint8_t* half) {
-  for (uint64_t i = 0; i < PayloadBytes(shape); ++i) {
-    uint8_t& both = half[i / (2 * kLineBytes) * kLineBytes + i % kLineBytes];
-    both = static_cast<uint8_t>(both | payload[i]);
-  }
-}
-
 FilterFunctions Blocked::Functions(const FilterView& view, Simd simd) {
 #if defined(__x86_64__)
   if (simd == Simd::kAvx2 && view.shape.probes > 1) return Avx2Functions(view.shape.probes);

@@ -101,7 +101,9 @@ struct Blocked {
 
   // A line's number is halved with the number of lines, and where a key's bits lie within it stays:
   // lines 2i and 2i + 1 become line i.
-  static void FoldInHalf(const uint8_t* payload, const Shape& shape, uint8_t* half);
+  static void FoldInHalf(const uint8_t* payload, const Shape& shape, uint8_t* half) {
+    FoldLinesInHalf({payload, PayloadBytes(shape)}, kLineBytes, half);
+  }
 
   static FilterFunctions Functions(const FilterView& view) { return Functions(view, BestSimd()); }
   static FilterFunctions Functions(const FilterView& view, Simd simd);

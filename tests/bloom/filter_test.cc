@@ -19,6 +19,7 @@ using testing::HasSubstr;
 using testing_support::DigestOfKey;
 using testing_support::DigestsOfKeys;
 using testing_support::IsOk;
+using testing_support::kSomeProbes;
 using testing_support::StatusIs;
 
 std::string Key(int i) { return "key " + std::to_string(i); }
@@ -161,9 +162,10 @@ TYPED_TEST(FilterTest, IntersectingFiltersThatDoNotAgreeIsRefusedAndChangesNothi
 }
 
 TYPED_TEST(FilterTest, FoldedItIsTheFilterOfHalfTheSize) {
+  constexpr uint32_t kProbes = kSomeProbes<TypeParam>;
   for (const uint64_t size : {64, 1000, 1002, 1026, 4096}) {
     const auto of_size = [&](uint64_t of) {
-      Filter<TypeParam> filter = Filter<TypeParam>::MakeOfShape({of, 5}, 0.01, 3).value();
+      Filter<TypeParam> filter = Filter<TypeParam>::MakeOfShape({of, kProbes}, 0.01, 3).value();
       for (int i = 0; i < 300; ++i) filter.Add(Key(i));
       return filter;
     };
@@ -171,7 +173,7 @@ TYPED_TEST(FilterTest, FoldedItIsTheFilterOfHalfTheSize) {
     for (uint64_t half = size; half % 2 == 0;) {
       half /= 2;
       ASSERT_THAT(filter.FoldInHalf(), IsOk());
-      EXPECT_EQ(filter.shape(), (bloom::Shape{half, 5}));
+      EXPECT_EQ(filter.shape(), (bloom::Shape{half, kProbes}));
       ASSERT_EQ(filter.Serialize(), of_size(half).Serialize()) << size << " to " << half;
       for (int i = 0; i < 300; ++i) ASSERT_TRUE(filter.MayContain(Key(i)));
     }
@@ -183,14 +185,15 @@ TYPED_TEST(FilterTest, FoldedItIsTheFilterOfHalfTheSize) {
 }
 
 TYPED_TEST(FilterTest, AShapeThatCannotBeIsRefusedByName) {
+  constexpr uint32_t kProbes = kSomeProbes<TypeParam>;
   const auto refused = [](const char* what) {
     return StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(what));
   };
-  EXPECT_THAT(Filter<TypeParam>::MakeOfShape({0, 5}, 0.01), refused("shape: "));
+  EXPECT_THAT(Filter<TypeParam>::MakeOfShape({0, kProbes}, 0.01), refused("shape: "));
   EXPECT_THAT(Filter<TypeParam>::MakeOfShape({100, 0}, 0.01), refused("0 probes"));
   EXPECT_THAT(Filter<TypeParam>::MakeOfShape({100, 33}, 0.01), refused("33 probes"));
-  EXPECT_THAT(Filter<TypeParam>::MakeOfShape({UINT64_MAX, 5}, 0.01), refused("2^56 bits"));
-  EXPECT_THAT(Filter<TypeParam>::MakeOfShape({100, 5}, 1), refused("target_fpp"));
+  EXPECT_THAT(Filter<TypeParam>::MakeOfShape({UINT64_MAX, kProbes}, 0.01), refused("2^56 bits"));
+  EXPECT_THAT(Filter<TypeParam>::MakeOfShape({100, kProbes}, 1), refused("target_fpp"));
 }
 
 TYPED_TEST(FilterTest, ClearForgetsAllKeys) {

@@ -80,6 +80,11 @@ TEST(GoldenTest, BlockedFiltersAreFrozen) {
                                            Draw("blocked", 3, 1e-9) + Draw("blocked", 2, 0.1));
 }
 
+TEST(GoldenTest, SplitBlockFiltersAreFrozen) {
+  ExpectGolden("bloom/split_block.golden",
+               Draw("split-block", 10, 0.01) + Draw("split-block", 100, 0.01));
+}
+
 TEST(GoldenTest, TheEmptyFilterIsFrozen) {
   ExpectGolden("bloom/empty.golden", Draw("standard", 0, 0.01));
 }

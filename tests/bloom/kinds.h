@@ -34,6 +34,12 @@ struct KindNames {
   }
 };
 
+// Probes that a filter of this kind can have, for tests that choose its shape.
+template <class K>
+inline constexpr uint32_t kSomeProbes = 5;
+template <>
+inline constexpr uint32_t kSomeProbes<bloom::SplitBlock> = bloom::SplitBlock::kProbes;
+
 // The digest of key i in a space of keys.  Different for different i, since Remix is a bijection:
 // so digests [0, n) are present and digests [n, ...) are certainly absent in a filter of the first
 // n.

@@ -239,23 +239,23 @@ TYPED_TEST(KindsTest, ItsRowsInTheReadmeAreTrue) {
 }
 
 TYPED_TEST(BitKindsTest, ShapesThatNoFilterHasAreProblems) {
+  constexpr uint32_t kProbes = testing_support::kSomeProbes<TypeParam>;
   const std::vector<uint8_t> payload(128, 0);
   const uint64_t size =
       TypeParam::kLineBytesLog2 == 0 ? 1024 : 1024 >> (TypeParam::kLineBytesLog2 + 3);
-  EXPECT_EQ(TypeParam::Problem({size, 5}, payload), "");
-  EXPECT_EQ(TypeParam::Problem({size, bloom::kMaxProbes}, payload), "");
+  EXPECT_EQ(TypeParam::Problem({size, kProbes}, payload), "");
   EXPECT_NE(TypeParam::Problem({size, 0}, payload), "");
   EXPECT_NE(TypeParam::Problem({size, bloom::kMaxProbes + 1}, payload), "");
-  EXPECT_NE(TypeParam::Problem({0, 5}, payload), "");
-  EXPECT_NE(TypeParam::Problem({0, 5}, {}), "");
-  EXPECT_NE(TypeParam::Problem({size, 5}, {}), "");
-  EXPECT_NE(TypeParam::Problem({2 * size, 5}, payload), "");
+  EXPECT_NE(TypeParam::Problem({0, kProbes}, payload), "");
+  EXPECT_NE(TypeParam::Problem({0, kProbes}, {}), "");
+  EXPECT_NE(TypeParam::Problem({size, kProbes}, {}), "");
+  EXPECT_NE(TypeParam::Problem({2 * size, kProbes}, payload), "");
   // Sizes whose bytes or bits overflow to the length of the payload.
   for (int shift = 50; shift < 64; ++shift) {
-    EXPECT_NE(TypeParam::Problem({(uint64_t{1} << shift) + size, 5}, payload), "") << shift;
-    EXPECT_NE(TypeParam::Problem({uint64_t{1} << shift, 5}, {}), "") << shift;
+    EXPECT_NE(TypeParam::Problem({(uint64_t{1} << shift) + size, kProbes}, payload), "") << shift;
+    EXPECT_NE(TypeParam::Problem({uint64_t{1} << shift, kProbes}, {}), "") << shift;
   }
-  EXPECT_NE(TypeParam::Problem({UINT64_MAX, 5}, payload), "");
+  EXPECT_NE(TypeParam::Problem({UINT64_MAX, kProbes}, payload), "");
 }
 
 }  // namespace

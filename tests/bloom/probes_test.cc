@@ -59,7 +59,9 @@ class ProbesTest : public testing::Test {
     return positions;
   }
 };
-TYPED_TEST_SUITE(ProbesTest, testing_support::BitKindTypes, testing_support::KindNames);
+// Split-block filters are Parquet's: tests/bloom/split_block_test.cc.
+using FreeKinds = testing::Types<Standard, Blocked>;
+TYPED_TEST_SUITE(ProbesTest, FreeKinds, testing_support::KindNames);
 
 // A filter of 2^40 bits takes no memory as long as only positions are looked at.  Where one probe
 // has too few values, keys meet in it that should not: one of 2^32 values would let 8 pairs meet

@@ -21,9 +21,11 @@
 #include "bloom/family.h"
 #include "bloom/filter_policy.h"
 #include "bloom/filters/counting.h"
+#include "bloom/filters/parquet.h"
 #include "bloom/inspect.h"
 #include "bloom/variants/blocked.h"
 #include "bloom/variants/empty.h"
+#include "bloom/variants/split_block.h"
 #include "bloom/variants/standard.h"
 
 namespace {
@@ -82,6 +84,9 @@ void UseParts(const std::string& bytes) {
   auto counting = bloom::CountingFilter::MakeWithCounters(1000, 0.01, 8);
   if (counting.ok()) counting->Add("apple");
   Expect(counting.ok() && counting->Remove("apple") && !counting->MayContain("apple"), "Remove");
+  auto parquet = bloom::ParquetFilter::Make(10, 0.01);
+  if (parquet.ok()) parquet->Add(int64_t{42});
+  Expect(parquet.ok() && parquet->MayContain(int64_t{42}), "ParquetFilter");
   Expect(bloom::PackedBytes(10, 4) == 5, "PackedBytes");
   Expect(bloom::ReduceRange(bloom::Remix(1, 2), 10) < 10, "ReduceRange");
 }

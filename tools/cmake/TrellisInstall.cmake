@@ -68,9 +68,11 @@ trellis_install(bloom HEADERS
   bloom/family.h
   bloom/filter_policy.h
   bloom/filters/counting.h
+  bloom/filters/parquet.h
   bloom/inspect.h
   bloom/variants/blocked.h
   bloom/variants/empty.h
+  bloom/variants/split_block.h
   bloom/variants/standard.h)
 
 trellis_pkg_config(trellis-bloom

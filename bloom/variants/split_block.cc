@@ -1,0 +1,146 @@
+#include "bloom/variants/split_block.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "bloom/core/probe.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace bloom {
+namespace {
+
+void Prefetch(const FilterView& view, Digest digest) {
+  __builtin_prefetch(view.payload + SplitBlock::LineOffset(view.shape, Remix(digest, view.seed)));
+}
+
+// A path is a struct with
+//   HasAll(payload, shape, hash)          whether a hash's bits are all ones
+//   TestGroup(view, hashes, results)      the same for many
+//   AddGroup(payload, shape, hashes)      sets them
+// whose code never inlines into code for another CPU.
+template <class Path>
+bool MayContain(const FilterView& view, Digest digest) {
+  return Path::HasAll(view.payload, view.shape, Remix(digest, view.seed));
+}
+
+template <class Path>
+void MayContainBatch(const FilterView& view, const Digest* digests, size_t count, bool* results) {
+  uint64_t hashes[kBatchGroup];
+  const bool is_far = SplitBlock::PayloadBytes(view.shape) > kNearPayloadBytes;
+  for (size_t begin = 0; begin < count; begin += kBatchGroup) {
+    const size_t group = std::min(count - begin, kBatchGroup);
+    for (size_t i = 0; i < group; ++i) {
+      hashes[i] = Remix(digests[begin + i], view.seed);
+      if (is_far) __builtin_prefetch(view.payload + SplitBlock::LineOffset(view.shape, hashes[i]));
+    }
+    Path::TestGroup(view, {hashes, group}, results + begin);
+  }
+}
+
+template <class Path>
+void BuildBy(uint8_t* payload, const Shape& shape, uint64_t seed, std::span<const Digest> digests) {
+  uint64_t hashes[kBatchGroup];
+  while (!digests.empty()) {
+    const size_t group = std::min(digests.size(), kBatchGroup);
+    for (size_t i = 0; i < group; ++i) {
+      hashes[i] = Remix(digests[i], seed);
+      __builtin_prefetch(payload + SplitBlock::LineOffset(shape, hashes[i]), 1);
+    }
+    Path::AddGroup(payload, shape, {hashes, group});
+    digests = digests.subspan(group);
+  }
+}
+
+struct Portable {
+  static bool HasAll(const uint8_t* payload, const Shape& shape, uint64_t hash) {
+    return SplitBlock::HasAll(payload, shape, hash);
+  }
+  static void TestGroup(const FilterView& view, std::span<const uint64_t> hashes, bool* results) {
+    for (const uint64_t hash : hashes) *results++ = HasAll(view.payload, view.shape, hash);
+  }
+  static void AddGroup(uint8_t* payload, const Shape& shape, std::span<const uint64_t> hashes) {
+    for (const uint64_t hash : hashes) SplitBlock::Add(payload, shape, hash);
+  }
+};
+
+#if defined(__x86_64__)
+
+#define TRELLIS_AVX2 __attribute__((target("avx2")))
+
+struct Avx2 {
+  // One bit a word.
+  TRELLIS_AVX2 static __m256i BitsOf(uint64_t hash) {
+    const __m256i salts =
+        _mm256_load_si256(reinterpret_cast<const __m256i*>(SplitBlock::kSalts.data()));
+    const __m256i product =
+        _mm256_mullo_epi32(_mm256_set1_epi32(static_cast<int>(static_cast<uint32_t>(hash))), salts);
+    return _mm256_sllv_epi32(_mm256_set1_epi32(1), _mm256_srli_epi32(product, 27));
+  }
+  TRELLIS_AVX2 static bool HasAll(const uint8_t* payload, const Shape& shape, uint64_t hash) {
+    const __m256i line = _mm256_loadu_si256(
+        reinterpret_cast<const __m256i*>(payload + SplitBlock::LineOffset(shape, hash)));
+    return _mm256_testc_si256(line, BitsOf(hash)) != 0;
+  }
+  TRELLIS_AVX2 static void TestGroup(const FilterView& view, std::span<const uint64_t> hashes,
+                                     bool* results) {
+    for (const uint64_t hash : hashes) *results++ = HasAll(view.payload, view.shape, hash);
+  }
+  TRELLIS_AVX2 static void AddGroup(uint8_t* payload, const Shape& shape,
+                                    std::span<const uint64_t> hashes) {
+    for (const uint64_t hash : hashes) {
+      auto* const line = reinterpret_cast<__m256i*>(payload + SplitBlock::LineOffset(shape, hash));
+      _mm256_storeu_si256(line, _mm256_or_si256(_mm256_loadu_si256(line), BitsOf(hash)));
+    }
+  }
+};
+
+#endif  // defined(__x86_64__)
+
+template <class Path>
+constexpr FilterFunctions kFunctions = {&MayContain<Path>, &Prefetch, &MayContainBatch<Path>};
+
+}  // namespace
+
+double SplitBlock::CurrentFpp(const FilterView& view) {
+  double sum = 0;
+  for (uint64_t line = 0; line < view.shape.size; ++line) {
+    const uint8_t* const words = view.payload + line * kLineBytes;
+    double product = 1;
+    for (uint32_t i = 0; i < kProbes; ++i)
+      product *= static_cast<double>(CountOnes(words + 4 * i, 4)) / kSplitBlockWordBits;
+    sum += product;
+  }
+  return sum / static_cast<double>(view.shape.size);
+}
+
+std::string SplitBlock::Problem(const Shape& shape, std::span<const uint8_t> payload) {
+  if (shape.probes != kProbes) {
+    return absl::StrCat("has ", shape.probes, " probes, not ", kProbes);
+  }
+  if (shape.size == 0 || shape.size > kMaxLines || PayloadBytes(shape) != payload.size()) {
+    return absl::StrCat("has ", payload.size(), " bytes for ", shape.size, " lines");
+  }
+  return "";
+}
+
+void SplitBlock::Build(uint8_t* payload, const Shape& shape, uint64_t seed,
+                       std::span<const Digest> digests, Simd simd) {
+#if defined(__x86_64__)
+  if (simd == Simd::kAvx2) return BuildBy<Avx2>(payload, shape, seed, digests);
+#endif
+  static_cast<void>(simd);
+  BuildBy<Portable>(payload, shape, seed, digests);
+}
+
+FilterFunctions SplitBlock::Functions(const FilterView&, Simd simd) {
+#if defined(__x86_64__)
+  if (simd == Simd::kAvx2) return kFunctions<Avx2>;
+#endif
+  static_cast<void>(simd);
+  return kFunctions<Portable>;
+}
+
+}  // namespace bloom
