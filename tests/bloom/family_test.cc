@@ -19,6 +19,7 @@
 #include "bloom/core/filter_format.h"
 #include "bloom/filter_policy.h"
 #include "tests/bloom/kinds.h"
+#include "tests/bloom/use_loaded.h"
 #include "tests/support/status_matchers.h"
 
 namespace {
@@ -26,6 +27,7 @@ namespace {
 using testing::HasSubstr;
 using testing_support::DigestOfKey;
 using testing_support::IsOk;
+using testing_support::LoadAndUse;
 using testing_support::RepairChecksum;
 using testing_support::StatusIs;
 
@@ -223,27 +225,6 @@ TYPED_TEST(FamilyTest, BadParametersAreNamedErrors) {
 }
 
 // --- bytes from anywhere ---
-
-// Loads a copy that is exactly as long as the bytes, so that AddressSanitizer sees a read beside
-// them, and uses what it gets in every way.
-template <class F>
-absl::Status LoadAndUse(std::string_view bytes) {
-  const std::unique_ptr<char[]> copy(new char[bytes.size()]);
-  std::copy(bytes.begin(), bytes.end(), copy.get());
-  absl::StatusOr<F> filter = F::Load({copy.get(), bytes.size()});
-  if (!filter.ok()) return filter.status();
-  for (uint64_t i = 0; i < 50; ++i) {
-    filter->MayContainDigest(DigestOfKey(i));
-    filter->AddDigest(DigestOfKey(i));
-    EXPECT_TRUE(filter->MayContainDigest(DigestOfKey(i)));
-  }
-  filter->PredictedFpp(10);
-  filter->CurrentFpp();
-  if constexpr (requires { filter->EstimatedKeyCount(); }) filter->EstimatedKeyCount();
-  EXPECT_THAT(F::Load(filter->Serialize()), IsOk());
-  filter->Clear();
-  return absl::OkStatus();
-}
 
 TYPED_TEST(FamilyTest, EveryFlippedBitAndEveryTruncationIsDataLoss) {
   const std::string bytes = this->WithKeys(0, 20, 20, 0.1).Serialize();

@@ -1,0 +1,66 @@
+// Loads a filter from any bytes and, if that is one, uses it in every way: what tests of forged
+// bytes and fuzzers have in common.  What must hold of any filter whatever is asserted.
+#ifndef TRELLIS_TESTS_BLOOM_USE_LOADED_H_
+#define TRELLIS_TESTS_BLOOM_USE_LOADED_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "tests/bloom/kinds.h"
+
+namespace testing_support {
+
+// Ends the program, since a fuzzer keeps the bytes that did it and a test shows the message.
+inline void Demand(bool holds, const char* what) {
+  if (holds) return;
+  std::cerr << "does not hold of bytes that were loaded: " << what << std::endl;
+  std::abort();
+}
+
+// A copy of bytes that is exactly as long, so that AddressSanitizer sees a read beside them.
+class ExactCopy {
+ public:
+  explicit ExactCopy(std::string_view bytes) : size_(bytes.size()), bytes_(new char[size_]) {
+    std::copy(bytes.begin(), bytes.end(), bytes_.get());
+  }
+  std::string_view view() const { return {bytes_.get(), size_}; }
+
+ private:
+  size_t size_;
+  std::unique_ptr<char[]> bytes_;
+};
+
+template <class F>
+absl::Status LoadAndUse(std::string_view bytes) {
+  const ExactCopy copy(bytes);
+  absl::StatusOr<F> filter = F::Load(copy.view());
+  if (!filter.ok()) return filter.status();
+  absl::StatusOr<F> again = F::Load(filter->Serialize());
+  Demand(again.ok(), "what it serializes to can be loaded");
+  Demand(again->Serialize() == filter->Serialize(), "and is the same then");
+  for (uint64_t i = 0; i < 50; ++i) {
+    filter->MayContainDigest(DigestOfKey(i));
+    filter->AddDigest(DigestOfKey(i));
+    Demand(filter->MayContainDigest(DigestOfKey(i)), "a key is in once it was added");
+  }
+  filter->PredictedFpp(10);
+  filter->CurrentFpp();
+  if constexpr (requires { filter->EstimatedKeyCount(); }) filter->EstimatedKeyCount();
+  Demand(filter->Merge(*again).ok(), "it can be merged with what it was");
+  for (uint64_t i = 0; i < 50; ++i)
+    Demand(filter->MayContainDigest(DigestOfKey(i)), "merging loses no key");
+  Demand(F::Load(filter->Serialize()).ok(), "what it became can be loaded");
+  filter->Clear();
+  return absl::OkStatus();
+}
+
+}  // namespace testing_support
+
+#endif  // TRELLIS_TESTS_BLOOM_USE_LOADED_H_

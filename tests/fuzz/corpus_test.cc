@@ -1,0 +1,60 @@
+// What fuzzers have found worth keeping, once more, with whatever the tests are built with.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tests/fuzz/loaders.h"
+
+namespace {
+
+namespace fs = std::filesystem;
+
+const fs::path kCorpora = fs::path(TRELLIS_SOURCE_DIR) / "tests/testdata/fuzz";
+
+std::string ReadCorpus(const std::string& loader) {
+  std::ifstream file(kCorpora / (loader + ".corpus"), std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+class CorpusTest : public testing::TestWithParam<fuzz::Loader> {};
+
+TEST_P(CorpusTest, EveryInputIsLoadedOrRefused) {
+  const std::vector<std::string> inputs = fuzz::UnpackCorpus(ReadCorpus(GetParam().name));
+  EXPECT_GT(inputs.size(), 5u) << "`tools/dev fuzz` makes a corpus";
+  int accepted = 0;
+  for (const std::string& input : inputs) accepted += GetParam().use(input);
+  EXPECT_GT(accepted, 0);
+  EXPECT_LT(accepted, static_cast<int>(inputs.size()));
+}
+
+TEST_P(CorpusTest, EverySeedIsLoadedAndSurvivesRepair) {
+  for (std::string seed : GetParam().seeds()) {
+    EXPECT_TRUE(GetParam().use(seed));
+    const std::string before = seed;
+    GetParam().repair(seed);
+    EXPECT_EQ(seed, before);
+  }
+}
+
+std::string NameOf(const testing::TestParamInfo<fuzz::Loader>& loader) {
+  std::string name = loader.param.name;
+  for (char& c : name) c = c == '-' ? '_' : c;
+  return name;
+}
+INSTANTIATE_TEST_SUITE_P(Loaders, CorpusTest, testing::ValuesIn(fuzz::Loaders()), NameOf);
+
+TEST(CorporaTest, NoneIsLeftOver) {
+  std::set<std::string> names;
+  for (const fuzz::Loader& loader : fuzz::Loaders()) {
+    EXPECT_TRUE(names.insert(loader.name + ".corpus").second) << loader.name << " stands twice";
+  }
+  for (const auto& entry : fs::directory_iterator(kCorpora))
+    EXPECT_TRUE(names.contains(entry.path().filename())) << entry.path();
+}
+
+}  // namespace

@@ -1,0 +1,110 @@
+// libFuzzer over one of the loaders (tests/fuzz/loaders.h); `tools/dev fuzz` runs all of them.
+//
+//   fuzz_loaders --loader=NAME [options of libFuzzer] DIRECTORY
+//   fuzz_loaders --list                          the names
+//   fuzz_loaders --unpack=FILE DIRECTORY         a kept corpus and the seeds into files
+//   fuzz_loaders --pack=FILE DIRECTORY           and back
+//
+// Mutated bytes get right checksums, mostly: nothing behind them would be reached otherwise.
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tests/fuzz/loaders.h"
+
+extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t max_size);
+
+namespace {
+
+namespace fs = std::filesystem;
+
+const fuzz::Loader* loader = nullptr;
+
+[[noreturn]] void Die(const std::string& why) {
+  std::cerr << "fuzz_loaders: " << why << "\n";
+  std::exit(2);
+}
+
+const fuzz::Loader* Find(std::string_view name) {
+  for (const fuzz::Loader& one : fuzz::Loaders()) {
+    if (one.name == name) return &one;
+  }
+  Die("there is no loader " + std::string(name));
+}
+
+std::string ReadFile(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+void WriteFile(const fs::path& path, std::string_view bytes) {
+  if (!std::ofstream(path, std::ios::binary)
+           .write(bytes.data(), static_cast<std::streamsize>(bytes.size())))
+    Die("cannot write " + path.string());
+}
+
+void Unpack(const fs::path& corpus, const fs::path& directory) {
+  fs::create_directories(directory);
+  int number = 0;
+  for (const std::string& seed : loader->seeds())
+    WriteFile(directory / ("seed-" + std::to_string(number++)), seed);
+  for (const std::string& input : fuzz::UnpackCorpus(ReadFile(corpus)))
+    WriteFile(directory / ("kept-" + std::to_string(number++)), input);
+}
+
+void Pack(const fs::path& corpus, const fs::path& directory) {
+  std::vector<std::string> inputs;
+  for (const auto& entry : fs::directory_iterator(directory))
+    inputs.push_back(ReadFile(entry.path()));
+  std::sort(inputs.begin(), inputs.end());
+  WriteFile(corpus, fuzz::PackCorpus(inputs));
+  std::cout << inputs.size() << " inputs in " << corpus.string() << "\n";
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerInitialize(int* argc, char*** argv) {
+  std::string unpack, pack, directory;
+  for (int i = 1; i < *argc; ++i) {
+    const std::string_view argument = (*argv)[i];
+    const auto value = [&](std::string_view option) {
+      return argument.starts_with(option) ? std::string(argument.substr(option.size())) : "";
+    };
+    if (argument == "--list") {
+      for (const fuzz::Loader& one : fuzz::Loaders()) std::cout << one.name << "\n";
+      std::exit(0);
+    }
+    if (!value("--loader=").empty()) loader = Find(value("--loader="));
+    if (!value("--unpack=").empty()) unpack = value("--unpack=");
+    if (!value("--pack=").empty()) pack = value("--pack=");
+    if (!argument.starts_with("-")) directory = argument;
+  }
+  if (loader == nullptr) Die("--loader=NAME is missing");
+  if (unpack.empty() && pack.empty()) return 0;
+  if (!unpack.empty()) Unpack(unpack, directory);
+  if (!pack.empty()) Pack(pack, directory);
+  std::exit(0);
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  loader->use({reinterpret_cast<const char*>(data), size});
+  return 0;
+}
+
+extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size,
+                                          unsigned int seed) {
+  const size_t mutated = LLVMFuzzerMutate(data, size, max_size);
+  if (seed % 16 == 0) return mutated;
+  std::string bytes(reinterpret_cast<const char*>(data), mutated);
+  if (seed / 16 % 4 == 0) loader->reshape(bytes, seed / 64);
+  loader->repair(bytes);
+  std::copy(bytes.begin(), bytes.end(), data);
+  return bytes.size();
+}

@@ -1,0 +1,148 @@
+#include "tests/fuzz/loaders.h"
+
+#include <cstdint>
+#include <cstdlib>
+
+#include "bloom/family.h"
+#include "bloom/filter_policy.h"
+#include "bloom/filters/parquet.h"
+#include "bloom/inspect.h"
+#include "tests/bloom/kinds.h"
+#include "tests/bloom/use_loaded.h"
+
+namespace fuzz {
+namespace {
+
+using testing_support::BuildFilter;
+using testing_support::Demand;
+using testing_support::DigestOfKey;
+using testing_support::DigestsOfKeys;
+using testing_support::ExactCopy;
+
+void RepairHeader(std::string& bytes) {
+  if (bytes.size() >= bloom::kFilterHeaderBytes) testing_support::RepairChecksum(bytes);
+}
+
+// Sizes are bits, lines of 32 or 64 bytes, or numbers of `detail` bits.
+void ReshapeHeader(std::string& bytes, uint64_t random) {
+  if (bytes.size() <= bloom::kFilterHeaderBytes) return;
+  const uint64_t payload_bits = 8 * (bytes.size() - bloom::kFilterHeaderBytes);
+  const uint64_t detail = random / 4 % 70;
+  const uint64_t divisors[] = {1, 256, 512, detail + (detail == 0)};
+  bloom::Store64(&bytes[32], payload_bits / divisors[random % 4]);
+  if (random % 4 == 3) bloom::Store64(&bytes[48], detail);
+}
+
+bool UseReader(std::string_view bytes) {
+  const ExactCopy copy(bytes);
+  const bloom::FilterReader reader = bloom::FilterReader::Open(copy.view());
+  const bool usable = reader.state() == bloom::FilterState::kUsable;
+  const auto digests = DigestsOfKeys(0, 150);
+  bool answers[150];
+  reader.MayContainBatch(digests, answers);
+  for (size_t i = 0; i < digests.size(); ++i) {
+    reader.Prefetch(digests[i]);
+    Demand(reader.MayContain(digests[i]) == answers[i], "a batch answers as single questions do");
+    Demand(usable || answers[i], "what is not usable says maybe");
+  }
+  const bloom::FilterDescription description = reader.Describe();
+  Demand(description.problem.empty() == usable, "a problem is named, or there is none");
+  bloom::FillByPart(reader, 10);
+  return usable;
+}
+
+std::vector<std::string> ReaderSeeds() {
+  std::vector<std::string> seeds;
+  bloom::KeyedKinds::ForEach([&seeds]<class K>(K) {
+    for (const uint64_t keys : {0, 1, 20, 300, 2000}) {
+      for (const double fpp : {0.3, 0.01, 1e-5}) {
+        if (keys * fpp < 20)
+          seeds.push_back(
+              BuildFilter(K::kName, {.target_fpp = fpp, .seed = keys}, DigestsOfKeys(0, keys)));
+      }
+    }
+  });
+  return seeds;
+}
+
+template <class F>
+bool UseFilter(std::string_view bytes) {
+  return testing_support::LoadAndUse<F>(bytes).ok();
+}
+
+template <class F>
+std::vector<std::string> FilterSeeds() {
+  std::vector<std::string> seeds;
+  for (const uint64_t keys : {0, 1, 20, 60}) {
+    for (const double fpp : {0.3, 0.01}) {
+      auto filter = F::Make(20, fpp, 7).value();
+      for (uint64_t i = 0; i < keys; ++i) filter.AddDigest(DigestOfKey(i));
+      seeds.push_back(filter.Serialize());
+    }
+  }
+  return seeds;
+}
+
+bool UseParquet(std::string_view bytes) {
+  const ExactCopy copy(bytes);
+  auto filter = bloom::ParquetFilter::Load(copy.view());
+  if (!filter.ok()) return false;
+  filter->Add(int64_t{7});
+  Demand(filter->MayContain(int64_t{7}), "a value is in once it was added");
+  filter->CurrentFpp();
+  const auto again = bloom::ParquetFilter::Load(filter->Serialize());
+  Demand(again.ok() && again->Serialize() == filter->Serialize(), "it can be saved and loaded");
+  return true;
+}
+
+std::vector<std::string> ParquetSeeds() {
+  auto filter = bloom::ParquetFilter::Make(10, 0.01).value();
+  for (int32_t i = 0; i < 10; ++i) filter.Add(i);
+  return {filter.Serialize()};
+}
+
+template <class... Filters>
+void AddFamily(bloom::FilterList<Filters...>, std::vector<Loader>& loaders) {
+  (loaders.push_back({std::string(Filters::kName), &UseFilter<Filters>, &ReshapeHeader,
+                      &RepairHeader, &FilterSeeds<Filters>}),
+   ...);
+}
+
+}  // namespace
+
+const std::vector<Loader>& Loaders() {
+  static const auto& all = *new std::vector<Loader>([] {
+    std::vector<Loader> loaders;
+    loaders.push_back({"reader", &UseReader, &ReshapeHeader, &RepairHeader, &ReaderSeeds});
+    AddFamily(bloom::Family(), loaders);
+    loaders.push_back({"parquet", &UseParquet, [](std::string&, uint64_t) {}, [](std::string&) {},
+                       &ParquetSeeds});
+    return loaders;
+  }());
+  return all;
+}
+
+std::string PackCorpus(const std::vector<std::string>& inputs) {
+  std::string packed;
+  for (const std::string& input : inputs) {
+    for (int shift = 0; shift < 32; shift += 8)
+      packed += static_cast<char>(input.size() >> shift & 255);
+    packed += input;
+  }
+  return packed;
+}
+
+std::vector<std::string> UnpackCorpus(std::string_view packed) {
+  std::vector<std::string> inputs;
+  while (!packed.empty()) {
+    size_t size = 0;
+    for (size_t i = 0; i < 4 && i < packed.size(); ++i)
+      size |= size_t{static_cast<uint8_t>(packed[i])} << (8 * i);
+    Demand(packed.size() >= 4 && size <= packed.size() - 4, "a corpus is sizes and inputs");
+    inputs.emplace_back(packed.substr(4, size));
+    packed.remove_prefix(4 + size);
+  }
+  return inputs;
+}
+
+}  // namespace fuzz
