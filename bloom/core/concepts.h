@@ -77,6 +77,12 @@ concept BitLayout = StaticKind<L> &&
   { L::KeyCountFromFill(shape, double{}) } -> std::same_as<double>;
 };
 
+// A BitLayout with a way to add that depends on the CPU and the shape: the same bits as Add.
+template <class L>
+concept AdderLayout = BitLayout<L> && requires(Shape shape) {
+  { L::Adder(shape) } -> std::same_as<AddFunction>;
+};
+
 template <class L>
 concept FoldableLayout = BitLayout<L> && requires(uint8_t* payload, Shape shape) {
   // Of a payload of an even size into one of zeros of half the size: sets the bits that the same

@@ -83,7 +83,7 @@ class Filter {
 
   void Add(std::string_view key) { AddDigest(DigestOf(key)); }
   void AddDigest(Digest digest) {
-    Layout::Add(bits_.data(), header_.shape, Remix(digest, header_.seed));
+    add_(bits_.data(), header_.shape, Remix(digest, header_.seed));
     ++header_.key_count;
   }
   void AddDigests(std::span<const Digest> digests) {
@@ -132,9 +132,9 @@ class Filter {
     absl::StatusOr<AlignedBytes> bits = ZerosFor(Layout::PayloadBytes(half));
     if (!bits.ok()) return bits.status();
     Layout::FoldInHalf(bits_.data(), header_.shape, bits->data());
-    header_.shape = half;
-    bits_ = *std::move(bits);
-    functions_ = Layout::Functions(view());
+    FilterHeader header = header_;
+    header.shape = half;
+    *this = Filter(header, *std::move(bits));
     return absl::OkStatus();
   }
 
@@ -171,13 +171,28 @@ class Filter {
 
  private:
   explicit Filter(const FilterHeader& header, AlignedBytes bits)
-      : header_(header), bits_(std::move(bits)), functions_(Layout::Functions(view())) {}
+      : header_(header),
+        bits_(std::move(bits)),
+        view_{bits_.data(), header_.shape, header_.seed},
+        functions_(Layout::Functions(view_)),
+        add_(AdderFor(header_.shape)) {}
 
-  FilterView view() const { return {bits_.data(), header_.shape, header_.seed}; }
+  const FilterView& view() const { return view_; }
+
+  static AddFunction AdderFor(const Shape& shape) {
+    if constexpr (AdderLayout<Layout>) {
+      return Layout::Adder(shape);
+    } else {
+      static_cast<void>(shape);
+      return &Layout::Add;
+    }
+  }
 
   FilterHeader header_;
   AlignedBytes bits_;
+  FilterView view_;  // of bits_, ready for every question
   FilterFunctions functions_;
+  AddFunction add_;
 };
 
 }  // namespace bloom

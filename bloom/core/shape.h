@@ -35,6 +35,9 @@ struct FilterView {
   uint64_t seed = 0;  // of the remix
 };
 
+// Sets the bits of Remix(digest, seed), on this CPU and for one shape.
+using AddFunction = void (*)(uint8_t* payload, const Shape& shape, uint64_t hash);
+
 // How one kind answers, on this CPU and for one shape.  Plain functions instead of virtual ones: a
 // reader then keeps them beside the view, in one cache line, with no object behind.
 struct FilterFunctions {

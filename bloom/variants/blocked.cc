@@ -183,39 +183,51 @@ FilterFunctions Avx2Functions(uint32_t probes) {
 // Positions by vector, ones by words of 32 bits: bit p of a line is bit (p & 31) of its word (p >>
 // 5) as well, on a little-endian CPU.
 template <uint32_t kProbes>
-TRELLIS_AVX2 void AddGroupAvx2(uint8_t* payload, uint32_t, std::span<const Query> queries) {
+TRELLIS_AVX2 inline void AddToLineAvx2(uint8_t* line, uint64_t hash) {
   constexpr uint32_t kLaneCount = (kProbes + 7) / 8 * 8;
   alignas(32) uint32_t words[kLaneCount];
   alignas(32) uint32_t bits[kLaneCount];
-  for (const Query& query : queries) {
-    uint8_t* line = payload + query.line_offset;
-    const __m256i in_line = InLineAvx2(query.hash);
-    for (uint32_t i = 0; i < kLaneCount; i += 8) {
-      const EightProbes probes(in_line, Blocked::kMultipliers.data() + i);
-      _mm256_store_si256(reinterpret_cast<__m256i*>(words + i), probes.word);
-      _mm256_store_si256(reinterpret_cast<__m256i*>(bits + i), probes.bit);
-    }
-    for (uint32_t i = 0; i < kProbes; ++i) {
-      uint32_t word;
-      std::memcpy(&word, line + 4 * words[i], 4);
-      word |= bits[i];
-      std::memcpy(line + 4 * words[i], &word, 4);
-    }
+  const __m256i in_line = InLineAvx2(hash);
+  for (uint32_t i = 0; i < kLaneCount; i += 8) {
+    const EightProbes probes(in_line, Blocked::kMultipliers.data() + i);
+    _mm256_store_si256(reinterpret_cast<__m256i*>(words + i), probes.word);
+    _mm256_store_si256(reinterpret_cast<__m256i*>(bits + i), probes.bit);
+  }
+  for (uint32_t i = 0; i < kProbes; ++i) {
+    uint32_t word;
+    std::memcpy(&word, line + 4 * words[i], 4);
+    word |= bits[i];
+    std::memcpy(line + 4 * words[i], &word, 4);
   }
 }
 
+template <uint32_t kProbes>
+TRELLIS_AVX2 void AddGroupAvx2(uint8_t* payload, uint32_t, std::span<const Query> queries) {
+  for (const Query& query : queries)
+    AddToLineAvx2<kProbes>(payload + query.line_offset, query.hash);
+}
+
+template <uint32_t kProbes>
+TRELLIS_AVX2 void AddAvx2(uint8_t* payload, const Shape& shape, uint64_t hash) {
+  AddToLineAvx2<kProbes>(payload + Blocked::LineOffset(shape, hash), hash);
+}
+
+struct Adders {
+  AddFunction one;
+  AddGroupFn group;
+};
 template <uint32_t... kProbes>
-constexpr auto AddGroupTable(std::integer_sequence<uint32_t, kProbes...>) {
-  return std::array<AddGroupFn, sizeof...(kProbes)>{&AddGroupAvx2<kProbes + 1>...};
+constexpr auto AdderTable(std::integer_sequence<uint32_t, kProbes...>) {
+  return std::array{Adders{&AddAvx2<kProbes + 1>, &AddGroupAvx2<kProbes + 1>}...};
 }
 // By number of probes, less one, up to 16.
-constexpr auto kAddGroupAvx2 = AddGroupTable(std::make_integer_sequence<uint32_t, 16>{});
+constexpr auto kAddersAvx2 = AdderTable(std::make_integer_sequence<uint32_t, 16>{});
 
 #endif  // defined(__x86_64__)
 
 AddGroupFn ChooseAddGroup(uint32_t probes, Simd simd) {
 #if defined(__x86_64__)
-  if (simd == Simd::kAvx2 && probes <= kAddGroupAvx2.size()) return kAddGroupAvx2[probes - 1];
+  if (simd == Simd::kAvx2 && probes <= kAddersAvx2.size()) return kAddersAvx2[probes - 1].group;
 #endif
   static_cast<void>(probes);
   static_cast<void>(simd);
@@ -258,6 +270,15 @@ void Blocked::Build(uint8_t* payload, const Shape& shape, uint64_t seed,
     add_group(payload, shape.probes, {queries, group});
     digests = digests.subspan(group);
   }
+}
+
+AddFunction Blocked::Adder(const Shape& shape) {
+#if defined(__x86_64__)
+  if (BestSimd() == Simd::kAvx2 && shape.probes <= kAddersAvx2.size())
+    return kAddersAvx2[shape.probes - 1].one;
+#endif
+  static_cast<void>(shape);
+  return &Add;
 }
 
 FilterFunctions Blocked::Functions(const FilterView& view, Simd simd) {

@@ -99,6 +99,8 @@ struct Blocked {
   static void Build(uint8_t* payload, const Shape& shape, uint64_t seed,
                     std::span<const Digest> digests, Simd simd);
 
+  static AddFunction Adder(const Shape& shape);
+
   // A line's number is halved with the number of lines, and where a key's bits lie within it stays:
   // lines 2i and 2i + 1 become line i.
   static void FoldInHalf(const uint8_t* payload, const Shape& shape, uint8_t* half) {

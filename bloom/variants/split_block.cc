@@ -18,7 +18,8 @@ void Prefetch(const FilterView& view, Digest digest) {
 
 // A path is a struct with
 //   HasAll(payload, shape, hash)          whether a hash's bits are all ones
-//   TestGroup(view, hashes, results)      the same for many
+//   TestNear(view, digests, results)      the same for many digests, of a filter in cache
+//   TestGroup(view, hashes, results)      the same for hashes whose lines were fetched
 //   AddGroup(payload, shape, hashes)      sets them
 // whose code never inlines into code for another CPU.
 template <class Path>
@@ -28,13 +29,14 @@ bool MayContain(const FilterView& view, Digest digest) {
 
 template <class Path>
 void MayContainBatch(const FilterView& view, const Digest* digests, size_t count, bool* results) {
+  if (SplitBlock::PayloadBytes(view.shape) <= kNearPayloadBytes)
+    return Path::TestNear(view, {digests, count}, results);
   uint64_t hashes[kBatchGroup];
-  const bool is_far = SplitBlock::PayloadBytes(view.shape) > kNearPayloadBytes;
   for (size_t begin = 0; begin < count; begin += kBatchGroup) {
     const size_t group = std::min(count - begin, kBatchGroup);
     for (size_t i = 0; i < group; ++i) {
       hashes[i] = Remix(digests[begin + i], view.seed);
-      if (is_far) __builtin_prefetch(view.payload + SplitBlock::LineOffset(view.shape, hashes[i]));
+      __builtin_prefetch(view.payload + SplitBlock::LineOffset(view.shape, hashes[i]));
     }
     Path::TestGroup(view, {hashes, group}, results + begin);
   }
@@ -58,7 +60,11 @@ struct Portable {
   static bool HasAll(const uint8_t* payload, const Shape& shape, uint64_t hash) {
     return SplitBlock::HasAll(payload, shape, hash);
   }
-  static void TestGroup(const FilterView& view, std::span<const uint64_t> hashes, bool* results) {
+  static void TestNear(FilterView view, std::span<const Digest> digests, bool* results) {
+    for (const Digest digest : digests)
+      *results++ = HasAll(view.payload, view.shape, Remix(digest, view.seed));
+  }
+  static void TestGroup(FilterView view, std::span<const uint64_t> hashes, bool* results) {
     for (const uint64_t hash : hashes) *results++ = HasAll(view.payload, view.shape, hash);
   }
   static void AddGroup(uint8_t* payload, const Shape& shape, std::span<const uint64_t> hashes) {
@@ -84,16 +90,22 @@ struct Avx2 {
         reinterpret_cast<const __m256i*>(payload + SplitBlock::LineOffset(shape, hash)));
     return _mm256_testc_si256(line, BitsOf(hash)) != 0;
   }
-  TRELLIS_AVX2 static void TestGroup(const FilterView& view, std::span<const uint64_t> hashes,
+  TRELLIS_AVX2 static void TestNear(FilterView view, std::span<const Digest> digests,
+                                    bool* results) {
+    for (const Digest digest : digests)
+      *results++ = HasAll(view.payload, view.shape, Remix(digest, view.seed));
+  }
+  TRELLIS_AVX2 static void TestGroup(FilterView view, std::span<const uint64_t> hashes,
                                      bool* results) {
     for (const uint64_t hash : hashes) *results++ = HasAll(view.payload, view.shape, hash);
   }
+  TRELLIS_AVX2 static void Add(uint8_t* payload, const Shape& shape, uint64_t hash) {
+    auto* const line = reinterpret_cast<__m256i*>(payload + SplitBlock::LineOffset(shape, hash));
+    _mm256_storeu_si256(line, _mm256_or_si256(_mm256_loadu_si256(line), BitsOf(hash)));
+  }
   TRELLIS_AVX2 static void AddGroup(uint8_t* payload, const Shape& shape,
                                     std::span<const uint64_t> hashes) {
-    for (const uint64_t hash : hashes) {
-      auto* const line = reinterpret_cast<__m256i*>(payload + SplitBlock::LineOffset(shape, hash));
-      _mm256_storeu_si256(line, _mm256_or_si256(_mm256_loadu_si256(line), BitsOf(hash)));
-    }
+    for (const uint64_t hash : hashes) Add(payload, shape, hash);
   }
 };
 
@@ -133,6 +145,13 @@ void SplitBlock::Build(uint8_t* payload, const Shape& shape, uint64_t seed,
 #endif
   static_cast<void>(simd);
   BuildBy<Portable>(payload, shape, seed, digests);
+}
+
+AddFunction SplitBlock::Adder(const Shape&) {
+#if defined(__x86_64__)
+  if (BestSimd() == Simd::kAvx2) return &Avx2::Add;
+#endif
+  return &Add;
 }
 
 FilterFunctions SplitBlock::Functions(const FilterView&, Simd simd) {

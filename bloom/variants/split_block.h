@@ -94,6 +94,8 @@ struct SplitBlock {
   static void Build(uint8_t* payload, const Shape& shape, uint64_t seed,
                     std::span<const Digest> digests, Simd simd);
 
+  static AddFunction Adder(const Shape& shape);
+
   // As in `blocked`: lines 2i and 2i + 1 become line i.
   static void FoldInHalf(const uint8_t* payload, const Shape& shape, uint8_t* half) {
     FoldLinesInHalf({payload, PayloadBytes(shape)}, kLineBytes, half);

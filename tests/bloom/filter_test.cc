@@ -65,6 +65,20 @@ TYPED_TEST(FilterTest, TakesDigestsInPlaceOfKeys) {
   EXPECT_TRUE(filter.MayContainDigest(digests[7]));
 }
 
+TYPED_TEST(FilterTest, DigestsAddedOneByOneAndTogetherMakeTheSameFilter) {
+  for (uint32_t probes = 1; probes <= bloom::kMaxProbes; ++probes) {
+    const auto of_shape = [&] {
+      return Filter<TypeParam>::MakeOfShape({1000, probes}, 0.01, 3);
+    };
+    auto one_by_one = of_shape(), together = of_shape();
+    if (!one_by_one.ok()) continue;  // a number of probes that this kind cannot have
+    const auto digests = DigestsOfKeys(0, 300);
+    for (const bloom::Digest digest : digests) one_by_one->AddDigest(digest);
+    together->AddDigests(digests);
+    ASSERT_EQ(one_by_one->Serialize(), together->Serialize()) << probes;
+  }
+}
+
 TYPED_TEST(FilterTest, TellsHowFarItIsOverfilled) {
   const Filter<TypeParam> filter = this->WithKeys(0, 20'000, 10'000);
   EXPECT_NEAR(filter.CurrentFpp() / filter.PredictedFpp(20'000), 1, 0.05);
