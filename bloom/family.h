@@ -6,12 +6,15 @@
 //
 //   tag  kind
 //    64  counting
+//    65  spectral
+//    70  spatial: not in Family, its question is another
 #ifndef TRELLIS_BLOOM_FAMILY_H_
 #define TRELLIS_BLOOM_FAMILY_H_
 
 #include "bloom/core/concepts.h"
 #include "bloom/core/filter.h"
 #include "bloom/filters/counting.h"
+#include "bloom/filters/spectral.h"
 #include "bloom/variants/blocked.h"
 #include "bloom/variants/split_block.h"
 #include "bloom/variants/standard.h"
@@ -22,7 +25,8 @@ template <KeyFilter... Filters>
 struct FilterList {};
 
 // Those that answer "was this key added?", each sized from the number of keys and a target FPP.
-using Family = FilterList<Filter<Standard>, Filter<Blocked>, Filter<SplitBlock>, CountingFilter>;
+using Family = FilterList<Filter<Standard>, Filter<Blocked>, Filter<SplitBlock>, CountingFilter,
+                          SpectralFilter>;
 
 }  // namespace bloom
 

@@ -22,6 +22,8 @@
 #include "bloom/filter_policy.h"
 #include "bloom/filters/counting.h"
 #include "bloom/filters/parquet.h"
+#include "bloom/filters/spatial.h"
+#include "bloom/filters/spectral.h"
 #include "bloom/inspect.h"
 #include "bloom/variants/blocked.h"
 #include "bloom/variants/empty.h"
@@ -87,6 +89,12 @@ void UseParts(const std::string& bytes) {
   auto parquet = bloom::ParquetFilter::Make(10, 0.01);
   if (parquet.ok()) parquet->Add(int64_t{42});
   Expect(parquet.ok() && parquet->MayContain(int64_t{42}), "ParquetFilter");
+  auto spectral = bloom::SpectralFilter::Make(
+      1000, 0.01, {.method = bloom::SpectralMethod::kMinimalIncrease, .counter_bits = 16});
+  if (spectral.ok()) spectral->Add("apple", 1000);
+  Expect(spectral.ok() && spectral->Count("apple") == 1000, "Count");
+  auto spatial = bloom::SpatialFilter::Make(3, 1000, 0.01);
+  Expect(spatial.ok() && spatial->Add("home", 3).ok() && spatial->AreaOf("home") == 3, "AreaOf");
   Expect(bloom::PackedBytes(10, 4) == 5, "PackedBytes");
   Expect(bloom::ReduceRange(bloom::Remix(1, 2), 10) < 10, "ReduceRange");
 }

@@ -69,6 +69,8 @@ trellis_install(bloom HEADERS
   bloom/filter_policy.h
   bloom/filters/counting.h
   bloom/filters/parquet.h
+  bloom/filters/spatial.h
+  bloom/filters/spectral.h
   bloom/inspect.h
   bloom/variants/blocked.h
   bloom/variants/empty.h

@@ -1,0 +1,104 @@
+// Bytes that are no filter any more, or that a forger wrote, for loaders that take any.
+//
+// `load` takes bytes, loads a filter from them and, if it gets one, uses it in every way; it
+// returns what loading said.  It gets copies that are exactly as long as the bytes, so that
+// AddressSanitizer sees a read beside them.
+#ifndef TRELLIS_TESTS_BLOOM_HOSTILE_BYTES_H_
+#define TRELLIS_TESTS_BLOOM_HOSTILE_BYTES_H_
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <memory>
+#include <random>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "bloom/core/bits.h"
+#include "tests/bloom/kinds.h"
+
+namespace testing_support {
+
+template <class Load>
+absl::Status LoadExactCopy(std::string_view bytes, Load& load) {
+  const std::unique_ptr<char[]> copy(new char[bytes.size()]);
+  std::copy(bytes.begin(), bytes.end(), copy.get());
+  return load(std::string_view(copy.get(), bytes.size()));
+}
+
+// Every bit flipped, every end cut off, a byte too many: all are DataLoss.
+template <class Load>
+void ExpectAllDamageIsDataLoss(const std::string& sound, Load load) {
+  ASSERT_TRUE(LoadExactCopy(sound, load).ok());
+  for (size_t bit = 0; bit < 8 * sound.size(); ++bit) {
+    std::string damaged = sound;
+    damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << (bit % 8)));
+    ASSERT_EQ(LoadExactCopy(damaged, load).code(), absl::StatusCode::kDataLoss) << "bit " << bit;
+  }
+  for (size_t size = 0; size < sound.size(); ++size) {
+    ASSERT_EQ(LoadExactCopy(std::string_view(sound).substr(0, size), load).code(),
+              absl::StatusCode::kDataLoss)
+        << "first " << size;
+  }
+  ASSERT_EQ(LoadExactCopy(sound + '\0', load).code(), absl::StatusCode::kDataLoss);
+}
+
+// A header field or a part of the payload overwritten, the checksum right: whatever they say, to
+// load and use them ends and does no harm.  Some must load, or the checks alone were tried.
+template <class Load>
+void ExpectForgeriesDoNoHarm(const std::string& sound, uint64_t seed, int rounds, Load load) {
+  std::mt19937_64 random(seed);
+  const uint64_t payload = sound.size() - 64;
+  const uint64_t edges[] = {0,
+                            1,
+                            2,
+                            8,
+                            57,
+                            payload,
+                            8 * payload,
+                            uint64_t{1} << 32,
+                            uint64_t{1} << 56,
+                            UINT64_MAX / 64 + 1,
+                            UINT64_MAX};
+  int loaded = 0;
+  for (int round = 0; round < rounds; ++round) {
+    std::string bytes = sound;
+    for (uint64_t changes = 1 + random() % 4; changes > 0; --changes) {
+      const size_t field = 16 + 8 * (random() % 5);  // seed to detail
+      const uint64_t edge = edges[random() % std::size(edges)];
+      switch (random() % 6) {
+        case 0:
+          bytes[9 + random() % 4] = static_cast<char>(random() % 40);
+          break;
+        case 1:
+          bloom::Store64(&bytes[field], edge);
+          break;
+        case 2:
+          bloom::Store64(&bytes[field], random() >> (random() % 64));
+          break;
+        case 3:
+          bytes.resize(64 + random() % (2 * sound.size()));
+          break;
+        case 4:
+          if (bytes.size() > 64)
+            bytes[64 + random() % (bytes.size() - 64)] = static_cast<char>(random());
+          break;
+        case 5:
+          if (bytes.size() >= 72) bloom::Store64(&bytes[64 + random() % (bytes.size() - 71)], edge);
+          break;
+      }
+    }
+    RepairChecksum(bytes);
+    loaded += LoadExactCopy(bytes, load).ok();
+    ASSERT_FALSE(testing::Test::HasFailure()) << "round " << round;
+  }
+  EXPECT_GT(loaded, 0);
+}
+
+}  // namespace testing_support
+
+#endif  // TRELLIS_TESTS_BLOOM_HOSTILE_BYTES_H_
