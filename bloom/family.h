@@ -8,12 +8,20 @@
 //    64  counting
 //    65  spectral
 //    70  spatial: not in Family, its question is another
+//    71  dynamic, with rows of some kind
+//    72  scalable, the same
+//    73  retouched
+//    74  rotating, the same
 #ifndef TRELLIS_BLOOM_FAMILY_H_
 #define TRELLIS_BLOOM_FAMILY_H_
 
 #include "bloom/core/concepts.h"
 #include "bloom/core/filter.h"
 #include "bloom/filters/counting.h"
+#include "bloom/filters/dynamic.h"
+#include "bloom/filters/retouched.h"
+#include "bloom/filters/rotating.h"
+#include "bloom/filters/scalable.h"
 #include "bloom/filters/spectral.h"
 #include "bloom/variants/blocked.h"
 #include "bloom/variants/split_block.h"
@@ -26,7 +34,8 @@ struct FilterList {};
 
 // Those that answer "was this key added?", each sized from the number of keys and a target FPP.
 using Family = FilterList<Filter<Standard>, Filter<Blocked>, Filter<SplitBlock>, CountingFilter,
-                          SpectralFilter>;
+                          SpectralFilter, DynamicFilter<>, DynamicFilter<CountingFilter>,
+                          ScalableFilter<>, RetouchedFilter, RotatingFilter<>>;
 
 }  // namespace bloom
 

@@ -36,6 +36,10 @@ inline void SetBit(uint8_t* bits, uint64_t position) {
   bits[position >> 3] = static_cast<uint8_t>(bits[position >> 3] | (1u << (position & 7)));
 }
 
+inline void ClearBit(uint8_t* bits, uint64_t position) {
+  bits[position >> 3] = static_cast<uint8_t>(bits[position >> 3] & ~(1u << (position & 7)));
+}
+
 // Number of ones in bytes.
 inline uint64_t CountOnes(const uint8_t* bytes, uint64_t size) {
   uint64_t ones = 0;

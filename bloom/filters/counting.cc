@@ -16,6 +16,17 @@ DistinctProbes CellsOf(const FilterHeader& header, Digest digest) {
   return {Remix(digest, header.seed), header.shape.size, header.shape.probes};
 }
 
+std::string ShapeProblem(const Shape& shape) {
+  if (std::string problem = ProbesProblem(shape); !problem.empty()) return problem;
+  if (shape.detail < 1 || shape.detail > CountingFilter::kMaxCounterBits) {
+    return absl::StrCat("has counters of ", shape.detail, " bits, not 1 to ",
+                        CountingFilter::kMaxCounterBits);
+  }
+  if (shape.size < 1 || shape.size > kMaxSizeBits / shape.detail)
+    return absl::StrCat("has ", shape.size, " counters, not 1 to 2^56 bits of them");
+  return "";
+}
+
 }  // namespace
 
 absl::StatusOr<CountingFilter> CountingFilter::MakeWithCounters(uint64_t key_count,
@@ -29,9 +40,18 @@ absl::StatusOr<CountingFilter> CountingFilter::MakeWithCounters(uint64_t key_cou
   absl::StatusOr<Shape> shape = StandardShapeFor(key_count, target_fpp);
   if (!shape.ok()) return shape.status();
   shape->detail = counter_bits;
-  absl::StatusOr<PackedArray> counters = PackedArray::Zeros(shape->size, counter_bits);
+  return MakeOfShape(*shape, target_fpp, seed);
+}
+
+absl::StatusOr<CountingFilter> CountingFilter::MakeOfShape(const Shape& shape, double target_fpp,
+                                                           uint64_t seed) {
+  if (absl::Status status = CheckTargetFpp(target_fpp); !status.ok()) return status;
+  if (const std::string problem = ShapeProblem(shape); !problem.empty())
+    return absl::InvalidArgumentError("shape: " + problem);
+  absl::StatusOr<PackedArray> counters =
+      PackedArray::Zeros(shape.size, static_cast<uint32_t>(shape.detail));
   if (!counters.ok()) return counters.status();
-  return CountingFilter(HeaderFor<CountingFilter>(*shape, seed, target_fpp), *std::move(counters));
+  return CountingFilter(HeaderFor<CountingFilter>(shape, seed, target_fpp), *std::move(counters));
 }
 
 absl::StatusOr<CountingFilter> CountingFilter::Load(std::string_view bytes) {
@@ -45,10 +65,7 @@ absl::StatusOr<CountingFilter> CountingFilter::Load(std::string_view bytes) {
 }
 
 std::string CountingFilter::Problem(const Shape& shape, std::span<const uint8_t> payload) {
-  if (std::string problem = ProbesProblem(shape); !problem.empty()) return problem;
-  if (shape.detail < 1 || shape.detail > kMaxCounterBits) {
-    return absl::StrCat("has counters of ", shape.detail, " bits, not 1 to ", kMaxCounterBits);
-  }
+  if (std::string problem = ShapeProblem(shape); !problem.empty()) return problem;
   return PackedProblem(shape.size, static_cast<uint32_t>(shape.detail), payload);
 }
 

@@ -55,6 +55,9 @@ class CountingFilter {
   // With counters of another width: [1, 32] bits.
   static absl::StatusOr<CountingFilter> MakeWithCounters(uint64_t key_count, double target_fpp,
                                                          uint32_t counter_bits, uint64_t seed = 0);
+  // Of a number of cells, probes and bits of a counter (`detail`) that the caller chose.
+  static absl::StatusOr<CountingFilter> MakeOfShape(const Shape& shape, double target_fpp,
+                                                    uint64_t seed = 0);
 
   // From the bytes of Serialize.  DataLoss if they are damaged, Unimplemented if their version is
   // unknown, InvalidArgument if they are a filter of another kind.

@@ -38,8 +38,14 @@ struct Promises {
   static constexpr bool kMergesExactly = true;
   // Clear leaves the bytes of a new filter.
   static constexpr bool kClearsToNew = true;
+  // Holds all keys that were ever added; otherwise as many as planned, and maybe more.
+  static constexpr bool kHoldsAllKeys = true;
   // Of the measured FPP against the predicted one, at 100,000 keys, of one filter.
   static constexpr double kTolerance = 0.05;
+};
+template <class Row>
+struct Promises<bloom::RotatingFilter<Row>> : Promises<Row> {
+  static constexpr bool kHoldsAllKeys = false;
 };
 
 template <class List>
@@ -79,7 +85,8 @@ TYPED_TEST(FamilyTest, NeverDeniesAKeyThatWasAdded) {
 
 TYPED_TEST(FamilyTest, KeepsKeysWhenThereAreMoreThanPlanned) {
   const TypeParam filter = this->WithKeys(0, 5000, 1000);
-  EXPECT_EQ(this->CountPassing(filter, 0, 5000), 5000u);
+  const uint64_t held = Promises<TypeParam>::kHoldsAllKeys ? 5000 : 1000;
+  EXPECT_EQ(this->CountPassing(filter, 5000 - held, 5000), held);
 }
 
 TYPED_TEST(FamilyTest, LetsAsManyAbsentKeysPassAsPredictedAndNoMoreThanAskedFor) {
@@ -119,6 +126,7 @@ TYPED_TEST(FamilyTest, OverfillingRaisesTheRateAsPredicted) {
 TYPED_TEST(FamilyTest, EstimatesTheNumberOfKeysWhereItSaysSo) {
   if constexpr (requires(const TypeParam& f) { f.EstimatedKeyCount(); }) {
     for (const uint64_t keys : {0, 10'000, 50'000, 100'000}) {
+      if (keys > 50'000 && !Promises<TypeParam>::kHoldsAllKeys) continue;
       const TypeParam filter = this->WithKeys(0, keys, 50'000);
       EXPECT_NEAR(filter.EstimatedKeyCount(), static_cast<double>(keys),
                   0.01 * static_cast<double>(keys));
@@ -170,12 +178,12 @@ TYPED_TEST(FamilyTest, NoFilterReaderDeniesAKeyByItsBytes) {
 }
 
 TYPED_TEST(FamilyTest, MergingGivesTheKeysOfBoth) {
-  TypeParam left = this->WithKeys(0, 3000, 10'000);
-  ASSERT_THAT(left.Merge(this->WithKeys(3000, 7000, 10'000)), IsOk());
+  TypeParam left = this->WithKeys(0, 3000, 30'000);
+  ASSERT_THAT(left.Merge(this->WithKeys(3000, 7000, 30'000)), IsOk());
   EXPECT_EQ(this->CountPassing(left, 0, 7000), 7000u);
   EXPECT_EQ(left.added_count(), 7000u);
   if constexpr (Promises<TypeParam>::kMergesExactly) {
-    EXPECT_EQ(left.Serialize(), this->WithKeys(0, 7000, 10'000).Serialize());
+    EXPECT_EQ(left.Serialize(), this->WithKeys(0, 7000, 30'000).Serialize());
   }
 }
 

@@ -67,9 +67,7 @@ TYPED_TEST(FilterTest, TakesDigestsInPlaceOfKeys) {
 
 TYPED_TEST(FilterTest, DigestsAddedOneByOneAndTogetherMakeTheSameFilter) {
   for (uint32_t probes = 1; probes <= bloom::kMaxProbes; ++probes) {
-    const auto of_shape = [&] {
-      return Filter<TypeParam>::MakeOfShape({1000, probes}, 0.01, 3);
-    };
+    const auto of_shape = [&] { return Filter<TypeParam>::MakeOfShape({1000, probes}, 0.01, 3); };
     auto one_by_one = of_shape(), together = of_shape();
     if (!one_by_one.ok()) continue;  // a number of probes that this kind cannot have
     const auto digests = DigestsOfKeys(0, 300);

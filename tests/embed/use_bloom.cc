@@ -15,13 +15,19 @@
 #include "bloom/core/occupancy.h"
 #include "bloom/core/packed.h"
 #include "bloom/core/parameters.h"
+#include "bloom/core/parts.h"
 #include "bloom/core/probe.h"
 #include "bloom/core/shape.h"
 #include "bloom/core/sizing.h"
 #include "bloom/family.h"
 #include "bloom/filter_policy.h"
 #include "bloom/filters/counting.h"
+#include "bloom/filters/dynamic.h"
 #include "bloom/filters/parquet.h"
+#include "bloom/filters/retouched.h"
+#include "bloom/filters/rotating.h"
+#include "bloom/filters/rows.h"
+#include "bloom/filters/scalable.h"
 #include "bloom/filters/spatial.h"
 #include "bloom/filters/spectral.h"
 #include "bloom/inspect.h"
@@ -96,7 +102,26 @@ void UseParts(const std::string& bytes) {
   auto spatial = bloom::SpatialFilter::Make(3, 1000, 0.01);
   Expect(spatial.ok() && spatial->Add("home", 3).ok() && spatial->AreaOf("home") == 3, "AreaOf");
   Expect(bloom::PackedBytes(10, 4) == 5, "PackedBytes");
+  Expect(bloom::ReadParts(bloom::BytesOf("")).ok(), "ReadParts");
   Expect(bloom::ReduceRange(bloom::Remix(1, 2), 10) < 10, "ReduceRange");
+}
+
+void UseFiltersOfFilters() {
+  auto dynamic = bloom::DynamicFilter<bloom::CountingFilter>::Make(10, 0.001);
+  if (dynamic.ok()) dynamic->Add("apple");
+  Expect(dynamic.ok() && dynamic->Remove("apple") && !dynamic->MayContain("apple"), "dynamic");
+  auto scalable = bloom::ScalableFilter<>::MakeWithGrowth(10, 0.01, {.factor = 4});
+  Expect(scalable.ok() && scalable->AddIfAbsent("apple") && !scalable->AddIfAbsent("apple"),
+         "scalable");
+  auto rotating = bloom::RotatingFilter<>::MakeWithGenerations(10, 0.01, 2);
+  Expect(rotating.ok() && rotating->AddIfAbsent("apple"), "rotating");
+  if (rotating.ok()) rotating->Advance(), rotating->Advance();
+  Expect(rotating.ok() && !rotating->MayContain("apple"), "Advance");
+  static_assert(bloom::RowFilter<bloom::CountingFilter>);
+  auto retouched = bloom::RetouchedFilter::Make(10, 0.01);
+  if (retouched.ok()) retouched->Add("apple");
+  Expect(retouched.ok() && retouched->RandomClearing(1, 2).ok() && !retouched->MayContain("apple"),
+         "retouched");
 }
 
 }  // namespace
@@ -104,6 +129,7 @@ void UseParts(const std::string& bytes) {
 int main() {
   UseParts(UsePolicy());
   UseAll(bloom::Family());
+  UseFiltersOfFilters();
   std::cout << bloom::KeyedKindNames()
             << (bloom::BestSimd() == bloom::Simd::kAvx2 ? " (AVX2)\n" : " (portable)\n");
   return wrong == 0 ? 0 : 1;

@@ -62,13 +62,19 @@ trellis_install(bloom HEADERS
   bloom/core/occupancy.h
   bloom/core/packed.h
   bloom/core/parameters.h
+  bloom/core/parts.h
   bloom/core/probe.h
   bloom/core/shape.h
   bloom/core/sizing.h
   bloom/family.h
   bloom/filter_policy.h
   bloom/filters/counting.h
+  bloom/filters/dynamic.h
   bloom/filters/parquet.h
+  bloom/filters/retouched.h
+  bloom/filters/rotating.h
+  bloom/filters/rows.h
+  bloom/filters/scalable.h
   bloom/filters/spatial.h
   bloom/filters/spectral.h
   bloom/inspect.h

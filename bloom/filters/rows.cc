@@ -1,0 +1,49 @@
+#include "bloom/filters/rows.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace bloom {
+
+std::string RowsProblem(const Shape& shape, std::span<const uint8_t> payload, uint64_t parts_min,
+                        uint64_t parts_max) {
+  if (std::string problem = ProbesProblem(shape); !problem.empty()) return problem;
+  if (shape.size == 0) return "has no room for any key";
+  const absl::StatusOr<std::vector<std::string_view>> parts = ReadParts(payload);
+  if (!parts.ok()) return std::string(parts.status().message());
+  if (parts->size() < parts_min || parts->size() > parts_max) {
+    return absl::StrCat("has ", parts->size(), " parts, not ", parts_min,
+                        parts_max == parts_min ? "" : " or more");
+  }
+  return "";
+}
+
+absl::Status CheckRowKind(const FilterHeader& header, uint8_t tag) {
+  const uint8_t found = RowTagOf(header.shape.detail);
+  if (found == tag) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("filter has rows of kind ", found, ", not ", tag));
+}
+
+absl::Status RowError(size_t row, const absl::Status& status) {
+  const std::string message = absl::StrCat("filter: row ", row, ": ", status.message());
+  if (absl::IsUnimplemented(status) || absl::IsResourceExhausted(status))
+    return absl::Status(status.code(), message);
+  return absl::DataLossError(message);
+}
+
+absl::Status RowLoss(size_t row, std::string_view what) {
+  return absl::DataLossError(absl::StrCat("filter: row ", row, " ", std::string(what)));
+}
+
+absl::Status CheckRowsMergeable(FilterHeader a, FilterHeader b, const Shape& row_of_a,
+                                const Shape& row_of_b) {
+  if (absl::Status status = CheckMergeable(a, b); !status.ok()) return status;
+  if (a.target_fpp != b.target_fpp) {
+    return absl::InvalidArgumentError(absl::StrCat("filters cannot be merged: target_fpp ",
+                                                   a.target_fpp, " and ", b.target_fpp, " differ"));
+  }
+  a.shape = row_of_a;
+  b.shape = row_of_b;
+  return CheckMergeable(a, b);
+}
+
+}  // namespace bloom

@@ -1,0 +1,192 @@
+// What the filters that are made of filters share: rows that all hold other keys and are all asked.
+//
+// All rows have the seed of the filter that they make up, so that a key is hashed once, and rows of
+// one shape can be merged whenever they were made.  A key then has the same positions in all rows
+// of a shape, and similar ones in the others.  That does no harm: what a query meets there are the
+// bits of other keys, which are independent of it and of one another.
+//
+// Their bytes are parts (bloom/core/parts.h): rows as they serialize themselves.  Of the header,
+//   size    is a capacity in keys
+//   probes  those of the first row
+//   detail  has the tag of the rows' kind in its low 8 bits
+#ifndef TRELLIS_BLOOM_FILTERS_ROWS_H_
+#define TRELLIS_BLOOM_FILTERS_ROWS_H_
+
+#include <array>
+#include <cmath>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "bloom/core/concepts.h"
+#include "bloom/core/filter_format.h"
+#include "bloom/core/hash.h"
+#include "bloom/core/parts.h"
+#include "bloom/core/shape.h"
+
+namespace bloom {
+
+// What can be a row: Filter<Blocked>, Filter<Standard>, CountingFilter.
+template <class R>
+concept RowFilter = KeyFilter<R> && requires(const R& row, Shape shape, uint64_t seed) {
+  { row.shape() } -> std::convertible_to<Shape>;
+  { row.EstimatedKeyCount() } -> std::same_as<double>;
+  { R::MakeOfShape(shape, double{}, seed) } -> std::same_as<absl::StatusOr<R>>;
+};
+
+// A row that keys can be taken out of.
+template <class R>
+concept RemovableRow = RowFilter<R> && requires(R& row) {
+  { row.RemoveDigest(Digest{}) } -> std::same_as<bool>;
+};
+
+// "PREFIX_KIND", of a filter with rows of that kind.
+template <class Row, size_t kSize>
+constexpr auto NameWithRows(const char (&prefix)[kSize]) {
+  std::array<char, kSize + Row::kName.size()> name{};
+  size_t length = 0;
+  while (length + 1 < kSize) name[length] = prefix[length], ++length;
+  name[length++] = '_';
+  for (const char c : Row::kName) name[length++] = c;
+  return name;
+}
+
+// 1 - (1 - f)(1 - g)...: the chance that an absent key passes one of several filters or more.
+class AnyPasses {
+ public:
+  void Add(double fpp, uint64_t times = 1) {
+    if (times > 0) log_denied_ += static_cast<double>(times) * std::log1p(-fpp);
+  }
+  double Fpp() const { return -std::expm1(log_denied_); }
+
+ private:
+  double log_denied_ = 0;
+};
+
+constexpr uint8_t RowTagOf(uint64_t detail) { return static_cast<uint8_t>(detail); }
+
+// What is wrong with the shape and the parts of a payload from a file; empty if nothing.
+std::string RowsProblem(const Shape& shape, std::span<const uint8_t> payload, uint64_t parts_min,
+                        uint64_t parts_max);
+
+// InvalidArgument unless the rows are of that kind.
+absl::Status CheckRowKind(const FilterHeader& header, uint8_t tag);
+
+// Of a row in a file: DataLoss or Unimplemented, with the row's number.
+absl::Status RowError(size_t row, const absl::Status& status);
+absl::Status RowLoss(size_t row, std::string_view what);
+
+// InvalidArgument, naming the difference, unless header, target and first row agree.
+absl::Status CheckRowsMergeable(FilterHeader a, FilterHeader b, const Shape& row_of_a,
+                                const Shape& row_of_b);
+
+// --- many rows ---
+
+template <RowFilter Row>
+bool AnyMayContain(const std::vector<Row>& rows, Digest digest) {
+  // The last ones are the largest, or the ones that were filled last.
+  for (size_t i = rows.size(); i-- > 0;) {
+    if (rows[i].MayContainDigest(digest)) return true;
+  }
+  return false;
+}
+
+// At most UINT64_MAX, whatever the rows of a file say.
+template <RowFilter Row>
+uint64_t AddedTo(const std::vector<Row>& rows) {
+  uint64_t added = 0;
+  for (const Row& row : rows) {
+    if (__builtin_add_overflow(added, row.added_count(), &added)) return UINT64_MAX;
+  }
+  return added;
+}
+
+template <RowFilter Row>
+uint64_t SizeBitsOf(const std::vector<Row>& rows) {
+  uint64_t bits = 0;
+  for (const Row& row : rows) bits += row.size_bits();
+  return bits;
+}
+
+template <RowFilter Row>
+double CurrentFppOf(const std::vector<Row>& rows) {
+  AnyPasses any;
+  for (const Row& row : rows) any.Add(row.CurrentFpp());
+  return any.Fpp();
+}
+
+template <RowFilter Row>
+double EstimatedKeyCountOf(const std::vector<Row>& rows) {
+  double keys = 0;
+  for (const Row& row : rows) keys += row.EstimatedKeyCount();
+  return keys;
+}
+
+// The first row of [from, to) that has room for so many keys; `to` if none has.
+template <RowFilter Row>
+size_t FindRoom(const std::vector<Row>& rows, size_t from, size_t to, uint64_t keys,
+                uint64_t capacity) {
+  if (keys > capacity) return to;
+  while (from < to && rows[from].added_count() > capacity - keys) ++from;
+  return from;
+}
+
+// ResourceExhausted without memory.
+template <RowFilter Row>
+absl::StatusOr<std::vector<Row>> CopyRows(const std::vector<Row>& rows) {
+  std::vector<Row> copies;
+  copies.reserve(rows.size());
+  for (const Row& row : rows) {
+    absl::StatusOr<Row> copy = Row::MakeOfShape(row.shape(), row.target_fpp(), row.seed());
+    if (!copy.ok()) return copy.status();
+    if (absl::Status status = copy->Merge(row); !status.ok()) return status;
+    copies.push_back(*std::move(copy));
+  }
+  return copies;
+}
+
+// Rows of a file, each sound in itself and with the seed of the header.  InvalidArgument if the
+// rows are of another kind, DataLoss or Unimplemented for a row that cannot be read.
+template <RowFilter Row>
+absl::StatusOr<std::vector<Row>> LoadRows(const FilterHeader& header,
+                                          std::span<const std::string_view> parts) {
+  if (absl::Status status = CheckRowKind(header, Row::kTag); !status.ok()) return status;
+  std::vector<Row> rows;
+  for (const std::string_view part : parts) {
+    absl::StatusOr<Row> row = Row::Load(part);
+    if (!row.ok()) return RowError(rows.size(), row.status());
+    if (row->seed() != header.seed) return RowLoss(rows.size(), "has another seed than its filter");
+    rows.push_back(*std::move(row));
+  }
+  if (rows.front().shape().probes != header.shape.probes)
+    return RowLoss(0, "has another number of probes than its filter says");
+  return rows;
+}
+
+// DataLoss unless the rows of a file have one shape and one target.
+template <RowFilter Row>
+absl::Status CheckEqualRows(const std::vector<Row>& rows) {
+  for (size_t i = 1; i < rows.size(); ++i) {
+    if (rows[i].shape() != rows[0].shape() || rows[i].target_fpp() != rows[0].target_fpp())
+      return RowLoss(i, "has another shape than the first");
+  }
+  return absl::OkStatus();
+}
+
+// DataLoss unless as many keys as the header says were added to the rows of a file.
+template <RowFilter Row>
+absl::Status CheckKeyCount(const FilterHeader& header, const std::vector<Row>& rows) {
+  if (AddedTo(rows) == header.key_count) return absl::OkStatus();
+  return absl::DataLossError("filter: its rows have other numbers of keys than it says");
+}
+
+}  // namespace bloom
+
+#endif  // TRELLIS_BLOOM_FILTERS_ROWS_H_
