@@ -22,10 +22,10 @@
 //
 // With the planned keys at a target of 0.03, each added up to 100 times in a random order, the mean
 // error is 5 times less than that of minimum selection with minimal increase, and 19 times with
-// recurring minimum, and 2.6 and 2.5 times fewer counts are wrong.  Minimum selection in as many
-// bits as the latter takes has 6 times fewer wrong.  Where each key is added once, or all its times
-// together, recurring minimum gains next to nothing (1.3 times). tests/bloom/spectral_rates_test.cc
-// measures all that.
+// recurring minimum; 2.6 and 2.5 times fewer counts are wrong.  (Minimum selection in as many bits
+// as the latter takes has 6 times fewer wrong.)  Where each key is added once, or all its times
+// together, recurring minimum gains next to nothing: 1.3 times.  All that is measured in
+// tests/bloom/spectral_rates_test.cc.
 //
 // Is a count ever too low?  Never with the first two.  With recurring minimum, where a key that was
 // never moved is taken for one that was: its marks, and its cells in the second filter, must all
