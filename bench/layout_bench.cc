@@ -10,8 +10,9 @@
 //
 // n = 100,000 keys make a filter that stays in the second-level cache.  The other n, at an FPP of
 // 0.01, makes one that is out of cache: at least 512 MiB and at least four times the last-level
-// cache that the system reports.  Counters: keys, probes, bits_per_key, MiB, and fpp as measured
-// over absent keys beside the predicted one.
+// cache that the system reports.  Kinds that are solved have fewer keys there where memory is
+// short: as many as can be solved in half of it.  Counters: keys, probes, bits_per_key, MiB, and
+// fpp as measured over absent keys beside the predicted one.
 //
 //   layout_bench --table             runs all five times and prints the tables of bloom/README.md,
 //                                    with the best time of the five
@@ -59,6 +60,22 @@ int64_t OutOfCacheKeys() {
   return static_cast<int64_t>(std::ceil(keys / kMany)) * static_cast<int64_t>(kMany);
 }
 
+// Bytes a key that a solved kind takes while it is built: its digests, the filter twice, and what
+// Solve needs.
+constexpr uint64_t kSolvingBytesPerKey = 40;
+
+// As many, or fewer where a kind must have all digests at once and there is no memory for that.
+template <bloom::StaticKind K>
+int64_t OutOfCacheKeysOf() {
+  if constexpr (bloom::SolvedKind<K>) {
+    constexpr int64_t kMillion = 1'000'000;
+    const auto most = static_cast<int64_t>(bench::MemoryBytes() / 2 / kSolvingBytesPerKey);
+    return std::clamp(most / kMillion * kMillion, kMillion, OutOfCacheKeys());
+  } else {
+    return OutOfCacheKeys();
+  }
+}
+
 // Digest of key i: the first n are in a filter of n keys, others are not.
 Digest DigestOfKey(uint64_t i) { return bloom::Remix(i, 0x6b6579); }
 
@@ -78,16 +95,30 @@ double MeasureFpp(const bloom::FilterReader& reader, uint64_t keys) {
 }
 
 template <bloom::BitLayout K>
-std::unique_ptr<Subject> MakeSubject(uint64_t keys, double fpp) {
+void FillPayload(uint8_t* payload, const bloom::Shape& shape, uint64_t keys) {
   // Not by way of a builder: its digests would take 8 bytes a key.
-  const bloom::Shape shape = K::ShapeFor(keys, fpp).value();
-  bloom::AlignedBytes payload = bloom::AlignedBytes::Zeros(K::PayloadBytes(shape));
   std::vector<Digest> digests;
   for (uint64_t i = 0; i < keys;) {
     digests.clear();
     for (; i < keys && digests.size() < 4096; ++i) digests.push_back(DigestOfKey(i));
-    K::Build(payload.data(), shape, kSeed, digests);
+    K::Build(payload, shape, kSeed, digests);
   }
+}
+template <bloom::SolvedKind K>
+void FillPayload(uint8_t* payload, bloom::Shape& shape, uint64_t keys) {
+  std::vector<Digest> digests(keys);
+  for (uint64_t i = 0; i < keys; ++i) digests[i] = DigestOfKey(i);
+  const absl::Status status = K::Solve(payload, shape, kSeed, digests);
+  if (status.ok()) return;
+  std::fprintf(stderr, "%s\n", std::string(status.message()).c_str());
+  std::exit(1);
+}
+
+template <bloom::StaticKind K>
+std::unique_ptr<Subject> MakeSubject(uint64_t keys, double fpp) {
+  bloom::Shape shape = K::ShapeFor(keys, fpp).value();
+  bloom::AlignedBytes payload = bloom::AlignedBytes::Zeros(K::PayloadBytes(shape));
+  FillPayload<K>(payload.data(), shape, keys);
   bloom::FilterHeader header = bloom::HeaderFor<K>(shape, kSeed, fpp);
   header.key_count = keys;
   const std::string encoded = bloom::EncodeFilter(header, payload.span());
@@ -106,7 +137,7 @@ double FppOf(const benchmark::State& state) { return static_cast<double>(state.r
 
 // Made once for all benchmarks of one kind and size; the last one only, since the large ones are
 // large.
-template <bloom::BitLayout K>
+template <bloom::StaticKind K>
 const Subject& SubjectFor(const benchmark::State& state) {
   static std::map<std::pair<int64_t, int64_t>, std::unique_ptr<Subject>> subjects;
   const std::pair<int64_t, int64_t> key(state.range(0), state.range(1));
@@ -142,7 +173,7 @@ std::vector<Digest> Questions(const Subject& subject, bool present) {
   return digests;
 }
 
-template <bloom::BitLayout K>
+template <bloom::StaticKind K>
 void BM_Build(benchmark::State& state) {
   const Subject& subject = SubjectFor<K>(state);
   const auto policy = bloom::PolicyFromName(K::kName).value();
@@ -156,7 +187,7 @@ void BM_Build(benchmark::State& state) {
 }
 
 // kChained: the next question is known only when the last is answered.
-template <bloom::BitLayout K, bool kPresent, bool kChained>
+template <bloom::StaticKind K, bool kPresent, bool kChained>
 void BM_Query(benchmark::State& state) {
   const Subject& subject = SubjectFor<K>(state);
   const std::vector<Digest> questions = Questions(subject, kPresent);
@@ -177,7 +208,7 @@ void BM_Query(benchmark::State& state) {
   Report(state, subject, static_cast<int64_t>(state.iterations()));
 }
 
-template <bloom::BitLayout K, bool kPresent>
+template <bloom::StaticKind K, bool kPresent>
 void BM_Batch(benchmark::State& state) {
   constexpr size_t kBatch = 256;
   const Subject& subject = SubjectFor<K>(state);
@@ -194,7 +225,7 @@ void BM_Batch(benchmark::State& state) {
 }
 
 // Size by size, since the filters of one size are kept only until the next is asked for.
-template <bloom::BitLayout K>
+template <bloom::StaticKind K>
 void RegisterKind() {
   const auto add = [](const std::string& name, void (*body)(benchmark::State&), int64_t keys,
                       int64_t ppm) {
@@ -212,7 +243,7 @@ void RegisterKind() {
     add("BM_BatchHit", &BM_Batch<K, true>, keys, ppm);
   };
   for (const int64_t ppm : {100'000, 10'000, 1'000}) add_all(kInCache, ppm);
-  add_all(OutOfCacheKeys(), kOutOfCachePpm);
+  add_all(OutOfCacheKeysOf<K>(), kOutOfCachePpm);
 }
 
 // --- the tables of bloom/README.md ---
@@ -298,16 +329,19 @@ void PrintTables(TableReporter& reporter) {
     for (const int64_t ppm : {100'000, 10'000, 1'000}) PrintInCacheRow<K>(reporter, ppm);
   });
   std::printf(
-      "\nThe same at an FPP of 0.01 with %ld million keys, %ld MiB and more, which is at "
-      "least\nfour times the last-level cache:\n\n",
-      OutOfCacheKeys() / 1'000'000, static_cast<long>(OutOfCacheBytes() >> 20));
-  std::printf("| kind | MiB |%s|---|---|---|---|---|---|---|---|\n", kTimeHeads);
+      "\nThe same at an FPP of 0.01 with %ld million keys, %ld MiB and more, which is at least\n"
+      "four times the last-level cache; a kind that is solved has as many of these keys as can be\n"
+      "solved in half of %ld GiB of memory:\n\n",
+      OutOfCacheKeys() / 1'000'000, static_cast<long>(OutOfCacheBytes() >> 20),
+      static_cast<long>(bench::MemoryBytes() >> 30));
+  std::printf("| kind | million keys | MiB |%s|---|---|---|---|---|---|---|---|---|\n", kTimeHeads);
   bloom::KeyedKinds::ForEach([&reporter]<bloom::StaticKind K>(K) {
+    const int64_t keys = OutOfCacheKeysOf<K>();
     const TableReporter::Filter& filter =
-        reporter.At({std::string(K::kName), OutOfCacheKeys(), kOutOfCachePpm});
-    const auto keys = static_cast<uint64_t>(OutOfCacheKeys());
-    const bloom::Shape shape = K::ShapeFor(keys, kOutOfCachePpm / 1e6).value();
-    std::printf("| %s | %.0f |", std::string(K::kName).c_str(),
+        reporter.At({std::string(K::kName), keys, kOutOfCachePpm});
+    const bloom::Shape shape =
+        K::ShapeFor(static_cast<uint64_t>(keys), kOutOfCachePpm / 1e6).value();
+    std::printf("| %s | %ld | %.0f |", std::string(K::kName).c_str(), keys / 1'000'000,
                 static_cast<double>(K::PayloadBytes(shape)) / (1 << 20));
     for (const std::string_view name : kTimes) PrintTime(filter, name);
     std::printf("\n");
@@ -332,7 +366,7 @@ int main(int argc, char** argv) {
   benchmark::AddCustomContext("cpu", bench::DescribeCpu());
   benchmark::AddCustomContext("filter out of cache",
                               std::to_string(OutOfCacheBytes() >> 20) + " MiB and more");
-  bloom::BitKinds::ForEach([]<bloom::BitLayout K>(K) { RegisterKind<K>(); });
+  bloom::KeyedKinds::ForEach([]<bloom::StaticKind K>(K) { RegisterKind<K>(); });
   if (table) {
     TableReporter reporter;
     benchmark::RunSpecifiedBenchmarks(&reporter);

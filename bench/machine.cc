@@ -60,6 +60,11 @@ uint64_t LastLevelCacheBytes() {
   }
 }
 
+uint64_t MemoryBytes() {
+  return static_cast<uint64_t>(::sysconf(_SC_PHYS_PAGES)) *
+         static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+}
+
 std::string DescribeCpu() {
   std::map<std::string, std::string> fields;  // of the first CPU
   std::ifstream in("/proc/cpuinfo");
@@ -129,8 +134,7 @@ Conditions DescribeMachine(const std::string& directory) {
   std::getline(std::ifstream("/proc/loadavg"), load);
   char clock_cost[32];
   std::snprintf(clock_cost, sizeof clock_cost, "%.0f ns", ClockCostNanos());
-  const double memory = static_cast<double>(::sysconf(_SC_PHYS_PAGES)) *  //
-                        static_cast<double>(::sysconf(_SC_PAGESIZE));
+  const auto memory = static_cast<double>(MemoryBytes());
   return {
       {"Date", NowUtc()},
       {"CPU", DescribeCpu()},

@@ -25,6 +25,9 @@ std::string DescribeCpu();
 // Of the first CPU, in bytes; 0 where the system does not tell.
 uint64_t LastLevelCacheBytes();
 
+// Of the machine, in use or not.
+uint64_t MemoryBytes();
+
 // Bytes that may still be written there; nullopt where the system does not tell.
 std::optional<uint64_t> FreeBytesAt(const std::string& path);
 

@@ -154,6 +154,10 @@ double FilterReader::predicted_fpp() const {
   return state_ == FilterState::kUsable ? kind_->predicted_fpp(view_.shape, key_count_) : 0;
 }
 
+bool FilterReader::has_fill() const {
+  return state_ == FilterState::kUsable && kind_->current_fpp != nullptr;
+}
+
 std::string_view FilterReader::payload() const {
   return state_ == FilterState::kUsable ? bytes_.substr(kFilterHeaderBytes) : std::string_view();
 }
@@ -177,7 +181,9 @@ FilterDescription FilterReader::Describe() const {
     description.bits_per_key =
         static_cast<double>(description.size_bits) / static_cast<double>(header.key_count);
   }
-  if (opened.kind->current_fpp != nullptr) {
+  description.has_fill = has_fill();
+  description.current_fpp = description.predicted_fpp;
+  if (description.has_fill) {
     const std::span<const uint8_t> payload = opened.parsed.payload;
     description.fill = static_cast<double>(CountOnes(payload.data(), payload.size())) /
                        static_cast<double>(description.size_bits);

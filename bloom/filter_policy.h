@@ -41,7 +41,7 @@ struct FilterContext {
 };
 
 // Collects digests, then builds.  Grammar: Add* Finish.  Not thread-safe.  Holds 8 to 16
-// bytes a key, and 24 while it grows.
+// bytes a key, and 24 while it grows; what Solve takes besides, in Finish, the kind's header says.
 class FilterBuilder {
  public:
   virtual ~FilterBuilder();
@@ -54,6 +54,8 @@ class FilterBuilder {
 
   // Sizes the filter from the actual number of keys, sets its bits, probes it with every key that
   // was added, and returns its bytes (bloom/README.md draws them); no keys make the empty filter.
+  // Where the kind would be no smaller than a standard filter, or finds no solution for these keys,
+  // it is a standard filter.
   // InvalidArgument if the context's target_fpp is not legal.  ResourceExhausted if there is no
   // memory. Internal if a probe says "no": such a filter would lose data and must not be written.
   virtual absl::StatusOr<std::string> Finish() = 0;
@@ -70,24 +72,29 @@ class FilterPolicy {
   virtual std::unique_ptr<FilterBuilder> NewBuilder(const FilterContext& context) const = 0;
 };
 
-// "standard", "blocked".  InvalidArgument, listing the names there are, for any other.
+// "standard", "blocked" or another of KeyedKinds (bloom/catalog.h).  InvalidArgument, listing the
+// names there are, for any other.
 absl::StatusOr<std::shared_ptr<const FilterPolicy>> PolicyFromName(std::string_view name);
 
 // What a filter says of itself.  Figures are 0 where the state is not kUsable.
 struct FilterDescription {
   FilterState state = FilterState::kDamaged;
-  std::string kind;          // "standard", "blocked", "empty", or "kind 77" where unknown
+  std::string kind;          // "standard", "blocked", …, "empty", or "kind 77" where unknown
   std::string problem;       // why the state is not kUsable; empty otherwise
   uint32_t version = 0;      // of the kind's layout
   uint64_t key_count = 0;    // keys it was built from
   uint64_t size_bits = 0;    // m, without the header
-  uint32_t probes = 0;       // k
+  uint32_t probes = 0;       // k; of a kind that is solved, see its header
   uint64_t seed = 0;         // of the remix
   double target_fpp = 0;     // what was asked for
   double predicted_fpp = 0;  // of this layout with these m, k and n (not the textbook formula)
   double bits_per_key = 0;   // size_bits / key_count
-  double fill = 0;           // share of ones among the bits
-  double current_fpp = 0;    // of the bits as they are, whatever n was
+  // Whether the share of ones tells anything.  Where keys are solved for, about half of the bits
+  // are ones whatever the keys: there is no fill and no estimate then, and current_fpp is the
+  // prediction.
+  bool has_fill = false;
+  double fill = 0;                 // share of ones among the bits
+  double current_fpp = 0;          // of the bits as they are, whatever n was
   double estimated_key_count = 0;  // keys that would set as many bits; infinity if all are set
 };
 
@@ -128,6 +135,7 @@ class FilterReader {
   // unless the state is kUsable.
   std::string kind_name() const;
   double predicted_fpp() const;
+  bool has_fill() const;
 
   // The bits, without the header; empty unless the state is kUsable.  bloom/inspect.h counts them.
   std::string_view payload() const;

@@ -7,7 +7,7 @@
 namespace bloom {
 
 std::vector<double> FillByPart(const FilterReader& reader, size_t parts) {
-  const uint64_t bits = reader.size_bits();
+  const uint64_t bits = reader.has_fill() ? reader.size_bits() : 0;
   const auto* payload = reinterpret_cast<const uint8_t*>(reader.payload().data());
   const uint64_t count = std::min<uint64_t>(parts, bits);
   std::vector<double> fills;

@@ -10,8 +10,8 @@
 namespace bloom {
 
 // Share of ones in each of `parts` equal stretches of the filter's bits, in order: a picture of the
-// fill. Fewer parts if there are fewer bits; none if the filter is empty or not usable.  Reads the
-// whole filter.
+// fill. Fewer parts if there are fewer bits; none if the filter is empty, not usable, or of a kind
+// whose fill tells nothing (FilterReader::has_fill).  Reads the whole filter.
 std::vector<double> FillByPart(const FilterReader& reader, size_t parts);
 
 }  // namespace bloom

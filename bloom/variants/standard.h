@@ -4,7 +4,7 @@
 //
 //     payload: ceil(m / 8) bytes; bit p is bit (p & 7) of byte (p >> 3); bits from m on are zero
 //
-// Smallest of the kinds here, but a query touches up to k cache lines.
+// Smaller than the blocked kind, but a query touches up to k cache lines.
 #ifndef TRELLIS_BLOOM_VARIANTS_STANDARD_H_
 #define TRELLIS_BLOOM_VARIANTS_STANDARD_H_
 

@@ -31,8 +31,9 @@ std::unique_ptr<FilterBuilder> NewBuilder(std::string_view kind,
 }
 
 TEST(PolicyFromNameTest, FindsEachKindThatHoldsKeys) {
-  EXPECT_EQ(PolicyFromName("standard").value()->name(), "standard");
-  EXPECT_EQ(PolicyFromName("blocked").value()->name(), "blocked");
+  for (const char* name : {"standard", "blocked", "fuse3", "fuse4"}) {
+    EXPECT_EQ(PolicyFromName(name).value()->name(), name);
+  }
 }
 
 TEST(PolicyFromNameTest, AnyOtherNameIsAnErrorThatListsTheNames) {
@@ -59,7 +60,7 @@ TEST(FilterBuilderTest, SizesTheFilterFromTheActualNumberOfKeys) {
 }
 
 TEST(FilterBuilderTest, NoKeysMakeTheEmptyFilterWhichDeniesAll) {
-  for (const char* kind : {"standard", "blocked"}) {
+  for (const char* kind : {"standard", "blocked", "fuse3", "fuse4"}) {
     const std::string bytes = BuildFilter(kind, {.seed = 5}, {});
     EXPECT_EQ(bytes.size(), bloom::kFilterHeaderBytes);
     const FilterReader reader = FilterReader::Open(bytes);
@@ -72,12 +73,14 @@ TEST(FilterBuilderTest, NoKeysMakeTheEmptyFilterWhichDeniesAll) {
     EXPECT_EQ(description.size_bits, 0u);
     EXPECT_EQ(description.predicted_fpp, 0);
     EXPECT_EQ(description.bits_per_key, 0);
+    EXPECT_FALSE(description.has_fill);
+    EXPECT_EQ(description.current_fpp, 0);
   }
 }
 
 TEST(FilterBuilderTest, ABadTargetIsAnErrorOfFinish) {
   for (const double fpp : {0.0, 1.0, -1.0, 2.0, 1e-20, std::nan("")}) {
-    for (const char* kind : {"standard", "blocked"}) {
+    for (const char* kind : {"standard", "blocked", "fuse3", "fuse4"}) {
       const auto builder = NewBuilder(kind, {.target_fpp = fpp});
       EXPECT_THAT(builder->Finish(),
                   StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("target_fpp")));
@@ -108,6 +111,8 @@ TEST(FilterReaderTest, DescribesWhatItReads) {
   EXPECT_EQ(description.target_fpp, 0.02);
   EXPECT_NEAR(description.predicted_fpp, 0.02, 1e-5);
   EXPECT_NEAR(description.bits_per_key, 8.15, 0.02);
+  EXPECT_TRUE(description.has_fill);
+  EXPECT_TRUE(reader.has_fill());
   EXPECT_NEAR(description.fill, 0.52, 0.02);
   EXPECT_NEAR(description.current_fpp, 0.02, 0.001);
   EXPECT_NEAR(description.estimated_key_count, 10'000, 200);

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "bloom/catalog.h"
+#include "bloom/core/bits.h"
 #include "bloom/core/hash.h"
 #include "bloom/filter_policy.h"
 #include "tests/bloom/kinds.h"
@@ -45,16 +47,40 @@ std::string Bits(std::string_view bytes) {
   return text;
 }
 
-std::string Draw(std::string_view kind, int keys, double fpp) {
+constexpr uint64_t kFilterSeed = 0xfedcba9876543210;
+
+std::vector<bloom::Digest> GoldenDigests(int keys) {
   std::vector<bloom::Digest> digests;
   for (int i = 0; i < keys; ++i) {
     digests.push_back(bloom::DigestOf("key " + std::to_string(i), kKeySeed));
   }
-  const std::string bytes =
-      BuildFilter(kind, {.target_fpp = fpp, .seed = 0xfedcba9876543210}, digests);
-  const std::string_view view(bytes);
+  return digests;
+}
+
+std::string DrawBytes(std::string_view kind, int keys, double fpp, std::string_view bytes) {
   return std::string(kind) + " of " + std::to_string(keys) + " keys at " + std::to_string(fpp) +
-         "\n\nheader\n" + Hex(view.substr(0, 64)) + "\nbits\n" + Bits(view.substr(64)) + "\n";
+         "\n\nheader\n" + Hex(bytes.substr(0, 64)) + "\nbits\n" + Bits(bytes.substr(64)) + "\n";
+}
+
+std::string Draw(std::string_view kind, int keys, double fpp) {
+  const std::string bytes =
+      BuildFilter(kind, {.target_fpp = fpp, .seed = kFilterSeed}, GoldenDigests(keys));
+  return DrawBytes(kind, keys, fpp, bytes);
+}
+
+// By no policy, which would make a standard filter of so few keys.
+template <bloom::SolvedKind K>
+std::string DrawSolved(int keys, double fpp) {
+  bloom::Shape shape = K::ShapeFor(static_cast<uint64_t>(keys), fpp).value();
+  bloom::AlignedBytes payload = bloom::AlignedBytes::Zeros(K::PayloadBytes(shape));
+  const std::vector<bloom::Digest> digests = GoldenDigests(keys);
+  EXPECT_TRUE(K::Solve(payload.data(), shape, kFilterSeed, digests).ok());
+  bloom::FilterHeader header = bloom::HeaderFor<K>(shape, kFilterSeed, fpp);
+  header.key_count = digests.size();
+  const std::string bytes = bloom::EncodeFilter(header, payload.span());
+  const bloom::FilterReader reader = bloom::FilterReader::Open(bytes);
+  for (const bloom::Digest digest : digests) EXPECT_TRUE(reader.MayContain(digest));
+  return DrawBytes(K::kName, keys, fpp, bytes);
 }
 
 TEST(GoldenTest, DigestsAreFrozen) {
@@ -83,6 +109,16 @@ TEST(GoldenTest, BlockedFiltersAreFrozen) {
 TEST(GoldenTest, SplitBlockFiltersAreFrozen) {
   ExpectGolden("bloom/split_block.golden",
                Draw("split-block", 10, 0.01) + Draw("split-block", 100, 0.01));
+}
+
+TEST(GoldenTest, FuseFiltersAreFrozen) {
+  // The last of each kind needs another attempt.
+  ExpectGolden("bloom/fuse3.golden",
+               DrawSolved<bloom::Fuse3>(10, 0.01) + DrawSolved<bloom::Fuse3>(100, 0.1) +
+                   DrawSolved<bloom::Fuse3>(3, 1e-9) + DrawSolved<bloom::Fuse3>(4, 0.5));
+  ExpectGolden("bloom/fuse4.golden",
+               DrawSolved<bloom::Fuse4>(10, 0.01) + DrawSolved<bloom::Fuse4>(100, 0.1) +
+                   DrawSolved<bloom::Fuse4>(3, 1e-9) + DrawSolved<bloom::Fuse4>(9, 0.01));
 }
 
 TEST(GoldenTest, TheEmptyFilterIsFrozen) {

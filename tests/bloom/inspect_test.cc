@@ -61,6 +61,14 @@ TEST(InspectTest, FiltersWithoutBitsHaveNoParts) {
   EXPECT_THAT(FillByPart(FilterReader::Open(empty), 5), IsEmpty());
 }
 
+TEST(InspectTest, WhereKeysAreSolvedForTheFillTellsNothing) {
+  const std::string bytes =
+      BuildFilter("fuse3", {.target_fpp = testing_support::kFewKeysFpp}, DigestsOfKeys(0, 5000));
+  const FilterReader reader = FilterReader::Open(bytes);
+  ASSERT_EQ(reader.kind_name(), "fuse3");
+  EXPECT_THAT(FillByPart(reader, 5), IsEmpty());
+}
+
 TEST(InspectTest, AFilterIsEvenlyFilled) {
   for (const char* kind : {"standard", "blocked"}) {
     const std::string bytes = BuildFilter(kind, {}, DigestsOfKeys(0, 100'000));

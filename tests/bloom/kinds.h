@@ -26,6 +26,7 @@ struct TypesOf<bloom::KindList<Kinds...>> {
 };
 using KeyedKindTypes = TypesOf<bloom::KeyedKinds>::type;
 using BitKindTypes = TypesOf<bloom::BitKinds>::type;
+using SolvedKindTypes = TypesOf<bloom::SolvedKinds>::type;
 
 struct KindNames {
   template <class K>
@@ -39,6 +40,12 @@ template <class K>
 inline constexpr uint32_t kSomeProbes = 5;
 template <>
 inline constexpr uint32_t kSomeProbes<bloom::SplitBlock> = bloom::SplitBlock::kProbes;
+
+// Few keys, and a target, at which a policy makes a filter of its kind whatever it is: for fewer
+// keys, and at targets between two powers of 1/2, a solved kind may be no smaller than a standard
+// filter, which it then makes instead.
+inline constexpr uint64_t kFewKeys = 1000;
+inline constexpr double kFewKeysFpp = 1.0 / 1024;
 
 // The digest of key i in a space of keys.  Different for different i, since Remix is a bijection:
 // so digests [0, n) are present and digests [n, ...) are certainly absent in a filter of the first

@@ -20,6 +20,8 @@
 #include "bloom/core/bits.h"
 #include "bloom/core/probe.h"
 #include "bloom/filter_policy.h"
+#include "bloom/inspect.h"
+#include "tests/support/status_matchers.h"
 
 namespace {
 
@@ -31,6 +33,7 @@ using testing_support::BuildFilter;
 using testing_support::CountPassing;
 using testing_support::DigestOfKey;
 using testing_support::DigestsOfKeys;
+using testing_support::IsOk;
 
 template <class K>
 class KindsTest : public testing::Test {};
@@ -40,6 +43,11 @@ TYPED_TEST_SUITE(KindsTest, testing_support::KeyedKindTypes, testing_support::Ki
 template <class K>
 class BitKindsTest : public testing::Test {};
 TYPED_TEST_SUITE(BitKindsTest, testing_support::BitKindTypes, testing_support::KindNames);
+
+// Those that are solved.
+template <class K>
+class SolvedKindsTest : public testing::Test {};
+TYPED_TEST_SUITE(SolvedKindsTest, testing_support::SolvedKindTypes, testing_support::KindNames);
 
 TYPED_TEST(KindsTest, NeverDeniesAKeyThatWasAdded) {
   for (const uint64_t keys : {1, 2, 3, 7, 64, 65, 100, 513, 1000, 10'000, 100'000}) {
@@ -66,6 +74,7 @@ TYPED_TEST(KindsTest, LetsAsManyAbsentKeysPassAsPredictedAndNoMoreThanAskedFor) 
                                             DigestsOfKeys(0, kKeys, seed));
       const FilterReader reader = FilterReader::Open(bytes);
       const FilterDescription description = reader.Describe();
+      EXPECT_EQ(description.kind, TypeParam::kName);
       // A standard error of 1 % for the filter measured.  Filters differ by as much again.
       const auto queries = static_cast<uint64_t>(1e4 / fpp);
       const uint64_t passing = CountPassing(reader, kKeys, queries, seed);
@@ -82,7 +91,11 @@ TYPED_TEST(KindsTest, LetsAsManyAbsentKeysPassAsPredictedAndNoMoreThanAskedFor) 
 }
 
 TYPED_TEST(KindsTest, KeepsItsPromiseForFewKeysToo) {
-  for (const uint64_t keys : {1, 3, 10, 40, 100, 1000}) {
+  // Of fewer keys, a policy makes a standard filter in place of a solved one.
+  const std::vector<uint64_t> few = bloom::SolvedKind<TypeParam>
+                                        ? std::vector<uint64_t>{testing_support::kFewKeys}
+                                        : std::vector<uint64_t>{1, 3, 10, 40, 100, 1000};
+  for (const uint64_t keys : few) {
     for (const double fpp : {0.1, 0.01, 0.001}) {
       const uint64_t filters = 20'000 / keys + 20;
       // 2 * 10^4 or more false positives at the target.
@@ -122,11 +135,13 @@ TYPED_TEST(KindsTest, RealKeysAreAsGoodAsRandomDigests) {
 
 TYPED_TEST(KindsTest, FalsePositivesOfFiltersWithDifferentSeedsAreIndependent) {
   constexpr uint64_t kKeys = 20'000;
-  constexpr uint64_t kQueries = 1'000'000;
+  constexpr uint64_t kQueries = 2'500'000;
+  constexpr double kFpp = 1.0 / 16;
   const auto digests = DigestsOfKeys(0, kKeys);
-  const std::string one = BuildFilter(TypeParam::kName, {.target_fpp = 0.1, .seed = 1}, digests);
-  const std::string two = BuildFilter(TypeParam::kName, {.target_fpp = 0.1, .seed = 2}, digests);
+  const std::string one = BuildFilter(TypeParam::kName, {.target_fpp = kFpp, .seed = 1}, digests);
+  const std::string two = BuildFilter(TypeParam::kName, {.target_fpp = kFpp, .seed = 2}, digests);
   const FilterReader first = FilterReader::Open(one), second = FilterReader::Open(two);
+  ASSERT_EQ(first.kind_name(), TypeParam::kName);
   double in_first = 0, in_second = 0, in_both = 0;
   for (uint64_t i = kKeys; i < kKeys + kQueries; ++i) {
     const bool a = first.MayContain(DigestOfKey(i)), b = second.MayContain(DigestOfKey(i));
@@ -161,10 +176,12 @@ TYPED_TEST(KindsTest, BatchesAnswerAsSingleQueriesDo) {
 }
 
 TYPED_TEST(KindsTest, AlignmentOfTheBytesDoesNotMatter) {
-  constexpr uint64_t kKeys = 500;
+  constexpr uint64_t kKeys = testing_support::kFewKeys;
   const std::string bytes =
-      BuildFilter(TypeParam::kName, {.target_fpp = 0.03, .seed = 3}, DigestsOfKeys(0, kKeys));
+      BuildFilter(TypeParam::kName, {.target_fpp = testing_support::kFewKeysFpp, .seed = 3},
+                  DigestsOfKeys(0, kKeys));
   const FilterReader original = FilterReader::Open(bytes);
+  ASSERT_EQ(original.kind_name(), TypeParam::kName);
   for (size_t offset = 0; offset < 64; ++offset) {
     // Exactly as long as needed, so that AddressSanitizer sees a read behind the end.
     const std::unique_ptr<char[]> buffer(new char[offset + bytes.size()]);
@@ -218,6 +235,86 @@ TYPED_TEST(BitKindsTest, AddingOneByOneAndBuildingGiveTheSameBits) {
     }
     EXPECT_TRUE(std::equal(built.data(), built.data() + size, added.data())) << fpp;
   }
+}
+
+TYPED_TEST(SolvedKindsTest, SolvesAnyNumberOfKeysAndAnyTarget) {
+  for (const uint64_t keys : {1, 2, 3, 5, 10, 30, 100, 1000, 50'000}) {
+    const auto digests = DigestsOfKeys(0, keys);
+    for (const double fpp : {0.9, 0.5, 0.1, 0.01, 1e-4, 1e-7, bloom::kMinTargetFpp}) {
+      bloom::Shape shape = TypeParam::ShapeFor(keys, fpp).value();
+      bloom::AlignedBytes payload = bloom::AlignedBytes::Zeros(TypeParam::PayloadBytes(shape));
+      ASSERT_THAT(TypeParam::Solve(payload.data(), shape, keys, digests), IsOk());
+      ASSERT_EQ(TypeParam::Problem(shape, payload.span()), "");
+      EXPECT_LE(TypeParam::PredictedFpp(shape, keys), fpp);
+      EXPECT_EQ(TypeParam::PayloadBytes(shape), payload.size());
+      const bloom::FilterView view{payload.data(), shape, keys};
+      const bloom::FilterFunctions functions = TypeParam::Functions(view);
+      for (const Digest digest : digests) ASSERT_TRUE(functions.may_contain(view, digest)) << keys;
+    }
+  }
+}
+
+TYPED_TEST(SolvedKindsTest, EqualDigestsAreNoObstacle) {
+  for (const uint64_t different : {1, 2, 50, 3000}) {
+    for (const uint64_t times : {2, 3, 100}) {
+      std::vector<Digest> digests;
+      for (uint64_t i = 0; i < times * different; ++i)
+        digests.push_back(DigestOfKey(i % different));
+      bloom::Shape shape = TypeParam::ShapeFor(digests.size(), 0.001).value();
+      bloom::AlignedBytes payload = bloom::AlignedBytes::Zeros(TypeParam::PayloadBytes(shape));
+      ASSERT_THAT(TypeParam::Solve(payload.data(), shape, 5, digests), IsOk());
+      const bloom::FilterView view{payload.data(), shape, 5};
+      const bloom::FilterFunctions functions = TypeParam::Functions(view);
+      for (const Digest digest : digests) ASSERT_TRUE(functions.may_contain(view, digest));
+    }
+  }
+}
+
+TYPED_TEST(SolvedKindsTest, APolicyMakesAStandardFilterWhereThatIsNoLarger) {
+  int standard = 0, own = 0;
+  for (const uint64_t keys : {1, 2, 10, 60, 200, 1000, 3000, 10'000}) {
+    for (const double fpp : {0.6, 0.3, 0.1, 0.01, 0.001, 1e-6}) {
+      const auto digests = DigestsOfKeys(0, keys);
+      const std::string bytes = BuildFilter(TypeParam::kName, {.target_fpp = fpp}, digests);
+      const size_t standard_bytes = BuildFilter("standard", {.target_fpp = fpp}, digests).size();
+      const FilterReader reader = FilterReader::Open(bytes);
+      ASSERT_EQ(reader.state(), FilterState::kUsable);
+      if (reader.kind_name() == "standard") {
+        ++standard;
+        EXPECT_EQ(bytes.size(), standard_bytes);
+        EXPECT_GE(TypeParam::PayloadBytes(TypeParam::ShapeFor(keys, fpp).value()) + 64,
+                  standard_bytes);
+      } else {
+        ++own;
+        EXPECT_EQ(reader.kind_name(), TypeParam::kName);
+        EXPECT_LE(bytes.size(), standard_bytes);
+      }
+      EXPECT_EQ(reader.Describe().target_fpp, fpp);
+      EXPECT_LE(reader.predicted_fpp(), 1.0001 * fpp);
+      EXPECT_EQ(CountPassing(reader, 0, keys), keys);
+    }
+  }
+  EXPECT_GT(standard, 10);
+  EXPECT_GT(own, 10);
+}
+
+TYPED_TEST(SolvedKindsTest, ItIsDescribedWithoutAFill) {
+  const std::string bytes =
+      BuildFilter(TypeParam::kName, {.target_fpp = 0.001, .seed = 77}, DigestsOfKeys(0, 10'000));
+  const FilterReader reader = FilterReader::Open(bytes);
+  const FilterDescription description = reader.Describe();
+  EXPECT_EQ(description.kind, TypeParam::kName);
+  EXPECT_EQ(description.key_count, 10'000u);
+  EXPECT_EQ(description.seed, 77u);
+  EXPECT_EQ(description.target_fpp, 0.001);
+  EXPECT_EQ(reader.payload().size(), (description.size_bits + 7) / 8);
+  EXPECT_LE(description.predicted_fpp, 0.001);
+  EXPECT_EQ(description.current_fpp, description.predicted_fpp);
+  EXPECT_FALSE(description.has_fill);
+  EXPECT_FALSE(reader.has_fill());
+  EXPECT_EQ(description.fill, 0);
+  EXPECT_EQ(description.estimated_key_count, 0);
+  EXPECT_EQ(bloom::FillByPart(reader, 10), std::vector<double>());
 }
 
 TYPED_TEST(KindsTest, ItsRowsInTheReadmeAreTrue) {

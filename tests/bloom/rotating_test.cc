@@ -323,6 +323,11 @@ TYPED_TEST(RotatingTest, RowsThatLieUnderRightChecksumsDoNoHarm) {
   EXPECT_GT(testing_support::LoadWithForgedParts<RotatingFilter<TypeParam>>(sound, 7, 3000), 0);
 }
 
+TEST(RotatingPlanTest, TakesTheBitsAKeyThatTheReadmeSays) {
+  const auto filter = RotatingFilter<>::Make(100'000, 0.01).value();
+  EXPECT_NEAR(static_cast<double>(filter.size_bits()) / 100'000, 17.6, 0.05);
+}
+
 TEST(RotatingPlanTest, TheBytesAreAsTheyAreDrawn) {
   const auto filter = MakeRotating<StandardRow>(0, 52, 30);  // generations of 10
   const std::string bytes = filter.Serialize();

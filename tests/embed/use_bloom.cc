@@ -33,6 +33,7 @@
 #include "bloom/inspect.h"
 #include "bloom/variants/blocked.h"
 #include "bloom/variants/empty.h"
+#include "bloom/variants/fuse.h"
 #include "bloom/variants/split_block.h"
 #include "bloom/variants/standard.h"
 
@@ -40,6 +41,7 @@ namespace {
 
 static_assert(bloom::StaticKind<bloom::Empty> && !bloom::BitLayout<bloom::Empty>);
 static_assert(bloom::BitLayout<bloom::Standard> && bloom::BitLayout<bloom::Blocked>);
+static_assert(bloom::SolvedKind<bloom::Fuse3> && bloom::SolvedKind<bloom::Fuse4>);
 
 int wrong = 0;
 
@@ -78,6 +80,17 @@ void UseFilter() {
 template <bloom::KeyFilter... Filters>
 void UseAll(bloom::FilterList<Filters...>) {
   (UseFilter<Filters>(), ...);
+}
+
+// For all keys together, without a policy.
+template <bloom::SolvedKind Kind>
+void UseSolved(const std::vector<bloom::Digest>& digests) {
+  auto shape = Kind::ShapeFor(digests.size(), 0.001);
+  if (!shape.ok()) return Expect(false, shape.status().ToString());
+  auto payload = bloom::AlignedBytes::Zeros(Kind::PayloadBytes(*shape));
+  Expect(Kind::Solve(payload.data(), *shape, 7, digests).ok(), "Solve");
+  const bloom::FilterView view{payload.data(), *shape, 7};
+  Expect(Kind::Functions(view).may_contain(view, digests.back()), "a key was not solved for");
 }
 
 void UseParts(const std::string& bytes) {
@@ -130,6 +143,9 @@ int main() {
   UseParts(UsePolicy());
   UseAll(bloom::Family());
   UseFiltersOfFilters();
+  std::vector<bloom::Digest> digests;
+  for (int key = 0; key < 1000; ++key) digests.push_back(bloom::DigestOf(std::to_string(key), 42));
+  bloom::SolvedKinds::ForEach([&]<bloom::SolvedKind Kind>(Kind) { UseSolved<Kind>(digests); });
   std::cout << bloom::KeyedKindNames()
             << (bloom::BestSimd() == bloom::Simd::kAvx2 ? " (AVX2)\n" : " (portable)\n");
   return wrong == 0 ? 0 : 1;

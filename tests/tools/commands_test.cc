@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "lsm/fs/file_names.h"
 #include "lsm/fs/memory_file_system.h"
 #include "lsm/version/manifest.h"
 #include "tests/tools/sample_store.h"
@@ -195,6 +196,38 @@ TEST_F(CommandsTest, FilterIsMeasuredWithAsManyKeysAsAskedFor) {
   const json unmeasured = Result({"filter", "--probes", "0", "s/000002.table"});
   EXPECT_EQ(unmeasured["measured"]["absent_keys"], 0);
   EXPECT_FALSE(unmeasured["measured"].contains("fpp"));
+}
+
+TEST_F(CommandsTest, AFilterThatWasSolvedIsShownWithoutItsFill) {
+  auto directory = files_.OpenDirectory("solved", true).value();
+  uint64_t number = 0;
+  for (const char* kind : {"fuse3", "fuse4"}) {
+    const std::string path = "solved/" + lsm::TableFileName(++number);
+    MakeTable(*directory, {.number = number, .filter_kind = kind, .target_fpp = 1.0 / 1024},
+              NumberedEntries(2000, 1));
+    const json filter = Result({"filter", path});
+    EXPECT_EQ(filter["state"], "usable");
+    EXPECT_EQ(filter["filter_kind"], kind);
+    EXPECT_EQ(filter["key_count"], 2000);
+    EXPECT_EQ(filter["predicted_fpp"], 1.0 / 1024);
+    EXPECT_EQ(filter["current_fpp"], 1.0 / 1024);
+    EXPECT_EQ(filter["measured"]["false_negatives"], 0);
+    EXPECT_NEAR(filter["measured"]["fpp"].get<double>(), 1.0 / 1024, 0.1 / 1024);
+    for (const char* absent : {"fill", "fill_by_stretch", "blocks_by_fill"}) {
+      EXPECT_FALSE(filter.contains(absent)) << absent;
+    }
+    const std::string text = Run({"filter", path}).out;
+    EXPECT_THAT(text, HasSubstr(std::string("filter of kind ") + kind));
+    EXPECT_THAT(text, HasSubstr("solved for all keys together"));
+    EXPECT_THAT(text, HasSubstr("from kind and shape"));
+    for (const char* absent : {"fill", "probe", "FPP of the bits", "blocks of 64 bytes", "0 %"}) {
+      EXPECT_THAT(text, Not(HasSubstr(absent)));
+    }
+    const std::string info = Run({"info", path}).out;
+    EXPECT_THAT(info, HasSubstr(kind));
+    EXPECT_THAT(info, HasSubstr(" bits/key, FPP 0.000977 (target 0.000977)"));
+    EXPECT_THAT(info, Not(HasSubstr("probe")));
+  }
 }
 
 TEST_F(CommandsTest, ATableWithoutAFilterSaysSo) {

@@ -80,6 +80,7 @@ trellis_install(bloom HEADERS
   bloom/inspect.h
   bloom/variants/blocked.h
   bloom/variants/empty.h
+  bloom/variants/fuse.h
   bloom/variants/split_block.h
   bloom/variants/standard.h)
 

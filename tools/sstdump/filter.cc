@@ -91,14 +91,22 @@ void PrintReport(const Target& target, const lsm::Table& table,
   Fields fields;
   fields.push_back({"keys", Concat(ReadableCount(filter.key_count), ", ",
                                    ReadableNumber(filter.bits_per_key), " bits each")});
-  fields.push_back({"bits", Concat(ReadableCount(filter.size_bits), ", ",
-                                   Count(filter.probes, "probe", "probes"), " a key")});
-  fields.push_back({"fill", Concat(lsm::ReadablePercent(filter.fill), " of the bits are ones")});
+  fields.push_back(
+      {"bits", Concat(ReadableCount(filter.size_bits), ", ",
+                      filter.has_fill ? Concat(Count(filter.probes, "probe", "probes"), " a key")
+                                      : std::string("solved for all keys together"))});
+  if (filter.has_fill) {
+    fields.push_back({"fill", Concat(lsm::ReadablePercent(filter.fill), " of the bits are ones")});
+  }
   fields.push_back({"target FPP", ReadableNumber(filter.target_fpp)});
-  fields.push_back({"predicted FPP", Concat(ReadableNumber(filter.predicted_fpp),
-                                            "  (from kind, size, probes and number of keys)")});
-  fields.push_back({"FPP of the bits",
-                    Concat(ReadableNumber(filter.current_fpp), "  (from the bits as they are)")});
+  fields.push_back(
+      {"predicted FPP", Concat(ReadableNumber(filter.predicted_fpp),
+                               filter.has_fill ? "  (from kind, size, probes and number of keys)"
+                                               : "  (from kind and shape, whatever the keys)")});
+  if (filter.has_fill) {
+    fields.push_back({"FPP of the bits",
+                      Concat(ReadableNumber(filter.current_fpp), "  (from the bits as they are)")});
+  }
   fields.push_back({"measured FPP", MeasuredText(measured)});
   if (measured.keys > 0) {
     fields.push_back(
@@ -122,7 +130,7 @@ void WriteReport(const lsm::Table& table, const bloom::FilterDescription& filter
   json->Member("bits_per_key", filter.bits_per_key);
   json->Member("probes", filter.probes);
   json->Member("seed", lsm::ReadableId(filter.seed));
-  json->Member("fill", filter.fill);
+  if (filter.has_fill) json->Member("fill", filter.fill);
   json->Member("target_fpp", filter.target_fpp);
   json->Member("predicted_fpp", filter.predicted_fpp);
   json->Member("current_fpp", filter.current_fpp);
@@ -138,6 +146,7 @@ void WriteReport(const lsm::Table& table, const bloom::FilterDescription& filter
     json->Member("fpp_high", measured.interval.high);
   }
   json->EndObject();
+  if (!filter.has_fill) return;
   json->Key("fill_by_stretch");
   json->BeginArray();
   for (const double fill : bloom::FillByPart(table.filter(), kStretches)) json->Number(fill);

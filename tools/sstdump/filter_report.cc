@@ -124,6 +124,7 @@ FilterMeasurement MeasureFilter(const lsm::Table& table, uint64_t probes, uint64
 }
 
 std::vector<FillBin> FillHistogram(const bloom::FilterReader& filter) {
+  if (!filter.has_fill()) return {};
   constexpr size_t kBins = 20;
   std::array<uint64_t, kBins> counts{};
   const std::string_view payload = filter.payload();

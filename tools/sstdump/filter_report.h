@@ -52,7 +52,7 @@ struct FillBin {
   double to = 0;
   uint64_t blocks = 0;
 };
-// Bins of 5 % from the emptiest to the fullest block.
+// Bins of 5 % from the emptiest to the fullest block; none where FilterReader::has_fill is false.
 std::vector<FillBin> FillHistogram(const bloom::FilterReader& filter);
 
 }  // namespace tools

@@ -35,8 +35,8 @@ std::string FilterText(const lsm::Table& table, const bloom::FilterDescription& 
   }
   return Concat(filter.kind, ", ", ReadableBytes(table.filter_memory_bytes()), ", ",
                 ReadableNumber(filter.bits_per_key), " bits/key, ",
-                Count(filter.probes, "probe", "probes"), ", FPP ",
-                ReadableNumber(filter.predicted_fpp), " (target ",
+                filter.has_fill ? Concat(Count(filter.probes, "probe", "probes"), ", ") : "",
+                "FPP ", ReadableNumber(filter.predicted_fpp), " (target ",
                 ReadableNumber(filter.target_fpp), ")");
 }
 

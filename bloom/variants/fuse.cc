@@ -1,0 +1,495 @@
+#include "bloom/variants/fuse.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <numeric>
+#include <type_traits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "bloom/core/bits.h"
+#include "bloom/core/filter_format.h"
+#include "bloom/core/packed.h"
+#include "bloom/core/probe.h"
+#include "bloom/core/sizing.h"
+
+namespace bloom {
+namespace {
+
+constexpr uint64_t kGolden = 0x9e3779b97f4a7c15ULL;
+constexpr uint32_t kOffsetBits = 18;  // of a field of g
+
+// Behind the last number, so that eight bytes can be loaded from where any begins.
+constexpr uint64_t kFuseSlackBytes = 7;
+
+// Of the remix.  The attempt is in the highest byte of the detail, so that attempts differ also for
+// digests which are nothing but numbers counted up.
+uint64_t FuseSalt(uint64_t seed, const Shape& shape) { return seed + shape.detail; }
+
+uint64_t FuseRemainder(uint64_t hash, uint32_t bits) {
+  return hash * 0xd1342543de82ef95ULL >> (64 - bits);
+}
+
+// Where the slots of a key are.
+template <uint32_t kArity>
+class FuseSlots {
+ public:
+  explicit FuseSlots(const Shape& shape)
+      : segment_(uint64_t{1} << FuseDetail::Of(shape.detail).segment_log2),
+        starts_(shape.size - (kArity - 1) * segment_) {}
+
+  [[gnu::always_inline]] std::array<uint64_t, kArity> Of(uint64_t hash) const {
+    const uint64_t offsets = hash * kGolden;
+    std::array<uint64_t, kArity> slots;
+    slots[0] = ReduceRange(hash, starts_);
+#pragma GCC unroll 4
+    for (uint32_t i = 1; i < kArity; ++i) {
+      slots[i] = (slots[0] + i * segment_) ^ (offsets >> (64 - kOffsetBits * i) & (segment_ - 1));
+    }
+    return slots;
+  }
+
+ private:
+  uint64_t segment_;
+  uint64_t starts_;  // slots that may be a key's first
+};
+
+// --- queries ---
+
+// The shortest word that holds any number of this width, whichever bit of a byte it begins at: a
+// longer one would lie in two cache lines more often.
+template <uint32_t kWidth>
+constexpr auto FuseWordFor() {
+  constexpr uint32_t kBits = kWidth + 8 - std::gcd(kWidth, 8u);
+  if constexpr (kWidth == 0 || kBits > 32) {
+    return uint64_t{};
+  } else if constexpr (kBits > 16) {
+    return uint32_t{};
+  } else if constexpr (kBits > 8) {
+    return uint16_t{};
+  } else {
+    return uint8_t{};
+  }
+}
+
+// For numbers of kWidth bits; of as many as the view says where kWidth is 0.
+template <uint32_t kArity, uint32_t kWidth>
+class FuseQuery {
+ public:
+  static bool MayContain(const FilterView& view, Digest digest) {
+    const FuseQuery query(view);
+    return query.Passes(query.Locate(digest));
+  }
+
+  static void Prefetch(const FilterView& view, Digest digest) {
+    const FuseQuery query(view);
+    query.Fetch(query.Locate(digest));
+  }
+
+  static void MayContainBatch(const FilterView& view, const Digest* digests, size_t count,
+                              bool* results) {
+    const FuseQuery query(view);
+    if (Fuse<kArity>::PayloadBytes(view.shape) <= kNearPayloadBytes) {
+      for (size_t i = 0; i < count; ++i) results[i] = query.Passes(query.Locate(digests[i]));
+      return;
+    }
+    Located located[kBatchGroup];
+    for (size_t begin = 0; begin < count; begin += kBatchGroup) {
+      const size_t group = std::min(count - begin, kBatchGroup);
+      for (size_t i = 0; i < group; ++i) {
+        located[i] = query.Locate(digests[begin + i]);
+        query.Fetch(located[i]);
+      }
+      for (size_t i = 0; i < group; ++i) results[begin + i] = query.Passes(located[i]);
+    }
+  }
+
+ private:
+  // A digest on its way to its slots.
+  struct Located {
+    std::array<uint64_t, kArity> slots;
+    uint64_t remainder;
+  };
+
+  explicit FuseQuery(const FilterView& view)
+      : payload_(view.payload),
+        slots_(view.shape),
+        salt_(FuseSalt(view.seed, view.shape)),
+        width_(kWidth != 0 ? kWidth : FuseDetail::Of(view.shape.detail).remainder_bits) {}
+
+  [[gnu::always_inline]] Located Locate(Digest digest) const {
+    const uint64_t hash = Remix(digest, salt_);
+    return {slots_.Of(hash), FuseRemainder(hash, width_)};
+  }
+
+  [[gnu::always_inline]] bool Passes(const Located& located) const {
+    uint64_t sum = located.remainder;
+#pragma GCC unroll 4
+    for (const uint64_t slot : located.slots) sum ^= Load(slot);
+    return sum << (64 - width_) == 0;
+  }
+
+  // Always inlined also since GCC 12 drops calls to a function that only prefetches.
+  [[gnu::always_inline]] void Fetch(const Located& located) const {
+#pragma GCC unroll 4
+    for (const uint64_t slot : located.slots) __builtin_prefetch(payload_ + ByteOf(slot));
+  }
+
+  static constexpr bool kWholeBytes = kWidth != 0 && kWidth % 8 == 0;
+
+  uint64_t ByteOf(uint64_t slot) const {
+    return kWholeBytes ? slot * (kWidth / 8) : slot * width_ >> 3;
+  }
+  // A slot's number, with whatever follows it above.
+  uint64_t Load(uint64_t slot) const {
+    const uint64_t bit = kWholeBytes ? 0 : slot * width_ & 7;
+    if constexpr (std::endian::native == std::endian::big) {
+      return Load64(payload_ + ByteOf(slot)) >> bit;
+    } else {
+      auto word = FuseWordFor<kWidth>();
+      std::memcpy(&word, payload_ + ByteOf(slot), sizeof word);
+      return uint64_t{word} >> bit;
+    }
+  }
+
+  const uint8_t* const payload_;
+  const FuseSlots<kArity> slots_;
+  const uint64_t salt_;
+  const uint32_t width_;
+};
+
+template <uint32_t kArity, uint32_t... kWidths>
+constexpr auto FuseFunctionTable(std::integer_sequence<uint32_t, kWidths...>) {
+  return std::array{FilterFunctions{&FuseQuery<kArity, kWidths>::MayContain,
+                                    &FuseQuery<kArity, 0>::Prefetch,
+                                    &FuseQuery<kArity, kWidths>::MayContainBatch}...};
+}
+// By width up to 16 (an FPP of 2^-16); entry 0 serves all others.
+template <uint32_t kArity>
+constexpr auto kFuseFunctions =
+    FuseFunctionTable<kArity>(std::make_integer_sequence<uint32_t, 17>{});
+
+// --- solving ---
+
+template <class T>
+using Temporary = std::unique_ptr<T[]>;
+// Without a value yet; null without memory.
+template <class T>
+Temporary<T> MakeTemporary(uint64_t count) {
+  if (count > PTRDIFF_MAX / sizeof(T)) return nullptr;
+  return Temporary<T>(new (std::nothrow) T[count]);
+}
+
+// Slots, in the order in which they came.
+struct SlotList {
+  // Empties it.  False without memory.
+  bool Reserve(uint64_t count) {
+    size = 0;
+    if (count <= room) return true;
+    room = 2 * count;
+    slots = MakeTemporary<uint64_t>(room);
+    return slots != nullptr;
+  }
+
+  Temporary<uint64_t> slots;
+  uint64_t size = 0;
+  uint64_t room = 0;
+};
+
+absl::Status NoMemoryToSolve(uint64_t keys) {
+  return absl::ResourceExhaustedError(
+      absl::StrCat("no memory to solve a filter of ", keys, " keys"));
+}
+
+absl::Status NoSolution(uint64_t keys) {
+  return absl::AbortedError(absl::StrCat("no solution for a filter of ", keys, " keys"));
+}
+
+// A key that has a slot to itself can wait: whatever the others make of its other slots, its own
+// one brings the sum to its remainder.  Without it, other keys have slots to themselves; when all
+// have been taken away ("peeled"), numbers are written in reverse order.  A slot knows how many
+// keys still name it, the xor of their hashes, and the xor of which of their slots it is: with one
+// key left, this is its hash and the place of the slot among its slots.
+template <uint32_t kArity>
+class FuseSolver {
+ public:
+  FuseSolver(const Shape& shape, std::span<const Digest> digests)
+      : shape_(shape), slots_(shape), digests_(digests) {
+    const uint64_t segments = shape.size >> FuseDetail::Of(shape.detail).segment_log2;
+    group_bits_ = std::clamp(static_cast<int>(std::bit_width(segments)), 1, 13);
+  }
+
+  absl::Status Allocate() {
+    order_ = MakeTemporary<uint64_t>(digests_.size());
+    place_ = MakeTemporary<uint8_t>(digests_.size());
+    groups_ = MakeTemporary<uint64_t>(uint64_t{1} << group_bits_);
+    xors_ = MakeTemporary<uint64_t>(shape_.size);
+    counts_ = MakeTemporary<uint8_t>(shape_.size);
+    const bool has_all = order_ && place_ && groups_ && xors_ && counts_;
+    return has_all ? absl::OkStatus() : NoMemoryToSolve(digests_.size());
+  }
+
+  // Aborted if the graph that the salt makes of the keys cannot be peeled.  Equal digests never
+  // can: `distinct` leaves out all but one of them, at the cost of sorting.
+  absl::Status Peel(uint64_t salt, bool distinct) {
+    if (distinct) {
+      SortDistinct(salt);
+    } else {
+      GroupBySegment(salt);
+    }
+    if (!CountKeys()) return NoSolution(keys_);
+    if (!TakeAll()) return NoMemoryToSolve(keys_);
+    return taken_ == keys_ ? absl::OkStatus() : NoSolution(keys_);
+  }
+
+  // Once all are peeled.
+  void Write(uint8_t* payload) const {
+    const uint32_t width = FuseDetail::Of(shape_.detail).remainder_bits;
+    const uint64_t mask = (uint64_t{1} << width) - 1;
+    for (uint64_t i = keys_; i-- > 0;) {
+      const std::array<uint64_t, kArity> slots = slots_.Of(order_[i]);
+      uint64_t sum = FuseRemainder(order_[i], width);
+#pragma GCC unroll 4
+      for (const uint64_t slot : slots) {
+        const uint64_t bit = slot * width;
+        sum ^= Load64(payload + (bit >> 3)) >> (bit & 7);
+      }
+      const uint64_t bit = slots[place_[i]] * width;
+      uint8_t* const at = payload + (bit >> 3);
+      Store64(at, Load64(at) ^ (sum & mask) << (bit & 7));
+    }
+  }
+
+ private:
+  static constexpr uint64_t kScan = 64;      // slots that are looked at before those found are used
+  static constexpr uint32_t kPlaceBits = 2;  // of a count's byte, below the number of keys
+  static constexpr uint8_t kOneKey = 1 << kPlaceBits;
+  static constexpr uint8_t kTooMany = 0x80;  // 32 keys in one slot: equal digests
+
+  static bool IsSingle(uint8_t count) { return count >> kPlaceBits == 1; }
+
+  void SortDistinct(uint64_t salt) {
+    for (uint64_t i = 0; i < digests_.size(); ++i) order_[i] = Remix(digests_[i], salt);
+    std::sort(&order_[0], &order_[0] + digests_.size());
+    keys_ =
+        static_cast<uint64_t>(std::unique(&order_[0], &order_[0] + digests_.size()) - &order_[0]);
+  }
+
+  // Hashes ordered by their top bits, about as many groups as segments: keys that follow each other
+  // then have slots near each other.
+  void GroupBySegment(uint64_t salt) {
+    const int shift = 64 - group_bits_;
+    const std::span<uint64_t> starts(groups_.get(), size_t{1} << group_bits_);
+    std::fill(starts.begin(), starts.end(), 0);
+    for (const Digest digest : digests_) ++starts[Remix(digest, salt) >> shift];
+    std::exclusive_scan(starts.begin(), starts.end(), starts.begin(), uint64_t{0});
+    uint64_t* const order = order_.get();
+    for (const Digest digest : digests_) {
+      const uint64_t hash = Remix(digest, salt);
+      order[starts[hash >> shift]++] = hash;
+    }
+    keys_ = digests_.size();
+  }
+
+  // In the loops below, what they write to is in variables of their own: a byte that is written may
+  // else be any member's for all the compiler knows.
+
+  // False if some slot has too many keys to be counted.
+  bool CountKeys() {
+    const FuseSlots<kArity> slots_of = slots_;
+    uint64_t* const xors = xors_.get();
+    uint8_t* const counts = counts_.get();
+    std::fill_n(xors, shape_.size, 0);
+    std::fill_n(counts, shape_.size, 0);
+    uint8_t seen = 0;
+    for (const uint64_t hash : std::span<const uint64_t>(order_.get(), keys_)) {
+      const std::array<uint64_t, kArity> slots = slots_of.Of(hash);
+#pragma GCC unroll 4
+      for (uint32_t place = 0; place < kArity; ++place) {
+        const uint64_t slot = slots[place];
+        counts[slot] = static_cast<uint8_t>((counts[slot] + kOneKey) ^ place);
+        xors[slot] ^= hash;
+        seen |= counts[slot];
+      }
+    }
+    return seen < kTooMany;
+  }
+
+  // Takes away all keys that can be, from the last slot on: both ends of the filter have few keys a
+  // slot, and what is taken there frees more and more of the middle.  False without memory.
+  bool TakeAll() {
+    taken_ = 0;
+    for (uint64_t end = shape_.size; end > 0;) {
+      if (!free_.Reserve(kScan)) return false;
+      for (const uint64_t begin = end - std::min(end, kScan); end > begin;) {
+        free_.slots[free_.size] = --end;
+        free_.size += IsSingle(counts_[end]);
+      }
+      while (free_.size != 0) {
+        if (!TakeFree()) return false;
+      }
+    }
+    return true;
+  }
+
+  // Takes the keys of the slots in `free_`, and puts the slots there that came free by it: keys
+  // which follow each other have little to do with each other, so the CPU works at several.
+  bool TakeFree() {
+    if (!freed_.Reserve(kArity * free_.size)) return false;
+    const FuseSlots<kArity> slots_of = slots_;
+    uint64_t* const xors = xors_.get();
+    uint8_t* const counts = counts_.get();
+    uint64_t* const order = order_.get();
+    uint8_t* const places = place_.get();
+    uint64_t* const freed = freed_.slots.get();
+    uint64_t freed_size = 0;
+    uint64_t taken = taken_;
+    for (const uint64_t slot : std::span<const uint64_t>(free_.slots.get(), free_.size)) {
+      if (!IsSingle(counts[slot])) continue;  // its key was taken by way of another slot
+      const uint64_t hash = xors[slot];
+      places[taken] = counts[slot] % kOneKey;
+      order[taken++] = hash;
+      const std::array<uint64_t, kArity> slots = slots_of.Of(hash);
+#pragma GCC unroll 4
+      for (uint32_t place = 0; place < kArity; ++place) {
+        const uint64_t other = slots[place];
+        const auto count = static_cast<uint8_t>((counts[other] - kOneKey) ^ place);
+        counts[other] = count;
+        xors[other] ^= hash;
+        freed[freed_size] = other;
+        freed_size += IsSingle(count);
+      }
+    }
+    taken_ = taken;
+    freed_.size = freed_size;
+    std::swap(free_, freed_);
+    return true;
+  }
+
+  const Shape shape_;
+  const FuseSlots<kArity> slots_;
+  const std::span<const Digest> digests_;
+  int group_bits_;
+  uint64_t keys_ = 0;           // with different digests
+  uint64_t taken_ = 0;          // of these
+  Temporary<uint64_t> groups_;  // where the next hash of each group goes
+  Temporary<uint64_t> order_;   // hashes: grouped, then in the order in which they were taken
+  Temporary<uint8_t> place_;    // of the slot that was theirs alone then
+  Temporary<uint64_t> xors_;    // by slot: of the hashes of its keys
+  Temporary<uint8_t> counts_;   // by slot: keys, and the xor of its places among their slots
+  SlotList free_, freed_;       // slots with one key, now and next
+};
+
+// log2 of the published segment length.
+template <uint32_t kArity>
+uint32_t SegmentLog2For(double keys) {
+  const double log2 =
+      kArity == 3 ? std::log(keys) / std::log(3.33) + 2.25 : std::log(keys) / std::log(2.91) - 0.5;
+  return static_cast<uint32_t>(
+      std::clamp<double>(std::floor(log2), 1, Fuse<kArity>::kMaxSegmentLog2));
+}
+
+// Slots by keys, as published.
+template <uint32_t kArity>
+double SizeFactorFor(double keys) {
+  return kArity == 3 ? std::max(1.125, 0.875 + 0.25 * std::log(1e6) / std::log(keys))
+                     : std::max(1.075, 0.77 + 0.305 * std::log(6e5) / std::log(keys));
+}
+
+}  // namespace
+
+template <uint32_t kArity>
+absl::StatusOr<Shape> Fuse<kArity>::ShapeFor(uint64_t key_count, double target_fpp) {
+  const absl::StatusOr<Shape> standard = StandardShapeFor(key_count, target_fpp);
+  if (!standard.ok()) return standard.status();  // so much for the arguments
+  const double keys = std::max<double>(static_cast<double>(key_count), 2);
+  FuseDetail detail;
+  detail.segment_log2 = SegmentLog2For<kArity>(keys);
+  detail.remainder_bits = 1;
+  while (std::ldexp(1, -static_cast<int>(detail.remainder_bits)) > target_fpp)
+    ++detail.remainder_bits;
+  const double segment = std::ldexp(1, static_cast<int>(detail.segment_log2));
+  const double segments =
+      std::max<double>(std::ceil(keys * SizeFactorFor<kArity>(keys) / segment), kArity);
+  const Shape shape{static_cast<uint64_t>(segments * segment), kArity, detail.Packed()};
+  if (SizeBits(shape) > kMaxSizeBits) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("key_count ", key_count, " at target_fpp ", target_fpp,
+                     " needs more than the 2^56 bits that a filter may have"));
+  }
+  return shape;
+}
+
+template <uint32_t kArity>
+double Fuse<kArity>::PredictedFpp(const Shape& shape, uint64_t) {
+  return std::ldexp(1, -static_cast<int>(FuseDetail::Of(shape.detail).remainder_bits));
+}
+
+template <uint32_t kArity>
+uint64_t Fuse<kArity>::PayloadBytes(const Shape& shape) {
+  const uint64_t bytes = PackedBytes(shape.size, FuseDetail::Of(shape.detail).remainder_bits);
+  return bytes == UINT64_MAX ? bytes : bytes + kFuseSlackBytes;
+}
+
+template <uint32_t kArity>
+uint64_t Fuse<kArity>::SizeBits(const Shape& shape) {
+  const uint64_t bytes = PayloadBytes(shape);
+  return bytes == UINT64_MAX ? bytes : 8 * bytes;
+}
+
+template <uint32_t kArity>
+std::string Fuse<kArity>::Problem(const Shape& shape, std::span<const uint8_t> payload) {
+  const FuseDetail detail = FuseDetail::Of(shape.detail);
+  if (shape.probes != kArity) return absl::StrCat("has ", shape.probes, " probes, not ", kArity);
+  if (shape.detail != detail.Packed()) return "has a detail beyond its bits";
+  if (detail.segment_log2 > kMaxSegmentLog2) {
+    return absl::StrCat("has segments of 2^", detail.segment_log2, " slots");
+  }
+  if (detail.remainder_bits < 1 || detail.remainder_bits > kMaxRemainderBits) {
+    return absl::StrCat("has remainders of ", detail.remainder_bits, " bits, not 1 to ",
+                        kMaxRemainderBits);
+  }
+  const uint64_t segments = shape.size >> detail.segment_log2;
+  if (segments < kArity || segments << detail.segment_log2 != shape.size) {
+    return absl::StrCat("has ", shape.size, " slots in segments of 2^", detail.segment_log2);
+  }
+  if (payload.size() < kFuseSlackBytes) return "has no bytes";
+  const std::span<const uint8_t> slack = payload.last(kFuseSlackBytes);
+  if (std::any_of(slack.begin(), slack.end(), [](uint8_t byte) { return byte != 0; })) {
+    return "has ones behind its last number";
+  }
+  return PackedProblem(shape.size, detail.remainder_bits,
+                       payload.first(payload.size() - kFuseSlackBytes));
+}
+
+template <uint32_t kArity>
+absl::Status Fuse<kArity>::Solve(uint8_t* payload, Shape& shape, uint64_t seed,
+                                 std::span<const Digest> digests) {
+  FuseSolver<kArity> solver(shape, digests);
+  if (absl::Status status = solver.Allocate(); !status.ok()) return status;
+  FuseDetail detail = FuseDetail::Of(shape.detail);
+  for (detail.attempt = 0; detail.attempt < kAttempts; ++detail.attempt) {
+    shape.detail = detail.Packed();
+    // Equal digests are rare, so they are looked for only when something went wrong.
+    const absl::Status status = solver.Peel(FuseSalt(seed, shape), /*distinct=*/detail.attempt > 0);
+    if (status.ok()) solver.Write(payload);
+    if (!absl::IsAborted(status)) return status;
+  }
+  return NoSolution(digests.size());
+}
+
+template <uint32_t kArity>
+FilterFunctions Fuse<kArity>::Functions(const FilterView& view) {
+  const uint32_t width = FuseDetail::Of(view.shape.detail).remainder_bits;
+  return kFuseFunctions<kArity>[width < kFuseFunctions<kArity>.size() ? width : 0];
+}
+
+template struct Fuse<3>;
+template struct Fuse<4>;
+
+}  // namespace bloom
