@@ -7,6 +7,7 @@
 //     2  standard
 //     3  blocked
 //     4  split-block
+//     5  ribbon
 //     6  fuse3
 //     7  fuse4
 #ifndef TRELLIS_BLOOM_CATALOG_H_
@@ -23,6 +24,7 @@
 #include "bloom/variants/blocked.h"
 #include "bloom/variants/empty.h"
 #include "bloom/variants/fuse.h"
+#include "bloom/variants/ribbon.h"
 #include "bloom/variants/split_block.h"
 #include "bloom/variants/standard.h"
 
@@ -47,7 +49,7 @@ struct Joined<KindList<A...>, KindList<B...>> {
 // Kinds that hold keys, which a policy can ask for: those that keys are added to one by one, and
 // those that are solved.
 using BitKinds = KindList<Standard, Blocked, SplitBlock>;
-using SolvedKinds = KindList<Fuse3, Fuse4>;
+using SolvedKinds = KindList<Ribbon, Fuse3, Fuse4>;
 using KeyedKinds = Joined<BitKinds, SolvedKinds>::Kinds;
 // Kinds that a file may hold.
 using FileKinds = Joined<KindList<Empty>, KeyedKinds>::Kinds;

@@ -114,16 +114,16 @@ void AddCellRows(const Results& results, Table* table,
   }
 }
 
-// Lines of at most 112 columns; all but the first are indented.
-std::string Wrapped(const std::string& text) {
+// Lines of at most 112 columns; all but the first have so many blanks in front.
+std::string Wrapped(const std::string& text, std::string line, size_t indent) {
   constexpr size_t kWidth = 112;
   std::istringstream words(text);
-  std::string out, line;
+  std::string out;
   for (std::string word; words >> word;) {
-    if (!line.empty() && line.size() + 1 + word.size() > kWidth) {
-      out += std::exchange(line, std::string(5, ' ')) + "\n";
+    if (line.size() + 1 + word.size() > kWidth) {
+      out += std::exchange(line, std::string(indent - 1, ' ')) + "\n";
     }
-    line += (line.empty() ? "" : " ") + word;
+    line += " " + word;
   }
   return out + line + "\n";
 }
@@ -131,7 +131,7 @@ std::string Wrapped(const std::string& text) {
 std::string ConditionsText(const Results& results) {
   std::string out;
   for (const auto& [name, value] : results.conditions) {
-    out += Format("  %-25s", name.c_str()) + value + "\n";
+    out += Wrapped(value, Format("  %-24s", name.c_str()), 27);
   }
   return out;
 }
@@ -322,7 +322,7 @@ std::string RenderText(const Results& results) {
   out += "\nConditions\n" + ConditionsText(results);
   out += "\nAvoided I/O, per cent of the data blocks that the store without filters needs\n";
   out += ToText(AvoidedTable(results));
-  for (const std::string& warning : results.warnings) out += "\n" + Wrapped("Mind: " + warning);
+  for (const std::string& warning : results.warnings) out += "\n" + Wrapped(warning, "Mind:", 6);
   return out;
 }
 

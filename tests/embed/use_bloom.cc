@@ -34,6 +34,7 @@
 #include "bloom/variants/blocked.h"
 #include "bloom/variants/empty.h"
 #include "bloom/variants/fuse.h"
+#include "bloom/variants/ribbon.h"
 #include "bloom/variants/split_block.h"
 #include "bloom/variants/standard.h"
 
@@ -41,7 +42,8 @@ namespace {
 
 static_assert(bloom::StaticKind<bloom::Empty> && !bloom::BitLayout<bloom::Empty>);
 static_assert(bloom::BitLayout<bloom::Standard> && bloom::BitLayout<bloom::Blocked>);
-static_assert(bloom::SolvedKind<bloom::Fuse3> && bloom::SolvedKind<bloom::Fuse4>);
+static_assert(bloom::SolvedKind<bloom::Ribbon> && bloom::SolvedKind<bloom::Fuse3> &&
+              bloom::SolvedKind<bloom::Fuse4>);
 
 int wrong = 0;
 

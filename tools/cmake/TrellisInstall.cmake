@@ -81,6 +81,7 @@ trellis_install(bloom HEADERS
   bloom/variants/blocked.h
   bloom/variants/empty.h
   bloom/variants/fuse.h
+  bloom/variants/ribbon.h
   bloom/variants/split_block.h
   bloom/variants/standard.h)
 

@@ -1,0 +1,631 @@
+#include "bloom/variants/ribbon.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "bloom/core/bits.h"
+#include "bloom/core/filter_format.h"
+#include "bloom/core/probe.h"
+#include "bloom/core/sizing.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace bloom {
+namespace {
+
+constexpr uint64_t kWordBytes = 8;
+
+// --- shapes ---
+
+constexpr uint32_t kShardsLog2At = 8;  // bits of Shape::detail
+constexpr uint32_t kLowerAt = 14;
+
+uint64_t AttemptIn(uint64_t detail) { return detail & 0xff; }
+uint32_t ShardsLog2In(uint64_t detail) { return detail >> kShardsLog2At & 0x3f; }
+uint64_t LowerIn(uint64_t detail) { return detail >> kLowerAt; }
+
+uint64_t BlocksOf(const Shape& shape) { return shape.size / Ribbon::kBlockSlots; }
+uint64_t ShardSlots(const Shape& shape) { return shape.size >> ShardsLog2In(shape.detail); }
+// Places where a window can start in so many slots: one fewer than there is room for, since the
+// last would be the first slot of a block, and three blocks are read from any start on.
+uint64_t StartsIn(uint64_t slots) { return slots - Ribbon::kWindowSlots; }
+
+// Words of the columns, which the attempts follow.
+uint64_t WordsOf(const Shape& shape) {
+  return BlocksOf(shape) * shape.probes - LowerIn(shape.detail);
+}
+
+// Whether the numbers fit together, so that nothing that is computed of them overflows.
+bool IsSound(const Shape& shape) {
+  const uint32_t shards_log2 = ShardsLog2In(shape.detail);
+  return shape.size <= kMaxSizeBits && shape.size % Ribbon::kBlockSlots == 0 &&
+         BlocksOf(shape) >> shards_log2 << shards_log2 == BlocksOf(shape) &&
+         ShardSlots(shape) > Ribbon::kWindowSlots && LowerIn(shape.detail) < BlocksOf(shape) &&
+         (shards_log2 == 0 || AttemptIn(shape.detail) == 0);
+}
+
+// Slots of a shard with which 19 of 20 attempts succeed for n keys: fitted to the most keys for
+// which they did in 192, 256, 384, 512, 768, ... 131072 slots, judged by 300 to 8000 attempts each.
+// tests/bloom/ribbon_test.cc measures the share again.
+uint64_t SlotsFor(double n) {
+  const double doublings = std::max(std::log2(n) - 9, 0.0);
+  const double slots = n * (1.0195 + 0.00026 * doublings * doublings) + 1.5;
+  const auto blocks = static_cast<uint64_t>(std::ceil(slots / Ribbon::kBlockSlots));
+  return std::max(blocks * Ribbon::kBlockSlots, Ribbon::kWindowSlots + Ribbon::kBlockSlots);
+}
+
+// --- from a digest to an equation ---
+
+uint64_t HashOf(uint64_t x, uint64_t attempt) {
+  return (x ^ attempt * 0x9e3779b97f4a7c15) * 0xd1342543de82ef95;
+}
+
+// The coefficients as they lie in the first two blocks; those of the third are what the first does
+// not need.  What it expects of the columns, a bit for each.
+struct Equation {
+  explicit Equation(uint64_t hash) {
+    __extension__ using Wide = unsigned __int128;
+    const Wide p = static_cast<Wide>(hash) * 0x9e3779b97f4a7c15;
+    const Wide q = static_cast<Wide>(hash) * 0xc2b2ae3d27d4eb4f;
+    const auto p_low = static_cast<uint64_t>(p), p_high = static_cast<uint64_t>(p >> 64);
+    const auto q_low = static_cast<uint64_t>(q), q_high = static_cast<uint64_t>(q >> 64);
+    first = p_low ^ q_high;
+    second = q_low ^ p_high;
+    expected = static_cast<uint32_t>((p_low + q_low) >> 32);
+  }
+
+  uint64_t first, second;
+  uint32_t expected;
+};
+
+struct Query {
+  uint64_t hash;
+  uint64_t block;   // where the window starts
+  uint32_t offset;  // within it
+};
+
+uint64_t ShardOf(uint64_t x, uint32_t shards_log2) { return x >> 1 >> (63 - shards_log2); }
+
+Query QueryOf(const Shape& shape, uint64_t x, uint64_t attempt) {
+  const uint32_t shards_log2 = ShardsLog2In(shape.detail);
+  const uint64_t slots = ShardSlots(shape);
+  const uint64_t hash = HashOf(x, attempt);
+  const uint64_t start = ReduceRange(hash, StartsIn(slots));
+  return {hash,
+          ShardOf(x, shards_log2) * (slots / Ribbon::kBlockSlots) + start / Ribbon::kBlockSlots,
+          static_cast<uint32_t>(start % Ribbon::kBlockSlots)};
+}
+[[gnu::noinline]] Query RareQueryOf(const Shape& shape, uint64_t x, uint64_t attempt) {
+  return QueryOf(shape, x, attempt);
+}
+
+// Where the attempt of a shard stands, of two or more.
+const uint8_t* AttemptAt(const FilterView& view, uint64_t x) {
+  return view.payload + WordsOf(view.shape) * kWordBytes +
+         ShardOf(x, ShardsLog2In(view.shape.detail));
+}
+
+// The first attempt is nearly always the one that succeeded.  A branch says so to the CPU, which
+// then need not wait for the attempt before it loads the window.
+Query QueryOf(const FilterView& view, Digest digest) {
+  const uint64_t x = Remix(digest, view.seed);
+  const uint64_t attempt =
+      ShardsLog2In(view.shape.detail) == 0 ? AttemptIn(view.shape.detail) : *AttemptAt(view, x);
+  if (attempt != 0) [[unlikely]]
+    return RareQueryOf(view.shape, x, attempt);
+  return QueryOf(view.shape, x, 0);
+}
+
+// Where a block stands.
+struct BlockPlace {
+  BlockPlace(const Shape& shape, uint64_t block) {
+    const uint64_t lower = LowerIn(shape.detail);
+    columns = shape.probes - (block < lower);
+    word = block * columns - (block < lower ? 0 : lower);
+  }
+
+  uint64_t word;  // the first of `columns`
+  uint32_t columns;
+};
+
+// The words of a window: in each of three blocks one for every column.
+struct Window {
+  Window(const FilterView& view, uint64_t block) {
+    const BlockPlace place(view.shape, block);
+    columns = place.columns;
+    first = view.payload + kWordBytes * place.word;
+    second = first + kWordBytes * columns;
+    // Of all blocks with one column fewer the last is followed by one that is larger.
+    third = second + kWordBytes * (columns + (block + 1 == LowerIn(view.shape.detail)));
+  }
+
+  const uint8_t *first, *second, *third;
+  uint32_t columns;
+};
+
+// Which bits of those words count.
+struct Masks {
+  Masks(const Equation& equation, uint32_t offset) {
+    const uint64_t from_start = ~uint64_t{0} << offset;
+    first = (equation.first & from_start) | uint64_t{1} << offset;
+    second = equation.second;
+    third = equation.first & ~from_start;
+  }
+
+  uint64_t first, second, third;
+};
+
+// --- queries ---
+
+// Always inlined: GCC 12 takes a function that only prefetches for one without effect.
+[[gnu::always_inline]] inline void Fetch(const FilterView& view, const Query& query) {
+  const Window window(view, query.block);
+  const uint8_t* const end = window.third + kWordBytes * window.columns;
+  for (const uint8_t* at = window.first; at < end; at += 64) __builtin_prefetch(at);
+  if (window.columns != 0) __builtin_prefetch(end - 1);
+}
+
+void Prefetch(const FilterView& view, Digest digest) {
+  const uint64_t x = Remix(digest, view.seed);
+  const bool is_sharded = ShardsLog2In(view.shape.detail) != 0;
+  if (is_sharded) __builtin_prefetch(AttemptAt(view, x));
+  Fetch(view, QueryOf(view.shape, x, is_sharded ? 0 : AttemptIn(view.shape.detail)));
+}
+
+// Batches are cut into groups whose windows are all fetched before the first is looked at.  A path
+// is a struct with
+//   MayContain(view, digest)
+//   TestNear(view, digests, results)    the same for many, for a filter in cache
+//   TestGroup(view, queries, results)   the same for a group whose windows were fetched
+// which come in such pieces because code for another CPU does not inline into this.
+template <class Path>
+void MayContainBatch(const FilterView& view, const Digest* digests, size_t count, bool* results) {
+  if (Ribbon::PayloadBytes(view.shape) <= kNearPayloadBytes) {
+    Path::TestNear(view, {digests, count}, results);
+    return;
+  }
+  Query queries[kBatchGroup];
+  for (size_t begin = 0; begin < count; begin += kBatchGroup) {
+    const size_t group = std::min(count - begin, kBatchGroup);
+    for (size_t i = 0; i < group; ++i) {
+      queries[i] = QueryOf(view, digests[begin + i]);
+      Fetch(view, queries[i]);
+    }
+    Path::TestGroup(view, {queries, group}, results + begin);
+  }
+}
+
+struct Portable {
+  static bool Test(const FilterView& view, const Query& query) {
+    const Equation equation(query.hash);
+    const Masks masks(equation, query.offset);
+    const Window window(view, query.block);
+    uint32_t expected = equation.expected;
+    for (uint32_t j = 0; j < window.columns; ++j, expected >>= 1) {
+      const uint64_t bits = (Load64(window.first + kWordBytes * j) & masks.first) ^
+                            (Load64(window.second + kWordBytes * j) & masks.second) ^
+                            (Load64(window.third + kWordBytes * j) & masks.third);
+      if (((static_cast<uint32_t>(__builtin_parityll(bits)) ^ expected) & 1) != 0) return false;
+    }
+    return true;
+  }
+
+  static bool MayContain(const FilterView& view, Digest digest) {
+    return Test(view, QueryOf(view, digest));
+  }
+
+  static void TestNear(FilterView view, std::span<const Digest> digests, bool* results) {
+    for (const Digest digest : digests) *results++ = MayContain(view, digest);
+  }
+
+  static void TestGroup(FilterView view, std::span<const Query> queries, bool* results) {
+    for (const Query& query : queries) *results++ = Test(view, query);
+  }
+};
+
+template <class Path>
+constexpr FilterFunctions kFunctions = {&Path::MayContain, &Prefetch, &MayContainBatch<Path>};
+
+#if defined(__x86_64__)
+
+#define TRELLIS_AVX2 __attribute__((target("avx2")))
+
+TRELLIS_AVX2 inline __m256i Splat(uint64_t word) {
+  return _mm256_set1_epi64x(static_cast<long long>(word));
+}
+
+TRELLIS_AVX2 inline __m256i FourWords(const uint8_t* from) {
+  return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
+}
+
+// The top bit of each lane of 32 bits: whether the lane has an odd number of ones.
+TRELLIS_AVX2 inline __m256i ParityOnTop(__m256i bits) {
+  bits = _mm256_xor_si256(bits, _mm256_slli_epi32(bits, 16));
+  bits = _mm256_xor_si256(bits, _mm256_slli_epi32(bits, 8));
+  bits = _mm256_xor_si256(bits, _mm256_slli_epi32(bits, 4));
+  bits = _mm256_xor_si256(bits, _mm256_slli_epi32(bits, 2));
+  return _mm256_xor_si256(bits, _mm256_slli_epi32(bits, 1));
+}
+
+// The masks in all lanes.
+struct WideMasks {
+  TRELLIS_AVX2 explicit WideMasks(const Masks& masks)
+      : first(Splat(masks.first)), second(Splat(masks.second)), third(Splat(masks.third)) {}
+
+  // Of four columns, the bits that count, all three blocks on top of one another.
+  TRELLIS_AVX2 __m256i Bits(__m256i in_first, __m256i in_second, __m256i in_third) const {
+    return _mm256_xor_si256(
+        _mm256_xor_si256(_mm256_and_si256(first, in_first), _mm256_and_si256(second, in_second)),
+        _mm256_and_si256(third, in_third));
+  }
+
+  __m256i first, second, third;
+};
+
+// Up to four columns.  The words behind the last column are not ours to read, and are not read.
+struct FewColumns {
+  TRELLIS_AVX2 static bool Test(const FilterView& view, const Query& query) {
+    const Window window(view, query.block);
+    const Equation equation(query.hash);
+    const WideMasks masks(Masks(equation, query.offset));
+    const __m256i is_there =
+        _mm256_cmpgt_epi64(Splat(window.columns), _mm256_setr_epi64x(0, 1, 2, 3));
+    __m256i bits = masks.Bits(Words(window.first, is_there), Words(window.second, is_there),
+                              Words(window.third, is_there));
+    bits = ParityOnTop(_mm256_xor_si256(bits, _mm256_slli_epi64(bits, 32)));
+    const auto parities = static_cast<uint32_t>(_mm256_movemask_pd(_mm256_castsi256_pd(bits)));
+    return parities == (equation.expected & ((1u << window.columns) - 1));
+  }
+
+  TRELLIS_AVX2 static __m256i Words(const uint8_t* block, __m256i is_there) {
+    return _mm256_maskload_epi64(reinterpret_cast<const long long*>(block), is_there);
+  }
+};
+
+// Up to 8 * kEights columns, eight at a time in two vectors of four.  A vector that would reach
+// behind the last column starts earlier, and repeats some: so there must be four, in the blocks
+// with one column fewer too.
+template <uint32_t kEights>
+struct ManyColumns {
+  TRELLIS_AVX2 static bool Test(const FilterView& view, const Query& query) {
+    const Window window(view, query.block);
+    const Equation equation(query.hash);
+    const WideMasks masks(Masks(equation, query.offset));
+    for (uint32_t i = 0; i < kEights; ++i) {
+      const uint32_t column = std::min(8 * i, window.columns - 4);
+      const uint32_t other = std::min(8 * i + 4, window.columns - 4);
+      const __m256 bits = Bits(masks, window, column), other_bits = Bits(masks, window, other);
+      // Both halves of each word, of columns 0, 1, other 0, 1, columns 2, 3, other 2, 3.
+      const __m256i halves = _mm256_castps_si256(_mm256_xor_ps(
+          _mm256_shuffle_ps(bits, other_bits, 0x88), _mm256_shuffle_ps(bits, other_bits, 0xdd)));
+      const auto parities =
+          static_cast<uint32_t>(_mm256_movemask_ps(_mm256_castsi256_ps(ParityOnTop(halves))));
+      const uint32_t e = equation.expected >> column, f = equation.expected >> other;
+      if (parities != ((e & 3) | (f & 3) << 2 | (e & 12) << 2 | (f & 12) << 4)) return false;
+    }
+    return true;
+  }
+
+  TRELLIS_AVX2 static __m256 Bits(const WideMasks& masks, const Window& window, uint32_t column) {
+    const size_t at = kWordBytes * column;
+    return _mm256_castsi256_ps(masks.Bits(
+        FourWords(window.first + at), FourWords(window.second + at), FourWords(window.third + at)));
+  }
+};
+
+template <class Columns>
+struct Avx2 {
+  TRELLIS_AVX2 static bool MayContain(const FilterView& view, Digest digest) {
+    return Columns::Test(view, QueryOf(view, digest));
+  }
+
+  TRELLIS_AVX2 static void TestNear(FilterView view, std::span<const Digest> digests,
+                                    bool* results) {
+    for (const Digest digest : digests) *results++ = MayContain(view, digest);
+  }
+
+  TRELLIS_AVX2 static void TestGroup(FilterView view, std::span<const Query> queries,
+                                     bool* results) {
+    for (const Query& query : queries) *results++ = Columns::Test(view, query);
+  }
+};
+
+FilterFunctions Avx2Functions(uint32_t columns) {
+  if (columns <= 4) return kFunctions<Avx2<FewColumns>>;
+  if (columns <= 8) return kFunctions<Avx2<ManyColumns<1>>>;
+  if (columns <= 16) return kFunctions<Avx2<ManyColumns<2>>>;
+  return kFunctions<Avx2<ManyColumns<4>>>;
+}
+
+#endif  // defined(__x86_64__)
+
+// --- building ---
+
+// A counting sort: `to` gets value(item) of all items, ordered by bucket(value); ends[b] is where
+// bucket b ends there.
+template <class Value, class Bucket>
+void Distribute(std::span<const uint64_t> items, Value value, Bucket bucket, uint64_t* to,
+                std::span<uint64_t> ends) {
+  if (ends.size() == 1) {
+    ends[0] = items.size();
+    std::transform(items.begin(), items.end(), to, value);
+    return;
+  }
+  std::fill(ends.begin(), ends.end(), 0);
+  for (const uint64_t item : items) ++ends[bucket(value(item))];
+  uint64_t begin = 0;
+  for (uint64_t& end : ends) begin += std::exchange(end, begin);
+  for (const uint64_t item : items) {
+    const uint64_t v = value(item);
+    to[ends[bucket(v)]++] = v;
+  }
+}
+
+// An equation by its coefficients from one slot on: the slot where it is kept, and where it has a
+// one.  Half a cache line.
+struct alignas(32) Row {
+  uint64_t low, high;  // `low` is 0 where there is no equation
+  uint64_t expected;   // a bit for each column
+};
+
+// The equations of a shard in echelon form: one in each slot or none.
+class Band {
+ public:
+  // ResourceExhausted if there is no memory.
+  static absl::StatusOr<Band> Make(uint64_t slots, uint64_t most_keys) {
+    absl::StatusOr<AlignedBytes> rows = ZerosFor(slots * sizeof(Row));
+    if (!rows.ok()) return rows.status();
+    absl::StatusOr<AlignedBytes> hashes = ZerosFor(std::max<uint64_t>(most_keys, 1) * 8);
+    if (!hashes.ok()) return hashes.status();
+    return Band(slots, *std::move(rows), *std::move(hashes));
+  }
+
+  // Of the keys with these x, at one attempt; false if their equations contradict each other.  They
+  // are taken in the order of their starts, roughly: so that the rows that they touch stay in the
+  // first-level cache.
+  bool Fill(std::span<const uint64_t> xs, uint64_t attempt, uint64_t all_columns) {
+    const uint64_t starts = StartsIn(slots_);
+    auto* const hashes = reinterpret_cast<uint64_t*>(hashes_.data());
+    Distribute(
+        xs, [attempt](uint64_t x) { return HashOf(x, attempt); },
+        [starts, this](uint64_t hash) { return ReduceRange(hash, starts) >> bucket_log2_; }, hashes,
+        bucket_ends_);
+    std::fill_n(rows(), slots_, Row{});
+    return std::all_of(hashes, hashes + xs.size(), [&](uint64_t hash) {
+      return Add(ReduceRange(hash, starts), Equation(hash), all_columns);
+    });
+  }
+
+  uint64_t slots() const { return slots_; }
+  const Row& row(uint64_t slot) const { return rows()[slot]; }
+
+ private:
+  Band(uint64_t slots, AlignedBytes rows, AlignedBytes hashes)
+      : slots_(slots),
+        bucket_log2_(std::max(static_cast<uint32_t>(std::bit_width(slots)), 18u) - 11),
+        bucket_ends_((slots >> bucket_log2_) + 1),
+        rows_(std::move(rows)),
+        hashes_(std::move(hashes)) {}
+
+  Row* rows() { return reinterpret_cast<Row*>(rows_.data()); }
+  const Row* rows() const { return reinterpret_cast<const Row*>(rows_.data()); }
+
+  bool Add(uint64_t start, const Equation& equation, uint64_t all_columns) {
+    const uint32_t offset = start % Ribbon::kBlockSlots;
+    uint64_t low = equation.first >> offset | equation.second << 1 << (63 - offset) | 1;
+    uint64_t high = equation.second >> offset | equation.first << 1 << (63 - offset);
+    uint64_t expected = equation.expected & all_columns;
+    Row* row = rows() + start;
+    while (row->low != 0) {
+      low ^= row->low;
+      high ^= row->high;
+      expected ^= row->expected;
+      if (low == 0) [[unlikely]] {
+        if (high == 0) return expected == 0;
+        low = std::exchange(high, 0);
+        row += 64;
+      }
+      const int zeros = std::countr_zero(low);
+      low = low >> zeros | high << 1 << (63 - zeros);
+      high >>= zeros;
+      row += zeros;
+    }
+    *row = {low, high, expected};
+    return true;
+  }
+
+  uint64_t slots_;
+  uint32_t bucket_log2_;
+  std::vector<uint64_t> bucket_ends_;
+  AlignedBytes rows_;    // slots_
+  AlignedBytes hashes_;  // of the keys, by bucket
+};
+
+// Solves for the slots from the last to the first, each from the 127 behind it, and stores them as
+// the blocks from `first_block` on.  Slots without an equation get zeros.
+using BackSubstituteFn = void (*)(const Band& band, const Shape& shape, uint64_t first_block,
+                                  uint8_t* payload);
+
+void StoreBlock(const uint64_t* words, const Shape& shape, uint64_t block, uint8_t* payload) {
+  const BlockPlace place(shape, block);
+  for (uint32_t j = 0; j < place.columns; ++j) {
+    Store64(payload + kWordBytes * (place.word + j), words[j]);
+  }
+}
+
+void BackSubstitute(const Band& band, const Shape& shape, uint64_t first_block, uint8_t* payload) {
+  uint64_t low[kMaxProbes] = {}, high[kMaxProbes] = {};  // of a column: bit i is slot + i
+  for (uint64_t slot = band.slots(); slot-- > 0;) {
+    const Row& row = band.row(slot);
+    for (uint32_t j = 0; j < shape.probes; ++j) {
+      high[j] = high[j] << 1 | low[j] >> 63;
+      low[j] <<= 1;
+      const uint64_t bits = (row.low & low[j]) ^ (row.high & high[j]);
+      low[j] |= (static_cast<uint64_t>(__builtin_parityll(bits)) ^ row.expected >> j) & 1;
+    }
+    if (slot % Ribbon::kBlockSlots == 0) {
+      StoreBlock(low, shape, first_block + slot / Ribbon::kBlockSlots, payload);
+    }
+  }
+}
+
+#if defined(__x86_64__)
+
+// The same with four columns in a vector.
+template <uint32_t kVectors>
+TRELLIS_AVX2 void BackSubstituteAvx2(const Band& band, const Shape& shape, uint64_t first_block,
+                                     uint8_t* payload) {
+  const __m256i nibble = _mm256_set1_epi8(15), one = Splat(1), four = Splat(4);
+  const __m256i parity_of_nibble =
+      _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 1, 1, 0, 1, 0, 0, 1, 1, 0, 0, 1, 0, 1, 1, 0));
+  __m256i low[kVectors], high[kVectors];
+  for (uint32_t v = 0; v < kVectors; ++v) low[v] = high[v] = _mm256_setzero_si256();
+  for (uint64_t slot = band.slots(); slot-- > 0;) {
+    const Row& row = band.row(slot);
+    const __m256i row_low = Splat(row.low), row_high = Splat(row.high);
+    __m256i expected = _mm256_srlv_epi64(Splat(row.expected), _mm256_setr_epi64x(0, 1, 2, 3));
+    for (uint32_t v = 0; v < kVectors; ++v) {
+      high[v] = _mm256_or_si256(_mm256_slli_epi64(high[v], 1), _mm256_srli_epi64(low[v], 63));
+      low[v] = _mm256_slli_epi64(low[v], 1);
+      __m256i bits =
+          _mm256_xor_si256(_mm256_and_si256(row_low, low[v]), _mm256_and_si256(row_high, high[v]));
+      bits = _mm256_and_si256(_mm256_xor_si256(bits, _mm256_srli_epi64(bits, 4)), nibble);
+      bits = _mm256_shuffle_epi8(parity_of_nibble, bits);
+      bits = _mm256_sad_epu8(bits, _mm256_setzero_si256());  // sum of the bytes
+      bits = _mm256_and_si256(_mm256_xor_si256(bits, expected), one);
+      low[v] = _mm256_or_si256(low[v], bits);
+      expected = _mm256_srlv_epi64(expected, four);
+    }
+    if (slot % Ribbon::kBlockSlots == 0) {
+      alignas(32) uint64_t words[4 * kVectors];
+      for (uint32_t v = 0; v < kVectors; ++v) {
+        _mm256_store_si256(reinterpret_cast<__m256i*>(words) + v, low[v]);
+      }
+      StoreBlock(words, shape, first_block + slot / Ribbon::kBlockSlots, payload);
+    }
+  }
+}
+
+#endif  // defined(__x86_64__)
+
+BackSubstituteFn ChooseBackSubstitute(uint32_t columns, Simd simd) {
+#if defined(__x86_64__)
+  static constexpr BackSubstituteFn kByVectors[] = {&BackSubstituteAvx2<1>, &BackSubstituteAvx2<2>,
+                                                    &BackSubstituteAvx2<3>, &BackSubstituteAvx2<4>,
+                                                    &BackSubstituteAvx2<5>, &BackSubstituteAvx2<6>,
+                                                    &BackSubstituteAvx2<7>, &BackSubstituteAvx2<8>};
+  static_assert(4 * std::size(kByVectors) == kMaxProbes);
+  if (simd == Simd::kAvx2) return kByVectors[(columns - 1) / 4];
+#endif
+  static_cast<void>(columns);
+  static_cast<void>(simd);
+  return &BackSubstitute;
+}
+
+}  // namespace
+
+absl::StatusOr<Shape> Ribbon::ShapeFor(uint64_t key_count, double target_fpp) {
+  absl::StatusOr<Shape> standard = StandardShapeFor(key_count, target_fpp);
+  if (!standard.ok()) return standard.status();
+  uint32_t shards_log2 = 0;
+  while (key_count >> shards_log2 > kMaxShardKeys) ++shards_log2;
+  const auto scale = static_cast<int>(shards_log2);
+  const uint64_t slots = SlotsFor(std::ldexp(static_cast<double>(key_count), -scale));
+  Shape shape{.size = slots << shards_log2, .probes = 1};
+  while (std::ldexp(target_fpp, static_cast<int>(shape.probes)) < 1) ++shape.probes;
+
+  // The FPP is (1 + the share of windows that start in lower blocks) / 2^probes.
+  const double share = std::ldexp(target_fpp, static_cast<int>(shape.probes)) - 1;
+  const double lower_shards = std::ldexp(share, scale);
+  const double whole_shards = std::floor(lower_shards);
+  const double blocks = std::floor((lower_shards - whole_shards) *
+                                   static_cast<double>(StartsIn(slots) / kBlockSlots));
+  const uint64_t lower =
+      static_cast<uint64_t>(whole_shards) * (slots / kBlockSlots) + static_cast<uint64_t>(blocks);
+  shape.detail = lower << kLowerAt | uint64_t{shards_log2} << kShardsLog2At;
+  if (SizeBits(shape) <= kMaxSizeBits) return shape;
+  return absl::InvalidArgumentError(
+      absl::StrCat("key_count ", key_count, " at target_fpp ", target_fpp,
+                   " needs more than the 2^56 bits that a filter may have"));
+}
+
+double Ribbon::PredictedFpp(const Shape& shape, uint64_t) {
+  const uint64_t slots = ShardSlots(shape), starts = StartsIn(slots);
+  const uint64_t lower = LowerIn(shape.detail) * kBlockSlots;
+  const double lower_shards =
+      static_cast<double>(lower / slots) +
+      static_cast<double>(std::min(lower % slots, starts)) / static_cast<double>(starts);
+  const double share = std::ldexp(lower_shards, -static_cast<int>(ShardsLog2In(shape.detail)));
+  return std::ldexp(1 + share, -static_cast<int>(shape.probes));
+}
+
+uint64_t Ribbon::SizeBits(const Shape& shape) {
+  if (shape.probes > kMaxProbes || !IsSound(shape)) return UINT64_MAX;
+  const uint32_t shards_log2 = ShardsLog2In(shape.detail);
+  return 8 * (WordsOf(shape) * kWordBytes + (shards_log2 == 0 ? 0 : uint64_t{1} << shards_log2));
+}
+
+std::string Ribbon::Problem(const Shape& shape, std::span<const uint8_t> payload) {
+  if (std::string problem = ProbesProblem(shape); !problem.empty()) return problem;
+  if (SizeBits(shape) > kMaxSizeBits || PayloadBytes(shape) != payload.size()) {
+    return absl::StrCat("has ", payload.size(), " bytes for ", shape.size, " slots, of which ",
+                        LowerIn(shape.detail), " blocks are lower, in 2^",
+                        ShardsLog2In(shape.detail), " shards");
+  }
+  return "";
+}
+
+absl::Status Ribbon::Solve(uint8_t* payload, Shape& shape, uint64_t seed,
+                           std::span<const Digest> digests, Simd simd) {
+  const uint32_t shards_log2 = ShardsLog2In(shape.detail);
+  absl::StatusOr<AlignedBytes> x_bytes = ZerosFor(std::max<uint64_t>(digests.size(), 1) * 8);
+  if (!x_bytes.ok()) return x_bytes.status();
+  auto* const xs = reinterpret_cast<uint64_t*>(x_bytes->data());
+  std::vector<uint64_t> ends(uint64_t{1} << shards_log2);
+  Distribute(
+      digests, [seed](Digest digest) { return Remix(digest, seed); },
+      [shards_log2](uint64_t x) { return ShardOf(x, shards_log2); }, xs, ends);
+  uint64_t most_keys = ends[0];
+  for (size_t i = 1; i < ends.size(); ++i) most_keys = std::max(most_keys, ends[i] - ends[i - 1]);
+  absl::StatusOr<Band> band = Band::Make(ShardSlots(shape), most_keys);
+  if (!band.ok()) return band.status();
+
+  const BackSubstituteFn back_substitute = ChooseBackSubstitute(shape.probes, simd);
+  const uint64_t all_columns = (uint64_t{1} << shape.probes) - 1;
+  const uint64_t shard_blocks = BlocksOf(shape) >> shards_log2;
+  uint64_t begin = 0;
+  for (uint64_t shard = 0; shard < ends.size(); begin = ends[shard++]) {
+    const std::span<const uint64_t> of_shard(xs + begin, ends[shard] - begin);
+    uint32_t attempt = 0;
+    while (attempt < kMaxAttempts && !band->Fill(of_shard, attempt, all_columns)) ++attempt;
+    if (attempt == kMaxAttempts) {
+      return absl::AbortedError(absl::StrCat(of_shard.size(), " keys in ", band->slots(),
+                                             " slots: no solution in ", attempt, " attempts"));
+    }
+    if (shards_log2 == 0) {
+      shape.detail |= attempt;
+    } else {
+      payload[WordsOf(shape) * kWordBytes + shard] = static_cast<uint8_t>(attempt);
+    }
+    back_substitute(*band, shape, shard * shard_blocks, payload);
+  }
+  return absl::OkStatus();
+}
+
+FilterFunctions Ribbon::Functions(const FilterView& view, Simd simd) {
+#if defined(__x86_64__)
+  if (simd == Simd::kAvx2) return Avx2Functions(view.shape.probes);
+#endif
+  static_cast<void>(simd);
+  return kFunctions<Portable>;
+}
+
+}  // namespace bloom
