@@ -11,13 +11,14 @@ namespace bench {
 namespace {
 
 // What absent keys cost with the least cache that was measured, wherever it stands in the list: of
-// the store with the default filter if it is there, else of the last one.
+// the store with the default target if it is there and has the kind that upper levels get, else of
+// the last one.
 const Cell* HeadlineCell(const Results& results) {
   const lsm::Options defaults;
   const auto is_default = [&](const Cell* cell) {
     if (cell == nullptr) return false;
     const StoreConfig& store = results.stores[cell->store].config;
-    return store.filter_kind == defaults.filter_kind && store.target_fpp == defaults.target_fpp;
+    return store.filter_kind == "blocked" && store.target_fpp == defaults.target_fpp;
   };
   const Cell* chosen = nullptr;
   for (const Cell& cell : results.cells) {

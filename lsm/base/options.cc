@@ -3,6 +3,7 @@
 #include <cmath>
 #include <string>
 
+#include "lsm/base/filter_choice.h"
 #include "lsm/bytes/readable.h"
 #include "lsm/bytes/status.h"
 
@@ -29,11 +30,9 @@ absl::Status CheckFilter(const Options& options) {
                   std::isnan(options.target_fpp) ? "nan" : ReadableNumber(options.target_fpp),
                   "in [0.000001, 0.5]");
   }
-  if (options.filter_kind == "none") return absl::OkStatus();
-  const auto policy = bloom::PolicyFromName(options.filter_kind);
-  if (policy.ok()) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      Concat("Options::filter_kind: ", MessageOf(policy.status()), "; or \"none\" for no filters"));
+  const auto choice = FilterChoice::Of(options.filter_kind);
+  if (choice.ok()) return absl::OkStatus();
+  return absl::InvalidArgumentError(Concat("Options::filter_kind: ", MessageOf(choice.status())));
 }
 
 absl::Status CheckLevel0(const Options& options) {

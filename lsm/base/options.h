@@ -38,14 +38,15 @@ struct Options {
   // --- filters ---
 
   // Probability with which a table is read for a key that it does not hold.  0.01; [0.000001, 0.5].
-  // Lower takes more memory: about 1.44 log2(1/fpp) bits a key for `standard`, somewhat more for
-  // `blocked`.
+  // Lower takes more memory: about 1.05 log2(1/fpp) bits a key for `ribbon`, 1.44 for `standard`,
+  // somewhat more for `blocked`.
   double target_fpp = 0.01;
 
-  // Kind of filter that new tables get: "blocked" (one cache miss a question), "standard" (smaller:
-  // by 3 % at 0.01, 8 % at 0.001, 26 % at 0.000001; up to one miss a probe), or "none".  "blocked".
-  // Files of any kind are read whatever stands here.
-  std::string filter_kind = "blocked";
+  // Kind of filter that new tables get: any that bloom/README.md lists, among them "blocked" (one
+  // cache miss a question) and "ribbon" (30 % smaller, several times slower to build and to ask);
+  // "by-level", which is the former in levels 0 and 1, where tables live briefly, and the latter
+  // below; or "none".  "by-level".  Files of any kind are read whatever stands here.
+  std::string filter_kind = "by-level";
 
   // --- memory ---
 

@@ -77,7 +77,7 @@ absl::Status TableOutput::BeginTable() {
   build.block_bytes = options.block_bytes;
   build.block_restart_interval = options.block_restart_interval;
   build.compression = options.compression;
-  build.filter_policy = context_.filter_policy;
+  build.filter_policy = context_.filter_choice.ForLevel(level_);
   build.target_fpp = options.target_fpp;
   build.digest_seed = context_.digest_seed;
   build.file_id = context_.random->Next();

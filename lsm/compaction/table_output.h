@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "lsm/base/filter_choice.h"
 #include "lsm/base/options.h"
 #include "lsm/fs/environment.h"
 #include "lsm/table/table_builder.h"
@@ -27,7 +28,7 @@ struct JobContext {
   RandomSource* random = nullptr;
   uint64_t digest_seed = 0;
   TableContext table_context;  // for opening what was written
-  std::shared_ptr<const bloom::FilterPolicy> filter_policy;
+  FilterChoice filter_choice;
   std::function<uint64_t()> new_file_number;
 };
 

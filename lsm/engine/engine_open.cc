@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "bloom/filter_policy.h"
 #include "lsm/bytes/status.h"
 #include "lsm/engine/engine.h"
 #include "lsm/engine/recovery.h"
@@ -120,9 +119,7 @@ absl::Status Engine::Start() {
   job_context_.table_context.counters = &counters_;
   job_context_.table_context.digest_seed = digest_seed_;
   job_context_.new_file_number = [this] { return NewFileNumber(); };
-  if (options_.filter_kind != "none") {
-    LSM_ASSIGN_OR_RETURN(job_context_.filter_policy, bloom::PolicyFromName(options_.filter_kind));
-  }
+  LSM_ASSIGN_OR_RETURN(job_context_.filter_choice, FilterChoice::Of(options_.filter_kind));
 
   if (options_.mode != OpenMode::kReadOnly) {
     LSM_ASSIGN_OR_RETURN(const uint64_t next, NextFileNumber(directory, store_.log_directory(),

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "bloom/filter_policy.h"
 #include "lsm/bytes/status.h"
 #include "lsm/engine/recovery.h"
 #include "lsm/engine/repair_job.h"
@@ -54,9 +53,7 @@ absl::Status RepairJob::Prepare() {
     made_.Add(&directory_, TableFileName(next_number_));
     return next_number_++;
   };
-  if (options_.filter_kind != "none") {
-    LSM_ASSIGN_OR_RETURN(context_.filter_policy, bloom::PolicyFromName(options_.filter_kind));
-  }
+  LSM_ASSIGN_OR_RETURN(context_.filter_choice, FilterChoice::Of(options_.filter_kind));
   return absl::OkStatus();
 }
 

@@ -5,7 +5,10 @@
 #include <cmath>
 #include <functional>
 #include <string>
+#include <vector>
 
+#include "bloom/catalog.h"
+#include "lsm/base/filter_choice.h"
 #include "tests/support/status_matchers.h"
 
 namespace lsm {
@@ -94,7 +97,31 @@ TEST(OptionsTest, AWrongValueIsShownWithTheAllowedRange) {
   options.filter_kind = "cuckoo";
   EXPECT_THAT(ValidateOptions(options),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       AllOf(HasSubstr("standard"), HasSubstr("blocked"), HasSubstr("none"))));
+                       AllOf(HasSubstr("standard"), HasSubstr("blocked"), HasSubstr("\"by-level\""),
+                             HasSubstr("\"none\""))));
+}
+
+TEST(OptionsTest, EveryKindOfFilterIsAllowed) {
+  Options options;
+  std::vector<std::string> kinds = {"by-level", "none"};
+  bloom::KeyedKinds::ForEach([&]<class Kind>(Kind) { kinds.emplace_back(Kind::kName); });
+  EXPECT_GE(kinds.size(), 7u);
+  for (const std::string& kind : kinds) {
+    options.filter_kind = kind;
+    EXPECT_OK(ValidateOptions(options)) << kind;
+  }
+}
+
+TEST(FilterChoiceTest, LevelsOfOneKindAndOfTwo) {
+  const FilterChoice blocked = FilterChoice::Of("blocked").value();
+  const FilterChoice by_level = FilterChoice::Of("by-level").value();
+  const FilterChoice none = FilterChoice::Of("none").value();
+  for (int level = 0; level < 7; ++level) {
+    EXPECT_EQ(blocked.ForLevel(level)->name(), "blocked");
+    EXPECT_EQ(by_level.ForLevel(level)->name(), level < 2 ? "blocked" : "ribbon");
+    EXPECT_EQ(none.ForLevel(level), nullptr);
+    EXPECT_EQ(FilterChoice().ForLevel(level), nullptr);
+  }
 }
 
 }  // namespace

@@ -38,7 +38,7 @@ class JobsTest : public testing::Test {
     context_.random = &random_;
     context_.digest_seed = TableMaker::kDigestSeed;
     context_.table_context = maker_.context;
-    context_.filter_policy = bloom::PolicyFromName("blocked").value();
+    context_.filter_choice = FilterChoice::Of("blocked").value();
     context_.new_file_number = [this] { return next_number_++; };
   }
 
@@ -320,6 +320,22 @@ TEST_F(TableOutputTest, GrandparentsBeforeTheFirstKeyDoNotCount) {
         maker_.Make(i + 1, {PutOf(Concat("a", 10 + i), 1)}, options_.table_bytes));
   EXPECT_THAT(Split({{"k1", 1}, {"k2", 1}, {"k3", 1}}, grandparents),
               ElementsAre(ElementsAre("k1", "k2", "k3")));
+}
+
+TEST_F(TableOutputTest, TheLevelChoosesTheFilter) {
+  context_.filter_choice = FilterChoice::Of("by-level").value();
+  for (const int level : {0, 1, 2, 3, kLevels - 1}) {
+    TableOutput output(context_, level, uint64_t{1} << 30, {});
+    for (int i = 1000; i < 2000; ++i) {
+      const Entry entry = PutOf(Concat("k", i), 1);
+      ASSERT_OK(output.Add(InternalKey(entry), entry.value));
+    }
+    ASSERT_OK_AND_ASSIGN(const OpenTables tables, output.Finish());
+    ASSERT_EQ(tables.size(), 1u);
+    const char* const kind = level < 2 ? "blocked" : "ribbon";
+    EXPECT_EQ(tables[0]->table->filter().kind_name(), kind) << level;
+    EXPECT_EQ(tables[0]->table->properties().filter_kind, kind);
+  }
 }
 
 TEST_F(TableOutputTest, NothingAddedIsNoTable) {

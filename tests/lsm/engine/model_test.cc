@@ -386,6 +386,10 @@ std::vector<Configuration> Configurations() {
       {.seed = 18, .value_bytes_max = 100, .key_count = 10},
       {.seed = 19, .filter_kind = "standard", .compression = kNone, .cache_bytes = 0},
       {.seed = 20, .filter_kind = "none", .restart_interval = 2, .key_count = 2000},
+      {.seed = 21, .filter_kind = "by-level", .key_count = 2000},
+      {.seed = 22, .filter_kind = "ribbon", .target_fpp = 0.001, .key_count = 2000},
+      {.seed = 23, .filter_kind = "fuse3", .target_fpp = 0.001, .key_count = 2000},
+      {.seed = 24, .filter_kind = "split-block", .key_count = 1000},
   };
   const size_t deterministic = all.size();
   for (size_t i = 0; i < deterministic; i += 3) {
