@@ -10,6 +10,7 @@
 //     5  ribbon
 //     6  fuse3
 //     7  fuse4
+//     8  shifting
 #ifndef TRELLIS_BLOOM_CATALOG_H_
 #define TRELLIS_BLOOM_CATALOG_H_
 
@@ -25,6 +26,7 @@
 #include "bloom/variants/empty.h"
 #include "bloom/variants/fuse.h"
 #include "bloom/variants/ribbon.h"
+#include "bloom/variants/shifting.h"
 #include "bloom/variants/split_block.h"
 #include "bloom/variants/standard.h"
 
@@ -48,7 +50,7 @@ struct Joined<KindList<A...>, KindList<B...>> {
 
 // Kinds that hold keys, which a policy can ask for: those that keys are added to one by one, and
 // those that are solved.
-using BitKinds = KindList<Standard, Blocked, SplitBlock>;
+using BitKinds = KindList<Standard, Blocked, SplitBlock, Shifting>;
 using SolvedKinds = KindList<Ribbon, Fuse3, Fuse4>;
 using KeyedKinds = Joined<BitKinds, SolvedKinds>::Kinds;
 // Kinds that a file may hold.

@@ -7,7 +7,11 @@
 //   tag  kind
 //    64  counting
 //    65  spectral
-//    70  spatial: not in Family, its question is another
+//    66  shifting-counting
+//    67  shifting-double
+//    68  shifting-association: not in Family, its question is another
+//    69  shifting-multiplicity: likewise
+//    70  spatial: likewise
 //    71  dynamic, with rows of some kind
 //    72  scalable, the same
 //    73  retouched
@@ -22,8 +26,11 @@
 #include "bloom/filters/retouched.h"
 #include "bloom/filters/rotating.h"
 #include "bloom/filters/scalable.h"
+#include "bloom/filters/shifting_counting.h"
+#include "bloom/filters/shifting_double.h"
 #include "bloom/filters/spectral.h"
 #include "bloom/variants/blocked.h"
+#include "bloom/variants/shifting.h"
 #include "bloom/variants/split_block.h"
 #include "bloom/variants/standard.h"
 
@@ -33,8 +40,9 @@ template <KeyFilter... Filters>
 struct FilterList {};
 
 // Those that answer "was this key added?", each sized from the number of keys and a target FPP.
-using Family = FilterList<Filter<Standard>, Filter<Blocked>, Filter<SplitBlock>, CountingFilter,
-                          SpectralFilter, DynamicFilter<>, DynamicFilter<CountingFilter>,
+using Family = FilterList<Filter<Standard>, Filter<Blocked>, Filter<SplitBlock>, Filter<Shifting>,
+                          CountingFilter, SpectralFilter, ShiftingCountingFilter,
+                          ShiftingDoubleFilter, DynamicFilter<>, DynamicFilter<CountingFilter>,
                           ScalableFilter<>, RetouchedFilter, RotatingFilter<>>;
 
 }  // namespace bloom

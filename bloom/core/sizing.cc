@@ -20,12 +20,6 @@ absl::Status CheckRequest(uint64_t key_count, double target_fpp) {
   return CheckTargetFpp(target_fpp);
 }
 
-absl::Status TooLarge(uint64_t key_count, double target_fpp) {
-  return absl::InvalidArgumentError(
-      absl::StrCat("key_count ", key_count, " at target_fpp ", target_fpp,
-                   " needs more than the 2^56 bits that a filter may have"));
-}
-
 // The chance that k random positions of a line are all ones after some number of throws, stepped
 // from one number of keys in the line to the next.
 class LineFill {
@@ -166,6 +160,12 @@ absl::Status CheckTargetFpp(double target_fpp) {
   if (target_fpp >= kMinTargetFpp && target_fpp < 1) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat("target_fpp must lie in [", kMinTargetFpp, ", 1), is ", target_fpp));
+}
+
+absl::Status TooLarge(uint64_t key_count, double target_fpp) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("key_count ", key_count, " at target_fpp ", target_fpp,
+                   " needs more than the 2^56 bits that a filter may have"));
 }
 
 double StandardFpp(uint64_t bits, uint32_t probes, uint64_t key_count) {

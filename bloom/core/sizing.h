@@ -28,6 +28,9 @@ inline constexpr uint64_t kMaxSplitBlockLines = UINT32_MAX;
 // InvalidArgument unless kMinTargetFpp <= target_fpp < 1 (so for NaN too).
 absl::Status CheckTargetFpp(double target_fpp);
 
+// The InvalidArgument of a request that needs more than kMaxSizeBits.
+absl::Status TooLarge(uint64_t key_count, double target_fpp);
+
 // Classic filter of m bits, every probe anywhere: (1 - (1 - 1/m)^(kn))^k (Bloom 1970).  1 where
 // bits is 0.  The true rate is a little higher (Bose et al. 2008), since the share of ones varies:
 // in a filter of its planned keys, half ones, by a share of about 0.31 k (k - 1) / (2 m), which is

@@ -1,110 +1,39 @@
 #include "bloom/variants/standard.h"
 
-#include <algorithm>
-#include <array>
 #include <cmath>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "bloom/core/filter_format.h"
+#include "bloom/core/staged_query.h"
 
 namespace bloom {
 namespace {
 
-// An absent key fails one of its first three probes seven times out of eight, so a query looks at
-// those together and seldom at the others.  Within each of the two parts no branch stands between
-// the probes: the CPU loads them at the same time, which costs one miss instead of several where
-// the filter is not in cache.
-constexpr uint32_t kFirstProbes = 3;
+// The probes of a digest, one after the other: bloom/core/staged_query.h.
+struct ProbeWalk {
+  static constexpr uint32_t kFirst = 3;  // an absent key fails one of them seven times out of eight
+  static uint32_t Count(const Shape& shape) { return shape.probes; }
+  static uint64_t PayloadBytes(const Shape& shape) { return Standard::PayloadBytes(shape); }
 
-// Of the next `count` probes.
-bool HasAll(const uint8_t* payload, Probes& probes, uint32_t count) {
-  uint32_t all = 1;
-  for (uint32_t i = 0; i < count; ++i) {
-    const uint64_t position = probes.Next();
-    all &= uint32_t{payload[position >> 3]} >> (position & 7);
-  }
-  return (all & 1) != 0;
-}
+  ProbeWalk() = default;
+  ProbeWalk(const FilterView& view, Digest digest)
+      : probes(Remix(digest, view.seed), view.shape.size) {}
 
-// Always inlined: GCC 12 takes a function that only prefetches for one without effect, and drops
-// calls to it.
-[[gnu::always_inline]] inline void Fetch(const uint8_t* payload, Probes& probes, uint32_t count) {
-  for (uint32_t i = 0; i < count; ++i) __builtin_prefetch(payload + (probes.Next() >> 3));
-}
-
-Probes ProbesOf(const FilterView& view, Digest digest) {
-  return {Remix(digest, view.seed), view.shape.size};
-}
-
-// The functions for kProbes probes, unrolled; for as many as the view says where kProbes is 0.
-template <uint32_t kProbes>
-struct Query {
-  static uint32_t Count(const FilterView& view) {
-    return kProbes != 0 ? kProbes : view.shape.probes;
-  }
-  static uint32_t First(const FilterView& view) { return std::min(Count(view), kFirstProbes); }
-
-  static bool MayContain(const FilterView& view, Digest digest) {
-    Probes probes = ProbesOf(view, digest);
-    const uint32_t first = First(view);
-    return HasAll(view.payload, probes, first) && HasAll(view.payload, probes, Count(view) - first);
-  }
-
-  static void Prefetch(const FilterView& view, Digest digest) {
-    Probes probes = ProbesOf(view, digest);
-    Fetch(view.payload, probes, First(view));
-  }
-
-  static void MayContainBatch(const FilterView& view, const Digest* digests, size_t count,
-                              bool* results) {
-    if (Standard::PayloadBytes(view.shape) <= kNearPayloadBytes) {
-      for (size_t i = 0; i < count; ++i) {
-        Probes probes = ProbesOf(view, digests[i]);
-        results[i] = HasAll(view.payload, probes, Count(view));
-      }
-      return;
+  bool HasAll(const uint8_t* payload, uint32_t count) {
+    uint32_t all = 1;
+    for (uint32_t i = 0; i < count; ++i) {
+      const uint64_t position = probes.Next();
+      all &= uint32_t{payload[position >> 3]} >> (position & 7);
     }
-    for (size_t begin = 0; begin < count; begin += kBatchGroup) {
-      FarGroup(view, digests + begin, std::min(count - begin, kBatchGroup), results + begin);
-    }
+    return (all & 1) != 0;
   }
 
-  // Fetches the first probes of all, tests them, then the same for the other probes of those that
-  // passed.
-  static void FarGroup(const FilterView& view, const Digest* digests, size_t count, bool* results) {
-    const uint32_t first = First(view);
-    const uint32_t rest = Count(view) - first;
-    Probes passed[kBatchGroup];
-    bool* passed_results[kBatchGroup];
-    size_t passed_count = 0;
-    for (size_t i = 0; i < count; ++i) {
-      Probes probes = ProbesOf(view, digests[i]);
-      Fetch(view.payload, probes, first);
-    }
-    for (size_t i = 0; i < count; ++i) {
-      Probes& probes = passed[passed_count] = ProbesOf(view, digests[i]);
-      passed_results[passed_count] = &results[i];
-      results[i] = HasAll(view.payload, probes, first);
-      passed_count += results[i];
-    }
-    for (size_t i = 0; i < passed_count; ++i) {
-      Probes probes = passed[i];
-      Fetch(view.payload, probes, rest);
-    }
-    for (size_t i = 0; i < passed_count; ++i)
-      *passed_results[i] = HasAll(view.payload, passed[i], rest);
+  [[gnu::always_inline]] void Fetch(const uint8_t* payload, uint32_t count) {
+    for (uint32_t i = 0; i < count; ++i) __builtin_prefetch(payload + (probes.Next() >> 3));
   }
+
+  Probes probes;
 };
-
-template <uint32_t... kProbes>
-constexpr auto FunctionTable(std::integer_sequence<uint32_t, kProbes...>) {
-  return std::array{FilterFunctions{&Query<kProbes>::MayContain, &Query<kProbes>::Prefetch,
-                                    &Query<kProbes>::MayContainBatch}...};
-}
-
-// By number of probes up to 16 (an FPP of 2^-16); entry 0 serves all others.
-constexpr auto kFunctions = FunctionTable(std::make_integer_sequence<uint32_t, 17>{});
 
 // Bit i of the result is bit 2i or bit 2i + 1: four bits.
 uint8_t OrPairs(uint8_t byte) {
@@ -144,7 +73,7 @@ void Standard::FoldInHalf(const uint8_t* payload, const Shape& shape, uint8_t* h
 }
 
 FilterFunctions Standard::Functions(const FilterView& view) {
-  return kFunctions[view.shape.probes < kFunctions.size() ? view.shape.probes : 0];
+  return StagedFunctions<ProbeWalk, 16>(view);  // 16: an FPP of 2^-16
 }
 
 }  // namespace bloom

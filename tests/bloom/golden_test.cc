@@ -121,6 +121,11 @@ TEST(GoldenTest, FuseFiltersAreFrozen) {
                    DrawSolved<bloom::Fuse4>(3, 1e-9) + DrawSolved<bloom::Fuse4>(9, 0.01));
 }
 
+TEST(GoldenTest, ShiftingFiltersAreFrozen) {
+  ExpectGolden("bloom/shifting.golden", Draw("shifting", 10, 0.01) + Draw("shifting", 150, 0.01) +
+                                            Draw("shifting", 3, 1e-9));
+}
+
 TEST(GoldenTest, TheEmptyFilterIsFrozen) {
   ExpectGolden("bloom/empty.golden", Draw("standard", 0, 0.01));
 }

@@ -6,6 +6,7 @@
 #ifndef TRELLIS_TESTS_BLOOM_HOSTILE_BYTES_H_
 #define TRELLIS_TESTS_BLOOM_HOSTILE_BYTES_H_
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,6 +21,7 @@
 #include "absl/status/status.h"
 #include "bloom/core/bits.h"
 #include "tests/bloom/kinds.h"
+#include "tests/support/status_matchers.h"
 
 namespace testing_support {
 
@@ -47,6 +49,23 @@ void ExpectAllDamageIsDataLoss(const std::string& sound, Load load) {
   ASSERT_EQ(LoadExactCopy(sound + '\0', load).code(), absl::StatusCode::kDataLoss);
 }
 
+// Bytes of another kind, version or hash.
+template <class Load>
+void ExpectOthersAreRefusedByName(const std::string& sound, Load load) {
+  const auto of_others = [&](size_t at, uint8_t value) {
+    std::string bytes = sound;
+    bytes[at] = static_cast<char>(value);
+    RepairChecksum(bytes);
+    return LoadExactCopy(bytes, load);
+  };
+  EXPECT_THAT(of_others(8, 200),
+              StatusIs(absl::StatusCode::kInvalidArgument, testing::HasSubstr("kind 200")));
+  EXPECT_THAT(of_others(9, 99),
+              StatusIs(absl::StatusCode::kUnimplemented, testing::HasSubstr("version 99")));
+  EXPECT_THAT(of_others(12, 9),
+              StatusIs(absl::StatusCode::kUnimplemented, testing::HasSubstr("hash id 9")));
+}
+
 // A header field or a part of the payload overwritten, the checksum right: whatever they say, to
 // load and use them ends and does no harm.  Some must load, or the checks alone were tried.
 template <class Load>
@@ -57,7 +76,11 @@ void ExpectForgeriesDoNoHarm(const std::string& sound, uint64_t seed, int rounds
                             1,
                             2,
                             8,
+                            7,
                             57,
+                            58,
+                            64,
+                            512,
                             payload,
                             8 * payload,
                             uint64_t{1} << 32,

@@ -40,6 +40,8 @@ template <class K>
 inline constexpr uint32_t kSomeProbes = 5;
 template <>
 inline constexpr uint32_t kSomeProbes<bloom::SplitBlock> = bloom::SplitBlock::kProbes;
+template <>
+inline constexpr uint32_t kSomeProbes<bloom::Shifting> = 4;
 
 // Few keys, and a target, at which a policy makes a filter of its kind whatever it is: for fewer
 // keys, and at targets between two powers of 1/2, a solved kind may be no smaller than a standard

@@ -337,9 +337,9 @@ TYPED_TEST(KindsTest, ItsRowsInTheReadmeAreTrue) {
 
 TYPED_TEST(BitKindsTest, ShapesThatNoFilterHasAreProblems) {
   constexpr uint32_t kProbes = testing_support::kSomeProbes<TypeParam>;
-  const std::vector<uint8_t> payload(128, 0);
   const uint64_t size =
       TypeParam::kLineBytesLog2 == 0 ? 1024 : 1024 >> (TypeParam::kLineBytesLog2 + 3);
+  const std::vector<uint8_t> payload(TypeParam::PayloadBytes({size, kProbes}), 0);
   EXPECT_EQ(TypeParam::Problem({size, kProbes}, payload), "");
   EXPECT_NE(TypeParam::Problem({size, 0}, payload), "");
   EXPECT_NE(TypeParam::Problem({size, bloom::kMaxProbes + 1}, payload), "");

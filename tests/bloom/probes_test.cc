@@ -11,6 +11,7 @@
 #include "bloom/core/bits.h"
 #include "bloom/core/hash.h"
 #include "bloom/variants/blocked.h"
+#include "bloom/variants/shifting.h"
 #include "bloom/variants/standard.h"
 #include "tests/bloom/kinds.h"
 
@@ -20,6 +21,7 @@ using bloom::Blocked;
 using bloom::kMaxProbes;
 using bloom::kMaxSizeBits;
 using bloom::Shape;
+using bloom::Shifting;
 using bloom::Standard;
 using testing_support::DigestsOfKeys;
 
@@ -33,6 +35,9 @@ uint64_t PositionOf(Standard, uint64_t bits, uint64_t hash, uint32_t i) {
 uint64_t PositionOf(Blocked, uint64_t bits, uint64_t hash, uint32_t i) {
   const Shape shape{bits / bloom::kLineBits, kMaxProbes};
   return 8 * Blocked::LineOffset(shape, hash) + Blocked::Position(Blocked::InLine(hash), i);
+}
+uint64_t PositionOf(Shifting, uint64_t bits, uint64_t hash, uint32_t i) {
+  return PositionOf(Standard{}, bits, hash, i / 2) + (i % 2 == 0 ? 0 : Shifting::Offset(hash));
 }
 
 uint64_t CountEqualPairs(std::vector<uint64_t> values) {
@@ -60,7 +65,7 @@ class ProbesTest : public testing::Test {
   }
 };
 // Split-block filters are Parquet's: tests/bloom/split_block_test.cc.
-using FreeKinds = testing::Types<Standard, Blocked>;
+using FreeKinds = testing::Types<Standard, Blocked, Shifting>;
 TYPED_TEST_SUITE(ProbesTest, FreeKinds, testing_support::KindNames);
 
 // A filter of 2^40 bits takes no memory as long as only positions are looked at.  Where one probe

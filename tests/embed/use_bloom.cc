@@ -18,7 +18,10 @@
 #include "bloom/core/parts.h"
 #include "bloom/core/probe.h"
 #include "bloom/core/shape.h"
+#include "bloom/core/shifting.h"
 #include "bloom/core/sizing.h"
+#include "bloom/core/staged_query.h"
+#include "bloom/core/stored_bits.h"
 #include "bloom/family.h"
 #include "bloom/filter_policy.h"
 #include "bloom/filters/counting.h"
@@ -28,6 +31,10 @@
 #include "bloom/filters/rotating.h"
 #include "bloom/filters/rows.h"
 #include "bloom/filters/scalable.h"
+#include "bloom/filters/shifting_association.h"
+#include "bloom/filters/shifting_counting.h"
+#include "bloom/filters/shifting_double.h"
+#include "bloom/filters/shifting_multiplicity.h"
 #include "bloom/filters/spatial.h"
 #include "bloom/filters/spectral.h"
 #include "bloom/inspect.h"
@@ -35,6 +42,7 @@
 #include "bloom/variants/empty.h"
 #include "bloom/variants/fuse.h"
 #include "bloom/variants/ribbon.h"
+#include "bloom/variants/shifting.h"
 #include "bloom/variants/split_block.h"
 #include "bloom/variants/standard.h"
 
@@ -44,6 +52,7 @@ static_assert(bloom::StaticKind<bloom::Empty> && !bloom::BitLayout<bloom::Empty>
 static_assert(bloom::BitLayout<bloom::Standard> && bloom::BitLayout<bloom::Blocked>);
 static_assert(bloom::SolvedKind<bloom::Ribbon> && bloom::SolvedKind<bloom::Fuse3> &&
               bloom::SolvedKind<bloom::Fuse4>);
+static_assert(bloom::BitLayout<bloom::Shifting> && !bloom::FoldableLayout<bloom::Shifting>);
 
 int wrong = 0;
 
@@ -93,6 +102,20 @@ void UseSolved(const std::vector<bloom::Digest>& digests) {
   Expect(Kind::Solve(payload.data(), *shape, 7, digests).ok(), "Solve");
   const bloom::FilterView view{payload.data(), *shape, 7};
   Expect(Kind::Functions(view).may_contain(view, digests.back()), "a key was not solved for");
+}
+
+void UseShifting() {
+  auto sets = bloom::ShiftingAssociationFilter::Make(1000, 1e-6);
+  if (sets.ok()) sets->Add("apple", true, true);
+  Expect(sets.ok() && sets->Query("apple") == bloom::ShiftingAssociationFilter::kBoth, "Query");
+  auto counts = bloom::ShiftingMultiplicityFilter::Make(1000, 20, 1e-6);
+  Expect(counts.ok() && counts->Add("apple", 7).ok() && counts->Count("apple") == 7, "Count");
+  auto counters = bloom::ShiftingCountingFilter::MakeWithCounters(1000, 0.01, 8);
+  if (counters.ok()) counters->Add("apple");
+  Expect(counters.ok() && counters->Remove("apple") && !counters->MayContain("apple"), "Remove");
+  auto doubled = bloom::ShiftingDoubleFilter::Make(1000, 0.01);
+  Expect(doubled.ok() && doubled->size_bits() > 2 * doubled->shape().size, "size_bits");
+  Expect(bloom::ShiftingFpp(1000, 4, 0, bloom::kMaxOffset) == 0, "ShiftingFpp");
 }
 
 void UseParts(const std::string& bytes) {
@@ -148,6 +171,7 @@ int main() {
   std::vector<bloom::Digest> digests;
   for (int key = 0; key < 1000; ++key) digests.push_back(bloom::DigestOf(std::to_string(key), 42));
   bloom::SolvedKinds::ForEach([&]<bloom::SolvedKind Kind>(Kind) { UseSolved<Kind>(digests); });
+  UseShifting();
   std::cout << bloom::KeyedKindNames()
             << (bloom::BestSimd() == bloom::Simd::kAvx2 ? " (AVX2)\n" : " (portable)\n");
   return wrong == 0 ? 0 : 1;

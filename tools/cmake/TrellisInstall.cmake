@@ -65,7 +65,10 @@ trellis_install(bloom HEADERS
   bloom/core/parts.h
   bloom/core/probe.h
   bloom/core/shape.h
+  bloom/core/shifting.h
   bloom/core/sizing.h
+  bloom/core/staged_query.h
+  bloom/core/stored_bits.h
   bloom/family.h
   bloom/filter_policy.h
   bloom/filters/counting.h
@@ -75,6 +78,10 @@ trellis_install(bloom HEADERS
   bloom/filters/rotating.h
   bloom/filters/rows.h
   bloom/filters/scalable.h
+  bloom/filters/shifting_association.h
+  bloom/filters/shifting_counting.h
+  bloom/filters/shifting_double.h
+  bloom/filters/shifting_multiplicity.h
   bloom/filters/spatial.h
   bloom/filters/spectral.h
   bloom/inspect.h
@@ -82,6 +89,7 @@ trellis_install(bloom HEADERS
   bloom/variants/empty.h
   bloom/variants/fuse.h
   bloom/variants/ribbon.h
+  bloom/variants/shifting.h
   bloom/variants/split_block.h
   bloom/variants/standard.h)
 

@@ -1,0 +1,124 @@
+// What the shifting filters share: bits whose distance from a base says something (Yang, Liu,
+// Shahzad, Zhong, Fu, Li, Xie, Li, "A Shifting Bloom Filter Framework for Set Queries", PVLDB 9(5),
+// 2016).
+//
+//     h = Remix(digest, seed)
+//     base i of a key = position i of bloom::Probes(h, m)          (bloom/core/probe.h)
+//     offset j of a key = 1 + position j of bloom::Probes(g, offsets),
+//                         g = (h xor h / 2^32) * 0x9e3779b97f4a7c15 mod 2^64
+//
+//     bits: | bit of base 0 | base 1 | ... | base m - 1 | as many again as an offset is long |
+//           bit p is bit (p & 7) of byte (p >> 3)
+//
+// An offset is at most 56: seven bits before the base in its first byte, the base, and the bit that
+// it is shifted to, fit one unaligned load of 64 bits.
+//
+// Symbols in the formulas: n keys, m bases, k probes (bits or cells set a key), D offsets that a
+// key chooses from (the paper's w - 1), e the false-positive probability.  Pure functions;
+// thread-safe.
+#ifndef TRELLIS_BLOOM_CORE_SHIFTING_H_
+#define TRELLIS_BLOOM_CORE_SHIFTING_H_
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "bloom/core/bits.h"
+#include "bloom/core/probe.h"
+#include "bloom/core/shape.h"
+
+namespace bloom {
+
+// The longest offset.
+inline constexpr uint32_t kMaxOffset = 56;
+
+// Fewest bases that a filter of pairs is given.  Its formula, as that of the standard filter, is a
+// little low, the more so the fewer the bases; this keeps what it is low by under 3 % for targets
+// down to 0.001.
+inline constexpr uint64_t kMinShiftingBases = 1024;
+
+// The offsets of a key less 1, one after the other.  Bases are multiples of the hash.  Without the
+// shift these would be too, and keys whose bases meet might have the same offset more often, or
+// less, than one time in `offsets`.
+inline Probes OffsetsOf(uint64_t hash, uint32_t offsets) {
+  return {(hash ^ hash >> 32) * 0x9e3779b97f4a7c15ULL, offsets};
+}
+
+// --- bits with a tail ---
+
+// Bits of `bases` bases and the longest offset behind them; UINT64_MAX instead of overflowing.
+constexpr uint64_t ShiftedBits(uint64_t bases, uint32_t longest) {
+  return bases > UINT64_MAX - longest ? UINT64_MAX : bases + longest;
+}
+// Bytes of them, and as many more as a load of 64 bits at the last base reads.
+constexpr uint64_t ShiftedBytes(uint64_t bases) { return bases / 8 + (bases % 8 + 63) / 8; }
+
+// What is wrong with bytes from a file that should be such bits; empty if nothing.
+std::string ShiftedProblem(uint64_t bases, uint32_t longest, std::span<const uint8_t> payload);
+
+// Bit i is bit base + i, for i up to kMaxOffset.
+inline uint64_t LoadShifted(const uint8_t* bits, uint64_t base) {
+  return Load64(bits + (base >> 3)) >> (base & 7);
+}
+
+// By offset, from 0 to `longest`: the share of ones among the bits that lie so far behind a base.
+std::vector<double> FillByOffset(std::span<const uint8_t> bits, uint64_t bases, uint32_t longest);
+
+// --- pairs: k/2 bases a key, and the cell behind each at one offset for all ---
+
+// Only even numbers of probes make pairs.  Empty if nothing is wrong with a shape's.
+std::string PairsProblem(const Shape& shape);
+
+// The different cells of the pairs of a key, for cells that count: a key that meets a cell twice
+// counts once there.
+class DistinctPairs {
+ public:
+  DistinctPairs(uint64_t hash, const Shape& shape, uint32_t offsets);
+
+  const uint64_t* begin() const { return positions_; }
+  const uint64_t* end() const { return positions_ + count_; }
+
+ private:
+  uint64_t positions_[kMaxProbes];
+  uint32_t count_ = 0;
+};
+
+// A pair passes if both of its cells are set.  These are not independent: a key with the query's
+// own offset, one in D, sets both at once.  With x = kn/m and p = e^-x,
+//
+//     e = (1 - 2p + p^2 e^(x / (2D)))^(k/2)
+//
+// for large m, here for any, and with the fewer keys that reach the first and last D cells.  The
+// paper's formula, (1 - p)^(k/2) (1 - p + p^2 / D)^(k/2), counts what a key sets at once on top of
+// a cell that is empty, and is too high.  True rates are a little higher than this, as those of the
+// standard filter are (StandardFpp).  1 where there are no bases.
+double ShiftingFpp(uint64_t bases, uint32_t probes, uint64_t key_count, uint32_t offsets);
+
+// The fewest bases, over all even k, with ShiftingFpp <= target_fpp.  Of several k with equally
+// many bases, the least.  Errors as for StandardShapeFor.
+absl::StatusOr<Shape> ShiftingShapeFor(uint64_t key_count, double target_fpp, uint32_t offsets);
+
+// The same for another rate, which falls with the bases and is close to that of a filter of pairs.
+using RateOfShape = std::function<double(uint64_t bases, uint32_t probes)>;
+absl::StatusOr<Shape> FewestBasesFor(uint64_t key_count, double target_fpp,
+                                     const RateOfShape& rate);
+
+// How many keys were added, judged by the share of the m + D cells that is set: the n at which
+// that share is expected.  Infinity if all are.
+double ShiftingKeyCountFromFill(uint64_t bases, uint32_t probes, uint32_t offsets, double fill);
+
+// The rate at which absent keys pass the cells as they are: the mean, over the offsets, of (share
+// of pairs of that offset with both cells set)^(k/2).  word(i) says which of the cells [64 i, 64 i
+// + 64) are set, and is asked for all cells, up to 2^24; in larger filters for as many, in even
+// steps.
+double PairedFpp(uint64_t bases, uint32_t probes, uint32_t offsets,
+                 const std::function<uint64_t(uint64_t i)>& word);
+// The same of bits; `bits` has ShiftedBytes(bases) bytes.
+double PairedFppOfBits(const uint8_t* bits, uint64_t bases, uint32_t probes, uint32_t offsets);
+
+}  // namespace bloom
+
+#endif  // TRELLIS_BLOOM_CORE_SHIFTING_H_

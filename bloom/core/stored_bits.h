@@ -1,0 +1,71 @@
+// The bits of a filter that is an object, with the header that they are saved with: what such
+// filters share whose union is the union of their bits.
+//
+// Thread-safe as long as nobody changes it.  Movable, not copyable.
+#ifndef TRELLIS_BLOOM_CORE_STORED_BITS_H_
+#define TRELLIS_BLOOM_CORE_STORED_BITS_H_
+
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "bloom/core/bits.h"
+#include "bloom/core/filter_format.h"
+#include "bloom/core/shape.h"
+
+namespace bloom {
+
+struct StoredBits {
+  FilterHeader header;
+  AlignedBytes bits;
+
+  // Zeros for a filter of class F.  InvalidArgument if that cannot have the shape,
+  // ResourceExhausted without memory.
+  template <class F>
+  static absl::StatusOr<StoredBits> Zeros(const Shape& shape, uint64_t bytes, uint64_t seed,
+                                          double target_fpp) {
+    if (bytes > kMaxSizeBits / 8)
+      return absl::InvalidArgumentError("shape: more than the 2^56 bits that a filter may have");
+    absl::StatusOr<AlignedBytes> zeros = ZerosFor(bytes);
+    if (!zeros.ok()) return zeros.status();
+    if (const std::string problem = F::Problem(shape, zeros->span()); !problem.empty())
+      return absl::InvalidArgumentError("shape: " + problem);
+    return StoredBits{HeaderFor<F>(shape, seed, target_fpp), *std::move(zeros)};
+  }
+
+  // What Serialize gave.  DataLoss if it is damaged, Unimplemented if its version is unknown,
+  // InvalidArgument if it is a filter of another kind.
+  template <class F>
+  static absl::StatusOr<StoredBits> Load(std::string_view bytes) {
+    const absl::StatusOr<ParsedFilter> parsed = ParseAs<F>(bytes);
+    if (!parsed.ok()) return parsed.status();
+    absl::StatusOr<AlignedBytes> copy = ZerosFor(parsed->payload.size());
+    if (!copy.ok()) return copy.status();
+    std::memcpy(copy->data(), parsed->payload.data(), parsed->payload.size());
+    return StoredBits{parsed->header, *std::move(copy)};
+  }
+
+  std::string Serialize() const { return EncodeFilter(header, bits.span()); }
+
+  // Takes over all ones.  InvalidArgument, naming the difference, unless shape and seed agree;
+  // nothing is changed then.
+  absl::Status Merge(const StoredBits& other) {
+    if (absl::Status status = CheckMergeable(header, other.header); !status.ok()) return status;
+    for (size_t i = 0; i < bits.size(); ++i) bits.data()[i] |= other.bits.data()[i];
+    header.key_count += other.header.key_count;
+    return absl::OkStatus();
+  }
+
+  // Forgets all keys, keeps shape and seed.
+  void Clear() {
+    std::memset(bits.data(), 0, bits.size());
+    header.key_count = 0;
+  }
+};
+
+}  // namespace bloom
+
+#endif  // TRELLIS_BLOOM_CORE_STORED_BITS_H_

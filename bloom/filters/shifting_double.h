@@ -1,0 +1,95 @@
+// A shifting filter with a second array as long as the first, in which a key has one bit more: what
+// a public implementation of filters calls its improvement on the paper.
+//
+//     h = Remix(digest, seed)
+//     first array: the bits of `shifting` (bloom/variants/shifting.h), k of them a key
+//     second array: position k/2 of bloom::Probes(h, m), which is the one behind the last base
+//
+//     payload:  | first: ceil((m + 56) / 8) bytes | second: ceil(m / 8) bytes |
+//
+// An absent key passes with the rate of the shifting filter times 1 - (1 - 1/m)^n: lower than that
+// of the first array alone, but for twice the memory.  It is here for completeness, and for its
+// numbers.  `standard` does better with the same memory: at 0.01 this filter needs 11.56 bits a key
+// against 9.59, and with 11.56 bits the standard one has an FPP of 0.0039.
+//
+// Thread-safe as long as nobody changes it.  Movable, not copyable.
+#ifndef TRELLIS_BLOOM_FILTERS_SHIFTING_DOUBLE_H_
+#define TRELLIS_BLOOM_FILTERS_SHIFTING_DOUBLE_H_
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "bloom/core/hash.h"
+#include "bloom/core/shape.h"
+#include "bloom/core/stored_bits.h"
+
+namespace bloom {
+
+class ShiftingDoubleFilter {
+ public:
+  static constexpr std::string_view kName = "shifting-double";
+  static constexpr uint8_t kTag = 67;
+  static constexpr uint8_t kVersion = 1;
+  static constexpr uint8_t kLineBytesLog2 = 0;
+
+  // Sized for `key_count` keys at `target_fpp`: the fewest bits of both arrays.  InvalidArgument
+  // for a bad count or FPP, ResourceExhausted without memory.
+  static absl::StatusOr<ShiftingDoubleFilter> Make(uint64_t key_count, double target_fpp,
+                                                   uint64_t seed = 0);
+  // Of bases and probes (of the first array) that the caller chose; `target_fpp` is only kept with
+  // it.  Errors as above, for a shape that cannot be too.
+  static absl::StatusOr<ShiftingDoubleFilter> MakeOfShape(const Shape& shape, double target_fpp,
+                                                          uint64_t seed = 0);
+
+  // From the bytes of Serialize.  DataLoss if they are damaged, Unimplemented if their version is
+  // unknown, InvalidArgument if they are a filter of another kind.
+  static absl::StatusOr<ShiftingDoubleFilter> Load(std::string_view bytes);
+
+  Digest DigestOf(std::string_view key) const { return bloom::DigestOf(key, seed()); }
+
+  void Add(std::string_view key) { AddDigest(DigestOf(key)); }
+  void AddDigest(Digest digest);
+
+  // False only if the key was never added.
+  bool MayContain(std::string_view key) const { return MayContainDigest(DigestOf(key)); }
+  bool MayContainDigest(Digest digest) const;
+
+  // Adds all keys of `other`: bit for bit what adding them one by one would give.  InvalidArgument,
+  // naming the difference, unless shape and seed agree; nothing is changed then.
+  absl::Status Merge(const ShiftingDoubleFilter& other) { return stored_.Merge(other.stored_); }
+
+  // Forgets all keys, keeps shape and seed.
+  void Clear() { stored_.Clear(); }
+
+  std::string Serialize() const { return stored_.Serialize(); }
+
+  const Shape& shape() const { return stored_.header.shape; }
+  uint64_t seed() const { return stored_.header.seed; }
+  double target_fpp() const { return stored_.header.target_fpp; }
+  uint64_t size_bits() const;  // of both arrays
+  // Keys added, each time that one was, and those of merged filters.
+  uint64_t added_count() const { return stored_.header.key_count; }
+
+  // FPP once `key_count` different keys are in.
+  double PredictedFpp(uint64_t key_count) const;
+  // FPP of the bits as they are: PairedFpp of the first array times the share of ones of the
+  // second.
+  double CurrentFpp() const;
+
+  // What is wrong with a shape and payload from a file; empty if nothing.
+  static std::string Problem(const Shape& shape, std::span<const uint8_t> payload);
+
+ private:
+  explicit ShiftingDoubleFilter(StoredBits stored) : stored_(std::move(stored)) {}
+
+  StoredBits stored_;
+};
+
+}  // namespace bloom
+
+#endif  // TRELLIS_BLOOM_FILTERS_SHIFTING_DOUBLE_H_
