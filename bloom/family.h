@@ -16,11 +16,15 @@
 //    72  scalable, the same
 //    73  retouched
 //    74  rotating, the same
+//    75  prefix: likewise
+//    76  vectors: likewise
+//    77  counting vectors: likewise
 #ifndef TRELLIS_BLOOM_FAMILY_H_
 #define TRELLIS_BLOOM_FAMILY_H_
 
 #include "bloom/core/concepts.h"
 #include "bloom/core/filter.h"
+#include "bloom/filters/concurrent.h"
 #include "bloom/filters/counting.h"
 #include "bloom/filters/dynamic.h"
 #include "bloom/filters/retouched.h"
@@ -41,7 +45,7 @@ struct FilterList {};
 
 // Those that answer "was this key added?", each sized from the number of keys and a target FPP.
 using Family = FilterList<Filter<Standard>, Filter<Blocked>, Filter<SplitBlock>, Filter<Shifting>,
-                          CountingFilter, SpectralFilter, ShiftingCountingFilter,
+                          ConcurrentFilter, CountingFilter, SpectralFilter, ShiftingCountingFilter,
                           ShiftingDoubleFilter, DynamicFilter<>, DynamicFilter<CountingFilter>,
                           ScalableFilter<>, RetouchedFilter, RotatingFilter<>>;
 

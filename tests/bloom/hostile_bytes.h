@@ -26,7 +26,7 @@
 namespace testing_support {
 
 template <class Load>
-absl::Status LoadExactCopy(std::string_view bytes, Load& load) {
+absl::Status LoadExactCopy(std::string_view bytes, const Load& load) {
   const std::unique_ptr<char[]> copy(new char[bytes.size()]);
   std::copy(bytes.begin(), bytes.end(), copy.get());
   return load(std::string_view(copy.get(), bytes.size()));

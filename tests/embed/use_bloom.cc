@@ -22,11 +22,16 @@
 #include "bloom/core/sizing.h"
 #include "bloom/core/staged_query.h"
 #include "bloom/core/stored_bits.h"
+#include "bloom/core/vector_digest.h"
+#include "bloom/core/vector_file.h"
+#include "bloom/core/wrapped.h"
 #include "bloom/family.h"
 #include "bloom/filter_policy.h"
+#include "bloom/filters/concurrent.h"
 #include "bloom/filters/counting.h"
 #include "bloom/filters/dynamic.h"
 #include "bloom/filters/parquet.h"
+#include "bloom/filters/prefix.h"
 #include "bloom/filters/retouched.h"
 #include "bloom/filters/rotating.h"
 #include "bloom/filters/rows.h"
@@ -37,6 +42,7 @@
 #include "bloom/filters/shifting_multiplicity.h"
 #include "bloom/filters/spatial.h"
 #include "bloom/filters/spectral.h"
+#include "bloom/filters/vectors.h"
 #include "bloom/inspect.h"
 #include "bloom/variants/blocked.h"
 #include "bloom/variants/empty.h"
@@ -139,6 +145,9 @@ void UseParts(const std::string& bytes) {
   Expect(spectral.ok() && spectral->Count("apple") == 1000, "Count");
   auto spatial = bloom::SpatialFilter::Make(3, 1000, 0.01);
   Expect(spatial.ok() && spatial->Add("home", 3).ok() && spatial->AreaOf("home") == 3, "AreaOf");
+  auto shared = bloom::ConcurrentFilter::Make(1000, 0.01);
+  Expect(shared.ok() && shared->AddIfAbsent("apple") && !shared->AddIfAbsent("apple"),
+         "AddIfAbsent");
   Expect(bloom::PackedBytes(10, 4) == 5, "PackedBytes");
   Expect(bloom::ReadParts(bloom::BytesOf("")).ok(), "ReadParts");
   Expect(bloom::ReduceRange(bloom::Remix(1, 2), 10) < 10, "ReduceRange");
@@ -160,12 +169,34 @@ void UseFiltersOfFilters() {
   if (retouched.ok()) retouched->Add("apple");
   Expect(retouched.ok() && retouched->RandomClearing(1, 2).ok() && !retouched->MayContain("apple"),
          "retouched");
-}
+  // Filters whose keys are something else, or whose questions are.
+  void UsePrefixesAndVectors() {
+    auto prefixes = bloom::PrefixFilter::Make("delimiter:/", 100, 0.001);
+    if (!prefixes.ok()) return Expect(false, prefixes.status().ToString());
+    prefixes->Add("fruit/apple");
+    Expect(prefixes->MayMatchRange("fruit/a", "fruit/b"), "MayMatchRange");
+    Expect(!prefixes->MayContainPrefix("nuts/"), "MayContainPrefix");
+
+    const std::vector<float> vector = {1, 2, 3};
+    bloom::VectorList<float> list(3);
+    list.Add(vector);
+    const auto parsed = bloom::ParseVectors<float>(bloom::EncodeVectors(list));
+    auto vectors = bloom::VectorFilter<float, bloom::CountingFilter>::Make(100, 0.001, 3);
+    if (!parsed.ok() || !vectors.ok()) return Expect(false, "vectors");
+    Expect(vectors->Add((*parsed)[0]).ok() && vectors->MayContain(vector), "VectorFilter");
+    Expect(vectors->DigestOf(vector) == bloom::VectorDigest<float>(vector, 0), "VectorDigest");
+    Expect(bloom::Unwrap<bloom::VectorFilter<float, bloom::CountingFilter>, bloom::CountingFilter>(
+               vectors->Serialize())
+               .ok(),
+           "Unwrap");
+    Expect(vectors->Remove(vector) && !vectors->MayContain(vector), "Remove");
+  }
 
 }  // namespace
 
 int main() {
   UseParts(UsePolicy());
+  UsePrefixesAndVectors();
   UseAll(bloom::Family());
   UseFiltersOfFilters();
   std::vector<bloom::Digest> digests;

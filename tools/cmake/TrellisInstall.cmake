@@ -69,11 +69,16 @@ trellis_install(bloom HEADERS
   bloom/core/sizing.h
   bloom/core/staged_query.h
   bloom/core/stored_bits.h
+  bloom/core/vector_digest.h
+  bloom/core/vector_file.h
+  bloom/core/wrapped.h
   bloom/family.h
   bloom/filter_policy.h
+  bloom/filters/concurrent.h
   bloom/filters/counting.h
   bloom/filters/dynamic.h
   bloom/filters/parquet.h
+  bloom/filters/prefix.h
   bloom/filters/retouched.h
   bloom/filters/rotating.h
   bloom/filters/rows.h
@@ -84,6 +89,7 @@ trellis_install(bloom HEADERS
   bloom/filters/shifting_multiplicity.h
   bloom/filters/spatial.h
   bloom/filters/spectral.h
+  bloom/filters/vectors.h
   bloom/inspect.h
   bloom/variants/blocked.h
   bloom/variants/empty.h

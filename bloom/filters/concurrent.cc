@@ -1,0 +1,234 @@
+#include "bloom/filters/concurrent.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cstddef>
+#include <cstring>
+#include <vector>
+
+namespace bloom {
+namespace {
+
+constexpr uint64_t kWordsPerLine = kLineBits / 64;
+
+constexpr uint64_t kClaimCount = 1024;
+constexpr uint64_t kStateMask = kClaimCount - 1;  // bits of the hash that the place says already
+constexpr uint64_t kBeingSet = 1;
+constexpr uint64_t kSet = 2;
+
+// Enough that threads rarely share one, few enough to sum up.
+constexpr uint64_t kCountLines = 16;
+constexpr uint64_t kWordsPerCount = AlignedBytes::kAlignment / 8;
+
+// Word i of memory that is touched by such references alone, as long as it is shared.
+std::atomic_ref<uint64_t> WordOf(const AlignedBytes& bytes, uint64_t i) {
+  static_assert(std::atomic_ref<uint64_t>::is_always_lock_free);
+  // There is no reference to a const word, not even to load it.
+  return std::atomic_ref<uint64_t>(
+      reinterpret_cast<uint64_t*>(const_cast<uint8_t*>(bytes.data()))[i]);
+}
+
+// Between a word as it lies in memory and one in which bit p of a line is bit (p & 63) of its word
+// (p >> 6): the first byte is the lowest.
+constexpr uint64_t InMemory(uint64_t word) {
+  if constexpr (std::endian::native == std::endian::big) word = __builtin_bswap64(word);
+  return word;
+}
+
+uint64_t FirstWordOf(const Shape& shape, uint64_t hash) {
+  return Blocked::LineOffset(shape, hash) / 8;
+}
+
+uint64_t ClaimPlace(uint64_t hash) { return hash & kStateMask; }
+uint64_t ClaimOf(uint64_t hash, uint64_t state) { return (hash & ~kStateMask) | state; }
+
+// One of the counts for each thread, in turns.
+uint64_t MyCountLine() {
+  static std::atomic<uint64_t> next{0};
+  // Relaxed: the numbers need only be different.
+  thread_local const uint64_t mine = next.fetch_add(1, std::memory_order_relaxed) % kCountLines;
+  return mine;
+}
+
+}  // namespace
+
+// About the memory orders of the bits.  All are relaxed, because nothing else is handed over by
+// them: for one word alone all threads see one order of its changes, and who learnt of an addition
+// by other means (which order memory) cannot see an older word than the one that it left behind.
+struct ConcurrentFilter::LineMask {
+  LineMask(const Shape& shape, uint64_t hash) : first_word(FirstWordOf(shape, hash)) {
+    const uint64_t in_line = Blocked::InLine(hash);
+    for (uint32_t i = 0; i < shape.probes; ++i) {
+      const uint32_t position = Blocked::Position(in_line, i);
+      words[position >> 6] |= InMemory(uint64_t{1} << (position & 63));
+    }
+  }
+
+  uint64_t first_word;
+  std::array<uint64_t, kWordsPerLine> words{};
+};
+
+absl::StatusOr<ConcurrentFilter> ConcurrentFilter::MakeFrom(const FilterHeader& header,
+                                                            AlignedBytes bits) {
+  absl::StatusOr<AlignedBytes> claims = ZerosFor(kClaimCount * 8);
+  if (!claims.ok()) return claims.status();
+  absl::StatusOr<AlignedBytes> counts = ZerosFor(kCountLines * kWordsPerCount * 8);
+  if (!counts.ok()) return counts.status();
+  ConcurrentFilter filter(header, std::move(bits), *std::move(claims), *std::move(counts));
+  filter.Count(header.key_count);
+  filter.header_.key_count = 0;
+  return filter;
+}
+
+absl::StatusOr<ConcurrentFilter> ConcurrentFilter::Make(uint64_t key_count, double target_fpp,
+                                                        uint64_t seed) {
+  const absl::StatusOr<Shape> shape = Blocked::ShapeFor(key_count, target_fpp);
+  if (!shape.ok()) return shape.status();
+  absl::StatusOr<AlignedBytes> bits = ZerosFor(Blocked::PayloadBytes(*shape));
+  if (!bits.ok()) return bits.status();
+  return MakeFrom(HeaderFor<Blocked>(*shape, seed, target_fpp), *std::move(bits));
+}
+
+absl::StatusOr<ConcurrentFilter> ConcurrentFilter::Load(std::string_view bytes) {
+  const absl::StatusOr<ParsedFilter> parsed = ParseAs<Blocked>(bytes);
+  if (!parsed.ok()) return parsed.status();
+  absl::StatusOr<AlignedBytes> bits = ZerosFor(parsed->payload.size());
+  if (!bits.ok()) return bits.status();
+  std::memcpy(bits->data(), parsed->payload.data(), parsed->payload.size());
+  return MakeFrom(parsed->header, *std::move(bits));
+}
+
+void ConcurrentFilter::SetBitsOf(uint64_t hash) {
+  const LineMask mask(header_.shape, hash);
+  for (uint64_t i = 0; i < kWordsPerLine; ++i) {
+    const std::atomic_ref<uint64_t> word = WordOf(bits_, mask.first_word + i);
+    // To look first costs little, and leaves the line with whoever else reads it.
+    if ((mask.words[i] & ~word.load(std::memory_order_relaxed)) != 0) {
+      word.fetch_or(mask.words[i], std::memory_order_relaxed);
+    }
+  }
+}
+
+bool ConcurrentFilter::HasBitsOf(uint64_t hash) const {
+  const uint64_t first_word = FirstWordOf(header_.shape, hash);
+  const uint64_t in_line = Blocked::InLine(hash);
+  uint64_t all = 1;
+  for (uint32_t i = 0; i < header_.shape.probes; ++i) {
+    const uint32_t position = Blocked::Position(in_line, i);
+    const uint64_t word =
+        WordOf(bits_, first_word + (position >> 6)).load(std::memory_order_relaxed);
+    all &= InMemory(word) >> (position & 63);
+  }
+  return (all & 1) != 0;
+}
+
+// False if the bits are set, true if the caller is to set them.
+bool ConcurrentFilter::Claim(uint64_t hash) {
+  const std::atomic_ref<uint64_t> claim = WordOf(claims_, ClaimPlace(hash));
+  // Acquire, here and where a swap fails: whoever put this claim had seen the bits of all claims
+  // before it, and whoever marked it as set had set its own; the look at the bits below must come
+  // after, and see them.
+  uint64_t found = claim.load(std::memory_order_acquire);
+  for (;;) {
+    if ((found & kStateMask) == kBeingSet) SetBitsOf((found & ~kStateMask) | ClaimPlace(hash));
+    if (HasBitsOf(hash)) return false;
+    // Release: what was seen and set above is so for whoever finds this claim.
+    if (claim.compare_exchange_weak(found, ClaimOf(hash, kBeingSet), std::memory_order_acq_rel,
+                                    std::memory_order_acquire)) {
+      return true;
+    }
+  }
+}
+
+void ConcurrentFilter::AddDigest(Digest digest) {
+  SetBitsOf(Remix(digest, header_.seed));
+  Count(1);
+}
+
+bool ConcurrentFilter::AddDigestIfAbsent(Digest digest) {
+  const uint64_t hash = Remix(digest, header_.seed);
+  if (HasBitsOf(hash) || !Claim(hash)) return false;
+  SetBitsOf(hash);
+  uint64_t mine = ClaimOf(hash, kBeingSet);
+  // Spares the next one here to look at this line.  Release: it relies on the bits.  If the claim
+  // is another one by now, its owner saw to them.
+  WordOf(claims_, ClaimPlace(hash))
+      .compare_exchange_strong(mine, ClaimOf(hash, kSet), std::memory_order_release,
+                               std::memory_order_relaxed);
+  Count(1);
+  return true;
+}
+
+bool ConcurrentFilter::MayContainDigest(Digest digest) const {
+  return HasBitsOf(Remix(digest, header_.seed));
+}
+
+absl::Status ConcurrentFilter::Merge(const ConcurrentFilter& other) {
+  if (absl::Status status = CheckMergeable(header_, other.header_); !status.ok()) return status;
+  for (uint64_t i = 0; i < bits_.size() / 8; ++i) {
+    const uint64_t theirs = WordOf(other.bits_, i).load(std::memory_order_relaxed);
+    if (theirs != 0) WordOf(bits_, i).fetch_or(theirs, std::memory_order_relaxed);
+  }
+  Count(other.added_count());
+  return absl::OkStatus();
+}
+
+void ConcurrentFilter::Clear() {
+  std::memset(bits_.data(), 0, bits_.size());
+  // A claim that stayed might come a second time.
+  std::memset(claims_.data(), 0, claims_.size());
+  std::memset(counts_.data(), 0, counts_.size());
+}
+
+void ConcurrentFilter::CopyWords(uint64_t first, uint64_t count, uint8_t* to) const {
+  for (uint64_t i = 0; i < count; ++i) {
+    const uint64_t word = WordOf(bits_, first + i).load(std::memory_order_relaxed);
+    std::memcpy(to + 8 * i, &word, 8);
+  }
+}
+
+std::string ConcurrentFilter::Serialize() const {
+  FilterHeader header = header_;
+  header.key_count = added_count();
+  std::vector<uint8_t> copy(bits_.size());
+  CopyWords(0, bits_.size() / 8, copy.data());
+  return EncodeFilter(header, copy);
+}
+
+// Relaxed, below too: a sum that nothing else depends on.
+void ConcurrentFilter::Count(uint64_t additions) {
+  WordOf(counts_, MyCountLine() * kWordsPerCount).fetch_add(additions, std::memory_order_relaxed);
+}
+
+uint64_t ConcurrentFilter::added_count() const {
+  uint64_t sum = 0;
+  for (uint64_t i = 0; i < kCountLines; ++i)
+    sum += WordOf(counts_, i * kWordsPerCount).load(std::memory_order_relaxed);
+  return sum;
+}
+
+double ConcurrentFilter::CurrentFpp() const {
+  constexpr uint64_t kLinesAtOnce = 256;
+  alignas(AlignedBytes::kAlignment) std::array<uint8_t, kLinesAtOnce * Blocked::kLineBytes> copy;
+  double sum = 0;
+  for (uint64_t line = 0; line < header_.shape.size; line += kLinesAtOnce) {
+    FilterView view{copy.data(), header_.shape, header_.seed};
+    view.shape.size = std::min(header_.shape.size - line, kLinesAtOnce);
+    CopyWords(line * kWordsPerLine, view.shape.size * kWordsPerLine, copy.data());
+    sum += Blocked::CurrentFpp(view) * static_cast<double>(view.shape.size);
+  }
+  return sum / static_cast<double>(header_.shape.size);
+}
+
+double ConcurrentFilter::EstimatedKeyCount() const {
+  uint64_t ones = 0;
+  for (uint64_t i = 0; i < bits_.size() / 8; ++i) {
+    ones += static_cast<uint64_t>(std::popcount(WordOf(bits_, i).load(std::memory_order_relaxed)));
+  }
+  return Blocked::KeyCountFromFill(header_.shape,
+                                   static_cast<double>(ones) / static_cast<double>(size_bits()));
+}
+
+}  // namespace bloom

@@ -1,0 +1,154 @@
+// Damaged and forged bytes of a filter that wraps another one (bloom/core/wrapped.h).
+//
+// `load` takes bytes, loads a filter from them and, if it gets one, uses it in every way; it
+// returns what loading said.  It is given copies that are exactly as long as the bytes, so that
+// AddressSanitizer sees a read beside them.
+#ifndef TRELLIS_TESTS_BLOOM_WRAPPED_BYTES_H_
+#define TRELLIS_TESTS_BLOOM_WRAPPED_BYTES_H_
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <iterator>
+#include <random>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "bloom/core/bits.h"
+#include "tests/bloom/hostile_bytes.h"
+#include "tests/bloom/kinds.h"
+#include "tests/support/status_matchers.h"
+
+namespace testing_support {
+
+using LoadWrapped = std::function<absl::Status(std::string_view bytes)>;
+
+inline constexpr size_t kInnerAt = 64;
+
+// The checksum of the filter inside, where the outer header says that it is, and the outer one.
+inline void RepairBothChecksums(std::string& bytes) {
+  const uint64_t inner_bytes = bloom::Load64(&bytes[32]);
+  if (inner_bytes >= 64 && inner_bytes <= bytes.size() - kInnerAt) {
+    std::string inner = bytes.substr(kInnerAt, inner_bytes);
+    RepairChecksum(inner);
+    bytes.replace(kInnerAt, inner_bytes, inner);
+  }
+  RepairChecksum(bytes);
+}
+
+inline void ExpectWrappedDamageIsDataLoss(const std::string& sound, const LoadWrapped& load) {
+  constexpr auto kLoss = absl::StatusCode::kDataLoss;
+  ASSERT_THAT(LoadExactCopy(sound, load), IsOk());
+  for (size_t bit = 0; bit < 8 * sound.size(); ++bit) {
+    std::string damaged = sound;
+    damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << (bit % 8)));
+    ASSERT_THAT(LoadExactCopy(damaged, load), StatusIs(kLoss)) << "bit " << bit;
+    // Under a right outer checksum the one inside says it, and what both headers say is compared.
+    if (bit / 8 < kInnerAt || bit / 8 >= kInnerAt + bloom::Load64(&sound[32])) continue;
+    RepairChecksum(damaged);
+    ASSERT_THAT(LoadExactCopy(damaged, load), StatusIs(kLoss)) << "bit " << bit;
+  }
+  for (size_t size = 0; size < sound.size(); ++size) {
+    ASSERT_THAT(LoadExactCopy(std::string_view(sound).substr(0, size), load), StatusIs(kLoss))
+        << size;
+  }
+  ASSERT_THAT(LoadExactCopy(sound + '\0', load), StatusIs(kLoss));
+  // Probes, seed, key count and target FPP, of which the outer header has a copy.
+  for (const size_t at : {10, 16, 24, 40}) {
+    std::string other = sound;
+    other[at] = static_cast<char>(other[at] ^ 1);
+    RepairChecksum(other);
+    ASSERT_THAT(LoadExactCopy(other, load), StatusIs(kLoss, testing::HasSubstr("inside"))) << at;
+  }
+  // The filter inside ends where the bytes do, and should be longer.
+  const uint64_t inner_bytes = bloom::Load64(&sound[32]);
+  std::string longer = sound.substr(0, kInnerAt + inner_bytes);
+  bloom::Store64(&longer[32], inner_bytes + 1);
+  RepairChecksum(longer);
+  ASSERT_THAT(LoadExactCopy(longer, load), StatusIs(kLoss));
+}
+
+inline void ExpectOtherWrappedAreRefusedByName(const std::string& sound, const LoadWrapped& load) {
+  const auto with = [&sound](size_t at, uint8_t value) {
+    std::string changed = sound;
+    changed[at] = static_cast<char>(value);
+    RepairBothChecksums(changed);
+    return changed;
+  };
+  const auto is = [](absl::StatusCode code, const char* what) {
+    return StatusIs(code, testing::HasSubstr(what));
+  };
+  EXPECT_THAT(LoadExactCopy(with(8, 200), load),
+              is(absl::StatusCode::kInvalidArgument, "kind 200"));
+  EXPECT_THAT(LoadExactCopy(with(9, 99), load), is(absl::StatusCode::kUnimplemented, "version 99"));
+  EXPECT_THAT(LoadExactCopy(with(12, 9), load), is(absl::StatusCode::kUnimplemented, "hash id 9"));
+  EXPECT_THAT(LoadExactCopy(with(kInnerAt + 8, 200), load),
+              is(absl::StatusCode::kInvalidArgument, "kind 200"));
+  EXPECT_THAT(LoadExactCopy(with(kInnerAt + 9, 99), load),
+              is(absl::StatusCode::kUnimplemented, "version 99"));
+}
+
+// Bytes that nobody but a forger writes: fields and payloads changed, all checksums right.
+// Whatever they say, to load and use them ends, and does no harm.
+inline void ExpectForgedWrappedDoNoHarm(const std::string& sound, int rounds,
+                                        const LoadWrapped& load) {
+  std::mt19937_64 random(20'261'122);
+  const uint64_t inner_bytes = bloom::Load64(&sound[32]);
+  const uint64_t edges[] = {0,
+                            1,
+                            2,
+                            63,
+                            64,
+                            512,
+                            inner_bytes,
+                            inner_bytes - 1,
+                            inner_bytes + 1,
+                            sound.size(),
+                            sound.size() - 64,
+                            uint64_t{1} << 32,
+                            uint64_t{1} << 56,
+                            UINT64_MAX - 63,
+                            UINT64_MAX};
+  int loaded = 0;
+  for (int round = 0; round < rounds; ++round) {
+    std::string bytes = sound;
+    for (uint64_t changes = 1 + random() % 3; changes > 0; --changes) {
+      const size_t header = random() % 2 == 0 || bytes.size() < 128 ? 0 : kInnerAt;
+      const size_t field = header + 16 + 8 * (random() % 5);
+      switch (random() % 6) {
+        case 0:
+          bytes[header + 9 + random() % 4] = static_cast<char>(random() % 40);
+          break;
+        case 1:
+          bloom::Store64(&bytes[field], edges[random() % std::size(edges)]);
+          break;
+        case 2:
+          bloom::Store64(&bytes[field], random() >> (random() % 64));
+          break;
+        case 3:
+          bytes.resize(64 + random() % (2 * sound.size()));
+          break;
+        case 4:
+          if (bytes.size() > 64)
+            bytes[64 + random() % (bytes.size() - 64)] = static_cast<char>(random());
+          break;
+        case 5:  // what both headers say: seed, key count, target FPP
+          if (bytes.size() >= 128) bytes.replace(16, 16, bytes, kInnerAt + 16, 16);
+          if (bytes.size() >= 128) bytes.replace(40, 8, bytes, kInnerAt + 40, 8);
+          break;
+      }
+    }
+    RepairBothChecksums(bytes);
+    loaded += LoadExactCopy(bytes, load).ok();
+    ASSERT_FALSE(testing::Test::HasFailure()) << "round " << round;
+  }
+  EXPECT_GT(loaded, 0);  // it does get past the checks, by changing what they allow
+}
+
+}  // namespace testing_support
+
+#endif  // TRELLIS_TESTS_BLOOM_WRAPPED_BYTES_H_
