@@ -1,0 +1,155 @@
+// Exactly-once effects of records that arrive more than once.
+//
+// An id's mark and its effect go into the store in one atomic, synced batch, so that neither can be
+// there without the other, and a record is acknowledged after that.  Nearly all records are new; a
+// filter of the ids in front of the store tells so, and only what it lets pass asks the store. What
+// would be wrong is a filter that lacks an id of the store: ids_filter.h rules that out.
+#include <cstdint>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "lsm/db.h"
+#include "tests/uses/command_line.h"
+#include "tests/uses/ids_filter.h"
+
+namespace {
+
+constexpr std::string_view kHelp =
+    R"(Usage: exactly_once STORE [--ids N] [--fpp F] [--seed N] < records
+
+Adds the amounts of records `id,amount` to a total, each id once, however often it comes and however
+often the program is killed and started again: the source sends again what was not acknowledged.
+Each record is acknowledged by a line, `ID applied` or `ID again`.  The amount is a whole number; a
+record that is none, or an id that comes back with another amount, is told on the standard error and
+makes the exit code 1, when all others are done.
+
+  --ids N   how many ids to expect; 1,000,000.  With more the store is asked more often
+  --fpp F   the share of new ids that ask the store for nothing; 0.01
+  --seed N  of a new filter; random, so that nobody can choose ids that ask the store
+)";
+
+constexpr std::string_view kTotalKey = "total";
+constexpr size_t kIdBytesMax = 1024;
+
+struct Counts {
+  uint64_t applied = 0, again = 0, refused = 0;
+  uint64_t asked = 0;  // how often the store was asked for a mark
+};
+
+class Account {
+ public:
+  static absl::StatusOr<Account> Open(const std::string& directory, uint64_t ids, double fpp,
+                                      uint64_t seed) {
+    absl::StatusOr<std::unique_ptr<lsm::DB>> db = lsm::DB::Open(directory);
+    if (!db.ok()) return db.status();
+    absl::StatusOr<uses::TakenFilter> taken = uses::TakeIdsFilter(**db, ids, fpp, seed);
+    if (!taken.ok()) return taken.status();
+    const absl::StatusOr<std::optional<std::string>> total = (*db)->Get(kTotalKey);
+    if (!total.ok()) return total.status();
+    int64_t amount = 0;
+    if (total->has_value() && !uses::ParseNumber(**total, &amount))
+      return absl::DataLossError(directory +
+                                 ": its total is no number: it is no store of this program");
+    std::cerr << "exactly_once: total " << amount << ", filter "
+              << (taken->was_saved ? "as it was saved: " : "made from the store: ")
+              << taken->filter.added_count() << " ids\n";
+    return Account(*std::move(db), *std::move(taken), amount);
+  }
+
+  absl::Status Take(std::string_view record) {
+    const size_t comma = record.find(',');
+    const std::string_view id = record.substr(0, comma);
+    int64_t amount = 0;
+    if (comma == record.npos || id.empty() || id.size() > kIdBytesMax ||
+        !uses::ParseNumber(record.substr(comma + 1), &amount))
+      return Refuse(record, "is no record");
+    if (ids_.filter.MayContain(id)) {
+      ++counts_.asked;
+      const absl::StatusOr<std::optional<std::string>> mark = db_->Get(uses::KeyOf(id));
+      if (!mark.ok()) return mark.status();
+      if (mark->has_value()) {
+        if (**mark != std::to_string(amount)) return Refuse(record, "came before as " + **mark);
+        // It is durable: of this process, or there when the filter was taken, which synced it.
+        ++counts_.again;
+        std::cout << id << " again" << std::endl;
+        return absl::OkStatus();
+      }
+    }
+    int64_t total = 0;
+    if (__builtin_add_overflow(total_, amount, &total)) return Refuse(record, "is beyond 2^63");
+    lsm::WriteBatch batch;
+    batch.Put(uses::KeyOf(id), std::to_string(amount));
+    batch.Put(kTotalKey, std::to_string(total));
+    // After a failure nobody knows what is in the store: the process must end, and look at its next
+    // start.
+    if (absl::Status status = db_->Write(batch, {.sync = true}); !status.ok()) return status;
+    total_ = total;
+    ids_.filter.Add(id);
+    ++counts_.applied;
+    std::cout << id << " applied" << std::endl;  // flushed: the acknowledgement
+    return absl::OkStatus();
+  }
+
+  absl::Status Refuse(std::string_view record, const std::string& why) {
+    ++counts_.refused;
+    std::cerr << "exactly_once: \"" << record.substr(0, 100) << "\" " << why << "\n";
+    return absl::OkStatus();
+  }
+
+  absl::Status Close() {
+    const uint64_t syncs = db_->GetStatistics().log_syncs - syncs_before_;
+    if (absl::Status status = uses::SaveIdsFilter(*db_, ids_); !status.ok()) return status;
+    std::cerr << "exactly_once: total " << total_ << "; " << counts_.applied << " applied, "
+              << counts_.again << " again, " << counts_.refused << " refused; the store was asked "
+              << counts_.asked << " times and synced " << syncs << " times\n";
+    if (counts_.refused == 0) return absl::OkStatus();
+    return absl::DataLossError("not all lines were records");
+  }
+
+ private:
+  Account(std::unique_ptr<lsm::DB> db, uses::TakenFilter ids, int64_t total)
+      : db_(std::move(db)),
+        ids_(std::move(ids)),
+        total_(total),
+        syncs_before_(db_->GetStatistics().log_syncs) {}
+
+  std::unique_ptr<lsm::DB> db_;
+  uses::TakenFilter ids_;
+  int64_t total_;
+  uint64_t syncs_before_;
+  Counts counts_;
+};
+
+absl::Status Run(uses::CommandLine& line) {
+  const uint64_t ids = line.Count("--ids", 1'000'000);
+  const double fpp = line.Fpp("--fpp", 0.01);
+  const uint64_t seed = line.SeedOrRandom("--seed");
+  if (!line.status().ok()) return line.status();
+  absl::StatusOr<Account> account = Account::Open(line.words()[0], ids, fpp, seed);
+  if (!account.ok()) return account.status();
+  for (std::string record; std::cout && std::getline(std::cin, record);) {
+    // What lacks its line end may be a part: "7,1" of "7,125".
+    const absl::Status status =
+        std::cin.eof() ? account->Refuse(record, "is cut off") : account->Take(record);
+    if (!status.ok()) return status;
+  }
+  if (std::cin.bad()) return absl::UnavailableError("cannot read the standard input");
+  return account->Close();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return uses::Main(argc, argv,
+                    {.name = "exactly_once",
+                     .help = kHelp,
+                     .options = {"--ids", "--fpp", "--seed"},
+                     .words = {1, 1}},
+                    Run);
+}

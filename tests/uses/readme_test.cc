@@ -1,0 +1,40 @@
+// What bloom/README.md shows of these programs is what they print.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include "tests/uses/programs.h"
+
+namespace {
+
+class UsesReadmeTest : public testing_support::ProgramsTest {};
+
+TEST_F(UsesReadmeTest, ShowsWhatIsPrinted) {
+  const std::filesystem::path root = TRELLIS_SOURCE_DIR;
+  std::filesystem::copy(root / "tests/testdata/uses", PathOf(""));
+  std::stringstream readme;
+  readme << std::ifstream(root / "bloom/README.md").rdbuf();
+  const std::string text = readme.str();
+
+  constexpr std::string_view kBegin = "```console\n";
+  int shown = 0;
+  for (size_t at = text.find(kBegin); at != text.npos; at = text.find(kBegin, at)) {
+    at += kBegin.size();
+    const std::string session = text.substr(at, text.find("```", at) - at);
+    std::istringstream lines(session);
+    std::string printed;
+    for (std::string line; std::getline(lines, line);) {
+      if (!line.starts_with("$ ")) continue;
+      printed += line + "\n" + OutputOf("(" + line.substr(2) + ") 2>&1");
+      ++shown;
+    }
+    EXPECT_EQ(session, printed);
+  }
+  EXPECT_GE(shown, 5);
+}
+
+}  // namespace
