@@ -92,6 +92,20 @@ inline uint64_t CountPassing(const bloom::FilterReader& reader, uint64_t from, u
   return passing;
 }
 
+// Where a filter lies within one that wraps it (bloom/core/wrapped.h).
+inline constexpr size_t kInnerAt = bloom::kFilterHeaderBytes;
+
+// The checksum of the filter inside, where the outer header says that it is, and the outer one.
+inline void RepairBothChecksums(std::string& bytes) {
+  const uint64_t inner_bytes = bloom::Load64(&bytes[32]);
+  if (inner_bytes >= 64 && inner_bytes <= bytes.size() - kInnerAt) {
+    std::string inner = bytes.substr(kInnerAt, inner_bytes);
+    RepairChecksum(inner);
+    bytes.replace(kInnerAt, inner_bytes, inner);
+  }
+  RepairChecksum(bytes);
+}
+
 }  // namespace testing_support
 
 #endif  // TRELLIS_TESTS_BLOOM_KINDS_H_

@@ -27,19 +27,6 @@ namespace testing_support {
 
 using LoadWrapped = std::function<absl::Status(std::string_view bytes)>;
 
-inline constexpr size_t kInnerAt = 64;
-
-// The checksum of the filter inside, where the outer header says that it is, and the outer one.
-inline void RepairBothChecksums(std::string& bytes) {
-  const uint64_t inner_bytes = bloom::Load64(&bytes[32]);
-  if (inner_bytes >= 64 && inner_bytes <= bytes.size() - kInnerAt) {
-    std::string inner = bytes.substr(kInnerAt, inner_bytes);
-    RepairChecksum(inner);
-    bytes.replace(kInnerAt, inner_bytes, inner);
-  }
-  RepairChecksum(bytes);
-}
-
 inline void ExpectWrappedDamageIsDataLoss(const std::string& sound, const LoadWrapped& load) {
   constexpr auto kLoss = absl::StatusCode::kDataLoss;
   ASSERT_THAT(LoadExactCopy(sound, load), IsOk());

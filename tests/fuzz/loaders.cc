@@ -1,7 +1,10 @@
 #include "tests/fuzz/loaders.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <iterator>
+#include <utility>
 
 #include "bloom/family.h"
 #include "bloom/filter_policy.h"
@@ -18,20 +21,6 @@ using testing_support::Demand;
 using testing_support::DigestOfKey;
 using testing_support::DigestsOfKeys;
 using testing_support::ExactCopy;
-
-void RepairHeader(std::string& bytes) {
-  if (bytes.size() >= bloom::kFilterHeaderBytes) testing_support::RepairChecksum(bytes);
-}
-
-// Sizes are bits, lines of 32 or 64 bytes, or numbers of `detail` bits.
-void ReshapeHeader(std::string& bytes, uint64_t random) {
-  if (bytes.size() <= bloom::kFilterHeaderBytes) return;
-  const uint64_t payload_bits = 8 * (bytes.size() - bloom::kFilterHeaderBytes);
-  const uint64_t detail = random / 4 % 70;
-  const uint64_t divisors[] = {1, 256, 512, detail + (detail == 0)};
-  bloom::Store64(&bytes[32], payload_bits / divisors[random % 4]);
-  if (random % 4 == 3) bloom::Store64(&bytes[48], detail);
-}
 
 bool UseReader(std::string_view bytes) {
   const ExactCopy copy(bytes);
@@ -110,6 +99,26 @@ void AddFamily(bloom::FilterList<Filters...>, std::vector<Loader>& loaders) {
 
 }  // namespace
 
+void RepairHeader(std::string& bytes) {
+  if (bytes.size() >= bloom::kFilterHeaderBytes) testing_support::RepairChecksum(bytes);
+}
+
+// Sizes are bits, lines of 32 or 64 bytes, numbers of `detail` bits, or slots with as many bits as
+// there are probes; behind the bits there may be as many more as a load at the last one reads.
+void ReshapeHeader(std::string& bytes, uint64_t random) {
+  if (bytes.size() <= bloom::kFilterHeaderBytes) return;
+  const uint64_t payload_bits = 8 * (bytes.size() - bloom::kFilterHeaderBytes);
+  const uint64_t detail = random / 6 % 70;
+  const uint64_t probes = std::max<uint64_t>(static_cast<uint8_t>(bytes[10]), 1);
+  const uint64_t sizes[] = {
+      payload_bits,          payload_bits / 256,
+      payload_bits / 512,    payload_bits / std::max<uint64_t>(detail, 1),
+      payload_bits / probes, payload_bits - std::min<uint64_t>(payload_bits, 56 + detail % 8)};
+  const uint64_t choice = random % std::size(sizes);
+  bloom::Store64(&bytes[32], sizes[choice]);
+  if (choice == 3) bloom::Store64(&bytes[48], detail);
+}
+
 const std::vector<Loader>& Loaders() {
   static const auto& all = *new std::vector<Loader>([] {
     std::vector<Loader> loaders;
@@ -117,6 +126,7 @@ const std::vector<Loader>& Loaders() {
     AddFamily(bloom::Family(), loaders);
     loaders.push_back({"parquet", &UseParquet, [](std::string&, uint64_t) {}, [](std::string&) {},
                        &ParquetSeeds});
+    for (Loader& loader : OtherLoaders()) loaders.push_back(std::move(loader));
     return loaders;
   }());
   return all;

@@ -24,6 +24,12 @@ struct Loader {
 };
 
 const std::vector<Loader>& Loaders();
+// Of filters that answer other questions than whether a key was added: a part of them.
+std::vector<Loader> OtherLoaders();
+
+// For them: the header of a filter, its sizes, its checksums.
+void RepairHeader(std::string& bytes);
+void ReshapeHeader(std::string& bytes, uint64_t random);
 
 // A corpus in one file: | size: u32, little-endian | bytes | ... |
 std::string PackCorpus(const std::vector<std::string>& inputs);
