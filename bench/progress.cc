@@ -22,8 +22,11 @@ Progress::Progress(double total)
       total_(std::max(total, 1e-9)),
       start_(std::chrono::steady_clock::now()) {}
 
-Progress::~Progress() {
+Progress::~Progress() { Clear(); }
+
+void Progress::Clear() {
   if (line_is_open_) std::fputs("\r\x1b[K", stderr);
+  line_is_open_ = false;
 }
 
 double Progress::elapsed_seconds() const {

@@ -23,6 +23,8 @@ class Progress {
   void Announce(const std::string& what);
   // What is done within it; shown on a terminal only.
   void Show(const std::string& what);
+  // Takes the line away for other output; the next call brings it back.
+  void Clear();
   // That much of the total is done.
   void Advance(double amount) { done_ += amount; }
 

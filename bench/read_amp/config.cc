@@ -3,12 +3,9 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
-#include <filesystem>
 #include <map>
 
-#ifndef TRELLIS_CHART_JS
-#define TRELLIS_CHART_JS ""
-#endif
+#include "bench/report/page.h"
 
 namespace bench {
 namespace {
@@ -141,14 +138,7 @@ std::string Resolve(const RawArguments& raw, const CLI::App& app, Config* config
   std::erase(config->filters, "none");  // is always there
   std::sort(config->target_fpps.rbegin(), config->target_fpps.rend());
   unique(&config->target_fpps);
-  if (!config->chart_js.empty() && !std::filesystem::is_regular_file(config->chart_js)) {
-    if (app.count("--chart-js") > 0) return "--chart-js: no file " + config->chart_js;
-    std::fprintf(stderr,
-                 "read_amp: no %s (Debian's package libjs-chart.js): the report has no plots\n",
-                 config->chart_js.c_str());
-    config->chart_js.clear();
-  }
-  return "";
+  return ResolveChartJs("read_amp", app.count("--chart-js") > 0, &config->chart_js);
 }
 
 }  // namespace
@@ -168,7 +158,7 @@ const char* NameOf(CacheSize cache) {
 ParsedCommandLine ParseCommandLine(int argc, char** argv) {
   ParsedCommandLine result;
   Config& config = result.config;
-  config.chart_js = TRELLIS_CHART_JS;
+  config.chart_js = SystemChartJs();
   for (int i = 0; i < argc; ++i) config.command += (i == 0 ? "" : " ") + std::string(argv[i]);
 
   CLI::App app(

@@ -5,6 +5,7 @@
 
 #include "bench/read_amp/experiment.h"
 #include "bench/read_amp/tables.h"
+#include "bench/report/assets.h"
 #include "lsm/bytes/status.h"
 
 namespace bench {
@@ -146,6 +147,7 @@ Page ReportPage(const Results& results, std::string chart_js) {
   page.sections = Sections(results);
   page.data_name = "read_amp";
   page.data = ToJson(results);
+  page.script = kReadAmpJs;
   page.chart_js = std::move(chart_js);
   return page;
 }

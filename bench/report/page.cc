@@ -14,6 +14,10 @@
 #include "bench/report/assets.h"
 #include "lsm/bytes/status.h"
 
+#ifndef TRELLIS_CHART_JS
+#define TRELLIS_CHART_JS ""
+#endif
+
 namespace bench {
 namespace {
 
@@ -116,7 +120,18 @@ std::string RenderPage(const Page& page) {
                           {"body", BodyHtml(page)},
                           {"data", JsonForScript(page.data)},
                           {"chart_js", SourceForScript(page.chart_js)},
-                          {"script", SourceForScript(std::string(kPlotsJs) + kReadAmpJs)}});
+                          {"script", SourceForScript(kPlotsJs + page.script)}});
+}
+
+const char* SystemChartJs() { return TRELLIS_CHART_JS; }
+
+std::string ResolveChartJs(const std::string& program, bool was_asked_for, std::string* path) {
+  if (path->empty() || std::filesystem::is_regular_file(*path)) return "";
+  if (was_asked_for) return "--chart-js: no file " + *path;
+  std::fprintf(stderr, "%s: no %s (Debian's package libjs-chart.js): the report has no plots\n",
+               program.c_str(), path->c_str());
+  path->clear();
+  return "";
 }
 
 // By stdio: a stream takes a read error for the end of the file.

@@ -30,6 +30,7 @@ struct Page {
   std::vector<Section> sections;
   std::string data_name;        // begins the names of the CSV files: "read_amp"
   nlohmann::ordered_json data;  // what the scripts see
+  std::string script;           // draws the plots by name (assets.h)
   std::string chart_js;         // source of Chart.js; empty: no plots
 };
 
@@ -38,6 +39,13 @@ std::string RenderPage(const Page& page);
 
 // JSON that may stand inside of a <script> element: it has no "<", and nothing but ASCII.
 std::string JsonForScript(const nlohmann::ordered_json& json);
+
+// Chart.js as the system had it when this was built; empty if it had none.
+const char* SystemChartJs();
+
+// Clears the path of Chart.js if there is no such file, and says so on stderr.  If somebody asked
+// for that file, it is a mistake, which is returned; else an empty string.
+std::string ResolveChartJs(const std::string& program, bool was_asked_for, std::string* path);
 
 // Unavailable, with the path, if the file or any part of it cannot be read.
 absl::StatusOr<std::string> ReadWhole(const std::string& path);

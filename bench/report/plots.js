@@ -1,6 +1,7 @@
 'use strict';
 
-// What all plots share: colours, axes, legends, and two ways to write on a chart.
+// What all plots share: colours, axes, legends, lines with marks, tables with coloured cells, and two
+// ways to write on a chart.
 //
 // A configuration keeps its colour in every plot.  Kinds differ in hue and in the shape of their marks,
 // targets in lightness; blue and orange stay apart for the colour-blind.
@@ -14,15 +15,32 @@ const Plots = (() => {
   const softInk = () => (isDark() ? '#a3aeb9' : '#55606b');
   const gridLine = () => (isDark() ? '#323b43' : '#dde1e6');
 
+  // Hue, saturation and mark.  What is not here looks like `other`.
+  const looks = {
+    'standard': [204, 78, 'circle'],
+    'blocked': [26, 92, 'rect'],
+    'split-block': [350, 65, 'rectRot'],
+    'ribbon': [150, 70, 'triangle'],
+    'fuse3': [265, 60, 'star'],
+    'fuse4': [310, 55, 'cross'],
+    'shifting': [150, 70, 'triangle'],
+    'shifting-double': [265, 60, 'rectRot'],
+    'spatial': [26, 92, 'rect'],
+    'dynamic': [150, 70, 'triangle'],
+    'scalable': [265, 60, 'rectRot'],
+    'other': [285, 45, 'rect'],
+  };
+  const lookOf = (kind) => looks[kind] || looks.other;
+
   // `shade` in [0, 1]: light to dark, on a dark ground dark to light.
-  function colour(kind, shade) {
+  function colour(kind, shade = 0.5) {
     if (kind === 'none') return isDark() ? '#9aa4ae' : '#77808a';
-    const [hue, saturation] = kind === 'standard' ? [204, 78] : kind === 'blocked' ? [26, 92] : [285, 45];
+    const [hue, saturation] = lookOf(kind);
     const lightness = isDark() ? 42 + 34 * shade : 70 - 40 * shade;
     return `hsl(${hue}, ${saturation}%, ${lightness}%)`;
   }
 
-  const markOf = (kind) => (kind === 'none' ? 'crossRot' : kind === 'standard' ? 'circle' : 'rect');
+  const markOf = (kind) => (kind === 'none' ? 'crossRot' : lookOf(kind)[2]);
 
   // At most three digits: 1.23M, 12.3k, 0.0123.
   function short(value) {
@@ -156,6 +174,57 @@ const Plots = (() => {
     },
   };
 
+  // Points {x, y, name, interval} as a line, as marks, or both.
+  function series(label, ink, points, {mark = 'circle', line = true, dashed = false, hollow = false} = {}) {
+    return {
+      label,
+      borderColor: ink,
+      backgroundColor: hollow ? 'transparent' : ink,
+      borderDash: dashed ? [5, 4] : [],
+      borderWidth: mark === null ? 1.5 : 2,
+      pointStyle: mark === null ? 'circle' : mark,
+      pointRadius: mark === null ? 0 : 4,
+      pointBorderWidth: 1.5,
+      pointHoverRadius: mark === null ? 0 : 6,
+      showLine: line,
+      data: points,
+    };
+  }
+
+  // A chart of such series.
+  function addLines(panels, heading, description, datasets, x, y, plugins = []) {
+    addChart(panels, heading, description, {
+      type: 'scatter', data: {datasets}, options: {scales: {x, y}}, plugins,
+    });
+  }
+
+  // A table with a colour for each value: from blue for -limit by nothing for 0 to red for limit.
+  // rows: {name, cells: [{text, value, title} or null]}
+  function addHeatTable(place, corner, columns, rows, limit) {
+    const shadeOf = (value) => {
+      const strength = Math.min(1, Math.abs(value) / limit);
+      const hue = value > 0 ? 12 : 210;
+      return `hsla(${hue}, 80%, ${isDark() ? 50 : 55}%, ${(0.75 * strength).toFixed(2)})`;
+    };
+    const scroll = element('div', {class: 'scroll'});
+    const table = element('table', {class: 'heat'});
+    const head = element('tr');
+    for (const name of [corner, ...columns]) head.append(element('th', {class: 'n', scope: 'col'}, name));
+    table.append(head);
+    for (const row of rows) {
+      const line = element('tr');
+      line.append(element('th', {class: 'n', scope: 'row'}, row.name));
+      for (const cell of row.cells) {
+        line.append(cell === null ? element('td') : element('td', {
+          class: 'n', title: cell.title, style: `background: ${shadeOf(cell.value)}`,
+        }, cell.text));
+      }
+      table.append(line);
+    }
+    scroll.append(table);
+    place.append(scroll);
+  }
+
   function element(name, attributes = {}, text = '') {
     const made = document.createElement(name);
     for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
@@ -163,7 +232,8 @@ const Plots = (() => {
     return made;
   }
 
-  // entries: {label, colour, mark: 'bar' | 'circle' | 'rect' | 'crossRot' | 'dash'}
+  // entries: {label, colour, mark: 'bar', 'dash', 'line', or one of Chart.js, as far as they are below;
+  // hollow}
   function addLegend(parent, entries) {
     const list = element('ul', {class: 'legend'});
     for (const entry of entries) {
@@ -171,7 +241,13 @@ const Plots = (() => {
       const svg = document.createElementNS('http://www.w3.org/2000/svg', 'svg');
       svg.setAttribute('width', '16');
       svg.setAttribute('height', '14');
+      const filled = `fill="${entry.hollow ? 'none' : entry.colour}" stroke="${entry.colour}" stroke-width="1.5"`;
       const shape = {
+        line: `<path d="M0 7H16" stroke="${entry.colour}" stroke-width="2"/>`,
+        triangle: `<path d="M8 2L13 12H3Z" ${filled}/>`,
+        rectRot: `<path d="M8 1L14 7L8 13L2 7Z" ${filled}/>`,
+        star: `<path d="M8 2V12M3 7H13M4.5 3.5L11.5 10.5M11.5 3.5L4.5 10.5" stroke="${entry.colour}" stroke-width="1.5"/>`,
+        cross: `<path d="M8 2V12M3 7H13" stroke="${entry.colour}" stroke-width="2"/>`,
         bar: `<rect x="2" y="1" width="12" height="12" fill="${entry.colour}"/>`,
         circle: `<path d="M0 7H16" stroke="${entry.colour}" stroke-width="2"/>` +
                 `<circle cx="8" cy="7" r="4" fill="${entry.colour}"/>`,
@@ -246,7 +322,7 @@ const Plots = (() => {
   }
 
   return {
-    addChart, addLegend, addPanels, axis, barLabels, categoryAxis, colour, intervals, logAxis,
-    logRange, markOf, pointNames, short, softInk, start,
+    addChart, addHeatTable, addLegend, addLines, addPanels, axis, barLabels, categoryAxis, colour, intervals,
+    logAxis, logRange, markOf, pointNames, series, short, softInk, start,
   };
 })();

@@ -72,6 +72,8 @@ concept BitLayout = StaticKind<L> &&
   {L::Build(payload, shape, uint64_t{}, std::span<const Digest>{})};
   // Adds Remix(digest, seed).
   {L::Add(payload, shape, uint64_t{})};
+  // (May have besides: Fetch, with the same arguments and always inlined, which starts to load all
+  // that Add touches.  Without it the prefetch of queries serves.)
   // FPP of the bits as they are, and the number of keys that would set as many.
   { L::CurrentFpp(view) } -> std::same_as<double>;
   { L::KeyCountFromFill(shape, double{}) } -> std::same_as<double>;

@@ -27,6 +27,7 @@
 #include "bloom/core/concepts.h"
 #include "bloom/core/filter_format.h"
 #include "bloom/core/hash.h"
+#include "bloom/core/probe.h"
 #include "bloom/core/shape.h"
 #include "bloom/core/sizing.h"
 
@@ -89,6 +90,28 @@ class Filter {
   void AddDigests(std::span<const Digest> digests) {
     Layout::Build(bits_.data(), header_.shape, header_.seed, digests);
     header_.key_count += digests.size();
+  }
+
+  // Asks and adds in one: what a stream is rid of its duplicates with.  True if the key did not
+  // pass, so that it is certainly new, and is in now; false if it passed, and then nothing is
+  // changed.
+  bool AddIfAbsent(std::string_view key) { return AddDigestIfAbsent(DigestOf(key)); }
+  bool AddDigestIfAbsent(Digest digest) {
+    if (MayContainDigest(digest)) return false;
+    AddDigest(digest);
+    return true;
+  }
+  // were_absent[i] = AddDigestIfAbsent(digests[i]) for one i after the other, with the cache misses
+  // of many of them overlapped.  REQUIRES: were_absent.size() >= digests.size().
+  void AddDigestsIfAbsent(std::span<const Digest> digests, std::span<bool> were_absent) {
+    assert(were_absent.size() >= digests.size());
+    const bool is_far = bits_.size() > kNearPayloadBytes;
+    size_t fetched = 0;
+    for (size_t i = 0; i < digests.size(); ++i) {
+      for (; is_far && fetched < std::min(i + kAddsAhead, digests.size()); ++fetched)
+        FetchForAdd(digests[fetched]);
+      were_absent[i] = AddDigestIfAbsent(digests[i]);
+    }
   }
 
   // False only if the key was never added.
@@ -185,6 +208,16 @@ class Filter {
     } else {
       static_cast<void>(shape);
       return &Layout::Add;
+    }
+  }
+
+  // Starts to load what an addition touches: all of it where the layout has a way to say so, else
+  // what a query looks at first.  (Inlined: GCC 12 drops calls to what only prefetches.)
+  [[gnu::always_inline]] void FetchForAdd(Digest digest) const {
+    if constexpr (requires { Layout::Fetch(bits_.data(), header_.shape, uint64_t{}); }) {
+      Layout::Fetch(bits_.data(), header_.shape, Remix(digest, header_.seed));
+    } else {
+      functions_.prefetch(view(), digest);
     }
   }
 

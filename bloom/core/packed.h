@@ -55,6 +55,10 @@ class PackedArray {
     assert(i < count_);
     return LoadPacked(bits_.data(), width_, i);
   }
+  // Starts to load it.  (Inlined: GCC 12 drops calls to what only prefetches.)
+  [[gnu::always_inline]] void Prefetch(uint64_t i) const {
+    __builtin_prefetch(bits_.data() + (i * width_ >> 3));
+  }
   // REQUIRES: value <= max().
   void Set(uint64_t i, uint64_t value) {
     assert(i < count_ && value <= max());

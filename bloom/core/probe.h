@@ -14,6 +14,9 @@ namespace bloom {
 // twice over.
 inline constexpr size_t kBatchGroup = 64;
 
+// Digests ahead of the one that is added, whose lines are on their way meanwhile.
+inline constexpr size_t kAddsAhead = 16;
+
 // Payloads up to this size stay in a second-level cache, where fetching ahead costs more than it
 // gains.
 inline constexpr uint64_t kNearPayloadBytes = 256 << 10;

@@ -17,16 +17,26 @@ uint32_t LabelBitsFor(uint64_t areas) { return static_cast<uint32_t>(std::bit_wi
 
 absl::StatusOr<SpatialFilter> SpatialFilter::Make(uint32_t areas, uint64_t key_count,
                                                   double target_fpp, uint64_t seed) {
-  if (areas < 1 || areas > kMaxAreas) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("areas must lie in [1, ", kMaxAreas, "], is ", areas));
-  }
   absl::StatusOr<Shape> shape = StandardShapeFor(key_count, target_fpp);
   if (!shape.ok()) return shape.status();
   shape->detail = areas;
-  absl::StatusOr<PackedArray> labels = PackedArray::Zeros(shape->size, LabelBitsFor(areas));
+  return MakeOfShape(*shape, target_fpp, seed);
+}
+
+absl::StatusOr<SpatialFilter> SpatialFilter::MakeOfShape(const Shape& shape, double target_fpp,
+                                                         uint64_t seed) {
+  if (absl::Status status = CheckTargetFpp(target_fpp); !status.ok()) return status;
+  if (shape.detail < 1 || shape.detail > kMaxAreas) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("areas must lie in [1, ", kMaxAreas, "], is ", shape.detail));
+  }
+  if (shape.size > kMaxSizeBits / LabelBitsFor(shape.detail))
+    return absl::InvalidArgumentError("shape: more than the 2^56 bits that a filter may have");
+  absl::StatusOr<PackedArray> labels = PackedArray::Zeros(shape.size, LabelBitsFor(shape.detail));
   if (!labels.ok()) return labels.status();
-  return SpatialFilter(HeaderFor<SpatialFilter>(*shape, seed, target_fpp), *std::move(labels));
+  if (const std::string problem = Problem(shape, labels->bytes()); !problem.empty())
+    return absl::InvalidArgumentError("shape: " + problem);
+  return SpatialFilter(HeaderFor<SpatialFilter>(shape, seed, target_fpp), *std::move(labels));
 }
 
 absl::StatusOr<SpatialFilter> SpatialFilter::Load(std::string_view bytes) {

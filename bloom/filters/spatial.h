@@ -47,6 +47,7 @@
 #include "bloom/core/filter_format.h"
 #include "bloom/core/hash.h"
 #include "bloom/core/packed.h"
+#include "bloom/core/probe.h"
 #include "bloom/core/shape.h"
 
 namespace bloom {
@@ -73,6 +74,10 @@ class SpatialFilter {
   // for a bad count or FPP, ResourceExhausted without memory.
   static absl::StatusOr<SpatialFilter> Make(uint32_t areas, uint64_t key_count, double target_fpp,
                                             uint64_t seed = 0);
+  // Of cells, probes and areas (`shape.detail`) that the caller chose; `target_fpp` is only kept
+  // with it.  Errors as above, for a shape that cannot be too.
+  static absl::StatusOr<SpatialFilter> MakeOfShape(const Shape& shape, double target_fpp,
+                                                   uint64_t seed = 0);
 
   // From the bytes of Serialize.  DataLoss if they are damaged, Unimplemented if their version is
   // unknown, InvalidArgument if they are a filter of another kind.
@@ -87,6 +92,12 @@ class SpatialFilter {
   // The area of the key or, by chance, a higher one; 0 only if it was never added to any.
   uint32_t AreaOf(std::string_view key) const { return AreaOfDigest(DigestOf(key)); }
   uint32_t AreaOfDigest(Digest digest) const;
+
+  // Starts to load what AreaOfDigest and AddDigest touch: for those who know many digests ahead.
+  [[gnu::always_inline]] void Prefetch(Digest digest) const {
+    Probes cells(Remix(digest, header_.seed), header_.shape.size);
+    for (uint32_t i = 0; i < header_.shape.probes; ++i) labels_.Prefetch(cells.Next());
+  }
 
   // Whether the key is reported in any area.
   bool MayContain(std::string_view key) const { return AreaOf(key) != 0; }

@@ -42,7 +42,7 @@ concept ForgettingFilter = KeyFilter<F> && requires(F f) {
 template <VectorComponent T, KeyFilter Base = Filter<Blocked>>
 class VectorFilter {
  public:
-  static constexpr std::string_view kName = ForgettingFilter<Base> ? "counting vectors" : "vectors";
+  static constexpr std::string_view kName = ForgettingFilter<Base> ? "counting-vectors" : "vectors";
   static constexpr uint8_t kTag = ForgettingFilter<Base> ? 77 : 76;
   static constexpr uint8_t kVersion = 1;
   static constexpr uint8_t kLineBytesLog2 = 0;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -75,6 +76,45 @@ TYPED_TEST(FilterTest, DigestsAddedOneByOneAndTogetherMakeTheSameFilter) {
     together->AddDigests(digests);
     ASSERT_EQ(one_by_one->Serialize(), together->Serialize()) << probes;
   }
+}
+
+// In a filter that stays in a near cache and in one that does not, one of them overfilled, so that
+// many digests that are new pass.
+TYPED_TEST(FilterTest, AddsWhatIsAbsentAsAskingAndAddingDoes) {
+  for (const uint64_t planned : {1000, 400'000}) {
+    Filter<TypeParam> together = this->Make(planned, 0.01, 3), apart = this->Make(planned, 0.01, 3);
+    Filter<TypeParam> in_batches = this->Make(planned, 0.01, 3);
+    std::vector<bloom::Digest> digests;
+    for (uint64_t i = 0; i < 6000; ++i) digests.push_back(DigestOfKey(i * i % 4001));
+    int absent = 0;
+    std::vector<bool> answers;
+    for (const bloom::Digest digest : digests) {
+      const bool passes = apart.MayContainDigest(digest);
+      apart.AddDigest(digest);
+      ASSERT_EQ(together.AddDigestIfAbsent(digest), !passes);
+      ASSERT_FALSE(together.AddDigestIfAbsent(digest));
+      absent += !passes;
+      answers.push_back(!passes);
+    }
+    EXPECT_GT(absent, planned == 1000 ? 1500 : 1990);
+    EXPECT_LE(absent, 2001);  // squares modulo a prime
+    EXPECT_EQ(together.added_count(), static_cast<uint64_t>(absent));
+    EXPECT_EQ(together.Fill(), apart.Fill());
+    EXPECT_EQ(together.CurrentFpp(), apart.CurrentFpp());
+    size_t at = 0;
+    for (const size_t count : {0, 1, 15, 16, 17, 100, 5851}) {
+      const std::unique_ptr<bool[]> were_absent(new bool[count]);
+      in_batches.AddDigestsIfAbsent({digests.data() + at, count}, {were_absent.get(), count});
+      for (size_t i = 0; i < count; ++i) ASSERT_EQ(were_absent[i], answers[at + i]) << at + i;
+      at += count;
+    }
+    EXPECT_EQ(at, digests.size());
+    EXPECT_EQ(in_batches.Serialize(), together.Serialize());
+  }
+  Filter<TypeParam> filter = this->Make(100, 0.001);
+  EXPECT_TRUE(filter.AddIfAbsent("apple"));
+  EXPECT_FALSE(filter.AddIfAbsent("apple"));
+  EXPECT_TRUE(filter.MayContain("apple"));
 }
 
 TYPED_TEST(FilterTest, TellsHowFarItIsOverfilled) {

@@ -53,7 +53,8 @@ inline constexpr double kFewKeysFpp = 1.0 / 1024;
 // so digests [0, n) are present and digests [n, ...) are certainly absent in a filter of the first
 // n.
 inline bloom::Digest DigestOfKey(uint64_t i, uint64_t space = 0) {
-  return bloom::Remix(i, space + 1);
+  // Spaces are mixed too, or those of small numbers would have nearly the same keys.
+  return bloom::Remix(i, space == 0 ? 1 : bloom::Remix(space, 1));
 }
 
 inline std::vector<bloom::Digest> DigestsOfKeys(uint64_t from, uint64_t to, uint64_t space = 0) {

@@ -309,6 +309,28 @@ TEST(SpatialTest, BadArgumentsAreNamedAndChangeNothing) {
   EXPECT_EQ(filter.Serialize(), empty);
 }
 
+TEST(SpatialTest, TakesAShapeThatTheCallerChose) {
+  SpatialFilter filter = SpatialFilter::MakeOfShape({1000, 7, 255}, 0.01, 3).value();
+  EXPECT_EQ(filter.shape(), (bloom::Shape{1000, 7, 255}));
+  EXPECT_EQ(filter.size_bits(), 8000u);
+  EXPECT_THAT(filter.Add("apple", 255), IsOk());
+  EXPECT_EQ(filter.AreaOf("apple"), 255u);
+  EXPECT_EQ(SpatialFilter::Load(filter.Serialize()).value().Serialize(), filter.Serialize());
+  const SpatialFilter sized = SpatialFilter::Make(6, 1000, 0.01, 3).value();
+  EXPECT_EQ(SpatialFilter::MakeOfShape(sized.shape(), 0.01, 3).value().Serialize(),
+            sized.Serialize());
+  const auto refused = [](const char* what) {
+    return StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(what));
+  };
+  EXPECT_THAT(SpatialFilter::MakeOfShape({1000, 7, 0}, 0.01), refused("areas"));
+  EXPECT_THAT(SpatialFilter::MakeOfShape({1000, 7, 65'536}, 0.01), refused("areas"));
+  EXPECT_THAT(SpatialFilter::MakeOfShape({1000, 0, 3}, 0.01), refused("probes"));
+  EXPECT_THAT(SpatialFilter::MakeOfShape({1000, 33, 3}, 0.01), refused("probes"));
+  EXPECT_THAT(SpatialFilter::MakeOfShape({0, 7, 3}, 0.01), refused("shape"));
+  EXPECT_THAT(SpatialFilter::MakeOfShape({UINT64_MAX, 7, 3}, 0.01), refused("2^56"));
+  EXPECT_THAT(SpatialFilter::MakeOfShape({1000, 7, 3}, 0.0), refused("target_fpp"));
+}
+
 TEST(SpatialTest, ALabelTakesAsManyBitsAsTheHighestNeeds) {
   const std::pair<uint32_t, uint64_t> bits[] = {{1, 1}, {2, 2},   {3, 2},   {4, 3},      {7, 3},
                                                 {8, 4}, {255, 8}, {256, 9}, {65'535, 16}};

@@ -95,13 +95,13 @@ std::vector<std::string> LinesOf(const std::string& text) {
   return lines;
 }
 
-// `tools/dev excerpt` puts part of what the demo prints into the README.  It must be there, look
-// like what is printed today, and have a row for each store of the demo.
+// `tools/dev excerpt demo` puts part of what the demo prints into the README.  It must be there,
+// look like what is printed today, and have a row for each store of the demo.
 TEST(ReportTest, TheReadmeShowsTheDemo) {
   std::ifstream file(std::string(TRELLIS_SOURCE_DIR) + "/README.md");
   std::stringstream readme;
   readme << file.rdbuf();
-  const size_t begin = readme.str().find("<!-- tools/dev excerpt -->");
+  const size_t begin = readme.str().find("<!-- tools/dev excerpt demo -->");
   const size_t end = readme.str().find("<!-- end of excerpt -->");
   ASSERT_LT(begin, end);
   ASSERT_NE(end, std::string::npos);

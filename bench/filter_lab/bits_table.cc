@@ -1,0 +1,88 @@
+#include "bench/filter_lab/bits_table.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "bench/filter_lab/published.h"
+#include "bench/filter_lab/shaped.h"
+#include "lsm/bytes/status.h"
+
+namespace bench {
+
+using Json = nlohmann::ordered_json;
+
+double BitsTableSeconds(const LabConfig& config) { return config.Choose(0.5, 15.0, 60.0); }
+
+absl::StatusOr<BitsTableResults> RunBitsTable(const LabConfig& config, Steps steps) {
+  BitsTableResults results;
+  results.keys = config.Choose<uint64_t>(10'000, 100'000, 100'000);
+  const std::vector<PublishedRate> published = PublishedTable();
+  steps.Plan(published.size());
+  for (const PublishedRate& entry : published) {
+    steps.Begin(lsm::Concat("table: ", entry.bits_per_key, " bits a key"));
+    // Other keys for each entry, or neighbours would all be off by the same.
+    const uint64_t seed = config.seed + 1000 * entry.bits_per_key + 10 * entry.probes;
+    LSM_ASSIGN_OR_RETURN(
+        const Rate rate,
+        MeasureStandard(entry.bits_per_key * results.keys, entry.probes, results.keys, seed,
+                        config.Choose<uint64_t>(100'000, 20'000'000, 200'000'000)));
+    results.rows.push_back({entry.bits_per_key, entry.probes, entry.fpp, rate});
+    steps.Done();
+  }
+  return results;
+}
+
+Json ToJson(const BitsTableResults& results) {
+  Json json = {{"keys", results.keys}, {"rows", Json::array()}};
+  for (const BitsTableRow& row : results.rows) {
+    Json item = {
+        {"bits_per_key", row.bits_per_key}, {"probes", row.probes}, {"published", row.published}};
+    AddRate(row.rate, &item);
+    json["rows"].push_back(std::move(item));
+  }
+  return json;
+}
+
+namespace {
+
+// A row for each number of bits, a column for each number of probes.
+Table OffTable(const BitsTableResults& results) {
+  Table table{"bits-table-off", "Off by, % of the formula, by m/n and k", {{"m/n", "", true}}, {}};
+  for (const BitsTableRow& row : results.rows) {
+    if (row.probes == 1) table.rows.push_back({std::to_string(row.bits_per_key)});
+    if (table.columns.size() <= row.probes)
+      table.columns.push_back({lsm::Concat("k=", row.probes), "", true});
+    table.rows.back().push_back(SignedPercent(row.rate.deviation_percent()));
+  }
+  for (auto& row : table.rows) row.resize(table.columns.size());
+  return table;
+}
+
+}  // namespace
+
+std::vector<Section> SectionsOf(const BitsTableResults& results) {
+  Table table{"bits-table", "Rates for m/n bits a key and k probes", {}, {}};
+  table.columns = {{"m/n", "bits a key", true}, {"k", "probes", true}, {"published", "", true}};
+  AddRateColumns(&table);
+  double farthest = 0;
+  for (const BitsTableRow& row : results.rows) {
+    if (row.probes == 1 && !table.rows.empty()) table.rows.emplace_back();
+    table.rows.push_back(
+        {std::to_string(row.bits_per_key), std::to_string(row.probes), PercentText(row.published)});
+    AddRateCells(row.rate, &table.rows.back());
+    if (row.rate.predicted.has_value())
+      farthest = std::max(farthest, std::abs(row.published / *row.rate.predicted - 1));
+  }
+  return {{"The (m/n, k) table",
+           lsm::Concat("P. Cao's rates, which planners of filters go by, measured with standard "
+                       "filters of ",
+                       Grouped(results.keys),
+                       " keys. The published ones are the formula's to three digits (farthest off "
+                       "by ",
+                       Fixed(100 * farthest, 2), " % of it)."),
+           "bits_table",
+           {OffTable(results), std::move(table)}}};
+}
+
+}  // namespace bench

@@ -1,0 +1,51 @@
+#include "bench/filter_lab/experiment.h"
+
+#include <utility>
+
+#include "bench/filter_lab/accuracy.h"
+#include "bench/filter_lab/bits_table.h"
+#include "bench/filter_lab/clickhouse.h"
+#include "bench/filter_lab/kinds.h"
+#include "bench/filter_lab/overfill.h"
+#include "bench/filter_lab/retouching.h"
+#include "bench/filter_lab/shifting_speed.h"
+#include "bench/filter_lab/spectral_error.h"
+#include "bench/filter_lab/streaming.h"
+#include "bench/filter_lab/vectors.h"
+
+namespace bench {
+namespace {
+
+template <auto kRun>
+absl::StatusOr<Outcome> Show(const LabConfig& config, Steps steps) {
+  const auto results = kRun(config, steps);
+  if (!results.ok()) return results.status();
+  return Outcome{ToJson(*results), SectionsOf(*results)};
+}
+
+}  // namespace
+
+const std::vector<LabExperiment>& LabExperiments() {
+  static const auto* const experiments = new std::vector<LabExperiment>{
+      {"accuracy", "every variant against its prediction", &AccuracySeconds, &Show<&RunAccuracy>},
+      {"kinds", "space, rate and speed of the kinds that files hold", &KindSeconds,
+       &Show<&RunKinds>},
+      {"bits-table", "the (m/n, k) table beside the published one", &BitsTableSeconds,
+       &Show<&RunBitsTable>},
+      {"clickhouse", "a choice by that table beside the optimum", &ChoiceSeconds,
+       &Show<&RunChoice>},
+      {"overfill", "more keys than planned", &OverfillSeconds, &Show<&RunOverfill>},
+      {"retouching", "bits cleared, false positives removed, keys denied", &RetouchSeconds,
+       &Show<&RunRetouch>},
+      {"spectral", "counts that are wrong, where few keys come often", &SpectralSeconds,
+       &Show<&RunSpectral>},
+      {"shifting", "half the loads of a standard filter", &ShiftingSeconds, &Show<&RunShifting>},
+      {"vectors", "filters of vectors: an older study's beside the library's", &VectorSeconds,
+       &Show<&RunVectors>},
+      {"streaming", "streams that are asked for and then added", &StreamingSeconds,
+       &Show<&RunStreaming>},
+  };
+  return *experiments;
+}
+
+}  // namespace bench

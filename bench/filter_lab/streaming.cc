@@ -1,0 +1,183 @@
+#include "bench/filter_lab/streaming.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <memory>
+#include <span>
+#include <utility>
+
+#include "bench/filter_lab/stopwatch.h"
+#include "lsm/bytes/status.h"
+
+namespace bench {
+namespace {
+
+constexpr uint32_t kProbes = 10;
+
+struct Size {
+  uint64_t rows;
+  uint64_t cells;
+};
+
+Size SizeOf(const LabConfig& config) {
+  // The tenth of the stream that the usual run sees is the beginning of the whole one, with the
+  // same filters: it ends where these have as many keys as they should.
+  return config.Choose<Size>({50'000, 250'000}, {10'000'000, 100'000'000},
+                             {kSourceRows, 100'000'000});
+}
+
+std::vector<uint32_t> ProbeCounts(const LabConfig& config) {
+  if (config.effort == Effort::kQuick) return {2, 5};
+  return {2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14};
+}
+
+// The mean of a smooth function over [from, to].
+double MeanOver(const std::function<double(double)>& f, double from, double to) {
+  constexpr int kParts = 8;  // Simpson's rule
+  double sum = f(from) + f(to);
+  for (int i = 1; i < kParts; ++i) sum += (i % 2 == 1 ? 4 : 2) * f(from + (to - from) * i / kParts);
+  return sum / (3 * kParts);
+}
+
+// How many of a chunk's rows should be answered wrongly.
+std::optional<double> ExpectedWrong(const StreamFilter& filter, const StreamChunk& chunk) {
+  if (filter.passing == nullptr) return std::nullopt;
+  const auto from = static_cast<double>(chunk.distinct_before);
+  const auto to = static_cast<double>(chunk.distinct_after);
+  double expected = (to - from) * MeanOver(filter.passing, from, to);
+  if (filter.denying != nullptr) {
+    const double old = static_cast<double>(chunk.size()) - (to - from);
+    expected += old * MeanOver(filter.denying, from, to);
+  }
+  return expected;
+}
+
+// The source's uniform rows fall on as many values as there are rows and cells, so that after a
+// share t of them 1 - e^-t of the values are in: the mean over t.
+double TheoryOfSource(const StreamFilter& filter) {
+  const auto wrong_at = [&filter](double t) {
+    const double in = -std::expm1(-t), distinct = in * static_cast<double>(filter.cells);
+    return (1 - in) * filter.passing(distinct) +
+           (filter.denying == nullptr ? 0 : in * filter.denying(distinct));
+  };
+  constexpr int kParts = 100;
+  double sum = 0;
+  for (int i = 0; i < kParts; ++i)
+    sum += MeanOver(wrong_at, static_cast<double>(i) / kParts, (i + 1.0) / kParts);
+  return sum / kParts;
+}
+
+void Count(const StreamChunk& chunk, std::span<const bool> passes, StreamTenth* so_far) {
+  for (size_t i = 0; i < chunk.size(); ++i) {
+    so_far->false_positives += passes[i] && chunk.seen[i] == 0;
+    so_far->false_negatives += !passes[i] && chunk.seen[i] != 0;
+  }
+  so_far->rows += chunk.size();
+  so_far->distinct = chunk.distinct_after;
+}
+
+}  // namespace
+
+std::optional<SourceFigures> FiguresOfSource(const std::string& filter) {
+  if (filter == "standard") return SourceFigures{21.4, 105, 0.3731};
+  if (filter == "shifting") return SourceFigures{17.1, 59, 0.3667};
+  if (filter == "shifting-double") return SourceFigures{38.8, 75, 0.1496};
+  if (filter == "spatial") return SourceFigures{96.9, 171, 0.1652};
+  return std::nullopt;
+}
+
+std::optional<double> StreamRun::times_faster() const {
+  const std::optional<SourceFigures> figures = FiguresOfSource(filter);
+  if (!figures.has_value() || is_source || distribution != Distribution::kUniform ||
+      probes != kProbes)
+    return std::nullopt;
+  return 1e9 * figures->seconds / static_cast<double>(kSourceRows) / nanos();
+}
+
+std::vector<StreamRun> RunStream(Distribution distribution, uint64_t rows, uint64_t seed,
+                                 std::vector<StreamFilter> filters) {
+  // So many rows that a filter fills the caches again within a small part of its turn; their
+  // number divides a tenth.
+  constexpr uint64_t kChunkRows = 1'000'000;
+  const uint64_t tenth = rows / 10;
+  const uint64_t chunk_rows = tenth / ((tenth + kChunkRows - 1) / kChunkRows);
+  std::vector<StreamRun> runs;
+  for (const StreamFilter& filter : filters) {
+    runs.push_back({distribution,
+                    filter.name,
+                    filter.is_source,
+                    filter.probes,
+                    filter.cells,
+                    filter.size_bits,
+                    std::vector<StreamTenth>(1),
+                    {},
+                    0,
+                    0});
+    if (filter.passing == nullptr) continue;
+    runs.back().tenths[0].expected = 0;
+    if (distribution == Distribution::kUniform && !filter.is_source)
+      runs.back().theory_of_source = TheoryOfSource(filter);
+  }
+  RowStream stream(distribution, seed);
+  const std::unique_ptr<bool[]> buffer(new bool[chunk_rows]);
+  for (uint64_t done = 0; done < rows;) {
+    const size_t size = std::min(chunk_rows, tenth - done % tenth);
+    const StreamChunk& chunk = stream.Next(size);
+    const std::span<bool> passes(buffer.get(), size);
+    done += size;
+    for (size_t i = 0; i < filters.size(); ++i) {
+      StreamRun& run = runs[i];
+      {
+        const Timed timed(&run.filter_seconds);
+        filters[i].run(chunk, passes);
+      }
+      Count(chunk, passes, &run.tenths.back());
+      if (const auto expected = ExpectedWrong(filters[i], chunk); expected.has_value())
+        *run.tenths.back().expected += *expected;
+      if (done % tenth == 0 && done < rows) run.tenths.push_back(run.tenths.back());
+    }
+  }
+  for (StreamRun& run : runs) {
+    run.row_seconds = stream.seconds().draw + (run.is_source ? 0 : stream.seconds().hash);
+  }
+  return runs;
+}
+
+double StreamingSeconds(const LabConfig& config) { return config.Choose(0.3, 120.0, 1200.0); }
+
+absl::StatusOr<StreamingResults> RunStreaming(const LabConfig& config, Steps steps) {
+  const Size size = SizeOf(config);
+  StreamingResults results;
+  results.is_full = size.rows == kSourceRows;
+  const std::vector<uint32_t> probe_counts = ProbeCounts(config);
+  steps.Plan(std::size(kDistributions) + probe_counts.size());
+  for (const Distribution distribution : kDistributions) {
+    steps.Begin(lsm::Concat("stream: ", NameOf(distribution)));
+    LSM_ASSIGN_OR_RETURN(std::vector<StreamFilter> filters,
+                         SoundStreamFilters(size.cells, kProbes, config.seed));
+    if (distribution == Distribution::kUniform) {
+      LSM_ASSIGN_OR_RETURN(
+          StreamFilter larger,
+          StandardStreamFilter("standard, 2 m", 2 * size.cells, kProbes, config.seed));
+      filters.push_back(std::move(larger));
+      for (StreamFilter& filter : SourceStreamFilters(size.cells, kProbes))
+        filters.push_back(std::move(filter));
+    }
+    for (StreamRun& run : RunStream(distribution, size.rows, config.seed, std::move(filters)))
+      results.runs.push_back(std::move(run));
+    steps.Done();
+  }
+  for (const uint32_t probes : probe_counts) {
+    steps.Begin(lsm::Concat("stream: uniform, ", probes, " probes"));
+    LSM_ASSIGN_OR_RETURN(std::vector<StreamFilter> filters,
+                         SoundStreamFilters(size.cells, probes, config.seed));
+    for (StreamRun& run :
+         RunStream(Distribution::kUniform, size.rows, config.seed, std::move(filters)))
+      results.probes.push_back(std::move(run));
+    steps.Done();
+  }
+  return results;
+}
+
+}  // namespace bench

@@ -1,0 +1,688 @@
+// The lab's parts, a whole run of the quick kind, and the command.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "bench/filter_lab/experiment.h"
+#include "bench/filter_lab/lab.h"
+#include "bench/filter_lab/published.h"
+#include "bench/filter_lab/rate.h"
+#include "bench/filter_lab/source_filters.h"
+#include "bench/filter_lab/stream.h"
+#include "bench/filter_lab/streaming.h"
+#include "bench/filter_lab/variants.h"
+#include "bench/filter_lab/vectors.h"
+#include "bench/report/assets.h"
+#include "bench/report/page.h"
+#include "bench/workload.h"
+#include "bloom/core/parameters.h"
+#include "bloom/core/sizing.h"
+#include "tests/support/scratch_dir.h"
+#include "tests/support/status_matchers.h"
+
+namespace bench {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+using Json = nlohmann::json;
+
+std::string LabFile(const std::string& path) {
+  std::ifstream file(std::filesystem::path(TRELLIS_SOURCE_DIR) / path);
+  return {(std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>()};
+}
+
+// (Without printing the whole file where it is not.)
+void ExpectIn(const std::string& path, const std::string& text) {
+  EXPECT_NE(LabFile(path).find(text), std::string::npos) << "not in " << path << ": " << text;
+}
+
+// --- rates ---
+
+TEST(LabRateTest, TheErrorIsThatOfTheNumberOfQueries) {
+  Rate rate{12, 1000, 0.01};
+  EXPECT_DOUBLE_EQ(rate.measured(), 0.012);
+  EXPECT_NEAR(rate.standard_error(), std::sqrt(0.01 * 0.99 / 1000), 1e-12);
+  EXPECT_NEAR(*rate.deviation_percent(), 20, 1e-9);
+  rate.predicted.reset();
+  EXPECT_NEAR(rate.standard_error(), std::sqrt(0.012 * 0.988 / 1000), 1e-12);
+  EXPECT_FALSE(rate.deviation_percent().has_value());
+  rate.predicted = 0.0001;  // a tenth of a hit was to be expected
+  EXPECT_FALSE(rate.deviation_percent().has_value());
+  nlohmann::ordered_json row;
+  AddRate(Rate{5, 50, 0.2}, &row);
+  EXPECT_EQ(row["measured"], 0.1);
+  EXPECT_EQ(row["predicted"], 0.2);
+  EXPECT_EQ(row["queries"], 50);
+  EXPECT_NEAR(row["standard_error"].get<double>(), std::sqrt(0.16 / 50), 1e-12);
+}
+
+// --- the published table ---
+
+TEST(LabPublishedTest, EveryEntryIsTheFormulaToThreeDigits) {
+  std::map<uint32_t, uint32_t> probes_of_row;
+  for (const PublishedRate& entry : PublishedTable()) {
+    const double formula = bloom::RateInTable(entry.bits_per_key, entry.probes).value();
+    EXPECT_NEAR(entry.fpp / formula, 1, 0.005) << entry.bits_per_key << ", " << entry.probes;
+    EXPECT_EQ(entry.probes, ++probes_of_row[entry.bits_per_key]);
+  }
+  EXPECT_EQ(probes_of_row.size(), 19u);
+  EXPECT_EQ(probes_of_row.begin()->first, 2u);
+  EXPECT_EQ(probes_of_row.rbegin()->first, 20u);
+}
+
+TEST(LabPublishedTest, ClickHouseChoosesAsItDoes) {
+  const auto choice = [](double fpp) {
+    const PublishedRate rate = ClickHouseChoice(fpp);
+    return std::vector<uint32_t>{rate.bits_per_key, rate.probes};
+  };
+  EXPECT_THAT(choice(0.1), ElementsAre(5, 3));
+  EXPECT_THAT(choice(0.05), ElementsAre(7, 3));
+  EXPECT_THAT(choice(0.025), ElementsAre(8, 4));
+  EXPECT_THAT(choice(0.01), ElementsAre(10, 5));
+  EXPECT_THAT(choice(0.005), ElementsAre(12, 5));
+  EXPECT_THAT(choice(0.001), ElementsAre(15, 7));
+  EXPECT_THAT(choice(0.0005), ElementsAre(16, 10));
+  EXPECT_THAT(choice(0.0002), ElementsAre(18, 10));
+  // Its last row is never reached, and nothing is said of it.
+  EXPECT_THAT(choice(0.0001), ElementsAre(19, 13));
+  EXPECT_THAT(choice(1e-9), ElementsAre(19, 13));
+}
+
+// --- streams ---
+
+TEST(LabStreamTest, TheStreamsAreThoseOfTheSource) {
+  const auto first = [](Distribution distribution) {
+    ValueStream stream(distribution);
+    std::vector<int64_t> values;
+    for (int i = 0; i < 4; ++i) values.push_back(stream.Next());
+    return values;
+  };
+  // libstdc++'s minstd_rand0 from seed 2022: x = 16807 x mod 2^31 - 1.
+  uint64_t state = 2022;
+  const auto draw = [&state] {
+    return static_cast<double>((state = state * 16807 % 2147483647) - 1);
+  };
+  std::vector<int64_t> uniform;
+  for (int i = 0; i < 4; ++i) {
+    const double low = draw(), high = draw();
+    const double range = 2147483646.0;
+    uniform.push_back(static_cast<int64_t>((low + high * range) / (range * range) * 10 * 1e7));
+  }
+  EXPECT_EQ(first(Distribution::kUniform), uniform);
+  EXPECT_EQ(first(Distribution::kNormal), first(Distribution::kNormal));
+  for (const int64_t value : first(Distribution::kExponential)) EXPECT_LT(value, 2'000'000);
+
+  double sum = 0, squares = 0, waits = 0;
+  ValueStream normal(Distribution::kNormal), exponential(Distribution::kExponential);
+  constexpr int kDraws = 100'000;
+  for (int i = 0; i < kDraws; ++i) {
+    const double value = static_cast<double>(normal.Next()) / 1e8;
+    sum += value;
+    squares += value * value;
+    waits += static_cast<double>(exponential.Next());
+  }
+  EXPECT_NEAR(sum / kDraws, 0, 0.02);
+  EXPECT_NEAR(squares / kDraws, 1, 0.02);
+  EXPECT_NEAR(waits / kDraws, 1e5, 1500);  // a mean of 0.01, times 10^7
+}
+
+TEST(LabStreamTest, WhatCameBeforeIsKnownExactly) {
+  for (const Distribution distribution : kDistributions) {
+    RowStream rows(distribution, 1);
+    ValueStream values(distribution);
+    std::set<int64_t> seen;
+    for (const size_t size : {1, 30'000, 20'000}) {
+      const StreamChunk& chunk = rows.Next(size);
+      ASSERT_EQ(chunk.size(), size);
+      EXPECT_EQ(chunk.distinct_before, seen.size());
+      for (size_t i = 0; i < size; ++i) {
+        const int64_t value = values.Next();
+        ASSERT_EQ(chunk.text(i), std::to_string(value));
+        ASSERT_EQ(chunk.digests[i], bloom::DigestOf(std::to_string(value), 1));
+        ASSERT_EQ(chunk.seen[i] == 0, seen.insert(value).second) << NameOf(distribution) << i;
+      }
+      EXPECT_EQ(chunk.distinct_after, seen.size());
+    }
+    if (distribution == Distribution::kExponential) {
+      EXPECT_LT(seen.size(), 45'000u);
+    }
+  }
+}
+
+TEST(LabStreamTest, ValuesOnBothSidesOfZeroAndFarOutAreToldApart) {
+  SeenValues seen;
+  for (const int64_t value : {0ll, -1ll, 1ll, 63ll, 64ll, -64ll, 1'048'575ll, 1'048'576ll,
+                              -1'048'576ll, 20'000'000'000ll, -20'000'000'000ll}) {
+    EXPECT_FALSE(seen.TestAndAdd(value)) << value;
+    EXPECT_TRUE(seen.TestAndAdd(value)) << value;
+  }
+  EXPECT_EQ(seen.distinct(), 11u);
+}
+
+// A filter that answers by a rule, for which everything can be counted by hand.
+StreamFilter Answering(std::function<bool(const StreamChunk&, size_t)> answer) {
+  StreamFilter filter{"rule", false, 1, 1, 8, {}, {}, {}};
+  filter.run = [answer](const StreamChunk& chunk, std::span<bool> passes) {
+    for (size_t i = 0; i < chunk.size(); ++i) passes[i] = answer(chunk, i);
+  };
+  return filter;
+}
+
+TEST(LabStreamTest, WrongAnswersAreCountedByTheirKind) {
+  std::vector<StreamFilter> filters;
+  filters.push_back(
+      Answering([](const StreamChunk& chunk, size_t i) { return chunk.seen[i] != 0; }));
+  filters.push_back(Answering([](const StreamChunk&, size_t) { return true; }));
+  filters.push_back(Answering([](const StreamChunk&, size_t) { return false; }));
+  for (StreamFilter& filter : filters) {
+    filter.passing = [](double distinct) { return distinct / 1e6; };
+    filter.denying = [](double) { return 0.25; };
+  }
+  const uint64_t rows = 40'000;
+  const std::vector<StreamRun> runs = RunStream(Distribution::kExponential, rows, 1, filters);
+  ASSERT_EQ(runs.size(), 3u);
+  const uint64_t distinct = runs[0].all().distinct;
+  EXPECT_EQ(runs[0].all().false_positives + runs[0].all().false_negatives, 0u);
+  EXPECT_EQ(runs[1].all().false_positives, distinct);
+  EXPECT_EQ(runs[1].all().false_negatives, 0u);
+  EXPECT_EQ(runs[2].all().false_negatives, rows - distinct);
+  EXPECT_EQ(runs[2].all().false_positives, 0u);
+  EXPECT_EQ(runs[1].all().wrong().hits, distinct);
+  EXPECT_EQ(runs[1].all().wrong().queries, rows);
+  for (const StreamRun& run : runs) {
+    ASSERT_EQ(run.tenths.size(), 10u);
+    for (size_t i = 0; i < 10; ++i) EXPECT_EQ(run.tenths[i].rows, (i + 1) * rows / 10);
+    // Of new rows the sum over 0 to D - 1 of j / 10^6, of old ones a quarter.
+    const double d = static_cast<double>(distinct);
+    EXPECT_NEAR(*run.all().expected, d * d / 2e6 + 0.25 * (static_cast<double>(rows) - d), 0.1);
+  }
+}
+
+// --- the source's hash ---
+
+// What the rate of a standard filter with that hash is: for a hash H, of the hashes H + jm those
+// that share all probes with it, and those that share all but d, as sums wrap around P for d probes
+// between them; any other key meets it as in a sound filter.
+double SourceFpp(uint64_t cells, uint32_t probes, double key_count) {
+  const auto modulus = static_cast<double>(kSourceModulus);
+  const auto m = static_cast<double>(cells);
+  const double fill = -std::expm1(-key_count * probes / m);
+  std::vector<uint64_t> ends = {0, kSourceModulus};  // between neighbours of these no sum wraps
+  for (uint32_t i = 0; i < probes; ++i) ends.push_back(kSourceModulus - SourceProbe(0, i));
+  std::sort(ends.begin(), ends.end());
+  double rate = 0;
+  for (size_t own = 0; own + 1 < ends.size(); ++own) {
+    double log_none = std::log1p(-std::pow(fill, probes));
+    for (size_t other = 0; other + 1 < ends.size(); ++other) {
+      const auto length = static_cast<double>(ends[other + 1] - ends[other]);
+      const auto wraps = static_cast<double>(other < own ? own - other : other - own);
+      // Within its own stretch there is it itself besides.
+      const double count = length / m + (other == own ? 1 - 1 / (length / m + 1) : 0);
+      log_none -= key_count / modulus * count * std::pow(fill, wraps);
+    }
+    rate += static_cast<double>(ends[own + 1] - ends[own]) / modulus * -std::expm1(log_none);
+  }
+  return rate;
+}
+
+TEST(LabSourceHashTest, TheHashIsAPolynomialModuloAPrime) {
+  EXPECT_EQ(SourceHash(""), 0u);
+  EXPECT_EQ(SourceHash("a"), 97u);
+  EXPECT_EQ(SourceHash("ab"), 97u * 131 + 98);
+  EXPECT_LT(SourceHash("99999999999"), kSourceModulus);
+  // All probes are that plus a constant: they keep their distances, but for the wrap.
+  const uint64_t one = SourceHash("12345678"), other = SourceHash("87654321");
+  for (uint32_t i = 1; i < 10; ++i) {
+    EXPECT_EQ((SourceProbe(one, i) + kSourceModulus - SourceProbe(one, 0)) % kSourceModulus,
+              (SourceProbe(other, i) + kSourceModulus - SourceProbe(other, 0)) % kSourceModulus);
+  }
+}
+
+TEST(LabSourceHashTest, TheBaselineIsAsBadAsItsTheorySays) {
+  constexpr uint64_t kCells = 2'000'000, kQueries = 20'000;
+  // With half the keys that such a filter should have, and with all.
+  for (const uint64_t keys : {100'000, 200'000}) {
+    // Asking adds too, so there are few questions, of several
+    // filters: some thousand that pass.
+    constexpr uint64_t kFilters = 10;
+    uint64_t passing = 0;
+    for (uint64_t salt = 1; salt <= kFilters; ++salt) {
+      SourceBloom filter(kCells, 10);
+      for (uint64_t i = 0; i < keys; ++i) filter.TestAndAdd(SyntheticKey(i, salt));
+      for (uint64_t i = keys; i < keys + kQueries; ++i)
+        passing += filter.TestAndAdd(SyntheticKey(i, salt));
+    }
+    const double measured = static_cast<double>(passing) / (kFilters * kQueries);
+    EXPECT_GT(measured, 2 * bloom::StandardFpp(kCells, 10, keys)) << keys;
+    const double predicted = SourceFpp(kCells, 10, static_cast<double>(keys + kQueries / 2));
+    // Some more pass because two such keys share all probes with them together.
+    EXPECT_GT(measured / predicted, 0.95) << keys;
+    EXPECT_LT(measured / predicted, 1.3) << keys;
+  }
+}
+
+// --- vectors ---
+
+std::vector<int32_t> Components(const bloom::VectorList<int32_t>& list, size_t i) {
+  return {list[i].begin(), list[i].end()};
+}
+
+TEST(LabVectorTest, NoQueryIsAStoredVectorOrComesTwice) {
+  const VectorSet set = MakeUpVectors(16, 500, 3000, 1);
+  std::set<std::vector<int32_t>> seen;
+  for (size_t i = 0; i < set.base.size(); ++i) seen.insert(Components(set.base, i));
+  EXPECT_EQ(set.base.size(), 500u);
+  for (size_t i = 0; i < set.queries.size(); ++i)
+    ASSERT_TRUE(seen.insert(Components(set.queries, i)).second) << i;
+  EXPECT_EQ(set.queries.size() + set.left_out, 3000u);
+  EXPECT_GT(set.left_out, 10u);  // one in a hundred was made to be a stored one
+}
+
+// The three files of siftsmall, of a few vectors.
+class LabSiftTest : public testing::Test {
+ protected:
+  void Write(const std::string& name, const std::vector<std::vector<float>>& vectors) {
+    bloom::VectorList<float> list(static_cast<uint32_t>(vectors.at(0).size()));
+    for (const auto& vector : vectors) list.Add(vector);
+    ASSERT_THAT(WriteWhole(scratch_.path_of(name), bloom::EncodeVectors(list)),
+                testing_support::IsOk());
+  }
+  void SetUp() override {
+    Write("siftsmall_base.fvecs", {{0, 1, 2}, {3, 4, 5}});
+    Write("siftsmall_learn.fvecs", {{9, 9, 9}, {3, 4, 5}, {9, 9, 9}});
+    Write("siftsmall_query.fvecs", {{0, 1, 2}, {255, 0, 0}});
+  }
+
+  const testing_support::ScratchDir scratch_;
+};
+
+TEST_F(LabSiftTest, IsReadAndRidOfWhatIsStored) {
+  ASSERT_OK_AND_ASSIGN(const VectorSet set, ReadSift(scratch_.path()));
+  ASSERT_EQ(set.base.size(), 2u);
+  EXPECT_THAT(Components(set.base, 1), ElementsAre(3, 4, 5));
+  ASSERT_EQ(set.queries.size(), 2u);
+  EXPECT_THAT(Components(set.queries, 0), ElementsAre(9, 9, 9));
+  EXPECT_THAT(Components(set.queries, 1), ElementsAre(255, 0, 0));
+  EXPECT_EQ(set.left_out, 3u);
+}
+
+TEST_F(LabSiftTest, WhatIsWrongIsNamed) {
+  const auto refused = [this](const char* what) {
+    const absl::StatusOr<VectorSet> set = ReadSift(scratch_.path());
+    ASSERT_FALSE(set.ok());
+    EXPECT_THAT(std::string(set.status().message()), HasSubstr(what));
+  };
+  Write("siftsmall_query.fvecs", {{1, 2}});
+  refused("siftsmall_query.fvecs: dimension 2");
+  Write("siftsmall_query.fvecs", {{1, 2, 0.5}});
+  refused("siftsmall_query.fvecs: vector 0: component 2");
+  Write("siftsmall_query.fvecs", {{1, 2, std::nanf("")}});
+  refused("siftsmall_query.fvecs: vector 0: component 2");
+  ASSERT_THAT(WriteWhole(scratch_.path_of("siftsmall_learn.fvecs"), "xy"), testing_support::IsOk());
+  refused("siftsmall_learn.fvecs");
+  std::filesystem::remove(scratch_.path_of("siftsmall_base.fvecs"));
+  refused("siftsmall_base.fvecs: cannot be read");
+}
+
+// --- a whole run ---
+
+class LabRunTest : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    LabConfig config;
+    config.effort = Effort::kQuick;
+    absl::StatusOr<LabResults> results =
+        RunLab(config, [](const std::string& text) { text_ += text; });
+    ASSERT_TRUE(results.ok()) << results.status();
+    results_ = new LabResults(*std::move(results));
+    json_ = Json::parse(ToJson(*results_).dump());
+  }
+  static void TearDownTestSuite() { delete results_; }
+
+  // Calls `visit` with each object below that has a measured rate.
+  static void ForEachRate(const Json& json, const std::function<void(const Json&)>& visit) {
+    if (json.is_object() && json.contains("measured")) visit(json);
+    if (!json.is_structured()) return;
+    for (const Json& item : json) ForEachRate(item, visit);
+  }
+  // Without those of known-bad baselines.
+  static void ForEachSoundRate(const Json& json, const std::function<void(const Json&)>& visit) {
+    if (!json.is_structured()) return;
+    if (json.is_object() && json.value("hash", "sound") == "source") return;
+    if (json.is_object() && json.contains("measured")) visit(json);
+    for (const Json& item : json) ForEachSoundRate(item, visit);
+  }
+
+  static LabResults* results_;
+  static Json json_;
+  static std::string text_;
+};
+LabResults* LabRunTest::results_ = nullptr;
+Json LabRunTest::json_;
+std::string LabRunTest::text_;
+
+TEST_F(LabRunTest, EveryExperimentIsInTheJsonAndOnTheTerminal) {
+  EXPECT_EQ(json_["benchmark"], "filter_lab");
+  EXPECT_EQ(json_["settings"]["effort"], "quick");
+  for (const LabExperiment& experiment : LabExperiments()) {
+    const std::string name(experiment.name);
+    ASSERT_TRUE(json_["experiments"].contains(name)) << name;
+    int rates = 0;
+    ForEachRate(json_["experiments"][name], [&rates](const Json&) { ++rates; });
+    EXPECT_GT(rates, 2) << name;
+    EXPECT_THAT(text_, HasSubstr("=== " + name + ": "));
+  }
+  EXPECT_EQ(json_["experiments"].size(), LabExperiments().size());
+  std::istringstream lines(text_);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 130u) << line;
+}
+
+TEST_F(LabRunTest, EveryRateHasItsPredictionItsQueriesAndItsError) {
+  ForEachRate(json_["experiments"], [](const Json& row) {
+    ASSERT_TRUE(row.contains("predicted") && row.contains("queries") &&
+                row.contains("standard_error"))
+        << row;
+    const double measured = row["measured"], queries = row["queries"];
+    EXPECT_GE(measured, 0) << row;
+    EXPECT_LE(measured, 1) << row;
+    const double hits = measured * queries;
+    EXPECT_NEAR(hits, std::round(hits), 1e-6) << row;
+    if (queries == 0) return;
+    const double p = row["predicted"].is_null() ? measured : row["predicted"].get<double>();
+    EXPECT_NEAR(row["standard_error"].get<double>(), std::sqrt(p * (1 - p) / queries), 1e-12);
+  });
+}
+
+TEST_F(LabRunTest, WhatWasMeasuredIsWhatWasPredicted) {
+  int rates = 0;
+  ForEachSoundRate(json_["experiments"], [&rates](const Json& row) {
+    if (row["predicted"].is_null()) return;
+    const double predicted = row["predicted"], queries = row["queries"];
+    // Filters differ by a few per cent besides, more so with few keys; and skewed where hits are
+    // few.
+    const double error = 5 * row["standard_error"].get<double>() + 0.05 * predicted;
+    EXPECT_NEAR(row["measured"].get<double>(), predicted, error + 3 / (queries + 1)) << row;
+    ++rates;
+  });
+  EXPECT_GT(rates, 200);
+}
+
+TEST_F(LabRunTest, PredictionsAreTheLibrarys) {
+  const Json& experiments = json_["experiments"];
+  for (const Json& row : experiments["accuracy"]["over_targets"]) {
+    if (row["variant"] != "standard") continue;
+    const uint64_t keys = row["keys"];
+    const bloom::Shape shape = bloom::StandardShapeFor(keys, row["target_fpp"]).value();
+    EXPECT_EQ(row["predicted"], bloom::StandardFpp(shape.size, shape.probes, keys));
+    EXPECT_EQ(row["bits_per_key"], static_cast<double>(shape.size) / static_cast<double>(keys));
+  }
+  for (const Json& row : experiments["bits-table"]["rows"]) {
+    const double formula = bloom::RateInTable(row["bits_per_key"], row["probes"]).value();
+    EXPECT_NEAR(row["predicted"].get<double>() / formula, 1, 0.005) << row;
+  }
+  const uint64_t planned = experiments["overfill"]["planned_keys"];
+  int overfilled = 0;
+  for (const Json& row : experiments["overfill"]["rows"]) {
+    if (row["variant"] != "standard") continue;
+    EXPECT_EQ(row["predicted"],
+              bloom::OverfilledFpp(planned, row["target_fpp"], row["times"]).value());
+    ++overfilled;
+  }
+  EXPECT_EQ(overfilled, 20);  // two targets, t from 0.5 to 5
+  for (const Json& row : experiments["clickhouse"]["rows"]) {
+    EXPECT_EQ(row["refusal"] != "", row["chooser"] == "table" && row["target_fpp"] < 6.7e-5) << row;
+    EXPECT_EQ(row["meets_target"], row["refusal"] == "" && !(row["chooser"] == "ClickHouse" &&
+                                                             row["target_fpp"] < 1.09e-4))
+        << row;
+  }
+}
+
+TEST_F(LabRunTest, StreamsAreCountedTenthByTenthAndPredictedRowByRow) {
+  const Json& streaming = json_["experiments"]["streaming"];
+  int checked = 0;
+  for (const Json& run : streaming["runs"]) {
+    ASSERT_EQ(run["tenths"].size(), 10u);
+    const Json& last = run["tenths"][9];
+    for (const char* member : {"rows", "distinct", "false_positives", "measured", "predicted"})
+      EXPECT_EQ(last[member], run[member]) << member;
+    uint64_t wrong_before = 0;
+    for (const Json& tenth : run["tenths"]) {
+      const uint64_t wrong =
+          tenth["false_positives"].get<uint64_t>() + tenth["false_negatives"].get<uint64_t>();
+      EXPECT_GE(wrong, wrong_before);
+      EXPECT_NEAR(tenth["measured"].get<double>() * tenth["rows"].get<double>(),
+                  static_cast<double>(wrong), 1e-6);
+      wrong_before = wrong;
+    }
+    if (run["filter"] == "spatial") continue;
+    EXPECT_EQ(run["false_negatives"], 0) << run;
+    if (run["filter"] != "standard" || run["hash"] != "sound") continue;
+    double expected = 0;
+    for (uint64_t j = 0; j < run["distinct"].get<uint64_t>(); ++j)
+      expected += bloom::StandardFpp(run["cells"], run["probes"], j);
+    EXPECT_NEAR(run["predicted"].get<double>() * run["rows"].get<double>(), expected,
+                1e-3 * expected);
+    ++checked;
+  }
+  EXPECT_EQ(checked, 3);
+}
+
+// 1 - e^(-n/m), whatever k is, where one hash is taken k times.
+TEST_F(LabRunTest, TheStudysFiltersOfVectorsHaveTheRateOfOneProbe) {
+  int studied = 0;
+  for (const Json& row : json_["experiments"]["vectors"]["rows"]) {
+    const double bits_per_key = 8 * row["memory_bytes"].get<double>() / row["keys"].get<double>();
+    const bool is_faulty = row["filter"].get<std::string>().ends_with("of the study");
+    if (is_faulty) {
+      EXPECT_NEAR(row["predicted"].get<double>(), -std::expm1(-1 / bits_per_key), 0.001) << row;
+      EXPECT_GT(row["measured"].get<double>(), 0.07) << row;
+    } else {
+      EXPECT_LE(row["predicted"].get<double>(), 0.0102) << row;
+    }
+    EXPECT_EQ(row["latency"].size(), 5u);
+    studied += is_faulty;
+  }
+  EXPECT_EQ(studied, 4);  // two filters at two dimensions
+}
+
+// The program that the experiment is from found shifting more accurate than standard.
+TEST_F(LabRunTest, TheSourcesHashLetsFarMorePassThanASoundOne) {
+  std::map<std::string, double> wrong;
+  for (const Json& run : json_["experiments"]["streaming"]["runs"]) {
+    if (run["distribution"] != "uniform") continue;
+    wrong[run["filter"].get<std::string>() + "/" + run["hash"].get<std::string>()] =
+        run["measured"];
+  }
+  EXPECT_GT(wrong["standard/source"], 1.4 * wrong["standard/sound"]);
+  EXPECT_LT(wrong["shifting/source"], wrong["standard/source"]);
+  EXPECT_LT(wrong["standard, 2 m/sound"], 0.1 * wrong["standard/sound"]);
+}
+
+TEST_F(LabRunTest, ThePageHoldsEverySectionItsTablesAndItsPlots) {
+  const std::string html = RenderPage(LabPage(*results_, "const Chart = undefined;"));
+  const std::string script = kFilterLabJs;
+  int plots = 0;
+  for (const auto& [name, outcome] : results_->outcomes) {
+    for (const Section& section : outcome.sections) {
+      EXPECT_THAT(html, HasSubstr("<h2>" + EscapeHtml(section.title) + "</h2>"));
+      for (const Table& table : section.tables) {
+        EXPECT_THAT(html, HasSubstr("id=\"table-" + table.id + "\""));
+        EXPECT_GT(table.rows.size(), 0u) << table.id;
+        for (const auto& row : table.rows) {
+          if (!row.empty()) {
+            ASSERT_EQ(row.size(), table.columns.size()) << table.id;
+          }
+        }
+      }
+      if (section.plot.empty()) continue;
+      ++plots;
+      EXPECT_THAT(html, HasSubstr("data-plot=\"" + section.plot + "\""));
+      const std::string start = script.substr(script.find("Plots.start("));
+      EXPECT_TRUE(start.find("    " + section.plot + ":") != std::string::npos ||
+                  start.find("    " + section.plot + ",") != std::string::npos)
+          << section.plot;
+    }
+  }
+  EXPECT_GT(plots, 9);
+  EXPECT_THAT(html, HasSubstr("</html>"));
+  EXPECT_THAT(html, HasSubstr("this run was a quick one"));
+}
+
+TEST_F(LabRunTest, EveryMemberOfTheJsonIsInTheReadme) {
+  Json json = json_;
+  json.erase("conditions");  // their names are for people to read
+  std::set<std::string> members;
+  const std::function<void(const Json&)> collect = [&](const Json& value) {
+    for (const auto& item : value.items()) {
+      if (value.is_object()) members.insert(item.key());
+      if (item.value().is_structured()) collect(item.value());
+    }
+  };
+  collect(json);
+  EXPECT_GT(members.size(), 40u);
+  for (const std::string& member : members) ExpectIn("bench/README.md", "`" + member + "`");
+}
+
+// --- the table of bloom/README.md ---
+
+TEST(LabFamilyTest, ItsRowsInTheReadmeAreTrue) {
+  ExpectIn("bloom/README.md", std::string(kFamilyTableHead));
+  for (const Variant& variant : Variants()) {
+    ASSERT_OK_AND_ASSIGN(const FamilyRow row, FamilyRowOf(variant, 0));
+    ExpectIn("bloom/README.md", "\n" + row.fixed);
+    ExpectIn("bloom/README.md", "`filter_lab --family-rows --variants " + variant.name + "`");
+  }
+}
+
+// --- the command ---
+
+class LabCommandTest : public testing::Test {
+ protected:
+  struct Outcome {
+    int exit_code = -1;
+    std::string out, err;
+  };
+
+  static std::string ReadAll(const std::string& path) {
+    std::ostringstream text;
+    text << std::ifstream(path).rdbuf();
+    return text.str();
+  }
+
+  Outcome Run(const std::string& arguments) {
+    const std::string out = scratch_.path_of("stdout"), err = scratch_.path_of("stderr");
+    const int status = std::system(
+        (std::string(TRELLIS_FILTER_LAB) + " " + arguments + " >" + out + " 2>" + err).c_str());
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, ReadAll(out), ReadAll(err)};
+  }
+
+  const testing_support::ScratchDir scratch_;
+};
+
+TEST_F(LabCommandTest, WritesTheFilesThatItWasAskedFor) {
+  const std::string json = scratch_.path_of("lab.json"), html = scratch_.path_of("lab.html");
+  const Outcome outcome =
+      Run("--quick --only overfill,clickhouse --json " + json + " --html " + html);
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("Rates with t times the planned keys"));
+  EXPECT_EQ(outcome.err.find('\r'), std::string::npos) << "a pipe is no terminal";
+  const Json parsed = Json::parse(ReadAll(json), nullptr, false);
+  ASSERT_FALSE(parsed.is_discarded());
+  EXPECT_EQ(parsed["experiments"].size(), 2u);
+  EXPECT_THAT(ReadAll(html), HasSubstr("</html>"));
+}
+
+TEST_F(LabCommandTest, TheSameSeedCountsTheSameAgain) {
+  const auto rows = [this](int seed) {
+    const std::string json = scratch_.path_of("lab.json");
+    EXPECT_EQ(
+        Run("--quick --only overfill --seed " + std::to_string(seed) + " --json " + json).exit_code,
+        0);
+    return Json::parse(ReadAll(json))["experiments"];
+  };
+  const Json first = rows(5);
+  EXPECT_EQ(first, rows(5));
+  EXPECT_NE(first, rows(6));
+}
+
+TEST_F(LabCommandTest, WrongArgumentsAreNamed) {
+  const std::pair<const char*, const char*> wrong[] = {
+      {"--only streams", "streams"},
+      {"--variants bloomier", "bloomier"},
+      {"--quick --full", "--full"},
+      {"--sift /no/such/folder", "/no/such/folder"},
+      {"--json /no/such/folder/lab.json", "/no/such/folder"},
+      {"--html /", "--html"},
+      {"--seed many", "--seed"},
+      {"--chart-js /no/such/file", "/no/such/file"},
+      {"everything", "everything"}};
+  for (const auto& [arguments, name] : wrong) {
+    const Outcome outcome = Run(arguments);
+    EXPECT_EQ(outcome.exit_code, 2) << arguments;
+    EXPECT_THAT(outcome.err, HasSubstr(name)) << arguments;
+  }
+  const std::string file = scratch_.path_of("one");
+  EXPECT_EQ(Run("--quick --json " + file + " --html " + file).exit_code, 2);
+  EXPECT_EQ(Run("--help").exit_code, 0);
+}
+
+TEST_F(LabCommandTest, PrintsARowOfTheFamily) {
+  const Outcome outcome = Run("--family-rows --variants standard");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, testing::StartsWith(std::string(kFamilyTableHead)));
+  EXPECT_THAT(outcome.out, HasSubstr("| standard | 2 | 9.59 | 0.01000 | 0.0"));
+  // What it measured is what the README says it measured.
+  std::istringstream lines(outcome.out);
+  for (std::string line; std::getline(lines, line);) ExpectIn("bloom/README.md", line + "\n");
+}
+
+TEST_F(LabCommandTest, AnInterruptEndsItWithoutFiles) {
+  const std::string err = scratch_.path_of("stderr"), json = scratch_.path_of("lab.json");
+  const std::string html = scratch_.path_of("lab.html");
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    if (std::freopen("/dev/null", "w", stdout) == nullptr ||
+        std::freopen(err.c_str(), "w", stderr) == nullptr) {
+      ::_exit(99);
+    }
+    ::execl(TRELLIS_FILTER_LAB, TRELLIS_FILTER_LAB, "--full", "--json", json.c_str(), "--html",
+            html.c_str(), nullptr);
+    ::_exit(98);
+  }
+  // It would go on for an hour.
+  while (ReadAll(err).find("accuracy: ") == std::string::npos) {
+    std::this_thread::yield();
+    ASSERT_EQ(::waitpid(child, nullptr, WNOHANG), 0) << "it ended by itself: " << ReadAll(err);
+  }
+  ASSERT_EQ(::kill(child, SIGINT), 0);
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 130);
+  EXPECT_THAT(ReadAll(err), HasSubstr("interrupted"));
+  for (const auto& entry : std::filesystem::directory_iterator(scratch_.path()))
+    EXPECT_EQ(entry.path().filename(), "stderr");
+}
+
+}  // namespace
+}  // namespace bench
