@@ -148,7 +148,9 @@ struct OfBoost {
   explicit OfBoost(uint64_t keys) : filter(keys * kBitsPerKey) {}
 
   void Add(Digest digest) { filter.insert(digest); }
-  void AddAll(Digests digests) { filter.insert(digests.begin(), digests.end()); }
+  void AddAll(Digests digests) {
+    for (const Digest digest : digests) filter.insert(digest);
+  }
   bool MayContain(Digest digest) const { return filter.may_contain(digest); }
   uint64_t size_bits() const { return filter.capacity(); }
 
@@ -178,7 +180,7 @@ struct OfXorSingleheader {
   bool MayContain(Digest digest) const { return binary_fuse8_contain(digest, &filter); }
   uint64_t size_bits() const { return 8 * uint64_t{filter.ArrayLength}; }
 
-  mutable binary_fuse8_t filter{};  // asked by way of a pointer that some versions take non-const
+  binary_fuse8_t filter{};
 };
 #endif
 
