@@ -136,6 +136,9 @@ class FilterReader {
   std::string kind_name() const;
   double predicted_fpp() const;
   bool has_fill() const;
+  // With which digests are mixed.  Keys are hashed under whatever seed their digests were made
+  // with, which the bytes do not say; a Filter's under this one.
+  uint64_t seed() const { return view_.seed; }
 
   // The bits, without the header; empty unless the state is kUsable.  bloom/inspect.h counts them.
   std::string_view payload() const;

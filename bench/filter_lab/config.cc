@@ -92,7 +92,10 @@ std::string Resolve(const CLI::App& app, LabConfig* config) {
     if (!folder.empty() && !std::filesystem::is_directory(folder))
       return option + ("no folder " + folder.string()) + " for " + *file;
   }
-  if (!config->json.empty() && config->json == config->html)
+  std::error_code ignored;
+  if (!config->json.empty() && !config->html.empty() &&
+      std::filesystem::weakly_canonical(config->json, ignored) ==
+          std::filesystem::weakly_canonical(config->html, ignored))
     return "--json and --html are one file";
   return ResolveChartJs("filter_lab", app.count("--chart-js") > 0, &config->chart_js);
 }

@@ -29,6 +29,12 @@ int Fail(const absl::Status& status) {
   return kFailed;
 }
 
+// The exit code: whether all that was printed has arrived.
+int Printed() {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return 0;
+  return Fail(absl::UnavailableError("cannot write to the standard output"));
+}
+
 // Of the table in bloom/README.md.
 int PrintFamilyRows(const bench::LabConfig& config) {
   std::printf("%s", std::string(bench::kFamilyTableHead).c_str());
@@ -42,7 +48,7 @@ int PrintFamilyRows(const bench::LabConfig& config) {
     std::printf("%s%s\n", row->fixed.c_str(), row->measured.c_str());
     std::fflush(stdout);
   }
-  return 0;
+  return Printed();
 }
 
 void Show(const std::string& text) {
@@ -74,5 +80,5 @@ int main(int argc, char** argv) {
   for (const std::string& file : {parsed.config.html, parsed.config.json}) {
     if (!file.empty()) std::printf("Written  %s\n", file.c_str());
   }
-  return std::fflush(stdout) == 0 ? 0 : kFailed;
+  return Printed();
 }

@@ -98,8 +98,9 @@ Variant SpatialVariant() {
           [](uint64_t keys, double target_fpp, uint64_t seed,
              uint64_t queries) -> absl::StatusOr<VariantSample> {
             constexpr uint32_t kAreas = 3;
-            LSM_ASSIGN_OR_RETURN(bloom::SpatialFilter filter,
-                                 bloom::SpatialFilter::Make(kAreas, keys, target_fpp, seed));
+            LSM_ASSIGN_OR_RETURN(
+                bloom::SpatialFilter filter,
+                bloom::SpatialFilter::Make(keys, target_fpp, {.areas = kAreas, .seed = seed}));
             for (uint64_t i = 0; i < keys; ++i) {
               LSM_RETURN_IF_ERROR(
                   filter.AddDigest(LabDigest(i, seed), 1 + static_cast<uint32_t>(i % kAreas)));
@@ -195,7 +196,9 @@ Variant PrefixVariant() {
   return {std::string(Filter::kName), Filter::kTag,
           [](uint64_t keys, double target_fpp, uint64_t seed,
              uint64_t queries) -> absl::StatusOr<VariantSample> {
-            LSM_ASSIGN_OR_RETURN(Filter filter, Filter::Make("fixed:16", keys, target_fpp, seed));
+            LSM_ASSIGN_OR_RETURN(
+                Filter filter,
+                Filter::Make(keys, target_fpp, {.extractor = "fixed:16", .seed = seed}));
             for (uint64_t i = 0; i < keys; ++i) filter.Add(SyntheticKey(i, seed) + "/key");
             return AskByNumber(filter, keys, queries, [&](uint64_t i) {
               return filter.MayContainPrefix(SyntheticKey(i, seed));
@@ -211,7 +214,9 @@ Variant VectorVariant() {
           [](uint64_t keys, double target_fpp, uint64_t seed,
              uint64_t queries) -> absl::StatusOr<VariantSample> {
             constexpr uint32_t kDimension = 8;
-            LSM_ASSIGN_OR_RETURN(Filter filter, Filter::Make(keys, target_fpp, kDimension, seed));
+            LSM_ASSIGN_OR_RETURN(
+                Filter filter,
+                Filter::Make(keys, target_fpp, {.dimension = kDimension, .seed = seed}));
             std::array<int32_t, kDimension> vector{};
             const auto made = [&vector, seed](uint64_t i) {
               const Digest digest = LabDigest(i, seed);

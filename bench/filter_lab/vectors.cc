@@ -118,7 +118,8 @@ template <class Base>
 absl::StatusOr<Subject> LibrarySubject(std::string name, uint64_t keys, uint32_t dimension,
                                        uint64_t seed) {
   using Filter = bloom::VectorFilter<int32_t, Base>;
-  LSM_ASSIGN_OR_RETURN(Filter made, Filter::Make(keys, kTarget, dimension, seed));
+  LSM_ASSIGN_OR_RETURN(Filter made,
+                       Filter::Make(keys, kTarget, {.dimension = dimension, .seed = seed}));
   const auto filter = std::make_shared<Filter>(std::move(made));
   Subject subject;
   subject.name = std::move(name);

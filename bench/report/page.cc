@@ -151,7 +151,13 @@ absl::StatusOr<std::string> ReadWhole(const std::string& path) {
   return bytes;
 }
 
-absl::Status WriteWhole(const std::string& path, const std::string& bytes) {
+absl::Status WriteWhole(const std::string& name, const std::string& bytes) {
+  // Through symbolic links, and over nothing that is no file: a device, a pipe.
+  std::error_code no_such;
+  const std::filesystem::path found = std::filesystem::canonical(name, no_such);
+  const std::string path = no_such ? name : found.string();
+  if (!no_such && !std::filesystem::is_regular_file(path))
+    return absl::UnavailableError(lsm::Concat(name, ": is no file that could be replaced"));
   const std::string temporary = path + ".writing";
   errno = 0;
   {

@@ -10,6 +10,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -76,6 +77,14 @@ class AlignedBytes {
   static constexpr size_t kAlignment = 64;
 
   AlignedBytes() = default;
+  // The other one is empty then.
+  AlignedBytes(AlignedBytes&& other) noexcept
+      : data_(std::move(other.data_)), size_(std::exchange(other.size_, 0)) {}
+  AlignedBytes& operator=(AlignedBytes&& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+    return *this;
+  }
 
   // Empty (data() is null) if size is 0 or there is no memory.
   static AlignedBytes Zeros(size_t size) {
@@ -109,6 +118,11 @@ inline absl::StatusOr<AlignedBytes> ZerosFor(uint64_t size) {
   if (bytes.size() == size) return bytes;
   return absl::ResourceExhaustedError("no memory for a filter of " + std::to_string(size) +
                                       " bytes");
+}
+
+// a + b, or `most` if that is less.  REQUIRES: a <= most.
+inline uint64_t AddUpTo(uint64_t most, uint64_t a, uint64_t b) {
+  return b < most - a ? a + b : most;
 }
 
 }  // namespace bloom

@@ -92,6 +92,12 @@ concept FoldableLayout = BitLayout<L> && requires(uint8_t* payload, Shape shape)
   {L::FoldInHalf(static_cast<const uint8_t*>(payload), shape, payload)};
 };
 
+// Whether a filter may deny a key that was added; one that may says so: F::kMayDeny.
+template <class F>
+inline constexpr bool kMayDeny = false;
+template <class F>
+requires(F::kMayDeny) inline constexpr bool kMayDeny<F> = true;
+
 template <class F>
 concept KeyFilter = requires(F f, const F& c, uint64_t n, std::string_view bytes) {
   { F::kName } -> std::convertible_to<std::string_view>;
@@ -111,7 +117,9 @@ concept KeyFilter = requires(F f, const F& c, uint64_t n, std::string_view bytes
   { c.seed() } -> std::same_as<uint64_t>;
   { c.target_fpp() } -> std::same_as<double>;
   { c.added_count() } -> std::same_as<uint64_t>;
-  { c.size_bits() } -> std::same_as<uint64_t>;  // all memory that grows with the filter
+  // All memory that grows with the filter and that a question looks at (RetouchedFilter has
+  // bookkeeping besides).
+  { c.size_bits() } -> std::same_as<uint64_t>;
   { c.PredictedFpp(n) } -> std::same_as<double>;
   { c.CurrentFpp() } -> std::same_as<double>;
 };

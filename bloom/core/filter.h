@@ -54,6 +54,7 @@ class Filter {
   static absl::StatusOr<Filter> MakeOfShape(const Shape& shape, double target_fpp,
                                             uint64_t seed = 0) {
     if (absl::Status status = CheckTargetFpp(target_fpp); !status.ok()) return status;
+    if (absl::Status status = CheckDetail<Layout>(shape); !status.ok()) return status;
     if (Layout::SizeBits(shape) > kMaxSizeBits)
       return absl::InvalidArgumentError("shape: more than the 2^56 bits that a filter may have");
     absl::StatusOr<AlignedBytes> bits = ZerosFor(Layout::PayloadBytes(shape));
@@ -67,6 +68,9 @@ class Filter {
   // DataLoss if they are damaged, Unimplemented if their version is unknown, InvalidArgument if
   // they are a filter of another kind; so is that of a FilterBuilder without keys, which is empty
   // and has no room for any.
+  //
+  // A filter that was built from digests must be asked by digests: Add and MayContain hash keys
+  // under seed(), and would deny keys that its builder was given under another one.
   static absl::StatusOr<Filter> Load(std::string_view bytes) {
     const absl::StatusOr<ParsedFilter> parsed = ParseAs<Layout>(bytes);
     if (!parsed.ok()) return parsed.status();
@@ -85,11 +89,11 @@ class Filter {
   void Add(std::string_view key) { AddDigest(DigestOf(key)); }
   void AddDigest(Digest digest) {
     add_(bits_.data(), header_.shape, Remix(digest, header_.seed));
-    ++header_.key_count;
+    header_.key_count += header_.key_count < UINT64_MAX;
   }
   void AddDigests(std::span<const Digest> digests) {
     Layout::Build(bits_.data(), header_.shape, header_.seed, digests);
-    header_.key_count += digests.size();
+    header_.key_count = AddUpTo(UINT64_MAX, header_.key_count, digests.size());
   }
 
   // Asks and adds in one: what a stream is rid of its duplicates with.  True if the key did not
@@ -117,6 +121,8 @@ class Filter {
   // False only if the key was never added.
   bool MayContain(std::string_view key) const { return MayContainDigest(DigestOf(key)); }
   bool MayContainDigest(Digest digest) const { return functions_.may_contain(view(), digest); }
+  // Starts to load what MayContainDigest looks at first: for those who know many digests ahead.
+  void Prefetch(Digest digest) const { functions_.prefetch(view(), digest); }
   // results[i] = MayContainDigest(digests[i]).  REQUIRES: results.size() >= digests.size().
   void MayContainBatch(std::span<const Digest> digests, std::span<bool> results) const {
     assert(results.size() >= digests.size());
@@ -128,7 +134,7 @@ class Filter {
   absl::Status Merge(const Filter& other) {
     if (absl::Status status = CheckMergeable(header_, other.header_); !status.ok()) return status;
     for (size_t i = 0; i < bits_.size(); ++i) bits_.data()[i] |= other.bits_.data()[i];
-    header_.key_count += other.header_.key_count;
+    header_.key_count = AddUpTo(UINT64_MAX, header_.key_count, other.header_.key_count);
     return absl::OkStatus();
   }
 

@@ -134,8 +134,9 @@ void Judge(const KindRules& rules, ParsedFilter& parsed) {
 
 absl::Status CheckIsKind(const KindRules& rules, uint8_t tag, ParsedFilter& parsed) {
   if (parsed.state == FilterState::kUsable && parsed.header.kind != tag) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("filter is of kind ", parsed.header.kind, ", not ", tag));
+    return absl::InvalidArgumentError(absl::StrCat("filter is of kind ", parsed.header.kind,
+                                                   ", not ", tag, " (", std::string(rules.name),
+                                                   ")"));
   }
   Judge(rules, parsed);
   switch (parsed.state) {
@@ -149,14 +150,16 @@ absl::Status CheckIsKind(const KindRules& rules, uint8_t tag, ParsedFilter& pars
   return absl::DataLossError(absl::StrCat("filter: ", parsed.problem));
 }
 
-absl::Status CheckMergeable(const FilterHeader& a, const FilterHeader& b) {
-  const auto differ = [](const char* what, uint64_t left, uint64_t right) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("filters cannot be merged: ", what, " ", left, " and ", right, " differ"));
+absl::Status CheckMergeable(const FilterHeader& a, const FilterHeader& b,
+                            std::string_view detail_name) {
+  const auto differ = [](std::string_view what, uint64_t left, uint64_t right) {
+    return absl::InvalidArgumentError(absl::StrCat("filters cannot be merged: ", std::string(what),
+                                                   " ", left, " and ", right, " differ"));
   };
+  // Sizes often follow from it.
+  if (a.shape.detail != b.shape.detail) return differ(detail_name, a.shape.detail, b.shape.detail);
   if (a.shape.size != b.shape.size) return differ("sizes", a.shape.size, b.shape.size);
   if (a.shape.probes != b.shape.probes) return differ("probes", a.shape.probes, b.shape.probes);
-  if (a.shape.detail != b.shape.detail) return differ("details", a.shape.detail, b.shape.detail);
   if (a.seed != b.seed) return differ("seeds", a.seed, b.seed);
   return absl::OkStatus();
 }

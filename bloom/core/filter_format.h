@@ -83,6 +83,7 @@ ParsedFilter ParseFilter(std::string_view bytes);
 
 // What kUsable bytes with the tag of a kind must fulfil besides.
 struct KindRules {
+  std::string_view name;
   uint8_t version;
   uint8_t line_bytes_log2;
   bool has_detail;
@@ -90,7 +91,8 @@ struct KindRules {
 };
 // Of a kind, or of a filter that is an object.
 template <class K>
-inline constexpr KindRules kRulesOf = {K::kVersion, K::kLineBytesLog2, kHasDetail<K>, &K::Problem};
+inline constexpr KindRules kRulesOf = {K::kName, K::kVersion, K::kLineBytesLog2, kHasDetail<K>,
+                                       &K::Problem};
 
 // Of a filter of that kind, without keys yet.
 template <class K>
@@ -123,7 +125,17 @@ absl::StatusOr<ParsedFilter> ParseAs(std::string_view bytes) {
 }
 
 // InvalidArgument, naming the difference, unless the bits of two filters of one kind mean the same.
-absl::Status CheckMergeable(const FilterHeader& a, const FilterHeader& b);
+// `detail_name` is what the detail of that kind is called.
+absl::Status CheckMergeable(const FilterHeader& a, const FilterHeader& b,
+                            std::string_view detail_name = "details");
+
+// InvalidArgument if a shape that somebody chose has a detail which filters of class F have not:
+// nobody would load their bytes.
+template <class F>
+absl::Status CheckDetail(const Shape& shape) {
+  if (kHasDetail<F> || shape.detail == 0) return absl::OkStatus();
+  return absl::InvalidArgumentError("shape.detail must be 0, is " + std::to_string(shape.detail));
+}
 
 }  // namespace bloom
 

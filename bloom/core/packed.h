@@ -29,11 +29,6 @@ uint64_t PackedBytes(uint64_t count, uint32_t width);
 // nothing.
 std::string PackedProblem(uint64_t count, uint32_t width, std::span<const uint8_t> bytes);
 
-// a + b, or `most` if that is less.  REQUIRES: a <= most.
-inline uint64_t AddUpTo(uint64_t most, uint64_t a, uint64_t b) {
-  return b < most - a ? a + b : most;
-}
-
 // Number i of an array in memory, of which 7 bytes behind the end can be read.
 inline uint64_t LoadPacked(const uint8_t* bytes, uint32_t width, uint64_t i) {
   const uint64_t bit = i * width;

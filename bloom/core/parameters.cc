@@ -74,13 +74,20 @@ absl::StatusOr<uint64_t> KeyCapacityOf(uint64_t bits, uint32_t probes, double ta
       !status.ok())
     return status;
   if (bits == 1) return uint64_t{0};  // one key fills it
-  const double log_empty = std::log1p(-std::pow(target_fpp, 1.0 / probes));
-  const double keys = log_empty / (probes * std::log1p(-1 / static_cast<double>(bits)));
-  // The quotient may be off by its rounding either way.
-  auto capacity = static_cast<uint64_t>(keys);
-  while (capacity > 0 && StandardFpp(bits, probes, capacity) > target_fpp) --capacity;
-  while (StandardFpp(bits, probes, capacity + 1) <= target_fpp) ++capacity;
-  return capacity;
+  // By halves, since the closed form is off by its rounding, the more so the nearer the target is
+  // to 1: there by any number of keys.  The rate never falls with the keys.
+  const auto fits = [&](uint64_t keys) { return StandardFpp(bits, probes, keys) <= target_fpp; };
+  uint64_t most = 0, too_many = 1;
+  while (fits(too_many)) {
+    most = too_many;
+    if (too_many > UINT64_MAX / 2) return most;
+    too_many *= 2;
+  }
+  while (too_many - most > 1) {
+    const uint64_t middle = most + (too_many - most) / 2;
+    (fits(middle) ? most : too_many) = middle;
+  }
+  return most;
 }
 
 absl::StatusOr<double> OverfilledFpp(uint64_t planned_key_count, double target_fpp, double times) {

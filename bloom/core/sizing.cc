@@ -14,8 +14,7 @@ constexpr double kLine = kLineBits;
 
 absl::Status CheckRequest(uint64_t key_count, double target_fpp) {
   if (key_count == 0) {
-    return absl::InvalidArgumentError(
-        "key_count must be at least 1: no keys make the empty filter");
+    return absl::InvalidArgumentError("key_count must be at least 1");
   }
   return CheckTargetFpp(target_fpp);
 }
@@ -109,6 +108,7 @@ class LineSearch {
     return fpp_of_(lines, probes, key_count_) <= target_fpp_;
   }
 
+  // More than a filter may have if it would take so many.
   uint64_t Fewest(uint32_t probes, uint64_t guess) const {
     Point fails, passes;
     Point point = At(guess, probes);
@@ -117,6 +117,7 @@ class LineSearch {
       if (fails.lines != 0 && passes.lines != 0) break;
       if (point.excess <= 0 && point.lines == 1) return 1;
       const double next = static_cast<double>(point.lines) * (point.excess > 0 ? step : 1 / step);
+      if (next >= kTooManyLines) return static_cast<uint64_t>(kTooManyLines);
       const uint64_t lines = static_cast<uint64_t>(next) + (point.excess > 0 ? 1 : 0);
       point = At(std::max<uint64_t>(lines, 1), probes);
     }
@@ -131,6 +132,8 @@ class LineSearch {
   }
 
  private:
+  static constexpr double kTooManyLines = 0x1p56;
+
   struct Point {
     uint64_t lines = 0;
     double excess = 0;  // ln(FPP / target): positive fails
@@ -181,7 +184,8 @@ absl::StatusOr<Shape> StandardShapeFor(uint64_t key_count, double target_fpp) {
   double fewest_bits = HUGE_VAL;
   uint32_t best_probes = 0;
   for (uint32_t probes = 1; probes <= kMaxProbes; ++probes) {
-    const double log_zero = std::log1p(-std::pow(target_fpp, 1.0 / probes));
+    // ln(1 - e^(1/k)), right for targets next to 1 too.
+    const double log_zero = std::log(-std::expm1(std::log(target_fpp) / probes));
     const double throws = static_cast<double>(probes) * static_cast<double>(key_count);
     const double bits =
         std::max<double>(kMinStandardBits, std::ceil(-1 / std::expm1(log_zero / throws)));

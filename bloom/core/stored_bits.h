@@ -27,6 +27,7 @@ struct StoredBits {
   template <class F>
   static absl::StatusOr<StoredBits> Zeros(const Shape& shape, uint64_t bytes, uint64_t seed,
                                           double target_fpp) {
+    if (absl::Status status = CheckDetail<F>(shape); !status.ok()) return status;
     if (bytes > kMaxSizeBits / 8)
       return absl::InvalidArgumentError("shape: more than the 2^56 bits that a filter may have");
     absl::StatusOr<AlignedBytes> zeros = ZerosFor(bytes);
@@ -52,10 +53,11 @@ struct StoredBits {
 
   // Takes over all ones.  InvalidArgument, naming the difference, unless shape and seed agree;
   // nothing is changed then.
-  absl::Status Merge(const StoredBits& other) {
-    if (absl::Status status = CheckMergeable(header, other.header); !status.ok()) return status;
+  absl::Status Merge(const StoredBits& other, std::string_view detail_name = "details") {
+    if (absl::Status status = CheckMergeable(header, other.header, detail_name); !status.ok())
+      return status;
     for (size_t i = 0; i < bits.size(); ++i) bits.data()[i] |= other.bits.data()[i];
-    header.key_count += other.header.key_count;
+    header.key_count = AddUpTo(UINT64_MAX, header.key_count, other.header.key_count);
     return absl::OkStatus();
   }
 

@@ -71,7 +71,7 @@ std::string CountingFilter::Problem(const Shape& shape, std::span<const uint8_t>
 
 void CountingFilter::AddDigest(Digest digest) {
   for (const uint64_t cell : CellsOf(header_, digest)) counters_.AddSaturating(cell, 1);
-  ++header_.key_count;
+  header_.key_count += header_.key_count < UINT64_MAX;
 }
 
 bool CountingFilter::RemoveDigest(Digest digest) {
@@ -93,15 +93,17 @@ bool CountingFilter::MayContainDigest(Digest digest) const {
 }
 
 absl::Status CountingFilter::Merge(const CountingFilter& other) {
-  if (absl::Status status = CheckMergeable(header_, other.header_); !status.ok()) return status;
+  if (absl::Status status = CheckMergeable(header_, other.header_, "counter_bits"); !status.ok())
+    return status;
   for (uint64_t i = 0; i < counters_.size(); ++i)
     counters_.AddSaturating(i, other.counters_.Get(i));
-  header_.key_count += other.header_.key_count;
+  header_.key_count = AddUpTo(UINT64_MAX, header_.key_count, other.header_.key_count);
   return absl::OkStatus();
 }
 
 absl::Status CountingFilter::Intersect(const CountingFilter& other) {
-  if (absl::Status status = CheckMergeable(header_, other.header_); !status.ok()) return status;
+  if (absl::Status status = CheckMergeable(header_, other.header_, "counter_bits"); !status.ok())
+    return status;
   for (uint64_t i = 0; i < counters_.size(); ++i)
     counters_.Set(i, std::min(counters_.Get(i), other.counters_.Get(i)));
   header_.key_count = std::min(header_.key_count, other.header_.key_count);

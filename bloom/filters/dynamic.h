@@ -62,6 +62,7 @@ class DynamicFilter {
   // Row::Make.
   static absl::StatusOr<DynamicFilter> Make(uint64_t row_capacity, double target_fpp,
                                             uint64_t seed = 0) {
+    if (row_capacity == 0) return absl::InvalidArgumentError("row_capacity must be at least 1");
     return From(row_capacity, Row::Make(row_capacity, target_fpp, seed));
   }
   // With rows of a shape that the caller chose.
@@ -88,9 +89,19 @@ class DynamicFilter {
 
   Digest DigestOf(std::string_view key) const { return bloom::DigestOf(key, header_.seed); }
 
-  // Without memory for a further row, the last one takes more keys than its share.
+  // Adds and counts a key whether or not it is in already, and so uses up room: the same key again
+  // and again makes row after row.  AddIfAbsent does not.  Without memory for a further row, the
+  // last one takes more keys than its share.
   void Add(std::string_view key) { AddDigest(DigestOf(key)); }
   void AddDigest(Digest digest) { RowWithRoom().AddDigest(digest); }
+
+  // Adds a key that does not pass yet; true if it did not, and then it is certainly new.
+  bool AddIfAbsent(std::string_view key) { return AddDigestIfAbsent(DigestOf(key)); }
+  bool AddDigestIfAbsent(Digest digest) {
+    if (MayContainDigest(digest)) return false;
+    AddDigest(digest);
+    return true;
+  }
 
   // Takes back one addition, if exactly one row lets the key pass, which is then the row that it is
   // in.  Otherwise false, and nothing is changed: the key is in no row, or nobody knows in which.

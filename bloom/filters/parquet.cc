@@ -45,8 +45,10 @@ class CompactReader {
     const uint8_t head = Byte();
     const uint8_t type = head & 15;
     if (!ok_ || type == kStop) return {};
+    // Ids are 16-bit numbers above 0.
     const int64_t id = head >> 4 != 0 ? last_id + (head >> 4) : Integer();
-    return {id, type};
+    if (id < 1 || id > INT16_MAX) ok_ = false;
+    return ok_ ? Field{id, type} : Field{};
   }
 
   int64_t Integer() {
@@ -138,6 +140,13 @@ absl::Status CheckFirst(const char* what, int64_t id) {
 }  // namespace
 
 absl::StatusOr<ParquetFilter> ParquetFilter::Make(uint64_t value_count, double target_fpp) {
+  if (value_count == 0) return absl::InvalidArgumentError("value_count must be at least 1");
+  if (absl::Status status = CheckTargetFpp(target_fpp); !status.ok()) return status;
+  if (value_count > 8 * kMaxBytes) {  // a bit each
+    return absl::InvalidArgumentError(absl::StrCat("value_count ", value_count,
+                                                   " needs more than the ", kMaxBytes,
+                                                   " bytes that readers take"));
+  }
   absl::StatusOr<Shape> shape = SplitBlockShapeFor(value_count, target_fpp);
   if (!shape.ok()) return shape.status();
   shape->size = std::bit_ceil(shape->size);
@@ -192,6 +201,17 @@ void ParquetFilter::StorePlain(const void* number, size_t size, char* to) {
   std::memcpy(to, number, size);
   if constexpr (std::endian::native == std::endian::big) std::reverse(to, to + size);
 }
+
+absl::Status ParquetFilter::Merge(const ParquetFilter& other) {
+  if (size_bytes() != other.size_bytes()) {
+    return absl::InvalidArgumentError(absl::StrCat("filters cannot be merged: sizes ", size_bytes(),
+                                                   " and ", other.size_bytes(), " differ"));
+  }
+  for (size_t i = 0; i < bits_.size(); ++i) bits_.data()[i] |= other.bits_.data()[i];
+  return absl::OkStatus();
+}
+
+void ParquetFilter::Clear() { std::memset(bits_.data(), 0, bits_.size()); }
 
 std::string ParquetFilter::Serialize() const {
   // Field 1, then three unions of one empty struct each.

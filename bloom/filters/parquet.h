@@ -1,16 +1,16 @@
 // The Bloom filters of Apache Parquet files: to ask those that a file has, and to make such.
 //
-//   auto filter = bloom::ParquetFilter::Load(bytes);   // from bloom_filter_offset of a column
-//   chunk on filter->MayContain(int64_t{42});                    // false: no row of the chunk has
-//   it
+//   auto filter = bloom::ParquetFilter::Load(bytes);  // a column chunk's, from its offset on
+//   filter->MayContain(int64_t{42});                  // false: no row of the chunk has it
 //
 // The bits are those of the split-block kind (bloom/variants/split_block.h), set by the XXH64, seed
 // 0, of a value's plain encoding: the bytes of a string without its length, numbers little-endian.
 //
 //     | header: Thrift's compact protocol | bits: numBytes |
-//     header: struct { 1: i32 numBytes, 2: union algorithm { 1: BLOCK {} },
-//                      3: union hash { 1: XXHASH {} }, 4: union compression { 1: UNCOMPRESSED {} }
-//                      }
+//     header: struct { 1: i32 numBytes,
+//                      2: union algorithm { 1: BLOCK {} },
+//                      3: union hash { 1: XXHASH {} },
+//                      4: union compression { 1: UNCOMPRESSED {} } }
 //
 // Parquet has no checksum here, nor the number of values.  Apache Parquet, BloomFilter.md and
 // parquet.thrift.  Thread-safe as long as nobody changes it.  Movable, not copyable.
@@ -34,8 +34,8 @@ namespace bloom {
 
 // Types of a column whose plain encoding is the number itself.
 template <class T>
-concept ParquetNumber = std::same_as<T, int32_t> || std::same_as<T, int64_t> ||
-    std::same_as<T, float> || std::same_as<T, double>;
+concept ParquetNumber = (std::signed_integral<T> && (sizeof(T) == 4 || sizeof(T) == 8)) ||
+                        std::same_as<T, float> || std::same_as<T, double>;
 
 class ParquetFilter {
  public:
@@ -59,17 +59,25 @@ class ParquetFilter {
     return HashOf(std::string_view(bytes, sizeof(T)));
   }
 
-  // A value is a std::string_view of what a BYTE_ARRAY or FIXED_LEN_BYTE_ARRAY holds, or a number
-  // of exactly the column's physical type.
-  template <class T>
-  void Add(const T& value) {
-    SplitBlock::Add(bits_.data(), shape_, HashOf(value));
-  }
+  // A value is what a BYTE_ARRAY or FIXED_LEN_BYTE_ARRAY holds, or a number of exactly as many
+  // bytes as the column's physical type.
+  void Add(std::string_view value) { AddHash(HashOf(value)); }
+  void Add(ParquetNumber auto value) { AddHash(HashOf(value)); }
+  // For those who have the hashes already.
+  void AddHash(uint64_t hash) { SplitBlock::Add(bits_.data(), shape_, hash); }
+
   // False only if the value was never added.
-  template <class T>
-  bool MayContain(const T& value) const {
-    return SplitBlock::HasAll(bits_.data(), shape_, HashOf(value));
+  bool MayContain(std::string_view value) const { return MayContainHash(HashOf(value)); }
+  bool MayContain(ParquetNumber auto value) const { return MayContainHash(HashOf(value)); }
+  bool MayContainHash(uint64_t hash) const {
+    return SplitBlock::HasAll(bits_.data(), shape_, hash);
   }
+
+  // Adds all values of `other`, bit for bit.  InvalidArgument, naming the difference, unless the
+  // sizes agree; nothing is changed then.
+  absl::Status Merge(const ParquetFilter& other);
+  // Forgets all values, keeps the size.
+  void Clear();
 
   // Header and bits, to be written into a file.
   std::string Serialize() const;

@@ -75,14 +75,14 @@ std::optional<std::string_view> PrefixExtractor::PrefixOf(std::string_view key) 
   return key.substr(0, size);
 }
 
-absl::StatusOr<PrefixFilter> PrefixFilter::Make(std::string_view extractor, uint64_t key_count,
-                                                double target_fpp, uint64_t seed,
-                                                WholeKeys whole_keys) {
-  const absl::StatusOr<PrefixExtractor> parsed = PrefixExtractor::FromName(extractor);
+absl::StatusOr<PrefixFilter> PrefixFilter::Make(uint64_t key_count, double target_fpp,
+                                                const PrefixOptions& options) {
+  const absl::StatusOr<PrefixExtractor> parsed = PrefixExtractor::FromName(options.extractor);
   if (!parsed.ok()) return parsed.status();
-  absl::StatusOr<Filter<Blocked>> filter = Filter<Blocked>::Make(key_count, target_fpp, seed);
+  absl::StatusOr<Filter<Blocked>> filter =
+      Filter<Blocked>::Make(key_count, target_fpp, options.seed);
   if (!filter.ok()) return filter.status();
-  return PrefixFilter(*parsed, whole_keys, *std::move(filter));
+  return PrefixFilter(*parsed, options.whole_keys, *std::move(filter));
 }
 
 absl::StatusOr<PrefixFilter> PrefixFilter::Load(std::string_view bytes) {

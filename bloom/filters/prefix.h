@@ -1,7 +1,7 @@
 // A filter of the prefixes of keys: for scans that stay within one prefix, and so can leave out
 // what holds no key with it.
 //
-//   auto filter = bloom::PrefixFilter::Make("delimiter:/", 10'000, 0.01);
+//   auto filter = bloom::PrefixFilter::Make(10'000, 0.01, {.extractor = "delimiter:/"});
 //   filter->Add("fruit/apple");
 //   filter->MayContainPrefix("fruit/");              // true
 //   filter->MayContainPrefix("nuts/");               // false, but for one prefix in a hundred
@@ -73,6 +73,12 @@ enum class WholeKeys : uint8_t { kLeftOut, kToo };
 // Whether the end of a range belongs to it.
 enum class RangeEnd : uint8_t { kIncluded, kExcluded };
 
+struct PrefixOptions {
+  std::string_view extractor;  // its name
+  uint64_t seed = 0;
+  WholeKeys whole_keys = WholeKeys::kLeftOut;
+};
+
 class PrefixFilter {
  public:
   static constexpr std::string_view kName = "prefix";
@@ -84,9 +90,8 @@ class PrefixFilter {
   // `key_count` is the number of different prefixes that will come, plus that of the keys if they
   // come whole too.  InvalidArgument for a bad extractor, count or FPP, ResourceExhausted without
   // memory.
-  static absl::StatusOr<PrefixFilter> Make(std::string_view extractor, uint64_t key_count,
-                                           double target_fpp, uint64_t seed = 0,
-                                           WholeKeys whole_keys = WholeKeys::kLeftOut);
+  static absl::StatusOr<PrefixFilter> Make(uint64_t key_count, double target_fpp,
+                                           const PrefixOptions& options);
 
   // From the bytes of Serialize.  DataLoss if they are damaged, Unimplemented if their version or
   // their extractor is unknown, InvalidArgument if they are a filter of another kind.

@@ -23,6 +23,12 @@ DistinctProbes BitsOf(const FilterHeader& header, Digest digest) {
   return {Remix(digest, header.seed), header.shape.size, header.shape.probes};
 }
 
+absl::Status CheckScheme(ClearingScheme scheme) {
+  if (scheme <= ClearingScheme::kRatio) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("scheme ", static_cast<int>(scheme), " is unknown"));
+}
+
 absl::Status NoBookkeeping() {
   return absl::FailedPreconditionError(
       "this needs the numbers of keys and false positives by bit, which the filter is without");
@@ -145,7 +151,7 @@ std::string RetouchedFilter::Problem(const Shape& shape, std::span<const uint8_t
 
 void RetouchedFilter::AddDigest(Digest digest) {
   Standard::Add(bits_.data(), header_.shape, Remix(digest, header_.seed));
-  ++header_.key_count;
+  header_.key_count += header_.key_count < UINT64_MAX;
   if (!has_bookkeeping()) return;
   for (const uint64_t position : BitsOf(header_, digest)) additions_.AddSaturating(position, 1);
   ForgetFalsePositive(digest);
@@ -191,6 +197,7 @@ void RetouchedFilter::ClearOne(uint64_t position) {
 
 absl::StatusOr<bool> RetouchedFilter::SelectiveClearingDigest(Digest digest,
                                                               ClearingScheme scheme) {
+  if (absl::Status status = CheckScheme(scheme); !status.ok()) return status;
   if (scheme != ClearingScheme::kRandom && !has_bookkeeping()) return NoBookkeeping();
   const bool passes = MayContainDigest(digest);
   if (passes) ClearOne(ChooseBit(digest, scheme));
@@ -199,6 +206,7 @@ absl::StatusOr<bool> RetouchedFilter::SelectiveClearingDigest(Digest digest,
 }
 
 absl::StatusOr<uint64_t> RetouchedFilter::ClearKnownFalsePositives(ClearingScheme scheme) {
+  if (absl::Status status = CheckScheme(scheme); !status.ok()) return status;
   if (!has_bookkeeping()) return NoBookkeeping();
   uint64_t cleared = 0;
   while (!known_.empty()) {
@@ -225,13 +233,14 @@ absl::StatusOr<uint64_t> RetouchedFilter::RandomClearing(double share, uint64_t 
 }
 
 absl::Status RetouchedFilter::Merge(const RetouchedFilter& other) {
-  if (absl::Status status = CheckMergeable(header_, other.header_); !status.ok()) return status;
+  if (absl::Status status = CheckMergeable(header_, other.header_, "bookkeeping"); !status.ok())
+    return status;
   for (size_t i = 0; i < bits_.size(); ++i) bits_.data()[i] |= other.bits_.data()[i];
   for (uint64_t i = 0; i < additions_.size(); ++i)
     additions_.AddSaturating(i, other.additions_.Get(i));
   known_.clear();
   if (has_bookkeeping()) false_positives_.Clear();
-  header_.key_count += other.header_.key_count;
+  header_.key_count = AddUpTo(UINT64_MAX, header_.key_count, other.header_.key_count);
   return absl::OkStatus();
 }
 

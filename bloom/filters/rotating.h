@@ -116,6 +116,10 @@ class RotatingFilter {
     if (absl::Status status = CheckEqualRows(*rows); !status.ok()) return status;
     if (AddedTo(*rows) > parsed->header.key_count)
       return absl::DataLossError("filter: its generations have more keys than were ever added");
+    const Row& row = rows->front();
+    if (row.PredictedFpp(parsed->header.shape.size) > 1.01 * row.target_fpp() ||
+        row.target_fpp() > parsed->header.target_fpp)
+      return absl::DataLossError("filter: its generations are too small for what it says of them");
     return RotatingFilter(parsed->header, *std::move(rows));
   }
 

@@ -35,7 +35,8 @@ namespace bloom {
 
 // What can be a row: Filter<Blocked>, Filter<Standard>, CountingFilter.
 template <class R>
-concept RowFilter = KeyFilter<R> && requires(const R& row, Shape shape, uint64_t seed) {
+concept RowFilter =
+    !kMayDeny<R> && KeyFilter<R> && requires(const R& row, Shape shape, uint64_t seed) {
   { row.shape() } -> std::convertible_to<Shape>;
   { row.EstimatedKeyCount() } -> std::same_as<double>;
   { R::MakeOfShape(shape, double{}, seed) } -> std::same_as<absl::StatusOr<R>>;
@@ -47,13 +48,13 @@ concept RemovableRow = RowFilter<R> && requires(R& row) {
   { row.RemoveDigest(Digest{}) } -> std::same_as<bool>;
 };
 
-// "PREFIX_KIND", of a filter with rows of that kind.
+// "PREFIX-KIND", of a filter with rows of that kind.
 template <class Row, size_t kSize>
 constexpr auto NameWithRows(const char (&prefix)[kSize]) {
   std::array<char, kSize + Row::kName.size()> name{};
   size_t length = 0;
   while (length + 1 < kSize) name[length] = prefix[length], ++length;
-  name[length++] = '_';
+  name[length++] = '-';
   for (const char c : Row::kName) name[length++] = c;
   return name;
 }

@@ -12,7 +12,8 @@
 // keys there are; exactly with 1 - product over the rows of (1 - FPP of the row).  (Row targets end
 // at kMinTargetFpp, which raises the sum by less than 2^-26.)  With s = 2 and r = 1/2 a filter of n
 // keys has about log2(n / n0) rows, and its last row needs that many times 1.44 bits a key more
-// than a filter that was planned for n keys; up to half of that row is not yet in use.
+// than a filter that was planned for n keys; all of that row, half of all bits, may not be in use
+// yet.
 //
 // Rows are Filter<Blocked> or Filter<Standard>.  Thread-safe as long as nobody changes it. Movable,
 // not copyable.

@@ -83,7 +83,7 @@ void ShiftingAssociationFilter::AddDigest(Digest digest, bool in_first, bool in_
   const uint64_t shift = Regions(hash).shift[!in_first ? 2 : in_second ? 1 : 0];
   Probes bases(hash, shape().size);
   for (uint32_t i = 0; i < shape().probes; ++i) SetBit(stored_.bits.data(), bases.Next() + shift);
-  ++stored_.header.key_count;
+  stored_.header.key_count += stored_.header.key_count < UINT64_MAX;
 }
 
 uint32_t ShiftingAssociationFilter::QueryDigest(Digest digest) const {
@@ -118,6 +118,13 @@ ShiftingAssociationFilter::Rates ShiftingAssociationFilter::CurrentRates() const
       passes += passes_at(first + second) / (kHalf * kHalf);
   }
   return RatesOf(passes / 3);
+}
+
+// A key sets as many bits as one of the standard filter, wherever they are shifted to.
+double ShiftingAssociationFilter::EstimatedKeyCount() const {
+  const auto ones = static_cast<double>(CountOnes(stored_.bits.data(), stored_.bits.size()));
+  const double fill = std::min(1.0, ones / static_cast<double>(shape().size));
+  return StandardKeyCountFromFill(shape().size, shape().probes, fill);
 }
 
 }  // namespace bloom

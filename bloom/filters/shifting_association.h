@@ -119,6 +119,9 @@ class ShiftingAssociationFilter {
   // Rates of the bits as they are.  Reads all of them.
   Rates CurrentRates() const;
 
+  // Number of different keys, judged by the share of ones; infinity if all are.  Reads all bits.
+  double EstimatedKeyCount() const;
+
   // What is wrong with a shape and payload from a file; empty if nothing.
   static std::string Problem(const Shape& shape, std::span<const uint8_t> payload);
 

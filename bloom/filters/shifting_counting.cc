@@ -76,7 +76,7 @@ void ShiftingCountingFilter::AddDigest(Digest digest) {
   for (const uint64_t cell : DistinctPairs(Remix(digest, header_.seed), header_.shape, Offsets())) {
     counters_.AddSaturating(cell, 1);
   }
-  ++header_.key_count;
+  header_.key_count += header_.key_count < UINT64_MAX;
 }
 
 bool ShiftingCountingFilter::RemoveDigest(Digest digest) {
@@ -102,15 +102,17 @@ bool ShiftingCountingFilter::MayContainDigest(Digest digest) const {
 }
 
 absl::Status ShiftingCountingFilter::Merge(const ShiftingCountingFilter& other) {
-  if (absl::Status status = CheckMergeable(header_, other.header_); !status.ok()) return status;
+  if (absl::Status status = CheckMergeable(header_, other.header_, "counter_bits"); !status.ok())
+    return status;
   for (uint64_t i = 0; i < counters_.size(); ++i)
     counters_.AddSaturating(i, other.counters_.Get(i));
-  header_.key_count += other.header_.key_count;
+  header_.key_count = AddUpTo(UINT64_MAX, header_.key_count, other.header_.key_count);
   return absl::OkStatus();
 }
 
 absl::Status ShiftingCountingFilter::Intersect(const ShiftingCountingFilter& other) {
-  if (absl::Status status = CheckMergeable(header_, other.header_); !status.ok()) return status;
+  if (absl::Status status = CheckMergeable(header_, other.header_, "counter_bits"); !status.ok())
+    return status;
   for (uint64_t i = 0; i < counters_.size(); ++i)
     counters_.Set(i, std::min(counters_.Get(i), other.counters_.Get(i)));
   header_.key_count = std::min(header_.key_count, other.header_.key_count);

@@ -68,7 +68,7 @@ void ShiftingDoubleFilter::AddDigest(Digest digest) {
   const uint64_t hash = Remix(digest, seed());
   Shifting::Add(stored_.bits.data(), shape(), hash);
   SetBit(stored_.bits.data() + Shifting::PayloadBytes(shape()), SecondPosition(shape(), hash));
-  ++stored_.header.key_count;
+  stored_.header.key_count += stored_.header.key_count < UINT64_MAX;
 }
 
 bool ShiftingDoubleFilter::MayContainDigest(Digest digest) const {
@@ -95,6 +95,13 @@ double ShiftingDoubleFilter::CurrentFpp() const {
   const uint8_t* const first = stored_.bits.data();
   const FilterView second{first + Shifting::PayloadBytes(shape()), SecondOf(shape()), seed()};
   return Shifting::CurrentFpp({first, shape(), seed()}) * Standard::CurrentFpp(second);
+}
+
+double ShiftingDoubleFilter::EstimatedKeyCount() const {
+  const uint64_t first = Shifting::PayloadBytes(shape());
+  const auto ones =
+      static_cast<double>(CountOnes(stored_.bits.data() + first, stored_.bits.size() - first));
+  return StandardKeyCountFromFill(shape().size, 1, ones / static_cast<double>(shape().size));
 }
 
 }  // namespace bloom

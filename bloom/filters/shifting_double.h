@@ -91,6 +91,8 @@ class ShiftingDoubleFilter {
   // FPP of the bits as they are: PairedFpp of the first array times the share of ones of the
   // second.
   double CurrentFpp() const;
+  // Number of different keys, judged by the share of ones of the second array; infinity if all are.
+  double EstimatedKeyCount() const;
 
   // What is wrong with a shape and payload from a file; empty if nothing.
   static std::string Problem(const Shape& shape, std::span<const uint8_t> payload);

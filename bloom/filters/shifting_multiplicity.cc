@@ -75,7 +75,7 @@ absl::Status ShiftingMultiplicityFilter::AddDigest(Digest digest, uint32_t count
   Probes bases(Remix(digest, seed()), shape().size);
   for (uint32_t i = 0; i < shape().probes; ++i)
     SetBit(stored_.bits.data(), bases.Next() + count - 1);
-  ++stored_.header.key_count;
+  stored_.header.key_count += stored_.header.key_count < UINT64_MAX;
   return absl::OkStatus();
 }
 
@@ -104,6 +104,13 @@ double ShiftingMultiplicityFilter::CurrentCorrectRate(uint32_t count) const {
   for (uint32_t higher = count + 1; higher <= max_count(); ++higher)
     correct *= 1 - std::pow(fill[higher - 1], shape().probes);
   return correct;
+}
+
+// A key sets as many bits as one of the standard filter, wherever they are shifted to.
+double ShiftingMultiplicityFilter::EstimatedKeyCount() const {
+  const auto ones = static_cast<double>(CountOnes(stored_.bits.data(), stored_.bits.size()));
+  const double fill = std::min(1.0, ones / static_cast<double>(shape().size));
+  return StandardKeyCountFromFill(shape().size, shape().probes, fill);
 }
 
 }  // namespace bloom

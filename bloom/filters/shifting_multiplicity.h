@@ -1,8 +1,8 @@
 // How often a key is in a multiset, up to 57 times (ShBF_X of Yang et al., PVLDB 9(5), 2016).
 //
 //   auto filter = bloom::ShiftingMultiplicityFilter::Make(1'000'000, 20, 0.01);
-//   filter->Add("apple", 3);   // absl::Status; each key once, with the count that it has in the
-//   end filter->Count("apple");    // 3, but for one key in a hundred, of which it is more
+//   filter->Add("apple", 3);   // absl::Status; each key once, with the count that it ends up with
+//   filter->Count("apple");    // 3, but for one key in a hundred, of which it is more
 //   filter->Count("plum");     // 0, most of the time
 //
 //     h = Remix(digest, seed);  base i, i < k:  bloom/core/shifting.h
@@ -84,7 +84,7 @@ class ShiftingMultiplicityFilter {
   // union of multisets: of a key in both the higher count is reported, not the sum.
   // InvalidArgument, naming the difference, unless shape and seed agree; nothing is changed then.
   absl::Status Merge(const ShiftingMultiplicityFilter& other) {
-    return stored_.Merge(other.stored_);
+    return stored_.Merge(other.stored_, "max_count");
   }
 
   // Forgets all keys, keeps shape and seed.
@@ -105,6 +105,9 @@ class ShiftingMultiplicityFilter {
   // REQUIRES: count <= max_count().
   double PredictedCorrectRate(uint32_t count, uint64_t key_count) const;
   double CurrentCorrectRate(uint32_t count) const;
+
+  // Number of different keys, judged by the share of ones; infinity if all are.  Reads all bits.
+  double EstimatedKeyCount() const;
 
   // What is wrong with a shape and payload from a file; empty if nothing.
   static std::string Problem(const Shape& shape, std::span<const uint8_t> payload);

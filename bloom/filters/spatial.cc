@@ -15,12 +15,12 @@ uint32_t LabelBitsFor(uint64_t areas) { return static_cast<uint32_t>(std::bit_wi
 
 }  // namespace
 
-absl::StatusOr<SpatialFilter> SpatialFilter::Make(uint32_t areas, uint64_t key_count,
-                                                  double target_fpp, uint64_t seed) {
+absl::StatusOr<SpatialFilter> SpatialFilter::Make(uint64_t key_count, double target_fpp,
+                                                  const SpatialOptions& options) {
   absl::StatusOr<Shape> shape = StandardShapeFor(key_count, target_fpp);
   if (!shape.ok()) return shape.status();
-  shape->detail = areas;
-  return MakeOfShape(*shape, target_fpp, seed);
+  shape->detail = options.areas;
+  return MakeOfShape(*shape, target_fpp, options.seed);
 }
 
 absl::StatusOr<SpatialFilter> SpatialFilter::MakeOfShape(const Shape& shape, double target_fpp,
@@ -85,11 +85,8 @@ uint32_t SpatialFilter::AreaOfDigest(Digest digest) const {
 }
 
 absl::Status SpatialFilter::Merge(const SpatialFilter& other) {
-  if (areas() != other.areas()) {
-    return absl::InvalidArgumentError(absl::StrCat("filters cannot be merged: areas ", areas(),
-                                                   " and ", other.areas(), " differ"));
-  }
-  if (absl::Status status = CheckMergeable(header_, other.header_); !status.ok()) return status;
+  if (absl::Status status = CheckMergeable(header_, other.header_, "areas"); !status.ok())
+    return status;
   for (uint64_t i = 0; i < labels_.size(); ++i)
     labels_.Set(i, std::max(labels_.Get(i), other.labels_.Get(i)));
   header_.key_count = AddUpTo(UINT64_MAX, header_.key_count, other.header_.key_count);
@@ -134,6 +131,10 @@ absl::StatusOr<std::vector<AreaRates>> SpatialFilter::PredictedAreas(
 
 double SpatialFilter::Emptiness() const {
   return 1 - static_cast<double>(labels_.CountNonZero()) / static_cast<double>(labels_.size());
+}
+
+double SpatialFilter::EstimatedKeyCount() const {
+  return StandardKeyCountFromFill(header_.shape.size, header_.shape.probes, 1 - Emptiness());
 }
 
 double SpatialFilter::CurrentFpp() const { return std::pow(1 - Emptiness(), header_.shape.probes); }

@@ -1,7 +1,7 @@
 // A filter that tells which area a key lies in (spatial Bloom filter; Palmieri, Calderoni, Maio,
 // Inscrypt 2014).
 //
-//   auto filter = bloom::SpatialFilter::Make(3, 1'000'000, 0.01);  // areas 1, 2 and 3
+//   auto filter = bloom::SpatialFilter::Make(1'000'000, 0.01, {.areas = 3});  // areas 1, 2 and 3
 //   filter->Add("home", 3);
 //   filter->Add("town", 1);
 //   filter->AreaOf("home");   // 3
@@ -59,6 +59,11 @@ struct AreaRates {
   double inter_set_error = 0;  // isep_i
 };
 
+struct SpatialOptions {
+  uint32_t areas = 1;
+  uint64_t seed = 0;
+};
+
 class SpatialFilter {
  public:
   static constexpr std::string_view kName = "spatial";
@@ -69,11 +74,11 @@ class SpatialFilter {
 
   static constexpr uint32_t kMaxAreas = 65'535;
 
-  // For areas 1 to `areas`, sized for `key_count` keys in all of them together, as the standard
-  // filter is.  `seed` makes keys that collide in one filter differ in another.  InvalidArgument
-  // for a bad count or FPP, ResourceExhausted without memory.
-  static absl::StatusOr<SpatialFilter> Make(uint32_t areas, uint64_t key_count, double target_fpp,
-                                            uint64_t seed = 0);
+  // For areas 1 to `options.areas`, sized for `key_count` keys in all of them together, as the
+  // standard filter is.  `seed` makes keys that collide in one filter differ in another.
+  // InvalidArgument for a bad count or FPP, ResourceExhausted without memory.
+  static absl::StatusOr<SpatialFilter> Make(uint64_t key_count, double target_fpp,
+                                            const SpatialOptions& options);
   // Of cells, probes and areas (`shape.detail`) that the caller chose; `target_fpp` is only kept
   // with it.  Errors as above, for a shape that cannot be too.
   static absl::StatusOr<SpatialFilter> MakeOfShape(const Shape& shape, double target_fpp,
@@ -133,6 +138,9 @@ class SpatialFilter {
   // place of 1 - q^(k N_i).  Each reads all of them.
   double CurrentFpp() const;
   std::vector<AreaRates> CurrentAreas() const;
+  // Number of different keys in all areas together, judged by the cells that hold a label; infinity
+  // if all do.
+  double EstimatedKeyCount() const;
   // Share of cells that hold no label.
   double Emptiness() const;
 

@@ -1,6 +1,6 @@
 // A filter whose keys are vectors of int32, float32 or uint8.
 //
-//   auto filter = bloom::VectorFilter<float>::Make(1'000'000, 0.01, /*dimension=*/128);
+//   auto filter = bloom::VectorFilter<float>::Make(1'000'000, 0.01, {.dimension = 128});
 //   absl::Status status = filter->Add(vector);  // of 128 components, or it is an error
 //   filter->MayContain(other);
 //
@@ -11,7 +11,7 @@
 //
 //     detail:  bits 0 to 31 the dimension, 0 for any; bits 32 to 39 the VectorType; the rest zeros
 //
-// Thread-safe as long as nobody changes it.  Movable, not copyable.
+// As thread-safe as the other one.  Movable, not copyable.
 #ifndef TRELLIS_BLOOM_FILTERS_VECTORS_H_
 #define TRELLIS_BLOOM_FILTERS_VECTORS_H_
 
@@ -39,7 +39,18 @@ concept ForgettingFilter = KeyFilter<F> && requires(F f) {
   { f.RemoveDigest(Digest{}) } -> std::same_as<bool>;
 };
 
-template <VectorComponent T, KeyFilter Base = Filter<Blocked>>
+// What a VectorFilter can be made of: one whose bytes name its shape, and that denies no key.
+template <class F>
+concept VectorBase = KeyFilter<F> && !kMayDeny<F> && requires(const F& f) {
+  { f.shape() } -> std::convertible_to<Shape>;
+};
+
+struct VectorOptions {
+  uint32_t dimension = 0;  // of all vectors; 0: any
+  uint64_t seed = 0;
+};
+
+template <VectorComponent T, VectorBase Base = Filter<Blocked>>
 class VectorFilter {
  public:
   static constexpr std::string_view kName = ForgettingFilter<Base> ? "counting-vectors" : "vectors";
@@ -48,13 +59,13 @@ class VectorFilter {
   static constexpr uint8_t kLineBytesLog2 = 0;
   static constexpr bool kHasDetail = true;
 
-  // For `vector_count` vectors at `target_fpp`, of one dimension or, if that is 0, of any.
+  // For `vector_count` vectors at `target_fpp`.
   // InvalidArgument for a bad count or FPP, ResourceExhausted without memory.
   static absl::StatusOr<VectorFilter> Make(uint64_t vector_count, double target_fpp,
-                                           uint32_t dimension = 0, uint64_t seed = 0) {
-    absl::StatusOr<Base> base = Base::Make(vector_count, target_fpp, seed);
+                                           const VectorOptions& options = {}) {
+    absl::StatusOr<Base> base = Base::Make(vector_count, target_fpp, options.seed);
     if (!base.ok()) return base.status();
-    return VectorFilter(dimension, *std::move(base));
+    return VectorFilter(options.dimension, *std::move(base));
   }
 
   // From the bytes of Serialize.  DataLoss if they are damaged, Unimplemented if their version is
@@ -128,6 +139,9 @@ class VectorFilter {
   // FPP once `vector_count` different vectors are in, and with the bits as they are.
   double PredictedFpp(uint64_t vector_count) const { return base_.PredictedFpp(vector_count); }
   double CurrentFpp() const { return base_.CurrentFpp(); }
+  // Number of different vectors, judged by the share of ones, where the base can tell.
+  double EstimatedKeyCount() const requires requires(const Base& b) { b.EstimatedKeyCount(); }
+  { return base_.EstimatedKeyCount(); }
 
   // What is wrong with a shape and payload from a file; empty if nothing.
   static std::string Problem(const Shape& shape, std::span<const uint8_t> payload) {

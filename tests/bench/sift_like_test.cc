@@ -146,7 +146,7 @@ TEST(SiftLikeTest, VectorFiltersKeepTheirPrediction) {
   const SiftLike source(kVectors, 11);
   std::vector<Filter> filters;
   for (uint64_t seed = 1; seed <= kSeeds; ++seed)
-    filters.push_back(Filter::Make(kVectors, 0.01, 128, seed).value());
+    filters.push_back(Filter::Make(kVectors, 0.01, {.dimension = 128, .seed = seed}).value());
   std::unordered_set<std::string> present;
   std::vector<uint8_t> vector(128);
   std::vector<float> floats(128);

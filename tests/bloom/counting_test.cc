@@ -158,7 +158,7 @@ TEST(CountingTest, AnIntersectionHoldsWhatBothHold) {
   EXPECT_THAT(left.Intersect(MakeCounting(1000, 0.01, 4, 2)),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("seeds")));
   EXPECT_THAT(left.Intersect(MakeCounting(1000, 0.01, 8)),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("details 4 and 8")));
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("counter_bits 4 and 8")));
   EXPECT_EQ(left.Serialize(), before);
 }
 

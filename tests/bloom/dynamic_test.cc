@@ -256,9 +256,9 @@ TEST(DynamicRowsTest, TheBytesAreAsTheyAreDrawn) {
 }
 
 TEST(DynamicRowsTest, NamesTellTheRows) {
-  EXPECT_EQ(DynamicFilter<>::kName, "dynamic_blocked");
-  EXPECT_EQ(DynamicFilter<StandardRow>::kName, "dynamic_standard");
-  EXPECT_EQ(DynamicFilter<CountingFilter>::kName, "dynamic_counting");
+  EXPECT_EQ(DynamicFilter<>::kName, "dynamic-blocked");
+  EXPECT_EQ(DynamicFilter<StandardRow>::kName, "dynamic-standard");
+  EXPECT_EQ(DynamicFilter<CountingFilter>::kName, "dynamic-counting");
 }
 
 TEST(DynamicRowsTest, BadCapacitiesAndShapesAreNamed) {
@@ -407,6 +407,15 @@ TEST(DynamicCountingTest, NoKeyIsDeniedForTheRemovalOfOthers) {
   for (uint64_t i = 1; i < 30'000; i += 2)
     ASSERT_TRUE(filter.MayContainDigest(DigestOfKey(i))) << i;
   EXPECT_LT(filter.row_count() * 1000, 31'000u);
+}
+
+TEST(DynamicTest, TheSameKeyAgainAndAgainTakesNoRoomWhereItIsAskedFor) {
+  auto filter = DynamicFilter<>::Make(10, 0.01).value();
+  EXPECT_TRUE(filter.AddIfAbsent("the same key"));
+  for (int i = 0; i < 1000; ++i) ASSERT_FALSE(filter.AddIfAbsent("the same key"));
+  EXPECT_EQ(filter.added_count(), 1u);
+  EXPECT_THAT(DynamicFilter<>::Make(0, 0.01),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("row_capacity")));
 }
 
 }  // namespace

@@ -223,7 +223,7 @@ TYPED_TEST(FamilyTest, BadParametersAreNamedErrors) {
   const auto refused = [](const char* what) {
     return StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(what));
   };
-  EXPECT_THAT(TypeParam::Make(0, 0.01, 0), refused("key_count"));
+  EXPECT_THAT(TypeParam::Make(0, 0.01, 0), refused("must be at least 1"));
   for (const double fpp : {0.0, 1.0, -0.5, 2.0, std::nan(""), HUGE_VAL, 1e-300}) {
     EXPECT_THAT(TypeParam::Make(10, fpp, 0), refused("target_fpp")) << fpp;
   }

@@ -250,6 +250,20 @@ TYPED_TEST(FilterTest, AShapeThatCannotBeIsRefusedByName) {
   EXPECT_THAT(Filter<TypeParam>::MakeOfShape({100, kProbes}, 1), refused("target_fpp"));
 }
 
+TYPED_TEST(FilterTest, WhatCanBeMadeCanBeLoaded) {
+  constexpr uint32_t kProbes = kSomeProbes<TypeParam>;
+  for (const uint64_t detail : {uint64_t{0}, uint64_t{4}, UINT64_MAX}) {
+    const auto filter = Filter<TypeParam>::MakeOfShape({100, kProbes, detail}, 0.01);
+    if (detail == 0) {
+      ASSERT_THAT(filter, IsOk());
+      EXPECT_THAT(Filter<TypeParam>::Load(filter->Serialize()), IsOk());
+    } else {
+      EXPECT_THAT(filter, StatusIs(absl::StatusCode::kInvalidArgument,
+                                   HasSubstr("shape.detail must be 0")));
+    }
+  }
+}
+
 TYPED_TEST(FilterTest, ClearForgetsAllKeys) {
   Filter<TypeParam> filter = this->WithKeys(0, 1000);
   filter.Clear();

@@ -346,6 +346,21 @@ TYPED_TEST(FuseTest, MostBuildsSucceedAtTheFirstAttempt) {
   }
 }
 
+// Whatever the number of keys: the segments double in length here and there.
+TYPED_TEST(FuseTest, NoNumberOfKeysIsHardToSolve) {
+  constexpr uint64_t kBuilds = 12;
+  for (uint64_t keys = 100; keys < 45'000; keys += 1 + keys / 60) {
+    uint64_t attempts = 0;
+    for (uint64_t seed = 0; seed < kBuilds; ++seed) {
+      const SolvedFuse<TypeParam> filter(DigestsOfKeys(0, keys, seed), 8, seed);
+      ASSERT_THAT(filter.status, IsOk());
+      attempts += filter.detail().attempt;
+    }
+    // A sixth of the attempts may fail; by chance more than twice as many hardly do.
+    EXPECT_LT(attempts, kBuilds * 3 / 4) << keys << " keys";
+  }
+}
+
 TYPED_TEST(FuseTest, WhatHasNoSolutionIsAborted) {
   // Three keys for two slots.
   Shape shape = TypeParam::ShapeFor(2000, 0.01).value();

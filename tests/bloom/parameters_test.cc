@@ -106,9 +106,9 @@ TEST(ParametersTest, NoOtherNumberOfProbesIsBetterThanTheBest) {
 }
 
 TEST(ParametersTest, CapacityIsWhereTheRatePassesTheTarget) {
-  for (const uint64_t bits : {2ull, 100ull, 9'585'059ull, 1ull << 45}) {
-    for (const uint32_t probes : {1u, 7u, 20u}) {
-      for (const double fpp : {0.5, 0.01, 1e-6}) {
+  for (const uint64_t bits : {uint64_t{2}, uint64_t{100}, uint64_t{9'585'059}, kMaxSizeBits}) {
+    for (const uint32_t probes : {1u, 7u, 20u, kMaxProbes}) {
+      for (const double fpp : {std::nextafter(1.0, 0.0), 0.999999999, 0.5, 0.01, 1e-6}) {
         const uint64_t keys = KeyCapacityOf(bits, probes, fpp).value();
         EXPECT_LE(StandardFpp(bits, probes, keys), fpp);
         EXPECT_GT(StandardFpp(bits, probes, keys + 1), fpp);

@@ -103,7 +103,7 @@ TEST(ParquetTest, KeepsItsPromise) {
 
 TEST(ParquetTest, SizesThatReadersDoNotTakeAreRefused) {
   EXPECT_THAT(ParquetFilter::Make(0, 0.01),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("key_count")));
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("value_count")));
   EXPECT_THAT(ParquetFilter::Make(10, 1),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("target_fpp")));
   EXPECT_THAT(ParquetFilter::Make(200'000'000, 0.01),
@@ -187,6 +187,49 @@ TEST(ParquetTest, AnyBytesEndInAFilterOrAnError) {
     ASSERT_TRUE(filter->MayContain(int32_t{7}));
   }
   EXPECT_GT(loaded, 1000);
+}
+
+TEST(ParquetTest, MergedItHasTheValuesOfBoth) {
+  auto left = ParquetFilter::Make(1000, 0.01).value(),
+       right = ParquetFilter::Make(1000, 0.01).value();
+  auto both = ParquetFilter::Make(1000, 0.01).value();
+  for (int64_t i = 0; i < 600; ++i) {
+    (i < 300 ? left : right).Add(i);
+    both.AddHash(ParquetFilter::HashOf(i));
+  }
+  ASSERT_THAT(left.Merge(right), IsOk());
+  EXPECT_EQ(left.Serialize(), both.Serialize());
+  EXPECT_TRUE(left.MayContainHash(ParquetFilter::HashOf(int64_t{599})));
+  EXPECT_THAT(left.Merge(ParquetFilter::Make(10, 0.01).value()),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("sizes")));
+  EXPECT_EQ(left.Serialize(), both.Serialize());
+  left.Clear();
+  EXPECT_FALSE(left.MayContain(int64_t{1}));
+  EXPECT_EQ(left.Serialize(), ParquetFilter::Make(1000, 0.01).value().Serialize());
+}
+
+TEST(ParquetTest, IntegersOfOneSizeAreOneType) {
+  EXPECT_EQ(ParquetFilter::HashOf(42LL), ParquetFilter::HashOf(int64_t{42}));
+  EXPECT_EQ(ParquetFilter::HashOf(42), ParquetFilter::HashOf(int32_t{42}));
+  EXPECT_NE(ParquetFilter::HashOf(42), ParquetFilter::HashOf(int64_t{42}));
+}
+
+TEST(ParquetTest, TooManyValuesAreRefusedByName) {
+  for (const uint64_t count : {uint64_t{0}, uint64_t{1} << 40, UINT64_MAX}) {
+    EXPECT_THAT(ParquetFilter::Make(count, 0.01),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("value_count")));
+  }
+}
+
+TEST(ParquetTest, FieldsWithIdsThatNoneHasAreDataLoss) {
+  // A bool with the id INT64_MAX, and one behind it; ids 0 and -1.
+  for (const std::string_view head :
+       {std::string_view("\x05\xfe\xff\xff\xff\xff\xff\xff\xff\xff\x01\x00\x15\x00", 14),
+        std::string_view("\x01\x00\x15\x40\x00", 5), std::string_view("\x01\x01\x15\x40\x00", 5)}) {
+    std::string bytes(head);
+    bytes.resize(100);
+    EXPECT_THAT(ParquetFilter::Load(bytes), StatusIs(absl::StatusCode::kDataLoss));
+  }
 }
 
 }  // namespace

@@ -36,7 +36,9 @@ constexpr auto kPrefixInvalid = absl::StatusCode::kInvalidArgument;
 
 PrefixFilter MakePrefix(std::string_view extractor, uint64_t keys = 1000, double fpp = 1e-6,
                         WholeKeys whole_keys = WholeKeys::kLeftOut, uint64_t seed = 3) {
-  return PrefixFilter::Make(extractor, keys, fpp, seed, whole_keys).value();
+  return PrefixFilter::Make(keys, fpp,
+                            {.extractor = extractor, .seed = seed, .whole_keys = whole_keys})
+      .value();
 }
 
 // --- extractors ---
@@ -105,7 +107,7 @@ TEST(PrefixExtractorTest, OtherNamesAreRefusedByName) {
                                  "capped:8"}) {
     EXPECT_THAT(PrefixExtractor::FromName(name),
                 StatusIs(kPrefixInvalid, HasSubstr("is '" + name + "'")));
-    EXPECT_THAT(PrefixFilter::Make(name, 10, 0.01),
+    EXPECT_THAT(PrefixFilter::Make(10, 0.01, {.extractor = name}),
                 StatusIs(kPrefixInvalid, HasSubstr("extractor")));
   }
 }
@@ -381,11 +383,12 @@ TEST(PrefixTest, NoFilterReaderDeniesByItsBytes) {
 
 TEST(PrefixTest, BadParametersAreNamedErrors) {
   const auto refused = [](const char* what) { return StatusIs(kPrefixInvalid, HasSubstr(what)); };
-  EXPECT_THAT(PrefixFilter::Make("fixed:2", 0, 0.01), refused("key_count"));
+  EXPECT_THAT(PrefixFilter::Make(0, 0.01, {.extractor = "fixed:2"}), refused("key_count"));
   for (const double fpp : {0.0, 1.0, -0.5, 2.0, std::nan(""), HUGE_VAL, 1e-300})
-    EXPECT_THAT(PrefixFilter::Make("fixed:2", 10, fpp), refused("target_fpp")) << fpp;
-  EXPECT_THAT(PrefixFilter::Make("fixed:2", UINT64_MAX, 0.01), refused("2^56"));
-  EXPECT_FALSE(PrefixFilter::Make("fixed:2", uint64_t{1} << 50, 0.01).ok());
+    EXPECT_THAT(PrefixFilter::Make(10, fpp, {.extractor = "fixed:2"}), refused("target_fpp"))
+        << fpp;
+  EXPECT_THAT(PrefixFilter::Make(UINT64_MAX, 0.01, {.extractor = "fixed:2"}), refused("2^56"));
+  EXPECT_FALSE(PrefixFilter::Make(uint64_t{1} << 50, 0.01, {.extractor = "fixed:2"}).ok());
 }
 
 absl::Status LoadAndUsePrefix(std::string_view bytes) {

@@ -86,7 +86,8 @@ std::vector<uint64_t> ClearedBits(const std::string& before, const RetouchedFilt
 }
 
 TEST(RetouchedTest, BeforeItIsRetouchedItIsAStandardFilter) {
-  static_assert(RetouchedFilter::kMayDeny);
+  static_assert(bloom::kMayDeny<RetouchedFilter> &&
+                !bloom::kMayDeny<bloom::Filter<bloom::Standard>>);
   const RetouchedFilter filter = MakeRetouched(1000);
   auto standard = bloom::Filter<bloom::Standard>::Make(1000, 0.03, 1).value();
   for (uint64_t i = 0; i < 1000; ++i) standard.AddDigest(DigestOfKey(i));
@@ -574,6 +575,17 @@ TEST(RetouchedTest, TakesKeysInPlaceOfDigests) {
   EXPECT_FALSE(filter.SelectiveClearing("pear", ClearingScheme::kRatio).value());
   EXPECT_TRUE(filter.SelectiveClearing("apple", ClearingScheme::kRatio).value());
   EXPECT_FALSE(filter.MayContain("apple"));
+}
+
+TEST(RetouchedTest, ASchemeThatIsNoneIsRefused) {
+  RetouchedFilter filter = MakeRetouched(100);
+  const std::string before = filter.Serialize();
+  const auto none = static_cast<ClearingScheme>(9);
+  EXPECT_THAT(filter.SelectiveClearing("x", none),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("scheme 9")));
+  EXPECT_THAT(filter.ClearKnownFalsePositives(none),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("scheme 9")));
+  EXPECT_EQ(filter.Serialize(), before);
 }
 
 }  // namespace

@@ -260,4 +260,11 @@ TEST(ShiftingAssociationTest, BytesFromAnywhereDoNoHarm) {
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("behind its last bit")));
 }
 
+TEST(ShiftingAssociationTest, ItsKeysAreCountedByItsBits) {
+  Association filter = Association::Make(100'000, 0.01).value();
+  EXPECT_EQ(filter.EstimatedKeyCount(), 0);
+  AddAssociated(filter, 0, 50'000);
+  EXPECT_NEAR(filter.EstimatedKeyCount() / 50'000, 1, 0.01);
+}
+
 }  // namespace

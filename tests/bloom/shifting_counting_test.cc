@@ -170,7 +170,7 @@ TEST(ShiftingCountingTest, AnIntersectionHoldsWhatBothHold) {
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("seeds")));
   const bloom::Shape narrow{left.shape().size, left.shape().probes, 8};
   EXPECT_THAT(left.Intersect(ShiftingCountingFilter::MakeOfShape(narrow, 0.01, 1).value()),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("details 4 and 8")));
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("counter_bits 4 and 8")));
   EXPECT_EQ(left.Serialize(), before);
 }
 

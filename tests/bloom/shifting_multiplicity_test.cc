@@ -173,7 +173,7 @@ TEST(ShiftingMultiplicityTest, AMergedFilterReportsTheHigherCount) {
   bloom::Shape lower = left.shape();
   lower.detail = 19;
   EXPECT_THAT(left.Merge(Multiplicity::MakeOfShape(lower, 0.05, 3).value()),
-              StatusIs(kInvalid, HasSubstr("details 20 and 19")));
+              StatusIs(kInvalid, HasSubstr("max_count 20 and 19")));
   EXPECT_EQ(left.Serialize(), before);
   left.Clear();
   EXPECT_EQ(left.Serialize(), MakeCounted(0, 0, 10'000).Serialize());
@@ -233,6 +233,12 @@ TEST(ShiftingMultiplicityTest, BytesFromAnywhereDoNoHarm) {
   testing_support::RepairChecksum(tail);
   EXPECT_THAT(UseMultiplicity(tail),
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("behind its last bit")));
+}
+
+TEST(ShiftingMultiplicityTest, ItsKeysAreCountedByItsBits) {
+  Multiplicity filter = Multiplicity::Make(100'000, 20, 0.01).value();
+  AddCounted(filter, 0, 50'000, 20);
+  EXPECT_NEAR(filter.EstimatedKeyCount() / 50'000, 1, 0.01);
 }
 
 }  // namespace

@@ -35,7 +35,8 @@ using KeysPerArea = std::vector<uint64_t>;
 // Keys 0, 1, ... go to area 1, the next ones to area 2, and so on.
 SpatialFilter WithAreas(const KeysPerArea& keys, uint64_t planned, double fpp, uint64_t seed = 1) {
   SpatialFilter filter =
-      SpatialFilter::Make(static_cast<uint32_t>(keys.size()), planned, fpp, seed).value();
+      SpatialFilter::Make(planned, fpp, {.areas = static_cast<uint32_t>(keys.size()), .seed = seed})
+          .value();
   uint64_t key = 0;
   for (uint32_t area = 1; area <= keys.size(); ++area) {
     for (uint64_t i = 0; i < keys[area - 1]; ++i)
@@ -49,7 +50,7 @@ uint64_t TotalOf(const KeysPerArea& keys) {
 }
 
 TEST(SpatialTest, TellsTheAreaOfAKey) {
-  SpatialFilter filter = SpatialFilter::Make(3, 1000, 1e-6, 5).value();
+  SpatialFilter filter = SpatialFilter::Make(1000, 1e-6, {.areas = 3, .seed = 5}).value();
   EXPECT_THAT(filter.Add("home", 3), IsOk());
   EXPECT_THAT(filter.Add("town", 1), IsOk());
   EXPECT_THAT(filter.Add("", 2), IsOk());
@@ -75,7 +76,8 @@ TEST(SpatialTest, TellsTheAreaOfAKey) {
 TEST(SpatialTest, KeysAreReportedInTheirAreaOrAHigherOne) {
   for (const uint32_t areas : {1, 2, 3, 4, 7, 8, 100}) {
     for (const uint64_t planned : {4000, 800}) {
-      SpatialFilter filter = SpatialFilter::Make(areas, planned, 0.02, areas).value();
+      SpatialFilter filter =
+          SpatialFilter::Make(planned, 0.02, {.areas = areas, .seed = areas}).value();
       std::vector<uint32_t> area_of(4000);
       std::mt19937_64 random(areas);
       for (uint64_t key = 0; key < area_of.size(); ++key) {
@@ -100,7 +102,7 @@ TEST(SpatialTest, KeysAreReportedInTheirAreaOrAHigherOne) {
 
 TEST(SpatialTest, CellsHoldTheHighestLabelOfTheirKeys) {
   for (const uint32_t areas : {1, 3, 5, 1000, 65'535}) {
-    SpatialFilter filter = SpatialFilter::Make(areas, 30, 0.01, 4).value();
+    SpatialFilter filter = SpatialFilter::Make(30, 0.01, {.areas = areas, .seed = 4}).value();
     std::vector<uint64_t> oracle(filter.shape().size, 0);
     const auto cells_of = [&](uint64_t key) {
       bloom::Probes probes(bloom::Remix(DigestOfKey(key), 4), oracle.size());
@@ -136,7 +138,7 @@ TEST(SpatialTest, TheOrderOfAdditionsMakesNoDifference) {
   for (uint64_t key = 0; key < 300; ++key) additions.emplace_back(key, 1 + key % 4);
   std::string bytes;
   for (uint64_t order = 0; order < 4; ++order) {
-    SpatialFilter filter = SpatialFilter::Make(5, 2000, 0.02).value();
+    SpatialFilter filter = SpatialFilter::Make(2000, 0.02, {.areas = 5}).value();
     for (const auto& [key, area] : additions)
       ASSERT_THAT(filter.AddDigest(DigestOfKey(key), area), IsOk());
     if (order > 0) {
@@ -236,7 +238,7 @@ TEST(SpatialRatesTest, OfManyKeysAreThosePredictedAndThoseOfTheCells) {
 }
 
 TEST(SpatialRatesTest, ArePredictedForAllCountsThatFit) {
-  const SpatialFilter filter = SpatialFilter::Make(2, 100, 0.01).value();
+  const SpatialFilter filter = SpatialFilter::Make(100, 0.01, {.areas = 2}).value();
   for (const KeysPerArea& keys : {KeysPerArea{}, KeysPerArea{1}, KeysPerArea{1, 2, 3}}) {
     EXPECT_THAT(filter.PredictedAreas(keys),
                 StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("keys_per_area")));
@@ -255,9 +257,9 @@ TEST(SpatialRatesTest, ArePredictedForAllCountsThatFit) {
 // --- merging ---
 
 TEST(SpatialTest, AMergeIsTheFilterOfAllKeys) {
-  SpatialFilter left = SpatialFilter::Make(6, 3000, 0.05, 3).value();
-  SpatialFilter right = SpatialFilter::Make(6, 3000, 0.05, 3).value();
-  SpatialFilter joint = SpatialFilter::Make(6, 3000, 0.05, 3).value();
+  SpatialFilter left = SpatialFilter::Make(3000, 0.05, {.areas = 6, .seed = 3}).value();
+  SpatialFilter right = SpatialFilter::Make(3000, 0.05, {.areas = 6, .seed = 3}).value();
+  SpatialFilter joint = SpatialFilter::Make(3000, 0.05, {.areas = 6, .seed = 3}).value();
   for (uint64_t key = 0; key < 4000; ++key) {
     // Both have every fifth key, in different areas.
     const auto area = static_cast<uint32_t>(1 + key % 6), other = static_cast<uint32_t>(6 - area);
@@ -293,16 +295,16 @@ TEST(SpatialTest, BadArgumentsAreNamedAndChangeNothing) {
   const auto refused = [](const char* what) {
     return StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(what));
   };
-  EXPECT_THAT(SpatialFilter::Make(0, 10, 0.01), refused("areas"));
-  EXPECT_THAT(SpatialFilter::Make(65'536, 10, 0.01), refused("areas"));
-  EXPECT_THAT(SpatialFilter::Make(UINT32_MAX, 10, 0.01), refused("areas"));
-  EXPECT_THAT(SpatialFilter::Make(3, 0, 0.01), refused("key_count"));
+  EXPECT_THAT(SpatialFilter::Make(10, 0.01, {.areas = 0}), refused("areas"));
+  EXPECT_THAT(SpatialFilter::Make(10, 0.01, {.areas = 65'536}), refused("areas"));
+  EXPECT_THAT(SpatialFilter::Make(10, 0.01, {.areas = UINT32_MAX}), refused("areas"));
+  EXPECT_THAT(SpatialFilter::Make(0, 0.01, {.areas = 3}), refused("key_count"));
   for (const double fpp : {0.0, 1.0, -1.0, std::nan("")})
-    EXPECT_THAT(SpatialFilter::Make(3, 10, fpp), refused("target_fpp"));
-  EXPECT_THAT(SpatialFilter::Make(3, UINT64_MAX, 0.01), refused("2^56"));
-  EXPECT_FALSE(SpatialFilter::Make(65'535, uint64_t{1} << 50, 0.01).ok());
+    EXPECT_THAT(SpatialFilter::Make(10, fpp, {.areas = 3}), refused("target_fpp"));
+  EXPECT_THAT(SpatialFilter::Make(UINT64_MAX, 0.01, {.areas = 3}), refused("2^56"));
+  EXPECT_FALSE(SpatialFilter::Make(uint64_t{1} << 50, 0.01, {.areas = 65'535}).ok());
 
-  SpatialFilter filter = SpatialFilter::Make(5, 10, 0.01).value();
+  SpatialFilter filter = SpatialFilter::Make(10, 0.01, {.areas = 5}).value();
   const std::string empty = filter.Serialize();
   for (const uint32_t area : {0u, 6u, 7u, 8u, UINT32_MAX})
     EXPECT_THAT(filter.Add("apple", area), refused("area must lie in [1, 5]"));
@@ -316,7 +318,7 @@ TEST(SpatialTest, TakesAShapeThatTheCallerChose) {
   EXPECT_THAT(filter.Add("apple", 255), IsOk());
   EXPECT_EQ(filter.AreaOf("apple"), 255u);
   EXPECT_EQ(SpatialFilter::Load(filter.Serialize()).value().Serialize(), filter.Serialize());
-  const SpatialFilter sized = SpatialFilter::Make(6, 1000, 0.01, 3).value();
+  const SpatialFilter sized = SpatialFilter::Make(1000, 0.01, {.areas = 6, .seed = 3}).value();
   EXPECT_EQ(SpatialFilter::MakeOfShape(sized.shape(), 0.01, 3).value().Serialize(),
             sized.Serialize());
   const auto refused = [](const char* what) {
@@ -335,7 +337,7 @@ TEST(SpatialTest, ALabelTakesAsManyBitsAsTheHighestNeeds) {
   const std::pair<uint32_t, uint64_t> bits[] = {{1, 1}, {2, 2},   {3, 2},   {4, 3},      {7, 3},
                                                 {8, 4}, {255, 8}, {256, 9}, {65'535, 16}};
   for (const auto& [areas, width] : bits) {
-    const SpatialFilter filter = SpatialFilter::Make(areas, 1000, 0.01).value();
+    const SpatialFilter filter = SpatialFilter::Make(1000, 0.01, {.areas = areas}).value();
     EXPECT_EQ(filter.size_bits(), filter.shape().size * width);
     EXPECT_EQ(filter.Serialize().size(), 64 + (filter.size_bits() + 7) / 8);
   }
@@ -356,7 +358,8 @@ TEST(SpatialTest, SurvivesSavingClearingAndMoving) {
   const SpatialFilter moved = std::move(*loaded);
   EXPECT_EQ(moved.Serialize(), filter.Serialize());
   filter.Clear();
-  EXPECT_EQ(filter.Serialize(), SpatialFilter::Make(5, 1000, 0.05, 7)->Serialize());
+  EXPECT_EQ(filter.Serialize(),
+            SpatialFilter::Make(1000, 0.05, {.areas = 5, .seed = 7})->Serialize());
 }
 
 // A filter on a disk somewhere has these bytes.
@@ -405,7 +408,8 @@ TEST(SpatialTest, ForgeriesDoNoHarm) {
 }
 
 TEST(SpatialTest, ImpossibleContentsAreDataLoss) {
-  const std::string sound = SpatialFilter::Make(5, 100, 0.03)->Serialize();  // labels of 3 bits
+  const std::string sound =
+      SpatialFilter::Make(100, 0.03, {.areas = 5})->Serialize();  // labels of 3 bits
   const auto with = [&sound](size_t at, uint64_t value) {
     std::string bytes = sound;
     bloom::Store64(&bytes[at], value);
@@ -441,6 +445,13 @@ TEST(SpatialTest, ImpossibleContentsAreDataLoss) {
   bloom::Store64(&one_cell[32], 1);
   testing_support::RepairChecksum(one_cell);
   EXPECT_THAT(LoadSpatial(one_cell), IsOk());
+}
+
+TEST(SpatialTest, ItsKeysAreCountedByItsCells) {
+  auto filter = SpatialFilter::Make(100'000, 0.01, {.areas = 3}).value();
+  for (uint64_t i = 0; i < 50'000; ++i)
+    ASSERT_THAT(filter.AddDigest(DigestOfKey(i), static_cast<uint32_t>(1 + i % 3)), IsOk());
+  EXPECT_NEAR(filter.EstimatedKeyCount() / 50'000, 1, 0.01);
 }
 
 }  // namespace

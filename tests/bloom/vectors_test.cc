@@ -54,7 +54,7 @@ class VectorFilterTest : public testing::Test {
 
   static auto WithVectors(uint64_t count, uint64_t planned, double fpp = 0.01, uint64_t seed = 3,
                           uint32_t dimension = 8) {
-    auto filter = Case::Filter::Make(planned, fpp, dimension, seed).value();
+    auto filter = Case::Filter::Make(planned, fpp, {.dimension = dimension, .seed = seed}).value();
     for (uint64_t i = 0; i < count; ++i)
       EXPECT_THAT(filter.Add(VectorOf(i, dimension == 0 ? 8 : dimension)), IsOk());
     return filter;
@@ -215,7 +215,8 @@ TEST(VectorsTest, BitsAndCountersAreNotTakenForEachOther) {
 
 TYPED_TEST(VectorFilterTest, MergesWhatFitsAndRefusesTheRestByName) {
   using F = typename TypeParam::Filter;
-  F left = this->WithVectors(100, 300), right = F::Make(300, 0.01, 8, 3).value();
+  F left = this->WithVectors(100, 300),
+    right = F::Make(300, 0.01, {.dimension = 8, .seed = 3}).value();
   for (uint64_t i = 100; i < 300; ++i) ASSERT_THAT(right.Add(this->VectorOf(i)), IsOk());
   ASSERT_THAT(left.Merge(right), IsOk());
   EXPECT_EQ(left.Serialize(), this->WithVectors(300, 300).Serialize());
@@ -244,7 +245,8 @@ TYPED_TEST(VectorFilterTest, BadParametersAreNamedErrors) {
 }
 
 TEST(VectorsTest, CountersForgetVectors) {
-  auto filter = VectorFilter<uint8_t, bloom::CountingFilter>::Make(1000, 1e-6, 4).value();
+  auto filter =
+      VectorFilter<uint8_t, bloom::CountingFilter>::Make(1000, 1e-6, {.dimension = 4}).value();
   const std::string empty = filter.Serialize();
   const std::vector<uint8_t> apple = {1, 2, 3, 4}, pear = {1, 2, 3, 5}, longer = {1, 2, 3, 4, 0};
   ASSERT_THAT(filter.Add(apple), IsOk());
@@ -257,7 +259,7 @@ TEST(VectorsTest, CountersForgetVectors) {
   EXPECT_TRUE(filter.Remove(pear));
   EXPECT_EQ(filter.Serialize(), empty);
   // A vector of another dimension is removed from no filter, however full.
-  auto full = VectorFilter<uint8_t, bloom::CountingFilter>::Make(1, 0.5, 1).value();
+  auto full = VectorFilter<uint8_t, bloom::CountingFilter>::Make(1, 0.5, {.dimension = 1}).value();
   for (int i = 0; i < 256; ++i) {
     const uint8_t vector[] = {static_cast<uint8_t>(i)};
     for (int j = 0; j < 4; ++j) ASSERT_THAT(full.Add(vector), IsOk());

@@ -48,6 +48,7 @@
 #include "bloom/variants/empty.h"
 #include "bloom/variants/fuse.h"
 #include "bloom/variants/ribbon.h"
+#include "bloom/variants/ribbon_equation.h"
 #include "bloom/variants/shifting.h"
 #include "bloom/variants/split_block.h"
 #include "bloom/variants/standard.h"
@@ -143,7 +144,7 @@ void UseParts(const std::string& bytes) {
       1000, 0.01, {.method = bloom::SpectralMethod::kMinimalIncrease, .counter_bits = 16});
   if (spectral.ok()) spectral->Add("apple", 1000);
   Expect(spectral.ok() && spectral->Count("apple") == 1000, "Count");
-  auto spatial = bloom::SpatialFilter::Make(3, 1000, 0.01);
+  auto spatial = bloom::SpatialFilter::Make(1000, 0.01, {.areas = 3});
   Expect(spatial.ok() && spatial->Add("home", 3).ok() && spatial->AreaOf("home") == 3, "AreaOf");
   auto shared = bloom::ConcurrentFilter::Make(1000, 0.01);
   Expect(shared.ok() && shared->AddIfAbsent("apple") && !shared->AddIfAbsent("apple"),
@@ -171,7 +172,7 @@ void UseFiltersOfFilters() {
          "retouched");
   // Filters whose keys are something else, or whose questions are.
   void UsePrefixesAndVectors() {
-    auto prefixes = bloom::PrefixFilter::Make("delimiter:/", 100, 0.001);
+    auto prefixes = bloom::PrefixFilter::Make(100, 0.001, {.extractor = "delimiter:/"});
     if (!prefixes.ok()) return Expect(false, prefixes.status().ToString());
     prefixes->Add("fruit/apple");
     Expect(prefixes->MayMatchRange("fruit/a", "fruit/b"), "MayMatchRange");
@@ -181,7 +182,8 @@ void UseFiltersOfFilters() {
     bloom::VectorList<float> list(3);
     list.Add(vector);
     const auto parsed = bloom::ParseVectors<float>(bloom::EncodeVectors(list));
-    auto vectors = bloom::VectorFilter<float, bloom::CountingFilter>::Make(100, 0.001, 3);
+    auto vectors =
+        bloom::VectorFilter<float, bloom::CountingFilter>::Make(100, 0.001, {.dimension = 3});
     if (!parsed.ok() || !vectors.ok()) return Expect(false, "vectors");
     Expect(vectors->Add((*parsed)[0]).ok() && vectors->MayContain(vector), "VectorFilter");
     Expect(vectors->DigestOf(vector) == bloom::VectorDigest<float>(vector, 0), "VectorDigest");

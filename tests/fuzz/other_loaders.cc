@@ -63,7 +63,7 @@ bool UseSpatial(std::string_view bytes) {
 std::vector<std::string> SpatialSeeds() {
   std::vector<std::string> seeds;
   for (const uint32_t areas : {1, 3, 7, 300}) {
-    auto filter = bloom::SpatialFilter::Make(areas, 20, 0.1, 7).value();
+    auto filter = bloom::SpatialFilter::Make(20, 0.1, {.areas = areas, .seed = 7}).value();
     seeds.push_back(filter.Serialize());
     for (uint64_t i = 0; i < 20; ++i)
       filter.AddDigest(DigestOfKey(i), static_cast<uint32_t>(1 + i % areas)).IgnoreError();
@@ -169,7 +169,9 @@ std::vector<std::string> PrefixSeeds() {
   std::vector<std::string> seeds;
   for (const char* extractor : {"fixed:2", "delimiter:/", "delimiter:::2"}) {
     for (const auto whole : {bloom::WholeKeys::kLeftOut, bloom::WholeKeys::kToo}) {
-      auto filter = bloom::PrefixFilter::Make(extractor, 20, 0.1, 7, whole).value();
+      auto filter = bloom::PrefixFilter::Make(
+                        20, 0.1, {.extractor = extractor, .seed = 7, .whole_keys = whole})
+                        .value();
       for (const char* key : {"a/b", "abcdef", "b:c/d:e"}) filter.Add(key);
       seeds.push_back(filter.Serialize());
     }
@@ -209,7 +211,7 @@ bool UseAllVectors(std::string_view bytes) {
 template <class T, class Base>
 void AddVectorSeeds(std::vector<std::string>& seeds) {
   for (const uint32_t dimension : {0, 1, 3}) {
-    auto filter = Vectors<T, Base>::Make(20, 0.1, dimension, 7).value();
+    auto filter = Vectors<T, Base>::Make(20, 0.1, {.dimension = dimension, .seed = 7}).value();
     for (int i = 0; i < 20; ++i)
       filter.Add(std::vector<T>(std::max<uint32_t>(dimension, 1), static_cast<T>(i))).IgnoreError();
     seeds.push_back(filter.Serialize());

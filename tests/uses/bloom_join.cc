@@ -71,6 +71,8 @@ absl::Status Read(const std::string& path, const std::string& column, Table* tab
   const auto name = std::find(record.fields.begin(), record.fields.end(), column);
   if (name == record.fields.end())
     return absl::InvalidArgumentError(path + ": there is no column \"" + column + "\"");
+  if (std::find(name + 1, record.fields.end(), column) != record.fields.end())
+    return absl::InvalidArgumentError(path + ": column \"" + column + "\" is there twice");
   const auto index = static_cast<size_t>(name - record.fields.begin());
   const size_t width = record.fields.size();
   table->header = record.raw;
@@ -129,6 +131,7 @@ absl::Status Join(const Table& left, const Table& right, size_t parts, double fp
       continue;
     }
     for (const Row* other : match->second) {
+      if (!std::cout) return absl::UnavailableError("cannot write to the standard output");
       std::cout << (left_is_small ? *other : row).raw << ',' << (left_is_small ? row : *other).raw
                 << '\n';
       ++joined;

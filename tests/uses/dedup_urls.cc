@@ -53,8 +53,11 @@ class Deduplicator {
     for (size_t end; (end = rest_.find('\n', begin)) != rest_.npos; begin = end + 1)
       TakeLine(std::string_view(rest_).substr(begin, end - begin));
     rest_.erase(0, begin);
-    if (rest_.size() > kLineBytesMax)
+    if (rest_.size() > kLineBytesMax) {
+      // What was printed is to be known at the next start.
+      if (absl::Status status = Save(); !status.ok()) return status;
       return absl::DataLossError("line " + std::to_string(lines_ + 1) + " is longer than 1 MiB");
+    }
     return lines_ - saved_lines_ < every_ ? Flush() : Save();
   }
 

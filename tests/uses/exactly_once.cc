@@ -53,9 +53,14 @@ class Account {
     const absl::StatusOr<std::optional<std::string>> total = (*db)->Get(kTotalKey);
     if (!total.ok()) return total.status();
     int64_t amount = 0;
-    if (total->has_value() && !uses::ParseNumber(**total, &amount))
-      return absl::DataLossError(directory +
-                                 ": its total is no number: it is no store of this program");
+    const bool is_ours =
+        total->has_value() ? uses::ParseNumber(**total, &amount) : taken->filter.added_count() == 0;
+    if (!is_ours) {
+      // As it was found: its own program wants its filter back.
+      if (absl::Status status = uses::SaveIdsFilter(**db, *taken); !status.ok()) return status;
+      return absl::DataLossError(
+          directory + ": its total is no number, or missing: it is no store of this program");
+    }
     std::cerr << "exactly_once: total " << amount << ", filter "
               << (taken->was_saved ? "as it was saved: " : "made from the store: ")
               << taken->filter.added_count() << " ids\n";

@@ -257,6 +257,13 @@ TEST_F(ExactlyOnceTest, WhatCannotBeDoneIsSaid) {
   }
   EXPECT_THAT(Shell("exactly_once other < list").err, HasSubstr("its total is no number"));
   EXPECT_EQ(Shell("exactly_once other < list").code, 1);
+  // One that has ids and no total, which is left with the filter that it had.
+  {
+    auto db = lsm::DB::Open(PathOf("ids")).value();
+    ASSERT_OK(db->Put("id/user7", "profile"));
+  }
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(Shell("exactly_once ids < list").code, 1);
+  EXPECT_FALSE(lsm::DB::Open(PathOf("ids")).value()->Get("id/a").value().has_value());
   // One that is open elsewhere.
   auto db = lsm::DB::Open(PathOf("store")).value();
   EXPECT_EQ(Shell("exactly_once store < list").code, 3);

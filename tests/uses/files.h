@@ -8,9 +8,12 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -33,15 +36,21 @@ inline absl::StatusOr<std::string> ReadWhole(const std::string& path) {
   return bytes;
 }
 
-// Writes PATH.new, syncs it, and gives it the name; the name is synced too.  After a failure PATH
-// holds what it held before, or the new bytes.
-inline absl::Status ReplaceFile(const std::string& path, std::string_view bytes) {
+// Writes a file of another name beside it, syncs it, and gives it the name; the name is synced too.
+// After a failure PATH holds what it held before, or the new bytes.  A symbolic link stays one.
+inline absl::Status ReplaceFile(std::string path, std::string_view bytes) {
   struct stat info;
   if (::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode))
     return absl::FailedPreconditionError(path + ": is no file that could be replaced");
-  const std::string made = path + ".new";
-  const int file = ::open(made.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (file < 0) return FileError(made);
+  std::error_code no_such;
+  const std::filesystem::path target = std::filesystem::canonical(path, no_such);
+  if (!no_such) path = target.string();
+  std::string made = path + ".XXXXXX";
+  const int file = ::mkostemp(made.data(), O_CLOEXEC);
+  if (file < 0) return FileError(path);
+  const mode_t mask = ::umask(0);
+  ::umask(mask);
+  ::fchmod(file, no_such ? 0666 & ~mask : info.st_mode & 07777);
   absl::Status status;
   while (!bytes.empty() && status.ok()) {
     const ssize_t count = ::write(file, bytes.data(), bytes.size());

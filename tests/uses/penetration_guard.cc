@@ -35,7 +35,7 @@ filled first; an old one is taken as it is.
   --absent N             how many of a hundred lookups are of ids that do not exist; 90
   --fpp F                the share of those that may pass the guard; 0.01
   --new N                then writes so many ids, each durably, while they are looked up; 100
-  --table-filters KIND   what the store's own tables get: blocked, standard or none; blocked
+  --table-filters KIND   what the store's own tables get: blocked, by-level, none, ...; blocked
   --seed N               repeats a run with a new store; random
 )";
 
@@ -69,11 +69,15 @@ absl::StatusOr<uint64_t> CountIds(lsm::DB& db) {
     if (!entry->status().ok()) return entry->status();
     return uint64_t{0};
   }
+  // Without gaps from 0 on: the last one tells how many.
   const std::string start = uses::KeyOf("user");
-  uint64_t last = 0;
-  if (entry->key().starts_with(start) &&
-      uses::ParseNumber(entry->key().substr(start.size()), &last))
-    return last / 2 + 1;
+  uint64_t last = 0, count = 0;
+  const bool is_ours = entry->key().starts_with(start) &&
+                       uses::ParseNumber(entry->key().substr(start.size()), &last) && last % 2 == 0;
+  for (entry->SeekToFirst(); is_ours && entry->Valid(); entry->Next())
+    if (entry->key() != uses::KeyOf(IdOf(2 * count++))) break;
+  if (!entry->status().ok()) return entry->status();
+  if (is_ours && count == last / 2 + 1) return count;
   return absl::DataLossError("the store holds ids that are not of this program");
 }
 

@@ -154,7 +154,8 @@ absl::Status Run(uses::CommandLine& line) {
       return status;
   }
   uint64_t number = 0, wrong = 0;
-  for (std::string text; std::getline(std::cin, text);) CheckLine(*filter, ++number, text, &wrong);
+  for (std::string text; std::cout && std::getline(std::cin, text);)
+    CheckLine(*filter, ++number, text, &wrong);
   if (std::cin.bad()) return absl::UnavailableError("cannot read the standard input");
   std::cerr << "spelling: " << wrong << " words are not in the list; any that is not passes with a "
             << "probability of " << filter->CurrentFpp() << "\n";

@@ -95,6 +95,7 @@ trellis_install(bloom HEADERS
   bloom/variants/empty.h
   bloom/variants/fuse.h
   bloom/variants/ribbon.h
+  bloom/variants/ribbon_equation.h
   bloom/variants/shifting.h
   bloom/variants/split_block.h
   bloom/variants/standard.h)
