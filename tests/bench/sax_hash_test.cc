@@ -66,7 +66,8 @@ Rates MeasureRates(double target_fpp, uint64_t collections, uint64_t queries) {
     const SiftLike source(kVectors, seed, kDimension);
     SaxFilter<uint8_t> by_seeds(kVectors, target_fpp, SaxProbes::kSeeded);
     SaxFilter<uint8_t> by_one(kVectors, target_fpp, SaxProbes::kSameAgain);
-    Filter by_digest = Filter::Make(kVectors, target_fpp, {.dimension = kDimension, .seed = seed}).value();
+    Filter by_digest =
+        Filter::Make(kVectors, target_fpp, {.dimension = kDimension, .seed = seed}).value();
     std::unordered_set<std::string> present;
     std::vector<uint8_t> vector(kDimension);
     for (uint64_t i = 0; i < kVectors; ++i) {

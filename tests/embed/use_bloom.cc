@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <iostream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "bloom/catalog.h"
@@ -44,6 +45,7 @@
 #include "bloom/filters/spectral.h"
 #include "bloom/filters/vectors.h"
 #include "bloom/inspect.h"
+#include "bloom/static_filter.h"
 #include "bloom/variants/blocked.h"
 #include "bloom/variants/empty.h"
 #include "bloom/variants/fuse.h"
@@ -125,6 +127,12 @@ void UseShifting() {
   Expect(bloom::ShiftingFpp(1000, 4, 0, bloom::kMaxOffset) == 0, "ShiftingFpp");
 }
 
+void UseStatic() {
+  const std::vector<std::string_view> keys = {"apple", "cherry"};
+  const auto filter = bloom::StaticFilter::OfKeys("ribbon", keys, 0.01);
+  Expect(filter.ok() && filter->MayContain("apple"), "StaticFilter");
+}
+
 void UseParts(const std::string& bytes) {
   Expect(bloom::OpenFilter(bytes).kind == bloom::FindKind(bloom::Standard::kTag), "OpenFilter");
   const bloom::ParsedFilter parsed = bloom::ParseFilter(bytes);
@@ -170,29 +178,31 @@ void UseFiltersOfFilters() {
   if (retouched.ok()) retouched->Add("apple");
   Expect(retouched.ok() && retouched->RandomClearing(1, 2).ok() && !retouched->MayContain("apple"),
          "retouched");
-  // Filters whose keys are something else, or whose questions are.
-  void UsePrefixesAndVectors() {
-    auto prefixes = bloom::PrefixFilter::Make(100, 0.001, {.extractor = "delimiter:/"});
-    if (!prefixes.ok()) return Expect(false, prefixes.status().ToString());
-    prefixes->Add("fruit/apple");
-    Expect(prefixes->MayMatchRange("fruit/a", "fruit/b"), "MayMatchRange");
-    Expect(!prefixes->MayContainPrefix("nuts/"), "MayContainPrefix");
+}
 
-    const std::vector<float> vector = {1, 2, 3};
-    bloom::VectorList<float> list(3);
-    list.Add(vector);
-    const auto parsed = bloom::ParseVectors<float>(bloom::EncodeVectors(list));
-    auto vectors =
-        bloom::VectorFilter<float, bloom::CountingFilter>::Make(100, 0.001, {.dimension = 3});
-    if (!parsed.ok() || !vectors.ok()) return Expect(false, "vectors");
-    Expect(vectors->Add((*parsed)[0]).ok() && vectors->MayContain(vector), "VectorFilter");
-    Expect(vectors->DigestOf(vector) == bloom::VectorDigest<float>(vector, 0), "VectorDigest");
-    Expect(bloom::Unwrap<bloom::VectorFilter<float, bloom::CountingFilter>, bloom::CountingFilter>(
-               vectors->Serialize())
-               .ok(),
-           "Unwrap");
-    Expect(vectors->Remove(vector) && !vectors->MayContain(vector), "Remove");
-  }
+// Filters whose keys are something else, or whose questions are.
+void UsePrefixesAndVectors() {
+  auto prefixes = bloom::PrefixFilter::Make(100, 0.001, {.extractor = "delimiter:/"});
+  if (!prefixes.ok()) return Expect(false, prefixes.status().ToString());
+  prefixes->Add("fruit/apple");
+  Expect(prefixes->MayMatchRange("fruit/a", "fruit/b"), "MayMatchRange");
+  Expect(!prefixes->MayContainPrefix("nuts/"), "MayContainPrefix");
+
+  const std::vector<float> vector = {1, 2, 3};
+  bloom::VectorList<float> list(3);
+  list.Add(vector);
+  const auto parsed = bloom::ParseVectors<float>(bloom::EncodeVectors(list));
+  auto vectors =
+      bloom::VectorFilter<float, bloom::CountingFilter>::Make(100, 0.001, {.dimension = 3});
+  if (!parsed.ok() || !vectors.ok()) return Expect(false, "vectors");
+  Expect(vectors->Add((*parsed)[0]).ok() && vectors->MayContain(vector), "VectorFilter");
+  Expect(vectors->DigestOf(vector) == bloom::VectorDigest<float>(vector, 0), "VectorDigest");
+  Expect(bloom::Unwrap<bloom::VectorFilter<float, bloom::CountingFilter>, bloom::CountingFilter>(
+             vectors->Serialize())
+             .ok(),
+         "Unwrap");
+  Expect(vectors->Remove(vector) && !vectors->MayContain(vector), "Remove");
+}
 
 }  // namespace
 
@@ -201,6 +211,7 @@ int main() {
   UsePrefixesAndVectors();
   UseAll(bloom::Family());
   UseFiltersOfFilters();
+  UseStatic();
   std::vector<bloom::Digest> digests;
   for (int key = 0; key < 1000; ++key) digests.push_back(bloom::DigestOf(std::to_string(key), 42));
   bloom::SolvedKinds::ForEach([&]<bloom::SolvedKind Kind>(Kind) { UseSolved<Kind>(digests); });

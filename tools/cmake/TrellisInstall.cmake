@@ -91,6 +91,7 @@ trellis_install(bloom HEADERS
   bloom/filters/spectral.h
   bloom/filters/vectors.h
   bloom/inspect.h
+  bloom/static_filter.h
   bloom/variants/blocked.h
   bloom/variants/empty.h
   bloom/variants/fuse.h

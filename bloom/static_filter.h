@@ -1,0 +1,78 @@
+// A filter of keys that are all known, in memory: of any kind that a file may hold, those that are
+// solved included, to which no key can be added.
+//
+//   const std::vector<std::string_view> keys = {"apple", "cherry"};
+//   auto filter = bloom::StaticFilter::OfKeys("ribbon", keys, 0.01);
+//   filter->MayContain("banana");
+//
+// Thread-safe.  Movable, not copyable.
+#ifndef TRELLIS_BLOOM_STATIC_FILTER_H_
+#define TRELLIS_BLOOM_STATIC_FILTER_H_
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "bloom/core/bits.h"
+#include "bloom/core/hash.h"
+#include "bloom/filter_policy.h"
+
+namespace bloom {
+
+class StaticFilter {
+ public:
+  // Of one of KeyedKinds (bloom/catalog.h), or a standard filter where that is as small or the kind
+  // finds no solution, or the empty one of no keys: kind_name() tells.  `seed` makes keys that
+  // collide in one filter differ in another.  InvalidArgument for an unknown kind or a bad FPP,
+  // ResourceExhausted without memory.
+  static absl::StatusOr<StaticFilter> OfKeys(std::string_view kind,
+                                             std::span<const std::string_view> keys,
+                                             double target_fpp, uint64_t seed = 0);
+  // Of digests that the caller made, under whatever seed; to be asked by digests.
+  static absl::StatusOr<StaticFilter> OfDigests(std::string_view kind,
+                                                std::span<const Digest> digests, double target_fpp,
+                                                uint64_t seed = 0);
+
+  // From the bytes of Serialize, or of a FilterBuilder.  DataLoss if they are damaged,
+  // Unimplemented if their kind or version is unknown.
+  static absl::StatusOr<StaticFilter> Load(std::string_view bytes);
+
+  Digest DigestOf(std::string_view key) const { return bloom::DigestOf(key, reader_.seed()); }
+
+  // False only if it was not made of the key.
+  bool MayContain(std::string_view key) const { return MayContainDigest(DigestOf(key)); }
+  bool MayContainDigest(Digest digest) const { return reader_.MayContain(digest); }
+  // results[i] = MayContainDigest(digests[i]).  REQUIRES: results.size() >= digests.size().
+  void MayContainBatch(std::span<const Digest> digests, std::span<bool> results) const {
+    reader_.MayContainBatch(digests, results);
+  }
+  // Starts to load what MayContainDigest looks at first.
+  void Prefetch(Digest digest) const { reader_.Prefetch(digest); }
+
+  std::string Serialize() const {
+    return {reinterpret_cast<const char*>(bytes_.data()), bytes_.size()};
+  }
+
+  std::string kind_name() const { return reader_.kind_name(); }
+  uint64_t seed() const { return reader_.seed(); }
+  uint64_t size_bits() const { return reader_.size_bits(); }
+  double PredictedFpp() const { return reader_.predicted_fpp(); }
+  // Everything that it says of itself.  Reads all of it.
+  FilterDescription Describe() const { return reader_.Describe(); }
+
+ private:
+  explicit StaticFilter(AlignedBytes bytes)
+      : bytes_(std::move(bytes)),
+        reader_(FilterReader::Open({reinterpret_cast<const char*>(bytes_.data()), bytes_.size()})) {
+  }
+
+  AlignedBytes bytes_;   // the filter, header included
+  FilterReader reader_;  // of them
+};
+
+}  // namespace bloom
+
+#endif  // TRELLIS_BLOOM_STATIC_FILTER_H_
