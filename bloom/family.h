@@ -9,16 +9,19 @@
 //    65  spectral
 //    66  shifting-counting
 //    67  shifting-double
-//    68  shifting-association: not in Family, its question is another
-//    69  shifting-multiplicity: likewise
-//    70  spatial: likewise
 //    71  dynamic, with rows of some kind
-//    72  scalable, the same
+//    72  scalable, with rows of some kind
 //    73  retouched
-//    74  rotating, the same
-//    75  prefix: likewise
-//    76  vectors: likewise
-//    77  counting vectors: likewise
+//    74  rotating, with rows of some kind
+//
+// Not in Family, since they are asked something else or are given something else than keys:
+//
+//    68  shifting-association
+//    69  shifting-multiplicity
+//    70  spatial
+//    75  prefix
+//    76  vectors
+//    77  counting-vectors
 #ifndef TRELLIS_BLOOM_FAMILY_H_
 #define TRELLIS_BLOOM_FAMILY_H_
 

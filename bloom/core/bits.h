@@ -81,8 +81,8 @@ class AlignedBytes {
   AlignedBytes(AlignedBytes&& other) noexcept
       : data_(std::move(other.data_)), size_(std::exchange(other.size_, 0)) {}
   AlignedBytes& operator=(AlignedBytes&& other) noexcept {
-    std::swap(data_, other.data_);
-    std::swap(size_, other.size_);
+    size_ = std::exchange(other.size_, 0);
+    data_ = std::move(other.data_);
     return *this;
   }
 

@@ -15,7 +15,6 @@
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <span>
 #include <string>
 #include <string_view>
@@ -30,6 +29,7 @@
 #include "bloom/core/probe.h"
 #include "bloom/core/shape.h"
 #include "bloom/core/sizing.h"
+#include "bloom/core/stored_bits.h"
 
 namespace bloom {
 
@@ -54,14 +54,10 @@ class Filter {
   static absl::StatusOr<Filter> MakeOfShape(const Shape& shape, double target_fpp,
                                             uint64_t seed = 0) {
     if (absl::Status status = CheckTargetFpp(target_fpp); !status.ok()) return status;
-    if (absl::Status status = CheckDetail<Layout>(shape); !status.ok()) return status;
-    if (Layout::SizeBits(shape) > kMaxSizeBits)
-      return absl::InvalidArgumentError("shape: more than the 2^56 bits that a filter may have");
-    absl::StatusOr<AlignedBytes> bits = ZerosFor(Layout::PayloadBytes(shape));
-    if (!bits.ok()) return bits.status();
-    if (const std::string problem = Layout::Problem(shape, bits->span()); !problem.empty())
-      return absl::InvalidArgumentError("shape: " + problem);
-    return Filter(HeaderFor<Layout>(shape, seed, target_fpp), *std::move(bits));
+    absl::StatusOr<StoredBits> stored =
+        StoredBits::Zeros<Layout>(shape, Layout::PayloadBytes(shape), seed, target_fpp);
+    if (!stored.ok()) return stored.status();
+    return Filter(*std::move(stored));
   }
 
   // From the bytes of Serialize, or of a FilterBuilder of the same kind that keys were added to.
@@ -72,28 +68,25 @@ class Filter {
   // A filter that was built from digests must be asked by digests: Add and MayContain hash keys
   // under seed(), and would deny keys that its builder was given under another one.
   static absl::StatusOr<Filter> Load(std::string_view bytes) {
-    const absl::StatusOr<ParsedFilter> parsed = ParseAs<Layout>(bytes);
-    if (!parsed.ok()) return parsed.status();
-    absl::StatusOr<AlignedBytes> bits = ZerosFor(parsed->payload.size());
-    if (!bits.ok()) return bits.status();
-    std::memcpy(bits->data(), parsed->payload.data(), parsed->payload.size());
-    return Filter(parsed->header, *std::move(bits));
+    absl::StatusOr<StoredBits> stored = StoredBits::Load<Layout>(bytes);
+    if (!stored.ok()) return stored.status();
+    return Filter(*std::move(stored));
   }
 
   Filter(Filter&&) = default;
   Filter& operator=(Filter&&) = default;
 
   // The digest of a key in this filter, for those who ask it more than once.
-  Digest DigestOf(std::string_view key) const { return bloom::DigestOf(key, header_.seed); }
+  Digest DigestOf(std::string_view key) const { return bloom::DigestOf(key, stored_.header.seed); }
 
   void Add(std::string_view key) { AddDigest(DigestOf(key)); }
   void AddDigest(Digest digest) {
-    add_(bits_.data(), header_.shape, Remix(digest, header_.seed));
-    header_.key_count += header_.key_count < UINT64_MAX;
+    add_(stored_.bits.data(), stored_.header.shape, Remix(digest, stored_.header.seed));
+    stored_.header.key_count += stored_.header.key_count < UINT64_MAX;
   }
   void AddDigests(std::span<const Digest> digests) {
-    Layout::Build(bits_.data(), header_.shape, header_.seed, digests);
-    header_.key_count = AddUpTo(UINT64_MAX, header_.key_count, digests.size());
+    Layout::Build(stored_.bits.data(), stored_.header.shape, stored_.header.seed, digests);
+    stored_.header.key_count = AddUpTo(UINT64_MAX, stored_.header.key_count, digests.size());
   }
 
   // Asks and adds in one: what a stream is rid of its duplicates with.  True if the key did not
@@ -109,7 +102,7 @@ class Filter {
   // of many of them overlapped.  REQUIRES: were_absent.size() >= digests.size().
   void AddDigestsIfAbsent(std::span<const Digest> digests, std::span<bool> were_absent) {
     assert(were_absent.size() >= digests.size());
-    const bool is_far = bits_.size() > kNearPayloadBytes;
+    const bool is_far = stored_.bits.size() > kNearPayloadBytes;
     size_t fetched = 0;
     for (size_t i = 0; i < digests.size(); ++i) {
       for (; is_far && fetched < std::min(i + kAddsAhead, digests.size()); ++fetched)
@@ -131,80 +124,68 @@ class Filter {
 
   // Adds all keys of `other`: bit for bit what adding them one by one would give.  InvalidArgument,
   // naming the difference, unless shape and seed agree; nothing is changed then.
-  absl::Status Merge(const Filter& other) {
-    if (absl::Status status = CheckMergeable(header_, other.header_); !status.ok()) return status;
-    for (size_t i = 0; i < bits_.size(); ++i) bits_.data()[i] |= other.bits_.data()[i];
-    header_.key_count = AddUpTo(UINT64_MAX, header_.key_count, other.header_.key_count);
-    return absl::OkStatus();
-  }
+  absl::Status Merge(const Filter& other) { return stored_.Merge(other.stored_); }
 
   // Keeps only bits that `other` has too.  Every key that was added to both passes, and more absent
   // keys than in a filter made of those alone: bits of different keys may meet.  added_count() is
   // then the lower of the two, of which the keys in both are at most as many.  Errors as for Merge.
-  absl::Status Intersect(const Filter& other) {
-    if (absl::Status status = CheckMergeable(header_, other.header_); !status.ok()) return status;
-    for (size_t i = 0; i < bits_.size(); ++i) bits_.data()[i] &= other.bits_.data()[i];
-    header_.key_count = std::min(header_.key_count, other.header_.key_count);
-    return absl::OkStatus();
-  }
+  absl::Status Intersect(const Filter& other) { return stored_.Intersect(other.stored_); }
 
   // Halves the size: bit for bit what adding the same keys to a filter of half the size would give,
   // with an FPP that is higher accordingly.  InvalidArgument if the size (bits, or lines) is odd,
   // ResourceExhausted without memory; nothing is changed then.
   absl::Status FoldInHalf() requires FoldableLayout<Layout> {
-    if (header_.shape.size % 2 != 0) {
+    if (stored_.header.shape.size % 2 != 0) {
       return absl::InvalidArgumentError("a filter of odd size cannot be folded: size " +
-                                        std::to_string(header_.shape.size));
+                                        std::to_string(stored_.header.shape.size));
     }
-    Shape half = header_.shape;
+    Shape half = stored_.header.shape;
     half.size /= 2;
     absl::StatusOr<AlignedBytes> bits = ZerosFor(Layout::PayloadBytes(half));
     if (!bits.ok()) return bits.status();
-    Layout::FoldInHalf(bits_.data(), header_.shape, bits->data());
-    FilterHeader header = header_;
+    Layout::FoldInHalf(stored_.bits.data(), stored_.header.shape, bits->data());
+    FilterHeader header = stored_.header;
     header.shape = half;
-    *this = Filter(header, *std::move(bits));
+    *this = Filter(StoredBits{header, *std::move(bits)});
     return absl::OkStatus();
   }
 
   // Forgets all keys, keeps shape and seed.
-  void Clear() {
-    std::memset(bits_.data(), 0, bits_.size());
-    header_.key_count = 0;
-  }
+  void Clear() { stored_.Clear(); }
 
   // A header and the bits, as bloom/core/filter_format.h draws them; FilterReader reads them too.
-  std::string Serialize() const { return EncodeFilter(header_, bits_.span()); }
+  std::string Serialize() const { return stored_.Serialize(); }
 
-  const Shape& shape() const { return header_.shape; }
-  uint64_t seed() const { return header_.seed; }
-  double target_fpp() const { return header_.target_fpp; }
-  uint64_t size_bits() const { return Layout::SizeBits(header_.shape); }
+  const Shape& shape() const { return stored_.header.shape; }
+  uint64_t seed() const { return stored_.header.seed; }
+  double target_fpp() const { return stored_.header.target_fpp; }
+  uint64_t size_bits() const { return Layout::SizeBits(stored_.header.shape); }
   // Keys added, each time that one was, and those of merged filters.
-  uint64_t added_count() const { return header_.key_count; }
+  uint64_t added_count() const { return stored_.header.key_count; }
 
   // FPP once `key_count` different keys are in.
   double PredictedFpp(uint64_t key_count) const {
-    return Layout::PredictedFpp(header_.shape, key_count);
+    return Layout::PredictedFpp(stored_.header.shape, key_count);
   }
   // FPP of the bits as they are.  Reads all of them.
   double CurrentFpp() const { return Layout::CurrentFpp(view()); }
   // Number of different keys, judged by the share of ones; infinity if all bits are set.  Reads all
   // bits.
-  double EstimatedKeyCount() const { return Layout::KeyCountFromFill(header_.shape, Fill()); }
+  double EstimatedKeyCount() const {
+    return Layout::KeyCountFromFill(stored_.header.shape, Fill());
+  }
   // Share of ones.  Reads all bits.
   double Fill() const {
-    return static_cast<double>(CountOnes(bits_.data(), bits_.size())) /
+    return static_cast<double>(CountOnes(stored_.bits.data(), stored_.bits.size())) /
            static_cast<double>(size_bits());
   }
 
  private:
-  explicit Filter(const FilterHeader& header, AlignedBytes bits)
-      : header_(header),
-        bits_(std::move(bits)),
-        view_{bits_.data(), header_.shape, header_.seed},
+  explicit Filter(StoredBits stored)
+      : stored_(std::move(stored)),
+        view_{stored_.bits.data(), stored_.header.shape, stored_.header.seed},
         functions_(Layout::Functions(view_)),
-        add_(AdderFor(header_.shape)) {}
+        add_(AdderFor(stored_.header.shape)) {}
 
   const FilterView& view() const { return view_; }
 
@@ -220,16 +201,17 @@ class Filter {
   // Starts to load what an addition touches: all of it where the layout has a way to say so, else
   // what a query looks at first.  (Inlined: GCC 12 drops calls to what only prefetches.)
   [[gnu::always_inline]] void FetchForAdd(Digest digest) const {
-    if constexpr (requires { Layout::Fetch(bits_.data(), header_.shape, uint64_t{}); }) {
-      Layout::Fetch(bits_.data(), header_.shape, Remix(digest, header_.seed));
+    if constexpr (requires {
+                    Layout::Fetch(stored_.bits.data(), stored_.header.shape, uint64_t{});
+                  }) {
+      Layout::Fetch(stored_.bits.data(), stored_.header.shape, Remix(digest, stored_.header.seed));
     } else {
       functions_.prefetch(view(), digest);
     }
   }
 
-  FilterHeader header_;
-  AlignedBytes bits_;
-  FilterView view_;  // of bits_, ready for every question
+  StoredBits stored_;
+  FilterView view_;  // of its bits, ready for every question
   FilterFunctions functions_;
   AddFunction add_;
 };

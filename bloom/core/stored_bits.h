@@ -5,6 +5,7 @@
 #ifndef TRELLIS_BLOOM_CORE_STORED_BITS_H_
 #define TRELLIS_BLOOM_CORE_STORED_BITS_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -58,6 +59,14 @@ struct StoredBits {
       return status;
     for (size_t i = 0; i < bits.size(); ++i) bits.data()[i] |= other.bits.data()[i];
     header.key_count = AddUpTo(UINT64_MAX, header.key_count, other.header.key_count);
+    return absl::OkStatus();
+  }
+
+  // Keeps only ones that `other` has too.  Errors as for Merge.
+  absl::Status Intersect(const StoredBits& other) {
+    if (absl::Status status = CheckMergeable(header, other.header); !status.ok()) return status;
+    for (size_t i = 0; i < bits.size(); ++i) bits.data()[i] &= other.bits.data()[i];
+    header.key_count = std::min(header.key_count, other.header.key_count);
     return absl::OkStatus();
   }
 
