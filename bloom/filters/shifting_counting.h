@@ -30,10 +30,11 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "bloom/core/filter_format.h"
 #include "bloom/core/hash.h"
 #include "bloom/core/packed.h"
 #include "bloom/core/shape.h"
+#include "bloom/core/shifting.h"
+#include "bloom/core/stored_counters.h"
 
 namespace bloom {
 
@@ -72,7 +73,7 @@ class ShiftingCountingFilter {
   // unknown, InvalidArgument if they are a filter of another kind.
   static absl::StatusOr<ShiftingCountingFilter> Load(std::string_view bytes);
 
-  Digest DigestOf(std::string_view key) const { return bloom::DigestOf(key, header_.seed); }
+  Digest DigestOf(std::string_view key) const { return bloom::DigestOf(key, stored_.header.seed); }
 
   void Add(std::string_view key) { AddDigest(DigestOf(key)); }
   void AddDigest(Digest digest);
@@ -90,21 +91,23 @@ class ShiftingCountingFilter {
   // Union: adds the counters, each up to its maximum.  Intersection: the lower of two counters;
   // holds at least the keys of both.  InvalidArgument, naming the difference, unless shape and seed
   // agree; nothing is changed then.
-  absl::Status Merge(const ShiftingCountingFilter& other);
-  absl::Status Intersect(const ShiftingCountingFilter& other);
+  absl::Status Merge(const ShiftingCountingFilter& other) { return stored_.Merge(other.stored_); }
+  absl::Status Intersect(const ShiftingCountingFilter& other) {
+    return stored_.Intersect(other.stored_);
+  }
 
   // Forgets all keys, keeps shape and seed.
-  void Clear();
+  void Clear() { stored_.Clear(); }
 
-  std::string Serialize() const { return EncodeFilter(header_, counters_.bytes()); }
+  std::string Serialize() const { return stored_.Serialize(); }
 
-  const Shape& shape() const { return header_.shape; }
-  uint32_t counter_bits() const { return counters_.width(); }
-  uint64_t seed() const { return header_.seed; }
-  double target_fpp() const { return header_.target_fpp; }
-  uint64_t size_bits() const { return counters_.size_bits(); }
+  const Shape& shape() const { return stored_.header.shape; }
+  uint32_t counter_bits() const { return stored_.counters.width(); }
+  uint64_t seed() const { return stored_.header.seed; }
+  double target_fpp() const { return stored_.header.target_fpp; }
+  uint64_t size_bits() const { return stored_.counters.size_bits(); }
   // Additions less removals.
-  uint64_t added_count() const { return header_.key_count; }
+  uint64_t added_count() const { return stored_.header.key_count; }
 
   // FPP once `key_count` different keys are in: ShiftingFpp.
   double PredictedFpp(uint64_t key_count) const;
@@ -113,19 +116,24 @@ class ShiftingCountingFilter {
   // of them, the first up to 2^24.
   double CurrentFpp() const;
   double EstimatedKeyCount() const;
-  uint64_t CountSaturated() const;
+  uint64_t CountSaturated() const { return stored_.CountSaturated(); }
 
   // What is wrong with a shape and payload from a file; empty if nothing.
   static std::string Problem(const Shape& shape, std::span<const uint8_t> payload);
 
  private:
-  ShiftingCountingFilter(const FilterHeader& header, PackedArray counters)
-      : header_(header), counters_(std::move(counters)) {}
+  friend struct StoredCounters;  // CellsOf
 
-  uint32_t Offsets() const { return OffsetsFor(counters_.width()); }
+  explicit ShiftingCountingFilter(StoredCounters stored) : stored_(std::move(stored)) {}
 
-  FilterHeader header_;
-  PackedArray counters_;
+  // Of a sound shape, up to where the bases themselves overflow.
+  static uint64_t CellsOf(const Shape& shape) {
+    return ShiftedBits(shape.size, OffsetsFor(static_cast<uint32_t>(shape.detail)));
+  }
+  DistinctPairs CellsOf(Digest digest) const;
+  uint32_t Offsets() const { return OffsetsFor(stored_.counters.width()); }
+
+  StoredCounters stored_;
 };
 
 }  // namespace bloom

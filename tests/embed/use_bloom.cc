@@ -23,6 +23,7 @@
 #include "bloom/core/sizing.h"
 #include "bloom/core/staged_query.h"
 #include "bloom/core/stored_bits.h"
+#include "bloom/core/stored_counters.h"
 #include "bloom/core/vector_digest.h"
 #include "bloom/core/vector_file.h"
 #include "bloom/core/wrapped.h"

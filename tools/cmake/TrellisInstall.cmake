@@ -69,6 +69,7 @@ trellis_install(bloom HEADERS
   bloom/core/sizing.h
   bloom/core/staged_query.h
   bloom/core/stored_bits.h
+  bloom/core/stored_counters.h
   bloom/core/vector_digest.h
   bloom/core/vector_file.h
   bloom/core/wrapped.h
