@@ -139,7 +139,10 @@ class DynamicFilter {
     absl::StatusOr<std::vector<Row>> copies = CopyRows(other.rows_);
     if (!copies.ok()) return copies.status();
     for (Row& row : *copies) {
-      const size_t at = FindRoom(rows_, 0, rows_.size(), row.added_count(), row_capacity());
+      // Full rows are passed once, not once for each row of the other.
+      SkipFullRows();
+      const size_t at =
+          FindRoom(rows_, with_room_, rows_.size(), row.added_count(), row_capacity());
       if (at == rows_.size()) {
         rows_.push_back(std::move(row));
       } else if (absl::Status status = rows_[at].Merge(row); !status.ok()) {
@@ -209,8 +212,10 @@ class DynamicFilter {
     return DynamicFilter(header, std::move(rows));
   }
 
+  void SkipFullRows() { with_room_ = FindRoom(rows_, with_room_, rows_.size(), 1, row_capacity()); }
+
   Row& RowWithRoom() {
-    with_room_ = FindRoom(rows_, with_room_, rows_.size(), 1, row_capacity());
+    SkipFullRows();
     if (with_room_ == rows_.size()) {
       absl::StatusOr<Row> row = Row::MakeOfShape(rows_[0].shape(), target_fpp(), seed());
       if (!row.ok()) return rows_[--with_room_];
