@@ -87,16 +87,7 @@ class AlignedBytes {
   }
 
   // Empty (data() is null) if size is 0 or there is no memory.
-  static AlignedBytes Zeros(size_t size) {
-    AlignedBytes bytes;
-    if (size == 0 || size > SIZE_MAX - kAlignment) return bytes;
-    const size_t rounded = (size + kAlignment - 1) / kAlignment * kAlignment;
-    bytes.data_.reset(static_cast<uint8_t*>(std::aligned_alloc(kAlignment, rounded)));
-    if (bytes.data_ == nullptr) return bytes;
-    bytes.size_ = size;
-    std::memset(bytes.data_.get(), 0, rounded);
-    return bytes;
-  }
+  static AlignedBytes Zeros(size_t size);
 
   uint8_t* data() { return data_.get(); }
   const uint8_t* data() const { return data_.get(); }

@@ -72,8 +72,6 @@ concept BitLayout = StaticKind<L> &&
   {L::Build(payload, shape, uint64_t{}, std::span<const Digest>{})};
   // Adds Remix(digest, seed).
   {L::Add(payload, shape, uint64_t{})};
-  // (May have besides: Fetch, with the same arguments and always inlined, which starts to load all
-  // that Add touches.  Without it the prefetch of queries serves.)
   // FPP of the bits as they are, and the number of keys that would set as many.
   { L::CurrentFpp(view) } -> std::same_as<double>;
   { L::KeyCountFromFill(shape, double{}) } -> std::same_as<double>;
@@ -83,6 +81,16 @@ concept BitLayout = StaticKind<L> &&
 template <class L>
 concept AdderLayout = BitLayout<L> && requires(Shape shape) {
   { L::Adder(shape) } -> std::same_as<AddFunction>;
+};
+
+// A BitLayout that asks and adds in one walk over a digest's bits.
+template <class L>
+concept AskAndAddLayout = BitLayout<L> && requires(uint8_t* payload, Shape shape) {
+  // Starts to load all that Add of the same hash touches.  Always inlined: GCC 12 drops calls to
+  // what only prefetches.
+  {L::Fetch(payload, shape, uint64_t{})};
+  // Whether a bit of the hash was not set; all are then.
+  { L::AddIfAbsent(payload, shape, uint64_t{}) } -> std::same_as<bool>;
 };
 
 template <class L>

@@ -24,6 +24,7 @@
 #include "absl/status/statusor.h"
 #include "bloom/core/bits.h"
 #include "bloom/core/concepts.h"
+#include "bloom/core/fetch_ahead.h"
 #include "bloom/core/filter_format.h"
 #include "bloom/core/hash.h"
 #include "bloom/core/probe.h"
@@ -94,20 +95,28 @@ class Filter {
   // changed.
   bool AddIfAbsent(std::string_view key) { return AddDigestIfAbsent(DigestOf(key)); }
   bool AddDigestIfAbsent(Digest digest) {
-    if (MayContainDigest(digest)) return false;
-    AddDigest(digest);
-    return true;
+    if constexpr (AskAndAddLayout<Layout>) {
+      return AddHashIfAbsent(Remix(digest, stored_.header.seed));
+    } else {
+      if (MayContainDigest(digest)) return false;
+      AddDigest(digest);
+      return true;
+    }
   }
   // were_absent[i] = AddDigestIfAbsent(digests[i]) for one i after the other, with the cache misses
   // of many of them overlapped.  REQUIRES: were_absent.size() >= digests.size().
   void AddDigestsIfAbsent(std::span<const Digest> digests, std::span<bool> were_absent) {
     assert(were_absent.size() >= digests.size());
-    const bool is_far = stored_.bits.size() > kNearPayloadBytes;
-    size_t fetched = 0;
-    for (size_t i = 0; i < digests.size(); ++i) {
-      for (; is_far && fetched < std::min(i + kAddsAhead, digests.size()); ++fetched)
-        FetchForAdd(digests[fetched]);
-      were_absent[i] = AddDigestIfAbsent(digests[i]);
+    if constexpr (AskAndAddLayout<Layout>) {
+      TakeFetchingAhead<Layout>(
+          stored_.bits.data(), stored_.header.shape, stored_.header.seed, digests,
+          [&](size_t i, uint64_t hash) { were_absent[i] = AddHashIfAbsent(hash); });
+    } else {
+      const bool is_far = stored_.bits.size() > kNearPayloadBytes;
+      for (size_t i = 0; i < digests.size(); ++i) {
+        if (is_far && i + kAddsAhead < digests.size()) Prefetch(digests[i + kAddsAhead]);
+        were_absent[i] = AddDigestIfAbsent(digests[i]);
+      }
     }
   }
 
@@ -198,16 +207,10 @@ class Filter {
     }
   }
 
-  // Starts to load what an addition touches: all of it where the layout has a way to say so, else
-  // what a query looks at first.  (Inlined: GCC 12 drops calls to what only prefetches.)
-  [[gnu::always_inline]] void FetchForAdd(Digest digest) const {
-    if constexpr (requires {
-                    Layout::Fetch(stored_.bits.data(), stored_.header.shape, uint64_t{});
-                  }) {
-      Layout::Fetch(stored_.bits.data(), stored_.header.shape, Remix(digest, stored_.header.seed));
-    } else {
-      functions_.prefetch(view(), digest);
-    }
+  bool AddHashIfAbsent(uint64_t hash) requires AskAndAddLayout<Layout> {
+    const bool was_absent = Layout::AddIfAbsent(stored_.bits.data(), stored_.header.shape, hash);
+    stored_.header.key_count += was_absent && stored_.header.key_count < UINT64_MAX;
+    return was_absent;
   }
 
   StoredBits stored_;

@@ -1,5 +1,6 @@
 #include "bloom/variants/shifting.h"
 
+#include "bloom/core/fetch_ahead.h"
 #include "bloom/core/staged_query.h"
 
 namespace bloom {
@@ -45,7 +46,8 @@ std::string Shifting::Problem(const Shape& shape, std::span<const uint8_t> paylo
 
 void Shifting::Build(uint8_t* payload, const Shape& shape, uint64_t seed,
                      std::span<const Digest> digests) {
-  for (const Digest digest : digests) Add(payload, shape, Remix(digest, seed));
+  TakeFetchingAhead<Shifting>(payload, shape, seed, digests,
+                              [&](size_t, uint64_t hash) { Add(payload, shape, hash); });
 }
 
 FilterFunctions Shifting::Functions(const FilterView& view) {

@@ -17,16 +17,11 @@ void Prefetch(const FilterView& view, Digest digest) {
 }
 
 // A path is a struct with
-//   HasAll(payload, shape, hash)          whether a hash's bits are all ones
+//   MayContain(view, digest)
 //   TestNear(view, digests, results)      the same for many digests, of a filter in cache
 //   TestGroup(view, hashes, results)      the same for hashes whose lines were fetched
 //   AddGroup(payload, shape, hashes)      sets them
 // whose code never inlines into code for another CPU.
-template <class Path>
-bool MayContain(const FilterView& view, Digest digest) {
-  return Path::HasAll(view.payload, view.shape, Remix(digest, view.seed));
-}
-
 template <class Path>
 void MayContainBatch(const FilterView& view, const Digest* digests, size_t count, bool* results) {
   if (SplitBlock::PayloadBytes(view.shape) <= kNearPayloadBytes)
@@ -57,15 +52,15 @@ void BuildBy(uint8_t* payload, const Shape& shape, uint64_t seed, std::span<cons
 }
 
 struct Portable {
-  static bool HasAll(const uint8_t* payload, const Shape& shape, uint64_t hash) {
-    return SplitBlock::HasAll(payload, shape, hash);
+  static bool MayContain(const FilterView& view, Digest digest) {
+    return SplitBlock::HasAll(view.payload, view.shape, Remix(digest, view.seed));
   }
   static void TestNear(FilterView view, std::span<const Digest> digests, bool* results) {
-    for (const Digest digest : digests)
-      *results++ = HasAll(view.payload, view.shape, Remix(digest, view.seed));
+    for (const Digest digest : digests) *results++ = MayContain(view, digest);
   }
   static void TestGroup(FilterView view, std::span<const uint64_t> hashes, bool* results) {
-    for (const uint64_t hash : hashes) *results++ = HasAll(view.payload, view.shape, hash);
+    for (const uint64_t hash : hashes)
+      *results++ = SplitBlock::HasAll(view.payload, view.shape, hash);
   }
   static void AddGroup(uint8_t* payload, const Shape& shape, std::span<const uint64_t> hashes) {
     for (const uint64_t hash : hashes) SplitBlock::Add(payload, shape, hash);
@@ -90,10 +85,12 @@ struct Avx2 {
         reinterpret_cast<const __m256i*>(payload + SplitBlock::LineOffset(shape, hash)));
     return _mm256_testc_si256(line, BitsOf(hash)) != 0;
   }
+  TRELLIS_AVX2 static bool MayContain(const FilterView& view, Digest digest) {
+    return HasAll(view.payload, view.shape, Remix(digest, view.seed));
+  }
   TRELLIS_AVX2 static void TestNear(FilterView view, std::span<const Digest> digests,
                                     bool* results) {
-    for (const Digest digest : digests)
-      *results++ = HasAll(view.payload, view.shape, Remix(digest, view.seed));
+    for (const Digest digest : digests) *results++ = MayContain(view, digest);
   }
   TRELLIS_AVX2 static void TestGroup(FilterView view, std::span<const uint64_t> hashes,
                                      bool* results) {
@@ -112,7 +109,7 @@ struct Avx2 {
 #endif  // defined(__x86_64__)
 
 template <class Path>
-constexpr FilterFunctions kFunctions = {&MayContain<Path>, &Prefetch, &MayContainBatch<Path>};
+constexpr FilterFunctions kFunctions = {&Path::MayContain, &Prefetch, &MayContainBatch<Path>};
 
 }  // namespace
 

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "bloom/core/fetch_ahead.h"
 #include "bloom/core/filter_format.h"
 #include "bloom/core/staged_query.h"
 
@@ -63,7 +64,8 @@ std::string Standard::Problem(const Shape& shape, std::span<const uint8_t> paylo
 
 void Standard::Build(uint8_t* payload, const Shape& shape, uint64_t seed,
                      std::span<const Digest> digests) {
-  for (const Digest digest : digests) Add(payload, shape, Remix(digest, seed));
+  TakeFetchingAhead<Standard>(payload, shape, seed, digests,
+                              [&](size_t, uint64_t hash) { Add(payload, shape, hash); });
 }
 
 void Standard::FoldInHalf(const uint8_t* payload, const Shape& shape, uint8_t* half) {

@@ -52,8 +52,19 @@ struct Standard {
     for (uint32_t i = 0; i < shape.probes; ++i) SetBit(payload, probes.Next());
   }
 
-  // Starts to load all that Add of the same hash touches.  (Inlined: GCC 12 drops calls to what
-  // only prefetches.)
+  static bool AddIfAbsent(uint8_t* payload, const Shape& shape, uint64_t hash) {
+    uint64_t positions[kMaxProbes];
+    Probes probes(hash, shape.size);
+    uint32_t all = 1;
+    for (uint32_t i = 0; i < shape.probes; ++i) {
+      positions[i] = probes.Next();
+      all &= uint32_t{payload[positions[i] >> 3]} >> (positions[i] & 7);
+    }
+    if ((all & 1) != 0) return false;
+    for (uint32_t i = 0; i < shape.probes; ++i) SetBit(payload, positions[i]);
+    return true;
+  }
+
   [[gnu::always_inline]] static void Fetch(const uint8_t* payload, const Shape& shape,
                                            uint64_t hash) {
     Probes probes(hash, shape.size);

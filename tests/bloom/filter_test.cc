@@ -76,6 +76,17 @@ TYPED_TEST(FilterTest, DigestsAddedOneByOneAndTogetherMakeTheSameFilter) {
     together->AddDigests(digests);
     ASSERT_EQ(one_by_one->Serialize(), together->Serialize()) << probes;
   }
+  // One that does not stay in a near cache, where additions are fetched ahead.
+  Filter<TypeParam> one_by_one = this->Make(400'000, 0.01, 3),
+                    together = this->Make(400'000, 0.01, 3);
+  uint64_t from = 0;
+  for (const uint64_t count : {0, 1, 15, 16, 17, 5000}) {
+    const auto digests = DigestsOfKeys(from, from + count);
+    for (const bloom::Digest digest : digests) one_by_one.AddDigest(digest);
+    together.AddDigests(digests);
+    ASSERT_EQ(one_by_one.Serialize(), together.Serialize()) << count;
+    from += count;
+  }
 }
 
 // In a filter that stays in a near cache and in one that does not, one of them overfilled, so that

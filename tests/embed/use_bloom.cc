@@ -10,6 +10,7 @@
 #include "bloom/core/bits.h"
 #include "bloom/core/concepts.h"
 #include "bloom/core/cpu.h"
+#include "bloom/core/fetch_ahead.h"
 #include "bloom/core/filter.h"
 #include "bloom/core/filter_format.h"
 #include "bloom/core/hash.h"

@@ -56,6 +56,7 @@ trellis_install(bloom HEADERS
   bloom/core/bits.h
   bloom/core/concepts.h
   bloom/core/cpu.h
+  bloom/core/fetch_ahead.h
   bloom/core/filter.h
   bloom/core/filter_format.h
   bloom/core/hash.h
