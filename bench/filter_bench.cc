@@ -10,13 +10,18 @@
 // N: 100,000 keys, which make a filter that stays in the second-level cache, and ten million.
 // Counters: ns_per_item, bits_per_key, and fpp as measured over absent keys.
 //
+//   filter_bench --table        runs all three times and prints the table of bench/README.md
+//
 // `floor` is the bound: one load a question from as many lines, at the time and on the machine of
-// the others.
+// the others; `inlined` is what single questions could cost without a call.
 //
 // Where CMake finds them (bench/CMakeLists.txt), the filters of others take their turns among them:
 // Boost.Bloom (Boost 1.89 and later), and the binary fuse filters of xor_singleheader.  Those are
 // compiled for whatever CPU the build is for; ours choose their code at run time.
 #include <benchmark/benchmark.h>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
 
 #include <algorithm>
 #include <cstddef>
@@ -30,6 +35,7 @@
 #include <utility>
 #include <vector>
 
+#include "bench/item_times.h"
 #include "bench/machine.h"
 #include "bloom/catalog.h"
 #include "bloom/core/filter.h"
@@ -135,6 +141,47 @@ struct Floor {
   bloom::AlignedBytes bits;
 };
 
+#if defined(__x86_64__)
+// What a library in headers reaches that is compiled for this very CPU and takes hashes as they
+// are: the eight probes of split-block, in the caller's loop, without the call and the remix of a
+// filter that chooses its code at run time and has a seed.
+struct Inlined {
+  static std::string Name() { return "inlined/eight_probes"; }
+  explicit Inlined(uint64_t keys)
+      : shape(bloom::SplitBlock::ShapeFor(keys, 0.00545).value()),
+        bits(bloom::AlignedBytes::Zeros(bloom::SplitBlock::PayloadBytes(shape))) {}
+  static bool RunsHere() { return bloom::BestSimd() == bloom::Simd::kAvx2; }
+
+  __attribute__((target("avx2"))) static __m256i BitsOf(Digest digest) {
+    const __m256i salts =
+        _mm256_load_si256(reinterpret_cast<const __m256i*>(bloom::SplitBlock::kSalts.data()));
+    const __m256i words = _mm256_mullo_epi32(_mm256_set1_epi32(static_cast<int>(digest)), salts);
+    return _mm256_sllv_epi32(_mm256_set1_epi32(1), _mm256_srli_epi32(words, 27));
+  }
+  __m256i* LineOf(Digest digest) const {
+    return reinterpret_cast<__m256i*>(const_cast<uint8_t*>(bits.data()) +
+                                      bloom::SplitBlock::LineOffset(shape, digest));
+  }
+  __attribute__((target("avx2"))) void AddAll(Digests digests) {
+    for (const Digest digest : digests) {
+      __m256i* const line = LineOf(digest);
+      _mm256_store_si256(line, _mm256_or_si256(_mm256_load_si256(line), BitsOf(digest)));
+    }
+  }
+  __attribute__((target("avx2"))) uint64_t CountPassing(Digests digests) const {
+    uint64_t passed = 0;
+    for (const Digest digest : digests)
+      passed += _mm256_testc_si256(_mm256_load_si256(LineOf(digest)), BitsOf(digest)) != 0;
+    return passed;
+  }
+  bool MayContain(Digest digest) const { return CountPassing({&digest, 1}) != 0; }
+  uint64_t size_bits() const { return 8 * bits.size(); }
+
+  bloom::Shape shape;
+  bloom::AlignedBytes bits;
+};
+#endif
+
 #ifdef TRELLIS_HAVE_BOOST_BLOOM
 struct DigestAsHash {
   using is_avalanching = std::true_type;
@@ -183,6 +230,31 @@ struct OfXorSingleheader {
   binary_fuse8_t filter{};
 };
 #endif
+
+// Rates at which others publish: 0.82 % with 10 bits (classic), 0.94 % (blocked), 0.545 % and
+// 0.42 % with 12 bits (multiblock), 1/256 (fuse, ribbon).
+template <class... Filters>
+struct FilterTypes {};
+using Compared = FilterTypes<Floor,
+#if defined(__x86_64__)
+                             Inlined,
+#endif
+                             Added<bloom::Standard, 8200>, Added<bloom::Blocked, 9400>,
+                             Added<bloom::Blocked, 4200>, Added<bloom::SplitBlock, 5450>,
+                             Added<bloom::Shifting, 8200>, Solved<bloom::Fuse3, 3907>,
+                             Solved<bloom::Fuse4, 3907>, Solved<bloom::Ribbon, 3907>
+#ifdef TRELLIS_HAVE_BOOST_BLOOM
+                             ,
+                             OfBoost<1, boost::bloom::fast_multiblock32<8>, 12, kBoost32>,
+                             OfBoost<1, boost::bloom::fast_multiblock64<8>, 12, kBoost64>,
+                             OfBoost<7, boost::bloom::block<unsigned char, 1>, 10, kBoostClassic>
+#endif
+#ifdef TRELLIS_HAVE_XOR_SINGLEHEADER
+                             ,
+                             OfXorSingleheader
+#endif
+                             >;
+constexpr int64_t kSizes[] = {100'000, 10'000'000};
 
 template <class F>
 concept AddsOneByOne = requires(F f) {
@@ -245,7 +317,11 @@ void BM_Ask(benchmark::State& state) {
   size_t at = 0;
   // By blocks, so that the loop of the benchmark is no part of the time.
   for (auto _ : state) {
-    for (size_t i = 0; i < kBatch; ++i) passed += filter.MayContain(questions[at + i]);
+    if constexpr (requires { filter.CountPassing(Digests()); }) {
+      passed += filter.CountPassing({&questions[at], kBatch});
+    } else {
+      for (size_t i = 0; i < kBatch; ++i) passed += filter.MayContain(questions[at + i]);
+    }
     at = (at + kBatch) & (questions.size() - 1);
     asked += kBatch;
   }
@@ -274,7 +350,10 @@ void BM_AskBatch(benchmark::State& state) {
 
 template <class F>
 void Register() {
-  for (const int64_t keys : {100'000, 10'000'000}) {
+  if constexpr (requires { F::RunsHere(); }) {
+    if (!F::RunsHere()) return;
+  }
+  for (const int64_t keys : kSizes) {
     const auto add = [keys](const char* name, void (*body)(benchmark::State&)) {
       benchmark::RegisterBenchmark((std::string(name) + "/" + F::Name()).c_str(), body)
           ->ArgName("n")
@@ -296,33 +375,68 @@ void Register() {
   }
 }
 
+// --- the table of bench/README.md ---
+
+constexpr std::string_view kColumns[] = {"BM_AddBatch", "BM_Miss", "BM_Hit", "BM_BatchMiss",
+                                         "BM_BatchHit"};
+
+template <class F>
+void PrintRows(const bench::ItemTimes& times) {
+  for (const int64_t keys : kSizes) {
+    const auto find = [&times, keys](std::string_view benchmark) {
+      return times.Find(std::string(benchmark) + "/" + F::Name() + "/n:" + std::to_string(keys));
+    };
+    const auto print = [](const bench::ItemTimes::Item* item) {
+      if (item == nullptr) return bench::PrintNoCell();
+      bench::PrintNanosCell(item->median());
+    };
+    const bench::ItemTimes::Item* const misses = find("BM_Miss");
+    if (misses == nullptr) continue;
+    std::printf("| %s | %s | %.2f | %.2f %% |", F::Name().c_str(),
+                keys == kSizes[0] ? "100 thousand" : "10 million",
+                misses->counters.at("bits_per_key"), 100 * misses->counters.at("fpp"));
+    print(AddsOneByOne<F> ? find("BM_Add") : find("BM_Build"));
+    for (const std::string_view column : kColumns) print(find(column));
+    std::printf("\n");
+  }
+}
+
+template <class... Filters>
+void PrintTable(FilterTypes<Filters...>, const bench::ItemTimes& times) {
+  std::printf("%s; nanoseconds, medians of %ld:\n\n", bench::DescribeCpu().c_str(),
+              static_cast<long>(times.repetitions()));
+  std::printf(
+      "| filter | keys | bits/key | FPP | add | add, batch | absent | present | absent, batch "
+      "| present, batch |\n|---|---|---|---|---|---|---|---|---|---|\n");
+  (PrintRows<Filters>(times), ...);
+}
+
+template <class... Filters>
+void RegisterAll(FilterTypes<Filters...>) {
+  (Register<Filters>(), ...);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  benchmark::Initialize(&argc, argv);
-  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
+  std::vector<char*> arguments(argv, argv + argc);
+  const bool table = bench::TakeOption(&arguments, "--table");
+  std::string three = "--benchmark_repetitions=3";  // a later one overrides it
+  if (table) arguments.insert(arguments.begin() + 1, three.data());
+  int count = static_cast<int>(arguments.size());
+  arguments.push_back(nullptr);
+  benchmark::Initialize(&count, arguments.data());
+  if (benchmark::ReportUnrecognizedArguments(count, arguments.data())) return 2;
   benchmark::AddCustomContext("cpu", bench::DescribeCpu());
 
-  // Rates at which others publish: 0.82 % with 10 bits (classic), 0.94 % (blocked), 0.545 % and
-  // 0.42 % with 12 bits (multiblock), 1/256 (fuse, ribbon).
-  Register<Floor>();
-  Register<Added<bloom::Standard, 8200>>();
-  Register<Added<bloom::Blocked, 9400>>();
-  Register<Added<bloom::Blocked, 4200>>();
-  Register<Added<bloom::SplitBlock, 5450>>();
-  Register<Added<bloom::Shifting, 8200>>();
-  Register<Solved<bloom::Fuse3, 3907>>();
-  Register<Solved<bloom::Fuse4, 3907>>();
-  Register<Solved<bloom::Ribbon, 3907>>();
-#ifdef TRELLIS_HAVE_BOOST_BLOOM
-  Register<OfBoost<1, boost::bloom::fast_multiblock32<8>, 12, kBoost32>>();
-  Register<OfBoost<1, boost::bloom::fast_multiblock64<8>, 12, kBoost64>>();
-  Register<OfBoost<7, boost::bloom::block<unsigned char, 1>, 10, kBoostClassic>>();
-#endif
-#ifdef TRELLIS_HAVE_XOR_SINGLEHEADER
-  Register<OfXorSingleheader>();
-#endif
-  benchmark::RunSpecifiedBenchmarks();
+  RegisterAll(Compared());
+  if (table) {
+    bench::ItemTimes times;
+    benchmark::RunSpecifiedBenchmarks(&times);
+    PrintTable(Compared(), times);
+  } else {
+    benchmark::RunSpecifiedBenchmarks();
+  }
   benchmark::Shutdown();
   return 0;
 }

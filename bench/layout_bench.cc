@@ -28,10 +28,10 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <utility>
 #include <vector>
 
+#include "bench/item_times.h"
 #include "bench/machine.h"
 #include "bloom/catalog.h"
 #include "bloom/core/bits.h"
@@ -248,85 +248,51 @@ void RegisterKind() {
 
 // --- the tables of bloom/README.md ---
 
-// Keeps the best time of each benchmark and what it says of its filter.
-class TableReporter : public benchmark::BenchmarkReporter {
- public:
-  struct Filter {
-    std::map<std::string, double> nanos;  // by name: "BM_Miss"
-    std::map<std::string, double> counters;
-  };
-  using Key = std::tuple<std::string, int64_t, int64_t>;  // kind, keys, FPP in millionths
-
-  bool ReportContext(const Context&) override { return true; }
-
-  void ReportRuns(const std::vector<Run>& runs) override {
-    for (const Run& run : runs) {
-      if (run.run_type != Run::RT_Iteration || run.error_occurred) continue;
-      const std::string& name = run.run_name.function_name;  // "BM_Miss/standard"
-      const size_t slash = name.find('/');
-      int64_t keys = 0, ppm = 0;
-      if (std::sscanf(run.run_name.args.c_str(), "n:%ld/fpp_ppm:%ld", &keys, &ppm) != 2) continue;
-      Filter& filter = filters_[{name.substr(slash + 1), keys, ppm}];
-      for (const auto& [counter, value] : run.counters) filter.counters[counter] = value;
-      const double nanos = 1e9 * filter.counters["ns_per_item"];
-      const auto [best, is_new] = filter.nanos.emplace(name.substr(0, slash), nanos);
-      if (!is_new) best->second = std::min(best->second, nanos);
-      repetitions_ = std::max(repetitions_, run.repetitions);
-      std::fprintf(stderr, "%s: %.1f ns\n", run.benchmark_name().c_str(), nanos);
-    }
-  }
-
-  const Filter& At(const Key& key) { return filters_[key]; }
-  int64_t repetitions() const { return repetitions_; }
-
- private:
-  int64_t repetitions_ = 1;
-  std::map<Key, Filter> filters_;
-};
-
 constexpr std::string_view kTimes[] = {"BM_Miss",       "BM_Hit",       "BM_ChainedMiss",
                                        "BM_ChainedHit", "BM_BatchMiss", "BM_BatchHit"};
 constexpr char kTimeHeads[] =
     " absent | present | absent, chained | present, chained | absent, in batches | present, in "
     "batches |\n";
 
-void PrintTime(const TableReporter::Filter& filter, std::string_view name) {
-  const auto found = filter.nanos.find(std::string(name));
-  if (found == filter.nanos.end()) {
-    std::printf(" - |");
-  } else {
-    std::printf(found->second < 9.95 ? " %.1f |" : " %.0f |", found->second);
-  }
+// Of the benchmark, a kind and a size.
+template <bloom::StaticKind K>
+std::string NameOf(std::string_view benchmark, int64_t keys, int64_t ppm) {
+  return std::string(benchmark) + "/" + std::string(K::kName) + "/n:" + std::to_string(keys) +
+         "/fpp_ppm:" + std::to_string(ppm);
+}
+
+void PrintTime(const bench::ItemTimes::Item* item) {
+  if (item == nullptr) return bench::PrintNoCell();
+  bench::PrintNanosCell(item->best());
 }
 
 template <bloom::StaticKind K>
-void PrintInCacheRow(TableReporter& reporter, int64_t ppm) {
-  const TableReporter::Filter& filter = reporter.At({std::string(K::kName), kInCache, ppm});
+void PrintInCacheRow(const bench::ItemTimes& times, int64_t ppm) {
   const double fpp = static_cast<double>(ppm) / 1e6;
   const bloom::Shape shape = K::ShapeFor(kInCache, fpp).value();
   const int digits = 3 - static_cast<int>(std::floor(std::log10(fpp)));
   std::printf("| %s | %u | %g | %u | %.2f | %.*f |", std::string(K::kName).c_str(), K::kTag, fpp,
               shape.probes, static_cast<double>(K::SizeBits(shape)) / static_cast<double>(kInCache),
               digits, K::PredictedFpp(shape, kInCache));
-  const auto measured = filter.counters.find("fpp");
-  if (measured == filter.counters.end()) {
-    std::printf(" - |");
+  const bench::ItemTimes::Item* const build = times.Find(NameOf<K>("BM_Build", kInCache, ppm));
+  if (build == nullptr) {
+    bench::PrintNoCell();
   } else {
-    std::printf(" %.*f |", digits, measured->second);
+    std::printf(" %.*f |", digits, build->counters.at("fpp"));
   }
-  PrintTime(filter, "BM_Build");
-  for (const std::string_view name : kTimes) PrintTime(filter, name);
+  PrintTime(build);
+  for (const std::string_view name : kTimes) PrintTime(times.Find(NameOf<K>(name, kInCache, ppm)));
   std::printf("\n");
 }
 
-void PrintTables(TableReporter& reporter) {
+void PrintTables(const bench::ItemTimes& times) {
   std::printf("%s; times in nanoseconds, best of %ld:\n\n", bench::DescribeCpu().c_str(),
-              reporter.repetitions());
+              times.repetitions());
   std::printf("| kind | tag | target FPP | probes | bits/key | predicted | measured | build |%s",
               kTimeHeads);
   std::printf("|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n");
-  bloom::KeyedKinds::ForEach([&reporter]<bloom::StaticKind K>(K) {
-    for (const int64_t ppm : {100'000, 10'000, 1'000}) PrintInCacheRow<K>(reporter, ppm);
+  bloom::KeyedKinds::ForEach([&times]<bloom::StaticKind K>(K) {
+    for (const int64_t ppm : {100'000, 10'000, 1'000}) PrintInCacheRow<K>(times, ppm);
   });
   std::printf(
       "\nThe same at an FPP of 0.01 with %ld million keys, %ld MiB and more, which is at least\n"
@@ -335,15 +301,14 @@ void PrintTables(TableReporter& reporter) {
       OutOfCacheKeys() / 1'000'000, static_cast<long>(OutOfCacheBytes() >> 20),
       static_cast<long>(bench::MemoryBytes() >> 30));
   std::printf("| kind | million keys | MiB |%s|---|---|---|---|---|---|---|---|---|\n", kTimeHeads);
-  bloom::KeyedKinds::ForEach([&reporter]<bloom::StaticKind K>(K) {
+  bloom::KeyedKinds::ForEach([&times]<bloom::StaticKind K>(K) {
     const int64_t keys = OutOfCacheKeysOf<K>();
-    const TableReporter::Filter& filter =
-        reporter.At({std::string(K::kName), keys, kOutOfCachePpm});
     const bloom::Shape shape =
         K::ShapeFor(static_cast<uint64_t>(keys), kOutOfCachePpm / 1e6).value();
     std::printf("| %s | %ld | %.0f |", std::string(K::kName).c_str(), keys / 1'000'000,
                 static_cast<double>(K::PayloadBytes(shape)) / (1 << 20));
-    for (const std::string_view name : kTimes) PrintTime(filter, name);
+    for (const std::string_view name : kTimes)
+      PrintTime(times.Find(NameOf<K>(name, keys, kOutOfCachePpm)));
     std::printf("\n");
   });
 }
@@ -352,10 +317,7 @@ void PrintTables(TableReporter& reporter) {
 
 int main(int argc, char** argv) {
   std::vector<char*> arguments(argv, argv + argc);
-  const auto is_table = [](const char* argument) {
-    return std::string_view(argument) == "--table";
-  };
-  const bool table = std::erase_if(arguments, is_table) > 0;
+  const bool table = bench::TakeOption(&arguments, "--table");
   std::string five = "--benchmark_repetitions=5";  // a later one overrides it
   if (table) arguments.insert(arguments.begin() + 1, five.data());
   int count = static_cast<int>(arguments.size());
@@ -368,9 +330,9 @@ int main(int argc, char** argv) {
                               std::to_string(OutOfCacheBytes() >> 20) + " MiB and more");
   bloom::KeyedKinds::ForEach([]<bloom::StaticKind K>(K) { RegisterKind<K>(); });
   if (table) {
-    TableReporter reporter;
-    benchmark::RunSpecifiedBenchmarks(&reporter);
-    PrintTables(reporter);
+    bench::ItemTimes times;
+    benchmark::RunSpecifiedBenchmarks(&times);
+    PrintTables(times);
   } else {
     benchmark::RunSpecifiedBenchmarks();
   }

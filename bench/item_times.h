@@ -1,0 +1,73 @@
+// What micro benchmarks say of themselves, kept for a table: of each, by "FUNCTION/ARGUMENTS", the
+// counter ns_per_item of every repetition, and the other counters.
+#ifndef TRELLIS_BENCH_ITEM_TIMES_H_
+#define TRELLIS_BENCH_ITEM_TIMES_H_
+
+#include <benchmark/benchmark.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace bench {
+
+class ItemTimes : public benchmark::BenchmarkReporter {
+ public:
+  struct Item {
+    std::vector<double> nanos;               // one each repetition
+    std::map<std::string, double> counters;  // of the last
+
+    double best() const { return *std::min_element(nanos.begin(), nanos.end()); }
+    double median() const {
+      std::vector<double> sorted = nanos;
+      std::sort(sorted.begin(), sorted.end());
+      return sorted[sorted.size() / 2];
+    }
+  };
+
+  bool ReportContext(const Context&) override { return true; }
+
+  // Also says each on stderr: a table takes minutes.
+  void ReportRuns(const std::vector<Run>& runs) override {
+    for (const Run& run : runs) {
+      if (run.run_type != Run::RT_Iteration || run.error_occurred) continue;
+      Item& item = items_[run.run_name.function_name + "/" + run.run_name.args];
+      for (const auto& [counter, value] : run.counters) item.counters[counter] = value;
+      item.nanos.push_back(1e9 * item.counters["ns_per_item"]);
+      repetitions_ = std::max(repetitions_, run.repetitions);
+      std::fprintf(stderr, "%s: %.1f ns\n", run.benchmark_name().c_str(), item.nanos.back());
+    }
+  }
+
+  // Null if it was not run.
+  const Item* Find(const std::string& name) const {
+    const auto found = items_.find(name);
+    return found == items_.end() ? nullptr : &found->second;
+  }
+  int64_t repetitions() const { return repetitions_; }
+
+ private:
+  int64_t repetitions_ = 1;
+  std::map<std::string, Item> items_;
+};
+
+// A cell of a table in Markdown: " 12 |", " 1.2 |", or " - |" for what was not measured.
+inline void PrintNanosCell(double nanos) {
+  std::printf(nanos < 9.95 ? " %.1f |" : " %.0f |", nanos);
+}
+inline void PrintNoCell() { std::printf(" - |"); }
+
+// Whether the option is among the arguments, which loses it; Google Benchmark would not know it.
+inline bool TakeOption(std::vector<char*>* arguments, std::string_view option) {
+  return std::erase_if(*arguments, [option](const char* argument) {
+           return std::string_view(argument) == option;
+         }) > 0;
+}
+
+}  // namespace bench
+
+#endif  // TRELLIS_BENCH_ITEM_TIMES_H_
