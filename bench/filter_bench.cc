@@ -40,6 +40,7 @@
 #include "bloom/catalog.h"
 #include "bloom/core/filter.h"
 #include "bloom/filter_policy.h"
+#include "bloom/filters/concurrent.h"
 
 #ifdef TRELLIS_HAVE_BOOST_BLOOM
 #include <boost/bloom.hpp>
@@ -93,6 +94,25 @@ struct Added {
   uint64_t size_bits() const { return filter.size_bits(); }
 
   bloom::Filter<K> filter;
+};
+
+// The one for many threads, in one.
+template <int kPpm>
+struct Concurrent {
+  using Filter = bloom::ConcurrentFilter;
+  static std::string Name() {
+    return std::string(Filter::kName) + "/" + std::to_string(kPpm) + "ppm";
+  }
+  explicit Concurrent(uint64_t keys) : filter(Filter::Make(keys, kPpm / 1e6, kSeed).value()) {}
+
+  void Add(Digest digest) { filter.AddDigest(digest); }
+  void AddAll(Digests digests) {
+    for (const Digest digest : digests) filter.AddDigest(digest);
+  }
+  bool MayContain(Digest digest) const { return filter.MayContainDigest(digest); }
+  uint64_t size_bits() const { return filter.size_bits(); }
+
+  Filter filter;
 };
 
 // A kind that is solved for all keys.
@@ -235,25 +255,26 @@ struct OfXorSingleheader {
 // 0.42 % with 12 bits (multiblock), 1/256 (fuse, ribbon).
 template <class... Filters>
 struct FilterTypes {};
-using Compared = FilterTypes<Floor,
+using Compared =
+    FilterTypes<Floor,
 #if defined(__x86_64__)
-                             Inlined,
+                Inlined,
 #endif
-                             Added<bloom::Standard, 8200>, Added<bloom::Blocked, 9400>,
-                             Added<bloom::Blocked, 4200>, Added<bloom::SplitBlock, 5450>,
-                             Added<bloom::Shifting, 8200>, Solved<bloom::Fuse3, 3907>,
-                             Solved<bloom::Fuse4, 3907>, Solved<bloom::Ribbon, 3907>
+                Added<bloom::Standard, 8200>, Added<bloom::Blocked, 9400>,
+                Added<bloom::Blocked, 4200>, Added<bloom::SplitBlock, 5450>,
+                Added<bloom::Shifting, 8200>, Concurrent<9400>, Solved<bloom::Fuse3, 3907>,
+                Solved<bloom::Fuse4, 3907>, Solved<bloom::Ribbon, 3907>
 #ifdef TRELLIS_HAVE_BOOST_BLOOM
-                             ,
-                             OfBoost<1, boost::bloom::fast_multiblock32<8>, 12, kBoost32>,
-                             OfBoost<1, boost::bloom::fast_multiblock64<8>, 12, kBoost64>,
-                             OfBoost<7, boost::bloom::block<unsigned char, 1>, 10, kBoostClassic>
+                ,
+                OfBoost<1, boost::bloom::fast_multiblock32<8>, 12, kBoost32>,
+                OfBoost<1, boost::bloom::fast_multiblock64<8>, 12, kBoost64>,
+                OfBoost<7, boost::bloom::block<unsigned char, 1>, 10, kBoostClassic>
 #endif
 #ifdef TRELLIS_HAVE_XOR_SINGLEHEADER
-                             ,
-                             OfXorSingleheader
+                ,
+                OfXorSingleheader
 #endif
-                             >;
+                >;
 constexpr int64_t kSizes[] = {100'000, 10'000'000};
 
 template <class F>

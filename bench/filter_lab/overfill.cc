@@ -17,29 +17,36 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// One filter, which is asked each time that it has as many keys as the next t says.
+// Some filters, each of which is asked whenever it has as many keys as the next t says.
 template <class Filter>
 absl::Status Overfill(const LabConfig& config, double target_fpp, Steps steps,
                       OverfillResults* results) {
   steps.Begin(lsm::Concat("overfill: ", Filter::kName));
   const uint64_t planned = results->planned_keys;
-  LSM_ASSIGN_OR_RETURN(Filter filter, Filter::Make(planned, target_fpp, config.seed));
-  uint64_t keys = 0;
-  for (int half = 1; half <= 10; ++half) {
-    OverfillRow row{std::string(Filter::kName), target_fpp, 0.5 * half, 0, {}};
-    const auto wanted =
-        static_cast<uint64_t>(std::llround(row.times * static_cast<double>(planned)));
-    for (; keys < wanted; ++keys) filter.AddDigest(LabDigest(keys, config.seed));
-    row.bits_per_key = static_cast<double>(filter.size_bits()) / static_cast<double>(keys);
-    row.rate.predicted = filter.PredictedFpp(keys);
-    const uint64_t queries =
-        QueriesFor(*row.rate.predicted, config.Choose<uint64_t>(100'000, 10'000'000, 100'000'000));
-    uint64_t passing = 0;
-    for (uint64_t i = 0; i < queries; ++i)
-      passing += filter.MayContainDigest(LabDigest((uint64_t{1} << 40) + i, config.seed));
-    row.rate.Add(passing, queries);
-    results->rows.push_back(std::move(row));
+  std::vector<OverfillRow> rows;
+  for (int half = 1; half <= 10; ++half)
+    rows.push_back({std::string(Filter::kName), target_fpp, 0.5 * half, 0, {}});
+  constexpr uint64_t kFilters = 5;
+  for (uint64_t seed = config.seed; seed < config.seed + kFilters; ++seed) {
+    LSM_ASSIGN_OR_RETURN(Filter filter, Filter::Make(planned, target_fpp, seed));
+    uint64_t keys = 0;
+    for (OverfillRow& row : rows) {
+      const auto wanted =
+          static_cast<uint64_t>(std::llround(row.times * static_cast<double>(planned)));
+      for (; keys < wanted; ++keys) filter.AddDigest(LabDigest(keys, seed));
+      row.bits_per_key = static_cast<double>(filter.size_bits()) / static_cast<double>(keys);
+      row.rate.predicted = filter.PredictedFpp(keys);
+      const uint64_t queries =
+          QueriesFor(*row.rate.predicted,
+                     config.Choose<uint64_t>(100'000, 10'000'000, 100'000'000)) /
+          kFilters;
+      uint64_t passing = 0;
+      for (uint64_t i = 0; i < queries; ++i)
+        passing += filter.MayContainDigest(LabDigest((uint64_t{1} << 40) + i, seed));
+      row.rate.Add(passing, queries);
+    }
   }
+  for (OverfillRow& row : rows) results->rows.push_back(std::move(row));
   steps.Done();
   return absl::OkStatus();
 }
@@ -90,7 +97,8 @@ std::vector<Section> SectionsOf(const OverfillResults& results) {
   }
   return {{"Overfilled",
            lsm::Concat("Filters that were planned for ", Grouped(results.planned_keys),
-                       " keys and get t times as many. Those that grow take more memory instead."),
+                       " keys and get t times as many, of five seeds. Those that grow take more "
+                       "memory instead."),
            "overfill",
            {std::move(table)}}};
 }

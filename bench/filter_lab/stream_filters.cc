@@ -19,8 +19,8 @@ namespace {
 constexpr double kAnyFpp = 0.01;  // kept with a filter whose shape was chosen
 
 // The keys of one area pass in B(N) / s of the cases and are denied in more of them the more areas
-// there are, up to the mean of B over [0, N]; the first is less than a percent of the second from
-// some hundred areas on, and a label then still fits a byte.
+// there are, up to the mean of B over [0, N].  In the source's experiment in full the first is less
+// than a percent of the second from some hundred areas on, and a label then still fits a byte.
 constexpr uint32_t kStreamAreas = 255;
 
 uint64_t Whole(double count) { return static_cast<uint64_t>(count + 0.5); }

@@ -113,7 +113,8 @@ std::vector<StreamRun> RunStream(Distribution distribution, uint64_t rows, uint6
                     std::vector<StreamTenth>(1),
                     {},
                     0,
-                    0});
+                    0,
+                    {}});
     if (filter.passing == nullptr) continue;
     runs.back().tenths[0].expected = 0;
     if (distribution == Distribution::kUniform && !filter.is_source)
@@ -140,6 +141,12 @@ std::vector<StreamRun> RunStream(Distribution distribution, uint64_t rows, uint6
   }
   for (StreamRun& run : runs) {
     run.row_seconds = stream.seconds().draw + (run.is_source ? 0 : stream.seconds().hash);
+  }
+  for (StreamRun& run : runs) {
+    const auto same = std::find_if(runs.begin(), runs.end(), [&run](const StreamRun& other) {
+      return other.is_source && other.filter == run.filter;
+    });
+    if (!run.is_source && same != runs.end()) run.source_hash_nanos = same->nanos();
   }
   return runs;
 }

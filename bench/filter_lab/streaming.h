@@ -65,6 +65,8 @@ struct StreamRun {
   double nanos() const {
     return 1e9 * (filter_seconds + row_seconds) / static_cast<double>(all().rows);
   }
+  // The same of the filter with the source's hash, in the same run; null without one.
+  std::optional<double> source_hash_nanos;
   // By how much all of it is quicker than the source's program, row by row.  Null where that is
   // not known: for other streams than the uniform one, for baselines, for other probes than 10.
   std::optional<double> times_faster() const;

@@ -150,16 +150,21 @@ absl::Status CheckIsKind(const KindRules& rules, uint8_t tag, ParsedFilter& pars
   return absl::DataLossError(absl::StrCat("filter: ", parsed.problem));
 }
 
+absl::Status CannotMerge(std::string_view what, const std::string& a, const std::string& b) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("filters cannot be merged: ", std::string(what), " ", a, " and ", b, " differ"));
+}
+
 absl::Status CheckMergeable(const FilterHeader& a, const FilterHeader& b,
                             std::string_view detail_name) {
-  const auto differ = [](std::string_view what, uint64_t left, uint64_t right) {
-    return absl::InvalidArgumentError(absl::StrCat("filters cannot be merged: ", std::string(what),
-                                                   " ", left, " and ", right, " differ"));
+  const Shape &left = a.shape, &right = b.shape;
+  const auto differ = [](std::string_view what, uint64_t one, uint64_t other) {
+    return CannotMerge(what, std::to_string(one), std::to_string(other));
   };
   // Sizes often follow from it.
-  if (a.shape.detail != b.shape.detail) return differ(detail_name, a.shape.detail, b.shape.detail);
-  if (a.shape.size != b.shape.size) return differ("sizes", a.shape.size, b.shape.size);
-  if (a.shape.probes != b.shape.probes) return differ("probes", a.shape.probes, b.shape.probes);
+  if (left.detail != right.detail) return differ(detail_name, left.detail, right.detail);
+  if (left.size != right.size) return differ("sizes", left.size, right.size);
+  if (left.probes != right.probes) return differ("probes", left.probes, right.probes);
   if (a.seed != b.seed) return differ("seeds", a.seed, b.seed);
   return absl::OkStatus();
 }

@@ -124,6 +124,9 @@ absl::StatusOr<ParsedFilter> ParseAs(std::string_view bytes) {
   return parsed;
 }
 
+// InvalidArgument that names what makes two filters impossible to merge, and its two values.
+absl::Status CannotMerge(std::string_view what, const std::string& a, const std::string& b);
+
 // InvalidArgument, naming the difference, unless the bits of two filters of one kind mean the same.
 // `detail_name` is what the detail of that kind is called.
 absl::Status CheckMergeable(const FilterHeader& a, const FilterHeader& b,

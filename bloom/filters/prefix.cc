@@ -30,11 +30,6 @@ bool IsFirstBehind(std::string_view prefix, std::string_view high) {
          static_cast<uint8_t>(prefix[last]) + 1 == static_cast<uint8_t>(high[last]);
 }
 
-absl::Status CannotMerge(const char* what, const std::string& left, const std::string& right) {
-  return absl::InvalidArgumentError(
-      absl::StrCat("filters cannot be merged: ", what, " ", left, " and ", right, " differ"));
-}
-
 }  // namespace
 
 absl::StatusOr<PrefixExtractor> PrefixExtractor::FromName(std::string_view name) {

@@ -168,6 +168,9 @@ class RotatingFilter {
   // target, and new keys be taken for old ones.  Ask both filters instead.  Nothing is changed
   // then.
   absl::Status Merge(const RotatingFilter& other) {
+    if (generations() != other.generations())
+      return CannotMerge("generations", std::to_string(generations()),
+                         std::to_string(other.generations()));
     if (absl::Status status =
             CheckRowsMergeable(header_, other.header_, rows_[0].shape(), other.rows_[0].shape());
         !status.ok())
@@ -181,8 +184,7 @@ class RotatingFilter {
     for (uint32_t age = 0; age < generations(); ++age) {
       if (absl::Status status = OfAge(age).Merge(other.OfAge(age)); !status.ok()) return status;
     }
-    if (__builtin_add_overflow(header_.key_count, additions, &header_.key_count))
-      header_.key_count = UINT64_MAX;
+    header_.key_count = AddUpTo(UINT64_MAX, header_.key_count, additions);
     return absl::OkStatus();
   }
 

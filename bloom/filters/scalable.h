@@ -65,6 +65,7 @@ class ScalablePlan {
   // Of the rows of a level; levels count from 0.  Keys: at most 2^62.
   uint64_t CapacityOf(uint32_t level) const;
   double TargetOf(uint32_t level) const;
+  const ScalableGrowth& growth() const { return growth_; }
 
  private:
   ScalablePlan(uint64_t first_capacity, double target_fpp, const ScalableGrowth& growth)
@@ -264,6 +265,14 @@ class ScalableFilter {
   }
 
   absl::Status CheckMerge(const ScalableFilter& other) const {
+    const auto differ = [](std::string_view what, auto mine, auto theirs) {
+      return CannotMerge(what, std::to_string(mine), std::to_string(theirs));
+    };
+    const ScalableGrowth &growth = plan_.growth(), &others = other.plan_.growth();
+    if (growth.factor != others.factor)
+      return differ("growth factors", growth.factor, others.factor);
+    if (growth.tightening != others.tightening)
+      return differ("tightenings", growth.tightening, others.tightening);
     for (size_t mine = 0, theirs = 0; mine < rows_.size() && theirs < other.rows_.size();) {
       if (absl::Status status = CheckRowsMergeable(header_, other.header_, rows_[mine].shape(),
                                                    other.rows_[theirs].shape());

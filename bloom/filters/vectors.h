@@ -115,11 +115,8 @@ class VectorFilter {
   // Adds all vectors of `other`, as the base does.  InvalidArgument, naming the difference, unless
   // dimension, shape and seed agree; nothing is changed then.
   absl::Status Merge(const VectorFilter& other) {
-    if (dimension_ != other.dimension_) {
-      return absl::InvalidArgumentError("filters cannot be merged: dimensions " +
-                                        DimensionName(dimension_) + " and " +
-                                        DimensionName(other.dimension_) + " differ");
-    }
+    if (dimension_ != other.dimension_)
+      return CannotMerge("dimensions", DimensionName(dimension_), DimensionName(other.dimension_));
     return base_.Merge(other.base_);
   }
 

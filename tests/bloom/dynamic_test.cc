@@ -143,7 +143,7 @@ TYPED_TEST(DynamicTest, MergesOfWhatDiffersAreRefusedByName) {
   bloom::Shape larger = shape, more_probes = shape;
   ++larger.size;
   ++more_probes.probes;
-  refused(shape, 1001, 0.01, 3, "sizes 1000 and 1001");
+  refused(shape, 1001, 0.01, 3, "row capacities 1000 and 1001");
   refused(larger, 1000, 0.01, 3, "sizes");
   refused(more_probes, 1000, 0.01, 3, "probes");
   refused(shape, 1000, 0.02, 3, "target_fpp");

@@ -271,9 +271,9 @@ TYPED_TEST(RotatingTest, MergesOfWhatDiffersAreRefusedByName) {
     EXPECT_THAT(filter.Merge(other), StatusIs(kRotatingInvalid, HasSubstr(what)));
     EXPECT_EQ(filter.Serialize(), before);
   };
-  refused(MakeRotating<TypeParam>(0, 0, 3001), "sizes");
+  refused(MakeRotating<TypeParam>(0, 0, 3001), "row capacities");
   refused(MakeRotating<TypeParam>(0, 0, 3000, 0.0101), "target_fpp");
-  refused(MakeRotating<TypeParam>(0, 0, 4000, 0.01, 5), "differ");
+  refused(MakeRotating<TypeParam>(0, 0, 4000, 0.01, 5), "generations 4 and 5");
   refused(MakeRotating<TypeParam>(0, 0, 3000, 0.01, 4, 4), "seeds");
 }
 

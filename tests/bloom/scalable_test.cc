@@ -224,10 +224,10 @@ TYPED_TEST(ScalableTest, MergesOfWhatDiffersAreRefusedByName) {
     EXPECT_THAT(filter.Merge(other), StatusIs(kScalableInvalid, HasSubstr(what)));
     EXPECT_EQ(filter.Serialize(), before);
   };
-  refused(1001, 0.01, {}, 3, "sizes");
+  refused(1001, 0.01, {}, 3, "row capacities 1000 and 1001");
   refused(1000, 0.0101, {}, 3, "target_fpp");
-  refused(1000, 0.01, {3, 0.5f}, 3, "details");
-  refused(1000, 0.01, {2, 0.6f}, 3, "differ");
+  refused(1000, 0.01, {3, 0.5f}, 3, "growth factors 2 and 3");
+  refused(1000, 0.01, {2, 0.6f}, 3, "tightenings");
   refused(1000, 0.01, {}, 4, "seeds");
 }
 

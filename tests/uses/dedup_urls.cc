@@ -118,6 +118,8 @@ absl::Status Run(uses::CommandLine& line) {
   const double fpp = line.Fpp("--fpp", 0.001);
   const uint64_t every = line.Count("--every", 1'000'000);
   const uint64_t seed = line.SeedOrRandom("--seed");
+  if (line.Text("--state") == "-")
+    line.Refuse("--state is a file: the standard input has the lines");
   if (!line.status().ok()) return line.status();
   absl::StatusOr<SeenLines> fresh = SeenLines::Make(window, fpp, seed);
   if (!fresh.ok()) return fresh.status();
