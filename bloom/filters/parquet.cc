@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "bloom/core/filter_format.h"
 #include "bloom/core/hash.h"
 #include "bloom/core/sizing.h"
 
@@ -204,8 +205,7 @@ void ParquetFilter::StorePlain(const void* number, size_t size, char* to) {
 
 absl::Status ParquetFilter::Merge(const ParquetFilter& other) {
   if (size_bytes() != other.size_bytes()) {
-    return absl::InvalidArgumentError(absl::StrCat("filters cannot be merged: sizes ", size_bytes(),
-                                                   " and ", other.size_bytes(), " differ"));
+    return CannotMerge("sizes", std::to_string(size_bytes()), std::to_string(other.size_bytes()));
   }
   for (size_t i = 0; i < bits_.size(); ++i) bits_.data()[i] |= other.bits_.data()[i];
   return absl::OkStatus();

@@ -26,9 +26,6 @@ SpectralMethod MethodOf(const Shape& shape) {
 
 uint64_t MovedSizeOf(uint64_t size) { return size / 2 + size % 2; }
 
-// absl::StrCat wants its own string_view, which is another type on Debian 12.
-std::string Quoted(SpectralMethod method) { return std::string(NameOf(method)); }
-
 struct Minimum {
   uint64_t value = UINT64_MAX;
   bool is_single = false;  // stands in one cell only
@@ -235,14 +232,12 @@ uint64_t SpectralFilter::CountOf(Digest hash) const {
 
 absl::Status SpectralFilter::Merge(const SpectralFilter& other) {
   if (method() != other.method()) {
-    return absl::InvalidArgumentError(absl::StrCat("filters cannot be merged: methods ",
-                                                   Quoted(method()), " and ",
-                                                   Quoted(other.method()), " differ"));
+    return CannotMerge("methods", std::string(NameOf(method())),
+                       std::string(NameOf(other.method())));
   }
   if (counter_bits() != other.counter_bits()) {
-    return absl::InvalidArgumentError(absl::StrCat("filters cannot be merged: counter_bits ",
-                                                   counter_bits(), " and ", other.counter_bits(),
-                                                   " differ"));
+    return CannotMerge("counter_bits", std::to_string(counter_bits()),
+                       std::to_string(other.counter_bits()));
   }
   if (absl::Status status = CheckMergeable(header_, other.header_); !status.ok()) return status;
   for (uint64_t i = 0; i < counters_.size(); ++i)
