@@ -326,8 +326,13 @@
     for (const stream of unique(runs.map((run) => run.distribution))) {
       const here = runs.filter((run) => run.distribution === stream);
       const values = here.flatMap((run) => run.tenths.map((tenth) => percent(tenth.measured))).filter((v) => v > 0);
-      const range = values.length > 0 ? Plots.logRange(values, 2) : {min: 1e-6, max: 1};
-      Plots.addLines(panels, `${stream}: of all rows so far, answered wrongly`, `${stream} stream; see the table`,
+      const heading = `${stream}: of all rows so far, answered wrongly`;
+      if (values.length === 0) {
+        Plots.addText(panels, heading, 'None, of any filter: the stream has few different rows.');
+        continue;
+      }
+      const range = Plots.logRange(values, 2);
+      Plots.addLines(panels, heading, `${stream} stream; see the table`,
           here.flatMap((run) => [
             Plots.series(run.filter, styleOf(run).colour, positive(run.tenths.map(
                 (tenth) => ({x: tenth.rows, y: percent(tenth.measured)}))), {...styleOf(run), line: false}),

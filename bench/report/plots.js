@@ -23,14 +23,15 @@ const Plots = (() => {
     'ribbon': [150, 70, 'triangle'],
     'fuse3': [265, 60, 'star'],
     'fuse4': [310, 55, 'cross'],
-    'shifting': [150, 70, 'triangle'],
+    'shifting': [85, 60, 'crossRot'],
     'shifting-double': [265, 60, 'rectRot'],
     'spatial': [26, 92, 'rect'],
     'dynamic': [150, 70, 'triangle'],
     'scalable': [265, 60, 'rectRot'],
     'other': [285, 45, 'rect'],
   };
-  const lookOf = (kind) => looks[kind] || looks.other;
+  // Filters made of rows are named after these too: 'dynamic-blocked'.
+  const lookOf = (kind) => looks[kind] || looks[kind.replace(/-(blocked|counting)$/, '')] || looks.other;
 
   // `shade` in [0, 1]: light to dark, on a dark ground dark to light.
   function colour(kind, shade = 0.5) {
@@ -127,7 +128,8 @@ const Plots = (() => {
     },
   });
 
-  // A text beside each point that has a name; those of every other dataset below and to the left.
+  // A text beside each point that has a name: at the first of four places where no other text is and
+  // no point.
   const pointNames = {
     id: 'pointNames',
     afterDatasetsDraw(chart) {
@@ -135,13 +137,24 @@ const Plots = (() => {
       context.save();
       context.fillStyle = softInk();
       context.font = '11px system-ui, "DejaVu Sans", sans-serif';
-      chart.data.datasets.forEach((dataset, d) => {
-        chart.getDatasetMeta(d).data.forEach((mark, i) => {
-          const below = d % 2 === 1;
-          context.textAlign = below ? 'right' : 'left';
-          context.fillText(dataset.data[i].name || '', mark.x + (below ? -8 : 8), mark.y + (below ? 14 : -7));
+      const taken = [];  // [left, top, right, bottom]
+      const named = [];
+      chart.data.datasets.forEach((dataset, d) => chart.getDatasetMeta(d).data.forEach((mark, i) => {
+        taken.push([mark.x - 5, mark.y - 5, mark.x + 5, mark.y + 5]);
+        if (dataset.data[i].name) named.push([mark, dataset.data[i].name]);
+      }));
+      for (const [mark, name] of named) {
+        const width = context.measureText(name).width;
+        const places = [[8, -7], [-8 - width, 14], [8, 14], [-8 - width, -7]].map(([x, y]) => {
+          const left = mark.x + x, base = mark.y + y;
+          return [left, base - 9, left + width, base + 3];
         });
-      });
+        const isFree = (place) => taken.every((other) => place[2] < other[0] || other[2] < place[0] ||
+            place[3] < other[1] || other[3] < place[1]);
+        const place = places.find(isFree) || places[0];
+        taken.push(place);
+        context.fillText(name, place[0], place[3] - 3);
+      }
       context.restore();
     },
   };
@@ -157,7 +170,11 @@ const Plots = (() => {
           if (!interval) return;
           const low = chart.scales.y.getPixelForValue(interval[0]);
           const high = chart.scales.y.getPixelForValue(interval[1]);
+          const {left, top, right, bottom} = chart.chartArea;
           context.save();
+          context.beginPath();
+          context.rect(left, top, right - left, bottom - top);
+          context.clip();
           context.strokeStyle = dataset.borderColor;
           context.lineWidth = 1.5;
           context.beginPath();
@@ -269,6 +286,13 @@ const Plots = (() => {
     return panels;
   }
 
+  // A heading and a sentence, where there is nothing to draw.
+  function addText(panels, heading, text) {
+    const panel = element('div', {class: 'panel'});
+    panel.append(element('h3', {}, heading), element('p', {}, text));
+    panels.append(panel);
+  }
+
   // One chart with a heading.  `description` tells those who cannot see it what it shows.
   function addChart(panels, heading, description, configuration) {
     const panel = element('div', {class: 'panel'});
@@ -322,7 +346,7 @@ const Plots = (() => {
   }
 
   return {
-    addChart, addHeatTable, addLegend, addLines, addPanels, axis, barLabels, categoryAxis, colour, intervals,
+    addChart, addHeatTable, addLegend, addLines, addPanels, addText, axis, barLabels, categoryAxis, colour, intervals,
     logAxis, logRange, markOf, pointNames, series, short, softInk, start,
   };
 })();
