@@ -267,9 +267,9 @@ const Plots = (() => {
         cross: `<path d="M8 2V12M3 7H13" stroke="${entry.colour}" stroke-width="2"/>`,
         bar: `<rect x="2" y="1" width="12" height="12" fill="${entry.colour}"/>`,
         circle: `<path d="M0 7H16" stroke="${entry.colour}" stroke-width="2"/>` +
-                `<circle cx="8" cy="7" r="4" fill="${entry.colour}"/>`,
+                `<circle cx="8" cy="7" r="4" ${filled}/>`,
         rect: `<path d="M0 7H16" stroke="${entry.colour}" stroke-width="2"/>` +
-              `<rect x="4" y="3" width="8" height="8" fill="${entry.colour}"/>`,
+              `<rect x="4" y="3" width="8" height="8" ${filled}/>`,
         crossRot: `<path d="M4 3L12 11M12 3L4 11" stroke="${entry.colour}" stroke-width="2"/>`,
         dash: `<path d="M0 7H16" stroke="${entry.colour}" stroke-width="2" stroke-dasharray="4 3"/>`,
       }[entry.mark];
