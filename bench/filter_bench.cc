@@ -12,8 +12,8 @@
 //
 //   filter_bench --table        runs all three times and prints the table of bench/README.md
 //
-// `floor` is the bound: one load a question from as many lines, at the time and on the machine of
-// the others; `inlined` is what single questions could cost without a call.
+// `floor` is one load a question from as many lines, at the time and on the machine of the others;
+// `inlined` is what single questions could cost without a call.
 //
 // Where CMake finds them (bench/CMakeLists.txt), the filters of others take their turns among them:
 // Boost.Bloom (Boost 1.89 and later), and the binary fuse filters of xor_singleheader.  Those are
@@ -105,6 +105,7 @@ struct Concurrent {
   }
   explicit Concurrent(uint64_t keys) : filter(Filter::Make(keys, kPpm / 1e6, kSeed).value()) {}
 
+  static constexpr bool kAddsNoBatches = true;
   void Add(Digest digest) { filter.AddDigest(digest); }
   void AddAll(Digests digests) {
     for (const Digest digest : digests) filter.AddDigest(digest);
@@ -143,7 +144,8 @@ struct Solved {
   bloom::FilterFunctions functions;
 };
 
-// What no filter can do without: of the line that a hash names, in as many bits, one byte, inlined.
+// What no single question can do without: of the line that a hash names, in as many bits, one byte,
+// inlined.
 struct Floor {
   static std::string Name() { return "floor/one_load"; }
   explicit Floor(uint64_t keys)
@@ -383,7 +385,7 @@ void Register() {
     };
     if constexpr (AddsOneByOne<F>) {
       add("BM_Add", &BM_Fill<F, true>);
-      add("BM_AddBatch", &BM_Fill<F, false>);
+      if constexpr (!requires { F::kAddsNoBatches; }) add("BM_AddBatch", &BM_Fill<F, false>);
     } else {
       add("BM_Build", &BM_Fill<F, false>);
     }

@@ -79,7 +79,7 @@ int64_t OutOfCacheKeysOf() {
 // Digest of key i: the first n are in a filter of n keys, others are not.
 Digest DigestOfKey(uint64_t i) { return bloom::Remix(i, 0x6b6579); }
 
-// A filter of n keys, aligned as the store aligns it.
+// A filter of n keys, at least aligned as the store aligns it.
 struct Subject {
   bloom::AlignedBytes bytes;
   bloom::FilterReader reader;

@@ -328,7 +328,7 @@
       const values = here.flatMap((run) => run.tenths.map((tenth) => percent(tenth.measured))).filter((v) => v > 0);
       const heading = `${stream}: of all rows so far, answered wrongly`;
       if (values.length === 0) {
-        Plots.addText(panels, heading, 'None, of any filter: the stream has few different rows.');
+        Plots.addText(panels, heading, 'No row was, by any filter.');
         continue;
       }
       const range = Plots.logRange(values, 2);

@@ -31,7 +31,7 @@ const Plots = (() => {
     'other': [285, 45, 'rect'],
   };
   // Filters made of rows are named after these too: 'dynamic-blocked'.
-  const lookOf = (kind) => looks[kind] || looks[kind.replace(/-(blocked|counting)$/, '')] || looks.other;
+  const lookOf = (kind) => looks[kind] || looks[kind.replace(/^(dynamic|scalable)-.*$/, '$1')] || looks.other;
 
   // `shade` in [0, 1]: light to dark, on a dark ground dark to light.
   function colour(kind, shade = 0.5) {

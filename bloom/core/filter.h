@@ -113,6 +113,10 @@ class Filter {
           [&](size_t i, uint64_t hash) { were_absent[i] = AddHashIfAbsent(hash); });
     } else {
       const bool is_far = stored_.bits.size() > kNearPayloadBytes;
+      if (is_far) {
+        for (const Digest digest : digests.first(std::min(kAddsAhead, digests.size())))
+          Prefetch(digest);
+      }
       for (size_t i = 0; i < digests.size(); ++i) {
         if (is_far && i + kAddsAhead < digests.size()) Prefetch(digests[i + kAddsAhead]);
         were_absent[i] = AddDigestIfAbsent(digests[i]);

@@ -1,6 +1,7 @@
 #include "bloom/core/filter_format.h"
 
 #include <bit>
+#include <charconv>
 
 #include "absl/strings/str_cat.h"
 #include "bloom/core/bits.h"
@@ -153,6 +154,11 @@ absl::Status CheckIsKind(const KindRules& rules, uint8_t tag, ParsedFilter& pars
 absl::Status CannotMerge(std::string_view what, const std::string& a, const std::string& b) {
   return absl::InvalidArgumentError(
       absl::StrCat("filters cannot be merged: ", std::string(what), " ", a, " and ", b, " differ"));
+}
+
+std::string Exactly(double number) {
+  char digits[32];
+  return {digits, std::to_chars(digits, digits + sizeof(digits), number).ptr};
 }
 
 absl::Status CheckMergeable(const FilterHeader& a, const FilterHeader& b,

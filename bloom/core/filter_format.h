@@ -126,6 +126,8 @@ absl::StatusOr<ParsedFilter> ParseAs(std::string_view bytes) {
 
 // InvalidArgument that names what makes two filters impossible to merge, and its two values.
 absl::Status CannotMerge(std::string_view what, const std::string& a, const std::string& b);
+// A number with all digits that tell it from others.
+std::string Exactly(double number);
 
 // InvalidArgument, naming the difference, unless the bits of two filters of one kind mean the same.
 // `detail_name` is what the detail of that kind is called.

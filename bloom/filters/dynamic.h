@@ -138,11 +138,16 @@ class DynamicFilter {
       return status;
     absl::StatusOr<std::vector<Row>> copies = CopyRows(other.rows_);
     if (!copies.ok()) return copies.status();
+    SkipFullRows();
+    // A full row fits into an empty one only.  Rows get no emptier here, so that all full ones
+    // together look for those once.
+    size_t maybe_empty = with_room_;
     for (Row& row : *copies) {
-      // Full rows are passed once, not once for each row of the other.
-      SkipFullRows();
-      const size_t at =
-          FindRoom(rows_, with_room_, rows_.size(), row.added_count(), row_capacity());
+      if (row.added_count() == 0) continue;
+      const bool is_full = row.added_count() == row_capacity();
+      const size_t at = FindRoom(rows_, is_full ? maybe_empty : with_room_, rows_.size(),
+                                 row.added_count(), row_capacity());
+      if (is_full) maybe_empty = at;
       if (at == rows_.size()) {
         rows_.push_back(std::move(row));
       } else if (absl::Status status = rows_[at].Merge(row); !status.ok()) {

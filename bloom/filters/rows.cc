@@ -36,13 +36,14 @@ absl::Status RowLoss(size_t row, std::string_view what) {
 
 absl::Status CheckRowsMergeable(FilterHeader a, FilterHeader b, const Shape& row_of_a,
                                 const Shape& row_of_b) {
-  const auto differ = [](std::string_view what, const auto& one, const auto& other) {
-    return CannotMerge(what, absl::StrCat(one), absl::StrCat(other));
-  };
   // What the header's size is for all of them: the room of a row.
-  if (a.shape.size != b.shape.size) return differ("row capacities", a.shape.size, b.shape.size);
+  if (a.shape.size != b.shape.size) {
+    return CannotMerge("row capacities", std::to_string(a.shape.size),
+                       std::to_string(b.shape.size));
+  }
   if (absl::Status status = CheckMergeable(a, b); !status.ok()) return status;
-  if (a.target_fpp != b.target_fpp) return differ("target_fpp", a.target_fpp, b.target_fpp);
+  if (a.target_fpp != b.target_fpp)
+    return CannotMerge("target_fpp", Exactly(a.target_fpp), Exactly(b.target_fpp));
   a.shape = row_of_a;
   b.shape = row_of_b;
   return CheckMergeable(a, b);

@@ -265,14 +265,13 @@ class ScalableFilter {
   }
 
   absl::Status CheckMerge(const ScalableFilter& other) const {
-    const auto differ = [](std::string_view what, auto mine, auto theirs) {
-      return CannotMerge(what, std::to_string(mine), std::to_string(theirs));
-    };
     const ScalableGrowth &growth = plan_.growth(), &others = other.plan_.growth();
-    if (growth.factor != others.factor)
-      return differ("growth factors", growth.factor, others.factor);
+    if (growth.factor != others.factor) {
+      return CannotMerge("growth factors", std::to_string(growth.factor),
+                         std::to_string(others.factor));
+    }
     if (growth.tightening != others.tightening)
-      return differ("tightenings", growth.tightening, others.tightening);
+      return CannotMerge("tightenings", Exactly(growth.tightening), Exactly(others.tightening));
     for (size_t mine = 0, theirs = 0; mine < rows_.size() && theirs < other.rows_.size();) {
       if (absl::Status status = CheckRowsMergeable(header_, other.header_, rows_[mine].shape(),
                                                    other.rows_[theirs].shape());

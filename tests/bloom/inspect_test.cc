@@ -91,14 +91,4 @@ TEST(BitsTest, CountsBetweenAnyTwoBits) {
   }
 }
 
-TEST(BitsTest, AlignedBytesAreAlignedAndZero) {
-  for (const size_t size : {1, 63, 64, 65, 1000}) {
-    bloom::AlignedBytes bytes = bloom::AlignedBytes::Zeros(size);
-    ASSERT_EQ(bytes.size(), size);
-    EXPECT_EQ(reinterpret_cast<uintptr_t>(bytes.data()) % 64, 0u);
-    EXPECT_EQ(bloom::CountOnes(bytes.data(), size), 0u);
-  }
-  EXPECT_EQ(bloom::AlignedBytes::Zeros(0).data(), nullptr);
-}
-
 }  // namespace

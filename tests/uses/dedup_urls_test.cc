@@ -196,6 +196,7 @@ TEST_F(DedupUrlsTest, WhatCannotBeDoneIsSaid) {
   };
   OutputOf("seq 100 | dedup_urls --state seen --window 1000");
   const std::string kept = Saved("seen");
+  expect("dedup_urls --state - <<< a", 2, "--state is a file");
   expect("dedup_urls --state seen <<< a", 2, "seen: is of another --window or --fpp");
   expect("dedup_urls --state seen --window 1000 --fpp 0.1 <<< a", 2, "seen: is of another");
   for (size_t at = 0; at < kept.size(); at += 1 + kept.size() / 50) {

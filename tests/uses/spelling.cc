@@ -130,6 +130,7 @@ absl::Status Run(uses::CommandLine& line) {
   const double fpp = line.Fpp("--fpp", 0.01);
   const std::string load = line.Text("--load"), save = line.Text("--save");
   if (line.words().empty() == load.empty()) line.Refuse("either WORDS.txt or --load FILE");
+  if (save == "-") line.Refuse("--save is a file: the standard output has the words");
   if (load == "-" || (!line.words().empty() && line.words()[0] == "-"))
     line.Refuse("the standard input has the text: no list and no filter");
   if (!load.empty() && (!save.empty() || line.Has("--fpp")))

@@ -121,6 +121,9 @@ TEST_F(SpellingTest, WhatCannotBeDoneIsSaid) {
   expect("spelling", 2, "either WORDS.txt or --load FILE");
   expect("spelling list --load list", 2, "either WORDS.txt or --load FILE");
   expect("spelling --load list --save x", 2, "--load takes the filter as it is");
+  expect("spelling --load - <<< cat", 2, "the standard input has the text");
+  expect("spelling - <<< cat", 2, "the standard input has the text");
+  expect("spelling list --save - <<< cat", 2, "--save is a file");
   expect("spelling list list", 2, "\"list\" is a word too many");
   expect("spelling list --fpp", 2, "--fpp lacks its value");
   expect("spelling list --fpp=0", 2, "--fpp is no probability from 2.4e-10 to below 1: \"0\"");
