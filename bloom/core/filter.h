@@ -83,11 +83,11 @@ class Filter {
   void Add(std::string_view key) { AddDigest(DigestOf(key)); }
   void AddDigest(Digest digest) {
     add_(stored_.bits.data(), stored_.header.shape, Remix(digest, stored_.header.seed));
-    stored_.header.key_count += stored_.header.key_count < UINT64_MAX;
+    stored_.header.CountKeys();
   }
   void AddDigests(std::span<const Digest> digests) {
     Layout::Build(stored_.bits.data(), stored_.header.shape, stored_.header.seed, digests);
-    stored_.header.key_count = AddUpTo(UINT64_MAX, stored_.header.key_count, digests.size());
+    stored_.header.CountKeys(digests.size());
   }
 
   // Asks and adds in one: what a stream is rid of its duplicates with.  True if the key did not

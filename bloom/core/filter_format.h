@@ -35,6 +35,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "bloom/core/bits.h"
 #include "bloom/core/concepts.h"
 #include "bloom/core/shape.h"
 
@@ -63,6 +64,9 @@ struct FilterHeader {
   uint64_t seed = 0;
   uint64_t key_count = 0;
   double target_fpp = 0;
+
+  // Additions; the number stops at the most that it holds.
+  void CountKeys(uint64_t more = 1) { key_count = AddUpTo(UINT64_MAX, key_count, more); }
 };
 
 // Bytes of a filter as far as they can be judged without knowing its kind.

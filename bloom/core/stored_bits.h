@@ -58,7 +58,7 @@ struct StoredBits {
     if (absl::Status status = CheckMergeable(header, other.header, detail_name); !status.ok())
       return status;
     for (size_t i = 0; i < bits.size(); ++i) bits.data()[i] |= other.bits.data()[i];
-    header.key_count = AddUpTo(UINT64_MAX, header.key_count, other.header.key_count);
+    header.CountKeys(other.header.key_count);
     return absl::OkStatus();
   }
 

@@ -16,7 +16,7 @@ absl::Status StoredCounters::Merge(const StoredCounters& other) {
   if (absl::Status status = CheckMergeable(header, other.header, "counter_bits"); !status.ok())
     return status;
   for (uint64_t i = 0; i < counters.size(); ++i) counters.AddSaturating(i, other.counters.Get(i));
-  header.key_count = AddUpTo(UINT64_MAX, header.key_count, other.header.key_count);
+  header.CountKeys(other.header.key_count);
   return absl::OkStatus();
 }
 

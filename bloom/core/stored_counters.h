@@ -58,7 +58,7 @@ struct StoredCounters {
   template <class Cells>
   void Raise(const Cells& cells) {
     for (const uint64_t cell : cells) counters.AddSaturating(cell, 1);
-    header.key_count += header.key_count < UINT64_MAX;
+    header.CountKeys();
   }
   // REQUIRES: none of them is 0.
   template <class Cells>

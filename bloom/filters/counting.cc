@@ -73,8 +73,8 @@ bool CountingFilter::RemoveDigest(Digest digest) {
 }
 
 bool CountingFilter::MayContainDigest(Digest digest) const {
-  Probes probes(Remix(digest, stored_.header.seed), stored_.header.shape.size);
-  for (uint32_t i = 0; i < stored_.header.shape.probes; ++i) {
+  Probes probes(Remix(digest, seed()), shape().size);
+  for (uint32_t i = 0; i < shape().probes; ++i) {
     if (stored_.counters.Get(probes.Next()) == 0) return false;
   }
   return true;
@@ -82,9 +82,9 @@ bool CountingFilter::MayContainDigest(Digest digest) const {
 
 absl::StatusOr<std::string> CountingFilter::SerializeAsStandard() const {
   FilterHeader header =
-      HeaderFor<Standard>({stored_.header.shape.size, stored_.header.shape.probes},
-                          stored_.header.seed, stored_.header.target_fpp);
-  header.key_count = stored_.header.key_count;
+      HeaderFor<Standard>({shape().size, shape().probes},
+                          seed(), target_fpp());
+  header.key_count = added_count();
   absl::StatusOr<AlignedBytes> bits = ZerosFor(Standard::PayloadBytes(header.shape));
   if (!bits.ok()) return bits.status();
   for (uint64_t i = 0; i < stored_.counters.size(); ++i) {
@@ -94,15 +94,15 @@ absl::StatusOr<std::string> CountingFilter::SerializeAsStandard() const {
 }
 
 double CountingFilter::PredictedFpp(uint64_t key_count) const {
-  return StandardFpp(stored_.header.shape.size, stored_.header.shape.probes, key_count);
+  return StandardFpp(shape().size, shape().probes, key_count);
 }
 
 double CountingFilter::CurrentFpp() const {
-  return std::pow(stored_.Fill(), stored_.header.shape.probes);
+  return std::pow(stored_.Fill(), shape().probes);
 }
 
 double CountingFilter::EstimatedKeyCount() const {
-  return StandardKeyCountFromFill(stored_.header.shape.size, stored_.header.shape.probes,
+  return StandardKeyCountFromFill(shape().size, shape().probes,
                                   stored_.Fill());
 }
 

@@ -151,7 +151,7 @@ std::string RetouchedFilter::Problem(const Shape& shape, std::span<const uint8_t
 
 void RetouchedFilter::AddDigest(Digest digest) {
   Standard::Add(bits_.data(), header_.shape, Remix(digest, header_.seed));
-  header_.key_count += header_.key_count < UINT64_MAX;
+  header_.CountKeys();
   if (!has_bookkeeping()) return;
   for (const uint64_t position : BitsOf(header_, digest)) additions_.AddSaturating(position, 1);
   ForgetFalsePositive(digest);
@@ -240,7 +240,7 @@ absl::Status RetouchedFilter::Merge(const RetouchedFilter& other) {
     additions_.AddSaturating(i, other.additions_.Get(i));
   known_.clear();
   if (has_bookkeeping()) false_positives_.Clear();
-  header_.key_count = AddUpTo(UINT64_MAX, header_.key_count, other.header_.key_count);
+  header_.CountKeys(other.header_.key_count);
   return absl::OkStatus();
 }
 

@@ -130,7 +130,7 @@ class RotatingFilter {
   void AddDigest(Digest digest) {
     if (newest().added_count() >= generation_capacity()) Advance();
     newest().AddDigest(digest);
-    header_.key_count += header_.key_count < UINT64_MAX;
+    header_.CountKeys();
   }
 
   // True if the key does not pass, and then it is certainly not among the last window() additions.
@@ -184,7 +184,7 @@ class RotatingFilter {
     for (uint32_t age = 0; age < generations(); ++age) {
       if (absl::Status status = OfAge(age).Merge(other.OfAge(age)); !status.ok()) return status;
     }
-    header_.key_count = AddUpTo(UINT64_MAX, header_.key_count, additions);
+    header_.CountKeys(additions);
     return absl::OkStatus();
   }
 

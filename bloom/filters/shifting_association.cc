@@ -83,7 +83,7 @@ void ShiftingAssociationFilter::AddDigest(Digest digest, bool in_first, bool in_
   const uint64_t shift = Regions(hash).shift[!in_first ? 2 : in_second ? 1 : 0];
   Probes bases(hash, shape().size);
   for (uint32_t i = 0; i < shape().probes; ++i) SetBit(stored_.bits.data(), bases.Next() + shift);
-  stored_.header.key_count += stored_.header.key_count < UINT64_MAX;
+  stored_.header.CountKeys();
 }
 
 uint32_t ShiftingAssociationFilter::QueryDigest(Digest digest) const {

@@ -69,11 +69,11 @@ bool ShiftingCountingFilter::RemoveDigest(Digest digest) {
 }
 
 bool ShiftingCountingFilter::MayContainDigest(Digest digest) const {
-  const uint64_t hash = Remix(digest, stored_.header.seed);
+  const uint64_t hash = Remix(digest, seed());
   const uint64_t shift = (1 + OffsetsOf(hash, Offsets()).Next()) * stored_.counters.width();
   const uint8_t* const counters = stored_.counters.bytes().data();
-  Probes bases(hash, stored_.header.shape.size);
-  for (uint32_t i = 0; i < stored_.header.shape.probes; i += 2) {
+  Probes bases(hash, shape().size);
+  for (uint32_t i = 0; i < shape().probes; i += 2) {
     const uint64_t pair = LoadShifted(counters, bases.Next() * stored_.counters.width());
     if ((pair & stored_.counters.max()) == 0 || (pair >> shift & stored_.counters.max()) == 0)
       return false;
@@ -82,11 +82,11 @@ bool ShiftingCountingFilter::MayContainDigest(Digest digest) const {
 }
 
 double ShiftingCountingFilter::PredictedFpp(uint64_t key_count) const {
-  return ShiftingFpp(stored_.header.shape.size, stored_.header.shape.probes, key_count, Offsets());
+  return ShiftingFpp(shape().size, shape().probes, key_count, Offsets());
 }
 
 double ShiftingCountingFilter::CurrentFpp() const {
-  return PairedFpp(stored_.header.shape.size, stored_.header.shape.probes, Offsets(),
+  return PairedFpp(shape().size, shape().probes, Offsets(),
                    [this](uint64_t i) {
                      uint64_t word = 0;
                      const uint64_t end = std::min(64 * i + 64, stored_.counters.size());
@@ -97,7 +97,7 @@ double ShiftingCountingFilter::CurrentFpp() const {
 }
 
 double ShiftingCountingFilter::EstimatedKeyCount() const {
-  return ShiftingKeyCountFromFill(stored_.header.shape.size, stored_.header.shape.probes, Offsets(),
+  return ShiftingKeyCountFromFill(shape().size, shape().probes, Offsets(),
                                   stored_.Fill());
 }
 

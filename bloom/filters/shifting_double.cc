@@ -68,7 +68,7 @@ void ShiftingDoubleFilter::AddDigest(Digest digest) {
   const uint64_t hash = Remix(digest, seed());
   Shifting::Add(stored_.bits.data(), shape(), hash);
   SetBit(stored_.bits.data() + Shifting::PayloadBytes(shape()), SecondPosition(shape(), hash));
-  stored_.header.key_count += stored_.header.key_count < UINT64_MAX;
+  stored_.header.CountKeys();
 }
 
 bool ShiftingDoubleFilter::MayContainDigest(Digest digest) const {

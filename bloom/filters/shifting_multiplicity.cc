@@ -75,7 +75,7 @@ absl::Status ShiftingMultiplicityFilter::AddDigest(Digest digest, uint32_t count
   Probes bases(Remix(digest, seed()), shape().size);
   for (uint32_t i = 0; i < shape().probes; ++i)
     SetBit(stored_.bits.data(), bases.Next() + count - 1);
-  stored_.header.key_count += stored_.header.key_count < UINT64_MAX;
+  stored_.header.CountKeys();
   return absl::OkStatus();
 }
 

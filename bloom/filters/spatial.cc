@@ -72,7 +72,7 @@ absl::Status SpatialFilter::AddDigest(Digest digest, uint32_t area) {
     const uint64_t cell = cells.Next();
     if (labels_.Get(cell) < area) labels_.Set(cell, area);
   }
-  header_.key_count = AddUpTo(UINT64_MAX, header_.key_count, 1);
+  header_.CountKeys();
   return absl::OkStatus();
 }
 
@@ -89,7 +89,7 @@ absl::Status SpatialFilter::Merge(const SpatialFilter& other) {
     return status;
   for (uint64_t i = 0; i < labels_.size(); ++i)
     labels_.Set(i, std::max(labels_.Get(i), other.labels_.Get(i)));
-  header_.key_count = AddUpTo(UINT64_MAX, header_.key_count, other.header_.key_count);
+  header_.CountKeys(other.header_.key_count);
   return absl::OkStatus();
 }
 

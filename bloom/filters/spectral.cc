@@ -174,7 +174,7 @@ void SpectralFilter::AddDigest(Digest digest, uint64_t times) {
     Raise(counters_, cells, times);
     if (moved_.has_value()) AddToMoved(hash, cells, times);
   }
-  header_.key_count = AddUpTo(UINT64_MAX, header_.key_count, times);
+  header_.CountKeys(times);
 }
 
 // A key that is moved brings all that the first filter counts of it, its other cells included: that
@@ -243,7 +243,7 @@ absl::Status SpectralFilter::Merge(const SpectralFilter& other) {
   for (uint64_t i = 0; i < counters_.size(); ++i)
     counters_.AddSaturating(i, other.counters_.Get(i));
   if (moved_.has_value()) moved_->Clear();
-  header_.key_count = AddUpTo(UINT64_MAX, header_.key_count, other.header_.key_count);
+  header_.CountKeys(other.header_.key_count);
   return absl::OkStatus();
 }
 
