@@ -28,18 +28,18 @@ struct StoredCounters {
   // InvalidArgument unless 1 <= counter_bits <= most.
   static absl::Status CheckCounterBits(uint32_t counter_bits, uint32_t most);
 
-  // So many zeros for a filter of class F.  ResourceExhausted without memory.  REQUIRES: F finds
-  // nothing wrong with the shape.
+  // F::CellsOf(shape) zeros for a filter of class F.  ResourceExhausted without memory.  REQUIRES:
+  // F finds nothing wrong with the shape.
   template <class F>
-  static absl::StatusOr<StoredCounters> Zeros(const Shape& shape, uint64_t cells, uint64_t seed,
+  static absl::StatusOr<StoredCounters> Zeros(const Shape& shape, uint64_t seed,
                                               double target_fpp) {
     absl::StatusOr<PackedArray> zeros =
-        PackedArray::Zeros(cells, static_cast<uint32_t>(shape.detail));
+        PackedArray::Zeros(F::CellsOf(shape), static_cast<uint32_t>(shape.detail));
     if (!zeros.ok()) return zeros.status();
     return StoredCounters{HeaderFor<F>(shape, seed, target_fpp), *std::move(zeros)};
   }
 
-  // What Serialize gave, of F::CellsOf(shape) cells.  DataLoss if it is damaged, Unimplemented if
+  // What Serialize gave, of as many counters.  DataLoss if it is damaged, Unimplemented if
   // its version is unknown, InvalidArgument if it is a filter of another kind.
   template <class F>
   static absl::StatusOr<StoredCounters> Load(std::string_view bytes) {

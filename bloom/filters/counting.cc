@@ -44,7 +44,7 @@ absl::StatusOr<CountingFilter> CountingFilter::MakeOfShape(const Shape& shape, d
   if (const std::string problem = ShapeProblem(shape); !problem.empty())
     return absl::InvalidArgumentError("shape: " + problem);
   absl::StatusOr<StoredCounters> stored =
-      StoredCounters::Zeros<CountingFilter>(shape, CellsOf(shape), seed, target_fpp);
+      StoredCounters::Zeros<CountingFilter>(shape, seed, target_fpp);
   if (!stored.ok()) return stored.status();
   return CountingFilter(*std::move(stored));
 }
@@ -81,9 +81,7 @@ bool CountingFilter::MayContainDigest(Digest digest) const {
 }
 
 absl::StatusOr<std::string> CountingFilter::SerializeAsStandard() const {
-  FilterHeader header =
-      HeaderFor<Standard>({shape().size, shape().probes},
-                          seed(), target_fpp());
+  FilterHeader header = HeaderFor<Standard>({shape().size, shape().probes}, seed(), target_fpp());
   header.key_count = added_count();
   absl::StatusOr<AlignedBytes> bits = ZerosFor(Standard::PayloadBytes(header.shape));
   if (!bits.ok()) return bits.status();
@@ -97,13 +95,10 @@ double CountingFilter::PredictedFpp(uint64_t key_count) const {
   return StandardFpp(shape().size, shape().probes, key_count);
 }
 
-double CountingFilter::CurrentFpp() const {
-  return std::pow(stored_.Fill(), shape().probes);
-}
+double CountingFilter::CurrentFpp() const { return std::pow(stored_.Fill(), shape().probes); }
 
 double CountingFilter::EstimatedKeyCount() const {
-  return StandardKeyCountFromFill(shape().size, shape().probes,
-                                  stored_.Fill());
+  return StandardKeyCountFromFill(shape().size, shape().probes, stored_.Fill());
 }
 
 }  // namespace bloom

@@ -40,7 +40,7 @@ absl::StatusOr<ShiftingCountingFilter> ShiftingCountingFilter::MakeOfShape(const
   if (const std::string problem = ShapeProblem(shape); !problem.empty())
     return absl::InvalidArgumentError("shape: " + problem);
   absl::StatusOr<StoredCounters> stored =
-      StoredCounters::Zeros<ShiftingCountingFilter>(shape, CellsOf(shape), seed, target_fpp);
+      StoredCounters::Zeros<ShiftingCountingFilter>(shape, seed, target_fpp);
   if (!stored.ok()) return stored.status();
   return ShiftingCountingFilter(*std::move(stored));
 }
@@ -86,19 +86,17 @@ double ShiftingCountingFilter::PredictedFpp(uint64_t key_count) const {
 }
 
 double ShiftingCountingFilter::CurrentFpp() const {
-  return PairedFpp(shape().size, shape().probes, Offsets(),
-                   [this](uint64_t i) {
-                     uint64_t word = 0;
-                     const uint64_t end = std::min(64 * i + 64, stored_.counters.size());
-                     for (uint64_t cell = 64 * i; cell < end; ++cell)
-                       word |= uint64_t{stored_.counters.Get(cell) != 0} << (cell % 64);
-                     return word;
-                   });
+  return PairedFpp(shape().size, shape().probes, Offsets(), [this](uint64_t i) {
+    uint64_t word = 0;
+    const uint64_t end = std::min(64 * i + 64, stored_.counters.size());
+    for (uint64_t cell = 64 * i; cell < end; ++cell)
+      word |= uint64_t{stored_.counters.Get(cell) != 0} << (cell % 64);
+    return word;
+  });
 }
 
 double ShiftingCountingFilter::EstimatedKeyCount() const {
-  return ShiftingKeyCountFromFill(shape().size, shape().probes, Offsets(),
-                                  stored_.Fill());
+  return ShiftingKeyCountFromFill(shape().size, shape().probes, Offsets(), stored_.Fill());
 }
 
 }  // namespace bloom
