@@ -60,11 +60,7 @@ struct Shifting {
   static void Add(uint8_t* payload, const Shape& shape, uint64_t hash) {
     const uint64_t pair = 1 | uint64_t{1} << Offset(hash);
     Probes bases(hash, shape.size);
-    for (uint32_t i = 0; i < shape.probes; i += 2) {
-      const uint64_t base = bases.Next();
-      uint8_t* const at = payload + (base >> 3);
-      Store64(at, Load64(at) | pair << (base & 7));
-    }
+    for (uint32_t i = 0; i < shape.probes; i += 2) SetPair(payload, bases.Next(), pair);
   }
 
   static bool AddIfAbsent(uint8_t* payload, const Shape& shape, uint64_t hash) {
@@ -77,10 +73,7 @@ struct Shifting {
       missing |= pair & ~LoadShifted(payload, positions[i]);
     }
     if (missing == 0) return false;
-    for (uint32_t i = 0; i < shape.probes / 2; ++i) {
-      uint8_t* const at = payload + (positions[i] >> 3);
-      Store64(at, Load64(at) | pair << (positions[i] & 7));
-    }
+    for (uint32_t i = 0; i < shape.probes / 2; ++i) SetPair(payload, positions[i], pair);
     return true;
   }
 
@@ -98,6 +91,13 @@ struct Shifting {
                     std::span<const Digest> digests);
 
   static FilterFunctions Functions(const FilterView& view);
+
+ private:
+  // Bit i of `pair` is bit base + i.
+  static void SetPair(uint8_t* payload, uint64_t base, uint64_t pair) {
+    uint8_t* const at = payload + (base >> 3);
+    Store64(at, Load64(at) | pair << (base & 7));
+  }
 };
 
 }  // namespace bloom
