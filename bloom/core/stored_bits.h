@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -44,10 +45,16 @@ struct StoredBits {
   static absl::StatusOr<StoredBits> Load(std::string_view bytes) {
     const absl::StatusOr<ParsedFilter> parsed = ParseAs<F>(bytes);
     if (!parsed.ok()) return parsed.status();
-    absl::StatusOr<AlignedBytes> copy = ZerosFor(parsed->payload.size());
+    return Copy(parsed->header, parsed->payload);
+  }
+
+  // ResourceExhausted without memory.
+  static absl::StatusOr<StoredBits> Copy(const FilterHeader& header,
+                                         std::span<const uint8_t> bits) {
+    absl::StatusOr<AlignedBytes> copy = ZerosFor(bits.size());
     if (!copy.ok()) return copy.status();
-    std::memcpy(copy->data(), parsed->payload.data(), parsed->payload.size());
-    return StoredBits{parsed->header, *std::move(copy)};
+    std::memcpy(copy->data(), bits.data(), bits.size());
+    return StoredBits{header, *std::move(copy)};
   }
 
   std::string Serialize() const { return EncodeFilter(header, bits.span()); }
@@ -74,6 +81,12 @@ struct StoredBits {
   void Clear() {
     std::memset(bits.data(), 0, bits.size());
     header.key_count = 0;
+  }
+
+  // The ones, as a share of so many bits.  Reads all.
+  double OnesPer(uint64_t size_bits) const {
+    return static_cast<double>(CountOnes(bits.data(), bits.size())) /
+           static_cast<double>(size_bits);
   }
 };
 

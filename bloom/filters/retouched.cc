@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "bloom/core/bits.h"
+#include "bloom/core/filter_format.h"
 #include "bloom/core/probe.h"
 #include "bloom/core/sizing.h"
 #include "bloom/variants/standard.h"
@@ -93,8 +94,8 @@ std::string BookkeepingProblem(uint64_t bits, std::span<const uint8_t> payload) 
 
 }  // namespace
 
-RetouchedFilter::RetouchedFilter(const FilterHeader& header, AlignedBytes bits)
-    : header_(header), bits_(std::move(bits)), functions_(Standard::Functions(view())) {}
+RetouchedFilter::RetouchedFilter(StoredBits stored)
+    : stored_(std::move(stored)), functions_(Standard::Functions(view())) {}
 
 absl::StatusOr<RetouchedFilter> RetouchedFilter::Make(uint64_t key_count, double target_fpp,
                                                       uint64_t seed) {
@@ -107,7 +108,8 @@ absl::StatusOr<RetouchedFilter> RetouchedFilter::Make(uint64_t key_count, double
   if (!additions.ok()) return additions.status();
   absl::StatusOr<PackedArray> false_positives = PackedArray::Zeros(shape->size, kWeightBits);
   if (!false_positives.ok()) return false_positives.status();
-  RetouchedFilter filter(HeaderFor<RetouchedFilter>(*shape, seed, target_fpp), *std::move(bits));
+  RetouchedFilter filter(
+      StoredBits{HeaderFor<RetouchedFilter>(*shape, seed, target_fpp), *std::move(bits)});
   filter.additions_ = *std::move(additions);
   filter.false_positives_ = *std::move(false_positives);
   return filter;
@@ -118,10 +120,10 @@ absl::StatusOr<RetouchedFilter> RetouchedFilter::Load(std::string_view bytes) {
   if (!parsed.ok()) return parsed.status();
   const Shape& shape = parsed->header.shape;
   const std::span<const uint8_t> payload = parsed->payload;
-  absl::StatusOr<AlignedBytes> bits = ZerosFor(Standard::PayloadBytes(shape));
-  if (!bits.ok()) return bits.status();
-  std::memcpy(bits->data(), payload.data(), bits->size());
-  RetouchedFilter filter(parsed->header, *std::move(bits));
+  absl::StatusOr<StoredBits> stored =
+      StoredBits::Copy(parsed->header, payload.first(Standard::PayloadBytes(shape)));
+  if (!stored.ok()) return stored.status();
+  RetouchedFilter filter(*std::move(stored));
   if (!filter.has_bookkeeping()) return filter;
   const Layout layout(shape.size);
   absl::StatusOr<PackedArray> additions =
@@ -150,34 +152,35 @@ std::string RetouchedFilter::Problem(const Shape& shape, std::span<const uint8_t
 }
 
 void RetouchedFilter::AddDigest(Digest digest) {
-  Standard::Add(bits_.data(), header_.shape, Remix(digest, header_.seed));
-  header_.CountKeys();
+  Standard::Add(stored_.bits.data(), shape(), Remix(digest, seed()));
+  stored_.header.CountKeys();
   if (!has_bookkeeping()) return;
-  for (const uint64_t position : BitsOf(header_, digest)) additions_.AddSaturating(position, 1);
+  for (const uint64_t position : BitsOf(stored_.header, digest))
+    additions_.AddSaturating(position, 1);
   ForgetFalsePositive(digest);
 }
 
 absl::StatusOr<bool> RetouchedFilter::AddFalsePositiveDigest(Digest digest) {
   if (!has_bookkeeping()) return NoBookkeeping();
   if (!MayContainDigest(digest) || !known_.insert(digest).second) return false;
-  for (const uint64_t position : BitsOf(header_, digest))
+  for (const uint64_t position : BitsOf(stored_.header, digest))
     false_positives_.AddSaturating(position, 1);
   return true;
 }
 
 void RetouchedFilter::ForgetFalsePositive(Digest digest) {
   if (known_.erase(digest) == 0) return;
-  for (const uint64_t position : BitsOf(header_, digest)) {
+  for (const uint64_t position : BitsOf(stored_.header, digest)) {
     const uint64_t count = false_positives_.Get(position);
     if (count > 0 && count < false_positives_.max()) false_positives_.Set(position, count - 1);
   }
 }
 
 uint64_t RetouchedFilter::ChooseBit(Digest digest, ClearingScheme scheme) const {
-  const DistinctProbes bits = BitsOf(header_, digest);
+  const DistinctProbes bits = BitsOf(stored_.header, digest);
   const auto count = static_cast<uint64_t>(bits.end() - bits.begin());
   if (scheme == ClearingScheme::kRandom)
-    return bits.begin()[ReduceRange(Remix(Remix(digest, header_.seed), kChoiceSalt), count)];
+    return bits.begin()[ReduceRange(Remix(Remix(digest, seed()), kChoiceSalt), count)];
   Candidate candidates[kMaxProbes];
   std::transform(bits.begin(), bits.end(), candidates, [this](uint64_t position) {
     return Candidate{position, additions_.Get(position), false_positives_.Get(position)};
@@ -189,7 +192,7 @@ uint64_t RetouchedFilter::ChooseBit(Digest digest, ClearingScheme scheme) const 
 }
 
 void RetouchedFilter::ClearOne(uint64_t position) {
-  ClearBit(bits_.data(), position);
+  ClearBit(stored_.bits.data(), position);
   if (!has_bookkeeping()) return;
   additions_.Set(position, 0);
   false_positives_.Set(position, 0);
@@ -220,11 +223,11 @@ absl::StatusOr<uint64_t> RetouchedFilter::ClearKnownFalsePositives(ClearingSchem
 absl::StatusOr<uint64_t> RetouchedFilter::RandomClearing(double share, uint64_t random_seed) {
   if (!(share >= 0 && share <= 1))
     return absl::InvalidArgumentError(absl::StrCat("share must lie in [0, 1], is ", share));
-  uint64_t ones_left = CountOnes(bits_.data(), bits_.size());
+  uint64_t ones_left = CountOnes(stored_.bits.data(), stored_.bits.size());
   const auto cleared = static_cast<uint64_t>(std::llround(share * static_cast<double>(ones_left)));
   // One after the other, each with the chance that all sets of so many ones are equally likely.
   for (uint64_t position = 0, left = cleared; left > 0; ++position) {
-    if (!TestBit(bits_.data(), position)) continue;
+    if (!TestBit(stored_.bits.data(), position)) continue;
     if (ReduceRange(Remix(position, random_seed), ones_left--) >= left) continue;
     ClearOne(position);
     --left;
@@ -233,20 +236,17 @@ absl::StatusOr<uint64_t> RetouchedFilter::RandomClearing(double share, uint64_t 
 }
 
 absl::Status RetouchedFilter::Merge(const RetouchedFilter& other) {
-  if (absl::Status status = CheckMergeable(header_, other.header_, "bookkeeping"); !status.ok())
+  if (absl::Status status = stored_.Merge(other.stored_, "bookkeeping"); !status.ok())
     return status;
-  for (size_t i = 0; i < bits_.size(); ++i) bits_.data()[i] |= other.bits_.data()[i];
   for (uint64_t i = 0; i < additions_.size(); ++i)
     additions_.AddSaturating(i, other.additions_.Get(i));
   known_.clear();
   if (has_bookkeeping()) false_positives_.Clear();
-  header_.CountKeys(other.header_.key_count);
   return absl::OkStatus();
 }
 
 void RetouchedFilter::Clear() {
-  std::memset(bits_.data(), 0, bits_.size());
-  header_.key_count = 0;
+  stored_.Clear();
   known_.clear();
   if (!has_bookkeeping()) return;
   additions_.Clear();
@@ -254,7 +254,7 @@ void RetouchedFilter::Clear() {
 }
 
 void RetouchedFilter::DropBookkeeping() {
-  header_.shape.detail = 0;
+  stored_.header.shape.detail = 0;
   additions_ = PackedArray();
   false_positives_ = PackedArray();
   known_.clear();
@@ -266,7 +266,7 @@ std::string RetouchedFilter::Serialize() const {
   const auto append = [&payload](std::span<const uint8_t> bytes) {
     payload.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   };
-  append(bits_.span());
+  append(stored_.bits.span());
   append(additions_.bytes());
   append(false_positives_.bytes());
   const auto append_number = [&append](uint64_t number) {
@@ -276,13 +276,14 @@ std::string RetouchedFilter::Serialize() const {
   };
   append_number(known_.size());
   for (const Digest digest : known_) append_number(digest);
-  return EncodeFilter(header_, {reinterpret_cast<const uint8_t*>(payload.data()), payload.size()});
+  return EncodeFilter(stored_.header,
+                      {reinterpret_cast<const uint8_t*>(payload.data()), payload.size()});
 }
 
 std::string RetouchedFilter::SerializeBits() const {
-  FilterHeader header = header_;
+  FilterHeader header = stored_.header;
   header.shape.detail = 0;
-  return EncodeFilter(header, bits_.span());
+  return EncodeFilter(header, stored_.bits.span());
 }
 
 uint64_t RetouchedFilter::bookkeeping_bytes() const {
@@ -290,18 +291,13 @@ uint64_t RetouchedFilter::bookkeeping_bytes() const {
 }
 
 double RetouchedFilter::PredictedFpp(uint64_t key_count) const {
-  return StandardFpp(header_.shape.size, header_.shape.probes, key_count);
+  return StandardFpp(shape().size, shape().probes, key_count);
 }
 
 double RetouchedFilter::CurrentFpp() const { return Standard::CurrentFpp(view()); }
 
-double RetouchedFilter::Fill() const {
-  return static_cast<double>(CountOnes(bits_.data(), bits_.size())) /
-         static_cast<double>(header_.shape.size);
-}
-
 double RetouchedFilter::EstimatedKeyCount() const {
-  return StandardKeyCountFromFill(header_.shape.size, header_.shape.probes, Fill());
+  return StandardKeyCountFromFill(shape().size, shape().probes, stored_.OnesPer(shape().size));
 }
 
 }  // namespace bloom

@@ -19,8 +19,7 @@
 // Bits and probes are those of the standard filter.  Beside them, a filter that is to choose keeps,
 // for each bit, how many additions and how many known false positives have a probe there
 // (`bookkeeping_bytes`, 16 times the bits); to send it elsewhere, or to ask it only, the bits
-// suffice
-// (`SerializeBits`, `DropBookkeeping`).
+// suffice (`SerializeBits`, `DropBookkeeping`).
 //
 // Payload, of m bits:
 //
@@ -46,11 +45,10 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "bloom/core/bits.h"
-#include "bloom/core/filter_format.h"
 #include "bloom/core/hash.h"
 #include "bloom/core/packed.h"
 #include "bloom/core/shape.h"
+#include "bloom/core/stored_bits.h"
 
 namespace bloom {
 
@@ -83,7 +81,7 @@ class RetouchedFilter {
   // their version is unknown, InvalidArgument if they are a filter of another kind.
   static absl::StatusOr<RetouchedFilter> Load(std::string_view bytes);
 
-  Digest DigestOf(std::string_view key) const { return bloom::DigestOf(key, header_.seed); }
+  Digest DigestOf(std::string_view key) const { return bloom::DigestOf(key, stored_.header.seed); }
 
   // Sets the bits of a key, those that were cleared too.  A known false positive is none any more
   // once it was added.
@@ -130,19 +128,19 @@ class RetouchedFilter {
   // Without bookkeeping.
   std::string SerializeBits() const;
 
-  bool has_bookkeeping() const { return header_.shape.detail != 0; }
+  bool has_bookkeeping() const { return stored_.header.shape.detail != 0; }
   void DropBookkeeping();
 
-  const Shape& shape() const { return header_.shape; }
-  uint64_t seed() const { return header_.seed; }
-  double target_fpp() const { return header_.target_fpp; }
+  const Shape& shape() const { return stored_.header.shape; }
+  uint64_t seed() const { return stored_.header.seed; }
+  double target_fpp() const { return stored_.header.target_fpp; }
   // Of the bits alone, which a query needs.
-  uint64_t size_bits() const { return header_.shape.size; }
+  uint64_t size_bits() const { return stored_.header.shape.size; }
   // Memory beside them.
   uint64_t bookkeeping_bytes() const;
   // Keys added, each time that one was, and those of merged filters.  Not fewer when some are given
   // up.
-  uint64_t added_count() const { return header_.key_count; }
+  uint64_t added_count() const { return stored_.header.key_count; }
   uint64_t known_false_positive_count() const { return known_.size(); }
 
   // FPP once `key_count` different keys are in and no bit has been cleared.
@@ -157,17 +155,15 @@ class RetouchedFilter {
   static std::string Problem(const Shape& shape, std::span<const uint8_t> payload);
 
  private:
-  RetouchedFilter(const FilterHeader& header, AlignedBytes bits);
+  explicit RetouchedFilter(StoredBits stored);
 
-  FilterView view() const { return {bits_.data(), header_.shape, header_.seed}; }
-  double Fill() const;
+  FilterView view() const { return {stored_.bits.data(), shape(), seed()}; }
 
   uint64_t ChooseBit(Digest digest, ClearingScheme scheme) const;
   void ClearOne(uint64_t position);
   void ForgetFalsePositive(Digest digest);
 
-  FilterHeader header_;
-  AlignedBytes bits_;
+  StoredBits stored_;
   FilterFunctions functions_;
   // Bookkeeping; empty without.
   PackedArray additions_;

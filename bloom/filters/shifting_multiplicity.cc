@@ -108,9 +108,7 @@ double ShiftingMultiplicityFilter::CurrentCorrectRate(uint32_t count) const {
 
 // A key sets as many bits as one of the standard filter, wherever they are shifted to.
 double ShiftingMultiplicityFilter::EstimatedKeyCount() const {
-  const auto ones = static_cast<double>(CountOnes(stored_.bits.data(), stored_.bits.size()));
-  const double fill = std::min(1.0, ones / static_cast<double>(shape().size));
-  return StandardKeyCountFromFill(shape().size, shape().probes, fill);
+  return StandardKeyCountFromFill(shape().size, shape().probes, stored_.OnesPer(shape().size));
 }
 
 }  // namespace bloom
