@@ -72,6 +72,9 @@ concept BitLayout = StaticKind<L> &&
   {L::Build(payload, shape, uint64_t{}, std::span<const Digest>{})};
   // Adds Remix(digest, seed).
   {L::Add(payload, shape, uint64_t{})};
+  // Starts to load all that Add of the same hash touches.  Always inlined: GCC 12 drops calls to
+  // what only prefetches.
+  {L::Fetch(payload, shape, uint64_t{})};
   // FPP of the bits as they are, and the number of keys that would set as many.
   { L::CurrentFpp(view) } -> std::same_as<double>;
   { L::KeyCountFromFill(shape, double{}) } -> std::same_as<double>;
@@ -86,9 +89,6 @@ concept AdderLayout = BitLayout<L> && requires(Shape shape) {
 // A BitLayout that asks and adds in one walk over a digest's bits.
 template <class L>
 concept AskAndAddLayout = BitLayout<L> && requires(uint8_t* payload, Shape shape) {
-  // Starts to load all that Add of the same hash touches.  Always inlined: GCC 12 drops calls to
-  // what only prefetches.
-  {L::Fetch(payload, shape, uint64_t{})};
   // Whether a bit of the hash was not set; all are then.
   { L::AddIfAbsent(payload, shape, uint64_t{}) } -> std::same_as<bool>;
 };

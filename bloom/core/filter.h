@@ -11,7 +11,6 @@
 #ifndef TRELLIS_BLOOM_CORE_FILTER_H_
 #define TRELLIS_BLOOM_CORE_FILTER_H_
 
-#include <algorithm>
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
@@ -78,15 +77,15 @@ class Filter {
   Filter& operator=(Filter&&) = default;
 
   // The digest of a key in this filter, for those who ask it more than once.
-  Digest DigestOf(std::string_view key) const { return bloom::DigestOf(key, stored_.header.seed); }
+  Digest DigestOf(std::string_view key) const { return bloom::DigestOf(key, seed()); }
 
   void Add(std::string_view key) { AddDigest(DigestOf(key)); }
   void AddDigest(Digest digest) {
-    add_(stored_.bits.data(), stored_.header.shape, Remix(digest, stored_.header.seed));
+    add_(stored_.bits.data(), shape(), Remix(digest, seed()));
     stored_.header.CountKeys();
   }
   void AddDigests(std::span<const Digest> digests) {
-    Layout::Build(stored_.bits.data(), stored_.header.shape, stored_.header.seed, digests);
+    Layout::Build(stored_.bits.data(), shape(), seed(), digests);
     stored_.header.CountKeys(digests.size());
   }
 
@@ -96,7 +95,7 @@ class Filter {
   bool AddIfAbsent(std::string_view key) { return AddDigestIfAbsent(DigestOf(key)); }
   bool AddDigestIfAbsent(Digest digest) {
     if constexpr (AskAndAddLayout<Layout>) {
-      return AddHashIfAbsent(Remix(digest, stored_.header.seed));
+      return AddHashIfAbsent(Remix(digest, seed()));
     } else {
       if (MayContainDigest(digest)) return false;
       AddDigest(digest);
@@ -107,21 +106,14 @@ class Filter {
   // of many of them overlapped.  REQUIRES: were_absent.size() >= digests.size().
   void AddDigestsIfAbsent(std::span<const Digest> digests, std::span<bool> were_absent) {
     assert(were_absent.size() >= digests.size());
-    if constexpr (AskAndAddLayout<Layout>) {
-      TakeFetchingAhead<Layout>(
-          stored_.bits.data(), stored_.header.shape, stored_.header.seed, digests,
-          [&](size_t i, uint64_t hash) { were_absent[i] = AddHashIfAbsent(hash); });
-    } else {
-      const bool is_far = stored_.bits.size() > kNearPayloadBytes;
-      if (is_far) {
-        for (const Digest digest : digests.first(std::min(kAddsAhead, digests.size())))
-          Prefetch(digest);
-      }
-      for (size_t i = 0; i < digests.size(); ++i) {
-        if (is_far && i + kAddsAhead < digests.size()) Prefetch(digests[i + kAddsAhead]);
-        were_absent[i] = AddDigestIfAbsent(digests[i]);
-      }
-    }
+    TakeFetchingAhead<Layout>(stored_.bits.data(), shape(), seed(), digests,
+                              [&](size_t i, [[maybe_unused]] uint64_t hash) {
+                                if constexpr (AskAndAddLayout<Layout>) {
+                                  were_absent[i] = AddHashIfAbsent(hash);
+                                } else {
+                                  were_absent[i] = AddDigestIfAbsent(digests[i]);
+                                }
+                              });
   }
 
   // False only if the key was never added.
@@ -148,15 +140,15 @@ class Filter {
   // with an FPP that is higher accordingly.  InvalidArgument if the size (bits, or lines) is odd,
   // ResourceExhausted without memory; nothing is changed then.
   absl::Status FoldInHalf() requires FoldableLayout<Layout> {
-    if (stored_.header.shape.size % 2 != 0) {
+    if (shape().size % 2 != 0) {
       return absl::InvalidArgumentError("a filter of odd size cannot be folded: size " +
-                                        std::to_string(stored_.header.shape.size));
+                                        std::to_string(shape().size));
     }
-    Shape half = stored_.header.shape;
+    Shape half = shape();
     half.size /= 2;
     absl::StatusOr<AlignedBytes> bits = ZerosFor(Layout::PayloadBytes(half));
     if (!bits.ok()) return bits.status();
-    Layout::FoldInHalf(stored_.bits.data(), stored_.header.shape, bits->data());
+    Layout::FoldInHalf(stored_.bits.data(), shape(), bits->data());
     FilterHeader header = stored_.header;
     header.shape = half;
     *this = Filter(StoredBits{header, *std::move(bits)});
@@ -172,26 +164,19 @@ class Filter {
   const Shape& shape() const { return stored_.header.shape; }
   uint64_t seed() const { return stored_.header.seed; }
   double target_fpp() const { return stored_.header.target_fpp; }
-  uint64_t size_bits() const { return Layout::SizeBits(stored_.header.shape); }
+  uint64_t size_bits() const { return Layout::SizeBits(shape()); }
   // Keys added, each time that one was, and those of merged filters.
   uint64_t added_count() const { return stored_.header.key_count; }
 
   // FPP once `key_count` different keys are in.
-  double PredictedFpp(uint64_t key_count) const {
-    return Layout::PredictedFpp(stored_.header.shape, key_count);
-  }
+  double PredictedFpp(uint64_t key_count) const { return Layout::PredictedFpp(shape(), key_count); }
   // FPP of the bits as they are.  Reads all of them.
   double CurrentFpp() const { return Layout::CurrentFpp(view()); }
   // Number of different keys, judged by the share of ones; infinity if all bits are set.  Reads all
   // bits.
-  double EstimatedKeyCount() const {
-    return Layout::KeyCountFromFill(stored_.header.shape, Fill());
-  }
+  double EstimatedKeyCount() const { return Layout::KeyCountFromFill(shape(), Fill()); }
   // Share of ones.  Reads all bits.
-  double Fill() const {
-    return static_cast<double>(CountOnes(stored_.bits.data(), stored_.bits.size())) /
-           static_cast<double>(size_bits());
-  }
+  double Fill() const { return stored_.OnesPer(size_bits()); }
 
  private:
   explicit Filter(StoredBits stored)
@@ -212,8 +197,8 @@ class Filter {
   }
 
   bool AddHashIfAbsent(uint64_t hash) requires AskAndAddLayout<Layout> {
-    const bool was_absent = Layout::AddIfAbsent(stored_.bits.data(), stored_.header.shape, hash);
-    stored_.header.key_count += was_absent && stored_.header.key_count < UINT64_MAX;
+    const bool was_absent = Layout::AddIfAbsent(stored_.bits.data(), shape(), hash);
+    stored_.header.CountKeys(was_absent ? 1 : 0);
     return was_absent;
   }
 

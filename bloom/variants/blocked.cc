@@ -27,7 +27,7 @@ Query QueryOf(const Shape& shape, uint64_t seed, Digest digest) {
 }
 
 void Prefetch(const FilterView& view, Digest digest) {
-  __builtin_prefetch(view.payload + QueryOf(view.shape, view.seed, digest).line_offset);
+  Blocked::Fetch(view.payload, view.shape, Remix(digest, view.seed));
 }
 
 // What the paths below have in common: batches are cut into groups whose lines are all fetched

@@ -13,7 +13,7 @@ namespace bloom {
 namespace {
 
 void Prefetch(const FilterView& view, Digest digest) {
-  __builtin_prefetch(view.payload + SplitBlock::LineOffset(view.shape, Remix(digest, view.seed)));
+  SplitBlock::Fetch(view.payload, view.shape, Remix(digest, view.seed));
 }
 
 // A path is a struct with
@@ -31,7 +31,7 @@ void MayContainBatch(const FilterView& view, const Digest* digests, size_t count
     const size_t group = std::min(count - begin, kBatchGroup);
     for (size_t i = 0; i < group; ++i) {
       hashes[i] = Remix(digests[begin + i], view.seed);
-      __builtin_prefetch(view.payload + SplitBlock::LineOffset(view.shape, hashes[i]));
+      SplitBlock::Fetch(view.payload, view.shape, hashes[i]);
     }
     Path::TestGroup(view, {hashes, group}, results + begin);
   }

@@ -86,6 +86,11 @@ struct SplitBlock {
     return all;
   }
 
+  [[gnu::always_inline]] static void Fetch(const uint8_t* payload, const Shape& shape,
+                                           uint64_t hash) {
+    __builtin_prefetch(payload + LineOffset(shape, hash));
+  }
+
   // The overloads with `simd` are for tests and benchmarks; it must be one that this CPU has.
   static void Build(uint8_t* payload, const Shape& shape, uint64_t seed,
                     std::span<const Digest> digests) {
