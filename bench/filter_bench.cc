@@ -79,42 +79,35 @@ std::vector<Digest> Questions(uint64_t keys, bool present) {
 
 // --- what is compared: Make(n), then keys; then questions ---
 
-// A kind that keys are added to, at a target given in millionths.
-template <bloom::BitLayout K, int kPpm>
+template <class F>
+concept TakesDigests = requires(F f, Digests digests) {
+  f.AddDigests(digests);
+};
+template <class F>
+concept AnswersBatches = requires(const F& f, Digests digests, Answers answers) {
+  f.MayContainBatch(digests, answers);
+};
+
+// A filter that keys are added to, at a target given in millionths.
+template <class Filter, int kPpm>
 struct Added {
-  static std::string Name() { return std::string(K::kName) + "/" + std::to_string(kPpm) + "ppm"; }
-  explicit Added(uint64_t keys) : filter(bloom::Filter<K>::Make(keys, kPpm / 1e6, kSeed).value()) {}
+  static std::string Name() {
+    return std::string(Filter::kName) + "/" + std::to_string(kPpm) + "ppm";
+  }
+  explicit Added(uint64_t keys) : filter(Filter::Make(keys, kPpm / 1e6, kSeed).value()) {}
 
   void Add(Digest digest) { filter.AddDigest(digest); }
-  void AddAll(Digests digests) { filter.AddDigests(digests); }
+  void AddAll(Digests digests) requires TakesDigests<Filter> { filter.AddDigests(digests); }
   bool MayContain(Digest digest) const { return filter.MayContainDigest(digest); }
-  void MayContainBatch(Digests digests, Answers answers) const {
+  void MayContainBatch(Digests digests, Answers answers) const requires AnswersBatches<Filter> {
     filter.MayContainBatch(digests, answers);
   }
   uint64_t size_bits() const { return filter.size_bits(); }
 
-  bloom::Filter<K> filter;
-};
-
-// The one for many threads, in one.
-template <int kPpm>
-struct Concurrent {
-  using Filter = bloom::ConcurrentFilter;
-  static std::string Name() {
-    return std::string(Filter::kName) + "/" + std::to_string(kPpm) + "ppm";
-  }
-  explicit Concurrent(uint64_t keys) : filter(Filter::Make(keys, kPpm / 1e6, kSeed).value()) {}
-
-  static constexpr bool kAddsNoBatches = true;
-  void Add(Digest digest) { filter.AddDigest(digest); }
-  void AddAll(Digests digests) {
-    for (const Digest digest : digests) filter.AddDigest(digest);
-  }
-  bool MayContain(Digest digest) const { return filter.MayContainDigest(digest); }
-  uint64_t size_bits() const { return filter.size_bits(); }
-
   Filter filter;
 };
+template <bloom::BitLayout K, int kPpm>
+using AddedKind = Added<bloom::Filter<K>, kPpm>;
 
 // A kind that is solved for all keys.
 template <bloom::SolvedKind K, int kPpm>
@@ -217,9 +210,6 @@ struct OfBoost {
   explicit OfBoost(uint64_t keys) : filter(keys * kBitsPerKey) {}
 
   void Add(Digest digest) { filter.insert(digest); }
-  void AddAll(Digests digests) {
-    for (const Digest digest : digests) filter.insert(digest);
-  }
   bool MayContain(Digest digest) const { return filter.may_contain(digest); }
   uint64_t size_bits() const { return filter.capacity(); }
 
@@ -262,10 +252,10 @@ using Compared =
 #if defined(__x86_64__)
                 Inlined,
 #endif
-                Added<bloom::Standard, 8200>, Added<bloom::Blocked, 9400>,
-                Added<bloom::Blocked, 4200>, Added<bloom::SplitBlock, 5450>,
-                Added<bloom::Shifting, 8200>, Concurrent<9400>, Solved<bloom::Fuse3, 3907>,
-                Solved<bloom::Fuse4, 3907>, Solved<bloom::Ribbon, 3907>
+                AddedKind<bloom::Standard, 8200>, AddedKind<bloom::Blocked, 9400>,
+                AddedKind<bloom::Blocked, 4200>, AddedKind<bloom::SplitBlock, 5450>,
+                AddedKind<bloom::Shifting, 8200>, Added<bloom::ConcurrentFilter, 9400>,
+                Solved<bloom::Fuse3, 3907>, Solved<bloom::Fuse4, 3907>, Solved<bloom::Ribbon, 3907>
 #ifdef TRELLIS_HAVE_BOOST_BLOOM
                 ,
                 OfBoost<1, boost::bloom::fast_multiblock32<8>, 12, kBoost32>,
@@ -284,11 +274,20 @@ concept AddsOneByOne = requires(F f) {
   f.Add(Digest{});
 };
 template <class F>
-concept AnswersBatches = requires(const F& f, Digests digests, Answers answers) {
-  f.MayContainBatch(digests, answers);
+concept AddsAll = requires(F f, Digests digests) {
+  f.AddAll(digests);
 };
 
 // --- the benchmarks ---
+
+template <class F, bool kOneByOne>
+void Fill(F& filter, Digests digests) {
+  if constexpr (kOneByOne) {
+    for (const Digest digest : digests) filter.Add(digest);
+  } else {
+    filter.AddAll(digests);
+  }
+}
 
 // The filter of so many keys that questions are put to; the last one only.
 template <class F>
@@ -298,7 +297,7 @@ const F& FilledFilter(uint64_t keys) {
   if (its_keys != keys) {
     filter.reset();
     filter = std::make_unique<F>(keys);
-    filter->AddAll(DigestsFrom(0, keys));
+    Fill<F, !AddsAll<F>>(*filter, DigestsFrom(0, keys));
     its_keys = keys;
   }
   return *filter;
@@ -319,11 +318,7 @@ void BM_Fill(benchmark::State& state) {
   uint64_t size_bits = 0;
   for (auto _ : state) {
     F filter(keys);
-    if constexpr (kOneByOne) {
-      for (const Digest digest : digests) filter.Add(digest);
-    } else {
-      filter.AddAll(digests);
-    }
+    Fill<F, kOneByOne>(filter, digests);
     size_bits = filter.size_bits();
     benchmark::DoNotOptimize(filter.MayContain(digests[0]));
     benchmark::ClobberMemory();
@@ -385,7 +380,7 @@ void Register() {
     };
     if constexpr (AddsOneByOne<F>) {
       add("BM_Add", &BM_Fill<F, true>);
-      if constexpr (!requires { F::kAddsNoBatches; }) add("BM_AddBatch", &BM_Fill<F, false>);
+      if constexpr (AddsAll<F>) add("BM_AddBatch", &BM_Fill<F, false>);
     } else {
       add("BM_Build", &BM_Fill<F, false>);
     }
@@ -442,24 +437,7 @@ void RegisterAll(FilterTypes<Filters...>) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::vector<char*> arguments(argv, argv + argc);
-  const bool table = bench::TakeOption(&arguments, "--table");
-  std::string three = "--benchmark_repetitions=3";  // a later one overrides it
-  if (table) arguments.insert(arguments.begin() + 1, three.data());
-  int count = static_cast<int>(arguments.size());
-  arguments.push_back(nullptr);
-  benchmark::Initialize(&count, arguments.data());
-  if (benchmark::ReportUnrecognizedArguments(count, arguments.data())) return 2;
-  benchmark::AddCustomContext("cpu", bench::DescribeCpu());
-
-  RegisterAll(Compared());
-  if (table) {
-    bench::ItemTimes times;
-    benchmark::RunSpecifiedBenchmarks(&times);
-    PrintTable(Compared(), times);
-  } else {
-    benchmark::RunSpecifiedBenchmarks();
-  }
-  benchmark::Shutdown();
-  return 0;
+  return bench::RunBenchmarks(
+      argc, argv, 3, [] { RegisterAll(Compared()); },
+      [](const bench::ItemTimes& times) { PrintTable(Compared(), times); });
 }

@@ -1,5 +1,5 @@
-// What micro benchmarks say of themselves, kept for a table: of each, by "FUNCTION/ARGUMENTS", the
-// counter ns_per_item of every repetition, and the other counters.
+// Micro benchmarks that print a table of themselves: of each, by "FUNCTION/ARGUMENTS", the counter
+// ns_per_item of every repetition, and the other counters.
 #ifndef TRELLIS_BENCH_ITEM_TIMES_H_
 #define TRELLIS_BENCH_ITEM_TIMES_H_
 
@@ -8,10 +8,13 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "bench/machine.h"
 
 namespace bench {
 
@@ -61,11 +64,32 @@ inline void PrintNanosCell(double nanos) {
 }
 inline void PrintNoCell() { std::printf(" - |"); }
 
-// Whether the option is among the arguments, which loses it; Google Benchmark would not know it.
-inline bool TakeOption(std::vector<char*>* arguments, std::string_view option) {
-  return std::erase_if(*arguments, [option](const char* argument) {
-           return std::string_view(argument) == option;
-         }) > 0;
+// The body of a program's main; returns its exit code.  With --table among the arguments, which
+// Google Benchmark would not know, all is run `repetitions` times and then printed as a table.
+inline int RunBenchmarks(int argc, char** argv, int repetitions,
+                         const std::function<void()>& register_all,
+                         const std::function<void(const ItemTimes&)>& print_table) {
+  std::vector<char*> arguments(argv, argv + argc);
+  const bool table = std::erase_if(arguments, [](const char* argument) {
+                       return std::string_view(argument) == "--table";
+                     }) > 0;
+  std::string option = "--benchmark_repetitions=" + std::to_string(repetitions);
+  if (table) arguments.insert(arguments.begin() + 1, option.data());  // a later one overrides it
+  int count = static_cast<int>(arguments.size());
+  arguments.push_back(nullptr);
+  benchmark::Initialize(&count, arguments.data());
+  if (benchmark::ReportUnrecognizedArguments(count, arguments.data())) return 2;
+  benchmark::AddCustomContext("cpu", DescribeCpu());
+  register_all();
+  if (table) {
+    ItemTimes times;
+    benchmark::RunSpecifiedBenchmarks(&times);
+    print_table(times);
+  } else {
+    benchmark::RunSpecifiedBenchmarks();
+  }
+  benchmark::Shutdown();
+  return 0;
 }
 
 }  // namespace bench

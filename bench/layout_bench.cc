@@ -316,26 +316,10 @@ void PrintTables(const bench::ItemTimes& times) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::vector<char*> arguments(argv, argv + argc);
-  const bool table = bench::TakeOption(&arguments, "--table");
-  std::string five = "--benchmark_repetitions=5";  // a later one overrides it
-  if (table) arguments.insert(arguments.begin() + 1, five.data());
-  int count = static_cast<int>(arguments.size());
-  arguments.push_back(nullptr);
-  benchmark::Initialize(&count, arguments.data());
-  if (benchmark::ReportUnrecognizedArguments(count, arguments.data())) return 2;
-
-  benchmark::AddCustomContext("cpu", bench::DescribeCpu());
-  benchmark::AddCustomContext("filter out of cache",
-                              std::to_string(OutOfCacheBytes() >> 20) + " MiB and more");
-  bloom::KeyedKinds::ForEach([]<bloom::StaticKind K>(K) { RegisterKind<K>(); });
-  if (table) {
-    bench::ItemTimes times;
-    benchmark::RunSpecifiedBenchmarks(&times);
-    PrintTables(times);
-  } else {
-    benchmark::RunSpecifiedBenchmarks();
-  }
-  benchmark::Shutdown();
-  return 0;
+  const auto register_all = [] {
+    benchmark::AddCustomContext("filter out of cache",
+                                std::to_string(OutOfCacheBytes() >> 20) + " MiB and more");
+    bloom::KeyedKinds::ForEach([]<bloom::StaticKind K>(K) { RegisterKind<K>(); });
+  };
+  return bench::RunBenchmarks(argc, argv, 5, register_all, PrintTables);
 }
