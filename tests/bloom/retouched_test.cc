@@ -299,7 +299,7 @@ TEST(RetouchedTest, SelectiveClearingIsWorthMoreAndTheBetterTheChoiceTheMore) {
   EXPECT_GT(random, 1.5);
   EXPECT_GT(maximum_fp, 1.2 * random);
   EXPECT_GT(minimum_fn, 1.05 * maximum_fp);
-  EXPECT_NEAR(1 / minimum_fn, 0.40, 0.005);  // as bloom/README.md says
+  EXPECT_NEAR(1 / minimum_fn, 0.40, 0.005);
   // Keys alike in weight give the ratio nothing that the fewest additions do not give.
   EXPECT_NEAR(ratio / minimum_fn, 1, 0.03);
   EXPECT_LT(cleared[2], 0.95 * cleared[3]);  // each bit removes more of them at once
@@ -310,6 +310,19 @@ TEST(RetouchedTest, SelectiveClearingIsWorthMoreAndTheBetterTheChoiceTheMore) {
   EXPECT_GT(chi_of_strangers[1], 1.2);
   EXPECT_GT(chi_of_strangers[2], 1.03);
   EXPECT_GT(chi_of_strangers[3], 1.2);
+}
+
+// As bloom/README.md says.
+TEST(RetouchedTest, TheBestChoiceGivesUpTheShareOfKeysThatTheReadmeSays) {
+  constexpr uint64_t kKeys = 20'000;
+  constexpr std::pair<double, double> kShares[] = {{0.001, 0.36}, {1 / 32.0, 0.40}, {0.1, 0.45}};
+  for (const auto& [fpp, share] : kShares) {
+    RetouchedFilter filter = MakeRetouched(kKeys, fpp, 1);
+    for (const uint64_t key : FalsePositivesFrom(filter, 1'000'000, kKeys))
+      ASSERT_TRUE(filter.AddFalsePositiveDigest(DigestOfKey(key)).value());
+    ASSERT_TRUE(filter.ClearKnownFalsePositives(ClearingScheme::kMinimumFn).ok());
+    EXPECT_NEAR(ShareDenied(filter, kKeys), share, 0.01) << fpp;
+  }
 }
 
 // --- bookkeeping ---
