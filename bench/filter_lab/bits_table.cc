@@ -6,6 +6,7 @@
 
 #include "bench/filter_lab/published.h"
 #include "bench/filter_lab/shaped.h"
+#include "bloom/variants/standard.h"
 #include "lsm/bytes/status.h"
 
 namespace bench {
@@ -23,10 +24,10 @@ absl::StatusOr<BitsTableResults> RunBitsTable(const LabConfig& config, Steps ste
     steps.Begin(lsm::Concat("table: ", entry.bits_per_key, " bits a key"));
     // Other keys for each entry, or neighbours would all be off by the same.
     const uint64_t seed = config.seed + 1000 * entry.bits_per_key + 10 * entry.probes;
-    LSM_ASSIGN_OR_RETURN(
-        const Rate rate,
-        MeasureStandard(entry.bits_per_key * results.keys, entry.probes, results.keys, seed,
-                        config.Choose<uint64_t>(100'000, 20'000'000, 200'000'000)));
+    LSM_ASSIGN_OR_RETURN(const Rate rate,
+                         MeasureShape<bloom::Standard>(
+                             {entry.bits_per_key * results.keys, entry.probes}, results.keys, seed,
+                             config.Choose<uint64_t>(100'000, 20'000'000, 200'000'000)));
     results.rows.push_back({entry.bits_per_key, entry.probes, entry.fpp, rate});
     steps.Done();
   }

@@ -6,6 +6,7 @@
 #include "bench/filter_lab/shaped.h"
 #include "bloom/core/parameters.h"
 #include "bloom/core/sizing.h"
+#include "bloom/variants/standard.h"
 #include "lsm/bytes/status.h"
 
 namespace bench {
@@ -55,8 +56,9 @@ absl::StatusOr<ChoiceResults> RunChoice(const LabConfig& config, Steps steps) {
       if (row.refusal.empty()) {
         const auto bits =
             static_cast<uint64_t>(row.bits_per_key * static_cast<double>(results.keys) + 0.5);
-        LSM_ASSIGN_OR_RETURN(row.rate, MeasureStandard(bits, row.probes, results.keys, config.seed,
-                                                       config.Choose<uint64_t>(1e5, 2e7, 2e8)));
+        LSM_ASSIGN_OR_RETURN(
+            row.rate, MeasureShape<bloom::Standard>({bits, row.probes}, results.keys, config.seed,
+                                                    config.Choose<uint64_t>(1e5, 2e7, 2e8)));
       }
       results.rows.push_back(std::move(row));
     }

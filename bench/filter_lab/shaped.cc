@@ -5,6 +5,7 @@
 
 #include "bench/filter_lab/variants.h"
 #include "bloom/core/filter.h"
+#include "bloom/variants/shifting.h"
 #include "bloom/variants/standard.h"
 #include "lsm/bytes/status.h"
 
@@ -16,16 +17,15 @@ uint64_t QueriesFor(double rate, uint64_t most) {
   return std::min(std::max<uint64_t>(queries, 1'000'000), most);
 }
 
-absl::StatusOr<Rate> MeasureStandard(uint64_t bits, uint32_t probes, uint64_t keys, uint64_t seed,
-                                     uint64_t queries_max) {
-  constexpr uint64_t kFilters = 3;
-  const bloom::Shape shape = {bits, probes};
+template <bloom::BitLayout Layout>
+absl::StatusOr<Rate> MeasureShape(const bloom::Shape& shape, uint64_t keys, uint64_t seed,
+                                  uint64_t queries_max) {
+  const uint64_t filters = keys <= 1'000'000 ? 5 : 1;
   Rate rate;
-  rate.predicted = bloom::Standard::PredictedFpp(shape, keys);
-  const uint64_t queries = (QueriesFor(*rate.predicted, queries_max) + kFilters - 1) / kFilters;
-  for (uint64_t i = 0; i < kFilters; ++i) {
-    LSM_ASSIGN_OR_RETURN(auto filter,
-                         bloom::Filter<bloom::Standard>::MakeOfShape(shape, 0.5, seed + i));
+  rate.predicted = Layout::PredictedFpp(shape, keys);
+  const uint64_t queries = (QueriesFor(*rate.predicted, queries_max) + filters - 1) / filters;
+  for (uint64_t i = 0; i < filters; ++i) {
+    LSM_ASSIGN_OR_RETURN(auto filter, bloom::Filter<Layout>::MakeOfShape(shape, 0.5, seed + i));
     for (uint64_t key = 0; key < keys; ++key) filter.AddDigest(LabDigest(key, seed + i));
     uint64_t passing = 0;
     for (uint64_t query = 0; query < queries; ++query)
@@ -34,5 +34,10 @@ absl::StatusOr<Rate> MeasureStandard(uint64_t bits, uint32_t probes, uint64_t ke
   }
   return rate;
 }
+
+template absl::StatusOr<Rate> MeasureShape<bloom::Standard>(const bloom::Shape&, uint64_t, uint64_t,
+                                                            uint64_t);
+template absl::StatusOr<Rate> MeasureShape<bloom::Shifting>(const bloom::Shape&, uint64_t, uint64_t,
+                                                            uint64_t);
 
 }  // namespace bench

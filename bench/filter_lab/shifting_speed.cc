@@ -15,6 +15,20 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+// As a store asks: bytes in memory.
+template <class Layout>
+absl::StatusOr<QueryNanos> Time(const bloom::Shape& shape, uint64_t keys, const LabConfig& config) {
+  std::string encoded;
+  {
+    LSM_ASSIGN_OR_RETURN(auto filter, bloom::Filter<Layout>::MakeOfShape(shape, 0.5, config.seed));
+    for (uint64_t i = 0; i < keys; ++i) filter.AddDigest(LabDigest(i, config.seed));
+    encoded = filter.Serialize();
+  }
+  LSM_ASSIGN_OR_RETURN(const AlignedFilter filter, Align(encoded));
+  encoded = std::string();  // no second copy beside it in the cache
+  return TimeQueries(filter.reader, keys, config.seed, config.Choose(2, 5, 9));
+}
+
 template <class Layout>
 absl::StatusOr<ShiftingRow> Measure(const LabConfig& config, uint64_t keys, uint32_t probes) {
   ShiftingRow row;
@@ -22,29 +36,11 @@ absl::StatusOr<ShiftingRow> Measure(const LabConfig& config, uint64_t keys, uint
   row.keys = keys;
   row.probes = probes;
   row.cells = static_cast<uint64_t>(std::ceil(probes * static_cast<double>(keys) / std::log(2.0)));
-  // Large ones differ less from each other, and take long.
-  const uint64_t filters = keys <= 1'000'000 ? 5 : 1;
-  for (uint64_t seed = config.seed; seed < config.seed + filters; ++seed) {
-    std::string encoded;
-    {
-      LSM_ASSIGN_OR_RETURN(auto filter,
-                           bloom::Filter<Layout>::MakeOfShape({row.cells, probes}, 0.01, seed));
-      for (uint64_t i = 0; i < keys; ++i) filter.AddDigest(LabDigest(i, seed));
-      row.rate.predicted = filter.PredictedFpp(keys);
-      encoded = filter.Serialize();
-    }
-    LSM_ASSIGN_OR_RETURN(const AlignedFilter filter, Align(encoded));
-    encoded = std::string();
-    if (seed == config.seed)
-      row.nanos = TimeQueries(filter.reader, keys, seed, config.Choose(2, 5, 9));
-    const uint64_t queries =
-        QueriesFor(*row.rate.predicted, config.Choose<uint64_t>(100'000, 10'000'000, 100'000'000)) /
-        filters;
-    uint64_t passing = 0;
-    for (uint64_t i = 0; i < queries; ++i)
-      passing += filter.reader.MayContain(LabDigest(keys + i, seed));
-    row.rate.Add(passing, queries);
-  }
+  const bloom::Shape shape = {row.cells, probes};
+  LSM_ASSIGN_OR_RETURN(row.nanos, Time<Layout>(shape, keys, config));
+  LSM_ASSIGN_OR_RETURN(
+      row.rate, MeasureShape<Layout>(shape, keys, config.seed,
+                                     config.Choose<uint64_t>(100'000, 10'000'000, 100'000'000)));
   return row;
 }
 

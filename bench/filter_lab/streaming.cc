@@ -104,17 +104,13 @@ std::vector<StreamRun> RunStream(Distribution distribution, uint64_t rows, uint6
   const uint64_t chunk_rows = tenth / ((tenth + kChunkRows - 1) / kChunkRows);
   std::vector<StreamRun> runs;
   for (const StreamFilter& filter : filters) {
-    runs.push_back({distribution,
-                    filter.name,
-                    filter.is_source,
-                    filter.probes,
-                    filter.cells,
-                    filter.size_bits,
-                    std::vector<StreamTenth>(1),
-                    {},
-                    0,
-                    0,
-                    {}});
+    runs.push_back({.distribution = distribution,
+                    .filter = filter.name,
+                    .is_source = filter.is_source,
+                    .probes = filter.probes,
+                    .cells = filter.cells,
+                    .size_bits = filter.size_bits,
+                    .tenths = std::vector<StreamTenth>(1)});
     if (filter.passing == nullptr) continue;
     runs.back().tenths[0].expected = 0;
     if (distribution == Distribution::kUniform && !filter.is_source)
@@ -141,12 +137,6 @@ std::vector<StreamRun> RunStream(Distribution distribution, uint64_t rows, uint6
   }
   for (StreamRun& run : runs) {
     run.row_seconds = stream.seconds().draw + (run.is_source ? 0 : stream.seconds().hash);
-  }
-  for (StreamRun& run : runs) {
-    const auto same = std::find_if(runs.begin(), runs.end(), [&run](const StreamRun& other) {
-      return other.is_source && other.filter == run.filter;
-    });
-    if (!run.is_source && same != runs.end()) run.source_hash_nanos = same->nanos();
   }
   return runs;
 }

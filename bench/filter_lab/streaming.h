@@ -56,7 +56,7 @@ struct StreamRun {
   std::vector<StreamTenth> tenths;
   // What theory says of the source's experiment in full, however many rows there were here: the
   // share of its rows that this filter, with a sound hash, answers wrongly.  Of the uniform stream.
-  std::optional<double> theory_of_source;
+  std::optional<double> theory_of_source = std::nullopt;
   double filter_seconds = 0;  // asking and adding, digests given; a baseline's own hash included
   double row_seconds = 0;     // drawing the rows, their text, their digests
 
@@ -65,8 +65,6 @@ struct StreamRun {
   double nanos() const {
     return 1e9 * (filter_seconds + row_seconds) / static_cast<double>(all().rows);
   }
-  // The same of the filter with the source's hash, in the same run; null without one.
-  std::optional<double> source_hash_nanos;
   // By how much all of it is quicker than the source's program, row by row.  Null where that is
   // not known: for other streams than the uniform one, for baselines, for other probes than 10.
   std::optional<double> times_faster() const;
