@@ -152,6 +152,10 @@ class Engine {
   // Closes tables and removes files that nobody can read any more.  Returns how many views readers
   // still hold.
   size_t CollectGarbage();
+  // The same over and over, for as long as most lookups take: a guard that stands is that of one.
+  size_t CollectPatiently();
+  // Has it done again until no view is left: if nothing is written any more, nobody else would.
+  void ScheduleCollection() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   uint64_t NewFileNumber() ABSL_LOCKS_EXCLUDED(mutex_);
   void SetBackgroundError(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void PublishView(std::shared_ptr<const ReadView> view) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -201,6 +205,7 @@ class Engine {
   uint64_t next_file_number_ ABSL_GUARDED_BY(mutex_) = 1;
   bool flush_scheduled_ ABSL_GUARDED_BY(mutex_) = false;
   bool compaction_scheduled_ ABSL_GUARDED_BY(mutex_) = false;
+  bool collection_scheduled_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status background_error_ ABSL_GUARDED_BY(mutex_);
   // Relaxed wherever it is read: jobs only look whether they should hurry, and who waits for their
   // end does so under mutex_.

@@ -15,6 +15,7 @@ namespace {
 // one.
 constexpr uint64_t kManifestBytesMin = uint64_t{64} << 20;
 
+// How long a job waits for readers of what it made superfluous, before it lets others come first.
 constexpr int kCollectTrials = 10;
 constexpr uint64_t kCollectNanos = 1'000'000;
 
@@ -60,17 +61,39 @@ void Engine::ScheduleWork() {
 }
 
 void Engine::FinishJob(const absl::Status& status, bool* scheduled) {
-  // Outside of the lock: closes tables, removes files.  A guard that still stands is as long as one
-  // lookup; if nothing is written any more, nobody would collect later.
-  for (int i = 0; CollectGarbage() > 0 && i < kCollectTrials; ++i) scheduler_->Pause(kCollectNanos);
+  // Outside of the lock: closes tables, removes files.
+  const size_t views = CollectPatiently();
   absl::MutexLock lock(&mutex_);
   // A job that gave up because the store is being closed failed nobody.
   if (!status.ok() && !(absl::IsAborted(status) && closing_.load(std::memory_order_relaxed))) {
     SetBackgroundError(status);
   }
   *scheduled = false;
+  if (views > 0) ScheduleCollection();
   ScheduleWork();
   work_done_.SignalAll();
+}
+
+size_t Engine::CollectPatiently() {
+  size_t views = CollectGarbage();
+  for (int i = 0; views > 0 && i < kCollectTrials && !closing_.load(std::memory_order_relaxed);
+       ++i) {
+    scheduler_->Pause(kCollectNanos);
+    views = CollectGarbage();
+  }
+  return views;
+}
+
+void Engine::ScheduleCollection() {
+  if (collection_scheduled_ || closing_.load(std::memory_order_relaxed)) return;
+  collection_scheduled_ = true;
+  scheduler_->Schedule(Scheduler::Lane::kCompaction, [this] {
+    const size_t views = CollectPatiently();
+    absl::MutexLock lock(&mutex_);
+    collection_scheduled_ = false;
+    if (views > 0) ScheduleCollection();
+    work_done_.SignalAll();
+  });
 }
 
 void Engine::FlushOne() {

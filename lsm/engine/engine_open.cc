@@ -82,7 +82,8 @@ Engine::~Engine() {
   {
     absl::MutexLock lock(&mutex_);
     was_opened = current_view_ != nullptr;
-    while (flush_scheduled_ || compaction_scheduled_) scheduler_->Wait(&mutex_, &work_done_);
+    while (flush_scheduled_ || compaction_scheduled_ || collection_scheduled_)
+      scheduler_->Wait(&mutex_, &work_done_);
     current_view_ = nullptr;
     had_failed = !background_error_.ok();
   }

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "lsm/base/epoch.h"
 #include "lsm/db.h"
 #include "lsm/fs/scheduler.h"
 #include "tests/lsm/engine/world.h"
@@ -294,6 +295,25 @@ TEST_F(ConcurrentTest, FilesThatBecameObsoleteDoNotStayInAStoreThatIsRead) {
   }
   done.store(true);
   for (std::thread& reader : readers) reader.join();
+}
+
+TEST_F(ConcurrentTest, FilesGoAlsoWhereALookupTakesLongerThanAJobWaits) {
+  Open();
+  const auto files = [&] { return world_.FilesOf(FileKind::kTable).size(); };
+  const auto work = [&] {
+    EXPECT_OK(db_->Put("k", "v"));
+    EXPECT_OK(db_->CompactRange());
+    EXPECT_OK(db_->WaitForBackgroundWork());
+  };
+  work();
+  {
+    const EpochGuard guard;  // as of a lookup that waits for its disk
+    std::thread(work).join();
+    EXPECT_GT(files(), db_->GetStatistics().total.tables);
+  }
+  for (int i = 0; i < 6000 && files() != db_->GetStatistics().total.tables; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  EXPECT_EQ(files(), db_->GetStatistics().total.tables);
 }
 
 TEST_F(ConcurrentTest, WritersBehindAFailedOneAllFail) {
