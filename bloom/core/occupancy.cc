@@ -9,7 +9,8 @@
 namespace bloom {
 namespace {
 
-constexpr uint64_t kCellsByChain = uint64_t{1} << 20;
+// Cells or throws.  Each throw of a chain costs it a rounding.
+constexpr double kMostByChain = 1 << 20;
 
 // Chances to get, in some number of throws, from i to j of the watched cells still empty; j <= i.
 class Chain {
@@ -73,25 +74,30 @@ double ByChain(double cells, uint32_t probes, double throws) {
   const std::array<double, kMaxProbes + 1> ways = StirlingNumbers(probes);
   const Chain chain = Chain::Power(Chain::Step(cells), throws);
   double sum = 0;
-  double meet = std::pow(cells, -static_cast<double>(probes));  // of j given cells, in this order
+  double all_differ = 1;  // chance that j random cells do
   for (uint32_t j = 0; j <= probes; ++j) {
+    const double meet = all_differ * std::pow(cells, static_cast<double>(j) - probes);
     sum += ways[j] * meet * chain.AllOccupied(j);
-    meet *= std::max(cells - j, 0.0);
+    all_differ *= std::max(1 - j / cells, 0.0);
   }
   return std::min(sum, 1.0);
 }
 
 double ByMoments(double cells, uint32_t probes, double throws) {
-  const double one_empty = std::exp(throws * std::log1p(-1 / cells));
-  const double two_empty = std::exp(throws * std::log1p(-2 / cells));
-  return MomentOfFill(cells, one_empty, two_empty, probes);
+  // With the chances a and b that one given cell, and that two given ones, are empty, the variance
+  // is (b - a^2) + (a - b) / cells: both differences by the logarithms of b / a^2 and b / a.
+  const double log_empty = throws * std::log1p(-1 / cells);
+  const double one_empty = std::exp(log_empty);
+  const double others = cells - 1;
+  const double variance =
+      one_empty * one_empty * std::expm1(throws * std::log1p(-1 / (others * others))) -
+      one_empty / cells * std::expm1(throws * std::log1p(-1 / others));
+  return MomentOfFill(-std::expm1(log_empty), variance, probes);
 }
 
 }  // namespace
 
-double MomentOfFill(double cells, double one_empty, double two_empty, uint32_t probes) {
-  const double mean = 1 - one_empty;
-  const double variance = two_empty * (1 - 1 / cells) + one_empty / cells - one_empty * one_empty;
+double MomentOfFill(double mean, double variance, uint32_t probes) {
   if (mean <= 0) return 0;
   const double ratio = std::max(variance, 0.0) / (mean * mean);
   const double k = probes;
@@ -108,7 +114,8 @@ double MomentOfFill(double cells, double one_empty, double two_empty, uint32_t p
 double OccupiedMoment(uint64_t cells, uint32_t probes, double throws) {
   if (cells == 0) return 1;
   const auto count = static_cast<double>(cells);
-  return cells <= kCellsByChain ? ByChain(count, probes, throws) : ByMoments(count, probes, throws);
+  return std::min(count, throws) <= kMostByChain ? ByChain(count, probes, throws)
+                                                 : ByMoments(count, probes, throws);
 }
 
 }  // namespace bloom

@@ -10,10 +10,9 @@
 
 namespace bloom {
 
-// E[F^k] from the chances that one given cell, and that two given ones, are empty: F's mean and
-// variance are exact, its higher moments those of a normal distribution,
+// E[F^k] from F's mean and variance, with its higher moments those of a normal distribution:
 // sum over j of C(k, 2j) (2j - 1)!! mean^(k - 2j) variance^j.
-double MomentOfFill(double cells, double one_empty, double two_empty, uint32_t probes);
+double MomentOfFill(double mean, double variance, uint32_t probes);
 
 // E[F^k] for `cells` cells after `throws` throws, without any assumption:
 //
@@ -21,8 +20,9 @@ double MomentOfFill(double cells, double one_empty, double two_empty, uint32_t p
 //
 // where S(k, j), Stirling's numbers of the second kind, count the ways in which k probes meet j
 // different cells.  P is taken from powers of the chain "how many of the j are still empty", so
-// that no term is negative and nothing cancels.  Beyond 2^20 cells by mean and variance, which are
-// exact; what that leaves out is below 10^-7 of the result.  1 where there is no cell.
+// that no term is negative and nothing cancels.  Where both cells and throws are beyond 2^20, by
+// mean and variance, which are exact; what that leaves out is below 10^-7 of the result.  1 where
+// there is no cell.
 // REQUIRES: probes <= kMaxProbes.
 double OccupiedMoment(uint64_t cells, uint32_t probes, double throws);
 

@@ -91,6 +91,8 @@ absl::StatusOr<uint64_t> KeyCapacityOf(uint64_t bits, uint32_t probes, double ta
 }
 
 absl::StatusOr<double> OverfilledFpp(uint64_t planned_key_count, double target_fpp, double times) {
+  if (planned_key_count == 0)
+    return absl::InvalidArgumentError("planned_key_count must be at least 1");
   const absl::StatusOr<Shape> shape = StandardShapeFor(planned_key_count, target_fpp);
   if (!shape.ok()) return shape.status();
   const double keys = times * static_cast<double>(planned_key_count);

@@ -33,7 +33,7 @@ absl::StatusOr<uint32_t> BestProbesFor(uint64_t bits, uint64_t key_count);
 absl::StatusOr<uint64_t> KeyCapacityOf(uint64_t bits, uint32_t probes, double target_fpp);
 
 // The rate of a filter that was planned for n keys at the FPP and holds t times as many.
-// InvalidArgument too if t is negative or no number.
+// InvalidArgument too unless t n lies in [0, 2^63).
 absl::StatusOr<double> OverfilledFpp(uint64_t planned_key_count, double target_fpp, double times);
 
 // --- the table of (m/n, k) ---

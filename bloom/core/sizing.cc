@@ -38,7 +38,10 @@ class LineFill {
     one_zero_ /= one_step_;
     two_zero_ /= two_step_;
   }
-  double Fpp() const { return MomentOfFill(kLine, one_zero_, two_zero_, probes_); }
+  double Fpp() const {
+    const double variance = two_zero_ * (1 - 1 / kLine) + one_zero_ / kLine - one_zero_ * one_zero_;
+    return MomentOfFill(1 - one_zero_, variance, probes_);
+  }
 
  private:
   uint32_t probes_;
@@ -165,9 +168,9 @@ absl::Status CheckTargetFpp(double target_fpp) {
       absl::StrCat("target_fpp must lie in [", kMinTargetFpp, ", 1), is ", target_fpp));
 }
 
-absl::Status TooLarge(uint64_t key_count, double target_fpp) {
+absl::Status TooLarge(uint64_t key_count, double rate, std::string_view rate_name) {
   return absl::InvalidArgumentError(
-      absl::StrCat("key_count ", key_count, " at target_fpp ", target_fpp,
+      absl::StrCat("key_count ", key_count, " at ", std::string(rate_name), " ", rate,
                    " needs more than the 2^56 bits that a filter may have"));
 }
 

@@ -6,6 +6,7 @@
 #define TRELLIS_BLOOM_CORE_SIZING_H_
 
 #include <cstdint>
+#include <string_view>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -29,7 +30,7 @@ inline constexpr uint64_t kMaxSplitBlockLines = UINT32_MAX;
 absl::Status CheckTargetFpp(double target_fpp);
 
 // The InvalidArgument of a request that needs more than kMaxSizeBits.
-absl::Status TooLarge(uint64_t key_count, double target_fpp);
+absl::Status TooLarge(uint64_t key_count, double rate, std::string_view rate_name = "target_fpp");
 
 // Classic filter of m bits, every probe anywhere: (1 - (1 - 1/m)^(kn))^k (Bloom 1970).  1 where
 // bits is 0.  The true rate is a little higher (Bose et al. 2008), since the share of ones varies:

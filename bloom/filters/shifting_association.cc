@@ -52,7 +52,8 @@ absl::StatusOr<ShiftingAssociationFilter> ShiftingAssociationFilter::Make(uint64
   // f of 1 - (1 - f)^2.
   const double passes = unclear_rate / (1 + std::sqrt(1 - unclear_rate));
   const absl::StatusOr<Shape> shape = StandardShapeFor(key_count, passes);
-  if (!shape.ok()) return shape.status();
+  if (!shape.ok())
+    return key_count == 0 ? shape.status() : TooLarge(key_count, unclear_rate, "unclear_rate");
   return MakeOfShape(*shape, unclear_rate, seed);
 }
 

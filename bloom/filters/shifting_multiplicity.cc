@@ -38,7 +38,8 @@ absl::StatusOr<ShiftingMultiplicityFilter> ShiftingMultiplicityFilter::Make(uint
   if (absl::Status status = CheckErrorRate(error_rate, max_count); !status.ok()) return status;
   const double passes = -std::expm1(std::log1p(-error_rate) / max_count);  // f of 1 - (1 - f)^c
   absl::StatusOr<Shape> shape = StandardShapeFor(key_count, passes);
-  if (!shape.ok()) return shape.status();
+  if (!shape.ok())
+    return key_count == 0 ? shape.status() : TooLarge(key_count, error_rate, "error_rate");
   shape->detail = max_count;
   return MakeOfShape(*shape, error_rate, seed);
 }

@@ -50,16 +50,42 @@ TEST(OccupancyTest, MomentsAgreeWithTheDistributionOfOccupiedCells) {
 }
 
 TEST(OccupancyTest, BothWaysOfComputingAgreeWhereTheyMeet) {
-  constexpr uint64_t kCells = uint64_t{1} << 20;
+  constexpr uint64_t kBorder = uint64_t{1} << 20;
   for (const uint32_t probes : {1u, 7u, 20u, kMaxProbes}) {
-    for (const double load : {0.1, 0.693, 3.0}) {
-      const double throws = std::floor(load * kCells);
-      const double chain = OccupiedMoment(kCells, probes, throws);
-      const double moments = OccupiedMoment(kCells + 1, probes, throws);
+    for (const double load : {1.1, 3.0}) {
+      const double throws = std::floor(load * kBorder);
+      const double chain = OccupiedMoment(kBorder, probes, throws);
+      const double moments = OccupiedMoment(kBorder + 1, probes, throws);
       // One cell more makes the rate itself lower by this share.
-      const double one_cell = probes * load / std::expm1(load) / kCells;
+      const double one_cell = probes * load / std::expm1(load) / kBorder;
       EXPECT_NEAR(moments / chain, 1 - one_cell, 1e-7) << probes << " probes, load " << load;
     }
+    for (const uint64_t cells : {kBorder + 1, 10 * kBorder, uint64_t{1} << 33, uint64_t{1} << 50}) {
+      const double chain = OccupiedMoment(cells, probes, kBorder);
+      const double moments = OccupiedMoment(cells, probes, kBorder + 1);
+      // One throw more makes it higher by this share.
+      const auto count = static_cast<double>(cells);
+      const double one_throw = probes / (std::expm1(kBorder / count) * count);
+      EXPECT_NEAR(moments / chain, 1 + one_throw, 1e-7) << probes << " probes, cells " << cells;
+    }
+  }
+}
+
+// As good as all throws meet cells of their own then.
+TEST(OccupancyTest, NothingCancelsInWhatIsNearlyEmpty) {
+  struct Case {
+    uint64_t cells;
+    uint32_t probes;
+    double keys;
+  };
+  for (const auto& [cells, probes, keys] : {Case{1 << 30, 7, 1},
+                                            {uint64_t{1} << 40, 7, 1000},
+                                            {uint64_t{1} << 44, 7, 1e6},
+                                            {uint64_t{1} << 33, 32, 10},
+                                            {uint64_t{1} << 56, 7, 1e6}}) {
+    const double fill = probes * keys / static_cast<double>(cells);
+    EXPECT_NEAR(OccupiedMoment(cells, probes, probes * keys) / std::pow(fill, probes), 1, 1e-5)
+        << cells << " cells, " << keys << " keys";
   }
 }
 
@@ -184,7 +210,7 @@ TEST(ParametersTest, EveryBadArgumentIsNamed) {
     EXPECT_THAT(OverfilledFpp(100, fpp, 2), Names("target_fpp")) << fpp;
     EXPECT_THAT(ChooseFromTable(fpp), Names("target_fpp")) << fpp;
   }
-  EXPECT_THAT(OverfilledFpp(0, 0.01, 2), Names("key_count"));
+  EXPECT_THAT(OverfilledFpp(0, 0.01, 2), Names("planned_key_count"));
   EXPECT_THAT(OverfilledFpp(UINT64_MAX, 0.01, 2), Names("key_count"));
   for (const double times : {-1.0, 1e300, nan})
     EXPECT_THAT(OverfilledFpp(100, 0.01, times), Names("times")) << times;
