@@ -16,7 +16,8 @@ uint64_t PackedBytes(uint64_t count, uint32_t width) {
 }
 
 std::string PackedProblem(uint64_t count, uint32_t width, std::span<const uint8_t> bytes) {
-  if (count == 0 || PackedBytes(count, width) != bytes.size()) {
+  if (count == 0) return "has no cells";
+  if (PackedBytes(count, width) != bytes.size()) {
     return absl::StrCat("has ", bytes.size(), " bytes for ", count, " numbers of ", width, " bits");
   }
   const uint64_t used = count * width % 8;  // bits of the last byte
@@ -27,7 +28,11 @@ std::string PackedProblem(uint64_t count, uint32_t width, std::span<const uint8_
 absl::StatusOr<PackedArray> PackedArray::Zeros(uint64_t count, uint32_t width) {
   assert(width >= 1 && width <= kMaxPackedBits);
   const uint64_t size = PackedBytes(count, width);
-  absl::StatusOr<AlignedBytes> bits = ZerosFor(size == UINT64_MAX ? size : size + kSlackBytes);
+  if (size == UINT64_MAX) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        count, " numbers of ", width, " bits need more than the 2^56 bits that a filter may have"));
+  }
+  absl::StatusOr<AlignedBytes> bits = ZerosFor(size + kSlackBytes);
   if (!bits.ok()) return bits.status();
   return PackedArray(count, width, *std::move(bits));
 }

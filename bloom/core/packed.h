@@ -40,7 +40,8 @@ class PackedArray {
  public:
   PackedArray() = default;
 
-  // ResourceExhausted if there is no memory.  REQUIRES: width in [1, kMaxPackedBits].
+  // InvalidArgument if there are more bits than a filter may have, ResourceExhausted if there is no
+  // memory.  REQUIRES: width in [1, kMaxPackedBits].
   static absl::StatusOr<PackedArray> Zeros(uint64_t count, uint32_t width);
   // The same with what bytes() gave, which PackedProblem finds nothing wrong with.
   static absl::StatusOr<PackedArray> From(uint64_t count, uint32_t width,

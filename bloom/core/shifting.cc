@@ -106,7 +106,8 @@ uint64_t FewestBases(uint64_t guess, const std::function<bool(uint64_t)>& passes
 }  // namespace
 
 std::string ShiftedProblem(uint64_t bases, uint32_t longest, std::span<const uint8_t> payload) {
-  if (bases == 0 || ShiftedBytes(bases) != payload.size())
+  if (bases == 0) return "has no bases";
+  if (ShiftedBytes(bases) != payload.size())
     return absl::StrCat("has ", payload.size(), " bytes for ", bases, " bases");
   if (CountOnesBetween(payload.data(), bases + longest, 8 * payload.size()) != 0)
     return "has ones behind its last bit";

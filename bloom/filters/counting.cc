@@ -35,6 +35,8 @@ absl::StatusOr<CountingFilter> CountingFilter::MakeWithCounters(uint64_t key_cou
   absl::StatusOr<Shape> shape = StandardShapeFor(key_count, target_fpp);
   if (!shape.ok()) return shape.status();
   shape->detail = counter_bits;
+  if (PackedBytes(CellsOf(*shape), counter_bits) == UINT64_MAX)
+    return TooLarge(key_count, target_fpp);
   return MakeOfShape(*shape, target_fpp, seed);
 }
 

@@ -92,7 +92,7 @@ class RotatingFilter {
     const absl::StatusOr<RotatingPlan> plan = PlanRotating(key_count, target_fpp, generations);
     if (!plan.ok()) return plan.status();
     absl::StatusOr<Row> row = Row::Make(plan->capacity, plan->target_fpp, seed);
-    if (!row.ok()) return row.status();
+    if (!row.ok()) return OfFirstRow(row.status());
     const Shape shape = {plan->capacity, row->shape().probes,
                          Row::kTag | uint64_t{generations} << 8};
     std::vector<Row> rows;

@@ -30,6 +30,10 @@ absl::Status RowError(size_t row, const absl::Status& status) {
   return absl::DataLossError(message);
 }
 
+absl::Status OfFirstRow(const absl::Status& status) {
+  return absl::Status(status.code(), absl::StrCat("first row: ", std::string(status.message())));
+}
+
 absl::Status RowLoss(size_t row, std::string_view what) {
   return absl::DataLossError(absl::StrCat("filter: row ", row, " ", std::string(what)));
 }

@@ -33,7 +33,8 @@
 
 namespace bloom {
 
-// What can be a row: Filter<Blocked>, Filter<Standard>, CountingFilter.
+// What can be a row: a Filter of any layout, CountingFilter, and others whose shape says all of
+// them.  bloom/family.h has those that are tested as rows and have a name.
 template <class R>
 concept RowFilter =
     !kMayDeny<R> && KeyFilter<R> && requires(const R& row, Shape shape, uint64_t seed) {
@@ -47,6 +48,10 @@ template <class R>
 concept RemovableRow = RowFilter<R> && requires(R& row) {
   { row.RemoveDigest(Digest{}) } -> std::same_as<bool>;
 };
+
+// An error in the making of a row that the caller did not size: says so, since its numbers are
+// others than the caller's.
+absl::Status OfFirstRow(const absl::Status& status);
 
 // "PREFIX-KIND", of a filter with rows of that kind.
 template <class Row, size_t kSize>

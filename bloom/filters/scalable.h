@@ -105,7 +105,7 @@ class ScalableFilter {
     const absl::StatusOr<ScalablePlan> plan = ScalablePlan::Make(key_count, target_fpp, growth);
     if (!plan.ok()) return plan.status();
     absl::StatusOr<Row> row = Row::Make(key_count, plan->TargetOf(0), seed);
-    if (!row.ok()) return row.status();
+    if (!row.ok()) return OfFirstRow(row.status());
     const Shape shape = {key_count, row->shape().probes, plan->Detail(Row::kTag)};
     std::vector<Row> rows;
     rows.push_back(*std::move(row));

@@ -17,7 +17,10 @@ std::string ShapeProblem(const Shape& shape) {
     return absl::StrCat("has counters of ", shape.detail, " bits, not 1 to ",
                         ShiftingCountingFilter::kMaxCounterBits);
   }
-  return shape.size == 0 ? "has no bases" : "";
+  if (shape.size == 0) return "has no bases";
+  if (shape.size > kMaxSizeBits / shape.detail)
+    return absl::StrCat("has ", shape.size, " bases, which is more than 2^56 bits of counters");
+  return "";
 }
 
 }  // namespace
@@ -30,6 +33,8 @@ absl::StatusOr<ShiftingCountingFilter> ShiftingCountingFilter::MakeWithCounters(
   absl::StatusOr<Shape> shape = ShiftingShapeFor(key_count, target_fpp, OffsetsFor(counter_bits));
   if (!shape.ok()) return shape.status();
   shape->detail = counter_bits;
+  if (PackedBytes(CellsOf(*shape), counter_bits) == UINT64_MAX)
+    return TooLarge(key_count, target_fpp);
   return MakeOfShape(*shape, target_fpp, seed);
 }
 

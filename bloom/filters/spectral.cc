@@ -106,6 +106,8 @@ absl::StatusOr<SpectralFilter> SpectralFilter::Make(uint64_t key_count, double t
   }
   absl::StatusOr<Shape> shape = StandardShapeFor(key_count, target_fpp);
   if (!shape.ok()) return shape.status();
+  if (PackedBytes(shape->size, options.counter_bits) == UINT64_MAX)
+    return TooLarge(key_count, target_fpp);
   shape->detail = options.counter_bits | static_cast<uint64_t>(options.method) << kMethodShift;
   return Of(HeaderFor<SpectralFilter>(*shape, options.seed, target_fpp), {});
 }
@@ -136,6 +138,7 @@ absl::StatusOr<SpectralFilter> SpectralFilter::Of(const FilterHeader& header,
 
 std::string SpectralFilter::Problem(const Shape& shape, std::span<const uint8_t> payload) {
   if (std::string problem = ProbesProblem(shape); !problem.empty()) return problem;
+  if (shape.size == 0) return "has no cells";
   const uint32_t bits = CounterBitsOf(shape);
   if (bits < kMinCounterBits || bits > kMaxCounterBits) {
     return absl::StrCat("has counters of ", bits, " bits, not ", kMinCounterBits, " to ",

@@ -251,7 +251,8 @@ double Blocked::CurrentFpp(const FilterView& view) {
 
 std::string Blocked::Problem(const Shape& shape, std::span<const uint8_t> payload) {
   if (std::string problem = ProbesProblem(shape); !problem.empty()) return problem;
-  if (shape.size == 0 || SizeBits(shape) > kMaxSizeBits || PayloadBytes(shape) != payload.size()) {
+  if (shape.size == 0) return "has no lines";
+  if (SizeBits(shape) > kMaxSizeBits || PayloadBytes(shape) != payload.size()) {
     return absl::StrCat("has ", payload.size(), " bytes for ", shape.size, " lines");
   }
   return "";

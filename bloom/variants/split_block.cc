@@ -129,7 +129,8 @@ std::string SplitBlock::Problem(const Shape& shape, std::span<const uint8_t> pay
   if (shape.probes != kProbes) {
     return absl::StrCat("has ", shape.probes, " probes, not ", kProbes);
   }
-  if (shape.size == 0 || shape.size > kMaxLines || PayloadBytes(shape) != payload.size()) {
+  if (shape.size == 0) return "has no lines";
+  if (shape.size > kMaxLines || PayloadBytes(shape) != payload.size()) {
     return absl::StrCat("has ", payload.size(), " bytes for ", shape.size, " lines");
   }
   return "";

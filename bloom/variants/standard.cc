@@ -53,7 +53,8 @@ double Standard::CurrentFpp(const FilterView& view) {
 
 std::string Standard::Problem(const Shape& shape, std::span<const uint8_t> payload) {
   if (std::string problem = ProbesProblem(shape); !problem.empty()) return problem;
-  if (shape.size == 0 || shape.size > kMaxSizeBits || PayloadBytes(shape) != payload.size()) {
+  if (shape.size == 0) return "has no bits";
+  if (shape.size > kMaxSizeBits || PayloadBytes(shape) != payload.size()) {
     return absl::StrCat("has ", payload.size(), " bytes for ", shape.size, " bits");
   }
   if (shape.size % 8 != 0 && payload.back() >> (shape.size % 8) != 0) {

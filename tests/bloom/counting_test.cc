@@ -171,6 +171,12 @@ TEST(CountingTest, AsAStandardFilterItHasTheBitsOfItsKeys) {
   EXPECT_EQ(counting.SerializeAsStandard().value(), standard.Serialize());
 }
 
+TEST(CountingTest, MoreCountersThanThereMayBeAreRefusedByTheNumberOfKeys) {
+  EXPECT_THAT(CountingFilter::MakeWithCounters(uint64_t{1} << 52, 0.01, 8),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("key_count 4503599627370496 at target_fpp 0.01 needs more than")));
+}
+
 TEST(CountingTest, WidthsThatNoCounterHasAreRefusedByName) {
   for (const uint32_t bits : {0, 33, 64, 1000}) {
     EXPECT_THAT(CountingFilter::MakeWithCounters(10, 0.01, bits),

@@ -206,6 +206,13 @@ TEST(ShiftingCountingTest, ItIsLargerThanTheCountingFilterByAsMuchAsTheHeaderSay
   };
   EXPECT_NEAR(larger_by(0.001), 0.0195, 0.001);
   EXPECT_NEAR(larger_by(1e-6), 0.0195, 0.001);
+  EXPECT_NEAR(larger_by(0.01), 0.0249, 0.001);
+  EXPECT_NEAR(larger_by(0.1), 0.0224, 0.001);
+  EXPECT_NEAR(larger_by(0.5), 0.138, 0.001);
+  for (double fpp = 0.2; fpp > 1e-7; fpp *= 0.95) {
+    EXPECT_GT(larger_by(fpp), 0.015) << fpp;
+    EXPECT_LT(larger_by(fpp), 0.055) << fpp;
+  }
 }
 
 TEST(ShiftingCountingTest, ShapesThatCannotBeAreRefusedByName) {
@@ -224,8 +231,10 @@ TEST(ShiftingCountingTest, ShapesThatCannotBeAreRefusedByName) {
   EXPECT_THAT(of_shape({100, 34, 4}), refused("34 probes"));
   EXPECT_THAT(of_shape({0, 4, 4}), refused("no bases"));
   EXPECT_THAT(of_shape({100, 4, 4}, 1), refused("target_fpp"));
-  EXPECT_THAT(of_shape({UINT64_MAX, 4, 4}), StatusIs(absl::StatusCode::kResourceExhausted));
-  EXPECT_THAT(of_shape({uint64_t{1} << 62, 4, 4}), StatusIs(absl::StatusCode::kResourceExhausted));
+  EXPECT_THAT(of_shape({UINT64_MAX, 4, 4}), refused("2^56 bits"));
+  EXPECT_THAT(of_shape({uint64_t{1} << 62, 4, 4}), refused("2^56 bits"));
+  EXPECT_THAT(of_shape({uint64_t{1} << 54, 4, 4}), refused("2^56 bits"));  // by its last offsets
+  EXPECT_THAT(ShiftingCountingFilter::Make(uint64_t{1} << 51, 0.01), refused("key_count"));
 }
 
 }  // namespace

@@ -436,10 +436,11 @@ TEST(SpatialTest, ImpossibleContentsAreDataLoss) {
   EXPECT_THAT(with(48, 0), StatusIs(kLoss, HasSubstr("has 0 areas")));
   EXPECT_THAT(with(48, 65'536), StatusIs(kLoss, HasSubstr("has 65536 areas")));
   EXPECT_THAT(with(48, (uint64_t{1} << 32) + 5), StatusIs(kLoss, HasSubstr("areas")));
-  for (const uint64_t size : {uint64_t{0}, uint64_t{1}, uint64_t{500}, uint64_t{1} << 53,
-                              uint64_t{1} << 63, UINT64_MAX}) {
+  for (const uint64_t size :
+       {uint64_t{1}, uint64_t{500}, uint64_t{1} << 53, uint64_t{1} << 63, UINT64_MAX}) {
     EXPECT_THAT(with(32, size), StatusIs(kLoss, HasSubstr("bytes for"))) << size;
   }
+  EXPECT_THAT(with(32, 0), StatusIs(kLoss, HasSubstr("has no cells")));
   // A single cell is a filter too.
   std::string one_cell = sound.substr(0, 64) + '\3';
   bloom::Store64(&one_cell[32], 1);

@@ -367,6 +367,9 @@ TEST(SpectralMakeTest, BadArgumentsAreNamed) {
     EXPECT_THAT(SpectralFilter::Make(0, 0.01, {.method = method}), refused("key_count"));
     EXPECT_THAT(SpectralFilter::Make(10, 1, {.method = method}), refused("target_fpp"));
     EXPECT_THAT(SpectralFilter::Make(UINT64_MAX, 0.01, {.method = method}), refused("2^56"));
+    // As many bits there may be, but no counters.
+    EXPECT_THAT(SpectralFilter::Make(uint64_t{1} << 52, 0.01, {.method = method}),
+                refused("key_count 4503599627370496 at target_fpp 0.01 needs more than the 2^56"));
     EXPECT_FALSE(SpectralFilter::Make(uint64_t{1} << 50, 0.01, {.method = method}).ok());
   }
 }
@@ -473,10 +476,11 @@ TEST_P(SpectralTest, ImpossibleGeometriesAreDataLoss) {
   EXPECT_THAT(with(48, 16 + 256 * method), StatusIs(kLoss, HasSubstr("bytes for")));
   EXPECT_THAT(with(48, 8 + 256 * 3), StatusIs(kLoss, HasSubstr("method 3")));
   EXPECT_THAT(with(48, 8 + 256 * (256 + method)), StatusIs(kLoss, HasSubstr("method 25")));
-  for (const uint64_t size : {uint64_t{0}, uint64_t{1}, uint64_t{500}, uint64_t{700},
-                              uint64_t{1} << 53, uint64_t{1} << 61, UINT64_MAX}) {
+  for (const uint64_t size : {uint64_t{1}, uint64_t{500}, uint64_t{700}, uint64_t{1} << 53,
+                              uint64_t{1} << 61, UINT64_MAX}) {
     EXPECT_THAT(with(32, size), StatusIs(kLoss, HasSubstr("bytes for"))) << size;
   }
+  EXPECT_THAT(with(32, 0), StatusIs(kLoss, HasSubstr("has no cells")));
 }
 
 // Behind the last number of each part, where it ends within a byte.
