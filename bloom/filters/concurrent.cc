@@ -74,10 +74,10 @@ absl::StatusOr<ConcurrentFilter> ConcurrentFilter::MakeFrom(const FilterHeader& 
                                                             AlignedBytes bits) {
   absl::StatusOr<AlignedBytes> claims = ZerosFor(kClaimCount * 8);
   if (!claims.ok()) return claims.status();
-  absl::StatusOr<AlignedBytes> counts = ZerosFor(kCountLines * kWordsPerCount * 8);
+  absl::StatusOr<AlignedBytes> counts = ZerosFor((kCountLines + 1) * kWordsPerCount * 8);
   if (!counts.ok()) return counts.status();
   ConcurrentFilter filter(header, std::move(bits), *std::move(claims), *std::move(counts));
-  filter.Count(header.key_count);
+  filter.CountMany(header.key_count);
   filter.header_.key_count = 0;
   return filter;
 }
@@ -144,7 +144,7 @@ bool ConcurrentFilter::Claim(uint64_t hash) {
 
 void ConcurrentFilter::AddDigest(Digest digest) {
   SetBitsOf(Remix(digest, header_.seed));
-  Count(1);
+  CountOne();
 }
 
 bool ConcurrentFilter::AddDigestIfAbsent(Digest digest) {
@@ -157,7 +157,7 @@ bool ConcurrentFilter::AddDigestIfAbsent(Digest digest) {
   WordOf(claims_, ClaimPlace(hash))
       .compare_exchange_strong(mine, ClaimOf(hash, kSet), std::memory_order_release,
                                std::memory_order_relaxed);
-  Count(1);
+  CountOne();
   return true;
 }
 
@@ -171,7 +171,7 @@ absl::Status ConcurrentFilter::Merge(const ConcurrentFilter& other) {
     const uint64_t theirs = WordOf(other.bits_, i).load(std::memory_order_relaxed);
     if (theirs != 0) WordOf(bits_, i).fetch_or(theirs, std::memory_order_relaxed);
   }
-  Count(other.added_count());
+  CountMany(other.added_count());
   return absl::OkStatus();
 }
 
@@ -198,14 +198,25 @@ std::string ConcurrentFilter::Serialize() const {
 }
 
 // Relaxed, below too: a sum that nothing else depends on.
-void ConcurrentFilter::Count(uint64_t additions) {
-  WordOf(counts_, MyCountLine() * kWordsPerCount).fetch_add(additions, std::memory_order_relaxed);
+void ConcurrentFilter::CountOne() {
+  WordOf(counts_, MyCountLine() * kWordsPerCount).fetch_add(1, std::memory_order_relaxed);
+}
+
+// In the line behind those of the threads, which nobody makes overflow one by one.
+void ConcurrentFilter::CountMany(uint64_t additions) {
+  const std::atomic_ref<uint64_t> word = WordOf(counts_, kCountLines * kWordsPerCount);
+  uint64_t count = word.load(std::memory_order_relaxed);
+  while (!word.compare_exchange_weak(count, AddUpTo(UINT64_MAX, count, additions),
+                                     std::memory_order_relaxed)) {
+  }
 }
 
 uint64_t ConcurrentFilter::added_count() const {
   uint64_t sum = 0;
-  for (uint64_t i = 0; i < kCountLines; ++i)
-    sum += WordOf(counts_, i * kWordsPerCount).load(std::memory_order_relaxed);
+  for (uint64_t i = 0; i <= kCountLines; ++i) {
+    sum = AddUpTo(UINT64_MAX, sum,
+                  WordOf(counts_, i * kWordsPerCount).load(std::memory_order_relaxed));
+  }
   return sum;
 }
 

@@ -122,14 +122,17 @@ class ConcurrentFilter {
   void SetBitsOf(uint64_t hash);
   bool HasBitsOf(uint64_t hash) const;
   bool Claim(uint64_t hash);
-  void Count(uint64_t additions);
+  void CountOne();
+  void CountMany(uint64_t additions);
   // As they are at some moment of the call, each word on its own.
   void CopyWords(uint64_t first, uint64_t count, uint8_t* to) const;
 
   FilterHeader header_;  // without the key count
   AlignedBytes bits_;
   AlignedBytes claims_;
-  AlignedBytes counts_;  // of additions: a word in a line of its own for each group of threads
+  // Of additions: a word in a line of its own for each group of threads, and one for those of
+  // filters that were loaded or merged.
+  AlignedBytes counts_;
 };
 
 }  // namespace bloom

@@ -287,6 +287,21 @@ TEST(ConcurrentTest, IsSavedAndMergedWhileOthersAdd) {
   EXPECT_EQ(whole.Serialize(), filter.Serialize());
 }
 
+TEST(ConcurrentTest, TheCountStopsAtTheMostThatItHolds) {
+  ConcurrentFilter filter = MakeShared(100);
+  filter.AddDigest(DigestOfKey(1));
+  for (int i = 0; i < 64; ++i) ASSERT_THAT(filter.Merge(filter), IsOk());
+  EXPECT_EQ(filter.added_count(), UINT64_MAX);
+  filter.AddDigest(DigestOfKey(2));
+  EXPECT_EQ(filter.added_count(), UINT64_MAX);
+  ConcurrentFilter loaded = ConcurrentFilter::Load(filter.Serialize()).value();
+  EXPECT_EQ(loaded.added_count(), UINT64_MAX);
+  loaded.AddDigest(DigestOfKey(3));
+  EXPECT_EQ(loaded.added_count(), UINT64_MAX);
+  loaded.Clear();
+  EXPECT_EQ(loaded.added_count(), 0u);
+}
+
 TEST(ConcurrentTest, MergingLosesNoKeyThatIsAddedMeanwhile) {
   constexpr int kRounds = kIsSanitized ? 3 : 200;
   for (int round = 0; round < kRounds; ++round) {
