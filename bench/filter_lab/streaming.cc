@@ -53,13 +53,19 @@ std::optional<double> ExpectedWrong(const StreamFilter& filter, const StreamChun
   return expected;
 }
 
-// The source's uniform rows fall on as many values as there are rows and cells, so that after a
-// share t of them 1 - e^-t of the values are in: the mean over t.
+// The source's uniform rows fall on as many values v as there are rows and cells.  What decides a
+// row's value is a state of a generator that comes back to none before it had all s = 2^31 - 2, so
+// that the s / v states of each value are drawn without replacement: with a share u = 1 - t v / s
+// of the states left after a share t of the rows, u^(s / v) of the values are not in yet, rather
+// than e^-t, and a row is new with u^(s / v) / u.  The mean over t.
 double TheoryOfSource(const StreamFilter& filter) {
+  constexpr double kStatesPerValue = 2147483646.0 / static_cast<double>(kSourceRows);
   const auto wrong_at = [&filter](double t) {
-    const double in = -std::expm1(-t), distinct = in * static_cast<double>(filter.cells);
-    return (1 - in) * filter.passing(distinct) +
-           (filter.denying == nullptr ? 0 : in * filter.denying(distinct));
+    const double left = 1 - t / kStatesPerValue;
+    const double is_new = std::pow(left, kStatesPerValue - 1);
+    const double distinct = (1 - left * is_new) * static_cast<double>(filter.cells);
+    return is_new * filter.passing(distinct) +
+           (filter.denying == nullptr ? 0 : (1 - is_new) * filter.denying(distinct));
   };
   constexpr int kParts = 100;
   double sum = 0;
