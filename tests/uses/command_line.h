@@ -65,14 +65,19 @@ class CommandLine {
         const size_t equals = word.find('=');
         const std::string name(word.substr(0, equals));
         const auto& known = usage.options;
+        // An empty one is most likely a variable of a shell that was never set.
+        std::string value;
+        if (equals != word.npos) {
+          value = word.substr(equals + 1);
+        } else if (i + 1 < argc) {
+          value = argv[++i];
+        }
         if (std::find(known.begin(), known.end(), name) == known.end()) {
           Refuse("there is no option " + name);
-        } else if (equals != word.npos) {
-          values_[name] = word.substr(equals + 1);
-        } else if (i + 1 < argc) {
-          values_[name] = argv[++i];
-        } else {
+        } else if (value.empty()) {
           Refuse(name + " lacks its value");
+        } else {
+          values_[name] = value;
         }
       }
     }

@@ -17,6 +17,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "tests/uses/text.h"
 
 namespace uses {
 
@@ -29,9 +30,7 @@ struct CsvRecord {
 // The text must outlive the records.
 class CsvReader {
  public:
-  explicit CsvReader(std::string_view text) : rest_(text) {
-    if (rest_.starts_with("\xEF\xBB\xBF")) rest_.remove_prefix(3);
-  }
+  explicit CsvReader(std::string_view text) : rest_(WithoutMark(text)) {}
 
   // False where the file ends.
   absl::StatusOr<bool> Next(CsvRecord* record) {

@@ -46,6 +46,13 @@ class Deduplicator {
   Deduplicator(SeenLines seen, std::string state, uint64_t every)
       : seen_(std::move(seen)), state_(std::move(state)), every_(every) {}
 
+  // What the state knows has been printed.
+  absl::Status Save() {
+    if (absl::Status status = Flush(); !status.ok() || state_.empty()) return status;
+    saved_lines_ = lines_;
+    return uses::ReplaceFile(state_, seen_.Serialize());
+  }
+
   // Of what came and ended in a line end; keeps the rest for the next time.
   absl::Status Take(std::string_view bytes) {
     rest_ += bytes;
@@ -84,13 +91,6 @@ class Deduplicator {
     return absl::UnavailableError("cannot write to the standard output");
   }
 
-  // What the state knows has been printed.
-  absl::Status Save() {
-    if (absl::Status status = Flush(); !status.ok() || state_.empty()) return status;
-    saved_lines_ = lines_;
-    return uses::ReplaceFile(state_, seen_.Serialize());
-  }
-
   SeenLines seen_;
   const std::string state_;
   const uint64_t every_;
@@ -126,6 +126,8 @@ absl::Status Run(uses::CommandLine& line) {
   absl::StatusOr<SeenLines> seen = LoadOr(*std::move(fresh), line.Text("--state"));
   if (!seen.ok()) return seen.status();
   Deduplicator deduplicator(*std::move(seen), line.Text("--state"), every);
+  // Where no state can be kept, that is better known before the first line is printed.
+  if (absl::Status status = deduplicator.Save(); !status.ok()) return status;
 
   // A signal is read like input, so that none falls into a half-done line.
   sigset_t signals;

@@ -210,6 +210,8 @@ TEST_F(DedupUrlsTest, WhatCannotBeDoneIsSaid) {
   expect("dedup_urls --state blocked <<< a", 2, "blocked: ");
   expect("dedup_urls --state . <<< a", 3, ".: Is a directory");
   expect("dedup_urls --state no/place <<< a", 3, "no/place: No such file");
+  EXPECT_EQ(Shell("dedup_urls --state no/place <<< a").out, "");
+  expect("dedup_urls --state \"$NOT_SET\" <<< a", 2, "--state lacks its value");
   expect("dedup_urls --window 0 <<< a", 2, "--window is no number from 1");
   EXPECT_THAT(OutputOf("dedup_urls --help"), testing::StartsWith("Usage: dedup_urls "));
   expect("dedup_urls lines <<< a", 2, "\"lines\" is a word too many");

@@ -17,6 +17,7 @@
 #include "lsm/db.h"
 #include "tests/uses/command_line.h"
 #include "tests/uses/ids_filter.h"
+#include "tests/uses/text.h"
 
 namespace {
 
@@ -87,7 +88,8 @@ class Account {
       }
     }
     int64_t total = 0;
-    if (__builtin_add_overflow(total_, amount, &total)) return Refuse(record, "is beyond 2^63");
+    if (__builtin_add_overflow(total_, amount, &total))
+      return Refuse(record, "would take the total beyond 2^63");
     lsm::WriteBatch batch;
     batch.Put(uses::KeyOf(id), std::to_string(amount));
     batch.Put(kTotalKey, std::to_string(total));
@@ -138,7 +140,10 @@ absl::Status Run(uses::CommandLine& line) {
   if (!line.status().ok()) return line.status();
   absl::StatusOr<Account> account = Account::Open(line.words()[0], ids, fpp, seed);
   if (!account.ok()) return account.status();
-  for (std::string record; std::cout && std::getline(std::cin, record);) {
+  bool is_first = true;
+  for (std::string text; std::cout && std::getline(std::cin, text); is_first = false) {
+    const std::string_view record =
+        uses::WithoutCarriageReturn(is_first ? uses::WithoutMark(text) : text);
     // What lacks its line end may be a part: "7,1" of "7,125".
     const absl::Status status =
         std::cin.eof() ? account->Refuse(record, "is cut off") : account->Take(record);

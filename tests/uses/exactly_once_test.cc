@@ -82,14 +82,14 @@ TEST_F(ExactlyOnceTest, AnIdHasItsEffectOnce) {
 TEST_F(ExactlyOnceTest, WhatIsNoRecordIsRefusedAndTheOthersAreTaken) {
   const std::string long_id(1025, 'x');
   Save("records", "a,5\n\nb\n,4\nc,\nc,1.5\nc,9223372036854775808\na,6\n" + long_id +
-                      ",1\nd,9223372036854775807\nd,1 \nd,1\r\nd,9,9\ne,2\nf,12");
+                      ",1\nd,9223372036854775807\nd,1 \nd,1\r\r\nd,9,9\ne,2\nf,12");
   const Outcome outcome = Shell("exactly_once store < records");
   EXPECT_EQ(outcome.code, 1);
   EXPECT_EQ(outcome.out, "a applied\ne applied\n");
   for (const char* message :
        {"\"\" is no record", "\"b\" is no record", "\",4\" is no record", "\"c,\" is no record",
         "\"c,1.5\" is no record", "\"c,9223372036854775808\" is no record",
-        "\"a,6\" came before as 5", "\"d,9223372036854775807\" is beyond 2^63",
+        "\"a,6\" came before as 5", "\"d,9223372036854775807\" would take the total beyond 2^63",
         "\"d,1 \" is no record", "\"d,1\r\" is no record", "\"d,9,9\" is no record",
         "\"f,12\" is cut off", "total 7; 2 applied, 0 again, 13 refused", "not all lines were"}) {
     EXPECT_THAT(outcome.err, HasSubstr(message));
@@ -97,6 +97,13 @@ TEST_F(ExactlyOnceTest, WhatIsNoRecordIsRefusedAndTheOthersAreTaken) {
   const Contents contents = Look("store");
   EXPECT_THAT(contents.ids, testing::ElementsAre(testing::Pair("a", 5), testing::Pair("e", 2)));
   EXPECT_EQ(contents.total, 7);
+}
+
+TEST_F(ExactlyOnceTest, RecordsOfOtherSystemsAreRead) {
+  Save("records",
+       "\xEF\xBB\xBF"
+       "a,5\r\nb,7\r\na,5\n");
+  EXPECT_EQ(OutputOf("exactly_once store < records"), "a applied\nb applied\na again\n");
 }
 
 // The point of the filter: of new ids, one in a hundred asks the store.

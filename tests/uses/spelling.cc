@@ -1,9 +1,11 @@
 // Spelling check without the word list: a filter of the list is a tenth of its size, and what it
 // has never seen is certainly not in it.
 #include <cstdint>
+#include <filesystem>
 #include <iostream>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -11,6 +13,7 @@
 #include "bloom/variants/standard.h"
 #include "tests/uses/command_line.h"
 #include "tests/uses/files.h"
+#include "tests/uses/text.h"
 
 namespace {
 
@@ -34,10 +37,10 @@ using WordFilter = bloom::Filter<bloom::Standard>;
 // Calls `visit(word)` for each line that is not empty.
 template <class Visit>
 void ForEachWord(std::string_view list, Visit visit) {
+  list = uses::WithoutMark(list);
   while (!list.empty()) {
     const size_t end = std::min(list.find('\n'), list.size());
-    std::string_view word = list.substr(0, end);
-    if (word.ends_with('\r')) word.remove_suffix(1);
+    const std::string_view word = uses::WithoutCarriageReturn(list.substr(0, end));
     if (!word.empty()) visit(word);
     list.remove_prefix(std::min(end + 1, list.size()));
   }
@@ -135,6 +138,10 @@ absl::Status Run(uses::CommandLine& line) {
     line.Refuse("the standard input has the text: no list and no filter");
   if (!load.empty() && (!save.empty() || line.Has("--fpp")))
     line.Refuse("--load takes the filter as it is: no --fpp, no --save");
+  std::error_code no_such;
+  if (!save.empty() && !line.words().empty() &&
+      std::filesystem::equivalent(line.words()[0], save, no_such))
+    line.Refuse("--save would replace the list itself");
   if (!line.status().ok()) return line.status();
 
   absl::StatusOr<WordFilter> filter = absl::UnknownError("");
@@ -157,8 +164,8 @@ absl::Status Run(uses::CommandLine& line) {
       return status;
   }
   uint64_t number = 0, wrong = 0;
-  for (std::string text; std::cout && std::getline(std::cin, text);)
-    CheckLine(*filter, ++number, text, &wrong);
+  for (std::string text; std::cout && std::getline(std::cin, text); ++number)
+    CheckLine(*filter, number + 1, number == 0 ? uses::WithoutMark(text) : text, &wrong);
   if (std::cin.bad()) return absl::UnavailableError("cannot read the standard input");
   std::cerr << "spelling: " << wrong << " words are not in the list; any that is not passes with a "
             << "probability of " << filter->CurrentFpp() << "\n";

@@ -49,6 +49,7 @@ TEST_F(SpellingTest, WordsWithDigitsAreLeftAlone) {
 
 TEST_F(SpellingTest, ListsOfOtherSystemsAreRead) {
   EXPECT_EQ(Check("the\r\n\r\ncat", "the cat dog"), "1:9 dog\n");
+  EXPECT_EQ(Check("\xEF\xBB\xBFthe\ncat", "\xEF\xBB\xBFthe cat dog\nthe"), "1:9 dog\n");
 }
 
 TEST_F(SpellingTest, AnyBytesAreText) {
@@ -124,6 +125,10 @@ TEST_F(SpellingTest, WhatCannotBeDoneIsSaid) {
   expect("spelling --load - <<< cat", 2, "the standard input has the text");
   expect("spelling - <<< cat", 2, "the standard input has the text");
   expect("spelling list --save - <<< cat", 2, "--save is a file");
+  expect("spelling list --save ./list <<< cat", 2, "--save would replace the list itself");
+  EXPECT_EQ(Saved("list"), "cat\n");
+  expect("spelling list --save '' <<< cat", 2, "--save lacks its value");
+  expect("spelling list --save= <<< cat", 2, "--save lacks its value");
   expect("spelling list list", 2, "\"list\" is a word too many");
   expect("spelling list --fpp", 2, "--fpp lacks its value");
   expect("spelling list --fpp=0", 2, "--fpp is no probability from 2.4e-10 to below 1: \"0\"");
