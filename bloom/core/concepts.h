@@ -1,7 +1,7 @@
 // What a kind of filter is: a struct of static members, no object and no base class.
 //
 //   StaticKind   asked, once it is built from all its digests.  The store needs no more.  It is
-//                either of the next two:
+//                either of the next two (or Empty, which is built from none):
 //   SolvedKind   built from all digests together, as a system of equations that may have no
 //                solution.
 //   BitLayout    takes one digest at a time, so that Filter<Layout> can keep it open, and its fill

@@ -36,9 +36,9 @@ namespace bloom {
 inline constexpr uint32_t kMaxOffset = 56;
 
 // Fewest bases that a filter of pairs is given.  Its formula, as that of the standard filter, is a
-// little low, the more so the fewer the bases; with these a filter keeps what was asked for down to
-// 0.001, and one whose rate is near that target its prediction to 3 %.  (Of fewer keys the rate is
-// lower, and the prediction up to 7 % lower still: 30 keys.)
+// little low, the more so the fewer the bases; with these a filter keeps what was asked for to 2 %
+// down to 0.001, and one whose rate is near that target its prediction to 3 %.  (Of fewer keys the
+// rate is lower, and the prediction up to 7 % lower still: 30 keys.)
 inline constexpr uint64_t kMinShiftingBases = 1024;
 
 // The offsets of a key less 1, one after the other.  Bases are multiples of the hash.  Without the

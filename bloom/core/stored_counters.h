@@ -39,7 +39,7 @@ struct StoredCounters {
     return StoredCounters{HeaderFor<F>(shape, seed, target_fpp), *std::move(zeros)};
   }
 
-  // What Serialize gave, of as many counters.  DataLoss if it is damaged, Unimplemented if
+  // What Serialize gave.  DataLoss if it is damaged, Unimplemented if
   // its version is unknown, InvalidArgument if it is a filter of another kind.
   template <class F>
   static absl::StatusOr<StoredCounters> Load(std::string_view bytes) {

@@ -13,8 +13,8 @@
 // which grows with the number of rows, about n / c * f(c): for streams without an end there is
 // bloom/filters/scalable.h.  A query costs a look into each row, where an absent key is concerned.
 //
-// A row is any filter that is a RowFilter: Filter<Blocked>, Filter<Standard>, or CountingFilter,
-// with which keys can be removed.
+// A row is any filter that is a RowFilter, such as Filter<Blocked> and Filter<Standard>, or
+// CountingFilter, with which keys can be removed.
 //
 // There is no Intersect, since rows of two filters have nothing to do with one another: a key may
 // lie in the first row here and in the second there, and an intersection row by row, as in a known

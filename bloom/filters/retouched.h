@@ -3,8 +3,8 @@
 //
 //   auto filter = bloom::RetouchedFilter::Make(1'000'000, 0.01);
 //   filter->Add("apple");
-//   filter->AddFalsePositive("pear");    // passes, should not, and is asked all the time
-//   filter->SelectiveClearing("pear", bloom::ClearingScheme::kRatio);
+//   absl::StatusOr<bool> done = filter->AddFalsePositive("pear");  // asked all the time, and
+//   passes done = filter->SelectiveClearing("pear", bloom::ClearingScheme::kRatio);  // true
 //   filter->MayContain("pear");          // false, and so it is for some keys that were added
 //
 // IT MAY DENY KEYS THAT WERE ADDED (`kMayDeny`), once a bit has been cleared: all those that have a

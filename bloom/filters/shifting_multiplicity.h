@@ -1,7 +1,7 @@
 // How often a key is in a multiset, up to 57 times (ShBF_X of Yang et al., PVLDB 9(5), 2016).
 //
 //   auto filter = bloom::ShiftingMultiplicityFilter::Make(1'000'000, 20, 0.01);
-//   filter->Add("apple", 3);   // absl::Status; each key once, with the count that it ends up with
+//   const absl::Status status = filter->Add("apple", 3);  // each key once, with its final count
 //   filter->Count("apple");    // 3, but for one key in a hundred, of which it is more
 //   filter->Count("plum");     // 0, most of the time
 //

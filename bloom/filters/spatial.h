@@ -2,8 +2,8 @@
 // Inscrypt 2014).
 //
 //   auto filter = bloom::SpatialFilter::Make(1'000'000, 0.01, {.areas = 3});  // areas 1, 2 and 3
-//   filter->Add("home", 3);
-//   filter->Add("town", 1);
+//   absl::Status status = filter->Add("home", 3);
+//   status.Update(filter->Add("town", 1));   // InvalidArgument for an area that there is not
 //   filter->AreaOf("home");   // 3
 //   filter->AreaOf("sea");    // 0: in none, but for one key in a hundred
 //

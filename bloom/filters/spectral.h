@@ -4,7 +4,7 @@
 //   auto filter = bloom::SpectralFilter::Make(1'000'000, 0.01, {.counter_bits = 16});
 //   filter->Add("apple", 3);
 //   filter->Count("apple");    // 3, or with a probability of 0.01 more
-//   filter->Remove("apple");   // true: 2 are left
+//   if (filter->Remove("apple")) ...   // true: 2 are left
 //   filter->Count("pear");     // 0, or with a probability of 0.01 more
 //
 // The methods differ in which counters an addition raises, and in what that costs:
@@ -30,7 +30,7 @@
 // Is a count ever too low?  Never with the first two.  With recurring minimum, where a key that was
 // never moved is taken for one that was: its marks, and its cells in the second filter, must all
 // belong to others.  CurrentUndercountBound() is the chance of that: with the planned keys below
-// 10^-7 at a target of 0.03 (measured: none in 300,000 keys), but 10^-3 at 0.1 (10^-4), and per
+// 10^-7 at a target of 0.03 (measured: none in 300,000 keys), but 10^-3 at 0.1 (2 * 10^-4), and per
 // cents in a filter of twice its keys (10^-3).  To remove such a key lowers others.
 //
 // A counter that reached its maximum stays there: a count of max_count() means "at least that

@@ -40,7 +40,7 @@
 // ln(6 * 10^5) / ln n) for a = 4, rounded up to whole segments; L is 2^floor(ln n / ln 3.33 + 2.25)
 // or 2^floor(ln n / ln 2.91 - 0.5), within bounds: the formulas that were published, as one can
 // read them in the authors' code.  For a = 3 there is a segment more where these have holes
-// (fuse.cc).  Of 100 keys and more, five attempts in six succeed or more; another attempt is
+// (fuse.cc).  Of 125 keys and more, five attempts in six succeed or more; another attempt is
 // another graph.
 #ifndef TRELLIS_BLOOM_VARIANTS_FUSE_H_
 #define TRELLIS_BLOOM_VARIANTS_FUSE_H_
@@ -85,7 +85,7 @@ struct Fuse {
 
   static constexpr uint32_t kMaxSegmentLog2 = 18;
   static constexpr uint32_t kMaxRemainderBits = 32;  // -log2(kMinTargetFpp)
-  // Attempts that Solve makes.  One fails with a probability of 0.42 at most, and of less than 0.08
+  // Attempts that Solve makes.  One fails with a probability of 0.45 at most, and of less than 0.08
   // from 1000 keys on (tests/bloom/fuse_test.cc).
   static constexpr uint32_t kAttempts = 64;
 

@@ -40,9 +40,10 @@
 //             little-endian; attempts: a byte for each shard if there are more than one
 //
 // An equation may contradict others.  Then the shard tries another hash, up to 256 times; it is
-// given so many slots that the first attempt succeeds 19 times out of 20.  How many these are grows
-// with the logarithm of the keys, as the fullest stretch of slots decides: 2 % more than keys at
-// 1,000 of them, 2.5 % at 10,000, 3.5 % at 100,000, 6 % at ten million.  Beyond 2^17 keys there are
+// given so many slots that the first attempt succeeds in more than nine builds of ten.  How many
+// these are grows with the square of the logarithm of the keys, as the fullest stretch of slots
+// decides: 2 % more than keys at 1,000 of them, 2.5 % at 10,000, 3.5 % at 100,000; by the same
+// formula it would be 7 % at ten million.  Beyond 2^17 keys there are
 // therefore shards, of 2^16 to 2^17 keys, and it remains at 3.2 to 3.7 %.
 #ifndef TRELLIS_BLOOM_VARIANTS_RIBBON_H_
 #define TRELLIS_BLOOM_VARIANTS_RIBBON_H_

@@ -331,6 +331,14 @@ TEST(ShiftingSizingTest, ItIsLargerThanTheStandardFilterByAsMuchAsTheHeaderSays)
   EXPECT_NEAR(larger_by(0.01), 0.0077, 0.0003);   // k is 6, not 7
   EXPECT_NEAR(larger_by(0.1), 0.0103, 0.0003);    // k is 4, not 3
   EXPECT_NEAR(larger_by(0.5), 0.131, 0.001);      // k is 2, not 1
+  const auto paper_too_high_by = [](double fpp) {
+    const auto [bases, probes, detail] = *ShiftingShapeFor(kMillion, fpp, 56);
+    const double p = std::exp(-static_cast<double>(probes * kMillion) / static_cast<double>(bases));
+    const double papers = std::pow((1 - p) * (1 - p + p * p / 56), probes / 2);
+    return papers / ShiftingFpp(bases, probes, kMillion, 56) - 1;
+  };
+  EXPECT_NEAR(paper_too_high_by(0.1), 0.003, 0.0005);
+  EXPECT_NEAR(paper_too_high_by(1e-4), 0.017, 0.0005);
   // The paper's ln(e) / ln(0.6204) says 0.6 %.
   EXPECT_NEAR(std::log(0.6185) / std::log(0.6204), 1.006, 0.0005);
 }

@@ -251,7 +251,14 @@ TEST(SpectralRatesTest, RecurringMinimumIsTooLowAsSeldomAsItSays) {
     }
     EXPECT_GT(too_low, 20u) << fpp;
     EXPECT_LT(static_cast<double>(too_low), bound) << fpp;
+    EXPECT_GT(static_cast<double>(too_low), bound / 20) << fpp;
   }
+  // As its header says.
+  SpectralFilter rough = SpectralOf(kKeys, 0.1, kRecurringMethod, 16, 1);
+  const Multiplicities counts = UniformCounts(kKeys, 100, 2);
+  AddAll(rough, ShuffledAdditions(counts, 1));
+  EXPECT_NEAR(rough.CurrentUndercountBound(), 1e-3, 0.3e-3);
+  EXPECT_LT(ErrorsOf(rough, counts).too_low, 40u);
   EXPECT_EQ(SpectralOf(10, 0.1, kSelectionMethod).CurrentUndercountBound(), 0);
 }
 
