@@ -150,8 +150,8 @@ Table ProbesTable(const StreamingResults& results) {
 }
 
 // "36.67 < 37.31 %"
-std::string Ordered(double a, double b) {
-  return Fixed(100 * a, 2) + (a < b ? " < " : " > ") + Fixed(100 * b, 2) + " %";
+std::string Ordered(double a, double b, int digits = 2) {
+  return Fixed(100 * a, digits) + (a < b ? " < " : " > ") + Fixed(100 * b, digits) + " %";
 }
 
 // Of two filters that the source ranks: by what it says, by its hash here, by a sound one here, by
@@ -170,14 +170,14 @@ void AddRanking(const StreamingResults& results, const std::string& better,
   if (theory_a >= theory_b) {
     verdict = "artefact of the hash";
   } else if (memory > 1.01) {
-    verdict = lsm::Concat("true, for ", Fixed(memory, 0), " times the memory");
+    verdict = lsm::Concat("true, for ", Fixed(memory, 0), " times the bits");
   }
   table->rows.push_back(
       {better + " before " + worse,
        Ordered(FiguresOfSource(better)->wrong_share, FiguresOfSource(worse)->wrong_share),
        Ordered(source_a->all().wrong().measured(), source_b->all().wrong().measured()),
        Ordered(sound_a->all().wrong().measured(), sound_b->all().wrong().measured()),
-       Ordered(theory_a, theory_b), verdict});
+       Ordered(theory_a, theory_b, 3), verdict});
 }
 
 Table RankingsTable(const StreamingResults& results) {

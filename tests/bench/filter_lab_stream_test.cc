@@ -193,8 +193,8 @@ TEST(LabStreamTest, VerdictsGoByTheory) {
     }
   }
   EXPECT_THAT(verdicts, ElementsAre("shifting before standard: artefact of the hash",
-                                    "shifting-double before standard: true, for 2 times the memory",
-                                    "spatial before standard: true, for 3 times the memory",
+                                    "shifting-double before standard: true, for 2 times the bits",
+                                    "spatial before standard: true, for 3 times the bits",
                                     "shifting-double before spatial: true"));
 }
 
