@@ -283,8 +283,12 @@ absl::Status Engine::CompactRange(std::optional<std::string_view> from,
                                   std::optional<std::string_view> to) {
   LSM_RETURN_IF_ERROR(Flush());
   if (from && to && *from >= *to) return absl::OkStatus();
+  const auto deepest_level = [this] {
+    const EpochGuard guard;
+    return view_.Load()->version->deepest_level();
+  };
   for (int level = 0; level < kLevels; ++level) {
-    const int deepest = view_.Share()->version->deepest_level();
+    const int deepest = deepest_level();
     // The last level has nothing to go down to: what is in it is rewritten where it is.
     RangeRequest request{level, from, to};
     LSM_RETURN_IF_ERROR(RequestRange(&request));

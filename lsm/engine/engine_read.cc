@@ -154,10 +154,11 @@ uint64_t Engine::ApproximateBytes(std::string_view from, std::optional<std::stri
 Statistics Engine::GetStatistics() {
   Statistics statistics;
   counters_.SumInto(&statistics);
-  const std::shared_ptr<const ReadView> view = view_.Share();
+  std::shared_ptr<const ReadView> view = view_.Share();
   view->version->Describe(&statistics);
   statistics.memtable_bytes = view->memtable->memory_bytes();
   for (const auto& memtable : view->sealed) statistics.memtable_bytes += memtable->memory_bytes();
+  LetGo(std::move(view));
   statistics.block_cache_bytes = block_cache_.used_bytes();
   statistics.block_cache_capacity_bytes = block_cache_.capacity_bytes();
   statistics.SumLevels();

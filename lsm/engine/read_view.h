@@ -39,7 +39,8 @@ class ReadViewCell {
     return (*current_.load(std::memory_order_seq_cst)).get();
   }
 
-  // A reference to the current view, for iterators and jobs.
+  // A reference to the current view.  Who gives it up may have been the last to keep files that
+  // nobody needs: readers do so by Engine::LetGo, jobs before they collect.
   std::shared_ptr<const ReadView> Share() const {
     const EpochGuard guard;
     // Sequentially consistent: see EpochGuard.
