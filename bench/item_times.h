@@ -51,6 +51,7 @@ class ItemTimes : public benchmark::BenchmarkReporter {
     const auto found = items_.find(name);
     return found == items_.end() ? nullptr : &found->second;
   }
+  bool empty() const { return items_.empty(); }
   int64_t repetitions() const { return repetitions_; }
 
  private:
@@ -65,7 +66,8 @@ inline void PrintNanosCell(double nanos) {
 inline void PrintNoCell() { std::printf(" - |"); }
 
 // The body of a program's main; returns its exit code.  With --table among the arguments, which
-// Google Benchmark would not know, all is run `repetitions` times and then printed as a table.
+// Google Benchmark would not know, all is run `repetitions` times and then printed as a table; 1 if
+// there is nothing to print, or it cannot be.
 inline int RunBenchmarks(int argc, char** argv, int repetitions,
                          const std::function<void()>& register_all,
                          const std::function<void(const ItemTimes&)>& print_table) {
@@ -84,12 +86,18 @@ inline int RunBenchmarks(int argc, char** argv, int repetitions,
   if (table) {
     ItemTimes times;
     benchmark::RunSpecifiedBenchmarks(&times);
+    if (times.empty()) {
+      std::fprintf(stderr, "%s: nothing was measured\n", argv[0]);
+      return 1;
+    }
     print_table(times);
   } else {
     benchmark::RunSpecifiedBenchmarks();
   }
   benchmark::Shutdown();
-  return 0;
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return 0;
+  std::fprintf(stderr, "%s: cannot write to the standard output\n", argv[0]);
+  return 1;
 }
 
 }  // namespace bench

@@ -8,6 +8,7 @@
 #include "bench/filter_lab/experiment.h"
 #include "bench/filter_lab/variants.h"
 #include "bench/report/page.h"
+#include "bench/seed_option.h"
 
 namespace bench {
 namespace {
@@ -60,9 +61,7 @@ void AddOptions(CLI::App* app, LabConfig* config) {
       ->check(CLI::ExistingDirectory)
       ->type_name("DIR")
       ->group("What is measured");
-  app->add_option("--seed", config->seed, "Of keys, questions and filters")
-      ->capture_default_str()
-      ->group("What is measured");
+  AddSeedOption(app, &config->seed, "Of keys, questions and filters")->group("What is measured");
   app->add_flag("--family-rows", config->family_rows,
                 "Print the rows of the table in bloom/README.md, and nothing else")
       ->group("What is measured");
@@ -87,9 +86,13 @@ std::string Resolve(const CLI::App& app, LabConfig* config) {
                                                               {"--html: ", &config->html}};
   for (const auto& [option, file] : files) {
     const std::filesystem::path folder = std::filesystem::path(*file).parent_path();
-    if (!file->empty() && std::filesystem::is_directory(*file))
+    std::error_code error;
+    if (!file->empty() && std::filesystem::is_directory(*file, error))
       return option + *file + " is a folder";
-    if (!folder.empty() && !std::filesystem::is_directory(folder))
+    // That there is no such file yet is as it should be.
+    if (error && error != std::errc::no_such_file_or_directory)
+      return option + *file + ": " + error.message();
+    if (!folder.empty() && !std::filesystem::is_directory(folder, error))
       return option + ("no folder " + folder.string()) + " for " + *file;
   }
   std::error_code ignored;

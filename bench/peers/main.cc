@@ -8,6 +8,7 @@
 
 #include "bench/peers/comparison.h"
 #include "bench/report/page.h"
+#include "bench/seed_option.h"
 #include "lsm/bytes/status.h"
 
 namespace {
@@ -50,8 +51,7 @@ int main(int argc, char** argv) {
       ->check(CLI::IsMember({"trellis", "leveldb", "rocksdb"}))
       ->delimiter(',')
       ->capture_default_str();
-  app.add_option("--seed", config.seed, "Of the order of writes and lookups")
-      ->capture_default_str();
+  bench::AddSeedOption(&app, &config.seed, "Of the order of writes and lookups");
   app.add_option("--out", config.out, "Directory for the stores and report.json")
       ->capture_default_str();
   try {

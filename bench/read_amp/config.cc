@@ -6,6 +6,7 @@
 #include <map>
 
 #include "bench/report/page.h"
+#include "bench/seed_option.h"
 
 namespace bench {
 namespace {
@@ -102,8 +103,7 @@ void AddRunOptions(CLI::App* app, Config* config) {
       ->type_name("N")
       ->excludes(seconds)
       ->group("How long");
-  app->add_option("--seed", config->seed, "Of keys, questions and filters; times never repeat")
-      ->capture_default_str()
+  AddSeedOption(app, &config->seed, "Of keys, questions and filters; times never repeat")
       ->group("How long");
 
   app->add_option("--out", config->out, "Directory for the reports and stores")

@@ -126,7 +126,8 @@ std::string RenderPage(const Page& page) {
 const char* SystemChartJs() { return TRELLIS_CHART_JS; }
 
 std::string ResolveChartJs(const std::string& program, bool was_asked_for, std::string* path) {
-  if (path->empty() || std::filesystem::is_regular_file(*path)) return "";
+  std::error_code ignored;
+  if (path->empty() || std::filesystem::is_regular_file(*path, ignored)) return "";
   if (was_asked_for) return "--chart-js: no file " + *path;
   std::fprintf(stderr, "%s: no %s (Debian's package libjs-chart.js): the report has no plots\n",
                program.c_str(), path->c_str());
@@ -156,7 +157,10 @@ absl::Status WriteWhole(const std::string& name, const std::string& bytes) {
   std::error_code no_such;
   const std::filesystem::path found = std::filesystem::canonical(name, no_such);
   const std::string path = no_such ? name : found.string();
-  if (!no_such && !std::filesystem::is_regular_file(path))
+  std::error_code error;
+  if (no_such && std::filesystem::is_symlink(name, error))
+    return absl::UnavailableError(lsm::Concat(name, ": is a link to no file"));
+  if (!no_such && !std::filesystem::is_regular_file(path, error))
     return absl::UnavailableError(lsm::Concat(name, ": is no file that could be replaced"));
   const std::string temporary = path + ".writing";
   errno = 0;
@@ -171,7 +175,6 @@ absl::Status WriteWhole(const std::string& name, const std::string& bytes) {
       return absl::UnavailableError(lsm::Concat(temporary, ": cannot be written: ", why));
     }
   }
-  std::error_code error;
   std::filesystem::rename(temporary, path, error);
   if (error) return absl::UnavailableError(lsm::Concat(path, ": ", error.message()));
   return absl::OkStatus();

@@ -460,6 +460,8 @@ TEST_F(LabCommandTest, WrongArgumentsAreNamed) {
       {"--json /no/such/folder/lab.json", "/no/such/folder"},
       {"--html /", "--html"},
       {"--seed many", "--seed"},
+      {"--seed -1", "--seed"},
+      {"--seed 18446744073709551616", "--seed"},
       {"--chart-js /no/such/file", "/no/such/file"},
       {"everything", "everything"}};
   for (const auto& [arguments, name] : wrong) {
@@ -467,6 +469,9 @@ TEST_F(LabCommandTest, WrongArgumentsAreNamed) {
     EXPECT_EQ(outcome.exit_code, 2) << arguments;
     EXPECT_THAT(outcome.err, HasSubstr(name)) << arguments;
   }
+  const std::string long_name(300, 'a');
+  for (const std::string option : {"--json ", "--html ", "--chart-js "})
+    EXPECT_EQ(Run(option + long_name).exit_code, 2) << option;
   const std::string file = scratch_.path_of("one");
   EXPECT_EQ(Run("--quick --json " + file + " --html " + file).exit_code, 2);
   EXPECT_EQ(Run("--help").exit_code, 0);
