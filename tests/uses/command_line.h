@@ -22,6 +22,7 @@
 #include <iostream>
 #include <limits>
 #include <map>
+#include <new>
 #include <random>
 #include <string>
 #include <string_view>
@@ -156,7 +157,12 @@ inline int Main(int argc, char** argv, const Usage& usage, absl::Status (*run)(C
   if (line.wants_help()) {
     std::cout << usage.help;
   } else {
-    const absl::Status status = line.status().ok() ? run(line) : line.status();
+    absl::Status status = line.status();
+    try {
+      if (status.ok()) status = run(line);
+    } catch (const std::bad_alloc&) {
+      status = absl::ResourceExhaustedError("no memory");
+    }
     if (!status.ok()) {
       std::cerr << usage.name << ": " << status.message() << "\n";
       if (!line.status().ok()) std::cerr << usage.name << ": --help tells more\n";

@@ -31,7 +31,7 @@ the others, a share of F is lost.
   --window N    1,000,000
   --fpp F       0.001
   --state FILE  goes on from there if the file exists, and replaces it at the end of the lines, on
-                SIGINT and SIGTERM, and from time to time
+                SIGINT and SIGTERM (once what was printed is read), and from time to time
   --every N     lines between two such times; 1,000,000
   --seed N      of a new state; random, so that nobody can choose lines that are lost
 )";
@@ -140,12 +140,19 @@ absl::Status Run(uses::CommandLine& line) {
   if (inputs[1].fd < 0) return uses::FileError("signalfd");
   char buffer[1 << 16];
   for (;;) {
-    if (::poll(inputs, 2, -1) < 0 && errno != EINTR) return uses::FileError("poll");
+    if (::poll(inputs, 2, -1) < 0) {
+      if (errno == EINTR) continue;
+      return uses::FileError("poll");
+    }
     if (inputs[1].revents != 0) return deduplicator.Finish(/*is_complete=*/false);
     const ssize_t count = ::read(STDIN_FILENO, buffer, sizeof(buffer));
     if (count == 0) return deduplicator.Finish(/*is_complete=*/true);
     if (count < 0 && (errno == EINTR || errno == EAGAIN)) continue;
-    if (count < 0) return uses::FileError("the standard input");
+    if (count < 0) {
+      absl::Status status = uses::FileError("the standard input");
+      status.Update(deduplicator.Save());
+      return status;
+    }
     const absl::Status status = deduplicator.Take({buffer, static_cast<size_t>(count)});
     if (!status.ok()) return status;
   }

@@ -15,6 +15,7 @@
 
 #include "bloom/core/filter.h"
 #include "bloom/variants/blocked.h"
+#include "tests/support/sanitized.h"
 #include "tests/uses/programs.h"
 
 namespace {
@@ -213,6 +214,8 @@ TEST_F(DedupUrlsTest, WhatCannotBeDoneIsSaid) {
   EXPECT_EQ(Shell("dedup_urls --state no/place <<< a").out, "");
   expect("dedup_urls --state \"$NOT_SET\" <<< a", 2, "--state lacks its value");
   expect("dedup_urls --window 0 <<< a", 2, "--window is no number from 1");
+  if (!testing_support::kIsSanitized)
+    expect("ulimit -v 1000000; dedup_urls --window 300000000 --state big <<< a", 3, "no memory");
   EXPECT_THAT(OutputOf("dedup_urls --help"), testing::StartsWith("Usage: dedup_urls "));
   expect("dedup_urls lines <<< a", 2, "\"lines\" is a word too many");
   expect("dedup_urls < .", 3, "the standard input: Is a directory");

@@ -42,8 +42,10 @@ inline absl::Status ReplaceFile(std::string path, std::string_view bytes) {
   struct stat info;
   if (::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode))
     return absl::FailedPreconditionError(path + ": is no file that could be replaced");
-  std::error_code no_such;
+  std::error_code no_such, ignored;
   const std::filesystem::path target = std::filesystem::canonical(path, no_such);
+  if (no_such && std::filesystem::is_symlink(path, ignored))
+    return absl::FailedPreconditionError(path + ": is a link to no file");
   if (!no_such) path = target.string();
   std::string made = path + ".XXXXXX";
   const int file = ::mkostemp(made.data(), O_CLOEXEC);

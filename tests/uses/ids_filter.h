@@ -87,6 +87,7 @@ inline absl::StatusOr<TakenFilter> TakeIdsFilter(lsm::DB& db, uint64_t expected_
 
 // No id may be written after this.  A filter that is larger than a value may be is not kept.
 inline absl::Status SaveIdsFilter(lsm::DB& db, const TakenFilter& taken) {
+  if (taken.filter.size_bits() / 8 > lsm::kValueBytesMax) return absl::OkStatus();
   const std::string value = std::to_string(taken.number) + " " + taken.filter.Serialize();
   if (value.size() > lsm::kValueBytesMax) return absl::OkStatus();
   return db.Put(kFilterKey, value, {.sync = true});

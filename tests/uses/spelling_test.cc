@@ -138,6 +138,7 @@ TEST_F(SpellingTest, WhatCannotBeDoneIsSaid) {
   expect("spelling .", 3, ".: Is a directory");
   expect("spelling empty", 1, "empty: no words");
   expect("spelling list --save no/such/place <<< cat", 3, "no/such/place: No such file");
+  expect("ln -s nowhere link; spelling list --save link <<< cat", 3, "link: is a link to no file");
   expect("spelling list --save /dev/null <<< cat", 3, "/dev/null: is no file that could be");
   expect("spelling list < .", 3, "cannot read the standard input");
   EXPECT_EQ(Shell("spelling list <<< dog > /dev/full").code, 3);
