@@ -70,14 +70,14 @@ struct ConcurrentFilter::LineMask {
   std::array<uint64_t, kWordsPerLine> words{};
 };
 
-absl::StatusOr<ConcurrentFilter> ConcurrentFilter::MakeFrom(const FilterHeader& header,
-                                                            AlignedBytes bits) {
+absl::StatusOr<ConcurrentFilter> ConcurrentFilter::MakeFrom(StoredBits stored) {
   absl::StatusOr<AlignedBytes> claims = ZerosFor(kClaimCount * 8);
   if (!claims.ok()) return claims.status();
   absl::StatusOr<AlignedBytes> counts = ZerosFor((kCountLines + 1) * kWordsPerCount * 8);
   if (!counts.ok()) return counts.status();
-  ConcurrentFilter filter(header, std::move(bits), *std::move(claims), *std::move(counts));
-  filter.CountMany(header.key_count);
+  ConcurrentFilter filter(stored.header, std::move(stored.bits), *std::move(claims),
+                          *std::move(counts));
+  filter.CountMany(stored.header.key_count);
   filter.header_.key_count = 0;
   return filter;
 }
@@ -86,18 +86,16 @@ absl::StatusOr<ConcurrentFilter> ConcurrentFilter::Make(uint64_t key_count, doub
                                                         uint64_t seed) {
   const absl::StatusOr<Shape> shape = Blocked::ShapeFor(key_count, target_fpp);
   if (!shape.ok()) return shape.status();
-  absl::StatusOr<AlignedBytes> bits = ZerosFor(Blocked::PayloadBytes(*shape));
-  if (!bits.ok()) return bits.status();
-  return MakeFrom(HeaderFor<Blocked>(*shape, seed, target_fpp), *std::move(bits));
+  absl::StatusOr<StoredBits> stored =
+      StoredBits::Zeros<Blocked>(*shape, Blocked::PayloadBytes(*shape), seed, target_fpp);
+  if (!stored.ok()) return stored.status();
+  return MakeFrom(*std::move(stored));
 }
 
 absl::StatusOr<ConcurrentFilter> ConcurrentFilter::Load(std::string_view bytes) {
-  const absl::StatusOr<ParsedFilter> parsed = ParseAs<Blocked>(bytes);
-  if (!parsed.ok()) return parsed.status();
-  absl::StatusOr<AlignedBytes> bits = ZerosFor(parsed->payload.size());
-  if (!bits.ok()) return bits.status();
-  std::memcpy(bits->data(), parsed->payload.data(), parsed->payload.size());
-  return MakeFrom(parsed->header, *std::move(bits));
+  absl::StatusOr<StoredBits> stored = StoredBits::Load<Blocked>(bytes);
+  if (!stored.ok()) return stored.status();
+  return MakeFrom(*std::move(stored));
 }
 
 void ConcurrentFilter::SetBitsOf(uint64_t hash) {

@@ -39,6 +39,7 @@
 #include "bloom/core/filter_format.h"
 #include "bloom/core/hash.h"
 #include "bloom/core/shape.h"
+#include "bloom/core/stored_bits.h"
 #include "bloom/variants/blocked.h"
 
 namespace bloom {
@@ -117,7 +118,7 @@ class ConcurrentFilter {
         bits_(std::move(bits)),
         claims_(std::move(claims)),
         counts_(std::move(counts)) {}
-  static absl::StatusOr<ConcurrentFilter> MakeFrom(const FilterHeader& header, AlignedBytes bits);
+  static absl::StatusOr<ConcurrentFilter> MakeFrom(StoredBits stored);
 
   void SetBitsOf(uint64_t hash);
   bool HasBitsOf(uint64_t hash) const;
