@@ -334,14 +334,14 @@ TYPED_TEST(FuseTest, MostBuildsSucceedAtTheFirstAttempt) {
     double first;  // share of builds, at least
   };
   for (const auto& [keys, first] : {Expected{14, 0.55},
-                                    {40, 0.55},
+                                    {40, 0.63},
                                     {112, 0.75},
                                     {126, 5 / 6.0},
-                                    {300, 5 / 6.0},
+                                    {300, 0.88},
                                     {1000, 0.92},
                                     {3000, 0.92},
-                                    {20'000, 0.92}}) {
-    const uint64_t builds = keys < 500 ? 2000 : keys < 5000 ? 500 : 60;
+                                    {20'000, 0.96}}) {
+    const uint64_t builds = keys < 5000 ? 2000 : 100;
     uint64_t at_first = 0;
     for (uint64_t seed = 0; seed < builds; ++seed) {
       const SolvedFuse<TypeParam> filter(DigestsOfKeys(0, keys, seed), 8, seed);
@@ -368,9 +368,10 @@ TYPED_TEST(FuseTest, NoNumberOfKeysIsHardToSolve) {
       ASSERT_THAT(filter.status, IsOk());
       failed.back() += filter.detail().attempt;
     }
+    // A sixth of the attempts may fail; by chance more than twice as many hardly do.
+    EXPECT_LT(failed.back(), kBuilds * 3 / 4) << keys << " keys";
     // Of attempts of which a quarter fails, 60 builds need 20 more, and 41 by a chance of one in
-    // 30,000; of 12, 4 and 15.
-    EXPECT_LT(failed.back(), 15u) << keys << " keys";
+    // 30,000.
     if (failed.size() < kNeighbours) continue;
     EXPECT_LT(std::accumulate(failed.end() - kNeighbours, failed.end(), uint64_t{0}), 41u)
         << "up to " << keys << " keys";

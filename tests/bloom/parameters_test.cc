@@ -60,7 +60,8 @@ TEST(OccupancyTest, BothWaysOfComputingAgreeWhereTheyMeet) {
       const double one_cell = probes * load / std::expm1(load) / kBorder;
       EXPECT_NEAR(moments / chain, 1 - one_cell, 1e-7) << probes << " probes, load " << load;
     }
-    for (const uint64_t cells : {kBorder + 1, 10 * kBorder, uint64_t{1} << 33, uint64_t{1} << 50}) {
+    for (const uint64_t cells :
+         {kBorder + 1, 3 * kBorder / 2, 10 * kBorder, uint64_t{1} << 33, uint64_t{1} << 50}) {
       const double chain = OccupiedMoment(cells, probes, kBorder);
       const double moments = OccupiedMoment(cells, probes, kBorder + 1);
       // One throw more makes it higher by this share.
