@@ -39,8 +39,8 @@ struct StoredCounters {
     return StoredCounters{HeaderFor<F>(shape, seed, target_fpp), *std::move(zeros)};
   }
 
-  // What Serialize gave.  DataLoss if it is damaged, Unimplemented if
-  // its version is unknown, InvalidArgument if it is a filter of another kind.
+  // What Serialize gave.  DataLoss if it is damaged, Unimplemented if its version is unknown,
+  // InvalidArgument if it is a filter of another kind.
   template <class F>
   static absl::StatusOr<StoredCounters> Load(std::string_view bytes) {
     const absl::StatusOr<ParsedFilter> parsed = ParseAs<F>(bytes);

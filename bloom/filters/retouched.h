@@ -3,8 +3,9 @@
 //
 //   auto filter = bloom::RetouchedFilter::Make(1'000'000, 0.01);
 //   filter->Add("apple");
-//   absl::StatusOr<bool> done = filter->AddFalsePositive("pear");  // asked all the time, and
-//   passes done = filter->SelectiveClearing("pear", bloom::ClearingScheme::kRatio);  // true
+//   absl::StatusOr<bool> done;                // "pear" passes, and is asked for all the time
+//   done = filter->AddFalsePositive("pear");  // true
+//   done = filter->SelectiveClearing("pear", bloom::ClearingScheme::kRatio);  // true
 //   filter->MayContain("pear");          // false, and so it is for some keys that were added
 //
 // IT MAY DENY KEYS THAT WERE ADDED (`kMayDeny`), once a bit has been cleared: all those that have a

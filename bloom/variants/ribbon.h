@@ -43,8 +43,8 @@
 // given so many slots that the first attempt succeeds in more than nine builds of ten.  How many
 // these are grows with the square of the logarithm of the keys, as the fullest stretch of slots
 // decides: 2 % more than keys at 1,000 of them, 2.5 % at 10,000, 3.5 % at 100,000; by the same
-// formula it would be 7 % at ten million.  Beyond 2^17 keys there are
-// therefore shards, of 2^16 to 2^17 keys, and it remains at 3.2 to 3.7 %.
+// formula it would be 7 % at ten million.  Beyond 2^17 keys there are therefore shards, of 2^16 to
+// 2^17 keys, and it remains at 3.2 to 3.7 %.
 #ifndef TRELLIS_BLOOM_VARIANTS_RIBBON_H_
 #define TRELLIS_BLOOM_VARIANTS_RIBBON_H_
 
