@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "bench/filter_lab/source_filters.h"
+#include "bloom/core/fetch_ahead.h"
 #include "bloom/core/filter.h"
 #include "bloom/core/probe.h"
 #include "bloom/core/sizing.h"

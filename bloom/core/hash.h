@@ -6,7 +6,10 @@
 #define TRELLIS_BLOOM_CORE_HASH_H_
 
 #include <cstdint>
+#include <span>
 #include <string_view>
+
+#include "bloom/core/cpu.h"
 
 namespace bloom {
 
@@ -18,18 +21,25 @@ using Digest = uint64_t;
 // MAC.
 Digest DigestOf(std::string_view key, uint64_t seed);
 
+// Of the 64-bit finalizer of MurmurHash3 (Appleby).
+inline constexpr uint64_t kRemixFactors[] = {0xff51afd7ed558ccdULL, 0xc4ceb9fe1a85ec53ULL};
+
 // Another digest from this one, a bijection for each salt: every bit of the result depends on every
-// bit of the digest. Steps: xor the salt, then the 64-bit finalizer of MurmurHash3
-// (multiply-xorshift, constants by Appleby).
+// bit of the digest. Steps: xor the salt, then that finalizer (multiply-xorshift).
 constexpr Digest Remix(Digest digest, uint64_t salt) {
   uint64_t h = digest ^ salt;
   h ^= h >> 33;
-  h *= 0xff51afd7ed558ccdULL;
+  h *= kRemixFactors[0];
   h ^= h >> 33;
-  h *= 0xc4ceb9fe1a85ec53ULL;
+  h *= kRemixFactors[1];
   h ^= h >> 33;
   return h;
 }
+
+// hashes[i] = Remix(digests[i], salt), four at a time where the CPU can.  `simd` is for tests and
+// benchmarks; it must be one that this CPU has.
+void RemixAll(std::span<const Digest> digests, uint64_t salt, uint64_t* hashes,
+              Simd simd = BestSimd());
 
 // XXH3-64, seed 0, of the bytes of `head` followed by those of `body`.
 uint64_t ChecksumOf(std::string_view head, std::string_view body);

@@ -10,7 +10,7 @@
 //       static uint32_t Count(const Shape& shape);         // of all steps
 //       static uint64_t PayloadBytes(const Shape& shape);
 //       Walk();
-//       Walk(const FilterView& view, Digest digest);
+//       Walk(const Shape& shape, uint64_t hash);
 //       bool HasAll(const uint8_t* payload, uint32_t count);  // of the next steps
 //       void Fetch(const uint8_t* payload, uint32_t count);   // starts to load the next steps
 //     };
@@ -24,10 +24,11 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <utility>
 
+#include "bloom/core/fetch_ahead.h"
 #include "bloom/core/hash.h"
-#include "bloom/core/probe.h"
 #include "bloom/core/shape.h"
 
 namespace bloom {
@@ -41,44 +42,48 @@ struct StagedQuery {
   static uint32_t First(const FilterView& view) { return std::min(Count(view), Walk::kFirst); }
 
   static bool MayContain(const FilterView& view, Digest digest) {
-    Walk walk(view, digest);
+    Walk walk(view.shape, Remix(digest, view.seed));
     const uint32_t first = First(view);
     return walk.HasAll(view.payload, first) && walk.HasAll(view.payload, Count(view) - first);
   }
 
   static void Prefetch(const FilterView& view, Digest digest) {
-    Walk walk(view, digest);
-    walk.Fetch(view.payload, First(view));
+    Walk(view.shape, Remix(digest, view.seed)).Fetch(view.payload, First(view));
   }
 
   static void MayContainBatch(const FilterView& view, const Digest* digests, size_t count,
                               bool* results) {
-    if (Walk::PayloadBytes(view.shape) <= kNearPayloadBytes) {
-      for (size_t i = 0; i < count; ++i) {
-        Walk walk(view, digests[i]);
-        results[i] = walk.HasAll(view.payload, Count(view));
-      }
-      return;
-    }
-    for (size_t begin = 0; begin < count; begin += kBatchGroup) {
-      FarGroup(view, digests + begin, std::min(count - begin, kBatchGroup), results + begin);
-    }
+    const bool is_far = Walk::PayloadBytes(view.shape) > kNearPayloadBytes;
+    TakeInGroups<kBatchGroup>(
+        {digests, count}, view.seed, Walk::PayloadBytes(view.shape),
+        [&](uint64_t hash) __attribute__((always_inline)) {
+          Walk(view.shape, hash).Fetch(view.payload, First(view));
+        },
+        [&](const HashGroup& group) {
+          if (is_far) {
+            FarGroup(view, group, results + group.begin);
+          } else {
+            NearGroup(view, group.hashes, results + group.begin);
+          }
+        });
+  }
+
+  static void NearGroup(FilterView view, std::span<const uint64_t> hashes, bool* results) {
+    for (const uint64_t hash : hashes)
+      *results++ = Walk(view.shape, hash).HasAll(view.payload, Count(view));
   }
 
   // Fetches the first steps of all, tests them, then the same for the other steps of those that
   // passed.
-  static void FarGroup(const FilterView& view, const Digest* digests, size_t count, bool* results) {
+  static void FarGroup(FilterView view, HashGroup group, bool* results) {
     const uint32_t first = First(view);
     const uint32_t rest = Count(view) - first;
     Walk passed[kBatchGroup];
     bool* passed_results[kBatchGroup];
     size_t passed_count = 0;
-    for (size_t i = 0; i < count; ++i) {
-      Walk walk(view, digests[i]);
-      walk.Fetch(view.payload, first);
-    }
-    for (size_t i = 0; i < count; ++i) {
-      Walk& walk = passed[passed_count] = Walk(view, digests[i]);
+    for (size_t i = 0; i < group.hashes.size(); ++i) {
+      if (i < group.next.size()) Walk(view.shape, group.next[i]).Fetch(view.payload, first);
+      Walk& walk = passed[passed_count] = Walk(view.shape, group.hashes[i]);
       passed_results[passed_count] = &results[i];
       results[i] = walk.HasAll(view.payload, first);
       passed_count += results[i];

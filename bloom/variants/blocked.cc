@@ -1,11 +1,11 @@
 #include "bloom/variants/blocked.h"
 
-#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "bloom/core/fetch_ahead.h"
 #include "bloom/core/filter_format.h"
 
 #if defined(__x86_64__)
@@ -15,58 +15,38 @@
 namespace bloom {
 namespace {
 
-// A digest on its way to its line.
-struct Query {
-  uint64_t hash;
-  uint64_t line_offset;
-};
-
-Query QueryOf(const Shape& shape, uint64_t seed, Digest digest) {
-  const uint64_t hash = Remix(digest, seed);
-  return {hash, Blocked::LineOffset(shape, hash)};
-}
-
 void Prefetch(const FilterView& view, Digest digest) {
   Blocked::Fetch(view.payload, view.shape, Remix(digest, view.seed));
 }
 
-// What the paths below have in common: batches are cut into groups whose lines are all fetched
-// before the first is looked at.  A path is a struct with
+// A path is a struct with
 //   MayContain(view, digest)
-//   TestNear(view, digests, results)           the same for many, for a filter in cache
-//   TestGroup(view, queries, count, results)   the same for a group whose lines were fetched
+//   TestGroup(view, group, results)   the same for many hashes (bloom/core/fetch_ahead.h)
 // and its code never inlines into code for another CPU, which is why it comes in such pieces.
 template <class Path>
 void MayContainBatch(const FilterView& view, const Digest* digests, size_t count, bool* results) {
-  if (Blocked::PayloadBytes(view.shape) <= kNearPayloadBytes) {
-    Path::TestNear(view, {digests, count}, results);
-    return;
-  }
-  Query queries[kBatchGroup];
-  for (size_t begin = 0; begin < count; begin += kBatchGroup) {
-    const size_t group = std::min(count - begin, kBatchGroup);
-    for (size_t i = 0; i < group; ++i) {
-      queries[i] = QueryOf(view.shape, view.seed, digests[begin + i]);
-      __builtin_prefetch(view.payload + queries[i].line_offset);
-    }
-    Path::TestGroup(view, {queries, group}, results + begin);
-  }
+  TakeInGroups<kBatchGroup>(
+      {digests, count}, view.seed, Blocked::PayloadBytes(view.shape),
+      [&](uint64_t hash)
+          __attribute__((always_inline)) { Blocked::Fetch(view.payload, view.shape, hash); },
+      [&](const HashGroup& group) { Path::TestGroup(view, group, results + group.begin); });
 }
 
-// Sets the bits of queries whose lines were fetched.
-using AddGroupFn = void (*)(uint8_t* payload, uint32_t probes, std::span<const Query> queries);
+using AddGroupFn = void (*)(uint8_t* payload, const Shape& shape, HashGroup group);
 
-void AddGroup(uint8_t* payload, uint32_t probes, std::span<const Query> queries) {
-  for (const Query& query : queries) {
-    Blocked::AddToLine(payload + query.line_offset, probes, query.hash);
+void AddGroup(uint8_t* payload, const Shape& shape, HashGroup group) {
+  for (size_t i = 0; i < group.hashes.size(); ++i) {
+    if (i < group.next.size()) Blocked::Fetch(payload, shape, group.next[i]);
+    Blocked::Add(payload, shape, group.hashes[i]);
   }
 }
 
 struct Portable {
-  static bool LineHasAll(const uint8_t* line, uint32_t probes, uint64_t hash) {
+  static bool HasAll(const FilterView& view, uint64_t hash) {
+    const uint8_t* const line = view.payload + Blocked::LineOffset(view.shape, hash);
     const uint64_t in_line = Blocked::InLine(hash);
     uint32_t all = 1;
-    for (uint32_t i = 0; i < probes; ++i) {
+    for (uint32_t i = 0; i < view.shape.probes; ++i) {
       const uint32_t position = Blocked::Position(in_line, i);
       all &= uint32_t{line[position >> 3]} >> (position & 7);
     }
@@ -74,17 +54,13 @@ struct Portable {
   }
 
   static bool MayContain(const FilterView& view, Digest digest) {
-    const Query query = QueryOf(view.shape, view.seed, digest);
-    return LineHasAll(view.payload + query.line_offset, view.shape.probes, query.hash);
+    return HasAll(view, Remix(digest, view.seed));
   }
 
-  static void TestNear(FilterView view, std::span<const Digest> digests, bool* results) {
-    for (const Digest digest : digests) *results++ = MayContain(view, digest);
-  }
-
-  static void TestGroup(FilterView view, std::span<const Query> queries, bool* results) {
-    for (const Query& query : queries) {
-      *results++ = LineHasAll(view.payload + query.line_offset, view.shape.probes, query.hash);
+  static void TestGroup(FilterView view, HashGroup group, bool* results) {
+    for (size_t i = 0; i < group.hashes.size(); ++i) {
+      if (i < group.next.size()) Blocked::Fetch(view.payload, view.shape, group.next[i]);
+      results[i] = HasAll(view, group.hashes[i]);
     }
   }
 };
@@ -136,7 +112,9 @@ TRELLIS_AVX2 inline __m256i InLineAvx2(uint64_t hash) {
 // Up to 8 * kVectors probes, at least two.
 template <uint32_t kVectors>
 struct Avx2 {
-  TRELLIS_AVX2 static bool LineHasAll(const uint8_t* line, const Lanes& lanes, uint64_t hash) {
+  TRELLIS_AVX2 static bool HasAll(const FilterView& view, uint64_t hash) {
+    const uint8_t* const line = view.payload + Blocked::LineOffset(view.shape, hash);
+    const Lanes& lanes = kLanes[view.shape.probes];
     const __m256i in_line = InLineAvx2(hash);
     const __m256i low = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(line));
     const __m256i high = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(line + 32));
@@ -155,20 +133,13 @@ struct Avx2 {
   }
 
   TRELLIS_AVX2 static bool MayContain(const FilterView& view, Digest digest) {
-    const Query query = QueryOf(view.shape, view.seed, digest);
-    return LineHasAll(view.payload + query.line_offset, kLanes[view.shape.probes], query.hash);
+    return HasAll(view, Remix(digest, view.seed));
   }
 
-  TRELLIS_AVX2 static void TestNear(FilterView view, std::span<const Digest> digests,
-                                    bool* results) {
-    for (const Digest digest : digests) *results++ = MayContain(view, digest);
-  }
-
-  TRELLIS_AVX2 static void TestGroup(FilterView view, std::span<const Query> queries,
-                                     bool* results) {
-    for (const Query& query : queries) {
-      *results++ =
-          LineHasAll(view.payload + query.line_offset, kLanes[view.shape.probes], query.hash);
+  TRELLIS_AVX2 static void TestGroup(FilterView view, HashGroup group, bool* results) {
+    for (size_t i = 0; i < group.hashes.size(); ++i) {
+      if (i < group.next.size()) Blocked::Fetch(view.payload, view.shape, group.next[i]);
+      results[i] = HasAll(view, group.hashes[i]);
     }
   }
 };
@@ -183,7 +154,7 @@ FilterFunctions Avx2Functions(uint32_t probes) {
 // Positions by vector, ones by words of 32 bits: bit p of a line is bit (p & 31) of its word (p >>
 // 5) as well, on a little-endian CPU.
 template <uint32_t kProbes>
-TRELLIS_AVX2 inline void AddToLineAvx2(uint8_t* line, uint64_t hash) {
+TRELLIS_AVX2 void AddAvx2(uint8_t* payload, const Shape& shape, uint64_t hash) {
   constexpr uint32_t kLaneCount = (kProbes + 7) / 8 * 8;
   alignas(32) uint32_t words[kLaneCount];
   alignas(32) uint32_t bits[kLaneCount];
@@ -193,6 +164,7 @@ TRELLIS_AVX2 inline void AddToLineAvx2(uint8_t* line, uint64_t hash) {
     _mm256_store_si256(reinterpret_cast<__m256i*>(words + i), probes.word);
     _mm256_store_si256(reinterpret_cast<__m256i*>(bits + i), probes.bit);
   }
+  uint8_t* const line = payload + Blocked::LineOffset(shape, hash);
   for (uint32_t i = 0; i < kProbes; ++i) {
     uint32_t word;
     std::memcpy(&word, line + 4 * words[i], 4);
@@ -202,14 +174,12 @@ TRELLIS_AVX2 inline void AddToLineAvx2(uint8_t* line, uint64_t hash) {
 }
 
 template <uint32_t kProbes>
-TRELLIS_AVX2 void AddGroupAvx2(uint8_t* payload, uint32_t, std::span<const Query> queries) {
-  for (const Query& query : queries)
-    AddToLineAvx2<kProbes>(payload + query.line_offset, query.hash);
-}
-
-template <uint32_t kProbes>
-TRELLIS_AVX2 void AddAvx2(uint8_t* payload, const Shape& shape, uint64_t hash) {
-  AddToLineAvx2<kProbes>(payload + Blocked::LineOffset(shape, hash), hash);
+TRELLIS_AVX2 void AddGroupAvx2(uint8_t* payload, const Shape& shape, HashGroup group) {
+  const Shape own = shape;  // which no bit that is set can be part of
+  for (size_t i = 0; i < group.hashes.size(); ++i) {
+    if (i < group.next.size()) Blocked::Fetch(payload, own, group.next[i]);
+    AddAvx2<kProbes>(payload, own, group.hashes[i]);
+  }
 }
 
 struct Adders {
@@ -261,16 +231,10 @@ std::string Blocked::Problem(const Shape& shape, std::span<const uint8_t> payloa
 void Blocked::Build(uint8_t* payload, const Shape& shape, uint64_t seed,
                     std::span<const Digest> digests, Simd simd) {
   const AddGroupFn add_group = ChooseAddGroup(shape.probes, simd);
-  Query queries[kBatchGroup];
-  while (!digests.empty()) {
-    const size_t group = std::min(digests.size(), kBatchGroup);
-    for (size_t i = 0; i < group; ++i) {
-      queries[i] = QueryOf(shape, seed, digests[i]);
-      __builtin_prefetch(payload + queries[i].line_offset, 1);
-    }
-    add_group(payload, shape.probes, {queries, group});
-    digests = digests.subspan(group);
-  }
+  TakeInGroups<kBatchGroup>(
+      digests, seed, Blocked::PayloadBytes(shape),
+      [&](uint64_t hash) __attribute__((always_inline)) { Blocked::Fetch(payload, shape, hash); },
+      [&](const HashGroup& group) { add_group(payload, shape, group); });
 }
 
 AddFunction Blocked::Adder(const Shape& shape) {

@@ -84,10 +84,9 @@ struct Blocked {
   }
 
   static void Add(uint8_t* payload, const Shape& shape, uint64_t hash) {
-    AddToLine(payload + LineOffset(shape, hash), shape.probes, hash);
-  }
-  static void AddToLine(uint8_t* line, uint32_t probes, uint64_t hash) {
+    uint8_t* const line = payload + LineOffset(shape, hash);
     const uint64_t in_line = InLine(hash);
+    const uint32_t probes = shape.probes;  // a byte that is written may else be part of it
     for (uint32_t i = 0; i < probes; ++i) SetBit(line, Position(in_line, i));
   }
 

@@ -13,6 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "bloom/core/bits.h"
+#include "bloom/core/fetch_ahead.h"
 #include "bloom/core/filter_format.h"
 #include "bloom/core/packed.h"
 #include "bloom/core/probe.h"
@@ -83,34 +84,32 @@ class FuseQuery {
  public:
   static bool MayContain(const FilterView& view, Digest digest) {
     const FuseQuery query(view);
-    return query.Passes(query.Locate(digest));
+    return query.Passes(query.Locate(Remix(digest, query.salt_)));
   }
 
   static void Prefetch(const FilterView& view, Digest digest) {
     const FuseQuery query(view);
-    query.Fetch(query.Locate(digest));
+    query.Fetch(query.Locate(Remix(digest, query.salt_)));
   }
 
   static void MayContainBatch(const FilterView& view, const Digest* digests, size_t count,
                               bool* results) {
     const FuseQuery query(view);
-    if (Fuse<kArity>::PayloadBytes(view.shape) <= kNearPayloadBytes) {
-      for (size_t i = 0; i < count; ++i) results[i] = query.Passes(query.Locate(digests[i]));
-      return;
-    }
-    Located located[kBatchGroup];
-    for (size_t begin = 0; begin < count; begin += kBatchGroup) {
-      const size_t group = std::min(count - begin, kBatchGroup);
-      for (size_t i = 0; i < group; ++i) {
-        located[i] = query.Locate(digests[begin + i]);
-        query.Fetch(located[i]);
-      }
-      for (size_t i = 0; i < group; ++i) results[begin + i] = query.Passes(located[i]);
-    }
+    const auto fetch = [&](uint64_t hash) __attribute__((always_inline)) {
+      query.Fetch(query.Locate(hash));
+    };
+    TakeInGroups<kBatchGroup>({digests, count}, query.salt_, Fuse<kArity>::PayloadBytes(view.shape),
+                              fetch, [&](const HashGroup& group) {
+                                for (size_t i = 0; i < group.hashes.size(); ++i) {
+                                  if (i < group.next.size()) fetch(group.next[i]);
+                                  results[group.begin + i] =
+                                      query.Passes(query.Locate(group.hashes[i]));
+                                }
+                              });
   }
 
  private:
-  // A digest on its way to its slots.
+  // A hash on its way to its slots.
   struct Located {
     std::array<uint64_t, kArity> slots;
     uint64_t remainder;
@@ -122,8 +121,7 @@ class FuseQuery {
         salt_(FuseSalt(view.seed, view.shape)),
         width_(kWidth != 0 ? kWidth : FuseDetail::Of(view.shape.detail).remainder_bits) {}
 
-  [[gnu::always_inline]] Located Locate(Digest digest) const {
-    const uint64_t hash = Remix(digest, salt_);
+  [[gnu::always_inline]] Located Locate(uint64_t hash) const {
     return {slots_.Of(hash), FuseRemainder(hash, width_)};
   }
 

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "bloom/core/bits.h"
+#include "bloom/core/fetch_ahead.h"
 #include "bloom/core/filter_format.h"
 #include "bloom/core/probe.h"
 #include "bloom/core/sizing.h"
@@ -76,8 +77,7 @@ const uint8_t* AttemptAt(const FilterView& view, uint64_t x) {
 
 // The first attempt is nearly always the one that succeeded.  A branch says so to the CPU, which
 // then need not wait for the attempt before it loads the window.
-Query QueryOf(const FilterView& view, Digest digest) {
-  const uint64_t x = Remix(digest, view.seed);
+Query QueryOf(const FilterView& view, uint64_t x) {
   const uint64_t attempt =
       ShardsLog2In(view.shape.detail) == 0 ? AttemptIn(view.shape.detail) : *AttemptAt(view, x);
   if (attempt != 0) [[unlikely]]
@@ -127,27 +127,16 @@ void Prefetch(const FilterView& view, Digest digest) {
   Fetch(view, QueryOf(view.shape, x, is_sharded ? 0 : AttemptIn(view.shape.detail)));
 }
 
-// Batches are cut into groups whose windows are all fetched before the first is looked at.  A path
-// is a struct with
+// A path is a struct with
 //   MayContain(view, digest)
-//   TestNear(view, digests, results)    the same for many, for a filter in cache
-//   TestGroup(view, queries, results)   the same for a group whose windows were fetched
+//   TestGroup(view, group, results)   the same for many hashes (bloom/core/fetch_ahead.h)
 // which come in such pieces because code for another CPU does not inline into this.
 template <class Path>
 void MayContainBatch(const FilterView& view, const Digest* digests, size_t count, bool* results) {
-  if (Ribbon::PayloadBytes(view.shape) <= kNearPayloadBytes) {
-    Path::TestNear(view, {digests, count}, results);
-    return;
-  }
-  Query queries[kBatchGroup];
-  for (size_t begin = 0; begin < count; begin += kBatchGroup) {
-    const size_t group = std::min(count - begin, kBatchGroup);
-    for (size_t i = 0; i < group; ++i) {
-      queries[i] = QueryOf(view, digests[begin + i]);
-      Fetch(view, queries[i]);
-    }
-    Path::TestGroup(view, {queries, group}, results + begin);
-  }
+  TakeInGroups<kBatchGroup>(
+      {digests, count}, view.seed, Ribbon::PayloadBytes(view.shape),
+      [&](uint64_t x) __attribute__((always_inline)) { Fetch(view, QueryOf(view, x)); },
+      [&](const HashGroup& group) { Path::TestGroup(view, group, results + group.begin); });
 }
 
 struct Portable {
@@ -166,15 +155,14 @@ struct Portable {
   }
 
   static bool MayContain(const FilterView& view, Digest digest) {
-    return Test(view, QueryOf(view, digest));
+    return Test(view, QueryOf(view, Remix(digest, view.seed)));
   }
 
-  static void TestNear(FilterView view, std::span<const Digest> digests, bool* results) {
-    for (const Digest digest : digests) *results++ = MayContain(view, digest);
-  }
-
-  static void TestGroup(FilterView view, std::span<const Query> queries, bool* results) {
-    for (const Query& query : queries) *results++ = Test(view, query);
+  static void TestGroup(FilterView view, HashGroup group, bool* results) {
+    for (size_t i = 0; i < group.hashes.size(); ++i) {
+      if (i < group.next.size()) Fetch(view, QueryOf(view, group.next[i]));
+      results[i] = Test(view, QueryOf(view, group.hashes[i]));
+    }
   }
 };
 
@@ -271,17 +259,14 @@ struct ManyColumns {
 template <class Columns>
 struct Avx2 {
   TRELLIS_AVX2 static bool MayContain(const FilterView& view, Digest digest) {
-    return Columns::Test(view, QueryOf(view, digest));
+    return Columns::Test(view, QueryOf(view, Remix(digest, view.seed)));
   }
 
-  TRELLIS_AVX2 static void TestNear(FilterView view, std::span<const Digest> digests,
-                                    bool* results) {
-    for (const Digest digest : digests) *results++ = MayContain(view, digest);
-  }
-
-  TRELLIS_AVX2 static void TestGroup(FilterView view, std::span<const Query> queries,
-                                     bool* results) {
-    for (const Query& query : queries) *results++ = Columns::Test(view, query);
+  TRELLIS_AVX2 static void TestGroup(FilterView view, HashGroup group, bool* results) {
+    for (size_t i = 0; i < group.hashes.size(); ++i) {
+      if (i < group.next.size()) Fetch(view, QueryOf(view, group.next[i]));
+      results[i] = Columns::Test(view, QueryOf(view, group.hashes[i]));
+    }
   }
 };
 

@@ -13,11 +13,8 @@ struct PairWalk {
   static uint64_t PayloadBytes(const Shape& shape) { return Shifting::PayloadBytes(shape); }
 
   PairWalk() = default;
-  PairWalk(const FilterView& view, Digest digest) {
-    const uint64_t hash = Remix(digest, view.seed);
-    bases = Probes(hash, view.shape.size);
-    offset = Shifting::Offset(hash);
-  }
+  PairWalk(const Shape& shape, uint64_t hash)
+      : bases(hash, shape.size), offset(Shifting::Offset(hash)) {}
 
   bool HasAll(const uint8_t* payload, uint32_t count) {
     uint64_t all = 1;

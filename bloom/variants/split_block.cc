@@ -1,9 +1,7 @@
 #include "bloom/variants/split_block.h"
 
-#include <algorithm>
-
 #include "absl/strings/str_cat.h"
-#include "bloom/core/probe.h"
+#include "bloom/core/fetch_ahead.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -18,52 +16,42 @@ void Prefetch(const FilterView& view, Digest digest) {
 
 // A path is a struct with
 //   MayContain(view, digest)
-//   TestNear(view, digests, results)      the same for many digests, of a filter in cache
-//   TestGroup(view, hashes, results)      the same for hashes whose lines were fetched
-//   AddGroup(payload, shape, hashes)      sets them
+//   TestGroup(view, group, results)     the same for many hashes (bloom/core/fetch_ahead.h)
+//   AddGroup(payload, shape, group)     sets their bits
 // whose code never inlines into code for another CPU.
 template <class Path>
 void MayContainBatch(const FilterView& view, const Digest* digests, size_t count, bool* results) {
-  if (SplitBlock::PayloadBytes(view.shape) <= kNearPayloadBytes)
-    return Path::TestNear(view, {digests, count}, results);
-  uint64_t hashes[kBatchGroup];
-  for (size_t begin = 0; begin < count; begin += kBatchGroup) {
-    const size_t group = std::min(count - begin, kBatchGroup);
-    for (size_t i = 0; i < group; ++i) {
-      hashes[i] = Remix(digests[begin + i], view.seed);
-      SplitBlock::Fetch(view.payload, view.shape, hashes[i]);
-    }
-    Path::TestGroup(view, {hashes, group}, results + begin);
-  }
+  TakeInGroups<kBatchGroup>(
+      {digests, count}, view.seed, SplitBlock::PayloadBytes(view.shape),
+      [&](uint64_t hash)
+          __attribute__((always_inline)) { SplitBlock::Fetch(view.payload, view.shape, hash); },
+      [&](const HashGroup& group) { Path::TestGroup(view, group, results + group.begin); });
 }
 
 template <class Path>
 void BuildBy(uint8_t* payload, const Shape& shape, uint64_t seed, std::span<const Digest> digests) {
-  uint64_t hashes[kBatchGroup];
-  while (!digests.empty()) {
-    const size_t group = std::min(digests.size(), kBatchGroup);
-    for (size_t i = 0; i < group; ++i) {
-      hashes[i] = Remix(digests[i], seed);
-      __builtin_prefetch(payload + SplitBlock::LineOffset(shape, hashes[i]), 1);
-    }
-    Path::AddGroup(payload, shape, {hashes, group});
-    digests = digests.subspan(group);
-  }
+  TakeInGroups<kBatchGroup>(
+      digests, seed, SplitBlock::PayloadBytes(shape),
+      [&](uint64_t hash)
+          __attribute__((always_inline)) { SplitBlock::Fetch(payload, shape, hash); },
+      [&](const HashGroup& group) { Path::AddGroup(payload, shape, group); });
 }
 
 struct Portable {
   static bool MayContain(const FilterView& view, Digest digest) {
     return SplitBlock::HasAll(view.payload, view.shape, Remix(digest, view.seed));
   }
-  static void TestNear(FilterView view, std::span<const Digest> digests, bool* results) {
-    for (const Digest digest : digests) *results++ = MayContain(view, digest);
+  static void TestGroup(FilterView view, HashGroup group, bool* results) {
+    for (size_t i = 0; i < group.hashes.size(); ++i) {
+      if (i < group.next.size()) SplitBlock::Fetch(view.payload, view.shape, group.next[i]);
+      results[i] = SplitBlock::HasAll(view.payload, view.shape, group.hashes[i]);
+    }
   }
-  static void TestGroup(FilterView view, std::span<const uint64_t> hashes, bool* results) {
-    for (const uint64_t hash : hashes)
-      *results++ = SplitBlock::HasAll(view.payload, view.shape, hash);
-  }
-  static void AddGroup(uint8_t* payload, const Shape& shape, std::span<const uint64_t> hashes) {
-    for (const uint64_t hash : hashes) SplitBlock::Add(payload, shape, hash);
+  static void AddGroup(uint8_t* payload, const Shape& shape, HashGroup group) {
+    for (size_t i = 0; i < group.hashes.size(); ++i) {
+      if (i < group.next.size()) SplitBlock::Fetch(payload, shape, group.next[i]);
+      SplitBlock::Add(payload, shape, group.hashes[i]);
+    }
   }
 };
 
@@ -88,21 +76,21 @@ struct Avx2 {
   TRELLIS_AVX2 static bool MayContain(const FilterView& view, Digest digest) {
     return HasAll(view.payload, view.shape, Remix(digest, view.seed));
   }
-  TRELLIS_AVX2 static void TestNear(FilterView view, std::span<const Digest> digests,
-                                    bool* results) {
-    for (const Digest digest : digests) *results++ = MayContain(view, digest);
-  }
-  TRELLIS_AVX2 static void TestGroup(FilterView view, std::span<const uint64_t> hashes,
-                                     bool* results) {
-    for (const uint64_t hash : hashes) *results++ = HasAll(view.payload, view.shape, hash);
+  TRELLIS_AVX2 static void TestGroup(FilterView view, HashGroup group, bool* results) {
+    for (size_t i = 0; i < group.hashes.size(); ++i) {
+      if (i < group.next.size()) SplitBlock::Fetch(view.payload, view.shape, group.next[i]);
+      results[i] = HasAll(view.payload, view.shape, group.hashes[i]);
+    }
   }
   TRELLIS_AVX2 static void Add(uint8_t* payload, const Shape& shape, uint64_t hash) {
     auto* const line = reinterpret_cast<__m256i*>(payload + SplitBlock::LineOffset(shape, hash));
     _mm256_storeu_si256(line, _mm256_or_si256(_mm256_loadu_si256(line), BitsOf(hash)));
   }
-  TRELLIS_AVX2 static void AddGroup(uint8_t* payload, const Shape& shape,
-                                    std::span<const uint64_t> hashes) {
-    for (const uint64_t hash : hashes) Add(payload, shape, hash);
+  TRELLIS_AVX2 static void AddGroup(uint8_t* payload, const Shape& shape, HashGroup group) {
+    for (size_t i = 0; i < group.hashes.size(); ++i) {
+      if (i < group.next.size()) SplitBlock::Fetch(payload, shape, group.next[i]);
+      Add(payload, shape, group.hashes[i]);
+    }
   }
 };
 

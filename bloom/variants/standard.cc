@@ -17,8 +17,7 @@ struct ProbeWalk {
   static uint64_t PayloadBytes(const Shape& shape) { return Standard::PayloadBytes(shape); }
 
   ProbeWalk() = default;
-  ProbeWalk(const FilterView& view, Digest digest)
-      : probes(Remix(digest, view.seed), view.shape.size) {}
+  ProbeWalk(const Shape& shape, uint64_t hash) : probes(hash, shape.size) {}
 
   bool HasAll(const uint8_t* payload, uint32_t count) {
     uint32_t all = 1;

@@ -54,6 +54,24 @@ TEST(HashTest, RemixCarriesEveryBitIntoEveryOther) {
   }
 }
 
+TEST(HashTest, RemixOfManyIsThatOfEach) {
+  // Of every length around the lanes of a vector; behind the last nothing is written.
+  constexpr uint64_t kUntouched = 0x7e57;
+  for (const bloom::Simd simd : {bloom::Simd::kPortable, bloom::BestSimd()}) {
+    for (size_t count = 0; count < 70; ++count) {
+      std::vector<bloom::Digest> digests(count);
+      for (size_t i = 0; i < count; ++i) digests[i] = DigestOf("key", 100 * count + i);
+      if (count > 5) digests[count - 5] = 0, digests[count - 4] = ~uint64_t{0};
+      const uint64_t salt = DigestOf("salt", count);
+      std::vector<uint64_t> hashes(count + 4, kUntouched);
+      bloom::RemixAll(digests, salt, hashes.data(), simd);
+      for (size_t i = 0; i < hashes.size(); ++i)
+        ASSERT_EQ(hashes[i], i < count ? Remix(digests[i], salt) : kUntouched)
+            << i << " of " << count;
+    }
+  }
+}
+
 TEST(HashTest, ChecksumIsOfTheTwoPartsInARow) {
   EXPECT_EQ(bloom::ChecksumOf("a", "bc"), DigestOf("abc", 0));
   EXPECT_EQ(bloom::ChecksumOf("", ""), DigestOf("", 0));

@@ -18,7 +18,7 @@
 
 #include "bloom/catalog.h"
 #include "bloom/core/bits.h"
-#include "bloom/core/probe.h"
+#include "bloom/core/fetch_ahead.h"
 #include "bloom/filter_policy.h"
 #include "bloom/inspect.h"
 #include "tests/support/status_matchers.h"
@@ -162,7 +162,7 @@ TYPED_TEST(KindsTest, BatchesAnswerAsSingleQueriesDo) {
           BuildFilter(TypeParam::kName, {.target_fpp = fpp, .seed = 3}, DigestsOfKeys(0, keys));
       const FilterReader reader = FilterReader::Open(bytes);
       ASSERT_EQ(reader.payload().size() > bloom::kNearPayloadBytes, payload_bytes > 1000);
-      for (const size_t count : {0, 1, 2, 63, 64, 65, 127, 128, 1000, 20'000}) {
+      for (const size_t count : {0, 1, 2, 31, 32, 33, 63, 64, 65, 128, 1000, 20'000}) {
         // Half of them present.
         const auto digests = DigestsOfKeys(keys - count / 2 * (count / 2 < keys), keys + count, 0);
         const std::unique_ptr<bool[]> answers(new bool[digests.size()]);

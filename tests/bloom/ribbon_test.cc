@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "bloom/core/bits.h"
+#include "bloom/core/fetch_ahead.h"
 #include "bloom/core/filter_format.h"
 #include "bloom/core/probe.h"
 #include "bloom/filter_policy.h"
