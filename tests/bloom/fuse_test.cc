@@ -22,6 +22,7 @@
 #include "bloom/core/probe.h"
 #include "bloom/filter_policy.h"
 #include "tests/bloom/kinds.h"
+#include "tests/support/memory_taken.h"
 #include "tests/support/sanitized.h"
 #include "tests/support/status_matchers.h"
 
@@ -386,6 +387,19 @@ TYPED_TEST(FuseTest, WhatHasNoSolutionIsAborted) {
   AlignedBytes payload = AlignedBytes::Zeros(TypeParam::PayloadBytes(shape));
   EXPECT_THAT(TypeParam::Solve(payload.data(), shape, 1, DigestsOfKeys(0, 3000)),
               StatusIs(absl::StatusCode::kAborted, HasSubstr("3000 keys")));
+}
+
+TYPED_TEST(FuseTest, SolvingTakesTwentyBytesAKey) {
+  if (testing_support::kIsSanitized) return;  // which take memory of their own
+  constexpr uint64_t kKeys = 2'000'000;
+  const std::vector<Digest> digests = DigestsOfKeys(0, kKeys);
+  Shape shape = TypeParam::ShapeFor(kKeys, 0.01).value();
+  AlignedBytes payload = AlignedBytes::Zeros(TypeParam::PayloadBytes(shape));
+  std::fill_n(payload.data(), payload.size(), 0);  // so that it is in memory before
+  const double taken = testing_support::MemoryTakenBy(
+      [&] { return TypeParam::Solve(payload.data(), shape, 1, digests).ok(); });
+  EXPECT_GT(taken / kKeys, 18);
+  EXPECT_LE(taken / kKeys, 20);
 }
 
 TYPED_TEST(FuseTest, WithoutMemoryNothingIsSolved) {

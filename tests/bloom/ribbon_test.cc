@@ -24,6 +24,8 @@
 #include "bloom/filter_policy.h"
 #include "tests/bloom/kinds.h"
 #include "tests/support/golden.h"
+#include "tests/support/memory_taken.h"
+#include "tests/support/sanitized.h"
 
 namespace {
 
@@ -428,6 +430,20 @@ TEST_P(RibbonQueryTest, EveryPathLooksAtEveryColumn) {
 
 INSTANTIATE_TEST_SUITE_P(Columns, RibbonQueryTest,
                          testing::Values(1, 2, 3, 4, 5, 6, 8, 9, 10, 13, 16, 17, 24, 25, 32));
+
+TEST(RibbonTest, SolvingTakesEightBytesAKeyAndAShard) {
+  if (testing_support::kIsSanitized) return;  // which take memory of their own
+  constexpr uint64_t kKeys = 2'000'000;
+  const std::vector<Digest> digests = DigestsOfKeys(0, kKeys);
+  Shape shape = Ribbon::ShapeFor(kKeys, 0.01).value();
+  bloom::AlignedBytes payload = bloom::AlignedBytes::Zeros(Ribbon::PayloadBytes(shape));
+  std::fill_n(payload.data(), payload.size(), 0);  // so that it is in memory before
+  const double taken = testing_support::MemoryTakenBy(
+      [&] { return Ribbon::Solve(payload.data(), shape, 1, digests).ok(); });
+  const auto shards = static_cast<double>(ShardsOf(shape));
+  const double of_a_shard = (8.0 * kKeys + 32.0 * static_cast<double>(shape.size)) / shards;
+  EXPECT_NEAR(taken / (8.0 * kKeys + of_a_shard), 1, 0.05);
+}
 
 TEST(RibbonTest, BatchesAnswerAsSingleQueriesDo) {
   // In the cache and beyond it, one shard and two.

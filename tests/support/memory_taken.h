@@ -1,0 +1,41 @@
+// How much memory something takes while it runs.
+#ifndef TRELLIS_TESTS_SUPPORT_MEMORY_TAKEN_H_
+#define TRELLIS_TESTS_SUPPORT_MEMORY_TAKEN_H_
+
+#include <malloc.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace testing_support {
+
+// The bytes by which run() drives up the peak of its process: a child, since the peak of this one
+// may lie above all that it needs.  Memory that nobody has written to does not count.  Negative if
+// run() returns false, or it could not be told.
+template <class Run>
+double MemoryTakenBy(const Run& run) {
+  const auto peak_bytes = [] {
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    return 1024.0 * static_cast<double>(usage.ru_maxrss);
+  };
+  malloc_trim(0);  // what was freed before and is still held would be taken without being seen
+  int ends[2];
+  if (pipe(ends) != 0) return -1;
+  const pid_t child = fork();
+  if (child == 0) {
+    const double before = peak_bytes();
+    const double taken = run() ? peak_bytes() - before : -1;
+    _exit(write(ends[1], &taken, sizeof taken) == sizeof taken ? 0 : 1);
+  }
+  close(ends[1]);
+  double taken = -1;
+  if (child < 0 || read(ends[0], &taken, sizeof taken) != sizeof taken) taken = -1;
+  close(ends[0]);
+  if (child > 0) waitpid(child, nullptr, 0);
+  return taken;
+}
+
+}  // namespace testing_support
+
+#endif  // TRELLIS_TESTS_SUPPORT_MEMORY_TAKEN_H_
