@@ -2,6 +2,11 @@
 #ifndef TRELLIS_BLOOM_CORE_CPU_H_
 #define TRELLIS_BLOOM_CORE_CPU_H_
 
+// In front of functions that are compiled for AVX2, whatever the build is for.
+#if defined(__x86_64__)
+#define TRELLIS_AVX2 __attribute__((target("avx2")))
+#endif
+
 namespace bloom {
 
 enum class Simd {

@@ -16,19 +16,14 @@ namespace {
 
 #if defined(__x86_64__)
 
-#define TRELLIS_AVX2 __attribute__((target("avx2")))
-
-TRELLIS_AVX2 inline __m256i Splat(uint64_t word) {
-  return _mm256_set1_epi64x(static_cast<long long>(word));
-}
-
 TRELLIS_AVX2 inline __m256i FoldHigh(__m256i h) {  // h ^ h >> 33
   return _mm256_xor_si256(h, _mm256_srli_epi64(h, 33));
 }
 
 // Modulo 2^64, of products of 32 bits: low * low + (low * high + high * low) * 2^32.
 TRELLIS_AVX2 inline __m256i Multiply(__m256i h, uint64_t factor) {
-  const __m256i low = Splat(factor), high = Splat(factor >> 32);
+  const __m256i low = _mm256_set1_epi64x(static_cast<long long>(factor));
+  const __m256i high = _mm256_srli_epi64(low, 32);
   const __m256i cross =
       _mm256_add_epi64(_mm256_mul_epu32(h, high), _mm256_mul_epu32(_mm256_srli_epi64(h, 32), low));
   return _mm256_add_epi64(_mm256_mul_epu32(h, low), _mm256_slli_epi64(cross, 32));
@@ -37,9 +32,10 @@ TRELLIS_AVX2 inline __m256i Multiply(__m256i h, uint64_t factor) {
 // All but the last, at most three; returns how many.
 TRELLIS_AVX2 size_t RemixByFour(std::span<const Digest> digests, uint64_t salt, uint64_t* hashes) {
   const size_t count = digests.size() / 4 * 4;
+  const __m256i salts = _mm256_set1_epi64x(static_cast<long long>(salt));
   for (size_t i = 0; i < count; i += 4) {
     __m256i h = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(digests.data() + i));
-    h = FoldHigh(_mm256_xor_si256(h, Splat(salt)));
+    h = FoldHigh(_mm256_xor_si256(h, salts));
     h = FoldHigh(Multiply(h, kRemixFactors[0]));
     h = FoldHigh(Multiply(h, kRemixFactors[1]));
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(hashes + i), h);
@@ -60,7 +56,7 @@ Digest DigestOf(std::string_view key, uint64_t seed) {
 void RemixAll(std::span<const Digest> digests, uint64_t salt, uint64_t* hashes, Simd simd) {
   size_t done = 0;
 #if defined(__x86_64__)
-  if (simd == Simd::kAvx2) done = RemixByFour(digests, salt, hashes);
+  if (simd == Simd::kAvx2 && digests.size() >= 4) done = RemixByFour(digests, salt, hashes);
 #endif
   static_cast<void>(simd);
   for (; done < digests.size(); ++done) hashes[done] = Remix(digests[done], salt);

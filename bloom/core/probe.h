@@ -3,7 +3,6 @@
 #define TRELLIS_BLOOM_CORE_PROBE_H_
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
 
 #include "bloom/core/shape.h"

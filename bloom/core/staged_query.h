@@ -53,14 +53,13 @@ struct StagedQuery {
 
   static void MayContainBatch(const FilterView& view, const Digest* digests, size_t count,
                               bool* results) {
-    const bool is_far = Walk::PayloadBytes(view.shape) > kNearPayloadBytes;
     TakeInGroups<kBatchGroup>(
         {digests, count}, view.seed, Walk::PayloadBytes(view.shape),
         [&](uint64_t hash) __attribute__((always_inline)) {
           Walk(view.shape, hash).Fetch(view.payload, First(view));
         },
         [&](const HashGroup& group) {
-          if (is_far) {
+          if (group.is_far) {
             FarGroup(view, group, results + group.begin);
           } else {
             NearGroup(view, group.hashes, results + group.begin);
@@ -73,9 +72,9 @@ struct StagedQuery {
       *results++ = Walk(view.shape, hash).HasAll(view.payload, Count(view));
   }
 
-  // Fetches the first steps of all, tests them, then the same for the other steps of those that
-  // passed.
-  static void FarGroup(FilterView view, HashGroup group, bool* results) {
+  // Tests the first steps, while those of the next group are fetched; then fetches and tests the
+  // other steps of those that passed.
+  static void FarGroup(FilterView view, const HashGroup& group, bool* results) {
     const uint32_t first = First(view);
     const uint32_t rest = Count(view) - first;
     Walk passed[kBatchGroup];

@@ -31,9 +31,9 @@ void MayContainBatch(const FilterView& view, const Digest* digests, size_t count
       [&](const HashGroup& group) { Path::TestGroup(view, group, results + group.begin); });
 }
 
-using AddGroupFn = void (*)(uint8_t* payload, const Shape& shape, HashGroup group);
+using AddGroupFn = void (*)(uint8_t* payload, Shape shape, const HashGroup& group);
 
-void AddGroup(uint8_t* payload, const Shape& shape, HashGroup group) {
+void AddGroup(uint8_t* payload, Shape shape, const HashGroup& group) {
   for (size_t i = 0; i < group.hashes.size(); ++i) {
     if (i < group.next.size()) Blocked::Fetch(payload, shape, group.next[i]);
     Blocked::Add(payload, shape, group.hashes[i]);
@@ -56,7 +56,7 @@ struct Portable {
     return HasAll(view, Remix(digest, view.seed));
   }
 
-  static void TestGroup(FilterView view, HashGroup group, bool* results) {
+  static void TestGroup(FilterView view, const HashGroup& group, bool* results) {
     for (size_t i = 0; i < group.hashes.size(); ++i) {
       if (i < group.next.size()) Blocked::Fetch(view.payload, view.shape, group.next[i]);
       results[i] = HasAll(view, group.hashes[i]);
@@ -68,8 +68,6 @@ template <class Path>
 constexpr FilterFunctions kFunctions = {&Path::MayContain, &Prefetch, &MayContainBatch<Path>};
 
 #if defined(__x86_64__)
-
-#define TRELLIS_AVX2 __attribute__((target("avx2")))
 
 // Row k holds the multipliers of k probes, one a lane, and then the first two again and again: a
 // lane to spare tests a bit that is tested anyway, and no lane needs a mask.  Even lanes work on
@@ -135,7 +133,7 @@ struct Avx2 {
     return HasAll(view, Remix(digest, view.seed));
   }
 
-  TRELLIS_AVX2 static void TestGroup(FilterView view, HashGroup group, bool* results) {
+  TRELLIS_AVX2 static void TestGroup(FilterView view, const HashGroup& group, bool* results) {
     for (size_t i = 0; i < group.hashes.size(); ++i) {
       if (i < group.next.size()) Blocked::Fetch(view.payload, view.shape, group.next[i]);
       results[i] = HasAll(view, group.hashes[i]);
@@ -180,11 +178,10 @@ TRELLIS_AVX2 void AddAvx2(uint8_t* payload, const Shape& shape, uint64_t hash) {
 }
 
 template <uint32_t kProbes>
-TRELLIS_AVX2 void AddGroupAvx2(uint8_t* payload, const Shape& shape, HashGroup group) {
-  const Shape own = shape;  // which no bit that is set can be part of
+TRELLIS_AVX2 void AddGroupAvx2(uint8_t* payload, Shape shape, const HashGroup& group) {
   for (size_t i = 0; i < group.hashes.size(); ++i) {
-    if (i < group.next.size()) Blocked::Fetch(payload, own, group.next[i]);
-    AddAvx2<kProbes>(payload, own, group.hashes[i]);
+    if (i < group.next.size()) Blocked::Fetch(payload, shape, group.next[i]);
+    AddAvx2<kProbes>(payload, shape, group.hashes[i]);
   }
 }
 
@@ -252,7 +249,7 @@ AddFunction Blocked::Adder(const Shape& shape) {
   return &Add;
 }
 
-FilterFunctions Blocked::Functions(const FilterView& view, Simd simd) {
+FilterFunctions Blocked::Functions([[maybe_unused]] const FilterView& view, Simd simd) {
 #if defined(__x86_64__)
   if (simd == Simd::kAvx2 && view.shape.probes > 1) return Avx2Functions(view.shape.probes);
 #endif

@@ -95,17 +95,10 @@ class FuseQuery {
   static void MayContainBatch(const FilterView& view, const Digest* digests, size_t count,
                               bool* results) {
     const FuseQuery query(view);
-    const auto fetch = [&](uint64_t hash) __attribute__((always_inline)) {
-      query.Fetch(query.Locate(hash));
-    };
-    TakeInGroups<kBatchGroup>({digests, count}, query.salt_, Fuse<kArity>::PayloadBytes(view.shape),
-                              fetch, [&](const HashGroup& group) {
-                                for (size_t i = 0; i < group.hashes.size(); ++i) {
-                                  if (i < group.next.size()) fetch(group.next[i]);
-                                  results[group.begin + i] =
-                                      query.Passes(query.Locate(group.hashes[i]));
-                                }
-                              });
+    TakeOneByOne<kBatchGroup>(
+        {digests, count}, query.salt_, Fuse<kArity>::PayloadBytes(view.shape),
+        [&](uint64_t hash) __attribute__((always_inline)) { query.Fetch(query.Locate(hash)); },
+        [&](size_t i, uint64_t hash) { results[i] = query.Passes(query.Locate(hash)); });
   }
 
  private:

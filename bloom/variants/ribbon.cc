@@ -158,7 +158,7 @@ struct Portable {
     return Test(view, QueryOf(view, Remix(digest, view.seed)));
   }
 
-  static void TestGroup(FilterView view, HashGroup group, bool* results) {
+  static void TestGroup(FilterView view, const HashGroup& group, bool* results) {
     for (size_t i = 0; i < group.hashes.size(); ++i) {
       if (i < group.next.size()) Fetch(view, QueryOf(view, group.next[i]));
       results[i] = Test(view, QueryOf(view, group.hashes[i]));
@@ -170,8 +170,6 @@ template <class Path>
 constexpr FilterFunctions kFunctions = {&Path::MayContain, &Prefetch, &MayContainBatch<Path>};
 
 #if defined(__x86_64__)
-
-#define TRELLIS_AVX2 __attribute__((target("avx2")))
 
 TRELLIS_AVX2 inline __m256i Splat(uint64_t word) {
   return _mm256_set1_epi64x(static_cast<long long>(word));
@@ -262,7 +260,7 @@ struct Avx2 {
     return Columns::Test(view, QueryOf(view, Remix(digest, view.seed)));
   }
 
-  TRELLIS_AVX2 static void TestGroup(FilterView view, HashGroup group, bool* results) {
+  TRELLIS_AVX2 static void TestGroup(FilterView view, const HashGroup& group, bool* results) {
     for (size_t i = 0; i < group.hashes.size(); ++i) {
       if (i < group.next.size()) Fetch(view, QueryOf(view, group.next[i]));
       results[i] = Columns::Test(view, QueryOf(view, group.hashes[i]));
@@ -332,7 +330,7 @@ std::string Ribbon::Problem(const Shape& shape, std::span<const uint8_t> payload
   return "";
 }
 
-FilterFunctions Ribbon::Functions(const FilterView& view, Simd simd) {
+FilterFunctions Ribbon::Functions([[maybe_unused]] const FilterView& view, Simd simd) {
 #if defined(__x86_64__)
   if (simd == Simd::kAvx2) return Avx2Functions(view.shape.probes);
 #endif

@@ -164,8 +164,6 @@ void BackSubstitute(const Band& band, const Shape& shape, uint64_t first_block, 
 
 #if defined(__x86_64__)
 
-#define TRELLIS_AVX2 __attribute__((target("avx2")))
-
 TRELLIS_AVX2 inline __m256i Splat(uint64_t word) {
   return _mm256_set1_epi64x(static_cast<long long>(word));
 }

@@ -41,13 +41,13 @@ struct Portable {
   static bool MayContain(const FilterView& view, Digest digest) {
     return SplitBlock::HasAll(view.payload, view.shape, Remix(digest, view.seed));
   }
-  static void TestGroup(FilterView view, HashGroup group, bool* results) {
+  static void TestGroup(FilterView view, const HashGroup& group, bool* results) {
     for (size_t i = 0; i < group.hashes.size(); ++i) {
       if (i < group.next.size()) SplitBlock::Fetch(view.payload, view.shape, group.next[i]);
       results[i] = SplitBlock::HasAll(view.payload, view.shape, group.hashes[i]);
     }
   }
-  static void AddGroup(uint8_t* payload, const Shape& shape, HashGroup group) {
+  static void AddGroup(uint8_t* payload, Shape shape, const HashGroup& group) {
     for (size_t i = 0; i < group.hashes.size(); ++i) {
       if (i < group.next.size()) SplitBlock::Fetch(payload, shape, group.next[i]);
       SplitBlock::Add(payload, shape, group.hashes[i]);
@@ -56,8 +56,6 @@ struct Portable {
 };
 
 #if defined(__x86_64__)
-
-#define TRELLIS_AVX2 __attribute__((target("avx2")))
 
 struct Avx2 {
   // One bit a word.
@@ -76,7 +74,7 @@ struct Avx2 {
   TRELLIS_AVX2 static bool MayContain(const FilterView& view, Digest digest) {
     return HasAll(view.payload, view.shape, Remix(digest, view.seed));
   }
-  TRELLIS_AVX2 static void TestGroup(FilterView view, HashGroup group, bool* results) {
+  TRELLIS_AVX2 static void TestGroup(FilterView view, const HashGroup& group, bool* results) {
     for (size_t i = 0; i < group.hashes.size(); ++i) {
       if (i < group.next.size()) SplitBlock::Fetch(view.payload, view.shape, group.next[i]);
       results[i] = HasAll(view.payload, view.shape, group.hashes[i]);
@@ -86,7 +84,7 @@ struct Avx2 {
     auto* const line = reinterpret_cast<__m256i*>(payload + SplitBlock::LineOffset(shape, hash));
     _mm256_storeu_si256(line, _mm256_or_si256(_mm256_loadu_si256(line), BitsOf(hash)));
   }
-  TRELLIS_AVX2 static void AddGroup(uint8_t* payload, const Shape& shape, HashGroup group) {
+  TRELLIS_AVX2 static void AddGroup(uint8_t* payload, Shape shape, const HashGroup& group) {
     for (size_t i = 0; i < group.hashes.size(); ++i) {
       if (i < group.next.size()) SplitBlock::Fetch(payload, shape, group.next[i]);
       Add(payload, shape, group.hashes[i]);

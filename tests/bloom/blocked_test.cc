@@ -31,7 +31,7 @@ class BlockedTest : public testing::TestWithParam<uint32_t> {};
 TEST_P(BlockedTest, TheFastPathSetsTheSameBitsAsThePortableOne) {
   for (const uint64_t lines : kLineCounts) {
     const Shape shape{lines, GetParam()};
-    for (const uint64_t keys : {1, 2, 63, 64, 65, 1000}) {
+    for (const uint64_t keys : {1, 2, 31, 32, 33, 63, 64, 65, 1000}) {
       AlignedBytes portable = AlignedBytes::Zeros(Blocked::PayloadBytes(shape));
       AlignedBytes fast = AlignedBytes::Zeros(Blocked::PayloadBytes(shape));
       Blocked::Build(portable.data(), shape, 5, DigestsOfKeys(0, keys), Simd::kPortable);

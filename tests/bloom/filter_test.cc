@@ -80,7 +80,7 @@ TYPED_TEST(FilterTest, DigestsAddedOneByOneAndTogetherMakeTheSameFilter) {
   Filter<TypeParam> one_by_one = this->Make(400'000, 0.01, 3),
                     together = this->Make(400'000, 0.01, 3);
   uint64_t from = 0;
-  for (const uint64_t count : {0, 1, 15, 16, 17, 5000}) {
+  for (const uint64_t count : {0, 1, 15, 16, 17, 31, 32, 33, 5000}) {
     const auto digests = DigestsOfKeys(from, from + count);
     for (const bloom::Digest digest : digests) one_by_one.AddDigest(digest);
     together.AddDigests(digests);
@@ -113,7 +113,7 @@ TYPED_TEST(FilterTest, AddsWhatIsAbsentAsAskingAndAddingDoes) {
     EXPECT_EQ(together.Fill(), apart.Fill());
     EXPECT_EQ(together.CurrentFpp(), apart.CurrentFpp());
     size_t at = 0;
-    for (const size_t count : {0, 1, 15, 16, 17, 100, 5851}) {
+    for (const size_t count : {0, 1, 15, 16, 17, 31, 32, 33, 100, 5755}) {
       const std::unique_ptr<bool[]> were_absent(new bool[count]);
       in_batches.AddDigestsIfAbsent({digests.data() + at, count}, {were_absent.get(), count});
       for (size_t i = 0; i < count; ++i) ASSERT_EQ(were_absent[i], answers[at + i]) << at + i;

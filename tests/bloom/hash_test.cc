@@ -3,10 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "bloom/core/cpu.h"
 #include "bloom/core/probe.h"
 
 namespace {

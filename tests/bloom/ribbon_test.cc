@@ -442,7 +442,8 @@ TEST(RibbonTest, SolvingTakesEightBytesAKeyAndAShard) {
       [&] { return Ribbon::Solve(payload.data(), shape, 1, digests).ok(); });
   const auto shards = static_cast<double>(ShardsOf(shape));
   const double of_a_shard = (8.0 * kKeys + 32.0 * static_cast<double>(shape.size)) / shards;
-  EXPECT_NEAR(taken / (8.0 * kKeys + of_a_shard), 1, 0.05);
+  // Huge pages, where they are for all memory, are taken as a whole.
+  EXPECT_NEAR(taken / (8.0 * kKeys + of_a_shard), 1, 0.15);
 }
 
 TEST(RibbonTest, BatchesAnswerAsSingleQueriesDo) {
@@ -451,7 +452,7 @@ TEST(RibbonTest, BatchesAnswerAsSingleQueriesDo) {
     const RibbonFilter filter = RibbonFilter::For(keys, 1e-7, keys);
     ASSERT_EQ(filter.bytes() > bloom::kNearPayloadBytes, keys > 1000);
     for (const Simd simd : kRibbonPaths) {
-      for (const size_t count : {0, 1, 63, 64, 65, 200}) {
+      for (const size_t count : {0, 1, 31, 32, 33, 63, 64, 65, 200}) {
         const std::vector<Digest> digests = DigestsOfKeys(keys - count / 2, keys + count / 2);
         const std::vector<bool> answers = AnswersOf(filter.view(), PathOf(simd), digests);
         for (size_t i = 0; i < digests.size(); ++i) {
