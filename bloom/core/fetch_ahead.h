@@ -73,8 +73,18 @@ void TakeOneByOne(std::span<const Digest> digests, uint64_t seed, uint64_t paylo
   });
 }
 
-// The same for additions, of which Layout::Fetch(payload, shape, hash) starts to load what one
-// touches.
+// TakeInGroups for a layout, of which Layout::Fetch(payload, shape, hash) starts to load what a
+// hash touches.
+template <class Layout, class Take>
+void TakeInGroupsOf(const uint8_t* payload, const Shape& shape, uint64_t seed,
+                    std::span<const Digest> digests, const Take& take) {
+  TakeInGroups<kBatchGroup>(
+      digests, seed, Layout::PayloadBytes(shape),
+      [&](uint64_t hash) __attribute__((always_inline)) { Layout::Fetch(payload, shape, hash); },
+      take);
+}
+
+// TakeOneByOne for additions to any layout.
 template <class Layout, class Take>
 void TakeFetchingAhead(const uint8_t* payload, const Shape& shape, uint64_t seed,
                        std::span<const Digest> digests, const Take& take) {

@@ -24,10 +24,8 @@ void Prefetch(const FilterView& view, Digest digest) {
 // and its code never inlines into code for another CPU, which is why it comes in such pieces.
 template <class Path>
 void MayContainBatch(const FilterView& view, const Digest* digests, size_t count, bool* results) {
-  TakeInGroups<kBatchGroup>(
-      {digests, count}, view.seed, Blocked::PayloadBytes(view.shape),
-      [&](uint64_t hash)
-          __attribute__((always_inline)) { Blocked::Fetch(view.payload, view.shape, hash); },
+  TakeInGroupsOf<Blocked>(
+      view.payload, view.shape, view.seed, {digests, count},
       [&](const HashGroup& group) { Path::TestGroup(view, group, results + group.begin); });
 }
 
@@ -234,10 +232,8 @@ std::string Blocked::Problem(const Shape& shape, std::span<const uint8_t> payloa
 void Blocked::Build(uint8_t* payload, const Shape& shape, uint64_t seed,
                     std::span<const Digest> digests, Simd simd) {
   const AddGroupFn add_group = ChooseAddGroup(shape.probes, simd);
-  TakeInGroups<kBatchGroup>(
-      digests, seed, Blocked::PayloadBytes(shape),
-      [&](uint64_t hash) __attribute__((always_inline)) { Blocked::Fetch(payload, shape, hash); },
-      [&](const HashGroup& group) { add_group(payload, shape, group); });
+  TakeInGroupsOf<Blocked>(payload, shape, seed, digests,
+                          [&](const HashGroup& group) { add_group(payload, shape, group); });
 }
 
 AddFunction Blocked::Adder(const Shape& shape) {

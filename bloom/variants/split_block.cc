@@ -21,20 +21,16 @@ void Prefetch(const FilterView& view, Digest digest) {
 // whose code never inlines into code for another CPU.
 template <class Path>
 void MayContainBatch(const FilterView& view, const Digest* digests, size_t count, bool* results) {
-  TakeInGroups<kBatchGroup>(
-      {digests, count}, view.seed, SplitBlock::PayloadBytes(view.shape),
-      [&](uint64_t hash)
-          __attribute__((always_inline)) { SplitBlock::Fetch(view.payload, view.shape, hash); },
+  TakeInGroupsOf<SplitBlock>(
+      view.payload, view.shape, view.seed, {digests, count},
       [&](const HashGroup& group) { Path::TestGroup(view, group, results + group.begin); });
 }
 
 template <class Path>
 void BuildBy(uint8_t* payload, const Shape& shape, uint64_t seed, std::span<const Digest> digests) {
-  TakeInGroups<kBatchGroup>(
-      digests, seed, SplitBlock::PayloadBytes(shape),
-      [&](uint64_t hash)
-          __attribute__((always_inline)) { SplitBlock::Fetch(payload, shape, hash); },
-      [&](const HashGroup& group) { Path::AddGroup(payload, shape, group); });
+  TakeInGroupsOf<SplitBlock>(payload, shape, seed, digests, [&](const HashGroup& group) {
+    Path::AddGroup(payload, shape, group);
+  });
 }
 
 struct Portable {
