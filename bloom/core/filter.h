@@ -109,8 +109,9 @@ class Filter {
                               [&](size_t i, [[maybe_unused]] uint64_t hash) {
                                 if constexpr (AskAndAddLayout<Layout>) {
                                   were_absent[i] = AddHashIfAbsent(hash);
-                                } else {
-                                  were_absent[i] = AddDigestIfAbsent(digests[i]);
+                                } else if ((were_absent[i] = !MayContainDigest(digests[i]))) {
+                                  add_(stored_.bits.data(), shape(), hash);
+                                  stored_.header.CountKeys();
                                 }
                               });
   }
