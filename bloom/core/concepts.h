@@ -93,6 +93,20 @@ concept AskAndAddLayout = BitLayout<L> && requires(uint8_t* payload, Shape shape
   { L::AddIfAbsent(payload, shape, uint64_t{}) } -> std::same_as<bool>;
 };
 
+// A BitLayout with code in headers for the CPU that a program is compiled for: asked without a
+// call, a core has more questions under way.  There is no such type as L::Inlined where that CPU
+// has not the instructions.
+template <class L>
+concept InlinedLayout = BitLayout<L> && requires(const FilterView& view, uint64_t hash) {
+  // Whether all bits of the hash are set.
+  { L::Inlined::HasAll(view, hash) } -> std::same_as<bool>;
+};
+// One that is added to likewise.
+template <class L>
+concept InlinedAddLayout = InlinedLayout<L> && requires(uint8_t* payload, Shape shape) {
+  {L::Inlined::Add(payload, shape, uint64_t{})};
+};
+
 template <class L>
 concept FoldableLayout = BitLayout<L> && requires(uint8_t* payload, Shape shape) {
   // Of a payload of an even size into one of zeros of half the size: sets the bits that the same

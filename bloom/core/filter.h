@@ -79,10 +79,7 @@ class Filter {
   Digest DigestOf(std::string_view key) const { return bloom::DigestOf(key, seed()); }
 
   void Add(std::string_view key) { AddDigest(DigestOf(key)); }
-  void AddDigest(Digest digest) {
-    add_(stored_.bits.data(), shape(), Remix(digest, seed()));
-    stored_.header.CountKeys();
-  }
+  [[gnu::always_inline]] void AddDigest(Digest digest) { AddHash(Remix(digest, seed())); }
   void AddDigests(std::span<const Digest> digests) {
     Layout::Build(stored_.bits.data(), shape(), seed(), digests);
     stored_.header.CountKeys(digests.size());
@@ -92,33 +89,21 @@ class Filter {
   // pass, so that it is certainly new, and is in now; false if it passed, and then nothing is
   // changed.
   bool AddIfAbsent(std::string_view key) { return AddDigestIfAbsent(DigestOf(key)); }
-  bool AddDigestIfAbsent(Digest digest) {
-    if constexpr (AskAndAddLayout<Layout>) {
-      return AddHashIfAbsent(Remix(digest, seed()));
-    } else {
-      if (MayContainDigest(digest)) return false;
-      AddDigest(digest);
-      return true;
-    }
-  }
+  bool AddDigestIfAbsent(Digest digest) { return AddHashIfAbsent(digest, Remix(digest, seed())); }
   // were_absent[i] = AddDigestIfAbsent(digests[i]) for one i after the other, with the cache misses
   // of many of them overlapped.  REQUIRES: were_absent.size() >= digests.size().
   void AddDigestsIfAbsent(std::span<const Digest> digests, std::span<bool> were_absent) {
     assert(were_absent.size() >= digests.size());
-    TakeFetchingAhead<Layout>(stored_.bits.data(), shape(), seed(), digests,
-                              [&](size_t i, [[maybe_unused]] uint64_t hash) {
-                                if constexpr (AskAndAddLayout<Layout>) {
-                                  were_absent[i] = AddHashIfAbsent(hash);
-                                } else if ((were_absent[i] = !MayContainDigest(digests[i]))) {
-                                  add_(stored_.bits.data(), shape(), hash);
-                                  stored_.header.CountKeys();
-                                }
-                              });
+    TakeFetchingAhead<Layout>(
+        stored_.bits.data(), shape(), seed(), digests,
+        [&](size_t i, uint64_t hash) { were_absent[i] = AddHashIfAbsent(digests[i], hash); });
   }
 
   // False only if the key was never added.
   bool MayContain(std::string_view key) const { return MayContainDigest(DigestOf(key)); }
-  bool MayContainDigest(Digest digest) const { return functions_.may_contain(view(), digest); }
+  [[gnu::always_inline]] bool MayContainDigest(Digest digest) const {
+    return HasAll(digest, Remix(digest, seed()));
+  }
   // Starts to load what MayContainDigest looks at first: for those who know many digests ahead.
   void Prefetch(Digest digest) const { functions_.prefetch(view(), digest); }
   // results[i] = MayContainDigest(digests[i]), in less time from about eight of them on.  REQUIRES:
@@ -197,10 +182,34 @@ class Filter {
     }
   }
 
-  bool AddHashIfAbsent(uint64_t hash) requires AskAndAddLayout<Layout> {
-    const bool was_absent = Layout::AddIfAbsent(stored_.bits.data(), shape(), hash);
-    stored_.header.CountKeys(was_absent ? 1 : 0);
-    return was_absent;
+  // In all of these `hash` is Remix(digest, seed()).  What is called by a pointer makes its own of
+  // the digest; what is inlined takes this one.  Always inlined: there is then no copy of them,
+  // compiled for one CPU, that a linker could take for a file that is compiled for another.
+  [[gnu::always_inline]] bool HasAll(Digest digest, [[maybe_unused]] uint64_t hash) const {
+    if constexpr (InlinedLayout<Layout>) {
+      return Layout::Inlined::HasAll(view(), hash);
+    } else {
+      return functions_.may_contain(view(), digest);
+    }
+  }
+  [[gnu::always_inline]] void AddHash(uint64_t hash) {
+    if constexpr (InlinedAddLayout<Layout>) {
+      Layout::Inlined::Add(stored_.bits.data(), shape(), hash);
+    } else {
+      add_(stored_.bits.data(), shape(), hash);
+    }
+    stored_.header.CountKeys();
+  }
+  bool AddHashIfAbsent([[maybe_unused]] Digest digest, uint64_t hash) {
+    if constexpr (AskAndAddLayout<Layout>) {
+      const bool was_absent = Layout::AddIfAbsent(stored_.bits.data(), shape(), hash);
+      stored_.header.CountKeys(was_absent ? 1 : 0);
+      return was_absent;
+    } else {
+      if (HasAll(digest, hash)) return false;
+      AddHash(hash);
+      return true;
+    }
   }
 
   StoredBits stored_;

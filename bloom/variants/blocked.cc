@@ -6,10 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "bloom/core/fetch_ahead.h"
 #include "bloom/core/filter_format.h"
-
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
+#include "bloom/variants/blocked_avx2.h"
 
 namespace bloom {
 namespace {
@@ -67,84 +64,18 @@ constexpr FilterFunctions kFunctions = {&Path::MayContain, &Prefetch, &MayContai
 
 #if defined(__x86_64__)
 
-// Row k holds the multipliers of k probes, one a lane, and then the first two again and again: a
-// lane to spare tests a bit that is tested anyway, and no lane needs a mask.  Even lanes work on
-// the low word of g and odd ones on the high word, so the repetition keeps to its parity (and a
-// single probe has no row).
-struct alignas(32) Lanes {
-  uint32_t multiplier[kMaxProbes];
-};
-constexpr std::array<Lanes, kMaxProbes + 1> kLanes = [] {
-  std::array<Lanes, kMaxProbes + 1> rows{};
-  for (uint32_t probes = 2; probes <= kMaxProbes; ++probes) {
-    for (uint32_t i = 0; i < kMaxProbes; ++i) {
-      rows[probes].multiplier[i] = Blocked::kMultipliers[i < probes ? i : i % 2];
-    }
-  }
-  return rows;
-}();
-
-// Eight positions at a time.  A product's top four bits name a word of 32 bits in the line, the
-// next five a bit in that word.
-struct EightProbes {
-  TRELLIS_AVX2 EightProbes(__m256i in_line, const uint32_t* multipliers) {
-    product = _mm256_mullo_epi32(in_line,
-                                 _mm256_load_si256(reinterpret_cast<const __m256i*>(multipliers)));
-    word = _mm256_srli_epi32(product, 28);
-    bit = _mm256_sllv_epi32(_mm256_set1_epi32(1),
-                            _mm256_srli_epi32(_mm256_slli_epi32(product, 4), 27));
-  }
-
-  __m256i product;
-  __m256i word;  // 0 to 15
-  __m256i bit;   // 1 << position in the word
-};
-
-TRELLIS_AVX2 inline __m256i InLineAvx2(uint64_t hash) {
-  return _mm256_set1_epi64x(static_cast<long long>(Blocked::InLine(hash)));
-}
-
-// Up to 8 * kVectors probes, at least two.
-template <uint32_t kVectors>
 struct Avx2 {
-  TRELLIS_AVX2 static bool HasAll(const FilterView& view, uint64_t hash) {
-    const uint8_t* const line = view.payload + Blocked::LineOffset(view.shape, hash);
-    const Lanes& lanes = kLanes[view.shape.probes];
-    const __m256i in_line = InLineAvx2(hash);
-    const __m256i low = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(line));
-    const __m256i high = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(line + 32));
-    __m256i missing = _mm256_setzero_si256();
-    for (uint32_t v = 0; v < kVectors; ++v) {
-      const EightProbes probes(in_line, lanes.multiplier + 8 * v);
-      // The permutation sees three bits of `word`; the fourth is the product's sign, which chooses
-      // the half.
-      const __m256i words = _mm256_castps_si256(
-          _mm256_blendv_ps(_mm256_castsi256_ps(_mm256_permutevar8x32_epi32(low, probes.word)),
-                           _mm256_castsi256_ps(_mm256_permutevar8x32_epi32(high, probes.word)),
-                           _mm256_castsi256_ps(probes.product)));
-      missing = _mm256_or_si256(missing, _mm256_andnot_si256(words, probes.bit));
-    }
-    return _mm256_testz_si256(missing, missing) != 0;
-  }
-
   TRELLIS_AVX2 static bool MayContain(const FilterView& view, Digest digest) {
-    return HasAll(view, Remix(digest, view.seed));
+    return BlockedAvx2::HasAll(view, Remix(digest, view.seed));
   }
 
   TRELLIS_AVX2 static void TestGroup(FilterView view, const HashGroup& group, bool* results) {
     for (size_t i = 0; i < group.hashes.size(); ++i) {
       if (i < group.next.size()) Blocked::Fetch(view.payload, view.shape, group.next[i]);
-      results[i] = HasAll(view, group.hashes[i]);
+      results[i] = BlockedAvx2::HasAll(view, group.hashes[i]);
     }
   }
 };
-
-FilterFunctions Avx2Functions(uint32_t probes) {
-  if (probes <= 8) return kFunctions<Avx2<1>>;
-  if (probes <= 16) return kFunctions<Avx2<2>>;
-  if (probes <= 24) return kFunctions<Avx2<3>>;
-  return kFunctions<Avx2<4>>;
-}
 
 // A lane is a word of 32 bits of the line (bit p of a line is bit p - 32 i of its word i, on a
 // little-endian CPU), and makes of every position the one that lies in it: a shift by as many bits
@@ -153,7 +84,7 @@ FilterFunctions Avx2Functions(uint32_t probes) {
 template <uint32_t kProbes>
 TRELLIS_AVX2 void AddAvx2(uint8_t* payload, const Shape& shape, uint64_t hash) {
   alignas(32) uint32_t positions[(kProbes + 7) / 8 * 8];
-  const __m256i in_line = InLineAvx2(hash);
+  const __m256i in_line = _mm256_set1_epi64x(static_cast<long long>(Blocked::InLine(hash)));
   for (uint32_t i = 0; i < kProbes; i += 8) {
     const __m256i multipliers =
         _mm256_load_si256(reinterpret_cast<const __m256i*>(Blocked::kMultipliers.data() + i));
@@ -245,9 +176,9 @@ AddFunction Blocked::Adder(const Shape& shape) {
   return &Add;
 }
 
-FilterFunctions Blocked::Functions([[maybe_unused]] const FilterView& view, Simd simd) {
+FilterFunctions Blocked::Functions(const FilterView&, Simd simd) {
 #if defined(__x86_64__)
-  if (simd == Simd::kAvx2 && view.shape.probes > 1) return Avx2Functions(view.shape.probes);
+  if (simd == Simd::kAvx2) return kFunctions<Avx2>;
 #endif
   static_cast<void>(simd);
   return kFunctions<Portable>;

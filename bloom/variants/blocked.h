@@ -37,6 +37,8 @@
 
 namespace bloom {
 
+struct BlockedAvx2;
+
 struct Blocked {
   static constexpr std::string_view kName = "blocked";
   static constexpr uint8_t kTag = 3;
@@ -113,8 +115,16 @@ struct Blocked {
 
   static FilterFunctions Functions(const FilterView& view) { return Functions(view, BestSimd()); }
   static FilterFunctions Functions(const FilterView& view, Simd simd);
+
+#if defined(__AVX2__)
+  using Inlined = BlockedAvx2;
+#endif
 };
 
 }  // namespace bloom
+
+#if defined(__AVX2__)
+#include "bloom/variants/blocked_avx2.h"
+#endif
 
 #endif  // TRELLIS_BLOOM_VARIANTS_BLOCKED_H_

@@ -2,10 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "bloom/core/fetch_ahead.h"
-
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
+#include "bloom/variants/split_block_avx2.h"
 
 namespace bloom {
 namespace {
@@ -54,36 +51,19 @@ struct Portable {
 #if defined(__x86_64__)
 
 struct Avx2 {
-  // One bit a word.
-  TRELLIS_AVX2 static __m256i BitsOf(uint64_t hash) {
-    const __m256i salts =
-        _mm256_load_si256(reinterpret_cast<const __m256i*>(SplitBlock::kSalts.data()));
-    const __m256i product =
-        _mm256_mullo_epi32(_mm256_set1_epi32(static_cast<int>(static_cast<uint32_t>(hash))), salts);
-    return _mm256_sllv_epi32(_mm256_set1_epi32(1), _mm256_srli_epi32(product, 27));
-  }
-  TRELLIS_AVX2 static bool HasAll(const uint8_t* payload, const Shape& shape, uint64_t hash) {
-    const __m256i line = _mm256_loadu_si256(
-        reinterpret_cast<const __m256i*>(payload + SplitBlock::LineOffset(shape, hash)));
-    return _mm256_testc_si256(line, BitsOf(hash)) != 0;
-  }
   TRELLIS_AVX2 static bool MayContain(const FilterView& view, Digest digest) {
-    return HasAll(view.payload, view.shape, Remix(digest, view.seed));
+    return SplitBlockAvx2::HasAll(view, Remix(digest, view.seed));
   }
   TRELLIS_AVX2 static void TestGroup(FilterView view, const HashGroup& group, bool* results) {
     for (size_t i = 0; i < group.hashes.size(); ++i) {
       if (i < group.next.size()) SplitBlock::Fetch(view.payload, view.shape, group.next[i]);
-      results[i] = HasAll(view.payload, view.shape, group.hashes[i]);
+      results[i] = SplitBlockAvx2::HasAll(view, group.hashes[i]);
     }
-  }
-  TRELLIS_AVX2 static void Add(uint8_t* payload, const Shape& shape, uint64_t hash) {
-    auto* const line = reinterpret_cast<__m256i*>(payload + SplitBlock::LineOffset(shape, hash));
-    _mm256_storeu_si256(line, _mm256_or_si256(_mm256_loadu_si256(line), BitsOf(hash)));
   }
   TRELLIS_AVX2 static void AddGroup(uint8_t* payload, Shape shape, const HashGroup& group) {
     for (size_t i = 0; i < group.hashes.size(); ++i) {
       if (i < group.next.size()) SplitBlock::Fetch(payload, shape, group.next[i]);
-      Add(payload, shape, group.hashes[i]);
+      SplitBlockAvx2::Add(payload, shape, group.hashes[i]);
     }
   }
 };
@@ -129,7 +109,7 @@ void SplitBlock::Build(uint8_t* payload, const Shape& shape, uint64_t seed,
 
 AddFunction SplitBlock::Adder(const Shape&) {
 #if defined(__x86_64__)
-  if (BestSimd() == Simd::kAvx2) return &Avx2::Add;
+  if (BestSimd() == Simd::kAvx2) return &SplitBlockAvx2::Add;
 #endif
   return &Add;
 }

@@ -32,6 +32,8 @@
 
 namespace bloom {
 
+struct SplitBlockAvx2;
+
 struct SplitBlock {
   static constexpr std::string_view kName = "split-block";
   static constexpr uint8_t kTag = 4;
@@ -108,8 +110,16 @@ struct SplitBlock {
 
   static FilterFunctions Functions(const FilterView& view) { return Functions(view, BestSimd()); }
   static FilterFunctions Functions(const FilterView& view, Simd simd);
+
+#if defined(__AVX2__)
+  using Inlined = SplitBlockAvx2;
+#endif
 };
 
 }  // namespace bloom
+
+#if defined(__AVX2__)
+#include "bloom/variants/split_block_avx2.h"
+#endif
 
 #endif  // TRELLIS_BLOOM_VARIANTS_SPLIT_BLOCK_H_

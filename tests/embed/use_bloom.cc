@@ -49,12 +49,14 @@
 #include "bloom/inspect.h"
 #include "bloom/static_filter.h"
 #include "bloom/variants/blocked.h"
+#include "bloom/variants/blocked_avx2.h"
 #include "bloom/variants/empty.h"
 #include "bloom/variants/fuse.h"
 #include "bloom/variants/ribbon.h"
 #include "bloom/variants/ribbon_equation.h"
 #include "bloom/variants/shifting.h"
 #include "bloom/variants/split_block.h"
+#include "bloom/variants/split_block_avx2.h"
 #include "bloom/variants/standard.h"
 
 namespace {

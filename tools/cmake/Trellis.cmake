@@ -151,3 +151,19 @@ function(trellis_bench name)
   set_target_properties(${name} PROPERTIES CXX_EXTENSIONS OFF)
   target_link_libraries(${name} PRIVATE trellis_flags ${ARG_DEPS} benchmark::benchmark_main)
 endfunction()
+
+# trellis_compile_for_v3(TARGET): for CPUs with AVX2, where code from the library's headers is inlined that the
+# library itself chooses at run time.  REQUIRES: TRELLIS_RUNS_X86_64_V3.
+if((TRELLIS_BUILD_TESTS OR TRELLIS_BUILD_BENCH) AND NOT CMAKE_CROSSCOMPILING)
+  include(CheckCXXSourceRuns)
+  include(CMakePushCheckState)
+  cmake_push_check_state(RESET)
+  set(CMAKE_REQUIRED_FLAGS -march=x86-64-v3)
+  check_cxx_source_runs("int main() { return !__builtin_cpu_supports(\"avx2\") || !__builtin_cpu_supports(\"bmi2\"); }"
+                        TRELLIS_RUNS_X86_64_V3)
+  cmake_pop_check_state()
+endif()
+function(trellis_compile_for_v3 target)
+  target_compile_options(${target} PRIVATE -march=x86-64-v3)
+  set_target_properties(${target} PROPERTIES DISABLE_PRECOMPILE_HEADERS ON)  # those are for the CPU of the build
+endfunction()

@@ -95,12 +95,14 @@ trellis_install(bloom HEADERS
   bloom/inspect.h
   bloom/static_filter.h
   bloom/variants/blocked.h
+  bloom/variants/blocked_avx2.h
   bloom/variants/empty.h
   bloom/variants/fuse.h
   bloom/variants/ribbon.h
   bloom/variants/ribbon_equation.h
   bloom/variants/shifting.h
   bloom/variants/split_block.h
+  bloom/variants/split_block_avx2.h
   bloom/variants/standard.h)
 
 trellis_pkg_config(trellis-bloom

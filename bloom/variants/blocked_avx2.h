@@ -1,0 +1,71 @@
+// How a blocked filter is asked with AVX2: by variants/blocked.cc where the CPU has it, and in the
+// caller's own loop where the program is compiled for it (Filter, bloom/core/filter.h).
+#ifndef TRELLIS_BLOOM_VARIANTS_BLOCKED_AVX2_H_
+#define TRELLIS_BLOOM_VARIANTS_BLOCKED_AVX2_H_
+
+#include <array>
+#include <cstdint>
+
+#include "bloom/core/cpu.h"
+#include "bloom/core/shape.h"
+#include "bloom/variants/blocked.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+
+namespace bloom {
+
+struct BlockedAvx2 {
+  TRELLIS_AVX2 static bool HasAll(const FilterView& view, uint64_t hash) {
+    const uint32_t probes = view.shape.probes;
+    const uint8_t* const line = view.payload + Blocked::LineOffset(view.shape, hash);
+    uint64_t in_line = Blocked::InLine(hash);
+    if (probes == 1) in_line = (in_line & 0xffffffff) * 0x100000001;  // its low word in every lane
+    const __m256i words_of_g = _mm256_set1_epi64x(static_cast<long long>(in_line));
+    const __m256i low = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(line));
+    const __m256i high = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(line + 32));
+    __m256i missing = _mm256_setzero_si256();
+    uint32_t i = 0;
+    do {
+      // Eight positions.  A product's top four bits name a word of 32 bits in the line, the next
+      // five a bit in that word.
+      const __m256i product = _mm256_mullo_epi32(
+          words_of_g,
+          _mm256_load_si256(reinterpret_cast<const __m256i*>(kLanes[probes].multiplier + i)));
+      const __m256i word = _mm256_srli_epi32(product, 28);
+      const __m256i bit = _mm256_sllv_epi32(_mm256_set1_epi32(1),
+                                            _mm256_srli_epi32(_mm256_slli_epi32(product, 4), 27));
+      // The permutation sees three bits of `word`; the fourth is the product's sign, which chooses
+      // the half.
+      const __m256i words = _mm256_castps_si256(
+          _mm256_blendv_ps(_mm256_castsi256_ps(_mm256_permutevar8x32_epi32(low, word)),
+                           _mm256_castsi256_ps(_mm256_permutevar8x32_epi32(high, word)),
+                           _mm256_castsi256_ps(product)));
+      missing = _mm256_or_si256(missing, _mm256_andnot_si256(words, bit));
+      i += 8;
+    } while (i < probes);
+    return _mm256_testz_si256(missing, missing) != 0;
+  }
+
+ private:
+  // Row k holds the multipliers of k probes, one a lane, and then the first two again and again: a
+  // lane to spare tests a bit that is tested anyway, and no lane needs a mask.  Even lanes work on
+  // the low word of g and odd ones on the high word, so the repetition keeps to its parity.
+  struct alignas(32) Lanes {
+    uint32_t multiplier[kMaxProbes];
+  };
+  static constexpr std::array<Lanes, kMaxProbes + 1> kLanes = [] {
+    std::array<Lanes, kMaxProbes + 1> rows{};
+    for (uint32_t probes = 1; probes <= kMaxProbes; ++probes) {
+      for (uint32_t i = 0; i < kMaxProbes; ++i)
+        rows[probes].multiplier[i] = Blocked::kMultipliers[i < probes ? i : i % 2];
+    }
+    return rows;
+  }();
+};
+
+}  // namespace bloom
+
+#endif  // defined(__x86_64__)
+
+#endif  // TRELLIS_BLOOM_VARIANTS_BLOCKED_AVX2_H_
