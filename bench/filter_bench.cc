@@ -13,11 +13,14 @@
 //   filter_bench --table        runs all three times and prints the table of bench/README.md
 //
 // `floor` is one load a question from as many lines, at the time and on the machine of the others;
-// `inlined` is what single questions could cost without a call.
+// `inlined` is what single questions could cost without a call and a seed.
+//
+// Compiled as filter_bench_v3 for CPUs of the level x86-64-v3 (those with AVX2), blocked and
+// split-block are inlined as well, as in any program that is compiled for those.
 //
 // Where CMake finds them (bench/CMakeLists.txt), the filters of others take their turns among them:
-// Boost.Bloom (Boost 1.89 and later), and the binary fuse filters of xor_singleheader.  Those are
-// compiled for whatever CPU the build is for; ours choose their code at run time.
+// Boost.Bloom (Boost 1.89 and later), and the binary fuse filters of xor_singleheader.  Those have
+// the code of the CPU that they are compiled for; ours choose theirs at run time besides.
 #include <benchmark/benchmark.h>
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -421,7 +424,12 @@ void PrintRows(const bench::ItemTimes& times) {
 
 template <class... Filters>
 void PrintTable(FilterTypes<Filters...>, const bench::ItemTimes& times) {
-  std::printf("%s; nanoseconds, medians of %ld:\n\n", bench::DescribeCpu().c_str(),
+#if defined(__AVX2__)
+  constexpr char kCompiledFor[] = ", compiled for CPUs with AVX2";
+#else
+  constexpr char kCompiledFor[] = "";
+#endif
+  std::printf("%s%s; nanoseconds, medians of %ld:\n\n", bench::DescribeCpu().c_str(), kCompiledFor,
               static_cast<long>(times.repetitions()));
   std::printf(
       "| filter | keys | bits/key | FPP | add | add, batch | absent | present | absent, batch "
@@ -437,7 +445,13 @@ void RegisterAll(FilterTypes<Filters...>) {
 }  // namespace
 
 int main(int argc, char** argv) {
+#if defined(__AVX2__)
+  if (bloom::BestSimd() != bloom::Simd::kAvx2) {
+    std::fprintf(stderr, "%s: is compiled for CPUs with AVX2, which this one has not\n", argv[0]);
+    return 1;
+  }
+#endif
   return bench::RunBenchmarks(
-      argc, argv, 3, [] { RegisterAll(Compared()); },
+      argc, argv, 5, [] { RegisterAll(Compared()); },
       [](const bench::ItemTimes& times) { PrintTable(Compared(), times); });
 }
