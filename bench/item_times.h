@@ -59,9 +59,16 @@ class ItemTimes : public benchmark::BenchmarkReporter {
   std::map<std::string, Item> items_;
 };
 
-// A cell of a table in Markdown: " 12 |", " 1.2 |", or " - |" for what was not measured.
-inline void PrintNanosCell(double nanos) {
-  std::printf(nanos < 9.95 ? " %.1f |" : " %.0f |", nanos);
+// Cells of a table in Markdown: " 12 |", " 1.2 |", " 1.2 / 0.9 |", or " - |" for what was not
+// measured.
+inline std::string NanosText(double nanos) {
+  char text[32];
+  std::snprintf(text, sizeof text, nanos < 9.95 ? "%.1f" : "%.0f", nanos);
+  return text;
+}
+inline void PrintNanosCell(double nanos) { std::printf(" %s |", NanosText(nanos).c_str()); }
+inline void PrintNanosCell(double median, double best) {
+  std::printf(" %s / %s |", NanosText(median).c_str(), NanosText(best).c_str());
 }
 inline void PrintNoCell() { std::printf(" - |"); }
 
