@@ -254,16 +254,11 @@ using Compared = FilterTypes<Floor,
 #if defined(__x86_64__)
                              Inlined,
 #endif
-                             AddedKind<bloom::Standard, 8200>,      //
-                             AddedKind<bloom::Blocked, 9400>,       //
-                             AddedKind<bloom::Blocked, 4200>,       //
-                             AddedKind<bloom::SplitBlock, 9400>,    //
-                             AddedKind<bloom::SplitBlock, 5450>,    //
-                             AddedKind<bloom::Shifting, 8200>,      //
-                             Added<bloom::ConcurrentFilter, 9400>,  //
-                             Solved<bloom::Fuse3, 3907>,            //
-                             Solved<bloom::Fuse4, 3907>,            //
-                             Solved<bloom::Ribbon, 3907>
+                             AddedKind<bloom::Standard, 8200>, AddedKind<bloom::Blocked, 9400>,
+                             AddedKind<bloom::Blocked, 4200>, AddedKind<bloom::SplitBlock, 9400>,
+                             AddedKind<bloom::SplitBlock, 5450>, AddedKind<bloom::Shifting, 8200>,
+                             Added<bloom::ConcurrentFilter, 9400>, Solved<bloom::Fuse3, 3907>,
+                             Solved<bloom::Fuse4, 3907>, Solved<bloom::Ribbon, 3907>
 #ifdef TRELLIS_HAVE_BOOST_BLOOM
                              ,
                              OfBoost<1, boost::bloom::fast_multiblock32<8>, 12, kBoost32>,
@@ -452,7 +447,7 @@ void RegisterAll(FilterTypes<Filters...>) {
 int main(int argc, char** argv) {
 #if defined(__AVX2__)
   if (bloom::BestSimd() != bloom::Simd::kAvx2) {
-    std::fprintf(stderr, "%s: is compiled for CPUs with AVX2, which this one has not\n", argv[0]);
+    std::fprintf(stderr, "%s: is compiled for CPUs with AVX2, which this one lacks\n", argv[0]);
     return 1;
   }
 #endif

@@ -7,6 +7,16 @@
 #define TRELLIS_AVX2 __attribute__((target("avx2")))
 #endif
 
+// For functions in headers whose code is another one in files that are compiled for AVX2: a linker
+// keeps one of several copies of a function, and must not take that one for files that are compiled
+// for any CPU.  With this their names differ.
+#if defined(__x86_64__) && defined(__AVX2__)
+#define TRELLIS_INLINES_AVX2 1
+#define TRELLIS_OF_THIS_CPU [[gnu::abi_tag("avx2")]]
+#else
+#define TRELLIS_OF_THIS_CPU
+#endif
+
 namespace bloom {
 
 enum class Simd {

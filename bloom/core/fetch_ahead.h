@@ -73,25 +73,28 @@ void TakeOneByOne(std::span<const Digest> digests, uint64_t seed, uint64_t paylo
   });
 }
 
-// TakeInGroups for a layout, of which Layout::Fetch(payload, shape, hash) starts to load what a
-// hash touches.
+// Starts to load what a hash touches in a layout, by Layout::Fetch(payload, shape, hash).
+template <class Layout>
+auto FetchOf(const uint8_t* payload, const Shape& shape) {
+  return [ payload, &shape ](uint64_t hash) __attribute__((always_inline)) {
+    Layout::Fetch(payload, shape, hash);
+  };
+}
+
+// TakeInGroups for a layout.
 template <class Layout, class Take>
 void TakeInGroupsOf(const uint8_t* payload, const Shape& shape, uint64_t seed,
                     std::span<const Digest> digests, const Take& take) {
-  TakeInGroups<kBatchGroup>(
-      digests, seed, Layout::PayloadBytes(shape),
-      [&](uint64_t hash) __attribute__((always_inline)) { Layout::Fetch(payload, shape, hash); },
-      take);
+  TakeInGroups<kBatchGroup>(digests, seed, Layout::PayloadBytes(shape),
+                            FetchOf<Layout>(payload, shape), take);
 }
 
 // TakeOneByOne for additions to any layout.
 template <class Layout, class Take>
 void TakeFetchingAhead(const uint8_t* payload, const Shape& shape, uint64_t seed,
                        std::span<const Digest> digests, const Take& take) {
-  TakeOneByOne<kAddsAhead>(
-      digests, seed, Layout::PayloadBytes(shape),
-      [&](uint64_t hash) __attribute__((always_inline)) { Layout::Fetch(payload, shape, hash); },
-      take);
+  TakeOneByOne<kAddsAhead>(digests, seed, Layout::PayloadBytes(shape),
+                           FetchOf<Layout>(payload, shape), take);
 }
 
 }  // namespace bloom

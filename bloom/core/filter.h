@@ -23,6 +23,7 @@
 #include "absl/status/statusor.h"
 #include "bloom/core/bits.h"
 #include "bloom/core/concepts.h"
+#include "bloom/core/cpu.h"
 #include "bloom/core/fetch_ahead.h"
 #include "bloom/core/filter_format.h"
 #include "bloom/core/hash.h"
@@ -78,8 +79,8 @@ class Filter {
   // The digest of a key in this filter, for those who ask it more than once.
   Digest DigestOf(std::string_view key) const { return bloom::DigestOf(key, seed()); }
 
-  void Add(std::string_view key) { AddDigest(DigestOf(key)); }
-  [[gnu::always_inline]] void AddDigest(Digest digest) { AddHash(Remix(digest, seed())); }
+  TRELLIS_OF_THIS_CPU void Add(std::string_view key) { AddDigest(DigestOf(key)); }
+  TRELLIS_OF_THIS_CPU void AddDigest(Digest digest) { AddHash(Remix(digest, seed())); }
   void AddDigests(std::span<const Digest> digests) {
     Layout::Build(stored_.bits.data(), shape(), seed(), digests);
     stored_.header.CountKeys(digests.size());
@@ -88,11 +89,16 @@ class Filter {
   // Asks and adds in one: what a stream is rid of its duplicates with.  True if the key did not
   // pass, so that it is certainly new, and is in now; false if it passed, and then nothing is
   // changed.
-  bool AddIfAbsent(std::string_view key) { return AddDigestIfAbsent(DigestOf(key)); }
-  bool AddDigestIfAbsent(Digest digest) { return AddHashIfAbsent(digest, Remix(digest, seed())); }
+  TRELLIS_OF_THIS_CPU bool AddIfAbsent(std::string_view key) {
+    return AddDigestIfAbsent(DigestOf(key));
+  }
+  TRELLIS_OF_THIS_CPU bool AddDigestIfAbsent(Digest digest) {
+    return AddHashIfAbsent(digest, Remix(digest, seed()));
+  }
   // were_absent[i] = AddDigestIfAbsent(digests[i]) for one i after the other, with the cache misses
   // of many of them overlapped.  REQUIRES: were_absent.size() >= digests.size().
-  void AddDigestsIfAbsent(std::span<const Digest> digests, std::span<bool> were_absent) {
+  TRELLIS_OF_THIS_CPU void AddDigestsIfAbsent(std::span<const Digest> digests,
+                                              std::span<bool> were_absent) {
     assert(were_absent.size() >= digests.size());
     TakeFetchingAhead<Layout>(
         stored_.bits.data(), shape(), seed(), digests,
@@ -100,8 +106,10 @@ class Filter {
   }
 
   // False only if the key was never added.
-  bool MayContain(std::string_view key) const { return MayContainDigest(DigestOf(key)); }
-  [[gnu::always_inline]] bool MayContainDigest(Digest digest) const {
+  TRELLIS_OF_THIS_CPU bool MayContain(std::string_view key) const {
+    return MayContainDigest(DigestOf(key));
+  }
+  TRELLIS_OF_THIS_CPU bool MayContainDigest(Digest digest) const {
     return HasAll(digest, Remix(digest, seed()));
   }
   // Starts to load what MayContainDigest looks at first: for those who know many digests ahead.
@@ -183,16 +191,15 @@ class Filter {
   }
 
   // In all of these `hash` is Remix(digest, seed()).  What is called by a pointer makes its own of
-  // the digest; what is inlined takes this one.  Always inlined: there is then no copy of them,
-  // compiled for one CPU, that a linker could take for a file that is compiled for another.
-  [[gnu::always_inline]] bool HasAll(Digest digest, [[maybe_unused]] uint64_t hash) const {
+  // the digest; what is inlined takes this one.
+  TRELLIS_OF_THIS_CPU bool HasAll(Digest digest, [[maybe_unused]] uint64_t hash) const {
     if constexpr (InlinedLayout<Layout>) {
       return Layout::Inlined::HasAll(view(), hash);
     } else {
       return functions_.may_contain(view(), digest);
     }
   }
-  [[gnu::always_inline]] void AddHash(uint64_t hash) {
+  TRELLIS_OF_THIS_CPU void AddHash(uint64_t hash) {
     if constexpr (InlinedAddLayout<Layout>) {
       Layout::Inlined::Add(stored_.bits.data(), shape(), hash);
     } else {
@@ -200,7 +207,7 @@ class Filter {
     }
     stored_.header.CountKeys();
   }
-  bool AddHashIfAbsent([[maybe_unused]] Digest digest, uint64_t hash) {
+  TRELLIS_OF_THIS_CPU bool AddHashIfAbsent([[maybe_unused]] Digest digest, uint64_t hash) {
     if constexpr (AskAndAddLayout<Layout>) {
       const bool was_absent = Layout::AddIfAbsent(stored_.bits.data(), shape(), hash);
       stored_.header.CountKeys(was_absent ? 1 : 0);

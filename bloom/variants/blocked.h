@@ -116,14 +116,14 @@ struct Blocked {
   static FilterFunctions Functions(const FilterView& view) { return Functions(view, BestSimd()); }
   static FilterFunctions Functions(const FilterView& view, Simd simd);
 
-#if defined(__AVX2__)
+#ifdef TRELLIS_INLINES_AVX2
   using Inlined = BlockedAvx2;
 #endif
 };
 
 }  // namespace bloom
 
-#if defined(__AVX2__)
+#ifdef TRELLIS_INLINES_AVX2
 #include "bloom/variants/blocked_avx2.h"
 #endif
 

@@ -1,5 +1,6 @@
 // How a blocked filter is asked with AVX2: by variants/blocked.cc where the CPU has it, and in the
-// caller's own loop where the program is compiled for it (Filter, bloom/core/filter.h).
+// caller's own loop where the program is compiled for it (Filter, bloom/core/filter.h).  Always
+// inlined: a copy of its own, compiled for a newer CPU yet, could replace the library's.
 #ifndef TRELLIS_BLOOM_VARIANTS_BLOCKED_AVX2_H_
 #define TRELLIS_BLOOM_VARIANTS_BLOCKED_AVX2_H_
 
@@ -16,7 +17,7 @@
 namespace bloom {
 
 struct BlockedAvx2 {
-  TRELLIS_AVX2 static bool HasAll(const FilterView& view, uint64_t hash) {
+  [[gnu::always_inline]] TRELLIS_AVX2 static bool HasAll(const FilterView& view, uint64_t hash) {
     const uint32_t probes = view.shape.probes;
     const uint8_t* const line = view.payload + Blocked::LineOffset(view.shape, hash);
     uint64_t in_line = Blocked::InLine(hash);
@@ -48,9 +49,10 @@ struct BlockedAvx2 {
   }
 
  private:
-  // Row k holds the multipliers of k probes, one a lane, and then the first two again and again: a
-  // lane to spare tests a bit that is tested anyway, and no lane needs a mask.  Even lanes work on
-  // the low word of g and odd ones on the high word, so the repetition keeps to its parity.
+  // Row k holds the multipliers of k probes, one a lane, and then the first again and again: a lane
+  // to spare tests a bit that is tested anyway, and no lane needs a mask.  (Probes 0 and 1 have the
+  // same multiplier, and the low word of g in even lanes, the high one in odd ones.)  There is no
+  // row 0.
   struct alignas(32) Lanes {
     uint32_t multiplier[kMaxProbes];
   };
@@ -58,7 +60,7 @@ struct BlockedAvx2 {
     std::array<Lanes, kMaxProbes + 1> rows{};
     for (uint32_t probes = 1; probes <= kMaxProbes; ++probes) {
       for (uint32_t i = 0; i < kMaxProbes; ++i)
-        rows[probes].multiplier[i] = Blocked::kMultipliers[i < probes ? i : i % 2];
+        rows[probes].multiplier[i] = Blocked::kMultipliers[i < probes ? i : 0];
     }
     return rows;
   }();

@@ -60,10 +60,13 @@ struct Avx2 {
       results[i] = SplitBlockAvx2::HasAll(view, group.hashes[i]);
     }
   }
+  TRELLIS_AVX2 static void Add(uint8_t* payload, const Shape& shape, uint64_t hash) {
+    SplitBlockAvx2::Add(payload, shape, hash);
+  }
   TRELLIS_AVX2 static void AddGroup(uint8_t* payload, Shape shape, const HashGroup& group) {
     for (size_t i = 0; i < group.hashes.size(); ++i) {
       if (i < group.next.size()) SplitBlock::Fetch(payload, shape, group.next[i]);
-      SplitBlockAvx2::Add(payload, shape, group.hashes[i]);
+      Add(payload, shape, group.hashes[i]);
     }
   }
 };
@@ -109,7 +112,7 @@ void SplitBlock::Build(uint8_t* payload, const Shape& shape, uint64_t seed,
 
 AddFunction SplitBlock::Adder(const Shape&) {
 #if defined(__x86_64__)
-  if (BestSimd() == Simd::kAvx2) return &SplitBlockAvx2::Add;
+  if (BestSimd() == Simd::kAvx2) return &Avx2::Add;
 #endif
   return &Add;
 }

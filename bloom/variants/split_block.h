@@ -111,14 +111,14 @@ struct SplitBlock {
   static FilterFunctions Functions(const FilterView& view) { return Functions(view, BestSimd()); }
   static FilterFunctions Functions(const FilterView& view, Simd simd);
 
-#if defined(__AVX2__)
+#ifdef TRELLIS_INLINES_AVX2
   using Inlined = SplitBlockAvx2;
 #endif
 };
 
 }  // namespace bloom
 
-#if defined(__AVX2__)
+#ifdef TRELLIS_INLINES_AVX2
 #include "bloom/variants/split_block_avx2.h"
 #endif
 

@@ -1,6 +1,7 @@
 // How a split-block filter is asked and added to with AVX2: by variants/split_block.cc where the
 // CPU has it, and in the caller's own loop where the program is compiled for it (Filter,
-// bloom/core/filter.h).
+// bloom/core/filter.h).  Always inlined: a copy of its own, compiled for a newer CPU yet, could
+// replace the library's.
 #ifndef TRELLIS_BLOOM_VARIANTS_SPLIT_BLOCK_AVX2_H_
 #define TRELLIS_BLOOM_VARIANTS_SPLIT_BLOCK_AVX2_H_
 
@@ -16,20 +17,21 @@
 namespace bloom {
 
 struct SplitBlockAvx2 {
-  TRELLIS_AVX2 static bool HasAll(const FilterView& view, uint64_t hash) {
+  [[gnu::always_inline]] TRELLIS_AVX2 static bool HasAll(const FilterView& view, uint64_t hash) {
     const __m256i line = _mm256_loadu_si256(
         reinterpret_cast<const __m256i*>(view.payload + SplitBlock::LineOffset(view.shape, hash)));
     return _mm256_testc_si256(line, BitsOf(hash)) != 0;
   }
 
-  TRELLIS_AVX2 static void Add(uint8_t* payload, const Shape& shape, uint64_t hash) {
+  [[gnu::always_inline]] TRELLIS_AVX2 static void Add(uint8_t* payload, const Shape& shape,
+                                                      uint64_t hash) {
     auto* const line = reinterpret_cast<__m256i*>(payload + SplitBlock::LineOffset(shape, hash));
     _mm256_storeu_si256(line, _mm256_or_si256(_mm256_loadu_si256(line), BitsOf(hash)));
   }
 
  private:
   // One bit a word.
-  TRELLIS_AVX2 static __m256i BitsOf(uint64_t hash) {
+  [[gnu::always_inline]] TRELLIS_AVX2 static __m256i BitsOf(uint64_t hash) {
     const __m256i salts =
         _mm256_load_si256(reinterpret_cast<const __m256i*>(SplitBlock::kSalts.data()));
     const __m256i product =

@@ -2,6 +2,7 @@
 // those of the library.  This file is compiled for a CPU with AVX2, unlike the library.
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "bloom/variants/blocked.h"
 #include "bloom/variants/split_block.h"
 #include "bloom/variants/standard.h"
+#include "tests/bloom/filter_functions.h"
 #include "tests/bloom/kinds.h"
 
 namespace {
@@ -105,6 +107,14 @@ TEST(InlinedTest, BlockedLooksAtEveryBit) {
       return false;
     });
   }
+}
+
+// A linker keeps one of the functions of a name: those with inlined code must have another name
+// than those for any CPU, which would else get instructions that their CPU may not have.
+TEST(InlinedTest, FilesForOtherCpusKeepTheirOwnFunctions) {
+  const testing_support::FunctionAddresses here = testing_support::AddressesInThisFile();
+  const testing_support::FunctionAddresses there = testing_support::AddressesForAnyCpu();
+  for (size_t i = 0; i < here.size(); ++i) EXPECT_NE(here[i], there[i]) << i;
 }
 
 }  // namespace

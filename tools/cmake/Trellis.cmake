@@ -159,7 +159,8 @@ if((TRELLIS_BUILD_TESTS OR TRELLIS_BUILD_BENCH) AND NOT CMAKE_CROSSCOMPILING)
   include(CMakePushCheckState)
   cmake_push_check_state(RESET)
   set(CMAKE_REQUIRED_FLAGS -march=x86-64-v3)
-  check_cxx_source_runs("int main() { return !__builtin_cpu_supports(\"avx2\") || !__builtin_cpu_supports(\"bmi2\"); }"
+  check_cxx_source_runs("int main() { return !(__builtin_cpu_supports(\"avx2\") && __builtin_cpu_supports(\"bmi2\") &&
+                                                __builtin_cpu_supports(\"fma\")); }"
                         TRELLIS_RUNS_X86_64_V3)
   cmake_pop_check_state()
 endif()
