@@ -451,7 +451,9 @@ int main(int argc, char** argv) {
     return 1;
   }
 #endif
+  // In random order, so that what else the machine does meets all alike.
   return bench::RunBenchmarks(
-      argc, argv, 9, [] { RegisterAll(Compared()); },
+      argc, argv, {"--benchmark_repetitions=9", "--benchmark_enable_random_interleaving=true"},
+      [] { RegisterAll(Compared()); },
       [](const bench::ItemTimes& times) { PrintTable(Compared(), times); });
 }

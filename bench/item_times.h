@@ -73,20 +73,18 @@ inline void PrintNanosCell(double median, double best) {
 inline void PrintNoCell() { std::printf(" - |"); }
 
 // The body of a program's main; returns its exit code.  With --table among the arguments, which
-// Google Benchmark would not know, all is run `repetitions` times, in random order so that what
-// else the machine does meets all alike, and then printed as a table; 1 if there is nothing to
-// print, or it cannot be.
-inline int RunBenchmarks(int argc, char** argv, int repetitions,
+// Google Benchmark would not know, all is run with `table_options` of that library and then printed
+// as a table; 1 if there is nothing to print, or it cannot be.
+inline int RunBenchmarks(int argc, char** argv, std::vector<std::string> table_options,
                          const std::function<void()>& register_all,
                          const std::function<void(const ItemTimes&)>& print_table) {
   std::vector<char*> arguments(argv, argv + argc);
   const bool table = std::erase_if(arguments, [](const char* argument) {
                        return std::string_view(argument) == "--table";
                      }) > 0;
-  std::string times_option = "--benchmark_repetitions=" + std::to_string(repetitions);
-  std::string order_option = "--benchmark_enable_random_interleaving=true";
   if (table) {  // in front: later ones override them
-    arguments.insert(arguments.begin() + 1, {times_option.data(), order_option.data()});
+    for (std::string& option : table_options)
+      arguments.insert(arguments.begin() + 1, option.data());
   }
   int count = static_cast<int>(arguments.size());
   arguments.push_back(nullptr);

@@ -321,5 +321,7 @@ int main(int argc, char** argv) {
                                 std::to_string(OutOfCacheBytes() >> 20) + " MiB and more");
     bloom::KeyedKinds::ForEach([]<bloom::StaticKind K>(K) { RegisterKind<K>(); });
   };
-  return bench::RunBenchmarks(argc, argv, 5, register_all, PrintTables);
+  // One after the other: a large filter takes minutes to make, and is asked in all ways before the
+  // next takes its memory.
+  return bench::RunBenchmarks(argc, argv, {"--benchmark_repetitions=5"}, register_all, PrintTables);
 }
