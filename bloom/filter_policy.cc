@@ -1,6 +1,7 @@
 #include "bloom/filter_policy.h"
 
 #include <algorithm>
+#include <new>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -27,7 +28,7 @@ absl::StatusOr<std::string> BuildFilter(const FilterContext& context,
   }
   FilterHeader header = HeaderFor<K>(*shape, context.seed, context.target_fpp);
   header.key_count = digests.size();
-  return EncodeFilter(header, payload->span());
+  return TryEncodeFilter(header, payload->span());
 }
 
 // The same where K may have no solution, or so few keys that what it saves is not worth its
@@ -77,12 +78,21 @@ class KindBuilder final : public FilterBuilder {
   explicit KindBuilder(const FilterContext& context) : context_(context) {}
 
   void Add(Digest digest) override {
-    if (digests_.empty() || digests_.back() != digest) digests_.push_back(digest);
+    if (!digests_.empty() && digests_.back() == digest) return;
+    try {
+      digests_.push_back(digest);
+    } catch (const std::bad_alloc&) {
+      dropped_ = true;
+    }
   }
 
   uint64_t key_count() const override { return digests_.size(); }
 
   absl::StatusOr<std::string> Finish() override {
+    if (dropped_) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat("no memory for more than ", digests_.size(), " digests of keys"));
+    }
     absl::StatusOr<std::string> filter = digests_.empty() ? BuildFilter<Empty>(context_, digests_)
                                                           : BuildBest<K>(context_, digests_);
     if (!filter.ok()) return filter;
@@ -93,6 +103,7 @@ class KindBuilder final : public FilterBuilder {
  private:
   const FilterContext context_;
   std::vector<Digest> digests_;
+  bool dropped_ = false;  // a digest that there was no memory for
 };
 
 template <StaticKind K>

@@ -57,7 +57,8 @@ class FilterBuilder {
   // Where the kind would be no smaller than a standard filter, or finds no solution for these keys,
   // it is a standard filter.
   // InvalidArgument if the context's target_fpp is not legal.  ResourceExhausted if there is no
-  // memory. Internal if a probe says "no": such a filter would lose data and must not be written.
+  // memory, or was none for a digest in Add.  Internal if a probe says "no": such a filter would
+  // lose data and must not be written.
   virtual absl::StatusOr<std::string> Finish() = 0;
 };
 

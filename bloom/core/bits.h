@@ -103,12 +103,17 @@ class AlignedBytes {
   size_t size_ = 0;
 };
 
-// The same; ResourceExhausted if there is no memory.
+// ResourceExhausted.
+inline absl::Status NoMemoryFor(uint64_t size) {
+  return absl::ResourceExhaustedError("no memory for a filter of " + std::to_string(size) +
+                                      " bytes");
+}
+
+// As AlignedBytes::Zeros; ResourceExhausted if there is no memory.
 inline absl::StatusOr<AlignedBytes> ZerosFor(uint64_t size) {
   AlignedBytes bytes = AlignedBytes::Zeros(size);
   if (bytes.size() == size) return bytes;
-  return absl::ResourceExhaustedError("no memory for a filter of " + std::to_string(size) +
-                                      " bytes");
+  return NoMemoryFor(size);
 }
 
 // a + b, or `most` if that is less.  REQUIRES: a <= most.

@@ -90,7 +90,7 @@ absl::StatusOr<std::string> CountingFilter::SerializeAsStandard() const {
   for (uint64_t i = 0; i < stored_.counters.size(); ++i) {
     if (stored_.counters.Get(i) != 0) SetBit(bits->data(), i);
   }
-  return EncodeFilter(header, bits->span());
+  return TryEncodeFilter(header, bits->span());
 }
 
 double CountingFilter::PredictedFpp(uint64_t key_count) const {

@@ -1,0 +1,96 @@
+// What promises ResourceExhausted keeps the promise where memory comes from operator new, too: no
+// std::bad_alloc leaves it.  (Bits come from the allocator of C, whose null is checked at once.)
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <limits>
+#include <new>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bloom/catalog.h"
+#include "bloom/filter_policy.h"
+#include "bloom/filters/counting.h"
+#include "bloom/static_filter.h"
+#include "tests/bloom/kinds.h"
+
+namespace {
+
+// What a single allocation may have.
+size_t largest_allocation = std::numeric_limits<size_t>::max();
+
+class LimitAllocations {
+ public:
+  explicit LimitAllocations(size_t bytes) { largest_allocation = bytes; }
+  ~LimitAllocations() { largest_allocation = std::numeric_limits<size_t>::max(); }
+};
+
+}  // namespace
+
+[[gnu::noinline]] void* operator new(size_t bytes) {
+  if (bytes <= largest_allocation) {
+    if (void* const block = std::malloc(bytes > 0 ? bytes : 1); block != nullptr) return block;
+  }
+  throw std::bad_alloc();
+}
+[[gnu::noinline]] void operator delete(void* block) noexcept { std::free(block); }
+[[gnu::noinline]] void operator delete(void* block, size_t) noexcept { std::free(block); }
+
+namespace {
+
+using bloom::StaticFilter;
+
+constexpr size_t kKeys = 20'000;
+
+// Runs `make` under ever wider limits until it succeeds.  How often it did not.
+template <class Make>
+int FailuresOf(Make make) {
+  int failures = 0;
+  // Messages and the like are smaller, and may have what they need.
+  for (size_t bytes = 2048;; bytes *= 2) {
+    const absl::Status status = [&] {
+      const LimitAllocations limit(bytes);
+      return make();
+    }();
+    if (status.ok()) return failures;
+    EXPECT_TRUE(absl::IsResourceExhausted(status)) << status << " at " << bytes;
+    EXPECT_LT(bytes, size_t{1} << 30);
+    if (testing::Test::HasFailure()) return failures;
+    ++failures;
+  }
+}
+
+TEST(MemoryTest, ABuilderTellsThatItHadNone) {
+  const auto digests = testing_support::DigestsOfKeys(0, kKeys);
+  bloom::KeyedKinds::ForEach([&]<class Kind>(Kind) {
+    const auto policy = bloom::PolicyFromName(Kind::kName).value();
+    const int failures = FailuresOf([&] {
+      const auto builder = policy->NewBuilder({.target_fpp = 1e-9});
+      for (const bloom::Digest digest : digests) builder->Add(digest);
+      return builder->Finish().status();
+    });
+    // Of 2 to 128 KiB, where its digests take 256.
+    EXPECT_GE(failures, 7) << Kind::kName;
+  });
+}
+
+TEST(MemoryTest, ABuilderThatHadItForTheDigestsLacksItForTheBytes) {
+  const auto digests = testing_support::DigestsOfKeys(0, kKeys);
+  const auto builder = bloom::PolicyFromName("blocked").value()->NewBuilder({.target_fpp = 1e-9});
+  for (const bloom::Digest digest : digests) builder->Add(digest);
+  EXPECT_GE(FailuresOf([&] { return builder->Finish().status(); }), 6);
+}
+
+TEST(MemoryTest, AStaticFilterAndACountingOnesBitsTellIt) {
+  const auto digests = testing_support::DigestsOfKeys(0, kKeys);
+  const std::vector<std::string_view> keys(kKeys, "apple");
+  EXPECT_GE(FailuresOf([&] { return StaticFilter::OfKeys("ribbon", keys, 0.01).status(); }), 7);
+  EXPECT_GE(FailuresOf([&] { return StaticFilter::OfDigests("ribbon", digests, 1e-9).status(); }),
+            7);
+  const auto counting = bloom::CountingFilter::Make(kKeys, 0.01).value();
+  EXPECT_GE(FailuresOf([&] { return counting.SerializeAsStandard().status(); }), 4);
+}
+
+}  // namespace
