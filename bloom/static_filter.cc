@@ -1,19 +1,66 @@
 #include "bloom/static_filter.h"
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
+#include <new>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "bloom/core/probe.h"
+#include "bloom/core/sizing.h"
 
 namespace bloom {
+namespace {
+
+absl::Status NoMemoryForDigests(size_t count) {
+  return absl::ResourceExhaustedError(absl::StrCat("no memory for ", count, " digests of keys"));
+}
+
+// So few are sorted at once.
+constexpr size_t kFewDigests = 10'000;
+
+// Whether more than a fiftieth of the digests, or so, stand there already: by the ones of a filter
+// of one probe and a bit a digest, which tell the number of different ones within 0.85 / sqrt(n)
+// (Whang, Vander-Zanden, Taylor 1990: linear counting).  3 to 5 ns a digest; sorting takes 70
+// to 90.
+absl::StatusOr<bool> MayRepeat(std::span<const Digest> digests) {
+  if (digests.size() <= kFewDigests) return true;
+  const uint64_t bits = digests.size();
+  absl::StatusOr<AlignedBytes> seen = ZerosFor((bits + 7) / 8);
+  if (!seen.ok()) return seen.status();
+  for (const Digest digest : digests) SetBit(seen->data(), ReduceRange(Remix(digest, 0), bits));
+  const double fill =
+      static_cast<double>(CountOnes(seen->data(), seen->size())) / static_cast<double>(bits);
+  return StandardKeyCountFromFill(bits, 1, fill) < 0.98 * static_cast<double>(bits);
+}
+
+absl::StatusOr<std::string> BuildFrom(const FilterPolicy& policy, const FilterContext& context,
+                                      std::span<const Digest> digests) {
+  const std::unique_ptr<FilterBuilder> builder = policy.NewBuilder(context);
+  for (const Digest digest : digests) builder->Add(digest);
+  return builder->Finish();
+}
+
+// Copies of `digests`, ascending: the builder counts equal ones once that follow each other.
+std::vector<Digest> Sorted(std::span<const Digest> digests) {
+  std::vector<Digest> sorted(digests.begin(), digests.end());
+  std::sort(sorted.begin(), sorted.end());
+  return sorted;
+}
+
+}  // namespace
 
 absl::StatusOr<StaticFilter> StaticFilter::OfKeys(std::string_view kind,
                                                   std::span<const std::string_view> keys,
                                                   double target_fpp, uint64_t seed) {
   std::vector<Digest> digests;
-  digests.reserve(keys.size());
+  try {
+    digests.reserve(keys.size());
+  } catch (const std::bad_alloc&) {
+    return NoMemoryForDigests(keys.size());
+  }
   for (const std::string_view key : keys) digests.push_back(bloom::DigestOf(key, seed));
   return OfDigests(kind, digests, target_fpp, seed);
 }
@@ -23,10 +70,16 @@ absl::StatusOr<StaticFilter> StaticFilter::OfDigests(std::string_view kind,
                                                      double target_fpp, uint64_t seed) {
   const absl::StatusOr<std::shared_ptr<const FilterPolicy>> policy = PolicyFromName(kind);
   if (!policy.ok()) return policy.status();
-  const std::unique_ptr<FilterBuilder> builder =
-      (*policy)->NewBuilder({.target_fpp = target_fpp, .seed = seed});
-  for (const Digest digest : digests) builder->Add(digest);
-  const absl::StatusOr<std::string> bytes = builder->Finish();
+  const absl::StatusOr<bool> may_repeat = MayRepeat(digests);
+  if (!may_repeat.ok()) return may_repeat.status();
+  const FilterContext context{.target_fpp = target_fpp, .seed = seed};
+  absl::StatusOr<std::string> bytes;
+  try {
+    bytes = *may_repeat ? BuildFrom(**policy, context, Sorted(digests))
+                        : BuildFrom(**policy, context, digests);
+  } catch (const std::bad_alloc&) {
+    return NoMemoryForDigests(digests.size());
+  }
   if (!bytes.ok()) return bytes.status();
   return Load(*bytes);
 }

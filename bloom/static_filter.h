@@ -25,9 +25,10 @@ namespace bloom {
 class StaticFilter {
  public:
   // Of one of KeyedKinds (bloom/catalog.h), or a standard filter where that is as small or the kind
-  // finds no solution, or the empty one of no keys: kind_name() tells.  `seed` makes keys that
-  // collide in one filter differ in another.  InvalidArgument for an unknown kind or a bad FPP,
-  // ResourceExhausted without memory.
+  // finds no solution, or the empty one of no keys: kind_name() tells.  Keys may stand there more
+  // than once; where more than some 2 % are there already, the filter is sized from the different
+  // ones, which takes sorting.  `seed` makes keys that collide in one filter differ in another.
+  // InvalidArgument for an unknown kind or a bad FPP, ResourceExhausted without memory.
   static absl::StatusOr<StaticFilter> OfKeys(std::string_view kind,
                                              std::span<const std::string_view> keys,
                                              double target_fpp, uint64_t seed = 0);
@@ -38,11 +39,14 @@ class StaticFilter {
 
   // From the bytes of Serialize, or of a FilterBuilder.  DataLoss if they are damaged,
   // Unimplemented if their kind or version is unknown.
+  //
+  // A filter that was built from digests must be asked by digests: MayContain(key) hashes the key
+  // under seed(), and would deny keys whose digests were made under another one.
   static absl::StatusOr<StaticFilter> Load(std::string_view bytes);
 
   Digest DigestOf(std::string_view key) const { return bloom::DigestOf(key, reader_.seed()); }
 
-  // False only if it was not made of the key.
+  // False only if it was not made of the key (see Load where it was made of digests).
   bool MayContain(std::string_view key) const { return MayContainDigest(DigestOf(key)); }
   bool MayContainDigest(Digest digest) const { return reader_.MayContain(digest); }
   // results[i] = MayContainDigest(digests[i]).  REQUIRES: results.size() >= digests.size().

@@ -57,6 +57,9 @@ class ConcurrentFilter {
   // From the bytes of Serialize, of Filter<Blocked>, or of a FilterBuilder of that kind.  DataLoss
   // if they are damaged, Unimplemented if their version is unknown, InvalidArgument if they are a
   // filter of another kind.
+  //
+  // A filter that was built from digests must be asked by digests: Add and MayContain hash keys
+  // under seed(), and would deny keys that its builder was given under another one.
   static absl::StatusOr<ConcurrentFilter> Load(std::string_view bytes);
 
   Digest DigestOf(std::string_view key) const { return bloom::DigestOf(key, header_.seed); }

@@ -73,6 +73,26 @@ TEST(StaticFilterTest, FewKeysAndNoneMakeOtherKinds) {
   EXPECT_FALSE(none.MayContain("apple"));
 }
 
+TEST(StaticFilterTest, KeysThatStandThereAgainAndAgainCountOnce) {
+  for (const uint64_t different : {uint64_t{10}, uint64_t{50'000}}) {
+    auto digests = DigestsOfKeys(0, different);
+    const uint64_t bits = StaticFilter::OfDigests("blocked", digests, 0.01).value().size_bits();
+    const auto once = digests;
+    while (digests.size() < 110'000) digests.insert(digests.end(), once.begin(), once.end());
+    const auto filter = StaticFilter::OfDigests("blocked", digests, 0.01).value();
+    EXPECT_EQ(filter.size_bits(), bits);
+    EXPECT_EQ(filter.Describe().key_count, different);
+    for (const bloom::Digest digest : once) ASSERT_TRUE(filter.MayContainDigest(digest));
+  }
+}
+
+TEST(StaticFilterTest, FewThatStandThereTwiceMakeItAsMuchLarger) {
+  auto digests = DigestsOfKeys(0, 100'000);
+  digests.insert(digests.end(), digests.begin(), digests.begin() + 1000);
+  const auto filter = StaticFilter::OfDigests("blocked", digests, 0.01).value();
+  EXPECT_EQ(filter.Describe().key_count, 101'000u);
+}
+
 TEST(StaticFilterTest, BadArgumentsAreNamed) {
   constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
   const std::vector<std::string_view> keys = {"apple"};
