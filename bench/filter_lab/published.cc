@@ -51,14 +51,24 @@ std::vector<PublishedRate> PublishedTable() {
   return table;
 }
 
-PublishedRate ClickHouseChoice(double target_fpp) {
-  PublishedRate fallback;
-  for (const PublishedRate& rate : PublishedTable()) {
-    if (rate.bits_per_key > kLastRowThatClickHouseReaches) break;
-    if (rate.fpp <= target_fpp) return rate;
-    fallback = rate;
+PublishedRate ClickHouseChoice(double target_fpp, ClickHouse version) {
+  const auto entry = [](uint32_t bits_per_key, size_t i) {
+    return PublishedRate{bits_per_key, 1 + static_cast<uint32_t>(i),
+                         Rows()[bits_per_key - kFirstRow][i]};
+  };
+  if (version == ClickHouse::kClamped && target_fpp >= 0.283) return entry(2, 1);
+  PublishedRate best;
+  for (uint32_t bits = kFirstRow; bits <= kLastRowThatClickHouseReaches; ++bits) {
+    const std::vector<double>& row = Rows()[bits - kFirstRow];
+    const auto best_at =
+        static_cast<size_t>(std::min_element(row.begin(), row.end()) - row.begin());
+    best = entry(bits, best_at);
+    if (best.fpp > target_fpp) continue;
+    for (size_t i = best_at; i-- > 0;) {
+      if (row[i] > target_fpp) return entry(bits, i + 1);
+    }
   }
-  return fallback;  // the last rate of row 19, which is its best
+  return best;  // of row 19
 }
 
 }  // namespace bench
