@@ -23,7 +23,6 @@ absl::StatusOr<KindRow> MeasureKind(const LabConfig& config, std::string_view ki
   const int builds = keys > 1'000'000 ? 1 : config.Choose(1, 3, 5);
   LSM_ASSIGN_OR_RETURN(const auto policy, bloom::PolicyFromName(kind));
   KindRow row;
-  row.kind = std::string(kind);
   row.keys = keys;
   row.target_fpp = target_fpp;
   std::string encoded;
@@ -39,6 +38,7 @@ absl::StatusOr<KindRow> MeasureKind(const LabConfig& config, std::string_view ki
   LSM_ASSIGN_OR_RETURN(const AlignedFilter filter, Align(encoded));
   encoded = std::string();  // no second copy of a large filter
   const bloom::FilterReader& reader = filter.reader;
+  row.kind = reader.kind_name();  // standard, where the kind is no smaller
   row.bits_per_key = static_cast<double>(reader.size_bits()) / static_cast<double>(keys);
   row.rate.predicted = reader.predicted_fpp();
   row.nanos = TimeQueries(reader, keys, config.seed, repeats);
@@ -57,7 +57,7 @@ struct Size {
 };
 
 std::vector<Size> SizesOf(const LabConfig& config) {
-  if (config.effort == Effort::kQuick) return {{10'000, {0.1, 0.01}}};
+  if (config.effort == Effort::kQuick) return {{10'000, {0.01, 0.001}}};
   std::vector<Size> sizes = {{100'000, {0.1, 0.03, 0.01, 0.003, 0.001, 0.0001}},
                              {10'000'000, {0.01}}};
   if (config.effort == Effort::kFull) sizes[1].targets = {0.1, 0.01, 0.001};

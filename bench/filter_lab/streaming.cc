@@ -23,8 +23,8 @@ struct Size {
 Size SizeOf(const LabConfig& config) {
   // The tenth of the stream that the usual run sees is the beginning of the whole one, with the
   // same filters: it ends where these have as many keys as they should.
-  return config.Choose<Size>({50'000, 250'000}, {10'000'000, 100'000'000},
-                             {kSourceRows, 100'000'000});
+  return config.Choose<Size>({50'000, 250'000}, {10'000'000, kSourceCells},
+                             {kSourceRows, kSourceCells});
 }
 
 std::vector<uint32_t> ProbeCounts(const LabConfig& config) {
@@ -96,7 +96,7 @@ std::optional<SourceFigures> FiguresOfSource(const std::string& filter) {
 std::optional<double> StreamRun::times_faster() const {
   const std::optional<SourceFigures> figures = FiguresOfSource(filter);
   if (!figures.has_value() || is_source || distribution != Distribution::kUniform ||
-      probes != kProbes)
+      probes != kProbes || cells != kSourceCells)
     return std::nullopt;
   return 1e9 * figures->seconds / static_cast<double>(kSourceRows) / nanos();
 }

@@ -27,6 +27,7 @@ struct SourceFigures {
   double wrong_share = 0;
 };
 inline constexpr uint64_t kSourceRows = 100'000'000;
+inline constexpr uint64_t kSourceCells = 100'000'000;
 // Null for a filter that it does not have.
 std::optional<SourceFigures> FiguresOfSource(const std::string& filter);
 
@@ -66,7 +67,8 @@ struct StreamRun {
     return 1e9 * (filter_seconds + row_seconds) / static_cast<double>(all().rows);
   }
   // By how much all of it is quicker than the source's program, row by row.  Null where that is
-  // not known: for other streams than the uniform one, for baselines, for other probes than 10.
+  // not known: for other streams than the uniform one, for baselines, for other probes than 10 or
+  // other cells than 10^8.
   std::optional<double> times_faster() const;
 };
 

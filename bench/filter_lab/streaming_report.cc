@@ -228,10 +228,13 @@ std::string RowsText(const StreamingResults& results) {
       Fixed(static_cast<double>(standard->cells) / keys, 2),
       " cells a distinct row of the uniform stream at the end.",
       results.is_full ? ""
-                      : " This is the beginning of the source's stream of 10^8 rows, with filters "
-                        "as large as there: filters are full here, and overfilled there (run with "
-                        "--full): rates cannot be compared, and times only to our disadvantage, "
-                        "as the first rows, most of which are new, are the dearest.");
+      : standard->cells < kSourceCells
+          ? " These are small filters for a quick look, and say nothing "
+            "of the source's."
+          : " This is the beginning of the source's stream of 10^8 rows, with filters "
+            "as large as there: filters are full here, and overfilled there (run with "
+            "--full): rates cannot be compared, and times only to our disadvantage, "
+            "as the first rows, most of which are new, are the dearest.");
 }
 
 }  // namespace
