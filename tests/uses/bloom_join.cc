@@ -2,7 +2,7 @@
 //
 // The side with fewer rows sends a filter of its keys; the other sends back only those of its rows
 // that pass, and they are joined exactly: a false positive costs its row's way, and is not joined.
-// Where the small side lies on several machines, each makes a filter of its own rows, all of one
+// Where the small side lies on several machines, each sends a filter of its own rows, all of one
 // shape and seed, and their union is bit for bit the filter of all rows.
 #include <cstdint>
 #include <iostream>
@@ -32,7 +32,8 @@ right one, in the order of the file with more rows.  Tells on the standard error
 moved where the files lie on different machines.  One of the files may be -, the standard input.
 
   --fpp F    the share of rows without a match that are moved for nothing; 0.01
-  --parts N  the smaller file lies in N parts, whose filters are merged; 1
+  --parts N  the smaller file lies in N parts, whose filters are merged; 1.  A key that is in more
+             than one of them counts in each
 )";
 
 // The smallest kind, since it travels.
@@ -113,7 +114,8 @@ absl::Status Join(const Table& left, const Table& right, size_t parts, double fp
   const Table &small = left_is_small ? left : right, &large = left_is_small ? right : left;
   absl::StatusOr<KeyFilter> made = FilterOf(small, parts, fpp);
   if (!made.ok()) return made.status();
-  const std::string message = made->Serialize();  // what travels to the large side
+  const std::string message = made->Serialize();  // what travels to the large side, from each part
+  const uint64_t filter_bytes = parts * message.size();
   const absl::StatusOr<KeyFilter> filter = KeyFilter::Load(message);
   if (!filter.ok()) return filter.status();
 
@@ -138,11 +140,13 @@ absl::Status Join(const Table& left, const Table& right, size_t parts, double fp
     }
   }
   std::cerr << "bloom_join: " << joined << " rows joined; the filter of " << filter->added_count()
-            << " keys of " << small.name << " takes " << message.size() << " bytes\n"
+            << " keys of " << small.name << " takes " << message.size() << " bytes"
+            << (parts > 1 ? ", and comes from each of " + std::to_string(parts) + " parts" : "")
+            << "\n"
             << "bloom_join: " << sent << " of " << large.rows.size() << " rows of " << large.name
             << " sent, " << for_nothing << " of them for nothing; " << large.rows.size() - sent
             << " stayed\n"
-            << "bloom_join: " << message.size() + sent_bytes << " bytes moved, not " << large.bytes
+            << "bloom_join: " << filter_bytes + sent_bytes << " bytes moved, not " << large.bytes
             << "\n";
   return absl::OkStatus();
 }
