@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <map>
 #include <random>
@@ -122,6 +123,40 @@ TEST(CountingTest, CountersOfFourBitsDoNotOverflowByChance) {
   CountingFilter filter = MakeCounting(200'000);
   for (uint64_t i = 0; i < 200'000; ++i) filter.AddDigest(DigestOfKey(i));
   EXPECT_EQ(filter.CountSaturated(), 0u);
+}
+
+// P(X >= least) for X of Poisson's distribution.
+double PoissonTail(double mean, uint32_t least) {
+  double tail = 0;
+  for (uint32_t i = least; i < least + 100; ++i)
+    tail += std::exp(i * std::log(mean) - mean - std::lgamma(i + 1.0));
+  return tail;
+}
+
+TEST(CountingTest, CountersFillAsOftenAsTheirDistributionSays) {
+  // What would not fit, at the load of a filter of its planned keys: for four bits, and for three;
+  // and Fan's bound for four.
+  const double load = std::log(2.0);
+  EXPECT_NEAR(PoissonTail(load, 16) / 7.1e-17, 1, 0.01);
+  EXPECT_NEAR(PoissonTail(load, 8) / 7.2e-7, 1, 0.01);
+  EXPECT_NEAR(std::pow(std::exp(1.0) * load / 16, 16) / 1.37e-15, 1, 0.01);
+
+  constexpr uint64_t kPlanned = 200'000;
+  const struct {
+    uint32_t bits;
+    uint64_t times;  // the planned keys
+    double tolerance;
+  } cases[] = {{2, 1, 0.02}, {2, 2, 0.02}, {3, 2, 0.1}, {3, 4, 0.02}, {4, 8, 0.1}, {4, 10, 0.03}};
+  for (const auto& c : cases) {
+    CountingFilter filter = MakeCounting(kPlanned, 0.01, c.bits);
+    for (uint64_t i = 0; i < c.times * kPlanned; ++i) filter.AddDigest(DigestOfKey(i));
+    const auto cells = static_cast<double>(filter.shape().size);
+    const double mean = filter.shape().probes * static_cast<double>(c.times * kPlanned) / cells;
+    EXPECT_NEAR(static_cast<double>(filter.CountSaturated()) /
+                    (cells * PoissonTail(mean, (1u << c.bits) - 1)),
+                1, c.tolerance)
+        << c.bits << " bits, " << c.times << " times the keys";
+  }
 }
 
 // Counters that are or-ed bit by bit, as in a known implementation, make 1 + 2 a 3 and 1 + 1 a 1: a

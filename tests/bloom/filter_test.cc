@@ -3,13 +3,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "bloom/core/hash.h"
+#include "bloom/core/probe.h"
 #include "bloom/filter_policy.h"
+#include "bloom/variants/standard.h"
 #include "tests/bloom/kinds.h"
 #include "tests/support/status_matchers.h"
 
@@ -307,6 +311,31 @@ TYPED_TEST(FilterTest, SeedsMakeDifferentFilters) {
   two.Add("apple");
   EXPECT_NE(one.DigestOf("apple"), two.DigestOf("apple"));
   EXPECT_NE(one.Serialize().substr(64), two.Serialize().substr(64));
+}
+
+// Who knows the seed can choose keys none of whose bits is set yet (Gerbet, Kumar, Lauradoux 2015):
+// the rate is then (kn / m)^k.  Under a seed that they did not know, the same keys are like any.
+TEST(FilterSeedTest, ChosenKeysSpoilAFilterWhoseSeedIsKnown) {
+  constexpr uint64_t kKeys = 1000, kKnown = 5, kUnknown = 6;
+  const struct { double target_fpp, spoilt; } cases[] = {{0.01, 0.111}, {0.001, 0.026}};
+  for (const auto& c : cases) {
+    auto known = Filter<bloom::Standard>::Make(kKeys, c.target_fpp, kKnown).value();
+    auto unknown = Filter<bloom::Standard>::Make(kKeys, c.target_fpp, kUnknown).value();
+    const bloom::Shape& shape = known.shape();
+    std::vector<bool> taken(shape.size);
+    for (uint64_t key = 0; known.added_count() < kKeys; ++key) {
+      const bloom::DistinctProbes bits(bloom::Remix(DigestOfKey(key), kKnown), shape.size,
+                                       shape.probes);
+      if (bits.end() - bits.begin() < shape.probes ||
+          std::any_of(bits.begin(), bits.end(), [&](uint64_t bit) { return taken[bit]; }))
+        continue;
+      for (const uint64_t bit : bits) taken[bit] = true;
+      known.AddDigest(DigestOfKey(key));
+      unknown.AddDigest(DigestOfKey(key));
+    }
+    EXPECT_NEAR(known.CurrentFpp() / c.spoilt, 1, 0.02);
+    EXPECT_NEAR(unknown.CurrentFpp() / c.target_fpp, 1, 0.2);
+  }
 }
 
 }  // namespace

@@ -153,6 +153,17 @@ TEST(ParametersTest, OverfillingRaisesTheRateAsPublished) {
   EXPECT_NEAR(OverfilledFpp(1'000'000, 0.01, 3).value(), 0.436, 0.001);
   EXPECT_NEAR(OverfilledFpp(1'000'000, 0.001, 2).value(), 0.056, 0.002);
   EXPECT_NEAR(OverfilledFpp(1'000'000, 0.001, 5).value(), 0.73, 0.01);
+  EXPECT_NEAR(OverfilledFpp(1'000'000, 0.001, 1.5).value(), 0.013, 0.001);
+  EXPECT_NEAR(OverfilledFpp(1'000'000, 0.001, 3).value(), 0.263, 0.005);
+  // Seven probes, and bits for which these are the best: half of them are ones once it is full.
+  constexpr uint64_t kBits = 10'000'000;
+  const struct {
+    double times, rate;
+  } of_seven[] = {{1, 0.0078}, {1.5, 0.047}, {2, 0.134}, {3, 0.393}, {5, 0.80}};
+  for (const auto& point : of_seven) {
+    const auto keys = static_cast<uint64_t>(point.times * kBits * std::log(2.0) / 7);
+    EXPECT_NEAR(StandardFpp(kBits, 7, keys) / point.rate, 1, 0.01) << point.times;
+  }
   EXPECT_LE(OverfilledFpp(1'000'000, 0.01, 1).value(), 0.01);
   EXPECT_EQ(OverfilledFpp(1'000'000, 0.01, 0).value(), 0);
 }

@@ -173,6 +173,8 @@ TEST(ShiftingRateTest, FiltersPassWhatTheCorrectedFormulaSaysAndNotWhatThePapers
   constexpr uint32_t kProbes = 8;
   const auto x = [](uint64_t keys) { return static_cast<double>(kProbes * keys) / kBases; };
   EXPECT_NEAR(PapersRate(x(1000), kProbes, 56) / 8.32e-5, 1, 0.001);  // as published
+  EXPECT_NEAR(PapersRate(x(1200), kProbes, 56) / 2.65e-4, 1, 0.002);
+  EXPECT_NEAR(PapersRate(x(1400), kProbes, 56) / 6.83e-4, 1, 0.002);
   EXPECT_NEAR(PapersRate(x(1500), kProbes, 56) / 1.03e-3, 1, 0.005);
   constexpr uint64_t kQueries = 1'000'000;
   const std::unique_ptr<bool[]> answers(new bool[kQueries]);

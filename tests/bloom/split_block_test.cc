@@ -97,6 +97,9 @@ TEST(SplitBlockSizingTest, RatesAgreeWithTheMixAndWithMeasurementsOfOthers) {
     }
   }
   EXPECT_NEAR(SplitBlockFpp(12 * 1'000'000 / 256, 1'000'000) / 0.005415, 1, 0.01);  // Boost's
+  // Parquet's sizes for 0.005 and 0.01: less bits than these rates take.
+  EXPECT_NEAR(SplitBlockFpp(11'540'000 / 256, 1'000'000) / 0.0065, 1, 0.01);
+  EXPECT_NEAR(SplitBlockFpp(9'680'000 / 256, 1'000'000) / 0.0146, 1, 0.01);
   EXPECT_EQ(SplitBlockFpp(0, 5), 1);
   EXPECT_EQ(SplitBlockFpp(5, 0), 0);
   EXPECT_EQ(SplitBlockFpp(5, 1'000'000), 1);
