@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "bloom/core/bits.h"
@@ -14,9 +15,9 @@
 namespace bloom {
 namespace {
 
-constexpr uint64_t kDigestBytes = 8;
-// Of a node of a std::set: colour, three links, the value.
-constexpr uint64_t kNodeBytes = 4 * sizeof(void*) + sizeof(Digest);
+using Kind = DigestsByBit::Kind;
+
+constexpr uint64_t kNumberBytes = 8;  // of a digest, and of how many there are
 // Keeps the choice of a bit apart from what the positions are made of.
 constexpr uint64_t kChoiceSalt = 0x7265746f75636865;
 
@@ -32,64 +33,99 @@ absl::Status CheckScheme(ClearingScheme scheme) {
 
 absl::Status NoBookkeeping() {
   return absl::FailedPreconditionError(
-      "this needs the numbers of keys and false positives by bit, which the filter is without");
+      "this needs the keys and false positives by bit, which the filter is without");
 }
 
 // What a choice goes by.
 struct Candidate {
   uint64_t position;
-  uint64_t additions;
+  uint64_t keys;
   uint64_t false_positives;
 };
 
-bool HasFewerAdditions(const Candidate& a, const Candidate& b) {
-  if (a.additions != b.additions) return a.additions < b.additions;
+bool HasFewerKeys(const Candidate& a, const Candidate& b) {
+  if (a.keys != b.keys) return a.keys < b.keys;
   return a.false_positives > b.false_positives;
 }
 
 bool HasMoreFalsePositives(const Candidate& a, const Candidate& b) {
   if (a.false_positives != b.false_positives) return a.false_positives > b.false_positives;
-  return a.additions < b.additions;
+  return a.keys < b.keys;
 }
 
-// By additions / false positives, which is infinite without the latter: in products, so that
-// nothing is divided by zero.
+// By keys / false positives, which is infinite without the latter: in products, so that nothing is
+// divided by zero.
 bool HasLowerRatio(const Candidate& a, const Candidate& b) {
-  const uint64_t left = a.additions * b.false_positives;
-  const uint64_t right = b.additions * a.false_positives;
-  return left != right ? left < right : HasFewerAdditions(a, b);
+  const uint64_t left = a.keys * b.false_positives;
+  const uint64_t right = b.keys * a.false_positives;
+  return left != right ? left < right : HasFewerKeys(a, b);
 }
 
-// Where the parts of a payload begin that has bookkeeping.
-struct Layout {
-  explicit Layout(uint64_t bits)
-      : additions((bits + 7) / 8),
-        false_positives(additions + bits),
-        count(false_positives + bits),
-        digests(count + 8) {}
+// Digests from a file.
+class StoredDigests {
+ public:
+  StoredDigests() = default;
+  // Takes their number and themselves from the front of `bytes`.  What is wrong with them; empty if
+  // nothing.
+  std::string TakeFrom(std::span<const uint8_t>* bytes) {
+    if (bytes->size() < kNumberBytes)
+      return absl::StrCat("has ", bytes->size(), " bytes for a number of digests");
+    const uint64_t count = Load64(bytes->data());
+    *bytes = bytes->subspan(kNumberBytes);
+    if (count > bytes->size() / kNumberBytes)
+      return absl::StrCat("has ", bytes->size(), " bytes for ", count, " digests");
+    bytes_ = bytes->first(kNumberBytes * count);
+    *bytes = bytes->subspan(bytes_.size());
+    for (uint64_t i = 1; i < count; ++i) {
+      if (at(i - 1) >= at(i)) return "has digests that do not ascend";
+    }
+    return "";
+  }
 
-  uint64_t additions;
-  uint64_t false_positives;
-  uint64_t count;
-  uint64_t digests;
+  uint64_t size() const { return bytes_.size() / kNumberBytes; }
+  Digest at(uint64_t i) const { return Load64(bytes_.data() + kNumberBytes * i); }
+
+ private:
+  std::span<const uint8_t> bytes_;
 };
 
-static_assert(RetouchedFilter::kWeightBits == 8, "Layout counts bytes");
-
-std::string BookkeepingProblem(uint64_t bits, std::span<const uint8_t> payload) {
-  const Layout layout(bits);
-  if (payload.size() < layout.digests)
-    return absl::StrCat("has ", payload.size(), " bytes for ", bits, " bits and their weights");
-  const uint64_t digest_bytes = payload.size() - layout.digests;
-  const uint64_t count = Load64(payload.data() + layout.count);
-  if (digest_bytes % kDigestBytes != 0 || digest_bytes / kDigestBytes != count)
-    return absl::StrCat("has ", digest_bytes, " bytes for ", count, " digests");
-  const uint8_t* const digests = payload.data() + layout.digests;
-  for (uint64_t i = 1; i < count; ++i) {
-    if (Load64(digests + kDigestBytes * (i - 1)) >= Load64(digests + kDigestBytes * i))
-      return "has digests that do not ascend";
+bool HaveCommon(const StoredDigests& a, const StoredDigests& b) {
+  for (uint64_t i = 0, j = 0; i < a.size() && j < b.size();) {
+    if (a.at(i) == b.at(j)) return true;
+    ++(a.at(i) < b.at(j) ? i : j);
   }
-  return "";
+  return false;
+}
+
+// A payload.
+struct Parts {
+  std::span<const uint8_t> bits;
+  StoredDigests keys;
+  StoredDigests false_positives;
+
+  // What is wrong with it, but for the bits; empty if nothing.
+  std::string TakeFrom(const Shape& shape, std::span<const uint8_t> payload) {
+    bits = payload;
+    if (shape.detail == 0) return "";
+    const uint64_t bit_bytes = (shape.size + 7) / 8;
+    if (payload.size() < bit_bytes)
+      return absl::StrCat("has ", payload.size(), " bytes for ", shape.size, " bits");
+    bits = payload.first(bit_bytes);
+    payload = payload.subspan(bit_bytes);
+    if (std::string problem = keys.TakeFrom(&payload); !problem.empty()) return problem;
+    if (std::string problem = false_positives.TakeFrom(&payload); !problem.empty()) return problem;
+    if (!payload.empty()) return absl::StrCat("has ", payload.size(), " bytes behind its digests");
+    if (HaveCommon(keys, false_positives)) return "has a key that is a false positive";
+    return "";
+  }
+};
+
+void AppendNumbers(const std::vector<uint64_t>& numbers, std::string* bytes) {
+  for (const uint64_t number : numbers) {
+    char stored[kNumberBytes];
+    Store64(stored, number);
+    bytes->append(stored, kNumberBytes);
+  }
 }
 
 }  // namespace
@@ -104,38 +140,38 @@ absl::StatusOr<RetouchedFilter> RetouchedFilter::Make(uint64_t key_count, double
   shape->detail = 1;
   absl::StatusOr<AlignedBytes> bits = ZerosFor(Standard::PayloadBytes(*shape));
   if (!bits.ok()) return bits.status();
-  absl::StatusOr<PackedArray> additions = PackedArray::Zeros(shape->size, kWeightBits);
-  if (!additions.ok()) return additions.status();
-  absl::StatusOr<PackedArray> false_positives = PackedArray::Zeros(shape->size, kWeightBits);
-  if (!false_positives.ok()) return false_positives.status();
+  absl::StatusOr<DigestsByBit> digests = DigestsByBit::Make(shape->size, shape->probes, seed);
+  if (!digests.ok()) return digests.status();
   RetouchedFilter filter(
       StoredBits{HeaderFor<RetouchedFilter>(*shape, seed, target_fpp), *std::move(bits)});
-  filter.additions_ = *std::move(additions);
-  filter.false_positives_ = *std::move(false_positives);
+  filter.digests_ = *std::move(digests);
   return filter;
 }
 
 absl::StatusOr<RetouchedFilter> RetouchedFilter::Load(std::string_view bytes) {
   const absl::StatusOr<ParsedFilter> parsed = ParseAs<RetouchedFilter>(bytes);
   if (!parsed.ok()) return parsed.status();
-  const Shape& shape = parsed->header.shape;
-  const std::span<const uint8_t> payload = parsed->payload;
-  absl::StatusOr<StoredBits> stored =
-      StoredBits::Copy(parsed->header, payload.first(Standard::PayloadBytes(shape)));
+  const FilterHeader& header = parsed->header;
+  Parts parts;
+  parts.TakeFrom(header.shape, parsed->payload);
+  if (parts.keys.size() > header.key_count) {
+    return absl::DataLossError(absl::StrCat("filter: has ", parts.keys.size(), " keys of ",
+                                            header.key_count, " that were added"));
+  }
+  absl::StatusOr<StoredBits> stored = StoredBits::Copy(header, parts.bits);
   if (!stored.ok()) return stored.status();
   RetouchedFilter filter(*std::move(stored));
   if (!filter.has_bookkeeping()) return filter;
-  const Layout layout(shape.size);
-  absl::StatusOr<PackedArray> additions =
-      PackedArray::From(shape.size, kWeightBits, payload.subspan(layout.additions, shape.size));
-  if (!additions.ok()) return additions.status();
-  absl::StatusOr<PackedArray> false_positives = PackedArray::From(
-      shape.size, kWeightBits, payload.subspan(layout.false_positives, shape.size));
-  if (!false_positives.ok()) return false_positives.status();
-  filter.additions_ = *std::move(additions);
-  filter.false_positives_ = *std::move(false_positives);
-  for (uint64_t at = layout.digests; at < payload.size(); at += kDigestBytes)
-    filter.known_.insert(filter.known_.end(), Load64(payload.data() + at));
+  absl::StatusOr<DigestsByBit> digests =
+      DigestsByBit::Make(header.shape.size, header.shape.probes, header.seed);
+  if (!digests.ok()) return digests.status();
+  if (absl::Status status = digests->Reserve(parts.keys.size() + parts.false_positives.size());
+      !status.ok())
+    return status;
+  for (uint64_t i = 0; i < parts.keys.size(); ++i) digests->PutNew(parts.keys.at(i), Kind::kKey);
+  for (uint64_t i = 0; i < parts.false_positives.size(); ++i)
+    digests->PutNew(parts.false_positives.at(i), Kind::kFalsePositive);
+  filter.digests_ = *std::move(digests);
   return filter;
 }
 
@@ -143,37 +179,26 @@ std::string RetouchedFilter::Problem(const Shape& shape, std::span<const uint8_t
   if (shape.detail > 1) return absl::StrCat("has a detail of ", shape.detail, ", not 0 or 1");
   if (shape.size == 0 || shape.size > kMaxSizeBits)
     return absl::StrCat("has ", shape.size, " bits");
-  if (shape.detail == 1) {
-    if (std::string problem = BookkeepingProblem(shape.size, payload); !problem.empty())
-      return problem;
-    payload = payload.first(Layout(shape.size).additions);
-  }
-  return Standard::Problem(shape, payload);
+  Parts parts;
+  if (std::string problem = parts.TakeFrom(shape, payload); !problem.empty()) return problem;
+  return Standard::Problem(shape, parts.bits);
 }
 
 void RetouchedFilter::AddDigest(Digest digest) {
   Standard::Add(stored_.bits.data(), shape(), Remix(digest, seed()));
   stored_.header.CountKeys();
-  if (!has_bookkeeping()) return;
-  for (const uint64_t position : BitsOf(stored_.header, digest))
-    additions_.AddSaturating(position, 1);
-  ForgetFalsePositive(digest);
+  if (has_bookkeeping()) digests_.Put(digest, Kind::kKey);
 }
 
 absl::StatusOr<bool> RetouchedFilter::AddFalsePositiveDigest(Digest digest) {
   if (!has_bookkeeping()) return NoBookkeeping();
-  if (!MayContainDigest(digest) || !known_.insert(digest).second) return false;
-  for (const uint64_t position : BitsOf(stored_.header, digest))
-    false_positives_.AddSaturating(position, 1);
-  return true;
+  if (!MayContainDigest(digest) || digests_.Find(digest).has_value()) return false;
+  if (digests_.PutNew(digest, Kind::kFalsePositive)) return true;
+  return absl::ResourceExhaustedError("there are 2^32 - 1 keys and known false positives already");
 }
 
 void RetouchedFilter::ForgetFalsePositive(Digest digest) {
-  if (known_.erase(digest) == 0) return;
-  for (const uint64_t position : BitsOf(stored_.header, digest)) {
-    const uint64_t count = false_positives_.Get(position);
-    if (count > 0 && count < false_positives_.max()) false_positives_.Set(position, count - 1);
-  }
+  if (digests_.Find(digest) == Kind::kFalsePositive) digests_.Remove(digest);
 }
 
 uint64_t RetouchedFilter::ChooseBit(Digest digest, ClearingScheme scheme) const {
@@ -183,19 +208,17 @@ uint64_t RetouchedFilter::ChooseBit(Digest digest, ClearingScheme scheme) const 
     return bits.begin()[ReduceRange(Remix(Remix(digest, seed()), kChoiceSalt), count)];
   Candidate candidates[kMaxProbes];
   std::transform(bits.begin(), bits.end(), candidates, [this](uint64_t position) {
-    return Candidate{position, additions_.Get(position), false_positives_.Get(position)};
+    Candidate candidate{position, 0, 0};
+    digests_.ForEachAt(position, [this, &candidate](Digest other, Kind kind) {
+      if (!MayContainDigest(other)) return;  // clearing the bit takes nothing from it
+      ++(kind == Kind::kKey ? candidate.keys : candidate.false_positives);
+    });
+    return candidate;
   });
-  const auto better = scheme == ClearingScheme::kMinimumFn   ? HasFewerAdditions
+  const auto better = scheme == ClearingScheme::kMinimumFn   ? HasFewerKeys
                       : scheme == ClearingScheme::kMaximumFp ? HasMoreFalsePositives
                                                              : HasLowerRatio;
   return std::min_element(candidates, candidates + count, better)->position;
-}
-
-void RetouchedFilter::ClearOne(uint64_t position) {
-  ClearBit(stored_.bits.data(), position);
-  if (!has_bookkeeping()) return;
-  additions_.Set(position, 0);
-  false_positives_.Set(position, 0);
 }
 
 absl::StatusOr<bool> RetouchedFilter::SelectiveClearingDigest(Digest digest,
@@ -203,7 +226,7 @@ absl::StatusOr<bool> RetouchedFilter::SelectiveClearingDigest(Digest digest,
   if (absl::Status status = CheckScheme(scheme); !status.ok()) return status;
   if (scheme != ClearingScheme::kRandom && !has_bookkeeping()) return NoBookkeeping();
   const bool passes = MayContainDigest(digest);
-  if (passes) ClearOne(ChooseBit(digest, scheme));
+  if (passes) ClearBit(stored_.bits.data(), ChooseBit(digest, scheme));
   ForgetFalsePositive(digest);
   return passes;
 }
@@ -212,8 +235,8 @@ absl::StatusOr<uint64_t> RetouchedFilter::ClearKnownFalsePositives(ClearingSchem
   if (absl::Status status = CheckScheme(scheme); !status.ok()) return status;
   if (!has_bookkeeping()) return NoBookkeeping();
   uint64_t cleared = 0;
-  while (!known_.empty()) {
-    const absl::StatusOr<bool> one = SelectiveClearingDigest(*known_.begin(), scheme);
+  for (const Digest digest : digests_.Sorted(Kind::kFalsePositive)) {
+    const absl::StatusOr<bool> one = SelectiveClearingDigest(digest, scheme);
     if (!one.ok()) return one.status();
     cleared += *one;
   }
@@ -229,7 +252,7 @@ absl::StatusOr<uint64_t> RetouchedFilter::RandomClearing(double share, uint64_t 
   for (uint64_t position = 0, left = cleared; left > 0; ++position) {
     if (!TestBit(stored_.bits.data(), position)) continue;
     if (ReduceRange(Remix(position, random_seed), ones_left--) >= left) continue;
-    ClearOne(position);
+    ClearBit(stored_.bits.data(), position);
     --left;
   }
   return cleared;
@@ -238,44 +261,29 @@ absl::StatusOr<uint64_t> RetouchedFilter::RandomClearing(double share, uint64_t 
 absl::Status RetouchedFilter::Merge(const RetouchedFilter& other) {
   if (absl::Status status = stored_.Merge(other.stored_, "bookkeeping"); !status.ok())
     return status;
-  for (uint64_t i = 0; i < additions_.size(); ++i)
-    additions_.AddSaturating(i, other.additions_.Get(i));
-  known_.clear();
-  if (has_bookkeeping()) false_positives_.Clear();
+  if (!has_bookkeeping()) return absl::OkStatus();
+  for (const Digest digest : digests_.Sorted(Kind::kFalsePositive)) digests_.Remove(digest);
+  for (const Digest digest : other.digests_.Sorted(Kind::kKey)) digests_.Put(digest, Kind::kKey);
   return absl::OkStatus();
 }
 
 void RetouchedFilter::Clear() {
   stored_.Clear();
-  known_.clear();
-  if (!has_bookkeeping()) return;
-  additions_.Clear();
-  false_positives_.Clear();
+  if (has_bookkeeping()) digests_.Clear();
 }
 
 void RetouchedFilter::DropBookkeeping() {
   stored_.header.shape.detail = 0;
-  additions_ = PackedArray();
-  false_positives_ = PackedArray();
-  known_.clear();
+  digests_ = DigestsByBit();
 }
 
 std::string RetouchedFilter::Serialize() const {
   if (!has_bookkeeping()) return SerializeBits();
-  std::string payload;
-  const auto append = [&payload](std::span<const uint8_t> bytes) {
-    payload.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  };
-  append(stored_.bits.span());
-  append(additions_.bytes());
-  append(false_positives_.bytes());
-  const auto append_number = [&append](uint64_t number) {
-    uint8_t bytes[kDigestBytes];
-    Store64(bytes, number);
-    append(bytes);
-  };
-  append_number(known_.size());
-  for (const Digest digest : known_) append_number(digest);
+  std::string payload(reinterpret_cast<const char*>(stored_.bits.data()), stored_.bits.size());
+  for (const Kind kind : {Kind::kKey, Kind::kFalsePositive}) {
+    AppendNumbers({digests_.Count(kind)}, &payload);
+    AppendNumbers(digests_.Sorted(kind), &payload);
+  }
   return EncodeFilter(stored_.header,
                       {reinterpret_cast<const uint8_t*>(payload.data()), payload.size()});
 }
@@ -286,9 +294,7 @@ std::string RetouchedFilter::SerializeBits() const {
   return EncodeFilter(header, stored_.bits.span());
 }
 
-uint64_t RetouchedFilter::bookkeeping_bytes() const {
-  return (additions_.size_bits() + false_positives_.size_bits()) / 8 + known_.size() * kNodeBytes;
-}
+uint64_t RetouchedFilter::bookkeeping_bytes() const { return digests_.size_bytes(); }
 
 double RetouchedFilter::PredictedFpp(uint64_t key_count) const {
   return StandardFpp(shape().size, shape().probes, key_count);

@@ -18,20 +18,26 @@
 // paper's chi.
 //
 // Bits and probes are those of the standard filter.  Beside them, a filter that is to choose keeps,
-// for each bit, how many additions and how many known false positives have a probe there
-// (`bookkeeping_bytes`, 16 times the bits); to send it elsewhere, or to ask it only, the bits
-// suffice (`SerializeBits`, `DropBookkeeping`).
+// for each bit, which keys and which known false positives have a probe there
+// (bloom/filters/digests_by_bit.h; `bookkeeping_bytes`: with the planned keys at 0.01, 62 times the
+// bits); to send it elsewhere, or to ask it only, the bits suffice (`SerializeBits`,
+// `DropBookkeeping`).
+//
+// What a bit weighs is counted anew for each choice: the different keys with a probe there that
+// pass at that moment, and likewise the known false positives.  So a key that is given up already
+// costs nothing more at its other bits, and costs again once others have set its bit again.  That
+// takes as many questions as there are keys and known false positives at the bits of the one that
+// is to go: a few microseconds.
 //
 // Payload, of m bits:
 //
-//     +----------------+-----------------+-----------------+------------+- - - - - - -+
-//     | bits           | additions by bit| false pos. by   | count: u64 | digests     |
-//     | ceil(m/8) B    | m B             | bit, m B        |            | u64 each    |
-//     +----------------+-----------------+-----------------+------------+- - - - - - -+
-//                       \________ if the header's detail is 1, not if it is 0 _______/
+//     +----------------+------------+- - - - - - -+------------+- - - - - - - -+
+//     | bits           | keys: u64  | digests     | known false| digests       |
+//     | ceil(m/8) B    |            | u64 each    | pos.: u64  | u64 each      |
+//     +----------------+------------+- - - - - - -+------------+- - - - - - - -+
+//                       \______ if the header's detail is 1, not if it is 0 _____/
 //
-// Digests are those of the false positives that are known, ascending.  Numbers by bit stop at 255
-// and are then never lowered.
+// Digests ascend strictly, and none stands in both parts.
 //
 // Thread-safe as long as nobody changes it.  Movable, not copyable.
 #ifndef TRELLIS_BLOOM_FILTERS_RETOUCHED_H_
@@ -39,7 +45,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -47,31 +52,31 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "bloom/core/hash.h"
-#include "bloom/core/packed.h"
 #include "bloom/core/shape.h"
 #include "bloom/core/stored_bits.h"
+#include "bloom/filters/digests_by_bit.h"
 
 namespace bloom {
 
-// Which of a false positive's bits is cleared.  Of equal ones, the first in the order of its
-// probes.
+// Which of a false positive's bits is cleared, by keys and known false positives that pass.  Of
+// equal bits, the first in the order of its probes.
 enum class ClearingScheme : uint8_t {
   kRandom,     // any of them, by digest and seed alone
-  kMinimumFn,  // of the fewest additions; of those, of the most known false positives
-  kMaximumFp,  // of the most known false positives; of those, of the fewest additions
-  kRatio,      // of the fewest additions a known false positive; without any, as kMinimumFn
+  kMinimumFn,  // of the fewest keys; of those, of the most known false positives
+  kMaximumFp,  // of the most known false positives; of those, of the fewest keys
+  kRatio,      // of the fewest keys a known false positive: 0 without keys, else infinitely many
+               // without the latter; of those, as kMinimumFn
 };
 
 class RetouchedFilter {
  public:
   static constexpr std::string_view kName = "retouched";
   static constexpr uint8_t kTag = 73;
-  static constexpr uint8_t kVersion = 1;
+  static constexpr uint8_t kVersion = 2;
   static constexpr uint8_t kLineBytesLog2 = 0;
   static constexpr bool kHasDetail = true;  // 1 with bookkeeping, else 0
 
   static constexpr bool kMayDeny = true;
-  static constexpr uint32_t kWeightBits = 8;
 
   // Sized for `key_count` keys at `target_fpp`, as the standard filter is; with bookkeeping.
   // InvalidArgument for a bad count or FPP, ResourceExhausted without memory.
@@ -79,13 +84,15 @@ class RetouchedFilter {
                                               uint64_t seed = 0);
 
   // From the bytes of Serialize or SerializeBits.  DataLoss if they are damaged, Unimplemented if
-  // their version is unknown, InvalidArgument if they are a filter of another kind.
+  // their version is unknown, InvalidArgument if they are a filter of another kind,
+  // ResourceExhausted without memory.
   static absl::StatusOr<RetouchedFilter> Load(std::string_view bytes);
 
   Digest DigestOf(std::string_view key) const { return bloom::DigestOf(key, stored_.header.seed); }
 
   // Sets the bits of a key, those that were cleared too.  A known false positive is none any more
-  // once it was added.
+  // once it was added.  A key that is added twice weighs as one.  Beyond 2^32 - 1 keys and known
+  // false positives, a new key is in the filter as any other, but weighs nothing.
   void Add(std::string_view key) { AddDigest(DigestOf(key)); }
   void AddDigest(Digest digest);
 
@@ -94,8 +101,9 @@ class RetouchedFilter {
   bool MayContainDigest(Digest digest) const { return functions_.may_contain(view(), digest); }
 
   // From now on `key`, which nobody added, weighs in the choice of bits.  True if it did not yet;
-  // false too if it does not pass, since there is nothing to be rid of.  FailedPrecondition without
-  // bookkeeping.
+  // false too if it was added, since it is no false positive then, and if it does not pass, since
+  // there is nothing to be rid of.  FailedPrecondition without bookkeeping, ResourceExhausted if it
+  // has 2^32 - 1 keys and known false positives.
   absl::StatusOr<bool> AddFalsePositive(std::string_view key) {
     return AddFalsePositiveDigest(DigestOf(key));
   }
@@ -142,7 +150,9 @@ class RetouchedFilter {
   // Keys added, each time that one was, and those of merged filters.  Not fewer when some are given
   // up.
   uint64_t added_count() const { return stored_.header.key_count; }
-  uint64_t known_false_positive_count() const { return known_.size(); }
+  uint64_t known_false_positive_count() const {
+    return digests_.Count(DigestsByBit::Kind::kFalsePositive);
+  }
 
   // FPP once `key_count` different keys are in and no bit has been cleared.
   double PredictedFpp(uint64_t key_count) const;
@@ -161,15 +171,12 @@ class RetouchedFilter {
   FilterView view() const { return {stored_.bits.data(), shape(), seed()}; }
 
   uint64_t ChooseBit(Digest digest, ClearingScheme scheme) const;
-  void ClearOne(uint64_t position);
   void ForgetFalsePositive(Digest digest);
 
   StoredBits stored_;
   FilterFunctions functions_;
-  // Bookkeeping; empty without.
-  PackedArray additions_;
-  PackedArray false_positives_;
-  std::set<Digest> known_;
+  // Bookkeeping; empty without.  Nothing in it changes when a bit is cleared.
+  DigestsByBit digests_;
 };
 
 }  // namespace bloom

@@ -13,6 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "bloom/filters/retouched.h"
 #include "tests/bloom/kinds.h"
 
 namespace testing_support {
@@ -53,6 +54,16 @@ absl::Status LoadAndUse(std::string_view bytes) {
   filter->PredictedFpp(10);
   filter->CurrentFpp();
   if constexpr (requires { filter->EstimatedKeyCount(); }) filter->EstimatedKeyCount();
+  // What weighs bits goes through all that stands in the bytes.
+  if constexpr (requires { filter->known_false_positive_count(); }) {
+    for (uint64_t i = 0; i < 100; ++i) {
+      filter->AddFalsePositiveDigest(DigestOfKey(i)).IgnoreError();
+      const auto scheme = static_cast<bloom::ClearingScheme>(i % 4);
+      if (i % 10 == 9) filter->SelectiveClearingDigest(DigestOfKey(i), scheme).IgnoreError();
+    }
+    if (filter->ClearKnownFalsePositives(bloom::ClearingScheme::kRatio).ok())
+      Demand(filter->known_false_positive_count() == 0, "what was cleared is not known any more");
+  }
   bool passed[50];
   for (uint64_t i = 0; i < 50; ++i) passed[i] = filter->MayContainDigest(DigestOfKey(i));
   // Some filters forget, and refuse to be merged where they would have to.

@@ -32,6 +32,7 @@
 #include "bloom/filter_policy.h"
 #include "bloom/filters/concurrent.h"
 #include "bloom/filters/counting.h"
+#include "bloom/filters/digests_by_bit.h"
 #include "bloom/filters/dynamic.h"
 #include "bloom/filters/parquet.h"
 #include "bloom/filters/prefix.h"

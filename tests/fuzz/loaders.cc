@@ -66,6 +66,10 @@ std::vector<std::string> FilterSeeds() {
     for (const double fpp : {0.3, 0.01}) {
       auto filter = F::Make(20, fpp, 7).value();
       for (uint64_t i = 0; i < keys; ++i) filter.AddDigest(DigestOfKey(i));
+      if constexpr (requires { filter.known_false_positive_count(); }) {
+        for (uint64_t i = 1000; i < 1100; ++i)
+          filter.AddFalsePositiveDigest(DigestOfKey(i)).value();
+      }
       seeds.push_back(filter.Serialize());
     }
   }

@@ -78,6 +78,7 @@ trellis_install(bloom HEADERS
   bloom/filter_policy.h
   bloom/filters/concurrent.h
   bloom/filters/counting.h
+  bloom/filters/digests_by_bit.h
   bloom/filters/dynamic.h
   bloom/filters/parquet.h
   bloom/filters/prefix.h

@@ -1,0 +1,138 @@
+#include "bloom/filters/digests_by_bit.h"
+
+#include <algorithm>
+#include <new>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace bloom {
+namespace {
+
+constexpr uint32_t kHeadBits = 32;
+
+}  // namespace
+
+DigestsByBit::DigestsByBit(PackedArray heads, uint32_t probes, uint64_t seed, uint64_t most_members)
+    : heads_(std::move(heads)), probes_(probes), seed_(seed), most_members_(most_members) {}
+
+absl::StatusOr<DigestsByBit> DigestsByBit::Make(uint64_t bits, uint32_t probes, uint64_t seed,
+                                                uint64_t most_members) {
+  absl::StatusOr<PackedArray> heads = PackedArray::Zeros(bits, kHeadBits);
+  if (!heads.ok()) return heads.status();
+  return DigestsByBit(*std::move(heads), probes, seed, most_members);
+}
+
+absl::Status DigestsByBit::Reserve(uint64_t members) {
+  if (members > most_members_) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(members, " digests are more than the ", most_members_, " that lists hold"));
+  }
+  try {
+    digests_.reserve(members);
+    is_key_.reserve(members);
+    links_.reserve(members * probes_);
+  } catch (const std::bad_alloc&) {
+    return absl::ResourceExhaustedError(absl::StrCat("no memory for ", members, " digests"));
+  }
+  return absl::OkStatus();
+}
+
+uint32_t DigestsByBit::MemberOf(Digest digest) const {
+  if (digests_.empty()) return kNone;
+  const uint64_t bit = ProbesOf(digest).Next();
+  uint32_t member = Head(bit);
+  while (member != kNone && digests_[member - 1] != digest) member = links_[LinkAt(member, bit)];
+  return member;
+}
+
+std::optional<DigestsByBit::Kind> DigestsByBit::Find(Digest digest) const {
+  const uint32_t member = MemberOf(digest);
+  if (member == kNone) return std::nullopt;
+  return KindOf(member);
+}
+
+void DigestsByBit::SetKind(uint32_t member, Kind kind) {
+  key_count_ += uint64_t{kind == Kind::kKey} - uint64_t{KindOf(member) == Kind::kKey};
+  is_key_[member - 1] = kind == Kind::kKey;
+}
+
+bool DigestsByBit::Put(Digest digest, Kind kind) {
+  const uint32_t member = MemberOf(digest);
+  if (member == kNone) return PutNew(digest, kind);
+  SetKind(member, kind);
+  return true;
+}
+
+bool DigestsByBit::PutNew(Digest digest, Kind kind) {
+  if (digests_.size() >= most_members_) return false;
+  digests_.push_back(digest);
+  is_key_.push_back(kind == Kind::kKey);
+  key_count_ += kind == Kind::kKey;
+  const auto member = static_cast<uint32_t>(digests_.size());
+  Probes probes = ProbesOf(digest);
+  for (uint32_t i = 0; i < probes_; ++i) {
+    const uint64_t bit = probes.Next();
+    links_.push_back(Head(bit));  // to itself where the bit is an earlier probe's: never followed
+    heads_.Set(bit, member);
+  }
+  return true;
+}
+
+void DigestsByBit::Redirect(uint64_t bit, uint32_t member, uint32_t other) {
+  uint32_t at = Head(bit);
+  if (at == member) return heads_.Set(bit, other);
+  for (;;) {
+    uint32_t& link = links_[LinkAt(at, bit)];
+    if (link == member) {
+      link = other;
+      return;
+    }
+    at = link;
+  }
+}
+
+// The last member moves to where the removed one was, so that there are no holes, however many come
+// and go.
+bool DigestsByBit::Remove(Digest digest) {
+  const uint32_t member = MemberOf(digest);
+  if (member == kNone) return false;
+  for (const uint64_t bit : BitsOf(member)) Redirect(bit, member, links_[LinkAt(member, bit)]);
+  SetKind(member, Kind::kFalsePositive);
+  const auto last = static_cast<uint32_t>(digests_.size());
+  if (member != last) {
+    for (const uint64_t bit : BitsOf(last)) Redirect(bit, last, member);
+    digests_[member - 1] = digests_.back();
+    is_key_[member - 1] = is_key_.back();
+    std::copy_n(links_.end() - probes_, probes_, links_.begin() + (member - 1) * int64_t{probes_});
+  }
+  digests_.pop_back();
+  is_key_.pop_back();
+  links_.resize(links_.size() - probes_);
+  return true;
+}
+
+void DigestsByBit::Clear() {
+  heads_.Clear();
+  digests_.clear();
+  is_key_.clear();
+  links_.clear();
+  key_count_ = 0;
+}
+
+std::vector<Digest> DigestsByBit::Sorted(Kind kind) const {
+  std::vector<Digest> sorted;
+  sorted.reserve(Count(kind));
+  for (size_t i = 0; i < digests_.size(); ++i) {
+    if (is_key_[i] == (kind == Kind::kKey)) sorted.push_back(digests_[i]);
+  }
+  std::sort(sorted.begin(), sorted.end());
+  return sorted;
+}
+
+uint64_t DigestsByBit::size_bytes() const {
+  return heads_.bytes().size() + digests_.size() * sizeof(Digest) + (is_key_.size() + 7) / 8 +
+         links_.size() * sizeof(uint32_t);
+}
+
+}  // namespace bloom
