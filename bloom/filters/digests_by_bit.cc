@@ -65,15 +65,22 @@ bool DigestsByBit::Put(Digest digest, Kind kind) {
 }
 
 bool DigestsByBit::PutNew(Digest digest, Kind kind) {
-  if (digests_.size() >= most_members_) return false;
-  digests_.push_back(digest);
-  is_key_.push_back(kind == Kind::kKey);
+  const size_t others = digests_.size();
+  if (others >= most_members_) return false;
+  try {
+    links_.resize((others + 1) * probes_);
+    is_key_.resize(others + 1);
+    digests_.push_back(digest);  // last: what the others have too much is there for the next one
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+  is_key_[others] = kind == Kind::kKey;
   key_count_ += kind == Kind::kKey;
-  const auto member = static_cast<uint32_t>(digests_.size());
+  const auto member = static_cast<uint32_t>(others + 1);
   Probes probes = ProbesOf(digest);
-  for (uint32_t i = 0; i < probes_; ++i) {
+  for (uint64_t link = others * probes_; link < links_.size(); ++link) {
     const uint64_t bit = probes.Next();
-    links_.push_back(Head(bit));  // to itself where the bit is an earlier probe's: never followed
+    links_[link] = Head(bit);  // to itself where the bit is an earlier probe's: never followed
     heads_.Set(bit, member);
   }
   return true;
@@ -103,12 +110,13 @@ bool DigestsByBit::Remove(Digest digest) {
   if (member != last) {
     for (const uint64_t bit : BitsOf(last)) Redirect(bit, last, member);
     digests_[member - 1] = digests_.back();
-    is_key_[member - 1] = is_key_.back();
-    std::copy_n(links_.end() - probes_, probes_, links_.begin() + (member - 1) * int64_t{probes_});
+    is_key_[member - 1] = is_key_[last - 1];
+    std::copy_n(links_.begin() + (last - 1) * int64_t{probes_}, probes_,
+                links_.begin() + (member - 1) * int64_t{probes_});
   }
   digests_.pop_back();
-  is_key_.pop_back();
-  links_.resize(links_.size() - probes_);
+  is_key_.resize(last - 1);
+  links_.resize((last - 1) * uint64_t{probes_});
   return true;
 }
 

@@ -57,7 +57,7 @@ class DigestsByBit {
 
   std::optional<Kind> Find(Digest digest) const;
   // From now on `digest` is of that kind, whatever it was.  False if it is a new one, and there are
-  // as many as can be: nothing is changed then.
+  // as many as can be, or there is no memory for it: nothing is changed then.
   bool Put(Digest digest, Kind kind);
   // The same for one that is known to be new.
   bool PutNew(Digest digest, Kind kind);

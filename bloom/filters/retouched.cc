@@ -194,7 +194,9 @@ absl::StatusOr<bool> RetouchedFilter::AddFalsePositiveDigest(Digest digest) {
   if (!has_bookkeeping()) return NoBookkeeping();
   if (!MayContainDigest(digest) || digests_.Find(digest).has_value()) return false;
   if (digests_.PutNew(digest, Kind::kFalsePositive)) return true;
-  return absl::ResourceExhaustedError("there are 2^32 - 1 keys and known false positives already");
+  return absl::ResourceExhaustedError(
+      absl::StrCat("no room for another false positive beside ", digests_.Count(Kind::kKey),
+                   " keys and ", digests_.Count(Kind::kFalsePositive), " known false positives"));
 }
 
 void RetouchedFilter::ForgetFalsePositive(Digest digest) {
@@ -259,6 +261,13 @@ absl::StatusOr<uint64_t> RetouchedFilter::RandomClearing(double share, uint64_t 
 }
 
 absl::Status RetouchedFilter::Merge(const RetouchedFilter& other) {
+  if (has_bookkeeping()) {
+    if (absl::Status status =
+            digests_.Reserve(digests_.Count(Kind::kKey) + digests_.Count(Kind::kFalsePositive) +
+                             other.digests_.Count(Kind::kKey));
+        !status.ok())
+      return status;
+  }
   if (absl::Status status = stored_.Merge(other.stored_, "bookkeeping"); !status.ok())
     return status;
   if (!has_bookkeeping()) return absl::OkStatus();

@@ -92,7 +92,8 @@ class RetouchedFilter {
 
   // Sets the bits of a key, those that were cleared too.  A known false positive is none any more
   // once it was added.  A key that is added twice weighs as one.  Beyond 2^32 - 1 keys and known
-  // false positives, a new key is in the filter as any other, but weighs nothing.
+  // false positives, or without memory for its digest, a new key is in the filter as any other, but
+  // weighs nothing.
   void Add(std::string_view key) { AddDigest(DigestOf(key)); }
   void AddDigest(Digest digest);
 
@@ -103,7 +104,7 @@ class RetouchedFilter {
   // From now on `key`, which nobody added, weighs in the choice of bits.  True if it did not yet;
   // false too if it was added, since it is no false positive then, and if it does not pass, since
   // there is nothing to be rid of.  FailedPrecondition without bookkeeping, ResourceExhausted if it
-  // has 2^32 - 1 keys and known false positives.
+  // has 2^32 - 1 keys and known false positives, or there is no memory for another.
   absl::StatusOr<bool> AddFalsePositive(std::string_view key) {
     return AddFalsePositiveDigest(DigestOf(key));
   }
@@ -126,8 +127,8 @@ class RetouchedFilter {
 
   // Union.  A bit that only one of the two cleared is set again, and known false positives of both
   // are forgotten, since they may be keys of the other.  InvalidArgument, naming the difference,
-  // unless shape and seed agree, and both have bookkeeping (details 1) or none (details 0); nothing
-  // is changed then.
+  // unless shape and seed agree, and both have bookkeeping (details 1) or none (details 0),
+  // ResourceExhausted without memory; nothing is changed then.
   absl::Status Merge(const RetouchedFilter& other);
 
   // Forgets all keys and false positives, keeps shape and seed.

@@ -13,6 +13,7 @@
 #include "bloom/catalog.h"
 #include "bloom/filter_policy.h"
 #include "bloom/filters/counting.h"
+#include "bloom/filters/retouched.h"
 #include "bloom/static_filter.h"
 #include "tests/bloom/kinds.h"
 
@@ -91,6 +92,54 @@ TEST(MemoryTest, AStaticFilterAndACountingOnesBitsTellIt) {
             7);
   const auto counting = bloom::CountingFilter::Make(kKeys, 0.01).value();
   EXPECT_GE(FailuresOf([&] { return counting.SerializeAsStandard().status(); }), 4);
+}
+
+TEST(MemoryTest, ARetouchedFilterAddsKeysAllTheSame) {
+  auto filter = bloom::RetouchedFilter::Make(kKeys, 0.01).value();
+  const auto digests = testing_support::DigestsOfKeys(0, kKeys);
+  for (size_t i = 0; i < kKeys; ++i) {
+    const LimitAllocations limit(i < kKeys / 2 ? 64 << 10 : 1 << 20);
+    filter.AddDigest(digests[i]);
+  }
+  for (const bloom::Digest digest : digests) ASSERT_TRUE(filter.MayContainDigest(digest));
+  EXPECT_EQ(filter.added_count(), kKeys);
+  // 64 KiB of links, four bytes a probe, are those of some keys of the first half; in the other
+  // half there is room again.
+  const uint64_t lists = filter.bookkeeping_bytes() - 4 * filter.size_bits();
+  EXPECT_GT(lists / (8 + 4 * 7), kKeys / 2 + 1000);
+  EXPECT_LT(lists / (8 + 4 * 7), kKeys / 2 + 64 * 1024 / (4 * 7) + 50);
+  // They are in order all the same: what is weighed can be cleared.
+  for (uint64_t i = 0; i < 1'000'000; ++i)
+    ASSERT_TRUE(filter.AddFalsePositiveDigest(testing_support::DigestOfKey(kKeys + i)).ok());
+  const uint64_t known = filter.known_false_positive_count();
+  EXPECT_GT(known, 9000u);
+  EXPECT_LE(filter.ClearKnownFalsePositives(bloom::ClearingScheme::kRatio).value(), known);
+  for (uint64_t i = 0; i < 1'000'000; ++i)
+    ASSERT_FALSE(filter.MayContainDigest(testing_support::DigestOfKey(kKeys + i)));
+}
+
+TEST(MemoryTest, ARetouchedFilterTellsThatItCannotKnowAFalsePositive) {
+  // So overfilled that it passes everything.
+  auto filter = bloom::RetouchedFilter::Make(10, 0.01).value();
+  for (const bloom::Digest digest : testing_support::DigestsOfKeys(0, 3000))
+    filter.AddDigest(digest);
+  const auto others = testing_support::DigestsOfKeys(3000, 5000);
+  const auto other = bloom::RetouchedFilter::Load(filter.Serialize()).value();
+  const std::string before = filter.Serialize();
+  {
+    const LimitAllocations limit(32 << 10);
+    EXPECT_TRUE(absl::IsResourceExhausted(filter.Merge(other)));
+  }
+  EXPECT_TRUE(filter.Serialize() == before);
+  EXPECT_GE(FailuresOf([&] {
+              for (const bloom::Digest digest : others) {
+                const absl::Status status = filter.AddFalsePositiveDigest(digest).status();
+                if (!status.ok()) return status;
+              }
+              return absl::OkStatus();
+            }),
+            4);
+  EXPECT_EQ(filter.known_false_positive_count(), others.size());
 }
 
 }  // namespace
