@@ -38,6 +38,14 @@ std::vector<ChoiceRow> Choices(double target, uint64_t keys) {
   rows[2].chooser = "optimum";
   rows[2].bits_per_key = static_cast<double>(best.size) / static_cast<double>(keys);
   rows[2].probes = best.probes;
+  if (const PublishedRate older = ClickHouseChoice(target, ClickHouse::kUnclamped);
+      older.bits_per_key != clickhouse.bits_per_key) {
+    ChoiceRow& row = rows.emplace_back();
+    row.target_fpp = target;
+    row.chooser = "ClickHouse 21.12";
+    row.bits_per_key = older.bits_per_key;
+    row.probes = older.probes;
+  }
   return rows;
 }
 

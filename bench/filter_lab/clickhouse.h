@@ -17,7 +17,9 @@ namespace bench {
 
 struct ChoiceRow {
   double target_fpp = 0;
-  std::string chooser;  // "ClickHouse", "table" (bloom::ChooseFromTable), "optimum"
+  // "ClickHouse", "table" (bloom::ChooseFromTable), "optimum"; "ClickHouse 21.12" where that
+  // version chooses otherwise.
+  std::string chooser;
   // All of them 0, and no rate, where the chooser refuses.
   double bits_per_key = 0;
   uint32_t probes = 0;

@@ -23,8 +23,8 @@ enum class ClickHouse : uint8_t { kUnclamped, kClamped };
 
 // What ClickHouse makes of a target: the fewest bits of which some k meets it, with the fewest
 // probes that still do.  It looks for the most probes that do not, to take one more: where one
-// probe meets the target, it finds none, and goes on to the next row.  So it does at 0.283 and
-// above, where all rows are such, and between 0.221 and 0.237, where those are that are left.  It
+// probe meets the target, it finds none, and goes on to the next row.  So it does between 0.221 and
+// 0.237, where all rows are such that have a rate as low, and without the clamp from 0.283 on.  It
 // never looks at its last row.  For any target that it finds nothing for it takes (19, 13), without
 // a word.
 PublishedRate ClickHouseChoice(double target_fpp, ClickHouse version = ClickHouse::kClamped);
