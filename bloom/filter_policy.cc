@@ -28,7 +28,7 @@ absl::StatusOr<std::string> BuildFilter(const FilterContext& context,
   }
   FilterHeader header = HeaderFor<K>(*shape, context.seed, context.target_fpp);
   header.key_count = digests.size();
-  return TryEncodeFilter(header, payload->span());
+  return EncodeFilter(header, payload->span());
 }
 
 // The same where K may have no solution, or so few keys that what it saves is not worth its
@@ -93,11 +93,16 @@ class KindBuilder final : public FilterBuilder {
       return absl::ResourceExhaustedError(
           absl::StrCat("no memory for more than ", digests_.size(), " digests of keys"));
     }
-    absl::StatusOr<std::string> filter = digests_.empty() ? BuildFilter<Empty>(context_, digests_)
-                                                          : BuildBest<K>(context_, digests_);
-    if (!filter.ok()) return filter;
-    if (absl::Status status = CheckHasAll(*filter, digests_); !status.ok()) return status;
-    return filter;
+    try {
+      absl::StatusOr<std::string> filter = digests_.empty() ? BuildFilter<Empty>(context_, digests_)
+                                                            : BuildBest<K>(context_, digests_);
+      if (!filter.ok()) return filter;
+      if (absl::Status status = CheckHasAll(*filter, digests_); !status.ok()) return status;
+      return filter;
+    } catch (const std::bad_alloc&) {  // of the bytes, or of what solving takes
+      return absl::ResourceExhaustedError(
+          absl::StrCat("no memory for a filter of ", digests_.size(), " keys"));
+    }
   }
 
  private:

@@ -2,7 +2,6 @@
 
 #include <bit>
 #include <charconv>
-#include <new>
 
 #include "absl/strings/str_cat.h"
 #include "bloom/core/bits.h"
@@ -70,15 +69,6 @@ std::string EncodeFilter(const FilterHeader& header, std::span<const uint8_t> pa
   Store64(&bytes[kChecksumAt], ChecksumOf(std::string_view(bytes).substr(0, kChecksumAt), body));
   bytes.append(body);
   return bytes;
-}
-
-absl::StatusOr<std::string> TryEncodeFilter(const FilterHeader& header,
-                                            std::span<const uint8_t> payload) {
-  try {
-    return EncodeFilter(header, payload);
-  } catch (const std::bad_alloc&) {
-    return NoMemoryFor(kFilterHeaderBytes + payload.size());
-  }
 }
 
 ParsedFilter ParseFilter(std::string_view bytes) {

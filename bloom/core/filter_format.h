@@ -79,9 +79,6 @@ struct ParsedFilter {
 
 // Puts header and payload together and adds the checksum.
 std::string EncodeFilter(const FilterHeader& header, std::span<const uint8_t> payload);
-// The same; ResourceExhausted if there is no memory for the bytes.
-absl::StatusOr<std::string> TryEncodeFilter(const FilterHeader& header,
-                                            std::span<const uint8_t> payload);
 
 // Reads any bytes whatever.  kUsable means: length, magic and checksum are right, the hash is the
 // one that this library computes and the reserved bytes are zero; the kind is the caller's to look

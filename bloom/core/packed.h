@@ -65,7 +65,9 @@ class PackedArray {
   }
   // Adds, but stops at max().
   void AddSaturating(uint64_t i, uint64_t by) { Set(i, AddUpTo(max(), Get(i), by)); }
-  void Clear() { std::memset(bits_.data(), 0, bits_.size()); }
+  void Clear() {
+    if (bits_.size() > 0) std::memset(bits_.data(), 0, bits_.size());
+  }
 
   uint64_t size() const { return count_; }
   uint32_t width() const { return width_; }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <new>
 
 #include "absl/strings/str_cat.h"
 #include "bloom/core/bits.h"
@@ -90,7 +91,11 @@ absl::StatusOr<std::string> CountingFilter::SerializeAsStandard() const {
   for (uint64_t i = 0; i < stored_.counters.size(); ++i) {
     if (stored_.counters.Get(i) != 0) SetBit(bits->data(), i);
   }
-  return TryEncodeFilter(header, bits->span());
+  try {
+    return EncodeFilter(header, bits->span());
+  } catch (const std::bad_alloc&) {
+    return NoMemoryFor(kFilterHeaderBytes + bits->size());
+  }
 }
 
 double CountingFilter::PredictedFpp(uint64_t key_count) const {

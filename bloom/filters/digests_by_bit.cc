@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <new>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "bloom/core/filter_format.h"
+#include "bloom/core/shape.h"
 
 namespace bloom {
 namespace {
@@ -18,6 +21,9 @@ DigestsByBit::DigestsByBit(PackedArray heads, uint32_t probes, uint64_t seed, ui
 
 absl::StatusOr<DigestsByBit> DigestsByBit::Make(uint64_t bits, uint32_t probes, uint64_t seed,
                                                 uint64_t most_members) {
+  if (bits == 0) return absl::InvalidArgumentError("bits must be positive");
+  if (std::string problem = ProbesProblem({bits, probes}); !problem.empty())
+    return absl::InvalidArgumentError(problem);
   absl::StatusOr<PackedArray> heads = PackedArray::Zeros(bits, kHeadBits);
   if (!heads.ok()) return heads.status();
   return DigestsByBit(*std::move(heads), probes, seed, most_members);
@@ -99,11 +105,23 @@ void DigestsByBit::Redirect(uint64_t bit, uint32_t member, uint32_t other) {
   }
 }
 
-// The last member moves to where the removed one was, so that there are no holes, however many come
-// and go.
 bool DigestsByBit::Remove(Digest digest) {
   const uint32_t member = MemberOf(digest);
   if (member == kNone) return false;
+  RemoveMember(member);
+  return true;
+}
+
+void DigestsByBit::RemoveAll(Kind kind) {
+  // From the last on: what moves into a place has been looked at already.
+  for (auto member = static_cast<uint32_t>(digests_.size()); member != kNone; --member) {
+    if (KindOf(member) == kind) RemoveMember(member);
+  }
+}
+
+// The last member moves to where the removed one was, so that there are no holes, however many come
+// and go.
+void DigestsByBit::RemoveMember(uint32_t member) {
   for (const uint64_t bit : BitsOf(member)) Redirect(bit, member, links_[LinkAt(member, bit)]);
   SetKind(member, Kind::kFalsePositive);
   const auto last = static_cast<uint32_t>(digests_.size());
@@ -117,7 +135,6 @@ bool DigestsByBit::Remove(Digest digest) {
   digests_.pop_back();
   is_key_.resize(last - 1);
   links_.resize((last - 1) * uint64_t{probes_});
-  return true;
 }
 
 void DigestsByBit::Clear() {
@@ -131,9 +148,7 @@ void DigestsByBit::Clear() {
 std::vector<Digest> DigestsByBit::Sorted(Kind kind) const {
   std::vector<Digest> sorted;
   sorted.reserve(Count(kind));
-  for (size_t i = 0; i < digests_.size(); ++i) {
-    if (is_key_[i] == (kind == Kind::kKey)) sorted.push_back(digests_[i]);
-  }
+  ForEach(kind, [&sorted](Digest digest) { sorted.push_back(digest); });
   std::sort(sorted.begin(), sorted.end());
   return sorted;
 }

@@ -18,9 +18,11 @@
 // keys as planned, 38 and 36 bytes a key.
 //
 // To find a digest, and to add or remove it, takes the time to walk the lists of its bits: of one
-// key or two, unless there are many more than the bits are meant for.
+// key or two, unless there are many more than the bits are meant for, or somebody who knows the
+// seed chose them to share a bit.
 //
-// Thread-safe as long as nobody changes it.  Movable, not copyable.
+// Thread-safe as long as nobody changes it.  Movable, not copyable; what was moved from may only be
+// assigned to or destroyed.
 #ifndef TRELLIS_BLOOM_FILTERS_DIGESTS_BY_BIT_H_
 #define TRELLIS_BLOOM_FILTERS_DIGESTS_BY_BIT_H_
 
@@ -46,8 +48,9 @@ class DigestsByBit {
 
   // Of no bits, with no lists.
   DigestsByBit() = default;
-  // Empty lists for the positions of Probes(Remix(digest, seed), bits).  InvalidArgument for more
-  // than 2^51 bits, ResourceExhausted without memory.  `most_members` is for tests.
+  // Empty lists for the positions of Probes(Remix(digest, seed), bits).  InvalidArgument for no
+  // bits or more than 2^51, or other probes than 1 to kMaxProbes, ResourceExhausted without memory.
+  // `most_members`, which is for tests, is at most kMostMembers.
   static absl::StatusOr<DigestsByBit> Make(uint64_t bits, uint32_t probes, uint64_t seed,
                                            uint64_t most_members = kMostMembers);
 
@@ -63,14 +66,24 @@ class DigestsByBit {
   bool PutNew(Digest digest, Kind kind);
   // False if it is not there.
   bool Remove(Digest digest);
+  void RemoveAll(Kind kind);
   // Forgets all members.
   void Clear();
 
-  // Calls visit(digest, kind) once for each member that has a probe at `bit`.
+  // Calls visit(digest, kind) once for each member that has a probe at `bit`.  REQUIRES: there is
+  // such a bit.
   template <class Visit>
   void ForEachAt(uint64_t bit, Visit visit) const {
     for (uint32_t member = Head(bit); member != kNone; member = links_[LinkAt(member, bit)])
       visit(digests_[member - 1], KindOf(member));
+  }
+
+  // Calls visit(digest) once for each member of that kind.
+  template <class Visit>
+  void ForEach(Kind kind, Visit visit) const {
+    for (size_t i = 0; i < digests_.size(); ++i) {
+      if (is_key_[i] == (kind == Kind::kKey)) visit(digests_[i]);
+    }
   }
 
   uint64_t Count(Kind kind) const {
@@ -102,6 +115,7 @@ class DigestsByBit {
     return link;
   }
   uint32_t MemberOf(Digest digest) const;
+  void RemoveMember(uint32_t member);
   // Makes whatever leads to `member` in the list of `bit` lead to `other`.
   void Redirect(uint64_t bit, uint32_t member, uint32_t other);
 

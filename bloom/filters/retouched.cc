@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -65,8 +66,8 @@ bool HasLowerRatio(const Candidate& a, const Candidate& b) {
 class StoredDigests {
  public:
   StoredDigests() = default;
-  // Takes their number and themselves from the front of `bytes`.  What is wrong with them; empty if
-  // nothing.
+  // Takes their number and themselves from the front of `bytes`.  What is wrong with their number;
+  // empty if nothing.
   std::string TakeFrom(std::span<const uint8_t>* bytes) {
     if (bytes->size() < kNumberBytes)
       return absl::StrCat("has ", bytes->size(), " bytes for a number of digests");
@@ -76,10 +77,14 @@ class StoredDigests {
       return absl::StrCat("has ", bytes->size(), " bytes for ", count, " digests");
     bytes_ = bytes->first(kNumberBytes * count);
     *bytes = bytes->subspan(bytes_.size());
-    for (uint64_t i = 1; i < count; ++i) {
-      if (at(i - 1) >= at(i)) return "has digests that do not ascend";
-    }
     return "";
+  }
+
+  bool Ascend() const {
+    for (uint64_t i = 1; i < size(); ++i) {
+      if (at(i - 1) >= at(i)) return false;
+    }
+    return true;
   }
 
   uint64_t size() const { return bytes_.size() / kNumberBytes; }
@@ -103,7 +108,7 @@ struct Parts {
   StoredDigests keys;
   StoredDigests false_positives;
 
-  // What is wrong with it, but for the bits; empty if nothing.
+  // What is wrong with the parts' sizes, but for the bits'; empty if nothing.
   std::string TakeFrom(const Shape& shape, std::span<const uint8_t> payload) {
     bits = payload;
     if (shape.detail == 0) return "";
@@ -115,6 +120,11 @@ struct Parts {
     if (std::string problem = keys.TakeFrom(&payload); !problem.empty()) return problem;
     if (std::string problem = false_positives.TakeFrom(&payload); !problem.empty()) return problem;
     if (!payload.empty()) return absl::StrCat("has ", payload.size(), " bytes behind its digests");
+    return "";
+  }
+  // What is wrong with the digests.
+  std::string Problem() const {
+    if (!keys.Ascend() || !false_positives.Ascend()) return "has digests that do not ascend";
     if (HaveCommon(keys, false_positives)) return "has a key that is a false positive";
     return "";
   }
@@ -181,6 +191,7 @@ std::string RetouchedFilter::Problem(const Shape& shape, std::span<const uint8_t
     return absl::StrCat("has ", shape.size, " bits");
   Parts parts;
   if (std::string problem = parts.TakeFrom(shape, payload); !problem.empty()) return problem;
+  if (std::string problem = parts.Problem(); !problem.empty()) return problem;
   return Standard::Problem(shape, parts.bits);
 }
 
@@ -236,8 +247,15 @@ absl::StatusOr<bool> RetouchedFilter::SelectiveClearingDigest(Digest digest,
 absl::StatusOr<uint64_t> RetouchedFilter::ClearKnownFalsePositives(ClearingScheme scheme) {
   if (absl::Status status = CheckScheme(scheme); !status.ok()) return status;
   if (!has_bookkeeping()) return NoBookkeeping();
+  std::vector<Digest> known;
+  try {
+    known = digests_.Sorted(Kind::kFalsePositive);
+  } catch (const std::bad_alloc&) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("no memory for ", known_false_positive_count(), " digests"));
+  }
   uint64_t cleared = 0;
-  for (const Digest digest : digests_.Sorted(Kind::kFalsePositive)) {
+  for (const Digest digest : known) {
     const absl::StatusOr<bool> one = SelectiveClearingDigest(digest, scheme);
     if (!one.ok()) return one.status();
     cleared += *one;
@@ -261,18 +279,18 @@ absl::StatusOr<uint64_t> RetouchedFilter::RandomClearing(double share, uint64_t 
 }
 
 absl::Status RetouchedFilter::Merge(const RetouchedFilter& other) {
-  if (has_bookkeeping()) {
-    if (absl::Status status =
-            digests_.Reserve(digests_.Count(Kind::kKey) + digests_.Count(Kind::kFalsePositive) +
-                             other.digests_.Count(Kind::kKey));
-        !status.ok())
-      return status;
-  }
+  if (absl::Status status = CheckMergeable(stored_.header, other.stored_.header, "bookkeeping");
+      !status.ok())
+    return status;
+  // All memory that it takes, before anything is changed.
+  if (absl::Status status =
+          digests_.Reserve(digests_.Count(Kind::kKey) + other.digests_.Count(Kind::kKey));
+      !status.ok())
+    return status;
   if (absl::Status status = stored_.Merge(other.stored_, "bookkeeping"); !status.ok())
     return status;
-  if (!has_bookkeeping()) return absl::OkStatus();
-  for (const Digest digest : digests_.Sorted(Kind::kFalsePositive)) digests_.Remove(digest);
-  for (const Digest digest : other.digests_.Sorted(Kind::kKey)) digests_.Put(digest, Kind::kKey);
+  digests_.RemoveAll(Kind::kFalsePositive);
+  other.digests_.ForEach(Kind::kKey, [this](Digest digest) { digests_.Put(digest, Kind::kKey); });
   return absl::OkStatus();
 }
 

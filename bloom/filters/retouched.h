@@ -27,7 +27,9 @@
 // pass at that moment, and likewise the known false positives.  So a key that is given up already
 // costs nothing more at its other bits, and costs again once others have set its bit again.  That
 // takes as many questions as there are keys and known false positives at the bits of the one that
-// is to go: a few microseconds.
+// is to go: a few microseconds.  In a filter of many times its planned keys these are many, and so
+// they are where somebody who knows the seed chose keys that share bits, or made the file: then all
+// calls but questions take time in proportion.
 //
 // Payload, of m bits:
 //
@@ -118,7 +120,8 @@ class RetouchedFilter {
   }
   absl::StatusOr<bool> SelectiveClearingDigest(Digest digest, ClearingScheme scheme);
   // The same for all known false positives, one after the other; the number of bits cleared.  None
-  // of them passes then, and none is known any more.
+  // of them passes then, and none is known any more.  ResourceExhausted without memory for their
+  // digests; nothing is changed then.
   absl::StatusOr<uint64_t> ClearKnownFalsePositives(ClearingScheme scheme);
 
   // Clears a share of the ones, to the nearest whole number, chosen at random by `random_seed`; the
@@ -128,7 +131,8 @@ class RetouchedFilter {
   // Union.  A bit that only one of the two cleared is set again, and known false positives of both
   // are forgotten, since they may be keys of the other.  InvalidArgument, naming the difference,
   // unless shape and seed agree, and both have bookkeeping (details 1) or none (details 0),
-  // ResourceExhausted without memory; nothing is changed then.
+  // ResourceExhausted without memory for the keys of both, or with 2^32 of them; nothing is changed
+  // then.
   absl::Status Merge(const RetouchedFilter& other);
 
   // Forgets all keys and false positives, keeps shape and seed.

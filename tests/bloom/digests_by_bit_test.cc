@@ -68,7 +68,11 @@ TEST(DigestsByBitTest, IsAMapWithAListForEachBit) {
         ASSERT_TRUE(lists.Put(digest, kind));
         members[digest] = kind;
       }
-      if (step % 20 == 0) ExpectLists(lists, bits, probes, members);
+      if (step % 200 == 199) {
+        lists.RemoveAll(kind);
+        std::erase_if(members, [kind](const auto& member) { return member.second == kind; });
+      }
+      if (step % 20 == 19) ExpectLists(lists, bits, probes, members);
       ASSERT_FALSE(HasFatalFailure()) << bits << " bits, step " << step;
     }
     DigestsByBit moved = std::move(lists);
@@ -115,8 +119,16 @@ TEST(DigestsByBitTest, HoldsAsManyAsLinksTellApart) {
               StatusIs(kExhausted, HasSubstr("4294967296 digests")));
 }
 
+TEST(DigestsByBitTest, ShapesThatCannotBeAreNamed) {
+  constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+  EXPECT_THAT(DigestsByBit::Make(0, 1, 1), StatusIs(kInvalid, HasSubstr("bits")));
+  EXPECT_THAT(DigestsByBit::Make(100, 0, 1), StatusIs(kInvalid, HasSubstr("0 probes")));
+  EXPECT_THAT(DigestsByBit::Make(100, 33, 1), StatusIs(kInvalid, HasSubstr("33 probes")));
+}
+
 TEST(DigestsByBitTest, WithoutBitsItKnowsNothing) {
-  const DigestsByBit none;
+  DigestsByBit none;
+  none.Clear();
   EXPECT_EQ(none.Find(1), std::nullopt);
   EXPECT_EQ(none.Count(Kind::kKey) + none.Count(Kind::kFalsePositive), 0u);
   EXPECT_EQ(none.size_bytes(), 0u);

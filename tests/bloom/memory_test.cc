@@ -22,16 +22,25 @@ namespace {
 // What a single allocation may have.
 size_t largest_allocation = std::numeric_limits<size_t>::max();
 
+// That many allocations succeed, the next one does not, and all others do.
+size_t allocations_before_failure = std::numeric_limits<size_t>::max();
+
 class LimitAllocations {
  public:
   explicit LimitAllocations(size_t bytes) { largest_allocation = bytes; }
   ~LimitAllocations() { largest_allocation = std::numeric_limits<size_t>::max(); }
 };
 
+class FailAllocation {
+ public:
+  explicit FailAllocation(size_t number) { allocations_before_failure = number; }
+  ~FailAllocation() { allocations_before_failure = std::numeric_limits<size_t>::max(); }
+};
+
 }  // namespace
 
 [[gnu::noinline]] void* operator new(size_t bytes) {
-  if (bytes <= largest_allocation) {
+  if (allocations_before_failure-- > 0 && bytes <= largest_allocation) {
     if (void* const block = std::malloc(bytes > 0 ? bytes : 1); block != nullptr) return block;
   }
   throw std::bad_alloc();
@@ -77,11 +86,19 @@ TEST(MemoryTest, ABuilderTellsThatItHadNone) {
   });
 }
 
-TEST(MemoryTest, ABuilderThatHadItForTheDigestsLacksItForTheBytes) {
-  const auto digests = testing_support::DigestsOfKeys(0, kKeys);
-  const auto builder = bloom::PolicyFromName("blocked").value()->NewBuilder({.target_fpp = 1e-9});
-  for (const bloom::Digest digest : digests) builder->Add(digest);
-  EXPECT_GE(FailuresOf([&] { return builder->Finish().status(); }), 6);
+TEST(MemoryTest, ABuilderThatHadItForTheDigestsLacksItForTheRest) {
+  auto different = testing_support::DigestsOfKeys(0, 300'000);
+  auto repeated = different;
+  for (size_t i = 10; i < repeated.size(); ++i) repeated[i] = repeated[i - 10];
+  bloom::KeyedKinds::ForEach([&]<class Kind>(Kind) {
+    for (const auto& digests : {different, repeated}) {
+      const auto builder =
+          bloom::PolicyFromName(Kind::kName).value()->NewBuilder({.target_fpp = 1e-6});
+      for (const bloom::Digest digest : digests) builder->Add(digest);
+      // Of 2 to 512 KiB, where its bytes take 780 or more.
+      EXPECT_GE(FailuresOf([&] { return builder->Finish().status(); }), 9) << Kind::kName;
+    }
+  });
 }
 
 TEST(MemoryTest, AStaticFilterAndACountingOnesBitsTellIt) {
@@ -116,6 +133,31 @@ TEST(MemoryTest, ARetouchedFilterAddsKeysAllTheSame) {
   EXPECT_LE(filter.ClearKnownFalsePositives(bloom::ClearingScheme::kRatio).value(), known);
   for (uint64_t i = 0; i < 1'000'000; ++i)
     ASSERT_FALSE(filter.MayContainDigest(testing_support::DigestOfKey(kKeys + i)));
+}
+
+// Whichever of its allocations fails.
+TEST(MemoryTest, ARetouchedFilterIsMergedOrIsAsItWas) {
+  auto other = bloom::RetouchedFilter::Make(1000, 0.01).value();
+  for (const bloom::Digest digest : testing_support::DigestsOfKeys(1000, 3000))
+    other.AddDigest(digest);
+  size_t failures = 0;
+  for (;; ++failures) {
+    auto filter = bloom::RetouchedFilter::Make(1000, 0.01).value();
+    for (const bloom::Digest digest : testing_support::DigestsOfKeys(0, 1000))
+      filter.AddDigest(digest);
+    for (uint64_t i = 10'000; filter.known_false_positive_count() < 10; ++i)
+      ASSERT_TRUE(filter.AddFalsePositiveDigest(testing_support::DigestOfKey(i)).ok());
+    const std::string before = filter.Serialize();
+    absl::Status status;
+    {
+      const FailAllocation fail(failures);
+      status = filter.Merge(other);
+    }
+    if (status.ok()) break;
+    ASSERT_TRUE(absl::IsResourceExhausted(status)) << status;
+    ASSERT_TRUE(filter.Serialize() == before) << failures;
+  }
+  EXPECT_EQ(failures, 3u);  // of digests, of what they are, of links
 }
 
 TEST(MemoryTest, ARetouchedFilterTellsThatItCannotKnowAFalsePositive) {
