@@ -16,23 +16,22 @@ constexpr uint32_t kHeadBits = 32;
 
 }  // namespace
 
-DigestsByBit::DigestsByBit(PackedArray heads, uint32_t probes, uint64_t seed, uint64_t most_members)
-    : heads_(std::move(heads)), probes_(probes), seed_(seed), most_members_(most_members) {}
+DigestsByBit::DigestsByBit(PackedArray heads, uint32_t probes, uint64_t seed)
+    : heads_(std::move(heads)), probes_(probes), seed_(seed) {}
 
-absl::StatusOr<DigestsByBit> DigestsByBit::Make(uint64_t bits, uint32_t probes, uint64_t seed,
-                                                uint64_t most_members) {
+absl::StatusOr<DigestsByBit> DigestsByBit::Make(uint64_t bits, uint32_t probes, uint64_t seed) {
   if (bits == 0) return absl::InvalidArgumentError("bits must be positive");
   if (std::string problem = ProbesProblem({bits, probes}); !problem.empty())
     return absl::InvalidArgumentError(problem);
   absl::StatusOr<PackedArray> heads = PackedArray::Zeros(bits, kHeadBits);
   if (!heads.ok()) return heads.status();
-  return DigestsByBit(*std::move(heads), probes, seed, most_members);
+  return DigestsByBit(*std::move(heads), probes, seed);
 }
 
 absl::Status DigestsByBit::Reserve(uint64_t members) {
-  if (members > most_members_) {
+  if (members > kMostMembers) {
     return absl::ResourceExhaustedError(
-        absl::StrCat(members, " digests are more than the ", most_members_, " that lists hold"));
+        absl::StrCat(members, " digests are more than the ", kMostMembers, " that lists hold"));
   }
   try {
     digests_.reserve(members);
@@ -72,7 +71,7 @@ bool DigestsByBit::Put(Digest digest, Kind kind) {
 
 bool DigestsByBit::PutNew(Digest digest, Kind kind) {
   const size_t others = digests_.size();
-  if (others >= most_members_) return false;
+  if (others >= kMostMembers) return false;
   try {
     links_.resize((others + 1) * probes_);
     is_key_.resize(others + 1);

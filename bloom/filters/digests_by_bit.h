@@ -50,9 +50,7 @@ class DigestsByBit {
   DigestsByBit() = default;
   // Empty lists for the positions of Probes(Remix(digest, seed), bits).  InvalidArgument for no
   // bits or more than 2^51, or other probes than 1 to kMaxProbes, ResourceExhausted without memory.
-  // `most_members`, which is for tests, is at most kMostMembers.
-  static absl::StatusOr<DigestsByBit> Make(uint64_t bits, uint32_t probes, uint64_t seed,
-                                           uint64_t most_members = kMostMembers);
+  static absl::StatusOr<DigestsByBit> Make(uint64_t bits, uint32_t probes, uint64_t seed);
 
   // Takes memory for as many members.  ResourceExhausted without that, or if there cannot be as
   // many.
@@ -99,7 +97,7 @@ class DigestsByBit {
   // Members are numbered from 1 on.
   static constexpr uint32_t kNone = 0;
 
-  DigestsByBit(PackedArray heads, uint32_t probes, uint64_t seed, uint64_t most_members);
+  DigestsByBit(PackedArray heads, uint32_t probes, uint64_t seed);
 
   uint32_t Head(uint64_t bit) const { return static_cast<uint32_t>(heads_.Get(bit)); }
   Kind KindOf(uint32_t member) const { return Kind{bool{is_key_[member - 1]}}; }
@@ -122,7 +120,6 @@ class DigestsByBit {
   PackedArray heads_;
   uint32_t probes_ = 0;
   uint64_t seed_ = 0;
-  uint64_t most_members_ = 0;
   std::vector<Digest> digests_;
   std::vector<bool> is_key_;
   std::vector<uint32_t> links_;

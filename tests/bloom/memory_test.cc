@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <limits>
 #include <new>
@@ -13,6 +14,7 @@
 #include "bloom/catalog.h"
 #include "bloom/filter_policy.h"
 #include "bloom/filters/counting.h"
+#include "bloom/filters/digests_by_bit.h"
 #include "bloom/filters/retouched.h"
 #include "bloom/static_filter.h"
 #include "tests/bloom/kinds.h"
@@ -133,6 +135,42 @@ TEST(MemoryTest, ARetouchedFilterAddsKeysAllTheSame) {
   EXPECT_LE(filter.ClearKnownFalsePositives(bloom::ClearingScheme::kRatio).value(), known);
   for (uint64_t i = 0; i < 1'000'000; ++i)
     ASSERT_FALSE(filter.MayContainDigest(testing_support::DigestOfKey(kKeys + i)));
+}
+
+// Refused is what needs more than they have, and nothing else.
+TEST(MemoryTest, ListsOfDigestsHoldAsManyAsThereIsRoomFor) {
+  using Kind = bloom::DigestsByBit::Kind;
+  using Digests = std::vector<bloom::Digest>;
+  auto lists = bloom::DigestsByBit::Make(50, 3, 7).value();
+  ASSERT_TRUE(lists.Reserve(4).ok());
+  for (const bloom::Digest digest : {1, 2, 3}) ASSERT_TRUE(lists.Put(digest, Kind::kKey));
+  bool put, put_another, put_new;
+  {
+    const LimitAllocations limit(0);
+    put = lists.Put(4, Kind::kFalsePositive);
+    put_another = lists.Put(5, Kind::kKey);
+    put_new = lists.PutNew(6, Kind::kFalsePositive);
+  }
+  EXPECT_TRUE(put && !put_another && !put_new);
+  EXPECT_EQ(lists.Sorted(Kind::kKey), Digests({1, 2, 3}));
+  EXPECT_EQ(lists.Sorted(Kind::kFalsePositive), Digests({4}));
+  // One that is there needs no room, and one that goes leaves some.
+  bool changed, removed;
+  {
+    const LimitAllocations limit(0);
+    changed = lists.Put(4, Kind::kKey);
+    removed = lists.Remove(1);
+    put = lists.Put(5, Kind::kKey);
+  }
+  EXPECT_TRUE(changed && removed && put);
+  EXPECT_EQ(lists.Sorted(Kind::kKey), Digests({2, 3, 4, 5}));
+  EXPECT_EQ(lists.Count(Kind::kFalsePositive), 0u);
+  Digests at_bits;
+  for (uint64_t bit = 0; bit < 50; ++bit)
+    lists.ForEachAt(bit, [&](bloom::Digest digest, Kind) { at_bits.push_back(digest); });
+  std::sort(at_bits.begin(), at_bits.end());
+  at_bits.erase(std::unique(at_bits.begin(), at_bits.end()), at_bits.end());
+  EXPECT_EQ(at_bits, Digests({2, 3, 4, 5}));
 }
 
 // Whichever of its allocations fails.
