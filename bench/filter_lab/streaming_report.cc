@@ -218,23 +218,26 @@ std::string EqualMemoryText(const StreamingResults& results) {
   return text;
 }
 
+// How much of the source's experiment it is.
+std::string PartText(const StreamingResults& results, const StreamRun& run) {
+  if (results.is_full) return "";
+  if (run.cells < kSourceCells)
+    return " These are small filters for a quick look, and say nothing of the source's.";
+  return " This is the beginning of the source's stream of 10^8 rows, with filters as large as "
+         "there: filters are full here, and overfilled there (run with --full): rates cannot be "
+         "compared, and times only to our disadvantage, as the first rows, most of which are new, "
+         "are the dearest.";
+}
+
 std::string RowsText(const StreamingResults& results) {
   const StreamRun* standard = Find(results, "standard", false);
   if (standard == nullptr) return "";
   const double keys = static_cast<double>(standard->all().distinct);
-  return lsm::Concat(
-      Grouped(standard->all().rows), " rows of each stream, in filters of ",
-      Grouped(standard->cells), " cells and ", standard->probes, " probes; ",
-      Fixed(static_cast<double>(standard->cells) / keys, 2),
-      " cells a distinct row of the uniform stream at the end.",
-      results.is_full ? ""
-      : standard->cells < kSourceCells
-          ? " These are small filters for a quick look, and say nothing "
-            "of the source's."
-          : " This is the beginning of the source's stream of 10^8 rows, with filters "
-            "as large as there: filters are full here, and overfilled there (run with "
-            "--full): rates cannot be compared, and times only to our disadvantage, "
-            "as the first rows, most of which are new, are the dearest.");
+  return lsm::Concat(Grouped(standard->all().rows), " rows of each stream, in filters of ",
+                     Grouped(standard->cells), " cells and ", standard->probes, " probes; ",
+                     Fixed(static_cast<double>(standard->cells) / keys, 2),
+                     " cells a distinct row of the uniform stream at the end.",
+                     PartText(results, *standard));
 }
 
 }  // namespace
