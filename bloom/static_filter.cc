@@ -8,8 +8,8 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "bloom/core/probe.h"
-#include "bloom/core/sizing.h"
+#include "bloom/core/filter.h"
+#include "bloom/variants/standard.h"
 
 namespace bloom {
 namespace {
@@ -23,17 +23,13 @@ constexpr size_t kFewDigests = 10'000;
 
 // Whether more than a fiftieth of the digests, or so, stand there already: by the ones of a filter
 // of one probe and a bit a digest, which tell the number of different ones within 0.85 / sqrt(n)
-// (Whang, Vander-Zanden, Taylor 1990: linear counting).  3 to 5 ns a digest; sorting takes 70
-// to 90.
+// (Whang, Vander-Zanden, Taylor 1990: linear counting).  Takes a twentieth of the time of sorting.
 absl::StatusOr<bool> MayRepeat(std::span<const Digest> digests) {
   if (digests.size() <= kFewDigests) return true;
-  const uint64_t bits = digests.size();
-  absl::StatusOr<AlignedBytes> seen = ZerosFor((bits + 7) / 8);
+  absl::StatusOr<Filter<Standard>> seen = Filter<Standard>::MakeOfShape({digests.size(), 1}, 0.5);
   if (!seen.ok()) return seen.status();
-  for (const Digest digest : digests) SetBit(seen->data(), ReduceRange(Remix(digest, 0), bits));
-  const double fill =
-      static_cast<double>(CountOnes(seen->data(), seen->size())) / static_cast<double>(bits);
-  return StandardKeyCountFromFill(bits, 1, fill) < 0.98 * static_cast<double>(bits);
+  seen->AddDigests(digests);
+  return seen->EstimatedKeyCount() < 0.98 * static_cast<double>(digests.size());
 }
 
 absl::StatusOr<std::string> BuildFrom(const FilterPolicy& policy, const FilterContext& context,
