@@ -186,6 +186,10 @@ TEST(RetouchedTest, WithoutBookkeepingItHasItsBitsAlone) {
   EXPECT_EQ(whole.Serialize().size(), bits.size() + 8 + 2000 * 8 + 8);
   EXPECT_EQ(whole.bookkeeping_bytes(),
             4 * whole.size_bits() + 2000 * (8 + 4 * whole.shape().probes) + 2000 / 8);
+  // At 0.01 a key takes what bloom/README.md says.
+  const RetouchedFilter usual = MakeRetouched(20'000, 0.01);
+  EXPECT_NEAR(static_cast<double>(usual.bookkeeping_bytes()) / 20'000, 74.5, 0.1);
+  EXPECT_NEAR(static_cast<double>(usual.Serialize().size()) / 20'000, 9.2, 0.1);
   RetouchedFilter loaded = RetouchedFilter::Load(bits).value();
   EXPECT_FALSE(loaded.has_bookkeeping());
   EXPECT_EQ(loaded.bookkeeping_bytes(), 0u);
