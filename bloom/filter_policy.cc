@@ -100,8 +100,7 @@ class KindBuilder final : public FilterBuilder {
       if (absl::Status status = CheckHasAll(*filter, digests_); !status.ok()) return status;
       return filter;
     } catch (const std::bad_alloc&) {  // of the bytes, or of what solving takes
-      return absl::ResourceExhaustedError(
-          absl::StrCat("no memory for a filter of ", digests_.size(), " keys"));
+      return NoMemoryForDigests(digests_.size());
     }
   }
 

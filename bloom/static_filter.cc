@@ -8,15 +8,12 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "bloom/core/bits.h"
 #include "bloom/core/filter.h"
 #include "bloom/variants/standard.h"
 
 namespace bloom {
 namespace {
-
-absl::Status NoMemoryForDigests(size_t count) {
-  return absl::ResourceExhaustedError(absl::StrCat("no memory for ", count, " digests of keys"));
-}
 
 // So few are sorted at once.
 constexpr size_t kFewDigests = 10'000;

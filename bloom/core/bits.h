@@ -109,6 +109,11 @@ inline absl::Status NoMemoryFor(uint64_t size) {
                                       " bytes");
 }
 
+// ResourceExhausted.
+inline absl::Status NoMemoryForDigests(uint64_t count) {
+  return absl::ResourceExhaustedError("no memory for " + std::to_string(count) + " digests");
+}
+
 // As AlignedBytes::Zeros; ResourceExhausted if there is no memory.
 inline absl::StatusOr<AlignedBytes> ZerosFor(uint64_t size) {
   AlignedBytes bytes = AlignedBytes::Zeros(size);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "bloom/core/bits.h"
 #include "bloom/core/filter_format.h"
 #include "bloom/core/shape.h"
 
@@ -38,7 +39,7 @@ absl::Status DigestsByBit::Reserve(uint64_t members) {
     is_key_.reserve(members);
     links_.reserve(members * probes_);
   } catch (const std::bad_alloc&) {
-    return absl::ResourceExhaustedError(absl::StrCat("no memory for ", members, " digests"));
+    return NoMemoryForDigests(members);
   }
   return absl::OkStatus();
 }

@@ -251,8 +251,7 @@ absl::StatusOr<uint64_t> RetouchedFilter::ClearKnownFalsePositives(ClearingSchem
   try {
     known = digests_.Sorted(Kind::kFalsePositive);
   } catch (const std::bad_alloc&) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("no memory for ", known_false_positive_count(), " digests"));
+    return NoMemoryForDigests(known_false_positive_count());
   }
   uint64_t cleared = 0;
   for (const Digest digest : known) {
