@@ -53,8 +53,8 @@
 //     stopped just before it, unless something stands behind it in the sector.
 //   * The file's header is synced before the first record is appended.  So a file with anything
 //     behind a bad header is damaged, and one with nothing behind it was being made when the crash
-//     came.  If that holds more than a piece of the magic and zeros, it is no log at all, and an
-//     opening stops there and names it: garbage of a crash, or somebody's file.
+//     came.  If that holds more than a piece of the magic and zeros, it is no log at all: garbage
+//     of a crash, or somebody's file.  An opening passes it over, unless the manifest needs it.
 //   * An orderly close syncs, then writes an end record and syncs that: all that came before is
 //     then known to have been durable.  A log that lost its end later is noticed by whoever knows
 //     that it was closed, and with how many bytes: of write-ahead logs the manifest does.

@@ -185,11 +185,14 @@ bool ManifestState::IsLogId(uint64_t number, uint64_t file_id) const {
   return log_seed.has_value() && file_id == LogFileId(*log_seed, number);
 }
 
+bool ManifestState::HoldsNoRecord(uint64_t number, uint64_t file_bytes) const {
+  return file_bytes <= kLogHeaderBytes && !NeededLogs().contains(number);
+}
+
 absl::Status ManifestState::CheckLogId(uint64_t number, std::string_view file, uint64_t file_id,
                                        uint64_t file_bytes) const {
-  const bool is_needed = NeededLogs().contains(number);
-  if (file_bytes <= kLogHeaderBytes && !is_needed) return absl::OkStatus();
-  if (file_id == 0 && is_needed)
+  if (HoldsNoRecord(number, file_bytes)) return absl::OkStatus();
+  if (file_id == 0 && NeededLogs().contains(number))
     return DamageAt(file, 0, "the log has no header, but the manifest knows of the log");
   if (!log_seed || IsLogId(number, file_id)) return absl::OkStatus();
   return DamageAt(file, 0,

@@ -78,6 +78,10 @@ struct ManifestState {
   std::set<uint64_t> NeededLogs() const;
   // Whether log `number` has this id for certain: false too where no seed is known.
   bool IsLogId(uint64_t number, uint64_t file_id) const;
+  // Whether a file of so many bytes that stands where log `number` should, whatever is in it, holds
+  // no record that anybody was promised: it has no room for one, and nothing says that the log must
+  // be there.  Garbage is what a crash may leave of a log that was being made.
+  bool HoldsNoRecord(uint64_t number, uint64_t file_bytes) const;
   // Of the file that stands where log `number` should, with this id (0: it has no header) and so
   // many bytes: DataLoss naming it if it is not that log.  One that need not be there, and has no
   // more than a header, is of an opening that failed, and may be any.

@@ -6,6 +6,7 @@
 
 #include "lsm/base/internal_key.h"
 #include "lsm/bytes/status.h"
+#include "lsm/log/log_reader.h"
 
 namespace tools {
 namespace {
@@ -52,6 +53,19 @@ absl::StatusOr<std::optional<Target>> FindPart(const StoreFiles& files,
       ", but there is no such file"));
 }
 
+// What an opening of the store passes over: a file where a log would be, that is none and holds no
+// record.
+bool IsNoLog(const StoreFiles& files, uint64_t number) {
+  absl::StatusOr<std::unique_ptr<lsm::ReadFile>> file =
+      files.log_directory->OpenRead(lsm::LogFileName(number), lsm::ReadMode::kBuffered);
+  if (!file.ok()) return false;
+  const absl::StatusOr<uint64_t> file_bytes = (*file)->Size();
+  return number >= files.manifest.state.oldest_log && file_bytes.ok() &&
+         files.manifest.state.HoldsNoRecord(number, *file_bytes) &&
+         absl::IsInvalidArgument(
+             lsm::LogReader::Open(*std::move(file), lsm::LogKind::kWriteAhead).status());
+}
+
 }  // namespace
 
 absl::StatusOr<StoreFiles> LookAtStore(const World& world, const Request& request,
@@ -75,6 +89,11 @@ absl::StatusOr<StoreFiles> LookAtStore(const World& world, const Request& reques
   files.manifest_status = manifest.status();
   if (manifest.ok()) {
     files.manifest = std::move(manifest).value();
+    std::erase_if(files.logs, [&](uint64_t number) {
+      if (!IsNoLog(files, number)) return false;
+      files.no_logs.push_back(number);
+      return true;
+    });
   } else if (!absl::IsNotFound(files.manifest_status)) {
     files.manifest_status = NameForeign(files, files.manifest_status);
   }

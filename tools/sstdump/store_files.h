@@ -24,6 +24,7 @@ struct StoreFiles {
   std::shared_ptr<lsm::Directory> log_directory;  // the same, unless asked otherwise
   std::vector<std::string> names;                 // in the directory, sorted
   std::vector<uint64_t> logs;                     // numbers of those in the log directory, sorted
+  std::vector<uint64_t> no_logs;  // in their place: no logs, and too short to hold a record
 
   // OK, or why there is no state.  NotFound: the directory has no CURRENT.  InvalidArgument: it is
   // another product's.

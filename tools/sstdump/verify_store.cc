@@ -208,6 +208,11 @@ class StoreChecker {
 
   // What is in the directory besides, which is no damage.
   void NoteOthers() {
+    for (const uint64_t number : files_.no_logs) {
+      session_->Note(Concat(lsm::LogFileName(number),
+                            ": no log, and too short to hold writes: left of one that was being "
+                            "made when a crash came, or not the store's"));
+    }
     for (const std::string& name : files_.names) {
       const std::optional<lsm::FileName> parsed = lsm::ParseFileName(name);
       if (!parsed) {

@@ -195,8 +195,7 @@ TEST_F(RecoveryTest, ALogOfSomebodyElsesIsNamedAndNotRemoved) {
   Put("a", "1");
   db_ = nullptr;
   // Behind the store's own: it would have to be replayed.
-  for (const std::string& bytes :
-       {std::string("notes"), std::string(32, 'x'), std::string(90, 'x')}) {
+  for (const std::string& bytes : {std::string(33, 'x'), std::string(90, 'x')}) {
     world_.files->SetFileBytes("/store/202311.log", bytes);
     for (const OpenMode mode : {OpenMode::kOpenOrCreate, OpenMode::kReadOnly}) {
       options_.mode = mode;
@@ -205,6 +204,32 @@ TEST_F(RecoveryTest, ALogOfSomebodyElsesIsNamedAndNotRemoved) {
                            AllOf(HasSubstr("/store/202311.log"), HasSubstr("not a log"))));
     }
     EXPECT_EQ(world_.files->FileBytes("/store/202311.log"), bytes);
+  }
+}
+
+// What a crash may leave of a log that was being made: its header was not synced, so there was no
+// record behind it.
+TEST_F(RecoveryTest, GarbageWhereALogWasBeingMadeIsPassedOverAndNotRemoved) {
+  for (const std::string& bytes : {std::string("notes"), std::string(32, 'x')}) {
+    Open();
+    Put("a", "1");
+    db_ = nullptr;
+    world_.files->SetFileBytes("/store/202311.log", bytes);
+    for (const OpenMode mode : {OpenMode::kReadOnly, OpenMode::kOpenOrCreate}) {
+      options_.mode = mode;
+      Open();
+      EXPECT_EQ(Scan(), "a=1");
+    }
+    EXPECT_EQ(world_.files->FileBytes("/store/202311.log"), bytes);
+    EXPECT_THAT(world_.FilesOf(FileKind::kLog),
+                testing::Contains(testing::Gt("/store/202311.log")));  // numbers are not used again
+    db_ = nullptr;
+    // Where the manifest knows of a log, it must be there.
+    const std::string log = world_.FilesOf(FileKind::kLog).back();
+    const std::string sound = world_.files->FileBytes(log);
+    world_.files->SetFileBytes(log, bytes);
+    EXPECT_THAT(OpenStatus(), StatusIs(absl::StatusCode::kDataLoss, HasSubstr(log)));
+    world_.files->SetFileBytes(log, sound);
   }
 }
 
