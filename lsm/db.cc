@@ -98,6 +98,10 @@ absl::Status DB::CompactRange(std::optional<std::string_view> from,
 
 absl::Status DB::WaitForBackgroundWork() { return engine_->WaitForBackgroundWork(); }
 
+absl::Status DB::Resume() { return engine_->Resume(); }
+
+absl::Status DB::GetFailure() { return engine_->GetFailure(); }
+
 uint64_t DB::ApproximateBytes(std::optional<std::string_view> from,
                               std::optional<std::string_view> to) {
   return engine_->ApproximateBytes(from.value_or(""), to);

@@ -29,12 +29,18 @@
 //   ResourceExhausted   the disk is full, too many files are open, there are no threads for
 //                       background work, or 2^56 writes or 2^53 file numbers are used up
 //   Unavailable         any other failure of the file system (EIO …), with its own text
-//   Aborted             the store takes no more writes after an earlier failure; names that one
+//   Aborted             the store takes no more writes after an earlier failure; names that one.
+//                       This write is not in the store
+//   Unknown             of a write alone: it failed in a way that leaves open whether it is in the
+//                       store; says why
 //
-// A write, sync, flush or compaction that fails is final, also where the disk was full: what is on
-// disk is unknown.  Calls that wait for it return the failure as it is, later writes and flushes
-// return Aborted with its text.  Reads go on.  Opening the store again finds out what is there, and
-// that is at least what was promised above.  Invalid arguments and failed reads change nothing.
+// After a failure reads go on, and show what was acknowledged before.  When a log or the manifest
+// cannot be written or synced, it is unknown what is on disk: the writes that it happened to return
+// Unknown, later ones and flushes Aborted.  A flush or a compaction that fails drops what it wrote,
+// and writes go on until the next memtable, or level 0, is full.  Resume mends all of that once the
+// cause is gone (the disk has room, descriptors are free): the store is then what reads showed, so
+// that writes of unknown outcome are not in it.  Opening the store again finds out instead: each of
+// them is there whole, or not at all.  Invalid arguments and failed reads change nothing.
 //
 // Threads: any number may use one DB.  One process at a time may have a store open for writing,
 // once; several may read one that nobody writes.  Iterators, snapshots and pinned values must be
@@ -117,8 +123,9 @@ class DB {
 
   // --- upkeep ---
 
-  // These return the error of a flush or compaction that failed, whoever asked for it.  Flush and
-  // CompactRange: FailedPrecondition if the store is open for reading only.
+  // These return the error of what they wait for, whoever asked for it, also of an earlier failure
+  // that is not mended.  Flush and CompactRange: FailedPrecondition if the store is open for
+  // reading only.
 
   // Writes what is in memory to tables, and waits for it.
   absl::Status Flush();
@@ -130,6 +137,15 @@ class DB {
 
   // Waits until no flush or compaction is running or due.
   absl::Status WaitForBackgroundWork();
+
+  // Mends what failed, once its cause is gone: after OK the store takes writes again, and is
+  // exactly what reads showed all the time.  Flushes, and begins a log and a manifest anew, as an
+  // opening would; never syncs a file again whose sync failed.  OK at once if nothing failed.  An
+  // error leaves the store as it was, and Resume may be tried again.
+  absl::Status Resume();
+
+  // OK, or the first failure that is not mended: why writes are refused, or soon will be.
+  absl::Status GetFailure();
 
   // Bytes of files, about, that the keys in [from, to) take; nullopt: to the end on that side.  0
   // if from >= to.  What is in memory does not count.

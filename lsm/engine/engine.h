@@ -36,6 +36,7 @@
 #include "lsm/base/statistics.h"
 #include "lsm/base/write_batch.h"
 #include "lsm/compaction/jobs.h"
+#include "lsm/engine/failures.h"
 #include "lsm/engine/log_set.h"
 #include "lsm/engine/obsolete_files.h"
 #include "lsm/engine/read_view.h"
@@ -78,14 +79,17 @@ class Engine {
   absl::Status CompactRange(std::optional<std::string_view> from,
                             std::optional<std::string_view> to);
   absl::Status WaitForBackgroundWork();
+  absl::Status Resume();
+  absl::Status GetFailure();
   uint64_t ApproximateBytes(std::string_view from, std::optional<std::string_view> to);
   Statistics GetStatistics();
 
  private:
   // A call of Write that waits for its turn, or for the one whose turn it is to commit it too.
   struct Writer {
-    const WriteBatch* batch;  // null: no entries, only seal the memtable
-    bool sync;
+    enum Task : uint8_t { kWrite, kSeal, kResume } task;
+    const WriteBatch* batch;  // kWrite
+    bool sync;                // kWrite
     bool done = false;
     absl::Status status;
     absl::CondVar wake;
@@ -113,7 +117,11 @@ class Engine {
   absl::Status Start();
   absl::StatusOr<ManifestContents> LoadOrBegin();
   absl::StatusOr<std::array<OpenTables, kLevels>> OpenTablesOf(const ManifestState& state);
-  absl::Status StartWriting(const ManifestContents& contents, RecoveredLogs recovered,
+  // Makes the memtables, oldest first, tables of level 0, begins a log and a manifest, has CURRENT
+  // name it, publishes a view of all that, and removes files that are not needed any more.  Until
+  // CURRENT is swapped, nothing that was there is changed.
+  absl::Status StartWriting(ManifestState state, std::optional<std::string_view> expected_current,
+                            const std::vector<std::shared_ptr<const Memtable>>& memtables,
                             std::array<OpenTables, kLevels> levels);
   absl::Status StartReading(RecoveredLogs recovered, std::array<OpenTables, kLevels> levels);
 
@@ -123,8 +131,18 @@ class Engine {
   absl::Status MakeRoom(bool seal_now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status SealMemtable() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Writer* BuildGroup(Writer* leader, bool* sync) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status Commit(Writer* leader, Writer** last) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CommitGroup(Memtable* memtable, bool sync);
   void WaitStalled(Counter counter, bool* counted) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  // --- failures (engine_resume.cc) ---
+  void AddFailure(FailureKind kind, const absl::Status& status)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Of a write that was not begun.
+  static absl::Status Refusal(const absl::Status& failure);
+  // By the writer whose turn it is.
+  absl::Status Mend() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status StartOver(const ReadView& view) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // --- background work (engine_background.cc) ---
   // View and snapshots of one moment: a snapshot that was taken between the two would be missed.
@@ -138,7 +156,7 @@ class Engine {
                              const SnapshotList& snapshots);
   absl::Status CompactPlan(const Version& version, const CompactionPlan& plan,
                            const SnapshotList& snapshots);
-  void FinishJob(const absl::Status& status, bool* scheduled);
+  void FinishJob(const absl::Status& status, FailureKind kind, bool* scheduled);
   // Waits until the request is carried out, or cannot be.
   absl::Status RequestRange(RangeRequest* request);
   // Makes the edit durable and publishes the version that it leads to, with `change` made to the
@@ -157,7 +175,6 @@ class Engine {
   // Has it done again until no view is left: if nothing is written any more, nobody else would.
   void ScheduleCollection() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   uint64_t NewFileNumber() ABSL_LOCKS_EXCLUDED(mutex_);
-  void SetBackgroundError(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void PublishView(std::shared_ptr<const ReadView> view) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // --- reading (engine_read.cc) ---
@@ -174,7 +191,6 @@ class Engine {
   StoreDirectory store_;
   Scheduler* const scheduler_;
   uint64_t digest_seed_ = 0;
-  uint64_t log_seed_ = 0;
   JobContext job_context_;
 
   // --- thread-safe of themselves; the cache outlives the tables, which the views hold ---
@@ -206,12 +222,15 @@ class Engine {
   bool flush_scheduled_ ABSL_GUARDED_BY(mutex_) = false;
   bool compaction_scheduled_ ABSL_GUARDED_BY(mutex_) = false;
   bool collection_scheduled_ ABSL_GUARDED_BY(mutex_) = false;
-  absl::Status background_error_ ABSL_GUARDED_BY(mutex_);
+  Failures failures_ ABSL_GUARDED_BY(mutex_);
+  bool mending_ ABSL_GUARDED_BY(mutex_) = false;  // no job is to begin
   // Relaxed wherever it is read: jobs only look whether they should hurry, and who waits for their
   // end does so under mutex_.
   std::atomic<bool> closing_{false};
 
-  std::string group_bytes_;  // of the writer whose turn it is
+  // --- of the writer whose turn it is ---
+  uint64_t log_seed_ = 0;
+  std::string group_bytes_;
 };
 
 }  // namespace lsm

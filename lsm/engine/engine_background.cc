@@ -48,25 +48,27 @@ std::array<OpenTables, kLevels> LevelsAfter(const Version& base, const VersionEd
 }  // namespace
 
 void Engine::ScheduleWork() {
-  if (closing_.load(std::memory_order_relaxed) || !background_error_.ok()) return;
-  if (!flush_scheduled_ && !current_view_->sealed.empty()) {
+  if (closing_.load(std::memory_order_relaxed) || mending_ || !failures_.OfLogOrManifest().ok())
+    return;
+  if (!flush_scheduled_ && !current_view_->sealed.empty() &&
+      failures_.Of(FailureKind::kFlush).ok()) {
     flush_scheduled_ = true;
     scheduler_->Schedule(Scheduler::Lane::kFlush, [this] { FlushOne(); });
   }
-  if (!compaction_scheduled_ &&
+  if (!compaction_scheduled_ && failures_.Of(FailureKind::kCompaction).ok() &&
       (!range_requests_.empty() || DueLevel(*current_view_->version, options_))) {
     compaction_scheduled_ = true;
     scheduler_->Schedule(Scheduler::Lane::kCompaction, [this] { CompactOne(); });
   }
 }
 
-void Engine::FinishJob(const absl::Status& status, bool* scheduled) {
+void Engine::FinishJob(const absl::Status& status, FailureKind kind, bool* scheduled) {
   // Outside of the lock: closes tables, removes files.
   const size_t views = CollectPatiently();
   absl::MutexLock lock(&mutex_);
   // A job that gave up because the store is being closed failed nobody.
   if (!status.ok() && !(absl::IsAborted(status) && closing_.load(std::memory_order_relaxed))) {
-    SetBackgroundError(status);
+    AddFailure(kind, status);
   }
   *scheduled = false;
   if (views > 0) ScheduleCollection();
@@ -108,7 +110,8 @@ void Engine::FlushOne() {
   }
   const std::shared_ptr<const Memtable> memtable = start.view->sealed.back();  // the oldest
   start.view.reset();  // holds tables that a compaction may make superfluous meanwhile
-  FinishJob(FlushMemtable(*memtable, last_sequence, next_log, start.snapshots), &flush_scheduled_);
+  FinishJob(FlushMemtable(*memtable, last_sequence, next_log, start.snapshots), FailureKind::kFlush,
+            &flush_scheduled_);
 }
 
 absl::Status Engine::FlushMemtable(const Memtable& memtable, Sequence last_sequence,
@@ -166,7 +169,7 @@ void Engine::CompactOne() {
     request->status = status;
     request->done = true;
   }
-  FinishJob(status, &compaction_scheduled_);
+  FinishJob(status, FailureKind::kCompaction, &compaction_scheduled_);
 }
 
 absl::Status Engine::CompactPlan(const Version& version, const CompactionPlan& plan,
@@ -228,6 +231,10 @@ absl::Status Engine::RecordEdit(const VersionEdit& edit) {
   if (manifest_status_.ok() && manifest_->size_bytes() > manifest_bytes_max_) {
     manifest_status_ = RotateManifest();
   }
+  if (!manifest_status_.ok()) {
+    absl::MutexLock lock(&mutex_);
+    AddFailure(FailureKind::kManifest, manifest_status_);
+  }
   return manifest_status_;
 }
 
@@ -270,10 +277,11 @@ absl::Status Engine::RequestRange(RangeRequest* request) {
   range_requests_.push_back(request);
   ScheduleWork();
   while (!request->done) {
-    // After an error nothing is begun any more; what was begun is waited for, since it uses the
+    // After a failure nothing is begun any more; what was begun is waited for, since it uses the
     // request.
-    if (!background_error_.ok() && std::erase(range_requests_, request) > 0)
-      return background_error_;
+    const absl::Status failure =
+        failures_.FirstOf({FailureKind::kLog, FailureKind::kManifest, FailureKind::kCompaction});
+    if (!failure.ok() && std::erase(range_requests_, request) > 0) return failure;
     scheduler_->Wait(&mutex_, &work_done_);
   }
   return request->status;
@@ -299,10 +307,8 @@ absl::Status Engine::CompactRange(std::optional<std::string_view> from,
 
 absl::Status Engine::WaitForBackgroundWork() {
   absl::MutexLock lock(&mutex_);
-  while ((flush_scheduled_ || compaction_scheduled_) && background_error_.ok()) {
-    scheduler_->Wait(&mutex_, &work_done_);
-  }
-  return background_error_;
+  while (flush_scheduled_ || compaction_scheduled_) scheduler_->Wait(&mutex_, &work_done_);
+  return failures_.First();
 }
 
 }  // namespace lsm

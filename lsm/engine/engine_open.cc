@@ -85,7 +85,7 @@ Engine::~Engine() {
     while (flush_scheduled_ || compaction_scheduled_ || collection_scheduled_)
       scheduler_->Wait(&mutex_, &work_done_);
     current_view_ = nullptr;
-    had_failed = !background_error_.ok();
+    had_failed = !failures_.OfLogOrManifest().ok();
   }
   // What was acknowledged as synced is; the rest was not promised.  The log of a store that could
   // not be opened stays as a crash would leave it: nothing must look as if the store had been open.
@@ -138,7 +138,16 @@ absl::Status Engine::Start() {
   }
   if (options_.mode == OpenMode::kReadOnly)
     return StartReading(std::move(recovered), std::move(levels));
-  return StartWriting(contents, std::move(recovered), std::move(levels));
+  // The lock's name before a log's: it tells a later opening that the log may be this store's.
+  if (is_new && store_.own_log_directory != nullptr) LSM_RETURN_IF_ERROR(directory.Sync());
+  {
+    absl::MutexLock lock(&mutex_);
+    last_sequence_ = recovered.last_sequence;
+  }
+  std::optional<std::string_view> expected_current;
+  if (!is_new) expected_current = contents.current_bytes;
+  return StartWriting(contents.state, expected_current,
+                      {recovered.memtables.begin(), recovered.memtables.end()}, std::move(levels));
 }
 
 absl::StatusOr<ManifestContents> Engine::LoadOrBegin() {
@@ -168,31 +177,37 @@ absl::StatusOr<std::array<OpenTables, kLevels>> Engine::OpenTablesOf(const Manif
   return levels;
 }
 
-absl::Status Engine::StartWriting(const ManifestContents& contents, RecoveredLogs recovered,
+absl::Status Engine::StartWriting(ManifestState state,
+                                  std::optional<std::string_view> expected_current,
+                                  const std::vector<std::shared_ptr<const Memtable>>& memtables,
                                   std::array<OpenTables, kLevels> levels) {
-  ManifestState state = contents.state;
   NewFiles made;  // so that on a full disk each attempt has as much room as the first
-  for (const auto& memtable : recovered.memtables) {
+  for (const auto& memtable : memtables) {
     const uint64_t from = store_.environment.clock->MonotonicNanos();
     const std::unique_ptr<Iterator> entries = memtable->NewIterator();
-    LSM_ASSIGN_OR_RETURN(JobResult result, RunFlush(job_context_, *entries, {}));
+    SnapshotList snapshots;
+    {
+      absl::MutexLock lock(&mutex_);
+      snapshots = snapshots_.List();
+    }
+    LSM_ASSIGN_OR_RETURN(JobResult result, RunFlush(job_context_, *entries, snapshots));
     for (const auto& table : result.outputs) {
       made.Add(store_.directory.get(), TableFileName(table->meta.number));
-      state.levels[0].emplace(table->meta.number, table->meta);
       levels[0].push_back(table);
     }
     counters_.Add(Counter::kFlushes, 1);
     counters_.Add(Counter::kFlushBytesWritten, result.bytes_written);
     counters_.Add(Counter::kFlushNanos, store_.environment.clock->MonotonicNanos() - from);
   }
+  state.levels = {};
+  for (size_t i = 0; i < levels.size(); ++i) {
+    for (const auto& table : levels[i]) state.levels[i].emplace(table->meta.number, table->meta);
+  }
   // Before anything that was there is changed: tables that are sound one by one may not go
   // together.
   auto view = std::make_shared<ReadView>();
   view->memtable = std::make_shared<Memtable>();
   LSM_ASSIGN_OR_RETURN(view->version, Version::Create(std::move(levels)));
-  // The lock's name before the log's: it tells a later opening that the log may be this store's.
-  if (contents.current_bytes.empty() && store_.own_log_directory != nullptr)
-    LSM_RETURN_IF_ERROR(store_.directory->Sync());
   log_seed_ = store_.environment.random->Next();
   const uint64_t log_number = NewFileNumber();
   made.Add(&store_.log_directory(), LogFileName(log_number));
@@ -203,14 +218,12 @@ absl::Status Engine::StartWriting(const ManifestContents& contents, RecoveredLog
   state.synced_logs.clear();
   state.closed_logs.clear();
   state.started = true;  // by the snapshot that the new manifest begins with
-  state.last_sequence = recovered.last_sequence;
   const uint64_t manifest_number = NewFileNumber();
   {
     absl::MutexLock lock(&mutex_);
+    state.last_sequence = last_sequence_;
     state.next_file_number = next_file_number_;
   }
-  std::optional<std::string_view> expected_current;
-  if (!contents.current_bytes.empty()) expected_current = contents.current_bytes;
   made.Keep();  // from here on CURRENT may lead to them, even after a failure
   LSM_ASSIGN_OR_RETURN(
       std::unique_ptr<ManifestWriter> manifest,
@@ -221,13 +234,16 @@ absl::Status Engine::StartWriting(const ManifestContents& contents, RecoveredLog
     absl::MutexLock lock(&manifest_mutex_);
     AdoptManifest(std::move(manifest));
     manifest_state_ = std::move(state);
+    manifest_status_ = absl::OkStatus();
   }
-  absl::MutexLock lock(&mutex_);
-  memtable_logs_.push_back({log_number, 0});
-  last_sequence_ = recovered.last_sequence;
-  visible_sequence_.store(last_sequence_, std::memory_order_release);
-  PublishView(std::move(view));
-  ScheduleWork();
+  {
+    absl::MutexLock lock(&mutex_);
+    memtable_logs_ = {{log_number, 0}};
+    visible_sequence_.store(last_sequence_, std::memory_order_release);
+    PublishView(std::move(view));
+    ScheduleWork();
+  }
+  logs_.Remove(log_number);
   return absl::OkStatus();
 }
 

@@ -28,7 +28,7 @@ absl::Status Engine::Write(const WriteBatch& batch, const WriteOptions& options)
   LSM_RETURN_IF_ERROR(batch.status());
   LSM_RETURN_IF_ERROR(CheckWritable(options_));
   if (batch.count() == 0 && !options.sync) return absl::OkStatus();
-  Writer writer{&batch, options.sync, false, {}, {}};
+  Writer writer{Writer::kWrite, &batch, options.sync, false, {}, {}};
   LSM_RETURN_IF_ERROR(Enqueue(&writer));
   counters_.Add(Counter::kWrites, 1);
   counters_.Add(Counter::kWriteEntries, batch.count());
@@ -45,32 +45,19 @@ absl::Status Engine::Enqueue(Writer* writer) {
 }
 
 absl::Status Engine::Lead(Writer* leader) {
-  absl::Status status = MakeRoom(/*seal_now=*/leader->batch == nullptr);
+  absl::Status status;
   Writer* last = leader;
-  if (status.ok() && leader->batch != nullptr) {
-    bool sync = false;
-    last = BuildGroup(leader, &sync);
-    const uint32_t entries = WriteBatch::CountOf(group_bytes_);
-    // The highest number itself is never used: a batch's numbers must have one behind them.
-    if (last_sequence_ + entries >= kSequenceMax) {
-      status = absl::ResourceExhaustedError(
-          "all sequence numbers are used up: the store can only be read");
-    } else {
-      StoreFixed64(group_bytes_.data(), last_sequence_ + 1);
-      // Only the leader replaces the memtable, so it stays the one of this view.
-      Memtable* memtable = current_view_->memtable.get();
-      mutex_.Unlock();
-      status = CommitGroup(memtable, sync);
-      mutex_.Lock();
-      if (status.ok()) {
-        last_sequence_ += entries;
-        // Release: whoever reads as of this number finds the entries in the memtable.
-        visible_sequence_.store(last_sequence_, std::memory_order_release);
-      } else {
-        // Whether the group's records are in the log is unknown, so nothing may follow them.
-        SetBackgroundError(status);
-      }
-    }
+  switch (leader->task) {
+    case Writer::kWrite:
+      status = MakeRoom(/*seal_now=*/false);
+      if (status.ok()) status = Commit(leader, &last);
+      break;
+    case Writer::kSeal:
+      status = MakeRoom(/*seal_now=*/true);
+      break;
+    case Writer::kResume:
+      status = Mend();
+      break;
   }
   for (;;) {
     Writer* done = writers_.front();
@@ -86,6 +73,33 @@ absl::Status Engine::Lead(Writer* leader) {
   return status;
 }
 
+absl::Status Engine::Commit(Writer* leader, Writer** last) {
+  bool sync = false;
+  *last = BuildGroup(leader, &sync);
+  const uint32_t entries = WriteBatch::CountOf(group_bytes_);
+  // The highest number itself is never used: a batch's numbers must have one behind them.
+  if (last_sequence_ + entries >= kSequenceMax) {
+    return absl::ResourceExhaustedError(
+        "all sequence numbers are used up: the store can only be read");
+  }
+  StoreFixed64(group_bytes_.data(), last_sequence_ + 1);
+  // Only the leader replaces the memtable, so it stays the one of this view.
+  Memtable* memtable = current_view_->memtable.get();
+  mutex_.Unlock();
+  const absl::Status status = CommitGroup(memtable, sync);
+  mutex_.Lock();
+  if (!status.ok()) {
+    // Whether the group's records are in the log is unknown, so nothing may follow them.
+    AddFailure(FailureKind::kLog, status);
+    return absl::UnknownError(
+        Concat("unknown whether this write is in the store: ", MessageOf(status)));
+  }
+  last_sequence_ += entries;
+  // Release: whoever reads as of this number finds the entries in the memtable.
+  visible_sequence_.store(last_sequence_, std::memory_order_release);
+  return absl::OkStatus();
+}
+
 Engine::Writer* Engine::BuildGroup(Writer* leader, bool* sync) {
   const size_t leader_bytes = leader->batch->size_bytes();
   const size_t bytes_max = leader_bytes <= kSmallGroupBytesMax
@@ -97,8 +111,8 @@ Engine::Writer* Engine::BuildGroup(Writer* leader, bool* sync) {
   Writer* last = leader;
   for (size_t i = 1; i < writers_.size(); ++i) {
     Writer* next = writers_[i];
-    if (next->batch == nullptr) break;       // seals the memtable: leads itself
-    if (next->sync && !leader->sync) break;  // would make the others wait for the disk
+    if (next->task != Writer::kWrite) break;  // leads itself
+    if (next->sync && !leader->sync) break;   // would make the others wait for the disk
     if (group_bytes_.size() + next->batch->size_bytes() > bytes_max) break;
     group_bytes_.append(next->batch->encoded().substr(WriteBatch::kHeaderBytes));
     count += next->batch->count();
@@ -140,10 +154,8 @@ void Engine::WaitStalled(Counter counter, bool* counted) {
 absl::Status Engine::MakeRoom(bool seal_now) {
   bool delayed = false, memtable_stall_counted = false, level0_stall_counted = false;
   for (;;) {
-    if (!background_error_.ok()) {
-      return absl::AbortedError(Concat("the store takes no more writes after an earlier failure: ",
-                                       MessageOf(background_error_)));
-    }
+    if (const absl::Status failure = failures_.OfLogOrManifest(); !failure.ok())
+      return Refusal(failure);
     const ReadView& view = *current_view_;
     const size_t level0_tables = view.version->level(0).size();
     if (!seal_now && !delayed &&
@@ -160,13 +172,17 @@ absl::Status Engine::MakeRoom(bool seal_now) {
                         : view.memtable->memory_bytes() < options_.write_buffer_bytes) {
       return absl::OkStatus();
     } else if (!view.sealed.empty()) {
+      if (const absl::Status& failure = failures_.Of(FailureKind::kFlush); !failure.ok())
+        return Refusal(failure);
       WaitStalled(Counter::kStallsMemtable, &memtable_stall_counted);
     } else if (level0_tables >= static_cast<size_t>(options_.level0_stop_tables)) {
+      if (const absl::Status& failure = failures_.Of(FailureKind::kCompaction); !failure.ok())
+        return Refusal(failure);
       WaitStalled(Counter::kStallsLevel0, &level0_stall_counted);
     } else {
       const absl::Status status = SealMemtable();
       if (!status.ok()) {
-        SetBackgroundError(status);
+        AddFailure(FailureKind::kLog, status);
         return status;
       }
       seal_now = false;
@@ -193,19 +209,14 @@ absl::Status Engine::SealMemtable() {
 
 absl::Status Engine::Flush() {
   LSM_RETURN_IF_ERROR(CheckWritable(options_));
-  Writer seal{nullptr, false, false, {}, {}};
+  Writer seal{Writer::kSeal, nullptr, false, false, {}, {}};
   LSM_RETURN_IF_ERROR(Enqueue(&seal));
+  const auto failure = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return failures_.FirstOf({FailureKind::kLog, FailureKind::kManifest, FailureKind::kFlush});
+  };
   absl::MutexLock lock(&mutex_);
-  while (!current_view_->sealed.empty() && background_error_.ok())
-    scheduler_->Wait(&mutex_, &work_done_);
-  return background_error_;
-}
-
-void Engine::SetBackgroundError(const absl::Status& status) {
-  if (!background_error_.ok()) return;
-  background_error_ = status;
-  counters_.Add(Counter::kBackgroundErrors, 1);
-  work_done_.SignalAll();
+  while (!current_view_->sealed.empty() && failure().ok()) scheduler_->Wait(&mutex_, &work_done_);
+  return current_view_->sealed.empty() ? absl::OkStatus() : failure();
 }
 
 void Engine::PublishView(std::shared_ptr<const ReadView> view) {

@@ -124,8 +124,14 @@ class Directory {
   // NotFound if it is not there.  Handles that are open stay good.
   virtual absl::Status Remove(std::string_view name) = 0;
 
-  // Names created, renamed and removed so far survive a crash.
+  // Names created, renamed and removed so far survive a crash.  After a failure it is unknown which
+  // of those since the last success do, a later attempt would not find out, and every later call
+  // returns the same error.
   virtual absl::Status Sync() = 0;
+
+  // Lets Sync try again.  Whoever calls it relies on no name that was created, renamed or removed
+  // between the last success and this call.
+  virtual void ForgetFailedSync() = 0;
 
   // Makes `name` hold `bytes`, durably and at once: after a crash it holds either these or what it
   // held before.  `expected` is what it must hold now (nullopt: it must not exist); otherwise

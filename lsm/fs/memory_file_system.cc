@@ -156,6 +156,7 @@ class MemoryDirectory final : public Directory {
   absl::Status Rename(std::string_view from, std::string_view to) override;
   absl::Status Remove(std::string_view name) override;
   absl::Status Sync() override;
+  void ForgetFailedSync() override;
   absl::Status AtomicReplace(std::string_view name, std::string_view bytes,
                              std::optional<std::string_view> expected) override;
   absl::StatusOr<std::unique_ptr<FileLock>> Lock(std::string_view name, LockKind kind) override;
@@ -191,6 +192,7 @@ class MemoryDirectory final : public Directory {
   const uint64_t epoch_;
   const std::string path_;
   const std::shared_ptr<MemoryDirectoryNode> node_;
+  absl::Status sync_status_ ABSL_GUARDED_BY(machine_->mutex);
 };
 
 absl::StatusOr<std::unique_ptr<ReadFile>> MemoryDirectory::OpenRead(std::string_view name,
@@ -262,9 +264,15 @@ absl::Status MemoryDirectory::Remove(std::string_view name) {
 
 absl::Status MemoryDirectory::Sync() {
   absl::MutexLock lock(&machine_->mutex);
-  LSM_RETURN_IF_ERROR(Begin(FileOperation::kSyncDirectory, path_));
-  node_->durable = node_->current;
-  return absl::OkStatus();
+  if (!sync_status_.ok()) return sync_status_;  // as POSIX does: no second attempt
+  sync_status_ = Begin(FileOperation::kSyncDirectory, path_);
+  if (sync_status_.ok()) node_->durable = node_->current;
+  return sync_status_;
+}
+
+void MemoryDirectory::ForgetFailedSync() {
+  absl::MutexLock lock(&machine_->mutex);
+  sync_status_ = absl::OkStatus();
 }
 
 // Makes this one name durable and no other: POSIX would sync the whole directory, an object store
@@ -288,6 +296,7 @@ absl::Status MemoryDirectory::AtomicReplace(std::string_view name, std::string_v
   auto file = std::make_shared<MemoryFile>();
   file->Set(std::string(bytes));
   node_->current.insert_or_assign(std::string(name), file);
+  if (!sync_status_.ok()) return sync_status_;  // on POSIX a sync of the directory comes last
   node_->durable.insert_or_assign(std::string(name), file);
   return absl::OkStatus();
 }

@@ -48,6 +48,11 @@ class PosixDirectory final : public Directory {
     return sync_status_;
   }
 
+  void ForgetFailedSync() override {
+    absl::MutexLock lock(&sync_mutex_);
+    sync_status_ = absl::OkStatus();
+  }
+
   absl::Status AtomicReplace(std::string_view name, std::string_view bytes,
                              std::optional<std::string_view> expected) override;
 

@@ -452,6 +452,7 @@ class BufferedDirectory final : public Directory {
   }
   absl::Status Remove(std::string_view name) override { return base_->Remove(name); }
   absl::Status Sync() override { return base_->Sync(); }
+  void ForgetFailedSync() override { base_->ForgetFailedSync(); }
   absl::Status AtomicReplace(std::string_view name, std::string_view bytes,
                              std::optional<std::string_view> expected) override {
     return base_->AtomicReplace(name, bytes, expected);

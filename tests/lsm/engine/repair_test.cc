@@ -305,8 +305,9 @@ TEST_F(RepairTest, WhatIsSavedBehindAGapIsSaidToBeBehindOne) {
       if (FilesOf(FileKind::kLog).size() > 1) continue;
       ASSERT_OK(db->Put("pad", std::string(2000, 'p')));
     }
+    files_.CrashAt(0);  // not closed
   }
-  files_.SetFault(nullptr);
+  files_.Restart(MemoryFileSystem::Unsynced::kKept);
   const std::vector<std::string> logs = FilesOf(FileKind::kLog);
   ASSERT_EQ(logs.size(), 2u);
   std::string first = files_.FileBytes(logs[0]);

@@ -1,0 +1,73 @@
+// Engine: what failed, and how it is mended without opening the store again.
+#include <string>
+#include <utility>
+
+#include "lsm/bytes/status.h"
+#include "lsm/engine/engine.h"
+#include "lsm/fs/file_names.h"
+
+namespace lsm {
+
+void Engine::AddFailure(FailureKind kind, const absl::Status& status) {
+  if (!failures_.Add(kind, status)) return;
+  counters_.Add(Counter::kBackgroundErrors, 1);
+  work_done_.SignalAll();
+}
+
+absl::Status Engine::Refusal(const absl::Status& failure) {
+  return absl::AbortedError(
+      Concat("the store takes no more writes after an earlier failure (DB::Resume tries to mend "
+             "it): ",
+             MessageOf(failure)));
+}
+
+absl::Status Engine::GetFailure() {
+  absl::MutexLock lock(&mutex_);
+  return failures_.First();
+}
+
+absl::Status Engine::Resume() {
+  if (options_.mode == OpenMode::kReadOnly) return absl::OkStatus();  // nothing was written
+  Writer resume{Writer::kResume, nullptr, false, false, {}, {}};
+  return Enqueue(&resume);
+}
+
+// After a failure it is unknown what is in the log and in the manifest, and which manifest is the
+// current one.  So none of them is used any more.  What readers see now, which is exactly what was
+// acknowledged, is what the store goes on from: its memtables become tables, and there are a new
+// log and a new manifest, as when a store is opened.
+absl::Status Engine::Mend() {
+  if (failures_.First().ok()) return absl::OkStatus();
+  mending_ = true;
+  while (flush_scheduled_ || compaction_scheduled_) scheduler_->Wait(&mutex_, &work_done_);
+  // Only jobs and the writer whose turn it is replace views.
+  const std::shared_ptr<const ReadView> view = current_view_;
+  mutex_.Unlock();
+  const absl::Status status = StartOver(*view);
+  mutex_.Lock();
+  mending_ = false;
+  if (status.ok()) failures_.Clear();
+  ScheduleWork();
+  work_done_.SignalAll();
+  return status;
+}
+
+absl::Status Engine::StartOver(const ReadView& view) {
+  store_.directory->ForgetFailedSync();
+  store_.log_directory().ForgetFailedSync();
+  LSM_ASSIGN_OR_RETURN(const Current current, ReadCurrent(*store_.directory, kCurrentFileName));
+  ManifestState state;
+  {
+    absl::MutexLock lock(&manifest_mutex_);
+    state.digest_seed = manifest_state_.digest_seed;
+  }
+  std::vector<std::shared_ptr<const Memtable>> memtables;
+  for (auto sealed = view.sealed.rbegin(); sealed != view.sealed.rend(); ++sealed)
+    memtables.push_back(*sealed);
+  if (!view.memtable->empty()) memtables.push_back(view.memtable);
+  std::array<OpenTables, kLevels> levels;
+  for (int i = 0; i < kLevels; ++i) levels[static_cast<size_t>(i)] = view.version->level(i);
+  return StartWriting(std::move(state), current.Encode(), memtables, std::move(levels));
+}
+
+}  // namespace lsm

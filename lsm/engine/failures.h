@@ -1,0 +1,62 @@
+// What failed in an open store and has not been mended yet: the first failure of each kind.
+//
+//   kind          what failed                              what stops
+//   log           appending to or syncing a log, or        writes, flushes, compactions
+//                 making one
+//   manifest      recording an edit, in whatever job       the same
+//   flush         writing a table of a sealed memtable     flushes; writes, once the next memtable
+//                                                          is full too
+//   compaction    reading its inputs, writing its tables   compactions; writes, once level 0 is
+//   full
+//
+// Reads go on in any case.  Engine::Resume mends them all.  Not thread-safe.
+#ifndef TRELLIS_LSM_ENGINE_FAILURES_H_
+#define TRELLIS_LSM_ENGINE_FAILURES_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+
+#include "absl/status/status.h"
+
+namespace lsm {
+
+enum class FailureKind : uint8_t { kLog, kManifest, kFlush, kCompaction };
+
+class Failures {
+ public:
+  // False if one of the kind is there already, which stays.
+  bool Add(FailureKind kind, const absl::Status& status) {
+    absl::Status& slot = statuses_[static_cast<size_t>(kind)];
+    if (!slot.ok()) return false;
+    slot = status;
+    return true;
+  }
+  void Clear() { statuses_ = {}; }
+
+  const absl::Status& Of(FailureKind kind) const { return statuses_[static_cast<size_t>(kind)]; }
+
+  // The first of these, OK if there is none.
+  absl::Status FirstOf(std::initializer_list<FailureKind> kinds) const {
+    for (const FailureKind kind : kinds) {
+      if (!Of(kind).ok()) return Of(kind);
+    }
+    return absl::OkStatus();
+  }
+  // After these it is unknown what is on disk.
+  absl::Status OfLogOrManifest() const {
+    return FirstOf({FailureKind::kLog, FailureKind::kManifest});
+  }
+  absl::Status First() const {
+    return FirstOf(
+        {FailureKind::kLog, FailureKind::kManifest, FailureKind::kFlush, FailureKind::kCompaction});
+  }
+
+ private:
+  std::array<absl::Status, 4> statuses_;
+};
+
+}  // namespace lsm
+
+#endif  // TRELLIS_LSM_ENGINE_FAILURES_H_

@@ -1,0 +1,140 @@
+// After a failure the store is mended without being opened again: what reads showed stays, and
+// writes are taken again.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tests/lsm/engine/store_test.h"
+#include "tests/support/status_matchers.h"
+
+namespace lsm {
+namespace {
+
+using testing::AnyOf;
+using testing::ElementsAre;
+using testing::Gt;
+using testing::HasSubstr;
+using testing_support::StatusIs;
+using Unsynced = MemoryFileSystem::Unsynced;
+
+using ResumeTest = StoreTest;
+
+TEST_F(ResumeTest, MendsAFailedFlush) {
+  Open();
+  Put("a", "1");
+  world_.files->SetFault([](FileOperation operation, const std::string& path, uint64_t) {
+    return operation == FileOperation::kCreate && path.ends_with(".table")
+               ? absl::UnavailableError(Concat(path, ": broken"))
+               : absl::OkStatus();
+  });
+  EXPECT_THAT(db_->Flush(), StatusIs(absl::StatusCode::kUnavailable));
+  Put("b", "2");
+  EXPECT_THAT(db_->Resume(), StatusIs(absl::StatusCode::kUnavailable, HasSubstr(".table: broken")));
+  EXPECT_THAT(db_->GetFailure(), StatusIs(absl::StatusCode::kUnavailable));
+  EXPECT_EQ(Scan(), "a=1 b=2");
+  world_.files->SetFault(nullptr);
+  EXPECT_OK(db_->Resume());
+  EXPECT_OK(db_->GetFailure());
+  EXPECT_EQ(Scan(), "a=1 b=2");
+  EXPECT_EQ(world_.FilesOf(FileKind::kTable).size(), 2u);
+  Put("c", "3");
+  Flush();
+  Open();
+  EXPECT_EQ(Scan(), "a=1 b=2 c=3");
+}
+
+// What the log holds of the write is not trusted: it is gone with the log.
+TEST_F(ResumeTest, BeginsANewLogWhereOneFailed) {
+  for (const FileOperation fails : {FileOperation::kAppend, FileOperation::kSyncFile}) {
+    Open();
+    Put("a", "1");
+    Put("b", "2");
+    world_.files->SetFault([fails](FileOperation operation, const std::string& path, uint64_t) {
+      return operation == fails && path.ends_with(".log")
+                 ? absl::UnavailableError(Concat(path, ": broken"))
+                 : absl::OkStatus();
+    });
+    EXPECT_THAT(db_->Put("a", "of unknown outcome", {.sync = true}),
+                StatusIs(absl::StatusCode::kUnknown, HasSubstr(".log: broken")));
+    world_.files->SetFault(nullptr);
+    EXPECT_THAT(db_->Put("a", "refused"), StatusIs(absl::StatusCode::kAborted));
+    EXPECT_EQ(Scan(), "a=1 b=2");
+    const std::vector<std::string> logs = world_.FilesOf(FileKind::kLog);
+    EXPECT_OK(db_->Resume());
+    EXPECT_EQ(Scan(), "a=1 b=2");
+    EXPECT_THAT(world_.FilesOf(FileKind::kLog), ElementsAre(Gt(logs.back())));
+    EXPECT_EQ(world_.FilesOf(FileKind::kManifest).size(), 1u);
+    Put("c", "3");
+    world_.files->CrashAt(0);
+    db_ = nullptr;
+    world_.files->Restart(Unsynced::kKept);
+    Open();
+    EXPECT_EQ(Scan(), "a=1 b=2 c=3");
+    ASSERT_OK(db_->Delete("c"));
+  }
+}
+
+// It is unknown which manifest is the current one, and both must stay good until that is known.
+TEST_F(ResumeTest, FindsOutWhichManifestCurrentNames) {
+  Open();
+  Put("a", "1");
+  Flush();
+  Put("a", "2");
+  const auto let_fail = [this](FileOperation fails) {
+    world_.files->SetFault([fails](FileOperation operation, const std::string& path, uint64_t) {
+      return operation == fails && !path.ends_with(".log") && !path.ends_with(".table")
+                 ? absl::UnavailableError(Concat(path, ": broken"))
+                 : absl::OkStatus();
+    });
+  };
+  let_fail(FileOperation::kSyncFile);  // of the manifest
+  EXPECT_THAT(db_->Flush(), StatusIs(absl::StatusCode::kUnavailable));
+  for (const FileOperation fails :
+       {FileOperation::kAtomicReplace, FileOperation::kSyncDirectory, FileOperation::kSyncFile}) {
+    let_fail(fails);
+    EXPECT_THAT(db_->Resume(), StatusIs(absl::StatusCode::kUnavailable));
+    EXPECT_THAT(db_->Put("b", "refused"), StatusIs(absl::StatusCode::kAborted));
+    EXPECT_EQ(Scan(), "a=2");
+    World image(5, world_.files->Clone());
+    image.files->Restart(Unsynced::kLost);
+    Options options = options_;
+    options.environment = image.SmallOptions().environment;
+    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<DB> db, DB::Open(kStorePath, options));
+    ASSERT_OK_AND_ASSIGN(const std::optional<std::string> value, db->Get("a"));
+    EXPECT_THAT(value.value_or("absent"), AnyOf("1", "2"));
+  }
+  world_.files->SetFault(nullptr);
+  EXPECT_OK(db_->Resume());
+  EXPECT_EQ(world_.FilesOf(FileKind::kManifest).size(), 1u);
+  Put("b", "3");
+  Open();
+  EXPECT_EQ(Scan(), "a=2 b=3");
+}
+
+TEST_F(ResumeTest, KeepsWhatSnapshotsAndIteratorsSee) {
+  Open();
+  Put("a", "1");
+  const std::unique_ptr<const Snapshot> snapshot = db_->GetSnapshot();
+  Put("a", "2");
+  const std::unique_ptr<Iterator> iterator = db_->NewIterator();
+  world_.files->SetFault([](FileOperation operation, const std::string& path, uint64_t) {
+    return operation == FileOperation::kAppend ? absl::UnavailableError(path) : absl::OkStatus();
+  });
+  EXPECT_THAT(db_->Put("a", "3"), StatusIs(absl::StatusCode::kUnknown));
+  world_.files->SetFault(nullptr);
+  EXPECT_OK(db_->Resume());
+  EXPECT_OK(db_->Resume());  // nothing to be done
+  Put("a", "4");
+  EXPECT_EQ(Get("a", {.snapshot = snapshot.get()}), "1");
+  iterator->SeekToFirst();
+  ASSERT_TRUE(iterator->Valid());
+  EXPECT_EQ(iterator->value(), "2");
+  EXPECT_EQ(Get("a"), "4");
+}
+
+}  // namespace
+}  // namespace lsm
