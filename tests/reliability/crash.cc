@@ -1,0 +1,311 @@
+#include "tests/reliability/crash.h"
+
+#include <algorithm>
+#include <memory>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "lsm/bytes/status.h"
+#include "lsm/db.h"
+#include "tests/lsm/engine/world.h"
+
+namespace reliability {
+namespace {
+
+using lsm::Concat;
+using lsm::World;
+using Unsynced = lsm::MemoryFileSystem::Unsynced;
+
+constexpr char kPath[] = "/store";
+
+// Of the recoveries, one in so many is made twice, and the store is written to after it.
+constexpr uint64_t kAgainOneIn = 16;
+
+// At one in so many moments the process ends before the machine crashes.
+constexpr uint64_t kKillOneIn = 29;
+
+// Crashes of recoveries are looked at less closely than those of the workload.
+constexpr LossLimits kLimitsOfDoubles{
+    .atoms_for_all_subsets = 3, .atoms_for_pairs = 0, .samples = 6, .cuts = 3, .one_in = 2};
+
+lsm::Options OptionsOn(World& world, lsm::FileSystem* files, bool logs_apart) {
+  lsm::Options options = world.SmallOptions();
+  options.level0_compaction_tables = 2;
+  options.compression = lsm::Compression::kNone;
+  options.environment.file_system = files;
+  if (logs_apart) options.log_directory = "/logs";
+  return options;
+}
+
+// What has been promised when so many changes have been made to files.
+struct Promise {
+  uint64_t events = 0;
+  size_t acknowledged = 0;  // survives the end of the process
+  size_t durable = 0;       // survives a crash of the machine
+};
+
+// The workload, once, on a machine that does not crash.
+class Witnessed {
+ public:
+  Witnessed(uint64_t seed, bool logs_apart)
+      : world_(seed), recorder_(world_.files.get()), logs_apart_(logs_apart) {}
+
+  // What went wrong, or empty.
+  std::string Run(const std::vector<Step>& steps) {
+    for (const Step& step : steps) {
+      const absl::Status status = Make(step);
+      if (!status.ok()) return Concat(NameOf(step.kind), " failed: ", status.ToString());
+    }
+    db_ = nullptr;
+    return "";
+  }
+
+  const Journal& journal() const { return recorder_.journal(); }
+  const History& history() const { return history_; }
+  // The last one made before, or when, so many events had been.
+  const Promise& PromiseAt(uint64_t events) const {
+    auto after = std::upper_bound(
+        promises_.begin(), promises_.end(), events,
+        [](uint64_t count, const Promise& promise) { return count < promise.events; });
+    return *std::prev(after);
+  }
+
+ private:
+  absl::Status Make(const Step& step) {
+    bool all_durable = step.sync;
+    switch (step.kind) {
+      case Step::kWrite:
+        history_.Add(step.commit);
+        LSM_RETURN_IF_ERROR(WriteCommit(*db_, step.commit, step.sync));
+        break;
+      case Step::kFlush:
+        LSM_RETURN_IF_ERROR(db_->Flush());
+        all_durable = true;
+        break;
+      case Step::kCompact:
+        LSM_RETURN_IF_ERROR(db_->CompactRange());
+        all_durable = true;
+        break;
+      case Step::kBackground:
+        LSM_RETURN_IF_ERROR(db_->WaitForBackgroundWork());
+        break;
+      case Step::kKill:
+        world_.files->Restart(Unsynced::kKept);  // what the old process still tries fails
+        [[fallthrough]];
+      case Step::kReopen: {
+        db_ = nullptr;
+        LSM_ASSIGN_OR_RETURN(db_, lsm::DB::Open(kPath, OptionsOn(world_, &recorder_, logs_apart_)));
+        LSM_ASSIGN_OR_RETURN(const size_t count, CountCommits(*db_, history_));
+        if (count != history_.size())
+          return absl::InternalError(Concat("has ", count, " of ", history_.size(), " commits"));
+        all_durable = true;  // who has seen it may rely on it
+        break;
+      }
+    }
+    promises_.push_back({journal().size(), history_.size(),
+                         all_durable ? history_.size() : promises_.back().durable});
+    return absl::OkStatus();
+  }
+
+  World world_;
+  Recorder recorder_;
+  const bool logs_apart_;
+  History history_;
+  std::vector<Promise> promises_ = {{}};
+  std::unique_ptr<lsm::DB> db_;
+};
+
+class Enumeration {
+ public:
+  Enumeration(const CrashOptions& options, const Witnessed& run) : options_(options), run_(run) {}
+
+  CrashReport Run() {
+    Disk disk;
+    for (uint64_t events = 0;; ++events) {
+      const Promise& promise = run_.PromiseAt(events);
+      moment_ = Concat(
+          "crash after change ", events, " of ", run_.journal().size(),
+          events == 0 ? std::string() : Concat(" (", TextOf(run_.journal()[events - 1]), ")"));
+      CheckMoment(disk, promise.acknowledged, promise.durable, options_.limits, events);
+      if (events % kKillOneIn == 0 && !Stopped()) CheckKill(disk, promise);
+      ++report_.moments;
+      if (Stopped() || events == run_.journal().size()) break;
+      disk.Apply(run_.journal()[events]);
+    }
+    return report_;
+  }
+
+ private:
+  struct Recovered {
+    std::unique_ptr<World> world;
+    std::unique_ptr<Recorder> recorder;
+    size_t count = 0;
+  };
+
+  bool Stopped() const {
+    return !report_.finding.empty() || report_.distinct >= options_.images_max;
+  }
+
+  static std::string TextOf(const Event& event) {
+    return Concat(reliability::NameOf(event.kind), " ", event.directory.empty() ? "file " : "",
+                  event.directory.empty() ? Concat(event.file) : event.name, " ", event.to,
+                  event.kind == Event::kAppend ? Concat(event.bytes.size(), " bytes") : "");
+  }
+
+  static std::string TextOf(const Pending& pending, const Loss& loss) {
+    std::string text;
+    for (size_t i = 0; i < pending.changes.size(); ++i) {
+      const Pending::Change& change = pending.changes[i];
+      text +=
+          Concat("  ", loss.changes_kept[i] ? "kept: " : "lost: ", reliability::NameOf(change.kind),
+                 " ", change.name, " ", change.to, "\n");
+    }
+    for (size_t i = 0; i < pending.tails.size(); ++i) {
+      const Pending::Tail& tail = pending.tails[i];
+      text += Concat("  file ", tail.file, ": durable ", tail.durable_bytes, " bytes, written ",
+                     tail.size_bytes, ", kept ", loss.tails[i].size_bytes, ", sectors ");
+      for (const SectorFate fate : loss.tails[i].fates)
+        text += fate == SectorFate::kKept ? '+' : fate == SectorFate::kZero ? '0' : '?';
+      text += "\n";
+    }
+    return text;
+  }
+
+  // Every image that a crash can leave of the disk.  Nothing lost is what the end of the process
+  // leaves: then more is promised.
+  void CheckMoment(const Disk& disk, size_t acknowledged, size_t durable, const LossLimits& limits,
+                   uint64_t salt) {
+    Check(disk.Now(), acknowledged, nullptr, nullptr);
+    const Pending pending = disk.pending();
+    ForEachLoss(pending, limits, options_.seed ^ (salt << 20), [&](const Loss& loss) {
+      if (Stopped()) return false;
+      Check(disk.After(pending, loss), durable, &pending, &loss);
+      return !Stopped();
+    });
+  }
+
+  void Check(const Image& image, size_t least, const Pending* pending, const Loss* loss) {
+    ++report_.built;
+    const uint64_t digest = image.Digest();
+    const auto known = counts_.find(digest);
+    std::string problem;
+    if (known != counts_.end()) {
+      if (known->second < least)
+        problem = Concat("has ", known->second, " commits of ", least, " that were promised");
+    } else {
+      ++report_.distinct;
+      if (depth_ > 0) ++report_.doubles;
+      problem = Recover(image, digest, least);
+    }
+    if (!problem.empty() && report_.finding.empty()) {
+      report_.finding = Concat("seed ", options_.seed, ", ", moment_, ": ", problem, "\n",
+                               loss != nullptr ? TextOf(*pending, *loss) : "  nothing is lost\n");
+    }
+  }
+
+  // What went wrong, or empty.
+  std::string Recover(const Image& image, uint64_t digest, size_t least) {
+    World world(99, image.ToFiles());
+    const bool twice = depth_ == 0 && digest % options_.double_one_in == 0;
+    Recorder recorder(world.files.get(), static_cast<uint32_t>(image.files.size()));
+    lsm::FileSystem* const files =
+        twice ? static_cast<lsm::FileSystem*>(&recorder) : world.files.get();
+    absl::StatusOr<std::unique_ptr<lsm::DB>> db =
+        lsm::DB::Open(kPath, OptionsOn(world, files, options_.logs_apart));
+    if (!db.ok()) return Concat("cannot be opened: ", db.status().ToString());
+    const absl::StatusOr<size_t> count = CountCommits(**db, run_.history());
+    if (!count.ok()) return count.status().ToString();
+    counts_.emplace(digest, static_cast<uint32_t>(*count));
+    if (*count < least) return Concat("has ", *count, " commits of ", least, " that were promised");
+    if (twice) {
+      const std::string moment =
+          std::exchange(moment_, Concat(moment_, ", and another of the recovery"));
+      CrashRecovery(Disk(image), recorder.journal(), least, *count);
+      moment_ = moment;
+      return "";
+    }
+    if (digest / options_.double_one_in % kAgainOneIn != 0) return "";
+    return Again(world, *std::move(db), *count);
+  }
+
+  // The machine crashes right after the recovery, and again after a write.
+  std::string Again(World& world, std::unique_ptr<lsm::DB> db, size_t count) {
+    History history = run_.history();
+    history.Truncate(count);
+    for (const bool write : {false, true}) {
+      if (write) {
+        const Commit commit = {{"key2", "again"}, {"key4", std::nullopt}, {"last", "again"}};
+        history.Add(commit);
+        const absl::Status status = WriteCommit(*db, commit, /*sync=*/true);
+        if (!status.ok()) return Concat("recovered, then a write fails: ", status.ToString());
+      }
+      world.files->CrashAt(0);
+      db = nullptr;
+      world.files->Restart(Unsynced::kLost);
+      absl::StatusOr<std::unique_ptr<lsm::DB>> opened =
+          lsm::DB::Open(kPath, OptionsOn(world, world.files.get(), options_.logs_apart));
+      if (!opened.ok()) return Concat("cannot be opened again: ", opened.status().ToString());
+      db = *std::move(opened);
+      const absl::StatusOr<size_t> found = CountCommits(*db, history);
+      if (!found.ok()) return Concat("recovered again: ", found.status().ToString());
+      if (*found != history.size())
+        return Concat("recovered again, has ", *found, " of ", history.size(), " commits");
+    }
+    return "";
+  }
+
+  // `disk` as the recovery found it.  Once the recovery is through, all that it showed is promised.
+  void CrashRecovery(Disk disk, const Journal& journal, size_t least, size_t found) {
+    ++depth_;
+    for (uint64_t events = 1; events <= journal.size() && !Stopped(); ++events) {
+      disk.Apply(journal[events - 1]);
+      const size_t promised = events == journal.size() ? found : least;
+      CheckMoment(disk, promised, promised, kLimitsOfDoubles, events);
+    }
+    --depth_;
+  }
+
+  // The process ends and another one opens the store, then the machine crashes: what the second
+  // process has read need not have been durable.
+  void CheckKill(const Disk& disk, const Promise& promise) {
+    World world(98, disk.Now().ToFiles());
+    Recorder recorder(world.files.get(), disk.file_count());
+    const absl::StatusOr<std::unique_ptr<lsm::DB>> db =
+        lsm::DB::Open(kPath, OptionsOn(world, &recorder, options_.logs_apart));
+    if (!db.ok()) return;  // the image where nothing is lost says so
+    const absl::StatusOr<size_t> count = CountCommits(**db, run_.history());
+    if (!count.ok()) return;
+    const std::string moment = std::exchange(
+        moment_, Concat(moment_, " of the process alone, and then one of the machine"));
+    CrashRecovery(disk, recorder.journal(), promise.durable,
+                  std::max(*count, promise.acknowledged));
+    moment_ = moment;
+  }
+
+  const CrashOptions& options_;
+  const Witnessed& run_;
+  CrashReport report_;
+  std::unordered_map<uint64_t, uint32_t> counts_;  // commits in the images of these digests
+  std::string moment_;
+  int depth_ = 0;
+};
+
+}  // namespace
+
+CrashReport CrashEverywhere(const CrashOptions& options) {
+  return CrashEverywhere(options, MakeWorkload(options.seed, options.shape));
+}
+
+CrashReport CrashEverywhere(const CrashOptions& options, const std::vector<Step>& steps) {
+  Witnessed run(options.seed, options.logs_apart);
+  const std::string problem = run.Run(steps);
+  if (!problem.empty()) {
+    CrashReport report;
+    report.finding = Concat("seed ", options.seed, ", without any crash: ", problem);
+    return report;
+  }
+  return Enumeration(options, run).Run();
+}
+
+}  // namespace reliability

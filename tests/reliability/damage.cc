@@ -1,0 +1,356 @@
+#include "tests/reliability/damage.h"
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "lsm/bytes/status.h"
+#include "lsm/db.h"
+#include "lsm/fs/file_names.h"
+#include "tests/lsm/engine/world.h"
+#include "tests/reliability/disk.h"
+#include "tests/reliability/workload.h"
+
+namespace reliability {
+namespace {
+
+using lsm::Concat;
+using lsm::DB;
+using lsm::FileKind;
+using lsm::OpenMode;
+using lsm::World;
+
+constexpr char kPath[] = "/store";
+constexpr char kLogsPath[] = "/logs";
+
+// A store, and what it holds.
+class Specimen {
+ public:
+  explicit Specimen(uint64_t seed)
+      : seed_(seed), closed_(seed % 2 == 0), lz4_(seed / 2 % 2 == 0), logs_apart_(seed / 4 % 2) {}
+
+  // What went wrong, or empty.  Tables in level 1 and 0, two logs with writes, all synced.
+  std::string Make() {
+    World world(seed_);
+    absl::StatusOr<std::unique_ptr<DB>> db = DB::Open(kPath, OptionsOn(world));
+    if (!db.ok()) return db.status().ToString();
+    absl::Status status;
+    const auto write = [&](int i, bool deletes) {
+      Commit commit = {{Key(i), Concat("value ", seed_, " ", history_.size(), " ",
+                                       std::string(20 + static_cast<size_t>(i) % 60, '.'))},
+                       {"last", Concat(history_.size())}};
+      if (deletes) commit[0].second = std::nullopt;
+      status.Update(WriteCommit(**db, commit, /*sync=*/true));
+      history_.Add(commit);
+      Apply(commit, &contents_);
+    };
+    for (int i = 0; i < 90; ++i) write(i, false);
+    status.Update((*db)->CompactRange());
+    for (int i = 40; i < 120; i += 2) write(i, i % 9 == 0);
+    status.Update((*db)->Flush());
+    for (int i = 5; i < 150; i += 7) write(i, i % 4 == 0);
+    status.Update((*db)->Flush());
+    in_tables_ = history_.size();
+    for (int i = 0; i < 150; i += 5) write(i, i % 8 == 0);
+    if (!status.ok()) return status.ToString();
+    std::unique_ptr<lsm::MemoryFileSystem> files;
+    if (!closed_) files = world.files->Clone();
+    db->reset();
+    if (closed_) files = world.files->Clone();
+    TakeImage(*files);
+    return "";
+  }
+
+  lsm::Options OptionsOn(World& world) const {
+    lsm::Options options = world.SmallOptions();
+    options.level0_compaction_tables = 8;
+    options.compression = lz4_ ? lsm::Compression::kLz4 : lsm::Compression::kNone;
+    if (logs_apart_) options.log_directory = kLogsPath;
+    return options;
+  }
+
+  static std::string Key(int i) { return Concat("key", 100 + i); }
+
+  const Image& image() const { return image_; }
+  const Contents& contents() const { return contents_; }
+  const History& history() const { return history_; }
+  size_t in_tables() const { return in_tables_; }
+  bool closed() const { return closed_; }
+
+ private:
+  void TakeImage(lsm::MemoryFileSystem& files) {
+    for (const char* path : {kPath, kLogsPath}) {
+      const auto directory = files.OpenDirectory(path, /*create=*/false);
+      if (!directory.ok()) continue;
+      image_.directories.push_back(path);
+      const std::vector<std::string> names = (*directory)->List().value();
+      for (const std::string& name : names)
+        image_.files.emplace_back(Concat(path, "/", name),
+                                  files.FileBytes(Concat(path, "/", name)));
+    }
+  }
+
+  const uint64_t seed_;
+  const bool closed_, lz4_, logs_apart_;
+  Image image_;
+  Contents contents_;
+  History history_;
+  size_t in_tables_ = 0;
+};
+
+class Damager {
+ public:
+  // Of `stranger`, a store like it, files are put in the place of the specimen's.
+  Damager(const Specimen& specimen, const Specimen& stranger, uint64_t stride)
+      : specimen_(specimen), stranger_(stranger), stride_(stride), image_(specimen.image()) {}
+
+  DamageReport Run() {
+    LoseFiles();
+    SwapFiles();
+    for (size_t i = 0; i < image_.files.size(); ++i) PutStranger(i);
+    for (size_t i = 0; i < image_.files.size(); ++i) OverwriteSectors(i);
+    for (size_t i = 0; i < image_.files.size(); ++i) SwapSectors(i);
+    for (size_t i = 0; i < image_.files.size(); ++i) Cut(i);
+    for (size_t i = 0; i < image_.files.size(); ++i) FlipBits(i);
+    return report_;
+  }
+
+ private:
+  // What may be dropped without a word: see lsm/README.md, "Durability contract".
+  enum class Tail : uint8_t {
+    kShown,  // nothing, and it must show, even where no answer depends on it
+    kNone,   // nothing
+    kTorn,   // of a log of a store that was not closed, what is like a write that a crash tore
+  };
+
+  FileKind KindOf(size_t i) const {
+    const std::string& path = image_.files[i].first;
+    return lsm::ParseFileName(path.substr(path.rfind('/') + 1))->kind;
+  }
+  // One that holds the store's own state; the lock is empty.
+  bool IsOfInterest(size_t i) const { return !image_.files[i].second.empty(); }
+  bool Stopped() const { return !report_.finding.empty(); }
+
+  // `files` are those that were damaged.
+  void Check(const std::string& what, std::initializer_list<size_t> files, Tail tail,
+             uint64_t* count) {
+    if (Stopped()) return;
+    ++*count;
+    const OpenMode mode = report_.cases() % 5 == 0 ? OpenMode::kReadOnly : OpenMode::kOpenOrCreate;
+    const std::string problem = ProblemOf(files, tail, mode);
+    if (!problem.empty()) report_.finding = Concat(what, ": ", problem);
+  }
+
+  std::string ProblemOf(std::initializer_list<size_t> files, Tail tail, OpenMode mode) {
+    World world(3, image_.ToFiles());
+    lsm::Options options = specimen_.OptionsOn(world);
+    options.mode = mode;
+    const auto is_named = [&](const absl::Status& status) {
+      return std::any_of(files.begin(), files.end(), [&](size_t i) {
+        const std::string& path = image_.files[i].first;
+        // A manifest or CURRENT that leads astray leads to a file that is not there.
+        return lsm::MessageOf(status).find(path.substr(path.rfind('/') + 1)) != std::string::npos ||
+               (KindOf(i) == FileKind::kManifest &&
+                (lsm::MessageOf(status).find(kPath) != std::string::npos ||
+                 lsm::MessageOf(status).find(kLogsPath) != std::string::npos));
+      });
+    };
+    const absl::StatusOr<std::unique_ptr<DB>> db = DB::Open(kPath, options);
+    if (!db.ok()) {
+      ++report_.not_opened;
+      if (absl::IsNotFound(db.status()) || absl::IsInvalidArgument(db.status()))
+        return Concat("the store is not even taken for one: ", db.status().ToString());
+      return is_named(db.status()) ? "" : Concat("unnamed: ", db.status().ToString());
+    }
+    bool failed = false;
+    std::string problem;
+    Contents found;
+    const auto note = [&](const absl::Status& status) {
+      failed = true;
+      if (!is_named(status)) problem = Concat("unnamed: ", status.ToString());
+    };
+    for (int i = -1; i < 152; ++i) {
+      const absl::StatusOr<std::optional<std::string>> value = (*db)->Get(Specimen::Key(i));
+      if (!value.ok()) {
+        note(value.status());
+      } else if (*value) {
+        found.emplace(Specimen::Key(i), **value);
+      } else if (tail != Tail::kTorn && specimen_.contents().contains(Specimen::Key(i))) {
+        return Concat("silently missing: ", Specimen::Key(i));
+      }
+    }
+    for (const auto& [key, value] : found) {
+      const auto place = specimen_.contents().find(key);
+      if (tail != Tail::kTorn && (place == specimen_.contents().end() || place->second != value))
+        return Concat("silently wrong: ", key);
+    }
+    Contents walked;
+    const std::unique_ptr<lsm::Iterator> iterator = (*db)->NewIterator();
+    for (iterator->SeekToFirst(); iterator->Valid(); iterator->Next())
+      walked.emplace(iterator->key(), iterator->value());
+    if (!iterator->status().ok()) note(iterator->status());
+    Contents backward;
+    for (iterator->SeekToLast(); iterator->Valid(); iterator->Prev())
+      backward.emplace(iterator->key(), iterator->value());
+    if (!iterator->status().ok()) note(iterator->status());
+    if (!problem.empty()) return problem;
+    if (failed) {
+      ++report_.not_read;
+      return "";
+    }
+    if (walked != backward) return "an iterator says one thing forward and another one backward";
+    if (walked == specimen_.contents()) {
+      const bool shows = (*db)->GetStatistics().total.filters_damaged > 0;
+      report_.filters += shows;
+      return shows || tail != Tail::kShown ? "" : "all answers are right, and nobody tells of it";
+    }
+    if (tail != Tail::kTorn) return "an iterator is silently wrong";
+    const std::optional<size_t> count = specimen_.history().CountOf(DigestOf(walked));
+    if (!count) return "not what any number of commits leads to";
+    // The manifest knows that the log holds synced writes, so at least its first record must be
+    // there.
+    if (*count <= specimen_.in_tables()) return "all that the log held is gone without a word";
+    ++report_.torn;
+    return "";
+  }
+
+  void FlipBits(size_t i) {
+    std::string& bytes = image_.files[i].second;
+    for (size_t bit = 0; bit < bytes.size() * 8 && !Stopped(); bit += stride_) {
+      const auto mask = static_cast<char>(1 << bit % 8);
+      bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ mask);
+      Check(Concat(image_.files[i].first, ": bit ", bit % 8, " of byte ", bit / 8, " of ",
+                   bytes.size(), " flipped"),
+            {i}, Tail::kShown, &report_.flips);
+      bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ mask);
+    }
+  }
+
+  // Of a log that was not closed it is not known where it ended; and a manifest's last edits only
+  // by the files that they lead to.
+  Tail TailOf(size_t i) const {
+    return !specimen_.closed() && KindOf(i) == FileKind::kLog ? Tail::kTorn : Tail::kNone;
+  }
+
+  void Cut(size_t i) {
+    const std::string bytes = image_.files[i].second;
+    for (size_t length = 0; length < bytes.size() && !Stopped(); ++length) {
+      image_.files[i].second = bytes.substr(0, length);
+      Check(Concat(image_.files[i].first, ": cut after ", length, " of ", bytes.size(), " bytes"),
+            {i}, TailOf(i), &report_.cuts);
+    }
+    image_.files[i].second = bytes;
+  }
+
+  void OverwriteSectors(size_t i) {
+    const std::string bytes = image_.files[i].second;
+    testing_support::SeededRandom random(7);
+    for (size_t from = 0; from < bytes.size() && !Stopped(); from += kSectorBytes) {
+      const size_t count = std::min<size_t>(kSectorBytes, bytes.size() - from);
+      std::string garbage(count, '\0');
+      for (char& byte : garbage) byte = static_cast<char>(random.Next());
+      for (const std::string& sector :
+           {std::string(count, '\0'), std::string(count, '\xff'), garbage}) {
+        if (bytes.substr(from, count) == sector) continue;
+        image_.files[i].second.replace(from, count, sector);
+        Check(Concat(image_.files[i].first, ": sector at ", from, " of ", bytes.size(),
+                     " overwritten"),
+              {i}, TailOf(i), &report_.sectors);
+        image_.files[i].second = bytes;
+      }
+    }
+  }
+
+  void SwapSectors(size_t i) {
+    const std::string bytes = image_.files[i].second;
+    const size_t whole = bytes.size() / kSectorBytes;
+    for (size_t a = 0; a < whole && !Stopped(); ++a) {
+      for (size_t b = a + 1; b < whole; ++b) {
+        std::string& swapped = image_.files[i].second;
+        std::swap_ranges(swapped.begin() + static_cast<int64_t>(a * kSectorBytes),
+                         swapped.begin() + static_cast<int64_t>((a + 1) * kSectorBytes),
+                         swapped.begin() + static_cast<int64_t>(b * kSectorBytes));
+        if (swapped != bytes) {
+          Check(Concat(image_.files[i].first, ": sectors ", a, " and ", b, " swapped"), {i},
+                TailOf(i), &report_.sectors);
+        }
+        image_.files[i].second = bytes;
+      }
+    }
+  }
+
+  void SwapFiles() {
+    for (size_t a = 0; a < image_.files.size() && !Stopped(); ++a) {
+      for (size_t b = a + 1; b < image_.files.size(); ++b) {
+        if (!IsOfInterest(a) || !IsOfInterest(b)) continue;
+        std::swap(image_.files[a].second, image_.files[b].second);
+        Check(Concat(image_.files[a].first, " and ", image_.files[b].first, " swapped"), {a, b},
+              Tail::kNone, &report_.files);
+        std::swap(image_.files[a].second, image_.files[b].second);
+      }
+    }
+  }
+
+  void PutStranger(size_t i) {
+    const auto& strangers = stranger_.image().files;
+    const auto same_name = std::find_if(strangers.begin(), strangers.end(), [&](const auto& file) {
+      return file.first == image_.files[i].first;
+    });
+    if (same_name == strangers.end() || !IsOfInterest(i)) return;
+    const std::string bytes = std::exchange(image_.files[i].second, same_name->second);
+    Check(Concat(image_.files[i].first, ": another store's"), {i}, Tail::kNone, &report_.files);
+    image_.files[i].second = bytes;
+  }
+
+  void LoseFiles() {
+    for (size_t i = 0; i < image_.files.size() && !Stopped(); ++i) {
+      if (!IsOfInterest(i)) continue;
+      const Image whole = image_;
+      // A file of the name stays, so that it can be named; empty, or gone.
+      image_.files[i].second.clear();
+      Check(Concat(image_.files[i].first, ": emptied"), {i}, Tail::kNone, &report_.files);
+      image_ = whole;
+      const std::string path = image_.files[i].first;
+      image_.files[i].first += ".away";
+      CheckLost(path);
+      image_ = whole;
+    }
+  }
+
+  void CheckLost(const std::string& path) {
+    ++report_.files;
+    World world(3, image_.ToFiles());
+    const absl::Status status = DB::Open(kPath, specimen_.OptionsOn(world)).status();
+    if (absl::IsDataLoss(status) && lsm::MessageOf(status).find(path) != std::string::npos) {
+      ++report_.not_opened;
+    } else if (report_.finding.empty()) {
+      report_.finding = Concat(path, ": missing: ", status.ToString());
+    }
+  }
+
+  const Specimen& specimen_;
+  const Specimen& stranger_;
+  const uint64_t stride_;
+  Image image_;  // as it is, or with one thing changed
+  DamageReport report_;
+};
+
+}  // namespace
+
+DamageReport DamageEverything(uint64_t seed, uint64_t stride) {
+  Specimen specimen(seed), stranger(seed + 8);  // of the same form
+  DamageReport report;
+  for (Specimen* each : {&specimen, &stranger}) {
+    if (const std::string problem = each->Make(); !problem.empty()) {
+      report.finding = Concat("seed ", seed, ", no damage yet: ", problem);
+      return report;
+    }
+  }
+  report = Damager(specimen, stranger, stride).Run();
+  if (!report.finding.empty()) report.finding = Concat("seed ", seed, ", ", report.finding);
+  return report;
+}
+
+}  // namespace reliability

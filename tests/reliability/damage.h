@@ -1,0 +1,33 @@
+// Damage to the files of a store: every bit flipped, every truncation, sectors that are zeroed,
+// garbage or swapped, files that are swapped or missing.  Every answer afterwards is right, or an
+// error that names a file.
+#ifndef TRELLIS_TESTS_RELIABILITY_DAMAGE_H_
+#define TRELLIS_TESTS_RELIABILITY_DAMAGE_H_
+
+#include <cstdint>
+#include <string>
+
+namespace reliability {
+
+struct DamageReport {
+  uint64_t flips = 0;
+  uint64_t cuts = 0;
+  uint64_t sectors = 0;  // overwritten or swapped
+  uint64_t files = 0;    // swapped, missing, another store's
+  // What became of them; the rest gave right answers.
+  uint64_t not_opened = 0;
+  uint64_t not_read = 0;  // opened, and some reads fail
+  uint64_t filters = 0;   // right answers, and the statistics tell of a damaged filter
+  uint64_t torn = 0;      // taken for a write that a crash tore, where that cannot be told
+  std::string finding;
+
+  uint64_t cases() const { return flips + cuts + sectors + files; }
+};
+
+// Of the store that the seed makes: closed or killed, with or without compression, with its logs in
+// the same directory or in another.  Flips every bit, or one in `stride`.
+DamageReport DamageEverything(uint64_t seed, uint64_t stride);
+
+}  // namespace reliability
+
+#endif  // TRELLIS_TESTS_RELIABILITY_DAMAGE_H_

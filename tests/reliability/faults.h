@@ -1,0 +1,35 @@
+// One file-system call of a workload fails, or all from one on, in every way that such a call can:
+// every answer of the store is right or an error; what it refused is not there; what it
+// acknowledged is, whether the store is resumed, opened again, or the machine crashes.
+#ifndef TRELLIS_TESTS_RELIABILITY_FAULTS_H_
+#define TRELLIS_TESTS_RELIABILITY_FAULTS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tests/reliability/faulty_files.h"
+#include "tests/reliability/workload.h"
+
+namespace reliability {
+
+struct FaultOptions {
+  uint64_t seed = 1;
+  WorkloadShape shape;
+  uint64_t runs_max = ~uint64_t{0};
+};
+
+struct FaultReport {
+  uint64_t calls = 0;  // of the workload without faults
+  uint64_t runs = 0;
+  uint64_t resumed = 0;  // of them, in which the store was mended without being opened again
+  uint64_t unknown = 0;  // of them, in which the outcome of a write was unknown
+  std::string finding;
+};
+
+FaultReport FailEverywhere(const FaultOptions& options);
+FaultReport FailEverywhere(const FaultOptions& options, const std::vector<Step>& steps);
+
+}  // namespace reliability
+
+#endif  // TRELLIS_TESTS_RELIABILITY_FAULTS_H_
