@@ -37,6 +37,7 @@ constexpr std::array<uint64_t Statistics::*, kCounters> kCounterMembers = {
     &Statistics::slowdowns,
     &Statistics::stall_nanos,
     &Statistics::background_errors,
+    &Statistics::filter_false_negatives,
 };
 
 constexpr std::array<uint64_t LevelStatistics::*, LevelCounts::kFieldCount> kLevelMembers = {

@@ -63,6 +63,7 @@ enum class Counter : uint8_t {
   kSlowdowns,
   kStallNanos,
   kBackgroundErrors,
+  kFilterFalseNegatives,
   kCount,
 };
 

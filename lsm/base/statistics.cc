@@ -78,6 +78,7 @@ constexpr StoreField kStoreFields[] = {
     {"block_cache_bytes", &Statistics::block_cache_bytes},
     {"block_cache_capacity_bytes", &Statistics::block_cache_capacity_bytes},
     {"background_errors", &Statistics::background_errors},
+    {"filter_false_negatives", &Statistics::filter_false_negatives},
 };
 
 // Mean of a member of the levels, by keys.  A level without filters (0) has no say: its reads are
@@ -197,6 +198,7 @@ std::string WritesText(const Statistics& statistics) {
   rows.push_back({"writes delayed for level 0", ReadableCount(statistics.slowdowns)});
   rows.push_back({"  time of all these", ReadableNanos(statistics.stall_nanos)});
   rows.push_back({"background errors", ReadableCount(statistics.background_errors)});
+  rows.push_back({"keys that a filter denied", ReadableCount(statistics.filter_false_negatives)});
   return "Writes\n" + ReadableTable(rows, 2);
 }
 

@@ -96,6 +96,7 @@ absl::StatusOr<JobResult> RunCompaction(const JobContext& context, const Version
   scan.fill_cache = false;
   scan.readahead_bytes = kReadaheadBytes;
   scan.count_blocks = false;
+  scan.check_filter = true;
   uint64_t bytes_read = 0;
   std::vector<std::unique_ptr<Iterator>> inputs;
   if (plan.level == 0) {

@@ -85,6 +85,9 @@ class Table {
     size_t readahead_bytes = 0;
     // Whether the blocks count as those of iterators (Counter::kScan...).  Not in compactions.
     bool count_blocks = true;
+    // Whether the filter is asked for each key that is passed forward, and those that it denies are
+    // counted (Counter::kFilterFalseNegatives).  In compactions.
+    bool check_filter = false;
   };
   // Over internal keys.  Must not outlive the table.
   std::unique_ptr<Iterator> NewIterator(const ScanOptions& options) const;

@@ -3,6 +3,7 @@
 #include <cassert>
 #include <utility>
 
+#include "bloom/core/hash.h"
 #include "lsm/base/epoch.h"
 #include "lsm/bytes/escape.h"
 #include "lsm/bytes/status.h"
@@ -149,6 +150,16 @@ void TableIterator::SettleForward() {
     position_.SeekToFirst();
   }
   Check(/*forward=*/true);
+  if (options_.check_filter && Valid()) CheckFilter();
+}
+
+void TableIterator::CheckFilter() {
+  if (table_.filter_presence_ != FilterPresence::kUsable || table_.context_.counters == nullptr)
+    return;
+  const bloom::Digest digest =
+      bloom::DigestOf(UserKeyOf(position_.key()), table_.properties_.digest_seed);
+  if (!table_.MayContain(digest))
+    table_.context_.counters->Add(Counter::kFilterFalseNegatives, 1);
 }
 
 void TableIterator::SettleBackward() {

@@ -55,6 +55,7 @@ class TableIterator final : public Iterator {
   void SettleBackward();
   // Fails unless the entry lies between the index keys, and beyond `boundary_key_` if that is set.
   void Check(bool forward);
+  void CheckFilter();
   void Count(Counter counter, uint64_t amount);
 
   const Table& table_;

@@ -48,6 +48,7 @@ TEST(CountersTest, EachCounterLandsInTheMemberOfItsName) {
       {Counter::kSlowdowns, "slowdowns"},
       {Counter::kStallNanos, "stall_nanos"},
       {Counter::kBackgroundErrors, "background_errors"},
+      {Counter::kFilterFalseNegatives, "filter_false_negatives"},
   };
   ASSERT_EQ(std::size(kMembers), static_cast<size_t>(Counter::kCount));
   Counters counters;

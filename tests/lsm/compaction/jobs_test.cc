@@ -192,6 +192,53 @@ TEST_F(JobsTest, AMoveIsAnEditAlone) {
   EXPECT_THAT(edit.added, ElementsAre(VersionEdit::Added{3, plan.inputs[0]->meta}));
 }
 
+// A builder that forgets every tenth key, and does not know it.
+class ForgetfulPolicy : public bloom::FilterPolicy {
+ public:
+  std::string_view name() const override { return "blocked"; }
+  std::unique_ptr<bloom::FilterBuilder> NewBuilder(
+      const bloom::FilterContext& context) const override {
+    class Builder : public bloom::FilterBuilder {
+     public:
+      explicit Builder(std::unique_ptr<bloom::FilterBuilder> whole) : whole_(std::move(whole)) {}
+      void Add(bloom::Digest digest) override {
+        if (++added_ % 10 != 0) whole_->Add(digest);
+      }
+      uint64_t key_count() const override { return whole_->key_count(); }
+      absl::StatusOr<std::string> Finish() override { return whole_->Finish(); }
+
+     private:
+      const std::unique_ptr<bloom::FilterBuilder> whole_;
+      uint64_t added_ = 0;
+    };
+    return std::make_unique<Builder>(bloom::PolicyFromName("blocked").value()->NewBuilder(context));
+  }
+};
+
+TEST_F(JobsTest, ACompactionAsksTheFiltersOfItsInputsForTheirKeys) {
+  std::vector<Entry> entries;
+  for (int i = 100; i < 400; ++i) entries.push_back(PutOf(Concat("k", i), 1000 - i));
+  const auto denied = [this] {
+    Statistics statistics;
+    maker_.counters.SumInto(&statistics);
+    return statistics.filter_false_negatives;
+  };
+  EXPECT_EQ(Compacted({{{maker_.Make(1, entries)}}}, 0, {}), entries);
+  EXPECT_EQ(denied(), 0u);
+  maker_.filter_policy = std::make_shared<ForgetfulPolicy>();
+  const auto wrong = maker_.Make(2, entries);
+  ASSERT_EQ(wrong->table->filter_presence(), FilterPresence::kUsable);
+  const absl::StatusOr<JobResult> result = Compact({{{wrong}}}, 0, {});
+  ASSERT_OK(result);
+  EXPECT_EQ(EntriesIn(result->outputs), entries);
+  EXPECT_GE(denied(), 25u);  // of 30; the others are false positives
+  // What was written has a filter of all of them.
+  for (const Entry& entry : entries) {
+    EXPECT_TRUE(result->outputs[0]->table->MayContain(
+        bloom::DigestOf(entry.user_key, TableMaker::kDigestSeed)));
+  }
+}
+
 TEST_F(JobsTest, AnInputThatCannotBeReadFailsTheJobAndLeavesNoFiles) {
   std::vector<Entry> entries;
   for (int i = 1000; i < 4000; ++i)

@@ -77,7 +77,9 @@ class TableMaker {
     TableBuildOptions build;
     build.block_bytes = 256;
     build.compression = Compression::kNone;
-    if (!filter_kind.empty()) build.filter_policy = bloom::PolicyFromName(filter_kind).value();
+    build.filter_policy = filter_policy;
+    if (filter_policy == nullptr && !filter_kind.empty())
+      build.filter_policy = bloom::PolicyFromName(filter_kind).value();
     build.digest_seed = kDigestSeed;
     build.file_id = 1000 + number;
     TableBuilder builder(build, directory->CreateExclusive(TableFileName(number)).value());
@@ -97,7 +99,8 @@ class TableMaker {
   Counters counters;
   BlockCache cache{1 << 20};
   TableContext context;
-  std::string filter_kind = "blocked";  // empty: none
+  std::string filter_kind = "blocked";                       // empty: none
+  std::shared_ptr<const bloom::FilterPolicy> filter_policy;  // if set, in place of the kind's
 };
 
 // What an iterator over internal keys yields.
