@@ -17,6 +17,8 @@ using lsm::DB;
 using lsm::World;
 using Unsynced = lsm::MemoryFileSystem::Unsynced;
 
+using Operation = lsm::FileOperation;
+
 constexpr char kPath[] = "/store";
 constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
 
@@ -98,8 +100,13 @@ class Trial {
     return status;
   }
 
-  // In place of opening the store again.
+  // In place of opening the store again.  At times the swap of CURRENT fails then, though it was
+  // done.
   void Resume() {
+    if (dice_.Next() % 4 == 0) {
+      files_.FailNext(Operation::kAtomicReplace, FaultKind::kIoButDone);
+      if (db_->Resume().ok()) Fail("resumed, though CURRENT could not be swapped");
+    }
     const absl::Status status = db_->Resume();
     if (!status.ok()) {
       if (!faulted()) Fail(Concat("Resume fails without a cause: ", status.ToString()));

@@ -68,11 +68,18 @@ struct FaultyFiles::Shared {
   uint64_t failed = 0;
   std::string failed_first;
   std::vector<Operation> operations;
+  std::optional<std::pair<Operation, FaultKind>> next;
 
   // Whether this call is to fail; counts it.
   bool Fails(Operation operation, const std::string& path) {
     const uint64_t number = operations.size();
     operations.push_back(operation);
+    if (next && next->first == operation) {
+      kind = next->second;
+      next = std::nullopt;
+      ++failed;
+      return true;
+    }
     if (number < from || number >= to || !CanFailSo(operation, kind)) return false;
     if (failed++ == 0) failed_first = Concat(lsm::NameOf(operation), " ", path);
     return true;
@@ -245,7 +252,14 @@ void FaultyFiles::FailCalls(FaultKind kind, uint64_t from, uint64_t to) {
   shared_->to = to;
 }
 
-void FaultyFiles::Heal() { shared_->from = shared_->to = ~uint64_t{0}; }
+void FaultyFiles::FailNext(Operation operation, FaultKind kind) {
+  shared_->next = {operation, kind};
+}
+
+void FaultyFiles::Heal() {
+  shared_->from = shared_->to = ~uint64_t{0};
+  shared_->next = std::nullopt;
+}
 
 uint64_t FaultyFiles::calls() const { return shared_->operations.size(); }
 const std::vector<Operation>& FaultyFiles::operations() const { return shared_->operations; }

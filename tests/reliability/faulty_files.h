@@ -41,6 +41,8 @@ class FaultyFiles final : public lsm::FileSystem {
   ~FaultyFiles() override;
 
   void FailCalls(FaultKind kind, uint64_t from, uint64_t to);
+  // The next call of this kind fails too.
+  void FailNext(lsm::FileOperation operation, FaultKind kind);
   // No more fails; but a sync that lies goes on lying.
   void Heal();
 
