@@ -78,6 +78,10 @@ absl::Status ValidateOptions(const Options& options) {
     return Refuse("compression", Concat(static_cast<int>(options.compression)),
                   "Compression::kNone or kLz4");
   }
+  if (options.file_access > FileAccess::kAll) {
+    return Refuse("file_access", Concat(static_cast<int>(options.file_access)),
+                  "FileAccess::kOwner, kGroup or kAll");
+  }
   LSM_RETURN_IF_ERROR(CheckBytes("table_bytes", options.table_bytes, 64 * kKiB, 2 * kGiB));
   LSM_RETURN_IF_ERROR(CheckBytes("level1_bytes", options.level1_bytes, 64 * kKiB, 1024 * kGiB));
   return CheckLevel0(options);

@@ -97,6 +97,11 @@ struct Options {
   // (FailedPrecondition), and another store's logs are not read (DataLoss).
   std::string log_directory = {};
 
+  // Who may read the files and directories that the store makes, besides their owner: nobody, the
+  // group, or all.  kOwner (0600 and 0700); kOwner, kGroup, kAll.  What is there keeps its mode.
+  // Without effect where the environment has a file system.
+  FileAccess file_access = FileAccess::kOwner;
+
   // File system, clock, scheduler and randomness.  The system's own.
   Environment environment = {};
 };

@@ -58,9 +58,9 @@ absl::StatusOr<std::unique_ptr<Directory>> OpenIfThere(FileSystem& file_system,
 
 }  // namespace
 
-Environment CompleteEnvironment(const Environment& environment) {
+Environment CompleteEnvironment(const Environment& environment, FileAccess access) {
   Environment complete = environment;
-  if (complete.file_system == nullptr) complete.file_system = &PosixFileSystem();
+  if (complete.file_system == nullptr) complete.file_system = &PosixFileSystem(access);
   if (complete.log_file_system == nullptr) complete.log_file_system = complete.file_system;
   if (complete.clock == nullptr) complete.clock = &SystemClock();
   if (complete.random == nullptr) complete.random = &SystemRandom();
@@ -74,7 +74,7 @@ absl::Status NoStore(const std::string& path) {
 absl::StatusOr<StoreDirectory> StoreDirectory::Peek(const std::string& path,
                                                     const Options& options) {
   StoreDirectory store;
-  store.environment = CompleteEnvironment(options.environment);
+  store.environment = CompleteEnvironment(options.environment, options.file_access);
   LSM_RETURN_IF_ERROR(CheckLogFileSystem(store.environment, options));
   LSM_ASSIGN_OR_RETURN(store.directory, OpenIfThere(*store.environment.file_system, path));
   if (HasOwnLogDirectory(path, store.environment, options)) {
@@ -89,7 +89,7 @@ absl::StatusOr<StoreDirectory> StoreDirectory::Peek(const std::string& path,
 absl::StatusOr<StoreDirectory> StoreDirectory::Open(const std::string& path,
                                                     const Options& options) {
   StoreDirectory store;
-  store.environment = CompleteEnvironment(options.environment);
+  store.environment = CompleteEnvironment(options.environment, options.file_access);
   LSM_RETURN_IF_ERROR(CheckLogFileSystem(store.environment, options));
   const bool create =
       options.mode == OpenMode::kOpenOrCreate || options.mode == OpenMode::kMustNotExist;

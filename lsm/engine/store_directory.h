@@ -14,7 +14,7 @@ namespace lsm {
 
 // The environment with the system's own objects for what is null (the scheduler stays null: each
 // store makes its own).
-Environment CompleteEnvironment(const Environment& environment);
+Environment CompleteEnvironment(const Environment& environment, FileAccess access);
 
 // NotFound: there is no store in the directory.
 absl::Status NoStore(const std::string& path);

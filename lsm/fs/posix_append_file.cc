@@ -58,9 +58,11 @@ class PosixAppendFile final : public AppendFile {
 
 absl::StatusOr<std::unique_ptr<AppendFile>> CreatePosixAppendFile(int directory_fd,
                                                                   std::string_view name,
-                                                                  std::string path) {
-  LSM_ASSIGN_OR_RETURN(Descriptor file,
-                       OpenRegularAt(directory_fd, name, O_WRONLY | O_CREAT | O_EXCL, path));
+                                                                  std::string path,
+                                                                  mode_t file_mode) {
+  LSM_ASSIGN_OR_RETURN(
+      Descriptor file,
+      OpenRegularAt(directory_fd, name, O_WRONLY | O_CREAT | O_EXCL, path, file_mode));
   return std::make_unique<PosixAppendFile>(std::move(file), std::move(path));
 }
 

@@ -13,8 +13,6 @@
 namespace lsm {
 namespace {
 
-constexpr mode_t kFileMode = 0600;
-
 absl::StatusCode CodeOf(int error) {
   switch (error) {
     case ENOENT:
@@ -82,11 +80,11 @@ void Descriptor::Reset() {
 }
 
 absl::StatusOr<Descriptor> OpenRegularAt(int directory_fd, std::string_view name, int flags,
-                                         std::string_view path) {
+                                         std::string_view path, mode_t file_mode) {
   const std::string terminated(name);
   Descriptor file(Uninterrupted([&] {
     return ::openat(directory_fd, terminated.c_str(), flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK,
-                    kFileMode);
+                    file_mode);
   }));
   if (!file.valid()) {
     const int error = errno;

@@ -48,9 +48,9 @@ class Descriptor {
 
 // openat in the way the store opens every file: no symbolic link is followed, no FIFO waited for,
 // nothing is inherited by programs that the process starts, and what was opened is a regular file
-// (otherwise Unavailable).
+// (otherwise Unavailable).  `file_mode` is that of a file that it makes.
 absl::StatusOr<Descriptor> OpenRegularAt(int directory_fd, std::string_view name, int flags,
-                                         std::string_view path);
+                                         std::string_view path, mode_t file_mode = 0);
 
 // fsync of a directory.
 absl::Status SyncDirectory(int directory_fd, std::string_view path);

@@ -23,7 +23,8 @@ struct DirectoryCloser {
 
 class PosixDirectory final : public Directory {
  public:
-  PosixDirectory(Descriptor fd, std::string path) : fd_(std::move(fd)), path_(std::move(path)) {}
+  PosixDirectory(Descriptor fd, std::string path, mode_t file_mode)
+      : fd_(std::move(fd)), path_(std::move(path)), file_mode_(file_mode) {}
 
   absl::StatusOr<std::unique_ptr<ReadFile>> OpenRead(std::string_view name,
                                                      ReadMode mode) override {
@@ -33,7 +34,7 @@ class PosixDirectory final : public Directory {
 
   absl::StatusOr<std::unique_ptr<AppendFile>> CreateExclusive(std::string_view name) override {
     LSM_RETURN_IF_ERROR(CheckBareName(path_, name));
-    return CreatePosixAppendFile(fd_.get(), name, PathOf(name));
+    return CreatePosixAppendFile(fd_.get(), name, PathOf(name), file_mode_);
   }
 
   absl::StatusOr<std::vector<std::string>> List() override;
@@ -58,7 +59,7 @@ class PosixDirectory final : public Directory {
 
   absl::StatusOr<std::unique_ptr<FileLock>> Lock(std::string_view name, LockKind kind) override {
     LSM_RETURN_IF_ERROR(CheckBareName(path_, name));
-    return LockPosixFile(fd_.get(), name, PathOf(name), kind);
+    return LockPosixFile(fd_.get(), name, PathOf(name), kind, file_mode_);
   }
 
   const std::string& path() const override { return path_; }
@@ -71,6 +72,7 @@ class PosixDirectory final : public Directory {
 
   const Descriptor fd_;
   const std::string path_;
+  const mode_t file_mode_;
   absl::Mutex replace_mutex_;  // one AtomicReplace at a time: all write the same temporary file
   absl::Mutex sync_mutex_ ABSL_ACQUIRED_AFTER(replace_mutex_);
   absl::Status sync_status_ ABSL_GUARDED_BY(sync_mutex_);
@@ -171,8 +173,8 @@ absl::Status PosixDirectory::AtomicReplace(std::string_view name, std::string_vi
 
 }  // namespace
 
-std::unique_ptr<Directory> NewPosixDirectory(Descriptor fd, std::string path) {
-  return std::make_unique<PosixDirectory>(std::move(fd), std::move(path));
+std::unique_ptr<Directory> NewPosixDirectory(Descriptor fd, std::string path, mode_t file_mode) {
+  return std::make_unique<PosixDirectory>(std::move(fd), std::move(path), file_mode);
 }
 
 }  // namespace lsm

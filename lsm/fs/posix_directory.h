@@ -9,8 +9,8 @@
 
 namespace lsm {
 
-// `fd` is an open directory; `path` serves messages only.
-std::unique_ptr<Directory> NewPosixDirectory(Descriptor fd, std::string path);
+// `fd` is an open directory; `path` serves messages only; `file_mode` is for files that are made.
+std::unique_ptr<Directory> NewPosixDirectory(Descriptor fd, std::string path, mode_t file_mode);
 
 }  // namespace lsm
 

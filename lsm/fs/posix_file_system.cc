@@ -13,7 +13,19 @@
 namespace lsm {
 namespace {
 
-constexpr mode_t kDirectoryMode = 0700;
+mode_t DirectoryModeOf(FileAccess access) {
+  switch (access) {
+    case FileAccess::kOwner:
+      break;
+    case FileAccess::kGroup:
+      return 0750;
+    case FileAccess::kAll:
+      return 0755;
+  }
+  return 0700;
+}
+
+mode_t FileModeOf(FileAccess access) { return DirectoryModeOf(access) & ~mode_t{0111}; }
 
 // "/a/b/" is "/a/b".
 std::string WithoutTrailingSlashes(std::string path) {
@@ -48,11 +60,11 @@ absl::Status SyncParentOf(const std::string& path) {
 }
 
 // Makes the directory and those above it that are missing, each of them durable.
-absl::Status MakeDirectory(const std::string& path) {
-  int result = ::mkdir(path.c_str(), kDirectoryMode);
+absl::Status MakeDirectory(const std::string& path, mode_t mode) {
+  int result = ::mkdir(path.c_str(), mode);
   if (result != 0 && errno == ENOENT && ParentOf(path) != path) {
-    LSM_RETURN_IF_ERROR(MakeDirectory(ParentOf(path)));
-    result = ::mkdir(path.c_str(), kDirectoryMode);
+    LSM_RETURN_IF_ERROR(MakeDirectory(ParentOf(path), mode));
+    result = ::mkdir(path.c_str(), mode);
   }
   // If it exists, somebody else was faster.
   if (result != 0 && errno != EEXIST) return PosixError(errno, path, "make directory");
@@ -61,6 +73,8 @@ absl::Status MakeDirectory(const std::string& path) {
 
 class PosixFileSystemImpl final : public FileSystem {
  public:
+  explicit PosixFileSystemImpl(FileAccess access) : access_(access) {}
+
   absl::StatusOr<std::unique_ptr<Directory>> OpenDirectory(const std::string& path,
                                                            bool create) override {
     LSM_RETURN_IF_ERROR(CheckPath(path));
@@ -72,11 +86,11 @@ class PosixFileSystemImpl final : public FileSystem {
       // to.
       SyncParentOf(directory_path).IgnoreError();
     } else if (create && absl::IsNotFound(fd.status())) {
-      LSM_RETURN_IF_ERROR(MakeDirectory(directory_path));
+      LSM_RETURN_IF_ERROR(MakeDirectory(directory_path, DirectoryModeOf(access_)));
       fd = OpenPath(directory_path);
     }
     if (!fd.ok()) return fd.status();
-    return NewPosixDirectory(*std::move(fd), directory_path);
+    return NewPosixDirectory(*std::move(fd), directory_path, FileModeOf(access_));
   }
 
   absl::Status RemoveDirectory(const std::string& path) override {
@@ -87,13 +101,18 @@ class PosixFileSystemImpl final : public FileSystem {
     const int error = errno == EEXIST ? ENOTEMPTY : errno;
     return PosixError(error, directory_path, "remove directory");
   }
+
+ private:
+  const FileAccess access_;
 };
 
 }  // namespace
 
-FileSystem& PosixFileSystem() {
-  static PosixFileSystemImpl* const file_system = new PosixFileSystemImpl;
-  return *file_system;
+FileSystem& PosixFileSystem(FileAccess access) {
+  static PosixFileSystemImpl* const file_systems[] = {new PosixFileSystemImpl(FileAccess::kOwner),
+                                                      new PosixFileSystemImpl(FileAccess::kGroup),
+                                                      new PosixFileSystemImpl(FileAccess::kAll)};
+  return *file_systems[static_cast<size_t>(access)];
 }
 
 }  // namespace lsm

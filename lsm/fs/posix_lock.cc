@@ -97,10 +97,11 @@ bool IsSameFile(int directory_fd, const std::string& name, const struct stat& op
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<FileLock>> LockPosixFile(int directory_fd, std::string_view name,
-                                                        std::string path, LockKind kind) {
+                                                        std::string path, LockKind kind,
+                                                        mode_t file_mode) {
   const bool exclusive = kind == LockKind::kExclusive;
   const int flags = exclusive ? O_RDWR | O_CREAT : O_RDONLY;
-  LSM_ASSIGN_OR_RETURN(Descriptor file, OpenRegularAt(directory_fd, name, flags, path));
+  LSM_ASSIGN_OR_RETURN(Descriptor file, OpenRegularAt(directory_fd, name, flags, path, file_mode));
   struct stat info {};
   if (::fstat(file.get(), &info) != 0) return PosixError(errno, path, "stat");
 

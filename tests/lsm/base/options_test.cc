@@ -52,6 +52,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"block_restart_interval", [](Options* o) { o->block_restart_interval = 1025; }},
         Case{"block_restart_interval", [](Options* o) { o->block_restart_interval = -1; }},
         Case{"compression", [](Options* o) { o->compression = static_cast<Compression>(2); }},
+        Case{"file_access", [](Options* o) { o->file_access = static_cast<FileAccess>(3); }},
         Case{"mode", [](Options* o) { o->mode = static_cast<OpenMode>(4); }},
         Case{"table_bytes", [](Options* o) { o->table_bytes = 65535; }},
         Case{"table_bytes", [](Options* o) { o->table_bytes = (uint64_t{2} << 30) + 1; }},

@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <functional>
@@ -593,6 +594,32 @@ TEST(RealOpenTest, WorksOnFilesOfTheSystemFromEndToEnd) {
   ASSERT_OK(DB::Destroy(path, options));
   EXPECT_NE(::access(path.c_str(), F_OK), 0);
   EXPECT_NE(::access(options.log_directory.c_str(), F_OK), 0);
+}
+
+TEST(RealOpenTest, TheOptionSaysWhoMayReadTheFiles) {
+  const ScratchDir scratch;
+  for (const auto& [access, may_read] :
+       {std::pair(FileAccess::kOwner, 0u), {FileAccess::kGroup, 040u}, {FileAccess::kAll, 044u}}) {
+    Options options;
+    options.file_access = access;
+    const std::string path = scratch.path_of(Concat("store", may_read));
+    const mode_t mask = ::umask(0);
+    {
+      ASSERT_OK_AND_ASSIGN(const std::unique_ptr<DB> db, DB::Open(path, options));
+      ASSERT_OK(db->Put("a", "1"));
+      ASSERT_OK(db->Flush());
+    }
+    ::umask(mask);
+    ASSERT_OK_AND_ASSIGN(const auto directory, PosixFileSystem().OpenDirectory(path, false));
+    ASSERT_OK_AND_ASSIGN(std::vector<std::string> names, directory->List());
+    EXPECT_GE(names.size(), 5u);
+    names.push_back("");  // the directory
+    for (const std::string& name : names) {
+      struct stat info {};
+      ASSERT_EQ(::stat(Concat(path, "/", name).c_str(), &info), 0);
+      EXPECT_EQ(info.st_mode & 066, may_read) << path << "/" << name;
+    }
+  }
 }
 
 TEST(RealOpenTest, DirectReadsReadTheSameOrAreRefusedByName) {

@@ -46,23 +46,34 @@ class PosixFileSystemTest : public DirectoryFixture {
   const ScratchDir scratch_;
 };
 
-TEST_F(PosixFileSystemTest, GivesNobodyElseAccess) {
-  const mode_t mask = ::umask(0);  // so that nothing but the modes asked for counts
-  ASSERT_OK(PosixFileSystem().OpenDirectory(path_of("x/y"), /*create=*/true));
-  Write("file", "secret");
-  ASSERT_OK(directory_->AtomicReplace("CURRENT", "secret", std::nullopt));
-  ASSERT_OK(directory_->Lock("LOCK", LockKind::kExclusive));
-  ::umask(mask);
-  const auto mode_of = [&](std::string_view name) {
-    struct stat info {};
-    EXPECT_EQ(::stat(path_of(name).c_str(), &info), 0) << name;
-    return info.st_mode & 07777;
+TEST_F(PosixFileSystemTest, GivesAccessToThoseWhomItIsTold) {
+  struct Modes {
+    FileSystem& files;
+    std::string top;
+    mode_t directories, files_in_it;
   };
-  EXPECT_EQ(mode_of("x"), 0700u);
-  EXPECT_EQ(mode_of("x/y"), 0700u);
-  EXPECT_EQ(mode_of("file"), 0600u);
-  EXPECT_EQ(mode_of("CURRENT"), 0600u);
-  EXPECT_EQ(mode_of("LOCK"), 0600u);
+  for (const Modes& modes : {Modes{PosixFileSystem(), "default", 0700, 0600},
+                             Modes{PosixFileSystem(FileAccess::kOwner), "owner", 0700, 0600},
+                             Modes{PosixFileSystem(FileAccess::kGroup), "group", 0750, 0640},
+                             Modes{PosixFileSystem(FileAccess::kAll), "all", 0755, 0644}}) {
+    const mode_t mask = ::umask(0);  // so that nothing but the modes asked for counts
+    ASSERT_OK_AND_ASSIGN(const auto directory,
+                         modes.files.OpenDirectory(path_of(modes.top + "/below"), /*create=*/true));
+    ASSERT_OK(directory->CreateExclusive("file"));
+    ASSERT_OK(directory->AtomicReplace("CURRENT", "secret", std::nullopt));
+    ASSERT_OK(directory->Lock("LOCK", LockKind::kExclusive));
+    ::umask(mask);
+    const auto mode_of = [&](std::string_view name) {
+      struct stat info {};
+      EXPECT_EQ(::stat(path_of(modes.top + std::string(name)).c_str(), &info), 0) << name;
+      return info.st_mode & 07777;
+    };
+    EXPECT_EQ(mode_of(""), modes.directories);
+    EXPECT_EQ(mode_of("/below"), modes.directories);
+    EXPECT_EQ(mode_of("/below/file"), modes.files_in_it);
+    EXPECT_EQ(mode_of("/below/CURRENT"), modes.files_in_it);
+    EXPECT_EQ(mode_of("/below/LOCK"), modes.files_in_it);
+  }
 }
 
 TEST_F(PosixFileSystemTest, FollowsNoSymbolicLink) {
