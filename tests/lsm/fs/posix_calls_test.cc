@@ -1,20 +1,13 @@
 // Which calls the POSIX file system makes, in which order, and what it does when one is
-// interrupted, cut short or fails.  This program stands in for the C library's calls; the product
-// knows nothing of it.
-#include <fcntl.h>
+// interrupted, cut short or fails.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdarg>
 #include <cstddef>
-#include <deque>
-#include <filesystem>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -24,111 +17,9 @@
 #include "lsm/fs/environment.h"
 #include "lsm/fs/file_system.h"
 #include "tests/lsm/fs/directory_fixture.h"
+#include "tests/lsm/fs/watched_calls.h"
 #include "tests/support/scratch_dir.h"
 #include "tests/support/status_matchers.h"
-
-namespace {
-
-// What happens to the calls from here on.
-struct Script {
-  std::vector<std::string> calls;  // "name file", as they were made
-  std::map<std::string, std::deque<int>>
-      fail;                        // by name: errors of the next calls, 0 lets one through
-  size_t transfer_max = SIZE_MAX;  // of one read or write
-};
-Script* script = nullptr;  // null: calls go to the kernel unseen
-
-std::string LastPart(std::string_view path) {
-  return std::string(path.substr(path.rfind('/') + 1));
-}
-
-std::string NameOfDescriptor(int fd) {
-  std::error_code gone;
-  return LastPart(
-      std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(fd), gone).string());
-}
-
-// Notes the call; false if it is to fail, with errno set.
-bool Goes(const std::string& name, const std::string& file) {
-  if (script == nullptr) return true;
-  Script* const seen = std::exchange(script, nullptr);  // finding out names makes calls, too
-  seen->calls.push_back(name + " " + file);
-  std::deque<int>& errors = seen->fail[name];
-  int error = 0;
-  if (!errors.empty()) {
-    error = errors.front();
-    errors.pop_front();
-  }
-  script = seen;
-  errno = error;
-  return error == 0;
-}
-bool GoesOn(const std::string& name, int fd) {
-  if (script == nullptr) return true;
-  Script* const seen = std::exchange(script, nullptr);
-  const std::string file = NameOfDescriptor(fd);
-  script = seen;
-  return Goes(name, file);
-}
-
-size_t Cut(size_t length) {
-  return script == nullptr ? length : std::min(length, script->transfer_max);
-}
-
-}  // namespace
-
-extern "C" {
-
-int openat(int directory, const char* path, int flags, ...) {
-  mode_t mode = 0;
-  if ((flags & O_CREAT) != 0) {
-    va_list arguments;
-    va_start(arguments, flags);
-    mode = va_arg(arguments, mode_t);
-    va_end(arguments);
-  }
-  const char* const name = (flags & O_CREAT) != 0 ? "create" : "open";
-  if (!Goes(name, LastPart(path))) return -1;
-  return static_cast<int>(::syscall(SYS_openat, directory, path, flags, mode));
-}
-ssize_t write(int fd, const void* bytes, size_t length) {
-  if (!GoesOn("write", fd)) return -1;
-  return ::syscall(SYS_write, fd, bytes, Cut(length));
-}
-ssize_t pread(int fd, void* bytes, size_t length, off_t offset) {
-  if (!GoesOn("pread", fd)) return -1;
-  return ::syscall(SYS_pread64, fd, bytes, Cut(length), offset);
-}
-int fdatasync(int fd) {
-  if (!GoesOn("fdatasync", fd)) return -1;
-  return static_cast<int>(::syscall(SYS_fdatasync, fd));
-}
-int fsync(int fd) {
-  if (!GoesOn("fsync", fd)) return -1;
-  return static_cast<int>(::syscall(SYS_fsync, fd));
-}
-int renameat(int from_directory, const char* from, int to_directory, const char* to) noexcept {
-  if (!Goes("rename", std::string(from) + " " + to)) return -1;
-  return static_cast<int>(::syscall(SYS_renameat, from_directory, from, to_directory, to));
-}
-int unlinkat(int directory, const char* path, int flags) noexcept {
-  if (!Goes("unlink", path)) return -1;
-  return static_cast<int>(::syscall(SYS_unlinkat, directory, path, flags));
-}
-int mkdir(const char* path, mode_t mode) noexcept {
-  if (!Goes("mkdir", LastPart(path))) return -1;
-  return static_cast<int>(::syscall(SYS_mkdir, path, mode));
-}
-int close(int fd) {
-  const bool goes = GoesOn("close", fd);
-  const int error = errno;
-  const int result = static_cast<int>(::syscall(SYS_close, fd));  // closed even where it fails
-  if (goes) return result;
-  errno = error;
-  return -1;
-}
-
-}  // extern "C"
 
 namespace lsm {
 namespace {
@@ -143,22 +34,22 @@ class PosixCallsTest : public DirectoryFixture {
   void SetUp() override {
     ASSERT_OK_AND_ASSIGN(directory_, PosixFileSystem().OpenDirectory(path(), /*create=*/true));
   }
-  void TearDown() override { script = nullptr; }
+  void TearDown() override { call_script = nullptr; }
 
   std::string path() const { return scratch_.path_of("store"); }
 
   // Forgets the calls so far.
   void Watch() {
-    script_ = Script();
-    script = &script_;
+    script_ = CallScript();
+    call_script = &script_;
   }
   std::vector<std::string> Calls() {
-    script = nullptr;
+    call_script = nullptr;
     return script_.calls;
   }
 
   const testing_support::ScratchDir scratch_;
-  Script script_;
+  CallScript script_;
 };
 
 TEST_F(PosixCallsTest, HandsEachAppendToTheKernelAtOnce) {
@@ -192,7 +83,7 @@ TEST_F(PosixCallsTest, KeepsTheOldBytesWhateverCallOfAReplaceFails) {
     EXPECT_THAT(directory_->AtomicReplace("CURRENT", "new", "old"),
                 StatusIs(absl::StatusCode::kUnavailable, HasSubstr("CURRENT")))
         << call;
-    script = nullptr;
+    call_script = nullptr;
     EXPECT_EQ(Read("CURRENT"), "old") << call;
     ASSERT_OK_AND_ASSIGN(const std::vector<std::string> names, directory_->List());
     EXPECT_THAT(names, UnorderedElementsAre("CURRENT")) << call;
@@ -250,7 +141,7 @@ TEST_F(PosixCallsTest, ReadsAllBytesThroughInterruptionsAndShortReads) {
     script_.fail["pread"] = {EINTR, EINTR};
     script_.transfer_max = 4096;
     ASSERT_OK_AND_ASSIGN(const size_t bytes_read, (*file)->ReadAt(1000, buffer));
-    script = nullptr;
+    call_script = nullptr;
     EXPECT_EQ(bytes_read, buffer.size());
     EXPECT_TRUE(buffer == bytes.substr(1000, 15'000));
   }
@@ -269,7 +160,7 @@ TEST_F(PosixCallsTest, ReportsAReadThatFailsWithItsPlace) {
     EXPECT_THAT((*file)->ReadAt(0, buffer),
                 StatusIs(absl::StatusCode::kUnavailable,
                          HasSubstr("/a: read at offset 4096: Input/output error")));
-    script = nullptr;
+    call_script = nullptr;
   }
 }
 

@@ -1,0 +1,114 @@
+// The store reaches the operating system through the seam alone: no object but those of
+// lsm/fs/posix_* calls open, write, fsync, rename or a clock.  Asked of the linker, which cannot be
+// fooled by a header.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <regex>
+#include <set>
+#include <string>
+#include <string_view>
+
+namespace lsm {
+namespace {
+
+// What an object of the library may ask of others: "object.cc.o symbol", demangled.
+std::set<std::string> UndefinedSymbols(const std::string& archive) {
+  const std::string command = "nm -C -A --undefined-only '" + archive + "'";
+  std::FILE* const pipe = ::popen(command.c_str(), "r");
+  EXPECT_NE(pipe, nullptr);
+  std::set<std::string> found;
+  char line[4096];
+  // ARCHIVE:OBJECT:                 U SYMBOL
+  while (std::fgets(line, sizeof line, pipe) != nullptr) {
+    std::smatch parts;
+    const std::string text(line);
+    if (std::regex_match(text, parts, std::regex("[^:]*:([^:]*):\\s+[Uw] (.*)\n")))
+      found.insert(parts[1].str() + " " + parts[2].str());
+  }
+  EXPECT_EQ(::pclose(pipe), 0) << command;
+  return found;
+}
+
+// Calls of C's library that no object needs the system for.
+const std::set<std::string_view> kHarmless = {
+    "abort",
+    "aligned_alloc",
+    "exp",
+    "expm1",
+    "fmod",
+    "free",
+    "ldexp",
+    "llround",
+    "log",
+    "log10",
+    "log1p",
+    "log2",
+    "malloc",
+    "memchr",
+    "memcmp",
+    "memcpy",
+    "memmove",
+    "memset",
+    "pow",
+    "round",
+    "snprintf",
+    "sqrt",
+    "strcmp",
+    "strlen",
+    "sched_yield",  // base/epoch.cc, where an object is to be freed that a reader still uses
+    "madvise",      // bloom/core/bits.cc: huge pages for large filters
+    "LZ4_compress_default",
+    "LZ4_decompress_safe",
+    "AbslInternalSleepFor_debian3"};
+
+bool IsHarmless(const std::string& symbol) {
+  // C++'s own runtime, the linker's, and sanitizers'.
+  if (symbol.starts_with("__") || symbol.starts_with("_Unwind_") ||
+      symbol.starts_with("_GLOBAL_OFFSET_TABLE_"))
+    return true;
+  if (kHarmless.contains(symbol)) return true;
+  // C++: anything but what reaches files, clocks, threads and randomness behind the seam's back.
+  if (symbol.find("::") == symbol.npos && symbol.find('(') == symbol.npos) return false;
+  static const std::regex reaching(
+      "std::chrono::.*::now|std::filesystem|std::basic_[io]?f(stream|ilebuf)|std::thread|"
+      "std::random_device|std::this_thread|absl::.*(GetCurrentTimeNanos|Now\\(\\))");
+  return !std::regex_search(symbol, reaching);
+}
+
+TEST(SymbolsTest, OnlyTheSeamCallsTheSystem) {
+  size_t seen = 0, of_seam = 0;
+  for (const char* archive : {TRELLIS_LSM_ARCHIVE, TRELLIS_BLOOM_ARCHIVE}) {
+    for (const std::string& line : UndefinedSymbols(archive)) {
+      ++seen;
+      const std::string object = line.substr(0, line.find(' '));
+      const std::string symbol = line.substr(object.size() + 1);
+      if (object.starts_with("posix_") || object == "thread_scheduler.cc.o") {
+        ++of_seam;
+        continue;
+      }
+      EXPECT_TRUE(IsHarmless(symbol)) << object << " calls " << symbol;
+    }
+  }
+  EXPECT_GT(seen, 1000u);
+  EXPECT_GT(of_seam, 50u);
+}
+
+TEST(SymbolsTest, WhatTheSeamCallsWouldBeNoticedElsewhere) {
+  const std::set<std::string> symbols = UndefinedSymbols(TRELLIS_LSM_ARCHIVE);
+  for (const char* call :
+       {"posix_call.cc.o openat", "posix_append_file.cc.o write", "posix_call.cc.o fsync",
+        "posix_append_file.cc.o fdatasync", "posix_directory.cc.o renameat",
+        "posix_directory.cc.o unlinkat", "posix_read_file.cc.o pread",
+        "posix_clock.cc.o clock_gettime", "posix_random.cc.o getrandom"}) {
+    EXPECT_TRUE(symbols.contains(call)) << call;
+    EXPECT_FALSE(IsHarmless(std::string(call).substr(std::string(call).find(' ') + 1)));
+  }
+  EXPECT_FALSE(IsHarmless("std::chrono::_V2::steady_clock::now()"));
+  EXPECT_FALSE(IsHarmless("std::thread::_M_start_thread(int)"));
+  EXPECT_TRUE(IsHarmless("lsm::Engine::NewFileNumber()"));
+}
+
+}  // namespace
+}  // namespace lsm

@@ -1,0 +1,146 @@
+// What is enumerated in memory is what happens on a real file system: the same workload makes the
+// same changes to files, in the same order, through the POSIX file system as through the one in
+// memory.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "lsm/bytes/status.h"
+#include "lsm/db.h"
+#include "tests/lsm/engine/world.h"
+#include "tests/lsm/fs/watched_calls.h"
+#include "tests/reliability/recorder.h"
+#include "tests/reliability/workload.h"
+#include "tests/support/scratch_dir.h"
+#include "tests/support/status_matchers.h"
+
+namespace reliability {
+namespace {
+
+using lsm::Concat;
+using lsm::World;
+
+// On one thread, by one seed, so that two runs do the same.
+void Run(World& world, lsm::FileSystem* files, const std::string& path,
+         const std::vector<Step>& steps) {
+  lsm::Options options = world.SmallOptions();
+  options.level0_compaction_tables = 2;
+  options.environment.file_system = files;
+  std::unique_ptr<lsm::DB> db;
+  for (const Step& step : steps) {
+    switch (step.kind) {
+      case Step::kWrite:
+        ASSERT_OK(WriteCommit(*db, step.commit, step.sync));
+        break;
+      case Step::kFlush:
+        ASSERT_OK(db->Flush());
+        break;
+      case Step::kCompact:
+        ASSERT_OK(db->CompactRange());
+        break;
+      case Step::kBackground:
+        ASSERT_OK(db->WaitForBackgroundWork());
+        break;
+      case Step::kReopen:
+      case Step::kKill: {  // cannot be had without ending the process
+        db = nullptr;
+        absl::StatusOr<std::unique_ptr<lsm::DB>> opened = lsm::DB::Open(path, options);
+        ASSERT_OK(opened);
+        db = *std::move(opened);
+        break;
+      }
+    }
+  }
+}
+
+// Names are listed in any order, and what is not needed any more is removed as it is listed.
+void SortRemovals(std::vector<std::string>* changes) {
+  const auto is_removal = [](const std::string& change) { return change.starts_with("unlink "); };
+  for (auto from = changes->begin(); from != changes->end();) {
+    from = std::find_if(from, changes->end(), is_removal);
+    const auto to = std::find_if_not(from, changes->end(), is_removal);
+    std::sort(from, to);
+    from = to;
+  }
+}
+
+std::vector<std::string> ChangesInMemory(uint64_t seed, const std::vector<Step>& steps) {
+  World world(seed);
+  Recorder recorder(world.files.get());
+  Run(world, &recorder, "/store", steps);
+  std::map<uint32_t, std::string> names;
+  std::vector<std::string> changes;
+  for (const Event& event : recorder.journal()) {
+    switch (event.kind) {
+      case Event::kCreate:
+        names[event.file] = event.name;
+        changes.push_back(Concat("create ", event.name));
+        break;
+      case Event::kAppend:
+        changes.push_back(Concat("write ", names[event.file]));
+        break;
+      case Event::kSyncFile:
+        changes.push_back(Concat("fdatasync ", names[event.file]));
+        break;
+      case Event::kRename:
+        changes.push_back(Concat("rename ", event.name, " ", event.to));
+        break;
+      case Event::kRemove:
+        changes.push_back(Concat("unlink ", event.name));
+        break;
+      case Event::kSyncDirectory:
+      case Event::kSyncName:
+        changes.push_back("fsync store");
+        break;
+    }
+  }
+  std::erase(changes, "create LOCK");
+  SortRemovals(&changes);
+  return changes;
+}
+
+std::vector<std::string> ChangesOnPosix(uint64_t seed, const std::vector<Step>& steps) {
+  const testing_support::ScratchDir scratch;
+  // The directory is there, so that making it, which the one in memory does in no time, is not
+  // seen.
+  EXPECT_OK(lsm::PosixFileSystem().OpenDirectory(scratch.path_of("store"), /*create=*/true));
+  World world(seed);
+  lsm::CallScript script;
+  lsm::call_script = &script;
+  Run(world, nullptr, scratch.path_of("store"), steps);
+  lsm::call_script = nullptr;
+  std::vector<std::string> changes;
+  for (const std::string& call : script.calls) {
+    const std::string name = call.substr(0, call.find(' '));
+    const bool is_change = name == "create" || name == "write" || name == "fdatasync" ||
+                           name == "rename" || name == "unlink" || call == "fsync store";
+    // Every opening asks for the lock's file, and a swap for what an earlier one left behind.
+    if (is_change && call != "create LOCK" && call != "unlink CURRENT.tmp") changes.push_back(call);
+  }
+  SortRemovals(&changes);
+  return changes;
+}
+
+TEST(SameCallsTest, PosixMakesTheChangesThatAreEnumeratedInMemory) {
+  for (uint64_t seed = 1; seed <= 8; ++seed) {
+    WorkloadShape shape;
+    shape.large_value_bytes = seed % 2 == 0 ? 30'000 : 0;
+    const std::vector<Step> steps = MakeWorkload(seed, shape);
+    const std::vector<std::string> in_memory = ChangesInMemory(seed, steps);
+    EXPECT_GT(in_memory.size(), 200u);
+    const std::vector<std::string> on_posix = ChangesOnPosix(seed, steps);
+    const auto [here, there] =
+        std::mismatch(on_posix.begin(), on_posix.end(), in_memory.begin(), in_memory.end());
+    EXPECT_TRUE(here == on_posix.end() && there == in_memory.end())
+        << "seed " << seed << ", change " << here - on_posix.begin() << ": "
+        << (here == on_posix.end() ? "none" : *here) << " on POSIX, "
+        << (there == in_memory.end() ? "none" : *there) << " in memory";
+  }
+}
+
+}  // namespace
+}  // namespace reliability
