@@ -91,8 +91,8 @@ struct Statistics {
   uint64_t block_cache_capacity_bytes = 0;
   uint64_t background_errors = 0;
   // Keys that compactions found in a table whose filter denies them.  Lookups missed them: it is
-  // never anything but 0, unless memory is faulty or the library is.  The tables that the compaction
-  // wrote have filters of their own.
+  // never anything but 0, unless memory is faulty or the library is.  The tables that the
+  // compaction wrote have filters of their own.
   uint64_t filter_false_negatives = 0;
 
   // Bytes written to log and tables per byte that users wrote; 0 before any.
