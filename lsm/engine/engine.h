@@ -87,7 +87,8 @@ class Engine {
  private:
   // A call of Write that waits for its turn, or for the one whose turn it is to commit it too.
   struct Writer {
-    enum Task : uint8_t { kWrite, kSeal, kResume } task;
+    enum class Task : uint8_t { kWrite, kSealMemtable, kResume };
+    Task task;
     const WriteBatch* batch;  // kWrite
     bool sync;                // kWrite
     bool done = false;

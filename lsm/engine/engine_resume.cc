@@ -28,7 +28,7 @@ absl::Status Engine::GetFailure() {
 
 absl::Status Engine::Resume() {
   if (options_.mode == OpenMode::kReadOnly) return absl::OkStatus();  // nothing was written
-  Writer resume{Writer::kResume, nullptr, false, false, {}, {}};
+  Writer resume{Writer::Task::kResume, nullptr, false, false, {}, {}};
   return Enqueue(&resume);
 }
 

@@ -28,7 +28,7 @@ absl::Status Engine::Write(const WriteBatch& batch, const WriteOptions& options)
   LSM_RETURN_IF_ERROR(batch.status());
   LSM_RETURN_IF_ERROR(CheckWritable(options_));
   if (batch.count() == 0 && !options.sync) return absl::OkStatus();
-  Writer writer{Writer::kWrite, &batch, options.sync, false, {}, {}};
+  Writer writer{Writer::Task::kWrite, &batch, options.sync, false, {}, {}};
   LSM_RETURN_IF_ERROR(Enqueue(&writer));
   counters_.Add(Counter::kWrites, 1);
   counters_.Add(Counter::kWriteEntries, batch.count());
@@ -48,14 +48,14 @@ absl::Status Engine::Lead(Writer* leader) {
   absl::Status status;
   Writer* last = leader;
   switch (leader->task) {
-    case Writer::kWrite:
+    case Writer::Task::kWrite:
       status = MakeRoom(/*seal_now=*/false);
       if (status.ok()) status = Commit(leader, &last);
       break;
-    case Writer::kSeal:
+    case Writer::Task::kSealMemtable:
       status = MakeRoom(/*seal_now=*/true);
       break;
-    case Writer::kResume:
+    case Writer::Task::kResume:
       status = Mend();
       break;
   }
@@ -111,8 +111,8 @@ Engine::Writer* Engine::BuildGroup(Writer* leader, bool* sync) {
   Writer* last = leader;
   for (size_t i = 1; i < writers_.size(); ++i) {
     Writer* next = writers_[i];
-    if (next->task != Writer::kWrite) break;  // leads itself
-    if (next->sync && !leader->sync) break;   // would make the others wait for the disk
+    if (next->task != Writer::Task::kWrite) break;  // leads itself
+    if (next->sync && !leader->sync) break;         // would make the others wait for the disk
     if (group_bytes_.size() + next->batch->size_bytes() > bytes_max) break;
     group_bytes_.append(next->batch->encoded().substr(WriteBatch::kHeaderBytes));
     count += next->batch->count();
@@ -209,7 +209,7 @@ absl::Status Engine::SealMemtable() {
 
 absl::Status Engine::Flush() {
   LSM_RETURN_IF_ERROR(CheckWritable(options_));
-  Writer seal{Writer::kSeal, nullptr, false, false, {}, {}};
+  Writer seal{Writer::Task::kSealMemtable, nullptr, false, false, {}, {}};
   LSM_RETURN_IF_ERROR(Enqueue(&seal));
   const auto failure = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return failures_.FirstOf({FailureKind::kLog, FailureKind::kManifest, FailureKind::kFlush});

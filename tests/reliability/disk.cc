@@ -178,7 +178,8 @@ Image Disk::After(const Pending& pending, const Loss& loss) const {
   Image image;
   for (size_t i = 0; i < folders_.size(); ++i) {
     image.directories.push_back(folders_[i].path);
-    for (const auto& [name, number] : names[i]) {
+    for (const auto& [name, file] : names[i]) {
+      const uint32_t number = file;  // Clang's lambdas take no parts of a pair
       const auto tail = std::find_if(pending.tails.begin(), pending.tails.end(),
                                      [&](const auto& each) { return each.file == number; });
       const std::string& bytes = files_[number].bytes;

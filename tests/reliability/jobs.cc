@@ -19,7 +19,7 @@ constexpr uint64_t kSeedStride = 1'000'003;
 
 JobResult RunCrashes(uint64_t seed, uint64_t amount) {
   JobResult result;
-  uint64_t workloads = 0, moments = 0, doubles = 0, built = 0;
+  uint64_t workloads = 0, moments = 0, doubles = 0;
   while (result.amount < amount && result.finding.empty()) {
     CrashOptions options;
     options.seed = seed * kSeedStride + workloads;
@@ -32,7 +32,6 @@ JobResult RunCrashes(uint64_t seed, uint64_t amount) {
     const CrashReport report = CrashEverywhere(options);
     ++workloads;
     result.amount += report.distinct;
-    built += report.built;
     doubles += report.doubles;
     moments += report.moments;
     result.finding = report.finding;

@@ -1,11 +1,10 @@
 // Makes copies of sources with bugs seeded into them, each behind a switch that is read at run
 // time.
 //
-//   mutate CATALOG SOURCE_ROOT TARGET_ROOT    writes TARGET_ROOT/lsm/log/log_writer.cc and so on,
-//                                             and TARGET_ROOT/tests/reliability/mutants.inc,
-//                                             the list of all
+//   mutate SOURCE_ROOT TARGET_ROOT CATALOG ...
 //
-// The catalog is made of lines:
+// writes TARGET_ROOT/lsm/log/log_writer.cc and so on, and
+// TARGET_ROOT/tests/reliability/mutants.inc, the list of all.  Catalogs are made of lines:
 //
 //   # a remark
 //   mutant NAME JOB TEXT   declares one, the job that should catch it first, and what it does
@@ -52,7 +51,7 @@ struct Edit {
 
 class Catalog {
  public:
-  explicit Catalog(const std::string& path) : path_(path) {
+  void Add(const std::string& path) {
     std::string file;
     std::vector<Edit>* edits = nullptr;
     size_t number = 0;
@@ -105,12 +104,11 @@ class Catalog {
 
   void CheckAllUsed() const {
     for (const auto& [name, number] : numbers_) {
-      if (!used_.contains(name)) Die(path_ + ": no edit has MUTANT(" + name + ")");
+      if (!used_.contains(name)) Die("no edit has MUTANT(" + name + ")");
     }
   }
 
  private:
-  const std::string path_;
   std::map<std::string, size_t> numbers_;
   std::map<std::string, bool> used_;
   std::map<std::string, std::vector<Edit>> edits_;
@@ -138,9 +136,10 @@ size_t FindOnce(const std::vector<std::string>& lines, const Edit& edit) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 4) Die("usage: mutate CATALOG SOURCE_ROOT TARGET_ROOT");
-  Catalog catalog(argv[1]);
-  const std::filesystem::path sources(argv[2]), targets(argv[3]);
+  if (argc < 4) Die("usage: mutate SOURCE_ROOT TARGET_ROOT CATALOG ...");
+  const std::filesystem::path sources(argv[1]), targets(argv[2]);
+  Catalog catalog;
+  for (int i = 3; i < argc; ++i) catalog.Add(argv[i]);
   for (const auto& [file, edits] : catalog.edits()) {
     std::vector<std::string> lines = ReadLines(sources / file);
     // Each is looked for in what was there before all.
@@ -148,6 +147,11 @@ int main(int argc, char** argv) {
     for (const Edit& edit : edits) {
       const auto [place, is_new] = places.emplace(FindOnce(lines, edit), &edit);
       if (!is_new) Die(edit.at + ": changes the same lines as " + place->second->at);
+    }
+    size_t end = 0;
+    for (const auto& [from, edit] : places) {
+      if (from < end) Die(edit->at + ": changes lines that another edit changes");
+      end = from + edit->before.size();
     }
     std::filesystem::create_directories((targets / file).parent_path());
     std::ofstream target(targets / file);
