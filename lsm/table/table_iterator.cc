@@ -158,8 +158,7 @@ void TableIterator::CheckFilter() {
     return;
   const bloom::Digest digest =
       bloom::DigestOf(UserKeyOf(position_.key()), table_.properties_.digest_seed);
-  if (!table_.MayContain(digest))
-    table_.context_.counters->Add(Counter::kFilterFalseNegatives, 1);
+  if (!table_.MayContain(digest)) table_.context_.counters->Add(Counter::kFilterFalseNegatives, 1);
 }
 
 void TableIterator::SettleBackward() {

@@ -35,6 +35,9 @@ std::set<std::string> UndefinedSymbols(const std::string& archive) {
 const std::set<std::string_view> kHarmless = {
     "abort",
     "aligned_alloc",
+    "bcmp",
+    "ceil",
+    "floor",
     "exp",
     "expm1",
     "fmod",
