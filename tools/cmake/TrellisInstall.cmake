@@ -139,7 +139,7 @@ if(TRELLIS_BUILD_LSM)
     REQUIRES "trellis-bloom = ${PROJECT_VERSION}" absl_status absl_statusor
     STATIC_REQUIRES absl_strings absl_synchronization absl_time liblz4
     STATIC_LIBS -pthread)
-  trellis_install_pages(lsm/README.md lsm/FORMAT.md)
+  trellis_install_pages(lsm/README.md lsm/FORMAT.md lsm/RELIABILITY.md)
   list(APPEND trellis_components lsm)
   if(trellis_is_static)
     install(FILES ${PROJECT_SOURCE_DIR}/tools/cmake/FindLZ4.cmake DESTINATION ${package_dir})
