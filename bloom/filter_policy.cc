@@ -1,127 +1,12 @@
 #include "bloom/filter_policy.h"
 
 #include <algorithm>
-#include <new>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "bloom/catalog.h"
-#include "bloom/core/bits.h"
+#include "bloom/kind_builder.h"
 
 namespace bloom {
-namespace {
-
-// Bytes of a filter of kind K over the digests.
-template <StaticKind K>
-absl::StatusOr<std::string> BuildFilter(const FilterContext& context,
-                                        std::span<const Digest> digests) {
-  absl::StatusOr<Shape> shape = K::ShapeFor(digests.size(), context.target_fpp);
-  if (!shape.ok()) return shape.status();
-  absl::StatusOr<AlignedBytes> payload = ZerosFor(K::PayloadBytes(*shape));
-  if (!payload.ok()) return payload.status();
-  if constexpr (SolvedKind<K>) {
-    if (absl::Status status = K::Solve(payload->data(), *shape, context.seed, digests);
-        !status.ok())
-      return status;
-  } else if constexpr (BitLayout<K>) {
-    K::Build(payload->data(), *shape, context.seed, digests);
-  }
-  FilterHeader header = HeaderFor<K>(*shape, context.seed, context.target_fpp);
-  header.key_count = digests.size();
-  return EncodeFilter(header, payload->span());
-}
-
-// The same where K may have no solution, or so few keys that what it saves is not worth its
-// padding: a standard filter then.
-template <StaticKind K>
-absl::StatusOr<std::string> BuildBest(const FilterContext& context,
-                                      std::span<const Digest> digests) {
-  if constexpr (SolvedKind<K>) {
-    const absl::StatusOr<Shape> standard = Standard::ShapeFor(digests.size(), context.target_fpp);
-    if (!standard.ok()) return standard.status();
-    const absl::StatusOr<Shape> shape = K::ShapeFor(digests.size(), context.target_fpp);
-    if (shape.ok() && K::SizeBits(*shape) < Standard::SizeBits(*standard)) {
-      absl::StatusOr<std::string> filter = BuildFilter<K>(context, digests);
-      if (!absl::IsAborted(filter.status())) return filter;
-    }
-    return BuildFilter<Standard>(context, digests);
-  } else {
-    return BuildFilter<K>(context, digests);
-  }
-}
-
-// Internal unless the filter passes every digest: the last line before data could be lost.
-absl::Status CheckHasAll(std::string_view filter, std::span<const Digest> digests) {
-  const FilterReader reader = FilterReader::Open(filter);
-  if (reader.state() != FilterState::kUsable) {
-    return absl::InternalError(
-        absl::StrCat("a filter that was just built ", reader.Describe().problem));
-  }
-  bool results[256];
-  while (!digests.empty()) {
-    const std::span<const Digest> group =
-        digests.first(std::min(digests.size(), std::size(results)));
-    reader.MayContainBatch(group, results);
-    const bool* missed = std::find(results, results + group.size(), false);
-    if (missed != results + group.size()) {
-      return absl::InternalError(absl::StrCat("a filter that was just built misses the digest ",
-                                              absl::Hex(group[missed - results]), " of a key"));
-    }
-    digests = digests.subspan(group.size());
-  }
-  return absl::OkStatus();
-}
-
-template <StaticKind K>
-class KindBuilder final : public FilterBuilder {
- public:
-  explicit KindBuilder(const FilterContext& context) : context_(context) {}
-
-  void Add(Digest digest) override {
-    if (!digests_.empty() && digests_.back() == digest) return;
-    try {
-      digests_.push_back(digest);
-    } catch (const std::bad_alloc&) {
-      dropped_ = true;
-    }
-  }
-
-  uint64_t key_count() const override { return digests_.size(); }
-
-  absl::StatusOr<std::string> Finish() override {
-    if (dropped_) {
-      return absl::ResourceExhaustedError(
-          absl::StrCat("no memory for more than ", digests_.size(), " digests of keys"));
-    }
-    try {
-      absl::StatusOr<std::string> filter = digests_.empty() ? BuildFilter<Empty>(context_, digests_)
-                                                            : BuildBest<K>(context_, digests_);
-      if (!filter.ok()) return filter;
-      if (absl::Status status = CheckHasAll(*filter, digests_); !status.ok()) return status;
-      return filter;
-    } catch (const std::bad_alloc&) {  // of the bytes, or of what solving takes
-      return NoMemoryForDigests(digests_.size());
-    }
-  }
-
- private:
-  const FilterContext context_;
-  std::vector<Digest> digests_;
-  bool dropped_ = false;  // a digest that there was no memory for
-};
-
-template <StaticKind K>
-class KindPolicy final : public FilterPolicy {
- public:
-  std::string_view name() const override { return K::kName; }
-
-  std::unique_ptr<FilterBuilder> NewBuilder(const FilterContext& context) const override {
-    return std::make_unique<KindBuilder<K>>(context);
-  }
-};
-
-}  // namespace
-
 FilterBuilder::~FilterBuilder() = default;
 FilterPolicy::~FilterPolicy() = default;
 

@@ -7,6 +7,8 @@
 
 #include <cstddef>
 
+#include "bloom/core/siphash.h"
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -51,6 +53,12 @@ static_assert(XXH_VERSION_NUMBER >= 800, "XXH3 is frozen only since xxHash 0.8")
 
 Digest DigestOf(std::string_view key, uint64_t seed) {
   return XXH3_64bits_withSeed(key.data(), key.size(), seed);
+}
+
+Digest DigestOf(std::string_view key, const DigestSeed& seed) {
+  if (seed.hash == DigestHash::kXxh3) [[likely]]
+    return DigestOf(key, seed.low);
+  return SipHash24(key, seed.low, seed.high);
 }
 
 void RemixAll(std::span<const Digest> digests, uint64_t salt, uint64_t* hashes, Simd simd) {

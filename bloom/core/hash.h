@@ -21,6 +21,26 @@ using Digest = uint64_t;
 // MAC.
 Digest DigestOf(std::string_view key, uint64_t seed);
 
+// The hashes that digests may be made with.
+enum class DigestHash : uint8_t {
+  kXxh3 = 1,
+  kSipHash = 2,  // SipHash-2-4 (siphash.h), for keys that strangers choose: slower
+};
+
+// What the digests of one store are made with.
+struct DigestSeed {
+  constexpr DigestSeed(uint64_t xxh3_seed = 0) : low(xxh3_seed) {}  // NOLINT: the common one
+  constexpr DigestSeed(DigestHash of, uint64_t low_half, uint64_t high_half)
+      : hash(of), low(low_half), high(high_half) {}
+  bool operator==(const DigestSeed&) const = default;
+
+  DigestHash hash = DigestHash::kXxh3;
+  uint64_t low = 0;
+  uint64_t high = 0;  // of SipHash's key
+};
+
+Digest DigestOf(std::string_view key, const DigestSeed& seed);
+
 // Of the 64-bit finalizer of MurmurHash3 (Appleby).
 inline constexpr uint64_t kRemixFactors[] = {0xff51afd7ed558ccdULL, 0xc4ceb9fe1a85ec53ULL};
 

@@ -10,10 +10,13 @@
 
 #include "bloom/core/cpu.h"
 #include "bloom/core/probe.h"
+#include "bloom/core/siphash.h"
 
 namespace {
 
+using bloom::DigestHash;
 using bloom::DigestOf;
+using bloom::DigestSeed;
 using bloom::ReduceRange;
 using bloom::Remix;
 
@@ -24,17 +27,44 @@ TEST(HashTest, DigestIsXxh3AsPublished) {
   EXPECT_EQ(DigestOf("abc", 0), 0x78af5f94892f3950u);
 }
 
-TEST(HashTest, DigestDependsOnSeedAndOnEveryBitOfTheKey) {
-  std::string key(300, 'k');
-  const uint64_t digest = DigestOf(key, 7);
-  EXPECT_NE(digest, DigestOf(key, 8));
-  for (size_t bit = 0; bit < 8 * key.size(); ++bit) {
-    key[bit / 8] = static_cast<char>(key[bit / 8] ^ (1 << (bit % 8)));
-    EXPECT_NE(digest, DigestOf(key, 7)) << "bit " << bit;
-    key[bit / 8] = static_cast<char>(key[bit / 8] ^ (1 << (bit % 8)));
+// Of the bytes 00, 01, ... under the key 00, 01, ... 0f: OpenSSL's SIPHASH with 8 bytes, which for
+// 15 bytes gives what appendix A of the paper works out.
+TEST(HashTest, SipHashIsThatOfThePaper) {
+  constexpr uint64_t kLow = 0x0706050403020100, kHigh = 0x0f0e0d0c0b0a0908;
+  constexpr uint64_t kExpected[] = {
+      0x726fdb47dd0e0e31, 0x74f839c593dc67fd, 0x0d6c8009d9a94f5a, 0x85676696d7fb7e2d,
+      0xcf2794e0277187b7, 0x18765564cd99a68d, 0xcbc9466e58fee3ce, 0xab0200f58b01d137,
+      0x93f5f5799a932462, 0x9e0082df0ba9e4b0, 0x7a5dbbc594ddb9f3, 0xf4b32f46226bada7,
+      0x751e8fbc860ee5fb, 0x14ea5627c0843d90, 0xf723ca908e7af2ee, 0xa129ca6149be45e5,
+      0x3f2acc7f57c29bdb, 0x699ae9f52cbe4794, 0x4bc1b3f0968dd39c, 0xbb6dc91da77961bd,
+  };
+  std::string bytes;
+  for (const uint64_t expected : kExpected) {
+    EXPECT_EQ(bloom::SipHash24(bytes, kLow, kHigh), expected) << bytes.size() << " bytes";
+    bytes.push_back(static_cast<char>(bytes.size()));
   }
-  EXPECT_NE(DigestOf(std::string(1, '\0'), 7), DigestOf("", 7));
-  EXPECT_NE(DigestOf("\xff", 7), DigestOf("\x7f", 7));
+  for (size_t i = bytes.size(); i < 63; ++i) bytes.push_back(static_cast<char>(i));
+  EXPECT_EQ(bloom::SipHash24(bytes, kLow, kHigh), 0x958a324ceb064572u);
+  EXPECT_EQ(DigestOf(bytes, {DigestHash::kSipHash, kLow, kHigh}), 0x958a324ceb064572u);
+  EXPECT_EQ(DigestOf(bytes, DigestSeed(kLow)), DigestOf(bytes, kLow));
+}
+
+TEST(HashTest, DigestDependsOnSeedAndOnEveryBitOfTheKey) {
+  for (const DigestHash hash : {DigestHash::kXxh3, DigestHash::kSipHash}) {
+    const DigestSeed seed(hash, 7, hash == DigestHash::kXxh3 ? 0 : 9);
+    std::string key(300, 'k');
+    const uint64_t digest = DigestOf(key, seed);
+    EXPECT_NE(digest, DigestOf(key, DigestSeed(hash, 8, seed.high)));
+    for (size_t bit = 0; bit < 8 * key.size(); ++bit) {
+      key[bit / 8] = static_cast<char>(key[bit / 8] ^ (1 << (bit % 8)));
+      EXPECT_NE(digest, DigestOf(key, seed)) << "bit " << bit;
+      key[bit / 8] = static_cast<char>(key[bit / 8] ^ (1 << (bit % 8)));
+    }
+    EXPECT_NE(DigestOf(std::string(1, '\0'), seed), DigestOf("", seed));
+    EXPECT_NE(DigestOf("\xff", seed), DigestOf("\x7f", seed));
+  }
+  EXPECT_NE(DigestOf("k", DigestSeed(DigestHash::kSipHash, 7, 9)),
+            DigestOf("k", DigestSeed(DigestHash::kSipHash, 7, 8)));
 }
 
 TEST(HashTest, RemixIsFrozen) {

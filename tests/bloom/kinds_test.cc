@@ -21,6 +21,7 @@
 #include "bloom/core/fetch_ahead.h"
 #include "bloom/filter_policy.h"
 #include "bloom/inspect.h"
+#include "tests/support/source_directory.h"
 #include "tests/support/status_matchers.h"
 
 namespace {
@@ -318,7 +319,7 @@ TYPED_TEST(SolvedKindsTest, ItIsDescribedWithoutAFill) {
 }
 
 TYPED_TEST(KindsTest, ItsRowsInTheReadmeAreTrue) {
-  std::ifstream file(std::filesystem::path(TRELLIS_SOURCE_DIR) / "bloom/README.md");
+  std::ifstream file(testing_support::SourceDirectory() / "bloom/README.md");
   const std::string readme((std::istreambuf_iterator<char>(file)),
                            std::istreambuf_iterator<char>());
   constexpr uint64_t kKeys = 100'000;

@@ -21,6 +21,7 @@
 #include "bloom/core/probe.h"
 #include "bloom/core/shape.h"
 #include "bloom/core/shifting.h"
+#include "bloom/core/siphash.h"
 #include "bloom/core/sizing.h"
 #include "bloom/core/staged_query.h"
 #include "bloom/core/stored_bits.h"
@@ -48,6 +49,7 @@
 #include "bloom/filters/spectral.h"
 #include "bloom/filters/vectors.h"
 #include "bloom/inspect.h"
+#include "bloom/kind_builder.h"
 #include "bloom/static_filter.h"
 #include "bloom/variants/blocked.h"
 #include "bloom/variants/blocked_avx2.h"
@@ -86,6 +88,8 @@ std::string UsePolicy() {
   if (!bytes.ok()) return Expect(false, bytes.status().ToString()), "";
   const bloom::FilterReader reader = bloom::FilterReader::Open(*bytes);
   Expect(reader.MayContain(bloom::DigestOf("5", 42)), "the filter lost a key");
+  Expect(bloom::DigestOf("5", {bloom::DigestHash::kSipHash, 42, 7}) == bloom::SipHash24("5", 42, 7),
+         "DigestSeed");
   Expect(reader.Describe().kind == "standard", "Describe");
   Expect(bloom::FillByPart(reader, 4).size() == 4, "FillByPart");
   return *std::move(bytes);

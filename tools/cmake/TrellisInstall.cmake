@@ -67,6 +67,7 @@ trellis_install(bloom HEADERS
   bloom/core/probe.h
   bloom/core/shape.h
   bloom/core/shifting.h
+  bloom/core/siphash.h
   bloom/core/sizing.h
   bloom/core/staged_query.h
   bloom/core/stored_bits.h
@@ -94,6 +95,7 @@ trellis_install(bloom HEADERS
   bloom/filters/spectral.h
   bloom/filters/vectors.h
   bloom/inspect.h
+  bloom/kind_builder.h
   bloom/static_filter.h
   bloom/variants/blocked.h
   bloom/variants/blocked_avx2.h
@@ -117,14 +119,17 @@ set(trellis_components bloom)
 if(TRELLIS_BUILD_LSM)
   # Of lsm/ only the store's interface and the seam to the file system (tests/tidy_test.cc: closed under inclusion).
   trellis_install(lsm HEADERS
+    lsm/base/copy_report.h
     lsm/base/explanation.h
     lsm/base/internal_key.h
     lsm/base/iterator.h
     lsm/base/options.h
+    lsm/base/pace.h
     lsm/base/pinned_value.h
     lsm/base/repair_report.h
     lsm/base/snapshot.h
     lsm/base/statistics.h
+    lsm/base/verify_report.h
     lsm/base/write_batch.h
     lsm/bytes/coding.h
     lsm/db.h

@@ -1,0 +1,18 @@
+// SipHash-2-4, a keyed hash that was made for hash tables under attack.
+//
+// Source: J.-P. Aumasson, D. J. Bernstein, "SipHash: a fast short-input PRF", INDOCRYPT 2012.
+#ifndef TRELLIS_BLOOM_CORE_SIPHASH_H_
+#define TRELLIS_BLOOM_CORE_SIPHASH_H_
+
+#include <cstdint>
+#include <string_view>
+
+namespace bloom {
+
+// 64 bits of the bytes under a key of 128 (the paper's k0 and k1).  Without the key nobody is known
+// to tell them from random bits, whatever the bytes.
+uint64_t SipHash24(std::string_view bytes, uint64_t key_low, uint64_t key_high);
+
+}  // namespace bloom
+
+#endif  // TRELLIS_BLOOM_CORE_SIPHASH_H_

@@ -1,0 +1,117 @@
+// The builder of a keyed kind: what PolicyFromName's policies make.
+#ifndef TRELLIS_BLOOM_KIND_BUILDER_H_
+#define TRELLIS_BLOOM_KIND_BUILDER_H_
+
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "bloom/catalog.h"
+#include "bloom/core/bits.h"
+#include "bloom/filter_policy.h"
+
+namespace bloom {
+
+// Internal unless the filter is usable and passes every digest: the last line before data could be
+// lost.
+absl::Status CheckHasAll(std::string_view filter, std::span<const Digest> digests);
+
+// ResourceExhausted: so many digests could be kept, and no more.
+absl::Status NoMemoryBeyond(uint64_t digests);
+
+// Bytes of a filter of kind K over the digests.
+template <StaticKind K>
+absl::StatusOr<std::string> BuildFilter(const FilterContext& context,
+                                        std::span<const Digest> digests) {
+  absl::StatusOr<Shape> shape = K::ShapeFor(digests.size(), context.target_fpp);
+  if (!shape.ok()) return shape.status();
+  absl::StatusOr<AlignedBytes> payload = ZerosFor(K::PayloadBytes(*shape));
+  if (!payload.ok()) return payload.status();
+  if constexpr (SolvedKind<K>) {
+    if (absl::Status status = K::Solve(payload->data(), *shape, context.seed, digests);
+        !status.ok())
+      return status;
+  } else if constexpr (BitLayout<K>) {
+    K::Build(payload->data(), *shape, context.seed, digests);
+  }
+  FilterHeader header = HeaderFor<K>(*shape, context.seed, context.target_fpp);
+  header.key_count = digests.size();
+  return EncodeFilter(header, payload->span());
+}
+
+// The same where K may have no solution, or so few keys that what it saves is not worth its
+// padding: a standard filter then.
+template <StaticKind K>
+absl::StatusOr<std::string> BuildBest(const FilterContext& context,
+                                      std::span<const Digest> digests) {
+  if constexpr (SolvedKind<K>) {
+    const absl::StatusOr<Shape> standard = Standard::ShapeFor(digests.size(), context.target_fpp);
+    if (!standard.ok()) return standard.status();
+    const absl::StatusOr<Shape> shape = K::ShapeFor(digests.size(), context.target_fpp);
+    if (shape.ok() && K::SizeBits(*shape) < Standard::SizeBits(*standard)) {
+      absl::StatusOr<std::string> filter = BuildFilter<K>(context, digests);
+      if (!absl::IsAborted(filter.status())) return filter;
+    }
+    return BuildFilter<Standard>(context, digests);
+  } else {
+    return BuildFilter<K>(context, digests);
+  }
+}
+
+// No filter leaves it that was not asked for all its digests.
+template <StaticKind K>
+class KindBuilder final : public FilterBuilder {
+ public:
+  explicit KindBuilder(const FilterContext& context) : context_(context) {}
+
+  void Add(Digest digest) override {
+    if (!digests_.empty() && digests_.back() == digest) return;
+    try {
+      digests_.push_back(digest);
+    } catch (const std::bad_alloc&) {
+      dropped_ = true;
+    }
+  }
+
+  uint64_t key_count() const override { return digests_.size(); }
+
+  absl::StatusOr<std::string> Finish() override {
+    if (dropped_) {
+      return NoMemoryBeyond(digests_.size());
+    }
+    try {
+      absl::StatusOr<std::string> filter = digests_.empty() ? BuildFilter<Empty>(context_, digests_)
+                                                            : BuildBest<K>(context_, digests_);
+      if (!filter.ok()) return filter;
+      if (absl::Status status = CheckHasAll(*filter, digests_); !status.ok()) return status;
+      return filter;
+    } catch (const std::bad_alloc&) {  // of the bytes, or of what solving takes
+      return NoMemoryForDigests(digests_.size());
+    }
+  }
+
+ private:
+  const FilterContext context_;
+  std::vector<Digest> digests_;
+  bool dropped_ = false;  // a digest that there was no memory for
+};
+
+template <StaticKind K>
+class KindPolicy final : public FilterPolicy {
+ public:
+  std::string_view name() const override { return K::kName; }
+
+  std::unique_ptr<FilterBuilder> NewBuilder(const FilterContext& context) const override {
+    return std::make_unique<KindBuilder<K>>(context);
+  }
+};
+
+}  // namespace bloom
+
+#endif  // TRELLIS_BLOOM_KIND_BUILDER_H_
