@@ -1,6 +1,7 @@
 #include "lsm/base/counters.h"
 
 #include <algorithm>
+#include <new>
 
 #include "lsm/base/thread_index.h"
 
@@ -37,7 +38,12 @@ constexpr std::array<uint64_t Statistics::*, kCounters> kCounterMembers = {
     &Statistics::slowdowns,
     &Statistics::stall_nanos,
     &Statistics::background_errors,
+    &Statistics::filter_denials_checked,
     &Statistics::filter_false_negatives,
+    &Statistics::tables_verified,
+    &Statistics::bytes_verified,
+    &Statistics::scrubs,
+    &Statistics::damage_found,
 };
 
 constexpr std::array<uint64_t LevelStatistics::*, LevelCounts::kFieldCount> kLevelMembers = {
@@ -53,12 +59,11 @@ constexpr std::array<uint64_t LevelStatistics::*, LevelCounts::kFieldCount> kLev
 // Relaxed throughout: a figure orders nothing, and each is read by itself.  The plain form loses
 // nothing, for its line has one writer: an index goes to another thread only after its thread has
 // ended (ThreadIndex orders the two).
-void Increase(std::atomic<uint64_t>* value, uint64_t amount, bool shared) {
-  if (shared) {
-    value->fetch_add(amount, std::memory_order_relaxed);
-  } else {
-    value->store(value->load(std::memory_order_relaxed) + amount, std::memory_order_relaxed);
-  }
+uint64_t Increase(std::atomic<uint64_t>* value, uint64_t amount, bool shared) {
+  if (shared) return value->fetch_add(amount, std::memory_order_relaxed) + amount;
+  const uint64_t increased = value->load(std::memory_order_relaxed) + amount;
+  value->store(increased, std::memory_order_relaxed);
+  return increased;
 }
 
 }  // namespace
@@ -72,6 +77,7 @@ struct alignas(64) Counters::Stripe {
 // Relaxed, both: nobody else knows the object yet, or any more.
 Counters::Counters() {
   for (auto& stripe : stripes_) stripe.store(nullptr, std::memory_order_relaxed);
+  stripes_.back().store(new Stripe, std::memory_order_relaxed);
 }
 
 Counters::~Counters() {
@@ -86,20 +92,21 @@ Counters::Stripe& Counters::StripeOfThisThread(bool* shared) {
   Stripe* stripe = slot.load(std::memory_order_acquire);
   if (stripe != nullptr) [[likely]]
     return *stripe;
-  auto made = std::make_unique<Stripe>();
-  // Release: so that SumInto, and those who share the last stripe, see its zeros.  Only there can
-  // another be faster.
-  if (slot.compare_exchange_strong(stripe, made.get(), std::memory_order_acq_rel,
-                                   std::memory_order_acquire)) {
-    stripe = made.release();
+  stripe = new (std::nothrow) Stripe;
+  if (stripe == nullptr) {
+    *shared = true;
+    // Relaxed: it was there before any thread could count.
+    return *stripes_.back().load(std::memory_order_relaxed);
   }
+  // Release: so that SumInto sees its zeros.
+  slot.store(stripe, std::memory_order_release);
   return *stripe;
 }
 
-void Counters::Add(Counter counter, uint64_t amount) {
+uint64_t Counters::Add(Counter counter, uint64_t amount) {
   bool shared;
   Stripe& stripe = StripeOfThisThread(&shared);
-  Increase(&stripe.counters[static_cast<size_t>(counter)], amount, shared);
+  return Increase(&stripe.counters[static_cast<size_t>(counter)], amount, shared);
 }
 
 void Counters::Add(int level, const LevelCounts& counts) {

@@ -63,7 +63,12 @@ enum class Counter : uint8_t {
   kSlowdowns,
   kStallNanos,
   kBackgroundErrors,
+  kFilterDenialsChecked,
   kFilterFalseNegatives,
+  kTablesVerified,
+  kBytesVerified,
+  kScrubs,
+  kDamageFound,
   kCount,
 };
 
@@ -75,7 +80,9 @@ class Counters {
   Counters();
   ~Counters();
 
-  void Add(Counter counter, uint64_t amount);
+  // Returns what the stripe has counted now.  Never fails: a thread for whose stripe there is no
+  // memory shares the last one.
+  uint64_t Add(Counter counter, uint64_t amount);
   // Adds the fields that are not zero.
   void Add(int level, const LevelCounts& counts);
 
@@ -90,7 +97,7 @@ class Counters {
   struct Stripe;
   Stripe& StripeOfThisThread(bool* shared);
 
-  // Made when its thread first counts; never freed before the whole.
+  // Made when its thread first counts, the last one at once; never freed before the whole.
   std::array<std::atomic<Stripe*>, kStripes> stripes_;
 };
 

@@ -62,17 +62,32 @@ RetireList::~RetireList() {
   while (Drain() != 0) std::this_thread::yield();
 }
 
+void RetireList::Reserve(size_t count) {
+  const size_t needed = entries_.size() + count;
+  // By doubling, as the vector itself would.
+  if (needed > entries_.capacity()) entries_.reserve(std::max(needed, 2 * entries_.capacity()));
+}
+
 void RetireList::Retire(void* object, void (*free)(void*)) {
   entries_.push_back({EpochDomain::current(), object, free});
 }
 
 size_t RetireList::Drain() {
-  for (const Entry& entry : TakeExpired()) entry.free(entry.object);
+  const size_t expired = CountExpired();
+  for (size_t i = 0; i < expired; ++i) entries_[i].free(entries_[i].object);
+  entries_.erase(entries_.begin(), entries_.begin() + static_cast<ptrdiff_t>(expired));
   return entries_.size();
 }
 
-std::vector<RetireList::Entry> RetireList::TakeExpired() {
-  if (entries_.empty()) return {};
+std::optional<RetireList::Entry> RetireList::TakeExpired() {
+  if (CountExpired() == 0) return std::nullopt;
+  const Entry first = entries_.front();
+  entries_.erase(entries_.begin());
+  return first;
+}
+
+size_t RetireList::CountExpired() const {
+  if (entries_.empty()) return 0;
   // Guards entered from here on are not in the epochs of the entries, so that one of the next
   // drains will free them however many readers come.
   if (entries_.back().epoch == EpochDomain::current()) EpochDomain::Advance();
@@ -80,9 +95,7 @@ std::vector<RetireList::Entry> RetireList::TakeExpired() {
   // Epochs ascend in the list.
   const auto first_kept = std::find_if(entries_.begin(), entries_.end(),
                                        [&](const Entry& entry) { return entry.epoch >= oldest; });
-  std::vector<Entry> expired(entries_.begin(), first_kept);
-  entries_.erase(entries_.begin(), first_kept);
-  return expired;
+  return static_cast<size_t>(first_kept - entries_.begin());
 }
 
 }  // namespace lsm

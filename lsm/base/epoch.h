@@ -17,6 +17,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace lsm {
@@ -93,19 +94,26 @@ class RetireList {
   // Waits until everything is free to go.  REQUIRES: the calling thread is in no guard.
   ~RetireList();
 
+  // The next `count` retirements need no memory.  For who cannot turn back: what nobody can reach
+  // any more must be retired.
+  void Reserve(size_t count);
+
   // REQUIRES: `object` can no longer be reached by a guard entered from now on.
   void Retire(void* object, void (*free)(void*));
 
-  // Frees what may go; returns how many are left.
+  // Frees what may go; returns how many are left.  Needs no memory.
   size_t Drain();
 
-  // Takes out what may go, in the order in which it was retired, for the caller to free: with other
-  // locks held than this list needs.
-  std::vector<Entry> TakeExpired();
+  // Takes out the first that may go, if there is one, for the caller to free: with other locks held
+  // than this list needs.  Needs no memory.
+  std::optional<Entry> TakeExpired();
 
   size_t size() const { return entries_.size(); }
 
  private:
+  // How many of the first ones may go.
+  size_t CountExpired() const;
+
   std::vector<Entry> entries_;
 };
 

@@ -81,7 +81,7 @@ inline int CompareInternalKeys(std::string_view a, std::string_view b) {
 // sequence number, and the digest that all filters are asked with, computed once.
 class LookupKey {
  public:
-  LookupKey(std::string_view user_key, Sequence sequence, uint64_t digest_seed)
+  LookupKey(std::string_view user_key, Sequence sequence, const bloom::DigestSeed& digest_seed)
       : digest_(bloom::DigestOf(user_key, digest_seed)),
         sequence_(sequence),
         size_bytes_(user_key.size() + kInternalKeySuffixBytes) {

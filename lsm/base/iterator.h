@@ -6,8 +6,8 @@
 // after it.
 //
 // Lifetime: key() and value() are good until the next call that moves (so the target of a seek must
-// not be the same iterator's key()).  Users' iterators must be destroyed before their store is
-// closed.  Threads: one at a time.
+// not be the same iterator's key()).  Users' iterators may outlive their DB; those of the store's
+// insides must not outlive what they walk over.  Threads: one at a time.
 #ifndef TRELLIS_LSM_BASE_ITERATOR_H_
 #define TRELLIS_LSM_BASE_ITERATOR_H_
 

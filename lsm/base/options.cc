@@ -30,6 +30,11 @@ absl::Status CheckFilter(const Options& options) {
                   std::isnan(options.target_fpp) ? "nan" : ReadableNumber(options.target_fpp),
                   "in [0.000001, 0.5]");
   }
+  if (options.filter_hash != bloom::DigestHash::kXxh3 &&
+      options.filter_hash != bloom::DigestHash::kSipHash) {
+    return Refuse("filter_hash", Concat(static_cast<int>(options.filter_hash)),
+                  "DigestHash::kXxh3 or kSipHash");
+  }
   const auto choice = FilterChoice::Of(options.filter_kind);
   if (choice.ok()) return absl::OkStatus();
   return absl::InvalidArgumentError(Concat("Options::filter_kind: ", MessageOf(choice.status())));
@@ -77,6 +82,10 @@ absl::Status ValidateOptions(const Options& options) {
   if (options.compression > Compression::kLz4) {
     return Refuse("compression", Concat(static_cast<int>(options.compression)),
                   "Compression::kNone or kLz4");
+  }
+  if (options.scrub_seconds != 0 &&
+      (options.scrub_seconds < 60 || options.scrub_seconds > 1'000'000'000)) {
+    return Refuse("scrub_seconds", Concat(options.scrub_seconds), "0, or in [60, 1000000000]");
   }
   if (options.file_access > FileAccess::kAll) {
     return Refuse("file_access", Concat(static_cast<int>(options.file_access)),

@@ -1,7 +1,7 @@
 // A value that was looked up, held without a copy where it lies in a block of the cache.
 //
-// Holds that block in memory until it is reset, assigned to, or destroyed, and must be gone before
-// its store is closed. Movable; not thread-safe.
+// Holds that block in memory until it is reset, assigned to, or destroyed; it may outlive the DB.
+// Movable; not thread-safe.
 #ifndef TRELLIS_LSM_BASE_PINNED_VALUE_H_
 #define TRELLIS_LSM_BASE_PINNED_VALUE_H_
 

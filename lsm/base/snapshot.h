@@ -9,8 +9,8 @@
 namespace lsm {
 
 // Reads through it (ReadOptions::snapshot) see all writes before it and none after.  While it
-// lives, old versions that it can see are kept.  Must be gone before its store is closed. Immutable
-// and thread-safe.
+// lives, old versions that it can see are kept.  May outlive the DB, and is of no use then, nor
+// ever to another DB.  Immutable and thread-safe.
 class Snapshot {
  public:
   // Releases it.

@@ -78,7 +78,12 @@ constexpr StoreField kStoreFields[] = {
     {"block_cache_bytes", &Statistics::block_cache_bytes},
     {"block_cache_capacity_bytes", &Statistics::block_cache_capacity_bytes},
     {"background_errors", &Statistics::background_errors},
+    {"filter_denials_checked", &Statistics::filter_denials_checked},
     {"filter_false_negatives", &Statistics::filter_false_negatives},
+    {"tables_verified", &Statistics::tables_verified},
+    {"bytes_verified", &Statistics::bytes_verified},
+    {"scrubs", &Statistics::scrubs},
+    {"damage_found", &Statistics::damage_found},
 };
 
 // Mean of a member of the levels, by keys.  A level without filters (0) has no say: its reads are
@@ -198,6 +203,8 @@ std::string WritesText(const Statistics& statistics) {
   rows.push_back({"writes delayed for level 0", ReadableCount(statistics.slowdowns)});
   rows.push_back({"  time of all these", ReadableNanos(statistics.stall_nanos)});
   rows.push_back({"background errors", ReadableCount(statistics.background_errors)});
+  rows.push_back(
+      {"denials of filters that were checked", ReadableCount(statistics.filter_denials_checked)});
   rows.push_back({"keys that a filter denied", ReadableCount(statistics.filter_false_negatives)});
   return "Writes\n" + ReadableTable(rows, 2);
 }

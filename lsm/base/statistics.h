@@ -31,13 +31,13 @@ struct LevelStatistics {
   uint64_t lookups = 0;            // point lookups that came as far as this level
   uint64_t tables_considered = 0;  // whose key range holds the key: the sum of the next three, and
                                    // of reads that failed
-  uint64_t reads_avoided = 0;      // a filter said "no": the table was not read
-  uint64_t useful_reads = 0;       // the table was read, and answered: the key or its tombstone
-  uint64_t wasted_reads = 0;       // the table was read, and did not answer
-  uint64_t false_positives = 0;    // those of the wasted reads that a usable filter had let through
-  uint64_t filters_absent = 0;     // of the tables considered: the table has no filter
-  uint64_t filters_damaged = 0;    //   its filter is damaged and answers "maybe"
-  uint64_t filters_unknown = 0;    //   it is of a kind this library does not know: "maybe"
+  uint64_t reads_avoided = 0;    // a filter said "no": the table was not read, or only to check it
+  uint64_t useful_reads = 0;     // the table was read, and answered: the key or its tombstone
+  uint64_t wasted_reads = 0;     // the table was read, and did not answer
+  uint64_t false_positives = 0;  // those of the wasted reads that a usable filter had let through
+  uint64_t filters_absent = 0;   // of the tables considered: the table has no filter
+  uint64_t filters_damaged = 0;  //   its filter is damaged and answers "maybe"
+  uint64_t filters_unknown = 0;  //   it is of a kind this library does not know: "maybe"
   uint64_t blocks_from_cache = 0;  // data blocks
   uint64_t blocks_from_file = 0;
   uint64_t bytes_from_cache = 0;  // as they lie in memory
@@ -90,10 +90,18 @@ struct Statistics {
   uint64_t block_cache_bytes = 0;
   uint64_t block_cache_capacity_bytes = 0;
   uint64_t background_errors = 0;
-  // Keys that compactions found in a table whose filter denies them.  Lookups missed them: it is
-  // never anything but 0, unless memory is faulty or the library is.  The tables that the
-  // compaction wrote have filters of their own.
+  // Of 65,537 lookups of a thread since the store was opened, one looks also into the tables whose
+  // filters deny its key: so many tables.  Their blocks are among those read at their levels.
+  uint64_t filter_denials_checked = 0;
+  // Keys that such lookups, or compactions, found in a table whose filter denies them.  Other
+  // lookups missed them: it is never anything but 0, unless memory is faulty or the library is.
+  // The tables that a compaction wrote have filters of their own.
   uint64_t filter_false_negatives = 0;
+  // By DB::Verify and by scrubbing (Options::scrub_seconds).
+  uint64_t tables_verified = 0;
+  uint64_t bytes_verified = 0;
+  uint64_t scrubs = 0;        // times that the turn of every table, and of the records, had come
+  uint64_t damage_found = 0;  // lines of DB::GetDamage, and those that are too many for it
 
   // Bytes written to log and tables per byte that users wrote; 0 before any.
   double write_amplification() const;

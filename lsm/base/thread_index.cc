@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <limits>
+#include <new>
 #include <queue>
 #include <vector>
 
@@ -25,7 +26,10 @@ class Numbers {
   }
   void Return(size_t number) ABSL_LOCKS_EXCLUDED(mutex_) {
     absl::MutexLock lock(&mutex_);
-    free_.push(number);
+    try {
+      free_.push(number);
+    } catch (const std::bad_alloc&) {  // at a thread's end: better one number lost
+    }
   }
 
  private:
@@ -36,7 +40,9 @@ class Numbers {
 
 // Never destroyed: threads may end after main has returned.
 Numbers& AllNumbers() {
-  static Numbers& numbers = *new Numbers;
+  // Not on the heap: what counts must not fail.
+  alignas(Numbers) static char storage[sizeof(Numbers)];
+  static Numbers& numbers = *new (storage) Numbers;
   return numbers;
 }
 

@@ -67,46 +67,50 @@ void WriteBatch::SetFirstSequence(Sequence sequence) {
   StoreFixed64(bytes_.data(), sequence);
 }
 
-bool WriteBatch::HasRoomFor(std::string_view key, std::string_view value) {
-  if (!status_.ok()) return false;
-  if (key.size() > kKeyBytesMax) {
-    status_ = TooLong("a key", key.size(), kKeyBytesMax);
-  } else if (value.size() > kValueBytesMax) {
-    status_ = TooLong("a value", value.size(), kValueBytesMax);
-  } else if (key.size() + value.size() + kEntryFramingBytesMax > kBatchBytesMax - bytes_.size()) {
-    status_ = TooLong("a batch", bytes_.size() + key.size() + value.size() + kEntryFramingBytesMax,
-                      kBatchBytesMax);
+absl::Status WriteBatch::CheckRoomFor(std::string_view key, std::string_view value) const {
+  if (key.size() > kKeyBytesMax) return TooLong("a key", key.size(), kKeyBytesMax);
+  if (value.size() > kValueBytesMax) return TooLong("a value", value.size(), kValueBytesMax);
+  if (key.size() + value.size() + kEntryFramingBytesMax > kBatchBytesMax - bytes_.size()) {
+    return TooLong("a batch", bytes_.size() + key.size() + value.size() + kEntryFramingBytesMax,
+                   kBatchBytesMax);
   }
-  return status_.ok();
+  return absl::OkStatus();
 }
 
 void WriteBatch::Put(std::string_view key, std::string_view value) {
-  if (!HasRoomFor(key, value)) return;
-  bytes_.push_back(static_cast<char>(EntryKind::kPut));
-  AppendLengthPrefixed(&bytes_, key);
-  AppendLengthPrefixed(&bytes_, value);
-  user_bytes_ += key.size() + value.size();
-  SetCount(&bytes_, count() + 1);
+  Add(EntryKind::kPut, key, value);
 }
 
-void WriteBatch::Delete(std::string_view key) {
-  if (!HasRoomFor(key, {})) return;
-  bytes_.push_back(static_cast<char>(EntryKind::kDelete));
-  AppendLengthPrefixed(&bytes_, key);
-  user_bytes_ += key.size();
+void WriteBatch::Delete(std::string_view key) { Add(EntryKind::kDelete, key, {}); }
+
+void WriteBatch::Add(EntryKind kind, std::string_view key, std::string_view value) {
+  if (!status_.ok()) return;
+  const size_t size_before = bytes_.size();
+  status_ = CatchOutOfMemory([&]() -> absl::Status {
+    LSM_RETURN_IF_ERROR(CheckRoomFor(key, value));
+    bytes_.push_back(static_cast<char>(kind));
+    AppendLengthPrefixed(&bytes_, key);
+    if (kind == EntryKind::kPut) AppendLengthPrefixed(&bytes_, value);
+    return absl::OkStatus();
+  });
+  if (!status_.ok()) return bytes_.resize(size_before);  // half an entry, perhaps
+  user_bytes_ += key.size() + value.size();
   SetCount(&bytes_, count() + 1);
 }
 
 void WriteBatch::Append(const WriteBatch& other) {
   if (!status_.ok()) return;
   status_ = other.status_;
-  const size_t added_bytes = other.bytes_.size() - kHeaderBytes;
-  if (status_.ok() && added_bytes > kBatchBytesMax - bytes_.size()) {
-    status_ = TooLong("a batch", bytes_.size() + added_bytes, kBatchBytesMax);
-  }
   if (!status_.ok()) return;
+  const size_t added_bytes = other.bytes_.size() - kHeaderBytes;
   const uint32_t count_sum = count() + other.count();
-  bytes_.append(other.bytes_, kHeaderBytes, added_bytes);  // sound for `other` == *this too
+  status_ = CatchOutOfMemory([&]() -> absl::Status {
+    if (added_bytes > kBatchBytesMax - bytes_.size())
+      return TooLong("a batch", bytes_.size() + added_bytes, kBatchBytesMax);
+    bytes_.append(other.bytes_, kHeaderBytes, added_bytes);  // sound for `other` == *this too
+    return absl::OkStatus();
+  });
+  if (!status_.ok()) return;
   user_bytes_ += other.user_bytes_;
   SetCount(&bytes_, count_sum);
 }

@@ -29,8 +29,8 @@ class WriteBatch {
  public:
   WriteBatch();
 
-  // A key or value beyond its limit, or a batch beyond its own, spoils the batch: `status` says
-  // why, and a write of it fails with that.
+  // A key or value beyond its limit, a batch beyond its own, or memory that runs out spoils the
+  // batch: `status` says why, and a write of it fails with that.
   void Put(std::string_view key, std::string_view value);
   void Delete(std::string_view key);
 
@@ -71,8 +71,9 @@ class WriteBatch {
   std::string_view encoded() const { return bytes_; }
 
  private:
-  // Spoils the batch if not.
-  bool HasRoomFor(std::string_view key, std::string_view value);
+  // OK, or what spoils the batch.
+  absl::Status CheckRoomFor(std::string_view key, std::string_view value) const;
+  void Add(EntryKind kind, std::string_view key, std::string_view value);
 
   std::string bytes_;
   uint64_t user_bytes_ = 0;

@@ -34,6 +34,11 @@ std::string Escape(std::string_view bytes, size_t length_max) {
   return text;
 }
 
+std::string QuotedKey(std::string_view key) {
+  constexpr size_t kShownBytes = 40;
+  return "\"" + Escape(key, kShownBytes) + "\"";
+}
+
 bool Unescape(std::string_view text, std::string* bytes) {
   bytes->clear();
   for (size_t i = 0; i < text.size(); ++i) {

@@ -12,6 +12,9 @@ namespace lsm {
 // At most `length_max` bytes are shown, then "…" and the full length; 0 = all.
 std::string Escape(std::string_view bytes, size_t length_max = 0);
 
+// A key within a message, which should fit a line: "\"key\"", cut.
+std::string QuotedKey(std::string_view key);
+
 // Undoes Escape; false if a backslash is not followed by a backslash or by xHH.
 bool Unescape(std::string_view text, std::string* bytes);
 

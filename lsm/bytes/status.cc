@@ -1,6 +1,18 @@
 #include "lsm/bytes/status.h"
 
 namespace lsm {
+namespace {
+
+// Makes it before anything can run short.
+[[maybe_unused]] const absl::Status& made_at_the_start = OutOfMemory();
+
+}  // namespace
+
+const absl::Status& OutOfMemory() {
+  static const absl::Status& status =
+      *new absl::Status(absl::StatusCode::kResourceExhausted, "out of memory");
+  return status;
+}
 
 absl::Status DamageAt(std::string_view file, uint64_t offset, std::string_view what) {
   return absl::DataLossError(Concat(file, ": offset ", offset, ": ", what));

@@ -10,6 +10,7 @@
 #define TRELLIS_LSM_BYTES_STATUS_H_
 
 #include <cstdint>
+#include <new>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -47,6 +48,22 @@ absl::Status WithContext(const absl::Status& status, std::string_view context);
 
 // InvalidArgument becomes DataLoss, anything else stays: for what a store's own files lead to.
 absl::Status AsDamage(const absl::Status& status);
+
+// ResourceExhausted: "out of memory".  Made when the program starts, so that no memory is needed to
+// say so.
+const absl::Status& OutOfMemory();
+
+// What `call` returns, a status or a StatusOr; OutOfMemory() if it throws std::bad_alloc.  Memory
+// is the one thing whose lack comes as an exception, and it goes no farther than here: each call of
+// the public API, each background job, and each step whose failure must be noted stands in one.
+template <typename Call>
+auto CatchOutOfMemory(const Call& call) -> decltype(call()) {
+  try {
+    return call();
+  } catch (const std::bad_alloc&) {
+    return OutOfMemory();
+  }
+}
 
 inline std::string_view MessageOf(const absl::Status& status) { return ToStd(status.message()); }
 

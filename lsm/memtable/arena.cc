@@ -1,6 +1,7 @@
 #include "lsm/memtable/arena.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace lsm {
 namespace {
@@ -9,27 +10,62 @@ namespace {
 // blocks.
 constexpr size_t kBlockBytesMin = size_t{4} << 10;
 constexpr size_t kBlockBytesMax = size_t{1} << 20;
+// What takes more of a block than one part in so many gets one of its own.
+constexpr size_t kBlockPart = 4;
+static_assert(Arena::kReservableBytesMax <= kBlockBytesMin / kBlockPart);  // so it fits in any
 
 }  // namespace
 
+void Arena::Reserve(size_t size_bytes) {
+  if (size_bytes <= static_cast<size_t>(limit_ - next_)) return;
+  // No allocation is laid over the end of a block, so the end of each may be left unused, and all
+  // that is left of the current one.
+  size_t usable_bytes = 0;
+  for (const Spare& spare : spares_) usable_bytes += spare.size_bytes - kReservableBytesMax;
+  while (usable_bytes < size_bytes) {
+    const size_t block_bytes = BlockBytes();
+    spares_.push_back({std::unique_ptr<char[]>(new char[block_bytes]), block_bytes});
+    usable_bytes += block_bytes - kReservableBytesMax;
+  }
+  const size_t blocks = blocks_.size() + spares_.size();
+  if (blocks > blocks_.capacity()) blocks_.reserve(blocks + blocks_.size());
+}
+
+size_t Arena::BlockBytes() const {
+  return std::clamp(memory_bytes() / 4, kBlockBytesMin, kBlockBytesMax);
+}
+
 char* Arena::AllocateSlow(size_t rounded_bytes) {
-  const size_t block_bytes = std::clamp(memory_bytes() / 4, kBlockBytesMin, kBlockBytesMax);
-  // What would take much of a block gets one of its own, and the rest of the current one stays in
-  // use.
-  if (rounded_bytes > block_bytes / 4) return NewBlock(rounded_bytes);
-  char* allocated = NewBlock(block_bytes);
+  const size_t block_bytes = BlockBytes();
+  // The rest of the current one stays in use.
+  if (rounded_bytes > block_bytes / kBlockPart) return NewBlock(rounded_bytes);
+  // One that was reserved when blocks were smaller may be too short.
+  if (spares_.empty() || rounded_bytes > spares_.back().size_bytes) {
+    char* allocated = NewBlock(block_bytes);
+    next_ = allocated + rounded_bytes;
+    limit_ = allocated + block_bytes;
+    return allocated;
+  }
+  Spare spare = std::move(spares_.back());
+  spares_.pop_back();
+  char* allocated = spare.block.get();
   next_ = allocated + rounded_bytes;
-  limit_ = allocated + block_bytes;
+  limit_ = allocated + spare.size_bytes;
+  Add(std::move(spare.block), spare.size_bytes);
   return allocated;
 }
 
 char* Arena::NewBlock(size_t size_bytes) {
   // new[] aligns for any fundamental type.  Not value-initialized: nothing reads what it did not
   // write.
-  blocks_.push_back(std::unique_ptr<char[]>(new char[size_bytes]));
+  Add(std::unique_ptr<char[]>(new char[size_bytes]), size_bytes);
+  return blocks_.back().get();
+}
+
+void Arena::Add(std::unique_ptr<char[]> block, size_t size_bytes) {
+  blocks_.push_back(std::move(block));
   // Relaxed: see memory_bytes.  Only the allocating thread writes it.
   memory_bytes_.store(memory_bytes() + size_bytes, std::memory_order_relaxed);
-  return blocks_.back().get();
 }
 
 }  // namespace lsm

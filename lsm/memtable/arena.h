@@ -5,6 +5,7 @@
 #ifndef TRELLIS_LSM_MEMTABLE_ARENA_H_
 #define TRELLIS_LSM_MEMTABLE_ARENA_H_
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <memory>
@@ -18,6 +19,15 @@ class Arena {
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 
+  // The next allocations of at most kReservableBytesMax each, as long as they do not come to more
+  // than this (a multiple of 8), need no memory: for who cannot turn back between two of them.
+  // What is not used of it stays for later ones, until it is given back.
+  static constexpr size_t kReservableBytesMax = 1024;
+  void Reserve(size_t size_bytes);
+  // Blocks that are reserved and not begun, but for one: who reserves for the worst case may hold
+  // much.
+  void GiveBackReserved() { spares_.resize(std::min<size_t>(spares_.size(), 1)); }
+
   // `size_bytes` > 0 bytes, aligned for any pointer or 64-bit word.
   char* Allocate(size_t size_bytes) {
     const size_t rounded_bytes = (size_bytes + kAlignmentBytes - 1) & ~(kAlignmentBytes - 1);
@@ -27,7 +37,7 @@ class Arena {
     return allocated;
   }
 
-  // Everything taken from the heap, used or not yet.
+  // Everything taken from the heap, used or not yet; but for what is only reserved.
   size_t memory_bytes() const {
     // Relaxed: a figure; nothing else is read by it.
     return memory_bytes_.load(std::memory_order_relaxed);
@@ -36,12 +46,20 @@ class Arena {
  private:
   static constexpr size_t kAlignmentBytes = 8;
 
+  struct Spare {
+    std::unique_ptr<char[]> block;
+    size_t size_bytes = 0;
+  };
+
   char* AllocateSlow(size_t rounded_bytes);
   char* NewBlock(size_t size_bytes);
+  void Add(std::unique_ptr<char[]> block, size_t size_bytes);
+  size_t BlockBytes() const;
 
   char* next_ = nullptr;   // the unused part of the newest block
   char* limit_ = nullptr;  // its end
   std::vector<std::unique_ptr<char[]>> blocks_;
+  std::vector<Spare> spares_;  // the next blocks, as far as they had to be reserved
   std::atomic<size_t> memory_bytes_{0};
 };
 

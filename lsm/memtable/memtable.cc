@@ -8,22 +8,28 @@
 namespace lsm {
 namespace {
 
-class BatchInserter : public WriteBatch::Handler {
+// Beyond so many, their places are given back after the batch that needed them.
+constexpr size_t kPreparedKept = 4096;
+
+// Makes the entries of a batch, and links none in.
+class EntryMaker : public WriteBatch::Handler {
  public:
-  BatchInserter(Memtable* memtable, Sequence first) : memtable_(memtable), next_(first) {}
+  EntryMaker(Skiplist* list, Sequence first, std::vector<const Skiplist::Entry*>* made)
+      : list_(list), next_(first), made_(made) {}
 
   absl::Status Put(std::string_view key, std::string_view value) override {
-    memtable_->Add(next_++, EntryKind::kPut, key, value);
+    made_->push_back(list_->NewEntry(key, PackSuffix(next_++, EntryKind::kPut), value));
     return absl::OkStatus();
   }
   absl::Status Delete(std::string_view key) override {
-    memtable_->Add(next_++, EntryKind::kDelete, key, {});
+    made_->push_back(list_->NewEntry(key, PackSuffix(next_++, EntryKind::kDelete), {}));
     return absl::OkStatus();
   }
 
  private:
-  Memtable* const memtable_;
+  Skiplist* const list_;
   Sequence next_;
+  std::vector<const Skiplist::Entry*>* const made_;
 };
 
 class MemtableIterator : public Iterator {
@@ -63,17 +69,37 @@ Memtable::Memtable() : skiplist_(&arena_) {}
 
 void Memtable::Add(Sequence sequence, EntryKind kind, std::string_view user_key,
                    std::string_view value) {
-  skiplist_.Insert(user_key, PackSuffix(sequence, kind), value);
+  const Skiplist::Entry* entry = skiplist_.NewEntry(user_key, PackSuffix(sequence, kind), value);
+  skiplist_.Reserve(1);
+  skiplist_.Link(entry);
   // Relaxed, and not an atomic addition: a figure that only the writer changes.
   entry_count_.store(entry_count() + 1, std::memory_order_relaxed);
 }
 
 absl::Status Memtable::AddBatch(std::string_view encoded) {
+  LSM_RETURN_IF_ERROR(PrepareBatch(encoded));
+  AddPrepared();
+  return absl::OkStatus();
+}
+
+absl::Status Memtable::PrepareBatch(std::string_view encoded) {
+  prepared_.clear();
   if (encoded.size() < WriteBatch::kHeaderBytes) {
     return DamageAt("write batch", encoded.size(), "shorter than its header");
   }
-  BatchInserter inserter(this, WriteBatch::FirstSequenceOf(encoded));
-  return WriteBatch::ForEach(encoded, &inserter);
+  EntryMaker maker(&skiplist_, WriteBatch::FirstSequenceOf(encoded), &prepared_);
+  LSM_RETURN_IF_ERROR(WriteBatch::ForEach(encoded, &maker));
+  skiplist_.Reserve(prepared_.size());
+  return absl::OkStatus();
+}
+
+void Memtable::AddPrepared() {
+  for (const Skiplist::Entry* entry : prepared_) skiplist_.Link(entry);
+  arena_.GiveBackReserved();
+  // Relaxed, and not an atomic addition: a figure that only the writer changes.
+  entry_count_.store(entry_count() + prepared_.size(), std::memory_order_relaxed);
+  prepared_.clear();
+  if (prepared_.capacity() > kPreparedKept) std::vector<const Skiplist::Entry*>().swap(prepared_);
 }
 
 MemtableAnswer Memtable::Get(const LookupKey& key, std::string_view* value) const {

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "lsm/base/internal_key.h"
@@ -30,9 +31,16 @@ class Memtable {
   // REQUIRES: no other entry has this key and sequence number.
   void Add(Sequence sequence, EntryKind kind, std::string_view user_key, std::string_view value);
 
-  // All entries of an encoded batch, numbered from the sequence that it states.  DataLoss if the
-  // bytes are no batch; some entries may then have been added.
+  // All entries of an encoded batch, numbered from the sequence that it states: all or, if the
+  // bytes are no batch (DataLoss) or there is no memory for them (std::bad_alloc), none.  In two
+  // halves, for who must be sure of the second one before he does something else:
+  //
+  //   (PrepareBatch AddPrepared?)*     no other Add between the two
   absl::Status AddBatch(std::string_view encoded);
+  // Copies them into memory of the memtable's, where no reader finds them.
+  absl::Status PrepareBatch(std::string_view encoded);
+  // Needs no memory.
+  void AddPrepared();
 
   // The newest version that `key` may see.  `value` points into the memtable.
   MemtableAnswer Get(const LookupKey& key, std::string_view* value) const;
@@ -51,6 +59,8 @@ class Memtable {
   Arena arena_;
   Skiplist skiplist_;
   std::atomic<uint64_t> entry_count_{0};
+  // The writer's own.
+  std::vector<const Skiplist::Entry*> prepared_;
 };
 
 }  // namespace lsm

@@ -201,8 +201,8 @@ Skiplist::Skiplist(Arena* arena) : arena_(arena) {
   root_.store(root, std::memory_order_release);
 }
 
-Skiplist::Entry* Skiplist::NewEntry(std::string_view user_key, uint64_t suffix,
-                                    std::string_view value) {
+const Skiplist::Entry* Skiplist::NewEntry(std::string_view user_key, uint64_t suffix,
+                                          std::string_view value) {
   const size_t key_bytes = user_key.size() + kInternalKeySuffixBytes;
   auto* entry = new (arena_->Allocate(sizeof(Entry) + key_bytes + value.size())) Entry;
   entry->key_bytes_ = static_cast<uint32_t>(key_bytes);
@@ -214,20 +214,25 @@ Skiplist::Entry* Skiplist::NewEntry(std::string_view user_key, uint64_t suffix,
   return entry;
 }
 
+size_t Skiplist::LeafBytes(uint32_t height) {
+  static_assert(sizeof(Leaf) % 8 == 0 && sizeof(Root) % 8 == 0);
+  static_assert(sizeof(Leaf) + (kHeightMax - 1) * sizeof(Leaf::Link) <= Arena::kReservableBytesMax);
+  return sizeof(Leaf) + (height - 1) * sizeof(Leaf::Link);
+}
+
 Skiplist::Leaf* Skiplist::NewLeaf(uint32_t height) {
-  const size_t more_links_bytes = (height - 1) * sizeof(Leaf::Link);
-  auto* leaf = new (arena_->Allocate(sizeof(Leaf) + more_links_bytes)) Leaf;
+  auto* leaf = new (arena_->Allocate(LeafBytes(height))) Leaf;
   for (uint32_t level = 1; level < height; ++level) new (&leaf->links[level]) Leaf::Link;
   return leaf;
 }
 
 // h with probability (1/2)^h.
-uint32_t Skiplist::RandomHeight() {
+uint32_t Skiplist::RandomHeight(uint64_t* state) {
   // Xorshift (Marsaglia, "Xorshift RNGs", 2003), period 2^64 - 1.
-  random_state_ ^= random_state_ << 13;
-  random_state_ ^= random_state_ >> 7;
-  random_state_ ^= random_state_ << 17;
-  return std::min(1 + static_cast<uint32_t>(std::countr_zero(random_state_)), kHeightMax);
+  *state ^= *state << 13;
+  *state ^= *state >> 7;
+  *state ^= *state << 17;
+  return std::min(1 + static_cast<uint32_t>(std::countr_zero(*state)), kHeightMax);
 }
 
 // The last leaf that the target may lie in, as far as was known.  Fills `path` if that is not null.
@@ -304,8 +309,17 @@ const Skiplist::Entry* Skiplist::FindAtOrAfter(std::string_view internal_key) co
   return FindInLeaves(Descend(root, target, nullptr), target).behind;
 }
 
-void Skiplist::Insert(std::string_view user_key, uint64_t suffix, std::string_view value) {
-  const Entry* entry = NewEntry(user_key, suffix, value);
+void Skiplist::Reserve(size_t count) {
+  size_t needed_bytes = 0;
+  const bool has_pivot = root_.load(std::memory_order_relaxed)->pivot != nullptr;
+  if (!has_pivot) needed_bytes += sizeof(Root) + LeafBytes(kHeightMax);
+  // Each entry may split a leaf; these are the heights that will be drawn then.
+  uint64_t state = random_state_;
+  for (size_t i = 0; i < count; ++i) needed_bytes += LeafBytes(RandomHeight(&state));
+  arena_->Reserve(needed_bytes);
+}
+
+void Skiplist::Link(const Entry* entry) {
   const Root& root = *root_.load(std::memory_order_relaxed);
   const Target target(root, entry->internal_key(), Side::kBeforeEqual);
   // Where the last one went, if this one goes there too.
@@ -379,7 +393,7 @@ void Skiplist::InsertBySplit(uint32_t position, const Entry* entry) {
   assert(kept > 0 || left == root->head);  // others keep their first entry
   const bool goes_right = position > kept || kept == kSlots;
 
-  const uint32_t height = RandomHeight();
+  const uint32_t height = RandomHeight(&random_state_);
   Leaf* const right = NewLeaf(height);
   for (uint32_t from = kept; from < kSlots; ++from) {
     right->InsertAt(from - kept, entry_at(from),
@@ -397,6 +411,9 @@ void Skiplist::InsertBySplit(uint32_t position, const Entry* entry) {
                         std::memory_order_release);
   }
   if (!goes_right) left->InsertAt(position, entry, target.hint);
+  // The run goes on in the right one.  Otherwise what comes between the two, as a run from behind
+  // does, would get a leaf for each entry.
+  if (kept == kSlots) left->run = 0;
   last_leaf_ = goes_right ? right : left;
 }
 

@@ -105,8 +105,14 @@ class Skiplist {
   Skiplist(const Skiplist&) = delete;
   Skiplist& operator=(const Skiplist&) = delete;
 
-  // REQUIRES: no entry with this key and suffix is there; no other Insert runs.
-  void Insert(std::string_view user_key, uint64_t suffix, std::string_view value);
+  // An entry that is not linked in: nobody finds it.
+  const Entry* NewEntry(std::string_view user_key, uint64_t suffix, std::string_view value);
+  // The next `count` entries can be linked in without memory for it.  What is asked for is enough
+  // for a leaf each, some ten times what they mostly take: a large amount is but addresses until it
+  // is used.
+  void Reserve(size_t count);
+  // REQUIRES: it was reserved for; no entry with this key and suffix is there; no other Link runs.
+  void Link(const Entry* entry);
 
   // nullptr if there is none.  Any thread.
   const Entry* FindAtOrAfter(std::string_view internal_key) const;
@@ -122,9 +128,9 @@ class Skiplist {
   static uint32_t CountBefore(const Leaf& leaf, uint64_t order, const Target& target);
   static Place FindInLeaves(Leaf* leaf, const Target& target);
 
-  Entry* NewEntry(std::string_view user_key, uint64_t suffix, std::string_view value);
+  static size_t LeafBytes(uint32_t height);
   Leaf* NewLeaf(uint32_t height);
-  uint32_t RandomHeight();
+  static uint32_t RandomHeight(uint64_t* state);
   void ChoosePivot(Root* from);
   static void LinkIn(Root* root, Leaf** path, Leaf* leaf, uint32_t height);
   // Into the full leaf that it belongs in, behind `position` entries of it.

@@ -48,7 +48,12 @@ TEST(CountersTest, EachCounterLandsInTheMemberOfItsName) {
       {Counter::kSlowdowns, "slowdowns"},
       {Counter::kStallNanos, "stall_nanos"},
       {Counter::kBackgroundErrors, "background_errors"},
+      {Counter::kFilterDenialsChecked, "filter_denials_checked"},
       {Counter::kFilterFalseNegatives, "filter_false_negatives"},
+      {Counter::kTablesVerified, "tables_verified"},
+      {Counter::kBytesVerified, "bytes_verified"},
+      {Counter::kScrubs, "scrubs"},
+      {Counter::kDamageFound, "damage_found"},
   };
   ASSERT_EQ(std::size(kMembers), static_cast<size_t>(Counter::kCount));
   Counters counters;

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <set>
 #include <thread>
 #include <vector>
@@ -33,6 +34,25 @@ TEST(EpochTest, WithoutGuardsEverythingIsFreedAtOnce) {
   EXPECT_EQ(freed, 0);
   EXPECT_EQ(list.size(), 3u);
   EXPECT_EQ(list.Drain(), 0u);
+  EXPECT_EQ(freed, 3);
+}
+
+TEST(EpochTest, WhatMayGoIsTakenOutOneByOneInItsOrder) {
+  std::atomic<int> freed{0};
+  RetireList list;
+  list.Reserve(3);
+  std::vector<Object*> objects;
+  for (int i = 0; i < 3; ++i) {
+    objects.push_back(new Object(&freed));
+    list.Retire(objects.back(), &Free);
+  }
+  for (Object* const object : objects) {
+    const std::optional<RetireList::Entry> entry = list.TakeExpired();
+    ASSERT_TRUE(entry.has_value());
+    EXPECT_EQ(entry->object, object);
+    entry->free(entry->object);
+  }
+  EXPECT_FALSE(list.TakeExpired().has_value());
   EXPECT_EQ(freed, 3);
 }
 

@@ -43,6 +43,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"target_fpp", [](Options* o) { o->target_fpp = std::nan(""); }},
         Case{"filter_kind", [](Options* o) { o->filter_kind = "cuckoo"; }},
         Case{"filter_kind", [](Options* o) { o->filter_kind = ""; }},
+        Case{"filter_hash", [](Options* o) { o->filter_hash = static_cast<bloom::DigestHash>(7); }},
         Case{"write_buffer_bytes", [](Options* o) { o->write_buffer_bytes = 65535; }},
         Case{"write_buffer_bytes",
              [](Options* o) { o->write_buffer_bytes = (size_t{4} << 30) + 1; }},
@@ -53,6 +54,8 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"block_restart_interval", [](Options* o) { o->block_restart_interval = -1; }},
         Case{"compression", [](Options* o) { o->compression = static_cast<Compression>(2); }},
         Case{"file_access", [](Options* o) { o->file_access = static_cast<FileAccess>(3); }},
+        Case{"scrub_seconds", [](Options* o) { o->scrub_seconds = 59; }},
+        Case{"scrub_seconds", [](Options* o) { o->scrub_seconds = 1'000'000'001; }},
         Case{"mode", [](Options* o) { o->mode = static_cast<OpenMode>(4); }},
         Case{"table_bytes", [](Options* o) { o->table_bytes = 65535; }},
         Case{"table_bytes", [](Options* o) { o->table_bytes = (uint64_t{2} << 30) + 1; }},
@@ -73,6 +76,7 @@ TEST(OptionsTest, TheEndsOfTheRangesAreAllowed) {
   options.block_restart_interval = 1;
   options.table_bytes = 64 << 10;
   options.level1_bytes = 64 << 10;
+  options.scrub_seconds = 60;
   options.level0_compaction_tables = 1;
   options.level0_slowdown_tables = 1;
   options.level0_stop_tables = 1;

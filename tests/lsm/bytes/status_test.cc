@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <new>
 #include <string>
 
 #include "tests/support/status_matchers.h"
@@ -32,6 +33,13 @@ TEST(StatusTest, PutsContextBeforeTheMessageAndKeepsTheKind) {
   absl::Status with_payload = absl::AbortedError("x");
   with_payload.SetPayload("kind", absl::Cord("bytes"));
   EXPECT_TRUE(WithContext(with_payload, "y").GetPayload("kind").has_value());
+}
+
+TEST(StatusTest, AnExceptionForWantOfMemoryBecomesAStatus) {
+  const absl::StatusOr<int> none =
+      CatchOutOfMemory([]() -> absl::StatusOr<int> { throw std::bad_alloc(); });
+  EXPECT_EQ(none.status(), absl::ResourceExhaustedError("out of memory"));
+  EXPECT_EQ(CatchOutOfMemory([] { return absl::StatusOr<int>(7); }).value(), 7);
 }
 
 TEST(StatusTest, ReturnsTheFirstErrorAndNothingElse) {

@@ -11,6 +11,7 @@
 
 #include "lsm/base/write_batch.h"
 #include "lsm/bytes/coding.h"
+#include "lsm/bytes/status.h"
 #include "tests/support/status_matchers.h"
 
 namespace lsm {
@@ -326,6 +327,36 @@ TEST(MemtableTest, LargeValuesWasteNoBlocks) {
   EXPECT_LT(memtable.memory_bytes(), net_bytes + (1 << 20) + 65536);
 }
 
+// What a batch may need in the worst case is given back once it is added.
+TEST(MemtableTest, ALargeBatchTakesNoMoreMemoryThanSingleEntries) {
+  constexpr int kEntries = 20'000;
+  Memtable singly, at_once;
+  WriteBatch batch;
+  for (int i = 0; i < kEntries; ++i) {
+    const std::string key = Concat("key", 100'000 + i * 7919 % kEntries);
+    singly.Add(static_cast<Sequence>(1 + i), EntryKind::kPut, key, "v");
+    batch.Put(key, "v");
+  }
+  batch.SetFirstSequence(1);
+  ASSERT_OK(at_once.AddBatch(batch.encoded()));
+  EXPECT_EQ(at_once.entry_count(), static_cast<uint64_t>(kEntries));
+  EXPECT_LE(at_once.memory_bytes(), singly.memory_bytes() * 5 / 4);
+}
+
+// A run that goes back towards one that went up, and that may have ended with a full leaf.
+TEST(MemtableTest, RunsFromBothSidesFillLeaves) {
+  constexpr int kEntries = 10'000;
+  for (int up = kEntries / 2; up < kEntries / 2 + 16; ++up) {
+    Memtable memtable;
+    for (int i = 0; i < kEntries; ++i) {
+      const int number = i < up ? i : kEntries - 1 - (i - up);
+      memtable.Add(static_cast<Sequence>(1 + i), EntryKind::kPut, Concat("key", 10'000 + number),
+                   "v");
+    }
+    EXPECT_LE(memtable.memory_bytes(), kEntries * 100u) << up;
+  }
+}
+
 TEST(MemtableTest, AddsABatchFromTheSequenceNumberThatItStates) {
   WriteBatch batch;
   batch.Put("a", "1");
@@ -344,13 +375,39 @@ TEST(MemtableTest, AddsABatchFromTheSequenceNumberThatItStates) {
   EXPECT_EQ(memtable.Get(LookupKey("b", 12, 0), &value), MemtableAnswer::kDeleted);
 }
 
-TEST(MemtableTest, DamagedBatchesAreErrors) {
+TEST(MemtableTest, WhatIsPreparedIsThereOnceItIsAdded) {
+  Memtable memtable;
+  Sequence sequence = 0;
+  for (int round = 0; round < 50; ++round) {
+    WriteBatch batch;
+    for (int i = 0; i < 40; ++i) batch.Put(std::to_string((i * 7919 + round) % 4001), "value");
+    batch.SetFirstSequence(sequence + 1);
+    // Given up at first, as by a writer who is short of memory for something else.
+    ASSERT_OK(memtable.PrepareBatch(batch.encoded()));
+    ASSERT_OK(memtable.PrepareBatch(batch.encoded()));
+    ASSERT_EQ(memtable.entry_count(), sequence);
+    std::string_view value;
+    ASSERT_EQ(memtable.Get(LookupKey(std::to_string(round), sequence + 40, 0), &value),
+              MemtableAnswer::kAbsent);
+    const size_t bytes_before = memtable.memory_bytes();
+    memtable.AddPrepared();
+    ASSERT_LE(memtable.memory_bytes(), bytes_before + (40 << 10));  // a block that was reserved
+    sequence += 40;
+    ASSERT_EQ(memtable.entry_count(), sequence);
+    ASSERT_EQ(memtable.Get(LookupKey(std::to_string(round), sequence, 0), &value),
+              MemtableAnswer::kFound);
+  }
+}
+
+TEST(MemtableTest, DamagedBatchesAreErrorsAndAddNothing) {
   WriteBatch batch;
   batch.Put("a", "1");
+  batch.Put("b", "2");
   Memtable memtable;
   for (size_t size = 0; size < batch.size_bytes(); ++size) {
     EXPECT_THAT(memtable.AddBatch(batch.encoded().substr(0, size)),
                 StatusIs(absl::StatusCode::kDataLoss, HasSubstr("write batch: offset")));
+    EXPECT_TRUE(memtable.empty());
   }
   std::string bytes(batch.encoded());
   StoreFixed64(bytes.data(), kSequenceMax + 1);

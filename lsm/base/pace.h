@@ -1,0 +1,28 @@
+// For calls that go through a whole store: how fast, and who is told how far they are.
+#ifndef TRELLIS_LSM_BASE_PACE_H_
+#define TRELLIS_LSM_BASE_PACE_H_
+
+#include <cstdint>
+#include <functional>
+#include <string_view>
+
+namespace lsm {
+
+struct Progress {
+  std::string_view file;     // that is being read; its path
+  uint64_t bytes_done = 0;   // of all tables, before what is read next
+  uint64_t bytes_total = 0;  // as far as was known when the call began
+};
+
+struct Pace {
+  // Bytes of tables read a second, at most.  0: no limit.
+  uint64_t bytes_per_second = 0;
+
+  // Called by the calling thread every few blocks, and for each table at least once.  False: the
+  // call ends with Cancelled.  It must not call the DB.
+  std::function<bool(const Progress&)> progress = nullptr;
+};
+
+}  // namespace lsm
+
+#endif  // TRELLIS_LSM_BASE_PACE_H_

@@ -1,0 +1,28 @@
+// What DB::Verify looked at, and what it found.
+#ifndef TRELLIS_LSM_BASE_VERIFY_REPORT_H_
+#define TRELLIS_LSM_BASE_VERIFY_REPORT_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace lsm {
+
+struct VerifyReport {
+  uint64_t tables = 0;
+  uint64_t blocks = 0;  // data blocks
+  uint64_t bytes = 0;   // of tables
+  uint64_t entries = 0;
+  uint64_t keys = 0;             // distinct user keys of each table, summed over the tables
+  uint64_t keys_in_filter = 0;   // that a usable filter was asked about, and passed
+  uint64_t filters_absent = 0;   // tables without a filter, as they were asked for
+  uint64_t filters_unknown = 0;  // whose filter this library, or this store, cannot ask: no damage
+  // Everything that is wrong, each a line that names the file, the offset where there is one, and
+  // what: damage, and files that cannot be read.  Of one file no more than 100.  Empty: all is as
+  // it was written.
+  std::vector<std::string> problems;
+};
+
+}  // namespace lsm
+
+#endif  // TRELLIS_LSM_BASE_VERIFY_REPORT_H_
