@@ -29,8 +29,9 @@ class RandomSource {
   virtual uint64_t Next() = 0;
 };
 
-// The objects outlive every store opened with them.  Null members stand for the system's own; a
-// null scheduler gives each store one thread a lane.
+// The objects outlive every store opened with them, and the file systems also the iterators that
+// outlive their DB.  Null members stand for the system's own; a null scheduler gives each store one
+// thread a lane.
 struct Environment {
   FileSystem* file_system = nullptr;
   // For the logs, where they live in another place than the tables (Options::log_directory); null

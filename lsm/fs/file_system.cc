@@ -12,6 +12,10 @@ FileLock::~FileLock() = default;
 Directory::~Directory() = default;
 FileSystem::~FileSystem() = default;
 
+absl::Status Directory::Link(std::string_view name, Directory& to) {
+  return absl::UnimplementedError(Concat(path(), "/", name, ": cannot be linked into ", to.path()));
+}
+
 void FileSystem::ReadMany(std::span<ReadRequest> requests) {
   for (ReadRequest& request : requests) {
     absl::StatusOr<size_t> bytes_read = request.file->ReadAt(request.offset, request.buffer);

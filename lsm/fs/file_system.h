@@ -121,6 +121,11 @@ class Directory {
   // Moves a file to another name, replacing what is there; its handles stay good.
   virtual absl::Status Rename(std::string_view from, std::string_view to) = 0;
 
+  // Gives a file that nobody appends to any more the same name in `to` as well; the two are one
+  // file.  AlreadyExists if the name is there.  Unimplemented where that cannot be (other file
+  // systems, or such as have no links), which is what this does of itself.
+  virtual absl::Status Link(std::string_view name, Directory& to);
+
   // NotFound if it is not there.  Handles that are open stay good.
   virtual absl::Status Remove(std::string_view name) = 0;
 

@@ -154,6 +154,7 @@ class MemoryDirectory final : public Directory {
   absl::StatusOr<std::vector<std::string>> List() override;
   absl::StatusOr<FileInfo> Stat(std::string_view name) override;
   absl::Status Rename(std::string_view from, std::string_view to) override;
+  absl::Status Link(std::string_view name, Directory& to) override;
   absl::Status Remove(std::string_view name) override;
   absl::Status Sync() override;
   void ForgetFailedSync() override;
@@ -170,6 +171,9 @@ class MemoryDirectory final : public Directory {
     LSM_RETURN_IF_ERROR(machine_->Begin(epoch_, operation, path));
     return node_->removed ? NotFoundAt(path_) : absl::OkStatus();
   }
+
+  // Link, as the directory that gets the name: one machine, and so one lock.
+  absl::Status Adopt(std::string_view name, const MemoryDirectory& from);
 
   // Null if there is none.
   FilePointer Find(std::string_view name) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(machine_->mutex) {
@@ -249,6 +253,24 @@ absl::Status MemoryDirectory::Rename(std::string_view from, std::string_view to)
   node_->current.erase(node_->current.find(from));
   node_->current.insert_or_assign(std::string(to), file);
   return absl::OkStatus();
+}
+
+absl::Status MemoryDirectory::Link(std::string_view name, Directory& to) {
+  LSM_RETURN_IF_ERROR(CheckBareName(path_, name));
+  auto* const other = dynamic_cast<MemoryDirectory*>(&to);
+  if (other == nullptr || other->machine_ != machine_) return Directory::Link(name, to);
+  return other->Adopt(name, *this);
+}
+
+absl::Status MemoryDirectory::Adopt(std::string_view name, const MemoryDirectory& from) {
+  const std::string path = PathOf(name);
+  absl::MutexLock lock(&machine_->mutex);
+  LSM_RETURN_IF_ERROR(Begin(FileOperation::kLink, path));
+  const auto file = from.node_->current.find(name);
+  if (file == from.node_->current.end()) return NotFoundAt(from.PathOf(name));
+  if (IsDirectory(name)) return AlreadyExistsAt(path);
+  const bool is_new = node_->current.try_emplace(std::string(name), file->second).second;
+  return is_new ? absl::OkStatus() : AlreadyExistsAt(path);
 }
 
 absl::Status MemoryDirectory::Remove(std::string_view name) {
@@ -344,6 +366,8 @@ const char* NameOf(FileOperation operation) {
       return "stat";
     case FileOperation::kRename:
       return "rename";
+    case FileOperation::kLink:
+      return "link";
     case FileOperation::kRemove:
       return "remove";
     case FileOperation::kSyncDirectory:

@@ -30,6 +30,7 @@ enum class FileOperation : uint8_t {
   kList,
   kStat,
   kRename,
+  kLink,
   kRemove,
   kSyncDirectory,
   kAtomicReplace,

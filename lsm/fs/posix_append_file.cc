@@ -33,7 +33,7 @@ class PosixAppendFile final : public AppendFile {
     // succeed and lie.  The first error stays.
     if (!sync_status_.ok()) return sync_status_;
     if (Uninterrupted([&] { return ::fdatasync(file_.get()); }) != 0) {
-      sync_status_ = PosixError(errno, path_, "sync");
+      sync_status_ = CatchOutOfMemory([&] { return PosixError(errno, path_, "sync"); });
     }
     return sync_status_;
   }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <utility>
+#include <vector>
 
 #include "absl/synchronization/mutex.h"
 #include "lsm/bytes/status.h"
@@ -21,6 +22,39 @@ struct DirectoryCloser {
   void operator()(DIR* stream) const { ::closedir(stream); }
 };
 
+// Descriptors that are kept back, so that a process which has opened all that it may can still go
+// on with the log and the manifest of a store it writes to.  Thread-safe.
+class SpareDescriptors {
+ public:
+  // Takes back what was given away, as far as there is any.
+  void Refill(int directory_fd) {
+    absl::MutexLock lock(&mutex_);
+    while (spare_.size() < kCount) {
+      Descriptor copy(::fcntl(directory_fd, F_DUPFD_CLOEXEC, 0));
+      if (!copy.valid()) return;
+      spare_.push_back(std::move(copy));
+    }
+  }
+  // Closes one, for another to take its number.  False if there is none left.
+  bool GiveOne() {
+    absl::MutexLock lock(&mutex_);
+    if (spare_.empty()) return false;
+    spare_.pop_back();
+    return true;
+  }
+
+ private:
+  static constexpr size_t kCount = 3;  // a log, a manifest, and CURRENT
+  absl::Mutex mutex_;
+  std::vector<Descriptor> spare_ ABSL_GUARDED_BY(mutex_);
+};
+
+// Those that no write can do without.  A table can wait: its memtable is in the log.
+bool MayTakeSpare(std::string_view name) {
+  const std::optional<FileName> parsed = ParseFileName(name);
+  return parsed && parsed->kind != FileKind::kTable && parsed->kind != FileKind::kLock;
+}
+
 class PosixDirectory final : public Directory {
  public:
   PosixDirectory(Descriptor fd, std::string path, mode_t file_mode)
@@ -29,23 +63,27 @@ class PosixDirectory final : public Directory {
   absl::StatusOr<std::unique_ptr<ReadFile>> OpenRead(std::string_view name,
                                                      ReadMode mode) override {
     LSM_RETURN_IF_ERROR(CheckBareName(path_, name));
-    return OpenPosixReadFile(fd_.get(), name, PathOf(name), mode);
+    return WithSpares(name, [&] { return OpenPosixReadFile(fd_.get(), name, PathOf(name), mode); });
   }
 
   absl::StatusOr<std::unique_ptr<AppendFile>> CreateExclusive(std::string_view name) override {
     LSM_RETURN_IF_ERROR(CheckBareName(path_, name));
-    return CreatePosixAppendFile(fd_.get(), name, PathOf(name), file_mode_);
+    spare_.Refill(fd_.get());  // not before: who only reads needs none
+    return WithSpares(
+        name, [&] { return CreatePosixAppendFile(fd_.get(), name, PathOf(name), file_mode_); });
   }
 
   absl::StatusOr<std::vector<std::string>> List() override;
   absl::StatusOr<FileInfo> Stat(std::string_view name) override;
+  absl::Status Link(std::string_view name, Directory& to) override;
   absl::Status Rename(std::string_view from, std::string_view to) override;
   absl::Status Remove(std::string_view name) override;
   absl::Status Sync() override {
     // As for a file: after a failed fsync another one may succeed and lie.  The first error stays,
     // so that no job that is already under way takes names for durable.
     absl::MutexLock lock(&sync_mutex_);
-    if (sync_status_.ok()) sync_status_ = SyncDirectory(fd_.get(), path_);
+    if (sync_status_.ok())
+      sync_status_ = CatchOutOfMemory([&] { return SyncDirectory(fd_.get(), path_); });
     return sync_status_;
   }
 
@@ -67,12 +105,23 @@ class PosixDirectory final : public Directory {
  private:
   std::string PathOf(std::string_view name) const { return Concat(path_, "/", name); }
 
+  // What `open` returns.  More attempts than one, because another thread may be faster to take the
+  // number of a spare descriptor; where it is room on the disk that lacks, they do no harm.
+  template <typename Open>
+  auto WithSpares(std::string_view name, const Open& open) -> decltype(open()) {
+    auto file = open();
+    while (absl::IsResourceExhausted(file.status()) && MayTakeSpare(name) && spare_.GiveOne())
+      file = open();
+    return file;
+  }
+
   absl::Status CheckExpected(std::string_view name, std::optional<std::string_view> expected);
   absl::Status WriteSynced(std::string_view name, std::string_view bytes);
 
   const Descriptor fd_;
   const std::string path_;
   const mode_t file_mode_;
+  SpareDescriptors spare_;
   absl::Mutex replace_mutex_;  // one AtomicReplace at a time: all write the same temporary file
   absl::Mutex sync_mutex_ ABSL_ACQUIRED_AFTER(replace_mutex_);
   absl::Status sync_status_ ABSL_GUARDED_BY(sync_mutex_);
@@ -121,6 +170,20 @@ absl::Status PosixDirectory::Rename(std::string_view from, std::string_view to) 
     return PosixError(errno, PathOf(from), Concat("rename to ", to));
   }
   return absl::OkStatus();
+}
+
+absl::Status PosixDirectory::Link(std::string_view name, Directory& to) {
+  LSM_RETURN_IF_ERROR(CheckBareName(path_, name));
+  const auto* const other = dynamic_cast<PosixDirectory*>(&to);
+  if (other == nullptr) return Directory::Link(name, to);
+  const std::string text(name);
+  if (::linkat(fd_.get(), text.c_str(), other->fd_.get(), text.c_str(), 0) == 0)
+    return absl::OkStatus();
+  // EPERM: the file system has no links, or others' files must not be linked; ENOSYS: it is one in
+  // user space that has none; EMLINK: the file has too many.
+  if (errno == EXDEV || errno == EPERM || errno == EMLINK || errno == EOPNOTSUPP || errno == ENOSYS)
+    return Directory::Link(name, to);
+  return PosixError(errno, other->PathOf(name), Concat("link from ", path_));
 }
 
 absl::Status PosixDirectory::Remove(std::string_view name) {

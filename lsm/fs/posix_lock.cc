@@ -50,16 +50,22 @@ class LockRegistry {
   std::map<Inode, Holders> holders_ ABSL_GUARDED_BY(mutex_);
 };
 
-// A place in the registry, given back at the end.
+// A place in the registry, given back at the end.  It is there before it is taken, so that nothing
+// can come between the two.
 class Registration {
  public:
   explicit Registration(const LockRegistry::Inode& inode) : inode_(inode) {}
   Registration(const Registration&) = delete;
   Registration& operator=(const Registration&) = delete;
-  ~Registration() { LockRegistry::OfProcess().Remove(inode_); }
+  ~Registration() {
+    if (taken_) LockRegistry::OfProcess().Remove(inode_);
+  }
+
+  bool TryTake(LockKind kind) { return taken_ = LockRegistry::OfProcess().TryAdd(inode_, kind); }
 
  private:
   const LockRegistry::Inode inode_;
+  bool taken_ = false;
 };
 
 int SetOpenFileLock(int fd, short type) {
@@ -106,10 +112,10 @@ absl::StatusOr<std::unique_ptr<FileLock>> LockPosixFile(int directory_fd, std::s
   if (::fstat(file.get(), &info) != 0) return PosixError(errno, path, "stat");
 
   const LockRegistry::Inode inode(info.st_dev, info.st_ino);
-  if (!LockRegistry::OfProcess().TryAdd(inode, kind)) {
+  auto registration = std::make_unique<Registration>(inode);
+  if (!registration->TryTake(kind)) {
     return absl::FailedPreconditionError(Concat(path, ": already open in this process"));
   }
-  auto registration = std::make_unique<Registration>(inode);
   if (SetOpenFileLock(file.get(), exclusive ? F_WRLCK : F_RDLCK) != 0) {
     const int error = errno;
     if (error != EAGAIN && error != EACCES) return PosixError(error, path, "lock");

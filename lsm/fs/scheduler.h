@@ -17,7 +17,7 @@ namespace lsm {
 class Scheduler {
  public:
   // Jobs of different lanes may run at once; those of one lane run one after another, in order.
-  enum class Lane { kFlush, kCompaction };
+  enum class Lane { kFlush, kCompaction, kScrub };
 
   virtual ~Scheduler();
 
@@ -34,9 +34,9 @@ class Scheduler {
 };
 
 // A new scheduler with one thread a lane, which are there from the beginning, so that no job can be
-// without one; ResourceExhausted if the system has none to give.  Its destructor waits for all
-// jobs.
-absl::StatusOr<std::unique_ptr<Scheduler>> NewThreadScheduler();
+// without one; ResourceExhausted if the system has none to give.  The last lane, kScrub, has one
+// only `with_scrub`.  Its destructor waits for all jobs.
+absl::StatusOr<std::unique_ptr<Scheduler>> NewThreadScheduler(bool with_scrub = false);
 
 }  // namespace lsm
 

@@ -1,11 +1,11 @@
 // The scheduler of the real world: a thread a lane.
-#include <array>
 #include <deque>
 #include <functional>
 #include <memory>
 #include <system_error>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
@@ -19,6 +19,8 @@ namespace {
 
 class ThreadScheduler final : public Scheduler {
  public:
+  explicit ThreadScheduler(bool with_scrub) : workers_(with_scrub ? 3 : 2) {}
+
   // The one place where the standard library tells of a failure by an exception only.
   absl::Status Start() {
     try {
@@ -78,17 +80,17 @@ class ThreadScheduler final : public Scheduler {
   }
 
   absl::Mutex mutex_;
-  absl::CondVar changed_;  // three waiters at most, each with its own condition
+  absl::CondVar changed_;  // four waiters at most, each with its own condition
   // Guarded by mutex_, but for the threads, which only Start and the destructor touch.
-  std::array<Worker, 2> workers_;
+  std::vector<Worker> workers_;
   int unfinished_count_ ABSL_GUARDED_BY(mutex_) = 0;
   bool closing_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Scheduler>> NewThreadScheduler() {
-  auto scheduler = std::make_unique<ThreadScheduler>();
+absl::StatusOr<std::unique_ptr<Scheduler>> NewThreadScheduler(bool with_scrub) {
+  auto scheduler = std::make_unique<ThreadScheduler>(with_scrub);
   LSM_RETURN_IF_ERROR(scheduler->Start());
   return scheduler;
 }

@@ -179,6 +179,29 @@ TEST_P(FileSystemContractTest, RenamesOverWhatIsThereAndKeepsHandlesGood) {
   EXPECT_EQ(Read("b"), "new");
 }
 
+TEST_P(FileSystemContractTest, LinksIntoAnotherDirectory) {
+  Write("a", "bytes");
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Directory> other,
+                       file_system().OpenDirectory(path() + "/other", /*create=*/true));
+  ASSERT_OK(directory_->Link("a", *other));
+  EXPECT_THAT(directory_->Link("a", *other),
+              StatusIs(absl::StatusCode::kAlreadyExists, HasSubstr("other/a")));
+  EXPECT_THAT(directory_->Link("none", *other), StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_THAT(directory_->Link("../a", *other), StatusIs(absl::StatusCode::kInvalidArgument));
+  ASSERT_OK(directory_->Remove("a"));
+  ASSERT_OK_AND_ASSIGN(const std::string bytes, ReadWholeFile(*other, "a", 100));
+  EXPECT_EQ(bytes, "bytes");
+}
+
+// Which has the shape of a directory and is none of its kind.
+TEST_P(FileSystemContractTest, LinksIntoNoOtherFileSystem) {
+  Write("a", "bytes");
+  MemoryFileSystem elsewhere;
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Directory> other,
+                       elsewhere.OpenDirectory("/other", /*create=*/true));
+  EXPECT_THAT(directory_->Link("a", *other), StatusIs(absl::StatusCode::kUnimplemented));
+}
+
 TEST_P(FileSystemContractTest, RemovesTheNameButNotWhatIsOpen) {
   Write("a", "bytes");
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<ReadFile> file,

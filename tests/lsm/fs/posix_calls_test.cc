@@ -100,10 +100,43 @@ TEST_F(PosixCallsTest, DoesNotTakeALackOfDescriptorsForOtherBytes) {
   ASSERT_OK(directory_->AtomicReplace("CURRENT", "old", std::nullopt));
   for (const char* call : {"open", "create"}) {
     Watch();
-    script_.fail[call] = {EMFILE};
+    script_.fail[call] = {EMFILE, EMFILE, EMFILE, EMFILE};  // each spare one makes for an attempt
     EXPECT_THAT(directory_->AtomicReplace("CURRENT", "new", "old"),
                 StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("Too many open files")))
         << call;
+  }
+}
+
+// Three are kept back for what no write can do without.
+TEST_F(PosixCallsTest, LogsManifestsAndCurrentTakeASpareDescriptor) {
+  ASSERT_OK(directory_->AtomicReplace("CURRENT", "old", std::nullopt));
+  for (const char* name : {"000001.log", "000002.manifest", "CURRENT.tmp"}) {
+    Watch();
+    script_.fail["create"] = {EMFILE};
+    EXPECT_OK(directory_->CreateExclusive(name)) << name;
+  }
+  Watch();
+  script_.fail["open"] = {EMFILE};
+  EXPECT_OK(directory_->OpenRead("CURRENT", ReadMode::kBuffered));
+  script_.fail["create"] = {EMFILE};
+  EXPECT_THAT(directory_->CreateExclusive("000003.table"),
+              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("000003.table")));
+  EXPECT_THAT(Calls().back(), "create 000003.table");
+}
+
+// Another thread of the process, which wants one too, may be faster.
+TEST_F(PosixCallsTest, ASpareDescriptorThatIsSnatchedIsFollowedByTheNext) {
+  ASSERT_OK(directory_->AtomicReplace("CURRENT", "old", std::nullopt));
+  for (const bool creates : {true, false}) {
+    Watch();
+    script_.fail[creates ? "create" : "open"] = {EMFILE, EMFILE, EMFILE};
+    if (creates) {
+      EXPECT_OK(directory_->CreateExclusive("000001.log"));
+    } else {
+      EXPECT_OK(directory_->OpenRead("000001.log", ReadMode::kBuffered));
+    }
+    script_.fail.clear();
+    ASSERT_OK(directory_->CreateExclusive(creates ? "a" : "b"));  // keeps some back again
   }
 }
 
@@ -218,6 +251,22 @@ TEST_F(PosixCallsTest, MakesDirectoriesDurableFromTheTopDown) {
   Watch();
   ASSERT_OK(PosixFileSystem().OpenDirectory(path() + "/x/y", /*create=*/false));
   EXPECT_THAT(Calls(), testing::Not(testing::Contains(HasSubstr("fsync"))));
+}
+
+// Who links has another way then, which is not for errors that this would hide.
+TEST_F(PosixCallsTest, AFileSystemWithoutLinksSaysSo) {
+  ASSERT_OK(directory_->CreateExclusive("a"));
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Directory> other,
+                       PosixFileSystem(FileAccess::kOwner).OpenDirectory(path() + "/other", true));
+  for (const int error : {EXDEV, EPERM, EMLINK, EOPNOTSUPP, ENOSYS, EIO, ENOSPC}) {
+    Watch();
+    script_.fail["link"] = {error};
+    const absl::StatusCode code = error == EIO      ? absl::StatusCode::kUnavailable
+                                  : error == ENOSPC ? absl::StatusCode::kResourceExhausted
+                                                    : absl::StatusCode::kUnimplemented;
+    EXPECT_THAT(directory_->Link("a", *other), StatusIs(code)) << error;
+  }
+  EXPECT_OK(directory_->Link("a", *other));
 }
 
 TEST_F(PosixCallsTest, RemovesAndRenamesByNamesInTheDirectory) {

@@ -103,6 +103,11 @@ int unlinkat(int directory, const char* path, int flags) noexcept {
   if (!Goes("unlink", path)) return -1;
   return static_cast<int>(::syscall(SYS_unlinkat, directory, path, flags));
 }
+int linkat(int from_directory, const char* from, int to_directory, const char* to,
+           int flags) noexcept {
+  if (!Goes("link", from)) return -1;
+  return static_cast<int>(::syscall(SYS_linkat, from_directory, from, to_directory, to, flags));
+}
 int mkdir(const char* path, mode_t mode) noexcept {
   if (!Goes("mkdir", LastPart(path))) return -1;
   return static_cast<int>(::syscall(SYS_mkdir, path, mode));
