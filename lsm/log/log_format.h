@@ -58,12 +58,14 @@
 //   * An orderly close syncs, then writes an end record and syncs that: all that came before is
 //     then known to have been durable.  A log that lost its end later is noticed by whoever knows
 //     that it was closed, and with how many bytes: of write-ahead logs the manifest does.
+//   * A sector that holds what was written to another one of the file (a header, or a chunk that
+//     fills it), which its checksum tells, was swapped or misdirected.
 //
 // Not told apart from a torn tail, in a log that was not closed and behind the last durable offset
 // that is stated in it: two or more bytes overwritten in one header or chunk, for instance a whole
-// sector; the last seal of the file overwritten by a zero; and a file cut short.  And a sector that
-// holds the end of what was synced, and is written again with more behind it, is trusted to keep
-// the former (disks write sectors whole).
+// sector by something else; the last seal of the file overwritten by a zero; and a file cut short.
+// And a sector that holds the end of what was synced, and is written again with more behind it, is
+// trusted to keep the former (disks write sectors whole).
 #ifndef TRELLIS_LSM_LOG_LOG_FORMAT_H_
 #define TRELLIS_LSM_LOG_LOG_FORMAT_H_
 

@@ -94,6 +94,9 @@ class LogReader {
                              uint64_t behind, std::string_view what);
   // The offset of a record at or behind `behind` which states that offset_ was synced.
   absl::StatusOr<std::optional<uint64_t>> FindWitness(uint64_t behind);
+  // If the sector of the file in which `at` lies holds what was written to another one: that one's
+  // offset.
+  absl::StatusOr<std::optional<uint64_t>> HomeOfSectorAt(uint64_t at);
   absl::StatusOr<bool> IsOneByteFromSound(uint64_t at, std::string_view bytes,
                                           const IsSound& is_sound);
   absl::Status Damage(std::string_view what);
@@ -123,8 +126,9 @@ class LogReader {
   // two only ever moves on.
   Window search_window_;
   uint64_t searched_to_ = 0;
-  Found witness_;  // of the headers that it found, the one with the highest durable offset
-  int trials_ = 0;
+  Found witness_;   // of the headers that it found, the one with the highest durable offset
+  int trials_ = 0;  // of IsOneByteFromSound
+  uint64_t home_trials_ = 0;  // checksums that HomeOfSectorAt calculated
 };
 
 }  // namespace lsm

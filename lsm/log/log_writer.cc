@@ -1,5 +1,6 @@
 #include "lsm/log/log_writer.h"
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
 #include <utility>
@@ -38,6 +39,13 @@ absl::Status LogWriter::Append(std::string_view payload) {
   return AppendRecord(RecordType::kData, payload);
 }
 
+void LogWriter::Reserve(size_t payload_bytes) {
+  const uint64_t record_bytes = RecordEnd(size_bytes_, payload_bytes) - size_bytes_;
+  // By doubling: a log's records grow to their usual size but once.
+  if (record_bytes > scratch_.capacity())
+    scratch_.reserve(std::max<size_t>(record_bytes, 2 * scratch_.capacity()));
+}
+
 absl::Status LogWriter::AppendRecord(RecordType type, std::string_view payload) {
   LSM_RETURN_IF_ERROR(status_);
   if (next_ordinal_ == std::numeric_limits<uint32_t>::max()) {
@@ -68,7 +76,8 @@ absl::Status LogWriter::AppendRecord(RecordType type, std::string_view payload) 
 }
 
 absl::Status LogWriter::AppendBytes(std::string_view bytes) {
-  status_ = file_->Append(bytes);
+  // Whatever it was that ended the call: what is in the file is unknown from here on.
+  status_ = CatchOutOfMemory([&] { return file_->Append(bytes); });
   if (status_.ok()) size_bytes_ += bytes.size();
   return status_;
 }
@@ -76,20 +85,21 @@ absl::Status LogWriter::AppendBytes(std::string_view bytes) {
 absl::Status LogWriter::Sync() {
   LSM_RETURN_IF_ERROR(status_);
   if (!has_unsynced()) return absl::OkStatus();
-  status_ = file_->Sync();
+  status_ = CatchOutOfMemory([&] { return file_->Sync(); });
   if (status_.ok()) durable_offset_ = size_bytes_;
   return status_;
 }
 
 absl::Status LogWriter::Close(bool sync) {
-  if (sync) Sync().IgnoreError();                    // stays in status_
-  AppendRecord(RecordType::kEnd, {}).IgnoreError();  // the same
-  if (sync) Sync().IgnoreError();                    // the same
-  const absl::Status closed = file_->Close();
+  if (sync) Sync().IgnoreError();  // stays in status_
+  if (status_.ok()) status_ = CatchOutOfMemory([&] { return AppendRecord(RecordType::kEnd, {}); });
+  if (sync) Sync().IgnoreError();  // the same
+  const absl::Status closed = CatchOutOfMemory([&] { return file_->Close(); });
   if (status_.ok()) status_ = closed;
   const absl::Status result = status_;
   if (status_.ok()) {
-    status_ = absl::FailedPreconditionError(Concat(path(), ": the log is closed"));
+    status_ = CatchOutOfMemory(
+        [&] { return absl::FailedPreconditionError(Concat(path(), ": the log is closed")); });
   }
   return result;
 }

@@ -24,6 +24,9 @@ class LogWriter {
   static absl::StatusOr<std::unique_ptr<LogWriter>> Create(std::unique_ptr<AppendFile> file,
                                                            LogKind kind, uint64_t file_id);
 
+  // The next record, if it is not longer than this, needs no memory but the file's.
+  void Reserve(size_t payload_bytes);
+
   // One record, in one write to the file.  InvalidArgument beyond kRecordBytesMax: nothing is
   // written then, and the log can go on.
   absl::Status Append(std::string_view payload);
@@ -34,7 +37,7 @@ class LogWriter {
 
   // Writes the end record and closes.  With `sync` all that was appended is synced before the end
   // record is written (which then says so), and the end record after.  Closes even after an error,
-  // which it returns.
+  // which it returns.  Throws nothing.
   absl::Status Close(bool sync);
 
   uint64_t size_bytes() const { return size_bytes_; }
