@@ -29,12 +29,14 @@ TableOutput::TableOutput(const JobContext& context, int level, uint64_t table_by
 TableOutput::~TableOutput() {
   if (done_) return;
   // Best effort: what stays is an orphan, and the next opening of the store removes it.
-  if (builder_ != nullptr) {
-    builder_.reset();
-    (void)context_.directory->Remove(TableFileName(number_));
-  }
-  for (const auto& table : finished_)
-    (void)context_.directory->Remove(TableFileName(table->meta.number));
+  const auto remove = [this](uint64_t number) {
+    CatchOutOfMemory([&] {
+      return context_.directory->Remove(TableFileName(number));
+    }).IgnoreError();
+  };
+  builder_.reset();
+  if (number_ != 0) remove(number_);
+  for (const auto& table : finished_) remove(table->meta.number);
 }
 
 bool TableOutput::ShouldEndBefore(std::string_view user_key) {
@@ -69,9 +71,10 @@ absl::Status TableOutput::Add(std::string_view internal_key, std::string_view va
 }
 
 absl::Status TableOutput::BeginTable() {
-  number_ = context_.new_file_number();
+  const uint64_t number = context_.new_file_number();
   LSM_ASSIGN_OR_RETURN(std::unique_ptr<AppendFile> file,
-                       context_.directory->CreateExclusive(TableFileName(number_)));
+                       context_.directory->CreateExclusive(TableFileName(number)));
+  number_ = number;
   const Options& options = *context_.options;
   TableBuildOptions build;
   build.block_bytes = options.block_bytes;
@@ -100,9 +103,10 @@ absl::Status TableOutput::EndTable() {
   LSM_ASSIGN_OR_RETURN(
       std::shared_ptr<const OpenTable> table,
       OpenTableFile(*context_.directory, meta, ModeOf(*context_.options), context_.table_context));
-  builder_.reset();
   bytes_written_ += meta.file_bytes;
   finished_.push_back(std::move(table));
+  builder_.reset();
+  number_ = 0;
   return absl::OkStatus();
 }
 

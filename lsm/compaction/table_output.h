@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "bloom/core/hash.h"
 #include "lsm/base/filter_choice.h"
 #include "lsm/base/options.h"
 #include "lsm/fs/environment.h"
@@ -26,7 +27,7 @@ struct JobContext {
   Directory* directory = nullptr;  // of the tables
   Clock* clock = nullptr;
   RandomSource* random = nullptr;
-  uint64_t digest_seed = 0;
+  bloom::DigestSeed digest_seed;
   TableContext table_context;  // for opening what was written
   FilterChoice filter_choice;
   std::function<uint64_t()> new_file_number;
@@ -65,7 +66,7 @@ class TableOutput {
   uint64_t grandparent_bytes_ = 0;  // that the table being built overlaps
   const OpenTables staying_;
   size_t next_staying_ = 0;
-  uint64_t number_ = 0;  // of the table being built
+  uint64_t number_ = 0;  // of the table being built; 0: there is no file of one
   std::unique_ptr<TableBuilder> builder_;
   OpenTables finished_;
   uint64_t bytes_written_ = 0;

@@ -74,6 +74,8 @@ BlockRef BlockCache::Insert(BlockSlot* slot, BlockRef block) {
     faster->Ref();
     return BlockRef(faster);
   }
+  // Whatever is put in must get out without memory: when its table goes, nobody could be told.
+  shard.retired.Reserve(shard.block_count + 1);
   while (shard.used_bytes + charge_bytes > shard_capacity_bytes_) EvictOne(&shard);
   if (shard.retired.size() >= kRetiredMax ||
       shard.retired_bytes >= shard_capacity_bytes_ / kRetiredPart) {
@@ -100,6 +102,7 @@ void BlockCache::Add(Shard* shard, CachedBlock* block) {
     block->next_->previous_ = block;
   }
   shard->used_bytes += block->charge_bytes();
+  ++shard->block_count;
 }
 
 void BlockCache::EvictOne(Shard* shard) {
@@ -118,6 +121,7 @@ void BlockCache::Remove(Shard* shard, CachedBlock* block) {
   block->previous_->next_ = block->next_;
   if (shard->hand == block) shard->hand = block->next_ != block ? block->next_ : nullptr;
   shard->used_bytes -= block->charge_bytes();
+  --shard->block_count;
   shard->retired_bytes += block->charge_bytes();
   // A reader may just have found it and not yet referred to it.
   shard->retired.Retire(block, &UnrefBlock);

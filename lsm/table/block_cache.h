@@ -146,8 +146,9 @@ class BlockCache {
     CachedBlock* hand ABSL_GUARDED_BY(mutex) =
         nullptr;  // into the ring of blocks; null: there are none
     size_t used_bytes ABSL_GUARDED_BY(mutex) = 0;
+    size_t block_count ABSL_GUARDED_BY(mutex) = 0;    // in the ring
     size_t retired_bytes ABSL_GUARDED_BY(mutex) = 0;  // since `retired` was last looked after
-    RetireList retired ABSL_GUARDED_BY(mutex);
+    RetireList retired ABSL_GUARDED_BY(mutex);        // with places for all blocks of the ring
   };
   Shard& ShardOf(const BlockSlot* slot);
   // Behind the hand, so that it is the last to be looked at.

@@ -32,7 +32,9 @@ const Property kProperties[] = {
     {"data_blocks", &P::data_blocks},
     {"data_bytes", &P::data_bytes},
     {"deletions", &P::deletions},
+    {"digest_hash", &P::digest_hash},
     {"digest_seed", &P::digest_seed},
+    {"digest_seed_high", &P::digest_seed_high},
     {"distinct_keys", &P::distinct_keys},
     {"entries", &P::entries},
     {"expected_fpp", &P::expected_fpp},
@@ -131,6 +133,14 @@ bool TakeValue(std::string_view* input, Value* value) {
   return false;
 }
 
+constexpr std::string_view kXxh3 = "xxh3";
+constexpr std::string_view kSipHash = "siphash-2-4";
+
+// Whether files of stores with the common hash do without it.
+bool IsOfOtherHashes(const Property& property) {
+  return property.name == "digest_hash" || property.name == "digest_seed_high";
+}
+
 const Property* FindProperty(std::string_view name) {
   for (const Property& property : kProperties) {
     if (property.name == name) return &property;
@@ -140,9 +150,23 @@ const Property* FindProperty(std::string_view name) {
 
 }  // namespace
 
+std::optional<bloom::DigestSeed> TableProperties::digest_seed_and_hash() const {
+  if (digest_hash == kXxh3) return bloom::DigestSeed(digest_seed);
+  if (digest_hash == kSipHash)
+    return bloom::DigestSeed(bloom::DigestHash::kSipHash, digest_seed, digest_seed_high);
+  return std::nullopt;
+}
+
+void TableProperties::set_digest_seed(const bloom::DigestSeed& seed) {
+  digest_hash = seed.hash == bloom::DigestHash::kXxh3 ? kXxh3 : kSipHash;
+  digest_seed = seed.low;
+  digest_seed_high = seed.high;
+}
+
 std::string TableProperties::Encode() const {
   std::string bytes;
   for (const Property& property : kProperties) {
+    if (digest_hash == kXxh3 && IsOfOtherHashes(property)) continue;
     const Value value = ValueOf(*this, property.member);
     AppendLengthPrefixed(&bytes, property.name);
     bytes.push_back(static_cast<char>(value.type));
@@ -188,10 +212,12 @@ absl::StatusOr<TableProperties> TableProperties::Decode(std::string_view bytes,
   }
   for (size_t i = 0; i < seen.size(); ++i) {
     if (seen[i]) continue;
+    if (IsOfOtherHashes(kProperties[i]) && properties.digest_hash == kXxh3) continue;
     // All others may be missing: files of other releases may have fewer.  But asked with digests of
     // a wrong seed, a filter would deny keys.
-    if (kProperties[i].name == "digest_seed")
-      return DamageAt(file, offset, "the property \"digest_seed\" is missing");
+    if (kProperties[i].name.starts_with("digest_seed"))
+      return DamageAt(file, offset,
+                      Concat("the property \"", kProperties[i].name, "\" is missing"));
     properties.missing.push_back(kProperties[i].name);
   }
   return properties;
@@ -200,6 +226,7 @@ absl::StatusOr<TableProperties> TableProperties::Decode(std::string_view bytes,
 std::map<std::string, std::string> TableProperties::ToMap() const {
   std::map<std::string, std::string> texts = others;
   for (const Property& property : kProperties) {
+    if (digest_hash == kXxh3 && IsOfOtherHashes(property)) continue;
     texts.emplace(property.name, TextOf(ValueOf(*this, property.member)));
   }
   for (const std::string_view name : missing) texts.erase(std::string(name));

@@ -9,11 +9,13 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "bloom/core/hash.h"
 
 namespace lsm {
 
@@ -36,9 +38,13 @@ struct TableProperties {
   std::string filter_kind;    // "blocked", …; "none"
   double target_fpp = 0;      // 0: no filter
   double expected_fpp = 0;    // what the filter's layout promises with its size
-  uint64_t digest_seed = 0;   // keys are hashed with it for the filter
-  std::string compression;    // "lz4", "none": what was asked for
-  uint64_t block_bytes = 0;   // target
+  // Keys are hashed with it for the filter; the other two stand in files only if the hash is not
+  // "xxh3", and mean it where they do not stand.
+  uint64_t digest_seed = 0;
+  std::string digest_hash = "xxh3";  // or "siphash-2-4"
+  uint64_t digest_seed_high = 0;     // of a seed of 128 bits
+  std::string compression;           // "lz4", "none": what was asked for
+  uint64_t block_bytes = 0;          // target
   uint64_t restart_interval = 0;
   int level = 0;                // that it was made for
   uint64_t created_micros = 0;  // since 1970
@@ -46,6 +52,10 @@ struct TableProperties {
 
   std::map<std::string, std::string> others;  // unknown names, values as text
   std::vector<std::string_view> missing;      // known names that the file does not have
+
+  // The three together; nothing if the hash is one of a later release.
+  std::optional<bloom::DigestSeed> digest_seed_and_hash() const;
+  void set_digest_seed(const bloom::DigestSeed& seed);
 
   std::string Encode() const;
   static absl::StatusOr<TableProperties> Decode(std::string_view bytes, std::string_view file,

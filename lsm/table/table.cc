@@ -169,10 +169,12 @@ void Table::ReadFilter() {
         filter_status_ = damage("it is empty, and the table is not");
         return;  // filter_ stays the one that says "maybe"
       }
-      if (context_.digest_seed.has_value() && *context_.digest_seed != properties_.digest_seed) {
+      const std::optional<bloom::DigestSeed> own = properties_.digest_seed_and_hash();
+      if (!own || (context_.digest_seed && *context_.digest_seed != *own)) {
         filter_presence_ = FilterPresence::kUnknown;
         return;
       }
+      digest_seed_ = *own;
       filter_presence_ = FilterPresence::kUsable;
       break;
   }

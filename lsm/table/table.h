@@ -20,6 +20,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "bloom/core/hash.h"
 #include "bloom/filter_policy.h"
 #include "lsm/base/counters.h"
 #include "lsm/base/explanation.h"
@@ -42,7 +43,7 @@ struct TableContext {
   Counters* counters = nullptr;       // for iterators; null: not counted
   // Filters built under another seed cannot be asked with this store's digests: they count as
   // unknown.  Nothing: take the table's own (tools).
-  std::optional<uint64_t> digest_seed;
+  std::optional<bloom::DigestSeed> digest_seed;
   // The id that the manifest recorded; another one in the file is DataLoss.  Nothing: any (tools).
   std::optional<uint64_t> file_id;
 };
@@ -64,6 +65,8 @@ class Table {
   bool MayContain(bloom::Digest digest) const { return filter_.MayContain(digest); }
   void PrefetchFilter(bloom::Digest digest) const { filter_.Prefetch(digest); }
   FilterPresence filter_presence() const { return filter_presence_; }
+  // What digests for its filter are made with, if that is usable.
+  const bloom::DigestSeed& digest_seed() const { return digest_seed_; }
   // Why the filter is kDamaged: DataLoss with its offset, or the error with which it could not be
   // read.  OK otherwise.
   const absl::Status& filter_status() const { return filter_status_; }
@@ -142,6 +145,7 @@ class Table {
   FilterPresence filter_presence_ = FilterPresence::kAbsent;
   BlockBuffer filter_bytes_;
   absl::Status filter_status_;
+  bloom::DigestSeed digest_seed_;
   Fences fences_;
   std::vector<BlockHandle> handles_;
   mutable std::vector<BlockSlot> slots_;

@@ -65,7 +65,7 @@ TableBuilder::TableBuilder(TableBuildOptions options, std::unique_ptr<AppendFile
     properties_.filter_kind = options_.filter_policy->name();
     properties_.target_fpp = options_.target_fpp;
   }
-  properties_.digest_seed = options_.digest_seed;
+  properties_.set_digest_seed(options_.digest_seed);
   properties_.compression = NameOf(options_.compression);
   properties_.block_bytes = options_.block_bytes;
   properties_.restart_interval = static_cast<uint64_t>(options_.block_restart_interval);

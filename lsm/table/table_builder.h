@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "bloom/core/hash.h"
 #include "bloom/filter_policy.h"
 #include "lsm/base/internal_key.h"
 #include "lsm/base/options.h"
@@ -28,7 +29,7 @@ struct TableBuildOptions {
   Compression compression = Compression::kLz4;
   std::shared_ptr<const bloom::FilterPolicy> filter_policy;  // null: no filter
   double target_fpp = 0.01;
-  uint64_t digest_seed = 0;
+  bloom::DigestSeed digest_seed;
   uint64_t file_id = 0;  // drawn at random by the caller
   int level = 0;
   uint64_t created_micros = 0;  // wall clock, for people to read

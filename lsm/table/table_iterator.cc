@@ -156,8 +156,7 @@ void TableIterator::SettleForward() {
 void TableIterator::CheckFilter() {
   if (table_.filter_presence_ != FilterPresence::kUsable || table_.context_.counters == nullptr)
     return;
-  const bloom::Digest digest =
-      bloom::DigestOf(UserKeyOf(position_.key()), table_.properties_.digest_seed);
+  const bloom::Digest digest = bloom::DigestOf(UserKeyOf(position_.key()), table_.digest_seed_);
   if (!table_.MayContain(digest)) table_.context_.counters->Add(Counter::kFilterFalseNegatives, 1);
 }
 

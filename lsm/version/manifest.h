@@ -28,6 +28,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "bloom/core/hash.h"
 #include "lsm/base/statistics.h"
 #include "lsm/fs/file_system.h"
 #include "lsm/log/log_reader.h"
@@ -58,7 +59,7 @@ struct ManifestState {
   uint64_t next_file_number = 1;
   uint64_t last_sequence = 0;
   uint64_t oldest_log = 0;
-  uint64_t digest_seed = 0;
+  bloom::DigestSeed digest_seed;
   std::optional<uint64_t> log_seed;          // nothing: the logs may have any file id
   std::set<uint64_t> synced_logs;            // none below oldest_log
   std::map<uint64_t, uint64_t> closed_logs;  // number: file bytes; none below oldest_log
@@ -140,6 +141,7 @@ class ManifestWriter {
   // call fails too.
   absl::Status Append(const VersionEdit& edit);
 
+  // Throws nothing.
   absl::Status Close();
 
   uint64_t number() const { return number_; }

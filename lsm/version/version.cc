@@ -11,9 +11,6 @@
 namespace lsm {
 namespace {
 
-// Shown keys are cut: a message should fit a line.
-constexpr size_t kShownKeyBytes = 40;
-
 bool OverlapsUserRange(const TableMeta& meta, std::string_view smallest, std::string_view largest) {
   return UserKeyOf(meta.largest) >= smallest && UserKeyOf(meta.smallest) <= largest;
 }
@@ -75,8 +72,9 @@ class LevelIterator : public Iterator {
 
   void Enter(size_t at) {
     if (inner_ != nullptr && at == at_ && inner_->status().ok()) return;
-    at_ = at;
+    // Both or, where there is no memory for the iterator, none.
     inner_ = at < tables_.size() ? tables_[at]->table->NewIterator(options_) : nullptr;
+    at_ = at;
   }
 
   // An error stays where it is: what lies behind it must not be taken for what comes next.
@@ -109,7 +107,7 @@ class LevelIterator : public Iterator {
 absl::Status OverlapError(int level, const OpenTable& a, const OpenTable& b) {
   return absl::DataLossError(Concat("level ", level, ": tables ", a.table->path(), " and ",
                                     b.table->path(), " overlap at key ",
-                                    Escape(UserKeyOf(b.meta.smallest), kShownKeyBytes)));
+                                    QuotedKey(UserKeyOf(b.meta.smallest))));
 }
 
 FilterVerdict VerdictOf(FilterPresence presence, bool passed) {
@@ -155,11 +153,30 @@ TableStep* AddStep(Explanation* explanation, int level, const OpenTable& table, 
   return &step;
 }
 
+// Whether a table has the key that its filter denies.  If that cannot be found out, be it for want
+// of memory, it is not this lookup's matter: it was not to read anything.
+bool HasAfterAll(const Table& table, const LookupKey& key, Counters* counters,
+                 LevelCounts* counts) {
+  std::string_view value;
+  uint64_t suffix = 0;
+  BlockRef pin;
+  LevelCounts apart;  // for it counts a filter that passed the key
+  const absl::StatusOr<TableAnswer> answer = CatchOutOfMemory(
+      [&] { return table.Get(key, /*fill_cache=*/false, &value, &suffix, &pin, &apart, nullptr); });
+  for (const auto field : {LevelCounts::kBlocksFromCache, LevelCounts::kBlocksFromFile,
+                           LevelCounts::kBytesFromCache, LevelCounts::kBytesFromFile})
+    (*counts)[field] += apart[field];
+  if (!answer.ok()) return false;
+  const bool has = *answer != TableAnswer::kAbsent;
+  counters->Add(Counter::kFilterDenialsChecked, 1);
+  counters->Add(Counter::kFilterFalseNegatives, has);
+  return has;
+}
+
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<const OpenTable>> OpenTableFile(Directory& directory,
-                                                               const TableMeta& meta, ReadMode mode,
-                                                               const TableContext& context) {
+absl::StatusOr<std::unique_ptr<ReadFile>> OpenFileOfTable(Directory& directory,
+                                                          const TableMeta& meta, ReadMode mode) {
   absl::StatusOr<std::unique_ptr<ReadFile>> opened =
       directory.OpenRead(TableFileName(meta.number), mode);
   if (absl::IsNotFound(opened.status())) {
@@ -176,6 +193,13 @@ absl::StatusOr<std::shared_ptr<const OpenTable>> OpenTableFile(Directory& direct
         file->path(), file_bytes,
         Concat("the file has ", file_bytes, " bytes, the manifest says ", meta.file_bytes));
   }
+  return file;
+}
+
+absl::StatusOr<std::shared_ptr<const OpenTable>> OpenTableFile(Directory& directory,
+                                                               const TableMeta& meta, ReadMode mode,
+                                                               const TableContext& context) {
+  LSM_ASSIGN_OR_RETURN(std::unique_ptr<ReadFile> file, OpenFileOfTable(directory, meta, mode));
   TableContext with_id = context;
   with_id.file_id = meta.file_id;
   LSM_ASSIGN_OR_RETURN(std::unique_ptr<Table> table, Table::Open(std::move(file), with_id));
@@ -260,8 +284,8 @@ void Version::FindCandidates(std::string_view user_key, CandidateList* candidate
   }
 }
 
-absl::Status Version::Get(const LookupKey& key, bool fill_cache, Counters* counters,
-                          LookupResult* result, Explanation* explanation, bool pin_always) const {
+absl::Status Version::Get(const LookupKey& key, const GetOptions& options, Counters* counters,
+                          LookupResult* result, Explanation* explanation) const {
   CandidateList candidates;
   FindCandidates(key.user_key(), &candidates);
   // All filters' lines are on their way before the first one is waited for.
@@ -286,13 +310,13 @@ absl::Status Version::Get(const LookupKey& key, bool fill_cache, Counters* count
     const bool passed = table.MayContain(key.digest());
     CountConsidered(table.filter_presence(), &counts);
     TableStep* step = AddStep(explanation, candidate.level, *candidate.table, passed);
-    if (!passed) {
+    if (!passed && !(options.doubt_filters && HasAfterAll(table, key, counters, &counts))) {
       ++counts[LevelCounts::kReadsAvoided];
       continue;
     }
     uint64_t suffix = 0;
-    absl::StatusOr<TableAnswer> answer = table.Get(key, fill_cache, &result->value, &suffix,
-                                                   &result->pin, &counts, step, pin_always);
+    absl::StatusOr<TableAnswer> answer = table.Get(key, options.fill_cache, &result->value, &suffix,
+                                                   &result->pin, &counts, step, options.pin_always);
     if (!answer.ok()) {
       status = answer.status();
       if (step != nullptr) step->outcome = "failed";

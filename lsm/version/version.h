@@ -39,8 +39,11 @@ struct OpenTable {
 };
 using OpenTables = std::vector<std::shared_ptr<const OpenTable>>;
 
-// Opens a table of a manifest; DataLoss (also if it is not there) or Unimplemented names the file.
-// Checks size, id and number of entries.
+// Opens the file of a table of a manifest; DataLoss if it is not there, or has another size.
+absl::StatusOr<std::unique_ptr<ReadFile>> OpenFileOfTable(Directory& directory,
+                                                          const TableMeta& meta, ReadMode mode);
+
+// Opens the table; DataLoss or Unimplemented names the file.  Checks id and number of entries too.
 absl::StatusOr<std::shared_ptr<const OpenTable>> OpenTableFile(Directory& directory,
                                                                const TableMeta& meta, ReadMode mode,
                                                                const TableContext& context);
@@ -62,11 +65,18 @@ class Version {
   uint64_t level_bytes(int level) const { return levels_[static_cast<size_t>(level)].bytes; }
   int deepest_level() const { return deepest_level_; }  // that holds a table; 0 if none does
 
+  struct GetOptions {
+    bool fill_cache = true;
+    bool pin_always = false;  // as in Table::Get
+    // Tables whose filters say no are looked into all the same.  One that has the key nevertheless
+    // answers, and is counted.
+    bool doubt_filters = false;
+  };
   // The newest version of the key that the lookup may see.  Asks the filters of all tables that may
   // hold it at once: prefetches every one, then probes newest first.  REQUIRES: an EpochGuard
-  // stands.  Counts; fills `explanation` if not null.  `pin_always`: see Table::Get.
-  absl::Status Get(const LookupKey& key, bool fill_cache, Counters* counters, LookupResult* result,
-                   Explanation* explanation, bool pin_always = false) const;
+  // stands.  Counts; fills `explanation` if not null.
+  absl::Status Get(const LookupKey& key, const GetOptions& options, Counters* counters,
+                   LookupResult* result, Explanation* explanation) const;
 
   // One iterator for each table of level 0 and one for each deeper level that has any.  The version
   // must outlive them.

@@ -23,7 +23,8 @@ enum Tag : uint32_t {
   kSyncedLog = 8,
   kClosedLog = 9,
   kLogSeed = 10,
-  kTagMax = kLogSeed,
+  kSipHashKey = 11,
+  kTagMax = kSipHashKey,
 };
 
 void AppendField(std::string* out, Tag tag, std::string_view bytes) {
@@ -35,6 +36,14 @@ void AppendFixed64Field(std::string* out, Tag tag, uint64_t value) {
   std::string bytes;
   AppendFixed64(&bytes, value);
   AppendField(out, tag, bytes);
+}
+
+void AppendDigestSeed(std::string* out, const bloom::DigestSeed& seed) {
+  if (seed.hash == bloom::DigestHash::kXxh3) return AppendFixed64Field(out, kDigestSeed, seed.low);
+  std::string bytes;
+  AppendFixed64(&bytes, seed.low);
+  AppendFixed64(&bytes, seed.high);
+  AppendField(out, kSipHashKey, bytes);
 }
 
 void AppendVarintField(std::string* out, Tag tag, uint64_t value) {
@@ -108,6 +117,19 @@ Problem TakeVarintOnce(std::string_view input, std::string_view name,
   return "";
 }
 
+Problem TakeDigestSeedOnce(std::string_view input, bloom::DigestHash hash,
+                           std::optional<bloom::DigestSeed>* seed) {
+  if (seed->has_value()) return "digest seed stands twice";
+  bloom::DigestSeed taken;
+  taken.hash = hash;
+  if (!TakeFixed64(&input, &taken.low)) return "digest seed is not 8 bytes";
+  if (hash == bloom::DigestHash::kSipHash && !TakeFixed64(&input, &taken.high))
+    return "digest seed is not 16 bytes";
+  if (!input.empty()) return "digest seed is too long";
+  *seed = taken;
+  return "";
+}
+
 Problem TakeSeedOnce(std::string_view input, std::string_view name,
                      std::optional<uint64_t>* value) {
   if (value->has_value()) return Concat(name, " stands twice");
@@ -130,7 +152,9 @@ Problem TakeField(uint32_t tag, std::string_view field, VersionEdit* edit) {
     case kOldestLog:
       return TakeVarintOnce(field, "oldest log", &edit->oldest_log);
     case kDigestSeed:
-      return TakeSeedOnce(field, "digest seed", &edit->digest_seed);
+      return TakeDigestSeedOnce(field, bloom::DigestHash::kXxh3, &edit->digest_seed);
+    case kSipHashKey:
+      return TakeDigestSeedOnce(field, bloom::DigestHash::kSipHash, &edit->digest_seed);
     case kAddedTable:
       return TakeAdded(field, &edit->added.emplace_back());
     case kRemovedTable:
@@ -161,7 +185,7 @@ std::string VersionEdit::Encode() const {
   if (next_file_number) AppendVarintField(&out, kNextFileNumber, *next_file_number);
   if (last_sequence) AppendVarintField(&out, kLastSequence, *last_sequence);
   if (oldest_log) AppendVarintField(&out, kOldestLog, *oldest_log);
-  if (digest_seed) AppendFixed64Field(&out, kDigestSeed, *digest_seed);
+  if (digest_seed) AppendDigestSeed(&out, *digest_seed);
   if (log_seed) AppendFixed64Field(&out, kLogSeed, *log_seed);
   for (const uint64_t number : synced_logs) AppendVarintField(&out, kSyncedLog, number);
   std::string bytes;

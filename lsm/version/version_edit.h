@@ -36,6 +36,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "bloom/core/hash.h"
 
 namespace lsm {
 
@@ -66,7 +67,7 @@ struct VersionEdit {
   std::optional<uint64_t> next_file_number;
   std::optional<uint64_t> last_sequence;
   std::optional<uint64_t> oldest_log;
-  std::optional<uint64_t> digest_seed;
+  std::optional<bloom::DigestSeed> digest_seed;
   std::optional<uint64_t> log_seed;
   std::vector<uint64_t> synced_logs;
   std::map<uint64_t, uint64_t> closed_logs;  // number: file bytes

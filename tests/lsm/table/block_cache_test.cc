@@ -26,12 +26,16 @@ void Release(void* block) {
 
 }  // namespace
 
-void* operator new(size_t size_bytes, std::align_val_t alignment) {
+void* operator new(size_t size_bytes, std::align_val_t alignment, const std::nothrow_t&) noexcept {
   const auto unit = static_cast<size_t>(alignment);
   void* const block =
       std::aligned_alloc(unit, (std::max<size_t>(size_bytes, 1) + unit - 1) / unit * unit);
+  if (block != nullptr) held_bytes += malloc_usable_size(block);
+  return block;
+}
+void* operator new(size_t size_bytes, std::align_val_t alignment) {
+  void* const block = operator new(size_bytes, alignment, std::nothrow);
   if (block == nullptr) throw std::bad_alloc();
-  held_bytes += malloc_usable_size(block);
   return block;
 }
 void operator delete(void* block, std::align_val_t) noexcept { Release(block); }

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <optional>
 #include <string>
 
 #include "lsm/table/format.h"
@@ -14,6 +15,7 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::Pair;
 using ::testing_support::StatusIs;
 
@@ -64,6 +66,28 @@ TEST(TablePropertiesTest, EveryFieldHasAName) {
   EXPECT_THAT(map, Contains(Pair("digest_seed", "9223372036854775809")));
   EXPECT_THAT(map, Contains(Pair("smallest_key", "\\x00\\xff")));
   EXPECT_THAT(map, Contains(Pair("level", "6")));
+}
+
+TEST(TablePropertiesTest, AnotherHashIsStatedAndTheCommonOneIsNot) {
+  constexpr bloom::DigestSeed kSeed(bloom::DigestHash::kSipHash, 5, UINT64_MAX);
+  TableProperties properties = Full();
+  EXPECT_EQ(properties.digest_seed_and_hash(), bloom::DigestSeed(0x8000000000000001));
+  EXPECT_THAT(properties.Encode(), Not(HasSubstr("digest_hash")));
+  properties.set_digest_seed(kSeed);
+  const std::string bytes = properties.Encode();
+  ASSERT_OK_AND_ASSIGN(TableProperties decoded, TableProperties::Decode(bytes, "f", 0));
+  EXPECT_EQ(decoded.digest_seed_and_hash(), kSeed);
+  EXPECT_EQ(decoded.Encode(), bytes);
+  EXPECT_THAT(decoded.ToMap(), Contains(Pair("digest_hash", "siphash-2-4")));
+  decoded.digest_hash = "md5";
+  ASSERT_OK_AND_ASSIGN(decoded, TableProperties::Decode(decoded.Encode(), "f", 0));
+  EXPECT_EQ(decoded.digest_seed_and_hash(), std::nullopt);
+
+  // Half a key asks wrong questions.
+  std::string half = bytes;
+  half.erase(bytes.find("digest_seed_high") - 1, 1 + 16 + 1 + 10);
+  EXPECT_THAT(TableProperties::Decode(half, "f", 0),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("digest_seed_high")));
 }
 
 TEST(TablePropertiesTest, EveryShorterEncodingIsDamageOrLacksNamesAtTheEnd) {

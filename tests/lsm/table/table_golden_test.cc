@@ -13,6 +13,7 @@
 
 #include "tests/lsm/table/table_model.h"
 #include "tests/support/golden.h"
+#include "tests/support/source_directory.h"
 #include "tests/support/status_matchers.h"
 
 namespace lsm {
@@ -124,7 +125,7 @@ TEST(TableGoldenTest, TheBytesOfATableAreThoseOfVersion1) {
 
 TEST(TableGoldenTest, ATableThatVersion1WroteIsRead) {
   const std::filesystem::path path =
-      std::filesystem::path(TRELLIS_SOURCE_DIR) / "tests/testdata/table/version1_lz4.table";
+      testing_support::SourceDirectory() / "tests/testdata/table/version1_lz4.table";
   if (std::getenv("TRELLIS_REWRITE_GOLDEN") != nullptr && !std::filesystem::exists(path)) {
     // Made once; what later releases would write does not matter.
     TableBuildOptions options = GoldenOptions(Compression::kLz4, "blocked");

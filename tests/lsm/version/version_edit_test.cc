@@ -69,8 +69,12 @@ std::string AddedField(uint32_t level, std::string_view smallest, std::string_vi
 }
 
 TEST(VersionEditTest, ReadsBackWhatWasWritten) {
-  ASSERT_OK_AND_ASSIGN(const VersionEdit decoded, Decode(FullEdit().Encode()));
-  EXPECT_EQ(decoded, FullEdit());
+  VersionEdit edit = FullEdit();
+  ASSERT_OK_AND_ASSIGN(VersionEdit decoded, Decode(edit.Encode()));
+  EXPECT_EQ(decoded, edit);
+  edit.digest_seed = {bloom::DigestHash::kSipHash, 1, UINT64_MAX};
+  ASSERT_OK_AND_ASSIGN(decoded, Decode(edit.Encode()));
+  EXPECT_EQ(decoded, edit);
 }
 
 TEST(VersionEditTest, AnEditOfNothingReadsBack) {
@@ -107,9 +111,9 @@ TEST(VersionEditTest, AnotherFormatOrTagIsRefusedByName) {
   EXPECT_THAT(Decode("\x02"),
               StatusIs(absl::StatusCode::kUnimplemented,
                        AllOf(HasSubstr("dir/M: offset 77"), HasSubstr("format 2"))));
-  EXPECT_THAT(Decode(OneField(11, "x")),
+  EXPECT_THAT(Decode(OneField(12, "x")),
               StatusIs(absl::StatusCode::kUnimplemented,
-                       AllOf(HasSubstr("dir/M: offset 77"), HasSubstr("field 11"))));
+                       AllOf(HasSubstr("dir/M: offset 77"), HasSubstr("field 12"))));
   EXPECT_THAT(Decode(OneField(0, "")), StatusIs(absl::StatusCode::kUnimplemented));
 }
 
@@ -133,6 +137,10 @@ TEST(VersionEditTest, WhatCannotBeIsDamage) {
       {OneField(4, "1234567"), "digest seed"},
       {OneField(4, "123456789"), "digest seed"},
       {OneField(4, "12345678") + OneField(4, "12345678").substr(1), "twice"},
+      {OneField(11, "1234567"), "digest seed"},
+      {OneField(11, "123456789012345"), "16 bytes"},
+      {OneField(11, "12345678901234567"), "too long"},
+      {OneField(4, "12345678") + OneField(11, "1234567890123456").substr(1), "twice"},
       {OneField(10, "1234567"), "log seed"},
       {OneField(10, "12345678") + OneField(10, "12345678").substr(1), "log seed stands twice"},
       {OneField(5, ""), "level"},

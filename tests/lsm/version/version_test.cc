@@ -5,7 +5,9 @@
 
 #include <array>
 #include <memory>
+#include <new>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -33,12 +35,12 @@ class VersionTest : public testing::Test {
 
   // "value", "deleted" or "absent".
   std::string Get(const Version& version, std::string_view key, Sequence sequence = kSequenceMax,
-                  Explanation* explanation = nullptr) {
+                  Explanation* explanation = nullptr, bool doubt_filters = false) {
     const EpochGuard guard;
     LookupResult result;
     const absl::Status status =
-        version.Get(LookupKey(key, sequence, TableMaker::kDigestSeed), /*fill_cache=*/true,
-                    &maker_.counters, &result, explanation);
+        version.Get(LookupKey(key, sequence, TableMaker::kDigestSeed),
+                    {.doubt_filters = doubt_filters}, &maker_.counters, &result, explanation);
     if (!status.ok()) return status.ToString();
     if (result.answer == TableAnswer::kFound) return std::string(result.value);
     return result.answer == TableAnswer::kDeleted ? "deleted" : "absent";
@@ -136,6 +138,98 @@ TEST_F(VersionTest, FiltersKeepTablesFromBeingRead) {
   EXPECT_EQ(after.total.filters_absent, 1u);
   EXPECT_EQ(after.total.wasted_reads, counted.total.wasted_reads + 1);
   EXPECT_EQ(after.total.false_positives, counted.total.false_positives);
+}
+
+TEST_F(VersionTest, ALookupThatDoubtsFiltersFindsWhatTheyDeny) {
+  std::vector<Entry> entries;
+  for (int i = 100; i < 400; ++i)
+    entries.push_back(i % 2 == 0 ? PutOf(Concat(i), 7) : DeleteOf(Concat(i), 7));
+  const auto sound = maker_.Make(1, entries);
+  maker_.filter_policy = std::make_shared<ForgetfulPolicy>();
+  const auto wrong = maker_.Make(2, entries);
+  const auto version = VersionOf({{{wrong}, {sound}}});
+  uint64_t denied = 0;
+  for (const Entry& entry : entries) {
+    const bool denies =
+        !wrong->table->MayContain(bloom::DigestOf(entry.user_key, TableMaker::kDigestSeed));
+    denied += denies;
+    Explanation explanation;
+    EXPECT_EQ(Get(*version, entry.user_key, kSequenceMax, &explanation, /*doubt_filters=*/true),
+              entry.kind == EntryKind::kPut ? "v" : "deleted");
+    EXPECT_THAT(explanation.answered_by, HasSubstr("table 2"));
+    EXPECT_EQ(Counted().filter_false_negatives, denied);
+    EXPECT_EQ(Counted().filter_denials_checked, denied);
+    const LevelStatistics total = Counted().total;
+    EXPECT_EQ(total.tables_considered,
+              total.reads_avoided + total.useful_reads + total.wasted_reads);
+    Get(*version, entry.user_key);
+    EXPECT_EQ(Counted().filter_denials_checked, denied);
+  }
+  EXPECT_GE(denied, 25u);
+  // What is not there stays so, and the looking does not count as that of a filter that was passed.
+  const Statistics before = Counted();
+  uint64_t absent = 0;
+  for (int i = 100; i < 399; ++i) {
+    const std::string key = Concat(i, "x");
+    if (wrong->table->MayContain(bloom::DigestOf(key, TableMaker::kDigestSeed)) ||
+        sound->table->MayContain(bloom::DigestOf(key, TableMaker::kDigestSeed)))
+      continue;
+    ++absent;
+    EXPECT_EQ(Get(*version, key, kSequenceMax, nullptr, /*doubt_filters=*/true), "absent");
+  }
+  EXPECT_GE(absent, 200u);
+  const Statistics after = Counted();
+  EXPECT_EQ(after.filter_denials_checked - before.filter_denials_checked, 2 * absent);
+  EXPECT_EQ(after.filter_false_negatives, before.filter_false_negatives);
+  EXPECT_EQ(after.total.reads_avoided - before.total.reads_avoided, 2 * absent);
+  EXPECT_EQ(after.total.wasted_reads, before.total.wasted_reads);
+  EXPECT_EQ(after.total.false_positives, before.total.false_positives);
+  EXPECT_EQ(after.total.blocks_from_file - before.total.blocks_from_file +
+                after.total.blocks_from_cache - before.total.blocks_from_cache,
+            2 * absent);
+}
+
+// Its reads fail once it is broken.
+class BreakingFile final : public ReadFile {
+ public:
+  enum State : uint8_t { kSound, kBroken, kWithoutMemory };
+  BreakingFile(std::unique_ptr<ReadFile> file, const State* state)
+      : file_(std::move(file)), state_(state) {}
+
+  absl::StatusOr<size_t> ReadAt(uint64_t offset, std::span<char> buffer) const override {
+    if (*state_ == kBroken) return absl::UnavailableError(Concat(path(), ": broken"));
+    if (*state_ == kWithoutMemory) throw std::bad_alloc();
+    return file_->ReadAt(offset, buffer);
+  }
+  absl::StatusOr<uint64_t> Size() const override { return file_->Size(); }
+  const std::string& path() const override { return file_->path(); }
+
+ private:
+  const std::unique_ptr<ReadFile> file_;
+  const State* const state_;
+};
+
+// It was not to read anything.
+TEST_F(VersionTest, WhatKeepsADoubtFromBeingSettledIsNoMatterOfTheLookup) {
+  const TableMeta meta = maker_.WriteFile(1, {PutOf("1", 7), PutOf("9", 7)});
+  auto file = maker_.directory->OpenRead(TableFileName(1), ReadMode::kBuffered);
+  ASSERT_OK(file);
+  BreakingFile::State state = BreakingFile::kSound;
+  ASSERT_OK_AND_ASSIGN(
+      std::unique_ptr<Table> table,
+      Table::Open(std::make_unique<BreakingFile>(*std::move(file), &state), maker_.context));
+  ASSERT_FALSE(table->MayContain(bloom::DigestOf("5 absent", TableMaker::kDigestSeed)));
+  const auto version =
+      VersionOf({{{std::make_shared<const OpenTable>(OpenTable{meta, std::move(table)})}}});
+  for (const auto how : {BreakingFile::kBroken, BreakingFile::kWithoutMemory}) {
+    state = how;
+    EXPECT_EQ(Get(*version, "5 absent", kSequenceMax, nullptr, /*doubt_filters=*/true), "absent");
+  }
+  EXPECT_EQ(Counted().filter_denials_checked, 0u);
+  EXPECT_EQ(Counted().total.reads_avoided, 2u);
+  state = BreakingFile::kSound;
+  EXPECT_EQ(Get(*version, "5 absent", kSequenceMax, nullptr, /*doubt_filters=*/true), "absent");
+  EXPECT_EQ(Counted().filter_denials_checked, 1u);
 }
 
 TEST_F(VersionTest, ALevel0OfManyTablesIsSearchedWhole) {

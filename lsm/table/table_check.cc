@@ -1,0 +1,185 @@
+#include "lsm/table/table_check.h"
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bloom/core/hash.h"
+#include "lsm/bytes/escape.h"
+#include "lsm/bytes/status.h"
+#include "lsm/table/table_walk.h"
+
+namespace lsm {
+namespace {
+
+// Meets all entries of a table in order.
+class TableChecker {
+ public:
+  TableChecker(const Table& table, const TableCheckCalls& calls) : table_(table), calls_(calls) {}
+
+  TableFacts Run() {
+    if (!table_.filter_status().ok()) Fail(table_.filter_status());
+    TableWalk walk(table_);
+    size_t i = 0;
+    for (; i < table_.block_count() && goes_on_; ++i) {
+      const uint64_t bytes = table_.block_handle(i).stored_bytes + kBlockTrailerBytes;
+      goes_on_ = calls_.before_block == nullptr || calls_.before_block(bytes);
+      if (goes_on_) CheckBlock(&walk, i);
+    }
+    if (facts_.entries > 0)
+      AppendInternalKey(&facts_.largest, last_key_, last_sequence_, last_kind_);
+    // Where blocks are missing, sums cannot agree, and would only hide what is wrong.
+    if (all_read_ && goes_on_) CheckSums();
+    return facts_;
+  }
+
+ private:
+  void Fail(const absl::Status& status) { goes_on_ = calls_.problem(status) && goes_on_; }
+  void Damage(uint64_t offset, const std::string& message) {
+    Fail(DamageAt(table_.path(), offset, message));
+  }
+
+  void CheckBlock(TableWalk* walk, size_t ordinal) {
+    offset_ = table_.block_handle(ordinal).offset;
+    first_in_block_ = true;
+    const BlockFacts facts = walk->Walk(ordinal, [&](const ParsedKey& key, std::string_view value) {
+      CheckEntry(ordinal, key, value);
+      return goes_on_;
+    });
+    ++facts_.blocks;
+    data_bytes_ += facts.handle.stored_bytes + kBlockTrailerBytes;
+    expanded_bytes_ += facts.expanded_bytes;
+    if (!facts.status.ok()) {
+      Fail(facts.status);
+      all_read_ = false;
+    } else if (facts.entries == 0) {
+      Damage(offset_, "a data block without entries");
+    } else if (facts.last_key > table_.block_fence(ordinal)) {
+      Damage(offset_, Concat("key ", QuotedKey(facts.last_key),
+                             " is behind the block's place in the index, ",
+                             QuotedKey(table_.block_fence(ordinal))));
+    }
+  }
+
+  void CheckEntry(size_t ordinal, const ParsedKey& key, std::string_view value) {
+    if (first_in_block_ && ordinal > 0) CheckFence(table_.block_fence(ordinal - 1), key.user_key);
+    first_in_block_ = false;
+    const bool is_new_key = facts_.entries == 0 || last_key_ != key.user_key;
+    if (facts_.entries == 0) {
+      AppendInternalKey(&facts_.smallest, key.user_key, key.sequence, key.kind);
+      smallest_sequence_ = key.sequence;
+    }
+    if (is_new_key) last_key_.assign(key.user_key);
+    last_sequence_ = key.sequence;
+    last_kind_ = key.kind;
+    ++facts_.entries;
+    if (key.kind == EntryKind::kDelete) ++deletions_;
+    smallest_sequence_ = std::min(smallest_sequence_, key.sequence);
+    largest_sequence_ = std::max(largest_sequence_, key.sequence);
+    raw_key_bytes_ += key.user_key.size();
+    raw_value_bytes_ += value.size();
+    if (is_new_key) CheckKey(key.user_key);
+  }
+
+  // The fence of the block before is the same as this block's first key only if the block before
+  // ends with that key.
+  void CheckFence(std::string_view fence, std::string_view first_key) {
+    const bool goes_on = facts_.entries > 0 && last_key_ == first_key;
+    if (first_key == fence && all_read_ && !goes_on) {
+      Damage(offset_, Concat("key ", QuotedKey(first_key),
+                             " is before the block's place in the index, ", QuotedKey(fence)));
+    }
+  }
+
+  void CheckKey(std::string_view user_key) {
+    ++facts_.keys;
+    if (table_.filter_presence() != FilterPresence::kUsable) return;
+    if (table_.MayContain(bloom::DigestOf(user_key, table_.digest_seed()))) {
+      ++facts_.keys_in_filter;
+    } else {
+      Damage(table_.footer().filter.offset,
+             Concat("the filter says no to the key ", QuotedKey(user_key), ", which is there"));
+    }
+  }
+
+  // Nothing can be held against a property that is missing, which is no damage.
+  bool IsStated(std::string_view name) const {
+    const std::vector<std::string_view>& missing = table_.properties().missing;
+    return std::find(missing.begin(), missing.end(), name) == missing.end();
+  }
+
+  void CheckSum(std::string_view name, uint64_t stated, uint64_t counted) {
+    if (stated == counted || !IsStated(name)) return;
+    Damage(table_.footer().properties.offset,
+           Concat("the properties say ", name, " ", stated, ", counted were ", counted));
+  }
+
+  void CheckSums() {
+    const TableProperties& p = table_.properties();
+    if (table_.footer().entries != facts_.entries) {
+      Damage(table_.file_bytes() - kFooterBytes, Concat("the footer says ", table_.footer().entries,
+                                                        " entries, counted were ", facts_.entries));
+    }
+    CheckSum("entries", p.entries, facts_.entries);
+    CheckSum("deletions", p.deletions, deletions_);
+    CheckSum("distinct_keys", p.distinct_keys, facts_.keys);
+    CheckSum("smallest_sequence", p.smallest_sequence, smallest_sequence_);
+    CheckSum("largest_sequence", p.largest_sequence, largest_sequence_);
+    CheckSum("raw_key_bytes", p.raw_key_bytes, raw_key_bytes_);
+    CheckSum("raw_value_bytes", p.raw_value_bytes, raw_value_bytes_);
+    CheckSum("data_bytes", p.data_bytes, data_bytes_);
+    CheckSum("uncompressed_data_bytes", p.uncompressed_data_bytes, expanded_bytes_);
+    CheckSum("data_blocks", p.data_blocks, facts_.blocks);
+    CheckSum("index_bytes", p.index_bytes, table_.footer().index.stored_bytes);
+    CheckSum("filter_bytes", p.filter_bytes, table_.footer().filter.stored_bytes);
+    if (facts_.entries > 0) {
+      CheckKeyProperty("smallest_key", p.smallest_key, UserKeyOf(facts_.smallest));
+      CheckKeyProperty("largest_key", p.largest_key, UserKeyOf(facts_.largest));
+    }
+    if (table_.filter_presence() == FilterPresence::kUsable) CheckFilterCount();
+  }
+
+  void CheckKeyProperty(std::string_view name, std::string_view stated, std::string_view found) {
+    if (stated == found || !IsStated(name)) return;
+    Damage(table_.footer().properties.offset,
+           Concat("the properties say ", name, " ", QuotedKey(stated), ", found was ",
+                  QuotedKey(found)));
+  }
+
+  // A filter that was sized for other keys still passes all of these, at another rate than it says.
+  void CheckFilterCount() {
+    const uint64_t stated = table_.filter().Describe().key_count;
+    if (stated == facts_.keys) return;
+    Damage(table_.footer().filter.offset,
+           Concat("the filter says that it holds ", stated, " keys, the table has ", facts_.keys));
+  }
+
+  const Table& table_;
+  const TableCheckCalls& calls_;
+  TableFacts facts_;
+  bool goes_on_ = true;
+  uint64_t offset_ = 0;  // of the block
+  bool first_in_block_ = true;
+  bool all_read_ = true;
+  std::string last_key_;  // with the two below: the last entry
+  Sequence last_sequence_ = 0;
+  EntryKind last_kind_ = EntryKind::kPut;
+  uint64_t deletions_ = 0, raw_key_bytes_ = 0, raw_value_bytes_ = 0, data_bytes_ = 0,
+           expanded_bytes_ = 0;
+  Sequence smallest_sequence_ = 0, largest_sequence_ = 0;
+};
+
+}  // namespace
+
+std::string QuotedInternalKey(std::string_view internal_key) {
+  if (internal_key.empty()) return "none";
+  return Concat(QuotedKey(UserKeyOf(internal_key)), " at sequence ",
+                SequenceOf(SuffixOf(internal_key)));
+}
+
+TableFacts CheckTable(const Table& table, const TableCheckCalls& calls) {
+  return TableChecker(table, calls).Run();
+}
+
+}  // namespace lsm
