@@ -1,11 +1,13 @@
 #include "lsm/db.h"
 
+#include <new>
 #include <utility>
 
 #include "bloom/catalog.h"
 #include "bloom/core/cpu.h"
 #include "lsm/base/release.h"
 #include "lsm/bytes/status.h"
+#include "lsm/engine/copy_store.h"
 #include "lsm/engine/destroy.h"
 #include "lsm/engine/engine.h"
 #include "lsm/engine/repair.h"
@@ -33,45 +35,51 @@ void Ignore(void*, LookupResult&) {}
 
 }  // namespace
 
+// Nothing of what follows throws std::bad_alloc, but for what returns no status.
+
 absl::StatusOr<std::unique_ptr<DB>> DB::Open(const std::string& directory, const Options& options) {
-  LSM_ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine, Engine::Open(directory, options));
-  return std::unique_ptr<DB>(new DB(std::move(engine)));
+  return CatchOutOfMemory([&]() -> absl::StatusOr<std::unique_ptr<DB>> {
+    LSM_ASSIGN_OR_RETURN(std::shared_ptr<Engine> engine, Engine::Open(directory, options));
+    return std::unique_ptr<DB>(new DB(std::move(engine)));
+  });
 }
 
-DB::DB(std::unique_ptr<Engine> engine) : engine_(std::move(engine)) {}
-DB::~DB() = default;
+DB::DB(std::shared_ptr<Engine> engine) : engine_(std::move(engine)) {}
+DB::~DB() { engine_->Close(); }
 
 absl::Status DB::Put(std::string_view key, std::string_view value, const WriteOptions& options) {
   WriteBatch batch;
   batch.Put(key, value);
-  return engine_->Write(batch, options);
+  return Write(batch, options);
 }
 
 absl::Status DB::Delete(std::string_view key, const WriteOptions& options) {
   WriteBatch batch;
   batch.Delete(key);
-  return engine_->Write(batch, options);
+  return Write(batch, options);
 }
 
 absl::Status DB::Write(const WriteBatch& batch, const WriteOptions& options) {
-  return engine_->Write(batch, options);
+  return CatchOutOfMemory([&] { return engine_->Write(batch, options); });
 }
 
 absl::StatusOr<std::optional<std::string>> DB::Get(std::string_view key,
                                                    const ReadOptions& options) {
-  std::optional<std::string> value;
-  const absl::StatusOr<bool> found = engine_->Get(key, options, {&CopyToOptional, &value});
-  if (!found.ok()) return found.status();
-  return value;
+  return CatchOutOfMemory([&]() -> absl::StatusOr<std::optional<std::string>> {
+    std::optional<std::string> value;
+    const absl::StatusOr<bool> found = engine_->Get(key, options, {&CopyToOptional, &value});
+    if (!found.ok()) return found.status();
+    return value;
+  });
 }
 
 absl::StatusOr<bool> DB::Get(std::string_view key, std::string* value, const ReadOptions& options) {
-  return engine_->Get(key, options, {&CopyToString, value});
+  return CatchOutOfMemory([&] { return engine_->Get(key, options, {&CopyToString, value}); });
 }
 
 absl::StatusOr<bool> DB::Get(std::string_view key, PinnedValue* value, const ReadOptions& options) {
   value->Reset();
-  return engine_->Get(key, options, {&Pin, value, /*pins=*/true});
+  return CatchOutOfMemory([&] { return engine_->Get(key, options, {&Pin, value, /*pins=*/true}); });
 }
 
 std::vector<absl::StatusOr<std::optional<std::string>>> DB::MultiGet(
@@ -84,21 +92,30 @@ std::unique_ptr<Iterator> DB::NewIterator(const ReadOptions& options) {
 }
 
 std::unique_ptr<const Snapshot> DB::GetSnapshot() {
-  return std::make_unique<const Snapshot>(
-      engine_->TakeSnapshot(),
-      [engine = engine_.get()](uint64_t sequence) { engine->ReleaseSnapshot(sequence); });
+  const uint64_t sequence = engine_->TakeSnapshot();
+  try {
+    return std::make_unique<const Snapshot>(
+        sequence, [engine = engine_](uint64_t taken) { engine->ReleaseSnapshot(taken); });
+  } catch (const std::bad_alloc&) {
+    engine_->ReleaseSnapshot(sequence);
+    throw;
+  }
 }
 
-absl::Status DB::Flush() { return engine_->Flush(); }
+absl::Status DB::Flush() {
+  return CatchOutOfMemory([&] { return engine_->Flush(); });
+}
 
 absl::Status DB::CompactRange(std::optional<std::string_view> from,
                               std::optional<std::string_view> to) {
-  return engine_->CompactRange(from, to);
+  return CatchOutOfMemory([&] { return engine_->CompactRange(from, to); });
 }
 
 absl::Status DB::WaitForBackgroundWork() { return engine_->WaitForBackgroundWork(); }
 
-absl::Status DB::Resume() { return engine_->Resume(); }
+absl::Status DB::Resume() {
+  return CatchOutOfMemory([&] { return engine_->Resume(); });
+}
 
 absl::Status DB::GetFailure() { return engine_->GetFailure(); }
 
@@ -107,24 +124,52 @@ uint64_t DB::ApproximateBytes(std::optional<std::string_view> from,
   return engine_->ApproximateBytes(from.value_or(""), to);
 }
 
+absl::StatusOr<VerifyReport> DB::Verify(const Pace& pace) {
+  return CatchOutOfMemory([&] { return engine_->Verify(pace); });
+}
+
+std::vector<std::string> DB::GetDamage() { return engine_->GetDamage(); }
+
+absl::Status DB::Checkpoint(const std::string& directory) {
+  return CatchOutOfMemory(
+      [&] { return engine_->CopyTo(directory, /*link=*/true, /*base=*/"", {}).status(); });
+}
+
+absl::StatusOr<CopyReport> DB::Backup(const std::string& directory, const std::string& base,
+                                      const Pace& pace) {
+  return CatchOutOfMemory([&] { return engine_->CopyTo(directory, /*link=*/false, base, pace); });
+}
+
+absl::StatusOr<CopyReport> DB::Restore(const std::string& backup, const std::string& directory,
+                                       const Options& options, const Pace& pace) {
+  return CatchOutOfMemory([&]() -> absl::StatusOr<CopyReport> {
+    LSM_RETURN_IF_ERROR(ValidateOptions(options));
+    // That all of it goes together is for an opening to say, before anything is made.
+    LSM_RETURN_IF_ERROR(Open(backup, OptionsOfCopy(options)).status());
+    return RestoreStore(backup, directory, options, pace);
+  });
+}
+
 Statistics DB::GetStatistics() { return engine_->GetStatistics(); }
 
 absl::StatusOr<Explanation> DB::Explain(std::string_view key, const ReadOptions& options) {
-  Explanation explanation;
-  const absl::StatusOr<bool> found = engine_->Get(key, options, {&Ignore, nullptr}, &explanation);
-  if (!found.ok()) {
-    if (explanation.answered_by.empty()) return found.status();  // the lookup was not even begun
-    explanation.error = found.status().ToString();
-  }
-  return explanation;
+  return CatchOutOfMemory([&]() -> absl::StatusOr<Explanation> {
+    Explanation explanation;
+    const absl::StatusOr<bool> found = engine_->Get(key, options, {&Ignore, nullptr}, &explanation);
+    if (!found.ok()) {
+      if (explanation.answered_by.empty()) return found.status();  // the lookup was not even begun
+      explanation.error = found.status().ToString();
+    }
+    return explanation;
+  });
 }
 
 absl::Status DB::Destroy(const std::string& directory, const Options& options) {
-  return DestroyStore(directory, options);
+  return CatchOutOfMemory([&] { return DestroyStore(directory, options); });
 }
 
 absl::StatusOr<RepairReport> DB::Repair(const std::string& directory, const Options& options) {
-  return RepairStore(directory, options);
+  return CatchOutOfMemory([&] { return RepairStore(directory, options); });
 }
 
 std::string BuildInfo() {

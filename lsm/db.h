@@ -26,9 +26,11 @@
 //   DataLoss            a file is missing, or its bytes are not what was written: damaged, cut off,
 //                       another's; names the file and, where it is there, the offset
 //   Unimplemented       a file of a newer version of the format; names the file and what is new
-//   ResourceExhausted   the disk is full, too many files are open, there are no threads for
-//                       background work, or 2^56 writes or 2^53 file numbers are used up
+//   ResourceExhausted   there is no memory, the disk is full, too many files are open, there are no
+//                       threads for background work, or 2^56 writes or 2^53 file numbers are used
+//                       up.  This write is not in the store
 //   Unavailable         any other failure of the file system (EIO …), with its own text
+//   Cancelled           Pace::progress ended the call
 //   Aborted             the store takes no more writes after an earlier failure; names that one.
 //                       This write is not in the store
 //   Unknown             of a write alone: it failed in a way that leaves open whether it is in the
@@ -42,9 +44,16 @@
 // that writes of unknown outcome are not in it.  Opening the store again finds out instead: each of
 // them is there whole, or not at all.  Invalid arguments and failed reads change nothing.
 //
+// Memory that runs out is a failure like any other, also in the background: ResourceExhausted, or
+// for a write that may be in the log Unknown.  What returns no status throws std::bad_alloc then,
+// and changes nothing: GetSnapshot, ApproximateBytes, GetStatistics, GetDamage; MultiGet, if there
+// is none for the answers themselves, and NewIterator, if there is not even any for an iterator
+// that says so.
+//
 // Threads: any number may use one DB.  One process at a time may have a store open for writing,
-// once; several may read one that nobody writes.  Iterators, snapshots and pinned values must be
-// gone before the DB is destroyed.
+// once; several may read one that nobody writes.  Iterators, snapshots and pinned values may
+// outlive the DB: iterators go on showing what they showed, and keep its memory and the files that
+// they read open; the directory is free for another opening.
 #ifndef TRELLIS_LSM_DB_H_
 #define TRELLIS_LSM_DB_H_
 
@@ -58,13 +67,16 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "lsm/base/copy_report.h"
 #include "lsm/base/explanation.h"
 #include "lsm/base/iterator.h"
 #include "lsm/base/options.h"
+#include "lsm/base/pace.h"
 #include "lsm/base/pinned_value.h"
 #include "lsm/base/repair_report.h"
 #include "lsm/base/snapshot.h"
 #include "lsm/base/statistics.h"
+#include "lsm/base/verify_report.h"
 #include "lsm/base/write_batch.h"
 
 namespace lsm {
@@ -141,7 +153,7 @@ class DB {
   // Mends what failed, once its cause is gone: after OK the store takes writes again, and is
   // exactly what reads showed all the time.  Flushes, and begins a log and a manifest anew, as an
   // opening would; never syncs a file again whose sync failed.  OK at once if nothing failed.  An
-  // error leaves the store as it was, and Resume may be tried again.
+  // error leaves what reads show as it was, and Resume may be tried again.
   absl::Status Resume();
 
   // OK, or the first failure that is not mended: why writes are refused, or soon will be.
@@ -157,6 +169,47 @@ class DB {
   // The whole way that Get(key) takes; makes that lookup, and counts as one.  If a table cannot be
   // read, the way up to there, and in its `error` what Get fails with.
   absl::StatusOr<Explanation> Explain(std::string_view key, const ReadOptions& options = {});
+
+  // --- care ---
+
+  // Reads everything from the files, past the block cache, and holds it against itself: CURRENT,
+  // the manifest, the logs, and of every table all checksums, the order of all keys, index, counts,
+  // what the manifest says, and the filter's answer for every key.  What is wrong stands in the
+  // report; writes, reads and background work go on meanwhile.  Only while CURRENT and the manifest
+  // are read, what is to be noted in the manifest waits: the end of a flush or a compaction, the
+  // first sync of a log.  They and the logs come first and at once; `pace` is that of the tables,
+  // of which those that come and go while it runs are left out.  After a failed write it is unknown
+  // what manifest and logs hold: they are left out until Resume.  Cancelled if pace.progress ends
+  // it; ResourceExhausted without threads or descriptors, which is no damage.
+  absl::StatusOr<VerifyReport> Verify(const Pace& pace = {});
+
+  // What Verify and scrubbing (Options::scrub_seconds) found since the store was opened, each line
+  // once; 100 at most.
+  std::vector<std::string> GetDamage();
+
+  // Makes a store in another directory that holds what this one held at some moment during the
+  // call, with all that was written before it; flushes.  Tables are hard links, which cost nothing
+  // until compactions replace them here; where the file system cannot link them they are copied and
+  // verified.  The directory is made if need be.  It is a store of its own, to be opened without a
+  // log_directory; one call that is cut short leaves none, and files that may be removed.
+  // AlreadyExists if there are files of a store, FailedPrecondition if the directory is in use, or
+  // this store is open for reading only.
+  absl::Status Checkpoint(const std::string& directory);
+
+  // The same with copies, each of which is read back and verified as by Verify: DataLoss if one is
+  // not what was written.  Tables that `base`, an earlier backup of this store, has already come
+  // from there as hard links, so that a series of backups takes the room of what changed; each of
+  // them can be removed by Destroy.  They are verified there, and copied anew if they are damaged.
+  // NotFound if there is no backup in `base`.  `pace` counts the bytes of the tables.
+  absl::StatusOr<CopyReport> Backup(const std::string& directory, const std::string& base = "",
+                                    const Pace& pace = {});
+
+  // Makes a store in `directory` from a backup, a checkpoint, or any store that is not open for
+  // writing and has no log_directory: opens it for reading, copies, and verifies the copies.
+  // `options` say where the new one's logs go, and of what environment both are.  Errors as Backup;
+  // NotFound if there is no backup; DataLoss if anything in it is damaged: nothing is made then.
+  static absl::StatusOr<CopyReport> Restore(const std::string& backup, const std::string& directory,
+                                            const Options& options = {}, const Pace& pace = {});
 
   // Destroy and Repair must be given the log_directory and the environment with which the store was
   // written.  Destroy reads no other option; Repair writes tables as the others say (but not
@@ -182,8 +235,8 @@ class DB {
                                              const Options& options = {});
 
  private:
-  explicit DB(std::unique_ptr<Engine> engine);
-  const std::unique_ptr<Engine> engine_;
+  explicit DB(std::shared_ptr<Engine> engine);
+  const std::shared_ptr<Engine> engine_;
 };
 
 // E.g. "trellis 0.1.0, filters standard, blocked (AVX2), compression lz4": what this build can do.

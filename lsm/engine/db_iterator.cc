@@ -1,8 +1,11 @@
 #include "lsm/engine/db_iterator.h"
 
 #include <cassert>
+#include <new>
 #include <string>
 #include <utility>
+
+#include "lsm/bytes/status.h"
 
 namespace lsm {
 namespace {
@@ -30,6 +33,54 @@ class DbIterator : public Iterator {
   bool Valid() const override { return valid_; }
 
   void SeekToFirst() override {
+    Move([&] { DoSeekToFirst(); });
+  }
+  void SeekToLast() override {
+    Move([&] { DoSeekToLast(); });
+  }
+  void Seek(std::string_view target) override {
+    Move([&] { DoSeek(target); });
+  }
+  void SeekForPrev(std::string_view target) override {
+    Move([&] { DoSeekForPrev(target); });
+  }
+  void Next() override {
+    Move([&] { DoNext(); });
+  }
+  void Prev() override {
+    Move([&] { DoPrev(); });
+  }
+
+  std::string_view key() const override {
+    assert(valid_);
+    return direction_ == Direction::kForward ? UserKeyOf(entries_->key())
+                                             : std::string_view(saved_key_);
+  }
+  std::string_view value() const override {
+    assert(valid_);
+    return direction_ == Direction::kForward ? entries_->value() : std::string_view(saved_value_);
+  }
+  absl::Status status() const override {
+    return out_of_memory_ ? OutOfMemory() : entries_->status();
+  }
+
+ private:
+  enum class Direction : uint8_t { kForward, kBackward };
+
+  // Where there is no memory for a move, the iterator is not valid: the parts may stand anywhere
+  // then, and any seek places them all anew.
+  template <typename Call>
+  void Move(const Call& call) {
+    out_of_memory_ = false;
+    try {
+      call();
+    } catch (const std::bad_alloc&) {
+      out_of_memory_ = true;
+      valid_ = false;
+    }
+  }
+
+  void DoSeekToFirst() {
     if (bounds_.lower) {
       SeekInternal(*bounds_.lower);
     } else {
@@ -39,7 +90,7 @@ class DbIterator : public Iterator {
     FindForward(/*skip_saved=*/false);
   }
 
-  void SeekToLast() override {
+  void DoSeekToLast() {
     direction_ = Direction::kBackward;
     if (bounds_.upper) {
       SeekBefore(*bounds_.upper);
@@ -49,15 +100,15 @@ class DbIterator : public Iterator {
     FindBackward();
   }
 
-  void Seek(std::string_view target) override {
+  void DoSeek(std::string_view target) {
     if (bounds_.lower && target < *bounds_.lower) target = *bounds_.lower;
     SeekInternal(target);
     direction_ = Direction::kForward;
     FindForward(/*skip_saved=*/false);
   }
 
-  void SeekForPrev(std::string_view target) override {
-    if (bounds_.upper && target >= *bounds_.upper) return SeekToLast();
+  void DoSeekForPrev(std::string_view target) {
+    if (bounds_.upper && target >= *bounds_.upper) return DoSeekToLast();
     direction_ = Direction::kBackward;
     // The oldest entry of `target` is the last one at or before it.
     seek_key_.clear();
@@ -66,7 +117,7 @@ class DbIterator : public Iterator {
     FindBackward();
   }
 
-  void Next() override {
+  void DoNext() {
     assert(valid_);
     if (direction_ == Direction::kBackward) {
       // `entries_` stands before all entries of the current key (or nowhere): go to the first of
@@ -85,7 +136,7 @@ class DbIterator : public Iterator {
     FindForward(/*skip_saved=*/true);
   }
 
-  void Prev() override {
+  void DoPrev() {
     assert(valid_);
     if (direction_ == Direction::kForward) {
       saved_key_.assign(UserKeyOf(entries_->key()));
@@ -95,20 +146,6 @@ class DbIterator : public Iterator {
     }
     FindBackward();
   }
-
-  std::string_view key() const override {
-    assert(valid_);
-    return direction_ == Direction::kForward ? UserKeyOf(entries_->key())
-                                             : std::string_view(saved_key_);
-  }
-  std::string_view value() const override {
-    assert(valid_);
-    return direction_ == Direction::kForward ? entries_->value() : std::string_view(saved_value_);
-  }
-  absl::Status status() const override { return entries_->status(); }
-
- private:
-  enum class Direction : uint8_t { kForward, kBackward };
 
   void SeekInternal(std::string_view user_key) {
     seek_key_.clear();
@@ -183,6 +220,7 @@ class DbIterator : public Iterator {
   const std::function<void()> on_destroy_;
   Direction direction_ = Direction::kForward;
   bool valid_ = false;
+  bool out_of_memory_ = false;  // at the last move
   std::string seek_key_;
   std::string saved_key_;
   std::string saved_value_;

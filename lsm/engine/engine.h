@@ -4,12 +4,18 @@
 // Threads: every public function may be called by any thread.  Locks, in the order in which they
 // are taken:
 //
-//   manifest_mutex_   one edit at a time: from the version it starts from to the view it publishes
+//   manifest_mutex_   one edit at a time: from the version it starts from to the view it publishes;
+//                     and the switch to another log and manifest
 //   mutex_            everything small: the queue of writers, numbers, snapshots, what is scheduled
 //
-// Reads take neither.  Files are written and synced with neither mutex_ nor, but for the manifest,
-// manifest_mutex_ held.  The locks of LogSet, ReadViewCell and ObsoleteFiles are taken last, and
-// nothing is waited for under them but, under LogSet's, the files of the logs.
+// Reads take neither.  Files are written and synced with neither mutex_ nor, but for the manifest
+// and that switch, manifest_mutex_ held.  The locks of LogSet, ReadViewCell and ObsoleteFiles are
+// taken last, and nothing is waited for under them but, under LogSet's, the files of the logs.
+//
+// Memory may run out at any allocation.  The calls that return a status leave std::bad_alloc to
+// lsm/db.cc and change nothing before it; what cannot be turned back (a group that is in the log,
+// an edit that is in the manifest, a job that is counted as running) has its memory beforehand, or
+// its failure is caught and noted where it happens.
 #ifndef TRELLIS_LSM_ENGINE_ENGINE_H_
 #define TRELLIS_LSM_ENGINE_ENGINE_H_
 
@@ -19,6 +25,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -28,31 +35,40 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "lsm/base/copy_report.h"
 #include "lsm/base/counters.h"
 #include "lsm/base/explanation.h"
 #include "lsm/base/iterator.h"
 #include "lsm/base/options.h"
+#include "lsm/base/pace.h"
 #include "lsm/base/pinned_value.h"
 #include "lsm/base/statistics.h"
+#include "lsm/base/verify_report.h"
 #include "lsm/base/write_batch.h"
 #include "lsm/compaction/jobs.h"
 #include "lsm/engine/failures.h"
 #include "lsm/engine/log_set.h"
 #include "lsm/engine/obsolete_files.h"
+#include "lsm/engine/pacer.h"
 #include "lsm/engine/read_view.h"
 #include "lsm/engine/recovery.h"
 #include "lsm/engine/snapshots.h"
 #include "lsm/engine/store_directory.h"
+#include "lsm/engine/store_files.h"
 #include "lsm/table/block_cache.h"
 #include "lsm/version/manifest.h"
 
 namespace lsm {
 
-class Engine {
+// Iterators keep it, also when it is closed; snapshots do too (db.cc).
+class Engine : public std::enable_shared_from_this<Engine> {
  public:
-  static absl::StatusOr<std::unique_ptr<Engine>> Open(const std::string& directory,
+  static absl::StatusOr<std::shared_ptr<Engine>> Open(const std::string& directory,
                                                       const Options& options);
   ~Engine();
+  // Waits for background work, and lets go of the store.  Once; nothing may be called any more but
+  // ReleaseSnapshot, and what iterators call.
+  void Close();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
@@ -70,6 +86,7 @@ class Engine {
   // One answer a key, all of the same moment.
   std::vector<absl::StatusOr<std::optional<std::string>>> MultiGet(
       std::span<const std::string_view> keys, const ReadOptions& options);
+  // An empty one with a status if there is no memory for it.
   std::unique_ptr<Iterator> NewIterator(const ReadOptions& options);
 
   Sequence TakeSnapshot();
@@ -83,6 +100,13 @@ class Engine {
   absl::Status GetFailure();
   uint64_t ApproximateBytes(std::string_view from, std::optional<std::string_view> to);
   Statistics GetStatistics();
+
+  absl::StatusOr<VerifyReport> Verify(const Pace& pace);
+  std::vector<std::string> GetDamage();
+  // Tables come by links, if `link` and the file system can; or from `base` (empty: none), another
+  // such copy, if it has them; or else they are copied and verified.
+  absl::StatusOr<CopyReport> CopyTo(const std::string& path, bool link, const std::string& base,
+                                    const Pace& pace);
 
  private:
   // A call of Write that waits for its turn, or for the one whose turn it is to commit it too.
@@ -112,6 +136,13 @@ class Engine {
     absl::Status status = absl::OkStatus();  // when done
   };
 
+  struct ScrubStep {
+    uint64_t number = 0;  // of the table; 0: all were there
+    std::weak_ptr<const OpenTable> table;
+    uint64_t nanos = 0;  // to wait before
+    uint64_t bytes_per_second = 0;
+  };
+
   Engine(const Options& options, StoreDirectory store);
 
   // --- opening (engine_open.cc) ---
@@ -124,6 +155,12 @@ class Engine {
   absl::Status StartWriting(ManifestState state, std::optional<std::string_view> expected_current,
                             const std::vector<std::shared_ptr<const Memtable>>& memtables,
                             std::array<OpenTables, kLevels> levels);
+  // Its second half: to new files.  `made` keeps none of its files from there on where CURRENT may
+  // lead to them.  Who reads manifest and logs meanwhile, or wants to know which tables there are,
+  // waits until all of it is done.
+  absl::Status SwitchFiles(ManifestState state, std::optional<std::string_view> expected_current,
+                           const std::shared_ptr<ReadView>& view, NewFiles* made)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(manifest_mutex_);
   absl::Status StartReading(RecoveredLogs recovered, std::array<OpenTables, kLevels> levels);
 
   // --- writing (engine_write.cc) ---
@@ -133,6 +170,8 @@ class Engine {
   absl::Status SealMemtable() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Writer* BuildGroup(Writer* leader, bool* sync) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status Commit(Writer* leader, Writer** last) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // All that may fail without leaving a trace.
+  absl::Status PrepareGroup(Memtable* memtable);
   absl::Status CommitGroup(Memtable* memtable, bool sync);
   void WaitStalled(Counter counter, bool* counted) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -151,8 +190,16 @@ class Engine {
     return {current_view_, snapshots_.List()};
   }
   void ScheduleWork() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // True if the job will run.  Else its kind, if it is of one, has failed: nobody else might ever
+  // schedule it.
+  bool Schedule(Scheduler::Lane lane, std::optional<FailureKind> kind, std::function<void()> job)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The jobs throw nothing.
   void FlushOne();
+  absl::Status FlushOldest();
   void CompactOne();
+  // `request` becomes the one that is carried out, if it is one.
+  absl::Status CompactNext(RangeRequest** request);
   absl::Status FlushMemtable(const Memtable& memtable, Sequence last_sequence, uint64_t next_log,
                              const SnapshotList& snapshots);
   absl::Status CompactPlan(const Version& version, const CompactionPlan& plan,
@@ -164,7 +211,9 @@ class Engine {
   // view.
   absl::Status ApplyEdit(VersionEdit edit, const OpenTables& outputs,
                          const std::function<void(ReadView*)>& change);
+  // Throws nothing: whatever keeps the edit from being recorded is a failure of the manifest.
   absl::Status RecordEdit(const VersionEdit& edit) ABSL_EXCLUSIVE_LOCKS_REQUIRED(manifest_mutex_);
+  absl::Status WriteEdit(const VersionEdit& edit) ABSL_EXCLUSIVE_LOCKS_REQUIRED(manifest_mutex_);
   void AdoptManifest(std::unique_ptr<ManifestWriter> manifest)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(manifest_mutex_);
   absl::Status RotateManifest() ABSL_EXCLUSIVE_LOCKS_REQUIRED(manifest_mutex_);
@@ -176,22 +225,39 @@ class Engine {
   // Has it done again until no view is left: if nothing is written any more, nobody else would.
   void ScheduleCollection() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   uint64_t NewFileNumber() ABSL_LOCKS_EXCLUDED(mutex_);
-  void PublishView(std::shared_ptr<const ReadView> view) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Needs no memory.
+  void PublishView(ReadViewCell::Prepared prepared) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // --- reading (engine_read.cc) ---
   // As of when to read.  Takes the view because it must have been loaded before: a number that is
   // older than the view's tables may have lost its entries to a flush or a compaction.
   Sequence SequenceFor(const ReadView& view, const ReadOptions& options) const;
-  // Gives up a shared view, and removes the files that only it had kept.
+  std::unique_ptr<Iterator> MakeIterator(const ReadOptions& options);
+  // Gives up a shared view, and removes the files that only it had kept.  Throws nothing.
   void LetGo(std::shared_ptr<const ReadView> view);
   absl::Status Find(const ReadView& view, const LookupKey& key, bool fill_cache, bool pin_always,
                     LookupResult* result, Explanation* explanation);
+
+  // --- care (engine_care.cc) ---
+  // Fails with ResourceExhausted alone, as VerifyTable does.
+  absl::Status VerifyRecords(VerifyReport* report) ABSL_LOCKS_EXCLUDED(manifest_mutex_, mutex_);
+  bool RecordsAreKnown() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Nothing if the table is not the store's any more.
+  absl::Status VerifyIfThere(const std::weak_ptr<const OpenTable>& table, Pacer* pacer,
+                             VerifyReport* report);
+  void NoteVerified(const VerifyReport& report) ABSL_LOCKS_EXCLUDED(mutex_);
+  bool ScheduleScrub() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  ScrubStep NextToScrub() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void ScrubNext();
+  // Fails only where it was not done, for the store is being closed, or there are no memory or no
+  // descriptors.
+  absl::Status ScrubOne();
 
   // --- constant ---
   const Options options_;
   StoreDirectory store_;
   Scheduler* const scheduler_;
-  uint64_t digest_seed_ = 0;
+  bloom::DigestSeed digest_seed_;
   JobContext job_context_;
 
   // --- thread-safe of themselves; the cache outlives the tables, which the views hold ---
@@ -214,7 +280,7 @@ class Engine {
   absl::CondVar work_done_;  // a job ended, or a view was published
   std::shared_ptr<const ReadView> current_view_ ABSL_GUARDED_BY(mutex_);
   // The sealed memtables', oldest first, then the active one's.
-  std::deque<MemtableLog> memtable_logs_ ABSL_GUARDED_BY(mutex_);
+  std::vector<MemtableLog> memtable_logs_ ABSL_GUARDED_BY(mutex_);
   std::deque<Writer*> writers_ ABSL_GUARDED_BY(mutex_);
   std::deque<RangeRequest*> range_requests_ ABSL_GUARDED_BY(mutex_);
   Snapshots snapshots_ ABSL_GUARDED_BY(mutex_);
@@ -223,6 +289,11 @@ class Engine {
   bool flush_scheduled_ ABSL_GUARDED_BY(mutex_) = false;
   bool compaction_scheduled_ ABSL_GUARDED_BY(mutex_) = false;
   bool collection_scheduled_ ABSL_GUARDED_BY(mutex_) = false;
+  bool scrub_scheduled_ ABSL_GUARDED_BY(mutex_) = false;
+  uint64_t scrubbed_number_ ABSL_GUARDED_BY(mutex_) = 0;  // of the last table; 0: none yet
+  uint64_t scrub_end_ ABSL_GUARDED_BY(mutex_) = 0;        // later tables are the next round's
+  std::vector<std::string> damage_ ABSL_GUARDED_BY(mutex_);
+  std::set<uint64_t> damage_known_ ABSL_GUARDED_BY(mutex_);  // digests of all lines
   Failures failures_ ABSL_GUARDED_BY(mutex_);
   bool mending_ ABSL_GUARDED_BY(mutex_) = false;  // no job is to begin
   // Relaxed wherever it is read: jobs only look whether they should hurry, and who waits for their

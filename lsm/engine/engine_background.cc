@@ -1,5 +1,7 @@
 // Engine: flushes, compactions, and how their outcome becomes what readers see.
 #include <algorithm>
+#include <cassert>
+#include <new>
 #include <set>
 #include <utility>
 
@@ -52,14 +54,24 @@ void Engine::ScheduleWork() {
     return;
   if (!flush_scheduled_ && !current_view_->sealed.empty() &&
       failures_.Of(FailureKind::kFlush).ok()) {
-    flush_scheduled_ = true;
-    scheduler_->Schedule(Scheduler::Lane::kFlush, [this] { FlushOne(); });
+    flush_scheduled_ =
+        Schedule(Scheduler::Lane::kFlush, FailureKind::kFlush, [this] { FlushOne(); });
   }
   if (!compaction_scheduled_ && failures_.Of(FailureKind::kCompaction).ok() &&
       (!range_requests_.empty() || DueLevel(*current_view_->version, options_))) {
-    compaction_scheduled_ = true;
-    scheduler_->Schedule(Scheduler::Lane::kCompaction, [this] { CompactOne(); });
+    compaction_scheduled_ =
+        Schedule(Scheduler::Lane::kCompaction, FailureKind::kCompaction, [this] { CompactOne(); });
   }
+}
+
+bool Engine::Schedule(Scheduler::Lane lane, std::optional<FailureKind> kind,
+                      std::function<void()> job) {
+  const absl::Status status = CatchOutOfMemory([&] {
+    scheduler_->Schedule(lane, std::move(job));
+    return absl::OkStatus();
+  });
+  if (!status.ok() && kind) AddFailure(*kind, status);
+  return status.ok();
 }
 
 void Engine::FinishJob(const absl::Status& status, FailureKind kind, bool* scheduled) {
@@ -88,17 +100,23 @@ size_t Engine::CollectPatiently() {
 
 void Engine::ScheduleCollection() {
   if (collection_scheduled_ || closing_.load(std::memory_order_relaxed)) return;
-  collection_scheduled_ = true;
-  scheduler_->Schedule(Scheduler::Lane::kCompaction, [this] {
+  const auto collect = [this] {
     const size_t views = CollectPatiently();
     absl::MutexLock lock(&mutex_);
     collection_scheduled_ = false;
     if (views > 0) ScheduleCollection();
     work_done_.SignalAll();
-  });
+  };
+  // Where there is no memory for it, the next job collects.
+  collection_scheduled_ = Schedule(Scheduler::Lane::kCompaction, std::nullopt, collect);
 }
 
 void Engine::FlushOne() {
+  FinishJob(CatchOutOfMemory([this] { return FlushOldest(); }), FailureKind::kFlush,
+            &flush_scheduled_);
+}
+
+absl::Status Engine::FlushOldest() {
   JobStart start;
   Sequence last_sequence = 0;
   uint64_t next_log = 0;
@@ -110,8 +128,7 @@ void Engine::FlushOne() {
   }
   const std::shared_ptr<const Memtable> memtable = start.view->sealed.back();  // the oldest
   start.view.reset();  // holds tables that a compaction may make superfluous meanwhile
-  FinishJob(FlushMemtable(*memtable, last_sequence, next_log, start.snapshots), FailureKind::kFlush,
-            &flush_scheduled_);
+  return FlushMemtable(*memtable, last_sequence, next_log, start.snapshots);
 }
 
 absl::Status Engine::FlushMemtable(const Memtable& memtable, Sequence last_sequence,
@@ -134,7 +151,7 @@ absl::Status Engine::FlushMemtable(const Memtable& memtable, Sequence last_seque
   }));
   {
     absl::MutexLock lock(&mutex_);
-    memtable_logs_.pop_front();
+    memtable_logs_.erase(memtable_logs_.begin());
   }
   logs_.Remove(next_log);
   return absl::OkStatus();
@@ -142,34 +159,33 @@ absl::Status Engine::FlushMemtable(const Memtable& memtable, Sequence last_seque
 
 void Engine::CompactOne() {
   RangeRequest* request = nullptr;
-  JobStart start;
-  std::optional<CompactionPlan> plan;
-  {
-    absl::MutexLock lock(&mutex_);
-    start = BeginJob();
-    if (!range_requests_.empty()) {
-      request = range_requests_.front();
-      range_requests_.pop_front();
-    }
-  }
-  std::shared_ptr<const Version> version = start.view->version;
-  start.view.reset();  // holds memtables that may be flushed meanwhile
-  if (request != nullptr) {
-    plan = PlanRange(*version, request->level, request->from, request->to);
-  } else {
-    plan = PickCompaction(*version, options_);
-  }
-  absl::Status status;
-  if (plan && !closing_.load(std::memory_order_relaxed))
-    status = CompactPlan(*version, *plan, start.snapshots);
-  plan.reset();
-  version.reset();
+  const absl::Status status = CatchOutOfMemory([&] { return CompactNext(&request); });
   if (request != nullptr) {
     absl::MutexLock lock(&mutex_);
     request->status = status;
     request->done = true;
   }
   FinishJob(status, FailureKind::kCompaction, &compaction_scheduled_);
+}
+
+absl::Status Engine::CompactNext(RangeRequest** request) {
+  JobStart start;
+  {
+    absl::MutexLock lock(&mutex_);
+    start = BeginJob();
+    if (!range_requests_.empty()) {
+      *request = range_requests_.front();
+      range_requests_.pop_front();
+    }
+  }
+  const std::shared_ptr<const Version> version = start.view->version;
+  start.view.reset();  // holds memtables that may be flushed meanwhile
+  const RangeRequest* const range = *request;
+  const std::optional<CompactionPlan> plan =
+      range != nullptr ? PlanRange(*version, range->level, range->from, range->to)
+                       : PickCompaction(*version, options_);
+  if (!plan || closing_.load(std::memory_order_relaxed)) return absl::OkStatus();
+  return CompactPlan(*version, *plan, start.snapshots);
 }
 
 absl::Status Engine::CompactPlan(const Version& version, const CompactionPlan& plan,
@@ -182,10 +198,12 @@ absl::Status Engine::CompactPlan(const Version& version, const CompactionPlan& p
   const auto stop = [this] { return closing_.load(std::memory_order_relaxed); };
   LSM_ASSIGN_OR_RETURN(JobResult result,
                        RunCompaction(job_context_, version, plan, snapshots, stop));
-  LSM_RETURN_IF_ERROR(ApplyEdit(EditOf(plan, &result), result.outputs, nullptr));
+  ObsoleteFiles::Tables superseded;
   for (const auto* tables : {&plan.inputs, &plan.overlapped}) {
-    for (const auto& table : *tables) obsolete_.Add(table);
+    for (const auto& table : *tables) superseded.emplace_back(table->meta.number, table);
   }
+  LSM_RETURN_IF_ERROR(ApplyEdit(EditOf(plan, &result), result.outputs, nullptr));
+  obsolete_.Add(std::move(superseded));
   counters_.Add(Counter::kCompactions, 1);
   counters_.Add(Counter::kCompactionBytesRead, result.bytes_read);
   counters_.Add(Counter::kCompactionBytesWritten, result.bytes_written);
@@ -195,7 +213,11 @@ absl::Status Engine::CompactPlan(const Version& version, const CompactionPlan& p
 
 absl::Status Engine::ApplyEdit(VersionEdit edit, const OpenTables& outputs,
                                const std::function<void(ReadView*)>& change) {
+  NewFiles made;  // until the manifest may name them
+  for (const auto& table : outputs)
+    made.Add(store_.directory.get(), TableFileName(table->meta.number));
   absl::MutexLock manifest_lock(&manifest_mutex_);
+  LSM_RETURN_IF_ERROR(manifest_status_);
   std::shared_ptr<const Version> base;
   {
     absl::MutexLock lock(&mutex_);
@@ -206,15 +228,25 @@ absl::Status Engine::ApplyEdit(VersionEdit edit, const OpenTables& outputs,
   if (!edit.added.empty() || !edit.removed.empty()) {
     LSM_ASSIGN_OR_RETURN(version, Version::Create(LevelsAfter(*base, edit, outputs)));
   }
+  if (version == base && change == nullptr) return RecordEdit(edit);
+  // What is recorded must become visible, so the view has its memory beforehand.
+  const auto view = std::make_shared<ReadView>();
+  ReadViewCell::Prepared prepared;
+  {
+    absl::MutexLock lock(&mutex_);
+    view->sealed.reserve(current_view_->sealed.size() + 1);
+    prepared = view_.Prepare(view);
+  }
+  made.Keep();
   LSM_RETURN_IF_ERROR(RecordEdit(edit));
-  if (version == base && change == nullptr) return absl::OkStatus();
   absl::MutexLock lock(&mutex_);
   // Only who holds manifest_mutex_ changes the version; writers may have sealed a memtable
-  // meanwhile.
-  auto view = std::make_shared<ReadView>(*current_view_);
+  // meanwhile, but no more than one while nobody takes it away.
+  assert(current_view_->sealed.size() <= view->sealed.capacity());
+  *view = *current_view_;
   view->version = std::move(version);
   if (change != nullptr) change(view.get());
-  PublishView(std::move(view));
+  PublishView(std::move(prepared));
   return absl::OkStatus();
 }
 
@@ -223,19 +255,23 @@ absl::Status Engine::RecordEdit(const VersionEdit& edit) {
   // An edit that another job had ready must not follow: it might go to the wrong one, and what it
   // makes superfluous would be removed.
   LSM_RETURN_IF_ERROR(manifest_status_);
-  manifest_status_ = manifest_->Append(edit);
-  if (manifest_status_.ok()) {
-    manifest_status_ =
-        manifest_state_.Apply(edit, "the manifest being written", manifest_->size_bytes());
-  }
-  if (manifest_status_.ok() && manifest_->size_bytes() > manifest_bytes_max_) {
-    manifest_status_ = RotateManifest();
+  try {
+    manifest_status_ = WriteEdit(edit);
+  } catch (const std::bad_alloc&) {
+    manifest_status_ = OutOfMemory();
   }
   if (!manifest_status_.ok()) {
     absl::MutexLock lock(&mutex_);
     AddFailure(FailureKind::kManifest, manifest_status_);
   }
   return manifest_status_;
+}
+
+absl::Status Engine::WriteEdit(const VersionEdit& edit) {
+  LSM_RETURN_IF_ERROR(manifest_->Append(edit));
+  LSM_RETURN_IF_ERROR(
+      manifest_state_.Apply(edit, "the manifest being written", manifest_->size_bytes()));
+  return manifest_->size_bytes() > manifest_bytes_max_ ? RotateManifest() : absl::OkStatus();
 }
 
 void Engine::AdoptManifest(std::unique_ptr<ManifestWriter> manifest) {

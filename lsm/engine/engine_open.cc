@@ -1,5 +1,6 @@
 // Engine: opening and closing.
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "lsm/bytes/status.h"
@@ -56,13 +57,14 @@ absl::Status CheckDirectReads(Directory& directory) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Engine>> Engine::Open(const std::string& directory,
+absl::StatusOr<std::shared_ptr<Engine>> Engine::Open(const std::string& directory,
                                                      const Options& options) {
   LSM_RETURN_IF_ERROR(ValidateOptions(options));
   LSM_RETURN_IF_ERROR(LookFirst(directory, options));
   LSM_ASSIGN_OR_RETURN(StoreDirectory store, StoreDirectory::Open(directory, options));
-  if (options.mode != OpenMode::kReadOnly) LSM_RETURN_IF_ERROR(store.StartScheduler());
-  std::unique_ptr<Engine> engine(new Engine(options, std::move(store)));
+  if (options.mode != OpenMode::kReadOnly)
+    LSM_RETURN_IF_ERROR(store.StartScheduler(options.scrub_seconds > 0));
+  std::shared_ptr<Engine> engine(new Engine(options, std::move(store)));
   LSM_RETURN_IF_ERROR(engine->Start());
   return engine;
 }
@@ -76,33 +78,46 @@ Engine::Engine(const Options& options, StoreDirectory store)
       logs_(&store_.log_directory()) {}
 
 Engine::~Engine() {
+  // Unless its owner has closed it.
+  if (!closing_.load(std::memory_order_relaxed)) Close();
+}
+
+void Engine::Close() {
   // Relaxed: jobs only look whether they should hurry.
   closing_.store(true, std::memory_order_relaxed);
   bool was_opened = false, had_failed = false;
   {
     absl::MutexLock lock(&mutex_);
     was_opened = current_view_ != nullptr;
-    while (flush_scheduled_ || compaction_scheduled_ || collection_scheduled_)
+    while (flush_scheduled_ || compaction_scheduled_ || collection_scheduled_ || scrub_scheduled_)
       scheduler_->Wait(&mutex_, &work_done_);
     current_view_ = nullptr;
     had_failed = !failures_.OfLogOrManifest().ok();
   }
   // What was acknowledged as synced is; the rest was not promised.  The log of a store that could
   // not be opened stays as a crash would leave it: nothing must look as if the store had been open.
+  // So do those of one that had failed: it is unknown what is on disk, and nothing is claimed.  One
+  // that was begun by an attempt to resume is not even known to the manifest, which takes it for an
+  // opening's that failed as long as there is nothing in it.
   VersionEdit closing;
-  if (was_opened) (void)logs_.Close(&closing.closed_logs);
+  if (was_opened && !had_failed) logs_.Close(&closing.closed_logs).IgnoreError();
   {
     absl::MutexLock lock(&manifest_mutex_);
-    // From now on logs that lost their end are noticed.  After a failure it is unknown what is on
-    // disk, and nothing is claimed.
-    if (!closing.closed_logs.empty() && !had_failed) (void)RecordEdit(closing);
-    if (manifest_ != nullptr) (void)manifest_->Close();
+    // From now on logs that lost their end are noticed.
+    if (!closing.closed_logs.empty()) (void)RecordEdit(closing);
+    if (manifest_ != nullptr) manifest_->Close().IgnoreError();
   }
   // Joins its threads, so that no job is still on its way out of a function of ours.
   store_.own_scheduler.reset();
-  view_.Publish(nullptr);
+  view_.Clear();
   view_.Collect();
   obsolete_.RemoveUnused();
+  // Another store may soon have files of the same names; the next opening takes what is left.
+  obsolete_.Close();
+  // Iterators and snapshots that are left keep this object, and need no lock: what they read stays
+  // open, though another opening removes the files.
+  store_.log_lock.reset();
+  store_.lock.reset();
 }
 
 absl::Status Engine::Start() {
@@ -146,8 +161,12 @@ absl::Status Engine::Start() {
   }
   std::optional<std::string_view> expected_current;
   if (!is_new) expected_current = contents.current_bytes;
-  return StartWriting(contents.state, expected_current,
-                      {recovered.memtables.begin(), recovered.memtables.end()}, std::move(levels));
+  LSM_RETURN_IF_ERROR(StartWriting(contents.state, expected_current,
+                                   {recovered.memtables.begin(), recovered.memtables.end()},
+                                   std::move(levels)));
+  if (options_.scrub_seconds == 0) return absl::OkStatus();
+  absl::MutexLock lock(&mutex_);
+  return ScheduleScrub() ? absl::OkStatus() : OutOfMemory();
 }
 
 absl::StatusOr<ManifestContents> Engine::LoadOrBegin() {
@@ -158,9 +177,19 @@ absl::StatusOr<ManifestContents> Engine::LoadOrBegin() {
     LSM_RETURN_IF_ERROR(CheckNoStore(directory, store_.log_directory()));
   }
   LSM_RETURN_IF_ERROR(CheckMode(directory.path(), options_.mode, current.ok()));
-  if (current.ok()) return ReadManifest(directory);
+  if (current.ok()) {
+    absl::StatusOr<ManifestContents> contents = ReadManifest(directory);
+    if (contents.ok() && options_.filter_hash == bloom::DigestHash::kSipHash &&
+        contents->state.digest_seed.hash != options_.filter_hash) {
+      return absl::InvalidArgumentError(
+          Concat(directory.path(),
+                 ": Options::filter_hash is kSipHash, but the store was made with "
+                 "kXxh3, and goes on with that"));
+    }
+    return contents;
+  }
   ManifestContents contents;
-  contents.state.digest_seed = store_.environment.random->Next();
+  contents.state.digest_seed = NewDigestSeed(options_.filter_hash, *store_.environment.random);
   return contents;
 }
 
@@ -205,12 +234,31 @@ absl::Status Engine::StartWriting(ManifestState state,
   }
   // Before anything that was there is changed: tables that are sound one by one may not go
   // together.
-  auto view = std::make_shared<ReadView>();
+  const auto view = std::make_shared<ReadView>();
   view->memtable = std::make_shared<Memtable>();
   LSM_ASSIGN_OR_RETURN(view->version, Version::Create(std::move(levels)));
+  absl::Status status;
+  absl::MutexLock manifest_lock(&manifest_mutex_);
+  try {
+    status = SwitchFiles(std::move(state), expected_current, view, &made);
+  } catch (const std::bad_alloc&) {
+    status = OutOfMemory();
+  }
+  if (status.ok()) return status;
+  // Which log takes the records, and which manifest is the current one, is unknown; so nothing may
+  // be written to either before another attempt has come through.
+  manifest_status_ = status;
+  absl::MutexLock lock(&mutex_);
+  AddFailure(FailureKind::kManifest, status);
+  return status;
+}
+
+absl::Status Engine::SwitchFiles(ManifestState state,
+                                 std::optional<std::string_view> expected_current,
+                                 const std::shared_ptr<ReadView>& view, NewFiles* made) {
   log_seed_ = store_.environment.random->Next();
   const uint64_t log_number = NewFileNumber();
-  made.Add(&store_.log_directory(), LogFileName(log_number));
+  made->Add(&store_.log_directory(), LogFileName(log_number));
   LSM_RETURN_IF_ERROR(logs_.Start(log_number, LogFileId(log_seed_, log_number)));
   LSM_RETURN_IF_ERROR(logs_.SyncNames());
   state.oldest_log = log_number;
@@ -224,23 +272,24 @@ absl::Status Engine::StartWriting(ManifestState state,
     state.last_sequence = last_sequence_;
     state.next_file_number = next_file_number_;
   }
-  made.Keep();  // from here on CURRENT may lead to them, even after a failure
+  std::vector<MemtableLog> memtable_logs = {{log_number, 0}};
+  ReadViewCell::Prepared prepared = view_.Prepare(view);
+  made->Keep();  // from here on CURRENT may lead to them, even after a failure
   LSM_ASSIGN_OR_RETURN(
       std::unique_ptr<ManifestWriter> manifest,
       ManifestWriter::Create(*store_.directory, manifest_number, store_.environment.random->Next(),
                              state.ToSnapshot(), expected_current));
-  RemoveOrphans(*store_.directory, store_.log_directory(), state, manifest_number);
-  {
-    absl::MutexLock lock(&manifest_mutex_);
-    AdoptManifest(std::move(manifest));
-    manifest_state_ = std::move(state);
-    manifest_status_ = absl::OkStatus();
-  }
+  // With DB::Resume there may be readers.
+  RemoveOrphans(*store_.directory, store_.log_directory(), state, manifest_number,
+                [this](uint64_t table) { return obsolete_.Has(table); });
+  AdoptManifest(std::move(manifest));
+  manifest_state_ = std::move(state);
+  manifest_status_ = absl::OkStatus();
   {
     absl::MutexLock lock(&mutex_);
-    memtable_logs_ = {{log_number, 0}};
+    memtable_logs_ = std::move(memtable_logs);
     visible_sequence_.store(last_sequence_, std::memory_order_release);
-    PublishView(std::move(view));
+    PublishView(std::move(prepared));
     ScheduleWork();
   }
   logs_.Remove(log_number);
@@ -248,15 +297,16 @@ absl::Status Engine::StartWriting(ManifestState state,
 }
 
 absl::Status Engine::StartReading(RecoveredLogs recovered, std::array<OpenTables, kLevels> levels) {
-  auto view = std::make_shared<ReadView>();
+  const auto view = std::make_shared<ReadView>();
   view->memtable = std::make_shared<Memtable>();
   // The view wants the newest first.
   view->sealed.assign(recovered.memtables.rbegin(), recovered.memtables.rend());
   LSM_ASSIGN_OR_RETURN(view->version, Version::Create(std::move(levels)));
+  ReadViewCell::Prepared prepared = view_.Prepare(view);
   absl::MutexLock lock(&mutex_);
   last_sequence_ = recovered.last_sequence;
   visible_sequence_.store(last_sequence_, std::memory_order_release);
-  PublishView(std::move(view));
+  PublishView(std::move(prepared));
   return absl::OkStatus();
 }
 

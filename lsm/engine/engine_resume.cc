@@ -43,13 +43,14 @@ absl::Status Engine::Mend() {
   // Only jobs and the writer whose turn it is replace views.
   const std::shared_ptr<const ReadView> view = current_view_;
   mutex_.Unlock();
-  const absl::Status status = StartOver(*view);
+  const absl::Status status = CatchOutOfMemory([&] { return StartOver(*view); });
   mutex_.Lock();
   mending_ = false;
   if (status.ok()) failures_.Clear();
   ScheduleWork();
   work_done_.SignalAll();
-  return status;
+  // What is due now may have failed at once.
+  return status.ok() ? failures_.First() : status;
 }
 
 absl::Status Engine::StartOver(const ReadView& view) {

@@ -2,6 +2,7 @@
 // commit).
 #include <algorithm>
 #include <cassert>
+#include <new>
 #include <utility>
 
 #include "lsm/bytes/status.h"
@@ -16,6 +17,20 @@ constexpr size_t kGroupBytesMax = size_t{1} << 20;
 constexpr size_t kSmallGroupBytesMax = size_t{128} << 10;
 
 constexpr uint64_t kSlowdownNanos = 1'000'000;
+
+// Made when the program starts: where there is no memory to say more.
+const absl::Status& unknown_out_of_memory = *new absl::Status(
+    absl::StatusCode::kUnknown, "unknown whether this write is in the store: out of memory");
+
+// Of a group that may be in the log.  Any other kind would say that it is not.
+absl::Status UnknownOutcome(const absl::Status& cause) {
+  try {
+    return absl::UnknownError(
+        Concat("unknown whether this write is in the store: ", MessageOf(cause)));
+  } catch (const std::bad_alloc&) {
+    return unknown_out_of_memory;
+  }
+}
 
 absl::Status CheckWritable(const Options& options) {
   if (options.mode != OpenMode::kReadOnly) return absl::OkStatus();
@@ -47,17 +62,22 @@ absl::Status Engine::Enqueue(Writer* writer) {
 absl::Status Engine::Lead(Writer* leader) {
   absl::Status status;
   Writer* last = leader;
-  switch (leader->task) {
-    case Writer::Task::kWrite:
-      status = MakeRoom(/*seal_now=*/false);
-      if (status.ok()) status = Commit(leader, &last);
-      break;
-    case Writer::Task::kSealMemtable:
-      status = MakeRoom(/*seal_now=*/true);
-      break;
-    case Writer::Task::kResume:
-      status = Mend();
-      break;
+  // Those behind wait for this one's end, however it comes.
+  try {
+    switch (leader->task) {
+      case Writer::Task::kWrite:
+        status = MakeRoom(/*seal_now=*/false);
+        if (status.ok()) status = Commit(leader, &last);
+        break;
+      case Writer::Task::kSealMemtable:
+        status = MakeRoom(/*seal_now=*/true);
+        break;
+      case Writer::Task::kResume:
+        status = Mend();
+        break;
+    }
+  } catch (const std::bad_alloc&) {
+    status = OutOfMemory();
   }
   for (;;) {
     Writer* done = writers_.front();
@@ -86,13 +106,15 @@ absl::Status Engine::Commit(Writer* leader, Writer** last) {
   // Only the leader replaces the memtable, so it stays the one of this view.
   Memtable* memtable = current_view_->memtable.get();
   mutex_.Unlock();
-  const absl::Status status = CommitGroup(memtable, sync);
+  absl::Status status = CatchOutOfMemory([&] { return PrepareGroup(memtable); });
+  const bool begun = status.ok();
+  if (begun) status = CatchOutOfMemory([&] { return CommitGroup(memtable, sync); });
   mutex_.Lock();
+  if (!begun) return status;
   if (!status.ok()) {
     // Whether the group's records are in the log is unknown, so nothing may follow them.
     AddFailure(FailureKind::kLog, status);
-    return absl::UnknownError(
-        Concat("unknown whether this write is in the store: ", MessageOf(status)));
+    return UnknownOutcome(status);
   }
   last_sequence_ += entries;
   // Release: whoever reads as of this number finds the entries in the memtable.
@@ -122,6 +144,12 @@ Engine::Writer* Engine::BuildGroup(Writer* leader, bool* sync) {
   return last;
 }
 
+absl::Status Engine::PrepareGroup(Memtable* memtable) {
+  LSM_RETURN_IF_ERROR(memtable->PrepareBatch(group_bytes_));
+  logs_.Reserve(group_bytes_.size());
+  return absl::OkStatus();
+}
+
 absl::Status Engine::CommitGroup(Memtable* memtable, bool sync) {
   // A group without entries only asks for a sync.
   if (WriteBatch::CountOf(group_bytes_) > 0) {
@@ -138,7 +166,7 @@ absl::Status Engine::CommitGroup(Memtable* memtable, bool sync) {
     }
     counters_.Add(Counter::kLogSyncs, 1);
   }
-  LSM_RETURN_IF_ERROR(memtable->AddBatch(group_bytes_));
+  memtable->AddPrepared();
   // A group as large as that is rare: its memory is not kept.
   if (group_bytes_.capacity() > 4 * kGroupBytesMax) std::string().swap(group_bytes_);
   return absl::OkStatus();
@@ -180,29 +208,36 @@ absl::Status Engine::MakeRoom(bool seal_now) {
         return Refusal(failure);
       WaitStalled(Counter::kStallsLevel0, &level0_stall_counted);
     } else {
-      const absl::Status status = SealMemtable();
-      if (!status.ok()) {
-        AddFailure(FailureKind::kLog, status);
-        return status;
-      }
+      LSM_RETURN_IF_ERROR(SealMemtable());
       seal_now = false;
     }
   }
 }
 
 absl::Status Engine::SealMemtable() {
+  // All memory first: once there is a log, it takes the records, and its memtable must be there.
+  const auto view = std::make_shared<ReadView>();
+  view->memtable = std::make_shared<Memtable>();
+  view->sealed.reserve(current_view_->sealed.size() + 1);
+  memtable_logs_.reserve(memtable_logs_.size() + 1);
+  ReadViewCell::Prepared prepared = view_.Prepare(view);
   const uint64_t log_number = next_file_number_++;
   // Makes and syncs a file.  Meanwhile this writer still leads, so nobody else seals or writes.
   mutex_.Unlock();
-  const absl::Status started = logs_.Start(log_number, LogFileId(log_seed_, log_number));
+  const absl::Status started =
+      CatchOutOfMemory([&] { return logs_.Start(log_number, LogFileId(log_seed_, log_number)); });
   mutex_.Lock();
-  LSM_RETURN_IF_ERROR(started);
-  auto view = std::make_shared<ReadView>(*current_view_);
-  view->sealed.insert(view->sealed.begin(), view->memtable);
-  view->memtable = std::make_shared<Memtable>();
+  if (!started.ok()) {
+    AddFailure(FailureKind::kLog, started);
+    return started;
+  }
+  view->sealed.push_back(current_view_->memtable);
+  view->sealed.insert(view->sealed.end(), current_view_->sealed.begin(),
+                      current_view_->sealed.end());
+  view->version = current_view_->version;
   memtable_logs_.back().last_sequence = last_sequence_;
   memtable_logs_.push_back({log_number, 0});
-  PublishView(std::move(view));
+  PublishView(std::move(prepared));
   ScheduleWork();
   return absl::OkStatus();
 }
@@ -219,9 +254,9 @@ absl::Status Engine::Flush() {
   return current_view_->sealed.empty() ? absl::OkStatus() : failure();
 }
 
-void Engine::PublishView(std::shared_ptr<const ReadView> view) {
-  current_view_ = view;
-  view_.Publish(std::move(view));
+void Engine::PublishView(ReadViewCell::Prepared prepared) {
+  current_view_ = *prepared;
+  view_.Publish(std::move(prepared));
   work_done_.SignalAll();
 }
 

@@ -7,6 +7,17 @@
 #include "lsm/fs/file_names.h"
 
 namespace lsm {
+namespace {
+
+absl::Status NoteClosed(uint64_t number, const LogWriter& log,
+                        std::map<uint64_t, uint64_t>* closed) {
+  return CatchOutOfMemory([&] {
+    closed->emplace(number, log.size_bytes());
+    return absl::OkStatus();
+  });
+}
+
+}  // namespace
 
 absl::Status LogSet::Start(uint64_t number, uint64_t file_id) {
   LSM_ASSIGN_OR_RETURN(std::unique_ptr<AppendFile> file,
@@ -17,6 +28,11 @@ absl::Status LogSet::Start(uint64_t number, uint64_t file_id) {
   assert(logs_.empty() || logs_.rbegin()->first < number);
   logs_.emplace(number, Log{std::move(writer)});
   return absl::OkStatus();
+}
+
+void LogSet::Reserve(size_t payload_bytes) {
+  absl::MutexLock lock(&mutex_);
+  logs_.rbegin()->second.writer->Reserve(payload_bytes);
 }
 
 absl::StatusOr<uint64_t> LogSet::Append(std::string_view payload) {
@@ -42,6 +58,13 @@ absl::StatusOr<std::vector<uint64_t>> LogSet::Sync() {
   return first_time;
 }
 
+std::map<uint64_t, uint64_t> LogSet::Sizes() {
+  absl::MutexLock lock(&mutex_);
+  std::map<uint64_t, uint64_t> sizes;
+  for (const auto& [number, log] : logs_) sizes.emplace(number, log.writer->size_bytes());
+  return sizes;
+}
+
 void LogSet::Remove(uint64_t number) {
   std::map<uint64_t, Log> removed;
   {
@@ -53,7 +76,8 @@ void LogSet::Remove(uint64_t number) {
   // no longer matters, and what cannot be removed goes at the next opening.
   for (auto& [old, log] : removed) {
     log.writer.reset();
-    (void)directory_->Remove(LogFileName(old));
+    const uint64_t number_of_file = old;
+    CatchOutOfMemory([&] { return directory_->Remove(LogFileName(number_of_file)); }).IgnoreError();
   }
 }
 
@@ -63,12 +87,12 @@ absl::Status LogSet::Close(std::map<uint64_t, uint64_t>* closed) {
   bool names_are_durable = true;
   for (auto& [number, log] : logs_) {
     first.Update(log.writer->Close(/*sync=*/true));
-    if (first.ok()) closed->emplace(number, log.writer->size_bytes());
+    if (first.ok()) first = NoteClosed(number, *log.writer, closed);
     names_are_durable = names_are_durable && log.synced_once;
   }
   logs_.clear();
   if (!names_are_durable && !closed->empty()) {
-    const absl::Status synced = directory_->Sync();
+    const absl::Status synced = CatchOutOfMemory([&] { return directory_->Sync(); });
     if (!synced.ok()) closed->clear();
     first.Update(synced);
   }

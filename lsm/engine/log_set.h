@@ -31,6 +31,9 @@ class LogSet {
   // Makes a log of this number, higher than all before, the one that takes records.
   absl::Status Start(uint64_t number, uint64_t file_id);
 
+  // The next record, if it is not longer than this, needs no memory but the file's.
+  void Reserve(size_t payload_bytes);
+
   // Appends one record.  Returns the bytes that it takes in the file, framing included.
   absl::StatusOr<uint64_t> Append(std::string_view payload);
 
@@ -41,11 +44,15 @@ class LogSet {
   // The names of all logs survive a crash.
   absl::Status SyncNames() { return directory_->Sync(); }
 
-  // Removes the files of logs below `number`.
+  // How many bytes were written to each.
+  std::map<uint64_t, uint64_t> Sizes();
+
+  // Removes the files of logs below `number`.  Throws nothing.
   void Remove(uint64_t number);
 
   // Ends the logs in order.  `closed` receives numbers and file bytes of those that are now known
-  // to survive a crash whole, with their names: all, or those before the first that failed.
+  // to survive a crash whole, with their names: all, or those before the first that failed.  Throws
+  // nothing.
   absl::Status Close(std::map<uint64_t, uint64_t>* closed);
 
  private:

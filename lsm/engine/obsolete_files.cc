@@ -1,14 +1,17 @@
 #include "lsm/engine/obsolete_files.h"
 
 #include <algorithm>
+#include <iterator>
+#include <utility>
 
+#include "lsm/bytes/status.h"
 #include "lsm/fs/file_names.h"
 
 namespace lsm {
 
-void ObsoleteFiles::Add(const std::shared_ptr<const OpenTable>& table) {
+void ObsoleteFiles::Add(Tables tables) {
   absl::MutexLock lock(&mutex_);
-  tables_.emplace_back(table->meta.number, table);
+  tables_.splice(tables_.end(), tables);
   count_.store(tables_.size(), std::memory_order_relaxed);
 }
 
@@ -16,18 +19,38 @@ void ObsoleteFiles::RemoveUnused() {
   Tables unused;
   {
     absl::MutexLock lock(&mutex_);
-    const auto used = std::partition(tables_.begin(), tables_.end(),
-                                     [](const auto& entry) { return entry.second.expired(); });
-    unused.assign(tables_.begin(), used);
-    tables_.erase(tables_.begin(), used);
+    if (closed_) return;
+    ++removing_;
+    for (auto entry = tables_.begin(); entry != tables_.end();) {
+      const auto next = std::next(entry);
+      if (entry->second.expired()) unused.splice(unused.end(), tables_, entry);
+      entry = next;
+    }
   }
   std::erase_if(unused, [this](const auto& entry) {
-    const absl::Status status = directory_->Remove(TableFileName(entry.first));
+    const absl::Status status =
+        CatchOutOfMemory([&] { return directory_->Remove(TableFileName(entry.first)); });
     return status.ok() || absl::IsNotFound(status);
   });
   absl::MutexLock lock(&mutex_);
-  tables_.insert(tables_.end(), unused.begin(), unused.end());  // those that could not be removed
+  if (--removing_ == 0) removed_.SignalAll();
+  if (closed_) return;
+  tables_.splice(tables_.end(), unused);  // those that could not be removed
   count_.store(tables_.size(), std::memory_order_relaxed);
+}
+
+void ObsoleteFiles::Close() {
+  absl::MutexLock lock(&mutex_);
+  closed_ = true;
+  tables_.clear();
+  count_.store(0, std::memory_order_relaxed);
+  while (removing_ > 0) removed_.Wait(&mutex_);
+}
+
+bool ObsoleteFiles::Has(uint64_t number) {
+  absl::MutexLock lock(&mutex_);
+  return std::any_of(tables_.begin(), tables_.end(),
+                     [&](const auto& entry) { return entry.first == number; });
 }
 
 }  // namespace lsm

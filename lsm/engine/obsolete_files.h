@@ -5,9 +5,9 @@
 
 #include <atomic>
 #include <cstddef>
+#include <list>
 #include <memory>
 #include <utility>
-#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
@@ -20,24 +20,35 @@ class ObsoleteFiles {
  public:
   explicit ObsoleteFiles(Directory* directory) : directory_(directory) {}
 
-  // REQUIRES: the edit that removed the table is durable.
-  void Add(const std::shared_ptr<const OpenTable>& table);
+  // Numbers and who may hold them.  A list, so that it changes hands without taking memory.
+  using Tables = std::list<std::pair<uint64_t, std::weak_ptr<const OpenTable>>>;
+
+  // REQUIRES: the edit that removed the tables is durable.  Needs no memory.
+  void Add(Tables tables);
 
   // Removes the files of tables that no one holds any longer.  A file that cannot be removed is
-  // tried again; the next opening of the store takes what is left.
+  // tried again; the next opening of the store takes what is left.  Throws nothing.
   void RemoveUnused();
+
+  // Forgets those that are still held, and waits for who is removing others: from then on nothing
+  // is removed.  Throws nothing.
+  void Close();
+
+  // Whether the table is one of them, and somebody may hold it still.
+  bool Has(uint64_t number);
 
   bool empty() const {
     return count_.load(std::memory_order_relaxed) == 0;
   }  // a hint, hence relaxed
 
  private:
-  using Tables = std::vector<std::pair<uint64_t, std::weak_ptr<const OpenTable>>>;
-
   Directory* const directory_;
   absl::Mutex mutex_;  // not held while a file is removed
   Tables tables_ ABSL_GUARDED_BY(mutex_);
   std::atomic<size_t> count_{0};
+  int removing_ ABSL_GUARDED_BY(mutex_) = 0;  // threads that are at it
+  absl::CondVar removed_;                     // none is any more
+  bool closed_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace lsm

@@ -1,18 +1,27 @@
 #include "lsm/engine/read_view.h"
 
+#include <optional>
 #include <utility>
 
 namespace lsm {
 
-// Relaxed: nobody else is left.
-ReadViewCell::~ReadViewCell() { delete current_.load(std::memory_order_relaxed); }
+ReadViewCell::~ReadViewCell() { Clear(); }
 
-void ReadViewCell::Publish(std::shared_ptr<const ReadView> view) {
-  auto* holder = new Holder(std::move(view));
+// Relaxed: nobody else is left.
+void ReadViewCell::Clear() { delete current_.exchange(nullptr, std::memory_order_relaxed); }
+
+ReadViewCell::Prepared ReadViewCell::Prepare(std::shared_ptr<const ReadView> view) {
+  Prepared prepared(new Holder(std::move(view)));
+  absl::MutexLock lock(&mutex_);
+  retired_.Reserve(2);
+  return prepared;
+}
+
+void ReadViewCell::Publish(Prepared prepared) {
   absl::MutexLock lock(&mutex_);
   // Sequentially consistent: a reader that enters its guard after the retirement below sees the new
   // view.
-  Holder* old = current_.exchange(holder, std::memory_order_seq_cst);
+  Holder* old = current_.exchange(prepared.release(), std::memory_order_seq_cst);
   if (old == nullptr) return;
   retired_.Retire(const_cast<std::shared_ptr<const ReadView>*>(old), [](void* object) {
     delete static_cast<std::shared_ptr<const ReadView>*>(object);
@@ -20,17 +29,17 @@ void ReadViewCell::Publish(std::shared_ptr<const ReadView> view) {
 }
 
 size_t ReadViewCell::Collect() {
-  std::vector<RetireList::Entry> expired;
-  size_t left = 0;
-  {
-    absl::MutexLock lock(&mutex_);
-    expired = retired_.TakeExpired();
-    left = retired_.size();
+  for (;;) {
+    std::optional<RetireList::Entry> expired;
+    {
+      absl::MutexLock lock(&mutex_);
+      expired = retired_.TakeExpired();
+      if (!expired) return retired_.size();
+    }
+    // Without the lock, for which a publisher may wait: with a view may go tables, that is, files
+    // are closed.
+    expired->free(expired->object);
   }
-  // Without the lock, for which a publisher may wait: with a view may go tables, that is, files are
-  // closed.
-  for (const RetireList::Entry& entry : expired) entry.free(entry.object);
-  return left;
 }
 
 }  // namespace lsm

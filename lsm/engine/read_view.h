@@ -25,13 +25,24 @@ struct ReadView {
 // for longer.
 class ReadViewCell {
  public:
+  // A view, and what publishing it takes.
+  using Prepared = std::unique_ptr<const std::shared_ptr<const ReadView>>;
+
   ReadViewCell() = default;
   // REQUIRES: no reader is left.
   ~ReadViewCell();
 
+  // Publishing comes when there is no way back, so whatever of it may fail is done before.  The
+  // view may be filled in until it is published.  Two may be prepared at once, for who records an
+  // edit and for the writer whose turn it is.
+  Prepared Prepare(std::shared_ptr<const ReadView> view);
+
   // Makes the view current.  The one before is kept until Collect finds that no guard can still see
-  // it.
-  void Publish(std::shared_ptr<const ReadView> view);
+  // it.  Needs no memory.
+  void Publish(Prepared prepared);
+
+  // Lets go of the current view at once.  REQUIRES: no reader is left.
+  void Clear();
 
   // The current view, for as long as the caller's EpochGuard stands.
   const ReadView* Load() const {
@@ -48,7 +59,7 @@ class ReadViewCell {
   }
 
   // Lets go of views that no reader can see any more, with all that only they held.  Returns how
-  // many are left.
+  // many are left.  Needs no memory.
   size_t Collect();
 
  private:

@@ -17,8 +17,14 @@ namespace {
 // Replays one log after the other.
 class Replay {
  public:
-  Replay(Directory& directory, const ManifestState& state, size_t memtable_bytes_max)
-      : directory_(directory), state_(state), memtable_bytes_max_(memtable_bytes_max) {
+  // What is not kept goes whenever a memtable is full.  `bytes_written`: as for CheckLogs.
+  Replay(Directory& directory, const ManifestState& state, size_t memtable_bytes_max, bool keeps,
+         std::map<uint64_t, uint64_t> bytes_written)
+      : directory_(directory),
+        state_(state),
+        memtable_bytes_max_(memtable_bytes_max),
+        keeps_(keeps),
+        bytes_written_(std::move(bytes_written)) {
     result_.last_sequence = state.last_sequence;
   }
 
@@ -46,12 +52,28 @@ class Replay {
     }
     LSM_RETURN_IF_ERROR(state_.CheckClosedLog(number, reader->path(), reader->end(),
                                               reader->size_bytes(), reader->torn_bytes()));
+    LSM_RETURN_IF_ERROR(CheckAllIsThere(number, *reader));
     return state_.CheckSyncedLog(number, reader->path(), records);
+  }
+
+  // Of a log that is known to hold something and was not met.
+  absl::Status CheckAllWereMet() const {
+    const auto log = bytes_written_.lower_bound(state_.oldest_log);
+    return log == bytes_written_.end() ? absl::OkStatus() : MissingLog(directory_, log->first);
   }
 
   RecoveredLogs Take() { return std::move(result_); }
 
  private:
+  absl::Status CheckAllIsThere(uint64_t number, const LogReader& reader) {
+    const auto written = bytes_written_.extract(number);
+    const uint64_t end = reader.size_bytes() - reader.torn_bytes();
+    if (written.empty() || end >= written.mapped()) return absl::OkStatus();
+    return DamageAt(reader.path(), end,
+                    Concat("what can be read of the log ends here; ", written.mapped(),
+                           " bytes were written to it"));
+  }
+
   absl::Status Apply(const LogReader::Record& record, const std::string& path, bool was_durable) {
     if (record.payload.size() < WriteBatch::kHeaderBytes) {
       return DamageAt(path, record.offset, "the record is too short for a batch");
@@ -69,6 +91,7 @@ class Replay {
     }
     if (result_.memtables.empty() ||
         result_.memtables.back()->memory_bytes() >= memtable_bytes_max_) {
+      if (!keeps_) result_.memtables.clear();
       result_.memtables.push_back(std::make_shared<Memtable>());
     }
     LSM_RETURN_IF_ERROR(WithContext(result_.memtables.back()->AddBatch(record.payload),
@@ -80,6 +103,8 @@ class Replay {
   Directory& directory_;
   const ManifestState& state_;
   const size_t memtable_bytes_max_;
+  const bool keeps_;
+  std::map<uint64_t, uint64_t> bytes_written_;  // of the logs that were not met yet
   bool gap_ = false;
   RecoveredLogs result_;
 };
@@ -144,18 +169,35 @@ absl::Status CheckLogsBelong(Directory& log_directory, const ManifestState& stat
   return absl::OkStatus();
 }
 
-absl::StatusOr<RecoveredLogs> ReplayLogs(Directory& log_directory, const ManifestState& state,
-                                         size_t memtable_bytes_max) {
+namespace {
+
+absl::Status ReplayAll(Directory& log_directory, const ManifestState& state, Replay* replay) {
   LSM_ASSIGN_OR_RETURN(const std::set<uint64_t> numbers, NumbersOf(log_directory, FileKind::kLog));
   // Their names were durable before the manifest stated them.
   for (const uint64_t number : state.NeededLogs()) {
     if (!numbers.contains(number)) return MissingLog(log_directory, number);
   }
-  Replay replay(log_directory, state, memtable_bytes_max);
   for (auto number = numbers.lower_bound(state.oldest_log); number != numbers.end(); ++number) {
-    LSM_RETURN_IF_ERROR(replay.Log(*number));
+    LSM_RETURN_IF_ERROR(replay->Log(*number));
   }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<RecoveredLogs> ReplayLogs(Directory& log_directory, const ManifestState& state,
+                                         size_t memtable_bytes_max) {
+  Replay replay(log_directory, state, memtable_bytes_max, /*keeps=*/true, {});
+  LSM_RETURN_IF_ERROR(ReplayAll(log_directory, state, &replay));
   return replay.Take();
+}
+
+absl::Status CheckLogs(Directory& log_directory, const ManifestState& state,
+                       std::map<uint64_t, uint64_t> bytes_written) {
+  constexpr size_t kMemtableBytesMax = size_t{1} << 20;
+  Replay replay(log_directory, state, kMemtableBytesMax, /*keeps=*/false, std::move(bytes_written));
+  LSM_RETURN_IF_ERROR(ReplayAll(log_directory, state, &replay));
+  return replay.CheckAllWereMet();
 }
 
 absl::Status CheckNoStore(Directory& directory, Directory& log_directory) {
@@ -191,12 +233,13 @@ absl::Status CheckLogDirectoryIsFree(Directory& log_directory) {
 }
 
 void RemoveOrphans(Directory& directory, Directory& log_directory, const ManifestState& state,
-                   uint64_t manifest_number) {
+                   uint64_t manifest_number, const std::function<bool(uint64_t table)>& is_read) {
   const auto is_orphan = [&](const FileName& name) {
     switch (name.kind) {
       case FileKind::kTable:
         return std::none_of(state.levels.begin(), state.levels.end(),
-                            [&](const auto& level) { return level.contains(name.number); });
+                            [&](const auto& level) { return level.contains(name.number); }) &&
+               (is_read == nullptr || !is_read(name.number));
       case FileKind::kLog:
         return name.number < state.oldest_log;
       case FileKind::kManifest:
@@ -209,18 +252,21 @@ void RemoveOrphans(Directory& directory, Directory& log_directory, const Manifes
     }
     return false;
   };
-  for (Directory* each : {&directory, &log_directory}) {
+  const auto remove_from = [&](Directory* each) -> absl::Status {
     const bool logs_alone = each != &directory;
-    const absl::StatusOr<std::vector<std::string>> names = each->List();
-    if (!names.ok()) continue;  // they can wait
-    for (const std::string& name : *names) {
+    LSM_ASSIGN_OR_RETURN(const std::vector<std::string> names, each->List());
+    for (const std::string& name : names) {
       const std::optional<FileName> parsed = ParseFileName(name);
       if (!parsed || !is_orphan(*parsed)) continue;
       if (logs_alone && parsed->kind != FileKind::kLog) continue;
       const absl::StatusOr<Origin> origin = OriginOf(*each, name, parsed->kind);
       if (origin.ok() && *origin != Origin::kForeign) (void)each->Remove(name);
     }
-  }
+    return absl::OkStatus();
+  };
+  // What cannot be removed now can wait.
+  for (Directory* each : {&directory, &log_directory})
+    CatchOutOfMemory([&] { return remove_from(each); }).IgnoreError();
 }
 
 }  // namespace lsm

@@ -15,6 +15,8 @@
 #define TRELLIS_LSM_ENGINE_RECOVERY_H_
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -51,6 +53,11 @@ absl::Status CheckLogsBelong(Directory& log_directory, const ManifestState& stat
 absl::StatusOr<RecoveredLogs> ReplayLogs(Directory& log_directory, const ManifestState& state,
                                          size_t memtable_bytes_max);
 
+// The same without keeping anything: whether the logs can be replayed.  Of those whose bytes so far
+// are known, which is for who writes them, all of these must be there, also at a log's end.
+absl::Status CheckLogs(Directory& log_directory, const ManifestState& state,
+                       std::map<uint64_t, uint64_t> bytes_written = {});
+
 // Where there is no CURRENT: OK if a store may be made, DataLoss if there are tables or records of
 // one that lost it.  What a crash may leave of the first opening of a store is no obstacle.
 absl::Status CheckNoStore(Directory& directory, Directory& log_directory);
@@ -61,9 +68,11 @@ absl::Status CheckLogDirectoryIsFree(Directory& log_directory);
 
 // Removes files that a store with this state has no use for: tables that are in no level, logs
 // before the oldest, manifests but the current one, temporary files.  What is not the store's, by
-// its name or by its first bytes, is left alone; in a directory for logs alone, all but logs is.
+// its name or by its first bytes, is left alone; in a directory for logs alone, all but logs is. So
+// are tables that somebody still reads, if `is_read` (may be null) says so.
 void RemoveOrphans(Directory& directory, Directory& log_directory, const ManifestState& state,
-                   uint64_t manifest_number);
+                   uint64_t manifest_number,
+                   const std::function<bool(uint64_t table)>& is_read = nullptr);
 
 }  // namespace lsm
 

@@ -166,13 +166,15 @@ absl::StatusOr<bool> RepairJob::FitsTheFiles(const ManifestState& state, uint64_
 
 // That of the tables, so that their filters stay of use.
 absl::Status RepairJob::FindDigestSeed() {
-  state_.digest_seed = store_.environment.random->Next();
+  state_.digest_seed = NewDigestSeed(options_.filter_hash, *store_.environment.random);
   LSM_ASSIGN_OR_RETURN(const std::set<uint64_t> numbers, NumbersOf(directory_, FileKind::kTable));
   for (const uint64_t number : numbers) {
     const absl::StatusOr<std::unique_ptr<Table>> table = OpenAnyTable(number, std::nullopt);
     if (!table.ok() && !IsDamage(table.status())) return table.status();
     if (!table.ok()) continue;
-    state_.digest_seed = (*table)->properties().digest_seed;
+    const auto seed = (*table)->properties().digest_seed_and_hash();
+    if (!seed) continue;
+    state_.digest_seed = *seed;
     break;
   }
   return absl::OkStatus();

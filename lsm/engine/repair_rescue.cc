@@ -13,7 +13,6 @@ namespace lsm {
 namespace {
 
 constexpr size_t kReadaheadBytes = size_t{1} << 20;
-constexpr size_t kShownKeyBytes = 40;
 
 // Every block is read and every entry seen.
 absl::Status CheckEntries(const OpenTable& table) {
@@ -128,8 +127,8 @@ absl::StatusOr<uint64_t> RepairJob::RescueBlock(const Table& table, size_t ordin
                                                 std::string* last_key, TableOutput* output) {
   const BlockHandle handle = table.block_handle(ordinal);
   const auto leave_out = [&](const absl::Status& status) {
-    LeaveOut(Concat(MessageOf(status), " (keys up to ",
-                    Escape(table.block_fence(ordinal), kShownKeyBytes), ")"));
+    LeaveOut(
+        Concat(MessageOf(status), " (keys up to ", QuotedKey(table.block_fence(ordinal)), ")"));
     return uint64_t{0};
   };
   const absl::StatusOr<BlockBuffer> buffer = table.ReadDataBlock(ordinal);

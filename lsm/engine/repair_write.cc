@@ -5,7 +5,7 @@
 
 #include "lsm/base/merging_iterator.h"
 #include "lsm/bytes/status.h"
-#include "lsm/engine/log_set.h"
+#include "lsm/engine/copy_store.h"
 #include "lsm/engine/recovery.h"
 #include "lsm/engine/repair_job.h"
 
@@ -13,17 +13,17 @@ namespace lsm {
 namespace {
 
 constexpr std::string_view kDamagedSuffix = ".damaged";
-constexpr size_t kCopyBytes = size_t{1} << 20;
+constexpr size_t kReadBytes = size_t{1} << 20;
 
 // Whether the other file begins with all bytes of `file`.
 absl::StatusOr<bool> IsBeginOf(const ReadFile& file, const ReadFile& other) {
-  std::string bytes(kCopyBytes, '\0'), others(kCopyBytes, '\0');
-  for (uint64_t offset = 0;; offset += kCopyBytes) {
+  std::string bytes(kReadBytes, '\0'), others(kReadBytes, '\0');
+  for (uint64_t offset = 0;; offset += kReadBytes) {
     LSM_ASSIGN_OR_RETURN(const size_t length, file.ReadAt(offset, bytes));
     LSM_ASSIGN_OR_RETURN(const size_t other_length, other.ReadAt(offset, others));
     if (other_length < length || std::memcmp(bytes.data(), others.data(), length) != 0)
       return false;
-    if (length < kCopyBytes) return true;
+    if (length < kReadBytes) return true;
   }
 }
 
@@ -49,18 +49,8 @@ absl::Status KeepCopy(Directory& directory, const std::string& name, NewFiles* m
       directory.OpenRead(name, ReadMode::kBuffered);
   if (absl::IsNotFound(from.status())) return absl::OkStatus();  // it is missing: nothing to keep
   LSM_RETURN_IF_ERROR(from.status());
-  LSM_ASSIGN_OR_RETURN(const std::string copy_name, FreeNameFor(directory, name, **from));
-  made->Add(&directory, copy_name);
-  LSM_ASSIGN_OR_RETURN(const std::unique_ptr<AppendFile> to, directory.CreateExclusive(copy_name));
-  std::string buffer(kCopyBytes, '\0');
-  for (uint64_t offset = 0;;) {
-    LSM_ASSIGN_OR_RETURN(const size_t bytes, (*from)->ReadAt(offset, buffer));
-    LSM_RETURN_IF_ERROR(to->Append(std::string_view(buffer).substr(0, bytes)));
-    if (bytes < buffer.size()) break;
-    offset += bytes;
-  }
-  LSM_RETURN_IF_ERROR(to->Sync());
-  return to->Close();
+  LSM_ASSIGN_OR_RETURN(std::string copy_name, FreeNameFor(directory, name, **from));
+  return CopyFile(directory, name, directory, std::move(copy_name), made);
 }
 
 }  // namespace
@@ -68,7 +58,7 @@ absl::Status KeepCopy(Directory& directory, const std::string& name, NewFiles* m
 absl::StatusOr<RepairJob::Tables> RepairJob::Merge(const Tables& tables, int level) {
   Table::ScanOptions scan;
   scan.fill_cache = false;
-  scan.readahead_bytes = kCopyBytes;
+  scan.readahead_bytes = kReadBytes;
   OpenTables open;
   std::vector<std::unique_ptr<Iterator>> inputs;
   for (const TableMeta& meta : tables) {
@@ -104,25 +94,10 @@ absl::Status RepairJob::KeepDamagedFiles() {
 }
 
 absl::Status RepairJob::WriteManifest() {
-  state_.oldest_log = next_number_++;
-  state_.log_seed = store_.environment.random->Next();
-  LogSet log(&logs_);
-  made_.Add(&logs_, LogFileName(state_.oldest_log));
-  LSM_RETURN_IF_ERROR(log.Start(state_.oldest_log, LogFileId(*state_.log_seed, state_.oldest_log)));
-  // It is not closed: without an end record and records, a manifest that does not know it takes it
-  // for what an opening left that failed.
-  LSM_RETURN_IF_ERROR(log.SyncNames());
-  const uint64_t manifest_number = next_number_++;
-  state_.synced_logs.clear();
-  state_.closed_logs.clear();
   state_.levels = std::move(new_levels_);
   state_.next_file_number = next_number_;
-  made_.Keep();  // from here on CURRENT may lead to them, even after a failure
-  LSM_ASSIGN_OR_RETURN(
-      std::unique_ptr<ManifestWriter> manifest,
-      ManifestWriter::Create(directory_, manifest_number, store_.environment.random->Next(),
-                             state_.ToSnapshot(), current_bytes_));
-  (void)manifest->Close();  // the store is repaired: what counts is durable
+  LSM_ASSIGN_OR_RETURN(const uint64_t manifest_number,
+                       FoundStore(store_, current_bytes_, &state_, &made_));
   RemoveOrphans(directory_, logs_, state_, manifest_number);
   return absl::OkStatus();
 }

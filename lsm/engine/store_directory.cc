@@ -106,9 +106,9 @@ absl::StatusOr<StoreDirectory> StoreDirectory::Open(const std::string& path,
   return store;
 }
 
-absl::Status StoreDirectory::StartScheduler() {
+absl::Status StoreDirectory::StartScheduler(bool with_scrub) {
   if (environment.scheduler != nullptr) return absl::OkStatus();
-  LSM_ASSIGN_OR_RETURN(own_scheduler, NewThreadScheduler());
+  LSM_ASSIGN_OR_RETURN(own_scheduler, NewThreadScheduler(with_scrub));
   environment.scheduler = own_scheduler.get();
   return absl::OkStatus();
 }

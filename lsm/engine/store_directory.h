@@ -43,7 +43,7 @@ struct StoreDirectory {
 
   // For background work: a scheduler of the store's own, where the environment has none.
   // ResourceExhausted if there are no threads for it.
-  absl::Status StartScheduler();
+  absl::Status StartScheduler(bool with_scrub);
 };
 
 }  // namespace lsm

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "lsm/bytes/magic.h"
@@ -94,6 +95,12 @@ absl::StatusOr<uint64_t> NextFileNumber(Directory& directory, Directory& log_dir
       directory.path(), ": file numbers are used up: the next one is ", next, ", by ", highest));
 }
 
+bloom::DigestSeed NewDigestSeed(bloom::DigestHash hash, RandomSource& random) {
+  if (hash == bloom::DigestHash::kXxh3) return random.Next();
+  const uint64_t low = random.Next();
+  return {hash, low, random.Next()};
+}
+
 absl::Status CheckHoldsNoStore(Directory& log_directory) {
   LSM_ASSIGN_OR_RETURN(const std::vector<std::string> names, log_directory.List());
   for (const std::string& name : names) {
@@ -117,8 +124,32 @@ bool IsDamage(const absl::Status& status) {
   return absl::IsDataLoss(status) || absl::IsInvalidArgument(status) || absl::IsNotFound(status);
 }
 
+absl::Status CopyFile(Directory& from, const std::string& name, Directory& to, std::string new_name,
+                      NewFiles* made,
+                      const std::function<absl::Status(uint64_t bytes)>& before_read) {
+  constexpr size_t kChunkBytes = size_t{1} << 20;
+  LSM_ASSIGN_OR_RETURN(const std::unique_ptr<ReadFile> source,
+                       from.OpenRead(name, ReadMode::kBuffered));
+  LSM_ASSIGN_OR_RETURN(const uint64_t size, source->Size());
+  made->ReserveOne();
+  LSM_ASSIGN_OR_RETURN(const std::unique_ptr<AppendFile> copy, to.CreateExclusive(new_name));
+  made->Add(&to, std::move(new_name));
+  std::string buffer(std::min<uint64_t>(size, kChunkBytes), '\0');
+  for (uint64_t offset = 0; offset < size;) {
+    const uint64_t wanted = std::min<uint64_t>(size - offset, buffer.size());
+    if (before_read != nullptr) LSM_RETURN_IF_ERROR(before_read(wanted));
+    LSM_ASSIGN_OR_RETURN(const size_t bytes, source->ReadAt(offset, {buffer.data(), wanted}));
+    if (bytes == 0) return DamageAt(source->path(), offset, "the file ends before its former end");
+    LSM_RETURN_IF_ERROR(copy->Append({buffer.data(), bytes}));
+    offset += bytes;
+  }
+  LSM_RETURN_IF_ERROR(copy->Sync());
+  return copy->Close();
+}
+
 NewFiles::~NewFiles() {
-  for (const auto& [directory, name] : files_) (void)directory->Remove(name);
+  for (const auto& file : files_)
+    CatchOutOfMemory([&] { return file.first->Remove(file.second); }).IgnoreError();
 }
 
 }  // namespace lsm

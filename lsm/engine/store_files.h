@@ -6,6 +6,7 @@
 #define TRELLIS_LSM_ENGINE_STORE_FILES_H_
 
 #include <cstdint>
+#include <functional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -14,6 +15,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "bloom/core/hash.h"
+#include "lsm/fs/environment.h"
 #include "lsm/fs/file_names.h"
 #include "lsm/fs/file_system.h"
 
@@ -47,6 +50,9 @@ absl::StatusOr<std::set<uint64_t>> NumbersOf(Directory& directory, FileKind kind
 absl::StatusOr<uint64_t> NextFileNumber(Directory& directory, Directory& log_directory,
                                         uint64_t at_least);
 
+// Of a store that is being made.
+bloom::DigestSeed NewDigestSeed(bloom::DigestHash hash, RandomSource& random);
+
 // Of a directory of logs alone: FailedPrecondition if there is a store in it, whose files are not
 // to be touched.
 absl::Status CheckHoldsNoStore(Directory& log_directory);
@@ -68,11 +74,21 @@ class NewFiles {
   void Add(Directory* directory, std::string name) {
     files_.emplace_back(directory, std::move(name));
   }
+  // The next one needs no memory: for who adds a file once it is there.
+  void ReserveOne() {
+    if (files_.size() == files_.capacity()) files_.reserve(2 * files_.size() + 1);
+  }
   void Keep() { files_.clear(); }
 
  private:
   std::vector<std::pair<Directory*, std::string>> files_;
 };
+
+// Makes a file of the same bytes, and syncs it.  It is one of `made` as soon as it is there; one
+// that was there before is not.  `before_read` (may be null) sees how many bytes come.
+absl::Status CopyFile(Directory& from, const std::string& name, Directory& to, std::string new_name,
+                      NewFiles* made,
+                      const std::function<absl::Status(uint64_t bytes)>& before_read = nullptr);
 
 }  // namespace lsm
 

@@ -365,5 +365,32 @@ TEST_F(BackgroundTest, AFileThatCannotBeRemovedIsRemovedLater) {
   EXPECT_EQ(Scan(), "a=2 b=v");
 }
 
+// By a year, forward and back: nothing waits for a moment of its own.
+TEST_F(BackgroundTest, AClockThatJumpsStopsNothing) {
+  class JumpingClock : public Clock {
+   public:
+    uint64_t MonotonicNanos() override { return Jump(); }
+    uint64_t WallMicros() override { return Jump() / 1000; }
+
+   private:
+    uint64_t Jump() {
+      const uint64_t year = uint64_t{365} * 86400 * 1'000'000'000;
+      return calls_++ % 2 == 0 ? 3 * year : year;
+    }
+    uint64_t calls_ = 0;
+  } clock;
+  options_.environment.clock = &clock;
+  options_.level0_slowdown_tables = options_.level0_stop_tables = options_.level0_compaction_tables;
+  Open();
+  for (int i = 0; i < 3000; ++i) Put(Concat("key", i % 700), std::string(300, 'v'));
+  CompactAll();
+  EXPECT_EQ(Get("key0"), std::string(300, 'v'));
+  EXPECT_OK(db_->Verify({.bytes_per_second = 1 << 20}));
+  db_ = nullptr;
+  Open();
+  EXPECT_EQ(Get("key699"), std::string(300, 'v'));
+  db_ = nullptr;
+}
+
 }  // namespace
 }  // namespace lsm

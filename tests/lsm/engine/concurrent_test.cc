@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <future>
 #include <memory>
 #include <optional>
 #include <string>
@@ -392,6 +393,30 @@ TEST_F(ConcurrentTest, OpenedAndClosedInTheMidstOfWork) {
     }
     db_ = nullptr;  // flushes and compactions are under way
   }
+}
+
+// Its directory may be another store's then, which uses the same numbers.
+TEST_F(ConcurrentTest, AStoreThatIsClosedRemovesNothingAnyMore) {
+  Open();
+  for (int i = 0; i < 100; ++i) ASSERT_OK(db_->Put(std::to_string(i), "value"));
+  ASSERT_OK(db_->Flush());
+  std::unique_ptr<Iterator> iterator = db_->NewIterator();
+  ASSERT_OK(db_->CompactRange());  // makes its table superfluous
+  std::promise<void> removing, closed;
+  world_.files->SetFault([&](FileOperation operation, const std::string& path, uint64_t) {
+    if (operation != FileOperation::kRemove || !path.ends_with(".table")) return absl::OkStatus();
+    removing.set_value();
+    EXPECT_EQ(closed.get_future().wait_for(std::chrono::milliseconds(100)),
+              std::future_status::timeout);
+    return absl::OkStatus();
+  });
+  std::thread reader([&] { iterator = nullptr; });
+  removing.get_future().wait();
+  db_ = nullptr;
+  closed.set_value();
+  reader.join();
+  world_.files->SetFault(nullptr);
+  EXPECT_EQ(world_.FilesOf(FileKind::kTable).size(), 1u);
 }
 
 TEST_F(ConcurrentTest, TwoStoresAtOnceShareASchedulerAndNothingElse) {

@@ -12,13 +12,14 @@
 
 #include "lsm/bytes/status.h"
 #include "tests/lsm/engine/world.h"
+#include "tests/support/source_directory.h"
 #include "tests/support/status_matchers.h"
 
 namespace lsm {
 namespace {
 
 std::filesystem::path PathOf(const std::string& name) {
-  return std::filesystem::path(TRELLIS_SOURCE_DIR) / "tests/testdata/store" / name;
+  return testing_support::SourceDirectory() / "tests/testdata/store" / name;
 }
 
 //   file 000004.table 1234

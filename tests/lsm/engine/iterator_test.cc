@@ -300,5 +300,34 @@ TEST_F(IteratorTest, AnErrorBehindAKeyBackwardDoesNotShowAnOlderVersion) {
   world_.files->SetFault(nullptr);
 }
 
+// And another opening is free to change everything.
+TEST_F(IteratorTest, WhatReadersHoldOutlivesTheDb) {
+  options_.block_cache_bytes = 1 << 20;
+  Open();
+  for (int i = 0; i < 500; ++i) Put(Concat("key", 1000 + i), std::string(100, 'v'));
+  Flush();
+  Put("key1000", "in the memtable");
+  const std::unique_ptr<const Snapshot> snapshot = db_->GetSnapshot();
+  const std::unique_ptr<Iterator> iterator = db_->NewIterator();
+  PinnedValue pinned;
+  ASSERT_OK(db_->Get("key1001", &pinned));
+  iterator->Seek("key1100");
+  db_ = nullptr;
+  Open();
+  for (int i = 0; i < 500; ++i) Delete(Concat("key", 1000 + i));
+  CompactAll();
+  EXPECT_EQ(Scan(), "");
+  EXPECT_EQ(pinned.view(), std::string(100, 'v'));
+  ASSERT_TRUE(iterator->Valid());
+  EXPECT_EQ(iterator->key(), "key1100");
+  size_t count = 0;
+  for (iterator->SeekToFirst(); iterator->Valid(); iterator->Next()) {
+    EXPECT_EQ(iterator->value(), count == 0 ? "in the memtable" : std::string(100, 'v'));
+    ++count;
+  }
+  EXPECT_OK(iterator->status());
+  EXPECT_EQ(count, 500u);
+}
+
 }  // namespace
 }  // namespace lsm

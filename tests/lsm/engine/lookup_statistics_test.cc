@@ -216,6 +216,31 @@ TEST_F(LookupStatisticsTest, ATableThatHoldsOnlyNewerVersionsIsNoFalsePositive) 
   EXPECT_EQ(now.total.reads_avoided, 1u);
 }
 
+TEST_F(LookupStatisticsTest, OneLookupInManyDoubtsTheFilters) {
+  MakeTree();
+  constexpr int kOneIn = 65'537;
+  for (int i = 1; i < kOneIn; ++i) Get("h");
+  EXPECT_EQ(Now().filter_denials_checked, 0u);
+  EXPECT_EQ(Now().total.blocks_from_file, 0u);
+  Get("h");
+  Statistics now = Now();
+  EXPECT_EQ(now.filter_denials_checked, 2u);
+  EXPECT_EQ(now.filter_false_negatives, 0u);
+  EXPECT_EQ(now.total.blocks_from_file, 2u);
+  EXPECT_EQ(now.total.reads_avoided, 2u * kOneIn);
+  EXPECT_EQ(now.total.wasted_reads, 0u);
+  EXPECT_THAT(now.ToText(), HasSubstr("denials of filters that were checked"));
+  const std::vector<std::string_view> keys(kOneIn, "h");
+  for (const auto& answer : db_->MultiGet(keys)) ASSERT_OK(answer);
+  EXPECT_EQ(Now().filter_denials_checked, 4u);
+  // Whatever else is asked in between: no key is left out for ever.
+  for (int i = 0; i < kOneIn; ++i) {
+    Get("h");
+    Get("memtable");
+  }
+  EXPECT_EQ(Now().filter_denials_checked, 6u);
+}
+
 TEST_F(LookupStatisticsTest, MultiGetCountsEachKey) {
   MakeTree();
   const std::vector<std::string_view> keys = {"c", "h", "memtable"};

@@ -261,7 +261,7 @@ TEST_F(RepairTest, OnlyTheDamagedBlockOfATableIsLeftOut) {
   ASSERT_OK_AND_ASSIGN(const RepairReport report, DB::Repair(kStore, options_));
   // One line, with the keys.
   EXPECT_THAT(report.left_out,
-              ElementsAre(AllOf(HasSubstr(table + ": offset "), HasSubstr("(keys up to key1"))));
+              ElementsAre(AllOf(HasSubstr(table + ": offset "), HasSubstr("(keys up to \"key1"))));
   EXPECT_EQ(report.tables_rewritten, 1);
   const std::vector<int> present = Present();
   EXPECT_GE(present.size(), 240u);

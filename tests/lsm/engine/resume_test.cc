@@ -2,6 +2,8 @@
 // writes are taken again.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <memory>
 #include <optional>
@@ -9,6 +11,8 @@
 #include <vector>
 
 #include "tests/lsm/engine/store_test.h"
+#include "tests/lsm/fs/child_process.h"
+#include "tests/support/scratch_dir.h"
 #include "tests/support/status_matchers.h"
 
 namespace lsm {
@@ -45,6 +49,57 @@ TEST_F(ResumeTest, MendsAFailedFlush) {
   Flush();
   Open();
   EXPECT_EQ(Scan(), "a=1 b=2 c=3");
+}
+
+// The log that an attempt began is removed when it fails, so nothing may be acknowledged that went
+// into it.
+TEST_F(ResumeTest, AfterAnAttemptThatFailedHalfWayWritesWaitForTheNext) {
+  Open();
+  Put("a", "1");
+  bool log_was_made = false;
+  world_.files->SetFault([](FileOperation operation, const std::string& path, uint64_t) {
+    return operation == FileOperation::kCreate && path.ends_with(".table")
+               ? absl::UnavailableError(Concat(path, ": broken"))
+               : absl::OkStatus();
+  });
+  EXPECT_FALSE(db_->Flush().ok());
+  Put("b", "2");
+  world_.files->SetFault([&](FileOperation operation, const std::string& path, uint64_t) {
+    log_was_made |= operation == FileOperation::kCreate && path.ends_with(".log");
+    return operation == FileOperation::kSyncDirectory && log_was_made
+               ? absl::UnavailableError(Concat(path, ": broken"))
+               : absl::OkStatus();
+  });
+  EXPECT_FALSE(db_->Resume().ok());
+  EXPECT_TRUE(log_was_made);
+  EXPECT_THAT(db_->Put("c", "3"), StatusIs(absl::StatusCode::kAborted));
+  EXPECT_EQ(Scan(), "a=1 b=2");
+  world_.files->SetFault(nullptr);
+  EXPECT_OK(db_->Resume());
+  Put("d", "4");
+  Open();
+  EXPECT_EQ(Scan(), "a=1 b=2 d=4");
+}
+
+// The manifest does not know the log that the attempt began; closing must leave it empty.
+TEST_F(ResumeTest, AfterAnAttemptThatFailedHalfWayTheStoreCanBeOpened) {
+  Open();
+  Put("a", "1");
+  world_.files->SetFault([](FileOperation operation, const std::string& path, uint64_t) {
+    const bool fails = (operation == FileOperation::kAppend && path.ends_with(".log")) ||
+                       operation == FileOperation::kAtomicReplace;
+    return fails ? absl::UnavailableError(Concat(path, ": broken")) : absl::OkStatus();
+  });
+  EXPECT_THAT(db_->Put("b", "2"), StatusIs(absl::StatusCode::kUnknown));
+  world_.files->SetFault([](FileOperation operation, const std::string& path, uint64_t) {
+    return operation == FileOperation::kAtomicReplace
+               ? absl::UnavailableError(Concat(path, ": broken"))
+               : absl::OkStatus();
+  });
+  EXPECT_FALSE(db_->Resume().ok());
+  world_.files->SetFault(nullptr);
+  Open();
+  EXPECT_EQ(Scan(), "a=1");
 }
 
 // What the log holds of the write is not trusted: it is gone with the log.
@@ -134,6 +189,37 @@ TEST_F(ResumeTest, KeepsWhatSnapshotsAndIteratorsSee) {
   ASSERT_TRUE(iterator->Valid());
   EXPECT_EQ(iterator->value(), "2");
   EXPECT_EQ(Get("a"), "4");
+}
+
+// The log of the next memtable gets a descriptor that was kept back for it.
+TEST(ResumeOnDiskTest, WithoutDescriptorsWritesGoOnUntilTablesAreNeeded) {
+  const testing_support::ScratchDir scratch;
+  const std::string result = testing_support::InChild([&]() -> std::string {
+    const rlimit limit{64, 64};
+    ::setrlimit(RLIMIT_NOFILE, &limit);
+    Options options;
+    options.write_buffer_bytes = 64 << 10;
+    absl::StatusOr<std::unique_ptr<DB>> db = DB::Open(scratch.path_of("store"), options);
+    if (!db.ok()) return db.status().ToString();
+    std::vector<int> held;
+    for (int fd; (fd = ::dup(0)) >= 0;) held.push_back(fd);
+    const std::string value(1000, 'v');
+    int written = 0;
+    absl::Status status;
+    while (written < 1000 && (status = (*db)->Put(Concat("key", written), value)).ok()) ++written;
+    // More than a memtable's worth.
+    if (written < 80 || written == 1000) return Concat("wrote ", written, ": ", status.ToString());
+    if (!absl::IsResourceExhausted((*db)->GetFailure())) return (*db)->GetFailure().ToString();
+    if ((*db)->Resume().ok()) return "resumed without descriptors";
+    for (const int fd : held) ::close(fd);
+    if (!(status = (*db)->Resume()).ok()) return status.ToString();
+    for (int i = 0; i < written; ++i) {
+      const absl::StatusOr<std::optional<std::string>> found = (*db)->Get(Concat("key", i));
+      if (!found.ok() || *found != value) return Concat("key", i, " is gone");
+    }
+    return (*db)->Put("last", value).ok() ? "as it should" : "takes no writes";
+  });
+  EXPECT_EQ(result, "as it should");
 }
 
 }  // namespace

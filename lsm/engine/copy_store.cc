@@ -1,0 +1,198 @@
+#include "lsm/engine/copy_store.h"
+
+#include <algorithm>
+#include <memory>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "lsm/base/verify_report.h"
+#include "lsm/bytes/status.h"
+#include "lsm/engine/log_set.h"
+#include "lsm/engine/recovery.h"
+#include "lsm/engine/verify_table.h"
+#include "lsm/fs/file_names.h"
+#include "lsm/version/version.h"
+
+namespace lsm {
+namespace {
+
+uint64_t BytesOf(const ManifestState& state) {
+  uint64_t bytes = 0;
+  for (const auto& level : state.levels) {
+    for (const auto& [number, meta] : level) bytes += meta.file_bytes;
+  }
+  return bytes;
+}
+
+bool Has(const ManifestState& state, const TableMeta& meta) {
+  return std::any_of(state.levels.begin(), state.levels.end(), [&](const auto& level) {
+    const auto place = level.find(meta.number);
+    return place != level.end() && IsSameTable(place->second, meta);
+  });
+}
+
+// Whether the base has the table as it was written.
+absl::StatusOr<bool> IsSoundIn(const TableSource& base, const TableMeta& meta,
+                               const bloom::DigestSeed& digest_seed, Pacer* pacer) {
+  if (base.directory == nullptr || !Has(*base.state, meta)) return false;
+  VerifyReport verified;
+  LSM_RETURN_IF_ERROR(
+      VerifyTable(*base.directory, meta, ReadMode::kBuffered, digest_seed, pacer, &verified));
+  return verified.problems.empty();
+}
+
+// False if it cannot be linked.
+absl::StatusOr<bool> Link(const TableSource& source, const std::string& name, Directory& to,
+                          NewFiles* made) {
+  const absl::Status linked = source.directory->Link(name, to);
+  if (absl::IsUnimplemented(linked)) return false;
+  LSM_RETURN_IF_ERROR(linked);
+  made->Add(&to, name);
+  return true;
+}
+
+absl::Status CopyTable(const TableSource& from, const TableMeta& meta, Directory& to, Pacer* pacer,
+                       NewFiles* made, CopyReport* report) {
+  const std::string name = TableFileName(meta.number);
+  const std::string path = Concat(from.directory->path(), "/", name);
+  // A file may claim more bytes than there is room for.
+  LSM_RETURN_IF_ERROR(OpenFileOfTable(*from.directory, meta, ReadMode::kBuffered).status());
+  LSM_RETURN_IF_ERROR(CopyFile(*from.directory, name, to, name, made,
+                               [&](uint64_t bytes) { return pacer->Take(path, bytes); }));
+  VerifyReport verified;
+  const Pace no_limit;
+  LSM_ASSIGN_OR_RETURN(const std::unique_ptr<Pacer> at_once,
+                       Pacer::Create(no_limit, pacer->environment(), meta.file_bytes));
+  LSM_RETURN_IF_ERROR(VerifyTable(to, meta, ReadMode::kBuffered, from.state->digest_seed,
+                                  at_once.get(), &verified));
+  if (!verified.problems.empty()) {
+    return absl::DataLossError(
+        Concat(path, ": the table, or its copy, is damaged: ", verified.problems.front()));
+  }
+  ++report->tables_copied;
+  report->bytes_copied += meta.file_bytes;
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+Options OptionsOfCopy(Options options) {
+  options.mode = OpenMode::kReadOnly;
+  options.log_directory.clear();
+  options.environment.log_file_system = nullptr;
+  options.direct_reads = false;
+  options.scrub_seconds = 0;
+  options.filter_hash = bloom::DigestHash::kXxh3;  // or whatever it has
+  return options;
+}
+
+absl::StatusOr<StoreDirectory> OpenForCopy(const std::string& path, const Options& options) {
+  Options there = options;
+  there.mode = OpenMode::kMustNotExist;
+  LSM_ASSIGN_OR_RETURN(StoreDirectory store, StoreDirectory::Open(path, there));
+  LSM_ASSIGN_OR_RETURN(const std::vector<std::string> names, store.directory->List());
+  for (const std::string& name : names) {
+    const std::optional<FileName> parsed = ParseFileName(name);
+    if (!parsed || parsed->kind == FileKind::kLock) continue;
+    return absl::AlreadyExistsError(
+        Concat(path, "/", name, ": there are files of a store already"));
+  }
+  if (store.own_log_directory != nullptr)
+    LSM_RETURN_IF_ERROR(CheckLogDirectoryIsFree(*store.own_log_directory));
+  return store;
+}
+
+bool IsSameTable(const TableMeta& a, const TableMeta& b) {
+  return a.number == b.number && a.file_id == b.file_id && a.file_bytes == b.file_bytes &&
+         a.entries == b.entries && a.smallest == b.smallest && a.largest == b.largest;
+}
+
+absl::Status BringTables(const TableSource& from, const TableSource& base,
+                         const StoreDirectory& store, Pacer* pacer, NewFiles* made,
+                         CopyReport* report) {
+  Directory& to = *store.directory;
+  for (const auto& level : from.state->levels) {
+    for (const auto& [number, meta] : level) {
+      const std::string name = TableFileName(number);
+      report->entries += meta.entries;
+      LSM_ASSIGN_OR_RETURN(bool linked, IsSoundIn(base, meta, from.state->digest_seed, pacer));
+      if (linked) {
+        LSM_ASSIGN_OR_RETURN(linked, Link(base, name, to, made));
+      }
+      if (!linked && from.link) {
+        LSM_ASSIGN_OR_RETURN(linked, Link(from, name, to, made));
+      }
+      if (linked) {
+        ++report->tables_linked;
+      } else {
+        LSM_RETURN_IF_ERROR(CopyTable(from, meta, to, pacer, made, report));
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<uint64_t> FoundStore(const StoreDirectory& store,
+                                    std::optional<std::string_view> expected_current,
+                                    ManifestState* state, NewFiles* made) {
+  RandomSource& random = *store.environment.random;
+  LogSet log(&store.log_directory());
+  state->oldest_log = state->next_file_number++;
+  state->log_seed = random.Next();
+  state->synced_logs.clear();
+  state->closed_logs.clear();
+  state->started = true;  // by the snapshot that the manifest begins with
+  made->Add(&store.log_directory(), LogFileName(state->oldest_log));
+  LSM_RETURN_IF_ERROR(log.Start(state->oldest_log, LogFileId(*state->log_seed, state->oldest_log)));
+  // It is not closed: without an end record and records, a manifest that does not know it takes it
+  // for what an opening left that failed.
+  LSM_RETURN_IF_ERROR(log.SyncNames());
+  const uint64_t manifest_number = state->next_file_number++;
+  made->Keep();  // from here on CURRENT may lead to them, even after a failure
+  LSM_ASSIGN_OR_RETURN(const std::unique_ptr<ManifestWriter> manifest,
+                       ManifestWriter::Create(*store.directory, manifest_number, random.Next(),
+                                              state->ToSnapshot(), expected_current));
+  (void)manifest->Close();  // what counts is durable
+  return manifest_number;
+}
+
+absl::StatusOr<CopyReport> RestoreStore(const std::string& backup, const std::string& path,
+                                        const Options& options, const Pace& pace) {
+  LSM_ASSIGN_OR_RETURN(const StoreDirectory source,
+                       StoreDirectory::Open(backup, OptionsOfCopy(options)));
+  const absl::StatusOr<ManifestContents> contents = ReadManifest(*source.directory);
+  if (absl::IsNotFound(contents.status())) return NoStore(backup);
+  LSM_RETURN_IF_ERROR(contents.status());
+  ManifestState state = contents->state;
+
+  LSM_ASSIGN_OR_RETURN(const StoreDirectory store, OpenForCopy(path, options));
+  LSM_ASSIGN_OR_RETURN(const std::unique_ptr<Pacer> pacer,
+                       Pacer::Create(pace, store.environment, BytesOf(state)));
+  CopyReport report;
+  NewFiles made;
+  LSM_RETURN_IF_ERROR(
+      BringTables({source.directory.get(), &state, false}, {}, store, pacer.get(), &made, &report));
+  LSM_ASSIGN_OR_RETURN(const std::set<uint64_t> logs, NumbersOf(*source.directory, FileKind::kLog));
+  for (auto number = logs.lower_bound(state.oldest_log); number != logs.end(); ++number) {
+    const std::string name = LogFileName(*number);
+    LSM_RETURN_IF_ERROR(CopyFile(*source.directory, name, store.log_directory(), name, &made));
+    LSM_ASSIGN_OR_RETURN(const bool holds_writes, HoldsWrites(store.log_directory(), name));
+    report.logs_copied += holds_writes;
+  }
+  LSM_RETURN_IF_ERROR(CheckLogs(store.log_directory(), state));
+  LSM_RETURN_IF_ERROR(store.log_directory().Sync());
+  LSM_ASSIGN_OR_RETURN(
+      const uint64_t manifest_number,
+      NextFileNumber(*store.directory, store.log_directory(), state.next_file_number));
+  state.next_file_number = manifest_number + 1;
+  made.Keep();  // from here on CURRENT may lead to them, even after a failure
+  LSM_ASSIGN_OR_RETURN(
+      const std::unique_ptr<ManifestWriter> manifest,
+      ManifestWriter::Create(*store.directory, manifest_number, store.environment.random->Next(),
+                             state.ToSnapshot(), std::nullopt));
+  (void)manifest->Close();
+  return report;
+}
+
+}  // namespace lsm

@@ -1,0 +1,63 @@
+// How a store comes to be from tables that are there: by checkpoint, backup, restoring and repair.
+//
+// Tables come first, then a log (or those of the original), then a manifest; CURRENT is last.
+// Until then there is no store, so one that is cut short leaves none.
+#ifndef TRELLIS_LSM_ENGINE_COPY_STORE_H_
+#define TRELLIS_LSM_ENGINE_COPY_STORE_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "lsm/base/copy_report.h"
+#include "lsm/base/options.h"
+#include "lsm/engine/pacer.h"
+#include "lsm/engine/store_directory.h"
+#include "lsm/engine/store_files.h"
+#include "lsm/fs/file_system.h"
+#include "lsm/version/manifest.h"
+
+namespace lsm {
+
+// How the copy of a store is opened to be looked at, whichever options the store has: its logs are
+// with its tables.
+Options OptionsOfCopy(Options options);
+
+// Opens and locks a directory for a store that is to be made there.  AlreadyExists if there are
+// files of one, FailedPrecondition if it is in use.
+absl::StatusOr<StoreDirectory> OpenForCopy(const std::string& path, const Options& options);
+
+// Whether the two name one and the same file, as far as the manifests tell.
+bool IsSameTable(const TableMeta& a, const TableMeta& b);
+
+struct TableSource {
+  Directory* directory = nullptr;
+  const ManifestState* state = nullptr;
+  // Whether its files may be linked, where the file system can, rather than copied.
+  bool link = false;
+};
+
+// Brings all tables of `from`'s state: those that `base` (which may be without a directory) has,
+// and that are verified there, by links from there.  Copies are verified; DataLoss if one is not as
+// the manifest says, naming what it was copied from.
+absl::Status BringTables(const TableSource& from, const TableSource& base,
+                         const StoreDirectory& store, Pacer* pacer, NewFiles* made,
+                         CopyReport* report);
+
+// Makes a store of the state's tables, which are there and durable but for their names: an empty
+// log, a manifest, and CURRENT, whose bytes so far are `expected_current`.  Brings the state up to
+// that, taking numbers from its next_file_number on.  Returns the manifest's number.
+absl::StatusOr<uint64_t> FoundStore(const StoreDirectory& store,
+                                    std::optional<std::string_view> expected_current,
+                                    ManifestState* state, NewFiles* made);
+
+// DB::Restore; the options are valid ones, and the backup was opened without an error.
+absl::StatusOr<CopyReport> RestoreStore(const std::string& backup, const std::string& path,
+                                        const Options& options, const Pace& pace);
+
+}  // namespace lsm
+
+#endif  // TRELLIS_LSM_ENGINE_COPY_STORE_H_

@@ -1,0 +1,238 @@
+// Engine: verifying, scrubbing, and copies of the store.
+#include <algorithm>
+#include <utility>
+
+#include "bloom/core/hash.h"
+#include "lsm/bytes/status.h"
+#include "lsm/engine/copy_store.h"
+#include "lsm/engine/engine.h"
+#include "lsm/engine/pacer.h"
+#include "lsm/engine/recovery.h"
+#include "lsm/engine/verify_table.h"
+
+namespace lsm {
+namespace {
+
+constexpr size_t kDamageLinesMax = 100;
+
+// While a table is scrubbed, it is read as fast as this at least, for meanwhile its file cannot be
+// removed.
+constexpr uint64_t kScrubBytesPerSecondMin = uint64_t{32} << 20;
+
+// How long scrubbing keeps who closes the store waiting.
+constexpr uint64_t kScrubPauseNanos = 50'000'000;
+
+}  // namespace
+
+absl::StatusOr<VerifyReport> Engine::Verify(const Pace& pace) {
+  // Tables that a compaction makes superfluous meanwhile need not be verified, nor kept.
+  std::vector<std::weak_ptr<const OpenTable>> tables;
+  uint64_t bytes_total = 0;
+  {
+    std::shared_ptr<const ReadView> view = view_.Share();
+    for (int level = 0; level < kLevels; ++level) {
+      for (const auto& table : view->version->level(level)) {
+        tables.push_back(table);
+        bytes_total += table->meta.file_bytes;
+      }
+    }
+    LetGo(std::move(view));
+  }
+  LSM_ASSIGN_OR_RETURN(const std::unique_ptr<Pacer> pacer,
+                       Pacer::Create(pace, store_.environment, bytes_total));
+  VerifyReport report;
+  absl::Status status = VerifyRecords(&report);
+  for (size_t i = 0; i < tables.size() && status.ok(); ++i)
+    status = VerifyIfThere(tables[i], pacer.get(), &report);
+  NoteVerified(report);
+  LSM_RETURN_IF_ERROR(status);
+  return report;
+}
+
+// CURRENT, the manifest and the logs.
+absl::Status Engine::VerifyRecords(VerifyReport* report) {
+  const bool is_reader = options_.mode == OpenMode::kReadOnly;
+  ManifestState state;
+  {
+    // No edit comes between.
+    absl::MutexLock manifest_lock(&manifest_mutex_);
+    if (!RecordsAreKnown()) return absl::OkStatus();
+    const absl::StatusOr<ManifestContents> contents = ReadManifest(*store_.directory);
+    if (absl::IsResourceExhausted(contents.status())) return contents.status();
+    if (!contents.ok()) {
+      report->problems.emplace_back(MessageOf(contents.status()));
+      return absl::OkStatus();
+    }
+    state = is_reader ? contents->state : manifest_state_;
+    if (contents->state.ToSnapshot().Encode() != state.ToSnapshot().Encode()) {
+      report->problems.push_back(Concat(store_.directory->path(), "/", contents->file_name,
+                                        ": the manifest does not say what was written to it"));
+    }
+  }
+  // Edits wait for the lock, and writes may wait for edits, so logs, which may be long, are read
+  // without it.  What is wrong then may be that logs came or went meanwhile.
+  absl::Status logs = CheckLogs(store_.log_directory(), state, logs_.Sizes());
+  if (!logs.ok() && !is_reader) {
+    absl::MutexLock manifest_lock(&manifest_mutex_);
+    if (!RecordsAreKnown()) return absl::OkStatus();
+    logs = CheckLogs(store_.log_directory(), manifest_state_, logs_.Sizes());
+  }
+  if (absl::IsResourceExhausted(logs)) return logs;
+  if (!logs.ok()) report->problems.emplace_back(MessageOf(logs));
+  return absl::OkStatus();
+}
+
+// After a failure it is unknown what is there, and nothing of it is relied on.
+bool Engine::RecordsAreKnown() {
+  absl::MutexLock lock(&mutex_);
+  return failures_.OfLogOrManifest().ok();
+}
+
+absl::Status Engine::VerifyIfThere(const std::weak_ptr<const OpenTable>& table, Pacer* pacer,
+                                   VerifyReport* report) {
+  std::shared_ptr<const OpenTable> held = table.lock();
+  if (held == nullptr) return absl::OkStatus();
+  const absl::Status status = VerifyTable(
+      *store_.directory, held->meta,
+      options_.direct_reads ? ReadMode::kDirect : ReadMode::kBuffered, digest_seed_, pacer, report);
+  held.reset();
+  CollectGarbage();
+  return status;
+}
+
+void Engine::NoteVerified(const VerifyReport& report) {
+  counters_.Add(Counter::kTablesVerified, report.tables);
+  counters_.Add(Counter::kBytesVerified, report.bytes);
+  absl::MutexLock lock(&mutex_);
+  for (const std::string& line : report.problems) {
+    if (!damage_known_.insert(bloom::DigestOf(line, digest_seed_)).second) continue;
+    counters_.Add(Counter::kDamageFound, 1);
+    if (damage_.size() < kDamageLinesMax) damage_.push_back(line);
+  }
+}
+
+std::vector<std::string> Engine::GetDamage() {
+  absl::MutexLock lock(&mutex_);
+  return damage_;
+}
+
+// --- scrubbing: a table a job ---
+
+bool Engine::ScheduleScrub() {
+  scrub_scheduled_ = Schedule(Scheduler::Lane::kScrub, std::nullopt, [this] { ScrubNext(); });
+  return scrub_scheduled_;
+}
+
+// The tables follow one another by their numbers.  A round goes through those that were there when
+// it began: new ones may come faster than they can be read.
+Engine::ScrubStep Engine::NextToScrub() {
+  if (scrubbed_number_ == 0) scrub_end_ = next_file_number_;
+  ScrubStep step;
+  uint64_t bytes_total = 0, bytes = 0;
+  for (int level = 0; level < kLevels; ++level) {
+    for (const auto& table : current_view_->version->level(level)) {
+      bytes_total += table->meta.file_bytes;
+      const uint64_t number = table->meta.number;
+      if (number <= scrubbed_number_ || number >= scrub_end_) continue;
+      if (step.number != 0 && number >= step.number) continue;
+      step.number = number;
+      step.table = table;
+      bytes = table->meta.file_bytes;
+    }
+  }
+  const double period = static_cast<double>(options_.scrub_seconds);
+  // Where there are no tables at all, the whole time is for the next look.
+  const double share =
+      bytes_total == 0 ? 1 : static_cast<double>(bytes) / static_cast<double>(bytes_total);
+  step.nanos = static_cast<uint64_t>(period * share * 1e9);
+  step.bytes_per_second =
+      std::max(kScrubBytesPerSecondMin,
+               static_cast<uint64_t>(2 * static_cast<double>(bytes_total) / period));
+  return step;
+}
+
+void Engine::ScrubNext() {
+  for (;;) {
+    // Without memory or descriptors the table is due another time.
+    CatchOutOfMemory([this] { return ScrubOne(); }).IgnoreError();
+    absl::MutexLock lock(&mutex_);
+    if (closing_.load(std::memory_order_relaxed)) {
+      scrub_scheduled_ = false;
+      work_done_.SignalAll();
+      return;
+    }
+    if (ScheduleScrub()) return;
+    scrub_scheduled_ = true;  // without memory for another job this one goes on
+  }
+}
+
+absl::Status Engine::ScrubOne() {
+  ScrubStep step;
+  {
+    absl::MutexLock lock(&mutex_);
+    step = NextToScrub();
+    scrubbed_number_ = step.number;
+  }
+  const auto is_closing = [this] { return closing_.load(std::memory_order_relaxed); };
+  for (uint64_t waited = 0; waited < step.nanos && !is_closing(); waited += kScrubPauseNanos)
+    scheduler_->Pause(std::min(kScrubPauseNanos, step.nanos - waited));
+  if (is_closing()) return absl::OkStatus();
+  VerifyReport report;
+  if (step.number == 0) {
+    counters_.Add(Counter::kScrubs, 1);
+    LSM_RETURN_IF_ERROR(VerifyRecords(&report));
+  } else {
+    const Pace pace{step.bytes_per_second, [&](const Progress&) { return !is_closing(); }};
+    LSM_ASSIGN_OR_RETURN(const std::unique_ptr<Pacer> pacer,
+                         Pacer::Create(pace, store_.environment, 0));
+    LSM_RETURN_IF_ERROR(VerifyIfThere(step.table, pacer.get(), &report));
+  }
+  NoteVerified(report);
+  return absl::OkStatus();
+}
+
+// --- copies ---
+
+absl::StatusOr<CopyReport> Engine::CopyTo(const std::string& path, bool link,
+                                          const std::string& base, const Pace& pace) {
+  if (options_.mode == OpenMode::kReadOnly) {
+    return absl::FailedPreconditionError(
+        Concat(store_.directory->path(), ": the store is open for reading only"));
+  }
+  const Options of_copy = OptionsOfCopy(options_);
+  StoreDirectory base_store;
+  ManifestContents base_contents;
+  if (!base.empty()) {
+    LSM_ASSIGN_OR_RETURN(base_store, StoreDirectory::Open(base, of_copy));
+    absl::StatusOr<ManifestContents> contents = ReadManifest(*base_store.directory);
+    if (absl::IsNotFound(contents.status())) return NoStore(base);
+    LSM_ASSIGN_OR_RETURN(base_contents, std::move(contents));
+  }
+  LSM_ASSIGN_OR_RETURN(const StoreDirectory store, OpenForCopy(path, of_copy));
+  LSM_RETURN_IF_ERROR(Flush());
+  ManifestState state;
+  std::shared_ptr<const Version> version;  // keeps the files
+  uint64_t bytes_total = 0;
+  {
+    absl::MutexLock manifest_lock(&manifest_mutex_);
+    LSM_RETURN_IF_ERROR(manifest_status_);
+    state = manifest_state_;
+    absl::MutexLock lock(&mutex_);
+    version = current_view_->version;
+  }
+  for (int level = 0; level < kLevels; ++level) bytes_total += version->level_bytes(level);
+  LSM_ASSIGN_OR_RETURN(const std::unique_ptr<Pacer> pacer,
+                       Pacer::Create(pace, store_.environment, bytes_total));
+  CopyReport report;
+  NewFiles made;
+  absl::Status status = BringTables({store_.directory.get(), &state, link},
+                                    {base_store.directory.get(), &base_contents.state, true}, store,
+                                    pacer.get(), &made, &report);
+  version.reset();
+  CollectGarbage();
+  LSM_RETURN_IF_ERROR(status);
+  LSM_RETURN_IF_ERROR(FoundStore(store, std::nullopt, &state, &made).status());
+  return report;
+}
+
+}  // namespace lsm

@@ -1,0 +1,48 @@
+// Keeps a long call to its pace (lsm/base/pace.h).  One thread.
+#ifndef TRELLIS_LSM_ENGINE_PACER_H_
+#define TRELLIS_LSM_ENGINE_PACER_H_
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "lsm/base/pace.h"
+#include "lsm/fs/environment.h"
+#include "lsm/fs/scheduler.h"
+
+namespace lsm {
+
+class Pacer {
+ public:
+  // `environment` is complete but for its scheduler; where it has none, and one is needed to wait,
+  // the pacer makes its own: ResourceExhausted if there are no threads for it.  All outlive this.
+  static absl::StatusOr<std::unique_ptr<Pacer>> Create(const Pace& pace,
+                                                       const Environment& environment,
+                                                       uint64_t bytes_total);
+
+  // Before so many bytes of the file are read: waits until they may be.  Cancelled if the caller
+  // does not want to go on.
+  absl::Status Take(std::string_view file, uint64_t bytes);
+
+  const Environment& environment() const { return environment_; }
+
+ private:
+  Pacer(const Pace& pace, const Environment& environment, uint64_t bytes_total)
+      : pace_(pace), environment_(environment), scheduler_(environment.scheduler) {
+    progress_.bytes_total = bytes_total;
+  }
+
+  const Pace& pace_;
+  const Environment& environment_;
+  std::unique_ptr<Scheduler> own_scheduler_;
+  Scheduler* scheduler_;
+  Progress progress_;
+  uint64_t next_nanos_ = 0;  // when more may be read
+  uint64_t cost_nanos_ = 0;  // of what was read last
+};
+
+}  // namespace lsm
+
+#endif  // TRELLIS_LSM_ENGINE_PACER_H_

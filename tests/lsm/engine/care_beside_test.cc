@@ -1,0 +1,145 @@
+// What verifies and copies a store goes on beside flushes, and beside DB::Resume, which replaces
+// logs, manifest and CURRENT: it finds no damage where there is none, and all files that it needs.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <future>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "tests/lsm/engine/store_test.h"
+#include "tests/support/status_matchers.h"
+
+namespace lsm {
+namespace {
+
+using testing::IsEmpty;
+
+constexpr char kBackupPath[] = "/backup";
+
+class CareBesideTest : public StoreTest {
+ protected:
+  CareBesideTest() {
+    options_.environment.scheduler = nullptr;
+    options_.environment.clock = nullptr;
+  }
+
+  void Fill() {
+    Open();
+    for (int i = 0; i < 400; ++i) Put(Concat("key", 1000 + i), std::string(20, 'v'));
+    CompactAll();
+  }
+  // Then there is something to resume, and what log and manifest hold is known.
+  void FailToFlush() {
+    Put("key1001", "newer");
+    world_.files->SetFault([](FileOperation operation, const std::string& path, uint64_t) {
+      return operation == FileOperation::kCreate && path.ends_with(".table")
+                 ? absl::UnavailableError(Concat(path, ": broken"))
+                 : absl::OkStatus();
+    });
+    ASSERT_FALSE(db_->Flush().ok());
+    world_.files->SetFault(nullptr);
+  }
+};
+
+TEST_F(CareBesideTest, VerifyingFindsNoDamageWhileFilesAreSwitched) {
+  Fill();
+  FailToFlush();
+  std::thread verifying;
+  std::promise<void> verified;
+  std::atomic<bool> swapped{false}, begun{false};
+  world_.files->SetFault([&](FileOperation operation, const std::string&, uint64_t) {
+    if (operation == FileOperation::kAtomicReplace) swapped = true;
+    if (swapped && operation == FileOperation::kList && !begun.exchange(true)) {
+      verifying = std::thread([&] {
+        const absl::StatusOr<VerifyReport> report = db_->Verify();
+        EXPECT_OK(report);
+        if (report.ok()) {
+          EXPECT_THAT(report->problems, IsEmpty());
+        }
+        verified.set_value();
+      });
+      // It need not come through before, but may try.
+      verified.get_future().wait_for(std::chrono::milliseconds(200));
+    }
+    return absl::OkStatus();
+  });
+  EXPECT_OK(db_->Resume());
+  world_.files->SetFault(nullptr);
+  ASSERT_TRUE(begun);
+  verifying.join();
+  EXPECT_THAT(db_->GetDamage(), IsEmpty());
+}
+
+// Logs may be long, and no pace is kept with them.
+TEST_F(CareBesideTest, NobodyWaitsForLogsThatAreVerified) {
+  Fill();
+  Put("key1001", "newer");
+  std::thread flushing;
+  std::promise<void> flushed;
+  std::atomic<bool> begun{false};
+  world_.files->SetFault([&](FileOperation operation, const std::string& path, uint64_t) {
+    if (operation == FileOperation::kReadAt && path.ends_with(".log") && !begun.exchange(true)) {
+      flushing = std::thread([&] {
+        EXPECT_OK(db_->Flush());
+        flushed.set_value();
+      });
+      EXPECT_EQ(flushed.get_future().wait_for(std::chrono::seconds(10)), std::future_status::ready);
+    }
+    return absl::OkStatus();
+  });
+  ASSERT_OK_AND_ASSIGN(const VerifyReport report, db_->Verify());
+  EXPECT_THAT(report.problems, IsEmpty());
+  ASSERT_TRUE(begun);
+  flushing.join();
+  world_.files->SetFault(nullptr);
+}
+
+// The table that is being verified, or copied, is replaced, and then all is removed that the new
+// manifest does not know.
+TEST_F(CareBesideTest, WhatIsBeingReadIsNotRemoved) {
+  for (const bool copies : {false, true}) {
+    world_.files = std::make_unique<MemoryFileSystem>();
+    options_.environment.file_system = world_.files.get();
+    Fill();
+    std::promise<void> reading, resumed;
+    bool waited = false;
+    Pace pace;
+    pace.progress = [&](const Progress&) {
+      if (!std::exchange(waited, true)) {
+        reading.set_value();
+        resumed.get_future().wait();
+      }
+      return true;
+    };
+    std::thread caring([&] {
+      if (copies) {
+        EXPECT_OK(db_->Backup(kBackupPath, "", pace));
+      } else {
+        const absl::StatusOr<VerifyReport> report = db_->Verify(pace);
+        EXPECT_OK(report);
+        if (report.ok()) {
+          EXPECT_THAT(report->problems, IsEmpty());
+        }
+      }
+    });
+    reading.get_future().wait();
+    for (int i = 0; i < 400; i += 10) Put(Concat("key", 1000 + i), "replaced");
+    CompactAll();
+    FailToFlush();
+    EXPECT_OK(db_->Resume());
+    resumed.set_value();
+    caring.join();
+    // Now nobody reads it any more.
+    CompactAll();
+    EXPECT_EQ(world_.FilesOf(FileKind::kTable).size(), db_->GetStatistics().total.tables);
+    db_ = nullptr;
+  }
+}
+
+}  // namespace
+}  // namespace lsm

@@ -1,0 +1,401 @@
+// Checkpoints, backups and restored stores: whole, verified, or not there.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lsm/version/manifest.h"
+#include "tests/lsm/engine/store_test.h"
+#include "tests/support/scratch_dir.h"
+#include "tests/support/status_matchers.h"
+
+namespace lsm {
+namespace {
+
+using testing::AnyOf;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+using testing_support::StatusIs;
+using Unsynced = MemoryFileSystem::Unsynced;
+
+constexpr char kCopyPath[] = "/copies/first";
+constexpr char kSecondPath[] = "/copies/second";
+
+class CopyTest : public StoreTest {
+ protected:
+  // Tables in two levels, and writes that are in the log alone.
+  void Fill() {
+    Open();
+    for (int i = 0; i < 300; ++i) Put(Concat("key", 1000 + i), Concat("value", i));
+    CompactAll();
+    for (int i = 0; i < 50; ++i) Put(Concat("key", 1000 + 4 * i), "newer");
+    Flush();
+    Delete("key1001");
+    Put("key1002", "in the log");
+  }
+
+  Contents ContentsOf(const std::string& path) {
+    Options options = options_;
+    options.mode = OpenMode::kMustExist;
+    options.log_directory.clear();
+    const absl::StatusOr<std::unique_ptr<DB>> db = DB::Open(path, options);
+    EXPECT_OK(db);
+    if (!db.ok()) return {};
+    const absl::StatusOr<VerifyReport> report = (*db)->Verify();
+    EXPECT_OK(report);
+    if (report.ok()) {
+      EXPECT_THAT(report->problems, IsEmpty());
+    }
+    return ReadAll(**db).value_or(Contents());
+  }
+
+  size_t OperationsOf(FileOperation wanted) {
+    size_t count = 0;
+    world_.files->SetFault([&, wanted](FileOperation operation, const std::string&, uint64_t) {
+      count += operation == wanted;
+      return absl::OkStatus();
+    });
+    EXPECT_OK(db_->Checkpoint(kCopyPath));
+    world_.files->SetFault(nullptr);
+    return count;
+  }
+};
+
+TEST_F(CopyTest, ACheckpointHoldsWhatTheStoreHeld) {
+  Fill();
+  const Contents before = ReadAll(*db_).value();
+  ASSERT_OK(db_->Checkpoint(kCopyPath));
+  for (int i = 0; i < 300; ++i) Put(Concat("key", 1000 + i), "later");
+  CompactAll();
+  EXPECT_EQ(ContentsOf(kCopyPath), before);
+  // Neither needs the other.
+  db_ = nullptr;
+  ASSERT_OK(DB::Destroy(kStorePath, options_));
+  EXPECT_EQ(ContentsOf(kCopyPath), before);
+}
+
+TEST_F(CopyTest, ACheckpointLinksItsTables) {
+  Fill();
+  EXPECT_EQ(OperationsOf(FileOperation::kLink), 3u);
+}
+
+TEST_F(CopyTest, WhereTablesCannotBeLinkedTheyAreCopied) {
+  Fill();
+  const Contents before = ReadAll(*db_).value();
+  world_.files->SetFault([](FileOperation operation, const std::string& path, uint64_t) {
+    return operation == FileOperation::kLink ? absl::UnimplementedError(path) : absl::OkStatus();
+  });
+  ASSERT_OK(db_->Checkpoint(kCopyPath));
+  world_.files->SetFault(nullptr);
+  EXPECT_EQ(ContentsOf(kCopyPath), before);
+}
+
+TEST_F(CopyTest, ACheckpointIsMadeWhereNothingIs) {
+  Fill();
+  EXPECT_THAT(db_->Checkpoint(kStorePath), StatusIs(absl::StatusCode::kFailedPrecondition));
+  ASSERT_OK(db_->Checkpoint(kCopyPath));
+  EXPECT_THAT(db_->Checkpoint(kCopyPath),
+              StatusIs(absl::StatusCode::kAlreadyExists, HasSubstr(kCopyPath)));
+  db_ = nullptr;
+  options_.mode = OpenMode::kReadOnly;
+  Open();
+  EXPECT_THAT(db_->Checkpoint(kSecondPath), StatusIs(absl::StatusCode::kFailedPrecondition));
+}
+
+TEST_F(CopyTest, TheLogsDirectoryStaysWhereItIs) {
+  options_.log_directory = "/logs";
+  Fill();
+  const Contents before = ReadAll(*db_).value();
+  ASSERT_OK(db_->Checkpoint(kCopyPath));
+  EXPECT_EQ(ContentsOf(kCopyPath), before);
+  EXPECT_EQ(ReadAll(*db_).value(), before);
+}
+
+TEST_F(CopyTest, ABackupIsCopiedVerifiedAndRestored) {
+  Fill();
+  const Contents before = ReadAll(*db_).value();
+  ASSERT_OK_AND_ASSIGN(const CopyReport report, db_->Backup(kCopyPath));
+  EXPECT_EQ(report.tables_copied, 3u);
+  EXPECT_EQ(report.tables_linked, 0u);
+  EXPECT_EQ(report.bytes_copied, db_->GetStatistics().total.table_bytes);
+  EXPECT_EQ(report.entries, 352u);
+  db_ = nullptr;
+  ASSERT_OK(DB::Destroy(kStorePath, options_));
+  ASSERT_OK_AND_ASSIGN(const CopyReport restored, DB::Restore(kCopyPath, kStorePath, options_));
+  EXPECT_EQ(restored.tables_copied, 3u);
+  EXPECT_EQ(restored.bytes_copied, report.bytes_copied);
+  EXPECT_EQ(restored.entries, 352u);
+  EXPECT_EQ(ContentsOf(kStorePath), before);
+  EXPECT_EQ(ContentsOf(kCopyPath), before);
+}
+
+TEST_F(CopyTest, ABackupTakesFromTheLastOneWhatIsThere) {
+  Fill();
+  ASSERT_OK(db_->Backup(kCopyPath));
+  const Contents first = ReadAll(*db_).value();
+  Put("later", "1");
+  const Contents second = ReadAll(*db_).value();
+  ASSERT_OK_AND_ASSIGN(const CopyReport report, db_->Backup(kSecondPath, kCopyPath));
+  EXPECT_EQ(report.tables_copied, 1u);
+  EXPECT_EQ(report.tables_linked, 3u);
+  EXPECT_EQ(ContentsOf(kCopyPath), first);
+  ASSERT_OK(DB::Destroy(kCopyPath, options_));
+  EXPECT_EQ(ContentsOf(kSecondPath), second);
+}
+
+TEST_F(CopyTest, WhatTheLastOneHasDamagedOrLostIsCopiedAgain) {
+  Fill();
+  ASSERT_OK(db_->Backup(kCopyPath));
+  const Contents before = ReadAll(*db_).value();
+  const std::vector<std::string> tables = world_.FilesOf(FileKind::kTable, kCopyPath);
+  std::string bytes = world_.files->FileBytes(tables[0]);
+  bytes[100] = static_cast<char>(bytes[100] ^ 1);
+  world_.files->SetFileBytes(tables[0], bytes);
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Directory> directory,
+                       world_.files->OpenDirectory(kCopyPath, /*create=*/false));
+  ASSERT_OK(directory->Remove(tables[1].substr(tables[1].rfind('/') + 1)));
+  ASSERT_OK_AND_ASSIGN(const CopyReport report, db_->Backup(kSecondPath, kCopyPath));
+  EXPECT_EQ(report.tables_copied, 2u);
+  EXPECT_EQ(report.tables_linked, 1u);
+  EXPECT_EQ(ContentsOf(kSecondPath), before);
+}
+
+// A store's numbers say nothing about another one's.
+TEST_F(CopyTest, AnotherStoresBackupIsNoBase) {
+  Fill();
+  ASSERT_OK(db_->Backup(kCopyPath));
+  db_ = nullptr;
+  ASSERT_OK(DB::Destroy(kStorePath, options_));
+  Fill();
+  ASSERT_OK_AND_ASSIGN(const CopyReport report, db_->Backup(kSecondPath, kCopyPath));
+  EXPECT_EQ(report.tables_linked, 0u);
+  EXPECT_EQ(ContentsOf(kSecondPath), ReadAll(*db_).value());
+}
+
+TEST_F(CopyTest, ADamagedTableIsNotBackedUp) {
+  Fill();
+  const std::string path = world_.FilesOf(FileKind::kTable)[0];
+  std::string bytes = world_.files->FileBytes(path);
+  bytes[100] = static_cast<char>(bytes[100] ^ 1);
+  world_.files->SetFileBytes(path, bytes);
+  EXPECT_THAT(db_->Backup(kCopyPath), StatusIs(absl::StatusCode::kDataLoss, HasSubstr(path)));
+  EXPECT_THAT(world_.FilesOf(FileKind::kTable, kCopyPath), IsEmpty());
+  bytes[100] = static_cast<char>(bytes[100] ^ 1);
+  world_.files->SetFileBytes(path, bytes);
+  EXPECT_OK(db_->Backup(kCopyPath));
+}
+
+TEST_F(CopyTest, WhereNoBackupIsNoneIsTaken) {
+  Fill();
+  ASSERT_OK(world_.files->OpenDirectory("/empty", /*create=*/true));
+  for (const char* base : {"/nowhere", "/empty"}) {
+    EXPECT_THAT(db_->Backup(kCopyPath, base),
+                StatusIs(absl::StatusCode::kNotFound, HasSubstr(base)));
+    EXPECT_THAT(world_.files->OpenDirectory(kCopyPath, /*create=*/false),
+                StatusIs(absl::StatusCode::kNotFound));
+  }
+  EXPECT_THAT(db_->Backup(kCopyPath, "/empty"),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("there is no store")));
+}
+
+TEST_F(CopyTest, ADamagedBackupIsNotRestored) {
+  Fill();
+  ASSERT_OK(db_->Backup(kCopyPath));
+  for (const FileKind kind : {FileKind::kTable, FileKind::kManifest}) {
+    const std::string path = world_.FilesOf(kind, kCopyPath)[0];
+    const std::string bytes = world_.files->FileBytes(path);
+    for (size_t offset = 0; offset < bytes.size(); offset += 31) {
+      std::string damaged = bytes;
+      damaged[offset] = static_cast<char>(damaged[offset] ^ 4);
+      world_.files->SetFileBytes(path, damaged);
+      ASSERT_THAT(DB::Restore(kCopyPath, kSecondPath, options_),
+                  StatusIs(absl::StatusCode::kDataLoss, HasSubstr(path)))
+          << offset;
+      ASSERT_THAT(world_.FilesOf(FileKind::kTable, kSecondPath), IsEmpty());
+    }
+    world_.files->SetFileBytes(path, bytes);
+  }
+  EXPECT_OK(DB::Restore(kCopyPath, kSecondPath, options_));
+}
+
+// Nor does it take room: a file may stand for more bytes than it has.
+TEST_F(CopyTest, ATableOfAnotherSizeOrNoneIsDamageBeforeItIsCopied) {
+  Fill();
+  ASSERT_OK(db_->Backup(kCopyPath));
+  const std::string path = world_.FilesOf(FileKind::kTable, kCopyPath)[0];
+  const std::string name = path.substr(path.rfind('/') + 1);
+  const auto restored = [&] {
+    world_.files->SetFault([&](FileOperation operation, const std::string& file, uint64_t) {
+      return operation == FileOperation::kCreate && file.ends_with(name)
+                 ? absl::UnavailableError(Concat(file, ": was made"))
+                 : absl::OkStatus();
+    });
+    const absl::Status status = DB::Restore(kCopyPath, kSecondPath, options_).status();
+    world_.files->SetFault(nullptr);
+    return status;
+  };
+  world_.files->SetFileBytes(path, world_.files->FileBytes(path) + std::string(1 << 20, '\0'));
+  EXPECT_THAT(restored(), StatusIs(absl::StatusCode::kDataLoss, HasSubstr(path)));
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Directory> directory,
+                       world_.files->OpenDirectory(kCopyPath, /*create=*/false));
+  ASSERT_OK(directory->Remove(name));
+  EXPECT_THAT(restored(), StatusIs(absl::StatusCode::kDataLoss, HasSubstr(path)));
+}
+
+// Each of its files is sound, and they do not go together.
+TEST_F(CopyTest, ABackupThatCannotBeOpenedIsNotRestored) {
+  Fill();
+  ASSERT_OK(db_->Backup(kCopyPath));
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Directory> directory,
+                       world_.files->OpenDirectory(kCopyPath, /*create=*/false));
+  ASSERT_OK_AND_ASSIGN(const ManifestContents contents, ReadManifest(*directory));
+  ManifestState state = contents.state;
+  state.levels[1].merge(state.levels[0]);
+  state.next_file_number += 1;
+  ASSERT_OK(ManifestWriter::Create(*directory, state.next_file_number - 1, 77, state.ToSnapshot(),
+                                   contents.current.Encode()));
+  EXPECT_THAT(DB::Restore(kCopyPath, kSecondPath, options_),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("overlap")));
+  EXPECT_THAT(world_.FilesOf(FileKind::kTable, kSecondPath), IsEmpty());
+}
+
+// Not only a backup: its logs come with it.
+TEST_F(CopyTest, AnyClosedStoreCanBeCopied) {
+  Fill();
+  const Contents before = ReadAll(*db_).value();
+  EXPECT_THAT(DB::Restore(kStorePath, kCopyPath, options_),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+  db_ = nullptr;
+  options_.log_directory = "/other/logs";
+  ASSERT_OK_AND_ASSIGN(const CopyReport report, DB::Restore(kStorePath, kCopyPath, options_));
+  EXPECT_EQ(report.logs_copied, 1u);
+  EXPECT_THAT(world_.FilesOf(FileKind::kLog, "/other/logs"), SizeIs(1));
+  options_.mode = OpenMode::kMustExist;
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<DB> copy, DB::Open(kCopyPath, options_));
+  EXPECT_EQ(ReadAll(*copy).value(), before);
+}
+
+TEST_F(CopyTest, NothingIsRestoredFromNothingOrOverSomething) {
+  Fill();
+  EXPECT_THAT(DB::Restore("/nowhere", kCopyPath, options_),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("/nowhere")));
+  ASSERT_OK(db_->Backup(kCopyPath));
+  EXPECT_THAT(DB::Restore(kCopyPath, kCopyPath, options_),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+  ASSERT_OK(db_->Backup(kSecondPath));
+  EXPECT_THAT(DB::Restore(kCopyPath, kSecondPath, options_),
+              StatusIs(absl::StatusCode::kAlreadyExists, HasSubstr(kSecondPath)));
+}
+
+// Its name alone makes no file the copy's, to be removed when the attempt fails.
+TEST_F(CopyTest, WhatStandsInTheLogsDirectoryStays) {
+  Fill();
+  const std::string log = world_.FilesOf(FileKind::kLog)[0];
+  db_ = nullptr;
+  options_.log_directory = "/other/logs";
+  const std::string name = Concat(options_.log_directory, log.substr(log.rfind('/')));
+  ASSERT_OK(world_.files->OpenDirectory(options_.log_directory, /*create=*/true));
+  world_.files->SetFileBytes(name, "somebody's notes");
+  EXPECT_THAT(DB::Restore(kStorePath, kCopyPath, options_),
+              StatusIs(absl::StatusCode::kAlreadyExists, HasSubstr(name)));
+  EXPECT_EQ(world_.files->FileBytes(name), "somebody's notes");
+}
+
+// At each call of the file system the machine crashes: the store is as it was, and the copy is
+// whole or is none.
+TEST_F(CopyTest, ACrashLeavesTheStoreAndNoHalfCopy) {
+  for (const bool link : {true, false}) {
+    Contents before;
+    size_t wholes = 0, nones = 0;
+    for (uint64_t at = 0;; ++at) {
+      world_.files = std::make_unique<MemoryFileSystem>();
+      options_.environment.file_system = world_.files.get();
+      Fill();
+      before = ReadAll(*db_).value();
+      ASSERT_OK(db_->Write({}, {.sync = true}));
+      world_.files->ResetCounts();
+      world_.files->CrashAt(at);
+      const absl::Status status =
+          link ? db_->Checkpoint(kCopyPath) : db_->Backup(kCopyPath).status();
+      const bool crashed = world_.files->crashed();
+      db_ = nullptr;
+      world_.files->Restart(at % 2 == 0 ? Unsynced::kLost : Unsynced::kKept);
+      ASSERT_EQ(ContentsOf(kStorePath), before) << at;
+      Options options = options_;
+      options.mode = OpenMode::kReadOnly;
+      const absl::StatusOr<std::unique_ptr<DB>> copy = DB::Open(kCopyPath, options);
+      if (status.ok() || copy.ok()) {
+        ASSERT_OK(copy) << at;
+        ASSERT_EQ(ReadAll(**copy).value(), before) << at;
+        ++wholes;
+      } else {
+        ASSERT_THAT(copy, AnyOf(StatusIs(absl::StatusCode::kNotFound),
+                                StatusIs(absl::StatusCode::kDataLoss, HasSubstr("CURRENT"))))
+            << at;
+        ++nones;
+      }
+      if (!crashed) break;
+    }
+    EXPECT_GT(wholes, 1u);
+    EXPECT_GT(nones, 20u);
+  }
+}
+
+// The same of a store that is restored, whose logs come with it, to a directory of their own.
+TEST_F(CopyTest, ACrashLeavesNoHalfRestoredStore) {
+  Fill();
+  const Contents before = ReadAll(*db_).value();
+  db_ = nullptr;
+  options_.log_directory = "/other/logs";
+  size_t wholes = 0, nones = 0;
+  for (uint64_t at = 0;; ++at) {
+    const std::unique_ptr<MemoryFileSystem> files = world_.files->Clone();
+    options_.environment.file_system = files.get();
+    files->ResetCounts();
+    files->CrashAt(at);
+    const absl::Status status = DB::Restore(kStorePath, kCopyPath, options_).status();
+    const bool crashed = files->crashed();
+    files->Restart(at % 2 == 0 ? Unsynced::kLost : Unsynced::kKept);
+    options_.mode = OpenMode::kReadOnly;
+    const absl::StatusOr<std::unique_ptr<DB>> copy = DB::Open(kCopyPath, options_);
+    options_.mode = OpenMode::kOpenOrCreate;
+    if (status.ok() || copy.ok()) {
+      ASSERT_OK(copy) << at;
+      ASSERT_EQ(ReadAll(**copy).value(), before) << at;
+      ++wholes;
+    } else {
+      ++nones;
+    }
+    if (!crashed && at % 2 == 0) break;
+  }
+  EXPECT_GT(wholes, 1u);
+  EXPECT_GT(nones, 20u);
+}
+
+TEST(CopyOnDiskTest, TablesAreHardLinks) {
+  const testing_support::ScratchDir scratch;
+  const std::string store = scratch.path_of("store"), copy = scratch.path_of("deep/copy");
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<DB> db, DB::Open(store));
+  ASSERT_OK(db->Put("key", "value"));
+  ASSERT_OK(db->Checkpoint(copy));
+  ASSERT_OK_AND_ASSIGN(const CopyReport report, db->Backup(scratch.path_of("backup"), copy));
+  EXPECT_EQ(report.tables_linked, 1u);
+  size_t tables = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(copy)) {
+    if (entry.path().extension() != ".table") continue;
+    ++tables;
+    EXPECT_EQ(std::filesystem::hard_link_count(entry.path()), 3u);
+  }
+  EXPECT_EQ(tables, 1u);
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<DB> opened, DB::Open(copy));
+  ASSERT_OK_AND_ASSIGN(const std::optional<std::string> value, opened->Get("key"));
+  EXPECT_EQ(value, "value");
+}
+
+}  // namespace
+}  // namespace lsm
