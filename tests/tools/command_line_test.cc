@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "lsm/fs/memory_file_system.h"
+#include "tests/support/source_directory.h"
 #include "tests/tools/sample_store.h"
 
 namespace tools {
@@ -129,7 +130,7 @@ TEST_F(CommandLineTest, OptionsMayStandAnywhere) {
 TEST_F(CommandLineTest, EveryMemberOfTheJsonIsInTheReadme) {
   MakeSampleStore(files_, "s");
   files_.SetFileBytes("s/000003.table", files_.FileBytes("s/000003.table").substr(0, 1000));
-  std::ifstream file(std::string(TRELLIS_SOURCE_DIR) + "/tools/README.md");
+  std::ifstream file(testing_support::SourceDirectory() / "tools/README.md");
   const std::string readme((std::istreambuf_iterator<char>(file)),
                            std::istreambuf_iterator<char>());
   ASSERT_FALSE(readme.empty());

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "lsm/fs/memory_file_system.h"
+#include "tests/support/source_directory.h"
 #include "tests/tools/sample_store.h"
 
 namespace tools {
@@ -85,7 +86,7 @@ TEST_F(GoldenTest, Lookups) {
 
 // What tools/README.md shows of a run stands in these files.
 TEST(ReadmeTest, ShowsWhatIsPrinted) {
-  const std::filesystem::path root = TRELLIS_SOURCE_DIR;
+  const std::filesystem::path root = testing_support::SourceDirectory();
   std::string goldens;
   for (const auto& entry : std::filesystem::directory_iterator(root / "tests/testdata/sstdump")) {
     goldens += ReadFile(entry.path());

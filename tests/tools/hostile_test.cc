@@ -37,7 +37,7 @@ struct Memory {
 } memory;
 
 void* Counted(void* block) {
-  if (block == nullptr) throw std::bad_alloc();
+  if (block == nullptr) return nullptr;
   const size_t size_bytes = malloc_usable_size(block);
   memory.taken += size_bytes;
   const size_t held = memory.held += size_bytes;
@@ -53,13 +53,21 @@ void Release(void* block) {
 
 }  // namespace
 
-void* operator new(size_t size_bytes) {
+void* operator new(size_t size_bytes, const std::nothrow_t&) noexcept {
   return Counted(std::malloc(std::max<size_t>(size_bytes, 1)));
 }
-void* operator new(size_t size_bytes, std::align_val_t alignment) {
+void* operator new(size_t size_bytes) {
+  if (void* const block = operator new(size_bytes, std::nothrow)) return block;
+  throw std::bad_alloc();
+}
+void* operator new(size_t size_bytes, std::align_val_t alignment, const std::nothrow_t&) noexcept {
   const auto unit = static_cast<size_t>(alignment);
   return Counted(
       std::aligned_alloc(unit, (std::max<size_t>(size_bytes, 1) + unit - 1) / unit * unit));
+}
+void* operator new(size_t size_bytes, std::align_val_t alignment) {
+  if (void* const block = operator new(size_bytes, alignment, std::nothrow)) return block;
+  throw std::bad_alloc();
 }
 void operator delete(void* block) noexcept { Release(block); }
 void operator delete(void* block, size_t) noexcept { Release(block); }

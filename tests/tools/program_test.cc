@@ -17,8 +17,10 @@
 #include "bloom/filter_policy.h"
 #include "lsm/bytes/checksum.h"
 #include "lsm/bytes/coding.h"
+#include "lsm/bytes/status.h"
 #include "lsm/fs/environment.h"
 #include "lsm/table/format.h"
+#include "tests/support/sanitized.h"
 #include "tests/support/scratch_dir.h"
 #include "tests/tools/sample_store.h"
 
@@ -218,6 +220,21 @@ TEST_F(ProgramTest, AForgedFooterDoesNotMakeItAllocate) {
     EXPECT_EQ(result.code, 3) << command << result.out << result.err;
     EXPECT_THAT(result.out + result.err, HasSubstr("more than the 1.00 GiB that sstdump loads"))
         << command;
+  }
+}
+
+// What a table of the usual size takes, at most; where memory is checked everything takes more.
+TEST_F(ProgramTest, ATableOf64MebibytesIsLookedAtWith128) {
+  const char* const limit = testing_support::kIsSanitized ? "unlimited" : "131072";
+  const auto directory =
+      lsm::PosixFileSystem().OpenDirectory(scratch_.path_of("large"), /*create=*/true).value();
+  MakeTable(*directory, {.number = 1}, NumberedEntries(320'000, 1, 200));
+  ASSERT_GT(std::filesystem::file_size(scratch_.path_of("large/000001.table")), 64u << 20);
+  for (const char* command :
+       {"info", "properties", "blocks", "filter", "verify", "scan", "get key"}) {
+    const ShellResult result = Shell(
+        lsm::Concat("ulimit -d ", limit, "; sstdump ", command, " large/000001.table >/dev/null"));
+    EXPECT_EQ(result.code, 0) << command << ": " << result.err;
   }
 }
 

@@ -37,7 +37,7 @@ struct TableRecipe {
   lsm::Compression compression =
       lsm::Compression::kNone;  // LZ4's bytes differ between its releases
   size_t block_bytes = 512;
-  uint64_t digest_seed = kSampleSeed;
+  bloom::DigestSeed digest_seed = kSampleSeed;
 };
 lsm::TableMeta MakeTable(lsm::Directory& directory, const TableRecipe& recipe,
                          const std::vector<SampleEntry>& entries);

@@ -25,7 +25,9 @@ class StoreTest : public testing::TestWithParam<std::string> {
   lsm::Options Options() {
     lsm::Options options;
     options.environment.file_system = &files_;
-    options.filter_kind = GetParam();
+    const bool sip = GetParam() == "siphash";
+    options.filter_kind = sip ? "blocked" : GetParam();
+    if (sip) options.filter_hash = bloom::DigestHash::kSipHash;
     options.write_buffer_bytes = 64 << 10;
     options.table_bytes = 64 << 10;
     options.level1_bytes = 64 << 10;
@@ -89,6 +91,12 @@ TEST_P(StoreTest, IsSoundAndAsTheEngineSays) {
     levels_in_use += statistics.levels[level].tables > 0 ? 1 : 0;
   }
   EXPECT_GE(levels_in_use, 2u);
+  if (GetParam() == "siphash") {
+    const std::string seed = Document({"info", "s"})["results"][0]["digest_seed"];
+    EXPECT_EQ(seed.find("siphash-2-4 0x"), 0u);
+    EXPECT_EQ(seed.size(), 14 + 32u);
+    EXPECT_THAT(tools::Run(files_, {"manifest", "s"}).out, testing::HasSubstr(seed));
+  }
   db.reset();
   EXPECT_EQ(Document({"verify", "s"})["results"][0]["problems"].size(), 0u);
 }
@@ -142,7 +150,8 @@ TEST_P(StoreTest, ExplainAndRawGetGiveTheAnswerOfTheStore) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Kinds, StoreTest, testing::Values("blocked", "standard", "none"));
+INSTANTIATE_TEST_SUITE_P(Kinds, StoreTest,
+                         testing::Values("blocked", "standard", "none", "siphash"));
 
 }  // namespace
 }  // namespace tools

@@ -6,6 +6,7 @@
 #include "lsm/bytes/readable.h"
 #include "lsm/bytes/status.h"
 #include "lsm/table/block_io.h"
+#include "lsm/table/table_walk.h"
 #include "tools/sstdump/commands.h"
 #include "tools/sstdump/layout.h"
 #include "tools/sstdump/table_file.h"
@@ -36,7 +37,7 @@ std::string Row(const Session& session, const std::vector<std::string>& cells) {
   return row;
 }
 
-void PrintBlock(const BlockFacts& facts, Session* session) {
+void PrintBlock(const lsm::BlockFacts& facts, Session* session) {
   std::string row = Row(*session, {Concat(facts.ordinal), Concat(facts.handle.offset),
                                    Concat(facts.handle.stored_bytes), Concat(facts.expanded_bytes),
                                    NameOf(facts.compression), Concat(facts.entries)});
@@ -48,7 +49,7 @@ void PrintBlock(const BlockFacts& facts, Session* session) {
   session->Print(row + "\n");
 }
 
-void WriteBlock(const BlockFacts& facts, Session* session) {
+void WriteBlock(const lsm::BlockFacts& facts, Session* session) {
   lsm::JsonWriter& json = session->json();
   json.BeginObject();
   json.Member("ordinal", facts.ordinal);
@@ -118,9 +119,9 @@ void ShowBlocks(const Target& target, Session* session) {
     session->json().Key("blocks");
     session->json().BeginArray();
   }
-  TableWalk walk(**table);
+  lsm::TableWalk walk(**table);
   for (size_t i = 0; i < (*table)->block_count() && i < limit && !session->is_broken(); ++i) {
-    const BlockFacts facts =
+    const lsm::BlockFacts facts =
         walk.Walk(i, [](const lsm::ParsedKey&, std::string_view) { return true; });
     if (session->json_wanted()) {
       WriteBlock(facts, session);

@@ -8,6 +8,7 @@
 #include "bloom/core/bits.h"
 #include "lsm/bytes/escape.h"
 #include "lsm/bytes/status.h"
+#include "lsm/table/table_walk.h"
 #include "tools/sstdump/layout.h"
 #include "tools/sstdump/session.h"
 #include "tools/sstdump/table_file.h"
@@ -39,10 +40,10 @@ class Prober {
     if (!Passes(user_key)) {
       ++result_->false_negatives;
       if (result_->damage.size() < Session::kProblemsMax) {
-        result_->damage.push_back(lsm::DamageAt(
-            table_.path(), block_offset,
-            lsm::Concat("the filter says no to the key \"", lsm::Escape(user_key, kShownKeyBytes),
-                        "\", which is there")));
+        result_->damage.push_back(
+            lsm::DamageAt(table_.path(), block_offset,
+                          lsm::Concat("the filter says no to the key ", lsm::QuotedKey(user_key),
+                                      ", which is there")));
       }
     }
     if (has_previous_) AskBetween(previous_, user_key);
@@ -107,13 +108,14 @@ uint64_t ProbesFor(double predicted_fpp) {
 FilterMeasurement MeasureFilter(const lsm::Table& table, uint64_t probes, uint64_t probe_bytes) {
   FilterMeasurement result;
   Prober prober(table, probes, probe_bytes, &result);
-  TableWalk walk(table);
+  lsm::TableWalk walk(table);
   for (size_t ordinal = 0; ordinal < table.block_count(); ++ordinal) {
     const uint64_t offset = table.block_handle(ordinal).offset;
-    const BlockFacts facts = walk.Walk(ordinal, [&](const lsm::ParsedKey& key, std::string_view) {
-      prober.Meet(key.user_key, offset);
-      return true;
-    });
+    const lsm::BlockFacts facts =
+        walk.Walk(ordinal, [&](const lsm::ParsedKey& key, std::string_view) {
+          prober.Meet(key.user_key, offset);
+          return true;
+        });
     if (facts.status.ok()) continue;
     result.damage.push_back(facts.status);
     prober.Break();

@@ -7,6 +7,7 @@
 
 #include "lsm/bytes/readable.h"
 #include "lsm/bytes/status.h"
+#include "lsm/table/table_walk.h"
 #include "tools/sstdump/commands.h"
 #include "tools/sstdump/layout.h"
 #include "tools/sstdump/log_file.h"
@@ -61,7 +62,7 @@ TableLookup LookUp(const lsm::Table& table, std::string_view user_key) {
     }
     return true;
   };
-  TableWalk walk(table);
+  lsm::TableWalk walk(table);
   for (size_t i = lookup.first_block; i < table.block_count(); ++i) {
     ++lookup.block_count;
     lookup.status = walk.Walk(i, visit).status;

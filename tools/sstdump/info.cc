@@ -184,7 +184,7 @@ void ShowManifestInfo(const Target& target, Session* session) {
     json.Member("next_file_number", state.next_file_number);
     json.Member("last_sequence", state.last_sequence);
     json.Member("oldest_log", state.oldest_log);
-    json.Member("digest_seed", lsm::ReadableId(state.digest_seed));
+    json.Member("digest_seed", ReadableSeed(state.digest_seed));
     json.Member("end", NameOf(walk.log.end));
     json.Member("torn_bytes", walk.log.torn_bytes);
     return;
@@ -275,7 +275,7 @@ void WriteStore(const StoreFiles& files, const StoreSums& sums, Session* session
   json.Member("next_file_number", state.next_file_number);
   json.Member("last_sequence", state.last_sequence);
   json.Member("oldest_log", state.oldest_log);
-  json.Member("digest_seed", lsm::ReadableId(state.digest_seed));
+  json.Member("digest_seed", ReadableSeed(state.digest_seed));
   json.Key("unused_files");
   json.BeginArray();
   for (const std::string& name : sums.unused) json.String(name);

@@ -45,9 +45,6 @@ std::string Count(uint64_t count, std::string_view singular, std::string_view pl
 // "put", "delete".
 const char* NameOf(lsm::EntryKind kind);
 
-// Of a key in a message about a fault, at most.
-inline constexpr size_t kShownKeyBytes = 40;
-
 // How a log ended, for people; and in a word, for JSON ("closed", "open", "torn").
 std::string EndText(lsm::LogEnd end, uint64_t torn_bytes);
 const char* NameOf(lsm::LogEnd end);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "lsm/base/write_batch.h"
+#include "lsm/bytes/readable.h"
 #include "lsm/bytes/status.h"
 
 namespace tools {
@@ -31,6 +32,11 @@ class BatchWalker : public lsm::WriteBatch::Handler {
 };
 
 }  // namespace
+
+std::string ReadableSeed(const bloom::DigestSeed& seed) {
+  if (seed.hash == bloom::DigestHash::kXxh3) return lsm::ReadableId(seed.low);
+  return Concat("siphash-2-4 ", lsm::ReadableId(seed.high), lsm::ReadableId(seed.low).substr(2));
+}
 
 LogSummary WalkLog(const Target& target, lsm::LogKind kind, Session* session,
                    const std::function<bool(const lsm::LogReader::Record&)>& visit) {

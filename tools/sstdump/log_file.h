@@ -5,9 +5,11 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <string_view>
 
 #include "absl/status/status.h"
+#include "bloom/core/hash.h"
 #include "lsm/base/internal_key.h"
 #include "lsm/log/log_reader.h"
 #include "lsm/version/manifest.h"
@@ -32,6 +34,9 @@ struct LogSummary {
 // and the walk goes on behind it.
 LogSummary WalkLog(const Target& target, lsm::LogKind kind, Session* session,
                    const std::function<bool(const lsm::LogReader::Record&)>& visit);
+
+// "0x0123456789abcdef", or "siphash-2-4 0x" and 32 digits.
+std::string ReadableSeed(const bloom::DigestSeed& seed);
 
 // A manifest, edit by edit.
 struct ManifestWalk {

@@ -50,7 +50,7 @@ void PrintEdit(uint64_t offset, const lsm::VersionEdit& edit, Session* session) 
   }
   if (edit.digest_seed)
     numbers +=
-        Concat(numbers.empty() ? "    " : ", ", "digest seed ", lsm::ReadableId(*edit.digest_seed));
+        Concat(numbers.empty() ? "    " : ", ", "digest seed ", ReadableSeed(*edit.digest_seed));
   if (edit.log_seed)
     numbers +=
         Concat(numbers.empty() ? "    " : ", ", "log seed ", lsm::ReadableId(*edit.log_seed));
@@ -96,7 +96,7 @@ void WriteEdit(uint64_t offset, const lsm::VersionEdit& edit, Session* session) 
   if (edit.next_file_number) json.Member("next_file_number", *edit.next_file_number);
   if (edit.last_sequence) json.Member("last_sequence", *edit.last_sequence);
   if (edit.oldest_log) json.Member("oldest_log", *edit.oldest_log);
-  if (edit.digest_seed) json.Member("digest_seed", lsm::ReadableId(*edit.digest_seed));
+  if (edit.digest_seed) json.Member("digest_seed", ReadableSeed(*edit.digest_seed));
   if (edit.log_seed) json.Member("log_seed", lsm::ReadableId(*edit.log_seed));
   json.Key("synced_logs");
   json.BeginArray();
@@ -135,7 +135,7 @@ void ShowState(const ManifestWalk& walk, Session* session) {
     json.Member("next_file_number", state.next_file_number);
     json.Member("last_sequence", state.last_sequence);
     json.Member("oldest_log", state.oldest_log);
-    json.Member("digest_seed", lsm::ReadableId(state.digest_seed));
+    json.Member("digest_seed", ReadableSeed(state.digest_seed));
     if (state.log_seed) json.Member("log_seed", lsm::ReadableId(*state.log_seed));
     json.Key("synced_logs");
     json.BeginArray();
@@ -154,7 +154,7 @@ void ShowState(const ManifestWalk& walk, Session* session) {
   session->Print(Concat("  end: ", EndText(log.end, log.torn_bytes), "\n"));
   session->Print(Concat(
       "  all together: next file ", state.next_file_number, ", last sequence ", state.last_sequence,
-      ", oldest log ", state.oldest_log, ",\n    digest seed ", lsm::ReadableId(state.digest_seed),
+      ", oldest log ", state.oldest_log, ",\n    digest seed ", ReadableSeed(state.digest_seed),
       state.log_seed ? Concat(", log seed ", lsm::ReadableId(*state.log_seed)) : "", "\n"));
   for (const PlacedTable& table : TablesInOrder(state))
     PrintTable(table.level, table.meta, session);

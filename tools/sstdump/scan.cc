@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "lsm/bytes/status.h"
+#include "lsm/table/table_walk.h"
 #include "tools/sstdump/commands.h"
 #include "tools/sstdump/layout.h"
 #include "tools/sstdump/table_file.h"
@@ -60,10 +61,10 @@ void ShowEntries(const Target& target, Session* session) {
     }
     return true;
   };
-  TableWalk walk(**table);
+  lsm::TableWalk walk(**table);
   for (size_t i = request.from ? (*table)->FirstBlockFor(*request.from) : 0;
        i < (*table)->block_count(); ++i) {
-    const BlockFacts facts = walk.Walk(i, visit);
+    const lsm::BlockFacts facts = walk.Walk(i, visit);
     if (past_the_end || left == 0) break;
     if (!facts.status.ok()) session->Fail(facts.status, target);
     if (session->has_too_many_problems()) break;

@@ -184,7 +184,7 @@ void LookIntoTables(const StoreFiles& files, const std::string& key, Session* se
   lsm::LookupResult result;
   const lsm::EpochGuard guard;
   const absl::Status status =
-      (*version)->Get(lookup_key, /*fill_cache=*/false, &counters, &result, &explanation);
+      (*version)->Get(lookup_key, {.fill_cache = false}, &counters, &result, &explanation);
   if (!status.ok()) {
     lookup->is_certain = false;
     explanation.error = status.ToString();

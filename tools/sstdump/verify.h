@@ -8,6 +8,7 @@
 #include <string>
 
 #include "lsm/base/internal_key.h"
+#include "lsm/table/table_check.h"
 #include "tools/sstdump/log_file.h"
 #include "tools/sstdump/session.h"
 #include "tools/sstdump/target.h"
@@ -16,18 +17,12 @@ namespace tools {
 
 struct TableVerdict {
   bool is_open = false;
-  uint64_t blocks = 0;
-  uint64_t entries = 0;
-  uint64_t keys = 0;
-  uint64_t keys_in_filter = 0;  // that the filter was asked about, and passed
-  std::string filter;           // its state
+  std::string filter;  // its state
   uint64_t file_id = 0;
-  uint64_t digest_seed = 0;
-  std::string smallest;  // internal keys
-  std::string largest;
+  std::optional<bloom::DigestSeed> digest_seed;  // nothing: of an unknown hash
+  lsm::TableFacts facts;
 };
-// Every checksum, the order of all keys within and across blocks, the index's fences, what footer
-// and properties count, and the filter's answer for every key.
+// All that lsm::CheckTable looks at.
 TableVerdict VerifyTable(const Target& target, Session* session);
 
 struct LogVerdict {

@@ -71,11 +71,10 @@ class StoreChecker {
       const PlacedTable& after = tables[i];
       if (before.level != after.level || after.level == 0) continue;
       if (lsm::UserKeyOf(before.meta.largest) < lsm::UserKeyOf(after.meta.smallest)) continue;
-      session_->Fail(
-          absl::DataLossError(Concat(
-              "level ", after.level, ": ", before.name, " and ", after.name, " overlap at key \"",
-              lsm::Escape(lsm::UserKeyOf(after.meta.smallest), kShownKeyBytes), "\"")),
-          PathOf(files_.manifest.file_name));
+      session_->Fail(absl::DataLossError(Concat(
+                         "level ", after.level, ": ", before.name, " and ", after.name,
+                         " overlap at key ", lsm::QuotedKey(lsm::UserKeyOf(after.meta.smallest)))),
+                     PathOf(files_.manifest.file_name));
     }
   }
 
@@ -106,17 +105,14 @@ class StoreChecker {
                  ": the store cannot ask this table's filter, which was built with another seed"));
     }
     if (session_->tally() != before) return;  // what was not read cannot be compared
-    if (verdict.entries != meta.entries)
-      differs("entries", Concat(meta.entries), Concat(verdict.entries));
-    if (verdict.smallest != meta.smallest)
-      differs("smallest key", Text(meta.smallest), Text(verdict.smallest));
-    if (verdict.largest != meta.largest)
-      differs("largest key", Text(meta.largest), Text(verdict.largest));
-  }
-
-  static std::string Text(std::string_view internal_key) {
-    return Concat("\"", lsm::Escape(lsm::UserKeyOf(internal_key), kShownKeyBytes),
-                  "\" at sequence ", lsm::SequenceOf(lsm::SuffixOf(internal_key)));
+    if (verdict.facts.entries != meta.entries)
+      differs("entries", Concat(meta.entries), Concat(verdict.facts.entries));
+    if (verdict.facts.smallest != meta.smallest)
+      differs("smallest key", lsm::QuotedInternalKey(meta.smallest),
+              lsm::QuotedInternalKey(verdict.facts.smallest));
+    if (verdict.facts.largest != meta.largest)
+      differs("largest key", lsm::QuotedInternalKey(meta.largest),
+              lsm::QuotedInternalKey(verdict.facts.largest));
   }
 
   // As recovery sees them: numbered without a gap from what the tables hold on, except behind what
