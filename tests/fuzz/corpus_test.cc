@@ -4,17 +4,26 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <ostream>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "tests/fuzz/loaders.h"
+#include "tests/support/source_directory.h"
+
+namespace fuzz {
+
+// In place of its bytes.
+static void PrintTo(const Loader& loader, std::ostream* out) { *out << loader.name; }
+
+}  // namespace fuzz
 
 namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path kCorpora = fs::path(TRELLIS_SOURCE_DIR) / "tests/testdata/fuzz";
+const fs::path kCorpora = testing_support::SourceDirectory() / "tests/testdata/fuzz";
 
 std::string ReadCorpus(const std::string& loader) {
   std::ifstream file(kCorpora / (loader + ".corpus"), std::ios::binary);
@@ -39,6 +48,12 @@ TEST_P(CorpusTest, EverySeedIsLoadedAndSurvivesRepair) {
     GetParam().repair(seed);
     EXPECT_EQ(seed, before);
   }
+}
+
+TEST_P(CorpusTest, PartsOfASeedMakeTheSeed) {
+  if (GetParam().take_apart == nullptr) return;
+  for (const std::string& seed : GetParam().seeds())
+    EXPECT_EQ(GetParam().put_together(GetParam().take_apart(seed)), seed);
 }
 
 std::string NameOf(const testing::TestParamInfo<fuzz::Loader>& loader) {

@@ -1,7 +1,7 @@
 // libFuzzer over one of the loaders (tests/fuzz/loaders.h); `tools/dev fuzz` runs all of them.
 //
 //   fuzz_loaders --loader=NAME [options of libFuzzer] DIRECTORY
-//   fuzz_loaders --list                          the names
+//   fuzz_loaders --list[=store]                  the names, all or of those that read stores
 //   fuzz_loaders --unpack=FILE DIRECTORY         a kept corpus and the seeds into files
 //   fuzz_loaders --pack=FILE DIRECTORY           and back
 //
@@ -15,6 +15,7 @@
 #include <iterator>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tests/fuzz/loaders.h"
@@ -26,6 +27,9 @@ namespace {
 namespace fs = std::filesystem;
 
 const fuzz::Loader* loader = nullptr;
+
+// At most, at a time.
+constexpr size_t kPartGrowsBy = 64;
 
 [[noreturn]] void Die(const std::string& why) {
   std::cerr << "fuzz_loaders: " << why << "\n";
@@ -68,6 +72,37 @@ void Pack(const fs::path& corpus, const fs::path& directory) {
   std::cout << inputs.size() << " inputs in " << corpus.string() << "\n";
 }
 
+// One part of the whole another, left out, twice, or in another's place; empty if there are no
+// parts.
+std::string MutatedByPart(std::string_view bytes, unsigned int random) {
+  std::vector<fuzz::Part> parts = loader->take_apart(bytes);
+  if (parts.empty()) return "";
+  const size_t at = random / 16 % parts.size();
+  const size_t other = random / 1024 % parts.size();
+  fuzz::Part& part = parts[at];
+  switch (random % 16) {
+    case 0:
+      parts.erase(parts.begin() + static_cast<ptrdiff_t>(at));
+      break;
+    case 1:
+      parts.insert(parts.begin() + static_cast<ptrdiff_t>(other), fuzz::Part(part));
+      break;
+    case 2:
+      std::swap(part, parts[other]);
+      break;
+    case 3:
+      std::swap(part.bytes, parts[other].bytes);
+      break;
+    default: {
+      const size_t part_bytes = part.bytes.size();
+      part.bytes.resize(part_bytes + kPartGrowsBy);
+      part.bytes.resize(LLVMFuzzerMutate(reinterpret_cast<uint8_t*>(part.bytes.data()), part_bytes,
+                                         part.bytes.size()));
+    }
+  }
+  return loader->put_together(parts);
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerInitialize(int* argc, char*** argv) {
@@ -77,8 +112,11 @@ extern "C" int LLVMFuzzerInitialize(int* argc, char*** argv) {
     const auto value = [&](std::string_view option) {
       return argument.starts_with(option) ? std::string(argument.substr(option.size())) : "";
     };
-    if (argument == "--list") {
-      for (const fuzz::Loader& one : fuzz::Loaders()) std::cout << one.name << "\n";
+    if (argument == "--list" || argument == "--list=store") {
+      for (const fuzz::Loader& one : fuzz::Loaders()) {
+        if (argument == "--list" || one.library == fuzz::Library::kStore)
+          std::cout << one.name << "\n";
+      }
       std::exit(0);
     }
     if (!value("--loader=").empty()) loader = Find(value("--loader="));
@@ -100,11 +138,19 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
 
 extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size,
                                           unsigned int seed) {
+  const auto put = [&](const std::string& bytes) {
+    std::copy(bytes.begin(), bytes.end(), data);
+    return bytes.size();
+  };
+  if (loader->take_apart != nullptr && seed % 4 != 0) {
+    std::string bytes = MutatedByPart({reinterpret_cast<const char*>(data), size}, seed / 4);
+    if (seed / 256 % 4 == 0) loader->reshape(bytes, seed / 1024);
+    if (!bytes.empty() && bytes.size() <= max_size) return put(bytes);
+  }
   const size_t mutated = LLVMFuzzerMutate(data, size, max_size);
-  if (seed % 16 == 0) return mutated;
+  if (seed / 4 % 16 == 0) return mutated;
   std::string bytes(reinterpret_cast<const char*>(data), mutated);
-  if (seed / 16 % 4 == 0) loader->reshape(bytes, seed / 64);
+  if (seed / 64 % 4 == 0) loader->reshape(bytes, seed / 256);
   loader->repair(bytes);
-  std::copy(bytes.begin(), bytes.end(), data);
-  return bytes.size();
+  return bytes.size() <= max_size ? put(bytes) : mutated;
 }

@@ -131,6 +131,7 @@ const std::vector<Loader>& Loaders() {
     loaders.push_back({"parquet", &UseParquet, [](std::string&, uint64_t) {}, [](std::string&) {},
                        &ParquetSeeds});
     for (Loader& loader : OtherLoaders()) loaders.push_back(std::move(loader));
+    for (Loader& loader : StoreLoaders()) loaders.push_back(std::move(loader));
     return loaders;
   }());
   return all;

@@ -1,4 +1,5 @@
-// Everything in bloom/ that reads bytes, for fuzzers and for the test of their corpora.
+// Everything that reads bytes which others wrote (filters, the store's files, sstdump), for fuzzers
+// and for the test of their corpora.
 #ifndef TRELLIS_TESTS_FUZZ_LOADERS_H_
 #define TRELLIS_TESTS_FUZZ_LOADERS_H_
 
@@ -8,6 +9,15 @@
 #include <vector>
 
 namespace fuzz {
+
+// A piece of a file that is mutated alone.  The kind says what its place in the whole is.
+struct Part {
+  char kind = 0;
+  std::string bytes;
+  bool operator==(const Part&) const = default;
+};
+
+enum class Library : uint8_t { kFilters, kStore };
 
 struct Loader {
   std::string name;  // of its corpus too: tests/testdata/fuzz/NAME.corpus
@@ -21,11 +31,21 @@ struct Loader {
   void (*repair)(std::string& bytes);
   // Sound bytes of every sort.
   std::vector<std::string> (*seeds)();
+  Library library = Library::kFilters;
+  // Where the bytes are parts under a framing that tells where each lies: these parts (none if it
+  // cannot be told), and a whole of any parts under a framing that is right.  Null: there are none.
+  std::vector<Part> (*take_apart)(std::string_view bytes) = nullptr;
+  std::string (*put_together)(const std::vector<Part>& parts) = nullptr;
 };
 
 const std::vector<Loader>& Loaders();
 // Of filters that answer other questions than whether a key was added: a part of them.
 std::vector<Loader> OtherLoaders();
+// Of the store: its files one by one, a whole store, and sstdump.
+std::vector<Loader> StoreLoaders();
+Loader TableLoader();
+Loader WholeStoreLoader();
+Loader SstdumpLoader();
 
 // For them: the header of a filter, its sizes, its checksums.
 void RepairHeader(std::string& bytes);

@@ -1,0 +1,236 @@
+// sstdump: any arguments, with any bytes in the place of one of a store's files.
+//
+//   width of the terminal, 0 for a pipe \n NAME of the file \n argument \n ... \n bytes
+#include <cstdint>
+#include <cstdlib>
+#include <iterator>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <ostream>
+#include <streambuf>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lsm/fs/memory_file_system.h"
+#include "tests/bloom/use_loaded.h"
+#include "tests/fuzz/files.h"
+#include "tests/fuzz/loaders.h"
+#include "tests/tools/sample_store.h"
+#include "tools/sstdump/command_line.h"
+#include "tools/sstdump/request.h"
+#include "tools/sstdump/world.h"
+
+namespace fuzz {
+namespace {
+
+using testing_support::Demand;
+
+constexpr char kStore[] = "s";
+
+const lsm::MemoryFileSystem& SampleFiles() {
+  static const lsm::MemoryFileSystem& files = *[] {
+    auto* const made = new lsm::MemoryFileSystem;
+    tools::MakeTinyStore(*made, kStore);
+    return made;
+  }();
+  return files;
+}
+
+// Takes so much and then no more, as a full disk does: a small file may stand for long keys.
+class BoundedText : public std::streambuf {
+ public:
+  const std::string& text() const { return text_; }
+  bool is_full() const { return full_; }
+
+ protected:
+  int overflow(int c) override {
+    const char byte = static_cast<char>(c);
+    return xsputn(&byte, 1) == 1 ? c : traits_type::eof();
+  }
+  std::streamsize xsputn(const char* from, std::streamsize count) override {
+    constexpr size_t kBytesMax = 1 << 20;
+    full_ |= text_.size() + static_cast<size_t>(count) > kBytesMax;
+    if (full_) return 0;
+    text_.append(from, static_cast<size_t>(count));
+    return count;
+  }
+
+ private:
+  std::string text_;
+  bool full_ = false;
+};
+
+// Whatever stands in a file, a terminal is told nothing by it.
+bool IsPlain(std::string_view text) {
+  for (const char c : text) {
+    const auto byte = static_cast<uint8_t>(c);
+    if ((byte < 0x20 && c != '\n' && c != '\t') || byte == 0x7f) return false;
+  }
+  return true;
+}
+
+bool UseSstdump(std::string_view bytes) {
+  const WordsAndFile both = SplitWords(bytes);
+  if (both.words.size() < 2) return false;
+  const std::string& name = both.words[1];
+  if (name.size() > 60 || name.find('/') != name.npos || name == "." || name == "..") return false;
+  const auto files = SampleFiles().Clone();
+  files->SetFileBytes(kStore + ("/" + name), both.file);
+
+  BoundedText out_text, err_text;
+  std::ostream out(&out_text), err(&err_text);
+  const size_t columns = std::strtoul(both.words[0].c_str(), nullptr, 10);
+  const tools::World world{files.get(),
+                           &out,
+                           &err,
+                           {.is_terminal = columns > 0, .columns = columns, .has_utf8 = true},
+                           nullptr};
+  const std::vector<std::string> arguments(both.words.begin() + 2, both.words.end());
+  tools::ParsedCommandLine parsed = tools::ParseCommandLine(arguments, world);
+  if (!parsed.request) {
+    Demand(parsed.exit_code == 0 || parsed.exit_code == 2, "wrong use is told by the exit code");
+    Demand(!out_text.text().empty() || !err_text.text().empty(), "and by a message");
+    Demand(IsPlain(err_text.text()), "that is plain text");
+    return false;
+  }
+  tools::Request& request = *parsed.request;
+  // As many as are usual would take a second.
+  if (request.command == "filter")
+    request.probes = std::min<uint64_t>(request.probes.value_or(300), 1000);
+  const int code = tools::RunRequest(request, world);
+  Demand(code >= 0 && code <= 3, "the exit code is one of four");
+  if (out_text.is_full() || err_text.is_full()) return false;
+  if (request.json) {
+    const auto document =
+        nlohmann::json::parse(out_text.text(), nullptr, /*allow_exceptions=*/false);
+    Demand(document.is_object(), "there is one JSON document");
+    Demand(document.value("exit_code", -1) == code, "that says how it ended");
+    Demand(document.value("command", "") == request.command, "and what it was");
+    Demand(document.contains("results"), "and what was found");
+  } else if (request.form != tools::ByteForm::kRaw && !request.color) {
+    Demand(IsPlain(out_text.text()), "what is in files is shown as text");
+  }
+  Demand(IsPlain(err_text.text()), "messages are plain text");
+  Demand(code == 0 || !out_text.text().empty() || !err_text.text().empty(), "problems are named");
+  return code == 0;
+}
+
+constexpr const char* kWords[] = {"info",
+                                  "properties",
+                                  "blocks",
+                                  "filter",
+                                  "scan",
+                                  "get",
+                                  "verify",
+                                  "wal",
+                                  "manifest",
+                                  "levels",
+                                  "explain",
+                                  "help",
+                                  "--help",
+                                  "--version",
+                                  "--json",
+                                  "--hex",
+                                  "--raw",
+                                  "--keys-only",
+                                  "--",
+                                  "--limit",
+                                  "--limit=1",
+                                  "0",
+                                  "3",
+                                  "--probes",
+                                  "--from",
+                                  "--to",
+                                  "a",
+                                  "61",
+                                  "\\x61",
+                                  "--tables",
+                                  "--records-only",
+                                  "--logs",
+                                  "s",
+                                  "--logs=s",
+                                  "--color=always",
+                                  "--color",
+                                  "never",
+                                  "s/CURRENT",
+                                  "s/000002.table",
+                                  "s/000003.log",
+                                  "s/000001.manifest",
+                                  "s/file",
+                                  "."};
+
+// Another word, or one more, or one less.
+void ReshapeWords(std::string& bytes, uint64_t random) {
+  WordsAndFile both = SplitWords(bytes);
+  if (both.words.size() < 3) return;
+  const size_t at = 2 + random / 4 % (both.words.size() - 2);
+  const std::string word = kWords[random / 400 % std::size(kWords)];
+  switch (random % 4) {
+    case 0:
+      both.words.erase(both.words.begin() + static_cast<ptrdiff_t>(at));
+      break;
+    case 1:
+      both.words[at] = word;
+      break;
+    default:
+      both.words.insert(both.words.begin() + static_cast<ptrdiff_t>(at + random % 2), word);
+  }
+  bytes = JoinWords(both);
+}
+
+std::vector<std::string> SstdumpSeeds() {
+  const std::vector<std::vector<std::string>> command_lines = {
+      {"info", "s"},
+      {"info", "s/FILE", "--json"},
+      {"properties", "s/000002.table"},
+      {"blocks", "--limit", "2", "s/000002.table", "--json"},
+      {"filter", "--probes", "100", "s/000002.table", "--json"},
+      {"filter", "s/000002.table", "--color=always"},
+      {"scan", "--from", "a", "--to=c", "s/000002.table"},
+      {"scan", "--json", "--hex", "s"},
+      {"scan", "--raw", "--keys-only", "--limit=5", "s/000002.table"},
+      {"get", "--json", "c", "s/000002.table"},
+      {"get", "--raw", "d", "s"},
+      {"get", "--hex", "63", "s/000002.table"},
+      {"verify", "s/FILE"},
+      {"verify", "--json", "s"},
+      {"verify", "s", "--logs", "s"},
+      {"wal", "--json", "s/000003.log"},
+      {"wal", "--records-only", "s"},
+      {"wal", "--keys-only", "--limit", "1", "s/000003.log"},
+      {"manifest", "s", "--json"},
+      {"manifest", "--limit=1", "s/CURRENT"},
+      {"levels", "--tables", "s"},
+      {"levels", "s", "--json"},
+      {"explain", "s", "a"},
+      {"explain", "--json", "s", "\\x64"},
+  };
+  std::vector<std::string> seeds;
+  const auto files = SampleFiles().Clone();
+  const std::vector<std::string> names = tools::FilesIn(*files, kStore);
+  size_t turn = 0;
+  for (const auto& command_line : command_lines) {
+    for (size_t i = 0; i < 2; ++i, ++turn) {
+      const std::string& name = names[turn % names.size()];
+      WordsAndFile both = {{turn % 3 == 0 ? "60" : "0", name},
+                           files->FileBytes(kStore + ("/" + name))};
+      for (std::string word : command_line) {
+        if (word == "s/FILE") word = "s/" + name;
+        both.words.push_back(word);
+      }
+      seeds.push_back(JoinWords(both));
+    }
+  }
+  return seeds;
+}
+
+}  // namespace
+
+Loader SstdumpLoader() {
+  return {"sstdump",     &UseSstdump,     &ReshapeWords,          &RepairBehindWords,
+          &SstdumpSeeds, Library::kStore, &TakeWordsAndFileApart, &PutWordsAndFileTogether};
+}
+
+}  // namespace fuzz

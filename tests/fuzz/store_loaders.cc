@@ -1,0 +1,421 @@
+// What a store's other files are made of, one by one: batches, edits, logs, manifests, filters.
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "bloom/filter_policy.h"
+#include "lsm/base/internal_key.h"
+#include "lsm/base/write_batch.h"
+#include "lsm/fs/file_names.h"
+#include "lsm/fs/memory_file_system.h"
+#include "lsm/log/log_format.h"
+#include "lsm/log/log_reader.h"
+#include "lsm/log/log_writer.h"
+#include "lsm/memtable/memtable.h"
+#include "lsm/table/table.h"
+#include "lsm/table/table_builder.h"
+#include "lsm/version/manifest.h"
+#include "lsm/version/version_edit.h"
+#include "tests/bloom/kinds.h"
+#include "tests/bloom/use_loaded.h"
+#include "tests/fuzz/files.h"
+#include "tests/fuzz/loaders.h"
+
+namespace fuzz {
+namespace {
+
+using testing_support::Demand;
+using testing_support::ExactCopy;
+
+void ChangeNothing(std::string&, uint64_t) {}
+void RepairNothing(std::string&) {}
+
+// --- write batches ---
+
+struct Write {
+  bool is_delete = false;
+  std::string key;
+  std::string value;
+  bool operator==(const Write&) const = default;
+};
+
+class Writes : public lsm::WriteBatch::Handler {
+ public:
+  absl::Status Put(std::string_view key, std::string_view value) override {
+    all.push_back({false, std::string(key), std::string(value)});
+    return absl::OkStatus();
+  }
+  absl::Status Delete(std::string_view key) override {
+    all.push_back({true, std::string(key), ""});
+    return absl::OkStatus();
+  }
+  std::vector<Write> all;
+};
+
+bool UseBatch(std::string_view bytes) {
+  const ExactCopy copy(bytes);
+  Writes writes;
+  const bool is_batch = lsm::WriteBatch::ForEach(copy.view(), &writes).ok();
+  lsm::Memtable memtable;
+  Demand(memtable.AddBatch(copy.view()).ok() == is_batch, "what can be walked can be applied");
+  if (!is_batch) return false;
+
+  lsm::WriteBatch again;
+  for (const Write& write : writes.all)
+    write.is_delete ? again.Delete(write.key) : again.Put(write.key, write.value);
+  again.SetFirstSequence(lsm::WriteBatch::FirstSequenceOf(bytes));
+  Demand(again.status().ok() && again.count() == writes.all.size(), "it can be written again");
+  // A length may have been written with more bytes than it needs.
+  Demand(again.encoded().size() < bytes.size() || again.encoded() == bytes, "and is the same then");
+  Writes read_again;
+  Demand(lsm::WriteBatch::ForEach(again.encoded(), &read_again).ok(), "it can be read again");
+  Demand(read_again.all == writes.all, "with the same writes");
+
+  std::map<std::string, Write> newest;
+  for (const Write& write : writes.all) newest[write.key] = write;
+  Demand(memtable.entry_count() == writes.all.size(), "each write is an entry");
+  for (const auto& [key, write] : newest) {
+    std::string_view value;
+    const auto answer = memtable.Get(lsm::LookupKey(key, lsm::kSequenceMax, 0), &value);
+    Demand(
+        answer == (write.is_delete ? lsm::MemtableAnswer::kDeleted : lsm::MemtableAnswer::kFound),
+        "the last write of a key counts");
+    Demand(write.is_delete || value == write.value, "with its value");
+  }
+  return true;
+}
+
+// As many as there are, as far as the lengths lead, and a sequence number that there is.
+void CountBatch(std::string& bytes, uint64_t) {
+  if (bytes.size() < lsm::WriteBatch::kHeaderBytes) return;
+  std::string_view rest = std::string_view(bytes).substr(lsm::WriteBatch::kHeaderBytes), ignored;
+  uint32_t count = 0;
+  size_t sound_bytes = lsm::WriteBatch::kHeaderBytes;
+  while (!rest.empty() && static_cast<uint8_t>(rest[0]) < 2) {
+    const bool is_put = rest[0] == 1;
+    rest.remove_prefix(1);
+    if (!lsm::TakeLengthPrefixed(&rest, &ignored)) break;
+    if (is_put && !lsm::TakeLengthPrefixed(&rest, &ignored)) break;
+    ++count;
+    sound_bytes = bytes.size() - rest.size();
+  }
+  bytes.resize(sound_bytes);
+  lsm::StoreFixed32(&bytes[8], count);
+  bytes[7] = 0;
+}
+
+std::string SomeBatch(lsm::Sequence sequence) {
+  lsm::WriteBatch batch;
+  batch.Put("key", "value");
+  batch.Delete("key");
+  batch.Put("", std::string(200, 'v'));
+  batch.Put("kez", "");
+  batch.SetFirstSequence(sequence);
+  return std::string(batch.encoded());
+}
+
+std::vector<std::string> BatchSeeds() {
+  lsm::WriteBatch one;
+  one.Put("a", "b");
+  return {SomeBatch(0), SomeBatch(lsm::kSequenceMax - 10), std::string(one.encoded())};
+}
+
+// --- version edits ---
+
+lsm::TableMeta SomeTable(uint64_t number) {
+  lsm::TableMeta table = {number, 77, 4096, 12, "", ""};
+  lsm::AppendInternalKey(&table.smallest, "a", 9, lsm::EntryKind::kPut);
+  lsm::AppendInternalKey(&table.largest, "z", 3, lsm::EntryKind::kDelete);
+  return table;
+}
+
+lsm::VersionEdit SomeSnapshot() {
+  lsm::VersionEdit edit;
+  edit.is_snapshot = true;
+  edit.next_file_number = 12;
+  edit.last_sequence = 1000;
+  edit.oldest_log = 4;
+  edit.digest_seed = 0x5eed;
+  edit.log_seed = 0x109;
+  edit.synced_logs = {4, 7};
+  edit.closed_logs = {{4, 1000}, {5, 62}};
+  edit.added = {{0, SomeTable(2)}, {3, SomeTable(3)}};
+  return edit;
+}
+
+lsm::VersionEdit SomeChange() {
+  lsm::VersionEdit edit;
+  edit.next_file_number = 20;
+  edit.last_sequence = 2000;
+  edit.oldest_log = 6;
+  edit.removed = {{3, 3}};
+  edit.added = {{4, SomeTable(3)}, {0, SomeTable(13)}};
+  return edit;
+}
+
+bool UseEdit(std::string_view bytes) {
+  const ExactCopy copy(bytes);
+  const auto edit = lsm::VersionEdit::Decode(copy.view(), "file", 0);
+  if (!edit.ok()) return false;
+  const auto again = lsm::VersionEdit::Decode(edit->Encode(), "file", 0);
+  Demand(again.ok() && *again == *edit, "an edit can be written again");
+  lsm::ManifestState state;
+  if (state.Apply(*edit, "file", 0).ok()) {
+    lsm::ManifestState same;
+    Demand(same.Apply(state.ToSnapshot(), "file", 0).ok(), "a state is an edit");
+    Demand(same.ToSnapshot() == state.ToSnapshot(), "that makes the same state");
+  }
+  return true;
+}
+
+std::vector<std::string> EditSeeds() {
+  return {SomeSnapshot().Encode(), SomeChange().Encode(), lsm::VersionEdit().Encode()};
+}
+
+// --- logs ---
+
+// That the bytes of the record are under checksums that hold, and are these.
+void DemandSound(std::string_view bytes, uint64_t file_id, const lsm::LogReader::Record& record) {
+  lsm::RecordHeader header;
+  Demand(lsm::LoadRecordHeader(bytes.substr(record.offset, lsm::kRecordHeaderBytes), file_id,
+                               record.offset, &header),
+         "the header of a record that was read is sound");
+  Demand(
+      header.payload_bytes == record.payload.size() &&
+          lsm::RecordEnd(record.offset, record.payload.size()) == record.offset + record.size_bytes,
+      "and says how long it is");
+  uint64_t at = record.offset + lsm::kRecordHeaderBytes;
+  for (size_t from = 0; from < record.payload.size();) {
+    const size_t piece_bytes = lsm::ChunkPayloadBytes(at, record.payload.size() - from);
+    std::string_view piece;
+    Demand(lsm::LoadChunk(bytes.substr(at, piece_bytes + lsm::kChunkFramingBytes), file_id, at,
+                          &piece) &&
+               piece == record.payload.substr(from, piece_bytes),
+           "each chunk is sound, and is what was read");
+    from += piece_bytes;
+    at += piece_bytes + lsm::kChunkFramingBytes;
+  }
+}
+
+std::string WriteLog(lsm::LogKind kind, uint64_t file_id, const std::vector<std::string>& payloads,
+                     bool closed) {
+  std::string bytes;
+  auto log = lsm::LogWriter::Create(std::make_unique<StringFile>(&bytes), kind, file_id).value();
+  for (size_t i = 0; i < payloads.size(); ++i) {
+    Demand(log->Append(payloads[i]).ok(), "a record can be appended");
+    if (i % 2 == 0) Demand(log->Sync().ok(), "and synced");
+  }
+  if (closed) Demand(log->Close(/*sync=*/true).ok(), "and the log closed");
+  return bytes;
+}
+
+// The records up to the end, or to where nothing sound is found any more; whether there was damage.
+std::vector<std::string> ReadRecords(std::string_view bytes, lsm::LogReader& reader,
+                                     bool* damaged) {
+  std::vector<std::string> payloads;
+  uint64_t behind = lsm::kLogHeaderBytes;
+  lsm::LogReader::Record record;
+  while (true) {
+    const auto more = reader.Next(&record);
+    if (!more.ok()) {
+      *damaged = true;
+      Demand(reader.Next(&record).status() == more.status(), "damage stays");
+      const auto skipped = reader.SkipDamage();
+      if (!skipped.ok() || !*skipped) return payloads;
+      Demand(reader.offset() > behind || payloads.empty(), "what is skipped is behind");
+      continue;
+    }
+    if (!*more) return payloads;
+    Demand(record.offset >= behind, "records come in order");
+    DemandSound(bytes, reader.file_id(), record);
+    behind = record.offset + record.size_bytes;
+    payloads.emplace_back(record.payload);
+  }
+}
+
+bool UseLog(std::string_view bytes) {
+  bool accepted = false;
+  for (const auto kind : {lsm::LogKind::kWriteAhead, lsm::LogKind::kManifest}) {
+    auto reader = lsm::LogReader::Open(std::make_unique<BytesFile>(bytes), kind);
+    if (!reader.ok()) continue;
+    Demand(!accepted, "a log is of one kind");
+    bool damaged = false;
+    const std::vector<std::string> payloads = ReadRecords(bytes, **reader, &damaged);
+    for (const std::string& payload : payloads)
+      kind == lsm::LogKind::kWriteAhead ? UseBatch(payload) : UseEdit(payload);
+    if (damaged || (*reader)->end() == lsm::LogEnd::kTorn) continue;
+    accepted = true;
+    const bool closed = (*reader)->end() == lsm::LogEnd::kClosed;
+    const std::string again = WriteLog(kind, (*reader)->file_id(), payloads, closed);
+    auto other = lsm::LogReader::Open(std::make_unique<BytesFile>(again), kind);
+    Demand(other.ok(), "a log can be written again");
+    Demand(ReadRecords(again, **other, &damaged) == payloads && !damaged, "with the same records");
+    Demand((*other)->end() == (*reader)->end() && again.size() == bytes.size(), "and the same end");
+  }
+  return accepted;
+}
+
+std::vector<std::string> LogSeeds() {
+  const std::vector<std::string> batches = {SomeBatch(1), SomeBatch(5), std::string(1200, 'r'),
+                                            SomeBatch(9)};
+  std::vector<std::string> seeds;
+  for (const bool closed : {false, true}) {
+    seeds.push_back(WriteLog(lsm::LogKind::kWriteAhead, 0x1d, batches, closed));
+    seeds.push_back(WriteLog(lsm::LogKind::kWriteAhead, 0x1d, {}, closed));
+    seeds.push_back(WriteLog(lsm::LogKind::kManifest, 0x1e,
+                             {SomeSnapshot().Encode(), SomeChange().Encode()}, closed));
+  }
+  return seeds;
+}
+
+// --- manifests: CURRENT, and the file that it names behind it ---
+
+constexpr char kDirectory[] = "/store";
+
+bool UseManifest(std::string_view bytes) {
+  lsm::MemoryFileSystem files;
+  const auto directory = files.OpenDirectory(kDirectory, /*create=*/true).value();
+  const std::string_view current_bytes = bytes.substr(0, lsm::kCurrentBytes);
+  const auto current = lsm::Current::Decode(current_bytes, "CURRENT");
+  const std::string name = lsm::ManifestFileName(current.ok() ? current->manifest_number : 1);
+  files.SetFileBytes(std::string(kDirectory) + "/CURRENT", std::string(current_bytes));
+  files.SetFileBytes(std::string(kDirectory) + "/" + name,
+                     std::string(bytes.substr(current_bytes.size())));
+  uint64_t edits = 0;
+  const auto contents =
+      lsm::ReadManifest(*directory, [&edits](uint64_t, const lsm::VersionEdit&) { ++edits; });
+  if (!contents.ok()) return false;
+  Demand(current.ok() && contents->edit_count == edits && edits > 0, "every edit is shown");
+  const lsm::ManifestState& state = contents->state;
+  for (const uint64_t log : state.NeededLogs()) Demand(log >= state.oldest_log, "only new logs");
+
+  const lsm::VersionEdit snapshot = state.ToSnapshot();
+  auto writer = lsm::ManifestWriter::Create(*directory, contents->current.manifest_number + 1, 5,
+                                            snapshot, contents->current_bytes);
+  Demand(writer.ok() && (*writer)->Close().ok(), "a state can be written as another manifest");
+  const auto again = lsm::ReadManifest(*directory);
+  Demand(again.ok() && again->state.ToSnapshot() == snapshot, "and read again");
+  return true;
+}
+
+void RepairManifest(std::string& bytes) {
+  if (bytes.size() < lsm::kCurrentBytes + lsm::kLogHeaderBytes) return;
+  std::string current = bytes.substr(0, lsm::kCurrentBytes), log = bytes.substr(lsm::kCurrentBytes);
+  current.replace(24, 8, log, 12, 8);  // the manifest's id
+  RepairFile(current);
+  RepairFile(log);
+  bytes = current + log;
+}
+
+std::vector<Part> TakeManifestApart(std::string_view bytes) {
+  if (bytes.size() < lsm::kCurrentBytes) return {};
+  std::vector<Part> parts = TakeFileApart(bytes.substr(lsm::kCurrentBytes));
+  parts.insert(parts.begin(), Part{'C', std::string(bytes.substr(0, lsm::kCurrentBytes))});
+  return parts;
+}
+
+std::string PutManifestTogether(const std::vector<Part>& parts) {
+  std::string current;
+  for (const Part& part : parts) {
+    if (part.kind == 'C') current = part.bytes;
+  }
+  current.resize(lsm::kCurrentBytes);
+  std::string bytes = current + PutFileTogether(parts);
+  RepairManifest(bytes);
+  return bytes;
+}
+
+std::vector<std::string> ManifestSeeds() {
+  std::vector<std::string> seeds;
+  for (const bool closed : {false, true}) {
+    lsm::VersionEdit more;
+    more.synced_logs = {8};
+    const std::string log =
+        WriteLog(lsm::LogKind::kManifest, 0x1e,
+                 {SomeSnapshot().Encode(), SomeChange().Encode(), more.Encode()}, closed);
+    seeds.push_back(lsm::Current{9, 0x1e}.Encode() + log);
+  }
+  return seeds;
+}
+
+// --- filter blocks: the filter of a table that is sound but for it ---
+
+std::string KeyOfTable(int number) { return "key" + std::to_string(number); }
+
+std::string TableAroundFilter(std::string_view filter) {
+  static const std::vector<Part>& parts = *new std::vector<Part>([] {
+    std::string bytes;
+    lsm::TableBuildOptions options;
+    options.digest_seed = 7;
+    options.file_id = 0x1d;
+    lsm::TableBuilder builder(options, std::make_unique<StringFile>(&bytes));
+    for (int i = 100; i < 130; ++i) {
+      std::string key;
+      lsm::AppendInternalKey(&key, KeyOfTable(i), 1, lsm::EntryKind::kPut);
+      builder.Add(key, "value");
+    }
+    Demand(builder.Finish().ok(), "there is a table");
+    return TakeFileApart(bytes);
+  }());
+  std::vector<Part> with_filter = parts;
+  with_filter.push_back({'f', std::string(1, '\0').append(filter)});
+  return PutTableTogether(with_filter);
+}
+
+bool UseFilterBlock(std::string_view bytes) {
+  lsm::TableContext context;
+  context.digest_seed = 7;
+  const auto opened =
+      lsm::Table::Open(std::make_unique<BytesFile>(TableAroundFilter(bytes)), context);
+  Demand(opened.ok(), "a filter keeps no table from being opened");
+  const lsm::Table& table = **opened;
+  const bool usable = table.filter_presence() == lsm::FilterPresence::kUsable;
+  Demand(table.filter_presence() != lsm::FilterPresence::kAbsent, "there is one");
+  for (int i = 0; i < 200; ++i) {
+    const bloom::Digest digest = bloom::DigestOf(KeyOfTable(i), 7);
+    table.PrefetchFilter(digest);
+    Demand(table.MayContain(digest) || usable, "what cannot be used says maybe");
+  }
+  if (table.filter_presence() == lsm::FilterPresence::kDamaged)
+    Demand(absl::IsDataLoss(table.filter_status()), "damage is named");
+  return usable;
+}
+
+std::vector<std::string> FilterBlockSeeds() {
+  std::vector<std::string> seeds;
+  bloom::KeyedKinds::ForEach([&seeds]<class K>(K) {
+    for (const double fpp : {0.1, 0.001}) {
+      auto builder =
+          bloom::PolicyFromName(K::kName).value()->NewBuilder({.target_fpp = fpp, .seed = 0x1d});
+      for (int i = 100; i < 130; ++i) builder->Add(bloom::DigestOf(KeyOfTable(i), 7));
+      seeds.push_back(builder->Finish().value());
+    }
+  });
+  return seeds;
+}
+
+}  // namespace
+
+std::vector<Loader> StoreLoaders() {
+  return {
+      TableLoader(),
+      {"log", &UseLog, &ChangeNothing, &RepairFile, &LogSeeds, Library::kStore, &TakeFileApart,
+       &PutFileTogether},
+      {"manifest", &UseManifest, &ChangeNothing, &RepairManifest, &ManifestSeeds, Library::kStore,
+       &TakeManifestApart, &PutManifestTogether},
+      {"batch", &UseBatch, &CountBatch, &RepairNothing, &BatchSeeds, Library::kStore},
+      {"edit", &UseEdit, &ChangeNothing, &RepairNothing, &EditSeeds, Library::kStore},
+      {"filter-block", &UseFilterBlock, &ReshapeHeader, &RepairHeader, &FilterBlockSeeds,
+       Library::kStore},
+      WholeStoreLoader(),
+      SstdumpLoader(),
+  };
+}
+
+}  // namespace fuzz

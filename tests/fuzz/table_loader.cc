@@ -1,0 +1,244 @@
+// A table: opened, walked both ways, asked for what it holds and for what it does not, and written
+// again.
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "bloom/filter_policy.h"
+#include "lsm/base/epoch.h"
+#include "lsm/base/internal_key.h"
+#include "lsm/table/block_cache.h"
+#include "lsm/table/table.h"
+#include "lsm/table/table_builder.h"
+#include "tests/bloom/use_loaded.h"
+#include "tests/fuzz/files.h"
+#include "tests/fuzz/loaders.h"
+
+namespace fuzz {
+namespace {
+
+using testing_support::Demand;
+
+struct Entry {
+  std::string key;  // internal
+  std::string value;
+  bool operator==(const Entry&) const = default;
+};
+
+struct Walk {
+  std::vector<Entry> entries;
+  bool whole = true;  // came to the end, and not to an error or to the most that is looked at
+  bool failed = false;
+};
+
+// Keys may share what they begin with, so that a small file has more of them than fit in memory.
+constexpr size_t kEntriesMax = 3000;
+constexpr size_t kWalkBytesMax = 4 << 20;
+
+Walk WalkTable(lsm::Iterator& iterator, bool forward) {
+  Walk walk;
+  size_t bytes = 0;
+  for (forward ? iterator.SeekToFirst() : iterator.SeekToLast(); iterator.Valid();
+       forward ? iterator.Next() : iterator.Prev()) {
+    bytes += iterator.key().size() + iterator.value().size();
+    if (walk.entries.size() == kEntriesMax || bytes > kWalkBytesMax) {
+      walk.whole = false;
+      return walk;
+    }
+    if (!walk.entries.empty()) {
+      const int order = lsm::CompareInternalKeys(walk.entries.back().key, iterator.key());
+      Demand(forward ? order < 0 : order > 0, "keys come in order");
+    }
+    walk.entries.push_back({std::string(iterator.key()), std::string(iterator.value())});
+  }
+  walk.failed = !iterator.status().ok();
+  walk.whole = !walk.failed;
+  return walk;
+}
+
+// Each entry that one walk saw, the other saw too, as far as both came.
+void DemandAgreement(const Walk& a, const Walk& b) {
+  const size_t both = std::min(a.entries.size(), b.entries.size());
+  Demand(std::equal(a.entries.begin(), a.entries.begin() + static_cast<ptrdiff_t>(both),
+                    b.entries.begin()),
+         "however blocks are read, they hold the same entries");
+  if (a.whole && b.whole) Demand(a.entries.size() == b.entries.size(), "and as many");
+}
+
+// The newest of the key's versions that a reader as of `sequence` sees.
+const Entry* FindEntry(const std::vector<Entry>& entries, std::string_view user_key,
+                       lsm::Sequence sequence) {
+  const lsm::LookupKey wanted(user_key, sequence, 0);
+  const auto at = std::lower_bound(entries.begin(), entries.end(), wanted.internal_key(),
+                                   [](const Entry& entry, std::string_view key) {
+                                     return lsm::CompareInternalKeys(entry.key, key) < 0;
+                                   });
+  return at != entries.end() && lsm::UserKeyOf(at->key) == user_key ? &*at : nullptr;
+}
+
+void DemandAnswer(const lsm::Table& table, const std::vector<Entry>& entries,
+                  std::string_view user_key, lsm::Sequence sequence) {
+  const Entry* const entry = FindEntry(entries, user_key, sequence);
+  const lsm::LookupKey key(user_key, sequence, table.digest_seed());
+  std::string_view value;
+  uint64_t suffix = 0;
+  const lsm::EpochGuard guard;
+  lsm::BlockRef pin;
+  table.PrefetchFilter(key.digest());
+  table.MayContain(key.digest());
+  const auto answer = table.Get(key, true, &value, &suffix, &pin, nullptr, nullptr);
+  // The walk had every block inspected, as a lookup does.
+  Demand(answer.ok(), "a table that can be walked can be asked");
+  if (entry == nullptr) {
+    Demand(*answer == lsm::TableAnswer::kAbsent, "what no walk comes by is absent");
+    return;
+  }
+  const bool is_delete = (lsm::SuffixOf(entry->key) & 0xff) == 0;
+  Demand(*answer == (is_delete ? lsm::TableAnswer::kDeleted : lsm::TableAnswer::kFound),
+         "what a walk comes by is found");
+  Demand(suffix == lsm::SuffixOf(entry->key), "in the same version");
+  Demand(is_delete || value == entry->value, "with the same value");
+}
+
+// Some of the entries, and places beside them.
+void AskForSome(const lsm::Table& table, const std::vector<Entry>& entries) {
+  const auto iterator = table.NewIterator({});
+  const size_t step = entries.size() / 40 + 1;
+  for (size_t i = 0; i < entries.size(); i += step) {
+    const std::string_view user_key = lsm::UserKeyOf(entries[i].key);
+    const lsm::Sequence sequence = lsm::SequenceOf(lsm::SuffixOf(entries[i].key));
+    for (const lsm::Sequence as_of : {sequence, lsm::kSequenceMax, lsm::Sequence{0}})
+      DemandAnswer(table, entries, user_key, as_of);
+    DemandAnswer(table, entries, std::string(user_key) + '\0', lsm::kSequenceMax);
+    DemandAnswer(table, entries, user_key.substr(0, user_key.size() / 2), lsm::kSequenceMax);
+    iterator->Seek(entries[i].key);
+    Demand(iterator->Valid() && iterator->key() == entries[i].key, "a seek finds an entry");
+    iterator->SeekForPrev(entries[i].key);
+    Demand(iterator->Valid() && iterator->key() == entries[i].key, "so does one from behind");
+    if (i > 0) {
+      iterator->Prev();
+      Demand(iterator->Valid() && iterator->key() == entries[i - 1].key, "and stands in the row");
+    }
+  }
+}
+
+// A walk and some seeks of a table that is damaged somewhere: whatever is answered is in order.
+void UseDamaged(const lsm::Table& table, const Walk& seen) {
+  const auto iterator = table.NewIterator({.fill_cache = false});
+  for (size_t i = 0; i < seen.entries.size(); i += seen.entries.size() / 10 + 1) {
+    const std::string& key = seen.entries[i].key;
+    iterator->Seek(key);
+    if (iterator->Valid())
+      Demand(lsm::CompareInternalKeys(iterator->key(), key) >= 0, "a seek goes forward");
+    iterator->SeekForPrev(key);
+    if (iterator->Valid())
+      Demand(lsm::CompareInternalKeys(iterator->key(), key) <= 0, "or backward");
+    const lsm::LookupKey lookup(lsm::UserKeyOf(key), lsm::kSequenceMax, 0);
+    std::string_view value;
+    uint64_t suffix = 0;
+    const lsm::EpochGuard guard;
+    lsm::BlockRef pin;
+    const auto answer = table.Get(lookup, false, &value, &suffix, &pin, nullptr, nullptr);
+    if (answer.ok()) Demand(*answer != lsm::TableAnswer::kAbsent, "a key of it is there, or lost");
+  }
+}
+
+std::string WriteTable(lsm::TableBuildOptions options, const std::vector<Entry>& entries) {
+  std::string bytes;
+  lsm::TableBuilder builder(std::move(options), std::make_unique<StringFile>(&bytes));
+  for (const Entry& entry : entries) builder.Add(entry.key, entry.value);
+  Demand(builder.Finish().ok(), "entries in order make a table");
+  return bytes;
+}
+
+bool UseTable(std::string_view bytes) {
+  lsm::BlockCache cache(1 << 20);
+  lsm::TableContext context;
+  context.block_cache = &cache;
+  const auto opened = lsm::Table::Open(std::make_unique<BytesFile>(bytes), context);
+  if (!opened.ok()) return false;
+  const lsm::Table& table = **opened;
+  Demand(table.filter_status().ok() == (table.filter_presence() != lsm::FilterPresence::kDamaged),
+         "a damaged filter is named");
+  Demand(table.filter_presence() == lsm::FilterPresence::kUsable ||
+             table.MayContain(bloom::DigestOf("any", 0)),
+         "a filter that cannot be used says maybe");
+  table.ApproximateOffsetOf("k");
+
+  const auto walk = [&table](const lsm::Table::ScanOptions& options, bool forward) {
+    return WalkTable(*table.NewIterator(options), forward);
+  };
+  const Walk forward = walk({}, true), backward = walk({}, false);
+  DemandAgreement(forward, walk({.readahead_bytes = 1000}, true));
+  DemandAgreement(backward, walk({.readahead_bytes = 1000}, false));
+  Demand(!forward.whole || !backward.failed, "what can be walked forward can be walked backward");
+  Demand(!backward.whole || !forward.failed, "and the other way round");
+  if (!forward.whole || !backward.whole) {
+    UseDamaged(table, forward);
+    return false;
+  }
+  Demand(std::equal(forward.entries.begin(), forward.entries.end(), backward.entries.rbegin(),
+                    backward.entries.rend()),
+         "both ways are the same entries");
+  AskForSome(table, forward.entries);
+
+  lsm::TableBuildOptions options;
+  options.block_bytes = 300;
+  options.compression = lsm::Compression::kNone;
+  const std::string again = WriteTable(options, forward.entries);
+  const auto reopened = lsm::Table::Open(std::make_unique<BytesFile>(again), {});
+  Demand(reopened.ok(), "what was written again can be opened");
+  Demand(WalkTable(*(*reopened)->NewIterator({}), true).entries == forward.entries,
+         "and holds the same entries");
+  return true;
+}
+
+std::vector<std::string> TableSeeds() {
+  std::vector<Entry> some, few;
+  lsm::Sequence sequence = 1000;
+  for (const std::string user_key :
+       {"", "a", "ab", "key000001", "key000002", "key00001", "key1", "\xff\xff"}) {
+    for (int version = 0; version < (user_key == "key1" ? 12 : 2); ++version) {
+      Entry entry;
+      lsm::AppendInternalKey(&entry.key, user_key, --sequence,
+                             version == 1 ? lsm::EntryKind::kDelete : lsm::EntryKind::kPut);
+      if (version != 1) entry.value = std::string(static_cast<size_t>(10 * version), 'v');
+      some.push_back(entry);
+    }
+  }
+  few = {some.front(), some.back()};
+  std::vector<std::string> seeds;
+  for (const char* kind : {"none", "standard", "blocked", "split-block", "ribbon", "fuse3"}) {
+    for (const auto compression : {lsm::Compression::kNone, lsm::Compression::kLz4}) {
+      lsm::TableBuildOptions options;
+      options.block_bytes = 120;
+      options.block_restart_interval = 3;
+      options.compression = compression;
+      options.digest_seed = 7;
+      options.file_id = 0x1d;
+      if (kind != std::string_view("none"))
+        options.filter_policy = bloom::PolicyFromName(kind).value();
+      seeds.push_back(WriteTable(options, some));
+      options.block_bytes = 4096;
+      seeds.push_back(WriteTable(options, compression == lsm::Compression::kLz4 ? some : few));
+    }
+  }
+  return seeds;
+}
+
+}  // namespace
+
+Loader TableLoader() {
+  return {"table",        &UseTable,       [](std::string&, uint64_t) {},
+          &RepairFile,    &TableSeeds,     Library::kStore,
+          &TakeFileApart, &PutFileTogether};
+}
+
+}  // namespace fuzz

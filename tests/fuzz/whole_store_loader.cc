@@ -1,0 +1,165 @@
+// A small store in memory, one of whose files is the fuzzer's: opened, read, repaired, opened
+// again.
+//
+//   DIRECTORY/NAME \n \n bytes of the file
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "lsm/db.h"
+#include "lsm/fs/memory_file_system.h"
+#include "tests/bloom/use_loaded.h"
+#include "tests/fuzz/files.h"
+#include "tests/fuzz/loaders.h"
+#include "tests/lsm/engine/world.h"
+
+namespace fuzz {
+namespace {
+
+using testing_support::Demand;
+
+// As it is while it is open, and closed.
+constexpr const char* kStores[] = {"/killed", "/closed"};
+
+std::string NumberedKey(int number) { return "key" + std::to_string(1000 + number); }
+
+std::vector<std::string> NamesIn(lsm::MemoryFileSystem& files, const std::string& store) {
+  return files.OpenDirectory(store, false).value()->List().value();
+}
+
+// Tables in three levels, with deletions and older versions; logs with writes in them.
+std::unique_ptr<lsm::MemoryFileSystem> MakeStores() {
+  lsm::World world;
+  std::unique_ptr<lsm::MemoryFileSystem> files;
+  for (const char* const path : kStores) {
+    auto db = lsm::DB::Open(path, world.SmallOptions()).value();
+    for (int round = 0; round < 4; ++round) {
+      for (int i = round; i < 24; i += 1 + round)
+        db->Put(NumberedKey(i), std::string(static_cast<size_t>(10 * round + i), 'v'))
+            .IgnoreError();
+      db->Delete(NumberedKey(2 * round)).IgnoreError();
+      if (round == 0) Demand(db->CompactRange().ok(), "a store can be compacted");
+      if (round < 3) Demand(db->Flush().ok(), "and flushed");
+    }
+    Demand(db->Put("", "synced", {.sync = true}).ok(), "and synced");
+    Demand(db->Put("z", "not synced").ok(), "and written to");
+    if (files == nullptr) files = world.files->Clone();
+  }
+  // The second one stays as its destructor leaves it.
+  files->OpenDirectory(kStores[1], true).value();
+  for (const std::string& name : NamesIn(*world.files, kStores[1])) {
+    const std::string path = std::string(kStores[1]) + "/" + name;
+    files->SetFileBytes(path, world.files->FileBytes(path));
+  }
+  return files;
+}
+
+const lsm::MemoryFileSystem& Stores() {
+  static const lsm::MemoryFileSystem& stores = *MakeStores().release();
+  return stores;
+}
+
+using Entries = std::vector<std::pair<std::string, std::string>>;
+
+Entries WalkStore(lsm::Iterator& iterator, bool forward, absl::Status* status) {
+  constexpr size_t kMost = 2000;
+  Entries entries;
+  for (forward ? iterator.SeekToFirst() : iterator.SeekToLast();
+       iterator.Valid() && entries.size() < kMost; forward ? iterator.Next() : iterator.Prev()) {
+    if (!entries.empty()) {
+      const int order = entries.back().first.compare(iterator.key());
+      Demand(forward ? order < 0 : order > 0, "keys come in order, each once");
+    }
+    entries.emplace_back(iterator.key(), iterator.value());
+  }
+  *status = entries.size() < kMost ? iterator.status() : absl::CancelledError("too many");
+  return entries;
+}
+
+// True if all of it can be read.  That Get finds what a walk comes by is not demanded: a forger may
+// put newer versions below older ones, and keys that the table's filter was not made of.
+bool ReadStore(lsm::DB& db) {
+  absl::Status forward_status, backward_status;
+  const auto iterator = db.NewIterator();
+  const Entries forward = WalkStore(*iterator, true, &forward_status);
+  Entries backward = WalkStore(*iterator, false, &backward_status);
+  std::reverse(backward.begin(), backward.end());
+  const bool whole = forward_status.ok() && backward_status.ok();
+  if (whole) Demand(forward == backward, "both ways are the same entries");
+
+  std::vector<std::string_view> keys = {"", "absent", "z"};
+  for (size_t i = 0; i < forward.size(); i += forward.size() / 20 + 1)
+    keys.push_back(forward[i].first);
+  const auto answers = db.MultiGet(keys);
+  for (size_t i = 0; i < keys.size(); ++i) {
+    const auto answer = db.Get(keys[i]);
+    Demand(answer.ok() == answers[i].ok(), "many keys at once are answered as one by one");
+    if (!answer.ok()) continue;
+    Demand(*answer == *answers[i], "with the same values");
+    const auto explained = db.Explain(keys[i]);
+    Demand(!explained.ok() || explained->found == answer->has_value(), "and the same explanation");
+  }
+  return whole;
+}
+
+bool UseStore(std::string_view bytes) {
+  const WordsAndFile both = SplitWords(bytes);
+  if (both.words.size() != 1) return false;
+  std::string path = both.words[0];
+  const bool closed = path.starts_with(kStores[1]);
+  const std::string store = kStores[closed ? 1 : 0];
+  if (!path.starts_with(store + "/") || path.find('/', store.size() + 1) != path.npos ||
+      path.size() == store.size() + 1 || path.size() > 100)
+    return false;
+  lsm::World world(1, Stores().Clone());
+  world.files->SetFileBytes(path, both.file);
+  lsm::World repaired(2, world.files->Clone());
+
+  bool sound = false;
+  {
+    auto db = lsm::DB::Open(store, world.SmallOptions());
+    if (db.ok()) {
+      sound = ReadStore(**db);
+      const bool written = (*db)->Put("new", "value").ok() && (*db)->Flush().ok();
+      if (written) {
+        const auto value = (*db)->Get("new");
+        Demand(!value.ok() || **value == "value", "what was written can be read");
+      }
+      (*db)->CompactRange().IgnoreError();
+      ReadStore(**db);
+    }
+  }
+  if (lsm::DB::Repair(store, repaired.SmallOptions()).ok()) {
+    auto db = lsm::DB::Open(store, repaired.SmallOptions());
+    Demand(db.ok(), "what was repaired can be opened");
+    Demand(ReadStore(**db), "and read");
+  }
+  return sound;
+}
+
+std::vector<std::string> StoreSeeds() {
+  std::vector<std::string> seeds;
+  for (const std::string store : kStores) {
+    const auto files = Stores().Clone();
+    for (const std::string& name : NamesIn(*files, store)) {
+      const std::string path = store + "/" + name;
+      seeds.push_back(JoinWords({{path}, files->FileBytes(path)}));
+    }
+  }
+  return seeds;
+}
+
+}  // namespace
+
+Loader WholeStoreLoader() {
+  return {"store",     &UseStore,       [](std::string&, uint64_t) {}, &RepairBehindWords,
+          &StoreSeeds, Library::kStore, &TakeWordsAndFileApart,        &PutWordsAndFileTogether};
+}
+
+}  // namespace fuzz
