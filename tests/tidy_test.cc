@@ -19,6 +19,8 @@
 #include <string_view>
 #include <vector>
 
+#include "tests/support/source_directory.h"
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -525,7 +527,7 @@ Complaints TheTopLevelIsBare(const Tree& tree) {
 // Every file of the folders, and those beside them.  Large or binary data is listed without its
 // text.
 Tree RealTree() {
-  const fs::path root = TRELLIS_SOURCE_DIR;
+  const fs::path root = testing_support::SourceDirectory();
   Tree tree;
   const auto add = [&](const fs::directory_entry& entry) {
     if (!entry.is_regular_file()) return;
@@ -671,7 +673,8 @@ class TidyTest : public testing::TestWithParam<Rule> {};
 
 TEST_P(TidyTest, HoldsInTheTree) {
   const Tree tree = RealTree();
-  ASSERT_TRUE(tree.contains("lsm/db.h")) << "no source tree at " << TRELLIS_SOURCE_DIR;
+  ASSERT_TRUE(tree.contains("lsm/db.h"))
+      << "no source tree at " << testing_support::SourceDirectory();
   EXPECT_THAT(GetParam().complaints(tree), testing::IsEmpty());
 }
 

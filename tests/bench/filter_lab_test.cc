@@ -35,6 +35,7 @@
 #include "bloom/core/parameters.h"
 #include "bloom/core/sizing.h"
 #include "tests/support/scratch_dir.h"
+#include "tests/support/source_directory.h"
 #include "tests/support/status_matchers.h"
 
 namespace bench {
@@ -46,7 +47,7 @@ using testing::Not;
 using Json = nlohmann::json;
 
 std::string LabFile(const std::string& path) {
-  std::ifstream file(std::filesystem::path(TRELLIS_SOURCE_DIR) / path);
+  std::ifstream file(testing_support::SourceDirectory() / path);
   return {(std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>()};
 }
 

@@ -53,7 +53,7 @@ class SingleThreadScheduler : public lsm::Scheduler {
   bool RunOne();
 
   std::deque<Job> queue_;
-  bool running_[2] = {false, false};  // by lane
+  bool running_[3] = {false, false, false};  // by lane
 };
 
 // Moves on by a microsecond at each reading, so that time passes and repeats.  Thread-safe.

@@ -16,12 +16,14 @@
 #include <string>
 #include <string_view>
 
+#include "tests/support/source_directory.h"
+
 namespace testing_support {
 
 // `relative_path` is relative to tests/testdata.
 inline void ExpectGolden(std::string_view relative_path, std::string_view actual) {
   const std::filesystem::path path =
-      std::filesystem::path(TRELLIS_SOURCE_DIR) / "tests/testdata" / relative_path;
+      testing_support::SourceDirectory() / "tests/testdata" / relative_path;
   if (std::getenv("TRELLIS_REWRITE_GOLDEN") != nullptr) {
     std::filesystem::create_directories(path.parent_path());
     std::ofstream(path, std::ios::binary) << actual;

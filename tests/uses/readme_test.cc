@@ -7,6 +7,7 @@
 #include <sstream>
 #include <string>
 
+#include "tests/support/source_directory.h"
 #include "tests/uses/programs.h"
 
 namespace {
@@ -14,7 +15,7 @@ namespace {
 class UsesReadmeTest : public testing_support::ProgramsTest {};
 
 TEST_F(UsesReadmeTest, ShowsWhatIsPrinted) {
-  const std::filesystem::path root = TRELLIS_SOURCE_DIR;
+  const std::filesystem::path root = testing_support::SourceDirectory();
   std::filesystem::copy(root / "tests/testdata/uses", PathOf(""));
   std::stringstream readme;
   readme << std::ifstream(root / "bloom/README.md").rdbuf();

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "tests/support/scratch_dir.h"
+#include "tests/support/source_directory.h"
 #include "tests/support/status_matchers.h"
 
 namespace bench {
@@ -134,7 +135,7 @@ TEST_F(ComparisonTest, TheWholeFillIsReportedApart) {
 }
 
 TEST_F(ComparisonTest, EveryMemberOfTheJsonIsInTheReadme) {
-  std::ifstream file(std::string(TRELLIS_SOURCE_DIR) + "/bench/README.md");
+  std::ifstream file(testing_support::SourceDirectory() / "bench/README.md");
   std::stringstream readme;
   readme << file.rdbuf();
   const size_t begin = readme.str().find("\n## peers_bench\n");

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "bench/read_amp/tables.h"
+#include "tests/support/source_directory.h"
 
 namespace bench {
 namespace {
@@ -98,7 +99,7 @@ std::vector<std::string> LinesOf(const std::string& text) {
 // `tools/dev excerpt demo` puts part of what the demo prints into the README.  It must be there,
 // look like what is printed today, and have a row for each store of the demo.
 TEST(ReportTest, TheReadmeShowsTheDemo) {
-  std::ifstream file(std::string(TRELLIS_SOURCE_DIR) + "/README.md");
+  std::ifstream file(testing_support::SourceDirectory() / "README.md");
   std::stringstream readme;
   readme << file.rdbuf();
   const size_t begin = readme.str().find("<!-- tools/dev excerpt demo -->");
@@ -125,7 +126,7 @@ TEST(ReportTest, TheReadmeShowsTheDemo) {
 
 // Every member is explained where people look for it.
 TEST(ReportTest, EveryMemberOfTheJsonIsInTheReadme) {
-  std::ifstream file(std::string(TRELLIS_SOURCE_DIR) + "/bench/README.md");
+  std::ifstream file(testing_support::SourceDirectory() / "bench/README.md");
   std::stringstream readme;
   readme << file.rdbuf();
   Results results = WithCaches({CacheSize::kNone});

@@ -1,0 +1,13 @@
+// Where the project's sources are: for tests that read files of it.
+#ifndef TRELLIS_TESTS_SUPPORT_SOURCE_DIRECTORY_H_
+#define TRELLIS_TESTS_SUPPORT_SOURCE_DIRECTORY_H_
+
+#include <filesystem>
+
+namespace testing_support {
+
+std::filesystem::path SourceDirectory();
+
+}  // namespace testing_support
+
+#endif  // TRELLIS_TESTS_SUPPORT_SOURCE_DIRECTORY_H_
