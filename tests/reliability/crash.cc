@@ -2,13 +2,18 @@
 
 #include <algorithm>
 #include <memory>
+#include <set>
 #include <string_view>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 
 #include "lsm/bytes/status.h"
 #include "lsm/db.h"
 #include "tests/lsm/engine/world.h"
+#include "tests/reliability/copies.h"
+#include "tests/reliability/reduce.h"
+#include "tests/reliability/under_way.h"
 
 namespace reliability {
 namespace {
@@ -61,6 +66,14 @@ class Witnessed {
     return "";
   }
 
+  // A copy that was begun when so many events had been, was made after so many, and began to be
+  // destroyed after so many.
+  struct CopyEvents {
+    uint64_t from = 0, to = 0, gone = 0;
+    Copy copy;
+  };
+  const std::vector<CopyEvents>& copies() const { return copy_events_; }
+
   const Journal& journal() const { return recorder_.journal(); }
   const History& history() const { return history_; }
   // The last one made before, or when, so many events had been.
@@ -73,23 +86,36 @@ class Witnessed {
 
  private:
   absl::Status Make(const Step& step) {
-    bool all_durable = step.sync;
+    bool all_durable = false;
     switch (step.kind) {
       case Step::kWrite:
-        history_.Add(step.commit);
-        LSM_RETURN_IF_ERROR(WriteCommit(*db_, step.commit, step.sync));
-        break;
       case Step::kFlush:
-        LSM_RETURN_IF_ERROR(db_->Flush());
-        all_durable = true;
-        break;
       case Step::kCompact:
-        LSM_RETURN_IF_ERROR(db_->CompactRange());
-        all_durable = true;
-        break;
       case Step::kBackground:
-        LSM_RETURN_IF_ERROR(db_->WaitForBackgroundWork());
+        if (step.kind == Step::kWrite) history_.Add(step.commit);
+        LSM_RETURN_IF_ERROR(Carry(step, *db_));
+        all_durable = step.MakesDurable();
         break;
+      case Step::kCopy: {
+        const uint64_t from = journal().size();
+        const CopyPlan plan =
+            copies_.Next(OptionsOn(world_, &recorder_, logs_apart_), history_.size());
+        LSM_RETURN_IF_ERROR(Carry(plan, *db_));
+        copies_.Note(plan, true);
+        if (plan.kind == CopyPlan::kDestroy) {
+          for (CopyEvents& events : copy_events_) {
+            if (events.copy.path == plan.earlier) events.gone = from;
+          }
+        } else if (plan.kind != CopyPlan::kRepair) {
+          copy_events_.push_back({from, journal().size(), ~uint64_t{0}, plan.copy});
+        }
+        break;
+      }
+      case Step::kVerify: {
+        LSM_ASSIGN_OR_RETURN(const lsm::VerifyReport report, db_->Verify());
+        if (!report.problems.empty()) return absl::InternalError(report.problems.front());
+        break;
+      }
       case Step::kKill:
         world_.files->Restart(Unsynced::kKept);  // what the old process still tries fails
         [[fallthrough]];
@@ -112,6 +138,8 @@ class Witnessed {
   Recorder recorder_;
   const bool logs_apart_;
   History history_;
+  Copies copies_;
+  std::vector<CopyEvents> copy_events_;
   std::vector<Promise> promises_ = {{}};
   std::unique_ptr<lsm::DB> db_;
 };
@@ -123,6 +151,7 @@ class Enumeration {
   CrashReport Run() {
     Disk disk;
     for (uint64_t events = 0;; ++events) {
+      events_ = events;
       const Promise& promise = run_.PromiseAt(events);
       moment_ = Concat(
           "crash after change ", events, " of ", run_.journal().size(),
@@ -198,6 +227,7 @@ class Enumeration {
       if (depth_ > 0) ++report_.doubles;
       problem = Recover(image, digest, least);
     }
+    if (problem.empty() && depth_ == 0) problem = ProblemOfCopies(image, digest);
     if (!problem.empty() && report_.finding.empty()) {
       report_.finding = Concat("seed ", options_.seed, ", ", moment_, ": ", problem, "\n",
                                loss != nullptr ? TextOf(*pending, *loss) : "  nothing is lost\n");
@@ -227,6 +257,24 @@ class Enumeration {
     }
     if (digest / options_.double_one_in % kAgainOneIn != 0) return "";
     return Again(world, *std::move(db), *count);
+  }
+
+  // Those that were made are there and whole, of this image or of one like it before; one that was
+  // under way is whole or not there.
+  std::string ProblemOfCopies(const Image& image, uint64_t digest) {
+    for (size_t i = 0; i < run_.copies().size(); ++i) {
+      const Witnessed::CopyEvents& events = run_.copies()[i];
+      if (events_ < events.from) break;
+      const bool is_made = events_ >= events.to && events_ <= events.gone;
+      if (!known_copies_.emplace(i, is_made, digest).second) continue;
+      World world(96, image.ToFiles());
+      const lsm::Options options = OptionsOn(world, world.files.get(), false);
+      const std::string problem = is_made
+                                      ? ProblemOf(events.copy, options, run_.history())
+                                      : ProblemOfUnfinished(events.copy, options, run_.history());
+      if (!problem.empty()) return problem;
+    }
+    return "";
   }
 
   // The machine crashes right after the recovery, and again after a write.
@@ -287,6 +335,9 @@ class Enumeration {
   const Witnessed& run_;
   CrashReport report_;
   std::unordered_map<uint64_t, uint32_t> counts_;  // commits in the images of these digests
+  // That were looked at: the copy, whether it was made, and the digest of the image.
+  std::set<std::tuple<size_t, bool, uint64_t>> known_copies_;
+  uint64_t events_ = 0;  // of the workload, so far
   std::string moment_;
   int depth_ = 0;
 };
@@ -294,10 +345,21 @@ class Enumeration {
 }  // namespace
 
 CrashReport CrashEverywhere(const CrashOptions& options) {
-  return CrashEverywhere(options, MakeWorkload(options.seed, options.shape));
+  const std::vector<Step> steps = MakeWorkload(options.seed, options.shape);
+  CrashReport report = CrashEverywhere(options, steps);
+  if (report.finding.empty()) return report;
+  CrashOptions trial = options;
+  trial.images_max = std::min<uint64_t>(report.distinct + 1000, 20'000);
+  report.finding = WithFewestSteps(report.finding, steps, 10 * trial.images_max,
+                                   [&](const std::vector<Step>& some) -> Look {
+                                     const CrashReport again = CrashEverywhere(trial, some);
+                                     return {again.finding, again.distinct + 1};
+                                   });
+  return report;
 }
 
 CrashReport CrashEverywhere(const CrashOptions& options, const std::vector<Step>& steps) {
+  SayUnderWay(Concat("the workload of seed ", options.seed));
   Witnessed run(options.seed, options.logs_apart);
   const std::string problem = run.Run(steps);
   if (!problem.empty()) {

@@ -1,6 +1,6 @@
 // Crashes of the machine: a workload is run once and every change that it makes to files is written
-// down; then every image that a crash could have left behind at any of these moments is recovered,
-// and held against what had been promised at that moment.
+// down; then images that a crash could have left behind at each of these moments, as many of them
+// as the limits say, are recovered, and held against what had been promised at that moment.
 #ifndef TRELLIS_TESTS_RELIABILITY_CRASH_H_
 #define TRELLIS_TESTS_RELIABILITY_CRASH_H_
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -15,6 +17,7 @@
 #include "lsm/table/table.h"
 #include "tests/lsm/engine/world.h"
 #include "tests/reliability/disk.h"
+#include "tests/reliability/under_way.h"
 #include "tests/reliability/workload.h"
 
 namespace reliability {
@@ -69,7 +72,7 @@ class Specimen {
     if (!closed_) files = world.files->Clone();
     db->reset();
     if (closed_) files = world.files->Clone();
-    TakeImage(*files);
+    image_ = Image::Of(*files, {kPath, kLogsPath});
     return "";
   }
 
@@ -99,18 +102,6 @@ class Specimen {
     Apply(commit, &contents_);
   }
 
-  void TakeImage(lsm::MemoryFileSystem& files) {
-    for (const char* path : {kPath, kLogsPath}) {
-      const auto directory = files.OpenDirectory(path, /*create=*/false);
-      if (!directory.ok()) continue;
-      image_.directories.push_back(path);
-      const std::vector<std::string> names = (*directory)->List().value();
-      for (const std::string& name : names)
-        image_.files.emplace_back(Concat(path, "/", name),
-                                  files.FileBytes(Concat(path, "/", name)));
-    }
-  }
-
   const uint64_t seed_;
   const bool closed_, lz4_, logs_apart_;
   Image image_;
@@ -119,121 +110,151 @@ class Specimen {
   size_t in_tables_ = 0;
 };
 
-class Damager {
- public:
-  // Of `stranger`, a store like it, files are put in the place of the specimen's.
-  Damager(const Specimen& specimen, const Specimen& stranger, uint64_t stride)
-      : specimen_(specimen), stranger_(stranger), stride_(stride), image_(specimen.image()) {}
+std::string NameIn(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
-  DamageReport Run() {
-    LoseFiles();
-    SwapFiles();
-    for (size_t i = 0; i < image_.files.size(); ++i) PutStranger(i);
-    for (size_t i = 0; i < image_.files.size(); ++i) Extend(i);
-    SwapBlocks();
-    for (size_t i = 0; i < image_.files.size(); ++i) OverwriteSectors(i);
-    for (size_t i = 0; i < image_.files.size(); ++i) SwapSectors(i);
-    for (size_t i = 0; i < image_.files.size(); ++i) Cut(i);
-    for (size_t i = 0; i < image_.files.size(); ++i) FlipBits(i);
-    return report_;
+FileKind KindOf(const std::string& path) { return lsm::ParseFileName(NameIn(path))->kind; }
+
+// What may be dropped without a word: see lsm/README.md, "Durability contract".
+enum class Tail : uint8_t {
+  kShown,  // nothing, and it must show, even where no answer depends on it
+  kNone,   // nothing
+  kTorn,   // of a log of a store that was not closed, what is like a write that a crash tore
+};
+
+// One look at a damaged store, through everything that reads.
+class Inspection {
+ public:
+  // `damaged`: the paths of the files that were.  What became of it is counted in the report.
+  Inspection(const Specimen& specimen, const Image& image, const std::vector<std::string>& damaged,
+             Tail tail, OpenMode mode, DamageReport* report)
+      : specimen_(specimen),
+        damaged_(damaged),
+        tail_(tail),
+        mode_(mode),
+        report_(*report),
+        world_(3, image.ToFiles()) {}
+
+  // What went wrong, or empty.
+  std::string Run() {
+    lsm::Options options = specimen_.OptionsOn(world_);
+    options.mode = mode_;
+    absl::StatusOr<std::unique_ptr<DB>> db = DB::Open(kPath, options);
+    if (!db.ok()) return NotOpened(db.status());
+    db_ = *std::move(db);
+    LookUp();
+    Walk();
+    Verify();
+    if (!problem_.empty()) return problem_;
+    if (failed_) return Failed();
+    return Answered();
   }
 
  private:
-  // What may be dropped without a word: see lsm/README.md, "Durability contract".
-  enum class Tail : uint8_t {
-    kShown,  // nothing, and it must show, even where no answer depends on it
-    kNone,   // nothing
-    kTorn,   // of a log of a store that was not closed, what is like a write that a crash tore
-  };
+  using Entries = std::vector<std::pair<std::string, std::string>>;
 
-  FileKind KindOf(size_t i) const {
-    const std::string& path = image_.files[i].first;
-    return lsm::ParseFileName(path.substr(path.rfind('/') + 1))->kind;
-  }
-  // One that holds the store's own state; the lock is empty.
-  bool IsOfInterest(size_t i) const { return !image_.files[i].second.empty(); }
-  bool Stopped() const { return !report_.finding.empty(); }
-
-  // `files` are those that were damaged.
-  void Check(const std::string& what, std::initializer_list<size_t> files, Tail tail,
-             uint64_t* count) {
-    if (Stopped()) return;
-    ++*count;
-    const OpenMode mode = report_.cases() % 5 == 0 ? OpenMode::kReadOnly : OpenMode::kOpenOrCreate;
-    const std::string problem = ProblemOf(files, tail, mode);
-    if (!problem.empty()) report_.finding = Concat(what, ": ", problem);
+  void Problem(const std::string& problem) {
+    if (problem_.empty()) problem_ = problem;
   }
 
-  std::string ProblemOf(std::initializer_list<size_t> files, Tail tail, OpenMode mode) {
-    World world(3, image_.ToFiles());
-    lsm::Options options = specimen_.OptionsOn(world);
-    options.mode = mode;
-    const auto is_named = [&](const absl::Status& status) {
-      return std::any_of(files.begin(), files.end(), [&](size_t i) {
-        const std::string& path = image_.files[i].first;
-        // A manifest or CURRENT that leads astray leads to a file that is not there.
-        return lsm::MessageOf(status).find(path.substr(path.rfind('/') + 1)) != std::string::npos ||
-               (KindOf(i) == FileKind::kManifest &&
-                (lsm::MessageOf(status).find(kPath) != std::string::npos ||
-                 lsm::MessageOf(status).find(kLogsPath) != std::string::npos));
-      });
-    };
-    const absl::StatusOr<std::unique_ptr<DB>> db = DB::Open(kPath, options);
-    if (!db.ok()) {
-      ++report_.not_opened;
-      if (absl::IsNotFound(db.status()) || absl::IsInvalidArgument(db.status()))
-        return Concat("the store is not even taken for one: ", db.status().ToString());
-      return is_named(db.status()) ? "" : Concat("unnamed: ", db.status().ToString());
-    }
-    bool failed = false;
-    std::string problem;
-    Contents found;
-    const auto note = [&](const absl::Status& status) {
-      failed = true;
-      if (!is_named(status)) problem = Concat("unnamed: ", status.ToString());
-    };
+  bool IsNamed(std::string_view text) const {
+    return std::any_of(damaged_.begin(), damaged_.end(), [&](const std::string& path) {
+      // A manifest or CURRENT that leads astray leads to a file that is not there.
+      return text.find(NameIn(path)) != text.npos ||
+             (KindOf(path) == FileKind::kManifest &&
+              (text.find(kPath) != text.npos || text.find(kLogsPath) != text.npos));
+    });
+  }
+
+  std::string NotOpened(const absl::Status& status) {
+    ++report_.not_opened;
+    if (absl::IsNotFound(status) || absl::IsInvalidArgument(status))
+      return Concat("the store is not even taken for one: ", status.ToString());
+    return IsNamed(lsm::MessageOf(status)) ? "" : Concat("unnamed: ", status.ToString());
+  }
+
+  void Note(const absl::Status& status) {
+    if (status.ok()) return;
+    failed_ = true;
+    if (!IsNamed(lsm::MessageOf(status))) Problem(Concat("unnamed: ", status.ToString()));
+  }
+
+  void LookUp() {
+    const Contents& all = specimen_.contents();
     for (int i = -1; i < 152; ++i) {
-      const absl::StatusOr<std::optional<std::string>> value = (*db)->Get(Specimen::Key(i));
-      if (!value.ok()) {
-        note(value.status());
-      } else if (*value) {
-        found.emplace(Specimen::Key(i), **value);
-      } else if (tail != Tail::kTorn && specimen_.contents().contains(Specimen::Key(i))) {
-        return Concat("silently missing: ", Specimen::Key(i));
-      }
+      const std::string key = Specimen::Key(i);
+      const absl::StatusOr<std::optional<std::string>> value = db_->Get(key);
+      Note(value.status());
+      if (!value.ok()) continue;
+      if (*value) found_.emplace(key, **value);
+      if (tail_ == Tail::kTorn) continue;
+      const auto place = all.find(key);
+      if (*value != (place == all.end() ? std::nullopt : std::optional(place->second)))
+        Problem(Concat("silently ", *value ? "wrong: " : "missing: ", key));
     }
-    for (const auto& [key, value] : found) {
-      const auto place = specimen_.contents().find(key);
-      if (tail != Tail::kTorn && (place == specimen_.contents().end() || place->second != value))
-        return Concat("silently wrong: ", key);
-    }
-    Contents walked;
-    const std::unique_ptr<lsm::Iterator> iterator = (*db)->NewIterator();
+  }
+
+  void Walk() {
+    const std::unique_ptr<lsm::Iterator> iterator = db_->NewIterator();
     for (iterator->SeekToFirst(); iterator->Valid(); iterator->Next())
-      walked.emplace(iterator->key(), iterator->value());
-    if (!iterator->status().ok()) note(iterator->status());
-    Contents backward;
+      forward_.emplace_back(iterator->key(), iterator->value());
+    const absl::Status forward_status = iterator->status();
     for (iterator->SeekToLast(); iterator->Valid(); iterator->Prev())
-      backward.emplace(iterator->key(), iterator->value());
-    if (!iterator->status().ok()) note(iterator->status());
-    if (!problem.empty()) return problem;
-    if (failed) {
-      ++report_.not_read;
-      // A compaction must not drop what it cannot read.
-      if (mode == OpenMode::kReadOnly || report_.cases() % 3 != 0 || !(*db)->CompactRange().ok())
-        return "";
-      const absl::StatusOr<size_t> count = CountCommits(**db, specimen_.history());
-      return count.ok() && *count == specimen_.history().size() ? ""
-                                                                : "a compaction lost something";
+      backward_.emplace_back(iterator->key(), iterator->value());
+    const Contents& all = specimen_.contents();
+    if (tail_ != Tail::kTorn &&
+        (!IsBeginOf(forward_, all.begin(), all.end(), forward_status.ok()) ||
+         !IsBeginOf(backward_, all.rbegin(), all.rend(), iterator->status().ok())))
+      Problem("an iterator is silently wrong");
+    Note(forward_status);
+    Note(iterator->status());
+  }
+
+  // `whole`: the entries end where it does.
+  template <typename Place>
+  static bool IsBeginOf(const Entries& entries, Place place, const Place& end, bool whole) {
+    for (const auto& [key, value] : entries) {
+      if (place == end || place->first != key || place->second != value) return false;
+      ++place;
     }
-    if (walked != backward) return "an iterator says one thing forward and another one backward";
-    if (walked == specimen_.contents()) {
-      const bool shows = (*db)->GetStatistics().total.filters_damaged > 0;
-      report_.filters += shows;
-      return shows || tail != Tail::kShown ? "" : "all answers are right, and nobody tells of it";
-    }
-    if (tail != Tail::kTorn) return "an iterator is silently wrong";
+    return !whole || place == end;
+  }
+
+  // Of files other than tables an opening leaves nothing that is damaged.
+  void Verify() {
+    if (tail_ != Tail::kShown ||
+        std::none_of(damaged_.begin(), damaged_.end(),
+                     [](const std::string& path) { return KindOf(path) == FileKind::kTable; }))
+      return;
+    const absl::StatusOr<lsm::VerifyReport> report = db_->Verify();
+    if (!report.ok() || std::none_of(report->problems.begin(), report->problems.end(),
+                                     [this](const std::string& line) { return IsNamed(line); }))
+      Problem("DB::Verify does not tell of it");
+    ++report_.verified;
+  }
+
+  // Some reads gave errors: a compaction must not drop what it cannot read.
+  std::string Failed() {
+    ++report_.not_read;
+    if (mode_ == OpenMode::kReadOnly || report_.cases() % 3 != 0 || !db_->CompactRange().ok())
+      return "";
+    const absl::StatusOr<size_t> count = CountCommits(*db_, specimen_.history());
+    return count.ok() && *count == specimen_.history().size() ? "" : "a compaction lost something";
+  }
+
+  // All reads gave answers.
+  std::string Answered() {
+    if (!std::equal(forward_.begin(), forward_.end(), backward_.rbegin(), backward_.rend()))
+      return "an iterator says one thing forward and another one backward";
+    Contents walked(forward_.begin(), forward_.end());
+    const bool shows_all = walked == specimen_.contents();
     const std::optional<size_t> count = specimen_.history().CountOf(DigestOf(walked));
+    walked.erase("last");  // which is not looked up
+    if (walked != found_) return "an iterator says one thing, and Get another one";
+    if (shows_all) {
+      const bool shows = db_->GetStatistics().total.filters_damaged > 0;
+      report_.filters += shows;
+      return shows || tail_ != Tail::kShown ? "" : "all answers are right, and nobody tells of it";
+    }
     if (!count) return "not what any number of commits leads to";
     // The manifest knows that the log holds synced writes, so at least its first record must be
     // there.
@@ -242,9 +263,71 @@ class Damager {
     return "";
   }
 
-  void FlipBits(size_t i) {
+  const Specimen& specimen_;
+  const std::vector<std::string>& damaged_;
+  const Tail tail_;
+  const OpenMode mode_;
+  DamageReport& report_;
+  World world_;
+  std::unique_ptr<DB> db_;
+  bool failed_ = false;  // some read
+  std::string problem_;
+  Contents found_;  // by lookups
+  Entries forward_, backward_;
+};
+
+class Damager {
+ public:
+  // Of `stranger`, a store like it, files are put in the place of the specimen's.
+  Damager(const Specimen& specimen, const Specimen& stranger)
+      : specimen_(specimen), stranger_(stranger), image_(specimen.image()) {}
+
+  DamageReport Run(uint64_t stride) {
+    LoseFiles();
+    SwapFiles();
+    for (size_t i = 0; i < image_.files.size(); ++i) PutStranger(i);
+    for (size_t i = 0; i < image_.files.size(); ++i) Extend(i);
+    SwapBlocks();
+    for (size_t i = 0; i < image_.files.size(); ++i) OverwriteSectors(i);
+    for (size_t i = 0; i < image_.files.size(); ++i) SwapSectors(i);
+    for (size_t i = 0; i < image_.files.size(); ++i) Cut(i);
+    for (size_t i = 0; i < image_.files.size(); ++i) FlipBits(i, stride);
+    return report_;
+  }
+
+  DamageReport RunPairs(uint64_t seed, uint64_t pairs) {
+    lsm::Dice dice(seed);
+    while (report_.flips < pairs && !Stopped()) {
+      const uint64_t bit = dice.Roll(8 * image_.bytes());
+      const auto [file, byte] = image_.PlaceOf(bit / 8);
+      const uint64_t first = 8 * byte + bit % 8;
+      FlipPair(file, first, first + 1 + dice.Roll(dice.OneIn(2) ? 64 : 4096));
+    }
+    return report_;
+  }
+
+ private:
+  FileKind KindOf(size_t i) const { return reliability::KindOf(image_.files[i].first); }
+  // One that holds the store's own state; the lock is empty.
+  bool IsOfInterest(size_t i) const { return !image_.files[i].second.empty(); }
+  bool Stopped() const { return !report_.finding.empty(); }
+
+  // `files` are those that were damaged.
+  void Check(const std::string& what, std::initializer_list<size_t> files, Tail tail,
+             uint64_t* count) {
+    if (Stopped()) return;
+    SayUnderWay(what);
+    ++*count;
+    const OpenMode mode = report_.cases() % 5 == 0 ? OpenMode::kReadOnly : OpenMode::kOpenOrCreate;
+    std::vector<std::string> paths;
+    for (const size_t i : files) paths.push_back(image_.files[i].first);
+    const std::string problem = Inspection(specimen_, image_, paths, tail, mode, &report_).Run();
+    if (!problem.empty()) report_.finding = Concat(what, ": ", problem);
+  }
+
+  void FlipBits(size_t i, uint64_t stride) {
     std::string& bytes = image_.files[i].second;
-    for (size_t bit = 0; bit < bytes.size() * 8 && !Stopped(); bit += stride_) {
+    for (size_t bit = 0; bit < bytes.size() * 8 && !Stopped(); bit += stride) {
       const auto mask = static_cast<char>(1 << bit % 8);
       bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ mask);
       Check(Concat(image_.files[i].first, ": bit ", bit % 8, " of byte ", bit / 8, " of ",
@@ -252,6 +335,26 @@ class Damager {
             {i}, Tail::kShown, &report_.flips);
       bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ mask);
     }
+  }
+
+  // None if the second is behind the end.
+  void FlipPair(size_t i, size_t first, size_t second) {
+    std::string& bytes = image_.files[i].second;
+    if (second >= 8 * bytes.size()) return;
+    const auto flip = [&bytes](size_t bit) {
+      bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ (1 << bit % 8));
+    };
+    flip(first);
+    flip(second);
+    // The last edit of a manifest may be taken for torn: no other file tells that it was there.  So
+    // may the last record of a log, of which the manifest does not know how it was closed.
+    const bool shows =
+        KindOf(i) != FileKind::kManifest && (KindOf(i) != FileKind::kLog || specimen_.closed());
+    Check(Concat(image_.files[i].first, ": bits ", first, " and ", second, " of ", 8 * bytes.size(),
+                 " flipped"),
+          {i}, shows ? Tail::kShown : TailOf(i, first / 8), &report_.flips);
+    flip(first);
+    flip(second);
   }
 
   // Of a log that was not closed it is not known where it ended; and a manifest's last edits only
@@ -419,14 +522,12 @@ class Damager {
 
   const Specimen& specimen_;
   const Specimen& stranger_;
-  const uint64_t stride_;
   Image image_;  // as it is, or with one thing changed
   DamageReport report_;
 };
 
-}  // namespace
-
-DamageReport DamageEverything(uint64_t seed, uint64_t stride) {
+template <typename How>
+DamageReport Damage(uint64_t seed, const How& how) {
   Specimen specimen(seed), stranger(seed + 8);  // of the same form
   DamageReport report;
   for (Specimen* each : {&specimen, &stranger}) {
@@ -435,9 +536,20 @@ DamageReport DamageEverything(uint64_t seed, uint64_t stride) {
       return report;
     }
   }
-  report = Damager(specimen, stranger, stride).Run();
+  Damager damager(specimen, stranger);
+  report = how(damager);
   if (!report.finding.empty()) report.finding = Concat("seed ", seed, ", ", report.finding);
   return report;
+}
+
+}  // namespace
+
+DamageReport DamageEverything(uint64_t seed, uint64_t stride) {
+  return Damage(seed, [stride](Damager& damager) { return damager.Run(stride); });
+}
+
+DamageReport FlipPairs(uint64_t seed, uint64_t pairs) {
+  return Damage(seed, [seed, pairs](Damager& damager) { return damager.RunPairs(seed, pairs); });
 }
 
 }  // namespace reliability

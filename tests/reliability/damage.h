@@ -10,7 +10,7 @@
 namespace reliability {
 
 struct DamageReport {
-  uint64_t flips = 0;
+  uint64_t flips = 0;  // of one bit or, by FlipPairs, of two
   uint64_t cuts = 0;
   uint64_t sectors = 0;  // overwritten or swapped
   uint64_t files = 0;    // swapped, missing, another store's
@@ -19,14 +19,22 @@ struct DamageReport {
   uint64_t not_read = 0;  // opened, and some reads fail
   uint64_t filters = 0;   // right answers, and the statistics tell of a damaged filter
   uint64_t torn = 0;      // taken for a write that a crash tore, where that cannot be told
+  uint64_t verified = 0;  // of which DB::Verify told, tables being open
   std::string finding;
 
   uint64_t cases() const { return flips + cuts + sectors + files; }
 };
 
+// Seeds that follow one another make stores of all forms.
+inline constexpr uint64_t kStoreForms = 8;
+
 // Of the store that the seed makes: closed or killed, with or without compression, with its logs in
 // the same directory or in another.  Flips every bit, or one in `stride`.
 DamageReport DamageEverything(uint64_t seed, uint64_t stride);
+
+// Of the same store, so many pairs of bits at random, near each other, so that mostly one checksum
+// is over both.
+DamageReport FlipPairs(uint64_t seed, uint64_t pairs);
 
 }  // namespace reliability
 

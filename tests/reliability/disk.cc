@@ -43,6 +43,21 @@ std::string ContentsAfter(const std::string& bytes, const Pending::Tail& pending
 
 }  // namespace
 
+Image Image::Of(lsm::MemoryFileSystem& files, const std::vector<std::string>& directories) {
+  Image image;
+  for (const std::string& path : directories) {
+    const auto directory = files.OpenDirectory(path, /*create=*/false);
+    if (!directory.ok()) continue;
+    image.directories.push_back(path);
+    const std::vector<std::string> names = (*directory)->List().value();
+    for (const std::string& name : names) {
+      const std::string file = path + "/" + name;
+      image.files.emplace_back(file, files.FileBytes(file));
+    }
+  }
+  return image;
+}
+
 uint64_t Image::Digest() const {
   uint64_t digest = 0;
   for (const auto& [path, bytes] : files)
@@ -56,6 +71,18 @@ std::unique_ptr<lsm::MemoryFileSystem> Image::ToFiles() const {
     (void)made->OpenDirectory(directory, /*create=*/true);
   for (const auto& [path, bytes] : files) made->SetFileBytes(path, bytes);
   return made;
+}
+
+uint64_t Image::bytes() const {
+  uint64_t sum = 0;
+  for (const auto& file : files) sum += file.second.size();
+  return sum;
+}
+
+std::pair<size_t, uint64_t> Image::PlaceOf(uint64_t byte) const {
+  size_t file = 0;
+  while (byte >= files[file].second.size()) byte -= files[file++].second.size();
+  return {file, byte};
 }
 
 Disk::Disk(const Image& image) {
@@ -117,6 +144,14 @@ void Disk::Apply(const Event& event) {
       folder.changes.push_back({number, index, event.kind, event.name, {}, event.file});
       Change(&folder.now, folder.changes.back());
       break;
+    case Event::kLink: {
+      const uint32_t file = folder.now.at(event.name);
+      Folder& other = FolderOf(event.to);
+      const auto other_index = static_cast<uint32_t>(&other - folders_.data());
+      other.changes.push_back({number, other_index, Event::kCreate, event.name, {}, file});
+      Change(&other.now, other.changes.back());
+      break;
+    }
     case Event::kRemove:
     case Event::kRename:
       folder.changes.push_back(

@@ -14,6 +14,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lsm/fs/memory_file_system.h"
@@ -65,8 +66,15 @@ struct Image {
   std::vector<std::string> directories;
   std::vector<std::pair<std::string, std::string>> files;  // ascending
 
+  // Of what is in these directories, as far as they are there.
+  static Image Of(lsm::MemoryFileSystem& files, const std::vector<std::string>& directories);
+
   uint64_t Digest() const;
   std::unique_ptr<lsm::MemoryFileSystem> ToFiles() const;
+
+  uint64_t bytes() const;
+  // Of all bytes of all files, in their order: the file in which this one is, and where in it.
+  std::pair<size_t, uint64_t> PlaceOf(uint64_t byte) const;
 };
 
 class Disk {

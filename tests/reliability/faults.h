@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tests/reliability/faulty_files.h"
+#include "tests/reliability/promises.h"
 #include "tests/reliability/workload.h"
 
 namespace reliability {
@@ -17,18 +18,13 @@ struct FaultOptions {
   uint64_t seed = 1;
   WorkloadShape shape;
   uint64_t runs_max = ~uint64_t{0};
+  bool spread = true;  // by chance over all cases if there are more; false: the first ones
+  bool logs_apart = false;
 };
 
-struct FaultReport {
-  uint64_t calls = 0;  // of the workload without faults
-  uint64_t runs = 0;
-  uint64_t resumed = 0;  // of them, in which the store was mended without being opened again
-  uint64_t unknown = 0;  // of them, in which the outcome of a write was unknown
-  std::string finding;
-};
-
-FaultReport FailEverywhere(const FaultOptions& options);
-FaultReport FailEverywhere(const FaultOptions& options, const std::vector<Step>& steps);
+// The places are calls.
+TrialReport FailEverywhere(const FaultOptions& options);
+TrialReport FailEverywhere(const FaultOptions& options, const std::vector<Step>& steps);
 
 }  // namespace reliability
 

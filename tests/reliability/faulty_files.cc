@@ -44,8 +44,8 @@ bool CanFailSo(Operation operation, FaultKind kind) {
       return true;
     case FaultKind::kIoButDone:
       return is_one_of({Operation::kAppend, Operation::kSyncFile, Operation::kSyncDirectory,
-                        Operation::kRename, Operation::kRemove, Operation::kAtomicReplace,
-                        Operation::kClose, Operation::kCreate});
+                        Operation::kRename, Operation::kLink, Operation::kRemove,
+                        Operation::kAtomicReplace, Operation::kClose, Operation::kCreate});
     case FaultKind::kSpace:
       return is_one_of({Operation::kAppend, Operation::kCreate, Operation::kAtomicReplace,
                         Operation::kSyncFile, Operation::kRename});
@@ -201,6 +201,11 @@ class FaultyDirectory final : public Directory {
   }
   absl::Status Rename(std::string_view from, std::string_view to) override {
     return shared_->Do(Operation::kRename, PathOf(from), [&] { return inner_->Rename(from, to); });
+  }
+  absl::Status Link(std::string_view name, Directory& to) override {
+    auto& other = dynamic_cast<FaultyDirectory&>(to);
+    return shared_->Do(Operation::kLink, PathOf(name),
+                       [&] { return inner_->Link(name, *other.inner_); });
   }
   absl::Status Remove(std::string_view name) override {
     return shared_->Do(Operation::kRemove, PathOf(name), [&] { return inner_->Remove(name); });

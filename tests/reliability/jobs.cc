@@ -7,12 +7,31 @@
 #include "tests/reliability/crash.h"
 #include "tests/reliability/damage.h"
 #include "tests/reliability/faults.h"
+#include "tests/reliability/histories.h"
+#include "tests/reliability/kills.h"
+#include "tests/reliability/large_store.h"
+#include "tests/reliability/memory.h"
+#include "tests/reliability/model.h"
+#include "tests/reliability/power_cuts.h"
+#include "tests/reliability/scripts.h"
+#ifdef TRELLIS_HAS_PEERS
+#include "tests/reliability/differential.h"
+#endif
 
 namespace reliability {
 namespace {
 
 using lsm::Concat;
 using lsm::ReadableCount;
+
+// What may be said of a job that found nothing only.
+std::string IfSound(const std::string& finding, const std::string& text) {
+  return finding.empty() ? text : "";
+}
+
+std::string Workloads(uint64_t count) {
+  return Concat(ReadableCount(count), count == 1 ? " workload" : " workloads");
+}
 
 // Seeds of one job must not be those that the next run of it begins with.
 constexpr uint64_t kSeedStride = 1'000'003;
@@ -26,6 +45,7 @@ JobResult RunCrashes(uint64_t seed, uint64_t amount) {
     options.logs_apart = workloads % 2 == 1;
     // These fill memtables, so that there are several logs at a time.
     if (workloads % 4 >= 2) options.shape.large_value_bytes = 30'000;
+    options.shape.copies = workloads % 8 == 4 || workloads % 8 == 5;
     options.images_max = amount - result.amount;
     // With little to do, many workloads are looked at superficially.
     options.limits.one_in = amount < 500'000 ? 200 : 8;
@@ -36,42 +56,69 @@ JobResult RunCrashes(uint64_t seed, uint64_t amount) {
     moments += report.moments;
     result.finding = report.finding;
   }
-  result.figures =
-      Concat(ReadableCount(result.amount), " distinct crash images recovered, ",
-             ReadableCount(doubles), " of them of crashed recoveries, at ", ReadableCount(moments),
-             " moments of ", ReadableCount(workloads), " workloads");
+  result.figures = Concat(ReadableCount(result.amount), " distinct crash images recovered, ",
+                          ReadableCount(doubles), " of them of crashed recoveries, at ",
+                          ReadableCount(moments), " moments of ", Workloads(workloads));
   return result;
 }
 
-JobResult RunFaults(uint64_t seed, uint64_t amount) {
-  JobResult result;
-  uint64_t workloads = 0, calls = 0, resumed = 0, unknown = 0;
-  while (result.amount < amount && result.finding.empty()) {
-    FaultOptions options;
-    options.seed = seed * kSeedStride + workloads;
-    if (workloads % 4 == 3) options.shape.large_value_bytes = 30'000;
-    options.runs_max = std::min(amount - result.amount, std::max<uint64_t>(amount / 3, 1));
-    const FaultReport report = FailEverywhere(options);
-    ++workloads;
-    result.amount += report.runs;
-    calls += report.calls;
-    resumed += report.resumed;
-    unknown += report.unknown;
-    result.finding = report.finding;
+// As many workloads as it takes, of each of which something fails: `fail(workload, runs_max)`.
+template <typename Fail>
+JobResult RunTrials(uint64_t amount, const char* one, const char* many, const Fail& fail) {
+  TrialReport sum;
+  uint64_t workloads = 0;
+  while (sum.runs < amount && sum.finding.empty()) {
+    const TrialReport report = fail(workloads++, amount - sum.runs);
+    sum.places += report.places;
+    sum.runs += report.runs;
+    sum.resumed += report.resumed;
+    sum.unknown += report.unknown;
+    sum.finding = report.finding;
   }
-  result.figures = Concat(ReadableCount(result.amount), " runs with a call that fails, of ",
-                          ReadableCount(calls), " calls of ", ReadableCount(workloads),
-                          " workloads; in ", ReadableCount(resumed), " the store was resumed, in ",
-                          ReadableCount(unknown), " the outcome of a write was unknown");
-  return result;
+  return {sum.runs,
+          Concat(ReadableCount(sum.runs), " runs with ", one, " that fails, of ",
+                 ReadableCount(sum.places), " ", many, " of ", Workloads(workloads), "; in ",
+                 ReadableCount(sum.resumed), " the store was resumed, in ",
+                 ReadableCount(sum.unknown), " the outcome of a write was unknown"),
+          sum.finding};
+}
+
+JobResult RunFaults(uint64_t seed, uint64_t amount) {
+  return RunTrials(amount, "a call", "calls", [&](uint64_t workload, uint64_t runs_max) {
+    FaultOptions options;
+    options.seed = seed * kSeedStride + workload;
+    if (workload % 4 == 3) options.shape.large_value_bytes = 30'000;
+    options.shape.copies = workload % 2 == 1;
+    options.logs_apart = workload % 4 == 1 || workload % 4 == 2;
+    options.runs_max = std::min(runs_max, std::max<uint64_t>(amount / 3, 1));
+    return FailEverywhere(options);
+  });
+}
+
+JobResult RunMemory(uint64_t seed, uint64_t amount) {
+  constexpr uint64_t kWorkloads = 8;
+  return RunTrials(amount, "an allocation", "allocations",
+                   [&](uint64_t workload, uint64_t runs_max) {
+                     MemoryOptions options;
+                     options.seed = seed * kSeedStride + workload;
+                     options.shape.steps = 45;
+                     if (workload % 4 >= 2) options.shape.large_value_bytes = 30'000;
+                     options.shape.copies = workload % 4 == 1;
+                     options.runs = std::min(runs_max, amount / kWorkloads + 1);
+                     return FailAllocations(options);
+                   });
 }
 
 JobResult RunDamage(uint64_t seed, uint64_t amount) {
   JobResult result;
-  uint64_t stores = 0, cuts = 0, sectors = 0, files = 0, errors = 0, filters = 0, torn = 0;
-  // Closed and killed ones in turn.  With little to do, a part of each store's bits: a prime's.
-  const uint64_t stride = amount < 100'000 ? 13 : 1;
-  while ((result.amount < amount || stores < 2) && result.finding.empty()) {
+  uint64_t stores = 0, cuts = 0, sectors = 0, files = 0, errors = 0, filters = 0, torn = 0,
+           verified = 0;
+  // Of two stores every bit, of one of each other form one in a prime number.  With little to do,
+  // the latter for two stores.
+  const bool is_little = amount < 100'000;
+  while ((result.amount < amount || stores < (is_little ? 2 : kStoreForms)) &&
+         result.finding.empty()) {
+    const uint64_t stride = is_little || stores >= 2 ? 13 : 1;
     const DamageReport report = DamageEverything(seed * kSeedStride + stores, stride);
     ++stores;
     result.amount += report.flips;
@@ -81,15 +128,116 @@ JobResult RunDamage(uint64_t seed, uint64_t amount) {
     errors += report.not_opened + report.not_read;
     filters += report.filters;
     torn += report.torn;
+    verified += report.verified;
+    result.finding = report.finding;
+  }
+  result.figures = Concat(
+      ReadableCount(result.amount), " bits flipped in ", ReadableCount(stores), " stores, ",
+      ReadableCount(cuts), " files cut, ", ReadableCount(sectors), " sectors and ",
+      ReadableCount(files), " files lost or swapped: ", ReadableCount(errors), " named errors, ",
+      ReadableCount(filters), " damaged filters counted, ", ReadableCount(torn),
+      " taken for torn writes",
+      IfSound(result.finding, Concat(", 0 silent; DB::Verify named all ", ReadableCount(verified),
+                                     " in tables that could be opened")));
+  return result;
+}
+
+JobResult RunScripts(uint64_t seed, uint64_t amount) {
+  const ScriptReport report = CrashScripts((seed - 1) * amount, amount);
+  return {report.scripts,
+          Concat(ReadableCount(report.scripts), " of ", ReadableCount(kScripts),
+                 " scripts of up to four operations: ", ReadableCount(report.images),
+                 " distinct crash images recovered, ", ReadableCount(report.doubles),
+                 " of them of crashed recoveries"),
+          report.finding};
+}
+
+JobResult RunPairs(uint64_t seed, uint64_t amount) {
+  JobResult result;
+  uint64_t errors = 0, filters = 0, torn = 0;
+  for (uint64_t store = 0; store < kStoreForms && result.finding.empty(); ++store) {
+    const DamageReport report = FlipPairs(seed * kSeedStride + store, amount / kStoreForms + 1);
+    result.amount += report.flips;
+    errors += report.not_opened + report.not_read;
+    filters += report.filters;
+    torn += report.torn;
     result.finding = report.finding;
   }
   result.figures =
-      Concat(ReadableCount(result.amount), " bits flipped in ", ReadableCount(stores), " stores, ",
-             ReadableCount(cuts), " files cut, ", ReadableCount(sectors), " sectors and ",
-             ReadableCount(files), " files lost or swapped: ", ReadableCount(errors),
+      Concat(ReadableCount(result.amount), " pairs of bits flipped: ", ReadableCount(errors),
              " named errors, ", ReadableCount(filters), " damaged filters counted, ",
-             ReadableCount(torn), " taken for torn writes, 0 silent");
+             ReadableCount(torn), " taken for torn writes", IfSound(result.finding, ", 0 silent"));
   return result;
+}
+
+JobResult RunLarge(uint64_t seed, uint64_t amount) {
+  const LargeStoreReport report = FlipInLargeStore(seed, amount);
+  return {report.flips,
+          Concat(ReadableCount(report.flips), " bits flipped in a store of ",
+                 lsm::ReadableBytes(report.store_bytes), ", one in ", ReadableCount(report.rounds),
+                 "; in ", ReadableCount(report.not_opened), " it did not open",
+                 IfSound(report.finding, ", 0 silent")),
+          report.finding};
+}
+
+JobResult RunPowerCuts(uint64_t seed, uint64_t amount) {
+  const PowerCutReport report = CutPower(seed, amount);
+  std::string figures = Concat(ReadableCount(report.cuts), " power cuts of ",
+                               ReadableCount(report.workloads), " workloads on ext4, of which ",
+                               ReadableCount(report.lossy), " took what was not synced");
+  if (!report.left_out.empty()) figures += Concat("; no more, for ", report.left_out);
+  return {report.cuts, figures, report.finding};
+}
+
+JobResult RunModel(uint64_t seed, uint64_t amount) {
+  const ModelReport report = CheckAgainstMap(seed * kSeedStride, amount);
+  return {report.operations,
+          Concat(ReadableCount(report.operations), " operations as on a map, with ",
+                 ReadableCount(report.configurations), " configurations; ",
+                 ReadableCount(report.reopenings), " reopenings, ", ReadableCount(report.kills),
+                 " kills, ", ReadableCount(report.crashes), " crashes (",
+                 ReadableCount(report.lossy), " lost what was not synced), ",
+                 ReadableCount(report.faults), " failing calls, ", ReadableCount(report.flushes),
+                 " flushes, ", ReadableCount(report.compactions), " compactions; ",
+                 ReadableCount(report.denials_checked), " denials of filters checked"),
+          report.finding};
+}
+
+#ifdef TRELLIS_HAS_PEERS
+JobResult RunDifferential(uint64_t seed, uint64_t amount) {
+  const DifferentialReport report = CompareWithPeers(seed * kSeedStride, amount);
+  return {report.operations,
+          Concat(ReadableCount(report.operations), " operations as on RocksDB and LevelDB: ",
+                 ReadableCount(report.answers), " answers that were the same, over ",
+                 ReadableCount(report.reopenings), " reopenings"),
+          report.finding};
+}
+#endif
+
+JobResult RunHistories(uint64_t seed, uint64_t amount) {
+  HistoryReport report = CheckHistories(seed, amount);
+  // One in many may have too many orders to try; more, and the job says too little.
+  if (report.finding.empty() && report.undecided > report.histories / 1000)
+    report.finding = Concat(report.undecided, " histories have too many orders to try");
+  return {report.histories,
+          Concat(ReadableCount(report.histories - report.undecided), " concurrent histories of ",
+                 ReadableCount(report.operations), " calls, ", ReadableCount(report.overlapping),
+                 " of them overlapping others, with ", ReadableCount(report.flushes),
+                 " flushes and ", ReadableCount(report.compactions), " compactions meanwhile",
+                 IfSound(report.finding, ": all linearizable"), "; ",
+                 ReadableCount(report.undecided), " undecided"),
+          report.finding};
+}
+
+JobResult RunKills(uint64_t seed, uint64_t amount) {
+  const KillReport report = KillOverAndOver(seed, amount);
+  return {report.kills,
+          Concat(ReadableCount(report.kills), " processes killed with a store on a real disk, ",
+                 ReadableCount(report.while_opening), " of them while opening it, ",
+                 ReadableCount(report.while_closing), " while closing it; ",
+                 ReadableCount(report.commits), " acknowledged commits",
+                 IfSound(report.finding, ", none of them lost")),
+          report.finding};
 }
 
 }  // namespace
@@ -97,10 +245,32 @@ JobResult RunDamage(uint64_t seed, uint64_t amount) {
 const std::vector<Job>& AllJobs() {
   static const std::vector<Job>* const jobs = new std::vector<Job>{
       {"crash", "images", "crashes of the machine, at every change to files, with every loss",
-       RunCrashes, 1'000'000, 60'000},
-      {"faults", "runs", "file-system calls that fail, in every way", RunFaults, 15'000, 4'000},
+       RunCrashes, 1'000'000, 1'000'000, 60'000},
+      {"scripts", "scripts",
+       "all sequences of one operation or two (in soaks four), crashed everywhere", RunScripts, 72,
+       584, 0},
+      {"faults", "runs", "file-system calls that fail, in every way", RunFaults, 15'000, 15'000,
+       4'000},
       {"damage", "flips", "files of a store with bits flipped, cut, overwritten, swapped, lost",
-       RunDamage, 196'608, 15'000},
+       RunDamage, 196'608, 196'608, 15'000},
+      {"pairs", "pairs", "two bits flipped near each other", RunPairs, 50'000, 400'000, 0},
+      {"large", "flips", "bits flipped in a store of 1 MiB; after many rounds, every one", RunLarge,
+       0, 20'000, 0},
+      {"model", "operations", "random operations on a store and on a map", RunModel, 20'000'000,
+       20'000'000, 1'000'000},
+#ifdef TRELLIS_HAS_PEERS
+      {"differential", "operations", "the same operations on Trellis, RocksDB and LevelDB",
+       RunDifferential, 2'000'000, 2'000'000, 200'000},
+#endif
+      {"histories", "histories", "threads that call one store, and an order of their calls",
+       RunHistories, 5'000, 5'000, 1'000},
+      {"kills", "kills", "processes that end by SIGKILL, with files of a real file system",
+       RunKills, 1'000, 1'000, 400},
+      {"memory", "runs", "allocations that fail, once and for ever", RunMemory, 10'000, 10'000,
+       10'000},
+      {"power", "cuts",
+       "power cuts between calls, with files of an ext4 that is copied while it is written to",
+       RunPowerCuts, 0, 200, 0},
   };
   return *jobs;
 }

@@ -14,6 +14,8 @@ struct JobResult {
   uint64_t amount = 0;  // of what the job counts in
   std::string figures;  // "1,000,000 distinct images, 52,101 of them …"
   std::string finding;  // what went wrong, or empty
+  // Whether it was ended for that (ApartOptions::seconds_max), which is then the finding.
+  bool out_of_time = false;
 };
 
 struct Job {
@@ -22,8 +24,9 @@ struct Job {
   const char* text;  // what it does, in a line
   // Does about `amount` of its units, from this seed on.
   JobResult (*run)(uint64_t seed, uint64_t amount);
-  uint64_t amount_in_ci;
-  uint64_t amount_for_mutants;  // enough to catch what it can catch
+  uint64_t amount_in_ci;        // 0: left to soaks
+  uint64_t amount_in_soak;      // a round
+  uint64_t amount_for_mutants;  // enough to catch what it can catch; 0: nothing that others do not
 };
 
 const std::vector<Job>& AllJobs();

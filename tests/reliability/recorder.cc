@@ -66,6 +66,12 @@ class RecordingDirectory final : public Directory {
     if (status.ok()) Note({Event::kRename, path(), std::string(from), std::string(to), {}});
     return status;
   }
+  absl::Status Link(std::string_view name, Directory& to) override {
+    auto& other = dynamic_cast<RecordingDirectory&>(to);
+    const absl::Status status = inner_->Link(name, *other.inner_);
+    if (status.ok()) Note({Event::kLink, path(), std::string(name), to.path(), {}});
+    return status;
+  }
   absl::Status Remove(std::string_view name) override {
     const absl::Status status = inner_->Remove(name);
     if (status.ok()) Note({Event::kRemove, path(), std::string(name), {}, {}});
@@ -125,6 +131,8 @@ const char* NameOf(Event::Kind kind) {
       return "sync";
     case Event::kRename:
       return "rename";
+    case Event::kLink:
+      return "link";
     case Event::kRemove:
       return "remove";
     case Event::kSyncDirectory:

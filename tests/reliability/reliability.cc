@@ -1,23 +1,27 @@
 // Runs the jobs of the reliability programme (lsm/RELIABILITY.md).
 //
-//   reliability                      every job, with the amount that CI does
+//   reliability                      every job that CI does, with that amount
 //   reliability JOB [SEED [AMOUNT]]  one
 //   reliability part N               every job, with the Nth part of that amount
-//   reliability soak MINUTES [SEED]  every job over and over with other seeds, until so much time
-//   has
-//                                    passed; then what was done in all
+//   reliability soak MINUTES [SEED [JOB...]]
+//                                    every job, or these, over and over with other seeds, for about
+//                                    so long; then what was done in all
 //
-// Prints a line for each job; exits with 1 if anything was found, with 2 for wrong usage.
+// Two at a time.  Prints a line for each job; exits with 1 if anything was found,
+// with 2 for wrong usage.
+#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "lsm/bytes/readable.h"
+#include "tests/reliability/apart.h"
 #include "tests/reliability/jobs.h"
 
 namespace reliability {
@@ -25,43 +29,50 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Returns what was done.
-JobResult Run(const Job& job, uint64_t seed, uint64_t amount) {
-  const Clock::time_point from = Clock::now();
-  JobResult result = job.run(seed, amount);
-  const std::chrono::duration<double> time = Clock::now() - from;
-  std::printf("%-12s %s (%.1f s)\n", job.name, result.figures.c_str(), time.count());
+void Print(const Task& task, const JobResult& result, double seconds) {
+  std::printf("%-12s %s (%.1f s)\n", task.job->name, result.figures.c_str(), seconds);
   if (!result.finding.empty()) {
-    std::printf("FOUND by %s, seed %llu, amount %llu: %s\n", job.name,
-                static_cast<unsigned long long>(seed), static_cast<unsigned long long>(amount),
-                result.finding.c_str());
+    std::printf("FOUND by %s, seed %llu, amount %llu: %s\n", task.job->name,
+                static_cast<unsigned long long>(task.seed),
+                static_cast<unsigned long long>(task.amount), result.finding.c_str());
   }
   std::fflush(stdout);
-  return result;
 }
 
-bool RunAll(uint64_t part) {
+// Whether nothing was found.
+bool Run(const std::vector<Task>& tasks) {
   bool sound = true;
-  for (const Job& job : AllJobs())
-    sound = Run(job, 1, job.amount_in_ci / part + 1).finding.empty() && sound;
+  RunApart(tasks, {}, [&](const Task& task, const JobResult& result, double seconds) {
+    Print(task, result, seconds);
+    sound = sound && result.finding.empty();
+  });
   return sound;
 }
 
-bool Soak(uint64_t minutes, uint64_t seed) {
+bool RunAll(uint64_t part) {
+  std::vector<Task> tasks;
+  for (const Job& job : AllJobs()) {
+    if (job.amount_in_ci > 0) tasks.push_back({&job, 1, (job.amount_in_ci + part - 1) / part});
+  }
+  return Run(tasks);
+}
+
+bool Soak(uint64_t minutes, uint64_t seed, const std::vector<const Job*>& jobs) {
   const Clock::time_point end = Clock::now() + std::chrono::minutes(minutes);
-  std::vector<uint64_t> amounts(AllJobs().size());
+  std::map<const Job*, uint64_t> amounts;
   uint64_t findings = 0;
   for (; Clock::now() < end; ++seed) {
-    for (size_t i = 0; i < amounts.size() && Clock::now() < end; ++i) {
-      const Job& job = AllJobs()[i];
-      const JobResult result = Run(job, seed, job.amount_in_ci);
-      amounts[i] += result.amount;
+    std::vector<Task> tasks;
+    for (const Job* job : jobs) tasks.push_back({job, seed, job->amount_in_soak});
+    RunApart(tasks, {}, [&](const Task& task, const JobResult& result, double seconds) {
+      Print(task, result, seconds);
+      amounts[task.job] += result.amount;
       findings += !result.finding.empty();
-    }
+    });
   }
-  for (size_t i = 0; i < amounts.size(); ++i) {
-    std::printf("in all       %s %s by %s\n", lsm::ReadableCount(amounts[i]).c_str(),
-                AllJobs()[i].unit, AllJobs()[i].name);
+  for (const Job* job : jobs) {
+    std::printf("in all       %s %s by %s\n", lsm::ReadableCount(amounts[job]).c_str(), job->unit,
+                job->name);
   }
   std::printf("in all       %s findings\n", lsm::ReadableCount(findings).c_str());
   return findings == 0;
@@ -76,16 +87,33 @@ std::optional<uint64_t> NumberOf(std::string_view text) {
 
 int Misuse() {
   std::fprintf(stderr,
-               "usage: reliability [JOB [SEED [AMOUNT]] | part N | soak MINUTES [SEED]]\n"
+               "usage: reliability [JOB [SEED [AMOUNT]] | part N | soak MINUTES [SEED [JOB...]]]\n"
                "jobs:\n");
   for (const Job& job : AllJobs())
-    std::fprintf(stderr, "  %-12s %s (%s %s in CI)\n", job.name, job.text,
-                 lsm::ReadableCount(job.amount_in_ci).c_str(), job.unit);
+    std::fprintf(stderr, "  %-12s %s (%s %s in CI, %s a round of a soak)\n", job.name, job.text,
+                 lsm::ReadableCount(job.amount_in_ci).c_str(), job.unit,
+                 lsm::ReadableCount(job.amount_in_soak).c_str());
   return 2;
+}
+
+int SoakAsTold(const std::vector<std::string_view>& words) {
+  const std::optional<uint64_t> minutes = words.size() > 1 ? NumberOf(words[1]) : std::nullopt;
+  const std::optional<uint64_t> seed = words.size() > 2 ? NumberOf(words[2]) : 2;
+  if (!minutes || !seed) return Misuse();
+  std::vector<const Job*> jobs;
+  for (size_t i = 3; i < words.size(); ++i) {
+    jobs.push_back(FindJob(words[i]));
+    if (jobs.back() == nullptr) return Misuse();
+  }
+  if (jobs.empty()) {
+    for (const Job& job : AllJobs()) jobs.push_back(&job);
+  }
+  return Soak(*minutes, *seed, jobs) ? 0 : 1;
 }
 
 int Main(const std::vector<std::string_view>& words) {
   if (words.empty()) return RunAll(1) ? 0 : 1;
+  if (words[0] == "soak") return SoakAsTold(words);
   std::vector<uint64_t> numbers;
   for (size_t i = 1; i < words.size(); ++i) {
     const std::optional<uint64_t> number = NumberOf(words[i]);
@@ -94,15 +122,12 @@ int Main(const std::vector<std::string_view>& words) {
   }
   if (words[0] == "part")
     return numbers.size() != 1 || numbers[0] == 0 ? Misuse() : !RunAll(numbers[0]);
-  if (words[0] == "soak") {
-    if (numbers.empty() || numbers.size() > 2) return Misuse();
-    return Soak(numbers[0], numbers.size() > 1 ? numbers[1] : 2) ? 0 : 1;
-  }
   const Job* const job = FindJob(words[0]);
   if (job == nullptr || numbers.size() > 2) return Misuse();
-  const JobResult result = Run(*job, numbers.empty() ? 1 : numbers[0],
-                               numbers.size() > 1 ? numbers[1] : job->amount_in_ci);
-  return result.finding.empty() ? 0 : 1;
+  return Run({{job, numbers.empty() ? 1 : numbers[0],
+               numbers.size() > 1 ? numbers[1] : std::max(job->amount_in_ci, job->amount_in_soak)}})
+             ? 0
+             : 1;
 }
 
 }  // namespace

@@ -4,19 +4,16 @@
 //   seeded_bugs            all of them, and first none
 //   seeded_bugs NAME ...   these
 //
-// Each runs in a process of its own, for it may crash or hang.  Exits with 1 if one was not caught,
+// Exits with 1 if one was not caught,
 // or if something was found where none was on.
-#include <poll.h>
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "tests/reliability/apart.h"
 #include "tests/reliability/jobs.h"
 
 namespace reliability {
@@ -34,83 +31,104 @@ constexpr Mutant kMutants[] = {
 #include "tests/reliability/mutants.inc"
 };
 
-constexpr int kSecondsMax = 120;
+constexpr unsigned kSecondsMax = 120;
 
-// What the job says in a process of its own: its finding, or how the process ended.
-std::string FindingOf(const Job& job, int mutant) {
-  int ends[2];
-  if (::pipe(ends) != 0) return "no pipe";
-  std::fflush(stdout);
-  const pid_t child = ::fork();
-  if (child == 0) {
-    ::close(ends[0]);
-    ::alarm(kSecondsMax);
-    (void)!std::freopen("/dev/null", "w", stderr);
-    active_mutant = mutant;
-    std::string finding = job.run(1, job.amount_for_mutants).finding;
-    finding = finding.substr(0, finding.find('\n')).substr(0, 300);
-    (void)!::write(ends[1], finding.data(), finding.size());
-    ::_exit(0);
-  }
-  ::close(ends[1]);
-  std::string finding;
-  char buffer[512];
-  for (ssize_t n; (n = ::read(ends[0], buffer, sizeof buffer)) > 0;)
-    finding.append(buffer, static_cast<size_t>(n));
-  ::close(ends[0]);
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  if (WIFSIGNALED(status))
-    return std::string("the process ended: ") + ::strsignal(WTERMSIG(status));
-  return finding;
+void SwitchOn(const Task& task) {
+  (void)!std::freopen("/dev/null", "w", stderr);
+  active_mutant = task.mutant;
 }
 
-// Whether it was caught; prints by what.
-bool Catch(int number) {
-  const Mutant& mutant = kMutants[number - 1];
-  const auto from = std::chrono::steady_clock::now();
-  const Job* const first = FindJob(mutant.job);
-  std::string by, finding;
-  if (first != nullptr && !(finding = FindingOf(*first, number)).empty()) by = first->name;
-  for (const Job& job : AllJobs()) {
-    if (!by.empty() || &job == first) continue;
-    if (!(finding = FindingOf(job, number)).empty()) by = job.name;
-  }
-  const std::chrono::duration<double> time = std::chrono::steady_clock::now() - from;
-  std::printf("%-10s %-34s %5.1f s  %s\n", by.empty() ? "NOT CAUGHT" : by.c_str(), mutant.name,
-              time.count(), by.empty() ? mutant.text : finding.c_str());
-  std::fflush(stdout);
-  return !by.empty();
+// Calls `found(task, finding)` with the first line of what is found, for those that find something.
+template <typename Found>
+void Look(const std::vector<Task>& tasks, const Found& found) {
+  ApartOptions options;
+  options.seconds_max = kSecondsMax;
+  options.prepare = SwitchOn;
+  RunApart(tasks, options, [&](const Task& task, const JobResult& result, double) {
+    if (result.finding.empty()) return;
+    // On a slow machine any bug would be caught so.
+    if (result.out_of_time) {
+      std::printf("%-12s %-34s took longer than %u s, which says nothing\n", task.job->name,
+                  task.mutant == 0 ? "no bug" : kMutants[task.mutant - 1].name, kSecondsMax);
+      return;
+    }
+    found(task, result.finding.substr(0, result.finding.find('\n')));
+  });
 }
 
-int Main(int argc, char** argv) {
-  const int count = static_cast<int>(std::size(kMutants));
+// Those of the bugs that it does not catch, in their order.
+std::vector<int> LookFor(const std::vector<Task>& tasks, const std::vector<int>& mutants) {
+  std::set<int> caught;
+  Look(tasks, [&](const Task& task, const std::string& finding) {
+    if (!caught.insert(task.mutant).second) return;
+    std::printf("%-12s %-34s %s\n", task.job->name, kMutants[task.mutant - 1].name,
+                finding.substr(0, 300).c_str());
+    std::fflush(stdout);
+  });
+  std::vector<int> left;
+  for (const int mutant : mutants) {
+    if (!caught.contains(mutant)) left.push_back(mutant);
+  }
+  return left;
+}
+
+Task TaskOf(const Job& job, int mutant) { return {&job, 1, job.amount_for_mutants, mutant}; }
+
+// The numbers of those that are named; of all if none is; none if there is no such.
+std::vector<int> Chosen(int argc, char** argv) {
   std::vector<int> chosen;
-  for (int i = 1; i <= count; ++i) {
+  for (int i = 1; i <= static_cast<int>(std::size(kMutants)); ++i) {
     bool wanted = argc == 1;
     for (int a = 1; a < argc; ++a)
       wanted = wanted || std::strcmp(argv[a], kMutants[i - 1].name) == 0;
     if (wanted) chosen.push_back(i);
   }
-  if (argc > 1 && static_cast<int>(chosen.size()) != argc - 1) {
+  if (argc > 1 && static_cast<int>(chosen.size()) != argc - 1) chosen.clear();
+  return chosen;
+}
+
+// Whether they find nothing where there is nothing.
+bool FindNothing() {
+  bool sound = true;
+  std::vector<Task> tasks;
+  for (const Job& job : AllJobs()) {
+    if (job.amount_for_mutants > 0) tasks.push_back(TaskOf(job, 0));
+  }
+  Look(tasks, [&](const Task& task, const std::string& finding) {
+    std::printf("FOUND by %s with no bug switched on: %s\n", task.job->name, finding.c_str());
+    sound = false;
+  });
+  return sound;
+}
+
+int Main(int argc, char** argv) {
+  const std::vector<int> chosen = Chosen(argc, argv);
+  if (chosen.empty()) {
     std::fprintf(stderr, "seeded_bugs: no such bug; there are\n");
     for (const Mutant& mutant : kMutants)
       std::fprintf(stderr, "  %-34s %s\n", mutant.name, mutant.text);
     return 2;
   }
-  bool sound = true;
-  if (argc == 1) {
+  const bool sound = argc > 1 || FindNothing();
+  // By the job that should catch it, then by whichever does.
+  std::vector<Task> tasks;
+  for (const int mutant : chosen) {
+    if (const Job* const job = FindJob(kMutants[mutant - 1].job))
+      tasks.push_back(TaskOf(*job, mutant));
+  }
+  std::vector<int> left = LookFor(tasks, chosen);
+  tasks.clear();
+  for (const int mutant : left) {
     for (const Job& job : AllJobs()) {
-      const std::string finding = FindingOf(job, 0);
-      if (finding.empty()) continue;
-      std::printf("FOUND by %s with no bug switched on: %s\n", job.name, finding.c_str());
-      sound = false;
+      if (job.name != std::string_view(kMutants[mutant - 1].job) && job.amount_for_mutants > 0)
+        tasks.push_back(TaskOf(job, mutant));
     }
   }
-  size_t caught = 0;
-  for (const int number : chosen) caught += Catch(number);
-  std::printf("%zu of %zu seeded bugs caught\n", caught, chosen.size());
-  return sound && caught == chosen.size() ? 0 : 1;
+  left = LookFor(tasks, left);
+  for (const int mutant : left)
+    std::printf("NOT CAUGHT   %-34s %s\n", kMutants[mutant - 1].name, kMutants[mutant - 1].text);
+  std::printf("%zu of %zu seeded bugs caught\n", chosen.size() - left.size(), chosen.size());
+  return sound && left.empty() ? 0 : 1;
 }
 
 }  // namespace

@@ -82,6 +82,21 @@ std::string TextOf(const Commit& commit) {
   return text;
 }
 
+absl::Status Carry(const Step& step, lsm::DB& db) {
+  switch (step.kind) {
+    case Step::kWrite:
+      return WriteCommit(db, step.commit, step.sync);
+    case Step::kFlush:
+      return db.Flush();
+    case Step::kCompact:
+      return db.CompactRange();
+    case Step::kBackground:
+      return db.WaitForBackgroundWork();
+    default:
+      return absl::InternalError("takes more than a call");
+  }
+}
+
 const char* NameOf(Step::Kind kind) {
   switch (kind) {
     case Step::kWrite:
@@ -96,6 +111,10 @@ const char* NameOf(Step::Kind kind) {
       return "close and open";
     case Step::kKill:
       return "kill and open";
+    case Step::kCopy:
+      return "copy";
+    case Step::kVerify:
+      return "verify";
   }
   return "?";
 }
@@ -115,6 +134,10 @@ std::vector<Step> MakeWorkload(uint64_t seed, const WorkloadShape& shape) {
   size_t commits = 0;
   steps.push_back({Step::kReopen, {}, false});
   while (steps.size() < shape.steps) {
+    if (shape.copies && dice.OneIn(8)) {
+      steps.push_back({dice.OneIn(4) ? Step::kVerify : Step::kCopy, {}, false});
+      continue;
+    }
     const size_t roll = dice.Roll(100);
     if (roll < 76) {
       steps.push_back(AnyWrite(dice, commits++, shape));

@@ -34,12 +34,19 @@ struct Step {
     kBackground,  // waits for what is due
     kReopen,      // closes the store and opens it
     kKill,        // the process ends as by SIGKILL; another one opens the store
+    kCopy,        // a checkpoint, a backup or a restored store (copies.h)
+    kVerify,      // DB::Verify, which finds nothing
   };
   Kind kind = kWrite;
   Commit commit;      // kWrite
   bool sync = false;  // kWrite
+
+  // Whether all that came before it, and it, is to survive a crash once it succeeded.
+  bool MakesDurable() const { return sync || kind == kFlush || kind == kCompact; }
 };
 const char* NameOf(Step::Kind kind);
+// The one call that a step is to kWrite, kFlush, kCompact and kBackground; InternalError of others.
+absl::Status Carry(const Step& step, lsm::DB& db);
 std::string TextOf(const std::vector<Step>& steps);
 
 struct WorkloadShape {
@@ -47,6 +54,7 @@ struct WorkloadShape {
   size_t keys = 10;
   size_t value_bytes = 40;       // at most, of most values
   size_t large_value_bytes = 0;  // of one in twelve
+  bool copies = false;           // some steps are copies, or verify
 };
 
 // Every write leaves contents that no other leaves, for it writes its number to a key of its own.

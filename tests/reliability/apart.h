@@ -1,0 +1,35 @@
+// Jobs in processes of their own: they may crash or hang, some must not share theirs with threads,
+// and several run at a time.
+#ifndef TRELLIS_TESTS_RELIABILITY_APART_H_
+#define TRELLIS_TESTS_RELIABILITY_APART_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "tests/reliability/jobs.h"
+
+namespace reliability {
+
+struct Task {
+  const Job* job = nullptr;
+  uint64_t seed = 1;
+  uint64_t amount = 0;
+  int mutant = 0;  // for `prepare`
+};
+
+struct ApartOptions {
+  size_t at_once = 2;
+  unsigned seconds_max = 0;                // for a task; 0 for no limit
+  void (*prepare)(const Task&) = nullptr;  // called in its process, before the job
+};
+
+// Calls `said`, in the order in which they end, with a task, what its job says, and the seconds
+// that it took.  The finding is how the process ended, if that is not of its own will.
+void RunApart(const std::vector<Task>& tasks, const ApartOptions& options,
+              const std::function<void(const Task&, const JobResult&, double)>& said);
+
+}  // namespace reliability
+
+#endif  // TRELLIS_TESTS_RELIABILITY_APART_H_
