@@ -6,8 +6,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -74,6 +76,10 @@ class ProgramTest : public testing::Test {
     size.ws_row = 24;
     int terminal = -1;
     const pid_t child = forkpty(&terminal, nullptr, nullptr, &size);
+    if (child < 0) {
+      ADD_FAILURE() << "no terminal is to be had (/dev/ptmx, /dev/pts): " << std::strerror(errno);
+      return "";
+    }
     if (child == 0) {
       std::vector<char*> words = {const_cast<char*>(SSTDUMP_PROGRAM)};
       for (const std::string& argument : arguments)
