@@ -91,7 +91,8 @@ struct Statistics {
   uint64_t block_cache_capacity_bytes = 0;
   uint64_t background_errors = 0;
   // Of 65,537 lookups of a thread since the store was opened, one looks also into the tables whose
-  // filters deny its key: so many tables.  Their blocks are among those read at their levels.
+  // filters deny its key, as far as it comes before it has its answer: so many tables.  Their
+  // blocks are among those read at their levels.
   uint64_t filter_denials_checked = 0;
   // Keys that such lookups, or compactions, found in a table whose filter denies them.  Other
   // lookups missed them: it is never anything but 0, unless memory is faulty or the library is.

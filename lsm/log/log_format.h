@@ -58,8 +58,9 @@
 //   * An orderly close syncs, then writes an end record and syncs that: all that came before is
 //     then known to have been durable.  A log that lost its end later is noticed by whoever knows
 //     that it was closed, and with how many bytes: of write-ahead logs the manifest does.
-//   * A sector that holds what was written to another one of the file (a header, or a chunk that
-//     fills it), which its checksum tells, was swapped or misdirected.
+//   * A sector that holds what was written to another one of the file (a header, or a chunk with
+//     nothing but zeros behind it), which its checksum tells, was swapped or misdirected.  (A value
+//     that is a piece of the same log may look like that, where it was torn.)
 //
 // Not told apart from a torn tail, in a log that was not closed and behind the last durable offset
 // that is stated in it: two or more bytes overwritten in one header or chunk, for instance a whole

@@ -191,7 +191,7 @@ absl::StatusOr<bool> LogReader::Judge(uint64_t at, std::string_view bytes, const
   if (witness.has_value()) {
     return Damage(Concat(what, " (the record at offset ", *witness, " states that it was synced)"));
   }
-  LSM_ASSIGN_OR_RETURN(const std::optional<uint64_t> home, HomeOfSectorAt(at));
+  LSM_ASSIGN_OR_RETURN(const std::optional<uint64_t> home, HomeOfSector(at));
   if (home.has_value())
     return Damage(Concat(what, " (what was written at offset ", *home, " stands there)"));
   LSM_ASSIGN_OR_RETURN(const bool is_overwritten, IsOneByteFromSound(at, bytes, is_sound));
@@ -216,13 +216,13 @@ absl::StatusOr<std::optional<uint64_t>> LogReader::FindWitness(uint64_t behind) 
 
 // A crash leaves no sector in another one's place: it was swapped or misdirected, and may be the
 // one that held all witnesses.
-absl::StatusOr<std::optional<uint64_t>> LogReader::HomeOfSectorAt(uint64_t at) {
-  const uint64_t sector = at - at % kSectorBytes;
-  const auto count = static_cast<size_t>(std::min<uint64_t>(kSectorBytes, size_bytes_ - sector));
-  LSM_ASSIGN_OR_RETURN(std::string_view bytes, BytesFrom(&search_window_, sector, count));
+absl::StatusOr<std::optional<uint64_t>> LogReader::HomeOfSector(uint64_t at) {
+  if (at % kSectorBytes != 0) return std::nullopt;  // what stands before it is in its place
+  const auto count = static_cast<size_t>(std::min<uint64_t>(kSectorBytes, size_bytes_ - at));
+  LSM_ASSIGN_OR_RETURN(std::string_view bytes, BytesFrom(&search_window_, at, count));
   bytes = bytes.substr(0, count);
   const auto home_of = [&](const auto& is_sound_at) -> std::optional<uint64_t> {
-    if (is_sound_at(sector)) return std::nullopt;
+    if (is_sound_at(at)) return std::nullopt;
     for (uint64_t home = 0; home < size_bytes_ && home_trials_ < kHomeTrialsMax;
          home += kSectorBytes) {
       ++home_trials_;
@@ -231,10 +231,12 @@ absl::StatusOr<std::optional<uint64_t>> LogReader::HomeOfSectorAt(uint64_t at) {
     return std::nullopt;
   };
   std::optional<uint64_t> home;
-  if (count == kSectorBytes && bytes.back() == kSealByte) {  // it may be a chunk as a whole
+  // It may be a chunk with nothing but padding, or what was never written, behind it.
+  const std::string_view chunk = bytes.substr(0, bytes.find_last_not_of('\0') + 1);
+  if (chunk.size() > kChunkFramingBytes && chunk.back() == kSealByte) {
     home = home_of([&](uint64_t offset) {
       std::string_view ignored;
-      return LoadChunk(bytes, file_id_, offset, &ignored);
+      return LoadChunk(chunk, file_id_, offset, &ignored);
     });
   }
   for (size_t place = FindMark(bytes, 0); !home.has_value() && place != bytes.npos;

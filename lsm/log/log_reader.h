@@ -1,6 +1,6 @@
 // Reads a log back, and tells a torn tail from damage (log_format.h says how).  Trusts no byte;
 // memory is bounded by the longest record that the file really holds, and what is read by about
-// twice the file, however many places are damaged.  One thread at a time.
+// three times the file, however many places are damaged.  One thread at a time.
 #ifndef TRELLIS_LSM_LOG_LOG_READER_H_
 #define TRELLIS_LSM_LOG_LOG_READER_H_
 
@@ -94,9 +94,9 @@ class LogReader {
                              uint64_t behind, std::string_view what);
   // The offset of a record at or behind `behind` which states that offset_ was synced.
   absl::StatusOr<std::optional<uint64_t>> FindWitness(uint64_t behind);
-  // If the sector of the file in which `at` lies holds what was written to another one: that one's
+  // If at `at` a sector of the file begins, and holds what was written to another one: that one's
   // offset.
-  absl::StatusOr<std::optional<uint64_t>> HomeOfSectorAt(uint64_t at);
+  absl::StatusOr<std::optional<uint64_t>> HomeOfSector(uint64_t at);
   absl::StatusOr<bool> IsOneByteFromSound(uint64_t at, std::string_view bytes,
                                           const IsSound& is_sound);
   absl::Status Damage(std::string_view what);
@@ -122,13 +122,14 @@ class LogReader {
   Window window_;
   std::string payload_;  // of the current record
 
-  // The search for witnesses runs ahead of the records, so it has a window of its own: each of the
-  // two only ever moves on.
+  // The search for witnesses runs ahead of the records, so it has a window of its own.  Each of the
+  // two moves on only; but that this one goes back once, to the sectors whose homes are sought when
+  // there is no witness.
   Window search_window_;
   uint64_t searched_to_ = 0;
   Found witness_;   // of the headers that it found, the one with the highest durable offset
   int trials_ = 0;  // of IsOneByteFromSound
-  uint64_t home_trials_ = 0;  // checksums that HomeOfSectorAt calculated
+  uint64_t home_trials_ = 0;  // checksums that HomeOfSector calculated
 };
 
 }  // namespace lsm

@@ -182,6 +182,52 @@ TEST(LogDamageTest, ADurableOffsetThatEndsWithTheLostRecordIsEnough) {
   EXPECT_THAT(ReadLog(image).status, StatusIs(absl::StatusCode::kDataLoss));
 }
 
+// Of the file as it is on the disk: behind its end there are zeros.
+std::string WithSwappedSectors(const std::string& bytes, size_t a, size_t b) {
+  std::string image = bytes;
+  image.resize((bytes.size() + kDiskSectorBytes - 1) / kDiskSectorBytes * kDiskSectorBytes);
+  std::swap_ranges(&image[a * kDiskSectorBytes], &image[a * kDiskSectorBytes] + kDiskSectorBytes,
+                   &image[b * kDiskSectorBytes]);
+  image.resize(bytes.size());
+  return image;
+}
+
+// One of them ends with the chunk of a long record, and is the last of the file.
+TEST(LogDamageTest, SwappedSectorsAreDamageWhereverTheLogEnds) {
+  for (size_t last_bytes = 400; last_bytes < 1600; last_bytes += 3) {
+    Script script;
+    script.Append(Text(700)).Append(Text(100)).Append(Text(2000)).Sync().Append(Text(last_bytes));
+    const std::string& bytes = script.bytes();
+    for (size_t a = 1; a * kDiskSectorBytes < bytes.size(); ++a) {
+      for (size_t b = a + 1; b * kDiskSectorBytes < bytes.size(); ++b) {
+        const LogContents contents = ReadLog(WithSwappedSectors(bytes, a, b));
+        ASSERT_THAT(contents.status, StatusIs(absl::StatusCode::kDataLoss))
+            << a << " and " << b << " of a log of " << bytes.size() << " bytes";
+        ASSERT_TRUE(IsPrefix(contents.payloads, script.payloads()));
+      }
+    }
+  }
+}
+
+// A piece of it may stand in a value, in the sector whose end was lost: what is sound at the
+// sector's beginning says that it is in its place.
+TEST(LogDamageTest, AHeaderInAValueMakesNoDamageOfATornWrite) {
+  Script script;
+  script.Append("first");
+  const std::string header = script.bytes().substr(kLogHeaderBytes, kRecordHeaderBytes);
+  const size_t room = SectorRoom(script.bytes().size() + kRecordHeaderBytes) - kChunkFramingBytes;
+  const size_t before = kLogHeaderBytes - (kChunkFramingBytes - 1);  // the seal is behind the piece
+  script.Append(std::string(room, 'x') + std::string(before, 'y') + header + "more");
+  ASSERT_EQ(script.bytes().find(header, kDiskSectorBytes), kDiskSectorBytes + kLogHeaderBytes);
+  std::string image = script.bytes();
+  script.Append("third");
+  image.resize(script.bytes().size());  // and not a byte of the third
+  const LogContents contents = ReadLog(image);
+  EXPECT_OK(contents.status);
+  EXPECT_EQ(contents.end, LogEnd::kTorn);
+  EXPECT_EQ(contents.payloads.size(), 2u);
+}
+
 // Also where the sector that states it is one of the two.
 TEST(LogDamageTest, SwappedSectorsAreDamage) {
   for (const size_t last_bytes : {size_t{10}, size_t{3000}}) {
@@ -190,15 +236,9 @@ TEST(LogDamageTest, SwappedSectorsAreDamage) {
     script.Append("later");
     const std::string& bytes = script.bytes();
     const size_t sectors = bytes.size() / kDiskSectorBytes;
-    const auto swapped = [&](size_t a, size_t b) {
-      std::string image = bytes;
-      std::copy_n(&bytes[a * kDiskSectorBytes], kDiskSectorBytes, &image[b * kDiskSectorBytes]);
-      std::copy_n(&bytes[b * kDiskSectorBytes], kDiskSectorBytes, &image[a * kDiskSectorBytes]);
-      return image;
-    };
     for (size_t a = 1; a < sectors; ++a) {
       for (size_t b = a + 1; b < sectors; ++b) {
-        const LogContents contents = ReadLog(swapped(a, b));
+        const LogContents contents = ReadLog(WithSwappedSectors(bytes, a, b));
         ASSERT_THAT(contents.status, StatusIs(absl::StatusCode::kDataLoss, HasSubstr("offset")))
             << a << " and " << b << " of " << sectors;
         ASSERT_TRUE(IsPrefix(contents.payloads, script.payloads()));
@@ -376,7 +416,7 @@ uint64_t BytesReadSkipping(const std::string& bytes, size_t* records, int* damag
   return bytes_read;
 }
 
-TEST(LogDamageTest, AJudgementReadsTheRestOfTheLogOnce) {
+TEST(LogDamageTest, HowOftenALogIsReadDoesNotDependOnTheDamage) {
   Script script;
   for (int i = 0; i < 20000; ++i) script.Append(Text(20));  // none of them synced
   const std::string& whole = script.bytes();
@@ -399,6 +439,15 @@ TEST(LogDamageTest, AJudgementReadsTheRestOfTheLogOnce) {
             2 * damaged.size() + damaged.size() / 5);
   EXPECT_EQ(records, 10001u);
   EXPECT_EQ(damages, 10000);
+
+  // Nothing states it: then the sectors are read once more, for their homes.
+  Script unsynced;
+  for (int i = 0; i < 400; ++i) unsynced.Append(Text(1500));
+  damaged = unsynced.bytes();
+  for (size_t i = 1; i < 400; i += 2) damaged[unsynced.start_of(i) + 7] ^= 1;
+  EXPECT_LE(BytesReadSkipping(damaged, &records, &damages),
+            3 * damaged.size() + damaged.size() / 5);
+  EXPECT_EQ(damages, 200);
 }
 
 // Without a later record that states it, all values of all bytes are tried; but not for each of
