@@ -251,7 +251,8 @@ class Enumeration {
     if (twice) {
       const std::string moment =
           std::exchange(moment_, Concat(moment_, ", and another of the recovery"));
-      CrashRecovery(Disk(image), recorder.journal(), least, *count);
+      // All that the first one found was on the disk.
+      CrashRecovery(Disk(image), recorder.journal(), *count, *count, *count);
       moment_ = moment;
       return "";
     }
@@ -303,13 +304,16 @@ class Enumeration {
     return "";
   }
 
-  // `disk` as the recovery found it.  Once the recovery is through, all that it showed is promised.
-  void CrashRecovery(Disk disk, const Journal& journal, size_t least, size_t found) {
+  // `disk` as the recovery found it.  Until it is through, as much is promised as before (also to
+  // who only kills it); then all that it showed.
+  void CrashRecovery(Disk disk, const Journal& journal, size_t acknowledged, size_t durable,
+                     size_t found) {
     ++depth_;
     for (uint64_t events = 1; events <= journal.size() && !Stopped(); ++events) {
       disk.Apply(journal[events - 1]);
-      const size_t promised = events == journal.size() ? found : least;
-      CheckMoment(disk, promised, promised, kLimitsOfDoubles, events);
+      const bool is_through = events == journal.size();
+      CheckMoment(disk, is_through ? found : acknowledged, is_through ? found : durable,
+                  kLimitsOfDoubles, events);
     }
     --depth_;
   }
@@ -326,7 +330,7 @@ class Enumeration {
     if (!count.ok()) return;
     const std::string moment = std::exchange(
         moment_, Concat(moment_, " of the process alone, and then one of the machine"));
-    CrashRecovery(disk, recorder.journal(), promise.durable,
+    CrashRecovery(disk, recorder.journal(), promise.acknowledged, promise.durable,
                   std::max(*count, promise.acknowledged));
     moment_ = moment;
   }

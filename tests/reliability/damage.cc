@@ -65,8 +65,10 @@ class Specimen {
     status.Update((*db)->Flush());
     in_tables_ = history_.size();
     for (int i = 0; i < 150; i += 5) write(i, i % 8 == 0);
-    WriteLong(**db, &status);
+    // The last sector of a log holds the end of a short record, or nothing but that of a long one.
+    if (!logs_apart_) WriteLong(**db, &status);
     write(3, false);
+    if (logs_apart_) WriteLong(**db, &status);
     if (!status.ok()) return status.ToString();
     std::unique_ptr<lsm::MemoryFileSystem> files;
     if (!closed_) files = world.files->Clone();
@@ -352,7 +354,7 @@ class Damager {
         KindOf(i) != FileKind::kManifest && (KindOf(i) != FileKind::kLog || specimen_.closed());
     Check(Concat(image_.files[i].first, ": bits ", first, " and ", second, " of ", 8 * bytes.size(),
                  " flipped"),
-          {i}, shows ? Tail::kShown : TailOf(i, first / 8), &report_.flips);
+          {i}, shows ? Tail::kShown : TailOf(i, second / 8 + 1), &report_.flips);
     flip(first);
     flip(second);
   }
@@ -363,12 +365,12 @@ class Damager {
     return !specimen_.closed() && KindOf(i) == FileKind::kLog ? Tail::kTorn : Tail::kNone;
   }
 
-  // The same, of damage that begins at `from`: what is before the last record is not its tail.
-  Tail TailOf(size_t i, size_t from) const {
+  // The same, of damage that ends at `to`: what is before the last record is not its tail.
+  Tail TailOf(size_t i, size_t to) const {
     char mark[4];
     lsm::StoreFixed32(mark, lsm::kRecordMark);
     const size_t last = image_.files[i].second.rfind(std::string_view(mark, sizeof mark));
-    return last == std::string::npos || from + kSectorBytes <= last ? Tail::kNone : TailOf(i);
+    return last == std::string::npos || to <= last ? Tail::kNone : TailOf(i);
   }
 
   void Extend(size_t i) {
@@ -447,7 +449,7 @@ class Damager {
         image_.files[i].second.replace(from, count, sector);
         Check(Concat(image_.files[i].first, ": sector at ", from, " of ", bytes.size(),
                      " overwritten"),
-              {i}, TailOf(i, from), &report_.sectors);
+              {i}, TailOf(i, from + count), &report_.sectors);
         image_.files[i].second = bytes;
       }
     }
@@ -455,18 +457,20 @@ class Damager {
 
   void SwapSectors(size_t i) {
     const std::string bytes = image_.files[i].second;
-    const size_t whole = bytes.size() / kSectorBytes;
-    for (size_t a = 0; a < whole && !Stopped(); ++a) {
-      for (size_t b = a + 1; b < whole; ++b) {
+    const size_t sectors = (bytes.size() + kSectorBytes - 1) / kSectorBytes;
+    for (size_t a = 0; a < sectors && !Stopped(); ++a) {
+      for (size_t b = a + 1; b < sectors; ++b) {
         std::string& swapped = image_.files[i].second;
+        swapped.resize(sectors * kSectorBytes);  // as they are on the disk
         std::swap_ranges(swapped.begin() + static_cast<int64_t>(a * kSectorBytes),
                          swapped.begin() + static_cast<int64_t>((a + 1) * kSectorBytes),
                          swapped.begin() + static_cast<int64_t>(b * kSectorBytes));
+        swapped.resize(bytes.size());
         if (swapped != bytes) {
           Check(Concat(image_.files[i].first, ": sectors ", a, " and ", b, " swapped"), {i},
-                TailOf(i, a * kSectorBytes), &report_.sectors);
+                Tail::kNone, &report_.sectors);
         }
-        image_.files[i].second = bytes;
+        swapped = bytes;
       }
     }
   }

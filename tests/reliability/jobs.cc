@@ -114,9 +114,9 @@ JobResult RunDamage(uint64_t seed, uint64_t amount) {
   uint64_t stores = 0, cuts = 0, sectors = 0, files = 0, errors = 0, filters = 0, torn = 0,
            verified = 0;
   // Of two stores every bit, of one of each other form one in a prime number.  With little to do,
-  // the latter for two stores.
+  // the latter for three stores.
   const bool is_little = amount < 100'000;
-  while ((result.amount < amount || stores < (is_little ? 2 : kStoreForms)) &&
+  while ((result.amount < amount || stores < (is_little ? 3 : kStoreForms)) &&
          result.finding.empty()) {
     const uint64_t stride = is_little || stores >= 2 ? 13 : 1;
     const DamageReport report = DamageEverything(seed * kSeedStride + stores, stride);
