@@ -9,6 +9,7 @@
 #include "lsm/bytes/status.h"
 #include "lsm/db.h"
 #include "tests/lsm/engine/world.h"
+#include "tests/reliability/faulty_files.h"
 #include "tests/reliability/reduce.h"
 #include "tests/reliability/under_way.h"
 
@@ -24,6 +25,10 @@ using Operation = lsm::FileOperation;
 
 constexpr char kPath[] = "/store";
 constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
+
+// What a run may append, in parts of what one appends in which nothing fails, and besides.
+constexpr uint64_t kBytesRatioMax = 2;
+constexpr uint64_t kBytesMore = 16 << 10;
 
 lsm::Options OptionsOn(World& world, lsm::FileSystem* files, bool logs_apart) {
   lsm::Options options = world.SmallOptions();
@@ -46,6 +51,11 @@ class Trial {
   void FailCalls(FaultKind kind, uint64_t from, uint64_t to) {
     files_.FailCalls(kind, from, to);
     dropped_ = kind == FaultKind::kSyncDrops;
+  }
+
+  void LimitRoom(uint64_t bytes) {
+    files_.LimitRoom(bytes);
+    is_full_ = true;
   }
 
   // What went wrong, or empty.
@@ -91,7 +101,13 @@ class Trial {
     }
     if (!status.ok() && !faulted()) Fail(Concat("fails without a cause: ", status.ToString()));
     if (status.ok() && step.MakesDurable()) promises_.Synced();
-    if (!status.ok() && !db_->GetFailure().ok() && dice_.Next() % 4 == 0) Resume();
+    if (status.ok() || db_->GetFailure().ok()) return;
+    if (is_full_) {
+      // Of what could not be recorded, it is unknown whether it is needed.
+      if (db_->GetFailure().message().find(".table:") != std::string_view::npos) CheckRoom();
+      if (dice_.Next() % 8 == 0) files_.Heal();  // somebody made room
+    }
+    if (dice_.Next() % 4 == 0) Resume();
   }
 
   absl::Status MakeCopy() {
@@ -211,6 +227,7 @@ class Trial {
       }
       LookAround();
       CheckCrash();
+      if (is_full_ && db_ != nullptr && db_->WaitForBackgroundWork().ok()) CheckRoom();
       if (!problem_.empty()) return;
       Reopen(Step::kReopen);
       if (!problem_.empty()) return;
@@ -222,77 +239,144 @@ class Trial {
     if (!dropped_) Fail(promises_.ProblemOfCopies(*world_.files, Options()));
   }
 
+  // What could not be finished has given its room back.
+  void CheckRoom() {
+    const size_t there = world_.FilesOf(lsm::FileKind::kTable).size();
+    const uint64_t needed = db_->GetStatistics().total.tables;
+    if (there != needed) Fail(Concat(there, " tables are there, of which it needs ", needed));
+  }
+
   void CheckCrash() { Fail(promises_.ProblemAfterCrash(*world_.files, kPath, Options())); }
 
   World world_;
   FaultyFiles files_;
   const bool logs_apart_;
   testing_support::SeededRandom dice_;
+  bool is_full_ = false;  // the disk, sooner or later
   bool dropped_ = false;  // the kind of fault that drops what was written
   std::unique_ptr<DB> db_;
   Promises promises_;
   std::string problem_;
 };
 
-}  // namespace
+// Trials of one workload, which are held against a run of it in which nothing fails.
+class Trials {
+ public:
+  Trials(const FaultOptions& options, const std::vector<Step>& steps)
+      : options_(options), steps_(steps), sound_(options), dice_(options.seed) {
+    const std::string problem = sound_.Run(steps);
+    if (!problem.empty())
+      report_.finding = Concat("seed ", options_.seed, ", without any fault, ", problem);
+  }
 
-TrialReport FailEverywhere(const FaultOptions& options) {
+  const FaultyFiles& sound() const { return sound_.files(); }
+  TrialReport& report() { return report_; }
+
+  // There are to be so many calls of Try.
+  void Expect(uint64_t cases) {
+    if (options_.spread && cases > options_.runs_max)
+      one_in_ = (cases + options_.runs_max - 1) / options_.runs_max;
+  }
+
+  // A trial of `what`, if it is this one's turn; false if there is to be no further.
+  template <typename Prepare>
+  bool Try(const std::string& what, const Prepare& prepare) {
+    ++report_.cases;
+    if (!dice_.OneIn(one_in_)) return true;
+    if (report_.runs == options_.runs_max) return false;
+    ++report_.runs;
+    SayUnderWay(Concat("seed ", options_.seed, ", ", what));
+    Trial trial(options_);
+    prepare(trial);
+    const std::string found = trial.Run(steps_);
+    report_.resumed += trial.promises().was_resumed();
+    report_.unknown += trial.promises().had_unknown();
+    Fail(what, trial.files(), found);
+    const uint64_t bytes = trial.files().appended_bytes(), sound_bytes = sound().appended_bytes();
+    report_.bytes_ratio_max = std::max(
+        report_.bytes_ratio_max, static_cast<double>(bytes) / static_cast<double>(sound_bytes));
+    if (bytes > kBytesRatioMax * sound_bytes + kBytesMore) {
+      Fail(what, trial.files(),
+           Concat("appends ", bytes, " bytes, where ", sound_bytes, " do if nothing fails"));
+    }
+    return report_.finding.empty();
+  }
+
+ private:
+  void Fail(const std::string& what, const FaultyFiles& files, const std::string& found) {
+    if (found.empty() || !report_.finding.empty()) return;
+    report_.finding =
+        Concat("seed ", options_.seed, ", ", what, " (first: ", files.failed_first(), "), ", found);
+  }
+
+  const FaultOptions& options_;
+  const std::vector<Step>& steps_;
+  Trial sound_;
+  lsm::Dice dice_;
+  uint64_t one_in_ = 1;
+  TrialReport report_;
+};
+
+TrialReport FailCallsOf(const FaultOptions& options, const std::vector<Step>& steps) {
+  Trials trials(options, steps);
+  if (!trials.report().finding.empty()) return trials.report();
+  const std::vector<Operation>& calls = trials.sound().operations();
+  trials.report().places = calls.size();
+  uint64_t cases = 0;
+  for (const Operation call : calls) {
+    for (const FaultKind kind : kFaultKinds) cases += CanFailSo(call, kind) ? 2 : 0;
+  }
+  trials.Expect(cases);
+  for (uint64_t at = 0; at < calls.size(); ++at) {
+    for (const FaultKind kind : kFaultKinds) {
+      // From there on: the first call that can fail so must not be one that was tried already.
+      if (!CanFailSo(calls[at], kind)) continue;
+      for (const bool lasts : {false, true}) {
+        const std::string what =
+            Concat("call ", at, lasts ? " and all later ones" : "", " failing with ", NameOf(kind));
+        const auto prepare = [&](Trial& trial) {
+          trial.FailCalls(kind, at, lasts ? kNever : at + 1);
+        };
+        if (!trials.Try(what, prepare)) return trials.report();
+      }
+    }
+  }
+  return trials.report();
+}
+
+TrialReport FillDiskOf(const FaultOptions& options, const std::vector<Step>& steps) {
+  Trials trials(options, steps);
+  if (!trials.report().finding.empty()) return trials.report();
+  trials.report().places = trials.sound().taken_bytes_max();
+  trials.Expect(trials.report().places);
+  for (uint64_t room = 0; room < trials.report().places; ++room) {
+    if (!trials.Try(Concat("a disk of ", room, " bytes"),
+                    [&](Trial& trial) { trial.LimitRoom(room); }))
+      break;
+  }
+  return trials.report();
+}
+
+// On the workload that the options say; what is found is told with the fewest steps that show it.
+TrialReport OnWorkload(const FaultOptions& options,
+                       TrialReport (*run)(const FaultOptions&, const std::vector<Step>&)) {
   const std::vector<Step> steps = MakeWorkload(options.seed, options.shape);
-  TrialReport report = FailEverywhere(options, steps);
+  TrialReport report = run(options, steps);
   if (report.finding.empty()) return report;
   FaultOptions trial = options;
   trial.spread = false;
   trial.runs_max = std::min<uint64_t>(report.cases + 100, 4'000);
   report.finding = WithFewestSteps(report.finding, steps, 5 * trial.runs_max,
                                    [&](const std::vector<Step>& some) -> Look {
-                                     const TrialReport again = FailEverywhere(trial, some);
+                                     const TrialReport again = run(trial, some);
                                      return {again.finding, again.runs + 1};
                                    });
   return report;
 }
 
-TrialReport FailEverywhere(const FaultOptions& options, const std::vector<Step>& steps) {
-  TrialReport report;
-  Trial sound(options);
-  const std::string problem = sound.Run(steps);
-  if (!problem.empty()) {
-    report.finding = Concat("seed ", options.seed, ", without any fault, ", problem);
-    return report;
-  }
-  report.places = sound.files().calls();
-  uint64_t cases = 0;
-  for (uint64_t at = 0; at < report.places; ++at) {
-    for (const FaultKind kind : kFaultKinds)
-      cases += CanFailSo(sound.files().operations()[at], kind) ? 2 : 0;
-  }
-  const uint64_t one_in =
-      options.spread ? std::max<uint64_t>((cases + options.runs_max - 1) / options.runs_max, 1) : 1;
-  lsm::Dice dice(options.seed);
-  for (uint64_t at = 0; at < report.places; ++at) {
-    for (const FaultKind kind : kFaultKinds) {
-      for (const bool lasts : {false, true}) {
-        // From there on: the first call that can fail so must not be one that was tried already.
-        if (!CanFailSo(sound.files().operations()[at], kind)) continue;
-        ++report.cases;
-        if (!dice.OneIn(one_in)) continue;
-        if (report.runs == options.runs_max) return report;
-        ++report.runs;
-        SayUnderWay(Concat("seed ", options.seed, ", call ", at, lasts ? " and all later ones" : "",
-                           " failing with ", NameOf(kind)));
-        Trial trial(options);
-        trial.FailCalls(kind, at, lasts ? kNever : at + 1);
-        const std::string found = trial.Run(steps);
-        report.resumed += trial.promises().was_resumed();
-        report.unknown += trial.promises().had_unknown();
-        if (found.empty()) continue;
-        report.finding =
-            Concat("seed ", options.seed, ", call ", at, lasts ? " and all later ones" : "", " (",
-                   trial.files().failed_first(), ") fails with ", NameOf(kind), ", ", found);
-        return report;
-      }
-    }
-  }
-  return report;
-}
+}  // namespace
+
+TrialReport FailEverywhere(const FaultOptions& options) { return OnWorkload(options, FailCallsOf); }
+TrialReport FillDisk(const FaultOptions& options) { return OnWorkload(options, FillDiskOf); }
 
 }  // namespace reliability

@@ -1,14 +1,12 @@
-// One file-system call of a workload fails, or all from one on, in every way that such a call can:
-// every answer of the store is right or an error; what it refused is not there; what it
-// acknowledged is, whether the store is resumed, opened again, or the machine crashes.
+// One file-system call of a workload fails, or all from one on, in every way that such a call can,
+// or the disk is full after so many bytes: every answer of the store is right or an error; what it
+// refused is not there; what it acknowledged is, whether the store is resumed, opened again, or the
+// machine crashes; and trouble does not make it write over and over.
 #ifndef TRELLIS_TESTS_RELIABILITY_FAULTS_H_
 #define TRELLIS_TESTS_RELIABILITY_FAULTS_H_
 
 #include <cstdint>
-#include <string>
-#include <vector>
 
-#include "tests/reliability/faulty_files.h"
 #include "tests/reliability/promises.h"
 #include "tests/reliability/workload.h"
 
@@ -24,7 +22,8 @@ struct FaultOptions {
 
 // The places are calls.
 TrialReport FailEverywhere(const FaultOptions& options);
-TrialReport FailEverywhere(const FaultOptions& options, const std::vector<Step>& steps);
+// The places are sizes of the disk, from 0 bytes to those that the workload needs.
+TrialReport FillDisk(const FaultOptions& options);
 
 }  // namespace reliability
 

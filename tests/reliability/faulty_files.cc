@@ -1,9 +1,12 @@
 #include "tests/reliability/faulty_files.h"
 
+#include <algorithm>
+#include <map>
 #include <optional>
 #include <utility>
 
 #include "lsm/bytes/status.h"
+#include "tests/lsm/engine/world.h"
 
 namespace reliability {
 
@@ -69,26 +72,42 @@ struct FaultyFiles::Shared {
   std::string failed_first;
   std::vector<Operation> operations;
   std::optional<std::pair<Operation, FaultKind>> next;
+  uint64_t room_bytes = ~uint64_t{0};
+  uint64_t appended_bytes = 0, taken_bytes_max = 0;
+  std::map<std::string, uint64_t> sizes;  // of files; one with several names has it under the first
 
-  // Whether this call is to fail; counts it.
-  bool Fails(Operation operation, const std::string& path) {
+  // How this call is to fail, if at all; counts it.
+  std::optional<FaultKind> FailureOf(Operation operation, const std::string& path) {
     const uint64_t number = operations.size();
     operations.push_back(operation);
+    std::optional<FaultKind> failure;
     if (next && next->first == operation) {
-      kind = next->second;
+      failure = next->second;
       next = std::nullopt;
-      ++failed;
-      return true;
+    } else if (number >= from && number < to && CanFailSo(operation, kind)) {
+      failure = kind;
     }
-    if (number < from || number >= to || !CanFailSo(operation, kind)) return false;
-    if (failed++ == 0) failed_first = Concat(lsm::NameOf(operation), " ", path);
-    return true;
+    if (failure) CountFailure(operation, path);
+    return failure;
   }
 
-  absl::Status Error(Operation operation, const std::string& path) const {
+  void CountFailure(Operation operation, const std::string& path) {
+    if (failed++ == 0) failed_first = Concat(lsm::NameOf(operation), " ", path);
+  }
+
+  uint64_t Taken() const {
+    uint64_t taken = 0;
+    for (const auto& [path, bytes] : sizes) taken += bytes;
+    return taken;
+  }
+
+  // Of an append that fails for want of space, in the middle of it or at an end.
+  size_t SomeOf(size_t bytes) const { return lsm::Dice(operations.size()).Roll(bytes + 1); }
+
+  static absl::Status Error(FaultKind failure, Operation operation, const std::string& path) {
     const std::string message =
-        Concat(path, ": ", lsm::NameOf(operation), ": injected ", NameOf(kind));
-    return kind == FaultKind::kSpace || kind == FaultKind::kDescriptors
+        Concat(path, ": ", lsm::NameOf(operation), ": injected ", NameOf(failure));
+    return failure == FaultKind::kSpace || failure == FaultKind::kDescriptors
                ? absl::ResourceExhaustedError(message)
                : absl::UnavailableError(message);
   }
@@ -96,15 +115,17 @@ struct FaultyFiles::Shared {
   // A call that is all or nothing.
   template <typename Call>
   auto Do(Operation operation, const std::string& path, const Call& call) -> decltype(call()) {
-    if (!Fails(operation, path)) return call();
-    if (kind == FaultKind::kIoButDone) (void)call();
-    return Error(operation, path);
+    const std::optional<FaultKind> failure = FailureOf(operation, path);
+    if (!failure) return call();
+    if (failure == FaultKind::kIoButDone) (void)call();
+    return Error(*failure, operation, path);
   }
 };
 
 namespace {
 
-using SharedPointer = std::shared_ptr<FaultyFiles::Shared>;
+using Shared = FaultyFiles::Shared;
+using SharedPointer = std::shared_ptr<Shared>;
 
 class FaultyReadFile final : public lsm::ReadFile {
  public:
@@ -112,10 +133,11 @@ class FaultyReadFile final : public lsm::ReadFile {
       : inner_(std::move(inner)), shared_(std::move(shared)) {}
 
   absl::StatusOr<size_t> ReadAt(uint64_t offset, std::span<char> buffer) const override {
-    if (!shared_->Fails(Operation::kReadAt, path())) return inner_->ReadAt(offset, buffer);
-    if (shared_->kind == FaultKind::kShort)
+    const std::optional<FaultKind> failure = shared_->FailureOf(Operation::kReadAt, path());
+    if (!failure) return inner_->ReadAt(offset, buffer);
+    if (failure == FaultKind::kShort)
       return inner_->ReadAt(offset, buffer.first(buffer.size() / 2));
-    return shared_->Error(Operation::kReadAt, path());
+    return Shared::Error(*failure, Operation::kReadAt, path());
   }
   absl::StatusOr<uint64_t> Size() const override {
     return shared_->Do(Operation::kSize, path(), [&] { return inner_->Size(); });
@@ -133,30 +155,46 @@ class FaultyAppendFile final : public AppendFile {
       : inner_(std::move(inner)), shared_(std::move(shared)) {}
 
   absl::Status Append(std::string_view bytes) override {
-    if (!shared_->Fails(Operation::kAppend, path())) return inner_->Append(bytes);
-    if (shared_->kind == FaultKind::kIoButDone) (void)inner_->Append(bytes);
-    if (shared_->kind == FaultKind::kSpace) (void)inner_->Append(bytes.substr(0, bytes.size() / 2));
-    return shared_->Error(Operation::kAppend, path());
+    shared_->appended_bytes += bytes.size();
+    std::optional<FaultKind> failure = shared_->FailureOf(Operation::kAppend, path());
+    std::string_view done = bytes;
+    if (failure == FaultKind::kSpace) {
+      done = bytes.substr(0, shared_->SomeOf(bytes.size()));
+    } else if (failure && failure != FaultKind::kIoButDone) {
+      done = "";
+    }
+    const uint64_t taken = shared_->Taken(), room = shared_->room_bytes;
+    if (done.size() > room - std::min(taken, room)) {
+      if (!failure) shared_->CountFailure(Operation::kAppend, path());
+      failure = FaultKind::kSpace;
+      done = done.substr(0, room - std::min(taken, room));
+    }
+    if (!done.empty()) {
+      LSM_RETURN_IF_ERROR(inner_->Append(done));
+      shared_->sizes[path()] += done.size();
+      shared_->taken_bytes_max = std::max(shared_->taken_bytes_max, taken + done.size());
+    }
+    return failure ? Shared::Error(*failure, Operation::kAppend, path()) : absl::OkStatus();
   }
   // Knows nothing of an earlier failure, as the kernel.
   absl::Status Sync() override {
-    if (!shared_->Fails(Operation::kSyncFile, path())) {
+    const std::optional<FaultKind> failure = shared_->FailureOf(Operation::kSyncFile, path());
+    if (!failure) {
       if (lies_) return absl::OkStatus();
       LSM_RETURN_IF_ERROR(inner_->Sync());
       synced_bytes_ = inner_->size_bytes();
       return absl::OkStatus();
     }
-    if (shared_->kind == FaultKind::kIoButDone) (void)inner_->Sync();
-    lies_ =
-        lies_ || shared_->kind == FaultKind::kSyncLies || shared_->kind == FaultKind::kSyncDrops;
-    if (shared_->kind == FaultKind::kSyncDrops) {
+    if (failure == FaultKind::kIoButDone) (void)inner_->Sync();
+    lies_ = lies_ || failure == FaultKind::kSyncLies || failure == FaultKind::kSyncDrops;
+    if (failure == FaultKind::kSyncDrops) {
       std::string bytes = shared_->inner->FileBytes(path());
       if (bytes.size() > synced_bytes_) {
         std::fill(bytes.begin() + static_cast<int64_t>(synced_bytes_), bytes.end(), '\0');
         shared_->inner->SetFileBytes(path(), std::move(bytes));
       }
     }
-    return shared_->Error(Operation::kSyncFile, path());
+    return Shared::Error(*failure, Operation::kSyncFile, path());
   }
   absl::Status Close() override {
     return shared_->Do(Operation::kClose, path(), [&] { return inner_->Close(); });
@@ -179,16 +217,16 @@ class FaultyDirectory final : public Directory {
   absl::StatusOr<std::unique_ptr<lsm::ReadFile>> OpenRead(std::string_view name,
                                                           lsm::ReadMode mode) override {
     const std::string path = PathOf(name);
-    if (shared_->Fails(Operation::kOpenRead, path))
-      return shared_->Error(Operation::kOpenRead, path);
+    if (const auto failure = shared_->FailureOf(Operation::kOpenRead, path))
+      return Shared::Error(*failure, Operation::kOpenRead, path);
     LSM_ASSIGN_OR_RETURN(std::unique_ptr<lsm::ReadFile> file, inner_->OpenRead(name, mode));
     return std::make_unique<FaultyReadFile>(std::move(file), shared_);
   }
   absl::StatusOr<std::unique_ptr<AppendFile>> CreateExclusive(std::string_view name) override {
     const std::string path = PathOf(name);
-    if (shared_->Fails(Operation::kCreate, path)) {
-      if (shared_->kind == FaultKind::kIoButDone) (void)inner_->CreateExclusive(name);
-      return shared_->Error(Operation::kCreate, path);
+    if (const auto failure = shared_->FailureOf(Operation::kCreate, path)) {
+      if (failure == FaultKind::kIoButDone) (void)inner_->CreateExclusive(name);
+      return Shared::Error(*failure, Operation::kCreate, path);
     }
     LSM_ASSIGN_OR_RETURN(std::unique_ptr<AppendFile> file, inner_->CreateExclusive(name));
     return std::make_unique<FaultyAppendFile>(std::move(file), shared_);
@@ -200,7 +238,11 @@ class FaultyDirectory final : public Directory {
     return shared_->Do(Operation::kStat, PathOf(name), [&] { return inner_->Stat(name); });
   }
   absl::Status Rename(std::string_view from, std::string_view to) override {
-    return shared_->Do(Operation::kRename, PathOf(from), [&] { return inner_->Rename(from, to); });
+    return shared_->Do(Operation::kRename, PathOf(from), [&]() -> absl::Status {
+      LSM_RETURN_IF_ERROR(inner_->Rename(from, to));
+      shared_->sizes[PathOf(to)] = std::exchange(shared_->sizes[PathOf(from)], 0);
+      return absl::OkStatus();
+    });
   }
   absl::Status Link(std::string_view name, Directory& to) override {
     auto& other = dynamic_cast<FaultyDirectory&>(to);
@@ -208,13 +250,17 @@ class FaultyDirectory final : public Directory {
                        [&] { return inner_->Link(name, *other.inner_); });
   }
   absl::Status Remove(std::string_view name) override {
-    return shared_->Do(Operation::kRemove, PathOf(name), [&] { return inner_->Remove(name); });
+    return shared_->Do(Operation::kRemove, PathOf(name), [&]() -> absl::Status {
+      LSM_RETURN_IF_ERROR(inner_->Remove(name));
+      shared_->sizes.erase(PathOf(name));
+      return absl::OkStatus();
+    });
   }
   absl::Status Sync() override {
     if (!sync_status_.ok()) return sync_status_;  // as file_system.h says
-    if (shared_->Fails(Operation::kSyncDirectory, path())) {
-      if (shared_->kind == FaultKind::kIoButDone) (void)inner_->Sync();
-      sync_status_ = shared_->Error(Operation::kSyncDirectory, path());
+    if (const auto failure = shared_->FailureOf(Operation::kSyncDirectory, path())) {
+      if (failure == FaultKind::kIoButDone) (void)inner_->Sync();
+      sync_status_ = Shared::Error(*failure, Operation::kSyncDirectory, path());
       return sync_status_;
     }
     return inner_->Sync();
@@ -231,7 +277,8 @@ class FaultyDirectory final : public Directory {
   absl::StatusOr<std::unique_ptr<lsm::FileLock>> Lock(std::string_view name,
                                                       lsm::LockKind kind) override {
     const std::string path = PathOf(name);
-    if (shared_->Fails(Operation::kLock, path)) return shared_->Error(Operation::kLock, path);
+    if (const auto failure = shared_->FailureOf(Operation::kLock, path))
+      return Shared::Error(*failure, Operation::kLock, path);
     return inner_->Lock(name, kind);
   }
   const std::string& path() const override { return inner_->path(); }
@@ -261,20 +308,25 @@ void FaultyFiles::FailNext(Operation operation, FaultKind kind) {
   shared_->next = {operation, kind};
 }
 
+void FaultyFiles::LimitRoom(uint64_t bytes) { shared_->room_bytes = bytes; }
+
 void FaultyFiles::Heal() {
+  shared_->room_bytes = ~uint64_t{0};
   shared_->from = shared_->to = ~uint64_t{0};
   shared_->next = std::nullopt;
 }
 
 uint64_t FaultyFiles::calls() const { return shared_->operations.size(); }
 const std::vector<Operation>& FaultyFiles::operations() const { return shared_->operations; }
+uint64_t FaultyFiles::appended_bytes() const { return shared_->appended_bytes; }
+uint64_t FaultyFiles::taken_bytes_max() const { return shared_->taken_bytes_max; }
 uint64_t FaultyFiles::failed() const { return shared_->failed; }
 std::string FaultyFiles::failed_first() const { return shared_->failed_first; }
 
 absl::StatusOr<std::unique_ptr<Directory>> FaultyFiles::OpenDirectory(const std::string& path,
                                                                       bool create) {
-  if (shared_->Fails(Operation::kOpenDirectory, path))
-    return shared_->Error(Operation::kOpenDirectory, path);
+  if (const auto failure = shared_->FailureOf(Operation::kOpenDirectory, path))
+    return Shared::Error(*failure, Operation::kOpenDirectory, path);
   LSM_ASSIGN_OR_RETURN(std::unique_ptr<Directory> directory,
                        shared_->inner->OpenDirectory(path, create));
   return std::make_unique<FaultyDirectory>(std::move(directory), shared_);

@@ -18,7 +18,7 @@ namespace reliability {
 enum class FaultKind : uint8_t {
   kIo,           // EIO: nothing is done
   kIoButDone,    // EIO, though it was done
-  kSpace,        // ENOSPC: half of an append is done
+  kSpace,        // ENOSPC: some of an append is done
   kDescriptors,  // EMFILE
   kShort,        // a read that ends too early, as if the file did
   kSyncLies,     // EIO; what was to be synced stays in the cache, and later syncs of it say OK and
@@ -43,12 +43,17 @@ class FaultyFiles final : public lsm::FileSystem {
   void FailCalls(FaultKind kind, uint64_t from, uint64_t to);
   // The next call of this kind fails too.
   void FailNext(lsm::FileOperation operation, FaultKind kind);
-  // No more fails; but a sync that lies goes on lying.
+  // As a disk of so many bytes: an append that does not fit is done as far as it fits, and fails
+  // with ENOSPC.  Names and replaced files (CURRENT) take nothing.
+  void LimitRoom(uint64_t bytes);
+  // No more fails, and there is room; but a sync that lies goes on lying.
   void Heal();
 
   uint64_t calls() const;
   // Of each call so far, what it was.
   const std::vector<lsm::FileOperation>& operations() const;
+  uint64_t appended_bytes() const;   // those that did not fit too
+  uint64_t taken_bytes_max() const;  // of room, at a time
   uint64_t failed() const;
   std::string failed_first() const;  // "append /store/000004.log"
 

@@ -62,9 +62,9 @@ JobResult RunCrashes(uint64_t seed, uint64_t amount) {
   return result;
 }
 
-// As many workloads as it takes, of each of which something fails: `fail(workload, runs_max)`.
+// As many workloads as it takes, in each of which something fails: `fail(workload, runs_max)`.
 template <typename Fail>
-JobResult RunTrials(uint64_t amount, const char* one, const char* many, const Fail& fail) {
+JobResult RunTrials(uint64_t amount, const char* with, const char* places, const Fail& fail) {
   TrialReport sum;
   uint64_t workloads = 0;
   while (sum.runs < amount && sum.finding.empty()) {
@@ -73,31 +73,52 @@ JobResult RunTrials(uint64_t amount, const char* one, const char* many, const Fa
     sum.runs += report.runs;
     sum.resumed += report.resumed;
     sum.unknown += report.unknown;
+    sum.bytes_ratio_max = std::max(sum.bytes_ratio_max, report.bytes_ratio_max);
     sum.finding = report.finding;
   }
-  return {sum.runs,
-          Concat(ReadableCount(sum.runs), " runs with ", one, " that fails, of ",
-                 ReadableCount(sum.places), " ", many, " of ", Workloads(workloads), "; in ",
-                 ReadableCount(sum.resumed), " the store was resumed, in ",
-                 ReadableCount(sum.unknown), " the outcome of a write was unknown"),
-          sum.finding};
+  std::string figures = Concat(ReadableCount(sum.runs), " runs with ", with, ", of ",
+                               ReadableCount(sum.places), " ", places, " of ", Workloads(workloads),
+                               "; in ", ReadableCount(sum.resumed), " the store was resumed, in ",
+                               ReadableCount(sum.unknown), " the outcome of a write was unknown");
+  if (sum.bytes_ratio_max > 0) {
+    figures += Concat("; at most ", lsm::ReadableNumber(sum.bytes_ratio_max),
+                      " times the bytes of a run without trouble were written");
+  }
+  return {sum.runs, figures, sum.finding};
+}
+
+// With copies in every second one, logs apart in every second one, large values in every fourth.
+FaultOptions FaultsIn(uint64_t workload, uint64_t seed) {
+  FaultOptions options;
+  options.seed = seed * kSeedStride + workload;
+  if (workload % 4 == 3) options.shape.large_value_bytes = 30'000;
+  options.shape.copies = workload % 2 == 1;
+  options.logs_apart = workload % 4 == 1 || workload % 4 == 2;
+  return options;
 }
 
 JobResult RunFaults(uint64_t seed, uint64_t amount) {
-  return RunTrials(amount, "a call", "calls", [&](uint64_t workload, uint64_t runs_max) {
-    FaultOptions options;
-    options.seed = seed * kSeedStride + workload;
-    if (workload % 4 == 3) options.shape.large_value_bytes = 30'000;
-    options.shape.copies = workload % 2 == 1;
-    options.logs_apart = workload % 4 == 1 || workload % 4 == 2;
+  return RunTrials(amount, "a call that fails", "calls", [&](uint64_t workload, uint64_t runs_max) {
+    FaultOptions options = FaultsIn(workload, seed);
     options.runs_max = std::min(runs_max, std::max<uint64_t>(amount / 3, 1));
     return FailEverywhere(options);
   });
 }
 
+JobResult RunSpace(uint64_t seed, uint64_t amount) {
+  return RunTrials(amount, "a disk that is full", "sizes of the disk",
+                   [&](uint64_t workload, uint64_t runs_max) {
+                     FaultOptions options = FaultsIn(workload, seed);
+                     options.runs_max = std::min(runs_max, amount / 4 + 1);
+                     // Short enough that a disk of every size is tried.
+                     if (workload == 0) options.shape.steps = 20, options.runs_max = runs_max;
+                     return FillDisk(options);
+                   });
+}
+
 JobResult RunMemory(uint64_t seed, uint64_t amount) {
   constexpr uint64_t kWorkloads = 8;
-  return RunTrials(amount, "an allocation", "allocations",
+  return RunTrials(amount, "an allocation that fails", "allocations",
                    [&](uint64_t workload, uint64_t runs_max) {
                      MemoryOptions options;
                      options.seed = seed * kSeedStride + workload;
@@ -245,32 +266,34 @@ JobResult RunKills(uint64_t seed, uint64_t amount) {
 const std::vector<Job>& AllJobs() {
   static const std::vector<Job>* const jobs = new std::vector<Job>{
       {"crash", "images", "crashes of the machine, at every change to files, with every loss",
-       RunCrashes, 1'000'000, 1'000'000, 60'000},
+       RunCrashes, 1'000'000, 500'000, 60'000},
       {"scripts", "scripts",
        "all sequences of one operation or two (in soaks four), crashed everywhere", RunScripts, 72,
-       584, 0},
-      {"faults", "runs", "file-system calls that fail, in every way", RunFaults, 15'000, 15'000,
+       200, 0},
+      {"faults", "runs", "file-system calls that fail, in every way", RunFaults, 15'000, 4'000,
        4'000},
+      {"space", "runs", "disks that are full after so many bytes, of every number of them",
+       RunSpace, 10'000, 4'000, 1'000},
       {"damage", "flips", "files of a store with bits flipped, cut, overwritten, swapped, lost",
-       RunDamage, 196'608, 196'608, 15'000},
-      {"pairs", "pairs", "two bits flipped near each other", RunPairs, 50'000, 400'000, 0},
+       RunDamage, 196'608, 60'000, 15'000},
+      {"pairs", "pairs", "two bits flipped near each other", RunPairs, 50'000, 45'000, 0},
       {"large", "flips", "bits flipped in a store of 1 MiB; after many rounds, every one", RunLarge,
-       0, 20'000, 0},
+       0, 40'000, 0},
       {"model", "operations", "random operations on a store and on a map", RunModel, 20'000'000,
-       20'000'000, 1'000'000},
+       9'000'000, 1'000'000},
 #ifdef TRELLIS_HAS_PEERS
       {"differential", "operations", "the same operations on Trellis, RocksDB and LevelDB",
-       RunDifferential, 2'000'000, 2'000'000, 200'000},
+       RunDifferential, 2'000'000, 500'000, 200'000},
 #endif
       {"histories", "histories", "threads that call one store, and an order of their calls",
-       RunHistories, 5'000, 5'000, 1'000},
+       RunHistories, 5'000, 3'000, 1'000},
       {"kills", "kills", "processes that end by SIGKILL, with files of a real file system",
-       RunKills, 1'000, 1'000, 400},
-      {"memory", "runs", "allocations that fail, once and for ever", RunMemory, 10'000, 10'000,
+       RunKills, 1'000, 250, 400},
+      {"memory", "runs", "allocations that fail, once and for ever", RunMemory, 10'000, 2'000,
        10'000},
       {"power", "cuts",
        "power cuts between calls, with files of an ext4 that is copied while it is written to",
-       RunPowerCuts, 0, 200, 0},
+       RunPowerCuts, 0, 20, 0},
   };
   return *jobs;
 }
