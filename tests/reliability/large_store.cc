@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "lsm/bytes/status.h"
 #include "lsm/db.h"
@@ -24,6 +25,12 @@ constexpr size_t kStoreBytesMin = size_t{1} << 20;
 // many.
 constexpr size_t kLookUpOneIn = 97;
 constexpr uint64_t kWalkOneIn = 32;
+
+struct Bit {
+  size_t file = 0;
+  uint64_t number = 0;  // in the file
+};
+using Bits = std::vector<Bit>;
 
 std::string KeyOf(size_t number) { return Concat("key", 1'000'000 + number); }
 
@@ -58,17 +65,55 @@ class LargeStore {
 
   uint64_t bytes() const { return image_.bytes(); }
 
-  // Of the bit of this number, in all files.
-  std::string Flip(uint64_t bit, bool* opened) {
-    const auto [file, place] = image_.PlaceOf(bit / 8);
-    auto& [path, bytes] = image_.files[file];
-    char& byte = bytes[place];
-    const char sound = byte;
-    byte = static_cast<char>(byte ^ (1 << bit % 8));
-    const std::string problem = ProblemOf(path, bit, opened);
-    byte = sound;
+  // Of all bits, one in so many, in groups that are flipped together: one of each table at most, so
+  // that what is behind one of them is told from what is behind another by its name.  Those near
+  // the ends of tables come together, for these keep the store from opening.
+  std::vector<Bits> GroupsOf(uint64_t first, uint64_t one_in) const {
+    std::vector<Bits> groups;
+    uint64_t number = 0;
+    std::vector<Bits> alone;
+    for (size_t file = 0; file < image_.files.size(); ++file) {
+      const auto& [path, bytes] = image_.files[file];
+      const uint64_t end = number + 8 * bytes.size();
+      Bits bits;
+      for (uint64_t bit = number + (first + one_in - number % one_in) % one_in; bit < end;
+           bit += one_in)
+        bits.push_back({file, bit - number});
+      number = end;
+      const bool is_table = path.ends_with(".table");
+      groups.resize(std::max(groups.size(), is_table ? bits.size() : 0));
+      for (size_t i = 0; i < bits.size(); ++i) {
+        if (is_table) {
+          groups[bits.size() - 1 - i].push_back(bits[i]);
+        } else {
+          alone.push_back({bits[i]});
+        }
+      }
+    }
+    groups.insert(groups.end(), alone.begin(), alone.end());
+    return groups;
+  }
+
+  // What goes wrong with all of these flipped; or, if the store does not open then, with each.
+  std::string Flip(const Bits& bits, uint64_t* not_opened) {
+    for (const Bit& bit : bits) Toggle(bit);
+    bool opened = false;
+    const std::string problem = ProblemOf(bits, &opened);
+    for (const Bit& bit : bits) Toggle(bit);
+    if (bits.size() > 1 && (!opened || !problem.empty())) {
+      for (const Bit& bit : bits) {
+        const std::string of_one = Flip({bit}, not_opened);
+        if (!of_one.empty()) return of_one;
+      }
+    } else {
+      *not_opened += !opened;
+    }
     if (problem.empty()) return "";
-    return Concat(path, ": bit ", bit % 8, " of byte ", place, ": ", problem);
+    std::string flipped;
+    for (const Bit& bit : bits) {
+      flipped += Concat(PathOf(bit), ": bit ", bit.number % 8, " of byte ", bit.number / 8, ": ");
+    }
+    return Concat(flipped, problem);
   }
 
  private:
@@ -87,13 +132,26 @@ class LargeStore {
     return bytes;
   }
 
-  std::string ProblemOf(const std::string& path, uint64_t bit, bool* opened) const {
+  const std::string& PathOf(const Bit& bit) const { return image_.files[bit.file].first; }
+
+  void Toggle(const Bit& bit) {
+    char& byte = image_.files[bit.file].second[bit.number / 8];
+    byte = static_cast<char>(byte ^ (1 << bit.number % 8));
+  }
+
+  // Whether the text tells of this bit's file.
+  bool Names(std::string_view text, const Bit& bit) const {
+    const std::string& path = PathOf(bit);
+    // A manifest or CURRENT may lead to a file that is not there.
+    return text.find(path.substr(path.rfind('/') + 1)) != std::string_view::npos ||
+           (!path.ends_with(".table") && text.find(kPath) != std::string_view::npos);
+  }
+
+  std::string ProblemOf(const Bits& bits, bool* opened) const {
     World world(3, image_.ToFiles());
-    const std::string name = path.substr(path.rfind('/') + 1);
     const auto is_named = [&](std::string_view text) {
-      // A manifest or CURRENT may lead to a file that is not there.
-      return text.find(name) != std::string_view::npos ||
-             (!name.ends_with(".table") && text.find(kPath) != std::string_view::npos);
+      return std::any_of(bits.begin(), bits.end(),
+                         [&](const Bit& bit) { return Names(text, bit); });
     };
     const absl::StatusOr<std::unique_ptr<DB>> db = DB::Open(kPath, OptionsOn(world));
     *opened = db.ok();
@@ -102,16 +160,19 @@ class LargeStore {
     }
     const absl::StatusOr<lsm::VerifyReport> report = (*db)->Verify();
     if (!report.ok()) return report.status().ToString();
-    if (std::none_of(report->problems.begin(), report->problems.end(), is_named))
-      return "DB::Verify does not tell of it";
-    size_t number = bit % kLookUpOneIn;
+    for (const Bit& bit : bits) {
+      if (std::none_of(report->problems.begin(), report->problems.end(),
+                       [&](const std::string& text) { return Names(text, bit); }))
+        return Concat("DB::Verify does not tell of ", PathOf(bit));
+    }
+    size_t number = bits.front().number % kLookUpOneIn;
     for (auto place = contents_.begin(); place != contents_.end(); ++place, ++number) {
       if (number % kLookUpOneIn != 0) continue;
       const absl::StatusOr<std::optional<std::string>> value = (*db)->Get(place->first);
       if (value.ok() ? *value != place->second : !is_named(value.status().ToString()))
         return Concat("a wrong answer for ", place->first);
     }
-    return bit % kWalkOneIn == 0 ? Walk(**db, is_named) : "";
+    return bits.front().number % kWalkOneIn == 0 ? Walk(**db, is_named) : "";
   }
 
   template <typename IsNamed>
@@ -140,12 +201,10 @@ LargeStoreReport FlipInLargeStore(uint64_t round, uint64_t flips) {
   if (!report.finding.empty()) return report;
   report.store_bytes = store.bytes();
   report.rounds = std::max<uint64_t>(8 * store.bytes() / std::max<uint64_t>(flips, 1), 1);
-  for (uint64_t bit = round % report.rounds; bit < 8 * store.bytes(); bit += report.rounds) {
-    bool opened = false;
-    report.finding = store.Flip(bit, &opened);
+  for (const Bits& bits : store.GroupsOf(round % report.rounds, report.rounds)) {
+    report.finding = store.Flip(bits, &report.not_opened);
     if (!report.finding.empty()) return report;
-    ++report.flips;
-    report.not_opened += !opened;
+    report.flips += bits.size();
   }
   return report;
 }
