@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -25,7 +26,7 @@ using Clock = std::chrono::steady_clock;
 
 // A task under way, at whose pipe its process says "AMOUNT\nFIGURES\nFINDING".
 struct Running {
-  const Task* task = nullptr;
+  Task task;
   pid_t process = 0;
   int pipe = -1;
   std::string said;
@@ -59,7 +60,7 @@ Running Start(const Task& task, const ApartOptions& options) {
       ::mmap(nullptr, kUnderWayBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (shared == MAP_FAILED) Die("mmap");
   std::fflush(stdout);
-  Running running{&task, ::fork(), ends[0], "", Clock::now(), static_cast<char*>(shared)};
+  Running running{task, ::fork(), ends[0], "", Clock::now(), static_cast<char*>(shared)};
   if (running.process < 0) Die("fork");
   if (running.process == 0) {
     ::close(ends[0]);
@@ -108,12 +109,14 @@ JobResult ResultOf(const Running& ended) {
 
 }  // namespace
 
-void RunApart(const std::vector<Task>& tasks, const ApartOptions& options,
-              const std::function<void(const Task&, const JobResult&, double)>& said) {
+void RunApart(const std::function<std::optional<Task>()>& next, const ApartOptions& options,
+              const TaskEnd& said) {
   std::vector<Running> running;
-  for (size_t next = 0; next < tasks.size() || !running.empty();) {
-    if (next < tasks.size() && running.size() < options.at_once) {
-      running.push_back(Start(tasks[next++], options));
+  for (bool is_over = false; !is_over || !running.empty();) {
+    if (!is_over && running.size() < options.at_once) {
+      const std::optional<Task> task = next();
+      if (task) running.push_back(Start(*task, options));
+      is_over = !task;
       continue;
     }
     const size_t place = WaitForEnd(running);
@@ -121,8 +124,18 @@ void RunApart(const std::vector<Task>& tasks, const ApartOptions& options,
     running.erase(running.begin() + static_cast<ptrdiff_t>(place));
     ::close(ended.pipe);
     const JobResult result = ResultOf(ended);
-    said(*ended.task, result, std::chrono::duration<double>(Clock::now() - ended.from).count());
+    said(ended.task, result, std::chrono::duration<double>(Clock::now() - ended.from).count());
   }
+}
+
+void RunApart(const std::vector<Task>& tasks, const ApartOptions& options, const TaskEnd& said) {
+  size_t count = 0;
+  RunApart(
+      [&]() -> std::optional<Task> {
+        if (count == tasks.size()) return std::nullopt;
+        return tasks[count++];
+      },
+      options, said);
 }
 
 }  // namespace reliability

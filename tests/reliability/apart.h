@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "tests/reliability/jobs.h"
@@ -25,10 +26,14 @@ struct ApartOptions {
   void (*prepare)(const Task&) = nullptr;  // called in its process, before the job
 };
 
-// Calls `said`, in the order in which they end, with a task, what its job says, and the seconds
-// that it took.  The finding is how the process ended, if that is not of its own will.
-void RunApart(const std::vector<Task>& tasks, const ApartOptions& options,
-              const std::function<void(const Task&, const JobResult&, double)>& said);
+// What is told of a task that ended: what its job says, and the seconds that it took.  The finding
+// is how the process ended, if that is not of its own will.
+using TaskEnd = std::function<void(const Task&, const JobResult&, double)>;
+
+// Runs what `next` returns, until it returns nothing.  Calls `said` in the order in which they end.
+void RunApart(const std::function<std::optional<Task>()>& next, const ApartOptions& options,
+              const TaskEnd& said);
+void RunApart(const std::vector<Task>& tasks, const ApartOptions& options, const TaskEnd& said);
 
 }  // namespace reliability
 

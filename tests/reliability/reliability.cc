@@ -61,15 +61,17 @@ bool Soak(uint64_t minutes, uint64_t seed, const std::vector<const Job*>& jobs) 
   const Clock::time_point end = Clock::now() + std::chrono::minutes(minutes);
   std::map<const Job*, uint64_t> amounts;
   uint64_t findings = 0;
-  for (; Clock::now() < end; ++seed) {
-    std::vector<Task> tasks;
-    for (const Job* job : jobs) tasks.push_back({job, seed, job->amount_in_soak});
-    RunApart(tasks, {}, [&](const Task& task, const JobResult& result, double seconds) {
-      Print(task, result, seconds);
-      amounts[task.job] += result.amount;
-      findings += !result.finding.empty();
-    });
-  }
+  size_t count = 0;
+  const auto next = [&]() -> std::optional<Task> {
+    if (Clock::now() >= end) return std::nullopt;
+    const Job* const job = jobs[count % jobs.size()];
+    return Task{job, seed + count++ / jobs.size(), job->amount_in_soak};
+  };
+  RunApart(next, {}, [&](const Task& task, const JobResult& result, double seconds) {
+    Print(task, result, seconds);
+    amounts[task.job] += result.amount;
+    findings += !result.finding.empty();
+  });
   for (const Job* job : jobs) {
     std::printf("in all       %s %s by %s\n", lsm::ReadableCount(amounts[job]).c_str(), job->unit,
                 job->name);
