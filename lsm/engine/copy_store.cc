@@ -25,6 +25,12 @@ uint64_t BytesOf(const ManifestState& state) {
   return bytes;
 }
 
+// Whether the two name one and the same file, as far as the manifests tell.
+bool IsSameTable(const TableMeta& a, const TableMeta& b) {
+  return a.number == b.number && a.file_id == b.file_id && a.file_bytes == b.file_bytes &&
+         a.entries == b.entries && a.smallest == b.smallest && a.largest == b.largest;
+}
+
 bool Has(const ManifestState& state, const TableMeta& meta) {
   return std::any_of(state.levels.begin(), state.levels.end(), [&](const auto& level) {
     const auto place = level.find(meta.number);
@@ -75,6 +81,18 @@ absl::Status CopyTable(const TableSource& from, const TableMeta& meta, Directory
   return absl::OkStatus();
 }
 
+// With it, and CURRENT that leads to it, the files that were made are a store.
+absl::Status WriteManifest(const StoreDirectory& store, uint64_t number, const ManifestState& state,
+                           std::optional<std::string_view> expected_current, NewFiles* made) {
+  made->Keep();  // from here on CURRENT may lead to them, even after a failure
+  LSM_ASSIGN_OR_RETURN(
+      const std::unique_ptr<ManifestWriter> manifest,
+      ManifestWriter::Create(*store.directory, number, store.environment.random->Next(),
+                             state.ToSnapshot(), expected_current));
+  (void)manifest->Close();  // what counts is durable
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 Options OptionsOfCopy(Options options) {
@@ -103,12 +121,7 @@ absl::StatusOr<StoreDirectory> OpenForCopy(const std::string& path, const Option
   return store;
 }
 
-bool IsSameTable(const TableMeta& a, const TableMeta& b) {
-  return a.number == b.number && a.file_id == b.file_id && a.file_bytes == b.file_bytes &&
-         a.entries == b.entries && a.smallest == b.smallest && a.largest == b.largest;
-}
-
-absl::Status BringTables(const TableSource& from, const TableSource& base,
+absl::Status BringTables(const TableSource& from, bool link, const TableSource& base,
                          const StoreDirectory& store, Pacer* pacer, NewFiles* made,
                          CopyReport* report) {
   Directory& to = *store.directory;
@@ -120,7 +133,7 @@ absl::Status BringTables(const TableSource& from, const TableSource& base,
       if (linked) {
         LSM_ASSIGN_OR_RETURN(linked, Link(base, name, to, made));
       }
-      if (!linked && from.link) {
+      if (!linked && link) {
         LSM_ASSIGN_OR_RETURN(linked, Link(from, name, to, made));
       }
       if (linked) {
@@ -136,10 +149,9 @@ absl::Status BringTables(const TableSource& from, const TableSource& base,
 absl::StatusOr<uint64_t> FoundStore(const StoreDirectory& store,
                                     std::optional<std::string_view> expected_current,
                                     ManifestState* state, NewFiles* made) {
-  RandomSource& random = *store.environment.random;
   LogSet log(&store.log_directory());
   state->oldest_log = state->next_file_number++;
-  state->log_seed = random.Next();
+  state->log_seed = store.environment.random->Next();
   state->synced_logs.clear();
   state->closed_logs.clear();
   state->started = true;  // by the snapshot that the manifest begins with
@@ -149,11 +161,7 @@ absl::StatusOr<uint64_t> FoundStore(const StoreDirectory& store,
   // for what an opening left that failed.
   LSM_RETURN_IF_ERROR(log.SyncNames());
   const uint64_t manifest_number = state->next_file_number++;
-  made->Keep();  // from here on CURRENT may lead to them, even after a failure
-  LSM_ASSIGN_OR_RETURN(const std::unique_ptr<ManifestWriter> manifest,
-                       ManifestWriter::Create(*store.directory, manifest_number, random.Next(),
-                                              state->ToSnapshot(), expected_current));
-  (void)manifest->Close();  // what counts is durable
+  LSM_RETURN_IF_ERROR(WriteManifest(store, manifest_number, *state, expected_current, made));
   return manifest_number;
 }
 
@@ -171,8 +179,8 @@ absl::StatusOr<CopyReport> RestoreStore(const std::string& backup, const std::st
                        Pacer::Create(pace, store.environment, BytesOf(state)));
   CopyReport report;
   NewFiles made;
-  LSM_RETURN_IF_ERROR(
-      BringTables({source.directory.get(), &state, false}, {}, store, pacer.get(), &made, &report));
+  LSM_RETURN_IF_ERROR(BringTables({source.directory.get(), &state}, /*link=*/false, {}, store,
+                                  pacer.get(), &made, &report));
   LSM_ASSIGN_OR_RETURN(const std::set<uint64_t> logs, NumbersOf(*source.directory, FileKind::kLog));
   for (auto number = logs.lower_bound(state.oldest_log); number != logs.end(); ++number) {
     const std::string name = LogFileName(*number);
@@ -186,12 +194,7 @@ absl::StatusOr<CopyReport> RestoreStore(const std::string& backup, const std::st
       const uint64_t manifest_number,
       NextFileNumber(*store.directory, store.log_directory(), state.next_file_number));
   state.next_file_number = manifest_number + 1;
-  made.Keep();  // from here on CURRENT may lead to them, even after a failure
-  LSM_ASSIGN_OR_RETURN(
-      const std::unique_ptr<ManifestWriter> manifest,
-      ManifestWriter::Create(*store.directory, manifest_number, store.environment.random->Next(),
-                             state.ToSnapshot(), std::nullopt));
-  (void)manifest->Close();
+  LSM_RETURN_IF_ERROR(WriteManifest(store, manifest_number, state, std::nullopt, &made));
   return report;
 }
 

@@ -30,20 +30,16 @@ Options OptionsOfCopy(Options options);
 // files of one, FailedPrecondition if it is in use.
 absl::StatusOr<StoreDirectory> OpenForCopy(const std::string& path, const Options& options);
 
-// Whether the two name one and the same file, as far as the manifests tell.
-bool IsSameTable(const TableMeta& a, const TableMeta& b);
-
 struct TableSource {
   Directory* directory = nullptr;
   const ManifestState* state = nullptr;
-  // Whether its files may be linked, where the file system can, rather than copied.
-  bool link = false;
 };
 
 // Brings all tables of `from`'s state: those that `base` (which may be without a directory) has,
-// and that are verified there, by links from there.  Copies are verified; DataLoss if one is not as
-// the manifest says, naming what it was copied from.
-absl::Status BringTables(const TableSource& from, const TableSource& base,
+// and that are verified there, by links from there; the others by links if `link`, unverified.
+// Where the file system cannot link, and otherwise, by copies.  These are verified; DataLoss if one
+// is not as the manifest says, naming what it was copied from.
+absl::Status BringTables(const TableSource& from, bool link, const TableSource& base,
                          const StoreDirectory& store, Pacer* pacer, NewFiles* made,
                          CopyReport* report);
 

@@ -225,8 +225,8 @@ absl::StatusOr<CopyReport> Engine::CopyTo(const std::string& path, bool link,
                        Pacer::Create(pace, store_.environment, bytes_total));
   CopyReport report;
   NewFiles made;
-  absl::Status status = BringTables({store_.directory.get(), &state, link},
-                                    {base_store.directory.get(), &base_contents.state, true}, store,
+  absl::Status status = BringTables({store_.directory.get(), &state}, link,
+                                    {base_store.directory.get(), &base_contents.state}, store,
                                     pacer.get(), &made, &report);
   version.reset();
   CollectGarbage();

@@ -109,6 +109,18 @@ class Replay {
   RecoveredLogs result_;
 };
 
+absl::Status ReplayAll(Directory& log_directory, const ManifestState& state, Replay* replay) {
+  LSM_ASSIGN_OR_RETURN(const std::set<uint64_t> numbers, NumbersOf(log_directory, FileKind::kLog));
+  // Their names were durable before the manifest stated them.
+  for (const uint64_t number : state.NeededLogs()) {
+    if (!numbers.contains(number)) return MissingLog(log_directory, number);
+  }
+  for (auto number = numbers.lower_bound(state.oldest_log); number != numbers.end(); ++number) {
+    LSM_RETURN_IF_ERROR(replay->Log(*number));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status MissingLog(const Directory& directory, uint64_t number) {
@@ -168,22 +180,6 @@ absl::Status CheckLogsBelong(Directory& log_directory, const ManifestState& stat
   }
   return absl::OkStatus();
 }
-
-namespace {
-
-absl::Status ReplayAll(Directory& log_directory, const ManifestState& state, Replay* replay) {
-  LSM_ASSIGN_OR_RETURN(const std::set<uint64_t> numbers, NumbersOf(log_directory, FileKind::kLog));
-  // Their names were durable before the manifest stated them.
-  for (const uint64_t number : state.NeededLogs()) {
-    if (!numbers.contains(number)) return MissingLog(log_directory, number);
-  }
-  for (auto number = numbers.lower_bound(state.oldest_log); number != numbers.end(); ++number) {
-    LSM_RETURN_IF_ERROR(replay->Log(*number));
-  }
-  return absl::OkStatus();
-}
-
-}  // namespace
 
 absl::StatusOr<RecoveredLogs> ReplayLogs(Directory& log_directory, const ManifestState& state,
                                          size_t memtable_bytes_max) {
