@@ -203,10 +203,19 @@ std::string WritesText(const Statistics& statistics) {
   rows.push_back({"writes delayed for level 0", ReadableCount(statistics.slowdowns)});
   rows.push_back({"  time of all these", ReadableNanos(statistics.stall_nanos)});
   rows.push_back({"background errors", ReadableCount(statistics.background_errors)});
+  return "Writes\n" + ReadableTable(rows, 2);
+}
+
+std::string ChecksText(const Statistics& statistics) {
+  Rows rows;
+  rows.push_back({"tables verified", ReadableCount(statistics.tables_verified)});
+  rows.push_back({"  bytes", ReadableBytes(statistics.bytes_verified)});
+  rows.push_back({"  rounds of scrubbing", ReadableCount(statistics.scrubs)});
+  rows.push_back({"damage found", ReadableCount(statistics.damage_found)});
   rows.push_back(
       {"denials of filters that were checked", ReadableCount(statistics.filter_denials_checked)});
   rows.push_back({"keys that a filter denied", ReadableCount(statistics.filter_false_negatives)});
-  return "Writes\n" + ReadableTable(rows, 2);
+  return "Checks\n" + ReadableTable(rows, 2);
 }
 
 std::string SizesText(const Statistics& statistics) {
@@ -274,7 +283,7 @@ void Statistics::SumLevels() {
 
 std::string Statistics::ToText() const {
   return TablesText(*this) + LookupsText(*this) + ReadsText(*this) + WritesText(*this) +
-         SizesText(*this);
+         ChecksText(*this) + SizesText(*this);
 }
 
 std::string Statistics::ToJson() const {

@@ -12,6 +12,7 @@ namespace lsm {
 namespace {
 
 using nlohmann::json;
+using testing::ContainsRegex;
 using testing::HasSubstr;
 
 Statistics ExampleStatistics() {
@@ -48,6 +49,7 @@ Statistics ExampleStatistics() {
   statistics.log_bytes_written = 1100;
   statistics.flush_bytes_written = 900;
   statistics.compaction_bytes_written = 2000;
+  statistics.damage_found = 3;
   return statistics;
 }
 
@@ -122,6 +124,8 @@ TEST(StatisticsTest, TextIsOneScreenAndNamesLevelsThatHoldSomething) {
   EXPECT_THAT(text, HasSubstr("\n  2    "));
   EXPECT_THAT(text, testing::Not(HasSubstr("\n  1    ")));
   EXPECT_THAT(text, HasSubstr("\n  all  "));
+  EXPECT_THAT(text, HasSubstr("\nChecks\n"));
+  EXPECT_THAT(text, ContainsRegex("damage found +3\n"));
   std::istringstream lines(text);
   size_t longest = 0;
   size_t count = 0;
