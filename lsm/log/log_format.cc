@@ -75,7 +75,7 @@ bool LoadLogHeader(std::string_view bytes, LogHeader* header) {
 
 void StoreRecordHeader(char* to, const RecordHeader& header, uint64_t file_id, uint64_t offset) {
   assert(SectorRoom(offset) >= kRecordRoomBytesMin);
-  StoreFixed32(to, kRecordMark);
+  std::memcpy(to, kRecordMark.data(), kRecordMark.size());
   to[4] = static_cast<char>(header.type);
   StoreFixed32(to + 5, header.payload_bytes);
   StoreFixed32(to + 9, header.ordinal);
@@ -86,8 +86,8 @@ void StoreRecordHeader(char* to, const RecordHeader& header, uint64_t file_id, u
 bool LoadRecordHeader(std::string_view bytes, uint64_t file_id, uint64_t offset,
                       RecordHeader* header) {
   assert(bytes.size() == kRecordHeaderBytes);
+  if (!bytes.starts_with(kRecordMark)) return false;
   const char* from = bytes.data();
-  if (LoadFixed32(from) != kRecordMark) return false;
   if (!IsSigned(from, kRecordChecksumAt, file_id, offset)) return false;
   header->type = static_cast<RecordType>(from[4]);
   header->payload_bytes = LoadFixed32(from + 5);

@@ -83,7 +83,7 @@ enum class LogKind : uint16_t { kWriteAhead = 1, kManifest = 2 };
 
 inline constexpr size_t kLogHeaderBytes = 32;
 inline constexpr size_t kRecordHeaderBytes = 30;
-inline constexpr uint32_t kRecordMark = 0x4c4f4752;
+inline constexpr std::string_view kRecordMark = "RGOL";
 inline constexpr uint8_t kSeal = 0xa5;
 inline constexpr size_t kSectorBytes = 512;
 inline constexpr size_t kChunkFramingBytes = 9;  // checksum and seal

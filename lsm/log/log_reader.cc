@@ -1,7 +1,6 @@
 #include "lsm/log/log_reader.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <utility>
 
@@ -27,16 +26,9 @@ constexpr uint64_t kHomeTrialsMax = uint64_t{1} << 22;
 
 constexpr char kSealByte = static_cast<char>(kSeal);
 
-// kRecordMark as it stands in the file.
-constexpr std::array<char, 4> kRecordMarkBytes = [] {
-  std::array<char, 4> bytes{};
-  for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<char>(kRecordMark >> 8 * i);
-  return bytes;
-}();
-
 // Where the next record header may begin in `bytes` at or behind `from`, and is whole; or npos.
 size_t FindMark(std::string_view bytes, size_t from) {
-  const size_t at = bytes.find({kRecordMarkBytes.data(), kRecordMarkBytes.size()}, from);
+  const size_t at = bytes.find(kRecordMark, from);
   return at != bytes.npos && at + kRecordHeaderBytes <= bytes.size() ? at : bytes.npos;
 }
 

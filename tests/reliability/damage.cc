@@ -367,9 +367,7 @@ class Damager {
 
   // The same, of damage that ends at `to`: what is before the last record is not its tail.
   Tail TailOf(size_t i, size_t to) const {
-    char mark[4];
-    lsm::StoreFixed32(mark, lsm::kRecordMark);
-    const size_t last = image_.files[i].second.rfind(std::string_view(mark, sizeof mark));
+    const size_t last = image_.files[i].second.rfind(lsm::kRecordMark);
     return last == std::string::npos || to <= last ? Tail::kNone : TailOf(i);
   }
 

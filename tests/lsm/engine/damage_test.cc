@@ -245,9 +245,7 @@ TEST_F(DamageTest, NoOverwrittenSectorBeforeTheLastRecordOfAKilledStoreGoesUnnot
   MakeStore(/*closed=*/false);
   const std::string bytes = image_->FileBytes(logs_[0]);
   ASSERT_GT(bytes.size(), 2 * kSectorBytes);
-  char mark[4];
-  StoreFixed32(mark, kRecordMark);
-  OverwriteSectors(logs_[0], bytes.rfind(std::string_view(mark, 4)) / kSectorBytes * kSectorBytes);
+  OverwriteSectors(logs_[0], bytes.rfind(kRecordMark) / kSectorBytes * kSectorBytes);
   EXPECT_EQ(tally_.failed_to_open, tally_.cases);
 }
 
