@@ -82,9 +82,7 @@ class KindBuilder final : public FilterBuilder {
   uint64_t key_count() const override { return digests_.size(); }
 
   absl::StatusOr<std::string> Finish() override {
-    if (dropped_) {
-      return NoMemoryBeyond(digests_.size());
-    }
+    if (dropped_) return NoMemoryBeyond(digests_.size());
     try {
       absl::StatusOr<std::string> filter = digests_.empty() ? BuildFilter<Empty>(context_, digests_)
                                                             : BuildBest<K>(context_, digests_);

@@ -142,7 +142,7 @@ absl::Status Make(const Step& step, const std::string& path, bool logs_apart,
       std::fprintf(stderr, "%s: %s\n", NameOf(step.kind), status.ToString().c_str());
     said.acknowledged += step.kind == Step::kWrite;
     // An opening makes durable what it has read.
-    if (step.kind != Step::kBackground && (step.kind != Step::kWrite || step.sync))
+    if (step.MakesDurable() || step.kind == Step::kReopen || step.kind == Step::kKill)
       said.durable = said.acknowledged;
     if (::write(pipe, &said, sizeof said) != sizeof said || said.failed != 0) ::_exit(1);
   }
