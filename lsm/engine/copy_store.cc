@@ -81,18 +81,6 @@ absl::Status CopyTable(const TableSource& from, const TableMeta& meta, Directory
   return absl::OkStatus();
 }
 
-// With it, and CURRENT that leads to it, the files that were made are a store.
-absl::Status WriteManifest(const StoreDirectory& store, uint64_t number, const ManifestState& state,
-                           std::optional<std::string_view> expected_current, NewFiles* made) {
-  made->Keep();  // from here on CURRENT may lead to them, even after a failure
-  LSM_ASSIGN_OR_RETURN(
-      const std::unique_ptr<ManifestWriter> manifest,
-      ManifestWriter::Create(*store.directory, number, store.environment.random->Next(),
-                             state.ToSnapshot(), expected_current));
-  (void)manifest->Close();  // what counts is durable
-  return absl::OkStatus();
-}
-
 }  // namespace
 
 Options OptionsOfCopy(Options options) {
@@ -161,7 +149,9 @@ absl::StatusOr<uint64_t> FoundStore(const StoreDirectory& store,
   // for what an opening left that failed.
   LSM_RETURN_IF_ERROR(log.SyncNames());
   const uint64_t manifest_number = state->next_file_number++;
-  LSM_RETURN_IF_ERROR(WriteManifest(store, manifest_number, *state, expected_current, made));
+  LSM_ASSIGN_OR_RETURN(const std::unique_ptr<ManifestWriter> manifest,
+                       CreateManifest(store, manifest_number, *state, expected_current, made));
+  (void)manifest->Close();  // what counts is durable
   return manifest_number;
 }
 
@@ -194,7 +184,9 @@ absl::StatusOr<CopyReport> RestoreStore(const std::string& backup, const std::st
       const uint64_t manifest_number,
       NextFileNumber(*store.directory, store.log_directory(), state.next_file_number));
   state.next_file_number = manifest_number + 1;
-  LSM_RETURN_IF_ERROR(WriteManifest(store, manifest_number, state, std::nullopt, &made));
+  LSM_ASSIGN_OR_RETURN(const std::unique_ptr<ManifestWriter> manifest,
+                       CreateManifest(store, manifest_number, state, std::nullopt, &made));
+  (void)manifest->Close();  // what counts is durable
   return report;
 }
 

@@ -286,10 +286,9 @@ absl::Status Engine::RotateManifest() {
   const uint64_t number = NewFileNumber();
   manifest_state_.next_file_number = std::max(manifest_state_.next_file_number, number + 1);
   const std::string current = manifest_->current_bytes();
-  LSM_ASSIGN_OR_RETURN(
-      std::unique_ptr<ManifestWriter> next,
-      ManifestWriter::Create(*store_.directory, number, store_.environment.random->Next(),
-                             manifest_state_.ToSnapshot(), current));
+  NewFiles made;
+  LSM_ASSIGN_OR_RETURN(std::unique_ptr<ManifestWriter> next,
+                       CreateManifest(store_, number, manifest_state_, current, &made));
   (void)manifest_->Close();
   AdoptManifest(std::move(next));
   (void)store_.directory->Remove(ManifestFileName(old_number));  // or at the next opening

@@ -274,11 +274,8 @@ absl::Status Engine::SwitchFiles(ManifestState state,
   }
   std::vector<MemtableLog> memtable_logs = {{log_number, 0}};
   ReadViewCell::Prepared prepared = view_.Prepare(view);
-  made->Keep();  // from here on CURRENT may lead to them, even after a failure
-  LSM_ASSIGN_OR_RETURN(
-      std::unique_ptr<ManifestWriter> manifest,
-      ManifestWriter::Create(*store_.directory, manifest_number, store_.environment.random->Next(),
-                             state.ToSnapshot(), expected_current));
+  LSM_ASSIGN_OR_RETURN(std::unique_ptr<ManifestWriter> manifest,
+                       CreateManifest(store_, manifest_number, state, expected_current, made));
   // With DB::Resume there may be readers.
   RemoveOrphans(*store_.directory, store_.log_directory(), state, manifest_number,
                 [this](uint64_t table) { return obsolete_.Has(table); });

@@ -152,4 +152,12 @@ NewFiles::~NewFiles() {
     CatchOutOfMemory([&] { return file.first->Remove(file.second); }).IgnoreError();
 }
 
+absl::StatusOr<std::unique_ptr<ManifestWriter>> CreateManifest(
+    const StoreDirectory& store, uint64_t number, const ManifestState& state,
+    std::optional<std::string_view> expected_current, NewFiles* made) {
+  made->Add(store.directory.get(), ManifestFileName(number));
+  return ManifestWriter::Create(*store.directory, number, store.environment.random->Next(),
+                                state.ToSnapshot(), expected_current, [made] { made->Keep(); });
+}
+
 }  // namespace lsm

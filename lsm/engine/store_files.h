@@ -7,6 +7,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -16,9 +18,11 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "bloom/core/hash.h"
+#include "lsm/engine/store_directory.h"
 #include "lsm/fs/environment.h"
 #include "lsm/fs/file_names.h"
 #include "lsm/fs/file_system.h"
+#include "lsm/version/manifest.h"
 
 namespace lsm {
 
@@ -83,6 +87,13 @@ class NewFiles {
  private:
   std::vector<std::pair<Directory*, std::string>> files_;
 };
+
+// Writes the state as a manifest and makes CURRENT, which holds `expected_current` so far, lead to
+// it.  From the moment on at which CURRENT may do so, after a failure too, what was `made` is kept;
+// before, the manifest is one of these.
+absl::StatusOr<std::unique_ptr<ManifestWriter>> CreateManifest(
+    const StoreDirectory& store, uint64_t number, const ManifestState& state,
+    std::optional<std::string_view> expected_current, NewFiles* made);
 
 // Makes a file of the same bytes, and syncs it.  It is one of `made` as soon as it is there; one
 // that was there before is not.  `before_read` (may be null) sees how many bytes come.

@@ -253,7 +253,7 @@ absl::StatusOr<ManifestContents> ReadManifestOf(
 
 absl::StatusOr<std::unique_ptr<ManifestWriter>> ManifestWriter::Create(
     Directory& directory, uint64_t number, uint64_t file_id, const VersionEdit& snapshot,
-    std::optional<std::string_view> expected_current) {
+    std::optional<std::string_view> expected_current, const std::function<void()>& before_current) {
   LSM_ASSIGN_OR_RETURN(std::unique_ptr<AppendFile> file,
                        directory.CreateExclusive(ManifestFileName(number)));
   LSM_ASSIGN_OR_RETURN(std::unique_ptr<LogWriter> log,
@@ -263,6 +263,7 @@ absl::StatusOr<std::unique_ptr<ManifestWriter>> ManifestWriter::Create(
   // The name must be durable before CURRENT can lead to it.
   LSM_RETURN_IF_ERROR(directory.Sync());
   const std::string current_bytes = Current{number, file_id}.Encode();
+  if (before_current != nullptr) before_current();
   LSM_RETURN_IF_ERROR(directory.AtomicReplace(kCurrentFileName, current_bytes, expected_current));
   return std::unique_ptr<ManifestWriter>(new ManifestWriter(number, std::move(log), current_bytes));
 }

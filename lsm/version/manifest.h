@@ -132,10 +132,13 @@ absl::StatusOr<ManifestContents> ReadManifestOf(
 class ManifestWriter {
  public:
   // Writes a manifest whose first edit is `snapshot`, syncs it and its name, and makes CURRENT name
-  // it.  `expected_current` is what CURRENT holds now, nullopt if it does not exist.
+  // it.  `expected_current` is what CURRENT holds now, nullopt if it does not exist.  Calls
+  // `before_current` (may be null; throws nothing) right before CURRENT is touched: after a failure
+  // before that, nothing leads to the manifest and to what it names.
   static absl::StatusOr<std::unique_ptr<ManifestWriter>> Create(
       Directory& directory, uint64_t number, uint64_t file_id, const VersionEdit& snapshot,
-      std::optional<std::string_view> expected_current);
+      std::optional<std::string_view> expected_current,
+      const std::function<void()>& before_current = nullptr);
 
   // Durable when it returns OK.  After an error it is unknown whether the edit counts; every later
   // call fails too.

@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "lsm/bytes/coding.h"
 #include "lsm/bytes/status.h"
 #include "lsm/db.h"
 #include "lsm/fs/file_names.h"
@@ -284,7 +283,7 @@ class Damager {
   Damager(const Specimen& specimen, const Specimen& stranger)
       : specimen_(specimen), stranger_(stranger), image_(specimen.image()) {}
 
-  DamageReport Run(uint64_t stride) {
+  DamageReport Run(uint64_t first_bit, uint64_t stride) {
     LoseFiles();
     SwapFiles();
     for (size_t i = 0; i < image_.files.size(); ++i) PutStranger(i);
@@ -293,7 +292,7 @@ class Damager {
     for (size_t i = 0; i < image_.files.size(); ++i) OverwriteSectors(i);
     for (size_t i = 0; i < image_.files.size(); ++i) SwapSectors(i);
     for (size_t i = 0; i < image_.files.size(); ++i) Cut(i);
-    for (size_t i = 0; i < image_.files.size(); ++i) FlipBits(i, stride);
+    for (size_t i = 0; i < image_.files.size(); ++i) FlipBits(i, first_bit, stride);
     return report_;
   }
 
@@ -327,9 +326,9 @@ class Damager {
     if (!problem.empty()) report_.finding = Concat(what, ": ", problem);
   }
 
-  void FlipBits(size_t i, uint64_t stride) {
+  void FlipBits(size_t i, uint64_t first, uint64_t stride) {
     std::string& bytes = image_.files[i].second;
-    for (size_t bit = 0; bit < bytes.size() * 8 && !Stopped(); bit += stride) {
+    for (size_t bit = first; bit < bytes.size() * 8 && !Stopped(); bit += stride) {
       const auto mask = static_cast<char>(1 << bit % 8);
       bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ mask);
       Check(Concat(image_.files[i].first, ": bit ", bit % 8, " of byte ", bit / 8, " of ",
@@ -547,7 +546,7 @@ DamageReport Damage(uint64_t seed, const How& how) {
 }  // namespace
 
 DamageReport DamageEverything(uint64_t seed, uint64_t stride) {
-  return Damage(seed, [stride](Damager& damager) { return damager.Run(stride); });
+  return Damage(seed, [&](Damager& damager) { return damager.Run(seed % stride, stride); });
 }
 
 DamageReport FlipPairs(uint64_t seed, uint64_t pairs) {

@@ -29,7 +29,8 @@ struct DamageReport {
 inline constexpr uint64_t kStoreForms = 8;
 
 // Of the store that the seed makes: closed or killed, with or without compression, with its logs in
-// the same directory or in another.  Flips every bit, or one in `stride`.
+// the same directory or in another.  Flips every bit, or one in `stride`, beginning where the seed
+// says.
 DamageReport DamageEverything(uint64_t seed, uint64_t stride);
 
 // Of the same store, so many pairs of bits at random, near each other, so that mostly one checksum

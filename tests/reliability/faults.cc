@@ -24,11 +24,12 @@ using Unsynced = lsm::MemoryFileSystem::Unsynced;
 using Operation = lsm::FileOperation;
 
 constexpr char kPath[] = "/store";
+constexpr char kCurrentPath[] = "/store/CURRENT";
 constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
 
 // What a run may append, in parts of what one appends in which nothing fails, and besides.
 constexpr uint64_t kBytesRatioMax = 2;
-constexpr uint64_t kBytesMore = 16 << 10;
+constexpr uint64_t kBytesMore = 4 << 10;
 
 lsm::Options OptionsOn(World& world, lsm::FileSystem* files, bool logs_apart) {
   lsm::Options options = world.SmallOptions();
@@ -66,11 +67,16 @@ class Trial {
       if (!problem_.empty())
         problem_ = Concat("at step ", i, ", ", NameOf(steps[i].kind), ": ", problem_);
     }
+    calls_ = files_.calls();
+    room_bytes_ = files_.taken_bytes_max();
     if (problem_.empty()) End();
     return problem_;
   }
 
   const FaultyFiles& files() const { return files_; }
+  // Of its steps alone: behind these all is healed.
+  uint64_t calls() const { return calls_; }
+  uint64_t room_bytes() const { return room_bytes_; }
   const Promises& promises() const { return promises_; }
 
  private:
@@ -104,15 +110,32 @@ class Trial {
     if (status.ok() || db_->GetFailure().ok()) return;
     if (is_full_) {
       // Of what could not be recorded, it is unknown whether it is needed.
-      if (db_->GetFailure().message().find(".table:") != std::string_view::npos) CheckRoom();
-      if (dice_.Next() % 8 == 0) files_.Heal();  // somebody made room
+      if (db_->GetFailure().message().find(".table:") != std::string_view::npos) CheckTables();
+      if (dice_.Next() % 8 == 0) MakeRoom();
     }
     if (dice_.Next() % 4 == 0) Resume();
   }
 
+  // As somebody who removes files of his own; some for good, some until it is full again.
+  void MakeRoom() {
+    if (dice_.Next() % 2 == 0) return files_.Heal();
+    files_.LimitRoom(files_.taken_bytes("") + dice_.Next() % 4096);
+  }
+
+  // Whatever could not be finished has given its room back.
+  void CheckRoom(const char* what, uint64_t before, std::string_view below) {
+    const uint64_t now = files_.taken_bytes(below);
+    if (is_full_ && now != before)
+      Fail(Concat(what, " that failed leaves ", now, " bytes where ", before, " were"));
+  }
+
   absl::Status MakeCopy() {
     const CopyPlan plan = promises_.copies().Next(Options(), promises_.history().size());
+    // Of a store that is repaired; there is none where one is copied to.
+    const std::string& path = plan.kind == CopyPlan::kRepair ? plan.earlier : plan.copy.path;
+    const uint64_t room_before = files_.taken_bytes(path);
     const absl::Status status = Carry(plan, *db_);
+    if (!status.ok() && plan.kind != CopyPlan::kDestroy) CheckRoom("a copy", room_before, path);
     promises_.copies().Note(plan, status.ok());
     return status;
   }
@@ -137,9 +160,14 @@ class Trial {
     if (dice_.Next() % 4 == 0) {
       files_.FailNext(Operation::kAtomicReplace, FaultKind::kIoButDone);
       if (db_->Resume().ok()) Fail("resumed, though CURRENT could not be swapped");
+      files_.CancelNext();  // it may have failed before
     }
+    const uint64_t room_before = files_.taken_bytes("");
+    const std::string current = world_.files->FileBytes(kCurrentPath);
     const absl::Status status = db_->Resume();
     if (!status.ok()) {
+      // It may have been resumed, and what was due have failed at once.
+      if (world_.files->FileBytes(kCurrentPath) == current) CheckRoom("resuming", room_before, "");
       if (!faulted()) Fail(Concat("Resume fails without a cause: ", status.ToString()));
       return;
     }
@@ -149,9 +177,10 @@ class Trial {
   void Reopen(Step::Kind kind) {
     if (kind == Step::kKill && db_ != nullptr) world_.files->Restart(Unsynced::kKept);
     db_ = nullptr;
-    const uint64_t failed_before = files_.failed();
+    const uint64_t failed_before = files_.failed(), room_before = files_.taken_bytes("");
     absl::StatusOr<std::unique_ptr<DB>> db = DB::Open(kPath, Options());
     if (!db.ok()) {
+      CheckRoom("opening", room_before, "");
       if (files_.failed() == failed_before)
         return Fail(Concat("cannot be opened: ", db.status().ToString()));
       files_.Heal();  // also a fault that lasts
@@ -227,7 +256,7 @@ class Trial {
       }
       LookAround();
       CheckCrash();
-      if (is_full_ && db_ != nullptr && db_->WaitForBackgroundWork().ok()) CheckRoom();
+      if (is_full_ && db_ != nullptr && db_->WaitForBackgroundWork().ok()) CheckTables();
       if (!problem_.empty()) return;
       Reopen(Step::kReopen);
       if (!problem_.empty()) return;
@@ -239,8 +268,8 @@ class Trial {
     if (!dropped_) Fail(promises_.ProblemOfCopies(*world_.files, Options()));
   }
 
-  // What could not be finished has given its room back.
-  void CheckRoom() {
+  // There are no others than those that it needs.
+  void CheckTables() {
     const size_t there = world_.FilesOf(lsm::FileKind::kTable).size();
     const uint64_t needed = db_->GetStatistics().total.tables;
     if (there != needed) Fail(Concat(there, " tables are there, of which it needs ", needed));
@@ -252,6 +281,7 @@ class Trial {
   FaultyFiles files_;
   const bool logs_apart_;
   testing_support::SeededRandom dice_;
+  uint64_t calls_ = 0, room_bytes_ = 0;
   bool is_full_ = false;  // the disk, sooner or later
   bool dropped_ = false;  // the kind of fault that drops what was written
   std::unique_ptr<DB> db_;
@@ -269,13 +299,12 @@ class Trials {
       report_.finding = Concat("seed ", options_.seed, ", without any fault, ", problem);
   }
 
-  const FaultyFiles& sound() const { return sound_.files(); }
+  const Trial& sound() const { return sound_; }
   TrialReport& report() { return report_; }
 
-  // There are to be so many calls of Try.
-  void Expect(uint64_t cases) {
-    if (options_.spread && cases > options_.runs_max)
-      one_in_ = (cases + options_.runs_max - 1) / options_.runs_max;
+  // There are to be so many calls of Try, of which some make a trial.
+  void Spread(uint64_t cases) {
+    if (cases > options_.runs_max) one_in_ = (cases + options_.runs_max - 1) / options_.runs_max;
   }
 
   // A trial of `what`, if it is this one's turn; false if there is to be no further.
@@ -292,7 +321,8 @@ class Trials {
     report_.resumed += trial.promises().was_resumed();
     report_.unknown += trial.promises().had_unknown();
     Fail(what, trial.files(), found);
-    const uint64_t bytes = trial.files().appended_bytes(), sound_bytes = sound().appended_bytes();
+    const uint64_t bytes = trial.files().appended_bytes(),
+                   sound_bytes = sound_.files().appended_bytes();
     report_.bytes_ratio_max = std::max(
         report_.bytes_ratio_max, static_cast<double>(bytes) / static_cast<double>(sound_bytes));
     if (bytes > kBytesRatioMax * sound_bytes + kBytesMore) {
@@ -320,13 +350,14 @@ class Trials {
 TrialReport FailCallsOf(const FaultOptions& options, const std::vector<Step>& steps) {
   Trials trials(options, steps);
   if (!trials.report().finding.empty()) return trials.report();
-  const std::vector<Operation>& calls = trials.sound().operations();
+  std::vector<Operation> calls = trials.sound().files().operations();
+  calls.resize(trials.sound().calls());
   trials.report().places = calls.size();
   uint64_t cases = 0;
   for (const Operation call : calls) {
     for (const FaultKind kind : kFaultKinds) cases += CanFailSo(call, kind) ? 2 : 0;
   }
-  trials.Expect(cases);
+  if (options.spread) trials.Spread(cases);
   for (uint64_t at = 0; at < calls.size(); ++at) {
     for (const FaultKind kind : kFaultKinds) {
       // From there on: the first call that can fail so must not be one that was tried already.
@@ -347,8 +378,8 @@ TrialReport FailCallsOf(const FaultOptions& options, const std::vector<Step>& st
 TrialReport FillDiskOf(const FaultOptions& options, const std::vector<Step>& steps) {
   Trials trials(options, steps);
   if (!trials.report().finding.empty()) return trials.report();
-  trials.report().places = trials.sound().taken_bytes_max();
-  trials.Expect(trials.report().places);
+  trials.report().places = trials.sound().room_bytes();
+  trials.Spread(trials.report().places);
   for (uint64_t room = 0; room < trials.report().places; ++room) {
     if (!trials.Try(Concat("a disk of ", room, " bytes"),
                     [&](Trial& trial) { trial.LimitRoom(room); }))

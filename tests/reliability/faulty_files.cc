@@ -95,9 +95,9 @@ struct FaultyFiles::Shared {
     if (failed++ == 0) failed_first = Concat(lsm::NameOf(operation), " ", path);
   }
 
-  uint64_t Taken() const {
+  uint64_t Taken(std::string_view below = "") const {
     uint64_t taken = 0;
-    for (const auto& [path, bytes] : sizes) taken += bytes;
+    for (const auto& [path, bytes] : sizes) taken += path.starts_with(below) ? bytes : 0;
     return taken;
   }
 
@@ -308,6 +308,8 @@ void FaultyFiles::FailNext(Operation operation, FaultKind kind) {
   shared_->next = {operation, kind};
 }
 
+void FaultyFiles::CancelNext() { shared_->next = std::nullopt; }
+
 void FaultyFiles::LimitRoom(uint64_t bytes) { shared_->room_bytes = bytes; }
 
 void FaultyFiles::Heal() {
@@ -320,6 +322,7 @@ uint64_t FaultyFiles::calls() const { return shared_->operations.size(); }
 const std::vector<Operation>& FaultyFiles::operations() const { return shared_->operations; }
 uint64_t FaultyFiles::appended_bytes() const { return shared_->appended_bytes; }
 uint64_t FaultyFiles::taken_bytes_max() const { return shared_->taken_bytes_max; }
+uint64_t FaultyFiles::taken_bytes(std::string_view below) const { return shared_->Taken(below); }
 uint64_t FaultyFiles::failed() const { return shared_->failed; }
 std::string FaultyFiles::failed_first() const { return shared_->failed_first; }
 

@@ -43,8 +43,10 @@ class FaultyFiles final : public lsm::FileSystem {
   void FailCalls(FaultKind kind, uint64_t from, uint64_t to);
   // The next call of this kind fails too.
   void FailNext(lsm::FileOperation operation, FaultKind kind);
+  void CancelNext();  // if it has not come
   // As a disk of so many bytes: an append that does not fit is done as far as it fits, and fails
-  // with ENOSPC.  Names and replaced files (CURRENT) take nothing.
+  // with ENOSPC.  Names and replaced files (CURRENT) take nothing, and a file with several names
+  // gives its room back with the first.
   void LimitRoom(uint64_t bytes);
   // No more fails, and there is room; but a sync that lies goes on lying.
   void Heal();
@@ -52,8 +54,9 @@ class FaultyFiles final : public lsm::FileSystem {
   uint64_t calls() const;
   // Of each call so far, what it was.
   const std::vector<lsm::FileOperation>& operations() const;
-  uint64_t appended_bytes() const;   // those that did not fit too
-  uint64_t taken_bytes_max() const;  // of room, at a time
+  uint64_t appended_bytes() const;                     // those that did not fit too
+  uint64_t taken_bytes_max() const;                    // of room, at a time
+  uint64_t taken_bytes(std::string_view below) const;  // now, by files whose paths begin so
   uint64_t failed() const;
   std::string failed_first() const;  // "append /store/000004.log"
 

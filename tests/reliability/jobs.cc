@@ -110,8 +110,11 @@ JobResult RunSpace(uint64_t seed, uint64_t amount) {
                    [&](uint64_t workload, uint64_t runs_max) {
                      FaultOptions options = FaultsIn(workload, seed);
                      options.runs_max = std::min(runs_max, amount / 4 + 1);
-                     // Short enough that a disk of every size is tried.
-                     if (workload == 0) options.shape.steps = 20, options.runs_max = runs_max;
+                     // A short one, so that disks of all its sizes are tried if much is.
+                     if (workload == 0) {
+                       options.shape.steps = 20;
+                       if (amount >= 10'000) options.runs_max = runs_max;
+                     }
                      return FillDisk(options);
                    });
 }

@@ -1,5 +1,5 @@
-// Single flipped bits in a store of 1 MiB, with tables of many blocks: one in so many at a time,
-// and in the end every one.
+// Flipped bits in a store of 1 MiB, with tables of many blocks, of each table one together: one in
+// so many of its bits in a round, and in the end every one.
 #ifndef TRELLIS_TESTS_RELIABILITY_LARGE_STORE_H_
 #define TRELLIS_TESTS_RELIABILITY_LARGE_STORE_H_
 

@@ -5,7 +5,7 @@
 //   reliability part N               every job, with the Nth part of that amount
 //   reliability soak MINUTES [SEED [JOB...]]
 //                                    every job, or these, over and over with other seeds, for about
-//                                    so long; then what was done in all
+//                                    so long, and each once; then what was done in all
 //
 // Two at a time.  Prints a line for each job; exits with 1 if anything was found,
 // with 2 for wrong usage.
@@ -63,7 +63,7 @@ bool Soak(uint64_t minutes, uint64_t seed, const std::vector<const Job*>& jobs) 
   uint64_t findings = 0;
   size_t count = 0;
   const auto next = [&]() -> std::optional<Task> {
-    if (Clock::now() >= end) return std::nullopt;
+    if (count >= jobs.size() && Clock::now() >= end) return std::nullopt;
     const Job* const job = jobs[count % jobs.size()];
     return Task{job, seed + count++ / jobs.size(), job->amount_in_soak};
   };
