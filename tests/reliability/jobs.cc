@@ -81,7 +81,7 @@ JobResult RunTrials(uint64_t amount, const char* with, const char* places, const
                                "; in ", ReadableCount(sum.resumed), " the store was resumed, in ",
                                ReadableCount(sum.unknown), " the outcome of a write was unknown");
   if (sum.bytes_ratio_max > 0) {
-    figures += Concat("; at most ", lsm::ReadableNumber(sum.bytes_ratio_max),
+    figures += Concat("; besides resuming it, at most ", lsm::ReadableNumber(sum.bytes_ratio_max),
                       " times the bytes of a run without trouble were written");
   }
   return {sum.runs, figures, sum.finding};

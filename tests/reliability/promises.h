@@ -23,7 +23,8 @@ struct TrialReport {
   uint64_t runs = 0;     // of these cases
   uint64_t resumed = 0;  // of the runs, in which the store was mended without being opened again
   uint64_t unknown = 0;  // of the runs, in which the outcome of a write was unknown
-  // The bytes appended in a run, at most, as a part of those when nothing failed.
+  // The bytes appended in a run, but for resuming the store, as a part of those when nothing
+  // failed.
   double bytes_ratio_max = 0;
   std::string finding;
 };
