@@ -272,7 +272,7 @@ const std::vector<Job>& AllJobs() {
        RunCrashes, 1'000'000, 500'000, 60'000},
       {"scripts", "scripts",
        "all sequences of one operation or two (in soaks four), crashed everywhere", RunScripts, 72,
-       200, 0},
+       100, 0},
       {"faults", "runs", "file-system calls that fail, in every way", RunFaults, 15'000, 4'000,
        4'000},
       {"space", "runs", "disks that are full after so many bytes, of every number of them",
