@@ -27,9 +27,14 @@ constexpr char kPath[] = "/store";
 constexpr char kCurrentPath[] = "/store/CURRENT";
 constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
 
-// What a run may append, in parts of what one appends in which nothing fails, and besides.
-constexpr uint64_t kBytesRatioMax = 2;
-constexpr uint64_t kBytesMore = 4 << 10;
+// The log, the manifest, a flush and a compaction may fail, each once, before the store is opened
+// again or resumed.
+constexpr uint64_t kFailedWritesMax = 4;
+
+// What a run may append, in parts of what one appends in which nothing fails, and besides: after a
+// failure memtables may become tables, and tables be compacted, at other times.
+constexpr uint64_t kBytesRatioMax = 3;
+constexpr uint64_t kBytesMore = 64 << 10;
 
 lsm::Options OptionsOn(World& world, lsm::FileSystem* files, bool logs_apart) {
   lsm::Options options = world.SmallOptions();
@@ -94,6 +99,7 @@ class Trial {
   void Make(const Step& step) {
     if (step.kind == Step::kReopen || step.kind == Step::kKill) return Reopen(step.kind);
     if (db_ == nullptr) return;
+    const uint64_t failed_before = files_.failed_writes();
     absl::Status status;
     switch (step.kind) {
       case Step::kWrite:
@@ -110,6 +116,8 @@ class Trial {
     }
     if (!status.ok() && !faulted()) Fail(Concat("fails without a cause: ", status.ToString()));
     if (status.ok() && step.MakesDurable()) promises_.Synced();
+    if (step.kind != Step::kCopy) failed_writes_ += files_.failed_writes() - failed_before;
+    if (failed_writes_ > kFailedWritesMax) Fail("it writes over and over what fails");
     if (status.ok() || db_->GetFailure().ok()) return;
     if (is_full_) {
       // Of what could not be recorded, it is unknown whether it is needed.
@@ -182,6 +190,7 @@ class Trial {
   absl::Status TryToResume() {
     const uint64_t before = files_.appended_bytes();
     absl::Status status = db_->Resume();
+    failed_writes_ = 0;
     resume_bytes_ += files_.appended_bytes() - before;
     resume_bytes_max_ = std::max(resume_bytes_max_, files_.appended_bytes() - before);
     return status;
@@ -201,6 +210,7 @@ class Trial {
     }
     if (!db.ok()) return Fail(Concat("cannot be opened: ", db.status().ToString()));
     db_ = *std::move(db);
+    failed_writes_ = 0;
     LookThrough();
   }
 
@@ -295,6 +305,7 @@ class Trial {
   const bool logs_apart_;
   testing_support::SeededRandom dice_;
   uint64_t calls_ = 0, room_bytes_ = 0;
+  uint64_t failed_writes_ = 0;  // since the store was opened or resumed, but for copies
   uint64_t resume_bytes_ = 0, resume_bytes_max_ = 0;
   bool is_full_ = false;  // the disk, sooner or later
   bool dropped_ = false;  // the kind of fault that drops what was written

@@ -68,7 +68,7 @@ struct FaultyFiles::Shared {
   lsm::MemoryFileSystem* inner;
   FaultKind kind = FaultKind::kIo;
   uint64_t from = ~uint64_t{0}, to = ~uint64_t{0};
-  uint64_t failed = 0;
+  uint64_t failed = 0, failed_writes = 0;
   std::string failed_first;
   std::vector<Operation> operations;
   std::optional<std::pair<Operation, FaultKind>> next;
@@ -93,6 +93,8 @@ struct FaultyFiles::Shared {
 
   void CountFailure(Operation operation, const std::string& path) {
     if (failed++ == 0) failed_first = Concat(lsm::NameOf(operation), " ", path);
+    failed_writes += operation == Operation::kCreate || operation == Operation::kAppend ||
+                     operation == Operation::kSyncFile;
   }
 
   uint64_t Taken(std::string_view below = "") const {
@@ -323,6 +325,7 @@ const std::vector<Operation>& FaultyFiles::operations() const { return shared_->
 uint64_t FaultyFiles::appended_bytes() const { return shared_->appended_bytes; }
 uint64_t FaultyFiles::taken_bytes_max() const { return shared_->taken_bytes_max; }
 uint64_t FaultyFiles::taken_bytes(std::string_view below) const { return shared_->Taken(below); }
+uint64_t FaultyFiles::failed_writes() const { return shared_->failed_writes; }
 uint64_t FaultyFiles::failed() const { return shared_->failed; }
 std::string FaultyFiles::failed_first() const { return shared_->failed_first; }
 

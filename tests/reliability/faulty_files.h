@@ -58,6 +58,7 @@ class FaultyFiles final : public lsm::FileSystem {
   uint64_t taken_bytes_max() const;                    // of room, at a time
   uint64_t taken_bytes(std::string_view below) const;  // now, by files whose paths begin so
   uint64_t failed() const;
+  uint64_t failed_writes() const;    // of them, to make, append to or sync a file
   std::string failed_first() const;  // "append /store/000004.log"
 
   absl::StatusOr<std::unique_ptr<lsm::Directory>> OpenDirectory(const std::string& path,
