@@ -45,7 +45,14 @@ absl::StatusOr<std::unique_ptr<DB>> DB::Open(const std::string& directory, const
 }
 
 DB::DB(std::shared_ptr<Engine> engine) : engine_(std::move(engine)) {}
-DB::~DB() { engine_->Close(); }
+DB::~DB() {
+  if (engine_->IsInForkedChild()) {
+    // Files and threads are the parent's, and locks may be held by threads that are not here.
+    (void)new (std::nothrow) std::shared_ptr<Engine>(engine_);
+  } else {
+    engine_->Close();
+  }
+}
 
 absl::Status DB::Put(std::string_view key, std::string_view value, const WriteOptions& options) {
   WriteBatch batch;

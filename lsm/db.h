@@ -8,11 +8,11 @@
 // batches up to 256 MiB.  Keys are ordered by their bytes.
 //
 // Durability.  After a crash the store is a prefix of the order in which writes were committed,
-// which contains every write that was acknowledged with `sync`, and every write before one.  A
-// batch is there whole or not at all.  After damage to any file a read gives the right answer or an
-// error that names the file and the offset; never a wrong answer, never a missing key.  One thing
-// is dropped without an error: what looks like a write that a crash tore, at the end of a log of a
-// store that was not closed (lsm/README.md says exactly what).
+// which contains every write that was acknowledged with `sync`, and every write before one or
+// before a Flush.  A batch is there whole or not at all.  After damage to any file a read gives the
+// right answer or an error that names the file and the offset; never a wrong answer, never a
+// missing key.  One thing is dropped without an error: what looks like a write that a crash tore,
+// at the end of a log of a store that was not closed (lsm/README.md says exactly what).
 //
 // Errors are absl::Status values, of these kinds; a key that is not there is an answer, no error:
 //
@@ -22,19 +22,21 @@
 //                       holds the logs of another store
 //   FailedPrecondition  the store is open elsewhere, or open for reading only; or the log directory
 //                       holds a store; or (Destroy, Repair) files with a store's names are not
-//                       files of Trellis, or the logs are another store's
+//                       files of Trellis, or the logs are another store's; or this process is a
+//                       forked child of the one that opened it
 //   DataLoss            a file is missing, or its bytes are not what was written: damaged, cut off,
 //                       another's; names the file and, where it is there, the offset
 //   Unimplemented       a file of a newer version of the format; names the file and what is new
 //   ResourceExhausted   there is no memory, the disk is full, too many files are open, there are no
 //                       threads for background work, or 2^56 writes or 2^53 file numbers are used
-//                       up.  This write is not in the store
+//                       up
 //   Unavailable         any other failure of the file system (EIO …), with its own text
 //   Cancelled           Pace::progress ended the call
-//   Aborted             the store takes no more writes after an earlier failure; names that one.
-//                       This write is not in the store
+//   Aborted             the store takes no more writes after an earlier failure; names that one
 //   Unknown             of a write alone: it failed in a way that leaves open whether it is in the
 //                       store; says why
+//
+// A write that fails with anything but Unknown is not in the store.
 //
 // After a failure reads go on, and show what was acknowledged before.  When a log or the manifest
 // cannot be written or synced, it is unknown what is on disk: the writes that it happened to return
@@ -54,6 +56,11 @@
 // once; several may read one that nobody writes.  Iterators, snapshots and pinned values may
 // outlive the DB: iterators go on showing what they showed, and keep its memory and the files that
 // they read open; the directory is free for another opening.
+//
+// A process that was forked while a store was open must not use that DB, or what came from it: it
+// has none of the store's threads.  What it writes is refused, and its DB's destructor does
+// nothing, so that the child may end as it likes; until it does, or starts another program, it
+// keeps the store locked.
 #ifndef TRELLIS_LSM_DB_H_
 #define TRELLIS_LSM_DB_H_
 
@@ -94,8 +101,9 @@ class DB {
   static absl::StatusOr<std::unique_ptr<DB>> Open(const std::string& directory,
                                                   const Options& options = {});
 
-  // Waits for background work.  What was acknowledged stays; a memtable that was not flushed is in
-  // the log.
+  // Waits for background work, and syncs the log: after an orderly end all that was acknowledged is
+  // durable.  It cannot tell whether that failed; who must know writes an empty batch with `sync`
+  // before.
   ~DB();
   DB(const DB&) = delete;
   DB& operator=(const DB&) = delete;
@@ -139,7 +147,7 @@ class DB {
   // that is not mended.  Flush and CompactRange: FailedPrecondition if the store is open for
   // reading only.
 
-  // Writes what is in memory to tables, and waits for it.
+  // Writes what is in memory to tables, and waits for it: after OK all earlier writes are durable.
   absl::Status Flush();
 
   // Flushes, then merges everything in [from, to) down to one sorted run, and waits for it;
@@ -191,13 +199,15 @@ class DB {
   // call, with all that was written before it; flushes.  Tables are hard links, which cost nothing
   // until compactions replace them here; where the file system cannot link them they are copied and
   // verified.  The directory is made if need be.  It is a store of its own, to be opened without a
-  // log_directory; one call that is cut short leaves none, and files that may be removed.
-  // AlreadyExists if there are files of a store, FailedPrecondition if the directory is in use, or
+  // log_directory.  A call that fails leaves none, but perhaps a directory with a LOCK; one that is
+  // cut short may leave files too: Destroy removes all that.  AlreadyExists if there are files of a
+  // store, also of one that was not finished, FailedPrecondition if the directory is in use, or
   // this store is open for reading only.
   absl::Status Checkpoint(const std::string& directory);
 
-  // The same with copies, each of which is read back and verified as by Verify: DataLoss if one is
-  // not what was written.  Tables that `base`, an earlier backup of this store, has already come
+  // The same with copies, each of which is read back (past the page cache, with
+  // Options::direct_reads and where its file system can) and verified as by Verify: DataLoss if one
+  // is not what was written.  Tables that `base`, an earlier backup of this store, has already come
   // from there as hard links, so that a series of backups takes the room of what changed; each of
   // them can be removed by Destroy.  They are verified there, and copied anew if they are damaged.
   // NotFound if there is no backup in `base`.  `pace` counts the bytes of the tables.
@@ -205,9 +215,11 @@ class DB {
                                     const Pace& pace = {});
 
   // Makes a store in `directory` from a backup, a checkpoint, or any store that is not open for
-  // writing and has no log_directory: opens it for reading, copies, and verifies the copies.
-  // `options` say where the new one's logs go, and of what environment both are.  Errors as Backup;
-  // NotFound if there is no backup; DataLoss if anything in it is damaged: nothing is made then.
+  // writing and has no log_directory: opens it for reading, copies, and verifies the copies as
+  // Backup does.  `options` say where the new one's logs go, who may read its files, whether copies
+  // are read back directly, and of what environment both are.  Errors as Backup, with what it
+  // leaves; NotFound if there is no backup; DataLoss if anything in it is damaged: no store is made
+  // then.
   static absl::StatusOr<CopyReport> Restore(const std::string& backup, const std::string& directory,
                                             const Options& options = {}, const Pace& pace = {});
 

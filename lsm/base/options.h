@@ -25,7 +25,8 @@ enum class OpenMode : uint8_t {
   kMustExist,     // NotFound if there is no store
   kMustNotExist,  // AlreadyExists if there is one
   kReadOnly,      // NotFound if there is none; nothing is written, and every write fails with
-                  // FailedPrecondition
+                  // FailedPrecondition.  Nothing is synced either: a crash of the machine may take
+                  // what was read, where it was never acknowledged with `sync`
 };
 
 enum class Compression : uint8_t { kNone = 0, kLz4 = 1 };
@@ -79,7 +80,8 @@ struct Options {
   // Of data blocks, where it saves an eighth or more.  kLz4; kNone, kLz4.
   Compression compression = Compression::kLz4;
 
-  // Size at which compaction begins another table.  64 MiB; [64 KiB, 2 GiB].
+  // Size at which compaction begins another table.  64 MiB; [64 KiB, 2 GiB].  Each table of an open
+  // store takes a file descriptor: of 1024 (`ulimit -n`) for about 60 GiB in tables of 64 MiB.
   uint64_t table_bytes = uint64_t{64} << 20;
 
   // --- shape of the tree ---
@@ -98,7 +100,8 @@ struct Options {
 
   // Time in which every table is read and verified once in the background, and then CURRENT, the
   // manifest and the logs, again and again.  0: never; 0, or [60, 1000000000] seconds.  What it
-  // finds, Statistics counts and DB::GetDamage names.
+  // finds, Statistics counts and DB::GetDamage names.  Not in a store that is open for reading
+  // only.
   uint64_t scrub_seconds = 0;
 
   // --- files ---

@@ -89,7 +89,7 @@ struct Statistics {
   uint64_t memtable_bytes = 0;
   uint64_t block_cache_bytes = 0;
   uint64_t block_cache_capacity_bytes = 0;
-  uint64_t background_errors = 0;
+  uint64_t background_errors = 0;  // failures that DB::GetFailure told of: jobs, logs, manifest
   // Of 65,537 lookups of a thread since the store was opened, one looks also into the tables whose
   // filters deny its key, as far as it comes before it has its answer: so many tables.  Their
   // blocks are among those read at their levels.

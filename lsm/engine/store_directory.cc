@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -27,10 +29,22 @@ absl::Status CheckLogFileSystem(const Environment& environment, const Options& o
       "Options::environment.log_file_system needs Options::log_directory");
 }
 
+// Of "./a//b/" and "a/b" it is "a/b/".
+std::string WithoutDetours(std::string_view path) {
+  std::string plain(path.starts_with('/') ? "/" : "");
+  while (!path.empty()) {
+    const std::string_view part = path.substr(0, path.find('/'));
+    if (!part.empty() && part != ".") plain += Concat(part, "/");
+    path.remove_prefix(std::min(path.size(), part.size() + 1));
+  }
+  return plain;
+}
+
 bool HasOwnLogDirectory(const std::string& path, const Environment& environment,
                         const Options& options) {
   return !options.log_directory.empty() &&
-         (options.log_directory != path || environment.log_file_system != environment.file_system);
+         (WithoutDetours(options.log_directory) != WithoutDetours(path) ||
+          environment.log_file_system != environment.file_system);
 }
 
 // What is wrong where there is no directory for the logs, and none may be made.
@@ -101,7 +115,15 @@ absl::StatusOr<StoreDirectory> StoreDirectory::Open(const std::string& path,
     if (absl::IsNotFound(logs.status())) return NoLogDirectory(*store.directory, options);
     LSM_ASSIGN_OR_RETURN(store.own_log_directory, std::move(logs));
     LSM_RETURN_IF_ERROR(CheckHoldsNoStore(*store.own_log_directory));
-    LSM_ASSIGN_OR_RETURN(store.log_lock, LockFor(*store.own_log_directory, options.mode));
+    absl::StatusOr<std::unique_ptr<FileLock>> lock =
+        LockFor(*store.own_log_directory, options.mode);
+    if (absl::IsFailedPrecondition(lock.status())) {
+      return absl::FailedPreconditionError(
+          Concat(MessageOf(lock.status()),
+                 " (Options::log_directory: each store needs one of its own, and not by a link to "
+                 "its own directory)"));
+    }
+    LSM_ASSIGN_OR_RETURN(store.log_lock, std::move(lock));
   }
   return store;
 }

@@ -13,10 +13,10 @@
 //   * The pointer to the current manifest is swapped by AtomicReplace, not by rename.
 //   * Reads may be short at the end of the file, and say so; several can be submitted together.
 //
-// Errors: NotFound, AlreadyExists, ResourceExhausted (ENOSPC, EDQUOT, EFBIG, EMFILE, ENFILE),
-// FailedPrecondition (lock held by another, directory not empty), InvalidArgument (a name with a
-// slash, …), Unavailable (all else, such as EIO or a name that is a symbolic link).  Each message
-// holds the path.
+// Errors: NotFound, AlreadyExists, ResourceExhausted (ENOSPC, EDQUOT, EFBIG, EMFILE, ENFILE,
+// ENOMEM), FailedPrecondition (lock held by another, directory not empty, changes by a forked child
+// of who opened it), InvalidArgument (a name with a slash, …), Unavailable (all else, such as EIO
+// or a name that is a symbolic link).  Each message holds the path.
 //
 // Threads: FileSystem, Directory and ReadFile may be used by several threads at once; an AppendFile
 // by one at a time.
@@ -90,6 +90,9 @@ class AppendFile {
 class FileLock {
  public:
   virtual ~FileLock();
+
+  // Whether this process is a forked child of the one that holds it.
+  virtual bool IsInherited() const { return false; }
 };
 
 enum class LockKind { kExclusive, kShared };

@@ -18,6 +18,7 @@ class PosixAppendFile final : public AppendFile {
       : file_(std::move(file)), path_(std::move(path)) {}
 
   absl::Status Append(std::string_view bytes) override {
+    LSM_RETURN_IF_ERROR(process_.Check(path_));
     while (!bytes.empty()) {
       const ssize_t length =
           Uninterrupted([&] { return ::write(file_.get(), bytes.data(), bytes.size()); });
@@ -32,6 +33,7 @@ class PosixAppendFile final : public AppendFile {
     // After a failed fdatasync the kernel calls the lost pages clean, so that the next one would
     // succeed and lie.  The first error stays.
     if (!sync_status_.ok()) return sync_status_;
+    LSM_RETURN_IF_ERROR(process_.Check(path_));
     if (Uninterrupted([&] { return ::fdatasync(file_.get()); }) != 0) {
       sync_status_ = CatchOutOfMemory([&] { return PosixError(errno, path_, "sync"); });
     }
@@ -50,6 +52,7 @@ class PosixAppendFile final : public AppendFile {
  private:
   Descriptor file_;
   const std::string path_;
+  const ProcessMark process_;
   uint64_t size_bytes_ = 0;
   absl::Status sync_status_;
 };

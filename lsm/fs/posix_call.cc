@@ -1,10 +1,12 @@
 #include "lsm/fs/posix_call.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <string>
 #include <system_error>
 
@@ -26,6 +28,7 @@ absl::StatusCode CodeOf(int error) {
     case EFBIG:
     case EMFILE:
     case ENFILE:
+    case ENOMEM:
       return absl::StatusCode::kResourceExhausted;
     case EINVAL:
     case ENAMETOOLONG:
@@ -56,6 +59,11 @@ std::string_view KindOf(mode_t mode) {
   return "a device";
 }
 
+// How many forks lie between the process that began and this one.  Relaxed wherever it is touched:
+// it changes only in a child before fork returns, where no other thread is.
+std::atomic<uint32_t> forks{0};
+void CountFork() { forks.fetch_add(1, std::memory_order_relaxed); }
+
 }  // namespace
 
 absl::Status PosixError(int error, std::string_view path, std::string_view call) {
@@ -65,6 +73,21 @@ absl::Status PosixError(int error, std::string_view path, std::string_view call)
 
 absl::Status NotRegularError(mode_t mode, std::string_view path) {
   return absl::UnavailableError(Concat(path, ": is ", KindOf(mode), ", not a regular file"));
+}
+
+// Where there is no memory to be told of forks, a child is taken for its parent.
+ProcessMark::ProcessMark() : forks_(forks.load(std::memory_order_relaxed)) {
+  [[maybe_unused]] static const int registered = ::pthread_atfork(nullptr, nullptr, &CountFork);
+}
+
+bool ProcessMark::IsOfThisProcess() const {
+  return forks.load(std::memory_order_relaxed) == forks_;
+}
+
+absl::Status ProcessMark::Check(std::string_view path) const {
+  if (IsOfThisProcess()) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      Concat(path, ": was opened by another process, of which this one is a forked child"));
 }
 
 Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {

@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <string_view>
 #include <utility>
 
@@ -44,6 +45,20 @@ class Descriptor {
 
  private:
   int fd_ = -1;
+};
+
+// Which process something belongs to.  A child that the process forks has it in its memory too,
+// with the descriptors, and must not write to the same files.  (fork calls what tells the child;
+// clone and _Fork do not.)
+class ProcessMark {
+ public:
+  ProcessMark();
+  bool IsOfThisProcess() const;
+  // FailedPrecondition naming the path, in a child.
+  absl::Status Check(std::string_view path) const;
+
+ private:
+  const uint32_t forks_;
 };
 
 // openat in the way the store opens every file: no symbolic link is followed, no FIFO waited for,

@@ -67,7 +67,7 @@ class PosixDirectory final : public Directory {
   }
 
   absl::StatusOr<std::unique_ptr<AppendFile>> CreateExclusive(std::string_view name) override {
-    LSM_RETURN_IF_ERROR(CheckBareName(path_, name));
+    LSM_RETURN_IF_ERROR(CheckMayChange(name));
     spare_.Refill(fd_.get());  // not before: who only reads needs none
     return WithSpares(
         name, [&] { return CreatePosixAppendFile(fd_.get(), name, PathOf(name), file_mode_); });
@@ -81,6 +81,7 @@ class PosixDirectory final : public Directory {
   absl::Status Sync() override {
     // As for a file: after a failed fsync another one may succeed and lie.  The first error stays,
     // so that no job that is already under way takes names for durable.
+    LSM_RETURN_IF_ERROR(process_.Check(path_));
     absl::MutexLock lock(&sync_mutex_);
     if (sync_status_.ok())
       sync_status_ = CatchOutOfMemory([&] { return SyncDirectory(fd_.get(), path_); });
@@ -115,12 +116,17 @@ class PosixDirectory final : public Directory {
     return file;
   }
 
+  absl::Status CheckMayChange(std::string_view name) const {
+    LSM_RETURN_IF_ERROR(CheckBareName(path_, name));
+    return process_.Check(path_);
+  }
   absl::Status CheckExpected(std::string_view name, std::optional<std::string_view> expected);
   absl::Status WriteSynced(std::string_view name, std::string_view bytes);
 
   const Descriptor fd_;
   const std::string path_;
   const mode_t file_mode_;
+  const ProcessMark process_;
   SpareDescriptors spare_;
   absl::Mutex replace_mutex_;  // one AtomicReplace at a time: all write the same temporary file
   absl::Mutex sync_mutex_ ABSL_ACQUIRED_AFTER(replace_mutex_);
@@ -164,7 +170,7 @@ absl::StatusOr<FileInfo> PosixDirectory::Stat(std::string_view name) {
 }
 
 absl::Status PosixDirectory::Rename(std::string_view from, std::string_view to) {
-  LSM_RETURN_IF_ERROR(CheckBareName(path_, from));
+  LSM_RETURN_IF_ERROR(CheckMayChange(from));
   LSM_RETURN_IF_ERROR(CheckBareName(path_, to));
   if (::renameat(fd_.get(), std::string(from).c_str(), fd_.get(), std::string(to).c_str()) != 0) {
     return PosixError(errno, PathOf(from), Concat("rename to ", to));
@@ -176,6 +182,7 @@ absl::Status PosixDirectory::Link(std::string_view name, Directory& to) {
   LSM_RETURN_IF_ERROR(CheckBareName(path_, name));
   const auto* const other = dynamic_cast<PosixDirectory*>(&to);
   if (other == nullptr) return Directory::Link(name, to);
+  LSM_RETURN_IF_ERROR(other->CheckMayChange(name));
   const std::string text(name);
   if (::linkat(fd_.get(), text.c_str(), other->fd_.get(), text.c_str(), 0) == 0)
     return absl::OkStatus();
@@ -187,7 +194,7 @@ absl::Status PosixDirectory::Link(std::string_view name, Directory& to) {
 }
 
 absl::Status PosixDirectory::Remove(std::string_view name) {
-  LSM_RETURN_IF_ERROR(CheckBareName(path_, name));
+  LSM_RETURN_IF_ERROR(CheckMayChange(name));
   if (::unlinkat(fd_.get(), std::string(name).c_str(), 0) != 0) {
     return PosixError(errno, PathOf(name), "remove");
   }

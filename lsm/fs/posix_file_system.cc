@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "lsm/bytes/escape.h"
 #include "lsm/bytes/status.h"
 #include "lsm/fs/environment.h"
 #include "lsm/fs/posix_call.h"
@@ -42,21 +43,30 @@ std::string ParentOf(const std::string& path) {
 
 absl::Status CheckPath(const std::string& path) {
   if (!path.empty() && path.find('\0') == path.npos) return absl::OkStatus();
-  return absl::InvalidArgumentError("the path of a directory is empty or holds a zero byte");
+  return absl::InvalidArgumentError(
+      Concat("the path of a directory, \"", Escape(path), "\", is empty or holds a zero byte"));
 }
 
 // The user names the directory, so that a symbolic link on the way there is the user's wish.
-absl::StatusOr<Descriptor> OpenPath(const std::string& path) {
-  Descriptor fd(
+Descriptor TryToOpen(const std::string& path) {
+  return Descriptor(
       Uninterrupted([&] { return ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); }));
+}
+
+absl::StatusOr<Descriptor> OpenPath(const std::string& path) {
+  Descriptor fd = TryToOpen(path);
   if (!fd.valid()) return PosixError(errno, path, "open");
   return fd;
 }
 
-absl::Status SyncParentOf(const std::string& path) {
+// Makes the directory's name durable.  One may use a directory without being allowed to open its
+// parent; then it is as durable as whoever made it saw to.
+absl::Status SyncParentOf(const std::string& path, bool may_be_forbidden) {
   const std::string parent = ParentOf(path);
-  LSM_ASSIGN_OR_RETURN(const Descriptor fd, OpenPath(parent));
-  return SyncDirectory(fd.get(), parent);
+  const Descriptor fd = TryToOpen(parent);
+  if (fd.valid()) return SyncDirectory(fd.get(), parent);
+  if (may_be_forbidden && errno == EACCES) return absl::OkStatus();
+  return PosixError(errno, parent, "open");
 }
 
 // Makes the directory and those above it that are missing, each of them durable.
@@ -68,7 +78,10 @@ absl::Status MakeDirectory(const std::string& path, mode_t mode) {
   }
   // If it exists, somebody else was faster.
   if (result != 0 && errno != EEXIST) return PosixError(errno, path, "make directory");
-  return SyncParentOf(path);
+  const absl::Status synced = SyncParentOf(path, /*may_be_forbidden=*/false);
+  // Another sync may succeed and lie, so another attempt must find it missing.
+  if (!synced.ok() && result == 0) ::rmdir(path.c_str());
+  return synced;
 }
 
 class PosixFileSystemImpl final : public FileSystem {
@@ -81,10 +94,8 @@ class PosixFileSystemImpl final : public FileSystem {
     const std::string directory_path = WithoutTrailingSlashes(path);
     absl::StatusOr<Descriptor> fd = OpenPath(directory_path);
     if (create && fd.ok()) {
-      // Who made it may have been killed before syncing its parent.  One may use a directory
-      // without being allowed to open its parent, which then is as durable as whoever made it saw
-      // to.
-      SyncParentOf(directory_path).IgnoreError();
+      // Who made it may have been killed before syncing its parent.
+      LSM_RETURN_IF_ERROR(SyncParentOf(directory_path, /*may_be_forbidden=*/true));
     } else if (create && absl::IsNotFound(fd.status())) {
       LSM_RETURN_IF_ERROR(MakeDirectory(directory_path, DirectoryModeOf(access_)));
       fd = OpenPath(directory_path);

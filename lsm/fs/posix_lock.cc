@@ -78,19 +78,21 @@ int SetOpenFileLock(int fd, short type) {
 class PosixFileLock final : public FileLock {
  public:
   PosixFileLock(std::unique_ptr<Registration> registration, Descriptor file)
-      : registration_(std::move(registration)), file_(std::move(file)), owner_(::getpid()) {}
+      : registration_(std::move(registration)), file_(std::move(file)) {}
 
   // A child that the process forked shares the kernel's lock.  Unlocking releases it although the
   // child still has the file open; the child itself must not do so for its parent.
   ~PosixFileLock() override {
-    if (::getpid() == owner_) SetOpenFileLock(file_.get(), F_UNLCK);
+    if (process_.IsOfThisProcess()) SetOpenFileLock(file_.get(), F_UNLCK);
   }
+
+  bool IsInherited() const override { return !process_.IsOfThisProcess(); }
 
  private:
   // Destroyed last: nobody in the process may take the file before the kernel's lock is gone.
   const std::unique_ptr<Registration> registration_;
   const Descriptor file_;
-  const pid_t owner_;
+  const ProcessMark process_;
 };
 
 // Whether `name` still is the file that was opened.

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "lsm/version/manifest.h"
+#include "tests/lsm/engine/direct_reads.h"
 #include "tests/lsm/engine/store_test.h"
 #include "tests/lsm/fs/child_process.h"
 #include "tests/support/scratch_dir.h"
@@ -434,58 +435,8 @@ TEST_F(OpenTest, DestroyTakesFilesThatAreOursAndDamaged) {
 
 // --- a file system without direct reads ---
 
-class BufferedDirectory final : public Directory {
- public:
-  explicit BufferedDirectory(std::unique_ptr<Directory> base) : base_(std::move(base)) {}
-  absl::StatusOr<std::unique_ptr<ReadFile>> OpenRead(std::string_view name,
-                                                     ReadMode mode) override {
-    if (mode == ReadMode::kDirect)
-      return absl::InvalidArgumentError(Concat(path(), "/", name, ": no direct I/O here"));
-    return base_->OpenRead(name, mode);
-  }
-  absl::StatusOr<std::unique_ptr<AppendFile>> CreateExclusive(std::string_view name) override {
-    return base_->CreateExclusive(name);
-  }
-  absl::StatusOr<std::vector<std::string>> List() override { return base_->List(); }
-  absl::StatusOr<FileInfo> Stat(std::string_view name) override { return base_->Stat(name); }
-  absl::Status Rename(std::string_view from, std::string_view to) override {
-    return base_->Rename(from, to);
-  }
-  absl::Status Remove(std::string_view name) override { return base_->Remove(name); }
-  absl::Status Sync() override { return base_->Sync(); }
-  void ForgetFailedSync() override { base_->ForgetFailedSync(); }
-  absl::Status AtomicReplace(std::string_view name, std::string_view bytes,
-                             std::optional<std::string_view> expected) override {
-    return base_->AtomicReplace(name, bytes, expected);
-  }
-  absl::StatusOr<std::unique_ptr<FileLock>> Lock(std::string_view name, LockKind kind) override {
-    return base_->Lock(name, kind);
-  }
-  const std::string& path() const override { return base_->path(); }
-
- private:
-  const std::unique_ptr<Directory> base_;
-};
-
-class BufferedFileSystem final : public FileSystem {
- public:
-  explicit BufferedFileSystem(FileSystem* base) : base_(base) {}
-  absl::StatusOr<std::unique_ptr<Directory>> OpenDirectory(const std::string& path,
-                                                           bool create) override {
-    absl::StatusOr<std::unique_ptr<Directory>> directory = base_->OpenDirectory(path, create);
-    if (!directory.ok()) return directory.status();
-    return std::make_unique<BufferedDirectory>(*std::move(directory));
-  }
-  absl::Status RemoveDirectory(const std::string& path) override {
-    return base_->RemoveDirectory(path);
-  }
-
- private:
-  FileSystem* const base_;
-};
-
 TEST_F(OpenTest, DirectReadsThatCannotBeAreRefusedAtOnce) {
-  BufferedFileSystem buffered(world_.files.get());
+  DirectReads buffered(world_.files.get(), [](std::string_view) { return false; });
   options_.environment.file_system = &buffered;
   options_.direct_reads = true;
   const auto refused =
@@ -508,7 +459,7 @@ TEST_F(OpenTest, ARepairDoesNotNeedDirectReads) {
   std::string bytes = world_.files->FileBytes(table);
   bytes[10] = static_cast<char>(bytes[10] ^ 1);
   world_.files->SetFileBytes(table, bytes);
-  BufferedFileSystem buffered(world_.files.get());
+  DirectReads buffered(world_.files.get(), [](std::string_view) { return false; });
   options_.environment.file_system = &buffered;
   options_.direct_reads = true;
   ASSERT_OK_AND_ASSIGN(const RepairReport report, DB::Repair(kStorePath, options_));
@@ -537,6 +488,32 @@ TEST(RealOpenTest, ASecondProcessIsRefused) {
   db = nullptr;
   EXPECT_EQ(open_as(OpenMode::kReadOnly), "OK");
   EXPECT_EQ(open_as(OpenMode::kOpenOrCreate), "OK");
+}
+
+// A program that forks to start another one, and fails to, calls exit, which destroys what is
+// global.
+TEST(RealOpenTest, AForkedChildChangesNothing) {
+  const ScratchDir scratch;
+  const std::string path = scratch.path_of("store");
+  ASSERT_OK_AND_ASSIGN(std::unique_ptr<DB> db, DB::Open(path));
+  ASSERT_OK(db->Put("a", "1", {.sync = true}));
+  EXPECT_EQ(InChild([&] {
+              db = nullptr;
+              return std::string("done");
+            }),
+            "done");
+  EXPECT_THAT(InChild([&] { return db->Put("b", "child's").ToString(); }),
+              HasSubstr("000001.log: was opened by another process"));
+  EXPECT_THAT(InChild([&] { return db->Checkpoint(path + "/copy").ToString(); }),
+              HasSubstr("was opened by another process"));
+  ASSERT_OK(db->Put("c", "3", {.sync = true}));
+  ASSERT_OK_AND_ASSIGN(const VerifyReport report, db->Verify());
+  EXPECT_THAT(report.problems, testing::IsEmpty());
+  db = nullptr;
+  ASSERT_OK_AND_ASSIGN(db, DB::Open(path));
+  EXPECT_EQ(*db->Get("a"), "1");
+  EXPECT_EQ(*db->Get("b"), std::nullopt);
+  EXPECT_EQ(*db->Get("c"), "3");
 }
 
 TEST(RealOpenTest, AnotherProcessKeepsThisOneOut) {

@@ -253,6 +253,24 @@ TEST_F(PosixCallsTest, MakesDirectoriesDurableFromTheTopDown) {
   EXPECT_THAT(Calls(), testing::Not(testing::Contains(HasSubstr("fsync"))));
 }
 
+// The kernel tells of a failed sync once: another attempt must not take the name for durable.
+TEST_F(PosixCallsTest, ADirectoryWhoseNameIsNotDurableIsNotThere) {
+  const auto open = [&] { return PosixFileSystem().OpenDirectory(path() + "/x", /*create=*/true); };
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    Watch();
+    script_.fail["fsync"] = {EIO};
+    EXPECT_THAT(open(), StatusIs(absl::StatusCode::kUnavailable, HasSubstr("sync")));
+    EXPECT_THAT(PosixFileSystem().OpenDirectory(path() + "/x", /*create=*/false),
+                StatusIs(absl::StatusCode::kNotFound));
+  }
+  Watch();
+  ASSERT_OK(open());
+  // Another process made it, and its sync is to be made up for.
+  Watch();
+  script_.fail["fsync"] = {EIO};
+  EXPECT_THAT(open(), StatusIs(absl::StatusCode::kUnavailable));
+}
+
 // Who links has another way then, which is not for errors that this would hide.
 TEST_F(PosixCallsTest, AFileSystemWithoutLinksSaysSo) {
   ASSERT_OK(directory_->CreateExclusive("a"));
