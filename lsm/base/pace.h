@@ -15,7 +15,7 @@ struct Progress {
 };
 
 struct Pace {
-  // Bytes of tables read a second, at most.  0: no limit.
+  // Bytes of tables read a second, at most; what is copied is read twice.  0: no limit.
   uint64_t bytes_per_second = 0;
 
   // Called by the calling thread every few blocks, and for each table at least once.  False: the

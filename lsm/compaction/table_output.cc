@@ -12,10 +12,6 @@ namespace {
 // later.
 constexpr uint64_t kGrandparentTablesMax = 10;
 
-ReadMode ModeOf(const Options& options) {
-  return options.direct_reads ? ReadMode::kDirect : ReadMode::kBuffered;
-}
-
 }  // namespace
 
 TableOutput::TableOutput(const JobContext& context, int level, uint64_t table_bytes_max,
@@ -100,9 +96,9 @@ absl::Status TableOutput::EndTable() {
   meta.entries = summary.properties.entries;
   meta.smallest = std::move(summary.smallest);
   meta.largest = std::move(summary.largest);
-  LSM_ASSIGN_OR_RETURN(
-      std::shared_ptr<const OpenTable> table,
-      OpenTableFile(*context_.directory, meta, ModeOf(*context_.options), context_.table_context));
+  LSM_ASSIGN_OR_RETURN(std::shared_ptr<const OpenTable> table,
+                       OpenTableFile(*context_.directory, meta, TableReadMode(*context_.options),
+                                     context_.table_context));
   bytes_written_ += meta.file_bytes;
   finished_.push_back(std::move(table));
   builder_.reset();

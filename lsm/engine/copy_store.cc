@@ -38,13 +38,25 @@ bool Has(const ManifestState& state, const TableMeta& meta) {
   });
 }
 
+// As VerifyTable, but not counted by the pacer, and buffered where the file system cannot else.
+absl::Status VerifyUncounted(Directory& directory, const TableMeta& meta, ReadMode wished,
+                             const bloom::DigestSeed& digest_seed, Pacer* pacer,
+                             VerifyReport* verified) {
+  const bool cannot =
+      wished != ReadMode::kBuffered &&
+      absl::IsInvalidArgument(directory.OpenRead(TableFileName(meta.number), wished).status());
+  const Pacer::Uncounted uncounted(pacer);
+  return VerifyTable(directory, meta, cannot ? ReadMode::kBuffered : wished, digest_seed, pacer,
+                     verified);
+}
+
 // Whether the base has the table as it was written.
-absl::StatusOr<bool> IsSoundIn(const TableSource& base, const TableMeta& meta,
+absl::StatusOr<bool> IsSoundIn(const TableSource& base, const TableMeta& meta, ReadMode wished,
                                const bloom::DigestSeed& digest_seed, Pacer* pacer) {
   if (base.directory == nullptr || !Has(*base.state, meta)) return false;
   VerifyReport verified;
   LSM_RETURN_IF_ERROR(
-      VerifyTable(*base.directory, meta, ReadMode::kBuffered, digest_seed, pacer, &verified));
+      VerifyUncounted(*base.directory, meta, wished, digest_seed, pacer, &verified));
   return verified.problems.empty();
 }
 
@@ -58,8 +70,8 @@ absl::StatusOr<bool> Link(const TableSource& source, const std::string& name, Di
   return true;
 }
 
-absl::Status CopyTable(const TableSource& from, const TableMeta& meta, Directory& to, Pacer* pacer,
-                       NewFiles* made, CopyReport* report) {
+absl::Status CopyTable(const TableSource& from, const TableMeta& meta, Directory& to,
+                       ReadMode wished, Pacer* pacer, NewFiles* made, CopyReport* report) {
   const std::string name = TableFileName(meta.number);
   const std::string path = Concat(from.directory->path(), "/", name);
   // A file may claim more bytes than there is room for.
@@ -67,11 +79,7 @@ absl::Status CopyTable(const TableSource& from, const TableMeta& meta, Directory
   LSM_RETURN_IF_ERROR(CopyFile(*from.directory, name, to, name, made,
                                [&](uint64_t bytes) { return pacer->Take(path, bytes); }));
   VerifyReport verified;
-  const Pace no_limit;
-  LSM_ASSIGN_OR_RETURN(const std::unique_ptr<Pacer> at_once,
-                       Pacer::Create(no_limit, pacer->environment(), meta.file_bytes));
-  LSM_RETURN_IF_ERROR(VerifyTable(to, meta, ReadMode::kBuffered, from.state->digest_seed,
-                                  at_once.get(), &verified));
+  LSM_RETURN_IF_ERROR(VerifyUncounted(to, meta, wished, from.state->digest_seed, pacer, &verified));
   if (!verified.problems.empty()) {
     return absl::DataLossError(
         Concat(path, ": the table, or its copy, is damaged: ", verified.problems.front()));
@@ -101,8 +109,10 @@ absl::StatusOr<StoreDirectory> OpenForCopy(const std::string& path, const Option
   for (const std::string& name : names) {
     const std::optional<FileName> parsed = ParseFileName(name);
     if (!parsed || parsed->kind == FileKind::kLock) continue;
+    const bool is_whole = std::find(names.begin(), names.end(), kCurrentFileName) != names.end();
     return absl::AlreadyExistsError(
-        Concat(path, "/", name, ": there are files of a store already"));
+        Concat(path, "/", name, ": there are files of a store already",
+               is_whole ? "" : ", which was not finished (DB::Destroy removes them)"));
   }
   if (store.own_log_directory != nullptr)
     LSM_RETURN_IF_ERROR(CheckLogDirectoryIsFree(*store.own_log_directory));
@@ -110,14 +120,15 @@ absl::StatusOr<StoreDirectory> OpenForCopy(const std::string& path, const Option
 }
 
 absl::Status BringTables(const TableSource& from, bool link, const TableSource& base,
-                         const StoreDirectory& store, Pacer* pacer, NewFiles* made,
+                         const StoreDirectory& store, ReadMode wished, Pacer* pacer, NewFiles* made,
                          CopyReport* report) {
   Directory& to = *store.directory;
   for (const auto& level : from.state->levels) {
     for (const auto& [number, meta] : level) {
       const std::string name = TableFileName(number);
       report->entries += meta.entries;
-      LSM_ASSIGN_OR_RETURN(bool linked, IsSoundIn(base, meta, from.state->digest_seed, pacer));
+      LSM_ASSIGN_OR_RETURN(bool linked,
+                           IsSoundIn(base, meta, wished, from.state->digest_seed, pacer));
       if (linked) {
         LSM_ASSIGN_OR_RETURN(linked, Link(base, name, to, made));
       }
@@ -126,8 +137,9 @@ absl::Status BringTables(const TableSource& from, bool link, const TableSource& 
       }
       if (linked) {
         ++report->tables_linked;
+        pacer->Count(meta.file_bytes);
       } else {
-        LSM_RETURN_IF_ERROR(CopyTable(from, meta, to, pacer, made, report));
+        LSM_RETURN_IF_ERROR(CopyTable(from, meta, to, wished, pacer, made, report));
       }
     }
   }
@@ -170,7 +182,7 @@ absl::StatusOr<CopyReport> RestoreStore(const std::string& backup, const std::st
   CopyReport report;
   NewFiles made;
   LSM_RETURN_IF_ERROR(BringTables({source.directory.get(), &state}, /*link=*/false, {}, store,
-                                  pacer.get(), &made, &report));
+                                  TableReadMode(options), pacer.get(), &made, &report));
   LSM_ASSIGN_OR_RETURN(const std::set<uint64_t> logs, NumbersOf(*source.directory, FileKind::kLog));
   for (auto number = logs.lower_bound(state.oldest_log); number != logs.end(); ++number) {
     const std::string name = LogFileName(*number);

@@ -38,9 +38,10 @@ struct TableSource {
 // Brings all tables of `from`'s state: those that `base` (which may be without a directory) has,
 // and that are verified there, by links from there; the others by links if `link`, unverified.
 // Where the file system cannot link, and otherwise, by copies.  These are verified; DataLoss if one
-// is not as the manifest says, naming what it was copied from.
+// is not as the manifest says, naming what it was copied from.  What is verified is read in the
+// mode that is wished, or buffered where its file system cannot.
 absl::Status BringTables(const TableSource& from, bool link, const TableSource& base,
-                         const StoreDirectory& store, Pacer* pacer, NewFiles* made,
+                         const StoreDirectory& store, ReadMode wished, Pacer* pacer, NewFiles* made,
                          CopyReport* report);
 
 // Makes a store of the state's tables, which are there and durable but for their names: an empty

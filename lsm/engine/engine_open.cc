@@ -12,10 +12,6 @@
 namespace lsm {
 namespace {
 
-ReadMode ModeOf(const Options& options) {
-  return options.direct_reads ? ReadMode::kDirect : ReadMode::kBuffered;
-}
-
 absl::Status CheckMode(const std::string& path, OpenMode mode, bool exists) {
   if (exists && mode == OpenMode::kMustNotExist) {
     return absl::AlreadyExistsError(
@@ -197,8 +193,8 @@ absl::StatusOr<std::array<OpenTables, kLevels>> Engine::OpenTablesOf(const Manif
   std::array<OpenTables, kLevels> levels;
   for (size_t i = 0; i < levels.size(); ++i) {
     for (const auto& [number, meta] : state.levels[i]) {
-      absl::StatusOr<std::shared_ptr<const OpenTable>> table =
-          OpenTableFile(*store_.directory, meta, ModeOf(options_), job_context_.table_context);
+      absl::StatusOr<std::shared_ptr<const OpenTable>> table = OpenTableFile(
+          *store_.directory, meta, TableReadMode(options_), job_context_.table_context);
       if (!table.ok()) return AsDamage(table.status());
       levels[i].push_back(*std::move(table));
     }

@@ -37,7 +37,7 @@ absl::Status Pacer::Take(std::string_view file, uint64_t bytes) {
     return absl::CancelledError(Concat("ended by Pace::progress after ", progress_.bytes_done,
                                        " of ", progress_.bytes_total, " bytes"));
   }
-  progress_.bytes_done += bytes;
+  if (counts_) progress_.bytes_done += bytes;
   return absl::OkStatus();
 }
 

@@ -26,7 +26,21 @@ class Pacer {
   // does not want to go on.
   absl::Status Take(std::string_view file, uint64_t bytes);
 
-  const Environment& environment() const { return environment_; }
+  // While it stands, what is read is kept to the pace, and not counted as done: it is read once
+  // more, or perhaps in vain.
+  class Uncounted {
+   public:
+    explicit Uncounted(Pacer* pacer) : pacer_(*pacer) { pacer_.counts_ = false; }
+    ~Uncounted() { pacer_.counts_ = true; }
+    Uncounted(const Uncounted&) = delete;
+    Uncounted& operator=(const Uncounted&) = delete;
+
+   private:
+    Pacer& pacer_;
+  };
+
+  // What need not be read, or was read uncounted, is done.
+  void Count(uint64_t bytes) { progress_.bytes_done += bytes; }
 
  private:
   Pacer(const Pace& pace, const Environment& environment, uint64_t bytes_total)
@@ -39,6 +53,7 @@ class Pacer {
   std::unique_ptr<Scheduler> own_scheduler_;
   Scheduler* scheduler_;
   Progress progress_;
+  bool counts_ = true;
   uint64_t next_nanos_ = 0;  // when more may be read
   uint64_t cost_nanos_ = 0;  // of what was read last
 };

@@ -84,6 +84,11 @@ absl::Status Table::ReadEnds() {
 }
 
 absl::Status Table::ReadProperties() {
+  if (footer_.properties.stored_bytes > kPropertiesBytesMax) {
+    return DamageAt(
+        file_->path(), footer_.properties.offset,
+        Concat("a properties block of ", footer_.properties.stored_bytes, " bytes cannot be"));
+  }
   LSM_ASSIGN_OR_RETURN(const BlockBuffer bytes,
                        ReadPlainBlock(*file_, footer_.file_id, footer_.properties));
   LSM_ASSIGN_OR_RETURN(

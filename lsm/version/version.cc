@@ -175,6 +175,10 @@ bool HasAfterAll(const Table& table, const LookupKey& key, Counters* counters,
 
 }  // namespace
 
+ReadMode TableReadMode(const Options& options) {
+  return options.direct_reads ? ReadMode::kDirect : ReadMode::kBuffered;
+}
+
 absl::StatusOr<std::unique_ptr<ReadFile>> OpenFileOfTable(Directory& directory,
                                                           const TableMeta& meta, ReadMode mode) {
   absl::StatusOr<std::unique_ptr<ReadFile>> opened =

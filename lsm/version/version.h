@@ -26,6 +26,7 @@
 #include "lsm/base/internal_key.h"
 #include "lsm/base/iterator.h"
 #include "lsm/base/key_ranges.h"
+#include "lsm/base/options.h"
 #include "lsm/base/statistics.h"
 #include "lsm/table/table.h"
 #include "lsm/version/version_edit.h"
@@ -38,6 +39,8 @@ struct OpenTable {
   std::unique_ptr<Table> table;
 };
 using OpenTables = std::vector<std::shared_ptr<const OpenTable>>;
+
+ReadMode TableReadMode(const Options& options);
 
 // Opens the file of a table of a manifest; DataLoss if it is not there, or has another size.
 absl::StatusOr<std::unique_ptr<ReadFile>> OpenFileOfTable(Directory& directory,

@@ -30,7 +30,7 @@ absl::Status CheckSizes(const lsm::ReadFile& file) {
   if (!footer.ok()) return absl::OkStatus();  // Table::Open says so better
   LSM_RETURN_IF_ERROR(CheckSize(file.path(), "filter", footer->filter, kFilterBytesMax));
   LSM_RETURN_IF_ERROR(CheckSize(file.path(), "index", footer->index, kIndexBytesMax));
-  return CheckSize(file.path(), "properties", footer->properties, kPropertiesBytesMax);
+  return absl::OkStatus();
 }
 
 }  // namespace

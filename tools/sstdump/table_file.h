@@ -18,7 +18,6 @@ namespace tools {
 // forged footer could ask for as much as the file is long, and files may be mostly holes.
 inline constexpr uint64_t kFilterBytesMax = uint64_t{1} << 30;
 inline constexpr uint64_t kIndexBytesMax = uint64_t{256} << 20;
-inline constexpr uint64_t kPropertiesBytesMax = uint64_t{16} << 20;
 
 // DataLoss, or Unimplemented, if there is none that is sound.
 absl::StatusOr<lsm::Footer> ReadFooter(const lsm::ReadFile& file);

@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "lsm/version/manifest.h"
+#include "tests/lsm/engine/counting_scheduler.h"
+#include "tests/lsm/engine/direct_reads.h"
 #include "tests/lsm/engine/store_test.h"
 #include "tests/support/scratch_dir.h"
 #include "tests/support/status_matchers.h"
@@ -17,6 +19,7 @@ namespace lsm {
 namespace {
 
 using testing::AnyOf;
+using testing::Contains;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
@@ -163,6 +166,67 @@ TEST_F(CopyTest, WhatTheLastOneHasDamagedOrLostIsCopiedAgain) {
   EXPECT_EQ(report.tables_copied, 2u);
   EXPECT_EQ(report.tables_linked, 1u);
   EXPECT_EQ(ContentsOf(kSecondPath), before);
+}
+
+// Each table is read twice, at the pace, and counted once; so is one that a base has damaged.
+TEST_F(CopyTest, WhatIsReadBackIsKeptToThePaceAndNotCounted) {
+  CountingScheduler scheduler(&world_.clock);
+  options_.environment.scheduler = &scheduler;
+  Fill();
+  ASSERT_OK(db_->Backup(kCopyPath));
+  const std::string damaged = world_.FilesOf(FileKind::kTable, kCopyPath)[0];
+  std::string bytes = world_.files->FileBytes(damaged);
+  bytes[100] = static_cast<char>(bytes[100] ^ 1);
+  world_.files->SetFileBytes(damaged, bytes);
+  for (const std::string& base : {std::string(), std::string(kCopyPath)}) {
+    const uint64_t before = scheduler.waited_nanos;
+    uint64_t done = 0, calls_for_copies = 0;
+    Pace pace;
+    pace.bytes_per_second = 10'000;
+    pace.progress = [&](const Progress& progress) {
+      EXPECT_GE(progress.bytes_done, done);
+      EXPECT_LE(progress.bytes_done, progress.bytes_total);
+      done = progress.bytes_done;
+      calls_for_copies += progress.file.starts_with(kSecondPath);
+      return true;
+    };
+    ASSERT_OK_AND_ASSIGN(const CopyReport report, db_->Backup(kSecondPath, base, pace));
+    EXPECT_EQ(report.tables_copied, base.empty() ? 3u : 1u);
+    EXPECT_GT(calls_for_copies, report.tables_copied);
+    const auto total = static_cast<double>(db_->GetStatistics().total.table_bytes);
+    const double seconds = static_cast<double>(scheduler.waited_nanos - before) * 1e-9;
+    if (base.empty()) {
+      EXPECT_NEAR(seconds, 2 * total / 10'000, 0.3);
+    } else {
+      EXPECT_GT(seconds, total / 10'000);
+    }
+    ASSERT_OK(DB::Destroy(kSecondPath, options_));
+  }
+  db_ = nullptr;
+}
+
+// What was written is read back from the disk, as far as its file system can.
+TEST_F(CopyTest, CopiesAreReadBackPastThePageCache) {
+  std::vector<std::string> asked;
+  bool copies_can = true;
+  DirectReads files(world_.files.get(), [&](std::string_view path) {
+    asked.emplace_back(path);
+    return copies_can || path.starts_with(kStorePath);
+  });
+  options_.environment.file_system = &files;
+  options_.direct_reads = true;
+  Fill();
+  const Contents before = ReadAll(*db_).value();
+  for (copies_can = true;; copies_can = false) {
+    asked.clear();
+    ASSERT_OK(db_->Backup(kCopyPath));
+    EXPECT_THAT(asked, Contains(HasSubstr(Concat(kCopyPath, "/000")))) << copies_can;
+    if (!copies_can) break;
+    EXPECT_EQ(ContentsOf(kCopyPath), before);
+    ASSERT_OK(DB::Destroy(kCopyPath, options_));
+  }
+  options_.direct_reads = false;
+  EXPECT_EQ(ContentsOf(kCopyPath), before);
 }
 
 // A store's numbers say nothing about another one's.

@@ -12,6 +12,7 @@
 #include "lsm/engine/pacer.h"
 #include "lsm/engine/verify_table.h"
 #include "lsm/version/manifest.h"
+#include "tests/lsm/engine/counting_scheduler.h"
 #include "tests/lsm/engine/store_test.h"
 #include "tests/support/status_matchers.h"
 
@@ -24,28 +25,8 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::StartsWith;
+using testing::UnorderedElementsAre;
 using testing_support::StatusIs;
-
-// A scheduler on which time passes only where somebody waits.
-class CountingScheduler : public testing_support::SingleThreadScheduler {
- public:
-  explicit CountingScheduler(testing_support::ManualClock* clock) : clock_(*clock) {}
-  void Pause(uint64_t nanos) override {
-    waited_nanos += nanos;
-    longest_nanos = std::max(longest_nanos, nanos);
-    clock_.Advance(nanos);
-    if (const auto call = std::exchange(meanwhile, nullptr); call != nullptr) {
-      call();
-      meanwhile = call;
-    }
-    SingleThreadScheduler::Pause(nanos);
-  }
-  uint64_t waited_nanos = 0, longest_nanos = 0;
-  std::function<void()> meanwhile;
-
- private:
-  testing_support::ManualClock& clock_;
-};
 
 class VerifyTest : public StoreTest {
  protected:
@@ -134,6 +115,38 @@ TEST_F(VerifyTest, CurrentManifestAndLogCount) {
   }
   FlipByte(Concat(kStorePath, "/CURRENT"), 20);
   EXPECT_THAT(Verify().problems, ElementsAre(HasSubstr("/CURRENT")));
+}
+
+// Who writes the store knows which logs there are.
+TEST_F(VerifyTest, ADamagedManifestHidesNoDamagedLog) {
+  Fill();
+  const std::string manifest = world_.FilesOf(FileKind::kManifest)[0];
+  const std::string log = world_.FilesOf(FileKind::kLog)[0];
+  FlipByte(log, 60);
+  for (const std::string& path : {manifest, Concat(kStorePath, "/CURRENT")}) {
+    const std::string bytes = world_.files->FileBytes(path);
+    FlipByte(path, 20);
+    EXPECT_THAT(Verify().problems, UnorderedElementsAre(HasSubstr(path), HasSubstr(log)));
+    world_.files->SetFileBytes(path, bytes);
+  }
+}
+
+// Of what it holds nothing is known, and the report says that it was not looked at.
+TEST_F(VerifyTest, WhatIsLeftOutAfterAFailureIsSaid) {
+  Fill();
+  EXPECT_FALSE(Verify().records_left_out);
+  world_.files->SetFault(
+      [](FileOperation operation, const std::string& path, uint64_t) -> absl::Status {
+        return operation == FileOperation::kSyncFile && path.ends_with(".log")
+                   ? absl::UnavailableError("no sync")
+                   : absl::OkStatus();
+      });
+  EXPECT_FALSE(db_->Put("key", "value", {.sync = true}).ok());
+  world_.files->SetFault(nullptr);
+  EXPECT_TRUE(Verify().records_left_out);
+  EXPECT_THAT(Verify().problems, IsEmpty());
+  ASSERT_OK(db_->Resume());
+  EXPECT_FALSE(Verify().records_left_out);
 }
 
 // An opening would take it for what a crash leaves; the store knows what it wrote.

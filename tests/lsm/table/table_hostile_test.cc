@@ -478,6 +478,15 @@ TEST(HostileTableTest, PropertiesThatCannotBeAreDamage) {
 
 // --- filters ---
 
+TEST(HostileTableTest, PropertiesLargerThanCanBeAreNotLoaded) {
+  Forgery forgery;
+  forgery.data_blocks = {{SoundBlock("a")}};
+  forgery.properties_bytes = std::string(kPropertiesBytesMax + 1, 'p');
+  EXPECT_THAT(OpenTable(forgery.Make()).status(),
+              StatusIs(absl::StatusCode::kDataLoss,
+                       AllOf(HasSubstr(kTablePath), HasSubstr("1048577 bytes cannot be"))));
+}
+
 TEST(HostileTableTest, AFilterOfUnknownBytesAnswersMaybeAndIsSeen) {
   for (const std::string& filter :
        {std::string("?"), std::string(64, '\0'), std::string(1000, 'x')}) {

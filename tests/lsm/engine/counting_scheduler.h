@@ -1,0 +1,36 @@
+#ifndef TRELLIS_TESTS_LSM_ENGINE_COUNTING_SCHEDULER_H_
+#define TRELLIS_TESTS_LSM_ENGINE_COUNTING_SCHEDULER_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <utility>
+
+#include "tests/lsm/engine/world.h"
+
+namespace lsm {
+
+// A scheduler on which time passes only where somebody waits.
+class CountingScheduler : public testing_support::SingleThreadScheduler {
+ public:
+  explicit CountingScheduler(testing_support::ManualClock* clock) : clock_(*clock) {}
+  void Pause(uint64_t nanos) override {
+    waited_nanos += nanos;
+    longest_nanos = std::max(longest_nanos, nanos);
+    clock_.Advance(nanos);
+    if (const auto call = std::exchange(meanwhile, nullptr); call != nullptr) {
+      call();
+      meanwhile = call;
+    }
+    SingleThreadScheduler::Pause(nanos);
+  }
+  uint64_t waited_nanos = 0, longest_nanos = 0;
+  std::function<void()> meanwhile;
+
+ private:
+  testing_support::ManualClock& clock_;
+};
+
+}  // namespace lsm
+
+#endif  // TRELLIS_TESTS_LSM_ENGINE_COUNTING_SCHEDULER_H_
