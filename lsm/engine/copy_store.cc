@@ -38,16 +38,23 @@ bool Has(const ManifestState& state, const TableMeta& meta) {
   });
 }
 
+// An opening may succeed where reads do not.
+bool CanReadDirectly(Directory& directory, const std::string& name) {
+  const absl::StatusOr<std::unique_ptr<ReadFile>> file =
+      directory.OpenRead(name, ReadMode::kDirect);
+  char byte = 0;
+  const absl::Status status = file.ok() ? (*file)->ReadAt(0, {&byte, 1}).status() : file.status();
+  return !absl::IsInvalidArgument(status);
+}
+
 // As VerifyTable, but not counted by the pacer, and buffered where the file system cannot else.
 absl::Status VerifyUncounted(Directory& directory, const TableMeta& meta, ReadMode wished,
                              const bloom::DigestSeed& digest_seed, Pacer* pacer,
                              VerifyReport* verified) {
-  const bool cannot =
-      wished != ReadMode::kBuffered &&
-      absl::IsInvalidArgument(directory.OpenRead(TableFileName(meta.number), wished).status());
+  if (wished == ReadMode::kDirect && !CanReadDirectly(directory, TableFileName(meta.number)))
+    wished = ReadMode::kBuffered;
   const Pacer::Uncounted uncounted(pacer);
-  return VerifyTable(directory, meta, cannot ? ReadMode::kBuffered : wished, digest_seed, pacer,
-                     verified);
+  return VerifyTable(directory, meta, wished, digest_seed, pacer, verified);
 }
 
 // Whether the base has the table as it was written.
@@ -155,8 +162,9 @@ absl::StatusOr<uint64_t> FoundStore(const StoreDirectory& store,
   state->synced_logs.clear();
   state->closed_logs.clear();
   state->started = true;  // by the snapshot that the manifest begins with
-  made->Add(&store.log_directory(), LogFileName(state->oldest_log));
-  LSM_RETURN_IF_ERROR(log.Start(state->oldest_log, LogFileId(*state->log_seed, state->oldest_log)));
+  LSM_RETURN_IF_ERROR(made->AddMade(&store.log_directory(), LogFileName(state->oldest_log), [&] {
+    return log.Start(state->oldest_log, LogFileId(*state->log_seed, state->oldest_log));
+  }));
   // It is not closed: without an end record and records, a manifest that does not know it takes it
   // for what an opening left that failed.
   LSM_RETURN_IF_ERROR(log.SyncNames());

@@ -21,19 +21,28 @@ bool IsOfStore(FileKind kind, bool is_log_directory) {
 }
 
 // CURRENT goes first, durably: of what a crash leaves no table can be missing from a store that
-// could be opened.  The lock goes last: as long as it is there, so is something to destroy.
+// could be opened.  Logs that lie apart go before it, and one after the other: without the oldest
+// that it needs a store does not open, so that none is taken for all of them.  The lock goes last:
+// as long as it is there, so is something to destroy.
 absl::Status RemoveStoreFiles(Directory& directory, bool is_log_directory) {
-  LSM_ASSIGN_OR_RETURN(const std::vector<std::string> names, directory.List());
   if (!is_log_directory) {
     const absl::Status current = directory.Remove(kCurrentFileName);
     if (!current.ok() && !absl::IsNotFound(current)) return current;
     if (current.ok()) LSM_RETURN_IF_ERROR(directory.Sync());
   }
-  for (const std::string& name : names) {
-    const std::optional<FileName> parsed = ParseFileName(name);
-    if (!parsed || parsed->kind == FileKind::kCurrent || parsed->kind == FileKind::kLock) continue;
-    if (!IsOfStore(parsed->kind, is_log_directory)) continue;
-    LSM_RETURN_IF_ERROR(directory.Remove(name));
+  if (is_log_directory) {
+    LSM_ASSIGN_OR_RETURN(const std::set<uint64_t> logs, NumbersOf(directory, FileKind::kLog));
+    for (const uint64_t log : logs) {
+      LSM_RETURN_IF_ERROR(directory.Remove(LogFileName(log)));
+      LSM_RETURN_IF_ERROR(directory.Sync());
+    }
+  } else {
+    LSM_ASSIGN_OR_RETURN(const std::vector<std::string> names, directory.List());
+    for (const std::string& name : names) {
+      const std::optional<FileName> parsed = ParseFileName(name);
+      if (!parsed || parsed->kind == FileKind::kLock) continue;
+      LSM_RETURN_IF_ERROR(directory.Remove(name));
+    }
   }
   LSM_RETURN_IF_ERROR(directory.Remove(kLockFileName));
   return directory.Sync();

@@ -135,9 +135,9 @@ absl::Status Engine::FlushMemtable(const Memtable& memtable, Sequence last_seque
                                    uint64_t next_log, const SnapshotList& snapshots) {
   const uint64_t from = store_.environment.clock->MonotonicNanos();
   const std::unique_ptr<Iterator> entries = memtable.NewIterator();
-  LSM_ASSIGN_OR_RETURN(JobResult result, RunFlush(job_context_, *entries, snapshots));
-  // From here on the manifest demands that the next log is there.
+  // The manifest will demand that the next log is there.
   LSM_RETURN_IF_ERROR(logs_.SyncNames());
+  LSM_ASSIGN_OR_RETURN(JobResult result, RunFlush(job_context_, *entries, snapshots));
   VersionEdit edit;
   edit.oldest_log = next_log;
   edit.last_sequence = last_sequence;

@@ -254,8 +254,9 @@ absl::Status Engine::SwitchFiles(ManifestState state,
                                  const std::shared_ptr<ReadView>& view, NewFiles* made) {
   log_seed_ = store_.environment.random->Next();
   const uint64_t log_number = NewFileNumber();
-  made->Add(&store_.log_directory(), LogFileName(log_number));
-  LSM_RETURN_IF_ERROR(logs_.Start(log_number, LogFileId(log_seed_, log_number)));
+  LSM_RETURN_IF_ERROR(made->AddMade(&store_.log_directory(), LogFileName(log_number), [&] {
+    return logs_.Start(log_number, LogFileId(log_seed_, log_number));
+  }));
   LSM_RETURN_IF_ERROR(logs_.SyncNames());
   state.oldest_log = log_number;
   state.log_seed = log_seed_;

@@ -152,12 +152,26 @@ NewFiles::~NewFiles() {
     CatchOutOfMemory([&] { return file.first->Remove(file.second); }).IgnoreError();
 }
 
+absl::Status NewFiles::AddMade(Directory* directory, std::string name,
+                               const std::function<absl::Status()>& make) {
+  Add(directory, std::move(name));
+  absl::Status status = make();
+  if (absl::IsAlreadyExists(status)) files_.pop_back();
+  return status;
+}
+
 absl::StatusOr<std::unique_ptr<ManifestWriter>> CreateManifest(
     const StoreDirectory& store, uint64_t number, const ManifestState& state,
     std::optional<std::string_view> expected_current, NewFiles* made) {
-  made->Add(store.directory.get(), ManifestFileName(number));
-  return ManifestWriter::Create(*store.directory, number, store.environment.random->Next(),
-                                state.ToSnapshot(), expected_current, [made] { made->Keep(); });
+  std::unique_ptr<ManifestWriter> manifest;
+  LSM_RETURN_IF_ERROR(made->AddMade(store.directory.get(), ManifestFileName(number), [&] {
+    absl::StatusOr<std::unique_ptr<ManifestWriter>> created =
+        ManifestWriter::Create(*store.directory, number, store.environment.random->Next(),
+                               state.ToSnapshot(), expected_current, [made] { made->Keep(); });
+    if (created.ok()) manifest = *std::move(created);
+    return created.status();
+  }));
+  return manifest;
 }
 
 }  // namespace lsm

@@ -82,6 +82,9 @@ class NewFiles {
   void ReserveOne() {
     if (files_.size() == files_.capacity()) files_.reserve(2 * files_.size() + 1);
   }
+  // Adds what `make` makes, be it by half; not what was there before it, by AlreadyExists.
+  absl::Status AddMade(Directory* directory, std::string name,
+                       const std::function<absl::Status()>& make);
   void Keep() { files_.clear(); }
 
  private:

@@ -25,6 +25,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -145,8 +146,16 @@ class Directory {
   // held before.  `expected` is what it must hold now (nullopt: it must not exist); otherwise
   // Aborted, and nothing is changed.  After any other error it may hold either.  Other names may
   // become durable with it, or not.
+  //
+  // `before_swap` (may be null) is called right before it may hold the new bytes.  Until then an
+  // error, whichever it is, has left what was there.
   virtual absl::Status AtomicReplace(std::string_view name, std::string_view bytes,
-                                     std::optional<std::string_view> expected) = 0;
+                                     std::optional<std::string_view> expected,
+                                     const std::function<void()>& before_swap) = 0;
+  absl::Status AtomicReplace(std::string_view name, std::string_view bytes,
+                             std::optional<std::string_view> expected) {
+    return AtomicReplace(name, bytes, expected, nullptr);
+  }
 
   // Takes the lock on `name`, made if need be (not for kShared).  FailedPrecondition, saying who
   // holds it as far as is known, if another process or another holder in this one has it.

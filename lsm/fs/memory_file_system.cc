@@ -159,7 +159,8 @@ class MemoryDirectory final : public Directory {
   absl::Status Sync() override;
   void ForgetFailedSync() override;
   absl::Status AtomicReplace(std::string_view name, std::string_view bytes,
-                             std::optional<std::string_view> expected) override;
+                             std::optional<std::string_view> expected,
+                             const std::function<void()>& before_swap) override;
   absl::StatusOr<std::unique_ptr<FileLock>> Lock(std::string_view name, LockKind kind) override;
   const std::string& path() const override { return path_; }
 
@@ -300,20 +301,25 @@ void MemoryDirectory::ForgetFailedSync() {
 // Makes this one name durable and no other: POSIX would sync the whole directory, an object store
 // would not, and a store must not lean on it.
 absl::Status MemoryDirectory::AtomicReplace(std::string_view name, std::string_view bytes,
-                                            std::optional<std::string_view> expected) {
+                                            std::optional<std::string_view> expected,
+                                            const std::function<void()>& before_swap) {
   LSM_RETURN_IF_ERROR(CheckBareName(path_, name));
   const std::string path = PathOf(name);
   absl::MutexLock lock(&machine_->mutex);
+  const auto check = [&]() -> absl::Status {
+    const FilePointer found = Find(name);
+    if (expected && found == nullptr)
+      return absl::AbortedError(Concat(path, ": does not exist any more"));
+    if (!expected && found != nullptr) return absl::AbortedError(Concat(path, ": exists already"));
+    if (expected && found->bytes() != *expected)
+      return absl::AbortedError(Concat(path, ": does not hold what it is expected to hold"));
+    return bytes.size() > machine_->free_bytes ? DiskFullAt(path) : absl::OkStatus();
+  };
+  LSM_RETURN_IF_ERROR(check());
+  // A fault may make it seem to have failed after it was done.
+  if (before_swap != nullptr) before_swap();
   LSM_RETURN_IF_ERROR(Begin(FileOperation::kAtomicReplace, path));
-  const FilePointer found = Find(name);
-  if (expected && found == nullptr) {
-    return absl::AbortedError(Concat(path, ": does not exist any more"));
-  }
-  if (!expected && found != nullptr) return absl::AbortedError(Concat(path, ": exists already"));
-  if (expected && found->bytes() != *expected) {
-    return absl::AbortedError(Concat(path, ": does not hold what it is expected to hold"));
-  }
-  if (bytes.size() > machine_->free_bytes) return DiskFullAt(path);
+  LSM_RETURN_IF_ERROR(check());  // another thread may have been faster
   machine_->TakeSpace(bytes.size());
   auto file = std::make_shared<MemoryFile>();
   file->Set(std::string(bytes));

@@ -94,7 +94,8 @@ class PosixDirectory final : public Directory {
   }
 
   absl::Status AtomicReplace(std::string_view name, std::string_view bytes,
-                             std::optional<std::string_view> expected) override;
+                             std::optional<std::string_view> expected,
+                             const std::function<void()>& before_swap) override;
 
   absl::StatusOr<std::unique_ptr<FileLock>> Lock(std::string_view name, LockKind kind) override {
     LSM_RETURN_IF_ERROR(CheckBareName(path_, name));
@@ -226,13 +227,15 @@ absl::Status PosixDirectory::WriteSynced(std::string_view name, std::string_view
 }
 
 absl::Status PosixDirectory::AtomicReplace(std::string_view name, std::string_view bytes,
-                                           std::optional<std::string_view> expected) {
+                                           std::optional<std::string_view> expected,
+                                           const std::function<void()>& before_swap) {
   absl::MutexLock lock(&replace_mutex_);
   LSM_RETURN_IF_ERROR(CheckExpected(name, expected));
   const std::string temporary = Concat(name, kTemporarySuffix);
   const absl::Status removed = Remove(temporary);  // left over by a crash
   if (!removed.ok() && !absl::IsNotFound(removed)) return removed;
   absl::Status status = WriteSynced(temporary, bytes);
+  if (status.ok() && before_swap != nullptr) before_swap();
   if (status.ok()) status = Rename(temporary, name);
   if (!status.ok()) {
     Remove(temporary).IgnoreError();  // of two errors the first tells more

@@ -60,12 +60,16 @@ absl::StatusOr<Descriptor> OpenPath(const std::string& path) {
 }
 
 // Makes the directory's name durable.  One may use a directory without being allowed to open its
-// parent; then it is as durable as whoever made it saw to.
-absl::Status SyncParentOf(const std::string& path, bool may_be_forbidden) {
+// parent, and it may be mounted where nothing is ever written or synced; then, if it `was_there`,
+// it is as durable as whoever made it saw to.
+absl::Status SyncParentOf(const std::string& path, bool was_there) {
   const std::string parent = ParentOf(path);
   const Descriptor fd = TryToOpen(parent);
-  if (fd.valid()) return SyncDirectory(fd.get(), parent);
-  if (may_be_forbidden && errno == EACCES) return absl::OkStatus();
+  if (fd.valid()) {
+    const absl::Status synced = SyncDirectory(fd.get(), parent);
+    return was_there && absl::IsInvalidArgument(synced) ? absl::OkStatus() : synced;
+  }
+  if (was_there && errno == EACCES) return absl::OkStatus();
   return PosixError(errno, parent, "open");
 }
 
@@ -78,7 +82,7 @@ absl::Status MakeDirectory(const std::string& path, mode_t mode) {
   }
   // If it exists, somebody else was faster.
   if (result != 0 && errno != EEXIST) return PosixError(errno, path, "make directory");
-  const absl::Status synced = SyncParentOf(path, /*may_be_forbidden=*/false);
+  const absl::Status synced = SyncParentOf(path, /*was_there=*/false);
   // Another sync may succeed and lie, so another attempt must find it missing.
   if (!synced.ok() && result == 0) ::rmdir(path.c_str());
   return synced;
@@ -95,7 +99,7 @@ class PosixFileSystemImpl final : public FileSystem {
     absl::StatusOr<Descriptor> fd = OpenPath(directory_path);
     if (create && fd.ok()) {
       // Who made it may have been killed before syncing its parent.
-      LSM_RETURN_IF_ERROR(SyncParentOf(directory_path, /*may_be_forbidden=*/true));
+      LSM_RETURN_IF_ERROR(SyncParentOf(directory_path, /*was_there=*/true));
     } else if (create && absl::IsNotFound(fd.status())) {
       LSM_RETURN_IF_ERROR(MakeDirectory(directory_path, DirectoryModeOf(access_)));
       fd = OpenPath(directory_path);

@@ -263,8 +263,8 @@ absl::StatusOr<std::unique_ptr<ManifestWriter>> ManifestWriter::Create(
   // The name must be durable before CURRENT can lead to it.
   LSM_RETURN_IF_ERROR(directory.Sync());
   const std::string current_bytes = Current{number, file_id}.Encode();
-  if (before_current != nullptr) before_current();
-  LSM_RETURN_IF_ERROR(directory.AtomicReplace(kCurrentFileName, current_bytes, expected_current));
+  LSM_RETURN_IF_ERROR(
+      directory.AtomicReplace(kCurrentFileName, current_bytes, expected_current, before_current));
   return std::unique_ptr<ManifestWriter>(new ManifestWriter(number, std::move(log), current_bytes));
 }
 

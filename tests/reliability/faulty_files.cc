@@ -1,6 +1,7 @@
 #include "tests/reliability/faulty_files.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <optional>
 #include <utility>
@@ -272,9 +273,10 @@ class FaultyDirectory final : public Directory {
     inner_->ForgetFailedSync();
   }
   absl::Status AtomicReplace(std::string_view name, std::string_view bytes,
-                             std::optional<std::string_view> expected) override {
+                             std::optional<std::string_view> expected,
+                             const std::function<void()>& before_swap) override {
     return shared_->Do(Operation::kAtomicReplace, PathOf(name),
-                       [&] { return inner_->AtomicReplace(name, bytes, expected); });
+                       [&] { return inner_->AtomicReplace(name, bytes, expected, before_swap); });
   }
   absl::StatusOr<std::unique_ptr<lsm::FileLock>> Lock(std::string_view name,
                                                       lsm::LockKind kind) override {

@@ -1,5 +1,6 @@
 #include "tests/reliability/recorder.h"
 
+#include <functional>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -86,10 +87,11 @@ class RecordingDirectory final : public Directory {
   // In the steps that it takes on POSIX, each of which a crash may follow; but other names do not
   // become durable with it, for an object store would not make them so.
   absl::Status AtomicReplace(std::string_view name, std::string_view bytes,
-                             std::optional<std::string_view> expected) override {
+                             std::optional<std::string_view> expected,
+                             const std::function<void()>& before_swap) override {
     const std::string temporary = lsm::Concat(name, lsm::kTemporarySuffix);
     if (inner_->Stat(temporary).ok()) LSM_RETURN_IF_ERROR(Remove(temporary));
-    const absl::Status status = inner_->AtomicReplace(name, bytes, expected);
+    const absl::Status status = inner_->AtomicReplace(name, bytes, expected, before_swap);
     if (!status.ok()) return status;
     const uint32_t file = NoteCreate(temporary);
     Note({Event::kAppend, {}, {}, {}, std::string(bytes), file});

@@ -1,5 +1,6 @@
 #include "tests/reliability/spared_files.h"
 
+#include <functional>
 #include <new>
 #include <utility>
 
@@ -131,8 +132,9 @@ class SparedDirectory final : public lsm::Directory {
   }
   void ForgetFailedSync() override { inner_->ForgetFailedSync(); }
   absl::Status AtomicReplace(std::string_view name, std::string_view bytes,
-                             std::optional<std::string_view> expected) override {
-    return AtTheBorder([&] { return inner_->AtomicReplace(name, bytes, expected); });
+                             std::optional<std::string_view> expected,
+                             const std::function<void()>& before_swap) override {
+    return AtTheBorder([&] { return inner_->AtomicReplace(name, bytes, expected, before_swap); });
   }
   absl::StatusOr<std::unique_ptr<lsm::FileLock>> Lock(std::string_view name,
                                                       lsm::LockKind kind) override {

@@ -194,6 +194,19 @@ TEST_F(BackgroundTest, AfterAFailedFlushReadsGoOnAndWritesSayWhy) {
   EXPECT_EQ(db_->GetStatistics().background_errors, 0u);
 }
 
+TEST_F(BackgroundTest, WhereLogsNamesCannotBeSyncedAFlushLeavesNoTable) {
+  options_.log_directory = "/logs";
+  Open();
+  Put("a", "1");
+  world_.files->SetFault([](FileOperation operation, const std::string& path, uint64_t) {
+    return operation == FileOperation::kSyncDirectory && path == "/logs"
+               ? absl::UnavailableError(path)
+               : absl::OkStatus();
+  });
+  EXPECT_THAT(db_->Flush(), StatusIs(absl::StatusCode::kUnavailable));
+  EXPECT_THAT(world_.FilesOf(FileKind::kTable), testing::IsEmpty());
+}
+
 TEST_F(BackgroundTest, AFailedCompactionFailsWhoAskedForIt) {
   Open();
   FlushedTable("a", "1");

@@ -41,8 +41,9 @@ class DirectReadsDirectory final : public Directory {
   absl::Status Sync() override { return base_->Sync(); }
   void ForgetFailedSync() override { base_->ForgetFailedSync(); }
   absl::Status AtomicReplace(std::string_view name, std::string_view bytes,
-                             std::optional<std::string_view> expected) override {
-    return base_->AtomicReplace(name, bytes, expected);
+                             std::optional<std::string_view> expected,
+                             const std::function<void()>& before_swap) override {
+    return base_->AtomicReplace(name, bytes, expected, before_swap);
   }
   absl::StatusOr<std::unique_ptr<FileLock>> Lock(std::string_view name, LockKind kind) override {
     return base_->Lock(name, kind);

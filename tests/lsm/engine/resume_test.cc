@@ -192,6 +192,22 @@ TEST_F(ResumeTest, KeepsWhatSnapshotsAndIteratorsSee) {
 }
 
 // The log of the next memtable gets a descriptor that was kept back for it.
+// Only what an attempt has made is taken back.
+TEST_F(ResumeTest, AForeignFileInItsWayStays) {
+  Open();
+  Put("a", "1");
+  const std::string notes = "somebody's notes";
+  std::vector<std::string> foreign;
+  for (int number = 3; number < 9; ++number)
+    foreign.push_back(Concat(kStorePath, "/", LogFileName(static_cast<uint64_t>(number))));
+  for (const std::string& path : foreign) world_.files->SetFileBytes(path, notes);
+  EXPECT_FALSE(db_->Flush().ok());
+  for (int attempt = 0; attempt < 3 && !db_->GetFailure().ok(); ++attempt)
+    db_->Resume().IgnoreError();
+  for (const std::string& path : foreign) EXPECT_EQ(world_.files->FileBytes(path), notes) << path;
+  EXPECT_EQ(Get("a"), "1");
+}
+
 TEST(ResumeOnDiskTest, WithoutDescriptorsWritesGoOnUntilTablesAreNeeded) {
   const testing_support::ScratchDir scratch;
   const std::string result = testing_support::InChild([&]() -> std::string {
