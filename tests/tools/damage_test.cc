@@ -12,6 +12,7 @@
 
 #include "lsm/bytes/checksum.h"
 #include "lsm/bytes/coding.h"
+#include "lsm/bytes/status.h"
 #include "lsm/fs/memory_file_system.h"
 #include "lsm/table/format.h"
 #include "lsm/version/manifest.h"
@@ -114,6 +115,30 @@ TEST_F(DamageTest, VerifyOfAStoreNamesTheFileThatIsDamaged) {
     }
     files_.SetFileBytes(path, whole);
   }
+}
+
+// Without a manifest that can be read, each file is looked at by itself: that this one cannot be
+// read is then no second problem.
+TEST_F(DamageTest, VerifyOfAStoreTellsOfADamagedManifestOnce) {
+  const std::string path = "s/000001.manifest";
+  const std::string whole = files_.FileBytes(path);
+  for (size_t bit = 0; bit < 8 * whole.size(); bit += 3) {
+    files_.SetFileBytes(path, Flipped(whole, bit));
+    const json alone = json::parse(Run({"verify", "--json", path}).out)["results"][0];
+    const json in_store = json::parse(Run({"verify", "--json", "s"}).out)["results"][0];
+    ASSERT_FALSE(alone["problems"].empty()) << "bit " << bit;
+    ASSERT_EQ(in_store["problems"], alone["problems"]) << "bit " << bit;
+    const std::string text = Run({"verify", "s"}).out;
+    const size_t count = alone["problems"].size();
+    ASSERT_THAT(text,
+                HasSubstr(lsm::Concat("s: ", count, count == 1 ? " problem\n" : " problems\n")))
+        << "bit " << bit;
+    std::set<std::string> lines;
+    std::istringstream stream(text);
+    for (std::string line; std::getline(stream, line);)
+      ASSERT_TRUE(lines.insert(line).second) << "bit " << bit << " is told twice: " << line;
+  }
+  files_.SetFileBytes(path, whole);
 }
 
 TEST_F(DamageTest, VerifyOfAStoreFindsEveryFileThatIsMissing) {

@@ -166,6 +166,12 @@ void Session::Fail(const absl::Status& status, const std::string& path) {
   AddStatus(status, SplitMessage(lsm::MessageOf(status), path, path));
 }
 
+bool Session::HasSaid(const absl::Status& status, const Target& target) const {
+  PlacedMessage placed = SplitMessage(lsm::MessageOf(status), OpenedPath(target), target.path);
+  const Problem problem{std::move(placed.file), placed.offset, std::move(placed.message)};
+  return std::find(problems_.begin(), problems_.end(), problem) != problems_.end();
+}
+
 void Session::AddStatus(const absl::Status& status, PlacedMessage placed) {
   const Outcome outcome = absl::IsDataLoss(status) ? Outcome::kDamaged : Outcome::kUnreadable;
   Add({std::move(placed.file), placed.offset, std::move(placed.message)}, outcome);
@@ -198,11 +204,8 @@ void Session::Add(Problem problem, Outcome outcome) {
   ++file_problem_count_;
   if (file_problem_count_ > kProblemsMax) return;
   if (file_problem_count_ == kProblemsMax) problem.message += "; more of this file is not shown";
-  if (json_wanted()) {
-    problems_.push_back(std::move(problem));
-  } else {
-    PrintProblem(problem);
-  }
+  if (!json_wanted()) PrintProblem(problem);
+  problems_.push_back(std::move(problem));
 }
 
 void Session::PrintProblem(const Problem& problem) {

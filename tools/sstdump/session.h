@@ -70,6 +70,8 @@ class Session {
   void Damage(const Target& target, std::optional<uint64_t> offset, std::string message);
   // The same where there is no target: a path that leads nowhere.
   void Fail(const absl::Status& status, const std::string& path);
+  // Whether this result has shown that problem.
+  bool HasSaid(const absl::Status& status, const Target& target) const;
   // The command does not fit what the path leads to.
   void Misuse(const std::string& path, std::string message);
   // Worth knowing, and no fault.
@@ -117,6 +119,7 @@ class Session {
     std::string file;
     std::optional<uint64_t> offset;
     std::string message;
+    bool operator==(const Problem&) const = default;
   };
 
   std::string Colored(const char* code, std::string_view text) const;
@@ -132,7 +135,7 @@ class Session {
 
   // Of the result that was begun.
   Outcome outcome_ = Outcome::kFine;
-  std::vector<Problem> problems_;  // kept for JSON
+  std::vector<Problem> problems_;  // those that are shown
   std::vector<std::string> notes_;
   Tally tally_;
   size_t file_problem_count_ = 0;

@@ -28,8 +28,10 @@ class StoreChecker {
       for (const PlacedTable& table : TablesInOrder(files_.manifest.state)) CheckTable(table);
       CheckLogs();
     } else {
-      session_->Fail(StateProblem(files_), target_);
       CheckManifestsByName();
+      // What is wrong with a manifest itself was said where that was looked at.
+      const absl::Status problem = StateProblem(files_);
+      if (!session_->HasSaid(problem, target_)) session_->Fail(problem, target_);
       CheckFilesByContent();
     }
     NoteOthers();
