@@ -20,64 +20,19 @@
 #include <vector>
 
 #include "tests/support/source_directory.h"
+#include "tests/tidy_documents.h"
+#include "tests/tidy_tree.h"
 
+namespace tidy {
 namespace {
 
 namespace fs = std::filesystem;
-
-using Tree = std::map<std::string, std::string>;  // path from the root of the project -> text
-using Complaints = std::vector<std::string>;
 
 constexpr size_t kFileLinesMax = 700;
 constexpr size_t kFunctionLinesMax = 80;
 constexpr size_t kOptionsMax = 20;
 
-// --- text ---
-
-bool Contains(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
-}
-
-std::string_view Trimmed(std::string_view text) {
-  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.front())))
-    text.remove_prefix(1);
-  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back())))
-    text.remove_suffix(1);
-  return text;
-}
-
-std::vector<std::string_view> Lines(std::string_view text) {
-  std::vector<std::string_view> lines;
-  while (!text.empty()) {
-    const size_t end = std::min(text.find('\n'), text.size());
-    lines.push_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return lines;
-}
-
-std::string At(const std::string& path, size_t line_index) {
-  return path + ":" + std::to_string(line_index + 1) + ": ";
-}
-
-bool IsHeader(std::string_view path) { return path.ends_with(".h"); }
-bool IsSource(std::string_view path) { return path.ends_with(".cc"); }
-bool IsCode(std::string_view path) { return IsHeader(path) || IsSource(path); }
-bool IsCMake(std::string_view path) {
-  return path.ends_with("CMakeLists.txt") || path.ends_with(".cmake");
-}
-
-std::string FolderOf(const std::string& path) { return fs::path(path).parent_path().string(); }
-
-// Calls `visit(path, index, line)` for each line of the files that `wanted` picks.
-template <typename Visit>
-void ForEachLine(const Tree& tree, bool (*wanted)(std::string_view), Visit visit) {
-  for (const auto& [path, text] : tree) {
-    if (!wanted(path)) continue;
-    const std::vector<std::string_view> lines = Lines(text);
-    for (size_t i = 0; i < lines.size(); ++i) visit(path, i, lines[i]);
-  }
-}
+// --- rules ---
 
 // What stands between the quotes or brackets of an #include; empty if the line is none.
 struct Include {
@@ -93,8 +48,6 @@ Include IncludeOf(std::string_view line) {
   if (end == std::string_view::npos) return {};
   return {std::string(line.substr(1, end - 1)), line[0] == '"'};
 }
-
-// --- rules ---
 
 // What a folder may include besides itself.  A folder that is not here may include anything.
 const std::map<std::string, std::set<std::string>>& Arrows() {
@@ -122,13 +75,6 @@ const std::map<std::string, std::set<std::string>>& Arrows() {
                                  "lsm/table", "lsm/version", "lsm/compaction"})},
   };
   return arrows;
-}
-
-bool IsOurs(std::string_view include) {
-  for (std::string_view folder : {"bloom/", "lsm/", "tools/", "tests/", "bench/"}) {
-    if (include.starts_with(folder)) return true;
-  }
-  return false;
 }
 
 Complaints IncludesFollowTheArrows(const Tree& tree) {
@@ -379,8 +325,6 @@ Complaints InstalledHeadersAreClosed(const Tree& tree) {
   return complaints;
 }
 
-bool IsDocument(std::string_view path) { return path.ends_with(".md"); }
-
 // Where an installed header sends its reader, there is something.
 Complaints PagesForEmbeddersAreInstalled(const Tree& tree) {
   const std::set<std::string> installed = Installed(tree);
@@ -429,83 +373,6 @@ Complaints TheReleaseStandsOnce(const Tree& tree) {
     if (Contains(line.substr(0, line.find("//")), version))
       complaints.push_back(At(path, i) + "spells the version " + version);
   });
-  return complaints;
-}
-
-// --- documents ---
-
-bool Exists(const Tree& tree, const std::string& path) {
-  const auto at = tree.lower_bound(path);
-  return at != tree.end() && (at->first == path || at->first.starts_with(path + "/"));
-}
-
-// Targets of [text](target) that lie in the tree.
-Complaints LinksLeadSomewhere(const Tree& tree) {
-  Complaints complaints;
-  ForEachLine(tree, IsDocument, [&](const std::string& path, size_t i, std::string_view line) {
-    for (size_t at = line.find("]("); at != std::string_view::npos; at = line.find("](", at + 2)) {
-      std::string target(line.substr(at + 2, line.find(')', at) - at - 2));
-      target = target.substr(0, target.find('#'));
-      if (target.empty() || Contains(target, "://") || target.starts_with("mailto:")) continue;
-      std::string resolved = (fs::path(FolderOf(path)) / target).lexically_normal().string();
-      while (resolved.ends_with("/")) resolved.pop_back();
-      if (!Exists(tree, resolved)) complaints.push_back(At(path, i) + "there is no " + target);
-    }
-  });
-  return complaints;
-}
-
-// Paths in `code` that begin with a folder of ours.
-Complaints PathsInTextExist(const Tree& tree) {
-  Complaints complaints;
-  ForEachLine(tree, IsDocument, [&](const std::string& path, size_t i, std::string_view line) {
-    for (size_t begin = line.find('`'); begin != std::string_view::npos;) {
-      const size_t end = line.find('`', begin + 1);
-      if (end == std::string_view::npos) return;
-      std::string name(line.substr(begin + 1, end - begin - 1));
-      name = name.substr(0, name.find(' '));  // a command
-      const bool is_path = IsOurs(name) && name.find_first_of("*{<(") == std::string::npos;
-      while (name.ends_with("/")) name.pop_back();
-      const bool is_there = Exists(tree, name) || tree.contains(name + ".in");  // made from that
-      if (is_path && !is_there) complaints.push_back(At(path, i) + "there is no " + name);
-      begin = line.find('`', end + 1);
-    }
-  });
-  return complaints;
-}
-
-// What a document shows as C++ is, whole, a program that embedders build and run.
-Complaints ReadmesShowCompiledPrograms(const Tree& tree) {
-  static const std::map<std::string, std::vector<std::string>> programs = {
-      {"README.md", {"readme_example.cc"}},
-      {"bloom/README.md", {"filter_for_a_file.cc", "filter_in_memory.cc"}}};
-  static const std::string begin_mark = "```cpp\n", end_mark = "```";
-  Complaints complaints;
-  for (const auto& [path, text] : tree) {
-    if (!IsDocument(path)) continue;
-    const auto listed = programs.find(path);
-    const size_t wanted = listed == programs.end() ? 0 : listed->second.size();
-    size_t count = 0;
-    for (size_t at = text.find(begin_mark); at != text.npos; at = text.find(begin_mark, at + 1)) {
-      if (++count > wanted) continue;
-      const size_t begin = at + begin_mark.size();
-      const auto program = tree.find("tests/embed/" + listed->second[count - 1]);
-      if (program == tree.end() ||
-          program->second != text.substr(begin, text.find(end_mark, begin) - begin)) {
-        complaints.push_back(path + ": its program is not tests/embed/" +
-                             listed->second[count - 1]);
-      } else if (Lines(program->second).size() > 20) {
-        complaints.push_back(program->first + ": more than twenty lines");
-      }
-    }
-    if (count != wanted) {
-      complaints.push_back(path + ": shows " + std::to_string(count) + " programs, and " +
-                           std::to_string(wanted) + " are compiled");
-    }
-  }
-  for (const auto& [path, names] : programs) {
-    if (!tree.contains(path)) complaints.push_back(path + ": is not there");
-  }
   return complaints;
 }
 
@@ -659,6 +526,12 @@ std::vector<Rule> RulesOfPackageAndDocuments() {
         with_readmes({{"lsm/README.md", "```cpp\nint main() {}\n```\n"}}),
         with_readmes({{"tests/embed/readme_example.cc", "int main() { }\n"}}),
         {}}},
+      {"ExcerptsHoldSomething",
+       ExcerptsHoldSomething,
+       {{{"README.md", "<!-- tools/dev excerpt a -->\n<!-- end of excerpt -->\n"}},
+        {{"lsm/README.md",
+          "<!-- tools/dev excerpt a -->\n\n```text\n```\n\n<!-- end of excerpt -->\n"}},
+        {{"README.md", "<!-- tools/dev excerpt a -->\n1 of 2\n"}}}},
       {"TheTopLevelIsBare", TheTopLevelIsBare, {{{"util/a.h", ""}}, {{"notes.txt", ""}}}},
   };
 }
@@ -692,3 +565,4 @@ INSTANTIATE_TEST_SUITE_P(Rules, TidyTest, testing::ValuesIn(Rules()),
                          [](const auto& rule) { return rule.param.name; });
 
 }  // namespace
+}  // namespace tidy

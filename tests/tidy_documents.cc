@@ -1,0 +1,106 @@
+#include "tests/tidy_documents.h"
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tidy {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool Exists(const Tree& tree, const std::string& path) {
+  const auto at = tree.lower_bound(path);
+  return at != tree.end() && (at->first == path || at->first.starts_with(path + "/"));
+}
+
+}  // namespace
+
+Complaints LinksLeadSomewhere(const Tree& tree) {
+  Complaints complaints;
+  ForEachLine(tree, IsDocument, [&](const std::string& path, size_t i, std::string_view line) {
+    for (size_t at = line.find("]("); at != std::string_view::npos; at = line.find("](", at + 2)) {
+      std::string target(line.substr(at + 2, line.find(')', at) - at - 2));
+      target = target.substr(0, target.find('#'));
+      if (target.empty() || Contains(target, "://") || target.starts_with("mailto:")) continue;
+      std::string resolved = (fs::path(FolderOf(path)) / target).lexically_normal().string();
+      while (resolved.ends_with("/")) resolved.pop_back();
+      if (!Exists(tree, resolved)) complaints.push_back(At(path, i) + "there is no " + target);
+    }
+  });
+  return complaints;
+}
+
+Complaints PathsInTextExist(const Tree& tree) {
+  Complaints complaints;
+  ForEachLine(tree, IsDocument, [&](const std::string& path, size_t i, std::string_view line) {
+    for (size_t begin = line.find('`'); begin != std::string_view::npos;) {
+      const size_t end = line.find('`', begin + 1);
+      if (end == std::string_view::npos) return;
+      std::string name(line.substr(begin + 1, end - begin - 1));
+      name = name.substr(0, name.find(' '));  // a command
+      const bool is_path = IsOurs(name) && name.find_first_of("*{<(") == std::string::npos;
+      while (name.ends_with("/")) name.pop_back();
+      const bool is_there = Exists(tree, name) || tree.contains(name + ".in");  // made from that
+      if (is_path && !is_there) complaints.push_back(At(path, i) + "there is no " + name);
+      begin = line.find('`', end + 1);
+    }
+  });
+  return complaints;
+}
+
+Complaints ReadmesShowCompiledPrograms(const Tree& tree) {
+  static const std::map<std::string, std::vector<std::string>> programs = {
+      {"README.md", {"readme_example.cc"}},
+      {"bloom/README.md", {"filter_for_a_file.cc", "filter_in_memory.cc"}}};
+  static const std::string begin_mark = "```cpp\n", end_mark = "```";
+  Complaints complaints;
+  for (const auto& [path, text] : tree) {
+    if (!IsDocument(path)) continue;
+    const auto listed = programs.find(path);
+    const size_t wanted = listed == programs.end() ? 0 : listed->second.size();
+    size_t count = 0;
+    for (size_t at = text.find(begin_mark); at != text.npos; at = text.find(begin_mark, at + 1)) {
+      if (++count > wanted) continue;
+      const size_t begin = at + begin_mark.size();
+      const auto program = tree.find("tests/embed/" + listed->second[count - 1]);
+      if (program == tree.end() ||
+          program->second != text.substr(begin, text.find(end_mark, begin) - begin)) {
+        complaints.push_back(path + ": its program is not tests/embed/" +
+                             listed->second[count - 1]);
+      } else if (Lines(program->second).size() > 20) {
+        complaints.push_back(program->first + ": more than twenty lines");
+      }
+    }
+    if (count != wanted) {
+      complaints.push_back(path + ": shows " + std::to_string(count) + " programs, and " +
+                           std::to_string(wanted) + " are compiled");
+    }
+  }
+  for (const auto& [path, names] : programs) {
+    if (!tree.contains(path)) complaints.push_back(path + ": is not there");
+  }
+  return complaints;
+}
+
+Complaints ExcerptsHoldSomething(const Tree& tree) {
+  static const std::string_view begin = "<!-- tools/dev excerpt ", end = "<!-- end of excerpt -->";
+  Complaints complaints;
+  for (const auto& [path, text] : tree) {
+    if (!IsDocument(path)) continue;
+    const std::vector<std::string_view> lines = Lines(text);
+    for (size_t i = 0; i < lines.size(); ++i) {
+      if (!lines[i].starts_with(begin)) continue;
+      size_t filled = 0, at = i + 1;
+      for (; at < lines.size() && lines[at] != end; ++at)
+        filled += !Trimmed(lines[at]).empty() && !lines[at].starts_with("```");
+      if (at == lines.size()) complaints.push_back(At(path, i) + "an excerpt without an end");
+      if (filled == 0) complaints.push_back(At(path, i) + "an excerpt with nothing in it");
+    }
+  }
+  return complaints;
+}
+
+}  // namespace tidy

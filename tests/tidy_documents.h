@@ -1,0 +1,23 @@
+// Rules of tidy_test.cc about the documents of a tree.
+#ifndef TRELLIS_TESTS_TIDY_DOCUMENTS_H_
+#define TRELLIS_TESTS_TIDY_DOCUMENTS_H_
+
+#include "tests/tidy_tree.h"
+
+namespace tidy {
+
+// Targets of [text](target) that lie in the tree.
+Complaints LinksLeadSomewhere(const Tree& tree);
+
+// Paths in `code` that begin with a folder of ours.
+Complaints PathsInTextExist(const Tree& tree);
+
+// What a document shows as C++ is, whole, a program that embedders build and run.
+Complaints ReadmesShowCompiledPrograms(const Tree& tree);
+
+// What `tools/dev excerpt` is to put into a document, it has put there.
+Complaints ExcerptsHoldSomething(const Tree& tree);
+
+}  // namespace tidy
+
+#endif  // TRELLIS_TESTS_TIDY_DOCUMENTS_H_
