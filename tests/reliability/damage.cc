@@ -122,15 +122,28 @@ enum class Tail : uint8_t {
   kTorn,   // of a log of a store that was not closed, what is like a write that a crash tore
 };
 
+// Whom an error that tells of the damage may name.  It is DataLoss in any case: damage that passes
+// for a newer version of the format, for a lock or for a disk that fails sends its reader
+// elsewhere.
+enum class Naming : uint8_t {
+  kDamaged,  // the damaged file, by its path, at the beginning of the message
+  // The damaged file anywhere in the message; or, if that is a manifest, any file of the store. For
+  // what was swapped, lost, cut or overwritten may be right by itself, and go with none of the
+  // others: a manifest that has lost its last edits leads to files that are gone, or that another
+  // one has overtaken; and of two logs, the later one does not go on where the earlier one ends.
+  kLedAstray,
+};
+
 // One look at a damaged store, through everything that reads.
 class Inspection {
  public:
   // `damaged`: the paths of the files that were.  What became of it is counted in the report.
   Inspection(const Specimen& specimen, const Image& image, const std::vector<std::string>& damaged,
-             Tail tail, OpenMode mode, DamageReport* report)
+             Tail tail, Naming naming, OpenMode mode, DamageReport* report)
       : specimen_(specimen),
         damaged_(damaged),
         tail_(tail),
+        naming_(naming),
         mode_(mode),
         report_(*report),
         world_(3, image.ToFiles()) {}
@@ -159,24 +172,29 @@ class Inspection {
 
   bool IsNamed(std::string_view text) const {
     return std::any_of(damaged_.begin(), damaged_.end(), [&](const std::string& path) {
-      // A manifest or CURRENT that leads astray leads to a file that is not there.
+      if (text.starts_with(Concat(path, ":"))) return true;
+      if (naming_ == Naming::kDamaged) return false;
       return text.find(NameIn(path)) != text.npos ||
              (KindOf(path) == FileKind::kManifest &&
-              (text.find(kPath) != text.npos || text.find(kLogsPath) != text.npos));
+              (text.starts_with(Concat(kPath, "/")) || text.starts_with(Concat(kLogsPath, "/"))));
     });
+  }
+
+  // What is wrong with an error, or empty.
+  std::string ProblemOf(const absl::Status& error) const {
+    if (!absl::IsDataLoss(error)) return Concat("not called damage: ", error.ToString());
+    return IsNamed(lsm::MessageOf(error)) ? "" : Concat("unnamed: ", error.ToString());
   }
 
   std::string NotOpened(const absl::Status& status) {
     ++report_.not_opened;
-    if (absl::IsNotFound(status) || absl::IsInvalidArgument(status))
-      return Concat("the store is not even taken for one: ", status.ToString());
-    return IsNamed(lsm::MessageOf(status)) ? "" : Concat("unnamed: ", status.ToString());
+    return ProblemOf(status);
   }
 
   void Note(const absl::Status& status) {
     if (status.ok()) return;
     failed_ = true;
-    if (!IsNamed(lsm::MessageOf(status))) Problem(Concat("unnamed: ", status.ToString()));
+    Problem(ProblemOf(status));
   }
 
   void LookUp() {
@@ -220,16 +238,19 @@ class Inspection {
     return !whole || place == end;
   }
 
-  // Of files other than tables an opening leaves nothing that is damaged.
+  // Of files other than tables an opening leaves nothing that is damaged.  Of sound ones nothing is
+  // said.
   void Verify() {
     if (tail_ != Tail::kShown ||
         std::none_of(damaged_.begin(), damaged_.end(),
                      [](const std::string& path) { return KindOf(path) == FileKind::kTable; }))
       return;
     const absl::StatusOr<lsm::VerifyReport> report = db_->Verify();
-    if (!report.ok() || std::none_of(report->problems.begin(), report->problems.end(),
-                                     [this](const std::string& line) { return IsNamed(line); }))
-      Problem("DB::Verify does not tell of it");
+    if (!report.ok()) return Problem(Concat("DB::Verify fails: ", report.status().ToString()));
+    if (report->problems.empty()) Problem("DB::Verify does not tell of it");
+    for (const std::string& line : report->problems) {
+      if (!IsNamed(line)) Problem(Concat("DB::Verify tells of another file: ", line));
+    }
     ++report_.verified;
   }
 
@@ -267,6 +288,7 @@ class Inspection {
   const Specimen& specimen_;
   const std::vector<std::string>& damaged_;
   const Tail tail_;
+  const Naming naming_;
   const OpenMode mode_;
   DamageReport& report_;
   World world_;
@@ -314,7 +336,7 @@ class Damager {
   bool Stopped() const { return !report_.finding.empty(); }
 
   // `files` are those that were damaged.
-  void Check(const std::string& what, std::initializer_list<size_t> files, Tail tail,
+  void Check(const std::string& what, std::initializer_list<size_t> files, Tail tail, Naming naming,
              uint64_t* count) {
     if (Stopped()) return;
     SayUnderWay(what);
@@ -322,7 +344,8 @@ class Damager {
     const OpenMode mode = report_.cases() % 5 == 0 ? OpenMode::kReadOnly : OpenMode::kOpenOrCreate;
     std::vector<std::string> paths;
     for (const size_t i : files) paths.push_back(image_.files[i].first);
-    const std::string problem = Inspection(specimen_, image_, paths, tail, mode, &report_).Run();
+    const std::string problem =
+        Inspection(specimen_, image_, paths, tail, naming, mode, &report_).Run();
     if (!problem.empty()) report_.finding = Concat(what, ": ", problem);
   }
 
@@ -333,7 +356,7 @@ class Damager {
       bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ mask);
       Check(Concat(image_.files[i].first, ": bit ", bit % 8, " of byte ", bit / 8, " of ",
                    bytes.size(), " flipped"),
-            {i}, Tail::kShown, &report_.flips);
+            {i}, Tail::kShown, Naming::kDamaged, &report_.flips);
       bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ mask);
     }
   }
@@ -353,7 +376,8 @@ class Damager {
         KindOf(i) != FileKind::kManifest && (KindOf(i) != FileKind::kLog || specimen_.closed());
     Check(Concat(image_.files[i].first, ": bits ", first, " and ", second, " of ", 8 * bytes.size(),
                  " flipped"),
-          {i}, shows ? Tail::kShown : TailOf(i, second / 8 + 1), &report_.flips);
+          {i}, shows ? Tail::kShown : TailOf(i, second / 8 + 1),
+          KindOf(i) == FileKind::kManifest ? Naming::kLedAstray : Naming::kDamaged, &report_.flips);
     flip(first);
     flip(second);
   }
@@ -378,7 +402,7 @@ class Damager {
       image_.files[i].second = bytes + more;
       const bool has_end = specimen_.closed() || KindOf(i) == FileKind::kTable;
       Check(Concat(image_.files[i].first, ": ", more.size(), " bytes more"), {i},
-            has_end ? Tail::kShown : TailOf(i), &report_.cuts);
+            has_end ? Tail::kShown : TailOf(i), Naming::kDamaged, &report_.cuts);
       image_.files[i].second = bytes;
     }
   }
@@ -417,7 +441,7 @@ class Damager {
         Check(Concat(image_.files[places[a].file].first, " and ",
                      image_.files[places[b].file].first, ": blocks at ", places[a].handle.offset,
                      " and ", places[b].handle.offset, " swapped"),
-              {places[a].file, places[b].file}, Tail::kNone, &report_.sectors);
+              {places[a].file, places[b].file}, Tail::kNone, Naming::kLedAstray, &report_.sectors);
         image_ = whole;
       }
     }
@@ -428,7 +452,7 @@ class Damager {
     for (size_t length = 0; length < bytes.size() && !Stopped(); ++length) {
       image_.files[i].second = bytes.substr(0, length);
       Check(Concat(image_.files[i].first, ": cut after ", length, " of ", bytes.size(), " bytes"),
-            {i}, TailOf(i), &report_.cuts);
+            {i}, TailOf(i), Naming::kLedAstray, &report_.cuts);
     }
     image_.files[i].second = bytes;
   }
@@ -446,7 +470,7 @@ class Damager {
         image_.files[i].second.replace(from, count, sector);
         Check(Concat(image_.files[i].first, ": sector at ", from, " of ", bytes.size(),
                      " overwritten"),
-              {i}, TailOf(i, from + count), &report_.sectors);
+              {i}, TailOf(i, from + count), Naming::kLedAstray, &report_.sectors);
         image_.files[i].second = bytes;
       }
     }
@@ -465,7 +489,7 @@ class Damager {
         swapped.resize(bytes.size());
         if (swapped != bytes) {
           Check(Concat(image_.files[i].first, ": sectors ", a, " and ", b, " swapped"), {i},
-                Tail::kNone, &report_.sectors);
+                Tail::kNone, Naming::kLedAstray, &report_.sectors);
         }
         swapped = bytes;
       }
@@ -478,7 +502,7 @@ class Damager {
         if (!IsOfInterest(a) || !IsOfInterest(b)) continue;
         std::swap(image_.files[a].second, image_.files[b].second);
         Check(Concat(image_.files[a].first, " and ", image_.files[b].first, " swapped"), {a, b},
-              Tail::kNone, &report_.files);
+              Tail::kNone, Naming::kLedAstray, &report_.files);
         std::swap(image_.files[a].second, image_.files[b].second);
       }
     }
@@ -491,7 +515,8 @@ class Damager {
     });
     if (same_name == strangers.end() || !IsOfInterest(i)) return;
     const std::string bytes = std::exchange(image_.files[i].second, same_name->second);
-    Check(Concat(image_.files[i].first, ": another store's"), {i}, Tail::kNone, &report_.files);
+    Check(Concat(image_.files[i].first, ": another store's"), {i}, Tail::kNone, Naming::kLedAstray,
+          &report_.files);
     image_.files[i].second = bytes;
   }
 
@@ -501,7 +526,8 @@ class Damager {
       const Image whole = image_;
       // A file of the name stays, so that it can be named; empty, or gone.
       image_.files[i].second.clear();
-      Check(Concat(image_.files[i].first, ": emptied"), {i}, Tail::kNone, &report_.files);
+      Check(Concat(image_.files[i].first, ": emptied"), {i}, Tail::kNone, Naming::kLedAstray,
+            &report_.files);
       image_ = whole;
       const std::string path = image_.files[i].first;
       image_.files[i].first += ".away";

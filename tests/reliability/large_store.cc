@@ -142,10 +142,7 @@ class LargeStore {
 
   // Whether the text tells of this bit's file.
   bool Names(std::string_view text, const Bit& bit) const {
-    const std::string& path = PathOf(bit);
-    // A manifest or CURRENT may lead to a file that is not there.
-    return text.find(path.substr(path.rfind('/') + 1)) != std::string_view::npos ||
-           (!path.ends_with(".table") && text.find(kPath) != std::string_view::npos);
+    return text.starts_with(Concat(PathOf(bit), ":"));
   }
 
   std::string ProblemOf(const Bits& bits, bool* opened) const {
@@ -154,11 +151,13 @@ class LargeStore {
       return std::any_of(bits.begin(), bits.end(),
                          [&](const Bit& bit) { return Names(text, bit); });
     };
+    const auto is_told = [&](const absl::Status& error) {
+      return absl::IsDataLoss(error) && is_named(lsm::MessageOf(error));
+    };
     const absl::StatusOr<std::unique_ptr<DB>> db = DB::Open(kPath, OptionsOn(world));
     *opened = db.ok();
-    if (!db.ok()) {
-      return is_named(db.status().ToString()) ? "" : Concat("unnamed: ", db.status().ToString());
-    }
+    if (!db.ok())
+      return is_told(db.status()) ? "" : Concat("not told so: ", db.status().ToString());
     const absl::StatusOr<lsm::VerifyReport> report = (*db)->Verify();
     if (!report.ok()) return report.status().ToString();
     for (const Bit& bit : bits) {
@@ -166,18 +165,21 @@ class LargeStore {
                        [&](const std::string& text) { return Names(text, bit); }))
         return Concat("DB::Verify does not tell of ", PathOf(bit));
     }
+    for (const std::string& text : report->problems) {
+      if (!is_named(text)) return Concat("DB::Verify tells of another file: ", text);
+    }
     size_t number = bits.front().number % kLookUpOneIn;
     for (auto place = contents_.begin(); place != contents_.end(); ++place, ++number) {
       if (number % kLookUpOneIn != 0) continue;
       const absl::StatusOr<std::optional<std::string>> value = (*db)->Get(place->first);
-      if (value.ok() ? *value != place->second : !is_named(value.status().ToString()))
-        return Concat("a wrong answer for ", place->first);
+      if (value.ok() ? *value != place->second : !is_told(value.status()))
+        return Concat("a wrong answer for ", place->first, ": ", value.status().ToString());
     }
-    return bits.front().number % kWalkOneIn == 0 ? Walk(**db, is_named) : "";
+    return bits.front().number % kWalkOneIn == 0 ? Walk(**db, is_told) : "";
   }
 
-  template <typename IsNamed>
-  std::string Walk(DB& db, const IsNamed& is_named) const {
+  template <typename IsTold>
+  std::string Walk(DB& db, const IsTold& is_told) const {
     const std::unique_ptr<lsm::Iterator> iterator = db.NewIterator();
     auto place = contents_.begin();
     iterator->SeekToFirst();
@@ -188,7 +190,7 @@ class LargeStore {
           return Concat("an iterator is wrong at ", iterator->key());
       }
       if (iterator->status().ok()) return place == contents_.end() ? "" : "an iterator ends early";
-      if (!is_named(iterator->status().ToString())) return iterator->status().ToString();
+      if (!is_told(iterator->status())) return iterator->status().ToString();
       // On behind what cannot be read.
       for (size_t i = 0; i < kKeysLeftOut && place != contents_.end(); ++i) ++place;
       if (place == contents_.end()) return "";
