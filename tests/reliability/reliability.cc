@@ -7,6 +7,8 @@
 //                                    every job, or these, over and over with other seeds, for about
 //                                    so long, and each once; then what was done in all
 //
+// `without JOB...` at the end leaves jobs out that would be done.
+//
 // Two at a time.  Prints a line for each job; exits with 1 if anything was found,
 // with 2 for wrong usage.
 #include <algorithm>
@@ -49,10 +51,10 @@ bool Run(const std::vector<Task>& tasks) {
   return sound;
 }
 
-bool RunAll(uint64_t part) {
+bool RunAll(const std::vector<const Job*>& jobs, uint64_t part) {
   std::vector<Task> tasks;
-  for (const Job& job : AllJobs()) {
-    if (job.amount_in_ci > 0) tasks.push_back({&job, 1, (job.amount_in_ci + part - 1) / part});
+  for (const Job* job : jobs) {
+    if (job->amount_in_ci > 0) tasks.push_back({job, 1, (job->amount_in_ci + part - 1) / part});
   }
   return Run(tasks);
 }
@@ -90,6 +92,7 @@ std::optional<uint64_t> NumberOf(std::string_view text) {
 int Misuse() {
   std::fprintf(stderr,
                "usage: reliability [JOB [SEED [AMOUNT]] | part N | soak MINUTES [SEED [JOB...]]]\n"
+               "                   [without JOB...]\n"
                "jobs:\n");
   for (const Job& job : AllJobs())
     std::fprintf(stderr, "  %-12s %s (%s %s in CI, %s a round of a soak)\n", job.name, job.text,
@@ -98,7 +101,7 @@ int Misuse() {
   return 2;
 }
 
-int SoakAsTold(const std::vector<std::string_view>& words) {
+int SoakAsTold(const std::vector<std::string_view>& words, const std::vector<const Job*>& all) {
   const std::optional<uint64_t> minutes = words.size() > 1 ? NumberOf(words[1]) : std::nullopt;
   const std::optional<uint64_t> seed = words.size() > 2 ? NumberOf(words[2]) : 2;
   if (!minutes || !seed) return Misuse();
@@ -107,15 +110,28 @@ int SoakAsTold(const std::vector<std::string_view>& words) {
     jobs.push_back(FindJob(words[i]));
     if (jobs.back() == nullptr) return Misuse();
   }
-  if (jobs.empty()) {
-    for (const Job& job : AllJobs()) jobs.push_back(&job);
-  }
-  return Soak(*minutes, *seed, jobs) ? 0 : 1;
+  return Soak(*minutes, *seed, jobs.empty() ? all : jobs) ? 0 : 1;
 }
 
-int Main(const std::vector<std::string_view>& words) {
-  if (words.empty()) return RunAll(1) ? 0 : 1;
-  if (words[0] == "soak") return SoakAsTold(words);
+// Takes `without JOB...` from the end; nothing if there is no such job.
+std::optional<std::vector<const Job*>> JobsLeft(std::vector<std::string_view>* words) {
+  const auto without = std::find(words->begin(), words->end(), "without");
+  std::vector<const Job*> jobs;
+  for (const Job& job : AllJobs()) {
+    if (std::find(without, words->end(), job.name) == words->end()) jobs.push_back(&job);
+  }
+  for (auto name = without; name != words->end(); ++name) {
+    if (name != without && FindJob(*name) == nullptr) return std::nullopt;
+  }
+  words->erase(without, words->end());
+  return jobs;
+}
+
+int Main(std::vector<std::string_view> words) {
+  const std::optional<std::vector<const Job*>> jobs = JobsLeft(&words);
+  if (!jobs) return Misuse();
+  if (words.empty()) return RunAll(*jobs, 1) ? 0 : 1;
+  if (words[0] == "soak") return SoakAsTold(words, *jobs);
   std::vector<uint64_t> numbers;
   for (size_t i = 1; i < words.size(); ++i) {
     const std::optional<uint64_t> number = NumberOf(words[i]);
@@ -123,7 +139,7 @@ int Main(const std::vector<std::string_view>& words) {
     numbers.push_back(*number);
   }
   if (words[0] == "part")
-    return numbers.size() != 1 || numbers[0] == 0 ? Misuse() : !RunAll(numbers[0]);
+    return numbers.size() != 1 || numbers[0] == 0 ? Misuse() : !RunAll(*jobs, numbers[0]);
   const Job* const job = FindJob(words[0]);
   if (job == nullptr || numbers.size() > 2) return Misuse();
   return Run({{job, numbers.empty() ? 1 : numbers[0],
