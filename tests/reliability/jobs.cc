@@ -13,6 +13,7 @@
 #include "tests/reliability/memory.h"
 #include "tests/reliability/model.h"
 #include "tests/reliability/power_cuts.h"
+#include "tests/reliability/rotation.h"
 #include "tests/reliability/scripts.h"
 #ifdef TRELLIS_HAS_PEERS
 #include "tests/reliability/differential.h"
@@ -124,6 +125,34 @@ JobResult RunSpace(uint64_t seed, uint64_t amount) {
                      }
                      return FillDisk(options);
                    });
+}
+
+// By a flush and by a compaction, of which one has its logs apart.
+JobResult RunRotation(uint64_t seed, uint64_t amount) {
+  RotationReport sum;
+  for (const bool by_compaction : {false, true}) {
+    if (!sum.finding.empty()) break;
+    RotationOptions options;
+    options.seed = seed * kSeedStride + by_compaction;
+    options.logs_apart = (seed % 2 == 0) == by_compaction;
+    options.by_compaction = by_compaction;
+    options.runs_max = options.images_max = amount / 4 + 1;
+    const RotationReport report = CheckRotation(options);
+    sum.calls += report.calls;
+    sum.cases += report.cases;
+    sum.runs += report.runs;
+    sum.resumed += report.resumed;
+    sum.moments += report.moments;
+    sum.images += report.images;
+    sum.finding = report.finding;
+  }
+  return {
+      sum.runs + sum.images,
+      Concat(ReadableCount(sum.runs), " of ", ReadableCount(sum.cases), " ways in which one of ",
+             ReadableCount(sum.calls), " calls of a rotation of the manifest fails; in ",
+             ReadableCount(sum.resumed), " the store was resumed; ", ReadableCount(sum.images),
+             " distinct crash images recovered, at ", ReadableCount(sum.moments), " moments"),
+      sum.finding};
 }
 
 JobResult RunMemory(uint64_t seed, uint64_t amount) {
@@ -285,6 +314,8 @@ const std::vector<Job>& AllJobs() {
       {"faults", "runs", "file-system calls that fail, in every way", RunFaults, 15'000, 4'000,
        4'000},
       {"space", "runs", "disks that are full after so many bytes", RunSpace, 10'000, 4'000, 1'000},
+      {"rotation", "cases", "the manifest is replaced: calls that fail, and crashes", RunRotation,
+       60, 600, 0},
       {"damage", "flips", "files of a store with bits flipped, cut, overwritten, swapped, lost",
        RunDamage, 196'608, 60'000, 15'000},
       {"pairs", "pairs", "two bits flipped near each other", RunPairs, 50'000, 45'000, 0},
