@@ -220,6 +220,7 @@ absl::StatusOr<std::unique_ptr<AppendFile>> MemoryDirectory::CreateExclusive(
   if (IsDirectory(name)) return AlreadyExistsAt(path);
   const auto [place, is_new] = node_->current.try_emplace(std::string(name));
   if (!is_new) return AlreadyExistsAt(path);
+  node_->Touch(name);
   place->second = std::make_shared<MemoryFile>();
   return std::make_unique<MemoryAppendFile>(machine_, epoch_, std::move(path), place->second);
 }
@@ -251,6 +252,8 @@ absl::Status MemoryDirectory::Rename(std::string_view from, std::string_view to)
   const FilePointer file = Find(from);
   if (file == nullptr) return NotFoundAt(path);
   if (IsDirectory(to)) return IsDirectoryAt(PathOf(to));
+  node_->Touch(from);
+  node_->Touch(to);
   node_->current.erase(node_->current.find(from));
   node_->current.insert_or_assign(std::string(to), file);
   return absl::OkStatus();
@@ -271,7 +274,9 @@ absl::Status MemoryDirectory::Adopt(std::string_view name, const MemoryDirectory
   if (file == from.node_->current.end()) return NotFoundAt(from.PathOf(name));
   if (IsDirectory(name)) return AlreadyExistsAt(path);
   const bool is_new = node_->current.try_emplace(std::string(name), file->second).second;
-  return is_new ? absl::OkStatus() : AlreadyExistsAt(path);
+  if (!is_new) return AlreadyExistsAt(path);
+  node_->Touch(name);
+  return absl::OkStatus();
 }
 
 absl::Status MemoryDirectory::Remove(std::string_view name) {
@@ -281,6 +286,7 @@ absl::Status MemoryDirectory::Remove(std::string_view name) {
   LSM_RETURN_IF_ERROR(Begin(FileOperation::kRemove, path));
   const auto place = node_->current.find(name);
   if (place == node_->current.end()) return NotFoundAt(path);
+  node_->Touch(name);
   node_->current.erase(place);
   return absl::OkStatus();
 }
@@ -289,7 +295,7 @@ absl::Status MemoryDirectory::Sync() {
   absl::MutexLock lock(&machine_->mutex);
   if (!sync_status_.ok()) return sync_status_;  // as POSIX does: no second attempt
   sync_status_ = Begin(FileOperation::kSyncDirectory, path_);
-  if (sync_status_.ok()) node_->durable = node_->current;
+  if (sync_status_.ok()) node_->Sync();
   return sync_status_;
 }
 
@@ -323,6 +329,7 @@ absl::Status MemoryDirectory::AtomicReplace(std::string_view name, std::string_v
   machine_->TakeSpace(bytes.size());
   auto file = std::make_shared<MemoryFile>();
   file->Set(std::string(bytes));
+  node_->Touch(name);
   node_->current.insert_or_assign(std::string(name), file);
   if (!sync_status_.ok()) return sync_status_;  // on POSIX a sync of the directory comes last
   node_->durable.insert_or_assign(std::string(name), file);
@@ -341,6 +348,7 @@ absl::StatusOr<std::unique_ptr<FileLock>> MemoryDirectory::Lock(std::string_view
     if (!exclusive) return NotFoundAt(path);
     file = std::make_shared<MemoryFile>();
     file->Seal();
+    node_->Touch(name);
     node_->current.emplace(name, file);
   }
   if (file->exclusive_lock || (exclusive && file->shared_locks > 0)) {
@@ -485,7 +493,14 @@ void MemoryFileSystem::SetFileBytes(const std::string& path, std::string bytes) 
   FilePointer& file = node->current[std::string(LastName(normalized))];
   if (file == nullptr) file = std::make_shared<MemoryFile>();
   file->Set(std::move(bytes));
+  node->Touch(LastName(normalized));
   node->durable[std::string(LastName(normalized))] = file;
+}
+
+void MemoryFileSystem::DropUnsyncedNames(const std::string& path) {
+  absl::MutexLock lock(&machine_->mutex);
+  const auto place = machine_->directories.find(NormalizedPath(path));
+  if (place != machine_->directories.end()) place->second->DropUnsynced();
 }
 
 void MemoryFileSystem::SetFreeBytes(uint64_t bytes) {

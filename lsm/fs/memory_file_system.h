@@ -85,6 +85,10 @@ class MemoryFileSystem : public FileSystem {
   std::string FileBytes(const std::string& path) const;
   void SetFileBytes(const std::string& path, std::string bytes);
 
+  // As a kernel whose sync of the directory has failed: what is not durable of its names becomes so
+  // by no later sync, but when the name changes anew.
+  void DropUnsyncedNames(const std::string& path);
+
   // Bytes that can still be appended before ResourceExhausted; no limit at first.
   void SetFreeBytes(uint64_t bytes);
 

@@ -79,6 +79,25 @@ uint64_t MemoryMachine::TakeSpace(uint64_t wanted) {
   return taken;
 }
 
+void MemoryDirectoryNode::DropUnsynced() {
+  for (const MemoryNames* names : {&current, &durable}) {
+    for (const auto& [name, file] : *names) {
+      const auto now = current.find(name), kept = durable.find(name);
+      if (now == current.end() || kept == durable.end() || now->second != kept->second)
+        dropped.insert(name);
+    }
+  }
+}
+
+void MemoryDirectoryNode::Sync() {
+  MemoryNames synced = current;
+  for (const std::string& name : dropped) {
+    synced.erase(name);
+    if (const auto kept = durable.find(name); kept != durable.end()) synced.insert(*kept);
+  }
+  durable = std::move(synced);
+}
+
 std::shared_ptr<MemoryFile> MemoryMachine::FindFile(std::string_view path) const {
   const auto directory = directories.find(ParentPath(path));
   if (directory == directories.end()) return nullptr;
@@ -134,6 +153,7 @@ std::shared_ptr<MemoryMachine> MemoryMachine::Clone() const {
     auto copy = std::make_shared<MemoryDirectoryNode>();
     copy->current = copier.CopyOf(node->current);
     copy->durable = copier.CopyOf(node->durable);
+    copy->dropped = node->dropped;
     clone->directories.emplace_hint(clone->directories.end(), path, std::move(copy));
   }
   return clone;

@@ -7,6 +7,7 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -58,7 +59,17 @@ using MemoryNames = std::map<std::string, std::shared_ptr<MemoryFile>, std::less
 struct MemoryDirectoryNode {
   MemoryNames current;
   MemoryNames durable;
+  // Those that a sync has lost: later ones leave them as they are on the disk.
+  std::set<std::string, std::less<>> dropped;
   bool removed = false;
+
+  void DropUnsynced();
+  void Sync();
+  // It changes, so that the next sync takes it.
+  void Touch(std::string_view name) {
+    const auto place = dropped.find(name);
+    if (place != dropped.end()) dropped.erase(place);
+  }
 };
 
 class MemoryMachine {

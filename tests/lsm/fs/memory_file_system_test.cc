@@ -294,6 +294,25 @@ TEST_F(MemoryFileSystemTest, KeepsNamesUndurableWhenASyncOfTheDirectoryFails) {
   EXPECT_THAT(Contents(), ElementsAre("a=x"));
 }
 
+TEST_F(MemoryFileSystemTest, SyncsNoNameThatWasDroppedUntilItIsMadeAnew) {
+  CreateSynced("removed", "x");
+  CreateSynced("stays", "y");
+  ASSERT_OK(Create("dropped", "1")->Sync());
+  ASSERT_OK(Create("made again", "2")->Sync());
+  ASSERT_OK(directory_->Remove("removed"));
+  files_.DropUnsyncedNames("/db");
+  EXPECT_THAT(Contents(), ElementsAre("dropped=1", "made again=2", "stays=y"));
+  ASSERT_OK(directory_->Remove("made again"));
+  ASSERT_OK(Create("made again", "3")->Sync());
+  ASSERT_OK(Create("later", "4")->Sync());
+  ASSERT_OK(directory_->Sync());
+  const std::unique_ptr<MemoryFileSystem> clone = files_.Clone();
+  clone->Restart(Unsynced::kLost);
+  EXPECT_THAT(Contents(*clone), ElementsAre("later=4", "made again=3", "removed=x", "stays=y"));
+  Restart(Unsynced::kLost);
+  EXPECT_THAT(Contents(), ElementsAre("later=4", "made again=3", "removed=x", "stays=y"));
+}
+
 TEST_F(MemoryFileSystemTest, KeepsHalfOfAnAppendThatFails) {
   const std::unique_ptr<AppendFile> file = Create("a", "");
   files_.SetFault([](FileOperation operation, const std::string&, uint64_t) {
