@@ -54,10 +54,7 @@ class Trial {
         logs_apart_(options.logs_apart),
         dice_(options.seed) {}
 
-  void FailCalls(FaultKind kind, uint64_t from, uint64_t to) {
-    files_.FailCalls(kind, from, to);
-    dropped_ = kind == FaultKind::kSyncDrops;
-  }
+  void FailCalls(FaultKind kind, uint64_t from, uint64_t to) { files_.FailCalls(kind, from, to); }
 
   void LimitRoom(uint64_t bytes) {
     files_.LimitRoom(bytes);
@@ -221,7 +218,7 @@ class Trial {
       found = ReadAll();
     }
     if (!found.ok()) return Fail(Concat("opened, but cannot be read: ", found.status().ToString()));
-    Fail(promises_.Opened(*found, dropped_));
+    Fail(promises_.Opened(*found, files_.has_dropped()));
   }
 
   absl::StatusOr<Contents> ReadAll() {
@@ -288,7 +285,7 @@ class Trial {
 
   // A disk that lies about syncs may have dropped what they are made of.
   void CheckCopies() {
-    if (!dropped_) Fail(promises_.ProblemOfCopies(*world_.files, Options()));
+    if (!files_.has_dropped()) Fail(promises_.ProblemOfCopies(*world_.files, Options()));
   }
 
   // There are no others than those that it needs.
@@ -308,7 +305,6 @@ class Trial {
   uint64_t failed_writes_ = 0;  // since the store was opened or resumed, but for copies
   uint64_t resume_bytes_ = 0, resume_bytes_max_ = 0;
   bool is_full_ = false;  // the disk, sooner or later
-  bool dropped_ = false;  // the kind of fault that drops what was written
   std::unique_ptr<DB> db_;
   Promises promises_;
   std::string problem_;

@@ -59,8 +59,9 @@ bool CanFailSo(Operation operation, FaultKind kind) {
     case FaultKind::kShort:
       return operation == Operation::kReadAt;
     case FaultKind::kSyncLies:
-    case FaultKind::kSyncDrops:
       return operation == Operation::kSyncFile;
+    case FaultKind::kSyncDrops:
+      return is_one_of({Operation::kSyncFile, Operation::kSyncDirectory});
   }
   return false;
 }
@@ -75,6 +76,7 @@ struct FaultyFiles::Shared {
   std::optional<std::pair<Operation, FaultKind>> next;
   uint64_t room_bytes = ~uint64_t{0};
   uint64_t appended_bytes = 0, taken_bytes_max = 0;
+  bool has_dropped = false;
   std::map<std::string, uint64_t> sizes;  // of files; one with several names has it under the first
 
   // How this call is to fail, if at all; counts it.
@@ -191,6 +193,7 @@ class FaultyAppendFile final : public AppendFile {
     if (failure == FaultKind::kIoButDone) (void)inner_->Sync();
     lies_ = lies_ || failure == FaultKind::kSyncLies || failure == FaultKind::kSyncDrops;
     if (failure == FaultKind::kSyncDrops) {
+      shared_->has_dropped = true;
       std::string bytes = shared_->inner->FileBytes(path());
       if (bytes.size() > synced_bytes_) {
         std::fill(bytes.begin() + static_cast<int64_t>(synced_bytes_), bytes.end(), '\0');
@@ -263,12 +266,16 @@ class FaultyDirectory final : public Directory {
     if (!sync_status_.ok()) return sync_status_;  // as file_system.h says
     if (const auto failure = shared_->FailureOf(Operation::kSyncDirectory, path())) {
       if (failure == FaultKind::kIoButDone) (void)inner_->Sync();
+      drops_ = failure == FaultKind::kSyncDrops;
+      if (drops_) shared_->inner->DropUnsyncedNames(path());
       sync_status_ = Shared::Error(*failure, Operation::kSyncDirectory, path());
       return sync_status_;
     }
     return inner_->Sync();
   }
   void ForgetFailedSync() override {
+    // All that its caller says that it does not rely on.
+    if (std::exchange(drops_, false)) shared_->inner->DropUnsyncedNames(path());
     sync_status_ = absl::OkStatus();
     inner_->ForgetFailedSync();
   }
@@ -293,6 +300,7 @@ class FaultyDirectory final : public Directory {
   const std::unique_ptr<Directory> inner_;
   const SharedPointer shared_;
   absl::Status sync_status_;
+  bool drops_ = false;  // the sync that failed
 };
 
 }  // namespace
@@ -328,6 +336,7 @@ uint64_t FaultyFiles::appended_bytes() const { return shared_->appended_bytes; }
 uint64_t FaultyFiles::taken_bytes_max() const { return shared_->taken_bytes_max; }
 uint64_t FaultyFiles::taken_bytes(std::string_view below) const { return shared_->Taken(below); }
 uint64_t FaultyFiles::failed_writes() const { return shared_->failed_writes; }
+bool FaultyFiles::has_dropped() const { return shared_->has_dropped; }
 uint64_t FaultyFiles::failed() const { return shared_->failed; }
 std::string FaultyFiles::failed_first() const { return shared_->failed_first; }
 

@@ -23,7 +23,8 @@ enum class FaultKind : uint8_t {
   kShort,        // a read that ends too early, as if the file did
   kSyncLies,     // EIO; what was to be synced stays in the cache, and later syncs of it say OK and
                  // do nothing
-  kSyncDrops,    // EIO; what was to be synced is zeros from now on, and later syncs say OK
+  kSyncDrops,    // EIO; what was to be synced is zeros from now on, and later syncs say OK; of a
+                 // directory, names stay as they are, and later syncs keep none that was pending
 };
 inline constexpr FaultKind kFaultKinds[] = {
     FaultKind::kIo,    FaultKind::kIoButDone, FaultKind::kSpace,    FaultKind::kDescriptors,
@@ -57,6 +58,7 @@ class FaultyFiles final : public lsm::FileSystem {
   uint64_t appended_bytes() const;                     // those that did not fit too
   uint64_t taken_bytes_max() const;                    // of room, at a time
   uint64_t taken_bytes(std::string_view below) const;  // now, by files whose paths begin so
+  bool has_dropped() const;                            // bytes of a file
   uint64_t failed() const;
   uint64_t failed_writes() const;    // of them, to make, append to or sync a file
   std::string failed_first() const;  // "append /store/000004.log"
