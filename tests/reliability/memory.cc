@@ -107,6 +107,7 @@ class MemoryTrial {
     Contents contents;  // as of it
     std::unique_ptr<lsm::Iterator> iterator;
     Contents::const_iterator expected;  // where the iterator stands
+    bool failed = false;                // the iterator, when it was moved last
   };
 
   // With an empty one nothing is wrong.
@@ -123,12 +124,30 @@ class MemoryTrial {
     }
   }
 
+  // How many allocations have failed so far, and whether the store has latched a failure.
+  struct Moment {
+    uint64_t failed = 0;
+    bool had_failure = false;
+  };
+  Moment Now() const { return {memory_.failed, db_ != nullptr && !db_->GetFailure().ok()}; }
+  bool HasFailedSince(const Moment& moment) const { return memory_.failed > moment.failed; }
+
   // Whether it is OK; an error must have a cause, and be of a kind that says what is the matter.
-  bool Judge(const char* what, const absl::Status& status) {
+  // `before` the call; after a failure it may be refused.
+  bool Judge(const char* what, const absl::Status& status, const Moment& before) {
+    return JudgeStatus(what, status, HasFailedSince(before) || before.had_failure, true);
+  }
+
+  // Of a call that goes on whatever failed before: its cause is an allocation that failed in it.
+  bool JudgeRead(const char* what, const absl::Status& status, const Moment& before) {
+    return JudgeStatus(what, status, HasFailedSince(before), false);
+  }
+
+  bool JudgeStatus(const char* what, const absl::Status& status, bool has_cause, bool may_refuse) {
     if (status.ok()) return true;
-    if (!has_failed()) {
+    if (!has_cause) {
       Problem(Concat(what, " fails without a cause: ", status.ToString()));
-    } else if (!absl::IsResourceExhausted(status) && !absl::IsAborted(status)) {
+    } else if (!absl::IsResourceExhausted(status) && !(may_refuse && absl::IsAborted(status))) {
       Problem(Concat(what, " fails with another error: ", status.ToString()));
     } else if (status.message().empty()) {
       Problem(Concat(what, " does not say what is the matter"));
@@ -139,6 +158,7 @@ class MemoryTrial {
   void Make(const Step& step) {
     if (step.kind == Step::kReopen || step.kind == Step::kKill) return Reopen(step.kind);
     if (db_ == nullptr) return;
+    const Moment before = Now();
     absl::Status status;
     switch (step.kind) {
       case Step::kWrite:
@@ -152,7 +172,7 @@ class MemoryTrial {
         break;
       default:
         status = InStore([&] { return Carry(step, *db_); });
-        Judge(NameOf(step.kind), status);
+        Judge(NameOf(step.kind), status, before);
     }
     if (status.ok() && step.MakesDurable()) promises_.Synced();
     if (!gave_up_ && !InStore([&] { return db_->GetFailure(); }).ok() && dice_.Next() % 2 == 0)
@@ -161,20 +181,23 @@ class MemoryTrial {
 
   void MakeCopy() {
     const CopyPlan plan = promises_.copies().Next(options_, promises_.history().size());
+    const Moment before = Now();
     const absl::Status status = InStore([&] { return Carry(plan, *db_); });
-    promises_.copies().Note(plan, Judge("a copy", status));
+    promises_.copies().Note(plan, Judge("a copy", status, before));
   }
 
   void Verify() {
+    const Moment before = Now();
     const absl::StatusOr<lsm::VerifyReport> report = InStore([&] { return db_->Verify(); });
-    if (Judge("Verify", report.status()) && !report->problems.empty())
+    if (Judge("Verify", report.status(), before) && !report->problems.empty())
       Problem(Concat("Verify finds what is not there: ", report->problems.front()));
   }
 
   absl::Status Write(const Step& step) {
+    const Moment before = Now();
     const absl::Status status = InStore([&] { return WriteCommit(*db_, step.commit, step.sync); });
-    if (!status.ok() && !absl::IsUnknown(status)) Judge("Write", status);
-    if (absl::IsUnknown(status) && !has_failed())
+    if (!absl::IsUnknown(status)) Judge("Write", status, before);
+    if (absl::IsUnknown(status) && !HasFailedSince(before) && !before.had_failure)
       Problem("the outcome of a write is unknown without a cause");
     Problem(promises_.Answered(step.commit, status));
     // One that was refused alone, for want of memory, leaves no failure.
@@ -190,7 +213,8 @@ class MemoryTrial {
     const bool runs_short = !lasts_ && dice_.Next() % 4 != 0;
     for (uint64_t number = dice_.Next() % 200;; number += dice_.Next() % 60) {
       if (runs_short) memory_.FailOnce(number);
-      if (Judge("Resume", InStore([&] { return db_->Resume(); }))) break;
+      const Moment before = Now();
+      if (JudgeRead("Resume", InStore([&] { return db_->Resume(); }), before)) break;
       if (!runs_short) return;
       const uint64_t chance = dice_.Next() % 3;
       gave_up_ = chance == 0;
@@ -215,21 +239,23 @@ class MemoryTrial {
     Close();
     gave_up_ = false;
     for (const bool first : {true, false}) {
+      const Moment before = Now();
       absl::StatusOr<std::unique_ptr<DB>> db = InStore([&] { return DB::Open(kStore, options_); });
       if (db.ok()) {
         db_ = *std::move(db);
         return LookThrough();
       }
       if (!first) return Problem(Concat("cannot be opened: ", db.status().ToString()));
-      Judge("Open", db.status());
+      JudgeRead("Open", db.status(), before);
       memory_.Stop();
     }
   }
 
   void LookThrough() {
+    const Moment before = Now();
     absl::StatusOr<Contents> found = ReadAll();
     if (!found.ok()) {
-      Judge("an iterator", found.status());
+      JudgeRead("an iterator", found.status(), before);
       memory_.Stop();
       found = ReadAll();
     }
@@ -286,6 +312,7 @@ class MemoryTrial {
   }
 
   void LookUp(const std::string& key) {
+    const Moment before = Now();
     absl::StatusOr<std::optional<std::string>> value;
     lsm::PinnedValue pinned;
     switch (dice_.Next() % 4) {
@@ -303,7 +330,12 @@ class MemoryTrial {
       case 1: {
         const absl::StatusOr<lsm::Explanation> explained =
             InStore([&] { return db_->Explain(key); });
-        if (!Judge("Explain", explained.status()) || !explained->error.empty()) return;
+        if (!JudgeRead("Explain", explained.status(), before)) return;
+        if (!explained->error.empty()) {
+          if (!HasFailedSince(before))
+            Problem(Concat("Explain fails without a cause: ", explained->error));
+          return;
+        }
         if (explained->found != promises_.ValueOf(key).has_value())
           Problem("Explain gives a wrong answer");
         return;
@@ -311,30 +343,38 @@ class MemoryTrial {
       default:
         value = InStore([&] { return db_->Get(key); });
     }
-    if (Judge("Get", value.status()) && *value != promises_.ValueOf(key))
+    if (JudgeRead("Get", value.status(), before) && *value != promises_.ValueOf(key))
       Problem("Get gives a wrong answer");
   }
 
   void LookUpTogether(const std::vector<std::string>& keys) {
     const std::vector<std::string_view> views(keys.begin(), keys.end());
+    const Moment before = Now();
     try {
       const auto values = InStore([&] { return db_->MultiGet(views); });
       if (values.size() != keys.size()) return Problem("MultiGet answers other questions");
+      uint64_t errors = 0;
       for (size_t i = 0; i < keys.size(); ++i) {
-        if (Judge("MultiGet", values[i].status()) && *values[i] != promises_.ValueOf(keys[i]))
+        errors += !values[i].ok();
+        if (JudgeRead("MultiGet", values[i].status(), before) &&
+            *values[i] != promises_.ValueOf(keys[i]))
           Problem("MultiGet gives a wrong answer");
       }
+      if (errors > memory_.failed - before.failed)
+        Problem("MultiGet fails for more keys than allocations failed");
     } catch (const std::bad_alloc&) {  // there is none for the answers
     }
   }
 
   void LookForward() {
+    const Moment before = Now();
     const absl::StatusOr<Contents> all = ReadAll();
-    if (Judge("an iterator", all.status()) && *all != promises_.contents())
+    if (JudgeRead("an iterator", all.status(), before) && *all != promises_.contents())
       Problem("an iterator shows something else");
   }
 
   void LookBackward() {
+    const Moment before = Now();
     const std::unique_ptr<lsm::Iterator> iterator = NewIterator(nullptr);
     if (iterator == nullptr) return;
     auto expected = promises_.contents().rbegin();
@@ -344,7 +384,8 @@ class MemoryTrial {
           iterator->value() != expected->second)
         return Problem("an iterator shows something else backwards");
     }
-    if (Judge("an iterator", iterator->status()) && expected != promises_.contents().rend())
+    if (JudgeRead("an iterator going backwards", iterator->status(), before) &&
+        expected != promises_.contents().rend())
       Problem("an iterator ends too early backwards, and says OK");
   }
 
@@ -358,25 +399,44 @@ class MemoryTrial {
     }
     held_ = std::move(held);
     held_->contents = promises_.contents();
+    const Moment before = Now();
     held_->iterator = NewIterator(held_->snapshot.get());
     held_->expected = held_->contents.begin();
-    if (held_->iterator != nullptr) InStore([&] { held_->iterator->SeekToFirst(); });
+    if (held_->iterator == nullptr) return;
+    // One for which there was no memory stands for nothing but that.
+    if (HasFailedSince(before) && !held_->iterator->status().ok()) {
+      held_->iterator = nullptr;
+      return;
+    }
+    MoveHeld([&] { held_->iterator->SeekToFirst(); });
+  }
+
+  // What its status says then, it says until it is moved again.
+  template <typename Move>
+  void MoveHeld(const Move& move) {
+    const Moment before = Now();
+    InStore(move);
+    const absl::Status status = InStore([&] { return held_->iterator->status(); });
+    held_->failed = !JudgeRead("an old iterator", status, before);
   }
 
   // The snapshot as a whole; the iterator goes on where it stands, or, if it failed there, goes
   // there again.
   void LookAtHeld() {
     if (!held_) return;
+    const Moment before = Now();
     const absl::StatusOr<Contents> all = ReadAll(held_->snapshot.get());
-    if (Judge("an iterator", all.status()) && *all != held_->contents)
+    if (JudgeRead("an iterator", all.status(), before) && *all != held_->contents)
       Problem("a snapshot shows something else");
     if (held_->iterator == nullptr) return;
     lsm::Iterator& iterator = *held_->iterator;
     for (int i = 0; i < 4; ++i) {
-      if (!Judge("an iterator", InStore([&] { return iterator.status(); }))) {
+      if (iterator.status().ok() == held_->failed)
+        return Problem("an old iterator says something else without having been moved");
+      if (held_->failed) {
         if (held_->expected == held_->contents.end()) return;
-        InStore([&] { iterator.Seek(held_->expected->first); });
-        if (!iterator.status().ok()) return;
+        MoveHeld([&] { iterator.Seek(held_->expected->first); });
+        if (held_->failed) return;
       }
       if (iterator.Valid() != (held_->expected != held_->contents.end()))
         return Problem("an old iterator ends too early, or too late");
@@ -384,7 +444,7 @@ class MemoryTrial {
       if (iterator.key() != held_->expected->first || iterator.value() != held_->expected->second)
         return Problem("an old iterator shows something else");
       ++held_->expected;
-      InStore([&] { iterator.Next(); });
+      MoveHeld([&] { iterator.Next(); });
     }
   }
 
@@ -442,11 +502,12 @@ class MemoryTrial {
   void Repair() {
     Close();
     memory_.FailOnce(dice_.Next() % 2000);
+    const Moment before = Now();
     absl::StatusOr<lsm::RepairReport> report =
         InStore([&] { return DB::Repair(kStore, options_); });
     memory_.Stop();
     if (!report.ok()) {
-      Judge("Repair", report.status());
+      JudgeRead("Repair", report.status(), before);
       report = DB::Repair(kStore, options_);
     }
     if (!report.ok()) return Problem(Concat("cannot be repaired: ", report.status().ToString()));
@@ -457,10 +518,11 @@ class MemoryTrial {
   void Destroy() {
     Close();
     memory_.FailOnce(dice_.Next() % 400);
+    const Moment before = Now();
     absl::Status status = InStore([&] { return DB::Destroy(kStore, options_); });
     memory_.Stop();
     if (!status.ok()) {
-      Judge("Destroy", status);
+      JudgeRead("Destroy", status, before);
       status = DB::Destroy(kStore, options_);
     }
     if (!status.ok()) return Problem(Concat("cannot be destroyed: ", status.ToString()));
