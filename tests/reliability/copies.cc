@@ -94,4 +94,11 @@ std::string ProblemOfUnfinished(const Copy& copy, const lsm::Options& options,
   return Concat("half a copy: ", db.status().ToString());
 }
 
+std::string ProblemOfDestroyed(const Copy& copy, const lsm::Options& options) {
+  const absl::StatusOr<std::unique_ptr<DB>> db = Open(copy, options);
+  if (db.ok()) return Concat(copy.path, ": was destroyed, and is there again");
+  if (absl::IsNotFound(db.status())) return "";
+  return Concat(copy.path, ": was destroyed, but something is left: ", db.status().ToString());
+}
+
 }  // namespace reliability

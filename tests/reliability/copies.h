@@ -57,9 +57,11 @@ class Copies {
 // What is wrong with it, or empty.  `options` say where its files are and how it is opened; not
 // where its logs are.
 std::string ProblemOf(const Copy& copy, const lsm::Options& options, const History& history);
-// Of one that may not have been made, or have been destroyed: it is as good, or there is no store.
+// Of one that may not have been made, or is being destroyed: it is as good, or there is no store.
 std::string ProblemOfUnfinished(const Copy& copy, const lsm::Options& options,
                                 const History& history);
+// Of one that was destroyed: there is no store, and nothing left of one.
+std::string ProblemOfDestroyed(const Copy& copy, const lsm::Options& options);
 
 }  // namespace reliability
 

@@ -66,10 +66,10 @@ class Witnessed {
     return "";
   }
 
-  // A copy that was begun when so many events had been, was made after so many, and began to be
-  // destroyed after so many.
+  // A copy that was begun when so many events had been, was made after so many, began to be
+  // destroyed after so many, and was destroyed after so many.
   struct CopyEvents {
-    uint64_t from = 0, to = 0, gone = 0;
+    uint64_t from = 0, to = 0, going = ~uint64_t{0}, gone = ~uint64_t{0};
     Copy copy;
   };
   const std::vector<CopyEvents>& copies() const { return copy_events_; }
@@ -104,10 +104,12 @@ class Witnessed {
         copies_.Note(plan, true);
         if (plan.kind == CopyPlan::kDestroy) {
           for (CopyEvents& events : copy_events_) {
-            if (events.copy.path == plan.earlier) events.gone = from;
+            if (events.copy.path != plan.earlier) continue;
+            events.going = from;
+            events.gone = journal().size();
           }
         } else if (plan.kind != CopyPlan::kRepair) {
-          copy_events_.push_back({from, journal().size(), ~uint64_t{0}, plan.copy});
+          copy_events_.push_back({.from = from, .to = journal().size(), .copy = plan.copy});
         }
         break;
       }
@@ -121,6 +123,9 @@ class Witnessed {
         [[fallthrough]];
       case Step::kReopen: {
         db_ = nullptr;
+        // Of a store that was closed, nothing is lost.
+        if (step.kind == Step::kReopen)
+          promises_.push_back({journal().size(), history_.size(), history_.size()});
         LSM_ASSIGN_OR_RETURN(db_, lsm::DB::Open(kPath, OptionsOn(world_, &recorder_, logs_apart_)));
         LSM_ASSIGN_OR_RETURN(const size_t count, CountCommits(*db_, history_));
         if (count != history_.size())
@@ -261,18 +266,24 @@ class Enumeration {
   }
 
   // Those that were made are there and whole, of this image or of one like it before; one that was
-  // under way is whole or not there.
+  // under way is whole or not there; of one that was destroyed nothing is.
   std::string ProblemOfCopies(const Image& image, uint64_t digest) {
     for (size_t i = 0; i < run_.copies().size(); ++i) {
       const Witnessed::CopyEvents& events = run_.copies()[i];
       if (events_ < events.from) break;
-      const bool is_made = events_ >= events.to && events_ <= events.gone;
-      if (!known_copies_.emplace(i, is_made, digest).second) continue;
+      const bool is_gone = events_ >= events.gone;
+      const bool is_made = events_ >= events.to && events_ <= events.going;
+      if (!known_copies_.emplace(i, is_made, is_gone, digest).second) continue;
       World world(96, image.ToFiles());
       const lsm::Options options = OptionsOn(world, world.files.get(), false);
-      const std::string problem = is_made
-                                      ? ProblemOf(events.copy, options, run_.history())
-                                      : ProblemOfUnfinished(events.copy, options, run_.history());
+      std::string problem;
+      if (is_gone) {
+        problem = ProblemOfDestroyed(events.copy, options);
+      } else if (is_made) {
+        problem = ProblemOf(events.copy, options, run_.history());
+      } else {
+        problem = ProblemOfUnfinished(events.copy, options, run_.history());
+      }
       if (!problem.empty()) return problem;
     }
     return "";
@@ -339,8 +350,8 @@ class Enumeration {
   const Witnessed& run_;
   CrashReport report_;
   std::unordered_map<uint64_t, uint32_t> counts_;  // commits in the images of these digests
-  // That were looked at: the copy, whether it was made, and the digest of the image.
-  std::set<std::tuple<size_t, bool, uint64_t>> known_copies_;
+  // That were looked at: the copy, whether it was made, and gone, and the digest of the image.
+  std::set<std::tuple<size_t, bool, bool, uint64_t>> known_copies_;
   uint64_t events_ = 0;  // of the workload, so far
   std::string moment_;
   int depth_ = 0;
