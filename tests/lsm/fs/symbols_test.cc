@@ -63,8 +63,7 @@ const std::set<std::string_view> kHarmless = {
     "sched_yield",  // base/epoch.cc, where an object is to be freed that a reader still uses
     "madvise",      // bloom/core/bits.cc: huge pages for large filters
     "LZ4_compress_default",
-    "LZ4_decompress_safe",
-    "AbslInternalSleepFor_debian3"};
+    "LZ4_decompress_safe"};
 
 bool IsHarmless(const std::string& symbol) {
   // C++'s own runtime, the linker's, and sanitizers'.
@@ -76,7 +75,8 @@ bool IsHarmless(const std::string& symbol) {
   if (symbol.find("::") == symbol.npos && symbol.find('(') == symbol.npos) return false;
   static const std::regex reaching(
       "std::chrono::.*::now|std::filesystem|std::basic_[io]?f(stream|ilebuf)|std::thread|"
-      "std::random_device|std::this_thread|absl::.*(GetCurrentTimeNanos|Now\\(\\))");
+      "std::random_device|std::this_thread|absl::.*(GetCurrentTimeNanos|Now\\(\\)|"
+      "(WithTimeout|WithDeadline)\\()");
   return !std::regex_search(symbol, reaching);
 }
 
@@ -110,6 +110,16 @@ TEST(SymbolsTest, WhatTheSeamCallsWouldBeNoticedElsewhere) {
   }
   EXPECT_FALSE(IsHarmless("std::chrono::_V2::steady_clock::now()"));
   EXPECT_FALSE(IsHarmless("std::thread::_M_start_thread(int)"));
+  EXPECT_FALSE(IsHarmless("AbslInternalSleepFor_debian3"));
+  for (const char* wait : {"CondVar::WaitWithTimeout(absl::debian3::Mutex*, ",
+                           "CondVar::WaitWithDeadline(absl::debian3::Mutex*, ",
+                           "Mutex::AwaitWithTimeout(absl::debian3::Condition const&, ",
+                           "Mutex::AwaitWithDeadline(absl::debian3::Condition const&, ",
+                           "Mutex::LockWhenWithTimeout(absl::debian3::Condition const&, "}) {
+    EXPECT_FALSE(IsHarmless(std::string("absl::debian3::") + wait + "absl::debian3::Duration)"))
+        << wait;
+  }
+  EXPECT_TRUE(IsHarmless("absl::debian3::CondVar::Wait(absl::debian3::Mutex*)"));
   EXPECT_TRUE(IsHarmless("lsm::Engine::NewFileNumber()"));
 }
 
