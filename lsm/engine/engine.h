@@ -184,7 +184,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   static absl::Status Refusal(const absl::Status& failure);
   // By the writer whose turn it is.
   absl::Status Mend() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status StartOver(const ReadView& view) ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status StartOver(const ReadView& view, absl::Status* forgotten) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // --- background work (engine_background.cc) ---
   // View and snapshots of one moment: a snapshot that was taken between the two would be missed.

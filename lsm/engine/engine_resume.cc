@@ -43,19 +43,24 @@ absl::Status Engine::Mend() {
   // Only jobs and the writer whose turn it is replace views.
   const std::shared_ptr<const ReadView> view = current_view_;
   mutex_.Unlock();
-  const absl::Status status = CatchOutOfMemory([&] { return StartOver(*view); });
+  absl::Status forgotten;
+  const absl::Status status = CatchOutOfMemory([&] { return StartOver(*view, &forgotten); });
   mutex_.Lock();
   mending_ = false;
   if (status.ok()) failures_.Clear();
+  // The log that is there may have lost its name, and the next sync would not tell.
+  if (!status.ok() && !forgotten.ok()) AddFailure(FailureKind::kLog, forgotten);
   ScheduleWork();
   work_done_.SignalAll();
   // What is due now may have failed at once.
   return status.ok() ? failures_.First() : status;
 }
 
-absl::Status Engine::StartOver(const ReadView& view) {
-  store_.directory->ForgetFailedSync();
-  store_.log_directory().ForgetFailedSync();
+// `forgotten` is set to the failed sync of names, if there was one, on which from then on none may
+// be relied.
+absl::Status Engine::StartOver(const ReadView& view, absl::Status* forgotten) {
+  *forgotten = store_.directory->ForgetFailedSync();
+  forgotten->Update(store_.log_directory().ForgetFailedSync());
   LSM_ASSIGN_OR_RETURN(const Current current, ReadCurrent(*store_.directory, kCurrentFileName));
   ManifestState state;
   {

@@ -138,9 +138,10 @@ class Directory {
   // returns the same error.
   virtual absl::Status Sync() = 0;
 
-  // Lets Sync try again.  Whoever calls it relies on no name that was created, renamed or removed
-  // between the last success and this call.
-  virtual void ForgetFailedSync() = 0;
+  // Lets Sync try again, and returns the error that it would go on returning; OK: none failed.
+  // After an error, whoever calls it relies on no name that was created, renamed or removed between
+  // the last success and this call.
+  virtual absl::Status ForgetFailedSync() = 0;
 
   // Makes `name` hold `bytes`, durably and at once: after a crash it holds either these or what it
   // held before.  `expected` is what it must hold now (nullopt: it must not exist); otherwise

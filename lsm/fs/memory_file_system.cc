@@ -157,7 +157,7 @@ class MemoryDirectory final : public Directory {
   absl::Status Link(std::string_view name, Directory& to) override;
   absl::Status Remove(std::string_view name) override;
   absl::Status Sync() override;
-  void ForgetFailedSync() override;
+  absl::Status ForgetFailedSync() override;
   absl::Status AtomicReplace(std::string_view name, std::string_view bytes,
                              std::optional<std::string_view> expected,
                              const std::function<void()>& before_swap) override;
@@ -181,6 +181,11 @@ class MemoryDirectory final : public Directory {
     const auto place = node_->current.find(name);
     return place == node_->current.end() ? nullptr : place->second;
   }
+
+  // Whether a swap is due and has room.
+  absl::Status CheckReplace(std::string_view name, std::string_view bytes,
+                            std::optional<std::string_view> expected) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(machine_->mutex);
 
   // Directories stand in the machine's list, not among a directory's names.
   bool IsDirectory(std::string_view name) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(machine_->mutex) {
@@ -299,9 +304,21 @@ absl::Status MemoryDirectory::Sync() {
   return sync_status_;
 }
 
-void MemoryDirectory::ForgetFailedSync() {
+absl::Status MemoryDirectory::ForgetFailedSync() {
   absl::MutexLock lock(&machine_->mutex);
-  sync_status_ = absl::OkStatus();
+  return std::exchange(sync_status_, absl::OkStatus());
+}
+
+absl::Status MemoryDirectory::CheckReplace(std::string_view name, std::string_view bytes,
+                                           std::optional<std::string_view> expected) const {
+  const std::string path = PathOf(name);
+  const FilePointer found = Find(name);
+  if (expected && found == nullptr)
+    return absl::AbortedError(Concat(path, ": does not exist any more"));
+  if (!expected && found != nullptr) return absl::AbortedError(Concat(path, ": exists already"));
+  if (expected && found->bytes() != *expected)
+    return absl::AbortedError(Concat(path, ": does not hold what it is expected to hold"));
+  return bytes.size() > machine_->free_bytes ? DiskFullAt(path) : absl::OkStatus();
 }
 
 // Makes this one name durable and no other: POSIX would sync the whole directory, an object store
@@ -312,20 +329,11 @@ absl::Status MemoryDirectory::AtomicReplace(std::string_view name, std::string_v
   LSM_RETURN_IF_ERROR(CheckBareName(path_, name));
   const std::string path = PathOf(name);
   absl::MutexLock lock(&machine_->mutex);
-  const auto check = [&]() -> absl::Status {
-    const FilePointer found = Find(name);
-    if (expected && found == nullptr)
-      return absl::AbortedError(Concat(path, ": does not exist any more"));
-    if (!expected && found != nullptr) return absl::AbortedError(Concat(path, ": exists already"));
-    if (expected && found->bytes() != *expected)
-      return absl::AbortedError(Concat(path, ": does not hold what it is expected to hold"));
-    return bytes.size() > machine_->free_bytes ? DiskFullAt(path) : absl::OkStatus();
-  };
-  LSM_RETURN_IF_ERROR(check());
+  LSM_RETURN_IF_ERROR(CheckReplace(name, bytes, expected));
   // A fault may make it seem to have failed after it was done.
   if (before_swap != nullptr) before_swap();
   LSM_RETURN_IF_ERROR(Begin(FileOperation::kAtomicReplace, path));
-  LSM_RETURN_IF_ERROR(check());  // another thread may have been faster
+  LSM_RETURN_IF_ERROR(CheckReplace(name, bytes, expected));  // another thread may have been faster
   machine_->TakeSpace(bytes.size());
   auto file = std::make_shared<MemoryFile>();
   file->Set(std::string(bytes));

@@ -88,9 +88,9 @@ class PosixDirectory final : public Directory {
     return sync_status_;
   }
 
-  void ForgetFailedSync() override {
+  absl::Status ForgetFailedSync() override {
     absl::MutexLock lock(&sync_mutex_);
-    sync_status_ = absl::OkStatus();
+    return std::exchange(sync_status_, absl::OkStatus());
   }
 
   absl::Status AtomicReplace(std::string_view name, std::string_view bytes,

@@ -273,11 +273,12 @@ class FaultyDirectory final : public Directory {
     }
     return inner_->Sync();
   }
-  void ForgetFailedSync() override {
+  absl::Status ForgetFailedSync() override {
     // All that its caller says that it does not rely on.
     if (std::exchange(drops_, false)) shared_->inner->DropUnsyncedNames(path());
-    sync_status_ = absl::OkStatus();
-    inner_->ForgetFailedSync();
+    const absl::Status own = std::exchange(sync_status_, absl::OkStatus());
+    const absl::Status below = inner_->ForgetFailedSync();
+    return own.ok() ? below : own;
   }
   absl::Status AtomicReplace(std::string_view name, std::string_view bytes,
                              std::optional<std::string_view> expected,

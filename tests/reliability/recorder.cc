@@ -83,7 +83,7 @@ class RecordingDirectory final : public Directory {
     if (status.ok()) Note({Event::kSyncDirectory, path(), {}, {}, {}});
     return status;
   }
-  void ForgetFailedSync() override { inner_->ForgetFailedSync(); }
+  absl::Status ForgetFailedSync() override { return inner_->ForgetFailedSync(); }
   // In the steps that it takes on POSIX, each of which a crash may follow; but other names do not
   // become durable with it, for an object store would not make them so.
   absl::Status AtomicReplace(std::string_view name, std::string_view bytes,

@@ -130,7 +130,7 @@ class SparedDirectory final : public lsm::Directory {
   absl::Status Sync() override {
     return AtTheBorder([&] { return inner_->Sync(); });
   }
-  void ForgetFailedSync() override { inner_->ForgetFailedSync(); }
+  absl::Status ForgetFailedSync() override { return inner_->ForgetFailedSync(); }
   absl::Status AtomicReplace(std::string_view name, std::string_view bytes,
                              std::optional<std::string_view> expected,
                              const std::function<void()>& before_swap) override {

@@ -39,7 +39,7 @@ class DirectReadsDirectory final : public Directory {
   }
   absl::Status Remove(std::string_view name) override { return base_->Remove(name); }
   absl::Status Sync() override { return base_->Sync(); }
-  void ForgetFailedSync() override { base_->ForgetFailedSync(); }
+  absl::Status ForgetFailedSync() override { return base_->ForgetFailedSync(); }
   absl::Status AtomicReplace(std::string_view name, std::string_view bytes,
                              std::optional<std::string_view> expected,
                              const std::function<void()>& before_swap) override {

@@ -192,6 +192,31 @@ TEST_F(ResumeTest, KeepsWhatSnapshotsAndIteratorsSee) {
 }
 
 // The log of the next memtable gets a descriptor that was kept back for it.
+// Whoever lets a sync of names try again relies on none of those before: a log's own may be lost.
+TEST_F(ResumeTest, AfterAnAttemptThatFailedNoLogIsBelievedWhoseNameMayBeLost) {
+  Open();
+  ASSERT_OK(db_->Put("a", "1", {.sync = true}));
+  const auto fail = [&](FileOperation what) {
+    world_.files->SetFault(
+        [=, failed = false](FileOperation operation, const std::string& path, uint64_t) mutable {
+          if (operation != what || std::exchange(failed, true)) return absl::OkStatus();
+          return absl::UnavailableError(path);
+        });
+  };
+  fail(FileOperation::kSyncDirectory);
+  EXPECT_FALSE(db_->Flush().ok());
+  world_.files->DropUnsyncedNames(kStorePath);
+  fail(FileOperation::kCreate);
+  EXPECT_FALSE(db_->Resume().ok());
+  world_.files->SetFault(nullptr);
+  EXPECT_THAT(db_->Put("b", "2", {.sync = true}), StatusIs(absl::StatusCode::kAborted));
+  ASSERT_OK(db_->Resume());
+  ASSERT_OK(db_->Put("c", "3", {.sync = true}));
+  world_.files->Restart(MemoryFileSystem::Unsynced::kLost);
+  Open();
+  EXPECT_EQ(Scan(), "a=1 c=3");
+}
+
 // Only what an attempt has made is taken back.
 TEST_F(ResumeTest, AForeignFileInItsWayStays) {
   Open();
