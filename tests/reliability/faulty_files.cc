@@ -283,8 +283,19 @@ class FaultyDirectory final : public Directory {
   absl::Status AtomicReplace(std::string_view name, std::string_view bytes,
                              std::optional<std::string_view> expected,
                              const std::function<void()>& before_swap) override {
-    return shared_->Do(Operation::kAtomicReplace, PathOf(name),
-                       [&] { return inner_->AtomicReplace(name, bytes, expected, before_swap); });
+    const std::string path = PathOf(name);
+    return shared_->Do(Operation::kAtomicReplace, path, [&]() -> absl::Status {
+      // The old bytes take their room until the new ones are there.
+      const uint64_t taken = shared_->Taken(), room = shared_->room_bytes;
+      if (bytes.size() > room - std::min(taken, room)) {
+        shared_->CountFailure(Operation::kAtomicReplace, path);
+        return Shared::Error(FaultKind::kSpace, Operation::kAtomicReplace, path);
+      }
+      LSM_RETURN_IF_ERROR(inner_->AtomicReplace(name, bytes, expected, before_swap));
+      shared_->sizes[path] = bytes.size();
+      shared_->taken_bytes_max = std::max(shared_->taken_bytes_max, taken + bytes.size());
+      return absl::OkStatus();
+    });
   }
   absl::StatusOr<std::unique_ptr<lsm::FileLock>> Lock(std::string_view name,
                                                       lsm::LockKind kind) override {
