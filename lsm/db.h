@@ -58,9 +58,9 @@
 // they read open; the directory is free for another opening.
 //
 // A process that was forked while a store was open must not use that DB, or what came from it: it
-// has none of the store's threads.  What it writes is refused, and its DB's destructor does
-// nothing, so that the child may end as it likes; until it does, or starts another program, it
-// keeps the store locked.
+// has none of the store's threads.  What it writes is refused, and the destructors of its DB and of
+// snapshots do nothing, so that the child may call exit.  If the parent dies without closing the
+// store, a child that lives on keeps it locked.
 #ifndef TRELLIS_LSM_DB_H_
 #define TRELLIS_LSM_DB_H_
 
@@ -199,8 +199,9 @@ class DB {
   // call, with all that was written before it; flushes.  Tables are hard links, which cost nothing
   // until compactions replace them here; where the file system cannot link them they are copied and
   // verified.  The directory is made if need be.  It is a store of its own, to be opened without a
-  // log_directory.  A call that fails leaves none, but perhaps a directory with a LOCK; one that is
-  // cut short may leave files too: Destroy removes all that.  AlreadyExists if there are files of a
+  // log_directory.  A call that fails leaves none, but perhaps a directory with a LOCK (or, if the
+  // very last sync fails, a whole one); one that is cut short may leave files too: Destroy removes
+  // all that.  AlreadyExists if there are files of a
   // store, also of one that was not finished, FailedPrecondition if the directory is in use, or
   // this store is open for reading only.
   absl::Status Checkpoint(const std::string& directory);

@@ -81,7 +81,8 @@ struct Options {
   Compression compression = Compression::kLz4;
 
   // Size at which compaction begins another table.  64 MiB; [64 KiB, 2 GiB].  Each table of an open
-  // store takes a file descriptor: of 1024 (`ulimit -n`) for about 60 GiB in tables of 64 MiB.
+  // store takes a file descriptor; 1024 of them (`ulimit -n`) are enough for about 60 GiB in tables
+  // of 64 MiB.
   uint64_t table_bytes = uint64_t{64} << 20;
 
   // --- shape of the tree ---

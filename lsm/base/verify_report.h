@@ -18,12 +18,12 @@ struct VerifyReport {
   uint64_t filters_absent = 0;   // tables without a filter, as they were asked for
   uint64_t filters_unknown = 0;  // whose filter this library, or this store, cannot ask: no damage
   // CURRENT, the manifest and the logs were not looked at, for after a failed write it is unknown
-  // what they hold (DB::GetFailure); they are again after DB::Resume.
+  // what they hold (DB::GetFailure).  After DB::Resume they are looked at again.
   bool records_left_out = false;
   // What is wrong, each a line that names the file, the offset where there is one, and what:
   // damage, and files that cannot be read.  Of a table up to 100; of CURRENT and the manifest the
-  // first, and of the logs too, as what follows it cannot be judged (`sstdump verify` names the
-  // rest).  Empty: all that was looked at is as it was written.
+  // first, and of the logs the first (`sstdump verify` names the rest).  Empty: all that was looked
+  // at is as it was written.
   std::vector<std::string> problems;
 };
 

@@ -38,20 +38,13 @@ bool Has(const ManifestState& state, const TableMeta& meta) {
   });
 }
 
-// An opening may succeed where reads do not.
-bool CanReadDirectly(Directory& directory, const std::string& name) {
-  const absl::StatusOr<std::unique_ptr<ReadFile>> file =
-      directory.OpenRead(name, ReadMode::kDirect);
-  char byte = 0;
-  const absl::Status status = file.ok() ? (*file)->ReadAt(0, {&byte, 1}).status() : file.status();
-  return !absl::IsInvalidArgument(status);
-}
-
-// As VerifyTable, but not counted by the pacer, and buffered where the file system cannot else.
+// As VerifyTable, but not counted by the pacer, and buffered where the file system has no other
+// way.
 absl::Status VerifyUncounted(Directory& directory, const TableMeta& meta, ReadMode wished,
                              const bloom::DigestSeed& digest_seed, Pacer* pacer,
                              VerifyReport* verified) {
-  if (wished == ReadMode::kDirect && !CanReadDirectly(directory, TableFileName(meta.number)))
+  if (wished == ReadMode::kDirect &&
+      absl::IsInvalidArgument(TryDirectRead(directory, TableFileName(meta.number))))
     wished = ReadMode::kBuffered;
   const Pacer::Uncounted uncounted(pacer);
   return VerifyTable(directory, meta, wished, digest_seed, pacer, verified);
@@ -113,13 +106,15 @@ absl::StatusOr<StoreDirectory> OpenForCopy(const std::string& path, const Option
   there.mode = OpenMode::kMustNotExist;
   LSM_ASSIGN_OR_RETURN(StoreDirectory store, StoreDirectory::Open(path, there));
   LSM_ASSIGN_OR_RETURN(const std::vector<std::string> names, store.directory->List());
+  const bool is_whole = std::find(names.begin(), names.end(), kCurrentFileName) != names.end();
   for (const std::string& name : names) {
     const std::optional<FileName> parsed = ParseFileName(name);
     if (!parsed || parsed->kind == FileKind::kLock) continue;
-    const bool is_whole = std::find(names.begin(), names.end(), kCurrentFileName) != names.end();
     return absl::AlreadyExistsError(
         Concat(path, "/", name, ": there are files of a store already",
-               is_whole ? "" : ", which was not finished (DB::Destroy removes them)"));
+               is_whole ? ""
+                        : ", without CURRENT: of a copy that was cut short (DB::Destroy removes "
+                          "it), or of a store that lost it (DB::Repair mends it)"));
   }
   if (store.own_log_directory != nullptr)
     LSM_RETURN_IF_ERROR(CheckLogDirectoryIsFree(*store.own_log_directory));

@@ -20,32 +20,36 @@ bool IsOfStore(FileKind kind, bool is_log_directory) {
   return !is_log_directory || kind == FileKind::kLog;
 }
 
-// CURRENT goes first, durably: of what a crash leaves no table can be missing from a store that
-// could be opened.  Logs that lie apart go before it, and one after the other: without the oldest
-// that it needs a store does not open, so that none is taken for all of them.  The lock goes last:
-// as long as it is there, so is something to destroy.
-absl::Status RemoveStoreFiles(Directory& directory, bool is_log_directory) {
-  if (!is_log_directory) {
-    const absl::Status current = directory.Remove(kCurrentFileName);
-    if (!current.ok() && !absl::IsNotFound(current)) return current;
-    if (current.ok()) LSM_RETURN_IF_ERROR(directory.Sync());
-  }
-  if (is_log_directory) {
-    LSM_ASSIGN_OR_RETURN(const std::set<uint64_t> logs, NumbersOf(directory, FileKind::kLog));
-    for (const uint64_t log : logs) {
-      LSM_RETURN_IF_ERROR(directory.Remove(LogFileName(log)));
-      LSM_RETURN_IF_ERROR(directory.Sync());
-    }
-  } else {
-    LSM_ASSIGN_OR_RETURN(const std::vector<std::string> names, directory.List());
-    for (const std::string& name : names) {
-      const std::optional<FileName> parsed = ParseFileName(name);
-      if (!parsed || parsed->kind == FileKind::kLock) continue;
-      LSM_RETURN_IF_ERROR(directory.Remove(name));
-    }
-  }
+// The lock goes last: as long as it is there, so is something to destroy.
+absl::Status RemoveLock(Directory& directory) {
   LSM_RETURN_IF_ERROR(directory.Remove(kLockFileName));
   return directory.Sync();
+}
+
+// Of a directory of logs alone: one after the other, each durably.  Without the oldest that it
+// needs a store does not open, so that no part of its logs is taken for all of them.
+absl::Status RemoveLogs(Directory& log_directory) {
+  LSM_ASSIGN_OR_RETURN(const std::set<uint64_t> logs, NumbersOf(log_directory, FileKind::kLog));
+  for (const uint64_t log : logs) {
+    LSM_RETURN_IF_ERROR(log_directory.Remove(LogFileName(log)));
+    LSM_RETURN_IF_ERROR(log_directory.Sync());
+  }
+  return RemoveLock(log_directory);
+}
+
+// CURRENT goes first, durably: of what a crash leaves no table can be missing from a store that
+// could be opened.
+absl::Status RemoveStoreFiles(Directory& directory) {
+  LSM_ASSIGN_OR_RETURN(const std::vector<std::string> names, directory.List());
+  const absl::Status current = directory.Remove(kCurrentFileName);
+  if (!current.ok() && !absl::IsNotFound(current)) return current;
+  if (current.ok()) LSM_RETURN_IF_ERROR(directory.Sync());
+  for (const std::string& name : names) {
+    const std::optional<FileName> parsed = ParseFileName(name);
+    if (!parsed || parsed->kind == FileKind::kCurrent || parsed->kind == FileKind::kLock) continue;
+    LSM_RETURN_IF_ERROR(directory.Remove(name));
+  }
+  return RemoveLock(directory);
 }
 
 // FailedPrecondition if a file that would be removed is not ours.
@@ -109,11 +113,11 @@ absl::Status DestroyStore(const std::string& path, const Options& options) {
   LSM_ASSIGN_OR_RETURN(const StoreDirectory store, StoreDirectory::Open(path, open));
   // The logs first, for whether there is anything to destroy is seen by the store's own directory.
   if (store.own_log_directory != nullptr) {
-    LSM_RETURN_IF_ERROR(RemoveStoreFiles(*store.own_log_directory, true));
+    LSM_RETURN_IF_ERROR(RemoveLogs(*store.own_log_directory));
     LSM_RETURN_IF_ERROR(
         RemoveIfEmpty(*store.environment.log_file_system, *store.own_log_directory));
   }
-  LSM_RETURN_IF_ERROR(RemoveStoreFiles(*store.directory, false));
+  LSM_RETURN_IF_ERROR(RemoveStoreFiles(*store.directory));
   return RemoveIfEmpty(*store.environment.file_system, *store.directory);
 }
 

@@ -40,11 +40,8 @@ absl::Status LookFirst(const std::string& path, const Options& options) {
 // Otherwise it would be found out when there is a table to be read.
 absl::Status CheckDirectReads(Directory& directory) {
   for (const std::string_view name : {kCurrentFileName, kLockFileName}) {
-    const absl::StatusOr<std::unique_ptr<ReadFile>> file =
-        directory.OpenRead(name, ReadMode::kDirect);
-    if (absl::IsNotFound(file.status())) continue;
-    char byte = 0;
-    const absl::Status status = file.ok() ? (*file)->ReadAt(0, {&byte, 1}).status() : file.status();
+    const absl::Status status = TryDirectRead(directory, name);
+    if (absl::IsNotFound(status)) continue;
     if (!absl::IsInvalidArgument(status)) return status;
     return absl::InvalidArgumentError(Concat("Options::direct_reads: ", MessageOf(status)));
   }

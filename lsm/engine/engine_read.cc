@@ -156,6 +156,8 @@ Sequence Engine::TakeSnapshot() {
 }
 
 void Engine::ReleaseSnapshot(Sequence sequence) {
+  // The lock may be held by a thread that is not here.
+  if (IsInForkedChild()) return;
   absl::MutexLock lock(&mutex_);
   snapshots_.Remove(sequence);
 }

@@ -120,8 +120,8 @@ absl::StatusOr<StoreDirectory> StoreDirectory::Open(const std::string& path,
     if (absl::IsFailedPrecondition(lock.status())) {
       return absl::FailedPreconditionError(
           Concat(MessageOf(lock.status()),
-                 " (Options::log_directory: each store needs one of its own, and not by a link to "
-                 "its own directory)"));
+                 " (Options::log_directory: each store needs one of its own, and that must not be "
+                 "the store's directory by another path)"));
     }
     LSM_ASSIGN_OR_RETURN(store.log_lock, std::move(lock));
   }

@@ -152,12 +152,19 @@ NewFiles::~NewFiles() {
     CatchOutOfMemory([&] { return file.first->Remove(file.second); }).IgnoreError();
 }
 
+absl::Status TryDirectRead(Directory& directory, std::string_view name) {
+  LSM_ASSIGN_OR_RETURN(const std::unique_ptr<ReadFile> file,
+                       directory.OpenRead(name, ReadMode::kDirect));
+  char byte = 0;
+  return file->ReadAt(0, {&byte, 1}).status();
+}
+
 absl::Status NewFiles::AddMade(Directory* directory, std::string name,
                                const std::function<absl::Status()>& make) {
+  // It may fail before it has looked at the name, so that its error does not tell.
+  if (!absl::IsNotFound(directory->Stat(name).status())) return make();
   Add(directory, std::move(name));
-  absl::Status status = make();
-  if (absl::IsAlreadyExists(status)) files_.pop_back();
-  return status;
+  return make();
 }
 
 absl::StatusOr<std::unique_ptr<ManifestWriter>> CreateManifest(

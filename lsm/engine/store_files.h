@@ -61,6 +61,10 @@ bloom::DigestSeed NewDigestSeed(bloom::DigestHash hash, RandomSource& random);
 // to be touched.
 absl::Status CheckHoldsNoStore(Directory& log_directory);
 
+// Of reading a byte past the page cache: InvalidArgument where that cannot be, for an opening may
+// succeed where reads do not.
+absl::Status TryDirectRead(Directory& directory, std::string_view name);
+
 // Whether what failed was a file that is missing, not ours, or not as it was written.  Any other
 // failure says nothing about the file.
 bool IsDamage(const absl::Status& status);
@@ -82,7 +86,7 @@ class NewFiles {
   void ReserveOne() {
     if (files_.size() == files_.capacity()) files_.reserve(2 * files_.size() + 1);
   }
-  // Adds what `make` makes, be it by half; not what was there before it, by AlreadyExists.
+  // Adds what `make` makes, be it by half; not what was there before it.
   absl::Status AddMade(Directory* directory, std::string name,
                        const std::function<absl::Status()>& make);
   void Keep() { files_.clear(); }

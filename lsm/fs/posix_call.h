@@ -48,8 +48,8 @@ class Descriptor {
 };
 
 // Which process something belongs to.  A child that the process forks has it in its memory too,
-// with the descriptors, and must not write to the same files.  (fork calls what tells the child;
-// clone and _Fork do not.)
+// with the descriptors, and must not write to the same files.  (It is noticed by pthread_atfork,
+// which clone and _Fork pass by.)
 class ProcessMark {
  public:
   ProcessMark();

@@ -191,7 +191,6 @@ TEST_F(ResumeTest, KeepsWhatSnapshotsAndIteratorsSee) {
   EXPECT_EQ(Get("a"), "4");
 }
 
-// The log of the next memtable gets a descriptor that was kept back for it.
 // Whoever lets a sync of names try again relies on none of those before: a log's own may be lost.
 TEST_F(ResumeTest, AfterAnAttemptThatFailedNoLogIsBelievedWhoseNameMayBeLost) {
   Open();
@@ -227,12 +226,22 @@ TEST_F(ResumeTest, AForeignFileInItsWayStays) {
     foreign.push_back(Concat(kStorePath, "/", LogFileName(static_cast<uint64_t>(number))));
   for (const std::string& path : foreign) world_.files->SetFileBytes(path, notes);
   EXPECT_FALSE(db_->Flush().ok());
-  for (int attempt = 0; attempt < 3 && !db_->GetFailure().ok(); ++attempt)
-    db_->Resume().IgnoreError();
+  // Without a descriptor an attempt fails before it has looked at the name.
+  for (const bool has_descriptors : {true, false}) {
+    world_.files->SetFault([=](FileOperation operation, const std::string& path, uint64_t) {
+      return operation == FileOperation::kCreate && path.ends_with(".log") && !has_descriptors
+                 ? absl::ResourceExhaustedError(path)
+                 : absl::OkStatus();
+    });
+    for (int attempt = 0; attempt < 3 && !db_->GetFailure().ok(); ++attempt)
+      db_->Resume().IgnoreError();
+  }
+  world_.files->SetFault(nullptr);
   for (const std::string& path : foreign) EXPECT_EQ(world_.files->FileBytes(path), notes) << path;
   EXPECT_EQ(Get("a"), "1");
 }
 
+// The log of the next memtable gets a descriptor that was kept back for it.
 TEST(ResumeOnDiskTest, WithoutDescriptorsWritesGoOnUntilTablesAreNeeded) {
   const testing_support::ScratchDir scratch;
   const std::string result = testing_support::InChild([&]() -> std::string {

@@ -476,8 +476,6 @@ TEST(HostileTableTest, PropertiesThatCannotBeAreDamage) {
             (std::map<std::string, std::string>{{"aaa", "x\\x0a"}, {"zzz", "5"}}));
 }
 
-// --- filters ---
-
 TEST(HostileTableTest, PropertiesLargerThanCanBeAreNotLoaded) {
   Forgery forgery;
   forgery.data_blocks = {{SoundBlock("a")}};
@@ -486,6 +484,8 @@ TEST(HostileTableTest, PropertiesLargerThanCanBeAreNotLoaded) {
               StatusIs(absl::StatusCode::kDataLoss,
                        AllOf(HasSubstr(kTablePath), HasSubstr("1048577 bytes cannot be"))));
 }
+
+// --- filters ---
 
 TEST(HostileTableTest, AFilterOfUnknownBytesAnswersMaybeAndIsSeen) {
   for (const std::string& filter :
