@@ -69,8 +69,10 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // Waits for background work, and lets go of the store.  Once; nothing may be called any more but
   // ReleaseSnapshot, and what iterators call.
   void Close();
-  // Then nothing may be called at all.
-  bool IsInForkedChild() const { return store_.lock != nullptr && store_.lock->IsInherited(); }
+  // FailedPrecondition in a forked child, where nothing may be called at all.
+  absl::Status CheckProcess() const {
+    return store_.lock != nullptr ? store_.lock->CheckHolder() : absl::OkStatus();
+  }
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 

@@ -157,7 +157,7 @@ Sequence Engine::TakeSnapshot() {
 
 void Engine::ReleaseSnapshot(Sequence sequence) {
   // The lock may be held by a thread that is not here.
-  if (IsInForkedChild()) return;
+  if (!CheckProcess().ok()) return;
   absl::MutexLock lock(&mutex_);
   snapshots_.Remove(sequence);
 }

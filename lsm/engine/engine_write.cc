@@ -42,12 +42,7 @@ absl::Status CheckWritable(const Options& options) {
 absl::Status Engine::Write(const WriteBatch& batch, const WriteOptions& options) {
   LSM_RETURN_IF_ERROR(batch.status());
   LSM_RETURN_IF_ERROR(CheckWritable(options_));
-  if (IsInForkedChild()) {
-    return absl::FailedPreconditionError(
-        Concat(store_.directory->path(),
-               ": opened by another process, of which this one is a "
-               "forked child"));
-  }
+  LSM_RETURN_IF_ERROR(CheckProcess());
   if (batch.count() == 0 && !options.sync) return absl::OkStatus();
   Writer writer{Writer::Task::kWrite, &batch, options.sync, false, {}, {}};
   LSM_RETURN_IF_ERROR(Enqueue(&writer));

@@ -92,8 +92,8 @@ class FileLock {
  public:
   virtual ~FileLock();
 
-  // Whether this process is a forked child of the one that holds it.
-  virtual bool IsInherited() const { return false; }
+  // FailedPrecondition in a forked child of the process that holds it, which has no part in it.
+  virtual absl::Status CheckHolder() const { return absl::OkStatus(); }
 };
 
 enum class LockKind { kExclusive, kShared };

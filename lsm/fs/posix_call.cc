@@ -80,12 +80,8 @@ ProcessMark::ProcessMark() : forks_(forks.load(std::memory_order_relaxed)) {
   [[maybe_unused]] static const int registered = ::pthread_atfork(nullptr, nullptr, &CountFork);
 }
 
-bool ProcessMark::IsOfThisProcess() const {
-  return forks.load(std::memory_order_relaxed) == forks_;
-}
-
 absl::Status ProcessMark::Check(std::string_view path) const {
-  if (IsOfThisProcess()) return absl::OkStatus();
+  if (forks.load(std::memory_order_relaxed) == forks_) return absl::OkStatus();
   return absl::FailedPreconditionError(
       Concat(path, ": was opened by another process, of which this one is a forked child"));
 }

@@ -53,7 +53,6 @@ class Descriptor {
 class ProcessMark {
  public:
   ProcessMark();
-  bool IsOfThisProcess() const;
   // FailedPrecondition naming the path, in a child.
   absl::Status Check(std::string_view path) const;
 

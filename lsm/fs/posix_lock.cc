@@ -77,21 +77,22 @@ int SetOpenFileLock(int fd, short type) {
 
 class PosixFileLock final : public FileLock {
  public:
-  PosixFileLock(std::unique_ptr<Registration> registration, Descriptor file)
-      : registration_(std::move(registration)), file_(std::move(file)) {}
+  PosixFileLock(std::unique_ptr<Registration> registration, Descriptor file, std::string path)
+      : registration_(std::move(registration)), file_(std::move(file)), path_(std::move(path)) {}
 
   // A child that the process forked shares the kernel's lock.  Unlocking releases it although the
   // child still has the file open; the child itself must not do so for its parent.
   ~PosixFileLock() override {
-    if (process_.IsOfThisProcess()) SetOpenFileLock(file_.get(), F_UNLCK);
+    if (CheckHolder().ok()) SetOpenFileLock(file_.get(), F_UNLCK);
   }
 
-  bool IsInherited() const override { return !process_.IsOfThisProcess(); }
+  absl::Status CheckHolder() const override { return process_.Check(path_); }
 
  private:
   // Destroyed last: nobody in the process may take the file before the kernel's lock is gone.
   const std::unique_ptr<Registration> registration_;
   const Descriptor file_;
+  const std::string path_;
   const ProcessMark process_;
 };
 
@@ -129,7 +130,7 @@ absl::StatusOr<std::unique_ptr<FileLock>> LockPosixFile(int directory_fd, std::s
     return absl::FailedPreconditionError(
         Concat(path, ": was removed or replaced by another process while being locked"));
   }
-  return std::make_unique<PosixFileLock>(std::move(registration), std::move(file));
+  return std::make_unique<PosixFileLock>(std::move(registration), std::move(file), std::move(path));
 }
 
 }  // namespace lsm
