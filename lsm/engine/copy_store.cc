@@ -63,10 +63,10 @@ absl::StatusOr<bool> IsSoundIn(const TableSource& base, const TableMeta& meta, R
 // False if it cannot be linked.
 absl::StatusOr<bool> Link(const TableSource& source, const std::string& name, Directory& to,
                           NewFiles* made) {
-  const absl::Status linked = source.directory->Link(name, to);
+  const absl::Status linked =
+      made->AddMade(&to, name, [&] { return source.directory->Link(name, to); });
   if (absl::IsUnimplemented(linked)) return false;
   LSM_RETURN_IF_ERROR(linked);
-  made->Add(&to, name);
   return true;
 }
 

@@ -124,16 +124,15 @@ bool IsDamage(const absl::Status& status) {
   return absl::IsDataLoss(status) || absl::IsInvalidArgument(status) || absl::IsNotFound(status);
 }
 
-absl::Status CopyFile(Directory& from, const std::string& name, Directory& to, std::string new_name,
-                      NewFiles* made,
+absl::Status CopyFile(Directory& from, const std::string& name, Directory& to,
+                      const std::string& new_name, NewFiles* made,
                       const std::function<absl::Status(uint64_t bytes)>& before_read) {
   constexpr size_t kChunkBytes = size_t{1} << 20;
   LSM_ASSIGN_OR_RETURN(const std::unique_ptr<ReadFile> source,
                        from.OpenRead(name, ReadMode::kBuffered));
   LSM_ASSIGN_OR_RETURN(const uint64_t size, source->Size());
-  made->ReserveOne();
-  LSM_ASSIGN_OR_RETURN(const std::unique_ptr<AppendFile> copy, to.CreateExclusive(new_name));
-  made->Add(&to, std::move(new_name));
+  LSM_ASSIGN_OR_RETURN(const std::unique_ptr<AppendFile> copy,
+                       made->AddMade(&to, new_name, [&] { return to.CreateExclusive(new_name); }));
   std::string buffer(std::min<uint64_t>(size, kChunkBytes), '\0');
   for (uint64_t offset = 0; offset < size;) {
     const uint64_t wanted = std::min<uint64_t>(size - offset, buffer.size());
@@ -159,26 +158,13 @@ absl::Status TryDirectRead(Directory& directory, std::string_view name) {
   return file->ReadAt(0, {&byte, 1}).status();
 }
 
-absl::Status NewFiles::AddMade(Directory* directory, std::string name,
-                               const std::function<absl::Status()>& make) {
-  // It may fail before it has looked at the name, so that its error does not tell.
-  if (!absl::IsNotFound(directory->Stat(name).status())) return make();
-  Add(directory, std::move(name));
-  return make();
-}
-
 absl::StatusOr<std::unique_ptr<ManifestWriter>> CreateManifest(
     const StoreDirectory& store, uint64_t number, const ManifestState& state,
     std::optional<std::string_view> expected_current, NewFiles* made) {
-  std::unique_ptr<ManifestWriter> manifest;
-  LSM_RETURN_IF_ERROR(made->AddMade(store.directory.get(), ManifestFileName(number), [&] {
-    absl::StatusOr<std::unique_ptr<ManifestWriter>> created =
-        ManifestWriter::Create(*store.directory, number, store.environment.random->Next(),
-                               state.ToSnapshot(), expected_current, [made] { made->Keep(); });
-    if (created.ok()) manifest = *std::move(created);
-    return created.status();
-  }));
-  return manifest;
+  return made->AddMade(store.directory.get(), ManifestFileName(number), [&] {
+    return ManifestWriter::Create(*store.directory, number, store.environment.random->Next(),
+                                  state.ToSnapshot(), expected_current, [made] { made->Keep(); });
+  });
 }
 
 }  // namespace lsm

@@ -82,13 +82,14 @@ class NewFiles {
   void Add(Directory* directory, std::string name) {
     files_.emplace_back(directory, std::move(name));
   }
-  // The next one needs no memory: for who adds a file once it is there.
-  void ReserveOne() {
-    if (files_.size() == files_.capacity()) files_.reserve(2 * files_.size() + 1);
+  // Adds what `make` makes, be it by half; not what was there before it.  Returns what it returns.
+  template <typename Make>
+  auto AddMade(Directory* directory, const std::string& name, const Make& make)
+      -> decltype(make()) {
+    // Beforehand: it may fail before it has looked at the name, so that its error does not tell.
+    if (absl::IsNotFound(directory->Stat(name).status())) Add(directory, name);
+    return make();
   }
-  // Adds what `make` makes, be it by half; not what was there before it.
-  absl::Status AddMade(Directory* directory, std::string name,
-                       const std::function<absl::Status()>& make);
   void Keep() { files_.clear(); }
 
  private:
@@ -104,8 +105,8 @@ absl::StatusOr<std::unique_ptr<ManifestWriter>> CreateManifest(
 
 // Makes a file of the same bytes, and syncs it.  It is one of `made` as soon as it is there; one
 // that was there before is not.  `before_read` (may be null) sees how many bytes come.
-absl::Status CopyFile(Directory& from, const std::string& name, Directory& to, std::string new_name,
-                      NewFiles* made,
+absl::Status CopyFile(Directory& from, const std::string& name, Directory& to,
+                      const std::string& new_name, NewFiles* made,
                       const std::function<absl::Status(uint64_t bytes)>& before_read = nullptr);
 
 }  // namespace lsm
