@@ -51,21 +51,18 @@ absl::StatusOr<VerifyReport> Engine::Verify(const Pace& pace) {
 
 // CURRENT, the manifest and the logs.
 absl::Status Engine::VerifyRecords(VerifyReport* report) {
-  const bool is_reader = options_.mode == OpenMode::kReadOnly;
   ManifestState state;
   {
     // No edit comes between.
     absl::MutexLock manifest_lock(&manifest_mutex_);
     report->records_left_out = !RecordsAreKnown();
     if (report->records_left_out) return absl::OkStatus();
+    state = manifest_state_;
     const absl::StatusOr<ManifestContents> contents = ReadManifest(*store_.directory);
     if (absl::IsResourceExhausted(contents.status())) return contents.status();
     if (!contents.ok()) {
       report->problems.emplace_back(MessageOf(contents.status()));
-      if (is_reader) return absl::OkStatus();  // which logs there are, nobody else tells
-    }
-    state = is_reader ? contents->state : manifest_state_;
-    if (contents.ok() && contents->state.ToSnapshot().Encode() != state.ToSnapshot().Encode()) {
+    } else if (contents->state.ToSnapshot().Encode() != state.ToSnapshot().Encode()) {
       report->problems.push_back(Concat(store_.directory->path(), "/", contents->file_name,
                                         ": the manifest does not say what was written to it"));
     }
@@ -73,7 +70,7 @@ absl::Status Engine::VerifyRecords(VerifyReport* report) {
   // Edits wait for the lock, and writes may wait for edits, so logs, which may be long, are read
   // without it.  What is wrong then may be that logs came or went meanwhile.
   absl::Status logs = CheckLogs(store_.log_directory(), state, logs_.Sizes());
-  if (!logs.ok() && !is_reader) {
+  if (!logs.ok()) {
     absl::MutexLock manifest_lock(&manifest_mutex_);
     report->records_left_out = !RecordsAreKnown();
     if (report->records_left_out) return absl::OkStatus();

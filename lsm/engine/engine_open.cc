@@ -144,8 +144,11 @@ absl::Status Engine::Start() {
     LSM_ASSIGN_OR_RETURN(
         recovered, ReplayLogs(store_.log_directory(), contents.state, options_.write_buffer_bytes));
   }
-  if (options_.mode == OpenMode::kReadOnly)
+  if (options_.mode == OpenMode::kReadOnly) {
+    absl::MutexLock lock(&manifest_mutex_);
+    manifest_state_ = contents.state;
     return StartReading(std::move(recovered), std::move(levels));
+  }
   // The lock's name before a log's: it tells a later opening that the log may be this store's.
   if (is_new && store_.own_log_directory != nullptr) LSM_RETURN_IF_ERROR(directory.Sync());
   {

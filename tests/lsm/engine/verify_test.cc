@@ -117,17 +117,28 @@ TEST_F(VerifyTest, CurrentManifestAndLogCount) {
   EXPECT_THAT(Verify().problems, ElementsAre(HasSubstr("/CURRENT")));
 }
 
-// Who writes the store knows which logs there are.
+// Whoever has the store open knows which logs there are.
 TEST_F(VerifyTest, ADamagedManifestHidesNoDamagedLog) {
   Fill();
-  const std::string manifest = world_.FilesOf(FileKind::kManifest)[0];
-  const std::string log = world_.FilesOf(FileKind::kLog)[0];
-  FlipByte(log, 60);
-  for (const std::string& path : {manifest, Concat(kStorePath, "/CURRENT")}) {
-    const std::string bytes = world_.files->FileBytes(path);
-    FlipByte(path, 20);
-    EXPECT_THAT(Verify().problems, UnorderedElementsAre(HasSubstr(path), HasSubstr(log)));
-    world_.files->SetFileBytes(path, bytes);
+  for (const OpenMode mode : {OpenMode::kOpenOrCreate, OpenMode::kReadOnly}) {
+    db_ = nullptr;
+    options_.mode = OpenMode::kOpenOrCreate;
+    Open();
+    Put("key1001", "in the log");
+    db_ = nullptr;
+    options_.mode = mode;
+    Open();
+    const std::string manifest = world_.FilesOf(FileKind::kManifest)[0];
+    const std::string log = world_.FilesOf(FileKind::kLog)[0];
+    const std::string log_bytes = world_.files->FileBytes(log);
+    FlipByte(log, 20);
+    for (const std::string& path : {manifest, Concat(kStorePath, "/CURRENT")}) {
+      const std::string bytes = world_.files->FileBytes(path);
+      FlipByte(path, 20);
+      EXPECT_THAT(Verify().problems, UnorderedElementsAre(HasSubstr(path), HasSubstr(log)));
+      world_.files->SetFileBytes(path, bytes);
+    }
+    world_.files->SetFileBytes(log, log_bytes);
   }
 }
 
