@@ -201,9 +201,8 @@ class DB {
   // verified.  The directory is made if need be.  It is a store of its own, to be opened without a
   // log_directory.  A call that fails leaves none, but perhaps a directory with a LOCK (or, if the
   // very last sync fails, a whole one); one that is cut short may leave files too: Destroy removes
-  // all that.  AlreadyExists if there are files of a
-  // store, also of one that was not finished, FailedPrecondition if the directory is in use, or
-  // this store is open for reading only.
+  // all that.  AlreadyExists if there are files of a store, also of one that was not finished,
+  // FailedPrecondition if the directory is in use, or this store is open for reading only.
   absl::Status Checkpoint(const std::string& directory);
 
   // The same with copies, each of which is read back (past the page cache, with

@@ -50,7 +50,7 @@ bool TableOutput::ShouldEndBefore(std::string_view user_key) {
     grandparent_bytes_ = 0;
     return false;
   }
-  const bool full = builder_->size_bytes_estimate() >= table_bytes_max_;
+  const bool full = builder_->size_bytes_estimate() >= table_bytes_max_ || builder_->is_full();
   const bool wide = grandparent_bytes_ > kGrandparentTablesMax * context_.options->table_bytes;
   return (full || wide || beyond_one_that_stays) && UserKeyOf(builder_->last_key()) != user_key;
 }

@@ -35,9 +35,10 @@ struct JobContext {
 
 class TableOutput {
  public:
-  // Tables are made for `level` and end at `table_bytes_max` (but never within one user key), or
-  // where `grandparents`, tables of the level below, would make a later compaction of a table too
-  // wide, and before each of `staying`, tables of the same level that hold none of the keys.
+  // Tables are made for `level` and end at `table_bytes_max`, or where one is full (but never
+  // within one user key), or where `grandparents`, tables of the level below, would make a later
+  // compaction of a table too wide, and before each of `staying`, tables of the same level that
+  // hold none of the keys.
   TableOutput(const JobContext& context, int level, uint64_t table_bytes_max,
               OpenTables grandparents, OpenTables staying = {});
   ~TableOutput();

@@ -145,7 +145,12 @@ absl::StatusOr<BlockBuffer> ReadBlock(const ReadFile& file, uint64_t file_id, Bl
 }
 
 absl::StatusOr<BlockBuffer> ReadPlainBlock(const ReadFile& file, uint64_t file_id,
-                                           BlockHandle handle) {
+                                           BlockHandle handle, uint64_t bytes_max) {
+  if (handle.stored_bytes > bytes_max) {
+    return DamageAt(file.path(), handle.offset,
+                    Concat("a block of ", handle.stored_bytes, " bytes stands where at most ",
+                           bytes_max, " can be"));
+  }
   Compression compression = Compression::kNone;
   LSM_ASSIGN_OR_RETURN(BlockBuffer stored, ReadStored(file, file_id, handle, &compression));
   if (compression == Compression::kNone) return stored;

@@ -57,9 +57,10 @@ absl::StatusOr<Compression> VerifyBlock(std::string_view stored_with_trailer, Bl
 // nor more than 255 times what is stored.
 absl::StatusOr<BlockBuffer> ReadBlock(const ReadFile& file, uint64_t file_id, BlockHandle handle);
 
-// The same for filter, index and properties, which are never compressed: DataLoss if they are.
+// The same for filter, index and properties, which are never compressed: DataLoss if they are.  So
+// it is, and nothing is read, if the block is larger than `bytes_max`.
 absl::StatusOr<BlockBuffer> ReadPlainBlock(const ReadFile& file, uint64_t file_id,
-                                           BlockHandle handle);
+                                           BlockHandle handle, uint64_t bytes_max);
 
 // Expands the stored bytes of a block that was verified to be LZ4 and to lie at `offset`.
 absl::StatusOr<BlockBuffer> ExpandLz4(std::string_view stored, uint64_t offset,

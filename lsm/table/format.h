@@ -47,8 +47,10 @@ inline constexpr uint32_t kTableVersion = 1;
 inline constexpr uint32_t kChecksumKindXxh3 = 1;
 // A larger block is not believed; an entry of the largest key and value fits.
 inline constexpr uint64_t kBlockBytesMax = uint64_t{128} << 20;
-// Larger properties are not believed, either; two keys are the largest of them.  Index and filter
-// are as large as the table makes them, and bounded by the file's size alone.
+// What is kept of a table in memory, at most: more is not believed.  Builders end a table long
+// before that (TableBuilder::is_full); of its properties two keys are the largest.
+inline constexpr uint64_t kFilterBytesMax = uint64_t{1} << 30;
+inline constexpr uint64_t kIndexBytesMax = uint64_t{256} << 20;
 inline constexpr uint64_t kPropertiesBytesMax = uint64_t{1} << 20;
 // Every so many index keys are stored whole; bounds what an index takes when its keys are expanded.
 inline constexpr int kIndexRestartInterval = 16;

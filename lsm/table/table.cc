@@ -84,13 +84,9 @@ absl::Status Table::ReadEnds() {
 }
 
 absl::Status Table::ReadProperties() {
-  if (footer_.properties.stored_bytes > kPropertiesBytesMax) {
-    return DamageAt(
-        file_->path(), footer_.properties.offset,
-        Concat("a properties block of ", footer_.properties.stored_bytes, " bytes cannot be"));
-  }
-  LSM_ASSIGN_OR_RETURN(const BlockBuffer bytes,
-                       ReadPlainBlock(*file_, footer_.file_id, footer_.properties));
+  LSM_ASSIGN_OR_RETURN(
+      const BlockBuffer bytes,
+      ReadPlainBlock(*file_, footer_.file_id, footer_.properties, kPropertiesBytesMax));
   LSM_ASSIGN_OR_RETURN(
       properties_, TableProperties::Decode(bytes.view(), file_->path(), footer_.properties.offset));
   return absl::OkStatus();
@@ -98,7 +94,8 @@ absl::Status Table::ReadProperties() {
 
 absl::Status Table::ReadIndex() {
   const BlockHandle at = footer_.index;
-  LSM_ASSIGN_OR_RETURN(const BlockBuffer bytes, ReadPlainBlock(*file_, footer_.file_id, at));
+  LSM_ASSIGN_OR_RETURN(const BlockBuffer bytes,
+                       ReadPlainBlock(*file_, footer_.file_id, at, kIndexBytesMax));
   Block block;
   if (!block.Init(bytes.view()))
     return DamageAt(file_->path(), at.offset, "the index block is malformed");
@@ -150,7 +147,8 @@ void Table::ReadFilter() {
   filter_presence_ = FilterPresence::kDamaged;
   // Whatever keeps it from being read, the table's answers do not need it; that it is missed shows
   // in filter_presence().
-  absl::StatusOr<BlockBuffer> bytes = ReadPlainBlock(*file_, footer_.file_id, footer_.filter);
+  absl::StatusOr<BlockBuffer> bytes =
+      ReadPlainBlock(*file_, footer_.file_id, footer_.filter, kFilterBytesMax);
   if (!bytes.ok()) {
     filter_status_ = bytes.status();
     return;

@@ -23,6 +23,11 @@ constexpr uint64_t kEntryBytesMax = kBlockBytesMax - (uint64_t{4} << 20);
 static_assert(kKeyBytesMax + kInternalKeySuffixBytes + kValueBytesMax <= kEntryBytesMax);
 constexpr std::string_view kCreatedBy = "trellis " TRELLIS_VERSION_STRING;
 
+// A table that has so much of them is full.  All versions of a user key are in one table, so the
+// index may still grow; no kind of filter takes 128 bits a key.
+constexpr uint64_t kIndexBytesFull = kIndexBytesMax / 4;
+constexpr uint64_t kKeysFull = kFilterBytesMax / 16;
+
 // The shortest key at or after `last` and strictly before `next`; or their user key, if that is the
 // same.
 std::string SeparatorOf(std::string_view last, std::string_view next) {
@@ -151,6 +156,11 @@ absl::Status TableBuilder::WriteFilter(Footer* footer) {
 
 absl::Status TableBuilder::WriteIndex(Footer* footer) {
   const std::string_view bytes = index_block_.Finish();
+  if (bytes.size() > kIndexBytesMax) {
+    return absl::ResourceExhaustedError(Concat(file_->path(), ": an index of ", bytes.size(),
+                                               " bytes; a table may have one of ", kIndexBytesMax,
+                                               " (too many versions of one key?)"));
+  }
   properties_.index_bytes = bytes.size();
   LSM_ASSIGN_OR_RETURN(footer->index, WriteBlock(file_.get(), options_.file_id, bytes,
                                                  Compression::kNone, &scratch_));
@@ -188,6 +198,11 @@ absl::StatusOr<TableSummary> TableBuilder::Finish() {
                       .smallest = smallest_,
                       .largest = last_key_,
                       .properties = properties_};
+}
+
+bool TableBuilder::is_full() const {
+  return index_block_.size_bytes_estimate() >= kIndexBytesFull ||
+         properties_.distinct_keys >= kKeysFull;
 }
 
 uint64_t TableBuilder::size_bytes_estimate() const {

@@ -61,6 +61,8 @@ class TableBuilder {
   uint64_t entry_count() const { return properties_.entries; }
   // What the file would be if finished now, nearly.
   uint64_t size_bytes_estimate() const;
+  // Whether its index or its filter nears what readers believe, so that another table must begin.
+  bool is_full() const;
   std::string_view last_key() const { return last_key_; }
 
  private:

@@ -28,8 +28,8 @@ absl::Status CheckSize(const std::string& path, std::string_view what,
 absl::Status CheckSizes(const lsm::ReadFile& file) {
   const absl::StatusOr<lsm::Footer> footer = ReadFooter(file);
   if (!footer.ok()) return absl::OkStatus();  // Table::Open says so better
-  LSM_RETURN_IF_ERROR(CheckSize(file.path(), "filter", footer->filter, kFilterBytesMax));
-  LSM_RETURN_IF_ERROR(CheckSize(file.path(), "index", footer->index, kIndexBytesMax));
+  LSM_RETURN_IF_ERROR(CheckSize(file.path(), "filter", footer->filter, lsm::kFilterBytesMax));
+  LSM_RETURN_IF_ERROR(CheckSize(file.path(), "index", footer->index, lsm::kIndexBytesMax));
   return absl::OkStatus();
 }
 

@@ -14,17 +14,12 @@
 
 namespace tools {
 
-// What is kept in memory of one table, at most.  A larger filter or index is refused by name: a
-// forged footer could ask for as much as the file is long, and files may be mostly holes.
-inline constexpr uint64_t kFilterBytesMax = uint64_t{1} << 30;
-inline constexpr uint64_t kIndexBytesMax = uint64_t{256} << 20;
-
 // DataLoss, or Unimplemented, if there is none that is sound.
 absl::StatusOr<lsm::Footer> ReadFooter(const lsm::ReadFile& file);
 
-// Table::Open, after a look at what it would load.  ResourceExhausted beyond the limits above;
-// DataLoss for what is no table at all, as the target was taken for one by its magic, its name or
-// the manifest.
+// Table::Open; ResourceExhausted if it would have to load more than can be, as a forged footer may
+// ask for in a file that is mostly holes; DataLoss for what is no table at all, as the target was
+// taken for one by its magic, its name or the manifest.
 absl::StatusOr<std::unique_ptr<lsm::Table>> OpenTable(const Target& target);
 
 // Of a filter that is not known: what it is.

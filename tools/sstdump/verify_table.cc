@@ -51,9 +51,9 @@ void CheckParts(const Target& target, const absl::Status& known, Session* sessio
   const absl::StatusOr<lsm::Footer> footer = ReadFooter(**file);
   if (!footer.ok()) return;
   for (const lsm::BlockHandle handle : {footer->filter, footer->index, footer->properties}) {
-    if (handle.is_null() || handle.stored_bytes > kIndexBytesMax) continue;
+    if (handle.is_null() || handle.stored_bytes > lsm::kIndexBytesMax) continue;
     const absl::StatusOr<lsm::BlockBuffer> block =
-        lsm::ReadPlainBlock(**file, footer->file_id, handle);
+        lsm::ReadPlainBlock(**file, footer->file_id, handle, lsm::kIndexBytesMax);
     if (!block.ok() && block.status() != known) session->Fail(block.status(), target);
   }
 }

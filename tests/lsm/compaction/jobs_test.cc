@@ -314,6 +314,28 @@ TEST_F(TableOutputTest, TablesEndAtTheirSize) {
     EXPECT_NEAR(static_cast<double>(split[i].size()), 64, 3);
 }
 
+// Readers do not believe an index of any size.
+TEST_F(TableOutputTest, ATableEndsBeforeItsIndexIsTooLarge) {
+  TableOutput output(context_, 1, ~uint64_t{0}, {});
+  // A block for each key.  Two that differ in their last byte alone have a whole one between them
+  // in the index, which shares nothing with the next pair's.
+  const uint64_t pairs = kIndexBytesMax / 4 / kKeyBytesMax * 5 / 4;
+  for (uint64_t i = 0; i < pairs; ++i) {
+    std::string key = Concat(10'000 + i);
+    key.resize(kKeyBytesMax, 'k');
+    for (const char last : {'a', 'b'}) {
+      key.back() = last;
+      const Entry entry = PutOf(key, 1, "");
+      ASSERT_OK(output.Add(InternalKey(entry), entry.value));
+    }
+  }
+  ASSERT_OK_AND_ASSIGN(const OpenTables tables, output.Finish());
+  ASSERT_EQ(tables.size(), 2u);
+  EXPECT_EQ(Sum(tables), 2 * pairs);
+  for (const auto& table : tables)
+    EXPECT_LE(table->table->properties().index_bytes, kIndexBytesMax / 4 + 2 * kKeyBytesMax);
+}
+
 TEST_F(TableOutputTest, AUserKeyIsNeverSplit) {
   // 100 KB of "b" alone, within tables of 64.
   EXPECT_THAT(Split({{"a", 1}, {"b", 100}, {"c", 1}}, {}),

@@ -7,13 +7,18 @@
 #include <algorithm>
 #include <functional>
 #include <limits>
+#include <memory>
 #include <random>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "lsm/bytes/checksum.h"
 #include "lsm/bytes/coding.h"
 #include "lsm/bytes/escape.h"
+#include "lsm/bytes/status.h"
 #include "lsm/table/block_io.h"
 #include "tests/lsm/table/table_forgery.h"
 #include "tests/lsm/table/table_model.h"
@@ -476,13 +481,88 @@ TEST(HostileTableTest, PropertiesThatCannotBeAreDamage) {
             (std::map<std::string, std::string>{{"aaa", "x\\x0a"}, {"zzz", "5"}}));
 }
 
-TEST(HostileTableTest, PropertiesLargerThanCanBeAreNotLoaded) {
+// A file of which all but some pieces is a hole; notes how much was read at once.
+class SparseFile final : public ReadFile {
+ public:
+  explicit SparseFile(uint64_t* most) : most_(*most) {}
+  void Put(uint64_t offset, std::string bytes) {
+    size_ = std::max(size_, offset + bytes.size());
+    pieces_.emplace_back(offset, std::move(bytes));
+  }
+  absl::StatusOr<size_t> ReadAt(uint64_t offset, std::span<char> buffer) const override {
+    most_ = std::max<uint64_t>(most_, buffer.size());
+    const size_t count =
+        static_cast<size_t>(std::min<uint64_t>(buffer.size(), size_ - std::min(size_, offset)));
+    std::fill_n(buffer.begin(), count, '\0');
+    for (const auto& [at, bytes] : pieces_) {
+      for (size_t i = 0; i < bytes.size(); ++i) {
+        if (at + i >= offset && at + i < offset + count) buffer[at + i - offset] = bytes[i];
+      }
+    }
+    return count;
+  }
+  absl::StatusOr<uint64_t> Size() const override { return size_; }
+  const std::string& path() const override { return path_; }
+
+ private:
+  uint64_t& most_;
+  const std::string path_ = kTablePath;
+  uint64_t size_ = 0;
+  std::vector<std::pair<uint64_t, std::string>> pieces_;
+};
+
+// Files may be mostly holes, so that it costs nothing to ask for memory.
+TEST(HostileTableTest, WhatIsLargerThanCanBeIsNotLoaded) {
+  struct Part {
+    BlockHandle Footer::*handle;
+    uint64_t bytes_max;
+    std::string sound;
+  };
   Forgery forgery;
   forgery.data_blocks = {{SoundBlock("a")}};
-  forgery.properties_bytes = std::string(kPropertiesBytesMax + 1, 'p');
-  EXPECT_THAT(OpenTable(forgery.Make()).status(),
-              StatusIs(absl::StatusCode::kDataLoss,
-                       AllOf(HasSubstr(kTablePath), HasSubstr("1048577 bytes cannot be"))));
+  forgery.filter_bytes = FilterOf({"a"});
+  const std::string whole = forgery.Make();
+  const Footer real = Footer::Decode(std::string_view(whole).substr(whole.size() - kFooterBytes),
+                                     whole.size(), kTablePath)
+                          .value();
+  const auto sound = [&](const BlockHandle& handle) {
+    return whole.substr(handle.offset, handle.stored_bytes);
+  };
+  const Part parts[] = {{&Footer::filter, kFilterBytesMax, sound(real.filter)},
+                        {&Footer::index, kIndexBytesMax, sound(real.index)},
+                        {&Footer::properties, kPropertiesBytesMax, sound(real.properties)}};
+  for (const Part& large : parts) {
+    uint64_t most = 0;
+    auto file = std::make_unique<SparseFile>(&most);
+    file->Put(0, whole.substr(0, real.filter.offset));
+    Footer footer = real;
+    uint64_t offset = real.filter.offset;
+    for (const Part& part : parts) {
+      const bool is_large = part.handle == large.handle;
+      footer.*part.handle = {offset, is_large ? part.bytes_max + 1 : part.sound.size()};
+      if (!is_large) {
+        std::string bytes = part.sound + '\0';
+        AppendFixed64(&bytes, Checksum(bytes, kFileId, offset));
+        file->Put(offset, bytes);
+      }
+      offset += (footer.*part.handle).stored_bytes + kBlockTrailerBytes;
+    }
+    footer.file_bytes = offset + kFooterBytes;
+    file->Put(offset, footer.Encode());
+    const absl::StatusOr<std::unique_ptr<Table>> table = Table::Open(std::move(file), {});
+    const std::string said = Concat("a block of ", large.bytes_max + 1,
+                                    " bytes stands where at most ", large.bytes_max, " can be");
+    if (large.handle == &Footer::filter) {  // the table's answers do not need it
+      ASSERT_OK(table);
+      EXPECT_EQ((*table)->filter_presence(), FilterPresence::kDamaged);
+      EXPECT_THAT((*table)->filter_status(),
+                  StatusIs(absl::StatusCode::kDataLoss, HasSubstr(said)));
+    } else {
+      EXPECT_THAT(table.status(), StatusIs(absl::StatusCode::kDataLoss,
+                                           AllOf(HasSubstr(kTablePath), HasSubstr(said))));
+    }
+    EXPECT_LT(most, 10'000u);
+  }
 }
 
 // --- filters ---
