@@ -1,12 +1,6 @@
 #include "tests/reliability/rotation.h"
 
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <functional>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -17,7 +11,7 @@
 #include "lsm/bytes/status.h"
 #include "lsm/db.h"
 #include "tests/lsm/engine/world.h"
-#include "tests/reliability/child.h"
+#include "tests/lsm/fs/child_process.h"
 #include "tests/reliability/disk.h"
 #include "tests/reliability/faulty_files.h"
 #include "tests/reliability/promises.h"
@@ -34,6 +28,7 @@ using lsm::FileKind;
 using lsm::World;
 using Operation = lsm::FileOperation;
 using Unsynced = lsm::MemoryFileSystem::Unsynced;
+using testing_support::InChild;
 
 constexpr char kPath[] = "/store";
 constexpr char kLogsPath[] = "/logs";
@@ -268,32 +263,6 @@ class Trial {
   std::string problem_;
 };
 
-// What `run` returns in a process of its own; or how that ended, behind `died`.
-std::string InChild(const std::function<std::string()>& run, bool* died) {
-  Child child([&](int pipe) {
-    std::string text = run();
-    while (!text.empty()) {
-      const ssize_t written = ::write(pipe, text.data(), text.size());
-      if (written <= 0 && errno != EINTR) ::_exit(3);
-      text.erase(0, static_cast<size_t>(std::max<ssize_t>(written, 0)));
-    }
-    ::_exit(0);
-  });
-  *died = true;
-  if (!child.started()) return Concat("cannot fork: ", std::strerror(errno));
-  std::string text;
-  char buffer[4096];
-  for (ssize_t bytes = 0; (bytes = ::read(child.pipe(), buffer, sizeof(buffer))) != 0;) {
-    if (bytes > 0) text.append(buffer, static_cast<size_t>(bytes));
-    if (bytes < 0 && errno != EINTR) break;
-  }
-  const int end = child.Wait();
-  *died = !WIFEXITED(end) || WEXITSTATUS(end) != 0;
-  if (!*died) return text;
-  return WIFSIGNALED(end) ? Concat("its process was ended by signal ", WTERMSIG(end))
-                          : Concat("its process ended with ", WEXITSTATUS(end));
-}
-
 class Failures {
  public:
   Failures(const RotationOptions& options, FilledStore* store, RotationReport* report)
@@ -332,29 +301,25 @@ class Failures {
   // Of one in which nothing fails, those from the first one to a manifest on: what comes before is
   // as in any flush or compaction.  With their numbers, counted from the begin of all of it.
   std::vector<std::pair<uint64_t, Operation>> CallsOfRotation() {
-    bool died = false;
     const uint64_t before = store_.files().calls();
-    const std::string text = InChild(
-        [&] {
-          std::optional<uint64_t> first;
-          store_.world().files->SetFault([&](Operation, const std::string& path, uint64_t) {
-            if (!first && path == store_.full_manifest()) first = store_.files().calls() - 1;
-            return absl::OkStatus();
-          });
-          const absl::Status status = store_.Rotate();
-          if (!status.ok()) return Concat("!", status.ToString());
-          if (!first || !store_.HasRotated()) return std::string("!the manifest is the old one");
-          std::string calls;
-          for (uint64_t i = before; i < store_.files().calls(); ++i)
-            calls +=
-                i < *first
-                    ? '.'
-                    : static_cast<char>('A' + static_cast<int>(store_.files().operations()[i]));
-          return calls;
-        },
-        &died);
+    const std::string text = InChild([&] {
+      std::optional<uint64_t> first;
+      store_.world().files->SetFault([&](Operation, const std::string& path, uint64_t) {
+        if (!first && path == store_.full_manifest()) first = store_.files().calls() - 1;
+        return absl::OkStatus();
+      });
+      const absl::Status status = store_.Rotate();
+      if (!status.ok()) return Concat("failed: ", status.ToString());
+      if (!first || !store_.HasRotated()) return std::string("the manifest is the old one");
+      std::string calls;
+      for (uint64_t i = before; i < store_.files().calls(); ++i)
+        calls += i < *first
+                     ? '.'
+                     : static_cast<char>('A' + static_cast<int>(store_.files().operations()[i]));
+      return calls;
+    });
     std::vector<std::pair<uint64_t, Operation>> calls;
-    if (died || text.starts_with('!')) {
+    if (text.find(' ') != text.npos) {  // a sentence, be it of how the child ended
       Fail("without any fault", text);
       return calls;
     }
@@ -368,19 +333,13 @@ class Failures {
     if (!report_.finding.empty()) return;
     SayUnderWay(Concat("seed ", options_.seed, ", ", what));
     ++report_.runs;
-    bool died = false;
-    std::string text = InChild(
-        [&] {
-          Trial trial(&store_);
-          const std::string problem = trial.Run(fault);
-          return Concat(trial.was_resumed() ? "r" : "o", problem);
-        },
-        &died);
-    if (!died) {
-      report_.resumed += text[0] == 'r';
-      text.erase(0, 1);
-    }
-    if (!text.empty()) Fail(what, text);
+    const std::string text = InChild([&] {
+      Trial trial(&store_);
+      const std::string problem = trial.Run(fault);
+      return Concat(trial.was_resumed() ? "r" : "o", problem);
+    });
+    report_.resumed += text.starts_with('r');
+    if (text != "r" && text != "o") Fail(what, text.substr(1));
   }
 
   const RotationOptions& options_;
