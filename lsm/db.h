@@ -160,8 +160,10 @@ class DB {
 
   // Mends what failed, once its cause is gone: after OK the store takes writes again, and is
   // exactly what reads showed all the time.  Flushes, and begins a log and a manifest anew, as an
-  // opening would; never syncs a file again whose sync failed.  OK at once if nothing failed.  An
-  // error leaves what reads show as it was, and Resume may be tried again.
+  // opening would; never syncs a file again whose sync failed.  OK at once if nothing failed.
+  // What fails after that, even at once, is a new failure, of which GetFailure tells.  After an
+  // error nothing is mended: reads show what they did, writes are refused as before, and Resume may
+  // be tried again.
   absl::Status Resume();
 
   // OK, or the first failure that is not mended: why writes are refused, or soon will be.

@@ -52,8 +52,9 @@ absl::Status Engine::Mend() {
   if (!status.ok() && !forgotten.ok()) AddFailure(FailureKind::kLog, forgotten);
   ScheduleWork();
   work_done_.SignalAll();
-  // What is due now may have failed at once.
-  return status.ok() ? failures_.First() : status;
+  // Not what fails from here on, perhaps at once: an error would say that nothing was mended, and
+  // leave the outcome of the writes before it open.
+  return status;
 }
 
 // `forgotten` is set to the failed sync of names, if there was one, on which from then on none may

@@ -185,14 +185,14 @@ class Trial {
     const uint64_t failed_before = files_.failed();
     const absl::Status status = TryToResume();
     if (!status.ok()) {
-      // It may have been resumed, and what was due have failed at once.
+      // What failed behind the swap of CURRENT may keep what that names.
       if (world_.files->FileBytes(kCurrentPath) == current) CheckRoom("resuming", room_before, "");
       // An earlier failure is no cause: it is what was to be mended.
       if (files_.failed() == failed_before)
         Fail(Concat("Resume fails without a cause: ", status.ToString()));
       return;
     }
-    Fail(promises_.Resumed(db_->GetFailure()));
+    Fail(promises_.Resumed(db_->GetFailure(), files_.failed() != failed_before));
   }
 
   absl::Status TryToResume() {

@@ -211,9 +211,10 @@ class MemoryTrial {
   // again, each time a little later.
   void Resume() {
     const bool runs_short = !lasts_ && dice_.Next() % 4 != 0;
+    Moment before;
     for (uint64_t number = dice_.Next() % 200;; number += dice_.Next() % 60) {
       if (runs_short) memory_.FailOnce(number);
-      const Moment before = Now();
+      before = Now();
       if (JudgeRead("Resume", InStore([&] { return db_->Resume(); }), before)) break;
       if (!runs_short) return;
       const uint64_t chance = dice_.Next() % 3;
@@ -221,11 +222,12 @@ class MemoryTrial {
       if (gave_up_) return;
       if (chance == 1) continue;
       memory_.Stop();
+      before = Now();
       const absl::Status again = db_->Resume();
       if (!again.ok()) return Problem(Concat("cannot be resumed again: ", again.ToString()));
       break;
     }
-    Problem(promises_.Resumed(InStore([&] { return db_->GetFailure(); })));
+    Problem(promises_.Resumed(InStore([&] { return db_->GetFailure(); }), HasFailedSince(before)));
   }
 
   void Close() {

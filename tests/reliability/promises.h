@@ -36,8 +36,9 @@ class Promises {
   std::string Answered(const Commit& commit, const absl::Status& status);
   // All that was acknowledged is durable now.
   void Synced() { durable_ = history_.size(); }
-  // Resume succeeded, so that a write of unknown outcome is not there.  `failure`: GetFailure then.
-  std::string Resumed(const absl::Status& failure);
+  // Resume succeeded, so that a write of unknown outcome is not there.  `failure`: GetFailure then;
+  // `failed_anew`: something failed since Resume began, perhaps after it had mended all.
+  std::string Resumed(const absl::Status& failure, bool failed_anew);
   // The store was opened, and this is there.  `dropped`: by a disk that dropped what was written
   // and not synced, which is as after a crash.
   std::string Opened(const Contents& found, bool dropped);

@@ -244,7 +244,7 @@ class Trial {
 
   void Resume() {
     Check(store_.db().Resume());
-    Fail(promises().Resumed(store_.db().GetFailure()));
+    Fail(promises().Resumed(store_.db().GetFailure(), false));
     LookAround();
     CheckCrash();
   }

@@ -5,9 +5,12 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <functional>
 #include <memory>
+#include <new>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/lsm/engine/store_test.h"
@@ -214,6 +217,46 @@ TEST_F(ResumeTest, AfterAnAttemptThatFailedNoLogIsBelievedWhoseNameMayBeLost) {
   world_.files->Restart(MemoryFileSystem::Unsynced::kLost);
   Open();
   EXPECT_EQ(Scan(), "a=1 c=3");
+}
+
+// Has no memory for compactions, until it is told.
+class NarrowScheduler : public testing_support::SingleThreadScheduler {
+ public:
+  void Schedule(Lane lane, std::function<void()> job) override {
+    if (lane == Lane::kCompaction && !has_memory) throw std::bad_alloc();
+    SingleThreadScheduler::Schedule(lane, std::move(job));
+  }
+
+  bool has_memory = false;
+};
+
+// An error would say that nothing is mended: what the writes before it came to is settled, though.
+TEST_F(ResumeTest, WhatFailsBehindItIsANewFailure) {
+  NarrowScheduler scheduler;
+  options_.environment.scheduler = &scheduler;
+  Open();
+  for (int i = 0; db_->GetFailure().ok(); ++i) {
+    ASSERT_LT(i, 20);
+    Put(Concat(i), "x");
+    Flush();
+  }
+  world_.files->SetFault([](FileOperation operation, const std::string&, uint64_t) {
+    return operation == FileOperation::kSyncFile ? absl::UnavailableError("broken")
+                                                 : absl::OkStatus();
+  });
+  EXPECT_THAT(db_->Put("a", "1", {.sync = true}), StatusIs(absl::StatusCode::kUnknown));
+  EXPECT_THAT(db_->Put("b", "2"), StatusIs(absl::StatusCode::kAborted));
+  world_.files->SetFault(nullptr);
+  EXPECT_OK(db_->Resume());
+  EXPECT_THAT(db_->GetFailure(), StatusIs(absl::StatusCode::kResourceExhausted));
+  Put("b", "2");
+  scheduler.has_memory = true;
+  EXPECT_OK(db_->Resume());
+  EXPECT_OK(db_->GetFailure());
+  EXPECT_OK(db_->WaitForBackgroundWork());
+  EXPECT_EQ(Get("a"), "absent");
+  EXPECT_EQ(Get("b"), "2");
+  db_ = nullptr;  // before its scheduler
 }
 
 // Only what an attempt has made is taken back.
