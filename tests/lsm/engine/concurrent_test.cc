@@ -322,7 +322,7 @@ TEST_F(ConcurrentTest, FilesGoAlsoWhereALookupTakesLongerThanAJobWaits) {
 // Which share a view too.
 TEST_F(ConcurrentTest, StatisticsKeepNoFiles) {
   Open();
-  for (int round = 0; round < 20 * kScale && !HasFailure(); ++round) {
+  for (int round = 0; round < 200 && !HasFailure(); ++round) {
     std::atomic<bool> done{false};
     std::vector<std::thread> watchers;
     for (int thread = 0; thread < 2; ++thread) {
