@@ -10,8 +10,8 @@ namespace bench {
 namespace {
 
 // Not for disk: only benchmarks' values depend on it.
-uint64_t HashOf(std::string_view key) {
-  uint64_t hash = key.size() * 0x9e3779b97f4a7c15ULL;
+uint64_t HashOf(std::string_view key, uint64_t version) {
+  uint64_t hash = key.size() * 0x9e3779b97f4a7c15ULL + (version - 1);
   while (key.size() >= 8) {
     uint64_t word;
     std::memcpy(&word, key.data(), 8);
@@ -74,9 +74,9 @@ void KeyList::Add(std::string_view key) {
   ends_.push_back(bytes_.size());
 }
 
-void ValueMaker::Make(std::string_view key, std::string* value) const {
+void ValueMaker::Make(std::string_view key, std::string* value, uint64_t version) const {
   value->resize(value_bytes_);
-  const uint64_t hash = HashOf(key);
+  const uint64_t hash = HashOf(key, version);
   const size_t half = (value_bytes_ + 1) / 2;
   for (size_t i = 0; i < half; i += 8) {
     const uint64_t word = WordOf(hash, i / 8);
@@ -85,9 +85,9 @@ void ValueMaker::Make(std::string_view key, std::string* value) const {
   std::memcpy(value->data() + half, value->data(), value_bytes_ - half);
 }
 
-bool ValueMaker::Matches(std::string_view key, std::string_view value) const {
+bool ValueMaker::Matches(std::string_view key, std::string_view value, uint64_t version) const {
   if (value.size() != value_bytes_) return false;
-  const uint64_t hash = HashOf(key);
+  const uint64_t hash = HashOf(key, version);
   const size_t half = (value_bytes_ + 1) / 2;
   // Whole words by an instruction: this is in the time of most figures.
   size_t i = 0;

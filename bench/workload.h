@@ -68,14 +68,15 @@ class KeyList {
 //
 //   value = R R, cut to the length wanted; R is half of it, random, and follows from the key
 //
-// so that a compressor that finds repetitions halves it.
+// so that a compressor that finds repetitions halves it.  Where a key is written more than once, its
+// value follows from the version, too.
 class ValueMaker {
  public:
   explicit ValueMaker(size_t value_bytes) : value_bytes_(value_bytes) {}
 
   size_t value_bytes() const { return value_bytes_; }
-  void Make(std::string_view key, std::string* value) const;
-  bool Matches(std::string_view key, std::string_view value) const;
+  void Make(std::string_view key, std::string* value, uint64_t version = 1) const;
+  bool Matches(std::string_view key, std::string_view value, uint64_t version = 1) const;
 
  private:
   size_t value_bytes_;

@@ -1,332 +1,397 @@
 #include "bench/peers/comparison.h"
 
-#include <sys/resource.h>
-
 #include <algorithm>
+#include <cctype>
 #include <chrono>
 #include <filesystem>
+#include <optional>
 #include <utility>
 
-#include "bench/spread.h"
-#include "lsm/bytes/escape.h"
+#include "bench/peers/nothing_peer.h"
+#include "bench/peers/paced_writer.h"
 #include "lsm/bytes/status.h"
 
-namespace bench {
+namespace bench::peers {
 namespace {
 
-using SteadyClock = std::chrono::steady_clock;
+constexpr double kWriterPutsPerSecond = 20000;
+constexpr uint64_t kYcsbOperationsMax = 200000;  // a round
+constexpr size_t kZipfianDraws = size_t{1} << 22;
 
-constexpr uint64_t kGroup = 64;  // lookups between two readings of the clock
-
-// Of all threads, in user space and in the kernel.
-double CpuSeconds() {
-  struct rusage usage {};
-  ::getrusage(RUSAGE_SELF, &usage);
-  const auto seconds = [](const timeval& time) {
-    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
-  };
-  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+std::string FolderOf(const Peer& peer) {
+  std::string name = peer.name();
+  name = name.substr(0, name.find(' '));
+  std::transform(name.begin(), name.end(), name.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return name;
 }
 
-// The first store's time by the best of the others', round by round: stores of one round ran one
-// right after the other, so that what slows the machine for a while slows them all.
-Spread RatioOf(const WorkloadTimes& times) {
-  std::vector<double> ratios;
-  for (size_t round = 0; round < times.micros[0].size(); ++round) {
-    double best = times.micros[1][round];
-    for (size_t peer = 2; peer < times.micros.size(); ++peer) {
-      best = std::min(best, times.micros[peer][round]);
-    }
-    ratios.push_back(times.micros[0][round] / best);
-  }
-  return SpreadOf(std::move(ratios));
-}
+uint64_t YcsbOperations(const DataSize& size) { return std::min(size.keys, kYcsbOperationsMax); }
 
-double SecondsSince(SteadyClock::time_point begin) {
-  return std::chrono::duration<double>(SteadyClock::now() - begin).count();
+uint64_t UserBytes(const DataSize& size) { return size.keys * (kKeyBytes + size.value_bytes); }
+
+bool CanDo(const Peer& peer, const Cell& cell) {
+  return (cell.cache != Cache::kDirect || peer.has_direct_reads()) &&
+         (cell.task->task != Task::kMultiGet || peer.has_multi_get());
 }
 
 }  // namespace
 
 Comparison::Comparison(const ComparisonConfig& config, std::vector<std::unique_ptr<Peer>> peers)
-    : config_(config), peers_(std::move(peers)), values_(static_cast<size_t>(config.value_bytes)) {
-  // Even numbers are there and odd ones are not, so that absent keys lie between present ones.
-  for (const uint64_t i : Shuffled(config.keys, config.seed)) present_.Add(DecimalKey(2 * i));
-  for (const uint64_t i : Shuffled(config.keys - 1, config.seed + 1)) {
-    absent_.Add(DecimalKey(2 * i + 1));
+    : config_(config) {
+  results_.command = config.command;
+  results_.rounds = config.rounds;
+  results_.seconds_per_measurement = config.seconds;
+  results_.seed = config.seed;
+  results_.settings = config.settings;
+  for (std::unique_ptr<Peer>& peer : peers) {
+    results_.stores.emplace_back(peer->name(), peer->details());
+    std::string directory = config.out + "/stores/" + FolderOf(*peer);
+    stores_.push_back({std::move(peer), std::move(directory), nullptr});
   }
 }
 
-std::string Comparison::DirectoryOf(size_t peer) const {
-  std::string name = peers_[peer]->name();
-  name = name.substr(0, name.find(' '));
-  std::transform(name.begin(), name.end(), name.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return config_.out + "/stores/" + name;
+Comparison::~Comparison() = default;
+
+std::vector<DataSize> Comparison::Sizes() const {
+  std::vector<DataSize> sizes;
+  for (const Cell& cell : config_.cells) {
+    if (std::find(sizes.begin(), sizes.end(), cell.size) == sizes.end()) sizes.push_back(cell.size);
+  }
+  return sizes;
 }
 
-void Comparison::Record(const std::string& workload, size_t peer, double seconds,
-                        uint64_t operations) {
-  auto at = std::find_if(times_.begin(), times_.end(),
-                         [&](const WorkloadTimes& times) { return times.name == workload; });
-  if (at == times_.end()) {
-    times_.push_back({workload, std::vector<std::vector<double>>(peers_.size())});
-    at = times_.end() - 1;
+std::vector<Cell> Comparison::CellsOf(const DataSize& size, State state,
+                                      std::optional<Cache> cache) const {
+  std::vector<Cell> cells;
+  for (const Cell& cell : config_.cells) {
+    if (cell.size == size && cell.state == state && (!cache || cell.cache == *cache))
+      cells.push_back(cell);
   }
-  at->micros[peer].push_back(seconds * 1e6 / static_cast<double>(operations));
+  std::stable_sort(cells.begin(), cells.end(),
+                   [](const Cell& a, const Cell& b) { return a.task < b.task; });
+  return cells;
+}
+
+// A guess, of one store's turn.
+double Comparison::TurnSeconds(const Cell& cell) const {
+  if (cell.task->reads() && !cell.task->scans())
+    return config_.seconds * (cell.cache == Cache::kTenth ? 1.5 : 1);
+  return 5e-6 * static_cast<double>(cell.size.keys);
+}
+
+double Comparison::GuessSeconds() const {
+  double seconds = 0;
+  for (const Cell& cell : config_.cells)
+    seconds += static_cast<double>(stores_.size()) * config_.rounds * TurnSeconds(cell);
+  return seconds;
 }
 
 absl::Status Comparison::Run() {
-  const double stores = static_cast<double>(peers_.size());
-  const double fill_guess = 6e-6 * static_cast<double>(config_.keys);
-  progress_ = std::make_unique<Progress>(
-      stores * (fill_guess * (config_.rounds + 1) + 2 * config_.seconds * config_.rounds));
+  progress_ = std::make_unique<Progress>(GuessSeconds());
   std::error_code error;
   std::filesystem::create_directories(config_.out + "/stores", error);
-  if (error) {
+  if (error)
     return absl::UnavailableError(lsm::Concat("--out: ", config_.out, ": ", error.message()));
-  }
-  conditions_ = DescribeMachine(config_.out);
-  for (int round = 0; round < config_.rounds; ++round) {
-    for (size_t i = 0; i < peers_.size(); ++i) {
-      progress_->Announce(lsm::Concat("fillrandom, round ", round + 1, " of ", config_.rounds, ", ",
-                                      peers_[At(round, i)]->name()));
-      LSM_RETURN_IF_ERROR(Fill(At(round, i)));
-      progress_->Advance(fill_guess);
-    }
-  }
-  MeasureFillLoop();
-  for (size_t i = 0; i < peers_.size(); ++i) {
-    progress_->Announce("compact, " + peers_[i]->name());
-    LSM_RETURN_IF_ERROR(CompactAndWarm(i));
-    progress_->Advance(fill_guess);
-  }
-  for (const Workload workload : {Workload::kAbsent, Workload::kPresent}) {
-    QueryStream stream(workload, present_, absent_, 0, present_.size(), config_.seed + 2);
-    const std::string name = std::string("get ") + NameOf(workload);
-    for (int round = 0; round < config_.rounds; ++round) {
-      progress_->Announce(lsm::Concat(name, ", round ", round + 1, " of ", config_.rounds));
-      for (size_t i = 0; i < peers_.size(); ++i) {
-        LSM_RETURN_IF_ERROR(Lookups(round, At(round, i), &stream, name));
-        progress_->Advance(config_.seconds);
-      }
-    }
-    MeasureLookupLoop(&stream, name);
-  }
-  for (const std::unique_ptr<Peer>& peer : peers_) LSM_RETURN_IF_ERROR(peer->Close());
+  results_.conditions = DescribeMachine(config_.out);
+  for (const DataSize& size : Sizes()) LSM_RETURN_IF_ERROR(RunSize(size));
+  results_.seconds = progress_->elapsed_seconds();
   progress_->Announce("done");
   progress_.reset();
   return absl::OkStatus();
 }
 
-absl::Status Comparison::Fill(size_t at) {
-  Peer* peer = peers_[at].get();
+absl::Status Comparison::RunSize(const DataSize& size) {
+  orders_.random = InRandomOrder(size.keys, config_.seed);
+  orders_.zipfian = Zipfian(size.keys, kZipfianDraws, kTheta, config_.seed + 1);
+  for (Store& store : stores_)
+    store.contents = std::make_unique<Contents>(static_cast<size_t>(size.value_bytes));
+  bool is_filled = false;
+  for (const Cell& cell : CellsOf(size, State::kFilling, std::nullopt)) {
+    is_filled = cell.task->task == Task::kFillRandom;
+    LSM_RETURN_IF_ERROR(Rounds(cell, [&](Store* store, int) {
+      return FillOnce(store, cell, is_filled ? orders_.random : InTurn(size.keys));
+    }));
+    LSM_RETURN_IF_ERROR(MeasureLoop(cell));
+  }
+  const bool reads_fresh = !CellsOf(size, State::kFresh, std::nullopt).empty();
+  const bool reads_compacted = !CellsOf(size, State::kCompacted, std::nullopt).empty();
+  const bool changes = !CellsOf(size, State::kChanged, std::nullopt).empty();
+  if (!is_filled && (reads_fresh || reads_compacted || changes)) {
+    const Cell fill{size, State::kFilling, Cache::kAll, 1, nullptr};
+    for (Store& store : stores_) {
+      progress_->Announce(lsm::Concat("fill, ", size.name(), ", ", store.peer->name()));
+      LSM_RETURN_IF_ERROR(FillOnce(&store, fill, orders_.random).status());
+    }
+  }
+  if (reads_fresh) LSM_RETURN_IF_ERROR(LookInto(size, State::kFresh));
+  if (reads_compacted || changes) {
+    for (Store& store : stores_) {
+      progress_->Announce(lsm::Concat("compact, ", size.name(), ", ", store.peer->name()));
+      LSM_RETURN_IF_ERROR(Reopen(&store, size, Cache::kAll));
+      LSM_RETURN_IF_ERROR(store.peer->CompactAll());
+      LSM_RETURN_IF_ERROR(store.peer->WaitUntilQuiet());
+    }
+  }
+  if (reads_compacted) LSM_RETURN_IF_ERROR(LookInto(size, State::kCompacted));
+  if (changes) LSM_RETURN_IF_ERROR(Change(size));
+  return Close();
+}
+
+absl::Status Comparison::LookInto(const DataSize& size, State state) {
+  bool is_noted = false;
+  for (const Cache cache : {Cache::kAll, Cache::kTenth, Cache::kDirect}) {
+    const std::vector<Cell> cells = CellsOf(size, state, cache);
+    if (cells.empty()) continue;
+    for (Store& store : stores_) {
+      if (cache == Cache::kDirect && !store.peer->has_direct_reads()) continue;
+      progress_->Announce(lsm::Concat("warm, ", size.name(), ", ", NameOf(state), ", cache ",
+                                      NameOf(cache), ", ", store.peer->name()));
+      LSM_RETURN_IF_ERROR(Reopen(&store, size, cache));
+      LSM_RETURN_IF_ERROR(Warm(&store, cache));
+    }
+    if (!std::exchange(is_noted, true)) LSM_RETURN_IF_ERROR(NoteShape(size, state));
+    for (const Cell& cell : cells) {
+      LSM_RETURN_IF_ERROR(
+          Rounds(cell, [&](Store* store, int round) { return ReadOnce(store, cell, round); }));
+      LSM_RETURN_IF_ERROR(MeasureLoop(cell));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Comparison::Change(const DataSize& size) {
+  for (Store& store : stores_) {
+    LSM_RETURN_IF_ERROR(Reopen(&store, size, Cache::kAll));
+    LSM_RETURN_IF_ERROR(Warm(&store, Cache::kAll));
+    // For what is inserted.
+    store.contents->Diversify(size.keys +
+                              YcsbOperations(size) * static_cast<uint64_t>(config_.rounds));
+  }
+  for (const Cell& cell : CellsOf(size, State::kChanged, std::nullopt)) {
+    LSM_RETURN_IF_ERROR(
+        Rounds(cell, [&](Store* store, int round) { return ChangeOnce(store, cell, round); }));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Comparison::Rounds(const Cell& cell, const Body& body) {
+  CellResult result{cell, std::vector<std::vector<Sample>>(stores_.size())};
+  for (int round = 0; round < config_.rounds; ++round) {
+    progress_->Announce(lsm::Concat(cell.task->name, ", ", cell.size.name(), ", ",
+                                    NameOf(cell.state), ", cache ", NameOf(cell.cache), ", ",
+                                    cell.threads, cell.threads == 1 ? " thread" : " threads",
+                                    ", round ", round + 1, " of ", config_.rounds));
+    for (size_t i = 0; i < stores_.size(); ++i) {
+      // Another one is first each time, the others follow in turn.
+      const size_t at = (i + static_cast<size_t>(round)) % stores_.size();
+      if (!CanDo(*stores_[at].peer, cell)) continue;
+      LSM_ASSIGN_OR_RETURN(Sample sample, body(&stores_[at], round));
+      result.samples[at].push_back(std::move(sample));
+      progress_->Advance(TurnSeconds(cell));
+    }
+  }
+  results_.cells.push_back(std::move(result));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Sample> Comparison::FillOnce(Store* store, const Cell& cell, const Numbers& order) {
+  Peer* peer = store->peer.get();
   LSM_RETURN_IF_ERROR(peer->Close());
-  LSM_RETURN_IF_ERROR(peer->Open(DirectoryOf(at), config_.settings));
-  std::string value;
+  LSM_RETURN_IF_ERROR(
+      peer->Open(store->directory, SettingsFor(cell.size, Cache::kAll), Peer::Begin::kAnew));
+  store->contents->Clear();
+  LSM_ASSIGN_OR_RETURN(const Sample sample,
+                       WriteOnce(store, NewPutLoop({peer, nullptr, store->contents.get()}, order)));
+  store->contents->FillUpTo(cell.size.keys);
+  return sample;
+}
+
+absl::StatusOr<Sample> Comparison::WriteOnce(Store* store, std::unique_ptr<Loop> loop) {
+  const uint64_t written_begin = ReadIoBytes().written;
   const double cpu_begin = CpuSeconds();
-  const SteadyClock::time_point begin = SteadyClock::now();
-  for (size_t i = 0; i < present_.size(); ++i) {
-    values_.Make(present_[i], &value);
-    LSM_RETURN_IF_ERROR(peer->Put(present_[i], value));
-  }
-  Record("fillrandom", at, SecondsSince(begin), present_.size());
-  Record("fillrandom, CPU", at, CpuSeconds() - cpu_begin, present_.size());
-  // What is left to do is not to run beside the next store's puts.
-  LSM_RETURN_IF_ERROR(peer->WaitUntilQuiet());
-  Record("fill until quiet", at, SecondsSince(begin), present_.size());
-  Record("fill until quiet, CPU", at, CpuSeconds() - cpu_begin, present_.size());
-  return absl::OkStatus();
+  const auto begin = std::chrono::steady_clock::now();
+  std::vector<std::unique_ptr<Loop>> loops;
+  loops.push_back(std::move(loop));
+  LSM_ASSIGN_OR_RETURN(const Measured measured, Measure(loops, std::nullopt));
+  // What is left to do is not to run beside the next store's work.
+  LSM_RETURN_IF_ERROR(store->peer->WaitUntilQuiet());
+  const std::chrono::duration<double> until_quiet = std::chrono::steady_clock::now() - begin;
+  const double operations = static_cast<double>(measured.operations);
+  Sample sample;
+  sample.micros = measured.micros();
+  sample.cpu_micros = measured.cpu_micros();
+  sample.quiet_micros = until_quiet.count() * 1e6 / operations;
+  sample.quiet_cpu_micros = (CpuSeconds() - cpu_begin) * 1e6 / operations;
+  sample.write_amplification =
+      static_cast<double>(ReadIoBytes().written - written_begin) /
+      (operations * static_cast<double>(kKeyBytes + store->contents->value_bytes()));
+  return sample;
 }
 
-absl::Status Comparison::CompactAndWarm(size_t at) {
-  LSM_RETURN_IF_ERROR(peers_[at]->CompactAll());
-  LSM_RETURN_IF_ERROR(peers_[at]->WaitUntilQuiet());
-  uint64_t entries = 0;
-  LSM_RETURN_IF_ERROR(peers_[at]->Scan(&entries));
-  if (entries != present_.size()) {
-    return absl::InternalError(lsm::Concat("WRONG: ", peers_[at]->name(), " holds ", entries,
-                                           " keys of ", present_.size()));
-  }
-  // Every key once: all answers are checked, and every block is in the cache.
-  for (const bool is_present : {true, false}) {
-    const KeyList& keys = is_present ? present_ : absent_;
-    for (size_t i = 0; i < keys.size(); ++i) {
-      LSM_RETURN_IF_ERROR(CheckedGet(peers_[at].get(), {keys[i], is_present}));
+absl::StatusOr<Sample> Comparison::ReadOnce(Store* store, const Cell& cell, int round) {
+  const uint64_t seed = config_.seed + static_cast<uint64_t>(round);
+  std::vector<std::unique_ptr<Reader>> readers;
+  const auto loops_from = [&](uint64_t place) {
+    std::vector<std::unique_ptr<Loop>> loops;
+    for (int thread = 0; thread < cell.threads; ++thread) {
+      readers.push_back(store->peer->NewReader());
+      loops.push_back(NewReadLoop(*cell.task,
+                                  {store->peer.get(), readers.back().get(), store->contents.get()},
+                                  orders_, {place, thread}));
     }
-  }
-  return absl::OkStatus();
-}
-
-absl::Status Comparison::CheckedGet(Peer* peer, const QueryStream::Query& query) const {
-  std::string_view value;
-  const Peer::Answer answer = peer->Get(query.key, &value);
-  if (answer == Peer::Answer::kError) [[unlikely]]
-    return peer->error();
-  if ((answer == Peer::Answer::kFound) == query.present &&
-      (!query.present || values_.Matches(query.key, value))) {
-    return absl::OkStatus();
-  }
-  return absl::InternalError(lsm::Concat("WRONG ANSWER of ", peer->name(), " for the key \"",
-                                         lsm::Escape(query.key), "\""));
-}
-
-absl::Status Comparison::Lookups(int round, size_t at, QueryStream* stream,
-                                 const std::string& workload) {
-  Peer* peer = peers_[at].get();
-  // In one round all begin at the same key, in the next one at another.
-  stream->Restart(config_.seed + static_cast<uint64_t>(round));
-  // The caches of the processor still hold what the store before this one needed.
-  for (int i = 0; i < 20000; ++i) LSM_RETURN_IF_ERROR(CheckedGet(peer, stream->Next()));
-  uint64_t lookups = 0;
-  const double cpu_begin = CpuSeconds();
-  const SteadyClock::time_point begin = SteadyClock::now();
-  double seconds = 0;
-  do {
-    for (uint64_t i = 0; i < kGroup; ++i) {
-      LSM_RETURN_IF_ERROR(CheckedGet(peer, stream->Next()));
-    }
-    lookups += kGroup;
-    seconds = SecondsSince(begin);
-  } while (seconds < config_.seconds);
-  Record(workload, at, seconds, lookups);
-  Record(workload + ", CPU", at, CpuSeconds() - cpu_begin, lookups);
-  return peer->WaitUntilQuiet();
-}
-
-void Comparison::MeasureFillLoop() {
-  std::string value;
-  const SteadyClock::time_point begin = SteadyClock::now();
-  for (size_t i = 0; i < present_.size(); ++i) {
-    values_.Make(present_[i], &value);
-    // The compiler must not leave it out.
-    asm volatile("" : : "r"(value.data()) : "memory");
-  }
-  loop_micros_.emplace_back("fillrandom",
-                            SecondsSince(begin) * 1e6 / static_cast<double>(present_.size()));
-}
-
-void Comparison::MeasureLookupLoop(QueryStream* stream, const std::string& workload) {
-  // Answers at once, with the right values, in the order in which they were given to it.
-  class Nothing : public Peer {
-   public:
-    explicit Nothing(std::vector<std::string> values) : values_(std::move(values)) {}
-    std::string name() const override { return "nothing"; }
-    std::string details() const override { return ""; }
-    absl::Status Open(const std::string&, const PeerSettings&) override { return {}; }
-    absl::Status Close() override { return {}; }
-    absl::Status Put(std::string_view, std::string_view) override { return {}; }
-    absl::Status WaitUntilQuiet() override { return {}; }
-    absl::Status CompactAll() override { return {}; }
-    absl::Status Scan(uint64_t*) override { return {}; }
-    Answer Get(std::string_view, std::string_view* value) override {
-      if (values_.empty()) return Answer::kAbsent;
-      *value = values_[at_];
-      at_ = at_ + 1 == values_.size() ? 0 : at_ + 1;
-      return Answer::kFound;
-    }
-
-   private:
-    const std::vector<std::string> values_;
-    size_t at_ = 0;
+    return loops;
   };
-  // As many as the processor keeps at hand, as it does the value that a store has just handed out.
-  const uint64_t count = std::clamp<uint64_t>((64 << 10) / (config_.value_bytes + 1), 1, 512);
-  const uint64_t wanted =
-      std::clamp<uint64_t>((uint64_t{1} << 28) / (config_.value_bytes + 1), 1000, 1000000);
-  std::vector<std::string> values;
-  stream->Restart(config_.seed);
-  for (uint64_t i = 0; i < count && stream->workload() == Workload::kPresent; ++i) {
-    values_.Make(stream->Next().key, &values.emplace_back());
+  if (!cell.task->scans()) {
+    // The caches of the processor still hold what the store before this one needed; and a cache
+    // that does not hold everything is to hold what this workload asks for often.
+    const double seconds = cell.cache == Cache::kTenth ? config_.seconds / 2 : config_.seconds / 20;
+    LSM_RETURN_IF_ERROR(Measure(loops_from(seed + 1000), seconds).status());
   }
-  Nothing nothing(std::move(values));
+  const std::optional<uint64_t> blocks_begin = store->peer->data_block_reads();
+  LSM_ASSIGN_OR_RETURN(const Measured measured,
+                       Measure(loops_from(seed),
+                               cell.task->scans() ? std::nullopt : std::optional(config_.seconds)));
+  const std::optional<uint64_t> blocks_end = store->peer->data_block_reads();
+  Sample sample;
+  sample.micros = measured.micros();
+  sample.cpu_micros = measured.cpu_micros();
+  const double operations = static_cast<double>(measured.operations);
+  if (cell.cache != Cache::kAll) {
+    if (blocks_begin && blocks_end)
+      sample.block_reads = static_cast<double>(*blocks_end - *blocks_begin) / operations;
+    sample.device_bytes = static_cast<double>(measured.device_bytes) / operations;
+  }
+  LSM_RETURN_IF_ERROR(store->peer->WaitUntilQuiet());
+  return sample;
+}
+
+absl::StatusOr<Sample> Comparison::ChangeOnce(Store* store, const Cell& cell, int round) {
+  const std::unique_ptr<Reader> reader = store->peer->NewReader();
+  Contents* contents = store->contents.get();
+  const Subject subject{store->peer.get(), reader.get(), contents};
+  const Start begin{config_.seed + static_cast<uint64_t>(round), 0};
+  switch (cell.task->task) {
+    case Task::kGetWhileWriting: {
+      PacedWriter writer(subject, orders_.random, kWriterPutsPerSecond);
+      std::vector<std::unique_ptr<Loop>> loops;
+      loops.push_back(NewGetBesideWriterLoop(subject, orders_, begin));
+      const absl::StatusOr<Measured> measured = Measure(loops, config_.seconds);
+      LSM_RETURN_IF_ERROR(writer.Stop());
+      LSM_RETURN_IF_ERROR(measured.status());
+      Sample sample;
+      sample.micros = measured->micros();
+      sample.cpu_micros = measured->cpu_micros();
+      LSM_RETURN_IF_ERROR(store->peer->WaitUntilQuiet());
+      return sample;
+    }
+    case Task::kOverwrite: {
+      absl::StatusOr<Sample> sample = WriteOnce(store, NewPutLoop(subject, orders_.random));
+      if (sample.ok()) contents->WroteAllOf(orders_.random);
+      return sample;
+    }
+    case Task::kOverload: {
+      Histogram nanos;
+      LSM_ASSIGN_OR_RETURN(Sample sample,
+                           WriteOnce(store, NewTimedPutLoop(subject, orders_.random, &nanos)));
+      contents->WroteAllOf(orders_.random);
+      for (const double share : kLatencyShares)
+        sample.latencies.push_back(static_cast<double>(nanos.Percentile(share)) / 1000);
+      return sample;
+    }
+    case Task::kDelete:
+      return WriteOnce(store,
+                       NewDeleteLoop(subject, orders_.random, static_cast<uint64_t>(config_.rounds),
+                                     static_cast<uint64_t>(round)));
+    default:
+      return WriteOnce(store, NewYcsbLoop(cell.task->letter, subject, orders_, begin,
+                                          YcsbOperations(cell.size)));
+  }
+}
+
+PeerSettings Comparison::SettingsFor(const DataSize& size, Cache cache) const {
+  PeerSettings settings = config_.settings;
+  switch (cache) {
+    case Cache::kAll:
+      settings.block_cache_bytes = 4 * UserBytes(size) + (uint64_t{64} << 20);
+      break;
+    case Cache::kTenth:
+      settings.block_cache_bytes = UserBytes(size) / 10;
+      break;
+    case Cache::kDirect:
+      settings.block_cache_bytes = 0;
+      settings.direct_reads = true;
+      break;
+  }
+  settings.counts_reads = cache != Cache::kAll;
+  return settings;
+}
+
+absl::Status Comparison::Reopen(Store* store, const DataSize& size, Cache cache) {
+  LSM_RETURN_IF_ERROR(store->peer->Close());
+  LSM_RETURN_IF_ERROR(
+      store->peer->Open(store->directory, SettingsFor(size, cache), Peer::Begin::kAsItIs));
+  return store->peer->WaitUntilQuiet();
+}
+
+absl::Status Comparison::Warm(Store* store, Cache cache) {
+  if (cache == Cache::kDirect) return absl::OkStatus();
+  const std::unique_ptr<Reader> reader = store->peer->NewReader();
+  std::vector<std::unique_ptr<Loop>> loops;
+  loops.push_back(NewReadLoop(TaskInfo{"", Task::kScanForward, 1, Draw::kUniform, 0},
+                              {store->peer.get(), reader.get(), store->contents.get()}, orders_,
+                              {config_.seed, 0}));
+  return Measure(loops, std::nullopt).status();
+}
+
+absl::Status Comparison::NoteShape(const DataSize& size, State state) {
+  Shape shape{size, state, {}};
+  for (Store& store : stores_) {
+    LSM_ASSIGN_OR_RETURN(PeerFigures figures, store.peer->Figures());
+    shape.figures.push_back(figures);
+  }
+  results_.shapes.push_back(std::move(shape));
+  return absl::OkStatus();
+}
+
+absl::Status Comparison::MeasureLoop(const Cell& cell) {
+  const bool looks_up = cell.task->task == Task::kGet || cell.task->task == Task::kMultiGet;
+  if ((!cell.task->fills() && !looks_up) || cell.threads > 1) return absl::OkStatus();
+  const std::string name = lsm::Concat(cell.task->name, ", ", cell.size.name());
+  for (const auto& [measured_name, micros] : results_.loop_micros) {
+    if (measured_name == name) return absl::OkStatus();
+  }
+  // As many answers as the processor keeps at hand, as it does what a store has just handed out.
+  constexpr size_t kKept = 4 * kGroup;
+  constexpr int kTimes = 1000;
+  Contents contents(static_cast<size_t>(cell.size.value_bytes));
+  if (!cell.task->fills()) contents.FillUpTo(cell.size.keys);
+  const std::unique_ptr<Peer> nothing = NewNothingPeer(&contents, kKept);
+  const std::unique_ptr<Reader> reader = nothing->NewReader();
+  const Subject subject{nothing.get(), reader.get(), &contents};
+  uint64_t operations = 0;
   double seconds = 0;
-  uint64_t lookups = 0;
-  for (; lookups < wanted; lookups += count) {
-    stream->Restart(config_.seed);
-    const SteadyClock::time_point begin = SteadyClock::now();
-    for (uint64_t i = 0; i < count; ++i) {
-      if (!CheckedGet(&nothing, stream->Next()).ok()) return;
+  for (int i = 0; i <= kTimes; ++i) {
+    const std::unique_ptr<Loop> loop =
+        cell.task->fills() ? NewPutLoop(subject, orders_.random)
+                           : NewReadLoop(*cell.task, subject, orders_, {config_.seed, 0});
+    const auto begin = std::chrono::steady_clock::now();
+    for (size_t done = 0; done < kKept;) {
+      LSM_ASSIGN_OR_RETURN(const uint64_t step, loop->Step());
+      done += static_cast<size_t>(step);
     }
-    seconds += SecondsSince(begin);
+    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
+    if (i == 0) continue;  // records the answers
+    operations += kKept;
+    seconds += taken.count();
   }
-  loop_micros_.emplace_back(workload, seconds * 1e6 / static_cast<double>(lookups));
+  results_.loop_micros.emplace_back(name, seconds * 1e6 / static_cast<double>(operations));
+  return absl::OkStatus();
 }
 
-Table Comparison::ToTable() const {
-  Table table{"peers", "Microseconds an operation, medians of the rounds", {}, {}};
-  table.columns.push_back({"us an operation", "", false});
-  for (const std::unique_ptr<Peer>& peer : peers_) {
-    table.columns.push_back({peer->name(), "", true});
-    table.columns.push_back({"+-%", peer->name() + ", half the range of the rounds, %", true});
-  }
-  table.columns.push_back(
-      {"ratio", "first store / best of the others, median of the rounds", true});
-  for (const WorkloadTimes& times : times_) {
-    std::vector<std::string> row = {times.name};
-    for (const std::vector<double>& micros : times.micros) {
-      const Spread spread = SpreadOf(micros);
-      row.push_back(Digits3(spread.median));
-      row.push_back(Digits3(spread.percent()));
-    }
-    row.push_back(peers_.size() < 2 ? "-" : Digits3(RatioOf(times).median));
-    table.rows.push_back(std::move(row));
-  }
-  return table;
+absl::Status Comparison::Close() {
+  for (Store& store : stores_) LSM_RETURN_IF_ERROR(store.peer->Close());
+  return absl::OkStatus();
 }
 
-std::string Comparison::ToText() const {
-  std::string out = "\npeers_bench: the same work, store by store\n\n";
-  out += lsm::Concat(Grouped(config_.keys), " keys of 16 bytes, values of ", config_.value_bytes,
-                     " bytes (half compressible), one thread, log not synced\n");
-  out +=
-      lsm::Concat("write buffer ", Bytes(config_.settings.write_buffer_bytes), ", block cache ",
-                  Bytes(config_.settings.block_cache_bytes), " (holds everything), blocks of ",
-                  Bytes(config_.settings.block_bytes), "; filters: ", config_.settings.bits_per_key,
-                  " bits a key, Trellis target FPP ", Digits3(config_.settings.target_fpp), "\n");
-  out +=
-      "fillrandom: each key once, until the last put returned; fill until quiet: until its work "
-      "in\n"
-      "the background was done, too, for which the next store waited; gets: after a full "
-      "compaction\n"
-      "CPU: time of all threads, which a busy machine stretches less\n\n";
-  out += bench::ToText(ToTable()) + "\n";
-  for (const auto& [workload, micros] : loop_micros_) {
-    out += lsm::Concat("Of each figure of ", workload, " ", Digits3(micros),
-                       " us are the loop itself\n");
-  }
-  for (const std::unique_ptr<Peer>& peer : peers_) {
-    out += "  " + peer->name() + ": " + peer->details() + "\n";
-  }
-  out += "\n";
-  for (const auto& [name, value] : conditions_) out += "  " + name + ": " + value + "\n";
-  return out;
-}
-
-nlohmann::ordered_json Comparison::ToJson() const {
-  nlohmann::ordered_json json = {{"benchmark", "peers_bench"},
-                                 {"schema", 1},
-                                 {"conditions", nlohmann::ordered_json::object()},
-                                 {"keys", config_.keys},
-                                 {"value_bytes", config_.value_bytes},
-                                 {"rounds", config_.rounds},
-                                 {"seed", config_.seed},
-                                 {"write_buffer_bytes", config_.settings.write_buffer_bytes},
-                                 {"block_cache_bytes", config_.settings.block_cache_bytes},
-                                 {"bits_per_key", config_.settings.bits_per_key},
-                                 {"target_fpp", config_.settings.target_fpp}};
-  for (const auto& [name, value] : conditions_) json["conditions"][name] = value;
-  for (const auto& [workload, micros] : loop_micros_) json["loop_us"][workload] = micros;
-  for (const WorkloadTimes& times : times_) {
-    nlohmann::ordered_json& row = json["us_per_operation"][times.name];
-    for (size_t i = 0; i < peers_.size(); ++i) {
-      const Spread spread = SpreadOf(times.micros[i]);
-      row[peers_[i]->name()] = {
-          {"median", spread.median}, {"min", spread.min}, {"max", spread.max}};
-    }
-    if (peers_.size() > 1) row["ratio"] = RatioOf(times).median;
-  }
-  return json;
-}
-
-}  // namespace bench
+}  // namespace bench::peers

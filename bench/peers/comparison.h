@@ -3,75 +3,91 @@
 #ifndef TRELLIS_BENCH_PEERS_COMPARISON_H_
 #define TRELLIS_BENCH_PEERS_COMPARISON_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
-#include "bench/machine.h"
+#include "absl/status/statusor.h"
+#include "bench/peers/cell.h"
+#include "bench/peers/data_set.h"
+#include "bench/peers/loops.h"
+#include "bench/peers/measure.h"
 #include "bench/peers/peer.h"
+#include "bench/peers/results.h"
 #include "bench/progress.h"
-#include "bench/table.h"
-#include "bench/workload.h"
 
-namespace bench {
+namespace bench::peers {
 
 struct ComparisonConfig {
-  uint64_t keys = 2000000;
-  uint64_t value_bytes = 100;
+  std::vector<Cell> cells;  // what is measured, in any order
   int rounds = 3;
-  double seconds = 2;  // of one measurement of lookups
+  double seconds = 1;  // of one measurement of what reads
   uint64_t seed = 1;
   std::string out = "peers_out";
+  std::string chart_js;  // what is inlined for the plots; empty: none
+  std::string command;   // the command line, for the report
   PeerSettings settings;
 };
 
-// Times of one workload: [peer][round], microseconds an operation.
-struct WorkloadTimes {
-  std::string name;
-  std::vector<std::vector<double>> micros;
-};
-
-// Grammar: Run, once; then the rest.
+// Grammar: Run, once; then results.
 class Comparison {
  public:
   // The first of the peers is the one that the others are compared with.
   Comparison(const ComparisonConfig& config, std::vector<std::unique_ptr<Peer>> peers);
+  ~Comparison();
 
   // Stops at the first wrong answer or error.
   absl::Status Run();
 
-  Table ToTable() const;
-  nlohmann::ordered_json ToJson() const;
-  std::string ToText() const;
+  const Results& results() const { return results_; }
 
  private:
-  std::string DirectoryOf(size_t peer) const;
-  void Record(const std::string& workload, size_t peer, double seconds, uint64_t operations);
+  // One of the stores, and what is known of it.
+  struct Store {
+    std::unique_ptr<Peer> peer;
+    std::string directory;
+    std::unique_ptr<Contents> contents;
+  };
+  using Body = std::function<absl::StatusOr<Sample>(Store* store, int round)>;
 
-  // Order of the peers in a round: another one is first each time, the others follow in turn.
-  size_t At(int round, size_t i) const { return (i + static_cast<size_t>(round)) % peers_.size(); }
+  // Sizes in the order in which the cells first name them; cells of them, in order of the tasks.
+  std::vector<DataSize> Sizes() const;
+  std::vector<Cell> CellsOf(const DataSize& size, State state, std::optional<Cache> cache) const;
+  double TurnSeconds(const Cell& cell) const;
+  double GuessSeconds() const;
 
-  absl::Status Fill(size_t peer);
-  absl::Status CompactAndWarm(size_t peer);
-  absl::Status Lookups(int round, size_t peer, QueryStream* stream, const std::string& workload);
-  absl::Status CheckedGet(Peer* peer, const QueryStream::Query& query) const;
-  // What the loops themselves cost: making a value; choosing a key and checking an answer.
-  void MeasureFillLoop();
-  void MeasureLookupLoop(QueryStream* stream, const std::string& workload);
+  absl::Status RunSize(const DataSize& size);
+  absl::Status LookInto(const DataSize& size, State state);
+  absl::Status Change(const DataSize& size);
+
+  // Each store in turn, in every round, if it can do what the cell asks for.
+  absl::Status Rounds(const Cell& cell, const Body& body);
+
+  absl::StatusOr<Sample> FillOnce(Store* store, const Cell& cell, const Numbers& order);
+  absl::StatusOr<Sample> ReadOnce(Store* store, const Cell& cell, int round);
+  absl::StatusOr<Sample> ChangeOnce(Store* store, const Cell& cell, int round);
+  // Writes, then waits until all is quiet.
+  absl::StatusOr<Sample> WriteOnce(Store* store, std::unique_ptr<Loop> loop);
+
+  absl::Status Reopen(Store* store, const DataSize& size, Cache cache);
+  PeerSettings SettingsFor(const DataSize& size, Cache cache) const;
+  absl::Status Close();
+  absl::Status Warm(Store* store, Cache cache);
+  absl::Status NoteShape(const DataSize& size, State state);
+  // What the loop of a fill or of lookups itself costs, once a size.
+  absl::Status MeasureLoop(const Cell& cell);
 
   const ComparisonConfig config_;
-  const std::vector<std::unique_ptr<Peer>> peers_;
-  const ValueMaker values_;
-  KeyList present_, absent_;  // in the order in which they are written
-  Conditions conditions_;
-  std::vector<WorkloadTimes> times_;
-  std::vector<std::pair<std::string, double>> loop_micros_;
+  std::vector<Store> stores_;
+  Orders orders_;
+  Results results_;
   std::unique_ptr<Progress> progress_;
 };
 
-}  // namespace bench
+}  // namespace bench::peers
 
 #endif  // TRELLIS_BENCH_PEERS_COMPARISON_H_

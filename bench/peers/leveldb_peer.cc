@@ -3,13 +3,16 @@
 #include <leveldb/env.h>
 #include <leveldb/filter_policy.h>
 
+#include <atomic>
+#include <charconv>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/synchronization/mutex.h"
 #include "bench/peers/peer.h"
 
-namespace bench {
+namespace bench::peers {
 namespace {
 
 absl::Status ToAbsl(const leveldb::Status& status) {
@@ -17,10 +20,11 @@ absl::Status ToAbsl(const leveldb::Status& status) {
 }
 
 leveldb::Slice ToSlice(std::string_view bytes) { return {bytes.data(), bytes.size()}; }
+std::string_view ToView(const leveldb::Slice& slice) { return {slice.data(), slice.size()}; }
 
-// The system's, with the jobs counted that the store has given it.  LevelDB tells nobody when it is
-// done; but a job that finds more to do schedules the next one before it ends, so that there are
-// none only when nothing is due.
+// The system's, with what is counted that the store does not tell: the jobs that it has given it,
+// and the reads of tables.  LevelDB tells nobody when it is done; but a job that finds more to do
+// schedules the next one before it ends, so that there are none only when nothing is due.
 class CountingEnv : public leveldb::EnvWrapper {
  public:
   CountingEnv() : leveldb::EnvWrapper(leveldb::Env::Default()) {}
@@ -33,17 +37,42 @@ class CountingEnv : public leveldb::EnvWrapper {
     target()->Schedule(&RunJob, new Job{this, function, argument});
   }
 
+  leveldb::Status NewRandomAccessFile(const std::string& name,
+                                      leveldb::RandomAccessFile** file) override {
+    const leveldb::Status status = target()->NewRandomAccessFile(name, file);
+    if (status.ok() && counts_reads) *file = new CountingFile(*file, &reads);
+    return status;
+  }
+
   void WaitUntilIdle() {
     const auto idle = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return jobs_ == 0; };
     absl::MutexLock lock(&mutex_);
     mutex_.Await(absl::Condition(&idle));
   }
 
+  bool counts_reads = false;
+  std::atomic<uint64_t> reads{0};
+
  private:
   struct Job {
     CountingEnv* env;
     void (*function)(void*);
     void* argument;
+  };
+
+  class CountingFile : public leveldb::RandomAccessFile {
+   public:
+    CountingFile(leveldb::RandomAccessFile* file, std::atomic<uint64_t>* reads)
+        : file_(file), reads_(*reads) {}
+    leveldb::Status Read(uint64_t offset, size_t bytes, leveldb::Slice* result,
+                         char* scratch) const override {
+      reads_.fetch_add(1, std::memory_order_relaxed);  // a count, which orders nothing
+      return file_->Read(offset, bytes, result, scratch);
+    }
+
+   private:
+    const std::unique_ptr<leveldb::RandomAccessFile> file_;
+    std::atomic<uint64_t>& reads_;
   };
 
   static void RunJob(void* argument) {
@@ -55,6 +84,54 @@ class CountingEnv : public leveldb::EnvWrapper {
 
   absl::Mutex mutex_;
   int jobs_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+class LevelDbCursor : public Cursor {
+ public:
+  explicit LevelDbCursor(leveldb::Iterator* iterator) : iterator_(iterator) {}
+
+  void SeekToFirst() override { iterator_->SeekToFirst(); }
+  void SeekToLast() override { iterator_->SeekToLast(); }
+  void Seek(std::string_view key) override { iterator_->Seek(ToSlice(key)); }
+  void Next() override { iterator_->Next(); }
+  void Prev() override { iterator_->Prev(); }
+  bool Valid() override { return iterator_->Valid(); }
+  std::string_view key() override { return ToView(iterator_->key()); }
+  std::string_view value() override { return ToView(iterator_->value()); }
+  absl::Status status() override { return ToAbsl(iterator_->status()); }
+
+ private:
+  const std::unique_ptr<leveldb::Iterator> iterator_;
+};
+
+class LevelDbReader : public Reader {
+ public:
+  explicit LevelDbReader(leveldb::DB* db) : db_(*db) {}
+
+  Answer Get(std::string_view key, std::string_view* value) override {
+    const leveldb::Status status = db_.Get(read_options_, ToSlice(key), &value_);
+    if (status.IsNotFound()) return Answer::kAbsent;
+    if (!status.ok()) [[unlikely]] {
+      error_ = ToAbsl(status);
+      return Answer::kError;
+    }
+    *value = value_;
+    return Answer::kFound;
+  }
+
+  absl::Status MultiGet(std::span<const std::string_view>,
+                        std::vector<std::optional<std::string_view>>*) override {
+    return absl::UnimplementedError("LevelDB: MultiGet");
+  }
+
+  std::unique_ptr<Cursor> NewCursor() override {
+    return std::make_unique<LevelDbCursor>(db_.NewIterator(read_options_));
+  }
+
+ private:
+  const leveldb::ReadOptions read_options_{};
+  leveldb::DB& db_;
+  std::string value_;
 };
 
 class LevelDbPeer : public Peer {
@@ -71,15 +148,22 @@ class LevelDbPeer : public Peer {
            "2 KiB, asked after the index";
   }
 
-  absl::Status Open(const std::string& directory, const PeerSettings& settings) override {
+  bool has_direct_reads() const override { return false; }
+  bool has_multi_get() const override { return false; }
+
+  absl::Status Open(const std::string& directory, const PeerSettings& settings,
+                    Begin begin) override {
     leveldb::Options options;
-    const leveldb::Status destroyed = leveldb::DestroyDB(directory, options);
-    if (!destroyed.ok()) return ToAbsl(destroyed);
+    if (begin == Begin::kAnew) {
+      const leveldb::Status destroyed = leveldb::DestroyDB(directory, options);
+      if (!destroyed.ok()) return ToAbsl(destroyed);
+    }
     cache_.reset(leveldb::NewLRUCache(settings.block_cache_bytes));
     filter_.reset(leveldb::NewBloomFilterPolicy(settings.bits_per_key));
+    env_.counts_reads = settings.counts_reads;
     options.env = &env_;
-    options.create_if_missing = true;
-    options.error_if_exists = true;
+    options.create_if_missing = begin == Begin::kAnew;
+    options.error_if_exists = begin == Begin::kAnew;
     options.write_buffer_size = settings.write_buffer_bytes;
     options.block_size = settings.block_bytes;
     options.block_cache = cache_.get();
@@ -102,6 +186,9 @@ class LevelDbPeer : public Peer {
   absl::Status Put(std::string_view key, std::string_view value) override {
     return ToAbsl(db_->Put({}, ToSlice(key), ToSlice(value)));
   }
+  absl::Status Delete(std::string_view key) override {
+    return ToAbsl(db_->Delete({}, ToSlice(key)));
+  }
 
   absl::Status WaitUntilQuiet() override {
     env_.WaitUntilIdle();
@@ -113,35 +200,44 @@ class LevelDbPeer : public Peer {
     return absl::OkStatus();
   }
 
-  absl::Status Scan(uint64_t* entries) override {
-    const std::unique_ptr<leveldb::Iterator> iterator(db_->NewIterator({}));
-    *entries = 0;
-    for (iterator->SeekToFirst(); iterator->Valid(); iterator->Next()) ++*entries;
-    return ToAbsl(iterator->status());
+  std::unique_ptr<Reader> NewReader() override {
+    return std::make_unique<LevelDbReader>(db_.get());
   }
 
-  Answer Get(std::string_view key, std::string_view* value) override {
-    const leveldb::Status status = db_->Get(read_options_, ToSlice(key), &value_);
-    if (status.IsNotFound()) return Answer::kAbsent;
-    if (!status.ok()) [[unlikely]] {
-      error_ = ToAbsl(status);
-      return Answer::kError;
+  std::optional<uint64_t> data_block_reads() override {
+    if (!env_.counts_reads) return std::nullopt;
+    return env_.reads.load(std::memory_order_relaxed);
+  }
+
+  absl::StatusOr<PeerFigures> Figures() override {
+    PeerFigures figures;
+    figures.sorted_runs = 0;
+    for (int level = 0; level < 7; ++level) {
+      std::string text;
+      const std::string property = "leveldb.num-files-at-level" + std::to_string(level);
+      uint64_t files = 0;
+      if (!db_->GetProperty(property, &text) ||
+          std::from_chars(text.data(), text.data() + text.size(), files).ec != std::errc())
+        return absl::UnimplementedError("LevelDB: no property " + property);
+      *figures.sorted_runs += level == 0 ? files : files > 0 ? 1 : 0;
     }
-    *value = value_;
-    return Answer::kFound;
+    uint64_t bytes = 0;
+    const std::string beyond(32, '\xff');
+    const leveldb::Range all("", beyond);
+    db_->GetApproximateSizes(&all, 1, &bytes);
+    figures.table_bytes = bytes;
+    return figures;
   }
 
  private:
-  const leveldb::ReadOptions read_options_{};
   CountingEnv env_;
   std::unique_ptr<leveldb::Cache> cache_;
   std::unique_ptr<const leveldb::FilterPolicy> filter_;
   std::unique_ptr<leveldb::DB> db_;
-  std::string value_;
 };
 
 }  // namespace
 
 std::unique_ptr<Peer> NewLevelDbPeer() { return std::make_unique<LevelDbPeer>(); }
 
-}  // namespace bench
+}  // namespace bench::peers

@@ -1,11 +1,66 @@
-#include <cstdio>
+#include <utility>
 
 #include "bench/peers/peer.h"
 #include "lsm/bytes/status.h"
 #include "lsm/db.h"
 
-namespace bench {
+namespace bench::peers {
 namespace {
+
+class TrellisCursor : public Cursor {
+ public:
+  explicit TrellisCursor(std::unique_ptr<lsm::Iterator> iterator)
+      : iterator_(std::move(iterator)) {}
+
+  void SeekToFirst() override { iterator_->SeekToFirst(); }
+  void SeekToLast() override { iterator_->SeekToLast(); }
+  void Seek(std::string_view key) override { iterator_->Seek(key); }
+  void Next() override { iterator_->Next(); }
+  void Prev() override { iterator_->Prev(); }
+  bool Valid() override { return iterator_->Valid(); }
+  std::string_view key() override { return iterator_->key(); }
+  std::string_view value() override { return iterator_->value(); }
+  absl::Status status() override { return iterator_->status(); }
+
+ private:
+  const std::unique_ptr<lsm::Iterator> iterator_;
+};
+
+class TrellisReader : public Reader {
+ public:
+  explicit TrellisReader(lsm::DB* db) : db_(*db) {}
+
+  Answer Get(std::string_view key, std::string_view* value) override {
+    const absl::StatusOr<bool> found = db_.Get(key, &value_);
+    if (!found.ok()) [[unlikely]] {
+      error_ = found.status();
+      return Answer::kError;
+    }
+    if (!*found) return Answer::kAbsent;
+    *value = value_.view();
+    return Answer::kFound;
+  }
+
+  absl::Status MultiGet(std::span<const std::string_view> keys,
+                        std::vector<std::optional<std::string_view>>* values) override {
+    answers_ = db_.MultiGet(keys);
+    values->clear();
+    for (const absl::StatusOr<std::optional<std::string>>& answer : answers_) {
+      LSM_RETURN_IF_ERROR(answer.status());
+      values->push_back(*answer);
+    }
+    return absl::OkStatus();
+  }
+
+  std::unique_ptr<Cursor> NewCursor() override {
+    return std::make_unique<TrellisCursor>(db_.NewIterator());
+  }
+
+ private:
+  lsm::DB& db_;
+  lsm::PinnedValue value_;
+  std::vector<absl::StatusOr<std::optional<std::string>>> answers_;
+};
 
 class TrellisPeer : public Peer {
  public:
@@ -16,13 +71,18 @@ class TrellisPeer : public Peer {
            "; LZ4; filter blocked, by target FPP; checksums verified on each read";
   }
 
-  absl::Status Open(const std::string& directory, const PeerSettings& settings) override {
+  bool has_direct_reads() const override { return true; }
+  bool has_multi_get() const override { return true; }
+
+  absl::Status Open(const std::string& directory, const PeerSettings& settings,
+                    Begin begin) override {
     lsm::Options options;
-    LSM_RETURN_IF_ERROR(lsm::DB::Destroy(directory, options));
-    options.mode = lsm::OpenMode::kMustNotExist;
+    if (begin == Begin::kAnew) LSM_RETURN_IF_ERROR(lsm::DB::Destroy(directory, options));
+    options.mode = begin == Begin::kAnew ? lsm::OpenMode::kMustNotExist : lsm::OpenMode::kMustExist;
     options.write_buffer_bytes = settings.write_buffer_bytes;
     options.block_cache_bytes = settings.block_cache_bytes;
     options.block_bytes = settings.block_bytes;
+    options.direct_reads = settings.direct_reads;
     // What both others have is like it: as fast, and as large.
     options.filter_kind = "blocked";
     options.target_fpp = settings.target_fpp;
@@ -31,7 +91,6 @@ class TrellisPeer : public Peer {
   }
 
   absl::Status Close() override {
-    value_.Reset();
     db_.reset();
     return absl::OkStatus();
   }
@@ -39,36 +98,33 @@ class TrellisPeer : public Peer {
   absl::Status Put(std::string_view key, std::string_view value) override {
     return db_->Put(key, value);
   }
-
+  absl::Status Delete(std::string_view key) override { return db_->Delete(key); }
   absl::Status WaitUntilQuiet() override { return db_->WaitForBackgroundWork(); }
-
   absl::Status CompactAll() override { return db_->CompactRange(); }
 
-  absl::Status Scan(uint64_t* entries) override {
-    const std::unique_ptr<lsm::Iterator> iterator = db_->NewIterator();
-    *entries = 0;
-    for (iterator->SeekToFirst(); iterator->Valid(); iterator->Next()) ++*entries;
-    return iterator->status();
+  std::unique_ptr<Reader> NewReader() override {
+    return std::make_unique<TrellisReader>(db_.get());
   }
 
-  Answer Get(std::string_view key, std::string_view* value) override {
-    const absl::StatusOr<bool> found = db_->Get(key, &value_);
-    if (!found.ok()) [[unlikely]] {
-      error_ = found.status();
-      return Answer::kError;
-    }
-    if (!*found) return Answer::kAbsent;
-    *value = value_.view();
-    return Answer::kFound;
+  std::optional<uint64_t> data_block_reads() override {
+    const lsm::Statistics statistics = db_->GetStatistics();
+    return statistics.total.blocks_from_file + statistics.scan_blocks_from_file;
+  }
+
+  absl::StatusOr<PeerFigures> Figures() override {
+    const lsm::Statistics statistics = db_->GetStatistics();
+    uint64_t runs = statistics.levels[0].tables;
+    for (size_t level = 1; level < statistics.levels.size(); ++level)
+      runs += statistics.levels[level].tables > 0 ? 1 : 0;
+    return PeerFigures{runs, statistics.total.table_bytes, statistics.total.filter_bytes};
   }
 
  private:
   std::unique_ptr<lsm::DB> db_;
-  lsm::PinnedValue value_;
 };
 
 }  // namespace
 
 std::unique_ptr<Peer> NewTrellisPeer() { return std::make_unique<TrellisPeer>(); }
 
-}  // namespace bench
+}  // namespace bench::peers

@@ -10,6 +10,7 @@ extern const char kPageCss[];      // page.css
 extern const char kPlotsJs[];      // plots.js
 extern const char kReadAmpJs[];    // read_amp.js
 extern const char kFilterLabJs[];  // filter_lab.js
+extern const char kPeersJs[];      // peers.js
 
 }  // namespace bench
 

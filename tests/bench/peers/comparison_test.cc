@@ -3,8 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
-#include <map>
+#include <functional>
 #include <memory>
 #include <set>
 #include <sstream>
@@ -12,85 +13,31 @@
 #include <utility>
 #include <vector>
 
+#include "bench/peers/report.h"
+#include "bench/peers/results.h"
+#include "tests/bench/peers/fake_peer.h"
 #include "tests/support/scratch_dir.h"
 #include "tests/support/source_directory.h"
 #include "tests/support/status_matchers.h"
 
-namespace bench {
+namespace bench::peers {
 namespace {
 
 using testing::HasSubstr;
 using testing_support::StatusIs;
 
-// What was done to the stores, in order: "A open", "A put", "A quiet", "A get 7"; repetitions of
-// puts are left out, and of gets all but the first after something else.
-using Log = std::vector<std::string>;
-
-// In memory, and with work in the background from its first put until it is waited for.
-class FakePeer : public Peer {
- public:
-  FakePeer(std::string name, Log* log) : name_(std::move(name)), log_(log) {}
-
-  std::string name() const override { return name_; }
-  std::string details() const override { return "in memory"; }
-  absl::Status Open(const std::string&, const PeerSettings&) override {
-    entries_.clear();
-    Note("open");
-    return absl::OkStatus();
-  }
-  absl::Status Close() override { return absl::OkStatus(); }
-  absl::Status Put(std::string_view key, std::string_view value) override {
-    entries_[std::string(key)] = value;
-    Note("put");
-    return absl::OkStatus();
-  }
-  absl::Status WaitUntilQuiet() override {
-    Note("quiet");
-    return absl::OkStatus();
-  }
-  absl::Status CompactAll() override {
-    Note("compact");
-    return absl::OkStatus();
-  }
-  absl::Status Scan(uint64_t* entries) override {
-    *entries = entries_.size();
-    return absl::OkStatus();
-  }
-  Answer Get(std::string_view key, std::string_view* value) override {
-    if (log_->back().compare(0, name_.size() + 4, name_ + " get") != 0) {
-      Note("get " + std::string(key));
-    }
-    const auto at = entries_.find(std::string(key));
-    if (at == entries_.end()) return Answer::kAbsent;
-    *value = at->second;
-    return Answer::kFound;
-  }
-
-  std::map<std::string, std::string>* entries() { return &entries_; }
-
- private:
-  void Note(const std::string& what) {
-    const std::string line = name_ + " " + what;
-    if (log_->empty() || log_->back() != line) log_->push_back(line);
-  }
-
-  const std::string name_;
-  Log* const log_;
-  std::map<std::string, std::string> entries_;
-};
-
 class ComparisonTest : public testing::Test {
  protected:
   ComparisonTest() {
-    config_.keys = 1000;
-    config_.value_bytes = 20;
+    config_.cells = AllCells({{1000, 20}});
     config_.rounds = 2;
-    config_.seconds = 0.01;
+    config_.seconds = 0.001;
     config_.out = scratch_.path();
-    for (const char* name : {"A", "B"}) {
+    for (const char* name : {"A 1.0", "B 2.0"}) {
       peers_.push_back(std::make_unique<FakePeer>(name, &log_));
     }
   }
+  FakePeer* second() { return static_cast<FakePeer*>(peers_[1].get()); }
 
   const testing_support::ScratchDir scratch_;
   ComparisonConfig config_;
@@ -109,29 +56,106 @@ TEST_F(ComparisonTest, AStoreIsLeftQuietBeforeTheNextOneIsTimed) {
     }
     if (line.ends_with(" quiet")) {
       busy.clear();
-    } else if (line.ends_with(" put") || line.ends_with(" compact")) {
+    } else if (line.ends_with(" put") || line.ends_with(" compact") || line.ends_with(" delete") ||
+               line.ends_with(" reopen")) {
       busy = line.substr(0, 1);
     }
   }
   EXPECT_EQ(busy, "");
 }
 
-TEST_F(ComparisonTest, TheWholeFillIsReportedApart) {
+TEST_F(ComparisonTest, EveryCellIsMeasuredForEveryStoreInEveryRound) {
+  second()->has_all = false;
   Comparison comparison(config_, std::move(peers_));
   ASSERT_OK(comparison.Run());
-  const nlohmann::ordered_json json = comparison.ToJson();
-  const auto& figures = json["us_per_operation"];
-  for (const char* row : {"fillrandom", "fillrandom, CPU", "fill until quiet",
-                          "fill until quiet, CPU", "get absent", "get present"}) {
-    EXPECT_TRUE(figures.contains(row)) << row;
+  const Results& results = comparison.results();
+  for (const Cell& cell : config_.cells) {
+    SCOPED_TRACE(testing::Message() << cell.task->name << " " << NameOf(cell.state) << " "
+                                    << NameOf(cell.cache) << " " << cell.threads);
+    const CellResult* result = results.Find(cell);
+    ASSERT_NE(result, nullptr);
+    const bool second_can = cell.cache != Cache::kDirect && cell.task->task != Task::kMultiGet;
+    EXPECT_EQ(result->samples[0].size(), 2u);
+    EXPECT_EQ(result->samples[1].size(), second_can ? 2u : 0u);
+    EXPECT_EQ(result->Ratio().has_value(), second_can);
+    for (const std::vector<Sample>& samples : result->samples) {
+      for (const Sample& sample : samples) {
+        EXPECT_GT(sample.micros, 0);
+        if (sample.quiet_micros) {
+          EXPECT_GE(*sample.quiet_micros, sample.micros);
+        }
+        // Each get of a fake counts as a block.
+        const bool looks_up = cell.task->task == Task::kGet || cell.task->task == Task::kMultiGet;
+        if (looks_up && cell.cache != Cache::kAll) {
+          EXPECT_EQ(sample.block_reads, 1.0);
+        }
+        EXPECT_EQ(sample.latencies.empty(), cell.task->task != Task::kOverload);
+      }
+    }
   }
-  for (const char* store : {"A", "B"}) {
-    EXPECT_GE(figures["fill until quiet"][store]["min"], figures["fillrandom"][store]["min"]);
+  EXPECT_EQ(results.shapes.size(), 2u);
+  std::set<std::string> loops;
+  for (const auto& [name, micros] : results.loop_micros) {
+    EXPECT_GT(micros, 0) << name;
+    EXPECT_TRUE(loops.insert(name).second) << name;
   }
-  for (const char* loop : {"fillrandom", "get absent", "get present"}) {
-    EXPECT_GT(json["loop_us"][loop], 0) << loop;
+  EXPECT_TRUE(loops.contains("get present, 1k x 20 B"));
+  EXPECT_TRUE(loops.contains("fillrandom, 1k x 20 B"));
+}
+
+TEST_F(ComparisonTest, OnlyWhatIsAskedForIsDone) {
+  std::erase_if(config_.cells, [](const Cell& cell) {
+    return cell.state != State::kFresh || cell.task->task != Task::kGet || cell.threads > 1;
+  });
+  Comparison comparison(config_, std::move(peers_));
+  ASSERT_OK(comparison.Run());
+  EXPECT_EQ(std::count(log_.begin(), log_.end(), "A 1.0 put"), 1);
+  EXPECT_EQ(std::count(log_.begin(), log_.end(), "A 1.0 compact"), 0);
+  EXPECT_EQ(comparison.results().cells.size(), config_.cells.size());
+}
+
+TEST_F(ComparisonTest, RoundsBeginAtOneKeyForAllStoresAndAtAnotherOneEachTime) {
+  std::erase_if(config_.cells, [](const Cell& cell) {
+    return cell.state != State::kCompacted || cell.cache != Cache::kAll || cell.threads > 1 ||
+           std::string_view(cell.task->name) != "get present";
+  });
+  Comparison comparison(config_, std::move(peers_));
+  ASSERT_OK(comparison.Run());
+  // Two readers a measurement: one whose lookups do not count, and the one that does.
+  std::vector<std::string> keys;
+  for (const std::string& line : log_) {
+    const size_t at = line.find(" get ");
+    if (at != std::string::npos) keys.push_back(line.substr(at + 5));
   }
-  EXPECT_THAT(comparison.ToText(), HasSubstr("fill until quiet"));
+  ASSERT_EQ(keys.size(), 8u);
+  EXPECT_EQ(keys[1], keys[3]);
+  EXPECT_EQ(keys[5], keys[7]);
+  EXPECT_NE(keys[1], keys[5]);
+}
+
+TEST_F(ComparisonTest, AWrongValueEndsIt) {
+  class Forgetful : public FakePeer {
+   public:
+    using FakePeer::FakePeer;
+    absl::Status CompactAll() override {
+      entries.begin()->second.back() ^= 1;
+      return FakePeer::CompactAll();
+    }
+  };
+  peers_[1] = std::make_unique<Forgetful>("B", &log_);
+  Comparison comparison(config_, std::move(peers_));
+  EXPECT_THAT(comparison.Run(), StatusIs(absl::StatusCode::kInternal, HasSubstr("WRONG ANSWER")));
+}
+
+// Of objects, and of what is in lists, at any depth; not those that are named after what they tell
+// about.
+void CollectMembers(const nlohmann::json& json, std::set<std::string>* members) {
+  if (!json.is_structured()) return;
+  for (const auto& item : json.items()) {
+    if (json.is_object()) members->insert(item.key());
+    if (item.key() != "conditions" && item.key() != "loop_us")
+      CollectMembers(item.value(), members);
+  }
 }
 
 TEST_F(ComparisonTest, EveryMemberOfTheJsonIsInTheReadme) {
@@ -143,45 +167,94 @@ TEST_F(ComparisonTest, EveryMemberOfTheJsonIsInTheReadme) {
   const std::string text = readme.str().substr(begin);
   Comparison comparison(config_, std::move(peers_));
   ASSERT_OK(comparison.Run());
-  const nlohmann::json json = comparison.ToJson();
-  const nlohmann::json& row = json["us_per_operation"]["fillrandom"];
   std::set<std::string> members;
-  for (const nlohmann::json& object : {json, row, row["A"]}) {
-    for (const auto& member : object.items()) members.insert(member.key());
-  }
-  members.erase("A");
-  members.erase("B");
+  CollectMembers(ToJson(comparison.results()), &members);
+  EXPECT_GT(members.size(), 30u);
   for (const std::string& member : members) EXPECT_THAT(text, HasSubstr("`" + member + "`"));
+  for (const TaskInfo& task : kTasks) EXPECT_THAT(text, HasSubstr(task.name));
 }
 
-TEST_F(ComparisonTest, RoundsBeginAtOneKeyForAllStoresAndAtAnotherOneEachTime) {
+TEST_F(ComparisonTest, TheReportHasEveryTable) {
   Comparison comparison(config_, std::move(peers_));
   ASSERT_OK(comparison.Run());
-  // The last lines are those of present keys, two rounds of two stores.
-  Log gets;
-  for (const std::string& line : log_) {
-    if (line.find(" get ") != std::string::npos) gets.push_back(line);
+  const Results& results = comparison.results();
+  const std::string text = ToText(results);
+  ASSERT_OK(WriteReports(results, config_.out, ""));
+  std::ifstream file(config_.out + "/report.html");
+  std::stringstream html;
+  html << file.rdbuf();
+  for (const Place& place : PlacesOf(results)) {
+    const Table table = TimesTable(results, place.size, place.state, place.cache);
+    EXPECT_FALSE(table.rows.empty());
+    EXPECT_THAT(text, HasSubstr(table.title));
+    EXPECT_TRUE(html.str().find("id=\"table-" + table.id + "\"") != std::string::npos) << table.id;
   }
-  ASSERT_GE(gets.size(), 4u);
-  const auto key = [&](size_t from_end) { return gets[gets.size() - from_end].substr(6); };
-  EXPECT_EQ(key(4), key(3));
-  EXPECT_EQ(key(2), key(1));
-  EXPECT_NE(key(3), key(2));
+  for (const Table& table : {ReadsTable(results), LatencyTable(results), ThreadsTable(results),
+                             ShapesTable(results), ConditionsTable(results)}) {
+    EXPECT_FALSE(table.rows.empty()) << table.title;
+    EXPECT_THAT(text, HasSubstr(table.title));
+    EXPECT_TRUE(html.str().find("id=\"table-" + table.id + "\"") != std::string::npos) << table.id;
+    for (const std::vector<std::string>& row : table.rows)
+      EXPECT_EQ(row.size(), table.columns.size());
+  }
 }
 
-TEST_F(ComparisonTest, AWrongValueEndsIt) {
-  class Forgetful : public FakePeer {
-   public:
-    using FakePeer::FakePeer;
-    absl::Status CompactAll() override {
-      entries()->begin()->second.back() ^= 1;
-      return FakePeer::CompactAll();
+// --- what is made of figures ---
+
+Results ResultsOf(const std::vector<std::pair<Cell, std::vector<std::vector<double>>>>& cells) {
+  Results results;
+  results.rounds = 3;
+  results.stores = {{"A", ""}, {"B", ""}, {"C", ""}};
+  for (const auto& [cell, micros] : cells) {
+    CellResult result{cell, {}};
+    for (const std::vector<double>& rounds : micros) {
+      std::vector<Sample>& samples = result.samples.emplace_back();
+      for (const double value : rounds) samples.emplace_back().micros = value;
     }
+    results.cells.push_back(std::move(result));
+  }
+  return results;
+}
+
+TEST(ResultsTest, ARatioIsToTheBestOfTheOthersRoundByRound) {
+  const Cell cell = Goals()[0].cell;
+  const Results results = ResultsOf({{cell, {{1, 2, 30}, {2, 10, 10}, {4, 5, 40}}}});
+  EXPECT_DOUBLE_EQ(results.cells[0].Ratio()->median, 0.5);  // of 1/2, 2/5, 30/10
+  EXPECT_DOUBLE_EQ(results.cells[0].Ratio()->max, 3);
+  EXPECT_FALSE(ResultsOf({{cell, {{1, 2, 3}, {}, {}}}}).cells[0].Ratio().has_value());
+}
+
+TEST(ResultsTest, WhatMissesItsGoalByMostStandsFirst) {
+  const auto with_ratio = [](const Goal& goal, double factor) {
+    const double micros = goal.ratio * factor;
+    return std::pair<Cell, std::vector<std::vector<double>>>{goal.cell, {{micros}, {1}, {2}}};
   };
-  peers_[1] = std::make_unique<Forgetful>("B", &log_);
-  Comparison comparison(config_, std::move(peers_));
-  EXPECT_THAT(comparison.Run(), StatusIs(absl::StatusCode::kInternal, HasSubstr("WRONG ANSWER")));
+  const Results results = ResultsOf(
+      {with_ratio(Goals()[0], 0.5), with_ratio(Goals()[1], 3), with_ratio(Goals()[2], 1.5)});
+  const Table table = GoalsTable(results);
+  ASSERT_EQ(table.rows.size(), 3u);
+  EXPECT_EQ(table.rows[0][0], Goals()[1].cell.task->name);
+  EXPECT_EQ(table.rows[0].back(), "missed");
+  EXPECT_EQ(table.rows[1].back(), "missed");
+  EXPECT_EQ(table.rows[2].back(), "reached");
+}
+
+TEST(ResultsTest, EveryGoalIsACellThatCanBeMeasured) {
+  const std::vector<Cell> cells = AllCells({{2000000, 100}, {20000000, 100}});
+  for (const Goal& goal : Goals()) {
+    EXPECT_EQ(std::count(cells.begin(), cells.end(), goal.cell), 1) << goal.cell.task->name;
+    EXPECT_EQ(GoalOf(goal.cell), &goal);
+  }
+}
+
+TEST(DataSizeTest, IsReadAsItIsMeant) {
+  EXPECT_EQ(ParseDataSize("20M:100"), (DataSize{20000000, 100}));
+  EXPECT_EQ(ParseDataSize("1500:1k"), (DataSize{1500, 1000}));
+  EXPECT_EQ((DataSize{2000000, 100}).name(), "2M x 100 B");
+  for (const char* const bad : {"", "20M", "20M:", ":100", "20G:100", "-1:100", "999:1", "1M:1x",
+                                "5000M:1", "1M:2M", "99999999999999999999M:1"})
+    EXPECT_EQ(ParseDataSize(bad), std::nullopt) << bad;
 }
 
 }  // namespace
-}  // namespace bench
+}  // namespace bench::peers

@@ -1,0 +1,129 @@
+#include "bench/peers/cell.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <string>
+
+#include "lsm/bytes/status.h"
+
+namespace bench::peers {
+namespace {
+
+const TaskInfo* TaskOf(std::string_view name) {
+  return std::find_if(kTasks.begin(), kTasks.end(),
+                      [&](const TaskInfo& task) { return task.name == name; });
+}
+
+std::string ShortCount(uint64_t count) {
+  if (count >= 1000000 && count % 1000000 == 0) return lsm::Concat(count / 1000000, "M");
+  if (count >= 1000 && count % 1000 == 0) return lsm::Concat(count / 1000, "k");
+  return std::to_string(count);
+}
+
+// "20M" -> 20000000; all of the text.
+std::optional<uint64_t> ParseCount(std::string_view text) {
+  uint64_t factor = 1;
+  if (text.ends_with('k')) factor = 1000;
+  if (text.ends_with('M')) factor = 1000000;
+  if (factor > 1) text.remove_suffix(1);
+  uint64_t count = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  if (count > UINT64_MAX / factor) return std::nullopt;
+  return count * factor;
+}
+
+constexpr DataSize kSmall{2000000, 100};
+constexpr DataSize kLarge{20000000, 100};
+
+}  // namespace
+
+std::string DataSize::name() const {
+  return lsm::Concat(ShortCount(keys), " x ", value_bytes, " B");
+}
+
+std::optional<DataSize> ParseDataSize(std::string_view text) {
+  const size_t colon = text.find(':');
+  if (colon == std::string_view::npos) return std::nullopt;
+  const std::optional<uint64_t> keys = ParseCount(text.substr(0, colon));
+  const std::optional<uint64_t> value_bytes = ParseCount(text.substr(colon + 1));
+  if (!keys || !value_bytes || *keys < 1000 || *keys > UINT32_MAX || *value_bytes > (1 << 20))
+    return std::nullopt;
+  return DataSize{*keys, *value_bytes};
+}
+
+const char* NameOf(State state) {
+  switch (state) {
+    case State::kFilling:
+      return "filling";
+    case State::kFresh:
+      return "fresh";
+    case State::kCompacted:
+      return "compacted";
+    case State::kChanged:
+      return "changed";
+  }
+  return "?";
+}
+
+const char* NameOf(Cache cache) {
+  switch (cache) {
+    case Cache::kAll:
+      return "all";
+    case Cache::kTenth:
+      return "tenth";
+    case Cache::kDirect:
+      return "direct";
+  }
+  return "?";
+}
+
+const std::vector<Goal>& Goals() {
+  static const std::vector<Goal> goals = {
+      {{kSmall, State::kCompacted, Cache::kAll, 1, TaskOf("get absent")}, 1.0 / 2, "1/2"},
+      {{kLarge, State::kFresh, Cache::kAll, 1, TaskOf("get absent")}, 1.0 / 3, "1/3"},
+      {{kSmall, State::kCompacted, Cache::kAll, 1, TaskOf("get present")}, 1.0 / 3, "1/3"},
+      {{kLarge, State::kFresh, Cache::kAll, 1, TaskOf("get present")}, 1.0 / 3, "1/3"},
+      {{kLarge, State::kFresh, Cache::kAll, 1, TaskOf("multiget absent")}, 1.0 / 5, "1/5"},
+      {{kLarge, State::kFresh, Cache::kAll, 1, TaskOf("multiget present")}, 1.0 / 4, "1/4"},
+      {{kLarge, State::kFilling, Cache::kAll, 1, TaskOf("fillrandom")}, 1.0 / 2, "1/2"},
+      {{kLarge, State::kFresh, Cache::kAll, 1, TaskOf("seek + 10 next")}, 1.0 / 2, "1/2"},
+      {{kLarge, State::kFresh, Cache::kAll, 1, TaskOf("scan forward")}, 2.0 / 3, "2/3"},
+      {{kLarge, State::kFresh, Cache::kDirect, 1, TaskOf("multiget present")}, 1.0 / 6, "1/6"},
+  };
+  return goals;
+}
+
+const Goal* GoalOf(const Cell& cell) {
+  for (const Goal& goal : Goals()) {
+    if (goal.cell == cell) return &goal;
+  }
+  return nullptr;
+}
+
+std::vector<Cell> AllCells(const std::vector<DataSize>& sizes) {
+  std::vector<Cell> cells;
+  for (const DataSize& size : sizes) {
+    for (const TaskInfo& task : kTasks) {
+      if (task.fills()) cells.push_back({size, State::kFilling, Cache::kAll, 1, &task});
+    }
+    for (const State state : {State::kFresh, State::kCompacted}) {
+      for (const Cache cache : {Cache::kAll, Cache::kTenth, Cache::kDirect}) {
+        for (const TaskInfo& task : kTasks) {
+          if (!task.reads()) continue;
+          cells.push_back({size, state, cache, 1, &task});
+          const bool looks_up = task.task == Task::kGet || task.task == Task::kMultiGet;
+          if (looks_up && task.draw == Draw::kUniform)
+            cells.push_back({size, state, cache, 2, &task});
+        }
+      }
+    }
+    for (const TaskInfo& task : kTasks) {
+      if (task.changes()) cells.push_back({size, State::kChanged, Cache::kAll, 1, &task});
+    }
+  }
+  return cells;
+}
+
+}  // namespace bench::peers

@@ -1,0 +1,127 @@
+// What is measured: one workload on stores of one size, in one state, with one cache, by so many
+// threads.
+#ifndef TRELLIS_BENCH_PEERS_CELL_H_
+#define TRELLIS_BENCH_PEERS_CELL_H_
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace bench::peers {
+
+struct DataSize {
+  uint64_t keys = 0;
+  uint64_t value_bytes = 0;
+
+  std::string name() const;  // "2M x 100 B"
+  bool operator==(const DataSize&) const = default;
+};
+
+// "2M:100": so many keys, k and M after a number for thousands and millions, with values of so many
+// bytes.
+std::optional<DataSize> ParseDataSize(std::string_view text);
+
+enum class State : uint8_t {
+  kFilling,    // the workload begins with an empty store
+  kFresh,      // filled in random order and left as that was: several sorted runs
+  kCompacted,  // all merged into one
+  kChanged,    // compacted, then changed by the workloads before this one
+};
+const char* NameOf(State state);
+
+// How much block cache a store has, beside its keys and values.
+enum class Cache : uint8_t {
+  kAll,     // room for everything, and everything is in it
+  kTenth,   // a tenth, over the page cache of the system
+  kDirect,  // none, and direct I/O
+};
+const char* NameOf(Cache cache);
+
+enum class Task : uint8_t {
+  kFillInTurn,
+  kFillRandom,
+  kGet,
+  kMultiGet,
+  kSeek,
+  kScanForward,
+  kScanBackward,
+  kGetWhileWriting,
+  kOverwrite,
+  kOverload,
+  kYcsb,
+  kDelete,
+};
+
+enum class Draw : uint8_t { kUniform, kZipfian };
+
+// One of those in kTasks.
+struct TaskInfo {
+  const char* name;
+  Task task;
+  double present_share;  // of the keys that are asked for
+  Draw draw;
+  char letter;  // of YCSB's workloads, else 0
+
+  // Which begin with an empty store, only look, or change what is there.
+  bool fills() const { return task == Task::kFillInTurn || task == Task::kFillRandom; }
+  bool reads() const { return task >= Task::kGet && task <= Task::kScanBackward; }
+  bool changes() const { return task >= Task::kGetWhileWriting; }
+  bool scans() const { return task == Task::kScanForward || task == Task::kScanBackward; }
+};
+
+// In the order in which they are measured; those that change what is there come last.
+inline constexpr std::array kTasks = {
+    TaskInfo{"fillseq", Task::kFillInTurn, 1, Draw::kUniform, 0},
+    TaskInfo{"fillrandom", Task::kFillRandom, 1, Draw::kUniform, 0},
+    TaskInfo{"get absent", Task::kGet, 0, Draw::kUniform, 0},
+    TaskInfo{"get present", Task::kGet, 1, Draw::kUniform, 0},
+    TaskInfo{"get mixed", Task::kGet, 0.5, Draw::kUniform, 0},
+    TaskInfo{"get absent, zipfian", Task::kGet, 0, Draw::kZipfian, 0},
+    TaskInfo{"get present, zipfian", Task::kGet, 1, Draw::kZipfian, 0},
+    TaskInfo{"get mixed, zipfian", Task::kGet, 0.5, Draw::kZipfian, 0},
+    TaskInfo{"multiget absent", Task::kMultiGet, 0, Draw::kUniform, 0},
+    TaskInfo{"multiget present", Task::kMultiGet, 1, Draw::kUniform, 0},
+    TaskInfo{"seek + 10 next", Task::kSeek, 1, Draw::kUniform, 0},
+    TaskInfo{"scan forward", Task::kScanForward, 1, Draw::kUniform, 0},
+    TaskInfo{"scan backward", Task::kScanBackward, 1, Draw::kUniform, 0},
+    TaskInfo{"get while writing", Task::kGetWhileWriting, 1, Draw::kUniform, 0},
+    TaskInfo{"overwrite", Task::kOverwrite, 1, Draw::kUniform, 0},
+    TaskInfo{"overload", Task::kOverload, 1, Draw::kUniform, 0},
+    TaskInfo{"YCSB A", Task::kYcsb, 1, Draw::kZipfian, 'A'},
+    TaskInfo{"YCSB B", Task::kYcsb, 1, Draw::kZipfian, 'B'},
+    TaskInfo{"YCSB C", Task::kYcsb, 1, Draw::kZipfian, 'C'},
+    TaskInfo{"YCSB D", Task::kYcsb, 1, Draw::kZipfian, 'D'},
+    TaskInfo{"YCSB E", Task::kYcsb, 1, Draw::kZipfian, 'E'},
+    TaskInfo{"YCSB F", Task::kYcsb, 1, Draw::kZipfian, 'F'},
+    TaskInfo{"delete", Task::kDelete, 1, Draw::kUniform, 0},
+};
+
+struct Cell {
+  DataSize size;
+  State state = State::kFresh;
+  Cache cache = Cache::kAll;
+  int threads = 1;
+  const TaskInfo* task = nullptr;
+
+  bool operator==(const Cell&) const = default;
+};
+
+// What is wanted for one of them: at most this part of the better peer's time.
+struct Goal {
+  Cell cell;
+  double ratio = 0;
+  const char* text = "";  // "1/3"
+};
+const std::vector<Goal>& Goals();
+// Null where there is none.
+const Goal* GoalOf(const Cell& cell);
+
+// The cells that make sense: every state and cache for what reads, one thread for all but lookups.
+std::vector<Cell> AllCells(const std::vector<DataSize>& sizes);
+
+}  // namespace bench::peers
+
+#endif  // TRELLIS_BENCH_PEERS_CELL_H_

@@ -1,0 +1,147 @@
+#include "bench/peers/config.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <map>
+
+#include "bench/report/page.h"
+#include "bench/seed_option.h"
+
+namespace bench::peers {
+namespace {
+
+const std::map<std::string, State> kStates = {{"filling", State::kFilling},
+                                              {"fresh", State::kFresh},
+                                              {"compacted", State::kCompacted},
+                                              {"changed", State::kChanged}};
+const std::map<std::string, Cache> kCaches = {
+    {"all", Cache::kAll}, {"tenth", Cache::kTenth}, {"direct", Cache::kDirect}};
+
+constexpr char kFooter[] =
+    "Without options it measures what has a goal (bench/README.md), which takes about half an hour "
+    "and 8 GiB\nof memory; --full measures everything, which takes hours.  --sizes, --states, "
+    "--caches, --threads and\n--workloads choose from everything.\n\n"
+    "Examples\n"
+    "  peers_bench --sizes 200k:100 --rounds 1\n"
+    "  peers_bench --sizes 2M:100 --states fresh --workloads 'get present,get absent' --threads "
+    "1,2";
+
+struct RawArguments {
+  bool full = false;
+  std::vector<std::string> sizes, states, caches, workloads;
+  std::vector<int> threads;
+};
+
+void AddChoices(CLI::App* app, RawArguments* raw) {
+  app->add_flag("--full", raw->full, "Everything")->group("What is measured");
+  app->add_option("--sizes", raw->sizes, "KEYS:VALUE_BYTES, k and M for thousands and millions")
+      ->check([](const std::string& text) {
+        return ParseDataSize(text) ? std::string() : "is no KEYS:VALUE_BYTES from 1k:0 on: " + text;
+      })
+      ->delimiter(',')
+      ->type_name("LIST")
+      ->group("What is measured");
+  app->add_option("--states", raw->states, "filling, fresh, compacted, changed")
+      ->check(CLI::IsMember(kStates))
+      ->delimiter(',')
+      ->type_name("LIST")
+      ->group("What is measured");
+  app->add_option("--caches", raw->caches, "all, tenth (of the data), direct (none, direct I/O)")
+      ->check(CLI::IsMember(kCaches))
+      ->delimiter(',')
+      ->type_name("LIST")
+      ->group("What is measured");
+  app->add_option("--threads", raw->threads, "1, 2")
+      ->check(CLI::Range(1, 2))
+      ->delimiter(',')
+      ->type_name("LIST")
+      ->group("What is measured");
+  std::vector<std::string> names;
+  for (const TaskInfo& task : kTasks) names.push_back(task.name);
+  // Some names have a comma, so that a semicolon divides them.
+  app->add_option("--workloads", raw->workloads, "By name, with ; between them")
+      ->check(CLI::IsMember(names))
+      ->delimiter(';')
+      ->type_name("LIST")
+      ->group("What is measured");
+}
+
+// Whether a list of choices, if there is one, has this.
+template <typename Text>
+bool Has(const std::vector<Text>& list, const Text& wanted) {
+  return list.empty() || std::find(list.begin(), list.end(), wanted) != list.end();
+}
+
+std::vector<Cell> Choose(const RawArguments& raw) {
+  std::vector<DataSize> sizes = {{2000000, 100}, {20000000, 100}, {1000000, 1024}};
+  if (!raw.sizes.empty()) {
+    sizes.clear();
+    for (const std::string& text : raw.sizes) sizes.push_back(*ParseDataSize(text));
+  }
+  const bool goals = !raw.full && raw.sizes.empty() && raw.states.empty() && raw.caches.empty() &&
+                     raw.workloads.empty() && raw.threads.empty();
+  std::vector<Cell> cells = AllCells(sizes);
+  std::erase_if(cells, [&](const Cell& cell) {
+    if (goals) return GoalOf(cell) == nullptr;
+    return !Has<std::string>(raw.states, NameOf(cell.state)) ||
+           !Has<std::string>(raw.caches, NameOf(cell.cache)) || !Has(raw.threads, cell.threads) ||
+           !Has<std::string>(raw.workloads, cell.task->name);
+  });
+  return cells;
+}
+
+}  // namespace
+
+ParsedCommandLine ParseCommandLine(int argc, char** argv) {
+  ParsedCommandLine result;
+  ComparisonConfig& config = result.config;
+  config.chart_js = SystemChartJs();
+  for (int i = 0; i < argc; ++i) config.command += (i == 0 ? "" : " ") + std::string(argv[i]);
+  CLI::App app("Runs the same work on Trellis, LevelDB and RocksDB.", "peers_bench");
+  app.footer(kFooter);
+  RawArguments raw;
+  AddChoices(&app, &raw);
+  result.stores = {"trellis", "leveldb", "rocksdb"};
+  app.add_option("--stores", result.stores, "The first is compared with the others")
+      ->check(CLI::IsMember({"trellis", "leveldb", "rocksdb"}))
+      ->delimiter(',')
+      ->type_name("LIST")
+      ->capture_default_str()
+      ->group("What is measured");
+  app.add_option("--rounds", config.rounds, "Times that each measurement is repeated")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str()
+      ->group("How long");
+  app.add_option("--seconds", config.seconds, "Length of one measurement of lookups")
+      ->check(CLI::Range(0.01, 3600.0))
+      ->capture_default_str()
+      ->group("How long");
+  AddSeedOption(&app, &config.seed, "Of the order of writes and lookups")->group("How long");
+  app.add_option("--out", config.out, "Directory for the stores and the reports")
+      ->type_name("DIR")
+      ->capture_default_str()
+      ->group("Where to");
+  app.add_option("--chart-js", config.chart_js, "Chart.js to inline; empty: no plots")
+      ->type_name("FILE")
+      ->capture_default_str()
+      ->group("Where to");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    result.exit_code = app.exit(error) == 0 ? 0 : 2;
+    return result;
+  }
+  config.cells = Choose(raw);
+  std::string mistake =
+      ResolveChartJs("peers_bench", app.count("--chart-js") > 0, &config.chart_js);
+  if (config.cells.empty()) mistake = "nothing is left of what could be measured";
+  if (!mistake.empty()) {
+    std::fprintf(stderr, "peers_bench: %s\nRun with --help for more information.\n",
+                 mistake.c_str());
+    result.exit_code = 2;
+  }
+  return result;
+}
+
+}  // namespace bench::peers

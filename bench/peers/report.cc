@@ -1,0 +1,75 @@
+#include "bench/peers/report.h"
+
+#include <utility>
+#include <vector>
+
+#include "bench/report/assets.h"
+#include "lsm/bytes/status.h"
+
+namespace bench::peers {
+namespace {
+
+std::vector<Section> Sections(const Results& results) {
+  std::vector<Section> sections;
+  const auto add = [&](std::string title, std::string text, std::string plot,
+                       std::vector<Table> tables) {
+    std::erase_if(tables, [](const Table& table) { return table.rows.empty(); });
+    if (!tables.empty())
+      sections.push_back({std::move(title), std::move(text), std::move(plot), std::move(tables)});
+  };
+  add("Goals",
+      "The first store's time by that of the best of the others, in the same round. What misses "
+      "its goal by most stands first.",
+      "goals", {GoalsTable(results)});
+  std::vector<Table> times;
+  for (const Place& place : PlacesOf(results))
+    times.push_back(TimesTable(results, place.size, place.state, place.cache));
+  add("Times",
+      "Microseconds an operation of one thread, or of two together; of a scan, an entry. Until "
+      "quiet: until no work in the background was running or due any more.",
+      "times", std::move(times));
+  add("What is read",
+      "Of operations where the cache does not hold everything: data blocks read from files, and "
+      "what came from devices.",
+      "reads", {ReadsTable(results)});
+  add("Stalls", "How long single puts took while each followed the one before it at once.",
+      "latency", {LatencyTable(results)});
+  add("Two threads", "Operations a second of two threads by those of one.", "",
+      {ThreadsTable(results)});
+  add("The stores", "", "", {ShapesTable(results)});
+  add("Conditions", "", "", {ConditionsTable(results)});
+  return sections;
+}
+
+}  // namespace
+
+Page ReportPage(const Results& results, std::string chart_js) {
+  Page page;
+  page.title = "Trellis peers_bench: the same work, store by store";
+  std::string names;
+  for (const auto& [name, details] : results.stores) names += (names.empty() ? "" : ", ") + name;
+  page.lead.push_back(lsm::Concat(
+      names, ": medians of ", results.rounds,
+      results.rounds == 1 ? " round" : " rounds, in each of which the stores took turns",
+      ". Every answer was checked."));
+  page.sections = Sections(results);
+  page.data_name = "peers";
+  page.data = ToJson(results);
+  page.script = kPeersJs;
+  page.chart_js = std::move(chart_js);
+  return page;
+}
+
+absl::Status WriteReports(const Results& results, const std::string& out,
+                          const std::string& chart_js) {
+  const std::string json =
+      ToJson(results).dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  LSM_RETURN_IF_ERROR(WriteWhole(out + "/report.json", json));
+  std::string source;
+  if (!chart_js.empty()) {
+    LSM_ASSIGN_OR_RETURN(source, ReadWhole(chart_js));
+  }
+  return WriteWhole(out + "/report.html", RenderPage(ReportPage(results, std::move(source))));
+}
+
+}  // namespace bench::peers

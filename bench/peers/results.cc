@@ -1,0 +1,354 @@
+#include "bench/peers/results.h"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+
+#include "lsm/bytes/status.h"
+
+namespace bench::peers {
+namespace {
+
+const char* const kNone = "-";
+
+std::string Text(const std::optional<double>& value) {
+  return value ? Digits3(*value) : std::string(kNone);
+}
+
+std::string LabelOf(const Cell& cell) {
+  return lsm::Concat(cell.task->name, cell.threads > 1 ? lsm::Concat(", ", cell.threads, " threads")
+                                                       : std::string());
+}
+
+std::string PlaceOf(const Cell& cell) {
+  return lsm::Concat(cell.size.name(), ", ", NameOf(cell.state), ", cache ", NameOf(cell.cache));
+}
+
+// Columns of a figure for each store.
+void AddStores(const Results& results, const char* unit, bool with_spread, Table* table) {
+  for (const auto& [name, details] : results.stores) {
+    table->columns.push_back({name, lsm::Concat(name, ", ", unit), true});
+    if (with_spread)
+      table->columns.push_back({"+-%", name + ", half the range of the rounds, %", true});
+  }
+}
+
+}  // namespace
+
+Spread CellResult::Micros(size_t store) const {
+  std::vector<double> values;
+  for (const Sample& sample : samples[store]) values.push_back(sample.micros);
+  return SpreadOf(std::move(values));
+}
+
+template <typename Value>
+std::optional<double> CellResult::Median(size_t store, Value Sample::*member) const {
+  std::vector<double> values;
+  for (const Sample& sample : samples[store]) {
+    const std::optional<double> value = sample.*member;
+    if (!value) return std::nullopt;
+    values.push_back(*value);
+  }
+  if (values.empty()) return std::nullopt;
+  return SpreadOf(std::move(values)).median;
+}
+
+std::optional<Spread> CellResult::Ratio() const {
+  std::vector<double> ratios;
+  for (size_t round = 0; round < samples[0].size(); ++round) {
+    std::optional<double> best;
+    for (size_t store = 1; store < samples.size(); ++store) {
+      if (round >= samples[store].size()) continue;
+      const double micros = samples[store][round].micros;
+      best = best ? std::min(*best, micros) : micros;
+    }
+    if (!best) return std::nullopt;
+    ratios.push_back(samples[0][round].micros / *best);
+  }
+  if (ratios.empty()) return std::nullopt;
+  return SpreadOf(std::move(ratios));
+}
+
+const CellResult* Results::Find(const Cell& cell) const {
+  for (const CellResult& result : cells) {
+    if (result.cell == cell) return &result;
+  }
+  return nullptr;
+}
+
+std::vector<Place> PlacesOf(const Results& results) {
+  std::vector<Place> places;
+  for (const CellResult& result : results.cells) {
+    const Place place{result.cell.size, result.cell.state, result.cell.cache};
+    if (std::find(places.begin(), places.end(), place) == places.end()) places.push_back(place);
+  }
+  return places;
+}
+
+Table GoalsTable(const Results& results) {
+  Table table{"goals", "Goals: the first store's time by the best of the others'", {}, {}};
+  table.columns = {{"us an operation", "", false}, {"stores", "", false}};
+  AddStores(results, "us", false, &table);
+  table.columns.push_back({"ratio", "first store / best of the others, median of rounds", true});
+  table.columns.push_back({"+-%", "half the range of the ratio, %", true});
+  table.columns.push_back({"goal", "", true});
+  table.columns.push_back({"", "reached", false});
+  std::vector<std::pair<double, std::vector<std::string>>> rows;
+  for (const CellResult& result : results.cells) {
+    const Goal* goal = GoalOf(result.cell);
+    const std::optional<Spread> ratio = result.Ratio();
+    if (goal == nullptr || !ratio) continue;
+    std::vector<std::string> row = {LabelOf(result.cell), PlaceOf(result.cell)};
+    for (size_t store = 0; store < results.stores.size(); ++store)
+      row.push_back(result.has(store) ? Digits3(result.Micros(store).median) : kNone);
+    row.push_back(Digits3(ratio->median));
+    row.push_back(Digits3(ratio->percent()));
+    row.push_back(goal->text);
+    row.push_back(ratio->median <= goal->ratio ? "reached" : "missed");
+    rows.emplace_back(ratio->median / goal->ratio, std::move(row));
+  }
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  for (auto& [by, row] : rows) table.rows.push_back(std::move(row));
+  return table;
+}
+
+Table TimesTable(const Results& results, const DataSize& size, State state, Cache cache) {
+  const std::string place =
+      lsm::Concat(size.name(), ", ", NameOf(state), ", cache ", NameOf(cache));
+  std::string id = lsm::Concat("times-", size.keys, "-", size.value_bytes, "-", NameOf(state), "-",
+                               NameOf(cache));
+  Table table{std::move(id), place, {{"us an operation", "", false}}, {}};
+  AddStores(results, "us", true, &table);
+  table.columns.push_back({"ratio", "first store / best of the others, median of rounds", true});
+  const auto add = [&](const CellResult& result, const std::string& label,
+                       std::optional<double> Sample::*member) {
+    std::vector<std::string> row = {label};
+    for (size_t store = 0; store < results.stores.size(); ++store) {
+      row.push_back(Text(result.Median(store, member)));
+      row.push_back("");
+    }
+    row.push_back("");
+    table.rows.push_back(std::move(row));
+  };
+  for (const CellResult& result : results.cells) {
+    if (result.cell.size != size || result.cell.state != state || result.cell.cache != cache)
+      continue;
+    std::vector<std::string> row = {LabelOf(result.cell)};
+    for (size_t store = 0; store < results.stores.size(); ++store) {
+      row.push_back(result.has(store) ? Digits3(result.Micros(store).median) : kNone);
+      row.push_back(result.has(store) ? Digits3(result.Micros(store).percent()) : kNone);
+    }
+    const std::optional<Spread> ratio = result.Ratio();
+    row.push_back(ratio ? Digits3(ratio->median) : kNone);
+    table.rows.push_back(std::move(row));
+    if (!result.has(0) || !result.samples[0][0].quiet_micros) continue;
+    add(result, "  until quiet", &Sample::quiet_micros);
+    add(result, "  until quiet, CPU", &Sample::quiet_cpu_micros);
+    add(result, "  write amplification", &Sample::write_amplification);
+  }
+  return table;
+}
+
+Table ReadsTable(const Results& results) {
+  Table table{"reads", "Data blocks read from files an operation, and KiB from devices", {}, {}};
+  table.columns = {{"operation", "", false}, {"stores", "", false}};
+  for (const auto& [name, details] : results.stores) {
+    table.columns.push_back({name, name + ", data blocks", true});
+    table.columns.push_back({"KiB", name + ", KiB from devices", true});
+  }
+  for (const CellResult& result : results.cells) {
+    if (!result.cell.task->reads() || result.cell.cache == Cache::kAll || result.cell.threads > 1)
+      continue;
+    std::vector<std::string> row = {LabelOf(result.cell), PlaceOf(result.cell)};
+    for (size_t store = 0; store < results.stores.size(); ++store) {
+      const std::optional<double> bytes = result.Median(store, &Sample::device_bytes);
+      row.push_back(Text(result.Median(store, &Sample::block_reads)));
+      row.push_back(bytes ? Digits3(*bytes / 1024) : kNone);
+    }
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+Table LatencyTable(const Results& results) {
+  Table table{"latency", "Single puts under a steady overload, us, medians of the rounds", {}, {}};
+  table.columns = {{"stores", "", false}, {"store", "", false}, {"p50", "", true},
+                   {"p99", "", true},     {"p99.9", "", true},  {"p99.99", "", true},
+                   {"longest", "", true}};
+  for (const CellResult& result : results.cells) {
+    for (size_t store = 0; store < results.stores.size(); ++store) {
+      if (!result.has(store) || result.samples[store][0].latencies.empty()) continue;
+      std::vector<std::string> row = {PlaceOf(result.cell), results.stores[store].first};
+      for (size_t i = 0; i < std::size(kLatencyShares); ++i) {
+        std::vector<double> values;
+        for (const Sample& sample : result.samples[store]) values.push_back(sample.latencies[i]);
+        row.push_back(Digits3(SpreadOf(std::move(values)).median));
+      }
+      table.rows.push_back(std::move(row));
+    }
+  }
+  return table;
+}
+
+Table ThreadsTable(const Results& results) {
+  Table table{"threads", "Operations a second of two threads by those of one", {}, {}};
+  table.columns = {{"operation", "", false}, {"stores", "", false}};
+  AddStores(results, "times as many", false, &table);
+  for (const CellResult& result : results.cells) {
+    if (result.cell.threads != 2) continue;
+    Cell alone = result.cell;
+    alone.threads = 1;
+    const CellResult* one = results.Find(alone);
+    if (one == nullptr) continue;
+    std::vector<std::string> row = {result.cell.task->name, PlaceOf(result.cell)};
+    for (size_t store = 0; store < results.stores.size(); ++store) {
+      row.push_back(result.has(store) && one->has(store)
+                        ? Digits3(one->Micros(store).median / result.Micros(store).median)
+                        : kNone);
+    }
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+Table ShapesTable(const Results& results) {
+  Table table{"shapes", "The stores when they were looked into", {}, {}};
+  table.columns = {{"stores", "", false},
+                   {"store", "", false},
+                   {"sorted runs", "", true},
+                   {"tables", "bytes of tables", true},
+                   {"filters", "bytes of filters", true},
+                   {"bits/key", "filter bits a key", true}};
+  for (const Shape& shape : results.shapes) {
+    for (size_t store = 0; store < results.stores.size(); ++store) {
+      const PeerFigures& figures = shape.figures[store];
+      const auto bytes = [](const std::optional<uint64_t>& value) {
+        return value ? Bytes(*value) : std::string(kNone);
+      };
+      table.rows.push_back(
+          {lsm::Concat(shape.size.name(), ", ", NameOf(shape.state)), results.stores[store].first,
+           figures.sorted_runs ? Grouped(*figures.sorted_runs) : kNone, bytes(figures.table_bytes),
+           bytes(figures.filter_bytes),
+           figures.filter_bytes ? Digits3(8 * static_cast<double>(*figures.filter_bytes) /
+                                          static_cast<double>(shape.size.keys))
+                                : kNone});
+    }
+  }
+  return table;
+}
+
+Table ConditionsTable(const Results& results) {
+  Table table{"conditions", "Conditions", {{"what", "", false}, {"value", "", false}}, {}};
+  for (const auto& [name, value] : results.conditions) table.rows.push_back({name, value});
+  table.rows.push_back({"Command", results.command});
+  for (const auto& [name, details] : results.stores) table.rows.push_back({name, details});
+  table.rows.push_back(
+      {"Equal for all",
+       lsm::Concat("write buffer ", Bytes(results.settings.write_buffer_bytes), ", blocks of ",
+                   Bytes(results.settings.block_bytes),
+                   "; filters: ", results.settings.bits_per_key, " bits a key, or target FPP ",
+                   Digits3(results.settings.target_fpp), "; the log written, not synced")});
+  table.rows.push_back({"Rounds", std::to_string(results.rounds)});
+  table.rows.push_back({"Seed", std::to_string(results.seed)});
+  for (const auto& [name, micros] : results.loop_micros) {
+    table.rows.push_back(
+        {"Loop of " + name, Digits3(micros) + " us of each figure are the loop itself"});
+  }
+  table.rows.push_back({"Took", Digits3(results.seconds) + " s"});
+  return table;
+}
+
+std::string ToText(const Results& results) {
+  std::string out = "\npeers_bench: the same work, store by store\n";
+  const auto add = [&](const Table& table) {
+    if (!table.rows.empty()) out += "\n" + table.title + "\n\n" + bench::ToText(table);
+  };
+  for (const Place& place : PlacesOf(results))
+    add(TimesTable(results, place.size, place.state, place.cache));
+  for (const Table& table : {ReadsTable(results), LatencyTable(results), ThreadsTable(results),
+                             ShapesTable(results), ConditionsTable(results), GoalsTable(results)})
+    add(table);
+  return out;
+}
+
+nlohmann::ordered_json ToJson(const Results& results) {
+  using Json = nlohmann::ordered_json;
+  Json json = {{"benchmark", "peers_bench"},
+               {"schema", 2},
+               {"command", results.command},
+               {"seconds", results.seconds},
+               {"conditions", Json::object()},
+               {"settings",
+                {{"rounds", results.rounds},
+                 {"seconds_per_measurement", results.seconds_per_measurement},
+                 {"seed", results.seed},
+                 {"write_buffer_bytes", results.settings.write_buffer_bytes},
+                 {"block_bytes", results.settings.block_bytes},
+                 {"bits_per_key", results.settings.bits_per_key},
+                 {"target_fpp", results.settings.target_fpp}}},
+               {"stores", Json::array()},
+               {"shapes", Json::array()},
+               {"loop_us", Json::object()},
+               {"cells", Json::array()}};
+  for (const auto& [name, value] : results.conditions) json["conditions"][name] = value;
+  for (const auto& [name, details] : results.stores)
+    json["stores"].push_back({{"name", name}, {"details", details}});
+  for (const auto& [name, micros] : results.loop_micros) json["loop_us"][name] = micros;
+  const auto number = [](const std::optional<double>& value) {
+    return value ? Json(*value) : Json(nullptr);
+  };
+  const auto count = [](const std::optional<uint64_t>& value) {
+    return value ? Json(*value) : Json(nullptr);
+  };
+  for (const Shape& shape : results.shapes) {
+    for (size_t store = 0; store < results.stores.size(); ++store) {
+      const PeerFigures& figures = shape.figures[store];
+      json["shapes"].push_back({{"size", shape.size.name()},
+                                {"state", NameOf(shape.state)},
+                                {"store", results.stores[store].first},
+                                {"sorted_runs", count(figures.sorted_runs)},
+                                {"table_bytes", count(figures.table_bytes)},
+                                {"filter_bytes", count(figures.filter_bytes)}});
+    }
+  }
+  for (const CellResult& result : results.cells) {
+    const Cell& cell = result.cell;
+    const Goal* goal = GoalOf(cell);
+    const std::optional<Spread> ratio = result.Ratio();
+    Json row = {
+        {"size", cell.size.name()},
+        {"keys", cell.size.keys},
+        {"value_bytes", cell.size.value_bytes},
+        {"state", NameOf(cell.state)},
+        {"cache", NameOf(cell.cache)},
+        {"threads", cell.threads},
+        {"workload", cell.task->name},
+        {"ratio", ratio ? Json{{"median", ratio->median}, {"min", ratio->min}, {"max", ratio->max}}
+                        : Json(nullptr)},
+        {"goal", goal != nullptr ? Json(goal->ratio) : Json(nullptr)},
+        {"figures", Json::array()}};
+    for (size_t store = 0; store < results.stores.size(); ++store) {
+      if (!result.has(store)) continue;
+      const Spread micros = result.Micros(store);
+      Json figures = {
+          {"store", results.stores[store].first},
+          {"us", {{"median", micros.median}, {"min", micros.min}, {"max", micros.max}}},
+          {"cpu_us", number(result.Median(store, &Sample::cpu_micros))},
+          {"quiet_us", number(result.Median(store, &Sample::quiet_micros))},
+          {"quiet_cpu_us", number(result.Median(store, &Sample::quiet_cpu_micros))},
+          {"write_amplification", number(result.Median(store, &Sample::write_amplification))},
+          {"block_reads", number(result.Median(store, &Sample::block_reads))},
+          {"device_bytes", number(result.Median(store, &Sample::device_bytes))},
+          {"put_us", Json::array()}};
+      for (const Sample& sample : result.samples[store]) {
+        if (!sample.latencies.empty()) figures["put_us"].push_back(sample.latencies);
+      }
+      row["figures"].push_back(std::move(figures));
+    }
+    json["cells"].push_back(std::move(row));
+  }
+  return json;
+}
+
+}  // namespace bench::peers

@@ -1,0 +1,59 @@
+#include "bench/peers/config.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+namespace bench::peers {
+namespace {
+
+ParsedCommandLine Parse(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), "peers_bench");
+  std::vector<char*> argv;
+  for (std::string& argument : arguments) argv.push_back(argument.data());
+  return ParseCommandLine(static_cast<int>(argv.size()), argv.data());
+}
+
+TEST(PeersConfigTest, WithoutOptionsWhatHasAGoalIsMeasured) {
+  const ParsedCommandLine parsed = Parse({});
+  ASSERT_EQ(parsed.exit_code, std::nullopt);
+  EXPECT_EQ(parsed.config.cells.size(), Goals().size());
+  for (const Cell& cell : parsed.config.cells) EXPECT_NE(GoalOf(cell), nullptr);
+}
+
+TEST(PeersConfigTest, OptionsChooseFromEverything) {
+  EXPECT_EQ(Parse({"--full"}).config.cells.size(),
+            AllCells({{2000000, 100}, {20000000, 100}, {1000000, 1024}}).size());
+  const ParsedCommandLine parsed =
+      Parse({"--sizes", "5k:10,6k:20", "--states", "fresh", "--caches", "all,direct", "--threads",
+             "1", "--workloads", "get present, zipfian;get absent"});
+  ASSERT_EQ(parsed.exit_code, std::nullopt);
+  EXPECT_EQ(parsed.config.cells.size(), 2u * 2 * 2);
+  for (const Cell& cell : parsed.config.cells) {
+    EXPECT_EQ(cell.state, State::kFresh);
+    EXPECT_NE(cell.cache, Cache::kTenth);
+    EXPECT_EQ(cell.threads, 1);
+  }
+}
+
+TEST(PeersConfigTest, MistakesEndWithTwo) {
+  for (const std::vector<std::string>& arguments :
+       std::vector<std::vector<std::string>>{{"--sizes", "many"},
+                                             {"--states", "wet"},
+                                             {"--caches", "some"},
+                                             {"--threads", "3"},
+                                             {"--workloads", "get nothing"},
+                                             {"--stores", "sqlite"},
+                                             {"--rounds", "0"},
+                                             {"--seed", "-1"},
+                                             {"--chart-js", "/nowhere/chart.js"},
+                                             {"--states", "filling", "--workloads", "YCSB A"}})
+    EXPECT_EQ(Parse(arguments).exit_code, 2) << testing::PrintToString(arguments);
+  EXPECT_EQ(Parse({"--help"}).exit_code, 0);
+}
+
+}  // namespace
+}  // namespace bench::peers
