@@ -17,6 +17,11 @@ namespace {
 // Forward, the first visible entry of a key decides, so `entries_` stands on it while the iterator
 // is valid.  Backward, the last visible entry met decides, so all of a key's entries are passed,
 // and the one that decides is kept in `saved_*`.
+//
+// A key that is written over and over has as many entries in the memtable: after kPassedMax of them
+// a seek goes past the rest, so that a step costs no more than that and a seek.
+constexpr int kPassedMax = 32;  // entries of one key: about what a seek costs
+
 class DbIterator : public Iterator {
  public:
   DbIterator(std::unique_ptr<Iterator> entries, Sequence sequence, const IteratorBounds& bounds,
@@ -142,14 +147,24 @@ class DbIterator : public Iterator {
       saved_key_.assign(UserKeyOf(entries_->key()));
       direction_ = Direction::kBackward;
       // Back over all entries of the current key.
-      while (entries_->Valid() && UserKeyOf(entries_->key()) == saved_key_) entries_->Prev();
+      for (int passed = 0; entries_->Valid() && UserKeyOf(entries_->key()) == saved_key_;) {
+        ++passed <= kPassedMax ? entries_->Prev() : SeekBefore(saved_key_);
+      }
     }
     FindBackward();
   }
 
+  // To the newest entry of `user_key` that may be seen, or what follows it.
   void SeekInternal(std::string_view user_key) {
     seek_key_.clear();
     AppendInternalKey(&seek_key_, user_key, sequence_, kEntryKindMax);
+    entries_->Seek(seek_key_);
+  }
+
+  // To the oldest entry there can be of `user_key`, or what follows it.
+  void SeekToOldest(std::string_view user_key) {
+    seek_key_.clear();
+    AppendInternalKey(&seek_key_, user_key, 0, EntryKind::kDelete);
     entries_->Seek(seek_key_);
   }
 
@@ -174,19 +189,28 @@ class DbIterator : public Iterator {
   // `skip_saved`, entries of saved_key_ and of keys found deleted are passed.
   void FindForward(bool skip_saved) {
     bool skipping = skip_saved;
-    for (; entries_->Valid(); entries_->Next()) {
+    int passed = 0;
+    while (entries_->Valid()) {
       const std::string_view user_key = UserKeyOf(entries_->key());
       const uint64_t suffix = SuffixOf(entries_->key());
       if (BehindUpper(user_key)) break;
-      if (SequenceOf(suffix) > sequence_) continue;
-      if (skipping && user_key == saved_key_) continue;
-      if (static_cast<EntryKind>(suffix & 0xff) == EntryKind::kDelete) {
+      const bool is_visible = SequenceOf(suffix) <= sequence_;
+      const bool is_passed = skipping && user_key == saved_key_;
+      if (is_visible && !is_passed) {
+        if (!IsTombstone()) {
+          valid_ = true;
+          return;
+        }
         saved_key_.assign(user_key);
         skipping = true;
+        passed = 0;
+      } else if (++passed > kPassedMax) {
+        // If they are of several keys, it is a step that costs more.
+        passed = 0;
+        is_passed ? SeekToOldest(saved_key_) : SeekInternal(user_key);
         continue;
       }
-      valid_ = true;
-      return;
+      entries_->Next();
     }
     valid_ = false;
   }
@@ -195,23 +219,39 @@ class DbIterator : public Iterator {
   // ends before all its entries.
   void FindBackward() {
     bool found = false;
-    for (; entries_->Valid(); entries_->Prev()) {
+    for (int passed = 0; entries_->Valid();) {
       const std::string_view user_key = UserKeyOf(entries_->key());
       const uint64_t suffix = SuffixOf(entries_->key());
       if (found && user_key != saved_key_)
         break;  // the newest visible entry of saved_key_ was the last one met
       if (BeforeLower(user_key)) break;
-      if (SequenceOf(suffix) > sequence_) continue;
-      if (static_cast<EntryKind>(suffix & 0xff) == EntryKind::kDelete) {
-        found = false;  // hides the older entries met so far
+      if (++passed > kPassedMax) {
+        // All that this key has may be passed: the newest visible one is asked for.
+        passed = 0;
+        saved_key_.assign(user_key);
+        SeekInternal(saved_key_);
+        if (!entries_->status().ok()) break;
+        found = entries_->Valid() && UserKeyOf(entries_->key()) == saved_key_ && !IsTombstone();
+        if (found) saved_value_.assign(entries_->value());
+        SeekBefore(saved_key_);
         continue;
       }
-      saved_key_.assign(user_key);
-      saved_value_.assign(entries_->value());
-      found = true;
+      if (SequenceOf(suffix) <= sequence_) {
+        found = !IsTombstone();  // which hides the older entries met so far
+        if (found) {
+          saved_key_.assign(user_key);
+          saved_value_.assign(entries_->value());
+        }
+      }
+      entries_->Prev();
     }
     // An error may have hidden a newer entry of the key that was found.
     valid_ = found && entries_->status().ok();
+  }
+
+  // What `entries_` stands on.
+  bool IsTombstone() const {
+    return static_cast<EntryKind>(SuffixOf(entries_->key()) & 0xff) == EntryKind::kDelete;
   }
 
   std::unique_ptr<Iterator> entries_;

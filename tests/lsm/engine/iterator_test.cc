@@ -2,10 +2,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <iterator>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
+#include "lsm/engine/db_iterator.h"
+#include "lsm/memtable/memtable.h"
 #include "tests/lsm/engine/store_test.h"
 #include "tests/support/status_matchers.h"
 
@@ -203,6 +209,160 @@ TEST_F(IteratorTest, ManyHiddenVersionsArePassed) {
   for (const bool flushed : {false, true}) {
     if (flushed) Flush();
     EXPECT_EQ(Scan(), "a=first m=299 z=last");
+  }
+}
+
+// Against a map, with keys that have so many versions that a step seeks past them, some of which a
+// snapshot does not see, and with walks that turn round anywhere.
+TEST_F(IteratorTest, KeysOfManyVersionsAreWalkedAsAnyOther) {
+  for (const uint64_t seed : {1, 2, 3, 4, 5}) {
+    db_ = nullptr;
+    ASSERT_OK(DB::Destroy(kStorePath, options_));
+    Open();
+    Dice dice(seed);
+    std::vector<std::pair<std::unique_ptr<const Snapshot>, Contents>> moments;
+    Contents now;
+    for (int i = 0; i < 6; ++i) {
+      const uint64_t often_keys = 4 + static_cast<uint64_t>(i);
+      for (int write = 0; write < 600; ++write) {
+        // Some keys are written some fifty times between two snapshots, some once or twice; some
+        // are not there for the first snapshots.
+        const std::string key = dice.Next() % 4 == 0 ? Concat("rare", dice.Next() % 300)
+                                                     : Concat("often", dice.Next() % often_keys);
+        if (dice.Next() % 3 == 0) {
+          Delete(key);
+          now.erase(key);
+        } else {
+          now[key] = Concat(i, "-", write);
+          Put(key, now[key]);
+        }
+      }
+      moments.emplace_back(db_->GetSnapshot(), now);
+      if (dice.Next() % 4 == 0) Flush();
+    }
+    for (const auto& [snapshot, contents] : moments) {
+      const std::unique_ptr<Iterator> iterator = db_->NewIterator({.snapshot = snapshot.get()});
+      const auto expect_at = [&](Contents::const_iterator at) {
+        ASSERT_EQ(iterator->Valid(), at != contents.end());
+        if (!iterator->Valid()) return;
+        ASSERT_EQ(iterator->key(), at->first);
+        ASSERT_EQ(iterator->value(), at->second);
+      };
+      Contents::const_iterator at = contents.end();
+      for (int move = 0; move < 1500 && !HasFatalFailure(); ++move) {
+        const uint64_t kind = at == contents.end() ? dice.Next() % 4 : dice.Next() % 20;
+        const std::string target = Concat("often", dice.Next() % 9);
+        if (kind == 0) {
+          iterator->SeekToFirst();
+          at = contents.begin();
+        } else if (kind == 1) {
+          iterator->SeekToLast();
+          at = contents.empty() ? contents.end() : std::prev(contents.end());
+        } else if (kind == 2) {
+          iterator->Seek(target);
+          at = contents.lower_bound(target);
+        } else if (kind == 3) {
+          iterator->SeekForPrev(target);
+          at = contents.upper_bound(target);
+          at = at == contents.begin() ? contents.end() : std::prev(at);
+        } else if (kind % 2 == 0) {
+          iterator->Next();
+          ++at;
+        } else {
+          iterator->Prev();
+          at = at == contents.begin() ? contents.end() : std::prev(at);
+        }
+        expect_at(at);
+      }
+    }
+  }
+}
+
+// Counts the moves of what it walks over; one of them fails, until the next seek.
+class CountedIterator : public Iterator {
+ public:
+  CountedIterator(std::unique_ptr<Iterator> of, int* moves, int failing = -1)
+      : of_(std::move(of)), moves_(*moves), failing_(failing) {}
+  bool Valid() const override { return !failed_ && of_->Valid(); }
+  void SeekToFirst() override { Count(), of_->SeekToFirst(); }
+  void SeekToLast() override { Count(), of_->SeekToLast(); }
+  void Seek(std::string_view target) override { Count(), of_->Seek(target); }
+  void SeekForPrev(std::string_view target) override { Count(), of_->SeekForPrev(target); }
+  void Next() override { Count(), of_->Next(); }
+  void Prev() override { Count(), of_->Prev(); }
+  std::string_view key() const override { return of_->key(); }
+  std::string_view value() const override { return of_->value(); }
+  absl::Status status() const override {
+    return failed_ ? absl::UnavailableError("broken") : of_->status();
+  }
+
+ private:
+  void Count() { failed_ = moves_++ == failing_; }
+
+  const std::unique_ptr<Iterator> of_;
+  int& moves_;
+  const int failing_;
+  bool failed_ = false;
+};
+
+class DbIteratorTest : public testing::Test {
+ protected:
+  static constexpr Sequence kVersions = 10000;
+
+  DbIteratorTest() {
+    for (const char* const key : {"a", "b", "c"}) {
+      for (Sequence i = 0; i < kVersions; ++i) {
+        const EntryKind kind = i % 2 == 0 ? EntryKind::kPut : EntryKind::kDelete;
+        memtable.Add(++sequence, kind, key, Concat(i));
+      }
+    }
+    for (const char* const key : {"a", "c", "d"})
+      memtable.Add(++sequence, EntryKind::kPut, key, "x");
+  }
+
+  Memtable memtable;
+  Sequence sequence = 0;
+};
+
+TEST_F(DbIteratorTest, AMoveThatFailsOnTheWayHidesNothing) {
+  const std::vector<std::string> keys = {"a", "c", "d"};
+  for (const bool forward : {true, false}) {
+    for (int failing = 0;; ++failing) {
+      int moves = 0;
+      const auto iterator =
+          NewDbIterator(std::make_unique<CountedIterator>(memtable.NewIterator(), &moves, failing),
+                        sequence, {}, [] {});
+      std::vector<std::string> seen;
+      for (forward ? iterator->SeekToFirst() : iterator->SeekToLast(); iterator->Valid();
+           forward ? iterator->Next() : iterator->Prev())
+        seen.emplace_back(iterator->key());
+      if (!forward) std::reverse(seen.begin(), seen.end());
+      if (moves <= failing) {
+        EXPECT_EQ(seen, keys);
+        break;
+      }
+      ASSERT_FALSE(iterator->status().ok()) << failing;
+      ASSERT_LT(failing, 1000);
+      ASSERT_LE(seen.size(), keys.size());
+      const auto begin = forward ? keys.begin() : keys.end() - static_cast<int>(seen.size());
+      EXPECT_TRUE(std::equal(seen.begin(), seen.end(), begin)) << failing;
+    }
+  }
+}
+
+TEST_F(DbIteratorTest, AStepPassesManyVersionsInFewMoves) {
+  // The newest of b is a tombstone; as of before, nothing of the last three is to be seen.
+  for (const Sequence as_of : {sequence, kVersions * 3 - 1}) {
+    int moves = 0;
+    const auto iterator = NewDbIterator(
+        std::make_unique<CountedIterator>(memtable.NewIterator(), &moves), as_of, {}, [] {});
+    std::string seen;
+    for (iterator->SeekToFirst(); iterator->Valid(); iterator->Next())
+      seen += Concat(iterator->key(), "=", iterator->value(), " ");
+    for (iterator->SeekToLast(); iterator->Valid(); iterator->Prev())
+      seen += Concat(iterator->key(), "=", iterator->value(), " ");
+    EXPECT_EQ(seen, as_of == sequence ? "a=x c=x d=x d=x c=x a=x " : "c=9998 c=9998 ");
+    EXPECT_LT(moves, 600);
   }
 }
 
