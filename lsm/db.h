@@ -131,7 +131,8 @@ class DB {
   absl::StatusOr<bool> Get(std::string_view key, PinnedValue* value,
                            const ReadOptions& options = {});
 
-  // For each key what Get would return, all as of the same moment.
+  // For each key what Get would return, all as of the same moment.  They are looked up side by
+  // side, and blocks that are not cached are read together: it takes less time than so many Gets.
   std::vector<absl::StatusOr<std::optional<std::string>>> MultiGet(
       std::span<const std::string_view> keys, const ReadOptions& options = {});
 

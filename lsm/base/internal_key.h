@@ -14,6 +14,7 @@
 #include <cstring>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "bloom/core/hash.h"
 #include "lsm/bytes/coding.h"
@@ -90,6 +91,15 @@ class LookupKey {
     if (!user_key.empty()) std::memcpy(to, user_key.data(), user_key.size());
     StoreFixed64(to + user_key.size(), PackSuffix(sequence, kEntryKindMax));
     bytes_ = to;
+  }
+  LookupKey(LookupKey&& other) noexcept
+      : digest_(other.digest_),
+        sequence_(other.sequence_),
+        size_bytes_(other.size_bytes_),
+        heap_(std::move(other.heap_)) {
+    const bool is_inline = size_bytes_ <= sizeof(inline_);
+    if (is_inline) std::memcpy(inline_, other.inline_, size_bytes_);
+    bytes_ = is_inline ? inline_ : heap_.data();
   }
   LookupKey(const LookupKey&) = delete;
   LookupKey& operator=(const LookupKey&) = delete;

@@ -241,6 +241,9 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void LetGo(std::shared_ptr<const ReadView> view);
   absl::Status Find(const ReadView& view, const LookupKey& key, bool fill_cache, bool pin_always,
                     LookupResult* result, Explanation* explanation);
+  // Those of some keys, side by side.  Throws std::bad_alloc if there is no memory to begin with.
+  void FindTogether(const ReadView& view, std::span<const std::string_view> keys, Sequence sequence,
+                    bool fill_cache, std::span<absl::StatusOr<std::optional<std::string>>> answers);
 
   // --- care (engine_care.cc) ---
   // Fails with ResourceExhausted alone, as VerifyTable does.

@@ -31,6 +31,15 @@ void NoteMemtable(std::string name, MemtableAnswer answer, Explanation* explanat
                                                          : "delete"});
 }
 
+// Keys of a MultiGet that are looked up side by side: enough to hide what each waits for, and few
+// enough for what they need at once to stay in the processor's second cache.
+constexpr size_t kKeysTogether = 64;
+
+std::optional<std::string> CopyOf(const LookupResult& result) {
+  if (result.answer != TableAnswer::kFound) return std::nullopt;
+  return std::string(result.value);
+}
+
 // The active memtable, then the sealed ones: whether one knows the key.
 bool FindInMemtables(const ReadView& view, const LookupKey& key, LookupResult* result,
                      Explanation* explanation) {
@@ -96,25 +105,72 @@ absl::StatusOr<bool> Engine::Get(std::string_view key, const ReadOptions& option
 
 std::vector<absl::StatusOr<std::optional<std::string>>> Engine::MultiGet(
     std::span<const std::string_view> keys, const ReadOptions& options) {
-  std::vector<absl::StatusOr<std::optional<std::string>>> answers;
-  answers.reserve(keys.size());
-  // The view is shared, and a guard stands for one key at a time: what a guard keeps from being
+  std::vector<absl::StatusOr<std::optional<std::string>>> answers(keys.size());
+  // The view is shared, and a guard stands for some keys at a time: what a guard keeps from being
   // freed (blocks that fall out of the cache, in all stores) does not grow with the keys.
   std::shared_ptr<const ReadView> view = view_.Share();
   const Sequence sequence = SequenceFor(*view, options);
-  for (const std::string_view key : keys) {
-    answers.push_back(CatchOutOfMemory([&]() -> absl::StatusOr<std::optional<std::string>> {
-      LSM_RETURN_IF_ERROR(CheckKey(key));
-      const EpochGuard guard;
-      LookupResult result;
-      LSM_RETURN_IF_ERROR(Find(*view, LookupKey(key, sequence, digest_seed_), options.fill_cache,
-                               false, &result, nullptr));
-      if (result.answer != TableAnswer::kFound) return std::nullopt;
-      return std::string(result.value);
-    }));
+  for (size_t begin = 0; begin < keys.size(); begin += kKeysTogether) {
+    const size_t count = std::min(kKeysTogether, keys.size() - begin);
+    const auto some_keys = keys.subspan(begin, count);
+    const auto some_answers = std::span(answers).subspan(begin, count);
+    const absl::Status status = CatchOutOfMemory([&] {
+      FindTogether(*view, some_keys, sequence, options.fill_cache, some_answers);
+      return absl::OkStatus();
+    });
+    if (status.ok()) continue;
+    // One by one they need less.
+    for (size_t i = 0; i < count; ++i) {
+      some_answers[i] = CatchOutOfMemory([&]() -> absl::StatusOr<std::optional<std::string>> {
+        LSM_RETURN_IF_ERROR(CheckKey(some_keys[i]));
+        const EpochGuard guard;
+        LookupResult result;
+        LSM_RETURN_IF_ERROR(Find(*view, LookupKey(some_keys[i], sequence, digest_seed_),
+                                 options.fill_cache, false, &result, nullptr));
+        return CopyOf(result);
+      });
+    }
   }
   LetGo(std::move(view));
   return answers;
+}
+
+void Engine::FindTogether(const ReadView& view, std::span<const std::string_view> keys,
+                          Sequence sequence, bool fill_cache,
+                          std::span<absl::StatusOr<std::optional<std::string>>> answers) {
+  std::vector<KeyLookup> lookups;  // of those that no memtable knows
+  std::vector<size_t> numbers;     // whose they are
+  lookups.reserve(keys.size());
+  numbers.reserve(keys.size());
+  const EpochGuard guard;
+  const auto give = [&](size_t i, const absl::Status& status, const LookupResult& result) {
+    if (status.ok() && result.answer == TableAnswer::kFound)
+      counters_.Add(Counter::kLookupsFound, 1);
+    answers[i] = CatchOutOfMemory([&]() -> absl::StatusOr<std::optional<std::string>> {
+      if (!status.ok()) return status;
+      return CopyOf(result);
+    });
+  };
+  for (size_t i = 0; i < keys.size(); ++i) {
+    const absl::Status status = CheckKey(keys[i]);
+    if (!status.ok()) {
+      answers[i] = status;
+      continue;
+    }
+    KeyLookup& lookup = lookups.emplace_back(keys[i], sequence, digest_seed_);
+    numbers.push_back(i);
+    lookup.doubt_filters = counters_.Add(Counter::kLookups, 1) % kDoubtOneIn == 0;
+    if (!FindInMemtables(view, lookup.key, &lookup.result, nullptr)) continue;
+    counters_.Add(Counter::kMemtableHits, 1);
+    give(i, absl::OkStatus(), lookup.result);
+    lookups.pop_back();
+    numbers.pop_back();
+  }
+  Version::GetOptions options;
+  options.fill_cache = fill_cache;
+  view.version->MultiGet(lookups, options, store_.environment.file_system, &counters_);
+  for (size_t i = 0; i < lookups.size(); ++i)
+    give(numbers[i], lookups[i].status, lookups[i].result);
 }
 
 std::unique_ptr<Iterator> Engine::NewIterator(const ReadOptions& options) {

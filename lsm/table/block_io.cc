@@ -120,28 +120,32 @@ absl::StatusOr<BlockBuffer> ExpandLz4(std::string_view stored, uint64_t offset,
 
 namespace {
 
-// The bytes as they are stored, without the trailer.
-absl::StatusOr<BlockBuffer> ReadStored(const ReadFile& file, uint64_t file_id, BlockHandle handle,
-                                       Compression* compression) {
+// The bytes as they are stored, with the trailer, as far as the file goes.
+absl::StatusOr<BlockBuffer> ReadStored(const ReadFile& file, BlockHandle handle) {
   if (handle.stored_bytes > std::numeric_limits<size_t>::max() - kBlockTrailerBytes) {
     return DamageAt(file.path(), handle.offset, "a block is larger than can be");
   }
-  BlockBuffer stored(handle.stored_bytes + kBlockTrailerBytes);
+  BlockBuffer stored(static_cast<size_t>(handle.stored_bytes + kBlockTrailerBytes));
   LSM_ASSIGN_OR_RETURN(const size_t read_bytes,
                        file.ReadAt(handle.offset, {stored.data(), stored.size()}));
   stored.Truncate(read_bytes);
-  LSM_ASSIGN_OR_RETURN(*compression, VerifyBlock(stored.view(), handle, file_id, file.path()));
-  stored.Truncate(handle.stored_bytes);
   return stored;
 }
 
 }  // namespace
 
-absl::StatusOr<BlockBuffer> ReadBlock(const ReadFile& file, uint64_t file_id, BlockHandle handle) {
-  Compression compression = Compression::kNone;
-  LSM_ASSIGN_OR_RETURN(BlockBuffer stored, ReadStored(file, file_id, handle, &compression));
+absl::StatusOr<BlockBuffer> OpenStored(BlockBuffer stored, BlockHandle handle, uint64_t file_id,
+                                       std::string_view file) {
+  LSM_ASSIGN_OR_RETURN(const Compression compression,
+                       VerifyBlock(stored.view(), handle, file_id, file));
+  stored.Truncate(static_cast<size_t>(handle.stored_bytes));
   if (compression == Compression::kNone) return stored;
-  return ExpandLz4(stored.view(), handle.offset, file.path());
+  return ExpandLz4(stored.view(), handle.offset, file);
+}
+
+absl::StatusOr<BlockBuffer> ReadBlock(const ReadFile& file, uint64_t file_id, BlockHandle handle) {
+  LSM_ASSIGN_OR_RETURN(BlockBuffer stored, ReadStored(file, handle));
+  return OpenStored(std::move(stored), handle, file_id, file.path());
 }
 
 absl::StatusOr<BlockBuffer> ReadPlainBlock(const ReadFile& file, uint64_t file_id,
@@ -151,8 +155,10 @@ absl::StatusOr<BlockBuffer> ReadPlainBlock(const ReadFile& file, uint64_t file_i
                     Concat("a block of ", handle.stored_bytes, " bytes stands where at most ",
                            bytes_max, " can be"));
   }
-  Compression compression = Compression::kNone;
-  LSM_ASSIGN_OR_RETURN(BlockBuffer stored, ReadStored(file, file_id, handle, &compression));
+  LSM_ASSIGN_OR_RETURN(BlockBuffer stored, ReadStored(file, handle));
+  LSM_ASSIGN_OR_RETURN(const Compression compression,
+                       VerifyBlock(stored.view(), handle, file_id, file.path()));
+  stored.Truncate(static_cast<size_t>(handle.stored_bytes));
   if (compression == Compression::kNone) return stored;
   return DamageAt(file.path(), handle.offset, "the block is compressed, as only data blocks are");
 }

@@ -184,16 +184,20 @@ void Table::ReadFilter() {
   filter_ = filter;
 }
 
-absl::StatusOr<TableAnswer> Table::Get(const LookupKey& key, bool fill_cache,
-                                       std::string_view* value, uint64_t* suffix, BlockRef* pin,
-                                       LevelCounts* counts, TableStep* step,
-                                       bool pin_always) const {
+absl::StatusOr<TableAnswer> Table::GetFrom(FirstBlock first, const LookupKey& key, bool fill_cache,
+                                           std::string_view* value, uint64_t* suffix, BlockRef* pin,
+                                           LevelCounts* counts, TableStep* step,
+                                           bool pin_always) const {
   bool holds_newer = false;
-  for (size_t i = fences_.LowerBound(key.user_key()); i < fences_.size(); ++i) {
-    CachedBlock* block = FindCached(i);
-    const bool from_cache = block != nullptr;
-    pin->Reset();  // of the block before
-    if (!from_cache) {
+  for (size_t i = first.ordinal; i < fences_.size(); ++i) {
+    CachedBlock* block = std::exchange(first.block, nullptr);
+    bool from_cache = !first.was_read;
+    if (block == nullptr) {
+      pin->Reset();  // of the block before
+      block = FindCached(i);
+      from_cache = block != nullptr;
+    }
+    if (block == nullptr) {
       LSM_ASSIGN_OR_RETURN(*pin, ReadIntoCache(i, fill_cache));
       block = pin->get();
     }
@@ -211,7 +215,7 @@ absl::StatusOr<TableAnswer> Table::Get(const LookupKey& key, bool fill_cache,
     holds_newer |= hit.skipped_newer;
     switch (answer) {
       case Block::Answer::kFound:
-        if (from_cache && pin_always) {
+        if (!*pin && pin_always) {
           block->Ref();
           *pin = BlockRef(block);
         }
@@ -239,6 +243,18 @@ absl::StatusOr<TableAnswer> Table::Get(const LookupKey& key, bool fill_cache,
 
 absl::StatusOr<BlockRef> Table::ReadIntoCache(size_t ordinal, bool fill_cache) const {
   LSM_ASSIGN_OR_RETURN(BlockBuffer buffer, ReadDataBlock(ordinal));
+  return IntoCache(ordinal, std::move(buffer), fill_cache);
+}
+
+absl::StatusOr<BlockRef> Table::AdmitBlock(size_t ordinal, BlockBuffer stored,
+                                           bool fill_cache) const {
+  LSM_ASSIGN_OR_RETURN(BlockBuffer buffer, OpenStored(std::move(stored), handles_[ordinal],
+                                                      footer_.file_id, file_->path()));
+  return IntoCache(ordinal, std::move(buffer), fill_cache);
+}
+
+absl::StatusOr<BlockRef> Table::IntoCache(size_t ordinal, BlockBuffer buffer,
+                                          bool fill_cache) const {
   Block block;
   if (!block.Init(buffer.view())) return DamagedBlock(ordinal, "a data block is malformed");
   SignpostPlan plan;

@@ -79,7 +79,42 @@ class Table {
   // a usable filter (which is then taken to have said "maybe") and no version of the key at all.
   absl::StatusOr<TableAnswer> Get(const LookupKey& key, bool fill_cache, std::string_view* value,
                                   uint64_t* suffix, BlockRef* pin, LevelCounts* counts,
-                                  TableStep* step, bool pin_always = false) const;
+                                  TableStep* step, bool pin_always = false) const {
+    return GetFrom({FirstBlockFor(key.user_key()), nullptr, false}, key, fill_cache, value, suffix,
+                   pin, counts, step, pin_always);
+  }
+
+  // The same in steps, for who looks up several keys side by side:
+  //
+  //   PrefetchSlot(i)   i = FirstBlockFor(the key); block_count(): the table does not have it
+  //   FindCached(i)     or a read of the block, which AdmitBlock takes
+  //   GetFrom({i, block, was_read})
+  //
+  // `block` is what FindCached found; or what was read, and `pin` refers to it; or null: Get does
+  // both.  `was_read`: for this lookup, so that it counts as read from the file.
+  struct FirstBlock {
+    size_t ordinal;
+    CachedBlock* block;
+    bool was_read;
+  };
+  absl::StatusOr<TableAnswer> GetFrom(FirstBlock first, const LookupKey& key, bool fill_cache,
+                                      std::string_view* value, uint64_t* suffix, BlockRef* pin,
+                                      LevelCounts* counts, TableStep* step,
+                                      bool pin_always = false) const;
+  void PrefetchSlot(size_t ordinal) const { __builtin_prefetch(&slots_[ordinal]); }
+  // The block if it is cached, else null; begins to load what a lookup reads of it first.
+  // REQUIRES: an EpochGuard stands, and the block is used within it.
+  CachedBlock* FindCached(size_t ordinal) const {
+    // Sequentially consistent: see EpochGuard.  Also an acquire of the block's bytes.
+    CachedBlock* const block = slots_[ordinal].load(std::memory_order_seq_cst);
+    if (block == nullptr) return nullptr;
+    block->Prefetch();
+    block->MarkUsed();
+    return block;
+  }
+  // Verifies what was read at block_handle(ordinal), with its trailer, and puts the block into the
+  // cache if asked to.
+  absl::StatusOr<BlockRef> AdmitBlock(size_t ordinal, BlockBuffer stored, bool fill_cache) const;
 
   struct ScanOptions {
     bool fill_cache = true;
@@ -122,18 +157,9 @@ class Table {
   absl::Status ReadIndex();
   void ReadFilter();
 
-  // The block if it is cached, else null.  REQUIRES: an EpochGuard stands, and the block is used
-  // within it.
-  CachedBlock* FindCached(size_t ordinal) const {
-    // Sequentially consistent: see EpochGuard.  Also an acquire of the block's bytes.
-    CachedBlock* const block = slots_[ordinal].load(std::memory_order_seq_cst);
-    if (block == nullptr) return nullptr;
-    block->Prefetch();
-    block->MarkUsed();
-    return block;
-  }
   // Reads it from the file, and puts it into the cache if asked to.
   absl::StatusOr<BlockRef> ReadIntoCache(size_t ordinal, bool fill_cache) const;
+  absl::StatusOr<BlockRef> IntoCache(size_t ordinal, BlockBuffer buffer, bool fill_cache) const;
   absl::Status InspectBlock(size_t ordinal, const Block& block, SignpostPlan* plan) const;
   absl::Status DamagedBlock(size_t ordinal, std::string_view what) const;
 

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -58,6 +59,17 @@ struct LookupResult {
   BlockRef pin;
 };
 
+// One of several keys that are looked up together.
+struct KeyLookup {
+  KeyLookup(std::string_view user_key, Sequence sequence, const bloom::DigestSeed& seed)
+      : key(user_key, sequence, seed) {}
+
+  LookupKey key;
+  bool doubt_filters = false;  // as in Version::GetOptions
+  absl::Status status;         // out
+  LookupResult result;         // out
+};
+
 class Version {
  public:
   // The levels in any order; DataLoss if the tables of a level below 0 overlap.
@@ -80,6 +92,13 @@ class Version {
   // stands.  Counts; fills `explanation` if not null.
   absl::Status Get(const LookupKey& key, const GetOptions& options, Counters* counters,
                    LookupResult* result, Explanation* explanation) const;
+
+  // The same of many keys side by side; each gets an outcome of its own.  What is not cached is
+  // read from `files`, where the tables lie, with one ReadMany a round, a table each in a round.
+  // `options.doubt_filters` is not looked at.  Throws std::bad_alloc, before anything is counted,
+  // if there is no memory for it.
+  void MultiGet(std::span<KeyLookup> lookups, const GetOptions& options, FileSystem* files,
+                Counters* counters) const;
 
   // One iterator for each table of level 0 and one for each deeper level that has any.  The version
   // must outlive them.
@@ -115,6 +134,8 @@ class Version {
     int level;
   };
   class CandidateList;
+  class Search;
+  class Batch;
 
   void FindCandidates(std::string_view user_key, CandidateList* candidates) const;
 

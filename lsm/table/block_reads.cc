@@ -1,0 +1,65 @@
+#include "lsm/table/block_reads.h"
+
+#include <utility>
+
+#include "lsm/bytes/status.h"
+#include "lsm/table/format.h"
+
+namespace lsm {
+
+size_t BlockReads::Add(const Table* table, size_t ordinal) {
+  // There are few, and each costs a read.
+  for (size_t i = 0; i < reads_.size(); ++i) {
+    if (reads_[i].table == table && reads_[i].ordinal == ordinal) return i;
+  }
+  reads_.push_back({table, ordinal, {}, OutOfMemory(), {}, false});
+  return reads_.size() - 1;
+}
+
+void BlockReads::ReadAll(FileSystem* files, bool fill_cache) {
+  // Whose buffers there is no memory for keep the status that says so.
+  CatchOutOfMemory([&] {
+    Submit(files);
+    return absl::OkStatus();
+  }).IgnoreError();
+  for (Read& read : reads_) {
+    if (!read.status.ok()) continue;
+    absl::StatusOr<BlockRef> block = CatchOutOfMemory(
+        [&] { return read.table->AdmitBlock(read.ordinal, std::move(read.stored), fill_cache); });
+    if (block.ok()) {
+      read.block = *std::move(block);
+    } else {
+      read.status = block.status();
+    }
+  }
+}
+
+void BlockReads::Submit(FileSystem* files) {
+  std::vector<ReadRequest> requests;
+  requests.reserve(reads_.size());
+  for (Read& read : reads_) {
+    const BlockHandle handle = read.table->block_handle(read.ordinal);
+    // No more than kBlockBytesMax, which was checked when the table was opened.
+    read.stored = BlockBuffer(static_cast<size_t>(handle.stored_bytes + kBlockTrailerBytes));
+    requests.push_back({&read.table->file(),
+                        handle.offset,
+                        {read.stored.data(), read.stored.size()},
+                        absl::OkStatus(),
+                        0});
+  }
+  files->ReadMany(requests);
+  for (size_t i = 0; i < reads_.size(); ++i) {
+    reads_[i].status = requests[i].status;
+    reads_[i].stored.Truncate(requests[i].bytes_read);
+  }
+}
+
+absl::StatusOr<BlockRef> BlockReads::Take(size_t number, bool* is_first) {
+  Read& read = reads_[number];
+  *is_first = !std::exchange(read.is_taken, true);
+  if (!read.status.ok()) return read.status;
+  read.block->Ref();
+  return BlockRef(read.block.get());
+}
+
+}  // namespace lsm

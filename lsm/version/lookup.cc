@@ -1,0 +1,321 @@
+// Version: how keys are found in its tables, one at a time or many side by side.
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "lsm/bytes/status.h"
+#include "lsm/table/block_reads.h"
+#include "lsm/version/version.h"
+
+namespace lsm {
+namespace {
+
+FilterVerdict VerdictOf(FilterPresence presence, bool passed) {
+  switch (presence) {
+    case FilterPresence::kUsable:
+      return passed ? FilterVerdict::kMaybe : FilterVerdict::kNo;
+    case FilterPresence::kAbsent:
+      return FilterVerdict::kAbsent;
+    case FilterPresence::kDamaged:
+      return FilterVerdict::kDamaged;
+    case FilterPresence::kUnknown:
+      return FilterVerdict::kUnknown;
+  }
+  return FilterVerdict::kUnknown;
+}
+
+void CountConsidered(FilterPresence presence, LevelCounts* counts) {
+  ++(*counts)[LevelCounts::kTablesConsidered];
+  switch (presence) {
+    case FilterPresence::kUsable:
+      break;
+    case FilterPresence::kAbsent:
+      ++(*counts)[LevelCounts::kFiltersAbsent];
+      break;
+    case FilterPresence::kDamaged:
+      ++(*counts)[LevelCounts::kFiltersDamaged];
+      break;
+    case FilterPresence::kUnknown:
+      ++(*counts)[LevelCounts::kFiltersUnknown];
+      break;
+  }
+}
+
+TableStep* AddStep(Explanation* explanation, int level, const OpenTable& table, bool passed) {
+  if (explanation == nullptr) return nullptr;
+  TableStep& step = explanation->tables.emplace_back();
+  step.level = level;
+  step.table_number = table.meta.number;
+  step.smallest_key = std::string(UserKeyOf(table.meta.smallest));
+  step.largest_key = std::string(UserKeyOf(table.meta.largest));
+  step.filter = VerdictOf(table.table->filter_presence(), passed);
+  step.outcome = passed ? "absent" : "skipped";
+  return &step;
+}
+
+// Whether a table has the key that its filter denies.  If that cannot be found out, be it for want
+// of memory, it is not this lookup's matter: it was not to read anything.
+bool HasAfterAll(const Table& table, const LookupKey& key, Counters* counters,
+                 LevelCounts* counts) {
+  std::string_view value;
+  uint64_t suffix = 0;
+  BlockRef pin;
+  LevelCounts apart;  // for it counts a filter that passed the key
+  const absl::StatusOr<TableAnswer> answer = CatchOutOfMemory(
+      [&] { return table.Get(key, /*fill_cache=*/false, &value, &suffix, &pin, &apart, nullptr); });
+  for (const auto field : {LevelCounts::kBlocksFromCache, LevelCounts::kBlocksFromFile,
+                           LevelCounts::kBytesFromCache, LevelCounts::kBytesFromFile})
+    (*counts)[field] += apart[field];
+  if (!answer.ok()) return false;
+  const bool has = *answer != TableAnswer::kAbsent;
+  counters->Add(Counter::kFilterDenialsChecked, 1);
+  counters->Add(Counter::kFilterFalseNegatives, has);
+  return has;
+}
+
+}  // namespace
+
+// The tables that may hold a key, newest first.  On the stack unless level 0 is far too full.
+class Version::CandidateList {
+ public:
+  void Add(const OpenTable* table, int level) {
+    if (size_ < kInline) {
+      inline_[size_++] = {table, level};
+      return;
+    }
+    if (more_.empty()) more_.assign(inline_, inline_ + kInline);
+    more_.push_back({table, level});
+    ++size_;
+  }
+  const Candidate* begin() const { return size_ <= kInline ? inline_ : more_.data(); }
+  const Candidate* end() const { return begin() + size_; }
+
+ private:
+  static constexpr size_t kInline = 32;
+  Candidate inline_[kInline];
+  size_t size_ = 0;
+  std::vector<Candidate> more_;
+};
+
+void Version::FindCandidates(std::string_view user_key, CandidateList* candidates) const {
+  level0_ranges_.ForEachWith(user_key,
+                             [&](size_t i) { candidates->Add(levels_[0].tables[i].get(), 0); });
+  for (int i = 1; i <= deepest_level_; ++i) {
+    if (const OpenTable* table = levels_[static_cast<size_t>(i)].TableOver(user_key))
+      candidates->Add(table, i);
+  }
+}
+
+// One key's way through the tables that may hold it, newest first.
+//
+//   (Next Take)*  End
+class Version::Search {
+ public:
+  // Where it goes; begins to load what Next reads first.
+  void Begin(const Version& version, const LookupKey& key, bool doubt_filters) {
+    key_ = &key;
+    doubt_filters_ = doubt_filters;
+    version.FindCandidates(key.user_key(), &candidates_);
+    // All filters' lines are on their way before the first one is waited for.
+    for (const Candidate& candidate : candidates_)
+      candidate.table->table->PrefetchFilter(key.digest());
+    at_ = candidates_.begin();
+    counts_[LevelCounts::kLookups] = 1;
+  }
+
+  // The next table that is to be looked into, or null: whose filter does not deny the key.
+  const Table* Next(Counters* counters, Explanation* explanation) {
+    for (; at_ != candidates_.end(); ++at_) {
+      AdvanceTo(at_->level, counters);
+      const Table& table = *at_->table->table;
+      const bool passed = table.MayContain(key_->digest());
+      CountConsidered(table.filter_presence(), &counts_);
+      step_ = AddStep(explanation, at_->level, *at_->table, passed);
+      if (passed || (doubt_filters_ && HasAfterAll(table, *key_, counters, &counts_)))
+        return &table;
+      ++counts_[LevelCounts::kReadsAvoided];
+    }
+    return nullptr;
+  }
+
+  // Of the table that Next returned: to be handed to Table::Get.
+  LevelCounts* counts() { return &counts_; }
+  TableStep* step() { return step_; }
+
+  // What it answered; true if that is the lookup's answer.
+  bool Take(const absl::StatusOr<TableAnswer>& answer, uint64_t suffix, LookupResult* result,
+            Explanation* explanation) {
+    if (!answer.ok()) {
+      if (step_ != nullptr) step_->outcome = "failed";
+      return true;
+    }
+    if (*answer == TableAnswer::kAbsent) {
+      ++counts_[LevelCounts::kWastedReads];
+      ++at_;
+      return false;
+    }
+    ++counts_[LevelCounts::kUsefulReads];
+    result->answer = *answer;
+    if (step_ != nullptr) {
+      step_->outcome = *answer == TableAnswer::kFound ? "put" : "delete";
+      step_->sequence = SequenceOf(suffix);
+      explanation->answered_by =
+          Concat("table ", at_->table->meta.number, " at level ", at_->level);
+    }
+    return true;
+  }
+
+  // `found_nothing`: no table had the key, so that it came as far as the deepest level.
+  void End(bool found_nothing, int deepest_level, Counters* counters) {
+    if (found_nothing) AdvanceTo(deepest_level, counters);
+    counters->Add(level_, counts_);
+  }
+
+ private:
+  void AdvanceTo(int next, Counters* counters) {
+    while (level_ < next) {
+      counters->Add(level_++, counts_);
+      counts_ = LevelCounts();
+      counts_[LevelCounts::kLookups] = 1;
+    }
+  }
+
+  const LookupKey* key_ = nullptr;
+  const Candidate* at_ = nullptr;
+  TableStep* step_ = nullptr;
+  bool doubt_filters_ = false;
+  int level_ = 0;  // the lookup has come as far as this
+  LevelCounts counts_;
+  CandidateList candidates_;
+};
+
+absl::Status Version::Get(const LookupKey& key, const GetOptions& options, Counters* counters,
+                          LookupResult* result, Explanation* explanation) const {
+  Search search;
+  search.Begin(*this, key, options.doubt_filters);
+  result->answer = TableAnswer::kAbsent;
+  absl::Status status;
+  while (const Table* table = search.Next(counters, explanation)) {
+    uint64_t suffix = 0;
+    const absl::StatusOr<TableAnswer> answer =
+        table->Get(key, options.fill_cache, &result->value, &suffix, &result->pin, search.counts(),
+                   search.step(), options.pin_always);
+    if (!answer.ok()) status = answer.status();
+    if (search.Take(answer, suffix, result, explanation)) break;
+  }
+  search.End(status.ok() && result->answer == TableAnswer::kAbsent, deepest_level(), counters);
+  return status;
+}
+
+// The lookups go on side by side, a table each in a round, so that what one waits for is on its way
+// while the others are looked after:
+//
+//   once    candidates of each key, their filters' lines prefetched
+//   round   the next table whose filter does not deny the key, and the block that may hold it; its
+//           slot prefetched
+//           the slot: the cached block, prefetched, or a read
+//           all reads at once
+//           the key in its block
+class Version::Batch {
+ public:
+  // All the memory that is needed, but for reads, which have statuses of their own.
+  Batch(const Version& version, std::span<KeyLookup> lookups, const GetOptions& options,
+        Counters* counters)
+      : lookups_(lookups),
+        options_(options),
+        counters_(*counters),
+        deepest_level_(version.deepest_level()),
+        searches_(lookups.size()) {
+    places_.reserve(lookups.size());
+    next_places_.reserve(lookups.size());
+    for (size_t i = 0; i < lookups.size(); ++i) {
+      lookups[i].result.answer = TableAnswer::kAbsent;
+      searches_[i].Begin(version, lookups[i].key, lookups[i].doubt_filters);
+    }
+  }
+
+  void Run(FileSystem* files) {
+    for (size_t i = 0; i < lookups_.size(); ++i) GoOn(i);
+    while (!next_places_.empty()) {
+      std::swap(places_, next_places_);
+      next_places_.clear();
+      BlockReads reads;
+      FindBlocks(&reads);
+      if (!reads.empty()) reads.ReadAll(files, options_.fill_cache);
+      for (Place& place : places_) LookInto(&place, &reads);
+    }
+  }
+
+ private:
+  // Where a key is looked for in this round.
+  struct Place {
+    size_t lookup;  // its number
+    const Table* table;
+    Table::FirstBlock block;
+    std::optional<size_t> read;  // its number, if the block is not in memory
+    absl::Status status;
+  };
+
+  void GoOn(size_t lookup) {
+    const Table* table = searches_[lookup].Next(&counters_, nullptr);
+    if (table == nullptr) {
+      searches_[lookup].End(true, deepest_level_, &counters_);
+      return;
+    }
+    const size_t ordinal = table->FirstBlockFor(lookups_[lookup].key.user_key());
+    if (ordinal < table->block_count()) table->PrefetchSlot(ordinal);
+    next_places_.push_back({lookup, table, {ordinal, nullptr, false}, std::nullopt, {}});
+  }
+
+  void FindBlocks(BlockReads* reads) {
+    for (Place& place : places_) {
+      if (place.block.ordinal >= place.table->block_count()) continue;
+      place.block.block = place.table->FindCached(place.block.ordinal);
+      if (place.block.block != nullptr) continue;
+      place.status = CatchOutOfMemory([&] {
+        place.read = reads->Add(place.table, place.block.ordinal);
+        return absl::OkStatus();
+      });
+    }
+  }
+
+  void LookInto(Place* place, BlockReads* reads) {
+    KeyLookup& lookup = lookups_[place->lookup];
+    Search& search = searches_[place->lookup];
+    lookup.result.pin.Reset();
+    if (place->read) {
+      absl::StatusOr<BlockRef> block = reads->Take(*place->read, &place->block.was_read);
+      if (block.ok()) {
+        lookup.result.pin = *std::move(block);
+        place->block.block = lookup.result.pin.get();
+      }
+      place->status = block.status();
+    }
+    uint64_t suffix = 0;
+    const absl::StatusOr<TableAnswer> answer =
+        !place->status.ok() ? place->status : CatchOutOfMemory([&] {
+          return place->table->GetFrom(place->block, lookup.key, options_.fill_cache,
+                                       &lookup.result.value, &suffix, &lookup.result.pin,
+                                       search.counts(), nullptr, options_.pin_always);
+        });
+    if (!answer.ok()) lookup.status = answer.status();
+    if (!search.Take(answer, suffix, &lookup.result, nullptr)) return GoOn(place->lookup);
+    search.End(false, deepest_level_, &counters_);
+  }
+
+  const std::span<KeyLookup> lookups_;
+  const GetOptions options_;
+  Counters& counters_;
+  const int deepest_level_;
+  std::vector<Search> searches_;
+  std::vector<Place> places_, next_places_;
+};
+
+void Version::MultiGet(std::span<KeyLookup> lookups, const GetOptions& options, FileSystem* files,
+                       Counters* counters) const {
+  Batch(*this, lookups, options, counters).Run(files);
+}
+
+}  // namespace lsm
