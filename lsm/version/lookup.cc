@@ -255,7 +255,6 @@ class Version::Batch {
     const Table* table;
     Table::FirstBlock block;
     std::optional<size_t> read;  // its number, if the block is not in memory
-    absl::Status status;
   };
 
   void GoOn(size_t lookup) {
@@ -266,18 +265,19 @@ class Version::Batch {
     }
     const size_t ordinal = table->FirstBlockFor(lookups_[lookup].key.user_key());
     if (ordinal < table->block_count()) table->PrefetchSlot(ordinal);
-    next_places_.push_back({lookup, table, {ordinal, nullptr, false}, std::nullopt, {}});
+    next_places_.push_back({lookup, table, {ordinal, nullptr, false}, std::nullopt});
   }
 
+  // A read for which there is no memory is left to its keys: each tries on its own, with less.
   void FindBlocks(BlockReads* reads) {
     for (Place& place : places_) {
       if (place.block.ordinal >= place.table->block_count()) continue;
       place.block.block = place.table->FindCached(place.block.ordinal);
       if (place.block.block != nullptr) continue;
-      place.status = CatchOutOfMemory([&] {
+      CatchOutOfMemory([&] {
         place.read = reads->Add(place.table, place.block.ordinal);
         return absl::OkStatus();
-      });
+      }).IgnoreError();
     }
   }
 
@@ -285,21 +285,22 @@ class Version::Batch {
     KeyLookup& lookup = lookups_[place->lookup];
     Search& search = searches_[place->lookup];
     lookup.result.pin.Reset();
+    absl::Status read;
     if (place->read) {
       absl::StatusOr<BlockRef> block = reads->Take(*place->read, &place->block.was_read);
       if (block.ok()) {
         lookup.result.pin = *std::move(block);
         place->block.block = lookup.result.pin.get();
+      } else if (!absl::IsResourceExhausted(block.status())) {
+        read = block.status();
       }
-      place->status = block.status();
     }
     uint64_t suffix = 0;
-    const absl::StatusOr<TableAnswer> answer =
-        !place->status.ok() ? place->status : CatchOutOfMemory([&] {
-          return place->table->GetFrom(place->block, lookup.key, options_.fill_cache,
-                                       &lookup.result.value, &suffix, &lookup.result.pin,
-                                       search.counts(), nullptr, options_.pin_always);
-        });
+    const absl::StatusOr<TableAnswer> answer = !read.ok() ? read : CatchOutOfMemory([&] {
+      return place->table->GetFrom(place->block, lookup.key, options_.fill_cache,
+                                   &lookup.result.value, &suffix, &lookup.result.pin,
+                                   search.counts(), nullptr, options_.pin_always);
+    });
     if (!answer.ok()) lookup.status = answer.status();
     if (!search.Take(answer, suffix, &lookup.result, nullptr)) return GoOn(place->lookup);
     search.End(false, deepest_level_, &counters_);

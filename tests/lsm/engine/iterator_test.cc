@@ -240,8 +240,9 @@ TEST_F(IteratorTest, KeysOfManyVersionsAreWalkedAsAnyOther) {
       moments.emplace_back(db_->GetSnapshot(), now);
       if (dice.Next() % 4 == 0) Flush();
     }
-    for (const auto& [snapshot, contents] : moments) {
-      const std::unique_ptr<Iterator> iterator = db_->NewIterator({.snapshot = snapshot.get()});
+    for (const auto& moment : moments) {
+      const Contents& contents = moment.second;
+      const std::unique_ptr<Iterator> iterator = db_->NewIterator({.snapshot = moment.first.get()});
       const auto expect_at = [&](Contents::const_iterator at) {
         ASSERT_EQ(iterator->Valid(), at != contents.end());
         if (!iterator->Valid()) return;
