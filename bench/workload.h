@@ -68,8 +68,8 @@ class KeyList {
 //
 //   value = R R, cut to the length wanted; R is half of it, random, and follows from the key
 //
-// so that a compressor that finds repetitions halves it.  Where a key is written more than once, its
-// value follows from the version, too.
+// so that a compressor that finds repetitions halves it.  Where a key is written more than once,
+// its value follows from the version, too.
 class ValueMaker {
  public:
   explicit ValueMaker(size_t value_bytes) : value_bytes_(value_bytes) {}
