@@ -132,7 +132,7 @@ class DB {
                            const ReadOptions& options = {});
 
   // For each key what Get would return, all as of the same moment.  They are looked up side by
-  // side, and blocks that are not cached are read together: it takes less time than so many Gets.
+  // side, and blocks that are not cached are read together, each once.
   std::vector<absl::StatusOr<std::optional<std::string>>> MultiGet(
       std::span<const std::string_view> keys, const ReadOptions& options = {});
 

@@ -19,9 +19,8 @@ const std::map<std::string, Cache> kCaches = {
     {"all", Cache::kAll}, {"tenth", Cache::kTenth}, {"direct", Cache::kDirect}};
 
 constexpr char kFooter[] =
-    "Without options it measures what has a goal (bench/README.md), which takes about half an hour "
-    "and 8 GiB\nof memory; --full measures everything, which takes hours.  --sizes, --states, "
-    "--caches, --threads and\n--workloads choose from everything.\n\n"
+    "Without options it measures what has a goal (bench/README.md), with --full everything; "
+    "--sizes, --states,\n--caches, --threads and --workloads choose from everything.\n\n"
     "Examples\n"
     "  peers_bench --sizes 200k:100 --rounds 1\n"
     "  peers_bench --sizes 2M:100 --states fresh --workloads 'get present,get absent' --threads "
