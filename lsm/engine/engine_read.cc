@@ -118,17 +118,14 @@ std::vector<absl::StatusOr<std::optional<std::string>>> Engine::MultiGet(
       FindTogether(*view, some_keys, sequence, options.fill_cache, some_answers);
       return absl::OkStatus();
     });
-    if (status.ok()) continue;
     // One by one they need less.
-    for (size_t i = 0; i < count; ++i) {
-      some_answers[i] = CatchOutOfMemory([&]() -> absl::StatusOr<std::optional<std::string>> {
-        LSM_RETURN_IF_ERROR(CheckKey(some_keys[i]));
-        const EpochGuard guard;
-        LookupResult result;
-        LSM_RETURN_IF_ERROR(Find(*view, LookupKey(some_keys[i], sequence, digest_seed_),
-                                 options.fill_cache, false, &result, nullptr));
-        return CopyOf(result);
+    for (size_t i = 0; !status.ok() && i < count; ++i) {
+      const absl::Status alone = CatchOutOfMemory([&] {
+        FindTogether(*view, some_keys.subspan(i, 1), sequence, options.fill_cache,
+                     some_answers.subspan(i, 1));
+        return absl::OkStatus();
       });
+      if (!alone.ok()) some_answers[i] = alone;
     }
   }
   LetGo(std::move(view));
