@@ -3,7 +3,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
-#include <map>
 
 #include "bench/report/page.h"
 #include "bench/seed_option.h"
@@ -11,12 +10,10 @@
 namespace bench::peers {
 namespace {
 
-const std::map<std::string, State> kStates = {{"filling", State::kFilling},
-                                              {"fresh", State::kFresh},
-                                              {"compacted", State::kCompacted},
-                                              {"changed", State::kChanged}};
-const std::map<std::string, Cache> kCaches = {
-    {"all", Cache::kAll}, {"tenth", Cache::kTenth}, {"direct", Cache::kDirect}};
+const std::vector<std::string> kStates = {NameOf(State::kFilling), NameOf(State::kFresh),
+                                          NameOf(State::kCompacted), NameOf(State::kChanged)};
+const std::vector<std::string> kCaches = {NameOf(Cache::kAll), NameOf(Cache::kTenth),
+                                          NameOf(Cache::kDirect)};
 
 constexpr char kFooter[] =
     "Without options it measures what has a goal (bench/README.md), with --full everything; "

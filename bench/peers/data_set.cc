@@ -37,11 +37,8 @@ Numbers InTurn(uint64_t n) {
 }
 
 Numbers InRandomOrder(uint64_t n, uint64_t seed) {
-  Numbers numbers = InTurn(n);
-  Random random(seed);
-  for (size_t i = numbers.size(); i > 1; --i)
-    std::swap(numbers[i - 1], numbers[static_cast<size_t>(random.Below(i))]);
-  return numbers;
+  const std::vector<uint64_t> order = Shuffled(n, seed);
+  return Numbers(order.begin(), order.end());
 }
 
 Numbers Zipfian(uint64_t n, size_t length, double theta, uint64_t seed) {

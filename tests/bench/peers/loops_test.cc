@@ -123,11 +123,7 @@ TEST_F(LoopsTest, AKeyThatShouldNotBeThereIsSeen) {
 }
 
 TEST_F(LoopsTest, AbsentKeysLieWithinTheRange) {
-  class Asked : public FakePeer {
-    using FakePeer::FakePeer;
-  };
   const std::string last = peer_.entries.rbegin()->first;
-  peer_.entries["9"] = "behind the last";  // asked for, it would be found
   EXPECT_OK(Read("get absent"));
   // What is asked for at most: the one before the last key.
   peer_.entries[std::string(std::string_view(DigitKey::Absent(kKeys - 1)))] = "out of range";
