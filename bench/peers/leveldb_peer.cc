@@ -11,6 +11,7 @@
 
 #include "absl/synchronization/mutex.h"
 #include "bench/peers/peer.h"
+#include "bench/peers/slice_cursor.h"
 
 namespace bench::peers {
 namespace {
@@ -20,7 +21,6 @@ absl::Status ToAbsl(const leveldb::Status& status) {
 }
 
 leveldb::Slice ToSlice(std::string_view bytes) { return {bytes.data(), bytes.size()}; }
-std::string_view ToView(const leveldb::Slice& slice) { return {slice.data(), slice.size()}; }
 
 // The system's, with what is counted that the store does not tell: the jobs that it has given it,
 // and the reads of tables.  LevelDB tells nobody when it is done; but a job that finds more to do
@@ -86,23 +86,7 @@ class CountingEnv : public leveldb::EnvWrapper {
   int jobs_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
-class LevelDbCursor : public Cursor {
- public:
-  explicit LevelDbCursor(leveldb::Iterator* iterator) : iterator_(iterator) {}
-
-  void SeekToFirst() override { iterator_->SeekToFirst(); }
-  void SeekToLast() override { iterator_->SeekToLast(); }
-  void Seek(std::string_view key) override { iterator_->Seek(ToSlice(key)); }
-  void Next() override { iterator_->Next(); }
-  void Prev() override { iterator_->Prev(); }
-  bool Valid() override { return iterator_->Valid(); }
-  std::string_view key() override { return ToView(iterator_->key()); }
-  std::string_view value() override { return ToView(iterator_->value()); }
-  absl::Status status() override { return ToAbsl(iterator_->status()); }
-
- private:
-  const std::unique_ptr<leveldb::Iterator> iterator_;
-};
+using LevelDbCursor = SliceCursor<leveldb::Iterator, &ToAbsl>;
 
 class LevelDbReader : public Reader {
  public:

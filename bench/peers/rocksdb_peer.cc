@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "bench/peers/peer.h"
+#include "bench/peers/slice_cursor.h"
 
 namespace bench::peers {
 namespace {
@@ -70,23 +71,7 @@ class CountingFileSystem : public rocksdb::FileSystemWrapper {
   std::atomic<uint64_t> reads{0};
 };
 
-class RocksDbCursor : public Cursor {
- public:
-  explicit RocksDbCursor(rocksdb::Iterator* iterator) : iterator_(iterator) {}
-
-  void SeekToFirst() override { iterator_->SeekToFirst(); }
-  void SeekToLast() override { iterator_->SeekToLast(); }
-  void Seek(std::string_view key) override { iterator_->Seek(ToSlice(key)); }
-  void Next() override { iterator_->Next(); }
-  void Prev() override { iterator_->Prev(); }
-  bool Valid() override { return iterator_->Valid(); }
-  std::string_view key() override { return ToView(iterator_->key()); }
-  std::string_view value() override { return ToView(iterator_->value()); }
-  absl::Status status() override { return ToAbsl(iterator_->status()); }
-
- private:
-  const std::unique_ptr<rocksdb::Iterator> iterator_;
-};
+using RocksDbCursor = SliceCursor<rocksdb::Iterator, &ToAbsl>;
 
 class RocksDbReader : public Reader {
  public:
