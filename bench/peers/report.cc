@@ -62,14 +62,7 @@ Page ReportPage(const Results& results, std::string chart_js) {
 
 absl::Status WriteReports(const Results& results, const std::string& out,
                           const std::string& chart_js) {
-  const std::string json =
-      ToJson(results).dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
-  LSM_RETURN_IF_ERROR(WriteWhole(out + "/report.json", json));
-  std::string source;
-  if (!chart_js.empty()) {
-    LSM_ASSIGN_OR_RETURN(source, ReadWhole(chart_js));
-  }
-  return WriteWhole(out + "/report.html", RenderPage(ReportPage(results, std::move(source))));
+  return WriteReport(ReportPage(results, ""), out, chart_js);
 }
 
 }  // namespace bench::peers

@@ -153,15 +153,7 @@ Page ReportPage(const Results& results, std::string chart_js) {
 }
 
 absl::Status WriteReports(const Results& results) {
-  const std::string json =
-      ToJson(results).dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
-  LSM_RETURN_IF_ERROR(WriteWhole(results.config.out + "/report.json", json));
-  std::string chart_js;
-  if (!results.config.chart_js.empty()) {
-    LSM_ASSIGN_OR_RETURN(chart_js, ReadWhole(results.config.chart_js));
-  }
-  return WriteWhole(results.config.out + "/report.html",
-                    RenderPage(ReportPage(results, std::move(chart_js))));
+  return WriteReport(ReportPage(results, ""), results.config.out, results.config.chart_js);
 }
 
 }  // namespace bench

@@ -180,4 +180,14 @@ absl::Status WriteWhole(const std::string& name, const std::string& bytes) {
   return absl::OkStatus();
 }
 
+absl::Status WriteReport(Page page, const std::string& out, const std::string& chart_js) {
+  const std::string json =
+      page.data.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  LSM_RETURN_IF_ERROR(WriteWhole(out + "/report.json", json));
+  if (!chart_js.empty()) {
+    LSM_ASSIGN_OR_RETURN(page.chart_js, ReadWhole(chart_js));
+  }
+  return WriteWhole(out + "/report.html", RenderPage(page));
+}
+
 }  // namespace bench

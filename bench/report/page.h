@@ -53,6 +53,10 @@ absl::StatusOr<std::string> ReadWhole(const std::string& path);
 // Writes beside it first, then renames, so that `path` is never half a file.
 absl::Status WriteWhole(const std::string& path, const std::string& bytes);
 
+// Writes report.json (the page's data) and then report.html into `out`, each whole or not at all.
+// `chart_js`: path of what is inlined for the plots; empty: none.
+absl::Status WriteReport(Page page, const std::string& out, const std::string& chart_js);
+
 }  // namespace bench
 
 #endif  // TRELLIS_BENCH_REPORT_PAGE_H_
