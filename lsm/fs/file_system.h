@@ -179,7 +179,7 @@ class FileSystem {
   virtual absl::Status RemoveDirectory(const std::string& path) = 0;
 
   // Does all the reads, in any order and at once where the system can; each request gets its own
-  // outcome.
+  // outcome, the one that ReadAt would give it.
   virtual void ReadMany(std::span<ReadRequest> requests);
 };
 

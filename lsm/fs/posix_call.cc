@@ -80,8 +80,10 @@ ProcessMark::ProcessMark() : forks_(forks.load(std::memory_order_relaxed)) {
   [[maybe_unused]] static const int registered = ::pthread_atfork(nullptr, nullptr, &CountFork);
 }
 
+bool ProcessMark::IsThisOne() const { return forks.load(std::memory_order_relaxed) == forks_; }
+
 absl::Status ProcessMark::Check(std::string_view path) const {
-  if (forks.load(std::memory_order_relaxed) == forks_) return absl::OkStatus();
+  if (IsThisOne()) return absl::OkStatus();
   return absl::FailedPreconditionError(
       Concat(path, ": was opened by another process, of which this one is a forked child"));
 }

@@ -53,6 +53,8 @@ class Descriptor {
 class ProcessMark {
  public:
   ProcessMark();
+  // False in a child.
+  bool IsThisOne() const;
   // FailedPrecondition naming the path, in a child.
   absl::Status Check(std::string_view path) const;
 

@@ -2,6 +2,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <span>
 #include <string>
 #include <utility>
 
@@ -10,6 +11,7 @@
 #include "lsm/fs/environment.h"
 #include "lsm/fs/posix_call.h"
 #include "lsm/fs/posix_directory.h"
+#include "lsm/fs/posix_read_many.h"
 
 namespace lsm {
 namespace {
@@ -116,6 +118,8 @@ class PosixFileSystemImpl final : public FileSystem {
     const int error = errno == EEXIST ? ENOTEMPTY : errno;
     return PosixError(error, directory_path, "remove directory");
   }
+
+  void ReadMany(std::span<ReadRequest> requests) override { PosixReadMany(requests); }
 
  private:
   const FileAccess access_;

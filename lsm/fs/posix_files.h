@@ -2,15 +2,41 @@
 #ifndef TRELLIS_LSM_FS_POSIX_FILES_H_
 #define TRELLIS_LSM_FS_POSIX_FILES_H_
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "absl/status/statusor.h"
 #include "lsm/fs/file_system.h"
 #include "lsm/fs/posix_call.h"
 
 namespace lsm {
+
+// What reads that are submitted together need to know of a file.
+class PosixReadFile : public ReadFile {
+ public:
+  PosixReadFile(Descriptor file, std::string path, size_t alignment_bytes)
+      : file_(std::move(file)), path_(std::move(path)), alignment_bytes_(alignment_bytes) {}
+
+  absl::StatusOr<uint64_t> Size() const final;
+  const std::string& path() const final { return path_; }
+
+  int descriptor() const { return file_.get(); }
+  // Memory, offset and length of each read of the descriptor must be multiples of it.
+  size_t alignment_bytes() const { return alignment_bytes_; }
+
+ private:
+  const Descriptor file_;
+  const std::string path_;
+  const size_t alignment_bytes_;
+};
+
+// Memory, offset and length of a direct read must be multiples of the device's logical block; this
+// serves all devices in use.
+inline constexpr size_t kDirectAlignmentBytes = 4096;
 
 // `path` is the directory's path and the name, for messages; `file_mode` that of a file that is
 // made.

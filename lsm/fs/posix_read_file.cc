@@ -21,48 +21,32 @@ bool FitsFileOffset(uint64_t offset, size_t length) {
   return offset <= kOffsetMax && length <= kOffsetMax - offset;
 }
 
-absl::StatusOr<uint64_t> SizeOf(int fd, const std::string& path) {
-  struct stat info {};
-  if (::fstat(fd, &info) != 0) return PosixError(errno, path, "stat");
-  return static_cast<uint64_t>(info.st_size);
-}
-
 absl::Status ReadError(int error, const std::string& path, uint64_t offset) {
   return PosixError(error, path, Concat("read at offset ", offset));
 }
 
-class BufferedReadFile final : public ReadFile {
+class BufferedReadFile final : public PosixReadFile {
  public:
   BufferedReadFile(Descriptor file, std::string path)
-      : file_(std::move(file)), path_(std::move(path)) {}
+      : PosixReadFile(std::move(file), std::move(path), 1) {}
 
   absl::StatusOr<size_t> ReadAt(uint64_t offset, std::span<char> buffer) const override {
-    if (!FitsFileOffset(offset, buffer.size())) return ReadError(EOVERFLOW, path_, offset);
+    if (!FitsFileOffset(offset, buffer.size())) return ReadError(EOVERFLOW, path(), offset);
     size_t done = 0;
     while (done < buffer.size()) {
       const ssize_t length = Uninterrupted([&] {
-        return ::pread(file_.get(), buffer.data() + done, buffer.size() - done,
+        return ::pread(descriptor(), buffer.data() + done, buffer.size() - done,
                        static_cast<off_t>(offset + done));
       });
-      if (length < 0) return ReadError(errno, path_, offset + done);
+      if (length < 0) return ReadError(errno, path(), offset + done);
       if (length == 0) break;
       done += static_cast<size_t>(length);
     }
     return done;
   }
-
-  absl::StatusOr<uint64_t> Size() const override { return SizeOf(file_.get(), path_); }
-  const std::string& path() const override { return path_; }
-
- private:
-  const Descriptor file_;
-  const std::string path_;
 };
 
-// The kernel wants memory, offset and length of a direct read aligned to the device's logical
-// block; 4096 serves all devices in use.  Reads go through a bounce buffer of the calling thread,
-// so callers need not care.
-constexpr size_t kAlignmentBytes = 4096;
+// Direct reads go through a bounce buffer of the calling thread, so callers need not align theirs.
 constexpr size_t kBounceBytes = 256 * 1024;
 
 struct FreeDeleter {
@@ -70,37 +54,37 @@ struct FreeDeleter {
 };
 
 char* BounceBuffer() {
-  static_assert(kBounceBytes % kAlignmentBytes == 0);
+  static_assert(kBounceBytes % kDirectAlignmentBytes == 0);
   thread_local std::unique_ptr<char, FreeDeleter> buffer;
   if (buffer == nullptr) {
-    buffer.reset(static_cast<char*>(std::aligned_alloc(kAlignmentBytes, kBounceBytes)));
+    buffer.reset(static_cast<char*>(std::aligned_alloc(kDirectAlignmentBytes, kBounceBytes)));
   }
   return buffer.get();
 }
 
-uint64_t RoundDown(uint64_t offset) { return offset & ~uint64_t{kAlignmentBytes - 1}; }
+uint64_t RoundDown(uint64_t offset) { return offset & ~uint64_t{kDirectAlignmentBytes - 1}; }
 
-class DirectReadFile final : public ReadFile {
+class DirectReadFile final : public PosixReadFile {
  public:
   DirectReadFile(Descriptor file, std::string path)
-      : file_(std::move(file)), path_(std::move(path)) {}
+      : PosixReadFile(std::move(file), std::move(path), kDirectAlignmentBytes) {}
 
   absl::StatusOr<size_t> ReadAt(uint64_t offset, std::span<char> buffer) const override {
     if (!FitsFileOffset(offset, buffer.size()) ||
         !FitsFileOffset(offset + buffer.size(), kBounceBytes)) {
-      return ReadError(EOVERFLOW, path_, offset);
+      return ReadError(EOVERFLOW, path(), offset);
     }
     char* const bounce = BounceBuffer();
-    if (bounce == nullptr) return ReadError(ENOMEM, path_, offset);
+    if (bounce == nullptr) return ReadError(ENOMEM, path(), offset);
     size_t done = 0;
     while (done < buffer.size()) {
       const uint64_t position = offset + done;
       const uint64_t start = RoundDown(position);
-      const uint64_t end = RoundDown(offset + buffer.size() + kAlignmentBytes - 1);
+      const uint64_t end = RoundDown(offset + buffer.size() + kDirectAlignmentBytes - 1);
       const size_t wanted = static_cast<size_t>(std::min<uint64_t>(end - start, kBounceBytes));
       const ssize_t length = Uninterrupted(
-          [&] { return ::pread(file_.get(), bounce, wanted, static_cast<off_t>(start)); });
-      if (length < 0) return ReadError(errno, path_, start);
+          [&] { return ::pread(descriptor(), bounce, wanted, static_cast<off_t>(start)); });
+      if (length < 0) return ReadError(errno, path(), start);
       const uint64_t read_end = start + static_cast<uint64_t>(length);
       if (read_end > position) {
         const size_t useful =
@@ -113,17 +97,10 @@ class DirectReadFile final : public ReadFile {
       // from the last whole block on.
       LSM_ASSIGN_OR_RETURN(const uint64_t size, Size());
       if (read_end >= size) break;
-      if (RoundDown(offset + done) == start) return ReadError(EIO, path_, read_end);
+      if (RoundDown(offset + done) == start) return ReadError(EIO, path(), read_end);
     }
     return done;
   }
-
-  absl::StatusOr<uint64_t> Size() const override { return SizeOf(file_.get(), path_); }
-  const std::string& path() const override { return path_; }
-
- private:
-  const Descriptor file_;
-  const std::string path_;
 };
 
 absl::StatusOr<std::unique_ptr<ReadFile>> OpenDirect(int directory_fd, std::string_view name,
@@ -137,6 +114,12 @@ absl::StatusOr<std::unique_ptr<ReadFile>> OpenDirect(int directory_fd, std::stri
 }
 
 }  // namespace
+
+absl::StatusOr<uint64_t> PosixReadFile::Size() const {
+  struct stat info {};
+  if (::fstat(descriptor(), &info) != 0) return PosixError(errno, path(), "stat");
+  return static_cast<uint64_t>(info.st_size);
+}
 
 absl::StatusOr<std::unique_ptr<ReadFile>> OpenPosixReadFile(int directory_fd, std::string_view name,
                                                             std::string path, ReadMode mode) {

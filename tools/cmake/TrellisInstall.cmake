@@ -138,16 +138,21 @@ if(TRELLIS_BUILD_LSM)
     lsm/fs/memory_file_system.h)
   install(FILES ${PROJECT_BINARY_DIR}/generated/lsm/base/release.h
           DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/trellis/lsm/base)
+  set(liburing "")
+  if(TARGET Liburing::uring)
+    set(liburing liburing)
+  endif()
   trellis_pkg_config(trellis
     DESCRIPTION "${PROJECT_DESCRIPTION}"
     LIBRARY -ltrellis_lsm
     REQUIRES "trellis-bloom = ${PROJECT_VERSION}" absl_status absl_statusor
-    STATIC_REQUIRES absl_strings absl_synchronization absl_time liblz4
+    STATIC_REQUIRES absl_strings absl_synchronization absl_time liblz4 ${liburing}
     STATIC_LIBS -pthread)
   trellis_install_pages(lsm/README.md lsm/FORMAT.md lsm/RELIABILITY.md)
   list(APPEND trellis_components lsm)
   if(trellis_is_static)
-    install(FILES ${PROJECT_SOURCE_DIR}/tools/cmake/FindLZ4.cmake DESTINATION ${package_dir})
+    install(FILES ${PROJECT_SOURCE_DIR}/tools/cmake/FindLZ4.cmake ${PROJECT_SOURCE_DIR}/tools/cmake/FindLiburing.cmake
+            DESTINATION ${package_dir})
   endif()
 endif()
 if(TARGET sstdump)

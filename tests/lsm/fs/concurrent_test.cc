@@ -51,6 +51,12 @@ void WriteReadAndRemoveAtOnce(FileSystem& file_system, const std::string& path) 
         ASSERT_OK((*direct)->ReadAt(static_cast<uint64_t>(i) * 997, buffer));
         EXPECT_EQ(buffer, std::string(777, 's'));
       }
+      std::string first(100, '?'), second(100, '?');
+      std::vector<ReadRequest> requests(2);
+      requests[0] = {shared.get(), static_cast<uint64_t>(i), first, absl::OkStatus(), 0};
+      requests[1] = {shared.get(), 40'000, second, absl::OkStatus(), 0};
+      file_system.ReadMany(requests);
+      EXPECT_EQ(first + second, std::string(200, 's'));
       ASSERT_OK(directory->List());
       EXPECT_EQ(ReadWholeFile(*directory, name, 100).value(), name);
       ASSERT_OK(directory->Remove(name));

@@ -1,0 +1,215 @@
+#include "lsm/fs/posix_read_many.h"
+
+#include <array>
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <utility>
+
+#include "lsm/fs/posix_call.h"
+#include "lsm/fs/posix_files.h"
+#include "lsm/fs/posix_ring.h"
+
+namespace lsm {
+namespace {
+
+struct FreeDeleter {
+  void operator()(char* memory) const { std::free(memory); }
+};
+
+// A ring, and memory that direct reads of it go through.
+struct Channel {
+  // Of 64 blocks of 4 KiB with their trailers, each of which touches two or three pages.
+  static constexpr size_t kBounceBytes = size_t{1} << 20;
+
+  // Null where there is no memory.
+  char* BounceMemory() {
+    if (bounce == nullptr) {
+      bounce.reset(static_cast<char*>(std::aligned_alloc(kDirectAlignmentBytes, kBounceBytes)));
+    }
+    return bounce.get();
+  }
+
+  std::unique_ptr<ReadRing> ring;
+  std::unique_ptr<char, FreeDeleter> bounce;
+};
+
+// The channels of this process that nobody uses at the moment.  A channel is one thread's between
+// Take and Give.  There are no more than kChannelsMax, each with a descriptor and its memory; when
+// more threads than that read at once, the device is busy without them.
+class Channels {
+ public:
+  static constexpr size_t kChannelsMax = 32;
+
+  // Null: there is none, or none to be had.
+  static std::unique_ptr<Channel> Take() {
+    Channels* const channels = OfThisProcess();
+    return channels == nullptr ? nullptr : channels->TakeOrOpen();
+  }
+
+  static void Give(std::unique_ptr<Channel> channel) {
+    Channels* const channels = OfThisProcess();
+    // There are as many places as channels; only others that take and give meanwhile can hide one.
+    for (std::atomic<Channel*>& place : channels->idle_) {
+      Channel* empty = nullptr;
+      // Release: whoever takes it sees what this thread did to it.
+      if (place.compare_exchange_strong(empty, channel.get(), std::memory_order_release,
+                                        std::memory_order_relaxed)) {
+        channel.release();
+        return;
+      }
+    }
+    Drop(std::move(channel));
+  }
+
+  static void Drop(std::unique_ptr<Channel> channel) {
+    channel.reset();
+    // Relaxed: a number alone.
+    OfThisProcess()->open_.fetch_sub(1, std::memory_order_relaxed);
+  }
+
+ private:
+  // A forked child has its parent's rings in its memory and must not touch them, so it begins anew.
+  // (What it leaves behind is never freed: a thread of the parent may have been changing it.)
+  static Channels* OfThisProcess() {
+    static std::atomic<Channels*> current{nullptr};
+    // Acquire and release: who finds the object sees it made.
+    Channels* found = current.load(std::memory_order_acquire);
+    if (found != nullptr && found->process_.IsThisOne()) return found;
+    auto* const made = new (std::nothrow) Channels;
+    if (made == nullptr || current.compare_exchange_strong(found, made, std::memory_order_acq_rel,
+                                                           std::memory_order_acquire)) {
+      return made;
+    }
+    delete made;  // another thread was faster
+    return found;
+  }
+
+  std::unique_ptr<Channel> TakeOrOpen() {
+    for (std::atomic<Channel*>& place : idle_) {
+      // Relaxed: only whether it is worth while to write to the place.
+      if (place.load(std::memory_order_relaxed) == nullptr) continue;
+      // Acquire: of Give.
+      Channel* const taken = place.exchange(nullptr, std::memory_order_acquire);
+      if (taken != nullptr) return std::unique_ptr<Channel>(taken);
+    }
+    // Relaxed, here and below: numbers and flags by themselves.
+    if (is_hopeless_.load(std::memory_order_relaxed)) return nullptr;
+    if (open_.fetch_add(1, std::memory_order_relaxed) < kChannelsMax) {
+      std::unique_ptr<Channel> channel(new (std::nothrow) Channel);
+      bool may_come = true;
+      if (channel != nullptr) channel->ring = OpenRing(&may_come);
+      if (!may_come) is_hopeless_.store(true, std::memory_order_relaxed);
+      if (channel != nullptr && channel->ring != nullptr) return channel;
+    }
+    open_.fetch_sub(1, std::memory_order_relaxed);
+    return nullptr;
+  }
+
+  const ProcessMark process_;
+  std::atomic<size_t> open_{0};  // idle and in use
+  std::atomic<bool> is_hopeless_{false};
+  std::array<std::atomic<Channel*>, kChannelsMax> idle_{};
+};
+
+void ReadAlone(ReadRequest& request) {
+  absl::StatusOr<size_t> bytes_read = request.file->ReadAt(request.offset, request.buffer);
+  request.status = bytes_read.status();
+  request.bytes_read = bytes_read.ok() ? *bytes_read : 0;
+}
+
+// The reads of one submission.
+class Submission {
+ public:
+  explicit Submission(Channel* channel) : channel_(channel) {}
+
+  // False: there is no more room in this one.
+  bool Add(ReadRequest* request) {
+    if (size_ == ReadRing::kReadsMax) return false;
+    const auto* const file = dynamic_cast<const PosixReadFile*>(request->file);
+    const Span span = file == nullptr ? Span{} : SpanOf(*request, file->alignment_bytes());
+    if (span.length == 0) {
+      ReadAlone(*request);
+      return true;
+    }
+    char* memory = request->buffer.data();
+    if (file->alignment_bytes() > 1) {
+      if (bounce_used_ + span.length > Channel::kBounceBytes) return false;
+      memory = channel_->BounceMemory() + bounce_used_;
+      bounce_used_ += span.length;
+    }
+    requests_[size_] = request;
+    reads_[size_++] = {file->descriptor(), span.offset, {memory, span.length}, 0};
+    return true;
+  }
+
+  // Whether the channel is still good.
+  bool Run() {
+    const bool is_good = size_ == 0 || channel_->ring->Read({reads_.data(), size_});
+    for (size_t i = 0; i < size_; ++i) Finish(*requests_[i], reads_[i]);
+    size_ = bounce_used_ = 0;
+    return is_good;
+  }
+
+ private:
+  // Of the file.
+  struct Span {
+    uint64_t offset = 0;
+    size_t length = 0;  // 0: not for a ring
+  };
+
+  Span SpanOf(const ReadRequest& request, size_t alignment) {
+    const size_t before = request.offset % alignment;
+    const size_t wanted = request.buffer.size();
+    // Larger ones cost so much themselves that they may as well go alone; and no sum overflows.
+    if (wanted == 0 || wanted > Channel::kBounceBytes / 4 || request.offset > kOffsetMax) return {};
+    if (alignment > 1 && channel_->BounceMemory() == nullptr) return {};
+    return {request.offset - before, (before + wanted + alignment - 1) / alignment * alignment};
+  }
+
+  static void Finish(ReadRequest& request, const RingRead& read) {
+    const size_t before = request.offset - read.offset;
+    const size_t wanted = request.buffer.size();
+    // Why it is not in full (an error, the end of the file, nothing at all) ReadAt finds out.
+    if (read.result < static_cast<int64_t>(before + wanted)) return ReadAlone(request);
+    if (read.buffer.data() != request.buffer.data()) {
+      std::memcpy(request.buffer.data(), read.buffer.data() + before, wanted);
+    }
+    request.status = absl::OkStatus();
+    request.bytes_read = wanted;
+  }
+
+  // Far from where an offset and a length do not fit a signed offset.
+  static constexpr uint64_t kOffsetMax = uint64_t{1} << 62;
+
+  Channel* const channel_;
+  size_t size_ = 0;
+  size_t bounce_used_ = 0;
+  std::array<ReadRequest*, ReadRing::kReadsMax> requests_;
+  std::array<RingRead, ReadRing::kReadsMax> reads_;
+};
+
+}  // namespace
+
+void PosixReadMany(std::span<ReadRequest> requests) {
+  std::unique_ptr<Channel> channel = requests.size() < 2 ? nullptr : Channels::Take();
+  size_t next = 0;
+  if (channel != nullptr) {
+    Submission submission(channel.get());
+    bool is_good = true;
+    while (is_good && next < requests.size()) {
+      while (next < requests.size() && submission.Add(&requests[next])) ++next;
+      is_good = submission.Run();
+    }
+    if (is_good) {
+      Channels::Give(std::move(channel));
+    } else {
+      Channels::Drop(std::move(channel));
+    }
+  }
+  for (; next < requests.size(); ++next) ReadAlone(requests[next]);
+}
+
+}  // namespace lsm

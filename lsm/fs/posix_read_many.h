@@ -1,0 +1,19 @@
+// Many reads at once: through a ring shared with the kernel where there is one (posix_ring.h), one
+// after the other where not.
+#ifndef TRELLIS_LSM_FS_POSIX_READ_MANY_H_
+#define TRELLIS_LSM_FS_POSIX_READ_MANY_H_
+
+#include <span>
+
+#include "lsm/fs/file_system.h"
+
+namespace lsm {
+
+// FileSystem::ReadMany.  Whatever a ring does not read in full (errors, ends of files, files of
+// other file systems) is left to ReadAt, so that outcomes are the same either way.  Threads: any
+// number at once; a child that the process forks uses rings of its own.
+void PosixReadMany(std::span<ReadRequest> requests);
+
+}  // namespace lsm
+
+#endif  // TRELLIS_LSM_FS_POSIX_READ_MANY_H_

@@ -1,0 +1,322 @@
+// Reads that are submitted together: same outcomes as ReadAt, one submission for a batch, and what
+// happens where the ring fails.  Stands in for two calls of liburing and for pread.
+#include <dlfcn.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <liburing.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "lsm/fs/environment.h"
+#include "lsm/fs/file_system.h"
+#include "tests/lsm/fs/child_process.h"
+#include "tests/lsm/fs/directory_fixture.h"
+#include "tests/support/scratch_dir.h"
+#include "tests/support/status_matchers.h"
+
+namespace lsm {
+namespace {
+
+using testing::HasSubstr;
+using testing_support::InChild;
+using testing_support::StatusIs;
+
+std::atomic<int> rings_opened{0}, submissions{0}, preads{0};
+std::atomic<bool> hold_submissions{false};
+int open_error = 0;  // of every attempt
+// Stands in for the next submission; returns what that returns.
+std::function<int(io_uring*, unsigned)> next_submission;
+
+template <typename Function>
+Function* Real(const char* name) {
+  return reinterpret_cast<Function*>(::dlsym(RTLD_NEXT, name));
+}
+
+}  // namespace
+}  // namespace lsm
+
+extern "C" {
+
+ssize_t pread(int fd, void* bytes, size_t length, off_t offset) {
+  ++lsm::preads;
+  return ::syscall(SYS_pread64, fd, bytes, length, offset);
+}
+
+int io_uring_queue_init(unsigned entries, io_uring* ring, unsigned flags) {
+  if (lsm::open_error != 0) {
+    ++lsm::rings_opened;
+    return -lsm::open_error;
+  }
+  const int result =
+      lsm::Real<decltype(io_uring_queue_init)>("io_uring_queue_init")(entries, ring, flags);
+  if (result == 0) ++lsm::rings_opened;
+  return result;
+}
+
+int io_uring_submit_and_wait(io_uring* ring, unsigned wait) {
+  ++lsm::submissions;
+  while (lsm::hold_submissions) std::this_thread::yield();
+  if (lsm::next_submission != nullptr) {
+    return std::exchange(lsm::next_submission, nullptr)(ring, wait);
+  }
+  return lsm::Real<decltype(io_uring_submit_and_wait)>("io_uring_submit_and_wait")(ring, wait);
+}
+
+}  // extern "C"
+
+namespace lsm {
+namespace {
+
+bool KernelHasRings() {
+  io_uring ring;
+  if (Real<decltype(io_uring_queue_init)>("io_uring_queue_init")(2, &ring, 0) != 0) return false;
+  ::io_uring_queue_exit(&ring);
+  return true;
+}
+
+// Rings are the process's, so each test has a process of its own for them.
+class PosixReadManyTest : public DirectoryFixture {
+ protected:
+  void SetUp() override {
+    ASSERT_OK_AND_ASSIGN(directory_, PosixFileSystem().OpenDirectory(scratch_.path_of("store"),
+                                                                     /*create=*/true));
+    for (size_t i = 0; i < 1'000'003; ++i) bytes_ += static_cast<char>(i * i >> 7);
+    Write("a", bytes_);
+    ASSERT_OK_AND_ASSIGN(file_, directory_->OpenRead("a", ReadMode::kBuffered));
+    absl::StatusOr<std::unique_ptr<ReadFile>> direct = directory_->OpenRead("a", ReadMode::kDirect);
+    if (direct.ok()) direct_ = *std::move(direct);  // not every file system has it
+  }
+
+  // Reads at the offsets at once, as many bytes each, and says what is not as ReadAt has it.
+  std::string ReadAndCompare(const ReadFile& file, const std::vector<uint64_t>& offsets,
+                             size_t length) {
+    std::vector<std::string> buffers(offsets.size(), std::string(length, '?'));
+    std::vector<ReadRequest> requests(offsets.size());
+    for (size_t i = 0; i < offsets.size(); ++i) {
+      requests[i] = {&file, offsets[i], buffers[i], absl::UnknownError("not done"), 12345};
+    }
+    const int preads_before = preads;
+    PosixFileSystem().ReadMany(requests);
+    read_alone_ = preads - preads_before;
+    std::string wrong;
+    for (size_t i = 0; i < offsets.size(); ++i) {
+      std::string alone(length, '?');
+      const absl::StatusOr<size_t> bytes_read = file.ReadAt(offsets[i], alone);
+      if (requests[i].status != bytes_read.status()) {
+        wrong += requests[i].status.ToString() + " instead of " + bytes_read.status().ToString();
+      } else if (bytes_read.ok() &&
+                 (requests[i].bytes_read != *bytes_read ||
+                  buffers[i].substr(0, *bytes_read) !=
+                      bytes_.substr(std::min<size_t>(offsets[i], bytes_.size()), *bytes_read))) {
+        wrong += "other bytes at " + std::to_string(offsets[i]) + "\n";
+      }
+    }
+    return wrong;
+  }
+
+  // Says how many rings and submissions there were, unless it is so many.  Where the kernel forbids
+  // them, the outcomes are compared all the same.
+  static std::string Counted(int rings, int count) {
+    static const bool has_rings = KernelHasRings();
+    if (!has_rings || (rings_opened == rings && submissions == count)) return "";
+    return std::to_string(rings_opened) + " rings, " + std::to_string(submissions) +
+           " submissions\n";
+  }
+
+  // What was wrong in a process that reads for the first time.
+  static std::string InFreshProcess(int rings, int count,
+                                    const std::function<std::string()>& body) {
+    return InChild([&] {
+      rings_opened = submissions = 0;
+      const std::string wrong = body();
+      return wrong + Counted(rings, count);
+    });
+  }
+
+  const std::vector<uint64_t> few_{0, 4096, 8191, 777'777, 899'000};
+
+  std::atomic<int> read_alone_{0};  // calls of pread that the last ReadMany made
+
+  testing_support::ScratchDir scratch_;
+  std::string bytes_;
+  std::unique_ptr<ReadFile> file_, direct_;
+};
+
+TEST_F(PosixReadManyTest, SubmitsABatchOnceAndKeepsItsRing) {
+  EXPECT_EQ(InFreshProcess(1, 1, [&] { return ReadAndCompare(*file_, few_, 500); }), "");
+  EXPECT_EQ(InFreshProcess(1, 10,
+                           [&] {
+                             std::string wrong;
+                             for (int i = 0; i < 10; ++i) {
+                               wrong += ReadAndCompare(*file_, few_, 500);
+                             }
+                             return wrong;
+                           }),
+            "");
+  // More than fit.
+  std::vector<uint64_t> offsets;
+  for (uint64_t i = 0; i < 300; ++i) offsets.push_back(i * 3331 % 990'000);
+  EXPECT_EQ(InFreshProcess(1, 5, [&] { return ReadAndCompare(*file_, offsets, 4101); }), "");
+  // One read, or none, needs no ring.
+  EXPECT_EQ(InFreshProcess(0, 0, [&] { return ReadAndCompare(*file_, {77}, 500); }), "");
+  EXPECT_EQ(InFreshProcess(0, 0, [&] { return ReadAndCompare(*file_, {}, 500); }), "");
+}
+
+TEST_F(PosixReadManyTest, ReadsDirectlyWhateverTheAlignment) {
+  if (direct_ == nullptr) return;
+  const uint64_t end = bytes_.size();
+  for (const auto& [length, count] : std::vector<std::pair<size_t, int>>{
+           {1, 2}, {4096, 2}, {4097, 2}, {12'289, 2}, {100'000, 11}}) {
+    std::vector<uint64_t> offsets = {0, 1, 4095, 4096, 4097, 65'535, end - 8192 - length};
+    for (uint64_t i = 0; i < 100; ++i) offsets.push_back(i * 9973 % (end - 8192 - length));
+    EXPECT_EQ(InFreshProcess(1, count, [&] { return ReadAndCompare(*direct_, offsets, length); }),
+              "")
+        << length;
+  }
+}
+
+TEST_F(PosixReadManyTest, LeavesWhatIsNotReadInFullToReadAt) {
+  const uint64_t end = bytes_.size();
+  const std::vector<uint64_t> ends = {0,
+                                      end - 499,
+                                      end - 1,
+                                      end,
+                                      end + 1,
+                                      end + 4096,
+                                      1u << 31,
+                                      uint64_t{1} << 62,
+                                      (uint64_t{1} << 62) + 1,
+                                      (uint64_t{1} << 63) - 100,
+                                      ~uint64_t{0}};
+  for (const ReadFile* file : {file_.get(), direct_.get()}) {
+    if (file == nullptr) continue;
+    EXPECT_EQ(InFreshProcess(1, 1, [&] { return ReadAndCompare(*file, ends, 500); }), "");
+    // No bytes; more than a ring is worth.
+    EXPECT_EQ(InFreshProcess(1, 0, [&] { return ReadAndCompare(*file, few_, 0); }), "");
+    EXPECT_EQ(InFreshProcess(1, 0, [&] { return ReadAndCompare(*file, few_, 600'000); }), "");
+  }
+}
+
+TEST_F(PosixReadManyTest, TellsAnErrorOfTheDeviceAsReadAtDoes) {
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Directory> process,
+                       PosixFileSystem().OpenDirectory("/proc/self", /*create=*/false));
+  // Of which nothing lies at 0.
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<ReadFile> memory,
+                       process->OpenRead("mem", ReadMode::kBuffered));
+  std::string first(10, '?'), second(10, '?');
+  std::vector<ReadRequest> requests(2);
+  requests[0] = {memory.get(), 0, first, absl::OkStatus(), 0};
+  requests[1] = {file_.get(), 0, second, absl::OkStatus(), 0};
+  PosixFileSystem().ReadMany(requests);
+  EXPECT_THAT(requests[0].status, StatusIs(absl::StatusCode::kUnavailable,
+                                           HasSubstr("/proc/self/mem: read at offset 0")));
+  EXPECT_EQ(requests[0].bytes_read, 0u);
+  EXPECT_OK(requests[1].status);
+  EXPECT_EQ(second, bytes_.substr(0, 10));
+}
+
+TEST_F(PosixReadManyTest, DoesWithoutARingWhereThereIsNone) {
+  const auto twice = [&](int error) {
+    open_error = error;
+    std::string wrong = ReadAndCompare(*file_, few_, 500);
+    open_error = 0;
+    return wrong += ReadAndCompare(*file_, few_, 500);
+  };
+  for (const int forbidden : {EPERM, ENOSYS}) {  // for good
+    EXPECT_EQ(InFreshProcess(1, 0, [&] { return twice(forbidden); }), "");
+  }
+  for (const int scarce : {EMFILE, ENFILE, ENOMEM, EAGAIN}) {
+    EXPECT_EQ(InFreshProcess(2, 1, [&] { return twice(scarce); }), "") << scarce;
+  }
+  // Tried again without the flag that older kernels do not know.
+  EXPECT_EQ(InFreshProcess(2, 0, [&] { return twice(EINVAL); }), "");
+}
+
+TEST_F(PosixReadManyTest, GoesOnWhenASubmissionFails) {
+  const auto twice = [&](const ReadFile& file,
+                         const std::function<int(io_uring*, unsigned)>& fail) {
+    next_submission = fail;
+    std::string wrong = ReadAndCompare(file, few_, 500);
+    return wrong += ReadAndCompare(file, few_, 500);
+  };
+  for (const ReadFile* file : {file_.get(), direct_.get()}) {
+    if (file == nullptr) continue;
+    EXPECT_EQ(
+        InFreshProcess(1, 3, [&] { return twice(*file, [](auto*, unsigned) { return -EINTR; }); }),
+        "");
+    // Nothing was submitted: the ring is given up.
+    EXPECT_EQ(
+        InFreshProcess(2, 2, [&] { return twice(*file, [](auto*, unsigned) { return -EAGAIN; }); }),
+        "");
+    // All was, and the kernel does not wait: the buffers are its own until it is done, and then
+    // they hold what was asked for.
+    EXPECT_EQ(InFreshProcess(2, 2,
+                             [&] {
+                               next_submission = [](io_uring* ring, unsigned) {
+                                 ::io_uring_submit(ring);
+                                 return -EBADF;
+                               };
+                               std::string wrong = ReadAndCompare(*file, few_, 500);
+                               if (read_alone_ > 0 && KernelHasRings()) wrong += "did not wait\n";
+                               return wrong += ReadAndCompare(*file, few_, 500);
+                             }),
+              "");
+  }
+}
+
+TEST_F(PosixReadManyTest, AForkedChildHasRingsOfItsOwn) {
+  const auto often = [&] {
+    std::string wrong;
+    for (int i = 0; i < 50; ++i) wrong += ReadAndCompare(*file_, few_, 500);
+    return wrong;
+  };
+  EXPECT_EQ(InFreshProcess(1, 100,
+                           [&] {
+                             std::string wrong = often();
+                             testing_support::Child child([&] {
+                               rings_opened = submissions = 0;
+                               std::string of_child = often();
+                               return of_child += Counted(1, 50);
+                             });
+                             wrong += often();
+                             return wrong += child.Result();
+                           }),
+            "");
+}
+
+TEST_F(PosixReadManyTest, HasNoMoreRingsThanItIsWorth) {
+  constexpr int kThreads = 60, kRingsMax = 32;
+  if (!KernelHasRings()) return;
+  EXPECT_EQ(InFreshProcess(kRingsMax, kRingsMax,
+                           [&] {
+                             hold_submissions = true;
+                             std::atomic<int> done{0}, wrong{0};
+                             std::vector<std::thread> threads;
+                             for (int i = 0; i < kThreads; ++i) {
+                               threads.emplace_back([&] {
+                                 if (!ReadAndCompare(*file_, few_, 4096).empty()) ++wrong;
+                                 ++done;
+                               });
+                             }
+                             // Those that get a ring keep it until all others are done without.
+                             while (done + submissions < kThreads) std::this_thread::yield();
+                             hold_submissions = false;
+                             for (std::thread& thread : threads) thread.join();
+                             return std::string(wrong > 0 ? "wrong bytes\n" : "");
+                           }),
+            "");
+}
+
+}  // namespace
+}  // namespace lsm
