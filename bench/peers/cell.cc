@@ -102,6 +102,14 @@ const Goal* GoalOf(const Cell& cell) {
   return nullptr;
 }
 
+bool IsByDefault(const Cell& cell) {
+  if (GoalOf(cell) != nullptr) return true;
+  const bool looks_up = cell.task == TaskOf("get absent") || cell.task == TaskOf("get present");
+  if (!looks_up || cell.size != kLarge || cell.state != State::kFresh) return false;
+  return (cell.cache == Cache::kAll && cell.threads == 2) ||
+         (cell.cache == Cache::kDirect && cell.threads == 1);
+}
+
 std::vector<Cell> AllCells(const std::vector<DataSize>& sizes) {
   std::vector<Cell> cells;
   for (const DataSize& size : sizes) {

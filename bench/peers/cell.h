@@ -119,6 +119,10 @@ const std::vector<Goal>& Goals();
 // Null where there is none.
 const Goal* GoalOf(const Cell& cell);
 
+// What is measured unless more is asked for: what has a goal, and what tells whether those are met
+// that are no ratio to a peer: lookups of two threads, and the blocks that cold lookups read.
+bool IsByDefault(const Cell& cell);
+
 // The cells that make sense: every state and cache for what reads, one thread for all but lookups.
 std::vector<Cell> AllCells(const std::vector<DataSize>& sizes);
 

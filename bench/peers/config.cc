@@ -16,8 +16,9 @@ const std::vector<std::string> kCaches = {NameOf(Cache::kAll), NameOf(Cache::kTe
                                           NameOf(Cache::kDirect)};
 
 constexpr char kFooter[] =
-    "Without options it measures what has a goal (bench/README.md), with --full everything; "
-    "--sizes, --states,\n--caches, --threads and --workloads choose from everything.\n\n"
+    "Without options it measures what has a goal, lookups of two threads, and cold ones; with "
+    "--full everything;\n--sizes, --states, --caches, --threads and --workloads choose from "
+    "everything.\n\n"
     "Examples\n"
     "  peers_bench --sizes 200k:100 --rounds 1\n"
     "  peers_bench --sizes 2M:100 --states fresh --workloads 'get present,get absent' --threads "
@@ -75,11 +76,11 @@ std::vector<Cell> Choose(const RawArguments& raw) {
     sizes.clear();
     for (const std::string& text : raw.sizes) sizes.push_back(*ParseDataSize(text));
   }
-  const bool goals = !raw.full && raw.sizes.empty() && raw.states.empty() && raw.caches.empty() &&
-                     raw.workloads.empty() && raw.threads.empty();
+  const bool by_default = !raw.full && raw.sizes.empty() && raw.states.empty() &&
+                          raw.caches.empty() && raw.workloads.empty() && raw.threads.empty();
   std::vector<Cell> cells = AllCells(sizes);
   std::erase_if(cells, [&](const Cell& cell) {
-    if (goals) return GoalOf(cell) == nullptr;
+    if (by_default) return !IsByDefault(cell);
     return !Has<std::string>(raw.states, NameOf(cell.state)) ||
            !Has<std::string>(raw.caches, NameOf(cell.cache)) || !Has(raw.threads, cell.threads) ||
            !Has<std::string>(raw.workloads, cell.task->name);

@@ -20,8 +20,9 @@ ParsedCommandLine Parse(std::vector<std::string> arguments) {
 TEST(PeersConfigTest, WithoutOptionsWhatHasAGoalIsMeasured) {
   const ParsedCommandLine parsed = Parse({});
   ASSERT_EQ(parsed.exit_code, std::nullopt);
-  EXPECT_EQ(parsed.config.cells.size(), Goals().size());
-  for (const Cell& cell : parsed.config.cells) EXPECT_NE(GoalOf(cell), nullptr);
+  // And lookups of two threads, and cold ones.
+  EXPECT_EQ(parsed.config.cells.size(), Goals().size() + 4);
+  for (const Goal& goal : Goals()) EXPECT_THAT(parsed.config.cells, testing::Contains(goal.cell));
 }
 
 TEST(PeersConfigTest, OptionsChooseFromEverything) {
