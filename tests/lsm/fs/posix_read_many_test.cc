@@ -176,8 +176,8 @@ TEST_F(PosixReadManyTest, SubmitsABatchOnceAndKeepsItsRing) {
 TEST_F(PosixReadManyTest, ReadsDirectlyWhateverTheAlignment) {
   if (direct_ == nullptr) return;
   const uint64_t end = bytes_.size();
-  for (const auto& [length, count] : std::vector<std::pair<size_t, int>>{
-           {1, 2}, {4096, 2}, {4097, 2}, {12'289, 2}, {100'000, 11}}) {
+  for (const size_t length : {1, 4096, 4097, 12'289, 100'000}) {
+    const int count = length < 100'000 ? 2 : 11;  // a MiB and 64 reads go into one
     std::vector<uint64_t> offsets = {0, 1, 4095, 4096, 4097, 65'535, end - 8192 - length};
     for (uint64_t i = 0; i < 100; ++i) offsets.push_back(i * 9973 % (end - 8192 - length));
     EXPECT_EQ(InFreshProcess(1, count, [&] { return ReadAndCompare(*direct_, offsets, length); }),
