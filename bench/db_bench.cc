@@ -29,8 +29,6 @@
 
 #include <charconv>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -38,6 +36,7 @@
 #include <string_view>
 #include <vector>
 
+#include "bench/or_die.h"
 #include "bench/workload.h"
 #include "lsm/db.h"
 
@@ -48,17 +47,7 @@ constexpr uint64_t kFlushes = 18;  // 4 n + 2: two tables stay in level 0
 constexpr size_t kValueBytes = 100;
 constexpr size_t kStreamLength = 1 << 18;
 
-void OrDie(const absl::Status& status) {
-  if (status.ok()) return;
-  std::fprintf(stderr, "db_bench: %s\n", status.ToString().c_str());
-  std::abort();
-}
-
-template <typename Value>
-Value OrDie(absl::StatusOr<Value> result) {
-  OrDie(result.status());
-  return *std::move(result);
-}
+using bench::OrDie;
 
 // A folder of this process, removed when it ends.
 class Scratch {

@@ -9,13 +9,13 @@
 #include <benchmark/benchmark.h>
 
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "bench/or_die.h"
 #include "bench/workload.h"
 #include "lsm/fs/environment.h"
 #include "lsm/fs/file_system.h"
@@ -26,16 +26,7 @@ constexpr char kName[] = "fs_bench.tmp";
 constexpr uint64_t kFileBytes = uint64_t{512} << 20;
 constexpr size_t kReadBytes = 4096 + 13;
 
-template <typename Value>
-Value OrDie(absl::StatusOr<Value> result) {
-  if (!result.ok()) {
-    std::fprintf(stderr, "%s\n", result.status().ToString().c_str());
-    std::exit(1);
-  }
-  return *std::move(result);
-}
-
-void OrDie(const absl::Status& status) { OrDie(absl::StatusOr<int>(status.ok() ? 0 : -1)); }
+using bench::OrDie;
 
 // The file, made once.
 class TestFile {

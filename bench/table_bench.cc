@@ -21,13 +21,13 @@
 #include <benchmark/benchmark.h>
 
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "bench/or_die.h"
 #include "bench/workload.h"
 #include "lsm/base/epoch.h"
 #include "lsm/base/fences.h"
@@ -48,14 +48,7 @@ constexpr lsm::Sequence kSequence = 1;
 std::string PresentKey(uint64_t i) { return bench::DecimalKey(2 * i); }
 std::string AbsentKey(uint64_t i) { return bench::DecimalKey(2 * i + 1); }
 
-template <typename Value>
-Value OrDie(absl::StatusOr<Value> result) {
-  if (!result.ok()) {
-    std::fprintf(stderr, "%s\n", result.status().ToString().c_str());
-    std::abort();
-  }
-  return *std::move(result);
-}
+using bench::OrDie;
 
 lsm::TableSummary BuildTable(lsm::Directory* directory, const std::string& name,
                              const std::string& filter_kind, uint64_t keys) {
