@@ -16,12 +16,14 @@ absl::Status Directory::Link(std::string_view name, Directory& to) {
   return absl::UnimplementedError(Concat(path(), "/", name, ": cannot be linked into ", to.path()));
 }
 
+void ReadAlone(ReadRequest* request) {
+  const absl::StatusOr<size_t> bytes_read = request->file->ReadAt(request->offset, request->buffer);
+  request->status = bytes_read.status();
+  request->bytes_read = bytes_read.ok() ? *bytes_read : 0;
+}
+
 void FileSystem::ReadMany(std::span<ReadRequest> requests) {
-  for (ReadRequest& request : requests) {
-    absl::StatusOr<size_t> bytes_read = request.file->ReadAt(request.offset, request.buffer);
-    request.status = bytes_read.status();
-    request.bytes_read = bytes_read.ok() ? *bytes_read : 0;
-  }
+  for (ReadRequest& request : requests) ReadAlone(&request);
 }
 
 absl::StatusOr<std::string> ReadWholeFile(Directory& directory, std::string_view name,

@@ -62,6 +62,9 @@ struct ReadRequest {
   size_t bytes_read = 0;  // out: short only where the file ends
 };
 
+// The request by its file's ReadAt.
+void ReadAlone(ReadRequest* request);
+
 // Write access to one new file, or to the end of an old one.
 class AppendFile {
  public:

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -37,6 +38,15 @@ class PosixReadFile : public ReadFile {
 // Memory, offset and length of a direct read must be multiples of the device's logical block; this
 // serves all devices in use.
 inline constexpr size_t kDirectAlignmentBytes = 4096;
+
+struct FreeDeleter {
+  void operator()(char* memory) const { std::free(memory); }
+};
+using DirectMemory = std::unique_ptr<char, FreeDeleter>;
+// Aligned memory, a multiple of kDirectAlignmentBytes; null where there is none.
+inline DirectMemory AllocateForDirectReads(size_t bytes) {
+  return DirectMemory(static_cast<char*>(std::aligned_alloc(kDirectAlignmentBytes, bytes)));
+}
 
 // `path` is the directory's path and the name, for messages; `file_mode` that of a file that is
 // made.

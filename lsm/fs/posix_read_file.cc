@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <utility>
@@ -49,16 +48,10 @@ class BufferedReadFile final : public PosixReadFile {
 // Direct reads go through a bounce buffer of the calling thread, so callers need not align theirs.
 constexpr size_t kBounceBytes = 256 * 1024;
 
-struct FreeDeleter {
-  void operator()(char* memory) const { std::free(memory); }
-};
-
 char* BounceBuffer() {
   static_assert(kBounceBytes % kDirectAlignmentBytes == 0);
-  thread_local std::unique_ptr<char, FreeDeleter> buffer;
-  if (buffer == nullptr) {
-    buffer.reset(static_cast<char*>(std::aligned_alloc(kDirectAlignmentBytes, kBounceBytes)));
-  }
+  thread_local DirectMemory buffer;
+  if (buffer == nullptr) buffer = AllocateForDirectReads(kBounceBytes);
   return buffer.get();
 }
 

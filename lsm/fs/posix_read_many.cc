@@ -2,7 +2,6 @@
 
 #include <array>
 #include <atomic>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <new>
@@ -15,10 +14,6 @@
 namespace lsm {
 namespace {
 
-struct FreeDeleter {
-  void operator()(char* memory) const { std::free(memory); }
-};
-
 // A ring, and memory that direct reads of it go through.
 struct Channel {
   // Of 64 blocks of 4 KiB with their trailers, each of which touches two or three pages.
@@ -26,14 +21,12 @@ struct Channel {
 
   // Null where there is no memory.
   char* BounceMemory() {
-    if (bounce == nullptr) {
-      bounce.reset(static_cast<char*>(std::aligned_alloc(kDirectAlignmentBytes, kBounceBytes)));
-    }
+    if (bounce == nullptr) bounce = AllocateForDirectReads(kBounceBytes);
     return bounce.get();
   }
 
   std::unique_ptr<ReadRing> ring;
-  std::unique_ptr<char, FreeDeleter> bounce;
+  DirectMemory bounce;
 };
 
 // The channels of this process that nobody uses at the moment.  A channel is one thread's between
@@ -114,12 +107,6 @@ class Channels {
   std::array<std::atomic<Channel*>, kChannelsMax> idle_{};
 };
 
-void ReadAlone(ReadRequest& request) {
-  absl::StatusOr<size_t> bytes_read = request.file->ReadAt(request.offset, request.buffer);
-  request.status = bytes_read.status();
-  request.bytes_read = bytes_read.ok() ? *bytes_read : 0;
-}
-
 // The reads of one submission.
 class Submission {
  public:
@@ -131,7 +118,7 @@ class Submission {
     const auto* const file = dynamic_cast<const PosixReadFile*>(request->file);
     const Span span = file == nullptr ? Span{} : SpanOf(*request, file->alignment_bytes());
     if (span.length == 0) {
-      ReadAlone(*request);
+      ReadAlone(request);
       return true;
     }
     char* memory = request->buffer.data();
@@ -173,7 +160,7 @@ class Submission {
     const size_t before = request.offset - read.offset;
     const size_t wanted = request.buffer.size();
     // Why it is not in full (an error, the end of the file, nothing at all) ReadAt finds out.
-    if (read.result < static_cast<int64_t>(before + wanted)) return ReadAlone(request);
+    if (read.result < static_cast<int64_t>(before + wanted)) return ReadAlone(&request);
     if (read.buffer.data() != request.buffer.data()) {
       std::memcpy(request.buffer.data(), read.buffer.data() + before, wanted);
     }
@@ -209,7 +196,7 @@ void PosixReadMany(std::span<ReadRequest> requests) {
       Channels::Drop(std::move(channel));
     }
   }
-  for (; next < requests.size(); ++next) ReadAlone(requests[next]);
+  for (; next < requests.size(); ++next) ReadAlone(&requests[next]);
 }
 
 }  // namespace lsm
