@@ -31,6 +31,12 @@ class Iterator {
   // To the last entry at or before `target`.
   virtual void SeekForPrev(std::string_view target) = 0;
 
+  // Begins to load, without waiting, what Seek(target) would wait for; the next step of the same
+  // target builds on what this one began to load.  Steps from 0 to kSeekSteps - 1.  Only a hint:
+  // who seeks in many iterators lets them take each step together, so that their waits overlap.
+  static constexpr int kSeekSteps = 3;
+  virtual void PrefetchSeek(std::string_view target, int step);
+
   // REQUIRES Valid().
   virtual void Next() = 0;
   virtual void Prev() = 0;

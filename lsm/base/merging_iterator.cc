@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "lsm/base/epoch.h"
 #include "lsm/base/internal_key.h"
 
 namespace lsm {
@@ -12,7 +13,7 @@ namespace {
 
 // A binary heap over the inputs that are valid, the next one to yield on top.  Moving the top input
 // mostly leaves it on top, which costs two comparisons at the most.
-class MergingIterator : public Iterator {
+class MergingIterator final : public Iterator {
  public:
   explicit MergingIterator(std::vector<std::unique_ptr<Iterator>> inputs)
       : inputs_(std::move(inputs)) {
@@ -28,6 +29,13 @@ class MergingIterator : public Iterator {
     MoveAll(Direction::kBackward, [](Iterator& input) { input.SeekToLast(); });
   }
   void Seek(std::string_view target) override {
+    // Of two, one is a memtable mostly: nothing to wait for together.
+    if (inputs_.size() > 2) {
+      const EpochGuard guard;  // so that those of the inputs cost nothing
+      for (int step = 0; step < kSeekSteps; ++step) {
+        for (const std::unique_ptr<Iterator>& input : inputs_) input->PrefetchSeek(target, step);
+      }
+    }
     MoveAll(Direction::kForward, [target](Iterator& input) { input.Seek(target); });
   }
   void SeekForPrev(std::string_view target) override {
@@ -132,10 +140,19 @@ class MergingIterator : public Iterator {
 
   void SiftDown(size_t hole) {
     const Head moving = heap_[hole];
+    if (heap_.size() == 2 && hole == 0) {
+      // Which of two inputs has the next key cannot be predicted, so it is no branch.
+      const Head both[2] = {moving, heap_[1]};
+      const auto first = static_cast<size_t>(Precedes(both[1], both[0]));
+      heap_[0] = both[first];
+      heap_[1] = both[1 - first];
+      return;
+    }
     while (true) {
       size_t child = 2 * hole + 1;
       if (child >= heap_.size()) break;
-      if (child + 1 < heap_.size() && Precedes(heap_[child + 1], heap_[child])) ++child;
+      if (child + 1 < heap_.size())  // the lesser child; no branch, as above
+        child += static_cast<size_t>(Precedes(heap_[child + 1], heap_[child]));
       if (!Precedes(heap_[child], moving)) break;
       heap_[hole] = heap_[child];
       hole = child;

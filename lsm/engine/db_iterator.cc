@@ -22,7 +22,7 @@ namespace {
 // a seek goes past the rest, so that a step costs no more than that and a seek.
 constexpr int kPassedMax = 32;  // entries of one key: about what a seek costs
 
-class DbIterator : public Iterator {
+class DbIterator final : public Iterator {
  public:
   DbIterator(std::unique_ptr<Iterator> entries, Sequence sequence, const IteratorBounds& bounds,
              std::function<void()> on_destroy)
@@ -58,8 +58,7 @@ class DbIterator : public Iterator {
 
   std::string_view key() const override {
     assert(valid_);
-    return direction_ == Direction::kForward ? UserKeyOf(entries_->key())
-                                             : std::string_view(saved_key_);
+    return user_key_;
   }
   std::string_view value() const override {
     assert(valid_);
@@ -135,7 +134,7 @@ class DbIterator : public Iterator {
       }
       // saved_key_ holds the current key: skip what is left of it.
     } else {
-      saved_key_.assign(UserKeyOf(entries_->key()));
+      saved_key_.assign(user_key_);
       entries_->Next();
     }
     FindForward(/*skip_saved=*/true);
@@ -144,7 +143,7 @@ class DbIterator : public Iterator {
   void DoPrev() {
     assert(valid_);
     if (direction_ == Direction::kForward) {
-      saved_key_.assign(UserKeyOf(entries_->key()));
+      saved_key_.assign(user_key_);
       direction_ = Direction::kBackward;
       // Back over all entries of the current key.
       for (int passed = 0; entries_->Valid() && UserKeyOf(entries_->key()) == saved_key_;) {
@@ -191,13 +190,15 @@ class DbIterator : public Iterator {
     bool skipping = skip_saved;
     int passed = 0;
     while (entries_->Valid()) {
-      const std::string_view user_key = UserKeyOf(entries_->key());
-      const uint64_t suffix = SuffixOf(entries_->key());
+      const std::string_view internal_key = entries_->key();
+      const std::string_view user_key = UserKeyOf(internal_key);
+      const uint64_t suffix = SuffixOf(internal_key);
       if (BehindUpper(user_key)) break;
       const bool is_visible = SequenceOf(suffix) <= sequence_;
       const bool is_passed = skipping && user_key == saved_key_;
       if (is_visible && !is_passed) {
-        if (!IsTombstone()) {
+        if (!IsTombstone(suffix)) {
+          user_key_ = user_key;
           valid_ = true;
           return;
         }
@@ -220,8 +221,9 @@ class DbIterator : public Iterator {
   void FindBackward() {
     bool found = false;
     for (int passed = 0; entries_->Valid();) {
-      const std::string_view user_key = UserKeyOf(entries_->key());
-      const uint64_t suffix = SuffixOf(entries_->key());
+      const std::string_view internal_key = entries_->key();
+      const std::string_view user_key = UserKeyOf(internal_key);
+      const uint64_t suffix = SuffixOf(internal_key);
       if (found && user_key != saved_key_)
         break;  // the newest visible entry of saved_key_ was the last one met
       if (BeforeLower(user_key)) break;
@@ -231,13 +233,14 @@ class DbIterator : public Iterator {
         saved_key_.assign(user_key);
         SeekInternal(saved_key_);
         if (!entries_->status().ok()) break;
-        found = entries_->Valid() && UserKeyOf(entries_->key()) == saved_key_ && !IsTombstone();
+        found = entries_->Valid() && UserKeyOf(entries_->key()) == saved_key_;
+        found = found && !IsTombstone(SuffixOf(entries_->key()));
         if (found) saved_value_.assign(entries_->value());
         SeekBefore(saved_key_);
         continue;
       }
       if (SequenceOf(suffix) <= sequence_) {
-        found = !IsTombstone();  // which hides the older entries met so far
+        found = !IsTombstone(suffix);  // which hides the older entries met so far
         if (found) {
           saved_key_.assign(user_key);
           saved_value_.assign(entries_->value());
@@ -247,11 +250,11 @@ class DbIterator : public Iterator {
     }
     // An error may have hidden a newer entry of the key that was found.
     valid_ = found && entries_->status().ok();
+    user_key_ = saved_key_;
   }
 
-  // What `entries_` stands on.
-  bool IsTombstone() const {
-    return static_cast<EntryKind>(SuffixOf(entries_->key()) & 0xff) == EntryKind::kDelete;
+  static bool IsTombstone(uint64_t suffix) {
+    return static_cast<EntryKind>(suffix & 0xff) == EntryKind::kDelete;
   }
 
   std::unique_ptr<Iterator> entries_;
@@ -261,6 +264,7 @@ class DbIterator : public Iterator {
   Direction direction_ = Direction::kForward;
   bool valid_ = false;
   bool out_of_memory_ = false;  // at the last move
+  std::string_view user_key_;  // while valid: of the entry that `entries_` stands on, or saved_key_
   std::string seek_key_;
   std::string saved_key_;
   std::string saved_value_;

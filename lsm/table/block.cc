@@ -96,16 +96,34 @@ std::optional<Block::Start> Block::StartAtRestart(std::string_view user_key) con
   return Start{restart_offset(low), KeyWalk(user_key)};
 }
 
+Block::Stretch Block::StretchFor(uint64_t head, const Signposts& signposts) const {
+  const size_t below = CountHeadsBelow(signposts.heads, signposts.count, head);
+  return {below, below == 0 ? 0 : signposts.offsets[below - 1],
+          below < signposts.count ? signposts.offsets[below] : restarts_offset_};
+}
+
+void Block::Prefetch(const Stretch& stretch) const {
+  const char* const end = bytes_.data() + stretch.end;
+  for (const char* line = bytes_.data() + stretch.begin; line < end; line += 64)
+    __builtin_prefetch(line);
+}
+
+void Block::PrefetchSeek(std::string_view user_key, const Signposts& signposts) const {
+  if (signposts.count == 0 || user_key.size() < signposts.prefix_bytes) return;
+  Prefetch(StretchFor(KeyHead(user_key, signposts.prefix_bytes), signposts));
+  __builtin_prefetch(bytes_.data());
+  __builtin_prefetch(bytes_.data() + bytes_.size() - 1);  // the restarts
+}
+
 std::optional<Block::Start> Block::StartAtSignpost(std::string_view user_key,
                                                    const Signposts& signposts) const {
   const size_t prefix_bytes = signposts.prefix_bytes;
   if (signposts.count == 0 || user_key.size() < prefix_bytes) return std::nullopt;
   const uint64_t head = KeyHead(user_key, prefix_bytes);
-  const size_t below = CountHeadsBelow(signposts.heads, signposts.count, head);
-  const uint32_t begin = below == 0 ? 0 : signposts.offsets[below - 1];
-  const uint32_t end = below < signposts.count ? signposts.offsets[below] : restarts_offset_;
-  const char* const at = bytes_.data() + begin;
-  for (const char* line = at; line < bytes_.data() + end; line += 64) __builtin_prefetch(line);
+  const Stretch stretch = StretchFor(head, signposts);
+  Prefetch(stretch);
+  const size_t below = stretch.below;
+  const char* const at = bytes_.data() + stretch.begin;
 
   // The first entry of all has its key whole, prefix included.
   BlockEntry entry;
@@ -125,8 +143,7 @@ std::optional<Block::Start> Block::StartAtSignpost(std::string_view user_key,
                        prefix_bytes + static_cast<size_t>(matched_bits) / 8, differing_byte)};
 }
 
-uint64_t Block::SharedSuffix(uint32_t offset) const {
-  // The last restart at or before it.
+uint32_t Block::RestartBefore(uint32_t offset) const {
   uint32_t low = 0;
   uint32_t high = restart_count_ - 1;
   while (low < high) {
@@ -137,10 +154,14 @@ uint64_t Block::SharedSuffix(uint32_t offset) const {
       high = middle - 1;
     }
   }
+  return low;
+}
+
+uint64_t Block::SharedSuffix(uint32_t offset) const {
   std::string key;
   BlockEntry entry;
-  for (const char* at = bytes_.data() + restart_offset(low); at <= bytes_.data() + offset;
-       at = entry.end()) {
+  for (const char* at = bytes_.data() + restart_offset(RestartBefore(offset));
+       at <= bytes_.data() + offset; at = entry.end()) {
     if (!ReadBlockEntry(at, limit(), &entry) || entry.shared > key.size()) return kDamagedSuffix;
     key.resize(entry.shared);
     key.append(entry.key_tail);

@@ -44,6 +44,9 @@ class Block {
     return LoadFixed32(bytes_.data() + restarts_offset_ + size_t{i} * sizeof(uint32_t));
   }
 
+  // The last one at or before an entry's offset.
+  uint32_t RestartBefore(uint32_t offset) const;
+
   // The point lookup in a data block, whose keys are internal ones: the first entry at or after
   // `key`.
   enum class Answer : uint8_t {
@@ -63,6 +66,9 @@ class Block {
   // The same with the help of signposts that were made of this block.
   Answer Find(const LookupKey& key, const Signposts& signposts, Hit* hit) const;
 
+  // Begins to load what a seek for the key reads, if it begins at a signpost.
+  void PrefetchSeek(std::string_view user_key, const Signposts& signposts) const;
+
   // Entries with their keys as they are; compares as internal keys if `internal_keys`, else by
   // bytes.  `context` (file and offset) stands in the message of an error.
   std::unique_ptr<Iterator> NewIterator(bool internal_keys, std::string context) const;
@@ -71,6 +77,15 @@ class Block {
   // Where a walk to the key may begin: nothing if that cannot be told from signposts, or if the
   // block is damaged.
   struct Start;
+  // The entries between two signposts among which the first one at or after a key is to be found,
+  // or which stand right before it.  REQUIRES: there are signposts, and the key is not shorter than
+  // their prefix.
+  struct Stretch {
+    size_t below;         // so many signposts are before the key
+    uint32_t begin, end;  // offsets
+  };
+  Stretch StretchFor(uint64_t head, const Signposts& signposts) const;
+  void Prefetch(const Stretch& stretch) const;
   std::optional<Start> StartAtSignpost(std::string_view user_key, const Signposts& signposts) const;
   std::optional<Start> StartAtRestart(std::string_view user_key) const;
   const char* limit() const { return bytes_.data() + restarts_offset_; }  // of the entries

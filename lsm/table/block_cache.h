@@ -47,6 +47,23 @@ class alignas(64) CachedBlock {
     for (size_t i = 0; i < kPrefetchedLines; ++i) __builtin_prefetch(at + i * 64);
   }
 
+  // The same for who will walk through the entries from the first or the last one.
+  // REQUIRES: what Prefetch loads is here.
+  void PrefetchEnds() const {
+    const std::string_view bytes = block_.bytes();
+    __builtin_prefetch(bytes.data());
+    __builtin_prefetch(bytes.data() + bytes.size() - 1);
+  }
+  // The same for who will seek this key.
+  void PrefetchSeek(std::string_view user_key) const { block_.PrefetchSeek(user_key, signposts()); }
+
+  // They lie right behind this object.
+  Signposts signposts() const {
+    const auto* const heads = reinterpret_cast<const uint64_t*>(this + 1);
+    return {heads, reinterpret_cast<const uint32_t*>(heads + signpost_count_), signpost_count_,
+            prefix_bytes_};
+  }
+
   size_t charge_bytes() const { return SizeBytes(signpost_count_) + block_.bytes().size(); }
 
   // Notes the use for CLOCK; writes only the first time in a round, so that hot blocks stay shared
@@ -71,12 +88,6 @@ class alignas(64) CachedBlock {
   ~CachedBlock() = default;
   static size_t SizeBytes(size_t signposts) {
     return sizeof(CachedBlock) + signposts * (sizeof(uint64_t) + sizeof(uint32_t));
-  }
-  // They lie right behind this object.
-  Signposts signposts() const {
-    const auto* const heads = reinterpret_cast<const uint64_t*>(this + 1);
-    return {heads, reinterpret_cast<const uint32_t*>(heads + signpost_count_), signpost_count_,
-            prefix_bytes_};
   }
 
   std::atomic<uint32_t> references_{1};

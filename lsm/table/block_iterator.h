@@ -23,10 +23,12 @@ class BlockIterator {
   BlockIterator(const Block& block, bool internal_keys)
       : block_(block), internal_keys_(internal_keys) {}
 
-  // Keeps its memory.  `block`'s bytes must stay until the next call of Attach.
-  void Attach(const Block& block, bool internal_keys) {
+  // Keeps its memory.  `block`'s bytes must stay until the next call of Attach; and signposts that
+  // were made of it.
+  void Attach(const Block& block, bool internal_keys, const Signposts& signposts = {}) {
     block_ = block;
     internal_keys_ = internal_keys;
+    signposts_ = signposts;
     problem_ = {};
     Invalidate();
   }
@@ -76,10 +78,14 @@ class BlockIterator {
   bool ParseNext();
   // Whether the key that is `shared` bytes of key_ and then `tail` may follow key_.
   bool InOrder(uint32_t shared, std::string_view tail);
+  // To the last signpost before the user key, or to the first entry of all; false, and nowhere, if
+  // that cannot be told from signposts.
+  bool GoToSignpost(std::string_view user_key);
   // The last restart whose key is before `target`, or the first one; false if damaged.
   bool FindRestart(std::string_view target, uint32_t* restart);
 
   Block block_;
+  Signposts signposts_;
   bool internal_keys_ = false;
   bool valid_ = false;
   bool first_in_run_ = true;  // the next entry is at a restart that was gone to: there is no key

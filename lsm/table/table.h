@@ -112,6 +112,11 @@ class Table {
     block->MarkUsed();
     return block;
   }
+  // The same of one that may be looked into later.
+  const CachedBlock* PeekCached(size_t ordinal) const {
+    // As in FindCached.
+    return slots_[ordinal].load(std::memory_order_seq_cst);
+  }
   // Verifies what was read at block_handle(ordinal), with its trailer, and puts the block into the
   // cache if asked to.
   absl::StatusOr<BlockRef> AdmitBlock(size_t ordinal, BlockBuffer stored, bool fill_cache) const;

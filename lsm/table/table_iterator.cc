@@ -1,6 +1,7 @@
 #include "lsm/table/table_iterator.h"
 
 #include <cassert>
+#include <cstddef>
 #include <utility>
 
 #include "bloom/core/hash.h"
@@ -36,7 +37,8 @@ bool TableIterator::Load(size_t ordinal, Entry entry) {
     }
     ordinal_ = ordinal;
     inspected_ = options_.readahead_bytes == 0;  // the cache's blocks are
-    position_.Attach(block, /*internal_keys=*/true);
+    position_.Attach(block, /*internal_keys=*/true,
+                     inspected_ ? cached_->signposts() : Signposts());
   }
   if (entry == Entry::kAnywhere && !inspected_) {
     SignpostPlan unused;
@@ -59,6 +61,8 @@ absl::Status TableIterator::LoadThroughCache(size_t ordinal, Block* block) {
       cached->Ref();
       found = BlockRef(cached);
     }
+    if (ordinal == ordinal_ + 1) PrefetchBeyond(ordinal, 1);
+    if (ordinal + 1 == ordinal_) PrefetchBeyond(ordinal, -1);
   }
   if (found) {
     Count(Counter::kScanBlocksFromCache, 1);
@@ -70,6 +74,16 @@ absl::Status TableIterator::LoadThroughCache(size_t ordinal, Block* block) {
   cached_ = std::move(found);
   *block = cached_->block();
   return absl::OkStatus();
+}
+
+void TableIterator::PrefetchBeyond(size_t ordinal, ptrdiff_t direction) const {
+  // Of the next block its header is here since the last time.
+  const size_t next = ordinal + static_cast<size_t>(direction);
+  const size_t after = next + static_cast<size_t>(direction);
+  if (next >= table_.slots_.size()) return;
+  if (const CachedBlock* const block = table_.PeekCached(next)) block->PrefetchEnds();
+  if (after >= table_.slots_.size()) return;
+  if (const CachedBlock* const block = table_.PeekCached(after)) block->Prefetch();
 }
 
 absl::Status TableIterator::ReadStretch(size_t ordinal) {
@@ -201,6 +215,17 @@ void TableIterator::Seek(std::string_view target) {
   }
   position_ = BlockIterator();
   ordinal_ = kNoBlock;
+}
+
+void TableIterator::PrefetchSeek(std::string_view target, int step) {
+  const std::string_view user_key = UserKeyOf(target);
+  if (step == 0) awaited_ = table_.fences_.LowerBound(user_key);
+  if (awaited_ >= table_.slots_.size() || awaited_ == ordinal_) return;
+  if (step == 0) return table_.PrefetchSlot(awaited_);
+  const EpochGuard guard;
+  const CachedBlock* const block = table_.PeekCached(awaited_);
+  if (block == nullptr) return;
+  step == 1 ? block->Prefetch() : block->PrefetchSeek(user_key);
 }
 
 void TableIterator::SeekForPrev(std::string_view target) {

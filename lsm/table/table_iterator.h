@@ -28,6 +28,7 @@ class TableIterator final : public Iterator {
   void SeekToFirst() override;
   void SeekToLast() override;
   void Seek(std::string_view target) override;
+  void PrefetchSeek(std::string_view target, int step) override;
   void SeekForPrev(std::string_view target) override;
   void Next() override;
   void Prev() override;
@@ -44,6 +45,9 @@ class TableIterator final : public Iterator {
   // Puts position_ onto the block, before its first entry; false if it cannot be read.
   bool Load(size_t ordinal, Entry entry);
   absl::Status LoadThroughCache(size_t ordinal, Block* block);
+  // Begins to load what a walk in this direction (1, -1) will read behind the block.
+  // REQUIRES: an EpochGuard stands.
+  void PrefetchBeyond(size_t ordinal, ptrdiff_t direction) const;
   absl::Status LoadFromStretch(size_t ordinal, Block* block);
   absl::Status ReadStretch(size_t ordinal);
   // Forgets all that went before a seek.
@@ -61,6 +65,7 @@ class TableIterator final : public Iterator {
   const Table& table_;
   const Table::ScanOptions options_;
   size_t ordinal_;          // of the block that position_ is on; kNoBlock: none
+  size_t awaited_ = 0;      // the block that PrefetchSeek began to load
   bool inspected_ = false;  // that block
   BlockIterator position_;
   absl::Status status_;

@@ -113,6 +113,10 @@ void Version::FindCandidates(std::string_view user_key, CandidateList* candidate
 //   (Next Take)*  End
 class Version::Search {
  public:
+  // Written out: many of them are made at once, whose candidates a default one would fill with
+  // zeros.
+  Search() {}
+
   // Where it goes; begins to load what Next reads first.
   void Begin(const Version& version, const LookupKey& key, bool doubt_filters) {
     key_ = &key;

@@ -7,6 +7,7 @@
 #include "lsm/bytes/escape.h"
 #include "lsm/bytes/status.h"
 #include "lsm/fs/file_names.h"
+#include "lsm/table/table_iterator.h"
 
 namespace lsm {
 namespace {
@@ -17,7 +18,7 @@ bool OverlapsUserRange(const TableMeta& meta, std::string_view smallest, std::st
 
 // The iterator over one sorted level: a position in the list of tables, and an iterator in the one
 // it stands in.
-class LevelIterator : public Iterator {
+class LevelIterator final : public Iterator {
  public:
   LevelIterator(const OpenTables& tables, const Table::ScanOptions& options)
       : tables_(tables), options_(options) {}
@@ -38,6 +39,10 @@ class LevelIterator : public Iterator {
     Enter(FirstEndingAtOrAfter(target));
     if (inner_ != nullptr) inner_->Seek(target);
     SkipForward();
+  }
+  void PrefetchSeek(std::string_view target, int step) override {
+    if (step == 0) Enter(FirstEndingAtOrAfter(target));
+    if (inner_ != nullptr) inner_->PrefetchSeek(target, step);
   }
   void SeekForPrev(std::string_view target) override {
     const size_t at = FirstEndingAtOrAfter(target);
@@ -73,7 +78,8 @@ class LevelIterator : public Iterator {
   void Enter(size_t at) {
     if (inner_ != nullptr && at == at_ && inner_->status().ok()) return;
     // Both or, where there is no memory for the iterator, none.
-    inner_ = at < tables_.size() ? tables_[at]->table->NewIterator(options_) : nullptr;
+    inner_ = at < tables_.size() ? std::make_unique<TableIterator>(*tables_[at]->table, options_)
+                                 : nullptr;
     at_ = at;
   }
 
@@ -100,7 +106,7 @@ class LevelIterator : public Iterator {
   const OpenTables& tables_;
   const Table::ScanOptions options_;
   size_t at_ = 0;
-  std::unique_ptr<Iterator> inner_;
+  std::unique_ptr<TableIterator> inner_;  // of that class, so that calls to it cost little
 };
 
 // The status with which a level cannot be.

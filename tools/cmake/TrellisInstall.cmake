@@ -122,6 +122,7 @@ if(TRELLIS_BUILD_LSM)
     lsm/base/copy_report.h
     lsm/base/explanation.h
     lsm/base/internal_key.h
+    lsm/base/key_head.h
     lsm/base/iterator.h
     lsm/base/options.h
     lsm/base/pace.h

@@ -56,6 +56,11 @@ class VectorIterator : public Iterator {
   absl::Status status() const override {
     return failed_ ? absl::DataLossError("told to") : absl::OkStatus();
   }
+  void PrefetchSeek(std::string_view target, int step) override {
+    if (prefetches_ != nullptr) prefetches_->emplace_back(target, step);
+  }
+  // Notes what it is told to load ahead.
+  void NoteIn(std::vector<std::pair<std::string, int>>* prefetches) { prefetches_ = prefetches; }
 
  private:
   size_t CountBefore(std::string_view target) const {
@@ -76,6 +81,7 @@ class VectorIterator : public Iterator {
   int* const moves_left_;
   bool failed_ = false;
   std::unique_ptr<std::string> key_;
+  std::vector<std::pair<std::string, int>>* prefetches_ = nullptr;
 };
 
 // Some sorted inputs, and all their entries sorted.
@@ -208,6 +214,23 @@ TEST(EmptyIteratorTest, HasNoEntriesAndItsStatus) {
   failed->SeekForPrev("a");
   EXPECT_FALSE(failed->Valid());
   EXPECT_THAT(failed->status(), StatusIs(absl::StatusCode::kDataLoss));
+}
+
+TEST(MergingIteratorTest, InputsTakeEachStepOfLoadingAheadTogether) {
+  std::vector<std::pair<std::string, int>> prefetches;
+  std::vector<std::unique_ptr<Iterator>> inputs;
+  for (int i = 0; i < 3; ++i) {
+    auto input = std::make_unique<VectorIterator>(std::vector<Entry>{{Key("k", 9), "v"}});
+    input->NoteIn(&prefetches);
+    inputs.push_back(std::move(input));
+  }
+  const std::string target = Key("c", 1);
+  NewMergingIterator(std::move(inputs))->Seek(target);
+  std::vector<std::pair<std::string, int>> expected;
+  for (int step = 0; step < Iterator::kSeekSteps; ++step) {
+    for (int i = 0; i < 3; ++i) expected.emplace_back(target, step);
+  }
+  EXPECT_EQ(prefetches, expected);
 }
 
 }  // namespace

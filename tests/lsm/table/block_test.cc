@@ -10,6 +10,7 @@
 #include "lsm/base/shared_prefix.h"
 #include "lsm/bytes/escape.h"
 #include "lsm/table/block_cache.h"
+#include "lsm/table/block_iterator.h"
 #include "lsm/table/signposts.h"
 #include "tests/lsm/table/table_model.h"
 #include "tests/support/status_matchers.h"
@@ -105,6 +106,44 @@ TEST_P(BlockModelTest, IteratorsSeekAsTheModelDoes) {
       ASSERT_EQ(iterator->key(), std::prev(at)->first);
     }
     ASSERT_OK(iterator->status());
+  }
+}
+
+TEST_P(BlockModelTest, IteratorsThatSeekBySignpostsGoOnEitherWay) {
+  const auto [shape, restart_interval] = GetParam();
+  for (uint64_t seed = 0; seed < 4; ++seed) {
+    Rng rng(seed);
+    const Model model =
+        RandomModel(shape, shape == KeyShape::kHuge ? 20 : 300, seed % 4 == 3 ? 40 : 2, 60, &rng);
+    const std::string largest(UserKeyOf(model.rbegin()->first));
+    const BlockRef cached(NewCachedBlock(BlockBytes(model, restart_interval), largest));
+    BlockIterator iterator;
+    iterator.Attach(cached->block(), /*internal_keys=*/true, cached->signposts());
+    for (int i = 0; i < 300; ++i) {
+      const std::string probe = RandomProbe(shape, model, &rng);
+      const std::string target = InternalKey(probe, rng() % 30000);
+      cached->PrefetchSeek(probe);
+      iterator.Seek(target);
+      auto at = model.lower_bound(target);
+      // Some steps this way and that.
+      for (int step = 0; step < 6 && at != model.end(); ++step) {
+        ASSERT_TRUE(iterator.Valid()) << iterator.problem();
+        ASSERT_EQ(iterator.key(), at->first);
+        ASSERT_EQ(iterator.value(), at->second);
+        if (rng() % 2 == 0) {
+          iterator.Next();
+          ++at;
+        } else if (at == model.begin()) {
+          iterator.Prev();
+          at = model.end();
+        } else {
+          iterator.Prev();
+          --at;
+        }
+      }
+      ASSERT_EQ(iterator.Valid(), at != model.end());
+      ASSERT_EQ(iterator.problem(), "");
+    }
   }
 }
 
