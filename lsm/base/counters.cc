@@ -8,42 +8,41 @@
 namespace lsm {
 namespace {
 
-constexpr size_t kCounters = static_cast<size_t>(Counter::kCount);
-
 // Where each counter ends up, in the order of the enum.
-constexpr std::array<uint64_t Statistics::*, kCounters> kCounterMembers = {
-    &Statistics::lookups,
-    &Statistics::lookups_found,
-    &Statistics::memtable_hits,
-    &Statistics::iterators,
-    &Statistics::scan_blocks_from_cache,
-    &Statistics::scan_blocks_from_file,
-    &Statistics::scan_bytes_from_file,
-    &Statistics::writes,
-    &Statistics::write_entries,
-    &Statistics::write_groups,
-    &Statistics::user_bytes_written,
-    &Statistics::log_bytes_written,
-    &Statistics::log_syncs,
-    &Statistics::flushes,
-    &Statistics::flush_bytes_written,
-    &Statistics::flush_nanos,
-    &Statistics::compactions,
-    &Statistics::trivial_moves,
-    &Statistics::compaction_bytes_read,
-    &Statistics::compaction_bytes_written,
-    &Statistics::compaction_nanos,
-    &Statistics::stalls_memtable,
-    &Statistics::stalls_level0,
-    &Statistics::slowdowns,
-    &Statistics::stall_nanos,
-    &Statistics::background_errors,
-    &Statistics::filter_denials_checked,
-    &Statistics::filter_false_negatives,
-    &Statistics::tables_verified,
-    &Statistics::bytes_verified,
-    &Statistics::scrubs,
-    &Statistics::damage_found,
+constexpr std::array<uint64_t Statistics::*, static_cast<size_t>(Counter::kCount)> kCounterMembers =
+    {
+        &Statistics::lookups,
+        &Statistics::lookups_found,
+        &Statistics::memtable_hits,
+        &Statistics::iterators,
+        &Statistics::scan_blocks_from_cache,
+        &Statistics::scan_blocks_from_file,
+        &Statistics::scan_bytes_from_file,
+        &Statistics::writes,
+        &Statistics::write_entries,
+        &Statistics::write_groups,
+        &Statistics::user_bytes_written,
+        &Statistics::log_bytes_written,
+        &Statistics::log_syncs,
+        &Statistics::flushes,
+        &Statistics::flush_bytes_written,
+        &Statistics::flush_nanos,
+        &Statistics::compactions,
+        &Statistics::trivial_moves,
+        &Statistics::compaction_bytes_read,
+        &Statistics::compaction_bytes_written,
+        &Statistics::compaction_nanos,
+        &Statistics::stalls_memtable,
+        &Statistics::stalls_level0,
+        &Statistics::slowdowns,
+        &Statistics::stall_nanos,
+        &Statistics::background_errors,
+        &Statistics::filter_denials_checked,
+        &Statistics::filter_false_negatives,
+        &Statistics::tables_verified,
+        &Statistics::bytes_verified,
+        &Statistics::scrubs,
+        &Statistics::damage_found,
 };
 
 constexpr std::array<uint64_t LevelStatistics::*, LevelCounts::kFieldCount> kLevelMembers = {
@@ -56,23 +55,7 @@ constexpr std::array<uint64_t LevelStatistics::*, LevelCounts::kFieldCount> kLev
     &LevelStatistics::bytes_from_file,
 };
 
-// Relaxed throughout: a figure orders nothing, and each is read by itself.  The plain form loses
-// nothing, for its line has one writer: an index goes to another thread only after its thread has
-// ended (ThreadIndex orders the two).
-uint64_t Increase(std::atomic<uint64_t>* value, uint64_t amount, bool shared) {
-  if (shared) return value->fetch_add(amount, std::memory_order_relaxed) + amount;
-  const uint64_t increased = value->load(std::memory_order_relaxed) + amount;
-  value->store(increased, std::memory_order_relaxed);
-  return increased;
-}
-
 }  // namespace
-
-// Whole cache lines, so that no two threads write to one.
-struct alignas(64) Counters::Stripe {
-  std::array<std::atomic<uint64_t>, kCounters> counters{};
-  std::array<std::array<std::atomic<uint64_t>, LevelCounts::kFieldCount>, kLevels> levels{};
-};
 
 // Relaxed, both: nobody else knows the object yet, or any more.
 Counters::Counters() {
@@ -101,20 +84,6 @@ Counters::Stripe& Counters::StripeOfThisThread(bool* shared) {
   // Release: so that SumInto sees its zeros.
   slot.store(stripe, std::memory_order_release);
   return *stripe;
-}
-
-uint64_t Counters::Add(Counter counter, uint64_t amount) {
-  bool shared;
-  Stripe& stripe = StripeOfThisThread(&shared);
-  return Increase(&stripe.counters[static_cast<size_t>(counter)], amount, shared);
-}
-
-void Counters::Add(int level, const LevelCounts& counts) {
-  bool shared;
-  auto& values = StripeOfThisThread(&shared).levels[static_cast<size_t>(level)];
-  for (size_t field = 0; field < values.size(); ++field) {
-    if (counts.values[field] != 0) Increase(&values[field], counts.values[field], shared);
-  }
 }
 
 void Counters::SumInto(Statistics* statistics) const {

@@ -1,5 +1,5 @@
-// The counters behind Statistics, cheap enough to be always on: a lookup counts in its own
-// registers and adds once.
+// The counters behind Statistics, cheap enough to be always on: who counts more than once finds its
+// thread's stripe once (Counters::Here), and each count is then a load and a store.
 #ifndef TRELLIS_LSM_BASE_COUNTERS_H_
 #define TRELLIS_LSM_BASE_COUNTERS_H_
 
@@ -80,10 +80,11 @@ class Counters {
   Counters();
   ~Counters();
 
-  // Returns what the stripe has counted now.  Never fails: a thread for whose stripe there is no
-  // memory shares the last one.
+  // Where the calling thread counts; of no use to another.
+  class Here;
+
+  // As Here's.
   uint64_t Add(Counter counter, uint64_t amount);
-  // Adds the fields that are not zero.
   void Add(int level, const LevelCounts& counts);
 
   // Sets the counted fields of `statistics` to the sums of the stripes: those of the store, of each
@@ -94,12 +95,59 @@ class Counters {
 
  private:
   static constexpr size_t kStripes = 64;
-  struct Stripe;
+  static constexpr size_t kCounters = static_cast<size_t>(Counter::kCount);
+  // Whole cache lines, so that no two threads write to one.
+  struct alignas(64) Stripe {
+    std::array<std::atomic<uint64_t>, kCounters> counters{};
+    std::array<std::array<std::atomic<uint64_t>, LevelCounts::kFieldCount>, kLevels> levels{};
+  };
+  // Never fails: a thread for whose stripe there is no memory shares the last one.
   Stripe& StripeOfThisThread(bool* shared);
 
   // Made when its thread first counts, the last one at once; never freed before the whole.
   std::array<std::atomic<Stripe*>, kStripes> stripes_;
 };
+
+class Counters::Here {
+ public:
+  // NOLINTNEXTLINE(google-explicit-constructor): who counts once just names the counters.
+  Here(Counters* counters) : stripe_(counters->StripeOfThisThread(&shared_)) {}
+
+  // Returns what the stripe has counted now.
+  uint64_t Add(Counter counter, uint64_t amount) const {
+    return Increase(&stripe_.counters[static_cast<size_t>(counter)], amount);
+  }
+  void Add(int level, LevelCounts::Field field, uint64_t amount) const {
+    Increase(&stripe_.levels[static_cast<size_t>(level)][field], amount);
+  }
+  // Adds the fields that are not zero.
+  void Add(int level, const LevelCounts& counts) const {
+    auto& values = stripe_.levels[static_cast<size_t>(level)];
+    for (size_t field = 0; field < values.size(); ++field) {
+      if (counts.values[field] != 0) Increase(&values[field], counts.values[field]);
+    }
+  }
+
+ private:
+  // Relaxed throughout: a figure orders nothing, and each is read by itself.  The plain form loses
+  // nothing, for its line has one writer: an index goes to another thread only after its thread has
+  // ended (ThreadIndex orders the two).
+  uint64_t Increase(std::atomic<uint64_t>* value, uint64_t amount) const {
+    if (shared_) [[unlikely]]
+      return value->fetch_add(amount, std::memory_order_relaxed) + amount;
+    const uint64_t increased = value->load(std::memory_order_relaxed) + amount;
+    value->store(increased, std::memory_order_relaxed);
+    return increased;
+  }
+
+  bool shared_ = false;
+  Stripe& stripe_;
+};
+
+inline uint64_t Counters::Add(Counter counter, uint64_t amount) {
+  return Here(this).Add(counter, amount);
+}
+inline void Counters::Add(int level, const LevelCounts& counts) { Here(this).Add(level, counts); }
 
 }  // namespace lsm
 

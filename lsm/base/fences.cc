@@ -40,18 +40,20 @@ size_t Fences::CountBelow(uint64_t head) const {
 // The first fence that is not `before` the key, where `before` is < for a lower and <= for an upper
 // bound.
 template <bool kUpper>
-size_t Fences::Bound(std::string_view key) const {
-  if (heads_.empty()) return 0;
+Fences::Place Fences::Bound(std::string_view key) const {
+  if (heads_.empty()) return {0, false};
   const std::string_view prefix(bytes_.data(), prefix_bytes_);
   if (const size_t shared = SharedPrefixBytes(key, prefix); shared < prefix_bytes_) {
-    if (shared == key.size()) return 0;
-    return static_cast<uint8_t>(key[shared]) < static_cast<uint8_t>(prefix[shared]) ? 0 : size();
+    if (shared == key.size()) return {0, false};
+    const bool before = static_cast<uint8_t>(key[shared]) < static_cast<uint8_t>(prefix[shared]);
+    return {before ? 0 : size(), false};
   }
 
   const uint64_t head = KeyHead(key, prefix_bytes_);
   const size_t first = CountBelow(head);
-  if (first == size() || heads_[first] != head) return first;
+  if (first == size() || heads_[first] != head) return {first, false};
   // Equal heads: whole keys decide among them.
+  bool is_there = false;
   size_t low = first;
   size_t high = static_cast<size_t>(
       std::upper_bound(heads_.begin() + static_cast<ptrdiff_t>(first), heads_.end(), head) -
@@ -59,17 +61,19 @@ size_t Fences::Bound(std::string_view key) const {
   while (low < high) {
     const size_t middle = low + (high - low) / 2;
     const int fence_order = (*this)[middle].compare(key);
+    is_there |= fence_order == 0;
     if (kUpper ? fence_order <= 0 : fence_order < 0) {
       low = middle + 1;
     } else {
       high = middle;
     }
   }
-  return low;
+  return {low, is_there};
 }
 
-size_t Fences::LowerBound(std::string_view key) const { return Bound<false>(key); }
-size_t Fences::UpperBound(std::string_view key) const { return Bound<true>(key); }
+size_t Fences::LowerBound(std::string_view key) const { return Bound<false>(key).at; }
+size_t Fences::UpperBound(std::string_view key) const { return Bound<true>(key).at; }
+Fences::Place Fences::Find(std::string_view key) const { return Bound<false>(key); }
 
 size_t Fences::memory_bytes() const {
   return (heads_.capacity() + samples_.capacity() + ends_.capacity()) * sizeof(uint64_t) +

@@ -34,6 +34,12 @@ class Fences {
 
   // The first one >= key; size() if there is none.
   size_t LowerBound(std::string_view key) const;
+  // The same, and whether that one is the key itself.
+  struct Place {
+    size_t at;
+    bool is_there;
+  };
+  Place Find(std::string_view key) const;
   // The first one > key; size() if there is none.
   size_t UpperBound(std::string_view key) const;
 
@@ -43,7 +49,7 @@ class Fences {
   static constexpr size_t kStretch = 64;
 
   template <bool kUpper>
-  size_t Bound(std::string_view key) const;
+  Place Bound(std::string_view key) const;
   // How many heads are below this one.
   size_t CountBelow(uint64_t head) const;
 

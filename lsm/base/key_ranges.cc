@@ -3,29 +3,47 @@
 #include <algorithm>
 #include <cassert>
 
-#include "lsm/base/shared_prefix.h"
-
 namespace lsm {
 
 KeyRanges::KeyRanges(std::span<const Range> ranges) {
   if (ranges.empty()) return;
-  const std::string_view any = ranges.front().smallest;
-  prefix_bytes_ = any.size();
+  std::vector<std::string_view> ends;
+  ends.reserve(2 * ranges.size());
   for (const Range& range : ranges) {
     assert(range.smallest <= range.largest);
-    for (const std::string_view key : {range.smallest, range.largest})
-      prefix_bytes_ = std::min(prefix_bytes_, SharedPrefixBytes(any, key));
+    ends.push_back(range.smallest);
+    ends.push_back(range.largest);
   }
-  heads_.reserve(ranges.size());
-  ends_.reserve(2 * ranges.size() + 1);
-  ends_.push_back(0);
+  std::sort(ends.begin(), ends.end());
+  ends.erase(std::unique(ends.begin(), ends.end()), ends.end());
+  ends_ = Fences(ends);
+
+  // A range holds what lies from its one end to its other: of the list of stretches and ends in
+  // turn, all from number 2 i + 1 to number 2 j + 1.
+  struct Held {
+    size_t first, last;
+  };
+  std::vector<Held> held;
+  held.reserve(ranges.size());
+  begins_.assign(2 * ends.size() + 2, 0);
   for (const Range& range : ranges) {
-    heads_.push_back(
-        {KeyHead(range.smallest, prefix_bytes_), KeyHead(range.largest, prefix_bytes_)});
-    for (const std::string_view key : {range.smallest, range.largest}) {
-      bytes_.append(key);
-      ends_.push_back(bytes_.size());
-    }
+    held.push_back(
+        {2 * ends_.LowerBound(range.smallest) + 1, 2 * ends_.LowerBound(range.largest) + 1});
+    // How many more, or fewer, hold a number than the one before it.
+    ++begins_[held.back().first];
+    --begins_[held.back().last + 1];
+  }
+  size_t holding = 0, total = 0;
+  for (size_t& begin : begins_) {
+    holding += begin;
+    begin = total;
+    total += holding;
+  }
+  held_by_.resize(total);
+  std::vector<size_t> next(begins_.begin(), begins_.end() - 1);
+  for (size_t i = 0; i < held.size(); ++i) {
+    for (size_t number = held[i].first; number <= held[i].last; ++number)
+      held_by_[next[number]++] = static_cast<uint32_t>(i);
   }
 }
 

@@ -64,17 +64,18 @@ Sequence Engine::SequenceFor(const ReadView& /*view*/, const ReadOptions& option
 
 absl::Status Engine::Find(const ReadView& view, const LookupKey& key, bool fill_cache,
                           bool pin_always, LookupResult* result, Explanation* explanation) {
-  const uint64_t lookups = counters_.Add(Counter::kLookups, 1);
+  const Counters::Here counters(&counters_);
+  const uint64_t lookups = counters.Add(Counter::kLookups, 1);
   if (FindInMemtables(view, key, result, explanation)) {
-    counters_.Add(Counter::kMemtableHits, 1);
+    counters.Add(Counter::kMemtableHits, 1);
   } else {
     Version::GetOptions options;
     options.fill_cache = fill_cache;
     options.pin_always = pin_always;
     options.doubt_filters = lookups % kDoubtOneIn == 0;
-    LSM_RETURN_IF_ERROR(view.version->Get(key, options, &counters_, result, explanation));
+    LSM_RETURN_IF_ERROR(view.version->Get(key, options, counters, result, explanation));
   }
-  if (result->answer == TableAnswer::kFound) counters_.Add(Counter::kLookupsFound, 1);
+  if (result->answer == TableAnswer::kFound) counters.Add(Counter::kLookupsFound, 1);
   return absl::OkStatus();
 }
 
@@ -140,9 +141,10 @@ void Engine::FindTogether(const ReadView& view, std::span<const std::string_view
   lookups.reserve(keys.size());
   numbers.reserve(keys.size());
   const EpochGuard guard;
+  const Counters::Here counters(&counters_);
   const auto give = [&](size_t i, const absl::Status& status, const LookupResult& result) {
     if (status.ok() && result.answer == TableAnswer::kFound)
-      counters_.Add(Counter::kLookupsFound, 1);
+      counters.Add(Counter::kLookupsFound, 1);
     answers[i] = CatchOutOfMemory([&]() -> absl::StatusOr<std::optional<std::string>> {
       if (!status.ok()) return status;
       return CopyOf(result);
@@ -156,16 +158,16 @@ void Engine::FindTogether(const ReadView& view, std::span<const std::string_view
     }
     KeyLookup& lookup = lookups.emplace_back(keys[i], sequence, digest_seed_);
     numbers.push_back(i);
-    lookup.doubt_filters = counters_.Add(Counter::kLookups, 1) % kDoubtOneIn == 0;
+    lookup.doubt_filters = counters.Add(Counter::kLookups, 1) % kDoubtOneIn == 0;
     if (!FindInMemtables(view, lookup.key, &lookup.result, nullptr)) continue;
-    counters_.Add(Counter::kMemtableHits, 1);
+    counters.Add(Counter::kMemtableHits, 1);
     give(i, absl::OkStatus(), lookup.result);
     lookups.pop_back();
     numbers.pop_back();
   }
   Version::GetOptions options;
   options.fill_cache = fill_cache;
-  view.version->MultiGet(lookups, options, store_.environment.file_system, &counters_);
+  view.version->MultiGet(lookups, options, store_.environment.file_system, counters);
   for (size_t i = 0; i < lookups.size(); ++i)
     give(numbers[i], lookups[i].status, lookups[i].result);
 }

@@ -26,19 +26,19 @@ FilterVerdict VerdictOf(FilterPresence presence, bool passed) {
   return FilterVerdict::kUnknown;
 }
 
-void CountConsidered(FilterPresence presence, LevelCounts* counts) {
-  ++(*counts)[LevelCounts::kTablesConsidered];
+void CountConsidered(FilterPresence presence, int level, const Counters::Here& counters) {
+  counters.Add(level, LevelCounts::kTablesConsidered, 1);
   switch (presence) {
     case FilterPresence::kUsable:
       break;
     case FilterPresence::kAbsent:
-      ++(*counts)[LevelCounts::kFiltersAbsent];
+      counters.Add(level, LevelCounts::kFiltersAbsent, 1);
       break;
     case FilterPresence::kDamaged:
-      ++(*counts)[LevelCounts::kFiltersDamaged];
+      counters.Add(level, LevelCounts::kFiltersDamaged, 1);
       break;
     case FilterPresence::kUnknown:
-      ++(*counts)[LevelCounts::kFiltersUnknown];
+      counters.Add(level, LevelCounts::kFiltersUnknown, 1);
       break;
   }
 }
@@ -57,7 +57,7 @@ TableStep* AddStep(Explanation* explanation, int level, const OpenTable& table, 
 
 // Whether a table has the key that its filter denies.  If that cannot be found out, be it for want
 // of memory, it is not this lookup's matter: it was not to read anything.
-bool HasAfterAll(const Table& table, const LookupKey& key, Counters* counters,
+bool HasAfterAll(const Table& table, const LookupKey& key, const Counters::Here& counters,
                  LevelCounts* counts) {
   std::string_view value;
   uint64_t suffix = 0;
@@ -70,76 +70,43 @@ bool HasAfterAll(const Table& table, const LookupKey& key, Counters* counters,
     (*counts)[field] += apart[field];
   if (!answer.ok()) return false;
   const bool has = *answer != TableAnswer::kAbsent;
-  counters->Add(Counter::kFilterDenialsChecked, 1);
-  counters->Add(Counter::kFilterFalseNegatives, has);
+  counters.Add(Counter::kFilterDenialsChecked, 1);
+  counters.Add(Counter::kFilterFalseNegatives, has);
   return has;
 }
 
 }  // namespace
-
-// The tables that may hold a key, newest first.  On the stack unless level 0 is far too full.
-class Version::CandidateList {
- public:
-  void Add(const OpenTable* table, int level) {
-    if (size_ < kInline) {
-      inline_[size_++] = {table, level};
-      return;
-    }
-    if (more_.empty()) more_.assign(inline_, inline_ + kInline);
-    more_.push_back({table, level});
-    ++size_;
-  }
-  const Candidate* begin() const { return size_ <= kInline ? inline_ : more_.data(); }
-  const Candidate* end() const { return begin() + size_; }
-
- private:
-  static constexpr size_t kInline = 32;
-  Candidate inline_[kInline];
-  size_t size_ = 0;
-  std::vector<Candidate> more_;
-};
-
-void Version::FindCandidates(std::string_view user_key, CandidateList* candidates) const {
-  level0_ranges_.ForEachWith(user_key,
-                             [&](size_t i) { candidates->Add(levels_[0].tables[i].get(), 0); });
-  for (int i = 1; i <= deepest_level_; ++i) {
-    if (const OpenTable* table = levels_[static_cast<size_t>(i)].TableOver(user_key))
-      candidates->Add(table, i);
-  }
-}
 
 // One key's way through the tables that may hold it, newest first.
 //
 //   (Next Take)*  End
 class Version::Search {
  public:
-  // Written out: many of them are made at once, whose candidates a default one would fill with
-  // zeros.
-  Search() {}
-
   // Where it goes; begins to load what Next reads first.
   void Begin(const Version& version, const LookupKey& key, bool doubt_filters) {
     key_ = &key;
     doubt_filters_ = doubt_filters;
-    version.FindCandidates(key.user_key(), &candidates_);
+    tables_ = version.candidates_.data();
+    const std::span<const uint32_t> with_key = version.ranges_.With(key.user_key());
+    at_ = with_key.data();
+    end_ = at_ + with_key.size();
     // All filters' lines are on their way before the first one is waited for.
-    for (const Candidate& candidate : candidates_)
-      candidate.table->table->PrefetchFilter(key.digest());
-    at_ = candidates_.begin();
-    counts_[LevelCounts::kLookups] = 1;
+    for (const uint32_t number : with_key)
+      tables_[number].table->table->PrefetchFilter(key.digest());
   }
 
   // The next table that is to be looked into, or null: whose filter does not deny the key.
-  const Table* Next(Counters* counters, Explanation* explanation) {
-    for (; at_ != candidates_.end(); ++at_) {
-      AdvanceTo(at_->level, counters);
-      const Table& table = *at_->table->table;
+  const Table* Next(const Counters::Here& counters, Explanation* explanation) {
+    for (; at_ != end_; ++at_) {
+      const int level = current().level;
+      const Table& table = *current().table->table;
       const bool passed = table.MayContain(key_->digest());
-      CountConsidered(table.filter_presence(), &counts_);
-      step_ = AddStep(explanation, at_->level, *at_->table, passed);
+      CountConsidered(table.filter_presence(), level, counters);
+      step_ = AddStep(explanation, level, *current().table, passed);
       if (passed || (doubt_filters_ && HasAfterAll(table, *key_, counters, &counts_)))
         return &table;
-      ++counts_[LevelCounts::kReadsAvoided];
+      counters.Add(level, LevelCounts::kReadsAvoided, 1);
+      if (doubt_filters_) AddCounts(counters);
     }
     return nullptr;
   }
@@ -150,53 +117,55 @@ class Version::Search {
 
   // What it answered; true if that is the lookup's answer.
   bool Take(const absl::StatusOr<TableAnswer>& answer, uint64_t suffix, LookupResult* result,
-            Explanation* explanation) {
+            const Counters::Here& counters, Explanation* explanation) {
+    const bool is_answer = !answer.ok() || *answer != TableAnswer::kAbsent;
+    if (answer.ok()) ++counts_[is_answer ? LevelCounts::kUsefulReads : LevelCounts::kWastedReads];
+    AddCounts(counters);
+    if (!is_answer) {
+      ++at_;
+      return false;
+    }
     if (!answer.ok()) {
       if (step_ != nullptr) step_->outcome = "failed";
       return true;
     }
-    if (*answer == TableAnswer::kAbsent) {
-      ++counts_[LevelCounts::kWastedReads];
-      ++at_;
-      return false;
-    }
-    ++counts_[LevelCounts::kUsefulReads];
     result->answer = *answer;
     if (step_ != nullptr) {
       step_->outcome = *answer == TableAnswer::kFound ? "put" : "delete";
       step_->sequence = SequenceOf(suffix);
       explanation->answered_by =
-          Concat("table ", at_->table->meta.number, " at level ", at_->level);
+          Concat("table ", current().table->meta.number, " at level ", current().level);
     }
     return true;
   }
 
-  // `found_nothing`: no table had the key, so that it came as far as the deepest level.
-  void End(bool found_nothing, int deepest_level, Counters* counters) {
-    if (found_nothing) AdvanceTo(deepest_level, counters);
-    counters->Add(level_, counts_);
+  // Counts the levels that it came to: all of them, if no table had the key or failed.
+  void End(bool found_nothing, int deepest_level, const Counters::Here& counters) const {
+    const int last = found_nothing ? deepest_level : current().level;
+    for (int level = 0; level <= last; ++level) counters.Add(level, LevelCounts::kLookups, 1);
   }
 
  private:
-  void AdvanceTo(int next, Counters* counters) {
-    while (level_ < next) {
-      counters->Add(level_++, counts_);
-      counts_ = LevelCounts();
-      counts_[LevelCounts::kLookups] = 1;
-    }
+  // What a table counted.
+  void AddCounts(const Counters::Here& counters) {
+    counters.Add(current().level, counts_);
+    counts_ = LevelCounts();
   }
 
+  const Candidate& current() const { return tables_[*at_]; }
+
   const LookupKey* key_ = nullptr;
-  const Candidate* at_ = nullptr;
+  const Candidate* tables_ = nullptr;  // of the version
+  const uint32_t* at_ = nullptr;       // their numbers, from here to `end_`
+  const uint32_t* end_ = nullptr;
   TableStep* step_ = nullptr;
   bool doubt_filters_ = false;
-  int level_ = 0;  // the lookup has come as far as this
-  LevelCounts counts_;
-  CandidateList candidates_;
+  LevelCounts counts_;  // of the table that is looked into
 };
 
-absl::Status Version::Get(const LookupKey& key, const GetOptions& options, Counters* counters,
-                          LookupResult* result, Explanation* explanation) const {
+absl::Status Version::Get(const LookupKey& key, const GetOptions& options,
+                          const Counters::Here& counters, LookupResult* result,
+                          Explanation* explanation) const {
   Search search;
   search.Begin(*this, key, options.doubt_filters);
   result->answer = TableAnswer::kAbsent;
@@ -207,7 +176,7 @@ absl::Status Version::Get(const LookupKey& key, const GetOptions& options, Count
         table->Get(key, options.fill_cache, &result->value, &suffix, &result->pin, search.counts(),
                    search.step(), options.pin_always);
     if (!answer.ok()) status = answer.status();
-    if (search.Take(answer, suffix, result, explanation)) break;
+    if (search.Take(answer, suffix, result, counters, explanation)) break;
   }
   search.End(status.ok() && result->answer == TableAnswer::kAbsent, deepest_level(), counters);
   return status;
@@ -226,10 +195,10 @@ class Version::Batch {
  public:
   // All the memory that is needed, but for reads, which have statuses of their own.
   Batch(const Version& version, std::span<KeyLookup> lookups, const GetOptions& options,
-        Counters* counters)
+        const Counters::Here& counters)
       : lookups_(lookups),
         options_(options),
-        counters_(*counters),
+        counters_(counters),
         deepest_level_(version.deepest_level()),
         searches_(lookups.size()) {
     places_.reserve(lookups.size());
@@ -262,9 +231,9 @@ class Version::Batch {
   };
 
   void GoOn(size_t lookup) {
-    const Table* table = searches_[lookup].Next(&counters_, nullptr);
+    const Table* table = searches_[lookup].Next(counters_, nullptr);
     if (table == nullptr) {
-      searches_[lookup].End(true, deepest_level_, &counters_);
+      searches_[lookup].End(true, deepest_level_, counters_);
       return;
     }
     const size_t ordinal = table->FirstBlockFor(lookups_[lookup].key.user_key());
@@ -306,20 +275,21 @@ class Version::Batch {
                                    search.counts(), nullptr, options_.pin_always);
     });
     if (!answer.ok()) lookup.status = answer.status();
-    if (!search.Take(answer, suffix, &lookup.result, nullptr)) return GoOn(place->lookup);
-    search.End(false, deepest_level_, &counters_);
+    const bool is_over = search.Take(answer, suffix, &lookup.result, counters_, nullptr);
+    if (!is_over) return GoOn(place->lookup);
+    search.End(false, deepest_level_, counters_);
   }
 
   const std::span<KeyLookup> lookups_;
   const GetOptions options_;
-  Counters& counters_;
+  const Counters::Here& counters_;
   const int deepest_level_;
   std::vector<Search> searches_;
   std::vector<Place> places_, next_places_;
 };
 
 void Version::MultiGet(std::span<KeyLookup> lookups, const GetOptions& options, FileSystem* files,
-                       Counters* counters) const {
+                       const Counters::Here& counters) const {
   Batch(*this, lookups, options, counters).Run(files);
 }
 

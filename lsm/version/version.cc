@@ -170,34 +170,30 @@ absl::StatusOr<std::shared_ptr<const Version>> Version::Create(
       // Tables are numbered in the order in which their memtables were sealed.
       std::sort(tables.begin(), tables.end(),
                 [](const auto& a, const auto& b) { return a->meta.number > b->meta.number; });
-      std::vector<KeyRanges::Range> ranges;
-      for (const auto& table : tables)
-        ranges.push_back({UserKeyOf(table->meta.smallest), UserKeyOf(table->meta.largest)});
-      version->level0_ranges_ = KeyRanges(ranges);
       continue;
     }
     std::sort(tables.begin(), tables.end(), [](const auto& a, const auto& b) {
       return CompareInternalKeys(a->meta.smallest, b->meta.smallest) < 0;
     });
-    std::vector<std::string_view> smallest, largest;
-    for (const auto& table : tables) {
-      const std::string_view first = UserKeyOf(table->meta.smallest);
-      if (!largest.empty() && largest.back() >= first)
-        return OverlapError(i, *tables[largest.size() - 1], *table);
-      smallest.push_back(first);
-      largest.push_back(UserKeyOf(table->meta.largest));
+    for (size_t at = 1; at < tables.size(); ++at) {
+      if (UserKeyOf(tables[at - 1]->meta.largest) >= UserKeyOf(tables[at]->meta.smallest))
+        return OverlapError(i, *tables[at - 1], *tables[at]);
     }
-    level.smallest = Fences(smallest);
-    level.largest = Fences(largest);
     if (!tables.empty()) version->deepest_level_ = i;
   }
+  version->ListCandidates();
   return std::shared_ptr<const Version>(std::move(version));
 }
 
-const OpenTable* Version::Level::TableOver(std::string_view user_key) const {
-  if (tables.empty()) return nullptr;
-  const size_t at = largest.LowerBound(user_key);
-  return at < tables.size() && smallest[at] <= user_key ? tables[at].get() : nullptr;
+void Version::ListCandidates() {
+  std::vector<KeyRanges::Range> ranges;
+  for (int i = 0; i < kLevels; ++i) {
+    for (const auto& table : level(i)) {
+      candidates_.push_back({table.get(), i});
+      ranges.push_back({UserKeyOf(table->meta.smallest), UserKeyOf(table->meta.largest)});
+    }
+  }
+  ranges_ = KeyRanges(ranges);
 }
 
 void Version::AddIterators(const Table::ScanOptions& options,
@@ -219,10 +215,8 @@ OpenTables Version::Overlapping(int level_number, std::string_view smallest,
 }
 
 bool Version::MayExistBelow(int level_number, std::string_view user_key) const {
-  for (int i = level_number + 1; i < kLevels; ++i) {
-    if (levels_[static_cast<size_t>(i)].TableOver(user_key) != nullptr) return true;
-  }
-  return false;
+  const std::span<const uint32_t> with_key = ranges_.With(user_key);
+  return !with_key.empty() && candidates_[with_key.back()].level > level_number;
 }
 
 uint64_t Version::ApproximateBytes(std::string_view from,

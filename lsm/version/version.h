@@ -23,7 +23,6 @@
 #include "absl/status/statusor.h"
 #include "lsm/base/counters.h"
 #include "lsm/base/explanation.h"
-#include "lsm/base/fences.h"
 #include "lsm/base/internal_key.h"
 #include "lsm/base/iterator.h"
 #include "lsm/base/key_ranges.h"
@@ -90,7 +89,7 @@ class Version {
   // The newest version of the key that the lookup may see.  Asks the filters of all tables that may
   // hold it at once: prefetches every one, then probes newest first.  REQUIRES: an EpochGuard
   // stands.  Counts; fills `explanation` if not null.
-  absl::Status Get(const LookupKey& key, const GetOptions& options, Counters* counters,
+  absl::Status Get(const LookupKey& key, const GetOptions& options, const Counters::Here& counters,
                    LookupResult* result, Explanation* explanation) const;
 
   // The same of many keys side by side; each gets an outcome of its own.  What is not cached is
@@ -98,7 +97,7 @@ class Version {
   // `options.doubt_filters` is not looked at.  Throws std::bad_alloc, before anything is counted,
   // if there is no memory for it.
   void MultiGet(std::span<KeyLookup> lookups, const GetOptions& options, FileSystem* files,
-                Counters* counters) const;
+                const Counters::Here& counters) const;
 
   // One iterator for each table of level 0 and one for each deeper level that has any.  The version
   // must outlive them.
@@ -122,25 +121,20 @@ class Version {
   struct Level {
     OpenTables tables;
     uint64_t bytes = 0;
-    // By user key, in the order of `tables`; not of level 0, whose tables are not sorted.
-    Fences smallest;
-    Fences largest;
-
-    // The one whose range holds the key, or null; not of level 0.
-    const OpenTable* TableOver(std::string_view user_key) const;
   };
   struct Candidate {
     const OpenTable* table;
     int level;
   };
-  class CandidateList;
   class Search;
   class Batch;
 
-  void FindCandidates(std::string_view user_key, CandidateList* candidates) const;
+  void ListCandidates();
 
   std::array<Level, kLevels> levels_;
-  KeyRanges level0_ranges_;  // in the order of its tables
+  // Every table, in the order in which a lookup asks them: newest first.
+  std::vector<Candidate> candidates_;
+  KeyRanges ranges_;  // theirs
   int deepest_level_ = 0;
 };
 

@@ -122,8 +122,8 @@ if(TRELLIS_BUILD_LSM)
     lsm/base/copy_report.h
     lsm/base/explanation.h
     lsm/base/internal_key.h
-    lsm/base/key_head.h
     lsm/base/iterator.h
+    lsm/base/key_head.h
     lsm/base/options.h
     lsm/base/pace.h
     lsm/base/pinned_value.h

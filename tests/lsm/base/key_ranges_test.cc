@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <random>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,9 +19,8 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 
 std::vector<size_t> With(const KeyRanges& ranges, std::string_view key) {
-  std::vector<size_t> found;
-  ranges.ForEachWith(key, [&](size_t i) { found.push_back(i); });
-  return found;
+  const std::span<const uint32_t> found = ranges.With(key);
+  return {found.begin(), found.end()};
 }
 
 TEST(KeyRangesTest, NoneHoldsNothing) {
