@@ -94,11 +94,17 @@ absl::Status Comparison::Run() {
   if (error)
     return absl::UnavailableError(lsm::Concat("--out: ", config_.out, ": ", error.message()));
   results_.conditions = DescribeMachine(config_.out);
-  for (const DataSize& size : Sizes()) LSM_RETURN_IF_ERROR(RunSize(size));
+  absl::Status status;
+  for (const DataSize& size : Sizes()) {
+    status = RunSize(size);
+    if (!status.ok()) break;
+  }
+  if (absl::IsCancelled(status))
+    results_.conditions.emplace_back("Interrupted", "not everything was measured");
   results_.seconds = progress_->elapsed_seconds();
-  progress_->Announce("done");
+  progress_->Announce(status.ok() ? "done" : "stopped");
   progress_.reset();
-  return absl::OkStatus();
+  return status;
 }
 
 absl::Status Comparison::RunSize(const DataSize& size) {
@@ -186,6 +192,9 @@ absl::Status Comparison::Rounds(const Cell& cell, const Body& body) {
       // Another one is first each time, the others follow in turn.
       const size_t at = (i + static_cast<size_t>(round)) % stores_.size();
       if (!CanDo(*stores_[at].peer, cell)) continue;
+      // Relaxed: nothing else comes with it.
+      if (config_.stop != nullptr && config_.stop->load(std::memory_order_relaxed))
+        return absl::CancelledError("interrupted");
       LSM_ASSIGN_OR_RETURN(Sample sample, body(&stores_[at], round));
       result.samples[at].push_back(std::move(sample));
       progress_->Advance(TurnSeconds(cell));

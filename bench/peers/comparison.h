@@ -3,6 +3,7 @@
 #ifndef TRELLIS_BENCH_PEERS_COMPARISON_H_
 #define TRELLIS_BENCH_PEERS_COMPARISON_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -31,16 +32,18 @@ struct ComparisonConfig {
   std::string chart_js;  // what is inlined for the plots; empty: none
   std::string command;   // the command line, for the report
   PeerSettings settings;
+  // Once it is true no further measurement begins.  Null: never.
+  const std::atomic<bool>* stop = nullptr;
 };
 
-// Grammar: Run, once; then results.
+// Grammar: Run, once; then results, if it was stopped of what was measured before.
 class Comparison {
  public:
   // The first of the peers is the one that the others are compared with.
   Comparison(const ComparisonConfig& config, std::vector<std::unique_ptr<Peer>> peers);
   ~Comparison();
 
-  // Stops at the first wrong answer or error.
+  // Stops at the first wrong answer or error; Cancelled if it was told to.
   absl::Status Run();
 
   const Results& results() const { return results_; }

@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
 #include <string>
 #include <utility>
@@ -15,8 +16,19 @@
 
 namespace {
 
-// The stores are made anew by the next run, so there is nothing to wind up.
+std::atomic<bool> interrupted = false;
+static_assert(std::atomic<bool>::is_always_lock_free);  // so that a signal's handler may set it
+
+// The first time: hours of measuring are not to be lost.  The stores are made anew by the next run,
+// so there is nothing to wind up.
 void OnInterrupt(int) {
+  // Relaxed: nothing else comes with it.
+  if (!interrupted.exchange(true, std::memory_order_relaxed)) {
+    static constexpr char kMessage[] =
+        "\npeers_bench: interrupted: what is measured now is the last (once more: end at once)\n";
+    [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kMessage, sizeof kMessage - 1);
+    return;
+  }
   static constexpr char kMessage[] =
       "\npeers_bench: interrupted: no report was written (one that is there is of an earlier "
       "run)\n";
@@ -43,8 +55,9 @@ std::vector<std::unique_ptr<bench::peers::Peer>> PeersOf(const std::vector<std::
 }  // namespace
 
 int main(int argc, char** argv) {
-  const bench::peers::ParsedCommandLine parsed = bench::peers::ParseCommandLine(argc, argv);
+  bench::peers::ParsedCommandLine parsed = bench::peers::ParseCommandLine(argc, argv);
   if (parsed.exit_code.has_value()) return *parsed.exit_code;
+  parsed.config.stop = &interrupted;
   struct sigaction action {};
   action.sa_handler = &OnInterrupt;
   ::sigaction(SIGINT, &action, nullptr);
@@ -52,7 +65,10 @@ int main(int argc, char** argv) {
 
   bench::peers::Comparison comparison(parsed.config, PeersOf(parsed.stores));
   const absl::Status status = comparison.Run();
-  if (!status.ok()) return Fail(status);
+  if (!status.ok() && (!absl::IsCancelled(status) || comparison.results().cells.empty())) {
+    const int code = Fail(status);
+    return absl::IsCancelled(status) ? 130 : code;
+  }
   // First, so that a report that cannot be written does not take the figures with it.
   std::printf("%s\n", bench::peers::ToText(comparison.results()).c_str());
   const std::string& out = parsed.config.out;
@@ -61,5 +77,6 @@ int main(int argc, char** argv) {
   if (!written.ok()) return Fail(written);
   std::printf("Report  %s/report.html (open it in a browser), %s/report.json\n", out.c_str(),
               out.c_str());
-  return std::fflush(stdout) == 0 ? 0 : 1;
+  if (std::fflush(stdout) != 0) return 1;
+  return status.ok() ? 0 : 130;
 }
