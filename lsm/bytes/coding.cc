@@ -41,15 +41,18 @@ bool TakeVarint(std::string_view* input, Word* value) {
 
 void AppendVarint32(std::string* out, uint32_t value) { AppendVarint64(out, value); }
 
-void AppendVarint64(std::string* out, uint64_t value) {
-  char bytes[kVarint64BytesMax];
-  size_t size_bytes = 0;
+char* StoreVarint64(char* to, uint64_t value) {
   while (value >= kMoreFollows) {
-    bytes[size_bytes++] = static_cast<char>(static_cast<uint8_t>(value) | kMoreFollows);
+    *to++ = static_cast<char>(static_cast<uint8_t>(value) | kMoreFollows);
     value >>= kPayloadBits;
   }
-  bytes[size_bytes++] = static_cast<char>(value);
-  out->append(bytes, size_bytes);
+  *to++ = static_cast<char>(value);
+  return to;
+}
+
+void AppendVarint64(std::string* out, uint64_t value) {
+  char bytes[kVarint64BytesMax];
+  out->append(bytes, static_cast<size_t>(StoreVarint64(bytes, value) - bytes));
 }
 
 void AppendLengthPrefixed(std::string* out, std::string_view bytes) {

@@ -58,6 +58,14 @@ inline void AppendFixed64(std::string* out, uint64_t value) {
 inline constexpr int kVarint32BytesMax = 5;
 inline constexpr int kVarint64BytesMax = 10;
 
+// Returns the byte behind it.  REQUIRES: room for kVarint64BytesMax.
+char* StoreVarint64(char* to, uint64_t value);
+inline char* StoreVarint32(char* to, uint32_t value) {
+  if (value >= 0x80) return StoreVarint64(to, value);
+  *to = static_cast<char>(value);
+  return to + 1;
+}
+
 void AppendVarint32(std::string* out, uint32_t value);
 void AppendVarint64(std::string* out, uint64_t value);
 

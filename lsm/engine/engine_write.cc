@@ -46,9 +46,10 @@ absl::Status Engine::Write(const WriteBatch& batch, const WriteOptions& options)
   if (batch.count() == 0 && !options.sync) return absl::OkStatus();
   Writer writer{Writer::Task::kWrite, &batch, options.sync, false, {}, {}};
   LSM_RETURN_IF_ERROR(Enqueue(&writer));
-  counters_.Add(Counter::kWrites, 1);
-  counters_.Add(Counter::kWriteEntries, batch.count());
-  counters_.Add(Counter::kUserBytesWritten, batch.user_bytes());
+  const Counters::Here counters(&counters_);
+  counters.Add(Counter::kWrites, 1);
+  counters.Add(Counter::kWriteEntries, batch.count());
+  counters.Add(Counter::kUserBytesWritten, batch.user_bytes());
   return absl::OkStatus();
 }
 
@@ -155,8 +156,9 @@ absl::Status Engine::CommitGroup(Memtable* memtable, bool sync) {
   // A group without entries only asks for a sync.
   if (WriteBatch::CountOf(group_bytes_) > 0) {
     LSM_ASSIGN_OR_RETURN(const uint64_t log_bytes, logs_.Append(group_bytes_));
-    counters_.Add(Counter::kWriteGroups, 1);
-    counters_.Add(Counter::kLogBytesWritten, log_bytes);
+    const Counters::Here counters(&counters_);
+    counters.Add(Counter::kWriteGroups, 1);
+    counters.Add(Counter::kLogBytesWritten, log_bytes);
   }
   if (sync) {
     LSM_ASSIGN_OR_RETURN(const std::vector<uint64_t> first_time, logs_.Sync());

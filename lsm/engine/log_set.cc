@@ -26,21 +26,18 @@ absl::Status LogSet::Start(uint64_t number, uint64_t file_id) {
                        LogWriter::Create(std::move(file), LogKind::kWriteAhead, file_id));
   absl::MutexLock lock(&mutex_);
   assert(logs_.empty() || logs_.rbegin()->first < number);
+  LogWriter* const newest = writer.get();
   logs_.emplace(number, Log{std::move(writer)});
+  newest_ = newest;
   return absl::OkStatus();
 }
 
-void LogSet::Reserve(size_t payload_bytes) {
-  absl::MutexLock lock(&mutex_);
-  logs_.rbegin()->second.writer->Reserve(payload_bytes);
-}
+void LogSet::Reserve(size_t payload_bytes) { newest_->Reserve(payload_bytes); }
 
 absl::StatusOr<uint64_t> LogSet::Append(std::string_view payload) {
-  absl::MutexLock lock(&mutex_);
-  LogWriter& writer = *logs_.rbegin()->second.writer;
-  const uint64_t before = writer.size_bytes();
-  LSM_RETURN_IF_ERROR(writer.Append(payload));
-  return writer.size_bytes() - before;
+  const uint64_t before = newest_->size_bytes();
+  LSM_RETURN_IF_ERROR(newest_->Append(payload));
+  return newest_->size_bytes() - before;
 }
 
 absl::StatusOr<std::vector<uint64_t>> LogSet::Sync() {
@@ -91,6 +88,7 @@ absl::Status LogSet::Close(std::map<uint64_t, uint64_t>* closed) {
     names_are_durable = names_are_durable && log.synced_once;
   }
   logs_.clear();
+  newest_ = nullptr;
   if (!names_are_durable && !closed->empty()) {
     const absl::Status synced = CatchOutOfMemory([&] { return directory_->Sync(); });
     if (!synced.ok()) closed->clear();

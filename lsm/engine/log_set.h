@@ -28,6 +28,8 @@ class LogSet {
  public:
   explicit LogSet(Directory* directory) : directory_(directory) {}
 
+  // --- of one thread at a time: who leads the writers, or who closes the store ---
+
   // Makes a log of this number, higher than all before, the one that takes records.
   absl::Status Start(uint64_t number, uint64_t file_id);
 
@@ -41,6 +43,13 @@ class LogSet {
   // the manifest must have them before anything in them is acknowledged as durable.
   absl::StatusOr<std::vector<uint64_t>> Sync();
 
+  // Ends the logs in order.  `closed` receives numbers and file bytes of those that are now known
+  // to survive a crash whole, with their names: all, or those before the first that failed.  Throws
+  // nothing.
+  absl::Status Close(std::map<uint64_t, uint64_t>* closed);
+
+  // --- of any thread ---
+
   // The names of all logs survive a crash.
   absl::Status SyncNames() { return directory_->Sync(); }
 
@@ -50,11 +59,6 @@ class LogSet {
   // Removes the files of logs below `number`.  Throws nothing.
   void Remove(uint64_t number);
 
-  // Ends the logs in order.  `closed` receives numbers and file bytes of those that are now known
-  // to survive a crash whole, with their names: all, or those before the first that failed.  Throws
-  // nothing.
-  absl::Status Close(std::map<uint64_t, uint64_t>* closed);
-
  private:
   struct Log {
     std::unique_ptr<LogWriter> writer;
@@ -62,7 +66,10 @@ class LogSet {
   };
   Directory* const directory_;
   absl::Mutex mutex_;
-  std::map<uint64_t, Log> logs_ ABSL_GUARDED_BY(mutex_);  // the last one takes records
+  std::map<uint64_t, Log> logs_ ABSL_GUARDED_BY(mutex_);
+  // The last one, which takes records.  Not guarded: it is changed and used by who leads alone, and
+  // Remove leaves it; so a record takes no lock for it.
+  LogWriter* newest_ = nullptr;
 };
 
 }  // namespace lsm

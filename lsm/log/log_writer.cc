@@ -40,7 +40,7 @@ absl::Status LogWriter::Append(std::string_view payload) {
 }
 
 void LogWriter::Reserve(size_t payload_bytes) {
-  const uint64_t record_bytes = RecordEnd(size_bytes_, payload_bytes) - size_bytes_;
+  const uint64_t record_bytes = RecordEnd(size_bytes(), payload_bytes) - size_bytes();
   // By doubling: a log's records grow to their usual size but once.
   if (record_bytes > scratch_.capacity())
     scratch_.reserve(std::max<size_t>(record_bytes, 2 * scratch_.capacity()));
@@ -51,7 +51,7 @@ absl::Status LogWriter::AppendRecord(RecordType type, std::string_view payload) 
   if (next_ordinal_ == std::numeric_limits<uint32_t>::max()) {
     return status_ = absl::ResourceExhaustedError(Concat(path(), ": the log has no ordinals left"));
   }
-  const uint64_t start = size_bytes_;
+  const uint64_t start = size_bytes();
   const uint64_t end = RecordEnd(start, payload.size());
   scratch_.resize(static_cast<size_t>(end - start));
   char* to = scratch_.data();
@@ -78,7 +78,8 @@ absl::Status LogWriter::AppendRecord(RecordType type, std::string_view payload) 
 absl::Status LogWriter::AppendBytes(std::string_view bytes) {
   // Whatever it was that ended the call: what is in the file is unknown from here on.
   status_ = CatchOutOfMemory([&] { return file_->Append(bytes); });
-  if (status_.ok()) size_bytes_ += bytes.size();
+  // Relaxed, and not an atomic addition: only the appending thread writes it.
+  if (status_.ok()) size_bytes_.store(size_bytes() + bytes.size(), std::memory_order_relaxed);
   return status_;
 }
 
@@ -86,7 +87,7 @@ absl::Status LogWriter::Sync() {
   LSM_RETURN_IF_ERROR(status_);
   if (!has_unsynced()) return absl::OkStatus();
   status_ = CatchOutOfMemory([&] { return file_->Sync(); });
-  if (status_.ok()) durable_offset_ = size_bytes_;
+  if (status_.ok()) durable_offset_ = size_bytes();
   return status_;
 }
 

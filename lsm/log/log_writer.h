@@ -1,10 +1,12 @@
-// Appends records to a log.  Grammar: (Append | Sync)* [Close].  One thread at a time.
+// Appends records to a log.  Grammar: (Append | Sync)* [Close].  One thread at a time; size_bytes
+// may be read by any.
 //
 // A failed append or sync is final: every later call returns the first error, for what is in the
 // file is unknown, and a file whose sync failed must not be synced again.
 #ifndef TRELLIS_LSM_LOG_LOG_WRITER_H_
 #define TRELLIS_LSM_LOG_LOG_WRITER_H_
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -40,9 +42,10 @@ class LogWriter {
   // which it returns.  Throws nothing.
   absl::Status Close(bool sync);
 
-  uint64_t size_bytes() const { return size_bytes_; }
+  // Relaxed: a figure; what it counts is not read because of it.
+  uint64_t size_bytes() const { return size_bytes_.load(std::memory_order_relaxed); }
   // Anything was appended since the last sync.
-  bool has_unsynced() const { return durable_offset_ != size_bytes_; }
+  bool has_unsynced() const { return durable_offset_ != size_bytes(); }
   uint64_t file_id() const { return file_id_; }
   const std::string& path() const { return file_->path(); }
 
@@ -53,7 +56,7 @@ class LogWriter {
 
   std::unique_ptr<AppendFile> file_;
   const uint64_t file_id_;
-  uint64_t size_bytes_ = 0;
+  std::atomic<uint64_t> size_bytes_{0};
   uint64_t durable_offset_ = 0;  // everything before it is synced
   uint32_t next_ordinal_ = 0;
   absl::Status status_;  // the first failure
