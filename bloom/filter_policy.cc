@@ -7,6 +7,15 @@
 #include "bloom/kind_builder.h"
 
 namespace bloom {
+namespace {
+
+absl::Status NoSuchKind(std::string_view name) {
+  return absl::InvalidArgumentError(absl::StrCat("no filter kind is called \"", std::string(name),
+                                                 "\"; there are: ", KeyedKindNames()));
+}
+
+}  // namespace
+
 FilterBuilder::~FilterBuilder() = default;
 FilterPolicy::~FilterPolicy() = default;
 
@@ -16,8 +25,16 @@ absl::StatusOr<std::shared_ptr<const FilterPolicy>> PolicyFromName(std::string_v
     if (name == K::kName) policy = std::make_shared<KindPolicy<K>>();
   });
   if (policy != nullptr) return policy;
-  return absl::InvalidArgumentError(absl::StrCat("no filter kind is called \"", std::string(name),
-                                                 "\"; there are: ", KeyedKindNames()));
+  return NoSuchKind(name);
+}
+
+absl::StatusOr<FilterSize> SizeOfFilter(std::string_view name, uint64_t key_count,
+                                        double target_fpp) {
+  absl::StatusOr<FilterSize> size = NoSuchKind(name);
+  KeyedKinds::ForEach([&]<StaticKind K>(K) {
+    if (name == K::kName) size = SizeOfBest<K>(key_count, target_fpp);
+  });
+  return size;
 }
 
 constinit const FilterFunctions FilterReader::kMaybe = {

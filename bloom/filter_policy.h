@@ -77,6 +77,18 @@ class FilterPolicy {
 // names there are, for any other.
 absl::StatusOr<std::shared_ptr<const FilterPolicy>> PolicyFromName(std::string_view name);
 
+// What a filter would be, without building it.
+struct FilterSize {
+  uint64_t bytes = 0;        // of the whole filter, header included
+  double predicted_fpp = 0;  // of this layout with so many keys; at most the target
+};
+
+// Of what the builder of the policy of that name makes from so many distinct keys: the standard
+// filter where the kind would be no smaller, the kind's where its equations have a solution.
+// InvalidArgument as PolicyFromName and ShapeFor, so for no keys too.
+absl::StatusOr<FilterSize> SizeOfFilter(std::string_view name, uint64_t key_count,
+                                        double target_fpp);
+
 // What a filter says of itself.  Figures are 0 where the state is not kUsable.
 struct FilterDescription {
   FilterState state = FilterState::kDamaged;

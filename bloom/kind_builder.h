@@ -45,16 +45,24 @@ absl::StatusOr<std::string> BuildFilter(const FilterContext& context,
   return EncodeFilter(header, payload->span());
 }
 
-// The same where K may have no solution, or so few keys that what it saves is not worth its
-// padding: a standard filter then.
+// Whether so few keys are to be kept at that FPP that K, which is solved, is no smaller than a
+// standard filter: what it saves is not worth its padding.
+template <SolvedKind K>
+absl::StatusOr<bool> StandardIsAsSmall(uint64_t key_count, double target_fpp) {
+  const absl::StatusOr<Shape> standard = Standard::ShapeFor(key_count, target_fpp);
+  if (!standard.ok()) return standard.status();
+  const absl::StatusOr<Shape> shape = K::ShapeFor(key_count, target_fpp);
+  return !shape.ok() || K::SizeBits(*shape) >= Standard::SizeBits(*standard);
+}
+
+// The same as BuildFilter where K may have no solution, or not be worth it: a standard filter then.
 template <StaticKind K>
 absl::StatusOr<std::string> BuildBest(const FilterContext& context,
                                       std::span<const Digest> digests) {
   if constexpr (SolvedKind<K>) {
-    const absl::StatusOr<Shape> standard = Standard::ShapeFor(digests.size(), context.target_fpp);
-    if (!standard.ok()) return standard.status();
-    const absl::StatusOr<Shape> shape = K::ShapeFor(digests.size(), context.target_fpp);
-    if (shape.ok() && K::SizeBits(*shape) < Standard::SizeBits(*standard)) {
+    const absl::StatusOr<bool> as_small = StandardIsAsSmall<K>(digests.size(), context.target_fpp);
+    if (!as_small.ok()) return as_small.status();
+    if (!*as_small) {
       absl::StatusOr<std::string> filter = BuildFilter<K>(context, digests);
       if (!absl::IsAborted(filter.status())) return filter;
     }
@@ -62,6 +70,26 @@ absl::StatusOr<std::string> BuildBest(const FilterContext& context,
   } else {
     return BuildFilter<K>(context, digests);
   }
+}
+
+// Of what BuildFilter makes.
+template <StaticKind K>
+absl::StatusOr<FilterSize> SizeOf(uint64_t key_count, double target_fpp) {
+  const absl::StatusOr<Shape> shape = K::ShapeFor(key_count, target_fpp);
+  if (!shape.ok()) return shape.status();
+  return FilterSize{kFilterHeaderBytes + K::PayloadBytes(*shape),
+                    K::PredictedFpp(*shape, key_count)};
+}
+
+// Of what BuildBest makes, if there is a solution.
+template <StaticKind K>
+absl::StatusOr<FilterSize> SizeOfBest(uint64_t key_count, double target_fpp) {
+  if constexpr (SolvedKind<K>) {
+    const absl::StatusOr<bool> as_small = StandardIsAsSmall<K>(key_count, target_fpp);
+    if (!as_small.ok()) return as_small.status();
+    if (*as_small) return SizeOf<Standard>(key_count, target_fpp);
+  }
+  return SizeOf<K>(key_count, target_fpp);
 }
 
 // No filter leaves it that was not asked for all its digests.

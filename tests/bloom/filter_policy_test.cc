@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "bloom/catalog.h"
 #include "tests/bloom/kinds.h"
 #include "tests/support/status_matchers.h"
 
@@ -42,6 +43,31 @@ TEST(PolicyFromNameTest, AnyOtherNameIsAnErrorThatListsTheNames) {
                                                AllOf(HasSubstr("\"" + std::string(name) + "\""),
                                                      HasSubstr("standard, blocked"))));
   }
+}
+
+// Also where it becomes a standard filter, and down to a single key.
+TEST(SizeOfFilterTest, IsThatOfWhatIsBuilt) {
+  bloom::KeyedKinds::ForEach([]<class Kind>(Kind) {
+    for (const uint64_t keys : {1, 60, 700, 9000}) {
+      for (const double target_fpp : {0.9, 0.3, 0.01, 0.00003}) {
+        const absl::StatusOr<bloom::FilterSize> size =
+            bloom::SizeOfFilter(Kind::kName, keys, target_fpp);
+        ASSERT_OK(size);
+        const std::string bytes =
+            BuildFilter(Kind::kName, {.target_fpp = target_fpp}, DigestsOfKeys(0, keys));
+        EXPECT_EQ(size->bytes, bytes.size()) << Kind::kName << " " << keys << " " << target_fpp;
+        EXPECT_DOUBLE_EQ(size->predicted_fpp, FilterReader::Open(bytes).predicted_fpp());
+        EXPECT_LE(size->predicted_fpp, target_fpp);
+      }
+    }
+  });
+}
+
+TEST(SizeOfFilterTest, WhatCannotBeIsAnError) {
+  EXPECT_THAT(bloom::SizeOfFilter("x", 10, 0.01),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("standard, blocked")));
+  EXPECT_THAT(bloom::SizeOfFilter("ribbon", 0, 0.01), StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(bloom::SizeOfFilter("blocked", 10, 1), StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
 TEST(FilterBuilderTest, CountsConsecutiveEqualDigestsOnce) {
