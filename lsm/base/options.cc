@@ -21,6 +21,32 @@ absl::Status CheckBytes(std::string_view option, uint64_t bytes, uint64_t least,
                 Concat("in [", ReadableBytes(least), ", ", ReadableBytes(most), "]"));
 }
 
+// Written so that NaN fails.
+absl::Status CheckGoal(const Options& options) {
+  const FilterGoal& goal = options.filter_goal;
+  const auto check = [&](std::string_view name, double least, double most, std::string_view range) {
+    if (goal.value() >= least && goal.value() <= most) return absl::OkStatus();
+    const std::string value = std::isnan(goal.value()) ? "nan" : ReadableNumber(goal.value());
+    return Refuse("filter_goal", Concat("FilterGoal::", name, "(", value, ")"), range);
+  };
+  switch (goal.kind()) {
+    case FilterGoal::Kind::kNone:
+      return absl::OkStatus();
+    case FilterGoal::Kind::kBitsPerKey:
+      LSM_RETURN_IF_ERROR(check("BitsPerKey", 0.1, 64, "in [0.1, 64]"));
+      break;
+    case FilterGoal::Kind::kBytes:
+      LSM_RETURN_IF_ERROR(check("Bytes", 1024, 0x1p44, "in [1 KiB, 16 TiB]"));
+      break;
+    case FilterGoal::Kind::kWastedReads:
+      LSM_RETURN_IF_ERROR(check("WastedReads", 0.000001, 100, "in [0.000001, 100]"));
+      break;
+  }
+  if (options.filter_kind != "none") return absl::OkStatus();
+  return Refuse("filter_goal", goal.ToText(),
+                "FilterGoal() where Options::filter_kind is \"none\"");
+}
+
 absl::Status CheckFilter(const Options& options) {
   constexpr double kLeastFpp = 0.000001;
   constexpr double kMostFpp = 0.5;
@@ -36,7 +62,7 @@ absl::Status CheckFilter(const Options& options) {
                   "DigestHash::kXxh3 or kSipHash");
   }
   const auto choice = FilterChoice::Of(options.filter_kind);
-  if (choice.ok()) return absl::OkStatus();
+  if (choice.ok()) return CheckGoal(options);
   return absl::InvalidArgumentError(Concat("Options::filter_kind: ", MessageOf(choice.status())));
 }
 

@@ -14,6 +14,7 @@
 #include "absl/status/status.h"
 #include "bloom/core/hash.h"
 #include "bloom/filter_policy.h"
+#include "lsm/base/filter_goal.h"
 #include "lsm/fs/environment.h"
 
 namespace lsm {
@@ -41,13 +42,24 @@ struct Options {
 
   // Probability with which a table is read for a key that it does not hold.  0.01; [0.000001, 0.5].
   // Lower takes more memory: about 1.05 log2(1/fpp) bits a key for `ribbon`, 1.44 for `standard`,
-  // somewhat more for `blocked`.
+  // somewhat more for `blocked`.  Without effect where filter_goal says what filters are to reach.
   double target_fpp = 0.01;
+
+  // What the filters of the whole store are to reach together, in place of a target_fpp that is the
+  // same for every table: so much memory a key or in all, for as few wasted reads as that buys, or
+  // so few wasted reads, for as little memory as that takes.  Each flush and compaction then solves
+  // for the FPP of what it writes (lsm/base/filter_allocation.h), from the sizes that the levels
+  // have: small levels get low ones, which cost little there.  A level whose filters do not pay
+  // gets none.  FilterGoal(); BitsPerKey in [0.1, 64], Bytes in [1 KiB, 16 TiB], WastedReads in
+  // [0.000001, 100].  Not with filter_kind "none".  Tables keep the filters that they have until
+  // they are rewritten.
+  FilterGoal filter_goal = {};
 
   // Kind of filter that new tables get: any that bloom/README.md lists, among them "blocked" (one
   // cache miss a question) and "ribbon" (30 % smaller, several times slower to build and to ask);
   // "by-level", which is the former in levels 0 and 1, where tables live briefly, and the latter
-  // below; or "none".  "by-level".  Files of any kind are read whatever stands here.
+  // below (with a filter_goal, wherever the memory that it saves is worth its build); or "none".
+  // "by-level".  Files of any kind are read whatever stands here.
   std::string filter_kind = "by-level";
 
   // How keys are hashed for filters, in a store that is made; one that is there goes on as it was

@@ -121,6 +121,7 @@ if(TRELLIS_BUILD_LSM)
   trellis_install(lsm HEADERS
     lsm/base/copy_report.h
     lsm/base/explanation.h
+    lsm/base/filter_goal.h
     lsm/base/internal_key.h
     lsm/base/iterator.h
     lsm/base/key_head.h

@@ -44,6 +44,20 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"filter_kind", [](Options* o) { o->filter_kind = "cuckoo"; }},
         Case{"filter_kind", [](Options* o) { o->filter_kind = ""; }},
         Case{"filter_hash", [](Options* o) { o->filter_hash = static_cast<bloom::DigestHash>(7); }},
+        Case{"filter_goal", [](Options* o) { o->filter_goal = FilterGoal::BitsPerKey(0.09); }},
+        Case{"filter_goal", [](Options* o) { o->filter_goal = FilterGoal::BitsPerKey(64.1); }},
+        Case{"filter_goal",
+             [](Options* o) { o->filter_goal = FilterGoal::BitsPerKey(std::nan("")); }},
+        Case{"filter_goal", [](Options* o) { o->filter_goal = FilterGoal::Bytes(1023); }},
+        Case{"filter_goal",
+             [](Options* o) { o->filter_goal = FilterGoal::Bytes((uint64_t{1} << 44) + 8192); }},
+        Case{"filter_goal", [](Options* o) { o->filter_goal = FilterGoal::WastedReads(0); }},
+        Case{"filter_goal", [](Options* o) { o->filter_goal = FilterGoal::WastedReads(101); }},
+        Case{"filter_goal",
+             [](Options* o) {
+               o->filter_goal = FilterGoal::BitsPerKey(10);
+               o->filter_kind = "none";
+             }},
         Case{"write_buffer_bytes", [](Options* o) { o->write_buffer_bytes = 65535; }},
         Case{"write_buffer_bytes",
              [](Options* o) { o->write_buffer_bytes = (size_t{4} << 30) + 1; }},
@@ -104,6 +118,40 @@ TEST(OptionsTest, AWrongValueIsShownWithTheAllowedRange) {
               StatusIs(absl::StatusCode::kInvalidArgument,
                        AllOf(HasSubstr("standard"), HasSubstr("blocked"), HasSubstr("\"by-level\""),
                              HasSubstr("\"none\""))));
+}
+
+TEST(OptionsTest, GoalsFromEndToEndOfTheirRangesAreAllowed) {
+  Options options;
+  for (const FilterGoal& goal :
+       {FilterGoal(), FilterGoal::BitsPerKey(0.1), FilterGoal::BitsPerKey(64),
+        FilterGoal::Bytes(1024), FilterGoal::Bytes(uint64_t{1} << 44),
+        FilterGoal::WastedReads(0.000001), FilterGoal::WastedReads(100)}) {
+    options.filter_goal = goal;
+    EXPECT_OK(ValidateOptions(options)) << goal.ToText();
+  }
+}
+
+TEST(OptionsTest, AWrongGoalIsShownWithItsNameAndRange) {
+  Options options;
+  options.filter_goal = FilterGoal::BitsPerKey(100);
+  EXPECT_THAT(ValidateOptions(options),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("FilterGoal::BitsPerKey(100)"), HasSubstr("[0.1, 64]"))));
+  options.filter_goal = FilterGoal::Bytes(1 << 20);
+  options.filter_kind = "none";
+  EXPECT_THAT(ValidateOptions(options),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("1.00 MiB of filters"), HasSubstr("filter_kind"))));
+}
+
+TEST(FilterGoalTest, IsAValueWithAText) {
+  EXPECT_EQ(FilterGoal(), FilterGoal());
+  EXPECT_TRUE(FilterGoal().is_none());
+  EXPECT_NE(FilterGoal::BitsPerKey(1), FilterGoal::WastedReads(1));
+  EXPECT_EQ(FilterGoal::BitsPerKey(10).ToText(), "10.0 bits a key");
+  EXPECT_EQ(FilterGoal::Bytes(64 << 20).ToText(), "64.0 MiB of filters");
+  EXPECT_EQ(FilterGoal::WastedReads(0.01).ToText(), "0.0100 wasted reads a lookup");
+  EXPECT_EQ(FilterGoal().ToText(), "none");
 }
 
 TEST(OptionsTest, EveryKindOfFilterIsAllowed) {

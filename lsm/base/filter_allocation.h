@@ -1,0 +1,130 @@
+// Spreads filter memory over the sorted runs of a store so that it spares the most reads (Monkey:
+// Dayan, Athanassoulis, Idreos, SIGMOD 2017).  Pure: from sizes to FPPs; nothing is built here.
+//
+// A lookup of a key that is not there asks every run, so it is expected to read the sum of their
+// FPPs in vain.  A bit a key lowers an FPP by the same factor anywhere, but costs as many bits as
+// the run has keys: so memory is best spent where it lowers the sum the most a byte, which is on
+// small runs until their FPPs are as much lower as they are smaller.  The curves say what a byte
+// buys (lsm/base/filter_curve.h): their lower convex hulls, cut into short steps and taken steepest
+// first, give the least sum for every budget, and the least budget for every sum; exactly, but for
+// the length of one step.  The last step is taken in part.
+#ifndef TRELLIS_LSM_BASE_FILTER_ALLOCATION_H_
+#define TRELLIS_LSM_BASE_FILTER_ALLOCATION_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "lsm/base/filter_curve.h"
+#include "lsm/base/filter_goal.h"
+
+namespace lsm {
+
+// Tables of which a lookup reads at most one: a table of level 0, or a level below it.
+struct FilterRun {
+  uint64_t keys = 0;    // user keys, of all its tables; a run without keys has no filter
+  uint64_t tables = 1;  // its keys are in so many filters, about alike
+  double lifetime = 0;  // how often level 1 is written anew before this run is: its size by level
+                        // 1's
+};
+
+enum class FilterReason : uint8_t {
+  kTarget,      // Options::target_fpp: a repair wrote it, which does not know the other levels
+  kShare,       // its share of the goal's memory, or of its reads
+  kFloor,       // as low as filters go
+  kDoesNotPay,  // none: what memory there is spares more elsewhere, or the goal is reached without
+  kLess,        // less than its share, since tables that were built before have more than theirs
+  kMore,        // more than its share, since they have less
+};
+// "target", "share", "floor", "does not pay", "less", "more".
+std::string_view NameOf(FilterReason reason);
+
+// A table's property `filter_reason`: "share: its share of 10 bits a key".  What stands before the
+// colon is the reason's name.
+std::string ExplanationOf(FilterReason reason, const FilterGoal& goal);
+
+struct FilterShare {
+  std::string_view kind;  // empty: no filter
+  double target_fpp = 1;  // to build with
+  double fpp = 1;         // to expect
+  double bytes = 0;       // of all the run's filters, headers included
+  FilterReason reason = FilterReason::kDoesNotPay;
+};
+
+struct FilterAllocation {
+  std::vector<FilterShare> shares;  // of the runs, in their order
+  double wasted_reads = 0;          // of a lookup for a key that is not there: the sum of the FPPs
+  double bytes = 0;
+};
+
+// What a job is about to write, and what it leaves as it is.
+struct FilterOutput {
+  size_t run = 0;            // among the runs, as they will be after it
+  uint64_t keys = 0;         // of that run
+  double staying_bytes = 0;  // that filters take of tables that the job leaves alone
+  double staying_reads = 0;  // wasted reads that are expected of these tables
+};
+
+// Thread-safe; what it costs is the time of the first curves, some milliseconds each, and then some
+// tens of microseconds a run.  std::bad_alloc passes.
+class FilterAllocator {
+ public:
+  // `filter_kind` as FilterChoice takes it; InvalidArgument likewise.
+  static absl::StatusOr<std::unique_ptr<FilterAllocator>> Of(std::string_view filter_kind,
+                                                             const FilterGoal& goal);
+
+  const FilterGoal& goal() const { return goal_; }
+
+  // Bytes that the filters of runs with so many keys may take; infinity if the goal is not one of
+  // memory.
+  double BudgetBytes(uint64_t keys) const;
+
+  // For all runs together, as if all their tables were built now.
+  FilterAllocation Allocate(std::span<const FilterRun> runs) const;
+  // The same within a budget, whatever the goal is.
+  FilterAllocation AllocateBytes(std::span<const FilterRun> runs, double bytes) const;
+
+  // For what a job writes.  Tables that stay keep the filters that they got when the store had
+  // other sizes, so shares alone would not keep to the goal.  So a job's share is of a goal that is
+  // put right by kCorrection times what the store would else be beyond it, or short of it; at most
+  // so far that the goal is met.  Not farther: a small output cannot make up for much, and tables
+  // of one level are best alike.  Of a budget in bytes, a share is also smaller by what the store
+  // may grow until its tables are written anew.
+  FilterShare ForOutput(std::span<const FilterRun> runs, const FilterOutput& output) const;
+
+ private:
+  static constexpr double kCorrection = 2;
+  static constexpr double kCorrectionMost = 4;  // a goal is put right by this factor at most
+
+  FilterAllocator(std::string fast_kind, std::string compact_kind, const FilterGoal& goal)
+      : fast_kind_(std::move(fast_kind)), compact_kind_(std::move(compact_kind)), goal_(goal) {}
+
+  struct Limit {
+    double bytes;
+    double reads;
+  };
+  FilterAllocation Solve(std::span<const FilterRun> runs, const Limit& limit) const;
+  FilterAllocation SolveWith(std::span<const FilterRun> runs,
+                             std::span<const std::string_view> kinds, const Limit& limit) const;
+  // What the goal is for the runs that there are: bytes or reads.
+  double Wanted(std::span<const FilterRun> runs) const;
+  bool WantsReads() const { return goal_.kind() == FilterGoal::Kind::kWastedReads; }
+  FilterAllocation SolveFor(std::span<const FilterRun> runs, double wanted) const;
+  bool CompactPays(const FilterRun& run, double fpp) const;
+  const FilterCurve& CurveOf(std::string_view kind, const FilterRun& run) const;
+
+  const std::string fast_kind_;
+  const std::string compact_kind_;  // the same where there is one kind
+  const FilterGoal goal_;
+  const std::unique_ptr<FilterCurves> curves_ = std::make_unique<FilterCurves>();
+};
+
+}  // namespace lsm
+
+#endif  // TRELLIS_LSM_BASE_FILTER_ALLOCATION_H_

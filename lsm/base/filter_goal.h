@@ -1,0 +1,47 @@
+// What the filters of a whole store are to reach together: Options::filter_goal.
+#ifndef TRELLIS_LSM_BASE_FILTER_GOAL_H_
+#define TRELLIS_LSM_BASE_FILTER_GOAL_H_
+
+#include <cstdint>
+#include <string>
+
+namespace lsm {
+
+// A kind of goal and its figure; a value.  Any figure can be held; ValidateOptions says which ones
+// can be wanted.
+class FilterGoal {
+ public:
+  enum class Kind : uint8_t {
+    kNone,         // Options::target_fpp holds for every table
+    kBitsPerKey,   // the filters may take so many bits for each key of the store (keys of different
+                   // tables count each, as each is in a filter of its own)
+    kBytes,        // the filters may take so many bytes of memory together
+    kWastedReads,  // a lookup of a key that is not there may be expected to read so many tables
+  };
+
+  constexpr FilterGoal() = default;
+  static constexpr FilterGoal BitsPerKey(double bits) { return {Kind::kBitsPerKey, bits}; }
+  static constexpr FilterGoal Bytes(uint64_t bytes) {
+    return {Kind::kBytes, static_cast<double>(bytes)};
+  }
+  static constexpr FilterGoal WastedReads(double reads) { return {Kind::kWastedReads, reads}; }
+
+  constexpr Kind kind() const { return kind_; }
+  constexpr double value() const { return value_; }
+  constexpr bool is_none() const { return kind_ == Kind::kNone; }
+
+  // "10 bits a key", "64.0 MiB of filters", "0.01 wasted reads a lookup", "none".
+  std::string ToText() const;
+
+  friend constexpr bool operator==(const FilterGoal&, const FilterGoal&) = default;
+
+ private:
+  constexpr FilterGoal(Kind kind, double value) : kind_(kind), value_(value) {}
+
+  Kind kind_ = Kind::kNone;
+  double value_ = 0;
+};
+
+}  // namespace lsm
+
+#endif  // TRELLIS_LSM_BASE_FILTER_GOAL_H_
