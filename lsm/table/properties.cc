@@ -40,6 +40,7 @@ const Property kProperties[] = {
     {"expected_fpp", &P::expected_fpp},
     {"filter_bytes", &P::filter_bytes},
     {"filter_kind", &P::filter_kind},
+    {"filter_reason", &P::filter_reason},
     {"index_bytes", &P::index_bytes},
     {"largest_key", &P::largest_key},
     {"largest_sequence", &P::largest_sequence},
@@ -136,9 +137,11 @@ bool TakeValue(std::string_view* input, Value* value) {
 constexpr std::string_view kXxh3 = "xxh3";
 constexpr std::string_view kSipHash = "siphash-2-4";
 
-// Whether files of stores with the common hash do without it.
-bool IsOfOtherHashes(const Property& property) {
-  return property.name == "digest_hash" || property.name == "digest_seed_high";
+// Whether a file does without it: what says of most stores only that they are as most stores are.
+bool IsLeftOut(const Property& property, const TableProperties& properties) {
+  if (property.name == "digest_hash" || property.name == "digest_seed_high")
+    return properties.digest_hash == kXxh3;
+  return property.name == "filter_reason" && properties.filter_reason.empty();
 }
 
 const Property* FindProperty(std::string_view name) {
@@ -166,7 +169,7 @@ void TableProperties::set_digest_seed(const bloom::DigestSeed& seed) {
 std::string TableProperties::Encode() const {
   std::string bytes;
   for (const Property& property : kProperties) {
-    if (digest_hash == kXxh3 && IsOfOtherHashes(property)) continue;
+    if (IsLeftOut(property, *this)) continue;
     const Value value = ValueOf(*this, property.member);
     AppendLengthPrefixed(&bytes, property.name);
     bytes.push_back(static_cast<char>(value.type));
@@ -212,7 +215,7 @@ absl::StatusOr<TableProperties> TableProperties::Decode(std::string_view bytes,
   }
   for (size_t i = 0; i < seen.size(); ++i) {
     if (seen[i]) continue;
-    if (IsOfOtherHashes(kProperties[i]) && properties.digest_hash == kXxh3) continue;
+    if (IsLeftOut(kProperties[i], properties)) continue;
     // All others may be missing: files of other releases may have fewer.  But asked with digests of
     // a wrong seed, a filter would deny keys.
     if (kProperties[i].name.starts_with("digest_seed"))
@@ -226,7 +229,7 @@ absl::StatusOr<TableProperties> TableProperties::Decode(std::string_view bytes,
 std::map<std::string, std::string> TableProperties::ToMap() const {
   std::map<std::string, std::string> texts = others;
   for (const Property& property : kProperties) {
-    if (digest_hash == kXxh3 && IsOfOtherHashes(property)) continue;
+    if (IsLeftOut(property, *this)) continue;
     texts.emplace(property.name, TextOf(ValueOf(*this, property.member)));
   }
   for (const std::string_view name : missing) texts.erase(std::string(name));

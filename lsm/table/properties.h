@@ -38,6 +38,9 @@ struct TableProperties {
   std::string filter_kind;    // "blocked", …; "none"
   double target_fpp = 0;      // 0: no filter
   double expected_fpp = 0;    // what the filter's layout promises with its size
+  // Why that kind and target, or why none: "share: its share of 10 bits a key".  Empty, and then
+  // not in the file, where the store had no Options::filter_goal.
+  std::string filter_reason;
   // Keys are hashed with it for the filter; the other two stand in files only if the hash is not
   // "xxh3", and mean it where they do not stand.
   uint64_t digest_seed = 0;

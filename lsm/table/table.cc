@@ -31,6 +31,20 @@ bool DecodeHandle(std::string_view bytes, BlockHandle* handle) {
 
 }  // namespace
 
+const char* NameOf(FilterPresence presence) {
+  switch (presence) {
+    case FilterPresence::kUsable:
+      return "usable";
+    case FilterPresence::kAbsent:
+      return "absent";
+    case FilterPresence::kDamaged:
+      return "damaged";
+    case FilterPresence::kUnknown:
+      return "unknown";
+  }
+  return "?";
+}
+
 Table::Table(std::unique_ptr<ReadFile> file, const TableContext& context)
     : file_(std::move(file)), context_(context) {}
 

@@ -36,6 +36,8 @@
 namespace lsm {
 
 enum class FilterPresence : uint8_t { kUsable, kAbsent, kDamaged, kUnknown };
+// "usable", "absent", "damaged", "unknown".
+const char* NameOf(FilterPresence presence);
 
 // What a table needs of the store it belongs to.  The objects outlive the table.
 struct TableContext {

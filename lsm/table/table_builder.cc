@@ -62,6 +62,7 @@ TableBuilder::TableBuilder(TableBuildOptions options, std::unique_ptr<AppendFile
       index_block_(kIndexRestartInterval) {
   assert(options_.block_bytes <= size_t{1} << 20);
   properties_.filter_kind = "none";
+  properties_.filter_reason = options_.filter_reason;
   if (options_.filter_policy != nullptr) {
     filter_ = options_.filter_policy->NewBuilder(
         {.target_fpp = options_.target_fpp, .seed = options_.file_id});

@@ -29,6 +29,7 @@ struct TableBuildOptions {
   Compression compression = Compression::kLz4;
   std::shared_ptr<const bloom::FilterPolicy> filter_policy;  // null: no filter
   double target_fpp = 0.01;
+  std::string filter_reason;  // the property of that name
   bloom::DigestSeed digest_seed;
   uint64_t file_id = 0;  // drawn at random by the caller
   int level = 0;

@@ -14,7 +14,8 @@ namespace {
 // The properties that are no numbers; those of a newer version, too, are shown as text.
 bool IsText(const std::string& name, const lsm::TableProperties& properties) {
   return name == "compression" || name == "created_by" || name == "filter_kind" ||
-         name == "largest_key" || name == "smallest_key" || properties.others.contains(name);
+         name == "filter_reason" || name == "largest_key" || name == "smallest_key" ||
+         properties.others.contains(name);
 }
 
 void WriteProperties(const lsm::TableProperties& properties, lsm::JsonWriter* json) {

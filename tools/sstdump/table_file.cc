@@ -67,18 +67,4 @@ bloom::Digest DigestFor(const lsm::Table& table, std::string_view user_key) {
   return bloom::DigestOf(user_key, table.digest_seed());
 }
 
-const char* NameOf(lsm::FilterPresence presence) {
-  switch (presence) {
-    case lsm::FilterPresence::kUsable:
-      return "usable";
-    case lsm::FilterPresence::kAbsent:
-      return "absent";
-    case lsm::FilterPresence::kDamaged:
-      return "damaged";
-    case lsm::FilterPresence::kUnknown:
-      return "unknown";
-  }
-  return "?";
-}
-
 }  // namespace tools

@@ -27,8 +27,6 @@ std::string UnknownFilterText(const lsm::Table& table);
 
 bloom::Digest DigestFor(const lsm::Table& table, std::string_view user_key);
 
-const char* NameOf(lsm::FilterPresence presence);
-
 }  // namespace tools
 
 #endif  // TRELLIS_TOOLS_SSTDUMP_TABLE_FILE_H_

@@ -90,6 +90,20 @@ TEST(TablePropertiesTest, AnotherHashIsStatedAndTheCommonOneIsNot) {
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("digest_seed_high")));
 }
 
+// Files of stores without a goal are what they were before there was one.
+TEST(TablePropertiesTest, AReasonIsStatedWhereThereIsOne) {
+  TableProperties properties = Full();
+  EXPECT_THAT(properties.Encode(), Not(HasSubstr("filter_reason")));
+  ASSERT_OK_AND_ASSIGN(TableProperties decoded,
+                       TableProperties::Decode(properties.Encode(), "f", 0));
+  EXPECT_EQ(decoded.filter_reason, "");
+  EXPECT_TRUE(decoded.missing.empty());
+  properties.filter_reason = "share: its share of 10 bits a key";
+  ASSERT_OK_AND_ASSIGN(decoded, TableProperties::Decode(properties.Encode(), "f", 0));
+  EXPECT_EQ(decoded.filter_reason, properties.filter_reason);
+  EXPECT_THAT(decoded.ToMap(), Contains(Pair("filter_reason", properties.filter_reason)));
+}
+
 TEST(TablePropertiesTest, EveryShorterEncodingIsDamageOrLacksNamesAtTheEnd) {
   const std::string bytes = Full().Encode();
   size_t sound = 0;
