@@ -135,6 +135,26 @@ std::string TablesText(const Statistics& statistics) {
   return "Tables\n" + ReadableTable(rows, 2);
 }
 
+std::string FiltersText(const Statistics& statistics) {
+  Rows rows = {{"level", "kind", "target FPP", "filters", "bits/key", "expected waste", "why"}};
+  AddRows(
+      statistics,
+      [](std::string name, const LevelStatistics& level) {
+        const std::string why = level.filter_reason.substr(0, level.filter_reason.find(':'));
+        return std::vector<std::string>{std::move(name),
+                                        level.filter_kind.empty() ? "-" : level.filter_kind,
+                                        FppOrDash(level.target_fpp),
+                                        ReadableBytes(level.filter_bytes),
+                                        FppOrDash(8 * Ratio(level.filter_bytes, level.keys)),
+                                        ReadableNumber(level.expected_wasted_reads),
+                                        why.empty() ? "-" : why};
+      },
+      &rows);
+  return "Filters: goal " + statistics.filter_goal +
+         "; kind and why are the newest table's; waste: reads for an absent key\n" +
+         ReadableTable(rows, 2);
+}
+
 std::string LookupsText(const Statistics& statistics) {
   Rows rows = {{"level", "lookups", "considered", "avoided", "useful", "wasted", "observed FPP",
                 "from cache", "from file", "bytes read"}};
@@ -169,6 +189,9 @@ std::string ReadsText(const Statistics& statistics) {
   rows.push_back(
       {"reads avoided, of reads that would find nothing",
        ReadablePercent(Ratio(total.reads_avoided, total.reads_avoided + total.wasted_reads))});
+  rows.push_back({"wasted reads per lookup", ReadableNumber(statistics.wasted_reads_per_lookup())});
+  rows.push_back(
+      {"  expected where the key is absent", ReadableNumber(total.expected_wasted_reads)});
   rows.push_back({"data blocks per lookup", ReadableNumber(Ratio(blocks, statistics.lookups))});
   rows.push_back({"data blocks from files per lookup",
                   ReadableNumber(Ratio(total.blocks_from_file, statistics.lookups))});
@@ -239,6 +262,9 @@ void WriteLevel(const LevelStatistics& level, JsonWriter* json) {
   for (const LevelField& field : kLevelCounts) json->Member(field.name, level.*field.member);
   json->Member("target_fpp", level.target_fpp);
   json->Member("predicted_fpp", level.predicted_fpp);
+  json->Member("filter_kind", level.filter_kind);
+  json->Member("filter_reason", level.filter_reason);
+  json->Member("expected_wasted_reads", level.expected_wasted_reads);
   json->Member("observed_fpp", level.observed_fpp());
   json->EndObject();
 }
@@ -260,6 +286,10 @@ double Statistics::write_amplification() const {
                user_bytes_written);
 }
 
+double Statistics::wasted_reads_per_lookup() const {
+  return Ratio(total.wasted_reads, total.lookups);
+}
+
 double Statistics::space_amplification() const {
   uint64_t all = 0;
   uint64_t deepest = 0;
@@ -279,11 +309,14 @@ void Statistics::SumLevels() {
   }
   total.target_fpp = MeanFpp(levels, &LevelStatistics::target_fpp);
   total.predicted_fpp = MeanFpp(levels, &LevelStatistics::predicted_fpp);
+  total.expected_wasted_reads = 0;
+  for (const LevelStatistics& level : levels)
+    total.expected_wasted_reads += level.expected_wasted_reads;
 }
 
 std::string Statistics::ToText() const {
-  return TablesText(*this) + LookupsText(*this) + ReadsText(*this) + WritesText(*this) +
-         ChecksText(*this) + SizesText(*this);
+  return TablesText(*this) + FiltersText(*this) + LookupsText(*this) + ReadsText(*this) +
+         WritesText(*this) + ChecksText(*this) + SizesText(*this);
 }
 
 std::string Statistics::ToJson() const {
@@ -292,6 +325,8 @@ std::string Statistics::ToJson() const {
   for (const StoreField& field : kStoreFields) json.Member(field.name, this->*field.member);
   json.Member("write_amplification", write_amplification());
   json.Member("space_amplification", space_amplification());
+  json.Member("filter_goal", filter_goal);
+  json.Member("wasted_reads_per_lookup", wasted_reads_per_lookup());
   json.Key("levels");
   json.BeginArray();
   for (const LevelStatistics& level : levels) WriteLevel(level, &json);

@@ -26,6 +26,15 @@ struct LevelStatistics {
   uint64_t index_bytes = 0;   // resident
   double target_fpp = 0;      // what its usable filters were built for, weighed by keys; 0: none
   double predicted_fpp = 0;   // what their layouts promise with their sizes, weighed by keys
+  // Of the newest table, the last that was decided about: the kind of its filter ("blocked", …,
+  // "none", "damaged"), and why it was chosen (a table's property `filter_reason`; empty without
+  // Options::filter_goal).
+  std::string filter_kind;
+  std::string filter_reason;
+  // Tables that a lookup must be expected to read here for a key that is not in the store but
+  // within the range of each of its tables: the sum of predicted FPPs, of level 0 those of all
+  // tables, below one weighed by keys; 1 for a table without a usable filter.
+  double expected_wasted_reads = 0;
 
   // Counted.
   uint64_t lookups = 0;            // point lookups that came as far as this level
@@ -54,6 +63,7 @@ struct LevelStatistics {
 struct Statistics {
   std::array<LevelStatistics, kLevels> levels;
   LevelStatistics total;  // sum; `lookups` is the number of point lookups that left the memtables
+  std::string filter_goal = "none";  // Options::filter_goal, as text
 
   // Reads.
   uint64_t lookups = 0;
@@ -109,6 +119,10 @@ struct Statistics {
   // Bytes of tables per byte in the deepest level that holds any: how much room old versions may
   // take.  While all tables are in level 0, where old versions are not told from new ones: 1.
   double space_amplification() const;
+
+  // Tables that were read in vain per point lookup that left the memtables, found or not; 0 before
+  // any.  Of absent keys alone it is total.expected_wasted_reads, by chance more or less.
+  double wasted_reads_per_lookup() const;
 
   // Sets those figures of `total` that say what is there to the sums and means of the levels'.
   void SumLevels();

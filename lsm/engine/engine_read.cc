@@ -232,6 +232,7 @@ Statistics Engine::GetStatistics() {
   LetGo(std::move(view));
   statistics.block_cache_bytes = block_cache_.used_bytes();
   statistics.block_cache_capacity_bytes = block_cache_.capacity_bytes();
+  statistics.filter_goal = options_.filter_goal.ToText();
   statistics.SumLevels();
   return statistics;
 }

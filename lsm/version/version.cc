@@ -242,6 +242,7 @@ void Version::Describe(Statistics* statistics) const {
     LevelStatistics& level_statistics = statistics->levels[static_cast<size_t>(i)];
     double target_sum = 0, predicted_sum = 0;
     double filtered_keys = 0;
+    uint64_t newest = 0;
     for (const auto& table : level(i)) {
       ++level_statistics.tables;
       level_statistics.table_bytes += table->meta.file_bytes;
@@ -250,11 +251,26 @@ void Version::Describe(Statistics* statistics) const {
       level_statistics.keys += properties.distinct_keys;
       level_statistics.filter_bytes += table->table->filter_memory_bytes();
       level_statistics.index_bytes += table->table->index_memory_bytes();
-      if (table->table->filter_presence() != FilterPresence::kUsable) continue;
+      const FilterPresence presence = table->table->filter_presence();
+      const bool is_usable = presence == FilterPresence::kUsable;
+      if (table->meta.number > newest) {
+        newest = table->meta.number;
+        level_statistics.filter_kind =
+            is_usable ? table->table->filter().kind_name() : NameOf(presence);
+        level_statistics.filter_reason = properties.filter_reason;
+      }
+      if (i == 0) level_statistics.expected_wasted_reads += is_usable ? properties.expected_fpp : 1;
+      if (!is_usable) continue;
       const auto keys = static_cast<double>(properties.distinct_keys);
       target_sum += keys * properties.target_fpp;
       predicted_sum += keys * properties.expected_fpp;
       filtered_keys += keys;
+    }
+    // Below level 0 one table is asked, and which one is weighed by keys.
+    if (i > 0 && level_statistics.tables > 0) {
+      const auto keys = static_cast<double>(level_statistics.keys);
+      level_statistics.expected_wasted_reads =
+          keys == 0 ? 1 : (predicted_sum + keys - filtered_keys) / keys;
     }
     if (filtered_keys == 0) continue;
     level_statistics.target_fpp = target_sum / filtered_keys;

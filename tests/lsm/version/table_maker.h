@@ -80,6 +80,8 @@ class TableMaker {
     build.filter_policy = filter_policy;
     if (filter_policy == nullptr && !filter_kind.empty())
       build.filter_policy = bloom::PolicyFromName(filter_kind).value();
+    build.target_fpp = target_fpp;
+    build.filter_reason = filter_reason;
     build.digest_seed = kDigestSeed;
     build.file_id = 1000 + number;
     TableBuilder builder(build, directory->CreateExclusive(TableFileName(number)).value());
@@ -101,6 +103,8 @@ class TableMaker {
   TableContext context;
   std::string filter_kind = "blocked";                       // empty: none
   std::shared_ptr<const bloom::FilterPolicy> filter_policy;  // if set, in place of the kind's
+  double target_fpp = 0.01;
+  std::string filter_reason;
 };
 
 // Its builder forgets every tenth key, and does not know it.

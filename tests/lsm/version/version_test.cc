@@ -232,6 +232,36 @@ TEST_F(VersionTest, WhatKeepsADoubtFromBeingSettledIsNoMatterOfTheLookup) {
   EXPECT_EQ(Counted().filter_denials_checked, 1u);
 }
 
+TEST_F(VersionTest, LevelsAreDescribedWithWhatTheirFiltersLeaveToExpect) {
+  maker_.filter_reason = "share: of something";
+  const auto level0_new = maker_.Make(9, {PutOf("a", 90), PutOf("z", 91)});
+  maker_.filter_reason = "";
+  const auto level0_old = maker_.Make(8, {PutOf("a", 80), PutOf("z", 81)});
+  const auto filtered = maker_.Make(4, {PutOf("a", 4), PutOf("b", 5), PutOf("c", 6)});
+  maker_.filter_kind = "";
+  maker_.filter_reason = "does not pay: of something";
+  const auto unfiltered = maker_.Make(5, {PutOf("x", 7)});
+  const auto version = VersionOf(
+      {OpenTables{level0_old, level0_new}, OpenTables{}, OpenTables{filtered, unfiltered}});
+  Statistics statistics;
+  version->Describe(&statistics);
+  const double each = level0_new->table->properties().expected_fpp;
+  EXPECT_DOUBLE_EQ(statistics.levels[0].expected_wasted_reads, 2 * each);
+  EXPECT_EQ(statistics.levels[0].filter_kind, "blocked");
+  EXPECT_EQ(statistics.levels[0].filter_reason, "share: of something");
+  EXPECT_EQ(statistics.levels[1].expected_wasted_reads, 0);
+  EXPECT_EQ(statistics.levels[1].filter_kind, "");
+  // Three keys in four are behind a filter.
+  EXPECT_DOUBLE_EQ(statistics.levels[2].expected_wasted_reads,
+                   (3 * filtered->table->properties().expected_fpp + 1) / 4);
+  EXPECT_EQ(statistics.levels[2].filter_kind, "absent");
+  EXPECT_EQ(statistics.levels[2].filter_reason, "does not pay: of something");
+  statistics.SumLevels();
+  EXPECT_DOUBLE_EQ(
+      statistics.total.expected_wasted_reads,
+      statistics.levels[0].expected_wasted_reads + statistics.levels[2].expected_wasted_reads);
+}
+
 TEST_F(VersionTest, ALevel0OfManyTablesIsSearchedWhole) {
   OpenTables level0;
   for (uint64_t i = 1; i <= 100; ++i)
