@@ -7,6 +7,7 @@
 
 #include "lsm/base/merging_iterator.h"
 #include "lsm/bytes/status.h"
+#include "lsm/compaction/filter_plan.h"
 
 namespace lsm {
 namespace {
@@ -74,9 +75,10 @@ absl::StatusOr<JobResult> WriteVisible(Iterator& entries, VisibilityFilter& visi
 
 }  // namespace
 
-absl::StatusOr<JobResult> RunMerge(const JobContext& context, Iterator& entries, int level,
-                                   uint64_t table_bytes_max, const SnapshotList& snapshots) {
-  TableOutput output(context, level, table_bytes_max, {});
+absl::StatusOr<JobResult> RunMerge(const JobContext& context, Iterator& entries,
+                                   const TableFilter& filter, int level, uint64_t table_bytes_max,
+                                   const SnapshotList& snapshots) {
+  TableOutput output(context, filter, level, table_bytes_max, {});
   VisibilityFilter visible(snapshots, [](std::string_view) { return false; });
   LSM_ASSIGN_OR_RETURN(JobResult result,
                        WriteVisible(entries, visible, output, [] { return false; }));
@@ -85,8 +87,8 @@ absl::StatusOr<JobResult> RunMerge(const JobContext& context, Iterator& entries,
 }
 
 absl::StatusOr<JobResult> RunFlush(const JobContext& context, Iterator& entries,
-                                   const SnapshotList& snapshots) {
-  return RunMerge(context, entries, 0, std::numeric_limits<uint64_t>::max(), snapshots);
+                                   const TableFilter& filter, const SnapshotList& snapshots) {
+  return RunMerge(context, entries, filter, 0, std::numeric_limits<uint64_t>::max(), snapshots);
 }
 
 absl::StatusOr<JobResult> RunCompaction(const JobContext& context, const Version& version,
@@ -109,8 +111,9 @@ absl::StatusOr<JobResult> RunCompaction(const JobContext& context, const Version
     for (const auto& table : *tables) bytes_read += table->meta.file_bytes;
   }
   const std::unique_ptr<Iterator> merged = NewMergingIterator(std::move(inputs));
-  TableOutput output(context, plan.output_level, context.options->table_bytes, plan.grandparents,
-                     plan.staying);
+  LSM_ASSIGN_OR_RETURN(const TableFilter filter, PlanFilter(context, version, plan));
+  TableOutput output(context, filter, plan.output_level, context.options->table_bytes,
+                     plan.grandparents, plan.staying);
   VisibilityFilter visible(snapshots, [&](std::string_view user_key) {
     return !version.MayExistBelow(plan.output_level, user_key);
   });

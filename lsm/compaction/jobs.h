@@ -30,20 +30,21 @@ struct JobResult {
 // Sequence numbers as of which someone may read, ascending, without doubles.
 using SnapshotList = std::vector<Sequence>;
 
-// Writes all entries to tables of `level`, each of at most `table_bytes_max` (but never split
-// within a user key), leaving out those that no snapshot can see any more, and doubles.  Tombstones
-// stay.
-absl::StatusOr<JobResult> RunMerge(const JobContext& context, Iterator& entries, int level,
-                                   uint64_t table_bytes_max, const SnapshotList& snapshots);
+// Writes all entries to tables of `level` with such a filter (lsm/compaction/filter_plan.h), each
+// of at most `table_bytes_max` (but never split within a user key), leaving out those that no
+// snapshot can see any more, and doubles.  Tombstones stay.
+absl::StatusOr<JobResult> RunMerge(const JobContext& context, Iterator& entries,
+                                   const TableFilter& filter, int level, uint64_t table_bytes_max,
+                                   const SnapshotList& snapshots);
 
 // The same for a sealed memtable's entries: one table of level 0.
 absl::StatusOr<JobResult> RunFlush(const JobContext& context, Iterator& entries,
-                                   const SnapshotList& snapshots);
+                                   const TableFilter& filter, const SnapshotList& snapshots);
 
 // Merges the plan's tables.  Leaves out versions that no reader can see: a newer one of the same
 // key exists, and no snapshot lies between; and tombstones that hide nothing: no snapshot before
 // them and no table below that may hold the key.  `stop` is asked from time to time; true ends the
-// job with Aborted.  REQUIRES: not a trivial move.
+// job with Aborted.  Of a plan that could be a trivial move, it writes the same entries anew.
 absl::StatusOr<JobResult> RunCompaction(const JobContext& context, const Version& version,
                                         const CompactionPlan& plan, const SnapshotList& snapshots,
                                         const std::function<bool()>& stop);

@@ -14,9 +14,10 @@ constexpr uint64_t kGrandparentTablesMax = 10;
 
 }  // namespace
 
-TableOutput::TableOutput(const JobContext& context, int level, uint64_t table_bytes_max,
-                         OpenTables grandparents, OpenTables staying)
+TableOutput::TableOutput(const JobContext& context, TableFilter filter, int level,
+                         uint64_t table_bytes_max, OpenTables grandparents, OpenTables staying)
     : context_(context),
+      filter_(std::move(filter)),
       level_(level),
       table_bytes_max_(table_bytes_max),
       grandparents_(std::move(grandparents)),
@@ -76,8 +77,9 @@ absl::Status TableOutput::BeginTable() {
   build.block_bytes = options.block_bytes;
   build.block_restart_interval = options.block_restart_interval;
   build.compression = options.compression;
-  build.filter_policy = context_.filter_choice.ForLevel(level_);
-  build.target_fpp = options.target_fpp;
+  build.filter_policy = filter_.policy;
+  build.target_fpp = filter_.target_fpp;
+  build.filter_reason = filter_.reason;
   build.digest_seed = context_.digest_seed;
   build.file_id = context_.random->Next();
   build.level = level_;

@@ -13,6 +13,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "bloom/core/hash.h"
+#include "bloom/filter_policy.h"
+#include "lsm/base/filter_allocation.h"
 #include "lsm/base/filter_choice.h"
 #include "lsm/base/options.h"
 #include "lsm/fs/environment.h"
@@ -30,7 +32,15 @@ struct JobContext {
   bloom::DigestSeed digest_seed;
   TableContext table_context;  // for opening what was written
   FilterChoice filter_choice;
+  std::shared_ptr<const FilterAllocator> filter_allocator;  // null without Options::filter_goal
   std::function<uint64_t()> new_file_number;
+};
+
+// The filter that tables get.
+struct TableFilter {
+  std::shared_ptr<const bloom::FilterPolicy> policy;  // null: none
+  double target_fpp = 0.01;
+  std::string reason;  // the table's property `filter_reason`
 };
 
 class TableOutput {
@@ -39,7 +49,7 @@ class TableOutput {
   // within one user key), or where `grandparents`, tables of the level below, would make a later
   // compaction of a table too wide, and before each of `staying`, tables of the same level that
   // hold none of the keys.
-  TableOutput(const JobContext& context, int level, uint64_t table_bytes_max,
+  TableOutput(const JobContext& context, TableFilter filter, int level, uint64_t table_bytes_max,
               OpenTables grandparents, OpenTables staying = {});
   ~TableOutput();
   TableOutput(const TableOutput&) = delete;
@@ -60,6 +70,7 @@ class TableOutput {
   absl::Status EndTable();
 
   const JobContext& context_;
+  const TableFilter filter_;
   const int level_;
   const uint64_t table_bytes_max_;
   const OpenTables grandparents_;

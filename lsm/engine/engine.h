@@ -204,7 +204,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void CompactOne();
   // `request` becomes the one that is carried out, if it is one.
   absl::Status CompactNext(RangeRequest** request);
-  absl::Status FlushMemtable(const Memtable& memtable, Sequence last_sequence, uint64_t next_log,
+  absl::Status FlushMemtable(const Memtable& memtable, const TableFilter& filter,
+                             Sequence last_sequence, uint64_t next_log,
                              const SnapshotList& snapshots);
   absl::Status CompactPlan(const Version& version, const CompactionPlan& plan,
                            const SnapshotList& snapshots);

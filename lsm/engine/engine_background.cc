@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "lsm/bytes/status.h"
+#include "lsm/compaction/filter_plan.h"
 #include "lsm/compaction/picker.h"
 #include "lsm/engine/engine.h"
 #include "lsm/fs/file_names.h"
@@ -127,17 +128,20 @@ absl::Status Engine::FlushOldest() {
     next_log = memtable_logs_[1].number;
   }
   const std::shared_ptr<const Memtable> memtable = start.view->sealed.back();  // the oldest
+  LSM_ASSIGN_OR_RETURN(const TableFilter filter, PlanFilter(job_context_, *start.view->version, {},
+                                                            {.keys = memtable->entry_count()}));
   start.view.reset();  // holds tables that a compaction may make superfluous meanwhile
-  return FlushMemtable(*memtable, last_sequence, next_log, start.snapshots);
+  return FlushMemtable(*memtable, filter, last_sequence, next_log, start.snapshots);
 }
 
-absl::Status Engine::FlushMemtable(const Memtable& memtable, Sequence last_sequence,
-                                   uint64_t next_log, const SnapshotList& snapshots) {
+absl::Status Engine::FlushMemtable(const Memtable& memtable, const TableFilter& filter,
+                                   Sequence last_sequence, uint64_t next_log,
+                                   const SnapshotList& snapshots) {
   const uint64_t from = store_.environment.clock->MonotonicNanos();
   const std::unique_ptr<Iterator> entries = memtable.NewIterator();
   // The manifest will demand that the next log is there.
   LSM_RETURN_IF_ERROR(logs_.SyncNames());
-  LSM_ASSIGN_OR_RETURN(JobResult result, RunFlush(job_context_, *entries, snapshots));
+  LSM_ASSIGN_OR_RETURN(JobResult result, RunFlush(job_context_, *entries, filter, snapshots));
   VersionEdit edit;
   edit.oldest_log = next_log;
   edit.last_sequence = last_sequence;
@@ -190,7 +194,7 @@ absl::Status Engine::CompactNext(RangeRequest** request) {
 
 absl::Status Engine::CompactPlan(const Version& version, const CompactionPlan& plan,
                                  const SnapshotList& snapshots) {
-  if (plan.trivial_move) {
+  if (plan.trivial_move && !MoveKeepsTooMuch(job_context_, version, plan)) {
     counters_.Add(Counter::kTrivialMoves, 1);
     return ApplyEdit(EditOf(plan, nullptr), {}, nullptr);
   }

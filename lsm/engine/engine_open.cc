@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "lsm/bytes/status.h"
+#include "lsm/compaction/filter_plan.h"
 #include "lsm/engine/engine.h"
 #include "lsm/engine/recovery.h"
 #include "lsm/engine/store_files.h"
@@ -128,7 +129,7 @@ absl::Status Engine::Start() {
   job_context_.table_context.counters = &counters_;
   job_context_.table_context.digest_seed = digest_seed_;
   job_context_.new_file_number = [this] { return NewFileNumber(); };
-  LSM_ASSIGN_OR_RETURN(job_context_.filter_choice, FilterChoice::Of(options_.filter_kind));
+  LSM_RETURN_IF_ERROR(ChooseFilters(options_, &job_context_));
 
   if (options_.mode != OpenMode::kReadOnly) {
     LSM_ASSIGN_OR_RETURN(const uint64_t next, NextFileNumber(directory, store_.log_directory(),
@@ -215,7 +216,10 @@ absl::Status Engine::StartWriting(ManifestState state,
       absl::MutexLock lock(&mutex_);
       snapshots = snapshots_.List();
     }
-    LSM_ASSIGN_OR_RETURN(JobResult result, RunFlush(job_context_, *entries, snapshots));
+    LSM_ASSIGN_OR_RETURN(const std::shared_ptr<const Version> version, Version::Create(levels));
+    LSM_ASSIGN_OR_RETURN(const TableFilter filter,
+                         PlanFilter(job_context_, *version, {}, {.keys = memtable->entry_count()}));
+    LSM_ASSIGN_OR_RETURN(JobResult result, RunFlush(job_context_, *entries, filter, snapshots));
     for (const auto& table : result.outputs) {
       made.Add(store_.directory.get(), TableFileName(table->meta.number));
       levels[0].push_back(table);

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "lsm/bytes/status.h"
+#include "lsm/compaction/filter_plan.h"
 #include "lsm/engine/recovery.h"
 #include "lsm/engine/repair_job.h"
 #include "lsm/engine/store_files.h"
@@ -53,7 +54,7 @@ absl::Status RepairJob::Prepare() {
     made_.Add(&directory_, TableFileName(next_number_));
     return next_number_++;
   };
-  LSM_ASSIGN_OR_RETURN(context_.filter_choice, FilterChoice::Of(options_.filter_kind));
+  LSM_RETURN_IF_ERROR(ChooseFilters(options_, &context_));
   return absl::OkStatus();
 }
 

@@ -5,6 +5,7 @@
 #include "lsm/base/write_batch.h"
 #include "lsm/bytes/escape.h"
 #include "lsm/bytes/status.h"
+#include "lsm/compaction/filter_plan.h"
 #include "lsm/engine/recovery.h"
 #include "lsm/engine/repair_job.h"
 #include "lsm/engine/store_files.h"
@@ -109,7 +110,7 @@ absl::StatusOr<RepairJob::Tables> RepairJob::Rescue(uint64_t number,
 }
 
 absl::StatusOr<RepairJob::Tables> RepairJob::RescueBlocks(const Table& table, int level) {
-  TableOutput output(context_, level, options_.table_bytes, {});
+  TableOutput output(context_, UsualFilter(context_, level), level, options_.table_bytes, {});
   std::string last_key;
   uint64_t entries = 0;
   for (size_t i = 0; i < table.block_count(); ++i) {
@@ -276,7 +277,8 @@ absl::Status RepairJob::FlushMemtable() {
   if (full->empty()) return absl::OkStatus();
   report_.entries_saved += full->entry_count();
   const std::unique_ptr<Iterator> entries = full->NewIterator();
-  LSM_ASSIGN_OR_RETURN(const JobResult result, RunFlush(context_, *entries, {}));
+  LSM_ASSIGN_OR_RETURN(const JobResult result,
+                       RunFlush(context_, *entries, UsualFilter(context_, 0), {}));
   const Tables written = Written(result.outputs);
   if (levels_known_) {
     Place(0, written);

@@ -5,6 +5,7 @@
 
 #include "lsm/base/merging_iterator.h"
 #include "lsm/bytes/status.h"
+#include "lsm/compaction/filter_plan.h"
 #include "lsm/engine/copy_store.h"
 #include "lsm/engine/recovery.h"
 #include "lsm/engine/repair_job.h"
@@ -69,9 +70,9 @@ absl::StatusOr<RepairJob::Tables> RepairJob::Merge(const Tables& tables, int lev
     open.push_back(std::move(table));
   }
   const std::unique_ptr<Iterator> merged = NewMergingIterator(std::move(inputs));
-  LSM_ASSIGN_OR_RETURN(
-      const JobResult result,
-      RunMerge(context_, *merged, level, level == 0 ? UINT64_MAX : options_.table_bytes, {}));
+  LSM_ASSIGN_OR_RETURN(const JobResult result,
+                       RunMerge(context_, *merged, UsualFilter(context_, level), level,
+                                level == 0 ? UINT64_MAX : options_.table_bytes, {}));
   return Written(result.outputs);
 }
 

@@ -46,13 +46,19 @@ class JobsTest : public testing::Test {
     Memtable memtable;
     for (const Entry& entry : entries)
       memtable.Add(entry.sequence, entry.kind, entry.user_key, entry.value);
-    absl::StatusOr<JobResult> result = RunFlush(context_, *memtable.NewIterator(), snapshots);
+    absl::StatusOr<JobResult> result =
+        RunFlush(context_, *memtable.NewIterator(), FilterOf(0), snapshots);
     EXPECT_OK(result);
     if (!result.ok()) return {};
     EXPECT_LE(result->outputs.size(), 1u);
     EXPECT_EQ(result->entries_dropped + Sum(result->outputs), entries.size());
     EXPECT_EQ(result->output_level, 0);
     return EntriesIn(result->outputs);
+  }
+
+  // Without a goal.
+  TableFilter FilterOf(int level) {
+    return {context_.filter_choice.ForLevel(level), options_.target_fpp, ""};
   }
 
   static uint64_t Sum(const OpenTables& tables) {
@@ -250,7 +256,7 @@ TEST_F(JobsTest, EveryOperationOfAFlushThatFailsFailsItAndLeavesNoFiles) {
   for (int i = 1000; i < 1100; ++i)
     memtable.Add(static_cast<Sequence>(i), EntryKind::kPut, Concat("k", i), std::string(100, 'x'));
   maker_.files.ResetCounts();
-  ASSERT_OK(RunFlush(context_, *memtable.NewIterator(), {}));
+  ASSERT_OK(RunFlush(context_, *memtable.NewIterator(), FilterOf(0), {}));
   const uint64_t operations = maker_.files.operation_count();
   const size_t files = FileCount();
   for (uint64_t at = 0; at < operations; ++at) {
@@ -261,7 +267,8 @@ TEST_F(JobsTest, EveryOperationOfAFlushThatFailsFailsItAndLeavesNoFiles) {
       return absl::UnavailableError("injected");
     });
     maker_.files.ResetCounts();
-    const absl::StatusOr<JobResult> result = RunFlush(context_, *memtable.NewIterator(), {});
+    const absl::StatusOr<JobResult> result =
+        RunFlush(context_, *memtable.NewIterator(), FilterOf(0), {});
     maker_.files.SetFault(nullptr);
     if (result.ok()) {
       // The filter could not be read back: its table does without.
@@ -282,7 +289,7 @@ class TableOutputTest : public JobsTest {
   // Tables of (user key, versions) of about 1 KB each.
   std::vector<std::vector<std::string>> Split(const std::vector<std::pair<std::string, int>>& keys,
                                               OpenTables grandparents) {
-    TableOutput output(context_, 1, options_.table_bytes, std::move(grandparents));
+    TableOutput output(context_, FilterOf(1), 1, options_.table_bytes, std::move(grandparents));
     for (const auto& [key, versions] : keys) {
       for (int i = versions; i > 0; --i) {
         const Entry entry = PutOf(key, static_cast<Sequence>(i), std::string(1000, 'x'));
@@ -316,7 +323,7 @@ TEST_F(TableOutputTest, TablesEndAtTheirSize) {
 
 // Readers do not believe an index of any size.
 TEST_F(TableOutputTest, ATableEndsBeforeItsIndexIsTooLarge) {
-  TableOutput output(context_, 1, ~uint64_t{0}, {});
+  TableOutput output(context_, FilterOf(1), 1, ~uint64_t{0}, {});
   // A block for each key.  Two that differ in their last byte alone have a whole one between them
   // in the index, which shares nothing with the next pair's.
   const uint64_t pairs = kIndexBytesMax / 4 / kKeyBytesMax * 5 / 4;
@@ -371,7 +378,7 @@ TEST_F(TableOutputTest, GrandparentsBeforeTheFirstKeyDoNotCount) {
 TEST_F(TableOutputTest, TheLevelChoosesTheFilter) {
   context_.filter_choice = FilterChoice::Of("by-level").value();
   for (const int level : {0, 1, 2, 3, kLevels - 1}) {
-    TableOutput output(context_, level, uint64_t{1} << 30, {});
+    TableOutput output(context_, FilterOf(level), level, uint64_t{1} << 30, {});
     for (int i = 1000; i < 2000; ++i) {
       const Entry entry = PutOf(Concat("k", i), 1);
       ASSERT_OK(output.Add(InternalKey(entry), entry.value));
@@ -386,7 +393,7 @@ TEST_F(TableOutputTest, TheLevelChoosesTheFilter) {
 
 TEST_F(TableOutputTest, NothingAddedIsNoTable) {
   const size_t files = FileCount();
-  TableOutput output(context_, 1, options_.table_bytes, {});
+  TableOutput output(context_, FilterOf(1), 1, options_.table_bytes, {});
   ASSERT_OK_AND_ASSIGN(const OpenTables tables, output.Finish());
   EXPECT_THAT(tables, IsEmpty());
   EXPECT_EQ(FileCount(), files);
@@ -395,7 +402,7 @@ TEST_F(TableOutputTest, NothingAddedIsNoTable) {
 TEST_F(TableOutputTest, WhatIsAbandonedIsRemoved) {
   const size_t files = FileCount();
   {
-    TableOutput output(context_, 1, options_.table_bytes, {});
+    TableOutput output(context_, FilterOf(1), 1, options_.table_bytes, {});
     for (int i = 100; i < 300; ++i) {
       const Entry entry = PutOf(Concat("k", i), 1, std::string(1000, 'x'));
       ASSERT_OK(output.Add(InternalKey(entry), entry.value));
@@ -406,7 +413,7 @@ TEST_F(TableOutputTest, WhatIsAbandonedIsRemoved) {
 }
 
 TEST_F(TableOutputTest, NamesAreDurableWhenItIsFinished) {
-  TableOutput output(context_, 1, options_.table_bytes, {});
+  TableOutput output(context_, FilterOf(1), 1, options_.table_bytes, {});
   const Entry entry = PutOf("k", 1);
   ASSERT_OK(output.Add(InternalKey(entry), entry.value));
   ASSERT_OK_AND_ASSIGN(const OpenTables tables, output.Finish());

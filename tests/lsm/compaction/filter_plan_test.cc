@@ -1,0 +1,158 @@
+#include "lsm/compaction/filter_plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "lsm/bytes/status.h"
+#include "tests/lsm/version/table_maker.h"
+#include "tests/support/status_matchers.h"
+
+namespace lsm {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+class FilterPlanTest : public testing::Test {
+ protected:
+  FilterPlanTest() {
+    options_.filter_kind = "standard";
+    options_.filter_goal = FilterGoal::BitsPerKey(10);
+    options_.table_bytes = 64 << 10;
+    options_.level1_bytes = 64 << 10;
+    maker_.filter_kind = "standard";
+  }
+
+  // Of `count` keys from `first` on.
+  std::shared_ptr<const OpenTable> Table(int first, int count, double target_fpp = 0.01) {
+    std::vector<Entry> entries;
+    for (int i = 0; i < count; ++i) entries.push_back(PutOf(Concat(1'000'000 + first + i), 1));
+    maker_.target_fpp = target_fpp;
+    return maker_.Make(++number_, entries);
+  }
+  void SetLevels(std::array<OpenTables, kLevels> levels) {
+    version_ = Version::Create(std::move(levels)).value();
+  }
+  const JobContext& Context() {
+    context_ = JobContext();
+    context_.options = &options_;
+    EXPECT_OK(ChooseFilters(options_, &context_));
+    return context_;
+  }
+  TableFilter FlushOf(uint64_t keys) {
+    return PlanFilter(Context(), *version_, {}, {.keys = keys}).value();
+  }
+  TableFilter Compaction(int level, size_t input = 0) {
+    CompactionPlan plan;
+    plan.level = level;
+    plan.output_level = level + 1;
+    plan.inputs = {version_->level(level)[input]};
+    plan.overlapped = version_->level(level + 1);
+    return PlanFilter(Context(), *version_, plan).value();
+  }
+  bool MoveKeepsTooMuchOf(int level) {
+    CompactionPlan plan;
+    plan.level = level;
+    plan.output_level = level + 1;
+    plan.inputs = {version_->level(level)[0]};
+    plan.trivial_move = true;
+    return MoveKeepsTooMuch(Context(), *version_, plan);
+  }
+
+  TableMaker maker_;
+  Options options_;
+  JobContext context_;
+  std::shared_ptr<const Version> version_;
+  uint64_t number_ = 0;
+};
+
+TEST_F(FilterPlanTest, WithoutAGoalKindAndTargetAreTheOptions) {
+  options_.filter_goal = FilterGoal();
+  options_.filter_kind = "by-level";
+  options_.target_fpp = 0.03;
+  SetLevels({OpenTables{Table(0, 10)}, OpenTables{Table(0, 1'000)}, OpenTables{Table(0, 2'000)}});
+  for (const TableFilter& filter : {FlushOf(10), Compaction(0)}) {
+    EXPECT_EQ(filter.policy->name(), "blocked");
+    EXPECT_EQ(filter.target_fpp, 0.03);
+    EXPECT_EQ(filter.reason, "");
+  }
+  EXPECT_EQ(Compaction(1).policy->name(), "ribbon");
+  options_.filter_kind = "none";
+  EXPECT_EQ(FlushOf(10).policy, nullptr);
+}
+
+TEST_F(FilterPlanTest, TheFirstFlushGetsTheWholeGoal) {
+  SetLevels({});
+  const TableFilter filter = FlushOf(10'000);
+  EXPECT_EQ(filter.policy->name(), "standard");
+  EXPECT_NEAR(filter.target_fpp, 0.0082, 0.0004);
+  EXPECT_THAT(filter.reason, StartsWith("share: "));
+  EXPECT_THAT(filter.reason, HasSubstr("10.0 bits a key"));
+}
+
+TEST_F(FilterPlanTest, TheSmallerTheLevelTheLowerTheFpp) {
+  SetLevels({OpenTables{Table(0, 100)}, OpenTables{Table(0, 1'000)}, OpenTables{Table(0, 10'000)}});
+  const double flush = FlushOf(100).target_fpp, upper = Compaction(0).target_fpp,
+               lower = Compaction(1).target_fpp;
+  EXPECT_LT(flush, upper / 4);
+  EXPECT_LT(upper, lower / 4);
+  EXPECT_NEAR(lower, 0.01, 0.002);
+}
+
+// The sizes are those after the job: what it merges is gone.
+TEST_F(FilterPlanTest, ACompactionOfEverythingHasTheStoreForItself) {
+  SetLevels({OpenTables{Table(0, 1'000)}, OpenTables{Table(0, 9'000)}});
+  EXPECT_NEAR(Compaction(0).target_fpp, 0.0082, 0.0006);
+}
+
+TEST_F(FilterPlanTest, TablesThatStayAndHaveTooMuchLeaveLess) {
+  SetLevels({OpenTables{Table(0, 1'000)}, OpenTables{},
+             OpenTables{Table(0, 5'000), Table(5'000, 5'000)}});
+  const double usual = FlushOf(1'000).target_fpp;
+  SetLevels({OpenTables{Table(0, 1'000)}, OpenTables{},
+             OpenTables{Table(0, 5'000), Table(5'000, 5'000, 0.0001)}});
+  const TableFilter filter = FlushOf(1'000);
+  EXPECT_GT(filter.target_fpp, 2 * usual);
+  EXPECT_THAT(filter.reason, StartsWith("less: "));
+}
+
+TEST_F(FilterPlanTest, WhereAFilterDoesNotPayThereIsNone) {
+  options_.filter_goal = FilterGoal::BitsPerKey(0.2);
+  SetLevels({OpenTables{Table(0, 100)}, OpenTables{Table(0, 20'000)}});
+  const TableFilter filter = Compaction(0);
+  EXPECT_EQ(filter.policy, nullptr);
+  EXPECT_THAT(filter.reason, StartsWith("does not pay: "));
+}
+
+TEST_F(FilterPlanTest, AMoveIsNoneWhereAFilterTooLargeWouldComeToStandInALargeLevel) {
+  const auto small = Table(0, 2'000, 0.00001);
+  SetLevels({OpenTables{}, OpenTables{small}, OpenTables{Table(5'000, 5'000)}});
+  EXPECT_TRUE(MoveKeepsTooMuchOf(1));
+  // There is memory enough.
+  options_.filter_goal = FilterGoal::BitsPerKey(14);
+  EXPECT_FALSE(MoveKeepsTooMuchOf(1));
+  // Memory is no goal.
+  options_.filter_goal = FilterGoal::WastedReads(0.01);
+  EXPECT_FALSE(MoveKeepsTooMuchOf(1));
+  options_.filter_goal = FilterGoal();
+  EXPECT_FALSE(MoveKeepsTooMuchOf(1));
+  // It is no larger than others there.
+  options_.filter_goal = FilterGoal::BitsPerKey(9);
+  SetLevels({OpenTables{}, OpenTables{Table(0, 2'000)}, OpenTables{Table(5'000, 5'000)}});
+  EXPECT_FALSE(MoveKeepsTooMuchOf(1));
+}
+
+TEST_F(FilterPlanTest, ARepairSaysThatItDidNotLookAtTheLevels) {
+  const TableFilter filter = UsualFilter(Context(), 3);
+  EXPECT_EQ(filter.policy->name(), "standard");
+  EXPECT_EQ(filter.target_fpp, 0.01);
+  EXPECT_THAT(filter.reason, StartsWith("target: "));
+}
+
+}  // namespace
+}  // namespace lsm

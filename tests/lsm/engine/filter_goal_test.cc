@@ -1,0 +1,218 @@
+// A store with a goal for its filters: what flushes and compactions make of it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+#include <string>
+
+#include "bloom/core/hash.h"
+#include "lsm/table/table.h"
+#include "tests/lsm/engine/store_test.h"
+#include "tests/support/status_matchers.h"
+
+namespace lsm {
+namespace {
+
+using testing::Contains;
+using testing::Each;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::StartsWith;
+
+constexpr uint64_t kKeys = 30'000;
+constexpr uint64_t kKeysBetweenLooks = 500;
+
+// 16 digits, in an order that looks random.
+std::string KeyOf(uint64_t i) {
+  const uint64_t digest = bloom::DigestOf(std::to_string(i), 1);
+  return std::to_string(10'000'000'000'000'000'000u | (digest >> 1)).substr(0, 16);
+}
+std::string InOrder(uint64_t i) { return std::to_string(1'000'000'000 + i); }
+
+class FilterGoalTest : public StoreTest {
+ protected:
+  // Level 1 is as large as three memtables, so that there are levels 0 to 3.
+  FilterGoalTest() {
+    options_.filter_kind = "standard";
+    options_.compression = Compression::kNone;
+  }
+
+  // Puts keys, and looks now and then at how much memory filters take by what they may, once half
+  // of the keys are there.
+  template <class Key, class Allowed>
+  double MostOfMemory(Key key_of, Allowed allowed, uint64_t keys = kKeys) {
+    Open();
+    double most = 0;
+    for (uint64_t i = 0; i < keys; ++i) {
+      Put(key_of(i), "a value of some bytes");
+      if ((i + 1) % kKeysBetweenLooks != 0) continue;
+      EXPECT_OK(db_->WaitForBackgroundWork());
+      const Statistics now = db_->GetStatistics();
+      if (now.total.keys < keys / 2) continue;
+      most = std::max(most, static_cast<double>(now.total.filter_bytes) / allowed(now.total.keys));
+    }
+    Flush();
+    EXPECT_OK(db_->WaitForBackgroundWork());
+    return most;
+  }
+  void Load() {
+    MostOfMemory(KeyOf, [](uint64_t) { return 1e9; });
+  }
+
+  // Of absent keys.
+  double CountedWaste() {
+    const uint64_t before = db_->GetStatistics().total.wasted_reads;
+    constexpr uint64_t kLookups = 20'000;
+    for (uint64_t i = 0; i < kLookups; ++i) EXPECT_EQ(Get(KeyOf(kKeys + i)), "absent");
+    return static_cast<double>(db_->GetStatistics().total.wasted_reads - before) / kLookups;
+  }
+
+  // The property `filter_reason` of each table.
+  std::multiset<std::string> Reasons() {
+    std::multiset<std::string> reasons;
+    for (const std::string& path : world_.FilesOf(FileKind::kTable)) {
+      const size_t slash = path.rfind('/');
+      const auto directory = world_.files->OpenDirectory(path.substr(0, slash), false);
+      auto file = (*directory)->OpenRead(path.substr(slash + 1), ReadMode::kBuffered);
+      const auto table = Table::Open(*std::move(file), {});
+      EXPECT_OK(table);
+      reasons.insert((*table)->properties().filter_reason);
+    }
+    return reasons;
+  }
+
+  static constexpr auto kTenBits = [](uint64_t keys) { return static_cast<double>(keys) * 1.25; };
+};
+
+TEST_F(FilterGoalTest, WithoutOneNothingIsSaidAndEveryTableHasTheTarget) {
+  Load();
+  EXPECT_THAT(Reasons(), Each(IsEmpty()));
+  const Statistics now = db_->GetStatistics();
+  EXPECT_EQ(now.filter_goal, "none");
+  EXPECT_DOUBLE_EQ(now.total.target_fpp, 0.01);
+  EXPECT_EQ(now.levels[3].filter_kind, "standard");
+  EXPECT_EQ(now.levels[3].filter_reason, "");
+}
+
+TEST_F(FilterGoalTest, TheSameMemoryWastesFewerReads) {
+  options_.target_fpp = 0.0082;  // of standard filters: 10 bits a key
+  Load();
+  const Statistics uniform = db_->GetStatistics();
+  ASSERT_GT(uniform.levels[3].keys, uniform.levels[2].keys);
+  const double uniform_counted = CountedWaste();
+  db_ = nullptr;
+  ASSERT_OK(DB::Destroy(kStorePath, options_));
+
+  options_.filter_goal = FilterGoal::BitsPerKey(10);
+  EXPECT_LE(MostOfMemory(KeyOf, kTenBits), 1.1);
+  const Statistics now = db_->GetStatistics();
+  EXPECT_LE(now.total.filter_bytes, uniform.total.filter_bytes * 103 / 100);
+  EXPECT_LT(now.total.expected_wasted_reads, uniform.total.expected_wasted_reads / 1.7);
+  EXPECT_LT(now.levels[1].target_fpp, now.levels[3].target_fpp / 10);
+  const double counted = CountedWaste();
+  EXPECT_LT(counted, uniform_counted / 1.5);
+  // Tables of a level leave gaps, in which nothing is read.
+  EXPECT_LT(counted, now.total.expected_wasted_reads * 1.15);
+  EXPECT_GT(counted, now.total.expected_wasted_reads * 0.5);
+  // Every answer that is there is found.
+  for (uint64_t i = 0; i < kKeys; i += 7) EXPECT_EQ(Get(KeyOf(i)), "a value of some bytes");
+}
+
+TEST_F(FilterGoalTest, EachTableSaysWhyItsFilterIsWhatItIs) {
+  options_.filter_goal = FilterGoal::BitsPerKey(10);
+  Load();
+  EXPECT_THAT(Reasons(), Each(HasSubstr("10.0 bits a key")));
+  EXPECT_THAT(Reasons(), Contains(StartsWith("share: ")));
+  const Statistics now = db_->GetStatistics();
+  EXPECT_EQ(now.filter_goal, "10.0 bits a key");
+  for (const LevelStatistics& level : now.levels) {
+    if (level.tables > 0) {
+      EXPECT_THAT(level.filter_reason, HasSubstr("10.0 bits a key"));
+    }
+  }
+}
+
+TEST_F(FilterGoalTest, KeysInOrderDoNotKeepTheFiltersOfSmallLevels) {
+  options_.filter_goal = FilterGoal::BitsPerKey(10);
+  // Their tables are moved down as they are, but for those whose filters have too much.
+  EXPECT_LE(MostOfMemory(InOrder, kTenBits), 1.12);
+  EXPECT_GT(db_->GetStatistics().trivial_moves, 10u);
+}
+
+TEST_F(FilterGoalTest, AFixedBudgetIsKeptToWhileTheStoreGrows) {
+  // So many keys that a flush is a small part of them.
+  constexpr uint64_t kManyKeys = 4 * kKeys;
+  constexpr double kBudget = kManyKeys * 1.25;
+  options_.filter_goal = FilterGoal::Bytes(static_cast<uint64_t>(kBudget));
+  EXPECT_LE(MostOfMemory(
+                KeyOf, [](uint64_t) { return kBudget; }, kManyKeys),
+            1.06);
+  EXPECT_GE(static_cast<double>(db_->GetStatistics().total.filter_bytes), 0.85 * kBudget);
+}
+
+TEST_F(FilterGoalTest, WastedReadsAreWhatWasAskedFor) {
+  options_.filter_goal = FilterGoal::WastedReads(0.05);
+  Load();
+  const double expected = db_->GetStatistics().total.expected_wasted_reads;
+  EXPECT_NEAR(expected, 0.05, 0.01);
+  EXPECT_LT(CountedWaste(), 0.06);
+}
+
+TEST_F(FilterGoalTest, TooLittleMemoryLeavesTheLargestLevelWithoutFilters) {
+  options_.filter_goal = FilterGoal::BitsPerKey(0.3);
+  Load();
+  const Statistics now = db_->GetStatistics();
+  EXPECT_EQ(now.levels[3].filter_kind, "absent");
+  EXPECT_THAT(now.levels[3].filter_reason, StartsWith("does not pay: "));
+  EXPECT_DOUBLE_EQ(now.levels[3].expected_wasted_reads, 1);
+  EXPECT_LT(now.levels[1].expected_wasted_reads, 0.5);
+}
+
+TEST_F(FilterGoalTest, AnotherGoalHoldsForWhatIsWrittenFromThenOn) {
+  Load();
+  const double before = db_->GetStatistics().total.target_fpp;
+  options_.filter_goal = FilterGoal::BitsPerKey(20);
+  Open();
+  EXPECT_DOUBLE_EQ(db_->GetStatistics().total.target_fpp, before);
+  for (uint64_t i = 0; i < kKeys; ++i) Put(KeyOf(i), "a newer value");
+  CompactAll();
+  EXPECT_LT(db_->GetStatistics().total.target_fpp, before / 10);
+  EXPECT_THAT(Reasons(), Not(Contains(IsEmpty())));
+}
+
+TEST_F(FilterGoalTest, WhatLogsHeldWhenItIsOpenedIsGivenItsShare) {
+  options_.filter_goal = FilterGoal::BitsPerKey(10);
+  Open();
+  Put("a", "1");
+  Open();
+  EXPECT_EQ(Get("a"), "1");
+  EXPECT_THAT(Reasons(), Each(HasSubstr("10.0 bits a key")));
+  EXPECT_EQ(Reasons().size(), 1u);
+}
+
+TEST_F(FilterGoalTest, ARepairWritesFiltersOfTheTarget) {
+  options_.filter_goal = FilterGoal::BitsPerKey(10);
+  Open();
+  Put("a", "1");
+  db_ = nullptr;
+  ASSERT_OK(DB::Repair(kStorePath, options_));
+  EXPECT_THAT(Reasons(), Each(StartsWith("target: ")));
+  Open();
+  EXPECT_EQ(Get("a"), "1");
+}
+
+TEST_F(FilterGoalTest, KindsFollowFromSizes) {
+  options_.filter_kind = "by-level";
+  options_.filter_goal = FilterGoal::BitsPerKey(10);
+  Load();
+  const Statistics now = db_->GetStatistics();
+  EXPECT_EQ(now.levels[3].filter_kind, "ribbon");
+  if (now.levels[0].tables > 0) {
+    EXPECT_EQ(now.levels[0].filter_kind, "blocked");
+  }
+}
+
+}  // namespace
+}  // namespace lsm
