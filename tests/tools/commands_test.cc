@@ -448,6 +448,21 @@ TEST_F(CommandsTest, ManifestShowsEditsAndTheirSum) {
   }
 }
 
+TEST_F(CommandsTest, LevelsOfAStoreWithAGoalSayWhatWasChosenAndWhy) {
+  MakeGoalStore(files_, "goal");
+  const json tree = Result({"levels", "goal"});
+  EXPECT_EQ(tree["levels"][0]["filter_reason"], "share: its share of 8.00 bits a key");
+  EXPECT_EQ(tree["levels"][2]["filter"], "ribbon");
+  EXPECT_EQ(tree["levels"][3]["filter"], "absent");
+  EXPECT_EQ(tree["tables"][3]["filter_reason"],
+            "does not pay: no filter here, within 8.00 bits a key");
+  EXPECT_EQ(tree["levels"][3]["expected_wasted_reads"], 1);
+  // A store without a goal is shown as ever.
+  EXPECT_EQ(Result({"levels", "s"})["levels"][0]["filter_reason"], "");
+  EXPECT_THAT(Run({"levels", "s"}).out, Not(HasSubstr("why")));
+  EXPECT_THAT(Run({"levels", "goal"}).out, HasSubstr("why"));
+}
+
 TEST_F(CommandsTest, LevelsShowTheTree) {
   const json tree = Result({"levels", "s"});
   ASSERT_EQ(tree["levels"].size(), 7u);

@@ -66,6 +66,14 @@ TEST_F(GoldenTest, Levels) {
   Expect("levels.golden", {{"levels", "store"}, {"levels", "--tables", "store"}});
 }
 
+TEST_F(GoldenTest, LevelsOfAStoreWithAGoal) {
+  MakeGoalStore(files_, "goal");
+  Expect("levels_goal.golden", {{"levels", "goal"},
+                                {"levels", "--tables", "goal"},
+                                {"info", "goal/000003.table"},
+                                {"properties", "goal/000002.table"}});
+}
+
 TEST_F(GoldenTest, Verify) {
   std::string table = files_.FileBytes("store/000003.table");
   table[700] = static_cast<char>(table[700] ^ 0x10);

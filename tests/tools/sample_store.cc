@@ -72,6 +72,7 @@ lsm::TableMeta MakeTable(lsm::Directory& directory, const TableRecipe& recipe,
   if (recipe.filter_kind != "none")
     options.filter_policy = bloom::PolicyFromName(recipe.filter_kind).value();
   options.target_fpp = recipe.target_fpp;
+  options.filter_reason = recipe.filter_reason;
   options.digest_seed = recipe.digest_seed;
   options.file_id = FileIdOf(recipe.number);
   options.level = recipe.level;
@@ -155,6 +156,36 @@ void MakeSampleStore(lsm::FileSystem& file_system, const std::string& path) {
   lsm::VersionEdit synced;
   synced.synced_logs = {7};
   MakeManifest(*directory, snapshot, {compaction, flush, synced});
+}
+
+void MakeGoalStore(lsm::FileSystem& file_system, const std::string& path) {
+  const std::unique_ptr<lsm::Directory> directory =
+      file_system.OpenDirectory(path, /*create=*/true).value();
+  const std::string share = "share: its share of 8.00 bits a key";
+  const auto make = [&](const TableRecipe& recipe, int keys) {
+    return MakeTable(*directory, recipe, NumberedEntries(keys, 2000 - 100 * recipe.number));
+  };
+  lsm::VersionEdit snapshot;
+  snapshot.next_file_number = 6;
+  snapshot.last_sequence = 3000;
+  snapshot.oldest_log = 6;
+  snapshot.added = {
+      {0, make({.number = 5, .target_fpp = 0.0001, .filter_reason = share}, 10)},
+      {1, make({.number = 4, .level = 1, .target_fpp = 0.002, .filter_reason = share}, 100)},
+      {2,
+       make({.number = 3,
+             .level = 2,
+             .filter_kind = "ribbon",
+             .target_fpp = 0.02,
+             .filter_reason = "less: since older tables have more than theirs, less than its share "
+                              "of 8.00 bits a key"},
+            1000)},
+      {3, make({.number = 2,
+                .level = 3,
+                .filter_kind = "none",
+                .filter_reason = "does not pay: no filter here, within 8.00 bits a key"},
+               400)}};
+  MakeManifest(*directory, snapshot, {});
 }
 
 void MakeTinyStore(lsm::FileSystem& file_system, const std::string& path) {

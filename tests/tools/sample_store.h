@@ -34,6 +34,7 @@ struct TableRecipe {
   int level = 0;
   std::string filter_kind = "blocked";  // "none": no filter
   double target_fpp = 0.01;
+  std::string filter_reason = {};  // as of a store without a goal
   lsm::Compression compression =
       lsm::Compression::kNone;  // LZ4's bytes differ between its releases
   size_t block_bytes = 512;
@@ -63,7 +64,11 @@ void MakeLog(lsm::Directory& directory, uint64_t number,
 //   000009.table  left over
 void MakeSampleStore(lsm::FileSystem& file_system, const std::string& path);
 
-// The same of as few bytes as can be, for tests that damage each of them.
+// One with a goal for its filters: a table in each of the levels 0 to 2, of 10, 100 and 1000 keys,
+// and one in level 3 that has no filter.
+void MakeGoalStore(lsm::FileSystem& file_system, const std::string& path);
+
+// The same as MakeSampleStore of as few bytes as can be, for tests that damage each of them.
 void MakeTinyStore(lsm::FileSystem& file_system, const std::string& path);
 
 struct RunResult {

@@ -1,11 +1,14 @@
 // `sstdump levels`: the tree of a store.
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "lsm/base/statistics.h"
+#include "lsm/bytes/escape.h"
 #include "lsm/bytes/readable.h"
 #include "lsm/bytes/status.h"
 #include "tools/sstdump/commands.h"
@@ -29,6 +32,7 @@ struct TableRow {
   uint64_t keys = 0;
   uint64_t filter_bytes = 0;
   std::string filter_kind;
+  std::string filter_reason;  // empty where there was no goal
   bool is_filtered = false;
   double target_fpp = 0;
   double predicted_fpp = 1;  // without a usable filter every lookup reads
@@ -37,6 +41,8 @@ struct TableRow {
 struct LevelRow {
   uint64_t tables = 0, bytes = 0, entries = 0, keys = 0, filter_bytes = 0, filtered_keys = 0;
   double target_sum = 0, predicted_sum = 0;  // weighed by keys of filtered tables
+  uint64_t newest = 0;                       // number of a table
+  std::string filter_kind, filter_reason;    // of the newest one that can be opened
   double expected_reads = 0;  // wasted, for a lookup of an absent key that every table may hold
 
   void Add(const TableRow& table) {
@@ -45,6 +51,11 @@ struct LevelRow {
     entries += table.placed.meta.entries;
     keys += table.keys;
     filter_bytes += table.filter_bytes;
+    if (table.is_open && table.placed.meta.number >= newest) {
+      newest = table.placed.meta.number;
+      filter_kind = table.filter_kind;
+      filter_reason = table.filter_reason;
+    }
     if (!table.is_filtered) return;
     filtered_keys += table.keys;
     target_sum += table.target_fpp * static_cast<double>(table.keys);
@@ -96,6 +107,7 @@ TableRow ReadTable(const StoreFiles& files, const PlacedTable& placed, Session* 
   row.is_open = true;
   row.keys = properties.distinct_keys;
   row.filter_kind = NameOf((*table)->filter_presence());
+  row.filter_reason = properties.filter_reason;
   const absl::Status filter_status = (*table)->filter_status();
   if (!filter_status.ok()) session->Fail(filter_status, target);
   if ((*table)->filter_presence() != lsm::FilterPresence::kUsable) return row;
@@ -110,29 +122,50 @@ TableRow ReadTable(const StoreFiles& files, const PlacedTable& placed, Session* 
 
 std::string NumberOrDash(double number) { return number == 0 ? "-" : ReadableNumber(number); }
 
-std::vector<std::string> Cells(std::string name, const LevelRow& row) {
-  return {std::move(name),
-          ReadableCount(row.tables),
-          ReadableBytes(row.bytes),
-          ReadableCount(row.keys),
-          ReadableBytes(row.filter_bytes),
-          NumberOrDash(row.bits_per_key()),
-          NumberOrDash(row.target_fpp()),
-          NumberOrDash(row.predicted_fpp()),
-          ReadableNumber(row.expected_reads)};
+std::string OrDash(std::string text) { return text.empty() ? "-" : text; }
+
+// The reason's name, without what explains it.
+std::string ReasonName(const std::string& reason) {
+  return OrDash(reason.substr(0, reason.find(':')));
+}
+
+// `with_reasons`: some table was given a filter, or none, for a goal of the store.
+std::vector<std::string> Cells(std::string name, const LevelRow& row, bool with_reasons) {
+  std::vector<std::string> cells = {std::move(name),
+                                    ReadableCount(row.tables),
+                                    ReadableBytes(row.bytes),
+                                    ReadableCount(row.keys),
+                                    ReadableBytes(row.filter_bytes),
+                                    NumberOrDash(row.bits_per_key()),
+                                    NumberOrDash(row.target_fpp()),
+                                    NumberOrDash(row.predicted_fpp()),
+                                    ReadableNumber(row.expected_reads)};
+  if (with_reasons) {
+    cells.push_back(OrDash(row.filter_kind));
+    cells.push_back(ReasonName(row.filter_reason));
+  }
+  return cells;
+}
+
+bool AnyHasReason(const std::vector<TableRow>& tables) {
+  return std::any_of(tables.begin(), tables.end(),
+                     [](const TableRow& table) { return !table.filter_reason.empty(); });
 }
 
 void PrintTables(const std::vector<TableRow>& tables, Session* session) {
+  const bool with_reasons = AnyHasReason(tables);
   Rows rows = {{"table", "level", "size", "entries", "filter", "FPP"}};
+  if (with_reasons) rows[0].push_back("why");
   for (const TableRow& table : tables) {
     rows.push_back(
         {table.placed.name, Concat(table.placed.level), ReadableBytes(table.placed.meta.file_bytes),
          ReadableCount(table.placed.meta.entries), table.is_open ? table.filter_kind : "?",
          table.is_filtered ? ReadableNumber(table.predicted_fpp) : "-"});
+    if (with_reasons) rows.back().push_back(ReasonName(table.filter_reason));
   }
   constexpr size_t kBlanks = 2;
   const std::vector<std::string> left_out = LeaveOutColumns(
-      *session, {"filter", "size", "entries", "FPP"}, kBlanks + kKeyRangeColumnsMin, &rows);
+      *session, {"filter", "why", "size", "entries", "FPP"}, kBlanks + kKeyRangeColumnsMin, &rows);
   const size_t others = WidthOf(RowsText(rows, {})) + kBlanks;
   rows[0].push_back("keys");
   for (size_t i = 0; i < tables.size(); ++i) {
@@ -152,6 +185,8 @@ void WriteLevel(const LevelRow& row, lsm::JsonWriter* json) {
   json->Member("target_fpp", row.target_fpp());
   json->Member("predicted_fpp", row.predicted_fpp());
   json->Member("expected_wasted_reads", row.expected_reads);
+  json->Member("filter", row.filter_kind);
+  json->Member("filter_reason", row.filter_reason);
 }
 
 void WriteTree(const std::array<LevelRow, lsm::kLevels>& levels, const LevelRow& all,
@@ -180,6 +215,7 @@ void WriteTree(const std::array<LevelRow, lsm::kLevels>& levels, const LevelRow&
     json.Member("entries", table.placed.meta.entries);
     json.Member("keys", table.keys);
     json.Member("filter", table.is_open ? table.filter_kind : "?");
+    json.Member("filter_reason", table.filter_reason);
     json.Member("filter_bytes", table.filter_bytes);
     json.Member("target_fpp", table.target_fpp);
     json.Member("predicted_fpp", table.predicted_fpp);
@@ -192,21 +228,30 @@ void WriteTree(const std::array<LevelRow, lsm::kLevels>& levels, const LevelRow&
 }
 
 void PrintTree(const Target& target, const std::array<LevelRow, lsm::kLevels>& levels,
-               const LevelRow& all, Session* session) {
+               const LevelRow& all, const std::vector<TableRow>& tables, Session* session) {
   session->Print(Heading(
       *session, target.path,
       Concat("store of ", Count(all.tables, "table", "tables"), ", ", ReadableBytes(all.bytes))));
+  const bool with_reasons = AnyHasReason(tables);
   Rows rows = {{"level", "tables", "size", "keys", "filters", "b/key", "target", "FPP", "wasted"}};
+  if (with_reasons) rows[0].insert(rows[0].end(), {"filter", "why"});
   for (size_t i = 0; i < levels.size(); ++i) {
-    if (levels[i].tables > 0) rows.push_back(Cells(Concat(i), levels[i]));
+    if (levels[i].tables > 0) rows.push_back(Cells(Concat(i), levels[i], with_reasons));
   }
-  rows.push_back(Cells("all", all));
-  const std::vector<std::string> left_out =
-      LeaveOutColumns(*session, {"b/key", "size", "target", "filters", "keys"}, 0, &rows);
+  rows.push_back(Cells("all", all, with_reasons));
+  const std::vector<std::string> left_out = LeaveOutColumns(
+      *session, {"b/key", "size", "target", "filters", "keys", "filter", "why"}, 0, &rows);
   session->Print(RowsText(rows, left_out));
   session->Print(
       "  FPP: predicted.  wasted: reads to expect of a lookup for an absent key that is\n"
       "  within the range of every table\n");
+  if (!with_reasons) return;
+  session->Print("  filter, why: of the newest table of the level, and what decided on it:\n");
+  std::set<std::string> explained;
+  for (const LevelRow& level : levels) {
+    if (!level.filter_reason.empty() && explained.insert(level.filter_reason).second)
+      session->Print(Concat("    ", lsm::Escape(level.filter_reason, 100), "\n"));
+  }
 }
 
 }  // namespace
@@ -238,7 +283,7 @@ void ShowLevels(const Target& target, Session* session) {
     all.Add(level);
   }
   if (session->json_wanted()) return WriteTree(levels, all, tables, session);
-  PrintTree(target, levels, all, session);
+  PrintTree(target, levels, all, tables, session);
   if (session->request().with_tables) PrintTables(tables, session);
 }
 
