@@ -26,6 +26,7 @@ struct Configuration {
   bool threads = false;  // the real scheduler
   std::string filter_kind = "blocked";
   double target_fpp = 0.01;
+  FilterGoal filter_goal = {};
   Compression compression = Compression::kLz4;
   size_t block_bytes = 512;
   int restart_interval = 16;
@@ -54,6 +55,7 @@ class Trial {
     if (configuration.threads) options_.environment.scheduler = nullptr;
     options_.filter_kind = configuration.filter_kind;
     options_.target_fpp = configuration.target_fpp;
+    options_.filter_goal = configuration.filter_goal;
     options_.compression = configuration.compression;
     options_.block_bytes = configuration.block_bytes;
     options_.block_restart_interval = configuration.restart_interval;
@@ -390,6 +392,10 @@ std::vector<Configuration> Configurations() {
       {.seed = 22, .filter_kind = "ribbon", .target_fpp = 0.001, .key_count = 2000},
       {.seed = 23, .filter_kind = "fuse3", .target_fpp = 0.001, .key_count = 2000},
       {.seed = 24, .filter_kind = "split-block", .key_count = 1000},
+      {.seed = 25, .filter_goal = FilterGoal::BitsPerKey(10), .key_count = 2000},
+      {.seed = 26, .filter_kind = "by-level", .filter_goal = FilterGoal::BitsPerKey(6)},
+      {.seed = 27, .filter_kind = "fuse4", .filter_goal = FilterGoal::Bytes(1500)},
+      {.seed = 28, .filter_kind = "ribbon", .filter_goal = FilterGoal::WastedReads(0.3)},
   };
   const size_t deterministic = all.size();
   for (size_t i = 0; i < deterministic; i += 3) {
