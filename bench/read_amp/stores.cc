@@ -1,7 +1,6 @@
 #include "bench/read_amp/stores.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cstdio>
 
 #include "bench/table.h"
@@ -23,25 +22,6 @@ lsm::Options OptionsOf(const StoreConfig& store, const StoreShape& shape) {
   options.level1_bytes = shape.level1_bytes;
   return options;
 }
-
-// What a store draws when it is made and loaded (the seed of its digests, the ids of its files),
-// from the seed of the run and the store's name.
-class SeededRandom : public lsm::RandomSource {
- public:
-  SeededRandom(uint64_t seed, const std::string& name) {
-    uint64_t mixed = Mix(seed);
-    for (const char c : name) mixed = Mix(mixed ^ static_cast<unsigned char>(c));
-    state_ = mixed;
-  }
-  uint64_t Next() override {
-    constexpr uint64_t kStep = 0x9e3779b97f4a7c15;
-    // Relaxed: nothing else is passed on by it.
-    return Mix(state_.fetch_add(kStep, std::memory_order_relaxed) + kStep);
-  }
-
- private:
-  std::atomic<uint64_t> state_;
-};
 
 }  // namespace
 
