@@ -1,0 +1,22 @@
+// The run itself: loads the stores, asks them, counts.
+#ifndef TRELLIS_BENCH_LEVEL_FILTERS_EXPERIMENT_H_
+#define TRELLIS_BENCH_LEVEL_FILTERS_EXPERIMENT_H_
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "bench/level_filters/results.h"
+
+namespace bench::level_filters {
+
+// The stores that a run compares: first the one with the same FPP everywhere, of the memory that is
+// asked for.  `same_reads`: what that one is expected to waste, for the store that is to waste as
+// much with less memory; 0: not known yet.
+std::vector<ComparedStore> StoresOf(const Config& config, double same_reads);
+
+// Stops at the first error, or wrong answer: every lookup's is checked.
+absl::StatusOr<Results> Run(const Config& config);
+
+}  // namespace bench::level_filters
+
+#endif  // TRELLIS_BENCH_LEVEL_FILTERS_EXPERIMENT_H_

@@ -1,0 +1,55 @@
+#include "bench/level_filters/report.h"
+
+#include <utility>
+
+#include "bench/report/assets.h"
+#include "lsm/bytes/status.h"
+
+namespace bench::level_filters {
+namespace {
+
+Table ConditionsTable(const Results& results) {
+  Table table{"conditions", "", {{"what", "", false}, {"value", "", false}}, {}};
+  table.rows.push_back({"command", results.config.command});
+  table.rows.push_back({"stores", results.shape.Describe(" ")});
+  for (const StoreResult& store : results.stores)
+    table.rows.push_back({store.config.name, store.config.how});
+  for (const auto& [name, value] : results.conditions) table.rows.push_back({name, value});
+  return table;
+}
+
+}  // namespace
+
+Page ReportPage(const Results& results, std::string chart_js) {
+  Page page;
+  page.title = "Trellis level_filters: filter memory where it spares the most reads";
+  page.lead.push_back(lsm::Concat(
+      Grouped(results.config.keys), " keys of four levels, written alike into every store; ",
+      Digits3(results.config.bits_per_key),
+      " bits a key for filters, but for the store whose goal is the first one's waste.  Every "
+      "answer was checked."));
+  page.sections = {
+      {"Reads in vain",
+       "Tables that a lookup reads although they do not have its key: of keys that are not there, "
+       "and of keys that the deepest level holds, which the levels above are asked for first.",
+       "wasted",
+       {StoresTable(results)}},
+      {"What the levels got",
+       "Small levels get low FPPs, which cost little there, so that the sum over the levels is the "
+       "least that the memory buys.",
+       "levels",
+       {LevelsTable(results)}},
+      {"Conditions", "", "", {ConditionsTable(results)}},
+  };
+  page.data_name = "level_filters";
+  page.data = ToJson(results);
+  page.script = kLevelFiltersJs;
+  page.chart_js = std::move(chart_js);
+  return page;
+}
+
+absl::Status WriteReports(const Results& results) {
+  return WriteReport(ReportPage(results, ""), results.config.out, results.config.chart_js);
+}
+
+}  // namespace bench::level_filters

@@ -1,0 +1,66 @@
+// What a run of level_filters found out, as JSON and as tables.
+//
+// bench/README.md says what each figure means.
+#ifndef TRELLIS_BENCH_LEVEL_FILTERS_RESULTS_H_
+#define TRELLIS_BENCH_LEVEL_FILTERS_RESULTS_H_
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "bench/level_filters/config.h"
+#include "bench/level_filters/store.h"
+#include "bench/machine.h"
+#include "bench/table.h"
+
+namespace bench::level_filters {
+
+// Lookups of one sort, and the tables that they read in vain.
+struct Reads {
+  uint64_t lookups = 0;
+  uint64_t wasted = 0;
+  double per_lookup() const {
+    return lookups == 0 ? 0 : static_cast<double>(wasted) / static_cast<double>(lookups);
+  }
+};
+
+struct StoreResult {
+  ComparedStore config;
+  double load_seconds = 0;
+  std::vector<LevelRow> levels;
+  // The most memory that filters took after any part of the load, by what the goal allowed then;
+  // 0 where the goal is not one of memory.
+  double most_of_budget = 0;
+  Reads absent;  // keys that are not there
+  Reads bottom;  // keys of the deepest level
+
+  uint64_t keys() const;
+  uint64_t filter_bytes() const;
+  double bits_per_key() const;
+  double expected_wasted_reads() const;  // 0: it does not say
+};
+
+struct Results {
+  Config config;
+  Conditions conditions;
+  StoreShape shape;
+  std::vector<StoreResult> stores;  // the first is what the others are compared with
+  double seconds = 0;
+
+  // How many times fewer reads than the first store; 0 where there were none.
+  double TimesFewer(const StoreResult& store, Reads StoreResult::*reads) const;
+};
+
+nlohmann::ordered_json ToJson(const Results& results);
+
+// A row a store.
+Table StoresTable(const Results& results);
+// A row a level of each store.
+Table LevelsTable(const Results& results);
+// What the README shows: the stores in Markdown, and under what conditions.
+std::string ToMarkdown(const Results& results);
+
+}  // namespace bench::level_filters
+
+#endif  // TRELLIS_BENCH_LEVEL_FILTERS_RESULTS_H_

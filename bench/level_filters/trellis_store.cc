@@ -1,0 +1,95 @@
+#include <utility>
+
+#include "bench/level_filters/store.h"
+#include "bench/read_amp/stores.h"
+#include "lsm/bytes/status.h"
+#include "lsm/db.h"
+
+namespace bench::level_filters {
+namespace {
+
+constexpr uint64_t kEntriesPerBatch = 500;
+
+class TrellisStore : public Store {
+ public:
+  TrellisStore(const ComparedStore& config, uint64_t seed) : random_(seed, config.name) {}
+
+  absl::Status Open(const std::string& directory, const ComparedStore& config,
+                    const StoreShape& shape) {
+    lsm::Options options;
+    options.mode = lsm::OpenMode::kMustNotExist;
+    options.filter_kind = config.filter_kind;
+    if (config.filter_goal.is_none()) options.target_fpp = config.target_fpp;
+    options.filter_goal = config.filter_goal;
+    options.write_buffer_bytes = static_cast<size_t>(shape.write_buffer_bytes);
+    options.table_bytes = shape.table_bytes;
+    options.level1_bytes = shape.level1_bytes;
+    options.environment.random = &random_;
+    LSM_RETURN_IF_ERROR(lsm::DB::Destroy(directory, options));
+    LSM_ASSIGN_OR_RETURN(db_, lsm::DB::Open(directory, options));
+    return absl::OkStatus();
+  }
+
+  absl::Status Write(std::string_view key, std::string_view value) override {
+    batch_.Put(key, value);
+    return batch_.count() < kEntriesPerBatch ? absl::OkStatus() : WriteBatch();
+  }
+
+  absl::Status Settle() override {
+    LSM_RETURN_IF_ERROR(WriteBatch());
+    LSM_RETURN_IF_ERROR(db_->Flush());
+    return db_->WaitForBackgroundWork();
+  }
+
+  absl::StatusOr<bool> Get(std::string_view key, std::string* value) override {
+    LSM_ASSIGN_OR_RETURN(std::optional<std::string> found, db_->Get(key));
+    if (found.has_value()) *value = *std::move(found);
+    return found.has_value();
+  }
+
+  uint64_t wasted_reads() override { return db_->GetStatistics().total.wasted_reads; }
+
+  absl::StatusOr<std::optional<int>> LevelOf(std::string_view key) override {
+    LSM_ASSIGN_OR_RETURN(const lsm::Explanation explanation, db_->Explain(key));
+    if (!explanation.found || explanation.tables.empty()) return std::nullopt;
+    return explanation.tables.back().level;
+  }
+
+  absl::StatusOr<std::vector<LevelRow>> Levels() override {
+    const lsm::Statistics statistics = db_->GetStatistics();
+    std::vector<LevelRow> rows;
+    for (size_t i = 0; i < statistics.levels.size(); ++i) {
+      const lsm::LevelStatistics& level = statistics.levels[i];
+      if (level.tables == 0) continue;
+      LevelRow row{static_cast<int>(i), level.tables,       level.keys,
+                   level.filter_bytes,  std::nullopt,       level.expected_wasted_reads,
+                   level.filter_kind,   level.filter_reason};
+      if (level.target_fpp > 0) row.target_fpp = level.target_fpp;
+      rows.push_back(std::move(row));
+    }
+    return rows;
+  }
+
+ private:
+  absl::Status WriteBatch() {
+    LSM_RETURN_IF_ERROR(db_->Write(batch_));
+    batch_.Clear();
+    return absl::OkStatus();
+  }
+
+  SeededRandom random_;
+  lsm::WriteBatch batch_;
+  std::unique_ptr<lsm::DB> db_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Store>> MakeTrellis(const std::string& directory,
+                                                   const ComparedStore& config,
+                                                   const StoreShape& shape, uint64_t seed) {
+  auto store = std::make_unique<TrellisStore>(config, seed);
+  LSM_RETURN_IF_ERROR(store->Open(directory, config, shape));
+  return store;
+}
+
+}  // namespace bench::level_filters
