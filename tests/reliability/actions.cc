@@ -91,6 +91,22 @@ std::vector<Action> Reduced(std::vector<Action> actions, size_t effort_max, cons
   return actions;
 }
 
+// One store in two has a goal.  It follows from what was drawn already, so that a seed that is
+// known stays the same work.
+lsm::FilterGoal GoalFor(const lsm::Options& options) {
+  if (options.filter_kind == "none") return {};
+  switch ((options.level0_slowdown_tables + options.level0_stop_tables) % 6) {
+    case 1:
+      return lsm::FilterGoal::BitsPerKey(10);
+    case 3:
+      return lsm::FilterGoal::Bytes(2048);
+    case 5:
+      return lsm::FilterGoal::WastedReads(0.1);
+    default:
+      return {};
+  }
+}
+
 }  // namespace
 
 KeyPool::KeyPool(uint64_t seed, size_t count) {
@@ -316,6 +332,7 @@ lsm::Options AnyOptions(Draws& draws) {
   options.level0_slowdown_tables =
       options.level0_compaction_tables + static_cast<int>(draws.Roll(9));
   options.level0_stop_tables = options.level0_slowdown_tables + static_cast<int>(draws.Roll(9));
+  options.filter_goal = GoalFor(options);
   return options;
 }
 
@@ -323,14 +340,14 @@ std::string TextOf(const lsm::Options& options) {
   const auto bytes = [](uint64_t count) { return lsm::ReadableBytes(count); };
   const bool sip = options.filter_hash == bloom::DigestHash::kSipHash;
   return Concat("filters ", options.filter_kind, sip ? " by SipHash" : "", " at ",
-                lsm::ReadableNumber(options.target_fpp), ", compression ",
-                NameOf(options.compression), ", blocks of ", bytes(options.block_bytes),
-                " with restarts every ", options.block_restart_interval, ", cache ",
-                bytes(options.block_cache_bytes), ", memtable ", bytes(options.write_buffer_bytes),
-                ", tables of ", bytes(options.table_bytes), ", level 1 of ",
-                bytes(options.level1_bytes), ", level 0 of ", options.level0_compaction_tables,
-                ", ", options.level0_slowdown_tables, " and ", options.level0_stop_tables,
-                " tables");
+                lsm::ReadableNumber(options.target_fpp), ", goal ", options.filter_goal.ToText(),
+                ", compression ", NameOf(options.compression), ", blocks of ",
+                bytes(options.block_bytes), " with restarts every ", options.block_restart_interval,
+                ", cache ", bytes(options.block_cache_bytes), ", memtable ",
+                bytes(options.write_buffer_bytes), ", tables of ", bytes(options.table_bytes),
+                ", level 1 of ", bytes(options.level1_bytes), ", level 0 of ",
+                options.level0_compaction_tables, ", ", options.level0_slowdown_tables, " and ",
+                options.level0_stop_tables, " tables");
 }
 
 void MakeMove(const Move& move, const KeyPool& keys, lsm::Iterator* iterator) {
