@@ -9,7 +9,7 @@ namespace bench::level_filters {
 namespace {
 
 Table ConditionsTable(const Results& results) {
-  Table table{"conditions", "", {{"what", "", false}, {"value", "", false}}, {}};
+  Table table{"conditions", "Conditions", {{"what", "", false}, {"value", "", false}}, {}};
   table.rows.push_back({"command", results.config.command});
   table.rows.push_back({"stores", results.shape.Describe(" ")});
   for (const StoreResult& store : results.stores)
