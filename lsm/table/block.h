@@ -34,6 +34,14 @@ class Block {
   // False if the restart array cannot be.
   bool Init(std::string_view bytes);
 
+  // The block in a copy of its bytes, which is made there.
+  Block CopiedTo(char* to) const {
+    bytes_.copy(to, bytes_.size());
+    Block copy = *this;
+    copy.bytes_ = {to, bytes_.size()};
+    return copy;
+  }
+
   uint32_t restart_count() const { return restart_count_; }
   std::string_view bytes() const { return bytes_; }
   // Where the entries end.

@@ -22,18 +22,19 @@ void UnrefBlock(void* block) { static_cast<CachedBlock*>(block)->Unref(); }
 
 static_assert(sizeof(CachedBlock) == 64);
 
-CachedBlock* CachedBlock::New(BlockBuffer buffer, const Block& block, const SignpostPlan& plan) {
-  void* const memory =
-      ::operator new (SizeBytes(plan.heads.size()), std::align_val_t{alignof(CachedBlock)});
-  return new (memory) CachedBlock(std::move(buffer), block, plan);
+static_assert(alignof(CachedBlock) <= BlockMemory::kAlignmentBytes);
+
+CachedBlock* CachedBlock::New(const Block& block, const SignpostPlan& plan) {
+  const BlockMemory::Piece piece =
+      BlockMemory::OfProcess().Allocate(SizeBytes(plan.heads.size()) + block.bytes().size());
+  return new (piece.data) CachedBlock(piece.origin, block, plan);
 }
 
-CachedBlock::CachedBlock(BlockBuffer buffer, const Block& block, const SignpostPlan& plan)
-    : signpost_count_(static_cast<uint32_t>(plan.heads.size())),
+CachedBlock::CachedBlock(BlockMemory::Origin origin, const Block& block, const SignpostPlan& plan)
+    : origin_(origin),
+      signpost_count_(static_cast<uint32_t>(plan.heads.size())),
       prefix_bytes_(plan.prefix_bytes),
-      block_(block) {
-  assert(buffer.data() == block.bytes().data());
-  buffer.Release();
+      block_(block.CopiedTo(reinterpret_cast<char*>(this) + SizeBytes(plan.heads.size()))) {
   auto* const heads = reinterpret_cast<uint64_t*>(this + 1);
   std::copy(plan.heads.begin(), plan.heads.end(), heads);
   std::copy(plan.offsets.begin(), plan.offsets.end(),
@@ -44,9 +45,9 @@ void CachedBlock::Unref() {
   // Release, so that our reads of the block are over for whoever frees it; acquire, for the one who
   // does.
   if (references_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-  BlockBuffer::Free(const_cast<char*>(block_.bytes().data()));
+  const BlockMemory::Piece piece{reinterpret_cast<char*>(this), origin_};
   this->~CachedBlock();
-  ::operator delete (this, std::align_val_t{alignof(CachedBlock)});
+  BlockMemory::OfProcess().Free(piece);
 }
 
 BlockCache::BlockCache(size_t capacity_bytes)

@@ -20,7 +20,7 @@
 #include "absl/synchronization/mutex.h"
 #include "lsm/base/epoch.h"
 #include "lsm/table/block.h"
-#include "lsm/table/block_io.h"
+#include "lsm/table/block_memory.h"
 #include "lsm/table/signposts.h"
 
 namespace lsm {
@@ -29,12 +29,11 @@ class CachedBlock;
 using BlockSlot = std::atomic<CachedBlock*>;
 
 // A block that lives as long as someone refers to it.  Its first cache line and the signposts
-// behind it are all that a lookup touches before it goes to the entries.
+// behind it are all that a lookup touches before it goes to the entries, which stand behind these.
 class alignas(64) CachedBlock {
  public:
-  // With one reference, which is the caller's.  `block` is a view of the buffer's bytes, and the
-  // plan was made of it.
-  static CachedBlock* New(BlockBuffer buffer, const Block& block, const SignpostPlan& plan);
+  // A copy of the block, with one reference, which is the caller's.  The plan was made of it.
+  static CachedBlock* New(const Block& block, const SignpostPlan& plan);
 
   const Block& block() const { return block_; }
   Block::Answer Find(const LookupKey& key, Block::Hit* hit) const {
@@ -64,7 +63,10 @@ class alignas(64) CachedBlock {
             prefix_bytes_};
   }
 
-  size_t charge_bytes() const { return SizeBytes(signpost_count_) + block_.bytes().size(); }
+  // All memory that it takes.
+  size_t charge_bytes() const {
+    return BlockMemory::TakenBytes(SizeBytes(signpost_count_) + block_.bytes().size());
+  }
 
   // Notes the use for CLOCK; writes only the first time in a round, so that hot blocks stay shared
   // between cores.
@@ -84,17 +86,19 @@ class alignas(64) CachedBlock {
   // This and the signposts of a block of the default size.
   static constexpr size_t kPrefetchedLines = 3;
 
-  CachedBlock(BlockBuffer buffer, const Block& block, const SignpostPlan& plan);
+  CachedBlock(BlockMemory::Origin origin, const Block& block, const SignpostPlan& plan);
   ~CachedBlock() = default;
+  // Of this and the signposts.
   static size_t SizeBytes(size_t signposts) {
     return sizeof(CachedBlock) + signposts * (sizeof(uint64_t) + sizeof(uint32_t));
   }
 
   std::atomic<uint32_t> references_{1};
   std::atomic<bool> used_{false};
+  const BlockMemory::Origin origin_;  // of its memory
   const uint32_t signpost_count_;
   const uint32_t prefix_bytes_;
-  const Block block_;  // its bytes are this object's to free
+  const Block block_;  // its bytes lie behind the signposts
   // The lock of the cache's shard guards these.
   BlockSlot* slot_ = nullptr;    // where it is found
   CachedBlock* next_ = nullptr;  // in the shard's ring

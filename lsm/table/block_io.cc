@@ -60,10 +60,8 @@ BlockBuffer::BlockBuffer(size_t size_bytes)
     : data_(static_cast<char*>(::operator new(size_bytes, kBufferAlignment))),
       size_bytes_(size_bytes) {}
 
-BlockBuffer::~BlockBuffer() { Free(data_); }
-
-void BlockBuffer::Free(char* data) {
-  if (data != nullptr) ::operator delete(data, kBufferAlignment);
+BlockBuffer::~BlockBuffer() {
+  if (data_ != nullptr) ::operator delete(data_, kBufferAlignment);
 }
 
 BlockBuffer::BlockBuffer(BlockBuffer&& other) noexcept

@@ -21,7 +21,8 @@ namespace lsm {
 absl::StatusOr<BlockHandle> WriteBlock(AppendFile* file, uint64_t file_id, std::string_view block,
                                        Compression compression, std::string* scratch);
 
-// Bytes of one block in memory of their own, 64-byte aligned.
+// Bytes of one block on the heap, 64-byte aligned; for as long as they are worked on.  What stays
+// is copied to where it stays (block_memory.h).
 class BlockBuffer {
  public:
   BlockBuffer() = default;
@@ -34,13 +35,6 @@ class BlockBuffer {
   size_t size() const { return size_bytes_; }
   std::string_view view() const { return {data_, size_bytes_}; }
   void Truncate(size_t size_bytes) { size_bytes_ = size_bytes; }
-
-  // Whoever takes the bytes out frees them.
-  char* Release() {
-    size_bytes_ = 0;
-    return std::exchange(data_, nullptr);
-  }
-  static void Free(char* data);
 
  private:
   char* data_ = nullptr;

@@ -5,7 +5,6 @@
 
 #include "lsm/bytes/coding.h"
 #include "lsm/bytes/status.h"
-#include "lsm/table/block_io.h"
 #include "lsm/table/block_iterator.h"
 #include "lsm/table/signposts.h"
 #include "lsm/table/table_iterator.h"
@@ -167,7 +166,7 @@ void Table::ReadFilter() {
     filter_status_ = bytes.status();
     return;
   }
-  filter_bytes_ = *std::move(bytes);
+  filter_bytes_ = BlockBytes(bytes->view());
   const auto damage = [this](std::string_view problem) {
     return DamageAt(file_->path(), footer_.filter.offset,
                     Concat("the filter is damaged: ", problem));
@@ -256,24 +255,24 @@ absl::StatusOr<TableAnswer> Table::GetFrom(FirstBlock first, const LookupKey& ke
 }
 
 absl::StatusOr<BlockRef> Table::ReadIntoCache(size_t ordinal, bool fill_cache) const {
-  LSM_ASSIGN_OR_RETURN(BlockBuffer buffer, ReadDataBlock(ordinal));
-  return IntoCache(ordinal, std::move(buffer), fill_cache);
+  LSM_ASSIGN_OR_RETURN(const BlockBuffer buffer, ReadDataBlock(ordinal));
+  return IntoCache(ordinal, buffer, fill_cache);
 }
 
 absl::StatusOr<BlockRef> Table::AdmitBlock(size_t ordinal, BlockBuffer stored,
                                            bool fill_cache) const {
-  LSM_ASSIGN_OR_RETURN(BlockBuffer buffer, OpenStored(std::move(stored), handles_[ordinal],
-                                                      footer_.file_id, file_->path()));
-  return IntoCache(ordinal, std::move(buffer), fill_cache);
+  LSM_ASSIGN_OR_RETURN(const BlockBuffer buffer, OpenStored(std::move(stored), handles_[ordinal],
+                                                            footer_.file_id, file_->path()));
+  return IntoCache(ordinal, buffer, fill_cache);
 }
 
-absl::StatusOr<BlockRef> Table::IntoCache(size_t ordinal, BlockBuffer buffer,
+absl::StatusOr<BlockRef> Table::IntoCache(size_t ordinal, const BlockBuffer& buffer,
                                           bool fill_cache) const {
   Block block;
   if (!block.Init(buffer.view())) return DamagedBlock(ordinal, "a data block is malformed");
   SignpostPlan plan;
   LSM_RETURN_IF_ERROR(InspectBlock(ordinal, block, &plan));
-  BlockRef cached(CachedBlock::New(std::move(buffer), block, plan));
+  BlockRef cached(CachedBlock::New(block, plan));
   if (!fill_cache || context_.block_cache == nullptr) return cached;
   return context_.block_cache->Insert(&slots_[ordinal], std::move(cached));
 }

@@ -30,6 +30,8 @@
 #include "lsm/base/options.h"
 #include "lsm/fs/file_system.h"
 #include "lsm/table/block_cache.h"
+#include "lsm/table/block_io.h"
+#include "lsm/table/block_memory.h"
 #include "lsm/table/format.h"
 #include "lsm/table/properties.h"
 
@@ -166,7 +168,8 @@ class Table {
 
   // Reads it from the file, and puts it into the cache if asked to.
   absl::StatusOr<BlockRef> ReadIntoCache(size_t ordinal, bool fill_cache) const;
-  absl::StatusOr<BlockRef> IntoCache(size_t ordinal, BlockBuffer buffer, bool fill_cache) const;
+  absl::StatusOr<BlockRef> IntoCache(size_t ordinal, const BlockBuffer& buffer,
+                                     bool fill_cache) const;
   absl::Status InspectBlock(size_t ordinal, const Block& block, SignpostPlan* plan) const;
   absl::Status DamagedBlock(size_t ordinal, std::string_view what) const;
 
@@ -176,7 +179,7 @@ class Table {
   TableProperties properties_;
   bloom::FilterReader filter_;
   FilterPresence filter_presence_ = FilterPresence::kAbsent;
-  BlockBuffer filter_bytes_;
+  BlockBytes filter_bytes_;
   absl::Status filter_status_;
   bloom::DigestSeed digest_seed_;
   Fences fences_;

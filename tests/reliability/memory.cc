@@ -71,6 +71,7 @@ class MemoryTrial {
         options_(OptionsOf(seed, world_, &files_, &scheduler_)),
         dice_(seed) {
     memory_ = ShortMemory();
+    memory_.has_regions = false;
   }
   ~MemoryTrial() {
     memory_.Stop();

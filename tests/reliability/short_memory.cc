@@ -4,6 +4,8 @@
 #include <cstdlib>
 #include <new>
 
+#include "lsm/table/block_memory.h"
+
 namespace reliability {
 namespace {
 
@@ -11,6 +13,7 @@ constinit thread_local ShortMemory short_memory;
 
 // Null where there is none, or there shall be none.
 void* Allocate(std::size_t size, std::size_t alignment) {
+  if (!short_memory.has_regions && alignment == lsm::BlockMemory::kRegionBytes) return nullptr;
   if (short_memory.in_store > 0) {
     const uint64_t number = short_memory.count++;
     if (number >= short_memory.from && number < short_memory.to) {

@@ -20,6 +20,7 @@
 #include "lsm/base/internal_key.h"
 #include "lsm/base/write_batch.h"
 #include "lsm/fs/memory_file_system.h"
+#include "lsm/table/block_memory.h"
 #include "lsm/table/table.h"
 #include "lsm/version/manifest.h"
 #include "tests/lsm/table/table_forgery.h"
@@ -62,6 +63,8 @@ void* operator new(size_t size_bytes) {
 }
 void* operator new(size_t size_bytes, std::align_val_t alignment, const std::nothrow_t&) noexcept {
   const auto unit = static_cast<size_t>(alignment);
+  // Each piece of block memory shall come from the heap, where it counts.
+  if (unit == lsm::BlockMemory::kRegionBytes) return nullptr;
   return Counted(
       std::aligned_alloc(unit, (std::max<size_t>(size_bytes, 1) + unit - 1) / unit * unit));
 }

@@ -28,13 +28,11 @@ std::string BlockBytes(const Model& model, int restart_interval) {
 }
 
 CachedBlock* NewCachedBlock(std::string_view bytes, std::string_view largest_user_key) {
-  BlockBuffer buffer(bytes.size());
-  bytes.copy(buffer.data(), bytes.size());
   Block block;
-  EXPECT_TRUE(block.Init(buffer.view()));
+  EXPECT_TRUE(block.Init(bytes));
   SignpostPlan plan;
   EXPECT_EQ(InspectDataBlock(block, std::nullopt, largest_user_key, &plan), "");
-  return CachedBlock::New(std::move(buffer), block, plan);
+  return CachedBlock::New(block, plan);
 }
 
 // What the block says, in the words of the model.
