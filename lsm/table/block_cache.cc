@@ -24,9 +24,10 @@ static_assert(sizeof(CachedBlock) == 64);
 
 static_assert(alignof(CachedBlock) <= BlockMemory::kAlignmentBytes);
 
-CachedBlock* CachedBlock::New(const Block& block, const SignpostPlan& plan) {
-  const BlockMemory::Piece piece =
-      BlockMemory::OfProcess().Allocate(SizeBytes(plan.heads.size()) + block.bytes().size());
+CachedBlock* CachedBlock::New(const Block& block, const SignpostPlan& plan, bool stays) {
+  const size_t size_bytes = SizeBytes(plan.heads.size()) + block.bytes().size();
+  const BlockMemory::Piece piece = stays ? BlockMemory::OfProcess().Allocate(size_bytes)
+                                         : BlockMemory::AllocateOnHeap(size_bytes);
   return new (piece.data) CachedBlock(piece.origin, block, plan);
 }
 
@@ -67,7 +68,7 @@ BlockCache::Shard& BlockCache::ShardOf(const BlockSlot* slot) {
 
 BlockRef BlockCache::Insert(BlockSlot* slot, BlockRef block) {
   const size_t charge_bytes = block->charge_bytes();
-  if (charge_bytes > shard_capacity_bytes_) return block;
+  if (!Fits(charge_bytes)) return block;
   Shard& shard = ShardOf(slot);
   absl::MutexLock lock(&shard.mutex);
   // Relaxed: only holders of this lock write to the slot.

@@ -33,7 +33,8 @@ using BlockSlot = std::atomic<CachedBlock*>;
 class alignas(64) CachedBlock {
  public:
   // A copy of the block, with one reference, which is the caller's.  The plan was made of it.
-  static CachedBlock* New(const Block& block, const SignpostPlan& plan);
+  // `stays`: it is for the cache.
+  static CachedBlock* New(const Block& block, const SignpostPlan& plan, bool stays);
 
   const Block& block() const { return block_; }
   Block::Answer Find(const LookupKey& key, Block::Hit* hit) const {
@@ -64,8 +65,9 @@ class alignas(64) CachedBlock {
   }
 
   // All memory that it takes.
-  size_t charge_bytes() const {
-    return BlockMemory::TakenBytes(SizeBytes(signpost_count_) + block_.bytes().size());
+  size_t charge_bytes() const { return ChargeBytes(block_, signpost_count_); }
+  static size_t ChargeBytes(const Block& block, size_t signposts) {
+    return BlockMemory::TakenBytes(SizeBytes(signposts) + block.bytes().size());
   }
 
   // Notes the use for CLOCK; writes only the first time in a round, so that hot blocks stay shared
@@ -139,6 +141,9 @@ class BlockCache {
   ~BlockCache();  // REQUIRES: every slot was erased
   BlockCache(const BlockCache&) = delete;
   BlockCache& operator=(const BlockCache&) = delete;
+
+  // Whether a block that is charged so much may be put in.
+  bool Fits(size_t charge_bytes) const { return charge_bytes <= shard_capacity_bytes_; }
 
   // Puts the block into its slot, unless another thread was faster (then the other's is returned)
   // or it does not fit.

@@ -209,6 +209,10 @@ BlockMemory::Piece BlockMemory::Allocate(size_t size_bytes) {
     }
   }
   if (data != nullptr) return {data, Origin::kRegion};
+  return AllocateOnHeap(size_bytes);
+}
+
+BlockMemory::Piece BlockMemory::AllocateOnHeap(size_t size_bytes) {
   return {static_cast<char*>(::operator new(size_bytes, kAlignment)), Origin::kHeap};
 }
 

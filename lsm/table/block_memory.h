@@ -65,6 +65,8 @@ class BlockMemory {
 
   // Aligned to kAlignmentBytes; uninitialized.  std::bad_alloc if there is no memory.
   Piece Allocate(size_t size_bytes);
+  // One that is from the heap: for what soon goes again, for which a span would be begun and ended.
+  static Piece AllocateOnHeap(size_t size_bytes);
   // Needs no memory.  Nothing is done with a null piece.
   void Free(Piece piece) noexcept;
 

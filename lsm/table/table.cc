@@ -272,8 +272,10 @@ absl::StatusOr<BlockRef> Table::IntoCache(size_t ordinal, const BlockBuffer& buf
   if (!block.Init(buffer.view())) return DamagedBlock(ordinal, "a data block is malformed");
   SignpostPlan plan;
   LSM_RETURN_IF_ERROR(InspectBlock(ordinal, block, &plan));
-  BlockRef cached(CachedBlock::New(block, plan));
-  if (!fill_cache || context_.block_cache == nullptr) return cached;
+  const bool stays = fill_cache && context_.block_cache != nullptr &&
+                     context_.block_cache->Fits(CachedBlock::ChargeBytes(block, plan.heads.size()));
+  BlockRef cached(CachedBlock::New(block, plan, stays));
+  if (!stays) return cached;
   return context_.block_cache->Insert(&slots_[ordinal], std::move(cached));
 }
 

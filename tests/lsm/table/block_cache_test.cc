@@ -60,7 +60,7 @@ BlockRef NewBlock(int number, size_t size_bytes = kBlockBytes) {
   builder.Add(InternalKey("k", 1), value);
   Block block;
   EXPECT_TRUE(block.Init(builder.Finish()));
-  return BlockRef(CachedBlock::New(block, {}));
+  return BlockRef(CachedBlock::New(block, {}, /*stays=*/true));
 }
 
 int NumberOf(const CachedBlock& block) {
@@ -223,7 +223,10 @@ TEST(BlockCacheTest, WhatABlockIsChargedIsTheMemoryThatItTakes) {
     for (size_t i = 0; i < kCapacityBytes / block_bytes / 2; ++i)
       cache.Insert(slots[i], NewBlock(static_cast<int>(i), block_bytes));
     const size_t held_bytes = HeldBytes() - before_bytes;
-    EXPECT_GE(held_bytes + held_bytes / 100, cache.used_bytes()) << block_bytes;
+    // On the heap, under AddressSanitizer, they take less.
+    if (BlockMemory::OfProcess().region_count() > 0) {
+      EXPECT_GE(held_bytes + held_bytes / 100, cache.used_bytes()) << block_bytes;
+    }
     EXPECT_LE(held_bytes, cache.used_bytes() + cache.used_bytes() / 50 + kSpanBytesMax)
         << block_bytes;
   }

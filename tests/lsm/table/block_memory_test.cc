@@ -331,6 +331,7 @@ TEST(BlockMemoryTest, WithoutRegionsEachPieceIsFromTheHeap) {
   for (const size_t size_bytes : {size_t{300}, size_t{100'000}, size_t{5} << 20})
     EXPECT_EQ(pieces.Add(size_bytes), Origin::kHeap);
   EXPECT_EQ(memory.region_count(), 0u);
+  memory.Free(BlockMemory::AllocateOnHeap(100));
 }
 
 TEST(BlockMemoryTest, BytesMoveWithTheirOwner) {

@@ -32,7 +32,7 @@ CachedBlock* NewCachedBlock(std::string_view bytes, std::string_view largest_use
   EXPECT_TRUE(block.Init(bytes));
   SignpostPlan plan;
   EXPECT_EQ(InspectDataBlock(block, std::nullopt, largest_user_key, &plan), "");
-  return CachedBlock::New(block, plan);
+  return CachedBlock::New(block, plan, /*stays=*/true);
 }
 
 // What the block says, in the words of the model.
