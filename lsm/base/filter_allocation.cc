@@ -131,7 +131,7 @@ absl::StatusOr<std::unique_ptr<FilterAllocator>> FilterAllocator::Of(std::string
   LSM_ASSIGN_OR_RETURN(const FilterChoice choice, FilterChoice::Of(filter_kind));
   const auto name_of = [&choice](int level) {
     const auto& policy = choice.ForLevel(level);
-    return policy == nullptr ? std::string() : std::string(policy->name());
+    return policy == nullptr ? std::string_view() : policy->name();
   };
   return std::unique_ptr<FilterAllocator>(
       new FilterAllocator(name_of(0), name_of(FilterChoice::kFirstCompactLevel), goal));

@@ -50,7 +50,7 @@ std::string_view NameOf(FilterReason reason);
 std::string ExplanationOf(FilterReason reason, const FilterGoal& goal);
 
 struct FilterShare {
-  std::string_view kind;  // empty: no filter
+  std::string_view kind;  // lives as long as the program; empty: no filter
   double target_fpp = 1;  // to build with
   double fpp = 1;         // to expect
   double bytes = 0;       // of all the run's filters, headers included
@@ -102,8 +102,8 @@ class FilterAllocator {
   static constexpr double kCorrection = 2;
   static constexpr double kCorrectionMost = 4;  // a goal is put right by this factor at most
 
-  FilterAllocator(std::string fast_kind, std::string compact_kind, const FilterGoal& goal)
-      : fast_kind_(std::move(fast_kind)), compact_kind_(std::move(compact_kind)), goal_(goal) {}
+  FilterAllocator(std::string_view fast_kind, std::string_view compact_kind, const FilterGoal& goal)
+      : fast_kind_(fast_kind), compact_kind_(compact_kind), goal_(goal) {}
 
   struct Limit {
     double bytes;
@@ -119,8 +119,9 @@ class FilterAllocator {
   bool CompactPays(const FilterRun& run, double fpp) const;
   const FilterCurve& CurveOf(std::string_view kind, const FilterRun& run) const;
 
-  const std::string fast_kind_;
-  const std::string compact_kind_;  // the same where there is one kind
+  // Names of policies.
+  const std::string_view fast_kind_;
+  const std::string_view compact_kind_;  // the same where there is one kind
   const FilterGoal goal_;
   const std::unique_ptr<FilterCurves> curves_ = std::make_unique<FilterCurves>();
 };
