@@ -21,7 +21,7 @@ using testing::IsEmpty;
 using testing::Not;
 using testing::StartsWith;
 
-constexpr uint64_t kKeys = 30'000;
+constexpr uint64_t kGoalKeys = 30'000;
 constexpr uint64_t kKeysBetweenLooks = 500;
 
 // 16 digits, in an order that looks random.
@@ -42,7 +42,7 @@ class FilterGoalTest : public StoreTest {
   // Puts keys, and looks now and then at how much memory filters take by what they may, once half
   // of the keys are there.
   template <class Key, class Allowed>
-  double MostOfMemory(Key key_of, Allowed allowed, uint64_t keys = kKeys) {
+  double MostOfMemory(Key key_of, Allowed allowed, uint64_t keys = kGoalKeys) {
     Open();
     double most = 0;
     for (uint64_t i = 0; i < keys; ++i) {
@@ -65,7 +65,7 @@ class FilterGoalTest : public StoreTest {
   double CountedWaste() {
     const uint64_t before = db_->GetStatistics().total.wasted_reads;
     constexpr uint64_t kLookups = 20'000;
-    for (uint64_t i = 0; i < kLookups; ++i) EXPECT_EQ(Get(KeyOf(kKeys + i)), "absent");
+    for (uint64_t i = 0; i < kLookups; ++i) EXPECT_EQ(Get(KeyOf(kGoalKeys + i)), "absent");
     return static_cast<double>(db_->GetStatistics().total.wasted_reads - before) / kLookups;
   }
 
@@ -117,7 +117,7 @@ TEST_F(FilterGoalTest, TheSameMemoryWastesFewerReads) {
   EXPECT_LT(counted, now.total.expected_wasted_reads * 1.15);
   EXPECT_GT(counted, now.total.expected_wasted_reads * 0.5);
   // Every answer that is there is found.
-  for (uint64_t i = 0; i < kKeys; i += 7) EXPECT_EQ(Get(KeyOf(i)), "a value of some bytes");
+  for (uint64_t i = 0; i < kGoalKeys; i += 7) EXPECT_EQ(Get(KeyOf(i)), "a value of some bytes");
 }
 
 TEST_F(FilterGoalTest, EachTableSaysWhyItsFilterIsWhatItIs) {
@@ -143,7 +143,7 @@ TEST_F(FilterGoalTest, KeysInOrderDoNotKeepTheFiltersOfSmallLevels) {
 
 TEST_F(FilterGoalTest, AFixedBudgetIsKeptToWhileTheStoreGrows) {
   // So many keys that a flush is a small part of them.
-  constexpr uint64_t kManyKeys = 4 * kKeys;
+  constexpr uint64_t kManyKeys = 4 * kGoalKeys;
   constexpr double kBudget = kManyKeys * 1.25;
   options_.filter_goal = FilterGoal::Bytes(static_cast<uint64_t>(kBudget));
   EXPECT_LE(MostOfMemory(
@@ -176,7 +176,7 @@ TEST_F(FilterGoalTest, AnotherGoalHoldsForWhatIsWrittenFromThenOn) {
   options_.filter_goal = FilterGoal::BitsPerKey(20);
   Open();
   EXPECT_DOUBLE_EQ(db_->GetStatistics().total.target_fpp, before);
-  for (uint64_t i = 0; i < kKeys; ++i) Put(KeyOf(i), "a newer value");
+  for (uint64_t i = 0; i < kGoalKeys; ++i) Put(KeyOf(i), "a newer value");
   CompactAll();
   EXPECT_LT(db_->GetStatistics().total.target_fpp, before / 10);
   EXPECT_THAT(Reasons(), Not(Contains(IsEmpty())));
