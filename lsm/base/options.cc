@@ -68,14 +68,11 @@ absl::Status CheckFilter(const Options& options) {
 
 absl::Status CheckLevel0(const Options& options) {
   const int compaction = options.level0_compaction_tables;
-  const int slowdown = options.level0_slowdown_tables;
   const int stop = options.level0_stop_tables;
-  if (compaction >= 1 && compaction <= slowdown && slowdown <= stop && stop <= 1000)
-    return absl::OkStatus();
-  return absl::InvalidArgumentError(Concat(
-      "Options::level0_compaction_tables, level0_slowdown_tables and level0_stop_tables are ",
-      compaction, ", ", slowdown, " and ", stop,
-      ": they must be in [1, 1000], none less than the one before"));
+  if (compaction >= 1 && compaction <= stop && stop <= 1000) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      Concat("Options::level0_compaction_tables and level0_stop_tables are ", compaction, " and ",
+             stop, ": they must be in [1, 1000], the second not less than the first"));
 }
 
 }  // namespace

@@ -103,10 +103,10 @@ struct Options {
   // TiB].
   uint64_t level1_bytes = uint64_t{256} << 20;
 
-  // Tables in level 0 at which they are compacted into level 1 (4), at which each write is delayed
-  // by a millisecond (12), and at which writes wait (20).  [1, 1000], in this order.
+  // Tables in level 0 at which they are compacted into level 1 (4), and at which writes wait (20).
+  // [1, 1000], in this order.  From half-way between the two on (12) each write is delayed, by the
+  // longer the nearer the second is: up to two milliseconds.
   int level0_compaction_tables = 4;
-  int level0_slowdown_tables = 12;
   int level0_stop_tables = 20;
 
   // --- care ---

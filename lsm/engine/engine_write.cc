@@ -16,7 +16,20 @@ namespace {
 constexpr size_t kGroupBytesMax = size_t{1} << 20;
 constexpr size_t kSmallGroupBytesMax = size_t{128} << 10;
 
-constexpr uint64_t kSlowdownNanos = 1'000'000;
+// Of a write, where level 0 is as full as it may be.
+constexpr uint64_t kSlowdownNanosMax = 2'000'000;
+
+// How long a write is delayed: many short delays now rather than a long one later.  They begin
+// half-way between the numbers of tables at which level 0 is compacted and at which writes wait,
+// and grow with each table up to the latter.
+uint64_t SlowdownNanos(const Options& options, size_t level0_tables) {
+  const auto first = static_cast<size_t>(options.level0_compaction_tables);
+  const auto last = static_cast<size_t>(options.level0_stop_tables);
+  const size_t begin = first + (last - first + 1) / 2;
+  if (level0_tables < begin) return 0;
+  const size_t steps = last - begin + 1;
+  return kSlowdownNanosMax * std::min(level0_tables - begin + 1, steps) / steps;
+}
 
 // Made when the program starts: where there is no memory to say more.
 const absl::Status& unknown_out_of_memory = *new absl::Status(
@@ -189,13 +202,13 @@ absl::Status Engine::MakeRoom(bool seal_now) {
       return Refusal(failure);
     const ReadView& view = *current_view_;
     const size_t level0_tables = view.version->level(0).size();
-    if (!seal_now && !delayed &&
-        level0_tables >= static_cast<size_t>(options_.level0_slowdown_tables)) {
-      // Many short delays now rather than a long one later.
+    const uint64_t slowdown_nanos =
+        seal_now || delayed ? 0 : SlowdownNanos(options_, level0_tables);
+    if (slowdown_nanos > 0) {
       delayed = true;
       mutex_.Unlock();
       const uint64_t from = store_.environment.clock->MonotonicNanos();
-      scheduler_->Pause(kSlowdownNanos);
+      scheduler_->Pause(slowdown_nanos);
       counters_.Add(Counter::kSlowdowns, 1);
       counters_.Add(Counter::kStallNanos, store_.environment.clock->MonotonicNanos() - from);
       mutex_.Lock();

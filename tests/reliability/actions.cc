@@ -95,7 +95,7 @@ std::vector<Action> Reduced(std::vector<Action> actions, size_t effort_max, cons
 // known stays the same work.
 lsm::FilterGoal GoalFor(const lsm::Options& options) {
   if (options.filter_kind == "none") return {};
-  switch ((options.level0_slowdown_tables + options.level0_stop_tables) % 6) {
+  switch ((options.level0_compaction_tables + options.level0_stop_tables) % 6) {
     case 1:
       return lsm::FilterGoal::BitsPerKey(10);
     case 3:
@@ -329,9 +329,8 @@ lsm::Options AnyOptions(Draws& draws) {
   options.table_bytes = draws.Of({64 * kKiB, 64 * kKiB, 100 * kKiB});
   options.level1_bytes = draws.Of({64 * kKiB, 64 * kKiB, 150 * kKiB});
   options.level0_compaction_tables = 1 + static_cast<int>(draws.Roll(4));
-  options.level0_slowdown_tables =
-      options.level0_compaction_tables + static_cast<int>(draws.Roll(9));
-  options.level0_stop_tables = options.level0_slowdown_tables + static_cast<int>(draws.Roll(9));
+  options.level0_stop_tables = options.level0_compaction_tables + static_cast<int>(draws.Roll(9)) +
+                               static_cast<int>(draws.Roll(9));
   options.filter_goal = GoalFor(options);
   return options;
 }
@@ -346,8 +345,7 @@ std::string TextOf(const lsm::Options& options) {
                 ", cache ", bytes(options.block_cache_bytes), ", memtable ",
                 bytes(options.write_buffer_bytes), ", tables of ", bytes(options.table_bytes),
                 ", level 1 of ", bytes(options.level1_bytes), ", level 0 of ",
-                options.level0_compaction_tables, ", ", options.level0_slowdown_tables, " and ",
-                options.level0_stop_tables, " tables");
+                options.level0_compaction_tables, " and ", options.level0_stop_tables, " tables");
 }
 
 void MakeMove(const Move& move, const KeyPool& keys, lsm::Iterator* iterator) {

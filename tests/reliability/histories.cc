@@ -419,8 +419,7 @@ class Theatre {
       options.environment.clock = nullptr;
       const uint64_t opening = number / kUntilReopened;
       options.level0_compaction_tables = 2;
-      options.level0_slowdown_tables = opening % 4 == 3 ? 3 : 100;  // mostly no delays
-      options.level0_stop_tables = opening % 4 == 3 ? 4 : 100;
+      options.level0_stop_tables = opening % 4 == 3 ? 4 : 200;  // mostly no delays
       options.block_cache_bytes = opening % 2 == 0 ? 16 << 10 : 0;
       LSM_ASSIGN_OR_RETURN(db_, DB::Open(lsm::kStorePath, options));
     }

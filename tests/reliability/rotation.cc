@@ -52,7 +52,6 @@ lsm::Options OptionsOn(World& world, lsm::FileSystem* files, bool logs_apart) {
   lsm::Options options = world.SmallOptions();
   // Nothing is compacted but what is told to be.
   options.level0_compaction_tables = 1000;
-  options.level0_slowdown_tables = 1000;
   options.level0_stop_tables = 1000;
   options.write_buffer_bytes = 1 << 20;
   options.filter_kind = "none";

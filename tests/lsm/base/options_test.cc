@@ -76,8 +76,8 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"level1_bytes", [](Options* o) { o->level1_bytes = 0; }},
         Case{"level1_bytes", [](Options* o) { o->level1_bytes = (uint64_t{1} << 40) + 1; }},
         Case{"level0_compaction_tables", [](Options* o) { o->level0_compaction_tables = 0; }},
-        Case{"level0_compaction_tables", [](Options* o) { o->level0_slowdown_tables = 3; }},
-        Case{"level0_compaction_tables", [](Options* o) { o->level0_stop_tables = 11; }},
+        Case{"level0_compaction_tables", [](Options* o) { o->level0_compaction_tables = 21; }},
+        Case{"level0_compaction_tables", [](Options* o) { o->level0_stop_tables = 3; }},
         Case{"level0_compaction_tables", [](Options* o) { o->level0_stop_tables = 1001; }}));
 
 TEST(OptionsTest, TheEndsOfTheRangesAreAllowed) {
@@ -92,7 +92,6 @@ TEST(OptionsTest, TheEndsOfTheRangesAreAllowed) {
   options.level1_bytes = 64 << 10;
   options.scrub_seconds = 60;
   options.level0_compaction_tables = 1;
-  options.level0_slowdown_tables = 1;
   options.level0_stop_tables = 1;
   EXPECT_OK(ValidateOptions(options));
   options.target_fpp = 0.5;

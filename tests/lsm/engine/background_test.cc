@@ -19,6 +19,7 @@
 namespace lsm {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
@@ -115,7 +116,6 @@ TEST_F(BackgroundTest, ALevelBeyondItsBytesIsCompactedDownwards) {
 
 TEST_F(BackgroundTest, WritesAreDelayedAndThenStoppedByLevel0) {
   options_.level0_compaction_tables = 4;
-  options_.level0_slowdown_tables = 4;
   options_.level0_stop_tables = 4;
   Open();
   // Compactions are due only when the foreground lets them run.
@@ -136,14 +136,33 @@ TEST_F(BackgroundTest, WritesAreDelayedAndThenStoppedByLevel0) {
 // Runs jobs only for who waits for them.
 class PatientScheduler : public testing_support::SingleThreadScheduler {
  public:
-  void Pause(uint64_t) override {}
+  void Pause(uint64_t nanos) override { last_pause_nanos = nanos; }
+  uint64_t last_pause_nanos = 0;
 };
+
+TEST_F(BackgroundTest, DelaysBeginHalfWayToTheStopAndGrow) {
+  PatientScheduler scheduler;
+  options_.environment.scheduler = &scheduler;
+  options_.level0_compaction_tables = 2;
+  options_.level0_stop_tables = 6;
+  std::vector<uint64_t> delays_us;
+  for (int tables = 0; tables < 8; ++tables) {
+    // What the last one wrote becomes a table; the compaction that is due has nobody to wait for
+    // it.
+    Open();
+    EXPECT_EQ(Levels(), tables == 0 ? "" : Concat(tables));
+    scheduler.last_pause_nanos = 0;
+    Put("a", "1");
+    delays_us.push_back(scheduler.last_pause_nanos / 1000);
+  }
+  EXPECT_THAT(delays_us, ElementsAre(0, 0, 0, 0, 666, 1333, 2000, 2000));
+  db_ = nullptr;  // before the scheduler
+}
 
 TEST_F(BackgroundTest, AMemtableIsNotSealedWhileLevel0IsFull) {
   PatientScheduler scheduler;
   options_.environment.scheduler = &scheduler;
   options_.level0_compaction_tables = 3;
-  options_.level0_slowdown_tables = 3;
   options_.level0_stop_tables = 3;
   Open();
   for (int i = 0; i < 3; ++i) FlushedTable("a");
@@ -400,7 +419,7 @@ TEST_F(BackgroundTest, AClockThatJumpsStopsNothing) {
     uint64_t calls_ = 0;
   } clock;
   options_.environment.clock = &clock;
-  options_.level0_slowdown_tables = options_.level0_stop_tables = options_.level0_compaction_tables;
+  options_.level0_stop_tables = options_.level0_compaction_tables;
   Open();
   for (int i = 0; i < 3000; ++i) Put(Concat("key", i % 700), std::string(300, 'v'));
   CompactAll();

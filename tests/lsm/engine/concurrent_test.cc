@@ -33,8 +33,7 @@ class ConcurrentTest : public testing::Test {
   ConcurrentTest() : options_(world_.SmallOptions()) {
     options_.environment.scheduler = nullptr;  // threads
     options_.level0_compaction_tables = 2;
-    options_.level0_slowdown_tables = 100;  // no delays
-    options_.level0_stop_tables = 100;
+    options_.level0_stop_tables = 200;  // no delays
     // Little: blocks are evicted while they are read.
     options_.block_cache_bytes = 16 << 10;
   }

@@ -27,7 +27,6 @@ class IteratorTest : public StoreTest {
   // the newest version and the older ones lie in different places.
   void FillAllPlaces() {
     options_.level0_compaction_tables = 20;
-    options_.level0_slowdown_tables = 20;
     Open();
     for (const char* key : {"b", "d", "f", "h", "j", "l"}) Put(key, "level 2");
     CompactAll();

@@ -30,7 +30,6 @@ class ManifestRotationTest : public StoreTest {
  protected:
   ManifestRotationTest() {
     options_.level0_compaction_tables = 1000;
-    options_.level0_slowdown_tables = 1000;
     options_.level0_stop_tables = 1000;
     options_.write_buffer_bytes = 1 << 20;
     options_.filter_kind = "none";

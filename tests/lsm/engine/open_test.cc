@@ -98,7 +98,7 @@ TEST_F(OpenTest, ABadOptionIsNamedAndNothingIsMade) {
       {"compression", [](Options* o) { o->compression = static_cast<Compression>(9); }},
       {"table_bytes", [](Options* o) { o->table_bytes = 1; }},
       {"level1_bytes", [](Options* o) { o->level1_bytes = 0; }},
-      {"level0_slowdown_tables", [](Options* o) { o->level0_slowdown_tables = 3; }},
+      {"level0_compaction_tables", [](Options* o) { o->level0_compaction_tables = 21; }},
       {"level0_stop_tables", [](Options* o) { o->level0_stop_tables = 1001; }},
       {"mode", [](Options* o) { o->mode = static_cast<OpenMode>(7); }},
   };

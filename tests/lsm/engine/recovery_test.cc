@@ -124,7 +124,6 @@ TEST_F(RecoveryTest, LogsLargerThanAMemtableBecomeSeveralTables) {
   const Contents expected = *ReadAll(*db_);
   options_.write_buffer_bytes = 64 << 10;
   options_.level0_compaction_tables = 100;
-  options_.level0_slowdown_tables = 100;
   options_.level0_stop_tables = 100;
   Open();
   EXPECT_GT(db_->GetStatistics().levels[0].tables, 4u);
@@ -236,7 +235,6 @@ TEST_F(RecoveryTest, GarbageWhereALogWasBeingMadeIsPassedOverAndNotRemoved) {
 
 TEST_F(RecoveryTest, TablesThatDoNotGoTogetherAreFoundBeforeAnythingIsChanged) {
   options_.level0_compaction_tables = 100;
-  options_.level0_slowdown_tables = 100;
   options_.level0_stop_tables = 100;
   Open();
   for (const char* last : {"z", "y"}) {

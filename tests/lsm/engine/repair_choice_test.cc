@@ -157,7 +157,6 @@ TEST_F(RepairChoiceTest, LogsLargerThanAMemtableBecomeSeveralTables) {
     if (!with_manifest) Flip(OnlyFileOf(FileKind::kManifest), 40);
     options_.write_buffer_bytes = 64 << 10;
     options_.level0_compaction_tables = 100;
-    options_.level0_slowdown_tables = 100;
     options_.level0_stop_tables = 100;
     const RepairReport report = Repair();
     EXPECT_EQ(report.logs_converted, 1u);
