@@ -113,10 +113,8 @@ class TrellisPeer : public Peer {
 
   absl::StatusOr<PeerFigures> Figures() override {
     const lsm::Statistics statistics = db_->GetStatistics();
-    uint64_t runs = statistics.levels[0].tables;
-    for (size_t level = 1; level < statistics.levels.size(); ++level)
-      runs += statistics.levels[level].tables > 0 ? 1 : 0;
-    return PeerFigures{runs, statistics.total.table_bytes, statistics.total.filter_bytes};
+    return PeerFigures{statistics.total.runs, statistics.total.table_bytes,
+                       statistics.total.filter_bytes};
   }
 
  private:

@@ -22,7 +22,9 @@ struct LevelField {
 };
 constexpr LevelField kLevelState[] = {
     {"tables", &LevelStatistics::tables},
+    {"runs", &LevelStatistics::runs},
     {"table_bytes", &LevelStatistics::table_bytes},
+    {"oldest_run_bytes", &LevelStatistics::oldest_run_bytes},
     {"entries", &LevelStatistics::entries},
     {"keys", &LevelStatistics::keys},
     {"filter_bytes", &LevelStatistics::filter_bytes},
@@ -116,13 +118,14 @@ void AddRows(const Statistics& statistics, const RowOf& row_of, Rows* rows) {
 }
 
 std::string TablesText(const Statistics& statistics) {
-  Rows rows = {{"level", "tables", "size", "entries", "filters", "bits/key", "index", "target FPP",
-                "predicted FPP"}};
+  Rows rows = {{"level", "tables", "runs", "size", "entries", "filters", "bits/key", "index",
+                "target FPP", "predicted FPP"}};
   AddRows(
       statistics,
       [](std::string name, const LevelStatistics& level) {
         return std::vector<std::string>{std::move(name),
                                         ReadableCount(level.tables),
+                                        ReadableCount(level.runs),
                                         ReadableBytes(level.table_bytes),
                                         ReadableCount(level.entries),
                                         ReadableBytes(level.filter_bytes),
@@ -251,7 +254,7 @@ std::string SizesText(const Statistics& statistics) {
   rows.push_back({"tables on disk", ReadableBytes(statistics.total.table_bytes)});
   rows.push_back({"write amplification: log and tables written, per byte of keys and values",
                   ReadableNumber(statistics.write_amplification())});
-  rows.push_back({"space amplification: all tables, per byte in the deepest level",
+  rows.push_back({"space amplification: all tables, per byte in the deepest level's oldest run",
                   ReadableNumber(statistics.space_amplification())});
   return "Sizes\n" + ReadableTable(rows, 2);
 }
@@ -293,17 +296,19 @@ double Statistics::wasted_reads_per_lookup() const {
 double Statistics::space_amplification() const {
   uint64_t all = 0;
   uint64_t deepest = 0;
-  for (const LevelStatistics& level : levels) {
-    all += level.table_bytes;
-    if (level.table_bytes != 0) deepest = level.table_bytes;
+  for (size_t i = 0; i < levels.size(); ++i) {
+    all += levels[i].table_bytes;
+    if (levels[i].table_bytes == 0) continue;
+    deepest = i == 0 ? levels[i].table_bytes : levels[i].oldest_run_bytes;
   }
   return Ratio(all, deepest);
 }
 
 void Statistics::SumLevels() {
   for (const auto member :
-       {&LevelStatistics::tables, &LevelStatistics::table_bytes, &LevelStatistics::entries,
-        &LevelStatistics::keys, &LevelStatistics::filter_bytes, &LevelStatistics::index_bytes}) {
+       {&LevelStatistics::tables, &LevelStatistics::runs, &LevelStatistics::table_bytes,
+        &LevelStatistics::oldest_run_bytes, &LevelStatistics::entries, &LevelStatistics::keys,
+        &LevelStatistics::filter_bytes, &LevelStatistics::index_bytes}) {
     total.*member = 0;
     for (const LevelStatistics& level : levels) total.*member += level.*member;
   }

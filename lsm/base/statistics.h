@@ -19,21 +19,23 @@ inline constexpr int kLevels = 7;
 struct LevelStatistics {
   // What is there now.
   uint64_t tables = 0;
+  uint64_t runs = 0;  // sorted runs, each of which a lookup may have to ask: of level 0 its tables
   uint64_t table_bytes = 0;
-  uint64_t entries = 0;       // versions and tombstones
-  uint64_t keys = 0;          // distinct user keys of each table, summed over the tables
-  uint64_t filter_bytes = 0;  // resident
-  uint64_t index_bytes = 0;   // resident
-  double target_fpp = 0;      // what its usable filters were built for, weighed by keys; 0: none
-  double predicted_fpp = 0;   // what their layouts promise with their sizes, weighed by keys
+  uint64_t oldest_run_bytes = 0;  // of these, those in the oldest run
+  uint64_t entries = 0;           // versions and tombstones
+  uint64_t keys = 0;              // distinct user keys of each table, summed over the tables
+  uint64_t filter_bytes = 0;      // resident
+  uint64_t index_bytes = 0;       // resident
+  double target_fpp = 0;     // what its usable filters were built for, weighed by keys; 0: none
+  double predicted_fpp = 0;  // what their layouts promise with their sizes, weighed by keys
   // Of the newest table, the last that was decided about: the kind of its filter ("blocked", …,
   // "none", "damaged"), and why it was chosen (a table's property `filter_reason`; empty without
   // Options::filter_goal).
   std::string filter_kind;
   std::string filter_reason;
   // Tables that a lookup must be expected to read here for a key that is not in the store but
-  // within the range of each of its tables: the sum of predicted FPPs, of level 0 those of all
-  // tables, below one weighed by keys; 1 for a table without a usable filter.
+  // within the range of each of its tables: the sum over the runs of predicted FPPs, each run's
+  // weighed by keys; 1 for a table without a usable filter.
   double expected_wasted_reads = 0;
 
   // Counted.
@@ -116,8 +118,9 @@ struct Statistics {
 
   // Bytes written to log and tables per byte that users wrote; 0 before any.
   double write_amplification() const;
-  // Bytes of tables per byte in the deepest level that holds any: how much room old versions may
-  // take.  While all tables are in level 0, where old versions are not told from new ones: 1.
+  // Bytes of tables per byte in the oldest run of the deepest level that holds any: how much room
+  // old versions may take.  While all tables are in level 0, where old versions are not told from
+  // new ones: 1.
   double space_amplification() const;
 
   // Tables that were read in vain per point lookup that left the memtables, found or not; 0 before

@@ -104,9 +104,9 @@ absl::StatusOr<JobResult> RunCompaction(const JobContext& context, const Version
   if (plan.level == 0) {
     for (const auto& table : plan.inputs) inputs.push_back(table->table->NewIterator(scan));
   } else {
-    inputs.push_back(NewLevelIterator(plan.inputs, scan));
+    inputs.push_back(NewRunIterator(plan.inputs, scan));
   }
-  if (!plan.overlapped.empty()) inputs.push_back(NewLevelIterator(plan.overlapped, scan));
+  if (!plan.overlapped.empty()) inputs.push_back(NewRunIterator(plan.overlapped, scan));
   for (const auto* tables : {&plan.inputs, &plan.overlapped}) {
     for (const auto& table : *tables) bytes_read += table->meta.file_bytes;
   }
@@ -115,7 +115,7 @@ absl::StatusOr<JobResult> RunCompaction(const JobContext& context, const Version
   TableOutput output(context, filter, plan.output_level, context.options->table_bytes,
                      plan.grandparents, plan.staying);
   VisibilityFilter visible(snapshots, [&](std::string_view user_key) {
-    return !version.MayExistBelow(plan.output_level, user_key);
+    return !version.MayExistBelow(plan.output_level, 0, user_key);
   });
   LSM_ASSIGN_OR_RETURN(JobResult result, WriteVisible(*merged, visible, output, stop));
   result.output_level = plan.output_level;

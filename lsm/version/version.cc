@@ -16,11 +16,11 @@ bool OverlapsUserRange(const TableMeta& meta, std::string_view smallest, std::st
   return UserKeyOf(meta.largest) >= smallest && UserKeyOf(meta.smallest) <= largest;
 }
 
-// The iterator over one sorted level: a position in the list of tables, and an iterator in the one
+// The iterator over one sorted run: a position in the list of tables, and an iterator in the one
 // it stands in.
-class LevelIterator final : public Iterator {
+class RunIterator final : public Iterator {
  public:
-  LevelIterator(const OpenTables& tables, const Table::ScanOptions& options)
+  RunIterator(TableSpan tables, const Table::ScanOptions& options)
       : tables_(tables), options_(options) {}
 
   bool Valid() const override { return inner_ != nullptr && inner_->Valid(); }
@@ -103,17 +103,36 @@ class LevelIterator final : public Iterator {
     }
   }
 
-  const OpenTables& tables_;
+  const TableSpan tables_;
   const Table::ScanOptions options_;
   size_t at_ = 0;
   std::unique_ptr<TableIterator> inner_;  // of that class, so that calls to it cost little
 };
 
-// The status with which a level cannot be.
+// The status with which a run cannot be.
 absl::Status OverlapError(int level, const OpenTable& a, const OpenTable& b) {
-  return absl::DataLossError(Concat("level ", level, ": tables ", a.table->path(), " and ",
-                                    b.table->path(), " overlap at key ",
-                                    QuotedKey(UserKeyOf(b.meta.smallest))));
+  const uint32_t run = b.meta.run;
+  return absl::DataLossError(Concat("level ", level, run == 0 ? "" : Concat(", run ", run),
+                                    ": tables ", a.table->path(), " and ", b.table->path(),
+                                    " overlap at key ", QuotedKey(UserKeyOf(b.meta.smallest))));
+}
+
+// With which probability the table is read for a key that it does not hold.
+double FppOf(const OpenTable& table) {
+  const bool is_usable = table.table->filter_presence() == FilterPresence::kUsable;
+  return is_usable ? table.table->properties().expected_fpp : 1;
+}
+
+// Reads to expect of a run for such a key: one of its tables is asked, which one is weighed by
+// keys.
+double WastedReadsOf(TableSpan run) {
+  double reads = 0, keys = 0;
+  for (const auto& table : run) {
+    const auto keys_of_table = static_cast<double>(table->table->properties().distinct_keys);
+    reads += keys_of_table * FppOf(*table);
+    keys += keys_of_table;
+  }
+  return keys == 0 ? 1 : reads / keys;
 }
 
 }  // namespace
@@ -158,6 +177,15 @@ absl::StatusOr<std::shared_ptr<const OpenTable>> OpenTableFile(Directory& direct
   return std::make_shared<const OpenTable>(OpenTable{meta, std::move(table)});
 }
 
+std::vector<TableSpan> RunsAmong(TableSpan tables) {
+  std::vector<TableSpan> runs;
+  for (size_t begin = 0, end = 0; begin < tables.size(); begin = end) {
+    while (end < tables.size() && tables[end]->meta.run == tables[begin]->meta.run) ++end;
+    runs.push_back(tables.subspan(begin, end - begin));
+  }
+  return runs;
+}
+
 absl::StatusOr<std::shared_ptr<const Version>> Version::Create(
     std::array<OpenTables, kLevels> levels) {
   auto version = std::make_shared<Version>();
@@ -172,17 +200,32 @@ absl::StatusOr<std::shared_ptr<const Version>> Version::Create(
                 [](const auto& a, const auto& b) { return a->meta.number > b->meta.number; });
       continue;
     }
-    std::sort(tables.begin(), tables.end(), [](const auto& a, const auto& b) {
-      return CompareInternalKeys(a->meta.smallest, b->meta.smallest) < 0;
-    });
-    for (size_t at = 1; at < tables.size(); ++at) {
-      if (UserKeyOf(tables[at - 1]->meta.largest) >= UserKeyOf(tables[at]->meta.smallest))
-        return OverlapError(i, *tables[at - 1], *tables[at]);
-    }
+    LSM_RETURN_IF_ERROR(version->FindRuns(i));
     if (!tables.empty()) version->deepest_level_ = i;
   }
   version->ListCandidates();
   return std::shared_ptr<const Version>(std::move(version));
+}
+
+absl::Status Version::FindRuns(int level_number) {
+  Level& level = levels_[static_cast<size_t>(level_number)];
+  std::sort(level.tables.begin(), level.tables.end(), [](const auto& a, const auto& b) {
+    if (a->meta.run != b->meta.run) return a->meta.run > b->meta.run;
+    return CompareInternalKeys(a->meta.smallest, b->meta.smallest) < 0;
+  });
+  level.runs = RunsAmong(level.tables);
+  for (const TableSpan tables : level.runs) {
+    for (size_t at = 1; at < tables.size(); ++at) {
+      if (UserKeyOf(tables[at - 1]->meta.largest) >= UserKeyOf(tables[at]->meta.smallest))
+        return OverlapError(level_number, *tables[at - 1], *tables[at]);
+    }
+  }
+  return absl::OkStatus();
+}
+
+size_t Version::run_count(int level_number) const {
+  const Level& level = levels_[static_cast<size_t>(level_number)];
+  return level_number == 0 ? level.tables.size() : level.runs.size();
 }
 
 void Version::ListCandidates() {
@@ -200,8 +243,8 @@ void Version::AddIterators(const Table::ScanOptions& options,
                            std::vector<std::unique_ptr<Iterator>>* iterators) const {
   for (const auto& table : levels_[0].tables)
     iterators->push_back(table->table->NewIterator(options));
-  for (int i = 1; i < kLevels; ++i) {
-    if (!level(i).empty()) iterators->push_back(NewLevelIterator(level(i), options));
+  for (const Level& level : levels_) {
+    for (const TableSpan run : level.runs) iterators->push_back(NewRunIterator(run, options));
   }
 }
 
@@ -214,9 +257,13 @@ OpenTables Version::Overlapping(int level_number, std::string_view smallest,
   return found;
 }
 
-bool Version::MayExistBelow(int level_number, std::string_view user_key) const {
+bool Version::MayExistBelow(int level_number, uint32_t run_number,
+                            std::string_view user_key) const {
   const std::span<const uint32_t> with_key = ranges_.With(user_key);
-  return !with_key.empty() && candidates_[with_key.back()].level > level_number;
+  if (with_key.empty()) return false;
+  const Candidate& oldest = candidates_[with_key.back()];
+  if (oldest.level != level_number) return oldest.level > level_number;
+  return oldest.table->meta.run < run_number;
 }
 
 uint64_t Version::ApproximateBytes(std::string_view from,
@@ -237,9 +284,22 @@ uint64_t Version::ApproximateBytes(std::string_view from,
   return bytes;
 }
 
+void Version::DescribeRuns(int level_number, LevelStatistics* statistics) const {
+  statistics->runs = run_count(level_number);
+  if (level_number == 0) {
+    for (const auto& table : level(0)) statistics->expected_wasted_reads += FppOf(*table);
+    return;
+  }
+  const std::vector<TableSpan>& runs = levels_[static_cast<size_t>(level_number)].runs;
+  for (const TableSpan run : runs) statistics->expected_wasted_reads += WastedReadsOf(run);
+  if (runs.empty()) return;
+  for (const auto& table : runs.back()) statistics->oldest_run_bytes += table->meta.file_bytes;
+}
+
 void Version::Describe(Statistics* statistics) const {
   for (int i = 0; i < kLevels; ++i) {
     LevelStatistics& level_statistics = statistics->levels[static_cast<size_t>(i)];
+    DescribeRuns(i, &level_statistics);
     double target_sum = 0, predicted_sum = 0;
     double filtered_keys = 0;
     uint64_t newest = 0;
@@ -259,18 +319,11 @@ void Version::Describe(Statistics* statistics) const {
             is_usable ? table->table->filter().kind_name() : NameOf(presence);
         level_statistics.filter_reason = properties.filter_reason;
       }
-      if (i == 0) level_statistics.expected_wasted_reads += is_usable ? properties.expected_fpp : 1;
       if (!is_usable) continue;
       const auto keys = static_cast<double>(properties.distinct_keys);
       target_sum += keys * properties.target_fpp;
       predicted_sum += keys * properties.expected_fpp;
       filtered_keys += keys;
-    }
-    // Below level 0 one table is asked, and which one is weighed by keys.
-    if (i > 0 && level_statistics.tables > 0) {
-      const auto keys = static_cast<double>(level_statistics.keys);
-      level_statistics.expected_wasted_reads =
-          keys == 0 ? 1 : (predicted_sum + keys - filtered_keys) / keys;
     }
     if (filtered_keys == 0) continue;
     level_statistics.target_fpp = target_sum / filtered_keys;
@@ -278,9 +331,8 @@ void Version::Describe(Statistics* statistics) const {
   }
 }
 
-std::unique_ptr<Iterator> NewLevelIterator(const OpenTables& tables,
-                                           const Table::ScanOptions& options) {
-  return std::make_unique<LevelIterator>(tables, options);
+std::unique_ptr<Iterator> NewRunIterator(TableSpan tables, const Table::ScanOptions& options) {
+  return std::make_unique<RunIterator>(tables, options);
 }
 
 }  // namespace lsm

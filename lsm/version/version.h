@@ -2,8 +2,11 @@
 // them.
 //
 // Level 0 holds tables as they were flushed, newest first, whose key ranges may overlap.  Each
-// deeper level is one sorted run: its tables' ranges are disjoint, also in user keys.  What is in a
-// higher level is newer than what is below.
+// deeper level holds sorted runs, newest first: the ranges of a run's tables are disjoint, also in
+// user keys, and those of two runs may overlap.  Of one key, what is in a higher level is newer
+// than what is below, and what is in a newer run is newer than what is in an older one of the same
+// level.  Within a level runs are told apart by numbers, of which the highest is the newest run's;
+// in another level the same number means nothing.
 //
 // Threads: immutable; any number of readers.  A version keeps its tables open; a table that no
 // version holds any longer is closed.
@@ -39,6 +42,11 @@ struct OpenTable {
   std::unique_ptr<Table> table;
 };
 using OpenTables = std::vector<std::shared_ptr<const OpenTable>>;
+// Some of such, which stay where they are.
+using TableSpan = std::span<const std::shared_ptr<const OpenTable>>;
+
+// Those of the same run that follow one another, as Version::level and Overlapping order them.
+std::vector<TableSpan> RunsAmong(TableSpan tables);
 
 ReadMode TableReadMode(const Options& options);
 
@@ -71,11 +79,14 @@ struct KeyLookup {
 
 class Version {
  public:
-  // The levels in any order; DataLoss if the tables of a level below 0 overlap.
+  // The levels in any order; DataLoss if tables of a run overlap.
   static absl::StatusOr<std::shared_ptr<const Version>> Create(
       std::array<OpenTables, kLevels> levels);
 
+  // Newest run first; below level 0 in the order of keys within a run.
   const OpenTables& level(int level) const { return levels_[static_cast<size_t>(level)].tables; }
+  // Sorted runs, each of which a lookup may have to ask: in level 0 the tables.
+  size_t run_count(int level) const;
   uint64_t level_bytes(int level) const { return levels_[static_cast<size_t>(level)].bytes; }
   int deepest_level() const { return deepest_level_; }  // that holds a table; 0 if none does
 
@@ -99,8 +110,8 @@ class Version {
   void MultiGet(std::span<KeyLookup> lookups, const GetOptions& options, FileSystem* files,
                 const Counters::Here& counters) const;
 
-  // One iterator for each table of level 0 and one for each deeper level that has any.  The version
-  // must outlive them.
+  // One iterator for each table of level 0 and one for each run below.  The version must outlive
+  // them.
   void AddIterators(const Table::ScanOptions& options,
                     std::vector<std::unique_ptr<Iterator>>* iterators) const;
 
@@ -108,8 +119,10 @@ class Version {
   OpenTables Overlapping(int level, std::string_view smallest_user_key,
                          std::string_view largest_user_key) const;
 
-  // False only if no table below `level` may hold the user key.
-  bool MayExistBelow(int level, std::string_view user_key) const;
+  // False only if nothing that is older than the level's run of this number, or than what such a
+  // run would hold, may hold the user key: no table below the level, and none of its runs with
+  // lower numbers.
+  bool MayExistBelow(int level, uint32_t run, std::string_view user_key) const;
 
   // Bytes of tables, about, that keys in [from, to) take; nullopt: to the end.
   uint64_t ApproximateBytes(std::string_view from, std::optional<std::string_view> to) const;
@@ -121,6 +134,7 @@ class Version {
   struct Level {
     OpenTables tables;
     uint64_t bytes = 0;
+    std::vector<TableSpan> runs;  // of `tables`, newest first; none in level 0
   };
   struct Candidate {
     const OpenTable* table;
@@ -129,7 +143,11 @@ class Version {
   class Search;
   class Batch;
 
+  // Of one level below 0, whose tables it sorts.
+  absl::Status FindRuns(int level);
   void ListCandidates();
+  // What Describe says of a level's runs.
+  void DescribeRuns(int level, LevelStatistics* statistics) const;
 
   std::array<Level, kLevels> levels_;
   // Every table, in the order in which a lookup asks them: newest first.
@@ -138,9 +156,8 @@ class Version {
   int deepest_level_ = 0;
 };
 
-// Over the sorted, disjoint tables of one level.
-std::unique_ptr<Iterator> NewLevelIterator(const OpenTables& tables,
-                                           const Table::ScanOptions& options);
+// Over the sorted, disjoint tables of one run, which must outlive it.
+std::unique_ptr<Iterator> NewRunIterator(TableSpan tables, const Table::ScanOptions& options);
 
 }  // namespace lsm
 

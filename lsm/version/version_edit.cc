@@ -24,7 +24,8 @@ enum Tag : uint32_t {
   kClosedLog = 9,
   kLogSeed = 10,
   kSipHashKey = 11,
-  kTagMax = kSipHashKey,
+  kTableOfRun = 12,
+  kTagMax = kTableOfRun,
 };
 
 void AppendField(std::string* out, Tag tag, std::string_view bytes) {
@@ -93,6 +94,19 @@ Problem TakeAdded(std::string_view input, VersionEdit::Added* added) {
   return "";
 }
 
+// Run 0 has one form, which older releases read.
+Problem TakeTableOfRun(std::string_view input, VersionEdit::Added* added) {
+  uint32_t run = 0;
+  if (!TakeVarint32(&input, &run)) return "a run is cut off";
+  if (Problem problem = TakeAdded(input, added); !problem.empty()) return problem;
+  if (run == 0 || added->level == 0) {
+    return Concat("table ", added->table.number, " of level ", added->level,
+                  " is said to be of run ", run);
+  }
+  added->table.run = run;
+  return "";
+}
+
 Problem TakeRemoved(std::string_view input, VersionEdit::Removed* removed) {
   if (Problem problem = TakeLevel(&input, &removed->level); !problem.empty()) return problem;
   if (!TakeVarint64(&input, &removed->number)) return "a removed table is cut off";
@@ -157,6 +171,8 @@ Problem TakeField(uint32_t tag, std::string_view field, VersionEdit* edit) {
       return TakeDigestSeedOnce(field, bloom::DigestHash::kSipHash, &edit->digest_seed);
     case kAddedTable:
       return TakeAdded(field, &edit->added.emplace_back());
+    case kTableOfRun:
+      return TakeTableOfRun(field, &edit->added.emplace_back());
     case kRemovedTable:
       return TakeRemoved(field, &edit->removed.emplace_back());
     case kSnapshot:
@@ -204,6 +220,7 @@ std::string VersionEdit::Encode() const {
   for (const Added& added_table : added) {
     const TableMeta& table = added_table.table;
     bytes.clear();
+    if (table.run != 0) AppendVarint32(&bytes, table.run);
     AppendVarint32(&bytes, static_cast<uint32_t>(added_table.level));
     AppendVarint64(&bytes, table.number);
     AppendFixed64(&bytes, table.file_id);
@@ -211,7 +228,7 @@ std::string VersionEdit::Encode() const {
     AppendVarint64(&bytes, table.entries);
     AppendLengthPrefixed(&bytes, table.smallest);
     AppendLengthPrefixed(&bytes, table.largest);
-    AppendField(&out, kAddedTable, bytes);
+    AppendField(&out, table.run == 0 ? kAddedTable : kTableOfRun, bytes);
   }
   return out;
 }

@@ -22,9 +22,11 @@
 //    10 log seed         fixed64   of the logs from `oldest log` on: the file id of log N is
 //                                   LogFileId(seed, N).  Drawn whenever the store is opened for
 //                                   writing; in the first edit of a manifest, never changed
+//    11 SipHash key       2 fixed64 in place of 4: the store hashes keys by SipHash-2-4
+//    12 table of a run    varint32 run, then as 5: an added table of another run than number 0
 //
-// Fields 1 to 4, 7 and 10 stand at most once, 9 once for a log.  A tag that is not known makes the
-// manifest unreadable (Unimplemented, naming the tag): it may mean anything.
+// Fields 1 to 4, 7, 10 and 11 stand at most once, 9 once for a log.  A tag that is not known makes
+// the manifest unreadable (Unimplemented, naming the tag): it may mean anything.
 #ifndef TRELLIS_LSM_VERSION_VERSION_EDIT_H_
 #define TRELLIS_LSM_VERSION_VERSION_EDIT_H_
 
@@ -40,7 +42,8 @@
 
 namespace lsm {
 
-// What the manifest knows of a table.
+// What the manifest knows of a table.  Of runs lsm/version/version.h tells: a table is made for
+// one, whose number it keeps wherever it is moved.
 struct TableMeta {
   uint64_t number = 0;
   uint64_t file_id = 0;
@@ -48,6 +51,7 @@ struct TableMeta {
   uint64_t entries = 0;
   std::string smallest;  // internal keys
   std::string largest;
+  uint32_t run = 0;  // always 0 in level 0, where each table is a run
   bool operator==(const TableMeta&) const = default;
 };
 

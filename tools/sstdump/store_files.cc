@@ -138,6 +138,7 @@ std::vector<PlacedTable> TablesInOrder(const lsm::ManifestState& state) {
     std::sort(tables.begin() + static_cast<ptrdiff_t>(begin), tables.end(),
               [level](const PlacedTable& a, const PlacedTable& b) {
                 if (level == 0) return a.meta.number > b.meta.number;
+                if (a.meta.run != b.meta.run) return a.meta.run > b.meta.run;
                 return lsm::CompareInternalKeys(a.meta.smallest, b.meta.smallest) < 0;
               });
   }

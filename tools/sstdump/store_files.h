@@ -55,7 +55,8 @@ struct PlacedTable {
   lsm::TableMeta meta;
   std::string name;
 };
-// By level, in the order in which a lookup asks them: level 0 newest first, deeper ones by key.
+// By level, in the order in which a lookup asks them: level 0 newest first, deeper ones by run, the
+// newest first, and by key.
 std::vector<PlacedTable> TablesInOrder(const lsm::ManifestState& state);
 
 // The file of a table that the manifest names, or of a log that the store needs: taken for that,

@@ -72,6 +72,7 @@ class StoreChecker {
       const PlacedTable& before = tables[i - 1];
       const PlacedTable& after = tables[i];
       if (before.level != after.level || after.level == 0) continue;
+      if (before.meta.run != after.meta.run) continue;
       if (lsm::UserKeyOf(before.meta.largest) < lsm::UserKeyOf(after.meta.smallest)) continue;
       session_->Fail(absl::DataLossError(Concat(
                          "level ", after.level, ": ", before.name, " and ", after.name,

@@ -19,6 +19,7 @@ Statistics ExampleStatistics() {
   Statistics statistics;
   LevelStatistics& top = statistics.levels[0];
   top.tables = 2;
+  top.runs = 2;
   top.table_bytes = 1000;
   top.entries = 110;
   top.keys = 100;
@@ -36,7 +37,9 @@ Statistics ExampleStatistics() {
   top.expected_wasted_reads = 0.018;
   LevelStatistics& bottom = statistics.levels[2];
   bottom.tables = 5;
+  bottom.runs = 3;
   bottom.table_bytes = 4000;
+  bottom.oldest_run_bytes = 2500;
   bottom.entries = 310;
   bottom.keys = 300;
   bottom.target_fpp = 0.05;
@@ -91,6 +94,7 @@ TEST(StatisticsTest, FppsOfASumAreWeighedByKeys) {
   EXPECT_EQ(statistics.total.entries, 420u);
   EXPECT_EQ(statistics.total.keys, 400u);
   EXPECT_EQ(statistics.total.tables, 7u);
+  EXPECT_EQ(statistics.total.runs, 5u);
   EXPECT_EQ(statistics.total.table_bytes, 5000u);
   // What was counted is not its business.
   EXPECT_EQ(statistics.total.reads_avoided, 0u);
@@ -103,7 +107,10 @@ TEST(StatisticsTest, AmplificationsAreZeroBeforeAnythingIsWritten) {
 
 TEST(StatisticsTest, AmplificationsComeFromBytes) {
   EXPECT_DOUBLE_EQ(ExampleStatistics().write_amplification(), 4.0);
-  EXPECT_DOUBLE_EQ(ExampleStatistics().space_amplification(), 5000.0 / 4000);
+  EXPECT_DOUBLE_EQ(ExampleStatistics().space_amplification(), 5000.0 / 2500);
+  Statistics statistics = ExampleStatistics();
+  statistics.levels[2] = {};
+  EXPECT_DOUBLE_EQ(statistics.space_amplification(), 1);  // all in level 0
 }
 
 TEST(StatisticsTest, JsonHasEveryFieldUnderItsName) {

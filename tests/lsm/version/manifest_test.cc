@@ -26,8 +26,9 @@ using testing_support::StatusIs;
 
 constexpr uint64_t kFileId = 0xabcdef0123456789;
 
-TableMeta MetaOf(uint64_t number) {
-  return {number, 1000 + number, 4096, 17, InternalKey(PutOf("a", 9)), InternalKey(PutOf("z", 3))};
+TableMeta MetaOf(uint64_t number, uint32_t run = 0) {
+  return {number, 1000 + number, 4096, 17, InternalKey(PutOf("a", 9)), InternalKey(PutOf("z", 3)),
+          run};
 }
 
 VersionEdit EmptyStore() {
@@ -53,7 +54,7 @@ VersionEdit CompactionOf(std::vector<uint64_t> inputs, uint64_t output) {
   VersionEdit edit;
   edit.next_file_number = output + 1;
   for (const uint64_t input : inputs) edit.removed.push_back({0, input});
-  edit.added = {{1, MetaOf(output)}};
+  edit.added = {{1, MetaOf(output, /*run=*/3)}};
   return edit;
 }
 
@@ -114,7 +115,7 @@ TEST_F(ManifestTest, ReadsBackTheSumOfItsEdits) {
   EXPECT_EQ(contents.current_bytes, files_.FileBytes(current_path_));
   EXPECT_TRUE(SameState(contents.state, StateAfter(Script().size())));
   EXPECT_EQ(contents.state.levels[0].size(), 0u);
-  EXPECT_EQ(contents.state.levels[1].at(7), MetaOf(7));
+  EXPECT_EQ(contents.state.levels[1].at(7), MetaOf(7, /*run=*/3));
   EXPECT_EQ(contents.state.next_file_number, 8u);
   EXPECT_EQ(contents.state.last_sequence, 50u);
   EXPECT_EQ(contents.state.oldest_log, 6u);

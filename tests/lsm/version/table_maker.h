@@ -59,8 +59,9 @@ class TableMaker {
   // Of entries in the order of internal keys.  `file_bytes`: what the picker is to believe; 0: the
   // truth.
   std::shared_ptr<const OpenTable> Make(uint64_t number, const std::vector<Entry>& entries,
-                                        uint64_t file_bytes = 0) {
+                                        uint64_t file_bytes = 0, uint32_t run = 0) {
     TableMeta meta = WriteFile(number, entries);
+    meta.run = run;
     absl::StatusOr<std::shared_ptr<const OpenTable>> table =
         OpenTableFile(*directory, meta, ReadMode::kBuffered, context);
     EXPECT_OK(table);

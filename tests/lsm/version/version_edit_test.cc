@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <random>
 #include <string>
 
@@ -18,9 +19,10 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing_support::StatusIs;
 
-TableMeta FullMeta(uint64_t number) {
+TableMeta FullMeta(uint64_t number, uint32_t run = 0) {
   return {number, 0x1234567890abcdef,         4096,
-          17,     InternalKey(PutOf("a", 9)), InternalKey(PutOf(std::string("z\0", 2), 3))};
+          17,     InternalKey(PutOf("a", 9)), InternalKey(PutOf(std::string("z\0", 2), 3)),
+          run};
 }
 
 VersionEdit FullEdit() {
@@ -33,7 +35,7 @@ VersionEdit FullEdit() {
   edit.log_seed = UINT64_MAX - 1;
   edit.synced_logs = {4, UINT64_MAX};
   edit.closed_logs = {{4, 92}, {UINT64_MAX, UINT64_MAX}};
-  edit.added = {{0, FullMeta(5)}, {6, FullMeta(UINT64_MAX)}};
+  edit.added = {{0, FullMeta(5)}, {6, FullMeta(UINT64_MAX)}, {1, FullMeta(8, UINT32_MAX)}};
   edit.removed = {{3, 4}, {0, 0}};
   return edit;
 }
@@ -56,8 +58,10 @@ std::string Varint(uint64_t value) {
   return bytes;
 }
 
-std::string AddedField(uint32_t level, std::string_view smallest, std::string_view largest) {
+std::string AddedField(uint32_t level, std::string_view smallest, std::string_view largest,
+                       std::optional<uint32_t> run = std::nullopt) {
   std::string bytes;
+  if (run) AppendVarint32(&bytes, *run);
   AppendVarint32(&bytes, level);
   AppendVarint64(&bytes, 5);
   AppendFixed64(&bytes, 6);
@@ -105,15 +109,19 @@ TEST(VersionEditTest, TheBytesAreThoseOfTheFormat) {
   EXPECT_EQ(edit.Encode(), OneField(7, "") + OneField(5, AddedField(2, InternalKey(PutOf("a", 1)),
                                                                     InternalKey(PutOf("b", 1))))
                                                  .substr(1));
+  edit.is_snapshot = false;
+  edit.added[0].table.run = 300;
+  EXPECT_EQ(edit.Encode(), OneField(12, AddedField(2, InternalKey(PutOf("a", 1)),
+                                                   InternalKey(PutOf("b", 1)), 300)));
 }
 
 TEST(VersionEditTest, AnotherFormatOrTagIsRefusedByName) {
   EXPECT_THAT(Decode("\x02"),
               StatusIs(absl::StatusCode::kUnimplemented,
                        AllOf(HasSubstr("dir/M: offset 77"), HasSubstr("format 2"))));
-  EXPECT_THAT(Decode(OneField(12, "x")),
+  EXPECT_THAT(Decode(OneField(13, "x")),
               StatusIs(absl::StatusCode::kUnimplemented,
-                       AllOf(HasSubstr("dir/M: offset 77"), HasSubstr("field 12"))));
+                       AllOf(HasSubstr("dir/M: offset 77"), HasSubstr("field 13"))));
   EXPECT_THAT(Decode(OneField(0, "")), StatusIs(absl::StatusCode::kUnimplemented));
 }
 
@@ -153,6 +161,10 @@ TEST(VersionEditTest, WhatCannotBeIsDamage) {
       {OneField(5, AddedField(0, b, a)), "behind its largest"},
       {OneField(5, AddedField(0, a, b) + "x"), "too long"},
       {OneField(5, AddedField(0, a, b).substr(0, 20)), "cut off"},
+      {OneField(12, ""), "run"},
+      {OneField(12, AddedField(1, a, b, 0)), "said to be of run 0"},
+      {OneField(12, AddedField(0, a, b, 1)), "table 5 of level 0 is said to be of run 1"},
+      {OneField(12, AddedField(7, a, b, 1)), "level 7"},
       {OneField(6, "\x07\x01"), "level 7"},
       {OneField(6, "\x01"), "cut off"},
       {OneField(6, "\x01\x01\x01"), "too long"},

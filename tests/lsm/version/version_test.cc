@@ -46,6 +46,12 @@ class VersionTest : public testing::Test {
     return result.answer == TableAnswer::kDeleted ? "deleted" : "absent";
   }
 
+  // Below level 0.
+  std::shared_ptr<const OpenTable> OfRun(uint32_t run, uint64_t number,
+                                         const std::vector<Entry>& entries) {
+    return maker_.Make(number, entries, /*file_bytes=*/0, run);
+  }
+
   Statistics Counted() {
     Statistics statistics;
     maker_.counters.SumInto(&statistics);
@@ -295,6 +301,134 @@ TEST_F(VersionTest, TablesOfADeeperLevelMustNotShareAUserKey) {
               StatusIs(absl::StatusCode::kDataLoss));
 }
 
+// --- runs ---
+
+TEST_F(VersionTest, ANewerRunOfALevelAnswersBeforeAnOlderOne) {
+  const auto version =
+      VersionOf({{{},
+                  {OfRun(0, 1, {PutOf("a", 10, "oldest"), PutOf("k", 11, "oldest")}),
+                   OfRun(2, 9, {PutOf("k", 90, "newest")}), OfRun(1, 7, {PutOf("k", 70, "middle")}),
+                   OfRun(1, 8, {DeleteOf("a", 71), PutOf("c", 72, "middle")})},
+                  {OfRun(5, 4, {PutOf("k", 5, "below"), PutOf("z", 6, "below")})}}});
+  EXPECT_THAT(NumbersOf(version->level(1)), ElementsAre(9, 8, 7, 1));
+  EXPECT_EQ(version->run_count(0), 0u);
+  EXPECT_EQ(version->run_count(1), 3u);
+  EXPECT_EQ(version->run_count(2), 1u);
+  EXPECT_EQ(Get(*version, "k"), "newest");
+  EXPECT_EQ(Get(*version, "k", 89), "middle");
+  EXPECT_EQ(Get(*version, "k", 69), "oldest");
+  EXPECT_EQ(Get(*version, "k", 10), "below");
+  EXPECT_EQ(Get(*version, "a"), "deleted");
+  EXPECT_EQ(Get(*version, "a", 70), "oldest");
+  EXPECT_EQ(Get(*version, "z"), "below");
+  Explanation explanation;
+  EXPECT_EQ(Get(*version, "b", kSequenceMax, &explanation), "absent");
+  std::vector<uint64_t> considered;
+  for (const TableStep& step : explanation.tables) considered.push_back(step.table_number);
+  EXPECT_THAT(considered, ElementsAre(8, 1));  // one of a run, as their ranges say
+}
+
+TEST_F(VersionTest, ManyKeysTogetherFindWhatEachFindsAloneInRuns) {
+  std::array<OpenTables, kLevels> levels;
+  uint64_t number = 1;
+  for (const uint32_t run : {0u, 1u, 2u}) {
+    std::vector<Entry> entries;
+    for (uint64_t i = 0; i < 100; ++i) {
+      if ((i * 7 + run) % 3 != 0)
+        entries.push_back(PutOf(Concat("k", 100 + i), 10 + run, Concat("run ", run)));
+    }
+    levels[1].push_back(OfRun(run, number++, entries));
+  }
+  const auto version = VersionOf(std::move(levels));
+  std::vector<std::string> keys;
+  for (int i = 90; i < 210; ++i) keys.push_back(Concat("k", i));
+  std::vector<KeyLookup> lookups;
+  for (const std::string& key : keys)
+    lookups.emplace_back(key, kSequenceMax, TableMaker::kDigestSeed);
+  const EpochGuard guard;
+  version->MultiGet(lookups, {}, &maker_.files, &maker_.counters);
+  for (size_t i = 0; i < keys.size(); ++i) {
+    ASSERT_OK(lookups[i].status);
+    const bool found = lookups[i].result.answer == TableAnswer::kFound;
+    EXPECT_EQ(found ? std::string(lookups[i].result.value) : "absent", Get(*version, keys[i]));
+  }
+}
+
+TEST_F(VersionTest, IteratorsGoOverEachRun) {
+  const auto version =
+      VersionOf({{{maker_.Make(9, {PutOf("x", 90)})},
+                  {OfRun(1, 7, {PutOf("b", 70)}), OfRun(0, 1, {PutOf("a", 10), PutOf("b", 11)}),
+                   OfRun(0, 2, {PutOf("c", 12)})},
+                  {maker_.Make(3, {PutOf("a", 1)})}}});
+  std::vector<std::unique_ptr<Iterator>> iterators;
+  version->AddIterators({}, &iterators);
+  ASSERT_EQ(iterators.size(), 4u);
+  EXPECT_THAT(EntriesOf(*iterators[0]), ElementsAre(PutOf("x", 90)));
+  EXPECT_THAT(EntriesOf(*iterators[1]), ElementsAre(PutOf("b", 70)));
+  EXPECT_THAT(EntriesOf(*iterators[2]),
+              ElementsAre(PutOf("a", 10), PutOf("b", 11), PutOf("c", 12)));
+  EXPECT_THAT(EntriesOf(*iterators[3]), ElementsAre(PutOf("a", 1)));
+}
+
+TEST_F(VersionTest, TablesOfOneRunMustNotShareAUserKeyAndThoseOfTwoMay) {
+  const auto ac = std::vector<Entry>{PutOf("a", 30), PutOf("c", 31)};
+  const auto bd = std::vector<Entry>{PutOf("b", 32), PutOf("d", 33)};
+  EXPECT_OK(Version::Create({{{}, {OfRun(0, 1, ac), OfRun(1, 2, bd)}}}));
+  EXPECT_THAT(Version::Create({{{}, {}, {OfRun(4, 3, ac), OfRun(4, 4, bd), OfRun(0, 5, bd)}}}),
+              StatusIs(absl::StatusCode::kDataLoss,
+                       AllOf(HasSubstr("level 2, run 4"), HasSubstr("000003.table"),
+                             HasSubstr("000004.table"))));
+}
+
+TEST_F(VersionTest, OlderRunsCountAmongWhatMayExistBelow) {
+  const auto version = VersionOf({{{maker_.Make(9, {PutOf("a", 90)})},
+                                   {OfRun(3, 5, {PutOf("a", 50)}), OfRun(1, 4, {PutOf("b", 40)})},
+                                   {maker_.Make(1, {PutOf("c", 1)})}}});
+  // Of a run that would be newer than both.
+  EXPECT_TRUE(version->MayExistBelow(1, 4, "a"));
+  EXPECT_TRUE(version->MayExistBelow(1, 4, "b"));
+  EXPECT_TRUE(version->MayExistBelow(1, 4, "c"));
+  // Of these runs themselves.
+  EXPECT_FALSE(version->MayExistBelow(1, 3, "a"));
+  EXPECT_TRUE(version->MayExistBelow(1, 3, "b"));
+  EXPECT_FALSE(version->MayExistBelow(1, 1, "b"));
+  EXPECT_TRUE(version->MayExistBelow(1, 1, "c"));
+  EXPECT_FALSE(version->MayExistBelow(2, 0, "c"));
+  EXPECT_TRUE(version->MayExistBelow(0, 0, "a"));
+}
+
+TEST_F(VersionTest, StatisticsTellRuns) {
+  const auto version =
+      VersionOf({{{maker_.Make(9, {PutOf("a", 90)}), maker_.Make(8, {PutOf("a", 80)})},
+                  {OfRun(2, 5, {PutOf("a", 50)}), OfRun(1, 4, {PutOf("b", 40)}),
+                   OfRun(1, 3, {PutOf("c", 40)})},
+                  {maker_.Make(1, {PutOf("c", 1)})}}});
+  Statistics statistics;
+  version->Describe(&statistics);
+  EXPECT_EQ(statistics.levels[0].runs, 2u);
+  EXPECT_EQ(statistics.levels[1].runs, 2u);
+  EXPECT_EQ(statistics.levels[1].tables, 3u);
+  EXPECT_EQ(statistics.levels[1].oldest_run_bytes,
+            version->level(1)[1]->meta.file_bytes + version->level(1)[2]->meta.file_bytes);
+  EXPECT_EQ(statistics.levels[2].runs, 1u);
+  EXPECT_EQ(statistics.levels[2].oldest_run_bytes, version->level_bytes(2));
+  EXPECT_EQ(statistics.levels[3].runs, 0u);
+}
+
+TEST_F(VersionTest, EachRunIsExpectedToWasteReads) {
+  const auto filtered = OfRun(2, 5, {PutOf("a", 50), PutOf("b", 51), PutOf("c", 52)});
+  const double fpp = filtered->table->properties().expected_fpp;
+  const auto beside_it = OfRun(1, 4, {PutOf("a", 40), PutOf("b", 41), PutOf("c", 42)});
+  maker_.filter_kind = "";
+  const auto version = VersionOf(
+      {{{}, {filtered, beside_it, OfRun(1, 3, {PutOf("d", 30)}), OfRun(0, 2, {PutOf("a", 20)})}}});
+  Statistics statistics;
+  version->Describe(&statistics);
+  // The newest has filters, the middle one for three keys in four, the oldest none.
+  EXPECT_DOUBLE_EQ(statistics.levels[1].expected_wasted_reads, fpp + (3 * fpp + 1) / 4 + 1);
+  EXPECT_EQ(statistics.levels[2].expected_wasted_reads, 0);
+}
+
 TEST_F(VersionTest, OverlappingAndMayExistBelowCountTheEnds) {
   const auto version = VersionOf({{{maker_.Make(9, {PutOf("a", 90), PutOf("m", 91)})},
                                    {maker_.Make(3, {PutOf("b", 30), PutOf("d", 31)}),
@@ -305,14 +439,14 @@ TEST_F(VersionTest, OverlappingAndMayExistBelowCountTheEnds) {
   EXPECT_THAT(NumbersOf(version->Overlapping(1, "e", "e5")), IsEmpty());
   EXPECT_THAT(NumbersOf(version->Overlapping(1, "c", "c")), ElementsAre(3));
   EXPECT_THAT(NumbersOf(version->Overlapping(1, "", "zz")), ElementsAre(3, 4));
-  EXPECT_TRUE(version->MayExistBelow(0, "b"));
-  EXPECT_TRUE(version->MayExistBelow(0, "d"));
-  EXPECT_FALSE(version->MayExistBelow(0, "e"));
-  EXPECT_TRUE(version->MayExistBelow(0, "i"));
-  EXPECT_FALSE(version->MayExistBelow(0, "j"));
-  EXPECT_FALSE(version->MayExistBelow(1, "f"));
-  EXPECT_TRUE(version->MayExistBelow(1, "g"));
-  EXPECT_FALSE(version->MayExistBelow(2, "g"));
+  EXPECT_TRUE(version->MayExistBelow(0, 0, "b"));
+  EXPECT_TRUE(version->MayExistBelow(0, 0, "d"));
+  EXPECT_FALSE(version->MayExistBelow(0, 0, "e"));
+  EXPECT_TRUE(version->MayExistBelow(0, 0, "i"));
+  EXPECT_FALSE(version->MayExistBelow(0, 0, "j"));
+  EXPECT_FALSE(version->MayExistBelow(1, 0, "f"));
+  EXPECT_TRUE(version->MayExistBelow(1, 0, "g"));
+  EXPECT_FALSE(version->MayExistBelow(2, 0, "g"));
   EXPECT_EQ(version->deepest_level(), 2);
   EXPECT_EQ(VersionOf({})->deepest_level(), 0);
 }
@@ -355,9 +489,9 @@ TEST_F(VersionTest, WhatATableFileIsIsHeldAgainstTheManifest) {
   EXPECT_THAT(open(other), StatusIs(absl::StatusCode::kDataLoss, HasSubstr("000001.table")));
 }
 
-class LevelIteratorTest : public VersionTest {
+class RunIteratorTest : public VersionTest {
  protected:
-  LevelIteratorTest() {
+  RunIteratorTest() {
     // Two versions of some keys; tables of one entry and of many blocks.
     for (int i = 0; i < 60; ++i) {
       const std::string key = Concat("k", 100 + 2 * i);
@@ -377,8 +511,8 @@ class LevelIteratorTest : public VersionTest {
   OpenTables tables_;
 };
 
-TEST_F(LevelIteratorTest, WalksItsTablesInBothDirections) {
-  const std::unique_ptr<Iterator> iterator = NewLevelIterator(tables_, {});
+TEST_F(RunIteratorTest, WalksItsTablesInBothDirections) {
+  const std::unique_ptr<Iterator> iterator = NewRunIterator(tables_, {});
   EXPECT_FALSE(iterator->Valid());
   EXPECT_EQ(EntriesOf(*iterator), entries_);
   EXPECT_FALSE(iterator->Valid());
@@ -389,8 +523,8 @@ TEST_F(LevelIteratorTest, WalksItsTablesInBothDirections) {
   EXPECT_OK(iterator->status());
 }
 
-TEST_F(LevelIteratorTest, SeeksEveryPlaceBetweenItsEntries) {
-  const std::unique_ptr<Iterator> iterator = NewLevelIterator(tables_, {});
+TEST_F(RunIteratorTest, SeeksEveryPlaceBetweenItsEntries) {
+  const std::unique_ptr<Iterator> iterator = NewRunIterator(tables_, {});
   std::vector<std::string> targets;
   for (int i = 98; i < 224; ++i) {
     for (const Sequence sequence :
@@ -422,8 +556,8 @@ TEST_F(LevelIteratorTest, SeeksEveryPlaceBetweenItsEntries) {
   }
 }
 
-TEST_F(LevelIteratorTest, StopsAtATableThatCannotBeReadAndSaysWhich) {
-  const std::unique_ptr<Iterator> iterator = NewLevelIterator(tables_, {.fill_cache = false});
+TEST_F(RunIteratorTest, StopsAtATableThatCannotBeReadAndSaysWhich) {
+  const std::unique_ptr<Iterator> iterator = NewRunIterator(tables_, {.fill_cache = false});
   const auto break_table = [&](std::string_view name) {
     maker_.files.SetFault([name](FileOperation, const std::string& path, uint64_t) {
       return path.ends_with(name) ? absl::UnavailableError(Concat(path, ": broken"))
@@ -450,9 +584,9 @@ TEST_F(LevelIteratorTest, StopsAtATableThatCannotBeReadAndSaysWhich) {
   EXPECT_OK(iterator->status());
 }
 
-TEST_F(LevelIteratorTest, OverNoTablesHasNothing) {
+TEST_F(RunIteratorTest, OverNoTablesHasNothing) {
   const OpenTables none;
-  const std::unique_ptr<Iterator> iterator = NewLevelIterator(none, {});
+  const std::unique_ptr<Iterator> iterator = NewRunIterator(none, {});
   iterator->SeekToFirst();
   EXPECT_FALSE(iterator->Valid());
   iterator->SeekToLast();
