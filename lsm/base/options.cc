@@ -87,6 +87,18 @@ const char* NameOf(Compression compression) {
   return "?";
 }
 
+const char* NameOf(CompactionStyle style) {
+  switch (style) {
+    case CompactionStyle::kLeveled:
+      return "leveled";
+    case CompactionStyle::kTiered:
+      return "tiered";
+    case CompactionStyle::kLazyLeveled:
+      return "lazy-leveled";
+  }
+  return "?";
+}
+
 absl::Status ValidateOptions(const Options& options) {
   constexpr uint64_t kKiB = 1024;
   constexpr uint64_t kMiB = 1024 * kKiB;
@@ -105,6 +117,10 @@ absl::Status ValidateOptions(const Options& options) {
   if (options.compression > Compression::kLz4) {
     return Refuse("compression", Concat(static_cast<int>(options.compression)),
                   "Compression::kNone or kLz4");
+  }
+  if (options.compaction_style > CompactionStyle::kLazyLeveled) {
+    return Refuse("compaction_style", Concat(static_cast<int>(options.compaction_style)),
+                  "CompactionStyle::kLeveled, kTiered or kLazyLeveled");
   }
   if (options.scrub_seconds != 0 &&
       (options.scrub_seconds < 60 || options.scrub_seconds > 1'000'000'000)) {

@@ -34,6 +34,15 @@ enum class Compression : uint8_t { kNone = 0, kLz4 = 1 };
 // "none", "lz4".
 const char* NameOf(Compression compression);
 
+// How the tables of a level are kept; lsm/README.md tells what each costs.
+enum class CompactionStyle : uint8_t {
+  kLeveled,      // one sorted run a level
+  kTiered,       // several runs a level, which go down together
+  kLazyLeveled,  // several runs a level, but one in the deepest level
+};
+// "leveled", "tiered", "lazy-leveled".
+const char* NameOf(CompactionStyle style);
+
 struct Options {
   // What to do if there is a store, and if there is none; whether to write.  kOpenOrCreate.
   OpenMode mode = OpenMode::kOpenOrCreate;
@@ -99,12 +108,19 @@ struct Options {
 
   // --- shape of the tree ---
 
+  // How tables are kept below level 0.  kLeveled; kLeveled, kTiered, kLazyLeveled.  kLazyLeveled
+  // writes about half as much for random writes, reads somewhat more for a lookup, and may take
+  // more room; kTiered goes farther on that way.  A store may be opened with any, whatever it was
+  // written with: it is brought to the shape in the background.
+  CompactionStyle compaction_style = CompactionStyle::kLeveled;
+
   // Bytes that level 1 may hold; each level below may hold 10 times as much.  256 MiB; [64 KiB, 1
-  // TiB].
+  // TiB].  Of lazily leveled stores the deepest level alone is measured by it, of tiered ones none.
   uint64_t level1_bytes = uint64_t{256} << 20;
 
   // Tables in level 0 at which they are compacted into level 1 (4), and at which writes wait (20).
-  // [1, 1000], in this order.  From half-way between the two on (12) each write is delayed, by the
+  // [1, 1000], in this order.  A level that has several runs goes down when it has as many as the
+  // first (2 at least).  From half-way between the two on (12) each write is delayed, by the
   // longer the nearer the second is: up to two milliseconds.
   int level0_compaction_tables = 4;
   int level0_stop_tables = 20;

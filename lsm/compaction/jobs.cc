@@ -78,7 +78,7 @@ absl::StatusOr<JobResult> WriteVisible(Iterator& entries, VisibilityFilter& visi
 absl::StatusOr<JobResult> RunMerge(const JobContext& context, Iterator& entries,
                                    const TableFilter& filter, int level, uint64_t table_bytes_max,
                                    const SnapshotList& snapshots) {
-  TableOutput output(context, filter, level, table_bytes_max, {});
+  TableOutput output(context, filter, level, /*run=*/0, table_bytes_max, {});
   VisibilityFilter visible(snapshots, [](std::string_view) { return false; });
   LSM_ASSIGN_OR_RETURN(JobResult result,
                        WriteVisible(entries, visible, output, [] { return false; }));
@@ -104,18 +104,19 @@ absl::StatusOr<JobResult> RunCompaction(const JobContext& context, const Version
   if (plan.level == 0) {
     for (const auto& table : plan.inputs) inputs.push_back(table->table->NewIterator(scan));
   } else {
-    inputs.push_back(NewRunIterator(plan.inputs, scan));
+    for (const TableSpan run : RunsAmong(plan.inputs)) inputs.push_back(NewRunIterator(run, scan));
   }
-  if (!plan.overlapped.empty()) inputs.push_back(NewRunIterator(plan.overlapped, scan));
+  for (const TableSpan run : RunsAmong(plan.overlapped))
+    inputs.push_back(NewRunIterator(run, scan));
   for (const auto* tables : {&plan.inputs, &plan.overlapped}) {
     for (const auto& table : *tables) bytes_read += table->meta.file_bytes;
   }
   const std::unique_ptr<Iterator> merged = NewMergingIterator(std::move(inputs));
   LSM_ASSIGN_OR_RETURN(const TableFilter filter, PlanFilter(context, version, plan));
-  TableOutput output(context, filter, plan.output_level, context.options->table_bytes,
-                     plan.grandparents, plan.staying);
+  TableOutput output(context, filter, plan.output_level, plan.output_run,
+                     context.options->table_bytes, plan.grandparents, plan.staying);
   VisibilityFilter visible(snapshots, [&](std::string_view user_key) {
-    return !version.MayExistBelow(plan.output_level, 0, user_key);
+    return !version.MayExistBelow(plan.output_level, plan.output_run, user_key);
   });
   LSM_ASSIGN_OR_RETURN(JobResult result, WriteVisible(*merged, visible, output, stop));
   result.output_level = plan.output_level;

@@ -30,9 +30,9 @@ struct JobResult {
 // Sequence numbers as of which someone may read, ascending, without doubles.
 using SnapshotList = std::vector<Sequence>;
 
-// Writes all entries to tables of `level` with such a filter (lsm/compaction/filter_plan.h), each
-// of at most `table_bytes_max` (but never split within a user key), leaving out those that no
-// snapshot can see any more, and doubles.  Tombstones stay.
+// Writes all entries to tables of `level`, run 0, with such a filter
+// (lsm/compaction/filter_plan.h), each of at most `table_bytes_max` (but never split within a user
+// key), leaving out those that no snapshot can see any more, and doubles.  Tombstones stay.
 absl::StatusOr<JobResult> RunMerge(const JobContext& context, Iterator& entries,
                                    const TableFilter& filter, int level, uint64_t table_bytes_max,
                                    const SnapshotList& snapshots);
@@ -43,8 +43,9 @@ absl::StatusOr<JobResult> RunFlush(const JobContext& context, Iterator& entries,
 
 // Merges the plan's tables.  Leaves out versions that no reader can see: a newer one of the same
 // key exists, and no snapshot lies between; and tombstones that hide nothing: no snapshot before
-// them and no table below that may hold the key.  `stop` is asked from time to time; true ends the
-// job with Aborted.  Of a plan that could be a trivial move, it writes the same entries anew.
+// them, and no table below or of an older run of the output's level that may hold the key.  `stop`
+// is asked from time to time; true ends the job with Aborted.  Of a plan that could be a trivial
+// move, it writes the same entries anew.
 absl::StatusOr<JobResult> RunCompaction(const JobContext& context, const Version& version,
                                         const CompactionPlan& plan, const SnapshotList& snapshots,
                                         const std::function<bool()>& stop);

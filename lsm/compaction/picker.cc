@@ -15,14 +15,21 @@ struct UserRange {
   std::string smallest, largest;
 };
 
-UserRange RangeOf(const OpenTables& tables) {
-  UserRange range;
-  for (size_t i = 0; i < tables.size(); ++i) {
-    const std::string_view smallest = UserKeyOf(tables[i]->meta.smallest);
-    const std::string_view largest = UserKeyOf(tables[i]->meta.largest);
-    if (i == 0 || smallest < range.smallest) range.smallest = std::string(smallest);
-    if (i == 0 || largest > range.largest) range.largest = std::string(largest);
+// Makes the range hold those of the tables too.
+void Widen(TableSpan tables, UserRange* range) {
+  for (const auto& table : tables) {
+    const std::string_view smallest = UserKeyOf(table->meta.smallest);
+    const std::string_view largest = UserKeyOf(table->meta.largest);
+    if (smallest < range->smallest) range->smallest = std::string(smallest);
+    if (largest > range->largest) range->largest = std::string(largest);
   }
+}
+
+// REQUIRES: there are tables.
+UserRange RangeOf(TableSpan tables) {
+  UserRange range{std::string(UserKeyOf(tables.front()->meta.smallest)),
+                  std::string(UserKeyOf(tables.front()->meta.largest))};
+  Widen(tables, &range);
   return range;
 }
 
@@ -32,39 +39,81 @@ uint64_t BytesOf(const OpenTables& tables) {
   return bytes;
 }
 
-// All tables of level 0 that overlap the inputs, or what they overlap, and so on.
-OpenTables CloseOverLevel0(const Version& version, OpenTables inputs) {
+// All tables of the level that overlap the range, or what they overlap, and so on.
+OpenTables CloseOver(const Version& version, int level, UserRange range) {
+  size_t known = 0;
   for (;;) {
-    const UserRange range = RangeOf(inputs);
-    OpenTables wider = version.Overlapping(0, range.smallest, range.largest);
-    if (wider.size() == inputs.size()) return wider;
-    inputs = std::move(wider);
+    OpenTables tables = version.Overlapping(level, range.smallest, range.largest);
+    if (tables.size() == known) return tables;
+    known = tables.size();
+    Widen(tables, &range);
   }
 }
 
-CompactionPlan PlanFor(const Version& version, int level, OpenTables inputs,
-                       const Options* options) {
+bool IsOneRun(const CompactionPlan& plan) {
+  return plan.level == 0 ? plan.inputs.size() == 1 : RunsAmong(plan.inputs).size() == 1;
+}
+
+// Into the oldest run of the level below, with what overlaps it there.  With options it may be a
+// move.
+CompactionPlan PlanDown(const Version& version, int level, OpenTables inputs,
+                        const Options* options) {
   CompactionPlan plan;
   plan.level = level;
   plan.output_level = level + 1;
   plan.inputs = std::move(inputs);
+  const OpenTables& below = version.level(plan.output_level);
+  plan.output_run = (below.empty() ? plan.inputs : below).back()->meta.run;
   UserRange range = RangeOf(plan.inputs);
-  plan.overlapped = version.Overlapping(plan.output_level, range.smallest, range.largest);
-  OpenTables all = plan.inputs;
-  all.insert(all.end(), plan.overlapped.begin(), plan.overlapped.end());
-  range = RangeOf(all);
-  if (plan.output_level + 1 < kLevels) {
+  plan.overlapped = CloseOver(version, plan.output_level, range);
+  Widen(plan.overlapped, &range);
+  if (plan.output_level + 1 < kLevels && version.run_count(plan.output_level + 1) == 1) {
     plan.grandparents = version.Overlapping(plan.output_level + 1, range.smallest, range.largest);
   }
   plan.trivial_move =
       options != nullptr && plan.inputs.size() == 1 && plan.overlapped.empty() &&
+      plan.inputs.front()->meta.run == plan.output_run &&
       BytesOf(plan.grandparents) <= kMoveGrandparentTablesMax * options->table_bytes;
   return plan;
 }
 
+// The whole level, as a run of its own that is newer than those of the level below.
+CompactionPlan PlanNewRun(const Version& version, int level, const Options& options) {
+  const OpenTables& below = version.level(level + 1);
+  // Numbers begin anew whenever the level below was emptied; but a manifest may say anything.
+  if (!below.empty() && below.front()->meta.run == std::numeric_limits<uint32_t>::max())
+    return PlanDown(version, level, version.level(level), &options);
+  CompactionPlan plan;
+  plan.level = level;
+  plan.output_level = level + 1;
+  plan.inputs = version.level(level);
+  plan.output_run = below.empty() ? plan.inputs.back()->meta.run : below.front()->meta.run + 1;
+  plan.trivial_move = IsOneRun(plan) && plan.inputs.front()->meta.run == plan.output_run;
+  return plan;
+}
+
+// All runs of the level become the oldest of them.
+CompactionPlan PlanInPlace(const Version& version, int level) {
+  CompactionPlan plan;
+  plan.level = level;
+  plan.output_level = level;
+  plan.inputs = version.level(level);
+  plan.output_run = plan.inputs.back()->meta.run;
+  return plan;
+}
+
+// The one run of the deepest level, as it is.
+CompactionPlan PlanMove(const Version& version, int level) {
+  CompactionPlan plan = PlanInPlace(version, level);
+  plan.output_level = level + 1;
+  plan.trivial_move = true;
+  return plan;
+}
+
 OpenTables PickFromLevel0(const Version& version) {
-  return CloseOverLevel0(version,
-                         {version.level(0).back()});  // newest first, so the last is the oldest
+  // Newest first, so the last is the oldest.
+  const std::shared_ptr<const OpenTable>& oldest = version.level(0).back();
+  return CloseOver(version, 0, RangeOf({&oldest, 1}));
 }
 
 OpenTables PickLeastOverlap(const Version& version, int level) {
@@ -88,6 +137,35 @@ bool HoldsGarbage(const OpenTable& table) {
   return properties.deletions > 0 || properties.distinct_keys < properties.entries;
 }
 
+// Whether the style allows the level no second run.
+bool KeepsOneRun(const Version& version, const Options& options, int level) {
+  if (level == 0) return false;
+  switch (options.compaction_style) {
+    case CompactionStyle::kLeveled:
+      return true;
+    case CompactionStyle::kTiered:
+      return false;
+    case CompactionStyle::kLazyLeveled:
+      return level == version.deepest_level();
+  }
+  return false;
+}
+
+// By how much the level is over its limit; 0 if it is not.
+double DueScore(const Version& version, const Options& options, int level) {
+  const auto runs = static_cast<double>(version.run_count(level));
+  if (!KeepsOneRun(version, options, level)) {
+    // A level of which each run goes down alone would never hold any.
+    const double limit = std::max(level == 0 ? 1 : 2, options.level0_compaction_tables);
+    return runs >= limit ? runs / limit : 0;
+  }
+  if (runs > 1) return runs;
+  const bool may_go_down = level + 1 < kLevels;
+  const double fullness = static_cast<double>(version.level_bytes(level)) /
+                          static_cast<double>(LevelBytesMax(options, level));
+  return may_go_down && fullness > 1 ? fullness : 0;
+}
+
 }  // namespace
 
 uint64_t LevelBytesMax(const Options& options, int level) {
@@ -103,14 +181,9 @@ uint64_t LevelBytesMax(const Options& options, int level) {
 std::optional<int> DueLevel(const Version& version, const Options& options) {
   double worst = 0;
   int worst_level = -1;
-  for (int level = 0; level < kLevels - 1; ++level) {
-    const double score =
-        level == 0 ? static_cast<double>(version.level(0).size()) / options.level0_compaction_tables
-                   : static_cast<double>(version.level_bytes(level)) /
-                         static_cast<double>(LevelBytesMax(options, level));
-    // Level 0 is due at its limit, the others beyond it.
-    const bool due = level == 0 ? score >= 1 : score > 1;
-    if (due && score > worst) {
+  for (int level = 0; level < kLevels; ++level) {
+    const double score = DueScore(version, options, level);
+    if (score > worst) {
       worst = score;
       worst_level = level;
     }
@@ -120,31 +193,52 @@ std::optional<int> DueLevel(const Version& version, const Options& options) {
 }
 
 std::optional<CompactionPlan> PickCompaction(const Version& version, const Options& options) {
-  const std::optional<int> level = DueLevel(version, options);
-  if (!level) return std::nullopt;
-  return PlanFor(version, *level,
-                 *level == 0 ? PickFromLevel0(version) : PickLeastOverlap(version, *level),
-                 &options);
+  const std::optional<int> due = DueLevel(version, options);
+  if (!due) return std::nullopt;
+  const int level = *due;
+  if (KeepsOneRun(version, options, level) && version.run_count(level) > 1)
+    return PlanInPlace(version, level);
+  switch (options.compaction_style) {
+    case CompactionStyle::kLeveled:
+      return PlanDown(version, level,
+                      level == 0 ? PickFromLevel0(version) : PickLeastOverlap(version, level),
+                      &options);
+    case CompactionStyle::kTiered:
+      return level + 1 < kLevels ? PlanNewRun(version, level, options)
+                                 : PlanInPlace(version, level);
+    case CompactionStyle::kLazyLeveled:
+      if (KeepsOneRun(version, options, level)) return PlanMove(version, level);
+      return level + 1 < version.deepest_level()
+                 ? PlanNewRun(version, level, options)
+                 : PlanDown(version, level, version.level(level), &options);
+  }
+  return std::nullopt;
 }
 
 std::optional<CompactionPlan> PlanRange(const Version& version, int level,
                                         std::optional<std::string_view> from,
                                         std::optional<std::string_view> to) {
-  const bool rewrite = level > 0 && level == version.deepest_level();
-  OpenTables inputs, staying;
+  OpenTables in_range;
   for (const auto& table : version.level(level)) {
     if (from && UserKeyOf(table->meta.largest) < *from) continue;
     if (to && UserKeyOf(table->meta.smallest) >= *to) continue;
-    (rewrite && !HoldsGarbage(*table) ? staying : inputs).push_back(table);
+    in_range.push_back(table);
   }
-  if (inputs.empty()) return std::nullopt;
-  if (level == 0) inputs = CloseOverLevel0(version, std::move(inputs));
-  if (!rewrite) return PlanFor(version, level, std::move(inputs), nullptr);
+  if (in_range.empty()) return std::nullopt;
+  if (version.run_count(level) > 1) in_range = CloseOver(version, level, RangeOf(in_range));
+  if (level == 0 || level != version.deepest_level())
+    return PlanDown(version, level, std::move(in_range), nullptr);
   CompactionPlan plan;
   plan.level = level;
   plan.output_level = level;
-  plan.inputs = std::move(inputs);
-  plan.staying = std::move(staying);
+  plan.output_run = in_range.back()->meta.run;
+  if (RunsAmong(in_range).size() > 1) {
+    plan.inputs = std::move(in_range);
+    return plan;
+  }
+  for (const auto& table : in_range)
+    (HoldsGarbage(*table) ? plan.inputs : plan.staying).push_back(table);
+  if (plan.inputs.empty()) return std::nullopt;
   return plan;
 }
 

@@ -14,11 +14,12 @@ constexpr uint64_t kGrandparentTablesMax = 10;
 
 }  // namespace
 
-TableOutput::TableOutput(const JobContext& context, TableFilter filter, int level,
+TableOutput::TableOutput(const JobContext& context, TableFilter filter, int level, uint32_t run,
                          uint64_t table_bytes_max, OpenTables grandparents, OpenTables staying)
     : context_(context),
       filter_(std::move(filter)),
       level_(level),
+      run_(run),
       table_bytes_max_(table_bytes_max),
       grandparents_(std::move(grandparents)),
       staying_(std::move(staying)) {}
@@ -98,6 +99,7 @@ absl::Status TableOutput::EndTable() {
   meta.entries = summary.properties.entries;
   meta.smallest = std::move(summary.smallest);
   meta.largest = std::move(summary.largest);
+  meta.run = run_;
   LSM_ASSIGN_OR_RETURN(std::shared_ptr<const OpenTable> table,
                        OpenTableFile(*context_.directory, meta, TableReadMode(*context_.options),
                                      context_.table_context));

@@ -45,12 +45,12 @@ struct TableFilter {
 
 class TableOutput {
  public:
-  // Tables are made for `level` and end at `table_bytes_max`, or where one is full (but never
-  // within one user key), or where `grandparents`, tables of the level below, would make a later
-  // compaction of a table too wide, and before each of `staying`, tables of the same level that
-  // hold none of the keys.
-  TableOutput(const JobContext& context, TableFilter filter, int level, uint64_t table_bytes_max,
-              OpenTables grandparents, OpenTables staying = {});
+  // Tables are made for `level` and its run of this number, and end at `table_bytes_max`, or where
+  // one is full (but never within one user key), or where `grandparents`, tables of the level
+  // below, would make a later compaction of a table too wide, and before each of `staying`, tables
+  // of the same level that hold none of the keys.
+  TableOutput(const JobContext& context, TableFilter filter, int level, uint32_t run,
+              uint64_t table_bytes_max, OpenTables grandparents, OpenTables staying = {});
   ~TableOutput();
   TableOutput(const TableOutput&) = delete;
   TableOutput& operator=(const TableOutput&) = delete;
@@ -72,6 +72,7 @@ class TableOutput {
   const JobContext& context_;
   const TableFilter filter_;
   const int level_;
+  const uint32_t run_;
   const uint64_t table_bytes_max_;
   const OpenTables grandparents_;
   size_t next_grandparent_ = 0;

@@ -68,10 +68,11 @@ class RepairJob {
   // Reads all of it.
   absl::Status Check(const TableMeta& meta);
   void Keep(const TableMeta& meta, Tables* tables);
-  // Names what is left out of the table, of which `damage` says that it is not sound.
+  // Names what is left out of the table, of which `damage` says that it is not sound.  The rescued
+  // keep its level and its run.
   absl::StatusOr<Tables> Rescue(uint64_t number, std::optional<uint64_t> file_id, int level,
-                                const absl::Status& damage);
-  absl::StatusOr<Tables> RescueBlocks(const Table& table, int level);
+                                uint32_t run, const absl::Status& damage);
+  absl::StatusOr<Tables> RescueBlocks(const Table& table, int level, uint32_t run);
   absl::StatusOr<uint64_t> RescueBlock(const Table& table, size_t ordinal, std::string* last_key,
                                        TableOutput* output);
   absl::Status SalvageLogs();

@@ -43,7 +43,8 @@ absl::Status RepairJob::SalvageLevels() {
         Keep(meta, &kept);
         continue;
       }
-      LSM_ASSIGN_OR_RETURN(const Tables rescued, Rescue(number, meta.file_id, level, status));
+      LSM_ASSIGN_OR_RETURN(const Tables rescued,
+                           Rescue(number, meta.file_id, level, meta.run, status));
       rescued_any = rescued_any || !rescued.empty();
       kept.insert(kept.end(), rescued.begin(), rescued.end());
     }
@@ -68,7 +69,7 @@ absl::Status RepairJob::SalvageLooseTables() {
       Keep(*meta, &loose_tables_);
       continue;
     }
-    LSM_ASSIGN_OR_RETURN(const Tables rescued, Rescue(number, std::nullopt, 0, status));
+    LSM_ASSIGN_OR_RETURN(const Tables rescued, Rescue(number, std::nullopt, 0, 0, status));
     loose_tables_.insert(loose_tables_.end(), rescued.begin(), rescued.end());
   }
   return absl::OkStatus();
@@ -94,7 +95,7 @@ void RepairJob::Keep(const TableMeta& meta, Tables* tables) {
 // New tables with the entries of those blocks that can be read.
 absl::StatusOr<RepairJob::Tables> RepairJob::Rescue(uint64_t number,
                                                     std::optional<uint64_t> file_id, int level,
-                                                    const absl::Status& damage) {
+                                                    uint32_t run, const absl::Status& damage) {
   if (!IsDamage(damage)) return damage;
   damaged_.insert(TableFileName(number));
   const size_t lines_before = report_.left_out.size();
@@ -102,15 +103,16 @@ absl::StatusOr<RepairJob::Tables> RepairJob::Rescue(uint64_t number,
   const absl::StatusOr<std::unique_ptr<Table>> table = OpenAnyTable(number, file_id);
   if (!table.ok() && !IsDamage(table.status())) return table.status();
   if (table.ok()) {
-    LSM_ASSIGN_OR_RETURN(rescued, RescueBlocks(**table, level));
+    LSM_ASSIGN_OR_RETURN(rescued, RescueBlocks(**table, level, run));
   }
   // Otherwise its blocks are named already.
   if (report_.left_out.size() == lines_before) LeaveOut(std::string(MessageOf(damage)));
   return rescued;
 }
 
-absl::StatusOr<RepairJob::Tables> RepairJob::RescueBlocks(const Table& table, int level) {
-  TableOutput output(context_, UsualFilter(context_, level), level, options_.table_bytes, {});
+absl::StatusOr<RepairJob::Tables> RepairJob::RescueBlocks(const Table& table, int level,
+                                                          uint32_t run) {
+  TableOutput output(context_, UsualFilter(context_, level), level, run, options_.table_bytes, {});
   std::string last_key;
   uint64_t entries = 0;
   for (size_t i = 0; i < table.block_count(); ++i) {

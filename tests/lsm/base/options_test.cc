@@ -70,6 +70,8 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"file_access", [](Options* o) { o->file_access = static_cast<FileAccess>(3); }},
         Case{"scrub_seconds", [](Options* o) { o->scrub_seconds = 59; }},
         Case{"scrub_seconds", [](Options* o) { o->scrub_seconds = 1'000'000'001; }},
+        Case{"compaction_style",
+             [](Options* o) { o->compaction_style = static_cast<CompactionStyle>(3); }},
         Case{"mode", [](Options* o) { o->mode = static_cast<OpenMode>(4); }},
         Case{"table_bytes", [](Options* o) { o->table_bytes = 65535; }},
         Case{"table_bytes", [](Options* o) { o->table_bytes = (uint64_t{2} << 30) + 1; }},

@@ -143,6 +143,48 @@ TEST_F(JobsTest, ATombstoneStaysWhereItsKeyMayBeBelow) {
       ElementsAre(DeleteOf("b", 9)));  // within the range of the table below; "d" is not
 }
 
+TEST_F(JobsTest, ATombstoneStaysWhereItsKeyMayBeInAnOlderRunOfItsOutputsLevel) {
+  options_.compaction_style = CompactionStyle::kTiered;
+  options_.level0_compaction_tables = 2;
+  version_ = Version::Create({{{maker_.Make(9, {DeleteOf("b", 9), DeleteOf("x", 10)}),
+                                maker_.Make(8, {PutOf("b", 8)})},
+                               {maker_.Make(1, {PutOf("a", 1), PutOf("c", 2)})}}})
+                 .value();
+  plan_ = PickCompaction(*version_, options_).value();
+  absl::StatusOr<JobResult> result =
+      RunCompaction(context_, *version_, plan_, /*snapshots=*/{}, kNeverStop);
+  ASSERT_OK(result);
+  EXPECT_THAT(EntriesIn(result->outputs), ElementsAre(DeleteOf("b", 9)));
+  EXPECT_EQ(result->outputs[0]->meta.run, 1u);
+  // As part of the oldest run, merged with what it may hide, it goes.
+  plan_ = PlanRange(*version_, 0, std::nullopt, std::nullopt).value();
+  result = RunCompaction(context_, *version_, plan_, /*snapshots=*/{}, kNeverStop);
+  ASSERT_OK(result);
+  EXPECT_THAT(EntriesIn(result->outputs), ElementsAre(PutOf("a", 1), PutOf("c", 2)));
+  EXPECT_EQ(result->outputs[0]->meta.run, 0u);
+}
+
+TEST_F(JobsTest, RunsOfALevelAreMergedAsOneInput) {
+  version_ = Version::Create(
+                 {{{},
+                   {maker_.Make(9, {PutOf("a", 9, "new"), DeleteOf("c", 8)}, 0, /*run=*/2),
+                    maker_.Make(8, {PutOf("x", 7)}, 0, /*run=*/2),
+                    maker_.Make(7, {PutOf("a", 3, "old"), PutOf("b", 4), PutOf("c", 2)}, 0, 1)},
+                   {maker_.Make(1, {PutOf("a", 1, "older"), PutOf("d", 1)}, 0, /*run=*/4)}}})
+                 .value();
+  plan_ = PlanRange(*version_, 1, std::nullopt, std::nullopt).value();
+  const absl::StatusOr<JobResult> result =
+      RunCompaction(context_, *version_, plan_, /*snapshots=*/{}, kNeverStop);
+  ASSERT_OK(result);
+  EXPECT_THAT(EntriesIn(result->outputs),
+              ElementsAre(PutOf("a", 9, "new"), PutOf("b", 4), PutOf("d", 1), PutOf("x", 7)));
+  const VersionEdit edit = EditOf(plan_, &*result);
+  EXPECT_EQ(edit.removed.size(), 4u);
+  ASSERT_EQ(edit.added.size(), 1u);
+  EXPECT_EQ(edit.added[0].level, 2);
+  EXPECT_EQ(edit.added[0].table.run, 4u);
+}
+
 TEST_F(JobsTest, ATombstoneStaysForASnapshotBeforeIt) {
   const auto tree = [&](uint64_t number) -> std::array<OpenTables, kLevels> {
     return {{{maker_.Make(number, {DeleteOf("a", 9)})},
@@ -289,7 +331,8 @@ class TableOutputTest : public JobsTest {
   // Tables of (user key, versions) of about 1 KB each.
   std::vector<std::vector<std::string>> Split(const std::vector<std::pair<std::string, int>>& keys,
                                               OpenTables grandparents) {
-    TableOutput output(context_, FilterOf(1), 1, options_.table_bytes, std::move(grandparents));
+    TableOutput output(context_, FilterOf(1), 1, /*run=*/0, options_.table_bytes,
+                       std::move(grandparents));
     for (const auto& [key, versions] : keys) {
       for (int i = versions; i > 0; --i) {
         const Entry entry = PutOf(key, static_cast<Sequence>(i), std::string(1000, 'x'));
@@ -323,7 +366,7 @@ TEST_F(TableOutputTest, TablesEndAtTheirSize) {
 
 // Readers do not believe an index of any size.
 TEST_F(TableOutputTest, ATableEndsBeforeItsIndexIsTooLarge) {
-  TableOutput output(context_, FilterOf(1), 1, ~uint64_t{0}, {});
+  TableOutput output(context_, FilterOf(1), 1, /*run=*/0, ~uint64_t{0}, {});
   // A block for each key.  Two that differ in their last byte alone have a whole one between them
   // in the index, which shares nothing with the next pair's.
   const uint64_t pairs = kIndexBytesMax / 4 / kKeyBytesMax * 5 / 4;
@@ -378,7 +421,7 @@ TEST_F(TableOutputTest, GrandparentsBeforeTheFirstKeyDoNotCount) {
 TEST_F(TableOutputTest, TheLevelChoosesTheFilter) {
   context_.filter_choice = FilterChoice::Of("by-level").value();
   for (const int level : {0, 1, 2, 3, kLevels - 1}) {
-    TableOutput output(context_, FilterOf(level), level, uint64_t{1} << 30, {});
+    TableOutput output(context_, FilterOf(level), level, /*run=*/0, uint64_t{1} << 30, {});
     for (int i = 1000; i < 2000; ++i) {
       const Entry entry = PutOf(Concat("k", i), 1);
       ASSERT_OK(output.Add(InternalKey(entry), entry.value));
@@ -393,7 +436,7 @@ TEST_F(TableOutputTest, TheLevelChoosesTheFilter) {
 
 TEST_F(TableOutputTest, NothingAddedIsNoTable) {
   const size_t files = FileCount();
-  TableOutput output(context_, FilterOf(1), 1, options_.table_bytes, {});
+  TableOutput output(context_, FilterOf(1), 1, /*run=*/0, options_.table_bytes, {});
   ASSERT_OK_AND_ASSIGN(const OpenTables tables, output.Finish());
   EXPECT_THAT(tables, IsEmpty());
   EXPECT_EQ(FileCount(), files);
@@ -402,7 +445,7 @@ TEST_F(TableOutputTest, NothingAddedIsNoTable) {
 TEST_F(TableOutputTest, WhatIsAbandonedIsRemoved) {
   const size_t files = FileCount();
   {
-    TableOutput output(context_, FilterOf(1), 1, options_.table_bytes, {});
+    TableOutput output(context_, FilterOf(1), 1, /*run=*/0, options_.table_bytes, {});
     for (int i = 100; i < 300; ++i) {
       const Entry entry = PutOf(Concat("k", i), 1, std::string(1000, 'x'));
       ASSERT_OK(output.Add(InternalKey(entry), entry.value));
@@ -413,7 +456,7 @@ TEST_F(TableOutputTest, WhatIsAbandonedIsRemoved) {
 }
 
 TEST_F(TableOutputTest, NamesAreDurableWhenItIsFinished) {
-  TableOutput output(context_, FilterOf(1), 1, options_.table_bytes, {});
+  TableOutput output(context_, FilterOf(1), 1, /*run=*/0, options_.table_bytes, {});
   const Entry entry = PutOf("k", 1);
   ASSERT_OK(output.Add(InternalKey(entry), entry.value));
   ASSERT_OK_AND_ASSIGN(const OpenTables tables, output.Finish());

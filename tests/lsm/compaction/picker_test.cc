@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <initializer_list>
 #include <limits>
 #include <optional>
 #include <string>
@@ -30,10 +31,20 @@ class PickerTest : public testing::Test {
 
   // A table from one key to another that takes so much, as far as the picker can see.
   std::shared_ptr<const OpenTable> Table(uint64_t number, std::string from, std::string to,
-                                         uint64_t kib = 10) {
+                                         uint64_t kib = 10, uint32_t run = 0) {
     return maker_.Make(number,
                        {PutOf(std::move(from), 2 * number), PutOf(std::move(to), 2 * number + 1)},
-                       kib * kKiB);
+                       kib * kKiB, run);
+  }
+  std::shared_ptr<const OpenTable> OfRun(uint32_t run, uint64_t number, std::string from,
+                                         std::string to, uint64_t kib = 10) {
+    return Table(number, std::move(from), std::move(to), kib, run);
+  }
+  // A table each, from "a" to "z".
+  OpenTables Runs(std::initializer_list<uint32_t> runs, uint64_t first_number) {
+    OpenTables tables;
+    for (const uint32_t run : runs) tables.push_back(OfRun(run, first_number++, "a", "z"));
+    return tables;
   }
   void Set(std::array<OpenTables, kLevels> levels) {
     version_ = Version::Create(std::move(levels)).value();
@@ -175,6 +186,218 @@ TEST_F(PickerTest, OfTheDeepestLevelOnlyTablesWithGarbageAreRewritten) {
   EXPECT_THAT(NumbersOf(plan->overlapped), IsEmpty());
   EXPECT_FALSE(PlanRange(*version_, 1, "g", "i").has_value());
   EXPECT_FALSE(PlanRange(*version_, 1, "a", "c").has_value());
+}
+
+// --- leveled, after another style ---
+
+TEST_F(PickerTest, ALeveledLevelOfSeveralRunsIsDueAndBecomesOne) {
+  Set({{{},
+        {OfRun(3, 9, "a", "m"), OfRun(3, 8, "n", "z"), OfRun(1, 2, "c", "d"),
+         OfRun(1, 3, "x", "z")},
+        {Table(1, "a", "z")}}});
+  EXPECT_EQ(DueLevel(*version_, options_), 1);
+  const std::optional<CompactionPlan> plan = Pick();
+  EXPECT_EQ(plan->level, 1);
+  EXPECT_EQ(plan->output_level, 1);
+  EXPECT_EQ(plan->output_run, 1u);  // the oldest
+  EXPECT_THAT(NumbersOf(plan->inputs), ElementsAre(9, 8, 2, 3));
+  EXPECT_THAT(NumbersOf(plan->overlapped), IsEmpty());
+  EXPECT_FALSE(plan->trivial_move);
+  // Also in the last level, which is never too full.
+  Set({{{}, {}, {}, {}, {}, {}, Runs({1, 0}, 20)}});
+  EXPECT_EQ(DueLevel(*version_, options_), 6);
+  EXPECT_EQ(Pick()->output_level, 6);
+}
+
+TEST_F(PickerTest, IntoALevelOfSeveralRunsGoesATableWithAllThatItReachesThere) {
+  options_.level0_compaction_tables = 1;
+  options_.compaction_style = CompactionStyle::kLeveled;
+  // 9 overlaps 5 of the newer run, which overlaps 2 of the older one, which overlaps 6.
+  Set({{{Table(9, "a", "b"), Table(10, "x", "y"), Table(11, "x", "y")},
+        {OfRun(2, 5, "b", "d"), OfRun(2, 6, "f", "h"), OfRun(1, 2, "c", "g"),
+         OfRun(1, 3, "m", "n")}}});
+  EXPECT_EQ(DueLevel(*version_, options_), 0);  // three times its limit, level 1 twice
+  const std::optional<CompactionPlan> plan = Pick();
+  EXPECT_THAT(NumbersOf(plan->inputs), ElementsAre(9));
+  EXPECT_THAT(NumbersOf(plan->overlapped), ElementsAre(5, 6, 2));
+  EXPECT_EQ(plan->output_run, 1u);
+  EXPECT_FALSE(plan->trivial_move);
+}
+
+TEST_F(PickerTest, ATableIsMovedOnlyIntoARunOfItsNumber) {
+  Set({{{}, {OfRun(2, 1, "a", "b", 100)}, {OfRun(2, 2, "x", "z")}}});
+  EXPECT_TRUE(Pick()->trivial_move);
+  EXPECT_EQ(Pick()->output_run, 2u);
+  Set({{{}, {OfRun(2, 3, "a", "b", 100)}, {OfRun(0, 4, "x", "z")}}});
+  EXPECT_FALSE(Pick()->trivial_move);
+  EXPECT_EQ(Pick()->output_run, 0u);
+  Set({{{}, {OfRun(2, 5, "a", "b", 100)}}});
+  EXPECT_TRUE(Pick()->trivial_move);
+  EXPECT_EQ(Pick()->output_run, 2u);
+}
+
+// --- tiered ---
+
+class TieredTest : public PickerTest {
+ protected:
+  TieredTest() { options_.compaction_style = CompactionStyle::kTiered; }
+};
+
+TEST_F(TieredTest, ALevelIsDueAtItsRunsWhateverTheirBytes) {
+  Set({{{Table(9, "a", "b"), Table(8, "a", "b"), Table(7, "a", "b")},
+        {OfRun(2, 1, "a", "z", 10000), OfRun(1, 2, "a", "z"), OfRun(0, 3, "a", "z")},
+        {Table(4, "a", "z", 100000)}}});
+  EXPECT_EQ(DueLevel(*version_, options_), std::nullopt);
+  EXPECT_FALSE(Pick().has_value());
+  Set({{{}, {Table(10, "a", "z")}, Runs({7, 6, 5, 3}, 11)}});
+  EXPECT_EQ(DueLevel(*version_, options_), 2);
+  // The fullest first, and of two the upper one.
+  Set({{{}, Runs({3, 2, 1, 0}, 20), Runs({4, 3, 2, 1, 0}, 30)}});
+  EXPECT_EQ(DueLevel(*version_, options_), 2);
+  Set({{{}, Runs({3, 2, 1, 0}, 40), Runs({3, 2, 1, 0}, 50)}});
+  EXPECT_EQ(DueLevel(*version_, options_), 1);
+}
+
+TEST_F(TieredTest, AllOfLevel0BecomesTheNewestRunBelow) {
+  Set({{{Table(9, "c", "d"), Table(8, "b", "c"), Table(7, "p", "q"), Table(6, "a", "b")},
+        {OfRun(4, 2, "a", "z"), OfRun(1, 1, "a", "z")},
+        {Table(3, "a", "z")}}});
+  const std::optional<CompactionPlan> plan = Pick();
+  EXPECT_EQ(plan->level, 0);
+  EXPECT_EQ(plan->output_level, 1);
+  EXPECT_EQ(plan->output_run, 5u);
+  EXPECT_THAT(NumbersOf(plan->inputs), ElementsAre(9, 8, 7, 6));
+  EXPECT_THAT(NumbersOf(plan->overlapped), IsEmpty());
+  EXPECT_FALSE(plan->trivial_move);
+}
+
+TEST_F(TieredTest, AllRunsOfALevelBecomeOneBelow) {
+  Set({{{}, Runs({5, 4, 3, 2}, 10)}});
+  EXPECT_EQ(Pick()->output_level, 2);
+  EXPECT_EQ(Pick()->output_run, 2u);  // nothing there, so any will do
+  EXPECT_THAT(NumbersOf(Pick()->inputs), ElementsAre(10, 11, 12, 13));
+  EXPECT_FALSE(Pick()->trivial_move);
+}
+
+TEST_F(TieredTest, TheLastLevelIsMergedInPlace) {
+  Set({{{}, {}, {}, {}, {}, {}, Runs({3, 2, 1}, 10)}});
+  EXPECT_FALSE(Pick().has_value());
+  Set({{{}, {}, {}, {}, {}, {}, Runs({9, 3, 2, 1}, 20)}});
+  EXPECT_EQ(Pick()->level, 6);
+  EXPECT_EQ(Pick()->output_level, 6);
+  EXPECT_EQ(Pick()->output_run, 1u);
+}
+
+TEST_F(TieredTest, ATierHoldsTwoRunsAtLeastBeforeItGoesDown) {
+  options_.level0_compaction_tables = 1;
+  Set({{{Table(9, "a", "b")}, {Table(1, "a", "z")}}});
+  EXPECT_EQ(DueLevel(*version_, options_), 0);
+  EXPECT_EQ(Pick()->output_run, 1u);
+  Set({{{}, {Table(2, "a", "z")}}});
+  EXPECT_EQ(DueLevel(*version_, options_), std::nullopt);
+  Set({{{}, Runs({1, 0}, 10)}});
+  EXPECT_EQ(DueLevel(*version_, options_), 1);
+  // Where nothing is below, a table may be moved.
+  Set({{{Table(19, "a", "b")}}});
+  EXPECT_TRUE(Pick()->trivial_move);
+}
+
+TEST_F(TieredTest, BehindTheLastRunNumberComesAMergeWithAllOfThem) {
+  options_.level0_compaction_tables = 2;
+  Set({{{Table(9, "a", "b"), Table(8, "c", "d")}, {OfRun(~uint32_t{0}, 2, "a", "b")}, {}}});
+  EXPECT_EQ(Pick()->output_run, ~uint32_t{0});
+  EXPECT_THAT(NumbersOf(Pick()->overlapped), ElementsAre(2));
+}
+
+// --- lazily leveled ---
+
+class LazyLeveledTest : public PickerTest {
+ protected:
+  LazyLeveledTest() { options_.compaction_style = CompactionStyle::kLazyLeveled; }
+};
+
+TEST_F(LazyLeveledTest, Level0GoesIntoTheRunRightBelowIt) {
+  const auto level0 = [&](uint64_t from) {
+    return OpenTables{Table(from + 3, "c", "d"), Table(from + 2, "b", "c"),
+                      Table(from + 1, "p", "q"), Table(from, "a", "b")};
+  };
+  Set({{level0(10)}});
+  EXPECT_EQ(Pick()->output_level, 1);
+  EXPECT_EQ(Pick()->output_run, 0u);
+  EXPECT_THAT(NumbersOf(Pick()->inputs), ElementsAre(13, 12, 11, 10));
+  EXPECT_FALSE(Pick()->trivial_move);
+  Set({{level0(20), {Table(1, "a", "m"), Table(2, "n", "q"), Table(3, "r", "z")}}});
+  EXPECT_THAT(NumbersOf(Pick()->inputs), ElementsAre(23, 22, 21, 20));
+  EXPECT_THAT(NumbersOf(Pick()->overlapped), ElementsAre(1, 2));
+  EXPECT_EQ(Pick()->output_run, 0u);
+}
+
+TEST_F(LazyLeveledTest, AboveTheDeepestLevelAreTiers) {
+  Set({{{Table(9, "a", "b"), Table(8, "a", "b"), Table(7, "a", "b"), Table(6, "a", "b")},
+        Runs({2, 0}, 10),
+        {Table(1, "a", "z")}}});
+  EXPECT_EQ(Pick()->level, 0);
+  EXPECT_EQ(Pick()->output_run, 3u);
+  EXPECT_THAT(NumbersOf(Pick()->overlapped), IsEmpty());
+  // Tiers are as large as they may be, and only the lowest goes into the run.
+  Set({{{}, {OfRun(2, 20, "a", "z", 100000), OfRun(1, 21, "a", "z")}, {Table(2, "a", "z")}}});
+  EXPECT_FALSE(Pick().has_value());
+  Set({{{}, Runs({3, 2, 1, 0}, 30), Runs({1}, 40), {Table(3, "a", "z")}}});
+  EXPECT_EQ(Pick()->output_level, 2);
+  EXPECT_EQ(Pick()->output_run, 2u);
+  EXPECT_THAT(NumbersOf(Pick()->overlapped), IsEmpty());
+  Set({{{}, {}, Runs({3, 2, 1, 0}, 50), {Table(4, "a", "m"), Table(5, "n", "z")}}});
+  EXPECT_EQ(Pick()->output_level, 3);
+  EXPECT_EQ(Pick()->output_run, 0u);
+  EXPECT_THAT(NumbersOf(Pick()->overlapped), ElementsAre(4, 5));
+}
+
+TEST_F(LazyLeveledTest, TheRunMovesDownWhenItIsTooLarge) {
+  Set({{{}, {Table(9, "a", "b")}, {Table(1, "a", "m", 600), Table(2, "n", "z", 40)}}});
+  EXPECT_FALSE(Pick().has_value());  // exactly full
+  Set({{{}, {Table(19, "a", "b")}, {OfRun(3, 11, "a", "m", 600), OfRun(3, 12, "n", "z", 41)}}});
+  EXPECT_EQ(DueLevel(*version_, options_), 2);
+  const std::optional<CompactionPlan> plan = Pick();
+  EXPECT_TRUE(plan->trivial_move);
+  EXPECT_EQ(plan->level, 2);
+  EXPECT_EQ(plan->output_level, 3);
+  EXPECT_EQ(plan->output_run, 3u);
+  EXPECT_THAT(NumbersOf(plan->inputs), ElementsAre(11, 12));
+  Set({{{}, {}, {}, {}, {}, {}, {Table(31, "a", "z", uint64_t{1} << 50)}}});
+  EXPECT_EQ(DueLevel(*version_, options_), std::nullopt);
+}
+
+TEST_F(LazyLeveledTest, ADeepestLevelOfSeveralRunsBecomesOneBeforeAnythingElse) {
+  Set({{{}, {Table(9, "a", "b")}, {OfRun(1, 1, "a", "z", 600), OfRun(0, 2, "a", "z", 600)}}});
+  EXPECT_EQ(Pick()->level, 2);
+  EXPECT_EQ(Pick()->output_level, 2);
+  EXPECT_EQ(Pick()->output_run, 0u);
+  EXPECT_FALSE(Pick()->trivial_move);
+}
+
+// --- ranges, in any shape ---
+
+TEST_F(PickerTest, ARangeOfRunsTakesAlsoWhatItReaches) {
+  const auto set = [&](OpenTables level2) {
+    Set({{{},
+          {OfRun(2, 5, "b", "d"), OfRun(2, 6, "f", "h"), OfRun(1, 2, "c", "e"),
+           OfRun(1, 3, "m", "n")},
+          std::move(level2)}});
+  };
+  set({OfRun(7, 20, "a", "b"), OfRun(7, 21, "e", "g"), OfRun(4, 22, "g", "i"),
+       OfRun(4, 23, "x", "y")});
+  std::optional<CompactionPlan> plan = PlanRange(*version_, 1, "a", "c");
+  EXPECT_THAT(NumbersOf(plan->inputs), ElementsAre(5, 2));
+  EXPECT_THAT(NumbersOf(plan->overlapped), ElementsAre(20, 21, 22));
+  EXPECT_EQ(plan->output_run, 4u);
+  // In the deepest level, in place: all of several runs, or the garbage of one.
+  plan = PlanRange(*version_, 2, "f", "g");
+  EXPECT_THAT(NumbersOf(plan->inputs), ElementsAre(21, 22));
+  EXPECT_EQ(plan->output_level, 2);
+  EXPECT_EQ(plan->output_run, 4u);
+  EXPECT_THAT(NumbersOf(plan->staying), IsEmpty());
+  EXPECT_FALSE(PlanRange(*version_, 2, "a", "b").has_value());
+  EXPECT_FALSE(PlanRange(*version_, 2, "x", "z").has_value());
 }
 
 }  // namespace

@@ -16,22 +16,22 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing_support::StatusIs;
 
-constexpr int kKeys = 500;
+constexpr int kHashedKeys = 500;
 
 std::string SipKey(int i) { return Concat("k", 1000 + 2 * i); }
 
 class FilterHashTest : public StoreTest {
  protected:
   void Fill() {
-    for (int i = 0; i < kKeys; ++i) Put(SipKey(i), "v");
+    for (int i = 0; i < kHashedKeys; ++i) Put(SipKey(i), "v");
     Flush();
   }
   // Every key is found, and nearly no table is read for another one: its filters can be asked.
   void ExpectFiltersAnswer() {
-    for (int i = 0; i < kKeys; ++i) ASSERT_EQ(Get(SipKey(i)), "v");
+    for (int i = 0; i < kHashedKeys; ++i) ASSERT_EQ(Get(SipKey(i)), "v");
     const uint64_t before = db_->GetStatistics().total.reads_avoided;
-    for (int i = 0; i < kKeys; ++i) ASSERT_EQ(Get(SipKey(i) + "x"), "absent");
-    EXPECT_GE(db_->GetStatistics().total.reads_avoided - before, kKeys * 9 / 10);
+    for (int i = 0; i < kHashedKeys; ++i) ASSERT_EQ(Get(SipKey(i) + "x"), "absent");
+    EXPECT_GE(db_->GetStatistics().total.reads_avoided - before, kHashedKeys * 9 / 10);
     EXPECT_EQ(db_->GetStatistics().filter_false_negatives, 0u);
   }
 };

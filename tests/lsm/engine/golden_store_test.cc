@@ -71,9 +71,14 @@ Contents Expected() {
   return contents;
 }
 
-// Tables in two levels, with both kinds of filters and none, compressed and not; logs.
-void MakeStore(World* world, bool kill, std::string* drawn) {
+// Tables in two levels, with both kinds of filters and none, compressed and not; logs.  With runs:
+// level 1 has two, of which the newer one has all that is newer.
+void MakeStore(World* world, bool kill, bool with_runs, std::string* drawn) {
   Options options = world->SmallOptions();
+  if (with_runs) {
+    options.compaction_style = CompactionStyle::kTiered;
+    options.level0_compaction_tables = 3;
+  }
   const auto open = [&] { return std::move(DB::Open(kStorePath, options)).value(); };
   {
     const auto db = open();
@@ -92,6 +97,12 @@ void MakeStore(World* world, bool kill, std::string* drawn) {
   auto db = open();
   ASSERT_OK(db->Put("", std::string_view("\0\xff", 2)));
   ASSERT_OK(db->Flush());
+  if (with_runs) {
+    ASSERT_OK(db->Put("key100", std::string(20, 'a')));
+    ASSERT_OK(db->Flush());
+    ASSERT_OK(db->WaitForBackgroundWork());
+    ASSERT_EQ(db->GetStatistics().levels[1].runs, 2u);
+  }
   WriteBatch batch;
   batch.Put("in the log", "not yet");
   batch.Put("in the log", "yes");
@@ -108,7 +119,8 @@ TEST_P(GoldenStoreTest, IsRead) {
   if (std::getenv("TRELLIS_REWRITE_GOLDEN") != nullptr && !std::filesystem::exists(PathOf(name))) {
     World maker(7);
     std::string drawn;
-    ASSERT_NO_FATAL_FAILURE(MakeStore(&maker, name.find("killed") != std::string::npos, &drawn));
+    ASSERT_NO_FATAL_FAILURE(MakeStore(&maker, name.find("killed") != std::string::npos,
+                                      name.find("runs") != std::string::npos, &drawn));
     std::filesystem::create_directories(PathOf(name).parent_path());
     std::ofstream(PathOf(name)) << drawn;
   }
@@ -132,7 +144,8 @@ TEST_P(GoldenStoreTest, IsRead) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Releases, GoldenStoreTest,
-                         testing::Values("version1_closed.golden", "version1_killed.golden"));
+                         testing::Values("version1_closed.golden", "version1_killed.golden",
+                                         "version1_runs.golden"));
 
 }  // namespace
 }  // namespace lsm
