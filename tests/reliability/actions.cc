@@ -11,6 +11,7 @@
 #include "lsm/bytes/escape.h"
 #include "lsm/bytes/readable.h"
 #include "lsm/bytes/status.h"
+#include "tests/reliability/styles.h"
 
 namespace reliability {
 namespace {
@@ -331,6 +332,7 @@ lsm::Options AnyOptions(Draws& draws) {
   options.level0_compaction_tables = 1 + static_cast<int>(draws.Roll(4));
   options.level0_stop_tables = options.level0_compaction_tables + static_cast<int>(draws.Roll(9)) +
                                static_cast<int>(draws.Roll(9));
+  options.compaction_style = StyleOf(draws.Roll(3));
   options.filter_goal = GoalFor(options);
   return options;
 }
@@ -343,9 +345,10 @@ std::string TextOf(const lsm::Options& options) {
                 ", compression ", NameOf(options.compression), ", blocks of ",
                 bytes(options.block_bytes), " with restarts every ", options.block_restart_interval,
                 ", cache ", bytes(options.block_cache_bytes), ", memtable ",
-                bytes(options.write_buffer_bytes), ", tables of ", bytes(options.table_bytes),
-                ", level 1 of ", bytes(options.level1_bytes), ", level 0 of ",
-                options.level0_compaction_tables, " and ", options.level0_stop_tables, " tables");
+                bytes(options.write_buffer_bytes), ", tables of ", bytes(options.table_bytes), ", ",
+                NameOf(options.compaction_style), ", level 1 of ", bytes(options.level1_bytes),
+                ", level 0 of ", options.level0_compaction_tables, " and ",
+                options.level0_stop_tables, " tables");
 }
 
 void MakeMove(const Move& move, const KeyPool& keys, lsm::Iterator* iterator) {

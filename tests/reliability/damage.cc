@@ -35,12 +35,22 @@ constexpr char kLogsPath[] = "/logs";
 class Specimen {
  public:
   explicit Specimen(uint64_t seed)
-      : seed_(seed), closed_(seed % 2 == 0), lz4_(seed / 2 % 2 == 0), logs_apart_(seed / 4 % 2) {}
+      : seed_(seed),
+        closed_(seed % 2 == 0),
+        lz4_(seed / 2 % 2 == 0),
+        logs_apart_(seed / 4 % 2),
+        has_runs_(seed % 3 == 1) {}
 
-  // What went wrong, or empty.  Tables in level 1 and 0, two logs with writes, all synced.
+  // What went wrong, or empty.  Tables in level 1, of one or of two runs, and 0, two logs with
+  // writes, all synced.
   std::string Make() {
     World world(seed_);
-    absl::StatusOr<std::unique_ptr<DB>> db = DB::Open(kPath, OptionsOn(world));
+    lsm::Options options = OptionsOn(world);
+    if (has_runs_) {
+      options.compaction_style = lsm::CompactionStyle::kTiered;
+      options.level0_compaction_tables = 3;
+    }
+    absl::StatusOr<std::unique_ptr<DB>> db = DB::Open(kPath, options);
     if (!db.ok()) return db.status().ToString();
     absl::Status status;
     const auto write = [&](int i, bool deletes) {
@@ -62,6 +72,14 @@ class Specimen {
     status.Update((*db)->Flush());
     for (int i = 5; i < 150; i += 7) write(i, i % 4 == 0);
     status.Update((*db)->Flush());
+    if (has_runs_) {
+      for (const int first : {8, 9}) {
+        for (int i = first; i < 150; i += 11) write(i, i % 3 == 0);
+        status.Update((*db)->Flush());
+        status.Update((*db)->WaitForBackgroundWork());
+      }
+      if ((*db)->GetStatistics().levels[1].runs != 2) return "level 1 has no two runs";
+    }
     in_tables_ = history_.size();
     for (int i = 0; i < 150; i += 5) write(i, i % 8 == 0);
     // The last sector of a log holds the end of a short record, or nothing but that of a long one.
@@ -104,7 +122,7 @@ class Specimen {
   }
 
   const uint64_t seed_;
-  const bool closed_, lz4_, logs_apart_;
+  const bool closed_, lz4_, logs_apart_, has_runs_;
   Image image_;
   Contents contents_;
   History history_;

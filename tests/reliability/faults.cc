@@ -11,6 +11,7 @@
 #include "tests/lsm/engine/world.h"
 #include "tests/reliability/faulty_files.h"
 #include "tests/reliability/reduce.h"
+#include "tests/reliability/styles.h"
 #include "tests/reliability/under_way.h"
 
 namespace reliability {
@@ -36,9 +37,10 @@ constexpr uint64_t kFailedWritesMax = 4;
 constexpr uint64_t kBytesRatioMax = 3;
 constexpr uint64_t kBytesMore = 64 << 10;
 
-lsm::Options OptionsOn(World& world, lsm::FileSystem* files, bool logs_apart) {
+lsm::Options OptionsOn(World& world, lsm::FileSystem* files, bool logs_apart, uint64_t seed) {
   lsm::Options options = world.SmallOptions();
   options.level0_compaction_tables = 2;
+  options.compaction_style = StyleOf(seed);
   options.compression = lsm::Compression::kNone;
   options.environment.file_system = files;
   if (logs_apart) options.log_directory = "/logs";
@@ -49,7 +51,8 @@ lsm::Options OptionsOn(World& world, lsm::FileSystem* files, bool logs_apart) {
 class Trial {
  public:
   explicit Trial(const FaultOptions& options)
-      : world_(options.seed),
+      : seed_(options.seed),
+        world_(options.seed),
         files_(world_.files.get()),
         logs_apart_(options.logs_apart),
         dice_(options.seed) {}
@@ -96,7 +99,7 @@ class Trial {
       Fail(Concat(what, " fails without a cause: ", status.ToString()));
   }
 
-  lsm::Options Options() { return OptionsOn(world_, &files_, logs_apart_); }
+  lsm::Options Options() { return OptionsOn(world_, &files_, logs_apart_, seed_); }
 
   void Make(const Step& step) {
     if (step.kind == Step::kReopen || step.kind == Step::kKill) return Reopen(step.kind);
@@ -322,6 +325,7 @@ class Trial {
 
   void CheckCrash() { Fail(promises_.ProblemAfterCrash(*world_.files, kPath, Options())); }
 
+  const uint64_t seed_;
   World world_;
   FaultyFiles files_;
   const bool logs_apart_;

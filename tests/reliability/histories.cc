@@ -15,6 +15,7 @@
 #include "lsm/db.h"
 #include "tests/lsm/engine/world.h"
 #include "tests/reliability/linearizability.h"
+#include "tests/reliability/styles.h"
 #include "tests/reliability/under_way.h"
 #include "tests/support/sanitized.h"
 
@@ -419,6 +420,7 @@ class Theatre {
       options.environment.clock = nullptr;
       const uint64_t opening = number / kUntilReopened;
       options.level0_compaction_tables = 2;
+      options.compaction_style = StyleOf(opening);
       options.level0_stop_tables = opening % 4 == 3 ? 4 : 200;  // mostly no delays
       options.block_cache_bytes = opening % 2 == 0 ? 16 << 10 : 0;
       LSM_ASSIGN_OR_RETURN(db_, DB::Open(lsm::kStorePath, options));

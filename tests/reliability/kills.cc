@@ -23,6 +23,7 @@
 #include "lsm/db.h"
 #include "tests/lsm/engine/world.h"
 #include "tests/reliability/child.h"
+#include "tests/reliability/styles.h"
 #include "tests/reliability/workload.h"
 #include "tests/support/scratch_dir.h"
 
@@ -170,6 +171,7 @@ class Victim {
     options.table_bytes = 64 << 10;
     options.level1_bytes = 64 << 10;
     options.level0_compaction_tables = 2;
+    options.compaction_style = StyleOf(dice_.Next());
     if (logs_apart_) options.log_directory = path_ + kLogsSuffix;
     LSM_ASSIGN_OR_RETURN(db_, DB::Open(path_, options));
     return absl::OkStatus();

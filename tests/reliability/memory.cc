@@ -15,6 +15,7 @@
 #include "tests/reliability/reduce.h"
 #include "tests/reliability/short_memory.h"
 #include "tests/reliability/spared_files.h"
+#include "tests/reliability/styles.h"
 #include "tests/reliability/under_way.h"
 
 namespace reliability {
@@ -41,6 +42,7 @@ lsm::Options OptionsOf(uint64_t seed, World& world, lsm::FileSystem* files,
                        lsm::Scheduler* scheduler) {
   lsm::Options options = world.SmallOptions();
   options.level0_compaction_tables = 2;
+  options.compaction_style = StyleOf(seed / 4);
   options.compression = seed % 2 == 0 ? lsm::Compression::kNone : lsm::Compression::kLz4;
   constexpr const char* kKinds[] = {"by-level", "standard", "ribbon", "none"};
   options.filter_kind = kKinds[seed % std::size(kKinds)];
