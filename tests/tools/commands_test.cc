@@ -463,6 +463,28 @@ TEST_F(CommandsTest, LevelsOfAStoreWithAGoalSayWhatWasChosenAndWhy) {
   EXPECT_THAT(Run({"levels", "goal"}).out, HasSubstr("why"));
 }
 
+TEST_F(CommandsTest, RunsAreToldApartAndTheNewestIsAskedFirst) {
+  MakeStoreOfRuns(files_, "r");
+  const json tree = Result({"levels", "r"});
+  EXPECT_EQ(tree["levels"][1]["tables"], 6);
+  EXPECT_EQ(tree["levels"][1]["runs"], 3);
+  EXPECT_EQ(tree["total"]["runs"], 3);
+  double sum = 0;
+  std::vector<uint64_t> runs;
+  for (const json& table : tree["tables"]) {
+    runs.push_back(table["run"]);
+    sum += table["predicted_fpp"].get<double>() * (table["keys"] == 50 ? 0.5 : 0);
+  }
+  EXPECT_EQ(runs, (std::vector<uint64_t>{4, 4, 1, 1, 0, 0}));
+  EXPECT_GT(tree["levels"][1]["expected_wasted_reads"], sum);
+  EXPECT_EQ(Result({"manifest", "r"})["state"]["tables"][2]["run"], 1);
+  EXPECT_EQ(Result({"verify", "r"})["problems"].size(), 0u);
+  const auto value = [&](const std::string& key) { return Run({"get", "--raw", key, "r"}).out; };
+  EXPECT_EQ(value("key000000"), "run 0");
+  EXPECT_EQ(value("key000030"), "run 1");
+  EXPECT_EQ(value("key000297"), "run 4");
+}
+
 TEST_F(CommandsTest, LevelsShowTheTree) {
   const json tree = Result({"levels", "s"});
   ASSERT_EQ(tree["levels"].size(), 7u);

@@ -74,6 +74,14 @@ TEST_F(GoldenTest, LevelsOfAStoreWithAGoal) {
                                 {"properties", "goal/000002.table"}});
 }
 
+TEST_F(GoldenTest, Runs) {
+  MakeStoreOfRuns(files_, "runs");
+  Expect("runs.golden", {{"levels", "--tables", "runs"},
+                         {"manifest", "runs"},
+                         {"verify", "runs"},
+                         {"explain", "runs", "key000030"}});
+}
+
 TEST_F(GoldenTest, Verify) {
   std::string table = files_.FileBytes("store/000003.table");
   table[700] = static_cast<char>(table[700] ^ 0x10);

@@ -188,6 +188,32 @@ void MakeGoalStore(lsm::FileSystem& file_system, const std::string& path) {
   MakeManifest(*directory, snapshot, {});
 }
 
+void MakeStoreOfRuns(lsm::FileSystem& file_system, const std::string& path) {
+  const std::unique_ptr<lsm::Directory> directory =
+      file_system.OpenDirectory(path, /*create=*/true).value();
+  lsm::VersionEdit snapshot;
+  uint64_t number = 1, sequence = 1;
+  for (const uint32_t run : {0, 1, 4}) {
+    std::vector<SampleEntry> entries = NumberedEntries(100, sequence);
+    sequence += 100;
+    for (SampleEntry& entry : entries) entry.value = "run " + std::to_string(run);
+    // Each run but the first begins where others do not.
+    if (run > 0) entries.erase(entries.begin(), entries.begin() + 10 * run);
+    const auto middle = entries.begin() + 50;
+    for (const auto& part : {std::vector<SampleEntry>(entries.begin(), middle),
+                             std::vector<SampleEntry>(middle, entries.end())}) {
+      lsm::TableMeta table = MakeTable(*directory, {.number = ++number, .level = 1}, part);
+      table.run = run;
+      snapshot.added.push_back({1, table});
+    }
+  }
+  MakeLog(*directory, ++number, {{{"logged", sequence, false, "in the log"}}}, LogState::kClosed);
+  snapshot.last_sequence = sequence - 1;
+  snapshot.oldest_log = number;
+  snapshot.next_file_number = number + 1;
+  MakeManifest(*directory, snapshot, {});
+}
+
 void MakeTinyStore(lsm::FileSystem& file_system, const std::string& path) {
   const std::unique_ptr<lsm::Directory> directory =
       file_system.OpenDirectory(path, /*create=*/true).value();

@@ -68,7 +68,11 @@ void MakeSampleStore(lsm::FileSystem& file_system, const std::string& path);
 // and one in level 3 that has no filter.
 void MakeGoalStore(lsm::FileSystem& file_system, const std::string& path);
 
-// The same as MakeSampleStore of as few bytes as can be, for tests that damage each of them.
+// Three runs in level 1, of two tables each, numbered 0, 1 and 4, the values of which name them:
+// "key000000" is in the oldest alone, "key000030" in the two older ones, and the last key in all.
+void MakeStoreOfRuns(lsm::FileSystem& file_system, const std::string& path);
+
+// A sample store of as few bytes as can be, for tests that damage each of them.
 void MakeTinyStore(lsm::FileSystem& file_system, const std::string& path);
 
 struct RunResult {

@@ -26,7 +26,9 @@ class StoreTest : public testing::TestWithParam<std::string> {
     lsm::Options options;
     options.environment.file_system = &files_;
     const bool sip = GetParam() == "siphash";
-    options.filter_kind = sip ? "blocked" : GetParam();
+    const bool has_runs = GetParam() == "tiered";
+    options.filter_kind = sip || has_runs ? "blocked" : GetParam();
+    if (has_runs) options.compaction_style = lsm::CompactionStyle::kTiered;
     if (sip) options.filter_hash = bloom::DigestHash::kSipHash;
     options.write_buffer_bytes = 64 << 10;
     options.table_bytes = 64 << 10;
@@ -86,6 +88,7 @@ TEST_P(StoreTest, IsSoundAndAsTheEngineSays) {
   uint64_t levels_in_use = 0;
   for (size_t level = 0; level < lsm::kLevels; ++level) {
     EXPECT_EQ(tree["levels"][level]["tables"], statistics.levels[level].tables);
+    EXPECT_EQ(tree["levels"][level]["runs"], statistics.levels[level].runs);
     EXPECT_EQ(tree["levels"][level]["table_bytes"], statistics.levels[level].table_bytes);
     EXPECT_EQ(tree["levels"][level]["entries"], statistics.levels[level].entries);
     levels_in_use += statistics.levels[level].tables > 0 ? 1 : 0;
@@ -151,7 +154,7 @@ TEST_P(StoreTest, ExplainAndRawGetGiveTheAnswerOfTheStore) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, StoreTest,
-                         testing::Values("blocked", "standard", "none", "siphash"));
+                         testing::Values("blocked", "standard", "none", "siphash", "tiered"));
 
 }  // namespace
 }  // namespace tools

@@ -39,6 +39,7 @@ struct TableRow {
 };
 
 struct LevelRow {
+  uint64_t runs = 0;  // of level 0 its tables
   uint64_t tables = 0, bytes = 0, entries = 0, keys = 0, filter_bytes = 0, filtered_keys = 0;
   double target_sum = 0, predicted_sum = 0;  // weighed by keys of filtered tables
   uint64_t newest = 0;                       // number of a table
@@ -62,6 +63,7 @@ struct LevelRow {
     predicted_sum += table.predicted_fpp * static_cast<double>(table.keys);
   }
   void Add(const LevelRow& level) {
+    runs += level.runs;
     tables += level.tables;
     bytes += level.bytes;
     entries += level.entries;
@@ -133,6 +135,7 @@ std::string ReasonName(const std::string& reason) {
 std::vector<std::string> Cells(std::string name, const LevelRow& row, bool with_reasons) {
   std::vector<std::string> cells = {std::move(name),
                                     ReadableCount(row.tables),
+                                    ReadableCount(row.runs),
                                     ReadableBytes(row.bytes),
                                     ReadableCount(row.keys),
                                     ReadableBytes(row.filter_bytes),
@@ -152,13 +155,18 @@ bool AnyHasReason(const std::vector<TableRow>& tables) {
                      [](const TableRow& table) { return !table.filter_reason.empty(); });
 }
 
+// "2", or "2.1" for run 1 of that level.
+std::string PlaceOf(const PlacedTable& table) {
+  return Concat(table.level, table.meta.run == 0 ? "" : Concat(".", table.meta.run));
+}
+
 void PrintTables(const std::vector<TableRow>& tables, Session* session) {
   const bool with_reasons = AnyHasReason(tables);
   Rows rows = {{"table", "level", "size", "entries", "filter", "FPP"}};
   if (with_reasons) rows[0].push_back("why");
   for (const TableRow& table : tables) {
     rows.push_back(
-        {table.placed.name, Concat(table.placed.level), ReadableBytes(table.placed.meta.file_bytes),
+        {table.placed.name, PlaceOf(table.placed), ReadableBytes(table.placed.meta.file_bytes),
          ReadableCount(table.placed.meta.entries), table.is_open ? table.filter_kind : "?",
          table.is_filtered ? ReadableNumber(table.predicted_fpp) : "-"});
     if (with_reasons) rows.back().push_back(ReasonName(table.filter_reason));
@@ -177,6 +185,7 @@ void PrintTables(const std::vector<TableRow>& tables, Session* session) {
 
 void WriteLevel(const LevelRow& row, lsm::JsonWriter* json) {
   json->Member("tables", row.tables);
+  json->Member("runs", row.runs);
   json->Member("table_bytes", row.bytes);
   json->Member("entries", row.entries);
   json->Member("keys", row.keys);
@@ -211,6 +220,7 @@ void WriteTree(const std::array<LevelRow, lsm::kLevels>& levels, const LevelRow&
     json.BeginObject();
     json.Member("name", table.placed.name);
     json.Member("level", table.placed.level);
+    json.Member("run", table.placed.meta.run);
     json.Member("file_bytes", table.placed.meta.file_bytes);
     json.Member("entries", table.placed.meta.entries);
     json.Member("keys", table.keys);
@@ -233,14 +243,15 @@ void PrintTree(const Target& target, const std::array<LevelRow, lsm::kLevels>& l
       *session, target.path,
       Concat("store of ", Count(all.tables, "table", "tables"), ", ", ReadableBytes(all.bytes))));
   const bool with_reasons = AnyHasReason(tables);
-  Rows rows = {{"level", "tables", "size", "keys", "filters", "b/key", "target", "FPP", "wasted"}};
+  Rows rows = {
+      {"level", "tables", "runs", "size", "keys", "filters", "b/key", "target", "FPP", "wasted"}};
   if (with_reasons) rows[0].insert(rows[0].end(), {"filter", "why"});
   for (size_t i = 0; i < levels.size(); ++i) {
     if (levels[i].tables > 0) rows.push_back(Cells(Concat(i), levels[i], with_reasons));
   }
   rows.push_back(Cells("all", all, with_reasons));
   const std::vector<std::string> left_out = LeaveOutColumns(
-      *session, {"b/key", "size", "target", "filters", "keys", "filter", "why"}, 0, &rows);
+      *session, {"b/key", "size", "target", "filters", "keys", "filter", "why", "runs"}, 0, &rows);
   session->Print(RowsText(rows, left_out));
   session->Print(
       "  FPP: predicted.  wasted: reads to expect of a lookup for an absent key that is\n"
@@ -254,6 +265,35 @@ void PrintTree(const Target& target, const std::array<LevelRow, lsm::kLevels>& l
   }
 }
 
+// Whether two tables that follow one another are of one run.
+bool IsOneRun(const TableRow& before, const TableRow& after) {
+  return after.placed.level > 0 && before.placed.level == after.placed.level &&
+         before.placed.meta.run == after.placed.meta.run;
+}
+
+// One table of a run is asked: which one, is weighed by keys; one without a filter is read for
+// certain.
+double ExpectedReadsOf(const LevelRow& run) {
+  if (run.keys == 0) return 1;
+  const auto unfiltered = static_cast<double>(run.keys - run.filtered_keys);
+  return (run.predicted_sum + unfiltered) / static_cast<double>(run.keys);
+}
+
+std::array<LevelRow, lsm::kLevels> LevelsOf(const std::vector<TableRow>& tables) {
+  std::array<LevelRow, lsm::kLevels> levels;
+  for (size_t begin = 0, end = 0; begin < tables.size(); begin = end) {
+    LevelRow& level = levels[static_cast<size_t>(tables[begin].placed.level)];
+    LevelRow run;
+    for (; end < tables.size() && (end == begin || IsOneRun(tables[end - 1], tables[end])); ++end) {
+      run.Add(tables[end]);
+      level.Add(tables[end]);
+    }
+    ++level.runs;
+    level.expected_reads += ExpectedReadsOf(run);
+  }
+  return levels;
+}
+
 }  // namespace
 
 void ShowLevels(const Target& target, Session* session) {
@@ -262,26 +302,11 @@ void ShowLevels(const Target& target, Session* session) {
   if (!files.ok()) return session->Fail(files.status(), target);
   if (!files->has_state()) return session->Fail(StateProblem(*files), target);
   std::vector<TableRow> tables;
-  std::array<LevelRow, lsm::kLevels> levels;
-  for (const PlacedTable& placed : TablesInOrder(files->manifest.state)) {
+  for (const PlacedTable& placed : TablesInOrder(files->manifest.state))
     tables.push_back(ReadTable(*files, placed, session));
-    LevelRow& level = levels[static_cast<size_t>(placed.level)];
-    level.Add(tables.back());
-    // Tables of level 0 overlap: each is asked.
-    if (placed.level == 0) level.expected_reads += tables.back().predicted_fpp;
-  }
+  const std::array<LevelRow, lsm::kLevels> levels = LevelsOf(tables);
   LevelRow all;
-  for (size_t i = 0; i < levels.size(); ++i) {
-    LevelRow& level = levels[i];
-    // Below it one table of a level is asked: which one, is weighed by keys; one without a filter
-    // is read for certain.
-    if (i > 0 && level.tables > 0) {
-      const auto keys = static_cast<double>(level.keys);
-      const auto unfiltered = static_cast<double>(level.keys - level.filtered_keys);
-      level.expected_reads = level.keys == 0 ? 1 : (level.predicted_sum + unfiltered) / keys;
-    }
-    all.Add(level);
-  }
+  for (const LevelRow& level : levels) all.Add(level);
   if (session->json_wanted()) return WriteTree(levels, all, tables, session);
   PrintTree(target, levels, all, tables, session);
   if (session->request().with_tables) PrintTables(tables, session);

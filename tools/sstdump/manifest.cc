@@ -19,10 +19,15 @@ namespace {
 
 using lsm::Concat;
 
+// "run 2 ", of any but number 0.
+std::string RunOf(const lsm::TableMeta& table) {
+  return table.run == 0 ? "" : Concat("run ", table.run, " ");
+}
+
 void PrintTable(int level, const lsm::TableMeta& table, Session* session) {
-  std::string line = Concat("    + level ", level, " ", lsm::TableFileName(table.number), ", ",
-                            lsm::ReadableBytes(table.file_bytes), ", ",
-                            Count(table.entries, "entry", "entries"), ", ");
+  std::string line = Concat(
+      "    + level ", level, " ", RunOf(table), lsm::TableFileName(table.number), ", ",
+      lsm::ReadableBytes(table.file_bytes), ", ", Count(table.entries, "entry", "entries"), ", ");
   size_t others = line.size();
   if (session->columns() != 0 && others + kKeyRangeColumnsMin > session->columns()) {
     constexpr size_t kIndent = 8;
@@ -67,6 +72,7 @@ void WriteTable(int level, const lsm::TableMeta& table, Session* session) {
   lsm::JsonWriter& json = session->json();
   json.BeginObject();
   json.Member("level", level);
+  json.Member("run", table.run);
   json.Member("number", table.number);
   json.Member("file_id", lsm::ReadableId(table.file_id));
   json.Member("file_bytes", table.file_bytes);
