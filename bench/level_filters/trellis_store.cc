@@ -1,7 +1,7 @@
 #include <utility>
 
 #include "bench/level_filters/store.h"
-#include "bench/read_amp/stores.h"
+#include "bench/seeded_random.h"
 #include "lsm/bytes/status.h"
 #include "lsm/db.h"
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "bench/seeded_random.h"
 #include "bench/table.h"
 #include "lsm/bytes/status.h"
 

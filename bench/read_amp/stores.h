@@ -2,7 +2,6 @@
 #ifndef TRELLIS_BENCH_READ_AMP_STORES_H_
 #define TRELLIS_BENCH_READ_AMP_STORES_H_
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -13,7 +12,6 @@
 #include "absl/status/statusor.h"
 #include "bench/read_amp/config.h"
 #include "bench/read_amp/key_set.h"
-#include "bench/workload.h"
 #include "lsm/db.h"
 
 namespace bench {
@@ -42,25 +40,6 @@ struct StoreShape {
   std::string Describe(const std::string& between) const;
 };
 StoreShape ShapeFor(uint64_t entries, uint64_t user_bytes);
-
-// What a store draws when it is made and loaded (the seed of its digests, the ids of its files),
-// from the seed of the run and the store's name.
-class SeededRandom : public lsm::RandomSource {
- public:
-  SeededRandom(uint64_t seed, const std::string& name) {
-    uint64_t mixed = Mix(seed);
-    for (const char c : name) mixed = Mix(mixed ^ static_cast<unsigned char>(c));
-    state_ = mixed;
-  }
-  uint64_t Next() override {
-    constexpr uint64_t kStep = 0x9e3779b97f4a7c15;
-    // Relaxed: nothing else is passed on by it.
-    return Mix(state_.fetch_add(kStep, std::memory_order_relaxed) + kStep);
-  }
-
- private:
-  std::atomic<uint64_t> state_;
-};
 
 // Bytes of keys and values.
 uint64_t UserBytes(const KeySet& keys, const Config& config);
