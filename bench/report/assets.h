@@ -5,13 +5,14 @@
 
 namespace bench {
 
-extern const char kPageHtml[];        // page.html
-extern const char kPageCss[];         // page.css
-extern const char kPlotsJs[];         // plots.js
-extern const char kReadAmpJs[];       // read_amp.js
-extern const char kFilterLabJs[];     // filter_lab.js
-extern const char kPeersJs[];         // peers.js
-extern const char kLevelFiltersJs[];  // level_filters.js
+extern const char kPageHtml[];            // page.html
+extern const char kPageCss[];             // page.css
+extern const char kPlotsJs[];             // plots.js
+extern const char kReadAmpJs[];           // read_amp.js
+extern const char kFilterLabJs[];         // filter_lab.js
+extern const char kPeersJs[];             // peers.js
+extern const char kLevelFiltersJs[];      // level_filters.js
+extern const char kCompactionStylesJs[];  // compaction_styles.js
 
 }  // namespace bench
 

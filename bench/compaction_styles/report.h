@@ -1,0 +1,28 @@
+// What a run found, as text, as JSON and as a page with a plot.
+#ifndef TRELLIS_BENCH_COMPACTION_STYLES_REPORT_H_
+#define TRELLIS_BENCH_COMPACTION_STYLES_REPORT_H_
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "absl/status/status.h"
+#include "bench/compaction_styles/experiment.h"
+#include "bench/report/page.h"
+#include "bench/table.h"
+
+namespace bench::styles {
+
+// A row for each style: what it writes, reads and takes.
+Table AmplificationTable(const Results& results);
+// A row for each level of each store at the end.
+Table ShapeTable(const Results& results);
+
+std::string ToText(const Results& results);
+nlohmann::ordered_json ToJson(const Results& results);
+Page ReportPage(const Results& results, std::string chart_js);
+// OUT/report.json and OUT/report.html, each whole or not at all.
+absl::Status WriteReports(const Results& results);
+
+}  // namespace bench::styles
+
+#endif  // TRELLIS_BENCH_COMPACTION_STYLES_REPORT_H_

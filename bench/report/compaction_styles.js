@@ -1,0 +1,48 @@
+
+// The plot of compaction_styles, from the JSON that the page carries (bench/README.md explains its members).
+(() => {
+  const data = JSON.parse(document.getElementById('data').textContent);
+  if (data.benchmark !== 'compaction_styles') return;
+
+  const kinds = {'leveled': 'standard', 'tiered': 'blocked', 'lazy-leveled': 'ribbon'};  // for their colours
+  const colourOf = (style) => Plots.colour(kinds[style.style]);
+  const groups = [
+    ['write', (style) => style.write_amplification],
+    ['blocks, present', (style) => style.present.blocks],
+    ['blocks, absent', (style) => style.absent.blocks],
+    ['filters, present', (style) => style.present.filters_asked],
+    ['filters, absent', (style) => style.absent.filters_asked],
+    ['space', (style) => style.space_amplification],
+  ];
+
+  // Groups of bars by kind of amplification, a bar a style.
+  function amplification(place) {
+    Plots.addLegend(place, data.styles.map(
+        (style) => ({label: style.style, colour: colourOf(style), mark: 'bar'})));
+    place.classList.add('tall', 'single');
+    const values = data.styles.flatMap((style) => groups.map(([, valueOf]) => valueOf(style)));
+    const range = Plots.logRange(values, 1);
+    Plots.addChart(Plots.addPanels(place), 'Write, read and space amplification',
+        'what each style writes, reads and takes; see the table', {
+      type: 'bar',
+      data: {
+        labels: groups.map(([name]) => name),
+        datasets: data.styles.map((style) => ({
+          label: style.style,
+          backgroundColor: colourOf(style),
+          data: groups.map(([, valueOf]) => valueOf(style) || null),
+        })),
+      },
+      options: {
+        datasets: {bar: {categoryPercentage: 0.8, barPercentage: 0.94}},
+        scales: {
+          x: Plots.categoryAxis(''),
+          y: Plots.logAxis('times (log scale)', {min: range.min / 2, max: range.max * 4}),
+        },
+      },
+      plugins: [Plots.barLabels()],
+    });
+  }
+
+  Plots.start({amplification});
+})();
