@@ -34,6 +34,7 @@ struct Configuration {
   int level0_tables = 4;
   size_t value_bytes_max = 400;
   size_t key_count = 400;
+  CompactionStyle style = CompactionStyle::kLeveled;
 };
 
 void PrintTo(const Configuration& c, std::ostream* out) { *out << "seed " << c.seed; }
@@ -61,6 +62,7 @@ class Trial {
     options_.block_restart_interval = configuration.restart_interval;
     options_.block_cache_bytes = configuration.cache_bytes;
     options_.level0_compaction_tables = configuration.level0_tables;
+    options_.compaction_style = configuration.style;
     MakeKeys();
   }
 
@@ -396,6 +398,10 @@ std::vector<Configuration> Configurations() {
       {.seed = 26, .filter_kind = "by-level", .filter_goal = FilterGoal::BitsPerKey(6)},
       {.seed = 27, .filter_kind = "fuse4", .filter_goal = FilterGoal::Bytes(1500)},
       {.seed = 28, .filter_kind = "ribbon", .filter_goal = FilterGoal::WastedReads(0.3)},
+      {.seed = 29, .level0_tables = 2, .style = CompactionStyle::kTiered},
+      {.seed = 30, .level0_tables = 3, .key_count = 2000, .style = CompactionStyle::kTiered},
+      {.seed = 31, .level0_tables = 1, .style = CompactionStyle::kLazyLeveled},
+      {.seed = 32, .level0_tables = 2, .key_count = 2000, .style = CompactionStyle::kLazyLeveled},
   };
   const size_t deterministic = all.size();
   for (size_t i = 0; i < deterministic; i += 3) {
