@@ -26,7 +26,7 @@
 
 namespace lsm {
 
-// Tables of which a lookup reads at most one: a table of level 0, or a level below it.
+// Tables of which a lookup reads at most one: a table of level 0, or a run below it.
 struct FilterRun {
   uint64_t keys = 0;    // user keys, of all its tables; a run without keys has no filter
   uint64_t tables = 1;  // its keys are in so many filters, about alike
@@ -35,7 +35,7 @@ struct FilterRun {
 };
 
 enum class FilterReason : uint8_t {
-  kTarget,      // Options::target_fpp: a repair wrote it, which does not know the other levels
+  kTarget,      // Options::target_fpp: a repair wrote it, which does not know the other runs
   kShare,       // its share of the goal's memory, or of its reads
   kFloor,       // as low as filters go
   kDoesNotPay,  // none: what memory there is spares more elsewhere, or the goal is reached without
@@ -94,7 +94,7 @@ class FilterAllocator {
   // other sizes, so shares alone would not keep to the goal.  So a job's share is of a goal that is
   // put right by kCorrection times what the store would else be beyond it, or short of it; at most
   // so far that the goal is met.  Not farther: a small output cannot make up for much, and tables
-  // of one level are best alike.  Of a budget in bytes, a share is also smaller by what the store
+  // of one run are best alike.  Of a budget in bytes, a share is also smaller by what the store
   // may grow until its tables are written anew.
   FilterShare ForOutput(std::span<const FilterRun> runs, const FilterOutput& output) const;
 

@@ -57,8 +57,8 @@ struct Options {
   // What the filters of the whole store are to reach together, in place of a target_fpp that is the
   // same for every table: so much memory a key or in all, for as few wasted reads as that buys, or
   // so few wasted reads, for as little memory as that takes.  Each flush and compaction then solves
-  // for the FPP of what it writes (lsm/base/filter_allocation.h), from the sizes that the levels
-  // have: small levels get low ones, which cost little there.  A level whose filters do not pay
+  // for the FPP of what it writes (lsm/base/filter_allocation.h), from the sizes that the levels'
+  // runs have: small runs get low ones, which cost little there.  A run whose filters do not pay
   // gets none.  FilterGoal(); BitsPerKey in [0.1, 64], Bytes in [1 KiB, 16 TiB], WastedReads in
   // [0.000001, 100].  Not with filter_kind "none".  Tables keep the filters that they have until
   // they are rewritten.

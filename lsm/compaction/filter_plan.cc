@@ -32,49 +32,61 @@ double FppOf(const OpenTable& table) {
   return is_usable ? table.table->properties().expected_fpp : 1;
 }
 
+using Tables = std::set<const OpenTable*>;
+
+// In the order in which a lookup asks them.
+std::vector<TableSpan> RunsOf(const Version& version, int level) {
+  if (level > 0) return RunsAmong(version.level(level));
+  std::vector<TableSpan> runs;
+  for (const auto& table : version.level(0)) runs.push_back(TableSpan(&table, 1));
+  return runs;
+}
+
+// What stays of a run's tables, and what joins them there, if anything does.
+void AddRun(TableSpan tables, const Tables& gone, const FilterRun* joining, double level1_bytes,
+            RunsAfter* after) {
+  FilterRun run = joining != nullptr ? *joining : FilterRun{0, 0, 0};
+  double reads_by_keys = 0;  // of the tables that stay: FPPs, weighed by keys
+  for (const auto& table : tables) {
+    if (gone.contains(table.get())) continue;
+    const uint64_t keys = KeysOf(*table);
+    run.keys += keys;
+    run.tables += 1;
+    run.lifetime += static_cast<double>(table->meta.file_bytes) / level1_bytes;
+    reads_by_keys += FppOf(*table) * static_cast<double>(keys);
+    after->output.staying_bytes += static_cast<double>(table->table->filter_memory_bytes());
+  }
+  if (run.tables == 0) return;
+  if (joining != nullptr) after->output.run = after->runs.size();
+  if (run.keys > 0) after->output.staying_reads += reads_by_keys / static_cast<double>(run.keys);
+  after->runs.push_back(run);
+}
+
 RunsAfter RunsAfterJob(const Options& options, const Version& version, const OpenTables& leaving,
                        const PlannedOutput& output) {
-  std::set<const OpenTable*> gone;
+  Tables gone;
   for (const auto& table : leaving) gone.insert(table.get());
   const auto level1_bytes = static_cast<double>(options.level1_bytes);
-  RunsAfter after;
-  after.output.keys = output.keys;
   const auto tables_of_output =
       output.level == 0 ? 1 : std::max<uint64_t>(1, output.bytes / options.table_bytes);
   const FilterRun output_run{output.keys, tables_of_output,
                              static_cast<double>(output.bytes) / level1_bytes};
+  RunsAfter after;
+  after.output.keys = output.keys;
+  bool is_new_run = true;
   for (int level = 0; level < kLevels; ++level) {
-    FilterRun run{0, 0, 0};
-    double reads_by_keys = 0;  // of the tables that stay: FPPs, weighed by keys
-    for (const auto& table : version.level(level)) {
-      if (gone.contains(table.get())) continue;
-      const double lifetime = static_cast<double>(table->meta.file_bytes) / level1_bytes;
-      after.output.staying_bytes += static_cast<double>(table->table->filter_memory_bytes());
-      const double fpp = FppOf(*table);
-      if (level == 0) {
-        after.runs.push_back({KeysOf(*table), 1, lifetime});
-        after.output.staying_reads += fpp;
-        continue;
-      }
-      reads_by_keys += fpp * static_cast<double>(KeysOf(*table));
-      run.keys += KeysOf(*table);
-      run.tables += 1;
-      run.lifetime += lifetime;
+    for (const TableSpan run : RunsOf(version, level)) {
+      const bool joins = level > 0 && level == output.level && run.front()->meta.run == output.run;
+      if (joins) is_new_run = false;
+      AddRun(run, gone, joins ? &output_run : nullptr, level1_bytes, &after);
     }
-    if (level == output.level) {
-      after.output.run = after.runs.size();
-      run.keys += output_run.keys;
-      run.tables += output_run.tables;
-      run.lifetime += output_run.lifetime;
-    }
-    if (run.keys > 0) after.output.staying_reads += reads_by_keys / static_cast<double>(run.keys);
-    if (run.tables > 0) after.runs.push_back(run);
+    if (level == output.level && is_new_run) AddRun({}, gone, &output_run, level1_bytes, &after);
   }
   return after;
 }
 
 PlannedOutput OutputOf(const CompactionPlan& plan) {
-  PlannedOutput output{.level = plan.output_level};
+  PlannedOutput output{.level = plan.output_level, .run = plan.output_run};
   for (const auto* tables : {&plan.inputs, &plan.overlapped}) {
     for (const auto& table : *tables) {
       output.keys += KeysOf(*table);

@@ -29,11 +29,21 @@ class FilterPlanTest : public testing::Test {
   }
 
   // Of `count` keys from `first` on.
-  std::shared_ptr<const OpenTable> Table(int first, int count, double target_fpp = 0.01) {
+  std::shared_ptr<const OpenTable> Table(int first, int count, double target_fpp = 0.01,
+                                         uint32_t run = 0) {
     std::vector<Entry> entries;
     for (int i = 0; i < count; ++i) entries.push_back(PutOf(Concat(1'000'000 + first + i), 1));
     maker_.target_fpp = target_fpp;
-    return maker_.Make(++number_, entries);
+    return maker_.Make(++number_, entries, /*file_bytes=*/0, run);
+  }
+  // Three runs, newest first, of `count` keys each in two tables, with filters of 10 bits a key.
+  OpenTables ThreeRuns(int count) {
+    OpenTables tables;
+    for (const uint32_t run : {5, 3, 2}) {
+      tables.push_back(Table(0, count / 2, 0.0082, run));
+      tables.push_back(Table(count / 2, count / 2, 0.0082, run));
+    }
+    return tables;
   }
   void SetLevels(std::array<OpenTables, kLevels> levels) {
     version_ = Version::Create(std::move(levels)).value();
@@ -110,6 +120,40 @@ TEST_F(FilterPlanTest, ACompactionOfEverythingHasTheStoreForItself) {
   EXPECT_NEAR(Compaction(0).target_fpp, 0.0082, 0.0006);
 }
 
+TEST_F(FilterPlanTest, EachRunOfALevelHasItsShare) {
+  options_.filter_goal = FilterGoal::WastedReads(4 * 0.0082);
+  SetLevels({OpenTables{}, ThreeRuns(2'000)});
+  // Of four runs that are alike.
+  EXPECT_NEAR(FlushOf(2'000).target_fpp, 0.0082, 0.0008);
+  // One run of all these keys wastes a third, which leaves more to waste.
+  SetLevels({OpenTables{}, OpenTables{Table(0, 6'000, 0.0082)}});
+  EXPECT_GT(FlushOf(2'000).target_fpp, 0.012);
+}
+
+TEST_F(FilterPlanTest, AnOutputThatBeginsARunIsNoPartOfTheOthersOfItsLevel) {
+  SetLevels({OpenTables{Table(0, 200)}, ThreeRuns(2'000)});
+  CompactionPlan plan;
+  plan.output_level = 1;
+  plan.inputs = version_->level(0);
+  plan.output_run = 6;
+  const double alone = PlanFilter(Context(), *version_, plan)->target_fpp;
+  plan.output_run = 2;
+  const double as_part_of_the_oldest = PlanFilter(Context(), *version_, plan)->target_fpp;
+  EXPECT_LT(alone, as_part_of_the_oldest / 5);
+}
+
+TEST_F(FilterPlanTest, RunsThatAreMergedBecomeOne) {
+  SetLevels({OpenTables{}, ThreeRuns(2'000)});
+  CompactionPlan plan;
+  plan.level = 1;
+  plan.inputs = version_->level(1);
+  for (const int output_level : {1, 2}) {
+    plan.output_level = output_level;
+    plan.output_run = output_level == 1 ? 2 : 0;
+    EXPECT_NEAR(PlanFilter(Context(), *version_, plan)->target_fpp, 0.0082, 0.0006);
+  }
+}
+
 TEST_F(FilterPlanTest, TablesThatStayAndHaveTooMuchLeaveLess) {
   SetLevels({OpenTables{Table(0, 1'000)}, OpenTables{},
              OpenTables{Table(0, 5'000), Table(5'000, 5'000)}});
@@ -145,6 +189,21 @@ TEST_F(FilterPlanTest, AMoveIsNoneWhereAFilterTooLargeWouldComeToStandInALargeLe
   options_.filter_goal = FilterGoal::BitsPerKey(9);
   SetLevels({OpenTables{}, OpenTables{Table(0, 2'000)}, OpenTables{Table(5'000, 5'000)}});
   EXPECT_FALSE(MoveKeepsTooMuchOf(1));
+}
+
+// Which a lazily leveled store does with the run at the bottom.
+TEST_F(FilterPlanTest, AMoveOfAWholeRunIsMeasuredByAllItsFilters) {
+  CompactionPlan plan;
+  plan.level = 1;
+  plan.output_level = 2;
+  plan.trivial_move = true;
+  const auto keeps_too_much = [&](double target_fpp) {
+    SetLevels({OpenTables{}, OpenTables{Table(0, 1'000, target_fpp), Table(1'000, 1'000, 0.0082)}});
+    plan.inputs = version_->level(1);
+    return MoveKeepsTooMuch(Context(), *version_, plan);
+  };
+  EXPECT_FALSE(keeps_too_much(0.0082));
+  EXPECT_TRUE(keeps_too_much(0.00001));
 }
 
 TEST_F(FilterPlanTest, ARepairSaysThatItDidNotLookAtTheLevels) {

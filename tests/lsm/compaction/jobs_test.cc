@@ -280,6 +280,27 @@ TEST_F(JobsTest, AnInputThatCannotBeReadFailsTheJobAndLeavesNoFiles) {
   EXPECT_EQ(FileCount(), files + 1);  // the table of level 2
 }
 
+// As where filters have too much for their new level.
+TEST_F(JobsTest, WhatCouldBeMovedAsAWholeRunIsWrittenAnewInThatRun) {
+  const auto first = maker_.Make(1, {PutOf("a", 10), DeleteOf("b", 11), PutOf("b", 5)}, 0, 2);
+  const auto second = maker_.Make(2, {PutOf("c", 12)}, 0, 2);
+  version_ = Version::Create({{{maker_.Make(9, {PutOf("b", 90)})}, {first, second}}}).value();
+  CompactionPlan plan;
+  plan.level = 1;
+  plan.output_level = 2;
+  plan.output_run = 2;
+  plan.inputs = version_->level(1);
+  plan.trivial_move = true;
+  ASSERT_OK_AND_ASSIGN(const JobResult result,
+                       RunCompaction(context_, *version_, plan, {}, kNeverStop));
+  EXPECT_THAT(EntriesIn(result.outputs), ElementsAre(PutOf("a", 10), PutOf("c", 12)));
+  const VersionEdit edit = EditOf(plan, &result);
+  EXPECT_THAT(edit.removed, ElementsAre(VersionEdit::Removed{1, 1}, VersionEdit::Removed{1, 2}));
+  ASSERT_EQ(edit.added.size(), 1u);
+  EXPECT_EQ(edit.added[0].level, 2);
+  EXPECT_EQ(edit.added[0].table.run, 2u);
+}
+
 TEST_F(JobsTest, AJobStopsWhenTold) {
   std::vector<Entry> entries;
   for (int i = 1000; i < 4000; ++i) entries.push_back(PutOf(Concat("k", i), 1));

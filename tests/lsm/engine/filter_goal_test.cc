@@ -203,6 +203,64 @@ TEST_F(FilterGoalTest, ARepairWritesFiltersOfTheTarget) {
   EXPECT_EQ(Get("a"), "1");
 }
 
+// --- styles of compaction ---
+
+TEST_F(FilterGoalTest, RunsShareTheGoalInAllStyles) {
+  for (const CompactionStyle style : {CompactionStyle::kTiered, CompactionStyle::kLazyLeveled}) {
+    SCOPED_TRACE(NameOf(style));
+    options_.compaction_style = style;
+    options_.target_fpp = 0.0082;  // of standard filters: 10 bits a key
+    options_.filter_goal = FilterGoal();
+    Load();
+    const Statistics uniform = db_->GetStatistics();
+    EXPECT_GT(uniform.total.runs, 4u);
+    db_ = nullptr;
+    ASSERT_OK(DB::Destroy(kStorePath, options_));
+
+    options_.filter_goal = FilterGoal::BitsPerKey(10);
+    EXPECT_LE(MostOfMemory(KeyOf, kTenBits), 1.12);
+    const Statistics now = db_->GetStatistics();
+    EXPECT_EQ(now.total.runs, uniform.total.runs);
+    EXPECT_LT(now.total.expected_wasted_reads, uniform.total.expected_wasted_reads / 1.5);
+    const double counted = CountedWaste();
+    EXPECT_LT(counted, now.total.expected_wasted_reads * 1.15);
+    EXPECT_GT(counted, now.total.expected_wasted_reads * 0.5);
+    for (uint64_t i = 0; i < kKeys; i += 7) EXPECT_EQ(Get(KeyOf(i)), "a value of some bytes");
+    db_ = nullptr;
+    ASSERT_OK(DB::Destroy(kStorePath, options_));
+  }
+}
+
+TEST_F(FilterGoalTest, ARunAtTheBottomThatMovesIsWrittenAnewWhereItsFiltersHaveTooMuch) {
+  constexpr uint64_t kFewKeys = 5'000;
+  for (const bool with_goal : {false, true}) {
+    SCOPED_TRACE(with_goal);
+    options_.compaction_style = CompactionStyle::kLazyLeveled;
+    options_.level1_bytes = 64 << 20;
+    options_.target_fpp = 0.00001;
+    options_.filter_goal = FilterGoal();
+    Open();
+    for (uint64_t i = 0; i < kFewKeys; ++i) Put(KeyOf(i), "a value of some bytes");
+    CompactAll();
+    ASSERT_EQ(db_->GetStatistics().levels[1].keys, kFewKeys);
+    // Now level 1 is too small for it.
+    options_.level1_bytes = 64 << 10;
+    if (with_goal) options_.filter_goal = FilterGoal::BitsPerKey(10);
+    Open();
+    ASSERT_OK(db_->WaitForBackgroundWork());
+    const Statistics now = db_->GetStatistics();
+    EXPECT_EQ(now.levels[1].keys, 0u);
+    EXPECT_EQ(now.levels[2].keys, kFewKeys);
+    EXPECT_EQ(now.levels[2].runs, 1u);
+    EXPECT_EQ(now.trivial_moves, with_goal ? 0u : 1u);
+    EXPECT_EQ(now.compactions, with_goal ? 1u : 0u);
+    EXPECT_EQ(now.total.filter_bytes > kTenBits(kFewKeys) * 1.1, !with_goal);
+    for (uint64_t i = 0; i < kFewKeys; i += 7) EXPECT_EQ(Get(KeyOf(i)), "a value of some bytes");
+    db_ = nullptr;
+    ASSERT_OK(DB::Destroy(kStorePath, options_));
+  }
+}
+
 TEST_F(FilterGoalTest, KindsFollowFromSizes) {
   options_.filter_kind = "by-level";
   options_.filter_goal = FilterGoal::BitsPerKey(10);

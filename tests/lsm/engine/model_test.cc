@@ -402,6 +402,16 @@ std::vector<Configuration> Configurations() {
       {.seed = 30, .level0_tables = 3, .key_count = 2000, .style = CompactionStyle::kTiered},
       {.seed = 31, .level0_tables = 1, .style = CompactionStyle::kLazyLeveled},
       {.seed = 32, .level0_tables = 2, .key_count = 2000, .style = CompactionStyle::kLazyLeveled},
+      {.seed = 33,
+       .filter_kind = "by-level",
+       .filter_goal = FilterGoal::BitsPerKey(10),
+       .level0_tables = 2,
+       .style = CompactionStyle::kTiered},
+      {.seed = 34,
+       .filter_goal = FilterGoal::BitsPerKey(6),
+       .level0_tables = 2,
+       .key_count = 2000,
+       .style = CompactionStyle::kLazyLeveled},
   };
   const size_t deterministic = all.size();
   for (size_t i = 0; i < deterministic; i += 3) {
