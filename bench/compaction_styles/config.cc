@@ -48,6 +48,10 @@ void AddOptions(CLI::App* app, Config* config, std::vector<std::string>* styles)
       ->type_name("NAME");
   Add(app, "--fpp", &config->target_fpp, "Target false-positive probability", kStore)
       ->check(CLI::Range(0.000001, 0.5));
+  Add(app, "--goal-bits", &config->goal_bits,
+      "Bits a key of the filter goal of each style's second store; 0: as the first store takes",
+      kStore)
+      ->check(CLI::Range(0.0, 64.0));
   Add(app, "--overwrites", &config->overwrites, "Writes of random keys, times the number of keys",
       kWork)
       ->check(CLI::Range(0.1, 1000.0));

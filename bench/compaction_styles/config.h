@@ -22,6 +22,9 @@ struct Config {
   uint64_t flushes = 256;  // tables of level 0 that all keys together are
   std::string filter_kind = "by-level";
   double target_fpp = 0.01;
+  // Of a second store of each style, its Options::filter_goal: bits a key.  0: as many as the first
+  // store's filters took, so that all take the same memory.
+  double goal_bits = 0;
   // --- the work ---
   double overwrites = 4;    // writes of random keys, by the number of keys, that are measured
   uint64_t moments = 37;    // at which lookups and sizes are measured, evenly among the overwrites

@@ -43,19 +43,23 @@ void ChooseShape(Results* results) {
 // One store.
 class Trial {
  public:
-  Trial(const Results& results, lsm::CompactionStyle style, Progress* progress)
+  Trial(const Results& results, lsm::CompactionStyle style, const lsm::FilterGoal& filter_goal,
+        Progress* progress)
       : results_(results),
         config_(results.config),
         progress_(*progress),
-        path_(lsm::Concat(config_.out, "/stores/", NameOf(style))),
+        name_(lsm::Concat(NameOf(style), filter_goal.is_none() ? "" : "-goal")),
+        path_(lsm::Concat(config_.out, "/stores/", name_)),
         random_(config_.seed, "store"),
         dice_(config_.seed),
         values_(static_cast<size_t>(config_.value_bytes)),
         versions_(static_cast<size_t>(config_.keys), 1) {
     result_.style = style;
+    result_.filter_goal = filter_goal;
     options_.compaction_style = style;
     options_.filter_kind = config_.filter_kind;
     options_.target_fpp = config_.target_fpp;
+    options_.filter_goal = filter_goal;
     options_.level0_compaction_tables = config_.runs;
     options_.level0_stop_tables = std::max(options_.level0_stop_tables, 5 * config_.runs);
     options_.table_bytes = results.table_bytes;
@@ -74,10 +78,10 @@ class Trial {
     LSM_RETURN_IF_ERROR(lsm::DB::Destroy(path_, options_));
     options_.mode = lsm::OpenMode::kMustNotExist;
     LSM_ASSIGN_OR_RETURN(db_, lsm::DB::Open(path_, options_));
-    progress_.Announce(lsm::Concat(NameOf(result_.style), ": loads"));
+    progress_.Announce(name_ + ": loads");
     for (const uint64_t key : Shuffled(config_.keys, config_.seed)) LSM_RETURN_IF_ERROR(Write(key));
     LSM_RETURN_IF_ERROR(FlushAndWait());
-    progress_.Announce(lsm::Concat(NameOf(result_.style), ": overwrites and looks up"));
+    progress_.Announce(name_ + ": overwrites and looks up");
     const lsm::Statistics before = db_->GetStatistics();
     LSM_RETURN_IF_ERROR(Overwrite());
     Account(before);
@@ -123,7 +127,7 @@ class Trial {
     batch_.Clear();
     LSM_RETURN_IF_ERROR(db_->Flush());
     LSM_RETURN_IF_ERROR(db_->WaitForBackgroundWork());
-    progress_.Show(NameOf(result_.style));
+    progress_.Show(name_);
     return absl::OkStatus();
   }
 
@@ -192,6 +196,7 @@ class Trial {
   const Results& results_;
   const Config& config_;
   Progress& progress_;
+  const std::string name_;
   const std::string path_;
   lsm::MemoryFileSystem files_;
   SeededRandom random_;
@@ -242,15 +247,24 @@ absl::StatusOr<Results> CompareStyles(const Config& config) {
   results.conditions = DescribeMachine(config.out);
   results.conditions.push_back({"Store", lsm::BuildInfo()});
   Progress progress(static_cast<double>(config.keys) * (1 + config.overwrites) *
-                    static_cast<double>(config.styles.size()));
-  for (const lsm::CompactionStyle style : config.styles) {
-    Trial trial(results, style, &progress);
-    LSM_ASSIGN_OR_RETURN(StyleResult result, trial.Run());
-    // All stores hold the same, so the first one tells for all.
-    if (results.styles.empty()) {
-      LSM_ASSIGN_OR_RETURN(results.compacted_bytes, trial.CompactedBytes());
+                    static_cast<double>(2 * config.styles.size()));
+  for (const bool with_goal : {false, true}) {
+    lsm::FilterGoal goal;
+    if (with_goal) {
+      const double bits =
+          config.goal_bits > 0 ? config.goal_bits : results.styles[0].filter_bits_per_key();
+      if (bits == 0) break;
+      goal = lsm::FilterGoal::BitsPerKey(bits);
     }
-    results.styles.push_back(std::move(result));
+    for (const lsm::CompactionStyle style : config.styles) {
+      Trial trial(results, style, goal, &progress);
+      LSM_ASSIGN_OR_RETURN(StyleResult result, trial.Run());
+      // All stores hold the same, so the first one tells for all.
+      if (results.styles.empty()) {
+        LSM_ASSIGN_OR_RETURN(results.compacted_bytes, trial.CompactedBytes());
+      }
+      results.styles.push_back(std::move(result));
+    }
   }
   results.seconds = progress.elapsed_seconds();
   return results;

@@ -1,4 +1,5 @@
-// The run itself: the same writes to a store of each style, and what they cost.
+// The run itself: the same writes to two stores of each style, and what they cost.  The first has
+// the same target FPP for each table, the second a goal for all its filters.
 //
 // All keys are written once, in random order; then random keys are written again, and that is what
 // counts.  After each flush the compactions that it calls for are waited for, so that the figures
@@ -14,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "bench/compaction_styles/config.h"
 #include "bench/machine.h"
+#include "lsm/base/filter_goal.h"
 #include "lsm/base/statistics.h"
 
 namespace bench::styles {
@@ -30,6 +32,7 @@ struct Lookups {
 
 struct StyleResult {
   lsm::CompactionStyle style = lsm::CompactionStyle::kLeveled;
+  lsm::FilterGoal filter_goal;
   // Of the overwrites.
   uint64_t user_bytes = 0;                                        // keys and values
   uint64_t log_bytes = 0, flush_bytes = 0, compaction_bytes = 0;  // written
@@ -40,6 +43,7 @@ struct StyleResult {
   std::vector<uint64_t> runs;         // at each moment, of all levels
   lsm::Statistics last;               // at the end: levels, their runs and filters
 
+  const char* filters() const { return filter_goal.is_none() ? "uniform" : "goal"; }
   // Bytes of tables written for a byte of the user's.
   double write_amplification() const;
   double write_amplification_with_log() const;
@@ -51,6 +55,7 @@ struct Results {
   Conditions conditions;
   uint64_t flush_entries = 0, table_bytes = 0, level1_bytes = 0;  // the settings
   uint64_t compacted_bytes = 0;  // of tables that hold each key once, in one run
+  // First those without a goal for their filters; none with one where filters take no memory.
   std::vector<StyleResult> styles;
   double seconds = 0;
 

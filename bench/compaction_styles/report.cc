@@ -19,17 +19,26 @@ double MeanRuns(const StyleResult& style) {
   return sum / static_cast<double>(style.runs.size());
 }
 
-const StyleResult* Find(const Results& results, lsm::CompactionStyle style) {
+const StyleResult* Find(const Results& results, lsm::CompactionStyle style, bool with_goal) {
   for (const StyleResult& each : results.styles) {
-    if (each.style == style) return &each;
+    if (each.style == style && each.filter_goal.is_none() != with_goal) return &each;
   }
   return nullptr;
 }
 
+// What a goal for its filters makes of the lazily leveled store; empty if there is none.
+std::string GoalClause(const StyleResult* lazy) {
+  if (lazy == nullptr) return "";
+  return lsm::Concat(", or ", Digits3(lazy->absent.PerLookup(&Lookups::blocks)),
+                     " where a goal of ", lazy->filter_goal.ToText(),
+                     " spreads the filters' memory over its runs");
+}
+
 // The figures that most readers come for, in a sentence; empty if one of the two is not there.
 std::string Headline(const Results& results) {
-  const StyleResult* leveled = Find(results, lsm::CompactionStyle::kLeveled);
-  const StyleResult* lazy = Find(results, lsm::CompactionStyle::kLazyLeveled);
+  const StyleResult* leveled = Find(results, lsm::CompactionStyle::kLeveled, false);
+  const StyleResult* lazy = Find(results, lsm::CompactionStyle::kLazyLeveled, false);
+  const StyleResult* lazy_goal = Find(results, lsm::CompactionStyle::kLazyLeveled, true);
   if (leveled == nullptr || lazy == nullptr) return "";
   return lsm::Concat("For a byte of the user's, the lazily leveled store writes ",
                      Digits3(lazy->write_amplification()), " bytes of tables and the leveled one ",
@@ -38,7 +47,7 @@ std::string Headline(const Results& results) {
                      Digits3(leveled->present.PerLookup(&Lookups::blocks)),
                      ", one of an absent key ", Digits3(lazy->absent.PerLookup(&Lookups::blocks)),
                      " against ", Digits3(leveled->absent.PerLookup(&Lookups::blocks)),
-                     "; the tables take ", Digits3(results.SpaceMean(*lazy)),
+                     GoalClause(lazy_goal), "; the tables take ", Digits3(results.SpaceMean(*lazy)),
                      " times the bytes that are needed, against ",
                      Digits3(results.SpaceMean(*leveled)), ".");
 }
@@ -61,6 +70,8 @@ Table ConditionsTable(const Results& results) {
        lsm::Concat("a level goes down at ", config.runs, " tables or runs; tables of ",
                    Bytes(results.table_bytes), ", level 1 of ", Bytes(results.level1_bytes),
                    "; filters ", config.filter_kind, " at ", Digits3(config.target_fpp))});
+  if (!results.styles.empty() && !results.styles.back().filter_goal.is_none())
+    pairs.push_back({"Filter goal", results.styles.back().filter_goal.ToText()});
   pairs.push_back({"Where", config.on_disk ? "on disk" : "in memory"});
   pairs.push_back({"Tables without old versions", Bytes(results.compacted_bytes)});
   pairs.push_back({"Seed", std::to_string(config.seed)});
@@ -91,6 +102,8 @@ Json LevelsJson(const StyleResult& style) {
 
 Json StyleJson(const Results& results, const StyleResult& style) {
   return {{"style", NameOf(style.style)},
+          {"filters", style.filters()},
+          {"filter_goal", style.filter_goal.ToText()},
           {"write_amplification", style.write_amplification()},
           {"write_amplification_with_log", style.write_amplification_with_log()},
           {"user_bytes", style.user_bytes},
@@ -117,6 +130,7 @@ Table AmplificationTable(const Results& results) {
   Table table{"amplification",
               "What each style writes, reads and takes",
               {{"style", "", false},
+               {"filters", "", false},
                {"write", "bytes of tables written for a byte of the user's"},
                {"+ log", "the same with the log"},
                {"filters +", "filters asked, present key"},
@@ -130,15 +144,15 @@ Table AmplificationTable(const Results& results) {
                {"s", "seconds of flushes and compactions"}},
               {}};
   for (const StyleResult& style : results.styles) {
-    table.rows.push_back({NameOf(style.style), Digits3(style.write_amplification()),
-                          Digits3(style.write_amplification_with_log()),
-                          Digits3(style.present.PerLookup(&Lookups::filters_asked)),
-                          Digits3(style.present.PerLookup(&Lookups::blocks)),
-                          Digits3(style.absent.PerLookup(&Lookups::filters_asked)),
-                          Digits3(style.absent.PerLookup(&Lookups::blocks)),
-                          Digits3(results.SpaceMean(style)), Digits3(results.SpaceMost(style)),
-                          Digits3(MeanRuns(style)), Digits3(style.filter_bits_per_key()),
-                          Digits3(style.seconds)});
+    table.rows.push_back(
+        {NameOf(style.style), style.filters(), Digits3(style.write_amplification()),
+         Digits3(style.write_amplification_with_log()),
+         Digits3(style.present.PerLookup(&Lookups::filters_asked)),
+         Digits3(style.present.PerLookup(&Lookups::blocks)),
+         Digits3(style.absent.PerLookup(&Lookups::filters_asked)),
+         Digits3(style.absent.PerLookup(&Lookups::blocks)), Digits3(results.SpaceMean(style)),
+         Digits3(results.SpaceMost(style)), Digits3(MeanRuns(style)),
+         Digits3(style.filter_bits_per_key()), Digits3(style.seconds)});
   }
   return table;
 }
@@ -147,6 +161,7 @@ Table ShapeTable(const Results& results) {
   Table table{"shape",
               "The stores at the end",
               {{"style", "", false},
+               {"filters", "", false},
                {"level", ""},
                {"runs", ""},
                {"tables", ""},
@@ -162,8 +177,8 @@ Table ShapeTable(const Results& results) {
       const double bits = level.keys == 0 ? 0
                                           : 8 * static_cast<double>(level.filter_bytes) /
                                                 static_cast<double>(level.keys);
-      table.rows.push_back({NameOf(style.style), std::to_string(i), Grouped(level.runs),
-                            Grouped(level.tables), Bytes(level.table_bytes),
+      table.rows.push_back({NameOf(style.style), style.filters(), std::to_string(i),
+                            Grouped(level.runs), Grouped(level.tables), Bytes(level.table_bytes),
                             Short(static_cast<double>(level.keys)), Digits3(bits)});
     }
   }
@@ -192,6 +207,7 @@ Json ToJson(const Results& results) {
                  {"level1_bytes", results.level1_bytes},
                  {"filter_kind", config.filter_kind},
                  {"target_fpp", config.target_fpp},
+                 {"goal_bits", config.goal_bits},
                  {"overwrites", config.overwrites},
                  {"moments", config.moments},
                  {"lookups", config.lookups},
@@ -211,7 +227,8 @@ Page ReportPage(const Results& results, std::string chart_js) {
   Page page;
   page.title = "Trellis compaction_styles: what each style writes, reads and takes";
   page.lead.push_back(lsm::Concat(
-      "The same random overwrites to a store of each style of compaction, at the same settings. "
+      "The same random overwrites to two stores of each style of compaction, at the same settings: "
+      "one with the same target FPP for all filters, and one with a goal for all of them together. "
       "Every answer was checked; all figures but the seconds repeat with the seed."));
   const std::string headline = Headline(results);
   if (!headline.empty()) page.lead.push_back(headline);

@@ -5,7 +5,8 @@
   if (data.benchmark !== 'compaction_styles') return;
 
   const kinds = {'leveled': 'standard', 'tiered': 'blocked', 'lazy-leveled': 'ribbon'};  // for their colours
-  const colourOf = (style) => Plots.colour(kinds[style.style]);
+  const colourOf = (style) => Plots.colour(kinds[style.style], style.filters === 'goal' ? 0.9 : 0.4);
+  const nameOf = (style) => style.style + (style.filters === 'goal' ? ', filter goal' : '');
   const groups = [
     ['write', (style) => style.write_amplification],
     ['blocks, present', (style) => style.present.blocks],
@@ -15,10 +16,10 @@
     ['space', (style) => style.space_amplification],
   ];
 
-  // Groups of bars by kind of amplification, a bar a style.
+  // Groups of bars by kind of amplification, a bar a store.
   function amplification(place) {
     Plots.addLegend(place, data.styles.map(
-        (style) => ({label: style.style, colour: colourOf(style), mark: 'bar'})));
+        (style) => ({label: nameOf(style), colour: colourOf(style), mark: 'bar'})));
     place.classList.add('tall', 'single');
     const values = data.styles.flatMap((style) => groups.map(([, valueOf]) => valueOf(style)));
     const range = Plots.logRange(values, 1);
@@ -28,7 +29,7 @@
       data: {
         labels: groups.map(([name]) => name),
         datasets: data.styles.map((style) => ({
-          label: style.style,
+          label: nameOf(style),
           backgroundColor: colourOf(style),
           data: groups.map(([, valueOf]) => valueOf(style) || null),
         })),

@@ -36,7 +36,7 @@ class CompactionStylesBenchTest : public testing::Test {
 
 TEST_F(CompactionStylesBenchTest, StylesCostWhatTheirShapesSay) {
   ASSERT_OK_AND_ASSIGN(const Results results, CompareStyles(config_));
-  ASSERT_EQ(results.styles.size(), 3u);
+  ASSERT_EQ(results.styles.size(), 6u);
   const StyleResult& leveled = results.styles[0];
   const StyleResult& tiered = results.styles[1];
   const StyleResult& lazy = results.styles[2];
@@ -60,6 +60,31 @@ TEST_F(CompactionStylesBenchTest, StylesCostWhatTheirShapesSay) {
   }
 }
 
+TEST_F(CompactionStylesBenchTest, AGoalSpendsTheSameMemoryBetter) {
+  config_.keys = 10000;
+  config_.filter_kind = "standard";
+  config_.styles = {lsm::CompactionStyle::kLazyLeveled};
+  ASSERT_OK_AND_ASSIGN(const Results results, CompareStyles(config_));
+  ASSERT_EQ(results.styles.size(), 2u);
+  const StyleResult& uniform = results.styles[0];
+  const StyleResult& goal = results.styles[1];
+  EXPECT_TRUE(uniform.filter_goal.is_none());
+  EXPECT_EQ(goal.filter_goal, lsm::FilterGoal::BitsPerKey(uniform.filter_bits_per_key()));
+  EXPECT_LT(goal.filter_bits_per_key(), uniform.filter_bits_per_key() * 1.1);
+  EXPECT_LT(goal.absent.blocks, uniform.absent.blocks);
+  EXPECT_EQ(goal.runs, uniform.runs);
+
+  config_.keys = 1000;
+  config_.overwrites = 1;
+  config_.goal_bits = 20;
+  ASSERT_OK_AND_ASSIGN(const Results more, CompareStyles(config_));
+  EXPECT_EQ(more.styles[1].filter_goal, lsm::FilterGoal::BitsPerKey(20));
+  config_.goal_bits = 0;
+  config_.filter_kind = "none";
+  ASSERT_OK_AND_ASSIGN(const Results none, CompareStyles(config_));
+  EXPECT_EQ(none.styles.size(), 1u);
+}
+
 TEST_F(CompactionStylesBenchTest, FiguresRepeatWithTheSeed) {
   config_.styles = {lsm::CompactionStyle::kLazyLeveled};
   config_.keys = 1000;
@@ -68,8 +93,10 @@ TEST_F(CompactionStylesBenchTest, FiguresRepeatWithTheSeed) {
   config_.on_disk = true;
   ASSERT_OK_AND_ASSIGN(const Results second, CompareStyles(config_));
   nlohmann::ordered_json a = ToJson(first)["styles"], b = ToJson(second)["styles"];
-  a[0].erase("seconds");
-  b[0].erase("seconds");
+  ASSERT_EQ(a.size(), 2u);
+  for (nlohmann::ordered_json* styles : {&a, &b}) {
+    for (nlohmann::ordered_json& style : *styles) style.erase("seconds");
+  }
   EXPECT_EQ(a, b);
   EXPECT_EQ(first.compacted_bytes, second.compacted_bytes);
 }
@@ -81,13 +108,16 @@ TEST_F(CompactionStylesBenchTest, TextJsonAndPageTellTheSame) {
   const std::string text = ToText(results);
   const Page page = ReportPage(results, "// Chart.js");
   const nlohmann::ordered_json json = ToJson(results);
-  ASSERT_EQ(json["styles"].size(), 3u);
-  const std::vector<std::string> names = {"leveled", "tiered", "lazy-leveled"};
+  ASSERT_EQ(json["styles"].size(), 6u);
+  const std::vector<std::string> names = {"leveled", "tiered", "lazy-leveled",
+                                          "leveled", "tiered", "lazy-leveled"};
   const Table table = AmplificationTable(results);
   for (size_t i = 0; i < names.size(); ++i) {
     EXPECT_EQ(json["styles"][i]["style"], names[i]);
     EXPECT_EQ(table.rows[i][0], names[i]);
-    EXPECT_EQ(table.rows[i][1], Digits3(json["styles"][i]["write_amplification"]));
+    EXPECT_EQ(table.rows[i][1], i < 3 ? "uniform" : "goal");
+    EXPECT_EQ(json["styles"][i]["filters"], table.rows[i][1]);
+    EXPECT_EQ(table.rows[i][2], Digits3(json["styles"][i]["write_amplification"]));
     EXPECT_THAT(text, HasSubstr("\n" + names[i]));
   }
   EXPECT_THAT(text, HasSubstr("the lazily leveled store writes"));
@@ -129,6 +159,7 @@ TEST(CompactionStylesCommandTest, MistakesEndWithTwo) {
   EXPECT_EQ(Parse({"--styles", "universal"}).exit_code, 2);
   EXPECT_EQ(Parse({"--keys", "1"}).exit_code, 2);
   EXPECT_EQ(Parse({"--runs", "1"}).exit_code, 2);
+  EXPECT_EQ(Parse({"--goal-bits", "65"}).exit_code, 2);
   EXPECT_EQ(Parse({"--help"}).exit_code, 0);
 }
 
