@@ -225,7 +225,7 @@ TEST_F(FilterGoalTest, RunsShareTheGoalInAllStyles) {
     const double counted = CountedWaste();
     EXPECT_LT(counted, now.total.expected_wasted_reads * 1.15);
     EXPECT_GT(counted, now.total.expected_wasted_reads * 0.5);
-    for (uint64_t i = 0; i < kKeys; i += 7) EXPECT_EQ(Get(KeyOf(i)), "a value of some bytes");
+    for (uint64_t i = 0; i < kGoalKeys; i += 7) EXPECT_EQ(Get(KeyOf(i)), "a value of some bytes");
     db_ = nullptr;
     ASSERT_OK(DB::Destroy(kStorePath, options_));
   }
