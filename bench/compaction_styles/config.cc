@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <map>
 
+#include "bench/report/command_line.h"
 #include "bench/report/page.h"
 #include "bench/seed_option.h"
 
@@ -60,12 +61,10 @@ void AddOptions(CLI::App* app, Config* config, std::vector<std::string>* styles)
   Add(app, "--lookups", &config->lookups, "Lookups of each kind at each moment", kWork)
       ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 30));
   AddSeedOption(app, &config->seed, "Of keys, their order and filters")->group(kWork);
-  Add(app, "--out", &config->out, "Directory for the reports and stores", kWhere)->type_name("DIR");
   app->add_flag("--on-disk", config->on_disk,
                 "The stores in DIR/stores, to look into; else they are in memory")
       ->group(kWhere);
-  Add(app, "--chart-js", &config->chart_js, "Chart.js to inline; empty: no plots", kWhere)
-      ->type_name("FILE");
+  AddReportOptions(app, &config->out, &config->chart_js, kWhere);
 }
 
 }  // namespace
@@ -74,19 +73,15 @@ ParsedCommandLine ParseCommandLine(int argc, char** argv) {
   ParsedCommandLine result;
   Config& config = result.config;
   config.chart_js = SystemChartJs();
-  for (int i = 0; i < argc; ++i) config.command += (i == 0 ? "" : " ") + std::string(argv[i]);
+  config.command = CommandOf(argc, argv);
   CLI::App app("Measures what each style of compaction writes, reads and takes.",
                "compaction_styles");
   app.footer(kFooter);
   std::vector<std::string> styles;
   for (const lsm::CompactionStyle style : config.styles) styles.emplace_back(NameOf(style));
   AddOptions(&app, &config, &styles);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    result.exit_code = app.exit(error) == 0 ? 0 : 2;
-    return result;
-  }
+  result.exit_code = ParseOrExit(&app, argc, argv);
+  if (result.exit_code) return result;
   config.styles.clear();
   for (const std::string& name : styles) {
     const lsm::CompactionStyle style = kStyleNames.at(name);
@@ -95,11 +90,7 @@ ParsedCommandLine ParseCommandLine(int argc, char** argv) {
   }
   const std::string mistake =
       ResolveChartJs("compaction_styles", app.count("--chart-js") > 0, &config.chart_js);
-  if (!mistake.empty()) {
-    std::fprintf(stderr, "compaction_styles: %s\nRun with --help for more information.\n",
-                 mistake.c_str());
-    result.exit_code = 2;
-  }
+  result.exit_code = ExitFor(mistake, app);
   return result;
 }
 

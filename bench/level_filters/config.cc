@@ -1,8 +1,8 @@
 #include "bench/level_filters/config.h"
 
 #include <CLI/CLI.hpp>
-#include <cstdio>
 
+#include "bench/report/command_line.h"
 #include "bench/report/page.h"
 #include "bench/seed_option.h"
 
@@ -12,7 +12,7 @@ ParsedCommandLine ParseCommandLine(int argc, char** argv) {
   ParsedCommandLine result;
   Config& config = result.config;
   config.chart_js = SystemChartJs();
-  for (int i = 0; i < argc; ++i) config.command += (i == 0 ? "" : " ") + std::string(argv[i]);
+  config.command = CommandOf(argc, argv);
 
   CLI::App app(
       "Measures what it is worth to spread filter memory over the levels of a store: reads in "
@@ -39,25 +39,12 @@ ParsedCommandLine ParseCommandLine(int argc, char** argv) {
       ->type_name("N")
       ->capture_default_str();
   AddSeedOption(&app, &config.seed, "Of keys, questions and filters (not of RocksDB's)");
-  app.add_option("--out", config.out, "Directory for the reports and stores")
-      ->type_name("DIR")
-      ->capture_default_str();
-  app.add_option("--chart-js", config.chart_js, "Chart.js to inline; empty: no plots")
-      ->type_name("FILE")
-      ->capture_default_str();
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    result.exit_code = app.exit(error) == 0 ? 0 : 2;
-    return result;
-  }
+  AddReportOptions(&app, &config.out, &config.chart_js);
+  result.exit_code = ParseOrExit(&app, argc, argv);
+  if (result.exit_code) return result;
   const std::string mistake =
       ResolveChartJs("level_filters", app.count("--chart-js") > 0, &config.chart_js);
-  if (!mistake.empty()) {
-    std::fprintf(stderr, "level_filters: %s\nRun with --help for more information.\n",
-                 mistake.c_str());
-    result.exit_code = 2;
-  }
+  result.exit_code = ExitFor(mistake, app);
   return result;
 }
 

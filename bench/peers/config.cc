@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "bench/report/command_line.h"
 #include "bench/report/page.h"
 #include "bench/seed_option.h"
 
@@ -94,7 +95,7 @@ ParsedCommandLine ParseCommandLine(int argc, char** argv) {
   ParsedCommandLine result;
   ComparisonConfig& config = result.config;
   config.chart_js = SystemChartJs();
-  for (int i = 0; i < argc; ++i) config.command += (i == 0 ? "" : " ") + std::string(argv[i]);
+  config.command = CommandOf(argc, argv);
   CLI::App app("Runs the same work on Trellis, LevelDB and RocksDB.", "peers_bench");
   app.footer(kFooter);
   RawArguments raw;
@@ -115,29 +116,14 @@ ParsedCommandLine ParseCommandLine(int argc, char** argv) {
       ->capture_default_str()
       ->group("How long");
   AddSeedOption(&app, &config.seed, "Of the order of writes and lookups")->group("How long");
-  app.add_option("--out", config.out, "Directory for the stores and the reports")
-      ->type_name("DIR")
-      ->capture_default_str()
-      ->group("Where to");
-  app.add_option("--chart-js", config.chart_js, "Chart.js to inline; empty: no plots")
-      ->type_name("FILE")
-      ->capture_default_str()
-      ->group("Where to");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    result.exit_code = app.exit(error) == 0 ? 0 : 2;
-    return result;
-  }
+  AddReportOptions(&app, &config.out, &config.chart_js, "Where to");
+  result.exit_code = ParseOrExit(&app, argc, argv);
+  if (result.exit_code) return result;
   config.cells = Choose(raw);
   std::string mistake =
       ResolveChartJs("peers_bench", app.count("--chart-js") > 0, &config.chart_js);
   if (config.cells.empty()) mistake = "nothing is left of what could be measured";
-  if (!mistake.empty()) {
-    std::fprintf(stderr, "peers_bench: %s\nRun with --help for more information.\n",
-                 mistake.c_str());
-    result.exit_code = 2;
-  }
+  result.exit_code = ExitFor(mistake, app);
   return result;
 }
 

@@ -2,9 +2,9 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cstdio>
 #include <map>
 
+#include "bench/report/command_line.h"
 #include "bench/report/page.h"
 #include "bench/seed_option.h"
 
@@ -106,14 +106,7 @@ void AddRunOptions(CLI::App* app, Config* config) {
   AddSeedOption(app, &config->seed, "Of keys, questions and filters; times never repeat")
       ->group("How long");
 
-  app->add_option("--out", config->out, "Directory for the reports and stores")
-      ->type_name("DIR")
-      ->capture_default_str()
-      ->group("Where to");
-  app->add_option("--chart-js", config->chart_js, "Chart.js to inline; empty: no plots")
-      ->type_name("FILE")
-      ->capture_default_str()
-      ->group("Where to");
+  AddReportOptions(app, &config->out, &config->chart_js, "Where to");
 }
 
 // A mistake, or an empty string.
@@ -159,7 +152,7 @@ ParsedCommandLine ParseCommandLine(int argc, char** argv) {
   ParsedCommandLine result;
   Config& config = result.config;
   config.chart_js = SystemChartJs();
-  for (int i = 0; i < argc; ++i) config.command += (i == 0 ? "" : " ") + std::string(argv[i]);
+  config.command = CommandOf(argc, argv);
 
   CLI::App app(
       "Measures what the filters of a Trellis store do to point lookups: reads avoided, "
@@ -170,17 +163,10 @@ ParsedCommandLine ParseCommandLine(int argc, char** argv) {
   AddKeyOptions(&app, &config);
   AddComparisonOptions(&app, &config, &raw);
   AddRunOptions(&app, &config);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    result.exit_code = app.exit(error) == 0 ? 0 : 2;
-    return result;
-  }
+  result.exit_code = ParseOrExit(&app, argc, argv);
+  if (result.exit_code) return result;
   const std::string mistake = Resolve(raw, app, &config);
-  if (!mistake.empty()) {
-    std::fprintf(stderr, "read_amp: %s\nRun with --help for more information.\n", mistake.c_str());
-    result.exit_code = 2;
-  }
+  result.exit_code = ExitFor(mistake, app);
   return result;
 }
 
