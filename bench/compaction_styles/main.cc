@@ -1,26 +1,15 @@
 // compaction_styles: what each style of compaction writes, reads and takes, measured.
 // bench/README.md explains it.
-#include <signal.h>
-#include <unistd.h>
-
 #include <cstdio>
 #include <string>
 
 #include "bench/compaction_styles/config.h"
 #include "bench/compaction_styles/experiment.h"
 #include "bench/compaction_styles/report.h"
+#include "bench/interrupt.h"
 #include "lsm/bytes/status.h"
 
 namespace {
-
-// The stores are made anew by the next run, so there is nothing to wind up.
-void OnInterrupt(int) {
-  static constexpr char kMessage[] =
-      "\ncompaction_styles: interrupted: no report was written (one that is there is of an earlier "
-      "run)\n";
-  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kMessage, sizeof kMessage - 1);
-  ::_exit(130);
-}
 
 int Fail(const absl::Status& status) {
   const std::string message(lsm::MessageOf(status));
@@ -33,10 +22,7 @@ int Fail(const absl::Status& status) {
 int main(int argc, char** argv) {
   const bench::styles::ParsedCommandLine parsed = bench::styles::ParseCommandLine(argc, argv);
   if (parsed.exit_code.has_value()) return *parsed.exit_code;
-  struct sigaction action {};
-  action.sa_handler = &OnInterrupt;
-  ::sigaction(SIGINT, &action, nullptr);
-  ::sigaction(SIGTERM, &action, nullptr);
+  bench::EndOnInterrupt("compaction_styles", bench::kNoReport);
 
   const absl::StatusOr<bench::styles::Results> results =
       bench::styles::CompareStyles(parsed.config);

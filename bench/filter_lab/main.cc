@@ -1,7 +1,6 @@
 // filter_lab: the filters of bloom/ measured against their theory, and the experiments of others
 // with sound code.  bench/README.md explains it.
 #include <signal.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -10,18 +9,12 @@
 #include "bench/filter_lab/config.h"
 #include "bench/filter_lab/lab.h"
 #include "bench/filter_lab/variants.h"
+#include "bench/interrupt.h"
 #include "lsm/bytes/status.h"
 
 namespace {
 
 constexpr int kFailed = 1;
-
-void OnInterrupt(int) {
-  static constexpr char kMessage[] =
-      "\nfilter_lab: interrupted: no file was written (one that is there is of an earlier run)\n";
-  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kMessage, sizeof kMessage - 1);
-  ::_exit(130);
-}
 
 int Fail(const absl::Status& status) {
   const std::string message(lsm::MessageOf(status));
@@ -61,10 +54,8 @@ void Show(const std::string& text) {
 int main(int argc, char** argv) {
   const bench::ParsedLabCommandLine parsed = bench::ParseLabCommandLine(argc, argv);
   if (parsed.exit_code.has_value()) return *parsed.exit_code;
-  struct sigaction action {};
-  action.sa_handler = &OnInterrupt;
-  ::sigaction(SIGINT, &action, nullptr);
-  ::sigaction(SIGTERM, &action, nullptr);
+  bench::EndOnInterrupt("filter_lab",
+                        "no file was written (one that is there is of an earlier run)");
   if (parsed.config.family_rows) return PrintFamilyRows(parsed.config);
 
   const absl::StatusOr<bench::LabResults> results = bench::RunLab(parsed.config, &Show);

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <string>
 
+#include "bench/interrupt.h"
 #include "bench/level_filters/config.h"
 #include "bench/level_filters/experiment.h"
 #include "bench/level_filters/report.h"
@@ -22,6 +23,7 @@ int main(int argc, char** argv) {
   const bench::level_filters::ParsedCommandLine parsed =
       bench::level_filters::ParseCommandLine(argc, argv);
   if (parsed.exit_code.has_value()) return *parsed.exit_code;
+  bench::EndOnInterrupt("level_filters", bench::kNoReport);
   const absl::StatusOr<bench::level_filters::Results> results =
       bench::level_filters::Run(parsed.config);
   if (!results.ok()) return Fail(results.status());

@@ -1,12 +1,10 @@
 // read_amp: what the filters of a store do to point lookups, measured.  bench/README.md explains
 // it.
-#include <signal.h>
-#include <unistd.h>
-
 #include <cstdio>
 #include <string>
 #include <utility>
 
+#include "bench/interrupt.h"
 #include "bench/read_amp/config.h"
 #include "bench/read_amp/experiment.h"
 #include "bench/read_amp/key_set.h"
@@ -17,15 +15,6 @@
 namespace {
 
 constexpr int kFailed = 1;
-
-// Nothing that was measured is of use in part, and a store that was being loaded is made anew by
-// the next run, so there is nothing to wind up.
-void OnInterrupt(int) {
-  static constexpr char kMessage[] =
-      "\nread_amp: interrupted: no report was written (one that is there is of an earlier run)\n";
-  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kMessage, sizeof kMessage - 1);
-  ::_exit(130);
-}
 
 int Fail(const absl::Status& status) {
   const std::string message(lsm::MessageOf(status));
@@ -38,10 +27,7 @@ int Fail(const absl::Status& status) {
 int main(int argc, char** argv) {
   const bench::ParsedCommandLine parsed = bench::ParseCommandLine(argc, argv);
   if (parsed.exit_code.has_value()) return *parsed.exit_code;
-  struct sigaction action {};
-  action.sa_handler = &OnInterrupt;
-  ::sigaction(SIGINT, &action, nullptr);
-  ::sigaction(SIGTERM, &action, nullptr);
+  bench::EndOnInterrupt("read_amp", bench::kNoReport);
 
   absl::StatusOr<bench::KeySet> keys = bench::MakeKeySet(parsed.config);
   if (!keys.ok()) return Fail(keys.status());
