@@ -96,48 +96,55 @@ std::optional<Block::Start> Block::StartAtRestart(std::string_view user_key) con
   return Start{restart_offset(low), KeyWalk(user_key)};
 }
 
-Block::Stretch Block::StretchFor(uint64_t head, const Signposts& signposts) const {
+Block::Stretch Block::PrefetchStretch(std::string_view user_key, const Signposts& signposts) const {
+  const uint64_t head = KeyHead(user_key, signposts.prefix_bytes);
   const size_t below = CountHeadsBelow(signposts.heads, signposts.count, head);
-  return {below, below == 0 ? 0 : signposts.offsets[below - 1],
-          below < signposts.count ? signposts.offsets[below] : restarts_offset_};
-}
-
-void Block::Prefetch(const Stretch& stretch) const {
+  const Stretch stretch = {below, below == 0 ? 0 : signposts.offsets[below - 1],
+                           below < signposts.count ? signposts.offsets[below] : restarts_offset_};
+  // The line of the end, too: a key that is a signpost's own stands there.
   const char* const end = bytes_.data() + stretch.end;
   for (const char* line = bytes_.data() + stretch.begin; line < end; line += 64)
     __builtin_prefetch(line);
+  __builtin_prefetch(end);
+  return stretch;
 }
 
 void Block::PrefetchSeek(std::string_view user_key, const Signposts& signposts) const {
   if (signposts.count == 0 || user_key.size() < signposts.prefix_bytes) return;
-  Prefetch(StretchFor(KeyHead(user_key, signposts.prefix_bytes), signposts));
+  PrefetchStretch(user_key, signposts);
   __builtin_prefetch(bytes_.data());
   __builtin_prefetch(bytes_.data() + bytes_.size() - 1);  // the restarts
 }
 
-std::optional<Block::Start> Block::StartAtSignpost(std::string_view user_key,
-                                                   const Signposts& signposts) const {
+std::optional<Block::Stretch> Block::StretchFor(std::string_view user_key,
+                                                const Signposts& signposts) const {
   const size_t prefix_bytes = signposts.prefix_bytes;
   if (signposts.count == 0 || user_key.size() < prefix_bytes) return std::nullopt;
-  const uint64_t head = KeyHead(user_key, prefix_bytes);
-  const Stretch stretch = StretchFor(head, signposts);
-  Prefetch(stretch);
-  const size_t below = stretch.below;
-  const char* const at = bytes_.data() + stretch.begin;
-
+  const Stretch stretch = PrefetchStretch(user_key, signposts);
   // The first entry of all has its key whole, prefix included.
-  BlockEntry entry;
-  if (!ReadBlockEntry(bytes_.data(), limit(), &entry) || entry.key_tail.size() < prefix_bytes ||
-      SharedPrefixBytes(user_key, entry.key_tail.substr(0, prefix_bytes)) < prefix_bytes) {
+  BlockEntry first;
+  if (!ReadBlockEntry(bytes_.data(), limit(), &first) || first.key_tail.size() < prefix_bytes ||
+      SharedPrefixBytes(user_key, first.key_tail.substr(0, prefix_bytes)) < prefix_bytes) {
     return std::nullopt;
   }
+  return stretch;
+}
+
+std::optional<Block::Start> Block::StartAtSignpost(std::string_view user_key,
+                                                   const Signposts& signposts) const {
+  const std::optional<Stretch> stretch = StretchFor(user_key, signposts);
+  if (!stretch) return std::nullopt;
+  const size_t below = stretch->below;
   if (below == 0) return Start{0, KeyWalk(user_key)};
   // The heads differ, so they say in which byte the keys do, unless that is padding behind the end
   // of the entry's key.
+  const size_t prefix_bytes = signposts.prefix_bytes;
   const uint64_t signpost_head = signposts.heads[below - 1];
-  const int matched_bits = std::countl_zero(head ^ signpost_head) & ~7;
+  const int matched_bits = std::countl_zero(KeyHead(user_key, prefix_bytes) ^ signpost_head) & ~7;
   const auto differing_byte = static_cast<uint8_t>(signpost_head >> (56 - matched_bits));
-  if (differing_byte == 0 || !ReadBlockEntry(at, limit(), &entry)) return std::nullopt;
+  BlockEntry entry;
+  if (differing_byte == 0 || !ReadBlockEntry(bytes_.data() + stretch->begin, limit(), &entry))
+    return std::nullopt;
   return Start{static_cast<uint32_t>(entry.end() - bytes_.data()),
                KeyWalk(user_key, entry.shared + entry.key_tail.size(),
                        prefix_bytes + static_cast<size_t>(matched_bits) / 8, differing_byte)};

@@ -74,6 +74,15 @@ class Block {
   // The same with the help of signposts that were made of this block.
   Answer Find(const LookupKey& key, const Signposts& signposts, Hit* hit) const;
 
+  // The entries between two signposts among which the first one at or after a key is to be found,
+  // or which stand right before it.
+  struct Stretch {
+    size_t below;         // so many signposts are before the key
+    uint32_t begin, end;  // offsets
+  };
+  // Begins to load it; nothing if that cannot be told, for want of signposts or because the key
+  // does not begin as all keys of the block do.
+  std::optional<Stretch> StretchFor(std::string_view user_key, const Signposts& signposts) const;
   // Begins to load what a seek for the key reads, if it begins at a signpost.
   void PrefetchSeek(std::string_view user_key, const Signposts& signposts) const;
 
@@ -85,15 +94,8 @@ class Block {
   // Where a walk to the key may begin: nothing if that cannot be told from signposts, or if the
   // block is damaged.
   struct Start;
-  // The entries between two signposts among which the first one at or after a key is to be found,
-  // or which stand right before it.  REQUIRES: there are signposts, and the key is not shorter than
-  // their prefix.
-  struct Stretch {
-    size_t below;         // so many signposts are before the key
-    uint32_t begin, end;  // offsets
-  };
-  Stretch StretchFor(uint64_t head, const Signposts& signposts) const;
-  void Prefetch(const Stretch& stretch) const;
+  // REQUIRES: there are signposts, and the key is not shorter than their prefix.
+  Stretch PrefetchStretch(std::string_view user_key, const Signposts& signposts) const;
   std::optional<Start> StartAtSignpost(std::string_view user_key, const Signposts& signposts) const;
   std::optional<Start> StartAtRestart(std::string_view user_key) const;
   const char* limit() const { return bytes_.data() + restarts_offset_; }  // of the entries

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
-#include <cstring>
+#include <optional>
 #include <utility>
 
 #include "lsm/base/key_head.h"
@@ -159,33 +159,31 @@ void BlockIterator::SeekToLast() {
 }
 
 bool BlockIterator::GoToSignpost(std::string_view user_key) {
-  const size_t prefix_bytes = signposts_.prefix_bytes;
-  if (signposts_.count == 0 || user_key.size() < prefix_bytes) return false;
-  block_.PrefetchSeek(user_key, signposts_);
-  const uint64_t head = KeyHead(user_key, prefix_bytes);
-  const size_t below = CountHeadsBelow(signposts_.heads, signposts_.count, head);
   const char* const begin = block_.bytes().data();
-  const char* const limit = begin + block_.entries_bytes();
-  // The first entry of all has its key whole, prefix included.
-  BlockEntry first, entry;
-  if (!ReadBlockEntry(begin, limit, &first) || first.key_tail.size() < prefix_bytes ||
-      std::memcmp(first.key_tail.data(), user_key.data(), prefix_bytes) != 0) {
-    return false;
-  }
+  __builtin_prefetch(begin + block_.bytes().size() - 1);  // the restarts
+  const std::optional<Block::Stretch> stretch = block_.StretchFor(user_key, signposts_);
+  if (!stretch) return false;
   GoToRestart(0);
-  if (below == 0) return ParseNext();
+  if (stretch->below == 0) {
+    ParseNext();
+    return true;
+  }
   // What the signpost's entry shares with the one before is put together from the prefix and the
   // signpost's head, if that reaches so far.
-  const uint32_t offset = signposts_.offsets[below - 1];
+  const size_t prefix_bytes = signposts_.prefix_bytes;
+  const uint64_t head = signposts_.heads[stretch->below - 1];
+  const uint32_t offset = stretch->begin;
+  const char* const limit = begin + block_.entries_bytes();
+  BlockEntry entry;
   if (!ReadBlockEntry(begin + offset, limit, &entry)) return false;
   const size_t key_bytes = size_t{entry.shared} + entry.key_tail.size();
   if (entry.shared > prefix_bytes + kKeyHeadBytes ||
       entry.shared + kInternalKeySuffixBytes > key_bytes) {
     return false;
   }
-  key_.assign(first.key_tail.substr(0, std::min<size_t>(prefix_bytes, entry.shared)));
+  key_.assign(user_key.substr(0, std::min<size_t>(prefix_bytes, entry.shared)));
   for (size_t i = prefix_bytes; i < entry.shared; ++i)
-    key_.push_back(static_cast<char>(signposts_.heads[below - 1] >> (56 - 8 * (i - prefix_bytes))));
+    key_.push_back(static_cast<char>(head >> (56 - 8 * (i - prefix_bytes))));
   key_.append(entry.key_tail);
   value_ = entry.value;
   current_ = offset;
@@ -199,8 +197,7 @@ bool BlockIterator::GoToSignpost(std::string_view user_key) {
 void BlockIterator::Seek(std::string_view target) {
   problem_ = {};
   if (internal_keys_ && GoToSignpost(UserKeyOf(target))) {
-    while (Compare(key_, target) < 0 && ParseNext()) {
-    }
+    while (valid_ && Compare(key_, target) < 0) ParseNext();
     return;
   }
   uint32_t restart = 0;
