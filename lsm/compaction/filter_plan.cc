@@ -73,14 +73,16 @@ RunsAfter RunsAfterJob(const Options& options, const Version& version, const Ope
                              static_cast<double>(output.bytes) / level1_bytes};
   RunsAfter after;
   after.output.keys = output.keys;
-  bool is_new_run = true;
   for (int level = 0; level < kLevels; ++level) {
-    for (const TableSpan run : RunsOf(version, level)) {
-      const bool joins = level > 0 && level == output.level && run.front()->meta.run == output.run;
-      if (joins) is_new_run = false;
-      AddRun(run, gone, joins ? &output_run : nullptr, level1_bytes, &after);
-    }
-    if (level == output.level && is_new_run) AddRun({}, gone, &output_run, level1_bytes, &after);
+    const std::vector<TableSpan> runs = RunsOf(version, level);
+    const auto is_joined = [&](TableSpan run) {
+      return level > 0 && level == output.level && run.front()->meta.run == output.run;
+    };
+    // A run that is begun is the newest of its level.
+    if (level == output.level && std::none_of(runs.begin(), runs.end(), is_joined))
+      AddRun({}, gone, &output_run, level1_bytes, &after);
+    for (const TableSpan run : runs)
+      AddRun(run, gone, is_joined(run) ? &output_run : nullptr, level1_bytes, &after);
   }
   return after;
 }
