@@ -50,10 +50,6 @@ OpenTables CloseOver(const Version& version, int level, UserRange range) {
   }
 }
 
-bool IsOneRun(const CompactionPlan& plan) {
-  return plan.level == 0 ? plan.inputs.size() == 1 : RunsAmong(plan.inputs).size() == 1;
-}
-
 // Into the oldest run of the level below, with what overlaps it there.  With options it may be a
 // move.
 CompactionPlan PlanDown(const Version& version, int level, OpenTables inputs,
@@ -88,7 +84,7 @@ CompactionPlan PlanNewRun(const Version& version, int level, const Options& opti
   plan.output_level = level + 1;
   plan.inputs = version.level(level);
   plan.output_run = below.empty() ? plan.inputs.back()->meta.run : below.front()->meta.run + 1;
-  plan.trivial_move = IsOneRun(plan) && plan.inputs.front()->meta.run == plan.output_run;
+  plan.trivial_move = plan.inputs.size() == 1 && below.empty();
   return plan;
 }
 
