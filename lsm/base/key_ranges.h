@@ -44,11 +44,6 @@ class KeyRanges {
     return std::span(held_by_).subspan(begins_[stretch], begins_[stretch + 1] - begins_[stretch]);
   }
 
-  size_t memory_bytes() const {
-    return ends_.memory_bytes() + begins_.capacity() * sizeof(size_t) +
-           held_by_.capacity() * sizeof(uint32_t);
-  }
-
  private:
   Fences ends_;                    // each once
   std::vector<size_t> begins_;     // in held_by_, of each stretch and end in turn; and its size

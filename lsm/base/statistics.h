@@ -29,8 +29,8 @@ struct LevelStatistics {
   double target_fpp = 0;     // what its usable filters were built for, weighed by keys; 0: none
   double predicted_fpp = 0;  // what their layouts promise with their sizes, weighed by keys
   // Of the newest table, the last that was decided about: the kind of its filter ("blocked", …,
-  // "none", "damaged"), and why it was chosen (a table's property `filter_reason`; empty without
-  // Options::filter_goal).
+  // "absent", "damaged", "unknown"), and why it was chosen (a table's property `filter_reason`;
+  // empty without Options::filter_goal).
   std::string filter_kind;
   std::string filter_reason;
   // Tables that a lookup must be expected to read here for a key that is not in the store but
