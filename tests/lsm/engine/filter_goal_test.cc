@@ -198,6 +198,7 @@ TEST_F(FilterGoalTest, ARepairWritesFiltersOfTheTarget) {
   Put("a", "1");
   db_ = nullptr;
   ASSERT_OK(DB::Repair(kStorePath, options_));
+  EXPECT_EQ(Reasons().size(), 1u);
   EXPECT_THAT(Reasons(), Each(StartsWith("target: ")));
   Open();
   EXPECT_EQ(Get("a"), "1");

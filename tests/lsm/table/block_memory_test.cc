@@ -313,16 +313,13 @@ TEST(BlockMemoryTest, WithoutMemoryForRegionsPiecesComeFromTheHeap) {
 TEST(BlockMemoryTest, WithoutAnyMemoryItSaysSoAndStaysAsItWas) {
   BlockMemory memory;
   Pieces pieces(&memory);
-  for (int i = 0; i < 2; ++i) {
-    refused_alignment = 1;
-    for (const size_t size_bytes : {size_t{40'000'000}, size_t{2'000'000}, size_t{4200}}) {
-      if (i == 0) {
-        EXPECT_THROW(memory.Allocate(size_bytes), std::bad_alloc);
-      }
-    }
-    refused_alignment = SIZE_MAX;
-    for (int j = 0; j < 100; ++j) pieces.Add(4200);
-  }
+  refused_alignment = 1;
+  for (const size_t size_bytes : {size_t{40'000'000}, size_t{2'000'000}, size_t{4200}})
+    EXPECT_THROW(memory.Allocate(size_bytes), std::bad_alloc);
+  EXPECT_EQ(memory.run_bytes(), 0u);
+  EXPECT_EQ(memory.region_count(), 0u);
+  refused_alignment = SIZE_MAX;
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(pieces.Add(4200), Origin::kRegion);
 }
 
 TEST(BlockMemoryTest, WithoutRegionsEachPieceIsFromTheHeap) {
