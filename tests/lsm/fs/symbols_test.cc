@@ -39,6 +39,7 @@ const std::set<std::string_view> kHarmless = {
     "ceil",
     "floor",
     "exp",
+    "exp2",  // an optimizer makes it of pow(2, x)
     "expm1",
     "fmod",
     "free",
