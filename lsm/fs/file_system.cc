@@ -22,8 +22,12 @@ void ReadAlone(ReadRequest* request) {
   request->bytes_read = bytes_read.ok() ? *bytes_read : 0;
 }
 
-void FileSystem::ReadMany(std::span<ReadRequest> requests) {
-  for (ReadRequest& request : requests) ReadAlone(&request);
+void FileSystem::ReadMany(std::span<ReadRequest> requests,
+                          const std::function<void(size_t)>& done) {
+  for (size_t i = 0; i < requests.size(); ++i) {
+    ReadAlone(&requests[i]);
+    if (done != nullptr) done(i);
+  }
 }
 
 absl::StatusOr<std::string> ReadWholeFile(Directory& directory, std::string_view name,

@@ -183,7 +183,11 @@ class FileSystem {
 
   // Does all the reads, in any order and at once where the system can; each request gets its own
   // outcome, the one that ReadAt would give it.
-  virtual void ReadMany(std::span<ReadRequest> requests);
+  //
+  // `done` (may be null) is called with the number of each request once it has its outcome, in any
+  // order, on this thread and one at a time; others may be under way then.  It must not throw.
+  virtual void ReadMany(std::span<ReadRequest> requests, const std::function<void(size_t)>& done);
+  void ReadMany(std::span<ReadRequest> requests) { ReadMany(requests, nullptr); }
 };
 
 // The whole file; ResourceExhausted beyond `size_max_bytes`.

@@ -119,7 +119,11 @@ class PosixFileSystemImpl final : public FileSystem {
     return PosixError(error, directory_path, "remove directory");
   }
 
-  void ReadMany(std::span<ReadRequest> requests) override { PosixReadMany(requests); }
+  using FileSystem::ReadMany;
+  void ReadMany(std::span<ReadRequest> requests,
+                const std::function<void(size_t)>& done) override {
+    PosixReadMany(requests, done);
+  }
 
  private:
   const FileAccess access_;

@@ -35,8 +35,9 @@ class PosixReadFile : public ReadFile {
   const size_t alignment_bytes_;
 };
 
-// Memory, offset and length of a direct read must be multiples of the device's logical block; this
-// serves all devices in use.
+// Memory, offset and length of a direct read must be multiples of what the file system says, most
+// often the device's logical block; where it does not say, this serves all devices in use.  It is
+// the largest that is taken.
 inline constexpr size_t kDirectAlignmentBytes = 4096;
 
 struct FreeDeleter {

@@ -16,6 +16,7 @@ namespace {
 
 // A ring, and memory that direct reads of it go through.
 struct Channel {
+  static constexpr size_t kPageBytes = 4096;
   // Of 64 blocks of 4 KiB with their trailers, each of which touches two or three pages.
   static constexpr size_t kBounceBytes = size_t{1} << 20;
 
@@ -107,35 +108,56 @@ class Channels {
   std::array<std::atomic<Channel*>, kChannelsMax> idle_{};
 };
 
+// Requests, and who wants to know of each that it has its outcome.
+struct Outcomes {
+  std::span<ReadRequest> requests;
+  const std::function<void(size_t)>& done;
+
+  void Tell(size_t number) const {
+    if (done != nullptr) done(number);
+  }
+  void ReadAndTell(size_t number) const {
+    ReadAlone(&requests[number]);
+    Tell(number);
+  }
+};
+
 // The reads of one submission.
 class Submission {
  public:
-  explicit Submission(Channel* channel) : channel_(channel) {}
+  Submission(Channel* channel, const Outcomes& outcomes) : channel_(channel), outcomes_(outcomes) {}
 
   // False: there is no more room in this one.
-  bool Add(ReadRequest* request) {
+  bool Add(size_t number) {
     if (size_ == ReadRing::kReadsMax) return false;
-    const auto* const file = dynamic_cast<const PosixReadFile*>(request->file);
-    const Span span = file == nullptr ? Span{} : SpanOf(*request, file->alignment_bytes());
+    const ReadRequest& request = outcomes_.requests[number];
+    const auto* const file = dynamic_cast<const PosixReadFile*>(request.file);
+    const Span span = file == nullptr ? Span{} : SpanOf(request, file->alignment_bytes());
     if (span.length == 0) {
-      ReadAlone(request);
+      outcomes_.ReadAndTell(number);
       return true;
     }
-    char* memory = request->buffer.data();
+    char* memory = request.buffer.data();
     if (file->alignment_bytes() > 1) {
       if (bounce_used_ + span.length > Channel::kBounceBytes) return false;
       memory = channel_->BounceMemory() + bounce_used_;
-      bounce_used_ += span.length;
+      // Each begins a page of its own, since what lies in two is two pieces to the device (64 reads
+      // of 3 KiB, with opening their blocks: 14.6 us each, and 13.1 so).
+      bounce_used_ +=
+          (span.length + Channel::kPageBytes - 1) / Channel::kPageBytes * Channel::kPageBytes;
     }
-    requests_[size_] = request;
+    numbers_[size_] = number;
     reads_[size_++] = {file->descriptor(), span.offset, {memory, span.length}, 0};
     return true;
   }
 
   // Whether the channel is still good.
   bool Run() {
-    const bool is_good = size_ == 0 || channel_->ring->Read({reads_.data(), size_});
-    for (size_t i = 0; i < size_; ++i) Finish(*requests_[i], reads_[i]);
+    const bool is_good =
+        size_ == 0 || channel_->ring->Read({reads_.data(), size_}, [this](size_t i) {
+          Finish(&outcomes_.requests[numbers_[i]], reads_[i]);
+          outcomes_.Tell(numbers_[i]);
+        });
     size_ = bounce_used_ = 0;
     return is_good;
   }
@@ -156,38 +178,40 @@ class Submission {
     return {request.offset - before, (before + wanted + alignment - 1) / alignment * alignment};
   }
 
-  static void Finish(ReadRequest& request, const RingRead& read) {
-    const size_t before = request.offset - read.offset;
-    const size_t wanted = request.buffer.size();
+  static void Finish(ReadRequest* request, const RingRead& read) {
+    const size_t before = request->offset - read.offset;
+    const size_t wanted = request->buffer.size();
     // Why it is not in full (an error, the end of the file, nothing at all) ReadAt finds out.
-    if (read.result < static_cast<int64_t>(before + wanted)) return ReadAlone(&request);
-    if (read.buffer.data() != request.buffer.data()) {
-      std::memcpy(request.buffer.data(), read.buffer.data() + before, wanted);
+    if (read.result < static_cast<int64_t>(before + wanted)) return ReadAlone(request);
+    if (read.buffer.data() != request->buffer.data()) {
+      std::memcpy(request->buffer.data(), read.buffer.data() + before, wanted);
     }
-    request.status = absl::OkStatus();
-    request.bytes_read = wanted;
+    request->status = absl::OkStatus();
+    request->bytes_read = wanted;
   }
 
   // Far from where an offset and a length do not fit a signed offset.
   static constexpr uint64_t kOffsetMax = uint64_t{1} << 62;
 
   Channel* const channel_;
+  const Outcomes& outcomes_;
   size_t size_ = 0;
   size_t bounce_used_ = 0;
-  std::array<ReadRequest*, ReadRing::kReadsMax> requests_;
+  std::array<size_t, ReadRing::kReadsMax> numbers_;  // of requests
   std::array<RingRead, ReadRing::kReadsMax> reads_;
 };
 
 }  // namespace
 
-void PosixReadMany(std::span<ReadRequest> requests) {
+void PosixReadMany(std::span<ReadRequest> requests, const std::function<void(size_t)>& done) {
+  const Outcomes outcomes{requests, done};
   std::unique_ptr<Channel> channel = requests.size() < 2 ? nullptr : Channels::Take();
   size_t next = 0;
   if (channel != nullptr) {
-    Submission submission(channel.get());
+    Submission submission(channel.get(), outcomes);
     bool is_good = true;
     while (is_good && next < requests.size()) {
-      while (next < requests.size() && submission.Add(&requests[next])) ++next;
+      while (next < requests.size() && submission.Add(next)) ++next;
       is_good = submission.Run();
     }
     if (is_good) {
@@ -196,7 +220,7 @@ void PosixReadMany(std::span<ReadRequest> requests) {
       Channels::Drop(std::move(channel));
     }
   }
-  for (; next < requests.size(); ++next) ReadAlone(&requests[next]);
+  for (; next < requests.size(); ++next) outcomes.ReadAndTell(next);
 }
 
 }  // namespace lsm

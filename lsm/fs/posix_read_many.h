@@ -3,6 +3,8 @@
 #ifndef TRELLIS_LSM_FS_POSIX_READ_MANY_H_
 #define TRELLIS_LSM_FS_POSIX_READ_MANY_H_
 
+#include <cstddef>
+#include <functional>
 #include <span>
 
 #include "lsm/fs/file_system.h"
@@ -12,7 +14,7 @@ namespace lsm {
 // FileSystem::ReadMany.  Whatever a ring does not read in full (errors, ends of files, files of
 // other file systems) is left to ReadAt, so that outcomes are the same either way.  Threads: any
 // number at once; a child that the process forks uses rings of its own.
-void PosixReadMany(std::span<ReadRequest> requests);
+void PosixReadMany(std::span<ReadRequest> requests, const std::function<void(size_t)>& done);
 
 }  // namespace lsm
 

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 
@@ -28,9 +29,10 @@ class ReadRing {
 
   virtual ~ReadRing();
 
-  // Does all of them, at most kReadsMax.  When it returns, each has its result, and the kernel uses
-  // none of the buffers any more.  False: the ring is broken and must be destroyed.
-  virtual bool Read(std::span<RingRead> reads) = 0;
+  // Does all of them, at most kReadsMax.  Calls `done` with the number of each as soon as it has
+  // its result, and the kernel does not use its buffer any more.  When it returns, that holds for
+  // all. False: the ring is broken and must be destroyed.
+  virtual bool Read(std::span<RingRead> reads, const std::function<void(size_t)>& done) = 0;
 };
 
 // Null where there is none to be had.  Then `*may_come` says whether another attempt may succeed:

@@ -19,38 +19,33 @@ size_t BlockReads::Add(const Table* table, size_t ordinal) {
 void BlockReads::ReadAll(FileSystem* files, bool fill_cache) {
   // Whose buffers there is no memory for keep the status that says so.
   CatchOutOfMemory([&] {
-    Submit(files);
+    std::vector<ReadRequest> requests;
+    requests.reserve(reads_.size());
+    for (Read& read : reads_) {
+      const BlockHandle handle = read.table->block_handle(read.ordinal);
+      // No more than kBlockBytesMax, which was checked when the table was opened.
+      read.stored = BlockBuffer(static_cast<size_t>(handle.stored_bytes + kBlockTrailerBytes));
+      requests.push_back({&read.table->file(),
+                          handle.offset,
+                          {read.stored.data(), read.stored.size()},
+                          absl::OkStatus(),
+                          0});
+    }
+    files->ReadMany(requests, [&](size_t i) { Open(&reads_[i], requests[i], fill_cache); });
     return absl::OkStatus();
   }).IgnoreError();
-  for (Read& read : reads_) {
-    if (!read.status.ok()) continue;
-    absl::StatusOr<BlockRef> block = CatchOutOfMemory(
-        [&] { return read.table->AdmitBlock(read.ordinal, std::move(read.stored), fill_cache); });
-    if (block.ok()) {
-      read.block = *std::move(block);
-    } else {
-      read.status = block.status();
-    }
-  }
 }
 
-void BlockReads::Submit(FileSystem* files) {
-  std::vector<ReadRequest> requests;
-  requests.reserve(reads_.size());
-  for (Read& read : reads_) {
-    const BlockHandle handle = read.table->block_handle(read.ordinal);
-    // No more than kBlockBytesMax, which was checked when the table was opened.
-    read.stored = BlockBuffer(static_cast<size_t>(handle.stored_bytes + kBlockTrailerBytes));
-    requests.push_back({&read.table->file(),
-                        handle.offset,
-                        {read.stored.data(), read.stored.size()},
-                        absl::OkStatus(),
-                        0});
-  }
-  files->ReadMany(requests);
-  for (size_t i = 0; i < reads_.size(); ++i) {
-    reads_[i].status = requests[i].status;
-    reads_[i].stored.Truncate(requests[i].bytes_read);
+void BlockReads::Open(Read* read, const ReadRequest& request, bool fill_cache) {
+  read->status = request.status;
+  if (!read->status.ok()) return;
+  read->stored.Truncate(request.bytes_read);
+  absl::StatusOr<BlockRef> block = CatchOutOfMemory(
+      [&] { return read->table->AdmitBlock(read->ordinal, std::move(read->stored), fill_cache); });
+  if (block.ok()) {
+    read->block = *std::move(block);
+  } else {
+    read->status = block.status();
   }
 }
 

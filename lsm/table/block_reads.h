@@ -23,8 +23,9 @@ class BlockReads {
   // Returns its number; a block that was added before is read once.
   size_t Add(const Table* table, size_t ordinal);
 
-  // Reads them with one ReadMany, verifies them, and puts them into the cache if asked to.  Needs
-  // memory; where there is none, those that are left over get ResourceExhausted.
+  // Reads them with one ReadMany; verifies each as soon as it is there, while the device reads the
+  // others, and puts it into the cache if asked to.  Needs memory; where there is none, those that
+  // are left over get ResourceExhausted.
   void ReadAll(FileSystem* files, bool fill_cache);
 
   // A reference to the block, or why it could not be read; as often as wanted.  `is_first`: whether
@@ -40,7 +41,8 @@ class BlockReads {
     BlockRef block;
     bool is_taken = false;
   };
-  void Submit(FileSystem* files);
+  // What was read.
+  static void Open(Read* read, const ReadRequest& request, bool fill_cache);
 
   std::vector<Read> reads_;
 };

@@ -46,7 +46,11 @@ class Recorder final : public lsm::FileSystem {
   absl::StatusOr<std::unique_ptr<lsm::Directory>> OpenDirectory(const std::string& path,
                                                                 bool create) override;
   absl::Status RemoveDirectory(const std::string& path) override;
-  void ReadMany(std::span<lsm::ReadRequest> requests) override { inner_->ReadMany(requests); }
+  using FileSystem::ReadMany;
+  void ReadMany(std::span<lsm::ReadRequest> requests,
+                const std::function<void(size_t)>& done) override {
+    inner_->ReadMany(requests, done);
+  }
 
   const Journal& journal() const { return shared_->journal; }
 
