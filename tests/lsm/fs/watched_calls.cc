@@ -85,7 +85,9 @@ ssize_t write(int fd, const void* bytes, size_t length) {
 }
 ssize_t pread(int fd, void* bytes, size_t length, off_t offset) {
   if (!GoesOn("pread", fd)) return -1;
-  return ::syscall(SYS_pread64, fd, bytes, Cut(length), offset);
+  // Cut afterwards, since a direct read of fewer bytes than a block would fail.
+  const ssize_t got = ::syscall(SYS_pread64, fd, bytes, length, offset);
+  return got < 0 ? got : static_cast<ssize_t>(Cut(static_cast<size_t>(got)));
 }
 int fdatasync(int fd) {
   if (!GoesOn("fdatasync", fd)) return -1;
