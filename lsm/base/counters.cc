@@ -106,6 +106,9 @@ void Counters::SumInto(Statistics* statistics) const {
       }
     }
   }
+  // Who ended further down came by.
+  for (size_t level = kLevels - 1; level > 0; --level)
+    statistics->levels[level - 1].lookups += statistics->levels[level].lookups;
   // Not a sum: a lookup that goes down three levels is still one.
   statistics->total.lookups =
       statistics->lookups - std::min(statistics->lookups, statistics->memtable_hits);

@@ -16,7 +16,7 @@ namespace lsm {
 // What one lookup did at one level.
 struct LevelCounts {
   enum Field : uint8_t {
-    kLookups,
+    kLookupsEnded,  // that came to this level and no further; Statistics counts who came to it
     kTablesConsidered,
     kReadsAvoided,
     kUsefulReads,

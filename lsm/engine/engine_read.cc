@@ -35,11 +35,6 @@ void NoteMemtable(std::string name, MemtableAnswer answer, Explanation* explanat
 // enough for what they need at once to stay in the processor's second cache.
 constexpr size_t kKeysTogether = 64;
 
-std::optional<std::string> CopyOf(const LookupResult& result) {
-  if (result.answer != TableAnswer::kFound) return std::nullopt;
-  return std::string(result.value);
-}
-
 // The active memtable, then the sealed ones: whether one knows the key.
 bool FindInMemtables(const ReadView& view, const LookupKey& key, LookupResult* result,
                      Explanation* explanation) {
@@ -143,12 +138,16 @@ void Engine::FindTogether(const ReadView& view, std::span<const std::string_view
   const EpochGuard guard;
   const Counters::Here counters(&counters_);
   const auto give = [&](size_t i, const absl::Status& status, const LookupResult& result) {
-    if (status.ok() && result.answer == TableAnswer::kFound)
+    if (!status.ok()) {
+      answers[i] = status;
+    } else if (result.answer != TableAnswer::kFound) {
+      answers[i].emplace();
+    } else {
       counters.Add(Counter::kLookupsFound, 1);
-    answers[i] = CatchOutOfMemory([&]() -> absl::StatusOr<std::optional<std::string>> {
-      if (!status.ok()) return status;
-      return CopyOf(result);
-    });
+      answers[i] = CatchOutOfMemory([&]() -> absl::StatusOr<std::optional<std::string>> {
+        return std::string(result.value);
+      });
+    }
   };
   for (size_t i = 0; i < keys.size(); ++i) {
     const absl::Status status = CheckKey(keys[i]);

@@ -28,6 +28,8 @@ FilterVerdict VerdictOf(FilterPresence presence, bool passed) {
 
 void CountConsidered(FilterPresence presence, int level, const Counters::Here& counters) {
   counters.Add(level, LevelCounts::kTablesConsidered, 1);
+  if (presence == FilterPresence::kUsable) [[likely]]
+    return;
   switch (presence) {
     case FilterPresence::kUsable:
       break;
@@ -43,8 +45,9 @@ void CountConsidered(FilterPresence presence, int level, const Counters::Here& c
   }
 }
 
-TableStep* AddStep(Explanation* explanation, int level, const OpenTable& table, bool passed) {
-  if (explanation == nullptr) return nullptr;
+// Out of the way of lookups that nobody wants explained.
+[[gnu::noinline]] TableStep* AddStep(Explanation* explanation, int level, const OpenTable& table,
+                                     bool passed) {
   TableStep& step = explanation->tables.emplace_back();
   step.level = level;
   step.table_number = table.meta.number;
@@ -57,8 +60,8 @@ TableStep* AddStep(Explanation* explanation, int level, const OpenTable& table, 
 
 // Whether a table has the key that its filter denies.  If that cannot be found out, be it for want
 // of memory, it is not this lookup's matter: it was not to read anything.
-bool HasAfterAll(const Table& table, const LookupKey& key, const Counters::Here& counters,
-                 LevelCounts* counts) {
+[[gnu::noinline]] bool HasAfterAll(const Table& table, const LookupKey& key,
+                                   const Counters::Here& counters, LevelCounts* counts) {
   std::string_view value;
   uint64_t suffix = 0;
   BlockRef pin;
@@ -102,7 +105,8 @@ class Version::Search {
       const Table& table = *current().table->table;
       const bool passed = table.MayContain(key_->digest());
       CountConsidered(table.filter_presence(), level, counters);
-      step_ = AddStep(explanation, level, *current().table, passed);
+      if (explanation != nullptr) [[unlikely]]
+        step_ = AddStep(explanation, level, *current().table, passed);
       if (passed || (doubt_filters_ && HasAfterAll(table, *key_, counters, &counts_)))
         return &table;
       counters.Add(level, LevelCounts::kReadsAvoided, 1);
@@ -141,8 +145,7 @@ class Version::Search {
 
   // Counts the levels that it came to: all of them, if no table had the key or failed.
   void End(bool found_nothing, int deepest_level, const Counters::Here& counters) const {
-    const int last = found_nothing ? deepest_level : current().level;
-    for (int level = 0; level <= last; ++level) counters.Add(level, LevelCounts::kLookups, 1);
+    counters.Add(found_nothing ? deepest_level : current().level, LevelCounts::kLookupsEnded, 1);
   }
 
  private:

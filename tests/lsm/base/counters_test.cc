@@ -77,7 +77,8 @@ TEST(CountersTest, LevelsAndTheirSumAreFilled) {
   Statistics statistics;
   counters.SumInto(&statistics);
   const LevelStatistics& level = statistics.levels[2];
-  EXPECT_EQ(level.lookups, 10u);
+  // Those that ended here, and those that came by on their way to level 6.
+  EXPECT_EQ(level.lookups, 20u);
   EXPECT_EQ(level.tables_considered, 11u);
   EXPECT_EQ(level.reads_avoided, 12u);
   EXPECT_EQ(level.useful_reads, 13u);
@@ -90,7 +91,10 @@ TEST(CountersTest, LevelsAndTheirSumAreFilled) {
   EXPECT_EQ(level.blocks_from_file, 20u);
   EXPECT_EQ(level.bytes_from_cache, 21u);
   EXPECT_EQ(level.bytes_from_file, 22u);
-  EXPECT_EQ(statistics.levels[3].lookups, 0u);
+  EXPECT_EQ(statistics.levels[0].lookups, 20u);
+  EXPECT_EQ(statistics.levels[3].lookups, 10u);
+  EXPECT_EQ(statistics.levels[6].lookups, 10u);
+  EXPECT_EQ(statistics.levels[3].tables_considered, 0u);
   EXPECT_EQ(statistics.total.tables_considered, 22u);
   EXPECT_EQ(statistics.total.bytes_from_file, 44u);
   // Not the sum over levels, which would count a lookup once a level.
@@ -120,7 +124,7 @@ TEST(CountersTest, NothingIsLostWhenManyThreadsCount) {
   constexpr uint64_t kRounds = 500;
   Counters counters;
   LevelCounts counts;
-  counts[LevelCounts::kLookups] = 1;
+  counts[LevelCounts::kLookupsEnded] = 1;
   counts[LevelCounts::kBytesFromFile] = 100;
   for (int repetition = 0; repetition < 2; ++repetition) {
     std::vector<std::thread> threads;
