@@ -37,10 +37,7 @@ size_t Fences::CountBelow(uint64_t head) const {
   return begin + CountHeadsBelow(stretch, count, head);
 }
 
-// The first fence that is not `before` the key, where `before` is < for a lower and <= for an upper
-// bound.
-template <bool kUpper>
-Fences::Place Fences::Bound(std::string_view key) const {
+Fences::Place Fences::Find(std::string_view key) const {
   if (heads_.empty()) return {0, false};
   const std::string_view prefix(bytes_.data(), prefix_bytes_);
   if (const size_t shared = SharedPrefixBytes(key, prefix); shared < prefix_bytes_) {
@@ -62,7 +59,7 @@ Fences::Place Fences::Bound(std::string_view key) const {
     const size_t middle = low + (high - low) / 2;
     const int fence_order = (*this)[middle].compare(key);
     is_there |= fence_order == 0;
-    if (kUpper ? fence_order <= 0 : fence_order < 0) {
+    if (fence_order < 0) {
       low = middle + 1;
     } else {
       high = middle;
@@ -70,10 +67,6 @@ Fences::Place Fences::Bound(std::string_view key) const {
   }
   return {low, is_there};
 }
-
-size_t Fences::LowerBound(std::string_view key) const { return Bound<false>(key).at; }
-size_t Fences::UpperBound(std::string_view key) const { return Bound<true>(key).at; }
-Fences::Place Fences::Find(std::string_view key) const { return Bound<false>(key); }
 
 size_t Fences::memory_bytes() const {
   return (heads_.capacity() + samples_.capacity() + ends_.capacity()) * sizeof(uint64_t) +

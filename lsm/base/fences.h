@@ -32,24 +32,19 @@ class Fences {
     return std::string_view(bytes_).substr(ends_[i], ends_[i + 1] - ends_[i]);
   }
 
-  // The first one >= key; size() if there is none.
-  size_t LowerBound(std::string_view key) const;
-  // The same, and whether that one is the key itself.
+  // The first one >= key, or size() if there is none; and whether that one is the key itself.
   struct Place {
     size_t at;
     bool is_there;
   };
   Place Find(std::string_view key) const;
-  // The first one > key; size() if there is none.
-  size_t UpperBound(std::string_view key) const;
+  size_t LowerBound(std::string_view key) const { return Find(key).at; }
 
   size_t memory_bytes() const;
 
  private:
   static constexpr size_t kStretch = 64;
 
-  template <bool kUpper>
-  Place Bound(std::string_view key) const;
   // How many heads are below this one.
   size_t CountBelow(uint64_t head) const;
 

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "lsm/base/filter_choice.h"
+#include "lsm/base/filter_curve.h"
 #include "lsm/bytes/readable.h"
 #include "lsm/bytes/status.h"
 
@@ -48,10 +49,9 @@ absl::Status CheckGoal(const Options& options) {
 }
 
 absl::Status CheckFilter(const Options& options) {
-  constexpr double kLeastFpp = 0.000001;
   constexpr double kMostFpp = 0.5;
   // Written so that NaN fails.
-  if (!(options.target_fpp >= kLeastFpp && options.target_fpp <= kMostFpp)) {
+  if (!(options.target_fpp >= FilterCurve::kLeastFpp && options.target_fpp <= kMostFpp)) {
     return Refuse("target_fpp",
                   std::isnan(options.target_fpp) ? "nan" : ReadableNumber(options.target_fpp),
                   "in [0.000001, 0.5]");
