@@ -86,6 +86,16 @@ Counters::Stripe& Counters::StripeOfThisThread(bool* shared) {
   return *stripe;
 }
 
+uint64_t Counters::SumOf(Counter counter) const {
+  uint64_t sum = 0;
+  for (const auto& slot : stripes_) {
+    const Stripe* const stripe = slot.load(std::memory_order_acquire);
+    if (stripe != nullptr)
+      sum += stripe->counters[static_cast<size_t>(counter)].load(std::memory_order_relaxed);
+  }
+  return sum;
+}
+
 void Counters::SumInto(Statistics* statistics) const {
   for (const auto member : kCounterMembers) statistics->*member = 0;
   for (const auto member : kLevelMembers) {

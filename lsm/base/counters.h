@@ -92,6 +92,8 @@ class Counters {
   // before is overwritten; fields that describe what is there now (tables, bytes, FPPs, memory) are
   // left alone.
   void SumInto(Statistics* statistics) const;
+  // Of one of the store's.
+  uint64_t SumOf(Counter counter) const;
 
  private:
   static constexpr size_t kStripes = 64;

@@ -52,7 +52,7 @@ void AddSteps(size_t index, const FilterRun& run, const FilterCurve& curve,
       const bool is_first = steps->size() == first;
       const double fpp = is_first ? 1 : steps->back().point.fpp;
       const double bytes = is_first ? 0 : steps->back().bytes;
-      step.saved_reads = fpp - point.fpp;
+      step.saved_reads = run.weight * (fpp - point.fpp);
       step.more_bytes = step.bytes - bytes;
       if (is_first || step.steepness() < steps->back().steepness()) break;
       steps->pop_back();  // it lies above the line from before it to here
@@ -81,7 +81,9 @@ uint64_t KeysOf(std::span<const FilterRun> runs) {
 // are looked at; so if they were sized for half as many keys more, the sum is what it should be.
 double ShareBeforeGrowth(std::span<const FilterRun> runs) {
   const auto all = static_cast<double>(KeysOf(runs));
-  const double above = all - static_cast<double>(runs.back().keys);
+  size_t deepest = runs.size() - 1;
+  while (deepest > 0 && runs[deepest].continues) --deepest;
+  const auto above = static_cast<double>(KeysOf(runs.first(deepest)));
   return all / (all + above / 2);
 }
 
@@ -101,6 +103,10 @@ std::string_view NameOf(FilterReason reason) {
       return "less";
     case FilterReason::kMore:
       return "more";
+    case FilterReason::kHot:
+      return "hot";
+    case FilterReason::kCold:
+      return "cold";
   }
   return "?";
 }
@@ -120,6 +126,10 @@ std::string ExplanationOf(FilterReason reason, const FilterGoal& goal) {
         return "since older tables have more than theirs, less than its share of ";
       case FilterReason::kMore:
         return "since older tables have less than theirs, more than its share of ";
+      case FilterReason::kHot:
+        return "since lookups ask here more than elsewhere, more than by its size of ";
+      case FilterReason::kCold:
+        return "since lookups ask here less than elsewhere, less than by its size of ";
     }
     return "";
   }();
@@ -163,7 +173,7 @@ FilterAllocation FilterAllocator::SolveWith(std::span<const FilterRun> runs,
   for (size_t i = 0; i < runs.size(); ++i) {
     if (runs[i].keys == 0 || kinds[i].empty()) continue;
     AddSteps(i, runs[i], CurveOf(kinds[i], runs[i]), &steps);
-    allocation.wasted_reads += 1;
+    allocation.wasted_reads += runs[i].weight;
   }
   // Stable: of steps that are worth the same, the first run's comes first.
   std::stable_sort(steps.begin(), steps.end(),
@@ -173,18 +183,18 @@ FilterAllocation FilterAllocator::SolveWith(std::span<const FilterRun> runs,
     FilterShare& share = allocation.shares[step.run];
     const FilterRun& run = runs[step.run];
     const std::string_view kind = kinds[step.run];
-    const double reads_left = allocation.wasted_reads - share.fpp;
+    const double reads_left = allocation.wasted_reads - run.weight * share.fpp;
     const double bytes_left = allocation.bytes - share.bytes;
-    const bool is_last =
-        bytes_left + step.bytes > limit.bytes || reads_left + step.point.fpp <= limit.reads;
+    const bool is_last = bytes_left + step.bytes > limit.bytes ||
+                         reads_left + run.weight * step.point.fpp <= limit.reads;
     FilterCurve::Point point = step.point;
     if (bytes_left + step.bytes > limit.bytes) {
       point = CurveOf(kind, run).At(BitsIn(run, limit.bytes - bytes_left));
     } else if (is_last) {
-      point = CurveOf(kind, run).Reaching(limit.reads - reads_left);
+      point = CurveOf(kind, run).Reaching((limit.reads - reads_left) / run.weight);
     }
     if (point.fpp < share.fpp) Set(&share, kind, point, BytesOf(run, point.bits));
-    allocation.wasted_reads = reads_left + share.fpp;
+    allocation.wasted_reads = reads_left + run.weight * share.fpp;
     allocation.bytes = bytes_left + share.bytes;
     if (is_last) break;
   }
@@ -226,39 +236,46 @@ FilterAllocation FilterAllocator::Allocate(std::span<const FilterRun> runs) cons
   return SolveFor(runs, Wanted(runs));
 }
 
-FilterShare FilterAllocator::ForOutput(std::span<const FilterRun> runs,
-                                       const FilterOutput& output) const {
-  if (runs[output.run].keys == 0) return {};
-  const double part = static_cast<double>(output.keys) / static_cast<double>(runs[output.run].keys);
-  const auto total_with = [&](const FilterShare& share) {
-    return WantsReads() ? output.staying_reads + part * share.fpp
-                        : output.staying_bytes + part * share.bytes;
+FilterAllocation FilterAllocator::ForOutput(std::span<const FilterRun> runs,
+                                            const FilterOutput& output) const {
+  const auto total_with = [&](const FilterAllocation& allocation) {
+    double total = WantsReads() ? output.staying_reads : output.staying_bytes;
+    for (const FilterOutput::Part& part : output.parts) {
+      const FilterRun& run = runs[part.run];
+      if (run.keys == 0) continue;
+      const FilterShare& share = allocation.shares[part.run];
+      total += static_cast<double>(part.keys) / static_cast<double>(run.keys) *
+               (WantsReads() ? run.weight * share.fpp : share.bytes);
+    }
+    return total;
   };
-  const auto solve = [&](double wanted) { return SolveFor(runs, wanted).shares[output.run]; };
   const double goal = Wanted(runs);
   const double usual =
       goal_.kind() == FilterGoal::Kind::kBytes ? goal * ShareBeforeGrowth(runs) : goal;
-  const FilterShare fair = solve(usual);
+  const FilterAllocation fair = SolveFor(runs, usual);
   const double beyond = total_with(fair) - goal;  // negative: short of it
   double farthest =
       std::clamp(usual - kCorrection * beyond, usual / kCorrectionMost, usual * kCorrectionMost);
-  FilterShare share = solve(farthest);
-  if ((total_with(share) > goal) != (beyond > 0)) {
+  FilterAllocation allocation = SolveFor(runs, farthest);
+  if ((total_with(allocation) > goal) != (beyond > 0)) {
     // Somewhere between the two the goal is met; the nearest on its right side.
     double below = std::min(usual, farthest), above = std::max(usual, farthest);
     constexpr int kHalvings = 10;
     for (int i = 0; i < kHalvings; ++i) {
       const double middle = (below + above) / 2;
-      (total_with(solve(middle)) > goal ? above : below) = middle;
+      (total_with(SolveFor(runs, middle)) > goal ? above : below) = middle;
     }
-    share = solve(below);
+    allocation = SolveFor(runs, below);
   }
-  if (share.reason == FilterReason::kShare) {
+  for (const FilterOutput::Part& part : output.parts) {
+    FilterShare& share = allocation.shares[part.run];
+    if (share.reason != FilterReason::kShare) continue;
     constexpr double kNoticed = 0.02;  // a difference that is worth a word
-    if (share.bytes < fair.bytes * (1 - kNoticed)) share.reason = FilterReason::kLess;
-    if (share.bytes > fair.bytes * (1 + kNoticed)) share.reason = FilterReason::kMore;
+    const double fair_bytes = fair.shares[part.run].bytes;
+    if (share.bytes < fair_bytes * (1 - kNoticed)) share.reason = FilterReason::kLess;
+    if (share.bytes > fair_bytes * (1 + kNoticed)) share.reason = FilterReason::kMore;
   }
-  return share;
+  return allocation;
 }
 
 }  // namespace lsm

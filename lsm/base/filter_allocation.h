@@ -2,7 +2,9 @@
 // Dayan, Athanassoulis, Idreos, SIGMOD 2017).  Pure: from sizes to FPPs; nothing is built here.
 //
 // A lookup of a key that is not there asks every run, so it is expected to read the sum of their
-// FPPs in vain.  A bit a key lowers an FPP by the same factor anywhere, but costs as many bits as
+// FPPs in vain; where parts of runs are asked with different probabilities, the sum weighed by
+// them.
+//  A bit a key lowers an FPP by the same factor anywhere, but costs as many bits as
 // the run has keys: so memory is best spent where it lowers the sum the most a byte, which is on
 // small runs until their FPPs are as much lower as they are smaller.  The curves say what a byte
 // buys (lsm/base/filter_curve.h): their lower convex hulls, cut into short steps and taken steepest
@@ -26,12 +28,17 @@
 
 namespace lsm {
 
-// Tables of which a lookup reads at most one: a table of level 0, or a run below it.
+// Tables of which a lookup reads at most one: a table of level 0, a run below it, or a part of such
+// a run whose tables are asked about as often as one another (lsm/base/hotness.h).
 struct FilterRun {
   uint64_t keys = 0;    // user keys, of all its tables; a run without keys has no filter
   uint64_t tables = 1;  // its keys are in so many filters, about alike
   double lifetime = 0;  // how often level 1 is written anew before this run is: its size by level
                         // 1's
+  // Lookups that ask one of its tables, of all that do not find their key: 1 for a whole run; less
+  // for a part of one, whose other parts follow it.
+  double weight = 1;
+  bool continues = false;  // it is of the same run as the one before
 };
 
 enum class FilterReason : uint8_t {
@@ -41,8 +48,10 @@ enum class FilterReason : uint8_t {
   kDoesNotPay,  // none: what memory there is spares more elsewhere, or the goal is reached without
   kLess,        // less than its share, since tables that were built before have more than theirs
   kMore,        // more than its share, since they have less
+  kHot,         // more than its share by size, since lookups were counted that ask for its keys
+  kCold,        // less than that, since fewer ask for them than for others
 };
-// "target", "share", "floor", "does not pay", "less", "more".
+// "target", "share", "floor", "does not pay", "less", "more", "hot", "cold".
 std::string_view NameOf(FilterReason reason);
 
 // A table's property `filter_reason`: "share: its share of 10 bits a key".  What stands before the
@@ -59,14 +68,17 @@ struct FilterShare {
 
 struct FilterAllocation {
   std::vector<FilterShare> shares;  // of the runs, in their order
-  double wasted_reads = 0;          // of a lookup for a key that is not there: the sum of the FPPs
+  double wasted_reads = 0;  // of a lookup for a key that is not there: the sum of weights by FPPs
   double bytes = 0;
 };
 
 // What a job is about to write, and what it leaves as it is.
 struct FilterOutput {
-  size_t run = 0;            // among the runs, as they will be after it
-  uint64_t keys = 0;         // of that run
+  struct Part {
+    size_t run = 0;     // among the runs, as they will be after it
+    uint64_t keys = 0;  // of that run
+  };
+  std::vector<Part> parts;
   double staying_bytes = 0;  // that filters take of tables that the job leaves alone
   double staying_reads = 0;  // wasted reads that are expected of these tables
 };
@@ -95,8 +107,9 @@ class FilterAllocator {
   // put right by kCorrection times what the store would else be beyond it, or short of it; at most
   // so far that the goal is met.  Not farther: a small output cannot make up for much, and tables
   // of one run are best alike.  Of a budget in bytes, a share is also smaller by what the store
-  // may grow until its tables are written anew.
-  FilterShare ForOutput(std::span<const FilterRun> runs, const FilterOutput& output) const;
+  // may grow until its tables are written anew.  Among the shares, those of the output's parts are
+  // for the job.
+  FilterAllocation ForOutput(std::span<const FilterRun> runs, const FilterOutput& output) const;
 
  private:
   static constexpr double kCorrection = 2;

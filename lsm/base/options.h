@@ -58,8 +58,9 @@ struct Options {
   // same for every table: so much memory a key or in all, for as few wasted reads as that buys, or
   // so few wasted reads, for as little memory as that takes.  Each flush and compaction then solves
   // for the FPP of what it writes (lsm/base/filter_allocation.h), from the sizes that the levels'
-  // runs have: small runs get low ones, which cost little there.  A run whose filters do not pay
-  // gets none.  FilterGoal(); BitsPerKey in [0.1, 64], Bytes in [1 KiB, 16 TiB], WastedReads in
+  // runs have: small runs get low ones, which cost little there; and from where lookups of absent
+  // keys were counted to ask since the store was opened (lsm/base/hotness.h): tables whose keys are
+  // asked for more than others get lower ones.  What filters do not pay for gets none.  FilterGoal(); BitsPerKey in [0.1, 64], Bytes in [1 KiB, 16 TiB], WastedReads in
   // [0.000001, 100].  Not with filter_kind "none".  Tables keep the filters that they have until
   // they are rewritten.
   FilterGoal filter_goal = {};

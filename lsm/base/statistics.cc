@@ -29,6 +29,8 @@ constexpr LevelField kLevelState[] = {
     {"keys", &LevelStatistics::keys},
     {"filter_bytes", &LevelStatistics::filter_bytes},
     {"index_bytes", &LevelStatistics::index_bytes},
+    {"hot_tables", &LevelStatistics::hot_tables},
+    {"cold_tables", &LevelStatistics::cold_tables},
 };
 constexpr LevelField kLevelCounts[] = {
     {"lookups", &LevelStatistics::lookups},
@@ -139,7 +141,8 @@ std::string TablesText(const Statistics& statistics) {
 }
 
 std::string FiltersText(const Statistics& statistics) {
-  Rows rows = {{"level", "kind", "target FPP", "filters", "bits/key", "expected waste", "why"}};
+  Rows rows = {{"level", "kind", "target FPP", "filters", "bits/key", "expected waste", "hot",
+                "cold", "why"}};
   AddRows(
       statistics,
       [](std::string name, const LevelStatistics& level) {
@@ -150,11 +153,13 @@ std::string FiltersText(const Statistics& statistics) {
                                         ReadableBytes(level.filter_bytes),
                                         FppOrDash(8 * Ratio(level.filter_bytes, level.keys)),
                                         ReadableNumber(level.expected_wasted_reads),
+                                        ReadableCount(level.hot_tables),
+                                        ReadableCount(level.cold_tables),
                                         why.empty() ? "-" : why};
       },
       &rows);
   return "Filters: goal " + statistics.filter_goal +
-         "; kind and why are the newest table's; waste: reads for an absent key\n" +
+         "; kind, why: the newest table's; waste: reads for an absent key; hot, cold: tables\n" +
          ReadableTable(rows, 2);
 }
 
@@ -308,7 +313,8 @@ void Statistics::SumLevels() {
   for (const auto member :
        {&LevelStatistics::tables, &LevelStatistics::runs, &LevelStatistics::table_bytes,
         &LevelStatistics::oldest_run_bytes, &LevelStatistics::entries, &LevelStatistics::keys,
-        &LevelStatistics::filter_bytes, &LevelStatistics::index_bytes}) {
+        &LevelStatistics::filter_bytes, &LevelStatistics::index_bytes, &LevelStatistics::hot_tables,
+        &LevelStatistics::cold_tables}) {
     total.*member = 0;
     for (const LevelStatistics& level : levels) total.*member += level.*member;
   }

@@ -26,6 +26,11 @@ struct LevelStatistics {
   uint64_t keys = 0;              // distinct user keys of each table, summed over the tables
   uint64_t filter_bytes = 0;      // resident
   uint64_t index_bytes = 0;       // resident
+  // Tables whose filter has more memory than by their size alone, or less, since the lookups that
+  // were counted until it was built asked for their keys at least twice as often as for others, or
+  // half as often (Options::filter_goal).
+  uint64_t hot_tables = 0;
+  uint64_t cold_tables = 0;
   double target_fpp = 0;     // what its usable filters were built for, weighed by keys; 0: none
   double predicted_fpp = 0;  // what their layouts promise with their sizes, weighed by keys
   // Of the newest table, the last that was decided about: the kind of its filter ("blocked", …,

@@ -1,11 +1,15 @@
 #include "lsm/compaction/filter_plan.h"
 
 #include <algorithm>
+#include <cmath>
+#include <map>
 #include <set>
 #include <utility>
 #include <vector>
 
+#include "lsm/base/hotness.h"
 #include "lsm/bytes/status.h"
+#include "lsm/compaction/store_reads.h"
 
 namespace lsm {
 namespace {
@@ -15,87 +19,167 @@ namespace {
 constexpr double kStoreExcess = 1.02;
 constexpr double kTableExcess = 1.1;
 
-// The runs of a store once a job is done, and what the allocator must know of the job.
+// Reasons that the hotness of keys is given as, from there on.
+constexpr int kHotStep = 2;  // a factor of 2
+
+// What a job is about to write, about.
+struct PlannedOutput {
+  int level = 0;
+  uint32_t run = 0;  // of the level, which it becomes or joins; in level 0 it is one for itself
+  uint64_t keys = 0;
+  uint64_t bytes = 0;  // of tables
+};
+// Its keys by their hotness.
+using KeysByStep = std::map<int, double>;
+
+// The runs of a store once a job is done, in parts of one hotness each, and what the allocator must
+// know of the job.
 struct RunsAfter {
   std::vector<FilterRun> runs;
   FilterOutput output;
+  std::vector<int> output_steps;  // hotness of the output's parts
 };
-
-// A file of another release may lack the property.
-uint64_t KeysOf(const OpenTable& table) {
-  const uint64_t keys = table.table->properties().distinct_keys;
-  return keys != 0 ? keys : table.meta.entries;
-}
-
-double FppOf(const OpenTable& table) {
-  const bool is_usable = table.table->filter_presence() == FilterPresence::kUsable;
-  return is_usable ? table.table->properties().expected_fpp : 1;
-}
 
 using Tables = std::set<const OpenTable*>;
 
-// In the order in which a lookup asks them.
-std::vector<TableSpan> RunsOf(const Version& version, int level) {
-  if (level > 0) return RunsAmong(version.level(level));
-  std::vector<TableSpan> runs;
-  for (const auto& table : version.level(0)) runs.push_back(TableSpan(&table, 1));
-  return runs;
-}
-
-// What stays of a run's tables, and what joins them there, if anything does.
-void AddRun(TableSpan tables, const Tables& gone, const FilterRun* joining, double level1_bytes,
-            RunsAfter* after) {
-  FilterRun run = joining != nullptr ? *joining : FilterRun{0, 0, 0};
-  double reads_by_keys = 0;  // of the tables that stay: FPPs, weighed by keys
-  for (const auto& table : tables) {
-    if (gone.contains(table.get())) continue;
-    const uint64_t keys = KeysOf(*table);
-    run.keys += keys;
-    run.tables += 1;
-    run.lifetime += static_cast<double>(table->meta.file_bytes) / level1_bytes;
-    reads_by_keys += FppOf(*table) * static_cast<double>(keys);
-    after->output.staying_bytes += static_cast<double>(table->table->filter_memory_bytes());
+class RunsAfterJob {
+ public:
+  RunsAfterJob(const Options& options, const StoreReads& reads, const OpenTables& leaving,
+               const PlannedOutput& output, const KeysByStep& keys_written)
+      : level1_bytes_(static_cast<double>(options.level1_bytes)),
+        reads_(reads),
+        output_(output),
+        keys_written_(keys_written),
+        tables_written_(
+            output.level == 0 ? 1 : std::max<uint64_t>(1, output.bytes / options.table_bytes)) {
+    for (const auto& table : leaving) gone_.insert(table.get());
   }
-  if (run.tables == 0) return;
-  if (joining != nullptr) after->output.run = after->runs.size();
-  if (run.keys > 0) after->output.staying_reads += reads_by_keys / static_cast<double>(run.keys);
-  after->runs.push_back(run);
-}
 
-RunsAfter RunsAfterJob(const Options& options, const Version& version, const OpenTables& leaving,
-                       const PlannedOutput& output) {
-  Tables gone;
-  for (const auto& table : leaving) gone.insert(table.get());
-  const auto level1_bytes = static_cast<double>(options.level1_bytes);
-  const auto tables_of_output =
-      output.level == 0 ? 1 : std::max<uint64_t>(1, output.bytes / options.table_bytes);
-  const FilterRun output_run{output.keys, tables_of_output,
-                             static_cast<double>(output.bytes) / level1_bytes};
-  RunsAfter after;
-  after.output.keys = output.keys;
-  for (int level = 0; level < kLevels; ++level) {
-    const std::vector<TableSpan> runs = RunsOf(version, level);
-    const auto is_joined = [&](TableSpan run) {
-      return level > 0 && level == output.level && run.front()->meta.run == output.run;
-    };
-    // A run that is begun is the newest of its level.
-    if (level == output.level && std::none_of(runs.begin(), runs.end(), is_joined))
-      AddRun({}, gone, &output_run, level1_bytes, &after);
-    for (const TableSpan run : runs)
-      AddRun(run, gone, is_joined(run) ? &output_run : nullptr, level1_bytes, &after);
+  RunsAfter Of(const Version& version) && {
+    for (int level = 0; level < kLevels; ++level) {
+      const std::vector<TableSpan> runs = RunsOf(version, level);
+      const auto is_joined = [&](TableSpan run) {
+        return level > 0 && level == output_.level && run.front()->meta.run == output_.run;
+      };
+      // A run that is begun is the newest of its level.
+      if (level == output_.level && std::none_of(runs.begin(), runs.end(), is_joined))
+        AddRun({}, true);
+      for (const TableSpan run : runs) AddRun(run, is_joined(run));
+    }
+    return std::move(after_);
   }
-  return after;
+
+ private:
+  struct Part {
+    double keys = 0;  // of the tables that stay
+    uint64_t tables = 0;
+    double reads_by_keys = 0;  // of the tables that stay: FPPs, weighed by keys
+    double keys_written = 0;
+  };
+
+  // What stays of a run's tables, and what joins them there, if anything does.
+  void AddRun(TableSpan tables, bool is_joined) {
+    std::map<int, Part> parts;
+    double bytes = 0, keys = 0;
+    for (const auto& table : tables) {
+      if (gone_.contains(table.get())) continue;
+      Part& part = parts[reads_.StepOf(*table)];
+      const auto keys_of_table = static_cast<double>(KeysOf(*table));
+      part.keys += keys_of_table;
+      part.tables += 1;
+      part.reads_by_keys += FppOf(*table) * keys_of_table;
+      keys += keys_of_table;
+      bytes += static_cast<double>(table->meta.file_bytes);
+      after_.output.staying_bytes += static_cast<double>(table->table->filter_memory_bytes());
+    }
+    if (is_joined) {
+      for (const auto& [step, keys_written] : keys_written_) {
+        parts[step].keys_written = keys_written;
+        parts[step].tables += std::max<uint64_t>(
+            1, static_cast<uint64_t>(static_cast<double>(tables_written_) * keys_written /
+                                     std::max(1.0, static_cast<double>(output_.keys))));
+        keys += keys_written;
+      }
+      bytes += static_cast<double>(output_.bytes);
+    }
+    if (parts.empty()) return;
+    bool continues = false;
+    for (const auto& [step, part] : parts) {
+      AddPart(step, part, keys, bytes, continues, is_joined);
+      continues = true;
+    }
+  }
+
+  void AddPart(int step, const Part& part, double keys_of_run, double bytes_of_run, bool continues,
+               bool is_joined) {
+    const double hotness = HotnessOfStep(step);
+    const double keys = part.keys + part.keys_written;
+    FilterRun run;
+    run.keys = static_cast<uint64_t>(std::llround(keys));
+    run.tables = part.tables;
+    run.lifetime = bytes_of_run / level1_bytes_;
+    run.continues = continues;
+    run.weight = run.keys == 0 ? 0 : hotness * keys / keys_of_run;
+    if (is_joined && keys_written_.contains(step)) {
+      after_.output.parts.push_back(
+          {after_.runs.size(), static_cast<uint64_t>(std::llround(part.keys_written))});
+      after_.output_steps.push_back(step);
+    }
+    if (keys_of_run > 0) after_.output.staying_reads += hotness * part.reads_by_keys / keys_of_run;
+    after_.runs.push_back(run);
+  }
+
+  const double level1_bytes_;
+  const StoreReads& reads_;
+  const PlannedOutput& output_;
+  const KeysByStep& keys_written_;
+  const uint64_t tables_written_;
+  Tables gone_;
+  RunsAfter after_;
+};
+
+OpenTables InputsOf(const CompactionPlan& plan) {
+  OpenTables inputs = plan.inputs;
+  inputs.insert(inputs.end(), plan.overlapped.begin(), plan.overlapped.end());
+  return inputs;
 }
 
 PlannedOutput OutputOf(const CompactionPlan& plan) {
   PlannedOutput output{.level = plan.output_level, .run = plan.output_run};
-  for (const auto* tables : {&plan.inputs, &plan.overlapped}) {
-    for (const auto& table : *tables) {
-      output.keys += KeysOf(*table);
-      output.bytes += table->meta.file_bytes;
-    }
+  for (const auto& table : InputsOf(plan)) {
+    output.keys += KeysOf(*table);
+    output.bytes += table->meta.file_bytes;
   }
   return output;
+}
+
+KeysByStep KeysWritten(const StoreReads& reads, const InputReads& inputs) {
+  KeysByStep keys;
+  for (const InputReads::Range& range : inputs.Ranges())
+    keys[reads.StepOf(range.reads)] += range.keys;
+  return keys;
+}
+
+FilterReason WithHotness(FilterReason reason, int step) {
+  switch (reason) {
+    case FilterReason::kShare:
+    case FilterReason::kLess:
+    case FilterReason::kMore:
+      if (step >= kHotStep) return FilterReason::kHot;
+      if (step <= -kHotStep) return FilterReason::kCold;
+      return reason;
+    default:
+      return reason;
+  }
+}
+
+absl::StatusOr<TableFilter> FilterOf(const FilterShare& share, int step, const FilterGoal& goal) {
+  TableFilter filter;
+  filter.reason = ExplanationOf(WithHotness(share.reason, step), goal);
+  if (share.kind.empty()) return filter;
+  filter.target_fpp = share.target_fpp;
+  LSM_ASSIGN_OR_RETURN(filter.policy, bloom::PolicyFromName(share.kind));
+  return filter;
 }
 
 }  // namespace
@@ -115,30 +199,51 @@ TableFilter UsualFilter(const JobContext& context, int level) {
   return filter;
 }
 
-absl::StatusOr<TableFilter> PlanFilter(const JobContext& context, const Version& version,
-                                       const OpenTables& leaving, const PlannedOutput& output) {
-  if (context.filter_allocator == nullptr) return UsualFilter(context, output.level);
-  const RunsAfter after = RunsAfterJob(*context.options, version, leaving, output);
-  const FilterShare share = context.filter_allocator->ForOutput(after.runs, after.output);
-  TableFilter filter;
-  filter.reason = ExplanationOf(share.reason, context.filter_allocator->goal());
-  if (share.kind.empty()) return filter;
-  filter.target_fpp = share.target_fpp;
-  LSM_ASSIGN_OR_RETURN(filter.policy, bloom::PolicyFromName(share.kind));
-  return filter;
+absl::StatusOr<TableFilter> PlanFlush(const JobContext& context, const Version& version,
+                                      uint64_t keys) {
+  if (context.filter_allocator == nullptr) return UsualFilter(context, 0);
+  const FilterAllocator& allocator = *context.filter_allocator;
+  const StoreReads reads(version, context.table_context.counters);
+  const PlannedOutput output{.keys = keys};
+  const KeysByStep keys_written = {{0, static_cast<double>(keys)}};
+  const RunsAfter after =
+      RunsAfterJob(*context.options, reads, {}, output, keys_written).Of(version);
+  const FilterAllocation allocation = allocator.ForOutput(after.runs, after.output);
+  return FilterOf(allocation.shares[after.output.parts[0].run], 0, allocator.goal());
 }
 
-absl::StatusOr<TableFilter> PlanFilter(const JobContext& context, const Version& version,
-                                       const CompactionPlan& plan) {
-  OpenTables leaving = plan.inputs;
-  leaving.insert(leaving.end(), plan.overlapped.begin(), plan.overlapped.end());
-  return PlanFilter(context, version, leaving, OutputOf(plan));
+absl::StatusOr<OutputFilters> PlanFilters(const JobContext& context, const Version& version,
+                                          const CompactionPlan& plan) {
+  if (context.filter_allocator == nullptr)
+    return OutputFilters(UsualFilter(context, plan.output_level));
+  const FilterAllocator& allocator = *context.filter_allocator;
+  const OpenTables inputs = InputsOf(plan);
+  const StoreReads reads(version, context.table_context.counters);
+  InputReads input_reads(reads, inputs);
+  const PlannedOutput output = OutputOf(plan);
+  const KeysByStep keys_written = KeysWritten(reads, input_reads);
+  const RunsAfter after =
+      RunsAfterJob(*context.options, reads, inputs, output, keys_written).Of(version);
+  const FilterAllocation allocation = allocator.ForOutput(after.runs, after.output);
+  std::vector<OutputFilters::Choice> choices;
+  for (size_t i = 0; i < after.output.parts.size(); ++i) {
+    const int step = after.output_steps[i];
+    LSM_ASSIGN_OR_RETURN(TableFilter filter, FilterOf(allocation.shares[after.output.parts[i].run],
+                                                      step, allocator.goal()));
+    choices.push_back({step, std::move(filter)});
+  }
+  return OutputFilters(std::move(choices), std::move(input_reads), reads.scale(),
+                       context.options->table_bytes);
 }
 
 bool MoveKeepsTooMuch(const JobContext& context, const Version& version,
                       const CompactionPlan& plan) {
   if (context.filter_allocator == nullptr) return false;
-  const RunsAfter after = RunsAfterJob(*context.options, version, plan.inputs, OutputOf(plan));
+  const StoreReads reads(version, context.table_context.counters);
+  const PlannedOutput output = OutputOf(plan);
+  const KeysByStep keys_written = KeysWritten(reads, InputReads(reads, plan.inputs));
+  const RunsAfter after =
+      RunsAfterJob(*context.options, reads, plan.inputs, output, keys_written).Of(version);
   double filter_bytes = 0;
   for (const auto& table : plan.inputs)
     filter_bytes += static_cast<double>(table->table->filter_memory_bytes());
@@ -146,10 +251,13 @@ bool MoveKeepsTooMuch(const JobContext& context, const Version& version,
   for (const FilterRun& run : after.runs) keys += run.keys;
   const double budget = context.filter_allocator->BudgetBytes(keys);
   if (after.output.staying_bytes + filter_bytes <= kStoreExcess * budget) return false;
-  const FilterShare share = context.filter_allocator->Allocate(after.runs).shares[after.output.run];
-  const double part = static_cast<double>(after.output.keys) /
-                      static_cast<double>(after.runs[after.output.run].keys);
-  return filter_bytes > kTableExcess * part * share.bytes;
+  const FilterAllocation allocation = context.filter_allocator->Allocate(after.runs);
+  double share = 0;
+  for (const FilterOutput::Part& part : after.output.parts) {
+    share += allocation.shares[part.run].bytes * static_cast<double>(part.keys) /
+             static_cast<double>(std::max<uint64_t>(1, after.runs[part.run].keys));
+  }
+  return filter_bytes > kTableExcess * share;
 }
 
 }  // namespace lsm

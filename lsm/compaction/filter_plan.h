@@ -24,20 +24,15 @@ absl::Status ChooseFilters(const Options& options, JobContext* context);
 // of the runs: what it writes gets what the goal wants when it is compacted.
 TableFilter UsualFilter(const JobContext& context, int level);
 
-// What a job is about to write, about.
-struct PlannedOutput {
-  int level = 0;
-  uint32_t run = 0;  // of the level, which it becomes or joins; in level 0 it is one for itself
-  uint64_t keys = 0;
-  uint64_t bytes = 0;  // of tables
-};
+// For the table of a flush of about so many keys; as of average hotness, for its memtable does not
+// know who asked for its keys in vain.
+absl::StatusOr<TableFilter> PlanFlush(const JobContext& context, const Version& version,
+                                      uint64_t keys);
 
-// `leaving` are tables of the version that the output is written in place of.
-absl::StatusOr<TableFilter> PlanFilter(const JobContext& context, const Version& version,
-                                       const OpenTables& leaving, const PlannedOutput& output);
-// For the outputs of a compaction.
-absl::StatusOr<TableFilter> PlanFilter(const JobContext& context, const Version& version,
-                                       const CompactionPlan& plan);
+// For the outputs of a compaction: for each what the hotness of its range of keys says, as it was
+// counted of the plan's tables until now.
+absl::StatusOr<OutputFilters> PlanFilters(const JobContext& context, const Version& version,
+                                          const CompactionPlan& plan);
 
 // Whether tables that could be moved down as they are should be written anew instead, because the
 // filters take more memory than the goal allows, and these more than their new run's share: those

@@ -112,8 +112,8 @@ absl::StatusOr<JobResult> RunCompaction(const JobContext& context, const Version
     for (const auto& table : *tables) bytes_read += table->meta.file_bytes;
   }
   const std::unique_ptr<Iterator> merged = NewMergingIterator(std::move(inputs));
-  LSM_ASSIGN_OR_RETURN(const TableFilter filter, PlanFilter(context, version, plan));
-  TableOutput output(context, filter, plan.output_level, plan.output_run,
+  LSM_ASSIGN_OR_RETURN(OutputFilters filters, PlanFilters(context, version, plan));
+  TableOutput output(context, std::move(filters), plan.output_level, plan.output_run,
                      context.options->table_bytes, plan.grandparents, plan.staying);
   VisibilityFilter visible(snapshots, [&](std::string_view user_key) {
     return !version.MayExistBelow(plan.output_level, plan.output_run, user_key);

@@ -14,10 +14,10 @@ constexpr uint64_t kGrandparentTablesMax = 10;
 
 }  // namespace
 
-TableOutput::TableOutput(const JobContext& context, TableFilter filter, int level, uint32_t run,
+TableOutput::TableOutput(const JobContext& context, OutputFilters filters, int level, uint32_t run,
                          uint64_t table_bytes_max, OpenTables grandparents, OpenTables staying)
     : context_(context),
-      filter_(std::move(filter)),
+      filters_(std::move(filters)),
       level_(level),
       run_(run),
       table_bytes_max_(table_bytes_max),
@@ -62,13 +62,13 @@ absl::Status TableOutput::Add(std::string_view internal_key, std::string_view va
     LSM_RETURN_IF_ERROR(EndTable());
   }
   if (builder_ == nullptr) {
-    LSM_RETURN_IF_ERROR(BeginTable());
+    LSM_RETURN_IF_ERROR(BeginTable(UserKeyOf(internal_key)));
   }
   builder_->Add(internal_key, value);
   return builder_->status();
 }
 
-absl::Status TableOutput::BeginTable() {
+absl::Status TableOutput::BeginTable(std::string_view user_key) {
   const uint64_t number = context_.new_file_number();
   LSM_ASSIGN_OR_RETURN(std::unique_ptr<AppendFile> file,
                        context_.directory->CreateExclusive(TableFileName(number)));
@@ -78,9 +78,10 @@ absl::Status TableOutput::BeginTable() {
   build.block_bytes = options.block_bytes;
   build.block_restart_interval = options.block_restart_interval;
   build.compression = options.compression;
-  build.filter_policy = filter_.policy;
-  build.target_fpp = filter_.target_fpp;
-  build.filter_reason = filter_.reason;
+  const TableFilter& filter = filters_.For(user_key);
+  build.filter_policy = filter.policy;
+  build.target_fpp = filter.target_fpp;
+  build.filter_reason = filter.reason;
   build.digest_seed = context_.digest_seed;
   build.file_id = context_.random->Next();
   build.level = level_;
@@ -100,9 +101,11 @@ absl::Status TableOutput::EndTable() {
   meta.smallest = std::move(summary.smallest);
   meta.largest = std::move(summary.largest);
   meta.run = run_;
-  LSM_ASSIGN_OR_RETURN(std::shared_ptr<const OpenTable> table,
-                       OpenTableFile(*context_.directory, meta, TableReadMode(*context_.options),
-                                     context_.table_context));
+  LSM_ASSIGN_OR_RETURN(
+      std::shared_ptr<const OpenTable> table,
+      OpenTableFile(*context_.directory, meta, TableReadMode(*context_.options),
+                    context_.table_context,
+                    filters_.InheritedBy(UserKeyOf(meta.smallest), UserKeyOf(meta.largest))));
   bytes_written_ += meta.file_bytes;
   finished_.push_back(std::move(table));
   builder_.reset();

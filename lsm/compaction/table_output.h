@@ -13,10 +13,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "bloom/core/hash.h"
-#include "bloom/filter_policy.h"
 #include "lsm/base/filter_allocation.h"
 #include "lsm/base/filter_choice.h"
 #include "lsm/base/options.h"
+#include "lsm/compaction/output_filters.h"
 #include "lsm/fs/environment.h"
 #include "lsm/table/table_builder.h"
 #include "lsm/version/version.h"
@@ -36,20 +36,13 @@ struct JobContext {
   std::function<uint64_t()> new_file_number;
 };
 
-// The filter that tables get.
-struct TableFilter {
-  std::shared_ptr<const bloom::FilterPolicy> policy;  // null: none
-  double target_fpp = 0.01;
-  std::string reason;  // the table's property `filter_reason`
-};
-
 class TableOutput {
  public:
   // Tables are made for `level` and its run of this number, and end at `table_bytes_max`, or where
   // one is full (but never within one user key), or where `grandparents`, tables of the level
   // below, would make a later compaction of a table too wide, and before each of `staying`, tables
   // of the same level that hold none of the keys.
-  TableOutput(const JobContext& context, TableFilter filter, int level, uint32_t run,
+  TableOutput(const JobContext& context, OutputFilters filters, int level, uint32_t run,
               uint64_t table_bytes_max, OpenTables grandparents, OpenTables staying = {});
   ~TableOutput();
   TableOutput(const TableOutput&) = delete;
@@ -66,11 +59,11 @@ class TableOutput {
 
  private:
   bool ShouldEndBefore(std::string_view user_key);
-  absl::Status BeginTable();
+  absl::Status BeginTable(std::string_view user_key);
   absl::Status EndTable();
 
   const JobContext& context_;
-  const TableFilter filter_;
+  const OutputFilters filters_;
   const int level_;
   const uint32_t run_;
   const uint64_t table_bytes_max_;

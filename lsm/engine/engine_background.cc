@@ -128,8 +128,8 @@ absl::Status Engine::FlushOldest() {
     next_log = memtable_logs_[1].number;
   }
   const std::shared_ptr<const Memtable> memtable = start.view->sealed.back();  // the oldest
-  LSM_ASSIGN_OR_RETURN(const TableFilter filter, PlanFilter(job_context_, *start.view->version, {},
-                                                            {.keys = memtable->entry_count()}));
+  LSM_ASSIGN_OR_RETURN(const TableFilter filter,
+                       PlanFlush(job_context_, *start.view->version, memtable->entry_count()));
   start.view.reset();  // holds tables that a compaction may make superfluous meanwhile
   return FlushMemtable(*memtable, filter, last_sequence, next_log, start.snapshots);
 }

@@ -218,7 +218,7 @@ absl::Status Engine::StartWriting(ManifestState state,
     }
     LSM_ASSIGN_OR_RETURN(const std::shared_ptr<const Version> version, Version::Create(levels));
     LSM_ASSIGN_OR_RETURN(const TableFilter filter,
-                         PlanFilter(job_context_, *version, {}, {.keys = memtable->entry_count()}));
+                         PlanFlush(job_context_, *version, memtable->entry_count()));
     LSM_ASSIGN_OR_RETURN(JobResult result, RunFlush(job_context_, *entries, filter, snapshots));
     for (const auto& table : result.outputs) {
       made.Add(store_.directory.get(), TableFileName(table->meta.number));

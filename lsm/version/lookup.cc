@@ -124,6 +124,7 @@ class Version::Search {
             const Counters::Here& counters, Explanation* explanation) {
     const bool is_answer = !answer.ok() || *answer != TableAnswer::kAbsent;
     if (answer.ok()) ++counts_[is_answer ? LevelCounts::kUsefulReads : LevelCounts::kWastedReads];
+    if (!is_answer) CountWasted();
     AddCounts(counters);
     if (!is_answer) {
       ++at_;
@@ -153,6 +154,14 @@ class Version::Search {
   void AddCounts(const Counters::Here& counters) {
     counters.Add(current().level, counts_);
     counts_ = LevelCounts();
+  }
+
+  // For the table's own count: where its filter was wrong, or there is none to be right.
+  void CountWasted() {
+    const OpenTable& table = *current().table;
+    if (counts_[LevelCounts::kFalsePositives] != 0 ||
+        table.table->filter_presence() != FilterPresence::kUsable)
+      table.wasted_reads->Add();
   }
 
   const Candidate& current() const { return tables_[*at_]; }

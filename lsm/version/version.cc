@@ -4,6 +4,7 @@
 #include <cassert>
 #include <utility>
 
+#include "lsm/base/filter_allocation.h"
 #include "lsm/bytes/escape.h"
 #include "lsm/bytes/status.h"
 #include "lsm/fs/file_names.h"
@@ -117,6 +118,11 @@ absl::Status OverlapError(int level, const OpenTable& a, const OpenTable& b) {
                                     " overlap at key ", QuotedKey(UserKeyOf(b.meta.smallest))));
 }
 
+bool HasReason(const TableProperties& properties, FilterReason reason) {
+  const std::string_view text = properties.filter_reason;
+  return text.substr(0, text.find(':')) == NameOf(reason);
+}
+
 // With which probability the table is read for a key that it does not hold.
 double FppOf(const OpenTable& table) {
   const bool is_usable = table.table->filter_presence() == FilterPresence::kUsable;
@@ -164,7 +170,8 @@ absl::StatusOr<std::unique_ptr<ReadFile>> OpenFileOfTable(Directory& directory,
 
 absl::StatusOr<std::shared_ptr<const OpenTable>> OpenTableFile(Directory& directory,
                                                                const TableMeta& meta, ReadMode mode,
-                                                               const TableContext& context) {
+                                                               const TableContext& context,
+                                                               const WastedReads& inherited) {
   LSM_ASSIGN_OR_RETURN(std::unique_ptr<ReadFile> file, OpenFileOfTable(directory, meta, mode));
   TableContext with_id = context;
   with_id.file_id = meta.file_id;
@@ -174,7 +181,10 @@ absl::StatusOr<std::shared_ptr<const OpenTable>> OpenTableFile(Directory& direct
                     Concat("the table has ", table->footer().entries,
                            " entries, the manifest says ", meta.entries));
   }
-  return std::make_shared<const OpenTable>(OpenTable{meta, std::move(table)});
+  const uint64_t lookups =
+      context.counters == nullptr ? 0 : context.counters->SumOf(Counter::kLookups);
+  return std::make_shared<const OpenTable>(
+      OpenTable{meta, std::move(table), std::make_unique<WastedReadCounter>(inherited, lookups)});
 }
 
 std::vector<TableSpan> RunsAmong(TableSpan tables) {
@@ -319,6 +329,8 @@ void Version::Describe(Statistics* statistics) const {
             is_usable ? table->table->filter().kind_name() : NameOf(presence);
         level_statistics.filter_reason = properties.filter_reason;
       }
+      level_statistics.hot_tables += HasReason(properties, FilterReason::kHot);
+      level_statistics.cold_tables += HasReason(properties, FilterReason::kCold);
       if (!is_usable) continue;
       const auto keys = static_cast<double>(properties.distinct_keys);
       target_sum += keys * properties.target_fpp;

@@ -26,6 +26,7 @@
 #include "absl/status/statusor.h"
 #include "lsm/base/counters.h"
 #include "lsm/base/explanation.h"
+#include "lsm/base/hotness.h"
 #include "lsm/base/internal_key.h"
 #include "lsm/base/iterator.h"
 #include "lsm/base/key_ranges.h"
@@ -40,6 +41,9 @@ namespace lsm {
 struct OpenTable {
   TableMeta meta;
   std::unique_ptr<Table> table;
+  // Of lookups that a filter could have spared, or a better one.
+  std::unique_ptr<WastedReadCounter> wasted_reads =
+      std::make_unique<WastedReadCounter>(WastedReads(), 0);
 };
 using OpenTables = std::vector<std::shared_ptr<const OpenTable>>;
 // Some of such, which stay where they are.
@@ -55,9 +59,11 @@ absl::StatusOr<std::unique_ptr<ReadFile>> OpenFileOfTable(Directory& directory,
                                                           const TableMeta& meta, ReadMode mode);
 
 // Opens the table; DataLoss or Unimplemented names the file.  Checks id and number of entries too.
+// `inherited`: counted of the tables that it was made of, with its range of keys.
 absl::StatusOr<std::shared_ptr<const OpenTable>> OpenTableFile(Directory& directory,
                                                                const TableMeta& meta, ReadMode mode,
-                                                               const TableContext& context);
+                                                               const TableContext& context,
+                                                               const WastedReads& inherited = {});
 
 // Where a point lookup's answer comes from.
 struct LookupResult {

@@ -57,13 +57,24 @@ TEST(CountersTest, EachCounterLandsInTheMemberOfItsName) {
   };
   ASSERT_EQ(std::size(kMembers), static_cast<size_t>(Counter::kCount));
   Counters counters;
-  for (size_t i = 0; i < std::size(kMembers); ++i) counters.Add(kMembers[i].first, 100 + i);
+  for (size_t i = 0; i < std::size(kMembers); ++i) {
+    counters.Add(kMembers[i].first, 100 + i);
+    EXPECT_EQ(counters.SumOf(kMembers[i].first), 100 + i);
+  }
   Statistics statistics;
   counters.SumInto(&statistics);
   const nlohmann::json json = nlohmann::json::parse(statistics.ToJson());
   for (size_t i = 0; i < std::size(kMembers); ++i) {
     EXPECT_EQ(json[kMembers[i].second], 100 + i) << kMembers[i].second;
   }
+}
+
+TEST(CountersTest, OneCounterIsTheSumOfAllThreads) {
+  Counters counters;
+  EXPECT_EQ(counters.SumOf(Counter::kLookups), 0u);
+  counters.Add(Counter::kLookups, 3);
+  std::thread([&counters] { counters.Add(Counter::kLookups, 4); }).join();
+  EXPECT_EQ(counters.SumOf(Counter::kLookups), 7u);
 }
 
 TEST(CountersTest, LevelsAndTheirSumAreFilled) {

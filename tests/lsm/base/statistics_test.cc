@@ -35,11 +35,14 @@ Statistics ExampleStatistics() {
   top.filter_kind = "blocked";
   top.filter_reason = "share: of something";
   top.expected_wasted_reads = 0.018;
+  top.hot_tables = 1;
   LevelStatistics& bottom = statistics.levels[2];
   bottom.tables = 5;
   bottom.runs = 3;
   bottom.table_bytes = 4000;
   bottom.oldest_run_bytes = 2500;
+  bottom.hot_tables = 2;
+  bottom.cold_tables = 3;
   bottom.entries = 310;
   bottom.keys = 300;
   bottom.target_fpp = 0.05;
@@ -95,6 +98,8 @@ TEST(StatisticsTest, FppsOfASumAreWeighedByKeys) {
   EXPECT_EQ(statistics.total.keys, 400u);
   EXPECT_EQ(statistics.total.tables, 7u);
   EXPECT_EQ(statistics.total.runs, 5u);
+  EXPECT_EQ(statistics.total.hot_tables, 3u);
+  EXPECT_EQ(statistics.total.cold_tables, 3u);
   EXPECT_EQ(statistics.total.table_bytes, 5000u);
   // What was counted is not its business.
   EXPECT_EQ(statistics.total.reads_avoided, 0u);
@@ -148,7 +153,7 @@ TEST(StatisticsTest, TextIsOneScreenAndNamesLevelsThatHoldSomething) {
   EXPECT_THAT(text, HasSubstr("\n  all  "));
   EXPECT_THAT(text, HasSubstr("\nChecks\n"));
   EXPECT_THAT(text, HasSubstr("\nFilters: goal 10 bits a key;"));
-  EXPECT_THAT(text, ContainsRegex("\n  0 +blocked +0.0100 +125 B +10.0 +0.0180 +share\n"));
+  EXPECT_THAT(text, ContainsRegex("\n  0 +blocked +0.0100 +125 B +10.0 +0.0180 +1 +0 +share\n"));
   EXPECT_THAT(text, ContainsRegex("wasted reads per lookup +0.160\n"));
   EXPECT_THAT(text, ContainsRegex("expected where the key is absent +0.0670\n"));
   EXPECT_THAT(text, ContainsRegex("damage found +3\n"));

@@ -54,8 +54,10 @@ class FilterPlanTest : public testing::Test {
     EXPECT_OK(ChooseFilters(options_, &context_));
     return context_;
   }
-  TableFilter FlushOf(uint64_t keys) {
-    return PlanFilter(Context(), *version_, {}, {.keys = keys}).value();
+  TableFilter FlushOf(uint64_t keys) { return PlanFlush(Context(), *version_, keys).value(); }
+  // Of outputs that are all alike.
+  TableFilter FilterOf(const CompactionPlan& plan) {
+    return PlanFilters(Context(), *version_, plan)->For("1000000");
   }
   TableFilter Compaction(int level, size_t input = 0) {
     CompactionPlan plan;
@@ -63,7 +65,7 @@ class FilterPlanTest : public testing::Test {
     plan.output_level = level + 1;
     plan.inputs = {version_->level(level)[input]};
     plan.overlapped = version_->level(level + 1);
-    return PlanFilter(Context(), *version_, plan).value();
+    return FilterOf(plan);
   }
   bool MoveKeepsTooMuchOf(int level) {
     CompactionPlan plan;
@@ -136,9 +138,9 @@ TEST_F(FilterPlanTest, AnOutputThatBeginsARunIsNoPartOfTheOthersOfItsLevel) {
   plan.output_level = 1;
   plan.inputs = version_->level(0);
   plan.output_run = 6;
-  const double alone = PlanFilter(Context(), *version_, plan)->target_fpp;
+  const double alone = FilterOf(plan).target_fpp;
   plan.output_run = 2;
-  const double as_part_of_the_oldest = PlanFilter(Context(), *version_, plan)->target_fpp;
+  const double as_part_of_the_oldest = FilterOf(plan).target_fpp;
   EXPECT_LT(alone, as_part_of_the_oldest / 5);
 }
 
@@ -150,7 +152,7 @@ TEST_F(FilterPlanTest, RunsThatAreMergedBecomeOne) {
   for (const int output_level : {1, 2}) {
     plan.output_level = output_level;
     plan.output_run = output_level == 1 ? 2 : 0;
-    EXPECT_NEAR(PlanFilter(Context(), *version_, plan)->target_fpp, 0.0082, 0.0006);
+    EXPECT_NEAR(FilterOf(plan).target_fpp, 0.0082, 0.0006);
   }
 }
 

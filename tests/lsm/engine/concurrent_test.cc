@@ -276,6 +276,37 @@ TEST_F(ConcurrentTest, WhatAGroupAcknowledgedWithSyncSurvivesACrash) {
 
 // A job waits a while for readers of the files that it made superfluous; in a store that is only
 // read no other job comes that would remove them.
+// Each table counts the reads that were wasted on it, while compactions ask for the counts and hand
+// them on to the tables that they make.
+TEST_F(ConcurrentTest, WastedReadsAreCountedWhileTablesCountAndGo) {
+  options_.filter_goal = FilterGoal::BitsPerKey(2);
+  Open();
+  std::atomic<bool> done{false};
+  std::vector<std::thread> readers;
+  for (int thread = 0; thread < 3; ++thread) {
+    readers.emplace_back([&, thread] {
+      for (int i = 0; !done.load() && !HasFailure(); ++i) {
+        const std::string absent = Concat("k", 10 + i % 80, " is not there ", i);
+        if (thread == 0) {
+          const std::vector<std::string_view> keys(3, absent);
+          for (const auto& answer : db_->MultiGet(keys)) EXPECT_EQ(answer.value(), std::nullopt);
+        } else {
+          EXPECT_EQ(db_->Get(absent).value(), std::nullopt);
+        }
+      }
+    });
+  }
+  for (int round = 0; round < 2 * kScale && !HasFailure(); ++round) {
+    for (int i = 0; i < 200; ++i)
+      EXPECT_OK(db_->Put(Concat("k", 10 + (round + 7 * i) % 90, "/", i), ValueOf(round)));
+    EXPECT_OK(round % 10 == 0 ? db_->CompactRange() : db_->Flush());
+  }
+  done.store(true);
+  for (std::thread& reader : readers) reader.join();
+  EXPECT_OK(db_->WaitForBackgroundWork());
+  EXPECT_GT(db_->GetStatistics().total.false_positives, 0u);
+}
+
 TEST_F(ConcurrentTest, FilesThatBecameObsoleteDoNotStayInAStoreThatIsRead) {
   Open();
   std::atomic<bool> done{false};

@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <set>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "bloom/core/hash.h"
 #include "lsm/table/table.h"
@@ -46,7 +49,7 @@ class FilterGoalTest : public StoreTest {
     Open();
     double most = 0;
     for (uint64_t i = 0; i < keys; ++i) {
-      Put(key_of(i), "a value of some bytes");
+      Put(key_of(i), value_);
       if ((i + 1) % kKeysBetweenLooks != 0) continue;
       EXPECT_OK(db_->WaitForBackgroundWork());
       const Statistics now = db_->GetStatistics();
@@ -82,6 +85,43 @@ class FilterGoalTest : public StoreTest {
     }
     return reasons;
   }
+
+  // Lookups of absent keys, nine in ten of them in a tenth of the keys; wasted reads of one.
+  double AskUnevenly(bool together) {
+    std::vector<std::string> hot, cold, keys;
+    for (uint64_t i = 0; i < 300'000; ++i) {
+      const std::string key = KeyOf(kGoalKeys + i);
+      const uint64_t place = bloom::DigestOf(std::to_string(kGoalKeys + i), 1) % 100;
+      (InHotTenth(key) ? hot : cold).push_back(key);
+      if (!InHotTenth(key) && place < 96) cold.pop_back();
+    }
+    keys.insert(keys.end(), hot.begin(), hot.end());
+    keys.insert(keys.end(), cold.begin(), cold.begin() + static_cast<int64_t>(hot.size() / 9));
+    const uint64_t before = db_->GetStatistics().total.wasted_reads;
+    for (size_t i = 0; i < keys.size(); i += together ? 50 : 1) {
+      if (!together) {
+        EXPECT_EQ(Get(keys[i]), "absent");
+        continue;
+      }
+      const std::vector<std::string_view> views(
+          keys.begin() + static_cast<int64_t>(i),
+          keys.begin() + static_cast<int64_t>(std::min(keys.size(), i + 50)));
+      for (const auto& value : db_->MultiGet(views)) EXPECT_EQ(value.value(), std::nullopt);
+    }
+    return static_cast<double>(db_->GetStatistics().total.wasted_reads - before) /
+           static_cast<double>(keys.size());
+  }
+  static bool InHotTenth(const std::string& key) {
+    static const auto* const kEnds = [] {
+      std::vector<std::string> keys;
+      for (uint64_t i = 0; i < kGoalKeys; ++i) keys.push_back(KeyOf(i));
+      std::sort(keys.begin(), keys.end());
+      return new std::pair(keys[kGoalKeys * 3 / 10], keys[kGoalKeys * 4 / 10]);
+    }();
+    return key >= kEnds->first && key < kEnds->second;
+  }
+
+  std::string value_ = "a value of some bytes";
 
   static constexpr auto kTenBits = [](uint64_t keys) { return static_cast<double>(keys) * 1.25; };
 };
@@ -271,6 +311,46 @@ TEST_F(FilterGoalTest, KindsFollowFromSizes) {
   if (now.levels[0].tables > 0) {
     EXPECT_EQ(now.levels[0].filter_kind, "blocked");
   }
+}
+
+// Writes go on, everywhere alike, and compactions come of themselves.
+TEST_F(FilterGoalTest, FiltersFollowTheLookups) {
+  options_.filter_goal = FilterGoal::BitsPerKey(10);
+  value_ = std::string(200, 'v');  // of more tables
+  for (const bool together : {false, true}) {
+    Load();
+    const double before = AskUnevenly(together);
+    double after = before;
+    for (uint64_t round = 0; round < 4; ++round) {
+      for (uint64_t i = round; i < kGoalKeys; i += 10) Put(KeyOf(i), value_);
+      Flush();
+      EXPECT_OK(db_->WaitForBackgroundWork());
+      after = AskUnevenly(together);
+    }
+    EXPECT_LT(after, before / 1.7);
+    const Statistics now = db_->GetStatistics();
+    EXPECT_LT(static_cast<double>(now.total.filter_bytes), 1.05 * kTenBits(now.total.keys));
+    EXPECT_GT(now.total.hot_tables, 0u);
+    EXPECT_GT(now.total.cold_tables, now.total.hot_tables);
+    EXPECT_THAT(Reasons(), Contains(StartsWith("hot: ")));
+    EXPECT_THAT(Reasons(), Contains(StartsWith("cold: ")));
+    for (uint64_t i = 0; i < kGoalKeys; i += 7) EXPECT_EQ(Get(KeyOf(i)), value_);
+    // What was known is forgotten when the store is closed, and the next compactions level it.
+    Open();
+    CompactAll();
+    EXPECT_EQ(db_->GetStatistics().total.hot_tables, 0u);
+    db_ = nullptr;
+    ASSERT_OK(DB::Destroy(kStorePath, options_));
+  }
+}
+
+// One FPP for all is what was asked for.
+TEST_F(FilterGoalTest, WithoutAGoalNothingFollowsTheLookups) {
+  Load();
+  AskUnevenly(true);
+  CompactAll();
+  EXPECT_DOUBLE_EQ(db_->GetStatistics().total.target_fpp, 0.01);
+  EXPECT_THAT(Reasons(), Each(IsEmpty()));
 }
 
 }  // namespace

@@ -1,0 +1,58 @@
+// The filters that the tables of one job get: one for all of them, or for each what the hotness of
+// its keys says.
+#ifndef TRELLIS_LSM_COMPACTION_OUTPUT_FILTERS_H_
+#define TRELLIS_LSM_COMPACTION_OUTPUT_FILTERS_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bloom/filter_policy.h"
+#include "lsm/base/hotness.h"
+#include "lsm/compaction/store_reads.h"
+
+namespace lsm {
+
+// The filter that a table gets.
+struct TableFilter {
+  std::shared_ptr<const bloom::FilterPolicy> policy;  // null: none
+  double target_fpp = 0.01;
+  std::string reason;  // the table's property `filter_reason`
+};
+
+// Immutable.
+class OutputFilters {
+ public:
+  struct Choice {
+    int hotness_step = 0;  // for tables of which this comes nearest
+    TableFilter filter;
+  };
+
+  // NOLINTNEXTLINE(google-explicit-constructor): most jobs have one for all.
+  OutputFilters(TableFilter filter) : choices_{{0, std::move(filter)}} {}
+  // By what was counted of the tables that the job reads; at least one choice.
+  OutputFilters(std::vector<Choice> choices, InputReads inputs, const HotnessScale& scale,
+                uint64_t table_bytes)
+      : choices_(std::move(choices)),
+        inputs_(std::move(inputs)),
+        scale_(scale),
+        table_bytes_(table_bytes) {}
+
+  // Of a table that begins with this key.
+  const TableFilter& For(std::string_view user_key) const;
+
+  // Counts that a table inherits that holds the keys from `smallest` to `largest`.
+  WastedReads InheritedBy(std::string_view smallest, std::string_view largest) const;
+
+ private:
+  std::vector<Choice> choices_;
+  InputReads inputs_;
+  HotnessScale scale_;
+  uint64_t table_bytes_ = 0;  // of a usual table
+};
+
+}  // namespace lsm
+
+#endif  // TRELLIS_LSM_COMPACTION_OUTPUT_FILTERS_H_

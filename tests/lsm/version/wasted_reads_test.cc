@@ -1,0 +1,129 @@
+// What each table counts of the lookups that it was read for in vain.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "lsm/base/epoch.h"
+#include "lsm/bytes/status.h"
+#include "lsm/version/version.h"
+#include "tests/lsm/version/table_maker.h"
+#include "tests/support/status_matchers.h"
+
+namespace lsm {
+namespace {
+
+constexpr int kLookups = 2000;
+
+class WastedReadsTest : public testing::Test {
+ protected:
+  // Keys from 1'000 to 1'199, of which the numbers behind are absent.
+  std::shared_ptr<const OpenTable> Table(uint64_t number, Sequence sequence = 1) {
+    std::vector<Entry> entries;
+    for (int i = 0; i < 200; ++i) entries.push_back(PutOf(std::to_string(1'000 + i), sequence));
+    return maker_.Make(number, entries);
+  }
+  static std::string AbsentKey(int i) { return Concat(1'000 + i % 199, " is absent ", i); }
+
+  TableAnswer Get(const Version& version, const std::string& key, Sequence sequence = kSequenceMax,
+                  bool doubt_filters = false) {
+    const EpochGuard guard;
+    LookupResult result;
+    EXPECT_OK(version.Get(LookupKey(key, sequence, TableMaker::kDigestSeed),
+                          {.doubt_filters = doubt_filters}, &maker_.counters, &result, nullptr));
+    return result.answer;
+  }
+  void MultiGetAbsent(const Version& version) {
+    constexpr int kAtOnce = 20;
+    for (int first = 0; first < kLookups; first += kAtOnce) {
+      const EpochGuard guard;
+      std::vector<std::string> keys;
+      for (int i = first; i < first + kAtOnce; ++i) keys.push_back(AbsentKey(i));
+      std::vector<KeyLookup> lookups;
+      for (const std::string& key : keys)
+        lookups.emplace_back(key, kSequenceMax, TableMaker::kDigestSeed);
+      version.MultiGet(lookups, {}, &maker_.files, &maker_.counters);
+      for (const KeyLookup& lookup : lookups) {
+        EXPECT_OK(lookup.status);
+        EXPECT_EQ(lookup.result.answer, TableAnswer::kAbsent);
+      }
+    }
+  }
+
+  static double SeenBy(const OpenTable& table) { return table.wasted_reads->Get(0, 0).seen; }
+  double Counted(int level) const {
+    Statistics statistics;
+    maker_.counters.SumInto(&statistics);
+    return static_cast<double>(statistics.levels[static_cast<size_t>(level)].wasted_reads);
+  }
+
+  TableMaker maker_;
+};
+
+TEST_F(WastedReadsTest, EachIsCountedOnceHoweverKeysAreLookedUp) {
+  maker_.target_fpp = 0.2;
+  const auto upper = Table(1, 5);
+  maker_.target_fpp = 0.05;
+  const auto lower = Table(2);
+  const auto version = Version::Create({OpenTables{}, {upper}, {lower}}).value();
+  for (int i = 0; i < kLookups; ++i) EXPECT_EQ(Get(*version, AbsentKey(i)), TableAnswer::kAbsent);
+  const double upper_seen = SeenBy(*upper), lower_seen = SeenBy(*lower);
+  EXPECT_EQ(upper_seen, Counted(1));
+  EXPECT_EQ(lower_seen, Counted(2));
+  EXPECT_NEAR(upper_seen, 0.2 * kLookups, 0.06 * kLookups);
+  EXPECT_NEAR(lower_seen, 0.05 * kLookups, 0.03 * kLookups);
+  // Keys that it has are no waste, and so are those that an upper one answers for.
+  for (int i = 0; i < 200; ++i)
+    EXPECT_EQ(Get(*version, std::to_string(1'000 + i)), TableAnswer::kFound);
+  EXPECT_EQ(SeenBy(*upper), upper_seen);
+  EXPECT_EQ(SeenBy(*lower), lower_seen);
+  MultiGetAbsent(*version);
+  EXPECT_EQ(SeenBy(*upper), 2 * upper_seen);
+  EXPECT_EQ(SeenBy(*lower), 2 * lower_seen);
+}
+
+TEST_F(WastedReadsTest, WithoutAFilterEveryReadInVainCounts) {
+  maker_.filter_kind = "";
+  const auto table = Table(1);
+  const auto version = Version::Create({OpenTables{}, {table}}).value();
+  for (int i = 0; i < 50; ++i) Get(*version, AbsentKey(i));
+  EXPECT_EQ(SeenBy(*table), 50);
+  for (int i = 0; i < 50; ++i) Get(*version, std::to_string(1'000 + i));
+  EXPECT_EQ(SeenBy(*table), 50);  // not in vain
+}
+
+// A key that the filter rightly knows is not there for who looks at an older state: no filter could
+// have spared that read.
+TEST_F(WastedReadsTest, AVersionThatIsTooNewIsNoFaultOfTheFilter) {
+  const auto table = Table(1, /*sequence=*/9);
+  const auto version = Version::Create({OpenTables{}, {table}}).value();
+  for (int i = 0; i < 200; ++i)
+    EXPECT_EQ(Get(*version, std::to_string(1'000 + i), /*sequence=*/5), TableAnswer::kAbsent);
+  EXPECT_EQ(Counted(1), 200);
+  EXPECT_EQ(SeenBy(*table), 0);
+}
+
+// Where filters are checked, tables are read that they deny.
+TEST_F(WastedReadsTest, DoubtsDoNotCount) {
+  maker_.target_fpp = 0.001;
+  const auto table = Table(1);
+  const auto version = Version::Create({OpenTables{}, {table}}).value();
+  for (int i = 0; i < kLookups; ++i)
+    Get(*version, AbsentKey(i), kSequenceMax, /*doubt_filters=*/true);
+  EXPECT_LT(SeenBy(*table), 12);
+  EXPECT_EQ(SeenBy(*table), Counted(1));
+}
+
+TEST_F(WastedReadsTest, ATableBeginsWithWhatItInheritedAndCountsFromThereOn) {
+  const TableMeta meta = Table(1)->meta;
+  maker_.counters.Add(Counter::kLookups, 1000);
+  ASSERT_OK_AND_ASSIGN(const auto table, OpenTableFile(*maker_.directory, meta, ReadMode::kBuffered,
+                                                       maker_.context, WastedReads{6, 7}));
+  const WastedReads reads = table->wasted_reads->Get(/*lookups=*/1500, /*expected=*/0.1);
+  EXPECT_EQ(reads.seen, 6);
+  EXPECT_DOUBLE_EQ(reads.expected, 7 + 50);
+}
+
+}  // namespace
+}  // namespace lsm
