@@ -42,6 +42,9 @@ std::vector<uint64_t> Shuffled(uint64_t count, uint64_t seed);
 // 16 hexadecimal digits; different for different numbers under one seed.
 std::string SyntheticKey(uint64_t number, uint64_t seed);
 
+// `number` in 16 hexadecimal digits.
+std::string HexKey(uint64_t number);
+
 // `number` in 16 decimal digits.
 std::string DecimalKey(uint64_t number);
 

@@ -38,6 +38,16 @@ ParsedCommandLine ParseCommandLine(int argc, char** argv) {
       ->check(CLI::Range(uint64_t{1000}, uint64_t{1} << 32))
       ->type_name("N")
       ->capture_default_str();
+  app.add_option("--skewed", config.skewed_lookups,
+                 "Absent keys to ask for, unevenly, in each round of the stores that learn")
+      ->check(CLI::Range(uint64_t{1000}, uint64_t{1} << 40))
+      ->type_name("N")
+      ->capture_default_str();
+  app.add_option("--rounds", config.rounds,
+                 "Rounds of lookups of such keys, after each of which 5 % of the keys are written")
+      ->check(CLI::Range(uint64_t{4}, uint64_t{1000}))
+      ->type_name("N")
+      ->capture_default_str();
   AddSeedOption(&app, &config.seed, "Of keys, questions and filters (not of RocksDB's)");
   AddReportOptions(&app, &config.out, &config.chart_js);
   result.exit_code = ParseOrExit(&app, argc, argv);

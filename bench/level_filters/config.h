@@ -14,6 +14,11 @@ struct Config {
   double bits_per_key = 10;  // that each store's filters may take
   uint64_t absent_lookups = 1'000'000;
   uint64_t bottom_lookups = 200'000;  // of keys that the deepest level holds, each once
+  // Lookups of absent keys that are asked for unevenly: each round, and what is written in one, by
+  // the keys that there are.
+  uint64_t skewed_lookups = 500'000;
+  uint64_t rounds = 16;
+  double written_a_round = 0.05;
   uint64_t seed = 1;
   std::string out = "level_filters_out";
   std::string chart_js;  // what is inlined for the plots; empty: none

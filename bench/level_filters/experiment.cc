@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "bench/level_filters/skew.h"
 #include "bench/progress.h"
 #include "bench/workload.h"
 #include "lsm/base/filter_curve.h"
@@ -18,27 +19,6 @@ using Clock = std::chrono::steady_clock;
 
 double SecondsSince(Clock::time_point from) {
   return std::chrono::duration<double>(Clock::now() - from).count();
-}
-
-// What Options' defaults are to each other, in small: a flush and a table are a quarter of level 1,
-// each level below is ten times as large as the one above, and the third of them just has room for
-// all keys.  A number of flushes that leaves two tables in level 0.
-StoreShape FourLevels(const Config& config) {
-  const uint64_t entry_bytes = SyntheticKey(0, 0).size() + config.value_bytes;
-  // Values shrink to half in the files, and sequence numbers and the index come on top.
-  const uint64_t file_bytes = config.keys * (entry_bytes - config.value_bytes / 3);
-  constexpr uint64_t kLevel1Share = 96;
-  constexpr uint64_t kFlushesOfLevel1 = 4;
-  constexpr uint64_t kLeast = uint64_t{64} << 10;  // of these options
-  StoreShape shape;
-  shape.level1_bytes = std::max(kLeast, file_bytes / kLevel1Share);
-  shape.table_bytes = std::max(kLeast, shape.level1_bytes / kFlushesOfLevel1);
-  shape.flushes = kLevel1Share * kFlushesOfLevel1 + 2;
-  shape.entries_per_flush = (config.keys + shape.flushes - 1) / shape.flushes;
-  // Never reached: the flushes come first.
-  shape.write_buffer_bytes =
-      std::max(uint64_t{1} << 20, 4 * shape.entries_per_flush * (entry_bytes + 128));
-  return shape;
 }
 
 // Keys are made of numbers: those below `keys` are stored, in their order, which is a random one of
@@ -54,6 +34,7 @@ class Experiment {
 
   const StoreShape& shape() const { return shape_; }
   double elapsed_seconds() const { return progress_.elapsed_seconds(); }
+  Progress* progress() { return &progress_; }
 
   absl::StatusOr<StoreResult> Measure(const ComparedStore& config) {
     StoreResult result;
@@ -161,6 +142,27 @@ class Experiment {
 
 }  // namespace
 
+// What Options' defaults are to each other, in small: a flush and a table are a quarter of level 1,
+// each level below is ten times as large as the one above, and the third of them just has room for
+// all keys.  A number of flushes that leaves two tables in level 0.
+StoreShape FourLevels(const Config& config) {
+  const uint64_t entry_bytes = SyntheticKey(0, 0).size() + config.value_bytes;
+  // Values shrink to half in the files, and sequence numbers and the index come on top.
+  const uint64_t file_bytes = config.keys * (entry_bytes - config.value_bytes / 3);
+  constexpr uint64_t kLevel1Share = 96;
+  constexpr uint64_t kFlushesOfLevel1 = 4;
+  constexpr uint64_t kLeast = uint64_t{64} << 10;  // of these options
+  StoreShape shape;
+  shape.level1_bytes = std::max(kLeast, file_bytes / kLevel1Share);
+  shape.table_bytes = std::max(kLeast, shape.level1_bytes / kFlushesOfLevel1);
+  shape.flushes = kLevel1Share * kFlushesOfLevel1 + 2;
+  shape.entries_per_flush = (config.keys + shape.flushes - 1) / shape.flushes;
+  // Never reached: the flushes come first.
+  shape.write_buffer_bytes =
+      std::max(uint64_t{1} << 20, 4 * shape.entries_per_flush * (entry_bytes + 128));
+  return shape;
+}
+
 std::vector<ComparedStore> StoresOf(const Config& config, double same_reads) {
   const double bits = config.bits_per_key;
   // What so many bits buy; tables are large enough here for their headers not to count.
@@ -204,13 +206,16 @@ absl::StatusOr<Results> Run(const Config& config) {
   results.config = config;
   results.conditions = DescribeMachine(config.out);
   std::vector<ComparedStore> stores = StoresOf(config, 0);
-  Experiment experiment(config, static_cast<double>(stores.size() + 1));
+  Experiment experiment(
+      config, static_cast<double>(stores.size() + 1 + RangeWorkloads(config.seed).size()));
   results.shape = experiment.shape();
   for (size_t i = 0; i < stores.size(); ++i) {
     LSM_ASSIGN_OR_RETURN(StoreResult result, experiment.Measure(stores[i]));
     results.stores.push_back(std::move(result));
     if (i == 0) stores = StoresOf(config, results.stores[0].expected_wasted_reads());
   }
+  LSM_ASSIGN_OR_RETURN(results.skew,
+                       MeasureSkew(config, experiment.shape(), experiment.progress()));
   results.seconds = experiment.elapsed_seconds();
   return results;
 }

@@ -9,6 +9,9 @@
 
 namespace bench::level_filters {
 
+// How the stores are cut.
+StoreShape FourLevels(const Config& config);
+
 // The stores that a run compares: first the one with the same FPP everywhere, of the memory that is
 // asked for.  `same_reads`: what that one is expected to waste, for the store that is to waste as
 // much with less memory; 0: not known yet.

@@ -28,9 +28,11 @@ int main(int argc, char** argv) {
       bench::level_filters::Run(parsed.config);
   if (!results.ok()) return Fail(results.status());
   // First, so that a report that cannot be written does not take the figures with it.
-  std::printf("%s\n%s\n%s\n", bench::level_filters::ToMarkdown(*results).c_str(),
+  std::printf("%s\n%s\n%s\n%s\n%s\n", bench::level_filters::ToMarkdown(*results).c_str(),
               bench::ToText(bench::level_filters::StoresTable(*results)).c_str(),
-              bench::ToText(bench::level_filters::LevelsTable(*results)).c_str());
+              bench::ToText(bench::level_filters::LevelsTable(*results)).c_str(),
+              bench::ToText(bench::level_filters::SkewTable(*results)).c_str(),
+              bench::ToText(bench::level_filters::RoundsTable(*results)).c_str());
   const absl::Status written = bench::level_filters::WriteReports(*results);
   if (!written.ok()) return Fail(written);
   const std::string& out = parsed.config.out;

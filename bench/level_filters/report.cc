@@ -39,6 +39,15 @@ Page ReportPage(const Results& results, std::string chart_js) {
        "least that the memory buys.",
        "levels",
        {LevelsTable(results)}},
+      {"Where lookups ask",
+       "Keys that are not there, asked for in some ranges of keys more than in others, while the "
+       "store goes on being written, everywhere alike: wasted reads of a store that counts them "
+       "and "
+       "gives what it writes its filters by that, and of one that forgets.  At half-time the "
+       "ranges "
+       "change.",
+       "skew",
+       {SkewTable(results), RoundsTable(results)}},
       {"Conditions", "", "", {ConditionsTable(results)}},
   };
   page.data_name = "level_filters";

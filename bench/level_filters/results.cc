@@ -1,5 +1,8 @@
 #include "bench/level_filters/results.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "lsm/bytes/status.h"
 
 namespace bench::level_filters {
@@ -33,6 +36,29 @@ double BitsPerKey(uint64_t bytes, uint64_t keys) {
 }
 
 std::string Times(double times) { return times == 0 ? "-" : Digits3(times) + "x"; }
+
+std::string PercentOrDash(const std::optional<double>& part) {
+  return part.has_value() ? lsm::Concat(std::lround(100 * *part), " %") : "-";
+}
+
+ordered_json ToJson(const SkewResult& skew) {
+  ordered_json rounds = ordered_json::array();
+  for (const SkewRound& round : skew.rounds) {
+    rounds.push_back({{"written", round.written},
+                      {"learning", round.learning},
+                      {"forgetful", round.forgetful},
+                      {"learning_bits", round.learning_bits},
+                      {"forgetful_bits", round.forgetful_bits}});
+  }
+  return {{"name", skew.name},
+          {"how", skew.how},
+          {"best", skew.best},
+          {"times_fewer", skew.TimesFewer()},
+          {"learned", OrNull(skew.Learned())},
+          {"worst", skew.Worst()},
+          {"learned_again", OrNull(skew.LearnedAgain())},
+          {"rounds", std::move(rounds)}};
+}
 
 }  // namespace
 
@@ -71,6 +97,8 @@ ordered_json ToJson(const Results& results) {
   json["settings"] = {{"keys", results.config.keys},
                       {"value_bytes", results.config.value_bytes},
                       {"bits_per_key", results.config.bits_per_key},
+                      {"skewed_lookups", results.config.skewed_lookups},
+                      {"written_a_round", results.config.written_a_round},
                       {"seed", results.config.seed}};
   json["shape"] = results.shape.Describe(" ");
   json["stores"] = ordered_json::array();
@@ -92,7 +120,92 @@ ordered_json ToJson(const Results& results) {
          {"bottom_times_fewer", results.TimesFewer(store, &StoreResult::bottom)},
          {"levels", std::move(levels)}});
   }
+  json["skew"] = ordered_json::array();
+  for (const SkewResult& skew : results.skew) json["skew"].push_back(ToJson(skew));
   return json;
+}
+
+double SkewResult::MeanOf(double SkewRound::*member, size_t first, size_t last) const {
+  double sum = 0;
+  for (size_t i = first; i < last; ++i) sum += rounds[i].*member;
+  return first >= last ? 0 : sum / static_cast<double>(last - first);
+}
+
+double SkewResult::TimesFewer() const {
+  const size_t from = rounds.size() / 4, to = rounds.size() / 2;
+  const double learning = MeanOf(&SkewRound::learning, from, to);
+  return learning == 0 ? 0 : MeanOf(&SkewRound::forgetful, from, to) / learning;
+}
+
+std::optional<double> SkewResult::Learned() const {
+  for (size_t i = 0; i < rounds.size() / 2; ++i) {
+    if (rounds[i].learning * kLearned <= rounds[i].forgetful) return rounds[i].written;
+  }
+  return std::nullopt;
+}
+
+double SkewResult::Worst() const {
+  double worst = 0;
+  for (size_t i = rounds.size() / 2; i < rounds.size(); ++i) {
+    if (rounds[i].forgetful > 0) worst = std::max(worst, rounds[i].learning / rounds[i].forgetful);
+  }
+  return worst;
+}
+
+std::optional<double> SkewResult::LearnedAgain() const {
+  const size_t half = rounds.size() / 2;
+  for (size_t i = half; i < rounds.size(); ++i) {
+    if (rounds[i].learning * kLearned <= rounds[i].forgetful)
+      return rounds[i].written - rounds[half].written;
+  }
+  return std::nullopt;
+}
+
+Table SkewTable(const Results& results) {
+  Table table{"skew",
+              "Absent keys of some ranges more than of others",
+              {{"lookups", "", false},
+               {"forgetful", "wasted reads a lookup, in a store that forgets what it counted"},
+               {"learning", "wasted reads a lookup, in one that learns"},
+               {"fewer", "times fewer, before the ranges change"},
+               {"at best", "times fewer that theory allows"},
+               {"bits/key", "bits a key of the store that learns, mean of its rounds"},
+               {"learned", "part of the keys that was written until it wasted 1.5 times fewer"},
+               {"worst", "the most that it wasted after the ranges changed, by the other's"},
+               {"again", "written from then until it wasted 1.5 times fewer again"}},
+              {}};
+  for (const SkewResult& skew : results.skew) {
+    const size_t from = skew.rounds.size() / 4, to = skew.rounds.size() / 2;
+    table.rows.push_back(
+        {skew.name, Digits3(skew.MeanOf(&SkewRound::forgetful, from, to)),
+         Digits3(skew.MeanOf(&SkewRound::learning, from, to)), Times(skew.TimesFewer()),
+         Times(skew.best), Digits3(skew.MeanOf(&SkewRound::learning_bits, 0, skew.rounds.size())),
+         PercentOrDash(skew.Learned()), Times(skew.Worst()), PercentOrDash(skew.LearnedAgain())});
+  }
+  return table;
+}
+
+Table RoundsTable(const Results& results) {
+  Table table{"rounds",
+              "Round by round",
+              {{"lookups", "", false},
+               {"written", "keys since the load, by the keys that there are"},
+               {"forgetful", "wasted reads a lookup"},
+               {"learning", "wasted reads a lookup"},
+               {"fewer", "times fewer in the store that learns"},
+               {"bits/key", "of the store that forgets"},
+               {"bits/key", "of the store that learns"}},
+              {}};
+  for (const SkewResult& skew : results.skew) {
+    if (!table.rows.empty()) table.rows.emplace_back();
+    for (const SkewRound& round : skew.rounds) {
+      table.rows.push_back({skew.name, PercentOrDash(round.written), Digits3(round.forgetful),
+                            Digits3(round.learning),
+                            Times(round.learning == 0 ? 0 : round.forgetful / round.learning),
+                            Digits3(round.forgetful_bits), Digits3(round.learning_bits)});
+    }
+  }
+  return table;
 }
 
 Table StoresTable(const Results& results) {
@@ -160,6 +273,20 @@ std::string ToMarkdown(const Results& results) {
                         Digits3(store.bottom.per_lookup()), " | ",
                         Times(results.TimesFewer(store, &StoreResult::bottom)), " | ",
                         OrDash(store.most_of_budget), " |\n");
+  }
+  if (results.skew.empty()) return text;
+  text += lsm::Concat(
+      "\n", Grouped(results.config.skewed_lookups), " absent keys a round, ",
+      PercentOrDash(results.config.written_a_round),
+      " of the keys written between two rounds, wasted reads a lookup:\n\n"
+      "| lookups | how | forgetful | learning | times fewer | at best | learned after | worst "
+      "after a change | learned again after |\n|---|---|---|---|---|---|---|---|---|\n");
+  const Table table = SkewTable(results);
+  for (size_t i = 0; i < table.rows.size(); ++i) {
+    const std::vector<std::string>& row = table.rows[i];
+    text += lsm::Concat("| ", row[0], " | ", results.skew[i].how);
+    for (const size_t column : {1, 2, 3, 4, 6, 7, 8}) text += lsm::Concat(" | ", row[column]);
+    text += " |\n";
   }
   return text;
 }

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -41,11 +42,40 @@ struct StoreResult {
   double expected_wasted_reads() const;  // 0: it does not say
 };
 
+// Lookups of absent keys in some ranges more than in others (bench/level_filters/skew.h): wasted
+// reads of one of them, in a store that learns and in one that forgets.
+struct SkewRound {
+  double written = 0;  // keys since the load, by the keys that there are
+  double learning = 0;
+  double forgetful = 0;
+  double learning_bits = 0;  // a key, of all filters
+  double forgetful_bits = 0;
+};
+struct SkewResult {
+  std::string name, how;          // of the workload
+  double best = 0;                // how many times fewer the same memory could buy, by theory
+  std::vector<SkewRound> rounds;  // from half of them on with other ranges
+
+  static constexpr double kLearned = 1.5;  // times fewer
+  // Of rounds [first, last), means.
+  double MeanOf(double SkewRound::*member, size_t first, size_t last) const;
+  // Of the second half of the rounds before the ranges change.
+  double TimesFewer() const;
+  // What was written until the store that learns wasted so many times fewer reads; nothing: it did
+  // not come to that.
+  std::optional<double> Learned() const;
+  // The most that it wasted after the ranges had changed, by what the other one did, and what was
+  // written from there until it had learned again.
+  double Worst() const;
+  std::optional<double> LearnedAgain() const;
+};
+
 struct Results {
   Config config;
   Conditions conditions;
   StoreShape shape;
   std::vector<StoreResult> stores;  // the first is what the others are compared with
+  std::vector<SkewResult> skew;
   double seconds = 0;
 
   // How many times fewer reads than the first store; 0 where there were none.
@@ -58,6 +88,8 @@ nlohmann::ordered_json ToJson(const Results& results);
 Table StoresTable(const Results& results);
 // A row a level of each store.
 Table LevelsTable(const Results& results);
+Table SkewTable(const Results& results);    // of each workload, in short
+Table RoundsTable(const Results& results);  // and round by round
 // What the README shows: the stores in Markdown, and under what conditions.
 std::string ToMarkdown(const Results& results);
 

@@ -62,6 +62,10 @@ class Store {
 absl::StatusOr<std::unique_ptr<Store>> MakeTrellis(const std::string& directory,
                                                    const ComparedStore& config,
                                                    const StoreShape& shape, uint64_t seed);
+// The one that is there.
+absl::StatusOr<std::unique_ptr<Store>> OpenTrellis(const std::string& directory,
+                                                   const ComparedStore& config,
+                                                   const StoreShape& shape, uint64_t seed);
 // Unimplemented where this program was built without it.
 absl::StatusOr<std::unique_ptr<Store>> MakeRocksDb(const std::string& directory,
                                                    const ComparedStore& config,

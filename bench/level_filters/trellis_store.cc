@@ -15,9 +15,9 @@ class TrellisStore : public Store {
   TrellisStore(const ComparedStore& config, uint64_t seed) : random_(seed, config.name) {}
 
   absl::Status Open(const std::string& directory, const ComparedStore& config,
-                    const StoreShape& shape) {
+                    const StoreShape& shape, bool is_new) {
     lsm::Options options;
-    options.mode = lsm::OpenMode::kMustNotExist;
+    options.mode = is_new ? lsm::OpenMode::kMustNotExist : lsm::OpenMode::kMustExist;
     options.filter_kind = config.filter_kind;
     if (config.filter_goal.is_none()) options.target_fpp = config.target_fpp;
     options.filter_goal = config.filter_goal;
@@ -25,7 +25,7 @@ class TrellisStore : public Store {
     options.table_bytes = shape.table_bytes;
     options.level1_bytes = shape.level1_bytes;
     options.environment.random = &random_;
-    LSM_RETURN_IF_ERROR(lsm::DB::Destroy(directory, options));
+    if (is_new) LSM_RETURN_IF_ERROR(lsm::DB::Destroy(directory, options));
     LSM_ASSIGN_OR_RETURN(db_, lsm::DB::Open(directory, options));
     return absl::OkStatus();
   }
@@ -88,7 +88,15 @@ absl::StatusOr<std::unique_ptr<Store>> MakeTrellis(const std::string& directory,
                                                    const ComparedStore& config,
                                                    const StoreShape& shape, uint64_t seed) {
   auto store = std::make_unique<TrellisStore>(config, seed);
-  LSM_RETURN_IF_ERROR(store->Open(directory, config, shape));
+  LSM_RETURN_IF_ERROR(store->Open(directory, config, shape, /*is_new=*/true));
+  return store;
+}
+
+absl::StatusOr<std::unique_ptr<Store>> OpenTrellis(const std::string& directory,
+                                                   const ComparedStore& config,
+                                                   const StoreShape& shape, uint64_t seed) {
+  auto store = std::make_unique<TrellisStore>(config, seed);
+  LSM_RETURN_IF_ERROR(store->Open(directory, config, shape, /*is_new=*/false));
   return store;
 }
 

@@ -76,5 +76,22 @@
         (title) => Plots.axis(title, {beginAtZero: true}));
   }
 
-  Plots.start({wasted, levels});
+  // Wasted reads round by round, a panel a workload.
+  function skew(place) {
+    const stores = {forgetful: 'none', learning: 'standard'};
+    Plots.addLegend(place, Object.entries(stores).map(
+        ([name, hue]) => ({label: name, colour: Plots.colour(hue), mark: 'line'})));
+    const panels = Plots.addPanels(place);
+    const percent = (round) => Math.round(100 * round.written);
+    const all = data.skew.flatMap((workload) => workload.rounds.flatMap((round) => [round.learning, round.forgetful]));
+    for (const workload of data.skew) {
+      Plots.addLines(panels, workload.name, `${workload.how}; see the table`,
+          Object.entries(stores).map(([name, hue]) => Plots.series(name, Plots.colour(hue),
+              workload.rounds.map((round) => ({x: percent(round), y: round[name]})), {mark: Plots.markOf(hue)})),
+          Plots.axis('% of the keys written', {type: 'linear'}),
+          Plots.logAxis('wasted reads a lookup (log scale)', Plots.logRange(all)));
+    }
+  }
+
+  Plots.start({wasted, levels, skew});
 })();

@@ -16,6 +16,8 @@
 #include "bench/level_filters/experiment.h"
 #include "bench/level_filters/report.h"
 #include "bench/level_filters/results.h"
+#include "bench/level_filters/skew.h"
+#include "bench/workload.h"
 #include "tests/support/scratch_dir.h"
 #include "tests/support/source_directory.h"
 
@@ -44,6 +46,17 @@ StoreResult Store(const std::string& name, uint64_t absent, uint64_t bottom) {
 Results TwoStores() {
   Results results;
   results.stores = {Store("uniform", 40, 30), Store("per-level", 16, 2)};
+  results.skew = {{"90-10",
+                   "how",
+                   5.8,
+                   {{0, 0.01, 0.01, 10, 10},
+                    {0.1, 0.008, 0.01, 10, 10},
+                    {0.2, 0.005, 0.01, 10, 10},
+                    {0.3, 0.003, 0.01, 10, 10},
+                    {0.4, 0.02, 0.01, 10, 10},
+                    {0.5, 0.015, 0.01, 10, 10},
+                    {0.6, 0.006, 0.01, 10, 10},
+                    {0.7, 0.004, 0.01, 10, 10}}}};
   return results;
 }
 
@@ -60,6 +73,36 @@ TEST(LevelFiltersResultsTest, FiguresFollowFromCounts) {
   EXPECT_EQ(results.TimesFewer(StoreResult(), &StoreResult::absent), 0);
 }
 
+TEST(LevelFiltersResultsTest, RoundsTellWhenItLearnedAndWhatAChangeCosts) {
+  const SkewResult skew = TwoStores().skew[0];
+  EXPECT_DOUBLE_EQ(skew.TimesFewer(), 0.01 / 0.004);
+  EXPECT_EQ(skew.Learned(), 0.2);
+  EXPECT_DOUBLE_EQ(skew.Worst(), 2);
+  EXPECT_DOUBLE_EQ(skew.LearnedAgain().value(), 0.6 - 0.4);
+  EXPECT_EQ(SkewResult().TimesFewer(), 0);
+  EXPECT_EQ(SkewResult().Learned(), std::nullopt);
+}
+
+TEST(LevelFiltersResultsTest, LookupsGoWhereTheyShould) {
+  const std::vector<RangeWorkload> workloads = RangeWorkloads(1);
+  ASSERT_EQ(workloads.size(), 3u);
+  EXPECT_NEAR(workloads[0].best(), 1, 1e-9);
+  EXPECT_NEAR(workloads[1].best(), 5.8, 0.01);
+  for (const bool moved : {false, true}) {
+    Random random(3);
+    int hot = 0;
+    constexpr int kKeys = 10'000;
+    for (int i = 0; i < kKeys; ++i) {
+      const std::string key = workloads[1].Draw(&random, moved);
+      EXPECT_EQ(key.size(), SyntheticKey(1, 1).size());
+      const double place =
+          static_cast<double>(std::strtoull(key.c_str(), nullptr, 16)) / 0x1p64 - (moved ? 0.5 : 0);
+      hot += place >= 0.2 && place < 0.3;
+    }
+    EXPECT_NEAR(hot, 0.9 * kKeys, 0.015 * kKeys) << moved;
+  }
+}
+
 TEST(LevelFiltersResultsTest, TableJsonAndPageTellTheSame) {
   const Results results = TwoStores();
   EXPECT_THAT(ToMarkdown(results), HasSubstr("| per-level | how | 8.80 | 0.0160 | 2.50x | "));
@@ -69,6 +112,12 @@ TEST(LevelFiltersResultsTest, TableJsonAndPageTellTheSame) {
   EXPECT_EQ(json["stores"][1]["levels"][1]["target_fpp"], nullptr);
   const Page page = ReportPage(results, "chart");
   EXPECT_THAT(RenderPage(page), HasSubstr("data-plot=\"wasted\""));
+  EXPECT_THAT(RenderPage(page), HasSubstr("data-plot=\"skew\""));
+  EXPECT_EQ(json["skew"][0]["times_fewer"], 2.5);
+  EXPECT_EQ(json["skew"][0]["rounds"][3]["learning"], 0.003);
+  EXPECT_THAT(
+      ToMarkdown(results),
+      HasSubstr("| 90-10 | how | 0.0100 | 0.00400 | 2.50x | 5.80x | 20 % | 2.00x | 20 % |"));
   EXPECT_THAT(page.script, HasSubstr("level_filters"));
 }
 
@@ -87,6 +136,8 @@ TEST(LevelFiltersResultsTest, EveryMemberOfTheJsonIsInTheReadme) {
   expect(json["stores"][0]);
   expect(json["stores"][0]["absent"]);
   expect(json["stores"][0]["levels"][0]);
+  expect(json["skew"][0]);
+  expect(json["skew"][0]["rounds"][0]);
 }
 
 // `tools/dev excerpt levels` puts them there.
@@ -114,6 +165,9 @@ TEST(LevelFiltersResultsTest, TheReadmeShowsAllStoresAndThatTheGoalsAreReached) 
     EXPECT_GE(times_fewer(store).first, 2.5) << store;
     EXPECT_GE(times_fewer(store).second, 10) << store;
   }
+  EXPECT_GE(times_fewer("90-10").first, 3);
+  EXPECT_GE(times_fewer("zipf").first, 1.4);
+  EXPECT_NEAR(times_fewer("even").first, 1, 0.04);
 }
 
 class LevelFiltersCommandTest : public testing::Test {
@@ -133,7 +187,10 @@ class LevelFiltersCommandTest : public testing::Test {
 
 TEST_F(LevelFiltersCommandTest, ASmallRunShowsTheGain) {
   const std::string out = scratch_.path_of("out");
-  ASSERT_EQ(Run("--keys 120000 --absent 60000 --bottom 20000 --value-bytes 20 --out " + out), 0)
+  ASSERT_EQ(Run("--keys 120000 --absent 60000 --bottom 20000 --value-bytes 20 "
+                "--skewed 20000 --rounds 8 --out " +
+                out),
+            0)
       << ReadAll(scratch_.path_of("stderr"));
   EXPECT_THAT(ReadAll(scratch_.path_of("stdout")), HasSubstr("| per-level | "));
   EXPECT_THAT(ReadAll(out + "/report.html"), HasSubstr("</html>"));
@@ -147,6 +204,16 @@ TEST_F(LevelFiltersCommandTest, ASmallRunShowsTheGain) {
     EXPECT_GT(store["bottom_times_fewer"], 2);
     EXPECT_LT(store["most_of_budget"], 1.12);
     EXPECT_THAT(store["levels"][0]["reason"].get<std::string>(), HasSubstr("bits a key"));
+  }
+  ASSERT_EQ(json["skew"].size(), 3u);
+  EXPECT_NEAR(json["skew"][0]["times_fewer"], 1, 0.15);
+  EXPECT_GT(json["skew"][1]["times_fewer"], 1.4);
+  for (const auto& skew : json["skew"]) {
+    ASSERT_EQ(skew["rounds"].size(), 8u);
+    for (const auto& round : skew["rounds"]) {
+      EXPECT_NEAR(round["learning_bits"], 10, 0.5);
+      EXPECT_NEAR(round["forgetful_bits"], 10, 0.5);
+    }
   }
 }
 
