@@ -1,5 +1,6 @@
 #include "bench/machine.h"
 
+#include <fcntl.h>
 #include <sys/statvfs.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -107,6 +108,42 @@ std::optional<uint64_t> FreeBytesAt(const std::string& path) {
   struct statvfs state;
   if (::statvfs(path.c_str(), &state) != 0) return std::nullopt;
   return uint64_t{state.f_bavail} * state.f_frsize;
+}
+
+IoBytes ReadIoBytes() {
+  IoBytes bytes;
+  std::ifstream file("/proc/self/io");
+  std::string name;
+  for (uint64_t value = 0; file >> name >> value;) {
+    if (name == "read_bytes:") bytes.read_from_devices = value;
+    if (name == "rchar:") bytes.read = value;
+    if (name == "wchar:") bytes.written = value;
+  }
+  return bytes;
+}
+
+void ForgetFilesIn(const std::string& directory) {
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(directory, error)) {
+    if (!entry.is_regular_file(error)) continue;
+    const int file = ::open(entry.path().c_str(), O_RDONLY | O_CLOEXEC);
+    if (file < 0) continue;
+    ::fdatasync(file);
+    ::posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED);
+    ::close(file);
+  }
+}
+
+uint64_t AvailableMemoryBytes() {
+  std::ifstream file("/proc/meminfo");
+  std::string line;
+  while (std::getline(file, line)) {
+    std::istringstream words(line);
+    std::string name;
+    uint64_t kibibytes = 0;
+    if (words >> name >> kibibytes && name == "MemAvailable:") return kibibytes << 10;
+  }
+  return 0;
 }
 
 double ClockCostNanos() {

@@ -31,6 +31,22 @@ uint64_t MemoryBytes();
 // Bytes that may still be written there; nullopt where the system does not tell.
 std::optional<uint64_t> FreeBytesAt(const std::string& path);
 
+// Of this process since it began, as the system counts them; 0 where it does not tell.
+struct IoBytes {
+  uint64_t read_from_devices = 0;
+  uint64_t read = 0;     // by read calls, from wherever they were; what is mapped is not in it
+  uint64_t written = 0;  // handed to the system
+};
+IoBytes ReadIoBytes();
+
+// Makes the page cache forget the files in `directory`, as far as it may: what was written is
+// synced first, and pages that somebody has mapped stay.
+void ForgetFilesIn(const std::string& directory);
+
+// Of the machine's memory, what could be had without pushing anybody out; 0 where the system does
+// not tell.
+uint64_t AvailableMemoryBytes();
+
 // What reading the clock costs, on average.
 double ClockCostNanos();
 

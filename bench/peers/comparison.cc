@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "bench/machine.h"
 #include "bench/peers/nothing_peer.h"
 #include "bench/peers/paced_writer.h"
 #include "lsm/bytes/status.h"

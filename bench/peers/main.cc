@@ -1,40 +1,17 @@
 // peers_bench: Trellis beside LevelDB and RocksDB, as Debian packages them.  bench/README.md
 // explains it.
-#include <signal.h>
-#include <unistd.h>
-
-#include <atomic>
 #include <cstdio>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "bench/interrupt.h"
 #include "bench/peers/comparison.h"
 #include "bench/peers/config.h"
 #include "bench/peers/report.h"
 #include "lsm/bytes/status.h"
 
 namespace {
-
-std::atomic<bool> interrupted = false;
-static_assert(std::atomic<bool>::is_always_lock_free);  // so that a signal's handler may set it
-
-// The first time: hours of measuring are not to be lost.  The stores are made anew by the next run,
-// so there is nothing to wind up.
-void OnInterrupt(int) {
-  // Relaxed: nothing else comes with it.
-  if (!interrupted.exchange(true, std::memory_order_relaxed)) {
-    static constexpr char kMessage[] =
-        "\npeers_bench: interrupted: what is measured now is the last (once more: end at once)\n";
-    [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kMessage, sizeof kMessage - 1);
-    return;
-  }
-  static constexpr char kMessage[] =
-      "\npeers_bench: interrupted: no report was written (one that is there is of an earlier "
-      "run)\n";
-  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kMessage, sizeof kMessage - 1);
-  ::_exit(130);
-}
 
 int Fail(const absl::Status& status) {
   const std::string message(lsm::MessageOf(status));
@@ -57,11 +34,7 @@ std::vector<std::unique_ptr<bench::peers::Peer>> PeersOf(const std::vector<std::
 int main(int argc, char** argv) {
   bench::peers::ParsedCommandLine parsed = bench::peers::ParseCommandLine(argc, argv);
   if (parsed.exit_code.has_value()) return *parsed.exit_code;
-  parsed.config.stop = &interrupted;
-  struct sigaction action {};
-  action.sa_handler = &OnInterrupt;
-  ::sigaction(SIGINT, &action, nullptr);
-  ::sigaction(SIGTERM, &action, nullptr);
+  parsed.config.stop = &bench::StopOnInterrupt("peers_bench");
 
   bench::peers::Comparison comparison(parsed.config, PeersOf(parsed.stores));
   const absl::Status status = comparison.Run();

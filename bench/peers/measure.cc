@@ -5,11 +5,10 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <fstream>
 #include <latch>
-#include <string>
 #include <thread>
 
+#include "bench/machine.h"
 #include "lsm/bytes/status.h"
 
 namespace bench::peers {
@@ -53,17 +52,6 @@ double CpuSeconds() {
     return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
   };
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
-}
-
-IoBytes ReadIoBytes() {
-  IoBytes bytes;
-  std::ifstream file("/proc/self/io");
-  std::string name;
-  for (uint64_t value = 0; file >> name >> value;) {
-    if (name == "read_bytes:") bytes.read_from_devices = value;
-    if (name == "wchar:") bytes.written = value;
-  }
-  return bytes;
 }
 
 absl::StatusOr<Measured> Measure(const std::vector<std::unique_ptr<Loop>>& loops,

@@ -30,12 +30,6 @@ absl::StatusOr<Measured> Measure(const std::vector<std::unique_ptr<Loop>>& loops
 
 // Of all threads, in user space and in the kernel.
 double CpuSeconds();
-// Since the process began, as the system counts them; 0 where it does not tell.
-struct IoBytes {
-  uint64_t read_from_devices = 0;
-  uint64_t written = 0;  // handed to the system
-};
-IoBytes ReadIoBytes();
 
 }  // namespace bench::peers
 

@@ -13,6 +13,7 @@ extern const char kFilterLabJs[];         // filter_lab.js
 extern const char kPeersJs[];             // peers.js
 extern const char kLevelFiltersJs[];      // level_filters.js
 extern const char kCompactionStylesJs[];  // compaction_styles.js
+extern const char kScaleJs[];             // scale.js
 
 }  // namespace bench
 

@@ -1,0 +1,20 @@
+// Numbers of keys as people write them: "2M".
+#ifndef TRELLIS_BENCH_COUNT_H_
+#define TRELLIS_BENCH_COUNT_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace bench {
+
+// "20M" -> 20000000; k and M stand for thousands and millions.  All of the text must be the number.
+std::optional<uint64_t> ParseCount(std::string_view text);
+
+// The shortest text that ParseCount reads as this number: "20M", "1500k", "1234".
+std::string ShortCount(uint64_t count);
+
+}  // namespace bench
+
+#endif  // TRELLIS_BENCH_COUNT_H_

@@ -1,0 +1,373 @@
+#include "bench/scale/report.h"
+
+#include <cmath>
+#include <utility>
+
+#include "bench/count.h"
+#include "bench/report/assets.h"
+#include "lsm/bytes/status.h"
+
+namespace bench::scale {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+const char* const kNone = "-";
+
+std::string PerCent(double share) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%+.0f", 100 * share);
+  return text;
+}
+
+// "1G", "10G".
+std::string PaperName(double keys) { return lsm::Concat(std::llround(keys / 1e9), "G"); }
+
+const Curve* Find(const std::vector<Curve>& curves, const std::string& id) {
+  for (const Curve& curve : curves) {
+    if (curve.id == id) return &curve;
+  }
+  return nullptr;
+}
+
+// From the least to the largest size, where it was measured at both.
+std::string GrowthOf(const std::vector<Curve>& curves, const std::string& id) {
+  const Curve* curve = Find(curves, id);
+  if (curve == nullptr || !curve->measured.front() || !curve->measured.back()) return "";
+  return lsm::Concat("from ", Digits3(*curve->measured.front()), " to ",
+                     Digits3(*curve->measured.back()));
+}
+
+// The figures that most readers come for, in a sentence; empty of a single size.
+std::string Headline(const Results& results, const std::vector<Curve>& curves) {
+  if (results.points.size() < 2) return "";
+  const uint64_t first = results.points.front().keys, last = results.points.back().keys;
+  std::string text = lsm::Concat("From ", ShortCount(first), " to ", ShortCount(last), " keys, ",
+                                 Digits3(static_cast<double>(last) / static_cast<double>(first)),
+                                 " times as many");
+  const auto add = [&](const char* what, const char* id, const char* unit) {
+    const std::string growth = GrowthOf(curves, id);
+    if (!growth.empty()) text += lsm::Concat("; ", what, " ", growth, unit);
+  };
+  add("a lookup of an absent key goes", "get_absent_tenth_us", " us");
+  add("of a present one", "get_present_tenth_us", " us, with a tenth of the data cached");
+  add("wasted reads", "wasted_reads", " an absent key");
+  add("filters take", "filter_bits", " bits a key");
+  add("an opening takes", "open_ms", " ms");
+  add("write amplification goes", "write_amplification", "");
+  return text + ".";
+}
+
+Table ConditionsTable(const Results& results) {
+  const Config& config = results.config;
+  const Design design = DesignOf(results);
+  Conditions pairs = results.conditions;
+  pairs.push_back({"Command", config.command});
+  pairs.push_back({"Keys", lsm::Concat("of 16 bytes, in random order, each once; values of ",
+                                       config.value_bytes, ", of which a compressor finds half")});
+  pairs.push_back(
+      {"Options", lsm::Concat("write buffer ", Bytes(config.write_buffer_bytes), ", level 1 ",
+                              Bytes(config.level1_bytes), ", tables ", Bytes(config.table_bytes),
+                              ", target FPP ", Digits3(config.target_fpp), ", all else default")});
+  pairs.push_back({"Lookups", lsm::Concat("uniformly random, one thread, ", Digits3(config.seconds),
+                                          " s each; medians of groups of ", kGroup)});
+  pairs.push_back(
+      {"Openings", lsm::Concat(config.openings, " of each kind, read and write; medians")});
+  pairs.push_back(
+      {"Of the laws",
+       lsm::Concat("e = ", Digits3(design.key_bytes), " and u = ", Digits3(design.user_key_bytes),
+                   " bytes a key, f = ", Bytes(static_cast<uint64_t>(design.flush_bytes)),
+                   ", filters of ", Digits3(design.upper_bits), " (blocked) and ",
+                   Digits3(design.lower_bits),
+                   " (ribbon) bits, C = ", Bytes(static_cast<uint64_t>(design.cpu_cache_bytes)))});
+  pairs.push_back({"Seed", std::to_string(config.seed)});
+  pairs.push_back({"Took", Digits3(results.seconds) + " s"});
+  Table table{"conditions", "Conditions", {{"what", "", false}, {"value", "", false}}, {}};
+  for (const auto& [name, value] : pairs) table.rows.push_back({name, value});
+  return table;
+}
+
+Table CacheTable(const Results& results) {
+  Table table{"cached",
+              "What was cached",
+              {{"keys", "", true},
+               {"state", "", false},
+               {"block cache", "of what it may hold", true},
+               {"used", "bytes of it in use", true},
+               {"blocks +", "data blocks read from files, present key", true},
+               {"device +", "bytes from devices, present key", true},
+               {"filters +", "filters asked, present key", true},
+               {"min +", "us, least group, present key", true},
+               {"max +", "us, largest group, present key", true}},
+              {}};
+  for (const Point& point : results.points) {
+    const auto add = [&](const char* state, const Cached& cached) {
+      table.rows.push_back({ShortCount(point.keys), state, Bytes(cached.capacity_bytes),
+                            Bytes(cached.used_bytes), Digits3(cached.present.blocks_from_file),
+                            Digits3(cached.present.device_bytes),
+                            Digits3(cached.present.runs_asked), Digits3(cached.present.micros.min),
+                            Digits3(cached.present.micros.max)});
+    };
+    if (point.all) {
+      add("all", *point.all);
+    } else {
+      table.rows.push_back({ShortCount(point.keys), "all", "no room in memory", kNone, kNone, kNone,
+                            kNone, kNone, kNone});
+    }
+    add("tenth", point.tenth);
+  }
+  return table;
+}
+
+Json JsonOf(const Spread& spread) {
+  return {{"median", spread.median}, {"min", spread.min}, {"max", spread.max}};
+}
+
+Json JsonOf(const Lookups& lookups) {
+  return {{"us", JsonOf(lookups.micros)},
+          {"lookups", lookups.count},
+          {"runs_asked", lookups.runs_asked},
+          {"wasted_reads", lookups.wasted_reads},
+          {"blocks_from_file", lookups.blocks_from_file},
+          {"device_bytes", lookups.device_bytes}};
+}
+
+Json JsonOf(const Cached& cached) {
+  return {{"cache_bytes", cached.capacity_bytes},
+          {"used_bytes", cached.used_bytes},
+          {"absent", JsonOf(cached.absent)},
+          {"present", JsonOf(cached.present)}};
+}
+
+Json JsonOf(const Openings& openings) {
+  return {{"ms", JsonOf(openings.millis)},
+          {"read_bytes", openings.read_bytes},
+          {"device_bytes", openings.device_bytes}};
+}
+
+Json PointJson(const Point& point) {
+  Json levels = Json::array();
+  for (size_t i = 0; i < point.shape.levels.size(); ++i) {
+    const lsm::LevelStatistics& level = point.shape.levels[i];
+    if (level.tables == 0) continue;
+    levels.push_back({{"level", i},
+                      {"runs", level.runs},
+                      {"tables", level.tables},
+                      {"table_bytes", level.table_bytes},
+                      {"keys", level.keys},
+                      {"filter_bytes", level.filter_bytes},
+                      {"index_bytes", level.index_bytes}});
+  }
+  return {{"keys", point.keys},
+          {"fill_seconds", point.fill_seconds},
+          {"user_bytes", point.user_bytes},
+          {"log_bytes", point.log_bytes},
+          {"flush_bytes", point.flush_bytes},
+          {"compaction_bytes", point.compaction_bytes},
+          {"flushes", point.flushes},
+          {"compactions", point.compactions},
+          {"moves", point.moves},
+          {"stored_bytes", point.stored_bytes},
+          {"levels", std::move(levels)},
+          {"opening", JsonOf(point.warm_opening)},
+          {"opening_cold", JsonOf(point.cold_opening)},
+          {"all", point.all ? JsonOf(*point.all) : Json(nullptr)},
+          {"tenth", JsonOf(point.tenth)}};
+}
+
+Json CurveJson(const Results& results, const Curve& curve) {
+  Json measured = Json::array(), law = Json::array();
+  for (size_t i = 0; i < results.points.size(); ++i) {
+    const std::optional<double> deviation = curve.Deviation(results, i);
+    measured.push_back({{"keys", results.points[i].keys},
+                        {"value", curve.measured[i] ? Json(*curve.measured[i]) : Json(nullptr)},
+                        {"deviation", deviation ? Json(*deviation) : Json(nullptr)}});
+  }
+  constexpr int kPerDecade = 24;
+  const auto first = static_cast<double>(results.points.front().keys);
+  const double last = std::max(kPaperKeys[1], static_cast<double>(results.points.back().keys));
+  const int steps = static_cast<int>(std::ceil(std::log10(last / first) * kPerDecade));
+  for (int i = 0; i <= steps; ++i) {
+    const double keys = first * std::pow(last / first, i / static_cast<double>(std::max(1, steps)));
+    law.push_back({{"keys", keys}, {"value", curve.Law(keys)}});
+  }
+  return {{"id", curve.id},
+          {"name", curve.name},
+          {"formula", curve.formula},
+          {"source", NameOf(curve.source)},
+          {"a", curve.line.a},
+          {"b", curve.line.b},
+          {"measured", std::move(measured)},
+          {"law", std::move(law)}};
+}
+
+}  // namespace
+
+Table MeasuredTable(const Results& results, const std::vector<Curve>& curves) {
+  Table table{
+      "measured", "Measured, and by the laws beyond that (on paper)", {{"", "cost", false}}, {}};
+  for (const Point& point : results.points)
+    table.columns.push_back({ShortCount(point.keys), "", true});
+  for (const double keys : kPaperKeys) {
+    table.columns.push_back({PaperName(keys) + " *", PaperName(keys) + " keys, computed", true});
+  }
+  for (const Curve& curve : curves) {
+    std::vector<std::string> row = {curve.name};
+    const bool is_bytes = curve.name.ends_with(", bytes");
+    const auto text = [&](double value) {
+      return is_bytes ? Bytes(static_cast<uint64_t>(value)) : Digits3(value);
+    };
+    for (const std::optional<double>& value : curve.measured)
+      row.push_back(value ? text(*value) : kNone);
+    for (const double keys : kPaperKeys) row.push_back(text(curve.Law(keys)));
+    if (is_bytes) row[0].resize(row[0].size() - std::string(", bytes").size());
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+Table DeviationTable(const Results& results, const std::vector<Curve>& curves) {
+  Table table{"deviation", "Measured by the law, - 1, %", {{"", "cost", false}}, {}};
+  for (const Point& point : results.points)
+    table.columns.push_back({ShortCount(point.keys), "", true});
+  table.columns.push_back({"worst", "", true});
+  for (const Curve& curve : curves) {
+    std::vector<std::string> row = {curve.name};
+    for (size_t i = 0; i < results.points.size(); ++i) {
+      const std::optional<double> deviation = curve.Deviation(results, i);
+      row.push_back(deviation ? PerCent(*deviation) : kNone);
+    }
+    row.push_back(PerCent(curve.WorstDeviation(results)));
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+Table LawTable(const std::vector<Curve>& curves) {
+  Table table{"laws",
+              "The laws",
+              {{"", "cost", false}, {"law", "", false}, {"from", "", false}, {"a", ""}, {"b", ""}},
+              {}};
+  for (const Curve& curve : curves) {
+    const bool has_a = curve.source == Source::kFitted, has_b = curve.source != Source::kComputed;
+    table.rows.push_back({curve.name, curve.formula, NameOf(curve.source),
+                          has_a ? Digits3(curve.line.a) : kNone,
+                          has_b ? Digits3(curve.line.b) : kNone});
+  }
+  return table;
+}
+
+Table ShapeTable(const Results& results) {
+  Table table{"shape",
+              "The store at each size",
+              {{"keys", ""},
+               {"level", ""},
+               {"runs", ""},
+               {"tables", ""},
+               {"size", ""},
+               {"by the law", "bytes of the level by the law"},
+               {"keys there", ""},
+               {"filter", "kind of the newest table's filter", false},
+               {"b/key", "filter bits a key"}},
+              {}};
+  const Design design = DesignOf(results);
+  for (const Point& point : results.points) {
+    if (!table.rows.empty()) table.rows.emplace_back();
+    const std::vector<double> law = LevelBytes(design, static_cast<double>(point.keys));
+    for (size_t i = 0; i < point.shape.levels.size(); ++i) {
+      const lsm::LevelStatistics& level = point.shape.levels[i];
+      if (level.tables == 0) continue;
+      table.rows.push_back(
+          {ShortCount(point.keys), std::to_string(i), Grouped(level.runs), Grouped(level.tables),
+           Bytes(level.table_bytes), i < law.size() ? Bytes(static_cast<uint64_t>(law[i])) : kNone,
+           Short(static_cast<double>(level.keys)), level.filter_kind,
+           Digits3(8 * static_cast<double>(level.filter_bytes) / static_cast<double>(level.keys))});
+    }
+  }
+  return table;
+}
+
+std::string ToText(const Results& results) {
+  const std::vector<Curve> curves = CurvesOf(results);
+  std::string text;
+  for (const Table& table :
+       {ConditionsTable(results), ShapeTable(results), CacheTable(results), LawTable(curves),
+        MeasuredTable(results, curves), DeviationTable(results, curves)})
+    text += table.title + "\n" + ToText(table) + "\n";
+  const std::string headline = Headline(results, curves);
+  return headline.empty() ? text : text + headline + "\n";
+}
+
+Json ToJson(const Results& results) {
+  const Config& config = results.config;
+  Json json = {{"benchmark", "scale"},
+               {"schema", 1},
+               {"settings",
+                {{"sizes", config.sizes},
+                 {"value_bytes", config.value_bytes},
+                 {"write_buffer_bytes", config.write_buffer_bytes},
+                 {"level1_bytes", config.level1_bytes},
+                 {"table_bytes", config.table_bytes},
+                 {"target_fpp", config.target_fpp},
+                 {"seconds", config.seconds},
+                 {"openings", config.openings},
+                 {"seed", config.seed}}},
+               {"interrupted", results.interrupted},
+               {"points", Json::array()},
+               {"curves", Json::array()}};
+  for (const Point& point : results.points) json["points"].push_back(PointJson(point));
+  for (const Curve& curve : CurvesOf(results)) json["curves"].push_back(CurveJson(results, curve));
+  json["conditions"] = Json::object();
+  for (const auto& [name, value] : results.conditions) json["conditions"][name] = value;
+  json["command"] = config.command;
+  json["seconds"] = results.seconds;
+  return json;
+}
+
+Page ReportPage(const Results& results, std::string chart_js) {
+  const std::vector<Curve> curves = CurvesOf(results);
+  Page page;
+  page.title = "Trellis scale: what grows with the number of keys, and how";
+  page.lead.push_back(
+      "One store that grows, measured at each size, beside the law that its design predicts. Marks "
+      "are measured, lines are the law, dashed beyond the largest size: computed, on paper. Every "
+      "answer was checked.");
+  const std::string headline = Headline(results, curves);
+  if (!headline.empty()) page.lead.push_back(headline);
+  if (results.interrupted) page.warnings.push_back("Interrupted: larger sizes were not measured.");
+  page.sections = {
+      {"Lookups",
+       "Microseconds a lookup of one thread, with all blocks in the block cache, and with a tenth "
+       "of the data there and the files in the page cache.",
+       "lookups",
+       {CacheTable(results)}},
+      {"Reads",
+       "Runs whose filters an absent key asks, and tables read for it in vain.",
+       "reads",
+       {}},
+      {"Memory", "Resident in an open store.", "memory", {}},
+      {"Opening", "Of a store that was closed, to read and write.", "opening", {}},
+      {"Amplification",
+       "Bytes of tables that flushes and compactions wrote since the store was empty, and bytes "
+       "that "
+       "its files take, for a byte of keys and values.",
+       "amplification",
+       {}},
+      {"All figures",
+       "Of sizes with a star nothing was measured: they are what the laws say.",
+       "",
+       {MeasuredTable(results, curves), DeviationTable(results, curves), LawTable(curves)}},
+      {"The store at each size", "", "", {ShapeTable(results)}},
+      {"Conditions", "", "", {ConditionsTable(results)}}};
+  page.data_name = "scale";
+  page.data = ToJson(results);
+  page.script = kScaleJs;
+  page.chart_js = std::move(chart_js);
+  return page;
+}
+
+absl::Status WriteReports(const Results& results) {
+  return WriteReport(ReportPage(results, ""), results.config.out, results.config.chart_js);
+}
+
+}  // namespace bench::scale

@@ -1,0 +1,34 @@
+// What a run found, as text, as JSON and as a page with plots.
+#ifndef TRELLIS_BENCH_SCALE_REPORT_H_
+#define TRELLIS_BENCH_SCALE_REPORT_H_
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "bench/report/page.h"
+#include "bench/scale/curve.h"
+#include "bench/scale/experiment.h"
+#include "bench/table.h"
+
+namespace bench::scale {
+
+// A row for each cost: what was measured at each size, and what the law says of larger ones.
+Table MeasuredTable(const Results& results, const std::vector<Curve>& curves);
+// By how much that is off what the law says, in per cent.
+Table DeviationTable(const Results& results, const std::vector<Curve>& curves);
+// The laws with their constants.
+Table LawTable(const std::vector<Curve>& curves);
+// A row for each level at each size.
+Table ShapeTable(const Results& results);
+
+std::string ToText(const Results& results);
+nlohmann::ordered_json ToJson(const Results& results);
+Page ReportPage(const Results& results, std::string chart_js);
+// OUT/report.json and OUT/report.html, each whole or not at all.
+absl::Status WriteReports(const Results& results);
+
+}  // namespace bench::scale
+
+#endif  // TRELLIS_BENCH_SCALE_REPORT_H_
