@@ -40,6 +40,8 @@ const char* NameOf(State state) {
       return "filling";
     case State::kFresh:
       return "fresh";
+    case State::kTables:
+      return "tables";
     case State::kCompacted:
       return "compacted";
     case State::kChanged:
@@ -85,6 +87,7 @@ const Goal* GoalOf(const Cell& cell) {
 
 bool IsByDefault(const Cell& cell) {
   if (GoalOf(cell) != nullptr) return true;
+  if (cell.task->opens()) return cell.size == kLarge;
   const bool looks_up = cell.task == TaskOf("get absent") || cell.task == TaskOf("get present");
   if (!looks_up || cell.size != kLarge || cell.state != State::kFresh) return false;
   return (cell.cache == Cache::kAll && cell.threads == 2) ||
@@ -107,6 +110,9 @@ std::vector<Cell> AllCells(const std::vector<DataSize>& sizes) {
             cells.push_back({size, state, cache, 2, &task});
         }
       }
+    }
+    for (const TaskInfo& task : kTasks) {
+      if (task.opens()) cells.push_back({size, State::kTables, Cache::kAll, 1, &task});
     }
     for (const TaskInfo& task : kTasks) {
       if (task.changes()) cells.push_back({size, State::kChanged, Cache::kAll, 1, &task});

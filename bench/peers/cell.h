@@ -27,6 +27,7 @@ std::optional<DataSize> ParseDataSize(std::string_view text);
 enum class State : uint8_t {
   kFilling,    // the workload begins with an empty store
   kFresh,      // filled in random order and left as that was: several sorted runs
+  kTables,     // all merged into one, of about a thousand tables
   kCompacted,  // all merged into one
   kChanged,    // compacted, then changed by the workloads before this one
 };
@@ -48,6 +49,10 @@ enum class Task : uint8_t {
   kSeek,
   kScanForward,
   kScanBackward,
+  kOpen,
+  kOpenAndGet,
+  kOpenCold,
+  kOpenColdAndGet,
   kGetWhileWriting,
   kOverwrite,
   kOverload,
@@ -68,6 +73,11 @@ struct TaskInfo {
   // Which begin with an empty store, only look, or change what is there.
   bool fills() const { return task == Task::kFillInTurn || task == Task::kFillRandom; }
   bool reads() const { return task >= Task::kGet && task <= Task::kScanBackward; }
+  bool opens() const { return task >= Task::kOpen && task <= Task::kOpenColdAndGet; }
+  // Of those that open: whether the page cache is to forget the files before, and the first gets
+  // count.
+  bool is_cold() const { return task == Task::kOpenCold || task == Task::kOpenColdAndGet; }
+  bool asks_first() const { return task == Task::kOpenAndGet || task == Task::kOpenColdAndGet; }
   bool changes() const { return task >= Task::kGetWhileWriting; }
   bool scans() const { return task == Task::kScanForward || task == Task::kScanBackward; }
 };
@@ -87,6 +97,10 @@ inline constexpr std::array kTasks = {
     TaskInfo{"seek + 10 next", Task::kSeek, 1, Draw::kUniform, 0},
     TaskInfo{"scan forward", Task::kScanForward, 1, Draw::kUniform, 0},
     TaskInfo{"scan backward", Task::kScanBackward, 1, Draw::kUniform, 0},
+    TaskInfo{"open", Task::kOpen, 1, Draw::kUniform, 0},
+    TaskInfo{"open + 128 gets", Task::kOpenAndGet, 1, Draw::kUniform, 0},
+    TaskInfo{"open cold", Task::kOpenCold, 1, Draw::kUniform, 0},
+    TaskInfo{"open cold + 128 gets", Task::kOpenColdAndGet, 1, Draw::kUniform, 0},
     TaskInfo{"get while writing", Task::kGetWhileWriting, 1, Draw::kUniform, 0},
     TaskInfo{"overwrite", Task::kOverwrite, 1, Draw::kUniform, 0},
     TaskInfo{"overload", Task::kOverload, 1, Draw::kUniform, 0},
@@ -120,7 +134,8 @@ const std::vector<Goal>& Goals();
 const Goal* GoalOf(const Cell& cell);
 
 // What is measured unless more is asked for: what has a goal, and what tells whether those are met
-// that are no ratio to a peer: lookups of two threads, and the blocks that cold lookups read.
+// that are no ratio to the best of the others: lookups of two threads, the blocks that cold lookups
+// read, and openings.
 bool IsByDefault(const Cell& cell);
 
 // The cells that make sense: every state and cache for what reads, one thread for all but lookups.

@@ -9,6 +9,7 @@
 
 #include "bench/machine.h"
 #include "bench/peers/nothing_peer.h"
+#include "bench/peers/openings.h"
 #include "bench/peers/paced_writer.h"
 #include "lsm/bytes/status.h"
 
@@ -19,11 +20,13 @@ constexpr double kWriterPutsPerSecond = 20000;
 constexpr uint64_t kYcsbOperationsMax = 200000;  // a round
 constexpr size_t kZipfianDraws = size_t{1} << 22;
 
+// "rocksdb"; of a variant all of its name: "trellis-by-level".
 std::string FolderOf(const Peer& peer) {
   std::string name = peer.name();
-  name = name.substr(0, name.find(' '));
-  std::transform(name.begin(), name.end(), name.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  if (!peer.is_variant()) name = name.substr(0, name.find(' '));
+  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) {
+    return c == ' ' ? '-' : static_cast<char>(std::tolower(c));
+  });
   return name;
 }
 
@@ -32,6 +35,9 @@ uint64_t YcsbOperations(const DataSize& size) { return std::min(size.keys, kYcsb
 uint64_t UserBytes(const DataSize& size) { return size.keys * (kKeyBytes + size.value_bytes); }
 
 bool CanDo(const Peer& peer, const Cell& cell) {
+  // Where filters differ by level, and tell.
+  if (peer.is_variant() && (cell.task->task != Task::kGet || cell.state != State::kFresh))
+    return false;
   return (cell.cache != Cache::kDirect || peer.has_direct_reads()) &&
          (cell.task->task != Task::kMultiGet || peer.has_multi_get());
 }
@@ -45,6 +51,9 @@ Comparison::Comparison(const ComparisonConfig& config, std::vector<std::unique_p
   results_.seconds_per_measurement = config.seconds;
   results_.seed = config.seed;
   results_.settings = config.settings;
+  // So that the others, with which the first is compared, follow it.
+  std::stable_partition(peers.begin(), peers.end(),
+                        [](const auto& peer) { return !peer->is_variant(); });
   for (std::unique_ptr<Peer>& peer : peers) {
     results_.stores.emplace_back(peer->name(), peer->details());
     std::string directory = config.out + "/stores/" + FolderOf(*peer);
@@ -78,6 +87,7 @@ std::vector<Cell> Comparison::CellsOf(const DataSize& size, State state,
 double Comparison::TurnSeconds(const Cell& cell) const {
   if (cell.task->reads() && !cell.task->scans())
     return config_.seconds * (cell.cache == Cache::kTenth ? 1.5 : 1);
+  if (cell.task->opens()) return 0.02 * (kOpenings + 1);
   return 5e-6 * static_cast<double>(cell.size.keys);
 }
 
@@ -111,38 +121,54 @@ absl::Status Comparison::Run() {
 absl::Status Comparison::RunSize(const DataSize& size) {
   orders_.random = InRandomOrder(size.keys, config_.seed);
   orders_.zipfian = Zipfian(size.keys, kZipfianDraws, kTheta, config_.seed + 1);
-  for (Store& store : stores_)
+  for (Store& store : stores_) {
     store.contents = std::make_unique<Contents>(static_cast<size_t>(size.value_bytes));
-  bool is_filled = false;
+    store.is_filled = false;
+  }
   for (const Cell& cell : CellsOf(size, State::kFilling, std::nullopt)) {
-    is_filled = cell.task->task == Task::kFillRandom;
+    const bool is_random = cell.task->task == Task::kFillRandom;
     LSM_RETURN_IF_ERROR(Rounds(cell, [&](Store* store, int) {
-      return FillOnce(store, cell, is_filled ? orders_.random : InTurn(size.keys));
+      store->is_filled = is_random;
+      return FillOnce(store, cell, is_random ? orders_.random : InTurn(size.keys));
     }));
     LSM_RETURN_IF_ERROR(MeasureLoop(cell));
   }
-  const bool reads_fresh = !CellsOf(size, State::kFresh, std::nullopt).empty();
+  LSM_RETURN_IF_ERROR(FillTheRest(size));
+  if (!CellsOf(size, State::kFresh, std::nullopt).empty())
+    LSM_RETURN_IF_ERROR(LookInto(size, State::kFresh));
+  if (!CellsOf(size, State::kTables, std::nullopt).empty()) LSM_RETURN_IF_ERROR(OpenMany(size));
   const bool reads_compacted = !CellsOf(size, State::kCompacted, std::nullopt).empty();
   const bool changes = !CellsOf(size, State::kChanged, std::nullopt).empty();
-  if (!is_filled && (reads_fresh || reads_compacted || changes)) {
-    const Cell fill{size, State::kFilling, Cache::kAll, 1, nullptr};
-    for (Store& store : stores_) {
-      progress_->Announce(lsm::Concat("fill, ", size.name(), ", ", store.peer->name()));
-      LSM_RETURN_IF_ERROR(FillOnce(&store, fill, orders_.random).status());
-    }
-  }
-  if (reads_fresh) LSM_RETURN_IF_ERROR(LookInto(size, State::kFresh));
-  if (reads_compacted || changes) {
-    for (Store& store : stores_) {
-      progress_->Announce(lsm::Concat("compact, ", size.name(), ", ", store.peer->name()));
-      LSM_RETURN_IF_ERROR(Reopen(&store, size, Cache::kAll));
-      LSM_RETURN_IF_ERROR(store.peer->CompactAll());
-      LSM_RETURN_IF_ERROR(store.peer->WaitUntilQuiet());
-    }
-  }
+  if (reads_compacted || changes) LSM_RETURN_IF_ERROR(Compact(size, 0));
   if (reads_compacted) LSM_RETURN_IF_ERROR(LookInto(size, State::kCompacted));
   if (changes) LSM_RETURN_IF_ERROR(Change(size));
   return Close();
+}
+
+// In random order, those that are looked into or changed, and were not filled so by a cell.
+absl::Status Comparison::FillTheRest(const DataSize& size) {
+  const Cell fill{size, State::kFilling, Cache::kAll, 1, nullptr};
+  std::vector<Cell> cells;
+  for (const State state : {State::kFresh, State::kTables, State::kCompacted, State::kChanged}) {
+    const std::vector<Cell> of_state = CellsOf(size, state, std::nullopt);
+    cells.insert(cells.end(), of_state.begin(), of_state.end());
+  }
+  for (Store* store : StoresFor(cells)) {
+    if (store->is_filled) continue;
+    progress_->Announce(lsm::Concat("fill, ", size.name(), ", ", store->peer->name()));
+    LSM_RETURN_IF_ERROR(FillOnce(store, fill, orders_.random).status());
+  }
+  return absl::OkStatus();
+}
+
+std::vector<Comparison::Store*> Comparison::StoresFor(const std::vector<Cell>& cells) {
+  std::vector<Store*> stores;
+  for (Store& store : stores_) {
+    const bool has_some = std::any_of(cells.begin(), cells.end(),
+                                      [&](const Cell& cell) { return CanDo(*store.peer, cell); });
+    if (has_some || (!store.peer->is_variant() && !cells.empty())) stores.push_back(&store);
+  }
+  return stores;
 }
 
 absl::Status Comparison::LookInto(const DataSize& size, State state) {
@@ -150,12 +176,12 @@ absl::Status Comparison::LookInto(const DataSize& size, State state) {
   for (const Cache cache : {Cache::kAll, Cache::kTenth, Cache::kDirect}) {
     const std::vector<Cell> cells = CellsOf(size, state, cache);
     if (cells.empty()) continue;
-    for (Store& store : stores_) {
-      if (cache == Cache::kDirect && !store.peer->has_direct_reads()) continue;
+    for (Store* store : StoresFor(cells)) {
+      if (cache == Cache::kDirect && !store->peer->has_direct_reads()) continue;
       progress_->Announce(lsm::Concat("warm, ", size.name(), ", ", NameOf(state), ", cache ",
-                                      NameOf(cache), ", ", store.peer->name()));
-      LSM_RETURN_IF_ERROR(Reopen(&store, size, cache));
-      LSM_RETURN_IF_ERROR(Warm(&store, cache));
+                                      NameOf(cache), ", ", store->peer->name()));
+      LSM_RETURN_IF_ERROR(Reopen(store, SettingsFor(size, cache)));
+      LSM_RETURN_IF_ERROR(Warm(store, cache));
     }
     if (!std::exchange(is_noted, true)) LSM_RETURN_IF_ERROR(NoteShape(size, state));
     for (const Cell& cell : cells) {
@@ -167,9 +193,41 @@ absl::Status Comparison::LookInto(const DataSize& size, State state) {
   return absl::OkStatus();
 }
 
+absl::Status Comparison::Compact(const DataSize& size, uint64_t table_bytes) {
+  PeerSettings settings = SettingsFor(size, Cache::kAll);
+  settings.table_bytes = table_bytes;
+  for (Store& store : stores_) {
+    LSM_RETURN_IF_ERROR(store.peer->Close());
+    if (store.peer->is_variant()) continue;
+    progress_->Announce(lsm::Concat("compact, ", size.name(), ", ", store.peer->name()));
+    LSM_RETURN_IF_ERROR(Reopen(&store, settings));
+    LSM_RETURN_IF_ERROR(store.peer->CompactAll());
+    LSM_RETURN_IF_ERROR(store.peer->WaitUntilQuiet());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Comparison::OpenMany(const DataSize& size) {
+  PeerSettings settings = config_.settings;
+  settings.table_bytes = ManyTablesBytes(UserBytes(size));
+  settings.block_cache_bytes = kOpeningCacheBytes;
+  LSM_RETURN_IF_ERROR(Compact(size, settings.table_bytes));
+  LSM_RETURN_IF_ERROR(NoteShape(size, State::kTables));
+  LSM_RETURN_IF_ERROR(Close());
+  for (const Cell& cell : CellsOf(size, State::kTables, std::nullopt)) {
+    LSM_RETURN_IF_ERROR(Rounds(cell, [&](Store* store, int round) {
+      return TimeOpenings(*cell.task, store->directory, settings, store->peer.get(),
+                          store->contents.get(), orders_,
+                          {config_.seed + static_cast<uint64_t>(round), 0});
+    }));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Comparison::Change(const DataSize& size) {
   for (Store& store : stores_) {
-    LSM_RETURN_IF_ERROR(Reopen(&store, size, Cache::kAll));
+    if (store.peer->is_variant()) continue;
+    LSM_RETURN_IF_ERROR(Reopen(&store, SettingsFor(size, Cache::kAll)));
     LSM_RETURN_IF_ERROR(Warm(&store, Cache::kAll));
     // For what is inserted.
     store.contents->Diversify(size.keys +
@@ -184,6 +242,10 @@ absl::Status Comparison::Change(const DataSize& size) {
 
 absl::Status Comparison::Rounds(const Cell& cell, const Body& body) {
   CellResult result{cell, std::vector<std::vector<Sample>>(stores_.size())};
+  result.rivals =
+      static_cast<size_t>(std::count_if(stores_.begin(), stores_.end(), [](const Store& store) {
+        return !store.peer->is_variant();
+      }));
   for (int round = 0; round < config_.rounds; ++round) {
     progress_->Announce(lsm::Concat(cell.task->name, ", ", cell.size.name(), ", ",
                                     NameOf(cell.state), ", cache ", NameOf(cell.cache), ", ",
@@ -337,10 +399,9 @@ PeerSettings Comparison::SettingsFor(const DataSize& size, Cache cache) const {
   return settings;
 }
 
-absl::Status Comparison::Reopen(Store* store, const DataSize& size, Cache cache) {
+absl::Status Comparison::Reopen(Store* store, const PeerSettings& settings) {
   LSM_RETURN_IF_ERROR(store->peer->Close());
-  LSM_RETURN_IF_ERROR(
-      store->peer->Open(store->directory, SettingsFor(size, cache), Peer::Begin::kAsItIs));
+  LSM_RETURN_IF_ERROR(store->peer->Open(store->directory, settings, Peer::Begin::kAsItIs));
   return store->peer->WaitUntilQuiet();
 }
 
@@ -356,9 +417,11 @@ absl::Status Comparison::Warm(Store* store, Cache cache) {
 
 absl::Status Comparison::NoteShape(const DataSize& size, State state) {
   Shape shape{size, state, {}};
+  const std::vector<Store*> there = StoresFor(CellsOf(size, state, std::nullopt));
   for (Store& store : stores_) {
-    LSM_ASSIGN_OR_RETURN(PeerFigures figures, store.peer->Figures());
-    shape.figures.push_back(figures);
+    PeerFigures& figures = shape.figures.emplace_back();
+    if (std::find(there.begin(), there.end(), &store) == there.end()) continue;
+    LSM_ASSIGN_OR_RETURN(figures, store.peer->Figures());
   }
   results_.shapes.push_back(std::move(shape));
   return absl::OkStatus();

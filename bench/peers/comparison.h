@@ -54,6 +54,7 @@ class Comparison {
     std::unique_ptr<Peer> peer;
     std::string directory;
     std::unique_ptr<Contents> contents;
+    bool is_filled = false;  // with what is of the size
   };
   using Body = std::function<absl::StatusOr<Sample>(Store* store, int round)>;
 
@@ -64,7 +65,13 @@ class Comparison {
   double GuessSeconds() const;
 
   absl::Status RunSize(const DataSize& size);
+  absl::Status FillTheRest(const DataSize& size);
   absl::Status LookInto(const DataSize& size, State state);
+  // Those of the stores that have to do with any of the cells.
+  std::vector<Store*> StoresFor(const std::vector<Cell>& cells);
+  // All but variants, anew, into tables of such a size.
+  absl::Status Compact(const DataSize& size, uint64_t table_bytes);
+  absl::Status OpenMany(const DataSize& size);
   absl::Status Change(const DataSize& size);
 
   // Each store in turn, in every round, if it can do what the cell asks for.
@@ -76,7 +83,7 @@ class Comparison {
   // Writes, then waits until all is quiet.
   absl::StatusOr<Sample> WriteOnce(Store* store, std::unique_ptr<Loop> loop);
 
-  absl::Status Reopen(Store* store, const DataSize& size, Cache cache);
+  absl::Status Reopen(Store* store, const PeerSettings& settings);
   PeerSettings SettingsFor(const DataSize& size, Cache cache) const;
   absl::Status Close();
   absl::Status Warm(Store* store, Cache cache);

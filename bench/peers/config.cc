@@ -12,7 +12,8 @@ namespace bench::peers {
 namespace {
 
 const std::vector<std::string> kStates = {NameOf(State::kFilling), NameOf(State::kFresh),
-                                          NameOf(State::kCompacted), NameOf(State::kChanged)};
+                                          NameOf(State::kTables), NameOf(State::kCompacted),
+                                          NameOf(State::kChanged)};
 const std::vector<std::string> kCaches = {NameOf(Cache::kAll), NameOf(Cache::kTenth),
                                           NameOf(Cache::kDirect)};
 
@@ -40,7 +41,7 @@ void AddChoices(CLI::App* app, RawArguments* raw) {
       ->delimiter(',')
       ->type_name("LIST")
       ->group("What is measured");
-  app->add_option("--states", raw->states, "filling, fresh, compacted, changed")
+  app->add_option("--states", raw->states, "filling, fresh, tables, compacted, changed")
       ->check(CLI::IsMember(kStates))
       ->delimiter(',')
       ->type_name("LIST")
@@ -100,9 +101,9 @@ ParsedCommandLine ParseCommandLine(int argc, char** argv) {
   app.footer(kFooter);
   RawArguments raw;
   AddChoices(&app, &raw);
-  result.stores = {"trellis", "leveldb", "rocksdb"};
+  result.stores = {"trellis", "leveldb", "rocksdb", "trellis-by-level"};
   app.add_option("--stores", result.stores, "The first is compared with the others")
-      ->check(CLI::IsMember({"trellis", "leveldb", "rocksdb"}))
+      ->check(CLI::IsMember({"trellis", "leveldb", "rocksdb", "trellis-by-level"}))
       ->delimiter(',')
       ->type_name("LIST")
       ->capture_default_str()

@@ -22,9 +22,10 @@ int Fail(const absl::Status& status) {
 std::vector<std::unique_ptr<bench::peers::Peer>> PeersOf(const std::vector<std::string>& names) {
   std::vector<std::unique_ptr<bench::peers::Peer>> peers;
   for (const std::string& name : names) {
-    peers.push_back(name == "trellis"   ? bench::peers::NewTrellisPeer()
-                    : name == "leveldb" ? bench::peers::NewLevelDbPeer()
-                                        : bench::peers::NewRocksDbPeer());
+    peers.push_back(name == "trellis"            ? bench::peers::NewTrellisPeer()
+                    : name == "trellis-by-level" ? bench::peers::NewTrellisByLevelPeer()
+                    : name == "leveldb"          ? bench::peers::NewLevelDbPeer()
+                                                 : bench::peers::NewRocksDbPeer());
   }
   return peers;
 }

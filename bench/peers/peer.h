@@ -20,6 +20,7 @@ struct PeerSettings {
   uint64_t write_buffer_bytes = uint64_t{64} << 20;
   uint64_t block_cache_bytes = 0;
   uint64_t block_bytes = 4096;
+  uint64_t table_bytes = 0;   // at which another table is begun; 0: each store's default
   int bits_per_key = 10;      // of the filters of those that are told bits
   double target_fpp = 0.01;   // of the filters of those that are told a probability
   bool direct_reads = false;  // past the page cache of the system
@@ -73,6 +74,7 @@ struct PeerFigures {
   std::optional<uint64_t> sorted_runs;  // tables of level 0, and levels below that hold any
   std::optional<uint64_t> table_bytes;
   std::optional<uint64_t> filter_bytes;  // in memory, of all tables
+  std::optional<uint64_t> tables;
 };
 
 // Grammar: (Open use* Close)*.  Threads: one, but for Put, Delete and NewReader.
@@ -82,6 +84,9 @@ class Peer {
 
   // "RocksDB 7.8"
   virtual std::string name() const = 0;
+  // Whether it is another one of the first store's: measured beside it where that tells something,
+  // and not among those that it is compared with.
+  virtual bool is_variant() const { return false; }
   // What is particular about it: compression, filter, where it departs from the settings.
   virtual std::string details() const = 0;
   // Whether it can read past the page cache, and answer many keys at once.
@@ -110,6 +115,8 @@ class Peer {
 };
 
 std::unique_ptr<Peer> NewTrellisPeer();
+// With as many filter bits a key as the others have, but spread over the levels.
+std::unique_ptr<Peer> NewTrellisByLevelPeer();
 std::unique_ptr<Peer> NewLevelDbPeer();
 std::unique_ptr<Peer> NewRocksDbPeer();
 

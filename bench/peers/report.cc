@@ -32,6 +32,14 @@ std::vector<Section> Sections(const Results& results) {
       "Of operations where the cache does not hold everything: data blocks read from files, and "
       "what came from devices.",
       "reads", {ReadsTable(results)});
+  add("Filters",
+      "What the filters of the fresh stores take, and what that spares. The variant has as much "
+      "memory as RocksDB, spread over its levels.",
+      "", {FiltersTable(results)});
+  add("Openings",
+      "Of a store of about a thousand tables in one run, files in the page cache or (cold) not. "
+      "LevelDB opens tables when they are first read.",
+      "openings", {OpeningsTable(results)});
   add("Stalls", "How long single puts took while each followed the one before it at once.",
       "latency", {LatencyTable(results)});
   add("Two threads", "Operations a second of two threads by those of one.", "",

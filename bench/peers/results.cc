@@ -57,7 +57,7 @@ std::optional<Spread> CellResult::Ratio() const {
   std::vector<double> ratios;
   for (size_t round = 0; round < samples[0].size(); ++round) {
     std::optional<double> best;
-    for (size_t store = 1; store < samples.size(); ++store) {
+    for (size_t store = 1; store < std::min(samples.size(), rivals); ++store) {
       if (round >= samples[store].size()) continue;
       const double micros = samples[store][round].micros;
       best = best ? std::min(*best, micros) : micros;
@@ -171,6 +171,92 @@ Table ReadsTable(const Results& results) {
   return table;
 }
 
+Table OpeningsTable(const Results& results) {
+  Table table{"openings",
+              "Openings of a store of many tables, ms, and MiB read (by calls, and from devices)",
+              {{"operation", "", false},
+               {"stores", "", false},
+               {"store", "", false},
+               {"tables", "", true},
+               {"ms", "", true},
+               {"+-%", "half the range of the rounds, %", true},
+               {"CPU ms", "of all threads", true},
+               {"read", "MiB through read calls", true},
+               {"device", "MiB from devices", true},
+               {"ratio", "first store's time by this one's, median of rounds", true}},
+              {}};
+  for (const CellResult& result : results.cells) {
+    if (!result.cell.task->opens()) continue;
+    const Shape* shape = nullptr;
+    for (const Shape& each : results.shapes) {
+      if (each.size == result.cell.size && each.state == result.cell.state) shape = &each;
+    }
+    for (size_t store = 0; store < results.stores.size(); ++store) {
+      if (!result.has(store)) continue;
+      const auto scaled = [&](std::optional<double> value, double by) {
+        return value ? Digits3(*value / by) : std::string(kNone);
+      };
+      const Spread micros = result.Micros(store);
+      std::vector<double> ratios;
+      for (size_t round = 0; round < result.samples[store].size(); ++round)
+        ratios.push_back(result.samples[0][round].micros / result.samples[store][round].micros);
+      const bool is_counted = shape != nullptr && shape->figures[store].tables.has_value();
+      table.rows.push_back({result.cell.task->name, result.cell.size.name(),
+                            results.stores[store].first,
+                            is_counted ? Grouped(*shape->figures[store].tables) : kNone,
+                            Digits3(micros.median / 1000), Digits3(micros.percent()),
+                            scaled(result.Median(store, &Sample::cpu_micros), 1000),
+                            scaled(result.Median(store, &Sample::read_bytes), 1 << 20),
+                            scaled(result.Median(store, &Sample::device_bytes), 1 << 20),
+                            store == 0 ? "" : Digits3(SpreadOf(std::move(ratios)).median)});
+    }
+  }
+  return table;
+}
+
+Table FiltersTable(const Results& results) {
+  Table table{"filters",
+              "Filters of the fresh stores: the same bits a key, and once the same spread by level",
+              {{"stores", "", false},
+               {"store", "", false},
+               {"filters", "bytes of filters", true},
+               {"bits/key", "filter bits a key", true},
+               {"blocks -", "data blocks read from files, absent key, no cache", true},
+               {"direct us", "get absent, no cache, us", true},
+               {"all us", "get absent, all cached, us", true},
+               {"present us", "get present, all cached, us", true}},
+              {}};
+  for (const Shape& shape : results.shapes) {
+    if (shape.state != State::kFresh) continue;
+    for (size_t store = 0; store < results.stores.size(); ++store) {
+      if (!shape.figures[store].filter_bytes) continue;
+      const auto find = [&](const char* task, Cache cache) -> const CellResult* {
+        for (const CellResult& result : results.cells) {
+          if (result.cell.size == shape.size && result.cell.state == shape.state &&
+              result.cell.cache == cache && result.cell.threads == 1 &&
+              std::string_view(result.cell.task->name) == task && result.has(store))
+            return &result;
+        }
+        return nullptr;
+      };
+      const auto micros = [&](const CellResult* result) {
+        return result != nullptr ? Digits3(result->Micros(store).median) : std::string(kNone);
+      };
+      const CellResult* direct = find("get absent", Cache::kDirect);
+      const CellResult* all = find("get absent", Cache::kAll);
+      if (direct == nullptr && all == nullptr) continue;
+      const auto bytes = static_cast<double>(*shape.figures[store].filter_bytes);
+      table.rows.push_back(
+          {shape.size.name(), results.stores[store].first,
+           Bytes(*shape.figures[store].filter_bytes),
+           Digits3(8 * bytes / static_cast<double>(shape.size.keys)),
+           direct != nullptr ? Text(direct->Median(store, &Sample::block_reads)) : kNone,
+           micros(direct), micros(all), micros(find("get present", Cache::kAll))});
+    }
+  }
+  return table;
+}
+
 Table LatencyTable(const Results& results) {
   Table table{"latency", "Single puts under a steady overload, us, medians of the rounds", {}, {}};
   table.columns = {{"stores", "", false}, {"store", "", false}, {"p50", "", true},
@@ -217,18 +303,21 @@ Table ShapesTable(const Results& results) {
   table.columns = {{"stores", "", false},
                    {"store", "", false},
                    {"sorted runs", "", true},
+                   {"files", "tables", true},
                    {"tables", "bytes of tables", true},
                    {"filters", "bytes of filters", true},
                    {"bits/key", "filter bits a key", true}};
   for (const Shape& shape : results.shapes) {
     for (size_t store = 0; store < results.stores.size(); ++store) {
       const PeerFigures& figures = shape.figures[store];
+      if (!figures.sorted_runs && !figures.table_bytes) continue;  // a variant that is not there
       const auto bytes = [](const std::optional<uint64_t>& value) {
         return value ? Bytes(*value) : std::string(kNone);
       };
       table.rows.push_back(
           {lsm::Concat(shape.size.name(), ", ", NameOf(shape.state)), results.stores[store].first,
-           figures.sorted_runs ? Grouped(*figures.sorted_runs) : kNone, bytes(figures.table_bytes),
+           figures.sorted_runs ? Grouped(*figures.sorted_runs) : kNone,
+           figures.tables ? Grouped(*figures.tables) : kNone, bytes(figures.table_bytes),
            bytes(figures.filter_bytes),
            figures.filter_bytes ? Digits3(8 * static_cast<double>(*figures.filter_bytes) /
                                           static_cast<double>(shape.size.keys))
@@ -266,8 +355,9 @@ std::string ToText(const Results& results) {
   };
   for (const Place& place : PlacesOf(results))
     add(TimesTable(results, place.size, place.state, place.cache));
-  for (const Table& table : {ReadsTable(results), LatencyTable(results), ThreadsTable(results),
-                             ShapesTable(results), ConditionsTable(results), GoalsTable(results)})
+  for (const Table& table :
+       {ReadsTable(results), FiltersTable(results), OpeningsTable(results), LatencyTable(results),
+        ThreadsTable(results), ShapesTable(results), ConditionsTable(results), GoalsTable(results)})
     add(table);
   return out;
 }
@@ -308,6 +398,7 @@ nlohmann::ordered_json ToJson(const Results& results) {
                                 {"state", NameOf(shape.state)},
                                 {"store", results.stores[store].first},
                                 {"sorted_runs", count(figures.sorted_runs)},
+                                {"tables", count(figures.tables)},
                                 {"table_bytes", count(figures.table_bytes)},
                                 {"filter_bytes", count(figures.filter_bytes)}});
     }
@@ -340,6 +431,7 @@ nlohmann::ordered_json ToJson(const Results& results) {
           {"write_amplification", number(result.Median(store, &Sample::write_amplification))},
           {"block_reads", number(result.Median(store, &Sample::block_reads))},
           {"device_bytes", number(result.Median(store, &Sample::device_bytes))},
+          {"read_bytes", number(result.Median(store, &Sample::read_bytes))},
           {"put_us", Json::array()}};
       for (const Sample& sample : result.samples[store]) {
         if (!sample.latencies.empty()) figures["put_us"].push_back(sample.latencies);

@@ -27,6 +27,8 @@ struct Sample {
   // Of tasks that read, where the cache does not hold everything: an operation's data blocks, and
   // bytes from devices.
   std::optional<double> block_reads, device_bytes;
+  // Of openings: bytes through read calls, beside the bytes from devices.
+  std::optional<double> read_bytes;
   // Microseconds of single puts: kLatencyShares of them took no longer, and the longest.
   std::vector<double> latencies;
 };
@@ -35,6 +37,7 @@ inline constexpr double kLatencyShares[] = {0.5, 0.99, 0.999, 0.9999, 1};
 struct CellResult {
   Cell cell;
   std::vector<std::vector<Sample>> samples;  // [store][round]; a store that cannot do it has none
+  size_t rivals = SIZE_MAX;                  // the stores from here on are variants of the first
 
   bool has(size_t store) const { return !samples[store].empty(); }
   Spread Micros(size_t store) const;
@@ -77,6 +80,10 @@ Table GoalsTable(const Results& results);
 Table TimesTable(const Results& results, const DataSize& size, State state, Cache cache);
 // Blocks and bytes a lookup, of caches that do not hold everything.
 Table ReadsTable(const Results& results);
+// Openings, each beside those of the others.
+Table OpeningsTable(const Results& results);
+// Of fresh stores: what their filters take, and what that spares.
+Table FiltersTable(const Results& results);
 // How long single puts took.
 Table LatencyTable(const Results& results);
 // Two threads beside one.

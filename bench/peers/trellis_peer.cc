@@ -64,9 +64,15 @@ class TrellisReader : public Reader {
 
 class TrellisPeer : public Peer {
  public:
-  std::string name() const override { return "Trellis"; }
+  explicit TrellisPeer(bool by_level) : by_level_(by_level) {}
+
+  std::string name() const override { return by_level_ ? "Trellis by level" : "Trellis"; }
+  bool is_variant() const override { return by_level_; }
 
   std::string details() const override {
+    if (by_level_)
+      return "the same, but for a filter goal: as many bits a key as the others have, spread over "
+             "the levels, blocked or ribbon by level; lookups of the fresh store alone";
     return lsm::BuildInfo() +
            "; LZ4; filter blocked, by target FPP; checksums verified on each read";
   }
@@ -83,9 +89,14 @@ class TrellisPeer : public Peer {
     options.block_cache_bytes = settings.block_cache_bytes;
     options.block_bytes = settings.block_bytes;
     options.direct_reads = settings.direct_reads;
-    // What both others have is like it: as fast, and as large.
-    options.filter_kind = "blocked";
-    options.target_fpp = settings.target_fpp;
+    if (settings.table_bytes > 0) options.table_bytes = settings.table_bytes;
+    if (by_level_) {
+      options.filter_goal = lsm::FilterGoal::BitsPerKey(settings.bits_per_key);
+    } else {
+      // What both others have is like it: as fast, and as large.
+      options.filter_kind = "blocked";
+      options.target_fpp = settings.target_fpp;
+    }
     LSM_ASSIGN_OR_RETURN(db_, lsm::DB::Open(directory, options));
     return absl::OkStatus();
   }
@@ -114,15 +125,17 @@ class TrellisPeer : public Peer {
   absl::StatusOr<PeerFigures> Figures() override {
     const lsm::Statistics statistics = db_->GetStatistics();
     return PeerFigures{statistics.total.runs, statistics.total.table_bytes,
-                       statistics.total.filter_bytes};
+                       statistics.total.filter_bytes, statistics.total.tables};
   }
 
  private:
+  const bool by_level_;
   std::unique_ptr<lsm::DB> db_;
 };
 
 }  // namespace
 
-std::unique_ptr<Peer> NewTrellisPeer() { return std::make_unique<TrellisPeer>(); }
+std::unique_ptr<Peer> NewTrellisPeer() { return std::make_unique<TrellisPeer>(false); }
+std::unique_ptr<Peer> NewTrellisByLevelPeer() { return std::make_unique<TrellisPeer>(true); }
 
 }  // namespace bench::peers

@@ -40,7 +40,19 @@
     });
   }
 
-  const places = [...new Set(data.cells.map(placeOf))];
+  // Openings take so much longer than all else that they have a plot of their own.
+  const isOpening = (cell) => cell.state === 'tables';
+  const places = [...new Set(data.cells.filter((cell) => !isOpening(cell)).map(placeOf))];
+
+  function openings(place) {
+    legend(place);
+    place.classList.add('tall', 'single');
+    const panels = Plots.addPanels(place);
+    for (const size of new Set(data.cells.filter(isOpening).map((cell) => cell.size))) {
+      bars(panels, size, 'microseconds an opening', data.cells.filter((cell) => isOpening(cell) && cell.size === size),
+          (cell, store) => figureOf(cell, store)?.us.median);
+    }
+  }
 
   function times(place) {
     legend(place);
@@ -119,5 +131,5 @@
     }
   }
 
-  Plots.start({goals, times, reads, latency});
+  Plots.start({goals, times, reads, openings, latency});
 })();

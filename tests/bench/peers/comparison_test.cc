@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "bench/peers/openings.h"
 #include "bench/peers/report.h"
 #include "bench/peers/results.h"
 #include "tests/bench/peers/fake_peer.h"
@@ -93,7 +94,7 @@ TEST_F(ComparisonTest, EveryCellIsMeasuredForEveryStoreInEveryRound) {
       }
     }
   }
-  EXPECT_EQ(results.shapes.size(), 2u);
+  EXPECT_EQ(results.shapes.size(), 3u);
   std::set<std::string> loops;
   for (const auto& [name, micros] : results.loop_micros) {
     EXPECT_GT(micros, 0) << name;
@@ -112,6 +113,58 @@ TEST_F(ComparisonTest, OnlyWhatIsAskedForIsDone) {
   EXPECT_EQ(std::count(log_.begin(), log_.end(), "A 1.0 put"), 1);
   EXPECT_EQ(std::count(log_.begin(), log_.end(), "A 1.0 compact"), 0);
   EXPECT_EQ(comparison.results().cells.size(), config_.cells.size());
+}
+
+TEST_F(ComparisonTest, AVariantIsMeasuredBesideAndComparedWithNone) {
+  auto variant = std::make_unique<FakePeer>("A by level", &log_);
+  FakePeer* const fake = variant.get();
+  fake->variant = true;
+  fake->filter_bytes = 1250;
+  // In front of the others it would be taken for one of them.
+  peers_.insert(peers_.begin() + 1, std::move(variant));
+  Comparison comparison(config_, std::move(peers_));
+  ASSERT_OK(comparison.Run());
+  const Results& results = comparison.results();
+  ASSERT_EQ(results.stores.size(), 3u);
+  EXPECT_EQ(results.stores[2].first, "A by level");
+  for (const CellResult& result : results.cells) {
+    const bool is_beside =
+        result.cell.task->task == Task::kGet && result.cell.state == State::kFresh;
+    EXPECT_EQ(result.has(2), is_beside) << result.cell.task->name;
+    EXPECT_EQ(result.rivals, 2u);
+  }
+  EXPECT_EQ(std::count(log_.begin(), log_.end(), "A by level put"), 1);
+  EXPECT_EQ(std::count(log_.begin(), log_.end(), "A by level compact"), 0);
+  const Table table = FiltersTable(results);
+  ASSERT_EQ(table.rows.size(), 1u);
+  EXPECT_EQ(table.rows[0][1], "A by level");
+  EXPECT_EQ(table.rows[0][3], "10.0");
+  EXPECT_EQ(table.rows[0][4], "1.00");  // each get of a fake counts as a block
+
+  CellResult result{Goals()[0].cell, {}};
+  for (const double micros : {2, 4, 1}) result.samples.emplace_back(1)[0].micros = micros;
+  EXPECT_DOUBLE_EQ(result.Ratio()->median, 2);
+  result.rivals = 2;
+  EXPECT_DOUBLE_EQ(result.Ratio()->median, 0.5);
+}
+
+TEST_F(ComparisonTest, OpeningsAreOfManyTablesAndNotInTheWorkAfterThem) {
+  const FakePeer* const first = static_cast<FakePeer*>(peers_[0].get());
+  std::erase_if(config_.cells, [](const Cell& cell) {
+    return !cell.task->opens() && cell.task->task != Task::kDelete;
+  });
+  Comparison comparison(config_, std::move(peers_));
+  ASSERT_OK(comparison.Run());
+  EXPECT_EQ(std::count(log_.begin(), log_.end(), "A 1.0 compact"), 2);  // and once for the deletes
+  EXPECT_EQ(first->table_bytes, 0u);
+  const Table table = OpeningsTable(comparison.results());
+  ASSERT_EQ(table.rows.size(), 4u * 2);
+  EXPECT_EQ(table.rows[0][2], "A 1.0");
+  EXPECT_EQ(table.rows[0][3], "7");
+  EXPECT_EQ(table.rows[0].back(), "");
+  EXPECT_GT(std::stod(table.rows[1].back()), 0);
+  EXPECT_EQ(ManyTablesBytes(20000000 * uint64_t{116}), 1508000u);
+  EXPECT_EQ(ManyTablesBytes(1000), uint64_t{64} << 10);
 }
 
 TEST_F(ComparisonTest, RoundsBeginAtOneKeyForAllStoresAndAtAnotherOneEachTime) {
@@ -189,8 +242,9 @@ TEST_F(ComparisonTest, TheReportHasEveryTable) {
     EXPECT_THAT(text, HasSubstr(table.title));
     EXPECT_TRUE(html.str().find("id=\"table-" + table.id + "\"") != std::string::npos) << table.id;
   }
-  for (const Table& table : {ReadsTable(results), LatencyTable(results), ThreadsTable(results),
-                             ShapesTable(results), ConditionsTable(results)}) {
+  for (const Table& table :
+       {ReadsTable(results), OpeningsTable(results), LatencyTable(results), ThreadsTable(results),
+        ShapesTable(results), ConditionsTable(results)}) {
     EXPECT_FALSE(table.rows.empty()) << table.title;
     EXPECT_THAT(text, HasSubstr(table.title));
     EXPECT_TRUE(html.str().find("id=\"table-" + table.id + "\"") != std::string::npos) << table.id;

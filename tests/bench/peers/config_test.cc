@@ -20,8 +20,9 @@ ParsedCommandLine Parse(std::vector<std::string> arguments) {
 TEST(PeersConfigTest, WithoutOptionsWhatHasAGoalIsMeasured) {
   const ParsedCommandLine parsed = Parse({});
   ASSERT_EQ(parsed.exit_code, std::nullopt);
-  // And lookups of two threads, and cold ones.
-  EXPECT_EQ(parsed.config.cells.size(), Goals().size() + 4);
+  // And lookups of two threads, cold ones, and openings.
+  EXPECT_EQ(parsed.config.cells.size(), Goals().size() + 4 + 4);
+  EXPECT_EQ(parsed.stores.back(), "trellis-by-level");
   for (const Goal& goal : Goals()) EXPECT_THAT(parsed.config.cells, testing::Contains(goal.cell));
 }
 

@@ -29,7 +29,8 @@ class FakePeer : public Peer {
   bool has_direct_reads() const override { return has_all; }
   bool has_multi_get() const override { return has_all; }
 
-  absl::Status Open(const std::string&, const PeerSettings&, Begin begin) override {
+  absl::Status Open(const std::string&, const PeerSettings& settings, Begin begin) override {
+    table_bytes = settings.table_bytes;
     if (begin == Begin::kAnew) entries.clear();
     Note(begin == Begin::kAnew ? "open" : "reopen");
     return absl::OkStatus();
@@ -56,10 +57,14 @@ class FakePeer : public Peer {
   }
   std::unique_ptr<Reader> NewReader() override { return std::make_unique<FakeReader>(this); }
   std::optional<uint64_t> data_block_reads() override { return reads.load(); }
-  absl::StatusOr<PeerFigures> Figures() override { return PeerFigures{3, 1000, std::nullopt}; }
+  absl::StatusOr<PeerFigures> Figures() override { return PeerFigures{3, 1000, filter_bytes, 7}; }
+  bool is_variant() const override { return variant; }
 
   Entries entries;
   bool has_all = true;
+  bool variant = false;
+  std::optional<uint64_t> filter_bytes;
+  uint64_t table_bytes = 0;        // as it was last opened with
   std::atomic<uint64_t> reads{0};  // one a get
 
  private:
