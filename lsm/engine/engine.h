@@ -152,7 +152,6 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // --- opening (engine_open.cc) ---
   absl::Status Start();
   absl::StatusOr<ManifestContents> LoadOrBegin();
-  absl::StatusOr<std::array<OpenTables, kLevels>> OpenTablesOf(const ManifestState& state);
   // Makes the memtables, oldest first, tables of level 0, begins a log and a manifest, has CURRENT
   // name it, publishes a view of all that, and removes files that are not needed any more.  Until
   // CURRENT is swapped, nothing that was there is changed.

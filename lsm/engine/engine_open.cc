@@ -6,6 +6,7 @@
 #include "lsm/bytes/status.h"
 #include "lsm/compaction/filter_plan.h"
 #include "lsm/engine/engine.h"
+#include "lsm/engine/open_tables.h"
 #include "lsm/engine/recovery.h"
 #include "lsm/engine/store_files.h"
 #include "lsm/fs/file_names.h"
@@ -137,7 +138,8 @@ absl::Status Engine::Start() {
     absl::MutexLock lock(&mutex_);
     next_file_number_ = next;
   }
-  LSM_ASSIGN_OR_RETURN(auto levels, OpenTablesOf(contents.state));
+  LSM_ASSIGN_OR_RETURN(auto levels, OpenTablesOf(directory, contents.state, TableReadMode(options_),
+                                                 job_context_.table_context, scheduler_));
   RecoveredLogs recovered;
   recovered.last_sequence = contents.state.last_sequence;
   const bool is_new = contents.current_bytes.empty();
@@ -188,19 +190,6 @@ absl::StatusOr<ManifestContents> Engine::LoadOrBegin() {
   ManifestContents contents;
   contents.state.digest_seed = NewDigestSeed(options_.filter_hash, *store_.environment.random);
   return contents;
-}
-
-absl::StatusOr<std::array<OpenTables, kLevels>> Engine::OpenTablesOf(const ManifestState& state) {
-  std::array<OpenTables, kLevels> levels;
-  for (size_t i = 0; i < levels.size(); ++i) {
-    for (const auto& [number, meta] : state.levels[i]) {
-      absl::StatusOr<std::shared_ptr<const OpenTable>> table = OpenTableFile(
-          *store_.directory, meta, TableReadMode(options_), job_context_.table_context);
-      if (!table.ok()) return AsDamage(table.status());
-      levels[i].push_back(*std::move(table));
-    }
-  }
-  return levels;
 }
 
 absl::Status Engine::StartWriting(ManifestState state,

@@ -1,0 +1,32 @@
+// Opens the tables of a store, several at once: each takes a few small reads, which wait for the
+// disk where the files are not in memory, and is checked and decoded by itself.
+#ifndef TRELLIS_LSM_ENGINE_OPEN_TABLES_H_
+#define TRELLIS_LSM_ENGINE_OPEN_TABLES_H_
+
+#include <array>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "lsm/fs/file_system.h"
+#include "lsm/fs/scheduler.h"
+#include "lsm/version/manifest.h"
+#include "lsm/version/version.h"
+
+namespace lsm {
+
+// From so many tables on it is worth waking others.
+inline constexpr size_t kTablesForHelp = 16;
+
+// Of each level, in the order of the state.  The calling thread opens them, and so do the lanes of
+// `helpers` (may be null) that come to it before all are begun: nobody waits for one that is late,
+// which finds nothing to do any more.  The first error in the order of the state, as damage where a
+// file is not what the manifest says.
+absl::StatusOr<std::array<OpenTables, kLevels>> OpenTablesOf(Directory& directory,
+                                                             const ManifestState& state,
+                                                             ReadMode mode,
+                                                             const TableContext& context,
+                                                             Scheduler* helpers);
+
+}  // namespace lsm
+
+#endif  // TRELLIS_LSM_ENGINE_OPEN_TABLES_H_

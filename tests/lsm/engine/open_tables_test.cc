@@ -1,0 +1,151 @@
+// Tables that are opened several at once.
+#include "lsm/engine/open_tables.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "lsm/db.h"
+#include "tests/lsm/engine/world.h"
+#include "tests/support/status_matchers.h"
+
+namespace lsm {
+namespace {
+
+using testing::HasSubstr;
+using testing_support::StatusIs;
+
+constexpr int kTables = 3 * static_cast<int>(kTablesForHelp);
+
+class OpenTablesTest : public testing::Test {
+ protected:
+  OpenTablesTest() : options_(world_.SmallOptions()) {
+    options_.level0_compaction_tables = 1000;
+    options_.level0_stop_tables = 1000;
+  }
+
+  // One key a table, and one that is in all of them.
+  void Make(int tables) {
+    absl::StatusOr<std::unique_ptr<DB>> db = DB::Open(kStorePath, options_);
+    ASSERT_OK(db);
+    for (int i = 0; i < tables; ++i) {
+      ASSERT_OK((*db)->Put(Concat("key", i), "value"));
+      ASSERT_OK((*db)->Put("all", std::to_string(i)));
+      ASSERT_OK((*db)->Flush());
+    }
+  }
+
+  void ExpectAllThere(DB& db, int tables) {
+    EXPECT_EQ(db.GetStatistics().total.tables, static_cast<uint64_t>(tables));
+    for (int i = 0; i < tables; ++i) EXPECT_EQ(Get(db, Concat("key", i)), "value");
+    EXPECT_EQ(Get(db, "all"), std::to_string(tables - 1));
+  }
+  static std::string Get(DB& db, std::string_view key) {
+    const absl::StatusOr<std::optional<std::string>> value = db.Get(key);
+    EXPECT_OK(value);
+    return value.ok() ? value->value_or("absent") : "";
+  }
+
+  World world_;
+  Options options_;
+};
+
+TEST_F(OpenTablesTest, ThreadsOpenWhatIsThere) {
+  Make(kTables);
+  options_.environment.scheduler = nullptr;  // threads
+  for (int round = 0; round < 5; ++round) {
+    absl::StatusOr<std::unique_ptr<DB>> db = DB::Open(kStorePath, options_);
+    ASSERT_OK(db);
+    ExpectAllThere(**db, kTables);
+  }
+}
+
+TEST_F(OpenTablesTest, ManyAreOpenedByAllThatAreThere) {
+  Make(kTables);
+  options_.environment.scheduler = nullptr;
+  // Nobody opens a second table before three threads have come for their first.
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::set<std::thread::id> threads;
+  world_.files->SetFault([&](FileOperation operation, const std::string& path, uint64_t) {
+    if (operation != FileOperation::kOpenRead || !path.ends_with(".table")) return absl::OkStatus();
+    std::unique_lock lock(mutex);
+    threads.insert(std::this_thread::get_id());
+    changed.notify_all();
+    changed.wait_for(lock, std::chrono::seconds(20), [&] { return threads.size() == 3; });
+    return absl::OkStatus();
+  });
+  absl::StatusOr<std::unique_ptr<DB>> db = DB::Open(kStorePath, options_);
+  world_.files->SetFault(nullptr);
+  ASSERT_OK(db);
+  EXPECT_EQ(threads.size(), 3u);
+  ExpectAllThere(**db, kTables);
+}
+
+TEST_F(OpenTablesTest, OfSeveralErrorsTheFirstIsNamed) {
+  Make(kTables);
+  options_.environment.scheduler = nullptr;
+  const std::vector<std::string> tables = world_.FilesOf(FileKind::kTable);
+  ASSERT_EQ(tables.size(), static_cast<size_t>(kTables));
+  const auto is_bad = [&](const std::string& path) {
+    return path == tables[20] || path == tables[21] || path == tables[22] || path == tables[40];
+  };
+  world_.files->SetFault([&](FileOperation operation, const std::string& path, uint64_t) {
+    if (operation != FileOperation::kOpenRead || !is_bad(path)) return absl::OkStatus();
+    // So that others come to theirs earlier.
+    if (path == tables[20]) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    return absl::UnavailableError(Concat(path, ": broken"));
+  });
+  for (int round = 0; round < 10; ++round) {
+    EXPECT_THAT(DB::Open(kStorePath, options_).status(),
+                StatusIs(absl::StatusCode::kUnavailable, HasSubstr(tables[20])));
+  }
+  world_.files->SetFault(nullptr);
+  absl::StatusOr<std::unique_ptr<DB>> db = DB::Open(kStorePath, options_);
+  ASSERT_OK(db);
+  ExpectAllThere(**db, kTables);
+}
+
+TEST_F(OpenTablesTest, NobodyWaitsForHelpThatComesLate) {
+  Make(kTables);
+  world_.scheduler.RunAll();
+  {
+    // This scheduler runs jobs when somebody waits, which the opening does not.
+    absl::StatusOr<std::unique_ptr<DB>> db = DB::Open(kStorePath, options_);
+    ASSERT_OK(db);
+    EXPECT_GE(world_.scheduler.queued_count(), 2u);
+    ExpectAllThere(**db, kTables);
+  }
+  world_.scheduler.RunAll();  // finds nothing to do, and nothing of the store's
+}
+
+TEST_F(OpenTablesTest, OfFewNobodyElseIsAsked) {
+  Make(static_cast<int>(kTablesForHelp) - 1);
+  world_.scheduler.RunAll();
+  absl::StatusOr<std::unique_ptr<DB>> db = DB::Open(kStorePath, options_);
+  ASSERT_OK(db);
+  EXPECT_EQ(world_.scheduler.queued_count(), 0u);
+  ExpectAllThere(**db, static_cast<int>(kTablesForHelp) - 1);
+}
+
+TEST_F(OpenTablesTest, AReaderOpensThemAlone) {
+  Make(kTables);
+  options_.mode = OpenMode::kReadOnly;
+  options_.environment.scheduler = nullptr;
+  absl::StatusOr<std::unique_ptr<DB>> db = DB::Open(kStorePath, options_);
+  ASSERT_OK(db);
+  ExpectAllThere(**db, kTables);
+}
+
+}  // namespace
+}  // namespace lsm
