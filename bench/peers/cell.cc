@@ -5,6 +5,7 @@
 #include <string>
 
 #include "bench/count.h"
+#include "bench/peers/data_set.h"
 #include "lsm/bytes/status.h"
 
 namespace bench::peers {
@@ -19,6 +20,8 @@ constexpr DataSize kSmall{2000000, 100};
 constexpr DataSize kLarge{20000000, 100};
 
 }  // namespace
+
+uint64_t DataSize::user_bytes() const { return keys * (kKeyBytes + value_bytes); }
 
 std::string DataSize::name() const {
   return lsm::Concat(ShortCount(keys), " x ", value_bytes, " B");

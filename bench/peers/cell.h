@@ -16,7 +16,8 @@ struct DataSize {
   uint64_t keys = 0;
   uint64_t value_bytes = 0;
 
-  std::string name() const;  // "2M x 100 B"
+  uint64_t user_bytes() const;  // of all keys and values
+  std::string name() const;     // "2M x 100 B"
   bool operator==(const DataSize&) const = default;
 };
 
@@ -79,6 +80,10 @@ struct TaskInfo {
   bool is_cold() const { return task == Task::kOpenCold || task == Task::kOpenColdAndGet; }
   bool asks_first() const { return task == Task::kOpenAndGet || task == Task::kOpenColdAndGet; }
   bool changes() const { return task >= Task::kGetWhileWriting; }
+  // Whether a turn of it goes through all keys, however long that takes.
+  bool passes() const {
+    return fills() || scans() || task == Task::kOverwrite || task == Task::kOverload;
+  }
   bool scans() const { return task == Task::kScanForward || task == Task::kScanBackward; }
 };
 

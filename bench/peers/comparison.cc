@@ -32,8 +32,6 @@ std::string FolderOf(const Peer& peer) {
 
 uint64_t YcsbOperations(const DataSize& size) { return std::min(size.keys, kYcsbOperationsMax); }
 
-uint64_t UserBytes(const DataSize& size) { return size.keys * (kKeyBytes + size.value_bytes); }
-
 bool CanDo(const Peer& peer, const Cell& cell) {
   // Where filters differ by level, and tell.
   if (peer.is_variant() && (cell.task->task != Task::kGet || cell.state != State::kFresh))
@@ -48,6 +46,7 @@ Comparison::Comparison(const ComparisonConfig& config, std::vector<std::unique_p
     : config_(config) {
   results_.command = config.command;
   results_.rounds = config.rounds;
+  results_.single_round_bytes = config.single_round_bytes;
   results_.seconds_per_measurement = config.seconds;
   results_.seed = config.seed;
   results_.settings = config.settings;
@@ -83,6 +82,11 @@ std::vector<Cell> Comparison::CellsOf(const DataSize& size, State state,
   return cells;
 }
 
+int Comparison::RoundsOf(const Cell& cell) const {
+  const bool is_long = cell.task->passes() && cell.size.user_bytes() >= config_.single_round_bytes;
+  return is_long ? 1 : config_.rounds;
+}
+
 // A guess, of one store's turn.
 double Comparison::TurnSeconds(const Cell& cell) const {
   if (cell.task->reads() && !cell.task->scans())
@@ -94,7 +98,7 @@ double Comparison::TurnSeconds(const Cell& cell) const {
 double Comparison::GuessSeconds() const {
   double seconds = 0;
   for (const Cell& cell : config_.cells)
-    seconds += static_cast<double>(stores_.size()) * config_.rounds * TurnSeconds(cell);
+    seconds += static_cast<double>(stores_.size()) * RoundsOf(cell) * TurnSeconds(cell);
   return seconds;
 }
 
@@ -209,7 +213,7 @@ absl::Status Comparison::Compact(const DataSize& size, uint64_t table_bytes) {
 
 absl::Status Comparison::OpenMany(const DataSize& size) {
   PeerSettings settings = config_.settings;
-  settings.table_bytes = ManyTablesBytes(UserBytes(size));
+  settings.table_bytes = ManyTablesBytes(size.user_bytes());
   settings.block_cache_bytes = kOpeningCacheBytes;
   LSM_RETURN_IF_ERROR(Compact(size, settings.table_bytes));
   LSM_RETURN_IF_ERROR(NoteShape(size, State::kTables));
@@ -246,11 +250,12 @@ absl::Status Comparison::Rounds(const Cell& cell, const Body& body) {
       static_cast<size_t>(std::count_if(stores_.begin(), stores_.end(), [](const Store& store) {
         return !store.peer->is_variant();
       }));
-  for (int round = 0; round < config_.rounds; ++round) {
+  const int rounds = RoundsOf(cell);
+  for (int round = 0; round < rounds; ++round) {
     progress_->Announce(lsm::Concat(cell.task->name, ", ", cell.size.name(), ", ",
                                     NameOf(cell.state), ", cache ", NameOf(cell.cache), ", ",
                                     cell.threads, cell.threads == 1 ? " thread" : " threads",
-                                    ", round ", round + 1, " of ", config_.rounds));
+                                    ", round ", round + 1, " of ", rounds));
     for (size_t i = 0; i < stores_.size(); ++i) {
       // Another one is first each time, the others follow in turn.
       const size_t at = (i + static_cast<size_t>(round)) % stores_.size();
@@ -385,10 +390,10 @@ PeerSettings Comparison::SettingsFor(const DataSize& size, Cache cache) const {
   PeerSettings settings = config_.settings;
   switch (cache) {
     case Cache::kAll:
-      settings.block_cache_bytes = 4 * UserBytes(size) + (uint64_t{64} << 20);
+      settings.block_cache_bytes = 4 * size.user_bytes() + (uint64_t{64} << 20);
       break;
     case Cache::kTenth:
-      settings.block_cache_bytes = UserBytes(size) / 10;
+      settings.block_cache_bytes = size.user_bytes() / 10;
       break;
     case Cache::kDirect:
       settings.block_cache_bytes = 0;

@@ -26,6 +26,8 @@ namespace bench::peers {
 struct ComparisonConfig {
   std::vector<Cell> cells;  // what is measured, in any order
   int rounds = 3;
+  // Of data of so many bytes, what passes over all keys has one round.
+  uint64_t single_round_bytes = UINT64_MAX;
   double seconds = 1;  // of one measurement of what reads
   uint64_t seed = 1;
   std::string out = "peers_out";
@@ -61,6 +63,7 @@ class Comparison {
   // Sizes in the order in which the cells first name them; cells of them, in order of the tasks.
   std::vector<DataSize> Sizes() const;
   std::vector<Cell> CellsOf(const DataSize& size, State state, std::optional<Cache> cache) const;
+  int RoundsOf(const Cell& cell) const;
   double TurnSeconds(const Cell& cell) const;
   double GuessSeconds() const;
 

@@ -26,6 +26,10 @@ constexpr char kFooter[] =
     "  peers_bench --sizes 2M:100 --states fresh --workloads 'get present,get absent' --threads "
     "1,2";
 
+// Of --full.
+constexpr double kFullSeconds = 0.5;
+constexpr uint64_t kSingleRoundBytes = 1000000000;
+
 struct RawArguments {
   bool full = false;
   std::vector<std::string> sizes, states, caches, workloads;
@@ -33,7 +37,10 @@ struct RawArguments {
 };
 
 void AddChoices(CLI::App* app, RawArguments* raw) {
-  app->add_flag("--full", raw->full, "Everything")->group("What is measured");
+  app->add_flag("--full", raw->full,
+                "Everything; unless --seconds and --rounds say otherwise, lookups for half a "
+                "second, and one round of what passes over all keys of a gigabyte or more")
+      ->group("What is measured");
   app->add_option("--sizes", raw->sizes, "KEYS:VALUE_BYTES, k and M for thousands and millions")
       ->check([](const std::string& text) {
         return ParseDataSize(text) ? std::string() : "is no KEYS:VALUE_BYTES from 1k:0 on: " + text;
@@ -121,6 +128,9 @@ ParsedCommandLine ParseCommandLine(int argc, char** argv) {
   result.exit_code = ParseOrExit(&app, argc, argv);
   if (result.exit_code) return result;
   config.cells = Choose(raw);
+  // In hours it would be three rounds of nearly all; so it is a good hour, the same for all stores.
+  if (raw.full && app.count("--seconds") == 0) config.seconds = kFullSeconds;
+  if (raw.full && app.count("--rounds") == 0) config.single_round_bytes = kSingleRoundBytes;
   std::string mistake =
       ResolveChartJs("peers_bench", app.count("--chart-js") > 0, &config.chart_js);
   if (config.cells.empty()) mistake = "nothing is left of what could be measured";

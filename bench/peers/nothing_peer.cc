@@ -10,7 +10,9 @@ namespace {
 
 class NothingReader : public Reader {
  public:
-  NothingReader(const Contents* contents, size_t kept) : contents_(*contents), kept_(kept) {}
+  NothingReader(const Contents* contents, size_t kept) : contents_(*contents), kept_(kept) {
+    answers_.reserve(kept);  // short values lie within, and views of them are handed out
+  }
 
   Answer Get(std::string_view key, std::string_view* value) override {
     if (answers_.size() < kept_) Record(key);

@@ -33,6 +33,20 @@ void AddStores(const Results& results, const char* unit, bool with_spread, Table
   }
 }
 
+nlohmann::ordered_json SettingsJson(const Results& results) {
+  using Json = nlohmann::ordered_json;
+  return {
+      {"rounds", results.rounds},
+      {"single_round_bytes",
+       results.single_round_bytes == UINT64_MAX ? Json(nullptr) : Json(results.single_round_bytes)},
+      {"seconds_per_measurement", results.seconds_per_measurement},
+      {"seed", results.seed},
+      {"write_buffer_bytes", results.settings.write_buffer_bytes},
+      {"block_bytes", results.settings.block_bytes},
+      {"bits_per_key", results.settings.bits_per_key},
+      {"target_fpp", results.settings.target_fpp}};
+}
+
 }  // namespace
 
 Spread CellResult::Micros(size_t store) const {
@@ -338,7 +352,12 @@ Table ConditionsTable(const Results& results) {
                    Bytes(results.settings.block_bytes),
                    "; filters: ", results.settings.bits_per_key, " bits a key, or target FPP ",
                    Digits3(results.settings.target_fpp), "; the log written, not synced")});
-  table.rows.push_back({"Rounds", std::to_string(results.rounds)});
+  const bool has_single = results.single_round_bytes != UINT64_MAX;
+  table.rows.push_back(
+      {"Rounds", std::to_string(results.rounds) +
+                     (has_single ? "; one of what passes over all keys of " +
+                                       Bytes(results.single_round_bytes) + " and more"
+                                 : "")});
   table.rows.push_back({"Seed", std::to_string(results.seed)});
   for (const auto& [name, micros] : results.loop_micros) {
     table.rows.push_back(
@@ -364,23 +383,11 @@ std::string ToText(const Results& results) {
 
 nlohmann::ordered_json ToJson(const Results& results) {
   using Json = nlohmann::ordered_json;
-  Json json = {{"benchmark", "peers_bench"},
-               {"schema", 2},
-               {"command", results.command},
-               {"seconds", results.seconds},
-               {"conditions", Json::object()},
-               {"settings",
-                {{"rounds", results.rounds},
-                 {"seconds_per_measurement", results.seconds_per_measurement},
-                 {"seed", results.seed},
-                 {"write_buffer_bytes", results.settings.write_buffer_bytes},
-                 {"block_bytes", results.settings.block_bytes},
-                 {"bits_per_key", results.settings.bits_per_key},
-                 {"target_fpp", results.settings.target_fpp}}},
-               {"stores", Json::array()},
-               {"shapes", Json::array()},
-               {"loop_us", Json::object()},
-               {"cells", Json::array()}};
+  Json json = {{"benchmark", "peers_bench"},   {"schema", 2},
+               {"command", results.command},   {"seconds", results.seconds},
+               {"conditions", Json::object()}, {"settings", SettingsJson(results)},
+               {"stores", Json::array()},      {"shapes", Json::array()},
+               {"loop_us", Json::object()},    {"cells", Json::array()}};
   for (const auto& [name, value] : results.conditions) json["conditions"][name] = value;
   for (const auto& [name, details] : results.stores)
     json["stores"].push_back({{"name", name}, {"details", details}});

@@ -60,6 +60,7 @@ struct Results {
   Conditions conditions;
   std::string command;
   int rounds = 0;
+  uint64_t single_round_bytes = UINT64_MAX;
   double seconds_per_measurement = 0;
   uint64_t seed = 0;
   PeerSettings settings;

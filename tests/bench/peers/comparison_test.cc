@@ -167,6 +167,20 @@ TEST_F(ComparisonTest, OpeningsAreOfManyTablesAndNotInTheWorkAfterThem) {
   EXPECT_EQ(ManyTablesBytes(1000), uint64_t{64} << 10);
 }
 
+TEST_F(ComparisonTest, OfLargeDataWhatPassesOverAllHasOneRound) {
+  config_.cells = AllCells({{1000, 20}, {1000, 10}});
+  config_.single_round_bytes = 36000;
+  Comparison comparison(config_, std::move(peers_));
+  ASSERT_OK(comparison.Run());
+  for (const CellResult& result : comparison.results().cells) {
+    const std::string name = result.cell.task->name;
+    const bool passes = name.starts_with("fill") || name.starts_with("scan") ||
+                        name == "overwrite" || name == "overload";
+    EXPECT_EQ(result.samples[0].size(), passes && result.cell.size.value_bytes == 20 ? 1u : 2u)
+        << name;
+  }
+}
+
 TEST_F(ComparisonTest, RoundsBeginAtOneKeyForAllStoresAndAtAnotherOneEachTime) {
   std::erase_if(config_.cells, [](const Cell& cell) {
     return cell.state != State::kCompacted || cell.cache != Cache::kAll || cell.threads > 1 ||

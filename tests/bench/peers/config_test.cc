@@ -29,6 +29,12 @@ TEST(PeersConfigTest, WithoutOptionsWhatHasAGoalIsMeasured) {
 TEST(PeersConfigTest, OptionsChooseFromEverything) {
   EXPECT_EQ(Parse({"--full"}).config.cells.size(),
             AllCells({{2000000, 100}, {20000000, 100}, {1000000, 1024}}).size());
+  EXPECT_EQ(Parse({"--full"}).config.seconds, 0.5);
+  EXPECT_EQ(Parse({"--full"}).config.single_round_bytes, 1000000000u);
+  EXPECT_EQ(Parse({"--full"}).config.rounds, 3);
+  EXPECT_EQ(Parse({"--full", "--rounds", "3"}).config.single_round_bytes, UINT64_MAX);
+  EXPECT_EQ(Parse({"--full", "--seconds", "1"}).config.seconds, 1);
+  EXPECT_EQ(Parse({}).config.single_round_bytes, UINT64_MAX);
   const ParsedCommandLine parsed =
       Parse({"--sizes", "5k:10,6k:20", "--states", "fresh", "--caches", "all,direct", "--threads",
              "1", "--workloads", "get present, zipfian;get absent"});
