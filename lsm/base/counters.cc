@@ -29,6 +29,7 @@ constexpr std::array<uint64_t Statistics::*, static_cast<size_t>(Counter::kCount
         &Statistics::flush_nanos,
         &Statistics::compactions,
         &Statistics::trivial_moves,
+        &Statistics::compactions_at_once,
         &Statistics::compaction_bytes_read,
         &Statistics::compaction_bytes_written,
         &Statistics::compaction_nanos,

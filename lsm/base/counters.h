@@ -55,6 +55,7 @@ enum class Counter : uint8_t {
   kFlushNanos,
   kCompactions,
   kTrivialMoves,
+  kCompactionsAtOnce,
   kCompactionBytesRead,
   kCompactionBytesWritten,
   kCompactionNanos,

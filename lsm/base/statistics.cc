@@ -71,6 +71,7 @@ constexpr StoreField kStoreFields[] = {
     {"flush_nanos", &Statistics::flush_nanos},
     {"compactions", &Statistics::compactions},
     {"trivial_moves", &Statistics::trivial_moves},
+    {"compactions_at_once", &Statistics::compactions_at_once},
     {"compaction_bytes_read", &Statistics::compaction_bytes_read},
     {"compaction_bytes_written", &Statistics::compaction_bytes_written},
     {"compaction_nanos", &Statistics::compaction_nanos},
@@ -226,6 +227,7 @@ std::string WritesText(const Statistics& statistics) {
   rows.push_back({"  time", ReadableNanos(statistics.flush_nanos)});
   rows.push_back({"compactions", ReadableCount(statistics.compactions)});
   rows.push_back({"  moves without rewriting", ReadableCount(statistics.trivial_moves)});
+  rows.push_back({"  at once at most", ReadableCount(statistics.compactions_at_once)});
   rows.push_back({"  read", ReadableBytes(statistics.compaction_bytes_read)});
   rows.push_back({"  written", ReadableBytes(statistics.compaction_bytes_written)});
   rows.push_back({"  time", ReadableNanos(statistics.compaction_nanos)});

@@ -94,6 +94,7 @@ struct Statistics {
   uint64_t flush_nanos = 0;
   uint64_t compactions = 0;
   uint64_t trivial_moves = 0;
+  uint64_t compactions_at_once = 0;    // the most that ran beside one another, moves included
   uint64_t compaction_bytes_read = 0;  // sizes of its inputs
   uint64_t compaction_bytes_written = 0;
   uint64_t compaction_nanos = 0;

@@ -3,6 +3,7 @@
 #ifndef TRELLIS_LSM_COMPACTION_JOBS_H_
 #define TRELLIS_LSM_COMPACTION_JOBS_H_
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -52,6 +53,11 @@ absl::StatusOr<JobResult> RunCompaction(const JobContext& context, const Version
 
 // What the outcome of a plan changes (a trivial move has no result).
 VersionEdit EditOf(const CompactionPlan& plan, const JobResult* result);
+
+// The base's tables but those removed, and those of the edit, out of the base (moved) or the
+// outputs (new).
+std::array<OpenTables, kLevels> LevelsAfter(const Version& base, const VersionEdit& edit,
+                                            const OpenTables& outputs);
 
 }  // namespace lsm
 

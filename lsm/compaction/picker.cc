@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace lsm {
 namespace {
@@ -106,26 +108,78 @@ CompactionPlan PlanMove(const Version& version, int level) {
   return plan;
 }
 
-OpenTables PickFromLevel0(const Version& version) {
-  // Newest first, so the last is the oldest.
-  const std::shared_ptr<const OpenTable>& oldest = version.level(0).back();
-  return CloseOver(version, 0, RangeOf({&oldest, 1}));
+UserRange HullOf(const CompactionPlan& plan) {
+  UserRange hull = RangeOf(plan.inputs);
+  Widen(plan.overlapped, &hull);
+  return hull;
 }
 
-OpenTables PickLeastOverlap(const Version& version, int level) {
-  double least = std::numeric_limits<double>::infinity();
-  std::shared_ptr<const OpenTable> best;
-  for (const auto& table : version.level(level)) {
-    const OpenTables below = version.Overlapping(level + 1, UserKeyOf(table->meta.smallest),
-                                                 UserKeyOf(table->meta.largest));
-    const double overlap =
-        static_cast<double>(BytesOf(below)) / static_cast<double>(table->meta.file_bytes);
-    if (overlap < least) {
-      least = overlap;
-      best = table;
+bool Takes(const CompactionPlan& plan, const OpenTable& table) {
+  const auto is_it = [&](const auto& taken) { return taken->meta.number == table.meta.number; };
+  return std::any_of(plan.inputs.begin(), plan.inputs.end(), is_it) ||
+         std::any_of(plan.overlapped.begin(), plan.overlapped.end(), is_it);
+}
+
+bool IsTaken(const OpenTable& table, RunningPlans running) {
+  return std::any_of(running.begin(), running.end(),
+                     [&](const auto& plan) { return Takes(*plan, table); });
+}
+
+bool ConflictBetween(const CompactionPlan& a, const CompactionPlan& b) {
+  if (a.output_level == b.output_level) {
+    const UserRange one = HullOf(a), other = HullOf(b);
+    if (one.smallest <= other.largest && other.smallest <= one.largest) return true;
+  }
+  for (const auto* tables : {&a.inputs, &a.overlapped}) {
+    for (const auto& table : *tables) {
+      if (Takes(b, *table)) return true;
     }
   }
-  return {best};
+  return false;
+}
+
+// The plan, unless it conflicts.
+std::optional<CompactionPlan> IfFree(CompactionPlan plan, RunningPlans running) {
+  if (Conflicts(plan, running)) return std::nullopt;
+  return plan;
+}
+
+std::optional<CompactionPlan> PickFromLevel0(const Version& version, const Options& options,
+                                             RunningPlans running) {
+  // Newest first, so the last is the oldest.
+  const OpenTables& tables = version.level(0);
+  for (auto table = tables.rbegin(); table != tables.rend(); ++table) {
+    if (IsTaken(**table, running)) continue;
+    std::optional<CompactionPlan> plan = IfFree(
+        PlanDown(version, 0, CloseOver(version, 0, RangeOf({&*table, 1})), &options), running);
+    if (plan) return plan;
+  }
+  return std::nullopt;
+}
+
+std::optional<CompactionPlan> PickLeastOverlap(const Version& version, const Options& options,
+                                               int level, RunningPlans running) {
+  struct Choice {
+    double overlap;
+    const std::shared_ptr<const OpenTable>* table;
+  };
+  std::vector<Choice> choices;
+  for (const auto& table : version.level(level)) {
+    if (IsTaken(*table, running)) continue;
+    const OpenTables below = version.Overlapping(level + 1, UserKeyOf(table->meta.smallest),
+                                                 UserKeyOf(table->meta.largest));
+    choices.push_back(
+        {static_cast<double>(BytesOf(below)) / static_cast<double>(table->meta.file_bytes),
+         &table});
+  }
+  std::stable_sort(choices.begin(), choices.end(),
+                   [](const Choice& a, const Choice& b) { return a.overlap < b.overlap; });
+  for (const Choice& choice : choices) {
+    std::optional<CompactionPlan> plan =
+        IfFree(PlanDown(version, level, {*choice.table}, &options), running);
+    if (plan) return plan;
+  }
+  return std::nullopt;
 }
 
 bool HoldsGarbage(const OpenTable& table) {
@@ -147,9 +201,37 @@ bool KeepsOneRun(const Version& version, const Options& options, int level) {
   return false;
 }
 
+// What of a level is not on its way down yet.
+struct Remaining {
+  size_t runs = 0;
+  uint64_t bytes = 0;
+};
+
+Remaining RemainingOf(const Version& version, int level, RunningPlans running) {
+  Remaining remaining{version.run_count(level), version.level_bytes(level)};
+  const auto is_leaving = [&](const OpenTable& table) {
+    return std::any_of(running.begin(), running.end(), [&](const auto& plan) {
+      return plan->level == level && plan->output_level > level && Takes(*plan, table);
+    });
+  };
+  if (std::none_of(running.begin(), running.end(),
+                   [&](const auto& plan) { return plan->level == level; }))
+    return remaining;
+  remaining = {};
+  const OpenTable* last = nullptr;  // of those that stay
+  for (const auto& table : version.level(level)) {
+    if (is_leaving(*table)) continue;
+    if (level == 0 || last == nullptr || last->meta.run != table->meta.run) ++remaining.runs;
+    remaining.bytes += table->meta.file_bytes;
+    last = table.get();
+  }
+  return remaining;
+}
+
 // By how much the level is over its limit; 0 if it is not.
-double DueScore(const Version& version, const Options& options, int level) {
-  const auto runs = static_cast<double>(version.run_count(level));
+double DueScore(const Version& version, const Options& options, int level, RunningPlans running) {
+  const Remaining remaining = RemainingOf(version, level, running);
+  const auto runs = static_cast<double>(remaining.runs);
   if (!KeepsOneRun(version, options, level)) {
     // A level of which each run goes down alone would never hold any.
     const double limit = std::max(level == 0 ? 1 : 2, options.level0_compaction_tables);
@@ -157,9 +239,49 @@ double DueScore(const Version& version, const Options& options, int level) {
   }
   if (runs > 1) return runs;
   const bool may_go_down = level + 1 < kLevels;
-  const double fullness = static_cast<double>(version.level_bytes(level)) /
-                          static_cast<double>(LevelBytesMax(options, level));
+  const double fullness =
+      static_cast<double>(remaining.bytes) / static_cast<double>(LevelBytesMax(options, level));
   return may_go_down && fullness > 1 ? fullness : 0;
+}
+
+struct DueOne {
+  int level;
+  double score;
+};
+
+// The levels that are over their limits, those that are by most first.
+std::vector<DueOne> DueLevels(const Version& version, const Options& options,
+                              RunningPlans running) {
+  std::vector<DueOne> due;
+  for (int level = 0; level < kLevels; ++level) {
+    const double score = DueScore(version, options, level, running);
+    if (score > 0) due.push_back({level, score});
+  }
+  std::stable_sort(due.begin(), due.end(),
+                   [](const DueOne& a, const DueOne& b) { return a.score > b.score; });
+  return due;
+}
+
+std::optional<CompactionPlan> PickFrom(const Version& version, const Options& options, int level,
+                                       RunningPlans running) {
+  if (KeepsOneRun(version, options, level) && version.run_count(level) > 1)
+    return IfFree(PlanInPlace(version, level), running);
+  switch (options.compaction_style) {
+    case CompactionStyle::kLeveled:
+      return level == 0 ? PickFromLevel0(version, options, running)
+                        : PickLeastOverlap(version, options, level, running);
+    case CompactionStyle::kTiered:
+      return IfFree(
+          level + 1 < kLevels ? PlanNewRun(version, level, options) : PlanInPlace(version, level),
+          running);
+    case CompactionStyle::kLazyLeveled:
+      if (KeepsOneRun(version, options, level)) return IfFree(PlanMove(version, level), running);
+      return IfFree(level + 1 < version.deepest_level()
+                        ? PlanNewRun(version, level, options)
+                        : PlanDown(version, level, version.level(level), &options),
+                    running);
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -174,39 +296,27 @@ uint64_t LevelBytesMax(const Options& options, int level) {
   return bytes;
 }
 
-std::optional<int> DueLevel(const Version& version, const Options& options) {
-  double worst = 0;
-  int worst_level = -1;
-  for (int level = 0; level < kLevels; ++level) {
-    const double score = DueScore(version, options, level);
-    if (score > worst) {
-      worst = score;
-      worst_level = level;
-    }
-  }
-  if (worst_level < 0) return std::nullopt;
-  return worst_level;
+bool Conflicts(const CompactionPlan& plan, RunningPlans running) {
+  return std::any_of(running.begin(), running.end(),
+                     [&](const auto& other) { return ConflictBetween(plan, *other); });
 }
 
-std::optional<CompactionPlan> PickCompaction(const Version& version, const Options& options) {
-  const std::optional<int> due = DueLevel(version, options);
-  if (!due) return std::nullopt;
-  const int level = *due;
-  if (KeepsOneRun(version, options, level) && version.run_count(level) > 1)
-    return PlanInPlace(version, level);
-  switch (options.compaction_style) {
-    case CompactionStyle::kLeveled:
-      return PlanDown(version, level,
-                      level == 0 ? PickFromLevel0(version) : PickLeastOverlap(version, level),
-                      &options);
-    case CompactionStyle::kTiered:
-      return level + 1 < kLevels ? PlanNewRun(version, level, options)
-                                 : PlanInPlace(version, level);
-    case CompactionStyle::kLazyLeveled:
-      if (KeepsOneRun(version, options, level)) return PlanMove(version, level);
-      return level + 1 < version.deepest_level()
-                 ? PlanNewRun(version, level, options)
-                 : PlanDown(version, level, version.level(level), &options);
+std::optional<int> DueLevel(const Version& version, const Options& options, RunningPlans running) {
+  // Needs no memory.
+  DueOne worst{-1, 0};
+  for (int level = 0; level < kLevels; ++level) {
+    const double score = DueScore(version, options, level, running);
+    if (score > worst.score) worst = {level, score};
+  }
+  if (worst.level < 0) return std::nullopt;
+  return worst.level;
+}
+
+std::optional<CompactionPlan> PickCompaction(const Version& version, const Options& options,
+                                             RunningPlans running) {
+  for (const DueOne& due : DueLevels(version, options, running)) {
+    std::optional<CompactionPlan> plan = PickFrom(version, options, due.level, running);
+    if (plan) return plan;
   }
   return std::nullopt;
 }

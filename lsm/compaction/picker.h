@@ -1,5 +1,5 @@
-// Chooses what to compact.  Pure: looks at a version and at the options, and returns a plan;
-// nothing is done here, nothing is remembered.
+// Chooses what to compact.  Pure: looks at a version, at the options and at the plans that are
+// being carried out, and returns a plan; nothing is done here, nothing is remembered.
 //
 // The three styles (CompactionStyle) are shapes that the levels below level 0 are kept in:
 //
@@ -17,11 +17,42 @@
 // How age is kept in order: what goes down from a level is all that overlaps it there, so that no
 // older version stays above; it becomes either a new run, newer than those of the level below, or
 // part of the oldest run there, after it was merged with all tables of that level that overlap it.
+//
+// Several plans may be carried out at once, each made for the version of its beginning, and end in
+// any order.  Two of them never conflict, which means:
+//
+//   1. No table is taken (as one of `inputs` or of `overlapped`) by both.
+//   2. If both write to the same level, their hulls have no user key in common.  A plan's hull is
+//      the range from the smallest to the largest user key of what it takes.
+//
+// Why that is enough.  Call V the version for which a plan P was made, and remember that outputs
+// lie within the hull and hold nothing but what was taken.
+//
+//   - What P takes is still there when it ends: only who takes a table removes it (1).
+//   - The tables of P's output level that meet its hull are, but for those that went, the ones that
+//     V had: nobody else writes there within the hull (2).  So the outputs meet no table of the run
+//     that they join, and older and newer runs are those that they were.
+//   - What comes to P's own level meanwhile is newer than what P takes from there: it is a flush,
+//     or comes from a plan that brings it down from above.  That one is made of what is newer, and
+//     of tables of this level which hold no key that P takes from it: P's plan left none such
+//     behind that is older or of the same run, and those of newer runs are newer.  So no older
+//     version stays above a newer one.
+//   - What goes down from P's output level meanwhile is older than P's outputs: it is of older
+//   runs,
+//     or holds none of their keys.  So no older version comes to lie above, nor a newer one below.
+//   - A tombstone may be dropped if V has no table with an older version but those that P takes.
+//     Whatever others do meanwhile, they only carry about what was in V, or what is newer; and
+//     while they are at it, what they take is in V.
+//
+// The hulls of 2, and not the outputs, because where an output ends is not known beforehand; and
+// within its hull a table that P does not take may go down, but none may come.
 #ifndef TRELLIS_LSM_COMPACTION_PICKER_H_
 #define TRELLIS_LSM_COMPACTION_PICKER_H_
 
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <span>
 #include <string_view>
 
 #include "lsm/base/options.h"
@@ -46,19 +77,31 @@ struct CompactionPlan {
   bool trivial_move = false;
 };
 
+// Those that are being carried out: none conflicts with another, and the version is of after they
+// began.  Shared, for one may end while another is chosen.
+using RunningPlans = std::span<const std::shared_ptr<const CompactionPlan>>;
+
+// Whether the plan conflicts with one of them.
+bool Conflicts(const CompactionPlan& plan, RunningPlans running);
+
 // Bytes that a level of one run may hold.
 uint64_t LevelBytesMax(const Options& options, int level);
 
-// The level that is furthest over its limit; nothing if none is over.
-std::optional<int> DueLevel(const Version& version, const Options& options);
+// The level that is furthest over its limit, without what is on its way down already; nothing if
+// none is over.  Needs no memory.
+std::optional<int> DueLevel(const Version& version, const Options& options,
+                            RunningPlans running = {});
 
-// What to do about DueLevel; nothing if no level is over its limit.  From a level that is leveled:
+// What to do about DueLevel, or, if all that could be done there conflicts with what is running,
+// about the level that is over its limit by most but for that one, and so on; nothing if there is
+// none.  From a level that is leveled:
 //   Level 0: the oldest table and all that overlap it, so that no older version is left above a
-//            newer one.
+//            newer one; or the next one, if that conflicts.
 //   Below:   the table that overlaps the fewest bytes below per byte of its own, so that the least
-//            is rewritten.
+//            is rewritten; or the next one.
 // From a tiered one: all of it.
-std::optional<CompactionPlan> PickCompaction(const Version& version, const Options& options);
+std::optional<CompactionPlan> PickCompaction(const Version& version, const Options& options,
+                                             RunningPlans running = {});
 
 // One step of bringing [from, to) (nullopt: unbounded) down, in any style: all tables of `level` in
 // the range, and those that overlap them there, into the oldest run of the level below.  For the

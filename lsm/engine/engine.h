@@ -136,8 +136,18 @@ class Engine : public std::enable_shared_from_this<Engine> {
   struct RangeRequest {
     int level;
     std::optional<std::string_view> from, to;
+    bool in_hand = false;  // a job looks at it, or carries it out
     bool done = false;
     absl::Status status = absl::OkStatus();  // when done
+  };
+  // A compaction, from the choice of what it does to its end.
+  struct Compaction {
+    std::shared_ptr<const Version> version;
+    SnapshotList snapshots;
+    RangeRequest* request = nullptr;             // the one that is carried out, if it is one
+    std::shared_ptr<const CompactionPlan> plan;  // null: there is nothing to do
+    bool in_vain = false;  // there is none because of those that run, or of what they left
+    uint64_t shape = 0;    // as of which it was chosen
   };
 
   struct ScrubStep {
@@ -201,14 +211,17 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void FlushOne();
   absl::Status FlushOldest();
   void CompactOne();
-  // `request` becomes the one that is carried out, if it is one.
-  absl::Status CompactNext(RangeRequest** request);
+  // Chooses what to do beside the compactions that run.  One job at a time: until it is among them
+  // (BeginCompaction), no other may choose.
+  absl::Status ChooseCompaction(Compaction* compaction);
+  void BeginCompaction(Compaction* compaction);
+  void EndCompaction(const absl::Status& status, Compaction* compaction);
   absl::Status FlushMemtable(const Memtable& memtable, const TableFilter& filter,
                              Sequence last_sequence, uint64_t next_log,
                              const SnapshotList& snapshots);
   absl::Status CompactPlan(const Version& version, const CompactionPlan& plan,
                            const SnapshotList& snapshots);
-  void FinishJob(const absl::Status& status, FailureKind kind, bool* scheduled);
+  void FinishJob(const absl::Status& status, FailureKind kind);
   // Waits until the request is carried out, or cannot be.
   absl::Status RequestRange(RangeRequest* request);
   // Makes the edit durable and publishes the version that it leads to, with `change` made to the
@@ -264,6 +277,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   const Options options_;
   StoreDirectory store_;
   Scheduler* const scheduler_;
+  const int compactions_max_;
   bloom::DigestSeed digest_seed_;
   JobContext job_context_;
 
@@ -294,7 +308,15 @@ class Engine : public std::enable_shared_from_this<Engine> {
   Sequence last_sequence_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t next_file_number_ ABSL_GUARDED_BY(mutex_) = 1;
   bool flush_scheduled_ ABSL_GUARDED_BY(mutex_) = false;
-  bool compaction_scheduled_ ABSL_GUARDED_BY(mutex_) = false;
+  int compactions_ ABSL_GUARDED_BY(mutex_) = 0;                   // jobs that are scheduled or run
+  bool compaction_is_to_choose_ ABSL_GUARDED_BY(mutex_) = false;  // one of these has no plan yet
+  // Those of the jobs that have one.  They conflict nowhere (lsm/compaction/picker.h).
+  std::vector<std::shared_ptr<const CompactionPlan>> running_plans_ ABSL_GUARDED_BY(mutex_);
+  size_t most_running_plans_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Another number whenever there may be something to compact that could not be before: the version
+  // changed, or a compaction ended, or one was asked for.
+  uint64_t shape_ ABSL_GUARDED_BY(mutex_) = 1;
+  uint64_t shape_in_vain_ ABSL_GUARDED_BY(mutex_) = 0;  // as of which there was nothing
   bool collection_scheduled_ ABSL_GUARDED_BY(mutex_) = false;
   bool scrub_scheduled_ ABSL_GUARDED_BY(mutex_) = false;
   uint64_t scrubbed_number_ ABSL_GUARDED_BY(mutex_) = 0;  // of the last table; 0: none yet

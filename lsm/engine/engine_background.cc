@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cassert>
 #include <new>
-#include <set>
 #include <utility>
 
 #include "lsm/bytes/status.h"
@@ -22,32 +21,6 @@ constexpr uint64_t kManifestBytesMin = uint64_t{64} << 20;
 constexpr int kCollectTrials = 10;
 constexpr uint64_t kCollectNanos = 1'000'000;
 
-// The base's tables but those removed, and those of the edit, out of the base (moved) or the
-// outputs (new).
-std::array<OpenTables, kLevels> LevelsAfter(const Version& base, const VersionEdit& edit,
-                                            const OpenTables& outputs) {
-  std::set<uint64_t> removed;
-  for (const auto& entry : edit.removed) removed.insert(entry.number);
-  std::array<OpenTables, kLevels> levels;
-  OpenTables at_hand = outputs;
-  for (int i = 0; i < kLevels; ++i) {
-    for (const auto& table : base.level(i)) {
-      if (removed.contains(table->meta.number)) {
-        at_hand.push_back(table);
-      } else {
-        levels[static_cast<size_t>(i)].push_back(table);
-      }
-    }
-  }
-  for (const auto& added : edit.added) {
-    const auto table = std::find_if(at_hand.begin(), at_hand.end(), [&](const auto& each) {
-      return each->meta.number == added.table.number;
-    });
-    levels[static_cast<size_t>(added.level)].push_back(*table);
-  }
-  return levels;
-}
-
 }  // namespace
 
 void Engine::ScheduleWork() {
@@ -58,10 +31,12 @@ void Engine::ScheduleWork() {
     flush_scheduled_ =
         Schedule(Scheduler::Lane::kFlush, FailureKind::kFlush, [this] { FlushOne(); });
   }
-  if (!compaction_scheduled_ && failures_.Of(FailureKind::kCompaction).ok() &&
-      (!range_requests_.empty() || DueLevel(*current_view_->version, options_))) {
-    compaction_scheduled_ =
+  if (!compaction_is_to_choose_ && compactions_ < compactions_max_ && shape_ != shape_in_vain_ &&
+      failures_.Of(FailureKind::kCompaction).ok() &&
+      (!range_requests_.empty() || DueLevel(*current_view_->version, options_, running_plans_))) {
+    compaction_is_to_choose_ =
         Schedule(Scheduler::Lane::kCompaction, FailureKind::kCompaction, [this] { CompactOne(); });
+    if (compaction_is_to_choose_) ++compactions_;
   }
 }
 
@@ -75,7 +50,7 @@ bool Engine::Schedule(Scheduler::Lane lane, std::optional<FailureKind> kind,
   return status.ok();
 }
 
-void Engine::FinishJob(const absl::Status& status, FailureKind kind, bool* scheduled) {
+void Engine::FinishJob(const absl::Status& status, FailureKind kind) {
   // Outside of the lock: closes tables, removes files.
   const size_t views = CollectPatiently();
   absl::MutexLock lock(&mutex_);
@@ -83,7 +58,11 @@ void Engine::FinishJob(const absl::Status& status, FailureKind kind, bool* sched
   if (!status.ok() && !(absl::IsAborted(status) && closing_.load(std::memory_order_relaxed))) {
     AddFailure(kind, status);
   }
-  *scheduled = false;
+  if (kind == FailureKind::kFlush) {
+    flush_scheduled_ = false;
+  } else {
+    --compactions_;
+  }
   if (views > 0) ScheduleCollection();
   ScheduleWork();
   work_done_.SignalAll();
@@ -113,8 +92,7 @@ void Engine::ScheduleCollection() {
 }
 
 void Engine::FlushOne() {
-  FinishJob(CatchOutOfMemory([this] { return FlushOldest(); }), FailureKind::kFlush,
-            &flush_scheduled_);
+  FinishJob(CatchOutOfMemory([this] { return FlushOldest(); }), FailureKind::kFlush);
 }
 
 absl::Status Engine::FlushOldest() {
@@ -162,34 +140,81 @@ absl::Status Engine::FlushMemtable(const Memtable& memtable, const TableFilter& 
 }
 
 void Engine::CompactOne() {
-  RangeRequest* request = nullptr;
-  const absl::Status status = CatchOutOfMemory([&] { return CompactNext(&request); });
-  if (request != nullptr) {
-    absl::MutexLock lock(&mutex_);
-    request->status = status;
-    request->done = true;
+  Compaction compaction;
+  absl::Status status = CatchOutOfMemory([&] { return ChooseCompaction(&compaction); });
+  BeginCompaction(&compaction);
+  if (status.ok() && compaction.plan != nullptr) {
+    status = CatchOutOfMemory(
+        [&] { return CompactPlan(*compaction.version, *compaction.plan, compaction.snapshots); });
   }
-  FinishJob(status, FailureKind::kCompaction, &compaction_scheduled_);
+  EndCompaction(status, &compaction);
+  FinishJob(status, FailureKind::kCompaction);
 }
 
-absl::Status Engine::CompactNext(RangeRequest** request) {
-  JobStart start;
+absl::Status Engine::ChooseCompaction(Compaction* compaction) {
+  std::vector<std::shared_ptr<const CompactionPlan>> running;
+  RangeRequest* request = nullptr;
   {
     absl::MutexLock lock(&mutex_);
-    start = BeginJob();
+    JobStart start = BeginJob();
+    compaction->version = start.view->version;  // not the view, which holds memtables too
+    compaction->snapshots = std::move(start.snapshots);
+    compaction->shape = shape_;
+    running = running_plans_;
     if (!range_requests_.empty()) {
-      *request = range_requests_.front();
-      range_requests_.pop_front();
+      request = range_requests_.front();
+      request->in_hand = true;
+      compaction->request = request;
     }
   }
-  const std::shared_ptr<const Version> version = start.view->version;
-  start.view.reset();  // holds memtables that may be flushed meanwhile
-  const RangeRequest* const range = *request;
-  const std::optional<CompactionPlan> plan =
-      range != nullptr ? PlanRange(*version, range->level, range->from, range->to)
-                       : PickCompaction(*version, options_);
-  if (!plan || closing_.load(std::memory_order_relaxed)) return absl::OkStatus();
-  return CompactPlan(*version, *plan, start.snapshots);
+  // Plans that end meanwhile change nothing: what they took and wrote, this one leaves alone.
+  const Version& version = *compaction->version;
+  std::optional<CompactionPlan> plan =
+      request != nullptr ? PlanRange(version, request->level, request->from, request->to)
+                         : PickCompaction(version, options_, running);
+  if (closing_.load(std::memory_order_relaxed)) return absl::OkStatus();
+  // While a request waits, nothing else is begun, or it might wait for ever.
+  compaction->in_vain = request == nullptr ? !plan : plan && Conflicts(*plan, running);
+  if (plan && !compaction->in_vain)
+    compaction->plan = std::make_shared<const CompactionPlan>(*std::move(plan));
+  return absl::OkStatus();
+}
+
+void Engine::BeginCompaction(Compaction* compaction) {
+  absl::MutexLock lock(&mutex_);
+  compaction_is_to_choose_ = false;
+  if (compaction->in_vain) shape_in_vain_ = compaction->shape;
+  if (compaction->request != nullptr) {
+    if (compaction->in_vain) {
+      std::exchange(compaction->request, nullptr)->in_hand = false;
+    } else {
+      std::erase(range_requests_, compaction->request);
+    }
+  }
+  if (compaction->plan != nullptr) {
+    running_plans_.push_back(compaction->plan);  // has the memory
+    if (running_plans_.size() > most_running_plans_) {
+      most_running_plans_ = running_plans_.size();
+      counters_.Add(Counter::kCompactionsAtOnce, 1);
+    }
+  }
+  ScheduleWork();
+}
+
+void Engine::EndCompaction(const absl::Status& status, Compaction* compaction) {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (compaction->plan != nullptr) std::erase(running_plans_, compaction->plan);
+    if (compaction->request != nullptr) {
+      compaction->request->status = status;
+      compaction->request->done = true;
+    }
+    if (!compaction->in_vain) ++shape_;
+    if (status.ok()) ScheduleWork();  // else FinishJob notes the failure first
+  }
+  // They hold tables that are to be collected.
+  compaction->plan.reset();
+  compaction->version.reset();
 }
 
 absl::Status Engine::CompactPlan(const Version& version, const CompactionPlan& plan,
@@ -314,13 +339,17 @@ uint64_t Engine::NewFileNumber() {
 absl::Status Engine::RequestRange(RangeRequest* request) {
   absl::MutexLock lock(&mutex_);
   range_requests_.push_back(request);
+  ++shape_;
   ScheduleWork();
   while (!request->done) {
     // After a failure nothing is begun any more; what was begun is waited for, since it uses the
     // request.
     const absl::Status failure =
         failures_.FirstOf({FailureKind::kLog, FailureKind::kManifest, FailureKind::kCompaction});
-    if (!failure.ok() && std::erase(range_requests_, request) > 0) return failure;
+    if (!failure.ok() && !request->in_hand) {
+      std::erase(range_requests_, request);
+      return failure;
+    }
     scheduler_->Wait(&mutex_, &work_done_);
   }
   return request->status;
@@ -346,7 +375,7 @@ absl::Status Engine::CompactRange(std::optional<std::string_view> from,
 
 absl::Status Engine::WaitForBackgroundWork() {
   absl::MutexLock lock(&mutex_);
-  while (flush_scheduled_ || compaction_scheduled_) scheduler_->Wait(&mutex_, &work_done_);
+  while (flush_scheduled_ || compactions_ > 0) scheduler_->Wait(&mutex_, &work_done_);
   return failures_.First();
 }
 

@@ -68,6 +68,7 @@ Engine::Engine(const Options& options, StoreDirectory store)
     : options_(options),
       store_(std::move(store)),
       scheduler_(store_.environment.scheduler),
+      compactions_max_(scheduler_ != nullptr ? scheduler_->CompactionsAtOnce() : 0),
       block_cache_(options.block_cache_bytes),
       obsolete_(store_.directory.get()),
       logs_(&store_.log_directory()) {}
@@ -84,7 +85,7 @@ void Engine::Close() {
   {
     absl::MutexLock lock(&mutex_);
     was_opened = current_view_ != nullptr;
-    while (flush_scheduled_ || compaction_scheduled_ || collection_scheduled_ || scrub_scheduled_)
+    while (flush_scheduled_ || compactions_ > 0 || collection_scheduled_ || scrub_scheduled_)
       scheduler_->Wait(&mutex_, &work_done_);
     current_view_ = nullptr;
     had_failed = !failures_.OfLogOrManifest().ok();
@@ -137,6 +138,7 @@ absl::Status Engine::Start() {
                                                              contents.state.next_file_number));
     absl::MutexLock lock(&mutex_);
     next_file_number_ = next;
+    running_plans_.reserve(static_cast<size_t>(compactions_max_));
   }
   LSM_ASSIGN_OR_RETURN(auto levels, OpenTablesOf(directory, contents.state, TableReadMode(options_),
                                                  job_context_.table_context, scheduler_));

@@ -39,7 +39,7 @@ absl::Status Engine::Resume() {
 absl::Status Engine::Mend() {
   if (failures_.First().ok()) return absl::OkStatus();
   mending_ = true;
-  while (flush_scheduled_ || compaction_scheduled_) scheduler_->Wait(&mutex_, &work_done_);
+  while (flush_scheduled_ || compactions_ > 0) scheduler_->Wait(&mutex_, &work_done_);
   // Only jobs and the writer whose turn it is replace views.
   const std::shared_ptr<const ReadView> view = current_view_;
   mutex_.Unlock();
@@ -47,6 +47,7 @@ absl::Status Engine::Mend() {
   const absl::Status status = CatchOutOfMemory([&] { return StartOver(*view, &forgotten); });
   mutex_.Lock();
   mending_ = false;
+  ++shape_;
   if (status.ok()) failures_.Clear();
   // The log that is there may have lost its name, and the next sync would not tell.
   if (!status.ok() && !forgotten.ok()) AddFailure(FailureKind::kLog, forgotten);

@@ -271,6 +271,7 @@ absl::Status Engine::Flush() {
 }
 
 void Engine::PublishView(ReadViewCell::Prepared prepared) {
+  if (current_view_ == nullptr || current_view_->version != (*prepared)->version) ++shape_;
   current_view_ = *prepared;
   view_.Publish(std::move(prepared));
   work_done_.SignalAll();

@@ -130,7 +130,8 @@ absl::StatusOr<StoreDirectory> StoreDirectory::Open(const std::string& path,
 
 absl::Status StoreDirectory::StartScheduler(bool with_scrub) {
   if (environment.scheduler != nullptr) return absl::OkStatus();
-  LSM_ASSIGN_OR_RETURN(own_scheduler, NewThreadScheduler(with_scrub));
+  LSM_ASSIGN_OR_RETURN(own_scheduler,
+                       NewThreadScheduler({CompactionsOfMachine(), with_scrub ? 1 : 0}));
   environment.scheduler = own_scheduler.get();
   return absl::OkStatus();
 }

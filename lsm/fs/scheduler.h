@@ -16,8 +16,11 @@ namespace lsm {
 // Runs jobs of one store in the background.  Thread-safe.
 class Scheduler {
  public:
-  // Jobs of different lanes may run at once; those of one lane run one after another, in order.
+  // Jobs of different lanes may run at once; those of one lane begin in order.
   enum class Lane { kFlush, kCompaction, kScrub };
+
+  // So many jobs of kCompaction may run at once; of the other lanes one.
+  virtual int CompactionsAtOnce() const { return 1; }
 
   virtual ~Scheduler();
 
@@ -33,10 +36,19 @@ class Scheduler {
   virtual void Pause(uint64_t nanos) = 0;
 };
 
-// A new scheduler with one thread a lane, which are there from the beginning, so that no job can be
-// without one; ResourceExhausted if the system has none to give.  The last lane, kScrub, has one
-// only `with_scrub`.  Its destructor waits for all jobs.
-absl::StatusOr<std::unique_ptr<Scheduler>> NewThreadScheduler(bool with_scrub = false);
+struct ThreadCounts {
+  int compactions = 1;  // at least 1
+  int scrubs = 0;       // 0 or 1; without a thread the lane kScrub must not be used
+};
+
+// As many compactions as this machine is to run at once: one a core, but no more than 4, for each
+// of them reads and writes as fast as it can.
+int CompactionsOfMachine();
+
+// A new scheduler with so many threads, and one for flushes.  They are there from the beginning, so
+// that no job can be without one; ResourceExhausted if the system has none to give.  Its destructor
+// waits for all jobs.
+absl::StatusOr<std::unique_ptr<Scheduler>> NewThreadScheduler(const ThreadCounts& counts);
 
 }  // namespace lsm
 

@@ -1,4 +1,7 @@
-// The scheduler of the real world: a thread a lane.
+// The scheduler of the real world: threads for each lane.
+#include <algorithm>
+#include <array>
+#include <cassert>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -19,13 +22,17 @@ namespace {
 
 class ThreadScheduler final : public Scheduler {
  public:
-  explicit ThreadScheduler(bool with_scrub) : workers_(with_scrub ? 3 : 2) {}
+  explicit ThreadScheduler(const ThreadCounts& counts) : counts_(counts) {}
 
   // The one place where the standard library tells of a failure by an exception only.
   absl::Status Start() {
     try {
-      for (Worker& worker : workers_)
-        worker.thread = std::thread([this, &worker] { Work(worker); });
+      for (const auto& [lane, count] : {std::pair(Lane::kFlush, 1),
+                                        {Lane::kCompaction, counts_.compactions},
+                                        {Lane::kScrub, counts_.scrubs}}) {
+        for (int i = 0; i < count; ++i)
+          threads_.emplace_back([this, jobs = &JobsOf(lane)] { Work(*jobs); });
+      }
     } catch (const std::system_error& error) {
       return absl::ResourceExhaustedError(
           Concat("threads for background work cannot be started: ", error.what()));
@@ -42,14 +49,14 @@ class ThreadScheduler final : public Scheduler {
       closing_ = true;
       changed_.SignalAll();
     }
-    for (Worker& worker : workers_) {
-      if (worker.thread.joinable()) worker.thread.join();
-    }
+    for (std::thread& thread : threads_) thread.join();
   }
+
+  int CompactionsAtOnce() const override { return counts_.compactions; }
 
   void Schedule(Lane lane, std::function<void()> job) override {
     absl::MutexLock lock(&mutex_);
-    workers_[static_cast<size_t>(lane)].jobs.push_back(std::move(job));
+    JobsOf(lane).push_back(std::move(job));
     ++unfinished_count_;
     changed_.SignalAll();
   }
@@ -59,18 +66,17 @@ class ThreadScheduler final : public Scheduler {
   void Pause(uint64_t nanos) override { absl::SleepFor(absl::Nanoseconds(nanos)); }
 
  private:
-  struct Worker {
-    std::deque<std::function<void()>> jobs;
-    std::thread thread;
-  };
+  using Jobs = std::deque<std::function<void()>>;
 
-  void Work(Worker& worker) {
+  Jobs& JobsOf(Lane lane) { return jobs_[static_cast<size_t>(lane)]; }
+
+  void Work(Jobs& jobs) {
     absl::MutexLock lock(&mutex_);
     while (true) {
-      while (worker.jobs.empty() && !closing_) changed_.Wait(&mutex_);
-      if (worker.jobs.empty()) return;
-      std::function<void()> job = std::move(worker.jobs.front());
-      worker.jobs.pop_front();
+      while (jobs.empty() && !closing_) changed_.Wait(&mutex_);
+      if (jobs.empty()) return;
+      std::function<void()> job = std::move(jobs.front());
+      jobs.pop_front();
       mutex_.Unlock();
       job();
       job = nullptr;  // what it holds goes before it counts as finished
@@ -79,18 +85,25 @@ class ThreadScheduler final : public Scheduler {
     }
   }
 
+  const ThreadCounts counts_;
+  std::vector<std::thread> threads_;  // only Start and the destructor touch them
   absl::Mutex mutex_;
-  absl::CondVar changed_;  // four waiters at most, each with its own condition
-  // Guarded by mutex_, but for the threads, which only Start and the destructor touch.
-  std::vector<Worker> workers_;
+  absl::CondVar changed_;     // a few waiters, each with its own condition
+  std::array<Jobs, 3> jobs_;  // by lane; guarded by mutex_
   int unfinished_count_ ABSL_GUARDED_BY(mutex_) = 0;
   bool closing_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Scheduler>> NewThreadScheduler(bool with_scrub) {
-  auto scheduler = std::make_unique<ThreadScheduler>(with_scrub);
+int CompactionsOfMachine() {
+  constexpr int kMax = 4;
+  return std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, kMax);
+}
+
+absl::StatusOr<std::unique_ptr<Scheduler>> NewThreadScheduler(const ThreadCounts& counts) {
+  assert(counts.compactions >= 1 && counts.scrubs <= 1);
+  auto scheduler = std::make_unique<ThreadScheduler>(counts);
   LSM_RETURN_IF_ERROR(scheduler->Start());
   return scheduler;
 }

@@ -97,6 +97,10 @@ class Episode {
     options_.environment.file_system = &files_;
     options_.environment.clock = &clock_;
     options_.environment.scheduler = &scheduler_;
+    if (script.seed % 2 == 0) {  // jobs begin and end within others
+      options_.environment.clock = &yielding_clock_;
+      options_.environment.scheduler = &overlapping_scheduler_;
+    }
     options_.environment.random = &random_;
   }
 
@@ -148,7 +152,7 @@ class Episode {
       case Action::kScan:
         return Scan(draws);
       case Action::kBackgroundJob:
-        return scheduler_.Pause(0);
+        return options_.environment.scheduler->Pause(0);
       case Action::kBackground:
         return CheckOk(db_->WaitForBackgroundWork());
       case Action::kFlush:
@@ -657,6 +661,8 @@ class Episode {
   lsm::MemoryFileSystem files_;
   testing_support::SingleThreadScheduler scheduler_;
   testing_support::ManualClock clock_;
+  testing_support::SingleThreadScheduler overlapping_scheduler_{3};
+  testing_support::YieldingClock yielding_clock_{&overlapping_scheduler_};
   testing_support::SeededRandom random_;
   const bool asks_often_;
 

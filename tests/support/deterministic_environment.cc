@@ -20,7 +20,7 @@ void SingleThreadScheduler::Wait(absl::Mutex* mutex, absl::CondVar* /*condition*
         stderr,
         "SingleThreadScheduler: deadlock: Wait was called with %zu jobs queued, and none can run "
         "(flush lane %s, compaction lane %s)\n",
-        queue_.size(), running_[0] ? "busy" : "idle", running_[1] ? "busy" : "idle");
+        queue_.size(), running_[0] > 0 ? "busy" : "idle", running_[1] > 0 ? "busy" : "idle");
     std::abort();
   }
   mutex->Lock();
@@ -35,16 +35,17 @@ void SingleThreadScheduler::RunAll() {
 
 bool SingleThreadScheduler::RunOne() {
   const auto next = std::find_if(queue_.begin(), queue_.end(), [this](const Job& job) {
-    return !running_[static_cast<size_t>(job.lane)];
+    const auto lane = static_cast<size_t>(job.lane);
+    return running_[lane] < at_once_[lane];
   });
   if (next == queue_.end()) return false;
   Job job = std::move(*next);
   queue_.erase(next);
-  bool& running = running_[static_cast<size_t>(job.lane)];
-  running = true;
+  int& running = running_[static_cast<size_t>(job.lane)];
+  ++running;
   job.run();
   job.run = nullptr;
-  running = false;
+  --running;
   return true;
 }
 

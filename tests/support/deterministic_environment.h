@@ -23,11 +23,15 @@
 namespace testing_support {
 
 // Runs jobs in the order in which they were scheduled, on the thread of whoever waits; those of a
-// lane never within one another.  For one thread only.
+// lane never within one another, but as many compactions as are asked for.  For one thread only.
 class SingleThreadScheduler : public lsm::Scheduler {
  public:
+  explicit SingleThreadScheduler(int compactions_at_once = 1)
+      : at_once_{1, compactions_at_once, 1} {}
   // Runs what is left.
   ~SingleThreadScheduler() override;
+
+  int CompactionsAtOnce() const override { return at_once_[1]; }
 
   void Schedule(Lane lane, std::function<void()> job) override;
 
@@ -49,11 +53,12 @@ class SingleThreadScheduler : public lsm::Scheduler {
     std::function<void()> run;
   };
 
-  // The first job whose lane is idle; false if there is none.
+  // The first job whose lane has room for it; false if there is none.
   bool RunOne();
 
   std::deque<Job> queue_;
-  bool running_[3] = {false, false, false};  // by lane
+  const int at_once_[3];        // by lane
+  int running_[3] = {0, 0, 0};  // by lane
 };
 
 // Moves on by a microsecond at each reading, so that time passes and repeats.  Thread-safe.
@@ -71,6 +76,20 @@ class ManualClock : public lsm::Clock {
   static constexpr uint64_t kWallMicrosAtZero = 1'600'000'000'000'000;  // in September 2020
 
   std::atomic<uint64_t> nanos_{0};
+};
+
+// Runs a job whenever somebody wants to know the time of day, which who begins a table does: so
+// jobs begin and end within others, at most as many as the scheduler allows.
+class YieldingClock : public ManualClock {
+ public:
+  explicit YieldingClock(SingleThreadScheduler* scheduler) : scheduler_(*scheduler) {}
+  uint64_t WallMicros() override {
+    scheduler_.Pause(0);
+    return ManualClock::WallMicros();
+  }
+
+ private:
+  SingleThreadScheduler& scheduler_;
 };
 
 // The same sequence for the same seed (SplitMix64).  Thread-safe.

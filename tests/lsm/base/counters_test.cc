@@ -40,6 +40,7 @@ TEST(CountersTest, EachCounterLandsInTheMemberOfItsName) {
       {Counter::kFlushNanos, "flush_nanos"},
       {Counter::kCompactions, "compactions"},
       {Counter::kTrivialMoves, "trivial_moves"},
+      {Counter::kCompactionsAtOnce, "compactions_at_once"},
       {Counter::kCompactionBytesRead, "compaction_bytes_read"},
       {Counter::kCompactionBytesWritten, "compaction_bytes_written"},
       {Counter::kCompactionNanos, "compaction_nanos"},

@@ -6,6 +6,7 @@
 #include <array>
 #include <initializer_list>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -144,6 +145,69 @@ TEST_F(PickerTest, BelowLevel0GoesTheTableWithTheLeastBelowIt) {
         {Table(11, "a", "c", 40), Table(12, "d", "f", 40), Table(13, "g", "i", 60)},
         {Table(14, "a", "b", 50), Table(15, "e", "h", 30)}}});
   EXPECT_THAT(NumbersOf(Pick()->inputs), ElementsAre(13));
+}
+
+// --- beside others ---
+
+TEST_F(PickerTest, WhatIsOnItsWayDownIsNotDueAgain) {
+  Set({{{Table(9, "a", "b"), Table(8, "a", "b"), Table(7, "p", "q"), Table(6, "a", "b"),
+         Table(5, "p", "q"), Table(4, "p", "q"), Table(3, "p", "q")}}});
+  const auto first = std::make_shared<const CompactionPlan>(*Pick());
+  EXPECT_THAT(NumbersOf(first->inputs), ElementsAre(7, 5, 4, 3));
+  EXPECT_EQ(DueLevel(*version_, options_, {&first, 1}), std::nullopt);  // three are left
+  EXPECT_FALSE(PickCompaction(*version_, options_, {&first, 1}).has_value());
+  options_.level0_compaction_tables = 3;
+  EXPECT_EQ(DueLevel(*version_, options_, {&first, 1}), 0);
+  EXPECT_THAT(NumbersOf(PickCompaction(*version_, options_, {&first, 1})->inputs),
+              ElementsAre(9, 8, 6));
+  // 90 KiB where 64 may be, and then 50.
+  Set({{{}, {Table(11, "a", "c", 40), Table(12, "d", "f", 50)}}});
+  const auto second = std::make_shared<const CompactionPlan>(*Pick());
+  EXPECT_EQ(DueLevel(*version_, options_, {&second, 1}), std::nullopt);
+}
+
+TEST_F(PickerTest, WhereTheBestTableIsNotFreeTheNextOneGoes) {
+  Set({{{},
+        {Table(1, "a", "c", 40), Table(2, "d", "f", 40), Table(3, "g", "i", 80)},
+        {Table(4, "a", "b", 50), Table(5, "e", "h", 30)}}});
+  const auto first = std::make_shared<const CompactionPlan>(*Pick());
+  EXPECT_THAT(NumbersOf(first->inputs), ElementsAre(3));
+  EXPECT_THAT(NumbersOf(first->overlapped), ElementsAre(5));
+  // 2 would be cheaper than 1, but needs 5.
+  const std::optional<CompactionPlan> plan = PickCompaction(*version_, options_, {&first, 1});
+  ASSERT_TRUE(plan.has_value());
+  EXPECT_THAT(NumbersOf(plan->inputs), ElementsAre(1));
+  EXPECT_FALSE(Conflicts(*plan, {&first, 1}));
+}
+
+TEST_F(PickerTest, WhereNoTableOfALevelIsFreeTheNextLevelGoes) {
+  Set({{{Table(29, "a", "z"), Table(28, "a", "z"), Table(27, "a", "z"), Table(26, "a", "z"),
+         Table(25, "a", "z")},
+        {Table(1, "a", "c", 40), Table(2, "d", "f", 40)},
+        {Table(3, "x", "z", 1000)}}});
+  const auto deepest = std::make_shared<const CompactionPlan>(*Pick());  // the fullest
+  EXPECT_EQ(deepest->level, 2);
+  const std::array both = {deepest, std::make_shared<const CompactionPlan>(
+                                        *PickCompaction(*version_, options_, {&deepest, 1}))};
+  EXPECT_EQ(both[1]->level, 0);  // as full as level 1, of which it takes all
+  EXPECT_THAT(NumbersOf(both[1]->overlapped), ElementsAre(1, 2));
+  EXPECT_EQ(DueLevel(*version_, options_, both), 1);
+  EXPECT_FALSE(PickCompaction(*version_, options_, both).has_value());  // for it has them all
+}
+
+TEST_F(PickerTest, WhatComesToALevelMustNotMeetWhatAnotherPlanWritesThere) {
+  // 9 has nothing below it, but 8 and 3 are about to be written around it.
+  options_.level0_compaction_tables = 1;
+  Set({{{Table(8, "c", "p")}, {Table(3, "n", "z")}}});
+  const auto first = std::make_shared<const CompactionPlan>(*Pick());
+  Set({{{Table(9, "q", "r"), Table(10, "a", "b"), first->inputs[0]}, {first->overlapped[0]}}});
+  EXPECT_THAT(NumbersOf(PickCompaction(*version_, options_, {&first, 1})->inputs), ElementsAre(10));
+  CompactionPlan meets = *PlanRange(*version_, 0, "q", "s");
+  EXPECT_TRUE(Conflicts(meets, {&first, 1}));
+  meets.overlapped.clear();  // no table in common: the keys alone
+  EXPECT_TRUE(Conflicts(meets, {&first, 1}));
+  meets.output_level = 2;
+  EXPECT_FALSE(Conflicts(meets, {&first, 1}));
 }
 
 TEST_F(PickerTest, ARangeTakesTheTablesThatMeetIt) {

@@ -268,7 +268,7 @@ class RestlessScheduler : public Scheduler {
   void Pause(uint64_t) override {}
 
  private:
-  std::unique_ptr<Scheduler> threads_ = NewThreadScheduler().value();
+  std::unique_ptr<Scheduler> threads_ = NewThreadScheduler({}).value();
 };
 
 TEST_F(BackgroundTest, AFailedCompactionFailsAlsoWhoDoesNotWaitForItsEnd) {

@@ -450,7 +450,7 @@ TEST_F(ConcurrentTest, AStoreThatIsClosedRemovesNothingAnyMore) {
 }
 
 TEST_F(ConcurrentTest, TwoStoresAtOnceShareASchedulerAndNothingElse) {
-  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Scheduler> scheduler, NewThreadScheduler());
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Scheduler> scheduler, NewThreadScheduler({}));
   options_.environment.scheduler = scheduler.get();
   {
     std::vector<std::unique_ptr<DB>> stores;
@@ -480,6 +480,81 @@ TEST_F(ConcurrentTest, TwoStoresAtOnceShareASchedulerAndNothingElse) {
     EXPECT_OK(stores[1]->CompactRange());
     EXPECT_EQ(ReadAll(*stores[1])->size(), 100u);
   }
+}
+
+TEST_F(ConcurrentTest, CompactionsOfDistantKeysRunAtOnce) {
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Scheduler> scheduler,
+                       NewThreadScheduler({.compactions = 2}));
+  options_.environment.scheduler = scheduler.get();
+  options_.level0_compaction_tables = options_.level0_stop_tables = 1000;  // nothing is due
+  Open();
+  for (int i = 0; i < 4; ++i) {
+    for (const char* key : {"a", "m"}) {
+      ASSERT_OK(db_->Put(key, Concat(key, i)));
+      ASSERT_OK(db_->Flush());
+    }
+  }
+  // The first to begin a table waits until the other one is there.
+  absl::Mutex mutex;
+  int begun = 0;
+  bool met = false;
+  world_.files->SetFault([&](FileOperation operation, const std::string& path, uint64_t) {
+    if (operation != FileOperation::kCreate || !path.ends_with(".table")) return absl::OkStatus();
+    absl::MutexLock lock(&mutex);
+    ++begun;
+    met = mutex.AwaitWithTimeout(absl::Condition(+[](int* count) { return *count >= 2; }, &begun),
+                                 absl::Seconds(60));
+    return absl::OkStatus();
+  });
+  options_.level0_compaction_tables = 4;
+  db_ = nullptr;
+  Open();
+  ASSERT_OK(db_->WaitForBackgroundWork());
+  EXPECT_EQ(begun, 2);
+  EXPECT_TRUE(met);
+  world_.files->SetFault(nullptr);
+  const Statistics statistics = db_->GetStatistics();
+  EXPECT_EQ(statistics.compactions_at_once, 2u);
+  EXPECT_EQ(statistics.compactions, 2u);
+  EXPECT_EQ(statistics.levels[0].tables, 0u);
+  EXPECT_EQ(statistics.levels[1].tables, 2u);
+  EXPECT_EQ(*ReadAll(*db_), (Contents{{"a", "a3"}, {"m", "m3"}}));
+  db_ = nullptr;  // before the scheduler
+}
+
+// A range that is asked for waits for the compactions that it conflicts with, and then all is done.
+TEST_F(ConcurrentTest, ARangeWaitsForACompactionThatHasItsTables) {
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Scheduler> scheduler,
+                       NewThreadScheduler({.compactions = 2}));
+  options_.environment.scheduler = scheduler.get();
+  options_.level0_compaction_tables = options_.level0_stop_tables = 4;
+  std::promise<void> begun, released;
+  std::atomic<int> tables = 0;
+  Open();
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_OK(db_->Put("a", Concat(i)));
+    ASSERT_OK(db_->Flush());
+  }
+  world_.files->SetFault([&](FileOperation operation, const std::string& path, uint64_t) {
+    // The second is the first compaction's; the first the flush's.
+    if (operation == FileOperation::kCreate && path.ends_with(".table") && ++tables == 2) {
+      begun.set_value();
+      released.get_future().wait();
+    }
+    return absl::OkStatus();
+  });
+  ASSERT_OK(db_->Put("a", "3"));
+  ASSERT_OK(db_->Flush());
+  begun.get_future().wait();
+  std::future<absl::Status> range =
+      std::async(std::launch::async, [&] { return db_->CompactRange(); });
+  EXPECT_EQ(range.wait_for(std::chrono::milliseconds(50)), std::future_status::timeout);
+  released.set_value();
+  EXPECT_OK(range.get());
+  world_.files->SetFault(nullptr);
+  EXPECT_EQ(db_->GetStatistics().levels[0].tables, 0u);
+  EXPECT_EQ(*ReadAll(*db_), (Contents{{"a", "3"}}));
+  db_ = nullptr;  // before the scheduler
 }
 
 TEST_F(ConcurrentTest, OldIteratorsAndSnapshotsStayTrueWhileOthersWrite) {

@@ -61,7 +61,7 @@ class StoppingScheduler : public Scheduler {
 
 class LockFreeReadTest : public testing::Test {
  protected:
-  LockFreeReadTest() : scheduler_(NewThreadScheduler().value()), options_(world_.SmallOptions()) {
+  LockFreeReadTest() : scheduler_(NewThreadScheduler({}).value()), options_(world_.SmallOptions()) {
     options_.environment.scheduler = &scheduler_;
     db_ = DB::Open(kStorePath, options_).value();
     EXPECT_OK(db_->Put("in a table", "1"));

@@ -23,7 +23,8 @@ constexpr int kSteps = testing_support::kIsSanitized ? 4000 : 8000;
 
 struct Configuration {
   uint64_t seed;
-  bool threads = false;  // the real scheduler
+  bool threads = false;   // the real scheduler
+  bool overlaps = false;  // jobs begin and end within others
   std::string filter_kind = "blocked";
   double target_fpp = 0.01;
   FilterGoal filter_goal = {};
@@ -54,6 +55,10 @@ class Trial {
       : configuration_(configuration), world_(configuration.seed), dice_(configuration.seed * 77) {
     options_ = world_.SmallOptions();
     if (configuration.threads) options_.environment.scheduler = nullptr;
+    if (configuration.overlaps) {
+      options_.environment.scheduler = &overlapping_scheduler_;
+      options_.environment.clock = &yielding_clock_;
+    }
     options_.filter_kind = configuration.filter_kind;
     options_.target_fpp = configuration.target_fpp;
     options_.filter_goal = configuration.filter_goal;
@@ -82,6 +87,9 @@ class Trial {
     EXPECT_GT(flushes_, 20u);
     EXPECT_GT(compactions_, 20u);
     EXPECT_GE(deepest_level_, 1);
+    // A sanitized trial is short.
+    const bool is_sure_to = configuration_.overlaps && !testing_support::kIsSanitized;
+    EXPECT_GE(compactions_at_once_, is_sure_to ? 2u : 1u);
     std::printf("seed %llu: %d steps, %llu flushes, %llu compactions, %llu moves, levels to %d\n",
                 static_cast<unsigned long long>(configuration_.seed), step_,
                 static_cast<unsigned long long>(flushes_),
@@ -340,6 +348,7 @@ class Trial {
     flushes_ += statistics.flushes;
     compactions_ += statistics.compactions;
     trivial_moves_ += statistics.trivial_moves;
+    compactions_at_once_ = std::max(compactions_at_once_, statistics.compactions_at_once);
     for (int i = 0; i < kLevels; ++i) {
       const LevelStatistics& level = statistics.levels[static_cast<size_t>(i)];
       if (level.tables > 0) deepest_level_ = std::max(deepest_level_, i);
@@ -351,10 +360,12 @@ class Trial {
 
   const Configuration configuration_;
   World world_;
+  testing_support::SingleThreadScheduler overlapping_scheduler_{3};
+  testing_support::YieldingClock yielding_clock_{&overlapping_scheduler_};
   Options options_;
   Dice dice_;
   int step_ = 0;
-  uint64_t flushes_ = 0, compactions_ = 0, trivial_moves_ = 0;
+  uint64_t flushes_ = 0, compactions_ = 0, trivial_moves_ = 0, compactions_at_once_ = 0;
   int deepest_level_ = 0;
   std::vector<std::string> keys_;
   Contents model_;
@@ -418,6 +429,12 @@ std::vector<Configuration> Configurations() {
     all.push_back(all[i]);
     all.back().seed += 100;
     all.back().threads = true;
+    all.push_back(all[i]);
+    all.back().seed += 200;
+    all.back().overlaps = true;
+    all.back().level0_tables = 1;  // much is due
+    all.back().key_count = 2000;
+    all.back().value_bytes_max = 600;
   }
   return all;
 }
@@ -425,7 +442,9 @@ std::vector<Configuration> Configurations() {
 INSTANTIATE_TEST_SUITE_P(, ModelTest, testing::ValuesIn(Configurations()),
                          [](const testing::TestParamInfo<Configuration>& trial) {
                            return Concat("Seed", trial.param.seed,
-                                         trial.param.threads ? "Threads" : "");
+                                         trial.param.threads    ? "Threads"
+                                         : trial.param.overlaps ? "Overlaps"
+                                                                : "");
                          });
 
 }  // namespace

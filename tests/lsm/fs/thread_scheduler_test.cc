@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "absl/synchronization/barrier.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "lsm/fs/scheduler.h"
@@ -21,7 +22,7 @@ TEST(ThreadSchedulerTest, RunsTheJobsOfALaneInOrderOnAThreadOfItsOwn) {
   std::vector<int> order;
   std::vector<std::thread::id> threads;
   {
-    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Scheduler> scheduler, NewThreadScheduler());
+    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Scheduler> scheduler, NewThreadScheduler({}));
     for (int i = 0; i < 100; ++i) {
       scheduler->Schedule(Lane::kFlush, [&, i] {
         order.push_back(i);
@@ -38,7 +39,7 @@ TEST(ThreadSchedulerTest, RunsTheJobsOfALaneInOrderOnAThreadOfItsOwn) {
 TEST(ThreadSchedulerTest, RunsLanesAtOnce) {
   absl::Notification flush_runs;
   absl::Notification compaction_runs;
-  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Scheduler> scheduler, NewThreadScheduler());
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Scheduler> scheduler, NewThreadScheduler({}));
   scheduler->Schedule(Lane::kCompaction, [&] {
     compaction_runs.Notify();
     flush_runs.WaitForNotification();
@@ -51,10 +52,24 @@ TEST(ThreadSchedulerTest, RunsLanesAtOnce) {
   flush_runs.WaitForNotification();
 }
 
+TEST(ThreadSchedulerTest, RunsAsManyCompactionsAtOnceAsItIsTold) {
+  absl::Barrier* const all_here = new absl::Barrier(3);
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Scheduler> scheduler,
+                       NewThreadScheduler({.compactions = 3}));
+  EXPECT_EQ(scheduler->CompactionsAtOnce(), 3);
+  for (int i = 0; i < 3; ++i) {
+    scheduler->Schedule(Lane::kCompaction, [&] {
+      if (all_here->Block()) delete all_here;
+    });
+  }
+  EXPECT_GE(CompactionsOfMachine(), 1);
+  EXPECT_LE(CompactionsOfMachine(), 4);
+}
+
 TEST(ThreadSchedulerTest, EndsOnlyWhenAllJobsAreDoneAlsoThoseThatJobsSchedule) {
   std::atomic<int> done = 0;
   {
-    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Scheduler> scheduler, NewThreadScheduler());
+    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Scheduler> scheduler, NewThreadScheduler({}));
     Scheduler* const raw = scheduler.get();
     for (int i = 0; i < 10; ++i) {
       scheduler->Schedule(Lane::kFlush, [&done, raw] {
@@ -70,7 +85,7 @@ TEST(ThreadSchedulerTest, EndsOnlyWhenAllJobsAreDoneAlsoThoseThatJobsSchedule) {
   EXPECT_EQ(done, 30);
 }
 
-TEST(ThreadSchedulerTest, EndsAtOnceWithoutJobs) { EXPECT_OK(NewThreadScheduler()); }
+TEST(ThreadSchedulerTest, EndsAtOnceWithoutJobs) { EXPECT_OK(NewThreadScheduler({})); }
 
 #ifdef __GLIBC__
 TEST(ThreadSchedulerTest, IsNotMadeWhereThereAreNoThreads) {
@@ -80,16 +95,16 @@ TEST(ThreadSchedulerTest, IsNotMadeWhereThereAreNoThreads) {
   // No stack of this size fits anywhere.
   ASSERT_EQ(::pthread_attr_setstacksize(&impossible, size_t{1} << 50), 0);
   ASSERT_EQ(::pthread_setattr_default_np(&impossible), 0);
-  const absl::StatusOr<std::unique_ptr<Scheduler>> scheduler = NewThreadScheduler();
+  const absl::StatusOr<std::unique_ptr<Scheduler>> scheduler = NewThreadScheduler({});
   ASSERT_EQ(::pthread_setattr_default_np(&usual), 0);
   EXPECT_THAT(scheduler, testing_support::StatusIs(absl::StatusCode::kResourceExhausted,
                                                    testing::HasSubstr("threads")));
-  EXPECT_OK(NewThreadScheduler());
+  EXPECT_OK(NewThreadScheduler({}));
 }
 #endif
 
 TEST(ThreadSchedulerTest, WaitsForASignal) {
-  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Scheduler> scheduler, NewThreadScheduler());
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Scheduler> scheduler, NewThreadScheduler({}));
   absl::Mutex mutex;
   absl::CondVar condition;
   bool ready = false;

@@ -1,0 +1,227 @@
+// Compactions that run beside one another: whatever the picker lets run at once may end in any
+// order.  Jobs do all their work when they begin, which is the same as if they took long: they look
+// at nothing but the version of their beginning.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lsm/compaction/jobs.h"
+#include "lsm/compaction/picker.h"
+#include "tests/lsm/version/table_maker.h"
+#include "tests/support/deterministic_environment.h"
+#include "tests/support/status_matchers.h"
+
+namespace lsm {
+namespace {
+
+// A store without files of its own: a version, the jobs that are under way, and all that was ever
+// written.
+class Simulation {
+ public:
+  explicit Simulation(uint64_t seed) : random_(seed) {
+    options_.table_bytes = 400;
+    options_.level1_bytes = 1500;
+    options_.block_bytes = 256;
+    options_.compression = Compression::kNone;
+    options_.level0_compaction_tables = 1 + static_cast<int>(Roll(3));
+    context_.options = &options_;
+    context_.directory = maker_.directory.get();
+    context_.clock = &clock_;
+    context_.random = &random_;
+    context_.digest_seed = TableMaker::kDigestSeed;
+    context_.table_context = maker_.context;
+    context_.filter_choice = FilterChoice::Of("blocked").value();
+    context_.new_file_number = [this] { return next_number_++; };
+    version_ = Version::Create({}).value();
+    ChangeStyle();
+  }
+
+  void Step() {
+    switch (Roll(12)) {
+      case 0:
+      case 1:
+      case 2:
+        return Flush();
+      case 3:
+        return snapshots_.size() < 3 ? TakeSnapshot() : ReleaseSnapshot();
+      case 4:
+        return Roll(20) == 0 ? ChangeStyle() : BeginRange();
+      case 5:
+      case 6:
+      case 7:
+        return End();
+      default:
+        return Begin(PickCompaction(*version_, options_, Running()));
+    }
+  }
+
+  void Check() {
+    std::map<std::string, std::vector<Entry>> found;  // newest first, as lookups ask
+    for (int level = 0; level < kLevels; ++level) {
+      for (const auto& table : version_->level(level)) {
+        for (const Entry& entry : EntriesOf(*table->table->NewIterator({})))
+          found[entry.user_key].push_back(entry);
+      }
+    }
+    for (const auto& [key, versions] : found) {
+      for (size_t i = 1; i < versions.size(); ++i)
+        ASSERT_GT(versions[i - 1].sequence, versions[i].sequence) << key;
+    }
+    std::vector<Sequence> moments(snapshots_.begin(), snapshots_.end());
+    moments.push_back(last_sequence_);
+    for (const auto& [key, written] : written_) {
+      for (const Sequence moment : moments)
+        ASSERT_EQ(ValueAt(found[key], moment), ValueAt(written, moment)) << key << "@" << moment;
+    }
+  }
+
+  size_t most_at_once() const { return most_at_once_; }
+  const std::set<std::pair<int, int>>& levels_at_once() const { return levels_at_once_; }
+
+ private:
+  struct Job {
+    std::shared_ptr<const CompactionPlan> plan;
+    VersionEdit edit;
+    OpenTables outputs;
+  };
+
+  uint64_t Roll(uint64_t sides) { return random_.Next() % sides; }
+  // Few keys, and from a narrow stretch, so that tables overlap some others and not all.
+  std::string KeyIn(uint64_t from, uint64_t width) {
+    const std::string digits = std::to_string(1000 + (from + Roll(width)) % 200);
+    return "k" + digits;
+  }
+
+  // Of entries newest first.
+  static std::optional<std::string> ValueAt(const std::vector<Entry>& entries, Sequence moment) {
+    for (const Entry& entry : entries) {
+      if (entry.sequence > moment) continue;
+      if (entry.kind == EntryKind::kDelete) return std::nullopt;
+      return entry.value;
+    }
+    return std::nullopt;
+  }
+
+  std::vector<std::shared_ptr<const CompactionPlan>> Running() const {
+    std::vector<std::shared_ptr<const CompactionPlan>> plans;
+    for (const Job& job : jobs_) plans.push_back(job.plan);
+    return plans;
+  }
+
+  void ChangeStyle() {
+    options_.compaction_style =
+        std::array{CompactionStyle::kLeveled, CompactionStyle::kLeveled, CompactionStyle::kTiered,
+                   CompactionStyle::kLazyLeveled}[Roll(4)];
+  }
+  void TakeSnapshot() { snapshots_.insert(last_sequence_); }
+  void ReleaseSnapshot() {
+    auto gone = snapshots_.begin();
+    std::advance(gone, static_cast<std::ptrdiff_t>(Roll(snapshots_.size())));
+    snapshots_.erase(gone);
+  }
+
+  void Flush() {
+    if (version_->level(0).size() > 12) return;
+    std::vector<Entry> entries;
+    const uint64_t from = Roll(200), width = Roll(4) == 0 ? 200 : 1 + Roll(40);
+    for (uint64_t i = 0, count = 1 + Roll(8); i < count; ++i) {
+      const std::string key = KeyIn(from, width);
+      const Sequence sequence = ++last_sequence_;
+      entries.push_back(Roll(3) == 0 ? DeleteOf(key, sequence)
+                                     : PutOf(key, sequence, "v" + std::to_string(sequence)));
+      written_[key].insert(written_[key].begin(), entries.back());
+    }
+    std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
+      return std::tie(a.user_key, b.sequence) < std::tie(b.user_key, a.sequence);
+    });
+    auto levels = LevelsAfter(*version_, {}, {});
+    levels[0].push_back(maker_.Make(next_number_++, entries));
+    version_ = Version::Create(std::move(levels)).value();
+  }
+
+  void BeginRange() {
+    std::optional<std::string> from, to;
+    if (Roll(2) == 0) from = KeyIn(0, 200);
+    if (Roll(2) == 0) to = KeyIn(0, 200);
+    std::optional<CompactionPlan> plan =
+        PlanRange(*version_, static_cast<int>(Roll(kLevels - 1)), from, to);
+    if (plan && !Conflicts(*plan, Running())) Begin(std::move(plan));
+  }
+
+  void Begin(std::optional<CompactionPlan> plan) {
+    if (!plan || jobs_.size() >= 4) return;
+    Job job{std::make_shared<const CompactionPlan>(*std::move(plan)), {}, {}};
+    if (job.plan->trivial_move) {
+      job.edit = EditOf(*job.plan, nullptr);
+    } else {
+      JobResult result =
+          RunCompaction(context_, *version_, *job.plan,
+                        SnapshotList(snapshots_.begin(), snapshots_.end()), [] { return false; })
+              .value();
+      job.edit = EditOf(*job.plan, &result);
+      job.outputs = std::move(result.outputs);
+    }
+    for (const Job& other : jobs_) levels_at_once_.insert({other.plan->level, job.plan->level});
+    jobs_.push_back(std::move(job));
+    most_at_once_ = std::max(most_at_once_, jobs_.size());
+  }
+
+  void End() {
+    if (jobs_.empty()) return;
+    auto job = jobs_.begin();
+    std::advance(job, static_cast<std::ptrdiff_t>(Roll(jobs_.size())));
+    absl::StatusOr<std::shared_ptr<const Version>> next =
+        Version::Create(LevelsAfter(*version_, job->edit, job->outputs));
+    ASSERT_OK(next);
+    version_ = *std::move(next);
+    jobs_.erase(job);
+    Check();
+  }
+
+  TableMaker maker_;
+  testing_support::ManualClock clock_;
+  testing_support::SeededRandom random_;
+  Options options_;
+  JobContext context_;
+  uint64_t next_number_ = 100;
+  Sequence last_sequence_ = 0;
+  std::set<Sequence> snapshots_;
+  std::map<std::string, std::vector<Entry>> written_;  // newest first
+  std::shared_ptr<const Version> version_;
+  std::list<Job> jobs_;
+  size_t most_at_once_ = 0;
+  std::set<std::pair<int, int>> levels_at_once_;  // of a job that runs, and of one that begins
+};
+
+TEST(ParallelCompactionTest, NothingIsLostOrComesBackWhateverEndsFirst) {
+  size_t most_at_once = 0;
+  std::set<std::pair<int, int>> levels_at_once;
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
+    SCOPED_TRACE(seed);
+    Simulation simulation(seed);
+    for (int step = 0; step < 400; ++step) {
+      simulation.Step();
+      if (testing::Test::HasFatalFailure()) return;
+    }
+    simulation.Check();
+    most_at_once = std::max(most_at_once, simulation.most_at_once());
+    levels_at_once.insert(simulation.levels_at_once().begin(), simulation.levels_at_once().end());
+  }
+  EXPECT_EQ(most_at_once, 4u);
+  // Beside one another in one level, in the next one, and in one that is farther away.
+  for (const auto& pair : {std::pair(0, 0), {0, 1}, {1, 0}, {1, 1}, {1, 2}, {2, 1}, {0, 2}, {2, 0}})
+    EXPECT_TRUE(levels_at_once.contains(pair)) << pair.first << ", " << pair.second;
+}
+
+}  // namespace
+}  // namespace lsm
