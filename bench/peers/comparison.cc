@@ -92,7 +92,8 @@ double Comparison::TurnSeconds(const Cell& cell) const {
   if (cell.task->reads() && !cell.task->scans())
     return config_.seconds * (cell.cache == Cache::kTenth ? 1.5 : 1);
   if (cell.task->opens()) return 0.02 * (kOpenings + 1);
-  return 5e-6 * static_cast<double>(cell.size.keys);
+  const int passes = cell.task->task == Task::kOverload ? OverloadPasses(cell.size) : 1;
+  return 5e-6 * passes * static_cast<double>(cell.size.keys);
 }
 
 double Comparison::GuessSeconds() const {
@@ -370,8 +371,8 @@ absl::StatusOr<Sample> Comparison::ChangeOnce(Store* store, const Cell& cell, in
     case Task::kOverload: {
       Histogram nanos;
       LSM_ASSIGN_OR_RETURN(Sample sample,
-                           WriteOnce(store, NewTimedPutLoop(subject, orders_.random, &nanos)));
-      contents->WroteAllOf(orders_.random);
+                           WriteOnce(store, NewTimedPutLoop(subject, orders_.random,
+                                                            OverloadPasses(cell.size), &nanos)));
       for (const double share : kLatencyShares)
         sample.latencies.push_back(static_cast<double>(nanos.Percentile(share)) / 1000);
       return sample;
@@ -384,6 +385,12 @@ absl::StatusOr<Sample> Comparison::ChangeOnce(Store* store, const Cell& cell, in
       return WriteOnce(store, NewYcsbLoop(cell.task->letter, subject, orders_, begin,
                                           YcsbOperations(cell.size)));
   }
+}
+
+int Comparison::OverloadPasses(const DataSize& size) const {
+  constexpr uint64_t kWriteBuffers = 40, kPassesMax = 16;
+  const uint64_t bytes = kWriteBuffers * config_.settings.write_buffer_bytes;
+  return static_cast<int>(std::clamp<uint64_t>(bytes / UserBytes(size) + 1, 1, kPassesMax));
 }
 
 PeerSettings Comparison::SettingsFor(const DataSize& size, Cache cache) const {

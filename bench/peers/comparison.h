@@ -87,6 +87,9 @@ class Comparison {
   absl::StatusOr<Sample> WriteOnce(Store* store, std::unique_ptr<Loop> loop);
 
   absl::Status Reopen(Store* store, const PeerSettings& settings);
+  // So often does the overload write everything: until what is written fills the write buffer many
+  // times, more often than any store lets such pile up.
+  int OverloadPasses(const DataSize& size) const;
   PeerSettings SettingsFor(const DataSize& size, Cache cache) const;
   absl::Status Close();
   absl::Status Warm(Store* store, Cache cache);

@@ -216,8 +216,7 @@ class ScanLoop : public Loop {
 
 class PutLoop : public Loop {
  public:
-  PutLoop(const Subject& subject, const Numbers& order, Histogram* nanos)
-      : subject_(subject), order_(order), nanos_(nanos) {}
+  PutLoop(const Subject& subject, const Numbers& order) : subject_(subject), order_(order) {}
 
   absl::StatusOr<uint64_t> Step() override {
     const size_t end = std::min(order_.size(), at_ + kGroup);
@@ -225,23 +224,43 @@ class PutLoop : public Loop {
     for (; at_ < end; ++at_) {
       const uint64_t number = order_[at_];
       subject_.contents->MakeNext(number, &value_);
-      LSM_RETURN_IF_ERROR(Put(DigitKey::Present(number)));
+      LSM_RETURN_IF_ERROR(subject_.peer->Put(DigitKey::Present(number), value_));
     }
     return end - begin;
   }
 
  private:
-  absl::Status Put(const DigitKey& key) {
-    if (nanos_ == nullptr) return subject_.peer->Put(key, value_);
-    const auto begin = std::chrono::steady_clock::now();
-    LSM_RETURN_IF_ERROR(subject_.peer->Put(key, value_));
-    nanos_->Record(static_cast<uint64_t>((std::chrono::steady_clock::now() - begin).count()));
-    return absl::OkStatus();
-  }
-
   const Subject subject_;
   const Numbers& order_;
-  Histogram* const nanos_;
+  size_t at_ = 0;
+  std::string value_;
+};
+
+class TimedPutLoop : public Loop {
+ public:
+  TimedPutLoop(const Subject& subject, const Numbers& order, int passes, Histogram* nanos)
+      : subject_(subject), order_(order), nanos_(*nanos), passes_left_(passes) {}
+
+  absl::StatusOr<uint64_t> Step() override {
+    if (at_ == order_.size() && --passes_left_ > 0) at_ = 0;
+    const size_t end = std::min(order_.size(), at_ + kGroup);
+    const size_t begin = at_;
+    for (; at_ < end; ++at_) {
+      const uint64_t number = order_[at_];
+      subject_.contents->MakeNext(number, &value_);
+      const auto before = std::chrono::steady_clock::now();
+      LSM_RETURN_IF_ERROR(subject_.peer->Put(DigitKey::Present(number), value_));
+      nanos_.Record(static_cast<uint64_t>((std::chrono::steady_clock::now() - before).count()));
+      subject_.contents->Wrote(number);
+    }
+    return end - begin;
+  }
+
+ private:
+  const Subject subject_;
+  const Numbers& order_;
+  Histogram& nanos_;
+  int passes_left_;
   size_t at_ = 0;
   std::string value_;
 };
@@ -396,12 +415,12 @@ std::unique_ptr<Loop> NewReadLoop(const TaskInfo& task, const Subject& subject,
 }
 
 std::unique_ptr<Loop> NewPutLoop(const Subject& subject, const Numbers& order) {
-  return std::make_unique<PutLoop>(subject, order, nullptr);
+  return std::make_unique<PutLoop>(subject, order);
 }
 
-std::unique_ptr<Loop> NewTimedPutLoop(const Subject& subject, const Numbers& order,
+std::unique_ptr<Loop> NewTimedPutLoop(const Subject& subject, const Numbers& order, int passes,
                                       Histogram* nanos) {
-  return std::make_unique<PutLoop>(subject, order, nanos);
+  return std::make_unique<TimedPutLoop>(subject, order, passes, nanos);
 }
 
 std::unique_ptr<Loop> NewDeleteLoop(const Subject& subject, const Numbers& order, uint64_t parts,

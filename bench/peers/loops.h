@@ -55,8 +55,9 @@ std::unique_ptr<Loop> NewReadLoop(const TaskInfo& task, const Subject& subject,
 
 // Writes each number of `order` once: new ones, or once more.
 std::unique_ptr<Loop> NewPutLoop(const Subject& subject, const Numbers& order);
-// The same with the nanoseconds of each put.
-std::unique_ptr<Loop> NewTimedPutLoop(const Subject& subject, const Numbers& order,
+// The same so many times over, with the nanoseconds of each put.  What it wrote, it tells the
+// subject's contents.
+std::unique_ptr<Loop> NewTimedPutLoop(const Subject& subject, const Numbers& order, int passes,
                                       Histogram* nanos);
 // Deletes the numbers of `order` whose remainder by `parts` is `part`.
 std::unique_ptr<Loop> NewDeleteLoop(const Subject& subject, const Numbers& order, uint64_t parts,

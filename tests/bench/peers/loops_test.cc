@@ -134,9 +134,8 @@ TEST_F(LoopsTest, AbsentKeysLieWithinTheRange) {
 TEST_F(LoopsTest, WritesAreNoted) {
   contents_.Diversify(2 * kKeys);
   Histogram nanos;
-  EXPECT_OK(RunToItsEnd(NewTimedPutLoop(subject(), orders_.random, &nanos).get()));
-  EXPECT_EQ(nanos.count(), kKeys);
-  contents_.WroteAllOf(orders_.random);
+  EXPECT_OK(RunToItsEnd(NewTimedPutLoop(subject(), orders_.random, 3, &nanos).get()));
+  EXPECT_EQ(nanos.count(), 3 * kKeys);
   ExpectContents();
   for (uint64_t part = 0; part < 3; ++part) {
     EXPECT_OK(RunToItsEnd(NewDeleteLoop(subject(), orders_.random, 3, part).get()));
