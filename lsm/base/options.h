@@ -121,8 +121,9 @@ struct Options {
 
   // Tables in level 0 at which they are compacted into level 1 (4), and at which writes wait (20).
   // [1, 1000], in this order.  A level that has several runs goes down when it has as many as the
-  // first (2 at least).  From half-way between the two on (12) each write is delayed, by the
-  // longer the nearer the second is: up to two milliseconds.
+  // first (2 at least).  From half-way between the two on (12) writes are slowed down, so that what
+  // is left up to the second lasts until there is more room (lsm/engine/write_pace.h): each waits
+  // two milliseconds at most.
   int level0_compaction_tables = 4;
   int level0_stop_tables = 20;
 

@@ -233,7 +233,7 @@ std::string WritesText(const Statistics& statistics) {
   rows.push_back({"  time", ReadableNanos(statistics.compaction_nanos)});
   rows.push_back({"writes that waited for a memtable", ReadableCount(statistics.stalls_memtable)});
   rows.push_back({"writes that waited for level 0", ReadableCount(statistics.stalls_level0)});
-  rows.push_back({"writes delayed for level 0", ReadableCount(statistics.slowdowns)});
+  rows.push_back({"writes delayed before that", ReadableCount(statistics.slowdowns)});
   rows.push_back({"  time of all these", ReadableNanos(statistics.stall_nanos)});
   rows.push_back({"background errors", ReadableCount(statistics.background_errors)});
   return "Writes\n" + ReadableTable(rows, 2);

@@ -55,6 +55,7 @@
 #include "lsm/engine/snapshots.h"
 #include "lsm/engine/store_directory.h"
 #include "lsm/engine/store_files.h"
+#include "lsm/engine/write_pace.h"
 #include "lsm/table/block_cache.h"
 #include "lsm/version/manifest.h"
 
@@ -186,6 +187,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // All that may fail without leaving a trace.
   absl::Status PrepareGroup(Memtable* memtable);
   absl::Status CommitGroup(Memtable* memtable, bool sync);
+  // Of the write that begins.
+  uint64_t NanosToWait() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void WaitStalled(Counter counter, bool* counted) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // --- failures (engine_resume.cc) ---
@@ -317,6 +320,10 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // changed, or a compaction ended, or one was asked for.
   uint64_t shape_ ABSL_GUARDED_BY(mutex_) = 1;
   uint64_t shape_in_vain_ ABSL_GUARDED_BY(mutex_) = 0;  // as of which there was nothing
+  WritePace pace_ ABSL_GUARDED_BY(mutex_);
+  RoomMaker flush_room_ ABSL_GUARDED_BY(mutex_);
+  RoomMaker level0_room_ ABSL_GUARDED_BY(mutex_);
+  const CompactionPlan* level0_plan_ ABSL_GUARDED_BY(mutex_) = nullptr;  // that makes room there
   bool collection_scheduled_ ABSL_GUARDED_BY(mutex_) = false;
   bool scrub_scheduled_ ABSL_GUARDED_BY(mutex_) = false;
   uint64_t scrubbed_number_ ABSL_GUARDED_BY(mutex_) = 0;  // of the last table; 0: none yet

@@ -21,6 +21,14 @@ constexpr uint64_t kManifestBytesMin = uint64_t{64} << 20;
 constexpr int kCollectTrials = 10;
 constexpr uint64_t kCollectNanos = 1'000'000;
 
+uint64_t BytesTakenBy(const CompactionPlan& plan) {
+  uint64_t bytes = 0;
+  for (const auto* tables : {&plan.inputs, &plan.overlapped}) {
+    for (const auto& table : *tables) bytes += table->meta.file_bytes;
+  }
+  return bytes;
+}
+
 }  // namespace
 
 void Engine::ScheduleWork() {
@@ -92,7 +100,12 @@ void Engine::ScheduleCollection() {
 }
 
 void Engine::FlushOne() {
-  FinishJob(CatchOutOfMemory([this] { return FlushOldest(); }), FailureKind::kFlush);
+  const absl::Status status = CatchOutOfMemory([this] { return FlushOldest(); });
+  {
+    absl::MutexLock lock(&mutex_);
+    flush_room_.End(store_.environment.clock->MonotonicNanos(), status.ok());
+  }
+  FinishJob(status, FailureKind::kFlush);
 }
 
 absl::Status Engine::FlushOldest() {
@@ -104,6 +117,8 @@ absl::Status Engine::FlushOldest() {
     start = BeginJob();
     last_sequence = memtable_logs_[0].last_sequence;
     next_log = memtable_logs_[1].number;
+    flush_room_.Begin(store_.environment.clock->MonotonicNanos(),
+                      start.view->sealed.back()->memory_bytes());
   }
   const std::shared_ptr<const Memtable> memtable = start.view->sealed.back();  // the oldest
   LSM_ASSIGN_OR_RETURN(const TableFilter filter,
@@ -197,6 +212,11 @@ void Engine::BeginCompaction(Compaction* compaction) {
       most_running_plans_ = running_plans_.size();
       counters_.Add(Counter::kCompactionsAtOnce, 1);
     }
+    if (compaction->plan->level == 0 && !compaction->plan->trivial_move &&
+        level0_plan_ == nullptr) {
+      level0_plan_ = compaction->plan.get();
+      level0_room_.Begin(store_.environment.clock->MonotonicNanos(), BytesTakenBy(*level0_plan_));
+    }
   }
   ScheduleWork();
 }
@@ -205,6 +225,10 @@ void Engine::EndCompaction(const absl::Status& status, Compaction* compaction) {
   {
     absl::MutexLock lock(&mutex_);
     if (compaction->plan != nullptr) std::erase(running_plans_, compaction->plan);
+    if (level0_plan_ != nullptr && level0_plan_ == compaction->plan.get()) {
+      level0_plan_ = nullptr;
+      level0_room_.End(store_.environment.clock->MonotonicNanos(), status.ok());
+    }
     if (compaction->request != nullptr) {
       compaction->request->status = status;
       compaction->request->done = true;

@@ -16,19 +16,20 @@ namespace {
 constexpr size_t kGroupBytesMax = size_t{1} << 20;
 constexpr size_t kSmallGroupBytesMax = size_t{128} << 10;
 
-// Of a write, where level 0 is as full as it may be.
-constexpr uint64_t kSlowdownNanosMax = 2'000'000;
-
-// How long a write is delayed: many short delays now rather than a long one later.  They begin
-// half-way between the numbers of tables at which level 0 is compacted and at which writes wait,
-// and grow with each table up to the latter.
-uint64_t SlowdownNanos(const Options& options, size_t level0_tables) {
+// The number of tables of level 0 from which on writes are slowed down: half-way between those at
+// which it is compacted and at which writes wait.
+size_t Level0TablesToSlowDown(const Options& options) {
   const auto first = static_cast<size_t>(options.level0_compaction_tables);
   const auto last = static_cast<size_t>(options.level0_stop_tables);
-  const size_t begin = first + (last - first + 1) / 2;
-  if (level0_tables < begin) return 0;
-  const size_t steps = last - begin + 1;
-  return kSlowdownNanosMax * std::min(level0_tables - begin + 1, steps) / steps;
+  return first + (last - first + 1) / 2;
+}
+
+// What a byte costs if so many may be written in so long a time.  A sixteenth of a memtable is kept
+// back, for jobs that take longer than was guessed.
+double NanosPerByte(double nanos, uint64_t room_bytes, uint64_t write_buffer_bytes) {
+  const uint64_t reserve = write_buffer_bytes / 16;
+  const uint64_t room = room_bytes > reserve ? room_bytes - reserve : 0;
+  return nanos / static_cast<double>(std::max(room, write_buffer_bytes / 64));
 }
 
 // Made when the program starts: where there is no memory to say more.
@@ -131,6 +132,7 @@ absl::Status Engine::Commit(Writer* leader, Writer** last) {
     AddFailure(FailureKind::kLog, status);
     return UnknownOutcome(status);
   }
+  pace_.Spend(group_bytes_.size());
   last_sequence_ += entries;
   // Release: whoever reads as of this number finds the entries in the memtable.
   visible_sequence_.store(last_sequence_, std::memory_order_release);
@@ -195,6 +197,30 @@ void Engine::WaitStalled(Counter counter, bool* counted) {
   counters_.Add(Counter::kStallNanos, store_.environment.clock->MonotonicNanos() - from);
 }
 
+// Many short waits now rather than a long one later, behind a flush or a full level 0.
+uint64_t Engine::NanosToWait() {
+  const ReadView& view = *current_view_;
+  const Version& version = *view.version;
+  const size_t level0_tables = version.level(0).size() + view.sealed.size();
+  const bool is_level0_slow = level0_tables >= Level0TablesToSlowDown(options_);
+  if (view.sealed.empty() && !is_level0_slow) return pace_.Begin(0, 0);
+  const uint64_t now = store_.environment.clock->MonotonicNanos();
+  const uint64_t buffer = options_.write_buffer_bytes;
+  const uint64_t room = buffer - std::min<uint64_t>(buffer, view.memtable->memory_bytes());
+  double nanos_per_byte = 0;
+  if (!view.sealed.empty()) nanos_per_byte = NanosPerByte(flush_room_.NanosToGo(now), room, buffer);
+  if (is_level0_slow) {
+    const auto stop = static_cast<size_t>(options_.level0_stop_tables);
+    const uint64_t tables = stop - std::min(stop, level0_tables);
+    const double nanos =
+        level0_plan_ != nullptr
+            ? level0_room_.NanosToGo(now)
+            : level0_room_.NanosFor(version.level_bytes(0) + version.level_bytes(1));
+    nanos_per_byte = std::max(nanos_per_byte, NanosPerByte(nanos, tables * buffer + room, buffer));
+  }
+  return pace_.Begin(now, nanos_per_byte);
+}
+
 absl::Status Engine::MakeRoom(bool seal_now) {
   bool delayed = false, memtable_stall_counted = false, level0_stall_counted = false;
   for (;;) {
@@ -202,8 +228,7 @@ absl::Status Engine::MakeRoom(bool seal_now) {
       return Refusal(failure);
     const ReadView& view = *current_view_;
     const size_t level0_tables = view.version->level(0).size();
-    const uint64_t slowdown_nanos =
-        seal_now || delayed ? 0 : SlowdownNanos(options_, level0_tables);
+    const uint64_t slowdown_nanos = seal_now || delayed ? 0 : NanosToWait();
     if (slowdown_nanos > 0) {
       delayed = true;
       mutex_.Unlock();
