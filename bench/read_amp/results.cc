@@ -103,7 +103,9 @@ Json CellJson(const Results& results, const Cell& cell) {
             {"false_positives", cell.PerLookup(&Counted::false_positives)},
             {"blocks_touched", cell.blocks_touched()},
             {"blocks_from_file", cell.blocks_from_file()},
-            {"bytes_from_file", cell.PerLookup(&Counted::bytes_from_file)}}},
+            {"bytes_from_file", cell.PerLookup(&Counted::bytes_from_file)},
+            {"partitions_from_file", cell.PerLookup(&Counted::partitions_from_file)},
+            {"partition_bytes_from_file", cell.PerLookup(&Counted::partition_bytes_from_file)}}},
           {"compared_blocks", results.ComparedBlocks(cell)},
           {"avoided_io_percent", avoided.has_value() ? Json(*avoided) : Json()}};
 }
@@ -164,6 +166,11 @@ uint64_t Cell::Sum(uint64_t lsm::LevelStatistics::*field) const {
 
 double Cell::PerLookup(uint64_t lsm::LevelStatistics::*field) const {
   return static_cast<double>(Sum(field)) / static_cast<double>(std::max<uint64_t>(1, lookups()));
+}
+
+double Cell::bytes_from_file() const {
+  return PerLookup(&lsm::LevelStatistics::bytes_from_file) +
+         PerLookup(&lsm::LevelStatistics::partition_bytes_from_file);
 }
 
 double Cell::blocks_from_file() const { return PerLookup(&lsm::LevelStatistics::blocks_from_file); }

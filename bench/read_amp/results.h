@@ -62,6 +62,8 @@ struct Cell {
   double PerLookup(uint64_t lsm::LevelStatistics::*field) const;
   double blocks_touched() const;    // a lookup, from cache or file
   double blocks_from_file() const;  // a lookup
+  // A lookup: of data blocks, and of partitions of filters and indexes.
+  double bytes_from_file() const;
 };
 
 struct Results {

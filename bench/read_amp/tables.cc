@@ -92,7 +92,7 @@ Table CellTable(const Results& results, size_t cache, Workload workload) {
       row.push_back(LatencyOf(*cell, p, &Short));
     }
     row.push_back(Digits3(results.ComparedBlocks(*cell)));
-    row.push_back(Digits3(cell->PerLookup(&Counted::bytes_from_file) / 1024));
+    row.push_back(Digits3(cell->bytes_from_file() / 1024));
     row.push_back(Digits3(cell->PerLookup(&Counted::tables_considered)));
     row.push_back(Digits3(cell->PerLookup(&Counted::reads_avoided)));
     row.push_back(Digits3(cell->PerLookup(&Counted::wasted_reads)));
@@ -286,9 +286,9 @@ Table FullTable(const Results& results) {
     }
     figures.push_back(Digits3(cell.blocks_touched()));
     figures.push_back(Digits3(cell.blocks_from_file()));
-    for (const auto field :
-         {&Counted::bytes_from_file, &Counted::tables_considered, &Counted::reads_avoided,
-          &Counted::wasted_reads, &Counted::useful_reads}) {
+    figures.push_back(Digits3(cell.bytes_from_file()));
+    for (const auto field : {&Counted::tables_considered, &Counted::reads_avoided,
+                             &Counted::wasted_reads, &Counted::useful_reads}) {
       figures.push_back(Digits3(cell.PerLookup(field)));
     }
     figures.push_back(OrDash(results.AvoidedIo(cell), "%.3f"));

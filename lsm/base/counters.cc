@@ -44,16 +44,27 @@ constexpr std::array<uint64_t Statistics::*, static_cast<size_t>(Counter::kCount
         &Statistics::bytes_verified,
         &Statistics::scrubs,
         &Statistics::damage_found,
+        &Statistics::opening_reads,
+        &Statistics::opening_bytes_read,
 };
 
 constexpr std::array<uint64_t LevelStatistics::*, LevelCounts::kFieldCount> kLevelMembers = {
-    &LevelStatistics::lookups,          &LevelStatistics::tables_considered,
-    &LevelStatistics::reads_avoided,    &LevelStatistics::useful_reads,
-    &LevelStatistics::wasted_reads,     &LevelStatistics::false_positives,
-    &LevelStatistics::filters_absent,   &LevelStatistics::filters_damaged,
-    &LevelStatistics::filters_unknown,  &LevelStatistics::blocks_from_cache,
-    &LevelStatistics::blocks_from_file, &LevelStatistics::bytes_from_cache,
+    &LevelStatistics::lookups,
+    &LevelStatistics::tables_considered,
+    &LevelStatistics::reads_avoided,
+    &LevelStatistics::useful_reads,
+    &LevelStatistics::wasted_reads,
+    &LevelStatistics::false_positives,
+    &LevelStatistics::filters_absent,
+    &LevelStatistics::filters_damaged,
+    &LevelStatistics::filters_unknown,
+    &LevelStatistics::blocks_from_cache,
+    &LevelStatistics::blocks_from_file,
+    &LevelStatistics::bytes_from_cache,
     &LevelStatistics::bytes_from_file,
+    &LevelStatistics::partitions_from_cache,
+    &LevelStatistics::partitions_from_file,
+    &LevelStatistics::partition_bytes_from_file,
 };
 
 }  // namespace

@@ -29,6 +29,10 @@ struct LevelCounts {
     kBlocksFromFile,
     kBytesFromCache,
     kBytesFromFile,
+    // Of partitions; the last, and in this order: see Counters::Here::Add.
+    kPartitionsFromCache,
+    kPartitionsFromFile,
+    kPartitionBytesFromFile,
     kFieldCount,
   };
   std::array<uint64_t, kFieldCount> values{};
@@ -70,6 +74,8 @@ enum class Counter : uint8_t {
   kBytesVerified,
   kScrubs,
   kDamageFound,
+  kOpeningReads,
+  kOpeningBytesRead,
   kCount,
 };
 
@@ -125,13 +131,21 @@ class Counters::Here {
   }
   // Adds the fields that are not zero.
   void Add(int level, const LevelCounts& counts) const {
-    auto& values = stripe_.levels[static_cast<size_t>(level)];
-    for (size_t field = 0; field < values.size(); ++field) {
-      if (counts.values[field] != 0) Increase(&values[field], counts.values[field]);
-    }
+    AddFields<0, LevelCounts::kPartitionsFromCache>(level, counts);
+    // Most stores have none.
+    if ((counts.values[LevelCounts::kPartitionsFromCache] |
+         counts.values[LevelCounts::kPartitionsFromFile]) != 0) [[unlikely]]
+      AddFields<LevelCounts::kPartitionsFromCache, LevelCounts::kFieldCount>(level, counts);
   }
 
  private:
+  template <size_t kBegin, size_t kEnd>
+  void AddFields(int level, const LevelCounts& counts) const {
+    auto& values = stripe_.levels[static_cast<size_t>(level)];
+    for (size_t field = kBegin; field < kEnd; ++field) {
+      if (counts.values[field] != 0) Increase(&values[field], counts.values[field]);
+    }
+  }
   // Relaxed throughout: a figure orders nothing, and each is read by itself.  The plain form loses
   // nothing, for its line has one writer: an index goes to another thread only after its thread has
   // ended (ThreadIndex orders the two).

@@ -21,6 +21,12 @@ std::string BlockText(const BlockStep& block) {
                 block.from_cache ? "cache" : "file");
 }
 
+std::string PartitionText(const PartitionStep& partition) {
+  return Concat(partition.is_filter ? "filter" : "index", " partition ", partition.ordinal,
+                " at offset ", partition.offset, ", ", ReadableCount(partition.stored_bytes),
+                " bytes from ", partition.from_cache ? "cache" : "file");
+}
+
 // What a filter said, and whether it was right.
 std::string VerdictText(const TableStep& step) {
   switch (step.filter) {
@@ -54,8 +60,25 @@ std::string WholeKey(std::string_view key) { return Escape(key); }
 std::string TableText(const TableStep& step, const Explanation::KeyText& key_text) {
   std::string text = Concat("    table ", step.table_number, " [", key_text(step.smallest_key),
                             " .. ", key_text(step.largest_key), "]: ", VerdictText(step), "\n");
+  for (const PartitionStep& partition : step.partitions)
+    text += Concat("      ", PartitionText(partition), "\n");
   for (const BlockStep& block : step.blocks) text += Concat("      ", BlockText(block), "\n");
   return text + Concat("      ", OutcomeText(step), "\n");
+}
+
+void WritePartitions(const std::vector<PartitionStep>& partitions, JsonWriter* json) {
+  json->Key("partitions");
+  json->BeginArray();
+  for (const PartitionStep& partition : partitions) {
+    json->BeginObject();
+    json->Member("of", partition.is_filter ? "filter" : "index");
+    json->Member("ordinal", partition.ordinal);
+    json->Member("offset", partition.offset);
+    json->Member("stored_bytes", partition.stored_bytes);
+    json->Member("from", partition.from_cache ? "cache" : "file");
+    json->EndObject();
+  }
+  json->EndArray();
 }
 
 void WriteTable(const TableStep& step, const Explanation::KeyText& key_text, JsonWriter* json) {
@@ -65,6 +88,7 @@ void WriteTable(const TableStep& step, const Explanation::KeyText& key_text, Jso
   json->Member("smallest_key", key_text(step.smallest_key));
   json->Member("largest_key", key_text(step.largest_key));
   json->Member("filter", NameOf(step.filter));
+  if (!step.partitions.empty()) WritePartitions(step.partitions, json);
   json->Key("blocks");
   json->BeginArray();
   for (const BlockStep& block : step.blocks) {

@@ -21,12 +21,22 @@ struct BlockStep {
   bool from_cache = false;
 };
 
+// One partition of a filter or an index that was looked into.
+struct PartitionStep {
+  bool is_filter = false;  // else of the index
+  uint64_t ordinal = 0;    // which partition of its table, from 0
+  uint64_t offset = 0;
+  uint64_t stored_bytes = 0;  // in the file, without the trailer
+  bool from_cache = false;
+};
+
 // One table whose key range holds the key.
 struct TableStep {
   int level = 0;
   uint64_t table_number = 0;
   std::string smallest_key, largest_key;
   FilterVerdict filter = FilterVerdict::kAbsent;
+  std::vector<PartitionStep> partitions;  // none if the table is not partitioned
   std::vector<BlockStep> blocks;  // none if the filter said no, or the key is beyond the last block
   // What the table said: "skipped" (filter), "absent", "put", "delete", "failed" (to be read).
   std::string outcome;

@@ -60,9 +60,11 @@ struct Options {
   // for the FPP of what it writes (lsm/base/filter_allocation.h), from the sizes that the levels'
   // runs have: small runs get low ones, which cost little there; and from where lookups of absent
   // keys were counted to ask since the store was opened (lsm/base/hotness.h): tables whose keys are
-  // asked for more than others get lower ones.  What filters do not pay for gets none.  FilterGoal(); BitsPerKey in [0.1, 64], Bytes in [1 KiB, 16 TiB], WastedReads in
-  // [0.000001, 100].  Not with filter_kind "none".  Tables keep the filters that they have until
-  // they are rewritten.
+  // asked for more than others get lower ones.  What filters do not pay for gets none.
+  // FilterGoal(); BitsPerKey in [0.1, 64], Bytes in [1 KiB, 16 TiB], WastedReads in [0.000001,
+  // 100].  Not with filter_kind "none".  Tables keep the filters that they have until they are
+  // rewritten.  A filter in partitions (block_cache_bytes) counts with all its bytes, be they in
+  // memory or not.
   FilterGoal filter_goal = {};
 
   // Kind of filter that new tables get: any that bloom/README.md lists, among them "blocked" (one
@@ -87,7 +89,11 @@ struct Options {
   size_t write_buffer_bytes = size_t{64} << 20;
 
   // Budget of the block cache, which holds uncompressed data blocks.  64 MiB; 0 (no cache) or more.
-  // Filters and indexes of open tables come on top; Statistics tells their bytes.
+  // Filters and indexes of open tables come on top; Statistics tells their bytes.  Where those of
+  // all tables would come to more than this budget (and it is not 0), tables are written with
+  // filters and indexes in partitions, which are read through this cache when a lookup needs them
+  // and count within its budget; but for those that have less than 64 KiB of them.  Tables that are
+  // there stay as they are until they are rewritten.
   size_t block_cache_bytes = size_t{64} << 20;
 
   // --- tables ---

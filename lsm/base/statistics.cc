@@ -31,6 +31,8 @@ constexpr LevelField kLevelState[] = {
     {"index_bytes", &LevelStatistics::index_bytes},
     {"hot_tables", &LevelStatistics::hot_tables},
     {"cold_tables", &LevelStatistics::cold_tables},
+    {"filter_partition_bytes", &LevelStatistics::filter_partition_bytes},
+    {"index_partition_bytes", &LevelStatistics::index_partition_bytes},
 };
 constexpr LevelField kLevelCounts[] = {
     {"lookups", &LevelStatistics::lookups},
@@ -46,6 +48,9 @@ constexpr LevelField kLevelCounts[] = {
     {"blocks_from_file", &LevelStatistics::blocks_from_file},
     {"bytes_from_cache", &LevelStatistics::bytes_from_cache},
     {"bytes_from_file", &LevelStatistics::bytes_from_file},
+    {"partitions_from_cache", &LevelStatistics::partitions_from_cache},
+    {"partitions_from_file", &LevelStatistics::partitions_from_file},
+    {"partition_bytes_from_file", &LevelStatistics::partition_bytes_from_file},
 };
 
 struct StoreField {
@@ -60,6 +65,8 @@ constexpr StoreField kStoreFields[] = {
     {"scan_blocks_from_cache", &Statistics::scan_blocks_from_cache},
     {"scan_blocks_from_file", &Statistics::scan_blocks_from_file},
     {"scan_bytes_from_file", &Statistics::scan_bytes_from_file},
+    {"opening_reads", &Statistics::opening_reads},
+    {"opening_bytes_read", &Statistics::opening_bytes_read},
     {"writes", &Statistics::writes},
     {"write_entries", &Statistics::write_entries},
     {"write_groups", &Statistics::write_groups},
@@ -211,6 +218,13 @@ std::string ReadsText(const Statistics& statistics) {
   rows.push_back({"  data blocks from cache", ReadableCount(statistics.scan_blocks_from_cache)});
   rows.push_back({"  data blocks from files", ReadableCount(statistics.scan_blocks_from_file)});
   rows.push_back({"  bytes from files", ReadableBytes(statistics.scan_bytes_from_file)});
+  rows.push_back({"partitions of filters and indexes per lookup",
+                  ReadableNumber(Ratio(total.partitions_from_cache + total.partitions_from_file,
+                                       statistics.lookups))});
+  rows.push_back({"  from files per lookup",
+                  ReadableNumber(Ratio(total.partitions_from_file, statistics.lookups))});
+  rows.push_back({"  bytes from files", ReadableBytes(total.partition_bytes_from_file)});
+  rows.push_back({"bytes read to open tables", ReadableBytes(statistics.opening_bytes_read)});
   return "Reads\n" + ReadableTable(rows, 2);
 }
 
@@ -258,6 +272,9 @@ std::string SizesText(const Statistics& statistics) {
                                      ReadableBytes(statistics.block_cache_capacity_bytes)});
   rows.push_back({"filters and indexes",
                   ReadableBytes(statistics.total.filter_bytes + statistics.total.index_bytes)});
+  rows.push_back({"filters and indexes in partitions, in the files",
+                  ReadableBytes(statistics.total.filter_partition_bytes +
+                                statistics.total.index_partition_bytes)});
   rows.push_back({"tables on disk", ReadableBytes(statistics.total.table_bytes)});
   rows.push_back({"write amplification: log and tables written, per byte of keys and values",
                   ReadableNumber(statistics.write_amplification())});
@@ -316,7 +333,8 @@ void Statistics::SumLevels() {
        {&LevelStatistics::tables, &LevelStatistics::runs, &LevelStatistics::table_bytes,
         &LevelStatistics::oldest_run_bytes, &LevelStatistics::entries, &LevelStatistics::keys,
         &LevelStatistics::filter_bytes, &LevelStatistics::index_bytes, &LevelStatistics::hot_tables,
-        &LevelStatistics::cold_tables}) {
+        &LevelStatistics::cold_tables, &LevelStatistics::filter_partition_bytes,
+        &LevelStatistics::index_partition_bytes}) {
     total.*member = 0;
     for (const LevelStatistics& level : levels) total.*member += level.*member;
   }

@@ -31,6 +31,9 @@ struct LevelStatistics {
   // half as often (Options::filter_goal).
   uint64_t hot_tables = 0;
   uint64_t cold_tables = 0;
+  // In the files of partitioned tables, to be read when they are needed.
+  uint64_t filter_partition_bytes = 0;
+  uint64_t index_partition_bytes = 0;
   double target_fpp = 0;     // what its usable filters were built for, weighed by keys; 0: none
   double predicted_fpp = 0;  // what their layouts promise with their sizes, weighed by keys
   // Of the newest table, the last that was decided about: the kind of its filter ("blocked", …,
@@ -58,6 +61,10 @@ struct LevelStatistics {
   uint64_t blocks_from_file = 0;
   uint64_t bytes_from_cache = 0;  // as they lie in memory
   uint64_t bytes_from_file = 0;   // as they lie in the file, trailers included
+  // Partitions of filters and indexes, likewise.
+  uint64_t partitions_from_cache = 0;
+  uint64_t partitions_from_file = 0;
+  uint64_t partition_bytes_from_file = 0;
 
   // False positives per question asked to a usable filter about a key that is not in the table; 0
   // before any.
@@ -79,7 +86,11 @@ struct Statistics {
   uint64_t iterators = 0;
   uint64_t scan_blocks_from_cache = 0;
   uint64_t scan_blocks_from_file = 0;
-  uint64_t scan_bytes_from_file = 0;
+  uint64_t scan_bytes_from_file = 0;  // partitions of indexes included
+  // Of footers, properties, filters and indexes of tables when they are opened, be it with the
+  // store or when a job has written them.  Partitions are read later, by those who need them.
+  uint64_t opening_reads = 0;
+  uint64_t opening_bytes_read = 0;
 
   // Writes.
   uint64_t writes = 0;              // calls

@@ -9,6 +9,7 @@
 
 #include "lsm/base/hotness.h"
 #include "lsm/bytes/status.h"
+#include "lsm/compaction/partition_plan.h"
 #include "lsm/compaction/store_reads.h"
 
 namespace lsm {
@@ -90,7 +91,7 @@ class RunsAfterJob {
       part.reads_by_keys += FppOf(*table) * keys_of_table;
       keys += keys_of_table;
       bytes += static_cast<double>(table->meta.file_bytes);
-      after_.output.staying_bytes += static_cast<double>(table->table->filter_memory_bytes());
+      after_.output.staying_bytes += static_cast<double>(table->table->filter_bytes());
     }
     if (is_joined) {
       for (const auto& [step, keys_written] : keys_written_) {
@@ -199,8 +200,11 @@ TableFilter UsualFilter(const JobContext& context, int level) {
   return filter;
 }
 
-absl::StatusOr<TableFilter> PlanFlush(const JobContext& context, const Version& version,
-                                      uint64_t keys) {
+namespace {
+
+// Without partitions, both.
+absl::StatusOr<TableFilter> KindAndTarget(const JobContext& context, const Version& version,
+                                          uint64_t keys) {
   if (context.filter_allocator == nullptr) return UsualFilter(context, 0);
   const FilterAllocator& allocator = *context.filter_allocator;
   const StoreReads reads(version, context.table_context.counters);
@@ -212,8 +216,8 @@ absl::StatusOr<TableFilter> PlanFlush(const JobContext& context, const Version& 
   return FilterOf(allocation.shares[after.output.parts[0].run], 0, allocator.goal());
 }
 
-absl::StatusOr<OutputFilters> PlanFilters(const JobContext& context, const Version& version,
-                                          const CompactionPlan& plan) {
+absl::StatusOr<OutputFilters> KindsAndTargets(const JobContext& context, const Version& version,
+                                              const CompactionPlan& plan) {
   if (context.filter_allocator == nullptr)
     return OutputFilters(UsualFilter(context, plan.output_level));
   const FilterAllocator& allocator = *context.filter_allocator;
@@ -236,6 +240,25 @@ absl::StatusOr<OutputFilters> PlanFilters(const JobContext& context, const Versi
                        context.options->table_bytes);
 }
 
+}  // namespace
+
+absl::StatusOr<TableFilter> PlanFlush(const JobContext& context, const Version& version,
+                                      uint64_t keys) {
+  LSM_ASSIGN_OR_RETURN(TableFilter filter, KindAndTarget(context, version, keys));
+  filter.partition_bytes = PlanPartitions(*context.options, version, {}, filter, keys, 0, 1);
+  return filter;
+}
+
+absl::StatusOr<OutputFilters> PlanFilters(const JobContext& context, const Version& version,
+                                          const CompactionPlan& plan) {
+  LSM_ASSIGN_OR_RETURN(OutputFilters filters, KindsAndTargets(context, version, plan));
+  const PlannedOutput output = OutputOf(plan);
+  filters.set_partition_bytes(PlanPartitions(*context.options, version, InputsOf(plan),
+                                             filters.For(""), output.keys, output.bytes,
+                                             output.bytes / context.options->table_bytes));
+  return filters;
+}
+
 bool MoveKeepsTooMuch(const JobContext& context, const Version& version,
                       const CompactionPlan& plan) {
   if (context.filter_allocator == nullptr) return false;
@@ -246,7 +269,7 @@ bool MoveKeepsTooMuch(const JobContext& context, const Version& version,
       RunsAfterJob(*context.options, reads, plan.inputs, output, keys_written).Of(version);
   double filter_bytes = 0;
   for (const auto& table : plan.inputs)
-    filter_bytes += static_cast<double>(table->table->filter_memory_bytes());
+    filter_bytes += static_cast<double>(table->table->filter_bytes());
   uint64_t keys = 0;
   for (const FilterRun& run : after.runs) keys += run.keys;
   const double budget = context.filter_allocator->BudgetBytes(keys);

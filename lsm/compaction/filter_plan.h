@@ -29,6 +29,8 @@ TableFilter UsualFilter(const JobContext& context, int level);
 absl::StatusOr<TableFilter> PlanFlush(const JobContext& context, const Version& version,
                                       uint64_t keys);
 
+// Both say too whether filters and indexes are cut into partitions (partition_plan.h).
+//
 // For the outputs of a compaction: for each what the hotness of its range of keys says, as it was
 // counted of the plan's tables until now.
 absl::StatusOr<OutputFilters> PlanFilters(const JobContext& context, const Version& version,

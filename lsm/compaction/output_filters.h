@@ -20,9 +20,11 @@ struct TableFilter {
   std::shared_ptr<const bloom::FilterPolicy> policy;  // null: none
   double target_fpp = 0.01;
   std::string reason;  // the table's property `filter_reason`
+  // Into partitions of so much filter and index are cut; 0: they are whole.
+  size_t partition_bytes = 0;
 };
 
-// Immutable.
+// Immutable, once its partitions are set.
 class OutputFilters {
  public:
   struct Choice {
@@ -39,6 +41,11 @@ class OutputFilters {
         inputs_(std::move(inputs)),
         scale_(scale),
         table_bytes_(table_bytes) {}
+
+  // Of all choices.
+  void set_partition_bytes(size_t bytes) {
+    for (Choice& choice : choices_) choice.filter.partition_bytes = bytes;
+  }
 
   // Of a table that begins with this key.
   const TableFilter& For(std::string_view user_key) const;

@@ -82,6 +82,7 @@ absl::Status TableOutput::BeginTable(std::string_view user_key) {
   build.filter_policy = filter.policy;
   build.target_fpp = filter.target_fpp;
   build.filter_reason = filter.reason;
+  build.partition_bytes = filter.partition_bytes;
   build.digest_seed = context_.digest_seed;
   build.file_id = context_.random->Next();
   build.level = level_;

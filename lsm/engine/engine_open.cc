@@ -130,6 +130,7 @@ absl::Status Engine::Start() {
   job_context_.table_context.block_cache = &block_cache_;
   job_context_.table_context.counters = &counters_;
   job_context_.table_context.digest_seed = digest_seed_;
+  job_context_.table_context.partitions_on_demand = true;
   job_context_.new_file_number = [this] { return NewFileNumber(); };
   LSM_RETURN_IF_ERROR(ChooseFilters(options_, &job_context_));
 

@@ -73,8 +73,8 @@ class RepairJob {
   absl::StatusOr<Tables> Rescue(uint64_t number, std::optional<uint64_t> file_id, int level,
                                 uint32_t run, const absl::Status& damage);
   absl::StatusOr<Tables> RescueBlocks(const Table& table, int level, uint32_t run);
-  absl::StatusOr<uint64_t> RescueBlock(const Table& table, size_t ordinal, std::string* last_key,
-                                       TableOutput* output);
+  absl::StatusOr<uint64_t> RescueBlock(const Table& table, const IndexPart& index, size_t ordinal,
+                                       std::string* last_key, TableOutput* output);
   absl::Status SalvageLogs();
   // Whether a log in a directory for logs alone might belong to another store.
   bool MayBeAnothers() const { return store_.own_log_directory != nullptr && !logs_are_ours_; }

@@ -187,6 +187,7 @@ absl::StatusOr<std::unique_ptr<Table>> RepairJob::OpenAnyTable(uint64_t number,
                        directory_.OpenRead(TableFileName(number), ReadMode::kBuffered));
   TableContext context;
   context.file_id = file_id;
+  context.partitions_on_demand = true;  // one that is damaged is no loss of the others
   return Table::Open(std::move(file), context);
 }
 

@@ -115,9 +115,18 @@ absl::StatusOr<RepairJob::Tables> RepairJob::RescueBlocks(const Table& table, in
   TableOutput output(context_, UsualFilter(context_, level), level, run, options_.table_bytes, {});
   std::string last_key;
   uint64_t entries = 0;
-  for (size_t i = 0; i < table.block_count(); ++i) {
-    LSM_ASSIGN_OR_RETURN(const uint64_t added, RescueBlock(table, i, &last_key, &output));
-    entries += added;
+  for (size_t part = 0; part < table.index_part_count(); ++part) {
+    const absl::StatusOr<IndexPart> index = table.ReadIndexPart(part);
+    if (!index.ok() && !IsDamage(index.status())) return index.status();
+    if (!index.ok()) {
+      LeaveOut(Concat(MessageOf(index.status()), " (keys up to ",
+                      QuotedKey(table.partitions().fence(part)), ")"));
+      continue;
+    }
+    for (size_t i = index->begin(); i < index->end(); ++i) {
+      LSM_ASSIGN_OR_RETURN(const uint64_t added, RescueBlock(table, *index, i, &last_key, &output));
+      entries += added;
+    }
   }
   if (entries == 0) return Tables();
   LSM_ASSIGN_OR_RETURN(const OpenTables rescued, output.Finish());
@@ -126,15 +135,15 @@ absl::StatusOr<RepairJob::Tables> RepairJob::RescueBlocks(const Table& table, in
   return Written(rescued);
 }
 
-absl::StatusOr<uint64_t> RepairJob::RescueBlock(const Table& table, size_t ordinal,
-                                                std::string* last_key, TableOutput* output) {
-  const BlockHandle handle = table.block_handle(ordinal);
+absl::StatusOr<uint64_t> RepairJob::RescueBlock(const Table& table, const IndexPart& index,
+                                                size_t ordinal, std::string* last_key,
+                                                TableOutput* output) {
+  const BlockHandle handle = index.handle(ordinal);
   const auto leave_out = [&](const absl::Status& status) {
-    LeaveOut(
-        Concat(MessageOf(status), " (keys up to ", QuotedKey(table.block_fence(ordinal)), ")"));
+    LeaveOut(Concat(MessageOf(status), " (keys up to ", QuotedKey(index.fence(ordinal)), ")"));
     return uint64_t{0};
   };
-  const absl::StatusOr<BlockBuffer> buffer = table.ReadDataBlock(ordinal);
+  const absl::StatusOr<BlockBuffer> buffer = table.ReadDataBlock(handle);
   if (!buffer.ok() && !IsDamage(buffer.status())) return buffer.status();
   if (!buffer.ok()) return leave_out(buffer.status());
   Block block;

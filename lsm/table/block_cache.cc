@@ -5,6 +5,8 @@
 #include <cassert>
 #include <new>
 
+#include "lsm/table/partitions.h"
+
 namespace lsm {
 namespace {
 
@@ -42,10 +44,19 @@ CachedBlock::CachedBlock(BlockMemory::Origin origin, const Block& block, const S
             reinterpret_cast<uint32_t*>(heads + signpost_count_));
 }
 
+size_t CachedBlock::charge_bytes() const {
+  if (is_partition_) return static_cast<const CachedPartition*>(this)->charge_bytes();
+  return ChargeBytes(block_, signpost_count_);
+}
+
 void CachedBlock::Unref() {
   // Release, so that our reads of the block are over for whoever frees it; acquire, for the one who
   // does.
   if (references_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  if (is_partition_) {
+    delete static_cast<CachedPartition*>(this);
+    return;
+  }
   const BlockMemory::Piece piece{reinterpret_cast<char*>(this), origin_};
   this->~CachedBlock();
   BlockMemory::OfProcess().Free(piece);

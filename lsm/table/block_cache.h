@@ -1,9 +1,10 @@
-// Uncompressed data blocks in memory, up to a budget.
+// Uncompressed data blocks, and partitions of filters and indexes (partitions.h), in memory, up to
+// a budget.
 //
-// A table keeps one slot for each of its data blocks.  A slot holds the cached block or nothing, so
-// finding a block is one load, with no lock and no hash table, inside an EpochGuard.  The cache
-// keeps the budget: it goes round the blocks of a shard (CLOCK), gives those a second chance that
-// were used since the last round, and empties the slots of the others.
+// A table keeps one slot for each of its data blocks and partitions.  A slot holds the cached block
+// or nothing, so finding a block is one load, with no lock and no hash table, inside an EpochGuard.
+// The cache keeps the budget: it goes round the blocks of a shard (CLOCK), gives those a second
+// chance that were used since the last round, and empties the slots of the others.
 //
 // Only inserting, evicting and erasing take a lock, that of one shard.
 #ifndef TRELLIS_LSM_TABLE_BLOCK_CACHE_H_
@@ -65,7 +66,7 @@ class alignas(64) CachedBlock {
   }
 
   // All memory that it takes.
-  size_t charge_bytes() const { return ChargeBytes(block_, signpost_count_); }
+  size_t charge_bytes() const;
   static size_t ChargeBytes(const Block& block, size_t signposts) {
     return BlockMemory::TakenBytes(SizeBytes(signposts) + block.bytes().size());
   }
@@ -83,13 +84,22 @@ class alignas(64) CachedBlock {
   void Ref() { references_.fetch_add(1, std::memory_order_relaxed); }
   void Unref();
 
+ protected:
+  // What a CachedPartition is besides: counted, charged and evicted like a block, with none in it.
+  struct OfPartition {};
+  explicit CachedBlock(OfPartition)
+      : origin_(BlockMemory::Origin::kHeap),
+        is_partition_(true),
+        signpost_count_(0),
+        prefix_bytes_(0) {}
+  ~CachedBlock() = default;
+
  private:
   friend class BlockCache;
   // This and the signposts of a block of the default size.
   static constexpr size_t kPrefetchedLines = 3;
 
   CachedBlock(BlockMemory::Origin origin, const Block& block, const SignpostPlan& plan);
-  ~CachedBlock() = default;
   // Of this and the signposts.
   static size_t SizeBytes(size_t signposts) {
     return sizeof(CachedBlock) + signposts * (sizeof(uint64_t) + sizeof(uint32_t));
@@ -98,6 +108,7 @@ class alignas(64) CachedBlock {
   std::atomic<uint32_t> references_{1};
   std::atomic<bool> used_{false};
   const BlockMemory::Origin origin_;  // of its memory
+  const bool is_partition_ = false;   // a CachedPartition, which is on the heap
   const uint32_t signpost_count_;
   const uint32_t prefix_bytes_;
   const Block block_;  // its bytes lie behind the signposts

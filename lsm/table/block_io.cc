@@ -154,11 +154,19 @@ absl::StatusOr<BlockBuffer> ReadPlainBlock(const ReadFile& file, uint64_t file_i
                            bytes_max, " can be"));
   }
   LSM_ASSIGN_OR_RETURN(BlockBuffer stored, ReadStored(file, handle));
-  LSM_ASSIGN_OR_RETURN(const Compression compression,
-                       VerifyBlock(stored.view(), handle, file_id, file.path()));
+  LSM_RETURN_IF_ERROR(OpenPlainBlock(stored.view(), handle, file_id, file.path()).status());
   stored.Truncate(static_cast<size_t>(handle.stored_bytes));
-  if (compression == Compression::kNone) return stored;
-  return DamageAt(file.path(), handle.offset, "the block is compressed, as only data blocks are");
+  return stored;
+}
+
+absl::StatusOr<std::string_view> OpenPlainBlock(std::string_view stored_with_trailer,
+                                                BlockHandle handle, uint64_t file_id,
+                                                std::string_view file) {
+  LSM_ASSIGN_OR_RETURN(const Compression compression,
+                       VerifyBlock(stored_with_trailer, handle, file_id, file));
+  if (compression == Compression::kNone)
+    return stored_with_trailer.substr(0, static_cast<size_t>(handle.stored_bytes));
+  return DamageAt(file, handle.offset, "the block is compressed, as only data blocks are");
 }
 
 }  // namespace lsm

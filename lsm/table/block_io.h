@@ -60,6 +60,11 @@ absl::StatusOr<BlockBuffer> OpenStored(BlockBuffer stored, BlockHandle handle, u
 absl::StatusOr<BlockBuffer> ReadPlainBlock(const ReadFile& file, uint64_t file_id,
                                            BlockHandle handle, uint64_t bytes_max);
 
+// The second half of it: the block's bytes, of what stands at `handle` with its trailer.
+absl::StatusOr<std::string_view> OpenPlainBlock(std::string_view stored_with_trailer,
+                                                BlockHandle handle, uint64_t file_id,
+                                                std::string_view file);
+
 // Expands the stored bytes of a block that was verified to be LZ4 and to lie at `offset`.
 absl::StatusOr<BlockBuffer> ExpandLz4(std::string_view stored, uint64_t offset,
                                       std::string_view file);

@@ -7,12 +7,12 @@
 
 namespace lsm {
 
-size_t BlockReads::Add(const Table* table, size_t ordinal) {
+size_t BlockReads::Add(const Table* table, const IndexPart* index, size_t ordinal) {
   // There are few, and each costs a read.
   for (size_t i = 0; i < reads_.size(); ++i) {
     if (reads_[i].table == table && reads_[i].ordinal == ordinal) return i;
   }
-  reads_.push_back({table, ordinal, {}, OutOfMemory(), {}, false});
+  reads_.push_back({table, index, ordinal, {}, OutOfMemory(), {}, false});
   return reads_.size() - 1;
 }
 
@@ -22,7 +22,7 @@ void BlockReads::ReadAll(FileSystem* files, bool fill_cache) {
     std::vector<ReadRequest> requests;
     requests.reserve(reads_.size());
     for (Read& read : reads_) {
-      const BlockHandle handle = read.table->block_handle(read.ordinal);
+      const BlockHandle handle = read.index->handle(read.ordinal);
       // No more than kBlockBytesMax, which was checked when the table was opened.
       read.stored = BlockBuffer(static_cast<size_t>(handle.stored_bytes + kBlockTrailerBytes));
       requests.push_back({&read.table->file(),
@@ -40,8 +40,10 @@ void BlockReads::Open(Read* read, const ReadRequest& request, bool fill_cache) {
   read->status = request.status;
   if (!read->status.ok()) return;
   read->stored.Truncate(request.bytes_read);
-  absl::StatusOr<BlockRef> block = CatchOutOfMemory(
-      [&] { return read->table->AdmitBlock(read->ordinal, std::move(read->stored), fill_cache); });
+  absl::StatusOr<BlockRef> block = CatchOutOfMemory([&] {
+    return read->table->AdmitBlock(*read->index, read->ordinal, std::move(read->stored),
+                                   fill_cache);
+  });
   if (block.ok()) {
     read->block = *std::move(block);
   } else {

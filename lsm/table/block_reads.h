@@ -20,8 +20,9 @@ class BlockReads {
  public:
   bool empty() const { return reads_.empty(); }
 
-  // Returns its number; a block that was added before is read once.
-  size_t Add(const Table* table, size_t ordinal);
+  // Returns its number; a block that was added before is read once.  `index`, which has the block,
+  // must stay.
+  size_t Add(const Table* table, const IndexPart* index, size_t ordinal);
 
   // Reads them with one ReadMany; verifies each as soon as it is there, while the device reads the
   // others, and puts it into the cache if asked to.  Needs memory; where there is none, those that
@@ -35,6 +36,7 @@ class BlockReads {
  private:
   struct Read {
     const Table* table;
+    const IndexPart* index;
     size_t ordinal;
     BlockBuffer stored;
     absl::Status status;

@@ -43,9 +43,9 @@ std::string Footer::Encode() const {
   AppendFixed64(&bytes, file_bytes);
   AppendFixed64(&bytes, data_blocks);
   AppendFixed64(&bytes, entries);
-  AppendFixed32(&bytes, kTableVersion);
+  AppendFixed32(&bytes, is_partitioned() ? kTableVersionPartitioned : kTableVersion);
   AppendFixed32(&bytes, kChecksumKindXxh3);
-  AppendFixed64(&bytes, 0);
+  AppendFixed64(&bytes, index_partitions);
   assert(bytes.size() == kFooterCheckedBytes);
   AppendFixed64(&bytes, Checksum(bytes, file_id, file_bytes - kFooterBytes));
   bytes.append(kTableMagic);
@@ -68,7 +68,6 @@ absl::StatusOr<Footer> Footer::Decode(std::string_view bytes, uint64_t file_byte
   footer.properties = TakeHandle(&rest);
   uint32_t version = 0;
   uint32_t checksum_kind = 0;
-  uint64_t zero = 0;
   uint64_t checksum = 0;
   TakeFixed64(&rest, &footer.file_id);
   TakeFixed64(&rest, &footer.file_bytes);
@@ -76,22 +75,23 @@ absl::StatusOr<Footer> Footer::Decode(std::string_view bytes, uint64_t file_byte
   TakeFixed64(&rest, &footer.entries);
   TakeFixed32(&rest, &version);
   TakeFixed32(&rest, &checksum_kind);
-  TakeFixed64(&rest, &zero);
+  TakeFixed64(&rest, &footer.index_partitions);
   TakeFixed64(&rest, &checksum);
   // First of all: how a footer is checked is the same in all versions, so a flipped bit in the
   // version is not taken for another version.
   if (checksum != Checksum(checked, footer.file_id, footer_offset)) {
     return DamageAt(file, footer_offset, "the table's footer fails its checksum");
   }
-  if (version != kTableVersion) {
+  if (version != kTableVersion && version != kTableVersionPartitioned) {
     return absl::UnimplementedError(Concat(file, ": table format version ", version,
-                                           "; this library reads version ", kTableVersion));
+                                           "; this library reads versions ", kTableVersion, " and ",
+                                           kTableVersionPartitioned));
   }
   if (checksum_kind != kChecksumKindXxh3) {
     return absl::UnimplementedError(Concat(file, ": checksum kind ", checksum_kind,
                                            "; this library knows kind ", kChecksumKindXxh3));
   }
-  if (zero != 0)
+  if (version == kTableVersion && footer.index_partitions != 0)
     return absl::UnimplementedError(
         Concat(file, ": the table's footer has flags that this library does not know"));
   if (footer.file_bytes != file_bytes) {
@@ -100,10 +100,14 @@ absl::StatusOr<Footer> Footer::Decode(std::string_view bytes, uint64_t file_byte
                            " bytes, and it has ", file_bytes));
   }
   // Each block ends where the next one begins, so every byte of the file is under some checksum.
+  // Of partitions the top-level block sees to that.
+  const uint64_t filter_end =
+      version == kTableVersion ? footer.index.offset : footer.index_partitions;
   const bool sound =
       EndsAt(footer.properties, kTableHeaderBytes, footer_offset) &&
       EndsAt(footer.index, kTableHeaderBytes, footer.properties.offset) &&
-      (footer.filter.is_null() || EndsAt(footer.filter, kTableHeaderBytes, footer.index.offset));
+      filter_end >= kTableHeaderBytes && filter_end <= footer.index.offset &&
+      (footer.filter.is_null() || EndsAt(footer.filter, kTableHeaderBytes, filter_end));
   if (!sound) return DamageAt(file, footer_offset, "the footer's block handles cannot be");
   return footer;
 }

@@ -1,6 +1,9 @@
-// What an SSTable is made of.  lsm/FORMAT.md draws the whole; this is version 1.
+// What an SSTable is made of.  lsm/FORMAT.md draws the whole; this is version 1, and 2, in which
+// filter and index are cut into partitions (partitions.h).
 //
-//   file  = header data_block+ [filter_block] index_block properties_block footer
+//   file  = header data_block+ [filter_block] index_block properties_block footer            (1)
+//   file  = header data_block+ filter_partition* index_partition+ top_level_block
+//           properties_block footer                                                          (2)
 //   block = stored bytes, then a trailer of 9 bytes:
 //             u8 compression | fixed64 checksum of (stored bytes, compression), bound to file id
 //             and offset
@@ -11,16 +14,18 @@
 //    16  8  checksum of bytes 0-15, at offset 0
 //
 //   footer (112 bytes, the last of the file)
-//     0 16  filter block: fixed64 offset, fixed64 stored bytes (both 0: there is none)
-//    16 16  index block
+//     0 16  filter block: fixed64 offset, fixed64 stored bytes (both 0: there is none);
+//           in version 2 all filter partitions, from the first one's offset to where the last one's
+//           trailer begins
+//    16 16  index block; in version 2 the top-level block
 //    32 16  properties block
 //    48  8  file id
 //    56  8  size of the file in bytes
 //    64  8  number of data blocks
 //    72  8  number of entries
-//    80  4  format version (1)
+//    80  4  format version (1 or 2)
 //    84  4  checksum kind (1: XXH3-64, seeded)
-//    88  8  zero
+//    88  8  zero; in version 2 the offset of the first index partition
 //    96  8  checksum of bytes 0-95, at the footer's offset
 //   104  8  magic "TRLSTBL\n"
 //
@@ -44,6 +49,7 @@ inline constexpr size_t kTableHeaderBytes = 24;
 inline constexpr size_t kFooterBytes = 112;
 inline constexpr size_t kBlockTrailerBytes = 9;
 inline constexpr uint32_t kTableVersion = 1;
+inline constexpr uint32_t kTableVersionPartitioned = 2;
 inline constexpr uint32_t kChecksumKindXxh3 = 1;
 // A larger block is not believed; an entry of the largest key and value fits.
 inline constexpr uint64_t kBlockBytesMax = uint64_t{128} << 20;
@@ -64,18 +70,24 @@ struct BlockHandle {
 };
 
 struct Footer {
-  BlockHandle filter;  // null: none
-  BlockHandle index;
+  BlockHandle filter;  // null: none; of a partitioned table all partitions
+  BlockHandle index;   // of a partitioned table the top-level block
   BlockHandle properties;
   uint64_t file_id = 0;
   uint64_t file_bytes = 0;
   uint64_t data_blocks = 0;
   uint64_t entries = 0;
+  uint64_t index_partitions = 0;  // offset of the first; 0: the table is not partitioned
 
+  bool is_partitioned() const { return index_partitions != 0; }
   // Where the data blocks end and what comes next begins.
-  uint64_t data_end() const { return filter.is_null() ? index.offset : filter.offset; }
+  uint64_t data_end() const {
+    if (!filter.is_null()) return filter.offset;
+    return is_partitioned() ? index_partitions : index.offset;
+  }
 
-  std::string Encode() const;  // kFooterBytes
+  // kFooterBytes; of version 2 if the table is partitioned, else of version 1.
+  std::string Encode() const;
 
   // `bytes` are the last kFooterBytes of `file`, which has `file_bytes`.  InvalidArgument if it is
   // no table of Trellis (by its magic), Unimplemented for another version or checksum kind (named),

@@ -45,6 +45,7 @@ const Property kProperties[] = {
     {"largest_key", &P::largest_key},
     {"largest_sequence", &P::largest_sequence},
     {"level", &P::level},
+    {"partitions", &P::partitions},
     {"raw_key_bytes", &P::raw_key_bytes},
     {"raw_value_bytes", &P::raw_value_bytes},
     {"restart_interval", &P::restart_interval},
@@ -141,6 +142,7 @@ constexpr std::string_view kSipHash = "siphash-2-4";
 bool IsLeftOut(const Property& property, const TableProperties& properties) {
   if (property.name == "digest_hash" || property.name == "digest_seed_high")
     return properties.digest_hash == kXxh3;
+  if (property.name == "partitions") return properties.partitions == 0;
   return property.name == "filter_reason" && properties.filter_reason.empty();
 }
 

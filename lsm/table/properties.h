@@ -35,9 +35,12 @@ struct TableProperties {
   uint64_t data_blocks = 0;
   uint64_t index_bytes = 0;   // as stored, without the trailer
   uint64_t filter_bytes = 0;  // as stored, without the trailer; 0: no filter
-  std::string filter_kind;    // "blocked", …; "none"
-  double target_fpp = 0;      // 0: no filter
-  double expected_fpp = 0;    // what the filter's layout promises with its size
+  // Those that filter and index are cut into, whose sums the two then are; 0, and then not in the
+  // file, where they are whole.
+  uint64_t partitions = 0;
+  std::string filter_kind;  // "blocked", …; "none"
+  double target_fpp = 0;    // 0: no filter
+  double expected_fpp = 0;  // what the filter's layout promises with its size
   // Why that kind and target, or why none: "share: its share of 10 bits a key".  Empty, and then
   // not in the file, where the store had no Options::filter_goal.
   std::string filter_reason;

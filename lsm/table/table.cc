@@ -1,6 +1,5 @@
 #include "lsm/table/table.h"
 
-#include <limits>
 #include <utility>
 
 #include "lsm/bytes/coding.h"
@@ -8,72 +7,50 @@
 #include "lsm/table/block_iterator.h"
 #include "lsm/table/signposts.h"
 #include "lsm/table/table_iterator.h"
+#include "lsm/table/table_tail.h"
 
 namespace lsm {
-namespace {
-
-// Fails unless the file holds all of them.
-absl::StatusOr<std::string> ReadExactly(const ReadFile& file, uint64_t offset, size_t size_bytes) {
-  std::string bytes(size_bytes, '\0');
-  LSM_ASSIGN_OR_RETURN(const size_t read_bytes, file.ReadAt(offset, {bytes.data(), bytes.size()}));
-  if (read_bytes != size_bytes) {
-    return DamageAt(file.path(), offset,
-                    Concat("the file ends after ", read_bytes, " of ", size_bytes, " bytes"));
-  }
-  return bytes;
-}
-
-bool DecodeHandle(std::string_view bytes, BlockHandle* handle) {
-  return TakeVarint64(&bytes, &handle->offset) && TakeVarint64(&bytes, &handle->stored_bytes) &&
-         bytes.empty();
-}
-
-}  // namespace
-
-const char* NameOf(FilterPresence presence) {
-  switch (presence) {
-    case FilterPresence::kUsable:
-      return "usable";
-    case FilterPresence::kAbsent:
-      return "absent";
-    case FilterPresence::kDamaged:
-      return "damaged";
-    case FilterPresence::kUnknown:
-      return "unknown";
-  }
-  return "?";
-}
-
 Table::Table(std::unique_ptr<ReadFile> file, const TableContext& context)
     : file_(std::move(file)), context_(context) {}
 
 Table::~Table() {
-  if (context_.block_cache != nullptr) context_.block_cache->Erase(slots_);
+  if (context_.block_cache == nullptr) return;
+  context_.block_cache->Erase(slots_);
+  if (partitions_ != nullptr) context_.block_cache->Erase(partitions_->slots());
 }
 
 absl::StatusOr<std::unique_ptr<Table>> Table::Open(std::unique_ptr<ReadFile> file,
                                                    const TableContext& context) {
   std::unique_ptr<Table> table(new Table(std::move(file), context));
-  LSM_RETURN_IF_ERROR(table->ReadEnds());
-  LSM_RETURN_IF_ERROR(table->ReadProperties());
-  LSM_RETURN_IF_ERROR(table->ReadIndex());
-  table->ReadFilter();
+  LSM_ASSIGN_OR_RETURN(const uint64_t file_bytes, table->file_->Size());
+  TableTail tail(*table->file_, file_bytes);
+  LSM_RETURN_IF_ERROR(table->ReadEnds(file_bytes, &tail));
+  LSM_RETURN_IF_ERROR(table->ReadProperties(&tail));
+  const Footer& footer = table->footer_;
+  // Of partitions none.
+  tail.Extend(footer.filter.is_null() || footer.is_partitioned() ? footer.index.offset
+                                                                 : footer.filter.offset);
+  LSM_RETURN_IF_ERROR(table->ReadIndex(&tail));
+  table->ReadFilter(&tail);
+  if (context.counters != nullptr) {
+    context.counters->Add(Counter::kOpeningReads, tail.reads());
+    context.counters->Add(Counter::kOpeningBytesRead, tail.read_bytes());
+  }
   return table;
 }
 
-absl::Status Table::ReadEnds() {
+absl::Status Table::ReadEnds(uint64_t file_bytes, TableTail* tail) {
   const std::string& path = file_->path();
-  LSM_ASSIGN_OR_RETURN(const uint64_t file_bytes, file_->Size());
-  if (file_bytes < kTableHeaderBytes) {
+  if (file_bytes < kTableHeaderBytes)
     return DamageAt(path, 0, Concat("a file of ", file_bytes, " bytes is too short for a table"));
-  }
-  LSM_ASSIGN_OR_RETURN(const std::string header, ReadExactly(*file_, 0, kTableHeaderBytes));
+  LSM_RETURN_IF_ERROR(tail->Read());
+  LSM_ASSIGN_OR_RETURN(const std::string header, tail->Bytes(0, kTableHeaderBytes));
   if (file_bytes < kTableHeaderBytes + kFooterBytes) {
     LSM_RETURN_IF_ERROR(DecodeTableHeader(header, path).status());
     return DamageAt(path, file_bytes, Concat("the table ends after ", file_bytes, " bytes"));
   }
   const uint64_t footer_offset = file_bytes - kFooterBytes;
-  LSM_ASSIGN_OR_RETURN(const std::string end, ReadExactly(*file_, footer_offset, kFooterBytes));
+  LSM_ASSIGN_OR_RETURN(const std::string end, tail->Bytes(footer_offset, kFooterBytes));
   absl::StatusOr<Footer> footer = Footer::Decode(end, file_bytes, path);
   if (absl::IsInvalidArgument(footer.status()) && header.starts_with(kTableMagic)) {
     return DamageAt(path, footer_offset,
@@ -96,105 +73,39 @@ absl::Status Table::ReadEnds() {
   return absl::OkStatus();
 }
 
-absl::Status Table::ReadProperties() {
-  LSM_ASSIGN_OR_RETURN(
-      const BlockBuffer bytes,
-      ReadPlainBlock(*file_, footer_.file_id, footer_.properties, kPropertiesBytesMax));
-  LSM_ASSIGN_OR_RETURN(
-      properties_, TableProperties::Decode(bytes.view(), file_->path(), footer_.properties.offset));
+absl::Status Table::ReadProperties(TableTail* tail) {
+  LSM_ASSIGN_OR_RETURN(const std::string_view bytes,
+                       tail->Block(footer_.file_id, footer_.properties, kPropertiesBytesMax));
+  LSM_ASSIGN_OR_RETURN(properties_,
+                       TableProperties::Decode(bytes, file_->path(), footer_.properties.offset));
   return absl::OkStatus();
 }
 
-absl::Status Table::ReadIndex() {
+absl::Status Table::ReadIndex(TableTail* tail) {
   const BlockHandle at = footer_.index;
-  LSM_ASSIGN_OR_RETURN(const BlockBuffer bytes,
-                       ReadPlainBlock(*file_, footer_.file_id, at, kIndexBytesMax));
-  Block block;
-  if (!block.Init(bytes.view()))
-    return DamageAt(file_->path(), at.offset, "the index block is malformed");
-
-  std::string keys;
-  std::vector<size_t> key_ends;
-  uint64_t block_offset = kTableHeaderBytes;
-  BlockIterator entry(block, /*internal_keys=*/false);
-  for (entry.SeekToFirst(); entry.Valid(); entry.Next()) {
-    // Data blocks follow one another without a gap, up to what comes next.
-    const uint64_t room_bytes = footer_.data_end() - block_offset;
-    BlockHandle handle;
-    if (!DecodeHandle(entry.value(), &handle) || handle.offset != block_offset ||
-        room_bytes < kBlockTrailerBytes || handle.stored_bytes > room_bytes - kBlockTrailerBytes ||
-        handle.stored_bytes > kBlockBytesMax) {
-      return DamageAt(
-          file_->path(), at.offset,
-          Concat("the index says of data block ", handles_.size(), " where it cannot be"));
-    }
-    block_offset += handle.stored_bytes + kBlockTrailerBytes;
-    handles_.push_back(handle);
-    keys.append(entry.key());
-    key_ends.push_back(keys.size());
-    // So much and no more can a block hold whose every kIndexRestartInterval-th key is whole.
-    if (keys.size() > kIndexRestartInterval * at.stored_bytes) {
-      return DamageAt(file_->path(), at.offset, "the index's keys share more than they can");
-    }
+  LSM_ASSIGN_OR_RETURN(const std::string_view bytes,
+                       tail->Block(footer_.file_id, at, kIndexBytesMax));
+  if (footer_.is_partitioned()) {
+    LSM_RETURN_IF_ERROR(ReadPartitions(bytes));
+  } else {
+    IndexReader reader(file_->path(), 0, kTableHeaderBytes, footer_.data_end());
+    LSM_RETURN_IF_ERROR(reader.Add(bytes, at.offset));
+    if (reader.next_block() != footer_.data_blocks || reader.next_offset() != footer_.data_end())
+      return DamageAt(file_->path(), at.offset, "the index does not list all data blocks");
+    index_ = reader.Finish();
   }
-  LSM_RETURN_IF_ERROR(entry.status(Concat(file_->path(), ": offset ", at.offset, ": index")));
-  if (handles_.size() != footer_.data_blocks || block_offset != footer_.data_end()) {
-    return DamageAt(file_->path(), at.offset, "the index does not list all data blocks");
-  }
-
-  std::vector<std::string_view> views;
-  views.reserve(key_ends.size());
-  size_t begin = 0;
-  for (const size_t end : key_ends) {
-    views.push_back(std::string_view(keys).substr(begin, end - begin));
-    begin = end;
-  }
-  fences_ = Fences(views);
-  handles_.shrink_to_fit();
-  slots_ = std::vector<BlockSlot>(handles_.size());
+  slots_ = std::vector<BlockSlot>(static_cast<size_t>(footer_.data_blocks));
   return absl::OkStatus();
 }
 
-void Table::ReadFilter() {
+void Table::ReadFilter(TableTail* tail) {
   if (footer_.filter.is_null()) return;
-  filter_presence_ = FilterPresence::kDamaged;
-  // Whatever keeps it from being read, the table's answers do not need it; that it is missed shows
-  // in filter_presence().
-  absl::StatusOr<BlockBuffer> bytes =
-      ReadPlainBlock(*file_, footer_.file_id, footer_.filter, kFilterBytesMax);
-  if (!bytes.ok()) {
-    filter_status_ = bytes.status();
-    return;
-  }
-  filter_bytes_ = BlockBytes(bytes->view());
-  const auto damage = [this](std::string_view problem) {
-    return DamageAt(file_->path(), footer_.filter.offset,
-                    Concat("the filter is damaged: ", problem));
-  };
-  bloom::FilterReader filter = bloom::FilterReader::Open(filter_bytes_.view());
-  switch (filter.state()) {
-    case bloom::FilterState::kDamaged:
-      filter_status_ = damage(filter.Describe().problem);
-      break;
-    case bloom::FilterState::kUnknown:
-      filter_presence_ = FilterPresence::kUnknown;
-      break;
-    case bloom::FilterState::kUsable:
-      // A table has keys, so the filter of none, which denies all, is not its own.
-      if (filter.size_bits() == 0) {
-        filter_status_ = damage("it is empty, and the table is not");
-        return;  // filter_ stays the one that says "maybe"
-      }
-      const std::optional<bloom::DigestSeed> own = properties_.digest_seed_and_hash();
-      if (!own || (context_.digest_seed && *context_.digest_seed != *own)) {
-        filter_presence_ = FilterPresence::kUnknown;
-        return;
-      }
-      digest_seed_ = *own;
-      filter_presence_ = FilterPresence::kUsable;
-      break;
-  }
-  filter_ = filter;
+  const std::optional<bloom::DigestSeed> own = properties_.digest_seed_and_hash();
+  knows_seed_ = own && (!context_.digest_seed || *context_.digest_seed == *own);
+  if (knows_seed_) digest_seed_ = *own;
+  if (is_partitioned()) return ReadFilterPartitions();
+  filter_ = OpenFilter(tail->Block(footer_.file_id, footer_.filter, kFilterBytesMax), knows_seed_,
+                       file_->path(), footer_.filter.offset);
 }
 
 absl::StatusOr<TableAnswer> Table::GetFrom(FirstBlock first, const LookupKey& key, bool fill_cache,
@@ -202,7 +113,15 @@ absl::StatusOr<TableAnswer> Table::GetFrom(FirstBlock first, const LookupKey& ke
                                            LevelCounts* counts, TableStep* step,
                                            bool pin_always) const {
   bool holds_newer = false;
-  for (size_t i = first.ordinal; i < fences_.size(); ++i) {
+  const IndexPart* index = first.index;
+  IndexRef next_index;
+  for (size_t i = first.ordinal; i < slots_.size(); ++i) {
+    if (i == index->end()) [[unlikely]] {
+      // The versions of a key go on in the next partition.
+      LSM_ASSIGN_OR_RETURN(next_index,
+                           IndexPartition(partitions_->With(i), fill_cache, counts, step));
+      index = next_index.part;
+    }
     CachedBlock* block = std::exchange(first.block, nullptr);
     bool from_cache = !first.was_read;
     if (block == nullptr) {
@@ -211,17 +130,19 @@ absl::StatusOr<TableAnswer> Table::GetFrom(FirstBlock first, const LookupKey& ke
       from_cache = block != nullptr;
     }
     if (block == nullptr) {
-      LSM_ASSIGN_OR_RETURN(*pin, ReadIntoCache(i, fill_cache));
+      LSM_ASSIGN_OR_RETURN(*pin, ReadIntoCache(*index, i, fill_cache));
       block = pin->get();
     }
     if (counts != nullptr) {
       ++(*counts)[from_cache ? LevelCounts::kBlocksFromCache : LevelCounts::kBlocksFromFile];
       (*counts)[from_cache ? LevelCounts::kBytesFromCache : LevelCounts::kBytesFromFile] +=
           from_cache ? block->block().bytes().size()
-                     : handles_[i].stored_bytes + kBlockTrailerBytes;
+                     : index->handle(i).stored_bytes + kBlockTrailerBytes;
     }
-    if (step != nullptr)
-      step->blocks.push_back({i, handles_[i].offset, handles_[i].stored_bytes, from_cache});
+    if (step != nullptr) {
+      const BlockHandle handle = index->handle(i);
+      step->blocks.push_back({i, handle.offset, handle.stored_bytes, from_cache});
+    }
 
     Block::Hit hit;
     const Block::Answer answer = block->Find(key, &hit);
@@ -241,12 +162,12 @@ absl::StatusOr<TableAnswer> Table::GetFrom(FirstBlock first, const LookupKey& ke
       case Block::Answer::kPastTheEnd:
         break;
       case Block::Answer::kDamaged:
-        return DamagedBlock(i, "an entry is malformed");
+        return DamagedBlock(index->handle(i), "an entry is malformed");
     }
     // Only the versions of the index's own key may go on in the next block.
-    if (answer == Block::Answer::kAbsent || fences_[i] != key.user_key()) break;
+    if (answer == Block::Answer::kAbsent || index->fence(i) != key.user_key()) break;
   }
-  if (!holds_newer && filter_presence_ == FilterPresence::kUsable) {
+  if (!holds_newer && filter_.presence == FilterPresence::kUsable) {
     if (counts != nullptr) ++(*counts)[LevelCounts::kFalsePositives];
     if (step != nullptr) step->false_positive = true;
   }
@@ -254,24 +175,28 @@ absl::StatusOr<TableAnswer> Table::GetFrom(FirstBlock first, const LookupKey& ke
   return TableAnswer::kAbsent;
 }
 
-absl::StatusOr<BlockRef> Table::ReadIntoCache(size_t ordinal, bool fill_cache) const {
-  LSM_ASSIGN_OR_RETURN(const BlockBuffer buffer, ReadDataBlock(ordinal));
-  return IntoCache(ordinal, buffer, fill_cache);
+absl::StatusOr<BlockRef> Table::ReadIntoCache(const IndexPart& index, size_t ordinal,
+                                              bool fill_cache) const {
+  LSM_ASSIGN_OR_RETURN(const BlockBuffer buffer,
+                       ReadBlock(*file_, footer_.file_id, index.handle(ordinal)));
+  return IntoCache(index, ordinal, buffer, fill_cache);
 }
 
-absl::StatusOr<BlockRef> Table::AdmitBlock(size_t ordinal, BlockBuffer stored,
-                                           bool fill_cache) const {
-  LSM_ASSIGN_OR_RETURN(const BlockBuffer buffer, OpenStored(std::move(stored), handles_[ordinal],
-                                                            footer_.file_id, file_->path()));
-  return IntoCache(ordinal, buffer, fill_cache);
+absl::StatusOr<BlockRef> Table::AdmitBlock(const IndexPart& index, size_t ordinal,
+                                           BlockBuffer stored, bool fill_cache) const {
+  LSM_ASSIGN_OR_RETURN(
+      const BlockBuffer buffer,
+      OpenStored(std::move(stored), index.handle(ordinal), footer_.file_id, file_->path()));
+  return IntoCache(index, ordinal, buffer, fill_cache);
 }
 
-absl::StatusOr<BlockRef> Table::IntoCache(size_t ordinal, const BlockBuffer& buffer,
-                                          bool fill_cache) const {
+absl::StatusOr<BlockRef> Table::IntoCache(const IndexPart& index, size_t ordinal,
+                                          const BlockBuffer& buffer, bool fill_cache) const {
   Block block;
-  if (!block.Init(buffer.view())) return DamagedBlock(ordinal, "a data block is malformed");
+  if (!block.Init(buffer.view()))
+    return DamagedBlock(index.handle(ordinal), "a data block is malformed");
   SignpostPlan plan;
-  LSM_RETURN_IF_ERROR(InspectBlock(ordinal, block, &plan));
+  LSM_RETURN_IF_ERROR(InspectBlock(index, ordinal, block, &plan));
   const bool stays = fill_cache && context_.block_cache != nullptr &&
                      context_.block_cache->Fits(CachedBlock::ChargeBytes(block, plan.heads.size()));
   BlockRef cached(CachedBlock::New(block, plan, stays));
@@ -279,33 +204,36 @@ absl::StatusOr<BlockRef> Table::IntoCache(size_t ordinal, const BlockBuffer& buf
   return context_.block_cache->Insert(&slots_[ordinal], std::move(cached));
 }
 
-absl::Status Table::InspectBlock(size_t ordinal, const Block& block, SignpostPlan* plan) const {
-  const auto lower = ordinal == 0 ? std::nullopt : std::optional(fences_[ordinal - 1]);
-  const std::string_view problem = InspectDataBlock(block, lower, fences_[ordinal], plan);
-  return problem.empty() ? absl::OkStatus()
-                         : DamagedBlock(ordinal, Concat("a data block is malformed: ", problem));
+absl::Status Table::InspectBlock(const IndexPart& index, size_t ordinal, const Block& block,
+                                 SignpostPlan* plan) const {
+  const std::string_view problem =
+      InspectDataBlock(block, index.lower_fence(ordinal), index.fence(ordinal), plan);
+  return problem.empty()
+             ? absl::OkStatus()
+             : DamagedBlock(index.handle(ordinal), Concat("a data block is malformed: ", problem));
 }
 
-absl::Status Table::DamagedBlock(size_t ordinal, std::string_view what) const {
-  return DamageAt(file_->path(), handles_[ordinal].offset, what);
+absl::Status Table::DamagedBlock(BlockHandle handle, std::string_view what) const {
+  return DamageAt(file_->path(), handle.offset, what);
 }
 
 std::unique_ptr<Iterator> Table::NewIterator(const ScanOptions& options) const {
   return std::make_unique<TableIterator>(*this, options);
 }
 
+uint64_t Table::filter_memory_bytes() const {
+  uint64_t bytes = filter_.bytes.size();
+  for (const FilterPart& part : filter_partitions_) bytes += part.bytes.size();
+  return bytes;
+}
+
 uint64_t Table::index_memory_bytes() const {
-  return fences_.memory_bytes() + handles_.capacity() * sizeof(BlockHandle) +
-         slots_.capacity() * sizeof(BlockSlot);
+  return index_.memory_bytes() + slots_.capacity() * sizeof(BlockSlot) +
+         (is_partitioned() ? partitions_->memory_bytes() : 0);
 }
 
-uint64_t Table::ApproximateOffsetOf(std::string_view user_key) const {
-  const size_t i = FirstBlockFor(user_key);
-  return i < handles_.size() ? handles_[i].offset : footer_.data_end();
-}
-
-absl::StatusOr<BlockBuffer> Table::ReadDataBlock(size_t ordinal) const {
-  return ReadBlock(*file_, footer_.file_id, handles_[ordinal]);
+absl::StatusOr<BlockBuffer> Table::ReadDataBlock(BlockHandle handle) const {
+  return ReadBlock(*file_, footer_.file_id, handle);
 }
 
 }  // namespace lsm

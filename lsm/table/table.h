@@ -1,5 +1,6 @@
 // One open SSTable: immutable, its index and its filter resident, its data blocks read through the
-// block cache.
+// block cache.  Of a partitioned table (partitions.h) the top-level index is resident, and the
+// partitions of filter and index are read through the block cache like data blocks.
 //
 // Threads: any number at once.  Point lookups take no lock unless a block must be read and cached.
 //
@@ -11,6 +12,7 @@
 #ifndef TRELLIS_LSM_TABLE_TABLE_H_
 #define TRELLIS_LSM_TABLE_TABLE_H_
 
+#include <cassert>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -24,22 +26,21 @@
 #include "bloom/filter_policy.h"
 #include "lsm/base/counters.h"
 #include "lsm/base/explanation.h"
-#include "lsm/base/fences.h"
 #include "lsm/base/internal_key.h"
 #include "lsm/base/iterator.h"
 #include "lsm/base/options.h"
 #include "lsm/fs/file_system.h"
 #include "lsm/table/block_cache.h"
 #include "lsm/table/block_io.h"
-#include "lsm/table/block_memory.h"
+#include "lsm/table/filter_part.h"
 #include "lsm/table/format.h"
+#include "lsm/table/index_part.h"
+#include "lsm/table/partitions.h"
 #include "lsm/table/properties.h"
 
 namespace lsm {
 
-enum class FilterPresence : uint8_t { kUsable, kAbsent, kDamaged, kUnknown };
-// "usable", "absent", "damaged", "unknown".
-const char* NameOf(FilterPresence presence);
+class TableTail;
 
 // What a table needs of the store it belongs to.  The objects outlive the table.
 struct TableContext {
@@ -50,6 +51,9 @@ struct TableContext {
   std::optional<bloom::DigestSeed> digest_seed;
   // The id that the manifest recorded; another one in the file is DataLoss.  Nothing: any (tools).
   std::optional<uint64_t> file_id;
+  // Whether the partitions of a partitioned table are left in the file until a lookup needs them
+  // (stores); else all of them are read and kept when it is opened (tools, verification, repair).
+  bool partitions_on_demand = false;
 };
 
 enum class TableAnswer : uint8_t { kAbsent, kFound, kDeleted };
@@ -65,15 +69,46 @@ class Table {
   Table(const Table&) = delete;
   Table& operator=(const Table&) = delete;
 
-  // "Maybe" unless a usable filter says no.
-  bool MayContain(bloom::Digest digest) const { return filter_.MayContain(digest); }
-  void PrefetchFilter(bloom::Digest digest) const { filter_.Prefetch(digest); }
-  FilterPresence filter_presence() const { return filter_presence_; }
+  // "Maybe" unless a usable filter says no; always for a partitioned table, see AskFilter.
+  bool MayContain(bloom::Digest digest) const { return filter_.filter.MayContain(digest); }
+  void PrefetchFilter(bloom::Digest digest) const { filter_.filter.Prefetch(digest); }
+  // Of a partitioned table that is opened for tools kDamaged if any partition is, and kUnknown if
+  // any is; in a store kUsable, if there is a filter and its digests can be made, whatever it turns
+  // out of a partition later.
+  FilterPresence filter_presence() const { return filter_.presence; }
   // What digests for its filter are made with, if that is usable.
   const bloom::DigestSeed& digest_seed() const { return digest_seed_; }
   // Why the filter is kDamaged: DataLoss with its offset, or the error with which it could not be
   // read.  OK otherwise.
-  const absl::Status& filter_status() const { return filter_status_; }
+  const absl::Status& filter_status() const { return filter_.status; }
+
+  bool is_partitioned() const { return partitions_ != nullptr; }
+  // Whether it has a filter, and MayContain does not ask it but AskFilter does.
+  bool has_filter_partitions() const { return filter_.in_partitions; }
+  // Whether its partitions must be looked for in cache and file.
+  bool reads_partitions() const { return is_partitioned() && context_.partitions_on_demand; }
+  // REQUIRES: is_partitioned().
+  const Partitions& partitions() const { return *partitions_; }
+
+  // What the filter says of a key, also of a partitioned table: of the partition that would hold
+  // it.  One that is damaged or cannot be read says "maybe".  `counts` and `steps` may be null:
+  // both are told of the partition.  REQUIRES: an EpochGuard stands.
+  struct FilterAnswer {
+    bool passed;
+    FilterPresence presence;
+  };
+  FilterAnswer AskFilter(const LookupKey& key, bool fill_cache, LevelCounts* counts,
+                         std::vector<PartitionStep>* steps) const;
+
+  // The part of the index that says where keys at or after `user_key` begin; null if there are no
+  // such keys.  It is used as long as the EpochGuard that must stand, or as `pin` if that is set.
+  // DataLoss for a damaged index partition.
+  struct IndexRef {
+    const IndexPart* part = nullptr;
+    BlockRef pin;
+  };
+  absl::StatusOr<IndexRef> IndexFor(std::string_view user_key, bool fill_cache, LevelCounts* counts,
+                                    TableStep* step) const;
 
   // The newest version of the key that the lookup may see, not asking the filter.  REQUIRES: an
   // EpochGuard stands, and the caller uses `value` within it; or takes `pin`.  `pin` is set if the
@@ -84,19 +119,24 @@ class Table {
   absl::StatusOr<TableAnswer> Get(const LookupKey& key, bool fill_cache, std::string_view* value,
                                   uint64_t* suffix, BlockRef* pin, LevelCounts* counts,
                                   TableStep* step, bool pin_always = false) const {
-    return GetFrom({FirstBlockFor(key.user_key()), nullptr, false}, key, fill_cache, value, suffix,
-                   pin, counts, step, pin_always);
+    if (partitions_ == nullptr) [[likely]] {
+      return GetFrom({&index_, index_.LowerBound(key.user_key()), nullptr, false}, key, fill_cache,
+                     value, suffix, pin, counts, step, pin_always);
+    }
+    return GetPartitioned(key, fill_cache, value, suffix, pin, counts, step, pin_always);
   }
 
   // The same in steps, for who looks up several keys side by side:
   //
-  //   PrefetchSlot(i)   i = FirstBlockFor(the key); block_count(): the table does not have it
+  //   index = IndexFor(the key)
+  //   PrefetchSlot(i)   i = index.LowerBound(the key); block_count(): the table does not have it
   //   FindCached(i)     or a read of the block, which AdmitBlock takes
-  //   GetFrom({i, block, was_read})
+  //   GetFrom({index, i, block, was_read})
   //
   // `block` is what FindCached found; or what was read, and `pin` refers to it; or null: Get does
   // both.  `was_read`: for this lookup, so that it counts as read from the file.
   struct FirstBlock {
+    const IndexPart* index;
     size_t ordinal;
     CachedBlock* block;
     bool was_read;
@@ -121,9 +161,10 @@ class Table {
     // As in FindCached.
     return slots_[ordinal].load(std::memory_order_seq_cst);
   }
-  // Verifies what was read at block_handle(ordinal), with its trailer, and puts the block into the
+  // Verifies what was read at index.handle(ordinal), with its trailer, and puts the block into the
   // cache if asked to.
-  absl::StatusOr<BlockRef> AdmitBlock(size_t ordinal, BlockBuffer stored, bool fill_cache) const;
+  absl::StatusOr<BlockRef> AdmitBlock(const IndexPart& index, size_t ordinal, BlockBuffer stored,
+                                      bool fill_cache) const;
 
   struct ScanOptions {
     bool fill_cache = true;
@@ -141,50 +182,112 @@ class Table {
 
   const TableProperties& properties() const { return properties_; }
   const Footer& footer() const { return footer_; }
-  const bloom::FilterReader& filter() const { return filter_; }
+  // Of a partitioned table it is none.
+  const bloom::FilterReader& filter() const { return filter_.filter; }
   const std::string& path() const { return file_->path(); }
   const ReadFile& file() const { return *file_; }
   uint64_t file_bytes() const { return footer_.file_bytes; }
-  uint64_t filter_memory_bytes() const { return filter_bytes_.size(); }
+  // Resident.
+  uint64_t filter_memory_bytes() const;
   uint64_t index_memory_bytes() const;
+  // Of all the filter, resident or not.
+  uint64_t filter_bytes() const {
+    return is_partitioned() ? partitions_->filter_bytes() : filter_.bytes.size();
+  }
+  uint64_t index_bytes() const {
+    return is_partitioned() ? partitions_->index_bytes() : footer_.index.stored_bytes;
+  }
 
   // --- data blocks one by one, for tools and for repair ---
-  size_t block_count() const { return handles_.size(); }
-  BlockHandle block_handle(size_t ordinal) const { return handles_[ordinal]; }
-  std::string_view block_fence(size_t ordinal) const { return fences_[ordinal]; }
+  size_t block_count() const { return slots_.size(); }
+  // REQUIRES for all these: the table is not partitioned, or not opened with partitions_on_demand.
+  const IndexPart& index() const {
+    assert(!reads_partitions());
+    return index_;
+  }
+  BlockHandle block_handle(size_t ordinal) const { return index().handle(ordinal); }
+  std::string_view block_fence(size_t ordinal) const { return index().fence(ordinal); }
   // The first one that may hold keys at or after `user_key`; block_count() if there is none.
-  size_t FirstBlockFor(std::string_view user_key) const { return fences_.LowerBound(user_key); }
+  size_t FirstBlockFor(std::string_view user_key) const { return index().LowerBound(user_key); }
+  absl::StatusOr<BlockBuffer> ReadDataBlock(size_t ordinal) const {
+    return ReadDataBlock(block_handle(ordinal));
+  }
+  const FilterPart& filter_partition(size_t number) const { return filter_partitions_[number]; }
+
+  // --- the same of a table of which a part of the index may be damaged: for repair ---
+  // Of a table that is not partitioned there is one part, all of it.
+  size_t index_part_count() const { return reads_partitions() ? partitions_->count() : 1; }
+  // Read from the file if the table was opened with partitions_on_demand.
+  absl::StatusOr<IndexPart> ReadIndexPart(size_t number) const {
+    if (reads_partitions()) return ReadIndexPartition(number);
+    return index_;
+  }
+  absl::StatusOr<BlockBuffer> ReadDataBlock(BlockHandle handle) const;
+
   // Bytes of the file before the first block that may hold keys at or after `user_key`.
+  // (May read an index partition; where that fails, before its first block.)
   uint64_t ApproximateOffsetOf(std::string_view user_key) const;
-  absl::StatusOr<BlockBuffer> ReadDataBlock(size_t ordinal) const;
 
  private:
   friend class TableIterator;
   Table(std::unique_ptr<ReadFile> file, const TableContext& context);
-  absl::Status ReadEnds();
-  absl::Status ReadProperties();
-  absl::Status ReadIndex();
-  void ReadFilter();
+  absl::Status ReadEnds(uint64_t file_bytes, TableTail* tail);
+  absl::Status ReadProperties(TableTail* tail);
+  absl::Status ReadIndex(TableTail* tail);
+  absl::Status ReadPartitions(std::string_view top_level_bytes);
+  void ReadFilter(TableTail* tail);
+  void ReadFilterPartitions();
+
+  absl::Status AddIndexPartition(size_t number, IndexReader* reader) const;
+  absl::StatusOr<IndexPart> ReadIndexPartition(size_t number) const;
+  // Fails for want of memory only.
+  FilterPart ReadFilterPartition(size_t number) const;
+  // In the cache, or read, and put there if asked to.  `pin` is set if it was read.  REQUIRES: an
+  // EpochGuard stands.
+  struct PartitionRef {
+    CachedPartition* partition = nullptr;
+    BlockRef pin;
+
+    void Pin() {
+      if (pin) return;
+      partition->Ref();
+      pin = BlockRef(partition);
+    }
+  };
+  absl::StatusOr<PartitionRef> FindPartition(PartitionKind kind, size_t number, bool fill_cache,
+                                             LevelCounts* counts,
+                                             std::vector<PartitionStep>* steps) const;
+  // Null if it is not cached.
+  const IndexPart* PeekIndexPartition(size_t number) const;
+  absl::StatusOr<BlockRef> ReadPartitionIntoCache(PartitionKind kind, size_t number,
+                                                  bool fill_cache) const;
+  absl::StatusOr<IndexRef> IndexPartition(size_t number, bool fill_cache, LevelCounts* counts,
+                                          TableStep* step) const;
+  absl::StatusOr<TableAnswer> GetPartitioned(const LookupKey& key, bool fill_cache,
+                                             std::string_view* value, uint64_t* suffix,
+                                             BlockRef* pin, LevelCounts* counts, TableStep* step,
+                                             bool pin_always) const;
 
   // Reads it from the file, and puts it into the cache if asked to.
-  absl::StatusOr<BlockRef> ReadIntoCache(size_t ordinal, bool fill_cache) const;
-  absl::StatusOr<BlockRef> IntoCache(size_t ordinal, const BlockBuffer& buffer,
-                                     bool fill_cache) const;
-  absl::Status InspectBlock(size_t ordinal, const Block& block, SignpostPlan* plan) const;
-  absl::Status DamagedBlock(size_t ordinal, std::string_view what) const;
+  absl::StatusOr<BlockRef> ReadIntoCache(const IndexPart& index, size_t ordinal,
+                                         bool fill_cache) const;
+  absl::StatusOr<BlockRef> IntoCache(const IndexPart& index, size_t ordinal,
+                                     const BlockBuffer& buffer, bool fill_cache) const;
+  absl::Status InspectBlock(const IndexPart& index, size_t ordinal, const Block& block,
+                            SignpostPlan* plan) const;
+  absl::Status DamagedBlock(BlockHandle handle, std::string_view what) const;
 
   const std::unique_ptr<ReadFile> file_;
   const TableContext context_;
   Footer footer_;
   TableProperties properties_;
-  bloom::FilterReader filter_;
-  FilterPresence filter_presence_ = FilterPresence::kAbsent;
-  BlockBytes filter_bytes_;
-  absl::Status filter_status_;
+  FilterPart filter_;  // of a partitioned table what all partitions come to, without a reader
+  bool knows_seed_ = false;
   bloom::DigestSeed digest_seed_;
-  Fences fences_;
-  std::vector<BlockHandle> handles_;
-  mutable std::vector<BlockSlot> slots_;
+  std::unique_ptr<Partitions> partitions_;
+  IndexPart index_;                            // none if partitions are read on demand
+  std::vector<FilterPart> filter_partitions_;  // unless they are read on demand
+  mutable std::vector<BlockSlot> slots_;       // of the data blocks
 };
 
 }  // namespace lsm

@@ -64,12 +64,20 @@ TableBuilder::TableBuilder(TableBuildOptions options, std::unique_ptr<AppendFile
   properties_.filter_kind = "none";
   properties_.filter_reason = options_.filter_reason;
   if (options_.filter_policy != nullptr) {
-    filter_ = options_.filter_policy->NewBuilder(
-        {.target_fpp = options_.target_fpp, .seed = options_.file_id});
+    if (options_.partition_bytes == 0) {
+      filter_ = options_.filter_policy->NewBuilder(
+          {.target_fpp = options_.target_fpp, .seed = options_.file_id});
+    }
     // The textbook's, good enough for an estimate of the size.
     filter_bytes_per_key_ = -std::log(options_.target_fpp) / (std::log(2) * std::log(2) * 8);
     properties_.filter_kind = options_.filter_policy->name();
     properties_.target_fpp = options_.target_fpp;
+  }
+  if (options_.partition_bytes > 0) {
+    partitions_ = std::make_unique<PartitionBuilder>(
+        options_.filter_policy,
+        bloom::FilterContext{.target_fpp = options_.target_fpp, .seed = options_.file_id},
+        options_.partition_bytes);
   }
   properties_.set_digest_seed(options_.digest_seed);
   properties_.compression = NameOf(options_.compression);
@@ -111,10 +119,8 @@ void TableBuilder::Add(std::string_view internal_key, std::string_view value) {
     if (!status_.ok()) return;
   }
   if (first) smallest_ = internal_key;
-  if (order != 0) {
-    ++properties_.distinct_keys;
-    if (filter_ != nullptr) filter_->Add(bloom::DigestOf(key.user_key, options_.digest_seed));
-  }
+  if (order != 0) ++properties_.distinct_keys;
+  AddToFilter(key.user_key, order != 0);
   data_block_.Add(internal_key, value);
   last_key_ = internal_key;
 
@@ -125,6 +131,16 @@ void TableBuilder::Add(std::string_view internal_key, std::string_view value) {
   properties_.largest_sequence = std::max(properties_.largest_sequence, key.sequence);
   properties_.raw_key_bytes += key.user_key.size();
   properties_.raw_value_bytes += value.size();
+}
+
+void TableBuilder::AddToFilter(std::string_view user_key, bool is_new_key) {
+  if (partitions_ != nullptr) {
+    // A key whose versions go over a partition's end is in the filters of both.
+    if (is_new_key || partitions_->is_at_start())
+      partitions_->AddKey(bloom::DigestOf(user_key, options_.digest_seed));
+  } else if (filter_ != nullptr && is_new_key) {
+    filter_->Add(bloom::DigestOf(user_key, options_.digest_seed));
+  }
 }
 
 void TableBuilder::FlushDataBlock(std::string_view next_user_key) {
@@ -139,10 +155,15 @@ void TableBuilder::FlushDataBlock(std::string_view next_user_key) {
   }
   ++properties_.data_blocks;
   properties_.data_bytes += handle->stored_bytes + kBlockTrailerBytes;
+  const std::string separator = SeparatorOf(UserKeyOf(last_key_), next_user_key);
+  if (partitions_ != nullptr) {
+    status_ = partitions_->AddBlock(separator, *handle);
+    return;
+  }
   std::string encoded;
   AppendVarint64(&encoded, handle->offset);
   AppendVarint64(&encoded, handle->stored_bytes);
-  index_block_.Add(SeparatorOf(UserKeyOf(last_key_), next_user_key), encoded);
+  index_block_.Add(separator, encoded);
 }
 
 absl::Status TableBuilder::WriteFilter(Footer* footer) {
@@ -181,8 +202,12 @@ absl::StatusOr<TableSummary> TableBuilder::Finish() {
   footer.file_id = options_.file_id;
   footer.data_blocks = properties_.data_blocks;
   footer.entries = properties_.entries;
-  status_ = WriteFilter(&footer);
-  if (status_.ok()) status_ = WriteIndex(&footer);
+  if (partitions_ != nullptr) {
+    status_ = partitions_->Write(file_.get(), &scratch_, &footer, &properties_);
+  } else {
+    status_ = WriteFilter(&footer);
+    if (status_.ok()) status_ = WriteIndex(&footer);
+  }
   LSM_RETURN_IF_ERROR(status_);
   absl::StatusOr<BlockHandle> properties = WriteBlock(
       file_.get(), options_.file_id, properties_.Encode(), Compression::kNone, &scratch_);
@@ -202,14 +227,16 @@ absl::StatusOr<TableSummary> TableBuilder::Finish() {
 }
 
 bool TableBuilder::is_full() const {
-  return index_block_.size_bytes_estimate() >= kIndexBytesFull ||
-         properties_.distinct_keys >= kKeysFull;
+  const uint64_t index_bytes =
+      partitions_ != nullptr ? partitions_->index_bytes() : index_block_.size_bytes_estimate();
+  return index_bytes >= kIndexBytesFull || properties_.distinct_keys >= kKeysFull;
 }
 
 uint64_t TableBuilder::size_bytes_estimate() const {
-  const uint64_t keys = filter_ != nullptr ? filter_->key_count() : 0;
-  return file_->size_bytes() + data_block_.size_bytes_estimate() +
-         index_block_.size_bytes_estimate() + kFooterBytes +
+  const uint64_t keys = options_.filter_policy != nullptr ? properties_.distinct_keys : 0;
+  const uint64_t index_bytes =
+      partitions_ != nullptr ? partitions_->index_bytes() : index_block_.size_bytes_estimate();
+  return file_->size_bytes() + data_block_.size_bytes_estimate() + index_bytes + kFooterBytes +
          static_cast<uint64_t>(static_cast<double>(keys) * filter_bytes_per_key_);
 }
 

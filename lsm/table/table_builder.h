@@ -19,6 +19,7 @@
 #include "lsm/fs/file_system.h"
 #include "lsm/table/block.h"
 #include "lsm/table/format.h"
+#include "lsm/table/partition_builder.h"
 #include "lsm/table/properties.h"
 
 namespace lsm {
@@ -30,6 +31,9 @@ struct TableBuildOptions {
   std::shared_ptr<const bloom::FilterPolicy> filter_policy;  // null: no filter
   double target_fpp = 0.01;
   std::string filter_reason;  // the property of that name
+  // Filter and index are cut into partitions of about so many bytes of index (partitions.h); 0:
+  // they are whole.
+  size_t partition_bytes = 0;
   bloom::DigestSeed digest_seed;
   uint64_t file_id = 0;  // drawn at random by the caller
   int level = 0;
@@ -68,6 +72,7 @@ class TableBuilder {
 
  private:
   void FlushDataBlock(std::string_view next_user_key);
+  void AddToFilter(std::string_view user_key, bool is_new_key);
   absl::Status WriteFilter(Footer* footer);
   absl::Status WriteIndex(Footer* footer);
 
@@ -77,6 +82,7 @@ class TableBuilder {
   BlockBuilder data_block_;
   BlockBuilder index_block_;
   std::unique_ptr<bloom::FilterBuilder> filter_;
+  std::unique_ptr<PartitionBuilder> partitions_;  // or null: in place of the two above
   double filter_bytes_per_key_ = 0;
   TableProperties properties_;
   std::string smallest_;

@@ -19,7 +19,9 @@ class TableChecker {
   TableChecker(const Table& table, const TableCheckCalls& calls) : table_(table), calls_(calls) {}
 
   TableFacts Run() {
-    if (!table_.filter_status().ok()) Fail(table_.filter_status());
+    if (!table_.is_partitioned() && !table_.filter_status().ok()) Fail(table_.filter_status());
+    if (table_.is_partitioned() && !table_.footer().filter.is_null()) FailForFilterPartitions();
+    if (table_.is_partitioned()) keys_of_partition_.resize(table_.partitions().count());
     TableWalk walk(table_);
     size_t i = 0;
     for (; i < table_.block_count() && goes_on_; ++i) {
@@ -40,9 +42,17 @@ class TableChecker {
     Fail(DamageAt(table_.path(), offset, message));
   }
 
+  void FailForFilterPartitions() {
+    for (size_t i = 0; i < table_.partitions().count(); ++i) {
+      if (const absl::Status& status = table_.filter_partition(i).status; !status.ok())
+        Fail(status);
+    }
+  }
+
   void CheckBlock(TableWalk* walk, size_t ordinal) {
     offset_ = table_.block_handle(ordinal).offset;
     first_in_block_ = true;
+    if (table_.is_partitioned()) EnterPartition(table_.partitions().With(ordinal));
     const BlockFacts facts = walk->Walk(ordinal, [&](const ParsedKey& key, std::string_view value) {
       CheckEntry(ordinal, key, value);
       return goes_on_;
@@ -79,7 +89,16 @@ class TableChecker {
     largest_sequence_ = std::max(largest_sequence_, key.sequence);
     raw_key_bytes_ += key.user_key.size();
     raw_value_bytes_ += value.size();
-    if (is_new_key) CheckKey(key.user_key);
+    if (is_new_key) ++facts_.keys;
+    // Of a key that goes on in the next partition the filters of both must know.
+    if (is_new_key || first_in_partition_) CheckKey(key.user_key, is_new_key);
+    first_in_partition_ = false;
+  }
+
+  void EnterPartition(size_t number) {
+    if (number == partition_ && facts_.entries > 0) return;
+    partition_ = number;
+    first_in_partition_ = true;
   }
 
   // The fence of the block before is the same as this block's first key only if the block before
@@ -92,13 +111,27 @@ class TableChecker {
     }
   }
 
-  void CheckKey(std::string_view user_key) {
-    ++facts_.keys;
-    if (table_.filter_presence() != FilterPresence::kUsable) return;
-    if (table_.MayContain(bloom::DigestOf(user_key, table_.digest_seed()))) {
-      ++facts_.keys_in_filter;
+  // The filter of a whole table, or of a partition.
+  const bloom::FilterReader& FilterOf(size_t partition) const {
+    return table_.is_partitioned() ? table_.filter_partition(partition).filter : table_.filter();
+  }
+  FilterPresence PresenceOf(size_t partition) const {
+    if (!table_.is_partitioned() || table_.footer().filter.is_null())
+      return table_.filter_presence();
+    return table_.filter_partition(partition).presence;
+  }
+  uint64_t OffsetOf(size_t partition) const {
+    return table_.is_partitioned() ? table_.partitions().entry(partition).filter.offset
+                                   : table_.footer().filter.offset;
+  }
+
+  void CheckKey(std::string_view user_key, bool is_new_key) {
+    if (table_.is_partitioned()) ++keys_of_partition_[partition_];
+    if (PresenceOf(partition_) != FilterPresence::kUsable) return;
+    if (FilterOf(partition_).MayContain(bloom::DigestOf(user_key, table_.digest_seed()))) {
+      facts_.keys_in_filter += is_new_key;
     } else {
-      Damage(table_.footer().filter.offset,
+      Damage(OffsetOf(partition_),
              Concat("the filter says no to the key ", QuotedKey(user_key), ", which is there"));
     }
   }
@@ -131,13 +164,17 @@ class TableChecker {
     CheckSum("data_bytes", p.data_bytes, data_bytes_);
     CheckSum("uncompressed_data_bytes", p.uncompressed_data_bytes, expanded_bytes_);
     CheckSum("data_blocks", p.data_blocks, facts_.blocks);
-    CheckSum("index_bytes", p.index_bytes, table_.footer().index.stored_bytes);
-    CheckSum("filter_bytes", p.filter_bytes, table_.footer().filter.stored_bytes);
+    CheckSum("index_bytes", p.index_bytes, table_.index_bytes());
+    CheckSum("filter_bytes", p.filter_bytes,
+             table_.is_partitioned() ? table_.filter_bytes() : table_.footer().filter.stored_bytes);
+    CheckSum("partitions", p.partitions, keys_of_partition_.size());
     if (facts_.entries > 0) {
       CheckKeyProperty("smallest_key", p.smallest_key, UserKeyOf(facts_.smallest));
       CheckKeyProperty("largest_key", p.largest_key, UserKeyOf(facts_.largest));
     }
-    if (table_.filter_presence() == FilterPresence::kUsable) CheckFilterCount();
+    if (!table_.is_partitioned()) CheckFilterCount(0, facts_.keys);
+    for (size_t i = 0; i < keys_of_partition_.size(); ++i)
+      CheckFilterCount(i, keys_of_partition_[i]);
   }
 
   void CheckKeyProperty(std::string_view name, std::string_view stated, std::string_view found) {
@@ -148,11 +185,13 @@ class TableChecker {
   }
 
   // A filter that was sized for other keys still passes all of these, at another rate than it says.
-  void CheckFilterCount() {
-    const uint64_t stated = table_.filter().Describe().key_count;
-    if (stated == facts_.keys) return;
-    Damage(table_.footer().filter.offset,
-           Concat("the filter says that it holds ", stated, " keys, the table has ", facts_.keys));
+  void CheckFilterCount(size_t partition, uint64_t keys) {
+    if (PresenceOf(partition) != FilterPresence::kUsable) return;
+    const uint64_t stated = FilterOf(partition).Describe().key_count;
+    if (stated == keys) return;
+    Damage(OffsetOf(partition),
+           Concat("the filter says that it holds ", stated, " keys, the ",
+                  table_.is_partitioned() ? "partition" : "table", " has ", keys));
   }
 
   const Table& table_;
@@ -162,6 +201,9 @@ class TableChecker {
   uint64_t offset_ = 0;  // of the block
   bool first_in_block_ = true;
   bool all_read_ = true;
+  size_t partition_ = 0;  // of the block, where the table is partitioned
+  bool first_in_partition_ = false;
+  std::vector<uint64_t> keys_of_partition_;
   std::string last_key_;  // with the two below: the last entry
   Sequence last_sequence_ = 0;
   EntryKind last_kind_ = EntryKind::kPut;

@@ -26,11 +26,52 @@ void TableIterator::Restart() {
   boundary_key_.clear();
 }
 
+absl::Status TableIterator::EnterPartition(size_t number) {
+  const Partitions& partitions = table_.partitions();
+  if (index_->begin() == partitions.first_block(number) && index_->end() > index_->begin())
+    return absl::OkStatus();
+  LevelCounts counts;
+  Table::PartitionRef found;
+  {
+    const EpochGuard guard;  // as in LoadThroughCache
+    // Who reads a whole table does not fill the cache with its index.
+    const bool fill_cache = options_.fill_cache && options_.readahead_bytes == 0;
+    LSM_ASSIGN_OR_RETURN(found, table_.FindPartition(PartitionKind::kIndex, number, fill_cache,
+                                                     &counts, /*steps=*/nullptr));
+    found.Pin();
+  }
+  Count(Counter::kScanBytesFromFile, counts[LevelCounts::kPartitionBytesFromFile]);
+  index_ = &found.partition->index();
+  partition_ = std::move(found.pin);
+  return absl::OkStatus();
+}
+
+absl::Status TableIterator::EnterPartitionOf(size_t ordinal) {
+  if (ordinal >= index_->begin() && ordinal < index_->end()) return absl::OkStatus();
+  return EnterPartition(table_.partitions().With(ordinal));
+}
+
+absl::Status TableIterator::FindBlock(std::string_view user_key, size_t* ordinal) {
+  if (table_.reads_partitions()) {
+    const size_t number = table_.partitions().LowerBound(user_key);
+    if (number == table_.partitions().count()) {
+      *ordinal = table_.block_count();
+      return absl::OkStatus();
+    }
+    LSM_RETURN_IF_ERROR(EnterPartition(number));
+  }
+  *ordinal = index_->LowerBound(user_key);
+  return absl::OkStatus();
+}
+
 bool TableIterator::Load(size_t ordinal, Entry entry) {
   if (ordinal != ordinal_) {
     Block block;
-    absl::Status status = options_.readahead_bytes > 0 ? LoadFromStretch(ordinal, &block)
-                                                       : LoadThroughCache(ordinal, &block);
+    absl::Status status = EnterPartitionOf(ordinal);
+    if (status.ok()) {
+      status = options_.readahead_bytes > 0 ? LoadFromStretch(ordinal, &block)
+                                            : LoadThroughCache(ordinal, &block);
+    }
     if (!status.ok()) {
       Fail(std::move(status));
       return false;
@@ -42,7 +83,7 @@ bool TableIterator::Load(size_t ordinal, Entry entry) {
   }
   if (entry == Entry::kAnywhere && !inspected_) {
     SignpostPlan unused;
-    absl::Status status = table_.InspectBlock(ordinal, position_.block(), &unused);
+    absl::Status status = table_.InspectBlock(*index_, ordinal, position_.block(), &unused);
     if (!status.ok()) {
       Fail(std::move(status));
       return false;
@@ -67,9 +108,9 @@ absl::Status TableIterator::LoadThroughCache(size_t ordinal, Block* block) {
   if (found) {
     Count(Counter::kScanBlocksFromCache, 1);
   } else {
-    LSM_ASSIGN_OR_RETURN(found, table_.ReadIntoCache(ordinal, options_.fill_cache));
+    LSM_ASSIGN_OR_RETURN(found, table_.ReadIntoCache(*index_, ordinal, options_.fill_cache));
     Count(Counter::kScanBlocksFromFile, 1);
-    Count(Counter::kScanBytesFromFile, table_.handles_[ordinal].stored_bytes + kBlockTrailerBytes);
+    Count(Counter::kScanBytesFromFile, index_->handle(ordinal).stored_bytes + kBlockTrailerBytes);
   }
   cached_ = std::move(found);
   *block = cached_->block();
@@ -87,17 +128,16 @@ void TableIterator::PrefetchBeyond(size_t ordinal, ptrdiff_t direction) const {
 }
 
 absl::Status TableIterator::ReadStretch(size_t ordinal) {
-  const auto& handles = table_.handles_;
-  const uint64_t begin = handles[ordinal].offset;
+  const auto end_of = [this](size_t block) {
+    const BlockHandle handle = index_->handle(block);
+    return handle.offset + handle.stored_bytes + kBlockTrailerBytes;
+  };
+  const uint64_t begin = index_->handle(ordinal).offset;
   size_t end_ordinal = ordinal;
   uint64_t end = begin;
   do {
-    end = handles[end_ordinal].offset + handles[end_ordinal].stored_bytes + kBlockTrailerBytes;
-    ++end_ordinal;
-  } while (end_ordinal < handles.size() && handles[end_ordinal].offset +
-                                                   handles[end_ordinal].stored_bytes +
-                                                   kBlockTrailerBytes - begin <=
-                                               options_.readahead_bytes);
+    end = end_of(end_ordinal++);
+  } while (end_ordinal < index_->end() && end_of(end_ordinal) - begin <= options_.readahead_bytes);
   stretch_begin_ = stretch_end_ = 0;
   const size_t size_bytes = end - begin;
   if (stretch_.size() < size_bytes)
@@ -110,6 +150,7 @@ absl::Status TableIterator::ReadStretch(size_t ordinal) {
   }
   Count(Counter::kScanBlocksFromFile, end_ordinal - ordinal);
   Count(Counter::kScanBytesFromFile, size_bytes);
+  stretch_offset_ = begin;
   stretch_begin_ = ordinal;
   stretch_end_ = end_ordinal;
   return absl::OkStatus();
@@ -120,10 +161,9 @@ absl::Status TableIterator::LoadFromStretch(size_t ordinal, Block* block) {
     ordinal_ = kNoBlock;  // its bytes may lie in the stretch that goes
     LSM_RETURN_IF_ERROR(ReadStretch(ordinal));
   }
-  const BlockHandle handle = table_.handles_[ordinal];
-  const std::string_view stored_with_trailer =
-      stretch_.view().substr(handle.offset - table_.handles_[stretch_begin_].offset,
-                             handle.stored_bytes + kBlockTrailerBytes);
+  const BlockHandle handle = index_->handle(ordinal);
+  const std::string_view stored_with_trailer = stretch_.view().substr(
+      handle.offset - stretch_offset_, handle.stored_bytes + kBlockTrailerBytes);
   LSM_ASSIGN_OR_RETURN(
       const Compression compression,
       VerifyBlock(stored_with_trailer, handle, table_.footer_.file_id, table_.path()));
@@ -133,7 +173,7 @@ absl::Status TableIterator::LoadFromStretch(size_t ordinal, Block* block) {
     LSM_ASSIGN_OR_RETURN(expanded_, ExpandLz4(bytes, handle.offset, table_.path()));
     bytes = expanded_.view();
   }
-  if (!block->Init(bytes)) return table_.DamagedBlock(ordinal, "a data block is malformed");
+  if (!block->Init(bytes)) return table_.DamagedBlock(handle, "a data block is malformed");
   return absl::OkStatus();
 }
 
@@ -141,8 +181,9 @@ void TableIterator::Check(bool forward) {
   if (!position_.Valid()) return;
   const std::string_view key = position_.key();
   bool sound = true;
-  if (position_.AtFirst() && ordinal_ > 0) sound &= UserKeyOf(key) >= table_.fences_[ordinal_ - 1];
-  if (position_.AtLast()) sound &= UserKeyOf(key) <= table_.fences_[ordinal_];
+  if (position_.AtFirst() && ordinal_ > 0)
+    sound &= UserKeyOf(key) >= *index_->lower_fence(ordinal_);
+  if (position_.AtLast()) sound &= UserKeyOf(key) <= index_->fence(ordinal_);
   if (!boundary_key_.empty()) {
     const int order = CompareInternalKeys(boundary_key_, key);
     sound &= forward ? order < 0 : order > 0;
@@ -150,7 +191,8 @@ void TableIterator::Check(bool forward) {
   }
   if (!sound) {
     Fail(table_.DamagedBlock(
-        ordinal_, Concat("the key \"", Escape(UserKeyOf(key), 64), "\" is out of order")));
+        index_->handle(ordinal_),
+        Concat("the key \"", Escape(UserKeyOf(key), 64), "\" is out of order")));
   }
 }
 
@@ -158,27 +200,50 @@ void TableIterator::SettleForward() {
   while (!position_.Valid()) {
     if (!position_.problem().empty()) {
       return Fail(
-          position_.status(Concat(table_.path(), ": offset ", table_.handles_[ordinal_].offset)));
+          position_.status(Concat(table_.path(), ": offset ", index_->handle(ordinal_).offset)));
     }
-    if (ordinal_ + 1 >= table_.handles_.size() || !Load(ordinal_ + 1, Entry::kFirst)) return;
+    if (ordinal_ + 1 >= table_.block_count() || !Load(ordinal_ + 1, Entry::kFirst)) return;
     position_.SeekToFirst();
   }
   Check(/*forward=*/true);
   if (options_.check_filter && Valid()) CheckFilter();
 }
 
+const FilterPart* TableIterator::FilterHere() {
+  if (!table_.is_partitioned()) return &table_.filter_;
+  if (table_.footer().filter.is_null()) return nullptr;
+  const size_t number = table_.partitions().With(ordinal_);
+  if (!table_.reads_partitions()) return &table_.filter_partition(number);
+  if (filter_partition_number_ != number) {
+    const EpochGuard guard;  // as in LoadThroughCache
+    // It is not missed where there is no memory for it.
+    absl::StatusOr<Table::PartitionRef> found = CatchOutOfMemory([&] {
+      return table_.FindPartition(PartitionKind::kFilter, number, /*fill_cache=*/false,
+                                  /*counts=*/nullptr, /*steps=*/nullptr);
+    });
+    if (!found.ok()) return nullptr;
+    found->Pin();
+    filter_partition_ = std::move(found->pin);
+    filter_partition_number_ = number;
+  }
+  return &static_cast<const CachedPartition*>(filter_partition_.get())->filter();
+}
+
 void TableIterator::CheckFilter() {
-  if (table_.filter_presence_ != FilterPresence::kUsable || table_.context_.counters == nullptr)
+  if (table_.filter_.presence != FilterPresence::kUsable || table_.context_.counters == nullptr)
     return;
+  const FilterPart* const part = FilterHere();
+  if (part == nullptr || part->presence != FilterPresence::kUsable) return;
   const bloom::Digest digest = bloom::DigestOf(UserKeyOf(position_.key()), table_.digest_seed_);
-  if (!table_.MayContain(digest)) table_.context_.counters->Add(Counter::kFilterFalseNegatives, 1);
+  if (!part->filter.MayContain(digest))
+    table_.context_.counters->Add(Counter::kFilterFalseNegatives, 1);
 }
 
 void TableIterator::SettleBackward() {
   while (!position_.Valid()) {
     if (!position_.problem().empty()) {
       return Fail(
-          position_.status(Concat(table_.path(), ": offset ", table_.handles_[ordinal_].offset)));
+          position_.status(Concat(table_.path(), ": offset ", index_->handle(ordinal_).offset)));
     }
     if (ordinal_ == 0 || !Load(ordinal_ - 1, Entry::kAnywhere)) return;
     position_.SeekToLast();
@@ -195,7 +260,7 @@ void TableIterator::SeekToFirst() {
 
 void TableIterator::SeekToLast() {
   Restart();
-  if (!Load(table_.handles_.size() - 1, Entry::kAnywhere)) return;
+  if (!Load(table_.block_count() - 1, Entry::kAnywhere)) return;
   position_.SeekToLast();
   SettleBackward();
 }
@@ -203,13 +268,15 @@ void TableIterator::SeekToLast() {
 void TableIterator::Seek(std::string_view target) {
   Restart();
   const std::string_view user_key = UserKeyOf(target);
-  for (size_t ordinal = table_.fences_.LowerBound(user_key); ordinal < table_.fences_.size();
-       ++ordinal) {
+  size_t ordinal = 0;
+  if (absl::Status status = FindBlock(user_key, &ordinal); !status.ok())
+    return Fail(std::move(status));
+  for (; ordinal < table_.block_count(); ++ordinal) {
     if (!Load(ordinal, Entry::kAnywhere)) return;
     position_.Seek(target);
     // Versions of the index's own key may go on in the next block, and the one sought may lie in
     // its midst.
-    if (position_.Valid() || !position_.problem().empty() || table_.fences_[ordinal] != user_key) {
+    if (position_.Valid() || !position_.problem().empty() || index_->fence(ordinal) != user_key) {
       return SettleForward();
     }
   }
@@ -217,9 +284,19 @@ void TableIterator::Seek(std::string_view target) {
   ordinal_ = kNoBlock;
 }
 
+size_t TableIterator::AwaitedBlock(std::string_view user_key) const {
+  if (!table_.reads_partitions()) return table_.index_.LowerBound(user_key);
+  // Only if its index partition is cached.
+  const EpochGuard guard;
+  const size_t number = table_.partitions().LowerBound(user_key);
+  if (number == table_.partitions().count()) return kNoBlock;
+  const IndexPart* const part = table_.PeekIndexPartition(number);
+  return part == nullptr ? kNoBlock : part->LowerBound(user_key);
+}
+
 void TableIterator::PrefetchSeek(std::string_view target, int step) {
   const std::string_view user_key = UserKeyOf(target);
-  if (step == 0) awaited_ = table_.fences_.LowerBound(user_key);
+  if (step == 0) awaited_ = AwaitedBlock(user_key);
   if (awaited_ >= table_.slots_.size() || awaited_ == ordinal_) return;
   if (step == 0) return table_.PrefetchSlot(awaited_);
   const EpochGuard guard;

@@ -1,6 +1,9 @@
 // Walks a table: its index finds the block, the block's iterator the entry.  Made by
 // Table::NewIterator.
 //
+// Of a partitioned table it holds one index partition at a time, and one filter partition if
+// filters are checked.
+//
 // Never yields an entry out of order: beyond what the block's iterator checks, the keys on both
 // sides of a block's end are held against each other and against the index.  A violation is
 // DataLoss.
@@ -22,7 +25,7 @@ namespace lsm {
 class TableIterator final : public Iterator {
  public:
   TableIterator(const Table& table, const Table::ScanOptions& options)
-      : table_(table), options_(options), ordinal_(kNoBlock) {}
+      : table_(table), options_(options), index_(&table.index_), ordinal_(kNoBlock) {}
 
   bool Valid() const override { return status_.ok() && position_.Valid(); }
   void SeekToFirst() override;
@@ -44,6 +47,13 @@ class TableIterator final : public Iterator {
   enum class Entry : uint8_t { kFirst, kAnywhere };
   // Puts position_ onto the block, before its first entry; false if it cannot be read.
   bool Load(size_t ordinal, Entry entry);
+  // Makes index_ the one of the block, or of the partition.
+  absl::Status EnterPartitionOf(size_t ordinal);
+  absl::Status EnterPartition(size_t number);
+  // The first block that may hold `user_key`: block_count() if there is none.
+  absl::Status FindBlock(std::string_view user_key, size_t* ordinal);
+  // What FindBlock will find, if that can be told without a read; else kNoBlock.
+  size_t AwaitedBlock(std::string_view user_key) const;
   absl::Status LoadThroughCache(size_t ordinal, Block* block);
   // Begins to load what a walk in this direction (1, -1) will read behind the block.
   // REQUIRES: an EpochGuard stands.
@@ -60,10 +70,16 @@ class TableIterator final : public Iterator {
   // Fails unless the entry lies between the index keys, and beyond `boundary_key_` if that is set.
   void Check(bool forward);
   void CheckFilter();
+  // Of the block that position_ is on; null if there is none that can be asked.
+  const FilterPart* FilterHere();
   void Count(Counter counter, uint64_t amount);
 
   const Table& table_;
   const Table::ScanOptions options_;
+  const IndexPart* index_;  // of all blocks, or of those of a partition
+  BlockRef partition_;      // which this keeps
+  BlockRef filter_partition_;
+  size_t filter_partition_number_ = kNoBlock;
   size_t ordinal_;          // of the block that position_ is on; kNoBlock: none
   size_t awaited_ = 0;      // the block that PrefetchSeek began to load
   bool inspected_ = false;  // that block
@@ -78,6 +94,7 @@ class TableIterator final : public Iterator {
   // A stretch of the file, from the beginning of block `stretch_begin_` to the end of the one
   // before `stretch_end_`.
   BlockBuffer stretch_;
+  uint64_t stretch_offset_ = 0;
   size_t stretch_begin_ = 0;
   size_t stretch_end_ = 0;
 };

@@ -45,16 +45,12 @@ void CountConsidered(FilterPresence presence, int level, const Counters::Here& c
   }
 }
 
-// Out of the way of lookups that nobody wants explained.
-[[gnu::noinline]] TableStep* AddStep(Explanation* explanation, int level, const OpenTable& table,
-                                     bool passed) {
+TableStep* AddStep(Explanation* explanation, int level, const OpenTable& table) {
   TableStep& step = explanation->tables.emplace_back();
   step.level = level;
   step.table_number = table.meta.number;
   step.smallest_key = std::string(UserKeyOf(table.meta.smallest));
   step.largest_key = std::string(UserKeyOf(table.meta.largest));
-  step.filter = VerdictOf(table.table->filter_presence(), passed);
-  step.outcome = passed ? "absent" : "skipped";
   return &step;
 }
 
@@ -68,8 +64,10 @@ void CountConsidered(FilterPresence presence, int level, const Counters::Here& c
   LevelCounts apart;  // for it counts a filter that passed the key
   const absl::StatusOr<TableAnswer> answer = CatchOutOfMemory(
       [&] { return table.Get(key, /*fill_cache=*/false, &value, &suffix, &pin, &apart, nullptr); });
-  for (const auto field : {LevelCounts::kBlocksFromCache, LevelCounts::kBlocksFromFile,
-                           LevelCounts::kBytesFromCache, LevelCounts::kBytesFromFile})
+  for (const auto field :
+       {LevelCounts::kBlocksFromCache, LevelCounts::kBlocksFromFile, LevelCounts::kBytesFromCache,
+        LevelCounts::kBytesFromFile, LevelCounts::kPartitionsFromCache,
+        LevelCounts::kPartitionsFromFile, LevelCounts::kPartitionBytesFromFile})
     (*counts)[field] += apart[field];
   if (!answer.ok()) return false;
   const bool has = *answer != TableAnswer::kAbsent;
@@ -86,8 +84,10 @@ void CountConsidered(FilterPresence presence, int level, const Counters::Here& c
 class Version::Search {
  public:
   // Where it goes; begins to load what Next reads first.
-  void Begin(const Version& version, const LookupKey& key, bool doubt_filters) {
+  void Begin(const Version& version, const LookupKey& key, const GetOptions& options,
+             bool doubt_filters) {
     key_ = &key;
+    fill_cache_ = options.fill_cache;
     doubt_filters_ = doubt_filters;
     tables_ = version.candidates_.data();
     const std::span<const uint32_t> with_key = version.ranges_.With(key.user_key());
@@ -103,11 +103,14 @@ class Version::Search {
     for (; at_ != end_; ++at_) {
       const int level = current().level;
       const Table& table = *current().table->table;
-      const bool passed = table.MayContain(key_->digest());
-      CountConsidered(table.filter_presence(), level, counters);
-      if (explanation != nullptr) [[unlikely]]
-        step_ = AddStep(explanation, level, *current().table, passed);
-      if (passed || (doubt_filters_ && HasAfterAll(table, *key_, counters, &counts_)))
+      Table::FilterAnswer filter;
+      if (explanation != nullptr || table.has_filter_partitions()) [[unlikely]] {
+        filter = AskAndNote(table, counters, explanation);
+      } else {
+        filter = {table.MayContain(key_->digest()), table.filter_presence()};
+      }
+      CountConsidered(filter.presence, level, counters);
+      if (filter.passed || (doubt_filters_ && HasAfterAll(table, *key_, counters, &counts_)))
         return &table;
       counters.Add(level, LevelCounts::kReadsAvoided, 1);
       if (doubt_filters_) AddCounts(counters);
@@ -123,6 +126,8 @@ class Version::Search {
   bool Take(const absl::StatusOr<TableAnswer>& answer, uint64_t suffix, LookupResult* result,
             const Counters::Here& counters, Explanation* explanation) {
     const bool is_answer = !answer.ok() || *answer != TableAnswer::kAbsent;
+    if (filter_failed_) [[unlikely]]
+      ForgetFalsePositive();
     if (answer.ok()) ++counts_[is_answer ? LevelCounts::kUsefulReads : LevelCounts::kWastedReads];
     if (!is_answer) CountWasted();
     AddCounts(counters);
@@ -164,6 +169,29 @@ class Version::Search {
       table.wasted_reads->Add();
   }
 
+  // Asks the filter of the current table where that takes more than a look: it may be in
+  // partitions, or somebody wants to know.
+  [[gnu::noinline]] Table::FilterAnswer AskAndNote(const Table& table,
+                                                   const Counters::Here& counters,
+                                                   Explanation* explanation) {
+    if (explanation != nullptr) step_ = AddStep(explanation, current().level, *current().table);
+    const Table::FilterAnswer answer = table.AskFilter(
+        *key_, fill_cache_, &counts_, step_ == nullptr ? nullptr : &step_->partitions);
+    filter_failed_ = table.has_filter_partitions() && answer.presence != FilterPresence::kUsable;
+    AddCounts(counters);
+    if (step_ != nullptr) {
+      step_->filter = VerdictOf(answer.presence, answer.passed);
+      step_->outcome = answer.passed ? "absent" : "skipped";
+    }
+    return answer;
+  }
+  // The table has a filter, and let a key through because that could not be asked.
+  void ForgetFalsePositive() {
+    filter_failed_ = false;
+    counts_[LevelCounts::kFalsePositives] = 0;
+    if (step_ != nullptr) step_->false_positive = false;
+  }
+
   const Candidate& current() const { return tables_[*at_]; }
 
   const LookupKey* key_ = nullptr;
@@ -171,6 +199,8 @@ class Version::Search {
   const uint32_t* at_ = nullptr;       // their numbers, from here to `end_`
   const uint32_t* end_ = nullptr;
   TableStep* step_ = nullptr;
+  bool fill_cache_ = true;
+  bool filter_failed_ = false;  // that of a partition of the current table
   bool doubt_filters_ = false;
   LevelCounts counts_;  // of the table that is looked into
 };
@@ -179,7 +209,7 @@ absl::Status Version::Get(const LookupKey& key, const GetOptions& options,
                           const Counters::Here& counters, LookupResult* result,
                           Explanation* explanation) const {
   Search search;
-  search.Begin(*this, key, options.doubt_filters);
+  search.Begin(*this, key, options, options.doubt_filters);
   result->answer = TableAnswer::kAbsent;
   absl::Status status;
   while (const Table* table = search.Next(counters, explanation)) {
@@ -217,7 +247,7 @@ class Version::Batch {
     next_places_.reserve(lookups.size());
     for (size_t i = 0; i < lookups.size(); ++i) {
       lookups[i].result.answer = TableAnswer::kAbsent;
-      searches_[i].Begin(version, lookups[i].key, lookups[i].doubt_filters);
+      searches_[i].Begin(version, lookups[i].key, options, lookups[i].doubt_filters);
     }
   }
 
@@ -240,6 +270,8 @@ class Version::Batch {
     const Table* table;
     Table::FirstBlock block;
     std::optional<size_t> read;  // its number, if the block is not in memory
+    BlockRef index_pin;
+    absl::Status status;  // why there is no index, and so no block
   };
 
   void GoOn(size_t lookup) {
@@ -248,9 +280,28 @@ class Version::Batch {
       searches_[lookup].End(true, deepest_level_, counters_);
       return;
     }
-    const size_t ordinal = table->FirstBlockFor(lookups_[lookup].key.user_key());
-    if (ordinal < table->block_count()) table->PrefetchSlot(ordinal);
-    next_places_.push_back({lookup, table, {ordinal, nullptr, false}, std::nullopt});
+    Place& place = next_places_.emplace_back(
+        Place{lookup, table, {nullptr, table->block_count(), nullptr, false}, {}, {}, {}});
+    if (table->reads_partitions()) [[unlikely]] {
+      FindIndex(&place);
+    } else {
+      place.block.index = &table->index();
+    }
+    if (place.block.index == nullptr) return;
+    place.block.ordinal = place.block.index->LowerBound(lookups_[lookup].key.user_key());
+    if (place.block.ordinal < table->block_count()) table->PrefetchSlot(place.block.ordinal);
+  }
+
+  // Partitions, of a filter or of an index, are read one at a time.
+  void FindIndex(Place* place) {
+    absl::StatusOr<Table::IndexRef> index = CatchOutOfMemory([&] {
+      return place->table->IndexFor(lookups_[place->lookup].key.user_key(), options_.fill_cache,
+                                    searches_[place->lookup].counts(), nullptr);
+    });
+    place->status = index.status();
+    if (!index.ok()) return;
+    place->block.index = index->part;
+    place->index_pin = std::move(index->pin);
   }
 
   // A read for which there is no memory is left to its keys: each tries on its own, with less.
@@ -260,7 +311,7 @@ class Version::Batch {
       place.block.block = place.table->FindCached(place.block.ordinal);
       if (place.block.block != nullptr) continue;
       CatchOutOfMemory([&] {
-        place.read = reads->Add(place.table, place.block.ordinal);
+        place.read = reads->Add(place.table, place.block.index, place.block.ordinal);
         return absl::OkStatus();
       }).IgnoreError();
     }
@@ -270,7 +321,7 @@ class Version::Batch {
     KeyLookup& lookup = lookups_[place->lookup];
     Search& search = searches_[place->lookup];
     lookup.result.pin.Reset();
-    absl::Status read;
+    absl::Status read = place->status;
     if (place->read) {
       absl::StatusOr<BlockRef> block = reads->Take(*place->read, &place->block.was_read);
       if (block.ok()) {

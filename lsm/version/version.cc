@@ -123,6 +123,11 @@ bool HasReason(const TableProperties& properties, FilterReason reason) {
   return text.substr(0, text.find(':')) == NameOf(reason);
 }
 
+// Partitions are not read to be asked.
+std::string FilterKindOf(const Table& table) {
+  return table.is_partitioned() ? table.properties().filter_kind : table.filter().kind_name();
+}
+
 // With which probability the table is read for a key that it does not hold.
 double FppOf(const OpenTable& table) {
   const bool is_usable = table.table->filter_presence() == FilterPresence::kUsable;
@@ -321,12 +326,15 @@ void Version::Describe(Statistics* statistics) const {
       level_statistics.keys += properties.distinct_keys;
       level_statistics.filter_bytes += table->table->filter_memory_bytes();
       level_statistics.index_bytes += table->table->index_memory_bytes();
+      if (table->table->is_partitioned()) {
+        level_statistics.filter_partition_bytes += table->table->filter_bytes();
+        level_statistics.index_partition_bytes += table->table->index_bytes();
+      }
       const FilterPresence presence = table->table->filter_presence();
       const bool is_usable = presence == FilterPresence::kUsable;
       if (table->meta.number > newest) {
         newest = table->meta.number;
-        level_statistics.filter_kind =
-            is_usable ? table->table->filter().kind_name() : NameOf(presence);
+        level_statistics.filter_kind = is_usable ? FilterKindOf(*table->table) : NameOf(presence);
         level_statistics.filter_reason = properties.filter_reason;
       }
       level_statistics.hot_tables += HasReason(properties, FilterReason::kHot);

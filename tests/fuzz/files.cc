@@ -14,6 +14,7 @@
 #include "lsm/log/log_format.h"
 #include "lsm/table/block.h"
 #include "lsm/table/format.h"
+#include "lsm/table/partitions.h"
 #include "lsm/version/manifest.h"
 
 namespace fuzz {
@@ -56,6 +57,30 @@ void RepairBlock(std::string& bytes, BlockHandle handle, uint64_t file_id) {
                     lsm::Checksum(checked, file_id, handle.offset));
 }
 
+// A block whose bytes are those of an index, and what it points at.
+void RepairIndex(std::string& bytes, BlockHandle handle, uint64_t file_id) {
+  RepairBlock(bytes, handle, file_id);
+  if (!Holds(bytes, handle)) return;
+  const std::string index = bytes.substr(handle.offset, handle.stored_bytes);
+  for (const auto& [key, data_block] : ReadIndexEntries(index))
+    RepairBlock(bytes, data_block, file_id);
+}
+
+void RepairPartitions(std::string& bytes, BlockHandle top_level, uint64_t file_id) {
+  RepairBlock(bytes, top_level, file_id);
+  if (!Holds(bytes, top_level)) return;
+  const std::string entries = bytes.substr(top_level.offset, top_level.stored_bytes);
+  lsm::Block block;
+  if (!block.Init(entries)) return;
+  const auto at = block.NewIterator(/*internal_keys=*/false, "top level");
+  for (at->SeekToFirst(); at->Valid(); at->Next()) {
+    lsm::PartitionEntry entry;
+    if (!lsm::PartitionEntry::Decode(at->value(), &entry)) continue;
+    if (!entry.filter.is_null()) RepairBlock(bytes, entry.filter, file_id);
+    RepairIndex(bytes, entry.index, file_id);
+  }
+}
+
 void RepairTable(std::string& bytes) {
   const uint64_t file_id = lsm::LoadFixed64(&bytes[8]);
   bytes.replace(0, lsm::kTableHeaderBytes, lsm::EncodeTableHeader(file_id));
@@ -63,12 +88,12 @@ void RepairTable(std::string& bytes) {
   char* const footer = &bytes[footer_at];
   for (const size_t at : {0, 16, 32}) {
     const BlockHandle handle{lsm::LoadFixed64(footer + at), lsm::LoadFixed64(footer + at + 8)};
+    const bool in_partitions = lsm::LoadFixed32(footer + 80) == lsm::kTableVersionPartitioned;
     if (handle.is_null()) continue;  // no filter
-    RepairBlock(bytes, handle, file_id);
-    if (at != 16 || !Holds(bytes, handle)) continue;
-    const std::string index = bytes.substr(handle.offset, handle.stored_bytes);
-    for (const auto& [key, data_block] : ReadIndexEntries(index))
-      RepairBlock(bytes, data_block, file_id);
+    if (at == 32 || (at == 0 && !in_partitions)) RepairBlock(bytes, handle, file_id);
+    if (at == 16)
+      in_partitions ? RepairPartitions(bytes, handle, file_id)
+                    : RepairIndex(bytes, handle, file_id);
   }
   lsm::StoreFixed64(footer + 48, file_id);
   lsm::StoreFixed64(footer + 56, bytes.size());
@@ -110,6 +135,7 @@ std::vector<Part> TakeTableApart(std::string_view bytes) {
   const auto footer = lsm::Footer::Decode(bytes.substr(bytes.size() - lsm::kFooterBytes),
                                           bytes.size(), "fuzzed table");
   if (!footer.ok() || !Holds(bytes, footer->index) || !Holds(bytes, footer->properties)) return {};
+  if (footer->is_partitioned()) return {{'x', std::string(bytes)}};  // as it is
   std::vector<Part> parts;
   std::string numbers;
   lsm::AppendFixed64(&numbers, footer->file_id);

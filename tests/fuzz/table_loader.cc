@@ -158,6 +158,19 @@ std::string WriteTable(lsm::TableBuildOptions options, const std::vector<Entry>&
   return bytes;
 }
 
+// As a store opens it: what it has in partitions is read when it is needed.
+void UseOnDemand(std::string_view bytes, const Walk& forward) {
+  lsm::BlockCache cache(1 << 12);
+  lsm::TableContext context;
+  context.block_cache = &cache;
+  context.partitions_on_demand = true;
+  const auto opened = lsm::Table::Open(std::make_unique<BytesFile>(bytes), context);
+  Demand(opened.ok(), "what can be opened whole can be opened in parts");
+  Demand(WalkTable(*(*opened)->NewIterator({}), true).entries == forward.entries,
+         "and holds the same entries");
+  AskForSome(**opened, forward.entries);
+}
+
 bool UseTable(std::string_view bytes) {
   lsm::BlockCache cache(1 << 20);
   lsm::TableContext context;
@@ -188,6 +201,7 @@ bool UseTable(std::string_view bytes) {
                     backward.entries.rend()),
          "both ways are the same entries");
   AskForSome(table, forward.entries);
+  if (table.is_partitioned()) UseOnDemand(bytes, forward);
 
   lsm::TableBuildOptions options;
   options.block_bytes = 300;
@@ -197,6 +211,15 @@ bool UseTable(std::string_view bytes) {
   Demand(reopened.ok(), "what was written again can be opened");
   Demand(WalkTable(*(*reopened)->NewIterator({}), true).entries == forward.entries,
          "and holds the same entries");
+  options.partition_bytes = 50;
+  options.filter_policy = bloom::PolicyFromName("blocked").value();
+  const std::string in_parts = WriteTable(options, forward.entries);
+  context.partitions_on_demand = true;
+  const auto parts = lsm::Table::Open(std::make_unique<BytesFile>(in_parts), context);
+  Demand(parts.ok() && (*parts)->is_partitioned(), "and so can be what was written in partitions");
+  Demand(WalkTable(*(*parts)->NewIterator({}), true).entries == forward.entries,
+         "which holds the same entries");
+  AskForSome(**parts, forward.entries);
   return true;
 }
 
@@ -226,6 +249,9 @@ std::vector<std::string> TableSeeds() {
       if (kind != std::string_view("none"))
         options.filter_policy = bloom::PolicyFromName(kind).value();
       seeds.push_back(WriteTable(options, some));
+      options.partition_bytes = 30;
+      seeds.push_back(WriteTable(options, some));
+      options.partition_bytes = 0;
       options.block_bytes = 4096;
       seeds.push_back(WriteTable(options, compression == lsm::Compression::kLz4 ? some : few));
     }

@@ -99,6 +99,8 @@ class Specimen {
     lsm::Options options = world.SmallOptions();
     options.level0_compaction_tables = 8;
     options.compression = lz4_ ? lsm::Compression::kLz4 : lsm::Compression::kNone;
+    // Smaller than all filters and indexes, so that tables are written in partitions.
+    if (lz4_) options.block_cache_bytes = 1;
     if (logs_apart_) options.log_directory = kLogsPath;
     return options;
   }

@@ -8,6 +8,7 @@
 #include <random>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "lsm/bytes/escape.h"
 #include "lsm/db.h"
@@ -27,7 +28,9 @@ class StoreTest : public testing::TestWithParam<std::string> {
     options.environment.file_system = &files_;
     const bool sip = GetParam() == "siphash";
     const bool has_runs = GetParam() == "tiered";
-    options.filter_kind = sip || has_runs ? "blocked" : GetParam();
+    const bool in_partitions = GetParam() == "partitioned";
+    options.filter_kind = sip || has_runs || in_partitions ? "blocked" : GetParam();
+    if (in_partitions) options.block_cache_bytes = 6 << 10;
     if (has_runs) options.compaction_style = lsm::CompactionStyle::kTiered;
     if (sip) options.filter_hash = bloom::DigestHash::kSipHash;
     options.write_buffer_bytes = 64 << 10;
@@ -153,8 +156,48 @@ TEST_P(StoreTest, ExplainAndRawGetGiveTheAnswerOfTheStore) {
   }
 }
 
+// Whole or in partitions, a table's filter, index and blocks are shown and asked.
+TEST_P(StoreTest, EachTableShowsWhatItIsMadeOf) {
+  {
+    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<lsm::DB> db, lsm::DB::Open("s", Options()));
+    Fill(*db, 14);
+  }
+  size_t partitioned = 0;
+  const auto directory = files_.OpenDirectory("s", false).value();
+  const std::vector<std::string> names = directory->List().value();
+  for (const std::string& name : names) {
+    if (!name.ends_with(".table")) continue;
+    const json info = Document({"info", "s/" + name})["results"][0];
+    const uint64_t partitions = info["partitions"];
+    partitioned += partitions > 0;
+    EXPECT_EQ(info["format_version"], partitions > 0 ? 2 : 1);
+    const bool has_filter = GetParam() != "none";
+    if (has_filter) {
+      EXPECT_GT(info["filter"]["bits_per_key"], 8);
+      const json filter = Document({"filter", "s/" + name})["results"][0];
+      EXPECT_EQ(filter["state"], "usable");
+      EXPECT_EQ(filter["measured"]["keys"], info["distinct_keys"]);
+      EXPECT_EQ(filter["measured"]["false_negatives"], 0);
+      EXPECT_LT(filter["measured"]["fpp"], 0.05);
+    }
+    const json blocks = Document({"blocks", "s/" + name})["results"][0];
+    EXPECT_EQ(blocks["blocks"].size(), info["data_blocks"]);
+    const size_t others = partitions > 0 ? (has_filter ? 2 : 1) * partitions + 2 : 2 + has_filter;
+    EXPECT_EQ(blocks["other_blocks"].size(), others);
+    const std::string key = info["smallest_key"];
+    const json found = Document({"get", key, "s/" + name})["results"][0];
+    EXPECT_EQ(found["filter_passed"], true);
+    EXPECT_NE(found["answer"], "absent");
+  }
+  EXPECT_EQ(partitioned > 0, GetParam() == "partitioned");
+  if (partitioned == 0) return;
+  const std::string key = expected_.rbegin()->first;
+  EXPECT_THAT(tools::Run(files_, {"explain", "s", key}).out, testing::HasSubstr("index partition"));
+}
+
 INSTANTIATE_TEST_SUITE_P(Kinds, StoreTest,
-                         testing::Values("blocked", "standard", "none", "siphash", "tiered"));
+                         testing::Values("blocked", "standard", "none", "siphash", "tiered",
+                                         "partitioned"));
 
 }  // namespace
 }  // namespace tools

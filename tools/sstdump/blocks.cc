@@ -74,11 +74,20 @@ void ShowOtherBlocks(const lsm::Table& table, Session* session) {
     bool sound;
   };
   std::vector<Part> parts;
-  if (!table.footer().filter.is_null()) {
+  const bool has_filter = !table.footer().filter.is_null();
+  if (table.is_partitioned()) {
+    const lsm::Partitions& partitions = table.partitions();
+    for (size_t i = 0; has_filter && i < partitions.count(); ++i) {
+      parts.push_back({"filter", partitions.entry(i).filter,
+                       table.filter_partition(i).presence != lsm::FilterPresence::kDamaged});
+    }
+    for (size_t i = 0; i < partitions.count(); ++i)
+      parts.push_back({"index", partitions.entry(i).index, true});
+  } else if (has_filter) {
     parts.push_back({"filter", table.footer().filter,
                      table.filter_presence() != lsm::FilterPresence::kDamaged});
   }
-  parts.push_back({"index", table.footer().index, true});
+  parts.push_back({table.is_partitioned() ? "top level" : "index", table.footer().index, true});
   parts.push_back({"properties", table.footer().properties, true});
   if (session->json_wanted()) {
     session->json().Key("other_blocks");

@@ -85,9 +85,13 @@ void PrintHistogram(const std::vector<FillBin>& bins, Session* session) {
 void PrintReport(const Target& target, const lsm::Table& table,
                  const bloom::FilterDescription& filter, const FilterMeasurement& measured,
                  Session* session) {
-  session->Print(Heading(*session, target.path,
-                         Concat("filter of kind ", filter.kind, ", version ", filter.version, ", ",
-                                ReadableBytes(table.filter_memory_bytes()))));
+  session->Print(Heading(
+      *session, target.path,
+      Concat("filter of kind ", filter.kind, ", version ", filter.version, ", ",
+             ReadableBytes(table.filter_memory_bytes()),
+             table.is_partitioned()
+                 ? Concat(" in ", Count(table.partitions().count(), "partition", "partitions"))
+                 : std::string())));
   Fields fields;
   fields.push_back({"keys", Concat(ReadableCount(filter.key_count), ", ",
                                    ReadableNumber(filter.bits_per_key), " bits each")});
@@ -116,6 +120,7 @@ void PrintReport(const Target& target, const lsm::Table& table,
                                               : Concat(measured.false_negatives, " LOST"))});
   }
   session->Print(FieldsText(*session, fields));
+  if (table.is_partitioned()) return;  // each partition is a filter of its own
   PrintPicture(table, bloom::FillByPart(table.filter(), StretchesFor(*session)), session);
   PrintHistogram(FillHistogram(table.filter()), session);
 }
@@ -146,7 +151,7 @@ void WriteReport(const lsm::Table& table, const bloom::FilterDescription& filter
     json->Member("fpp_high", measured.interval.high);
   }
   json->EndObject();
-  if (!filter.has_fill) return;
+  if (!filter.has_fill || table.is_partitioned()) return;
   json->Key("fill_by_stretch");
   json->BeginArray();
   for (const double fill : bloom::FillByPart(table.filter(), kStretches)) json->Number(fill);
@@ -189,7 +194,7 @@ void ShowFilter(const Target& target, Session* session) {
   if (session->json_wanted()) session->json().Member("state", NameOf((*table)->filter_presence()));
   if ((*table)->filter_presence() != lsm::FilterPresence::kUsable)
     return ShowUnusable(target, **table, session);
-  const bloom::FilterDescription filter = (*table)->filter().Describe();
+  const bloom::FilterDescription filter = DescribeFilter(**table);
   const uint64_t probes = session->request().probes.value_or(ProbesFor(filter.predicted_fpp));
   FilterMeasurement measured;
   const uint64_t probe_bytes = session->request().probes ? kProbeBytesMax : kProbeBytes;

@@ -55,9 +55,7 @@ class Prober {
   void Break() { has_previous_ = false; }
 
  private:
-  bool Passes(std::string_view user_key) const {
-    return table_.MayContain(DigestFor(table_, user_key));
-  }
+  bool Passes(std::string_view user_key) const { return PassesFilter(table_, user_key); }
 
   void AskBetween(std::string_view below, std::string_view above) {
     // An even share for each gap.

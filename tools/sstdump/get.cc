@@ -48,7 +48,7 @@ struct TableLookup {
 TableLookup LookUp(const lsm::Table& table, std::string_view user_key) {
   TableLookup lookup;
   lookup.digest = DigestFor(table, user_key);
-  lookup.filter_passed = table.MayContain(lookup.digest);
+  lookup.filter_passed = PassesFilter(table, user_key);
   lookup.first_block = table.FirstBlockFor(user_key);
   bool is_past = false;
   const auto visit = [&](const lsm::ParsedKey& key, std::string_view value) {
@@ -88,7 +88,7 @@ std::string FilterText(const lsm::Table& table, const TableLookup& lookup) {
     case lsm::FilterPresence::kUnknown:
       return "of unknown kind: maybe";
   }
-  const std::string kind = table.filter().kind_name();
+  const std::string kind = DescribeFilter(table).kind;
   if (!lookup.filter_passed) return Concat(kind, " says no: a store would stop here");
   const bool is_absent = lookup.version_count == 0 && lookup.is_certain();
   return Concat(kind, " says maybe", is_absent ? ": a false positive" : "");

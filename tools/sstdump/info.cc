@@ -27,6 +27,10 @@ std::string Ratio(uint64_t whole, uint64_t part) {
   return ReadableNumber(static_cast<double>(whole) / static_cast<double>(part));
 }
 
+uint32_t VersionOf(const lsm::Table& table) {
+  return table.is_partitioned() ? lsm::kTableVersionPartitioned : lsm::kTableVersion;
+}
+
 // A table's filter in a line.
 std::string FilterText(const lsm::Table& table, const bloom::FilterDescription& filter) {
   if (table.filter_presence() == lsm::FilterPresence::kAbsent) return "none";
@@ -43,9 +47,9 @@ std::string FilterText(const lsm::Table& table, const bloom::FilterDescription& 
 void PrintTable(const lsm::Table& table, const bloom::FilterDescription& filter,
                 const Target& target, Session* session) {
   const lsm::TableProperties& p = table.properties();
-  session->Print(Heading(
-      *session, target.path,
-      Concat("table, format ", lsm::kTableVersion, ", ", ReadableBytes(table.file_bytes()))));
+  session->Print(
+      Heading(*session, target.path,
+              Concat("table, format ", VersionOf(table), ", ", ReadableBytes(table.file_bytes()))));
   Fields fields;
   fields.push_back({"made", Concat(UtcTime(p.created_micros), " by ",
                                    session->Show(p.created_by, 40), ", for level ", p.level)});
@@ -63,6 +67,10 @@ void PrintTable(const lsm::Table& table, const bloom::FilterDescription& filter,
       {"blocks", Concat(ReadableCount(p.data_blocks), " of ", ReadableBytes(p.block_bytes), ", ",
                         session->Show(p.compression, 20), ", a restart every ", p.restart_interval,
                         "; index ", ReadableBytes(p.index_bytes))});
+  if (table.is_partitioned()) {
+    fields.push_back({"partitions", Concat(ReadableCount(table.partitions().count()),
+                                           " of filter and index, read when they are needed")});
+  }
   fields.push_back({"filter", FilterText(table, filter)});
   const bool is_damaged = table.filter_presence() == lsm::FilterPresence::kDamaged;
   fields.push_back({"sound", Concat("all but ", is_damaged ? "the filter, and " : "",
@@ -73,7 +81,7 @@ void PrintTable(const lsm::Table& table, const bloom::FilterDescription& filter,
 void WriteTable(const lsm::Table& table, const bloom::FilterDescription& filter, Session* session) {
   const lsm::TableProperties& p = table.properties();
   lsm::JsonWriter& json = session->json();
-  json.Member("format_version", lsm::kTableVersion);
+  json.Member("format_version", VersionOf(table));
   json.Member("file_id", lsm::ReadableId(table.footer().file_id));
   json.Member("file_bytes", table.file_bytes());
   json.Member("entries", p.entries);
@@ -88,6 +96,7 @@ void WriteTable(const lsm::Table& table, const bloom::FilterDescription& filter,
   json.Member("data_bytes", p.data_bytes);
   json.Member("data_blocks", p.data_blocks);
   json.Member("index_bytes", p.index_bytes);
+  json.Member("partitions", table.is_partitioned() ? table.partitions().count() : 0);
   json.Member("compression", session->Show(p.compression));
   json.Member("level", p.level);
   json.Member("created_micros", p.created_micros);
@@ -108,8 +117,7 @@ void ShowTableInfo(const Target& target, Session* session) {
   const absl::StatusOr<std::unique_ptr<lsm::Table>> table = OpenTable(target);
   if (!table.ok()) return session->Fail(table.status(), target);
   bloom::FilterDescription filter;
-  if ((*table)->filter_presence() != lsm::FilterPresence::kAbsent)
-    filter = (*table)->filter().Describe();
+  if ((*table)->filter_presence() != lsm::FilterPresence::kAbsent) filter = DescribeFilter(**table);
   if (session->json_wanted()) {
     WriteTable(**table, filter, session);
   } else {

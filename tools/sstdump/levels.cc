@@ -113,7 +113,7 @@ TableRow ReadTable(const StoreFiles& files, const PlacedTable& placed, Session* 
   const absl::Status filter_status = (*table)->filter_status();
   if (!filter_status.ok()) session->Fail(filter_status, target);
   if ((*table)->filter_presence() != lsm::FilterPresence::kUsable) return row;
-  const bloom::FilterDescription filter = (*table)->filter().Describe();
+  const bloom::FilterDescription filter = DescribeFilter(**table);
   row.filter_kind = filter.kind;
   row.filter_bytes = (*table)->filter_memory_bytes();
   row.is_filtered = true;

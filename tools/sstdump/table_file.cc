@@ -30,6 +30,11 @@ absl::Status CheckSizes(const lsm::ReadFile& file) {
   if (!footer.ok()) return absl::OkStatus();  // Table::Open says so better
   LSM_RETURN_IF_ERROR(CheckSize(file.path(), "filter", footer->filter, lsm::kFilterBytesMax));
   LSM_RETURN_IF_ERROR(CheckSize(file.path(), "index", footer->index, lsm::kIndexBytesMax));
+  if (footer->is_partitioned()) {
+    const uint64_t bytes = footer->index.offset - footer->index_partitions;
+    LSM_RETURN_IF_ERROR(
+        CheckSize(file.path(), "index", {footer->index_partitions, bytes}, lsm::kIndexBytesMax));
+  }
   return absl::OkStatus();
 }
 
@@ -60,7 +65,50 @@ std::string UnknownFilterText(const lsm::Table& table) {
     return Concat("its keys are hashed with ", lsm::Escape(table.properties().digest_hash),
                   ", which this release does not know");
   }
-  return table.filter().Describe().problem;
+  if (!table.is_partitioned()) return table.filter().Describe().problem;
+  for (size_t i = 0; i < table.partitions().count(); ++i) {
+    const lsm::FilterPart& part = table.filter_partition(i);
+    if (part.presence == lsm::FilterPresence::kUnknown) return part.filter.Describe().problem;
+  }
+  return "";
+}
+
+bloom::FilterDescription DescribeFilter(const lsm::Table& table) {
+  if (!table.is_partitioned()) return table.filter().Describe();
+  bloom::FilterDescription all;
+  const auto add = [](double* sum, double value, uint64_t weight) {
+    *sum += value * static_cast<double>(weight);
+  };
+  for (size_t i = 0; i < table.partitions().count(); ++i) {
+    const bloom::FilterDescription part = table.filter_partition(i).filter.Describe();
+    if (i == 0) {
+      all = part;
+      all.key_count = all.size_bits = 0;
+      all.target_fpp = all.predicted_fpp = all.fill = all.current_fpp = 0;
+      all.estimated_key_count = 0;
+    }
+    all.key_count += part.key_count;
+    all.size_bits += part.size_bits;
+    all.has_fill &= part.has_fill;
+    all.estimated_key_count += part.estimated_key_count;
+    add(&all.target_fpp, part.target_fpp, part.key_count);
+    add(&all.predicted_fpp, part.predicted_fpp, part.key_count);
+    add(&all.current_fpp, part.current_fpp, part.key_count);
+    add(&all.fill, part.fill, part.size_bits);
+  }
+  if (all.key_count == 0) return all;
+  for (double* const sum : {&all.target_fpp, &all.predicted_fpp, &all.current_fpp})
+    *sum /= static_cast<double>(all.key_count);
+  all.fill /= static_cast<double>(all.size_bits);
+  all.bits_per_key = static_cast<double>(all.size_bits) / static_cast<double>(all.key_count);
+  return all;
+}
+
+bool PassesFilter(const lsm::Table& table, std::string_view user_key) {
+  if (!table.is_partitioned()) return table.MayContain(DigestFor(table, user_key));
+  const lsm::LookupKey key(user_key, lsm::kSequenceMax, table.digest_seed());
+  const lsm::EpochGuard guard;
+  return table.AskFilter(key, /*fill_cache=*/false, nullptr, nullptr).passed;
 }
 
 bloom::Digest DigestFor(const lsm::Table& table, std::string_view user_key) {

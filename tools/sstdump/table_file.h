@@ -25,6 +25,12 @@ absl::StatusOr<std::unique_ptr<lsm::Table>> OpenTable(const Target& target);
 // Of a filter that is not known: what it is.
 std::string UnknownFilterText(const lsm::Table& table);
 
+// Of its filter; of a partitioned one all partitions together: sums, and means weighed by keys.
+bloom::FilterDescription DescribeFilter(const lsm::Table& table);
+
+// Whether the filter does not deny the key.
+bool PassesFilter(const lsm::Table& table, std::string_view user_key);
+
 bloom::Digest DigestFor(const lsm::Table& table, std::string_view user_key);
 
 }  // namespace tools

@@ -50,7 +50,9 @@ void CheckParts(const Target& target, const absl::Status& known, Session* sessio
   if (!file.ok()) return;
   const absl::StatusOr<lsm::Footer> footer = ReadFooter(**file);
   if (!footer.ok()) return;
-  for (const lsm::BlockHandle handle : {footer->filter, footer->index, footer->properties}) {
+  // Partitions are not looked at without the top-level block that says where they lie.
+  const lsm::BlockHandle filter = footer->is_partitioned() ? lsm::BlockHandle() : footer->filter;
+  for (const lsm::BlockHandle handle : {filter, footer->index, footer->properties}) {
     if (handle.is_null() || handle.stored_bytes > lsm::kIndexBytesMax) continue;
     const absl::StatusOr<lsm::BlockBuffer> block =
         lsm::ReadPlainBlock(**file, footer->file_id, handle, lsm::kIndexBytesMax);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "lsm/bytes/status.h"
+#include "lsm/compaction/partition_plan.h"
 #include "tests/lsm/version/table_maker.h"
 #include "tests/support/status_matchers.h"
 
@@ -206,6 +207,51 @@ TEST_F(FilterPlanTest, AMoveOfAWholeRunIsMeasuredByAllItsFilters) {
   };
   EXPECT_FALSE(keeps_too_much(0.0082));
   EXPECT_TRUE(keeps_too_much(0.00001));
+}
+
+TEST(PartitionBytesTest, FollowFromTheCacheAndTheStoresFilters) {
+  constexpr uint64_t kKiB = 1024;
+  const struct {
+    uint64_t cache_bytes, store_bytes, table_bytes;
+    size_t expected;
+  } cases[] = {
+      {64 * 1024 * kKiB, 64 * 1024 * kKiB, 1000 * kKiB, 0},  // all have room
+      {64 * 1024 * kKiB, 64 * 1024 * kKiB + 1, 1000 * kKiB, 4 * kKiB},
+      {64 * 1024 * kKiB, 1024 * 1024 * kKiB, 64 * kKiB, 0},  // a small table stays whole
+      {64 * 1024 * kKiB, 1024 * 1024 * kKiB, 64 * kKiB + 1, 4 * kKiB},
+      {0, 1024 * 1024 * kKiB, 1024 * kKiB, 0},  // there is no place for partitions
+      // Of a small cache tables and partitions are small that are a small part of it.
+      {64 * kKiB, 65 * kKiB, 4 * kKiB, 0},
+      {64 * kKiB, 65 * kKiB, 4 * kKiB + 1, kKiB},
+      {1, 2, 1, 64},
+  };
+  for (const auto& c : cases) {
+    EXPECT_EQ(PartitionBytes(c.cache_bytes, c.store_bytes, c.table_bytes), c.expected)
+        << c.cache_bytes << " " << c.store_bytes << " " << c.table_bytes;
+  }
+}
+
+TEST_F(FilterPlanTest, TablesArePartitionedWhereTheStoreOutgrowsItsCache) {
+  options_.filter_goal = FilterGoal();
+  // 4,000 keys, a filter of about 5 KB; a compaction of both levels writes as much.
+  SetLevels({OpenTables{Table(0, 1'000)}, OpenTables{Table(0, 3'000)}});
+  const auto with_cache = [&](size_t cache_bytes) {
+    options_.block_cache_bytes = cache_bytes;
+    return Compaction(0).partition_bytes;
+  };
+  EXPECT_EQ(with_cache(1 << 20), 0u);
+  EXPECT_EQ(with_cache(4 << 10), 64u);
+  EXPECT_EQ(with_cache(0), 0u);
+  // A flush of a few keys stays whole, one of many does not.
+  options_.block_cache_bytes = 4 << 10;
+  EXPECT_EQ(FlushOf(20).partition_bytes, 0u);
+  EXPECT_EQ(FlushOf(2'000).partition_bytes, 64u);
+  // What stays counts as if it were whole, also where it is partitioned.
+  maker_.partition_bytes = 100;
+  SetLevels({OpenTables{Table(0, 10)}, OpenTables{Table(0, 5'000)}});
+  EXPECT_EQ(FlushOf(2'000).partition_bytes, 64u);
+  // A repair does not know the store.
+  EXPECT_EQ(UsualFilter(Context(), 2).partition_bytes, 0u);
 }
 
 TEST_F(FilterPlanTest, ARepairSaysThatItDidNotLookAtTheLevels) {

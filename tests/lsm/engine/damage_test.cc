@@ -376,20 +376,20 @@ TEST_F(DamageTest, AFileOfANewerVersionIsNotCalledDamaged) {
   const std::string table = tables_[0];
   std::string footer = image_->FileBytes(table);
   const size_t at = footer.size() - kFooterBytes;
-  footer[at + 80] = 2;  // the version
+  footer[at + 80] = 3;  // the version
   StoreFixed64(footer.data() + at + 96, Checksum(std::string_view(footer).substr(at, 96),
                                                  LoadFixed64(footer.data() + at + 48), at));
   std::string log = image_->FileBytes(logs_[0]);
-  StoreLogHeader(log.data(), {.version = 2, .kind = LogKind::kWriteAhead, .file_id = 1});
+  StoreLogHeader(log.data(), {.version = 3, .kind = LogKind::kWriteAhead, .file_id = 1});
   std::string manifest = image_->FileBytes(manifests_[0]);
-  StoreLogHeader(manifest.data(), {.version = 2, .kind = LogKind::kManifest, .file_id = 1});
+  StoreLogHeader(manifest.data(), {.version = 3, .kind = LogKind::kManifest, .file_id = 1});
   for (const auto& [path, bytes] :
        {std::pair(table, footer), {logs_[0], log}, {manifests_[0], manifest}}) {
     World world(3, image_->Clone());
     world.files->SetFileBytes(path, bytes);
     EXPECT_THAT(
         DB::Open(kStorePath, OptionsFor(world)),
-        StatusIs(absl::StatusCode::kUnimplemented, AllOf(HasSubstr(path), HasSubstr("version 2"))));
+        StatusIs(absl::StatusCode::kUnimplemented, AllOf(HasSubstr(path), HasSubstr("version 3"))));
   }
 }
 

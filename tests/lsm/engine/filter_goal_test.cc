@@ -40,6 +40,7 @@ class FilterGoalTest : public StoreTest {
   FilterGoalTest() {
     options_.filter_kind = "standard";
     options_.compression = Compression::kNone;
+    options_.block_cache_bytes = 8 << 20;  // all filters are whole, so that they are in memory
   }
 
   // Puts keys, and looks now and then at how much memory filters take by what they may, once half

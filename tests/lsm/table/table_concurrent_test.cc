@@ -18,7 +18,7 @@ constexpr int kKeys = 400;
 std::string NumberKey(int number) { return "key" + std::to_string(10000 + number); }
 std::string ValueOf(int number) { return std::to_string(number) + std::string(100, 'v'); }
 
-std::string TableBytes(uint64_t file_id) {
+std::string TableBytes(uint64_t file_id, size_t partition_bytes = 0) {
   Model model;
   for (int i = 0; i < kKeys; ++i) model.emplace(InternalKey(NumberKey(i), 1), ValueOf(i));
   TableBuildOptions options;
@@ -26,6 +26,7 @@ std::string TableBytes(uint64_t file_id) {
   options.file_id = file_id;
   options.digest_seed = kTestSeed;
   options.filter_policy = bloom::PolicyFromName("blocked").value();
+  options.partition_bytes = partition_bytes;
   return BuildTable(options, model);
 }
 
@@ -48,6 +49,7 @@ class OneTableView {
     TableContext context;
     context.block_cache = cache_;
     context.digest_seed = kTestSeed;
+    context.partitions_on_demand = true;
     return Table::Open(std::make_unique<CountingReadFile>(FileOf(bytes_)), context)
         .value()
         .release();
@@ -59,10 +61,14 @@ class OneTableView {
   RetireList retired_;
 };
 
-TEST(TableConcurrentTest, LookupsAreRightWhileBlocksAndTablesGo) {
+// What is cached, evicted and erased: data blocks only, or partitions of filter and index too.
+class TableConcurrentTest : public ::testing::TestWithParam<size_t> {};
+INSTANTIATE_TEST_SUITE_P(PartitionBytes, TableConcurrentTest, ::testing::Values(0, 100));
+
+TEST_P(TableConcurrentTest, LookupsAreRightWhileBlocksAndTablesGo) {
   for (const size_t cache_bytes : {size_t{4000}, size_t{20'000}, size_t{1} << 20}) {
     BlockCache cache(cache_bytes);
-    OneTableView view(TableBytes(1), &cache);
+    OneTableView view(TableBytes(1, GetParam()), &cache);
     std::atomic<bool> stop{false};
     std::atomic<uint64_t> lookups{0};
     std::vector<std::thread> readers;
@@ -81,6 +87,9 @@ TEST(TableConcurrentTest, LookupsAreRightWhileBlocksAndTablesGo) {
           uint64_t suffix = 0;
           BlockRef pin;
           const bool keep = rng() % 8 == 0;
+          const auto filter = table->AskFilter(key, rng() % 8 != 0, nullptr, nullptr);
+          ASSERT_EQ(filter.presence, FilterPresence::kUsable);
+          ASSERT_TRUE(filter.passed || number >= kKeys);
           const auto answer =
               table->Get(key, rng() % 8 != 0, &value, &suffix, &pin, nullptr, nullptr, keep);
           ASSERT_OK(answer.status());
@@ -111,9 +120,9 @@ TEST(TableConcurrentTest, LookupsAreRightWhileBlocksAndTablesGo) {
   }
 }
 
-TEST(TableConcurrentTest, ScansAreRightWhileTheCacheEvicts) {
+TEST_P(TableConcurrentTest, ScansAreRightWhileTheCacheEvicts) {
   BlockCache cache(6000);
-  const OneTableView view(TableBytes(2), &cache);
+  const OneTableView view(TableBytes(2, GetParam()), &cache);
   const Table& table = *view.current();
   std::vector<std::thread> scanners;
   for (int t = 0; t < 4; ++t) {

@@ -28,13 +28,14 @@ bool IsNamed(const absl::Status& status) {
 
 struct Outcome {
   bool opened = false;
-  size_t errors = 0;  // of lookups and walks
+  size_t errors = 0;           // of lookups and walks
+  size_t damaged_filters = 0;  // that lookups came to
   FilterPresence filter = FilterPresence::kAbsent;
 };
 
 class TableDamageTest : public ::testing::Test {
  protected:
-  void Build(Compression compression, const char* filter) {
+  void Build(Compression compression, const char* filter, size_t partition_bytes = 0) {
     Rng rng(5);
     model_ = RandomModel(KeyShape::kDecimal, 60, 2, 30, &rng);
     for (int i = 0; i < 60; ++i) probes_.push_back(RandomProbe(KeyShape::kDecimal, model_, &rng));
@@ -45,17 +46,19 @@ class TableDamageTest : public ::testing::Test {
     options.digest_seed = kTestSeed;
     options.file_id = 0x1234;
     options.filter_policy = bloom::PolicyFromName(filter).value();
+    options.partition_bytes = partition_bytes;
     bytes_ = BuildTable(options, model_);
     const auto opened = OpenTable(bytes_);
     ASSERT_OK(opened.status());
     footer_ = opened->table->footer();
+    ASSERT_EQ(opened->table->is_partitioned(), partition_bytes > 0);
     ASSERT_GE(footer_.data_blocks, 3u);
   }
 
   // Whether all that can be asked of these bytes is answered rightly or with a named error.
-  Outcome Examine(std::string bytes, const std::string& what) {
+  Outcome Examine(std::string bytes, const std::string& what, bool partitions_on_demand = false) {
     Outcome outcome;
-    auto opened = OpenTable(std::move(bytes));
+    auto opened = OpenTable(std::move(bytes), 1 << 20, partitions_on_demand);
     if (!opened.ok()) {
       EXPECT_TRUE(IsNamed(opened.status())) << what << ": " << opened.status();
       return outcome;
@@ -88,6 +91,12 @@ class TableDamageTest : public ::testing::Test {
 
   void Ask(const Table& table, std::string_view user_key, const std::string& what,
            Outcome* outcome) {
+    const LookupKey key(user_key, kSequenceMax, kTestSeed);
+    {
+      const EpochGuard guard;
+      outcome->damaged_filters +=
+          table.AskFilter(key, true, nullptr, nullptr).presence == FilterPresence::kDamaged;
+    }
     const auto answer = AskTable(table, user_key, kSequenceMax);
     if (answer.ok()) {
       EXPECT_EQ(*answer, AskModel(model_, user_key, kSequenceMax))
@@ -133,6 +142,34 @@ TEST_P(TableFlipTest, NoFlippedBitGivesAWrongAnswer) {
     } else {
       EXPECT_FALSE(outcome.opened) << offset;
     }
+  }
+}
+
+TEST_F(TableDamageTest, NoFlippedBitOfAPartitionedTableGivesAWrongAnswer) {
+  Build(Compression::kLz4, "blocked", /*partition_bytes=*/64);
+  const uint64_t filter_end =
+      footer_.filter.offset + footer_.filter.stored_bytes + kBlockTrailerBytes;
+  ASSERT_EQ(filter_end, footer_.index_partitions);
+  for (size_t bit = 0; bit < 8 * bytes_.size() && !HasFailure(); ++bit) {
+    const uint64_t offset = bit / 8;
+    std::string bytes = bytes_;
+    bytes[offset] = static_cast<char>(bytes[offset] ^ (1 << (bit % 8)));
+    const std::string what =
+        "bit " + std::to_string(bit % 8) + " of byte " + std::to_string(offset);
+    const bool is_filter = offset >= footer_.filter.offset && offset < filter_end;
+    const bool is_index = offset >= filter_end && offset < footer_.index.offset;
+    const bool is_data = offset >= kTableHeaderBytes && offset < footer_.filter.offset;
+    // As a store opens it.
+    const Outcome outcome = Examine(bytes, what, /*partitions_on_demand=*/true);
+    EXPECT_EQ(outcome.opened, is_data || is_filter || is_index) << what;
+    // A damaged partition of the index is an error for whoever needs it.
+    EXPECT_EQ(outcome.errors > 0, is_data || is_index) << what;
+    // One of the filter is none for anybody, and can be seen.
+    EXPECT_EQ(outcome.damaged_filters > 0, is_filter) << what;
+    // As tools open it.
+    const Outcome whole = Examine(bytes, what);
+    EXPECT_EQ(whole.opened, is_data || is_filter) << what;
+    EXPECT_EQ(whole.filter == FilterPresence::kDamaged, is_filter) << what;
   }
 }
 

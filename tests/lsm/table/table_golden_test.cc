@@ -90,8 +90,19 @@ std::string Dump(const std::string& bytes) {
   for (size_t i = 0; i < table.block_count(); ++i) {
     dump.AddBlock("data block " + std::to_string(i), table.block_handle(i));
   }
-  dump.AddBlock("filter block", table.footer().filter);
-  dump.AddBlock("index block", table.footer().index);
+  if (table.is_partitioned()) {
+    const Partitions& partitions = table.partitions();
+    for (const PartitionKind kind : {PartitionKind::kFilter, PartitionKind::kIndex}) {
+      for (size_t i = 0; i < partitions.count(); ++i)
+        dump.AddBlock((kind == PartitionKind::kFilter ? "filter partition " : "index partition ") +
+                          std::to_string(i),
+                      partitions.handle(kind, i));
+    }
+    dump.AddBlock("top-level block", table.footer().index);
+  } else {
+    dump.AddBlock("filter block", table.footer().filter);
+    dump.AddBlock("index block", table.footer().index);
+  }
   dump.AddBlock("properties block", table.footer().properties);
   dump.Add("footer", bytes.size() - kFooterBytes, bytes.size());
   return dump.text();
@@ -121,6 +132,15 @@ TEST(TableGoldenTest, TheBytesOfATableAreThoseOfVersion1) {
     const std::string bytes = BuildTable(GoldenOptions(Compression::kNone, filter), GoldenModel());
     testing_support::ExpectGolden(std::string("table/tiny_") + filter + ".golden", Dump(bytes));
   }
+}
+
+TEST(TableGoldenTest, TheBytesOfAPartitionedTableAreThoseOfVersion2) {
+  TableBuildOptions options = GoldenOptions(Compression::kNone, "blocked");
+  options.partition_bytes = 40;
+  const std::string bytes = BuildTable(options, GoldenModel());
+  testing_support::ExpectGolden("table/tiny_partitioned.golden", Dump(bytes));
+  ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTable(bytes, 1 << 20, true));
+  ExpectHoldsTheModel(*opened.table);
 }
 
 TEST(TableGoldenTest, ATableThatVersion1WroteIsRead) {

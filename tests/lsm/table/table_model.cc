@@ -134,11 +134,13 @@ std::string BuildTable(const TableBuildOptions& options, const Model& model,
   return written->bytes;
 }
 
-absl::StatusOr<OpenedTable> OpenTable(std::string bytes, std::optional<size_t> cache_bytes) {
+absl::StatusOr<OpenedTable> OpenTable(std::string bytes, std::optional<size_t> cache_bytes,
+                                      bool partitions_on_demand) {
   OpenedTable opened;
   opened.file = FileOf(std::move(bytes));
   TableContext context;
   context.digest_seed = kTestSeed;
+  context.partitions_on_demand = partitions_on_demand;
   if (cache_bytes.has_value()) {
     opened.cache = std::make_unique<BlockCache>(*cache_bytes);
     context.block_cache = opened.cache.get();
@@ -178,7 +180,7 @@ absl::StatusOr<Answer> AskTable(const Table& table, std::string_view user_key, S
                                 LevelCounts* counts) {
   const LookupKey key(user_key, sequence, kTestSeed);
   const EpochGuard guard;
-  if (!table.MayContain(key.digest())) return Answer{};
+  if (!table.AskFilter(key, true, counts, nullptr).passed) return Answer{};
   std::string_view value;
   Answer answer;
   BlockRef pin;

@@ -65,7 +65,8 @@ struct OpenedTable {
   std::unique_ptr<Table> table;
 };
 absl::StatusOr<OpenedTable> OpenTable(std::string bytes,
-                                      std::optional<size_t> cache_bytes = 1 << 20);
+                                      std::optional<size_t> cache_bytes = 1 << 20,
+                                      bool partitions_on_demand = false);
 
 // The answer of one lookup.  `value` is a copy.
 struct Answer {

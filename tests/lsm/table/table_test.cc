@@ -41,6 +41,8 @@ struct Options {
   const char* filter;
   std::optional<size_t> cache_bytes;
   size_t readahead_bytes;
+  size_t partition_bytes = 0;
+  bool partitions_on_demand = false;
 };
 constexpr Options kOptions[] = {
     {4096, 16, Compression::kLz4, "blocked", size_t{1} << 20, 0},
@@ -48,6 +50,10 @@ constexpr Options kOptions[] = {
     {1000, 3, Compression::kLz4, "none", std::nullopt, 5000},
     {1 << 20, 1024, Compression::kNone, "blocked", size_t{1} << 24, 1 << 20},
     {700, 7, Compression::kNone, "none", 0, 0},
+    {256, 4, Compression::kNone, "standard", size_t{16} << 10, 1000, 64, true},
+    {300, 2, Compression::kLz4, "ribbon", std::nullopt, 700, 150, true},
+    {200, 16, Compression::kLz4, "none", size_t{1} << 20, 5000, 1, true},
+    {500, 8, Compression::kNone, "blocked", size_t{1} << 20, 0, 100, false},
 };
 
 // A table and what it must say.
@@ -82,12 +88,14 @@ class TableModelTest : public ::testing::TestWithParam<size_t> {
       build.compression = subject.options.compression;
       build.digest_seed = kTestSeed;
       build.file_id = subject.rng();
+      build.partition_bytes = subject.options.partition_bytes;
       if (std::string_view(subject.options.filter) != "none") {
         ASSERT_OK_AND_ASSIGN(build.filter_policy, bloom::PolicyFromName(subject.options.filter));
       }
       std::string bytes = BuildTable(build, subject.model, &subject.summary);
-      ASSERT_OK_AND_ASSIGN(subject.opened,
-                           OpenTable(std::move(bytes), subject.options.cache_bytes));
+      ASSERT_OK_AND_ASSIGN(subject.opened, OpenTable(std::move(bytes), subject.options.cache_bytes,
+                                                     subject.options.partitions_on_demand));
+      ASSERT_EQ(subject.opened.table->is_partitioned(), build.partition_bytes > 0);
       body(subject);
     }
   }
@@ -226,16 +234,18 @@ TEST_P(TableModelTest, TheSummaryAndThePropertiesSayWhatIsInIt) {
     EXPECT_EQ(subject.summary.largest, subject.model.rbegin()->first);
     EXPECT_EQ(subject.summary.file_bytes, subject.opened.file->bytes.size());
     EXPECT_EQ(properties.data_blocks, subject.opened.table->block_count());
+    ASSERT_OK_AND_ASSIGN(const OpenedTable whole, OpenTable(subject.opened.file->bytes));
     uint64_t data_bytes = 0;
-    for (size_t i = 0; i < subject.opened.table->block_count(); ++i) {
-      data_bytes += subject.opened.table->block_handle(i).stored_bytes + kBlockTrailerBytes;
-    }
+    for (size_t i = 0; i < whole.table->block_count(); ++i)
+      data_bytes += whole.table->block_handle(i).stored_bytes + kBlockTrailerBytes;
     EXPECT_EQ(properties.data_bytes, data_bytes);
     EXPECT_EQ(properties.ToMap(), subject.summary.properties.ToMap());
     // The digests of its filter are those of the distinct user keys.
     if (std::string_view(subject.options.filter) != "none") {
       EXPECT_EQ(subject.opened.table->filter_presence(), FilterPresence::kUsable);
-      EXPECT_EQ(subject.opened.table->filter().Describe().key_count, distinct_keys);
+      if (!whole.table->is_partitioned()) {
+        EXPECT_EQ(whole.table->filter().Describe().key_count, distinct_keys);
+      }
     } else {
       EXPECT_EQ(subject.opened.table->filter_presence(), FilterPresence::kAbsent);
     }
@@ -244,7 +254,8 @@ TEST_P(TableModelTest, TheSummaryAndThePropertiesSayWhatIsInIt) {
 
 TEST_P(TableModelTest, IndexKeysSeparateTheBlocks) {
   ForEachSubject([](Subject& subject) {
-    const Table& table = *subject.opened.table;
+    ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTable(subject.opened.file->bytes));
+    const Table& table = *opened.table;
     for (size_t i = 0; i < table.block_count(); ++i) {
       ASSERT_OK_AND_ASSIGN(const BlockBuffer buffer, table.ReadDataBlock(i));
       Block block;

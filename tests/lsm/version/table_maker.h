@@ -83,6 +83,7 @@ class TableMaker {
       build.filter_policy = bloom::PolicyFromName(filter_kind).value();
     build.target_fpp = target_fpp;
     build.filter_reason = filter_reason;
+    build.partition_bytes = partition_bytes;
     build.digest_seed = kDigestSeed;
     build.file_id = 1000 + number;
     TableBuilder builder(build, directory->CreateExclusive(TableFileName(number)).value());
@@ -106,6 +107,7 @@ class TableMaker {
   std::shared_ptr<const bloom::FilterPolicy> filter_policy;  // if set, in place of the kind's
   double target_fpp = 0.01;
   std::string filter_reason;
+  size_t partition_bytes = 0;  // of the tables that are made next; 0: whole
 };
 
 // Its builder forgets every tenth key, and does not know it.

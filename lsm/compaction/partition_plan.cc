@@ -1,0 +1,53 @@
+#include "lsm/compaction/partition_plan.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "lsm/table/partitions.h"
+
+namespace lsm {
+namespace {
+
+// A table with less filter and index than this, or this part of the cache, keeps them whole.
+constexpr uint64_t kWholeBytes = uint64_t{64} << 10;
+constexpr uint64_t kWholePartOfCache = 16;
+constexpr uint64_t kPartitionPartOfCache = 64;
+constexpr size_t kPartitionBytesMin = 64;
+// Of a data block in an index, about.
+constexpr double kIndexBytesPerBlock = 24;
+
+}  // namespace
+
+size_t PartitionBytes(uint64_t cache_bytes, uint64_t store_bytes, uint64_t table_bytes) {
+  if (cache_bytes == 0 || store_bytes <= cache_bytes) return 0;
+  if (table_bytes <= std::min(kWholeBytes, cache_bytes / kWholePartOfCache)) return 0;
+  return std::clamp(static_cast<size_t>(cache_bytes / kPartitionPartOfCache), kPartitionBytesMin,
+                    kPartitionBytes);
+}
+
+size_t PlanPartitions(const Options& options, const Version& version, const OpenTables& leaving,
+                      const TableFilter& filter, uint64_t keys, uint64_t bytes, uint64_t tables) {
+  std::set<const OpenTable*> gone;
+  for (const auto& table : leaving) gone.insert(table.get());
+  // As they lie in the files.
+  uint64_t staying_bytes = 0;
+  for (int level = 0; level < kLevels; ++level) {
+    for (const auto& table : version.level(level)) {
+      if (gone.contains(table.get())) continue;
+      staying_bytes += table->table->filter_bytes() + table->table->index_bytes();
+    }
+  }
+  double written =
+      static_cast<double>(bytes) / static_cast<double>(options.block_bytes) * kIndexBytesPerBlock;
+  // The textbook's size.
+  if (filter.policy != nullptr) {
+    written +=
+        static_cast<double>(keys) * -std::log(filter.target_fpp) / (std::log(2) * std::log(2) * 8);
+  }
+  const auto written_bytes = static_cast<uint64_t>(written);
+  return PartitionBytes(options.block_cache_bytes, staying_bytes + written_bytes,
+                        written_bytes / std::max<uint64_t>(1, tables));
+}
+
+}  // namespace lsm

@@ -1,0 +1,85 @@
+// An index in memory, or a part of it: where data blocks that follow one another lie, and the keys
+// at which they end.  What IndexReader makes of index blocks; immutable, so thread-safe.
+//
+// Data blocks are named by their ordinals in the table, also where only a part of its index is at
+// hand.
+#ifndef TRELLIS_LSM_TABLE_INDEX_PART_H_
+#define TRELLIS_LSM_TABLE_INDEX_PART_H_
+
+#include <cassert>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "lsm/base/fences.h"
+#include "lsm/table/format.h"
+
+namespace lsm {
+
+class IndexPart {
+ public:
+  IndexPart() = default;  // of no blocks
+
+  size_t begin() const { return begin_; }
+  size_t end() const { return begin_ + handles_.size(); }
+  BlockHandle handle(size_t ordinal) const { return handles_[ordinal - begin_]; }
+  // The block's key in the index: at or after its last user key.
+  std::string_view fence(size_t ordinal) const { return fences_[ordinal - begin_]; }
+  // The one of the block before it; nothing for the first block of the table.
+  std::optional<std::string_view> lower_fence(size_t ordinal) const {
+    if (ordinal != begin_) return fence(ordinal - 1);
+    return begin_ == 0 ? std::nullopt : std::optional<std::string_view>(lower_);
+  }
+  // The first of these blocks that may hold keys at or after `user_key`; end() if there is none.
+  size_t LowerBound(std::string_view user_key) const {
+    return begin_ + fences_.LowerBound(user_key);
+  }
+
+  size_t memory_bytes() const {
+    return fences_.memory_bytes() + handles_.capacity() * sizeof(BlockHandle) + lower_.capacity();
+  }
+
+ private:
+  friend class IndexReader;
+  size_t begin_ = 0;
+  Fences fences_;
+  std::vector<BlockHandle> handles_;
+  std::string lower_;  // fence of the block before the first
+};
+
+// Reads index blocks that follow one another, and believes none of their bytes.
+// Grammar: Add+ Finish.
+class IndexReader {
+ public:
+  // The first data block is number `first_block` of its table and must lie at `data_begin`; all end
+  // by `data_end`.  `lower` is the index key of the block before it, if there is one.
+  IndexReader(std::string_view path, size_t first_block, uint64_t data_begin, uint64_t data_end,
+              std::string_view lower = {});
+
+  // The entries of an index block that lies at `offset`.  DataLoss if they are malformed or out of
+  // order, or if the data blocks do not follow those before without a gap.
+  absl::Status Add(std::string_view bytes, uint64_t offset);
+
+  // After those that were added.
+  size_t next_block() const { return part_.begin_ + part_.handles_.size(); }
+  uint64_t next_offset() const { return next_offset_; }  // where the last one ends
+  std::string_view last_fence() const;
+
+  IndexPart Finish();
+
+ private:
+  const std::string_view path_;
+  const uint64_t data_end_;
+  uint64_t next_offset_;
+  IndexPart part_;
+  std::string keys_;
+  std::vector<size_t> key_ends_;
+};
+
+}  // namespace lsm
+
+#endif  // TRELLIS_LSM_TABLE_INDEX_PART_H_

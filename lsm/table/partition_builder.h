@@ -1,0 +1,84 @@
+// Makes the filter and index partitions of a table while its data blocks are written, and writes
+// them behind these.  Grammar: (AddKey+ AddBlock)+ Write.
+//
+// Memory: the digests of one partition's keys, and the finished partitions; these take what a whole
+// filter and a whole index would take, where a builder of whole ones holds the digests of all keys.
+#ifndef TRELLIS_LSM_TABLE_PARTITION_BUILDER_H_
+#define TRELLIS_LSM_TABLE_PARTITION_BUILDER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "bloom/core/hash.h"
+#include "bloom/filter_policy.h"
+#include "lsm/fs/file_system.h"
+#include "lsm/table/block.h"
+#include "lsm/table/format.h"
+#include "lsm/table/partitions.h"
+#include "lsm/table/properties.h"
+
+namespace lsm {
+
+class PartitionBuilder {
+ public:
+  // `filter_policy`: null for no filter.  A partition ends with the block with which its index has
+  // `partition_bytes`, or its filter, as far as can be told before it is built,
+  // kPartitionFilterFactor times as much.
+  PartitionBuilder(std::shared_ptr<const bloom::FilterPolicy> filter_policy,
+                   bloom::FilterContext filter_context, size_t partition_bytes);
+
+  // A user key of the block that comes next; once for each partition in which it has an entry.
+  void AddKey(bloom::Digest digest);
+  // Whether no key was added since the last partition ended: then the key that comes next must be,
+  // even if it is the one before.
+  bool is_at_start() const { return key_count_ == 0; }
+
+  // The block of those keys was written.  `fence` is its key in the index.
+  absl::Status AddBlock(std::string_view fence, BlockHandle handle);
+
+  // Writes all partitions and the top-level block, and fills in what footer and properties say of
+  // them.
+  absl::Status Write(AppendFile* file, std::string* scratch, Footer* footer,
+                     TableProperties* properties);
+
+  uint64_t index_bytes() const { return index_bytes_ + index_.size_bytes_estimate(); }
+  // Of what is finished.
+  uint64_t filter_bytes() const { return filter_bytes_; }
+
+ private:
+  struct Finished {
+    PartitionEntry entry;
+    std::string fence;
+    std::string filter_bytes;
+    std::string index_bytes;
+  };
+  absl::Status EndPartition();
+  void Begin();
+
+  const std::shared_ptr<const bloom::FilterPolicy> filter_policy_;
+  const bloom::FilterContext filter_context_;
+  const size_t partition_bytes_;
+  double filter_bytes_per_key_ = 0;
+
+  // The partition that is being made.
+  BlockBuilder index_;
+  std::unique_ptr<bloom::FilterBuilder> filter_;
+  uint64_t key_count_ = 0;
+  PartitionEntry entry_;
+  std::string fence_;  // of its last block
+
+  std::vector<Finished> finished_;
+  uint64_t index_bytes_ = 0;
+  uint64_t filter_bytes_ = 0;
+  uint64_t filtered_keys_ = 0;
+  double expected_fpp_sum_ = 0;  // weighed by keys
+};
+
+}  // namespace lsm
+
+#endif  // TRELLIS_LSM_TABLE_PARTITION_BUILDER_H_

@@ -1,0 +1,122 @@
+// What a partitioned table keeps in memory: its top-level index, which says where the partitions of
+// its index and of its filter lie, and a cache slot for each of these.
+//
+//   top-level block: entries as in an index block, one for each partition
+//     key    index key of the partition's last data block
+//     value  varint64 * 6: offset of its first data block, number of its data blocks,
+//            filter partition: offset, stored bytes (both 0: none),
+//            index partition: offset, stored bytes
+//
+// A partition is a run of data blocks.  Its index partition is an index block of these; its filter
+// partition a filter of exactly the user keys that have an entry in them.  A user key whose
+// versions go over a partition's end is in the filters of both; a search for it begins in the first
+// of them, whose fence it is.
+//
+// Sizes.  A partition ends when its index has kPartitionBytes, or its filter about
+// kPartitionFilterFactor times as much, so a lookup of which nothing is cached reads one page or
+// two of filter and, if the filter says "maybe", one of index; a page is the least that a disk
+// reads.  What stays in memory is then about 100 bytes for 4 KiB of index and 8 of filter, and the
+// slots of the data blocks, 8 bytes each.
+#ifndef TRELLIS_LSM_TABLE_PARTITIONS_H_
+#define TRELLIS_LSM_TABLE_PARTITIONS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "lsm/base/fences.h"
+#include "lsm/table/block_cache.h"
+#include "lsm/table/filter_part.h"
+#include "lsm/table/format.h"
+#include "lsm/table/index_part.h"
+
+namespace lsm {
+
+inline constexpr size_t kPartitionBytes = 4096;
+inline constexpr size_t kPartitionFilterFactor = 2;
+
+// One entry of the top-level block.
+struct PartitionEntry {
+  uint64_t data_offset = 0;
+  uint64_t data_blocks = 0;
+  BlockHandle filter;  // null: none
+  BlockHandle index;
+
+  std::string Encode() const;
+  static bool Decode(std::string_view bytes, PartitionEntry* entry);
+};
+
+enum class PartitionKind : uint8_t { kFilter, kIndex };
+
+class Partitions {
+ public:
+  // Of the bytes of a top-level block.  DataLoss unless all partitions follow one another without a
+  // gap: their data blocks up to footer.data_end(), then the filter partitions if there are any,
+  // and the index partitions up to the top-level block.
+  static absl::StatusOr<std::unique_ptr<Partitions>> Read(std::string_view bytes,
+                                                          const Footer& footer,
+                                                          std::string_view path);
+
+  size_t count() const { return entries_.size(); }
+  const PartitionEntry& entry(size_t number) const { return entries_[number]; }
+  BlockHandle handle(PartitionKind kind, size_t number) const {
+    return kind == PartitionKind::kFilter ? entries_[number].filter : entries_[number].index;
+  }
+  std::string_view fence(size_t number) const { return fences_[number]; }
+  size_t first_block(size_t number) const { return first_blocks_[number]; }
+  // Where the data blocks of the partition end.
+  uint64_t data_end(size_t number) const {
+    return number + 1 < entries_.size() ? entries_[number + 1].data_offset : data_end_;
+  }
+  // The first partition that may hold keys at or after `user_key`; count() if there is none.
+  size_t LowerBound(std::string_view user_key) const { return fences_.LowerBound(user_key); }
+  // The partition of a data block.
+  size_t With(size_t ordinal) const;
+
+  BlockSlot& slot(PartitionKind kind, size_t number) {
+    return slots_[2 * number + static_cast<size_t>(kind)];
+  }
+  std::span<BlockSlot> slots() { return slots_; }
+
+  size_t memory_bytes() const;
+  // Of all index and filter partitions, as stored, without their trailers.
+  uint64_t index_bytes() const { return index_bytes_; }
+  uint64_t filter_bytes() const { return filter_bytes_; }
+
+ private:
+  Partitions() = default;
+  absl::Status Check(const Footer& footer, std::string_view path) const;
+
+  Fences fences_;
+  std::vector<PartitionEntry> entries_;
+  std::vector<size_t> first_blocks_;
+  uint64_t data_end_ = 0;
+  uint64_t index_bytes_ = 0;
+  uint64_t filter_bytes_ = 0;
+  std::vector<BlockSlot> slots_;  // filter and index of each partition
+};
+
+// A partition in the block cache, ready to be asked.
+class CachedPartition : public CachedBlock {
+ public:
+  using Part = std::variant<FilterPart, IndexPart>;
+  explicit CachedPartition(Part part);
+
+  const FilterPart& filter() const { return std::get<FilterPart>(part_); }
+  const IndexPart& index() const { return std::get<IndexPart>(part_); }
+  size_t charge_bytes() const { return charge_bytes_; }  // hides the block's
+
+ private:
+  const Part part_;
+  const size_t charge_bytes_;
+};
+
+}  // namespace lsm
+
+#endif  // TRELLIS_LSM_TABLE_PARTITIONS_H_

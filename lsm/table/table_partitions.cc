@@ -1,0 +1,184 @@
+// Table: how it finds partitions of its filter and index, in the cache or in the file.
+#include <utility>
+
+#include "lsm/bytes/status.h"
+#include "lsm/table/table.h"
+
+namespace lsm {
+
+absl::Status Table::ReadPartitions(std::string_view top_level_bytes) {
+  LSM_ASSIGN_OR_RETURN(partitions_, Partitions::Read(top_level_bytes, footer_, file_->path()));
+  if (context_.partitions_on_demand) return absl::OkStatus();
+  IndexReader reader(file_->path(), 0, kTableHeaderBytes, footer_.data_end());
+  for (size_t i = 0; i < partitions_->count(); ++i)
+    LSM_RETURN_IF_ERROR(AddIndexPartition(i, &reader));
+  index_ = reader.Finish();
+  return absl::OkStatus();
+}
+
+void Table::ReadFilterPartitions() {
+  filter_.in_partitions = true;
+  filter_.presence = knows_seed_ ? FilterPresence::kUsable : FilterPresence::kUnknown;
+  if (context_.partitions_on_demand) return;
+  for (size_t i = 0; i < partitions_->count(); ++i) {
+    filter_partitions_.push_back(ReadFilterPartition(i));
+    const FilterPart& part = filter_partitions_.back();
+    if (part.presence == FilterPresence::kUnknown && filter_.status.ok())
+      filter_.presence = FilterPresence::kUnknown;
+    if (part.presence == FilterPresence::kDamaged && filter_.status.ok()) {
+      filter_.presence = FilterPresence::kDamaged;
+      filter_.status = part.status;
+    }
+  }
+}
+
+absl::Status Table::AddIndexPartition(size_t number, IndexReader* reader) const {
+  const PartitionEntry& entry = partitions_->entry(number);
+  LSM_ASSIGN_OR_RETURN(const BlockBuffer bytes,
+                       ReadPlainBlock(*file_, footer_.file_id, entry.index, kIndexBytesMax));
+  LSM_RETURN_IF_ERROR(reader->Add(bytes.view(), entry.index.offset));
+  if (reader->next_block() != partitions_->first_block(number) + entry.data_blocks ||
+      reader->next_offset() != partitions_->data_end(number) ||
+      reader->last_fence() != partitions_->fence(number)) {
+    return DamageAt(file_->path(), entry.index.offset,
+                    Concat("index partition ", number, " is not what the top-level index says"));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<IndexPart> Table::ReadIndexPartition(size_t number) const {
+  IndexReader reader(file_->path(), partitions_->first_block(number),
+                     partitions_->entry(number).data_offset, partitions_->data_end(number),
+                     number == 0 ? std::string_view() : partitions_->fence(number - 1));
+  LSM_RETURN_IF_ERROR(AddIndexPartition(number, &reader));
+  return reader.Finish();
+}
+
+FilterPart Table::ReadFilterPartition(size_t number) const {
+  const BlockHandle at = partitions_->entry(number).filter;
+  const absl::StatusOr<BlockBuffer> read =
+      ReadPlainBlock(*file_, footer_.file_id, at, kFilterBytesMax);
+  const absl::StatusOr<std::string_view> bytes =
+      read.ok() ? absl::StatusOr<std::string_view>(read->view()) : read.status();
+  return OpenFilter(bytes, knows_seed_, file_->path(), at.offset);
+}
+
+absl::StatusOr<BlockRef> Table::ReadPartitionIntoCache(PartitionKind kind, size_t number,
+                                                       bool fill_cache) const {
+  std::unique_ptr<CachedPartition> partition;
+  if (kind == PartitionKind::kFilter) {
+    partition = std::make_unique<CachedPartition>(ReadFilterPartition(number));
+    // Damage stays, and need not be read again; another fault may pass.
+    const absl::Status& status = partition->filter().status;
+    fill_cache &= status.ok() || absl::IsDataLoss(status);
+  } else {
+    LSM_ASSIGN_OR_RETURN(IndexPart part, ReadIndexPartition(number));
+    partition = std::make_unique<CachedPartition>(std::move(part));
+  }
+  const size_t charge_bytes = partition->charge_bytes();
+  BlockRef read(partition.release());
+  if (!fill_cache || context_.block_cache == nullptr || !context_.block_cache->Fits(charge_bytes))
+    return read;
+  return context_.block_cache->Insert(&partitions_->slot(kind, number), std::move(read));
+}
+
+absl::StatusOr<Table::PartitionRef> Table::FindPartition(PartitionKind kind, size_t number,
+                                                         bool fill_cache, LevelCounts* counts,
+                                                         std::vector<PartitionStep>* steps) const {
+  PartitionRef found;
+  // Sequentially consistent: see EpochGuard.  Also an acquire of the partition.
+  CachedBlock* cached = partitions_->slot(kind, number).load(std::memory_order_seq_cst);
+  const bool from_cache = cached != nullptr;
+  if (from_cache) {
+    cached->MarkUsed();
+  } else {
+    LSM_ASSIGN_OR_RETURN(found.pin, ReadPartitionIntoCache(kind, number, fill_cache));
+    cached = found.pin.get();
+  }
+  found.partition = static_cast<CachedPartition*>(cached);
+  const BlockHandle handle = partitions_->handle(kind, number);
+  if (counts != nullptr) {
+    ++(*counts)[from_cache ? LevelCounts::kPartitionsFromCache : LevelCounts::kPartitionsFromFile];
+    if (!from_cache)
+      (*counts)[LevelCounts::kPartitionBytesFromFile] += handle.stored_bytes + kBlockTrailerBytes;
+  }
+  if (steps != nullptr) {
+    steps->push_back(
+        {kind == PartitionKind::kFilter, number, handle.offset, handle.stored_bytes, from_cache});
+  }
+  return found;
+}
+
+const IndexPart* Table::PeekIndexPartition(size_t number) const {
+  // As in FindPartition.
+  const CachedBlock* const cached =
+      partitions_->slot(PartitionKind::kIndex, number).load(std::memory_order_seq_cst);
+  return cached == nullptr ? nullptr : &static_cast<const CachedPartition*>(cached)->index();
+}
+
+Table::FilterAnswer Table::AskFilter(const LookupKey& key, bool fill_cache, LevelCounts* counts,
+                                     std::vector<PartitionStep>* steps) const {
+  if (!is_partitioned()) return {MayContain(key.digest()), filter_.presence};
+  if (footer_.filter.is_null()) return {true, FilterPresence::kAbsent};
+  const size_t number = partitions_->LowerBound(key.user_key());
+  // Behind all keys of the table.
+  if (number == partitions_->count())
+    return {filter_.presence != FilterPresence::kUsable, filter_.presence};
+  if (!context_.partitions_on_demand) {
+    const FilterPart& part = filter_partitions_[number];
+    const BlockHandle at = partitions_->entry(number).filter;
+    if (steps != nullptr) steps->push_back({true, number, at.offset, at.stored_bytes, false});
+    return {part.filter.MayContain(key.digest()), part.presence};
+  }
+  const absl::StatusOr<PartitionRef> found = CatchOutOfMemory(
+      [&] { return FindPartition(PartitionKind::kFilter, number, fill_cache, counts, steps); });
+  // For want of memory.
+  if (!found.ok()) return {true, FilterPresence::kDamaged};
+  const FilterPart& part = found->partition->filter();
+  return {part.filter.MayContain(key.digest()), part.presence};
+}
+
+absl::StatusOr<Table::IndexRef> Table::IndexPartition(size_t number, bool fill_cache,
+                                                      LevelCounts* counts, TableStep* step) const {
+  LSM_ASSIGN_OR_RETURN(PartitionRef found,
+                       FindPartition(PartitionKind::kIndex, number, fill_cache, counts,
+                                     step == nullptr ? nullptr : &step->partitions));
+  return IndexRef{&found.partition->index(), std::move(found.pin)};
+}
+
+absl::StatusOr<Table::IndexRef> Table::IndexFor(std::string_view user_key, bool fill_cache,
+                                                LevelCounts* counts, TableStep* step) const {
+  if (!is_partitioned()) return IndexRef{&index_, BlockRef()};
+  const size_t number = partitions_->LowerBound(user_key);
+  if (number == partitions_->count()) return IndexRef();
+  if (!context_.partitions_on_demand) {
+    const BlockHandle at = partitions_->entry(number).index;
+    if (step != nullptr)
+      step->partitions.push_back({false, number, at.offset, at.stored_bytes, false});
+    return IndexRef{&index_, BlockRef()};
+  }
+  return IndexPartition(number, fill_cache, counts, step);
+}
+
+absl::StatusOr<TableAnswer> Table::GetPartitioned(const LookupKey& key, bool fill_cache,
+                                                  std::string_view* value, uint64_t* suffix,
+                                                  BlockRef* pin, LevelCounts* counts,
+                                                  TableStep* step, bool pin_always) const {
+  LSM_ASSIGN_OR_RETURN(const IndexRef index, IndexFor(key.user_key(), fill_cache, counts, step));
+  const size_t ordinal =
+      index.part == nullptr ? block_count() : index.part->LowerBound(key.user_key());
+  return GetFrom({index.part, ordinal, nullptr, false}, key, fill_cache, value, suffix, pin, counts,
+                 step, pin_always);
+}
+
+uint64_t Table::ApproximateOffsetOf(std::string_view user_key) const {
+  const EpochGuard guard;
+  const absl::StatusOr<IndexRef> index =
+      IndexFor(user_key, /*fill_cache=*/true, /*counts=*/nullptr, /*step=*/nullptr);
+  if (!index.ok()) return partitions_->entry(partitions_->LowerBound(user_key)).data_offset;
+  if (index->part == nullptr) return footer_.data_end();
+  const size_t ordinal = index->part->LowerBound(user_key);
+  return ordinal < index->part->end() ? index->part->handle(ordinal).offset : footer_.data_end();
+}
+
+}  // namespace lsm

@@ -1,0 +1,66 @@
+// The end of a table's file in memory, for its opening: footer, properties, index and filter stand
+// one before the other there, so two reads bring them all, and one those of a small table.
+//
+// Grammar: Read (Bytes | Extend | Block)*.
+#ifndef TRELLIS_LSM_TABLE_TABLE_TAIL_H_
+#define TRELLIS_LSM_TABLE_TABLE_TAIL_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "lsm/fs/file_system.h"
+#include "lsm/table/block_io.h"
+#include "lsm/table/format.h"
+
+namespace lsm {
+
+class TableTail {
+ public:
+  // So much is read before the footer says where the rest begins.  Properties have about 1 KiB, and
+  // the top-level index of a partitioned table of 64 MiB about 8, so that mostly they are in it.
+  static constexpr uint64_t kBytes = uint64_t{16} << 10;
+
+  // `file`, which has `file_bytes`, must stay.
+  TableTail(const ReadFile& file, uint64_t file_bytes) : file_(file), file_bytes_(file_bytes) {}
+
+  // The last kBytes, or the whole file if it is no larger than that.
+  absl::Status Read();
+
+  // All from `offset` on.  Only what comes before what is there is read; if that fails, or is more
+  // than kExtendedBytesMax, nothing has changed, and blocks are read one by one.
+  void Extend(uint64_t offset);
+
+  // From `offset` on; fails unless the file holds all of them.
+  absl::StatusOr<std::string> Bytes(uint64_t offset, size_t size_bytes);
+
+  // Filter, index or properties, as ReadPlainBlock: good until the next call.
+  absl::StatusOr<std::string_view> Block(uint64_t file_id, BlockHandle handle, uint64_t bytes_max);
+
+  // From the file, so far.
+  uint64_t reads() const { return reads_; }
+  uint64_t read_bytes() const { return read_bytes_; }
+
+ private:
+  static constexpr uint64_t kExtendedBytesMax = uint64_t{64} << 20;
+
+  // REQUIRES: they are there.
+  std::string_view At(uint64_t offset, size_t size_bytes) const {
+    return bytes_.view().substr(static_cast<size_t>(offset - offset_), size_bytes);
+  }
+
+  const ReadFile& file_;
+  const uint64_t file_bytes_;
+  uint64_t offset_ = 0;  // of what is there
+  BlockBuffer bytes_;
+  BlockBuffer block_;  // one that is not there
+  uint64_t reads_ = 0;
+  uint64_t read_bytes_ = 0;
+};
+
+}  // namespace lsm
+
+#endif  // TRELLIS_LSM_TABLE_TABLE_TAIL_H_
