@@ -1,0 +1,173 @@
+// What partitions of filters and indexes cost and save: a store whose filters and indexes are
+// several times its block cache, once whole, once in partitions, read directly from the disk.
+//
+//   partition_bench [KEYS [CACHE_KIB]]      4,000,000 keys, a cache of 1024 KiB
+//
+// KEYS keys "%016d" with values of 20 bytes are loaded in random order and compacted, by a store
+// with a large cache (whole) and by one with CACHE_KIB (in partitions).  Both are then opened with
+// direct reads and
+//
+//   whole                 a cache of CACHE_KIB, filters and indexes resident on top
+//   partitioned           a cache of CACHE_KIB, partitions within it
+//   partitioned, as much  a cache of so much more that all in all it takes the memory of `whole`
+//
+// and asked for keys that are there and for keys that are not, uniformly, and 9 times in 10 in one
+// hundredth of the key range (local).  After a twentieth of a second or so that is not counted, for
+// each: memory, reads and bytes from files a lookup (data blocks, and partitions), lookups a
+// second. Every answer is checked.  The stores lie in the working directory and are removed at the
+// end.
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "bench/or_die.h"
+#include "bench/table.h"
+#include "bench/workload.h"
+#include "lsm/db.h"
+
+namespace {
+
+using bench::OrDie;
+
+constexpr size_t kValueBytes = 20;
+constexpr uint64_t kLookups = 40'000;
+constexpr uint64_t kWarmUp = 40'000;
+
+struct Config {
+  uint64_t keys = 4'000'000;
+  size_t cache_bytes = size_t{1} << 20;
+};
+
+const bench::ValueMaker& TheValues() {
+  static const bench::ValueMaker values(kValueBytes);
+  return values;
+}
+
+double SecondsSince(std::chrono::steady_clock::time_point from) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - from).count();
+}
+
+lsm::Options OptionsOf(size_t cache_bytes) {
+  lsm::Options options;
+  options.block_cache_bytes = cache_bytes;
+  options.table_bytes = uint64_t{16} << 20;
+  return options;
+}
+
+// Even numbers are there, odd ones are not.
+void Load(const std::string& path, const Config& config, size_t cache_bytes) {
+  const std::unique_ptr<lsm::DB> db = OrDie(lsm::DB::Open(path, OptionsOf(cache_bytes)));
+  std::string value;
+  lsm::WriteBatch batch;
+  for (const uint64_t i : bench::Shuffled(config.keys, 1)) {
+    const std::string key = bench::DecimalKey(2 * i);
+    TheValues().Make(key, &value);
+    batch.Put(key, value);
+    if (batch.count() < 1000) continue;
+    OrDie(db->Write(batch));
+    batch.Clear();
+  }
+  OrDie(db->Write(batch));
+  OrDie(db->CompactRange());
+}
+
+uint64_t Draw(bench::Random* random, uint64_t keys, bool local) {
+  const uint64_t part = keys / 100;
+  if (local && random->Below(10) > 0) return 37 * part + random->Below(part);
+  return random->Below(keys);
+}
+
+void Ask(lsm::DB* db, bench::Random* random, const Config& config, bool local, bool present,
+         uint64_t lookups) {
+  for (uint64_t i = 0; i < lookups; ++i) {
+    const std::string key =
+        bench::DecimalKey(2 * Draw(random, config.keys, local) + (present ? 0 : 1));
+    const std::optional<std::string> value = OrDie(db->Get(key));
+    if (value.has_value() != present || (present && !TheValues().Matches(key, *value))) {
+      std::cerr << "a wrong answer for " << key << "\n";
+      std::exit(1);
+    }
+  }
+}
+
+void AddRow(lsm::DB* db, const std::string& name, const Config& config, bool local, bool present,
+            bench::Table* table) {
+  bench::Random random(7);
+  Ask(db, &random, config, local, present, kWarmUp);
+  const lsm::Statistics before = db->GetStatistics();
+  const auto from = std::chrono::steady_clock::now();
+  Ask(db, &random, config, local, present, kLookups);
+  const double seconds = SecondsSince(from);
+  const lsm::Statistics now = db->GetStatistics();
+  const lsm::LevelStatistics since = now.total.Since(before.total);
+  const auto per_lookup = [](uint64_t count) {
+    return bench::Digits3(static_cast<double>(count) / kLookups);
+  };
+  const uint64_t resident = now.total.filter_bytes + now.total.index_bytes;
+  table->rows.push_back({name, local ? "local" : "uniform", present ? "present" : "absent",
+                         bench::Bytes(resident + now.block_cache_bytes), bench::Bytes(resident),
+                         per_lookup(since.blocks_from_file), per_lookup(since.partitions_from_file),
+                         per_lookup(since.bytes_from_file + since.partition_bytes_from_file),
+                         bench::Short(kLookups / seconds)});
+}
+
+// Returns what it keeps in memory besides the cache.
+uint64_t Measure(const std::string& path, const std::string& name, size_t cache_bytes,
+                 const Config& config, bench::Table* table, bench::Table* openings) {
+  lsm::Options options = OptionsOf(cache_bytes);
+  options.direct_reads = true;
+  const auto from = std::chrono::steady_clock::now();
+  const std::unique_ptr<lsm::DB> db = OrDie(lsm::DB::Open(path, options));
+  const double seconds = SecondsSince(from);
+  const lsm::Statistics now = db->GetStatistics();
+  openings->rows.push_back({name, std::to_string(now.total.tables),
+                            bench::Bytes(now.total.table_bytes), bench::Bytes(cache_bytes),
+                            std::to_string(now.opening_reads), bench::Bytes(now.opening_bytes_read),
+                            bench::Digits3(seconds * 1e3)});
+  for (const bool local : {false, true}) {
+    for (const bool present : {false, true}) AddRow(db.get(), name, config, local, present, table);
+  }
+  return now.total.filter_bytes + now.total.index_bytes;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Config config;
+  if (argc > 1) config.keys = std::strtoull(argv[1], nullptr, 10);
+  if (argc > 2) config.cache_bytes = std::strtoull(argv[2], nullptr, 10) << 10;
+  if (argc > 3 || config.keys < 1000 || config.cache_bytes == 0) {
+    std::cerr << "usage: partition_bench [KEYS [CACHE_KIB]]\n";
+    return 2;
+  }
+  const std::filesystem::path folder = "partition_bench_" + std::to_string(::getpid());
+  std::filesystem::create_directories(folder);
+  const std::string whole = (folder / "whole").string();
+  const std::string partitioned = (folder / "partitioned").string();
+  Load(whole, config, size_t{1} << 30);
+  Load(partitioned, config, config.cache_bytes);
+  bench::Table table;
+  for (const char* text : {"store", "keys", "are"}) table.columns.push_back({text, "", false});
+  for (const char* figure :
+       {"memory", "of it resident", "block reads", "partition reads", "bytes read", "lookups/s"})
+    table.columns.push_back({figure, "", true});
+  bench::Table openings;
+  openings.columns.push_back({"store", "", false});
+  for (const char* figure : {"tables", "in files", "cache", "opening reads", "bytes", "ms"})
+    openings.columns.push_back({figure, "", true});
+  const uint64_t of_whole = Measure(whole, "whole", config.cache_bytes, config, &table, &openings);
+  const uint64_t of_parts =
+      Measure(partitioned, "partitioned", config.cache_bytes, config, &table, &openings);
+  Measure(partitioned, "partitioned, as much", config.cache_bytes + of_whole - of_parts, config,
+          &table, &openings);
+  std::cout << bench::ToText(openings) << "\n" << bench::ToText(table);
+  std::filesystem::remove_all(folder);
+  return 0;
+}
