@@ -390,7 +390,7 @@ absl::StatusOr<Sample> Comparison::ChangeOnce(Store* store, const Cell& cell, in
 int Comparison::OverloadPasses(const DataSize& size) const {
   constexpr uint64_t kWriteBuffers = 40, kPassesMax = 16;
   const uint64_t bytes = kWriteBuffers * config_.settings.write_buffer_bytes;
-  return static_cast<int>(std::clamp<uint64_t>(bytes / UserBytes(size) + 1, 1, kPassesMax));
+  return static_cast<int>(std::clamp<uint64_t>(bytes / size.user_bytes() + 1, 1, kPassesMax));
 }
 
 PeerSettings Comparison::SettingsFor(const DataSize& size, Cache cache) const {
