@@ -46,6 +46,7 @@ const std::set<std::string_view> kHarmless = {
     "ldexp",
     "llround",
     "log",
+    "lround",
     "log10",
     "log1p",
     "log2",
