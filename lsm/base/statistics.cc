@@ -218,13 +218,14 @@ std::string ReadsText(const Statistics& statistics) {
   rows.push_back({"  data blocks from cache", ReadableCount(statistics.scan_blocks_from_cache)});
   rows.push_back({"  data blocks from files", ReadableCount(statistics.scan_blocks_from_file)});
   rows.push_back({"  bytes from files", ReadableBytes(statistics.scan_bytes_from_file)});
-  rows.push_back({"partitions of filters and indexes per lookup",
-                  ReadableNumber(Ratio(total.partitions_from_cache + total.partitions_from_file,
-                                       statistics.lookups))});
-  rows.push_back({"  from files per lookup",
-                  ReadableNumber(Ratio(total.partitions_from_file, statistics.lookups))});
-  rows.push_back({"  bytes from files", ReadableBytes(total.partition_bytes_from_file)});
-  rows.push_back({"bytes read to open tables", ReadableBytes(statistics.opening_bytes_read)});
+  if (total.partitions_from_cache + total.partitions_from_file > 0) {
+    rows.push_back({"partitions of filters and indexes per lookup",
+                    ReadableNumber(Ratio(total.partitions_from_cache + total.partitions_from_file,
+                                         statistics.lookups))});
+    rows.push_back({"  from files per lookup",
+                    ReadableNumber(Ratio(total.partitions_from_file, statistics.lookups))});
+    rows.push_back({"  bytes from files", ReadableBytes(total.partition_bytes_from_file)});
+  }
   return "Reads\n" + ReadableTable(rows, 2);
 }
 
@@ -272,9 +273,10 @@ std::string SizesText(const Statistics& statistics) {
                                      ReadableBytes(statistics.block_cache_capacity_bytes)});
   rows.push_back({"filters and indexes",
                   ReadableBytes(statistics.total.filter_bytes + statistics.total.index_bytes)});
-  rows.push_back({"filters and indexes in partitions, in the files",
-                  ReadableBytes(statistics.total.filter_partition_bytes +
-                                statistics.total.index_partition_bytes)});
+  if (const uint64_t bytes =
+          statistics.total.filter_partition_bytes + statistics.total.index_partition_bytes;
+      bytes > 0)
+    rows.push_back({"  in partitions, in the files", ReadableBytes(bytes)});
   rows.push_back({"tables on disk", ReadableBytes(statistics.total.table_bytes)});
   rows.push_back({"write amplification: log and tables written, per byte of keys and values",
                   ReadableNumber(statistics.write_amplification())});

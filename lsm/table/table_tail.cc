@@ -6,15 +6,9 @@
 #include "lsm/bytes/status.h"
 
 namespace lsm {
-namespace {
-
-constexpr uint64_t kPageBytes = 4096;  // a direct read begins at one whatever is asked for
-
-}  // namespace
 
 absl::Status TableTail::Read() {
-  const uint64_t begin = file_bytes_ - std::min(file_bytes_, kBytes);
-  offset_ = begin - begin % kPageBytes;
+  offset_ = file_bytes_ - std::min(file_bytes_, kBytes);
   BlockBuffer bytes(static_cast<size_t>(file_bytes_ - offset_));
   LSM_ASSIGN_OR_RETURN(const size_t read_bytes,
                        file_.ReadAt(offset_, {bytes.data(), bytes.size()}));

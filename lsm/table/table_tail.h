@@ -20,9 +20,9 @@ namespace lsm {
 
 class TableTail {
  public:
-  // So much is read before the footer says where the rest begins.  Properties have about 1 KiB, and
-  // the top-level index of a partitioned table of 64 MiB about 8, so that mostly they are in it.
-  static constexpr uint64_t kBytes = uint64_t{16} << 10;
+  // So much is read before the footer says where the rest begins: the least that a disk reads.
+  // Properties have about 1 KiB; what is data blocks of a small table is read in vain.
+  static constexpr uint64_t kBytes = uint64_t{4} << 10;
 
   // `file`, which has `file_bytes`, must stay.
   TableTail(const ReadFile& file, uint64_t file_bytes) : file_(file), file_bytes_(file_bytes) {}

@@ -55,6 +55,8 @@ TEST(CountersTest, EachCounterLandsInTheMemberOfItsName) {
       {Counter::kBytesVerified, "bytes_verified"},
       {Counter::kScrubs, "scrubs"},
       {Counter::kDamageFound, "damage_found"},
+      {Counter::kOpeningReads, "opening_reads"},
+      {Counter::kOpeningBytesRead, "opening_bytes_read"},
   };
   ASSERT_EQ(std::size(kMembers), static_cast<size_t>(Counter::kCount));
   Counters counters;
