@@ -55,9 +55,7 @@ std::vector<uint64_t> Shuffled(uint64_t count, uint64_t seed) {
   return order;
 }
 
-std::string SyntheticKey(uint64_t number, uint64_t seed) {
-  return HexKey(Mix(number ^ Mix(seed)));
-}
+std::string SyntheticKey(uint64_t number, uint64_t seed) { return HexKey(Mix(number ^ Mix(seed))); }
 
 std::string HexKey(uint64_t number) {
   static constexpr char kDigits[] = "0123456789abcdef";

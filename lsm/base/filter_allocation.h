@@ -2,11 +2,11 @@
 // Dayan, Athanassoulis, Idreos, SIGMOD 2017).  Pure: from sizes to FPPs; nothing is built here.
 //
 // A lookup of a key that is not there asks every run, so it is expected to read the sum of their
-// FPPs in vain; where parts of runs are asked with different probabilities, the sum weighed by them.
-// A bit a key lowers an FPP by the same factor anywhere, but costs as many bits as the run has keys:
-// so memory is best spent where it lowers the sum the most a byte, which is on
-// small runs until their FPPs are as much lower as they are smaller.  The curves say what a byte
-// buys (lsm/base/filter_curve.h): their lower convex hulls, cut into short steps and taken steepest
+// FPPs in vain; where parts of runs are asked with different probabilities, the sum weighed by
+// them. A bit a key lowers an FPP by the same factor anywhere, but costs as many bits as the run
+// has keys: so memory is best spent where it lowers the sum the most a byte, which is on small runs
+// until their FPPs are as much lower as they are smaller.  The curves say what a byte buys
+// (lsm/base/filter_curve.h): their lower convex hulls, cut into short steps and taken steepest
 // first, give the least sum for every budget, and the least budget for every sum; exactly, but for
 // the length of one step.  The last step is taken in part.
 #ifndef TRELLIS_LSM_BASE_FILTER_ALLOCATION_H_

@@ -16,9 +16,9 @@ class FilterGoal {
     kBitsPerKey,   // the filters may take so many bits for each key of the store (keys of different
                    // tables count each, as each is in a filter of its own)
     kBytes,        // the filters may take so many bytes of memory together
-    kWastedReads,  // a lookup of a key that is not there may be expected to read so many tables: one
-                   // of the lookups that there are, which ask in some ranges of keys more than in
-                   // others (lsm/base/hotness.h), and not one of any key as well as of any other
+    kWastedReads,  // a lookup of a key that is not there may be expected to read so many tables:
+                   // one of the lookups that there are, which ask in some ranges of keys more than
+                   // in others (lsm/base/hotness.h), and not one of any key as well as of any other
   };
 
   constexpr FilterGoal() = default;

@@ -2,10 +2,10 @@
 // reads that were wasted on it.  Pure.
 //
 // That a filter lets a key pass is rare, so it can be counted without cost to lookups, and it says
-// how often the filter was asked: a table whose filter has FPP p, and which holds the share m of its
-// run's keys, would be read in vain p m N times by N lookups of keys that are spread over the store
-// as its own are.  What was seen, by what was to be expected, is its *hotness*: 1 on the average, 9
-// where 90 % of the lookups go to a tenth of the keys.
+// how often the filter was asked: a table whose filter has FPP p, and which holds the share m of
+// its run's keys, would be read in vain p m N times by N lookups of keys that are spread over the
+// store as its own are.  What was seen, by what was to be expected, is its *hotness*: 1 on the
+// average, 9 where 90 % of the lookups go to a tenth of the keys.
 //
 // Few counts say little, so the estimate is drawn towards the average: as if kPseudoReads more had
 // been seen where so many were to be expected (the mean of the posterior, for counts of Poisson's
@@ -17,9 +17,9 @@
 // further.  An optimum of the sum of w p, where w are shares of lookups and p FPPs, has p by keys
 // and by 1 / w, so a part of a run gets an FPP by 1 / hotness.  That wastes e^-D as many reads as
 // one FPP for all, D being the divergence of the keys' distribution over the parts from the
-// lookups': 5.8 times fewer for the 90 % in a tenth.  What chance alone makes of a store that is asked evenly costs it at most about
-// 1 / (8 kPseudoReads) more wasted reads, 3 %, while as many are expected of a table, and less
-// before and after.
+// lookups': 5.8 times fewer for the 90 % in a tenth.  What chance alone makes of a store that is
+// asked evenly costs it at most about 1 / (8 kPseudoReads) more wasted reads, 3 %, while as many
+// are expected of a table, and less before and after.
 #ifndef TRELLIS_LSM_BASE_HOTNESS_H_
 #define TRELLIS_LSM_BASE_HOTNESS_H_
 

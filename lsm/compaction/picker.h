@@ -38,8 +38,8 @@
 //     behind that is older or of the same run, and those of newer runs are newer.  So no older
 //     version stays above a newer one.
 //   - What goes down from P's output level meanwhile is older than P's outputs: it is of older
-//   runs,
-//     or holds none of their keys.  So no older version comes to lie above, nor a newer one below.
+//     runs, or holds none of their keys.  So no older version comes to lie above, nor a newer one
+//     below.
 //   - A tombstone may be dropped if V has no table with an older version but those that P takes.
 //     Whatever others do meanwhile, they only carry about what was in V, or what is newer; and
 //     while they are at it, what they take is in V.

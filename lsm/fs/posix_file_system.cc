@@ -120,8 +120,7 @@ class PosixFileSystemImpl final : public FileSystem {
   }
 
   using FileSystem::ReadMany;
-  void ReadMany(std::span<ReadRequest> requests,
-                const std::function<void(size_t)>& done) override {
+  void ReadMany(std::span<ReadRequest> requests, const std::function<void(size_t)>& done) override {
     PosixReadMany(requests, done);
   }
 

@@ -502,7 +502,8 @@ TEST_F(ConcurrentTest, CompactionsOfDistantKeysRunAtOnce) {
     if (operation != FileOperation::kCreate || !path.ends_with(".table")) return absl::OkStatus();
     absl::MutexLock lock(&mutex);
     ++begun;
-    met = mutex.AwaitWithTimeout(absl::Condition(+[](int* count) { return *count >= 2; }, &begun),
+    met = mutex.AwaitWithTimeout(absl::Condition(
+                                     +[](int* count) { return *count >= 2; }, &begun),
                                  absl::Seconds(60));
     return absl::OkStatus();
   });
