@@ -10,6 +10,7 @@
 #include "lsm/table/table_tail.h"
 
 namespace lsm {
+
 Table::Table(std::unique_ptr<ReadFile> file, const TableContext& context)
     : file_(std::move(file)), context_(context) {}
 

@@ -56,19 +56,17 @@ TableStep* AddStep(Explanation* explanation, int level, const OpenTable& table) 
 
 // Whether a table has the key that its filter denies.  If that cannot be found out, be it for want
 // of memory, it is not this lookup's matter: it was not to read anything.
-[[gnu::noinline]] bool HasAfterAll(const Table& table, const LookupKey& key,
-                                   const Counters::Here& counters, LevelCounts* counts) {
+[[gnu::noinline]] bool HasAfterAll(const Table& table, const LookupKey& key, int level,
+                                   const Counters::Here& counters) {
   std::string_view value;
   uint64_t suffix = 0;
   BlockRef pin;
-  LevelCounts apart;  // for it counts a filter that passed the key
-  const absl::StatusOr<TableAnswer> answer = CatchOutOfMemory(
-      [&] { return table.Get(key, /*fill_cache=*/false, &value, &suffix, &pin, &apart, nullptr); });
-  for (const auto field :
-       {LevelCounts::kBlocksFromCache, LevelCounts::kBlocksFromFile, LevelCounts::kBytesFromCache,
-        LevelCounts::kBytesFromFile, LevelCounts::kPartitionsFromCache,
-        LevelCounts::kPartitionsFromFile, LevelCounts::kPartitionBytesFromFile})
-    (*counts)[field] += apart[field];
+  LevelCounts counts;
+  const absl::StatusOr<TableAnswer> answer = CatchOutOfMemory([&] {
+    return table.Get(key, /*fill_cache=*/false, &value, &suffix, &pin, &counts, nullptr);
+  });
+  counts[LevelCounts::kFalsePositives] = 0;  // the table thinks that the filter passed the key
+  counters.Add(level, counts);
   if (!answer.ok()) return false;
   const bool has = *answer != TableAnswer::kAbsent;
   counters.Add(Counter::kFilterDenialsChecked, 1);
@@ -110,27 +108,26 @@ class Version::Search {
         filter = {table.MayContain(key_->digest()), table.filter_presence()};
       }
       CountConsidered(filter.presence, level, counters);
-      if (filter.passed || (doubt_filters_ && HasAfterAll(table, *key_, counters, &counts_)))
+      if (filter.passed || (doubt_filters_ && HasAfterAll(table, *key_, level, counters)))
         return &table;
       counters.Add(level, LevelCounts::kReadsAvoided, 1);
-      if (doubt_filters_) AddCounts(counters);
     }
     return nullptr;
   }
 
   // Of the table that Next returned: to be handed to Table::Get.
-  LevelCounts* counts() { return &counts_; }
   TableStep* step() { return step_; }
+  int level() const { return current().level; }
 
-  // What it answered; true if that is the lookup's answer.
-  bool Take(const absl::StatusOr<TableAnswer>& answer, uint64_t suffix, LookupResult* result,
-            const Counters::Here& counters, Explanation* explanation) {
+  // What it answered, and counted; true if that is the lookup's answer.
+  bool Take(const absl::StatusOr<TableAnswer>& answer, uint64_t suffix, LevelCounts* counts,
+            LookupResult* result, const Counters::Here& counters, Explanation* explanation) {
     const bool is_answer = !answer.ok() || *answer != TableAnswer::kAbsent;
     if (filter_failed_) [[unlikely]]
-      ForgetFalsePositive();
-    if (answer.ok()) ++counts_[is_answer ? LevelCounts::kUsefulReads : LevelCounts::kWastedReads];
-    if (!is_answer) CountWasted();
-    AddCounts(counters);
+      ForgetFalsePositive(counts);
+    if (answer.ok()) ++(*counts)[is_answer ? LevelCounts::kUsefulReads : LevelCounts::kWastedReads];
+    if (!is_answer) CountWasted(*counts);
+    counters.Add(level(), *counts);
     if (!is_answer) {
       ++at_;
       return false;
@@ -155,16 +152,10 @@ class Version::Search {
   }
 
  private:
-  // What a table counted.
-  void AddCounts(const Counters::Here& counters) {
-    counters.Add(current().level, counts_);
-    counts_ = LevelCounts();
-  }
-
   // For the table's own count: where its filter was wrong, or there is none to be right.
-  void CountWasted() {
+  void CountWasted(LevelCounts& counts) {
     const OpenTable& table = *current().table;
-    if (counts_[LevelCounts::kFalsePositives] != 0 ||
+    if (counts[LevelCounts::kFalsePositives] != 0 ||
         table.table->filter_presence() != FilterPresence::kUsable)
       table.wasted_reads->Add();
   }
@@ -175,10 +166,11 @@ class Version::Search {
                                                    const Counters::Here& counters,
                                                    Explanation* explanation) {
     if (explanation != nullptr) step_ = AddStep(explanation, current().level, *current().table);
+    LevelCounts counts;
     const Table::FilterAnswer answer = table.AskFilter(
-        *key_, fill_cache_, &counts_, step_ == nullptr ? nullptr : &step_->partitions);
+        *key_, fill_cache_, &counts, step_ == nullptr ? nullptr : &step_->partitions);
     filter_failed_ = table.has_filter_partitions() && answer.presence != FilterPresence::kUsable;
-    AddCounts(counters);
+    counters.Add(level(), counts);
     if (step_ != nullptr) {
       step_->filter = VerdictOf(answer.presence, answer.passed);
       step_->outcome = answer.passed ? "absent" : "skipped";
@@ -186,9 +178,9 @@ class Version::Search {
     return answer;
   }
   // The table has a filter, and let a key through because that could not be asked.
-  void ForgetFalsePositive() {
+  void ForgetFalsePositive(LevelCounts* counts) {
     filter_failed_ = false;
-    counts_[LevelCounts::kFalsePositives] = 0;
+    (*counts)[LevelCounts::kFalsePositives] = 0;
     if (step_ != nullptr) step_->false_positive = false;
   }
 
@@ -202,7 +194,6 @@ class Version::Search {
   bool fill_cache_ = true;
   bool filter_failed_ = false;  // that of a partition of the current table
   bool doubt_filters_ = false;
-  LevelCounts counts_;  // of the table that is looked into
 };
 
 absl::Status Version::Get(const LookupKey& key, const GetOptions& options,
@@ -214,11 +205,12 @@ absl::Status Version::Get(const LookupKey& key, const GetOptions& options,
   absl::Status status;
   while (const Table* table = search.Next(counters, explanation)) {
     uint64_t suffix = 0;
+    LevelCounts counts;
     const absl::StatusOr<TableAnswer> answer =
-        table->Get(key, options.fill_cache, &result->value, &suffix, &result->pin, search.counts(),
+        table->Get(key, options.fill_cache, &result->value, &suffix, &result->pin, &counts,
                    search.step(), options.pin_always);
     if (!answer.ok()) status = answer.status();
-    if (search.Take(answer, suffix, result, counters, explanation)) break;
+    if (search.Take(answer, suffix, &counts, result, counters, explanation)) break;
   }
   search.End(status.ok() && result->answer == TableAnswer::kAbsent, deepest_level(), counters);
   return status;
@@ -294,10 +286,12 @@ class Version::Batch {
 
   // Partitions, of a filter or of an index, are read one at a time.
   void FindIndex(Place* place) {
+    LevelCounts counts;
     absl::StatusOr<Table::IndexRef> index = CatchOutOfMemory([&] {
       return place->table->IndexFor(lookups_[place->lookup].key.user_key(), options_.fill_cache,
-                                    searches_[place->lookup].counts(), nullptr);
+                                    &counts, nullptr);
     });
+    counters_.Add(searches_[place->lookup].level(), counts);
     place->status = index.status();
     if (!index.ok()) return;
     place->block.index = index->part;
@@ -332,13 +326,14 @@ class Version::Batch {
       }
     }
     uint64_t suffix = 0;
+    LevelCounts counts;
     const absl::StatusOr<TableAnswer> answer = !read.ok() ? read : CatchOutOfMemory([&] {
       return place->table->GetFrom(place->block, lookup.key, options_.fill_cache,
-                                   &lookup.result.value, &suffix, &lookup.result.pin,
-                                   search.counts(), nullptr, options_.pin_always);
+                                   &lookup.result.value, &suffix, &lookup.result.pin, &counts,
+                                   nullptr, options_.pin_always);
     });
     if (!answer.ok()) lookup.status = answer.status();
-    const bool is_over = search.Take(answer, suffix, &lookup.result, counters_, nullptr);
+    const bool is_over = search.Take(answer, suffix, &counts, &lookup.result, counters_, nullptr);
     if (!is_over) return GoOn(place->lookup);
     search.End(false, deepest_level_, counters_);
   }
