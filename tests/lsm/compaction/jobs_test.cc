@@ -12,6 +12,7 @@
 
 #include "lsm/bytes/status.h"
 #include "lsm/memtable/memtable.h"
+#include "tests/lsm/table/forgetful_policy.h"
 #include "tests/lsm/version/table_maker.h"
 #include "tests/support/deterministic_environment.h"
 #include "tests/support/status_matchers.h"

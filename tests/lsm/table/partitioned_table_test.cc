@@ -6,6 +6,7 @@
 
 #include <cstdio>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "lsm/table/block_iterator.h"
 #include "lsm/table/table_check.h"
 #include "lsm/table/table_tail.h"
+#include "tests/lsm/table/forgetful_policy.h"
 #include "tests/lsm/table/table_model.h"
 #include "tests/support/status_matchers.h"
 
@@ -260,29 +262,6 @@ TEST(PartitionsTest, TheirSizesAreAboutWhatWasAskedFor) {
     }
   }
 }
-
-// Forgets every tenth key and does not know it.
-class ForgetfulPolicy : public bloom::FilterPolicy {
- public:
-  std::string_view name() const override { return "blocked"; }
-  std::unique_ptr<bloom::FilterBuilder> NewBuilder(
-      const bloom::FilterContext& context) const override {
-    class Builder : public bloom::FilterBuilder {
-     public:
-      explicit Builder(std::unique_ptr<bloom::FilterBuilder> whole) : whole_(std::move(whole)) {}
-      void Add(bloom::Digest digest) override {
-        if (++added_ % 10 != 0) whole_->Add(digest);
-      }
-      uint64_t key_count() const override { return whole_->key_count(); }
-      absl::StatusOr<std::string> Finish() override { return whole_->Finish(); }
-
-     private:
-      const std::unique_ptr<bloom::FilterBuilder> whole_;
-      uint64_t added_ = 0;
-    };
-    return std::make_unique<Builder>(bloom::PolicyFromName("blocked").value()->NewBuilder(context));
-  }
-};
 
 TEST(PartitionsTest, ACheckAsksEachFilterForItsKeys) {
   TableBuildOptions options = PartitionedOptions();

@@ -110,29 +110,6 @@ class TableMaker {
   size_t partition_bytes = 0;  // of the tables that are made next; 0: whole
 };
 
-// Its builder forgets every tenth key, and does not know it.
-class ForgetfulPolicy : public bloom::FilterPolicy {
- public:
-  std::string_view name() const override { return "blocked"; }
-  std::unique_ptr<bloom::FilterBuilder> NewBuilder(
-      const bloom::FilterContext& context) const override {
-    class Builder : public bloom::FilterBuilder {
-     public:
-      explicit Builder(std::unique_ptr<bloom::FilterBuilder> whole) : whole_(std::move(whole)) {}
-      void Add(bloom::Digest digest) override {
-        if (++added_ % 10 != 0) whole_->Add(digest);
-      }
-      uint64_t key_count() const override { return whole_->key_count(); }
-      absl::StatusOr<std::string> Finish() override { return whole_->Finish(); }
-
-     private:
-      const std::unique_ptr<bloom::FilterBuilder> whole_;
-      uint64_t added_ = 0;
-    };
-    return std::make_unique<Builder>(bloom::PolicyFromName("blocked").value()->NewBuilder(context));
-  }
-};
-
 // What an iterator over internal keys yields.
 inline std::vector<Entry> EntriesOf(Iterator& iterator) {
   std::vector<Entry> entries;

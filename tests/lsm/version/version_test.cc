@@ -13,6 +13,7 @@
 
 #include "lsm/base/epoch.h"
 #include "lsm/bytes/status.h"
+#include "tests/lsm/table/forgetful_policy.h"
 #include "tests/lsm/version/table_maker.h"
 #include "tests/support/status_matchers.h"
 
