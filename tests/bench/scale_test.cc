@@ -215,12 +215,12 @@ TEST_F(ScaleBenchTest, TextJsonAndPageTellTheSame) {
 }
 
 TEST_F(ScaleBenchTest, WhatWasMeasuredBeforeAnInterruptStays) {
-  config_.sizes = {1000, 1000000000};
+  config_.sizes = {1000, 20000000};
   std::atomic<bool> stop = false;
   config_.stop = &stop;
   // Once the second size is being filled.
   std::thread interrupter([&] {
-    for (bool is_large = false; !is_large; std::this_thread::yield()) {
+    for (bool is_large = false; !is_large && !stop; std::this_thread::yield()) {
       std::error_code error;
       uint64_t bytes = 0;
       for (const auto& entry : std::filesystem::directory_iterator(config_.out + "/store", error))

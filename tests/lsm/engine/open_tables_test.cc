@@ -142,8 +142,18 @@ TEST_F(OpenTablesTest, AReaderOpensThemAlone) {
   Make(kTables);
   options_.mode = OpenMode::kReadOnly;
   options_.environment.scheduler = nullptr;
+  std::mutex mutex;
+  std::set<std::thread::id> threads;
+  world_.files->SetFault([&](FileOperation operation, const std::string& path, uint64_t) {
+    if (operation != FileOperation::kOpenRead || !path.ends_with(".table")) return absl::OkStatus();
+    const std::lock_guard lock(mutex);
+    threads.insert(std::this_thread::get_id());
+    return absl::OkStatus();
+  });
   absl::StatusOr<std::unique_ptr<DB>> db = DB::Open(kStorePath, options_);
+  world_.files->SetFault(nullptr);
   ASSERT_OK(db);
+  EXPECT_EQ(threads, std::set{std::this_thread::get_id()});
   ExpectAllThere(**db, kTables);
 }
 
