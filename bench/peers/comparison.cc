@@ -141,9 +141,15 @@ absl::Status Comparison::RunSize(const DataSize& size) {
   LSM_RETURN_IF_ERROR(FillTheRest(size));
   if (!CellsOf(size, State::kFresh, std::nullopt).empty())
     LSM_RETURN_IF_ERROR(LookInto(size, State::kFresh));
-  if (!CellsOf(size, State::kTables, std::nullopt).empty()) LSM_RETURN_IF_ERROR(OpenMany(size));
+  const bool opens = !CellsOf(size, State::kTables, std::nullopt).empty();
+  if (opens) LSM_RETURN_IF_ERROR(OpenMany(size));
   const bool reads_compacted = !CellsOf(size, State::kCompacted, std::nullopt).empty();
   const bool changes = !CellsOf(size, State::kChanged, std::nullopt).empty();
+  if (opens && (reads_compacted || changes)) {
+    // A store that is one run already keeps its tables, whatever size others are to have.
+    for (Store& store : stores_) store.is_filled = store.peer->is_variant() && store.is_filled;
+    LSM_RETURN_IF_ERROR(FillTheRest(size));
+  }
   if (reads_compacted || changes) LSM_RETURN_IF_ERROR(Compact(size, 0));
   if (reads_compacted) LSM_RETURN_IF_ERROR(LookInto(size, State::kCompacted));
   if (changes) LSM_RETURN_IF_ERROR(Change(size));
@@ -162,6 +168,7 @@ absl::Status Comparison::FillTheRest(const DataSize& size) {
     if (store->is_filled) continue;
     progress_->Announce(lsm::Concat("fill, ", size.name(), ", ", store->peer->name()));
     LSM_RETURN_IF_ERROR(FillOnce(store, fill, orders_.random).status());
+    store->is_filled = true;
   }
   return absl::OkStatus();
 }

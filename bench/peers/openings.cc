@@ -14,7 +14,7 @@
 namespace bench::peers {
 namespace {
 
-// Values are compressed to half.
+// Half of a value is compressible.
 constexpr double kTableBytes = 0.65;  // of a byte of the user's
 
 double MedianOf(std::vector<double> values) { return SpreadOf(std::move(values)).median; }

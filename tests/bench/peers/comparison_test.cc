@@ -115,6 +115,20 @@ TEST_F(ComparisonTest, OnlyWhatIsAskedForIsDone) {
   EXPECT_EQ(comparison.results().cells.size(), config_.cells.size());
 }
 
+// A store that has merged all into one run would keep the tables that it was given for openings.
+TEST_F(ComparisonTest, WhatIsCompactedIsFilledAnewAfterOpenings) {
+  std::erase_if(config_.cells, [](const Cell& cell) {
+    return cell.task->task != Task::kGet && !cell.task->opens();
+  });
+  std::erase_if(config_.cells, [](const Cell& cell) {
+    return cell.state != State::kTables && cell.state != State::kCompacted;
+  });
+  Comparison comparison(config_, std::move(peers_));
+  ASSERT_OK(comparison.Run());
+  EXPECT_EQ(std::count(log_.begin(), log_.end(), "A 1.0 put"), 2);
+  EXPECT_EQ(std::count(log_.begin(), log_.end(), "B 2.0 put"), 2);
+}
+
 TEST_F(ComparisonTest, AVariantIsMeasuredBesideAndComparedWithNone) {
   auto variant = std::make_unique<FakePeer>("A by level", &log_);
   FakePeer* const fake = variant.get();
