@@ -12,10 +12,9 @@
 //   partitioned, as much  a cache of so much more that all in all it takes the memory of `whole`
 //
 // and asked for keys that are there and for keys that are not, uniformly, and 9 times in 10 in one
-// hundredth of the key range (local).  After a twentieth of a second or so that is not counted, for
-// each: memory, reads and bytes from files a lookup (data blocks, and partitions), lookups a
-// second. Every answer is checked.  The stores lie in the working directory and are removed at the
-// end.
+// hundredth of the key range (local).  After as many lookups that are not counted, for each:
+// memory, reads and bytes from files a lookup (data blocks, and partitions), lookups a second.
+// Every answer is checked.  The stores lie in the working directory and are removed at the end.
 #include <unistd.h>
 
 #include <chrono>

@@ -121,7 +121,9 @@ class Growth {
   }
 
   absl::Status Fill(uint64_t keys) {
-    LSM_RETURN_IF_ERROR(Open(uint64_t{64} << 20));
+    // All filters and indexes whole, of which the laws are: beyond the cache's size they would be
+    // cut into partitions.
+    LSM_RETURN_IF_ERROR(Open(std::max<uint64_t>(uint64_t{64} << 20, 8 * keys)));
     const uint64_t begin_keys = std::exchange(point_.keys, keys);
     Say("fills");
     const auto begin = SteadyClock::now();
