@@ -119,6 +119,7 @@ absl::Status Engine::Commit(Writer* leader, Writer** last) {
         "all sequence numbers are used up: the store can only be read");
   }
   StoreFixed64(group_bytes_.data(), last_sequence_ + 1);
+  const size_t group_bytes = group_bytes_.size();  // a large group is not kept
   // Only the leader replaces the memtable, so it stays the one of this view.
   Memtable* memtable = current_view_->memtable.get();
   mutex_.Unlock();
@@ -132,7 +133,7 @@ absl::Status Engine::Commit(Writer* leader, Writer** last) {
     AddFailure(FailureKind::kLog, status);
     return UnknownOutcome(status);
   }
-  pace_.Spend(group_bytes_.size());
+  pace_.Spend(group_bytes);
   last_sequence_ += entries;
   // Release: whoever reads as of this number finds the entries in the memtable.
   visible_sequence_.store(last_sequence_, std::memory_order_release);
@@ -202,7 +203,9 @@ uint64_t Engine::NanosToWait() {
   const ReadView& view = *current_view_;
   const Version& version = *view.version;
   const size_t level0_tables = version.level(0).size() + view.sealed.size();
-  const bool is_level0_slow = level0_tables >= Level0TablesToSlowDown(options_);
+  // After a failure nobody makes room there, until writes are refused or the store is resumed.
+  const bool is_level0_slow = level0_tables >= Level0TablesToSlowDown(options_) &&
+                              failures_.Of(FailureKind::kCompaction).ok();
   if (view.sealed.empty() && !is_level0_slow) return pace_.Begin(0, 0);
   const uint64_t now = store_.environment.clock->MonotonicNanos();
   const uint64_t buffer = options_.write_buffer_bytes;
@@ -213,7 +216,7 @@ uint64_t Engine::NanosToWait() {
     const auto stop = static_cast<size_t>(options_.level0_stop_tables);
     const uint64_t tables = stop - std::min(stop, level0_tables);
     const double nanos =
-        level0_plan_ != nullptr
+        level0_room_.runs()
             ? level0_room_.NanosToGo(now)
             : level0_room_.NanosFor(version.level_bytes(0) + version.level_bytes(1));
     nanos_per_byte = std::max(nanos_per_byte, NanosPerByte(nanos, tables * buffer + room, buffer));

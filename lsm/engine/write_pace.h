@@ -31,8 +31,10 @@ class RoomMaker {
   // It ended.  Only one that made room tells how long others take.
   void End(uint64_t now, bool made_room) {
     if (runs_ && made_room && bytes_ > 0 && now > began_) {
-      const double seen = static_cast<double>(now - began_) / static_cast<double>(bytes_);
-      nanos_per_byte_ = (nanos_per_byte_ + std::min(seen, kNanosPerByteMax)) / 2;
+      const auto bytes = static_cast<double>(bytes_);
+      seen_nanos_ =
+          seen_nanos_ / 2 + std::min(static_cast<double>(now - began_), kNanosPerByteMax * bytes);
+      seen_bytes_ = seen_bytes_ / 2 + bytes;
     }
     runs_ = false;
   }
@@ -45,12 +47,18 @@ class RoomMaker {
     return std::max(NanosFor(bytes_) - took, took / 4);
   }
   // What a job of so many bytes takes, about.
-  double NanosFor(uint64_t bytes) const { return nanos_per_byte_ * static_cast<double>(bytes); }
+  double NanosFor(uint64_t bytes) const {
+    return seen_nanos_ / seen_bytes_ * static_cast<double>(bytes);
+  }
 
  private:
-  static constexpr double kNanosPerByteMax = 1000;  // a job that took longer tells nothing
+  static constexpr double kNanosPerByteMax = 1000;  // whatever the clock says
 
-  double nanos_per_byte_ = 10;  // as long as nothing is known
+  // Of the jobs before, each half as much as the next one.  A job counts by its bytes: one of a few
+  // entries takes as long as its syncs, and says nothing of others.  Begins with what is believed
+  // as long as nothing is known.
+  double seen_bytes_ = 1 << 20;
+  double seen_nanos_ = 10 * seen_bytes_;
   bool runs_ = false;
   uint64_t began_ = 0, bytes_ = 0;
 };
