@@ -52,8 +52,9 @@ class Opening {
     while (helping_ > 0) helpers->Wait(&mutex_, &ended_);
   }
 
-  // By number, as they were added; after FinishAll.
-  Outcome& outcome(size_t i) { return outcomes_[i]; }
+  // By number, as they were added; after FinishAll.  Helpers that come late keep this object, and
+  // must not keep tables with it, which need the store.
+  std::vector<Outcome> TakeOutcomes() { return std::move(outcomes_); }
 
  private:
   bool TryBegin() {
@@ -109,10 +110,11 @@ absl::StatusOr<std::array<OpenTables, kLevels>> OpenTablesOf(Directory& director
 
   // Numbers are taken in order, so all before the first that failed were opened.
   std::array<OpenTables, kLevels> levels;
+  std::vector<Opening::Outcome> outcomes = opening->TakeOutcomes();
   size_t next = 0;
   for (size_t i = 0; i < levels.size(); ++i) {
     for (size_t j = 0; j < state.levels[i].size(); ++j) {
-      Opening::Outcome& outcome = opening->outcome(next++);
+      Opening::Outcome& outcome = outcomes[next++];
       if (!outcome.ok()) return AsDamage(outcome.status());
       levels[i].push_back(*std::move(outcome));
     }
