@@ -217,14 +217,16 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // Chooses what to do beside the compactions that run.  One job at a time: until it is among them
   // (BeginCompaction), no other may choose.
   absl::Status ChooseCompaction(Compaction* compaction);
-  void BeginCompaction(Compaction* compaction);
+  void BeginCompaction(const absl::Status& chosen, Compaction* compaction);
   void EndCompaction(const absl::Status& status, Compaction* compaction);
   absl::Status FlushMemtable(const Memtable& memtable, const TableFilter& filter,
                              Sequence last_sequence, uint64_t next_log,
                              const SnapshotList& snapshots);
   absl::Status CompactPlan(const Version& version, const CompactionPlan& plan,
                            const SnapshotList& snapshots);
-  void FinishJob(const absl::Status& status, FailureKind kind);
+  void NoteOutcome(const absl::Status& status, FailureKind kind)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void FinishJob(FailureKind kind);
   // Waits until the request is carried out, or cannot be.
   absl::Status RequestRange(RangeRequest* request);
   // Makes the edit durable and publishes the version that it leads to, with `change` made to the

@@ -58,14 +58,16 @@ bool Engine::Schedule(Scheduler::Lane lane, std::optional<FailureKind> kind,
   return status.ok();
 }
 
-void Engine::FinishJob(const absl::Status& status, FailureKind kind) {
+void Engine::NoteOutcome(const absl::Status& status, FailureKind kind) {
+  // A job that gave up because the store is being closed failed nobody.
+  if (!status.ok() && !(absl::IsAborted(status) && closing_.load(std::memory_order_relaxed)))
+    AddFailure(kind, status);
+}
+
+void Engine::FinishJob(FailureKind kind) {
   // Outside of the lock: closes tables, removes files.
   const size_t views = CollectPatiently();
   absl::MutexLock lock(&mutex_);
-  // A job that gave up because the store is being closed failed nobody.
-  if (!status.ok() && !(absl::IsAborted(status) && closing_.load(std::memory_order_relaxed))) {
-    AddFailure(kind, status);
-  }
   if (kind == FailureKind::kFlush) {
     flush_scheduled_ = false;
   } else {
@@ -104,8 +106,9 @@ void Engine::FlushOne() {
   {
     absl::MutexLock lock(&mutex_);
     flush_room_.End(store_.environment.clock->MonotonicNanos(), status.ok());
+    NoteOutcome(status, FailureKind::kFlush);
   }
-  FinishJob(status, FailureKind::kFlush);
+  FinishJob(FailureKind::kFlush);
 }
 
 absl::Status Engine::FlushOldest() {
@@ -157,13 +160,13 @@ absl::Status Engine::FlushMemtable(const Memtable& memtable, const TableFilter& 
 void Engine::CompactOne() {
   Compaction compaction;
   absl::Status status = CatchOutOfMemory([&] { return ChooseCompaction(&compaction); });
-  BeginCompaction(&compaction);
-  if (status.ok() && compaction.plan != nullptr) {
+  BeginCompaction(status, &compaction);
+  if (compaction.plan != nullptr) {
     status = CatchOutOfMemory(
         [&] { return CompactPlan(*compaction.version, *compaction.plan, compaction.snapshots); });
   }
   EndCompaction(status, &compaction);
-  FinishJob(status, FailureKind::kCompaction);
+  FinishJob(FailureKind::kCompaction);
 }
 
 absl::Status Engine::ChooseCompaction(Compaction* compaction) {
@@ -195,8 +198,9 @@ absl::Status Engine::ChooseCompaction(Compaction* compaction) {
   return absl::OkStatus();
 }
 
-void Engine::BeginCompaction(Compaction* compaction) {
+void Engine::BeginCompaction(const absl::Status& chosen, Compaction* compaction) {
   absl::MutexLock lock(&mutex_);
+  NoteOutcome(chosen, FailureKind::kCompaction);
   compaction_is_to_choose_ = false;
   if (compaction->in_vain) shape_in_vain_ = compaction->shape;
   if (compaction->request != nullptr) {
@@ -224,7 +228,11 @@ void Engine::BeginCompaction(Compaction* compaction) {
 void Engine::EndCompaction(const absl::Status& status, Compaction* compaction) {
   {
     absl::MutexLock lock(&mutex_);
-    if (compaction->plan != nullptr) std::erase(running_plans_, compaction->plan);
+    if (compaction->plan != nullptr) {
+      std::erase(running_plans_, compaction->plan);
+      // Before anybody may choose the same once more.
+      NoteOutcome(status, FailureKind::kCompaction);
+    }
     if (level0_plan_ != nullptr && level0_plan_ == compaction->plan.get()) {
       level0_plan_ = nullptr;
       level0_room_.End(store_.environment.clock->MonotonicNanos(), status.ok());
@@ -234,7 +242,7 @@ void Engine::EndCompaction(const absl::Status& status, Compaction* compaction) {
       compaction->request->done = true;
     }
     if (!compaction->in_vain) ++shape_;
-    if (status.ok()) ScheduleWork();  // else FinishJob notes the failure first
+    ScheduleWork();
   }
   // They hold tables that are to be collected.
   compaction->plan.reset();
@@ -388,11 +396,11 @@ absl::Status Engine::CompactRange(std::optional<std::string_view> from,
     return view_.Load()->version->deepest_level();
   };
   for (int level = 0; level < kLevels; ++level) {
-    const int deepest = deepest_level();
     // The last level has nothing to go down to: what is in it is rewritten where it is.
     RangeRequest request{level, from, to};
     LSM_RETURN_IF_ERROR(RequestRange(&request));
-    if (level > 0 && level >= deepest) break;
+    // Looked at afterwards: while the request waited, another job may have moved it down.
+    if (level > 0 && level >= deepest_level()) break;
   }
   return absl::OkStatus();
 }
