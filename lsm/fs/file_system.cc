@@ -17,7 +17,10 @@ absl::Status Directory::Link(std::string_view name, Directory& to) {
 }
 
 void ReadAlone(ReadRequest* request) {
-  const absl::StatusOr<size_t> bytes_read = request->file->ReadAt(request->offset, request->buffer);
+  // Nothing may be thrown: others of the same submission may be under way, into buffers that would
+  // be freed.
+  const absl::StatusOr<size_t> bytes_read =
+      CatchOutOfMemory([&] { return request->file->ReadAt(request->offset, request->buffer); });
   request->status = bytes_read.status();
   request->bytes_read = bytes_read.ok() ? *bytes_read : 0;
 }
