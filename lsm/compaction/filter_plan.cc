@@ -58,7 +58,7 @@ class RunsAfterJob {
 
   RunsAfter Of(const Version& version) && {
     for (int level = 0; level < kLevels; ++level) {
-      const std::vector<TableSpan> runs = RunsOf(version, level);
+      const std::vector<TableSpan>& runs = version.runs(level);
       const auto is_joined = [&](TableSpan run) {
         return level > 0 && level == output_.level && run.front()->meta.run == output_.run;
       };

@@ -20,29 +20,11 @@ double ShareBetween(const OpenTable& table, std::string_view from,
 
 }  // namespace
 
-// A file of another release may lack the property.
-uint64_t KeysOf(const OpenTable& table) {
-  const uint64_t keys = table.table->properties().distinct_keys;
-  return keys != 0 ? keys : table.meta.entries;
-}
-
-double FppOf(const OpenTable& table) {
-  const bool is_usable = table.table->filter_presence() == FilterPresence::kUsable;
-  return is_usable ? table.table->properties().expected_fpp : 1;
-}
-
-std::vector<TableSpan> RunsOf(const Version& version, int level) {
-  if (level > 0) return RunsAmong(version.level(level));
-  std::vector<TableSpan> runs;
-  for (const auto& table : version.level(0)) runs.push_back(TableSpan(&table, 1));
-  return runs;
-}
-
 StoreReads::StoreReads(const Version& version, const Counters* counters) {
   const uint64_t lookups = counters == nullptr ? 0 : counters->SumOf(Counter::kLookups);
   std::vector<HotnessScale::Part> parts;
   for (int level = 0; level < kLevels; ++level) {
-    for (const TableSpan run : RunsOf(version, level)) {
+    for (const TableSpan run : version.runs(level)) {
       uint64_t keys = 0;
       for (const auto& table : run) keys += KeysOf(*table);
       for (const auto& table : run) {

@@ -18,13 +18,6 @@
 
 namespace lsm {
 
-// User keys of a table, as far as its file tells.
-uint64_t KeysOf(const OpenTable& table);
-// With which probability it is read for a key that it does not have.
-double FppOf(const OpenTable& table);
-// Runs in the order in which a lookup asks them: in level 0 the tables.
-std::vector<TableSpan> RunsOf(const Version& version, int level);
-
 class StoreReads {
  public:
   // As counted until now; `counters`, the store's, may be null.  The version must outlive it.

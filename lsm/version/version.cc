@@ -128,18 +128,12 @@ std::string FilterKindOf(const Table& table) {
   return table.is_partitioned() ? table.properties().filter_kind : table.filter().kind_name();
 }
 
-// With which probability the table is read for a key that it does not hold.
-double FppOf(const OpenTable& table) {
-  const bool is_usable = table.table->filter_presence() == FilterPresence::kUsable;
-  return is_usable ? table.table->properties().expected_fpp : 1;
-}
-
 // Reads to expect of a run for such a key: one of its tables is asked, which one is weighed by
 // keys.
 double WastedReadsOf(TableSpan run) {
   double reads = 0, keys = 0;
   for (const auto& table : run) {
-    const auto keys_of_table = static_cast<double>(table->table->properties().distinct_keys);
+    const auto keys_of_table = static_cast<double>(KeysOf(*table));
     reads += keys_of_table * FppOf(*table);
     keys += keys_of_table;
   }
@@ -192,6 +186,18 @@ absl::StatusOr<std::shared_ptr<const OpenTable>> OpenTableFile(Directory& direct
       OpenTable{meta, std::move(table), std::make_unique<WastedReadCounter>(inherited, lookups)});
 }
 
+// A file of another release may lack the property.
+uint64_t KeysOf(const OpenTable& table) {
+  const uint64_t keys = table.table->properties().distinct_keys;
+  return keys != 0 ? keys : table.meta.entries;
+}
+
+double FppOf(const OpenTable& table) {
+  if (table.table->filter_presence() != FilterPresence::kUsable) return 1;
+  const double fpp = table.table->properties().expected_fpp;
+  return fpp >= 0 && fpp <= 1 ? fpp : 1;  // a file may say anything
+}
+
 std::vector<TableSpan> RunsAmong(TableSpan tables) {
   std::vector<TableSpan> runs;
   for (size_t begin = 0, end = 0; begin < tables.size(); begin = end) {
@@ -213,6 +219,7 @@ absl::StatusOr<std::shared_ptr<const Version>> Version::Create(
       // Tables are numbered in the order in which their memtables were sealed.
       std::sort(tables.begin(), tables.end(),
                 [](const auto& a, const auto& b) { return a->meta.number > b->meta.number; });
+      for (const auto& table : tables) level.runs.push_back(TableSpan(&table, 1));
       continue;
     }
     LSM_RETURN_IF_ERROR(version->FindRuns(i));
@@ -238,11 +245,6 @@ absl::Status Version::FindRuns(int level_number) {
   return absl::OkStatus();
 }
 
-size_t Version::run_count(int level_number) const {
-  const Level& level = levels_[static_cast<size_t>(level_number)];
-  return level_number == 0 ? level.tables.size() : level.runs.size();
-}
-
 void Version::ListCandidates() {
   std::vector<KeyRanges::Range> ranges;
   for (int i = 0; i < kLevels; ++i) {
@@ -258,8 +260,8 @@ void Version::AddIterators(const Table::ScanOptions& options,
                            std::vector<std::unique_ptr<Iterator>>* iterators) const {
   for (const auto& table : levels_[0].tables)
     iterators->push_back(table->table->NewIterator(options));
-  for (const Level& level : levels_) {
-    for (const TableSpan run : level.runs) iterators->push_back(NewRunIterator(run, options));
+  for (int i = 1; i < kLevels; ++i) {
+    for (const TableSpan run : runs(i)) iterators->push_back(NewRunIterator(run, options));
   }
 }
 
@@ -300,14 +302,10 @@ uint64_t Version::ApproximateBytes(std::string_view from,
 }
 
 void Version::DescribeRuns(int level_number, LevelStatistics* statistics) const {
-  statistics->runs = run_count(level_number);
-  if (level_number == 0) {
-    for (const auto& table : level(0)) statistics->expected_wasted_reads += FppOf(*table);
-    return;
-  }
-  const std::vector<TableSpan>& runs = levels_[static_cast<size_t>(level_number)].runs;
+  const std::vector<TableSpan>& runs = this->runs(level_number);
+  statistics->runs = runs.size();
   for (const TableSpan run : runs) statistics->expected_wasted_reads += WastedReadsOf(run);
-  if (runs.empty()) return;
+  if (runs.empty() || level_number == 0) return;
   for (const auto& table : runs.back()) statistics->oldest_run_bytes += table->meta.file_bytes;
 }
 

@@ -49,6 +49,11 @@ using OpenTables = std::vector<std::shared_ptr<const OpenTable>>;
 // Some of such, which stay where they are.
 using TableSpan = std::span<const std::shared_ptr<const OpenTable>>;
 
+// User keys of a table, as far as its file tells.
+uint64_t KeysOf(const OpenTable& table);
+// With which probability it is read for a key that it does not hold.
+double FppOf(const OpenTable& table);
+
 // Those of the same run that follow one another, as Version::level and Overlapping order them.
 std::vector<TableSpan> RunsAmong(TableSpan tables);
 
@@ -91,8 +96,11 @@ class Version {
 
   // Newest run first; below level 0 in the order of keys within a run.
   const OpenTables& level(int level) const { return levels_[static_cast<size_t>(level)].tables; }
-  // Sorted runs, each of which a lookup may have to ask: in level 0 the tables.
-  size_t run_count(int level) const;
+  // Its sorted runs in the order in which a lookup may have to ask them: in level 0 the tables.
+  const std::vector<TableSpan>& runs(int level) const {
+    return levels_[static_cast<size_t>(level)].runs;
+  }
+  size_t run_count(int level) const { return runs(level).size(); }
   uint64_t level_bytes(int level) const { return levels_[static_cast<size_t>(level)].bytes; }
   int deepest_level() const { return deepest_level_; }  // that holds a table; 0 if none does
 
@@ -140,7 +148,7 @@ class Version {
   struct Level {
     OpenTables tables;
     uint64_t bytes = 0;
-    std::vector<TableSpan> runs;  // of `tables`, newest first; none in level 0
+    std::vector<TableSpan> runs;  // of `tables`
   };
   struct Candidate {
     const OpenTable* table;
