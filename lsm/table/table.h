@@ -192,7 +192,7 @@ class Table {
   uint64_t index_memory_bytes() const;
   // Of all the filter, resident or not.
   uint64_t filter_bytes() const {
-    return is_partitioned() ? partitions_->filter_bytes() : filter_.bytes.size();
+    return is_partitioned() ? partitions_->filter_bytes() : footer_.filter.stored_bytes;
   }
   uint64_t index_bytes() const {
     return is_partitioned() ? partitions_->index_bytes() : footer_.index.stored_bytes;
@@ -247,16 +247,16 @@ class Table {
   struct PartitionRef {
     CachedPartition* partition = nullptr;
     BlockRef pin;
-
-    void Pin() {
-      if (pin) return;
-      partition->Ref();
-      pin = BlockRef(partition);
-    }
   };
   absl::StatusOr<PartitionRef> FindPartition(PartitionKind kind, size_t number, bool fill_cache,
                                              LevelCounts* counts,
                                              std::vector<PartitionStep>* steps) const;
+  // The same with a reference in any case, for who keeps it longer than a guard should stand.  A
+  // guard does not stand while it is read.
+  absl::StatusOr<PartitionRef> PinPartition(PartitionKind kind, size_t number, bool fill_cache,
+                                            LevelCounts* counts) const;
+  void CountPartition(PartitionKind kind, size_t number, bool from_cache,
+                      LevelCounts* counts) const;
   // Null if it is not cached.
   const IndexPart* PeekIndexPartition(size_t number) const;
   absl::StatusOr<BlockRef> ReadPartitionIntoCache(PartitionKind kind, size_t number,

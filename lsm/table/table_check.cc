@@ -165,8 +165,7 @@ class TableChecker {
     CheckSum("uncompressed_data_bytes", p.uncompressed_data_bytes, expanded_bytes_);
     CheckSum("data_blocks", p.data_blocks, facts_.blocks);
     CheckSum("index_bytes", p.index_bytes, table_.index_bytes());
-    CheckSum("filter_bytes", p.filter_bytes,
-             table_.is_partitioned() ? table_.filter_bytes() : table_.footer().filter.stored_bytes);
+    CheckSum("filter_bytes", p.filter_bytes, table_.filter_bytes());
     CheckSum("partitions", p.partitions, keys_of_partition_.size());
     if (facts_.entries > 0) {
       CheckKeyProperty("smallest_key", p.smallest_key, UserKeyOf(facts_.smallest));

@@ -31,15 +31,10 @@ absl::Status TableIterator::EnterPartition(size_t number) {
   if (index_->begin() == partitions.first_block(number) && index_->end() > index_->begin())
     return absl::OkStatus();
   LevelCounts counts;
-  Table::PartitionRef found;
-  {
-    const EpochGuard guard;  // as in LoadThroughCache
-    // Who reads a whole table does not fill the cache with its index.
-    const bool fill_cache = options_.fill_cache && options_.readahead_bytes == 0;
-    LSM_ASSIGN_OR_RETURN(found, table_.FindPartition(PartitionKind::kIndex, number, fill_cache,
-                                                     &counts, /*steps=*/nullptr));
-    found.Pin();
-  }
+  // Who reads a whole table does not fill the cache with its index.
+  const bool fill_cache = options_.fill_cache && options_.readahead_bytes == 0;
+  LSM_ASSIGN_OR_RETURN(Table::PartitionRef found,
+                       table_.PinPartition(PartitionKind::kIndex, number, fill_cache, &counts));
   Count(Counter::kScanBytesFromFile, counts[LevelCounts::kPartitionBytesFromFile]);
   index_ = &found.partition->index();
   partition_ = std::move(found.pin);
@@ -212,17 +207,20 @@ void TableIterator::SettleForward() {
 const FilterPart* TableIterator::FilterHere() {
   if (!table_.is_partitioned()) return &table_.filter_;
   if (table_.footer().filter.is_null()) return nullptr;
-  const size_t number = table_.partitions().With(ordinal_);
-  if (!table_.reads_partitions()) return &table_.filter_partition(number);
-  if (filter_partition_number_ != number) {
-    const EpochGuard guard;  // as in LoadThroughCache
+  const Partitions& partitions = table_.partitions();
+  if (!table_.reads_partitions()) return &table_.filter_partition(partitions.With(ordinal_));
+  // Asked for each entry; the partition changes seldom.
+  const size_t last = filter_partition_number_;
+  const bool is_same = last != kNoBlock && ordinal_ >= partitions.first_block(last) &&
+                       ordinal_ - partitions.first_block(last) < partitions.entry(last).data_blocks;
+  if (!is_same) {
+    const size_t number = partitions.With(ordinal_);
     // It is not missed where there is no memory for it.
     absl::StatusOr<Table::PartitionRef> found = CatchOutOfMemory([&] {
-      return table_.FindPartition(PartitionKind::kFilter, number, /*fill_cache=*/false,
-                                  /*counts=*/nullptr, /*steps=*/nullptr);
+      return table_.PinPartition(PartitionKind::kFilter, number, /*fill_cache=*/false,
+                                 /*counts=*/nullptr);
     });
     if (!found.ok()) return nullptr;
-    found->Pin();
     filter_partition_ = std::move(found->pin);
     filter_partition_number_ = number;
   }

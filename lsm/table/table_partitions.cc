@@ -75,10 +75,8 @@ absl::StatusOr<BlockRef> Table::ReadPartitionIntoCache(PartitionKind kind, size_
     LSM_ASSIGN_OR_RETURN(IndexPart part, ReadIndexPartition(number));
     partition = std::make_unique<CachedPartition>(std::move(part));
   }
-  const size_t charge_bytes = partition->charge_bytes();
   BlockRef read(partition.release());
-  if (!fill_cache || context_.block_cache == nullptr || !context_.block_cache->Fits(charge_bytes))
-    return read;
+  if (!fill_cache || context_.block_cache == nullptr) return read;
   return context_.block_cache->Insert(&partitions_->slot(kind, number), std::move(read));
 }
 
@@ -96,17 +94,45 @@ absl::StatusOr<Table::PartitionRef> Table::FindPartition(PartitionKind kind, siz
     cached = found.pin.get();
   }
   found.partition = static_cast<CachedPartition*>(cached);
-  const BlockHandle handle = partitions_->handle(kind, number);
-  if (counts != nullptr) {
-    ++(*counts)[from_cache ? LevelCounts::kPartitionsFromCache : LevelCounts::kPartitionsFromFile];
-    if (!from_cache)
-      (*counts)[LevelCounts::kPartitionBytesFromFile] += handle.stored_bytes + kBlockTrailerBytes;
-  }
+  CountPartition(kind, number, from_cache, counts);
   if (steps != nullptr) {
+    const BlockHandle handle = partitions_->handle(kind, number);
     steps->push_back(
         {kind == PartitionKind::kFilter, number, handle.offset, handle.stored_bytes, from_cache});
   }
   return found;
+}
+
+absl::StatusOr<Table::PartitionRef> Table::PinPartition(PartitionKind kind, size_t number,
+                                                        bool fill_cache,
+                                                        LevelCounts* counts) const {
+  PartitionRef found;
+  {
+    const EpochGuard guard;
+    // As in FindPartition.
+    CachedBlock* const cached = partitions_->slot(kind, number).load(std::memory_order_seq_cst);
+    if (cached != nullptr) {
+      cached->MarkUsed();
+      cached->Ref();
+      found.pin = BlockRef(cached);
+    }
+  }
+  const bool from_cache = static_cast<bool>(found.pin);
+  if (!from_cache) {
+    LSM_ASSIGN_OR_RETURN(found.pin, ReadPartitionIntoCache(kind, number, fill_cache));
+  }
+  CountPartition(kind, number, from_cache, counts);
+  found.partition = static_cast<CachedPartition*>(found.pin.get());
+  return found;
+}
+
+void Table::CountPartition(PartitionKind kind, size_t number, bool from_cache,
+                           LevelCounts* counts) const {
+  if (counts == nullptr) return;
+  ++(*counts)[from_cache ? LevelCounts::kPartitionsFromCache : LevelCounts::kPartitionsFromFile];
+  if (from_cache) return;
+  (*counts)[LevelCounts::kPartitionBytesFromFile] +=
+      partitions_->handle(kind, number).stored_bytes + kBlockTrailerBytes;
 }
 
 const IndexPart* Table::PeekIndexPartition(size_t number) const {
@@ -130,6 +156,8 @@ Table::FilterAnswer Table::AskFilter(const LookupKey& key, bool fill_cache, Leve
     if (steps != nullptr) steps->push_back({true, number, at.offset, at.stored_bytes, false});
     return {part.filter.MayContain(key.digest()), part.presence};
   }
+  // It could not be asked if it were here.
+  if (filter_.presence == FilterPresence::kUnknown) return {true, FilterPresence::kUnknown};
   const absl::StatusOr<PartitionRef> found = CatchOutOfMemory(
       [&] { return FindPartition(PartitionKind::kFilter, number, fill_cache, counts, steps); });
   // For want of memory.
