@@ -83,4 +83,8 @@ const FilterCurve& FilterCurves::Of(std::string_view kind, uint64_t keys) {
   return *curve;
 }
 
+double TextbookFilterBytesPerKey(double fpp) {
+  return -std::log(fpp) / (std::log(2) * std::log(2) * 8);
+}
+
 }  // namespace lsm

@@ -21,6 +21,10 @@
 
 namespace lsm {
 
+// Bytes that the textbook's Bloom filter takes for each of its keys: -ln(fpp) / ln(2)^2 bits.  An
+// estimate, good enough to tell about how large a filter of any kind will be.
+double TextbookFilterBytesPerKey(double fpp);
+
 // Immutable.
 class FilterCurve {
  public:

@@ -1,9 +1,9 @@
 #include "lsm/compaction/partition_plan.h"
 
 #include <algorithm>
-#include <cmath>
 #include <set>
 
+#include "lsm/base/filter_curve.h"
 #include "lsm/table/partitions.h"
 
 namespace lsm {
@@ -40,11 +40,8 @@ size_t PlanPartitions(const Options& options, const Version& version, const Open
   }
   double written =
       static_cast<double>(bytes) / static_cast<double>(options.block_bytes) * kIndexBytesPerBlock;
-  // The textbook's size.
-  if (filter.policy != nullptr) {
-    written +=
-        static_cast<double>(keys) * -std::log(filter.target_fpp) / (std::log(2) * std::log(2) * 8);
-  }
+  if (filter.policy != nullptr)
+    written += static_cast<double>(keys) * TextbookFilterBytesPerKey(filter.target_fpp);
   const auto written_bytes = static_cast<uint64_t>(written);
   return PartitionBytes(options.block_cache_bytes, staying_bytes + written_bytes,
                         written_bytes / std::max<uint64_t>(1, tables));

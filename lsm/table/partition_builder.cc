@@ -1,9 +1,9 @@
 #include "lsm/table/partition_builder.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
+#include "lsm/base/filter_curve.h"
 #include "lsm/bytes/coding.h"
 #include "lsm/bytes/status.h"
 #include "lsm/table/block_io.h"
@@ -16,9 +16,8 @@ PartitionBuilder::PartitionBuilder(std::shared_ptr<const bloom::FilterPolicy> fi
       filter_context_(filter_context),
       partition_bytes_(partition_bytes),
       index_(kIndexRestartInterval) {
-  // The textbook's, good enough to end a partition by.
   if (filter_policy_ != nullptr)
-    filter_bytes_per_key_ = -std::log(filter_context_.target_fpp) / (std::log(2) * std::log(2) * 8);
+    filter_bytes_per_key_ = TextbookFilterBytesPerKey(filter_context_.target_fpp);
   Begin();
 }
 
@@ -29,9 +28,9 @@ void PartitionBuilder::Begin() {
   entry_ = PartitionEntry();
 }
 
-void PartitionBuilder::AddKey(bloom::Digest digest) {
+void PartitionBuilder::AddKey(std::string_view user_key, const bloom::DigestSeed& seed) {
   ++key_count_;
-  if (filter_ != nullptr) filter_->Add(digest);
+  if (filter_ != nullptr) filter_->Add(bloom::DigestOf(user_key, seed));
 }
 
 absl::Status PartitionBuilder::AddBlock(std::string_view fence, BlockHandle handle) {

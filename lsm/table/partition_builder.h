@@ -33,7 +33,7 @@ class PartitionBuilder {
                    bloom::FilterContext filter_context, size_t partition_bytes);
 
   // A user key of the block that comes next; once for each partition in which it has an entry.
-  void AddKey(bloom::Digest digest);
+  void AddKey(std::string_view user_key, const bloom::DigestSeed& seed);
   // Whether no key was added since the last partition ended: then the key that comes next must be,
   // even if it is the one before.
   bool is_at_start() const { return key_count_ == 0; }
@@ -47,8 +47,6 @@ class PartitionBuilder {
                      TableProperties* properties);
 
   uint64_t index_bytes() const { return index_bytes_ + index_.size_bytes_estimate(); }
-  // Of what is finished.
-  uint64_t filter_bytes() const { return filter_bytes_; }
 
  private:
   struct Finished {

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cassert>
-#include <cmath>
 #include <utility>
 
 #include "bloom/core/hash.h"
+#include "lsm/base/filter_curve.h"
 #include "lsm/base/release.h"
 #include "lsm/base/shared_prefix.h"
 #include "lsm/base/write_batch.h"
@@ -68,8 +68,7 @@ TableBuilder::TableBuilder(TableBuildOptions options, std::unique_ptr<AppendFile
       filter_ = options_.filter_policy->NewBuilder(
           {.target_fpp = options_.target_fpp, .seed = options_.file_id});
     }
-    // The textbook's, good enough for an estimate of the size.
-    filter_bytes_per_key_ = -std::log(options_.target_fpp) / (std::log(2) * std::log(2) * 8);
+    filter_bytes_per_key_ = TextbookFilterBytesPerKey(options_.target_fpp);
     properties_.filter_kind = options_.filter_policy->name();
     properties_.target_fpp = options_.target_fpp;
   }
@@ -137,7 +136,7 @@ void TableBuilder::AddToFilter(std::string_view user_key, bool is_new_key) {
   if (partitions_ != nullptr) {
     // A key whose versions go over a partition's end is in the filters of both.
     if (is_new_key || partitions_->is_at_start())
-      partitions_->AddKey(bloom::DigestOf(user_key, options_.digest_seed));
+      partitions_->AddKey(user_key, options_.digest_seed);
   } else if (filter_ != nullptr && is_new_key) {
     filter_->Add(bloom::DigestOf(user_key, options_.digest_seed));
   }

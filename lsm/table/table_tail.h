@@ -20,8 +20,8 @@ namespace lsm {
 
 class TableTail {
  public:
-  // So much is read before the footer says where the rest begins: the least that a disk reads.
-  // Properties have about 1 KiB; what is data blocks of a small table is read in vain.
+  // So much is read before the footer says where the rest begins.  Properties have about 1 KiB;
+  // what is data blocks of a small table is read in vain.
   static constexpr uint64_t kBytes = uint64_t{4} << 10;
 
   // `file`, which has `file_bytes`, must stay.

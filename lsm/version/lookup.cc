@@ -82,10 +82,9 @@ TableStep* AddStep(Explanation* explanation, int level, const OpenTable& table) 
 class Version::Search {
  public:
   // Where it goes; begins to load what Next reads first.
-  void Begin(const Version& version, const LookupKey& key, const GetOptions& options,
-             bool doubt_filters) {
+  void Begin(const Version& version, const LookupKey& key, bool fill_cache, bool doubt_filters) {
     key_ = &key;
-    fill_cache_ = options.fill_cache;
+    fill_cache_ = fill_cache;
     doubt_filters_ = doubt_filters;
     tables_ = version.candidates_.data();
     const std::span<const uint32_t> with_key = version.ranges_.With(key.user_key());
@@ -200,7 +199,7 @@ absl::Status Version::Get(const LookupKey& key, const GetOptions& options,
                           const Counters::Here& counters, LookupResult* result,
                           Explanation* explanation) const {
   Search search;
-  search.Begin(*this, key, options, options.doubt_filters);
+  search.Begin(*this, key, options.fill_cache, options.doubt_filters);
   result->answer = TableAnswer::kAbsent;
   absl::Status status;
   while (const Table* table = search.Next(counters, explanation)) {
@@ -239,7 +238,7 @@ class Version::Batch {
     next_places_.reserve(lookups.size());
     for (size_t i = 0; i < lookups.size(); ++i) {
       lookups[i].result.answer = TableAnswer::kAbsent;
-      searches_[i].Begin(version, lookups[i].key, options, lookups[i].doubt_filters);
+      searches_[i].Begin(version, lookups[i].key, options.fill_cache, lookups[i].doubt_filters);
     }
   }
 
