@@ -163,4 +163,11 @@ std::string EscapeHtml(std::string_view text) {
   return out;
 }
 
+Table PairsTable(std::string id, std::string title,
+                 const std::vector<std::pair<std::string, std::string>>& pairs) {
+  Table table{std::move(id), std::move(title), {{"what", "", false}, {"value", "", false}}, {}};
+  for (const auto& [name, value] : pairs) table.rows.push_back({name, value});
+  return table;
+}
+
 }  // namespace bench

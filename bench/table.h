@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace bench {
@@ -42,6 +43,10 @@ std::string Grouped(uint64_t value);
 
 // For text and attribute values of HTML, in double quotes.
 std::string EscapeHtml(std::string_view text);
+
+// Of two columns: what, and its value.
+Table PairsTable(std::string id, std::string title,
+                 const std::vector<std::pair<std::string, std::string>>& pairs);
 
 }  // namespace bench
 

@@ -76,9 +76,7 @@ Table ConditionsTable(const Results& results) {
   pairs.push_back({"Tables without old versions", Bytes(results.compacted_bytes)});
   pairs.push_back({"Seed", std::to_string(config.seed)});
   pairs.push_back({"Took", Digits3(results.seconds) + " s"});
-  Table table{"conditions", "Conditions", {{"what", "", false}, {"value", "", false}}, {}};
-  for (const auto& [name, value] : pairs) table.rows.push_back({name, value});
-  return table;
+  return PairsTable("conditions", "Conditions", pairs);
 }
 
 Json JsonOf(const Lookups& lookups) {

@@ -21,8 +21,7 @@ bool IsWanted(const LabConfig& config, std::string_view name) {
 }
 
 Table ConditionsTable(const LabResults& results) {
-  Table table{"conditions", "Conditions", {{"what", "", false}, {"value", "", false}}, {}};
-  for (const auto& [name, value] : results.conditions) table.rows.push_back({name, value});
+  Table table = PairsTable("conditions", "Conditions", results.conditions);
   table.rows.push_back({"Command", results.config.command});
   table.rows.push_back({"Seed", std::to_string(results.config.seed)});
   table.rows.push_back({"Took", Digits3(results.seconds) + " s"});

@@ -9,13 +9,11 @@ namespace bench::level_filters {
 namespace {
 
 Table ConditionsTable(const Results& results) {
-  Table table{"conditions", "Conditions", {{"what", "", false}, {"value", "", false}}, {}};
-  table.rows.push_back({"command", results.config.command});
-  table.rows.push_back({"stores", results.shape.Describe(" ")});
+  Conditions pairs = {{"command", results.config.command}, {"stores", results.shape.Describe(" ")}};
   for (const StoreResult& store : results.stores)
-    table.rows.push_back({store.config.name, store.config.how});
-  for (const auto& [name, value] : results.conditions) table.rows.push_back({name, value});
-  return table;
+    pairs.emplace_back(store.config.name, store.config.how);
+  pairs.insert(pairs.end(), results.conditions.begin(), results.conditions.end());
+  return PairsTable("conditions", "Conditions", pairs);
 }
 
 }  // namespace

@@ -342,8 +342,7 @@ Table ShapesTable(const Results& results) {
 }
 
 Table ConditionsTable(const Results& results) {
-  Table table{"conditions", "Conditions", {{"what", "", false}, {"value", "", false}}, {}};
-  for (const auto& [name, value] : results.conditions) table.rows.push_back({name, value});
+  Table table = PairsTable("conditions", "Conditions", results.conditions);
   table.rows.push_back({"Command", results.command});
   for (const auto& [name, details] : results.stores) table.rows.push_back({name, details});
   table.rows.push_back(

@@ -53,13 +53,6 @@ std::string Headline(const Results& results) {
                      ").");
 }
 
-Table PairsTable(std::string id, std::string title,
-                 const std::vector<std::pair<std::string, std::string>>& pairs) {
-  Table table{std::move(id), std::move(title), {{"what", "", false}, {"value", "", false}}, {}};
-  for (const auto& [name, value] : pairs) table.rows.push_back({name, value});
-  return table;
-}
-
 Table ConditionsTable(const Results& results) {
   const KeyReport& report = results.key_report;
   Conditions pairs = results.conditions;

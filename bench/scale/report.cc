@@ -82,9 +82,7 @@ Table ConditionsTable(const Results& results) {
                    " (ribbon) bits, C = ", Bytes(static_cast<uint64_t>(design.cpu_cache_bytes)))});
   pairs.push_back({"Seed", std::to_string(config.seed)});
   pairs.push_back({"Took", Digits3(results.seconds) + " s"});
-  Table table{"conditions", "Conditions", {{"what", "", false}, {"value", "", false}}, {}};
-  for (const auto& [name, value] : pairs) table.rows.push_back({name, value});
-  return table;
+  return PairsTable("conditions", "Conditions", pairs);
 }
 
 Table CacheTable(const Results& results) {
