@@ -139,18 +139,10 @@ class RunsAfterJob {
   RunsAfter after_;
 };
 
-OpenTables InputsOf(const CompactionPlan& plan) {
-  OpenTables inputs = plan.inputs;
-  inputs.insert(inputs.end(), plan.overlapped.begin(), plan.overlapped.end());
-  return inputs;
-}
-
 PlannedOutput OutputOf(const CompactionPlan& plan) {
   PlannedOutput output{.level = plan.output_level, .run = plan.output_run};
-  for (const auto& table : InputsOf(plan)) {
-    output.keys += KeysOf(*table);
-    output.bytes += table->meta.file_bytes;
-  }
+  for (const auto& table : TablesTakenBy(plan)) output.keys += KeysOf(*table);
+  output.bytes = BytesTakenBy(plan);
   return output;
 }
 
@@ -221,7 +213,7 @@ absl::StatusOr<OutputFilters> KindsAndTargets(const JobContext& context, const V
   if (context.filter_allocator == nullptr)
     return OutputFilters(UsualFilter(context, plan.output_level));
   const FilterAllocator& allocator = *context.filter_allocator;
-  const OpenTables inputs = InputsOf(plan);
+  const OpenTables inputs = TablesTakenBy(plan);
   const StoreReads reads(version, context.table_context.counters);
   InputReads input_reads(reads, inputs);
   const PlannedOutput output = OutputOf(plan);
@@ -253,7 +245,7 @@ absl::StatusOr<OutputFilters> PlanFilters(const JobContext& context, const Versi
                                           const CompactionPlan& plan) {
   LSM_ASSIGN_OR_RETURN(OutputFilters filters, KindsAndTargets(context, version, plan));
   const PlannedOutput output = OutputOf(plan);
-  filters.set_partition_bytes(PlanPartitions(*context.options, version, InputsOf(plan),
+  filters.set_partition_bytes(PlanPartitions(*context.options, version, TablesTakenBy(plan),
                                              filters.For(""), output.keys, output.bytes,
                                              output.bytes / context.options->table_bytes));
   return filters;

@@ -100,7 +100,6 @@ absl::StatusOr<JobResult> RunCompaction(const JobContext& context, const Version
   scan.readahead_bytes = kReadaheadBytes;
   scan.count_blocks = false;
   scan.check_filter = true;
-  uint64_t bytes_read = 0;
   std::vector<std::unique_ptr<Iterator>> inputs;
   if (plan.level == 0) {
     for (const auto& table : plan.inputs) inputs.push_back(table->table->NewIterator(scan));
@@ -109,9 +108,6 @@ absl::StatusOr<JobResult> RunCompaction(const JobContext& context, const Version
   }
   for (const TableSpan run : RunsAmong(plan.overlapped))
     inputs.push_back(NewRunIterator(run, scan));
-  for (const auto* tables : {&plan.inputs, &plan.overlapped}) {
-    for (const auto& table : *tables) bytes_read += table->meta.file_bytes;
-  }
   const std::unique_ptr<Iterator> merged = NewMergingIterator(std::move(inputs));
   LSM_ASSIGN_OR_RETURN(OutputFilters filters, PlanFilters(context, version, plan));
   TableOutput output(context, std::move(filters), plan.output_level, plan.output_run,
@@ -121,7 +117,7 @@ absl::StatusOr<JobResult> RunCompaction(const JobContext& context, const Version
   });
   LSM_ASSIGN_OR_RETURN(JobResult result, WriteVisible(*merged, visible, output, stop));
   result.output_level = plan.output_level;
-  result.bytes_read = bytes_read;
+  result.bytes_read = BytesTakenBy(plan);
   return result;
 }
 

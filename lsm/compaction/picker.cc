@@ -286,6 +286,16 @@ std::optional<CompactionPlan> PickFrom(const Version& version, const Options& op
 
 }  // namespace
 
+OpenTables TablesTakenBy(const CompactionPlan& plan) {
+  OpenTables tables = plan.inputs;
+  tables.insert(tables.end(), plan.overlapped.begin(), plan.overlapped.end());
+  return tables;
+}
+
+uint64_t BytesTakenBy(const CompactionPlan& plan) {
+  return BytesOf(plan.inputs) + BytesOf(plan.overlapped);
+}
+
 uint64_t LevelBytesMax(const Options& options, int level) {
   uint64_t bytes = options.level1_bytes;
   for (int i = 1; i < level; ++i) {

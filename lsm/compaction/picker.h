@@ -77,6 +77,10 @@ struct CompactionPlan {
   bool trivial_move = false;
 };
 
+// The plan's inputs and what they overlap.
+OpenTables TablesTakenBy(const CompactionPlan& plan);
+uint64_t BytesTakenBy(const CompactionPlan& plan);
+
 // Those that are being carried out: none conflicts with another, and the version is of after they
 // began.  Shared, for one may end while another is chosen.
 using RunningPlans = std::span<const std::shared_ptr<const CompactionPlan>>;

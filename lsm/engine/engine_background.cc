@@ -21,14 +21,6 @@ constexpr uint64_t kManifestBytesMin = uint64_t{64} << 20;
 constexpr int kCollectTrials = 10;
 constexpr uint64_t kCollectNanos = 1'000'000;
 
-uint64_t BytesTakenBy(const CompactionPlan& plan) {
-  uint64_t bytes = 0;
-  for (const auto* tables : {&plan.inputs, &plan.overlapped}) {
-    for (const auto& table : *tables) bytes += table->meta.file_bytes;
-  }
-  return bytes;
-}
-
 }  // namespace
 
 void Engine::ScheduleWork() {
@@ -260,9 +252,7 @@ absl::Status Engine::CompactPlan(const Version& version, const CompactionPlan& p
   LSM_ASSIGN_OR_RETURN(JobResult result,
                        RunCompaction(job_context_, version, plan, snapshots, stop));
   ObsoleteFiles::Tables superseded;
-  for (const auto* tables : {&plan.inputs, &plan.overlapped}) {
-    for (const auto& table : *tables) superseded.emplace_back(table->meta.number, table);
-  }
+  for (const auto& table : TablesTakenBy(plan)) superseded.emplace_back(table->meta.number, table);
   LSM_RETURN_IF_ERROR(ApplyEdit(EditOf(plan, &result), result.outputs, nullptr));
   obsolete_.Add(std::move(superseded));
   counters_.Add(Counter::kCompactions, 1);
