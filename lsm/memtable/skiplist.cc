@@ -123,11 +123,21 @@ struct Skiplist::Leaf {
   std::atomic<uint32_t> version{0};
   uint8_t newest_slot = kSlots;  // the writer's own
   uint8_t run = 0;               // the writer's own: how many were last added beside one another
+  uint8_t height = 1;            // constant
   const Entry* first = nullptr;  // constant; nullptr in the head
   uint64_t first_hint = 0;       // constant
   std::atomic<uint64_t> hints[kSlots] = {};
   std::atomic<const Entry*> entries[kSlots] = {};
   Link links[1];  // `height` of them, lowest first
+
+  Leaf* NextUpTo(uint32_t level, const Target& target) const;
+
+  // The lines of the order and the hints, while the links behind them are still under way.
+  void Prefetch() const {
+    __builtin_prefetch(this);
+    __builtin_prefetch(reinterpret_cast<const char*>(this) + 64);
+    __builtin_prefetch(reinterpret_cast<const char*>(this) + 128);
+  }
 
   // --- for the writer ---
 
@@ -149,6 +159,24 @@ struct Skiplist::Leaf {
   }
 };
 
+// The tall leaves that there were when it was made, in order, with the hints of their first entries
+// side by side: a few cache lines instead of the upper levels' many.
+struct Skiplist::Directory {
+  uint32_t size = 0;
+  const uint64_t* hints = nullptr;
+  Leaf* const* leaves = nullptr;
+
+  // The last leaf whose first entry's hint is less, or nullptr.
+  Leaf* LastBefore(uint64_t hint) const {
+    // Without a branch that depends on the key: half of them would be guessed wrong.
+    const uint64_t* at = hints;
+    for (uint32_t left = size; left > 1; left -= left / 2) {
+      at += at[left / 2] < hint ? left / 2 : 0;
+    }
+    return *at < hint ? leaves[at - hints] : nullptr;
+  }
+};
+
 // Where searches start.  The pivot is constant as long as hints made with it are in use, so a new
 // one makes a new root.
 struct Skiplist::Root {
@@ -158,6 +186,8 @@ struct Skiplist::Root {
   // are valid at any time, so a search from too low a level is only slower, from too high a one
   // sees none there.
   std::atomic<uint32_t> height{1};
+  // Of leaves under this root; nullptr while there are few.  Released with all that it holds.
+  std::atomic<const Directory*> directory{nullptr};
 
   uint64_t HintOf(std::string_view internal_key) const {
     return pivot == nullptr ? 0 : lsm::HintOf(internal_key, pivot->internal_key());
@@ -223,6 +253,7 @@ size_t Skiplist::LeafBytes(uint32_t height) {
 Skiplist::Leaf* Skiplist::NewLeaf(uint32_t height) {
   auto* leaf = new (arena_->Allocate(LeafBytes(height))) Leaf;
   for (uint32_t level = 1; level < height; ++level) new (&leaf->links[level]) Leaf::Link;
+  leaf->height = static_cast<uint8_t>(height);
   return leaf;
 }
 
@@ -235,20 +266,46 @@ uint32_t Skiplist::RandomHeight(uint64_t* state) {
   return std::min(1 + static_cast<uint32_t>(std::countr_zero(*state)), kHeightMax);
 }
 
-// The last leaf that the target may lie in, as far as was known.  Fills `path` if that is not null.
-Skiplist::Leaf* Skiplist::Descend(const Root& root, const Target& target, Leaf** path) {
-  Leaf* leaf = root.head;
-  // Relaxed: a height that is not up to date only makes the way longer.
-  for (uint32_t level = root.height.load(std::memory_order_relaxed); level-- > 0;) {
-    while (true) {
-      const Leaf::Link& link = leaf->links[level];
-      const uint64_t hint = link.hint.load(std::memory_order_acquire);
-      if (hint > target.hint) break;
-      Leaf* const next = link.next.load(std::memory_order_acquire);
-      if (hint == target.hint && (next == nullptr || !target.IsBehind(*next->first))) break;
+// The next leaf of this level, if the target does not lie before it, or else nullptr.
+Skiplist::Leaf* Skiplist::Leaf::NextUpTo(uint32_t level, const Target& target) const {
+  const Link& link = links[level];
+  const uint64_t link_hint = link.hint.load(std::memory_order_acquire);
+  if (link_hint > target.hint) return nullptr;
+  Leaf* const next = link.next.load(std::memory_order_acquire);
+  if (link_hint == target.hint && (next == nullptr || !target.IsBehind(*next->first)))
+    return nullptr;
+  return next;
+}
+
+// The last leaf that the target may lie in, as far as was known.  Fills the first `path_height` of
+// `path`.
+Skiplist::Leaf* Skiplist::Descend(const Root& root, const Target& target, Leaf** path,
+                                  uint32_t path_height) {
+  const Directory* directory = root.directory.load(std::memory_order_acquire);
+  Leaf* leaf = directory != nullptr && path_height <= kTallHeight
+                   ? directory->LastBefore(target.hint)
+                   : nullptr;
+  uint32_t level;
+  if (leaf == nullptr) {
+    leaf = root.head;
+    // Relaxed: a height that is not up to date only makes the way longer.
+    level = root.height.load(std::memory_order_relaxed);
+  } else {
+    // Leaves that are newer than the directory may be many: they are passed as high up as the
+    // towers on the way reach, in steps as few as from the head.
+    level = leaf->height;
+    while (Leaf* next = leaf->NextUpTo(level - 1, target)) {
       leaf = next;
+      level = leaf->height;
     }
-    if (path != nullptr) path[level] = leaf;
+  }
+  while (level-- > 0) {
+    if (level == 0) leaf->Prefetch();
+    while (Leaf* next = leaf->NextUpTo(level, target)) {
+      leaf = next;
+      if (level == 0) leaf->Prefetch();
+    }
+    if (level < path_height) path[level] = leaf;
   }
   return leaf;
 }
@@ -306,13 +363,34 @@ Skiplist::Place Skiplist::FindInLeaves(Leaf* leaf, const Target& target) {
 const Skiplist::Entry* Skiplist::FindAtOrAfter(std::string_view internal_key) const {
   const Root& root = *root_.load(std::memory_order_acquire);
   const Target target(root, internal_key, Side::kBeforeEqual);
-  return FindInLeaves(Descend(root, target, nullptr), target).behind;
+  return FindInLeaves(Descend(root, target), target).behind;
+}
+
+// Called whenever it holds but half of the tall leaves, so that all directories together cost some
+// steps a leaf.  The old ones stay: readers may be in them.
+void Skiplist::RefreshDirectory(Root* root) {
+  const auto size = static_cast<uint32_t>(tall_leaves_);
+  auto* directory = new (arena_->Allocate(sizeof(Directory))) Directory;
+  auto* hints = reinterpret_cast<uint64_t*>(arena_->Allocate(size * sizeof(uint64_t)));
+  auto* leaves = reinterpret_cast<Leaf**>(arena_->Allocate(size * sizeof(Leaf*)));
+  Leaf* leaf = root->head;
+  for (uint32_t i = 0; i < size; ++i) {
+    // Relaxed: only this thread writes links.
+    leaf = leaf->links[kTallHeight - 1].next.load(std::memory_order_relaxed);
+    hints[i] = leaf->first_hint;
+    leaves[i] = leaf;
+  }
+  *directory = {size, hints, leaves};
+  root->directory.store(directory, std::memory_order_release);
+  tall_leaves_to_refresh_ = 2 * tall_leaves_;
 }
 
 void Skiplist::Reserve(size_t count) {
+  Root* const root = root_.load(std::memory_order_relaxed);
+  if (tall_leaves_ >= tall_leaves_to_refresh_) [[unlikely]]
+    RefreshDirectory(root);
   size_t needed_bytes = 0;
-  const bool has_pivot = root_.load(std::memory_order_relaxed)->pivot != nullptr;
-  if (!has_pivot) needed_bytes += sizeof(Root) + LeafBytes(kHeightMax);
+  if (root->pivot == nullptr) needed_bytes += sizeof(Root) + LeafBytes(kHeightMax);
   // Each entry may split a leaf; these are the heights that will be drawn then.
   uint64_t state = random_state_;
   for (size_t i = 0; i < count; ++i) needed_bytes += LeafBytes(RandomHeight(&state));
@@ -326,7 +404,7 @@ void Skiplist::Link(const Entry* entry) {
   Leaf* leaf = last_leaf_;
   const bool is_near = target.hint > leaf->first_hint &&
                        target.hint < leaf->links[0].hint.load(std::memory_order_relaxed);
-  if (!is_near) leaf = Descend(root, target, nullptr);
+  if (!is_near) leaf = Descend(root, target);
   const uint64_t order = leaf->order.load(std::memory_order_relaxed);
   const uint32_t position = CountBefore(*leaf, order, target);
   if (CountOf(order) < kSlots) {
@@ -380,8 +458,9 @@ void Skiplist::InsertBySplit(uint32_t position, const Entry* entry) {
     root = root_.load(std::memory_order_relaxed);
   }
   const Target target(*root, entry->internal_key(), Side::kBeforeEqual);
+  const uint32_t height = RandomHeight(&random_state_);
   Path path;
-  Leaf* const left = Descend(*root, target, path);
+  Leaf* const left = Descend(*root, target, path, height);
   const uint64_t order = left->order.load(std::memory_order_relaxed);
   const auto entry_at = [&](uint32_t at) {
     return left->entries[SlotAt(order, at)].load(std::memory_order_relaxed);
@@ -393,8 +472,8 @@ void Skiplist::InsertBySplit(uint32_t position, const Entry* entry) {
   assert(kept > 0 || left == root->head);  // others keep their first entry
   const bool goes_right = position > kept || kept == kSlots;
 
-  const uint32_t height = RandomHeight(&random_state_);
   Leaf* const right = NewLeaf(height);
+  if (height >= kTallHeight) ++tall_leaves_;
   for (uint32_t from = kept; from < kSlots; ++from) {
     right->InsertAt(from - kept, entry_at(from),
                     left->hints[SlotAt(order, from)].load(std::memory_order_relaxed));
@@ -428,7 +507,7 @@ void Skiplist::Cursor::SeekToLast() {
 void Skiplist::Cursor::SeekAtOrAfter(std::string_view internal_key) {
   const Root* root = list_->root_.load(std::memory_order_acquire);
   const Target target(*root, internal_key, Side::kBeforeEqual);
-  MoveBehind(root, Descend(*root, target, nullptr), target);
+  MoveBehind(root, Descend(*root, target), target);
 }
 
 void Skiplist::Cursor::SeekAtOrBefore(std::string_view internal_key) {
@@ -442,7 +521,7 @@ void Skiplist::Cursor::Next() {
   // The leaf may have changed, and its root too.
   const Root* root = list_->root_.load(std::memory_order_acquire);
   const Target target(*root, entry_->internal_key(), Side::kBehindEqual);
-  MoveBehind(root, root == root_ ? leaf_ : Descend(*root, target, nullptr), target);
+  MoveBehind(root, root == root_ ? leaf_ : Descend(*root, target), target);
 }
 
 void Skiplist::Cursor::Prev() {
@@ -482,7 +561,7 @@ void Skiplist::Cursor::MoveBehind(const Root* root, Leaf* start, const Target& t
 
 // To the last entry before the target.
 void Skiplist::Cursor::MoveBefore(const Root* root, const Target& target) {
-  const Place place = FindInLeaves(Descend(*root, target, nullptr), target);
+  const Place place = FindInLeaves(Descend(*root, target), target);
   root_ = root;
   entry_ = place.before;
   leaf_ = place.leaf;

@@ -17,6 +17,10 @@
 // the way: beside each link and each entry stands a hint, 64 bits of the key that decide nearly all
 // comparisons (see skiplist.cc).  bench/memtable_bench.cc measures it.
 //
+// Once there are many leaves, searches begin not at the head but in a directory: an array of the
+// tall ones that there were when it was made, which is a few cache lines of a binary search instead
+// of a leaf a level.
+//
 // How a leaf changes under its readers.  Its slots are in no order; the word `order` lists them in
 // that of their keys, with their number, and is replaced whole:
 //
@@ -45,6 +49,7 @@ namespace lsm {
 class Skiplist {
  private:
   struct Leaf;
+  struct Directory;
   struct Root;
   // What is looked for, and on which side of an equal entry.
   struct Target;
@@ -121,10 +126,15 @@ class Skiplist {
   static constexpr uint32_t kSlots = 15;
   static constexpr uint32_t kHeightMax = 20;
 
+  // From this height on a leaf is tall, and stands in the directory.
+  static constexpr uint32_t kTallHeight = 3;
+  static constexpr size_t kDirectorySizeMin = 64;
+
   // The leaf at each level behind which a new one is to be linked.
   using Path = Leaf* [kHeightMax];
 
-  static Leaf* Descend(const Root& root, const Target& target, Leaf** path);
+  static Leaf* Descend(const Root& root, const Target& target, Leaf** path = nullptr,
+                       uint32_t path_height = 0);
   static uint32_t CountBefore(const Leaf& leaf, uint64_t order, const Target& target);
   static Place FindInLeaves(Leaf* leaf, const Target& target);
 
@@ -132,6 +142,7 @@ class Skiplist {
   Leaf* NewLeaf(uint32_t height);
   static uint32_t RandomHeight(uint64_t* state);
   void ChoosePivot(Root* from);
+  void RefreshDirectory(Root* root);
   static void LinkIn(Root* root, Leaf** path, Leaf* leaf, uint32_t height);
   // Into the full leaf that it belongs in, behind `position` entries of it.
   void InsertBySplit(uint32_t position, const Entry* entry);
@@ -143,6 +154,8 @@ class Skiplist {
 
   // The writer's own.
   Leaf* last_leaf_;  // where the last entry went
+  size_t tall_leaves_ = 0;
+  size_t tall_leaves_to_refresh_ = kDirectorySizeMin;
   uint64_t random_state_ = 0x9e3779b97f4a7c15;
 };
 
