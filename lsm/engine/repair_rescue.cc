@@ -79,7 +79,9 @@ absl::Status RepairJob::Check(const TableMeta& meta) {
   LSM_ASSIGN_OR_RETURN(
       const std::shared_ptr<const OpenTable> table,
       OpenTableFile(directory_, meta, ReadMode::kBuffered, context_.table_context));
-  LSM_RETURN_IF_ERROR(table->table->filter_status());  // written anew it has a sound one
+  // Written anew it has sound ones.
+  LSM_RETURN_IF_ERROR(table->table->CheckHeader());
+  LSM_RETURN_IF_ERROR(table->table->filter_status());
   LSM_RETURN_IF_ERROR(CheckEntries(*table));
   state_.last_sequence =
       std::max(state_.last_sequence, table->table->properties().largest_sequence);

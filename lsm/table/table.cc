@@ -45,33 +45,49 @@ absl::Status Table::ReadEnds(uint64_t file_bytes, TableTail* tail) {
   if (file_bytes < kTableHeaderBytes)
     return DamageAt(path, 0, Concat("a file of ", file_bytes, " bytes is too short for a table"));
   LSM_RETURN_IF_ERROR(tail->Read());
-  LSM_ASSIGN_OR_RETURN(const std::string header, tail->Bytes(0, kTableHeaderBytes));
   if (file_bytes < kTableHeaderBytes + kFooterBytes) {
+    LSM_ASSIGN_OR_RETURN(const std::string header, tail->Bytes(0, kTableHeaderBytes));
     LSM_RETURN_IF_ERROR(DecodeTableHeader(header, path).status());
     return DamageAt(path, file_bytes, Concat("the table ends after ", file_bytes, " bytes"));
   }
   const uint64_t footer_offset = file_bytes - kFooterBytes;
   LSM_ASSIGN_OR_RETURN(const std::string end, tail->Bytes(footer_offset, kFooterBytes));
   absl::StatusOr<Footer> footer = Footer::Decode(end, file_bytes, path);
-  if (absl::IsInvalidArgument(footer.status()) && header.starts_with(kTableMagic)) {
-    return DamageAt(path, footer_offset,
-                    "begins like a table, but its end is not a table's: it is cut off or damaged");
+  if (absl::IsInvalidArgument(footer.status())) {
+    LSM_ASSIGN_OR_RETURN(const std::string header, tail->Bytes(0, kTableHeaderBytes));
+    if (header.starts_with(kTableMagic)) {
+      return DamageAt(
+          path, footer_offset,
+          "begins like a table, but its end is not a table's: it is cut off or damaged");
+    }
   }
   LSM_RETURN_IF_ERROR(footer.status());
   footer_ = *footer;
-  absl::StatusOr<uint64_t> header_id = DecodeTableHeader(header, path);
+  if (!context_.file_id.has_value()) return CheckHeader(tail);
+  if (*context_.file_id != footer_.file_id) {
+    return DamageAt(path, 0,
+                    Concat("is another table than the one recorded: its id is ", footer_.file_id,
+                           ", recorded is ", *context_.file_id));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Table::CheckHeader(TableTail* tail) const {
+  const std::string& path = file_->path();
+  LSM_ASSIGN_OR_RETURN(const std::string header, tail->Bytes(0, kTableHeaderBytes));
+  const absl::StatusOr<uint64_t> header_id = DecodeTableHeader(header, path);
   if (absl::IsInvalidArgument(header_id.status())) {
     return DamageAt(path, 0, "ends like a table, but does not begin like one");
   }
   LSM_RETURN_IF_ERROR(header_id.status());
   if (*header_id != footer_.file_id)
     return DamageAt(path, 0, "header and footer are of different tables");
-  if (context_.file_id.has_value() && *context_.file_id != footer_.file_id) {
-    return DamageAt(path, 0,
-                    Concat("is another table than the one recorded: its id is ", footer_.file_id,
-                           ", recorded is ", *context_.file_id));
-  }
   return absl::OkStatus();
+}
+
+absl::Status Table::CheckHeader() const {
+  TableTail tail(*file_, file_bytes());
+  return CheckHeader(&tail);
 }
 
 absl::Status Table::ReadProperties(TableTail* tail) {

@@ -49,7 +49,8 @@ struct TableContext {
   // Filters built under another seed cannot be asked with this store's digests: they count as
   // unknown.  Nothing: take the table's own (tools).
   std::optional<bloom::DigestSeed> digest_seed;
-  // The id that the manifest recorded; another one in the file is DataLoss.  Nothing: any (tools).
+  // The id that the manifest recorded; another one in the file is DataLoss.  The file's header,
+  // which says nothing else, is not looked at then: see CheckHeader.  Nothing: any (tools).
   std::optional<uint64_t> file_id;
   // Whether the partitions of a partitioned table are left in the file until a lookup needs them
   // (stores); else all of them are read and kept when it is opened (tools, verification, repair).
@@ -60,8 +61,9 @@ enum class TableAnswer : uint8_t { kAbsent, kFound, kDeleted };
 
 class Table {
  public:
-  // Reads footer, header, properties, index and filter.  Errors as Footer::Decode, and DataLoss for
-  // a damaged index or properties block.  A damaged filter does not fail it: see filter_presence().
+  // Reads footer, properties, index and filter, and the header unless the id is known.  Errors as
+  // Footer::Decode, and DataLoss for a damaged header, index or properties block.  A damaged filter
+  // does not fail it: see filter_presence().
   static absl::StatusOr<std::unique_ptr<Table>> Open(std::unique_ptr<ReadFile> file,
                                                      const TableContext& context);
 
@@ -81,6 +83,12 @@ class Table {
   // Why the filter is kDamaged: DataLoss with its offset, or the error with which it could not be
   // read.  OK otherwise.
   const absl::Status& filter_status() const { return filter_.status; }
+
+  // Reads the header: DataLoss unless it is the one that goes with the footer.  Every checksum of
+  // the file is bound to the id, so where that is known nothing is answered by the header, and a
+  // store that opens hundreds of tables need not fetch a first page of each; whoever verifies a
+  // table must.
+  absl::Status CheckHeader() const;
 
   bool is_partitioned() const { return partitions_ != nullptr; }
   // Whether it has a filter, and MayContain does not ask it but AskFilter does.
@@ -232,6 +240,7 @@ class Table {
   friend class TableIterator;
   Table(std::unique_ptr<ReadFile> file, const TableContext& context);
   absl::Status ReadEnds(uint64_t file_bytes, TableTail* tail);
+  absl::Status CheckHeader(TableTail* tail) const;
   absl::Status ReadProperties(TableTail* tail);
   absl::Status ReadIndex(TableTail* tail);
   absl::Status ReadPartitions(std::string_view top_level_bytes);

@@ -19,6 +19,8 @@ class TableChecker {
   TableChecker(const Table& table, const TableCheckCalls& calls) : table_(table), calls_(calls) {}
 
   TableFacts Run() {
+    // Opening one whose id is known does not look at it.
+    if (const absl::Status header = table_.CheckHeader(); !header.ok()) Fail(header);
     if (!table_.is_partitioned() && !table_.filter_status().ok()) Fail(table_.filter_status());
     if (table_.is_partitioned() && !table_.footer().filter.is_null()) FailForFilterPartitions();
     if (table_.is_partitioned()) keys_of_partition_.resize(table_.partitions().count());

@@ -34,9 +34,9 @@ struct TableCheckCalls {
 // For messages: "'key' at sequence 7"; "none" for an empty one.
 std::string QuotedInternalKey(std::string_view internal_key);
 
-// Reads all data blocks from the file, past the cache.  Footer, properties, index and filter, with
-// all their partitions, are those that Table::Open has read.  REQUIRES: the table was not opened
-// with partitions_on_demand.
+// Reads the header and all data blocks from the file, past the cache.  Footer, properties, index
+// and filter, with all their partitions, are those that Table::Open has read.  REQUIRES: the table
+// was not opened with partitions_on_demand.
 TableFacts CheckTable(const Table& table, const TableCheckCalls& calls);
 
 }  // namespace lsm

@@ -1,7 +1,7 @@
 // The end of a table's file in memory, for its opening: footer, properties, index and filter stand
 // one before the other there, so two reads bring them all, and one those of a small table.
 //
-// Grammar: Read (Bytes | Extend | Block)*.
+// Grammar: (Read (Bytes | Extend | Block)*) | Bytes*.
 #ifndef TRELLIS_LSM_TABLE_TABLE_TAIL_H_
 #define TRELLIS_LSM_TABLE_TABLE_TAIL_H_
 
@@ -25,7 +25,8 @@ class TableTail {
   static constexpr uint64_t kBytes = uint64_t{4} << 10;
 
   // `file`, which has `file_bytes`, must stay.
-  TableTail(const ReadFile& file, uint64_t file_bytes) : file_(file), file_bytes_(file_bytes) {}
+  TableTail(const ReadFile& file, uint64_t file_bytes)
+      : file_(file), file_bytes_(file_bytes), offset_(file_bytes) {}
 
   // The last kBytes, or the whole file if it is no larger than that.
   absl::Status Read();
@@ -54,7 +55,7 @@ class TableTail {
 
   const ReadFile& file_;
   const uint64_t file_bytes_;
-  uint64_t offset_ = 0;  // of what is there
+  uint64_t offset_;  // of what is there
   BlockBuffer bytes_;
   BlockBuffer block_;  // one that is not there
   uint64_t reads_ = 0;

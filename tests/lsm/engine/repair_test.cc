@@ -290,6 +290,20 @@ TEST_F(RepairTest, ADamagedFilterIsNamedAndMadeAnew) {
   EXPECT_GT(statistics.total.reads_avoided, 50u);
 }
 
+// The manifest knows the table's id, so that nothing else is lost.
+TEST_F(RepairTest, ADamagedHeaderIsNamedAndMadeAnew) {
+  MakeStore();
+  const std::string table = FilesOf(FileKind::kTable)[0];
+  Flip(table, 10);
+  EXPECT_EQ(Present().size(), 250u);
+  ASSERT_OK_AND_ASSIGN(const RepairReport report, DB::Repair(kStore, options_));
+  EXPECT_THAT(report.left_out, ElementsAre(AllOf(HasSubstr(table), HasSubstr("offset 0:"))));
+  EXPECT_EQ(report.tables_rewritten, 1);
+  EXPECT_EQ(Present().size(), 250u);
+  ASSERT_OK_AND_ASSIGN(const VerifyReport verified, Open()->Verify());
+  EXPECT_THAT(verified.problems, IsEmpty());
+}
+
 TEST_F(RepairTest, WhatIsSavedBehindAGapIsSaidToBeBehindOne) {
   options_.write_buffer_bytes = 64 << 10;
   {

@@ -9,12 +9,14 @@
 #include <vector>
 
 #include "lsm/bytes/escape.h"
+#include "lsm/table/table_check.h"
 #include "tests/lsm/table/table_model.h"
 #include "tests/support/status_matchers.h"
 
 namespace lsm {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing_support::StatusIs;
 
@@ -267,6 +269,38 @@ TEST_F(TableDamageTest, AHeaderOfAnotherFileIsNoticed) {
   bytes.replace(0, kTableHeaderBytes, EncodeTableHeader(0x1235));
   EXPECT_THAT(OpenTable(bytes),
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("different tables")));
+}
+
+// Where the id is known the header answers nothing, and is read by whoever verifies.
+TEST_F(TableDamageTest, ADamagedHeaderIsNoticedWhereTheIdIsUnknownOrTheTableIsVerified) {
+  Build(Compression::kLz4, "blocked");
+  TableContext context;
+  context.digest_seed = kTestSeed;
+  context.file_id = 0x1234;
+  for (size_t bit = 0; bit < 8 * kTableHeaderBytes; ++bit) {
+    std::string bytes = bytes_;
+    bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ (1 << (bit % 8)));
+    EXPECT_THAT(OpenTable(bytes), StatusIs(absl::StatusCode::kDataLoss, HasSubstr("offset 0")))
+        << bit;
+    ASSERT_OK_AND_ASSIGN(const auto table,
+                         Table::Open(std::make_unique<CountingReadFile>(FileOf(bytes)), context));
+    Outcome outcome;
+    for (const auto& [key, value] : model_) Ask(*table, UserKeyOf(key), "a header", &outcome);
+    EXPECT_EQ(outcome.errors, 0u) << bit;
+    EXPECT_THAT(table->CheckHeader(), StatusIs(absl::StatusCode::kDataLoss, HasSubstr("offset 0")))
+        << bit;
+    std::vector<absl::Status> problems;
+    TableCheckCalls calls;
+    calls.problem = [&](const absl::Status& problem) {
+      problems.push_back(problem);
+      return true;
+    };
+    EXPECT_EQ(CheckTable(*table, calls).entries, model_.size());
+    EXPECT_THAT(problems, ElementsAre(table->CheckHeader())) << bit;
+  }
+  ASSERT_OK_AND_ASSIGN(const auto sound,
+                       Table::Open(std::make_unique<CountingReadFile>(FileOf(bytes_)), context));
+  EXPECT_OK(sound->CheckHeader());
 }
 
 TEST_F(TableDamageTest, ATableUnderAnothersNameIsNoticed) {
