@@ -141,8 +141,9 @@ absl::Status Engine::Start() {
     next_file_number_ = next;
     running_plans_.reserve(static_cast<size_t>(compactions_max_));
   }
-  LSM_ASSIGN_OR_RETURN(auto levels, OpenTablesOf(directory, contents.state, TableReadMode(options_),
-                                                 job_context_.table_context, scheduler_));
+  LSM_ASSIGN_OR_RETURN(
+      auto levels, OpenTablesOf(*store_.environment.file_system, directory, contents.state,
+                                TableReadMode(options_), job_context_.table_context, scheduler_));
   RecoveredLogs recovered;
   recovered.last_sequence = contents.state.last_sequence;
   const bool is_new = contents.current_bytes.empty();

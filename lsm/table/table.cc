@@ -21,16 +21,19 @@ Table::~Table() {
 }
 
 absl::StatusOr<std::unique_ptr<Table>> Table::Open(std::unique_ptr<ReadFile> file,
-                                                   const TableContext& context) {
+                                                   const TableContext& context,
+                                                   std::string_view end) {
   std::unique_ptr<Table> table(new Table(std::move(file), context));
   LSM_ASSIGN_OR_RETURN(const uint64_t file_bytes, table->file_->Size());
   TableTail tail(*table->file_, file_bytes);
+  if (end.empty()) {
+    LSM_RETURN_IF_ERROR(tail.Read());
+  } else {
+    tail.Take(end);
+  }
   LSM_RETURN_IF_ERROR(table->ReadEnds(file_bytes, &tail));
   LSM_RETURN_IF_ERROR(table->ReadProperties(&tail));
-  const Footer& footer = table->footer_;
-  // Of partitions none.
-  tail.Extend(footer.filter.is_null() || footer.is_partitioned() ? footer.index.offset
-                                                                 : footer.filter.offset);
+  tail.Extend(table->opening_offset());
   LSM_RETURN_IF_ERROR(table->ReadIndex(&tail));
   table->ReadFilter(&tail);
   if (context.counters != nullptr) {
@@ -44,7 +47,6 @@ absl::Status Table::ReadEnds(uint64_t file_bytes, TableTail* tail) {
   const std::string& path = file_->path();
   if (file_bytes < kTableHeaderBytes)
     return DamageAt(path, 0, Concat("a file of ", file_bytes, " bytes is too short for a table"));
-  LSM_RETURN_IF_ERROR(tail->Read());
   if (file_bytes < kTableHeaderBytes + kFooterBytes) {
     LSM_ASSIGN_OR_RETURN(const std::string header, tail->Bytes(0, kTableHeaderBytes));
     LSM_RETURN_IF_ERROR(DecodeTableHeader(header, path).status());

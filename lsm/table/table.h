@@ -64,8 +64,15 @@ class Table {
   // Reads footer, properties, index and filter, and the header unless the id is known.  Errors as
   // Footer::Decode, and DataLoss for a damaged header, index or properties block.  A damaged filter
   // does not fail it: see filter_presence().
+  //
+  // `end`: the last bytes of the file, if the caller has read some; at least kEndBytes, or the
+  // whole file.  With all from opening_offset() on nothing else is read, unless of partitions.
   static absl::StatusOr<std::unique_ptr<Table>> Open(std::unique_ptr<ReadFile> file,
-                                                     const TableContext& context);
+                                                     const TableContext& context,
+                                                     std::string_view end = {});
+  // So much is read before the footer says where the rest begins.  Properties have about 1 KiB;
+  // what is data blocks of a small table is read in vain.
+  static constexpr uint64_t kEndBytes = uint64_t{4} << 10;
 
   ~Table();
   Table(const Table&) = delete;
@@ -195,6 +202,12 @@ class Table {
   const std::string& path() const { return file_->path(); }
   const ReadFile& file() const { return *file_; }
   uint64_t file_bytes() const { return footer_.file_bytes; }
+  // Where the bytes begin of which opening it needs all; of partitions, which are not among them,
+  // none.
+  uint64_t opening_offset() const {
+    return footer_.filter.is_null() || footer_.is_partitioned() ? footer_.index.offset
+                                                                : footer_.filter.offset;
+  }
   // Resident.
   uint64_t filter_memory_bytes() const;
   uint64_t index_memory_bytes() const;

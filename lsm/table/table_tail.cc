@@ -1,14 +1,16 @@
 #include "lsm/table/table_tail.h"
 
 #include <algorithm>
+#include <cassert>
 #include <utility>
 
 #include "lsm/bytes/status.h"
+#include "lsm/table/table.h"
 
 namespace lsm {
 
 absl::Status TableTail::Read() {
-  offset_ = file_bytes_ - std::min(file_bytes_, kBytes);
+  offset_ = file_bytes_ - std::min(file_bytes_, Table::kEndBytes);
   BlockBuffer bytes(static_cast<size_t>(file_bytes_ - offset_));
   LSM_ASSIGN_OR_RETURN(const size_t read_bytes,
                        file_.ReadAt(offset_, {bytes.data(), bytes.size()}));
@@ -18,8 +20,17 @@ absl::Status TableTail::Read() {
     return DamageAt(file_.path(), offset_,
                     Concat("the file ends after ", read_bytes, " of ", bytes.size(), " bytes"));
   }
-  bytes_ = std::move(bytes);
+  read_ = std::move(bytes);
+  bytes_ = read_.view();
   return absl::OkStatus();
+}
+
+void TableTail::Take(std::string_view bytes) {
+  assert(bytes.size() <= file_bytes_ && bytes.size() >= std::min(file_bytes_, Table::kEndBytes));
+  offset_ = file_bytes_ - bytes.size();
+  bytes_ = bytes;
+  ++reads_;
+  read_bytes_ += bytes.size();
 }
 
 void TableTail::Extend(uint64_t offset) {
@@ -31,8 +42,9 @@ void TableTail::Extend(uint64_t offset) {
   if (!read_bytes.ok()) return;
   read_bytes_ += *read_bytes;
   if (*read_bytes != more_bytes) return;
-  bytes_.view().copy(bytes.data() + more_bytes, bytes_.size());
-  bytes_ = std::move(bytes);
+  bytes_.copy(bytes.data() + more_bytes, bytes_.size());
+  read_ = std::move(bytes);
+  bytes_ = read_.view();
   offset_ = offset;
 }
 

@@ -1,7 +1,8 @@
 // The end of a table's file in memory, for its opening: footer, properties, index and filter stand
-// one before the other there, so two reads bring them all, and one those of a small table.
+// one before the other there, so two reads bring them all, and one those of a small table, or of
+// one of which the caller knows about how much it is.
 //
-// Grammar: (Read (Bytes | Extend | Block)*) | Bytes*.
+// Grammar: ((Read | Take) (Bytes | Extend | Block)*) | Bytes*.
 #ifndef TRELLIS_LSM_TABLE_TABLE_TAIL_H_
 #define TRELLIS_LSM_TABLE_TABLE_TAIL_H_
 
@@ -20,16 +21,15 @@ namespace lsm {
 
 class TableTail {
  public:
-  // So much is read before the footer says where the rest begins.  Properties have about 1 KiB;
-  // what is data blocks of a small table is read in vain.
-  static constexpr uint64_t kBytes = uint64_t{4} << 10;
-
   // `file`, which has `file_bytes`, must stay.
   TableTail(const ReadFile& file, uint64_t file_bytes)
       : file_(file), file_bytes_(file_bytes), offset_(file_bytes) {}
 
-  // The last kBytes, or the whole file if it is no larger than that.
+  // The last Table::kEndBytes, or the whole file if it is no larger than that.
   absl::Status Read();
+
+  // What the caller has read of them, at least as much, and keeps.
+  void Take(std::string_view bytes);
 
   // All from `offset` on.  Only what comes before what is there is read; if that fails, or is more
   // than kExtendedBytesMax, nothing has changed, and blocks are read one by one.
@@ -50,13 +50,14 @@ class TableTail {
 
   // REQUIRES: they are there.
   std::string_view At(uint64_t offset, size_t size_bytes) const {
-    return bytes_.view().substr(static_cast<size_t>(offset - offset_), size_bytes);
+    return bytes_.substr(static_cast<size_t>(offset - offset_), size_bytes);
   }
 
   const ReadFile& file_;
   const uint64_t file_bytes_;
-  uint64_t offset_;  // of what is there
-  BlockBuffer bytes_;
+  uint64_t offset_;         // of what is there
+  std::string_view bytes_;  // in `read_`, or the caller's
+  BlockBuffer read_;
   BlockBuffer block_;  // one that is not there
   uint64_t reads_ = 0;
   uint64_t read_bytes_ = 0;

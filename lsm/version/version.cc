@@ -172,9 +172,17 @@ absl::StatusOr<std::shared_ptr<const OpenTable>> OpenTableFile(Directory& direct
                                                                const TableContext& context,
                                                                const WastedReads& inherited) {
   LSM_ASSIGN_OR_RETURN(std::unique_ptr<ReadFile> file, OpenFileOfTable(directory, meta, mode));
+  return OpenTableIn(std::move(file), meta, context, {}, inherited);
+}
+
+absl::StatusOr<std::shared_ptr<const OpenTable>> OpenTableIn(std::unique_ptr<ReadFile> file,
+                                                             const TableMeta& meta,
+                                                             const TableContext& context,
+                                                             std::string_view end,
+                                                             const WastedReads& inherited) {
   TableContext with_id = context;
   with_id.file_id = meta.file_id;
-  LSM_ASSIGN_OR_RETURN(std::unique_ptr<Table> table, Table::Open(std::move(file), with_id));
+  LSM_ASSIGN_OR_RETURN(std::unique_ptr<Table> table, Table::Open(std::move(file), with_id, end));
   if (table->footer().entries != meta.entries) {
     return DamageAt(table->path(), 0,
                     Concat("the table has ", table->footer().entries,

@@ -70,6 +70,13 @@ absl::StatusOr<std::shared_ptr<const OpenTable>> OpenTableFile(Directory& direct
                                                                const TableContext& context,
                                                                const WastedReads& inherited = {});
 
+// The second half of it, of the file that OpenFileOfTable opened; `end` as for Table::Open.
+absl::StatusOr<std::shared_ptr<const OpenTable>> OpenTableIn(std::unique_ptr<ReadFile> file,
+                                                             const TableMeta& meta,
+                                                             const TableContext& context,
+                                                             std::string_view end = {},
+                                                             const WastedReads& inherited = {});
+
 // Where a point lookup's answer comes from.
 struct LookupResult {
   TableAnswer answer = TableAnswer::kAbsent;

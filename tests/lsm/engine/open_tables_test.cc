@@ -45,6 +45,27 @@ class OpenTablesTest : public testing::Test {
     }
   }
 
+  // Tables with so many keys, one after the other, each with a filter of 20 bits a key.
+  void MakeOf(const std::vector<int>& keys) {
+    options_.write_buffer_bytes = 4 << 20;
+    options_.block_cache_bytes = 64 << 20;  // none in partitions
+    options_.filter_kind = "blocked";
+    options_.target_fpp = 0.0001;
+    absl::StatusOr<std::unique_ptr<DB>> db = DB::Open(kStorePath, options_);
+    ASSERT_OK(db);
+    for (size_t i = 0; i < keys.size(); ++i) {
+      for (int j = 0; j < keys[i]; ++j) ASSERT_OK((*db)->Put(Concat("key", i, "-", j), "value"));
+      ASSERT_OK((*db)->Flush());
+    }
+  }
+  void ExpectAllThere(DB& db, const std::vector<int>& keys) {
+    EXPECT_EQ(db.GetStatistics().total.tables, keys.size());
+    for (size_t i = 0; i < keys.size(); ++i) {
+      for (int j = 0; j < keys[i]; j += 1 + j / 5)
+        EXPECT_EQ(Get(db, Concat("key", i, "-", j)), "value");
+    }
+  }
+
   void ExpectAllThere(DB& db, int tables) {
     EXPECT_EQ(db.GetStatistics().total.tables, static_cast<uint64_t>(tables));
     for (int i = 0; i < tables; ++i) EXPECT_EQ(Get(db, Concat("key", i)), "value");
@@ -155,6 +176,59 @@ TEST_F(OpenTablesTest, AReaderOpensThemAlone) {
   ASSERT_OK(db);
   EXPECT_EQ(threads, std::set{std::this_thread::get_id()});
   ExpectAllThere(**db, kTables);
+}
+
+TEST_F(OpenTablesTest, OneReadBringsWhatIsNeededOfATableLikeTheOneBefore) {
+  const std::vector<int> keys(kTables, 4000);
+  MakeOf(keys);
+  absl::StatusOr<std::unique_ptr<DB>> db = DB::Open(kStorePath, options_);
+  ASSERT_OK(db);
+  const Statistics statistics = (*db)->GetStatistics();
+  EXPECT_GT(statistics.total.filter_bytes, 2 * keys.size() * Table::kEndBytes);
+  // Of the first it must be found out how much that is.
+  EXPECT_EQ(statistics.opening_reads, keys.size() + 1);
+  // A page for properties and footer, and one for what else is in the first page.
+  EXPECT_LE(statistics.opening_bytes_read, statistics.total.filter_bytes +
+                                               statistics.total.index_bytes +
+                                               2 * keys.size() * Table::kEndBytes);
+  ExpectAllThere(**db, keys);
+}
+
+TEST_F(OpenTablesTest, TablesThatAreUnlikeAreOpenedToo) {
+  std::vector<int> keys;
+  for (int i = 0; i < kTables; ++i) keys.push_back(i % 5 == 0 ? 1 : i % 3 == 0 ? 40 : 4000);
+  MakeOf(keys);
+  for (Scheduler* const scheduler :
+       {options_.environment.scheduler, static_cast<Scheduler*>(nullptr)}) {
+    options_.environment.scheduler = scheduler;
+    absl::StatusOr<std::unique_ptr<DB>> db = DB::Open(kStorePath, options_);
+    ASSERT_OK(db);
+    EXPECT_LE((*db)->GetStatistics().opening_reads, 2 * keys.size());
+    ExpectAllThere(**db, keys);
+    db->reset();
+    world_.scheduler.RunAll();
+  }
+}
+
+TEST_F(OpenTablesTest, AnEndThatCannotBeReadIsNamed) {
+  const std::vector<int> keys(kTables, 2000);
+  MakeOf(keys);
+  const std::vector<std::string> tables = world_.FilesOf(FileKind::kTable);
+  int failures_left = 1000;
+  world_.files->SetFault([&](FileOperation operation, const std::string& path, uint64_t) {
+    if (operation != FileOperation::kReadAt || path != tables[20] || failures_left-- <= 0)
+      return absl::OkStatus();
+    return absl::UnavailableError(Concat(path, ": broken"));
+  });
+  EXPECT_THAT(DB::Open(kStorePath, options_).status(),
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr(tables[20])));
+  // What fails with others may do by itself.
+  failures_left = 1;
+  absl::StatusOr<std::unique_ptr<DB>> db = DB::Open(kStorePath, options_);
+  world_.files->SetFault(nullptr);
+  ASSERT_OK(db);
+  EXPECT_LE(failures_left, 0);
+  ExpectAllThere(**db, keys);
 }
 
 }  // namespace

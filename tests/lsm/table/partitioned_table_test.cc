@@ -14,7 +14,6 @@
 #include "lsm/bytes/checksum.h"
 #include "lsm/table/block_iterator.h"
 #include "lsm/table/table_check.h"
-#include "lsm/table/table_tail.h"
 #include "tests/lsm/table/forgetful_policy.h"
 #include "tests/lsm/table/table_model.h"
 #include "tests/support/status_matchers.h"
@@ -117,7 +116,7 @@ TEST_F(PartitionedTableTest, OpeningLoadsNoPartition) {
   // Its beginning, its end, and what of the top-level index is not in that.
   EXPECT_LE(opened_.file->reads, 3u);
   EXPECT_LE(opened_.file->read_bytes,
-            kTableHeaderBytes + TableTail::kBytes + table().footer().index.stored_bytes);
+            kTableHeaderBytes + Table::kEndBytes + table().footer().index.stored_bytes);
   EXPECT_EQ(opened_.cache->used_bytes(), 0u);
 }
 

@@ -20,7 +20,6 @@
 #include "lsm/bytes/escape.h"
 #include "lsm/bytes/status.h"
 #include "lsm/table/block_io.h"
-#include "lsm/table/table_tail.h"
 #include "tests/lsm/table/table_forgery.h"
 #include "tests/lsm/table/table_model.h"
 #include "tests/support/status_matchers.h"
@@ -562,7 +561,7 @@ TEST(HostileTableTest, WhatIsLargerThanCanBeIsNotLoaded) {
       EXPECT_THAT(table.status(), StatusIs(absl::StatusCode::kDataLoss,
                                            AllOf(HasSubstr(kTablePath), HasSubstr(said))));
     }
-    EXPECT_LT(most, TableTail::kBytes + 10'000u);
+    EXPECT_LT(most, Table::kEndBytes + 10'000u);
   }
 }
 

@@ -283,6 +283,35 @@ TEST_P(TableModelTest, IndexKeysSeparateTheBlocks) {
   });
 }
 
+TEST_P(TableModelTest, WhatTheCallerHasReadIsNotReadAgain) {
+  ForEachSubject([](Subject& subject) {
+    const Table& whole = *subject.opened.table;
+    const std::string bytes = subject.opened.file->bytes;
+    TableContext context;
+    context.digest_seed = kTestSeed;
+    context.file_id = whole.footer().file_id;
+    context.partitions_on_demand = true;
+    const uint64_t least = std::min<uint64_t>(bytes.size(), Table::kEndBytes);
+    const uint64_t needed = std::max(least, bytes.size() - whole.opening_offset());
+    for (const uint64_t end_bytes :
+         {least, (least + needed) / 2, needed, (needed + bytes.size()) / 2, bytes.size()}) {
+      const std::shared_ptr<FileState> file = FileOf(bytes);
+      // Not beyond the opening.
+      std::string end = bytes.substr(bytes.size() - end_bytes);
+      ASSERT_OK_AND_ASSIGN(const auto table,
+                           Table::Open(std::make_unique<CountingReadFile>(file), context, end));
+      end.assign(end.size(), 'x');
+      ASSERT_EQ(file->reads, end_bytes < needed ? 1 : 0) << end_bytes << " of " << needed;
+      ASSERT_EQ(file->read_bytes, needed - std::min(needed, end_bytes));
+      ASSERT_EQ(table->filter_presence(), whole.filter_presence());
+      for (const auto& [key, value] : subject.model) {
+        ASSERT_OK_AND_ASSIGN(const Answer answer, AskTable(*table, UserKeyOf(key), kSequenceMax));
+        ASSERT_EQ(answer, AskModel(subject.model, UserKeyOf(key), kSequenceMax));
+      }
+    }
+  });
+}
+
 TEST_P(TableModelTest, AKeyBeyondTheLastOneCostsNoRead) {
   ForEachSubject([](Subject& subject) {
     const uint64_t reads = subject.opened.file->reads;
