@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <utility>
 
 #include "lsm/base/key_head.h"
 #include "lsm/base/shared_prefix.h"
@@ -9,23 +10,39 @@
 namespace lsm {
 
 Fences::Fences(std::span<const std::string_view> keys) {
-  if (keys.empty()) return;
-  assert(std::is_sorted(keys.begin(), keys.end()));
-  // They ascend, so what the first and the last share all share.
-  prefix_bytes_ = SharedPrefixBytes(keys.front(), keys.back());
+  std::string bytes;
+  std::vector<uint64_t> ends;
   size_t total_bytes = 0;
   for (const std::string_view key : keys) total_bytes += key.size();
-  bytes_.reserve(total_bytes);
-  heads_.reserve(keys.size());
-  ends_.reserve(keys.size() + 1);
-  ends_.push_back(0);
+  bytes.reserve(total_bytes);
+  ends.reserve(keys.size() + 1);
+  ends.push_back(0);
   for (const std::string_view key : keys) {
-    heads_.push_back(KeyHead(key, prefix_bytes_));
-    bytes_.append(key);
-    ends_.push_back(bytes_.size());
+    bytes.append(key);
+    ends.push_back(bytes.size());
   }
-  samples_.reserve(heads_.size() / kStretch);
-  for (size_t i = kStretch; i <= heads_.size(); i += kStretch) samples_.push_back(heads_[i - 1]);
+  *this = Fences(std::move(bytes), std::move(ends));
+}
+
+Fences::Fences(std::string bytes, std::vector<uint64_t> ends)
+    : ends_(std::move(ends)), bytes_(std::move(bytes)) {
+  assert(!ends_.empty() && ends_.front() == 0 && ends_.back() == bytes_.size());
+  const size_t count = ends_.size() - 1;
+  if (count == 0) return;
+  bytes_.shrink_to_fit();
+  ends_.shrink_to_fit();
+  const auto key = [this](size_t i) {
+    return std::string_view(bytes_).substr(ends_[i], ends_[i + 1] - ends_[i]);
+  };
+  // They ascend, so what the first and the last share all share.
+  prefix_bytes_ = SharedPrefixBytes(key(0), key(count - 1));
+  heads_.reserve(count);
+  for (size_t i = 0; i < count; ++i) {
+    assert(i == 0 || key(i - 1) <= key(i));
+    heads_.push_back(KeyHead(key(i), prefix_bytes_));
+  }
+  samples_.reserve(count / kStretch);
+  for (size_t i = kStretch; i <= count; i += kStretch) samples_.push_back(heads_[i - 1]);
 }
 
 size_t Fences::CountBelow(uint64_t head) const {

@@ -25,6 +25,8 @@ class Fences {
 
   // REQUIRES: ascending (equal ones allowed).
   explicit Fences(std::span<const std::string_view> keys);
+  // The same of keys that stand one behind the other: key i is bytes [ends[i], ends[i + 1]).
+  Fences(std::string bytes, std::vector<uint64_t> ends);
 
   size_t size() const { return heads_.size(); }
   bool empty() const { return heads_.empty(); }

@@ -1,5 +1,6 @@
 #include "lsm/table/index_part.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "lsm/bytes/coding.h"
@@ -19,27 +20,28 @@ bool DecodeHandle(std::string_view bytes, BlockHandle* handle) {
 
 IndexReader::IndexReader(std::string_view path, size_t first_block, uint64_t data_begin,
                          uint64_t data_end, std::string_view lower)
-    : path_(path), data_end_(data_end), next_offset_(data_begin) {
+    : path_(path), data_end_(data_end), key_ends_{0} {
   part_.begin_ = first_block;
   part_.lower_ = lower;
+  part_.offsets_.push_back(data_begin);
 }
 
 std::string_view IndexReader::last_fence() const {
-  if (key_ends_.empty()) return part_.lower_;
-  const size_t begin = key_ends_.size() == 1 ? 0 : key_ends_[key_ends_.size() - 2];
-  return std::string_view(keys_).substr(begin);
+  if (key_ends_.size() == 1) return part_.lower_;
+  return std::string_view(keys_).substr(key_ends_[key_ends_.size() - 2]);
 }
 
 absl::Status IndexReader::Add(std::string_view bytes, uint64_t offset) {
   Block block;
   if (!block.Init(bytes)) return DamageAt(path_, offset, "the index block is malformed");
   const size_t keys_before = keys_.size();
+  if (keys_before == 0) Reserve(block);
   BlockIterator entry(block, /*internal_keys=*/false);
   for (entry.SeekToFirst(); entry.Valid(); entry.Next()) {
     // Data blocks follow one another without a gap, up to what comes next.
-    const uint64_t room_bytes = data_end_ - next_offset_;
+    const uint64_t room_bytes = data_end_ - next_offset();
     BlockHandle handle;
-    if (!DecodeHandle(entry.value(), &handle) || handle.offset != next_offset_ ||
+    if (!DecodeHandle(entry.value(), &handle) || handle.offset != next_offset() ||
         room_bytes < kBlockTrailerBytes || handle.stored_bytes > room_bytes - kBlockTrailerBytes ||
         handle.stored_bytes > kBlockBytesMax) {
       return DamageAt(path_, offset,
@@ -48,8 +50,7 @@ absl::Status IndexReader::Add(std::string_view bytes, uint64_t offset) {
     // Within the block its iterator sees to that.
     if (entry.AtFirst() && entry.key() < last_fence())
       return DamageAt(path_, offset, "the index's keys are not after those before them");
-    next_offset_ += handle.stored_bytes + kBlockTrailerBytes;
-    part_.handles_.push_back(handle);
+    part_.offsets_.push_back(handle.offset + handle.stored_bytes + kBlockTrailerBytes);
     keys_.append(entry.key());
     key_ends_.push_back(keys_.size());
     // So much and no more can a block hold whose every kIndexRestartInterval-th key is whole.
@@ -59,16 +60,20 @@ absl::Status IndexReader::Add(std::string_view bytes, uint64_t offset) {
   return entry.status(Concat(path_, ": offset ", offset, ": index"));
 }
 
+// For about what is in it; no more than an entry takes, whatever the block says.
+void IndexReader::Reserve(const Block& block) {
+  constexpr size_t kEntryBytesMin = 5;  // three lengths, and a handle
+  const size_t bytes = block.bytes().size();
+  const size_t entries =
+      std::min(size_t{block.restart_count()} * kIndexRestartInterval, bytes / kEntryBytesMin);
+  keys_.reserve(bytes);
+  key_ends_.reserve(entries + 1);
+  part_.offsets_.reserve(entries + 1);
+}
+
 IndexPart IndexReader::Finish() {
-  std::vector<std::string_view> views;
-  views.reserve(key_ends_.size());
-  size_t begin = 0;
-  for (const size_t end : key_ends_) {
-    views.push_back(std::string_view(keys_).substr(begin, end - begin));
-    begin = end;
-  }
-  part_.fences_ = Fences(views);
-  part_.handles_.shrink_to_fit();
+  part_.fences_ = Fences(std::move(keys_), std::move(key_ends_));
+  part_.offsets_.shrink_to_fit();
   return std::move(part_);
 }
 

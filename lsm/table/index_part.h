@@ -20,13 +20,18 @@
 
 namespace lsm {
 
+class Block;
+
 class IndexPart {
  public:
   IndexPart() = default;  // of no blocks
 
   size_t begin() const { return begin_; }
-  size_t end() const { return begin_ + handles_.size(); }
-  BlockHandle handle(size_t ordinal) const { return handles_[ordinal - begin_]; }
+  size_t end() const { return begin_ + fences_.size(); }
+  BlockHandle handle(size_t ordinal) const {
+    const uint64_t* const offset = &offsets_[ordinal - begin_];
+    return {offset[0], offset[1] - offset[0] - kBlockTrailerBytes};
+  }
   // The block's key in the index: at or after its last user key.
   std::string_view fence(size_t ordinal) const { return fences_[ordinal - begin_]; }
   // The one of the block before it; nothing for the first block of the table.
@@ -40,15 +45,15 @@ class IndexPart {
   }
 
   size_t memory_bytes() const {
-    return fences_.memory_bytes() + handles_.capacity() * sizeof(BlockHandle) + lower_.capacity();
+    return fences_.memory_bytes() + offsets_.capacity() * sizeof(uint64_t) + lower_.capacity();
   }
 
  private:
   friend class IndexReader;
   size_t begin_ = 0;
   Fences fences_;
-  std::vector<BlockHandle> handles_;
-  std::string lower_;  // fence of the block before the first
+  std::vector<uint64_t> offsets_;  // one more than blocks, which follow one another
+  std::string lower_;              // fence of the block before the first
 };
 
 // Reads index blocks that follow one another, and believes none of their bytes.
@@ -65,19 +70,20 @@ class IndexReader {
   absl::Status Add(std::string_view bytes, uint64_t offset);
 
   // After those that were added.
-  size_t next_block() const { return part_.begin_ + part_.handles_.size(); }
-  uint64_t next_offset() const { return next_offset_; }  // where the last one ends
+  size_t next_block() const { return part_.begin_ + part_.offsets_.size() - 1; }
+  uint64_t next_offset() const { return part_.offsets_.back(); }  // where the last one ends
   std::string_view last_fence() const;
 
   IndexPart Finish();
 
  private:
+  void Reserve(const Block& block);
+
   const std::string_view path_;
   const uint64_t data_end_;
-  uint64_t next_offset_;
   IndexPart part_;
   std::string keys_;
-  std::vector<size_t> key_ends_;
+  std::vector<uint64_t> key_ends_;  // one more than keys
 };
 
 }  // namespace lsm

@@ -300,7 +300,7 @@ TEST_F(TableLookupTest, MemoryIsReported) {
   Build("blocked");
   ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTable(bytes_));
   EXPECT_EQ(opened.table->filter_memory_bytes(), opened.table->footer().filter.stored_bytes);
-  EXPECT_GT(opened.table->index_memory_bytes(), opened.table->block_count() * (8 + 8 + 16 + 8));
+  EXPECT_GT(opened.table->index_memory_bytes(), opened.table->block_count() * (8 + 8 + 8 + 8));
   EXPECT_LT(opened.table->index_memory_bytes(), opened.table->block_count() * 80 + 200);
 }
 
