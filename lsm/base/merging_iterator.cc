@@ -7,12 +7,13 @@
 
 #include "lsm/base/epoch.h"
 #include "lsm/base/internal_key.h"
+#include "lsm/base/key_head.h"
 
 namespace lsm {
 namespace {
 
 // A binary heap over the inputs that are valid, the next one to yield on top.  Moving the top input
-// mostly leaves it on top, which costs two comparisons at the most.
+// mostly leaves it on top, which costs one comparison, with the one that is next behind it.
 class MergingIterator final : public Iterator {
  public:
   explicit MergingIterator(std::vector<std::unique_ptr<Iterator>> inputs)
@@ -29,13 +30,7 @@ class MergingIterator final : public Iterator {
     MoveAll(Direction::kBackward, [](Iterator& input) { input.SeekToLast(); });
   }
   void Seek(std::string_view target) override {
-    // Of two, one is a memtable mostly: nothing to wait for together.
-    if (inputs_.size() > 2) {
-      const EpochGuard guard;  // so that those of the inputs cost nothing
-      for (int step = 0; step < kSeekSteps; ++step) {
-        for (const std::unique_ptr<Iterator>& input : inputs_) input->PrefetchSeek(target, step);
-      }
-    }
+    PrefetchSeeks(target);
     MoveAll(Direction::kForward, [target](Iterator& input) { input.Seek(target); });
   }
   void SeekForPrev(std::string_view target) override {
@@ -75,15 +70,41 @@ class MergingIterator final : public Iterator {
  private:
   enum class Direction { kForward, kBackward };
 
+  // A valid input, and where it stands.
   struct Head {
-    std::string_view key;  // input->key()
+    explicit Head(Iterator* valid) : input(valid) { Read(); }
+    void Read() {
+      key = input->key();
+      const std::string_view user_key = UserKeyOf(key);
+      first = KeyHead(user_key, 0);
+      second = KeyHead(user_key, std::min(user_key.size(), kKeyHeadBytes));
+    }
+
     Iterator* input;
+    std::string_view key;  // input->key()
+    // The first sixteen bytes of its user key, as two numbers, which mostly decide: a key is
+    // compared several times.
+    uint64_t first, second;
   };
 
   // Whether `a` is to be yielded before `b`.
   bool Precedes(const Head& a, const Head& b) const {
-    const int order = CompareInternalKeys(a.key, b.key);
-    return direction_ == Direction::kForward ? order < 0 : order > 0;
+    if (a.first == b.first && a.second == b.second) [[unlikely]] {
+      const int order = CompareInternalKeys(a.key, b.key);
+      return direction_ == Direction::kForward ? order < 0 : order > 0;
+    }
+    // Without a branch: which key is less is what nobody can predict.
+    const int is_less =
+        static_cast<int>(a.first < b.first) |
+        (static_cast<int>(a.first == b.first) & static_cast<int>(a.second < b.second));
+    return is_less == static_cast<int>(direction_ == Direction::kForward);
+  }
+
+  void PrefetchSeeks(std::string_view target) {
+    const EpochGuard guard;  // so that those of the inputs cost nothing
+    for (int step = 0; step < kSeekSteps; ++step) {
+      for (const std::unique_ptr<Iterator>& input : inputs_) input->PrefetchSeek(target, step);
+    }
   }
 
   // Positions every input anew and builds the heap.
@@ -92,10 +113,11 @@ class MergingIterator final : public Iterator {
     direction_ = direction;
     status_ = absl::OkStatus();
     heap_.clear();
+    lesser_ = 0;
     for (const std::unique_ptr<Iterator>& input : inputs_) {
       move(*input);
       if (input->Valid()) {
-        heap_.push_back({input->key(), input.get()});
+        heap_.emplace_back(input.get());
       } else if (!Accept(*input)) {
         return;
       }
@@ -121,7 +143,8 @@ class MergingIterator final : public Iterator {
   void SettleTop() {
     Head& top = heap_.front();
     if (top.input->Valid()) [[likely]] {
-      top.key = top.input->key();
+      top.Read();
+      if (lesser_ != 0 && !Precedes(heap_[lesser_], top)) return;
     } else {
       if (!Accept(*top.input)) return;
       top = heap_.back();
@@ -129,6 +152,8 @@ class MergingIterator final : public Iterator {
       if (heap_.empty()) return;
     }
     SiftDown(0);
+    // Which of the two behind it comes first stays so for as long as the top does.
+    lesser_ = heap_.size() < 3 ? 0 : 1 + static_cast<size_t>(Precedes(heap_[2], heap_[1]));
   }
 
   // An input that is not valid has come to its end, or has failed: then so have all.
@@ -162,6 +187,7 @@ class MergingIterator final : public Iterator {
 
   const std::vector<std::unique_ptr<Iterator>> inputs_;
   std::vector<Head> heap_;  // of the valid inputs
+  size_t lesser_ = 0;       // the place of the one that is next behind the top; 0: to be found out
   Direction direction_ = Direction::kForward;
   absl::Status status_;
 };

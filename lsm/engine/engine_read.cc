@@ -185,7 +185,9 @@ std::unique_ptr<Iterator> Engine::MakeIterator(const ReadOptions& options) {
   Table::ScanOptions scan;
   scan.fill_cache = options.fill_cache;
   std::vector<std::unique_ptr<Iterator>> inputs;
-  inputs.push_back(view->memtable->NewIterator());
+  inputs.reserve(1 + view->sealed.size() + view->version->iterator_count());
+  // An empty one holds nothing that this sequence number counts.
+  if (!view->memtable->empty()) inputs.push_back(view->memtable->NewIterator());
   for (const auto& memtable : view->sealed) inputs.push_back(memtable->NewIterator());
   view->version->AddIterators(scan, &inputs);
   counters_.Add(Counter::kIterators, 1);

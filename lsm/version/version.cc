@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <optional>
 #include <utility>
 
 #include "lsm/base/filter_allocation.h"
@@ -24,32 +25,32 @@ class RunIterator final : public Iterator {
   RunIterator(TableSpan tables, const Table::ScanOptions& options)
       : tables_(tables), options_(options) {}
 
-  bool Valid() const override { return inner_ != nullptr && inner_->Valid(); }
+  bool Valid() const override { return inner_.has_value() && inner_->Valid(); }
 
   void SeekToFirst() override {
     Enter(0);
-    if (inner_ != nullptr) inner_->SeekToFirst();
+    if (inner_.has_value()) inner_->SeekToFirst();
     SkipForward();
   }
   void SeekToLast() override {
     Enter(tables_.empty() ? 0 : tables_.size() - 1);
-    if (inner_ != nullptr) inner_->SeekToLast();
+    if (inner_.has_value()) inner_->SeekToLast();
     SkipBackward();
   }
   void Seek(std::string_view target) override {
     Enter(FirstEndingAtOrAfter(target));
-    if (inner_ != nullptr) inner_->Seek(target);
+    if (inner_.has_value()) inner_->Seek(target);
     SkipForward();
   }
   void PrefetchSeek(std::string_view target, int step) override {
     if (step == 0) Enter(FirstEndingAtOrAfter(target));
-    if (inner_ != nullptr) inner_->PrefetchSeek(target, step);
+    if (inner_.has_value()) inner_->PrefetchSeek(target, step);
   }
   void SeekForPrev(std::string_view target) override {
     const size_t at = FirstEndingAtOrAfter(target);
     if (at == tables_.size()) return SeekToLast();
     Enter(at);
-    if (inner_ != nullptr) inner_->SeekForPrev(target);
+    if (inner_.has_value()) inner_->SeekForPrev(target);
     SkipBackward();
   }
   void Next() override {
@@ -65,7 +66,7 @@ class RunIterator final : public Iterator {
   std::string_view key() const override { return inner_->key(); }
   std::string_view value() const override { return inner_->value(); }
   absl::Status status() const override {
-    return inner_ != nullptr ? inner_->status() : absl::OkStatus();
+    return inner_.has_value() ? inner_->status() : absl::OkStatus();
   }
 
  private:
@@ -77,16 +78,15 @@ class RunIterator final : public Iterator {
   }
 
   void Enter(size_t at) {
-    if (inner_ != nullptr && at == at_ && inner_->status().ok()) return;
-    // Both or, where there is no memory for the iterator, none.
-    inner_ = at < tables_.size() ? std::make_unique<TableIterator>(*tables_[at]->table, options_)
-                                 : nullptr;
+    if (inner_.has_value() && at == at_ && inner_->status().ok()) return;
+    inner_.reset();
     at_ = at;
+    if (at < tables_.size()) inner_.emplace(*tables_[at]->table, options_);
   }
 
   // An error stays where it is: what lies behind it must not be taken for what comes next.
   bool AtEndOfTable() const {
-    return inner_ != nullptr && !inner_->Valid() && inner_->status().ok();
+    return inner_.has_value() && !inner_->Valid() && inner_->status().ok();
   }
 
   void SkipForward() {
@@ -107,7 +107,7 @@ class RunIterator final : public Iterator {
   const TableSpan tables_;
   const Table::ScanOptions options_;
   size_t at_ = 0;
-  std::unique_ptr<TableIterator> inner_;  // of that class, so that calls to it cost little
+  std::optional<TableIterator> inner_;
 };
 
 // The status with which a run cannot be.
@@ -271,6 +271,12 @@ void Version::AddIterators(const Table::ScanOptions& options,
   for (int i = 1; i < kLevels; ++i) {
     for (const TableSpan run : runs(i)) iterators->push_back(NewRunIterator(run, options));
   }
+}
+
+size_t Version::iterator_count() const {
+  size_t count = 0;
+  for (const Level& level : levels_) count += level.runs.size();
+  return count;
 }
 
 OpenTables Version::Overlapping(int level_number, std::string_view smallest,

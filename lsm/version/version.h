@@ -135,6 +135,7 @@ class Version {
   // them.
   void AddIterators(const Table::ScanOptions& options,
                     std::vector<std::unique_ptr<Iterator>>* iterators) const;
+  size_t iterator_count() const;  // as many as it adds
 
   // Tables of the level whose user keys meet [smallest, largest].
   OpenTables Overlapping(int level, std::string_view smallest_user_key,

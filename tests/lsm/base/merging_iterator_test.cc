@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
 #include <random>
 #include <string>
@@ -84,6 +85,18 @@ class VectorIterator : public Iterator {
   std::vector<std::pair<std::string, int>>* prefetches_ = nullptr;
 };
 
+// Many are the same up to, or around, the bytes that decide most comparisons; some have zeros where
+// others end.
+std::string RandomUserKey(std::mt19937_64& random) {
+  static constexpr size_t kSharedBytes[] = {0, 0, 0, 7, 8, 14, 15, 16, 30};
+  std::string key(kSharedBytes[random() % std::size(kSharedBytes)], 'm');
+  for (size_t count = random() % 3; count > 0; --count) {
+    static constexpr char kLetters[] = {'\0', '\x01', 'a', 'b', '\xff'};
+    key.push_back(kLetters[random() % std::size(kLetters)]);
+  }
+  return key;
+}
+
 // Some sorted inputs, and all their entries sorted.
 struct Inputs {
   std::vector<std::vector<Entry>> parts;
@@ -91,8 +104,7 @@ struct Inputs {
 
   Inputs(std::mt19937_64& random, size_t part_count, size_t entry_count) : parts(part_count) {
     for (size_t i = 0; i < entry_count; ++i) {
-      const std::string user_key(random() % 3, static_cast<char>('a' + random() % 5));
-      Entry entry{Key(user_key, i), std::to_string(i)};
+      Entry entry{Key(RandomUserKey(random), i), std::to_string(i)};
       parts[random() % part_count].push_back(entry);
       all.push_back(std::move(entry));
     }
@@ -133,8 +145,7 @@ TEST(MergingIteratorTest, WalksLikeASortedVectorWhateverTheMoves) {
         move(*merged);
         move(model);
       };
-      const std::string target =
-          Key(std::string(random() % 3, static_cast<char>('a' + random() % 5)), random() % 40);
+      const std::string target = Key(RandomUserKey(random), random() % 40);
       const uint64_t choice = random() % (model.Valid() ? 20 : 4);
       switch (choice) {
         case 0:
@@ -219,7 +230,7 @@ TEST(EmptyIteratorTest, HasNoEntriesAndItsStatus) {
 TEST(MergingIteratorTest, InputsTakeEachStepOfLoadingAheadTogether) {
   std::vector<std::pair<std::string, int>> prefetches;
   std::vector<std::unique_ptr<Iterator>> inputs;
-  for (int i = 0; i < 3; ++i) {
+  for (int i = 0; i < 2; ++i) {
     auto input = std::make_unique<VectorIterator>(std::vector<Entry>{{Key("k", 9), "v"}});
     input->NoteIn(&prefetches);
     inputs.push_back(std::move(input));
@@ -228,7 +239,7 @@ TEST(MergingIteratorTest, InputsTakeEachStepOfLoadingAheadTogether) {
   NewMergingIterator(std::move(inputs))->Seek(target);
   std::vector<std::pair<std::string, int>> expected;
   for (int step = 0; step < Iterator::kSeekSteps; ++step) {
-    for (int i = 0; i < 3; ++i) expected.emplace_back(target, step);
+    for (int i = 0; i < 2; ++i) expected.emplace_back(target, step);
   }
   EXPECT_EQ(prefetches, expected);
 }
