@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "lsm/base/key_buffer.h"
 #include "lsm/bytes/status.h"
 
 namespace lsm {
@@ -146,7 +147,7 @@ class DbIterator final : public Iterator {
       saved_key_.assign(user_key_);
       direction_ = Direction::kBackward;
       // Back over all entries of the current key.
-      for (int passed = 0; entries_->Valid() && UserKeyOf(entries_->key()) == saved_key_;) {
+      for (int passed = 0; entries_->Valid() && UserKeyOf(entries_->key()) == saved_key_.view();) {
         ++passed <= kPassedMax ? entries_->Prev() : SeekBefore(saved_key_);
       }
     }
@@ -195,7 +196,7 @@ class DbIterator final : public Iterator {
       const uint64_t suffix = SuffixOf(internal_key);
       if (BehindUpper(user_key)) break;
       const bool is_visible = SequenceOf(suffix) <= sequence_;
-      const bool is_passed = skipping && user_key == saved_key_;
+      const bool is_passed = skipping && user_key == saved_key_.view();
       if (is_visible && !is_passed) {
         if (!IsTombstone(suffix)) {
           user_key_ = user_key;
@@ -224,7 +225,7 @@ class DbIterator final : public Iterator {
       const std::string_view internal_key = entries_->key();
       const std::string_view user_key = UserKeyOf(internal_key);
       const uint64_t suffix = SuffixOf(internal_key);
-      if (found && user_key != saved_key_)
+      if (found && user_key != saved_key_.view())
         break;  // the newest visible entry of saved_key_ was the last one met
       if (BeforeLower(user_key)) break;
       if (++passed > kPassedMax) {
@@ -233,7 +234,7 @@ class DbIterator final : public Iterator {
         saved_key_.assign(user_key);
         SeekInternal(saved_key_);
         if (!entries_->status().ok()) break;
-        found = entries_->Valid() && UserKeyOf(entries_->key()) == saved_key_;
+        found = entries_->Valid() && UserKeyOf(entries_->key()) == saved_key_.view();
         found = found && !IsTombstone(SuffixOf(entries_->key()));
         if (found) saved_value_.assign(entries_->value());
         SeekBefore(saved_key_);
@@ -265,8 +266,8 @@ class DbIterator final : public Iterator {
   bool valid_ = false;
   bool out_of_memory_ = false;  // at the last move
   std::string_view user_key_;  // while valid: of the entry that `entries_` stands on, or saved_key_
-  std::string seek_key_;
-  std::string saved_key_;
+  KeyBuffer seek_key_;
+  KeyBuffer saved_key_;
   std::string saved_value_;
 };
 

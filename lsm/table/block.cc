@@ -164,6 +164,25 @@ uint32_t Block::RestartBefore(uint32_t offset) const {
   return low;
 }
 
+std::optional<Block::Landing> Block::LandAt(std::string_view user_key,
+                                            const Signposts& signposts) const {
+  const std::optional<Start> start = StartAtSignpost(user_key, signposts);
+  if (!start.has_value()) return std::nullopt;
+  KeyWalk walk = start->walk;
+  Landing landing;
+  for (const char* at = bytes_.data() + start->offset; at < limit(); at = landing.entry.end()) {
+    if (!ReadBlockEntry(at, limit(), &landing.entry)) return std::nullopt;
+    const KeyWalk::Order order = walk.Advance(landing.entry);
+    if (order == KeyWalk::Order::kBefore) continue;
+    // What it shares with an entry before the key, it shares with the key.
+    if (order == KeyWalk::Order::kDamaged || landing.entry.shared > walk.matched())
+      return std::nullopt;
+    landing.offset = static_cast<uint32_t>(at - bytes_.data());
+    return landing;
+  }
+  return std::nullopt;
+}
+
 uint64_t Block::SharedSuffix(uint32_t offset) const {
   std::string key;
   BlockEntry entry;

@@ -22,6 +22,7 @@
 #include "absl/status/statusor.h"
 #include "lsm/base/internal_key.h"
 #include "lsm/base/iterator.h"
+#include "lsm/table/block_entry.h"
 #include "lsm/table/signposts.h"
 
 namespace lsm {
@@ -74,17 +75,17 @@ class Block {
   // The same with the help of signposts that were made of this block.
   Answer Find(const LookupKey& key, const Signposts& signposts, Hit* hit) const;
 
-  // The entries between two signposts among which the first one at or after a key is to be found,
-  // or which stand right before it.
-  struct Stretch {
-    size_t below;         // so many signposts are before the key
-    uint32_t begin, end;  // offsets
-  };
-  // Begins to load it; nothing if that cannot be told, for want of signposts or because the key
-  // does not begin as all keys of the block do.
-  std::optional<Stretch> StretchFor(std::string_view user_key, const Signposts& signposts) const;
   // Begins to load what a seek for the key reads, if it begins at a signpost.
   void PrefetchSeek(std::string_view user_key, const Signposts& signposts) const;
+
+  // The first entry at or after a user key, for who goes on from there.  What its key shares with
+  // the one before are the first bytes of the user key.  Nothing if it cannot be found from
+  // signposts.
+  struct Landing {
+    uint32_t offset;
+    BlockEntry entry;
+  };
+  std::optional<Landing> LandAt(std::string_view user_key, const Signposts& signposts) const;
 
   // Entries with their keys as they are; compares as internal keys if `internal_keys`, else by
   // bytes.  `context` (file and offset) stands in the message of an error.
@@ -94,6 +95,15 @@ class Block {
   // Where a walk to the key may begin: nothing if that cannot be told from signposts, or if the
   // block is damaged.
   struct Start;
+  // The entries between two signposts among which the first one at or after a key is to be found,
+  // or which stand right before it.
+  struct Stretch {
+    size_t below;         // so many signposts are before the key
+    uint32_t begin, end;  // offsets
+  };
+  // Begins to load it; nothing if that cannot be told, for want of signposts or because the key
+  // does not begin as all keys of the block do.
+  std::optional<Stretch> StretchFor(std::string_view user_key, const Signposts& signposts) const;
   // REQUIRES: there are signposts, and the key is not shorter than their prefix.
   Stretch PrefetchStretch(std::string_view user_key, const Signposts& signposts) const;
   std::optional<Start> StartAtSignpost(std::string_view user_key, const Signposts& signposts) const;

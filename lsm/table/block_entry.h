@@ -1,4 +1,4 @@
-// How the numbers before an entry's key are read.  Only for lsm/table/block*.cc.
+// How the numbers before an entry's key are read.  Only for lsm/table/block*.
 #ifndef TRELLIS_LSM_TABLE_BLOCK_ENTRY_H_
 #define TRELLIS_LSM_TABLE_BLOCK_ENTRY_H_
 

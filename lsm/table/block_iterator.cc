@@ -13,6 +13,7 @@
 namespace lsm {
 namespace {
 
+constexpr size_t kInternalKeyBytesMax = kKeyBytesMax + kInternalKeySuffixBytes;
 constexpr size_t kPassedKeyBytesMax = size_t{256} << 10;
 constexpr std::string_view kMisplacedRestart =
     "a restart offset is not that of an entry with its whole key";
@@ -42,7 +43,7 @@ absl::Status BlockIterator::status(std::string_view context) const {
 
 void BlockIterator::GoToRestart(uint32_t restart) {
   ForgetPassed();
-  restart_ = restart;
+  SetRestart(restart);
   next_ = block_.restart_offset(restart);
   first_in_run_ = true;
   valid_ = false;
@@ -53,16 +54,16 @@ bool BlockIterator::InOrder(uint32_t shared, std::string_view tail) {
   const size_t size_bytes = shared + tail.size();
   // Mostly the byte behind the shared ones decides, if it is of the user key in both.
   if (shared + suffix_bytes < std::min(key_.size(), size_bytes)) {
-    const auto before = static_cast<uint8_t>(key_[shared]);
+    const auto before = static_cast<uint8_t>(key_.view()[shared]);
     const auto after = static_cast<uint8_t>(tail[0]);
     if (before != after) return before < after;
   }
   // What both begin with does not count, but for as much as may be of a suffix: versions of a long
   // key cost no more than those of a short one.
   const size_t skipped = shared - std::min<size_t>(shared, kInternalKeySuffixBytes);
-  scratch_.assign(key_, skipped, shared - skipped);
+  scratch_.assign(key_.view().substr(skipped, shared - skipped));
   scratch_.append(tail);
-  const int order = Compare(std::string_view(key_).substr(skipped), scratch_);
+  const int order = Compare(key_.view().substr(skipped), scratch_);
   // Index keys may be equal, internal keys never are.
   return internal_keys_ ? order < 0 : order <= 0;
 }
@@ -83,9 +84,10 @@ bool BlockIterator::ParseNext() {
     Fail("an entry reaches beyond its block");
     return false;
   }
-  if (restart_ + 1 < block_.restart_count() && block_.restart_offset(restart_ + 1) <= current_) {
-    ++restart_;
-    if (block_.restart_offset(restart_) != current_ || entry.shared != 0) {
+  if (current_ >= next_restart_offset_) {
+    const bool is_placed = current_ == next_restart_offset_ && entry.shared == 0;
+    SetRestart(restart_ + 1);
+    if (!is_placed) {
       Fail(kMisplacedRestart);
       return false;
     }
@@ -100,7 +102,7 @@ bool BlockIterator::ParseNext() {
   }
   // Before the key is put together: with shared bytes, small blocks can hold many huge keys.
   if (entry.shared + entry.key_tail.size() >
-      kKeyBytesMax + (internal_keys_ ? kInternalKeySuffixBytes : 0)) {
+      (internal_keys_ ? kInternalKeyBytesMax : kKeyBytesMax)) {
     Fail("a key is longer than any can be");
     return false;
   }
@@ -108,8 +110,7 @@ bool BlockIterator::ParseNext() {
     Fail("keys are out of order");
     return false;
   }
-  key_.resize(entry.shared);
-  key_.append(entry.key_tail);
+  key_.Splice(entry.shared, entry.key_tail);
   if (internal_keys_ && (SuffixOf(key_) & 0xff) > static_cast<uint8_t>(kEntryKindMax)) {
     Fail("an entry is of a kind that there is not");
     return false;
@@ -158,37 +159,25 @@ void BlockIterator::SeekToLast() {
   }
 }
 
-bool BlockIterator::GoToSignpost(std::string_view user_key) {
+bool BlockIterator::Land(std::string_view user_key) {
   const char* const begin = block_.bytes().data();
   __builtin_prefetch(begin + block_.bytes().size() - 1);  // the restarts
-  const std::optional<Block::Stretch> stretch = block_.StretchFor(user_key, signposts_);
-  if (!stretch) return false;
-  GoToRestart(0);
-  if (stretch->below == 0) {
-    ParseNext();
-    return true;
-  }
-  // What the signpost's entry shares with the one before is put together from the prefix and the
-  // signpost's head, if that reaches so far.
-  const size_t prefix_bytes = signposts_.prefix_bytes;
-  const uint64_t head = signposts_.heads[stretch->below - 1];
-  const uint32_t offset = stretch->begin;
-  const char* const limit = begin + block_.entries_bytes();
-  BlockEntry entry;
-  if (!ReadBlockEntry(begin + offset, limit, &entry)) return false;
+  const std::optional<Block::Landing> landing = block_.LandAt(user_key, signposts_);
+  if (!landing) return false;
+  const BlockEntry& entry = landing->entry;
   const size_t key_bytes = size_t{entry.shared} + entry.key_tail.size();
-  if (entry.shared > prefix_bytes + kKeyHeadBytes ||
-      entry.shared + kInternalKeySuffixBytes > key_bytes) {
+  // Of an entry that cannot be, the walk from its restart tells what is wrong.
+  if (entry.key_tail.size() < kInternalKeySuffixBytes || key_bytes > kInternalKeyBytesMax ||
+      (SuffixOf(entry.key_tail) & 0xff) > static_cast<uint8_t>(kEntryKindMax)) {
     return false;
   }
-  key_.assign(user_key.substr(0, std::min<size_t>(prefix_bytes, entry.shared)));
-  for (size_t i = prefix_bytes; i < entry.shared; ++i)
-    key_.push_back(static_cast<char>(head >> (56 - 8 * (i - prefix_bytes))));
+  ForgetPassed();
+  key_.assign(user_key.substr(0, entry.shared));
   key_.append(entry.key_tail);
   value_ = entry.value;
-  current_ = offset;
+  current_ = landing->offset;
   next_ = static_cast<uint32_t>(entry.end() - begin);
-  restart_ = block_.RestartBefore(offset);
+  SetRestart(block_.RestartBefore(current_));
   first_in_run_ = false;
   valid_ = true;
   return true;
@@ -196,7 +185,8 @@ bool BlockIterator::GoToSignpost(std::string_view user_key) {
 
 void BlockIterator::Seek(std::string_view target) {
   problem_ = {};
-  if (internal_keys_ && GoToSignpost(UserKeyOf(target))) {
+  if (internal_keys_ && Land(UserKeyOf(target))) {
+    // Versions that are newer than the one sought.
     while (valid_ && Compare(key_, target) < 0) ParseNext();
     return;
   }
@@ -228,14 +218,14 @@ void BlockIterator::Pass() {
   // kept.
   if (passed_keys_.size() + key_.size() > kPassedKeyBytesMax) ForgetPassed();
   passed_.push_back({current_, next_, passed_keys_.size(), value_});
-  passed_keys_.append(key_);
+  passed_keys_.append(key_.view());
 }
 
 void BlockIterator::TakePassed() {
   const Passed& entry = passed_.back();
   current_ = entry.offset;
   next_ = entry.end;
-  key_.assign(passed_keys_, entry.key_begin);
+  key_.assign(std::string_view(passed_keys_).substr(entry.key_begin));
   value_ = entry.value;
   passed_keys_.resize(entry.key_begin);
   passed_.pop_back();
@@ -253,7 +243,7 @@ void BlockIterator::Prev() {
     }
     --restart;
   }
-  const std::string key_after = key_;
+  const std::string key_after(key_.view());
   GoToRestart(restart);
   while (ParseNext() && next_ < original) Pass();
   if (!valid_) return;

@@ -2,7 +2,8 @@
 // holds it by value and its calls are inlined; Block::NewIterator wraps it for everybody else.
 //
 // Trusts nothing: an entry that reaches beyond the block, a key that is no internal key or is not
-// after the one before it makes the iterator invalid with DataLoss.
+// after the one before it makes the iterator invalid with DataLoss.  But entries that a seek passes
+// are taken to be in order, as they were when restarts were written or signposts made.
 #ifndef TRELLIS_LSM_TABLE_BLOCK_ITERATOR_H_
 #define TRELLIS_LSM_TABLE_BLOCK_ITERATOR_H_
 
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "lsm/base/key_buffer.h"
 #include "lsm/table/block.h"
 
 namespace lsm {
@@ -74,13 +76,18 @@ class BlockIterator {
 
   // So that the next ParseNext reads the entry at that restart.
   void GoToRestart(uint32_t restart);
+  void SetRestart(uint32_t restart) {
+    restart_ = restart;
+    next_restart_offset_ =
+        restart + 1 < block_.restart_count() ? block_.restart_offset(restart + 1) : UINT32_MAX;
+  }
   // Reads the entry at next_; false, and not valid, at the end or where the block is damaged.
   bool ParseNext();
   // Whether the key that is `shared` bytes of key_ and then `tail` may follow key_.
   bool InOrder(uint32_t shared, std::string_view tail);
-  // To the last signpost before the user key, or to the first entry of all; false, and nowhere, if
-  // that cannot be told from signposts.
-  bool GoToSignpost(std::string_view user_key);
+  // To the first entry at or after the user key; false, and nowhere, if that cannot be told from
+  // signposts.
+  bool Land(std::string_view user_key);
   // The last restart whose key is before `target`, or the first one; false if damaged.
   bool FindRestart(std::string_view target, uint32_t* restart);
 
@@ -93,7 +100,8 @@ class BlockIterator {
   uint32_t current_ = 0;      // offset of the entry that key_ and value_ are of
   uint32_t next_ = 0;         // offset of the one after it
   uint32_t restart_ = 0;      // the last one at or before current_
-  std::string key_;
+  uint32_t next_restart_offset_ = 0;  // of the one after it; UINT32_MAX: there is none
+  KeyBuffer key_;
   std::string_view value_;
   std::string_view problem_;
   std::string scratch_;

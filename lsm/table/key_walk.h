@@ -34,6 +34,9 @@ class KeyWalk {
   // By user key.
   enum class Order { kBefore, kSame, kAfter, kDamaged };
 
+  // So many bytes of the last entry's internal key are those of the sought user key.
+  size_t matched() const { return matched_; }
+
   // Goes on to the next entry and says where it is.
   Order Advance(const BlockEntry& entry) {
     const size_t key_bytes = size_t{entry.shared} + entry.key_tail.size();

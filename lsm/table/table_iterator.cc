@@ -278,7 +278,7 @@ void TableIterator::Seek(std::string_view target) {
       return SettleForward();
     }
   }
-  position_ = BlockIterator();
+  position_.Attach({}, /*internal_keys=*/true);
   ordinal_ = kNoBlock;
 }
 

@@ -86,7 +86,7 @@ class TableIterator final : public Iterator {
   BlockIterator position_;
   absl::Status status_;
   // The key before a step over a block's end; empty: there was no such step.
-  std::string boundary_key_;
+  KeyBuffer boundary_key_;
 
   // Where the block's bytes are: one of these.
   BlockRef cached_;

@@ -107,6 +107,31 @@ TEST_P(BlockModelTest, IteratorsSeekAsTheModelDoes) {
   }
 }
 
+TEST_P(BlockModelTest, SignpostsLeadToTheFirstEntryAtOrAfterAKey) {
+  const auto [shape, restart_interval] = GetParam();
+  Rng rng(7);
+  const Model model = RandomModel(shape, shape == KeyShape::kHuge ? 20 : 300, 2, 60, &rng);
+  const std::string largest(UserKeyOf(model.rbegin()->first));
+  const BlockRef cached(NewCachedBlock(BlockBytes(model, restart_interval), largest));
+  int asked = 0, landed = 0;
+  for (const auto& [key, value] : model) {
+    const std::string user_key(UserKeyOf(key));
+    ++asked;
+    const auto landing = cached->block().LandAt(user_key, cached->signposts());
+    if (!landing) continue;
+    ++landed;
+    const auto at = model.lower_bound(InternalKey(user_key, kSequenceMax));
+    ASSERT_LE(landing->entry.shared, user_key.size());
+    ASSERT_EQ(user_key.substr(0, landing->entry.shared) + std::string(landing->entry.key_tail),
+              at->first);
+    ASSERT_EQ(landing->entry.value, at->second);
+  }
+  // Where heads end in zeros, they do not tell.
+  EXPECT_GE(landed, shape == KeyShape::kDecimal || shape == KeyShape::kBinary ? asked / 2 : 0);
+  const auto beyond = cached->block().LandAt(largest + "\xff", cached->signposts());
+  EXPECT_FALSE(beyond.has_value()) << "there is no such entry";
+}
+
 TEST_P(BlockModelTest, IteratorsThatSeekBySignpostsGoOnEitherWay) {
   const auto [shape, restart_interval] = GetParam();
   for (uint64_t seed = 0; seed < 4; ++seed) {
