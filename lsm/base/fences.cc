@@ -45,26 +45,41 @@ Fences::Fences(std::string bytes, std::vector<uint64_t> ends)
   for (size_t i = kStretch; i <= count; i += kStretch) samples_.push_back(heads_[i - 1]);
 }
 
-size_t Fences::CountBelow(uint64_t head) const {
-  const size_t begin = CountHeadsBelow(samples_.data(), samples_.size(), head) * kStretch;
-  const size_t count = std::min(kStretch, heads_.size() - begin);
-  const uint64_t* const stretch = heads_.data() + begin;
-  constexpr size_t kHeadsInLine = 64 / sizeof(uint64_t);
-  for (size_t i = 0; i < count; i += kHeadsInLine) __builtin_prefetch(stretch + i);
-  return begin + CountHeadsBelow(stretch, count, head);
+bool Fences::HasPrefix(std::string_view key, size_t* at) const {
+  const std::string_view prefix(bytes_.data(), prefix_bytes_);
+  const size_t shared = SharedPrefixBytes(key, prefix);
+  if (shared == prefix_bytes_) [[likely]]
+    return true;
+  const bool before = shared == key.size() ||
+                      static_cast<uint8_t>(key[shared]) < static_cast<uint8_t>(prefix[shared]);
+  *at = before ? 0 : size();
+  return false;
 }
 
-Fences::Place Fences::Find(std::string_view key) const {
-  if (heads_.empty()) return {0, false};
-  const std::string_view prefix(bytes_.data(), prefix_bytes_);
-  if (const size_t shared = SharedPrefixBytes(key, prefix); shared < prefix_bytes_) {
-    if (shared == key.size()) return {0, false};
-    const bool before = static_cast<uint8_t>(key[shared]) < static_cast<uint8_t>(prefix[shared]);
-    return {before ? 0 : size(), false};
-  }
-
+bool Fences::IsFoundAt(size_t at, std::string_view key) const {
+  size_t unused = 0;
+  if (at >= heads_.size() || !HasPrefix(key, &unused)) return false;
   const uint64_t head = KeyHead(key, prefix_bytes_);
-  const size_t first = CountBelow(head);
+  return head < heads_[at] && (at == 0 || heads_[at - 1] < head);
+}
+
+size_t Fences::Approach(std::string_view key) const {
+  size_t begin = 0;
+  if (heads_.empty() || !HasPrefix(key, &begin)) return begin;
+  begin = CountHeadsBelow(samples_.data(), samples_.size(), KeyHead(key, prefix_bytes_)) * kStretch;
+  const uint64_t* const stretch = heads_.data() + begin;
+  const size_t count = std::min(kStretch, heads_.size() - begin);
+  constexpr size_t kHeadsInLine = 64 / sizeof(uint64_t);
+  for (size_t i = 0; i < count; i += kHeadsInLine) __builtin_prefetch(stretch + i);
+  return begin;
+}
+
+Fences::Place Fences::FindFrom(size_t begin, std::string_view key) const {
+  size_t at = 0;
+  if (heads_.empty() || !HasPrefix(key, &at)) return {at, false};
+  const uint64_t head = KeyHead(key, prefix_bytes_);
+  const size_t first = begin + CountHeadsBelow(heads_.data() + begin,
+                                               std::min(kStretch, heads_.size() - begin), head);
   if (first == size() || heads_[first] != head) return {first, false};
   // Equal heads: whole keys decide among them.
   bool is_there = false;

@@ -39,16 +39,25 @@ class Fences {
     size_t at;
     bool is_there;
   };
-  Place Find(std::string_view key) const;
+  Place Find(std::string_view key) const { return FindFrom(Approach(key), key); }
   size_t LowerBound(std::string_view key) const { return Find(key).at; }
+
+  // Find in two steps, for who searches several and lets their loads overlap: Approach begins to
+  // load what FindFrom reads.  From where another key's search led, it finds some wrong place.
+  size_t Approach(std::string_view key) const;
+  Place FindFrom(size_t approached, std::string_view key) const;
+
+  // Whether Find would say `at`, as far as two heads tell: false as well if whole keys would have
+  // to be compared, or if it is size().
+  bool IsFoundAt(size_t at, std::string_view key) const;
 
   size_t memory_bytes() const;
 
  private:
   static constexpr size_t kStretch = 64;
 
-  // How many heads are below this one.
-  size_t CountBelow(uint64_t head) const;
+  // Whether the key begins as all of them do; if not, `at` is where it falls.
+  bool HasPrefix(std::string_view key, size_t* at) const;
 
   size_t prefix_bytes_ = 0;
   std::vector<uint64_t> heads_;

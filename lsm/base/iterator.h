@@ -34,7 +34,7 @@ class Iterator {
   // Begins to load, without waiting, what Seek(target) would wait for; the next step of the same
   // target builds on what this one began to load.  Steps from 0 to kSeekSteps - 1.  Only a hint:
   // who seeks in many iterators lets them take each step together, so that their waits overlap.
-  static constexpr int kSeekSteps = 3;
+  static constexpr int kSeekSteps = 4;
   virtual void PrefetchSeek(std::string_view target, int step);
 
   // REQUIRES Valid().

@@ -43,6 +43,16 @@ class IndexPart {
   size_t LowerBound(std::string_view user_key) const {
     return begin_ + fences_.LowerBound(user_key);
   }
+  // The same; costs little if it is `guess`, which may be any number.
+  size_t LowerBound(std::string_view user_key, size_t guess) const {
+    const bool is_right = guess >= begin_ && fences_.IsFoundAt(guess - begin_, user_key);
+    return is_right ? guess : LowerBound(user_key);
+  }
+  // The same in two steps, as those of Fences.
+  size_t Approach(std::string_view user_key) const { return fences_.Approach(user_key); }
+  size_t LowerBoundFrom(size_t approached, std::string_view user_key) const {
+    return begin_ + fences_.FindFrom(approached, user_key).at;
+  }
 
   size_t memory_bytes() const {
     return fences_.memory_bytes() + offsets_.capacity() * sizeof(uint64_t) + lower_.capacity();

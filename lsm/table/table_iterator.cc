@@ -55,7 +55,7 @@ absl::Status TableIterator::FindBlock(std::string_view user_key, size_t* ordinal
     }
     LSM_RETURN_IF_ERROR(EnterPartition(number));
   }
-  *ordinal = index_->LowerBound(user_key);
+  *ordinal = index_->LowerBound(user_key, awaited_);
   return absl::OkStatus();
 }
 
@@ -283,7 +283,7 @@ void TableIterator::Seek(std::string_view target) {
 }
 
 size_t TableIterator::AwaitedBlock(std::string_view user_key) const {
-  if (!table_.reads_partitions()) return table_.index_.LowerBound(user_key);
+  if (!table_.reads_partitions()) return table_.index_.LowerBoundFrom(approached_, user_key);
   // Only if its index partition is cached.
   const EpochGuard guard;
   const size_t number = table_.partitions().LowerBound(user_key);
@@ -294,13 +294,18 @@ size_t TableIterator::AwaitedBlock(std::string_view user_key) const {
 
 void TableIterator::PrefetchSeek(std::string_view target, int step) {
   const std::string_view user_key = UserKeyOf(target);
-  if (step == 0) awaited_ = AwaitedBlock(user_key);
+  if (step == 0) {
+    // The index of a partition is small, and searched at once.
+    if (!table_.reads_partitions()) approached_ = table_.index_.Approach(user_key);
+    return;
+  }
+  if (step == 1) awaited_ = AwaitedBlock(user_key);
   if (awaited_ >= table_.slots_.size() || awaited_ == ordinal_) return;
-  if (step == 0) return table_.PrefetchSlot(awaited_);
+  if (step == 1) return table_.PrefetchSlot(awaited_);
   const EpochGuard guard;
   const CachedBlock* const block = table_.PeekCached(awaited_);
   if (block == nullptr) return;
-  step == 1 ? block->Prefetch() : block->PrefetchSeek(user_key);
+  step == 2 ? block->Prefetch() : block->PrefetchSeek(user_key);
 }
 
 void TableIterator::SeekForPrev(std::string_view target) {

@@ -52,7 +52,8 @@ class TableIterator final : public Iterator {
   absl::Status EnterPartition(size_t number);
   // The first block that may hold `user_key`: block_count() if there is none.
   absl::Status FindBlock(std::string_view user_key, size_t* ordinal);
-  // What FindBlock will find, if that can be told without a read; else kNoBlock.
+  // After a table's index was approached: what FindBlock will find, if that can be told without a
+  // read; else kNoBlock.
   size_t AwaitedBlock(std::string_view user_key) const;
   absl::Status LoadThroughCache(size_t ordinal, Block* block);
   // Begins to load what a walk in this direction (1, -1) will read behind the block.
@@ -81,7 +82,8 @@ class TableIterator final : public Iterator {
   BlockRef filter_partition_;
   size_t filter_partition_number_ = kNoBlock;
   size_t ordinal_;          // of the block that position_ is on; kNoBlock: none
-  size_t awaited_ = 0;      // the block that PrefetchSeek began to load
+  size_t approached_ = 0;   // where PrefetchSeek began to load the index
+  size_t awaited_ = 0;      // the block that it began to load
   bool inspected_ = false;  // that block
   BlockIterator position_;
   absl::Status status_;

@@ -43,6 +43,13 @@ void ExpectFindsAsASearchOverKeys(std::vector<std::string> keys,
         << Escape(probe);
     ASSERT_EQ(fences.Find(probe).is_there, std::binary_search(keys.begin(), keys.end(), probe))
         << Escape(probe);
+    // A guess is taken for right only where it is.
+    const size_t at = fences.LowerBound(probe);
+    for (size_t guess = at < 2 ? 0 : at - 2; guess < at + 3; ++guess) {
+      if (fences.IsFoundAt(guess, probe)) {
+        ASSERT_EQ(guess, at) << Escape(probe);
+      }
+    }
   }
 }
 
@@ -100,6 +107,21 @@ TEST(FencesTest, StretchesOfEveryLengthAreSearched) {
     }
     ASSERT_NO_FATAL_FAILURE(ExpectFindsAsASearchOverKeys(keys, probes));
   }
+}
+
+TEST(FencesTest, ARightGuessIsKnownWhereHeadsTell) {
+  std::vector<std::string> keys;
+  for (int i = 0; i < 200; ++i) keys.push_back("prefix" + std::to_string(1002 + 2 * i));
+  const Fences fences(std::vector<std::string_view>(keys.begin(), keys.end()));
+  for (size_t i = 0; i < keys.size(); ++i) {
+    const std::string before = "prefix" + std::to_string(1001 + 2 * i);
+    EXPECT_TRUE(fences.IsFoundAt(i, before));
+    EXPECT_FALSE(fences.IsFoundAt(i + 1, before));
+    EXPECT_FALSE(i > 0 && fences.IsFoundAt(i - 1, before));
+  }
+  EXPECT_FALSE(fences.IsFoundAt(keys.size(), "prefix9")) << "it would be behind the last one";
+  EXPECT_FALSE(fences.IsFoundAt(SIZE_MAX, "prefix9"));
+  EXPECT_FALSE(Fences().IsFoundAt(0, "a"));
 }
 
 TEST(FencesTest, MemoryIsCounted) {
