@@ -206,12 +206,20 @@ class Engine : public std::enable_shared_from_this<Engine> {
     return {current_view_, snapshots_.List()};
   }
   void ScheduleWork() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void ScheduleFlush() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Whether a job may begin at all.
+  bool MayBegin() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Whether the log behind the one in use is to be made ahead of time: once, if half a memtable is
+  // in this one, or was in the one before, so that a store that is opened for less pays nothing.
+  bool NextLogIsDue() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // True if the job will run.  Else its kind, if it is of one, has failed: nobody else might ever
   // schedule it.
   bool Schedule(Scheduler::Lane lane, std::optional<FailureKind> kind, std::function<void()> job)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The jobs throw nothing.
+  // The jobs throw nothing.  This one makes the next log, if it is due, and flushes a memtable, if
+  // one is sealed.
   void FlushOne();
+  void PrepareLog();
   absl::Status FlushOldest();
   void CompactOne();
   // Chooses what to do beside the compactions that run.  One job at a time: until it is among them
@@ -307,6 +315,9 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::shared_ptr<const ReadView> current_view_ ABSL_GUARDED_BY(mutex_);
   // The sealed memtables', oldest first, then the active one's.
   std::vector<MemtableLog> memtable_logs_ ABSL_GUARDED_BY(mutex_);
+  // The log that was in use when the next one was last begun, by a job or by who needs it: jobs
+  // begin no other behind it.
+  uint64_t log_prepared_behind_ ABSL_GUARDED_BY(mutex_) = 0;
   std::deque<Writer*> writers_ ABSL_GUARDED_BY(mutex_);
   std::deque<RangeRequest*> range_requests_ ABSL_GUARDED_BY(mutex_);
   Snapshots snapshots_ ABSL_GUARDED_BY(mutex_);
@@ -338,7 +349,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // end does so under mutex_.
   std::atomic<bool> closing_{false};
 
-  // --- of the writer whose turn it is ---
+  // --- of the writer whose turn it is; the seed changes only while no flush is scheduled, which
+  // reads it ---
   uint64_t log_seed_ = 0;
   std::string group_bytes_;
 };

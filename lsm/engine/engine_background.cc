@@ -23,14 +23,13 @@ constexpr uint64_t kCollectNanos = 1'000'000;
 
 }  // namespace
 
+bool Engine::MayBegin() {
+  return !closing_.load(std::memory_order_relaxed) && !mending_ && failures_.OfLogOrManifest().ok();
+}
+
 void Engine::ScheduleWork() {
-  if (closing_.load(std::memory_order_relaxed) || mending_ || !failures_.OfLogOrManifest().ok())
-    return;
-  if (!flush_scheduled_ && !current_view_->sealed.empty() &&
-      failures_.Of(FailureKind::kFlush).ok()) {
-    flush_scheduled_ =
-        Schedule(Scheduler::Lane::kFlush, FailureKind::kFlush, [this] { FlushOne(); });
-  }
+  if (!MayBegin()) return;
+  ScheduleFlush();
   if (!compaction_is_to_choose_ && compactions_ < compactions_max_ && shape_ != shape_in_vain_ &&
       failures_.Of(FailureKind::kCompaction).ok() &&
       (!range_requests_.empty() || DueLevel(*current_view_->version, options_, running_plans_))) {
@@ -38,6 +37,26 @@ void Engine::ScheduleWork() {
         Schedule(Scheduler::Lane::kCompaction, FailureKind::kCompaction, [this] { CompactOne(); });
     if (compaction_is_to_choose_) ++compactions_;
   }
+}
+
+void Engine::ScheduleFlush() {
+  const bool flushes = !current_view_->sealed.empty();
+  if (flush_scheduled_ || (!flushes && !NextLogIsDue())) return;
+  if (!MayBegin() || !failures_.Of(FailureKind::kFlush).ok()) return;
+  // Without a log that is made ahead of time nothing fails.
+  const std::optional<FailureKind> kind =
+      flushes ? std::optional(FailureKind::kFlush) : std::nullopt;
+  flush_scheduled_ = Schedule(Scheduler::Lane::kFlush, kind, [this] { FlushOne(); });
+}
+
+bool Engine::NextLogIsDue() {
+  const auto is_half_full = [this](const Memtable& memtable) {
+    return memtable.memory_bytes() >= options_.write_buffer_bytes / 2;
+  };
+  const ReadView& view = *current_view_;
+  return log_prepared_behind_ != memtable_logs_.back().number &&
+         (is_half_full(*view.memtable) ||
+          (!view.sealed.empty() && is_half_full(*view.sealed.front())));
 }
 
 bool Engine::Schedule(Scheduler::Lane lane, std::optional<FailureKind> kind,
@@ -94,13 +113,49 @@ void Engine::ScheduleCollection() {
 }
 
 void Engine::FlushOne() {
-  const absl::Status status = CatchOutOfMemory([this] { return FlushOldest(); });
+  bool flushes = false;
   {
+    absl::MutexLock lock(&mutex_);
+    flushes = !current_view_->sealed.empty();
+    if (flushes) {
+      flush_room_.Begin(store_.environment.clock->MonotonicNanos(),
+                        current_view_->sealed.back()->memory_bytes());
+    }
+  }
+  // First: whoever fills the next memtable goes on as soon as the flush is done.
+  PrepareLog();
+  if (flushes) {
+    const absl::Status status = CatchOutOfMemory([this] { return FlushOldest(); });
     absl::MutexLock lock(&mutex_);
     flush_room_.End(store_.environment.clock->MonotonicNanos(), status.ok());
     NoteOutcome(status, FailureKind::kFlush);
   }
   FinishJob(FailureKind::kFlush);
+}
+
+void Engine::PrepareLog() {
+  uint64_t number = 0;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (!MayBegin() || !NextLogIsDue()) return;
+    log_prepared_behind_ = memtable_logs_.back().number;
+    number = next_file_number_++;
+  }
+  // If it fails, nobody has: who needs the log makes it, and is told.
+  CatchOutOfMemory([&] {
+    const uint64_t file_id = LogFileId(log_seed_, number);
+    std::optional<NewFiles> made(std::in_place);
+    const absl::Status status = made->AddMade(&store_.log_directory(), LogFileName(number),
+                                              [&] { return logs_.Prepare(number, file_id); });
+    if (status.ok()) {
+      made->Keep();
+      return status;
+    }
+    // Who verifies the logs under this lock must find the file of each name that was there.
+    absl::MutexLock manifest_lock(&manifest_mutex_);
+    made.reset();
+    return status;
+  }).IgnoreError();
 }
 
 absl::Status Engine::FlushOldest() {
@@ -112,8 +167,6 @@ absl::Status Engine::FlushOldest() {
     start = BeginJob();
     last_sequence = memtable_logs_[0].last_sequence;
     next_log = memtable_logs_[1].number;
-    flush_room_.Begin(store_.environment.clock->MonotonicNanos(),
-                      start.view->sealed.back()->memory_bytes());
   }
   const std::shared_ptr<const Memtable> memtable = start.view->sealed.back();  // the oldest
   LSM_ASSIGN_OR_RETURN(const TableFilter filter,

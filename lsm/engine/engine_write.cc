@@ -242,6 +242,7 @@ absl::Status Engine::MakeRoom(bool seal_now) {
       mutex_.Lock();
     } else if (seal_now ? view.memtable->empty()
                         : view.memtable->memory_bytes() < options_.write_buffer_bytes) {
+      if (!flush_scheduled_ && NextLogIsDue()) ScheduleFlush();
       return absl::OkStatus();
     } else if (!view.sealed.empty()) {
       if (const absl::Status& failure = failures_.Of(FailureKind::kFlush); !failure.ok())
@@ -265,22 +266,27 @@ absl::Status Engine::SealMemtable() {
   view->sealed.reserve(current_view_->sealed.size() + 1);
   memtable_logs_.reserve(memtable_logs_.size() + 1);
   ReadViewCell::Prepared prepared = view_.Prepare(view);
-  const uint64_t log_number = next_file_number_++;
-  // Makes and syncs a file.  Meanwhile this writer still leads, so nobody else seals or writes.
-  mutex_.Unlock();
-  const absl::Status started =
-      CatchOutOfMemory([&] { return logs_.Start(log_number, LogFileId(log_seed_, log_number)); });
-  mutex_.Lock();
-  if (!started.ok()) {
-    AddFailure(FailureKind::kLog, started);
-    return started;
+  std::optional<uint64_t> log_number = logs_.StartPrepared();
+  if (!log_number) {
+    // No job begins to make the same now: its number would be the higher one.
+    log_prepared_behind_ = memtable_logs_.back().number;
+    log_number = next_file_number_++;
+    // Makes and syncs a file.  Meanwhile this writer still leads, so nobody else seals or writes.
+    mutex_.Unlock();
+    const absl::Status started = CatchOutOfMemory(
+        [&] { return logs_.Start(*log_number, LogFileId(log_seed_, *log_number)); });
+    mutex_.Lock();
+    if (!started.ok()) {
+      AddFailure(FailureKind::kLog, started);
+      return started;
+    }
   }
   view->sealed.push_back(current_view_->memtable);
   view->sealed.insert(view->sealed.end(), current_view_->sealed.begin(),
                       current_view_->sealed.end());
   view->version = current_view_->version;
   memtable_logs_.back().last_sequence = last_sequence_;
-  memtable_logs_.push_back({log_number, 0});
+  memtable_logs_.push_back({*log_number, 0});
   PublishView(std::move(prepared));
   ScheduleWork();
   return absl::OkStatus();

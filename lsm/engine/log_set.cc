@@ -19,16 +19,44 @@ absl::Status NoteClosed(uint64_t number, const LogWriter& log,
 
 }  // namespace
 
-absl::Status LogSet::Start(uint64_t number, uint64_t file_id) {
+absl::Status LogSet::Make(uint64_t number, uint64_t file_id, Logs* made) {
   LSM_ASSIGN_OR_RETURN(std::unique_ptr<AppendFile> file,
                        directory_->CreateExclusive(LogFileName(number)));
   LSM_ASSIGN_OR_RETURN(std::unique_ptr<LogWriter> writer,
                        LogWriter::Create(std::move(file), LogKind::kWriteAhead, file_id));
+  made->emplace(number, Log{std::move(writer)});
+  return absl::OkStatus();
+}
+
+void LogSet::StartLast() { newest_ = logs_.rbegin()->second.writer.get(); }
+
+absl::Status LogSet::Start(uint64_t number, uint64_t file_id) {
+  Logs made;
+  LSM_RETURN_IF_ERROR(Make(number, file_id, &made));
   absl::MutexLock lock(&mutex_);
+  logs_.merge(prepared_);  // overtaken: of a store that begins anew
   assert(logs_.empty() || logs_.rbegin()->first < number);
-  LogWriter* const newest = writer.get();
-  logs_.emplace(number, Log{std::move(writer)});
-  newest_ = newest;
+  logs_.merge(made);
+  StartLast();
+  return absl::OkStatus();
+}
+
+std::optional<uint64_t> LogSet::StartPrepared() {
+  absl::MutexLock lock(&mutex_);
+  if (prepared_.empty()) return std::nullopt;
+  const uint64_t number = prepared_.begin()->first;
+  assert(logs_.rbegin()->first < number);
+  logs_.merge(prepared_);
+  StartLast();
+  return number;
+}
+
+absl::Status LogSet::Prepare(uint64_t number, uint64_t file_id) {
+  Logs made;
+  LSM_RETURN_IF_ERROR(Make(number, file_id, &made));
+  absl::MutexLock lock(&mutex_);
+  const bool is_overtaken = !logs_.empty() && number < logs_.rbegin()->first;
+  (is_overtaken ? logs_ : prepared_).merge(made);
   return absl::OkStatus();
 }
 
@@ -63,15 +91,20 @@ std::map<uint64_t, uint64_t> LogSet::Sizes() {
 }
 
 void LogSet::Remove(uint64_t number) {
-  std::map<uint64_t, Log> removed;
+  Logs removed;
   {
     absl::MutexLock lock(&mutex_);
     while (!logs_.empty() && logs_.begin()->first < number)
       removed.insert(logs_.extract(logs_.begin()));
   }
-  // Outside of the lock, for which appending waits.  Their entries are in tables: how the files end
-  // no longer matters, and what cannot be removed goes at the next opening.
-  for (auto& [old, log] : removed) {
+  // Outside of the lock, for which appending waits.
+  RemoveFiles(std::move(removed));
+}
+
+// Their entries are in tables: how the files end no longer matters, and what cannot be removed goes
+// at the next opening.
+void LogSet::RemoveFiles(Logs logs) {
+  for (auto& [old, log] : logs) {
     log.writer.reset();
     const uint64_t number_of_file = old;
     CatchOutOfMemory([&] { return directory_->Remove(LogFileName(number_of_file)); }).IgnoreError();
@@ -80,6 +113,7 @@ void LogSet::Remove(uint64_t number) {
 
 absl::Status LogSet::Close(std::map<uint64_t, uint64_t>* closed) {
   absl::MutexLock lock(&mutex_);
+  RemoveFiles(std::exchange(prepared_, {}));
   absl::Status first;
   bool names_are_durable = true;
   for (auto& [number, log] : logs_) {

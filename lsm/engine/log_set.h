@@ -1,6 +1,21 @@
 // The write-ahead logs in use: the one that takes records, and older ones whose memtables are not
 // flushed yet.
 //
+// The log that comes next may be made ahead of time: its header is synced, and whoever writes would
+// wait for that.  Then it is, one after the other,
+//
+//   being made   not there at all, or with no header, or a part of one
+//   prepared     there with its header, synced, and without records; its name may be lost
+//   in use       as any other
+//
+// In the first two nobody was promised anything that is in it, and the manifest does not know it.
+// To recovery, repair and DB::Verify it is what it is after a crash before a log's first record: a
+// log that holds nothing, or a piece of one.  Its number is above those of the logs in use, so what
+// is removed because it is below one of these is never the prepared one.  Tables and manifests that
+// are made meanwhile have higher numbers, with which nothing compares those of logs.  If another
+// log is begun in its place it becomes an older one without records, and goes with these.  What is
+// never used is removed when the store is closed, and after a crash by the next opening.
+//
 // A log may be acknowledged as synced only if every older one is, or a crash would leave a hole in
 // the order of commits.  And its name must survive, and the manifest must know of it, before the
 // first acknowledgement.
@@ -12,6 +27,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -30,8 +46,14 @@ class LogSet {
 
   // --- of one thread at a time: who leads the writers, or who closes the store ---
 
-  // Makes a log of this number, higher than all before, the one that takes records.
+  // Makes a log of this number, higher than all before, the prepared one's too, the one that takes
+  // records.
   absl::Status Start(uint64_t number, uint64_t file_id);
+
+  // Makes the prepared log the one that takes records, and returns its number; nothing if there is
+  // none, also while it is being made: making another one takes no longer than waiting for such a
+  // sync, and depends on no one.  Touches no file, throws nothing.
+  std::optional<uint64_t> StartPrepared();
 
   // The next record, if it is not longer than this, needs no memory but the file's.
   void Reserve(size_t payload_bytes);
@@ -43,12 +65,17 @@ class LogSet {
   // the manifest must have them before anything in them is acknowledged as durable.
   absl::StatusOr<std::vector<uint64_t>> Sync();
 
-  // Ends the logs in order.  `closed` receives numbers and file bytes of those that are now known
-  // to survive a crash whole, with their names: all, or those before the first that failed.  Throws
-  // nothing.
+  // Removes the prepared log, and ends the others in order.  `closed` receives numbers and file
+  // bytes of those that are now known to survive a crash whole, with their names: all, or those
+  // before the first that failed.  Throws nothing.
   absl::Status Close(std::map<uint64_t, uint64_t>* closed);
 
   // --- of any thread ---
+
+  // Makes the prepared log, with this number, higher than all so far.  REQUIRES: there is none, and
+  // until it is made nobody calls this, Remove or Close; Start may be called, with a higher number.
+  // After an error nothing is prepared, but a file may be left.
+  absl::Status Prepare(uint64_t number, uint64_t file_id);
 
   // The names of all logs survive a crash.
   absl::Status SyncNames() { return directory_->Sync(); }
@@ -64,9 +91,17 @@ class LogSet {
     std::unique_ptr<LogWriter> writer;
     bool synced_once = false;
   };
+  using Logs = std::map<uint64_t, Log>;
+  // `made` gets the log: from map to map it moves without taking memory.
+  absl::Status Make(uint64_t number, uint64_t file_id, Logs* made);
+  void StartLast() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Throws nothing.
+  void RemoveFiles(Logs logs);
+
   Directory* const directory_;
   absl::Mutex mutex_;
-  std::map<uint64_t, Log> logs_ ABSL_GUARDED_BY(mutex_);
+  Logs logs_ ABSL_GUARDED_BY(mutex_);
+  Logs prepared_ ABSL_GUARDED_BY(mutex_);  // at most one, above all of these
   // The last one, which takes records.  Not guarded: it is changed and used by who leads alone, and
   // Remove leaves it; so a record takes no lock for it.
   LogWriter* newest_ = nullptr;

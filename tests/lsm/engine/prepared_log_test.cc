@@ -1,0 +1,364 @@
+// The next log is made ahead of time: who seals a memtable waits for no file, and a log that was
+// never used, or not even finished, is nothing to anybody.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lsm/engine/log_set.h"
+#include "tests/lsm/engine/store_test.h"
+#include "tests/support/status_matchers.h"
+
+namespace lsm {
+namespace {
+
+using testing::Each;
+using testing::ElementsAre;
+using testing::Gt;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Pair;
+using testing::SizeIs;
+using testing_support::StatusIs;
+using Unsynced = MemoryFileSystem::Unsynced;
+
+class PreparedLogTest : public StoreTest {
+ protected:
+  std::vector<std::string> Logs() { return world_.FilesOf(FileKind::kLog); }
+
+  // The next of many writes, of which a memtable takes some sixty.
+  absl::Status PutNext(bool sync = false) {
+    const std::string key = Concat("key", 1000 + written_.size());
+    const absl::Status status = db_->Put(key, std::string(1000, 'v'), {.sync = sync});
+    if (status.ok()) written_.emplace(key, std::string(1000, 'v'));
+    return status;
+  }
+
+  // Writes, and nothing is done in the background, until `is_enough`.
+  void PutUntil(const std::function<bool()>& is_enough) {
+    for (int i = 0; i < 200 && !is_enough(); ++i) ASSERT_OK(PutNext());
+    ASSERT_TRUE(is_enough());
+  }
+
+  // A store that has a log in use and a prepared one.
+  void OpenAndPrepare() {
+    Open();
+    written_.clear();
+    PutUntil([&] { return world_.scheduler.queued_count() > 0; });
+    ASSERT_THAT(Logs(), SizeIs(1));
+    world_.scheduler.RunAll();
+    ASSERT_THAT(Logs(), SizeIs(2));
+  }
+
+  void FailLogs(FileOperation fails) {
+    world_.files->SetFault([fails](FileOperation operation, const std::string& path, uint64_t) {
+      return operation == fails && path.ends_with(".log")
+                 ? absl::ResourceExhaustedError(Concat(path, ": full"))
+                 : absl::OkStatus();
+    });
+  }
+
+  void ExpectAllThere(DB& db) {
+    const absl::StatusOr<Contents> contents = ReadAll(db);
+    ASSERT_OK(contents);
+    EXPECT_EQ(*contents, written_);
+  }
+
+  uint64_t Flushes() { return db_->GetStatistics().flushes; }
+
+  Contents written_;
+};
+
+TEST_F(PreparedLogTest, WhoSealsAMemtableCallsTheFileSystemForItsOwnRecordAlone) {
+  OpenAndPrepare();
+  for (int i = 0; i < 3; ++i) {
+    const std::string prepared = Logs().back();
+    std::vector<std::pair<FileOperation, std::string>> calls;
+    world_.files->SetFault([&](FileOperation operation, const std::string& path, uint64_t) {
+      calls.emplace_back(operation, path);
+      return absl::OkStatus();
+    });
+    PutUntil([&] { return !calls.empty() && calls.back().second == prepared; });
+    for (const auto& [operation, path] : calls) EXPECT_EQ(operation, FileOperation::kAppend);
+    world_.files->SetFault(nullptr);
+    // The flush makes the one behind, and removes the one before, and that alone.
+    EXPECT_THAT(Logs(), SizeIs(2));
+    world_.scheduler.RunAll();
+    EXPECT_EQ(Flushes(), i + 1u);
+    EXPECT_THAT(Logs(), ElementsAre(prepared, Gt(prepared)));
+  }
+  ExpectAllThere(*db_);
+  Open();
+  ExpectAllThere(*db_);
+}
+
+TEST_F(PreparedLogTest, AStoreThatIsOpenedForLittleMakesNone) {
+  int logs = 0;
+  world_.files->SetFault([&](FileOperation operation, const std::string& path, uint64_t) {
+    logs += operation == FileOperation::kCreate && path.ends_with(".log");
+    return absl::OkStatus();
+  });
+  Open();
+  Put("a", "1");
+  EXPECT_EQ(logs, 1);
+  Flush();
+  ASSERT_OK(db_->WaitForBackgroundWork());
+  Put("b", "2");
+  EXPECT_EQ(logs, 2);
+  db_ = nullptr;
+  EXPECT_EQ(logs, 2);
+}
+
+TEST_F(PreparedLogTest, ClosingRemovesIt) {
+  OpenAndPrepare();
+  const std::string used = Logs().front();
+  db_ = nullptr;
+  EXPECT_THAT(Logs(), ElementsAre(used));
+  options_.mode = OpenMode::kReadOnly;
+  Open();
+  ExpectAllThere(*db_);
+}
+
+TEST_F(PreparedLogTest, ThatItCannotBeMadeFailsNobody) {
+  for (const FileOperation fails :
+       {FileOperation::kCreate, FileOperation::kAppend, FileOperation::kSyncFile}) {
+    Open();
+    PutUntil([&] { return world_.scheduler.queued_count() > 0; });
+    FailLogs(fails);
+    world_.scheduler.RunAll();
+    EXPECT_OK(db_->GetFailure());
+    EXPECT_THAT(Logs(), SizeIs(1)) << NameOf(fails);
+    world_.files->SetFault(nullptr);
+    EXPECT_OK(PutNext());
+    EXPECT_EQ(world_.scheduler.queued_count(), 0u) << "it is tried once";
+    // So who seals the memtable makes it.
+    PutUntil([&] { return Logs().size() == 2; });
+    world_.scheduler.RunAll();
+    ExpectAllThere(*db_);
+  }
+}
+
+TEST_F(PreparedLogTest, WhoNeedsItIsToldWhyThereIsNone) {
+  Open();
+  PutUntil([&] { return world_.scheduler.queued_count() > 0; });
+  int tried = 0;
+  world_.files->SetFault([&](FileOperation operation, const std::string& path, uint64_t) {
+    if (operation != FileOperation::kCreate) return absl::OkStatus();
+    ++tried;
+    return absl::ResourceExhaustedError(Concat(path, ": full"));
+  });
+  world_.scheduler.RunAll();
+  EXPECT_EQ(tried, 1);
+  absl::Status status;
+  for (int i = 0; i < 200 && status.ok(); ++i) status = PutNext();
+  EXPECT_EQ(tried, 2);
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr(".log: full")));
+  world_.files->SetFault(nullptr);
+  EXPECT_OK(db_->Resume());
+  EXPECT_OK(PutNext());
+  Open();
+  ExpectAllThere(*db_);
+}
+
+TEST_F(PreparedLogTest, AProcessThatEndsLeavesALogThatHoldsNothing) {
+  OpenAndPrepare();
+  ASSERT_OK(PutNext(/*sync=*/true));
+  const absl::StatusOr<VerifyReport> report = db_->Verify();
+  ASSERT_OK(report);
+  EXPECT_THAT(report->problems, IsEmpty());
+  const std::string prepared = Logs().back();
+  const std::string header = world_.files->FileBytes(prepared);
+  // Also where it was being made.
+  for (const std::string& bytes :
+       {header, header.substr(0, 20), std::string(header.size(), '\0'), std::string()}) {
+    for (const OpenMode mode : {OpenMode::kReadOnly, OpenMode::kMustExist}) {
+      World world(2, world_.files->Clone());
+      world.files->SetFileBytes(prepared, bytes);
+      Options options = world.SmallOptions();
+      options.mode = mode;
+      const absl::StatusOr<std::unique_ptr<DB>> db = DB::Open(kStorePath, options);
+      ASSERT_OK(db);
+      ExpectAllThere(**db);
+      if (mode == OpenMode::kReadOnly) continue;
+      EXPECT_THAT(world.FilesOf(FileKind::kLog), ElementsAre(Gt(prepared)));
+    }
+    World world(2, world_.files->Clone());
+    world.files->SetFileBytes(prepared, bytes);
+    const absl::StatusOr<RepairReport> repaired = DB::Repair(kStorePath, world.SmallOptions());
+    ASSERT_OK(repaired);
+    EXPECT_THAT(repaired->left_out, IsEmpty());
+    EXPECT_EQ(repaired->logs_converted, 1u);
+    ASSERT_OK(DB::Destroy(kStorePath, world.SmallOptions()));
+    EXPECT_THAT(world.FilesOf(FileKind::kLog), IsEmpty());
+  }
+}
+
+// From before the next log is made until the one behind it is there.
+TEST_F(PreparedLogTest, ACrashAtAnyMomentLosesNothingThatWasSynced) {
+  const auto run = [&] {
+    written_.clear();
+    absl::Status status;
+    for (int i = 0; i < 100 && status.ok(); ++i) {
+      status = PutNext(/*sync=*/i % 3 == 0);
+      if (i % 7 == 0) world_.scheduler.RunAll();
+    }
+    return status;
+  };
+  Open();
+  world_.files->ResetCounts();
+  ASSERT_OK(run());
+  ASSERT_EQ(Flushes(), 1u);
+  ASSERT_THAT(Logs(), SizeIs(2));
+  const uint64_t calls = world_.files->operation_count();
+  for (const Unsynced unsynced : {Unsynced::kLost, Unsynced::kKept}) {
+    for (uint64_t at = 0; at < calls; at += 3) {
+      db_ = nullptr;
+      ASSERT_OK(DB::Destroy(kStorePath, options_));
+      Open();
+      world_.files->ResetCounts();
+      world_.files->CrashAt(at);
+      EXPECT_FALSE(run().ok());
+      db_ = nullptr;
+      world_.files->Restart(unsynced);
+      Open();
+      const Contents contents = ReadAll(*db_).value();
+      // What was written last may be there, and the synced before it must be.
+      const size_t synced = written_.empty() ? 0 : (written_.size() - 1) / 3 * 3 + 1;
+      EXPECT_GE(contents.size(), synced) << at;
+      EXPECT_LE(contents.size(), written_.size() + 1) << at;
+      size_t i = 0;
+      for (const auto& [key, value] : contents) EXPECT_EQ(key, Concat("key", 1000 + i++)) << at;
+      EXPECT_THAT(Logs(), SizeIs(1)) << at;
+    }
+  }
+}
+
+// Its id is that of the logs before, and its number below theirs.
+TEST_F(PreparedLogTest, AResumedStoreDoesNotUseTheOneOfBefore) {
+  OpenAndPrepare();
+  const std::string prepared = Logs().back();
+  FailLogs(FileOperation::kAppend);
+  EXPECT_FALSE(PutNext().ok());
+  world_.files->SetFault(nullptr);
+  EXPECT_OK(db_->Resume());
+  EXPECT_THAT(Logs(), ElementsAre(Gt(prepared)));
+  const uint64_t flushes = Flushes();
+  while (Flushes() < flushes + 2) {
+    ASSERT_OK(PutNext());
+    world_.scheduler.RunAll();
+  }
+  EXPECT_THAT(Logs(), Each(Gt(prepared)));
+  world_.files->CrashAt(0);
+  db_ = nullptr;
+  world_.files->Restart(Unsynced::kKept);
+  Open();
+  ExpectAllThere(*db_);
+}
+
+TEST_F(PreparedLogTest, NobodyWaitsForOneThatIsBeingMade) {
+  Open();
+  PutUntil([&] { return world_.scheduler.queued_count() > 0; });
+  bool is_being_made = true;
+  world_.files->SetFault([&](FileOperation operation, const std::string& path, uint64_t) {
+    if (operation != FileOperation::kSyncFile || !path.ends_with(".log")) return absl::OkStatus();
+    if (!std::exchange(is_being_made, false)) return absl::OkStatus();
+    PutUntil([&] { return Logs().size() == 3; });
+    return absl::OkStatus();
+  });
+  world_.scheduler.RunAll();
+  EXPECT_FALSE(is_being_made);
+  EXPECT_EQ(Flushes(), 1u);
+  EXPECT_THAT(Logs(), SizeIs(2)) << "the one that was overtaken went with the older one";
+  ExpectAllThere(*db_);
+  world_.files->CrashAt(0);
+  db_ = nullptr;
+  world_.files->Restart(Unsynced::kKept);
+  Open();
+  ExpectAllThere(*db_);
+}
+
+// A job that begins only then would get the higher number, and be there first.
+TEST_F(PreparedLogTest, WhoMakesALogIsNotOvertaken) {
+  Open();
+  PutUntil([&] { return world_.scheduler.queued_count() > 0; });
+  const std::string used = Logs().front();
+  int logs = 0;
+  world_.files->SetFault([&](FileOperation operation, const std::string& path, uint64_t) {
+    if (operation != FileOperation::kCreate || !path.ends_with(".log")) return absl::OkStatus();
+    if (++logs == 1) world_.scheduler.RunAll();
+    return absl::OkStatus();
+  });
+  PutUntil([&] { return logs > 0; });
+  EXPECT_EQ(logs, 1);
+  EXPECT_THAT(Logs(), ElementsAre(used, Gt(used)));
+  world_.scheduler.RunAll();
+  EXPECT_EQ(logs, 2) << "the one behind is due as ever";
+  ExpectAllThere(*db_);
+}
+
+// --- the set alone ---
+
+TEST(LogSetTest, APreparedLogTakesRecordsOnceItIsStarted) {
+  MemoryFileSystem files;
+  const auto directory = files.OpenDirectory("/logs", /*create=*/true).value();
+  const auto bytes_of = [&](int number) {
+    return files.FileBytes(Concat("/logs/00000", number, ".log")).size();
+  };
+  LogSet logs(directory.get());
+  ASSERT_OK(logs.Start(3, 33));
+  EXPECT_EQ(logs.StartPrepared(), std::nullopt);
+  ASSERT_OK(logs.Prepare(4, 44));
+  ASSERT_OK(logs.Append("one"));
+  EXPECT_THAT(logs.Sizes(), ElementsAre(Pair(3, bytes_of(3))));
+  EXPECT_LT(bytes_of(4), bytes_of(3));
+  files.ResetCounts();
+  EXPECT_EQ(logs.StartPrepared(), 4u);
+  EXPECT_EQ(files.operation_count(), 0u);
+  EXPECT_EQ(logs.StartPrepared(), std::nullopt);
+  ASSERT_OK(logs.Append("two"));
+  EXPECT_EQ(bytes_of(4), bytes_of(3));
+  const absl::StatusOr<std::vector<uint64_t>> first_time = logs.Sync();
+  ASSERT_OK(first_time);
+  EXPECT_THAT(*first_time, ElementsAre(3, 4));
+  ASSERT_OK(logs.Prepare(6, 66));
+  logs.Remove(4);
+  EXPECT_EQ(bytes_of(3), 0u);
+  EXPECT_GT(bytes_of(6), 0u);
+  std::map<uint64_t, uint64_t> closed;
+  ASSERT_OK(logs.Close(&closed));
+  EXPECT_THAT(closed, ElementsAre(Pair(4, bytes_of(4))));
+  EXPECT_THAT(directory->List().value(), SizeIs(1));
+}
+
+TEST(LogSetTest, OneThatIsOvertakenIsAnOlderOneWithoutRecords) {
+  MemoryFileSystem files;
+  const auto directory = files.OpenDirectory("/logs", /*create=*/true).value();
+  LogSet logs(directory.get());
+  ASSERT_OK(logs.Start(3, 33));
+  files.SetFault([&](FileOperation operation, const std::string& path, uint64_t) {
+    if (operation == FileOperation::kCreate && path.ends_with("4.log")) {
+      EXPECT_OK(logs.Start(5, 55));
+    }
+    return absl::OkStatus();
+  });
+  ASSERT_OK(logs.Prepare(4, 44));
+  EXPECT_EQ(logs.StartPrepared(), std::nullopt);
+  // One that is there already, and not used.
+  ASSERT_OK(logs.Prepare(6, 66));
+  ASSERT_OK(logs.Start(7, 77));
+  EXPECT_EQ(logs.StartPrepared(), std::nullopt);
+  ASSERT_OK(logs.Append("one"));
+  const absl::StatusOr<std::vector<uint64_t>> first_time = logs.Sync();
+  ASSERT_OK(first_time);
+  EXPECT_THAT(*first_time, ElementsAre(7));
+  logs.Remove(7);
+  EXPECT_THAT(directory->List().value(), ElementsAre("000007.log"));
+}
+
+}  // namespace
+}  // namespace lsm
