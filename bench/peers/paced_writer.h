@@ -4,6 +4,7 @@
 #define TRELLIS_BENCH_PEERS_PACED_WRITER_H_
 
 #include <atomic>
+#include <cstdint>
 #include <thread>
 
 #include "absl/status/status.h"
@@ -19,6 +20,9 @@ class PacedWriter {
   ~PacedWriter();
   PacedWriter(const PacedWriter&) = delete;
   PacedWriter& operator=(const PacedWriter&) = delete;
+
+  // Of fewer puts it is not said that a store is too slow: the scheduler of a busy machine may be.
+  static constexpr uint64_t kPutsToJudge = 1000;
 
   // The first error; ResourceExhausted if the store could not keep the pace by half.
   absl::Status Stop();
