@@ -159,22 +159,14 @@ struct Skiplist::Leaf {
   }
 };
 
-// The tall leaves that there were when it was made, in order, with the hints of their first entries
+// Tall leaves that there were when it was made, in order, with the hints of their first entries
 // side by side: a few cache lines instead of the upper levels' many.
 struct Skiplist::Directory {
-  uint32_t size = 0;
-  const uint64_t* hints = nullptr;
-  Leaf* const* leaves = nullptr;
+  uint64_t* hints;
+  Leaf** leaves;
+  uint32_t size = 0;  // at least one, once it is in use
 
-  // The last leaf whose first entry's hint is less, or nullptr.
-  Leaf* LastBefore(uint64_t hint) const {
-    // Without a branch that depends on the key: half of them would be guessed wrong.
-    const uint64_t* at = hints;
-    for (uint32_t left = size; left > 1; left -= left / 2) {
-      at += at[left / 2] < hint ? left / 2 : 0;
-    }
-    return *at < hint ? leaves[at - hints] : nullptr;
-  }
+  Leaf* LastUpTo(const Target& target) const;
 };
 
 // Where searches start.  The pivot is constant as long as hints made with it are in use, so a new
@@ -266,6 +258,26 @@ uint32_t Skiplist::RandomHeight(uint64_t* state) {
   return std::min(1 + static_cast<uint32_t>(std::countr_zero(*state)), kHeightMax);
 }
 
+// The last leaf that the target does not lie before, or nullptr.
+Skiplist::Leaf* Skiplist::Directory::LastUpTo(const Target& target) const {
+  // Without a branch that depends on the key: half of them would be guessed wrong.
+  const uint64_t* at = hints;
+  for (uint32_t left = size; left > 1; left -= left / 2) {
+    at += at[left / 2] < target.hint ? left / 2 : 0;
+  }
+  size_t count = static_cast<size_t>(at - hints) + (*at < target.hint ? 1 : 0);
+  if (count < size && hints[count] == target.hint) [[unlikely]] {
+    // Equal hints: keys decide.
+    Leaf* const* const begin = leaves + count;
+    const auto equal = std::upper_bound(hints + count, hints + size, target.hint) - (hints + count);
+    count += static_cast<size_t>(
+        std::partition_point(begin, begin + equal,
+                             [&](const Leaf* leaf) { return target.IsBehind(*leaf->first); }) -
+        begin);
+  }
+  return count > 0 ? leaves[count - 1] : nullptr;
+}
+
 // The next leaf of this level, if the target does not lie before it, or else nullptr.
 Skiplist::Leaf* Skiplist::Leaf::NextUpTo(uint32_t level, const Target& target) const {
   const Link& link = links[level];
@@ -282,9 +294,8 @@ Skiplist::Leaf* Skiplist::Leaf::NextUpTo(uint32_t level, const Target& target) c
 Skiplist::Leaf* Skiplist::Descend(const Root& root, const Target& target, Leaf** path,
                                   uint32_t path_height) {
   const Directory* directory = root.directory.load(std::memory_order_acquire);
-  Leaf* leaf = directory != nullptr && path_height <= kTallHeight
-                   ? directory->LastBefore(target.hint)
-                   : nullptr;
+  Leaf* leaf =
+      directory != nullptr && path_height <= kTallHeight ? directory->LastUpTo(target) : nullptr;
   uint32_t level;
   if (leaf == nullptr) {
     leaf = root.head;
@@ -292,7 +303,7 @@ Skiplist::Leaf* Skiplist::Descend(const Root& root, const Target& target, Leaf**
     level = root.height.load(std::memory_order_relaxed);
   } else {
     // Leaves that are newer than the directory may be many: they are passed as high up as the
-    // towers on the way reach, in steps as few as from the head.
+    // towers on the way reach.
     level = leaf->height;
     while (Leaf* next = leaf->NextUpTo(level - 1, target)) {
       leaf = next;
@@ -366,29 +377,47 @@ const Skiplist::Entry* Skiplist::FindAtOrAfter(std::string_view internal_key) co
   return FindInLeaves(Descend(root, target), target).behind;
 }
 
-// Called whenever it holds but half of the tall leaves, so that all directories together cost some
-// steps a leaf.  The old ones stay: readers may be in them.
-void Skiplist::RefreshDirectory(Root* root) {
-  const auto size = static_cast<uint32_t>(tall_leaves_);
-  auto* directory = new (arena_->Allocate(sizeof(Directory))) Directory;
-  auto* hints = reinterpret_cast<uint64_t*>(arena_->Allocate(size * sizeof(uint64_t)));
-  auto* leaves = reinterpret_cast<Leaf**>(arena_->Allocate(size * sizeof(Leaf*)));
-  Leaf* leaf = root->head;
-  for (uint32_t i = 0; i < size; ++i) {
-    // Relaxed: only this thread writes links.
-    leaf = leaf->links[kTallHeight - 1].next.load(std::memory_order_relaxed);
-    hints[i] = leaf->first_hint;
-    leaves[i] = leaf;
+// Makes the next directory, so many leaves at a time that no writer waits long for it.  It is begun
+// whenever the last one has but half of the tall leaves, so that all of them together cost some
+// steps a leaf; old ones stay, for readers may be in them.  Leaves that come in behind where it has
+// arrived are left out.
+void Skiplist::GoOnWithDirectory(Root* root, size_t steps) {
+  if (next_directory_ == nullptr) {
+    directory_leaves_max_ = tall_leaves_;
+    tall_leaves_awaited_ = 2 * tall_leaves_;
+    char* memory;
+    try {
+      memory = arena_->Allocate(sizeof(Directory) +
+                                directory_leaves_max_ * (sizeof(uint64_t) + sizeof(Leaf*)));
+    } catch (const std::bad_alloc&) {
+      return;  // searches go on as they do
+    }
+    next_directory_ = new (memory) Directory;
+    next_directory_->hints = reinterpret_cast<uint64_t*>(next_directory_ + 1);
+    next_directory_->leaves =
+        reinterpret_cast<Leaf**>(next_directory_->hints + directory_leaves_max_);
+    last_in_directory_ = root->head;
   }
-  *directory = {size, hints, leaves};
-  root->directory.store(directory, std::memory_order_release);
-  tall_leaves_to_refresh_ = 2 * tall_leaves_;
+  Directory& directory = *next_directory_;
+  for (; steps > 0; --steps) {
+    // Relaxed: only this thread writes links.
+    Leaf* const leaf =
+        last_in_directory_->links[kTallHeight - 1].next.load(std::memory_order_relaxed);
+    if (leaf == nullptr || directory.size == directory_leaves_max_) {
+      root->directory.store(next_directory_, std::memory_order_release);
+      next_directory_ = nullptr;
+      return;
+    }
+    directory.hints[directory.size] = leaf->first_hint;
+    directory.leaves[directory.size++] = leaf;
+    last_in_directory_ = leaf;
+  }
 }
 
 void Skiplist::Reserve(size_t count) {
   Root* const root = root_.load(std::memory_order_relaxed);
-  if (tall_leaves_ >= tall_leaves_to_refresh_) [[unlikely]]
-    RefreshDirectory(root);
+  if (next_directory_ != nullptr || tall_leaves_ >= tall_leaves_awaited_) [[unlikely]]
+    GoOnWithDirectory(root, kDirectorySteps + count);
   size_t needed_bytes = 0;
   if (root->pivot == nullptr) needed_bytes += sizeof(Root) + LeafBytes(kHeightMax);
   // Each entry may split a leaf; these are the heights that will be drawn then.
@@ -439,13 +468,17 @@ void Skiplist::LinkIn(Root* root, Leaf** path, Leaf* leaf, uint32_t height) {
   uint32_t list_height = root->height.load(std::memory_order_relaxed);
   for (; list_height < height; ++list_height) path[list_height] = root->head;
   root->height.store(list_height, std::memory_order_relaxed);
+  // All of its own first: who comes to it at one level may go on at a higher one.  Relaxed: only
+  // this thread writes links, and nobody sees this leaf's yet.
   for (uint32_t level = 0; level < height; ++level) {
-    // Relaxed: only this thread writes links, and nobody sees this leaf's yet.
-    Leaf::Link& link = path[level]->links[level];
+    const Leaf::Link& link = path[level]->links[level];
     leaf->links[level].next.store(link.next.load(std::memory_order_relaxed),
                                   std::memory_order_relaxed);
     leaf->links[level].hint.store(link.hint.load(std::memory_order_relaxed),
                                   std::memory_order_relaxed);
+  }
+  for (uint32_t level = 0; level < height; ++level) {
+    Leaf::Link& link = path[level]->links[level];
     link.next.store(leaf, std::memory_order_release);
     link.hint.store(leaf->first_hint, std::memory_order_release);
   }

@@ -19,7 +19,7 @@
 //
 // Once there are many leaves, searches begin not at the head but in a directory: an array of the
 // tall ones that there were when it was made, which is a few cache lines of a binary search instead
-// of a leaf a level.
+// of a leaf a level.  From there they climb while they may, and then go down as from the head.
 //
 // How a leaf changes under its readers.  Its slots are in no order; the word `order` lists them in
 // that of their keys, with their number, and is replaced whole:
@@ -129,6 +129,7 @@ class Skiplist {
   // From this height on a leaf is tall, and stands in the directory.
   static constexpr uint32_t kTallHeight = 3;
   static constexpr size_t kDirectorySizeMin = 64;
+  static constexpr size_t kDirectorySteps = 64;  // at a time, some microseconds
 
   // The leaf at each level behind which a new one is to be linked.
   using Path = Leaf* [kHeightMax];
@@ -142,7 +143,7 @@ class Skiplist {
   Leaf* NewLeaf(uint32_t height);
   static uint32_t RandomHeight(uint64_t* state);
   void ChoosePivot(Root* from);
-  void RefreshDirectory(Root* root);
+  void GoOnWithDirectory(Root* root, size_t steps);
   static void LinkIn(Root* root, Leaf** path, Leaf* leaf, uint32_t height);
   // Into the full leaf that it belongs in, behind `position` entries of it.
   void InsertBySplit(uint32_t position, const Entry* entry);
@@ -155,7 +156,10 @@ class Skiplist {
   // The writer's own.
   Leaf* last_leaf_;  // where the last entry went
   size_t tall_leaves_ = 0;
-  size_t tall_leaves_to_refresh_ = kDirectorySizeMin;
+  size_t tall_leaves_awaited_ = kDirectorySizeMin;  // before another directory is begun
+  Directory* next_directory_ = nullptr;             // being made
+  Leaf* last_in_directory_ = nullptr;               // of that one
+  size_t directory_leaves_max_ = 0;                 // of that one
   uint64_t random_state_ = 0x9e3779b97f4a7c15;
 };
 

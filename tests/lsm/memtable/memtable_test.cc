@@ -193,6 +193,11 @@ std::vector<Workload> Workloads() {
          if (random() % 4 != 0) key[random() % key.size()] = static_cast<char>('o' + random() % 3);
          return key + std::to_string(random() % 100);
        }},
+      // The pivot is of the first, so the hints of all others are equal.
+      {"a family after another",
+       [](std::mt19937_64& random, uint64_t i) {
+         return (i < 20 ? "meta/" : "user/") + Digits(random() % 1000000);
+       }},
       {"two families",
        [](std::mt19937_64& random, uint64_t) {
          return (random() % 2 ? "index/" : "row/") + Digits(random() % 1000);
