@@ -219,6 +219,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // The jobs throw nothing.  This one makes the next log, if it is due, and flushes a memtable, if
   // one is sealed.
   void FlushOne();
+  // Whether a memtable is sealed; from now on a flush of it counts for the pace of writes.
+  bool BeginFlush() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void PrepareLog();
   absl::Status FlushOldest();
   void CompactOne();

@@ -112,18 +112,26 @@ void Engine::ScheduleCollection() {
   collection_scheduled_ = Schedule(Scheduler::Lane::kCompaction, std::nullopt, collect);
 }
 
+bool Engine::BeginFlush() {
+  if (current_view_->sealed.empty()) return false;
+  flush_room_.Begin(store_.environment.clock->MonotonicNanos(),
+                    current_view_->sealed.back()->memory_bytes());
+  return true;
+}
+
 void Engine::FlushOne() {
   bool flushes = false;
-  {
-    absl::MutexLock lock(&mutex_);
-    flushes = !current_view_->sealed.empty();
-    if (flushes) {
-      flush_room_.Begin(store_.environment.clock->MonotonicNanos(),
-                        current_view_->sealed.back()->memory_bytes());
+  // Twice if there is no memtable at first: while the log is made one may be sealed, whose writer
+  // makes a log itself.
+  for (int i = 0; i < 2 && !flushes; ++i) {
+    {
+      absl::MutexLock lock(&mutex_);
+      if (i > 0 && (!MayBegin() || !failures_.Of(FailureKind::kFlush).ok())) break;
+      flushes = BeginFlush();
     }
+    // Before the flush: whoever fills the next memtable goes on as soon as that is done.
+    PrepareLog();
   }
-  // First: whoever fills the next memtable goes on as soon as the flush is done.
-  PrepareLog();
   if (flushes) {
     const absl::Status status = CatchOutOfMemory([this] { return FlushOldest(); });
     absl::MutexLock lock(&mutex_);
@@ -145,8 +153,10 @@ void Engine::PrepareLog() {
   CatchOutOfMemory([&] {
     const uint64_t file_id = LogFileId(log_seed_, number);
     std::optional<NewFiles> made(std::in_place);
-    const absl::Status status = made->AddMade(&store_.log_directory(), LogFileName(number),
-                                              [&] { return logs_.Prepare(number, file_id); });
+    const absl::Status status = CatchOutOfMemory([&] {
+      return made->AddMade(&store_.log_directory(), LogFileName(number),
+                           [&] { return logs_.Prepare(number, file_id); });
+    });
     if (status.ok()) {
       made->Keep();
       return status;
