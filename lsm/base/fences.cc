@@ -75,6 +75,7 @@ size_t Fences::Approach(std::string_view key) const {
 }
 
 Fences::Place Fences::FindFrom(size_t begin, std::string_view key) const {
+  assert(begin <= heads_.size());
   size_t at = 0;
   if (heads_.empty() || !HasPrefix(key, &at)) return {at, false};
   const uint64_t head = KeyHead(key, prefix_bytes_);

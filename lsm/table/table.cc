@@ -1,5 +1,6 @@
 #include "lsm/table/table.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "lsm/bytes/coding.h"
@@ -26,7 +27,8 @@ absl::StatusOr<std::unique_ptr<Table>> Table::Open(std::unique_ptr<ReadFile> fil
   std::unique_ptr<Table> table(new Table(std::move(file), context));
   LSM_ASSIGN_OR_RETURN(const uint64_t file_bytes, table->file_->Size());
   TableTail tail(*table->file_, file_bytes);
-  if (end.empty()) {
+  // The file may have been cut off since its end was read.
+  if (end.size() < std::min(file_bytes, kEndBytes) || end.size() > file_bytes) {
     LSM_RETURN_IF_ERROR(tail.Read());
   } else {
     tail.Take(end);

@@ -43,6 +43,9 @@ void ExpectFindsAsASearchOverKeys(std::vector<std::string> keys,
         << Escape(probe);
     ASSERT_EQ(fences.Find(probe).is_there, std::binary_search(keys.begin(), keys.end(), probe))
         << Escape(probe);
+    // From where another key led, some place is found, within what is there.
+    ASSERT_LE(fences.FindFrom(fences.Approach(all.front()), probe).at, keys.size());
+    ASSERT_LE(fences.FindFrom(fences.Approach(probe), all.back()).at, keys.size());
     // A guess is taken for right only where it is.
     const size_t at = fences.LowerBound(probe);
     for (size_t guess = at < 2 ? 0 : at - 2; guess < at + 3; ++guess) {

@@ -203,7 +203,8 @@ TEST_F(OpenTablesTest, TablesThatAreUnlikeAreOpenedToo) {
     options_.environment.scheduler = scheduler;
     absl::StatusOr<std::unique_ptr<DB>> db = DB::Open(kStorePath, options_);
     ASSERT_OK(db);
-    EXPECT_LE((*db)->GetStatistics().opening_reads, 2 * keys.size());
+    // Two thirds are like the one before, and take one read.
+    EXPECT_LT((*db)->GetStatistics().opening_reads, 2 * keys.size());
     ExpectAllThere(**db, keys);
     db->reset();
     world_.scheduler.RunAll();

@@ -114,7 +114,7 @@ TEST_F(PartitionsTest, OpeningLeavesPartitionsInTheFiles) {
   EXPECT_EQ(now.total.filter_partition_bytes, loaded.total.filter_partition_bytes);
   EXPECT_EQ(now.block_cache_bytes, 0u);
   EXPECT_GT(now.opening_reads, 0u);
-  EXPECT_LE(now.opening_reads, 3 * now.total.tables);
+  EXPECT_LE(now.opening_reads, 2 * now.total.tables);
   EXPECT_GT(now.opening_bytes_read, 0u);
 }
 
