@@ -26,6 +26,7 @@ namespace {
 using nlohmann::json;
 using testing::AllOf;
 using testing::AnyOf;
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -97,6 +98,25 @@ TEST_F(DamageTest, VerifyFindsEveryFlippedBitOfEveryFile) {
     }
     files_.SetFileBytes(path, whole);
   }
+}
+
+// The footer says whose blocks they are, too.
+TEST_F(DamageTest, ADamagedHeaderKeepsNobodyFromTheBlocks) {
+  const std::string path = "s/000002.table";
+  const std::string whole = files_.FileBytes(path);
+  constexpr size_t kHeaderBit = 8 * 10;
+  constexpr size_t kBlockBit = 8 * (lsm::kTableHeaderBytes + 2);
+  const auto offsets = [&] {
+    std::vector<uint64_t> found;
+    const json document = json::parse(Run({"verify", "--json", path}).out);
+    for (const json& problem : document["results"][0]["problems"])
+      found.push_back(problem["offset"]);
+    return found;
+  };
+  files_.SetFileBytes(path, Flipped(whole, kHeaderBit));
+  EXPECT_THAT(offsets(), ElementsAre(0));
+  files_.SetFileBytes(path, Flipped(Flipped(whole, kHeaderBit), kBlockBit));
+  EXPECT_THAT(offsets(), ElementsAre(0, lsm::kTableHeaderBytes));
 }
 
 TEST_F(DamageTest, VerifyOfAStoreNamesTheFileThatIsDamaged) {

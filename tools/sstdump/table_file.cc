@@ -60,6 +60,15 @@ absl::StatusOr<std::unique_ptr<lsm::Table>> OpenTable(const Target& target) {
   return table;
 }
 
+absl::StatusOr<std::unique_ptr<lsm::Table>> OpenTableByFooter(const Target& target) {
+  LSM_ASSIGN_OR_RETURN(std::unique_ptr<lsm::ReadFile> file, OpenTarget(target));
+  LSM_ASSIGN_OR_RETURN(const lsm::Footer footer, ReadFooter(*file));
+  LSM_RETURN_IF_ERROR(CheckSizes(*file));
+  lsm::TableContext context;
+  context.file_id = footer.file_id;
+  return lsm::Table::Open(std::move(file), context);
+}
+
 std::string UnknownFilterText(const lsm::Table& table) {
   if (!table.properties().digest_seed_and_hash()) {
     return Concat("its keys are hashed with ", lsm::Escape(table.properties().digest_hash),

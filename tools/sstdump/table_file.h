@@ -22,6 +22,9 @@ absl::StatusOr<lsm::Footer> ReadFooter(const lsm::ReadFile& file);
 // taken for one by its magic, its name or the manifest.
 absl::StatusOr<std::unique_ptr<lsm::Table>> OpenTable(const Target& target);
 
+// The same of a table whose header is not looked at, for its footer says whose blocks they are.
+absl::StatusOr<std::unique_ptr<lsm::Table>> OpenTableByFooter(const Target& target);
+
 // Of a filter that is not known: what it is.
 std::string UnknownFilterText(const lsm::Table& table);
 

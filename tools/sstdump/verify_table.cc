@@ -64,8 +64,13 @@ void CheckParts(const Target& target, const absl::Status& known, Session* sessio
 
 TableVerdict VerifyTable(const Target& target, Session* session) {
   session->NextFile();
-  const absl::StatusOr<std::unique_ptr<lsm::Table>> table = OpenTable(target);
+  absl::StatusOr<std::unique_ptr<lsm::Table>> table = OpenTable(target);
   if (table.ok()) return CheckOpenTable(target, **table, session);
+  if (absl::IsDataLoss(table.status())) {
+    // If that is the header's alone, all else can be looked at, and it is named among that.
+    absl::StatusOr<std::unique_ptr<lsm::Table>> without_header = OpenTableByFooter(target);
+    if (without_header.ok()) return CheckOpenTable(target, **without_header, session);
+  }
   session->Fail(table.status(), target);
   if (absl::IsDataLoss(table.status())) {
     CheckParts(target, table.status(), session);
