@@ -53,12 +53,13 @@ absl::StatusOr<Sample> TimeOpenings(const TaskInfo& task, const std::string& dir
     const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
     const double cpu = CpuSeconds() - cpu_begin;
     const IoBytes io_end = ReadIoBytes();
+    const uint64_t bytes_read = peer->table_bytes_read().value_or(io_end.read - io_begin.read);
     LSM_RETURN_IF_ERROR(peer->WaitUntilQuiet());
     LSM_RETURN_IF_ERROR(peer->Close());
     if (i == 0) continue;
     micros.push_back(taken.count() * 1e6);
     cpu_micros.push_back(cpu * 1e6);
-    read.push_back(static_cast<double>(io_end.read - io_begin.read));
+    read.push_back(static_cast<double>(bytes_read));
     from_devices.push_back(
         static_cast<double>(io_end.read_from_devices - io_begin.read_from_devices));
   }

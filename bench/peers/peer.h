@@ -111,6 +111,9 @@ class Peer {
   // Data blocks read from files since it was opened, if the settings asked to count them; nullopt
   // where the store does not tell.
   virtual std::optional<uint64_t> data_block_reads() = 0;
+  // Bytes of tables read from files since it was opened, by the store's own count; nullopt: the
+  // kernel's count of what calls read tells them.  Of reads through a ring that knows nothing.
+  virtual std::optional<uint64_t> table_bytes_read() { return std::nullopt; }
   virtual absl::StatusOr<PeerFigures> Figures() = 0;
 };
 

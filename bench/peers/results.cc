@@ -186,19 +186,21 @@ Table ReadsTable(const Results& results) {
 }
 
 Table OpeningsTable(const Results& results) {
-  Table table{"openings",
-              "Openings of a store of many tables, ms, and MiB read (by calls, and from devices)",
-              {{"operation", "", false},
-               {"stores", "", false},
-               {"store", "", false},
-               {"tables", "", true},
-               {"ms", "", true},
-               {"+-%", "half the range of the rounds, %", true},
-               {"CPU ms", "of all threads", true},
-               {"read", "MiB through read calls", true},
-               {"device", "MiB from devices", true},
-               {"ratio", "first store's time by this one's, median of rounds", true}},
-              {}};
+  Table table{
+      "openings",
+      "Openings of a store of many tables, ms, and MiB read (as counted, and from devices)",
+      {{"operation", "", false},
+       {"stores", "", false},
+       {"store", "", false},
+       {"tables", "", true},
+       {"ms", "", true},
+       {"+-%", "half the range of the rounds, %", true},
+       {"CPU ms", "of all threads", true},
+       {"read", "MiB through read calls; of tables, by its own count, of who reads through a ring",
+        true},
+       {"device", "MiB from devices", true},
+       {"ratio", "first store's time by this one's, median of rounds", true}},
+      {}};
   for (const CellResult& result : results.cells) {
     if (!result.cell.task->opens()) continue;
     const Shape* shape = nullptr;

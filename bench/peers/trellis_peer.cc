@@ -122,6 +122,12 @@ class TrellisPeer : public Peer {
     return statistics.total.blocks_from_file + statistics.scan_blocks_from_file;
   }
 
+  std::optional<uint64_t> table_bytes_read() override {
+    const lsm::Statistics statistics = db_->GetStatistics();
+    return statistics.opening_bytes_read + statistics.total.bytes_from_file +
+           statistics.total.partition_bytes_from_file;
+  }
+
   absl::StatusOr<PeerFigures> Figures() override {
     const lsm::Statistics statistics = db_->GetStatistics();
     return PeerFigures{statistics.total.runs, statistics.total.table_bytes,
