@@ -31,15 +31,12 @@ Fences::Fences(std::string bytes, std::vector<uint64_t> ends)
   if (count == 0) return;
   bytes_.shrink_to_fit();
   ends_.shrink_to_fit();
-  const auto key = [this](size_t i) {
-    return std::string_view(bytes_).substr(ends_[i], ends_[i + 1] - ends_[i]);
-  };
   // They ascend, so what the first and the last share all share.
-  prefix_bytes_ = SharedPrefixBytes(key(0), key(count - 1));
+  prefix_bytes_ = SharedPrefixBytes((*this)[0], (*this)[count - 1]);
   heads_.reserve(count);
   for (size_t i = 0; i < count; ++i) {
-    assert(i == 0 || key(i - 1) <= key(i));
-    heads_.push_back(KeyHead(key(i), prefix_bytes_));
+    assert(i == 0 || (*this)[i - 1] <= (*this)[i]);
+    heads_.push_back(KeyHead((*this)[i], prefix_bytes_));
   }
   samples_.reserve(count / kStretch);
   for (size_t i = kStretch; i <= count; i += kStretch) samples_.push_back(heads_[i - 1]);
@@ -63,10 +60,8 @@ bool Fences::IsFoundAt(size_t at, std::string_view key) const {
   return head < heads_[at] && (at == 0 || heads_[at - 1] < head);
 }
 
-size_t Fences::Approach(std::string_view key) const {
-  size_t begin = 0;
-  if (heads_.empty() || !HasPrefix(key, &begin)) return begin;
-  begin = CountHeadsBelow(samples_.data(), samples_.size(), KeyHead(key, prefix_bytes_)) * kStretch;
+size_t Fences::ApproachHead(uint64_t head) const {
+  const size_t begin = CountHeadsBelow(samples_.data(), samples_.size(), head) * kStretch;
   const uint64_t* const stretch = heads_.data() + begin;
   const size_t count = std::min(kStretch, heads_.size() - begin);
   constexpr size_t kHeadsInLine = 64 / sizeof(uint64_t);
@@ -74,11 +69,27 @@ size_t Fences::Approach(std::string_view key) const {
   return begin;
 }
 
-Fences::Place Fences::FindFrom(size_t begin, std::string_view key) const {
-  assert(begin <= heads_.size());
+size_t Fences::Approach(std::string_view key) const {
+  size_t at = 0;
+  if (heads_.empty() || !HasPrefix(key, &at)) return at;
+  return ApproachHead(KeyHead(key, prefix_bytes_));
+}
+
+Fences::Place Fences::FindFrom(size_t approached, std::string_view key) const {
+  size_t at = 0;
+  if (heads_.empty() || !HasPrefix(key, &at)) return {at, false};
+  return FindHead(approached, KeyHead(key, prefix_bytes_), key);
+}
+
+Fences::Place Fences::Find(std::string_view key) const {
   size_t at = 0;
   if (heads_.empty() || !HasPrefix(key, &at)) return {at, false};
   const uint64_t head = KeyHead(key, prefix_bytes_);
+  return FindHead(ApproachHead(head), head, key);
+}
+
+Fences::Place Fences::FindHead(size_t begin, uint64_t head, std::string_view key) const {
+  assert(begin <= heads_.size());
   const size_t first = begin + CountHeadsBelow(heads_.data() + begin,
                                                std::min(kStretch, heads_.size() - begin), head);
   if (first == size() || heads_[first] != head) return {first, false};

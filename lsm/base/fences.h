@@ -39,7 +39,7 @@ class Fences {
     size_t at;
     bool is_there;
   };
-  Place Find(std::string_view key) const { return FindFrom(Approach(key), key); }
+  Place Find(std::string_view key) const;
   size_t LowerBound(std::string_view key) const { return Find(key).at; }
 
   // Find in two steps, for who searches several and lets their loads overlap: Approach begins to
@@ -58,6 +58,10 @@ class Fences {
 
   // Whether the key begins as all of them do; if not, `at` is where it falls.
   bool HasPrefix(std::string_view key, size_t* at) const;
+
+  // Approach and FindFrom of a key that does, whose head is known.
+  size_t ApproachHead(uint64_t head) const;
+  Place FindHead(size_t approached, uint64_t head, std::string_view key) const;
 
   size_t prefix_bytes_ = 0;
   std::vector<uint64_t> heads_;
