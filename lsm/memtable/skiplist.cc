@@ -383,34 +383,30 @@ const Skiplist::Entry* Skiplist::FindAtOrAfter(std::string_view internal_key) co
 // arrived are left out.
 void Skiplist::GoOnWithDirectory(Root* root, size_t steps) {
   if (next_directory_ == nullptr) {
-    directory_leaves_max_ = tall_leaves_;
-    tall_leaves_awaited_ = 2 * tall_leaves_;
+    const size_t size_max = tall_leaves_;
+    tall_leaves_awaited_ = 2 * size_max;
     char* memory;
     try {
-      memory = arena_->Allocate(sizeof(Directory) +
-                                directory_leaves_max_ * (sizeof(uint64_t) + sizeof(Leaf*)));
+      memory = arena_->Allocate(sizeof(Directory) + size_max * (sizeof(uint64_t) + sizeof(Leaf*)));
     } catch (const std::bad_alloc&) {
       return;  // searches go on as they do
     }
     next_directory_ = new (memory) Directory;
     next_directory_->hints = reinterpret_cast<uint64_t*>(next_directory_ + 1);
-    next_directory_->leaves =
-        reinterpret_cast<Leaf**>(next_directory_->hints + directory_leaves_max_);
-    last_in_directory_ = root->head;
+    next_directory_->leaves = reinterpret_cast<Leaf**>(next_directory_->hints + size_max);
   }
   Directory& directory = *next_directory_;
+  Leaf* leaf = directory.size == 0 ? root->head : directory.leaves[directory.size - 1];
   for (; steps > 0; --steps) {
     // Relaxed: only this thread writes links.
-    Leaf* const leaf =
-        last_in_directory_->links[kTallHeight - 1].next.load(std::memory_order_relaxed);
-    if (leaf == nullptr || directory.size == directory_leaves_max_) {
+    leaf = leaf->links[kTallHeight - 1].next.load(std::memory_order_relaxed);
+    if (leaf == nullptr || directory.size == tall_leaves_awaited_ / 2) {
       root->directory.store(next_directory_, std::memory_order_release);
       next_directory_ = nullptr;
       return;
     }
     directory.hints[directory.size] = leaf->first_hint;
     directory.leaves[directory.size++] = leaf;
-    last_in_directory_ = leaf;
   }
 }
 

@@ -157,9 +157,7 @@ class Skiplist {
   Leaf* last_leaf_;  // where the last entry went
   size_t tall_leaves_ = 0;
   size_t tall_leaves_awaited_ = kDirectorySizeMin;  // before another directory is begun
-  Directory* next_directory_ = nullptr;             // being made
-  Leaf* last_in_directory_ = nullptr;               // of that one
-  size_t directory_leaves_max_ = 0;                 // of that one
+  Directory* next_directory_ = nullptr;             // being made; for half of those awaited
   uint64_t random_state_ = 0x9e3779b97f4a7c15;
 };
 
