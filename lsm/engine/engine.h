@@ -206,6 +206,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
     return {current_view_, snapshots_.List()};
   }
   void ScheduleWork() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // FlushOne, if it has anything to do and does not wait for its turn already.
   void ScheduleFlush() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Whether a job may begin at all.
   bool MayBegin() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

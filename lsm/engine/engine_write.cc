@@ -242,7 +242,7 @@ absl::Status Engine::MakeRoom(bool seal_now) {
       mutex_.Lock();
     } else if (seal_now ? view.memtable->empty()
                         : view.memtable->memory_bytes() < options_.write_buffer_bytes) {
-      if (!flush_scheduled_ && NextLogIsDue()) ScheduleFlush();
+      ScheduleFlush();  // of the next log, if that is due
       return absl::OkStatus();
     } else if (!view.sealed.empty()) {
       if (const absl::Status& failure = failures_.Of(FailureKind::kFlush); !failure.ok())
