@@ -9,9 +9,9 @@
 #include <string>
 #include <utility>
 
-#include "absl/synchronization/mutex.h"
 #include "bench/peers/peer.h"
 #include "bench/peers/slice_cursor.h"
+#include "lsm/fs/mutex.h"
 
 namespace bench::peers {
 namespace {
@@ -31,7 +31,7 @@ class CountingEnv : public leveldb::EnvWrapper {
 
   void Schedule(void (*function)(void*), void* argument) override {
     {
-      absl::MutexLock lock(&mutex_);
+      lsm::MutexLock lock(&mutex_);
       ++jobs_;
     }
     target()->Schedule(&RunJob, new Job{this, function, argument});
@@ -45,9 +45,8 @@ class CountingEnv : public leveldb::EnvWrapper {
   }
 
   void WaitUntilIdle() {
-    const auto idle = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return jobs_ == 0; };
-    absl::MutexLock lock(&mutex_);
-    mutex_.Await(absl::Condition(&idle));
+    lsm::MutexLock lock(&mutex_);
+    while (jobs_ > 0) idle_.Wait(&mutex_);
   }
 
   bool counts_reads = false;
@@ -78,11 +77,12 @@ class CountingEnv : public leveldb::EnvWrapper {
   static void RunJob(void* argument) {
     const std::unique_ptr<Job> job(static_cast<Job*>(argument));
     job->function(job->argument);
-    absl::MutexLock lock(&job->env->mutex_);
-    --job->env->jobs_;
+    lsm::MutexLock lock(&job->env->mutex_);
+    if (--job->env->jobs_ == 0) job->env->idle_.SignalAll();
   }
 
-  absl::Mutex mutex_;
+  lsm::Mutex mutex_;
+  lsm::CondVar idle_;
   int jobs_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 

@@ -76,7 +76,7 @@ FilterCurve::Point FilterCurve::Reaching(double fpp) const {
 const FilterCurve& FilterCurves::Of(std::string_view kind, uint64_t keys) {
   // From 16 to 16 million keys; beyond, nothing changes but the time that sizing takes.
   const int octave = std::clamp(static_cast<int>(std::bit_width(keys)), 4, 24);
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   std::unique_ptr<const FilterCurve>& curve = curves_[{std::string(kind), octave}];
   // 3/4 of the next power of two: the middle of those that share it.
   if (curve == nullptr) curve = std::make_unique<FilterCurve>(kind, (uint64_t{3} << octave) / 4);

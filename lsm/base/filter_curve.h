@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
+#include "lsm/fs/mutex.h"
 
 namespace lsm {
 
@@ -69,7 +69,7 @@ class FilterCurves {
   const FilterCurve& Of(std::string_view kind, uint64_t keys) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  absl::Mutex mutex_;
+  Mutex mutex_;
   std::map<std::pair<std::string, int>, std::unique_ptr<const FilterCurve>> curves_
       ABSL_GUARDED_BY(mutex_);
 };

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
+#include "lsm/fs/mutex.h"
 
 namespace lsm {
 namespace {
@@ -18,14 +18,14 @@ constexpr size_t kNone = std::numeric_limits<size_t>::max();
 class Numbers {
  public:
   size_t Take() ABSL_LOCKS_EXCLUDED(mutex_) {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     if (free_.empty()) return next_++;
     const size_t lowest = free_.top();
     free_.pop();
     return lowest;
   }
   void Return(size_t number) ABSL_LOCKS_EXCLUDED(mutex_) {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     try {
       free_.push(number);
     } catch (const std::bad_alloc&) {  // at a thread's end: better one number lost
@@ -33,7 +33,7 @@ class Numbers {
   }
 
  private:
-  absl::Mutex mutex_;
+  Mutex mutex_;
   std::priority_queue<size_t, std::vector<size_t>, std::greater<>> free_ ABSL_GUARDED_BY(mutex_);
   size_t next_ ABSL_GUARDED_BY(mutex_) = 0;
 };

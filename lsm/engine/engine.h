@@ -34,7 +34,6 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/synchronization/mutex.h"
 #include "lsm/base/copy_report.h"
 #include "lsm/base/counters.h"
 #include "lsm/base/explanation.h"
@@ -56,6 +55,7 @@
 #include "lsm/engine/store_directory.h"
 #include "lsm/engine/store_files.h"
 #include "lsm/engine/write_pace.h"
+#include "lsm/fs/mutex.h"
 #include "lsm/table/block_cache.h"
 #include "lsm/version/manifest.h"
 
@@ -122,7 +122,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
     bool sync;                // kWrite
     bool done = false;
     absl::Status status;
-    absl::CondVar wake;
+    CondVar wake;
   };
   // The log that holds the same as a memtable.
   struct MemtableLog {
@@ -307,14 +307,14 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // memtable is read.
   std::atomic<Sequence> visible_sequence_{0};
 
-  absl::Mutex manifest_mutex_ ABSL_ACQUIRED_BEFORE(mutex_);
+  Mutex manifest_mutex_ ABSL_ACQUIRED_BEFORE(mutex_);
   std::unique_ptr<ManifestWriter> manifest_ ABSL_GUARDED_BY(manifest_mutex_);
   ManifestState manifest_state_ ABSL_GUARDED_BY(manifest_mutex_);
   uint64_t manifest_bytes_max_ ABSL_GUARDED_BY(manifest_mutex_) = 0;  // beyond it, a new one begins
   absl::Status manifest_status_ ABSL_GUARDED_BY(manifest_mutex_);     // the first failure
 
-  absl::Mutex mutex_;
-  absl::CondVar work_done_;  // a job ended, or a view was published
+  Mutex mutex_;
+  CondVar work_done_;  // a job ended, or a view was published
   std::shared_ptr<const ReadView> current_view_ ABSL_GUARDED_BY(mutex_);
   // The sealed memtables', oldest first, then the active one's.
   std::vector<MemtableLog> memtable_logs_ ABSL_GUARDED_BY(mutex_);

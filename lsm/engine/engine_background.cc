@@ -78,7 +78,7 @@ void Engine::NoteOutcome(const absl::Status& status, FailureKind kind) {
 void Engine::FinishJob(FailureKind kind) {
   // Outside of the lock: closes tables, removes files.
   const size_t views = CollectPatiently();
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   if (kind == FailureKind::kFlush) {
     flush_scheduled_ = false;
   } else {
@@ -103,7 +103,7 @@ void Engine::ScheduleCollection() {
   if (collection_scheduled_ || closing_.load(std::memory_order_relaxed)) return;
   const auto collect = [this] {
     const size_t views = CollectPatiently();
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     collection_scheduled_ = false;
     if (views > 0) ScheduleCollection();
     work_done_.SignalAll();
@@ -125,7 +125,7 @@ void Engine::FlushOne() {
   // makes a log itself.
   for (int i = 0; i < 2 && !flushes; ++i) {
     {
-      absl::MutexLock lock(&mutex_);
+      MutexLock lock(&mutex_);
       if (i > 0 && (!MayBegin() || !failures_.Of(FailureKind::kFlush).ok())) break;
       flushes = BeginFlush();
     }
@@ -134,7 +134,7 @@ void Engine::FlushOne() {
   }
   if (flushes) {
     const absl::Status status = CatchOutOfMemory([this] { return FlushOldest(); });
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     flush_room_.End(store_.environment.clock->MonotonicNanos(), status.ok());
     NoteOutcome(status, FailureKind::kFlush);
   }
@@ -144,7 +144,7 @@ void Engine::FlushOne() {
 void Engine::PrepareLog() {
   uint64_t number = 0;
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     if (!MayBegin() || !NextLogIsDue()) return;
     log_prepared_behind_ = memtable_logs_.back().number;
     number = next_file_number_++;
@@ -162,7 +162,7 @@ void Engine::PrepareLog() {
       return status;
     }
     // Who verifies the logs under this lock must find the file of each name that was there.
-    absl::MutexLock manifest_lock(&manifest_mutex_);
+    MutexLock manifest_lock(&manifest_mutex_);
     made.reset();
     return status;
   }).IgnoreError();
@@ -173,7 +173,7 @@ absl::Status Engine::FlushOldest() {
   Sequence last_sequence = 0;
   uint64_t next_log = 0;
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     start = BeginJob();
     last_sequence = memtable_logs_[0].last_sequence;
     next_log = memtable_logs_[1].number;
@@ -205,7 +205,7 @@ absl::Status Engine::FlushMemtable(const Memtable& memtable, const TableFilter& 
     counters_.Add(Counter::kFlushNanos, store_.environment.clock->MonotonicNanos() - from);
   }));
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     memtable_logs_.erase(memtable_logs_.begin());
   }
   logs_.Remove(next_log);
@@ -228,7 +228,7 @@ absl::Status Engine::ChooseCompaction(Compaction* compaction) {
   std::vector<std::shared_ptr<const CompactionPlan>> running;
   RangeRequest* request = nullptr;
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     JobStart start = BeginJob();
     compaction->version = start.view->version;  // not the view, which holds memtables too
     compaction->snapshots = std::move(start.snapshots);
@@ -254,7 +254,7 @@ absl::Status Engine::ChooseCompaction(Compaction* compaction) {
 }
 
 void Engine::BeginCompaction(const absl::Status& chosen, Compaction* compaction) {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   NoteOutcome(chosen, FailureKind::kCompaction);
   compaction_is_to_choose_ = false;
   if (compaction->in_vain) shape_in_vain_ = compaction->shape;
@@ -282,7 +282,7 @@ void Engine::BeginCompaction(const absl::Status& chosen, Compaction* compaction)
 
 void Engine::EndCompaction(const absl::Status& status, Compaction* compaction) {
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     if (compaction->plan != nullptr) {
       std::erase(running_plans_, compaction->plan);
       // Before anybody may choose the same once more.
@@ -330,11 +330,11 @@ absl::Status Engine::ApplyEdit(VersionEdit edit, const OpenTables& outputs,
   NewFiles made;  // until the manifest may name them
   for (const auto& table : outputs)
     made.Add(store_.directory.get(), TableFileName(table->meta.number));
-  absl::MutexLock manifest_lock(&manifest_mutex_);
+  MutexLock manifest_lock(&manifest_mutex_);
   LSM_RETURN_IF_ERROR(manifest_status_);
   std::shared_ptr<const Version> base;
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     base = current_view_->version;
     edit.next_file_number = next_file_number_;
   }
@@ -347,13 +347,13 @@ absl::Status Engine::ApplyEdit(VersionEdit edit, const OpenTables& outputs,
   const auto view = std::make_shared<ReadView>();
   ReadViewCell::Prepared prepared;
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     view->sealed.reserve(current_view_->sealed.size() + 1);
     prepared = view_.Prepare(view);
   }
   made.Keep();
   LSM_RETURN_IF_ERROR(RecordEdit(edit));
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   // Only who holds manifest_mutex_ changes the version; writers may have sealed a memtable
   // meanwhile, but no more than one while nobody takes it away.
   assert(current_view_->sealed.size() <= view->sealed.capacity());
@@ -375,7 +375,7 @@ absl::Status Engine::RecordEdit(const VersionEdit& edit) {
     manifest_status_ = OutOfMemory();
   }
   if (!manifest_status_.ok()) {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     AddFailure(FailureKind::kManifest, manifest_status_);
   }
   return manifest_status_;
@@ -416,13 +416,13 @@ size_t Engine::CollectGarbage() {
 }
 
 uint64_t Engine::NewFileNumber() {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   // NextFileNumber has seen to it that there are enough.
   return next_file_number_++;
 }
 
 absl::Status Engine::RequestRange(RangeRequest* request) {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   range_requests_.push_back(request);
   ++shape_;
   ScheduleWork();
@@ -459,7 +459,7 @@ absl::Status Engine::CompactRange(std::optional<std::string_view> from,
 }
 
 absl::Status Engine::WaitForBackgroundWork() {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   while (flush_scheduled_ || compactions_ > 0) scheduler_->Wait(&mutex_, &work_done_);
   return failures_.First();
 }

@@ -54,7 +54,7 @@ absl::Status Engine::VerifyRecords(VerifyReport* report) {
   ManifestState state;
   {
     // No edit comes between.
-    absl::MutexLock manifest_lock(&manifest_mutex_);
+    MutexLock manifest_lock(&manifest_mutex_);
     report->records_left_out = !RecordsAreKnown();
     if (report->records_left_out) return absl::OkStatus();
     state = manifest_state_;
@@ -71,7 +71,7 @@ absl::Status Engine::VerifyRecords(VerifyReport* report) {
   // without it.  What is wrong then may be that logs came or went meanwhile.
   absl::Status logs = CheckLogs(store_.log_directory(), state, logs_.Sizes());
   if (!logs.ok()) {
-    absl::MutexLock manifest_lock(&manifest_mutex_);
+    MutexLock manifest_lock(&manifest_mutex_);
     report->records_left_out = !RecordsAreKnown();
     if (report->records_left_out) return absl::OkStatus();
     logs = CheckLogs(store_.log_directory(), manifest_state_, logs_.Sizes());
@@ -83,7 +83,7 @@ absl::Status Engine::VerifyRecords(VerifyReport* report) {
 
 // After a failure it is unknown what is there, and nothing of it is relied on.
 bool Engine::RecordsAreKnown() {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   return failures_.OfLogOrManifest().ok();
 }
 
@@ -101,7 +101,7 @@ absl::Status Engine::VerifyIfThere(const std::weak_ptr<const OpenTable>& table, 
 void Engine::NoteVerified(const VerifyReport& report) {
   counters_.Add(Counter::kTablesVerified, report.tables);
   counters_.Add(Counter::kBytesVerified, report.bytes);
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   for (const std::string& line : report.problems) {
     if (!damage_known_.insert(bloom::DigestOf(line, digest_seed_)).second) continue;
     counters_.Add(Counter::kDamageFound, 1);
@@ -110,7 +110,7 @@ void Engine::NoteVerified(const VerifyReport& report) {
 }
 
 std::vector<std::string> Engine::GetDamage() {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   return damage_;
 }
 
@@ -153,7 +153,7 @@ void Engine::ScrubNext() {
   for (;;) {
     // Without memory or descriptors the table is due another time.
     CatchOutOfMemory([this] { return ScrubOne(); }).IgnoreError();
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     if (closing_.load(std::memory_order_relaxed)) {
       scrub_scheduled_ = false;
       work_done_.SignalAll();
@@ -167,7 +167,7 @@ void Engine::ScrubNext() {
 absl::Status Engine::ScrubOne() {
   ScrubStep step;
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     step = NextToScrub();
     scrubbed_number_ = step.number;
   }
@@ -212,10 +212,10 @@ absl::StatusOr<CopyReport> Engine::CopyTo(const std::string& path, bool link,
   std::shared_ptr<const Version> version;  // keeps the files
   uint64_t bytes_total = 0;
   {
-    absl::MutexLock manifest_lock(&manifest_mutex_);
+    MutexLock manifest_lock(&manifest_mutex_);
     LSM_RETURN_IF_ERROR(manifest_status_);
     state = manifest_state_;
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     version = current_view_->version;
   }
   for (int level = 0; level < kLevels; ++level) bytes_total += version->level_bytes(level);

@@ -83,7 +83,7 @@ void Engine::Close() {
   closing_.store(true, std::memory_order_relaxed);
   bool was_opened = false, had_failed = false;
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     was_opened = current_view_ != nullptr;
     while (flush_scheduled_ || compactions_ > 0 || collection_scheduled_ || scrub_scheduled_)
       scheduler_->Wait(&mutex_, &work_done_);
@@ -98,7 +98,7 @@ void Engine::Close() {
   VersionEdit closing;
   if (was_opened && !had_failed) logs_.Close(&closing.closed_logs).IgnoreError();
   {
-    absl::MutexLock lock(&manifest_mutex_);
+    MutexLock lock(&manifest_mutex_);
     // From now on logs that lost their end are noticed.
     if (!closing.closed_logs.empty()) (void)RecordEdit(closing);
     if (manifest_ != nullptr) manifest_->Close().IgnoreError();
@@ -137,7 +137,7 @@ absl::Status Engine::Start() {
   if (options_.mode != OpenMode::kReadOnly) {
     LSM_ASSIGN_OR_RETURN(const uint64_t next, NextFileNumber(directory, store_.log_directory(),
                                                              contents.state.next_file_number));
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     next_file_number_ = next;
     running_plans_.reserve(static_cast<size_t>(compactions_max_));
   }
@@ -152,14 +152,14 @@ absl::Status Engine::Start() {
         recovered, ReplayLogs(store_.log_directory(), contents.state, options_.write_buffer_bytes));
   }
   if (options_.mode == OpenMode::kReadOnly) {
-    absl::MutexLock lock(&manifest_mutex_);
+    MutexLock lock(&manifest_mutex_);
     manifest_state_ = contents.state;
     return StartReading(std::move(recovered), std::move(levels));
   }
   // The lock's name before a log's: it tells a later opening that the log may be this store's.
   if (is_new && store_.own_log_directory != nullptr) LSM_RETURN_IF_ERROR(directory.Sync());
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     last_sequence_ = recovered.last_sequence;
   }
   std::optional<std::string_view> expected_current;
@@ -168,7 +168,7 @@ absl::Status Engine::Start() {
                                    {recovered.memtables.begin(), recovered.memtables.end()},
                                    std::move(levels)));
   if (options_.scrub_seconds == 0) return absl::OkStatus();
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   return ScheduleScrub() ? absl::OkStatus() : OutOfMemory();
 }
 
@@ -206,7 +206,7 @@ absl::Status Engine::StartWriting(ManifestState state,
     const std::unique_ptr<Iterator> entries = memtable->NewIterator();
     SnapshotList snapshots;
     {
-      absl::MutexLock lock(&mutex_);
+      MutexLock lock(&mutex_);
       snapshots = snapshots_.List();
     }
     LSM_ASSIGN_OR_RETURN(const std::shared_ptr<const Version> version, Version::Create(levels));
@@ -231,7 +231,7 @@ absl::Status Engine::StartWriting(ManifestState state,
   view->memtable = std::make_shared<Memtable>();
   LSM_ASSIGN_OR_RETURN(view->version, Version::Create(std::move(levels)));
   absl::Status status;
-  absl::MutexLock manifest_lock(&manifest_mutex_);
+  MutexLock manifest_lock(&manifest_mutex_);
   try {
     status = SwitchFiles(std::move(state), expected_current, view, &made);
   } catch (const std::bad_alloc&) {
@@ -241,7 +241,7 @@ absl::Status Engine::StartWriting(ManifestState state,
   // Which log takes the records, and which manifest is the current one, is unknown; so nothing may
   // be written to either before another attempt has come through.
   manifest_status_ = status;
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   AddFailure(FailureKind::kManifest, status);
   return status;
 }
@@ -262,7 +262,7 @@ absl::Status Engine::SwitchFiles(ManifestState state,
   state.started = true;  // by the snapshot that the new manifest begins with
   const uint64_t manifest_number = NewFileNumber();
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     state.last_sequence = last_sequence_;
     state.next_file_number = next_file_number_;
   }
@@ -277,7 +277,7 @@ absl::Status Engine::SwitchFiles(ManifestState state,
   manifest_state_ = std::move(state);
   manifest_status_ = absl::OkStatus();
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     memtable_logs_ = std::move(memtable_logs);
     visible_sequence_.store(last_sequence_, std::memory_order_release);
     PublishView(std::move(prepared));
@@ -294,7 +294,7 @@ absl::Status Engine::StartReading(RecoveredLogs recovered, std::array<OpenTables
   view->sealed.assign(recovered.memtables.rbegin(), recovered.memtables.rend());
   LSM_ASSIGN_OR_RETURN(view->version, Version::Create(std::move(levels)));
   ReadViewCell::Prepared prepared = view_.Prepare(view);
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   last_sequence_ = recovered.last_sequence;
   visible_sequence_.store(last_sequence_, std::memory_order_release);
   PublishView(std::move(prepared));

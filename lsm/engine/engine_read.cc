@@ -206,7 +206,7 @@ void Engine::LetGo(std::shared_ptr<const ReadView> view) {
 }
 
 Sequence Engine::TakeSnapshot() {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   snapshots_.Add(last_sequence_);
   return last_sequence_;
 }
@@ -214,7 +214,7 @@ Sequence Engine::TakeSnapshot() {
 void Engine::ReleaseSnapshot(Sequence sequence) {
   // The lock may be held by a thread that is not here.
   if (!CheckProcess().ok()) return;
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   snapshots_.Remove(sequence);
 }
 

@@ -22,7 +22,7 @@ absl::Status Engine::Refusal(const absl::Status& failure) {
 }
 
 absl::Status Engine::GetFailure() {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   return failures_.First();
 }
 
@@ -66,7 +66,7 @@ absl::Status Engine::StartOver(const ReadView& view, absl::Status* forgotten) {
   LSM_ASSIGN_OR_RETURN(const Current current, ReadCurrent(*store_.directory, kCurrentFileName));
   ManifestState state;
   {
-    absl::MutexLock lock(&manifest_mutex_);
+    MutexLock lock(&manifest_mutex_);
     state.digest_seed = manifest_state_.digest_seed;
   }
   std::vector<std::shared_ptr<const Memtable>> memtables;

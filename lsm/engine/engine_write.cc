@@ -68,7 +68,7 @@ absl::Status Engine::Write(const WriteBatch& batch, const WriteOptions& options)
 }
 
 absl::Status Engine::Enqueue(Writer* writer) {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   writers_.push_back(writer);
   while (!writer->done && writers_.front() != writer) scheduler_->Wait(&mutex_, &writer->wake);
   if (writer->done) return writer->status;  // another one led the group that this was part of
@@ -299,7 +299,7 @@ absl::Status Engine::Flush() {
   const auto failure = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return failures_.FirstOf({FailureKind::kLog, FailureKind::kManifest, FailureKind::kFlush});
   };
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   while (!current_view_->sealed.empty() && failure().ok()) scheduler_->Wait(&mutex_, &work_done_);
   return current_view_->sealed.empty() ? absl::OkStatus() : failure();
 }

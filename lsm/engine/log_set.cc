@@ -33,7 +33,7 @@ void LogSet::StartLast() { newest_ = logs_.rbegin()->second.writer.get(); }
 absl::Status LogSet::Start(uint64_t number, uint64_t file_id) {
   Logs made;
   LSM_RETURN_IF_ERROR(Make(number, file_id, &made));
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   logs_.merge(prepared_);  // overtaken: of a store that begins anew
   assert(logs_.empty() || logs_.rbegin()->first < number);
   logs_.merge(made);
@@ -42,7 +42,7 @@ absl::Status LogSet::Start(uint64_t number, uint64_t file_id) {
 }
 
 std::optional<uint64_t> LogSet::StartPrepared() {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   if (prepared_.empty()) return std::nullopt;
   const uint64_t number = prepared_.begin()->first;
   assert(logs_.rbegin()->first < number);
@@ -54,7 +54,7 @@ std::optional<uint64_t> LogSet::StartPrepared() {
 absl::Status LogSet::Prepare(uint64_t number, uint64_t file_id) {
   Logs made;
   LSM_RETURN_IF_ERROR(Make(number, file_id, &made));
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   const bool is_overtaken = !logs_.empty() && number < logs_.rbegin()->first;
   (is_overtaken ? logs_ : prepared_).merge(made);
   return absl::OkStatus();
@@ -69,7 +69,7 @@ absl::StatusOr<uint64_t> LogSet::Append(std::string_view payload) {
 }
 
 absl::StatusOr<std::vector<uint64_t>> LogSet::Sync() {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   std::vector<uint64_t> first_time;
   for (auto& [number, log] : logs_) {
     if (!log.writer->has_unsynced()) continue;
@@ -84,7 +84,7 @@ absl::StatusOr<std::vector<uint64_t>> LogSet::Sync() {
 }
 
 std::map<uint64_t, uint64_t> LogSet::Sizes() {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   std::map<uint64_t, uint64_t> sizes;
   for (const auto& [number, log] : logs_) sizes.emplace(number, log.writer->size_bytes());
   return sizes;
@@ -93,7 +93,7 @@ std::map<uint64_t, uint64_t> LogSet::Sizes() {
 void LogSet::Remove(uint64_t number) {
   Logs removed;
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     while (!logs_.empty() && logs_.begin()->first < number)
       removed.insert(logs_.extract(logs_.begin()));
   }
@@ -112,7 +112,7 @@ void LogSet::RemoveFiles(Logs logs) {
 }
 
 absl::Status LogSet::Close(std::map<uint64_t, uint64_t>* closed) {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   RemoveFiles(std::exchange(prepared_, {}));
   absl::Status first;
   bool names_are_durable = true;

@@ -34,8 +34,8 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/synchronization/mutex.h"
 #include "lsm/fs/file_system.h"
+#include "lsm/fs/mutex.h"
 #include "lsm/log/log_writer.h"
 
 namespace lsm {
@@ -99,7 +99,7 @@ class LogSet {
   void RemoveFiles(Logs logs);
 
   Directory* const directory_;
-  absl::Mutex mutex_;
+  Mutex mutex_;
   Logs logs_ ABSL_GUARDED_BY(mutex_);
   Logs prepared_ ABSL_GUARDED_BY(mutex_);  // at most one, above all of these
   // The last one, which takes records.  Not guarded: it is changed and used by who leads alone, and

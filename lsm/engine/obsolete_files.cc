@@ -10,7 +10,7 @@
 namespace lsm {
 
 void ObsoleteFiles::Add(Tables tables) {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   tables_.splice(tables_.end(), tables);
   count_.store(tables_.size(), std::memory_order_relaxed);
 }
@@ -18,7 +18,7 @@ void ObsoleteFiles::Add(Tables tables) {
 void ObsoleteFiles::RemoveUnused() {
   Tables unused;
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     if (closed_) return;
     ++removing_;
     for (auto entry = tables_.begin(); entry != tables_.end();) {
@@ -32,7 +32,7 @@ void ObsoleteFiles::RemoveUnused() {
         CatchOutOfMemory([&] { return directory_->Remove(TableFileName(entry.first)); });
     return status.ok() || absl::IsNotFound(status);
   });
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   if (--removing_ == 0) removed_.SignalAll();
   if (closed_) return;
   tables_.splice(tables_.end(), unused);  // those that could not be removed
@@ -40,7 +40,7 @@ void ObsoleteFiles::RemoveUnused() {
 }
 
 void ObsoleteFiles::Close() {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   closed_ = true;
   tables_.clear();
   count_.store(0, std::memory_order_relaxed);
@@ -48,7 +48,7 @@ void ObsoleteFiles::Close() {
 }
 
 bool ObsoleteFiles::Has(uint64_t number) {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   return std::any_of(tables_.begin(), tables_.end(),
                      [&](const auto& entry) { return entry.first == number; });
 }

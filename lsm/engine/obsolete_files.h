@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
 #include "lsm/fs/file_system.h"
+#include "lsm/fs/mutex.h"
 #include "lsm/version/version.h"
 
 namespace lsm {
@@ -43,11 +43,11 @@ class ObsoleteFiles {
 
  private:
   Directory* const directory_;
-  absl::Mutex mutex_;  // not held while a file is removed
+  Mutex mutex_;  // not held while a file is removed
   Tables tables_ ABSL_GUARDED_BY(mutex_);
   std::atomic<size_t> count_{0};
   int removing_ ABSL_GUARDED_BY(mutex_) = 0;  // threads that are at it
-  absl::CondVar removed_;                     // none is any more
+  CondVar removed_;                           // none is any more
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "absl/synchronization/mutex.h"
 #include "lsm/bytes/status.h"
+#include "lsm/fs/mutex.h"
 
 namespace lsm {
 namespace {
@@ -151,7 +151,7 @@ class Opening {
 
   // Waits for those who have begun, and lets nobody begin any more.
   void FinishAll(Scheduler* helpers) {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     is_over_ = true;
     while (helping_ > 0) helpers->Wait(&mutex_, &ended_);
   }
@@ -191,14 +191,14 @@ class Opening {
   }
 
   bool TryBegin() {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     if (is_over_) return false;
     ++helping_;
     return true;
   }
 
   void End() {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     if (--helping_ == 0) ended_.SignalAll();
   }
 
@@ -211,8 +211,8 @@ class Opening {
   EndSizes ends_;
   std::atomic<size_t> next_{0};
   std::atomic<bool> has_failed_{false};
-  absl::Mutex mutex_;
-  absl::CondVar ended_;
+  Mutex mutex_;
+  CondVar ended_;
   int helping_ ABSL_GUARDED_BY(mutex_) = 0;
   bool is_over_ ABSL_GUARDED_BY(mutex_) = false;
 };

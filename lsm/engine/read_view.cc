@@ -12,13 +12,13 @@ void ReadViewCell::Clear() { delete current_.exchange(nullptr, std::memory_order
 
 ReadViewCell::Prepared ReadViewCell::Prepare(std::shared_ptr<const ReadView> view) {
   Prepared prepared(new Holder(std::move(view)));
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   retired_.Reserve(2);
   return prepared;
 }
 
 void ReadViewCell::Publish(Prepared prepared) {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   // Sequentially consistent: a reader that enters its guard after the retirement below sees the new
   // view.
   Holder* old = current_.exchange(prepared.release(), std::memory_order_seq_cst);
@@ -32,7 +32,7 @@ size_t ReadViewCell::Collect() {
   for (;;) {
     std::optional<RetireList::Entry> expired;
     {
-      absl::MutexLock lock(&mutex_);
+      MutexLock lock(&mutex_);
       expired = retired_.TakeExpired();
       if (!expired) return retired_.size();
     }

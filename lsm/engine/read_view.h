@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
 #include "lsm/base/epoch.h"
+#include "lsm/fs/mutex.h"
 #include "lsm/memtable/memtable.h"
 #include "lsm/version/version.h"
 
@@ -65,7 +65,7 @@ class ReadViewCell {
  private:
   using Holder = const std::shared_ptr<const ReadView>;
   std::atomic<Holder*> current_{nullptr};
-  absl::Mutex mutex_;
+  Mutex mutex_;
   RetireList retired_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -10,7 +10,7 @@
 
 namespace lsm {
 
-class Scheduler;  // lsm/fs/scheduler.h, which shows absl::Mutex and is therefore not installed
+class Scheduler;  // lsm/fs/scheduler.h, which is not installed
 
 // Thread-safe.
 class Clock {

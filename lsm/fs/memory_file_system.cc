@@ -6,10 +6,10 @@
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
 #include "lsm/bytes/status.h"
 #include "lsm/fs/bare_name.h"
 #include "lsm/fs/memory_machine.h"
+#include "lsm/fs/mutex.h"
 
 namespace lsm {
 namespace {
@@ -39,7 +39,7 @@ class MemoryReadFile final : public ReadFile {
         file_(std::move(file)) {}
 
   absl::StatusOr<size_t> ReadAt(uint64_t offset, std::span<char> buffer) const override {
-    absl::MutexLock lock(&machine_->mutex);
+    MutexLock lock(&machine_->mutex);
     LSM_RETURN_IF_ERROR(machine_->Begin(epoch_, FileOperation::kReadAt, path_));
     const std::string& bytes = file_->bytes();
     if (offset >= bytes.size()) return 0;
@@ -47,7 +47,7 @@ class MemoryReadFile final : public ReadFile {
   }
 
   absl::StatusOr<uint64_t> Size() const override {
-    absl::MutexLock lock(&machine_->mutex);
+    MutexLock lock(&machine_->mutex);
     LSM_RETURN_IF_ERROR(machine_->Begin(epoch_, FileOperation::kSize, path_));
     return file_->bytes().size();
   }
@@ -70,13 +70,13 @@ class MemoryAppendFile final : public AppendFile {
         file_(std::move(file)) {}
 
   ~MemoryAppendFile() override {
-    absl::MutexLock lock(&machine_->mutex);
+    MutexLock lock(&machine_->mutex);
     file_->Seal();
   }
 
   absl::Status Append(std::string_view bytes) override {
     assert(!closed_);
-    absl::MutexLock lock(&machine_->mutex);
+    MutexLock lock(&machine_->mutex);
     bool interrupted = false;
     absl::Status status = machine_->Begin(epoch_, FileOperation::kAppend, path_, &interrupted);
     if (!status.ok() && !interrupted) return status;
@@ -91,7 +91,7 @@ class MemoryAppendFile final : public AppendFile {
   absl::Status Sync() override {
     assert(!closed_);
     if (!sync_status_.ok()) return sync_status_;  // as POSIX does: no second attempt
-    absl::MutexLock lock(&machine_->mutex);
+    MutexLock lock(&machine_->mutex);
     sync_status_ = machine_->Begin(epoch_, FileOperation::kSyncFile, path_);
     if (sync_status_.ok()) file_->durable_bytes = file_->bytes().size();
     return sync_status_;
@@ -100,7 +100,7 @@ class MemoryAppendFile final : public AppendFile {
   absl::Status Close() override {
     assert(!closed_);
     closed_ = true;
-    absl::MutexLock lock(&machine_->mutex);
+    MutexLock lock(&machine_->mutex);
     file_->Seal();
     return machine_->Begin(epoch_, FileOperation::kClose, path_);
   }
@@ -126,7 +126,7 @@ class MemoryFileLock final : public FileLock {
 
   // After a restart `file_` is no longer the file that others lock.
   ~MemoryFileLock() override {
-    absl::MutexLock lock(&machine_->mutex);
+    MutexLock lock(&machine_->mutex);
     if (kind_ == LockKind::kExclusive) {
       file_->exclusive_lock = false;
     } else {
@@ -209,7 +209,7 @@ absl::StatusOr<std::unique_ptr<ReadFile>> MemoryDirectory::OpenRead(std::string_
                                                                     ReadMode /*mode*/) {
   LSM_RETURN_IF_ERROR(CheckBareName(path_, name));
   std::string path = PathOf(name);
-  absl::MutexLock lock(&machine_->mutex);
+  MutexLock lock(&machine_->mutex);
   LSM_RETURN_IF_ERROR(Begin(FileOperation::kOpenRead, path));
   FilePointer file = Find(name);
   if (file == nullptr) return MissingAt(name);
@@ -220,7 +220,7 @@ absl::StatusOr<std::unique_ptr<AppendFile>> MemoryDirectory::CreateExclusive(
     std::string_view name) {
   LSM_RETURN_IF_ERROR(CheckBareName(path_, name));
   std::string path = PathOf(name);
-  absl::MutexLock lock(&machine_->mutex);
+  MutexLock lock(&machine_->mutex);
   LSM_RETURN_IF_ERROR(Begin(FileOperation::kCreate, path));
   if (IsDirectory(name)) return AlreadyExistsAt(path);
   const auto [place, is_new] = node_->current.try_emplace(std::string(name));
@@ -231,7 +231,7 @@ absl::StatusOr<std::unique_ptr<AppendFile>> MemoryDirectory::CreateExclusive(
 }
 
 absl::StatusOr<std::vector<std::string>> MemoryDirectory::List() {
-  absl::MutexLock lock(&machine_->mutex);
+  MutexLock lock(&machine_->mutex);
   LSM_RETURN_IF_ERROR(Begin(FileOperation::kList, path_));
   std::vector<std::string> names;
   for (const auto& [name, file] : node_->current) names.push_back(name);
@@ -241,7 +241,7 @@ absl::StatusOr<std::vector<std::string>> MemoryDirectory::List() {
 absl::StatusOr<FileInfo> MemoryDirectory::Stat(std::string_view name) {
   LSM_RETURN_IF_ERROR(CheckBareName(path_, name));
   const std::string path = PathOf(name);
-  absl::MutexLock lock(&machine_->mutex);
+  MutexLock lock(&machine_->mutex);
   LSM_RETURN_IF_ERROR(Begin(FileOperation::kStat, path));
   const FilePointer file = Find(name);
   if (file == nullptr) return MissingAt(name);
@@ -252,7 +252,7 @@ absl::Status MemoryDirectory::Rename(std::string_view from, std::string_view to)
   LSM_RETURN_IF_ERROR(CheckBareName(path_, from));
   LSM_RETURN_IF_ERROR(CheckBareName(path_, to));
   const std::string path = PathOf(from);
-  absl::MutexLock lock(&machine_->mutex);
+  MutexLock lock(&machine_->mutex);
   LSM_RETURN_IF_ERROR(Begin(FileOperation::kRename, path));
   const FilePointer file = Find(from);
   if (file == nullptr) return NotFoundAt(path);
@@ -273,7 +273,7 @@ absl::Status MemoryDirectory::Link(std::string_view name, Directory& to) {
 
 absl::Status MemoryDirectory::Adopt(std::string_view name, const MemoryDirectory& from) {
   const std::string path = PathOf(name);
-  absl::MutexLock lock(&machine_->mutex);
+  MutexLock lock(&machine_->mutex);
   LSM_RETURN_IF_ERROR(Begin(FileOperation::kLink, path));
   const auto file = from.node_->current.find(name);
   if (file == from.node_->current.end()) return NotFoundAt(from.PathOf(name));
@@ -287,7 +287,7 @@ absl::Status MemoryDirectory::Adopt(std::string_view name, const MemoryDirectory
 absl::Status MemoryDirectory::Remove(std::string_view name) {
   LSM_RETURN_IF_ERROR(CheckBareName(path_, name));
   const std::string path = PathOf(name);
-  absl::MutexLock lock(&machine_->mutex);
+  MutexLock lock(&machine_->mutex);
   LSM_RETURN_IF_ERROR(Begin(FileOperation::kRemove, path));
   const auto place = node_->current.find(name);
   if (place == node_->current.end()) return NotFoundAt(path);
@@ -297,7 +297,7 @@ absl::Status MemoryDirectory::Remove(std::string_view name) {
 }
 
 absl::Status MemoryDirectory::Sync() {
-  absl::MutexLock lock(&machine_->mutex);
+  MutexLock lock(&machine_->mutex);
   if (!sync_status_.ok()) return sync_status_;  // as POSIX does: no second attempt
   sync_status_ = Begin(FileOperation::kSyncDirectory, path_);
   if (sync_status_.ok()) node_->Sync();
@@ -305,7 +305,7 @@ absl::Status MemoryDirectory::Sync() {
 }
 
 absl::Status MemoryDirectory::ForgetFailedSync() {
-  absl::MutexLock lock(&machine_->mutex);
+  MutexLock lock(&machine_->mutex);
   return std::exchange(sync_status_, absl::OkStatus());
 }
 
@@ -328,7 +328,7 @@ absl::Status MemoryDirectory::AtomicReplace(std::string_view name, std::string_v
                                             const std::function<void()>& before_swap) {
   LSM_RETURN_IF_ERROR(CheckBareName(path_, name));
   const std::string path = PathOf(name);
-  absl::MutexLock lock(&machine_->mutex);
+  MutexLock lock(&machine_->mutex);
   LSM_RETURN_IF_ERROR(CheckReplace(name, bytes, expected));
   // A fault may make it seem to have failed after it was done.
   if (before_swap != nullptr) before_swap();
@@ -349,7 +349,7 @@ absl::StatusOr<std::unique_ptr<FileLock>> MemoryDirectory::Lock(std::string_view
   LSM_RETURN_IF_ERROR(CheckBareName(path_, name));
   const bool exclusive = kind == LockKind::kExclusive;
   const std::string path = PathOf(name);
-  absl::MutexLock lock(&machine_->mutex);
+  MutexLock lock(&machine_->mutex);
   LSM_RETURN_IF_ERROR(Begin(FileOperation::kLock, path));
   FilePointer file = Find(name);
   if (file == nullptr) {
@@ -421,7 +421,7 @@ absl::StatusOr<std::unique_ptr<Directory>> MemoryFileSystem::OpenDirectory(const
                                                                            bool create) {
   std::string normalized = NormalizedPath(path);
   if (normalized.empty()) return absl::InvalidArgumentError("the path of a directory is empty");
-  absl::MutexLock lock(&machine_->mutex);
+  MutexLock lock(&machine_->mutex);
   LSM_RETURN_IF_ERROR(machine_->Begin(machine_->epoch, FileOperation::kOpenDirectory, normalized));
   std::shared_ptr<MemoryDirectoryNode> node;
   const auto place = machine_->directories.find(normalized);
@@ -440,7 +440,7 @@ absl::StatusOr<std::unique_ptr<Directory>> MemoryFileSystem::OpenDirectory(const
 
 absl::Status MemoryFileSystem::RemoveDirectory(const std::string& path) {
   const std::string normalized = NormalizedPath(path);
-  absl::MutexLock lock(&machine_->mutex);
+  MutexLock lock(&machine_->mutex);
   LSM_RETURN_IF_ERROR(
       machine_->Begin(machine_->epoch, FileOperation::kRemoveDirectory, normalized));
   const auto place = machine_->directories.find(normalized);
@@ -457,27 +457,27 @@ absl::Status MemoryFileSystem::RemoveDirectory(const std::string& path) {
 }
 
 void MemoryFileSystem::SetFault(Fault fault) {
-  absl::MutexLock lock(&machine_->mutex);
+  MutexLock lock(&machine_->mutex);
   machine_->fault = fault == nullptr ? nullptr : std::make_shared<const Fault>(std::move(fault));
 }
 
 uint64_t MemoryFileSystem::operation_count() const {
-  absl::MutexLock lock(&machine_->mutex);
+  MutexLock lock(&machine_->mutex);
   return machine_->operation_count;
 }
 
 void MemoryFileSystem::ResetCounts() {
-  absl::MutexLock lock(&machine_->mutex);
+  MutexLock lock(&machine_->mutex);
   machine_->operation_count = 0;
 }
 
 void MemoryFileSystem::CrashAt(uint64_t operation_number) {
-  absl::MutexLock lock(&machine_->mutex);
+  MutexLock lock(&machine_->mutex);
   machine_->crash_at = operation_number;
 }
 
 bool MemoryFileSystem::crashed() const {
-  absl::MutexLock lock(&machine_->mutex);
+  MutexLock lock(&machine_->mutex);
   return machine_->crashed;
 }
 
@@ -488,14 +488,14 @@ std::unique_ptr<MemoryFileSystem> MemoryFileSystem::Clone() const {
 }
 
 std::string MemoryFileSystem::FileBytes(const std::string& path) const {
-  absl::MutexLock lock(&machine_->mutex);
+  MutexLock lock(&machine_->mutex);
   const FilePointer file = machine_->FindFile(NormalizedPath(path));
   return file == nullptr ? std::string() : file->bytes();
 }
 
 void MemoryFileSystem::SetFileBytes(const std::string& path, std::string bytes) {
   const std::string normalized = NormalizedPath(path);
-  absl::MutexLock lock(&machine_->mutex);
+  MutexLock lock(&machine_->mutex);
   const std::shared_ptr<MemoryDirectoryNode> node =
       machine_->MakeDirectory(std::string(ParentPath(normalized)));
   FilePointer& file = node->current[std::string(LastName(normalized))];
@@ -506,13 +506,13 @@ void MemoryFileSystem::SetFileBytes(const std::string& path, std::string bytes) 
 }
 
 void MemoryFileSystem::DropUnsyncedNames(const std::string& path) {
-  absl::MutexLock lock(&machine_->mutex);
+  MutexLock lock(&machine_->mutex);
   const auto place = machine_->directories.find(NormalizedPath(path));
   if (place != machine_->directories.end()) place->second->DropUnsynced();
 }
 
 void MemoryFileSystem::SetFreeBytes(uint64_t bytes) {
-  absl::MutexLock lock(&machine_->mutex);
+  MutexLock lock(&machine_->mutex);
   machine_->free_bytes = bytes;
 }
 

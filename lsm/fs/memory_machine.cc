@@ -124,7 +124,7 @@ std::shared_ptr<MemoryDirectoryNode> MemoryMachine::MakeDirectory(const std::str
 
 void MemoryMachine::Restart(MemoryFileSystem::Unsynced unsynced) {
   const bool keep = unsynced == MemoryFileSystem::Unsynced::kKept;
-  absl::MutexLock lock(&mutex);
+  MutexLock lock(&mutex);
   ++epoch;
   crash_at = kNever;
   crashed = false;
@@ -146,8 +146,8 @@ void MemoryMachine::Restart(MemoryFileSystem::Unsynced unsynced) {
 std::shared_ptr<MemoryMachine> MemoryMachine::Clone() const {
   auto clone = std::make_shared<MemoryMachine>();
   Copier copier([](const MemoryFile& file) { return SealedPrefix(file, file.bytes().size()); });
-  absl::MutexLock lock(&mutex);
-  absl::MutexLock clone_lock(&clone->mutex);
+  MutexLock lock(&mutex);
+  MutexLock clone_lock(&clone->mutex);
   clone->free_bytes = free_bytes;
   for (const auto& [path, node] : directories) {
     auto copy = std::make_shared<MemoryDirectoryNode>();

@@ -14,8 +14,8 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
-#include "absl/synchronization/mutex.h"
 #include "lsm/fs/memory_file_system.h"
+#include "lsm/fs/mutex.h"
 
 namespace lsm {
 
@@ -76,7 +76,7 @@ class MemoryMachine {
  public:
   static constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
 
-  mutable absl::Mutex mutex;
+  mutable Mutex mutex;
   std::map<std::string, std::shared_ptr<MemoryDirectoryNode>, std::less<>> directories
       ABSL_GUARDED_BY(mutex);
   // Restarts so far.  A handle is dead if it is of another epoch.

@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
-#include "absl/synchronization/mutex.h"
 #include "lsm/bytes/status.h"
 #include "lsm/fs/bare_name.h"
 #include "lsm/fs/file_names.h"
+#include "lsm/fs/mutex.h"
 #include "lsm/fs/posix_files.h"
 
 namespace lsm {
@@ -28,7 +28,7 @@ class SpareDescriptors {
  public:
   // Takes back what was given away, as far as there is any.
   void Refill(int directory_fd) {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     while (spare_.size() < kCount) {
       Descriptor copy(::fcntl(directory_fd, F_DUPFD_CLOEXEC, 0));
       if (!copy.valid()) return;
@@ -37,7 +37,7 @@ class SpareDescriptors {
   }
   // Closes one, for another to take its number.  False if there is none left.
   bool GiveOne() {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     if (spare_.empty()) return false;
     spare_.pop_back();
     return true;
@@ -45,7 +45,7 @@ class SpareDescriptors {
 
  private:
   static constexpr size_t kCount = 3;  // a log, a manifest, and CURRENT
-  absl::Mutex mutex_;
+  Mutex mutex_;
   std::vector<Descriptor> spare_ ABSL_GUARDED_BY(mutex_);
 };
 
@@ -82,14 +82,14 @@ class PosixDirectory final : public Directory {
     // As for a file: after a failed fsync another one may succeed and lie.  The first error stays,
     // so that no job that is already under way takes names for durable.
     LSM_RETURN_IF_ERROR(process_.Check(path_));
-    absl::MutexLock lock(&sync_mutex_);
+    MutexLock lock(&sync_mutex_);
     if (sync_status_.ok())
       sync_status_ = CatchOutOfMemory([&] { return SyncDirectory(fd_.get(), path_); });
     return sync_status_;
   }
 
   absl::Status ForgetFailedSync() override {
-    absl::MutexLock lock(&sync_mutex_);
+    MutexLock lock(&sync_mutex_);
     return std::exchange(sync_status_, absl::OkStatus());
   }
 
@@ -129,8 +129,8 @@ class PosixDirectory final : public Directory {
   const mode_t file_mode_;
   const ProcessMark process_;
   SpareDescriptors spare_;
-  absl::Mutex replace_mutex_;  // one AtomicReplace at a time: all write the same temporary file
-  absl::Mutex sync_mutex_ ABSL_ACQUIRED_AFTER(replace_mutex_);
+  Mutex replace_mutex_;  // one AtomicReplace at a time: all write the same temporary file
+  Mutex sync_mutex_ ABSL_ACQUIRED_AFTER(replace_mutex_);
   absl::Status sync_status_ ABSL_GUARDED_BY(sync_mutex_);
 };
 
@@ -229,7 +229,7 @@ absl::Status PosixDirectory::WriteSynced(std::string_view name, std::string_view
 absl::Status PosixDirectory::AtomicReplace(std::string_view name, std::string_view bytes,
                                            std::optional<std::string_view> expected,
                                            const std::function<void()>& before_swap) {
-  absl::MutexLock lock(&replace_mutex_);
+  MutexLock lock(&replace_mutex_);
   LSM_RETURN_IF_ERROR(CheckExpected(name, expected));
   const std::string temporary = Concat(name, kTemporarySuffix);
   const absl::Status removed = Remove(temporary);  // left over by a crash

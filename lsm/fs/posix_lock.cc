@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
 #include "lsm/bytes/status.h"
+#include "lsm/fs/mutex.h"
 #include "lsm/fs/posix_files.h"
 
 namespace lsm {
@@ -25,7 +25,7 @@ class LockRegistry {
   }
 
   bool TryAdd(const Inode& inode, LockKind kind) {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     auto [place, is_new] = holders_.try_emplace(inode, Holders{kind, 0});
     if (!is_new && (kind == LockKind::kExclusive || place->second.kind == LockKind::kExclusive)) {
       return false;
@@ -35,7 +35,7 @@ class LockRegistry {
   }
 
   void Remove(const Inode& inode) {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     const auto place = holders_.find(inode);
     if (--place->second.count == 0) holders_.erase(place);
   }
@@ -46,7 +46,7 @@ class LockRegistry {
     int count;
   };
 
-  absl::Mutex mutex_;
+  Mutex mutex_;
   std::map<Inode, Holders> holders_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -9,7 +9,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
-#include "absl/synchronization/mutex.h"
+#include "lsm/fs/mutex.h"
 
 namespace lsm {
 
@@ -29,8 +29,7 @@ class Scheduler {
 
   // Waits on `condition`, whose mutex `mutex` the caller holds, until it is signalled or for no
   // reason at all.  A single-threaded scheduler releases the mutex and runs a job instead.
-  virtual void Wait(absl::Mutex* mutex, absl::CondVar* condition)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) = 0;
+  virtual void Wait(Mutex* mutex, CondVar* condition) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) = 0;
 
   // Pauses the calling thread; a single-threaded scheduler runs a job instead, if there is one.
   virtual void Pause(uint64_t nanos) = 0;

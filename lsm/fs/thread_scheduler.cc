@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "lsm/bytes/status.h"
+#include "lsm/fs/mutex.h"
 #include "lsm/fs/scheduler.h"
 
 namespace lsm {
@@ -44,7 +44,7 @@ class ThreadScheduler final : public Scheduler {
     {
       // A last job may schedule others, in another lane too; threads end only when nothing can come
       // any more.
-      absl::MutexLock lock(&mutex_);
+      MutexLock lock(&mutex_);
       while (unfinished_count_ > 0) changed_.Wait(&mutex_);
       closing_ = true;
       changed_.SignalAll();
@@ -55,13 +55,13 @@ class ThreadScheduler final : public Scheduler {
   int CompactionsAtOnce() const override { return counts_.compactions; }
 
   void Schedule(Lane lane, std::function<void()> job) override {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     JobsOf(lane).push_back(std::move(job));
     ++unfinished_count_;
     changed_.SignalAll();
   }
 
-  void Wait(absl::Mutex* mutex, absl::CondVar* condition) override { condition->Wait(mutex); }
+  void Wait(Mutex* mutex, CondVar* condition) override { condition->Wait(mutex); }
 
   void Pause(uint64_t nanos) override { absl::SleepFor(absl::Nanoseconds(nanos)); }
 
@@ -71,7 +71,7 @@ class ThreadScheduler final : public Scheduler {
   Jobs& JobsOf(Lane lane) { return jobs_[static_cast<size_t>(lane)]; }
 
   void Work(Jobs& jobs) {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     while (true) {
       while (jobs.empty() && !closing_) changed_.Wait(&mutex_);
       if (jobs.empty()) return;
@@ -87,8 +87,8 @@ class ThreadScheduler final : public Scheduler {
 
   const ThreadCounts counts_;
   std::vector<std::thread> threads_;  // only Start and the destructor touch them
-  absl::Mutex mutex_;
-  absl::CondVar changed_;     // a few waiters, each with its own condition
+  Mutex mutex_;
+  CondVar changed_;           // a few waiters, each with its own condition
   std::array<Jobs, 3> jobs_;  // by lane; guarded by mutex_
   int unfinished_count_ ABSL_GUARDED_BY(mutex_) = 0;
   bool closing_ ABSL_GUARDED_BY(mutex_) = false;

@@ -81,7 +81,7 @@ BlockRef BlockCache::Insert(BlockSlot* slot, BlockRef block) {
   const size_t charge_bytes = block->charge_bytes();
   if (!Fits(charge_bytes)) return block;
   Shard& shard = ShardOf(slot);
-  absl::MutexLock lock(&shard.mutex);
+  MutexLock lock(&shard.mutex);
   // Relaxed: only holders of this lock write to the slot.
   if (CachedBlock* faster = slot->load(std::memory_order_relaxed); faster != nullptr) {
     faster->Ref();
@@ -147,12 +147,12 @@ void BlockCache::Erase(std::span<BlockSlot> slots) {
     // lock.  Acquire: a slot that an eviction emptied may be given back, its store is over.
     if (slot.load(std::memory_order_acquire) == nullptr) continue;
     Shard& shard = ShardOf(&slot);
-    absl::MutexLock lock(&shard.mutex);
+    MutexLock lock(&shard.mutex);
     CachedBlock* const block = slot.load(std::memory_order_relaxed);
     if (block != nullptr) Remove(&shard, block);
   }
   for (Shard& shard : shards_) {
-    absl::MutexLock lock(&shard.mutex);
+    MutexLock lock(&shard.mutex);
     shard.retired.Drain();
     shard.retired_bytes = 0;
   }
@@ -161,7 +161,7 @@ void BlockCache::Erase(std::span<BlockSlot> slots) {
 size_t BlockCache::used_bytes() const {
   size_t sum = 0;
   for (const Shard& shard : shards_) {
-    absl::MutexLock lock(&shard.mutex);
+    MutexLock lock(&shard.mutex);
     sum += shard.used_bytes;
   }
   return sum;

@@ -18,8 +18,8 @@
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
 #include "lsm/base/epoch.h"
+#include "lsm/fs/mutex.h"
 #include "lsm/table/block.h"
 #include "lsm/table/block_memory.h"
 #include "lsm/table/signposts.h"
@@ -173,7 +173,7 @@ class BlockCache {
  private:
   static constexpr size_t kShards = 16;
   struct alignas(64) Shard {
-    mutable absl::Mutex mutex;
+    mutable Mutex mutex;
     CachedBlock* hand ABSL_GUARDED_BY(mutex) =
         nullptr;  // into the ring of blocks; null: there are none
     size_t used_bytes ABSL_GUARDED_BY(mutex) = 0;

@@ -182,7 +182,7 @@ BlockMemory& BlockMemory::OfProcess() {
 }
 
 BlockMemory::~BlockMemory() {
-  absl::MutexLock lock(&pages_mutex_);
+  MutexLock lock(&pages_mutex_);
   assert(run_pages_ == 0);
   while (!regions_.empty()) RemoveRegion(regions_.back().region);
 }
@@ -249,7 +249,7 @@ void BlockMemory::Remove(Spans* spans, Run* span) {
 char* BlockMemory::AllocateSlot(size_t class_number) {
   const SizeClass& size_class = kSizeClasses.all[class_number];
   Spans& spans = spans_[class_number];
-  absl::MutexLock lock(&spans.mutex);
+  MutexLock lock(&spans.mutex);
   Run* span = nullptr;
   for (size_t quarter = kQuarters; quarter > 0 && span == nullptr; --quarter)
     span = spans.of_quarter[quarter - 1];
@@ -275,7 +275,7 @@ void BlockMemory::FreeSlot(Run* span, char* slot_begin) noexcept {
                       kSizeClasses.all[span->class_number].slot_bytes;
   Spans& spans = spans_[span->class_number];
   {
-    absl::MutexLock lock(&spans.mutex);
+    MutexLock lock(&spans.mutex);
     Use(&spans, span, slot, false);
     if (span->used_slots > 0) return;
     Remove(&spans, span);
@@ -297,7 +297,7 @@ void BlockMemory::Use(Spans* spans, Run* span, size_t slot, bool use) {
 // --- runs ---
 
 BlockMemory::Run* BlockMemory::AllocateRun(size_t pages, uint16_t class_number) {
-  absl::MutexLock lock(&pages_mutex_);
+  MutexLock lock(&pages_mutex_);
   Region* const region = RegionWith(pages);
   if (region == nullptr) return nullptr;
   if (region == empty_region_) empty_region_ = nullptr;
@@ -320,7 +320,7 @@ BlockMemory::Run* BlockMemory::AllocateRun(size_t pages, uint16_t class_number) 
 }
 
 void BlockMemory::FreeRun(Run* run) noexcept {
-  absl::MutexLock lock(&pages_mutex_);
+  MutexLock lock(&pages_mutex_);
   Region* const region = Region::Of(run);
   const size_t begin = run->begin_page, pages = run->pages;
   region->Mark(begin, pages, true);
@@ -386,17 +386,17 @@ void BlockMemory::RemoveRegion(Region* region) {
 // --- figures ---
 
 size_t BlockMemory::run_bytes() const {
-  absl::MutexLock lock(&pages_mutex_);
+  MutexLock lock(&pages_mutex_);
   return run_pages_ * kPageBytes;
 }
 
 size_t BlockMemory::resident_bytes() const {
-  absl::MutexLock lock(&pages_mutex_);
+  MutexLock lock(&pages_mutex_);
   return resident_huge_pages_ * kHugePageBytes;
 }
 
 size_t BlockMemory::region_count() const {
-  absl::MutexLock lock(&pages_mutex_);
+  MutexLock lock(&pages_mutex_);
   return regions_.size();
 }
 

@@ -35,7 +35,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
+#include "lsm/fs/mutex.h"
 
 namespace lsm {
 
@@ -88,7 +88,7 @@ class BlockMemory {
   // fullest are filled up first, so that the others become empty.
   static constexpr size_t kQuarters = 4;
   struct alignas(64) Spans {
-    absl::Mutex mutex;
+    Mutex mutex;
     std::array<Run*, kQuarters> of_quarter ABSL_GUARDED_BY(mutex) = {};
   };
   static void Push(Spans* spans, Run* span) ABSL_EXCLUSIVE_LOCKS_REQUIRED(spans->mutex);
@@ -115,7 +115,7 @@ class BlockMemory {
   const bool has_regions_;
   std::array<Spans, kClassesMax> spans_;
 
-  mutable absl::Mutex pages_mutex_;  // may be taken with the lock of a class held
+  mutable Mutex pages_mutex_;  // may be taken with the lock of a class held
   struct RegionEntry {
     Region* region;
     size_t free_pages_in_row;  // the longest

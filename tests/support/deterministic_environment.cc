@@ -13,7 +13,7 @@ void SingleThreadScheduler::Schedule(Lane lane, std::function<void()> job) {
   queue_.push_back({lane, std::move(job)});
 }
 
-void SingleThreadScheduler::Wait(absl::Mutex* mutex, absl::CondVar* /*condition*/) {
+void SingleThreadScheduler::Wait(lsm::Mutex* mutex, lsm::CondVar* /*condition*/) {
   mutex->Unlock();
   if (!RunOne()) {
     std::fprintf(

@@ -16,8 +16,8 @@
 #include <functional>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
 #include "lsm/fs/environment.h"
+#include "lsm/fs/mutex.h"
 #include "lsm/fs/scheduler.h"
 
 namespace testing_support {
@@ -37,7 +37,7 @@ class SingleThreadScheduler : public lsm::Scheduler {
 
   // Releases the mutex and runs one job.  Ends the program with a message if there is none: nothing
   // could ever end the wait.
-  void Wait(absl::Mutex* mutex, absl::CondVar* condition) override
+  void Wait(lsm::Mutex* mutex, lsm::CondVar* condition) override
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
 
   void Pause(uint64_t nanos) override;

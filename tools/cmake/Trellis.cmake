@@ -45,7 +45,7 @@ function(trellis_precompile target)
   endif()
   set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON CXX_EXTENSIONS OFF)
   trellis_precompile_together(${target} TRELLIS_PRECOMPILED <algorithm> <functional> <map> <memory> <optional> <set>
-                              <string> <vector> <absl/status/statusor.h> <absl/synchronization/mutex.h>)
+                              <string> <vector> <absl/status/statusor.h> <condition_variable>)
 endfunction()
 
 # trellis_precompile_together(TARGET PROPERTY <header> ...): of the targets with the same property, which must be
@@ -126,9 +126,6 @@ function(trellis_test name)
   # Most of what a test costs to compile are GoogleMock's templates, which its neighbours use too.
   if(TRELLIS_PRECOMPILE)
     set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 4)
-  endif()
-  if(TARGET trellis_tsan_abseil)
-    target_link_libraries(${name} PRIVATE trellis_tsan_abseil)
   endif()
   if("concurrent" IN_LIST ARG_LABELS)
     if(NOT TARGET concurrent_tests)

@@ -148,7 +148,7 @@ if(TRELLIS_BUILD_LSM)
     DESCRIPTION "${PROJECT_DESCRIPTION}"
     LIBRARY -ltrellis_lsm
     REQUIRES "trellis-bloom = ${PROJECT_VERSION}" absl_status absl_statusor
-    STATIC_REQUIRES absl_strings absl_synchronization absl_time liblz4 ${liburing}
+    STATIC_REQUIRES absl_strings absl_time liblz4 ${liburing}
     STATIC_LIBS -pthread)
   trellis_install_pages(lsm/README.md lsm/FORMAT.md lsm/RELIABILITY.md)
   list(APPEND trellis_components lsm)

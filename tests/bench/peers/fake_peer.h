@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "absl/synchronization/mutex.h"
 #include "bench/peers/peer.h"
+#include "lsm/fs/mutex.h"
 
 namespace bench::peers {
 
@@ -120,12 +120,12 @@ class FakePeer : public Peer {
 
   void Note(const std::string& what) {
     const std::string line = name_ + " " + what;
-    absl::MutexLock lock(&mutex_);
+    lsm::MutexLock lock(&mutex_);
     if (log_->empty() || log_->back() != line) log_->push_back(line);
   }
 
   const std::string name_;
-  absl::Mutex mutex_;
+  lsm::Mutex mutex_;
   Log* const log_ ABSL_PT_GUARDED_BY(mutex_);
 };
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
+#include "lsm/fs/mutex.h"
 #include "lsm/fs/scheduler.h"
 #include "tests/lsm/engine/store_test.h"
 #include "tests/support/status_matchers.h"
@@ -297,7 +297,7 @@ class RestlessScheduler : public Scheduler {
   void Schedule(Lane lane, std::function<void()> job) override {
     threads_->Schedule(lane, std::move(job));
   }
-  void Wait(absl::Mutex* mutex, absl::CondVar*) override ABSL_NO_THREAD_SAFETY_ANALYSIS {
+  void Wait(Mutex* mutex, CondVar*) override ABSL_NO_THREAD_SAFETY_ANALYSIS {
     mutex->Unlock();
     std::this_thread::yield();
     mutex->Lock();

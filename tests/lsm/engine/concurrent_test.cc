@@ -4,9 +4,11 @@
 
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <future>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -495,16 +497,16 @@ TEST_F(ConcurrentTest, CompactionsOfDistantKeysRunAtOnce) {
     }
   }
   // The first to begin a table waits until the other one is there.
-  absl::Mutex mutex;
+  std::mutex mutex;
+  std::condition_variable another;
   int begun = 0;
   bool met = false;
   world_.files->SetFault([&](FileOperation operation, const std::string& path, uint64_t) {
     if (operation != FileOperation::kCreate || !path.ends_with(".table")) return absl::OkStatus();
-    absl::MutexLock lock(&mutex);
+    std::unique_lock lock(mutex);
     ++begun;
-    met = mutex.AwaitWithTimeout(absl::Condition(
-                                     +[](int* count) { return *count >= 2; }, &begun),
-                                 absl::Seconds(60));
+    another.notify_all();
+    met = another.wait_for(lock, std::chrono::seconds(60), [&] { return begun >= 2; });
     return absl::OkStatus();
   });
   options_.level0_compaction_tables = 4;

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
 #include "lsm/db.h"
+#include "lsm/fs/mutex.h"
 #include "lsm/fs/scheduler.h"
 #include "tests/lsm/engine/world.h"
 #include "tests/support/status_matchers.h"
@@ -48,8 +48,7 @@ class StoppingScheduler : public Scheduler {
     if (Gate* const gate = gate_.exchange(nullptr); gate != nullptr) gate->Stop();
     real_->Schedule(lane, std::move(job));
   }
-  void Wait(absl::Mutex* mutex, absl::CondVar* condition) override
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+  void Wait(Mutex* mutex, CondVar* condition) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     real_->Wait(mutex, condition);
   }
   void Pause(uint64_t nanos) override { real_->Pause(nanos); }

@@ -2,15 +2,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <future>
 #include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
-#include "absl/synchronization/notification.h"
-#include "absl/time/time.h"
 #include "lsm/bytes/coding.h"
 #include "lsm/version/manifest.h"
 #include "tests/lsm/engine/store_test.h"
@@ -129,25 +127,29 @@ TEST_F(ManifestRotationTest, NoEditFollowsARotationThatFailedAfterItTookEffect) 
   // manifest: its log would be removed, which the new manifest needs.
   options_.environment.scheduler = nullptr;  // threads
   FillManifest();
-  absl::Notification rotating, flushing;
+  std::promise<void> rotating, flushing;
+  const std::shared_future<void> rotates(rotating.get_future()), flushes(flushing.get_future());
+  const auto comes = [](const std::shared_future<void>& event, int seconds) {
+    return event.wait_for(std::chrono::seconds(seconds)) == std::future_status::ready;
+  };
   world_.files->SetFault([&](FileOperation operation, const std::string& path, uint64_t) {
-    if (operation == FileOperation::kAtomicReplace && !rotating.HasBeenNotified()) {
+    if (operation == FileOperation::kAtomicReplace && !comes(rotates, 0)) {
       const std::string manifest = world_.FilesOf(FileKind::kManifest).back();
       const uint64_t number = ParseFileName(manifest.substr(manifest.rfind('/') + 1))->number;
       const uint64_t file_id = LoadFixed64(world_.files->FileBytes(manifest).data() + 12);
       world_.files->SetFileBytes(path, Current{number, file_id}.Encode());
-      rotating.Notify();
-      flushing.WaitForNotificationWithTimeout(absl::Seconds(10));
+      rotating.set_value();
+      comes(flushes, 10);
       return absl::UnavailableError("cannot be synced");
     }
-    if (operation == FileOperation::kSyncDirectory && path == "/logs" &&
-        rotating.HasBeenNotified() && !flushing.HasBeenNotified()) {
-      flushing.Notify();
+    if (operation == FileOperation::kSyncDirectory && path == "/logs" && comes(rotates, 0) &&
+        !comes(flushes, 0)) {
+      flushing.set_value();
     }
     return absl::OkStatus();
   });
   std::thread compacting([&] { EXPECT_THAT(db_->CompactRange(), Not(IsOk())); });
-  ASSERT_TRUE(rotating.WaitForNotificationWithTimeout(absl::Seconds(10)));
+  ASSERT_TRUE(comes(rotates, 10));
   ASSERT_OK(db_->Put("acknowledged", "1"));
   EXPECT_THAT(db_->Flush(), Not(IsOk()));
   compacting.join();

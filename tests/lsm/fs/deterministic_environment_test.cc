@@ -3,10 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <future>
 #include <string>
 #include <vector>
 
-#include "absl/synchronization/mutex.h"
+#include "lsm/fs/mutex.h"
 #include "lsm/fs/scheduler.h"
 
 namespace testing_support {
@@ -18,18 +20,21 @@ using Lane = lsm::Scheduler::Lane;
 TEST(SingleThreadSchedulerTest, RunsNothingWithinScheduleAndOneJobAWait) {
   std::vector<std::string> log;
   SingleThreadScheduler scheduler;
-  absl::Mutex mutex;
-  absl::CondVar condition;
+  lsm::Mutex mutex;
+  lsm::CondVar condition;
   scheduler.Schedule(Lane::kCompaction, [&] {
-    absl::MutexLock lock(&mutex);  // released by Wait
+    lsm::MutexLock lock(&mutex);  // released by Wait
     log.push_back("first");
   });
   scheduler.Schedule(Lane::kFlush, [&] { log.push_back("second"); });
   EXPECT_TRUE(log.empty());
+  std::future<void> other;
   {
-    absl::MutexLock lock(&mutex);
+    lsm::MutexLock lock(&mutex);
     scheduler.Wait(&mutex, &condition);
-    mutex.AssertHeld();
+    // It is held again.
+    other = std::async(std::launch::async, [&] { lsm::MutexLock waits(&mutex); });
+    EXPECT_EQ(other.wait_for(std::chrono::milliseconds(20)), std::future_status::timeout);
   }
   EXPECT_THAT(log, ElementsAre("first"));
   scheduler.Pause(1);
@@ -67,9 +72,9 @@ TEST(SingleThreadSchedulerTest, RunsWhatIsLeftAtItsEnd) {
 TEST(SingleThreadSchedulerDeathTest, EndsTheProgramWhenNobodyCouldEndTheWait) {
   const auto wait_for_ever = [] {
     SingleThreadScheduler scheduler;
-    absl::Mutex mutex;
-    absl::CondVar condition;
-    absl::MutexLock lock(&mutex);
+    lsm::Mutex mutex;
+    lsm::CondVar condition;
+    lsm::MutexLock lock(&mutex);
     scheduler.Wait(&mutex, &condition);
   };
   EXPECT_DEATH(wait_for_ever(), "deadlock");

@@ -3,13 +3,12 @@
 #include <pthread.h>
 
 #include <atomic>
+#include <latch>
 #include <memory>
 #include <thread>
 #include <vector>
 
-#include "absl/synchronization/barrier.h"
-#include "absl/synchronization/mutex.h"
-#include "absl/synchronization/notification.h"
+#include "lsm/fs/mutex.h"
 #include "lsm/fs/scheduler.h"
 #include "tests/support/status_matchers.h"
 
@@ -37,31 +36,28 @@ TEST(ThreadSchedulerTest, RunsTheJobsOfALaneInOrderOnAThreadOfItsOwn) {
 }
 
 TEST(ThreadSchedulerTest, RunsLanesAtOnce) {
-  absl::Notification flush_runs;
-  absl::Notification compaction_runs;
+  std::latch flush_runs(1);
+  std::latch compaction_runs(1);
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Scheduler> scheduler, NewThreadScheduler({}));
   scheduler->Schedule(Lane::kCompaction, [&] {
-    compaction_runs.Notify();
-    flush_runs.WaitForNotification();
+    compaction_runs.count_down();
+    flush_runs.wait();
   });
   scheduler->Schedule(Lane::kFlush, [&] {
-    flush_runs.Notify();
-    compaction_runs.WaitForNotification();
+    flush_runs.count_down();
+    compaction_runs.wait();
   });
-  compaction_runs.WaitForNotification();
-  flush_runs.WaitForNotification();
+  compaction_runs.wait();
+  flush_runs.wait();
 }
 
 TEST(ThreadSchedulerTest, RunsAsManyCompactionsAtOnceAsItIsTold) {
-  absl::Barrier* const all_here = new absl::Barrier(3);
+  std::latch all_here(3);
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Scheduler> scheduler,
                        NewThreadScheduler({.compactions = 3}));
   EXPECT_EQ(scheduler->CompactionsAtOnce(), 3);
-  for (int i = 0; i < 3; ++i) {
-    scheduler->Schedule(Lane::kCompaction, [&] {
-      if (all_here->Block()) delete all_here;
-    });
-  }
+  for (int i = 0; i < 3; ++i)
+    scheduler->Schedule(Lane::kCompaction, [&] { all_here.arrive_and_wait(); });
   EXPECT_GE(CompactionsOfMachine(), 1);
   EXPECT_LE(CompactionsOfMachine(), 4);
 }
@@ -105,15 +101,15 @@ TEST(ThreadSchedulerTest, IsNotMadeWhereThereAreNoThreads) {
 
 TEST(ThreadSchedulerTest, WaitsForASignal) {
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Scheduler> scheduler, NewThreadScheduler({}));
-  absl::Mutex mutex;
-  absl::CondVar condition;
+  Mutex mutex;
+  CondVar condition;
   bool ready = false;
   scheduler->Schedule(Lane::kFlush, [&] {
-    absl::MutexLock lock(&mutex);
+    MutexLock lock(&mutex);
     ready = true;
     condition.SignalAll();
   });
-  absl::MutexLock lock(&mutex);
+  MutexLock lock(&mutex);
   while (!ready) scheduler->Wait(&mutex, &condition);
 }
 
