@@ -137,7 +137,8 @@ class DB {
       std::span<const std::string_view> keys, const ReadOptions& options = {});
 
   // Over user keys, as of now or of the options' snapshot.  Never null; an error stands in its
-  // status().
+  // status().  Who walks through blocks that are not cached reads ahead, in each run of tables up
+  // to 256 KiB, which the iterator holds.
   std::unique_ptr<Iterator> NewIterator(const ReadOptions& options = {});
 
   std::unique_ptr<const Snapshot> GetSnapshot();

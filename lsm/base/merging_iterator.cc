@@ -34,6 +34,7 @@ class MergingIterator final : public Iterator {
     MoveAll(Direction::kForward, [target](Iterator& input) { input.Seek(target); });
   }
   void SeekForPrev(std::string_view target) override {
+    PrefetchSeeks(target);
     MoveAll(Direction::kBackward, [target](Iterator& input) { input.SeekForPrev(target); });
   }
 

@@ -8,6 +8,7 @@
 #include "lsm/bytes/status.h"
 #include "lsm/engine/db_iterator.h"
 #include "lsm/engine/engine.h"
+#include "lsm/table/block_reads.h"
 
 namespace lsm {
 namespace {
@@ -184,6 +185,8 @@ std::unique_ptr<Iterator> Engine::MakeIterator(const ReadOptions& options) {
   const Sequence sequence = SequenceFor(*view, options);
   Table::ScanOptions scan;
   scan.fill_cache = options.fill_cache;
+  auto seek_reads = std::make_shared<SeekReads>(store_.environment.file_system);
+  scan.seek_reads = seek_reads.get();
   std::vector<std::unique_ptr<Iterator>> inputs;
   inputs.reserve(1 + view->sealed.size() + view->version->iterator_count());
   // An empty one holds nothing that this sequence number counts.
@@ -193,7 +196,9 @@ std::unique_ptr<Iterator> Engine::MakeIterator(const ReadOptions& options) {
   counters_.Add(Counter::kIterators, 1);
   return NewDbIterator(NewMergingIterator(std::move(inputs)), sequence,
                        {options.lower_bound, options.upper_bound},
-                       [self = shared_from_this(), view = std::move(view)]() mutable {
+                       [self = shared_from_this(), view = std::move(view),
+                        seek_reads = std::move(seek_reads)]() mutable {
+                         seek_reads.reset();  // which refers to the cache of the tables
                          self->LetGo(std::move(view));
                        });
 }

@@ -132,18 +132,13 @@ absl::StatusOr<BlockBuffer> ReadStored(const ReadFile& file, BlockHandle handle)
 
 }  // namespace
 
-absl::StatusOr<BlockBuffer> OpenStored(BlockBuffer stored, BlockHandle handle, uint64_t file_id,
-                                       std::string_view file) {
-  LSM_ASSIGN_OR_RETURN(const Compression compression,
-                       VerifyBlock(stored.view(), handle, file_id, file));
-  stored.Truncate(static_cast<size_t>(handle.stored_bytes));
-  if (compression == Compression::kNone) return stored;
-  return ExpandLz4(stored.view(), handle.offset, file);
-}
-
 absl::StatusOr<BlockBuffer> ReadBlock(const ReadFile& file, uint64_t file_id, BlockHandle handle) {
   LSM_ASSIGN_OR_RETURN(BlockBuffer stored, ReadStored(file, handle));
-  return OpenStored(std::move(stored), handle, file_id, file.path());
+  LSM_ASSIGN_OR_RETURN(const Compression compression,
+                       VerifyBlock(stored.view(), handle, file_id, file.path()));
+  stored.Truncate(static_cast<size_t>(handle.stored_bytes));
+  if (compression == Compression::kNone) return stored;
+  return ExpandLz4(stored.view(), handle.offset, file.path());
 }
 
 absl::StatusOr<BlockBuffer> ReadPlainBlock(const ReadFile& file, uint64_t file_id,

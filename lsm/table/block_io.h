@@ -51,10 +51,6 @@ absl::StatusOr<Compression> VerifyBlock(std::string_view stored_with_trailer, Bl
 // nor more than 255 times what is stored.
 absl::StatusOr<BlockBuffer> ReadBlock(const ReadFile& file, uint64_t file_id, BlockHandle handle);
 
-// The second half of it: of what was read at `handle`, with the trailer, in `file`.
-absl::StatusOr<BlockBuffer> OpenStored(BlockBuffer stored, BlockHandle handle, uint64_t file_id,
-                                       std::string_view file);
-
 // The same for filter, index and properties, which are never compressed: DataLoss if they are.  So
 // it is, and nothing is read, if the block is larger than `bytes_max`.
 absl::StatusOr<BlockBuffer> ReadPlainBlock(const ReadFile& file, uint64_t file_id,

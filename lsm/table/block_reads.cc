@@ -7,11 +7,16 @@
 
 namespace lsm {
 
-size_t BlockReads::Add(const Table* table, const IndexPart* index, size_t ordinal) {
+std::optional<size_t> BlockReads::Find(const Table* table, size_t ordinal) const {
   // There are few, and each costs a read.
   for (size_t i = 0; i < reads_.size(); ++i) {
     if (reads_[i].table == table && reads_[i].ordinal == ordinal) return i;
   }
+  return std::nullopt;
+}
+
+size_t BlockReads::Add(const Table* table, const IndexPart* index, size_t ordinal) {
+  if (const std::optional<size_t> number = Find(table, ordinal)) return *number;
   reads_.push_back({table, index, ordinal, {}, OutOfMemory(), {}, false});
   return reads_.size() - 1;
 }
@@ -41,9 +46,9 @@ void BlockReads::Open(Read* read, const ReadRequest& request, bool fill_cache) {
   if (!read->status.ok()) return;
   read->stored.Truncate(request.bytes_read);
   absl::StatusOr<BlockRef> block = CatchOutOfMemory([&] {
-    return read->table->AdmitBlock(*read->index, read->ordinal, std::move(read->stored),
-                                   fill_cache);
+    return read->table->AdmitBlock(*read->index, read->ordinal, read->stored.view(), fill_cache);
   });
+  read->stored = BlockBuffer();
   if (block.ok()) {
     read->block = *std::move(block);
   } else {
@@ -57,6 +62,25 @@ absl::StatusOr<BlockRef> BlockReads::Take(size_t number, bool* is_first) {
   if (!read.status.ok()) return read.status;
   read.block->Ref();
   return BlockRef(read.block.get());
+}
+
+void SeekReads::Begin() {
+  reads_.Clear();
+  pins_.clear();
+  were_read_ = false;
+}
+
+void SeekReads::Want(const Table* table, const IndexPart* index, BlockRef pin, size_t ordinal) {
+  if (pin) pins_.push_back(std::move(pin));
+  reads_.Add(table, index, ordinal);
+}
+
+absl::StatusOr<BlockRef> SeekReads::Take(const Table* table, size_t ordinal, bool fill_cache,
+                                         bool* is_first) {
+  const std::optional<size_t> number = reads_.Find(table, ordinal);
+  if (!number || reads_.size() < 2) return BlockRef();
+  if (!std::exchange(were_read_, true)) reads_.ReadAll(files_, fill_cache);
+  return reads_.Take(*number, is_first);
 }
 
 }  // namespace lsm

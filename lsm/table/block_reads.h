@@ -7,6 +7,8 @@
 #define TRELLIS_LSM_TABLE_BLOCK_READS_H_
 
 #include <cstddef>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -19,6 +21,10 @@ namespace lsm {
 class BlockReads {
  public:
   bool empty() const { return reads_.empty(); }
+  size_t size() const { return reads_.size(); }
+  void Clear() { reads_.clear(); }
+  // The number of a block that was added.
+  std::optional<size_t> Find(const Table* table, size_t ordinal) const;
 
   // Returns its number; a block that was added before is read once.  `index`, which has the block,
   // must stay.
@@ -47,6 +53,32 @@ class BlockReads {
   static void Open(Read* read, const ReadRequest& request, bool fill_cache);
 
   std::vector<Read> reads_;
+};
+
+// What a seek in several tables has to read: each says so before any of them looks into its block,
+// and the first that does reads for all.
+//
+//   Begin  Want*  Take*      a seek
+//
+// Threads: one.
+class SeekReads {
+ public:
+  explicit SeekReads(FileSystem* files) : files_(files) {}
+
+  // Forgets the seek before.
+  void Begin();
+  // A block that is not cached.  `index` stays as long as the table, or as `pin`.
+  void Want(const Table* table, const IndexPart* index, BlockRef pin, size_t ordinal);
+  // The block, or why it could not be read.  Null if it was not wanted, or no other with it: such
+  // a one is read alone.  `is_first`: whether it has not been taken before.
+  absl::StatusOr<BlockRef> Take(const Table* table, size_t ordinal, bool fill_cache,
+                                bool* is_first);
+
+ private:
+  FileSystem* const files_;
+  BlockReads reads_;
+  std::vector<BlockRef> pins_;
+  bool were_read_ = false;
 };
 
 }  // namespace lsm

@@ -200,22 +200,26 @@ absl::StatusOr<BlockRef> Table::ReadIntoCache(const IndexPart& index, size_t ord
                                               bool fill_cache) const {
   LSM_ASSIGN_OR_RETURN(const BlockBuffer buffer,
                        ReadBlock(*file_, footer_.file_id, index.handle(ordinal)));
-  return IntoCache(index, ordinal, buffer, fill_cache);
+  return IntoCache(index, ordinal, buffer.view(), fill_cache);
 }
 
 absl::StatusOr<BlockRef> Table::AdmitBlock(const IndexPart& index, size_t ordinal,
-                                           BlockBuffer stored, bool fill_cache) const {
-  LSM_ASSIGN_OR_RETURN(
-      const BlockBuffer buffer,
-      OpenStored(std::move(stored), index.handle(ordinal), footer_.file_id, file_->path()));
-  return IntoCache(index, ordinal, buffer, fill_cache);
+                                           std::string_view stored_with_trailer,
+                                           bool fill_cache) const {
+  const BlockHandle handle = index.handle(ordinal);
+  LSM_ASSIGN_OR_RETURN(const Compression compression,
+                       VerifyBlock(stored_with_trailer, handle, footer_.file_id, file_->path()));
+  const std::string_view stored =
+      stored_with_trailer.substr(0, static_cast<size_t>(handle.stored_bytes));
+  if (compression == Compression::kNone) return IntoCache(index, ordinal, stored, fill_cache);
+  LSM_ASSIGN_OR_RETURN(const BlockBuffer expanded, ExpandLz4(stored, handle.offset, file_->path()));
+  return IntoCache(index, ordinal, expanded.view(), fill_cache);
 }
 
 absl::StatusOr<BlockRef> Table::IntoCache(const IndexPart& index, size_t ordinal,
-                                          const BlockBuffer& buffer, bool fill_cache) const {
+                                          std::string_view bytes, bool fill_cache) const {
   Block block;
-  if (!block.Init(buffer.view()))
-    return DamagedBlock(index.handle(ordinal), "a data block is malformed");
+  if (!block.Init(bytes)) return DamagedBlock(index.handle(ordinal), "a data block is malformed");
   SignpostPlan plan;
   LSM_RETURN_IF_ERROR(InspectBlock(index, ordinal, block, &plan));
   const bool stays = fill_cache && context_.block_cache != nullptr &&

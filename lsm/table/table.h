@@ -40,6 +40,7 @@
 
 namespace lsm {
 
+class SeekReads;  // lsm/table/block_reads.h
 class TableTail;
 
 // What a table needs of the store it belongs to.  The objects outlive the table.
@@ -178,14 +179,17 @@ class Table {
   }
   // Verifies what was read at index.handle(ordinal), with its trailer, and puts the block into the
   // cache if asked to.
-  absl::StatusOr<BlockRef> AdmitBlock(const IndexPart& index, size_t ordinal, BlockBuffer stored,
-                                      bool fill_cache) const;
+  absl::StatusOr<BlockRef> AdmitBlock(const IndexPart& index, size_t ordinal,
+                                      std::string_view stored_with_trailer, bool fill_cache) const;
 
   struct ScanOptions {
     bool fill_cache = true;
-    // Bytes read at once, front to back, for scans of whole tables (compaction); 0: a block at a
-    // time through the cache.
+    // Bytes read at once, front to back, for scans of whole tables (compaction); 0: blocks go
+    // through the cache, and are read ahead only where the iterator walks from one to the next.
     size_t readahead_bytes = 0;
+    // Shared by the iterators that are sought together, in which Seek follows PrefetchSeek;
+    // outlives them.  Null: each reads alone.
+    SeekReads* seek_reads = nullptr;
     // Whether the blocks count as those of iterators (Counter::kScan...).  Not in compactions.
     bool count_blocks = true;
     // Whether the filter is asked for each key that is passed forward, and those that it denies are
@@ -277,6 +281,8 @@ class Table {
   // guard does not stand while it is read.
   absl::StatusOr<PartitionRef> PinPartition(PartitionKind kind, size_t number, bool fill_cache,
                                             LevelCounts* counts) const;
+  // Null if it is not cached.
+  BlockRef PinCachedPartition(PartitionKind kind, size_t number) const;
   void CountPartition(PartitionKind kind, size_t number, bool from_cache,
                       LevelCounts* counts) const;
   // Null if it is not cached.
@@ -293,8 +299,8 @@ class Table {
   // Reads it from the file, and puts it into the cache if asked to.
   absl::StatusOr<BlockRef> ReadIntoCache(const IndexPart& index, size_t ordinal,
                                          bool fill_cache) const;
-  absl::StatusOr<BlockRef> IntoCache(const IndexPart& index, size_t ordinal,
-                                     const BlockBuffer& buffer, bool fill_cache) const;
+  absl::StatusOr<BlockRef> IntoCache(const IndexPart& index, size_t ordinal, std::string_view bytes,
+                                     bool fill_cache) const;
   absl::Status InspectBlock(const IndexPart& index, size_t ordinal, const Block& block,
                             SignpostPlan* plan) const;
   absl::Status DamagedBlock(BlockHandle handle, std::string_view what) const;

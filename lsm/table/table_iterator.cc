@@ -1,5 +1,6 @@
 #include "lsm/table/table_iterator.h"
 
+#include <algorithm>
 #include <cassert>
 #include <cstddef>
 #include <utility>
@@ -8,12 +9,28 @@
 #include "lsm/base/epoch.h"
 #include "lsm/bytes/escape.h"
 #include "lsm/bytes/status.h"
+#include "lsm/table/block_reads.h"
 
 namespace lsm {
+namespace {
+
+// What a walk reads at once: a few blocks first, for it may end soon, and twice as much each time.
+// Never more than a direct read takes in one call (posix_read_file.cc).
+constexpr size_t kAheadBytesMin = size_t{16} << 10;
+constexpr size_t kAheadBytesMax = size_t{256} << 10;
+
+}  // namespace
 
 void TableIterator::Count(Counter counter, uint64_t amount) {
   if (options_.count_blocks && table_.context_.counters != nullptr)
     table_.context_.counters->Add(counter, amount);
+}
+
+void TableIterator::CountRead(size_t begin, size_t end) {
+  const BlockHandle last = index_->handle(end - 1);
+  Count(Counter::kScanBlocksFromFile, end - begin);
+  Count(Counter::kScanBytesFromFile,
+        last.offset + last.stored_bytes + kBlockTrailerBytes - index_->handle(begin).offset);
 }
 
 void TableIterator::Fail(absl::Status status) {
@@ -24,6 +41,7 @@ void TableIterator::Fail(absl::Status status) {
 void TableIterator::Restart() {
   status_ = absl::OkStatus();
   boundary_key_.clear();
+  walk_ = 0;
 }
 
 absl::Status TableIterator::EnterPartition(size_t number) {
@@ -90,7 +108,12 @@ bool TableIterator::Load(size_t ordinal, Entry entry) {
 
 absl::Status TableIterator::LoadThroughCache(size_t ordinal, Block* block) {
   BlockRef found;
-  {
+  bool is_read = false;
+  if (options_.seek_reads != nullptr) {
+    LSM_ASSIGN_OR_RETURN(found, options_.seek_reads->Take(&table_, ordinal, options_.fill_cache,
+                                                          /*is_first=*/&is_read));
+  }
+  if (!found) {
     // For this one load only: the reference keeps the block, and an iterator may stand for long.
     const EpochGuard guard;
     if (CachedBlock* const cached = table_.FindCached(ordinal); cached != nullptr) {
@@ -100,16 +123,40 @@ absl::Status TableIterator::LoadThroughCache(size_t ordinal, Block* block) {
     if (ordinal == ordinal_ + 1) PrefetchBeyond(ordinal, 1);
     if (ordinal + 1 == ordinal_) PrefetchBeyond(ordinal, -1);
   }
-  if (found) {
-    Count(Counter::kScanBlocksFromCache, 1);
+  if (!found) {
+    LSM_ASSIGN_OR_RETURN(found, ReadMissing(ordinal));
+  } else if (is_read) {
+    CountRead(ordinal, ordinal + 1);
   } else {
-    LSM_ASSIGN_OR_RETURN(found, table_.ReadIntoCache(*index_, ordinal, options_.fill_cache));
-    Count(Counter::kScanBlocksFromFile, 1);
-    Count(Counter::kScanBytesFromFile, index_->handle(ordinal).stored_bytes + kBlockTrailerBytes);
+    Count(Counter::kScanBlocksFromCache, 1);
   }
   cached_ = std::move(found);
   *block = cached_->block();
   return absl::OkStatus();
+}
+
+absl::StatusOr<BlockRef> TableIterator::ReadMissing(size_t ordinal) {
+  if (IsInStretch(ordinal) || ReadAhead(ordinal))
+    return table_.AdmitBlock(*index_, ordinal, StoredInStretch(ordinal), options_.fill_cache);
+  LSM_ASSIGN_OR_RETURN(BlockRef read, table_.ReadIntoCache(*index_, ordinal, options_.fill_cache));
+  CountRead(ordinal, ordinal + 1);
+  return read;
+}
+
+bool TableIterator::ReadAhead(size_t ordinal) {
+  const ptrdiff_t step = ordinal == ordinal_ + 1 ? 1 : ordinal + 1 == ordinal_ ? -1 : 0;
+  // The first step may be the only one.
+  if (step == 0 || step != walk_) {
+    walk_ = step;
+    ahead_bytes_ = 0;
+    return false;
+  }
+  ahead_bytes_ = std::clamp(2 * ahead_bytes_, kAheadBytesMin, kAheadBytesMax);
+  const absl::Status read =
+      CatchOutOfMemory([&] { return ReadStretch(ordinal, step, ahead_bytes_); });
+  // Whatever is wrong may be so with a block that is never wanted.
+  if (!read.ok()) walk_ = 0;
+  return read.ok();
 }
 
 void TableIterator::PrefetchBeyond(size_t ordinal, ptrdiff_t direction) const {
@@ -122,43 +169,56 @@ void TableIterator::PrefetchBeyond(size_t ordinal, ptrdiff_t direction) const {
   if (const CachedBlock* const block = table_.PeekCached(after)) block->Prefetch();
 }
 
-absl::Status TableIterator::ReadStretch(size_t ordinal) {
+absl::Status TableIterator::ReadStretch(size_t ordinal, ptrdiff_t direction, size_t bytes_max) {
+  const auto begin_of = [this](size_t block) { return index_->handle(block).offset; };
   const auto end_of = [this](size_t block) {
     const BlockHandle handle = index_->handle(block);
     return handle.offset + handle.stored_bytes + kBlockTrailerBytes;
   };
-  const uint64_t begin = index_->handle(ordinal).offset;
-  size_t end_ordinal = ordinal;
-  uint64_t end = begin;
-  do {
+  const auto is_wanted = [this](size_t block) {
+    return options_.readahead_bytes > 0 || table_.PeekCached(block) == nullptr;
+  };
+  size_t begin_ordinal = ordinal;
+  size_t end_ordinal = ordinal + 1;
+  uint64_t begin = begin_of(ordinal);
+  uint64_t end = end_of(ordinal);
+  while (direction > 0 && end_ordinal < index_->end() && is_wanted(end_ordinal) &&
+         end_of(end_ordinal) - begin <= bytes_max) {
     end = end_of(end_ordinal++);
-  } while (end_ordinal < index_->end() && end_of(end_ordinal) - begin <= options_.readahead_bytes);
+  }
+  while (direction < 0 && begin_ordinal > index_->begin() && is_wanted(begin_ordinal - 1) &&
+         end - begin_of(begin_ordinal - 1) <= bytes_max) {
+    begin = begin_of(--begin_ordinal);
+  }
   stretch_begin_ = stretch_end_ = 0;
   const size_t size_bytes = end - begin;
-  if (stretch_.size() < size_bytes)
-    stretch_ = BlockBuffer(std::max<size_t>(size_bytes, options_.readahead_bytes));
+  if (stretch_.size() < size_bytes) stretch_ = BlockBuffer(std::max<size_t>(size_bytes, bytes_max));
   LSM_ASSIGN_OR_RETURN(const size_t read_bytes,
                        table_.file_->ReadAt(begin, {stretch_.data(), size_bytes}));
   if (read_bytes != size_bytes) {
     return DamageAt(table_.path(), begin,
                     Concat("the file ends after ", read_bytes, " of ", size_bytes, " bytes"));
   }
-  Count(Counter::kScanBlocksFromFile, end_ordinal - ordinal);
-  Count(Counter::kScanBytesFromFile, size_bytes);
+  CountRead(begin_ordinal, end_ordinal);
   stretch_offset_ = begin;
-  stretch_begin_ = ordinal;
+  stretch_begin_ = begin_ordinal;
   stretch_end_ = end_ordinal;
   return absl::OkStatus();
 }
 
+std::string_view TableIterator::StoredInStretch(size_t ordinal) const {
+  const BlockHandle handle = index_->handle(ordinal);
+  return stretch_.view().substr(handle.offset - stretch_offset_,
+                                handle.stored_bytes + kBlockTrailerBytes);
+}
+
 absl::Status TableIterator::LoadFromStretch(size_t ordinal, Block* block) {
-  if (ordinal < stretch_begin_ || ordinal >= stretch_end_) {
+  if (!IsInStretch(ordinal)) {
     ordinal_ = kNoBlock;  // its bytes may lie in the stretch that goes
-    LSM_RETURN_IF_ERROR(ReadStretch(ordinal));
+    LSM_RETURN_IF_ERROR(ReadStretch(ordinal, 1, options_.readahead_bytes));
   }
   const BlockHandle handle = index_->handle(ordinal);
-  const std::string_view stored_with_trailer = stretch_.view().substr(
-      handle.offset - stretch_offset_, handle.stored_bytes + kBlockTrailerBytes);
+  const std::string_view stored_with_trailer = StoredInStretch(ordinal);
   LSM_ASSIGN_OR_RETURN(
       const Compression compression,
       VerifyBlock(stored_with_trailer, handle, table_.footer_.file_id, table_.path()));
@@ -292,9 +352,21 @@ size_t TableIterator::AwaitedBlock(std::string_view user_key) const {
   return part == nullptr ? kNoBlock : part->LowerBound(user_key);
 }
 
+void TableIterator::WantAwaited() {
+  if (options_.seek_reads == nullptr) return;
+  if (!table_.reads_partitions())
+    return options_.seek_reads->Want(&table_, &table_.index_, BlockRef(), awaited_);
+  BlockRef pin =
+      table_.PinCachedPartition(PartitionKind::kIndex, table_.partitions().With(awaited_));
+  if (!pin) return;
+  const IndexPart* const index = &static_cast<const CachedPartition*>(pin.get())->index();
+  options_.seek_reads->Want(&table_, index, std::move(pin), awaited_);
+}
+
 void TableIterator::PrefetchSeek(std::string_view target, int step) {
   const std::string_view user_key = UserKeyOf(target);
   if (step == 0) {
+    if (options_.seek_reads != nullptr) options_.seek_reads->Begin();
     // The index of a partition is small, and searched at once.
     if (!table_.reads_partitions()) approached_ = table_.index_.Approach(user_key);
     return;
@@ -304,8 +376,11 @@ void TableIterator::PrefetchSeek(std::string_view target, int step) {
   if (step == 1) return table_.PrefetchSlot(awaited_);
   const EpochGuard guard;
   const CachedBlock* const block = table_.PeekCached(awaited_);
-  if (block == nullptr) return;
-  step == 2 ? block->Prefetch() : block->PrefetchSeek(user_key);
+  if (block != nullptr) {
+    step == 2 ? block->Prefetch() : block->PrefetchSeek(user_key);
+  } else if (step == 2) {
+    WantAwaited();
+  }
 }
 
 void TableIterator::SeekForPrev(std::string_view target) {

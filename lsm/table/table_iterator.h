@@ -10,6 +10,7 @@
 #ifndef TRELLIS_LSM_TABLE_TABLE_ITERATOR_H_
 #define TRELLIS_LSM_TABLE_TABLE_ITERATOR_H_
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -59,8 +60,21 @@ class TableIterator final : public Iterator {
   // Begins to load what a walk in this direction (1, -1) will read behind the block.
   // REQUIRES: an EpochGuard stands.
   void PrefetchBeyond(size_t ordinal, ptrdiff_t direction) const;
+  // A block that is not cached, with those that a walk comes to next, or alone.
+  absl::StatusOr<BlockRef> ReadMissing(size_t ordinal);
+  // Says to options_.seek_reads that awaited_ is to be read.
+  void WantAwaited();
+  // Where the iterator walks, reads a stretch from the block on; false: it does not, or that
+  // failed.
+  bool ReadAhead(size_t ordinal);
   absl::Status LoadFromStretch(size_t ordinal, Block* block);
-  absl::Status ReadStretch(size_t ordinal);
+  // Block `ordinal` and those behind it, or with direction -1 before it, as many as are together no
+  // longer than `bytes_max`.  For who goes through the cache only up to one that is cached.
+  absl::Status ReadStretch(size_t ordinal, ptrdiff_t direction, size_t bytes_max);
+  bool IsInStretch(size_t ordinal) const {
+    return ordinal >= stretch_begin_ && ordinal < stretch_end_;
+  }
+  std::string_view StoredInStretch(size_t ordinal) const;
   // Forgets all that went before a seek.
   void Restart();
   void Fail(absl::Status status);
@@ -74,6 +88,8 @@ class TableIterator final : public Iterator {
   // Of the block that position_ is on; null if there is none that can be asked.
   const FilterPart* FilterHere();
   void Count(Counter counter, uint64_t amount);
+  // That the blocks from `begin` to before `end` were read.
+  void CountRead(size_t begin, size_t end);
 
   const Table& table_;
   const Table::ScanOptions options_;
@@ -90,7 +106,12 @@ class TableIterator final : public Iterator {
   // The key before a step over a block's end; empty: there was no such step.
   KeyBuffer boundary_key_;
 
-  // Where the block's bytes are: one of these.
+  // Of a walk through blocks that are not cached: 1 forward, -1 backward, 0 none; and how much was
+  // read ahead last.
+  ptrdiff_t walk_ = 0;
+  size_t ahead_bytes_ = 0;
+
+  // Where the block's bytes are: one of these, or the stretch.
   BlockRef cached_;
   BlockBuffer expanded_;
   // A stretch of the file, from the beginning of block `stretch_begin_` to the end of the one

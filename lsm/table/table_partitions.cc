@@ -103,20 +103,21 @@ absl::StatusOr<Table::PartitionRef> Table::FindPartition(PartitionKind kind, siz
   return found;
 }
 
+BlockRef Table::PinCachedPartition(PartitionKind kind, size_t number) const {
+  const EpochGuard guard;
+  // As in FindPartition.
+  CachedBlock* const cached = partitions_->slot(kind, number).load(std::memory_order_seq_cst);
+  if (cached == nullptr) return BlockRef();
+  cached->MarkUsed();
+  cached->Ref();
+  return BlockRef(cached);
+}
+
 absl::StatusOr<Table::PartitionRef> Table::PinPartition(PartitionKind kind, size_t number,
                                                         bool fill_cache,
                                                         LevelCounts* counts) const {
   PartitionRef found;
-  {
-    const EpochGuard guard;
-    // As in FindPartition.
-    CachedBlock* const cached = partitions_->slot(kind, number).load(std::memory_order_seq_cst);
-    if (cached != nullptr) {
-      cached->MarkUsed();
-      cached->Ref();
-      found.pin = BlockRef(cached);
-    }
-  }
+  found.pin = PinCachedPartition(kind, number);
   const bool from_cache = static_cast<bool>(found.pin);
   if (!from_cache) {
     LSM_ASSIGN_OR_RETURN(found.pin, ReadPartitionIntoCache(kind, number, fill_cache));
