@@ -138,7 +138,7 @@ class DB {
 
   // Over user keys, as of now or of the options' snapshot.  Never null; an error stands in its
   // status().  Who walks through blocks that are not cached reads ahead, in each run of tables up
-  // to 256 KiB, which the iterator holds.
+  // to 248 KiB, which the iterator holds as long as it lives, besides the block cache.
   std::unique_ptr<Iterator> NewIterator(const ReadOptions& options = {});
 
   std::unique_ptr<const Snapshot> GetSnapshot();

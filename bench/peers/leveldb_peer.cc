@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/base/thread_annotations.h"
 #include "bench/peers/peer.h"
 #include "bench/peers/slice_cursor.h"
 #include "lsm/fs/mutex.h"

@@ -31,9 +31,10 @@ class Iterator {
   // To the last entry at or before `target`.
   virtual void SeekForPrev(std::string_view target) = 0;
 
-  // Begins to load, without waiting, what Seek(target) would wait for; the next step of the same
-  // target builds on what this one began to load.  Steps from 0 to kSeekSteps - 1.  Only a hint:
-  // who seeks in many iterators lets them take each step together, so that their waits overlap.
+  // Begins to load, without waiting, what Seek(target) or SeekForPrev(target) would wait for, or
+  // notes what one of them will have to read; the next step of the same target builds on what this
+  // one did.  Steps from 0 to kSeekSteps - 1.  Only a hint: who seeks in many iterators lets them
+  // take each step together, so that their waits overlap.
   static constexpr int kSeekSteps = 4;
   virtual void PrefetchSeek(std::string_view target, int step);
 

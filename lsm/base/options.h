@@ -158,7 +158,7 @@ struct Options {
   // Without effect where the environment has a file system.
   FileAccess file_access = FileAccess::kOwner;
 
-  // File system, clock, scheduler and randomness.  The system's own.
+  // File system, clock, scheduler and randomness (lsm/fs/environment.h).  The system's own.
   Environment environment = {};
 };
 
@@ -174,7 +174,7 @@ struct ReadOptions {
   bool fill_cache = true;
 
   // For iterators: keys from lower_bound (inclusive) to upper_bound (exclusive).  The bytes must
-  // outlive the iterator.
+  // outlive the iterator.  (Reading ahead does not know them.)
   std::optional<std::string_view> lower_bound = std::nullopt;
   std::optional<std::string_view> upper_bound = std::nullopt;
 };

@@ -85,8 +85,8 @@ struct Statistics {
   uint64_t memtable_hits = 0;  // answered by a memtable, tombstones included
   uint64_t iterators = 0;
   uint64_t scan_blocks_from_cache = 0;
-  uint64_t scan_blocks_from_file = 0;
-  uint64_t scan_bytes_from_file = 0;  // partitions of indexes included
+  uint64_t scan_blocks_from_file = 0;  // those read ahead included
+  uint64_t scan_bytes_from_file = 0;   // partitions of indexes included
   // Of footers, properties, filters and indexes of tables when they are opened, be it with the
   // store or when a job has written them.  Partitions are read later, by those who need them.
   uint64_t opening_reads = 0;

@@ -198,7 +198,7 @@ std::unique_ptr<Iterator> Engine::MakeIterator(const ReadOptions& options) {
                        {options.lower_bound, options.upper_bound},
                        [self = shared_from_this(), view = std::move(view),
                         seek_reads = std::move(seek_reads)]() mutable {
-                         seek_reads.reset();  // which refers to the cache of the tables
+                         seek_reads.reset();  // what it still holds goes first
                          self->LetGo(std::move(view));
                        });
 }

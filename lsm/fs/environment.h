@@ -10,7 +10,7 @@
 
 namespace lsm {
 
-class Scheduler;  // lsm/fs/scheduler.h, which is not installed
+class Scheduler;  // lsm/fs/scheduler.h, which is private: embedders leave it null
 
 // Thread-safe.
 class Clock {

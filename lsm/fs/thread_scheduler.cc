@@ -61,7 +61,9 @@ class ThreadScheduler final : public Scheduler {
     changed_.SignalAll();
   }
 
-  void Wait(Mutex* mutex, CondVar* condition) override { condition->Wait(mutex); }
+  void Wait(Mutex* mutex, CondVar* condition) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    condition->Wait(mutex);
+  }
 
   void Pause(uint64_t nanos) override { absl::SleepFor(absl::Nanoseconds(nanos)); }
 

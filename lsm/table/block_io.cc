@@ -132,13 +132,26 @@ absl::StatusOr<BlockBuffer> ReadStored(const ReadFile& file, BlockHandle handle)
 
 }  // namespace
 
+absl::StatusOr<std::string_view> OpenStored(std::string_view stored_with_trailer,
+                                            BlockHandle handle, uint64_t file_id,
+                                            std::string_view file, BlockBuffer* expanded) {
+  LSM_ASSIGN_OR_RETURN(const Compression compression,
+                       VerifyBlock(stored_with_trailer, handle, file_id, file));
+  const std::string_view stored =
+      stored_with_trailer.substr(0, static_cast<size_t>(handle.stored_bytes));
+  if (compression == Compression::kNone) return stored;
+  LSM_ASSIGN_OR_RETURN(*expanded, ExpandLz4(stored, handle.offset, file));
+  return expanded->view();
+}
+
 absl::StatusOr<BlockBuffer> ReadBlock(const ReadFile& file, uint64_t file_id, BlockHandle handle) {
   LSM_ASSIGN_OR_RETURN(BlockBuffer stored, ReadStored(file, handle));
-  LSM_ASSIGN_OR_RETURN(const Compression compression,
-                       VerifyBlock(stored.view(), handle, file_id, file.path()));
-  stored.Truncate(static_cast<size_t>(handle.stored_bytes));
-  if (compression == Compression::kNone) return stored;
-  return ExpandLz4(stored.view(), handle.offset, file.path());
+  BlockBuffer expanded;
+  LSM_ASSIGN_OR_RETURN(const std::string_view bytes,
+                       OpenStored(stored.view(), handle, file_id, file.path(), &expanded));
+  if (bytes.data() != stored.data()) return expanded;
+  stored.Truncate(bytes.size());
+  return stored;
 }
 
 absl::StatusOr<BlockBuffer> ReadPlainBlock(const ReadFile& file, uint64_t file_id,

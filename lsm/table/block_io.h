@@ -46,6 +46,12 @@ class BlockBuffer {
 absl::StatusOr<Compression> VerifyBlock(std::string_view stored_with_trailer, BlockHandle handle,
                                         uint64_t file_id, std::string_view file);
 
+// The block's bytes, verified and expanded: a part of `stored_with_trailer`, or if it was
+// compressed those of `expanded`, which is left alone otherwise.
+absl::StatusOr<std::string_view> OpenStored(std::string_view stored_with_trailer,
+                                            BlockHandle handle, uint64_t file_id,
+                                            std::string_view file, BlockBuffer* expanded);
+
 // Reads with one ReadAt, verifies and expands.  What is read is as long as the handle says, which
 // the caller has held against the file's size; what is expanded is never more than kBlockBytesMax,
 // nor more than 255 times what is stored.

@@ -64,6 +64,11 @@ absl::StatusOr<BlockRef> BlockReads::Take(size_t number, bool* is_first) {
   return BlockRef(read.block.get());
 }
 
+void BlockReads::Drop(size_t number) {
+  reads_[number].table = nullptr;
+  reads_[number].block.Reset();
+}
+
 void SeekReads::Begin() {
   reads_.Clear();
   pins_.clear();
@@ -75,12 +80,17 @@ void SeekReads::Want(const Table* table, const IndexPart* index, BlockRef pin, s
   reads_.Add(table, index, ordinal);
 }
 
-absl::StatusOr<BlockRef> SeekReads::Take(const Table* table, size_t ordinal, bool fill_cache,
-                                         bool* is_first) {
+BlockRef SeekReads::Take(const Table* table, size_t ordinal, bool fill_cache) {
   const std::optional<size_t> number = reads_.Find(table, ordinal);
   if (!number || reads_.size() < 2) return BlockRef();
-  if (!std::exchange(were_read_, true)) reads_.ReadAll(files_, fill_cache);
-  return reads_.Take(*number, is_first);
+  if (!std::exchange(were_read_, true)) {
+    reads_.ReadAll(files_, fill_cache);
+    pins_.clear();  // of indexes, which are not needed any more
+  }
+  bool is_first = false;
+  absl::StatusOr<BlockRef> block = reads_.Take(*number, &is_first);
+  reads_.Drop(*number);
+  return block.ok() ? *std::move(block) : BlockRef();
 }
 
 }  // namespace lsm

@@ -1,6 +1,6 @@
 // Reads of data blocks of any tables, submitted together.
 //
-//   Add*  ReadAll  Take*
+//   Add*  ReadAll  (Take | Drop)*
 //
 // Threads: one.
 #ifndef TRELLIS_LSM_TABLE_BLOCK_READS_H_
@@ -8,7 +8,6 @@
 
 #include <cstddef>
 #include <optional>
-#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -25,6 +24,8 @@ class BlockReads {
   void Clear() { reads_.clear(); }
   // The number of a block that was added.
   std::optional<size_t> Find(const Table* table, size_t ordinal) const;
+  // Lets the block go, which is not found any more.
+  void Drop(size_t number);
 
   // Returns its number; a block that was added before is read once.  `index`, which has the block,
   // must stay.
@@ -41,7 +42,7 @@ class BlockReads {
 
  private:
   struct Read {
-    const Table* table;
+    const Table* table;  // null: dropped
     const IndexPart* index;
     size_t ordinal;
     BlockBuffer stored;
@@ -58,7 +59,7 @@ class BlockReads {
 // What a seek in several tables has to read: each says so before any of them looks into its block,
 // and the first that does reads for all.
 //
-//   Begin  Want*  Take*      a seek
+//   Begin Want* Take*      a seek; what of it is not taken may be so later, as long as it stands
 //
 // Threads: one.
 class SeekReads {
@@ -69,10 +70,9 @@ class SeekReads {
   void Begin();
   // A block that is not cached.  `index` stays as long as the table, or as `pin`.
   void Want(const Table* table, const IndexPart* index, BlockRef pin, size_t ordinal);
-  // The block, or why it could not be read.  Null if it was not wanted, or no other with it: such
-  // a one is read alone.  `is_first`: whether it has not been taken before.
-  absl::StatusOr<BlockRef> Take(const Table* table, size_t ordinal, bool fill_cache,
-                                bool* is_first);
+  // Once, a block that was wanted and has now been read.  Null if it was not wanted, or none with
+  // it, or could not be read: such a one is to be read alone, which also tells what is wrong.
+  BlockRef Take(const Table* table, size_t ordinal, bool fill_cache);
 
  private:
   FileSystem* const files_;

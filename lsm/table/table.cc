@@ -206,14 +206,11 @@ absl::StatusOr<BlockRef> Table::ReadIntoCache(const IndexPart& index, size_t ord
 absl::StatusOr<BlockRef> Table::AdmitBlock(const IndexPart& index, size_t ordinal,
                                            std::string_view stored_with_trailer,
                                            bool fill_cache) const {
-  const BlockHandle handle = index.handle(ordinal);
-  LSM_ASSIGN_OR_RETURN(const Compression compression,
-                       VerifyBlock(stored_with_trailer, handle, footer_.file_id, file_->path()));
-  const std::string_view stored =
-      stored_with_trailer.substr(0, static_cast<size_t>(handle.stored_bytes));
-  if (compression == Compression::kNone) return IntoCache(index, ordinal, stored, fill_cache);
-  LSM_ASSIGN_OR_RETURN(const BlockBuffer expanded, ExpandLz4(stored, handle.offset, file_->path()));
-  return IntoCache(index, ordinal, expanded.view(), fill_cache);
+  BlockBuffer expanded;
+  LSM_ASSIGN_OR_RETURN(const std::string_view bytes,
+                       OpenStored(stored_with_trailer, index.handle(ordinal), footer_.file_id,
+                                  file_->path(), &expanded));
+  return IntoCache(index, ordinal, bytes, fill_cache);
 }
 
 absl::StatusOr<BlockRef> Table::IntoCache(const IndexPart& index, size_t ordinal,

@@ -187,8 +187,8 @@ class Table {
     // Bytes read at once, front to back, for scans of whole tables (compaction); 0: blocks go
     // through the cache, and are read ahead only where the iterator walks from one to the next.
     size_t readahead_bytes = 0;
-    // Shared by the iterators that are sought together, in which Seek follows PrefetchSeek;
-    // outlives them.  Null: each reads alone.
+    // Shared by the iterators that are sought together, which all take a step of PrefetchSeek
+    // before any takes the next; outlives them.  Null: each reads alone.
     SeekReads* seek_reads = nullptr;
     // Whether the blocks count as those of iterators (Counter::kScan...).  Not in compactions.
     bool count_blocks = true;

@@ -14,10 +14,10 @@
 namespace lsm {
 namespace {
 
-// What a walk reads at once: a few blocks first, for it may end soon, and twice as much each time.
-// Never more than a direct read takes in one call (posix_read_file.cc).
+// What a walk reads at once: a few blocks first, for it may end soon, and twice as much each time;
+// at most what a direct read takes in one call, a page at each end being left for its alignment.
 constexpr size_t kAheadBytesMin = size_t{16} << 10;
-constexpr size_t kAheadBytesMax = size_t{256} << 10;
+constexpr size_t kAheadBytesMax = (size_t{256} << 10) - 2 * 4096;
 
 }  // namespace
 
@@ -108,12 +108,10 @@ bool TableIterator::Load(size_t ordinal, Entry entry) {
 
 absl::Status TableIterator::LoadThroughCache(size_t ordinal, Block* block) {
   BlockRef found;
-  bool is_read = false;
-  if (options_.seek_reads != nullptr) {
-    LSM_ASSIGN_OR_RETURN(found, options_.seek_reads->Take(&table_, ordinal, options_.fill_cache,
-                                                          /*is_first=*/&is_read));
-  }
-  if (!found) {
+  if (options_.seek_reads != nullptr)
+    found = options_.seek_reads->Take(&table_, ordinal, options_.fill_cache);
+  const bool is_read = static_cast<bool>(found);
+  if (!is_read) {
     // For this one load only: the reference keeps the block, and an iterator may stand for long.
     const EpochGuard guard;
     if (CachedBlock* const cached = table_.FindCached(ordinal); cached != nullptr) {
@@ -136,8 +134,13 @@ absl::Status TableIterator::LoadThroughCache(size_t ordinal, Block* block) {
 }
 
 absl::StatusOr<BlockRef> TableIterator::ReadMissing(size_t ordinal) {
-  if (IsInStretch(ordinal) || ReadAhead(ordinal))
-    return table_.AdmitBlock(*index_, ordinal, StoredInStretch(ordinal), options_.fill_cache);
+  if (IsInStretch(ordinal) || ReadAhead(ordinal)) {
+    absl::StatusOr<BlockRef> block =
+        table_.AdmitBlock(*index_, ordinal, StoredInStretch(ordinal), options_.fill_cache);
+    if (block.ok()) return block;
+    // Alone it may be another: what was wrong with the bytes need not be so in the file.
+    stretch_begin_ = stretch_end_ = 0;
+  }
   LSM_ASSIGN_OR_RETURN(BlockRef read, table_.ReadIntoCache(*index_, ordinal, options_.fill_cache));
   CountRead(ordinal, ordinal + 1);
   return read;
@@ -152,8 +155,10 @@ bool TableIterator::ReadAhead(size_t ordinal) {
     return false;
   }
   ahead_bytes_ = std::clamp(2 * ahead_bytes_, kAheadBytesMin, kAheadBytesMax);
-  const absl::Status read =
-      CatchOutOfMemory([&] { return ReadStretch(ordinal, step, ahead_bytes_); });
+  const Stretch stretch = StretchFrom(ordinal, step, ahead_bytes_);
+  // A block alone, such as a large one, needs no second place for its bytes.
+  if (stretch.end_ordinal - stretch.begin_ordinal == 1) return false;
+  const absl::Status read = CatchOutOfMemory([&] { return ReadStretch(stretch, ahead_bytes_); });
   // Whatever is wrong may be so with a block that is never wanted.
   if (!read.ok()) walk_ = 0;
   return read.ok();
@@ -169,7 +174,8 @@ void TableIterator::PrefetchBeyond(size_t ordinal, ptrdiff_t direction) const {
   if (const CachedBlock* const block = table_.PeekCached(after)) block->Prefetch();
 }
 
-absl::Status TableIterator::ReadStretch(size_t ordinal, ptrdiff_t direction, size_t bytes_max) {
+TableIterator::Stretch TableIterator::StretchFrom(size_t ordinal, ptrdiff_t direction,
+                                                  size_t bytes_max) const {
   const auto begin_of = [this](size_t block) { return index_->handle(block).offset; };
   const auto end_of = [this](size_t block) {
     const BlockHandle handle = index_->handle(block);
@@ -178,10 +184,8 @@ absl::Status TableIterator::ReadStretch(size_t ordinal, ptrdiff_t direction, siz
   const auto is_wanted = [this](size_t block) {
     return options_.readahead_bytes > 0 || table_.PeekCached(block) == nullptr;
   };
-  size_t begin_ordinal = ordinal;
-  size_t end_ordinal = ordinal + 1;
-  uint64_t begin = begin_of(ordinal);
-  uint64_t end = end_of(ordinal);
+  Stretch found{ordinal, ordinal + 1, begin_of(ordinal), end_of(ordinal)};
+  auto& [begin_ordinal, end_ordinal, begin, end] = found;
   while (direction > 0 && end_ordinal < index_->end() && is_wanted(end_ordinal) &&
          end_of(end_ordinal) - begin <= bytes_max) {
     end = end_of(end_ordinal++);
@@ -190,6 +194,11 @@ absl::Status TableIterator::ReadStretch(size_t ordinal, ptrdiff_t direction, siz
          end - begin_of(begin_ordinal - 1) <= bytes_max) {
     begin = begin_of(--begin_ordinal);
   }
+  return found;
+}
+
+absl::Status TableIterator::ReadStretch(const Stretch& stretch, size_t bytes_max) {
+  const auto& [begin_ordinal, end_ordinal, begin, end] = stretch;
   stretch_begin_ = stretch_end_ = 0;
   const size_t size_bytes = end - begin;
   if (stretch_.size() < size_bytes) stretch_ = BlockBuffer(std::max<size_t>(size_bytes, bytes_max));
@@ -215,19 +224,14 @@ std::string_view TableIterator::StoredInStretch(size_t ordinal) const {
 absl::Status TableIterator::LoadFromStretch(size_t ordinal, Block* block) {
   if (!IsInStretch(ordinal)) {
     ordinal_ = kNoBlock;  // its bytes may lie in the stretch that goes
-    LSM_RETURN_IF_ERROR(ReadStretch(ordinal, 1, options_.readahead_bytes));
+    LSM_RETURN_IF_ERROR(
+        ReadStretch(StretchFrom(ordinal, 1, options_.readahead_bytes), options_.readahead_bytes));
   }
   const BlockHandle handle = index_->handle(ordinal);
-  const std::string_view stored_with_trailer = StoredInStretch(ordinal);
-  LSM_ASSIGN_OR_RETURN(
-      const Compression compression,
-      VerifyBlock(stored_with_trailer, handle, table_.footer_.file_id, table_.path()));
-  std::string_view bytes = stored_with_trailer.substr(0, handle.stored_bytes);
-  if (compression == Compression::kLz4) {
-    ordinal_ = kNoBlock;
-    LSM_ASSIGN_OR_RETURN(expanded_, ExpandLz4(bytes, handle.offset, table_.path()));
-    bytes = expanded_.view();
-  }
+  ordinal_ = kNoBlock;  // its bytes may be those in `expanded_`
+  LSM_ASSIGN_OR_RETURN(const std::string_view bytes,
+                       OpenStored(StoredInStretch(ordinal), handle, table_.footer_.file_id,
+                                  table_.path(), &expanded_));
   if (!block->Init(bytes)) return table_.DamagedBlock(handle, "a data block is malformed");
   return absl::OkStatus();
 }
@@ -312,6 +316,7 @@ void TableIterator::SettleBackward() {
 void TableIterator::SeekToFirst() {
   Restart();
   if (!Load(0, Entry::kFirst)) return;
+  walk_ = 0;  // that was no step, wherever it stood before
   position_.SeekToFirst();
   SettleForward();
 }
@@ -319,6 +324,7 @@ void TableIterator::SeekToFirst() {
 void TableIterator::SeekToLast() {
   Restart();
   if (!Load(table_.block_count() - 1, Entry::kAnywhere)) return;
+  walk_ = 0;
   position_.SeekToLast();
   SettleBackward();
 }
@@ -331,6 +337,7 @@ void TableIterator::Seek(std::string_view target) {
     return Fail(std::move(status));
   for (; ordinal < table_.block_count(); ++ordinal) {
     if (!Load(ordinal, Entry::kAnywhere)) return;
+    walk_ = 0;
     position_.Seek(target);
     // Versions of the index's own key may go on in the next block, and the one sought may lie in
     // its midst.
@@ -353,12 +360,12 @@ size_t TableIterator::AwaitedBlock(std::string_view user_key) const {
 }
 
 void TableIterator::WantAwaited() {
-  if (options_.seek_reads == nullptr) return;
-  if (!table_.reads_partitions())
+  if (!table_.reads_partitions()) {
     return options_.seek_reads->Want(&table_, &table_.index_, BlockRef(), awaited_);
+  }
   BlockRef pin =
       table_.PinCachedPartition(PartitionKind::kIndex, table_.partitions().With(awaited_));
-  if (!pin) return;
+  if (!pin) return;  // gone meanwhile: both are read alone
   const IndexPart* const index = &static_cast<const CachedPartition*>(pin.get())->index();
   options_.seek_reads->Want(&table_, index, std::move(pin), awaited_);
 }
@@ -378,8 +385,12 @@ void TableIterator::PrefetchSeek(std::string_view target, int step) {
   const CachedBlock* const block = table_.PeekCached(awaited_);
   if (block != nullptr) {
     step == 2 ? block->Prefetch() : block->PrefetchSeek(user_key);
-  } else if (step == 2) {
-    WantAwaited();
+  } else if (step == 2 && options_.seek_reads != nullptr) {
+    // Without memory it is read alone.
+    CatchOutOfMemory([&] {
+      WantAwaited();
+      return absl::OkStatus();
+    }).IgnoreError();
   }
 }
 

@@ -2,7 +2,8 @@
 // Table::NewIterator.
 //
 // Of a partitioned table it holds one index partition at a time, and one filter partition if
-// filters are checked.
+// filters are checked.  Where it walks through blocks that are not cached it reads ahead, and keeps
+// what it read last, up to 248 KiB.
 //
 // Never yields an entry out of order: beyond what the block's iterator checks, the keys on both
 // sides of a block's end are held against each other and against the index.  A violation is
@@ -68,9 +69,15 @@ class TableIterator final : public Iterator {
   // failed.
   bool ReadAhead(size_t ordinal);
   absl::Status LoadFromStretch(size_t ordinal, Block* block);
+  // Blocks of one piece of the file.
+  struct Stretch {
+    size_t begin_ordinal, end_ordinal;
+    uint64_t begin, end;
+  };
   // Block `ordinal` and those behind it, or with direction -1 before it, as many as are together no
   // longer than `bytes_max`.  For who goes through the cache only up to one that is cached.
-  absl::Status ReadStretch(size_t ordinal, ptrdiff_t direction, size_t bytes_max);
+  Stretch StretchFrom(size_t ordinal, ptrdiff_t direction, size_t bytes_max) const;
+  absl::Status ReadStretch(const Stretch& stretch, size_t bytes_max);
   bool IsInStretch(size_t ordinal) const {
     return ordinal >= stretch_begin_ && ordinal < stretch_end_;
   }

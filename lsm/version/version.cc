@@ -43,8 +43,12 @@ class RunIterator final : public Iterator {
     SkipForward();
   }
   void PrefetchSeek(std::string_view target, int step) override {
-    if (step == 0) Enter(FirstEndingAtOrAfter(target));
-    if (inner_.has_value()) inner_->PrefetchSeek(target, step);
+    if (step == 0) {
+      const size_t at = FirstEndingAtOrAfter(target);
+      is_approaching_ = at < tables_.size();
+      if (is_approaching_) Enter(at);
+    }
+    if (is_approaching_) inner_->PrefetchSeek(target, step);
   }
   void SeekForPrev(std::string_view target) override {
     const size_t at = FirstEndingAtOrAfter(target);
@@ -108,6 +112,7 @@ class RunIterator final : public Iterator {
   const Table::ScanOptions options_;
   size_t at_ = 0;
   std::optional<TableIterator> inner_;
+  bool is_approaching_ = false;  // in the steps of PrefetchSeek: there is a table to be sought in
 };
 
 // The status with which a run cannot be.

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "bench/peers/peer.h"
 #include "lsm/fs/mutex.h"
 

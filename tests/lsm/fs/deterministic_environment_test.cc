@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <future>
+#include <latch>
 #include <string>
 #include <vector>
 
@@ -28,12 +29,17 @@ TEST(SingleThreadSchedulerTest, RunsNothingWithinScheduleAndOneJobAWait) {
   });
   scheduler.Schedule(Lane::kFlush, [&] { log.push_back("second"); });
   EXPECT_TRUE(log.empty());
+  std::latch runs(1);
   std::future<void> other;
   {
     lsm::MutexLock lock(&mutex);
     scheduler.Wait(&mutex, &condition);
     // It is held again.
-    other = std::async(std::launch::async, [&] { lsm::MutexLock waits(&mutex); });
+    other = std::async(std::launch::async, [&] {
+      runs.count_down();
+      lsm::MutexLock waits(&mutex);
+    });
+    runs.wait();
     EXPECT_EQ(other.wait_for(std::chrono::milliseconds(20)), std::future_status::timeout);
   }
   EXPECT_THAT(log, ElementsAre("first"));

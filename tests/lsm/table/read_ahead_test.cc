@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -13,7 +14,7 @@
 
 #include "lsm/base/merging_iterator.h"
 #include "lsm/bytes/status.h"
-#include "lsm/fs/memory_file_system.h"
+#include "lsm/fs/file_system.h"
 #include "lsm/table/block_reads.h"
 #include "tests/lsm/table/table_model.h"
 #include "tests/support/status_matchers.h"
@@ -28,7 +29,7 @@ using testing_support::StatusIs;
 
 constexpr int kKeys = 10'000;
 constexpr uint64_t kFirstBytes = 16 << 10;  // as in table_iterator.cc
-constexpr uint64_t kMostBytes = 256 << 10;
+constexpr uint64_t kMostBytes = 248 << 10;
 
 std::string NumberKey(int number) {
   char key[20];
@@ -90,6 +91,11 @@ TEST_F(ReadAheadTest, AWalkReadsTwiceAsMuchEachTimeAndNothingTwice) {
     Open(bytes);
     const uint64_t data_bytes = table().properties().data_bytes;
     ASSERT_GT(data_bytes, 5 * kMostBytes);
+    forward ? iterator_->SeekToFirst() : iterator_->SeekToLast();
+    LeaveBlock(forward);
+    EXPECT_EQ(reads(), 2u);
+    EXPECT_LT(read_bytes(), 2u * 8192);
+    Open(bytes);
     int entries = 0;
     for (forward ? iterator_->SeekToFirst() : iterator_->SeekToLast(); iterator_->Valid();
          forward ? iterator_->Next() : iterator_->Prev()) {
@@ -189,6 +195,23 @@ TEST_F(ReadAheadTest, DamageAheadIsMetWhereItIs) {
   }
 }
 
+TEST_F(ReadAheadTest, AStretchThatIsDamagedOnTheWayIsReadAgain) {
+  Open(TableOfEvery(1, 0));
+  const size_t damaged = table().FirstBlockFor(NumberKey(kKeys / 2)) + 4;  // within a stretch
+  char& byte = opened_.file->bytes[static_cast<size_t>(table().block_handle(damaged).offset)];
+  iterator_->Seek(Target(kKeys / 2));
+  LeaveBlock(/*forward=*/true);
+  byte ^= 1;
+  LeaveBlock(/*forward=*/true);
+  byte ^= 1;
+  EXPECT_EQ(reads(), 3u);
+  LeaveBlock(/*forward=*/true);
+  EXPECT_EQ(reads(), 0u);
+  LeaveBlock(/*forward=*/true);
+  EXPECT_EQ(reads(), 1u);
+  EXPECT_OK(iterator_->status());
+}
+
 TEST_F(ReadAheadTest, AStretchEndsWithItsIndexPartition) {
   Open(TableOfEvery(1, 0, /*partition_bytes=*/500), /*partitions_on_demand=*/true);
   ASSERT_GT(table().partitions().count(), 5u);
@@ -201,7 +224,10 @@ TEST_F(ReadAheadTest, AStretchEndsWithItsIndexPartition) {
     }
     EXPECT_OK(iterator_->status());
     EXPECT_EQ(entries, kKeys);
-    EXPECT_LT(reads(), table().block_count() / 2);
+    // Of each partition its index, and at least one stretch.
+    const uint64_t count = reads();
+    EXPECT_LT(count, table().block_count() / 2);
+    EXPECT_GE(count, 2 * table().partitions().count());
   }
 }
 
@@ -357,6 +383,17 @@ TEST_F(SeekReadsTest, ADamagedBlockIsTheErrorOfTheSeekThatLooksIntoIt) {
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr(Concat("offset ", offset, ":"))));
   merged_->Seek(Target(2 * kKeys));
   ExpectAt(2 * kKeys);
+}
+
+TEST_F(SeekReadsTest, ABlockThatCouldNotBeReadIsReadAgain) {
+  Open();
+  tables_[1].file->fault = absl::UnavailableError("a loose cable");
+  merged_->Seek(Target(0));
+  EXPECT_THAT(merged_->status(), StatusIs(absl::StatusCode::kUnavailable));
+  EXPECT_THAT(batches(), ElementsAre(3u));
+  tables_[1].file->fault = absl::OkStatus();
+  merged_->SeekToFirst();  // no seek that tells what it will read
+  for (int i = 0; i < 100; ++i, merged_->Next()) ExpectAt(i);
 }
 
 TEST_F(SeekReadsTest, OfPartitionedTablesWhoseIndexPartitionsAreCached) {
