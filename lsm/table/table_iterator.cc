@@ -77,13 +77,13 @@ absl::Status TableIterator::FindBlock(std::string_view user_key, size_t* ordinal
   return absl::OkStatus();
 }
 
-bool TableIterator::Load(size_t ordinal, Entry entry) {
+bool TableIterator::Load(size_t ordinal, Entry entry, ptrdiff_t step) {
   if (ordinal != ordinal_) {
     Block block;
     absl::Status status = EnterPartitionOf(ordinal);
     if (status.ok()) {
       status = options_.readahead_bytes > 0 ? LoadFromStretch(ordinal, &block)
-                                            : LoadThroughCache(ordinal, &block);
+                                            : LoadThroughCache(ordinal, step, &block);
     }
     if (!status.ok()) {
       Fail(std::move(status));
@@ -106,35 +106,34 @@ bool TableIterator::Load(size_t ordinal, Entry entry) {
   return true;
 }
 
-absl::Status TableIterator::LoadThroughCache(size_t ordinal, Block* block) {
+absl::Status TableIterator::LoadThroughCache(size_t ordinal, ptrdiff_t step, Block* block) {
   BlockRef found;
   if (options_.seek_reads != nullptr)
     found = options_.seek_reads->Take(&table_, ordinal, options_.fill_cache);
-  const bool is_read = static_cast<bool>(found);
-  if (!is_read) {
-    // For this one load only: the reference keeps the block, and an iterator may stand for long.
-    const EpochGuard guard;
-    if (CachedBlock* const cached = table_.FindCached(ordinal); cached != nullptr) {
-      cached->Ref();
-      found = BlockRef(cached);
-    }
-    if (ordinal == ordinal_ + 1) PrefetchBeyond(ordinal, 1);
-    if (ordinal + 1 == ordinal_) PrefetchBeyond(ordinal, -1);
-  }
-  if (!found) {
-    LSM_ASSIGN_OR_RETURN(found, ReadMissing(ordinal));
-  } else if (is_read) {
+  if (found) {
     CountRead(ordinal, ordinal + 1);
-  } else {
+  } else if (found = PinCached(ordinal, step); found) {
     Count(Counter::kScanBlocksFromCache, 1);
+  } else {
+    LSM_ASSIGN_OR_RETURN(found, ReadMissing(ordinal, step));
   }
   cached_ = std::move(found);
   *block = cached_->block();
   return absl::OkStatus();
 }
 
-absl::StatusOr<BlockRef> TableIterator::ReadMissing(size_t ordinal) {
-  if (IsInStretch(ordinal) || ReadAhead(ordinal)) {
+BlockRef TableIterator::PinCached(size_t ordinal, ptrdiff_t step) const {
+  // For this one load only: the reference keeps the block, and an iterator may stand for long.
+  const EpochGuard guard;
+  CachedBlock* const cached = table_.FindCached(ordinal);
+  if (step != 0) PrefetchBeyond(ordinal, step);
+  if (cached == nullptr) return BlockRef();
+  cached->Ref();
+  return BlockRef(cached);
+}
+
+absl::StatusOr<BlockRef> TableIterator::ReadMissing(size_t ordinal, ptrdiff_t step) {
+  if (IsInStretch(ordinal) || ReadAhead(ordinal, step)) {
     absl::StatusOr<BlockRef> block =
         table_.AdmitBlock(*index_, ordinal, StoredInStretch(ordinal), options_.fill_cache);
     if (block.ok()) return block;
@@ -146,8 +145,7 @@ absl::StatusOr<BlockRef> TableIterator::ReadMissing(size_t ordinal) {
   return read;
 }
 
-bool TableIterator::ReadAhead(size_t ordinal) {
-  const ptrdiff_t step = ordinal == ordinal_ + 1 ? 1 : ordinal + 1 == ordinal_ ? -1 : 0;
+bool TableIterator::ReadAhead(size_t ordinal, ptrdiff_t step) {
   // The first step may be the only one.
   if (step == 0 || step != walk_) {
     walk_ = step;
@@ -261,7 +259,7 @@ void TableIterator::SettleForward() {
       return Fail(
           position_.status(Concat(table_.path(), ": offset ", index_->handle(ordinal_).offset)));
     }
-    if (ordinal_ + 1 >= table_.block_count() || !Load(ordinal_ + 1, Entry::kFirst)) return;
+    if (ordinal_ + 1 >= table_.block_count() || !Load(ordinal_ + 1, Entry::kFirst, 1)) return;
     position_.SeekToFirst();
   }
   Check(/*forward=*/true);
@@ -307,7 +305,7 @@ void TableIterator::SettleBackward() {
       return Fail(
           position_.status(Concat(table_.path(), ": offset ", index_->handle(ordinal_).offset)));
     }
-    if (ordinal_ == 0 || !Load(ordinal_ - 1, Entry::kAnywhere)) return;
+    if (ordinal_ == 0 || !Load(ordinal_ - 1, Entry::kAnywhere, -1)) return;
     position_.SeekToLast();
   }
   Check(/*forward=*/false);
@@ -315,16 +313,14 @@ void TableIterator::SettleBackward() {
 
 void TableIterator::SeekToFirst() {
   Restart();
-  if (!Load(0, Entry::kFirst)) return;
-  walk_ = 0;  // that was no step, wherever it stood before
+  if (!Load(0, Entry::kFirst, 0)) return;
   position_.SeekToFirst();
   SettleForward();
 }
 
 void TableIterator::SeekToLast() {
   Restart();
-  if (!Load(table_.block_count() - 1, Entry::kAnywhere)) return;
-  walk_ = 0;
+  if (!Load(table_.block_count() - 1, Entry::kAnywhere, 0)) return;
   position_.SeekToLast();
   SettleBackward();
 }
@@ -336,8 +332,7 @@ void TableIterator::Seek(std::string_view target) {
   if (absl::Status status = FindBlock(user_key, &ordinal); !status.ok())
     return Fail(std::move(status));
   for (; ordinal < table_.block_count(); ++ordinal) {
-    if (!Load(ordinal, Entry::kAnywhere)) return;
-    walk_ = 0;
+    if (!Load(ordinal, Entry::kAnywhere, 0)) return;
     position_.Seek(target);
     // Versions of the index's own key may go on in the next block, and the one sought may lie in
     // its midst.

@@ -47,8 +47,9 @@ class TableIterator final : public Iterator {
   // How the block will be walked first.  Who goes through it from its first entry on checks all
   // that he passes; for all others the whole block is inspected when it is loaded.
   enum class Entry : uint8_t { kFirst, kAnywhere };
-  // Puts position_ onto the block, before its first entry; false if it cannot be read.
-  bool Load(size_t ordinal, Entry entry);
+  // Puts position_ onto the block, before its first entry; false if it cannot be read.  `step`: of
+  // a walk that comes to it from its neighbour, 1 forward, -1 backward; 0: it was sought.
+  bool Load(size_t ordinal, Entry entry, ptrdiff_t step);
   // Makes index_ the one of the block, or of the partition.
   absl::Status EnterPartitionOf(size_t ordinal);
   absl::Status EnterPartition(size_t number);
@@ -57,17 +58,19 @@ class TableIterator final : public Iterator {
   // After a table's index was approached: what FindBlock will find, if that can be told without a
   // read; else kNoBlock.
   size_t AwaitedBlock(std::string_view user_key) const;
-  absl::Status LoadThroughCache(size_t ordinal, Block* block);
+  absl::Status LoadThroughCache(size_t ordinal, ptrdiff_t step, Block* block);
+  // Null if it is not cached.
+  BlockRef PinCached(size_t ordinal, ptrdiff_t step) const;
   // Begins to load what a walk in this direction (1, -1) will read behind the block.
   // REQUIRES: an EpochGuard stands.
   void PrefetchBeyond(size_t ordinal, ptrdiff_t direction) const;
   // A block that is not cached, with those that a walk comes to next, or alone.
-  absl::StatusOr<BlockRef> ReadMissing(size_t ordinal);
+  absl::StatusOr<BlockRef> ReadMissing(size_t ordinal, ptrdiff_t step);
   // Says to options_.seek_reads that awaited_ is to be read.
   void WantAwaited();
   // Where the iterator walks, reads a stretch from the block on; false: it does not, or that
   // failed.
-  bool ReadAhead(size_t ordinal);
+  bool ReadAhead(size_t ordinal, ptrdiff_t step);
   absl::Status LoadFromStretch(size_t ordinal, Block* block);
   // Blocks of one piece of the file.
   struct Stretch {
