@@ -194,13 +194,11 @@ std::unique_ptr<Iterator> Engine::MakeIterator(const ReadOptions& options) {
   for (const auto& memtable : view->sealed) inputs.push_back(memtable->NewIterator());
   view->version->AddIterators(scan, &inputs);
   counters_.Add(Counter::kIterators, 1);
-  return NewDbIterator(NewMergingIterator(std::move(inputs)), sequence,
-                       {options.lower_bound, options.upper_bound},
-                       [self = shared_from_this(), view = std::move(view),
-                        seek_reads = std::move(seek_reads)]() mutable {
-                         seek_reads.reset();  // what it still holds goes first
-                         self->LetGo(std::move(view));
-                       });
+  return NewDbIterator(
+      NewMergingIterator(std::move(inputs)), sequence, {options.lower_bound, options.upper_bound},
+      // With it goes, after the inputs that use it, `seek_reads`.
+      [self = shared_from_this(), view = std::move(view),
+       seek_reads = std::move(seek_reads)]() mutable { self->LetGo(std::move(view)); });
 }
 
 void Engine::LetGo(std::shared_ptr<const ReadView> view) {
