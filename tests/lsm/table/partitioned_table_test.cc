@@ -4,7 +4,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdio>
 #include <functional>
 #include <memory>
 #include <string>
@@ -26,12 +25,6 @@ using ::testing::IsEmpty;
 using ::testing_support::StatusIs;
 
 constexpr int kKeys = 4000;
-
-std::string NumberKey(int number) {
-  char key[16];
-  std::snprintf(key, sizeof(key), "%08d", number);
-  return key;
-}
 
 TableBuildOptions PartitionedOptions() {
   TableBuildOptions options;

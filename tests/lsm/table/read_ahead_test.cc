@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdio>
 #include <functional>
 #include <memory>
 #include <span>
@@ -31,11 +30,6 @@ constexpr int kKeys = 10'000;
 constexpr uint64_t kFirstBytes = 16 << 10;  // as in table_iterator.cc
 constexpr uint64_t kMostBytes = 248 << 10;
 
-std::string NumberKey(int number) {
-  char key[20];
-  std::snprintf(key, sizeof(key), "%08d", number);
-  return key;
-}
 std::string Target(int number) { return InternalKey(NumberKey(number), kSequenceMax); }
 
 // Values that are not compressed: some 350 blocks of 4 KiB.

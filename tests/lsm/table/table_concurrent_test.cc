@@ -15,7 +15,6 @@ namespace {
 
 constexpr int kKeys = 400;
 
-std::string NumberKey(int number) { return "key" + std::to_string(10000 + number); }
 std::string ValueOf(int number) { return std::to_string(number) + std::string(100, 'v'); }
 
 std::string TableBytes(uint64_t file_id, size_t partition_bytes = 0) {

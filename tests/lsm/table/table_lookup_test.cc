@@ -14,12 +14,6 @@ namespace lsm {
 namespace {
 
 // 2000 even numbers; odd ones are absent.
-std::string NumberKey(int number) {
-  char key[20];
-  std::snprintf(key, sizeof(key), "%08d", number);
-  return key;
-}
-
 class TableLookupTest : public ::testing::Test {
  protected:
   void Build(const char* filter, Compression compression = Compression::kLz4) {

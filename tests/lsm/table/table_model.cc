@@ -28,6 +28,12 @@ std::string RandomWord(Rng* rng, std::string_view alphabet, size_t size_bytes) {
 
 }  // namespace
 
+std::string NumberKey(int number) {
+  char key[20];
+  std::snprintf(key, sizeof(key), "%08d", number);
+  return key;
+}
+
 const char* NameOf(KeyShape shape) {
   switch (shape) {
     case KeyShape::kDecimal:

@@ -38,6 +38,9 @@ inline std::string InternalKey(std::string_view user_key, Sequence sequence,
   return key;
 }
 
+// Eight digits, so that keys are in the order of the numbers.
+std::string NumberKey(int number);
+
 // What keys look like.
 enum class KeyShape { kDecimal, kBinary, kExtremes, kNested, kLongPrefix, kHuge };
 inline constexpr KeyShape kKeyShapes[] = {KeyShape::kDecimal,    KeyShape::kBinary,
