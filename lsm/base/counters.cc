@@ -15,6 +15,8 @@ constexpr std::array<uint64_t Statistics::*, static_cast<size_t>(Counter::kCount
         &Statistics::lookups_found,
         &Statistics::memtable_hits,
         &Statistics::iterators,
+        &Statistics::seeks,
+        &Statistics::level0_seeks,
         &Statistics::scan_blocks_from_cache,
         &Statistics::scan_blocks_from_file,
         &Statistics::scan_bytes_from_file,
@@ -29,6 +31,7 @@ constexpr std::array<uint64_t Statistics::*, static_cast<size_t>(Counter::kCount
         &Statistics::flush_nanos,
         &Statistics::compactions,
         &Statistics::trivial_moves,
+        &Statistics::compactions_for_readers,
         &Statistics::compactions_at_once,
         &Statistics::compaction_bytes_read,
         &Statistics::compaction_bytes_written,
@@ -98,14 +101,26 @@ Counters::Stripe& Counters::StripeOfThisThread(bool* shared) {
   return *stripe;
 }
 
-uint64_t Counters::SumOf(Counter counter) const {
+template <typename CounterOf>
+uint64_t Counters::Sum(const CounterOf& counter_of) const {
   uint64_t sum = 0;
   for (const auto& slot : stripes_) {
     const Stripe* const stripe = slot.load(std::memory_order_acquire);
-    if (stripe != nullptr)
-      sum += stripe->counters[static_cast<size_t>(counter)].load(std::memory_order_relaxed);
+    if (stripe != nullptr) sum += counter_of(*stripe).load(std::memory_order_relaxed);
   }
   return sum;
+}
+
+uint64_t Counters::SumOf(Counter counter) const {
+  return Sum([&](const Stripe& stripe) -> auto& {
+    return stripe.counters[static_cast<size_t>(counter)];
+  });
+}
+
+uint64_t Counters::SumOf(int level, LevelCounts::Field field) const {
+  return Sum([&](const Stripe& stripe) -> auto& {
+    return stripe.levels[static_cast<size_t>(level)][field];
+  });
 }
 
 void Counters::SumInto(Statistics* statistics) const {

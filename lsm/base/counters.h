@@ -45,6 +45,8 @@ enum class Counter : uint8_t {
   kLookupsFound,
   kMemtableHits,
   kIterators,
+  kSeeks,
+  kLevel0Seeks,
   kScanBlocksFromCache,
   kScanBlocksFromFile,
   kScanBytesFromFile,
@@ -59,6 +61,7 @@ enum class Counter : uint8_t {
   kFlushNanos,
   kCompactions,
   kTrivialMoves,
+  kCompactionsForReaders,
   kCompactionsAtOnce,
   kCompactionBytesRead,
   kCompactionBytesWritten,
@@ -99,8 +102,9 @@ class Counters {
   // before is overwritten; fields that describe what is there now (tables, bytes, FPPs, memory) are
   // left alone.
   void SumInto(Statistics* statistics) const;
-  // Of one of the store's.
+  // Of one of the store's, and of one of a level's.
   uint64_t SumOf(Counter counter) const;
+  uint64_t SumOf(int level, LevelCounts::Field field) const;
 
  private:
   static constexpr size_t kStripes = 64;
@@ -110,6 +114,9 @@ class Counters {
     std::array<std::atomic<uint64_t>, kCounters> counters{};
     std::array<std::array<std::atomic<uint64_t>, LevelCounts::kFieldCount>, kLevels> levels{};
   };
+  // Of a counter of all stripes.
+  template <typename CounterOf>
+  uint64_t Sum(const CounterOf& counter_of) const;
   // Never fails: a thread for whose stripe there is no memory shares the last one.
   Stripe& StripeOfThisThread(bool* shared);
 

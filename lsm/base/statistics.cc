@@ -62,6 +62,8 @@ constexpr StoreField kStoreFields[] = {
     {"lookups_found", &Statistics::lookups_found},
     {"memtable_hits", &Statistics::memtable_hits},
     {"iterators", &Statistics::iterators},
+    {"seeks", &Statistics::seeks},
+    {"level0_seeks", &Statistics::level0_seeks},
     {"scan_blocks_from_cache", &Statistics::scan_blocks_from_cache},
     {"scan_blocks_from_file", &Statistics::scan_blocks_from_file},
     {"scan_bytes_from_file", &Statistics::scan_bytes_from_file},
@@ -78,6 +80,7 @@ constexpr StoreField kStoreFields[] = {
     {"flush_nanos", &Statistics::flush_nanos},
     {"compactions", &Statistics::compactions},
     {"trivial_moves", &Statistics::trivial_moves},
+    {"compactions_for_readers", &Statistics::compactions_for_readers},
     {"compactions_at_once", &Statistics::compactions_at_once},
     {"compaction_bytes_read", &Statistics::compaction_bytes_read},
     {"compaction_bytes_written", &Statistics::compaction_bytes_written},
@@ -242,6 +245,8 @@ std::string WritesText(const Statistics& statistics) {
   rows.push_back({"  time", ReadableNanos(statistics.flush_nanos)});
   rows.push_back({"compactions", ReadableCount(statistics.compactions)});
   rows.push_back({"  moves without rewriting", ReadableCount(statistics.trivial_moves)});
+  if (statistics.compactions_for_readers > 0)
+    rows.push_back({"  for readers of level 0", ReadableCount(statistics.compactions_for_readers)});
   rows.push_back({"  at once at most", ReadableCount(statistics.compactions_at_once)});
   rows.push_back({"  read", ReadableBytes(statistics.compaction_bytes_read)});
   rows.push_back({"  written", ReadableBytes(statistics.compaction_bytes_written)});

@@ -84,6 +84,10 @@ struct Statistics {
   uint64_t lookups_found = 0;
   uint64_t memtable_hits = 0;  // answered by a memtable, tombstones included
   uint64_t iterators = 0;
+  // Of iterators that are gone: seeks, those to the first or last key included; and how many tables
+  // of level 0 these looked into.
+  uint64_t seeks = 0;
+  uint64_t level0_seeks = 0;
   uint64_t scan_blocks_from_cache = 0;
   uint64_t scan_blocks_from_file = 0;  // those read ahead included
   uint64_t scan_bytes_from_file = 0;   // partitions of indexes included
@@ -105,6 +109,9 @@ struct Statistics {
   uint64_t flush_nanos = 0;
   uint64_t compactions = 0;
   uint64_t trivial_moves = 0;
+  // Of both, begun though no level was over its limit: lookups and seeks had asked level 0 in vain
+  // for as much work as it took to merge it (lsm/compaction/picker.h).
+  uint64_t compactions_for_readers = 0;
   uint64_t compactions_at_once = 0;    // the most that ran beside one another, moves included
   uint64_t compaction_bytes_read = 0;  // sizes of its inputs
   uint64_t compaction_bytes_written = 0;

@@ -244,6 +244,20 @@ double DueScore(const Version& version, const Options& options, int level, Runni
   return may_go_down && fullness > 1 ? fullness : 0;
 }
 
+// Whether readers have paid as much for level 0 as merging it would cost.
+bool IsPaidByReaders(const Version& version, const Options& options, RunningPlans running,
+                     const Level0Reads& reads) {
+  if (!KeepsOneRun(version, options, 1)) return false;
+  // One run would be one run still.
+  if (version.run_count(0) == 0 || version.run_count(0) + version.run_count(1) < 2) return false;
+  // Such a one takes away what they paid for.
+  if (std::any_of(running.begin(), running.end(),
+                  [](const auto& plan) { return plan->level == 0; }))
+    return false;
+  return reads.asks * kBytesMergedPerAsk + reads.seeks * kBytesMergedPerSeek >=
+         version.level_bytes(0) + version.level_bytes(1);
+}
+
 struct DueOne {
   int level;
   double score;
@@ -311,24 +325,29 @@ bool Conflicts(const CompactionPlan& plan, RunningPlans running) {
                      [&](const auto& other) { return ConflictBetween(plan, *other); });
 }
 
-std::optional<int> DueLevel(const Version& version, const Options& options, RunningPlans running) {
+std::optional<int> DueLevel(const Version& version, const Options& options, RunningPlans running,
+                            const Level0Reads& reads) {
   // Needs no memory.
   DueOne worst{-1, 0};
   for (int level = 0; level < kLevels; ++level) {
     const double score = DueScore(version, options, level, running);
     if (score > worst.score) worst = {level, score};
   }
-  if (worst.level < 0) return std::nullopt;
-  return worst.level;
+  if (worst.level >= 0) return worst.level;
+  if (IsPaidByReaders(version, options, running, reads)) return 0;
+  return std::nullopt;
 }
 
 std::optional<CompactionPlan> PickCompaction(const Version& version, const Options& options,
-                                             RunningPlans running) {
+                                             RunningPlans running, const Level0Reads& reads) {
   for (const DueOne& due : DueLevels(version, options, running)) {
     std::optional<CompactionPlan> plan = PickFrom(version, options, due.level, running);
     if (plan) return plan;
   }
-  return std::nullopt;
+  if (!IsPaidByReaders(version, options, running, reads)) return std::nullopt;
+  std::optional<CompactionPlan> plan = PickFrom(version, options, 0, running);
+  if (plan) plan->for_readers = true;
+  return plan;
 }
 
 std::optional<CompactionPlan> PlanRange(const Version& version, int level,

@@ -26,28 +26,32 @@ constexpr int kPassedMax = 32;  // entries of one key: about what a seek costs
 class DbIterator final : public Iterator {
  public:
   DbIterator(std::unique_ptr<Iterator> entries, Sequence sequence, const IteratorBounds& bounds,
-             std::function<void()> on_destroy)
+             std::function<void(uint64_t seeks)> on_destroy)
       : entries_(std::move(entries)),
         sequence_(sequence),
         bounds_(bounds),
         on_destroy_(std::move(on_destroy)) {}
   ~DbIterator() override {
     entries_.reset();
-    on_destroy_();
+    on_destroy_(seeks_);
   }
 
   bool Valid() const override { return valid_; }
 
   void SeekToFirst() override {
+    ++seeks_;
     Move([&] { DoSeekToFirst(); });
   }
   void SeekToLast() override {
+    ++seeks_;
     Move([&] { DoSeekToLast(); });
   }
   void Seek(std::string_view target) override {
+    ++seeks_;
     Move([&] { DoSeek(target); });
   }
   void SeekForPrev(std::string_view target) override {
+    ++seeks_;
     Move([&] { DoSeekForPrev(target); });
   }
   void Next() override {
@@ -261,7 +265,8 @@ class DbIterator final : public Iterator {
   std::unique_ptr<Iterator> entries_;
   const Sequence sequence_;
   const IteratorBounds bounds_;
-  const std::function<void()> on_destroy_;
+  const std::function<void(uint64_t seeks)> on_destroy_;
+  uint64_t seeks_ = 0;
   Direction direction_ = Direction::kForward;
   bool valid_ = false;
   bool out_of_memory_ = false;  // at the last move
@@ -275,7 +280,7 @@ class DbIterator final : public Iterator {
 
 std::unique_ptr<Iterator> NewDbIterator(std::unique_ptr<Iterator> entries, Sequence sequence,
                                         const IteratorBounds& bounds,
-                                        std::function<void()> on_destroy) {
+                                        std::function<void(uint64_t seeks)> on_destroy) {
   return std::make_unique<DbIterator>(std::move(entries), sequence, bounds, std::move(on_destroy));
 }
 

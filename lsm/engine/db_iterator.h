@@ -3,6 +3,7 @@
 #ifndef TRELLIS_LSM_ENGINE_DB_ITERATOR_H_
 #define TRELLIS_LSM_ENGINE_DB_ITERATOR_H_
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -18,11 +19,11 @@ struct IteratorBounds {
   std::optional<std::string_view> upper;  // exclusive
 };
 
-// `entries` walks internal keys.  `on_destroy` is called last, when `entries` is gone: it lets go
-// of what they lie in.
+// `entries` walks internal keys.  `on_destroy` is called last, when `entries` is gone, with the
+// number of seeks there were: it lets go of what they lie in.
 std::unique_ptr<Iterator> NewDbIterator(std::unique_ptr<Iterator> entries, Sequence sequence,
                                         const IteratorBounds& bounds,
-                                        std::function<void()> on_destroy);
+                                        std::function<void(uint64_t seeks)> on_destroy);
 
 }  // namespace lsm
 

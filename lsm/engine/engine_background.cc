@@ -32,11 +32,37 @@ void Engine::ScheduleWork() {
   ScheduleFlush();
   if (!compaction_is_to_choose_ && compactions_ < compactions_max_ && shape_ != shape_in_vain_ &&
       failures_.Of(FailureKind::kCompaction).ok() &&
-      (!range_requests_.empty() || DueLevel(*current_view_->version, options_, running_plans_))) {
+      (!range_requests_.empty() ||
+       DueLevel(*current_view_->version, options_, running_plans_, level0_reads_))) {
     compaction_is_to_choose_ =
         Schedule(Scheduler::Lane::kCompaction, FailureKind::kCompaction, [this] { CompactOne(); });
     if (compaction_is_to_choose_) ++compactions_;
   }
+}
+
+Level0Reads Engine::CountLevel0Reads() const {
+  const uint64_t considered = counters_.SumOf(0, LevelCounts::kTablesConsidered);
+  const uint64_t useful = counters_.SumOf(0, LevelCounts::kUsefulReads);
+  return {considered - std::min(useful, considered), counters_.SumOf(Counter::kLevel0Seeks)};
+}
+
+void Engine::NoteReads() {
+  if (options_.mode == OpenMode::kReadOnly || !mutex_.TryLock()) return;
+  // An iterator may outlive the store, which keeps its lock for as long as jobs may begin, and go
+  // in a child that the process forked.
+  if (MayBegin() && CheckProcess().ok()) {
+    const Version& version = *current_view_->version;
+    const bool was_due = DueLevel(version, options_, running_plans_, level0_reads_).has_value();
+    const Level0Reads now = CountLevel0Reads();
+    // What others count at the moment may be in the one sum and not in the other.
+    level0_reads_.asks = now.asks - std::min(level0_reads_before_.asks, now.asks);
+    level0_reads_.seeks = now.seeks - level0_reads_before_.seeks;
+    if (!was_due && DueLevel(version, options_, running_plans_, level0_reads_).has_value()) {
+      ++shape_;
+      ScheduleWork();
+    }
+  }
+  mutex_.Unlock();
 }
 
 void Engine::ScheduleFlush() {
@@ -226,6 +252,7 @@ void Engine::CompactOne() {
 
 absl::Status Engine::ChooseCompaction(Compaction* compaction) {
   std::vector<std::shared_ptr<const CompactionPlan>> running;
+  Level0Reads reads;
   RangeRequest* request = nullptr;
   {
     MutexLock lock(&mutex_);
@@ -234,6 +261,7 @@ absl::Status Engine::ChooseCompaction(Compaction* compaction) {
     compaction->snapshots = std::move(start.snapshots);
     compaction->shape = shape_;
     running = running_plans_;
+    reads = level0_reads_;
     if (!range_requests_.empty()) {
       request = range_requests_.front();
       request->in_hand = true;
@@ -244,7 +272,7 @@ absl::Status Engine::ChooseCompaction(Compaction* compaction) {
   const Version& version = *compaction->version;
   std::optional<CompactionPlan> plan =
       request != nullptr ? PlanRange(version, request->level, request->from, request->to)
-                         : PickCompaction(version, options_, running);
+                         : PickCompaction(version, options_, running, reads);
   if (closing_.load(std::memory_order_relaxed)) return absl::OkStatus();
   // While a request waits, nothing else is begun, or it might wait for ever.
   compaction->in_vain = request == nullptr ? !plan : plan && Conflicts(*plan, running);
@@ -270,6 +298,11 @@ void Engine::BeginCompaction(const absl::Status& chosen, Compaction* compaction)
     if (running_plans_.size() > most_running_plans_) {
       most_running_plans_ = running_plans_.size();
       counters_.Add(Counter::kCompactionsAtOnce, 1);
+    }
+    if (compaction->plan->for_readers) counters_.Add(Counter::kCompactionsForReaders, 1);
+    if (compaction->plan->level == 0) {
+      level0_reads_before_ = CountLevel0Reads();
+      level0_reads_ = {};
     }
     if (compaction->plan->level == 0 && !compaction->plan->trivial_move &&
         level0_plan_ == nullptr) {

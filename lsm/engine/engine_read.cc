@@ -32,6 +32,11 @@ void NoteMemtable(std::string name, MemtableAnswer answer, Explanation* explanat
                                                          : "delete"});
 }
 
+// Of the lookups of a thread, and of the seeks of its iterators that are gone, one in so many looks
+// whether level 0 was read too often (Engine::NoteReads, which takes some 0.3 us).
+constexpr uint64_t kLookupsPerNote = 16'384;
+constexpr uint64_t kSeeksPerNote = 1024;
+
 // Keys of a MultiGet that are looked up side by side: enough to hide what each waits for, and few
 // enough for what they need at once to stay in the processor's second cache.
 constexpr size_t kKeysTogether = 64;
@@ -62,6 +67,7 @@ absl::Status Engine::Find(const ReadView& view, const LookupKey& key, bool fill_
                           bool pin_always, LookupResult* result, Explanation* explanation) {
   const Counters::Here counters(&counters_);
   const uint64_t lookups = counters.Add(Counter::kLookups, 1);
+  if (lookups % kLookupsPerNote == 0) NoteReads();
   if (FindInMemtables(view, key, result, explanation)) {
     counters.Add(Counter::kMemtableHits, 1);
   } else {
@@ -158,7 +164,9 @@ void Engine::FindTogether(const ReadView& view, std::span<const std::string_view
     }
     KeyLookup& lookup = lookups.emplace_back(keys[i], sequence, digest_seed_);
     numbers.push_back(i);
-    lookup.doubt_filters = counters.Add(Counter::kLookups, 1) % kDoubtOneIn == 0;
+    const uint64_t count = counters.Add(Counter::kLookups, 1);
+    lookup.doubt_filters = count % kDoubtOneIn == 0;
+    if (count % kLookupsPerNote == 0) NoteReads();
     if (!FindInMemtables(view, lookup.key, &lookup.result, nullptr)) continue;
     counters.Add(Counter::kMemtableHits, 1);
     give(i, absl::OkStatus(), lookup.result);
@@ -194,11 +202,22 @@ std::unique_ptr<Iterator> Engine::MakeIterator(const ReadOptions& options) {
   for (const auto& memtable : view->sealed) inputs.push_back(memtable->NewIterator());
   view->version->AddIterators(scan, &inputs);
   counters_.Add(Counter::kIterators, 1);
-  return NewDbIterator(
-      NewMergingIterator(std::move(inputs)), sequence, {options.lower_bound, options.upper_bound},
-      // With it goes, after the inputs that use it, `seek_reads`.
-      [self = shared_from_this(), view = std::move(view),
-       seek_reads = std::move(seek_reads)]() mutable { self->LetGo(std::move(view)); });
+  const uint64_t level0_tables = view->version->run_count(0);
+  return NewDbIterator(NewMergingIterator(std::move(inputs)), sequence,
+                       {options.lower_bound, options.upper_bound},
+                       // With it goes, after the inputs that use it, `seek_reads`.
+                       [self = shared_from_this(), view = std::move(view), level0_tables,
+                        seek_reads = std::move(seek_reads)](uint64_t seeks) mutable {
+                         self->LetGo(std::move(view));
+                         self->CountSeeks(seeks, level0_tables);
+                       });
+}
+
+void Engine::CountSeeks(uint64_t seeks, uint64_t level0_tables) {
+  const Counters::Here counters(&counters_);
+  counters.Add(Counter::kLevel0Seeks, seeks * level0_tables);
+  const uint64_t count = counters.Add(Counter::kSeeks, seeks);
+  if (count / kSeeksPerNote != (count - seeks) / kSeeksPerNote) NoteReads();
 }
 
 void Engine::LetGo(std::shared_ptr<const ReadView> view) {

@@ -61,7 +61,7 @@ class Simulation {
       case 7:
         return End();
       default:
-        return Begin(PickCompaction(*version_, options_, Running()));
+        return Begin(PickCompaction(*version_, options_, Running(), {Roll(300), Roll(10)}));
     }
   }
 
@@ -86,6 +86,7 @@ class Simulation {
   }
 
   size_t most_at_once() const { return most_at_once_; }
+  size_t for_readers() const { return for_readers_; }
   const std::set<std::pair<int, int>>& levels_at_once() const { return levels_at_once_; }
 
  private:
@@ -172,6 +173,7 @@ class Simulation {
       job.outputs = std::move(result.outputs);
     }
     for (const Job& other : jobs_) levels_at_once_.insert({other.plan->level, job.plan->level});
+    if (job.plan->for_readers) ++for_readers_;
     jobs_.push_back(std::move(job));
     most_at_once_ = std::max(most_at_once_, jobs_.size());
   }
@@ -200,11 +202,12 @@ class Simulation {
   std::shared_ptr<const Version> version_;
   std::list<Job> jobs_;
   size_t most_at_once_ = 0;
+  size_t for_readers_ = 0;                        // compactions
   std::set<std::pair<int, int>> levels_at_once_;  // of a job that runs, and of one that begins
 };
 
 TEST(ParallelCompactionTest, NothingIsLostOrComesBackWhateverEndsFirst) {
-  size_t most_at_once = 0;
+  size_t most_at_once = 0, for_readers = 0;
   std::set<std::pair<int, int>> levels_at_once;
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     SCOPED_TRACE(seed);
@@ -215,9 +218,11 @@ TEST(ParallelCompactionTest, NothingIsLostOrComesBackWhateverEndsFirst) {
     }
     simulation.Check();
     most_at_once = std::max(most_at_once, simulation.most_at_once());
+    for_readers += simulation.for_readers();
     levels_at_once.insert(simulation.levels_at_once().begin(), simulation.levels_at_once().end());
   }
   EXPECT_EQ(most_at_once, 4u);
+  EXPECT_GT(for_readers, 100u);
   // Beside one another in one level, in the next one, and in one that is farther away.
   for (const auto& pair : {std::pair(0, 0), {0, 1}, {1, 0}, {1, 1}, {1, 2}, {2, 1}, {0, 2}, {2, 0}})
     EXPECT_TRUE(levels_at_once.contains(pair)) << pair.first << ", " << pair.second;

@@ -51,6 +51,8 @@ class PickerTest : public testing::Test {
     version_ = Version::Create(std::move(levels)).value();
   }
   std::optional<CompactionPlan> Pick() { return PickCompaction(*version_, options_); }
+  // As many asks as pay for merging so much.
+  static Level0Reads Paid(uint64_t kib) { return {kib * kKiB / kBytesMergedPerAsk, 0}; }
 
   TableMaker maker_;
   Options options_;
@@ -145,6 +147,77 @@ TEST_F(PickerTest, BelowLevel0GoesTheTableWithTheLeastBelowIt) {
         {Table(11, "a", "c", 40), Table(12, "d", "f", 40), Table(13, "g", "i", 60)},
         {Table(14, "a", "b", 50), Table(15, "e", "h", 30)}}});
   EXPECT_THAT(NumbersOf(Pick()->inputs), ElementsAre(13));
+}
+
+// --- for readers ---
+
+TEST_F(PickerTest, Level0IsDueWhenItsReadersHavePaidForItsMerge) {
+  Set({{{Table(9, "a", "z", 6), Table(8, "c", "d", 10)},
+        {Table(1, "a", "c", 32), Table(2, "d", "e", 32)},
+        {Table(3, "a", "z", 500)}}});
+  Level0Reads reads = Paid(6 + 10 + 64);
+  EXPECT_EQ(DueLevel(*version_, options_, {}, reads), 0);
+  const std::optional<CompactionPlan> plan = PickCompaction(*version_, options_, {}, reads);
+  ASSERT_TRUE(plan.has_value());
+  EXPECT_TRUE(plan->for_readers);
+  EXPECT_THAT(NumbersOf(plan->inputs), ElementsAre(9, 8));
+  EXPECT_THAT(NumbersOf(plan->overlapped), ElementsAre(1, 2));
+  --reads.asks;
+  EXPECT_EQ(DueLevel(*version_, options_, {}, reads), std::nullopt);
+  EXPECT_FALSE(PickCompaction(*version_, options_, {}, reads).has_value());
+  reads.seeks = 1;  // ten times an ask
+  EXPECT_EQ(DueLevel(*version_, options_, {}, reads), 0);
+  reads.asks -= 10;
+  EXPECT_EQ(DueLevel(*version_, options_, {}, reads), std::nullopt);
+  ++reads.asks;
+  EXPECT_EQ(DueLevel(*version_, options_, {}, reads), 0);
+}
+
+TEST_F(PickerTest, WhatIsOverItsLimitComesBeforeReaders) {
+  Set({{{Table(9, "a", "z")}, {Table(1, "a", "c", 50), Table(2, "d", "e", 15)}}});
+  EXPECT_EQ(DueLevel(*version_, options_, {}, Paid(1000)), 1);
+  const auto first =
+      std::make_shared<const CompactionPlan>(*PickCompaction(*version_, options_, {}, Paid(1000)));
+  EXPECT_EQ(first->level, 1);
+  EXPECT_FALSE(first->for_readers);
+  // The table that stays in level 1 lies below that of level 0, which then takes what runs.
+  EXPECT_EQ(DueLevel(*version_, options_, {&first, 1}, Paid(1000)), 0);
+  EXPECT_FALSE(PickCompaction(*version_, options_, {&first, 1}, Paid(1000)).has_value());
+  // A level 0 at its own limit needs no readers.
+  Set({{{Table(19, "a", "b"), Table(18, "a", "b"), Table(17, "a", "b"), Table(16, "a", "b")}}});
+  EXPECT_FALSE(PickCompaction(*version_, options_, {}, Paid(1000))->for_readers);
+}
+
+TEST_F(PickerTest, ReadersGainNothingByOneRunThatStaysOne) {
+  Set({{{Table(9, "a", "b")}, {}, {Table(1, "a", "z")}}});
+  EXPECT_EQ(DueLevel(*version_, options_, {}, Paid(1000)), std::nullopt);
+  Set({{{}, {Table(2, "a", "z")}}});
+  EXPECT_EQ(DueLevel(*version_, options_, {}, Paid(1000)), std::nullopt);
+  Set({{{Table(19, "a", "b"), Table(18, "a", "b")}}});
+  EXPECT_EQ(DueLevel(*version_, options_, {}, Paid(1000)), 0);
+}
+
+TEST_F(PickerTest, ReadersPayOnceForWhatIsOnItsWayDown) {
+  options_.level0_compaction_tables = 3;
+  Set({{{Table(9, "a", "b"), Table(8, "a", "b"), Table(7, "p", "q"), Table(6, "p", "q")},
+        {Table(1, "a", "z")}}});
+  const auto first =
+      std::make_shared<const CompactionPlan>(*PlanRange(*version_, 0, "p", std::nullopt));
+  EXPECT_THAT(NumbersOf(first->inputs), ElementsAre(7, 6));
+  EXPECT_EQ(DueLevel(*version_, options_, {&first, 1}, Paid(1000)), std::nullopt);
+  EXPECT_FALSE(PickCompaction(*version_, options_, {&first, 1}, Paid(1000)).has_value());
+}
+
+TEST_F(PickerTest, OnlyALevel1OfOneRunTakesWhatReadersPaidFor) {
+  const OpenTables level0 = {Table(9, "a", "b"), Table(8, "a", "b")};
+  options_.compaction_style = CompactionStyle::kTiered;
+  Set({{level0, {Table(1, "a", "z")}}});
+  EXPECT_EQ(DueLevel(*version_, options_, {}, Paid(1000)), std::nullopt);
+  options_.compaction_style = CompactionStyle::kLazyLeveled;
+  EXPECT_EQ(DueLevel(*version_, options_, {}, Paid(1000)), 0);  // level 1 is the deepest
+  EXPECT_TRUE(PickCompaction(*version_, options_, {}, Paid(1000))->for_readers);
+  Set({{level0, {Table(2, "a", "z")}, {Table(3, "a", "z")}}});
+  EXPECT_EQ(DueLevel(*version_, options_, {}, Paid(1000)), std::nullopt);
 }
 
 // --- beside others ---

@@ -309,6 +309,40 @@ TEST_F(ConcurrentTest, WastedReadsAreCountedWhileTablesCountAndGo) {
   EXPECT_GT(db_->GetStatistics().total.false_positives, 0u);
 }
 
+TEST_F(ConcurrentTest, ReadersPayForMergesWhileTablesComeAndGo) {
+  options_.level0_compaction_tables = 100;  // by itself nothing is due
+  Open();
+  std::atomic<bool> stop = false;
+  std::vector<std::thread> readers;
+  for (int i = 0; i < 2; ++i) {
+    readers.emplace_back([&] {
+      while (!stop) {
+        for (int n = 0; n < 500; ++n) ASSERT_EQ(*db_->Get("m"), std::nullopt);
+        for (int n = 0; n < 20; ++n) {
+          const std::unique_ptr<Iterator> iterator = db_->NewIterator();
+          iterator->Seek("b");
+          ASSERT_TRUE(!iterator->Valid() || iterator->key() == "z");
+          ASSERT_OK(iterator->status());
+        }
+      }
+    });
+  }
+  const auto paid = [&] { return db_->GetStatistics().compactions_for_readers; };
+  for (uint64_t merges = 1; merges <= 3; ++merges) {
+    for (int i = 0; i < 2; ++i) {
+      ASSERT_OK(db_->Put("a", "v"));
+      ASSERT_OK(db_->Put("z", "v"));
+      ASSERT_OK(db_->Flush());
+    }
+    for (int i = 0; i < 6000 && paid() < merges; ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    EXPECT_GE(paid(), merges);
+  }
+  stop = true;
+  for (std::thread& reader : readers) reader.join();
+  EXPECT_EQ(ReadAll(*db_)->size(), 2u);
+}
+
 TEST_F(ConcurrentTest, FilesThatBecameObsoleteDoNotStayInAStoreThatIsRead) {
   Open();
   std::atomic<bool> done{false};

@@ -331,7 +331,7 @@ TEST_F(DbIteratorTest, AMoveThatFailsOnTheWayHidesNothing) {
       int moves = 0;
       const auto iterator =
           NewDbIterator(std::make_unique<CountedIterator>(memtable.NewIterator(), &moves, failing),
-                        sequence, {}, [] {});
+                        sequence, {}, [](uint64_t) {});
       std::vector<std::string> seen;
       for (forward ? iterator->SeekToFirst() : iterator->SeekToLast(); iterator->Valid();
            forward ? iterator->Next() : iterator->Prev())
@@ -354,8 +354,9 @@ TEST_F(DbIteratorTest, AStepPassesManyVersionsInFewMoves) {
   // The newest of b is a tombstone; as of before, nothing of the last three is to be seen.
   for (const Sequence as_of : {sequence, kVersions * 3 - 1}) {
     int moves = 0;
-    const auto iterator = NewDbIterator(
-        std::make_unique<CountedIterator>(memtable.NewIterator(), &moves), as_of, {}, [] {});
+    const auto iterator =
+        NewDbIterator(std::make_unique<CountedIterator>(memtable.NewIterator(), &moves), as_of, {},
+                      [](uint64_t) {});
     std::string seen;
     for (iterator->SeekToFirst(); iterator->Valid(); iterator->Next())
       seen += Concat(iterator->key(), "=", iterator->value(), " ");

@@ -95,10 +95,13 @@ class LockFreeReadTest : public testing::Test {
 
   // Reads while `blocked` stands at the gate.
   void ReadWhile(Gate* gate, std::function<void()> blocked) {
+    DoWhile(gate, std::move(blocked), [this] { ReadAllWays(); });
+  }
+  void DoWhile(Gate* gate, std::function<void()> blocked, const std::function<void()>& read) {
     std::thread other(std::move(blocked));
     const bool reached = gate->WaitUntilReached();
     EXPECT_TRUE(reached);
-    std::future<void> reads = std::async(std::launch::async, [this] { ReadAllWays(); });
+    std::future<void> reads = std::async(std::launch::async, read);
     EXPECT_EQ(reads.wait_for(std::chrono::seconds(60)), std::future_status::ready)
         << "a read waits for a lock";
     gate->Open();
@@ -116,6 +119,19 @@ TEST_F(LockFreeReadTest, ReadsGoOnWhileTheEnginesMutexIsHeld) {
   Gate gate;
   scheduler_.StopNextAt(&gate);
   ReadWhile(&gate, [this] { EXPECT_OK(db_->Flush()); });
+}
+
+// Now and then one looks whether readers have paid for a merge of level 0, which takes the mutex.
+TEST_F(LockFreeReadTest, NorDoesOneWaitOfVeryMany) {
+  Gate gate;
+  scheduler_.StopNextAt(&gate);
+  const auto read = [this] {
+    for (int i = 0; i < 20'000; ++i) ASSERT_OK(db_->Get("m"));
+    for (int i = 0; i < 2'000; ++i) db_->NewIterator()->Seek("m");
+  };
+  DoWhile(
+      &gate, [this] { EXPECT_OK(db_->Flush()); }, read);
+  EXPECT_EQ(db_->GetStatistics().compactions_for_readers, 0u);
 }
 
 TEST_F(LockFreeReadTest, ReadsGoOnWhileAnEditIsBeingWritten) {

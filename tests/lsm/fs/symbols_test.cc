@@ -58,6 +58,7 @@ const std::set<std::string_view> kHarmless = {
     "memset",
     "pow",
     "pthread_mutex_lock",  // lsm/fs/mutex.h; who waits for long asks the scheduler
+    "pthread_mutex_trylock",
     "pthread_mutex_unlock",
     "round",
     "snprintf",
