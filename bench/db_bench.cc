@@ -136,6 +136,11 @@ lsm::DB* LoadedStore(const std::string& filter_kind, double target_fpp) {
     OrDie(db->Flush());
     OrDie(db->WaitForBackgroundWork());
   }
+  // It stays in this shape, whoever reads it.
+  lsm::Options options = OptionsOf(filter_kind, target_fpp);
+  options.mode = lsm::OpenMode::kReadOnly;
+  db = nullptr;
+  db = OrDie(lsm::DB::Open(directory, options));
   // And every block is in the cache.
   if (!ScanIsRight(db.get(), true)) OrDie(absl::InternalError("a scan after loading is wrong"));
   return db.get();

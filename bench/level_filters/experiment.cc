@@ -45,6 +45,7 @@ class Experiment {
                                            : MakeTrellis(directory, config, shape_, config_.seed));
     LSM_RETURN_IF_ERROR(Load(store.get(), &result));
     LSM_ASSIGN_OR_RETURN(result.levels, store->Levels());
+    LSM_RETURN_IF_ERROR(store->HoldShape());
     LSM_RETURN_IF_ERROR(AskAbsent(store.get(), &result));
     LSM_RETURN_IF_ERROR(AskBottom(store.get(), &result));
     progress_.Advance(1);

@@ -69,6 +69,8 @@ class SkewExperiment {
       row.written = static_cast<double>(round) * config_.written_a_round;
       LSM_ASSIGN_OR_RETURN((forgets ? row.forgetful : row.learning),
                            Ask(store.get(), workload, round >= rounds / 2, &lookups));
+      // They may have had level 0 merged.
+      LSM_RETURN_IF_ERROR(store->Settle());
       LSM_ASSIGN_OR_RETURN((forgets ? row.forgetful_bits : row.learning_bits),
                            BitsPerKey(store.get()));
       if (forgets) {

@@ -48,6 +48,9 @@ class Store {
   // Has what was written flushed, and waits for the compactions that are due then.
   virtual absl::Status Settle() = 0;
 
+  // After Settle, before Get: the store stays in the shape that it has, whoever reads it.  Nothing
+  // is written any more.
+  virtual absl::Status HoldShape() { return absl::OkStatus(); }
   // False if it is not there.
   virtual absl::StatusOr<bool> Get(std::string_view key, std::string* value) = 0;
   // Tables that Get has read in vain, since the store was made.

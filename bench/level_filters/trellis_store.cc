@@ -16,17 +16,17 @@ class TrellisStore : public Store {
 
   absl::Status Open(const std::string& directory, const ComparedStore& config,
                     const StoreShape& shape, bool is_new) {
-    lsm::Options options;
-    options.mode = is_new ? lsm::OpenMode::kMustNotExist : lsm::OpenMode::kMustExist;
-    options.filter_kind = config.filter_kind;
-    if (config.filter_goal.is_none()) options.target_fpp = config.target_fpp;
-    options.filter_goal = config.filter_goal;
-    options.write_buffer_bytes = static_cast<size_t>(shape.write_buffer_bytes);
-    options.table_bytes = shape.table_bytes;
-    options.level1_bytes = shape.level1_bytes;
-    options.environment.random = &random_;
-    if (is_new) LSM_RETURN_IF_ERROR(lsm::DB::Destroy(directory, options));
-    LSM_ASSIGN_OR_RETURN(db_, lsm::DB::Open(directory, options));
+    directory_ = directory;
+    options_.mode = is_new ? lsm::OpenMode::kMustNotExist : lsm::OpenMode::kMustExist;
+    options_.filter_kind = config.filter_kind;
+    if (config.filter_goal.is_none()) options_.target_fpp = config.target_fpp;
+    options_.filter_goal = config.filter_goal;
+    options_.write_buffer_bytes = static_cast<size_t>(shape.write_buffer_bytes);
+    options_.table_bytes = shape.table_bytes;
+    options_.level1_bytes = shape.level1_bytes;
+    options_.environment.random = &random_;
+    if (is_new) LSM_RETURN_IF_ERROR(lsm::DB::Destroy(directory, options_));
+    LSM_ASSIGN_OR_RETURN(db_, lsm::DB::Open(directory, options_));
     return absl::OkStatus();
   }
 
@@ -39,6 +39,14 @@ class TrellisStore : public Store {
     LSM_RETURN_IF_ERROR(WriteBatch());
     LSM_RETURN_IF_ERROR(db_->Flush());
     return db_->WaitForBackgroundWork();
+  }
+
+  // Readers who have paid for it would have level 0 merged.
+  absl::Status HoldShape() override {
+    db_ = nullptr;
+    options_.mode = lsm::OpenMode::kReadOnly;
+    LSM_ASSIGN_OR_RETURN(db_, lsm::DB::Open(directory_, options_));
+    return absl::OkStatus();
   }
 
   absl::StatusOr<bool> Get(std::string_view key, std::string* value) override {
@@ -78,6 +86,8 @@ class TrellisStore : public Store {
   }
 
   SeededRandom random_;
+  std::string directory_;
+  lsm::Options options_;
   lsm::WriteBatch batch_;
   std::unique_ptr<lsm::DB> db_;
 };

@@ -202,7 +202,7 @@ absl::Status Comparison::LookInto(const DataSize& size, State state) {
       LSM_RETURN_IF_ERROR(MeasureLoop(cell));
     }
   }
-  return absl::OkStatus();
+  return NoteRunsAfter(size, state);
 }
 
 absl::Status Comparison::Compact(const DataSize& size, uint64_t table_bytes) {
@@ -431,11 +431,12 @@ absl::Status Comparison::Warm(Store* store, Cache cache) {
   loops.push_back(NewReadLoop(TaskInfo{"", Task::kScanForward, 1, Draw::kUniform, 0},
                               {store->peer.get(), reader.get(), store->contents.get()}, orders_,
                               {config_.seed, 0}));
-  return Measure(loops, std::nullopt).status();
+  LSM_RETURN_IF_ERROR(Measure(loops, std::nullopt).status());
+  return store->peer->WaitUntilQuiet();
 }
 
 absl::Status Comparison::NoteShape(const DataSize& size, State state) {
-  Shape shape{size, state, {}};
+  Shape shape{size, state, {}, {}};
   const std::vector<Store*> there = StoresFor(CellsOf(size, state, std::nullopt));
   for (Store& store : stores_) {
     PeerFigures& figures = shape.figures.emplace_back();
@@ -443,6 +444,18 @@ absl::Status Comparison::NoteShape(const DataSize& size, State state) {
     LSM_ASSIGN_OR_RETURN(figures, store.peer->Figures());
   }
   results_.shapes.push_back(std::move(shape));
+  return absl::OkStatus();
+}
+
+absl::Status Comparison::NoteRunsAfter(const DataSize& size, State state) {
+  Shape& shape = results_.shapes.back();
+  const std::vector<Store*> there = StoresFor(CellsOf(size, state, std::nullopt));
+  for (Store& store : stores_) {
+    std::optional<uint64_t>& runs = shape.runs_after.emplace_back();
+    if (std::find(there.begin(), there.end(), &store) == there.end()) continue;
+    LSM_ASSIGN_OR_RETURN(const PeerFigures figures, store.peer->Figures());
+    runs = figures.sorted_runs;
+  }
   return absl::OkStatus();
 }
 

@@ -94,6 +94,8 @@ class Comparison {
   absl::Status Close();
   absl::Status Warm(Store* store, Cache cache);
   absl::Status NoteShape(const DataSize& size, State state);
+  // Of the shape that was noted last.
+  absl::Status NoteRunsAfter(const DataSize& size, State state);
   // What the loop of a fill or of lookups itself costs, once a size.
   absl::Status MeasureLoop(const Cell& cell);
 

@@ -319,6 +319,7 @@ Table ShapesTable(const Results& results) {
   table.columns = {{"stores", "", false},
                    {"store", "", false},
                    {"sorted runs", "", true},
+                   {"after", "sorted runs when all of the measurements had been made", true},
                    {"files", "tables", true},
                    {"tables", "bytes of tables", true},
                    {"filters", "bytes of filters", true},
@@ -333,6 +334,7 @@ Table ShapesTable(const Results& results) {
       table.rows.push_back(
           {lsm::Concat(shape.size.name(), ", ", NameOf(shape.state)), results.stores[store].first,
            figures.sorted_runs ? Grouped(*figures.sorted_runs) : kNone,
+           shape.RunsAfter(store) ? Grouped(*shape.RunsAfter(store)) : kNone,
            figures.tables ? Grouped(*figures.tables) : kNone, bytes(figures.table_bytes),
            bytes(figures.filter_bytes),
            figures.filter_bytes ? Digits3(8 * static_cast<double>(*figures.filter_bytes) /
@@ -406,6 +408,7 @@ nlohmann::ordered_json ToJson(const Results& results) {
                                 {"state", NameOf(shape.state)},
                                 {"store", results.stores[store].first},
                                 {"sorted_runs", count(figures.sorted_runs)},
+                                {"sorted_runs_after", count(shape.RunsAfter(store))},
                                 {"tables", count(figures.tables)},
                                 {"table_bytes", count(figures.table_bytes)},
                                 {"filter_bytes", count(figures.filter_bytes)}});

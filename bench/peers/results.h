@@ -54,6 +54,13 @@ struct Shape {
   DataSize size;
   State state = State::kFresh;
   std::vector<PeerFigures> figures;  // by store
+  // By store, when all measurements were made: a store may do work in the background for its
+  // readers.  Empty: none were made of this state.
+  std::vector<std::optional<uint64_t>> runs_after;
+
+  std::optional<uint64_t> RunsAfter(size_t store) const {
+    return store < runs_after.size() ? runs_after[store] : std::nullopt;
+  }
 };
 
 struct Results {

@@ -58,7 +58,7 @@ TEST_F(ComparisonTest, AStoreIsLeftQuietBeforeTheNextOneIsTimed) {
     if (line.ends_with(" quiet")) {
       busy.clear();
     } else if (line.ends_with(" put") || line.ends_with(" compact") || line.ends_with(" delete") ||
-               line.ends_with(" reopen")) {
+               line.ends_with(" reopen") || line.find(" get ") != std::string::npos) {
       busy = line.substr(0, 1);
     }
   }
@@ -94,7 +94,11 @@ TEST_F(ComparisonTest, EveryCellIsMeasuredForEveryStoreInEveryRound) {
       }
     }
   }
-  EXPECT_EQ(results.shapes.size(), 3u);
+  ASSERT_EQ(results.shapes.size(), 3u);
+  for (const Shape& shape : results.shapes) {
+    const bool is_read = shape.state != State::kTables;
+    EXPECT_EQ(shape.RunsAfter(0), is_read ? std::optional<uint64_t>(3) : std::nullopt);
+  }
   std::set<std::string> loops;
   for (const auto& [name, micros] : results.loop_micros) {
     EXPECT_GT(micros, 0) << name;
