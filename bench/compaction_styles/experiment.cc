@@ -157,7 +157,8 @@ class Trial {
     result_.table_bytes.push_back(statistics.total.table_bytes);
     result_.runs.push_back(statistics.total.runs);
     LSM_RETURN_IF_ERROR(LookUp(/*present=*/true, &result_.present));
-    return LookUp(/*present=*/false, &result_.absent);
+    LSM_RETURN_IF_ERROR(LookUp(/*present=*/false, &result_.absent));
+    return db_->WaitForBackgroundWork();  // what readers may have paid for
   }
 
   absl::Status LookUp(bool present, Lookups* lookups) {

@@ -14,9 +14,10 @@ namespace lsm {
 class FilterChoice {
  public:
   // Tables of this level and below get the compact kind where the choice is "by-level".  Those of
-  // level 0 live until four of them are there, and those of level 1 are rewritten each time that
-  // happens: what a filter costs to build counts there.  A table of level 2 or below lives ten
-  // times as long or longer, and such tables are nine in ten of a large store: their memory counts.
+  // level 0 live until four of them are there, or less long, and those of level 1 are rewritten
+  // each time that happens: what a filter costs to build counts there.  A table of level 2 or below
+  // lives ten times as long or longer, and such tables are nine in ten of a large store: their
+  // memory counts.
   static constexpr int kFirstCompactLevel = 2;
   static constexpr std::string_view kFastKind = "blocked";
   static constexpr std::string_view kCompactKind = "ribbon";

@@ -126,10 +126,11 @@ struct Options {
   uint64_t level1_bytes = uint64_t{256} << 20;
 
   // Tables in level 0 at which they are compacted into level 1 (4), and at which writes wait (20).
-  // [1, 1000], in this order.  A level that has several runs goes down when it has as many as the
-  // first (2 at least).  From half-way between the two on (12) writes are slowed down, so that what
-  // is left up to the second lasts until there is more room (lsm/engine/write_pace.h): each waits
-  // two milliseconds at most.
+  // [1, 1000], in this order.  (Fewer are compacted when lookups and seeks that they did not answer
+  // have taken as long as that will: lsm/README.md.  Not in a store that is open for reading only.)
+  // A level that has several runs goes down when it has as many as the first (2 at least).  From
+  // half-way between the two on (12) writes are slowed down, so that what is left up to the second
+  // lasts until there is more room (lsm/engine/write_pace.h): each waits two milliseconds at most.
   int level0_compaction_tables = 4;
   int level0_stop_tables = 20;
 

@@ -84,8 +84,8 @@ struct Statistics {
   uint64_t lookups_found = 0;
   uint64_t memtable_hits = 0;  // answered by a memtable, tombstones included
   uint64_t iterators = 0;
-  // Of iterators that are gone: seeks, those to the first or last key included; and how many tables
-  // of level 0 these looked into.
+  // Of iterators that are gone: seeks, those to the first or last key included; and these times the
+  // tables of level 0 that their iterators had, unless it was compacted before they went.
   uint64_t seeks = 0;
   uint64_t level0_seeks = 0;
   uint64_t scan_blocks_from_cache = 0;
@@ -109,8 +109,8 @@ struct Statistics {
   uint64_t flush_nanos = 0;
   uint64_t compactions = 0;
   uint64_t trivial_moves = 0;
-  // Of both, begun though no level was over its limit: lookups and seeks had asked level 0 in vain
-  // for as much work as it took to merge it (lsm/compaction/picker.h).
+  // Of both, those that no level's limit called for: lookups and seeks had asked level 0 in vain,
+  // for as much work as merging it takes (lsm/compaction/picker.h).
   uint64_t compactions_for_readers = 0;
   uint64_t compactions_at_once = 0;    // the most that ran beside one another, moves included
   uint64_t compaction_bytes_read = 0;  // sizes of its inputs
@@ -125,7 +125,9 @@ struct Statistics {
   uint64_t memtable_bytes = 0;
   uint64_t block_cache_bytes = 0;
   uint64_t block_cache_capacity_bytes = 0;
-  uint64_t background_errors = 0;  // failures that DB::GetFailure told of: jobs, logs, manifest
+  // Failures that DB::GetFailure told of (jobs, logs, manifest); and compactions for readers that
+  // failed, of which it does not tell.
+  uint64_t background_errors = 0;
   // Of 65,537 lookups of a thread since the store was opened, one looks also into the tables whose
   // filters deny its key, as far as it comes before it has its answer: so many tables.  Their
   // blocks are among those read at their levels.

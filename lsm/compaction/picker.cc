@@ -244,20 +244,6 @@ double DueScore(const Version& version, const Options& options, int level, Runni
   return may_go_down && fullness > 1 ? fullness : 0;
 }
 
-// Whether readers have paid as much for level 0 as merging it would cost.
-bool IsPaidByReaders(const Version& version, const Options& options, RunningPlans running,
-                     const Level0Reads& reads) {
-  if (!KeepsOneRun(version, options, 1)) return false;
-  // One run would be one run still.
-  if (version.run_count(0) == 0 || version.run_count(0) + version.run_count(1) < 2) return false;
-  // Such a one takes away what they paid for.
-  if (std::any_of(running.begin(), running.end(),
-                  [](const auto& plan) { return plan->level == 0; }))
-    return false;
-  return reads.asks * kBytesMergedPerAsk + reads.seeks * kBytesMergedPerSeek >=
-         version.level_bytes(0) + version.level_bytes(1);
-}
-
 struct DueOne {
   int level;
   double score;
@@ -325,26 +311,49 @@ bool Conflicts(const CompactionPlan& plan, RunningPlans running) {
                      [&](const auto& other) { return ConflictBetween(plan, *other); });
 }
 
-std::optional<int> DueLevel(const Version& version, const Options& options, RunningPlans running,
-                            const Level0Reads& reads) {
+std::optional<int> DueLevel(const Version& version, const Options& options, RunningPlans running) {
   // Needs no memory.
   DueOne worst{-1, 0};
   for (int level = 0; level < kLevels; ++level) {
     const double score = DueScore(version, options, level, running);
     if (score > worst.score) worst = {level, score};
   }
-  if (worst.level >= 0) return worst.level;
-  if (IsPaidByReaders(version, options, running, reads)) return 0;
-  return std::nullopt;
+  if (worst.level < 0) return std::nullopt;
+  return worst.level;
+}
+
+uint64_t BytesPaidBy(const Level0Reads& reads) {
+  return reads.asks * kBytesMergedPerAsk + reads.reads * kBytesMergedPerRead +
+         reads.seeks * kBytesMergedPerSeek;
+}
+
+std::optional<uint64_t> PriceForReaders(const Version& version, const Options& options) {
+  if (!KeepsOneRun(version, options, 1)) return std::nullopt;
+  // One run would be one run still.
+  if (version.run_count(0) == 0 || version.run_count(0) + version.run_count(1) < 2)
+    return std::nullopt;
+  return kBytesMergedPerJob + version.level_bytes(0) + version.level_bytes(1);
+}
+
+bool IsPaidByReaders(const Version& version, const Options& options, RunningPlans running,
+                     uint64_t paid_bytes) {
+  const std::optional<uint64_t> price = PriceForReaders(version, options);
+  return price && paid_bytes >= *price &&
+         std::none_of(running.begin(), running.end(),
+                      [](const auto& plan) { return plan->level == 0; });
+}
+
+uint64_t PriceOf(const CompactionPlan& plan) {
+  return kBytesMergedPerJob + (plan.trivial_move ? 0 : BytesTakenBy(plan));
 }
 
 std::optional<CompactionPlan> PickCompaction(const Version& version, const Options& options,
-                                             RunningPlans running, const Level0Reads& reads) {
+                                             RunningPlans running, uint64_t paid_bytes) {
   for (const DueOne& due : DueLevels(version, options, running)) {
     std::optional<CompactionPlan> plan = PickFrom(version, options, due.level, running);
     if (plan) return plan;
   }
-  if (!IsPaidByReaders(version, options, running, reads)) return std::nullopt;
+  if (!IsPaidByReaders(version, options, running, paid_bytes)) return std::nullopt;
   std::optional<CompactionPlan> plan = PickFrom(version, options, 0, running);
   if (plan) plan->for_readers = true;
   return plan;

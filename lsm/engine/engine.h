@@ -8,10 +8,10 @@
 //                     and the switch to another log and manifest
 //   mutex_            everything small: the queue of writers, numbers, snapshots, what is scheduled
 //
-// Reads take neither; but one of many thousands tries mutex_ (NoteReads).  Files are written and
-// synced with neither mutex_ nor, but for the manifest and that switch, manifest_mutex_ held.  The
-// locks of LogSet, ReadViewCell and ObsoleteFiles are taken last, and nothing is waited for under
-// them but, under LogSet's, the files of the logs.
+// Reads take neither; one of many thousands tries to take mutex_ (NoteReads).  Files are written
+// and synced with neither mutex_ nor, but for the manifest and that switch, manifest_mutex_ held.
+// The locks of LogSet, ReadViewCell and ObsoleteFiles are taken last, and nothing is waited for
+// under them but, under LogSet's, the files of the logs.
 //
 // Memory may run out at any allocation.  The calls that return a status leave std::bad_alloc to
 // lsm/db.cc and change nothing before it; what cannot be turned back (a group that is in the log,
@@ -207,10 +207,11 @@ class Engine : public std::enable_shared_from_this<Engine> {
     return {current_view_, snapshots_.List()};
   }
   void ScheduleWork() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Begins a compaction if level 0 was read so often that one is due.  Waits for nobody: where
-  // mutex_ is taken, a later reader will see to it.
+  // Notes what readers have paid for level 0, and begins a compaction if that is enough.  Waits for
+  // nobody: where mutex_ is taken, a later reader will see to it.
   void NoteReads() ABSL_LOCKS_EXCLUDED(mutex_);
   Level0Reads CountLevel0Reads() const;
+  bool IsPaidByReaders() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // FlushOne, if it has anything to do and does not wait for its turn already.
   void ScheduleFlush() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Whether a job may begin at all.
@@ -235,6 +236,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   absl::Status ChooseCompaction(Compaction* compaction);
   void BeginCompaction(const absl::Status& chosen, Compaction* compaction);
   void EndCompaction(const absl::Status& status, Compaction* compaction);
+  void NoteEnd(const CompactionPlan& plan, const absl::Status& status)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status FlushMemtable(const Memtable& memtable, const TableFilter& filter,
                              Sequence last_sequence, uint64_t next_log,
                              const SnapshotList& snapshots);
@@ -271,8 +274,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // older than the view's tables may have lost its entries to a flush or a compaction.
   Sequence SequenceFor(const ReadView& view, const ReadOptions& options) const;
   std::unique_ptr<Iterator> MakeIterator(const ReadOptions& options);
-  // Of an iterator that is gone, whose view had so many tables in level 0.
-  void CountSeeks(uint64_t seeks, uint64_t level0_tables);
+  // Of an iterator that is gone, whose view had so many tables in level 0 after so many merges.
+  void CountSeeks(uint64_t seeks, uint64_t level0_tables, uint64_t level0_merges);
   // Gives up a shared view, and removes the files that only it had kept.  Throws nothing.
   void LetGo(std::shared_ptr<const ReadView> view);
   absl::Status Find(const ReadView& view, const LookupKey& key, bool fill_cache, bool pin_always,
@@ -343,9 +346,13 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // changed, or a compaction ended, or one was asked for.
   uint64_t shape_ ABSL_GUARDED_BY(mutex_) = 1;
   uint64_t shape_in_vain_ ABSL_GUARDED_BY(mutex_) = 0;  // as of which there was nothing
-  // Until a compaction of level 0 last began; and from then on, as far as NoteReads has seen.
-  Level0Reads level0_reads_before_ ABSL_GUARDED_BY(mutex_);
+  // What readers have paid for level 0 (lsm/compaction/picker.h), and the reads until which that is
+  // reckoned; those while a part of it was going down do not count.
+  uint64_t level0_paid_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   Level0Reads level0_reads_ ABSL_GUARDED_BY(mutex_);
+  // Compactions of level 0 that have ended.  Relaxed: with it comes nothing, and who sees it late
+  // counts some seeks that he should not, or the other way round.
+  std::atomic<uint64_t> level0_merges_{0};
   WritePace pace_ ABSL_GUARDED_BY(mutex_);
   RoomMaker flush_room_ ABSL_GUARDED_BY(mutex_);
   RoomMaker level0_room_ ABSL_GUARDED_BY(mutex_);

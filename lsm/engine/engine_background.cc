@@ -30,34 +30,56 @@ bool Engine::MayBegin() {
 void Engine::ScheduleWork() {
   if (!MayBegin()) return;
   ScheduleFlush();
-  if (!compaction_is_to_choose_ && compactions_ < compactions_max_ && shape_ != shape_in_vain_ &&
-      failures_.Of(FailureKind::kCompaction).ok() &&
-      (!range_requests_.empty() ||
-       DueLevel(*current_view_->version, options_, running_plans_, level0_reads_))) {
-    compaction_is_to_choose_ =
-        Schedule(Scheduler::Lane::kCompaction, FailureKind::kCompaction, [this] { CompactOne(); });
-    if (compaction_is_to_choose_) ++compactions_;
-  }
+  if (compaction_is_to_choose_ || compactions_ >= compactions_max_ || shape_ == shape_in_vain_ ||
+      !failures_.Of(FailureKind::kCompaction).ok())
+    return;
+  const bool is_due = !range_requests_.empty() ||
+                      DueLevel(*current_view_->version, options_, running_plans_).has_value();
+  if (!is_due && !IsPaidByReaders()) return;
+  // What is for readers alone, one of them will see to again.
+  const std::optional<FailureKind> kind =
+      is_due ? std::optional(FailureKind::kCompaction) : std::nullopt;
+  compaction_is_to_choose_ = Schedule(Scheduler::Lane::kCompaction, kind, [this] { CompactOne(); });
+  if (compaction_is_to_choose_) ++compactions_;
 }
 
 Level0Reads Engine::CountLevel0Reads() const {
-  const uint64_t considered = counters_.SumOf(0, LevelCounts::kTablesConsidered);
-  const uint64_t useful = counters_.SumOf(0, LevelCounts::kUsefulReads);
-  return {considered - std::min(useful, considered), counters_.SumOf(Counter::kLevel0Seeks)};
+  const auto sum = [this](LevelCounts::Field field) { return counters_.SumOf(0, field); };
+  return {sum(LevelCounts::kReadsAvoided), sum(LevelCounts::kWastedReads),
+          counters_.SumOf(Counter::kLevel0Seeks)};
+}
+
+bool Engine::IsPaidByReaders() const {
+  return lsm::IsPaidByReaders(*current_view_->version, options_, running_plans_,
+                              level0_paid_bytes_);
 }
 
 void Engine::NoteReads() {
-  if (options_.mode == OpenMode::kReadOnly || !mutex_.TryLock()) return;
-  // An iterator may outlive the store, which keeps its lock for as long as jobs may begin, and go
+  if (options_.mode == OpenMode::kReadOnly) return;
+  // Before the lock: it looks at what every thread has counted.
+  const Level0Reads now = CountLevel0Reads();
+  if (!mutex_.TryLock()) return;
+  // An iterator may outlive the store, which keeps its lock for as long as jobs may begin; and go
   // in a child that the process forked.
-  if (MayBegin() && CheckProcess().ok()) {
-    const Version& version = *current_view_->version;
-    const bool was_due = DueLevel(version, options_, running_plans_, level0_reads_).has_value();
-    const Level0Reads now = CountLevel0Reads();
-    // What others count at the moment may be in the one sum and not in the other.
-    level0_reads_.asks = now.asks - std::min(level0_reads_before_.asks, now.asks);
-    level0_reads_.seeks = now.seeks - level0_reads_before_.seeks;
-    if (!was_due && DueLevel(version, options_, running_plans_, level0_reads_).has_value()) {
+  if (MayBegin() && CatchOutOfMemory([this] { return CheckProcess(); }).ok()) {
+    const bool was_paid = IsPaidByReaders();
+    Level0Reads& before = level0_reads_;
+    // Others who summed up later may have been here earlier.
+    const auto since = [](uint64_t count, uint64_t* noted) {
+      const uint64_t more = count > *noted ? count - *noted : 0;
+      *noted += more;
+      return more;
+    };
+    const uint64_t paid_bytes =
+        BytesPaidBy({since(now.asks, &before.asks), since(now.reads, &before.reads),
+                     since(now.seeks, &before.seeks)});
+    const bool is_going_down = std::any_of(running_plans_.begin(), running_plans_.end(),
+                                           [](const auto& plan) { return plan->level == 0; });
+    if (!is_going_down) level0_paid_bytes_ += paid_bytes;
+    // Nobody pays for what there is not, nor ahead for the next.
+    level0_paid_bytes_ = std::min(level0_paid_bytes_,
+                                  PriceForReaders(*current_view_->version, options_).value_or(0));
+    if (!was_paid && IsPaidByReaders()) {
       ++shape_;
       ScheduleWork();
     }
@@ -252,7 +274,7 @@ void Engine::CompactOne() {
 
 absl::Status Engine::ChooseCompaction(Compaction* compaction) {
   std::vector<std::shared_ptr<const CompactionPlan>> running;
-  Level0Reads reads;
+  uint64_t paid_bytes = 0;
   RangeRequest* request = nullptr;
   {
     MutexLock lock(&mutex_);
@@ -261,7 +283,7 @@ absl::Status Engine::ChooseCompaction(Compaction* compaction) {
     compaction->snapshots = std::move(start.snapshots);
     compaction->shape = shape_;
     running = running_plans_;
-    reads = level0_reads_;
+    paid_bytes = level0_paid_bytes_;
     if (!range_requests_.empty()) {
       request = range_requests_.front();
       request->in_hand = true;
@@ -272,7 +294,7 @@ absl::Status Engine::ChooseCompaction(Compaction* compaction) {
   const Version& version = *compaction->version;
   std::optional<CompactionPlan> plan =
       request != nullptr ? PlanRange(version, request->level, request->from, request->to)
-                         : PickCompaction(version, options_, running, reads);
+                         : PickCompaction(version, options_, running, paid_bytes);
   if (closing_.load(std::memory_order_relaxed)) return absl::OkStatus();
   // While a request waits, nothing else is begun, or it might wait for ever.
   compaction->in_vain = request == nullptr ? !plan : plan && Conflicts(*plan, running);
@@ -299,11 +321,8 @@ void Engine::BeginCompaction(const absl::Status& chosen, Compaction* compaction)
       most_running_plans_ = running_plans_.size();
       counters_.Add(Counter::kCompactionsAtOnce, 1);
     }
-    if (compaction->plan->for_readers) counters_.Add(Counter::kCompactionsForReaders, 1);
-    if (compaction->plan->level == 0) {
-      level0_reads_before_ = CountLevel0Reads();
-      level0_reads_ = {};
-    }
+    if (compaction->plan->level == 0)
+      level0_paid_bytes_ -= std::min(level0_paid_bytes_, PriceOf(*compaction->plan));
     if (compaction->plan->level == 0 && !compaction->plan->trivial_move &&
         level0_plan_ == nullptr) {
       level0_plan_ = compaction->plan.get();
@@ -319,7 +338,7 @@ void Engine::EndCompaction(const absl::Status& status, Compaction* compaction) {
     if (compaction->plan != nullptr) {
       std::erase(running_plans_, compaction->plan);
       // Before anybody may choose the same once more.
-      NoteOutcome(status, FailureKind::kCompaction);
+      NoteEnd(*compaction->plan, status);
     }
     if (level0_plan_ != nullptr && level0_plan_ == compaction->plan.get()) {
       level0_plan_ = nullptr;
@@ -337,10 +356,22 @@ void Engine::EndCompaction(const absl::Status& status, Compaction* compaction) {
   compaction->version.reset();
 }
 
+void Engine::NoteEnd(const CompactionPlan& plan, const absl::Status& status) {
+  if (plan.level == 0) level0_merges_.fetch_add(1, std::memory_order_relaxed);
+  if (plan.for_readers && !status.ok() && !absl::IsAborted(status)) {
+    // Nobody needs it: a store that is only read must not fail for want of room.  (If the manifest
+    // failed, that was noted.)  Readers pay anew before it is tried again.
+    counters_.Add(Counter::kBackgroundErrors, 1);
+    return;
+  }
+  NoteOutcome(status, FailureKind::kCompaction);
+}
+
 absl::Status Engine::CompactPlan(const Version& version, const CompactionPlan& plan,
                                  const SnapshotList& snapshots) {
   if (plan.trivial_move && !MoveKeepsTooMuch(job_context_, version, plan)) {
     counters_.Add(Counter::kTrivialMoves, 1);
+    counters_.Add(Counter::kCompactionsForReaders, plan.for_readers);
     return ApplyEdit(EditOf(plan, nullptr), {}, nullptr);
   }
   const uint64_t from = store_.environment.clock->MonotonicNanos();
@@ -352,6 +383,7 @@ absl::Status Engine::CompactPlan(const Version& version, const CompactionPlan& p
   LSM_RETURN_IF_ERROR(ApplyEdit(EditOf(plan, &result), result.outputs, nullptr));
   obsolete_.Add(std::move(superseded));
   counters_.Add(Counter::kCompactions, 1);
+  counters_.Add(Counter::kCompactionsForReaders, plan.for_readers);
   counters_.Add(Counter::kCompactionBytesRead, result.bytes_read);
   counters_.Add(Counter::kCompactionBytesWritten, result.bytes_written);
   counters_.Add(Counter::kCompactionNanos, store_.environment.clock->MonotonicNanos() - from);

@@ -1,4 +1,4 @@
-// Engine: the read path.  No lock; one guard and one digest a lookup.
+// Engine: the read path.  No lock is waited for; one guard and one digest a lookup.
 #include <algorithm>
 #include <new>
 #include <utility>
@@ -203,19 +203,22 @@ std::unique_ptr<Iterator> Engine::MakeIterator(const ReadOptions& options) {
   view->version->AddIterators(scan, &inputs);
   counters_.Add(Counter::kIterators, 1);
   const uint64_t level0_tables = view->version->run_count(0);
+  const uint64_t level0_merges = level0_merges_.load(std::memory_order_relaxed);
   return NewDbIterator(NewMergingIterator(std::move(inputs)), sequence,
                        {options.lower_bound, options.upper_bound},
                        // With it goes, after the inputs that use it, `seek_reads`.
                        [self = shared_from_this(), view = std::move(view), level0_tables,
-                        seek_reads = std::move(seek_reads)](uint64_t seeks) mutable {
+                        level0_merges, seek_reads = std::move(seek_reads)](uint64_t seeks) mutable {
                          self->LetGo(std::move(view));
-                         self->CountSeeks(seeks, level0_tables);
+                         self->CountSeeks(seeks, level0_tables, level0_merges);
                        });
 }
 
-void Engine::CountSeeks(uint64_t seeks, uint64_t level0_tables) {
+void Engine::CountSeeks(uint64_t seeks, uint64_t level0_tables, uint64_t level0_merges) {
   const Counters::Here counters(&counters_);
-  counters.Add(Counter::kLevel0Seeks, seeks * level0_tables);
+  // Of a level 0 that is gone nothing more can be merged.
+  if (level0_merges_.load(std::memory_order_relaxed) == level0_merges)
+    counters.Add(Counter::kLevel0Seeks, seeks * level0_tables);
   const uint64_t count = counters.Add(Counter::kSeeks, seeks);
   if (count / kSeeksPerNote != (count - seeks) / kSeeksPerNote) NoteReads();
 }

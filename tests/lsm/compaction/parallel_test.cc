@@ -61,7 +61,8 @@ class Simulation {
       case 7:
         return End();
       default:
-        return Begin(PickCompaction(*version_, options_, Running(), {Roll(300), Roll(10)}));
+        return Begin(PickCompaction(*version_, options_, Running(),
+                                    kBytesMergedPerJob * Roll(2) + Roll(5000)));
     }
   }
 

@@ -51,8 +51,9 @@ class PickerTest : public testing::Test {
     version_ = Version::Create(std::move(levels)).value();
   }
   std::optional<CompactionPlan> Pick() { return PickCompaction(*version_, options_); }
-  // As many asks as pay for merging so much.
-  static Level0Reads Paid(uint64_t kib) { return {kib * kKiB / kBytesMergedPerAsk, 0}; }
+  std::optional<CompactionPlan> PickForReaders(uint64_t paid_bytes) {
+    return PickCompaction(*version_, options_, {}, paid_bytes);
+  }
 
   TableMaker maker_;
   Options options_;
@@ -151,73 +152,86 @@ TEST_F(PickerTest, BelowLevel0GoesTheTableWithTheLeastBelowIt) {
 
 // --- for readers ---
 
-TEST_F(PickerTest, Level0IsDueWhenItsReadersHavePaidForItsMerge) {
+TEST_F(PickerTest, Level0GoesWhenItsReadersHavePaidForIt) {
   Set({{{Table(9, "a", "z", 6), Table(8, "c", "d", 10)},
         {Table(1, "a", "c", 32), Table(2, "d", "e", 32)},
         {Table(3, "a", "z", 500)}}});
-  Level0Reads reads = Paid(6 + 10 + 64);
-  EXPECT_EQ(DueLevel(*version_, options_, {}, reads), 0);
-  const std::optional<CompactionPlan> plan = PickCompaction(*version_, options_, {}, reads);
+  const uint64_t price = (1024 + 6 + 10 + 64) * kKiB;  // 1 MiB for the job itself
+  EXPECT_EQ(PriceForReaders(*version_, options_), price);
+  EXPECT_TRUE(IsPaidByReaders(*version_, options_, {}, price));
+  EXPECT_EQ(DueLevel(*version_, options_), std::nullopt);
+  const std::optional<CompactionPlan> plan = PickForReaders(price);
   ASSERT_TRUE(plan.has_value());
   EXPECT_TRUE(plan->for_readers);
   EXPECT_THAT(NumbersOf(plan->inputs), ElementsAre(9, 8));
   EXPECT_THAT(NumbersOf(plan->overlapped), ElementsAre(1, 2));
-  --reads.asks;
-  EXPECT_EQ(DueLevel(*version_, options_, {}, reads), std::nullopt);
-  EXPECT_FALSE(PickCompaction(*version_, options_, {}, reads).has_value());
-  reads.seeks = 1;  // ten times an ask
-  EXPECT_EQ(DueLevel(*version_, options_, {}, reads), 0);
-  reads.asks -= 10;
-  EXPECT_EQ(DueLevel(*version_, options_, {}, reads), std::nullopt);
-  ++reads.asks;
-  EXPECT_EQ(DueLevel(*version_, options_, {}, reads), 0);
+  EXPECT_EQ(PriceOf(*plan), price);
+  EXPECT_FALSE(IsPaidByReaders(*version_, options_, {}, price - 1));
+  EXPECT_FALSE(PickForReaders(price - 1).has_value());
+}
+
+TEST_F(PickerTest, ReadersPayByWhatTheyDo) {
+  EXPECT_EQ(BytesPaidBy({}), 0u);
+  EXPECT_EQ(BytesPaidBy({.asks = 1000}), 4000u);
+  EXPECT_EQ(BytesPaidBy({.reads = 1000}), 64000u);
+  EXPECT_EQ(BytesPaidBy({.seeks = 1000}), 32000u);
+  EXPECT_EQ(BytesPaidBy({1, 1, 1}), 100u);
+}
+
+TEST_F(PickerTest, APlanCostsWhatItTakes) {
+  // The oldest, which stands apart from the newer one.
+  Set({{{Table(9, "p", "z", 6), Table(8, "a", "d", 10)}, {Table(1, "a", "c", 32)}}});
+  EXPECT_EQ(PriceForReaders(*version_, options_), (1024 + 48) * kKiB);
+  EXPECT_EQ(PriceOf(*PickForReaders(10000 * kKiB)), (1024 + 42) * kKiB);
+  Set({{{Table(19, "p", "z", 6), Table(18, "x", "z", 10)}, {Table(11, "a", "c", 32)}}});
+  EXPECT_EQ(PriceOf(*PickForReaders(10000 * kKiB)), (1024 + 16) * kKiB);
+  Set({{{Table(29, "p", "z", 6)}, {Table(21, "a", "c", 32)}}});
+  EXPECT_TRUE(PickForReaders(10000 * kKiB)->trivial_move);
+  EXPECT_EQ(PriceOf(*PickForReaders(10000 * kKiB)), 1024 * kKiB);
 }
 
 TEST_F(PickerTest, WhatIsOverItsLimitComesBeforeReaders) {
   Set({{{Table(9, "a", "z")}, {Table(1, "a", "c", 50), Table(2, "d", "e", 15)}}});
-  EXPECT_EQ(DueLevel(*version_, options_, {}, Paid(1000)), 1);
-  const auto first =
-      std::make_shared<const CompactionPlan>(*PickCompaction(*version_, options_, {}, Paid(1000)));
+  const auto first = std::make_shared<const CompactionPlan>(*PickForReaders(10000 * kKiB));
   EXPECT_EQ(first->level, 1);
   EXPECT_FALSE(first->for_readers);
-  // The table that stays in level 1 lies below that of level 0, which then takes what runs.
-  EXPECT_EQ(DueLevel(*version_, options_, {&first, 1}, Paid(1000)), 0);
-  EXPECT_FALSE(PickCompaction(*version_, options_, {&first, 1}, Paid(1000)).has_value());
+  // Level 0 lies over all of level 1, and with it over what runs.
+  EXPECT_TRUE(IsPaidByReaders(*version_, options_, {&first, 1}, 10000 * kKiB));
+  EXPECT_FALSE(PickCompaction(*version_, options_, {&first, 1}, 10000 * kKiB).has_value());
   // A level 0 at its own limit needs no readers.
   Set({{{Table(19, "a", "b"), Table(18, "a", "b"), Table(17, "a", "b"), Table(16, "a", "b")}}});
-  EXPECT_FALSE(PickCompaction(*version_, options_, {}, Paid(1000))->for_readers);
+  EXPECT_FALSE(PickForReaders(10000 * kKiB)->for_readers);
 }
 
 TEST_F(PickerTest, ReadersGainNothingByOneRunThatStaysOne) {
   Set({{{Table(9, "a", "b")}, {}, {Table(1, "a", "z")}}});
-  EXPECT_EQ(DueLevel(*version_, options_, {}, Paid(1000)), std::nullopt);
+  EXPECT_EQ(PriceForReaders(*version_, options_), std::nullopt);
+  EXPECT_FALSE(PickForReaders(10000 * kKiB).has_value());
   Set({{{}, {Table(2, "a", "z")}}});
-  EXPECT_EQ(DueLevel(*version_, options_, {}, Paid(1000)), std::nullopt);
+  EXPECT_EQ(PriceForReaders(*version_, options_), std::nullopt);
   Set({{{Table(19, "a", "b"), Table(18, "a", "b")}}});
-  EXPECT_EQ(DueLevel(*version_, options_, {}, Paid(1000)), 0);
+  EXPECT_TRUE(PickForReaders(10000 * kKiB)->for_readers);
 }
 
 TEST_F(PickerTest, ReadersPayOnceForWhatIsOnItsWayDown) {
-  options_.level0_compaction_tables = 3;
   Set({{{Table(9, "a", "b"), Table(8, "a", "b"), Table(7, "p", "q"), Table(6, "p", "q")},
         {Table(1, "a", "z")}}});
   const auto first =
       std::make_shared<const CompactionPlan>(*PlanRange(*version_, 0, "p", std::nullopt));
   EXPECT_THAT(NumbersOf(first->inputs), ElementsAre(7, 6));
-  EXPECT_EQ(DueLevel(*version_, options_, {&first, 1}, Paid(1000)), std::nullopt);
-  EXPECT_FALSE(PickCompaction(*version_, options_, {&first, 1}, Paid(1000)).has_value());
+  EXPECT_FALSE(IsPaidByReaders(*version_, options_, {&first, 1}, 10000 * kKiB));
+  EXPECT_FALSE(PickCompaction(*version_, options_, {&first, 1}, 10000 * kKiB).has_value());
 }
 
 TEST_F(PickerTest, OnlyALevel1OfOneRunTakesWhatReadersPaidFor) {
   const OpenTables level0 = {Table(9, "a", "b"), Table(8, "a", "b")};
   options_.compaction_style = CompactionStyle::kTiered;
   Set({{level0, {Table(1, "a", "z")}}});
-  EXPECT_EQ(DueLevel(*version_, options_, {}, Paid(1000)), std::nullopt);
+  EXPECT_EQ(PriceForReaders(*version_, options_), std::nullopt);
   options_.compaction_style = CompactionStyle::kLazyLeveled;
-  EXPECT_EQ(DueLevel(*version_, options_, {}, Paid(1000)), 0);  // level 1 is the deepest
-  EXPECT_TRUE(PickCompaction(*version_, options_, {}, Paid(1000))->for_readers);
+  EXPECT_TRUE(PickForReaders(10000 * kKiB)->for_readers);  // level 1 is the deepest
   Set({{level0, {Table(2, "a", "z")}, {Table(3, "a", "z")}}});
-  EXPECT_EQ(DueLevel(*version_, options_, {}, Paid(1000)), std::nullopt);
+  EXPECT_EQ(PriceForReaders(*version_, options_), std::nullopt);
 }
 
 // --- beside others ---

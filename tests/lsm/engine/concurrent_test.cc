@@ -343,6 +343,26 @@ TEST_F(ConcurrentTest, ReadersPayForMergesWhileTablesComeAndGo) {
   EXPECT_EQ(ReadAll(*db_)->size(), 2u);
 }
 
+TEST_F(ConcurrentTest, IteratorsThatHavePaidGoWhileTheStoreIsClosed) {
+  options_.level0_compaction_tables = 100;
+  for (int round = 0; round < 10; ++round) {
+    Open();
+    for (int i = 0; i < 2; ++i) {
+      ASSERT_OK(db_->Put("a", "v"));
+      ASSERT_OK(db_->Put("z", "v"));
+      ASSERT_OK(db_->Flush());
+    }
+    std::vector<std::unique_ptr<Iterator>> iterators;
+    for (int i = 0; i < 40; ++i) {
+      iterators.push_back(db_->NewIterator());
+      for (int n = 0; n < 1024; ++n) iterators.back()->Seek("m");
+    }
+    std::thread other([&] { iterators.clear(); });
+    db_ = nullptr;
+    other.join();
+  }
+}
+
 TEST_F(ConcurrentTest, FilesThatBecameObsoleteDoNotStayInAStoreThatIsRead) {
   Open();
   std::atomic<bool> done{false};

@@ -16,15 +16,19 @@ namespace lsm {
 namespace {
 
 // What the engine waits for before it looks (kLookupsPerNote and kSeeksPerNote in engine_read.cc),
-// and what a lookup or a seek pays for each table (lsm/compaction/picker.h).
+// and what these pay for each table; a merge costs 1 MiB and what it reads
+// (lsm/compaction/picker.h).
 constexpr uint64_t kLookups = 16'384, kSeeks = 1024;
-constexpr uint64_t kBytesPerNote = kLookups * 16;
+constexpr uint64_t kPaidByLookups = kLookups * 4, kPaidBySeeks = kSeeks * 32;
+static_assert(16 * kPaidByLookups == 1 << 20 && 32 * kPaidBySeeks == 1 << 20);
 
 class ReadersPayTest : public StoreTest {
  protected:
   ReadersPayTest() {
     options_.compression = Compression::kNone;
+    options_.target_fpp = 0.000001;  // no filter is wrong, so that none of its tables is read
     options_.level1_bytes = options_.table_bytes = uint64_t{1} << 20;
+    options_.write_buffer_bytes = 1 << 20;
   }
   // Level 1 with so many bytes, and tables of level 0, all from a to z.
   void MakeTree(uint64_t level1_bytes, int level0_tables) {
@@ -57,7 +61,7 @@ class ReadersPayTest : public StoreTest {
 
 TEST_F(ReadersPayTest, LookupsInVainPayForAMerge) {
   MakeTree(1000, 2);
-  GetOften("m", kLookups - 1);
+  GetOften("m", 9 * kLookups - 1);
   EXPECT_EQ(LevelsInTheEnd(), "2 1");
   GetOften("m", 1);
   EXPECT_EQ(LevelsInTheEnd(), "0 1");
@@ -69,48 +73,48 @@ TEST_F(ReadersPayTest, LookupsInVainPayForAMerge) {
 }
 
 TEST_F(ReadersPayTest, EachTableThatIsAskedIsPaidFor) {
-  // One table alone pays half of it at each look.
-  MakeTree(2 * kBytesPerNote - 4000, 1);
-  GetOften("m", kLookups);
+  MakeTree(2 * kPaidByLookups - 4000, 1);
+  GetOften("m", 17 * kLookups);
   EXPECT_EQ(LevelsInTheEnd(), "1 1");
   GetOften("m", kLookups);
   EXPECT_EQ(LevelsInTheEnd(), "0 1");
-  // Two pay all of it.
-  MakeTree(2 * kBytesPerNote - 8000, 2);
+  MakeTree(2 * kPaidByLookups - 8000, 2);
+  GetOften("m", 8 * kLookups);
+  EXPECT_EQ(LevelsInTheEnd(), "2 1");
   GetOften("m", kLookups);
   EXPECT_EQ(LevelsInTheEnd(), "0 1");
 }
 
 TEST_F(ReadersPayTest, AMergePaysForNothingButItself) {
-  MakeTree(2 * kBytesPerNote - 4000, 1);
-  GetOften("m", 5 * kLookups);  // two would have done; the merge begins when somebody waits
+  MakeTree(2 * kPaidByLookups - 4000, 1);
+  GetOften("m", 50 * kLookups);  // 18 would have done; the merge begins when somebody waits
   EXPECT_EQ(LevelsInTheEnd(), "0 1");
   AddToLevel0();
   EXPECT_EQ(LevelsInTheEnd(), "1 1");
-  GetOften("m", kLookups);
+  GetOften("m", 17 * kLookups);
   EXPECT_EQ(LevelsInTheEnd(), "1 1");
   GetOften("m", kLookups);
   EXPECT_EQ(LevelsInTheEnd(), "0 1");
   EXPECT_EQ(ForReaders(), 2u);
   // What was paid before somebody else had it merged is gone as well.
   AddToLevel0();
-  GetOften("m", kLookups);
+  GetOften("m", 17 * kLookups);
   CompactAll();
   AddToLevel0();
-  GetOften("m", kLookups);
+  GetOften("m", 17 * kLookups);
   EXPECT_EQ(LevelsInTheEnd(), "1 1");
   EXPECT_EQ(ForReaders(), 2u);
 }
 
 TEST_F(ReadersPayTest, WhatLevel0AnswersCostsNothing) {
   MakeTree(1000, 1);
-  GetOften("a", 2 * kLookups);
+  GetOften("a", 18 * kLookups);
   EXPECT_EQ(LevelsInTheEnd(), "1 1");
   Put("m", "in memory");
-  GetOften("m", 2 * kLookups);
+  GetOften("m", 18 * kLookups);
   EXPECT_EQ(LevelsInTheEnd(), "1 1");
   // Whose range does not hold the key is not asked.
-  GetOften("zz", 2 * kLookups);
+  GetOften("zz", 18 * kLookups);
   EXPECT_EQ(LevelsInTheEnd(), "1 1");
   EXPECT_EQ(ForReaders(), 0u);
 }
@@ -118,7 +122,7 @@ TEST_F(ReadersPayTest, WhatLevel0AnswersCostsNothing) {
 TEST_F(ReadersPayTest, KeysOfMultiGetPayAsLookups) {
   MakeTree(1000, 1);
   const std::vector<std::string_view> keys(64, "m");
-  for (uint64_t i = 0; i < kLookups / keys.size() - 1; ++i) db_->MultiGet(keys);
+  for (uint64_t i = 0; i < 17 * kLookups / keys.size() - 1; ++i) db_->MultiGet(keys);
   EXPECT_EQ(LevelsInTheEnd(), "1 1");
   for (const auto& answer : db_->MultiGet(keys)) EXPECT_OK(answer);
   EXPECT_EQ(LevelsInTheEnd(), "0 1");
@@ -126,16 +130,16 @@ TEST_F(ReadersPayTest, KeysOfMultiGetPayAsLookups) {
 
 TEST_F(ReadersPayTest, SeeksPayWhenTheirIteratorIsGone) {
   MakeTree(1000, 2);
-  SeekOften(kSeeks - 1);
+  SeekOften(17 * kSeeks - 1);
   EXPECT_EQ(LevelsInTheEnd(), "2 1");
   SeekOften(1);
   EXPECT_EQ(LevelsInTheEnd(), "0 1");
-  EXPECT_EQ(db_->GetStatistics().seeks, kSeeks);
-  EXPECT_EQ(db_->GetStatistics().level0_seeks, 2 * kSeeks);
+  EXPECT_EQ(db_->GetStatistics().seeks, 17 * kSeeks);
+  EXPECT_EQ(db_->GetStatistics().level0_seeks, 34 * kSeeks);
   // It holds the tables that it was made with, so that nothing is won before.
   AddToLevel0();
   std::unique_ptr<Iterator> iterator = db_->NewIterator();
-  for (uint64_t i = 0; i < kSeeks / 4; ++i) {
+  for (uint64_t i = 0; i < 33 * kSeeks / 4; ++i) {
     iterator->Seek("m");
     iterator->SeekForPrev("m");
     iterator->SeekToFirst();
@@ -145,14 +149,13 @@ TEST_F(ReadersPayTest, SeeksPayWhenTheirIteratorIsGone) {
   EXPECT_EQ(LevelsInTheEnd(), "1 1");
   iterator = nullptr;
   EXPECT_EQ(LevelsInTheEnd(), "0 1");
-  EXPECT_EQ(db_->GetStatistics().seeks, 2 * kSeeks + 1);
-  EXPECT_EQ(db_->GetStatistics().level0_seeks, 3 * kSeeks + 1);
+  EXPECT_EQ(db_->GetStatistics().seeks, 50 * kSeeks + 1);
+  EXPECT_EQ(db_->GetStatistics().level0_seeks, 67 * kSeeks + 1);
 }
 
 TEST_F(ReadersPayTest, ManySeeksPayForALargeMerge) {
-  // A seek pays as ten lookups.
-  MakeTree(2 * kSeeks * 160 - 8000, 1);
-  SeekOften(kSeeks);
+  MakeTree(4 * kPaidBySeeks - 8000, 1);
+  SeekOften(35 * kSeeks);
   EXPECT_EQ(LevelsInTheEnd(), "1 1");
   SeekOften(kSeeks);
   EXPECT_EQ(LevelsInTheEnd(), "0 1");
@@ -172,8 +175,8 @@ TEST_F(ReadersPayTest, AStoreThatIsReadOnlyStaysAsItIs) {
   MakeTree(1000, 2);
   options_.mode = OpenMode::kReadOnly;
   Open();
-  GetOften("m", 2 * kLookups);
-  SeekOften(2 * kSeeks);
+  GetOften("m", 18 * kLookups);
+  SeekOften(34 * kSeeks);
   EXPECT_EQ(Levels(), "2 1");
   EXPECT_EQ(world_.scheduler.queued_count(), 0u);
 }
@@ -186,22 +189,90 @@ TEST_F(ReadersPayTest, AnIteratorMayOutliveTheStore) {
   EXPECT_TRUE(iterator->Valid());
 }
 
-TEST_F(ReadersPayTest, ReadersDoNotHaveAFailedMergeDoneAgain) {
+// Without filters a lookup has to look into the tables.
+TEST_F(ReadersPayTest, WhatIsReadInVainIsPaidForAsThat) {
+  options_.filter_kind = "none";
+  MakeTree(1000, 1);
+  GetOften("m", kLookups);  // 1 MiB, and the tables are more
+  EXPECT_EQ(LevelsInTheEnd(), "1 1");
+  GetOften("m", kLookups);
+  EXPECT_EQ(LevelsInTheEnd(), "0 1");
+}
+
+// What is read while level 0 is being merged, or in a level 0 that is not there any more, buys
+// nothing of the next one.
+TEST_F(ReadersPayTest, NobodyPaysForWhatIsGone) {
+  MakeTree(1000, 2);
+  std::unique_ptr<Iterator> old = db_->NewIterator();
+  for (uint64_t i = 0; i < 40 * kSeeks; ++i) old->Seek("m");
+  bool reads = true;
+  world_.files->SetFault([&](FileOperation operation, const std::string& path, uint64_t) {
+    if (operation == FileOperation::kCreate && path.ends_with(".table") &&
+        std::exchange(reads, false))
+      GetOften("m", 20 * kLookups);
+    return absl::OkStatus();
+  });
+  GetOften("m", 9 * kLookups);
+  EXPECT_EQ(LevelsInTheEnd(), "0 1");
+  EXPECT_FALSE(reads);
+  world_.files->SetFault(nullptr);
+  AddToLevel0();
+  old = nullptr;
+  EXPECT_EQ(db_->GetStatistics().level0_seeks, 0u);
+  GetOften("m", kLookups);
+  EXPECT_EQ(LevelsInTheEnd(), "1 1");
+  EXPECT_EQ(ForReaders(), 1u);
+}
+
+TEST_F(ReadersPayTest, NobodyPaysForOneRun) {
+  Open();
+  AddToLevel0();
+  GetOften("m", 40 * kLookups);
+  EXPECT_EQ(LevelsInTheEnd(), "1");
+  AddToLevel0();
+  GetOften("m", kLookups);
+  EXPECT_EQ(LevelsInTheEnd(), "2");
+}
+
+// Tables that stand apart are paid for together and go one by one.
+TEST_F(ReadersPayTest, EachMergeTakesItsOwnPrice) {
+  MakeTree(1000, 1);
+  Put("za", std::string(6 * kPaidByLookups, 'z'));
+  Put("zz", "new");
+  Flush();
+  EXPECT_EQ(LevelsInTheEnd(), "2 1");
+  GetOften("m", 22 * kLookups);
+  EXPECT_EQ(LevelsInTheEnd(), "2 1");
+  GetOften("m", kLookups);
+  EXPECT_EQ(LevelsInTheEnd(), "1 1");
+  GetOften("zb", 17 * kLookups);  // and the six that the first merge left
+  EXPECT_EQ(LevelsInTheEnd(), "0 2");
+}
+
+// Nobody needs it: what is there goes on as it did.
+TEST_F(ReadersPayTest, AMergeThatFailsIsNoFailureOfTheStore) {
   MakeTree(1000, 2);
   world_.files->SetFault([](FileOperation operation, const std::string& path, uint64_t) {
     return operation == FileOperation::kCreate && path.ends_with(".table")
                ? absl::ResourceExhaustedError("full")
                : absl::OkStatus();
   });
-  GetOften("m", kLookups);
-  EXPECT_FALSE(db_->WaitForBackgroundWork().ok());
-  GetOften("m", 2 * kLookups);
+  GetOften("m", 9 * kLookups);
+  EXPECT_EQ(LevelsInTheEnd(), "2 1");
+  EXPECT_OK(db_->GetFailure());
+  EXPECT_EQ(db_->GetStatistics().background_errors, 1u);
+  EXPECT_EQ(ForReaders(), 0u);
+  // It is tried again for the same price.
+  GetOften("m", 8 * kLookups);
   EXPECT_EQ(world_.scheduler.queued_count(), 0u);
-  EXPECT_EQ(Get("a"), "new");
-  world_.files->SetFault(nullptr);
-  ASSERT_OK(db_->Resume());
   GetOften("m", kLookups);
+  EXPECT_EQ(LevelsInTheEnd(), "2 1");
+  EXPECT_EQ(db_->GetStatistics().background_errors, 2u);
+  world_.files->SetFault(nullptr);
+  AddToLevel0();
+  AddToLevel0();  // by its own limit
   EXPECT_EQ(LevelsInTheEnd(), "0 1");
+  EXPECT_EQ(Get("a"), "new");
 }
 
 }  // namespace
