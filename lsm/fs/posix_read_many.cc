@@ -1,7 +1,11 @@
 #include "lsm/fs/posix_read_many.h"
 
+#include <sys/types.h>
+#include <sys/uio.h>
+
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <cstring>
 #include <memory>
 #include <new>
@@ -129,7 +133,7 @@ class Submission {
 
   // False: there is no more room in this one.
   bool Add(size_t number) {
-    if (size_ == ReadRing::kReadsMax) return false;
+    if (size_ == ReadRing::kReadsMax || hit_count_ == ReadRing::kReadsMax) return false;
     const ReadRequest& request = outcomes_.requests[number];
     const auto* const file = dynamic_cast<const PosixReadFile*>(request.file);
     const Span span = file == nullptr ? Span{} : SpanOf(request, file->alignment_bytes());
@@ -138,7 +142,12 @@ class Submission {
       return true;
     }
     char* memory = request.buffer.data();
-    if (file->alignment_bytes() > 1) {
+    if (file->alignment_bytes() == 1) {
+      if (ReadFromPageCache(*file, &outcomes_.requests[number])) {
+        hits_[hit_count_++] = number;
+        return true;
+      }
+    } else {
       if (bounce_used_ + span.length > Channel::kBounceBytes) return false;
       memory = channel_->BounceMemory() + bounce_used_;
       // Each begins a page of its own, since what lies in two is two pieces to the device (64 reads
@@ -153,6 +162,10 @@ class Submission {
 
   // Whether the channel is still good.
   bool Run() {
+    // Not each as soon as it is there, between two calls of the kernel: that takes a MultiGet of 64
+    // keys 3 % to 5 % longer.
+    for (size_t i = 0; i < hit_count_; ++i) outcomes_.Tell(hits_[i]);
+    hit_count_ = 0;
     const bool is_good =
         size_ == 0 || channel_->ring->Read({reads_.data(), size_}, [this](size_t i) {
           Finish(&outcomes_.requests[numbers_[i]], reads_[i]);
@@ -178,6 +191,30 @@ class Submission {
     return {request.offset - before, (before + wanted + alignment - 1) / alignment * alignment};
   }
 
+  // Whether the page cache had all of it, which costs less to find out than the way through the
+  // ring does: of 64 reads of 4 KiB each takes 0.83 us instead of 0.95 (fs_bench).  What it has
+  // not, the kernel begins to read for being asked (Linux from 5.9 on), so that the device works
+  // while the hits are looked at, and the ring finds it under way: where none is there, a MultiGet
+  // takes 17.9 us a key of 8 instead of 23.1, and 13.5 of 64 instead of 14.4 (a virtual disk).
+  // Where it is every other one of 64, reads alone were seen to take 4 % to 13 % more.
+  bool ReadFromPageCache([[maybe_unused]] const PosixReadFile& file,
+                         [[maybe_unused]] ReadRequest* request) {
+#ifdef RWF_NOWAIT
+    if (!may_ask_cache_) return false;
+    const iovec place{request->buffer.data(), request->buffer.size()};
+    const ssize_t length =
+        ::preadv2(file.descriptor(), &place, 1, static_cast<off_t>(request->offset), RWF_NOWAIT);
+    // Not every kernel and file system has it.  Whatever else is wrong, the ring finds out.
+    if (length < 0 && errno != EAGAIN) may_ask_cache_ = false;
+    if (length < 0 || static_cast<size_t>(length) < request->buffer.size()) return false;
+    request->status = absl::OkStatus();
+    request->bytes_read = request->buffer.size();
+    return true;
+#else
+    return false;
+#endif
+  }
+
   static void Finish(ReadRequest* request, const RingRead& read) {
     const size_t before = request->offset - read.offset;
     const size_t wanted = request->buffer.size();
@@ -195,8 +232,11 @@ class Submission {
 
   Channel* const channel_;
   const Outcomes& outcomes_;
+  bool may_ask_cache_ = true;
   size_t size_ = 0;
   size_t bounce_used_ = 0;
+  size_t hit_count_ = 0;
+  std::array<size_t, ReadRing::kReadsMax> hits_;     // requests that the page cache answered
   std::array<size_t, ReadRing::kReadsMax> numbers_;  // of requests
   std::array<RingRead, ReadRing::kReadsMax> reads_;
 };

@@ -1,5 +1,5 @@
-// Many reads at once: through a ring shared with the kernel where there is one (posix_ring.h), one
-// after the other where not.
+// Many reads at once: what is in the page cache from there, the rest through a ring shared with the
+// kernel where there is one (posix_ring.h), one after the other where not.
 #ifndef TRELLIS_LSM_FS_POSIX_READ_MANY_H_
 #define TRELLIS_LSM_FS_POSIX_READ_MANY_H_
 
@@ -11,9 +11,10 @@
 
 namespace lsm {
 
-// FileSystem::ReadMany.  Whatever a ring does not read in full (errors, ends of files, files of
-// other file systems) is left to ReadAt, so that outcomes are the same either way.  Threads: any
-// number at once; a child that the process forks uses rings of its own.
+// FileSystem::ReadMany.  Whatever the page cache does not have in full goes through the ring; what
+// a ring does not read in full (errors, ends of files, files of other file systems) is left to
+// ReadAt, so that outcomes are the same either way.  Threads: any number at once; a child that the
+// process forks uses rings of its own.
 void PosixReadMany(std::span<ReadRequest> requests, const std::function<void(size_t)>& done);
 
 }  // namespace lsm

@@ -1,16 +1,19 @@
 // Reads that are submitted together: same outcomes as ReadAt, few calls for a batch, and what
-// happens where the ring fails.  Stands in for three calls of liburing and for pread.
+// happens where the page cache or the ring fails.  Stands in for three calls of liburing, for pread
+// and for preadv2, which says that the page cache has nothing unless a test lets it.
 #include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <liburing.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
+#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <string>
@@ -38,6 +41,10 @@ std::atomic<bool> hold_submissions{false};
 int open_error = 0;  // of every attempt
 // Stands in for the next submission that waits; returns what that returns.
 std::function<int(io_uring*, unsigned)> next_submission;
+// Asks the page cache for so many bytes at an offset; a length, or -1 with errno.
+using AskCache = std::function<ssize_t(int, const iovec&, off_t)>;
+AskCache ask_cache;
+std::atomic<int> cache_asked{0};
 // Of those that do not wait, fails after so many.
 std::atomic<int> hand_overs{0}, hand_overs_max{1'000'000};
 
@@ -54,6 +61,15 @@ extern "C" {
 ssize_t pread(int fd, void* bytes, size_t length, off_t offset) {
   ++lsm::preads;
   return ::syscall(SYS_pread64, fd, bytes, length, offset);
+}
+
+ssize_t preadv2(int fd, const iovec* pieces, int count, off_t offset, int flags) {
+  ++lsm::cache_asked;
+  // One that waits would hold up those behind it.
+  if (count != 1 || flags != RWF_NOWAIT) std::abort();
+  if (lsm::ask_cache != nullptr) return lsm::ask_cache(fd, *pieces, offset);
+  errno = EAGAIN;
+  return -1;
 }
 
 int io_uring_queue_init(unsigned entries, io_uring* ring, unsigned flags) {
@@ -150,6 +166,21 @@ class PosixReadManyTest : public DirectoryFixture {
     return std::to_string(rings_opened) + " rings, " + std::to_string(submissions) + " waits\n";
   }
 
+  // What is wrong in a batch of buffered reads of which the page cache answers so; the ring is to
+  // be left with so many.
+  std::string WithCache(const AskCache& ask, int asked, int of_ring) {
+    return InFreshProcess(1, of_ring > 0 ? 1 : 0, [&] {
+      ask_cache = ask;
+      cache_asked = 0;
+      std::string wrong = ReadAndCompare(*file_, few_, 500);
+      asked_ = of_ring;
+      if (read_alone_ > 0 && KernelHasRings()) wrong += "some read alone\n";
+      if (cache_asked != asked && KernelHasRings())
+        wrong += "asked " + std::to_string(cache_asked) + " times\n";
+      return wrong;
+    });
+  }
+
   // What was wrong in a process that reads for the first time.
   std::string InFreshProcess(int rings, int count, const std::function<std::string()>& body) {
     return InChild([&] {
@@ -168,6 +199,15 @@ class PosixReadManyTest : public DirectoryFixture {
   std::string bytes_;
   std::unique_ptr<ReadFile> file_, direct_;
 };
+
+// So many of the bytes that are asked for.
+ssize_t ReadSome(int fd, const iovec& place, off_t offset, size_t bytes_max) {
+  return ::syscall(SYS_pread64, fd, place.iov_base, std::min(place.iov_len, bytes_max), offset);
+}
+
+ssize_t ReadAll(int fd, const iovec& place, off_t offset) {
+  return ReadSome(fd, place, offset, place.iov_len);
+}
 
 TEST_F(PosixReadManyTest, SubmitsABatchTogetherAndKeepsItsRing) {
   EXPECT_EQ(InFreshProcess(1, 1, [&] { return ReadAndCompare(*file_, few_, 500); }), "");
@@ -201,6 +241,63 @@ TEST_F(PosixReadManyTest, SubmitsABatchTogetherAndKeepsItsRing) {
   EXPECT_EQ(InFreshProcess(0, 0, [&] { return ReadAndCompare(*file_, {}, 500); }), "");
 }
 
+TEST_F(PosixReadManyTest, WhatThePageCacheHasNeedsNoRing) {
+  const int all = static_cast<int>(few_.size());
+  EXPECT_EQ(WithCache(ReadAll, all, 0), "");
+  // Some: the others are asked for all the same.
+  EXPECT_EQ(WithCache(
+                [&](int fd, const iovec& place, off_t offset) {
+                  if (offset < 8192) return ReadAll(fd, place, offset);
+                  errno = EAGAIN;
+                  return ssize_t{-1};
+                },
+                all, all - 3),
+            "");
+  // The beginning of each, or none of it.
+  for (const size_t bytes_max : {499, 1, 0}) {
+    EXPECT_EQ(WithCache([&](int fd, const iovec& place,
+                            off_t offset) { return ReadSome(fd, place, offset, bytes_max); },
+                        all, all),
+              "")
+        << bytes_max;
+  }
+  // More than a ring has room for.
+  EXPECT_EQ(InFreshProcess(1, 0,
+                           [&] {
+                             ask_cache = ReadAll;
+                             std::vector<uint64_t> offsets;
+                             for (uint64_t i = 0; i < 300; ++i)
+                               offsets.push_back(i * 3331 % 990'000);
+                             return ReadAndCompare(*file_, offsets, 4101);
+                           }),
+            "");
+}
+
+TEST_F(PosixReadManyTest, APageCacheThatCannotBeAskedLeavesAllToTheRing) {
+  const int all = static_cast<int>(few_.size());
+  for (const int error : {EOPNOTSUPP, ENOSYS, EPERM, EINVAL, EIO}) {
+    const auto fail = [&](int, const iovec& place, off_t) {
+      // Whatever it leaves behind.
+      static_cast<char*>(place.iov_base)[0] ^= 1;
+      errno = error;
+      return ssize_t{-1};
+    };
+    // Once a batch.
+    EXPECT_EQ(WithCache(fail, 1, all), "") << error;
+  }
+  // Not for now is no reason to cease.
+  EXPECT_EQ(WithCache(nullptr, all, all), "");
+  // Direct reads go past the cache.
+  if (direct_ == nullptr) return;
+  EXPECT_EQ(InFreshProcess(1, 1,
+                           [&] {
+                             cache_asked = 0;
+                             std::string wrong = ReadAndCompare(*direct_, few_, 500);
+                             return wrong += cache_asked > 0 ? "asked the page cache\n" : "";
+                           }),
+            "");
+}
+
 TEST_F(PosixReadManyTest, ReadsDirectlyWhateverTheAlignment) {
   if (direct_ == nullptr) return;
   const uint64_t end = bytes_.size();
@@ -230,6 +327,12 @@ TEST_F(PosixReadManyTest, LeavesWhatIsNotReadInFullToReadAt) {
   for (const ReadFile* file : {file_.get(), direct_.get()}) {
     if (file == nullptr) continue;
     EXPECT_EQ(InFreshProcess(1, 1, [&] { return ReadAndCompare(*file, ends, 500); }), "");
+    EXPECT_EQ(InFreshProcess(1, 1,
+                             [&] {
+                               ask_cache = ReadAll;
+                               return ReadAndCompare(*file, ends, 500);
+                             }),
+              "");
     // No bytes; more than a ring is worth.
     EXPECT_EQ(InFreshProcess(1, 0, [&] { return ReadAndCompare(*file, few_, 0); }), "");
     EXPECT_EQ(InFreshProcess(1, 0, [&] { return ReadAndCompare(*file, few_, 600'000); }), "");
