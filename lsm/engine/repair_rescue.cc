@@ -145,11 +145,11 @@ absl::StatusOr<uint64_t> RepairJob::RescueBlock(const Table& table, const IndexP
     LeaveOut(Concat(MessageOf(status), " (keys up to ", QuotedKey(index.fence(ordinal)), ")"));
     return uint64_t{0};
   };
-  const absl::StatusOr<BlockBuffer> buffer = table.ReadDataBlock(handle);
-  if (!buffer.ok() && !IsDamage(buffer.status())) return buffer.status();
-  if (!buffer.ok()) return leave_out(buffer.status());
+  const absl::StatusOr<std::string> bytes = table.ReadDataBlock(handle);
+  if (!bytes.ok() && !IsDamage(bytes.status())) return bytes.status();
+  if (!bytes.ok()) return leave_out(bytes.status());
   Block block;
-  if (!block.Init(buffer->view()))
+  if (!block.Init(*bytes))
     return leave_out(DamageAt(table.path(), handle.offset, "the block's restarts are damaged"));
   const std::unique_ptr<Iterator> entries =
       block.NewIterator(/*internal_keys=*/true, Concat(table.path(), ": offset ", handle.offset));

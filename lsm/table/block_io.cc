@@ -98,60 +98,52 @@ absl::StatusOr<Compression> VerifyBlock(std::string_view stored_with_trailer, Bl
   return static_cast<Compression>(compression);
 }
 
-absl::StatusOr<BlockBuffer> ExpandLz4(std::string_view stored, uint64_t offset,
-                                      std::string_view file) {
+absl::StatusOr<std::string_view> ExpandLz4(std::string_view stored, uint64_t offset,
+                                           std::string_view file, BlockRoom* room) {
   std::string_view payload = stored;
   uint32_t size_bytes = 0;
   if (!TakeVarint32(&payload, &size_bytes) || size_bytes > kBlockBytesMax ||
       size_bytes > kLz4RatioMax * payload.size() || payload.size() > LZ4_MAX_INPUT_SIZE) {
     return DamageAt(file, offset, "the block says an expanded size that cannot be");
   }
-  BlockBuffer buffer(size_bytes);
-  const int expanded =
-      LZ4_decompress_safe(payload.data(), buffer.data(), static_cast<int>(payload.size()),
-                          static_cast<int>(size_bytes));
+  char* const bytes = room->Give(size_bytes);
+  const int expanded = LZ4_decompress_safe(payload.data(), bytes, static_cast<int>(payload.size()),
+                                           static_cast<int>(size_bytes));
   if (expanded < 0 || static_cast<uint32_t>(expanded) != size_bytes) {
     return DamageAt(file, offset, "the block does not expand to the size that it says");
   }
-  return buffer;
+  return std::string_view(bytes, size_bytes);
 }
 
 namespace {
 
-// The bytes as they are stored, with the trailer, as far as the file goes.
-absl::StatusOr<BlockBuffer> ReadStored(const ReadFile& file, BlockHandle handle) {
+// Of the block and its trailer.
+absl::StatusOr<size_t> BytesToRead(const ReadFile& file, BlockHandle handle) {
   if (handle.stored_bytes > std::numeric_limits<size_t>::max() - kBlockTrailerBytes) {
     return DamageAt(file.path(), handle.offset, "a block is larger than can be");
   }
-  BlockBuffer stored(static_cast<size_t>(handle.stored_bytes + kBlockTrailerBytes));
-  LSM_ASSIGN_OR_RETURN(const size_t read_bytes,
-                       file.ReadAt(handle.offset, {stored.data(), stored.size()}));
-  stored.Truncate(read_bytes);
-  return stored;
+  return static_cast<size_t>(handle.stored_bytes + kBlockTrailerBytes);
 }
 
 }  // namespace
 
 absl::StatusOr<std::string_view> OpenStored(std::string_view stored_with_trailer,
                                             BlockHandle handle, uint64_t file_id,
-                                            std::string_view file, BlockBuffer* expanded) {
+                                            std::string_view file, BlockRoom* expanded) {
   LSM_ASSIGN_OR_RETURN(const Compression compression,
                        VerifyBlock(stored_with_trailer, handle, file_id, file));
   const std::string_view stored =
       stored_with_trailer.substr(0, static_cast<size_t>(handle.stored_bytes));
   if (compression == Compression::kNone) return stored;
-  LSM_ASSIGN_OR_RETURN(*expanded, ExpandLz4(stored, handle.offset, file));
-  return expanded->view();
+  return ExpandLz4(stored, handle.offset, file, expanded);
 }
 
-absl::StatusOr<BlockBuffer> ReadBlock(const ReadFile& file, uint64_t file_id, BlockHandle handle) {
-  LSM_ASSIGN_OR_RETURN(BlockBuffer stored, ReadStored(file, handle));
-  BlockBuffer expanded;
-  LSM_ASSIGN_OR_RETURN(const std::string_view bytes,
-                       OpenStored(stored.view(), handle, file_id, file.path(), &expanded));
-  if (bytes.data() != stored.data()) return expanded;
-  stored.Truncate(bytes.size());
-  return stored;
+absl::StatusOr<std::string_view> ReadBlock(const ReadFile& file, uint64_t file_id,
+                                           BlockHandle handle, BlockRooms* rooms) {
+  LSM_ASSIGN_OR_RETURN(const size_t wanted_bytes, BytesToRead(file, handle));
+  char* const stored = rooms->stored.Give(wanted_bytes);
+  LSM_ASSIGN_OR_RETURN(const size_t read_bytes, file.ReadAt(handle.offset, {stored, wanted_bytes}));
+  return OpenStored({stored, read_bytes}, handle, file_id, file.path(), &rooms->expanded);
 }
 
 absl::StatusOr<BlockBuffer> ReadPlainBlock(const ReadFile& file, uint64_t file_id,
@@ -161,7 +153,11 @@ absl::StatusOr<BlockBuffer> ReadPlainBlock(const ReadFile& file, uint64_t file_i
                     Concat("a block of ", handle.stored_bytes, " bytes stands where at most ",
                            bytes_max, " can be"));
   }
-  LSM_ASSIGN_OR_RETURN(BlockBuffer stored, ReadStored(file, handle));
+  LSM_ASSIGN_OR_RETURN(const size_t wanted_bytes, BytesToRead(file, handle));
+  BlockBuffer stored(wanted_bytes);
+  LSM_ASSIGN_OR_RETURN(const size_t read_bytes,
+                       file.ReadAt(handle.offset, {stored.data(), wanted_bytes}));
+  stored.Truncate(read_bytes);
   LSM_RETURN_IF_ERROR(OpenPlainBlock(stored.view(), handle, file_id, file.path()).status());
   stored.Truncate(static_cast<size_t>(handle.stored_bytes));
   return stored;

@@ -6,6 +6,7 @@
 #include <memory>
 #include <new>
 
+#include "lsm/bytes/sanitizer.h"
 #include "lsm/fs/huge_pages.h"
 
 namespace lsm {
@@ -168,16 +169,9 @@ constexpr size_t BlockMemory::Region::OwnPages() {
 }
 
 BlockMemory& BlockMemory::OfProcess() {
-#if defined(__SANITIZE_ADDRESS__)
-  constexpr bool kHasRegions = false;
-#elif defined(__has_feature)
-  constexpr bool kHasRegions = !__has_feature(address_sanitizer);
-#else
-  constexpr bool kHasRegions = true;
-#endif
   // Not from the heap, so that there is always one.
   alignas(BlockMemory) static char place[sizeof(BlockMemory)];
-  static BlockMemory* const memory = new (place) BlockMemory(kHasRegions);
+  static BlockMemory* const memory = new (place) BlockMemory(!kHasAddressSanitizer);
   return *memory;
 }
 

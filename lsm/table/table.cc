@@ -198,18 +198,19 @@ absl::StatusOr<TableAnswer> Table::GetFrom(FirstBlock first, const LookupKey& ke
 
 absl::StatusOr<BlockRef> Table::ReadIntoCache(const IndexPart& index, size_t ordinal,
                                               bool fill_cache) const {
-  LSM_ASSIGN_OR_RETURN(const BlockBuffer buffer,
-                       ReadBlock(*file_, footer_.file_id, index.handle(ordinal)));
-  return IntoCache(index, ordinal, buffer.view(), fill_cache);
+  BlockRooms rooms;
+  LSM_ASSIGN_OR_RETURN(const std::string_view bytes,
+                       ReadBlock(*file_, footer_.file_id, index.handle(ordinal), &rooms));
+  return IntoCache(index, ordinal, bytes, fill_cache);
 }
 
 absl::StatusOr<BlockRef> Table::AdmitBlock(const IndexPart& index, size_t ordinal,
                                            std::string_view stored_with_trailer,
                                            bool fill_cache) const {
-  BlockBuffer expanded;
+  BlockRooms rooms;
   LSM_ASSIGN_OR_RETURN(const std::string_view bytes,
                        OpenStored(stored_with_trailer, index.handle(ordinal), footer_.file_id,
-                                  file_->path(), &expanded));
+                                  file_->path(), &rooms.expanded));
   return IntoCache(index, ordinal, bytes, fill_cache);
 }
 
@@ -254,8 +255,11 @@ uint64_t Table::index_memory_bytes() const {
          (is_partitioned() ? partitions_->memory_bytes() : 0);
 }
 
-absl::StatusOr<BlockBuffer> Table::ReadDataBlock(BlockHandle handle) const {
-  return ReadBlock(*file_, footer_.file_id, handle);
+absl::StatusOr<std::string> Table::ReadDataBlock(BlockHandle handle) const {
+  BlockRooms rooms;
+  LSM_ASSIGN_OR_RETURN(const std::string_view bytes,
+                       ReadBlock(*file_, footer_.file_id, handle, &rooms));
+  return std::string(bytes);
 }
 
 }  // namespace lsm

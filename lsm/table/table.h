@@ -234,7 +234,7 @@ class Table {
   std::string_view block_fence(size_t ordinal) const { return index().fence(ordinal); }
   // The first one that may hold keys at or after `user_key`; block_count() if there is none.
   size_t FirstBlockFor(std::string_view user_key) const { return index().LowerBound(user_key); }
-  absl::StatusOr<BlockBuffer> ReadDataBlock(size_t ordinal) const {
+  absl::StatusOr<std::string> ReadDataBlock(size_t ordinal) const {
     return ReadDataBlock(block_handle(ordinal));
   }
   const FilterPart& filter_partition(size_t number) const { return filter_partitions_[number]; }
@@ -247,7 +247,7 @@ class Table {
     if (reads_partitions()) return ReadIndexPartition(number);
     return index_;
   }
-  absl::StatusOr<BlockBuffer> ReadDataBlock(BlockHandle handle) const;
+  absl::StatusOr<std::string> ReadDataBlock(BlockHandle handle) const;
 
   // Bytes of the file before the first block that may hold keys at or after `user_key`.
   // (May read an index partition; where that fails, before its first block.)

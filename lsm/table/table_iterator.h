@@ -123,7 +123,7 @@ class TableIterator final : public Iterator {
 
   // Where the block's bytes are: one of these, or the stretch.
   BlockRef cached_;
-  BlockBuffer expanded_;
+  BlockRoom expanded_;
   // A stretch of the file, from the beginning of block `stretch_begin_` to the end of the one
   // before `stretch_end_`.
   BlockBuffer stretch_;

@@ -81,12 +81,12 @@ BlockFacts TableWalk::Walk(size_t ordinal, const EntryVisitor& visit) {
   if (!compression.ok()) return fail(compression.status());
   facts.compression = *compression;
   std::string_view bytes = stored.view().substr(0, facts.handle.stored_bytes);
-  BlockBuffer expanded;
+  BlockRoom room;
   if (facts.compression == Compression::kLz4) {
-    absl::StatusOr<BlockBuffer> buffer = ExpandLz4(bytes, facts.handle.offset, table_.path());
-    if (!buffer.ok()) return fail(buffer.status());
-    expanded = *std::move(buffer);
-    bytes = expanded.view();
+    const absl::StatusOr<std::string_view> expanded =
+        ExpandLz4(bytes, facts.handle.offset, table_.path(), &room);
+    if (!expanded.ok()) return fail(expanded.status());
+    bytes = *expanded;
   }
   facts.expanded_bytes = bytes.size();
   Block block;

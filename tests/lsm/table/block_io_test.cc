@@ -3,11 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstdint>
+#include <cstring>
 #include <string>
 
 #include "lsm/bytes/checksum.h"
 #include "lsm/bytes/coding.h"
+#include "lsm/bytes/sanitizer.h"
 #include "lsm/bytes/status.h"
 #include "tests/lsm/table/table_model.h"
 #include "tests/support/status_matchers.h"
@@ -37,10 +40,11 @@ class BlockIoTest : public ::testing::Test {
   }
   absl::StatusOr<std::string> Read(BlockHandle handle) {
     file_ = FileOf(written_->bytes);
-    LSM_ASSIGN_OR_RETURN(const BlockBuffer buffer,
-                         ReadBlock(CountingReadFile(file_), kFileId, handle));
-    EXPECT_EQ(reinterpret_cast<uintptr_t>(buffer.view().data()) % 64, 0u);
-    return std::string(buffer.view());
+    BlockRooms rooms;
+    LSM_ASSIGN_OR_RETURN(const std::string_view bytes,
+                         ReadBlock(CountingReadFile(file_), kFileId, handle, &rooms));
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(bytes.data()) % 64, 0u);
+    return std::string(bytes);
   }
 
   const std::shared_ptr<WrittenState> written_ = std::make_shared<WrittenState>();
@@ -49,7 +53,8 @@ class BlockIoTest : public ::testing::Test {
 
 TEST_F(BlockIoTest, WhatIsWrittenIsReadWithOneRead) {
   for (const Compression compression : {Compression::kNone, Compression::kLz4}) {
-    for (const size_t size_bytes : {0, 1, 8, 100, 4096, 100'000, 5'000'000}) {
+    for (const size_t size_bytes :
+         {0, 1, 8, 100, 4096, 8183, 8184, 8192, 8193, 16'000, 17'000, 100'000, 5'000'000}) {
       const std::string block = Compressible(size_bytes);
       const BlockHandle handle = Write(block, compression);
       EXPECT_EQ(handle.offset + handle.stored_bytes + kBlockTrailerBytes, written_->bytes.size());
@@ -123,13 +128,31 @@ TEST_F(BlockIoTest, AHandleBeyondTheFileIsDamage) {
         BlockHandle{~uint64_t{0}, 5}, BlockHandle{0, ~uint64_t{0}}}) {
     EXPECT_THAT(Read(wrong), StatusIs(absl::StatusCode::kDataLoss, HasSubstr(kTablePath)));
   }
+  EXPECT_THAT(Read({0, ~uint64_t{0}}),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("larger than can be")));
+}
+
+TEST_F(BlockIoTest, WhatARoomHeldBeforeIsNotTakenForTheBlock) {
+  for (const size_t size_bytes : {100, 100'000}) {
+    const BlockHandle handle = Write(Compressible(size_bytes), Compression::kNone);
+    BlockRooms rooms;
+    const auto status = [&] {
+      return ReadBlock(CountingReadFile(file_), kFileId, handle, &rooms).status();
+    };
+    file_ = FileOf(written_->bytes);
+    EXPECT_OK(status());
+    // The last byte is still there from the first time.
+    file_ = FileOf(written_->bytes.substr(0, written_->bytes.size() - 1));
+    EXPECT_THAT(status(), StatusIs(absl::StatusCode::kDataLoss, HasSubstr("ends within a block")));
+  }
 }
 
 TEST_F(BlockIoTest, AFailedReadOrWriteIsReturnedAsItIs) {
   const BlockHandle handle = Write("block", Compression::kNone);
   file_ = FileOf(written_->bytes);
   file_->fault = absl::UnavailableError("EIO");
-  EXPECT_THAT(ReadBlock(CountingReadFile(file_), kFileId, handle).status(),
+  BlockRooms rooms;
+  EXPECT_THAT(ReadBlock(CountingReadFile(file_), kFileId, handle, &rooms).status(),
               StatusIs(absl::StatusCode::kUnavailable, "EIO"));
   written_->fault_at = written_->calls;
   written_->fault = absl::ResourceExhaustedError("ENOSPC");
@@ -137,6 +160,37 @@ TEST_F(BlockIoTest, AFailedReadOrWriteIsReturnedAsItIs) {
   std::string scratch;
   EXPECT_THAT(WriteBlock(&file, kFileId, "block", Compression::kNone, &scratch).status(),
               StatusIs(absl::StatusCode::kResourceExhausted, "ENOSPC"));
+}
+
+TEST(BlockRoomTest, IsOfWhatWasLentAsFarAsThatGoes) {
+  alignas(64) std::array<char, 128> lent;
+  BlockRoom room(lent);
+  EXPECT_EQ(room.Give(128), lent.data());
+  char* const larger = room.Give(129);
+  EXPECT_NE(larger, lent.data());
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(larger) % 64, 0u);
+  std::memset(larger, 'x', 129);  // for AddressSanitizer
+  EXPECT_EQ(room.Give(1), lent.data());
+  BlockRoom without;
+  std::memset(without.Give(1), 'x', 1);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(without.Give(4096)) % 64, 0u);
+}
+
+TEST_F(BlockIoTest, ABlockOfUsualSizeIsReadWithoutTheHeap) {
+  if (kHasAddressSanitizer) return;
+  const BlockHandle raw = Write(Compressible(8183), Compression::kNone);
+  const BlockHandle larger = Write(Compressible(8184), Compression::kNone);
+  const BlockHandle packed = Write(Compressible(8192), Compression::kLz4);
+  const BlockHandle larger_packed = Write(Compressible(8194), Compression::kLz4);
+  file_ = FileOf(written_->bytes);
+  BlockRooms rooms;
+  const auto data = [&](BlockHandle handle) {
+    return ReadBlock(CountingReadFile(file_), kFileId, handle, &rooms).value().data();
+  };
+  EXPECT_EQ(data(raw), rooms.stored_bytes.data());
+  EXPECT_NE(data(larger), rooms.stored_bytes.data());
+  EXPECT_EQ(data(packed), rooms.expanded_bytes.data());
+  EXPECT_NE(data(larger_packed), rooms.expanded_bytes.data());
 }
 
 TEST(BlockBufferTest, MovesAndFrees) {

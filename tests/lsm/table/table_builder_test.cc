@@ -267,7 +267,7 @@ TEST_F(TableBuilderTest, ABlockEndsAtTheSizeAskedFor) {
     options.block_bytes = block_bytes;
     ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTable(BuildTable(options, model)));
     for (size_t i = 0; i + 1 < opened.table->block_count(); ++i) {
-      ASSERT_OK_AND_ASSIGN(const BlockBuffer block, opened.table->ReadDataBlock(i));
+      ASSERT_OK_AND_ASSIGN(const std::string block, opened.table->ReadDataBlock(i));
       EXPECT_GE(block.size(), block_bytes);
       EXPECT_LT(block.size(), block_bytes + 100);
     }

@@ -257,9 +257,9 @@ TEST_P(TableModelTest, IndexKeysSeparateTheBlocks) {
     ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTable(subject.opened.file->bytes));
     const Table& table = *opened.table;
     for (size_t i = 0; i < table.block_count(); ++i) {
-      ASSERT_OK_AND_ASSIGN(const BlockBuffer buffer, table.ReadDataBlock(i));
+      ASSERT_OK_AND_ASSIGN(const std::string bytes, table.ReadDataBlock(i));
       Block block;
-      ASSERT_TRUE(block.Init(buffer.view()));
+      ASSERT_TRUE(block.Init(bytes));
       auto entries = block.NewIterator(true, "block");
       entries->SeekToFirst();
       ASSERT_TRUE(entries->Valid());
@@ -268,9 +268,9 @@ TEST_P(TableModelTest, IndexKeysSeparateTheBlocks) {
         const std::string_view before = table.block_fence(i - 1);
         EXPECT_LE(before, UserKeyOf(entries->key()));
         if (before == UserKeyOf(entries->key())) {
-          ASSERT_OK_AND_ASSIGN(const BlockBuffer previous_buffer, table.ReadDataBlock(i - 1));
+          ASSERT_OK_AND_ASSIGN(const std::string previous_bytes, table.ReadDataBlock(i - 1));
           Block previous;
-          ASSERT_TRUE(previous.Init(previous_buffer.view()));
+          ASSERT_TRUE(previous.Init(previous_bytes));
           auto last = previous.NewIterator(true, "block");
           last->SeekToLast();
           EXPECT_EQ(UserKeyOf(last->key()), before);
