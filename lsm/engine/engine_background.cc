@@ -79,9 +79,9 @@ void Engine::NoteReads() {
     // Nobody pays for what there is not, nor ahead for the next.
     level0_paid_bytes_ = std::min(level0_paid_bytes_,
                                   PriceForReaders(*current_view_->version, options_).value_or(0));
-    if (!was_paid && IsPaidByReaders()) {
-      ++shape_;
-      ScheduleWork();
+    if (IsPaidByReaders()) {
+      if (!was_paid) ++shape_;
+      ScheduleWork();  // again, where there was no memory for it
     }
   }
   mutex_.Unlock();
