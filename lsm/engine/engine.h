@@ -238,6 +238,9 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void EndCompaction(const absl::Status& status, Compaction* compaction);
   void NoteEnd(const CompactionPlan& plan, const absl::Status& status)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // One that is for readers alone fails nobody, unless it met damage.
+  void NoteCompaction(const absl::Status& status, bool is_for_readers)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status FlushMemtable(const Memtable& memtable, const TableFilter& filter,
                              Sequence last_sequence, uint64_t next_log,
                              const SnapshotList& snapshots);

@@ -305,7 +305,10 @@ absl::Status Engine::ChooseCompaction(Compaction* compaction) {
 
 void Engine::BeginCompaction(const absl::Status& chosen, Compaction* compaction) {
   MutexLock lock(&mutex_);
-  NoteOutcome(chosen, FailureKind::kCompaction);
+  const bool is_for_readers =
+      compaction->request == nullptr &&
+      !DueLevel(*current_view_->version, options_, running_plans_).has_value();
+  NoteCompaction(chosen, is_for_readers);
   compaction_is_to_choose_ = false;
   if (compaction->in_vain) shape_in_vain_ = compaction->shape;
   if (compaction->request != nullptr) {
@@ -358,13 +361,17 @@ void Engine::EndCompaction(const absl::Status& status, Compaction* compaction) {
 
 void Engine::NoteEnd(const CompactionPlan& plan, const absl::Status& status) {
   if (plan.level == 0) level0_merges_.fetch_add(1, std::memory_order_relaxed);
-  if (plan.for_readers && !status.ok() && !absl::IsAborted(status)) {
-    // Nobody needs it: a store that is only read must not fail for want of room.  (If the manifest
-    // failed, that was noted.)  Readers pay anew before it is tried again.
-    counters_.Add(Counter::kBackgroundErrors, 1);
-    return;
-  }
-  NoteOutcome(status, FailureKind::kCompaction);
+  NoteCompaction(status, plan.for_readers);
+}
+
+void Engine::NoteCompaction(const absl::Status& status, bool is_for_readers) {
+  if (!is_for_readers || absl::IsAborted(status) || absl::IsDataLoss(status))
+    return NoteOutcome(status, FailureKind::kCompaction);
+  if (status.ok()) return;
+  // Nobody needs it: a store that is only read must not fail for want of room.  (If the manifest
+  // failed, that was noted.)  Readers pay anew before it is tried again.
+  counters_.Add(Counter::kBackgroundErrors, 1);
+  level0_paid_bytes_ = 0;
 }
 
 absl::Status Engine::CompactPlan(const Version& version, const CompactionPlan& plan,
