@@ -335,12 +335,15 @@ std::optional<uint64_t> PriceForReaders(const Version& version, const Options& o
   return kBytesMergedPerJob + version.level_bytes(0) + version.level_bytes(1);
 }
 
+bool TakeFromLevel0(RunningPlans running) {
+  return std::any_of(running.begin(), running.end(),
+                     [](const auto& plan) { return plan->level == 0; });
+}
+
 bool IsPaidByReaders(const Version& version, const Options& options, RunningPlans running,
                      uint64_t paid_bytes) {
   const std::optional<uint64_t> price = PriceForReaders(version, options);
-  return price && paid_bytes >= *price &&
-         std::none_of(running.begin(), running.end(),
-                      [](const auto& plan) { return plan->level == 0; });
+  return price && paid_bytes >= *price && !TakeFromLevel0(running);
 }
 
 uint64_t PriceOf(const CompactionPlan& plan) {
@@ -349,11 +352,14 @@ uint64_t PriceOf(const CompactionPlan& plan) {
 
 std::optional<CompactionPlan> PickCompaction(const Version& version, const Options& options,
                                              RunningPlans running, uint64_t paid_bytes) {
-  for (const DueOne& due : DueLevels(version, options, running)) {
+  const std::vector<DueOne> due_levels = DueLevels(version, options, running);
+  for (const DueOne& due : due_levels) {
     std::optional<CompactionPlan> plan = PickFrom(version, options, due.level, running);
     if (plan) return plan;
   }
-  if (!IsPaidByReaders(version, options, running, paid_bytes)) return std::nullopt;
+  // What is due and cannot begin beside what runs must not wait for readers' merges as well.
+  if (!due_levels.empty() || !IsPaidByReaders(version, options, running, paid_bytes))
+    return std::nullopt;
   std::optional<CompactionPlan> plan = PickFrom(version, options, 0, running);
   if (plan) plan->for_readers = true;
   return plan;

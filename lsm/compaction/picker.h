@@ -129,13 +129,16 @@ std::optional<int> DueLevel(const Version& version, const Options& options,
 // Of the merge of level 0 that readers may pay for: at most so many bytes, as BytesPaidBy counts
 // them; nothing if there would be no fewer runs for it.  Needs no memory.
 std::optional<uint64_t> PriceForReaders(const Version& version, const Options& options);
+// Whether one of them takes from level 0.
+bool TakeFromLevel0(RunningPlans running);
 // Whether it is paid, and no plan that runs takes from level 0.  Needs no memory.
 bool IsPaidByReaders(const Version& version, const Options& options, RunningPlans running,
                      uint64_t paid_bytes);
 
 // What to do about DueLevel, or, if all that could be done there conflicts with what is running,
-// about the level that is over its limit by most but for that one, and so on; if there is none and
-// readers have paid so much, about level 0; else nothing.  From a level that is leveled:
+// about the level that is over its limit by most but for that one, and so on.  If no level is over
+// its limit and readers have paid so much, about level 0.  Else nothing.  From a level that is
+// leveled:
 //   Level 0: the oldest table and all that overlap it, so that no older version is left above a
 //            newer one; or the next one, if that conflicts.
 //   Below:   the table that overlaps the fewest bytes below per byte of its own, so that the least

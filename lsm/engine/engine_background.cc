@@ -73,9 +73,7 @@ void Engine::NoteReads() {
     const uint64_t paid_bytes =
         BytesPaidBy({since(now.asks, &before.asks), since(now.reads, &before.reads),
                      since(now.seeks, &before.seeks)});
-    const bool is_going_down = std::any_of(running_plans_.begin(), running_plans_.end(),
-                                           [](const auto& plan) { return plan->level == 0; });
-    if (!is_going_down) level0_paid_bytes_ += paid_bytes;
+    if (!TakeFromLevel0(running_plans_)) level0_paid_bytes_ += paid_bytes;
     // Nobody pays for what there is not, nor ahead for the next.
     level0_paid_bytes_ = std::min(level0_paid_bytes_,
                                   PriceForReaders(*current_view_->version, options_).value_or(0));

@@ -198,6 +198,15 @@ TEST_F(PickerTest, WhatIsOverItsLimitComesBeforeReaders) {
   // Level 0 lies over all of level 1, and with it over what runs.
   EXPECT_TRUE(IsPaidByReaders(*version_, options_, {&first, 1}, 10000 * kKiB));
   EXPECT_FALSE(PickCompaction(*version_, options_, {&first, 1}, 10000 * kKiB).has_value());
+  // Level 1 is over its limit beside what runs, which has the table that the rest of it lies over:
+  // readers wait as well, though their merge would meet nothing of that.
+  Set({{{Table(39, "p", "q")},
+        {Table(31, "a", "c", 60), Table(32, "d", "f", 60), Table(33, "p", "q", 10)},
+        {Table(34, "a", "q", 10)}}});
+  const auto running = std::make_shared<const CompactionPlan>(*PlanRange(*version_, 1, "a", "b"));
+  EXPECT_EQ(DueLevel(*version_, options_, {&running, 1}), 1);
+  EXPECT_TRUE(IsPaidByReaders(*version_, options_, {&running, 1}, 10000 * kKiB));
+  EXPECT_FALSE(PickCompaction(*version_, options_, {&running, 1}, 10000 * kKiB).has_value());
   // A level 0 at its own limit needs no readers.
   Set({{{Table(19, "a", "b"), Table(18, "a", "b"), Table(17, "a", "b"), Table(16, "a", "b")}}});
   EXPECT_FALSE(PickForReaders(10000 * kKiB)->for_readers);
