@@ -126,7 +126,7 @@ struct Statistics {
   uint64_t block_cache_bytes = 0;
   uint64_t block_cache_capacity_bytes = 0;
   // Failures that DB::GetFailure told of (jobs, logs, manifest); and compactions for readers that
-  // failed, of which it does not tell.
+  // failed, of which it tells only if they met damage.
   uint64_t background_errors = 0;
   // Of 65,537 lookups of a thread since the store was opened, one looks also into the tables whose
   // filters deny its key, as far as it comes before it has its answer: so many tables.  Their

@@ -303,10 +303,10 @@ absl::Status Engine::ChooseCompaction(Compaction* compaction) {
 
 void Engine::BeginCompaction(const absl::Status& chosen, Compaction* compaction) {
   MutexLock lock(&mutex_);
-  const bool is_for_readers =
-      compaction->request == nullptr &&
-      !DueLevel(*current_view_->version, options_, running_plans_).has_value();
-  NoteCompaction(chosen, is_for_readers);
+  if (!chosen.ok()) {
+    NoteCompaction(chosen, compaction->request == nullptr &&
+                               !DueLevel(*current_view_->version, options_, running_plans_));
+  }
   compaction_is_to_choose_ = false;
   if (compaction->in_vain) shape_in_vain_ = compaction->shape;
   if (compaction->request != nullptr) {
@@ -366,9 +366,9 @@ void Engine::NoteCompaction(const absl::Status& status, bool is_for_readers) {
   if (!is_for_readers || absl::IsAborted(status) || absl::IsDataLoss(status))
     return NoteOutcome(status, FailureKind::kCompaction);
   if (status.ok()) return;
-  // Nobody needs it: a store that is only read must not fail for want of room.  (If the manifest
-  // failed, that was noted.)  Readers pay anew before it is tried again.
-  counters_.Add(Counter::kBackgroundErrors, 1);
+  // Nobody needs it: a store that is only read must not fail for want of room.  Readers pay anew
+  // before it is tried again.  If the manifest failed, that was noted and counted.
+  if (failures_.OfLogOrManifest().ok()) counters_.Add(Counter::kBackgroundErrors, 1);
   level0_paid_bytes_ = 0;
 }
 

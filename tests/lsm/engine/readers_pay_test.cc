@@ -9,11 +9,14 @@
 #include <utility>
 #include <vector>
 
+#include "tests/lsm/engine/narrow_scheduler.h"
 #include "tests/lsm/engine/store_test.h"
 #include "tests/support/status_matchers.h"
 
 namespace lsm {
 namespace {
+
+using testing_support::StatusIs;
 
 // What the engine waits for before it looks (kLookupsPerNote and kSeeksPerNote in engine_read.cc),
 // and what these pay for each table; a merge costs 1 MiB and what it reads
@@ -247,6 +250,33 @@ TEST_F(ReadersPayTest, EachMergeTakesItsOwnPrice) {
   EXPECT_EQ(LevelsInTheEnd(), "1 1");
   GetOften("zb", 17 * kLookups);  // and the six that the first merge left
   EXPECT_EQ(LevelsInTheEnd(), "0 2");
+}
+
+// Damage that it meets is told, as by any other.
+TEST_F(ReadersPayTest, DamageIsAFailureOfTheStore) {
+  MakeTree(1000, 2);
+  const std::string path = world_.FilesOf(FileKind::kTable).front();  // of level 1
+  std::string bytes = world_.files->FileBytes(path);
+  bytes[100] = static_cast<char>(bytes[100] ^ 1);
+  world_.files->SetFileBytes(path, bytes);
+  GetOften("m", 9 * kLookups);
+  EXPECT_THAT(db_->WaitForBackgroundWork(), StatusIs(absl::StatusCode::kDataLoss));
+  EXPECT_THAT(db_->GetFailure(), StatusIs(absl::StatusCode::kDataLoss));
+  EXPECT_EQ(db_->GetStatistics().background_errors, 1u);
+}
+
+TEST_F(ReadersPayTest, WhereThereIsNoMemoryToBeginItTheNextOneTries) {
+  NarrowScheduler scheduler;
+  options_.environment.scheduler = &scheduler;
+  MakeTree(1000, 2);
+  scheduler.has_memory = false;
+  GetOften("m", 10 * kLookups);
+  EXPECT_EQ(LevelsInTheEnd(), "2 1");
+  EXPECT_OK(db_->GetFailure());
+  scheduler.has_memory = true;
+  GetOften("m", kLookups);
+  EXPECT_EQ(LevelsInTheEnd(), "0 1");
+  db_ = nullptr;  // before its scheduler
 }
 
 // Nobody needs it: what is there goes on as it did.

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/lsm/engine/narrow_scheduler.h"
 #include "tests/lsm/engine/store_test.h"
 #include "tests/lsm/fs/child_process.h"
 #include "tests/support/scratch_dir.h"
@@ -219,20 +220,10 @@ TEST_F(ResumeTest, AfterAnAttemptThatFailedNoLogIsBelievedWhoseNameMayBeLost) {
   EXPECT_EQ(Scan(), "a=1 c=3");
 }
 
-// Has no memory for compactions, until it is told.
-class NarrowScheduler : public testing_support::SingleThreadScheduler {
- public:
-  void Schedule(Lane lane, std::function<void()> job) override {
-    if (lane == Lane::kCompaction && !has_memory) throw std::bad_alloc();
-    SingleThreadScheduler::Schedule(lane, std::move(job));
-  }
-
-  bool has_memory = false;
-};
-
 // An error would say that nothing is mended: what the writes before it came to is settled, though.
 TEST_F(ResumeTest, WhatFailsBehindItIsANewFailure) {
   NarrowScheduler scheduler;
+  scheduler.has_memory = false;
   options_.environment.scheduler = &scheduler;
   Open();
   for (int i = 0; db_->GetFailure().ok(); ++i) {
