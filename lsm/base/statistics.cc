@@ -290,6 +290,39 @@ std::string SizesText(const Statistics& statistics) {
   return "Sizes\n" + ReadableTable(rows, 2);
 }
 
+std::string RecoveryText(const RecoveryReport& recovery) {
+  if (recovery.logs == 0) return "";
+  Rows rows;
+  rows.push_back({"logs replayed", ReadableCount(recovery.logs)});
+  rows.push_back({"  records", ReadableCount(recovery.records)});
+  rows.push_back({"  puts and deletes", ReadableCount(recovery.writes)});
+  rows.push_back({"bytes dropped", ReadableCount(recovery.dropped_bytes())});
+  std::string text = "Recovery\n" + ReadableTable(rows, 2);
+  for (const DroppedLogEnd& end : recovery.dropped) text += "  " + end.Describe() + "\n";
+  return text;
+}
+
+void WriteRecovery(const RecoveryReport& recovery, JsonWriter* json) {
+  json->BeginObject();
+  json->Member("logs", recovery.logs);
+  json->Member("records", recovery.records);
+  json->Member("writes", recovery.writes);
+  json->Member("dropped_bytes", recovery.dropped_bytes());
+  json->Key("dropped");
+  json->BeginArray();
+  for (const DroppedLogEnd& end : recovery.dropped) {
+    json->BeginObject();
+    json->Member("path", end.path);
+    json->Member("offset", end.offset);
+    json->Member("bytes", end.bytes);
+    json->Member("records", end.records);
+    json->Member("synced_before", end.synced_before);
+    json->EndObject();
+  }
+  json->EndArray();
+  json->EndObject();
+}
+
 void WriteLevel(const LevelStatistics& level, JsonWriter* json) {
   json->BeginObject();
   for (const LevelField& field : kLevelState) json->Member(field.name, level.*field.member);
@@ -354,7 +387,7 @@ void Statistics::SumLevels() {
 
 std::string Statistics::ToText() const {
   return TablesText(*this) + FiltersText(*this) + LookupsText(*this) + ReadsText(*this) +
-         WritesText(*this) + ChecksText(*this) + SizesText(*this);
+         WritesText(*this) + RecoveryText(recovery) + ChecksText(*this) + SizesText(*this);
 }
 
 std::string Statistics::ToJson() const {
@@ -365,6 +398,8 @@ std::string Statistics::ToJson() const {
   json.Member("space_amplification", space_amplification());
   json.Member("filter_goal", filter_goal);
   json.Member("wasted_reads_per_lookup", wasted_reads_per_lookup());
+  json.Key("recovery");
+  WriteRecovery(recovery, &json);
   json.Key("levels");
   json.BeginArray();
   for (const LevelStatistics& level : levels) WriteLevel(level, &json);

@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "lsm/base/recovery_report.h"
+
 namespace lsm {
 
 inline constexpr int kLevels = 7;
@@ -141,6 +143,8 @@ struct Statistics {
   uint64_t bytes_verified = 0;
   uint64_t scrubs = 0;        // times that the turn of every table, and of the records, had come
   uint64_t damage_found = 0;  // lines of DB::GetDamage, and those that are too many for it
+
+  RecoveryReport recovery;  // of the opening; does not change afterwards
 
   // Bytes written to log and tables per byte that users wrote; 0 before any.
   double write_amplification() const;

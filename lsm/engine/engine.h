@@ -309,6 +309,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   const int compactions_max_;
   bloom::DigestSeed digest_seed_;
   JobContext job_context_;
+  RecoveryReport recovery_;
 
   // --- thread-safe of themselves; the cache outlives the tables, which the views hold ---
   Counters counters_;

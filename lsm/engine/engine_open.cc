@@ -151,6 +151,7 @@ absl::Status Engine::Start() {
     LSM_ASSIGN_OR_RETURN(
         recovered, ReplayLogs(store_.log_directory(), contents.state, options_.write_buffer_bytes));
   }
+  recovery_ = std::move(recovered.report);
   if (options_.mode == OpenMode::kReadOnly) {
     MutexLock lock(&manifest_mutex_);
     manifest_state_ = contents.state;

@@ -259,6 +259,7 @@ Statistics Engine::GetStatistics() {
   statistics.block_cache_bytes = block_cache_.used_bytes();
   statistics.block_cache_capacity_bytes = block_cache_.capacity_bytes();
   statistics.filter_goal = options_.filter_goal.ToText();
+  statistics.recovery = recovery_;
   statistics.SumLevels();
   return statistics;
 }

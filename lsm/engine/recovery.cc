@@ -43,17 +43,30 @@ class Replay {
     const std::unique_ptr<LogReader> reader = *std::move(opened);
     LSM_RETURN_IF_ERROR(
         state_.CheckLogId(number, reader->path(), reader->file_id(), reader->size_bytes()));
+    ++result_.report.logs;
     LogReader::Record record;
-    uint64_t records = 0;
+    uint64_t records = 0, records_dropped = 0;
+    uint64_t replayed_to = 0;  // where the part ends that was replayed
     for (;; ++records) {
+      if (!gap_ || records == 0) replayed_to = reader->offset();
       LSM_ASSIGN_OR_RETURN(const bool more, reader->Next(&record));
       if (!more) break;
       LSM_RETURN_IF_ERROR(Apply(record, reader->path(), was_durable));
+      if (gap_) ++records_dropped;
     }
     LSM_RETURN_IF_ERROR(state_.CheckClosedLog(number, reader->path(), reader->end(),
                                               reader->size_bytes(), reader->torn_bytes()));
     LSM_RETURN_IF_ERROR(CheckAllIsThere(number, *reader));
-    return state_.CheckSyncedLog(number, reader->path(), records);
+    LSM_RETURN_IF_ERROR(state_.CheckSyncedLog(number, reader->path(), records));
+    const bool was_synced = was_durable || reader->durable_offset() > kLogHeaderBytes;
+    if (records_dropped > 0 || reader->torn_bytes() > 0) {
+      result_.report.dropped.push_back({.path = reader->path(),
+                                        .offset = replayed_to,
+                                        .bytes = reader->size_bytes() - replayed_to,
+                                        .records = records_dropped,
+                                        .synced_before = was_synced});
+    }
+    return absl::OkStatus();
   }
 
   // Of a log that is known to hold something and was not met.
@@ -97,6 +110,8 @@ class Replay {
     LSM_RETURN_IF_ERROR(WithContext(result_.memtables.back()->AddBatch(record.payload),
                                     Concat(path, ": record at offset ", record.offset)));
     result_.last_sequence += count;
+    ++result_.report.records;
+    result_.report.writes += count;
     return absl::OkStatus();
   }
 

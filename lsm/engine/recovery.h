@@ -24,6 +24,7 @@
 
 #include "absl/status/statusor.h"
 #include "lsm/base/options.h"
+#include "lsm/base/recovery_report.h"
 #include "lsm/fs/file_system.h"
 #include "lsm/memtable/memtable.h"
 #include "lsm/version/manifest.h"
@@ -33,6 +34,7 @@ namespace lsm {
 struct RecoveredLogs {
   std::vector<std::shared_ptr<Memtable>> memtables;  // oldest first; none is empty
   Sequence last_sequence = 0;
+  RecoveryReport report;
 };
 
 // The error for a log that the manifest needs and that is not there.

@@ -128,6 +128,7 @@ if(TRELLIS_BUILD_LSM)
     lsm/base/options.h
     lsm/base/pace.h
     lsm/base/pinned_value.h
+    lsm/base/recovery_report.h
     lsm/base/repair_report.h
     lsm/base/snapshot.h
     lsm/base/statistics.h

@@ -140,8 +140,9 @@ TEST(StatisticsTest, JsonHasEveryFieldUnderItsName) {
     return (bytes - texts * sizeof(std::string)) / 8 + texts;
   };
   EXPECT_EQ(parsed["levels"][0].size(), fields(sizeof(LevelStatistics), 2) + 1);  // observed_fpp
-  EXPECT_EQ(parsed.size(), fields(sizeof(Statistics) - (kLevels + 1) * sizeof(LevelStatistics), 1) +
-                               5);  // two amplifications, wasted_reads_per_lookup, levels, total
+  const size_t structs = (kLevels + 1) * sizeof(LevelStatistics) + sizeof(RecoveryReport);
+  // Two amplifications, wasted_reads_per_lookup, recovery, levels, total.
+  EXPECT_EQ(parsed.size(), fields(sizeof(Statistics) - structs, 1) + 6);
 }
 
 TEST(StatisticsTest, TextIsOneScreenAndNamesLevelsThatHoldSomething) {
@@ -164,6 +165,34 @@ TEST(StatisticsTest, TextIsOneScreenAndNamesLevelsThatHoldSomething) {
     longest = std::max(longest, line.size());
   EXPECT_LE(longest, 110u) << text;
   EXPECT_LE(count, 66u) << text;
+}
+
+TEST(StatisticsTest, RecoveryNamesEachDroppedEnd) {
+  Statistics statistics;
+  EXPECT_THAT(statistics.ToText(), testing::Not(HasSubstr("Recovery")));
+  statistics.recovery = {
+      .logs = 2,
+      .records = 500,
+      .writes = 600,
+      .dropped = {{.path = "d/000003.log", .offset = 8192, .bytes = 42654, .synced_before = true},
+                  {.path = "d/000004.log", .offset = 32, .bytes = 200, .records = 2}}};
+  const std::string text = statistics.ToText();
+  EXPECT_THAT(text, ContainsRegex("bytes dropped +42,854\n"));
+  EXPECT_THAT(text,
+              HasSubstr("  d/000003.log: dropped 42,654 bytes at offset 8,192, after the last "
+                        "readable record; records before them had been synced\n"));
+  EXPECT_THAT(text, HasSubstr("  d/000004.log: dropped 200 bytes at offset 32, with 2 records that "
+                              "follow writes which an earlier log lost\n"));
+  const json recovery = json::parse(statistics.ToJson())["recovery"];
+  EXPECT_EQ(recovery["logs"], 2);
+  EXPECT_EQ(recovery["records"], 500);
+  EXPECT_EQ(recovery["writes"], 600);
+  EXPECT_EQ(recovery["dropped_bytes"], 42854);
+  EXPECT_EQ(recovery["dropped"][0]["path"], "d/000003.log");
+  EXPECT_EQ(recovery["dropped"][0]["offset"], 8192);
+  EXPECT_EQ(recovery["dropped"][0]["bytes"], 42654);
+  EXPECT_EQ(recovery["dropped"][0]["synced_before"], true);
+  EXPECT_EQ(recovery["dropped"][1]["records"], 2);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -69,6 +70,15 @@ TEST_F(RecoveryTest, WhatFollowsAGapThatACrashMadeIsDropped) {
   EXPECT_EQ(Get("first19").size(), 4096u);
   EXPECT_EQ(Get("first20"), "absent");
   EXPECT_EQ(Get("second"), "absent");
+  const RecoveryReport report = db_->GetStatistics().recovery;
+  EXPECT_EQ(report.logs, 2u);
+  EXPECT_EQ(report.records, 10u);
+  EXPECT_EQ(report.writes, 10u);
+  ASSERT_EQ(report.dropped.size(), 1u);  // the first log ends after a whole record
+  EXPECT_EQ(report.dropped[0].path, logs_[1]);
+  EXPECT_EQ(report.dropped[0].offset, kLogHeaderBytes);
+  EXPECT_GE(report.dropped[0].records, 2u);
+  EXPECT_FALSE(report.dropped[0].synced_before);
   Put("new", "1");
   // And does not come back.
   image_ = world_of_image_->files->Clone();
@@ -77,6 +87,38 @@ TEST_F(RecoveryTest, WhatFollowsAGapThatACrashMadeIsDropped) {
   ASSERT_OK(status_);
   EXPECT_EQ(ReadAll(*db_)->size(), 11u);
 }
+
+// A zeroed end of a log looks like a torn write, but leaves a trace.
+class DroppedEndTest : public RecoveryTest, public testing::WithParamInterface<bool> {};
+
+TEST_P(DroppedEndTest, StatisticsNameIt) {
+  const bool sync = GetParam();
+  Open();
+  const std::string log = world_.FilesOf(FileKind::kLog)[0];
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_OK(db_->Put(Concat("key", i), std::string(100, 'v'), {.sync = sync}));
+    sizes_.push_back(world_.files->FileBytes(log).size());
+  }
+  image_ = world_.files->Clone();
+  db_ = nullptr;
+  std::string bytes = image_->FileBytes(log);
+  std::fill(bytes.begin() + static_cast<ptrdiff_t>(sizes_[9]), bytes.end(), '\0');
+  image_->SetFileBytes(log, bytes);
+  OpenImage();
+  ASSERT_OK(status_);
+  EXPECT_EQ(ReadAll(*db_)->size(), 10u);
+  const Statistics statistics = db_->GetStatistics();
+  ASSERT_EQ(statistics.recovery.dropped.size(), 1u);
+  const DroppedLogEnd& dropped = statistics.recovery.dropped[0];
+  EXPECT_EQ(dropped.path, log);
+  EXPECT_EQ(dropped.offset, sizes_[9]);
+  EXPECT_EQ(dropped.bytes, bytes.size() - sizes_[9]);
+  EXPECT_EQ(dropped.records, 0u);
+  EXPECT_EQ(dropped.synced_before, sync);
+  EXPECT_THAT(statistics.ToText(), HasSubstr(dropped.Describe()));
+}
+
+INSTANTIATE_TEST_SUITE_P(Sync, DroppedEndTest, testing::Bool());
 
 TEST_F(RecoveryTest, AGapBeforeSyncedWritesIsDamage) {
   TwoLogs(/*sync=*/true);
