@@ -19,6 +19,7 @@
 
 namespace lsm {
 
+class EventListener;  // lsm/base/event_listener.h
 class Snapshot;
 
 enum class OpenMode : uint8_t {
@@ -141,6 +142,11 @@ struct Options {
   // finds, Statistics counts and DB::GetDamage names.  Not in a store that is open for reading
   // only.
   uint64_t scrub_seconds = 0;
+
+  // Told of flushes, compactions, stalls, failures, openings and files as they happen
+  // (lsm/base/event_listener.h).  Null: none.  The store keeps it until the DB and its iterators
+  // are gone.  Without effect on Repair, Destroy and copies.
+  std::shared_ptr<EventListener> listener = nullptr;
 
   // --- files ---
 

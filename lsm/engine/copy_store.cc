@@ -97,6 +97,7 @@ Options OptionsOfCopy(Options options) {
   options.environment.log_file_system = nullptr;
   options.direct_reads = false;
   options.scrub_seconds = 0;
+  options.listener = nullptr;
   options.filter_hash = bloom::DigestHash::kXxh3;  // or whatever it has
   return options;
 }

@@ -10,7 +10,8 @@
 //
 // Reads take neither; one of many thousands tries to take mutex_ (NoteReads).  Files are written
 // and synced with neither mutex_ nor, but for the manifest and that switch, manifest_mutex_ held.
-// The locks of LogSet, ReadViewCell and ObsoleteFiles are taken last, and nothing is waited for
+// Events are delivered with neither (lsm/engine/event_queue.h).  The locks of LogSet, ReadViewCell,
+// ObsoleteFiles and EventQueue are taken last, and nothing is waited for
 // under them but, under LogSet's, the files of the logs.
 //
 // Memory may run out at any allocation.  The calls that return a status leave std::bad_alloc to
@@ -46,7 +47,9 @@
 #include "lsm/base/verify_report.h"
 #include "lsm/base/write_batch.h"
 #include "lsm/compaction/jobs.h"
+#include "lsm/engine/event_queue.h"
 #include "lsm/engine/failures.h"
+#include "lsm/engine/job_events.h"
 #include "lsm/engine/log_set.h"
 #include "lsm/engine/obsolete_files.h"
 #include "lsm/engine/pacer.h"
@@ -159,9 +162,12 @@ class Engine : public std::enable_shared_from_this<Engine> {
     uint64_t bytes_per_second = 0;
   };
 
-  Engine(const Options& options, StoreDirectory store);
+  Engine(const Options& options, StoreDirectory store, std::shared_ptr<EventQueue> events);
 
   // --- opening (engine_open.cc) ---
+  static absl::StatusOr<std::shared_ptr<Engine>> OpenReporting(const std::string& directory,
+                                                               const Options& options,
+                                                               std::shared_ptr<EventQueue> events);
   absl::Status Start();
   absl::StatusOr<ManifestContents> LoadOrBegin();
   // Makes the memtables, oldest first, tables of level 0, begins a log and a manifest, has CURRENT
@@ -169,7 +175,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // CURRENT is swapped, nothing that was there is changed.
   absl::Status StartWriting(ManifestState state, std::optional<std::string_view> expected_current,
                             const std::vector<std::shared_ptr<const Memtable>>& memtables,
-                            std::array<OpenTables, kLevels> levels);
+                            std::array<OpenTables, kLevels> levels, FlushReason reason);
   // Its second half: to new files.  `made` keeps none of its files from there on where CURRENT may
   // lead to them.  Who reads manifest and logs meanwhile, or wants to know which tables there are,
   // waits until all of it is done.
@@ -190,7 +196,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   absl::Status CommitGroup(Memtable* memtable, bool sync);
   // Of the write that begins.
   uint64_t NanosToWait() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void WaitStalled(Counter counter, bool* counted) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void WaitStalled(StallCause cause, StallEvents* stall, bool* counted)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // --- failures (engine_resume.cc) ---
   void AddFailure(FailureKind kind, const absl::Status& status)
@@ -243,9 +250,9 @@ class Engine : public std::enable_shared_from_this<Engine> {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status FlushMemtable(const Memtable& memtable, const TableFilter& filter,
                              Sequence last_sequence, uint64_t next_log,
-                             const SnapshotList& snapshots);
+                             const SnapshotList& snapshots, JobResult* result);
   absl::Status CompactPlan(const Version& version, const CompactionPlan& plan,
-                           const SnapshotList& snapshots);
+                           const SnapshotList& snapshots, JobResult* result);
   void NoteOutcome(const absl::Status& status, FailureKind kind)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void FinishJob(FailureKind kind);
@@ -304,6 +311,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
 
   // --- constant ---
   const Options options_;
+  const std::shared_ptr<EventQueue> events_;
   StoreDirectory store_;
   Scheduler* const scheduler_;
   const int compactions_max_;

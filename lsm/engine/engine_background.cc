@@ -124,6 +124,7 @@ void Engine::NoteOutcome(const absl::Status& status, FailureKind kind) {
 void Engine::FinishJob(FailureKind kind) {
   // Outside of the lock: closes tables, removes files.
   const size_t views = CollectPatiently();
+  events_->Deliver();
   MutexLock lock(&mutex_);
   if (kind == FailureKind::kFlush) {
     flush_scheduled_ = false;
@@ -228,26 +229,30 @@ absl::Status Engine::FlushOldest() {
   LSM_ASSIGN_OR_RETURN(const TableFilter filter,
                        PlanFlush(job_context_, *start.view->version, memtable->entry_count()));
   start.view.reset();  // holds tables that a compaction may make superfluous meanwhile
-  return FlushMemtable(*memtable, filter, last_sequence, next_log, start.snapshots);
+  return WithFlushEvents(events_.get(), store_.environment.clock, FlushReason::kMemtable, *memtable,
+                         [&](JobResult* result) {
+                           return FlushMemtable(*memtable, filter, last_sequence, next_log,
+                                                start.snapshots, result);
+                         });
 }
 
 absl::Status Engine::FlushMemtable(const Memtable& memtable, const TableFilter& filter,
                                    Sequence last_sequence, uint64_t next_log,
-                                   const SnapshotList& snapshots) {
+                                   const SnapshotList& snapshots, JobResult* result) {
   const uint64_t from = store_.environment.clock->MonotonicNanos();
   const std::unique_ptr<Iterator> entries = memtable.NewIterator();
   // The manifest will demand that the next log is there.
   LSM_RETURN_IF_ERROR(logs_.SyncNames());
-  LSM_ASSIGN_OR_RETURN(JobResult result, RunFlush(job_context_, *entries, filter, snapshots));
+  LSM_ASSIGN_OR_RETURN(*result, RunFlush(job_context_, *entries, filter, snapshots));
   VersionEdit edit;
   edit.oldest_log = next_log;
   edit.last_sequence = last_sequence;
-  for (const auto& table : result.outputs) edit.added.push_back({0, table->meta});
-  LSM_RETURN_IF_ERROR(ApplyEdit(std::move(edit), result.outputs, [&](ReadView* view) {
+  for (const auto& table : result->outputs) edit.added.push_back({0, table->meta});
+  LSM_RETURN_IF_ERROR(ApplyEdit(std::move(edit), result->outputs, [&](ReadView* view) {
     view->sealed.pop_back();
     // Who waits for the flush is woken by the view, and must find it counted.
     counters_.Add(Counter::kFlushes, 1);
-    counters_.Add(Counter::kFlushBytesWritten, result.bytes_written);
+    counters_.Add(Counter::kFlushBytesWritten, result->bytes_written);
     counters_.Add(Counter::kFlushNanos, store_.environment.clock->MonotonicNanos() - from);
   }));
   {
@@ -263,8 +268,16 @@ void Engine::CompactOne() {
   absl::Status status = CatchOutOfMemory([&] { return ChooseCompaction(&compaction); });
   BeginCompaction(status, &compaction);
   if (compaction.plan != nullptr) {
-    status = CatchOutOfMemory(
-        [&] { return CompactPlan(*compaction.version, *compaction.plan, compaction.snapshots); });
+    const CompactionReason reason = compaction.request != nullptr  ? CompactionReason::kRequest
+                                    : compaction.plan->for_readers ? CompactionReason::kReaders
+                                                                   : CompactionReason::kLevel;
+    status = CatchOutOfMemory([&] {
+      return WithCompactionEvents(events_.get(), store_.environment.clock, reason, *compaction.plan,
+                                  [&](JobResult* result) {
+                                    return CompactPlan(*compaction.version, *compaction.plan,
+                                                       compaction.snapshots, result);
+                                  });
+    });
   }
   EndCompaction(status, &compaction);
   FinishJob(FailureKind::kCompaction);
@@ -373,7 +386,7 @@ void Engine::NoteCompaction(const absl::Status& status, bool is_for_readers) {
 }
 
 absl::Status Engine::CompactPlan(const Version& version, const CompactionPlan& plan,
-                                 const SnapshotList& snapshots) {
+                                 const SnapshotList& snapshots, JobResult* result) {
   if (plan.trivial_move && !MoveKeepsTooMuch(job_context_, version, plan)) {
     counters_.Add(Counter::kTrivialMoves, 1);
     counters_.Add(Counter::kCompactionsForReaders, plan.for_readers);
@@ -381,16 +394,15 @@ absl::Status Engine::CompactPlan(const Version& version, const CompactionPlan& p
   }
   const uint64_t from = store_.environment.clock->MonotonicNanos();
   const auto stop = [this] { return closing_.load(std::memory_order_relaxed); };
-  LSM_ASSIGN_OR_RETURN(JobResult result,
-                       RunCompaction(job_context_, version, plan, snapshots, stop));
+  LSM_ASSIGN_OR_RETURN(*result, RunCompaction(job_context_, version, plan, snapshots, stop));
   ObsoleteFiles::Tables superseded;
   for (const auto& table : TablesTakenBy(plan)) superseded.emplace_back(table->meta.number, table);
-  LSM_RETURN_IF_ERROR(ApplyEdit(EditOf(plan, &result), result.outputs, nullptr));
+  LSM_RETURN_IF_ERROR(ApplyEdit(EditOf(plan, result), result->outputs, nullptr));
   obsolete_.Add(std::move(superseded));
   counters_.Add(Counter::kCompactions, 1);
   counters_.Add(Counter::kCompactionsForReaders, plan.for_readers);
-  counters_.Add(Counter::kCompactionBytesRead, result.bytes_read);
-  counters_.Add(Counter::kCompactionBytesWritten, result.bytes_written);
+  counters_.Add(Counter::kCompactionBytesRead, result->bytes_read);
+  counters_.Add(Counter::kCompactionBytesWritten, result->bytes_written);
   counters_.Add(Counter::kCompactionNanos, store_.environment.clock->MonotonicNanos() - from);
   return absl::OkStatus();
 }
@@ -482,6 +494,7 @@ absl::Status Engine::RotateManifest() {
 size_t Engine::CollectGarbage() {
   const size_t views = view_.Collect();
   if (!obsolete_.empty()) obsolete_.RemoveUnused();
+  events_->Deliver();
   return views;
 }
 
@@ -512,6 +525,7 @@ absl::Status Engine::RequestRange(RangeRequest* request) {
 
 absl::Status Engine::CompactRange(std::optional<std::string_view> from,
                                   std::optional<std::string_view> to) {
+  LSM_RETURN_IF_ERROR(events_->CheckMayWait("DB::CompactRange"));
   LSM_RETURN_IF_ERROR(Flush());
   if (from && to && *from >= *to) return absl::OkStatus();
   const auto deepest_level = [this] {
@@ -529,6 +543,7 @@ absl::Status Engine::CompactRange(std::optional<std::string_view> from,
 }
 
 absl::Status Engine::WaitForBackgroundWork() {
+  LSM_RETURN_IF_ERROR(events_->CheckMayWait("DB::WaitForBackgroundWork"));
   MutexLock lock(&mutex_);
   while (flush_scheduled_ || compactions_ > 0) scheduler_->Wait(&mutex_, &work_done_);
   return failures_.First();

@@ -25,6 +25,7 @@ constexpr uint64_t kScrubPauseNanos = 50'000'000;
 }  // namespace
 
 absl::StatusOr<VerifyReport> Engine::Verify(const Pace& pace) {
+  LSM_RETURN_IF_ERROR(events_->CheckMayWait("DB::Verify"));
   // Tables that a compaction makes superfluous meanwhile need not be verified, nor kept.
   std::vector<std::weak_ptr<const OpenTable>> tables;
   uint64_t bytes_total = 0;
@@ -101,12 +102,18 @@ absl::Status Engine::VerifyIfThere(const std::weak_ptr<const OpenTable>& table, 
 void Engine::NoteVerified(const VerifyReport& report) {
   counters_.Add(Counter::kTablesVerified, report.tables);
   counters_.Add(Counter::kBytesVerified, report.bytes);
-  MutexLock lock(&mutex_);
-  for (const std::string& line : report.problems) {
-    if (!damage_known_.insert(bloom::DigestOf(line, digest_seed_)).second) continue;
-    counters_.Add(Counter::kDamageFound, 1);
-    if (damage_.size() < kDamageLinesMax) damage_.push_back(line);
+  {
+    MutexLock lock(&mutex_);
+    for (const std::string& line : report.problems) {
+      if (!damage_known_.insert(bloom::DigestOf(line, digest_seed_)).second) continue;
+      counters_.Add(Counter::kDamageFound, 1);
+      if (damage_.size() < kDamageLinesMax) damage_.push_back(line);
+      DamageFound event;
+      event.line = line;
+      events_->Add(std::move(event));
+    }
   }
+  events_->Deliver();
 }
 
 std::vector<std::string> Engine::GetDamage() {
@@ -193,6 +200,7 @@ absl::Status Engine::ScrubOne() {
 
 absl::StatusOr<CopyReport> Engine::CopyTo(const std::string& path, bool link,
                                           const std::string& base, const Pace& pace) {
+  LSM_RETURN_IF_ERROR(events_->CheckMayWait("a copy of the store"));
   if (options_.mode == OpenMode::kReadOnly) {
     return absl::FailedPreconditionError(
         Concat(store_.directory->path(), ": the store is open for reading only"));

@@ -3,12 +3,14 @@
 #include <new>
 #include <utility>
 
+#include "lsm/base/release.h"
 #include "lsm/bytes/status.h"
 #include "lsm/compaction/filter_plan.h"
 #include "lsm/engine/engine.h"
 #include "lsm/engine/open_tables.h"
 #include "lsm/engine/recovery.h"
 #include "lsm/engine/store_files.h"
+#include "lsm/engine/watched_directory.h"
 #include "lsm/fs/file_names.h"
 
 namespace lsm {
@@ -55,17 +57,46 @@ absl::Status CheckDirectReads(Directory& directory) {
 absl::StatusOr<std::shared_ptr<Engine>> Engine::Open(const std::string& directory,
                                                      const Options& options) {
   LSM_RETURN_IF_ERROR(ValidateOptions(options));
+  Clock* const clock = CompleteEnvironment(options.environment, options.file_access).clock;
+  const auto events = std::make_shared<EventQueue>(options.listener, clock, directory);
+  const uint64_t from = clock->MonotonicNanos();
+  OpenBegin begin;
+  begin.release = TRELLIS_VERSION_STRING;
+  begin.read_only = options.mode == OpenMode::kReadOnly;
+  events->Add(std::move(begin));
+  events->Deliver();
+  absl::StatusOr<std::shared_ptr<Engine>> engine =
+      CatchOutOfMemory([&] { return OpenReporting(directory, options, events); });
+  OpenEnd end;
+  end.nanos = clock->MonotonicNanos() - from;
+  end.status = engine.status();
+  if (engine.ok()) end.recovery = (*engine)->recovery_;
+  events->Add(std::move(end));
+  events->Deliver();
+  if (!engine.ok()) events->Close();
+  return engine;
+}
+
+absl::StatusOr<std::shared_ptr<Engine>> Engine::OpenReporting(const std::string& directory,
+                                                              const Options& options,
+                                                              std::shared_ptr<EventQueue> events) {
   LSM_RETURN_IF_ERROR(LookFirst(directory, options));
   LSM_ASSIGN_OR_RETURN(StoreDirectory store, StoreDirectory::Open(directory, options));
+  if (events->on()) {
+    store.directory = WatchDirectory(std::move(store.directory), events.get());
+    if (store.own_log_directory != nullptr)
+      store.own_log_directory = WatchDirectory(std::move(store.own_log_directory), events.get());
+  }
   if (options.mode != OpenMode::kReadOnly)
     LSM_RETURN_IF_ERROR(store.StartScheduler(options.scrub_seconds > 0));
-  std::shared_ptr<Engine> engine(new Engine(options, std::move(store)));
+  std::shared_ptr<Engine> engine(new Engine(options, std::move(store), std::move(events)));
   LSM_RETURN_IF_ERROR(engine->Start());
   return engine;
 }
 
-Engine::Engine(const Options& options, StoreDirectory store)
+Engine::Engine(const Options& options, StoreDirectory store, std::shared_ptr<EventQueue> events)
     : options_(options),
+      events_(std::move(events)),
       store_(std::move(store)),
       scheduler_(store_.environment.scheduler),
       compactions_max_(scheduler_ != nullptr ? scheduler_->CompactionsAtOnce() : 0),
@@ -79,6 +110,7 @@ Engine::~Engine() {
 }
 
 void Engine::Close() {
+  const uint64_t from = store_.environment.clock->MonotonicNanos();
   // Relaxed: jobs only look whether they should hurry.
   closing_.store(true, std::memory_order_relaxed);
   bool was_opened = false, had_failed = false;
@@ -114,6 +146,11 @@ void Engine::Close() {
   // open, though another opening removes the files.
   store_.log_lock.reset();
   store_.lock.reset();
+  if (!was_opened) return;  // OpenEnd says so
+  Closed event;
+  event.nanos = store_.environment.clock->MonotonicNanos() - from;
+  events_->Add(std::move(event));
+  events_->Close();
 }
 
 absl::Status Engine::Start() {
@@ -167,7 +204,7 @@ absl::Status Engine::Start() {
   if (!is_new) expected_current = contents.current_bytes;
   LSM_RETURN_IF_ERROR(StartWriting(contents.state, expected_current,
                                    {recovered.memtables.begin(), recovered.memtables.end()},
-                                   std::move(levels)));
+                                   std::move(levels), FlushReason::kOpening));
   if (options_.scrub_seconds == 0) return absl::OkStatus();
   MutexLock lock(&mutex_);
   return ScheduleScrub() ? absl::OkStatus() : OutOfMemory();
@@ -200,7 +237,7 @@ absl::StatusOr<ManifestContents> Engine::LoadOrBegin() {
 absl::Status Engine::StartWriting(ManifestState state,
                                   std::optional<std::string_view> expected_current,
                                   const std::vector<std::shared_ptr<const Memtable>>& memtables,
-                                  std::array<OpenTables, kLevels> levels) {
+                                  std::array<OpenTables, kLevels> levels, FlushReason reason) {
   NewFiles made;  // so that on a full disk each attempt has as much room as the first
   for (const auto& memtable : memtables) {
     const uint64_t from = store_.environment.clock->MonotonicNanos();
@@ -213,7 +250,13 @@ absl::Status Engine::StartWriting(ManifestState state,
     LSM_ASSIGN_OR_RETURN(const std::shared_ptr<const Version> version, Version::Create(levels));
     LSM_ASSIGN_OR_RETURN(const TableFilter filter,
                          PlanFlush(job_context_, *version, memtable->entry_count()));
-    LSM_ASSIGN_OR_RETURN(JobResult result, RunFlush(job_context_, *entries, filter, snapshots));
+    JobResult result;
+    LSM_RETURN_IF_ERROR(WithFlushEvents(
+        events_.get(), store_.environment.clock, reason, *memtable, [&](JobResult* flushed) {
+          LSM_ASSIGN_OR_RETURN(*flushed, RunFlush(job_context_, *entries, filter, snapshots));
+          result = *flushed;
+          return absl::OkStatus();
+        }));
     for (const auto& table : result.outputs) {
       made.Add(store_.directory.get(), TableFileName(table->meta.number));
       levels[0].push_back(table);

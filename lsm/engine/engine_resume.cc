@@ -11,6 +11,11 @@ namespace lsm {
 void Engine::AddFailure(FailureKind kind, const absl::Status& status) {
   if (!failures_.Add(kind, status)) return;
   counters_.Add(Counter::kBackgroundErrors, 1);
+  Failure event;
+  event.kind = kind;
+  event.status = status;
+  event.writes_stopped = kind == FailureKind::kLog || kind == FailureKind::kManifest;
+  events_->Add(std::move(event));
   work_done_.SignalAll();
 }
 
@@ -27,6 +32,7 @@ absl::Status Engine::GetFailure() {
 }
 
 absl::Status Engine::Resume() {
+  LSM_RETURN_IF_ERROR(events_->CheckMayWait("DB::Resume"));
   if (options_.mode == OpenMode::kReadOnly) return absl::OkStatus();  // nothing was written
   Writer resume{Writer::Task::kResume, nullptr, false, false, {}, {}};
   return Enqueue(&resume);
@@ -38,6 +44,7 @@ absl::Status Engine::Resume() {
 // log and a new manifest, as when a store is opened.
 absl::Status Engine::Mend() {
   if (failures_.First().ok()) return absl::OkStatus();
+  const uint64_t from = store_.environment.clock->MonotonicNanos();
   mending_ = true;
   while (flush_scheduled_ || compactions_ > 0) scheduler_->Wait(&mutex_, &work_done_);
   // Only jobs and the writer whose turn it is replace views.
@@ -47,6 +54,10 @@ absl::Status Engine::Mend() {
   const absl::Status status = CatchOutOfMemory([&] { return StartOver(*view, &forgotten); });
   mutex_.Lock();
   mending_ = false;
+  Resumed event;
+  event.nanos = store_.environment.clock->MonotonicNanos() - from;
+  event.status = status;
+  events_->Add(std::move(event));
   ++shape_;
   if (status.ok()) failures_.Clear();
   // The log that is there may have lost its name, and the next sync would not tell.
@@ -75,7 +86,8 @@ absl::Status Engine::StartOver(const ReadView& view, absl::Status* forgotten) {
   if (!view.memtable->empty()) memtables.push_back(view.memtable);
   std::array<OpenTables, kLevels> levels;
   for (int i = 0; i < kLevels; ++i) levels[static_cast<size_t>(i)] = view.version->level(i);
-  return StartWriting(std::move(state), current.Encode(), memtables, std::move(levels));
+  return StartWriting(std::move(state), current.Encode(), memtables, std::move(levels),
+                      FlushReason::kResume);
 }
 
 }  // namespace lsm

@@ -57,6 +57,7 @@ absl::Status Engine::Write(const WriteBatch& batch, const WriteOptions& options)
   LSM_RETURN_IF_ERROR(batch.status());
   LSM_RETURN_IF_ERROR(CheckWritable(options_));
   LSM_RETURN_IF_ERROR(CheckProcess());
+  LSM_RETURN_IF_ERROR(events_->CheckMayWait("a write"));
   if (batch.count() == 0 && !options.sync) return absl::OkStatus();
   Writer writer{Writer::Task::kWrite, &batch, options.sync, false, {}, {}};
   LSM_RETURN_IF_ERROR(Enqueue(&writer));
@@ -68,11 +69,15 @@ absl::Status Engine::Write(const WriteBatch& batch, const WriteOptions& options)
 }
 
 absl::Status Engine::Enqueue(Writer* writer) {
-  MutexLock lock(&mutex_);
-  writers_.push_back(writer);
-  while (!writer->done && writers_.front() != writer) scheduler_->Wait(&mutex_, &writer->wake);
-  if (writer->done) return writer->status;  // another one led the group that this was part of
-  return Lead(writer);
+  {
+    MutexLock lock(&mutex_);
+    writers_.push_back(writer);
+    while (!writer->done && writers_.front() != writer) scheduler_->Wait(&mutex_, &writer->wake);
+    // Unless another one led the group that this was part of.
+    if (!writer->done) writer->status = Lead(writer);
+  }
+  events_->Deliver();
+  return std::move(writer->status);
 }
 
 absl::Status Engine::Lead(Writer* leader) {
@@ -191,9 +196,17 @@ absl::Status Engine::CommitGroup(Memtable* memtable, bool sync) {
   return absl::OkStatus();
 }
 
-void Engine::WaitStalled(Counter counter, bool* counted) {
+void Engine::WaitStalled(StallCause cause, StallEvents* stall, bool* counted) {
+  if (stall->Begin(cause)) {
+    mutex_.Unlock();
+    events_->Deliver();
+    mutex_.Lock();
+    return;  // what it would wait for may have come meanwhile
+  }
   const uint64_t from = store_.environment.clock->MonotonicNanos();
   scheduler_->Wait(&mutex_, &work_done_);
+  const Counter counter =
+      cause == StallCause::kMemtable ? Counter::kStallsMemtable : Counter::kStallsLevel0;
   if (!std::exchange(*counted, true)) counters_.Add(counter, 1);
   counters_.Add(Counter::kStallNanos, store_.environment.clock->MonotonicNanos() - from);
 }
@@ -226,6 +239,7 @@ uint64_t Engine::NanosToWait() {
 
 absl::Status Engine::MakeRoom(bool seal_now) {
   bool delayed = false, memtable_stall_counted = false, level0_stall_counted = false;
+  StallEvents stall(events_.get(), store_.environment.clock);
   for (;;) {
     if (const absl::Status failure = failures_.OfLogOrManifest(); !failure.ok())
       return Refusal(failure);
@@ -247,11 +261,11 @@ absl::Status Engine::MakeRoom(bool seal_now) {
     } else if (!view.sealed.empty()) {
       if (const absl::Status& failure = failures_.Of(FailureKind::kFlush); !failure.ok())
         return Refusal(failure);
-      WaitStalled(Counter::kStallsMemtable, &memtable_stall_counted);
+      WaitStalled(StallCause::kMemtable, &stall, &memtable_stall_counted);
     } else if (level0_tables >= static_cast<size_t>(options_.level0_stop_tables)) {
       if (const absl::Status& failure = failures_.Of(FailureKind::kCompaction); !failure.ok())
         return Refusal(failure);
-      WaitStalled(Counter::kStallsLevel0, &level0_stall_counted);
+      WaitStalled(StallCause::kLevel0, &stall, &level0_stall_counted);
     } else {
       LSM_RETURN_IF_ERROR(SealMemtable());
       seal_now = false;
@@ -293,6 +307,7 @@ absl::Status Engine::SealMemtable() {
 }
 
 absl::Status Engine::Flush() {
+  LSM_RETURN_IF_ERROR(events_->CheckMayWait("DB::Flush"));
   LSM_RETURN_IF_ERROR(CheckWritable(options_));
   Writer seal{Writer::Task::kSealMemtable, nullptr, false, false, {}, {}};
   LSM_RETURN_IF_ERROR(Enqueue(&seal));

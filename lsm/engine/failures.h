@@ -19,10 +19,9 @@
 #include <initializer_list>
 
 #include "absl/status/status.h"
+#include "lsm/base/event_listener.h"
 
 namespace lsm {
-
-enum class FailureKind : uint8_t { kLog, kManifest, kFlush, kCompaction };
 
 class Failures {
  public:

@@ -120,6 +120,7 @@ if(TRELLIS_BUILD_LSM)
   # Of lsm/ only the store's interface and the seam to the file system (tests/tidy_test.cc: closed under inclusion).
   trellis_install(lsm HEADERS
     lsm/base/copy_report.h
+    lsm/base/event_listener.h
     lsm/base/explanation.h
     lsm/base/filter_goal.h
     lsm/base/internal_key.h

@@ -1,0 +1,55 @@
+#include "lsm/base/event_listener.h"
+
+namespace lsm {
+
+EventListener::~EventListener() = default;
+
+const char* NameOf(FlushReason reason) {
+  switch (reason) {
+    case FlushReason::kMemtable:
+      return "memtable";
+    case FlushReason::kOpening:
+      return "opening";
+    case FlushReason::kResume:
+      return "resume";
+  }
+  return "unknown";
+}
+
+const char* NameOf(CompactionReason reason) {
+  switch (reason) {
+    case CompactionReason::kLevel:
+      return "level";
+    case CompactionReason::kReaders:
+      return "readers";
+    case CompactionReason::kRequest:
+      return "request";
+  }
+  return "unknown";
+}
+
+const char* NameOf(StallCause cause) {
+  switch (cause) {
+    case StallCause::kMemtable:
+      return "memtable";
+    case StallCause::kLevel0:
+      return "level0";
+  }
+  return "unknown";
+}
+
+const char* NameOf(FailureKind kind) {
+  switch (kind) {
+    case FailureKind::kLog:
+      return "log";
+    case FailureKind::kManifest:
+      return "manifest";
+    case FailureKind::kFlush:
+      return "flush";
+    case FailureKind::kCompaction:
+      return "compaction";
+  }
+  return "unknown";
+}
+
+}  // namespace lsm

@@ -1,0 +1,91 @@
+#include "lsm/engine/event_queue.h"
+
+#include <new>
+
+#include "lsm/bytes/status.h"
+
+namespace lsm {
+namespace {
+
+// One overload for each kind of event, so that a new kind does not compile without its callback.
+struct Callback {
+  EventListener& to;
+  void operator()(const OpenBegin& event) const { to.OnOpenBegin(event); }
+  void operator()(const OpenEnd& event) const { to.OnOpenEnd(event); }
+  void operator()(const Closed& event) const { to.OnClose(event); }
+  void operator()(const FlushBegin& event) const { to.OnFlushBegin(event); }
+  void operator()(const FlushEnd& event) const { to.OnFlushEnd(event); }
+  void operator()(const CompactionBegin& event) const { to.OnCompactionBegin(event); }
+  void operator()(const CompactionEnd& event) const { to.OnCompactionEnd(event); }
+  void operator()(const StallBegin& event) const { to.OnStallBegin(event); }
+  void operator()(const StallEnd& event) const { to.OnStallEnd(event); }
+  void operator()(const Failure& event) const { to.OnFailure(event); }
+  void operator()(const Resumed& event) const { to.OnResume(event); }
+  void operator()(const DamageFound& event) const { to.OnDamage(event); }
+  void operator()(const FileCreated& event) const { to.OnFileCreated(event); }
+  void operator()(const FileRemoved& event) const { to.OnFileRemoved(event); }
+};
+
+}  // namespace
+
+void EventQueue::Push(AnyEvent event) {
+  MutexLock lock(&mutex_);
+  if (closed_) return;
+  if (events_.size() >= kEventsQueuedMax) {
+    ++lost_;
+    return;
+  }
+  std::visit([&](auto& any) { any.lost = lost_; }, event);
+  try {
+    events_.push_back(std::move(event));
+    lost_ = 0;
+  } catch (const std::bad_alloc&) {
+    ++lost_;
+  }
+  // Relaxed: whoever delivers takes the lock.
+  waiting_.store(!events_.empty(), std::memory_order_relaxed);
+}
+
+void EventQueue::DeliverAll() noexcept {
+  MutexLock lock(&mutex_);
+  if (!delivering_) DeliverLocked();
+}
+
+void EventQueue::DeliverLocked() noexcept {
+  delivering_ = true;
+  // Relaxed: see CheckMayWait.
+  deliverer_.store(std::this_thread::get_id(), std::memory_order_relaxed);
+  while (!events_.empty()) {
+    AnyEvent event = std::move(events_.front());
+    events_.pop_front();
+    mutex_.Unlock();
+    std::visit(
+        [this](auto& any) {
+          any.store = store_;
+          Callback{*listener_}(any);
+        },
+        event);
+    mutex_.Lock();
+  }
+  deliverer_.store({}, std::memory_order_relaxed);
+  waiting_.store(false, std::memory_order_relaxed);
+  delivering_ = false;
+  delivered_.SignalAll();
+}
+
+void EventQueue::Close() noexcept {
+  if (!on()) return;
+  MutexLock lock(&mutex_);
+  while (delivering_) delivered_.Wait(&mutex_);
+  DeliverLocked();
+  closed_ = true;
+}
+
+absl::Status EventQueue::CalledFromCallback(const char* what) {
+  return absl::FailedPreconditionError(
+      Concat(what,
+             " was called from a callback of Options::listener, whose thread it might wait "
+             "for (lsm/base/event_listener.h)"));
+}
+
+}  // namespace lsm

@@ -1,0 +1,96 @@
+// Events on their way to Options::listener.  They are added under any lock, and delivered where
+// none is held (lsm/base/event_listener.h states the contract).
+//
+// One thread at a time delivers; a thread that finds another one at it leaves its events to that
+// one.  So the order is that of Add, callbacks do not overlap, and a callback that causes events
+// does not run within another one.
+#ifndef TRELLIS_LSM_ENGINE_EVENT_QUEUE_H_
+#define TRELLIS_LSM_ENGINE_EVENT_QUEUE_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <variant>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "lsm/base/event_listener.h"
+#include "lsm/fs/environment.h"
+#include "lsm/fs/mutex.h"
+
+namespace lsm {
+
+// Thread-safe.  Without a listener nothing is queued, and all calls are a comparison.
+class EventQueue {
+ public:
+  // The clock outlives it.
+  EventQueue(std::shared_ptr<EventListener> listener, Clock* clock, std::string store)
+      : listener_(std::move(listener)), clock_(clock), store_(std::move(store)) {}
+  EventQueue(const EventQueue&) = delete;
+  EventQueue& operator=(const EventQueue&) = delete;
+
+  // Whether events are worth making.
+  bool on() const { return listener_ != nullptr; }
+
+  // Throws nothing: an event for which there is no memory, or no room, is lost, and counted.
+  template <typename AnyEvent>
+  void Add(AnyEvent event) {
+    if (!on()) return;
+    event.wall_micros = clock_->WallMicros();
+    Push(std::move(event));
+  }
+
+  // Delivers what was added, unless another thread, or a caller of this one, is delivering.
+  // REQUIRES: the caller holds no lock.
+  void Deliver() noexcept {
+    // Relaxed: what this thread added it sees; what others add they deliver.
+    if (on() && waiting_.load(std::memory_order_relaxed)) DeliverAll();
+  }
+
+  // Delivers what was added, waits for a thread that delivers, and drops what comes later.
+  // REQUIRES: not called from a callback.
+  void Close() noexcept;
+
+  // The number of the next flush or compaction.
+  // Relaxed: nothing else depends on it.
+  uint64_t NewJob() { return jobs_.fetch_add(1, std::memory_order_relaxed) + 1; }
+
+  // FailedPrecondition within a callback of this queue: `what` might wait for this thread.
+  absl::Status CheckMayWait(const char* what) const {
+    // Relaxed: only the thread itself stores its id, so its own id is never stale.
+    if (!on() || deliverer_.load(std::memory_order_relaxed) != std::this_thread::get_id())
+      return absl::OkStatus();
+    return CalledFromCallback(what);
+  }
+
+ private:
+  using AnyEvent =
+      std::variant<OpenBegin, OpenEnd, Closed, FlushBegin, FlushEnd, CompactionBegin, CompactionEnd,
+                   StallBegin, StallEnd, Failure, Resumed, DamageFound, FileCreated, FileRemoved>;
+  void Push(AnyEvent event) ABSL_LOCKS_EXCLUDED(mutex_);
+  void DeliverAll() noexcept ABSL_LOCKS_EXCLUDED(mutex_);
+  void DeliverLocked() noexcept ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  static absl::Status CalledFromCallback(const char* what);
+
+  const std::shared_ptr<EventListener> listener_;
+  Clock* const clock_;
+  const std::string store_;
+  std::atomic<uint64_t> jobs_{0};
+  std::atomic<bool> waiting_{false};  // events_ is not empty
+  std::atomic<std::thread::id> deliverer_{};
+  Mutex mutex_;  // the last of all locks; not held during a callback
+  CondVar delivered_;
+  std::deque<AnyEvent> events_ ABSL_GUARDED_BY(mutex_);
+  bool delivering_ ABSL_GUARDED_BY(mutex_) = false;
+  bool closed_ ABSL_GUARDED_BY(mutex_) = false;
+  uint64_t lost_ ABSL_GUARDED_BY(mutex_) = 0;  // since the last event in the queue
+};
+
+}  // namespace lsm
+
+#endif  // TRELLIS_LSM_ENGINE_EVENT_QUEUE_H_
