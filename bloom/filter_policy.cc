@@ -102,8 +102,9 @@ FilterDescription FilterReader::Describe() const {
   description.current_fpp = description.predicted_fpp;
   if (description.has_fill) {
     const std::span<const uint8_t> payload = opened.parsed.payload;
-    description.fill = static_cast<double>(CountOnes(payload.data(), payload.size())) /
-                       static_cast<double>(description.size_bits);
+    description.ones = CountOnes(payload.data(), payload.size());
+    description.fill =
+        static_cast<double>(description.ones) / static_cast<double>(description.size_bits);
     description.current_fpp = opened.kind->current_fpp(opened.view);
     description.estimated_key_count =
         opened.kind->key_count_from_fill(header.shape, description.fill);

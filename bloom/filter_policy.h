@@ -106,7 +106,8 @@ struct FilterDescription {
   // are ones whatever the keys: there is no fill and no estimate then, and current_fpp is the
   // prediction.
   bool has_fill = false;
-  double fill = 0;                 // share of ones among the bits
+  uint64_t ones = 0;               // number of ones among the bits
+  double fill = 0;                 // their share
   double current_fpp = 0;          // of the bits as they are, whatever n was
   double estimated_key_count = 0;  // keys that would set as many bits; infinity if all are set
 };

@@ -22,6 +22,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "bloom/core/bits.h"
+#include "bloom/core/capacity.h"
 #include "bloom/core/concepts.h"
 #include "bloom/core/cpu.h"
 #include "bloom/core/fetch_ahead.h"
@@ -169,7 +170,13 @@ class Filter {
   // Number of different keys, judged by the share of ones; infinity if all bits are set.  Reads all
   // bits.
   double EstimatedKeyCount() const { return Layout::KeyCountFromFill(shape(), Fill()); }
-  // Share of ones.  Reads all bits.
+  // The number of keys that the filter has room for: the most with PredictedFpp <= target_fpp().
+  // That is the number that it was made for, or more where sizes are rounded up.
+  uint64_t KeyCapacity() const {
+    return MostKeysWithin(target_fpp(), [this](uint64_t n) { return PredictedFpp(n); });
+  }
+  // Number of ones, and their share of all bits.  Each reads all bits.
+  uint64_t CountOnes() const { return stored_.Ones(); }
   double Fill() const { return stored_.OnesPer(size_bits()); }
 
  private:

@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "bloom/core/capacity.h"
 #include "bloom/core/occupancy.h"
 #include "bloom/core/sizing.h"
 
@@ -60,12 +61,23 @@ absl::StatusOr<StandardRates> StandardRatesOf(uint64_t bits, uint32_t probes, ui
 }
 
 absl::StatusOr<uint32_t> BestProbesFor(uint64_t bits, uint64_t key_count) {
-  if (absl::Status status = FirstError({CheckBits(bits), CheckKeyCount(key_count)}); !status.ok())
-    return status;
-  const double best = static_cast<double>(bits) / static_cast<double>(key_count) * std::log(2.0);
-  const auto low = static_cast<uint32_t>(std::clamp<double>(std::floor(best), 1, kMaxProbes));
+  const absl::StatusOr<double> best = RealProbesFor(bits, key_count);
+  if (!best.ok()) return best.status();
+  const auto low = static_cast<uint32_t>(std::clamp<double>(std::floor(*best), 1, kMaxProbes));
   const uint32_t high = std::min(low + 1, kMaxProbes);
   return StandardFpp(bits, high, key_count) < StandardFpp(bits, low, key_count) ? high : low;
+}
+
+absl::StatusOr<double> RealProbesFor(uint64_t bits, uint64_t key_count) {
+  if (absl::Status status = FirstError({CheckBits(bits), CheckKeyCount(key_count)}); !status.ok())
+    return status;
+  return static_cast<double>(bits) / static_cast<double>(key_count) * std::log(2.0);
+}
+
+absl::StatusOr<double> RateAtRealProbes(uint64_t bits, uint64_t key_count) {
+  const absl::StatusOr<double> probes = RealProbesFor(bits, key_count);
+  if (!probes.ok()) return probes.status();
+  return std::exp2(-*probes);
 }
 
 absl::StatusOr<uint64_t> KeyCapacityOf(uint64_t bits, uint32_t probes, double target_fpp) {
@@ -74,20 +86,7 @@ absl::StatusOr<uint64_t> KeyCapacityOf(uint64_t bits, uint32_t probes, double ta
       !status.ok())
     return status;
   if (bits == 1) return uint64_t{0};  // one key fills it
-  // By halves, since the closed form is off by its rounding, the more so the nearer the target is
-  // to 1: there by any number of keys.  The rate never falls with the keys.
-  const auto fits = [&](uint64_t keys) { return StandardFpp(bits, probes, keys) <= target_fpp; };
-  uint64_t most = 0, too_many = 1;
-  while (fits(too_many)) {
-    most = too_many;
-    if (too_many > UINT64_MAX / 2) return most;
-    too_many *= 2;
-  }
-  while (too_many - most > 1) {
-    const uint64_t middle = most + (too_many - most) / 2;
-    (fits(middle) ? most : too_many) = middle;
-  }
-  return most;
+  return MostKeysWithin(target_fpp, [&](uint64_t keys) { return StandardFpp(bits, probes, keys); });
 }
 
 absl::StatusOr<double> OverfilledFpp(uint64_t planned_key_count, double target_fpp, double times) {

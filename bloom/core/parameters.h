@@ -27,6 +27,12 @@ absl::StatusOr<StandardRates> StandardRatesOf(uint64_t bits, uint32_t probes, ui
 // (m/n) ln 2, within 1 to kMaxProbes.  Of equal ones the smaller, which asks less.
 absl::StatusOr<uint32_t> BestProbesFor(uint64_t bits, uint64_t key_count);
 
+// The k of the textbook, (m/n) ln 2, before it is rounded; and the rate there, 0.5^k, which is
+// 0.6185^(m/n).  No whole k has a lower approximate rate, so this is what a table of whole k comes
+// near to.
+absl::StatusOr<double> RealProbesFor(uint64_t bits, uint64_t key_count);
+absl::StatusOr<double> RateAtRealProbes(uint64_t bits, uint64_t key_count);
+
 // How many keys a filter takes before its classic rate is above the FPP:
 // n = ln(1 - e^(1/k)) / (k ln(1 - 1/m)), rounded down; 0 if not even one.  Exact in terms of
 // StandardFpp, for targets next to 1 too.

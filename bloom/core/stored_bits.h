@@ -83,10 +83,10 @@ struct StoredBits {
     header.key_count = 0;
   }
 
-  // The ones, as a share of so many bits.  Reads all.
+  // Number of ones, and the same as a share of `size_bits`.  Both read all bits.
+  uint64_t Ones() const { return CountOnes(bits.data(), bits.size()); }
   double OnesPer(uint64_t size_bits) const {
-    return static_cast<double>(CountOnes(bits.data(), bits.size())) /
-           static_cast<double>(size_bits);
+    return static_cast<double>(Ones()) / static_cast<double>(size_bits);
   }
 };
 

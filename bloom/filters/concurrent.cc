@@ -231,13 +231,17 @@ double ConcurrentFilter::CurrentFpp() const {
   return sum / static_cast<double>(header_.shape.size);
 }
 
-double ConcurrentFilter::EstimatedKeyCount() const {
+uint64_t ConcurrentFilter::CountOnes() const {
   uint64_t ones = 0;
   for (uint64_t i = 0; i < bits_.size() / 8; ++i) {
     ones += static_cast<uint64_t>(std::popcount(WordOf(bits_, i).load(std::memory_order_relaxed)));
   }
-  return Blocked::KeyCountFromFill(header_.shape,
-                                   static_cast<double>(ones) / static_cast<double>(size_bits()));
+  return ones;
+}
+
+double ConcurrentFilter::EstimatedKeyCount() const {
+  const double fill = static_cast<double>(CountOnes()) / static_cast<double>(size_bits());
+  return Blocked::KeyCountFromFill(header_.shape, fill);
 }
 
 }  // namespace bloom

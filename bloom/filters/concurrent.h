@@ -36,6 +36,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "bloom/core/bits.h"
+#include "bloom/core/capacity.h"
 #include "bloom/core/filter_format.h"
 #include "bloom/core/hash.h"
 #include "bloom/core/shape.h"
@@ -106,8 +107,14 @@ class ConcurrentFilter {
   double PredictedFpp(uint64_t key_count) const {
     return Blocked::PredictedFpp(header_.shape, key_count);
   }
-  // FPP of the bits as they are; the number of different keys, judged by the share of ones.  Each
-  // reads all bits.
+  // The number of keys that the filter has room for: the most with PredictedFpp <= target_fpp().
+  // That is the number that it was made for, or more where sizes are rounded up.
+  uint64_t KeyCapacity() const {
+    return MostKeysWithin(target_fpp(), [this](uint64_t n) { return PredictedFpp(n); });
+  }
+  // Number of ones; FPP of the bits as they are; the number of different keys, judged by the share
+  // of ones.  Each reads all bits.
+  uint64_t CountOnes() const;
   double CurrentFpp() const;
   double EstimatedKeyCount() const;
 

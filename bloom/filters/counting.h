@@ -29,6 +29,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "bloom/core/capacity.h"
 #include "bloom/core/hash.h"
 #include "bloom/core/packed.h"
 #include "bloom/core/probe.h"
@@ -104,6 +105,13 @@ class CountingFilter {
 
   // FPP once `key_count` different keys are in.
   double PredictedFpp(uint64_t key_count) const;
+  // The number of keys that the filter has room for: the most with PredictedFpp <= target_fpp().
+  // That is the number that it was made for, or more where sizes are rounded up.
+  uint64_t KeyCapacity() const {
+    return MostKeysWithin(target_fpp(), [this](uint64_t n) { return PredictedFpp(n); });
+  }
+  // Number of cells that are not zero: the ones of the standard filter of the same keys.
+  uint64_t CountOnes() const { return stored_.counters.CountNonZero(); }
   // FPP of the counters as they are; the number of different keys, judged by the share of cells
   // that are not zero; the number of counters that will never be lowered.  Each reads all of them.
   double CurrentFpp() const;

@@ -265,7 +265,7 @@ absl::StatusOr<uint64_t> RetouchedFilter::ClearKnownFalsePositives(ClearingSchem
 absl::StatusOr<uint64_t> RetouchedFilter::RandomClearing(double share, uint64_t random_seed) {
   if (!(share >= 0 && share <= 1))
     return absl::InvalidArgumentError(absl::StrCat("share must lie in [0, 1], is ", share));
-  uint64_t ones_left = CountOnes(stored_.bits.data(), stored_.bits.size());
+  uint64_t ones_left = CountOnes();
   const auto cleared = static_cast<uint64_t>(std::llround(share * static_cast<double>(ones_left)));
   // One after the other, each with the chance that all sets of so many ones are equally likely.
   for (uint64_t position = 0, left = cleared; left > 0; ++position) {

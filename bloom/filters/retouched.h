@@ -53,6 +53,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "bloom/core/capacity.h"
 #include "bloom/core/hash.h"
 #include "bloom/core/shape.h"
 #include "bloom/core/stored_bits.h"
@@ -161,6 +162,13 @@ class RetouchedFilter {
 
   // FPP once `key_count` different keys are in and no bit has been cleared.
   double PredictedFpp(uint64_t key_count) const;
+  // The number of keys that the filter has room for: the most with PredictedFpp <= target_fpp().
+  // That is the number that it was made for, or more where sizes are rounded up.
+  uint64_t KeyCapacity() const {
+    return MostKeysWithin(target_fpp(), [this](uint64_t n) { return PredictedFpp(n); });
+  }
+  // Number of ones.
+  uint64_t CountOnes() const { return stored_.Ones(); }
   // FPP of the bits as they are.  Reads all of them.
   double CurrentFpp() const;
   // Number of different keys, judged by the share of ones; too low where bits were cleared.  Reads

@@ -99,8 +99,8 @@ double ShiftingDoubleFilter::CurrentFpp() const {
 
 double ShiftingDoubleFilter::EstimatedKeyCount() const {
   const uint64_t first = Shifting::PayloadBytes(shape());
-  const auto ones =
-      static_cast<double>(CountOnes(stored_.bits.data() + first, stored_.bits.size() - first));
+  const auto ones = static_cast<double>(
+      bloom::CountOnes(stored_.bits.data() + first, stored_.bits.size() - first));
   return StandardKeyCountFromFill(shape().size, 1, ones / static_cast<double>(shape().size));
 }
 

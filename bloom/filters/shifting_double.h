@@ -24,6 +24,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "bloom/core/capacity.h"
 #include "bloom/core/hash.h"
 #include "bloom/core/probe.h"
 #include "bloom/core/shape.h"
@@ -88,6 +89,13 @@ class ShiftingDoubleFilter {
 
   // FPP once `key_count` different keys are in.
   double PredictedFpp(uint64_t key_count) const;
+  // The number of keys that the filter has room for: the most with PredictedFpp <= target_fpp().
+  // That is the number that it was made for, or more where sizes are rounded up.
+  uint64_t KeyCapacity() const {
+    return MostKeysWithin(target_fpp(), [this](uint64_t n) { return PredictedFpp(n); });
+  }
+  // Number of ones in both arrays together.
+  uint64_t CountOnes() const { return stored_.Ones(); }
   // FPP of the bits as they are: PairedFpp of the first array times the share of ones of the
   // second.
   double CurrentFpp() const;

@@ -61,6 +61,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "bloom/core/capacity.h"
 #include "bloom/core/filter_format.h"
 #include "bloom/core/hash.h"
 #include "bloom/core/packed.h"
@@ -163,10 +164,17 @@ class SpectralFilter {
 
   // Chance that an absent key has a count above 0 once `key_count` different keys are in.
   double PredictedFpp(uint64_t key_count) const;
+  // The number of keys that the filter has room for: the most with PredictedFpp <= target_fpp().
+  // That is the number that it was made for, or more where sizes are rounded up.
+  uint64_t KeyCapacity() const {
+    return MostKeysWithin(target_fpp(), [this](uint64_t n) { return PredictedFpp(n); });
+  }
   // The same of a key that is in, for a count that is too high, under minimum selection; the other
   // methods stay below.  To be wrong all its cells must be taken by the other key_count - 1 keys:
   // E[F^k] with F the share of cells that those take (bloom/core/occupancy.h).
   double PredictedErrorRate(uint64_t key_count) const;
+  // Number of cells that are not zero: the ones of the standard filter of the same keys.
+  uint64_t CountOnes() const { return counters_.CountNonZero(); }
   // FPP of the counters as they are; the number of different keys, judged by the share of cells
   // that are not zero; the number of counters that will never be lowered.  Each reads all of them.
   double CurrentFpp() const;

@@ -140,6 +140,41 @@ TYPED_TEST(FamilyTest, OverfillingRaisesTheRateAsPredicted) {
   }
 }
 
+TYPED_TEST(FamilyTest, CapacityIsThePlannedNumberOfKeysOrALittleMore) {
+  if constexpr (requires(const TypeParam& f) { f.KeyCapacity(); }) {
+    for (const double fpp : {0.1, 0.01, 0.0001}) {
+      for (const uint64_t planned : {10'000, 100'000}) {
+        const TypeParam made = TypeParam::Make(planned, fpp).value();
+        const uint64_t capacity = made.KeyCapacity();
+        EXPECT_LE(made.PredictedFpp(capacity), fpp);
+        EXPECT_GT(made.PredictedFpp(capacity + 1), fpp);
+        // A line of 512 bits holds up to 106 keys at 0.1.
+        EXPECT_GE(capacity, planned);
+        EXPECT_LE(capacity, planned + 110) << fpp;
+        EXPECT_EQ(TypeParam::Load(made.Serialize())->KeyCapacity(), capacity);
+      }
+    }
+  }
+}
+
+TYPED_TEST(FamilyTest, CountsItsOnes) {
+  if constexpr (requires(const TypeParam& f) { f.CountOnes(); }) {
+    TypeParam filter = TypeParam::Make(10'000, 0.01).value();
+    EXPECT_EQ(filter.CountOnes(), 0u);
+    filter.AddDigest(DigestOfKey(7));
+    const uint64_t of_one = filter.CountOnes();
+    EXPECT_GE(of_one, 2u);
+    EXPECT_LE(of_one, 12u);
+    filter.AddDigest(DigestOfKey(7));
+    EXPECT_EQ(filter.CountOnes(), of_one);
+    for (uint64_t i = 8; i < 1000; ++i) filter.AddDigest(DigestOfKey(i));
+    EXPECT_GT(filter.CountOnes(), 450 * of_one);
+    EXPECT_EQ(TypeParam::Load(filter.Serialize())->CountOnes(), filter.CountOnes());
+    filter.Clear();
+    EXPECT_EQ(filter.CountOnes(), 0u);
+  }
+}
+
 TYPED_TEST(FamilyTest, EstimatesTheNumberOfKeysWhereItSaysSo) {
   if constexpr (requires(const TypeParam& f) { f.EstimatedKeyCount(); }) {
     for (const uint64_t keys : {0, 10'000, 50'000, 100'000}) {

@@ -140,6 +140,8 @@ TEST(FilterReaderTest, DescribesWhatItReads) {
   EXPECT_TRUE(description.has_fill);
   EXPECT_TRUE(reader.has_fill());
   EXPECT_NEAR(description.fill, 0.52, 0.02);
+  EXPECT_EQ(static_cast<double>(description.ones) / static_cast<double>(description.size_bits),
+            description.fill);
   EXPECT_NEAR(description.current_fpp, 0.02, 0.001);
   EXPECT_NEAR(description.estimated_key_count, 10'000, 200);
 }

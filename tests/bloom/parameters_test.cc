@@ -22,7 +22,9 @@ using bloom::kMaxProbes;
 using bloom::kMaxSizeBits;
 using bloom::OccupiedMoment;
 using bloom::OverfilledFpp;
+using bloom::RateAtRealProbes;
 using bloom::RateInTable;
+using bloom::RealProbesFor;
 using bloom::StandardFpp;
 using bloom::StandardRates;
 using bloom::StandardRatesOf;
@@ -130,6 +132,22 @@ TEST(ParametersTest, NoOtherNumberOfProbesIsBetterThanTheBest) {
   EXPECT_EQ(BestProbesFor(10'000'000, 1'000'000).value(), 7u);
   EXPECT_EQ(BestProbesFor(1, 1'000'000).value(), 1u);
   EXPECT_EQ(BestProbesFor(kMaxSizeBits, 1).value(), kMaxProbes);
+}
+
+TEST(ParametersTest, RealNumberOfProbesIsBetterThanAnyWholeOne) {
+  EXPECT_NEAR(RealProbesFor(9'585'059, 1'000'000).value(), 6.644, 0.001);
+  EXPECT_NEAR(RateAtRealProbes(9'585'059, 1'000'000).value(), 0.01, 1e-5);
+  for (uint64_t bits_per_key = 1; bits_per_key <= 30; ++bits_per_key) {
+    const uint64_t bits = bits_per_key * 1'000'000;
+    const double rate = RateAtRealProbes(bits, 1'000'000).value();
+    EXPECT_NEAR(rate / std::pow(0.6185, bits_per_key), 1, 1e-4 * static_cast<double>(bits_per_key));
+    const uint32_t whole = BestProbesFor(bits, 1'000'000).value();
+    EXPECT_LE(rate, StandardRatesOf(bits, whole, 1'000'000)->approximate * (1 + 1e-12));
+    EXPECT_LT(std::abs(RealProbesFor(bits, 1'000'000).value() - whole), 1);
+  }
+  EXPECT_THAT(RealProbesFor(0, 1), Names("bits"));
+  EXPECT_THAT(RealProbesFor(1, 0), Names("key_count"));
+  EXPECT_THAT(RateAtRealProbes(0, 1), Names("bits"));
 }
 
 TEST(ParametersTest, CapacityIsWhereTheRatePassesTheTarget) {
