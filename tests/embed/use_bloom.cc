@@ -8,6 +8,7 @@
 
 #include "bloom/catalog.h"
 #include "bloom/core/bits.h"
+#include "bloom/core/capacity.h"
 #include "bloom/core/concepts.h"
 #include "bloom/core/cpu.h"
 #include "bloom/core/fetch_ahead.h"
@@ -50,6 +51,7 @@
 #include "bloom/filters/vectors.h"
 #include "bloom/inspect.h"
 #include "bloom/kind_builder.h"
+#include "bloom/payload.h"
 #include "bloom/static_filter.h"
 #include "bloom/variants/blocked.h"
 #include "bloom/variants/blocked_avx2.h"
@@ -136,6 +138,16 @@ void UseShifting() {
   Expect(bloom::ShiftingFpp(1000, 4, 0, bloom::kMaxOffset) == 0, "ShiftingFpp");
 }
 
+void UsePayload(const std::string& bytes) {
+  const auto parts = bloom::RemoveHeader(bytes);
+  Expect(parts.ok() && bloom::AddHeader(parts->parameters, parts->payload).value_or("") == bytes,
+         "AddHeader");
+  uint8_t field[16] = {};
+  auto filter = bloom::PayloadFilter<bloom::Standard>::Over(field, {.size = 128, .probes = 4});
+  Expect(filter.ok() && filter->AddIfAbsent("apple") && !filter->AddIfAbsent("apple"), "payload");
+  Expect(bloom::MostKeysWithin(0.5, [](uint64_t n) { return n / 10.0; }) == 5, "MostKeysWithin");
+}
+
 void UseStatic() {
   const std::vector<std::string_view> keys = {"apple", "cherry"};
   const auto filter = bloom::StaticFilter::OfKeys("ribbon", keys, 0.01);
@@ -216,7 +228,9 @@ void UsePrefixesAndVectors() {
 }  // namespace
 
 int main() {
-  UseParts(UsePolicy());
+  const std::string bytes = UsePolicy();
+  UseParts(bytes);
+  UsePayload(bytes);
   UsePrefixesAndVectors();
   UseAll(bloom::Family());
   UseFiltersOfFilters();

@@ -54,6 +54,7 @@ endfunction()
 trellis_install(bloom HEADERS
   bloom/catalog.h
   bloom/core/bits.h
+  bloom/core/capacity.h
   bloom/core/concepts.h
   bloom/core/cpu.h
   bloom/core/fetch_ahead.h
@@ -96,6 +97,7 @@ trellis_install(bloom HEADERS
   bloom/filters/vectors.h
   bloom/inspect.h
   bloom/kind_builder.h
+  bloom/payload.h
   bloom/static_filter.h
   bloom/variants/blocked.h
   bloom/variants/blocked_avx2.h

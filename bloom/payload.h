@@ -1,0 +1,115 @@
+// The bits of a filter without the header of 64 bytes: for protocols that have a header of their
+// own, in which a filter is one field, for instance of a packet.
+//
+//   // Both ends know that the field has 128 bits and 4 probes; the packet's number is the seed.
+//   auto seen = bloom::PayloadFilter<bloom::Standard>::Over(field, {.size = 128, .probes = 4}, id);
+//   if (seen.ok() && !seen->AddIfAbsent("router 7"))  // it was here already, but for a false
+//                                                     // positive
+//
+// The bits are those that follow the header in a filter with one (bloom/README.md, "The bytes").
+// Nothing in them says what they are, and nothing checks them.  Kind, shape and seed come from the
+// protocol, and so does a checksum: with other parameters, or after one flipped bit, a filter
+// denies keys that were added.
+#ifndef TRELLIS_BLOOM_PAYLOAD_H_
+#define TRELLIS_BLOOM_PAYLOAD_H_
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "bloom/core/bits.h"
+#include "bloom/core/concepts.h"
+#include "bloom/core/filter_format.h"
+#include "bloom/core/hash.h"
+#include "bloom/core/shape.h"
+
+namespace bloom {
+
+// What the header of a filter says and its bits do not.
+struct PayloadParameters {
+  uint8_t kind = 0;  // tag; one of bloom/catalog.h
+  Shape shape;
+  uint64_t seed = 0;
+  // No answer depends on these two.
+  uint64_t key_count = 0;
+  double target_fpp = 0.01;
+
+  friend bool operator==(const PayloadParameters&, const PayloadParameters&) = default;
+};
+
+struct PayloadParts {
+  PayloadParameters parameters;
+  std::string_view payload;  // points into the bytes
+};
+
+// Of the bytes that Serialize or a FilterBuilder gave.  DataLoss if they are damaged, Unimplemented
+// if their kind or version is not one of bloom/catalog.h.
+absl::StatusOr<PayloadParts> RemoveHeader(std::string_view bytes);
+
+// The whole bytes again, for FilterReader or Load: equal to those that the header was removed from.
+// Unimplemented for an unknown kind.  DataLoss if no filter has these parameters and this payload.
+// What is not visible in them stays unnoticed, as a wrong seed.
+absl::StatusOr<std::string> AddHeader(const PayloadParameters& parameters,
+                                      std::string_view payload);
+
+// A filter whose bits lie in bytes that the caller owns, and which need no alignment.  Allocates
+// nothing.  A copy is another view of the same bits.
+//
+// Thread-safe as long as nobody changes the bytes.
+template <BitLayout Layout>
+class PayloadFilter {
+ public:
+  // Zeros are a filter without keys.  `payload` has Layout::PayloadBytes(shape) bytes and must
+  // outlive the filter.  DataLoss if no filter has this shape and this payload.
+  static absl::StatusOr<PayloadFilter> Over(std::span<uint8_t> payload, const Shape& shape,
+                                            uint64_t seed = 0) {
+    if (absl::Status status = CheckDetail<Layout>(shape); !status.ok()) return status;
+    if (const std::string problem = Layout::Problem(shape, payload); !problem.empty())
+      return absl::DataLossError("payload: " + problem);
+    return PayloadFilter(payload, shape, seed);
+  }
+
+  Digest DigestOf(std::string_view key) const { return bloom::DigestOf(key, seed_); }
+
+  void Add(std::string_view key) { AddDigest(DigestOf(key)); }
+  void AddDigest(Digest digest) { Layout::Add(payload_.data(), shape_, Remix(digest, seed_)); }
+
+  // Asks and adds in one.  True if the key did not pass, so that it is certainly new, and is in
+  // now; false if it passed, and then nothing is changed.
+  bool AddIfAbsent(std::string_view key) { return AddDigestIfAbsent(DigestOf(key)); }
+  bool AddDigestIfAbsent(Digest digest) {
+    if (MayContainDigest(digest)) return false;
+    AddDigest(digest);
+    return true;
+  }
+
+  // False only if the key was never added.
+  bool MayContain(std::string_view key) const { return MayContainDigest(DigestOf(key)); }
+  bool MayContainDigest(Digest digest) const { return functions_.may_contain(view(), digest); }
+
+  const Shape& shape() const { return shape_; }
+  uint64_t seed() const { return seed_; }
+  // FPP once `key_count` different keys are in.
+  double PredictedFpp(uint64_t key_count) const { return Layout::PredictedFpp(shape_, key_count); }
+  // FPP of the bits as they are, and the number of ones.  Each reads all bits.
+  double CurrentFpp() const { return Layout::CurrentFpp(view()); }
+  uint64_t CountOnes() const { return bloom::CountOnes(payload_.data(), payload_.size()); }
+
+ private:
+  PayloadFilter(std::span<uint8_t> payload, const Shape& shape, uint64_t seed)
+      : payload_(payload), shape_(shape), seed_(seed), functions_(Layout::Functions(view())) {}
+
+  FilterView view() const { return {payload_.data(), shape_, seed_}; }
+
+  std::span<uint8_t> payload_;
+  Shape shape_;
+  uint64_t seed_;
+  FilterFunctions functions_;
+};
+
+}  // namespace bloom
+
+#endif  // TRELLIS_BLOOM_PAYLOAD_H_

@@ -1,0 +1,167 @@
+// Malicious URLs: a filter of the list answers for nearly all URLs, and an exact check in the list
+// decides on those that pass.
+//
+// A URL that is not listed costs some questions to the filter, in memory.  One that is listed, or a
+// false positive, costs a search in the list, which may lie on a disk or on another machine.
+#include <algorithm>
+#include <cstdint>
+#include <fstream>
+#include <iostream>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "bloom/core/hash.h"
+#include "bloom/static_filter.h"
+#include "tests/uses/command_line.h"
+#include "tests/uses/text.h"
+
+namespace {
+
+constexpr std::string_view kHelp = R"(Usage: listed_urls LIST.txt [--fpp F] [--seed N] < URLs
+
+Prints the URLs that the list holds.  LIST.txt has one entry a line, sorted as `LC_ALL=C sort -u`
+does: a page (example.org/a/b.html), or a host or folder with all that is in it (example.org/a/).
+Entries have no scheme and no fragment, and hosts in lower case.
+
+  --fpp F   the share of unlisted questions that search the list for nothing; 0.01
+  --seed N  of the filter; random, so that strangers cannot choose URLs that pass
+)";
+
+// More than browsers send.
+constexpr size_t kUrlBytesMax = 8192;
+
+// A sorted file, searched by halves without being held in memory.
+class SortedList {
+ public:
+  explicit SortedList(const std::string& path) : path_(path), file_(path, std::ios::binary) {}
+
+  // Calls `visit(entry)` for each entry.
+  template <class Visit>
+  absl::Status ForEach(Visit visit) {
+    std::string last;
+    uint64_t number = 0;
+    for (std::string line; std::getline(file_, line); last = line) {
+      line = uses::WithoutCarriageReturn(line);
+      ++number;
+      if (line <= last) {
+        return absl::DataLossError(path_ + ": line " + std::to_string(number) +
+                                   " is not above the line before: sort with LC_ALL=C sort -u");
+      }
+      visit(std::string_view(line));
+    }
+    if (file_.bad() || !file_.eof()) return absl::UnavailableError(path_ + ": cannot be read");
+    file_.clear();
+    size_ = file_.tellg();
+    return absl::OkStatus();
+  }
+
+  // REQUIRES: ForEach went well.
+  absl::StatusOr<bool> Contains(std::string_view entry) {
+    // The entry begins, if it is there, in [low, high).
+    std::streamoff low = 0, high = size_;
+    while (low < high) {
+      const std::streamoff middle = low + (high - low) / 2;
+      file_.seekg(middle);
+      std::string line;
+      // The first line that begins at `middle` or after it.
+      if (middle > 0) {
+        file_.seekg(middle - 1);
+        std::getline(file_, line);
+      }
+      const std::streamoff begin = file_.eof() ? size_ : std::streamoff(file_.tellg());
+      if (begin >= high) {
+        high = middle;
+        file_.clear();
+        continue;
+      }
+      std::getline(file_, line);
+      if (file_.bad()) return absl::UnavailableError(path_ + ": cannot be read");
+      const std::streamoff end = file_.eof() ? size_ : std::streamoff(file_.tellg());
+      file_.clear();
+      const std::string_view found = uses::WithoutCarriageReturn(line);
+      if (found == entry) return true;
+      (found < entry ? low : high) = found < entry ? end : middle;
+    }
+    return false;
+  }
+
+ private:
+  const std::string path_;
+  std::ifstream file_;
+  std::streamoff size_ = 0;
+};
+
+// What the list may hold of a URL: each folder from the host down, the page, and the page with its
+// query.
+std::vector<std::string> EntriesFor(std::string_view url) {
+  if (const size_t scheme = url.find("://"); scheme != url.npos) url.remove_prefix(scheme + 3);
+  url = url.substr(0, url.find('#'));
+  std::string rest(url);
+  const size_t host_end = std::min(rest.find_first_of("/?"), rest.size());
+  for (size_t i = 0; i < host_end; ++i) {
+    if (rest[i] >= 'A' && rest[i] <= 'Z') rest[i] = static_cast<char>(rest[i] | 0x20);
+  }
+  if (host_end == rest.size() || rest[host_end] == '?') rest.insert(host_end, "/");
+  std::vector<std::string> entries;
+  const size_t query = std::min(rest.find('?'), rest.size());
+  for (size_t i = 0; i < query; ++i) {
+    if (rest[i] == '/') entries.push_back(rest.substr(0, i + 1));
+  }
+  if (rest[query - 1] != '/') entries.push_back(rest.substr(0, query));
+  if (query < rest.size()) entries.push_back(rest);
+  return entries;
+}
+
+absl::Status Run(uses::CommandLine& line) {
+  const double fpp = line.Fpp("--fpp", 0.01);
+  const uint64_t seed = line.SeedOrRandom("--seed");
+  if (!line.status().ok()) return line.status();
+  SortedList list(line.words()[0]);
+  std::vector<bloom::Digest> digests;
+  absl::Status read = list.ForEach(
+      [&](std::string_view entry) { digests.push_back(bloom::DigestOf(entry, seed)); });
+  if (!read.ok()) return read;
+  // The smallest kind, since all entries are known; programs that ask get it with each new list.
+  const auto filter = bloom::StaticFilter::OfDigests("ribbon", digests, fpp, seed);
+  if (!filter.ok()) return filter.status();
+
+  uint64_t urls = 0, listed = 0, asked = 0, searched = 0, useless = 0;
+  for (std::string text; std::cout && std::getline(std::cin, text);) {
+    ++urls;
+    const std::string_view url = uses::WithoutCarriageReturn(text);
+    if (url.empty()) continue;
+    if (url.size() > kUrlBytesMax)
+      return absl::DataLossError("line " + std::to_string(urls) + " is longer than 8 KiB");
+    for (const std::string& entry : EntriesFor(url)) {
+      ++asked;
+      if (!filter->MayContain(entry)) continue;
+      ++searched;
+      const absl::StatusOr<bool> is_listed = list.Contains(entry);
+      if (!is_listed.ok()) return is_listed.status();
+      if (*is_listed) {
+        std::cout << url << '\n';
+        ++listed;
+        break;
+      }
+      ++useless;
+    }
+  }
+  if (std::cin.bad()) return absl::UnavailableError("cannot read the standard input");
+  std::cerr << "listed_urls: " << digests.size() << " entries in a filter of "
+            << filter->size_bits() / 8 << " bytes\n"
+            << "listed_urls: " << listed << " of " << urls << " URLs are listed; " << asked
+            << " questions, " << searched << " searches, " << useless << " of them for nothing\n";
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return uses::Main(
+      argc, argv,
+      {.name = "listed_urls", .help = kHelp, .options = {"--fpp", "--seed"}, .words = {1, 1}}, Run);
+}
