@@ -21,9 +21,19 @@ struct BitsTableRow {
   Rate rate;             // of standard filters of just that shape
 };
 
+// For one number of bits a key: the k of the textbook, and the best whole one.
+struct BestProbesRow {
+  uint32_t bits_per_key = 0;
+  double real_probes = 0;  // (m/n) ln 2
+  double real_rate = 0;    // 0.6185^(m/n)
+  uint32_t probes = 0;
+  Rate rate;  // of the whole k
+};
+
 struct BitsTableResults {
   uint64_t keys = 0;
   std::vector<BitsTableRow> rows;
+  std::vector<BestProbesRow> best;
 };
 
 double BitsTableSeconds(const LabConfig& config);

@@ -5,11 +5,14 @@
 #include "bench/filter_lab/accuracy.h"
 #include "bench/filter_lab/bits_table.h"
 #include "bench/filter_lab/clickhouse.h"
+#include "bench/filter_lab/distributions.h"
+#include "bench/filter_lab/hdbf.h"
 #include "bench/filter_lab/kinds.h"
 #include "bench/filter_lab/overfill.h"
 #include "bench/filter_lab/retouching.h"
 #include "bench/filter_lab/shifting_speed.h"
 #include "bench/filter_lab/spectral_error.h"
+#include "bench/filter_lab/stream_probes.h"
 #include "bench/filter_lab/streaming.h"
 #include "bench/filter_lab/vectors.h"
 
@@ -42,8 +45,13 @@ const std::vector<LabExperiment>& LabExperiments() {
       {"shifting", "half the loads of a standard filter", &ShiftingSeconds, &Show<&RunShifting>},
       {"vectors", "filters of vectors: an older study's beside the library's", &VectorSeconds,
        &Show<&RunVectors>},
+      {"hdbf", "BF beside HDBF: over the number of vectors and over the target", &HdbfSeconds,
+       &Show<&RunHdbf>},
+      {"distributions", "what the streams draw", &DistributionSeconds, &Show<&RunDistributions>},
       {"streaming", "streams that are asked for and then added", &StreamingSeconds,
        &Show<&RunStreaming>},
+      {"stream-probes", "the same streams, by number of probes", &StreamProbesSeconds,
+       &Show<&RunStreamProbes>},
   };
   return *experiments;
 }

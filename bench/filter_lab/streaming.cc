@@ -15,23 +15,6 @@ namespace {
 
 constexpr uint32_t kProbes = 10;
 
-struct Size {
-  uint64_t rows;
-  uint64_t cells;
-};
-
-Size SizeOf(const LabConfig& config) {
-  // The tenth of the stream that the usual run sees is the beginning of the whole one, with the
-  // same filters: it ends where these have as many keys as they should.
-  return config.Choose<Size>({50'000, 250'000}, {10'000'000, kSourceCells},
-                             {kSourceRows, kSourceCells});
-}
-
-std::vector<uint32_t> ProbeCounts(const LabConfig& config) {
-  if (config.effort == Effort::kQuick) return {2, 5};
-  return {2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14};
-}
-
 // The mean of a smooth function over [from, to].
 double MeanOver(const std::function<double(double)>& f, double from, double to) {
   constexpr int kParts = 8;  // Simpson's rule
@@ -84,6 +67,13 @@ void Count(const StreamChunk& chunk, std::span<const bool> passes, StreamTenth* 
 }
 
 }  // namespace
+
+StreamSize StreamSizeOf(const LabConfig& config) {
+  // The tenth of the stream that the usual run sees is the beginning of the whole one, with the
+  // same filters: it ends where these have as many keys as they should.
+  return config.Choose<StreamSize>({50'000, 250'000}, {10'000'000, kSourceCells},
+                                   {kSourceRows, kSourceCells});
+}
 
 std::optional<SourceFigures> FiguresOfSource(const std::string& filter) {
   if (filter == "standard") return SourceFigures{21.4, 105, 0.3731};
@@ -147,14 +137,13 @@ std::vector<StreamRun> RunStream(Distribution distribution, uint64_t rows, uint6
   return runs;
 }
 
-double StreamingSeconds(const LabConfig& config) { return config.Choose(0.3, 120.0, 1200.0); }
+double StreamingSeconds(const LabConfig& config) { return config.Choose(0.3, 70.0, 700.0); }
 
 absl::StatusOr<StreamingResults> RunStreaming(const LabConfig& config, Steps steps) {
-  const Size size = SizeOf(config);
+  const StreamSize size = StreamSizeOf(config);
   StreamingResults results;
   results.is_full = size.rows == kSourceRows;
-  const std::vector<uint32_t> probe_counts = ProbeCounts(config);
-  steps.Plan(std::size(kDistributions) + probe_counts.size());
+  steps.Plan(std::size(kDistributions));
   for (const Distribution distribution : kDistributions) {
     steps.Begin(lsm::Concat("stream: ", NameOf(distribution)));
     LSM_ASSIGN_OR_RETURN(std::vector<StreamFilter> filters,
@@ -169,15 +158,6 @@ absl::StatusOr<StreamingResults> RunStreaming(const LabConfig& config, Steps ste
     }
     for (StreamRun& run : RunStream(distribution, size.rows, config.seed, std::move(filters)))
       results.runs.push_back(std::move(run));
-    steps.Done();
-  }
-  for (const uint32_t probes : probe_counts) {
-    steps.Begin(lsm::Concat("stream: uniform, ", probes, " probes"));
-    LSM_ASSIGN_OR_RETURN(std::vector<StreamFilter> filters,
-                         SoundStreamFilters(size.cells, probes, config.seed));
-    for (StreamRun& run :
-         RunStream(Distribution::kUniform, size.rows, config.seed, std::move(filters)))
-      results.probes.push_back(std::move(run));
     steps.Done();
   }
   return results;

@@ -73,15 +73,22 @@ struct StreamRun {
 };
 
 struct StreamingResults {
-  std::vector<StreamRun> runs;    // by distribution
-  std::vector<StreamRun> probes;  // the uniform stream with other numbers of probes
+  std::vector<StreamRun> runs;  // by distribution
   // Whether it is the source's experiment in full: as many rows and cells.
   bool is_full = false;
 };
 
+struct StreamSize {
+  uint64_t rows;
+  uint64_t cells;
+};
+StreamSize StreamSizeOf(const LabConfig& config);
+
 // All filters over one stream; `rows` is a multiple of 10.
 std::vector<StreamRun> RunStream(Distribution distribution, uint64_t rows, uint64_t seed,
                                  std::vector<StreamFilter> filters);
+
+nlohmann::ordered_json ToJson(const StreamRun& run);
 
 double StreamingSeconds(const LabConfig& config);
 absl::StatusOr<StreamingResults> RunStreaming(const LabConfig& config, Steps steps);

@@ -1,4 +1,5 @@
 // What the streaming experiment shows: its figures, and what they say of the source's rankings.
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -17,32 +18,6 @@ Json TenthJson(const StreamTenth& tenth) {
                {"false_positives", tenth.false_positives},
                {"false_negatives", tenth.false_negatives}};
   AddRate(tenth.wrong(), &json);
-  return json;
-}
-
-Json RunJson(const StreamRun& run) {
-  const std::optional<SourceFigures> figures = FiguresOfSource(run.filter);
-  const std::optional<double> faster = run.times_faster();
-  Json json = {{"distribution", NameOf(run.distribution)},
-               {"filter", run.filter},
-               {"hash", run.is_source ? "source" : "sound"},
-               {"probes", run.probes},
-               {"cells", run.cells},
-               {"memory_bytes", run.size_bits / 8},
-               {"filter_seconds", run.filter_seconds},
-               {"row_seconds", run.row_seconds},
-               {"ns_per_row", run.nanos()},
-               {"times_faster", faster.has_value() ? Json(*faster) : Json()},
-               {"source", nullptr}};
-  if (faster.has_value()) {
-    json["source"] = {{"seconds", figures->seconds},
-                      {"authors_seconds", figures->authors_seconds},
-                      {"wrong_share", figures->wrong_share},
-                      {"theory", *run.theory_of_source}};
-  }
-  json.update(TenthJson(run.all()));
-  json["tenths"] = Json::array();
-  for (const StreamTenth& tenth : run.tenths) json["tenths"].push_back(TenthJson(tenth));
   return json;
 }
 
@@ -88,14 +63,49 @@ Table TenthsTable(const StreamingResults& results) {
   return table;
 }
 
-// Of the uniform stream; null if it was not run.
-const StreamRun* Find(const StreamingResults& results, const std::string& filter, bool is_source) {
+// Null if it was not run.
+const StreamRun* Find(const StreamingResults& results, const std::string& filter, bool is_source,
+                      Distribution distribution = Distribution::kUniform) {
   for (const StreamRun& run : results.runs) {
-    if (run.distribution == Distribution::kUniform && run.filter == filter &&
-        run.is_source == is_source)
+    if (run.distribution == distribution && run.filter == filter && run.is_source == is_source)
       return &run;
   }
   return nullptr;
+}
+
+// Names of those with a sound hash, each once.
+std::vector<std::string> SoundFilters(const StreamingResults& results) {
+  std::vector<std::string> names;
+  for (const StreamRun& run : results.runs) {
+    if (!run.is_source && std::find(names.begin(), names.end(), run.filter) == names.end())
+      names.push_back(run.filter);
+  }
+  return names;
+}
+
+// Of all streams.
+Table TotalsTable(const StreamingResults& results) {
+  Table table{"streaming-totals", "Processor time of all rows of each stream", {}, {}};
+  table.columns = {{"filter", "", false}};
+  for (const Distribution distribution : kDistributions) {
+    const std::string name = NameOf(distribution);
+    table.columns.push_back({name + ", s", name + ": seconds in all", true});
+    table.columns.push_back({"filter, s", name + ": asking and adding, seconds", true});
+    table.columns.push_back({"ns a row", name + ": ns a row, all included", true});
+  }
+  for (const std::string& filter : SoundFilters(results)) {
+    std::vector<std::string> row = {filter};
+    for (const Distribution distribution : kDistributions) {
+      const StreamRun* const run = Find(results, filter, false, distribution);
+      if (run == nullptr) break;
+      row.push_back(Digits3(run->filter_seconds + run->row_seconds));
+      row.push_back(Digits3(run->filter_seconds));
+      row.push_back(Digits3(run->nanos()));
+    }
+    // Those that only the uniform stream has are left out.
+    if (row.size() == table.columns.size()) table.rows.push_back(std::move(row));
+  }
+  return table;
 }
 
 Table TimesTable(const StreamingResults& results) {
@@ -131,20 +141,6 @@ Table TimesTable(const StreamingResults& results) {
       row.insert(row.end(), 3, "-");
     }
     table.rows.push_back(std::move(row));
-  }
-  return table;
-}
-
-Table ProbesTable(const StreamingResults& results) {
-  Table table{"streaming-probes", "The uniform stream, by number of probes", {}, {}};
-  table.columns = {
-      {"filter", "", false}, {"k", "probes", true}, {"ns", "ns a row, all included", true}};
-  AddRateColumns(&table);
-  for (const StreamRun& run : results.probes) {
-    if (&run != &results.probes.front() && run.probes != (&run - 1)->probes)
-      table.rows.emplace_back();
-    table.rows.push_back({run.filter, std::to_string(run.probes), Digits3(run.nanos())});
-    AddRateCells(run.all().wrong(), &table.rows.back());
   }
   return table;
 }
@@ -242,11 +238,35 @@ std::string RowsText(const StreamingResults& results) {
 
 }  // namespace
 
+Json ToJson(const StreamRun& run) {
+  const std::optional<SourceFigures> figures = FiguresOfSource(run.filter);
+  const std::optional<double> faster = run.times_faster();
+  Json json = {{"distribution", NameOf(run.distribution)},
+               {"filter", run.filter},
+               {"hash", run.is_source ? "source" : "sound"},
+               {"probes", run.probes},
+               {"cells", run.cells},
+               {"memory_bytes", run.size_bits / 8},
+               {"filter_seconds", run.filter_seconds},
+               {"row_seconds", run.row_seconds},
+               {"ns_per_row", run.nanos()},
+               {"times_faster", faster.has_value() ? Json(*faster) : Json()},
+               {"source", nullptr}};
+  if (faster.has_value()) {
+    json["source"] = {{"seconds", figures->seconds},
+                      {"authors_seconds", figures->authors_seconds},
+                      {"wrong_share", figures->wrong_share},
+                      {"theory", *run.theory_of_source}};
+  }
+  json.update(TenthJson(run.all()));
+  json["tenths"] = Json::array();
+  for (const StreamTenth& tenth : run.tenths) json["tenths"].push_back(TenthJson(tenth));
+  return json;
+}
+
 Json ToJson(const StreamingResults& results) {
-  Json json = {
-      {"is_full", results.is_full}, {"runs", Json::array()}, {"probe_sweep", Json::array()}};
-  for (const StreamRun& run : results.runs) json["runs"].push_back(RunJson(run));
-  for (const StreamRun& run : results.probes) json["probe_sweep"].push_back(RunJson(run));
+  Json json = {{"is_full", results.is_full}, {"runs", Json::array()}};
+  for (const StreamRun& run : results.runs) json["runs"].push_back(ToJson(run));
   return json;
 }
 
@@ -266,16 +286,18 @@ std::vector<Section> SectionsOf(const StreamingResults& results) {
            EqualMemoryText(results),
        "streaming_hash",
        {RankingsTable(results)}},
-      {"Streams: time",
+      {"Streams: total time",
+       "Processor time of all rows of each of the three streams, by filter: drawing the rows, with "
+       "their text and digest, and asking and adding. A row that came before is only asked for, "
+       "so that streams with many new rows take longest.",
+       "streaming_totals",
+       {TotalsTable(results)}},
+      {"Streams: time beside the source's program",
        "Processor time a row, beside the source's program on the reference machine (uniform "
        "stream, its 10^8 rows): its time contains drawing the rows, so it is compared with all of "
        "ours.",
        "streaming_times",
-       {TimesTable(results)}},
-      {"Streams: number of probes",
-       "The uniform stream with 2 to 14 probes. Shifting filters have an even number.",
-       "streaming_probes",
-       {ProbesTable(results)}}};
+       {TimesTable(results)}}};
 }
 
 }  // namespace bench

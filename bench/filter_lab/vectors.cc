@@ -11,14 +11,8 @@
 #include <utility>
 
 #include "bench/filter_lab/stopwatch.h"
-#include "bench/sax_hash.h"
+#include "bench/filter_lab/vector_subjects.h"
 #include "bench/sift_like.h"
-#include "bloom/core/filter.h"
-#include "bloom/core/sizing.h"
-#include "bloom/filters/counting.h"
-#include "bloom/filters/vectors.h"
-#include "bloom/variants/blocked.h"
-#include "bloom/variants/standard.h"
 #include "lsm/bytes/status.h"
 
 namespace bench {
@@ -73,83 +67,8 @@ absl::StatusOr<bloom::VectorList<int32_t>> ReadWholeNumbers(const std::string& p
   return whole;
 }
 
-// One filter under test.
-struct Subject {
-  std::string name;
-  std::function<void(Vector)> add;
-  // How many of the queries [0, count) pass: a loop within, so that no call is timed.
-  std::function<uint64_t(const bloom::VectorList<int32_t>& queries, size_t count)> count_passing;
-  uint64_t size_bits = 0;
-  double predicted = 0;
-};
-
-template <class Filter, class MayContain>
-auto Counting(std::shared_ptr<Filter> filter, MayContain may_contain) {
-  return [filter, may_contain](const bloom::VectorList<int32_t>& queries, size_t count) {
-    uint64_t passing = 0;
-    for (size_t i = 0; i < count; ++i) passing += may_contain(*filter, queries[i]);
-    return passing;
-  };
-}
-
-// The study's filters: its BF hashes the bytes of a vector, its HDBF the components.
-template <class Element>
-Subject SaxSubject(std::string name, uint64_t keys, SaxProbes probes) {
-  const auto elements_of = [](Vector vector) {
-    return std::span<const Element>(reinterpret_cast<const Element*>(vector.data()),
-                                    vector.size_bytes() / sizeof(Element));
-  };
-  const auto filter = std::make_shared<SaxFilter<Element>>(keys, kTarget, probes);
-  Subject subject;
-  subject.name = std::move(name);
-  subject.add = [filter, elements_of](Vector vector) { filter->Add(elements_of(vector)); };
-  subject.count_passing =
-      Counting(filter, [elements_of](const SaxFilter<Element>& asked, Vector vector) {
-        return asked.MayContain(elements_of(vector));
-      });
-  subject.size_bits = filter->size_bits();
-  // One hash again and again is one probe.
-  const uint32_t different = probes == SaxProbes::kSameAgain ? 1 : filter->probes();
-  subject.predicted = bloom::StandardFpp(filter->size_bits(), different, keys);
-  return subject;
-}
-
-template <class Base>
-absl::StatusOr<Subject> LibrarySubject(std::string name, uint64_t keys, uint32_t dimension,
-                                       uint64_t seed) {
-  using Filter = bloom::VectorFilter<int32_t, Base>;
-  LSM_ASSIGN_OR_RETURN(Filter made,
-                       Filter::Make(keys, kTarget, {.dimension = dimension, .seed = seed}));
-  const auto filter = std::make_shared<Filter>(std::move(made));
-  Subject subject;
-  subject.name = std::move(name);
-  subject.add = [filter](Vector vector) { filter->AddDigest(filter->DigestOf(vector)); };
-  subject.count_passing =
-      Counting(filter, [](const Filter& asked, Vector vector) { return asked.MayContain(vector); });
-  subject.size_bits = filter->size_bits();
-  subject.predicted = filter->PredictedFpp(keys);
-  return subject;
-}
-
-absl::StatusOr<std::vector<Subject>> Subjects(uint64_t keys, uint32_t dimension, uint64_t seed) {
-  std::vector<Subject> subjects;
-  subjects.push_back(SaxSubject<uint8_t>("BF of the study", keys, SaxProbes::kSameAgain));
-  subjects.push_back(SaxSubject<uint32_t>("HDBF of the study", keys, SaxProbes::kSameAgain));
-  subjects.push_back(SaxSubject<uint8_t>("SAX of bytes, k hashes", keys, SaxProbes::kSeeded));
-  subjects.push_back(SaxSubject<uint32_t>("SAX of components, k hashes", keys, SaxProbes::kSeeded));
-  LSM_ASSIGN_OR_RETURN(Subject blocked, LibrarySubject<bloom::Filter<bloom::Blocked>>(
-                                            "vectors, blocked", keys, dimension, seed));
-  subjects.push_back(std::move(blocked));
-  LSM_ASSIGN_OR_RETURN(Subject standard, LibrarySubject<bloom::Filter<bloom::Standard>>(
-                                             "vectors, standard", keys, dimension, seed));
-  subjects.push_back(std::move(standard));
-  LSM_ASSIGN_OR_RETURN(Subject counting, LibrarySubject<bloom::CountingFilter>(
-                                             "vectors, counting", keys, dimension, seed));
-  subjects.push_back(std::move(counting));
-  return subjects;
-}
-
-absl::StatusOr<VectorRow> Measure(const LabConfig& config, const VectorSet& set, Subject* subject) {
+absl::StatusOr<VectorRow> Measure(const LabConfig& config, const VectorSet& set,
+                                  VectorSubject* subject) {
   VectorRow row;
   row.filter = subject->name;
   row.dimension = set.base.dimension();
@@ -158,10 +77,7 @@ absl::StatusOr<VectorRow> Measure(const LabConfig& config, const VectorSet& set,
   row.memory_bytes = (subject->size_bits + 7) / 8;
   row.left_out = set.left_out;
   row.rate.predicted = subject->predicted;
-  for (size_t i = 0; i < set.base.size(); ++i) subject->add(set.base[i]);
-  if (subject->count_passing(set.base, set.base.size()) != set.base.size()) {
-    return absl::InternalError(lsm::Concat(subject->name, ": denies a vector that was added"));
-  }
+  LSM_RETURN_IF_ERROR(AddAll(set.base, subject));
   row.rate.Add(subject->count_passing(set.queries, set.queries.size()), set.queries.size());
   const size_t most = std::min<size_t>(set.queries.size(), config.Choose(2000, 20'000, 20'000));
   for (const size_t part : {20, 10, 4, 2, 1}) {
@@ -236,9 +152,10 @@ absl::StatusOr<VectorResults> RunVectors(const LabConfig& config, Steps steps) {
   const bool with_files = !config.sift.empty();
   steps.Plan(sizes.size() + with_files);
   const auto measure = [&](const VectorSet& set) -> absl::Status {
-    LSM_ASSIGN_OR_RETURN(std::vector<Subject> subjects,
-                         Subjects(set.base.size(), set.base.dimension(), config.seed));
-    for (Subject& subject : subjects) {
+    LSM_ASSIGN_OR_RETURN(
+        std::vector<VectorSubject> subjects,
+        VectorSubjects(set.base.size(), kTarget, set.base.dimension(), config.seed));
+    for (VectorSubject& subject : subjects) {
       LSM_ASSIGN_OR_RETURN(VectorRow row, Measure(config, set, &subject));
       results.rows.push_back(std::move(row));
     }

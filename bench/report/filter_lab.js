@@ -85,23 +85,51 @@
     const rows = found['bits-table'].rows;
     const most = Math.max(...rows.map((row) => row.probes));
     const columns = Array.from({length: most}, (_, i) => `k = ${i + 1}`);
+    const best = found['bits-table'].best;
     Plots.addLegend(place, [
       {label: 'cells: measured rate, %; red: above the formula, blue: below, full colour at 5 %', colour: Plots.softInk(), mark: 'bar'},
     ]);
-    Plots.addHeatTable(place, 'm/n', columns, unique(rows.map((row) => row.bits_per_key)).map((bits) => ({
-      name: String(bits),
-      cells: columns.map((_, i) => {
-        const row = rows.find((each) => each.bits_per_key === bits && each.probes === i + 1);
-        if (!row) return null;
-        const off = 100 * (row.measured / row.predicted - 1);
-        return {
-          text: Plots.short(percent(row.measured)),
-          value: off,
-          title: `published ${Plots.short(percent(row.published))} %, measured ${off.toFixed(1)} % off the formula, ` +
-                 `standard error ${(100 * row.standard_error / row.predicted).toFixed(1)} %`,
-        };
-      }),
-    })), 5);
+    Plots.addHeatTable(place, 'm/n', ['(m/n) ln 2', '0.6185^(m/n)', ...columns], unique(rows.map((row) => row.bits_per_key)).map((bits) => {
+      const own = best.find((row) => row.bits_per_key === bits);
+      return {
+        name: String(bits),
+        cells: [
+          {text: own.real_probes.toFixed(2), value: 0, title: 'the best k, which is no whole number'},
+          {text: Plots.short(percent(own.real_rate)), value: 0, title: 'rate with that k, %'},
+          ...columns.map((_, i) => {
+            const row = rows.find((each) => each.bits_per_key === bits && each.probes === i + 1);
+            if (!row) return null;
+            const off = 100 * (row.measured / row.predicted - 1);
+            return {
+              text: Plots.short(percent(row.measured)),
+              value: off,
+              title: `published ${Plots.short(percent(row.published))} %, measured ${off.toFixed(1)} % off the formula, ` +
+                     `standard error ${(100 * row.standard_error / row.predicted).toFixed(1)} %`,
+            };
+          }),
+        ],
+      };
+    }), 5);
+  }
+
+  // The best k, which is no whole number, beside the best whole one.
+  function bestProbes(place) {
+    const rows = found['bits-table'].best;
+    const whole = {colour: ink('standard'), mark: 'circle', line: false};
+    Plots.addLegend(place, [
+      {label: 'the best whole k, measured', ...whole},
+      {label: 'k = (m/n) ln 2, and its rate 0.6185^(m/n)', colour: Plots.softInk(), mark: 'line'},
+    ]);
+    place.classList.add('tall');
+    const panels = Plots.addPanels(place);
+    const bits = () => Plots.axis('bits a key, m/n', {min: 0, max: 20});
+    const panel = (title, wholeOf, realOf, axis) => Plots.addLines(panels, title, `${title}; see the table`, [
+      Plots.series('whole k', whole.colour, positive(rows.map((row) => ({x: row.bits_per_key, y: wholeOf(row)}))), whole),
+      Plots.series('real k', Plots.softInk(), rows.map((row) => ({x: row.bits_per_key, y: realOf(row)})), {mark: null}),
+    ], bits(), axis);
+    panel('False-positive rate', (row) => percent(row.measured), (row) => percent(row.real_rate),
+        percentAxis('false-positive rate', rows.flatMap((row) => [percent(row.measured), percent(row.real_rate)])));
+    panel('Probes', (row) => row.probes, (row) => row.real_probes, Plots.axis('probes k', {min: 0}));
   }
 
   // --- overfilled ---
@@ -264,19 +292,21 @@
 
   // --- vectors ---
 
+  // Bytes orange, components blue, the library green to purple; faulty ones hollow.
+  const vectorLook = (name) => ({
+    'BF of the study': {colour: ink('blocked'), mark: 'rect', hollow: true},
+    'HDBF of the study': {colour: ink('standard'), mark: 'circle', hollow: true},
+    'SAX of bytes, k hashes': {colour: ink('blocked'), mark: 'rect'},
+    'SAX of components, k hashes': {colour: ink('standard'), mark: 'circle'},
+    'vectors, blocked': {colour: ink('ribbon'), mark: 'triangle'},
+    'vectors, standard': {colour: ink('fuse3'), mark: 'rectRot'},
+    'vectors, counting': {colour: ink('split-block'), mark: 'star'},
+  })[name];
+
   function vectors(place) {
     const rows = found.vectors.rows;
     const names = unique(rows.map((row) => row.filter));
-    // Bytes orange, components blue, the library green to purple; faulty ones hollow.
-    const look = (name) => ({
-      'BF of the study': {colour: ink('blocked'), mark: 'rect', hollow: true},
-      'HDBF of the study': {colour: ink('standard'), mark: 'circle', hollow: true},
-      'SAX of bytes, k hashes': {colour: ink('blocked'), mark: 'rect'},
-      'SAX of components, k hashes': {colour: ink('standard'), mark: 'circle'},
-      'vectors, blocked': {colour: ink('ribbon'), mark: 'triangle'},
-      'vectors, standard': {colour: ink('fuse3'), mark: 'rectRot'},
-      'vectors, counting': {colour: ink('split-block'), mark: 'star'},
-    })[name];
+    const look = vectorLook;
     Plots.addLegend(place, names.map((name) => ({label: name, ...look(name)})));
     place.classList.add('tall');
     const panels = Plots.addPanels(place);
@@ -305,7 +335,76 @@
     Plots.logAxis('nanoseconds (log scale)', Plots.logRange(rows.map((row) => row.ns_per_query))));
   }
 
+  // --- BF beside HDBF ---
+
+  // Filters of one row differ by a little in x, so that marks at the same rate do not hide each other.
+  function hdbf(place, rows, xOf, xTitle) {
+    const names = unique(rows.map((row) => row.filter));
+    Plots.addLegend(place, [
+      ...names.map((name) => ({label: name, ...vectorLook(name), line: true})),
+      {label: 'theory', colour: Plots.softInk(), mark: 'dash'},
+    ]);
+    place.classList.add('tall');
+    const panels = Plots.addPanels(place);
+    const axis = () => Plots.logAxis(xTitle, Plots.logRange(rows.map(xOf), 1.4));
+    const apart = (name) => 1.025 ** (names.indexOf(name) - (names.length - 1) / 2);
+    const of = (name, valueOf, shift = apart(name)) => rows.filter((row) => row.filter === name).map(
+        (row) => ({x: xOf(row) * shift, y: valueOf(row)}));
+    // One range for both, so that what adding and asking cost can be compared.
+    const times = () => Plots.logAxis('nanoseconds (log scale)', Plots.logRange(rows.flatMap((row) => [row.add_ns, row.absent_ns])));
+    for (const [title, valueOf] of [
+      ['Asking for an absent vector', (row) => row.absent_ns], ['Adding a vector', (row) => row.add_ns],
+    ]) {
+      Plots.addLines(panels, title, `${title}; see the table`, names.map(
+          (name) => Plots.series(name, vectorLook(name).colour, of(name, valueOf, 1), vectorLook(name))), axis(), times());
+    }
+    Plots.addLines(panels, 'Rate', 'rate; see the table', [
+      ...names.map((name) => Plots.series(name, vectorLook(name).colour, positive(of(name, (row) => percent(row.measured))),
+          {...vectorLook(name), line: false})),
+      // One line where the theory of several is the same.
+      ...names.filter((name, i) => names.findIndex((other) => JSON.stringify(of(other, (row) => row.predicted.toPrecision(2), 1)) ===
+          JSON.stringify(of(name, (row) => row.predicted.toPrecision(2), 1))) === i).map((name) => Plots.series(
+          `${name}, theory`, Plots.softInk(), of(name, (row) => percent(row.predicted), 1), {mark: null, dashed: true})),
+    ], axis(), percentAxis('false-positive rate', rows.map((row) => percent(row.predicted))));
+    // All filters of bits have the same size, but for the lines of blocked ones; counters take four times as much.
+    Plots.addLines(panels, 'Memory', 'memory; see the table', names.map(
+        (name) => Plots.series(name, vectorLook(name).colour, of(name, (row) => row.memory_bytes / 1024), {...vectorLook(name), line: false})),
+    axis(), Plots.logAxis('memory of the filter, KiB (log scale)', Plots.logRange(rows.map((row) => row.memory_bytes / 1024))));
+  }
+
   // --- streams ---
+
+  // Hollow where it would hide another at the same place.
+  const streamLook = (stream) => ({
+    normal: {colour: ink('standard'), mark: 'circle', hollow: true},
+    uniform: {colour: ink('blocked'), mark: 'rect'},
+    exponential: {colour: ink('ribbon'), mark: 'triangle'},
+  })[stream];
+
+  function distributions(place) {
+    const rows = found.distributions.rows;
+    Plots.addLegend(place, [
+      ...rows.map((row) => ({label: `${row.distribution}, drawn`, ...streamLook(row.distribution), line: false})),
+      {label: 'theory; in the last plot: if all rows were distinct', colour: Plots.softInk(), mark: 'line'},
+    ]);
+    place.classList.add('tall');
+    const panels = Plots.addPanels(place);
+    for (const row of rows) {
+      const points = (valueOf) => row.bins.map(
+          (bin) => ({x: (bin.from + bin.to) / 2, y: valueOf(bin) / (bin.to - bin.from)}));
+      const look = streamLook(row.distribution);
+      Plots.addLines(panels, `${row.distribution}: ${Plots.short(row.rows)} rows`, `density of the ${row.distribution} stream; see the table`, [
+        Plots.series('drawn', look.colour, points((bin) => bin.measured), {...look, line: false}),
+        Plots.series('theory', Plots.softInk(), points((bin) => bin.predicted), {mark: null}),
+      ], Plots.axis('value, before it is multiplied'), Plots.axis('density', {min: 0, grace: '10%'}));
+    }
+    const last = Math.max(...rows.map((row) => row.rows));
+    Plots.addLines(panels, 'Distinct rows', 'distinct rows by rows; see the table', [
+      ...rows.map((row) => Plots.series(row.distribution, streamLook(row.distribution).colour,
+          row.tenths.map((tenth) => ({x: tenth.rows, y: tenth.distinct})), {...streamLook(row.distribution), line: false})),
+      Plots.series('all distinct', Plots.softInk(), [{x: 0, y: 0}, {x: last, y: last}], {mark: null}),
+    ], rowsAxis(), Plots.axis('distinct rows', {min: 0}));
+  }
 
   const hashOf = (run) => (run.hash === 'source' ? ', source\u2019s hash' : '');
   const styleOf = (run) => {
@@ -363,6 +462,34 @@
     }
   }
 
+  // A bar a filter and stream; one scale for all.
+  function streamingTotals(place) {
+    const runs = found.streaming.runs.filter((run) => run.hash === 'sound' && run.filter !== 'standard, 2 m');
+    const names = unique(runs.map((run) => run.filter));
+    const parts = [
+      ['drawing the rows, their text and digests', 'none', (run) => run.row_seconds],
+      ['asking and adding', 'standard', (run) => run.filter_seconds],
+    ];
+    Plots.addLegend(place, parts.map(([label, kind]) => ({label, colour: ink(kind), mark: 'bar'})));
+    place.classList.add('tall');
+    const panels = Plots.addPanels(place);
+    const most = Math.max(...runs.map((run) => run.row_seconds + run.filter_seconds));
+    for (const stream of unique(runs.map((run) => run.distribution))) {
+      const of = (name) => runs.find((run) => run.distribution === stream && run.filter === name);
+      const rows = of(names[0]).rows;
+      Plots.addChart(panels, `${stream}: ${Plots.short(rows)} rows, ${Plots.short(of(names[0]).distinct)} distinct`, 'total times; see the table', {
+        type: 'bar',
+        data: {
+          labels: names,
+          datasets: parts.map(([label, kind, valueOf]) => ({
+            label, stack: 'total', backgroundColor: ink(kind), data: names.map((name) => valueOf(of(name))),
+          })),
+        },
+        options: {scales: {x: Plots.categoryAxis(''), y: Plots.axis('processor time, seconds', {min: 0, suggestedMax: most})}},
+      });
+    }
+  }
+
   function streamingTimes(place) {
     const runs = found.streaming.runs.filter((run) => run.source !== null);
     const parts = [
@@ -372,6 +499,10 @@
     ];
     Plots.addLegend(place, parts.map(([label, kind]) => ({label, colour: ink(kind), mark: 'bar'})));
     place.classList.add('single');
+    if (runs.length === 0) {
+      Plots.addText(Plots.addPanels(place), 'Nanoseconds a row, uniform stream', 'These filters are smaller than the source\u2019s.');
+      return;
+    }
     Plots.addChart(Plots.addPanels(place), 'Nanoseconds a row, uniform stream', 'times; see the table', {
       type: 'bar',
       data: {
@@ -387,25 +518,41 @@
     });
   }
 
-  function streamingProbes(place) {
-    const runs = found.streaming.probe_sweep;
+  // A rate and a time for each stream; one scale for all rates, and one for all times.
+  function streamProbes(place) {
+    const runs = found['stream-probes'].rows;
     const names = unique(runs.map((run) => run.filter));
-    const look = (name) => styleOf({filter: name, hash: 'sound'});
+    // Hollow where it would hide shifting, whose rate is the same.
+    const look = (name) => ({...styleOf({filter: name, hash: 'sound'}), hollow: name === 'standard'});
     Plots.addLegend(place, [
-      ...names.map((name) => ({label: `${name}, measured`, ...look(name)})),
+      ...names.map((name) => ({label: `${name}, measured`, ...look(name), line: false})),
       {label: 'theory', colour: Plots.softInk(), mark: 'line'},
     ]);
     place.classList.add('tall');
     const panels = Plots.addPanels(place);
-    const probes = () => Plots.axis('probes k', {min: 1, max: 15});
-    const of = (name, valueOf) => runs.filter((run) => run.filter === name).map((run) => ({x: run.probes, y: valueOf(run)}));
-    Plots.addLines(panels, 'Answered wrongly', 'rate by probes; see the table', names.flatMap((name) => [
-      Plots.series(name, look(name).colour, positive(of(name, (run) => percent(run.measured))), {...look(name), line: false}),
-      Plots.series(`${name}, theory`, look(name).colour, of(name, (run) => percent(run.predicted)), {mark: null}),
-    ]), probes(), percentAxis('answered wrongly', runs.map((run) => percent(run.predicted))));
-    Plots.addLines(panels, 'Time', 'time by probes; see the table', names.map(
-        (name) => Plots.series(name, look(name).colour, of(name, (run) => run.ns_per_row), look(name))),
-    probes(), Plots.axis('processor time a row, ns', {min: 0}));
+    const probes = () => {
+      const axis = Plots.axis('probes k', {min: 1, max: Math.max(...runs.map((run) => run.probes)) + 1});
+      axis.ticks.stepSize = 1;
+      return axis;
+    };
+    const rates = Plots.logRange(runs.map((run) => percent(run.measured)), 2);
+    const most = Math.max(...runs.map((run) => run.ns_per_row));
+    for (const stream of unique(runs.map((run) => run.distribution))) {
+      const of = (name, valueOf) => runs.filter((run) => run.distribution === stream && run.filter === name).map(
+          (run) => ({x: run.probes, y: valueOf(run)}));
+      if (runs.some((run) => run.distribution === stream && run.measured > 0)) {
+        Plots.addLines(panels, `${stream}: answered wrongly`, 'rate by probes; see the table', names.flatMap((name) => [
+          Plots.series(name, look(name).colour, positive(of(name, (run) => percent(run.measured))), {...look(name), line: false}),
+          Plots.series(`${name}, theory`, look(name).colour,
+              of(name, (run) => percent(run.predicted)).filter((point) => point.y >= rates.min), {mark: null}),
+        ]), probes(), Plots.logAxis('answered wrongly, % (log scale)', rates));
+      } else {
+        Plots.addText(panels, `${stream}: answered wrongly`, 'No row was, by any filter.');
+      }
+      Plots.addLines(panels, `${stream}: time`, 'time by probes; see the table', names.map(
+          (name) => Plots.series(name, look(name).colour, of(name, (run) => run.ns_per_row), {...look(name), line: false})),
+      probes(), Plots.axis('processor time a row, ns', {min: 0, suggestedMax: most}));
+    }
   }
 
   Plots.start({
@@ -414,15 +561,20 @@
     accuracy_keys: (place) => accuracy(place, found.accuracy.over_keys, (row) => row.keys, 'keys (log scale)'),
     kinds,
     bits_table: bitsTable,
+    best_probes: bestProbes,
     overfill,
     clickhouse,
     retouching,
     spectral,
     shifting,
     vectors,
+    hdbf_keys: (place) => hdbf(place, found.hdbf.over_keys, (row) => row.keys, 'vectors (log scale)'),
+    hdbf_targets: (place) => hdbf(place, found.hdbf.over_targets, (row) => percent(row.target_fpp), 'target, % (log scale)'),
+    distributions,
     streaming,
     streaming_hash: streamingHash,
     streaming_times: streamingTimes,
-    streaming_probes: streamingProbes,
+    streaming_totals: streamingTotals,
+    stream_probes: streamProbes,
   });
 })();

@@ -250,7 +250,7 @@ const Plots = (() => {
   }
 
   // entries: {label, colour, mark: 'bar', 'dash', 'line', or one of Chart.js, as far as they are below;
-  // hollow}
+  // hollow; line: whether marks have a line through them, where that is not told by the mark}
   function addLegend(parent, entries) {
     const list = element('ul', {class: 'legend'});
     for (const entry of entries) {
@@ -273,7 +273,8 @@ const Plots = (() => {
         crossRot: `<path d="M4 3L12 11M12 3L4 11" stroke="${entry.colour}" stroke-width="2"/>`,
         dash: `<path d="M0 7H16" stroke="${entry.colour}" stroke-width="2" stroke-dasharray="4 3"/>`,
       }[entry.mark];
-      svg.innerHTML = shape;
+      const through = `<path d="M0 7H16" stroke="${entry.colour}" stroke-width="2"/>`;
+      svg.innerHTML = entry.line === undefined ? shape : (entry.line ? through : '') + shape.replace(through, '');
       item.append(svg, entry.label);
       list.append(item);
     }

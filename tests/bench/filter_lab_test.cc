@@ -28,6 +28,7 @@
 #include "bench/filter_lab/stream.h"
 #include "bench/filter_lab/streaming.h"
 #include "bench/filter_lab/variants.h"
+#include "bench/filter_lab/vector_subjects.h"
 #include "bench/filter_lab/vectors.h"
 #include "bench/report/assets.h"
 #include "bench/report/page.h"
@@ -287,6 +288,16 @@ TEST_F(LabRunTest, PredictionsAreTheLibrarys) {
     ++overfilled;
   }
   EXPECT_EQ(overfilled, 20);  // two targets, t from 0.5 to 5
+  uint32_t bits = 2;
+  for (const Json& row : experiments["bits-table"]["best"]) {
+    EXPECT_EQ(row["bits_per_key"], bits);
+    EXPECT_NEAR(row["real_probes"].get<double>(), bits * std::log(2.0), 1e-9);
+    EXPECT_NEAR(row["real_rate"].get<double>() / std::pow(0.6185, bits), 1, 0.002);
+    EXPECT_GE(row["predicted"], row["real_rate"]);
+    EXPECT_LT(row["predicted"].get<double>() / row["real_rate"].get<double>(), 1.07) << bits;
+    ++bits;
+  }
+  EXPECT_EQ(bits, 21u);
   for (const Json& row : experiments["clickhouse"]["rows"]) {
     EXPECT_EQ(row["refusal"] != "", row["chooser"] == "table" && row["target_fpp"] < 6.7e-5) << row;
     const double target = row["target_fpp"];
@@ -341,6 +352,73 @@ TEST_F(LabRunTest, TheStudysFiltersOfVectorsHaveTheRateOfOneProbe) {
     studied += is_faulty;
   }
   EXPECT_EQ(studied, 4);  // two filters at two dimensions
+}
+
+// Over the keys and over the target alike; and HDBF is the faster one, by what its hash saves.
+TEST_F(LabRunTest, BfAndHdbfDifferInSpeedAlone) {
+  const Json& hdbf = json_["experiments"]["hdbf"];
+  for (const char* part : {"over_keys", "over_targets"}) {
+    std::map<std::string, std::map<std::string, Json>> rows;  // by keys and target, by filter
+    for (const Json& row : hdbf[part])
+      rows[row["keys"].dump() + " " + row["target_fpp"].dump()][row["filter"]] = row;
+    EXPECT_EQ(rows.size(), 2u) << part;
+    for (auto& [place, filters] : rows) {
+      EXPECT_EQ(filters.size(), 7u);
+      const Json &bf = filters[kStudyBf], &of_components = filters[kStudyHdbf];
+      for (const char* same : {"memory_bytes", "probes", "predicted"})
+        EXPECT_EQ(bf[same], of_components[same]) << place;
+      EXPECT_GT(bf["absent_ns"], of_components["absent_ns"]) << place;
+      EXPECT_GT(bf["predicted"], filters["vectors, standard"]["predicted"]) << place;
+    }
+  }
+}
+
+TEST_F(LabRunTest, StreamsAreDrawnFromTheirDistributions) {
+  std::map<std::string, Json> rows;
+  for (const Json& row : json_["experiments"]["distributions"]["rows"])
+    rows[row["distribution"]] = row;
+  ASSERT_EQ(rows.size(), 3u);
+  EXPECT_NEAR(rows["normal"]["mean"].get<double>(), 0, 0.03);
+  EXPECT_NEAR(rows["normal"]["deviation"].get<double>(), 1, 0.03);
+  EXPECT_NEAR(rows["uniform"]["mean"].get<double>(), 5, 0.1);
+  EXPECT_NEAR(rows["uniform"]["deviation"].get<double>(), 10 / std::sqrt(12.0), 0.1);
+  EXPECT_NEAR(rows["exponential"]["mean"].get<double>(), 0.01, 0.0003);
+  EXPECT_NEAR(rows["exponential"]["deviation"].get<double>(), 0.01, 0.0005);
+  for (const auto& [name, row] : rows) {
+    double predicted = 0, measured = 0;
+    for (const Json& bin : row["bins"]) {
+      predicted += bin["predicted"].get<double>();
+      measured += bin["measured"].get<double>();
+    }
+    EXPECT_NEAR(predicted, 1, 2e-4) << name;
+    EXPECT_NEAR(measured, 1, 1e-3) << name;
+    ASSERT_EQ(row["tenths"].size(), 10u);
+    EXPECT_EQ(row["tenths"][9]["rows"], row["rows"]);
+  }
+  // The same rows as those of the filters.
+  for (const Json& run : json_["experiments"]["streaming"]["runs"])
+    EXPECT_EQ(run["distinct"], rows[run["distribution"]]["tenths"][9]["distinct"]);
+}
+
+TEST_F(LabRunTest, ProbesAreVariedOnEveryStream) {
+  std::map<std::string, std::set<int>> probes;
+  for (const Json& run : json_["experiments"]["stream-probes"]["rows"])
+    probes[run["distribution"]].insert(run["probes"].get<int>());
+  for (const char* stream : {"normal", "uniform", "exponential"})
+    EXPECT_THAT(probes[stream], ElementsAre(2, 4, 5)) << stream;
+}
+
+// Of every stream, and not of the uniform one alone.
+TEST_F(LabRunTest, TotalTimesAreShownOfAllStreams) {
+  const size_t at = text_.find("Processor time of all rows of each stream");
+  ASSERT_NE(at, text_.npos);
+  const std::string table = text_.substr(at, text_.find("\n\n", at) - at);
+  for (const char* filter : {"standard", "shifting", "shifting-double", "spatial"}) {
+    const size_t line = table.find("\n" + std::string(filter) + " ");
+    ASSERT_NE(line, table.npos) << table;
+    const std::string cells = table.substr(line, table.find('\n', line + 1) - line);
+    EXPECT_EQ(cells.find(" - "), cells.npos) << cells;
+  }
 }
 
 // The program that the experiment is from found shifting more accurate than standard.
