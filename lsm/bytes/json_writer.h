@@ -12,7 +12,8 @@
 // Strings are written as UTF-8; bytes that are not become U+FFFD, so the text is valid whatever
 // comes in (keys and values, which may be any bytes, are escaped before: lsm/bytes/escape.h).
 // Doubles have as many digits as it takes to read the same number back; NaN and infinities, which
-// JSON has not, become null.
+// JSON has not, become null.  Integers beyond 2^53, which many readers would round, become texts of
+// their decimal digits.
 //
 // REQUIRES: calls that make one well-formed value; the caller's bug otherwise (asserted).  Threads:
 // like a string.
@@ -23,6 +24,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace lsm {
@@ -40,13 +42,11 @@ class JsonWriter {
   void String(std::string_view text);
   void Bool(bool value);
   void Number(double value);
-  template <std::unsigned_integral Integer>
+  template <std::integral Integer>
   void Number(Integer value) {
-    Raw(std::to_string(value));
-  }
-  template <std::signed_integral Integer>
-  void Number(Integer value) {
-    Raw(std::to_string(value));
+    const bool is_exact =
+        std::cmp_less_equal(value, kExactMax) && std::cmp_greater_equal(value, -kExactMax);
+    Raw(is_exact ? std::to_string(value) : '"' + std::to_string(value) + '"');
   }
 
   // A value that is JSON already.
@@ -72,6 +72,9 @@ class JsonWriter {
   std::string Drain();
 
  private:
+  // Every integer up to it is a double too.
+  static constexpr int64_t kExactMax = int64_t{1} << 53;
+
   void Begin(char bracket);
   void End(char bracket);
   void Raw(std::string_view token);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 
 namespace lsm {
 namespace {
@@ -52,14 +54,12 @@ std::string ReadableNumber(double value) {
   const double size = std::fabs(value);
   char text[64];
   if (size == 0) return "0";
-  if (size < 0.0001 || size >= 1e15) {
-    std::snprintf(text, sizeof(text), "%.2e", value);
-  } else if (size < 0.9995) {
-    const int leading_zeros = static_cast<int>(std::ceil(-std::log10(size))) - 1;
-    std::snprintf(text, sizeof(text), "%.*f", std::min(leading_zeros + 3, 7), value);
-  } else {
-    return (value < 0 ? "-" : "") + ThreeDigits(size);
-  }
+  // The exponent after rounding: 0.009996 has that of 0.0100.
+  std::snprintf(text, sizeof(text), "%.2e", value);
+  const int exponent = std::atoi(std::strchr(text, 'e') + 1);
+  if (exponent >= 15 || exponent < -4) return text;
+  if (exponent >= 0) return (value < 0 ? "-" : "") + ThreeDigits(size);
+  std::snprintf(text, sizeof(text), "%.*f", 2 - exponent, value);
   return text;
 }
 
@@ -76,18 +76,20 @@ std::string ReadableId(uint64_t id) {
   return text;
 }
 
-std::string ReadableTable(const std::vector<std::vector<std::string>>& rows, size_t indent) {
+std::string ReadableTable(const std::vector<std::vector<std::string>>& rows, size_t indent,
+                          size_t (*columns_of)(std::string_view text)) {
+  if (columns_of == nullptr) columns_of = &ColumnsOf;
   if (rows.empty()) return "";
   std::vector<size_t> widths(rows.front().size(), 0);
   for (const auto& row : rows) {
     for (size_t i = 0; i < row.size() && i < widths.size(); ++i)
-      widths[i] = std::max(widths[i], ColumnsOf(row[i]));
+      widths[i] = std::max(widths[i], columns_of(row[i]));
   }
   std::string text;
   for (const auto& row : rows) {
     std::string line(indent, ' ');
     for (size_t i = 0; i < row.size() && i < widths.size(); ++i) {
-      const std::string padding(widths[i] - ColumnsOf(row[i]), ' ');
+      const std::string padding(widths[i] - columns_of(row[i]), ' ');
       if (i > 0) line += "  ";
       line += i == 0 ? row[i] + padding : padding + row[i];
     }

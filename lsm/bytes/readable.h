@@ -30,7 +30,9 @@ std::string ReadableId(uint64_t id);
 
 // Columns of monospaced text: the first one left-aligned, the others right-aligned, two blanks
 // between.  Every row is as long as the first.  Lines begin with `indent` blanks and end with '\n'.
-std::string ReadableTable(const std::vector<std::vector<std::string>>& rows, size_t indent);
+// `columns_of` tells how wide a cell is; without it, it is ColumnsOf.
+std::string ReadableTable(const std::vector<std::vector<std::string>>& rows, size_t indent,
+                          size_t (*columns_of)(std::string_view text) = nullptr);
 
 // How many columns a terminal takes for UTF-8 text without wide or combining characters: its code
 // points.

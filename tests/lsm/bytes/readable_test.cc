@@ -45,6 +45,10 @@ TEST(ReadableTest, NumbersHaveThreeSignificantDigits) {
   EXPECT_EQ(ReadableNumber(0.01), "0.0100");
   EXPECT_EQ(ReadableNumber(0.012345), "0.0123");
   EXPECT_EQ(ReadableNumber(0.5), "0.500");
+  EXPECT_EQ(ReadableNumber(0.009996), "0.0100");
+  EXPECT_EQ(ReadableNumber(0.09996), "0.100");
+  EXPECT_EQ(ReadableNumber(0.00009996), "0.000100");
+  EXPECT_EQ(ReadableNumber(-0.0009999), "-0.00100");
   EXPECT_EQ(ReadableNumber(0.9999), "1.00");
   EXPECT_EQ(ReadableNumber(1.4999), "1.50");
   EXPECT_EQ(ReadableNumber(-12.34), "-12.3");
