@@ -151,7 +151,7 @@ std::string Explanation::ToText(const KeyText& key_text) const {
       is_over |= IsAnswer(step.outcome) || step.outcome == "failed";
     }
   }
-  if (!error.empty()) return text + Concat("  failed: ", error, "\n");
+  if (!error.empty()) return text + Concat("  UNKNOWN: ", error, "\n");
   const std::string_view unit = value_bytes == 1 ? " byte" : " bytes";
   return text + Concat("  ",
                        found ? Concat("found, ", ReadableCount(value_bytes), unit)

@@ -91,7 +91,7 @@ TEST(ExplanationTest, LevelsBehindAFailureAreNotReached) {
                        "      block 3 at offset 12288, 2,113 bytes from cache\n"
                        "      failed\n"
                        "  level 2: 5 tables, not reached\n"
-                       "  failed: no luck\n"));
+                       "  UNKNOWN: no luck\n"));
   EXPECT_EQ(json::parse(explanation.ToJson())["error"], "no luck");
 }
 

@@ -344,7 +344,7 @@ TEST_F(LookupStatisticsTest, AnExplanationOfALookupThatFailsTellsHowFarItCame) {
   ASSERT_EQ(explanation.tables.size(), 2u);
   EXPECT_EQ(explanation.tables[0].outcome, "skipped");
   EXPECT_EQ(explanation.tables[1].outcome, "failed");
-  EXPECT_THAT(explanation.ToText(), HasSubstr(Concat("failed: ", explanation.error)));
+  EXPECT_THAT(explanation.ToText(), HasSubstr(Concat("UNKNOWN: ", explanation.error)));
   EXPECT_THAT(explanation.ToJson(), HasSubstr("\"error\""));
 }
 
