@@ -97,17 +97,16 @@ bool UseSstdump(std::string_view bytes) {
   }
   tools::Request& request = *parsed.request;
   // As many as are usual would take a second.
-  if (request.command == "filter")
+  if (request.command->name == std::string_view("filter"))
     request.probes = std::min<uint64_t>(request.probes.value_or(300), 1000);
   const int code = tools::RunRequest(request, world);
   Demand(code >= 0 && code <= 3, "the exit code is one of four");
   if (out_text.is_full() || err_text.is_full()) return false;
   if (request.json) {
-    const auto document =
-        nlohmann::json::parse(out_text.text(), nullptr, /*allow_exceptions=*/false);
-    Demand(document.is_object(), "there is one JSON document");
+    const nlohmann::json document = tools::ParseOutput(out_text.text());
+    Demand(document.is_object(), "there is one JSON document, or an object a line");
     Demand(document.value("exit_code", -1) == code, "that says how it ended");
-    Demand(document.value("command", "") == request.command, "and what it was");
+    Demand(document.value("command", "") == request.command->name, "and what it was");
     Demand(document.contains("results"), "and what was found");
   } else if (request.form != tools::ByteForm::kRaw && !request.color) {
     Demand(IsPlain(out_text.text()), "what is in files is shown as text");
@@ -122,6 +121,7 @@ constexpr const char* kWords[] = {"info",
                                   "blocks",
                                   "filter",
                                   "scan",
+                                  "dump",
                                   "get",
                                   "verify",
                                   "wal",
@@ -143,6 +143,7 @@ constexpr const char* kWords[] = {"info",
                                   "--probes",
                                   "--from",
                                   "--to",
+                                  "--prefix",
                                   "a",
                                   "61",
                                   "\\x61",
@@ -191,9 +192,12 @@ std::vector<std::string> SstdumpSeeds() {
       {"scan", "--from", "a", "--to=c", "s/000002.table"},
       {"scan", "--json", "--hex", "s"},
       {"scan", "--raw", "--keys-only", "--limit=5", "s/000002.table"},
-      {"get", "--json", "c", "s/000002.table"},
-      {"get", "--raw", "d", "s"},
-      {"get", "--hex", "63", "s/000002.table"},
+      {"dump", "s"},
+      {"dump", "--json", "--from=b", "s"},
+      {"dump", "--prefix", "c", "--keys-only", "s"},
+      {"get", "--json", "s/000002.table", "c"},
+      {"get", "--raw", "s", "d"},
+      {"get", "--hex", "s/000002.table", "63"},
       {"verify", "s/FILE"},
       {"verify", "--json", "s"},
       {"verify", "s", "--logs", "s"},

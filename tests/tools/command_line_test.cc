@@ -10,9 +10,11 @@
 #include <string>
 #include <vector>
 
+#include "lsm/bytes/status.h"
 #include "lsm/fs/memory_file_system.h"
 #include "tests/support/source_directory.h"
 #include "tests/tools/sample_store.h"
+#include "tools/sstdump/commands.h"
 
 namespace tools {
 namespace {
@@ -21,10 +23,6 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-const std::vector<std::string> kCommands = {"info",     "properties", "blocks", "filter",
-                                            "scan",     "get",        "verify", "wal",
-                                            "manifest", "levels",     "explain"};
-
 class CommandLineTest : public testing::Test {
  protected:
   RunResult Run(const std::vector<std::string>& arguments) { return tools::Run(files_, arguments); }
@@ -32,7 +30,8 @@ class CommandLineTest : public testing::Test {
 };
 
 TEST_F(CommandLineTest, EveryCommandHasHelpWithAnExample) {
-  for (const std::string& command : kCommands) {
+  for (const Command& entry : Commands()) {
+    const std::string command = entry.name;
     for (const std::vector<std::string>& arguments :
          {std::vector<std::string>{command, "--help"}, std::vector<std::string>{"help", command}}) {
       const RunResult result = Run(arguments);
@@ -48,8 +47,8 @@ TEST_F(CommandLineTest, EveryCommandHasHelpWithAnExample) {
 TEST_F(CommandLineTest, TheHelpListsEveryCommand) {
   const RunResult result = Run({"--help"});
   EXPECT_EQ(result.code, 0);
-  for (const std::string& command : kCommands)
-    EXPECT_THAT(result.out, HasSubstr("\n  " + command + " "));
+  for (const Command& command : Commands())
+    EXPECT_THAT(result.out, HasSubstr(lsm::Concat("\n  ", command.name, " ")));
   EXPECT_THAT(result.out, HasSubstr("Exit code"));
 }
 
@@ -67,19 +66,18 @@ TEST_F(CommandLineTest, WrongUseIsTwoAndGoesToTheStandardError) {
       {"--json"},
       {"get", "key"},
       {"explain", "store"},
-      {"explain", "store", "key", "more"},
       {"info", "--bogus", "x"},
       {"scan", "--limit", "many", "x"},
       {"scan", "--limit", "-1", "x"},
       {"scan", "--hex", "--raw", "x"},
-      {"get", "--raw", "key", "x", "y"},
+      {"get", "--raw", "x", "y", "key"},
       {"filter", "--probes", "1000000001", "x"},
       {"filter", "--probes", "99999999999999999999999", "x"},
       {"info", "--color", "sometimes", "x"},
-      {"get", "--hex", "abc", "x"},
-      {"get", "--hex", "zz", "x"},
-      {"get", "a\\x4", "x"},
-      {"get", "a\\", "x"},
+      {"get", "--hex", "x", "abc"},
+      {"get", "--hex", "x", "zz"},
+      {"get", "x", "a\\x4"},
+      {"get", "x", "a\\"},
       {"scan", "--from", "\\q", "x"},
   };
   for (const auto& arguments : wrong) {
@@ -94,12 +92,27 @@ TEST_F(CommandLineTest, MessagesSayWhatToDo) {
   EXPECT_THAT(Run({"filter", "--probes", "99999999999", "x"}).err,
               HasSubstr("99999999999 is more than 1,000,000,000"));
   EXPECT_THAT(Run({"info", "-dash"}).err, HasSubstr("a KEY or PATH like -dash stands behind --"));
-  EXPECT_THAT(Run({"get", "-k", "x"}).err, HasSubstr("like -k stands behind --"));
+  EXPECT_THAT(Run({"get", "x", "-k"}).err, HasSubstr("like -k stands behind --"));
   EXPECT_THAT(Run({"info"}).err, Not(HasSubstr("stands behind")));
   EXPECT_THAT(Run({"scan", "--limit", "-1", "x"}).err, Not(HasSubstr("stands behind")));
   EXPECT_THAT(Run({"info", "--json"}).err, Not(HasSubstr("stands behind")));
   EXPECT_THAT(Run({"scan", "--color=never", "--limit=x", "y"}).err,
               Not(HasSubstr("stands behind")));
+}
+
+TEST_F(CommandLineTest, KeyComesAfterThePaths) {
+  MakeTinyStore(files_, "s");
+  EXPECT_THAT(Run({"get", "--help"}).out, HasSubstr("Usage: sstdump get [OPTIONS] PATH... KEY\n"));
+  EXPECT_THAT(Run({"explain", "--help"}).out,
+              HasSubstr("Usage: sstdump explain [OPTIONS] PATH... KEY\n"));
+  for (const std::string command : {"get", "explain"}) {
+    EXPECT_EQ(Run({command, "s", "a"}).code, 0);
+    EXPECT_EQ(Run({command, "s", "--json", "--", "-a"}).code, 0);
+    const RunResult turned = Run({command, "a", "s"});
+    EXPECT_EQ(turned.code, 2);
+    EXPECT_THAT(turned.err, HasSubstr("KEY comes last: \"a\" is no file, but \"s\" is"));
+    EXPECT_THAT(Run({command, "s"}).err, HasSubstr("takes PATH... and KEY"));
+  }
 }
 
 TEST_F(CommandLineTest, AMistypedCommandIsGuessed) {
@@ -141,15 +154,15 @@ TEST_F(CommandLineTest, EveryMemberOfTheJsonIsInTheReadme) {
       if (item.value().is_structured()) collect(item.value());
     }
   };
-  for (const std::string& command : kCommands) {
+  for (const Command& entry : Commands()) {
+    const std::string command = entry.name;
     for (const std::string path :
          {"s", "s/000002.table", "s/000007.log", "s/000001.manifest", "s/CURRENT"}) {
       std::vector<std::string> arguments = {"--json", command};
-      if (command == "get") arguments.push_back("key000000");
       if (command == "filter") arguments.insert(arguments.end(), {"--probes", "100"});
       arguments.push_back(path);
-      if (command == "explain") arguments.push_back("key000000");
-      collect(nlohmann::json::parse(Run(arguments).out));
+      if (entry.arguments.key) arguments.push_back("key000000");
+      collect(ParseOutput(Run(arguments).out));
     }
   }
   EXPECT_GT(members.size(), 100u);

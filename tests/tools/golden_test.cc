@@ -92,9 +92,10 @@ TEST_F(GoldenTest, Verify) {
 }
 
 TEST_F(GoldenTest, Lookups) {
-  Expect("lookups.golden", {{"get", "key000009", "store/000005.table"},
-                            {"get", "key000009", "store/000002.table", "store/000003.table"},
-                            {"get", "key000015", "store/000007.log"},
+  Expect("lookups.golden", {{"get", "store/000005.table", "key000009"},
+                            {"get", "store/000002.table", "store/000003.table", "key000009"},
+                            {"get", "store/000007.log", "key000015"},
+                            {"get", "store", "key000012"},
                             {"explain", "store", "key000018"},
                             {"explain", "store", "key000300"},
                             {"explain", "store", "key000301"}});
@@ -124,6 +125,9 @@ TEST_F(GoldenTest, Contents) {
   Expect("contents.golden", {{"properties", "store/000005.table"},
                              {"blocks", "--limit", "3", "store/000002.table"},
                              {"scan", "store/000005.table"},
+                             {"scan", "--keys-only", "--limit", "2", "store"},
+                             {"dump", "--to", "key000016", "store"},
+                             {"dump", "--json", "--prefix", "key00001", "store"},
                              {"wal", "store"},
                              {"manifest", "store"}});
 }

@@ -178,7 +178,7 @@ TEST_F(HostileTest, ALookupHoldsTheFiltersOfThoseTablesAloneThatMayHoldTheKey) {
   MakeLog(*directory, kTables + 2, {}, LogState::kOpen);
   const json levels = json::parse(Run({"levels", "--json", "s"}).out);
   const uint64_t filter_bytes = levels["results"][0]["total"]["filter_bytes"];
-  const Cost cost = CostOf({"get", "--raw", "gkey000003", "s"});
+  const Cost cost = CostOf({"get", "--raw", "s", "gkey000003"});
   EXPECT_EQ(cost.result.code, 0) << cost.result.err;
   EXPECT_EQ(cost.result.out, "b");
   EXPECT_LT(cost.most_held_bytes, filter_bytes / 2);
@@ -197,7 +197,7 @@ TEST_F(HostileTest, ABlockBeforeItsPlaceInTheIndexIsDamage) {
                 HasSubstr("key \"b\" is before the block's place in the index, \"c\""))
         << command;
   }
-  const RunResult got = Run({"get", "d", kPath});
+  const RunResult got = Run({"get", kPath, "d"});
   EXPECT_EQ(got.code, 1);
   EXPECT_THAT(got.err, HasSubstr("before the block's place in the index"));
 }
@@ -243,7 +243,7 @@ TEST_F(HostileTest, AKeyLongerThanAnyIsDamageInBoundedMemory) {
                                                     {"scan", kPath},
                                                     {"filter", kPath},
                                                     {"verify", kPath},
-                                                    {"get", "k", kPath}}) {
+                                                    {"get", kPath, "k"}}) {
     const Cost cost = CostOf(arguments);
     EXPECT_EQ(cost.result.code, 1) << arguments[0];
     EXPECT_THAT(cost.result.out + cost.result.err, HasSubstr("a key is longer than any can be"));
@@ -259,7 +259,7 @@ TEST_F(HostileTest, GetReadsNoMoreBlocksThanMayHoldTheKey) {
       forgery.data_blocks.push_back(Compressed(SoundBlock(user_key(i))));
     SetFences(&forgery, std::vector<std::string>(400, "k"));
     Store(forgery);
-    const Cost cost = CostOf({"get", "k", kPath});
+    const Cost cost = CostOf({"get", kPath, "k"});
     EXPECT_LT(cost.most_held_bytes, 4 * kMiB);
     return cost.reads;
   };
@@ -300,7 +300,7 @@ TEST_F(HostileTest, EntriesThatShareALongKeyCostNoCopyOfIt) {
     // 250 MiB of keys in all.
     for (const std::string command : {"blocks", "verify", "get"}) {
       const std::vector<std::string> arguments = command == "get"
-                                                     ? std::vector<std::string>{command, "b", kPath}
+                                                     ? std::vector<std::string>{command, kPath, "b"}
                                                      : std::vector<std::string>{command, kPath};
       const Cost cost = CostOf(arguments);
       EXPECT_LT(cost.taken_bytes, 8 * kMiB) << command;

@@ -247,6 +247,29 @@ RunResult Run(lsm::FileSystem& file_system, const std::vector<std::string>& argu
                [&](const World& world) { return RunSstdump(arguments, world); });
 }
 
+nlohmann::json ParseOutput(const std::string& out) {
+  nlohmann::json document = nlohmann::json::parse(out, nullptr, /*allow_exceptions=*/false);
+  if (document.contains("results")) return document;
+  nlohmann::json results = nlohmann::json::array(), entries = nlohmann::json::array();
+  std::istringstream lines(out);
+  for (std::string line; std::getline(lines, line);) {
+    document = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+    if (!document.is_object()) return nlohmann::json(nlohmann::json::value_t::discarded);
+    if (document.contains("command")) break;
+    if (!document.contains("outcome")) {
+      entries.push_back(document);
+      continue;
+    }
+    document["entries"] = std::exchange(entries, nlohmann::json::array());
+    results.push_back(document);
+  }
+  std::string rest;
+  if (std::getline(lines, rest) || !entries.empty() || !document.contains("command"))
+    return nlohmann::json(nlohmann::json::value_t::discarded);
+  document["results"] = results;
+  return document;
+}
+
 std::vector<std::string> FilesIn(lsm::FileSystem& file_system, const std::string& path) {
   std::vector<std::string> names =
       file_system.OpenDirectory(path, /*create=*/false).value()->List().value();

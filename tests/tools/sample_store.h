@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -84,6 +85,10 @@ RunResult RunIn(lsm::FileSystem& file_system, const Terminal& terminal,
                 const std::function<int(const World&)>& run);
 RunResult Run(lsm::FileSystem& file_system, const std::vector<std::string>& arguments,
               const Terminal& terminal = {});
+
+// What a command printed with --json, as one document; discarded if it is none.  Of JSON Lines each
+// result gets the lines before it as `entries`.
+nlohmann::json ParseOutput(const std::string& out);
 
 // Names of the files in the directory, sorted.
 std::vector<std::string> FilesIn(lsm::FileSystem& file_system, const std::string& path);

@@ -2,24 +2,32 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <random>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "lsm/bytes/escape.h"
 #include "lsm/db.h"
+#include "lsm/fs/environment.h"
 #include "lsm/fs/memory_file_system.h"
+#include "tests/support/scratch_dir.h"
 #include "tests/support/status_matchers.h"
 #include "tests/tools/sample_store.h"
+#include "tools/sstdump/commands.h"
 
 namespace tools {
 namespace {
 
 using nlohmann::json;
+using testing::HasSubstr;
+using testing::Not;
 
 class StoreTest : public testing::TestWithParam<std::string> {
  protected:
@@ -73,7 +81,7 @@ class StoreTest : public testing::TestWithParam<std::string> {
     arguments.insert(arguments.begin(), "--json");
     const RunResult result = tools::Run(files_, arguments);
     EXPECT_EQ(result.code, 0) << result.out << result.err;
-    return json::parse(result.out);
+    return ParseOutput(result.out);
   }
 
   lsm::MemoryFileSystem files_;
@@ -137,6 +145,22 @@ TEST_P(StoreTest, ScanAndWalShowEveryWrite) {
   EXPECT_EQ(found, expected_);
 }
 
+// Merged, the newest version of each key, with what is still in the logs.
+TEST_P(StoreTest, DumpIsWhatTheStoreHolds) {
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<lsm::DB> db, lsm::DB::Open("s", Options()));
+  Fill(*db, 15);
+  std::map<std::string, std::string> found;
+  const json dump = Document({"dump", "s"});
+  for (const json& pair : dump["results"][0]["entries"]) {
+    EXPECT_TRUE(found.emplace(pair["key"], pair["value"]).second) << pair;
+  }
+  EXPECT_EQ(found, expected_);
+  std::string range;
+  for (auto at = expected_.lower_bound("key30"); at != expected_.lower_bound("key31"); ++at)
+    range += at->first + "\t" + at->second + "\n";
+  EXPECT_EQ(tools::Run(files_, {"dump", "--prefix", "key30", "s"}).out, range);
+}
+
 TEST_P(StoreTest, ExplainAndRawGetGiveTheAnswerOfTheStore) {
   {
     ASSERT_OK_AND_ASSIGN(const std::unique_ptr<lsm::DB> db, lsm::DB::Open("s", Options()));
@@ -150,7 +174,7 @@ TEST_P(StoreTest, ExplainAndRawGetGiveTheAnswerOfTheStore) {
     if (at != expected_.end()) {
       EXPECT_EQ(explanation["value_bytes"], at->second.size()) << explanation;
     }
-    const RunResult raw = tools::Run(files_, {"get", "--raw", key, "s"});
+    const RunResult raw = tools::Run(files_, {"get", "--raw", "s", key});
     EXPECT_EQ(raw.code, 0) << raw.err;
     EXPECT_EQ(raw.out, at != expected_.end() ? at->second : "") << key;
   }
@@ -190,7 +214,7 @@ TEST_P(StoreTest, EachTableShowsWhatItIsMadeOf) {
     const size_t others = partitions > 0 ? (has_filter ? 2 : 1) * partitions + 2 : 2 + has_filter;
     EXPECT_EQ(blocks["other_blocks"].size(), others);
     const std::string key = info["smallest_key"];
-    const json found = Document({"get", key, "s/" + name})["results"][0];
+    const json found = Document({"get", "s/" + name, key})["results"][0];
     EXPECT_EQ(found["filter_passed"], true);
     EXPECT_NE(found["answer"], "absent");
   }
@@ -198,6 +222,35 @@ TEST_P(StoreTest, EachTableShowsWhatItIsMadeOf) {
   if (partitioned == 0) return;
   const std::string key = expected_.rbegin()->first;
   EXPECT_THAT(tools::Run(files_, {"explain", "s", key}).out, testing::HasSubstr("index partition"));
+}
+
+// Flushes and compactions take files away under every command.
+TEST(BusyStoreTest, CanBeLookedAtAllTheTime) {
+  const testing_support::ScratchDir scratch;
+  const std::string path = scratch.path_of("busy");
+  lsm::Options options;
+  options.write_buffer_bytes = options.table_bytes = options.level1_bytes = 64 << 10;
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<lsm::DB> db, lsm::DB::Open(path, options));
+  std::atomic<bool> is_over = false;
+  std::thread writer([&] {
+    std::mt19937_64 random(5);
+    while (!is_over) {
+      ASSERT_OK(db->Put("key" + std::to_string(random() % 2000), std::string(100, 'v')));
+    }
+  });
+  const auto begin = std::chrono::steady_clock::now();
+  for (int i = 0; std::chrono::steady_clock::now() - begin < std::chrono::seconds(3); ++i) {
+    for (const Command& command : Commands()) {
+      std::vector<std::string> arguments = {command.name, path};
+      if (command.arguments.key) arguments.push_back("key1000");
+      if (command.arguments.probes) arguments.insert(arguments.end(), {"--probes", "10"});
+      const RunResult result = tools::Run(lsm::PosixFileSystem(), arguments);
+      EXPECT_EQ(result.code, 0) << i << " " << command.name << result.err;
+      EXPECT_THAT(result.err, Not(HasSubstr("meanwhile"))) << command.name;
+    }
+  }
+  is_over = true;
+  writer.join();
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, StoreTest,

@@ -14,6 +14,8 @@
 #include "lsm/table/properties.h"
 #include "lsm/version/manifest.h"
 #include "tests/tools/sample_store.h"
+#include "tools/sstdump/commands.h"
+#include "tools/sstdump/wrap.h"
 
 namespace tools {
 namespace {
@@ -146,9 +148,10 @@ TEST_F(WideStoreTest, EveryLineOfEveryCommandFits) {
            {"filter", "--probes", "100000", table},
            {"filter", "--probes", "0", sound},
            {"scan", sound},
+           {"dump", "s"},
            {"scan", "--keys-only", "--hex", store_},
-           {"get", key, store_},
-           {"get", "--hex", "6b6b", store_},
+           {"get", store_, key},
+           {"get", "--hex", store_, "6b6b"},
            {"verify", store_},
            {"verify", table, sound, log},
            {"wal", store_},
@@ -172,8 +175,9 @@ TEST_F(WideStoreTest, EveryLineOfEveryCommandFits) {
 }
 
 TEST_F(WideStoreTest, TheHelpFits) {
-  for (const std::string command : {"", "info", "properties", "blocks", "filter", "scan", "get",
-                                    "verify", "wal", "manifest", "levels", "explain"}) {
+  std::vector<std::string> commands = {""};
+  for (const Command& command : Commands()) commands.push_back(command.name);
+  for (const std::string& command : commands) {
     for (const size_t columns : {size_t{60}, size_t{80}}) {
       std::vector<std::string> arguments = {"--help"};
       if (!command.empty()) arguments.insert(arguments.begin(), command);
@@ -188,9 +192,17 @@ TEST_F(WideStoreTest, TheHelpFits) {
 
 TEST_F(WideStoreTest, ATableWithoutRoomSaysWhatItLeftOut) {
   const Terminal narrow{.is_terminal = true, .columns = 60, .allows_color = false};
-  EXPECT_THAT(Run({"levels", store_}, narrow).out, HasSubstr("  no room for b/key, size"));
+  EXPECT_THAT(Run({"levels", store_}, narrow).out, HasSubstr("  no room for target, b/key, size"));
   const Terminal wide{.is_terminal = true, .columns = 132, .allows_color = false};
   EXPECT_THAT(Run({"levels", "s"}, wide).out, Not(HasSubstr("no room")));
+}
+
+// Bits per key say more than the target.
+TEST_F(TerminalTest, LevelsKeepBitsPerKeyOnEightyColumns) {
+  const std::string out = Run({"levels", "s"}, {.is_terminal = true, .columns = 80}).out;
+  EXPECT_THAT(out, testing::AllOf(HasSubstr("b/key"), Not(HasSubstr("0.01000"))));
+  const std::string narrow = Run({"levels", "s"}, {.is_terminal = true, .columns = 76}).out;
+  EXPECT_THAT(narrow, testing::AllOf(HasSubstr("b/key"), HasSubstr("no room for target\n")));
 }
 
 TEST_F(WideStoreTest, InfoOfAStoreWithManyUnusedFilesIsOneScreen) {
@@ -210,7 +222,8 @@ TEST_F(TerminalTest, LinesOfASampleFitAndAreWholeInAPipe) {
                                                {"blocks", "s/000002.table"},
                                                {"filter", "--probes", "1000", "s"},
                                                {"scan", "s/000005.table"},
-                                               {"get", "\\xc3\\xa4\\xff", "s/000005.table"},
+                                               {"dump", "s"},
+                                               {"get", "s/000005.table", "\\xc3\\xa4\\xff"},
                                                {"wal", "s"},
                                                {"manifest", "s"},
                                                {"levels", "--tables", "s"},
@@ -237,9 +250,56 @@ TEST_F(TerminalTest, KeysAreNotCutWithinAnEscape) {
   }
 }
 
+// Printable characters are, where they can be; a pipe gets what any program can read.
+TEST_F(TerminalTest, KeysAreShownAsCharacters) {
+  auto directory = files_.OpenDirectory("u", true).value();
+  MakeTable(*directory, {},
+            {{"d\xc3\xa9"
+              "colletage",
+              1, false, "\xff\xe2\x82\xac"},
+             {"e\xcc\x81\xe2\x80\xae", 2, false, ""}});
+  const Terminal terminal{.is_terminal = true, .columns = 80, .allows_color = false};
+  const std::string escaped =
+      "d\\xc3\\xa9"
+      "colletage\t1\tput\t\\xff\\xe2\\x82\\xac\n"
+      "e\\xcc\\x81\\xe2\\x80\\xae\t2\tput\t\n";
+  EXPECT_EQ(Run({"scan", "u/000001.table"}, terminal).out,
+            "décolletage\t1\tput\t\\xff€\ne\\xcc\\x81\\xe2\\x80\\xae\t2\tput\t\n");
+  EXPECT_EQ(Run({"scan", "u/000001.table"}).out, escaped);
+  Terminal ascii = terminal;
+  ascii.has_utf8 = false;
+  EXPECT_EQ(Run({"scan", "u/000001.table"}, ascii).out, escaped);
+  EXPECT_THAT(Run({"properties", "u/000001.table"}, terminal).out, HasSubstr("décolletage"));
+  EXPECT_THAT(Run({"scan", "--json", "u/000001.table"}, terminal).out,
+              HasSubstr("d\\\\xc3\\\\xa9"));
+  EXPECT_EQ(Run({"get", "--raw", "u/000001.table", "décolletage"}).out, "\xff\xe2\x82\xac");
+}
+
+// A wide character takes two columns, and is not cut in the middle.
+TEST_F(TerminalTest, WideCharactersFit) {
+  auto directory = files_.OpenDirectory("w", true).value();
+  std::string wide;
+  for (int i = 0; i < 60; ++i) wide += "键";
+  MakeTable(*directory, {}, {{wide, 1, false, wide}, {wide + "2", 2, false, "x" + wide}});
+  for (size_t columns = 40; columns < 90; ++columns) {
+    const Terminal terminal{.is_terminal = true, .columns = columns, .allows_color = false};
+    for (const std::vector<std::string>& arguments :
+         std::vector<std::vector<std::string>>{{"scan", "w/000001.table"},
+                                               {"info", "w/000001.table"},
+                                               {"properties", "w/000001.table"},
+                                               {"blocks", "w/000001.table"},
+                                               {"get", "w/000001.table", wide}}) {
+      for (const std::string& line : Lines(Run(arguments, terminal).out)) {
+        EXPECT_LE(ColumnsShown(line), columns) << arguments[0] << ": " << line;
+        EXPECT_EQ(line.find("\\x"), line.npos) << line;
+      }
+    }
+  }
+}
+
 TEST_F(TerminalTest, RawBytesAreNotCut) {
   const Terminal narrow{.is_terminal = true, .columns = 60};
-  EXPECT_EQ(Run({"get", "--raw", "\\xc3\\xa4\\xff", "s"}, narrow).out, std::string(300, 'v'));
+  EXPECT_EQ(Run({"get", "--raw", "s", "\\xc3\\xa4\\xff"}, narrow).out, std::string(300, 'v'));
   EXPECT_THAT(Run({"scan", "--raw", "s/000005.table"}, narrow).out,
               HasSubstr(std::string(300, 'v')));
 }
@@ -269,7 +329,8 @@ TEST_F(TerminalTest, NoControlByteReachesTheOutput) {
                                              {"properties", "s"},
                                              {"blocks", "s"},
                                              {"scan", "s"},
-                                             {"get", "\\x00\\x01\\x1b[31m", "s"},
+                                             {"dump", "s"},
+                                             {"get", "s", "\\x00\\x01\\x1b[31m"},
                                              {"wal", "s"},
                                              {"manifest", "s"},
                                              {"levels", "--tables", "s"},
@@ -304,7 +365,7 @@ TEST_F(TerminalTest, NoByteOfAPathReachesTheOutput) {
                                              {"blocks", odd},
                                              {"filter", "--probes", "1000", odd},
                                              {"scan", odd},
-                                             {"get", "key000009", odd},
+                                             {"get", odd, "key000009"},
                                              {"wal", odd},
                                              {"wal", odd + "/000005.table"},
                                              {"manifest", odd},

@@ -13,6 +13,7 @@
 #include "lsm/bytes/status.h"
 #include "lsm/log/log_format.h"
 #include "lsm/table/format.h"
+#include "tools/sstdump/commands.h"
 #include "tools/sstdump/session.h"
 #include "tools/sstdump/wrap.h"
 
@@ -27,42 +28,8 @@ struct Typed {
   std::string color = "auto";
   bool hex = false;
   bool raw = false;
-  std::optional<std::string> key, from, to;
-  std::string store;
-};
-
-struct CommandHelp {
-  const char* name;
-  const char* what;
-  const char* example;
-};
-constexpr CommandHelp kCommands[] = {
-    {"info", "What a file or a store is, on one screen",
-     "sstdump info store/                 # tables, key range, logs, manifest of a store\n"
-     "  sstdump info store/000013.table     # counts, sizes, ratio and filter of a table"},
-    {"properties", "All that tables say of themselves", "sstdump properties store/000013.table"},
-    {"blocks", "Each block of a table: offset, sizes, keys, soundness",
-     "sstdump blocks --limit 20 store/000013.table"},
-    {"filter", "A table's filter: size, fill, and target, predicted and measured FPP",
-     "sstdump filter store/000013.table\n"
-     "  sstdump filter --json store/ | jq '.results[].measured.fpp'"},
-    {"scan", "A table's entries in order: key, sequence, kind, value, with tabs between",
-     "sstdump scan --from user1 --to user2 --limit 10 store/000013.table\n"
-     "  sstdump scan --keys-only store/000013.table | wc -l"},
-    {"get", "Looks for a key in each file, and tells what each step says",
-     "sstdump get user1234 store/000013.table\n"
-     "  sstdump get --hex 00ff10 store/     # in every log and table of a store\n"
-     "  sstdump get --raw user1234 store/   # the value that the store answers"},
-    {"verify", "Checks everything: checksums, order, counts, index, filter",
-     "sstdump verify store/ && echo sound"},
-    {"wal", "The records of write-ahead logs, and the writes in them",
-     "sstdump wal --limit 5 store/000014.log"},
-    {"manifest", "The edits of a manifest, and what they add up to",
-     "sstdump manifest store/             # the one that CURRENT names"},
-    {"levels", "The tree of a store: tables, keys, filter bytes and FPP by level",
-     "sstdump levels --tables store/"},
-    {"explain", "The whole way of a lookup in a store: logs, levels, filters, blocks",
-     "sstdump explain store/ user1234"},
+  std::vector<std::string> words;  // PATH... [KEY]
+  std::optional<std::string> from, to, prefix;
 };
 
 constexpr const char* kIntroduction =
@@ -105,14 +72,9 @@ std::string VersionText() {
                 NameOf(lsm::Compression::kLz4));
 }
 
-const CommandHelp& HelpOf(std::string_view name) {
-  return *std::find_if(std::begin(kCommands), std::end(kCommands),
-                       [name](const CommandHelp& command) { return command.name == name; });
-}
-
 std::vector<std::string> CommandNames() {
   std::vector<std::string> names;
-  for (const CommandHelp& command : kCommands) names.push_back(command.name);
+  for (const Command& command : Commands()) names.push_back(command.name);
   return names;
 }
 
@@ -153,121 +115,81 @@ std::string CheckProbes(const std::string& text) {
 
 // They may stand before the command, and behind it.
 void AddCommonOptions(CLI::App* app, Typed* typed) {
-  app->add_flag("--json", typed->request.json, "One JSON document instead of text");
+  app->add_flag("--json", typed->request.json,
+                "JSON instead of text: one document, or for scan and dump one object a line");
   app->add_option("--color", typed->color,
                   "auto (on a terminal, unless NO_COLOR is set), always, never")
       ->check(CLI::IsMember({"auto", "always", "never"}).description(""))
       ->type_name("WHEN");
 }
 
-CLI::App* AddCommand(CLI::App* app, std::string_view name, Typed* typed) {
-  const CommandHelp& help = HelpOf(name);
-  CLI::App* command = app->add_subcommand(help.name, help.what);
-  command->fallthrough();
-  AddCommonOptions(command, typed);
-  command->footer(Concat("Example:\n  ", help.example));
-  command->callback([typed, name = std::string(name)] { typed->request.command = name; });
-  return command;
+// One list holds PATH... and KEY, as CLI11 would give all of it to the first: the last word is KEY.
+constexpr const char* kKeyName = "KEY";
+class UsageWithKey : public CLI::Formatter {
+ public:
+  std::string make_option_usage(const CLI::Option* option) const override {
+    return option->get_name(/*positional=*/true) == kKeyName
+               ? kKeyName
+               : CLI::Formatter::make_option_usage(option);
+  }
+};
+
+void AddPositionals(CLI::App* app, const CommandArguments& arguments, Typed* typed) {
+  CLI::Option* paths = app->add_option("PATH", typed->words, arguments.paths);
+  paths->type_name("")->required();
+  if (arguments.key) app->add_option(kKeyName, "The key to look for")->type_name("");
 }
 
-void AddPaths(CLI::App* command, Typed* typed, const char* what) {
-  command->add_option("PATH", typed->request.paths, what)->required()->type_name("");
+void AddRange(CLI::App* app, Typed* typed) {
+  CLI::Option* from = app->add_option("--from", typed->from, "First key")->type_name("KEY");
+  CLI::Option* to = app->add_option("--to", typed->to, "Key to stop before")->type_name("KEY");
+  app->add_option("--prefix", typed->prefix, "Only keys that begin with it")
+      ->type_name("KEY")
+      ->excludes(from)
+      ->excludes(to);
 }
 
-void AddForms(CLI::App* command, Typed* typed, bool may_be_raw) {
+void AddForms(CLI::App* app, bool may_be_raw, Typed* typed) {
   CLI::Option* hex =
-      command->add_flag("--hex", typed->hex, "Keys and values in hexadecimal, typed and shown");
+      app->add_flag("--hex", typed->hex, "Keys and values in hexadecimal, typed and shown");
   if (!may_be_raw) return;
-  command->add_flag("--raw", typed->raw, "Keys and values as their bytes are, not escaped")
+  app->add_flag("--raw", typed->raw, "Keys and values as their bytes are, not escaped")
       ->excludes(hex);
 }
 
-void AddLimit(CLI::App* command, Typed* typed, const char* what) {
-  command->add_option("--limit", typed->request.limit, what)->check(CheckCount)->type_name("N");
-}
-
-void AddLogs(CLI::App* command, Typed* typed) {
-  command
-      ->add_option("--logs", typed->request.log_directory,
-                   "Where the store's logs are, if not with its tables")
-      ->type_name("DIR");
-}
-
-void AddTableCommands(CLI::App* app, Typed* typed) {
-  constexpr const char* kTables = "Tables, or directories of tables";
-  CLI::App* properties = AddCommand(app, "properties", typed);
-  AddPaths(properties, typed, kTables);
-
-  CLI::App* blocks = AddCommand(app, "blocks", typed);
-  AddPaths(blocks, typed, kTables);
-  AddLimit(blocks, typed, "At most so many data blocks of each table");
-  AddForms(blocks, typed, /*may_be_raw=*/false);
-
-  CLI::App* filter = AddCommand(app, "filter", typed);
-  AddPaths(filter, typed, kTables);
-  filter
-      ->add_option("--probes", typed->request.probes,
-                   "Ask about so many absent keys (at most 1,000,000,000); 0: do not measure.  "
-                   "Default: as many that about 4,000 pass, and at most 1 GiB of keys")
+void AddProbes(CLI::App* app, Typed* typed) {
+  app->add_option("--probes", typed->request.probes,
+                  "Ask about N absent keys (at most 1,000,000,000); 0: do not measure.  "
+                  "Default: as many that about 4,000 pass, and at most 1 GiB of keys")
       ->check(CheckProbes)
       ->type_name("N");
-
-  CLI::App* scan = AddCommand(app, "scan", typed);
-  AddPaths(scan, typed, kTables);
-  scan->add_option("--from", typed->from, "First key")->type_name("KEY");
-  scan->add_option("--to", typed->to, "Key to stop before")->type_name("KEY");
-  AddLimit(scan, typed, "At most so many entries of each table");
-  scan->add_flag("--keys-only", typed->request.keys_only, "Only keys");
-  AddForms(scan, typed, /*may_be_raw=*/true);
 }
 
-void AddKeyCommands(CLI::App* app, Typed* typed) {
-  CLI::App* get = AddCommand(app, "get", typed);
-  get->add_option("KEY", typed->key, "The key to look for")->required()->type_name("");
-  AddPaths(get, typed, "Tables, logs, or directories of them");
-  AddForms(get, typed, /*may_be_raw=*/true);
-  AddLogs(get, typed);
-
-  CLI::App* explain = AddCommand(app, "explain", typed);
-  explain->add_option("DIR", typed->store, "A store")->required()->type_name("");
-  explain->add_option("KEY", typed->key, "The key to look for")->required()->type_name("");
-  AddForms(explain, typed, /*may_be_raw=*/false);
-  AddLogs(explain, typed);
-}
-
-void AddStoreCommands(CLI::App* app, Typed* typed) {
-  CLI::App* verify = AddCommand(app, "verify", typed);
-  AddPaths(verify, typed, "Files, or stores");
-  AddLogs(verify, typed);
-
-  CLI::App* wal = AddCommand(app, "wal", typed);
-  AddPaths(wal, typed, "Logs, or directories of logs");
-  AddLimit(wal, typed, "At most so many records of each log");
-  wal->add_flag("--records-only", typed->request.records_only,
-                "Records without the writes in them");
-  wal->add_flag("--keys-only", typed->request.keys_only, "Writes without their values");
-  AddForms(wal, typed, /*may_be_raw=*/false);
-  AddLogs(wal, typed);
-
-  CLI::App* manifest = AddCommand(app, "manifest", typed);
-  AddPaths(manifest, typed, "Manifests, CURRENT files, or stores");
-  AddLimit(manifest, typed, "At most so many edits are shown");
-  AddForms(manifest, typed, /*may_be_raw=*/false);
-
-  CLI::App* levels = AddCommand(app, "levels", typed);
-  AddPaths(levels, typed, "Stores");
-  levels->add_flag("--tables", typed->request.with_tables, "Each table too");
-  AddForms(levels, typed, /*may_be_raw=*/false);
-}
-
-void AddCommands(CLI::App* app, Typed* typed) {
-  CLI::App* info = AddCommand(app, "info", typed);
-  AddPaths(info, typed, "Files, or stores");
-  AddForms(info, typed, /*may_be_raw=*/false);
-  AddLogs(info, typed);
-  AddTableCommands(app, typed);
-  AddKeyCommands(app, typed);
-  AddStoreCommands(app, typed);
+void AddCommand(CLI::App* app, const Command& command, Typed* typed) {
+  CLI::App* sub = app->add_subcommand(command.name, command.what);
+  const CommandArguments& arguments = command.arguments;
+  Request* const request = &typed->request;
+  sub->fallthrough();
+  AddCommonOptions(sub, typed);
+  AddPositionals(sub, arguments, typed);
+  if (arguments.probes) AddProbes(sub, typed);
+  if (arguments.range) AddRange(sub, typed);
+  if (arguments.limit != nullptr) {
+    sub->add_option("--limit", request->limit, arguments.limit)->check(CheckCount)->type_name("N");
+  }
+  if (arguments.records_only)
+    sub->add_flag("--records-only", request->records_only, "Records without the writes in them");
+  if (arguments.keys_only != nullptr)
+    sub->add_flag("--keys-only", request->keys_only, arguments.keys_only);
+  if (arguments.tables) sub->add_flag("--tables", request->with_tables, "Each table too");
+  if (arguments.forms) AddForms(sub, arguments.raw, typed);
+  if (arguments.logs) {
+    sub->add_option("--logs", request->log_directory,
+                    "Where the store's logs are, if not with its tables")
+        ->type_name("DIR");
+  }
+  sub->footer(Concat("Example:\n  ", command.example));
+  sub->callback([request, &command] { request->command = &command; });
 }
 
 bool FromHex(std::string_view text, std::string* bytes) {
@@ -286,10 +208,23 @@ bool ReadKey(const std::string& text, const Typed& typed, const World& world, st
   return false;
 }
 
+// The keys from `prefix` on that begin with it end before this one; nothing if they are the last.
+std::optional<std::string> EndOfPrefix(std::string prefix) {
+  while (!prefix.empty() && prefix.back() == '\xff') prefix.pop_back();
+  if (prefix.empty()) return std::nullopt;
+  prefix.back() = static_cast<char>(static_cast<uint8_t>(prefix.back()) + 1);
+  return prefix;
+}
+
 bool ReadKeys(const Typed& typed, const World& world, Request* request) {
-  if (typed.key && !ReadKey(*typed.key, typed, world, &request->key)) return false;
+  if (request->command->arguments.key && !ReadKey(typed.words.back(), typed, world, &request->key))
+    return false;
   if (typed.from && !ReadKey(*typed.from, typed, world, &request->from.emplace())) return false;
   if (typed.to && !ReadKey(*typed.to, typed, world, &request->to.emplace())) return false;
+  if (typed.prefix) {
+    if (!ReadKey(*typed.prefix, typed, world, &request->from.emplace())) return false;
+    request->to = EndOfPrefix(*request->from);
+  }
   request->form = typed.hex ? ByteForm::kHex : typed.raw ? ByteForm::kRaw : ByteForm::kEscaped;
   request->color =
       typed.color == "always" ||
@@ -341,6 +276,42 @@ ParsedCommandLine SayUnknown(const std::string& word, const World& world) {
   return Wrong(world, message);
 }
 
+// In a list of words CLI11 takes "[a,b]" for two of them, and "{}" for none.  A byte before keeps
+// it from that, which no word has: words end with it.
+void Protect(std::string* word) {
+  if (word->starts_with('[') || word->starts_with('{')) word->insert(word->begin(), '\0');
+}
+
+void Unprotect(Typed* typed) {
+  const auto unprotect = [](std::string* word) {
+    if (word->starts_with('\0')) word->erase(word->begin());
+  };
+  for (std::string& word : typed->words) unprotect(&word);
+  for (auto* word : {&typed->from, &typed->to, &typed->prefix, &typed->request.log_directory}) {
+    if (*word) unprotect(&**word);
+  }
+}
+
+// Splits the words into PATH... and KEY.  What is wrong with them; empty if nothing is.
+std::string TakePaths(Typed* typed, const World& world) {
+  Request& request = typed->request;
+  const std::string name = request.command->name;
+  request.paths = typed->words;
+  if (!request.command->arguments.key) return "";
+  request.paths.pop_back();
+  if (request.paths.empty())
+    return Concat(name, " takes PATH... and KEY, and one of them is missing");
+  if (request.command->arguments.raw && typed->raw && !request.json && request.paths.size() > 1)
+    return Concat(name, " --raw writes one value, so that it takes one PATH");
+  const std::string& key = typed->words.back();
+  if (absl::IsNotFound(FindTarget(world, request.paths.front()).status()) &&
+      FindTarget(world, key).ok()) {
+    return Concat("KEY comes last: \"", lsm::Escape(request.paths.front(), 60),
+                  "\" is no file, but \"", lsm::Escape(key, 60), "\" is");
+  }
+  return "";
+}
+
 }  // namespace
 
 std::string Nearest(const std::string& typed, const std::vector<std::string>& words) {
@@ -373,15 +344,17 @@ ParsedCommandLine ParseCommandLine(const std::vector<std::string>& arguments, co
   Typed typed;
   CLI::App app(kIntroduction, "sstdump");
   app.footer(kAfterword);
+  app.formatter(std::make_shared<UsageWithKey>());
   app.set_version_flag("--version", VersionText());
   AddCommonOptions(&app, &typed);
   app.require_subcommand(1);
-  AddCommands(&app, &typed);
+  for (const Command& command : Commands()) AddCommand(&app, command, &typed);
   if (words.empty()) {
     *world.err << FittedHelp(app.help(), world);
     return {std::nullopt, static_cast<int>(Outcome::kUsage)};
   }
   try {
+    for (std::string& word : words) Protect(&word);
     std::reverse(words.begin(), words.end());  // as CLI11 takes a vector
     app.parse(words);
   } catch (const CLI::CallForVersion&) {
@@ -399,19 +372,17 @@ ParsedCommandLine ParseCommandLine(const std::vector<std::string>& arguments, co
     const std::vector<CLI::App*> used = app.get_subcommands();
     const std::string command = used.empty() ? "" : used.front()->get_name() + " ";
     std::string message = lsm::Escape(error.what());
-    const bool is_amiss = error.get_name() == "RequiredError" || error.get_name() == "ExtrasError";
+    const bool is_amiss = dynamic_cast<const CLI::RequiredError*>(&error) != nullptr ||
+                          dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr;
     if (const std::string word = UnknownOption(arguments, used); is_amiss && !word.empty())
       message += Concat("; a KEY or PATH like ", lsm::Escape(word, 60), " stands behind --");
     return Wrong(world, Concat(message, "; sstdump ", command, "--help tells more"));
   }
-  if (typed.request.command == "explain") typed.request.paths = {typed.store};
+  Unprotect(&typed);
+  if (const std::string problem = TakePaths(&typed, world); !problem.empty())
+    return Wrong(world, problem);
   if (!ReadKeys(typed, world, &typed.request))
     return {std::nullopt, static_cast<int>(Outcome::kUsage)};
-  const Request& request = typed.request;
-  if (request.command == "get" && request.form == ByteForm::kRaw && !request.json &&
-      request.paths.size() > 1) {
-    return Wrong(world, "get --raw writes one value, so that it takes one PATH");
-  }
   return {std::move(typed.request), 0};
 }
 

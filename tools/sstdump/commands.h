@@ -1,28 +1,67 @@
-// The commands, one file each.  Each shows one path; the session was begun for it and ends behind
-// it.
-//
-// Those that are about tables are called once for each table of a directory, and those about logs
-// once for each log; `info`, `manifest`, `levels`, `explain`, `verify` and `get --raw` take a
-// directory as a whole.
+// The commands.  Each has a file of its own and a row in the table of commands.cc, from which the
+// command line, the help and the calls are made.
 #ifndef TRELLIS_TOOLS_SSTDUMP_COMMANDS_H_
 #define TRELLIS_TOOLS_SSTDUMP_COMMANDS_H_
+
+#include <cstdint>
+#include <span>
+#include <string_view>
 
 #include "tools/sstdump/session.h"
 #include "tools/sstdump/target.h"
 
 namespace tools {
 
-void ShowInfo(const Target& target, Session* session);        // any
-void ShowProperties(const Target& target, Session* session);  // a table
-void ShowBlocks(const Target& target, Session* session);      // a table
-void ShowFilter(const Target& target, Session* session);      // a table
-void ShowEntries(const Target& target, Session* session);     // a table
-void ShowKey(const Target& target, Session* session);         // a table, a log; --raw: a directory
-void Verify(const Target& target, Session* session);          // any
-void ShowLog(const Target& target, Session* session);         // a log
-void ShowManifest(const Target& target, Session* session);    // a manifest, CURRENT, a directory
-void ShowLevels(const Target& target, Session* session);      // a directory
-void ExplainKey(const Target& target, Session* session);      // a directory
+// Each shows one path.  The session has begun a result for the path, and ends it afterwards.
+void ShowInfo(const Target& target, Session* session);
+void ShowProperties(const Target& target, Session* session);
+void ShowBlocks(const Target& target, Session* session);
+void ShowFilter(const Target& target, Session* session);
+void ShowEntries(const Target& target, Session* session);
+void DumpStore(const Target& target, Session* session);
+void ShowKey(const Target& target, Session* session);
+void Verify(const Target& target, Session* session);
+void ShowLog(const Target& target, Session* session);
+void ShowManifest(const Target& target, Session* session);
+void ShowLevels(const Target& target, Session* session);
+void ExplainKey(const Target& target, Session* session);
+
+// What a directory stands for: itself, or the files that the command is called for one by one.
+enum class OnDirectory { kWhole, kTables, kLogs, kLogsAndTables };
+
+// The arguments that a command takes, besides paths and those that all have.
+struct CommandArguments {
+  const char* paths;                // help of PATH
+  const char* limit = nullptr;      // help of --limit; null: there is none
+  const char* keys_only = nullptr;  // the same of --keys-only
+  bool key = false;                 // KEY, after the paths
+  bool range = false;               // --from, --to, --prefix
+  bool forms = false;               // --hex
+  bool raw = false;                 // --raw
+  bool logs = false;                // --logs
+  bool records_only = false;
+  bool tables = false;
+  bool probes = false;
+};
+
+constexpr uint32_t Bit(TargetKind kind) { return uint32_t{1} << static_cast<uint32_t>(kind); }
+inline constexpr uint32_t kAnyKind = UINT32_MAX;
+
+struct Command {
+  const char* name;
+  const char* what;     // one line
+  const char* example;  // command lines
+  void (*show)(const Target& target, Session* session);
+  uint32_t kinds;  // that it takes, a bit each
+  OnDirectory on_directory;
+  CommandArguments arguments;
+  bool lines = false;  // with --json: one object a line instead of one document
+};
+
+// In the order of the help.
+std::span<const Command> Commands();
+// Null if there is none of that name.
+const Command* FindCommand(std::string_view name);
 
 }  // namespace tools
 

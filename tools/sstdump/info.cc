@@ -27,6 +27,23 @@ std::string Ratio(uint64_t whole, uint64_t part) {
   return ReadableNumber(static_cast<double>(whole) / static_cast<double>(part));
 }
 
+// A key may have 64 KiB, and what it is of should stay one screen.
+constexpr size_t kShownKeyBytes = 100;
+
+std::string ShortKey(const Session& session, std::string_view key, size_t columns) {
+  if (key.size() <= kShownKeyBytes) return session.ShowKey(key, columns);
+  const size_t shown = columns == 0 ? kShownKeyBytes : std::min(columns, kShownKeyBytes);
+  return Concat(session.ShowKey(key, shown), " (", ReadableCount(key.size()), " bytes)");
+}
+
+std::string ShortKeyRange(const Session& session, std::string_view first, std::string_view last) {
+  constexpr size_t kOthers = 50;  // columns of a line besides the keys
+  const size_t columns = KeyColumns(session, kOthers, 2);
+  if (std::max(first.size(), last.size()) <= kShownKeyBytes)
+    return KeyRange(session, first, last, 12);
+  return Concat(ShortKey(session, first, columns), " .. ", ShortKey(session, last, columns));
+}
+
 uint32_t VersionOf(const lsm::Table& table) {
   return table.is_partitioned() ? lsm::kTableVersionPartitioned : lsm::kTableVersion;
 }
@@ -57,7 +74,7 @@ void PrintTable(const lsm::Table& table, const bloom::FilterDescription& filter,
       {"entries", Concat(ReadableCount(p.entries), " (", Count(p.distinct_keys, "key", "keys"),
                          ", ", Count(p.deletions, "deletion", "deletions"), "), sequence ",
                          p.smallest_sequence, " to ", p.largest_sequence)});
-  fields.push_back({"keys", KeyRange(*session, p.smallest_key, p.largest_key, 11)});
+  fields.push_back({"keys", ShortKeyRange(*session, p.smallest_key, p.largest_key)});
   fields.push_back(
       {"data",
        Concat(ReadableBytes(p.raw_key_bytes), " of keys and ", ReadableBytes(p.raw_value_bytes),
@@ -159,6 +176,10 @@ void ShowLogInfo(const Target& target, Session* session) {
     return;
   }
   if (!log.is_open) return;
+  if (log.size_bytes == 0) {
+    return session->Print(
+        Heading(*session, target.path, "empty, and a log by its name: it could be any product's"));
+  }
   session->Print(Heading(
       *session, target.path,
       Concat("write-ahead log, format ", lsm::kLogVersion, ", ", ReadableBytes(log.size_bytes))));
@@ -256,17 +277,6 @@ StoreSums SumUp(const StoreFiles& files, Session* session) {
   return sums;
 }
 
-// As many names as one screen has room for.
-std::string NamesText(const std::vector<std::string>& names) {
-  constexpr size_t kShownNames = 8;
-  std::string text;
-  for (size_t i = 0; i < names.size() && i < kShownNames; ++i)
-    text += (i == 0 ? "" : ", ") + names[i];
-  if (names.size() > kShownNames)
-    text += Concat(" and ", ReadableCount(names.size() - kShownNames), " more");
-  return text;
-}
-
 void WriteStore(const StoreFiles& files, const StoreSums& sums, Session* session) {
   const lsm::ManifestState& state = files.manifest.state;
   lsm::JsonWriter& json = session->json();
@@ -305,7 +315,7 @@ void ShowStoreInfo(const Target& target, Session* session) {
                         ReadableBytes(sums.table_bytes), ", ",
                         Count(sums.entries, "entry", "entries"), " (sstdump levels)")});
   if (sums.tables > 0) {
-    fields.push_back({"keys", KeyRange(*session, sums.smallest_key, sums.largest_key, 12)});
+    fields.push_back({"keys", ShortKeyRange(*session, sums.smallest_key, sums.largest_key)});
   }
   fields.push_back(
       {"logs", Concat(ReadableCount(sums.needed_logs), " from ", lsm::LogFileName(state.oldest_log),

@@ -7,6 +7,7 @@
 #include "lsm/bytes/escape.h"
 #include "lsm/bytes/readable.h"
 #include "lsm/bytes/status.h"
+#include "tools/sstdump/characters.h"
 #include "tools/sstdump/wrap.h"
 
 namespace tools {
@@ -29,11 +30,11 @@ int Eighths(double share) { return static_cast<int>(std::lround(8 * std::clamp(s
 
 std::string FieldsText(const Session& session, const Fields& fields) {
   size_t width = 0;
-  for (const auto& [name, value] : fields) width = std::max(width, lsm::ColumnsOf(name));
+  for (const auto& [name, value] : fields) width = std::max(width, ColumnsOf(name));
   std::string text;
   for (const auto& [name, value] : fields) {
     const std::string line =
-        Concat("  ", name, std::string(width - lsm::ColumnsOf(name) + 2, ' '), value, "\n");
+        Concat("  ", name, std::string(width - ColumnsOf(name) + 2, ' '), value, "\n");
     text += session.columns() == 0 ? line : Wrapped(line, session.columns(), width + 4);
   }
   return text;
@@ -45,7 +46,8 @@ std::vector<std::string> LeaveOutColumns(const Session& session,
   std::vector<std::string> left_out;
   if (session.columns() == 0) return left_out;
   for (const std::string& name : expendable) {
-    if (WidthOf(lsm::ReadableTable(*rows, kRowIndent)) + others <= session.columns()) break;
+    if (WidthOf(lsm::ReadableTable(*rows, kRowIndent, &ColumnsOf)) + others <= session.columns())
+      break;
     const std::vector<std::string>& headings = rows->front();
     const auto column = std::find(headings.begin(), headings.end(), name) - headings.begin();
     for (auto& row : *rows) row.erase(row.begin() + column);
@@ -55,7 +57,7 @@ std::vector<std::string> LeaveOutColumns(const Session& session,
 }
 
 std::string RowsText(const Rows& rows, const std::vector<std::string>& left_out) {
-  std::string text = lsm::ReadableTable(rows, kRowIndent);
+  std::string text = lsm::ReadableTable(rows, kRowIndent, &ColumnsOf);
   if (left_out.empty()) return text;
   text += std::string(kRowIndent, ' ') + "no room for";
   for (size_t i = 0; i < left_out.size(); ++i) text += Concat(i == 0 ? " " : ", ", left_out[i]);
@@ -96,6 +98,16 @@ std::string Count(uint64_t count, std::string_view singular, std::string_view pl
   return Concat(lsm::ReadableCount(count), " ", count == 1 ? singular : plural);
 }
 
+std::string NamesText(const std::vector<std::string>& names) {
+  constexpr size_t kShownNames = 8;
+  std::string text;
+  for (size_t i = 0; i < names.size() && i < kShownNames; ++i)
+    text += (i == 0 ? "" : ", ") + names[i];
+  if (names.size() > kShownNames)
+    text += Concat(" and ", lsm::ReadableCount(names.size() - kShownNames), " more");
+  return text;
+}
+
 const char* NameOf(lsm::EntryKind kind) { return kind == lsm::EntryKind::kPut ? "put" : "delete"; }
 
 std::string EndText(lsm::LogEnd end, uint64_t torn_bytes) {
@@ -107,6 +119,7 @@ std::string EndText(lsm::LogEnd end, uint64_t torn_bytes) {
     case lsm::LogEnd::kOpen:
       return "not closed: in use, or cut short";
     case lsm::LogEnd::kTorn:
+      if (torn_bytes == 0) return "empty: its header was never written";
       return Concat("torn: ", Count(torn_bytes, "byte", "bytes"),
                     " of a write that did not finish");
   }

@@ -42,6 +42,9 @@ std::string UtcTime(uint64_t micros_since_1970);
 // "n things", "1 thing".
 std::string Count(uint64_t count, std::string_view singular, std::string_view plural);
 
+// As many of the names as a screen has room for, "and N more".
+std::string NamesText(const std::vector<std::string>& names);
+
 // "put", "delete".
 const char* NameOf(lsm::EntryKind kind);
 

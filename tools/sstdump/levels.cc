@@ -39,8 +39,10 @@ struct TableRow {
 };
 
 struct LevelRow {
-  uint64_t runs = 0;  // of level 0 its tables
-  uint64_t tables = 0, bytes = 0, entries = 0, keys = 0, filter_bytes = 0, filtered_keys = 0;
+  uint64_t runs = 0;                            // of level 0 its tables
+  uint64_t tables = 0, bytes = 0, entries = 0;  // as the manifest says
+  // Of the tables that can be read.
+  uint64_t readable_tables = 0, keys = 0, filter_bytes = 0, filtered_keys = 0;
   double target_sum = 0, predicted_sum = 0;  // weighed by keys of filtered tables
   uint64_t newest = 0;                       // number of a table
   std::string filter_kind, filter_reason;    // of the newest one that can be opened
@@ -50,6 +52,7 @@ struct LevelRow {
     ++tables;
     bytes += table.placed.meta.file_bytes;
     entries += table.placed.meta.entries;
+    readable_tables += table.is_open ? 1 : 0;
     keys += table.keys;
     filter_bytes += table.filter_bytes;
     if (table.is_open && table.placed.meta.number >= newest) {
@@ -67,6 +70,7 @@ struct LevelRow {
     tables += level.tables;
     bytes += level.bytes;
     entries += level.entries;
+    readable_tables += level.readable_tables;
     keys += level.keys;
     filter_bytes += level.filter_bytes;
     filtered_keys += level.filtered_keys;
@@ -131,8 +135,13 @@ std::string ReasonName(const std::string& reason) {
   return OrDash(reason.substr(0, reason.find(':')));
 }
 
-// `with_reasons`: some table was given a filter, or none, for a goal of the store.
-std::vector<std::string> Cells(std::string name, const LevelRow& row, bool with_reasons) {
+// What the rows have besides figures.
+struct Columns {
+  bool reasons;   // some table was given a filter, or none, for a goal of the store
+  bool readable;  // some table cannot be read
+};
+
+std::vector<std::string> Cells(std::string name, const LevelRow& row, const Columns& columns) {
   std::vector<std::string> cells = {std::move(name),
                                     ReadableCount(row.tables),
                                     ReadableCount(row.runs),
@@ -143,7 +152,12 @@ std::vector<std::string> Cells(std::string name, const LevelRow& row, bool with_
                                     NumberOrDash(row.target_fpp()),
                                     NumberOrDash(row.predicted_fpp()),
                                     ReadableNumber(row.expected_reads)};
-  if (with_reasons) {
+  if (columns.readable) {
+    cells.push_back(row.readable_tables == row.tables
+                        ? "all"
+                        : Concat(row.readable_tables, " of ", row.tables));
+  }
+  if (columns.reasons) {
     cells.push_back(OrDash(row.filter_kind));
     cells.push_back(ReasonName(row.filter_reason));
   }
@@ -185,6 +199,7 @@ void PrintTables(const std::vector<TableRow>& tables, Session* session) {
 
 void WriteLevel(const LevelRow& row, lsm::JsonWriter* json) {
   json->Member("tables", row.tables);
+  json->Member("readable_tables", row.readable_tables);
   json->Member("runs", row.runs);
   json->Member("table_bytes", row.bytes);
   json->Member("entries", row.entries);
@@ -242,21 +257,25 @@ void PrintTree(const Target& target, const std::array<LevelRow, lsm::kLevels>& l
   session->Print(Heading(
       *session, target.path,
       Concat("store of ", Count(all.tables, "table", "tables"), ", ", ReadableBytes(all.bytes))));
-  const bool with_reasons = AnyHasReason(tables);
+  const Columns columns = {.reasons = AnyHasReason(tables),
+                           .readable = all.readable_tables < all.tables};
   Rows rows = {
       {"level", "tables", "runs", "size", "keys", "filters", "b/key", "target", "FPP", "wasted"}};
-  if (with_reasons) rows[0].insert(rows[0].end(), {"filter", "why"});
+  if (columns.readable) rows[0].push_back("readable");
+  if (columns.reasons) rows[0].insert(rows[0].end(), {"filter", "why"});
   for (size_t i = 0; i < levels.size(); ++i) {
-    if (levels[i].tables > 0) rows.push_back(Cells(Concat(i), levels[i], with_reasons));
+    if (levels[i].tables > 0) rows.push_back(Cells(Concat(i), levels[i], columns));
   }
-  rows.push_back(Cells("all", all, with_reasons));
+  rows.push_back(Cells("all", all, columns));
   const std::vector<std::string> left_out = LeaveOutColumns(
-      *session, {"b/key", "size", "target", "filters", "keys", "filter", "why", "runs"}, 0, &rows);
+      *session, {"target", "b/key", "size", "filters", "keys", "filter", "why", "runs"}, 0, &rows);
   session->Print(RowsText(rows, left_out));
   session->Print(
       "  FPP: predicted.  wasted: reads to expect of a lookup for an absent key that is\n"
       "  within the range of every table\n");
-  if (!with_reasons) return;
+  if (columns.readable)
+    session->Print("  readable: keys, filters, b/key, target, FPP and wasted are of these alone\n");
+  if (!columns.reasons) return;
   session->Print("  filter, why: of the newest table of the level, and what decided on it:\n");
   std::set<std::string> explained;
   for (const LevelRow& level : levels) {

@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -101,6 +102,17 @@ void LimitMemory() {
   });
 }
 
+// As many files as the system allows may be open; some are needed for other things.
+size_t PinnedFilesMax() {
+  constexpr rlim_t kOthers = 64, kPinnedMax = 100'000;
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return kOthers;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur <= kOthers) return 0;
+  return static_cast<size_t>(std::min(limit.rlim_cur - kOthers, kPinnedMax));
+}
+
 std::string FollowLink(const std::string& path) {
   std::error_code error;
   if (!std::filesystem::is_symlink(path, error)) return path;
@@ -114,7 +126,8 @@ int Main(int argc, char** argv) {
   signal(SIGPIPE, SIG_IGN);
   OutputBuffer buffer;
   std::ostream out(&buffer);
-  const World world{&lsm::PosixFileSystem(), &out, &std::cerr, StandardOutput(), FollowLink};
+  const World world{&lsm::PosixFileSystem(), &out,       &std::cerr,
+                    StandardOutput(),        FollowLink, PinnedFilesMax()};
   const int code = RunSstdump(std::vector<std::string>(argv + 1, argv + argc), world);
   out.flush();
   if (buffer.error() == 0 || buffer.error() == EPIPE) return code;

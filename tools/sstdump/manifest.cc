@@ -1,9 +1,12 @@
 // `sstdump manifest`: the edits of a manifest, and what they add up to.
 #include "lsm/version/manifest.h"
 
+#include <algorithm>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "lsm/bytes/readable.h"
 #include "lsm/bytes/status.h"
@@ -39,6 +42,21 @@ void PrintTable(int level, const lsm::TableMeta& table, Session* session) {
   session->Print(line + "\n");
 }
 
+uint64_t LimitOf(const Session& session) { return session.request().limit.value_or(UINT64_MAX); }
+
+// As many of a list's items as --limit lets through.
+template <typename Item>
+std::span<const Item> Limited(const std::vector<Item>& items, const Session& session) {
+  return std::span(items).first(std::min<uint64_t>(items.size(), LimitOf(session)));
+}
+
+// "    and 12 more tables", of a list that --limit cuts.
+void PrintRest(uint64_t count, Session* session) {
+  if (count <= LimitOf(*session)) return;
+  session->Print(
+      Concat("    and ", Count(count - LimitOf(*session), "more table", "more tables"), "\n"));
+}
+
 void PrintEdit(uint64_t offset, const lsm::VersionEdit& edit, Session* session) {
   session->Print(Concat("  edit at offset ", offset, edit.is_snapshot ? ", a snapshot\n" : "\n"));
   std::string numbers;
@@ -60,12 +78,14 @@ void PrintEdit(uint64_t offset, const lsm::VersionEdit& edit, Session* session) 
     numbers +=
         Concat(numbers.empty() ? "    " : ", ", "log seed ", lsm::ReadableId(*edit.log_seed));
   if (!numbers.empty()) session->Print(numbers + "\n");
-  for (const lsm::VersionEdit::Removed& removed : edit.removed) {
+  for (const lsm::VersionEdit::Removed& removed : Limited(edit.removed, *session)) {
     session->Print(
         Concat("    - level ", removed.level, " ", lsm::TableFileName(removed.number), "\n"));
   }
-  for (const lsm::VersionEdit::Added& added : edit.added)
+  PrintRest(edit.removed.size(), session);
+  for (const lsm::VersionEdit::Added& added : Limited(edit.added, *session))
     PrintTable(added.level, added.table, session);
+  PrintRest(edit.added.size(), session);
 }
 
 void WriteTable(int level, const lsm::TableMeta& table, Session* session) {
@@ -111,7 +131,7 @@ void WriteEdit(uint64_t offset, const lsm::VersionEdit& edit, Session* session) 
   WriteClosedLogs(edit.closed_logs, &json);
   json.Key("removed");
   json.BeginArray();
-  for (const lsm::VersionEdit::Removed& removed : edit.removed) {
+  for (const lsm::VersionEdit::Removed& removed : Limited(edit.removed, *session)) {
     json.BeginObject();
     json.Member("level", removed.level);
     json.Member("number", removed.number);
@@ -120,7 +140,7 @@ void WriteEdit(uint64_t offset, const lsm::VersionEdit& edit, Session* session) 
   json.EndArray();
   json.Key("added");
   json.BeginArray();
-  for (const lsm::VersionEdit::Added& added : edit.added)
+  for (const lsm::VersionEdit::Added& added : Limited(edit.added, *session))
     WriteTable(added.level, added.table, session);
   json.EndArray();
   json.EndObject();
@@ -130,6 +150,7 @@ void WriteEdit(uint64_t offset, const lsm::VersionEdit& edit, Session* session) 
 void ShowState(const ManifestWalk& walk, Session* session) {
   const lsm::ManifestState& state = walk.state;
   const LogSummary& log = walk.log;
+  const std::vector<PlacedTable> tables = TablesInOrder(state);
   if (session->json_wanted()) {
     lsm::JsonWriter& json = session->json();
     json.Member("file_id", lsm::ReadableId(log.file_id));
@@ -148,9 +169,10 @@ void ShowState(const ManifestWalk& walk, Session* session) {
     for (const uint64_t number : state.synced_logs) json.Number(number);
     json.EndArray();
     WriteClosedLogs(state.closed_logs, &json);
+    json.Member("table_count", tables.size());
     json.Key("tables");
     json.BeginArray();
-    for (const PlacedTable& table : TablesInOrder(state))
+    for (const PlacedTable& table : Limited(tables, *session))
       WriteTable(table.level, table.meta, session);
     json.EndArray();
     json.EndObject();
@@ -162,8 +184,9 @@ void ShowState(const ManifestWalk& walk, Session* session) {
       "  all together: next file ", state.next_file_number, ", last sequence ", state.last_sequence,
       ", oldest log ", state.oldest_log, ",\n    digest seed ", ReadableSeed(state.digest_seed),
       state.log_seed ? Concat(", log seed ", lsm::ReadableId(*state.log_seed)) : "", "\n"));
-  for (const PlacedTable& table : TablesInOrder(state))
+  for (const PlacedTable& table : Limited(tables, *session))
     PrintTable(table.level, table.meta, session);
+  PrintRest(tables.size(), session);
 }
 
 // The manifest that CURRENT names.
@@ -180,7 +203,7 @@ void ShowManifestFile(const Target& target, Session* session) {
     session->json().Key("edits");
     session->json().BeginArray();
   }
-  uint64_t left = session->request().limit.value_or(UINT64_MAX);
+  uint64_t left = LimitOf(*session);
   const ManifestWalk walk =
       WalkManifest(target, session, [&](uint64_t offset, const lsm::VersionEdit& edit) {
         if (left == 0) return;
@@ -199,12 +222,18 @@ void ShowManifestFile(const Target& target, Session* session) {
 
 void ShowManifest(const Target& target, Session* session) {
   if (target.kind == TargetKind::kManifest) return ShowManifestFile(target, session);
-  const absl::StatusOr<Target> manifest = FollowCurrent(target);
-  if (!manifest.ok() && target.kind == TargetKind::kDirectory) {
-    // It may be no store, or another product's.
+  absl::StatusOr<Target> manifest;
+  if (target.kind == TargetKind::kDirectory) {
     const absl::StatusOr<StoreFiles> files =
         LookAtStore(session->world(), session->request(), target);
-    if (files.ok() && !files->has_state()) return session->Fail(StateProblem(*files), target);
+    if (!files.ok()) return session->Fail(files.status(), target);
+    Target directory = target;
+    directory.directory = files->directory;
+    manifest = FollowCurrent(directory);
+    // It may be no store, or another product's.
+    if (!manifest.ok() && !files->has_state()) return session->Fail(StateProblem(*files), target);
+  } else {
+    manifest = FollowCurrent(target);
   }
   if (!manifest.ok()) return session->Fail(manifest.status(), target);
   if (manifest->kind != TargetKind::kManifest) {

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "lsm/bytes/escape.h"
+#include "lsm/bytes/readable.h"
 #include "tools/sstdump/commands.h"
 #include "tools/sstdump/layout.h"
 #include "tools/sstdump/table_file.h"
@@ -15,13 +16,24 @@ namespace {
 bool IsText(const std::string& name, const lsm::TableProperties& properties) {
   return name == "compression" || name == "created_by" || name == "filter_kind" ||
          name == "filter_reason" || name == "largest_key" || name == "smallest_key" ||
-         properties.others.contains(name);
+         name.starts_with("digest_seed") || properties.others.contains(name);
+}
+
+// Identifiers, which are no quantities, in hexadecimal.
+std::map<std::string, std::string> TextsOf(const lsm::TableProperties& properties) {
+  std::map<std::string, std::string> texts = properties.ToMap();
+  const auto as_id = [&texts](const std::string& name, uint64_t id) {
+    if (const auto text = texts.find(name); text != texts.end()) text->second = lsm::ReadableId(id);
+  };
+  as_id("digest_seed", properties.digest_seed);
+  as_id("digest_seed_high", properties.digest_seed_high);
+  return texts;
 }
 
 void WriteProperties(const lsm::TableProperties& properties, lsm::JsonWriter* json) {
   json->Key("properties");
   json->BeginObject();
-  for (const auto& [name, value] : properties.ToMap()) {
+  for (const auto& [name, value] : TextsOf(properties)) {
     json->Key(lsm::Escape(name));
     if (IsText(name, properties)) {
       json->String(value);
@@ -29,7 +41,7 @@ void WriteProperties(const lsm::TableProperties& properties, lsm::JsonWriter* js
       // As text a double may be what JSON has not.
       json->Number(name == "target_fpp" ? properties.target_fpp : properties.expected_fpp);
     } else {
-      json->Json(value);
+      json->Number(std::stoull(value));
     }
   }
   json->EndObject();
@@ -42,13 +54,16 @@ void ShowProperties(const Target& target, Session* session) {
   if (!table.ok()) return session->Fail(table.status(), target);
   const lsm::TableProperties& properties = (*table)->properties();
   if (session->json_wanted()) return WriteProperties(properties, &session->json());
-  const std::map<std::string, std::string> texts = properties.ToMap();
+  const std::map<std::string, std::string> texts = TextsOf(properties);
   session->Print(Heading(*session, target.path, Count(texts.size(), "property", "properties")));
   const size_t columns = KeyColumns(*session, 28, 1);
   Fields fields;
-  for (const auto& [name, value] : texts)
+  for (const auto& [name, value] : texts) {
+    std::string bytes;
+    const bool is_escaped = lsm::Unescape(value, &bytes);
     fields.push_back({session->Fit(lsm::Escape(name, 60), session->columns() / 2),
-                      session->Fit(value, columns)});
+                      is_escaped ? session->Show(bytes, columns) : session->Fit(value, columns)});
+  }
   session->Print(FieldsText(*session, fields));
 }
 

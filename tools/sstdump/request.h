@@ -12,8 +12,10 @@ namespace tools {
 // How keys and values are shown, and keys read from the command line.
 enum class ByteForm { kEscaped, kHex, kRaw };
 
+struct Command;
+
 struct Request {
-  std::string command;
+  const Command* command = nullptr;
   std::vector<std::string> paths;
   bool json = false;
   bool color = false;
@@ -21,10 +23,10 @@ struct Request {
 
   // Of single commands; keys are the bytes themselves.
   std::string key;                           // get, explain
-  std::optional<std::string> from;           // scan
-  std::optional<std::string> to;             // scan
-  std::optional<uint64_t> limit;             // scan, wal, manifest, blocks
-  bool keys_only = false;                    // scan, wal
+  std::optional<std::string> from;           // scan, dump
+  std::optional<std::string> to;             // scan, dump
+  std::optional<uint64_t> limit;             // scan, dump, wal, manifest, blocks
+  bool keys_only = false;                    // scan, dump, wal
   bool records_only = false;                 // wal
   bool with_tables = false;                  // levels
   std::optional<uint64_t> probes;            // filter

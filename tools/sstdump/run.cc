@@ -9,6 +9,7 @@
 #include "lsm/fs/file_names.h"
 #include "tools/sstdump/command_line.h"
 #include "tools/sstdump/commands.h"
+#include "tools/sstdump/layout.h"
 #include "tools/sstdump/session.h"
 #include "tools/sstdump/store_files.h"
 #include "tools/sstdump/target.h"
@@ -18,49 +19,6 @@ namespace tools {
 namespace {
 
 using lsm::Concat;
-
-// What a command makes of a directory.
-enum class OnDirectory { kWhole, kTables, kLogs, kLogsAndTables };
-
-struct Command {
-  const char* name;
-  void (*show)(const Target&, Session*);
-  std::vector<TargetKind> kinds;  // that it takes; none: any file
-  OnDirectory on_directory;
-};
-
-const std::vector<Command>& Commands() {
-  using enum TargetKind;
-  static const std::vector<Command>& commands = *new std::vector<Command>{
-      {"info", &ShowInfo, {}, OnDirectory::kWhole},
-      {"properties", &ShowProperties, {kTable}, OnDirectory::kTables},
-      {"blocks", &ShowBlocks, {kTable}, OnDirectory::kTables},
-      {"filter", &ShowFilter, {kTable}, OnDirectory::kTables},
-      {"scan", &ShowEntries, {kTable}, OnDirectory::kTables},
-      {"get", &ShowKey, {kTable, kLog, kDirectory}, OnDirectory::kLogsAndTables},
-      {"verify", &Verify, {}, OnDirectory::kWhole},
-      {"wal", &ShowLog, {kLog}, OnDirectory::kLogs},
-      {"manifest", &ShowManifest, {kManifest, kCurrent, kDirectory}, OnDirectory::kWhole},
-      {"levels", &ShowLevels, {kDirectory}, OnDirectory::kWhole},
-      {"explain", &ExplainKey, {kDirectory}, OnDirectory::kWhole},
-  };
-  return commands;
-}
-
-const Command* FindCommand(const std::string& name) {
-  for (const Command& command : Commands()) {
-    if (command.name == name) return &command;
-  }
-  return nullptr;
-}
-
-bool Takes(const Command& command, TargetKind kind) {
-  if (command.kinds.empty()) return true;
-  for (const TargetKind taken : command.kinds) {
-    if (taken == kind) return true;
-  }
-  return false;
-}
 
 const char* CommandFor(TargetKind kind) {
   switch (kind) {
@@ -86,7 +44,7 @@ OnDirectory OnDirectoryOf(const Command& command, const Request& request) {
 // One path: it is what the command takes, or a message says what it is.
 void ShowOne(const Command& command, const Target& target, Session* session) {
   session->Begin(target.path, NameOf(target.kind));
-  if (Takes(command, target.kind)) {
+  if ((command.kinds & Bit(target.kind)) != 0) {
     command.show(target, session);
   } else if (target.kind == TargetKind::kForeign) {
     session->Fail(absl::InvalidArgumentError(Concat("this is ", target.foreign)), target);
@@ -104,6 +62,18 @@ void ShowFailure(const absl::Status& status, const std::string& path, std::strin
   session->Fail(status, path);
   session->End();
 }
+void ShowFailure(const absl::Status& status, const Target& target, Session* session) {
+  session->Begin(target.path, NameOf(target.kind));
+  session->Fail(status, target);
+  session->End();
+}
+
+// The files of a directory that a command is called for, and why others are not among them.
+struct ChosenFiles {
+  std::vector<Target> targets;
+  std::vector<absl::Status> problems;
+  std::vector<std::string> out_of_range;  // tables that cannot hold the key
+};
 
 // Of the logs those that are still needed, the newest first.
 void KeepAsALookupAsks(const StoreFiles& files, std::vector<Target>* logs) {
@@ -115,50 +85,109 @@ void KeepAsALookupAsks(const StoreFiles& files, std::vector<Target>* logs) {
   std::reverse(logs->begin(), logs->end());
 }
 
+ChosenFiles Choose(const Command& command, const StoreFiles& files, const Request& request) {
+  ChosenFiles chosen;
+  const bool is_lookup = command.on_directory == OnDirectory::kLogsAndTables;
+  if (command.on_directory != OnDirectory::kTables)
+    chosen.targets = LogTargets(files, &chosen.problems);
+  if (is_lookup) KeepAsALookupAsks(files, &chosen.targets);
+  if (command.on_directory == OnDirectory::kLogs) return chosen;
+  const auto is_wanted = [&](const PlacedTable& table) {
+    if (!is_lookup || table.MayHold(request.key)) return true;
+    chosen.out_of_range.push_back(table.name);
+    return false;
+  };
+  for (Target& table : TableTargets(files, is_wanted, &chosen.problems))
+    chosen.targets.push_back(std::move(table));
+  return chosen;
+}
+
+void ShowProblems(const StoreFiles& files, const Target& directory, ChosenFiles* chosen,
+                  Session* session) {
+  std::vector<absl::Status>& problems = chosen->problems;
+  // Without a CURRENT it is a directory with some files in it, which may be all that was asked for.
+  const bool has_store = !absl::IsNotFound(files.manifest_status);
+  const bool is_lost = has_store && !files.has_state();
+  if (is_lost &&
+      std::find(problems.begin(), problems.end(), files.manifest_status) == problems.end())
+    problems.push_back(files.manifest_status);
+  if (chosen->targets.empty() && problems.empty() && !has_store) {
+    problems.push_back(absl::NotFoundError("no store, and no file that this command could show"));
+  }
+  if (problems.empty()) return;
+  session->Begin(directory.path, NameOf(directory.kind));
+  for (const absl::Status& problem : problems) session->Fail(problem, directory);
+  if (is_lost && !chosen->targets.empty()) {
+    session->Note(
+        Concat(lsm::Escape(directory.path),
+               ": which files the store needs is not known; some of these may be out of date"));
+  }
+  session->End();
+}
+
+// A store without a file for the command is fine, and says so.
+void SayThatThereAreNone(const Command& command, const Target& directory, Session* session) {
+  session->Begin(directory.path, NameOf(directory.kind));
+  const bool is_about_logs = command.on_directory == OnDirectory::kLogs;
+  session->Note(Concat(lsm::Escape(directory.path),
+                       is_about_logs ? ": the store has no logs"
+                                     : ": the store has no tables; its logs may hold writes "
+                                       "(sstdump dump, sstdump wal)"));
+  session->End();
+}
+
+void SayWhatScanLeavesOut(const StoreFiles& files, const Target& directory, Session* session) {
+  if (!files.has_state()) return;
+  const auto logs = static_cast<uint64_t>(
+      std::count_if(files.logs.begin(), files.logs.end(),
+                    [&](uint64_t number) { return number >= files.manifest.state.oldest_log; }));
+  session->Begin(directory.path, NameOf(directory.kind));
+  session->Note(
+      Concat(lsm::Escape(directory.path), ": table by table, with old versions and deletions",
+             logs == 0 ? std::string()
+                       : Concat("; writes in ", Count(logs, "log", "logs"), " are left out"),
+             " (sstdump dump shows what the store holds)"));
+  session->End();
+}
+
+// In one line, as there may be many.
+void ShowOutOfRange(const Target& directory, const std::vector<std::string>& names,
+                    Session* session) {
+  if (names.empty()) return;
+  session->Begin(directory.path, NameOf(directory.kind));
+  if (session->json_wanted()) {
+    session->json().Key("out_of_range");
+    session->json().BeginArray();
+    for (const std::string& name : names) session->json().String(name);
+    session->json().EndArray();
+  }
+  const std::string key = session->ShowKey(session->request().key, KeyColumns(*session, 60, 1));
+  session->Print(Heading(*session, directory.path,
+                         Concat(Count(names.size(), "other table", "other tables"), " cannot hold ",
+                                key, ", by key range: ", NamesText(names))));
+  session->End();
+}
+
 // The files of a directory, one after the other.
 void ShowFilesOf(const Command& command, const Target& directory, Session* session) {
   const absl::StatusOr<StoreFiles> files =
       LookAtStore(session->world(), session->request(), directory);
   if (!files.ok()) return ShowFailure(files.status(), directory.path, "directory", session);
   // Of another product's files nothing can be shown.
-  if (absl::IsInvalidArgument(files->manifest_status)) {
-    session->Begin(directory.path, NameOf(directory.kind));
-    session->Fail(files->manifest_status, directory);
-    return session->End();
-  }
-  std::vector<absl::Status> problems;
-  std::vector<Target> targets;
-  if (command.on_directory != OnDirectory::kTables) targets = LogTargets(*files, &problems);
-  if (command.on_directory == OnDirectory::kLogsAndTables) KeepAsALookupAsks(*files, &targets);
-  if (command.on_directory != OnDirectory::kLogs) {
-    for (Target& table : TableTargets(*files, &problems)) targets.push_back(std::move(table));
-  }
-  // Without a CURRENT it is a directory with some files in it, which may be all that was asked for.
-  const bool has_store = !absl::IsNotFound(files->manifest_status);
-  const bool is_lost = has_store && !files->has_state();
-  if (is_lost &&
-      std::find(problems.begin(), problems.end(), files->manifest_status) == problems.end())
-    problems.push_back(files->manifest_status);
-  if (targets.empty() && problems.empty() && !has_store) {
-    problems.push_back(absl::NotFoundError("no store, and no file that this command could show"));
-  }
-  if (!problems.empty()) {
-    session->Begin(directory.path, NameOf(directory.kind));
-    for (const absl::Status& problem : problems) session->Fail(problem, directory);
-    if (is_lost && !targets.empty()) {
-      session->Note(
-          Concat(lsm::Escape(directory.path),
-                 ": which files the store needs is not known; some of these may be out of date"));
-    }
-    session->End();
-  }
-  for (const Target& target : targets) {
+  if (absl::IsInvalidArgument(files->manifest_status))
+    return ShowFailure(files->manifest_status, directory, session);
+  ChosenFiles chosen = Choose(command, *files, session->request());
+  ShowProblems(*files, directory, &chosen, session);
+  if (command.show == &ShowEntries && !chosen.targets.empty())
+    SayWhatScanLeavesOut(*files, directory, session);
+  if (chosen.targets.empty() && chosen.problems.empty() && chosen.out_of_range.empty())
+    SayThatThereAreNone(command, directory, session);
+  for (const Target& target : chosen.targets) {
     if (session->is_broken()) return;
-    // As `head` does it, where lines could be of any of several files.
-    if (command.show == &ShowEntries && targets.size() > 1)
-      session->Print(Concat("==> ", lsm::Escape(target.path), " <==\n"));
+    if (command.show == &ShowEntries && chosen.targets.size() > 1) session->Announce(target.path);
     ShowOne(command, target, session);
   }
+  ShowOutOfRange(directory, chosen.out_of_range, session);
 }
 
 }  // namespace
@@ -169,7 +198,7 @@ int RunSstdump(const std::vector<std::string>& arguments, const World& world) {
 }
 
 int RunRequest(const Request& request, const World& world) {
-  const Command* const command = FindCommand(request.command);
+  const Command* const command = request.command;
   Session session(world, request);
   for (const std::string& path : request.paths) {
     if (session.is_broken()) break;

@@ -25,16 +25,16 @@ void PrintEntry(const lsm::ParsedKey& key, std::string_view value, Session* sess
   session->Print(Concat(line, session->Show(value, RestOfLine(*session, line)), "\n"));
 }
 
-void WriteEntry(const lsm::ParsedKey& key, std::string_view value, Session* session) {
-  lsm::JsonWriter& json = session->json();
-  json.BeginObject();
+void WriteEntry(const Target& target, const lsm::ParsedKey& key, std::string_view value,
+                Session* session) {
+  lsm::JsonWriter& json = session->BeginLine();
+  json.Member("file", target.path);
   json.Member("key", session->Show(key.user_key));
   json.Member("sequence", key.sequence);
   json.Member("kind", NameOf(key.kind));
   if (!session->request().keys_only && key.kind == lsm::EntryKind::kPut)
     json.Member("value", session->Show(value));
-  json.EndObject();
-  session->DrainJson();
+  session->EndLine();
 }
 
 }  // namespace
@@ -45,17 +45,13 @@ void ShowEntries(const Target& target, Session* session) {
   const Request& request = session->request();
   uint64_t left = request.limit.value_or(UINT64_MAX);
   bool past_the_end = false;
-  if (session->json_wanted()) {
-    session->json().Key("entries");
-    session->json().BeginArray();
-  }
   const auto visit = [&](const lsm::ParsedKey& key, std::string_view value) {
     if (request.from && key.user_key < *request.from) return true;
     past_the_end = left == 0 || (request.to && key.user_key >= *request.to) || session->is_broken();
     if (past_the_end) return false;
     --left;
     if (session->json_wanted()) {
-      WriteEntry(key, value, session);
+      WriteEntry(target, key, value, session);
     } else {
       PrintEntry(key, value, session);
     }
@@ -69,7 +65,6 @@ void ShowEntries(const Target& target, Session* session) {
     if (!facts.status.ok()) session->Fail(facts.status, target);
     if (session->has_too_many_problems()) break;
   }
-  if (session->json_wanted()) session->json().EndArray();
 }
 
 }  // namespace tools

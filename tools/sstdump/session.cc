@@ -7,6 +7,8 @@
 #include "lsm/bytes/escape.h"
 #include "lsm/bytes/readable.h"
 #include "lsm/bytes/status.h"
+#include "tools/sstdump/characters.h"
+#include "tools/sstdump/commands.h"
 #include "tools/sstdump/wrap.h"
 
 namespace tools {
@@ -28,9 +30,11 @@ std::string Printable(std::string_view text) {
   return printable;
 }
 
-// Of an escape or of a character at its begin.
-size_t EscapedLength(std::string_view text) {
-  return !text.starts_with('\\') ? 1 : text.starts_with("\\\\") ? 2 : 4;
+// An escape, which is not to be cut in two, or a character.
+Character FirstPiece(std::string_view text) {
+  if (!text.starts_with('\\')) return FirstCharacter(text);
+  const size_t length = std::min<size_t>(text.starts_with("\\\\") ? 2 : 4, text.size());
+  return {length, length, true};
 }
 
 const char* NameOf(Outcome outcome) {
@@ -91,12 +95,14 @@ PlacedMessage SplitMessage(std::string_view message, std::string_view opened,
 }
 
 Session::Session(const World& world, const Request& request) : world_(world), request_(request) {
-  if (!json_wanted()) return;
+  if (!json_wanted() || writes_lines()) return;
   json_.BeginObject();
-  json_.Member("command", request_.command);
+  json_.Member("command", request_.command->name);
   json_.Key("results");
   json_.BeginArray();
 }
+
+bool Session::writes_lines() const { return json_wanted() && request_.command->lines; }
 
 void Session::Begin(const std::string& path, std::string_view kind) {
   outcome_ = Outcome::kFine;
@@ -105,15 +111,21 @@ void Session::Begin(const std::string& path, std::string_view kind) {
   problems_are_data_ = false;
   problems_.clear();
   notes_.clear();
-  if (!json_wanted()) return;
+  path_ = path;
+  kind_ = kind;
+  if (json_wanted() && !writes_lines()) BeginResult();
+}
+
+void Session::BeginResult() {
   json_.BeginObject();
-  json_.Member("path", path);
-  json_.Member("kind", kind);
+  json_.Member("path", path_);
+  json_.Member("kind", kind_);
 }
 
 void Session::End() {
   worst_ = std::max(worst_, outcome_);
   if (!json_wanted()) return;
+  if (writes_lines()) BeginResult();
   json_.Member("outcome", NameOf(outcome_));
   json_.Key("problems");
   json_.BeginArray();
@@ -129,16 +141,30 @@ void Session::End() {
   json_.BeginArray();
   for (const std::string& note : notes_) json_.String(note);
   json_.EndArray();
+  if (writes_lines()) return EndLine();
   json_.EndObject();
   DrainJson();
 }
 
+lsm::JsonWriter& Session::BeginLine() {
+  json_.BeginObject();
+  return json_;
+}
+
+void Session::EndLine() {
+  json_.EndObject();
+  *world_.out << std::exchange(json_, {}).Take() << '\n';
+}
+
 int Session::Finish() {
   if (json_wanted()) {
-    json_.EndArray();
+    if (writes_lines()) {
+      BeginLine().Member("command", request_.command->name);
+    } else {
+      json_.EndArray();
+    }
     json_.Member("exit_code", static_cast<int>(worst_));
-    json_.EndObject();
-    *world_.out << std::move(json_).Take() << '\n';
+    EndLine();
   }
   world_.out->flush();
   return static_cast<int>(worst_);
@@ -196,6 +222,12 @@ void Session::Note(std::string message) {
   }
 }
 
+void Session::Announce(const std::string& path) {
+  if (json_wanted()) return;
+  world_.out->flush();
+  *world_.err << "==> " << lsm::Escape(path) << " <==\n";
+}
+
 void Session::Add(Problem problem, Outcome outcome) {
   outcome_ = std::max(outcome_, outcome);
   worst_ = std::max(worst_, outcome_);
@@ -228,8 +260,14 @@ std::string Session::Show(std::string_view bytes, size_t columns_max) const {
   if (request_.form == ByteForm::kRaw && !json_wanted()) return std::string(bytes);
   const bool hex = request_.form == ByteForm::kHex;
   // Not more bytes than may be seen are looked at: a value may be long.
-  if (columns_max != 0) bytes = bytes.substr(0, columns_max + 1);
-  return Fit(hex ? ToHex(bytes) : lsm::Escape(bytes), columns_max);
+  constexpr size_t kBytesOfAColumn = 4;
+  if (columns_max != 0) bytes = bytes.substr(0, kBytesOfAColumn * (columns_max + 1));
+  const bool has_characters =
+      !json_wanted() && world_.terminal.is_terminal && world_.terminal.has_utf8;
+  return Fit(hex              ? ToHex(bytes)
+             : has_characters ? EscapeAllButPlain(bytes)
+                              : lsm::Escape(bytes),
+             columns_max);
 }
 
 std::string Session::ShowKey(std::string_view key, size_t columns_max) const {
@@ -237,12 +275,14 @@ std::string Session::ShowKey(std::string_view key, size_t columns_max) const {
 }
 
 std::string Session::Fit(std::string text, size_t columns_max) const {
-  if (columns_max == 0 || text.size() <= columns_max) return text;
-  // No half of an escape.
+  if (columns_max == 0 || ColumnsOf(text) <= columns_max) return text;
   size_t end = 0;
-  for (size_t next = 0; next < columns_max;
-       next += EscapedLength(std::string_view(text).substr(end)))
-    end = next;
+  for (size_t columns = 0;;) {
+    const Character piece = FirstPiece(std::string_view(text).substr(end));
+    columns += piece.columns;
+    if (columns >= columns_max) break;  // the mark takes one
+    end += piece.bytes;
+  }
   text.resize(end);
   return text + (world_.terminal.has_utf8 ? "…" : "~");
 }

@@ -1,12 +1,14 @@
 // One run of sstdump: what it says, in which form, and how it ends.
 //
-// Text goes to `out` as it comes; in JSON the run is one document, written piece by piece:
+// Text goes to `out` as it comes.  In JSON the run is one document, written piece by piece:
 //
 //   {"command":"verify","results":[RESULT, ...],"exit_code":1}
 //   RESULT = {"path":"…","kind":"table", …fields of the command…,
 //             "outcome":"damaged","problems":[{"file":"…","offset":12,"message":"…"}],"notes":["…"]}
 //
-// `offset` is there if the message is about a place in the file.
+// `offset` is there if the message is about a place in the file.  Commands whose output may be long
+// (Command::lines) write JSON Lines instead, an object a line: first what the command shows of a
+// path, then that path's RESULT, and last {"command":"scan","exit_code":1}.
 #ifndef TRELLIS_TOOLS_SSTDUMP_SESSION_H_
 #define TRELLIS_TOOLS_SSTDUMP_SESSION_H_
 
@@ -59,8 +61,11 @@ class Session {
   void Print(std::string_view text);
   // Bytes as they are, for `--raw`.
   void PrintRaw(std::string_view bytes);
-  // Members of the result.  REQUIRES json_wanted().
+  // Members of the result.  REQUIRES json_wanted(), and no JSON Lines.
   lsm::JsonWriter& json() { return json_; }
+  // One line of JSON Lines: its members come between the two.
+  lsm::JsonWriter& BeginLine();
+  void EndLine();
   // Writes what the JSON writer has so far: after each item of a list that may be long.
   void DrainJson();
 
@@ -76,6 +81,8 @@ class Session {
   void Misuse(const std::string& path, std::string message);
   // Worth knowing, and no fault.
   void Note(std::string message);
+  // Which file the next lines are of; on the standard error, as it is no data.  Not in JSON.
+  void Announce(const std::string& path);
 
   // How many problems this result has had, and how many of these were damage.
   struct Tally {
@@ -107,7 +114,8 @@ class Session {
   std::string Yellow(std::string_view text) const { return Colored("33", text); }
   std::string Dim(std::string_view text) const { return Colored("2", text); }
 
-  // A key or value as text: escaped or in hex as was asked for, cut to `columns_max` if not 0.
+  // A key or value as text: escaped or in hex as was asked for, cut to `columns_max` if not 0.  A
+  // terminal that knows UTF-8 gets its plain characters (characters.h) as they are.
   std::string Show(std::string_view bytes, size_t columns_max = 0) const;
   // The same for a key within a sentence, where nothing would be a riddle: "(empty)".
   std::string ShowKey(std::string_view key, size_t columns_max = 0) const;
@@ -123,6 +131,8 @@ class Session {
   };
 
   std::string Colored(const char* code, std::string_view text) const;
+  bool writes_lines() const;
+  void BeginResult();
   void Add(Problem problem, Outcome outcome);
   void AddStatus(const absl::Status& status, PlacedMessage placed);
   void PrintProblem(const Problem& problem);
@@ -134,6 +144,7 @@ class Session {
   bool problems_are_data_ = false;
 
   // Of the result that was begun.
+  std::string path_, kind_;
   Outcome outcome_ = Outcome::kFine;
   std::vector<Problem> problems_;  // those that are shown
   std::vector<std::string> notes_;

@@ -6,31 +6,9 @@
 
 #include "lsm/base/internal_key.h"
 #include "lsm/bytes/status.h"
-#include "lsm/log/log_reader.h"
 
 namespace tools {
 namespace {
-
-// Whether the directory has a file that is Trellis's by its content.
-bool HoldsOurs(const StoreFiles& files) {
-  return std::any_of(files.names.begin(), files.names.end(), [&](const std::string& name) {
-    const absl::StatusOr<Target> target = FindTargetIn(files.directory, name);
-    return target.ok() && (target->kind == TargetKind::kTable || target->kind == TargetKind::kLog ||
-                           target->kind == TargetKind::kManifest);
-  });
-}
-
-// Other products, too, have a CURRENT.  Theirs is no damage; in a store of ours another one is.
-absl::Status NameForeign(const StoreFiles& files, const absl::Status& problem) {
-  const absl::StatusOr<Target> current =
-      FindTargetIn(files.directory, std::string(lsm::kCurrentFileName));
-  if (!current.ok() || current->kind != TargetKind::kForeign) return problem;
-  if (current->foreign == kForeignCurrent || !HoldsOurs(files)) {
-    return absl::InvalidArgumentError(
-        lsm::Concat(current->path, ": no store of Trellis: this is ", current->foreign));
-  }
-  return absl::DataLossError(lsm::Concat(lsm::MessageOf(problem)));
-}
 
 absl::StatusOr<std::optional<Target>> FindPart(const StoreFiles& files,
                                                const std::shared_ptr<lsm::Directory>& directory,
@@ -53,52 +31,7 @@ absl::StatusOr<std::optional<Target>> FindPart(const StoreFiles& files,
       ", but there is no such file"));
 }
 
-// What an opening of the store passes over: a file where a log would be, that is none and holds no
-// record.
-bool IsNoLog(const StoreFiles& files, uint64_t number) {
-  absl::StatusOr<std::unique_ptr<lsm::ReadFile>> file =
-      files.log_directory->OpenRead(lsm::LogFileName(number), lsm::ReadMode::kBuffered);
-  if (!file.ok()) return false;
-  const absl::StatusOr<uint64_t> file_bytes = (*file)->Size();
-  return number >= files.manifest.state.oldest_log && file_bytes.ok() &&
-         files.manifest.state.HoldsNoRecord(number, *file_bytes) &&
-         absl::IsInvalidArgument(
-             lsm::LogReader::Open(*std::move(file), lsm::LogKind::kWriteAhead).status());
-}
-
 }  // namespace
-
-absl::StatusOr<StoreFiles> LookAtStore(const World& world, const Request& request,
-                                       const Target& directory) {
-  StoreFiles files;
-  files.directory = directory.directory;
-  files.log_directory = directory.directory;
-  if (request.log_directory) {
-    LSM_ASSIGN_OR_RETURN(files.log_directory, world.file_system->OpenDirectory(
-                                                  *request.log_directory, /*create=*/false));
-  }
-  LSM_ASSIGN_OR_RETURN(files.names, files.directory->List());
-  std::sort(files.names.begin(), files.names.end());
-  LSM_ASSIGN_OR_RETURN(const std::vector<std::string> log_names, files.log_directory->List());
-  for (const std::string& name : log_names) {
-    const std::optional<lsm::FileName> parsed = lsm::ParseFileName(name);
-    if (parsed && parsed->kind == lsm::FileKind::kLog) files.logs.push_back(parsed->number);
-  }
-  std::sort(files.logs.begin(), files.logs.end());
-  absl::StatusOr<lsm::ManifestContents> manifest = lsm::ReadManifest(*files.directory);
-  files.manifest_status = manifest.status();
-  if (manifest.ok()) {
-    files.manifest = std::move(manifest).value();
-    std::erase_if(files.logs, [&](uint64_t number) {
-      if (!IsNoLog(files, number)) return false;
-      files.no_logs.push_back(number);
-      return true;
-    });
-  } else if (!absl::IsNotFound(files.manifest_status)) {
-    files.manifest_status = NameForeign(files, files.manifest_status);
-  }
-  return files;
-}
 
 absl::Status StateProblem(const StoreFiles& files) {
   if (!absl::IsNotFound(files.manifest_status)) return files.manifest_status;
@@ -120,6 +53,7 @@ bool IsGone(const StoreFiles& files, lsm::Directory& directory, lsm::FileKind ki
             uint64_t number) {
   const bool is_log = kind == lsm::FileKind::kLog;
   const std::string name = is_log ? lsm::LogFileName(number) : lsm::TableFileName(number);
+  if (files.missing.contains(name)) return false;
   if (!absl::IsNotFound(directory.Stat(name).status())) return false;
   const absl::StatusOr<lsm::ManifestContents> now = lsm::ReadManifest(*files.directory);
   if (!now.ok()) return false;
@@ -153,10 +87,13 @@ absl::StatusOr<std::optional<Target>> FindLog(const StoreFiles& files, uint64_t 
   return FindPart(files, files.log_directory, lsm::FileKind::kLog, number);
 }
 
-std::vector<Target> TableTargets(const StoreFiles& files, std::vector<absl::Status>* problems) {
+std::vector<Target> TableTargets(const StoreFiles& files,
+                                 const std::function<bool(const PlacedTable&)>& is_wanted,
+                                 std::vector<absl::Status>* problems) {
   std::vector<Target> targets;
   if (files.has_state()) {
     for (const PlacedTable& table : TablesInOrder(files.manifest.state)) {
+      if (!is_wanted(table)) continue;
       absl::StatusOr<std::optional<Target>> target = FindTable(files, table.meta.number);
       if (!target.ok()) {
         problems->push_back(target.status());

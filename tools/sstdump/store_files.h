@@ -3,13 +3,17 @@
 #define TRELLIS_TOOLS_SSTDUMP_STORE_FILES_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "lsm/base/internal_key.h"
 #include "lsm/fs/file_names.h"
 #include "lsm/fs/file_system.h"
 #include "lsm/version/manifest.h"
@@ -25,6 +29,7 @@ struct StoreFiles {
   std::vector<std::string> names;                 // in the directory, sorted
   std::vector<uint64_t> logs;                     // numbers of those in the log directory, sorted
   std::vector<uint64_t> no_logs;  // in their place: no logs, and too short to hold a record
+  std::set<std::string> missing;  // names of needed files that are not there
 
   // OK, or why there is no state.  NotFound: the directory has no CURRENT.  InvalidArgument: it is
   // another product's.
@@ -34,7 +39,10 @@ struct StoreFiles {
   bool has_state() const { return manifest_status.ok(); }
 };
 
-// Fails only where the directory cannot be listed.
+// The files as they were at one moment.  Those that the manifest names are held open, so that a
+// store that another process writes to cannot take them away meanwhile; at most
+// `world.pinned_files_max`.  If some are gone before they are open, the manifest is read again.
+// Fails where the directory cannot be listed; Unavailable if the store moves on every time.
 absl::StatusOr<StoreFiles> LookAtStore(const World& world, const Request& request,
                                        const Target& directory);
 
@@ -42,8 +50,9 @@ absl::StatusOr<StoreFiles> LookAtStore(const World& world, const Request& reques
 // REQUIRES !has_state().
 absl::Status StateProblem(const StoreFiles& files);
 
-// Whether a table or a log of the manifest is not there because the store does without it by now:
-// one that is being written moves on, and a newer manifest says so.
+// Whether a table or a log of the manifest, beyond those that are held open, is not there because
+// the store does without it by now: one that is being written moves on, and a newer manifest says
+// so.
 bool IsGone(const StoreFiles& files, lsm::Directory& directory, lsm::FileKind kind,
             uint64_t number);
 inline constexpr const char* kMovedOn =
@@ -54,6 +63,10 @@ struct PlacedTable {
   int level = 0;
   lsm::TableMeta meta;
   std::string name;
+
+  bool MayHold(std::string_view user_key) const {
+    return lsm::UserKeyOf(meta.smallest) <= user_key && user_key <= lsm::UserKeyOf(meta.largest);
+  }
 };
 // By level, in the order in which a lookup asks them: level 0 newest first, deeper ones by run, the
 // newest first, and by key.
@@ -66,8 +79,10 @@ absl::StatusOr<std::optional<Target>> FindTable(const StoreFiles& files, uint64_
 absl::StatusOr<std::optional<Target>> FindLog(const StoreFiles& files, uint64_t number);
 
 // The tables of a directory: those of the manifest in the order above, or, where there is none,
-// every file that is a table.
-std::vector<Target> TableTargets(const StoreFiles& files, std::vector<absl::Status>* problems);
+// every file that is a table.  Those of the manifest that are not wanted are left out.
+std::vector<Target> TableTargets(const StoreFiles& files,
+                                 const std::function<bool(const PlacedTable&)>& is_wanted,
+                                 std::vector<absl::Status>* problems);
 // Its logs, oldest first; without a manifest also files that are logs by their names alone, whose
 // kind then tells what they are.
 std::vector<Target> LogTargets(const StoreFiles& files, std::vector<absl::Status>* problems);

@@ -12,11 +12,12 @@
 namespace tools {
 
 struct StoreLookup {
+  // `error` is not empty if something that may hold a newer write of the key could not be read;
+  // the session knows why, as a problem or as a note.
   lsm::Explanation explanation;
   std::string value;  // if explanation.found
-  // False if something that may hold a newer write of the key could not be looked into.  The
-  // session knows why, as a problem or as a note.
-  bool is_certain = true;
+
+  bool is_certain() const { return explanation.error.empty(); }
 };
 
 // REQUIRES files.has_state().

@@ -185,7 +185,8 @@ class StoreChecker {
 
   void CheckFilesByContent() {
     std::vector<absl::Status> problems;
-    for (const Target& target : TableTargets(files_, &problems)) {
+    for (const Target& target : TableTargets(
+             files_, [](const PlacedTable&) { return true; }, &problems)) {
       const Session::Tally before = session_->tally();
       const TableVerdict verdict = VerifyTable(target, session_);
       PrintVerdict(target.path, before, TextOf(verdict), session_);

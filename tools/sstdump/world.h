@@ -30,6 +30,8 @@ struct World {
   // The path behind symbolic links.  The user who names a link means what it leads to; links that
   // are found inside of a store are not followed.
   std::function<std::string(const std::string&)> resolve;
+  // How many files of a store may be held open.
+  size_t pinned_files_max = 512;
 };
 
 // Runs one command; `arguments` without the program's name.  Returns the exit code (Outcome in

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "tools/sstdump/characters.h"
+
 namespace tools {
 namespace {
 
@@ -10,22 +12,22 @@ constexpr size_t kTabColumns = 8;
 // What a terminal shows in one piece: a character, or a switch of colour.
 struct Unit {
   size_t bytes = 1;
+  size_t columns = 1;
   bool is_shown = true;
 };
 
 Unit UnitAt(std::string_view line, size_t at) {
   if (line.substr(at).starts_with("\x1b[")) {
     const size_t end = line.find('m', at);
-    if (end != line.npos) return {end + 1 - at, false};
+    if (end != line.npos) return {end + 1 - at, 0, false};
   }
-  Unit unit;
-  while (at + unit.bytes < line.size() && (line[at + unit.bytes] & 0xc0) == 0x80) ++unit.bytes;
-  return unit;
+  const Character character = FirstCharacter(line.substr(at));
+  return {character.bytes, character.columns, true};
 }
 
-// Where a line is that has reached `column` and goes on with this character.
-size_t ColumnBehind(size_t column, char c) {
-  return c == '\t' ? column + kTabColumns - column % kTabColumns : column + 1;
+// Where a line is that has reached `column` and goes on with this unit, which begins with `c`.
+size_t ColumnBehind(size_t column, char c, const Unit& unit) {
+  return c == '\t' ? column + kTabColumns - column % kTabColumns : column + unit.columns;
 }
 
 std::string WrappedLine(std::string_view line, size_t columns, size_t hanging) {
@@ -38,7 +40,7 @@ std::string WrappedLine(std::string_view line, size_t columns, size_t hanging) {
   for (size_t at = 0; at < line.size();) {
     const Unit unit = UnitAt(line, at);
     if (line[at] == ' ' && at > word) blank = at;
-    const size_t behind = unit.is_shown ? ColumnBehind(column, line[at]) : column;
+    const size_t behind = ColumnBehind(column, line[at], unit);
     if (behind <= columns || at == begin) {
       column = behind;
       at += unit.bytes;
@@ -69,7 +71,7 @@ std::string CutLine(std::string_view line, size_t columns, std::string_view mark
     if (!unit.is_shown) {
       text.append(piece);
     } else if (!is_cut) {
-      column = ColumnBehind(column, piece[0]);
+      column = ColumnBehind(column, piece[0], unit);
       // The mark takes the last column, also if this character would just fit.
       is_cut = column >= columns;
       text.append(is_cut ? mark : piece);
@@ -96,7 +98,7 @@ size_t ColumnsShown(std::string_view line) {
   size_t column = 0;
   for (size_t at = 0; at < line.size();) {
     const Unit unit = UnitAt(line, at);
-    if (unit.is_shown) column = ColumnBehind(column, line[at]);
+    column = ColumnBehind(column, line[at], unit);
     at += unit.bytes;
   }
   return column;

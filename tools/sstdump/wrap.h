@@ -1,6 +1,5 @@
-// Lines that fit a terminal.  Columns are counted as it counts them for UTF-8 text without wide or
-// combining characters: a sequence that switches colour takes none, a tab reaches to the next
-// multiple of eight.
+// Lines that fit a terminal.  Columns are counted as it counts them for UTF-8 text (characters.h):
+// a sequence that switches colour takes none, a tab reaches to the next multiple of eight.
 #ifndef TRELLIS_TOOLS_SSTDUMP_WRAP_H_
 #define TRELLIS_TOOLS_SSTDUMP_WRAP_H_
 

@@ -1,0 +1,64 @@
+#include "tools/sstdump/characters.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <string>
+
+#include "lsm/bytes/escape.h"
+
+namespace tools {
+namespace {
+
+TEST(CharactersTest, PrintableOnesStay) {
+  for (const std::string text :
+       {"décolletage", "Größe", "ключ", "キー", "键", "🔑", "א", "…", "│"}) {
+    EXPECT_EQ(EscapeAllButPlain(text), text);
+  }
+  EXPECT_EQ(EscapeAllButPlain("a\\b\n\x7f"), "a\\\\b\\x0a\\x7f");
+}
+
+TEST(CharactersTest, WhatIsNotWhatItSeemsIsEscaped) {
+  for (const std::string text :
+       {"\u0080", "\u009b", "\u00a0", "\u00ad", "e\u0301",    "\u200b",    "\u200d",
+        "\u200e", "\u202e", "\u2066", "\u2028", "\u2029",     "\u3000",    "\u2800",
+        "\ufeff", "\ufe0f", "\ue000", "\ufffd", "\U000e0041", "\U0010ffff"}) {
+    const std::string bytes = text.substr(text.front() == 'e' ? 1 : 0);
+    EXPECT_EQ(EscapeAllButPlain(bytes), lsm::Escape(bytes)) << lsm::Escape(text);
+  }
+}
+
+TEST(CharactersTest, InvalidUtf8IsEscaped) {
+  for (const std::string bytes : {"\xff", "\xc3", "\xc0\x80", "\xe0\x80\x80", "\xed\xa0\x80",
+                                  "\xf4\x90\x80\x80", "\xe2\x82", "\x80", "\xf0\x82\x82\xac"}) {
+    EXPECT_EQ(EscapeAllButPlain(bytes), lsm::Escape(bytes)) << lsm::Escape(bytes);
+  }
+  EXPECT_EQ(EscapeAllButPlain("\xc3\xc3\xa9"), "\\xc3é");
+}
+
+// What is shown can be typed.
+TEST(CharactersTest, UnescapeUndoesIt) {
+  std::mt19937_64 random(3);
+  for (int round = 0; round < 20'000; ++round) {
+    std::string bytes(random() % 12, '\0');
+    for (char& byte : bytes) {
+      byte =
+          random() % 2 == 0 ? static_cast<char>(random()) : "\xc3\xa9\xe2\x82\xac\\x"[random() % 7];
+    }
+    std::string back;
+    ASSERT_TRUE(lsm::Unescape(EscapeAllButPlain(bytes), &back));
+    ASSERT_EQ(back, bytes);
+  }
+}
+
+TEST(CharactersTest, ColumnsAreThoseOfATerminal) {
+  EXPECT_EQ(ColumnsOf("abc"), 3u);
+  EXPECT_EQ(ColumnsOf("é…▁"), 3u);
+  EXPECT_EQ(ColumnsOf("キー"), 4u);
+  EXPECT_EQ(ColumnsOf("🔑"), 2u);
+  EXPECT_EQ(ColumnsOf("e\u0301"), 1u);
+  EXPECT_EQ(ColumnsOf("\xff\xff"), 2u);
+}
+
+}  // namespace
+}  // namespace tools

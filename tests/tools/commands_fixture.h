@@ -1,0 +1,55 @@
+// A sample store, and commands run on it.
+#ifndef TRELLIS_TESTS_TOOLS_COMMANDS_FIXTURE_H_
+#define TRELLIS_TESTS_TOOLS_COMMANDS_FIXTURE_H_
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lsm/fs/memory_file_system.h"
+#include "tests/tools/sample_store.h"
+
+namespace tools {
+
+class CommandsTest : public testing::Test {
+ protected:
+  CommandsTest() { MakeSampleStore(files_, "s"); }
+
+  RunResult Run(const std::vector<std::string>& arguments, const Terminal& terminal = {}) {
+    return tools::Run(files_, arguments, terminal);
+  }
+  // The only result of a command that must end with `code`.
+  nlohmann::json Result(std::vector<std::string> arguments, int code = 0) {
+    const nlohmann::json document = Document(std::move(arguments), code);
+    EXPECT_EQ(document["results"].size(), 1u);
+    return document["results"][0];
+  }
+  nlohmann::json Document(std::vector<std::string> arguments, int code = 0) {
+    const std::string command = arguments[0];
+    arguments.insert(arguments.begin(), "--json");
+    const RunResult result = Run(arguments);
+    EXPECT_EQ(result.code, code) << result.out << result.err;
+    EXPECT_EQ(result.err, "");
+    nlohmann::json document = ParseOutput(result.out);
+    EXPECT_EQ(document["exit_code"], code);
+    EXPECT_EQ(document["command"], command);
+    return document;
+  }
+
+  lsm::MemoryFileSystem files_;
+};
+
+inline std::vector<std::string> Lines(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+}  // namespace tools
+
+#endif  // TRELLIS_TESTS_TOOLS_COMMANDS_FIXTURE_H_

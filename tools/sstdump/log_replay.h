@@ -1,0 +1,34 @@
+// The writes of a store's logs, as recovery would apply them to what the tables hold.
+#ifndef TRELLIS_TOOLS_SSTDUMP_LOG_REPLAY_H_
+#define TRELLIS_TOOLS_SSTDUMP_LOG_REPLAY_H_
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "lsm/base/internal_key.h"
+#include "tools/sstdump/log_file.h"
+#include "tools/sstdump/session.h"
+#include "tools/sstdump/store_files.h"
+
+namespace tools {
+
+struct LogReplay {
+  std::vector<std::string> logs;    // names, oldest first
+  std::vector<std::string> unread;  // those that could not be read whole; the session knows why
+  lsm::Sequence last_sequence = 0;  // of the tables and the logs
+};
+
+// Goes through the logs from the oldest that is needed on.  Recovery numbers writes without a gap,
+// so it uses nothing after one, which is what a crash may leave; unless a log after the gap was
+// synced or closed, for then its predecessors were synced too, and something else took them.
+//
+// Calls `visit` with each write that recovery would use, and with the index of its log in `logs`.
+// REQUIRES files.has_state().
+LogReplay ReplayLogs(const StoreFiles& files, Session* session,
+                     const std::function<void(size_t log, const BatchEntry& entry)>& visit);
+
+}  // namespace tools
+
+#endif  // TRELLIS_TOOLS_SSTDUMP_LOG_REPLAY_H_

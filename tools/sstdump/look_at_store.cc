@@ -1,0 +1,194 @@
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lsm/bytes/status.h"
+#include "lsm/fs/file_names.h"
+#include "lsm/log/log_reader.h"
+#include "tools/sstdump/pinned_directory.h"
+#include "tools/sstdump/store_files.h"
+
+namespace tools {
+namespace {
+
+using lsm::Concat;
+
+// Whether the directory has a file that is Trellis's by its content.
+bool HoldsOurs(const StoreFiles& files) {
+  return std::any_of(files.names.begin(), files.names.end(), [&](const std::string& name) {
+    const absl::StatusOr<Target> target = FindTargetIn(files.directory, name);
+    return target.ok() && (target->kind == TargetKind::kTable || target->kind == TargetKind::kLog ||
+                           target->kind == TargetKind::kManifest);
+  });
+}
+
+// Other products, too, have a CURRENT.  Theirs is no damage; in a store of ours another one is.
+absl::Status NameForeign(const StoreFiles& files, const absl::Status& problem) {
+  const absl::StatusOr<Target> current =
+      FindTargetIn(files.directory, std::string(lsm::kCurrentFileName));
+  if (!current.ok() || current->kind != TargetKind::kForeign) return problem;
+  if (current->foreign == kForeignCurrent || !HoldsOurs(files)) {
+    return absl::InvalidArgumentError(
+        lsm::Concat(current->path, ": no store of Trellis: this is ", current->foreign));
+  }
+  return absl::DataLossError(lsm::Concat(lsm::MessageOf(problem)));
+}
+
+// What an opening of the store passes over: a file where a log would be, that is none and holds no
+// record.
+bool IsNoLog(const StoreFiles& files, uint64_t number) {
+  absl::StatusOr<std::unique_ptr<lsm::ReadFile>> file =
+      files.log_directory->OpenRead(lsm::LogFileName(number), lsm::ReadMode::kBuffered);
+  if (!file.ok()) return false;
+  const absl::StatusOr<uint64_t> file_bytes = (*file)->Size();
+  return number >= files.manifest.state.oldest_log && file_bytes.ok() &&
+         files.manifest.state.HoldsNoRecord(number, *file_bytes) &&
+         absl::IsInvalidArgument(
+             lsm::LogReader::Open(*std::move(file), lsm::LogKind::kWriteAhead).status());
+}
+
+// What moves when the store does: the bytes of CURRENT, and those of the manifest.
+struct Mark {
+  std::string current;
+  uint64_t manifest_bytes = 0;
+  bool operator==(const Mark&) const = default;
+};
+
+// Empty where CURRENT or the manifest cannot be read.
+Mark MarkOf(lsm::Directory& directory) {
+  constexpr uint64_t kCurrentBytesMax = 4096;
+  const std::string current_name(lsm::kCurrentFileName);
+  const absl::StatusOr<std::string> bytes =
+      lsm::ReadWholeFile(directory, current_name, kCurrentBytesMax);
+  if (!bytes.ok()) return {};
+  const absl::StatusOr<lsm::Current> current = lsm::Current::Decode(*bytes, current_name);
+  if (!current.ok()) return {*bytes, 0};
+  const absl::StatusOr<lsm::FileInfo> info =
+      directory.Stat(lsm::ManifestFileName(current->manifest_number));
+  return {*bytes, info.ok() ? info->size_bytes : 0};
+}
+
+// One look at a store: its manifest, and the files that this names, held open.
+class Look {
+ public:
+  Look(const Request& request, size_t pinned_files_max)
+      : request_(request), pinned_files_max_(pinned_files_max) {}
+
+  absl::StatusOr<StoreFiles> Take(const World& world, const Target& directory) {
+    tables_ = std::make_shared<PinnedDirectory>(directory.directory);
+    logs_ = tables_;
+    if (request_.log_directory) {
+      LSM_ASSIGN_OR_RETURN(
+          std::shared_ptr<lsm::Directory> logs,
+          world.file_system->OpenDirectory(*request_.log_directory, /*create=*/false));
+      logs_ = std::make_shared<PinnedDirectory>(std::move(logs));
+    }
+    StoreFiles files;
+    files.directory = tables_;
+    files.log_directory = logs_;
+    PinManifest();
+    absl::StatusOr<lsm::ManifestContents> manifest = lsm::ReadManifest(*tables_);
+    files.manifest_status = manifest.status();
+    if (manifest.ok()) files.manifest = std::move(manifest).value();
+    LSM_RETURN_IF_ERROR(List(&files));
+    if (files.has_state()) Pin(&files);
+    return files;
+  }
+
+  // Whether `files` are those of one moment.  Otherwise another look is needed.
+  bool IsOfOneMoment(const StoreFiles& files) const {
+    if (MarkOf(tables_->now()) == mark_) return !is_log_gone_;
+    if (!files.has_state() || !files.missing.empty() || is_log_gone_) return false;
+    // Tables that are gone by now are held open, so only logs could have changed.
+    const absl::StatusOr<lsm::ManifestContents> now = lsm::ReadManifest(tables_->now());
+    return now.ok() && now->state.oldest_log == files.manifest.state.oldest_log;
+  }
+
+ private:
+  // What cannot be opened here fails with a message where it is needed.
+  void PinManifest() {
+    const std::string current_name(lsm::kCurrentFileName);
+    tables_->Pin(current_name).IgnoreError();
+    const absl::StatusOr<lsm::Current> current = lsm::ReadCurrent(*tables_, current_name);
+    if (current.ok()) tables_->Pin(lsm::ManifestFileName(current->manifest_number)).IgnoreError();
+    mark_ = MarkOf(*tables_);
+  }
+
+  absl::Status List(StoreFiles* files) {
+    LSM_ASSIGN_OR_RETURN(files->names, tables_->List());
+    std::sort(files->names.begin(), files->names.end());
+    LSM_ASSIGN_OR_RETURN(const std::vector<std::string> log_names, logs_->List());
+    for (const std::string& name : log_names) {
+      const std::optional<lsm::FileName> parsed = lsm::ParseFileName(name);
+      if (parsed && parsed->kind == lsm::FileKind::kLog) files->logs.push_back(parsed->number);
+    }
+    std::sort(files->logs.begin(), files->logs.end());
+    return absl::OkStatus();
+  }
+
+  void Pin(StoreFiles* files) {
+    const lsm::ManifestState& state = files->manifest.state;
+    const std::set<uint64_t> needed = state.NeededLogs();
+    std::set<uint64_t> logs = needed;
+    for (const uint64_t number : files->logs) {
+      if (number >= state.oldest_log) logs.insert(number);
+    }
+    for (const uint64_t number : logs) {
+      const std::string name = lsm::LogFileName(number);
+      if (!IsMissing(logs_.get(), name)) continue;
+      // One that was being made may go again.
+      if (needed.contains(number))
+        files->missing.insert(name);
+      else
+        is_log_gone_ = true;
+    }
+    for (const auto& level : state.levels) {
+      for (const auto& [number, meta] : level) {
+        const std::string name = lsm::TableFileName(number);
+        if (IsMissing(tables_.get(), name)) files->missing.insert(name);
+      }
+    }
+  }
+
+  bool IsMissing(PinnedDirectory* directory, const std::string& name) const {
+    if (tables_->pinned_count() + logs_->pinned_count() < pinned_files_max_)
+      return absl::IsNotFound(directory->Pin(name));
+    return absl::IsNotFound(directory->Stat(name).status());
+  }
+
+  const Request& request_;
+  const size_t pinned_files_max_;
+  std::shared_ptr<PinnedDirectory> tables_, logs_;
+  Mark mark_;
+  bool is_log_gone_ = false;
+};
+
+}  // namespace
+
+absl::StatusOr<StoreFiles> LookAtStore(const World& world, const Request& request,
+                                       const Target& directory) {
+  constexpr int kLooksMax = 20;
+  for (int i = 0; i < kLooksMax; ++i) {
+    Look look(request, world.pinned_files_max);
+    LSM_ASSIGN_OR_RETURN(StoreFiles files, look.Take(world, directory));
+    if (!look.IsOfOneMoment(files)) continue;
+    if (files.has_state()) {
+      std::erase_if(files.logs, [&](uint64_t number) {
+        if (!IsNoLog(files, number)) return false;
+        files.no_logs.push_back(number);
+        return true;
+      });
+    } else if (!absl::IsNotFound(files.manifest_status)) {
+      files.manifest_status = NameForeign(files, files.manifest_status);
+    }
+    return files;
+  }
+  return absl::UnavailableError(
+      Concat(directory.path, ": the store is written to faster than it can be looked at"));
+}
+
+}  // namespace tools
