@@ -19,6 +19,7 @@
 #include "tests/fuzz/loaders.h"
 #include "tests/tools/sample_store.h"
 #include "tools/sstdump/command_line.h"
+#include "tools/sstdump/commands.h"
 #include "tools/sstdump/request.h"
 #include "tools/sstdump/world.h"
 
