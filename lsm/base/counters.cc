@@ -38,6 +38,7 @@ constexpr std::array<uint64_t Statistics::*, static_cast<size_t>(Counter::kCount
         &Statistics::compaction_nanos,
         &Statistics::stalls_memtable,
         &Statistics::stalls_level0,
+        &Statistics::stalls_log,
         &Statistics::slowdowns,
         &Statistics::stall_nanos,
         &Statistics::background_errors,

@@ -68,6 +68,7 @@ enum class Counter : uint8_t {
   kCompactionNanos,
   kStallsMemtable,
   kStallsLevel0,
+  kStallsLog,
   kSlowdowns,
   kStallNanos,
   kBackgroundErrors,

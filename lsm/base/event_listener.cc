@@ -34,6 +34,8 @@ const char* NameOf(StallCause cause) {
       return "memtable";
     case StallCause::kLevel0:
       return "level0";
+    case StallCause::kLog:
+      return "log";
   }
   return "unknown";
 }

@@ -114,6 +114,7 @@ struct CompactionEnd : Event {
 enum class StallCause : uint8_t {
   kMemtable,  // both memtables are full: a flush must end
   kLevel0,    // level 0 has Options::level0_stop_tables tables: a compaction must end
+  kLog,       // the next log is not made yet
 };
 const char* NameOf(StallCause cause);
 

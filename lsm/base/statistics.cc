@@ -87,6 +87,7 @@ constexpr StoreField kStoreFields[] = {
     {"compaction_nanos", &Statistics::compaction_nanos},
     {"stalls_memtable", &Statistics::stalls_memtable},
     {"stalls_level0", &Statistics::stalls_level0},
+    {"stalls_log", &Statistics::stalls_log},
     {"slowdowns", &Statistics::slowdowns},
     {"stall_nanos", &Statistics::stall_nanos},
     {"memtable_bytes", &Statistics::memtable_bytes},
@@ -253,6 +254,7 @@ std::string WritesText(const Statistics& statistics) {
   rows.push_back({"  time", ReadableNanos(statistics.compaction_nanos)});
   rows.push_back({"writes that waited for a memtable", ReadableCount(statistics.stalls_memtable)});
   rows.push_back({"writes that waited for level 0", ReadableCount(statistics.stalls_level0)});
+  rows.push_back({"writes that waited for the next log", ReadableCount(statistics.stalls_log)});
   rows.push_back({"writes delayed before that", ReadableCount(statistics.slowdowns)});
   rows.push_back({"  time of all these", ReadableNanos(statistics.stall_nanos)});
   rows.push_back({"background errors", ReadableCount(statistics.background_errors)});

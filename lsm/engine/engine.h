@@ -133,6 +133,9 @@ class Engine : public std::enable_shared_from_this<Engine> {
     uint64_t number;
     Sequence last_sequence;  // in it; known once the memtable is sealed
   };
+  // The log after the one in use.  If it was tried and LogSet has none, the writer that seals the
+  // memtable makes it, and gets the error.
+  enum class NextLog : uint8_t { kNotBegun, kBeingMade, kTried };
   // What a job starts from.
   struct JobStart {
     std::shared_ptr<const ReadView> view;
@@ -198,6 +201,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   uint64_t NanosToWait() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void WaitStalled(StallCause cause, StallEvents* stall, bool* counted)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Makes the next log, where none could be made ahead of time.
+  absl::StatusOr<uint64_t> StartLog() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // --- failures (engine_resume.cc) ---
   void AddFailure(FailureKind kind, const absl::Status& status)
@@ -223,8 +228,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void ScheduleFlush() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Whether a job may begin at all.
   bool MayBegin() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Whether the log behind the one in use is to be made ahead of time: once, if half a memtable is
-  // in this one, or was in the one before, so that a store that is opened for less pays nothing.
+  // Whether the next log is to be made ahead of time: once, if half a memtable is in the one in
+  // use, or was in the one before, so that a store that is opened for less pays nothing.
   bool NextLogIsDue() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // True if the job will run.  Else its kind, if it is of one, has failed: nobody else might ever
   // schedule it.
@@ -235,7 +240,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void FlushOne();
   // Whether a memtable is sealed; from now on a flush of it counts for the pace of writes.
   bool BeginFlush() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void PrepareLog();
+  // Makes the next log, if it is due, or if the memtable is about to be sealed.
+  void PrepareLog(bool seal_is_near) ABSL_LOCKS_EXCLUDED(mutex_, manifest_mutex_);
   absl::Status FlushOldest();
   void CompactOne();
   // Chooses what to do beside the compactions that run.  One job at a time: until it is among them
@@ -340,9 +346,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::shared_ptr<const ReadView> current_view_ ABSL_GUARDED_BY(mutex_);
   // The sealed memtables', oldest first, then the active one's.
   std::vector<MemtableLog> memtable_logs_ ABSL_GUARDED_BY(mutex_);
-  // The log that was in use when the next one was last begun, by a job or by who needs it: jobs
-  // begin no other behind it.
-  uint64_t log_prepared_behind_ ABSL_GUARDED_BY(mutex_) = 0;
+  NextLog next_log_ ABSL_GUARDED_BY(mutex_) = NextLog::kNotBegun;
   std::deque<Writer*> writers_ ABSL_GUARDED_BY(mutex_);
   std::deque<RangeRequest*> range_requests_ ABSL_GUARDED_BY(mutex_);
   Snapshots snapshots_ ABSL_GUARDED_BY(mutex_);
@@ -381,8 +385,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // end does so under mutex_.
   std::atomic<bool> closing_{false};
 
-  // --- of the writer whose turn it is; the seed changes only while no flush is scheduled, which
-  // reads it ---
+  // --- of the writer whose turn it is; the seed changes only while no flush is scheduled and no
+  // log is being made, which read it ---
   uint64_t log_seed_ = 0;
   std::string group_bytes_;
 };

@@ -100,7 +100,7 @@ bool Engine::NextLogIsDue() {
     return memtable.memory_bytes() >= options_.write_buffer_bytes / 2;
   };
   const ReadView& view = *current_view_;
-  return log_prepared_behind_ != memtable_logs_.back().number &&
+  return next_log_ == NextLog::kNotBegun &&
          (is_half_full(*view.memtable) ||
           (!view.sealed.empty() && is_half_full(*view.sealed.front())));
 }
@@ -168,17 +168,12 @@ bool Engine::BeginFlush() {
 
 void Engine::FlushOne() {
   bool flushes = false;
-  // Twice if there is no memtable at first: while the log is made one may be sealed, whose writer
-  // makes a log itself.
-  for (int i = 0; i < 2 && !flushes; ++i) {
-    {
-      MutexLock lock(&mutex_);
-      if (i > 0 && (!MayBegin() || !failures_.Of(FailureKind::kFlush).ok())) break;
-      flushes = BeginFlush();
-    }
-    // Before the flush: whoever fills the next memtable goes on as soon as that is done.
-    PrepareLog();
+  {
+    MutexLock lock(&mutex_);
+    flushes = BeginFlush();
   }
+  // Before the flush: the writer that fills the next memtable goes on as soon as that is done.
+  PrepareLog(/*seal_is_near=*/false);
   if (flushes) {
     const absl::Status status = CatchOutOfMemory([this] { return FlushOldest(); });
     MutexLock lock(&mutex_);
@@ -188,15 +183,17 @@ void Engine::FlushOne() {
   FinishJob(FailureKind::kFlush);
 }
 
-void Engine::PrepareLog() {
+void Engine::PrepareLog(bool seal_is_near) {
   uint64_t number = 0;
   {
     MutexLock lock(&mutex_);
-    if (!MayBegin() || !NextLogIsDue()) return;
-    log_prepared_behind_ = memtable_logs_.back().number;
+    const bool is_due = NextLogIsDue() || (seal_is_near && next_log_ == NextLog::kNotBegun &&
+                                           !current_view_->memtable->empty());
+    if (!MayBegin() || !is_due) return;
+    next_log_ = NextLog::kBeingMade;
     number = next_file_number_++;
   }
-  // If it fails, nobody has: who needs the log makes it, and is told.
+  // Its failure concerns no one yet: the writer that needs the log makes it, and gets the error.
   CatchOutOfMemory([&] {
     const uint64_t file_id = LogFileId(log_seed_, number);
     std::optional<NewFiles> made(std::in_place);
@@ -213,6 +210,9 @@ void Engine::PrepareLog() {
     made.reset();
     return status;
   }).IgnoreError();
+  MutexLock lock(&mutex_);
+  next_log_ = NextLog::kTried;
+  work_done_.SignalAll();
 }
 
 absl::Status Engine::FlushOldest() {

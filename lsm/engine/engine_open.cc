@@ -323,6 +323,7 @@ absl::Status Engine::SwitchFiles(ManifestState state,
   {
     MutexLock lock(&mutex_);
     memtable_logs_ = std::move(memtable_logs);
+    next_log_ = NextLog::kNotBegun;
     visible_sequence_.store(last_sequence_, std::memory_order_release);
     PublishView(std::move(prepared));
     ScheduleWork();

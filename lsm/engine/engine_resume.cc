@@ -46,7 +46,8 @@ absl::Status Engine::Mend() {
   if (failures_.First().ok()) return absl::OkStatus();
   const uint64_t from = store_.environment.clock->MonotonicNanos();
   mending_ = true;
-  while (flush_scheduled_ || compactions_ > 0) scheduler_->Wait(&mutex_, &work_done_);
+  while (flush_scheduled_ || compactions_ > 0 || next_log_ == NextLog::kBeingMade)
+    scheduler_->Wait(&mutex_, &work_done_);
   // Only jobs and the writer whose turn it is replace views.
   const std::shared_ptr<const ReadView> view = current_view_;
   mutex_.Unlock();

@@ -46,6 +46,18 @@ absl::Status UnknownOutcome(const absl::Status& cause) {
   }
 }
 
+Counter CounterOf(StallCause cause) {
+  switch (cause) {
+    case StallCause::kMemtable:
+      return Counter::kStallsMemtable;
+    case StallCause::kLevel0:
+      return Counter::kStallsLevel0;
+    case StallCause::kLog:
+      break;
+  }
+  return Counter::kStallsLog;
+}
+
 absl::Status CheckWritable(const Options& options) {
   if (options.mode != OpenMode::kReadOnly) return absl::OkStatus();
   return absl::FailedPreconditionError("the store is open for reading only (OpenMode::kReadOnly)");
@@ -205,9 +217,7 @@ void Engine::WaitStalled(StallCause cause, StallEvents* stall, bool* counted) {
   }
   const uint64_t from = store_.environment.clock->MonotonicNanos();
   scheduler_->Wait(&mutex_, &work_done_);
-  const Counter counter =
-      cause == StallCause::kMemtable ? Counter::kStallsMemtable : Counter::kStallsLevel0;
-  if (!std::exchange(*counted, true)) counters_.Add(counter, 1);
+  if (!std::exchange(*counted, true)) counters_.Add(CounterOf(cause), 1);
   counters_.Add(Counter::kStallNanos, store_.environment.clock->MonotonicNanos() - from);
 }
 
@@ -238,7 +248,8 @@ uint64_t Engine::NanosToWait() {
 }
 
 absl::Status Engine::MakeRoom(bool seal_now) {
-  bool delayed = false, memtable_stall_counted = false, level0_stall_counted = false;
+  bool delayed = false, memtable_stall_counted = false, level0_stall_counted = false,
+       log_stall_counted = false;
   StallEvents stall(events_.get(), store_.environment.clock);
   for (;;) {
     if (const absl::Status failure = failures_.OfLogOrManifest(); !failure.ok())
@@ -266,6 +277,12 @@ absl::Status Engine::MakeRoom(bool seal_now) {
       if (const absl::Status& failure = failures_.Of(FailureKind::kCompaction); !failure.ok())
         return Refusal(failure);
       WaitStalled(StallCause::kLevel0, &stall, &level0_stall_counted);
+    } else if (next_log_ == NextLog::kBeingMade) {
+      // Meanwhile the memtable takes more: a writer waits only for a log that takes longer to make
+      // than one and a half memtables take to fill.
+      if (!seal_now && view.memtable->memory_bytes() / 2 < options_.write_buffer_bytes)
+        return absl::OkStatus();
+      WaitStalled(StallCause::kLog, &stall, &log_stall_counted);
     } else {
       LSM_RETURN_IF_ERROR(SealMemtable());
       seal_now = false;
@@ -282,19 +299,9 @@ absl::Status Engine::SealMemtable() {
   ReadViewCell::Prepared prepared = view_.Prepare(view);
   std::optional<uint64_t> log_number = logs_.StartPrepared();
   if (!log_number) {
-    // No job begins to make the same now: its number would be the higher one.
-    log_prepared_behind_ = memtable_logs_.back().number;
-    log_number = next_file_number_++;
-    // Makes and syncs a file.  Meanwhile this writer still leads, so nobody else seals or writes.
-    mutex_.Unlock();
-    const absl::Status started = CatchOutOfMemory(
-        [&] { return logs_.Start(*log_number, LogFileId(log_seed_, *log_number)); });
-    mutex_.Lock();
-    if (!started.ok()) {
-      AddFailure(FailureKind::kLog, started);
-      return started;
-    }
+    LSM_ASSIGN_OR_RETURN(log_number, StartLog());
   }
+  next_log_ = NextLog::kNotBegun;
   view->sealed.push_back(current_view_->memtable);
   view->sealed.insert(view->sealed.end(), current_view_->sealed.begin(),
                       current_view_->sealed.end());
@@ -306,9 +313,32 @@ absl::Status Engine::SealMemtable() {
   return absl::OkStatus();
 }
 
+absl::StatusOr<uint64_t> Engine::StartLog() {
+  const uint64_t number = next_file_number_++;
+  next_log_ = NextLog::kBeingMade;  // no job begins the same
+  // Makes and syncs a file.  Meanwhile this writer still leads, so no other seals or writes.
+  mutex_.Unlock();
+  const uint64_t from = store_.environment.clock->MonotonicNanos();
+  const absl::Status started =
+      CatchOutOfMemory([&] { return logs_.Start(number, LogFileId(log_seed_, number)); });
+  counters_.Add(Counter::kStallsLog, 1);
+  counters_.Add(Counter::kStallNanos, store_.environment.clock->MonotonicNanos() - from);
+  mutex_.Lock();
+  next_log_ = NextLog::kTried;
+  if (started.ok()) return number;
+  AddFailure(FailureKind::kLog, started);
+  return started;
+}
+
 absl::Status Engine::Flush() {
   LSM_RETURN_IF_ERROR(events_->CheckMayWait("DB::Flush"));
   LSM_RETURN_IF_ERROR(CheckWritable(options_));
+  // Before this call's turn, so that no writer waits for the log.
+  PrepareLog(/*seal_is_near=*/true);
+  {
+    MutexLock lock(&mutex_);
+    while (next_log_ == NextLog::kBeingMade) scheduler_->Wait(&mutex_, &work_done_);
+  }
   Writer seal{Writer::Task::kSealMemtable, nullptr, false, false, {}, {}};
   LSM_RETURN_IF_ERROR(Enqueue(&seal));
   const auto failure = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {

@@ -34,7 +34,7 @@ absl::Status LogSet::Start(uint64_t number, uint64_t file_id) {
   Logs made;
   LSM_RETURN_IF_ERROR(Make(number, file_id, &made));
   MutexLock lock(&mutex_);
-  logs_.merge(prepared_);  // overtaken: of a store that begins anew
+  logs_.merge(prepared_);  // of before the store was resumed
   assert(logs_.empty() || logs_.rbegin()->first < number);
   logs_.merge(made);
   StartLast();
@@ -55,8 +55,8 @@ absl::Status LogSet::Prepare(uint64_t number, uint64_t file_id) {
   Logs made;
   LSM_RETURN_IF_ERROR(Make(number, file_id, &made));
   MutexLock lock(&mutex_);
-  const bool is_overtaken = !logs_.empty() && number < logs_.rbegin()->first;
-  (is_overtaken ? logs_ : prepared_).merge(made);
+  assert(prepared_.empty() && (logs_.empty() || logs_.rbegin()->first < number));
+  prepared_.merge(made);
   return absl::OkStatus();
 }
 

@@ -1,8 +1,8 @@
 // The write-ahead logs in use: the one that takes records, and older ones whose memtables are not
 // flushed yet.
 //
-// The log that comes next may be made ahead of time: its header is synced, and whoever writes would
-// wait for that.  Then it is, one after the other,
+// The log that comes next is made ahead of time, because its header is synced and a writer would
+// wait for that.  It is, one after the other,
 //
 //   being made   not there at all, or with no header, or a part of one
 //   prepared     there with its header, synced, and without records; its name may be lost
@@ -12,9 +12,10 @@
 // To recovery, repair and DB::Verify it is what it is after a crash before a log's first record: a
 // log that holds nothing, or a piece of one.  Its number is above those of the logs in use, so what
 // is removed because it is below one of these is never the prepared one.  Tables and manifests that
-// are made meanwhile have higher numbers, with which nothing compares those of logs.  If another
-// log is begun in its place it becomes an older one without records, and goes with these.  What is
-// never used is removed when the store is closed, and after a crash by the next opening.
+// are made meanwhile have higher numbers, with which nothing compares those of logs.  If a resumed
+// store begins another log in its place it becomes an older one without records, and goes with
+// these.  What is never used is removed when the store is closed, and after a crash by the next
+// opening.
 //
 // A log may be acknowledged as synced only if every older one is, or a crash would leave a hole in
 // the order of commits.  And its name must survive, and the manifest must know of it, before the
@@ -51,8 +52,7 @@ class LogSet {
   absl::Status Start(uint64_t number, uint64_t file_id);
 
   // Makes the prepared log the one that takes records, and returns its number; nothing if there is
-  // none, also while it is being made: making another one takes no longer than waiting for such a
-  // sync, and depends on no one.  Touches no file, throws nothing.
+  // none.  Touches no file, throws nothing.
   std::optional<uint64_t> StartPrepared();
 
   // The next record, if it is not longer than this, needs no memory but the file's.
@@ -73,8 +73,8 @@ class LogSet {
   // --- of any thread ---
 
   // Makes the prepared log, with this number, higher than all so far.  REQUIRES: there is none, and
-  // until it is made nobody calls this, Remove or Close; Start may be called, with a higher number.
-  // After an error nothing is prepared, but a file may be left.
+  // no other call makes or closes one meanwhile.  After an error nothing is prepared, but a file
+  // may be left.
   absl::Status Prepare(uint64_t number, uint64_t file_id);
 
   // The names of all logs survive a crash.

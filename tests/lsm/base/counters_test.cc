@@ -49,6 +49,7 @@ TEST(CountersTest, EachCounterLandsInTheMemberOfItsName) {
       {Counter::kCompactionNanos, "compaction_nanos"},
       {Counter::kStallsMemtable, "stalls_memtable"},
       {Counter::kStallsLevel0, "stalls_level0"},
+      {Counter::kStallsLog, "stalls_log"},
       {Counter::kSlowdowns, "slowdowns"},
       {Counter::kStallNanos, "stall_nanos"},
       {Counter::kBackgroundErrors, "background_errors"},

@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <functional>
+#include <latch>
 #include <map>
 #include <memory>
 #include <string>
@@ -260,20 +262,30 @@ TEST_F(PreparedLogTest, AResumedStoreDoesNotUseTheOneOfBefore) {
   ExpectAllThere(*db_);
 }
 
-TEST_F(PreparedLogTest, NobodyWaitsForOneThatIsBeingMade) {
+// While the next log is being made the memtable takes up to twice its size.
+TEST_F(PreparedLogTest, WritesGoOnWhileItIsBeingMade) {
   Open();
   PutUntil([&] { return world_.scheduler.queued_count() > 0; });
+  const std::vector<std::string> used = Logs();
   bool is_being_made = true;
   world_.files->SetFault([&](FileOperation operation, const std::string& path, uint64_t) {
     if (operation != FileOperation::kSyncFile || !path.ends_with(".log")) return absl::OkStatus();
     if (!std::exchange(is_being_made, false)) return absl::OkStatus();
-    PutUntil([&] { return Logs().size() == 3; });
+    PutUntil(
+        [&] { return db_->GetStatistics().memtable_bytes > options_.write_buffer_bytes * 7 / 4; });
+    EXPECT_THAT(Logs(), SizeIs(2)) << "no other is made beside it";
     return absl::OkStatus();
   });
   world_.scheduler.RunAll();
+  world_.files->SetFault(nullptr);
   EXPECT_FALSE(is_being_made);
+  EXPECT_EQ(Flushes(), 0u);
+  ASSERT_OK(PutNext());  // seals
+  world_.scheduler.RunAll();
   EXPECT_EQ(Flushes(), 1u);
-  EXPECT_THAT(Logs(), SizeIs(2)) << "the one that was overtaken went with the older one";
+  EXPECT_THAT(Logs(), Each(Gt(used.front())));
+  EXPECT_EQ(db_->GetStatistics().stalls_log, 0u);
+  EXPECT_EQ(db_->GetStatistics().stall_nanos, 0u);
   ExpectAllThere(*db_);
   world_.files->CrashAt(0);
   db_ = nullptr;
@@ -282,22 +294,98 @@ TEST_F(PreparedLogTest, NobodyWaitsForOneThatIsBeingMade) {
   ExpectAllThere(*db_);
 }
 
-// A job that begins only then would get the higher number, and be there first.
-TEST_F(PreparedLogTest, WhoMakesALogIsNotOvertaken) {
+TEST_F(PreparedLogTest, WritesGoOnWhileFlushMakesIt) {
   Open();
-  PutUntil([&] { return world_.scheduler.queued_count() > 0; });
-  const std::string used = Logs().front();
-  int logs = 0;
+  Put("a", "1");
+  bool is_made = false;
   world_.files->SetFault([&](FileOperation operation, const std::string& path, uint64_t) {
-    if (operation != FileOperation::kCreate || !path.ends_with(".log")) return absl::OkStatus();
-    if (++logs == 1) world_.scheduler.RunAll();
+    if (operation == FileOperation::kSyncFile && path.ends_with(".log") &&
+        !std::exchange(is_made, true)) {
+      Put("b", "2");
+    }
     return absl::OkStatus();
   });
-  PutUntil([&] { return logs > 0; });
-  EXPECT_EQ(logs, 1);
-  EXPECT_THAT(Logs(), ElementsAre(used, Gt(used)));
-  world_.scheduler.RunAll();
-  EXPECT_EQ(logs, 2) << "the one behind is due as ever";
+  Flush();
+  world_.files->SetFault(nullptr);
+  EXPECT_TRUE(is_made);
+  EXPECT_EQ(EntriesInTables(), 2u);
+  EXPECT_EQ(db_->GetStatistics().stall_nanos, 0u);
+}
+
+// Threads as usual; tells when one waits.
+class WaitNotingScheduler : public Scheduler {
+ public:
+  explicit WaitNotingScheduler(std::function<void()> on_wait) : on_wait_(std::move(on_wait)) {}
+  int CompactionsAtOnce() const override { return threads_->CompactionsAtOnce(); }
+  void Schedule(Lane lane, std::function<void()> job) override {
+    threads_->Schedule(lane, std::move(job));
+  }
+  void Wait(Mutex* mutex, CondVar* condition) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    on_wait_();
+    threads_->Wait(mutex, condition);
+  }
+  void Pause(uint64_t nanos) override { threads_->Pause(nanos); }
+
+ private:
+  const std::function<void()> on_wait_;
+  const std::unique_ptr<Scheduler> threads_ = NewThreadScheduler({}).value();
+};
+
+// A disk whose sync of a new log ends only when a writer waits for it.
+class SlowLogTest : public PreparedLogTest {
+ protected:
+  SlowLogTest() {
+    options_.environment.scheduler = &scheduler_;
+    options_.write_buffer_bytes = size_t{256} << 10;
+    options_.log_directory = kLogs;
+  }
+  ~SlowLogTest() override {
+    world_.files->SetFault(nullptr);
+    OpenGate();
+    db_ = nullptr;
+  }
+
+  void SlowDown() {
+    world_.files->SetFault([this](FileOperation operation, const std::string& path, uint64_t) {
+      if (operation == FileOperation::kSyncFile && path.ends_with(".log")) {
+        if (!is_slow_.exchange(true)) begun_.count_down();
+        gate_.wait();
+      }
+      return absl::OkStatus();
+    });
+  }
+
+  void OpenGate() {
+    if (!is_open_.exchange(true)) gate_.count_down();
+  }
+
+  static constexpr char kLogs[] = "/logs";
+  std::atomic<bool> is_slow_ = false;
+  std::atomic<bool> is_open_ = false;
+  std::latch begun_{1};  // the job that makes the log
+  std::latch gate_{1};
+  uint64_t bytes_ = 0;  // of the writer, as the next
+  uint64_t bytes_at_wait_ = 0;
+  WaitNotingScheduler scheduler_{[this] {
+    if (!is_slow_) return;
+    if (!is_open_) bytes_at_wait_ = bytes_;
+    OpenGate();
+  }};
+};
+
+TEST_F(SlowLogTest, AWriterWaitsForTheRestAloneAndIsCounted) {
+  Open();
+  SlowDown();
+  for (; !is_open_; bytes_ += 1000) {
+    ASSERT_OK(PutNext());
+    if (bytes_ == options_.write_buffer_bytes * 3 / 4 / 1000 * 1000) begun_.wait();
+  }
+  EXPECT_GE(bytes_at_wait_, options_.write_buffer_bytes * 3 / 2);
+  const Statistics statistics = db_->GetStatistics();
+  EXPECT_EQ(statistics.stalls_log, 1u);
+  EXPECT_EQ(statistics.stalls_memtable, 0u);
+  EXPECT_GT(statistics.stall_nanos, 0u);
+  ASSERT_OK(db_->WaitForBackgroundWork());
   ExpectAllThere(*db_);
 }
 
@@ -340,15 +428,6 @@ TEST(LogSetTest, OneThatIsOvertakenIsAnOlderOneWithoutRecords) {
   const auto directory = files.OpenDirectory("/logs", /*create=*/true).value();
   LogSet logs(directory.get());
   ASSERT_OK(logs.Start(3, 33));
-  files.SetFault([&](FileOperation operation, const std::string& path, uint64_t) {
-    if (operation == FileOperation::kCreate && path.ends_with("4.log")) {
-      EXPECT_OK(logs.Start(5, 55));
-    }
-    return absl::OkStatus();
-  });
-  ASSERT_OK(logs.Prepare(4, 44));
-  EXPECT_EQ(logs.StartPrepared(), std::nullopt);
-  // One that is there already, and not used.
   ASSERT_OK(logs.Prepare(6, 66));
   ASSERT_OK(logs.Start(7, 77));
   EXPECT_EQ(logs.StartPrepared(), std::nullopt);
