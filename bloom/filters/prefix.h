@@ -142,6 +142,9 @@ class PrefixFilter {
   // with the bits as they are.
   double PredictedFpp(uint64_t key_count) const { return filter_.PredictedFpp(key_count); }
   double CurrentFpp() const { return filter_.CurrentFpp(); }
+  // The number of different prefixes and keys that there is room for; the number of ones.
+  uint64_t KeyCapacity() const { return filter_.KeyCapacity(); }
+  uint64_t CountOnes() const { return filter_.CountOnes(); }
   // Number of different prefixes and keys, judged by the share of ones.
   double EstimatedKeyCount() const { return filter_.EstimatedKeyCount(); }
 

@@ -119,6 +119,8 @@ class ShiftingAssociationFilter {
   // Rates of the bits as they are.  Reads all of them.
   Rates CurrentRates() const;
 
+  // Number of ones.  Reads all bits.
+  uint64_t CountOnes() const { return stored_.Ones(); }
   // Number of different keys, judged by the share of ones; infinity if all are.  Reads all bits.
   double EstimatedKeyCount() const;
 

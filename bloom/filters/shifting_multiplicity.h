@@ -106,6 +106,8 @@ class ShiftingMultiplicityFilter {
   double PredictedCorrectRate(uint32_t count, uint64_t key_count) const;
   double CurrentCorrectRate(uint32_t count) const;
 
+  // Number of ones.  Reads all bits.
+  uint64_t CountOnes() const { return stored_.Ones(); }
   // Number of different keys, judged by the share of ones; infinity if all are.  Reads all bits.
   double EstimatedKeyCount() const;
 

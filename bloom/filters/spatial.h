@@ -44,6 +44,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "bloom/core/capacity.h"
 #include "bloom/core/filter_format.h"
 #include "bloom/core/hash.h"
 #include "bloom/core/packed.h"
@@ -128,6 +129,11 @@ class SpatialFilter {
 
   // FPP once `key_count` different keys are in, in whatever areas: B.
   double PredictedFpp(uint64_t key_count) const;
+  // The number of keys that the filter has room for: the most with PredictedFpp <= target_fpp().
+  // That is the number that it was made for, or more where sizes are rounded up.
+  uint64_t KeyCapacity() const {
+    return MostKeysWithin(target_fpp(), [this](uint64_t n) { return PredictedFpp(n); });
+  }
   // What the formulas above say of areas with so many different keys each, the first of them those
   // of area 1; the rates of area i stand at [i - 1].  InvalidArgument unless there is one count for
   // each area.
@@ -141,6 +147,8 @@ class SpatialFilter {
   // Number of different keys in all areas together, judged by the cells that hold a label; infinity
   // if all do.
   double EstimatedKeyCount() const;
+  // Number of cells that hold a label: the ones of the standard filter of the same keys.
+  uint64_t CountOnes() const { return labels_.CountNonZero(); }
   // Share of cells that hold no label.
   double Emptiness() const;
 

@@ -314,6 +314,8 @@ TEST(PrefixTest, HoldsTheBitsOfItsPrefixes) {
   auto blocked = bloom::Filter<bloom::Blocked>::Make(100, 0.01, 7).value();
   for (const char* key : {"a/1", "a/2", "b/1", "c", "a/3"}) filter.Add(key);
   for (const char* prefix : {"a/", "b/", "a/"}) blocked.Add(prefix);
+  EXPECT_EQ(filter.CountOnes(), blocked.CountOnes());
+  EXPECT_EQ(filter.KeyCapacity(), blocked.KeyCapacity());
   EXPECT_EQ(filter.Serialize().substr(64), blocked.Serialize() + "delimiter:/");
 }
 

@@ -263,8 +263,13 @@ TEST(ShiftingAssociationTest, BytesFromAnywhereDoNoHarm) {
 TEST(ShiftingAssociationTest, ItsKeysAreCountedByItsBits) {
   Association filter = Association::Make(100'000, 0.01).value();
   EXPECT_EQ(filter.EstimatedKeyCount(), 0);
+  EXPECT_EQ(filter.CountOnes(), 0u);
   AddAssociated(filter, 0, 50'000);
   EXPECT_NEAR(filter.EstimatedKeyCount() / 50'000, 1, 0.01);
+  const auto bits = static_cast<double>(filter.shape().size);
+  const double throws = 50'000.0 * filter.shape().probes;
+  EXPECT_NEAR(static_cast<double>(filter.CountOnes()) / (bits * -std::expm1(-throws / bits)), 1,
+              0.01);
 }
 
 }  // namespace

@@ -243,8 +243,13 @@ TEST(ShiftingMultiplicityTest, BytesFromAnywhereDoNoHarm) {
 
 TEST(ShiftingMultiplicityTest, ItsKeysAreCountedByItsBits) {
   Multiplicity filter = Multiplicity::Make(100'000, 20, 0.01).value();
+  EXPECT_EQ(filter.CountOnes(), 0u);
   AddCounted(filter, 0, 50'000, 20);
   EXPECT_NEAR(filter.EstimatedKeyCount() / 50'000, 1, 0.01);
+  const auto bits = static_cast<double>(filter.shape().size);
+  const double throws = 50'000.0 * filter.shape().probes;
+  EXPECT_NEAR(static_cast<double>(filter.CountOnes()) / (bits * -std::expm1(-throws / bits)), 1,
+              0.01);
 }
 
 }  // namespace

@@ -453,6 +453,10 @@ TEST(SpatialTest, ItsKeysAreCountedByItsCells) {
   for (uint64_t i = 0; i < 50'000; ++i)
     ASSERT_THAT(filter.AddDigest(DigestOfKey(i), static_cast<uint32_t>(1 + i % 3)), IsOk());
   EXPECT_NEAR(filter.EstimatedKeyCount() / 50'000, 1, 0.01);
+  const auto cells = static_cast<double>(filter.shape().size);
+  EXPECT_NEAR(static_cast<double>(filter.CountOnes()) / cells, 1 - filter.Emptiness(), 1e-12);
+  EXPECT_GE(filter.KeyCapacity(), 100'000u);
+  EXPECT_LE(filter.KeyCapacity(), 100'010u);
 }
 
 }  // namespace
