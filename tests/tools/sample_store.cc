@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <memory>
 #include <sstream>
@@ -235,7 +236,17 @@ RunResult RunIn(lsm::FileSystem& file_system, const Terminal& terminal,
                 const std::function<int(const World&)>& run) {
   std::ostringstream out, err;
   RunResult result;
-  result.code = run({&file_system, &out, &err, terminal, nullptr});
+  // Time goes on while something waits, and a little with each look at the clock.
+  std::atomic<uint64_t> nanos = 1;
+  result.code = run({.file_system = &file_system,
+                     .out = &out,
+                     .err = &err,
+                     .terminal = terminal,
+                     .resolve = nullptr,
+                     .shows_progress = terminal.is_terminal,
+                     .now_nanos = [&nanos] { return nanos += 1000; },
+                     .sleep_nanos = [&nanos](uint64_t slept) { nanos += slept; }});
+  result.nanos = nanos;
   result.out = out.str();
   result.err = err.str();
   return result;

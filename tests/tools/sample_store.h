@@ -80,6 +80,7 @@ struct RunResult {
   int code = 0;
   std::string out;
   std::string err;
+  uint64_t nanos = 0;  // that it took, by a clock that goes on where something waits
 };
 RunResult RunIn(lsm::FileSystem& file_system, const Terminal& terminal,
                 const std::function<int(const World&)>& run);

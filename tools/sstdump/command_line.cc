@@ -29,7 +29,7 @@ struct Typed {
   bool hex = false;
   bool raw = false;
   std::vector<std::string> words;  // PATH... [KEY]
-  std::optional<std::string> from, to, prefix;
+  std::optional<std::string> from, to, prefix, rate;
 };
 
 constexpr const char* kIntroduction =
@@ -113,6 +113,20 @@ std::string CheckProbes(const std::string& text) {
   return Concat(lsm::Escape(text, 40), " is more than ", lsm::ReadableCount(kProbesMax));
 }
 
+constexpr uint64_t kThreadsMax = 256;
+
+// "64", "50M": bytes a second.
+bool ReadRate(std::string_view text, uint64_t* bytes) {
+  constexpr std::string_view kUnits = "KMG";
+  const size_t unit = text.empty() ? kUnits.npos : kUnits.find(text.back());
+  if (unit != kUnits.npos) text.remove_suffix(1);
+  constexpr size_t kDigitsMax = 9;
+  if (text.empty() || text.size() > kDigitsMax || text.find_first_not_of("0123456789") != text.npos)
+    return false;
+  *bytes = std::stoull(std::string(text)) << (unit == kUnits.npos ? 0 : 10 * (unit + 1));
+  return *bytes > 0;
+}
+
 // They may stand before the command, and behind it.
 void AddCommonOptions(CLI::App* app, Typed* typed) {
   app->add_flag("--json", typed->request.json,
@@ -157,6 +171,32 @@ void AddForms(CLI::App* app, bool may_be_raw, Typed* typed) {
       ->excludes(hex);
 }
 
+// CLI11 has more units, of which some stand for powers of ten.
+std::string CheckRate(const std::string& text) {
+  uint64_t bytes = 0;
+  return ReadRate(text, &bytes) ? ""
+                                : Concat("\"", lsm::Escape(text, 40),
+                                         "\" is no number of bytes: 1 or more, with K, M or G");
+}
+
+std::string CheckThreads(const std::string& text) {
+  if (std::string problem = CheckCount(text); !problem.empty()) return problem;
+  const bool is_fine =
+      text.size() <= 3 && std::stoull(text) >= 1 && std::stoull(text) <= kThreadsMax;
+  return is_fine ? "" : Concat(lsm::Escape(text, 40), " is not between 1 and ", kThreadsMax);
+}
+
+void AddPace(CLI::App* app, Typed* typed) {
+  app->add_option("--rate", typed->rate,
+                  "Read at most BYTES of tables a second; K, M, G: KiB, MiB, GiB")
+      ->check(CheckRate)
+      ->type_name("BYTES");
+  app->add_option("--threads", typed->request.threads,
+                  "Check N tables at a time (at most 256); default 1")
+      ->check(CheckThreads)
+      ->type_name("N");
+}
+
 void AddProbes(CLI::App* app, Typed* typed) {
   app->add_option("--probes", typed->request.probes,
                   "Ask about N absent keys (at most 1,000,000,000); 0: do not measure.  "
@@ -173,6 +213,7 @@ void AddCommand(CLI::App* app, const Command& command, Typed* typed) {
   AddCommonOptions(sub, typed);
   AddPositionals(sub, arguments, typed);
   if (arguments.probes) AddProbes(sub, typed);
+  if (arguments.pace) AddPace(sub, typed);
   if (arguments.range) AddRange(sub, typed);
   if (arguments.limit != nullptr) {
     sub->add_option("--limit", request->limit, arguments.limit)->check(CheckCount)->type_name("N");
@@ -225,6 +266,7 @@ bool ReadKeys(const Typed& typed, const World& world, Request* request) {
     if (!ReadKey(*typed.prefix, typed, world, &request->from.emplace())) return false;
     request->to = EndOfPrefix(*request->from);
   }
+  if (typed.rate) ReadRate(*typed.rate, &request->rate.emplace());
   request->form = typed.hex ? ByteForm::kHex : typed.raw ? ByteForm::kRaw : ByteForm::kEscaped;
   request->color =
       typed.color == "always" ||

@@ -85,11 +85,13 @@ constexpr Command kCommands[] = {
                    .logs = true}},
     {.name = "verify",
      .what = "Checks everything: checksums, order, counts, index, filter",
-     .example = "sstdump verify store/ && echo sound",
+     .example = "sstdump verify store/ && echo sound\n"
+                "  sstdump verify --rate 50M store/    # in production\n"
+                "  sstdump verify --threads 8 store/",
      .show = &Verify,
      .kinds = kAnyKind,
      .on_directory = OnDirectory::kWhole,
-     .arguments = {.paths = "Files, or stores", .logs = true}},
+     .arguments = {.paths = "Files, or stores", .logs = true, .pace = true}},
     {.name = "wal",
      .what = "The records of write-ahead logs, and the writes in them",
      .example = "sstdump wal --limit 5 store/000014.log",

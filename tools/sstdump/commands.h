@@ -42,6 +42,7 @@ struct CommandArguments {
   bool records_only = false;
   bool tables = false;
   bool probes = false;
+  bool pace = false;  // --rate, --threads
 };
 
 constexpr uint32_t Bit(TargetKind kind) { return uint32_t{1} << static_cast<uint32_t>(kind); }

@@ -90,8 +90,8 @@ void PrintTable(const lsm::Table& table, const bloom::FilterDescription& filter,
   }
   fields.push_back({"filter", FilterText(table, filter)});
   const bool is_damaged = table.filter_presence() == lsm::FilterPresence::kDamaged;
-  fields.push_back({"sound", Concat("all but ", is_damaged ? "the filter, and " : "",
-                                    "the data blocks, which sstdump verify checks")});
+  fields.push_back({"checked", Concat("footer, index, ", is_damaged ? "" : "filter, ",
+                                      "properties (data blocks: run sstdump verify)")});
   session->Print(FieldsText(*session, fields));
 }
 

@@ -89,6 +89,7 @@ class Look {
     }
     StoreFiles files;
     files.directory = tables_;
+    files.now = directory.directory;
     files.log_directory = logs_;
     PinManifest();
     absl::StatusOr<lsm::ManifestContents> manifest = lsm::ReadManifest(*tables_);

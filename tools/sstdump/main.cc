@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -17,6 +18,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <thread>
 #include <vector>
 
 #include "lsm/fs/environment.h"
@@ -113,6 +115,17 @@ size_t PinnedFilesMax() {
   return static_cast<size_t>(std::min(limit.rlim_cur - kOthers, kPinnedMax));
 }
 
+bool ShowsProgress() {
+  const char* const kind = std::getenv("TERM");
+  return isatty(STDERR_FILENO) == 1 && kind != nullptr && std::strcmp(kind, "dumb") != 0;
+}
+
+uint64_t NowNanos() {
+  return static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch() /
+                               std::chrono::nanoseconds(1));
+}
+void SleepNanos(uint64_t nanos) { std::this_thread::sleep_for(std::chrono::nanoseconds(nanos)); }
+
 std::string FollowLink(const std::string& path) {
   std::error_code error;
   if (!std::filesystem::is_symlink(path, error)) return path;
@@ -127,7 +140,8 @@ int Main(int argc, char** argv) {
   OutputBuffer buffer;
   std::ostream out(&buffer);
   const World world{&lsm::PosixFileSystem(), &out,       &std::cerr,
-                    StandardOutput(),        FollowLink, PinnedFilesMax()};
+                    StandardOutput(),        FollowLink, PinnedFilesMax(),
+                    ShowsProgress(),         NowNanos,   SleepNanos};
   const int code = RunSstdump(std::vector<std::string>(argv + 1, argv + argc), world);
   out.flush();
   if (buffer.error() == 0 || buffer.error() == EPIPE) return code;

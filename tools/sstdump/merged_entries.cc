@@ -74,7 +74,11 @@ class RunEntries : public lsm::Iterator {
     absl::StatusOr<std::shared_ptr<const lsm::OpenTable>> table = lsm::OpenTableFile(
         *files_.directory, tables_[next_++].meta, lsm::ReadMode::kBuffered, context);
     if (!table.ok()) {
-      status_ = lsm::AsDamage(table.status());
+      const PlacedTable& placed = tables_[next_ - 1];
+      status_ =
+          IsGone(files_, *files_.directory, lsm::FileKind::kTable, placed.meta.number)
+              ? absl::UnavailableError(Concat(files_.directory->path(), "/", placed.name, kMovedOn))
+              : lsm::AsDamage(table.status());
       return;
     }
     table_ = std::move(table).value();

@@ -30,6 +30,8 @@ struct Request {
   bool records_only = false;                 // wal
   bool with_tables = false;                  // levels
   std::optional<uint64_t> probes;            // filter
+  std::optional<uint64_t> rate;              // verify: bytes a second
+  std::optional<uint64_t> threads;           // verify
   std::optional<std::string> log_directory;  // commands that look at whole stores
 };
 

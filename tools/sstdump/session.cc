@@ -228,6 +228,18 @@ void Session::Announce(const std::string& path) {
   *world_.err << "==> " << lsm::Escape(path) << " <==\n";
 }
 
+void Session::ShowProgress(const std::string& text) {
+  if (!world_.shows_progress) return;
+  world_.out->flush();
+  *world_.err << "\r" << text << "\x1b[K" << std::flush;
+  has_progress_ = true;
+}
+
+void Session::ClearProgress() {
+  if (has_progress_) *world_.err << "\r\x1b[K" << std::flush;
+  has_progress_ = false;
+}
+
 void Session::Add(Problem problem, Outcome outcome) {
   outcome_ = std::max(outcome_, outcome);
   worst_ = std::max(worst_, outcome_);

@@ -84,6 +84,11 @@ class Session {
   // Which file the next lines are of; on the standard error, as it is no data.  Not in JSON.
   void Announce(const std::string& path);
 
+  // A line on the terminal of the messages, in the place of the one before; and away with it.
+  // Nothing is shown where that is no terminal.
+  void ShowProgress(const std::string& text);
+  void ClearProgress();
+
   // How many problems this result has had, and how many of these were damage.
   struct Tally {
     size_t problems = 0;
@@ -142,6 +147,8 @@ class Session {
   lsm::JsonWriter json_;
   Outcome worst_ = Outcome::kFine;
   bool problems_are_data_ = false;
+
+  bool has_progress_ = false;  // stands on the terminal
 
   // Of the result that was begun.
   std::string path_, kind_;

@@ -31,6 +31,10 @@ absl::StatusOr<std::optional<Target>> FindPart(const StoreFiles& files,
       ", but there is no such file"));
 }
 
+absl::Status MovedOn(const lsm::Directory& directory, const std::string& name) {
+  return absl::UnavailableError(lsm::Concat(directory.path(), "/", name, kMovedOn));
+}
+
 }  // namespace
 
 absl::Status StateProblem(const StoreFiles& files) {
@@ -55,7 +59,7 @@ bool IsGone(const StoreFiles& files, lsm::Directory& directory, lsm::FileKind ki
   const std::string name = is_log ? lsm::LogFileName(number) : lsm::TableFileName(number);
   if (files.missing.contains(name)) return false;
   if (!absl::IsNotFound(directory.Stat(name).status())) return false;
-  const absl::StatusOr<lsm::ManifestContents> now = lsm::ReadManifest(*files.directory);
+  const absl::StatusOr<lsm::ManifestContents> now = lsm::ReadManifest(*files.now);
   if (!now.ok()) return false;
   if (is_log) return number < now->state.oldest_log;
   return std::none_of(now->state.levels.begin(), now->state.levels.end(),
@@ -99,6 +103,8 @@ std::vector<Target> TableTargets(const StoreFiles& files,
         problems->push_back(target.status());
       } else if (*target) {
         targets.push_back(**std::move(target));
+      } else {
+        problems->push_back(MovedOn(*files.directory, table.name));
       }
     }
     return targets;
@@ -127,6 +133,8 @@ std::vector<Target> LogTargets(const StoreFiles& files, std::vector<absl::Status
       problems->push_back(target.status());
     } else if (*target) {
       targets.push_back(**std::move(target));
+    } else if (number >= files.manifest.state.oldest_log) {  // the others are only left over
+      problems->push_back(MovedOn(*files.log_directory, lsm::LogFileName(number)));
     }
   }
   return targets;

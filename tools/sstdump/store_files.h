@@ -26,6 +26,7 @@ namespace tools {
 struct StoreFiles {
   std::shared_ptr<lsm::Directory> directory;
   std::shared_ptr<lsm::Directory> log_directory;  // the same, unless asked otherwise
+  std::shared_ptr<lsm::Directory> now;            // the directory without what is held open
   std::vector<std::string> names;                 // in the directory, sorted
   std::vector<uint64_t> logs;                     // numbers of those in the log directory, sorted
   std::vector<uint64_t> no_logs;  // in their place: no logs, and too short to hold a record

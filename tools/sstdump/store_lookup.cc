@@ -146,6 +146,10 @@ StoreLookup LookUpInStore(const StoreFiles& files, const std::string& key, Sessi
     return lookup;
   }
   LookIntoTables(files, key, session, &lookup);
+  if (!lookup.is_certain() && session->tally().problems == 0) {
+    session->Fail(absl::UnavailableError("the store was written to meanwhile: ask again"),
+                  files.directory->path());
+  }
   return lookup;
 }
 

@@ -8,6 +8,7 @@
 #include "lsm/version/manifest.h"
 #include "tools/sstdump/commands.h"
 #include "tools/sstdump/layout.h"
+#include "tools/sstdump/table_verifier.h"
 
 namespace tools {
 namespace {
@@ -58,7 +59,11 @@ void Verify(const Target& target, Session* session) {
   }
   const Session::Tally before = session->tally();
   std::string counted;
-  if (target.kind == TargetKind::kTable) counted = TextOf(VerifyTable(target, session));
+  if (target.kind == TargetKind::kTable) {
+    const TableVerdict verdict = TableVerifier({target}, session).Next();
+    ReportTable(target, verdict, session);
+    counted = TextOf(verdict);
+  }
   if (target.kind == TargetKind::kLog) counted = TextOf(VerifyLog(target, session));
   if (target.kind == TargetKind::kManifest) counted = TextOf(VerifyManifest(target, session));
   if (target.kind == TargetKind::kLock) counted = "empty, as it must be";

@@ -4,8 +4,10 @@
 #define TRELLIS_TOOLS_SSTDUMP_VERIFY_H_
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "lsm/base/internal_key.h"
 #include "lsm/table/table_check.h"
@@ -15,15 +17,26 @@
 
 namespace tools {
 
+// What is wrong, or worth knowing.
+struct Finding {
+  absl::Status problem;  // OK: it is a note
+  std::string note;
+};
+
 struct TableVerdict {
+  std::vector<Finding> findings;
   bool is_open = false;
   std::string filter;  // its state
   uint64_t file_id = 0;
   std::optional<bloom::DigestSeed> digest_seed;  // nothing: of an unknown hash
   lsm::TableFacts facts;
 };
-// All that lsm::CheckTable looks at.
-TableVerdict VerifyTable(const Target& target, Session* session);
+// All that lsm::CheckTable looks at.  Any thread.  `before_block` is called before so many bytes
+// are read: whether to go on.
+TableVerdict CheckTableFile(const Target& target,
+                            const std::function<bool(uint64_t bytes)>& before_block);
+// Tells the session what was found.
+void ReportTable(const Target& target, const TableVerdict& verdict, Session* session);
 
 struct LogVerdict {
   LogSummary log;

@@ -2,6 +2,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lsm/bytes/escape.h"
@@ -9,6 +10,7 @@
 #include "lsm/bytes/status.h"
 #include "tools/sstdump/layout.h"
 #include "tools/sstdump/store_files.h"
+#include "tools/sstdump/table_verifier.h"
 #include "tools/sstdump/verify.h"
 
 namespace tools {
@@ -25,7 +27,7 @@ class StoreChecker {
     if (files_.has_state()) {
       CheckManifest();
       CheckLevels();
-      for (const PlacedTable& table : TablesInOrder(files_.manifest.state)) CheckTable(table);
+      CheckTables();
       CheckLogs();
     } else {
       CheckManifestsByName();
@@ -81,14 +83,25 @@ class StoreChecker {
     }
   }
 
-  void CheckTable(const PlacedTable& placed) {
-    const Session::Tally before = session_->tally();
-    const std::optional<Target> target =
-        Take(FindTable(files_, placed.meta.number), *files_.directory, placed.name);
-    if (!target) return;
-    const TableVerdict verdict = VerifyTable(*target, session_);
-    if (verdict.is_open) CompareWithManifest(*target, placed.meta, verdict, before);
-    PrintVerdict(target->path, before, TextOf(verdict), session_);
+  void CheckTables() {
+    const std::vector<PlacedTable> tables = TablesInOrder(state());
+    std::vector<absl::StatusOr<std::optional<Target>>> found;
+    std::vector<Target> targets;
+    for (const PlacedTable& table : tables) {
+      found.push_back(FindTable(files_, table.meta.number));
+      if (found.back().ok() && *found.back()) targets.push_back(**found.back());
+    }
+    TableVerifier verifier(std::move(targets), session_);
+    for (size_t i = 0; i < tables.size() && !session_->is_broken(); ++i) {
+      const Session::Tally before = session_->tally();
+      const std::optional<Target> target =
+          Take(std::move(found[i]), *files_.directory, tables[i].name);
+      if (!target) continue;
+      const TableVerdict verdict = verifier.Next();
+      ReportTable(*target, verdict, session_);
+      if (verdict.is_open) CompareWithManifest(*target, tables[i].meta, verdict, before);
+      PrintVerdict(target->path, before, TextOf(verdict), session_);
+    }
   }
 
   void CompareWithManifest(const Target& target, const lsm::TableMeta& meta,
@@ -185,10 +198,13 @@ class StoreChecker {
 
   void CheckFilesByContent() {
     std::vector<absl::Status> problems;
-    for (const Target& target : TableTargets(
-             files_, [](const PlacedTable&) { return true; }, &problems)) {
+    const std::vector<Target> tables = TableTargets(
+        files_, [](const PlacedTable&) { return true; }, &problems);
+    TableVerifier verifier(tables, session_);
+    for (const Target& target : tables) {
       const Session::Tally before = session_->tally();
-      const TableVerdict verdict = VerifyTable(target, session_);
+      const TableVerdict verdict = verifier.Next();
+      ReportTable(target, verdict, session_);
       PrintVerdict(target.path, before, TextOf(verdict), session_);
     }
     for (const Target& target : LogTargets(files_, &problems)) {

@@ -1,6 +1,9 @@
+#include <algorithm>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "lsm/bytes/escape.h"
 #include "lsm/bytes/readable.h"
@@ -15,37 +18,52 @@ namespace {
 
 using lsm::Concat;
 
+void AddProblem(const absl::Status& problem, TableVerdict* verdict) {
+  verdict->findings.push_back({problem, ""});
+}
+
+void AddNote(const Target& target, const std::string& note, TableVerdict* verdict) {
+  verdict->findings.push_back({absl::OkStatus(), Concat(lsm::Escape(target.path), ": ", note)});
+}
+
 // Nothing can be held against a property that is missing, which is no damage.
-void NoteMissingProperties(const Target& target, const lsm::Table& table, Session* session) {
+void NoteMissingProperties(const Target& target, const lsm::Table& table, TableVerdict* verdict) {
   std::string names;
   for (const std::string_view name : table.properties().missing)
     names += Concat(names.empty() ? "" : ", ", name);
   if (names.empty()) return;
-  session->Note(Concat(lsm::Escape(target.path), ": the properties do not state ", names));
+  AddNote(target, Concat("the properties do not state ", names), verdict);
 }
 
-TableVerdict CheckOpenTable(const Target& target, const lsm::Table& table, Session* session) {
-  if (table.filter_presence() == lsm::FilterPresence::kUnknown) {
-    session->Note(Concat(lsm::Escape(target.path),
-                         ": the filter cannot be asked: ", UnknownFilterText(table)));
+void CheckOpenTable(const Target& target, const lsm::Table& table,
+                    const std::function<bool(uint64_t bytes)>& before_block,
+                    TableVerdict* verdict) {
+  if (table.filter_presence() == lsm::FilterPresence::kUnknown)
+    AddNote(target, Concat("the filter cannot be asked: ", UnknownFilterText(table)), verdict);
+  NoteMissingProperties(target, table, verdict);
+  verdict->is_open = true;
+  verdict->file_id = table.footer().file_id;
+  verdict->digest_seed = table.properties().digest_seed_and_hash();
+  verdict->filter = NameOf(table.filter_presence());
+  // What was read to open it.
+  uint64_t bytes_opening = table.file_bytes();
+  for (size_t i = 0; i < table.block_count(); ++i) {
+    const uint64_t block = table.block_handle(i).stored_bytes + lsm::kBlockTrailerBytes;
+    bytes_opening -= std::min(bytes_opening, block);
   }
-  NoteMissingProperties(target, table, session);
-  TableVerdict verdict;
-  verdict.is_open = true;
-  verdict.file_id = table.footer().file_id;
-  verdict.digest_seed = table.properties().digest_seed_and_hash();
-  verdict.filter = NameOf(table.filter_presence());
+  if (!before_block(bytes_opening)) return;
+  size_t problems = 0;
   lsm::TableCheckCalls calls;
   calls.problem = [&](const absl::Status& status) {
-    session->Fail(status, target);
-    return !session->has_too_many_problems();
+    AddProblem(status, verdict);
+    return ++problems < Session::kProblemsMax;
   };
-  verdict.facts = lsm::CheckTable(table, calls);
-  return verdict;
+  calls.before_block = before_block;
+  verdict->facts = lsm::CheckTable(table, calls);
 }
 
 // Of a table that cannot be opened for what is `known`: which of its blocks are damaged besides.
-void CheckParts(const Target& target, const absl::Status& known, Session* session) {
+void CheckParts(const Target& target, const absl::Status& known, TableVerdict* verdict) {
   const absl::StatusOr<std::unique_ptr<lsm::ReadFile>> file = OpenTarget(target);
   if (!file.ok()) return;
   const absl::StatusOr<lsm::Footer> footer = ReadFooter(**file);
@@ -56,29 +74,44 @@ void CheckParts(const Target& target, const absl::Status& known, Session* sessio
     if (handle.is_null() || handle.stored_bytes > lsm::kIndexBytesMax) continue;
     const absl::StatusOr<lsm::BlockBuffer> block =
         lsm::ReadPlainBlock(**file, footer->file_id, handle, lsm::kIndexBytesMax);
-    if (!block.ok() && block.status() != known) session->Fail(block.status(), target);
+    if (!block.ok() && block.status() != known) AddProblem(block.status(), verdict);
   }
 }
 
 }  // namespace
 
-TableVerdict VerifyTable(const Target& target, Session* session) {
-  session->NextFile();
+TableVerdict CheckTableFile(const Target& target,
+                            const std::function<bool(uint64_t bytes)>& before_block) {
+  TableVerdict verdict;
   absl::StatusOr<std::unique_ptr<lsm::Table>> table = OpenTable(target);
-  if (table.ok()) return CheckOpenTable(target, **table, session);
-  if (absl::IsDataLoss(table.status())) {
-    // If that is the header's alone, all else can be looked at, and it is named among that.
+  const absl::Status problem = table.status();
+  // If it is the header's alone, all else can be looked at, and it is named among that.
+  if (absl::IsDataLoss(problem)) {
     absl::StatusOr<std::unique_ptr<lsm::Table>> without_header = OpenTableByFooter(target);
-    if (without_header.ok()) return CheckOpenTable(target, **without_header, session);
+    if (without_header.ok()) table = std::move(without_header);
   }
-  session->Fail(table.status(), target);
-  if (absl::IsDataLoss(table.status())) {
-    CheckParts(target, table.status(), session);
-    session->Note(
-        Concat(lsm::Escape(target.path),
-               ": without footer, index and properties its data blocks cannot be looked at"));
+  if (table.ok()) {
+    CheckOpenTable(target, **table, before_block, &verdict);
+    return verdict;
   }
-  return {};
+  AddProblem(problem, &verdict);
+  if (absl::IsDataLoss(problem)) {
+    CheckParts(target, problem, &verdict);
+    AddNote(target, "without footer, index and properties its data blocks cannot be looked at",
+            &verdict);
+  }
+  return verdict;
+}
+
+void ReportTable(const Target& target, const TableVerdict& verdict, Session* session) {
+  session->NextFile();
+  for (const Finding& finding : verdict.findings) {
+    if (finding.problem.ok()) {
+      session->Note(finding.note);
+    } else {
+      session->Fail(finding.problem, target);
+    }
+  }
 }
 
 std::string TextOf(const TableVerdict& verdict) {

@@ -4,6 +4,7 @@
 #define TRELLIS_TOOLS_SSTDUMP_WORLD_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <ostream>
 #include <string>
@@ -32,6 +33,11 @@ struct World {
   std::function<std::string(const std::string&)> resolve;
   // How many files of a store may be held open.
   size_t pinned_files_max = 512;
+  // `err` is a terminal, on which a line may be written over.
+  bool shows_progress = false;
+  // A clock, and a way to wait; without them nothing waits.
+  std::function<uint64_t()> now_nanos = nullptr;
+  std::function<void(uint64_t nanos)> sleep_nanos = nullptr;
 };
 
 // Runs one command; `arguments` without the program's name.  Returns the exit code (Outcome in

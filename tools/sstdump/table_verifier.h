@@ -1,0 +1,59 @@
+// Checks many tables, several at a time, and returns what was found in the order of the tables.
+#ifndef TRELLIS_TOOLS_SSTDUMP_TABLE_VERIFIER_H_
+#define TRELLIS_TOOLS_SSTDUMP_TABLE_VERIFIER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "lsm/fs/mutex.h"
+#include "tools/sstdump/session.h"
+#include "tools/sstdump/target.h"
+#include "tools/sstdump/verify.h"
+
+namespace tools {
+
+// Threads: all calls by one.
+class TableVerifier {
+ public:
+  // --threads N: so many threads check, and the caller's waits; else the caller's checks.  --rate:
+  // all together read no faster.
+  TableVerifier(std::vector<Target> tables, Session* session);
+  // Stops the threads.
+  ~TableVerifier();
+
+  // The verdict on the next table.  Meanwhile a terminal is shown how far the whole is.  REQUIRES:
+  // one is left.
+  TableVerdict Next();
+
+ private:
+  void Work();
+  TableVerdict Check(size_t table) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Counts, and waits for the rate.  False: nobody wants the verdict any more.
+  bool BeforeBlock(uint64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_);
+  void ShowProgress() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  uint64_t NowNanos() const;
+
+  const std::vector<Target> tables_;
+  Session* const session_;
+  const uint64_t begin_nanos_;
+  uint64_t bytes_total_ = 0;
+  std::vector<std::thread> threads_;
+
+  lsm::Mutex mutex_;
+  lsm::CondVar changed_;
+  size_t begun_ ABSL_GUARDED_BY(mutex_) = 0;                         // tables that were
+  size_t taken_ ABSL_GUARDED_BY(mutex_) = 0;                         // by Next
+  std::map<size_t, TableVerdict> verdicts_ ABSL_GUARDED_BY(mutex_);  // not taken yet
+  bool is_over_ ABSL_GUARDED_BY(mutex_) = false;
+  uint64_t bytes_done_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t next_read_nanos_ ABSL_GUARDED_BY(mutex_) = 0;  // by --rate
+  uint64_t shown_nanos_ ABSL_GUARDED_BY(mutex_);          // when progress was, or the beginning
+};
+
+}  // namespace tools
+
+#endif  // TRELLIS_TOOLS_SSTDUMP_TABLE_VERIFIER_H_
