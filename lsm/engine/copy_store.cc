@@ -40,23 +40,24 @@ bool Has(const ManifestState& state, const TableMeta& meta) {
 
 // As VerifyTable, but not counted by the pacer, and buffered where the file system has no other
 // way.
-absl::Status VerifyUncounted(Directory& directory, const TableMeta& meta, ReadMode wished,
-                             const bloom::DigestSeed& digest_seed, Pacer* pacer,
+absl::Status VerifyUncounted(Directory& directory, const TableMeta& meta, const TablePlace& place,
+                             ReadMode wished, const bloom::DigestSeed& digest_seed, Pacer* pacer,
                              VerifyReport* verified) {
   if (wished == ReadMode::kDirect &&
       absl::IsInvalidArgument(TryDirectRead(directory, TableFileName(meta.number))))
     wished = ReadMode::kBuffered;
   const Pacer::Uncounted uncounted(pacer);
-  return VerifyTable(directory, meta, wished, digest_seed, pacer, verified);
+  return VerifyTable(directory, meta, place, wished, digest_seed, pacer, verified);
 }
 
 // Whether the base has the table as it was written.
-absl::StatusOr<bool> IsSoundIn(const TableSource& base, const TableMeta& meta, ReadMode wished,
+absl::StatusOr<bool> IsSoundIn(const TableSource& base, const TableMeta& meta,
+                               const TablePlace& place, ReadMode wished,
                                const bloom::DigestSeed& digest_seed, Pacer* pacer) {
   if (base.directory == nullptr || !Has(*base.state, meta)) return false;
   VerifyReport verified;
   LSM_RETURN_IF_ERROR(
-      VerifyUncounted(*base.directory, meta, wished, digest_seed, pacer, &verified));
+      VerifyUncounted(*base.directory, meta, place, wished, digest_seed, pacer, &verified));
   return verified.problems.empty();
 }
 
@@ -70,8 +71,9 @@ absl::StatusOr<bool> Link(const TableSource& source, const std::string& name, Di
   return true;
 }
 
-absl::Status CopyTable(const TableSource& from, const TableMeta& meta, Directory& to,
-                       ReadMode wished, Pacer* pacer, NewFiles* made, CopyReport* report) {
+absl::Status CopyTable(const TableSource& from, const TableMeta& meta, const TablePlace& place,
+                       Directory& to, ReadMode wished, Pacer* pacer, NewFiles* made,
+                       CopyReport* report) {
   const std::string name = TableFileName(meta.number);
   const std::string path = Concat(from.directory->path(), "/", name);
   // A file may claim more bytes than there is room for.
@@ -79,7 +81,8 @@ absl::Status CopyTable(const TableSource& from, const TableMeta& meta, Directory
   LSM_RETURN_IF_ERROR(CopyFile(*from.directory, name, to, name, made,
                                [&](uint64_t bytes) { return pacer->Take(path, bytes); }));
   VerifyReport verified;
-  LSM_RETURN_IF_ERROR(VerifyUncounted(to, meta, wished, from.state->digest_seed, pacer, &verified));
+  LSM_RETURN_IF_ERROR(
+      VerifyUncounted(to, meta, place, wished, from.state->digest_seed, pacer, &verified));
   if (!verified.problems.empty()) {
     return absl::DataLossError(
         Concat(path, ": the table, or its copy, is damaged: ", verified.problems.front()));
@@ -126,12 +129,13 @@ absl::Status BringTables(const TableSource& from, bool link, const TableSource& 
                          const StoreDirectory& store, ReadMode wished, Pacer* pacer, NewFiles* made,
                          CopyReport* report) {
   Directory& to = *store.directory;
-  for (const auto& level : from.state->levels) {
-    for (const auto& [number, meta] : level) {
+  for (int level = 0; level < kLevels; ++level) {
+    const TablePlace place{level, from.state->last_sequence};
+    for (const auto& [number, meta] : from.state->levels[static_cast<size_t>(level)]) {
       const std::string name = TableFileName(number);
       report->entries += meta.entries;
       LSM_ASSIGN_OR_RETURN(bool linked,
-                           IsSoundIn(base, meta, wished, from.state->digest_seed, pacer));
+                           IsSoundIn(base, meta, place, wished, from.state->digest_seed, pacer));
       if (linked) {
         LSM_ASSIGN_OR_RETURN(linked, Link(base, name, to, made));
       }
@@ -142,7 +146,7 @@ absl::Status BringTables(const TableSource& from, bool link, const TableSource& 
         ++report->tables_linked;
         pacer->Count(meta.file_bytes);
       } else {
-        LSM_RETURN_IF_ERROR(CopyTable(from, meta, to, wished, pacer, made, report));
+        LSM_RETURN_IF_ERROR(CopyTable(from, meta, place, to, wished, pacer, made, report));
       }
     }
   }

@@ -158,9 +158,15 @@ class Engine : public std::enable_shared_from_this<Engine> {
     uint64_t shape = 0;    // as of which it was chosen
   };
 
+  // A table that may be removed meanwhile.
+  struct PlacedTable {
+    int level = 0;
+    std::weak_ptr<const OpenTable> table;
+  };
+
   struct ScrubStep {
     uint64_t number = 0;  // of the table; 0: all were there
-    std::weak_ptr<const OpenTable> table;
+    PlacedTable table;
     uint64_t nanos = 0;  // to wait before
     uint64_t bytes_per_second = 0;
   };
@@ -305,8 +311,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   absl::Status VerifyRecords(VerifyReport* report) ABSL_LOCKS_EXCLUDED(manifest_mutex_, mutex_);
   bool RecordsAreKnown() ABSL_LOCKS_EXCLUDED(mutex_);
   // Nothing if the table is not the store's any more.
-  absl::Status VerifyIfThere(const std::weak_ptr<const OpenTable>& table, Pacer* pacer,
-                             VerifyReport* report);
+  absl::Status VerifyIfThere(const PlacedTable& table, Pacer* pacer, VerifyReport* report)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   void NoteVerified(const VerifyReport& report) ABSL_LOCKS_EXCLUDED(mutex_);
   bool ScheduleScrub() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   ScrubStep NextToScrub() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -27,13 +27,13 @@ constexpr uint64_t kScrubPauseNanos = 50'000'000;
 absl::StatusOr<VerifyReport> Engine::Verify(const Pace& pace) {
   LSM_RETURN_IF_ERROR(events_->CheckMayWait("DB::Verify"));
   // Tables that a compaction makes superfluous meanwhile need not be verified, nor kept.
-  std::vector<std::weak_ptr<const OpenTable>> tables;
+  std::vector<PlacedTable> tables;
   uint64_t bytes_total = 0;
   {
     std::shared_ptr<const ReadView> view = view_.Share();
     for (int level = 0; level < kLevels; ++level) {
       for (const auto& table : view->version->level(level)) {
-        tables.push_back(table);
+        tables.push_back({level, table});
         bytes_total += table->meta.file_bytes;
       }
     }
@@ -88,12 +88,16 @@ bool Engine::RecordsAreKnown() {
   return failures_.OfLogOrManifest().ok();
 }
 
-absl::Status Engine::VerifyIfThere(const std::weak_ptr<const OpenTable>& table, Pacer* pacer,
-                                   VerifyReport* report) {
-  std::shared_ptr<const OpenTable> held = table.lock();
+absl::Status Engine::VerifyIfThere(const PlacedTable& table, Pacer* pacer, VerifyReport* report) {
+  std::shared_ptr<const OpenTable> held = table.table.lock();
   if (held == nullptr) return absl::OkStatus();
-  const absl::Status status = VerifyTable(*store_.directory, held->meta, TableReadMode(options_),
-                                          digest_seed_, pacer, report);
+  TablePlace place{table.level, 0};
+  {
+    MutexLock lock(&mutex_);
+    place.last_sequence = last_sequence_;
+  }
+  const absl::Status status = VerifyTable(*store_.directory, held->meta, place,
+                                          TableReadMode(options_), digest_seed_, pacer, report);
   held.reset();
   CollectGarbage();
   return status;
@@ -141,7 +145,7 @@ Engine::ScrubStep Engine::NextToScrub() {
       if (number <= scrubbed_number_ || number >= scrub_end_) continue;
       if (step.number != 0 && number >= step.number) continue;
       step.number = number;
-      step.table = table;
+      step.table = {level, table};
       bytes = table->meta.file_bytes;
     }
   }

@@ -12,6 +12,7 @@
 
 #include "lsm/bytes/status.h"
 #include "lsm/fs/mutex.h"
+#include "lsm/table/table_claims.h"
 
 namespace lsm {
 namespace {
@@ -249,6 +250,8 @@ absl::StatusOr<std::array<OpenTables, kLevels>> OpenTablesOf(
     for (size_t j = 0; j < state.levels[i].size(); ++j) {
       Opening::Outcome& outcome = outcomes[next++];
       if (!outcome.ok()) return AsDamage(outcome.status());
+      LSM_RETURN_IF_ERROR(
+          CheckPlace(*(*outcome)->table, {static_cast<int>(i), state.last_sequence}));
       levels[i].push_back(*std::move(outcome));
     }
   }

@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "absl/status/statusor.h"
 #include "lsm/bytes/status.h"
@@ -24,16 +25,24 @@ void CompareEnd(const Table& table, std::string_view which, const std::string& s
                                     QuotedInternalKey(found)));
 }
 
+// With whatever its properties say, so that all of it can be compared.
+absl::StatusOr<std::unique_ptr<Table>> Open(Directory& directory, const TableMeta& meta,
+                                            ReadMode mode, const TableContext& context) {
+  LSM_ASSIGN_OR_RETURN(std::unique_ptr<ReadFile> file, OpenFileOfTable(directory, meta, mode));
+  return Table::Open(std::move(file), context);
+}
+
 }  // namespace
 
-absl::Status VerifyTable(Directory& directory, const TableMeta& meta, ReadMode mode,
-                         const bloom::DigestSeed& digest_seed, Pacer* pacer, VerifyReport* report) {
+absl::Status VerifyTable(Directory& directory, const TableMeta& meta, const TablePlace& place,
+                         ReadMode mode, const bloom::DigestSeed& digest_seed, Pacer* pacer,
+                         VerifyReport* report) {
   const std::string path = Concat(directory.path(), "/", TableFileName(meta.number));
   LSM_RETURN_IF_ERROR(pacer->Take(path, 0));
   TableContext context;
   context.digest_seed = digest_seed;
-  const absl::StatusOr<std::shared_ptr<const OpenTable>> opened =
-      OpenTableFile(directory, meta, mode, context);
+  context.file_id = meta.file_id;
+  const absl::StatusOr<std::unique_ptr<Table>> opened = Open(directory, meta, mode, context);
   if (absl::IsResourceExhausted(opened.status())) return opened.status();
   ++report->tables;
   report->bytes += meta.file_bytes;
@@ -41,7 +50,7 @@ absl::Status VerifyTable(Directory& directory, const TableMeta& meta, ReadMode m
     report->problems.emplace_back(MessageOf(opened.status()));
     return absl::OkStatus();
   }
-  const Table& table = *(*opened)->table;
+  const Table& table = **opened;
   uint64_t bytes_opening = table.file_bytes();
   for (size_t i = 0; i < table.block_count(); ++i)
     bytes_opening -= table.block_handle(i).stored_bytes + kBlockTrailerBytes;
@@ -67,6 +76,10 @@ absl::Status VerifyTable(Directory& directory, const TableMeta& meta, ReadMode m
   report->filters_unknown += table.filter_presence() == FilterPresence::kUnknown;
   // What was not read cannot be compared.
   if (report->problems.size() != before) return absl::OkStatus();
+  const TableRecord record{meta.entries, UserKeyOf(meta.smallest), UserKeyOf(meta.largest)};
+  for (const absl::Status& status : {CheckClaims(table, record), CheckPlace(table, place)}) {
+    if (!status.ok()) report->problems.emplace_back(MessageOf(status));
+  }
   CompareEnd(table, "smallest", meta.smallest, facts.smallest, report);
   CompareEnd(table, "largest", meta.largest, facts.largest, report);
   return absl::OkStatus();

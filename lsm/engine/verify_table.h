@@ -8,15 +8,18 @@
 #include "lsm/base/verify_report.h"
 #include "lsm/engine/pacer.h"
 #include "lsm/fs/file_system.h"
+#include "lsm/table/table_claims.h"
 #include "lsm/version/version_edit.h"
 
 namespace lsm {
 
-// Opens the file anew, so that footer, index, properties and filter are read too, and holds
-// everything in it against itself and against the manifest (CheckTable).  What it finds is added to
-// the report; an error is the pacer's, or ResourceExhausted without descriptors to open the file.
-absl::Status VerifyTable(Directory& directory, const TableMeta& meta, ReadMode mode,
-                         const bloom::DigestSeed& digest_seed, Pacer* pacer, VerifyReport* report);
+// Opens the file again, so that footer, index, properties and filter are read too.  Counts the
+// entries, and compares what they come to with the properties and with the manifest, whose record
+// of the table are `meta` and `place`.  Adds what it finds to the report; an error is the pacer's,
+// or ResourceExhausted without descriptors to open the file.
+absl::Status VerifyTable(Directory& directory, const TableMeta& meta, const TablePlace& place,
+                         ReadMode mode, const bloom::DigestSeed& digest_seed, Pacer* pacer,
+                         VerifyReport* report);
 
 }  // namespace lsm
 

@@ -1,5 +1,6 @@
 #include "lsm/table/properties.h"
 
+#include <algorithm>
 #include <bit>
 #include <bitset>
 #include <cstdio>
@@ -154,6 +155,10 @@ const Property* FindProperty(std::string_view name) {
 }
 
 }  // namespace
+
+bool TableProperties::IsStated(std::string_view name) const {
+  return std::find(missing.begin(), missing.end(), name) == missing.end();
+}
 
 std::optional<bloom::DigestSeed> TableProperties::digest_seed_and_hash() const {
   if (digest_hash == kXxh3) return bloom::DigestSeed(digest_seed);

@@ -59,6 +59,9 @@ struct TableProperties {
   std::map<std::string, std::string> others;  // unknown names, values as text
   std::vector<std::string_view> missing;      // known names that the file does not have
 
+  // False of a known name that the file does not have.
+  bool IsStated(std::string_view name) const;
+
   // The three together; nothing if the hash is one of a later release.
   std::optional<bloom::DigestSeed> digest_seed_and_hash() const;
   void set_digest_seed(const bloom::DigestSeed& seed);

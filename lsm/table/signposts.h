@@ -18,6 +18,8 @@
 #include <string_view>
 #include <vector>
 
+#include "lsm/base/internal_key.h"
+
 namespace lsm {
 
 class Block;
@@ -39,13 +41,24 @@ struct SignpostPlan {
   uint32_t prefix_bytes = 0;
 };
 
+inline constexpr std::string_view kSequenceOutside =
+    "an entry's sequence is outside of what the table's properties say";
+
+// What a data block may hold, by the index and the properties of its table.
+struct BlockBounds {
+  std::optional<std::string_view> lower;
+  std::string_view upper;
+  Sequence smallest_sequence = 0;
+  Sequence largest_sequence = kSequenceMax;
+};
+
 // Walks a data block from end to end, once, and plans its signposts on the way (none for a small
 // block).  Returns what is wrong with it; empty if nothing is: every entry is whole, all keys are
-// internal ones in order, and the user keys lie between those that the index has for the block
-// before (`lower`; none for the first one) and for this one.  So no lookup ever misses a key
-// because a block is not what a lookup takes it for.
-std::string_view InspectDataBlock(const Block& block, std::optional<std::string_view> lower,
-                                  std::string_view upper, SignpostPlan* plan);
+// internal ones in order, the user keys lie between `lower` (nothing: no bound) and `upper`, and
+// the sequences between those of the table.  So no lookup ever misses a key because a block is not
+// what a lookup takes it for.
+std::string_view InspectDataBlock(const Block& block, const BlockBounds& bounds,
+                                  SignpostPlan* plan);
 
 }  // namespace lsm
 

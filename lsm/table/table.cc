@@ -99,6 +99,10 @@ absl::Status Table::ReadProperties(TableTail* tail) {
                        tail->Block(footer_.file_id, footer_.properties, kPropertiesBytesMax));
   LSM_ASSIGN_OR_RETURN(properties_,
                        TableProperties::Decode(bytes, file_->path(), footer_.properties.offset));
+  if (properties_.IsStated("smallest_sequence")) sequences_.first = properties_.smallest_sequence;
+  if (properties_.IsStated("largest_sequence")) sequences_.second = properties_.largest_sequence;
+  states_smallest_key_ = properties_.IsStated("smallest_key");
+  states_largest_key_ = properties_.IsStated("largest_key");
   return absl::OkStatus();
 }
 
@@ -227,10 +231,18 @@ absl::StatusOr<BlockRef> Table::IntoCache(const IndexPart& index, size_t ordinal
   return context_.block_cache->Insert(&slots_[ordinal], std::move(cached));
 }
 
+BlockBounds Table::BoundsOf(const IndexPart& index, size_t ordinal) const {
+  BlockBounds bounds{index.lower_fence(ordinal), index.fence(ordinal), sequences_.first,
+                     sequences_.second};
+  if (ordinal == 0 && states_smallest_key_) bounds.lower = properties_.smallest_key;
+  if (ordinal + 1 == slots_.size() && states_largest_key_)
+    bounds.upper = std::min<std::string_view>(bounds.upper, properties_.largest_key);
+  return bounds;
+}
+
 absl::Status Table::InspectBlock(const IndexPart& index, size_t ordinal, const Block& block,
                                  SignpostPlan* plan) const {
-  const std::string_view problem =
-      InspectDataBlock(block, index.lower_fence(ordinal), index.fence(ordinal), plan);
+  const std::string_view problem = InspectDataBlock(block, BoundsOf(index, ordinal), plan);
   return problem.empty()
              ? absl::OkStatus()
              : DamagedBlock(index.handle(ordinal), Concat("a data block is malformed: ", problem));

@@ -18,6 +18,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -37,6 +38,7 @@
 #include "lsm/table/index_part.h"
 #include "lsm/table/partitions.h"
 #include "lsm/table/properties.h"
+#include "lsm/table/signposts.h"
 
 namespace lsm {
 
@@ -301,6 +303,8 @@ class Table {
                                          bool fill_cache) const;
   absl::StatusOr<BlockRef> IntoCache(const IndexPart& index, size_t ordinal, std::string_view bytes,
                                      bool fill_cache) const;
+  // What index and properties say of a data block.
+  BlockBounds BoundsOf(const IndexPart& index, size_t ordinal) const;
   absl::Status InspectBlock(const IndexPart& index, size_t ordinal, const Block& block,
                             SignpostPlan* plan) const;
   absl::Status DamagedBlock(BlockHandle handle, std::string_view what) const;
@@ -309,6 +313,9 @@ class Table {
   const TableContext context_;
   Footer footer_;
   TableProperties properties_;
+  std::pair<Sequence, Sequence> sequences_ = {0, kSequenceMax};  // that entries may have
+  bool states_smallest_key_ = false;                             // the properties do
+  bool states_largest_key_ = false;
   FilterPart filter_;  // of a partitioned table what all partitions come to, without a reader
   bool knows_seed_ = false;
   bloom::DigestSeed digest_seed_;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "bloom/core/hash.h"
+#include "lsm/base/write_batch.h"
 #include "lsm/bytes/escape.h"
 #include "lsm/bytes/status.h"
 #include "lsm/table/table_walk.h"
@@ -80,15 +81,17 @@ class TableChecker {
     const bool is_new_key = facts_.entries == 0 || last_key_ != key.user_key;
     if (facts_.entries == 0) {
       AppendInternalKey(&facts_.smallest, key.user_key, key.sequence, key.kind);
-      smallest_sequence_ = key.sequence;
+      facts_.smallest_sequence = key.sequence;
     }
     if (is_new_key) last_key_.assign(key.user_key);
+    if (key.user_key.size() > kKeyBytesMax)
+      Damage(offset_, Concat("a key of ", key.user_key.size(), " bytes, longer than keys may be"));
     last_sequence_ = key.sequence;
     last_kind_ = key.kind;
     ++facts_.entries;
     if (key.kind == EntryKind::kDelete) ++deletions_;
-    smallest_sequence_ = std::min(smallest_sequence_, key.sequence);
-    largest_sequence_ = std::max(largest_sequence_, key.sequence);
+    facts_.smallest_sequence = std::min(facts_.smallest_sequence, key.sequence);
+    facts_.largest_sequence = std::max(facts_.largest_sequence, key.sequence);
     raw_key_bytes_ += key.user_key.size();
     raw_value_bytes_ += value.size();
     if (is_new_key) ++facts_.keys;
@@ -138,11 +141,8 @@ class TableChecker {
     }
   }
 
-  // Nothing can be held against a property that is missing, which is no damage.
-  bool IsStated(std::string_view name) const {
-    const std::vector<std::string_view>& missing = table_.properties().missing;
-    return std::find(missing.begin(), missing.end(), name) == missing.end();
-  }
+  // A missing property is no damage.
+  bool IsStated(std::string_view name) const { return table_.properties().IsStated(name); }
 
   void CheckSum(std::string_view name, uint64_t stated, uint64_t counted) {
     if (stated == counted || !IsStated(name)) return;
@@ -159,8 +159,8 @@ class TableChecker {
     CheckSum("entries", p.entries, facts_.entries);
     CheckSum("deletions", p.deletions, deletions_);
     CheckSum("distinct_keys", p.distinct_keys, facts_.keys);
-    CheckSum("smallest_sequence", p.smallest_sequence, smallest_sequence_);
-    CheckSum("largest_sequence", p.largest_sequence, largest_sequence_);
+    CheckSum("smallest_sequence", p.smallest_sequence, facts_.smallest_sequence);
+    CheckSum("largest_sequence", p.largest_sequence, facts_.largest_sequence);
     CheckSum("raw_key_bytes", p.raw_key_bytes, raw_key_bytes_);
     CheckSum("raw_value_bytes", p.raw_value_bytes, raw_value_bytes_);
     CheckSum("data_bytes", p.data_bytes, data_bytes_);
@@ -210,7 +210,6 @@ class TableChecker {
   EntryKind last_kind_ = EntryKind::kPut;
   uint64_t deletions_ = 0, raw_key_bytes_ = 0, raw_value_bytes_ = 0, data_bytes_ = 0,
            expanded_bytes_ = 0;
-  Sequence smallest_sequence_ = 0, largest_sequence_ = 0;
 };
 
 }  // namespace

@@ -21,6 +21,8 @@ struct TableFacts {
   uint64_t keys_in_filter = 0;  // that the filter was asked about, and passed
   std::string smallest;         // internal keys; empty if there are no entries
   std::string largest;
+  Sequence smallest_sequence = 0;
+  Sequence largest_sequence = 0;
 };
 
 struct TableCheckCalls {

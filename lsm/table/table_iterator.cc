@@ -238,9 +238,11 @@ void TableIterator::Check(bool forward) {
   if (!position_.Valid()) return;
   const std::string_view key = position_.key();
   bool sound = true;
-  if (position_.AtFirst() && ordinal_ > 0)
-    sound &= UserKeyOf(key) >= *index_->lower_fence(ordinal_);
-  if (position_.AtLast()) sound &= UserKeyOf(key) <= index_->fence(ordinal_);
+  if (position_.AtFirst() || position_.AtLast()) {
+    const BlockBounds bounds = table_.BoundsOf(*index_, ordinal_);
+    if (position_.AtFirst() && bounds.lower) sound &= UserKeyOf(key) >= *bounds.lower;
+    if (position_.AtLast()) sound &= UserKeyOf(key) <= bounds.upper;
+  }
   if (!boundary_key_.empty()) {
     const int order = CompareInternalKeys(boundary_key_, key);
     sound &= forward ? order < 0 : order > 0;
@@ -251,6 +253,11 @@ void TableIterator::Check(bool forward) {
         index_->handle(ordinal_),
         Concat("the key \"", Escape(UserKeyOf(key), 64), "\" is out of order")));
   }
+  // Inspected blocks have passed this already.
+  const auto [smallest, largest] = table_.sequences_;
+  const Sequence sequence = SequenceOf(SuffixOf(key));
+  if (!inspected_ && sound && (sequence < smallest || sequence > largest))
+    Fail(table_.DamagedBlock(index_->handle(ordinal_), kSequenceOutside));
 }
 
 void TableIterator::SettleForward() {

@@ -9,7 +9,9 @@
 #include "lsm/bytes/escape.h"
 #include "lsm/bytes/status.h"
 #include "lsm/fs/file_names.h"
+#include "lsm/table/table_claims.h"
 #include "lsm/table/table_iterator.h"
+#include "lsm/version/age_order.h"
 
 namespace lsm {
 namespace {
@@ -123,6 +125,22 @@ absl::Status OverlapError(int level, const OpenTable& a, const OpenTable& b) {
                                     " overlap at key ", QuotedKey(UserKeyOf(b.meta.smallest))));
 }
 
+// Whether a table of level 0 is older than those with higher numbers.
+absl::Status CheckAges(const OpenTables& newest_first) {
+  AgeOrder order;
+  for (auto table = newest_first.rbegin(); table != newest_first.rend(); ++table) {
+    const TableMeta& meta = (*table)->meta;
+    const TableProperties& properties = (*table)->table->properties();
+    if (order.Follows({UserKeyOf(meta.smallest), UserKeyOf(meta.largest),
+                       properties.smallest_sequence, properties.largest_sequence}))
+      continue;
+    return DamageAt((*table)->table->path(), (*table)->table->footer().properties.offset,
+                    Concat("the properties say smallest_sequence ", properties.smallest_sequence,
+                           ", but tables with lower numbers in level 0 hold newer writes"));
+  }
+  return absl::OkStatus();
+}
+
 bool HasReason(const TableProperties& properties, FilterReason reason) {
   const std::string_view text = properties.filter_reason;
   return text.substr(0, text.find(':')) == NameOf(reason);
@@ -188,11 +206,8 @@ absl::StatusOr<std::shared_ptr<const OpenTable>> OpenTableIn(std::unique_ptr<Rea
   TableContext with_id = context;
   with_id.file_id = meta.file_id;
   LSM_ASSIGN_OR_RETURN(std::unique_ptr<Table> table, Table::Open(std::move(file), with_id, end));
-  if (table->footer().entries != meta.entries) {
-    return DamageAt(table->path(), 0,
-                    Concat("the table has ", table->footer().entries,
-                           " entries, the manifest says ", meta.entries));
-  }
+  LSM_RETURN_IF_ERROR(
+      CheckClaims(*table, {meta.entries, UserKeyOf(meta.smallest), UserKeyOf(meta.largest)}));
   const uint64_t lookups =
       context.counters == nullptr ? 0 : context.counters->SumOf(Counter::kLookups);
   return std::make_shared<const OpenTable>(
@@ -233,6 +248,7 @@ absl::StatusOr<std::shared_ptr<const Version>> Version::Create(
       std::sort(tables.begin(), tables.end(),
                 [](const auto& a, const auto& b) { return a->meta.number > b->meta.number; });
       for (const auto& table : tables) level.runs.push_back(TableSpan(&table, 1));
+      LSM_RETURN_IF_ERROR(CheckAges(tables));
       continue;
     }
     LSM_RETURN_IF_ERROR(version->FindRuns(i));

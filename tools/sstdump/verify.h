@@ -29,6 +29,7 @@ struct TableVerdict {
   std::string filter;  // its state
   uint64_t file_id = 0;
   std::optional<bloom::DigestSeed> digest_seed;  // nothing: of an unknown hash
+  int level = 0;                                 // that it was made for; 0 if it does not say
   lsm::TableFacts facts;
 };
 // All that lsm::CheckTable looks at.  Any thread.  `before_block` is called before so many bytes

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -8,6 +9,7 @@
 #include "lsm/bytes/escape.h"
 #include "lsm/bytes/readable.h"
 #include "lsm/bytes/status.h"
+#include "lsm/version/age_order.h"
 #include "tools/sstdump/layout.h"
 #include "tools/sstdump/store_files.h"
 #include "tools/sstdump/table_verifier.h"
@@ -28,6 +30,7 @@ class StoreChecker {
       CheckManifest();
       CheckLevels();
       CheckTables();
+      CheckAges();
       CheckLogs();
     } else {
       CheckManifestsByName();
@@ -99,13 +102,14 @@ class StoreChecker {
       if (!target) continue;
       const TableVerdict verdict = verifier.Next();
       ReportTable(*target, verdict, session_);
-      if (verdict.is_open) CompareWithManifest(*target, tables[i].meta, verdict, before);
+      if (verdict.is_open) CompareWithManifest(*target, tables[i], verdict, before);
       PrintVerdict(target->path, before, TextOf(verdict), session_);
     }
   }
 
-  void CompareWithManifest(const Target& target, const lsm::TableMeta& meta,
+  void CompareWithManifest(const Target& target, const PlacedTable& placed,
                            const TableVerdict& verdict, Session::Tally before) {
+    const lsm::TableMeta& meta = placed.meta;
     const auto differs = [&](std::string_view what, const std::string& there,
                              const std::string& here) {
       session_->Damage(target, std::nullopt,
@@ -129,6 +133,31 @@ class StoreChecker {
     if (verdict.facts.largest != meta.largest)
       differs("largest key", lsm::QuotedInternalKey(meta.largest),
               lsm::QuotedInternalKey(verdict.facts.largest));
+    if (verdict.facts.largest_sequence > state().last_sequence) {
+      session_->Damage(
+          target, std::nullopt,
+          Concat("the table holds writes up to sequence ", verdict.facts.largest_sequence,
+                 ", the last sequence of the manifest is ", state().last_sequence));
+    }
+    // Tables move down only.
+    if (verdict.level > placed.level)
+      differs("level", Concat(placed.level), Concat("been made for level ", verdict.level));
+    if (placed.level == 0) level0_.emplace(meta.number, verdict.facts);
+  }
+
+  // Of level 0, by what was counted.
+  void CheckAges() {
+    lsm::AgeOrder order;
+    for (const auto& [number, facts] : level0_) {
+      if (order.Follows({lsm::UserKeyOf(facts.smallest), lsm::UserKeyOf(facts.largest),
+                         facts.smallest_sequence, facts.largest_sequence}))
+        continue;
+      const std::string path = PathOf(lsm::TableFileName(number));
+      session_->Fail(absl::DataLossError(
+                         Concat(path, ": the table begins with sequence ", facts.smallest_sequence,
+                                ", but tables with lower numbers in level 0 hold newer writes")),
+                     path);
+    }
   }
 
   // As recovery sees them: numbered without a gap from what the tables hold on, except behind what
@@ -254,6 +283,7 @@ class StoreChecker {
   const StoreFiles& files_;
   const Target& target_;
   Session* const session_;
+  std::map<uint64_t, lsm::TableFacts> level0_;  // by number; of those that were read
 };
 
 }  // namespace

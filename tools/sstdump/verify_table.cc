@@ -44,6 +44,7 @@ void CheckOpenTable(const Target& target, const lsm::Table& table,
   verdict->is_open = true;
   verdict->file_id = table.footer().file_id;
   verdict->digest_seed = table.properties().digest_seed_and_hash();
+  verdict->level = table.properties().level;
   verdict->filter = NameOf(table.filter_presence());
   // What was read to open it.
   uint64_t bytes_opening = table.file_bytes();

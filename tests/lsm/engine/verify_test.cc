@@ -288,18 +288,20 @@ TEST_F(VerifyTest, WhatTheManifestSaysOfATableIsHeldAgainstIt) {
                        Pacer::Create(pace, options_.environment, 0));
   const auto problems_of = [&](const TableMeta& meta) {
     VerifyReport report;
-    EXPECT_OK(VerifyTable(*directory, meta, ReadMode::kBuffered, contents.state.digest_seed,
-                          pacer.get(), &report));
+    EXPECT_OK(VerifyTable(*directory, meta, {0, contents.state.last_sequence}, ReadMode::kBuffered,
+                          contents.state.digest_seed, pacer.get(), &report));
     return report.problems;
   };
   EXPECT_THAT(problems_of(sound), IsEmpty());
   TableMeta meta = sound;
   meta.smallest[0] = 'j';
   EXPECT_THAT(problems_of(meta),
-              ElementsAre(HasSubstr("the manifest says smallest key \"jey1000\"")));
+              ElementsAre(HasSubstr("the properties say smallest_key \"key1000\""),
+                          HasSubstr("the manifest says smallest key \"jey1000\"")));
   meta = sound;
   meta.largest[0] = 'l';
-  EXPECT_THAT(problems_of(meta), ElementsAre(HasSubstr("largest key \"ley")));
+  EXPECT_THAT(problems_of(meta),
+              ElementsAre(HasSubstr("largest_key"), HasSubstr("largest key \"ley")));
   meta = sound;
   ++meta.file_id;
   EXPECT_THAT(problems_of(meta), ElementsAre(HasSubstr(".table: ")));

@@ -31,7 +31,7 @@ CachedBlock* NewCachedBlock(std::string_view bytes, std::string_view largest_use
   Block block;
   EXPECT_TRUE(block.Init(bytes));
   SignpostPlan plan;
-  EXPECT_EQ(InspectDataBlock(block, std::nullopt, largest_user_key, &plan), "");
+  EXPECT_EQ(InspectDataBlock(block, {std::nullopt, largest_user_key}, &plan), "");
   return CachedBlock::New(block, plan, /*stays=*/true);
 }
 

@@ -72,6 +72,8 @@ struct Forgery {
         &file);
     TableProperties properties;
     properties.digest_seed = kTestSeed;
+    properties.largest_sequence = kSequenceMax;
+    properties.largest_key = std::string(100, '\xff');
     footer.properties = Append(
         {properties_bytes.empty() ? properties.Encode() : properties_bytes, properties_compression},
         &file);

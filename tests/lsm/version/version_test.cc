@@ -84,6 +84,22 @@ TEST_F(VersionTest, InLevel0TheHighestNumberIsTheNewestWhateverTheOrderGiven) {
   EXPECT_EQ(Get(*version, "k", 69), "absent");
 }
 
+TEST_F(VersionTest, RefusesNewerEntriesUnderALowerNumber) {
+  const auto older = maker_.Make(1, {PutOf("a", 5), PutOf("m", 7)});
+  const auto newer = maker_.Make(2, {PutOf("n", 6)});
+  const auto same_key = maker_.Make(3, {PutOf("m", 6)});
+  const auto later = maker_.Make(4, {PutOf("b", 8)});
+  // One flush may make several tables, of other keys each.
+  VersionOf({{{older, newer, later}}});
+  EXPECT_THAT(Version::Create({{{older, same_key}}}).status(),
+              StatusIs(absl::StatusCode::kDataLoss,
+                       AllOf(HasSubstr("000003.table"), HasSubstr("newer writes"))));
+  // What comes after the next flush does not belong to the one before.
+  const auto late = maker_.Make(5, {PutOf("x", 6)});
+  EXPECT_THAT(Version::Create({{{older, later, late}}}).status(),
+              StatusIs(absl::StatusCode::kDataLoss));
+}
+
 TEST_F(VersionTest, ATombstoneHidesWhatIsBelow) {
   const auto version = VersionOf(
       {{{maker_.Make(5, {DeleteOf("k", 50)})}, {maker_.Make(3, {PutOf("k", 30, "old")})}}});
@@ -272,8 +288,9 @@ TEST_F(VersionTest, LevelsAreDescribedWithWhatTheirFiltersLeaveToExpect) {
 TEST_F(VersionTest, ALevel0OfManyTablesIsSearchedWhole) {
   OpenTables level0;
   for (uint64_t i = 1; i <= 100; ++i)
-    level0.push_back(maker_.Make(
-        i, {PutOf("a", i, "x"), PutOf(Concat("k", 1000 + i), 100 + i, Concat(i)), PutOf("z", i)}));
+    level0.push_back(
+        maker_.Make(i, {PutOf("a", 2 * i, "x"), PutOf(Concat("k", 1000 + i), 2 * i + 1, Concat(i)),
+                        PutOf("z", 2 * i)}));
   const auto version = VersionOf({{level0}});
   for (uint64_t i = 1; i <= 100; ++i) EXPECT_EQ(Get(*version, Concat("k", 1000 + i)), Concat(i));
   EXPECT_EQ(Get(*version, "k1101"), "absent");

@@ -1,0 +1,37 @@
+// Properties are claims.  What the footer, the index and the manifest say of the same things must
+// agree with them before a store uses a table; what only the entries can tell, CheckTable counts.
+#ifndef TRELLIS_LSM_TABLE_TABLE_CLAIMS_H_
+#define TRELLIS_LSM_TABLE_TABLE_CLAIMS_H_
+
+#include <cstdint>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "lsm/table/table.h"
+
+namespace lsm {
+
+// What a manifest says of a table.
+struct TableRecord {
+  uint64_t entries = 0;
+  std::string_view smallest;  // user keys
+  std::string_view largest;
+};
+
+// DataLoss if the properties contradict the footer, the index, the record or each other.  Reads
+// nothing.  A property that is missing is not checked, except for the two sequences, which a store
+// relies on.
+absl::Status CheckClaims(const Table& table, const TableRecord& record);
+
+// Where a manifest has a table.
+struct TablePlace {
+  int level = 0;
+  Sequence last_sequence = 0;  // of the store's tables
+};
+
+// DataLoss if the table was made for a deeper level, or holds later writes.
+absl::Status CheckPlace(const Table& table, const TablePlace& place);
+
+}  // namespace lsm
+
+#endif  // TRELLIS_LSM_TABLE_TABLE_CLAIMS_H_

@@ -1,0 +1,49 @@
+// The order of level 0: of two tables, the one with the higher number holds the newer writes.  One
+// flush may make several tables, of which each holds other keys.
+#ifndef TRELLIS_LSM_VERSION_AGE_ORDER_H_
+#define TRELLIS_LSM_VERSION_AGE_ORDER_H_
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+#include "lsm/base/internal_key.h"
+
+namespace lsm {
+
+class AgeOrder {
+ public:
+  struct Range {
+    std::string_view smallest;  // user keys
+    std::string_view largest;
+    Sequence smallest_sequence = 0;
+    Sequence largest_sequence = 0;
+  };
+
+  // Of tables in the order of their numbers: whether this one may follow those before it.
+  bool Follows(const Range& table) {
+    const bool begins_flush = !has_any_ || table.smallest_sequence > largest_sequence_;
+    const bool goes_on = table.smallest > largest_key_ &&
+                         (!has_earlier_ || table.smallest_sequence > earlier_largest_sequence_);
+    if (!begins_flush && !goes_on) return false;
+    if (begins_flush && has_any_) {
+      earlier_largest_sequence_ = largest_sequence_;
+      has_earlier_ = true;
+    }
+    has_any_ = true;
+    largest_key_.assign(table.largest);
+    largest_sequence_ = std::max(largest_sequence_, table.largest_sequence);
+    return true;
+  }
+
+ private:
+  bool has_any_ = false;
+  bool has_earlier_ = false;
+  std::string largest_key_;                // of the flush so far
+  Sequence largest_sequence_ = 0;          // of all so far
+  Sequence earlier_largest_sequence_ = 0;  // of the flushes before
+};
+
+}  // namespace lsm
+
+#endif  // TRELLIS_LSM_VERSION_AGE_ORDER_H_
