@@ -1,5 +1,8 @@
-// One repair of a store, in three acts: read what there is (repair_read.cc), rescue what can be
-// verified (repair_rescue.cc), and write what the store is to be (repair_write.cc).
+// One repair of a store, in four steps: find out what there is (repair_read.cc), save what can be
+// verified (repair_rescue.cc), place it (repair_place.cc), and write the store (repair_write.cc).
+//
+// It believes what it has read from entries: keys, sequences, counts.  Properties and manifest are
+// claims, which must agree with that (design/repair.md).
 //
 // New files are written beside the old ones, then CURRENT is swapped.  Until then no file of the
 // store is changed, so a repair that is cut short can be made again; and if anything fails but the
@@ -42,7 +45,13 @@ class RepairJob {
   absl::StatusOr<RepairReport> Run();
 
  private:
-  using Tables = std::vector<TableMeta>;
+  // A table, described by its entries.
+  struct SalvagedTable {
+    TableMeta meta;
+    Sequence smallest_sequence = 0;
+    Sequence largest_sequence = 0;
+  };
+  using Tables = std::vector<SalvagedTable>;
 
   // --- what there is (repair_read.cc) ---
   absl::Status Prepare();
@@ -56,8 +65,6 @@ class RepairJob {
   // With a file id: only if it is that one.
   absl::StatusOr<std::unique_ptr<Table>> OpenAnyTable(uint64_t number,
                                                       std::optional<uint64_t> file_id);
-  // A table of which no manifest speaks; without its keys' range.
-  absl::StatusOr<TableMeta> MetaOfLooseTable(uint64_t number);
   // Whether the file is somebody else's, as far as its first bytes tell; it is named, and stays.
   absl::StatusOr<bool> IsForeign(Directory& directory, const std::string& name, FileKind kind);
   void LeaveOut(std::string line);  // once
@@ -65,16 +72,23 @@ class RepairJob {
   // --- what of it is sound (repair_rescue.cc) ---
   absl::Status SalvageLevels();
   absl::Status SalvageLooseTables();
-  // Reads all of it.
-  absl::Status Check(const TableMeta& meta);
-  void Keep(const TableMeta& meta, Tables* tables);
+  // Reads all of the table; DataLoss unless everything in it agrees with its entries, and it was
+  // made for this level or one above.  With a file id: only if it is that one.
+  absl::StatusOr<SalvagedTable> ReadTable(uint64_t number, std::optional<uint64_t> file_id,
+                                          int level);
+  // Names what the manifest says of the table that is not so.
+  void CompareWithRecord(const TableMeta& record, const SalvagedTable& table);
+  void Keep(const SalvagedTable& table, Tables* tables);
   // Names what is left out of the table, of which `damage` says that it is not sound.  The rescued
   // keep its level and its run.
   absl::StatusOr<Tables> Rescue(uint64_t number, std::optional<uint64_t> file_id, int level,
                                 uint32_t run, const absl::Status& damage);
   absl::StatusOr<Tables> RescueBlocks(const Table& table, int level, uint32_t run);
-  absl::StatusOr<uint64_t> RescueBlock(const Table& table, const IndexPart& index, size_t ordinal,
-                                       std::string* last_key, TableOutput* output);
+  // The entries of a table that is not sound, on their way to new ones.
+  struct Rescued;
+  absl::Status RescueBlock(const Table& table, const IndexPart& index, size_t ordinal,
+                           Rescued* rescued);
+  absl::Status FlushStrays(Rescued* rescued);
   absl::Status SalvageLogs();
   // Whether a log in a directory for logs alone might belong to another store.
   bool MayBeAnothers() const { return store_.own_log_directory != nullptr && !logs_are_ours_; }
@@ -84,17 +98,29 @@ class RepairJob {
   void CheckEnd(const LogReader& log, uint64_t number, uint64_t records);
   void SalvageRecord(const LogReader::Record& record, const std::string& name);
   absl::Status FlushMemtable();
+  // To tables of level 0; leaves an empty one.
+  absl::StatusOr<Tables> Flush(std::unique_ptr<Memtable>* memtable);
   void DamagedLog(const std::string& name, std::string line);
 
+  // --- where it belongs (repair_place.cc) ---
+  absl::Status PlaceTables();
+  // Why the levels cannot be as they are; empty if they can.
+  absl::StatusOr<std::string> FindDisorder();
+  std::string FindDisorderOfRanges();
+  absl::StatusOr<std::string> FindDisorderOfKeys();
+  Sequence LargestSequence() const;
+  // The newest entry of each key, in tables of `level`.
+  absl::StatusOr<Tables> Merge(const Tables& tables, int level, bool renumbers);
+  // Closes them.
+  static Tables Written(const OpenTables& outputs);
+  void Place(int level, const Tables& tables);
+
   // --- what becomes of it (repair_write.cc) ---
-  absl::StatusOr<Tables> Merge(const Tables& tables, int level);
-  absl::Status MergeLooseTables();
   absl::Status KeepDamagedFiles();
+  // DataLoss if the store would not open.
+  absl::Status CheckOutcome();
   absl::Status WriteManifest();
   void RemoveDamagedFiles();
-  // Closes them.
-  Tables Written(const OpenTables& outputs);
-  void Place(int level, const Tables& tables);
 
   const Options options_;
   const StoreDirectory store_;
@@ -111,9 +137,9 @@ class RepairJob {
   bool logs_are_ours_ = false;      // by the ids that the one that CURRENT names knows
   ManifestState state_;
   std::set<uint64_t> needed_logs_;  // that the manifest demands
-  std::array<std::map<uint64_t, TableMeta>, kLevels> new_levels_;
+  std::array<Tables, kLevels> new_levels_;
   JobContext context_;
-  Tables loose_tables_;                           // whose level is not known
+  Tables loose_tables_;                           // whose level is not known, or not believed
   std::unique_ptr<Memtable> memtable_;            // of the log that is read
   Sequence salvaged_to_ = 0;                      // by tables and the records so far
   bool log_loss_is_named_ = false;                // of a log that is damaged or missing

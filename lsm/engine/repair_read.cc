@@ -29,7 +29,8 @@ absl::StatusOr<RepairReport> RepairJob::Run() {
     LSM_RETURN_IF_ERROR(SalvageLooseTables());
   }
   LSM_RETURN_IF_ERROR(SalvageLogs());
-  LSM_RETURN_IF_ERROR(MergeLooseTables());
+  LSM_RETURN_IF_ERROR(PlaceTables());
+  LSM_RETURN_IF_ERROR(CheckOutcome());
   LSM_RETURN_IF_ERROR(KeepDamagedFiles());
   LSM_RETURN_IF_ERROR(WriteManifest());
   RemoveDamagedFiles();
@@ -43,6 +44,8 @@ absl::Status RepairJob::Prepare() {
   } else {
     LSM_RETURN_IF_ERROR(FindDigestSeed());
   }
+  // The numbers of the files that are there count; a manifest may say anything.
+  if (state_.next_file_number > kFileNumberMax / 2) state_.next_file_number = 1;
   LSM_ASSIGN_OR_RETURN(next_number_, NextFileNumber(directory_, logs_, state_.next_file_number));
   context_.options = &options_;
   context_.directory = &directory_;
@@ -189,16 +192,6 @@ absl::StatusOr<std::unique_ptr<Table>> RepairJob::OpenAnyTable(uint64_t number,
   context.file_id = file_id;
   context.partitions_on_demand = true;  // one that is damaged is no loss of the others
   return Table::Open(std::move(file), context);
-}
-
-absl::StatusOr<TableMeta> RepairJob::MetaOfLooseTable(uint64_t number) {
-  LSM_ASSIGN_OR_RETURN(const std::unique_ptr<Table> table, OpenAnyTable(number, std::nullopt));
-  TableMeta meta;
-  meta.number = number;
-  meta.file_id = table->footer().file_id;
-  meta.file_bytes = table->file_bytes();
-  meta.entries = table->footer().entries;
-  return meta;
 }
 
 absl::StatusOr<bool> RepairJob::IsForeign(Directory& directory, const std::string& name,

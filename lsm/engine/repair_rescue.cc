@@ -9,24 +9,14 @@
 #include "lsm/engine/recovery.h"
 #include "lsm/engine/repair_job.h"
 #include "lsm/engine/store_files.h"
+#include "lsm/table/table_check.h"
+#include "lsm/table/table_claims.h"
 
 namespace lsm {
 namespace {
 
-constexpr size_t kReadaheadBytes = size_t{1} << 20;
-
-// Every block is read and every entry seen.
-absl::Status CheckEntries(const OpenTable& table) {
-  Table::ScanOptions scan;
-  scan.fill_cache = false;
-  scan.readahead_bytes = kReadaheadBytes;
-  const std::unique_ptr<Iterator> entries = table.table->NewIterator(scan);
-  uint64_t count = 0;
-  for (entries->SeekToFirst(); entries->Valid(); entries->Next()) ++count;
-  LSM_RETURN_IF_ERROR(entries->status());
-  if (count == table.meta.entries) return absl::OkStatus();
-  return DamageAt(table.table->path(), 0,
-                  Concat("the table has ", count, " entries, it should have ", table.meta.entries));
+std::string PathOf(const Directory& directory, uint64_t table) {
+  return Concat(directory.path(), "/", TableFileName(table));
 }
 
 }  // namespace
@@ -38,19 +28,21 @@ absl::Status RepairJob::SalvageLevels() {
     Tables kept;
     bool rescued_any = false;
     for (const auto& [number, meta] : state_.levels[static_cast<size_t>(level)]) {
-      const absl::Status status = Check(meta);
-      if (status.ok()) {
-        Keep(meta, &kept);
+      absl::StatusOr<SalvagedTable> table = ReadTable(number, meta.file_id, level);
+      if (table.ok()) {
+        table->meta.run = meta.run;
+        CompareWithRecord(meta, *table);
+        Keep(*table, &kept);
         continue;
       }
       LSM_ASSIGN_OR_RETURN(const Tables rescued,
-                           Rescue(number, meta.file_id, level, meta.run, status));
+                           Rescue(number, meta.file_id, level, meta.run, table.status()));
       rescued_any = rescued_any || !rescued.empty();
       kept.insert(kept.end(), rescued.begin(), rescued.end());
     }
     // The order of level 0 is that of its tables' numbers, which a rescued table does not keep.
     if (level == 0 && rescued_any) {
-      LSM_ASSIGN_OR_RETURN(kept, Merge(kept, 0));
+      LSM_ASSIGN_OR_RETURN(kept, Merge(kept, 0, /*renumbers=*/false));
     }
     Place(level, kept);
   }
@@ -63,35 +55,71 @@ absl::Status RepairJob::SalvageLooseTables() {
     LSM_ASSIGN_OR_RETURN(const bool foreign,
                          IsForeign(directory_, TableFileName(number), FileKind::kTable));
     if (foreign) continue;
-    const absl::StatusOr<TableMeta> meta = MetaOfLooseTable(number);
-    const absl::Status status = meta.ok() ? Check(*meta) : meta.status();
-    if (status.ok()) {
-      Keep(*meta, &loose_tables_);
+    const absl::StatusOr<SalvagedTable> table = ReadTable(number, std::nullopt, kLevels - 1);
+    if (table.ok()) {
+      Keep(*table, &loose_tables_);
       continue;
     }
-    LSM_ASSIGN_OR_RETURN(const Tables rescued, Rescue(number, std::nullopt, 0, 0, status));
+    LSM_ASSIGN_OR_RETURN(const Tables rescued, Rescue(number, std::nullopt, 0, 0, table.status()));
     loose_tables_.insert(loose_tables_.end(), rescued.begin(), rescued.end());
   }
   return absl::OkStatus();
 }
 
-absl::Status RepairJob::Check(const TableMeta& meta) {
-  LSM_ASSIGN_OR_RETURN(
-      const std::shared_ptr<const OpenTable> table,
-      OpenTableFile(directory_, meta, ReadMode::kBuffered, context_.table_context));
-  // Written anew it has sound ones.
-  LSM_RETURN_IF_ERROR(table->table->CheckHeader());
-  LSM_RETURN_IF_ERROR(table->table->filter_status());
-  LSM_RETURN_IF_ERROR(CheckEntries(*table));
-  state_.last_sequence =
-      std::max(state_.last_sequence, table->table->properties().largest_sequence);
-  return absl::OkStatus();
+absl::StatusOr<RepairJob::SalvagedTable> RepairJob::ReadTable(uint64_t number,
+                                                              std::optional<uint64_t> file_id,
+                                                              int level) {
+  absl::StatusOr<std::unique_ptr<ReadFile>> file =
+      directory_.OpenRead(TableFileName(number), ReadMode::kBuffered);
+  LSM_RETURN_IF_ERROR(file.status());
+  TableContext context = context_.table_context;
+  context.file_id = file_id;
+  LSM_ASSIGN_OR_RETURN(const std::unique_ptr<Table> table, Table::Open(*std::move(file), context));
+  absl::Status problem;  // the first
+  TableCheckCalls calls;
+  calls.problem = [&](const absl::Status& status) {
+    problem = status;
+    return false;
+  };
+  const TableFacts facts = CheckTable(*table, calls);
+  LSM_RETURN_IF_ERROR(problem);
+  if (facts.entries == 0) return DamageAt(table->path(), 0, "the table has no entries");
+  SalvagedTable salvaged;
+  TableMeta& meta = salvaged.meta;
+  meta.number = number;
+  meta.file_id = table->footer().file_id;
+  meta.file_bytes = table->file_bytes();
+  meta.entries = facts.entries;
+  meta.smallest = facts.smallest;
+  meta.largest = facts.largest;
+  salvaged.smallest_sequence = facts.smallest_sequence;
+  salvaged.largest_sequence = facts.largest_sequence;
+  LSM_RETURN_IF_ERROR(
+      CheckClaims(*table, {meta.entries, UserKeyOf(meta.smallest), UserKeyOf(meta.largest)}));
+  LSM_RETURN_IF_ERROR(CheckPlace(*table, {level, facts.largest_sequence}));
+  return salvaged;
 }
 
-void RepairJob::Keep(const TableMeta& meta, Tables* tables) {
+void RepairJob::CompareWithRecord(const TableMeta& record, const SalvagedTable& table) {
+  const TableMeta& found = table.meta;
+  const auto compare = [&](std::string_view what, const std::string& recorded,
+                           const std::string& counted) {
+    if (recorded == counted) return;
+    LeaveOut(Concat(PathOf(directory_, found.number), ": the manifest says ", what, " ", recorded,
+                    ", the table has ", counted));
+  };
+  compare("size", Concat(record.file_bytes), Concat(found.file_bytes));
+  compare("entries", Concat(record.entries), Concat(found.entries));
+  compare("smallest key", QuotedInternalKey(record.smallest), QuotedInternalKey(found.smallest));
+  compare("largest key", QuotedInternalKey(record.largest), QuotedInternalKey(found.largest));
+  if (table.largest_sequence > state_.last_sequence)
+    compare("last sequence", Concat(state_.last_sequence), Concat(table.largest_sequence));
+}
+
+void RepairJob::Keep(const SalvagedTable& table, Tables* tables) {
   ++report_.tables_kept;
-  report_.entries_saved += meta.entries;
-  tables->push_back(meta);
+  report_.entries_saved += table.meta.entries;
+  tables->push_back(table);
 }
 
 // New tables with the entries of those blocks that can be read.
@@ -112,11 +140,24 @@ absl::StatusOr<RepairJob::Tables> RepairJob::Rescue(uint64_t number,
   return rescued;
 }
 
-absl::StatusOr<RepairJob::Tables> RepairJob::RescueBlocks(const Table& table, int level,
-                                                          uint32_t run) {
-  TableOutput output(context_, UsualFilter(context_, level), level, run, options_.table_bytes, {});
+struct RepairJob::Rescued {
+  Rescued(const JobContext& context, int level, uint32_t run_number)
+      : output(context, UsualFilter(context, level), level, run_number,
+               context.options->table_bytes, {}),
+        run(run_number) {}
+
+  TableOutput output;
+  const uint32_t run;
   std::string last_key;
   uint64_t entries = 0;
+  // Entries that are out of order, and the tables made of them, which overlap the others.
+  std::unique_ptr<Memtable> strays = std::make_unique<Memtable>();
+  Tables stray_tables;
+};
+
+absl::StatusOr<RepairJob::Tables> RepairJob::RescueBlocks(const Table& table, int level,
+                                                          uint32_t run) {
+  Rescued rescued(context_, level, run);
   for (size_t part = 0; part < table.index_part_count(); ++part) {
     const absl::StatusOr<IndexPart> index = table.ReadIndexPart(part);
     if (!index.ok() && !IsDamage(index.status())) return index.status();
@@ -125,25 +166,25 @@ absl::StatusOr<RepairJob::Tables> RepairJob::RescueBlocks(const Table& table, in
                       QuotedKey(table.partitions().fence(part)), ")"));
       continue;
     }
-    for (size_t i = index->begin(); i < index->end(); ++i) {
-      LSM_ASSIGN_OR_RETURN(const uint64_t added, RescueBlock(table, *index, i, &last_key, &output));
-      entries += added;
-    }
+    for (size_t i = index->begin(); i < index->end(); ++i)
+      LSM_RETURN_IF_ERROR(RescueBlock(table, *index, i, &rescued));
   }
-  if (entries == 0) return Tables();
-  LSM_ASSIGN_OR_RETURN(const OpenTables rescued, output.Finish());
+  LSM_RETURN_IF_ERROR(FlushStrays(&rescued));
+  if (rescued.entries == 0) return Tables();
   ++report_.tables_rewritten;
-  report_.entries_saved += entries;
-  return Written(rescued);
+  report_.entries_saved += rescued.entries;
+  LSM_ASSIGN_OR_RETURN(const OpenTables outputs, rescued.output.Finish());
+  Tables tables = Written(outputs);
+  tables.insert(tables.end(), rescued.stray_tables.begin(), rescued.stray_tables.end());
+  return tables;
 }
 
-absl::StatusOr<uint64_t> RepairJob::RescueBlock(const Table& table, const IndexPart& index,
-                                                size_t ordinal, std::string* last_key,
-                                                TableOutput* output) {
+absl::Status RepairJob::RescueBlock(const Table& table, const IndexPart& index, size_t ordinal,
+                                    Rescued* rescued) {
   const BlockHandle handle = index.handle(ordinal);
   const auto leave_out = [&](const absl::Status& status) {
     LeaveOut(Concat(MessageOf(status), " (keys up to ", QuotedKey(index.fence(ordinal)), ")"));
-    return uint64_t{0};
+    return absl::OkStatus();
   };
   const absl::StatusOr<std::string> bytes = table.ReadDataBlock(handle);
   if (!bytes.ok() && !IsDamage(bytes.status())) return bytes.status();
@@ -153,20 +194,32 @@ absl::StatusOr<uint64_t> RepairJob::RescueBlock(const Table& table, const IndexP
     return leave_out(DamageAt(table.path(), handle.offset, "the block's restarts are damaged"));
   const std::unique_ptr<Iterator> entries =
       block.NewIterator(/*internal_keys=*/true, Concat(table.path(), ": offset ", handle.offset));
-  uint64_t added = 0;
   for (entries->SeekToFirst(); entries->Valid(); entries->Next()) {
     ParsedKey parsed;
-    if (!ParseInternalKey(entries->key(), &parsed) ||
-        (!last_key->empty() && CompareInternalKeys(*last_key, entries->key()) >= 0)) {
-      leave_out(DamageAt(table.path(), handle.offset, "an entry is malformed or out of order"));
-      break;
+    if (!ParseInternalKey(entries->key(), &parsed) || parsed.user_key.size() > kKeyBytesMax) {
+      (void)leave_out(DamageAt(table.path(), handle.offset, "an entry has a key that cannot be"));
+      continue;
     }
-    LSM_RETURN_IF_ERROR(output->Add(entries->key(), entries->value()));
-    last_key->assign(entries->key());
-    ++added;
+    ++rescued->entries;
+    if (!rescued->last_key.empty() && CompareInternalKeys(rescued->last_key, entries->key()) >= 0) {
+      rescued->strays->Add(parsed.sequence, parsed.kind, parsed.user_key, entries->value());
+      if (rescued->strays->memory_bytes() >= options_.write_buffer_bytes)
+        LSM_RETURN_IF_ERROR(FlushStrays(rescued));
+      continue;
+    }
+    LSM_RETURN_IF_ERROR(rescued->output.Add(entries->key(), entries->value()));
+    rescued->last_key.assign(entries->key());
   }
-  if (!entries->status().ok()) leave_out(entries->status());
-  return added;
+  return entries->status().ok() ? absl::OkStatus() : leave_out(entries->status());
+}
+
+absl::Status RepairJob::FlushStrays(Rescued* rescued) {
+  LSM_ASSIGN_OR_RETURN(Tables tables, Flush(&rescued->strays));
+  for (SalvagedTable& table : tables) {
+    table.meta.run = rescued->run;
+    rescued->stray_tables.push_back(std::move(table));
+  }
+  return absl::OkStatus();
 }
 
 // --- logs ---
@@ -178,7 +231,7 @@ absl::Status RepairJob::SalvageLogs() {
     LeaveOut(std::string(MessageOf(MissingLog(logs_, number))));
     log_loss_is_named_ = true;
   }
-  salvaged_to_ = state_.last_sequence;
+  salvaged_to_ = std::max(state_.last_sequence, LargestSequence());
   for (const uint64_t number : numbers) {
     if (levels_known_ && number < state_.oldest_log) {
       LSM_RETURN_IF_ERROR(PassOverLog(number));
@@ -273,6 +326,8 @@ void RepairJob::SalvageRecord(const LogReader::Record& record, const std::string
     return DamagedLog(name, at_record("too short for a batch"));
   }
   const Sequence first = WriteBatch::FirstSequenceOf(record.payload);
+  const absl::Status status = memtable_->AddBatch(record.payload);
+  if (!status.ok()) return DamagedLog(name, at_record(MessageOf(status)));
   // Logs lose their ends in a crash.  An opening drops what lies behind such a gap; a repair saves
   // it, but does not keep silent about the gap.
   if (log_ids_known_ && !log_loss_is_named_ && first > salvaged_to_ + 1) {
@@ -280,19 +335,21 @@ void RepairJob::SalvageRecord(const LogReader::Record& record, const std::string
                        " to ", first - 1));
   }
   salvaged_to_ = std::max(salvaged_to_, first - 1 + WriteBatch::CountOf(record.payload));
-  const absl::Status status = memtable_->AddBatch(record.payload);
-  if (!status.ok()) DamagedLog(name, at_record(MessageOf(status)));
+}
+
+absl::StatusOr<RepairJob::Tables> RepairJob::Flush(std::unique_ptr<Memtable>* memtable) {
+  const std::unique_ptr<Memtable> full = std::exchange(*memtable, std::make_unique<Memtable>());
+  if (full->empty()) return Tables();
+  const std::unique_ptr<Iterator> entries = full->NewIterator();
+  LSM_ASSIGN_OR_RETURN(const JobResult result,
+                       RunFlush(context_, *entries, UsualFilter(context_, 0), {}));
+  return Written(result.outputs);
 }
 
 // As a table of level 0 above those before it, or, if nobody knows which are older, a loose one.
 absl::Status RepairJob::FlushMemtable() {
-  const std::unique_ptr<Memtable> full = std::exchange(memtable_, std::make_unique<Memtable>());
-  if (full->empty()) return absl::OkStatus();
-  report_.entries_saved += full->entry_count();
-  const std::unique_ptr<Iterator> entries = full->NewIterator();
-  LSM_ASSIGN_OR_RETURN(const JobResult result,
-                       RunFlush(context_, *entries, UsualFilter(context_, 0), {}));
-  const Tables written = Written(result.outputs);
+  report_.entries_saved += memtable_->entry_count();
+  LSM_ASSIGN_OR_RETURN(const Tables written, Flush(&memtable_));
   if (levels_known_) {
     Place(0, written);
   } else {

@@ -3,12 +3,11 @@
 #include <cstring>
 #include <utility>
 
-#include "lsm/base/merging_iterator.h"
 #include "lsm/bytes/status.h"
-#include "lsm/compaction/filter_plan.h"
 #include "lsm/engine/copy_store.h"
 #include "lsm/engine/recovery.h"
 #include "lsm/engine/repair_job.h"
+#include "lsm/table/table_claims.h"
 
 namespace lsm {
 namespace {
@@ -56,35 +55,6 @@ absl::Status KeepCopy(Directory& directory, const std::string& name, NewFiles* m
 
 }  // namespace
 
-absl::StatusOr<RepairJob::Tables> RepairJob::Merge(const Tables& tables, int level) {
-  Table::ScanOptions scan;
-  scan.fill_cache = false;
-  scan.readahead_bytes = kReadBytes;
-  OpenTables open;
-  std::vector<std::unique_ptr<Iterator>> inputs;
-  for (const TableMeta& meta : tables) {
-    LSM_ASSIGN_OR_RETURN(
-        std::shared_ptr<const OpenTable> table,
-        OpenTableFile(directory_, meta, ReadMode::kBuffered, context_.table_context));
-    inputs.push_back(table->table->NewIterator(scan));
-    open.push_back(std::move(table));
-  }
-  const std::unique_ptr<Iterator> merged = NewMergingIterator(std::move(inputs));
-  LSM_ASSIGN_OR_RETURN(const JobResult result,
-                       RunMerge(context_, *merged, UsualFilter(context_, level), level,
-                                level == 0 ? UINT64_MAX : options_.table_bytes, {}));
-  return Written(result.outputs);
-}
-
-// Tables whose level and age nobody knows are merged into one sorted run, in which the sequence
-// numbers decide.
-absl::Status RepairJob::MergeLooseTables() {
-  if (loose_tables_.empty()) return absl::OkStatus();
-  LSM_ASSIGN_OR_RETURN(const Tables merged, Merge(loose_tables_, 1));
-  Place(1, merged);
-  return absl::OkStatus();
-}
-
 absl::Status RepairJob::KeepDamagedFiles() {
   if (current_is_damaged_)
     LSM_RETURN_IF_ERROR(KeepCopy(directory_, std::string(kCurrentFileName), &made_));
@@ -94,9 +64,27 @@ absl::Status RepairJob::KeepDamagedFiles() {
   return logs_.Sync();
 }
 
-absl::Status RepairJob::WriteManifest() {
-  state_.levels = std::move(new_levels_);
+// By the same checks as an opening.
+absl::Status RepairJob::CheckOutcome() {
+  state_.levels = {};
+  for (size_t level = 0; level < new_levels_.size(); ++level) {
+    for (const SalvagedTable& table : new_levels_[level]) {
+      LSM_ASSIGN_OR_RETURN(
+          const std::shared_ptr<const OpenTable> open,
+          OpenTableFile(directory_, table.meta, ReadMode::kBuffered, context_.table_context));
+      LSM_RETURN_IF_ERROR(
+          CheckPlace(*open->table, {static_cast<int>(level), state_.last_sequence}));
+      state_.levels[level].emplace(table.meta.number, table.meta);
+    }
+  }
   state_.next_file_number = next_number_;
+  const std::string manifest = Concat(directory_.path(), "/the new manifest");
+  LSM_ASSIGN_OR_RETURN(const VersionEdit snapshot,
+                       VersionEdit::Decode(state_.ToSnapshot().Encode(), manifest, 0));
+  return ManifestState().Apply(snapshot, manifest, 0);
+}
+
+absl::Status RepairJob::WriteManifest() {
   LSM_ASSIGN_OR_RETURN(const uint64_t manifest_number,
                        FoundStore(store_, current_bytes_, &state_, &made_));
   RemoveOrphans(directory_, logs_, state_, manifest_number);
@@ -107,21 +95,6 @@ absl::Status RepairJob::WriteManifest() {
 void RepairJob::RemoveDamagedFiles() {
   for (const std::string& name : damaged_) (void)directory_.Remove(name);
   for (const std::string& name : damaged_logs_) (void)logs_.Remove(name);
-}
-
-RepairJob::Tables RepairJob::Written(const OpenTables& outputs) {
-  Tables written;
-  for (const auto& table : outputs) {
-    state_.last_sequence =
-        std::max(state_.last_sequence, table->table->properties().largest_sequence);
-    written.push_back(table->meta);
-  }
-  return written;
-}
-
-void RepairJob::Place(int level, const Tables& tables) {
-  auto& metas = new_levels_[static_cast<size_t>(level)];
-  for (const TableMeta& meta : tables) metas.emplace(meta.number, meta);
 }
 
 }  // namespace lsm

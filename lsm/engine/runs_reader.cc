@@ -1,0 +1,65 @@
+#include "lsm/engine/runs_reader.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "lsm/base/internal_key.h"
+#include "lsm/bytes/status.h"
+#include "lsm/fs/file_names.h"
+
+namespace lsm {
+
+void RunsReader::AddRun(std::vector<TableMeta> tables) {
+  runs_.emplace_back().tables = std::move(tables);
+}
+
+absl::Status RunsReader::Start() {
+  for (size_t run = 0; run < runs_.size(); ++run) LSM_RETURN_IF_ERROR(Enter(run));
+  return absl::OkStatus();
+}
+
+bool RunsReader::IsAfter(size_t a, size_t b) const {
+  const int order = CompareInternalKeys(runs_[a].iterator->key(), runs_[b].iterator->key());
+  return order != 0 ? order > 0 : a > b;
+}
+
+absl::Status RunsReader::Enter(size_t number) {
+  constexpr size_t kReadaheadBytes = size_t{1} << 20;
+  Run& run = runs_[number];
+  for (; run.at < run.tables.size(); ++run.at) {
+    if (run.iterator == nullptr) {
+      const TableMeta& meta = run.tables[run.at];
+      LSM_ASSIGN_OR_RETURN(std::unique_ptr<ReadFile> file,
+                           directory_.OpenRead(TableFileName(meta.number), ReadMode::kBuffered));
+      TableContext context = context_;
+      context.file_id = meta.file_id;
+      context.partitions_on_demand = true;
+      LSM_ASSIGN_OR_RETURN(run.table, Table::Open(std::move(file), context));
+      Table::ScanOptions scan;
+      scan.fill_cache = false;
+      scan.readahead_bytes = kReadaheadBytes;
+      run.iterator = run.table->NewIterator(scan);
+      run.iterator->SeekToFirst();
+    }
+    LSM_RETURN_IF_ERROR(run.iterator->status());
+    if (run.iterator->Valid()) {
+      heap_.push_back(number);
+      std::push_heap(heap_.begin(), heap_.end(),
+                     [this](size_t a, size_t b) { return IsAfter(a, b); });
+      return absl::OkStatus();
+    }
+    run.iterator.reset();
+    run.table.reset();
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RunsReader::Next() {
+  std::pop_heap(heap_.begin(), heap_.end(), [this](size_t a, size_t b) { return IsAfter(a, b); });
+  const size_t run = heap_.back();
+  heap_.pop_back();
+  runs_[run].iterator->Next();
+  return Enter(run);
+}
+
+}  // namespace lsm

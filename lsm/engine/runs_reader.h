@@ -1,0 +1,60 @@
+// The entries of several sorted runs in the order of internal keys, once, front to back.  Of each
+// run one table is open at a time.
+#ifndef TRELLIS_LSM_ENGINE_RUNS_READER_H_
+#define TRELLIS_LSM_ENGINE_RUNS_READER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "lsm/base/iterator.h"
+#include "lsm/fs/file_system.h"
+#include "lsm/table/table.h"
+#include "lsm/version/version_edit.h"
+
+namespace lsm {
+
+// Grammar: AddRun* Start (Valid (key | value | run | table)* Next)*.  An error ends it.
+class RunsReader {
+ public:
+  // Both outlive it.
+  RunsReader(Directory* directory, const TableContext& context)
+      : directory_(*directory), context_(context) {}
+
+  // Disjoint tables in the order of their keys.
+  void AddRun(std::vector<TableMeta> tables);
+  absl::Status Start();
+
+  bool Valid() const { return !heap_.empty(); }
+  absl::Status Next();
+  std::string_view key() const { return top().iterator->key(); }
+  std::string_view value() const { return top().iterator->value(); }
+  // In which run the entry is, as they were added, and in which table.
+  size_t run() const { return heap_.front(); }
+  uint64_t table() const { return top().tables[top().at].number; }
+
+ private:
+  struct Run {
+    std::vector<TableMeta> tables;
+    size_t at = 0;
+    std::unique_ptr<Table> table;
+    std::unique_ptr<Iterator> iterator;
+  };
+
+  const Run& top() const { return runs_[heap_.front()]; }
+  bool IsAfter(size_t a, size_t b) const;
+  // Opens tables until one has an entry; adds the run to the heap if one does.
+  absl::Status Enter(size_t run);
+
+  Directory& directory_;
+  const TableContext context_;
+  std::vector<Run> runs_;
+  std::vector<size_t> heap_;  // of those that have entries left
+};
+
+}  // namespace lsm
+
+#endif  // TRELLIS_LSM_ENGINE_RUNS_READER_H_
