@@ -241,12 +241,13 @@ class DB {
   // no manifest says whose they are: FailedPrecondition, as above.
   static absl::Status Destroy(const std::string& directory, const Options& options = {});
 
-  // Makes a store openable again from what of its files can be verified, and names what it had to
-  // leave out: also a log that the store needs and that is not there, whose writes are lost then
-  // (with an empty log_directory that is every log).  NotFound if the directory holds no file of a
-  // store, DataLoss if there is no log_directory.  Only damage is left out: any other failure
-  // (ResourceExhausted, Unavailable, and Unimplemented for files of a newer version) ends the
-  // repair with the store as it was.
+  // Makes a store openable again from what of its files can be verified.  It believes entries, not
+  // what properties and manifest say of them; OK means that the store opens.  Names what it had to
+  // leave out, and what contradicted the entries: also a log that the store needs and that is not
+  // there, whose writes are lost then (with an empty log_directory that is every log).  NotFound if
+  // the directory holds no file of a store, DataLoss if there is no log_directory.  Only damage is
+  // left out: any other failure (ResourceExhausted, Unavailable, and Unimplemented for files of a
+  // newer version) ends the repair with the store as it was.
   static absl::StatusOr<RepairReport> Repair(const std::string& directory,
                                              const Options& options = {});
 

@@ -11,14 +11,14 @@ namespace lsm {
 // What a repair did.
 struct RepairReport {
   uint64_t tables_kept = 0;
-  uint64_t tables_rewritten = 0;  // some of their blocks, or their filter, were damaged
+  uint64_t tables_rewritten = 0;  // a block, the filter or a property was damaged or wrong
   uint64_t logs_converted = 0;    // into tables
   uint64_t entries_saved = 0;
   // What was left out, each a line that names the file, the offset and why; also a log that is
-  // missing, and writes that are missing before others that were saved.  The damaged files
-  // themselves are kept, each beside where it was, with ".damaged" at the end of its name (and a
-  // number, where an earlier repair kept another one).  Files that only have a store's names stay
-  // as they are.
+  // missing, writes that are missing before others that were saved, and what contradicts the
+  // entries.  The damaged files themselves are kept, each beside where it was, with ".damaged" at
+  // the end of its name (and a number, where an earlier repair kept another one).  Files that only
+  // have a store's names stay as they are.
   std::vector<std::string> left_out;
 };
 

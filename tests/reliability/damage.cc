@@ -16,6 +16,7 @@
 #include "lsm/table/table.h"
 #include "tests/lsm/engine/world.h"
 #include "tests/reliability/disk.h"
+#include "tests/reliability/specimen.h"
 #include "tests/reliability/under_way.h"
 #include "tests/reliability/workload.h"
 
@@ -28,108 +29,8 @@ using lsm::FileKind;
 using lsm::OpenMode;
 using lsm::World;
 
-constexpr char kPath[] = "/store";
-constexpr char kLogsPath[] = "/logs";
-
-// A store, and what it holds.
-class Specimen {
- public:
-  explicit Specimen(uint64_t seed)
-      : seed_(seed),
-        closed_(seed % 2 == 0),
-        lz4_(seed / 2 % 2 == 0),
-        logs_apart_(seed / 4 % 2),
-        has_runs_(seed % 3 == 1) {}
-
-  // What went wrong, or empty.  Tables in level 1, of one or of two runs, and 0, two logs with
-  // writes, all synced.
-  std::string Make() {
-    World world(seed_);
-    lsm::Options options = OptionsOn(world);
-    if (has_runs_) {
-      options.compaction_style = lsm::CompactionStyle::kTiered;
-      options.level0_compaction_tables = 3;
-    }
-    absl::StatusOr<std::unique_ptr<DB>> db = DB::Open(kPath, options);
-    if (!db.ok()) return db.status().ToString();
-    absl::Status status;
-    const auto write = [&](int i, bool deletes) {
-      // All of one size, so that blocks and sectors are, which can then take each other's place.
-      const size_t number = 1000 + history_.size();
-      Commit commit = {{Key(i), Concat("value ", seed_, " ", number, std::string(40, '.'))}};
-      // In the first tables it would stand in the way of having two side by side in level 1.
-      if (i >= 90 || history_.size() >= 90) commit.emplace_back("last", Concat(number));
-      if (deletes) commit[0].second = std::nullopt;
-      status.Update(WriteCommit(**db, commit, /*sync=*/true));
-      history_.Add(commit);
-      Apply(commit, &contents_);
-    };
-    for (int i = 0; i < 90; ++i) {
-      write(i, false);
-      if (i % 45 == 44) status.Update((*db)->CompactRange());
-    }
-    for (int i = 40; i < 120; i += 2) write(i, i % 9 == 0);
-    status.Update((*db)->Flush());
-    for (int i = 5; i < 150; i += 7) write(i, i % 4 == 0);
-    status.Update((*db)->Flush());
-    if (has_runs_) {
-      for (const int first : {8, 9}) {
-        for (int i = first; i < 150; i += 11) write(i, i % 3 == 0);
-        status.Update((*db)->Flush());
-        status.Update((*db)->WaitForBackgroundWork());
-      }
-      if ((*db)->GetStatistics().levels[1].runs != 2) return "level 1 has no two runs";
-    }
-    in_tables_ = history_.size();
-    for (int i = 0; i < 150; i += 5) write(i, i % 8 == 0);
-    // The last sector of a log holds the end of a short record, or nothing but that of a long one.
-    if (!logs_apart_) WriteLong(**db, &status);
-    write(3, false);
-    if (logs_apart_) WriteLong(**db, &status);
-    if (!status.ok()) return status.ToString();
-    std::unique_ptr<lsm::MemoryFileSystem> files;
-    if (!closed_) files = world.files->Clone();
-    db->reset();
-    if (closed_) files = world.files->Clone();
-    image_ = Image::Of(*files, {kPath, kLogsPath});
-    return "";
-  }
-
-  lsm::Options OptionsOn(World& world) const {
-    lsm::Options options = world.SmallOptions();
-    options.level0_compaction_tables = 8;
-    options.compression = lz4_ ? lsm::Compression::kLz4 : lsm::Compression::kNone;
-    // Smaller than all filters and indexes, so that tables are written in partitions.
-    if (lz4_) options.block_cache_bytes = 1;
-    if (logs_apart_) options.log_directory = kLogsPath;
-    return options;
-  }
-
-  static std::string Key(int i) { return Concat("key", 100 + i); }
-
-  const Image& image() const { return image_; }
-  const Contents& contents() const { return contents_; }
-  const History& history() const { return history_; }
-  size_t in_tables() const { return in_tables_; }
-  bool closed() const { return closed_; }
-
- private:
-  // A record of several sectors, no two of them alike.
-  void WriteLong(DB& db, absl::Status* status) {
-    Commit commit = {{Key(2), ""}, {"last", "long"}};
-    for (int i = 0; i < 300; ++i) *commit[0].second += Concat(1000 + i, "-", seed_, " ");
-    status->Update(WriteCommit(db, commit, /*sync=*/true));
-    history_.Add(commit);
-    Apply(commit, &contents_);
-  }
-
-  const uint64_t seed_;
-  const bool closed_, lz4_, logs_apart_, has_runs_;
-  Image image_;
-  Contents contents_;
-  History history_;
-  size_t in_tables_ = 0;
-};
+constexpr const char* kPath = Specimen::kPath;
+constexpr const char* kLogsPath = Specimen::kLogsPath;
 
 std::string NameIn(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
@@ -326,9 +227,10 @@ class Inspection {
 
 class Damager {
  public:
-  // Of `stranger`, a store like it, files are put in the place of the specimen's.
-  Damager(const Specimen& specimen, const Specimen& stranger)
-      : specimen_(specimen), stranger_(stranger), image_(specimen.image()) {}
+  // Of `stranger`, a store like it, files are put in the place of the specimen's.  `check`: instead
+  // of an inspection, may be null.
+  Damager(const Specimen& specimen, const Specimen& stranger, const DamageCheck& check)
+      : specimen_(specimen), stranger_(stranger), check_(check), image_(specimen.image()) {}
 
   DamageReport Run(uint64_t first_bit, uint64_t stride) {
     LoseFiles();
@@ -366,11 +268,17 @@ class Damager {
     if (Stopped()) return;
     SayUnderWay(what);
     ++*count;
+    if (check_ != nullptr) return RunCheck(what);
     const OpenMode mode = report_.cases() % 5 == 0 ? OpenMode::kReadOnly : OpenMode::kOpenOrCreate;
     std::vector<std::string> paths;
     for (const size_t i : files) paths.push_back(image_.files[i].first);
     const std::string problem =
         Inspection(specimen_, image_, paths, tail, naming, mode, &report_).Run();
+    if (!problem.empty()) report_.finding = Concat(what, ": ", problem);
+  }
+
+  void RunCheck(const std::string& what) {
+    const std::string problem = check_(specimen_, image_);
     if (!problem.empty()) report_.finding = Concat(what, ": ", problem);
   }
 
@@ -563,6 +471,7 @@ class Damager {
 
   void CheckLost(const std::string& path) {
     ++report_.files;
+    if (check_ != nullptr) return RunCheck(Concat(path, ": missing"));
     World world(3, image_.ToFiles());
     const absl::Status status = DB::Open(kPath, specimen_.OptionsOn(world)).status();
     if (absl::IsDataLoss(status) && lsm::MessageOf(status).find(path) != std::string::npos) {
@@ -574,12 +483,13 @@ class Damager {
 
   const Specimen& specimen_;
   const Specimen& stranger_;
+  const DamageCheck& check_;
   Image image_;  // as it is, or with one thing changed
   DamageReport report_;
 };
 
 template <typename How>
-DamageReport Damage(uint64_t seed, const How& how) {
+DamageReport Damage(uint64_t seed, const DamageCheck& check, const How& how) {
   Specimen specimen(seed), stranger(seed + 8);  // of the same form
   DamageReport report;
   for (Specimen* each : {&specimen, &stranger}) {
@@ -588,7 +498,7 @@ DamageReport Damage(uint64_t seed, const How& how) {
       return report;
     }
   }
-  Damager damager(specimen, stranger);
+  Damager damager(specimen, stranger, check);
   report = how(damager);
   if (!report.finding.empty()) report.finding = Concat("seed ", seed, ", ", report.finding);
   return report;
@@ -596,12 +506,13 @@ DamageReport Damage(uint64_t seed, const How& how) {
 
 }  // namespace
 
-DamageReport DamageEverything(uint64_t seed, uint64_t stride) {
-  return Damage(seed, [&](Damager& damager) { return damager.Run(seed % stride, stride); });
+DamageReport DamageEverything(uint64_t seed, uint64_t stride, const DamageCheck& check) {
+  return Damage(seed, check, [&](Damager& damager) { return damager.Run(seed % stride, stride); });
 }
 
 DamageReport FlipPairs(uint64_t seed, uint64_t pairs) {
-  return Damage(seed, [seed, pairs](Damager& damager) { return damager.RunPairs(seed, pairs); });
+  return Damage(seed, nullptr,
+                [seed, pairs](Damager& damager) { return damager.RunPairs(seed, pairs); });
 }
 
 }  // namespace reliability

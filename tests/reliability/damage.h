@@ -5,7 +5,11 @@
 #define TRELLIS_TESTS_RELIABILITY_DAMAGE_H_
 
 #include <cstdint>
+#include <functional>
 #include <string>
+
+#include "tests/reliability/disk.h"
+#include "tests/reliability/specimen.h"
 
 namespace reliability {
 
@@ -25,13 +29,13 @@ struct DamageReport {
   uint64_t cases() const { return flips + cuts + sectors + files; }
 };
 
-// Seeds that follow one another make stores of all forms.
-inline constexpr uint64_t kStoreForms = 8;
-
 // Of the store that the seed makes: closed or killed, with or without compression, with its logs in
 // the same directory or in another.  Flips every bit, or one in `stride`, beginning where the seed
 // says.
-DamageReport DamageEverything(uint64_t seed, uint64_t stride);
+// With a `check`, each damaged image is given to that instead of to an inspection; it returns what
+// went wrong, or an empty string.
+using DamageCheck = std::function<std::string(const Specimen& specimen, const Image& image)>;
+DamageReport DamageEverything(uint64_t seed, uint64_t stride, const DamageCheck& check = nullptr);
 
 // Of the same store, so many pairs of bits at random, near each other, so that mostly one checksum
 // is over both.

@@ -13,6 +13,7 @@
 #include "tests/reliability/memory.h"
 #include "tests/reliability/model.h"
 #include "tests/reliability/power_cuts.h"
+#include "tests/reliability/repairs.h"
 #include "tests/reliability/rotation.h"
 #include "tests/reliability/scripts.h"
 #ifdef TRELLIS_HAS_PEERS
@@ -202,6 +203,29 @@ JobResult RunDamage(uint64_t seed, uint64_t amount) {
   return result;
 }
 
+// Of stores of all forms.
+JobResult RunRepairs(uint64_t seed, uint64_t amount) {
+  // What damage does to one, about.
+  constexpr uint64_t kDamages = 400'000;
+  RepairsReport sum;
+  const uint64_t one_in = std::max<uint64_t>(kDamages * kStoreForms / amount, 1);
+  for (uint64_t store = 0; store < kStoreForms && sum.finding.empty(); ++store) {
+    const RepairsReport report = RepairDamages(seed * kSeedStride + store, one_in);
+    sum.repairs += report.repairs;
+    sum.forged += report.forged;
+    sum.refused += report.refused;
+    sum.whole += report.whole;
+    sum.finding = report.finding;
+  }
+  return {
+      sum.repairs,
+      Concat(ReadableCount(sum.repairs), " damaged stores repaired, ", ReadableCount(sum.forged),
+             " of them forged: ", ReadableCount(sum.whole), " hold all that they held before, ",
+             ReadableCount(sum.refused), " were refused and left as they were",
+             IfSound(sum.finding, "; all others open, verify and hold what could be verified")),
+      sum.finding};
+}
+
 JobResult RunScripts(uint64_t seed, uint64_t amount) {
   const ScriptReport report = CrashScripts((seed - 1) * amount, amount);
   return {report.scripts,
@@ -318,6 +342,9 @@ const std::vector<Job>& AllJobs() {
        60, 600, 0},
       {"damage", "flips", "files of a store with bits flipped, cut, overwritten, swapped, lost",
        RunDamage, 196'608, 60'000, 15'000},
+      {"repair", "repairs",
+       "repairs of what `damage` does, and of stores that contradict themselves", RunRepairs,
+       25'000, 20'000, 2'000},
       {"pairs", "pairs", "two bits flipped near each other", RunPairs, 50'000, 45'000, 0},
       {"large", "flips", "bits flipped in a store of 1 MiB; after many rounds, every one", RunLarge,
        0, 40'000, 0},

@@ -119,7 +119,7 @@ void MakeSampleStore(lsm::FileSystem& file_system, const std::string& path) {
   std::vector<SampleEntry> low, high;
   for (size_t i = 0; i < all.size(); i += 6) {
     SampleEntry newer = all[i];
-    newer.sequence += 600;
+    newer.sequence += i < 300 ? 600 : 400;  // up to the last one of the compaction below
     newer.value = "newer";
     (i < 300 ? low : high).push_back(newer);
   }

@@ -2,6 +2,7 @@
 #ifndef TRELLIS_TESTS_LSM_ENGINE_STORE_FORGER_H_
 #define TRELLIS_TESTS_LSM_ENGINE_STORE_FORGER_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -15,6 +16,8 @@
 #include "lsm/bytes/status.h"
 #include "lsm/fs/file_names.h"
 #include "lsm/fs/memory_file_system.h"
+#include "lsm/table/block.h"
+#include "lsm/table/format.h"
 #include "lsm/table/table.h"
 #include "lsm/table/table_builder.h"
 #include "lsm/version/manifest.h"
@@ -106,6 +109,58 @@ class StoreForger {
       added->table.smallest = summary.smallest;
       added->table.largest = summary.largest;
     });
+  }
+
+  // Writes the table again, without a filter, with its entries in these blocks.  The index has the
+  // largest key so far for each, so the blocks may be in any order.
+  void SetBlocks(uint64_t table, const std::vector<Entries>& blocks) {
+    TableProperties properties;
+    Footer footer;
+    {
+      const std::unique_ptr<Table> open = Open(table);
+      properties = open->properties();
+      footer = open->footer();
+    }
+    std::string file = EncodeTableHeader(footer.file_id);
+    const auto append = [&](const std::string& bytes) {
+      const BlockHandle handle{file.size(), bytes.size()};
+      std::string stored = bytes + '\0';  // not compressed
+      AppendFixed64(&stored, Checksum(stored, footer.file_id, handle.offset));
+      file += stored;
+      return handle;
+    };
+    BlockBuilder index(kIndexRestartInterval);
+    std::string fence;
+    properties.uncompressed_data_bytes = 0;
+    for (const Entries& entries : blocks) {
+      BlockBuilder block(16);
+      for (const auto& [key, value] : entries) {
+        block.Add(key, value);
+        fence = std::max(fence, std::string(UserKeyOf(key)));
+      }
+      const std::string bytes(block.Finish());
+      properties.uncompressed_data_bytes += bytes.size();
+      const BlockHandle handle = append(bytes);
+      std::string place;
+      AppendVarint64(&place, handle.offset);
+      AppendVarint64(&place, handle.stored_bytes);
+      index.Add(fence, place);
+      fence += '0';
+    }
+    properties.data_bytes = file.size() - kTableHeaderBytes;
+    properties.data_blocks = footer.data_blocks = blocks.size();
+    const std::string index_bytes(index.Finish());
+    footer.index = append(index_bytes);
+    footer.filter = {};
+    footer.index_partitions = 0;
+    properties.index_bytes = index_bytes.size();
+    properties.filter_bytes = properties.partitions = 0;
+    properties.filter_kind = "none";
+    footer.properties = append(properties.Encode());
+    footer.file_bytes = file.size() + kFooterBytes;
+    file += footer.Encode();
+    files_.SetFileBytes(PathOf(table), file);
+    ChangeRecord(table, [&](VersionEdit::Added* added) { added->table.file_bytes = file.size(); });
   }
 
   // Gives every entry of the table another sequence.
