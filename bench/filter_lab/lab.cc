@@ -103,6 +103,11 @@ std::string TextOf(const LabExperiment& experiment, const Outcome& outcome) {
   return text;
 }
 
+std::string ConditionsText(const LabResults& results) {
+  const Table table = ConditionsTable(results);
+  return lsm::Concat(table.title, "\n", ToText(table));
+}
+
 absl::Status WriteLab(const LabResults& results) {
   const LabConfig& config = results.config;
   if (!config.json.empty()) {

@@ -60,6 +60,7 @@ int main(int argc, char** argv) {
 
   const absl::StatusOr<bench::LabResults> results = bench::RunLab(parsed.config, &Show);
   if (!results.ok()) return Fail(results.status());
+  Show(bench::ConditionsText(*results));
   // From here on an interrupt waits: the files are written both, and whole.
   sigset_t interrupts;
   ::sigemptyset(&interrupts);

@@ -289,7 +289,7 @@ std::vector<Section> SectionsOf(const StreamingResults& results) {
       {"Streams: total time",
        "Processor time of all rows of each of the three streams, by filter: drawing the rows, with "
        "their text and digest, and asking and adding. A row that came before is only asked for, "
-       "so that streams with many new rows take longest.",
+       "so that asking and adding take longest where many rows are new.",
        "streaming_totals",
        {TotalsTable(results)}},
       {"Streams: time beside the source's program",
