@@ -71,7 +71,7 @@ TEST_F(ListedUrlsTest, SearchesTheListForFewOthers) {
   EXPECT_NEAR(std::stoi(outcome.err.substr(at + 17)), 400, 80);
 }
 
-TEST_F(ListedUrlsTest, WhatCannotBeDoneIsSaid) {
+TEST_F(ListedUrlsTest, NamesWhatIsWrong) {
   const auto expect = [this](const std::string& command, int code, const std::string& message) {
     const Outcome outcome = Shell(command);
     EXPECT_EQ(outcome.code, code) << command;

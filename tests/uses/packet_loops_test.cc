@@ -52,7 +52,7 @@ TEST_F(PacketLoopsTest, TellsLoopsFromPaths) {
 }
 
 // Under another number the same path has other false positives.
-TEST_F(PacketLoopsTest, DropsAsManyOnAPathAsTheFilterPredicts) {
+TEST_F(PacketLoopsTest, DropsAsManyAsPredicted) {
   constexpr int kRouters = 20, kPackets = 400;
   SavePath(kRouters);
   const std::string out = OutputOf("for n in $(seq " + std::to_string(kPackets) +
@@ -66,7 +66,7 @@ TEST_F(PacketLoopsTest, DropsAsManyOnAPathAsTheFilterPredicts) {
   EXPECT_THAT(Shell("packet_loops routes 0 end --tries 50").err, HasSubstr("arrived, try "));
 }
 
-TEST_F(PacketLoopsTest, WhatCannotBeDoneIsSaid) {
+TEST_F(PacketLoopsTest, NamesWhatIsWrong) {
   const auto expect = [this](const std::string& command, int code, const std::string& message) {
     const Outcome outcome = Shell("packet_loops " + command);
     EXPECT_EQ(outcome.code, code) << command;
