@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <map>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,6 +15,17 @@ namespace fs = std::filesystem;
 bool Exists(const Tree& tree, const std::string& path) {
   const auto at = tree.lower_bound(path);
   return at != tree.end() && (at->first == path || at->first.starts_with(path + "/"));
+}
+
+// The words of the lines from `i` on that begin with `mark`, or of all lines; one blank between.
+std::string WordsOf(const std::vector<std::string_view>& lines, size_t i, std::string_view mark) {
+  std::string words;
+  for (; i < lines.size() && lines[i].starts_with(mark); ++i) {
+    std::string_view line = Trimmed(lines[i].substr(mark.size()));
+    if (line.starts_with("// ")) line = Trimmed(line.substr(3));
+    if (!line.empty()) words.append(words.empty() ? "" : " ").append(line);
+  }
+  return words;
 }
 
 }  // namespace
@@ -98,6 +110,28 @@ Complaints ExcerptsHoldSomething(const Tree& tree) {
         filled += !Trimmed(lines[at]).empty() && !lines[at].starts_with("```");
       if (at == lines.size()) complaints.push_back(At(path, i) + "an excerpt without an end");
       if (filled == 0) complaints.push_back(At(path, i) + "an excerpt with nothing in it");
+    }
+  }
+  return complaints;
+}
+
+Complaints SharedSentencesAreTheSame(const Tree& tree) {
+  static const std::string_view begin = "<!-- also in: ", end = " -->";
+  Complaints complaints;
+  for (const auto& [path, text] : tree) {
+    if (!IsDocument(path)) continue;
+    const std::vector<std::string_view> lines = Lines(text);
+    for (size_t i = 0; i < lines.size(); ++i) {
+      if (!lines[i].starts_with(begin)) continue;
+      const std::string sentence = WordsOf(lines, i + 1, "> ");
+      if (sentence.empty()) complaints.push_back(At(path, i) + "no quotation follows");
+      std::istringstream names(
+          std::string(lines[i].substr(begin.size(), lines[i].find(end) - begin.size())));
+      for (std::string name; names >> name;) {
+        const auto other = tree.find(name);
+        if (other == tree.end() || !Contains(WordsOf(Lines(other->second), 0, ""), sentence))
+          complaints.push_back(At(path, i) + "is not in " + name + ": " + sentence);
+      }
     }
   }
   return complaints;

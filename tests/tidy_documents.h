@@ -18,6 +18,9 @@ Complaints ReadmesShowCompiledPrograms(const Tree& tree);
 // What `tools/dev excerpt` is to put into a document, it has put there.
 Complaints ExcerptsHoldSomething(const Tree& tree);
 
+// A quotation after a line `<!-- also in: FILE ... -->` stands in these files word for word.
+Complaints SharedSentencesAreTheSame(const Tree& tree);
+
 }  // namespace tidy
 
 #endif  // TRELLIS_TESTS_TIDY_DOCUMENTS_H_

@@ -533,6 +533,11 @@ std::vector<Rule> RulesOfPackageAndDocuments() {
         {{"lsm/README.md",
           "<!-- tools/dev excerpt a -->\n\n```text\n```\n\n<!-- end of excerpt -->\n"}},
         {{"README.md", "<!-- tools/dev excerpt a -->\n1 of 2\n"}}}},
+      {"SharedSentencesAreTheSame",
+       SharedSentencesAreTheSame,
+       {{{"a.md", "<!-- also in: lsm/a.h -->\n> One\n> two.\n"}, {"lsm/a.h", "// One\n// 2.\n"}},
+        {{"a.md", "<!-- also in: lsm/a.h -->\n> One.\n"}},
+        {{"a.md", "<!-- also in: lsm/a.h -->\nOne.\n"}, {"lsm/a.h", "// One.\n"}}}},
       {"TheTopLevelIsBare", TheTopLevelIsBare, {{{"util/a.h", ""}}, {{"notes.txt", ""}}}},
   };
 }

@@ -9,7 +9,7 @@
 namespace lsm {
 
 // The end of a log that was not replayed.  A crash leaves one where writes were not synced, and
-// then nothing is wrong.  Some damage looks the same (lsm/README.md, "Errors and damage").
+// then nothing is wrong.  Some damage looks the same (lsm/README.md, "Durability contract").
 struct DroppedLogEnd {
   std::string path;      // of the log
   uint64_t offset = 0;   // where the replayed part ends

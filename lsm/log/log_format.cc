@@ -35,10 +35,14 @@ bool IsSigned(const char* bytes, size_t checksum_at, uint64_t file_id, uint64_t 
          LoadFixed64(bytes + checksum_at) == Checksum({bytes, checksum_at}, file_id, offset);
 }
 
+uint32_t TagCheck(const char* number, uint64_t file_id, uint64_t offset) {
+  return static_cast<uint32_t>(Checksum({number, sizeof(uint32_t)}, file_id, offset));
+}
+
 }  // namespace
 
 uint64_t RecordEnd(uint64_t offset, uint64_t payload_bytes) {
-  uint64_t at = offset + kRecordHeaderBytes;
+  uint64_t at = AfterTag(offset) + kRecordHeaderBytes;
   if (payload_bytes > 0) {
     const size_t first = ChunkPayloadBytes(at, payload_bytes);
     at += kChunkFramingBytes + first;
@@ -46,7 +50,7 @@ uint64_t RecordEnd(uint64_t offset, uint64_t payload_bytes) {
     const uint64_t left = payload_bytes - first;
     at += left / kChunkPayloadBytesMax * kSectorBytes;
     const uint64_t last = left % kChunkPayloadBytesMax;
-    if (last > 0) at += kChunkFramingBytes + last;
+    if (last > 0) at += kSectorTagBytes + kChunkFramingBytes + last;
   }
   return at + PaddingBytes(at);
 }
@@ -98,6 +102,20 @@ bool LoadRecordHeader(std::string_view bytes, uint64_t file_id, uint64_t offset,
                              (header->type == RecordType::kEnd && header->payload_bytes == 0);
   return type_is_known && header->payload_bytes <= kRecordBytesMax &&
          header->durable_offset <= offset && SectorRoom(offset) >= kRecordRoomBytesMin;
+}
+
+void StoreSectorTag(char* to, uint64_t file_id, uint64_t offset) {
+  assert(offset > 0 && offset % kSectorBytes == 0);
+  StoreFixed32(to, static_cast<uint32_t>(offset / kSectorBytes));
+  StoreFixed32(to + 4, TagCheck(to, file_id, offset));
+}
+
+std::optional<uint64_t> LoadSectorTag(std::string_view bytes, uint64_t file_id) {
+  assert(bytes.size() == kSectorTagBytes);
+  const uint64_t offset = uint64_t{LoadFixed32(bytes.data())} * kSectorBytes;
+  if (offset == 0 || LoadFixed32(bytes.data() + 4) != TagCheck(bytes.data(), file_id, offset))
+    return std::nullopt;
+  return offset;
 }
 
 void StoreChunk(char* to, std::string_view piece, uint64_t file_id, uint64_t offset) {

@@ -1,7 +1,6 @@
 #include "lsm/log/log_reader.h"
 
 #include <algorithm>
-#include <bit>
 #include <utility>
 
 #include "lsm/bytes/coding.h"
@@ -14,19 +13,7 @@ namespace {
 // Read at a time.  Larger than any header or chunk.
 constexpr size_t kWindowBytes = size_t{64} << 10;
 
-// Searches for one overwritten byte, in one file.  Opening a store makes at most one in each log,
-// and none for what a crash leaves, which lacks its seal; repair and tools, which go on behind
-// damage, may want more.  One in the longest chunk that is in vain takes 11 ms (511 * 255
-// checksums).
-constexpr int kTrialsMax = 16;
-
-// Checksums that are calculated to find out from where sectors come, in one file: 0.15 s.  A log of
-// 64 MiB takes 131,072 for a header, and there is rarely more than one.
-constexpr uint64_t kHomeTrialsMax = uint64_t{1} << 22;
-
-constexpr char kSealByte = static_cast<char>(kSeal);
-
-// Where the next record header may begin in `bytes` at or behind `from`, and is whole; or npos.
+// Where the next record header may begin in `bytes` at or after `from`, and is whole; or npos.
 size_t FindMark(std::string_view bytes, size_t from) {
   const size_t at = bytes.find(kRecordMark, from);
   return at != bytes.npos && at + kRecordHeaderBytes <= bytes.size() ? at : bytes.npos;
@@ -35,6 +22,21 @@ size_t FindMark(std::string_view bytes, size_t from) {
 // Whether a file that begins so may be a log, though it has no sound header.
 bool BeginsAsLog(std::string_view head) {
   return BeginsWithMagic(head, kLogMagic) || IsPieceOfMagic(head, kLogMagic);
+}
+
+// Whether one overwritten byte separates it from a sound header, in a way that no torn write does.
+bool IsOneByteFromLogHeader(std::string head) {
+  if (head.back() == '\0') return false;  // the write stopped just before it
+  for (char& byte : head) {
+    const int was = byte;
+    for (int change = 1; change < 256; ++change) {
+      byte = static_cast<char>(was ^ change);
+      LogHeader ignored;
+      if (LoadLogHeader(head, &ignored)) return true;
+    }
+    byte = static_cast<char>(was);
+  }
+  return false;
 }
 
 }  // namespace
@@ -74,20 +76,15 @@ absl::Status LogReader::ReadLogHeader(LogKind kind) {
                                              static_cast<int>(header.kind), ", not ",
                                              static_cast<int>(kind)));
   }
+  log_header_ = bytes;
   file_id_ = header.file_id;
   offset_ = kLogHeaderBytes;
   return absl::OkStatus();
 }
 
 absl::Status LogReader::JudgeLogHeader(const std::string& head) {
-  const auto is_sound = [](std::string_view other) {
-    LogHeader ignored;
-    return LoadLogHeader(other, &ignored);
-  };
-  if (head.size() == kLogHeaderBytes) {
-    LSM_ASSIGN_OR_RETURN(const bool is_overwritten, IsOneByteFromSound(0, head, is_sound));
-    if (is_overwritten) return DamageAt(path(), 0, "a byte of the log's header was overwritten");
-  }
+  if (head.size() == kLogHeaderBytes && IsOneByteFromLogHeader(head))
+    return DamageAt(path(), 0, "a byte of the log's header was overwritten");
   if (!BeginsAsLog(head)) {
     return absl::InvalidArgumentError(Concat(path(), ": offset 0: not a log"));
   }
@@ -103,20 +100,19 @@ absl::StatusOr<bool> LogReader::Next(Record* record) {
     end_ = LogEnd::kOpen;
     return false;
   }
-  if (size_bytes_ - offset_ < kRecordHeaderBytes) return Torn();
+  damage_end_ = AfterTag(offset_) + 1;
   return ReadRecord(record);
 }
 
 absl::StatusOr<bool> LogReader::ReadRecord(Record* record) {
-  LSM_ASSIGN_OR_RETURN(const std::string_view bytes, BytesAt(offset_, kRecordHeaderBytes));
+  const uint64_t at = AfterTag(offset_);
+  if (size_bytes_ < at + kRecordHeaderBytes)
+    return DamagedOrTorn(offset_, "the file ends in a record's header", false);
+  LSM_ASSIGN_OR_RETURN(Piece piece, BeginPiece(offset_, kRecordHeaderBytes));
+  LSM_ASSIGN_OR_RETURN(const std::string_view bytes, BytesAt(at, kRecordHeaderBytes));
   RecordHeader header;
-  if (!LoadRecordHeader(bytes, file_id_, offset_, &header)) {
-    const auto is_sound = [this](std::string_view other) {
-      RecordHeader ignored;
-      return LoadRecordHeader(other, file_id_, offset_, &ignored);
-    };
-    return Judge(offset_, bytes, is_sound, offset_ + 1, "a record's header is damaged");
-  }
+  piece.is_sound = LoadRecordHeader(bytes, file_id_, at, &header);
+  if (!piece.is_sound || !piece.has_right_tag) return Judge(piece, "a record's header is damaged");
   const uint64_t end = RecordEnd(offset_, header.payload_bytes);
   damage_end_ = end;
   if (header.ordinal != next_ordinal_) {
@@ -124,7 +120,7 @@ absl::StatusOr<bool> LogReader::ReadRecord(Record* record) {
         Concat("a record with ordinal ", header.ordinal, " where ", next_ordinal_, " must follow"));
   }
   // The header is sound, so this length is what was written, and the file lost its end.
-  if (end > size_bytes_) return Torn();
+  if (end > size_bytes_) return DamagedOrTorn(offset_, "the file ends in a record", false);
   LSM_ASSIGN_OR_RETURN(const bool is_sound, ReadPayload(header, end));
   if (!is_sound) return false;
 
@@ -142,21 +138,19 @@ absl::StatusOr<bool> LogReader::ReadRecord(Record* record) {
 // Into payload_; false if the record is torn.
 absl::StatusOr<bool> LogReader::ReadPayload(const RecordHeader& header, uint64_t end) {
   payload_.clear();
-  uint64_t at = offset_ + kRecordHeaderBytes;
+  uint64_t at = AfterTag(offset_) + kRecordHeaderBytes;
   while (payload_.size() < header.payload_bytes) {
     const size_t chunk_bytes =
-        kChunkFramingBytes + ChunkPayloadBytes(at, header.payload_bytes - payload_.size());
+        kChunkFramingBytes +
+        ChunkPayloadBytes(AfterTag(at), header.payload_bytes - payload_.size());
+    LSM_ASSIGN_OR_RETURN(Piece piece, BeginPiece(at, chunk_bytes));
+    at = AfterTag(at);
     LSM_ASSIGN_OR_RETURN(const std::string_view bytes, BytesAt(at, chunk_bytes));
-    std::string_view piece;
-    if (!LoadChunk(bytes, file_id_, at, &piece)) {
-      const auto is_sound = [this, at](std::string_view other) {
-        std::string_view ignored;
-        return LoadChunk(other, file_id_, at, &ignored);
-      };
-      return Judge(at, bytes, is_sound, end,
-                   Concat("a record is damaged in its chunk at offset ", at));
-    }
-    payload_.append(piece);
+    std::string_view chunk;
+    piece.is_sound = LoadChunk(bytes, file_id_, at, &chunk);
+    if (!piece.is_sound || !piece.has_right_tag)
+      return Judge(piece, Concat("a record is damaged in its chunk at offset ", at));
+    payload_.append(chunk);
     at += chunk_bytes;
   }
   LSM_ASSIGN_OR_RETURN(const std::string_view padding, BytesAt(at, static_cast<size_t>(end - at)));
@@ -176,105 +170,73 @@ absl::StatusOr<bool> LogReader::FinishLog(uint64_t end) {
   return false;
 }
 
-absl::StatusOr<bool> LogReader::Judge(uint64_t at, std::string_view bytes, const IsSound& is_sound,
-                                      uint64_t behind, std::string_view what) {
-  damage_end_ = behind;
-  LSM_ASSIGN_OR_RETURN(const std::optional<uint64_t> witness, FindWitness(behind));
-  if (witness.has_value()) {
-    return Damage(Concat(what, " (the record at offset ", *witness, " states that it was synced)"));
-  }
-  LSM_ASSIGN_OR_RETURN(const std::optional<uint64_t> home, HomeOfSector(at));
-  if (home.has_value())
-    return Damage(Concat(what, " (what was written at offset ", *home, " stands there)"));
-  LSM_ASSIGN_OR_RETURN(const bool is_overwritten, IsOneByteFromSound(at, bytes, is_sound));
-  if (is_overwritten) return Damage(Concat(what, " (overwritten, not torn)"));
-  return Torn();
+absl::StatusOr<LogReader::Piece> LogReader::BeginPiece(uint64_t offset, size_t bytes) {
+  const uint64_t at = AfterTag(offset);
+  Piece piece{.at = offset, .end = at + bytes};
+  if (at == offset) return piece;
+  LSM_ASSIGN_OR_RETURN(const std::string_view tag, BytesAt(offset, kSectorTagBytes));
+  piece.has_right_tag = LoadSectorTag(tag, file_id_) == offset;
+  return piece;
 }
 
-absl::StatusOr<std::optional<uint64_t>> LogReader::FindWitness(uint64_t behind) {
-  searched_to_ = std::max(searched_to_, behind);
-  // One that an earlier damage found stands behind this one too if it states so: no record knows of
-  // more than what is before it.
-  while (witness_.header.durable_offset <= offset_) {
-    LSM_ASSIGN_OR_RETURN(const std::optional<Found> later,
-                         FindHeader(&search_window_, searched_to_));
-    searched_to_ =
-        later.has_value() ? RecordEnd(later->offset, later->header.payload_bytes) : size_bytes_;
-    if (!later.has_value()) return std::nullopt;
-    if (later->header.durable_offset > witness_.header.durable_offset) witness_ = *later;
-  }
-  return witness_.offset;
+absl::StatusOr<bool> LogReader::Judge(const Piece& piece, std::string_view what) {
+  if (!piece.has_right_tag) return DamagedOrTorn(piece.at, what, /*is_overwritten=*/piece.is_sound);
+  // The sector was written.  If the write stopped in the piece, there are zeros from the seal on.
+  const uint64_t seal = piece.end - 1;
+  LSM_ASSIGN_OR_RETURN(
+      const std::string_view rest,
+      BytesAt(seal, static_cast<size_t>(std::min<uint64_t>(SectorRoom(seal), size_bytes_ - seal))));
+  return DamagedOrTorn(piece.at, what,
+                       /*is_overwritten=*/rest.find_first_not_of('\0') != rest.npos);
 }
 
-// A crash leaves no sector in another one's place: it was swapped or misdirected, and may be the
-// one that held all witnesses.
-absl::StatusOr<std::optional<uint64_t>> LogReader::HomeOfSector(uint64_t at) {
-  if (at % kSectorBytes != 0) return std::nullopt;  // what stands before it is in its place
-  const auto count = static_cast<size_t>(std::min<uint64_t>(kSectorBytes, size_bytes_ - at));
-  LSM_ASSIGN_OR_RETURN(std::string_view bytes, BytesFrom(&search_window_, at, count));
-  bytes = bytes.substr(0, count);
-  const auto home_of = [&](const auto& is_sound_at) -> std::optional<uint64_t> {
-    if (is_sound_at(at)) return std::nullopt;
-    for (uint64_t home = 0; home < size_bytes_ && home_trials_ < kHomeTrialsMax;
-         home += kSectorBytes) {
-      ++home_trials_;
-      if (is_sound_at(home)) return home;
-    }
-    return std::nullopt;
-  };
-  std::optional<uint64_t> home;
-  // It may be a chunk with nothing but padding, or what was never written, behind it.
-  const std::string_view chunk = bytes.substr(0, bytes.find_last_not_of('\0') + 1);
-  if (chunk.size() > kChunkFramingBytes && chunk.back() == kSealByte) {
-    home = home_of([&](uint64_t offset) {
-      std::string_view ignored;
-      return LoadChunk(chunk, file_id_, offset, &ignored);
-    });
-  }
-  for (size_t place = FindMark(bytes, 0); !home.has_value() && place != bytes.npos;
-       place = FindMark(bytes, place + 1)) {
-    home = home_of([&](uint64_t offset) {
-      RecordHeader ignored;
-      return LoadRecordHeader(bytes.substr(place, kRecordHeaderBytes), file_id_, offset + place,
-                              &ignored);
-    });
-  }
-  return home;
+absl::StatusOr<bool> LogReader::DamagedOrTorn(uint64_t from, std::string_view what,
+                                              bool is_overwritten) {
+  LSM_ASSIGN_OR_RETURN(std::string proof, FindProof(from));
+  if (proof.empty() && is_overwritten) proof = "overwritten, not torn";
+  return proof.empty() ? absl::StatusOr<bool>(Torn()) : Damage(Concat(what, " (", proof, ")"));
 }
 
-// Whether one overwritten byte separates them from what is sound, in a way that no torn write
-// does.
-absl::StatusOr<bool> LogReader::IsOneByteFromSound(uint64_t at, std::string_view bytes,
-                                                   const IsSound& is_sound) {
-  std::string tried(bytes);
-  const char seal = tried.back();
-  if (seal != kSealByte) {
-    // Then it must be the seal.
-    tried.back() = kSealByte;
-    if (!is_sound(tried)) return false;
-    if (seal != '\0') return true;
-    // A write that stopped just before it leaves nothing but zeros in the sector.
-    const uint64_t end = at + tried.size();
-    const uint64_t sector_end = at - at % kSectorBytes + kSectorBytes;
-    LSM_ASSIGN_OR_RETURN(
-        const std::string_view rest,
-        BytesAt(end, static_cast<size_t>(std::min(sector_end, size_bytes_) - end)));
-    return rest.find_first_not_of('\0') != rest.npos;
+absl::StatusOr<std::string> LogReader::FindProof(uint64_t from) {
+  searched_to_ = std::max(searched_to_, from);
+  while (true) {
+    // What an earlier search found is good for this place too: no record knows of more than what is
+    // before it, and a crash moves no sector.
+    if (witness_.header.durable_offset > offset_)
+      return Concat("the record at offset ", witness_.offset, " states that it was synced");
+    if (stray_.at >= from && stray_.at > 0)
+      return Concat("what was written at offset ", stray_.home, " stands at offset ", stray_.at);
+    if (searched_to_ >= size_bytes_) return "";
+    LSM_RETURN_IF_ERROR(SearchSector());
   }
-  if (trials_ == kTrialsMax) return true;  // not known: what comes behind so much damage is no tear
-  ++trials_;
-  for (const bool one_bit : {true, false}) {  // the likeliest first
-    for (char& byte : tried) {
-      const int was = byte;
-      for (unsigned change = 1; change < 256; ++change) {
-        if (std::has_single_bit(change) != one_bit) continue;
-        byte = static_cast<char>(was ^ static_cast<int>(change));
-        if (is_sound(tried)) return true;
-      }
-      byte = static_cast<char>(was);
-    }
+}
+
+absl::Status LogReader::SearchSector() {
+  const uint64_t at = searched_to_;
+  const uint64_t end = std::min(at + SectorRoom(at), size_bytes_);
+  if (at % kSectorBytes == 0) {
+    LSM_ASSIGN_OR_RETURN(const std::string_view bytes,
+                         BytesFrom(&search_window_, at, static_cast<size_t>(end - at)));
+    const std::optional<uint64_t> home = HomeOf(bytes.substr(0, static_cast<size_t>(end - at)));
+    if (home.has_value() && *home != at) stray_ = {at, *home};
   }
-  return false;
+  for (uint64_t from = at; from < end;) {
+    LSM_ASSIGN_OR_RETURN(const std::optional<Found> found, FindHeader(&search_window_, from, end));
+    if (!found.has_value()) break;
+    if (found->header.durable_offset > witness_.header.durable_offset) witness_ = *found;
+    from = AfterTag(found->offset) + kRecordHeaderBytes;
+  }
+  searched_to_ = end;
+  return absl::OkStatus();
+}
+
+std::optional<uint64_t> LogReader::HomeOf(std::string_view sector) const {
+  // The first one begins with the file's header.
+  constexpr size_t kBytesMin = kSectorTagBytes + kChunkFramingBytes + 1;
+  if (sector.size() >= kBytesMin && log_header_.starts_with(sector.substr(0, kLogHeaderBytes)))
+    return 0;
+  if (sector.size() < kSectorTagBytes) return std::nullopt;
+  return LoadSectorTag(sector.substr(0, kSectorTagBytes), file_id_);
 }
 
 absl::Status LogReader::Damage(std::string_view what) {
@@ -290,7 +252,8 @@ bool LogReader::Torn() {
 
 absl::StatusOr<bool> LogReader::SkipDamage() {
   if (damage_.ok()) return false;
-  LSM_ASSIGN_OR_RETURN(const std::optional<Found> next, FindHeader(&window_, damage_end_));
+  LSM_ASSIGN_OR_RETURN(const std::optional<Found> next,
+                       FindHeader(&window_, damage_end_, size_bytes_));
   if (!next.has_value()) return false;
   damage_ = absl::OkStatus();
   offset_ = next->offset;
@@ -298,19 +261,20 @@ absl::StatusOr<bool> LogReader::SkipDamage() {
   return true;
 }
 
-absl::StatusOr<std::optional<LogReader::Found>> LogReader::FindHeader(Window* window,
-                                                                      uint64_t from) {
-  while (from < size_bytes_ && size_bytes_ - from >= kRecordHeaderBytes) {
-    LSM_ASSIGN_OR_RETURN(const std::string_view bytes, BytesFrom(window, from, kRecordHeaderBytes));
-    for (size_t at = FindMark(bytes, 0); at != bytes.npos; at = FindMark(bytes, at + 1)) {
-      Found found{.offset = from + at, .header = {}};
-      if (LoadRecordHeader(bytes.substr(at, kRecordHeaderBytes), file_id_, found.offset,
-                           &found.header)) {
+absl::StatusOr<std::optional<LogReader::Found>> LogReader::FindHeader(Window* window, uint64_t from,
+                                                                      uint64_t to) {
+  while (from < to) {
+    // No header lies in two sectors.
+    const auto count = static_cast<size_t>(std::min<uint64_t>(SectorRoom(from), to - from));
+    LSM_ASSIGN_OR_RETURN(std::string_view bytes, BytesFrom(window, from, count));
+    bytes = bytes.substr(0, count);
+    for (size_t mark = FindMark(bytes, 0); mark != bytes.npos; mark = FindMark(bytes, mark + 1)) {
+      const uint64_t at = from + mark;
+      Found found{at % kSectorBytes == kSectorTagBytes ? at - kSectorTagBytes : at, {}};
+      if (LoadRecordHeader(bytes.substr(mark, kRecordHeaderBytes), file_id_, at, &found.header))
         return found;
-      }
     }
-    // A header that the window cuts off is looked at again, whole.
-    from += bytes.size() - (kRecordHeaderBytes - 1);
+    from += count;
   }
   return std::nullopt;
 }

@@ -1,11 +1,10 @@
 // Reads a log back, and tells a torn tail from damage (log_format.h says how).  Trusts no byte;
 // memory is bounded by the longest record that the file really holds, and what is read by about
-// three times the file, however many places are damaged.  One thread at a time.
+// twice the file, however many places are damaged.  One thread at a time.
 #ifndef TRELLIS_LSM_LOG_LOG_READER_H_
 #define TRELLIS_LSM_LOG_LOG_READER_H_
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -40,7 +39,7 @@ class LogReader {
                                                          LogKind kind);
 
   struct Record {
-    uint64_t offset = 0;          // of its header in the file
+    uint64_t offset = 0;          // where it begins in the file, its sector's tag included
     uint64_t size_bytes = 0;      // framing included
     uint64_t durable_offset = 0;  // as it states
     std::string_view payload;     // good until the next call
@@ -68,16 +67,27 @@ class LogReader {
 
  private:
   struct Found {
-    uint64_t offset = 0;
+    uint64_t offset = 0;  // of the record
     RecordHeader header;
+  };
+  // A header or chunk, with the tag of its sector if it is the first there.
+  struct Piece {
+    uint64_t at = 0;  // of the tag or, without one, of the header or chunk
+    uint64_t end = 0;
+    bool has_right_tag =
+        true;               // also without one: then what comes before it in the sector is right
+    bool is_sound = false;  // the header or chunk
+  };
+  // A sector that holds what was written to another one.
+  struct Stray {
+    uint64_t at = 0;
+    uint64_t home = 0;
   };
   // What was read last.
   struct Window {
     uint64_t offset = 0;  // in the file
     std::string bytes;
   };
-  // Whether the bytes of a header or chunk are as they were written.
-  using IsSound = std::function<bool(std::string_view)>;
 
   explicit LogReader(std::unique_ptr<ReadFile> file);
 
@@ -88,22 +98,24 @@ class LogReader {
   absl::StatusOr<bool> ReadPayload(const RecordHeader& header, uint64_t end);
   absl::StatusOr<bool> FinishLog(uint64_t end);
 
-  // The verdict on `bytes`, a header or chunk at `at` of the record at offset_, that are not sound:
-  // an error if they were damaged, false if torn.  Later records begin at `behind` or after it.
-  absl::StatusOr<bool> Judge(uint64_t at, std::string_view bytes, const IsSound& is_sound,
-                             uint64_t behind, std::string_view what);
-  // The offset of a record at or behind `behind` which states that offset_ was synced.
-  absl::StatusOr<std::optional<uint64_t>> FindWitness(uint64_t behind);
-  // If at `at` a sector of the file begins, and holds what was written to another one: that one's
-  // offset.
-  absl::StatusOr<std::optional<uint64_t>> HomeOfSector(uint64_t at);
-  absl::StatusOr<bool> IsOneByteFromSound(uint64_t at, std::string_view bytes,
-                                          const IsSound& is_sound);
+  // Sets the piece's place and whether its tag is right.
+  absl::StatusOr<Piece> BeginPiece(uint64_t offset, size_t bytes);
+  // The verdict on a piece of the record at offset_ that is not as it was written: an error if it
+  // was damaged, false if torn.
+  absl::StatusOr<bool> Judge(const Piece& piece, std::string_view what);
+  // The same, of bytes at or after `from`.  `is_overwritten`: they were damaged for certain.
+  absl::StatusOr<bool> DamagedOrTorn(uint64_t from, std::string_view what, bool is_overwritten);
+  // What in the file at or after `from` shows that this is no torn tail; empty if nothing does.
+  absl::StatusOr<std::string> FindProof(uint64_t from);
+  // Searches the rest of the sector at searched_to_.
+  absl::Status SearchSector();
+  // Where the sector that begins with these bytes was written to, if it is one of this file.
+  std::optional<uint64_t> HomeOf(std::string_view sector) const;
   absl::Status Damage(std::string_view what);
   bool Torn();
 
-  // The first sound record header at or behind `from`.
-  absl::StatusOr<std::optional<Found>> FindHeader(Window* window, uint64_t from);
+  // The first sound record header from `from` to `to`.
+  absl::StatusOr<std::optional<Found>> FindHeader(Window* window, uint64_t from, uint64_t to);
   // Bytes of the file from `offset` on, at least so many, which it has; good until the window's
   // next use.
   absl::StatusOr<std::string_view> BytesFrom(Window* window, uint64_t offset, size_t least);
@@ -111,6 +123,7 @@ class LogReader {
 
   std::unique_ptr<ReadFile> file_;
   uint64_t size_bytes_ = 0;
+  std::string log_header_;
   uint64_t file_id_ = 0;
   uint64_t offset_ = 0;
   uint64_t durable_offset_ = 0;
@@ -122,14 +135,12 @@ class LogReader {
   Window window_;
   std::string payload_;  // of the current record
 
-  // The search for witnesses runs ahead of the records, so it has a window of its own.  Each of the
-  // two moves on only; but that this one goes back once, to the sectors whose homes are sought when
-  // there is no witness.
+  // The search for proof runs ahead of the records, so it has a window of its own.  Both move on
+  // only.
   Window search_window_;
   uint64_t searched_to_ = 0;
-  Found witness_;   // of the headers that it found, the one with the highest durable offset
-  int trials_ = 0;  // of IsOneByteFromSound
-  uint64_t home_trials_ = 0;  // checksums that HomeOfSector calculated
+  Found witness_;  // of the headers found, the one with the highest durable offset
+  Stray stray_;    // the last one found
 };
 
 }  // namespace lsm

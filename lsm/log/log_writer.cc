@@ -48,27 +48,36 @@ void LogWriter::Reserve(size_t payload_bytes) {
 
 absl::Status LogWriter::AppendRecord(RecordType type, std::string_view payload) {
   LSM_RETURN_IF_ERROR(status_);
-  if (next_ordinal_ == std::numeric_limits<uint32_t>::max()) {
-    return status_ = absl::ResourceExhaustedError(Concat(path(), ": the log has no ordinals left"));
-  }
   const uint64_t start = size_bytes();
   const uint64_t end = RecordEnd(start, payload.size());
+  if (next_ordinal_ == std::numeric_limits<uint32_t>::max() || end > kLogBytesMax) {
+    return status_ = absl::ResourceExhaustedError(
+               Concat(path(), ": the log has no numbers left for ", "records or sectors"));
+  }
   scratch_.resize(static_cast<size_t>(end - start));
-  char* to = scratch_.data();
-  StoreRecordHeader(to,
+  uint64_t at = start;
+  const auto place = [&] { return scratch_.data() + (at - start); };
+  const auto store_tag = [&] {
+    if (AfterTag(at) == at) return;
+    StoreSectorTag(place(), file_id_, at);
+    at = AfterTag(at);
+  };
+  store_tag();
+  StoreRecordHeader(place(),
                     {.type = type,
                      .payload_bytes = static_cast<uint32_t>(payload.size()),
                      .ordinal = next_ordinal_,
                      .durable_offset = durable_offset_},
-                    file_id_, start);
-  uint64_t at = start + kRecordHeaderBytes;
+                    file_id_, at);
+  at += kRecordHeaderBytes;
   while (!payload.empty()) {
+    store_tag();
     const size_t piece_bytes = ChunkPayloadBytes(at, payload.size());
-    StoreChunk(to + (at - start), payload.substr(0, piece_bytes), file_id_, at);
+    StoreChunk(place(), payload.substr(0, piece_bytes), file_id_, at);
     payload.remove_prefix(piece_bytes);
     at += kChunkFramingBytes + piece_bytes;
   }
-  std::memset(to + (at - start), 0, static_cast<size_t>(end - at));
+  std::memset(place(), 0, static_cast<size_t>(end - at));
   LSM_RETURN_IF_ERROR(AppendBytes(scratch_));
   ++next_ordinal_;
   if (scratch_.capacity() > kScratchBytesKept) std::string().swap(scratch_);

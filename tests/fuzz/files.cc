@@ -214,7 +214,7 @@ lsm::LogHeader RawLogHeader(std::string_view bytes) {
 }
 
 struct RawRecord {
-  uint64_t offset = 0;
+  uint64_t offset = 0;  // of its header
   uint64_t end = 0;
   lsm::RecordHeader header;
 };
@@ -223,15 +223,15 @@ struct RawRecord {
 template <class Visit>
 uint64_t ForEachRawRecord(std::string_view bytes, Visit visit) {
   uint64_t offset = lsm::kLogHeaderBytes;
-  while (bytes.size() - offset >= lsm::kRecordHeaderBytes) {
-    const char* const at = bytes.data() + offset;
+  while (bytes.size() >= lsm::AfterTag(offset) + lsm::kRecordHeaderBytes) {
     RawRecord record;
-    record.offset = offset;
+    record.offset = lsm::AfterTag(offset);
+    const char* const at = bytes.data() + record.offset;
     record.header.type = static_cast<lsm::RecordType>(at[4]);
     record.header.payload_bytes = lsm::LoadFixed32(at + 5);
     record.header.ordinal = lsm::LoadFixed32(at + 9);
     record.header.durable_offset = lsm::LoadFixed64(at + 13);
-    record.end = lsm::RecordEnd(offset, record.header.payload_bytes);
+    record.end = lsm::RecordEnd(record.offset, record.header.payload_bytes);
     if (record.end > bytes.size()) break;
     visit(record);
     offset = record.end;
@@ -244,6 +244,7 @@ template <class Visit>
 void ForEachChunk(const RawRecord& record, Visit visit) {
   uint64_t at = record.offset + lsm::kRecordHeaderBytes;
   for (uint64_t left = record.header.payload_bytes; left > 0;) {
+    at = lsm::AfterTag(at);
     const size_t piece_bytes = lsm::ChunkPayloadBytes(at, left);
     visit(at, piece_bytes);
     at += piece_bytes + lsm::kChunkFramingBytes;
@@ -251,10 +252,20 @@ void ForEachChunk(const RawRecord& record, Visit visit) {
   }
 }
 
+// Of the sectors that begin from `from` to `to`.
+void StoreTags(std::string* bytes, uint64_t file_id, uint64_t from, uint64_t to) {
+  for (uint64_t at = (from + lsm::kSectorBytes - 1) / lsm::kSectorBytes * lsm::kSectorBytes;
+       at < to; at += lsm::kSectorBytes)
+    lsm::StoreSectorTag(bytes->data() + at, file_id, at);
+}
+
 void RepairLog(std::string& bytes) {
   const lsm::LogHeader header = RawLogHeader(bytes);
   lsm::StoreLogHeader(bytes.data(), header);
+  uint64_t start = lsm::kLogHeaderBytes;
   ForEachRawRecord(bytes, [&](const RawRecord& record) {
+    StoreTags(&bytes, header.file_id, start, record.end);
+    start = record.end;
     lsm::StoreRecordHeader(&bytes[record.offset], record.header, header.file_id, record.offset);
     uint64_t end = record.offset + lsm::kRecordHeaderBytes;
     ForEachChunk(record, [&](uint64_t at, size_t piece_bytes) {
@@ -297,14 +308,16 @@ std::string PutLogTogether(const std::vector<Part>& parts) {
     if (part.kind == 't') tail += part.bytes;
     if (part.kind != 'r' && part.kind != 'e') continue;
     RawRecord record;
-    record.offset = file.size();
+    const uint64_t start = file.size();
+    record.offset = lsm::AfterTag(start);
     record.header.type = part.kind == 'r' ? lsm::RecordType::kData : lsm::RecordType::kEnd;
     const std::string payload = part.bytes.substr(std::min<size_t>(8, part.bytes.size()));
     record.header.payload_bytes = static_cast<uint32_t>(payload.size());
     record.header.ordinal = ordinal++;
     // What was synced cannot be more than what there was.
-    record.header.durable_offset = std::min(NumberAt(part.bytes, 0), record.offset);
-    file.resize(lsm::RecordEnd(record.offset, payload.size()), '\0');
+    record.header.durable_offset = std::min(NumberAt(part.bytes, 0), start);
+    file.resize(lsm::RecordEnd(start, payload.size()), '\0');
+    StoreTags(&file, header.file_id, start, file.size());
     lsm::StoreRecordHeader(&file[record.offset], record.header, header.file_id, record.offset);
     size_t from = 0;
     ForEachChunk(record, [&](uint64_t at, size_t piece_bytes) {

@@ -183,15 +183,21 @@ std::vector<std::string> EditSeeds() {
 // That the bytes of the record are under checksums that hold, and are these.
 void DemandSound(std::string_view bytes, uint64_t file_id, const lsm::LogReader::Record& record) {
   lsm::RecordHeader header;
-  Demand(lsm::LoadRecordHeader(bytes.substr(record.offset, lsm::kRecordHeaderBytes), file_id,
-                               record.offset, &header),
+  uint64_t at = lsm::AfterTag(record.offset);
+  Demand(lsm::LoadRecordHeader(bytes.substr(at, lsm::kRecordHeaderBytes), file_id, at, &header),
          "the header of a record that was read is sound");
   Demand(
       header.payload_bytes == record.payload.size() &&
           lsm::RecordEnd(record.offset, record.payload.size()) == record.offset + record.size_bytes,
       "and says how long it is");
-  uint64_t at = record.offset + lsm::kRecordHeaderBytes;
+  for (uint64_t sector =
+           (record.offset + lsm::kSectorBytes - 1) / lsm::kSectorBytes * lsm::kSectorBytes;
+       sector < record.offset + record.size_bytes; sector += lsm::kSectorBytes)
+    Demand(lsm::LoadSectorTag(bytes.substr(sector, lsm::kSectorTagBytes), file_id) == sector,
+           "each sector has its tag");
+  at += lsm::kRecordHeaderBytes;
   for (size_t from = 0; from < record.payload.size();) {
+    at = lsm::AfterTag(at);
     const size_t piece_bytes = lsm::ChunkPayloadBytes(at, record.payload.size() - from);
     std::string_view piece;
     Demand(lsm::LoadChunk(bytes.substr(at, piece_bytes + lsm::kChunkFramingBytes), file_id, at,

@@ -240,6 +240,7 @@ class Damager {
     SwapBlocks();
     for (size_t i = 0; i < image_.files.size(); ++i) OverwriteSectors(i);
     for (size_t i = 0; i < image_.files.size(); ++i) SwapSectors(i);
+    for (size_t i = 0; i < image_.files.size(); ++i) StraySectors(i);
     for (size_t i = 0; i < image_.files.size(); ++i) Cut(i);
     for (size_t i = 0; i < image_.files.size(); ++i) FlipBits(i, first_bit, stride);
     return report_;
@@ -425,6 +426,25 @@ class Damager {
                 Tail::kNone, Naming::kLedAstray, &report_.sectors);
         }
         swapped = bytes;
+      }
+    }
+  }
+
+  // A sector found again in another one's place: whole, or as far as the file reaches.
+  void StraySectors(size_t i) {
+    const std::string bytes = image_.files[i].second;
+    const size_t sectors = (bytes.size() + kSectorBytes - 1) / kSectorBytes;
+    for (size_t a = 0; a < sectors && !Stopped(); ++a) {
+      for (size_t b = 0; b < sectors; ++b) {
+        std::string stray = bytes.substr(a * kSectorBytes, kSectorBytes);
+        stray.resize(kSectorBytes);  // as it is on the disk
+        stray.resize(std::min<size_t>(kSectorBytes, bytes.size() - b * kSectorBytes));
+        if (bytes.substr(b * kSectorBytes, kSectorBytes) == stray) continue;
+        image_.files[i].second.replace(b * kSectorBytes, stray.size(), stray);
+        Check(Concat(image_.files[i].first, ": sector ", a, " in the place of sector ", b, " of ",
+                     bytes.size(), " bytes"),
+              {i}, Tail::kNone, Naming::kLedAstray, &report_.sectors);
+        image_.files[i].second = bytes;
       }
     }
   }

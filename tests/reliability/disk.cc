@@ -31,7 +31,8 @@ std::string ContentsAfter(const std::string& bytes, const Pending::Tail& pending
     const uint64_t from = std::max(sector, pending.durable_bytes);
     const uint64_t to = std::min<uint64_t>(sector + kSectorBytes, contents.size());
     if (from >= to) break;
-    if (loss.fates[i] == SectorFate::kZero) {
+    // A sector that is durable in part had zeros after that, and is as it was.
+    if (loss.fates[i] == SectorFate::kZero || from > sector) {
       std::fill(contents.begin() + static_cast<int64_t>(from),
                 contents.begin() + static_cast<int64_t>(to), '\0');
     } else {

@@ -5,7 +5,7 @@
 // sector of 512 bytes may be there, be zeros, or be anything; and the file may end anywhere behind
 // the durable prefix.  A directory is a durable set of names and the changes since its last sync
 // (created, renamed, removed), any subset of which may be lost.  A sector that holds the end of
-// what is durable keeps that part: disks write sectors whole.
+// what is durable keeps that part, and has the rest or zeros: disks write sectors whole.
 #ifndef TRELLIS_TESTS_RELIABILITY_DISK_H_
 #define TRELLIS_TESTS_RELIABILITY_DISK_H_
 

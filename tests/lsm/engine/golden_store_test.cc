@@ -144,8 +144,8 @@ TEST_P(GoldenStoreTest, IsRead) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Releases, GoldenStoreTest,
-                         testing::Values("version1_closed.golden", "version1_killed.golden",
-                                         "version1_runs.golden"));
+                         testing::Values("version2_closed.golden", "version2_killed.golden",
+                                         "version2_runs.golden"));
 
 }  // namespace
 }  // namespace lsm

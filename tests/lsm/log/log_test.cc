@@ -69,7 +69,8 @@ TEST_F(LogTest, AClosedLogEndsWithAnEndRecord) {
 
 TEST_F(LogTest, RecordsOfEverySizeComeBackFromEveryPlaceInASector) {
   std::mt19937_64 random(1);
-  std::vector<size_t> sizes{0, 1, 2, 9, 10, 502, 503, 504, 505, 1005, 1006, 1007, 2039, 2040, 2041};
+  std::vector<size_t> sizes{0,   1,   2,   9,   10,  494,  495,  496,
+                            503, 504, 989, 990, 991, 1979, 1980, 1981};
   for (size_t size = 425; size < 481; ++size) sizes.push_back(size);
   for (size_t first = 0; first < kSectorBytes; ++first) {
     state_ = std::make_shared<AppendFileState>();
@@ -149,7 +150,7 @@ TEST_F(LogTest, TheBytesAreAsDrawn) {
   Start(LogKind::kManifest);
   Append("hi");
   std::string expected = "TRLSLOG\n";
-  expected += std::string("\x01\0\x02\0", 4);
+  expected += std::string("\x02\0\x02\0", 4);
   AppendFixed64(&expected, kFileId);
   expected += std::string(3, '\0');
   AppendFixed64(&expected, Checksum(expected, 0, 0));
@@ -169,6 +170,12 @@ TEST_F(LogTest, TheBytesAreAsDrawn) {
   AppendFixed64(&expected, Checksum("hi", kFileId, 62));
   expected += "hi\xa5";
   EXPECT_EQ(bytes(), expected);
+
+  Append(std::string(1000, 'x'));
+  std::string tag;
+  AppendFixed32(&tag, 2);
+  AppendFixed32(&tag, static_cast<uint32_t>(Checksum(tag, kFileId, 1024)));
+  EXPECT_EQ(bytes().substr(1024, kSectorTagBytes), tag);
 }
 
 TEST_F(LogTest, APieceEndsWithItsSectorAndPaddingFillsWhatIsTooSmallForARecord) {
@@ -177,19 +184,19 @@ TEST_F(LogTest, APieceEndsWithItsSectorAndPaddingFillsWhatIsTooSmallForARecord) 
   Append(std::string(441, 'x'));
   EXPECT_EQ(bytes().size(), 512u);
   EXPECT_EQ(bytes().back(), '\xa5');
-  // 472 - 39: 40 bytes are left behind it, which a record can use.
-  Append(std::string(433, 'x'));
+  // 472 - 47: 40 bytes are left after it, which a record can use.
+  Append(std::string(425, 'x'));
   EXPECT_EQ(bytes().size(), 512u + 472);
   Append("");
   EXPECT_EQ(bytes().size(), 1024u) << "10 bytes are too few for another record";
   EXPECT_EQ(bytes().substr(1014), std::string(10, '\0'));
   // One more byte than before leaves 39, which it cannot.
-  Append(std::string(434, 'x'));
+  Append(std::string(426, 'x'));
   EXPECT_EQ(bytes().size(), 1536u);
   EXPECT_EQ(bytes().substr(1536 - 39), std::string(39, '\0'));
   // One byte too many for the sector takes another chunk.
-  Append(std::string(474, 'x'));
-  EXPECT_EQ(bytes().size(), 2048u + 10);
+  Append(std::string(466, 'x'));
+  EXPECT_EQ(bytes().size(), 2048u + 18);
   EXPECT_EQ(ReadLog(bytes()).payloads.size(), 5u);
 }
 
