@@ -28,7 +28,8 @@ enum class OpenMode : uint8_t {
   kMustNotExist,  // AlreadyExists if there is one
   kReadOnly,      // NotFound if there is none; nothing is written, and every write fails with
                   // FailedPrecondition.  Nothing is synced either: a crash of the machine may take
-                  // what was read, where it was never acknowledged with `sync`
+                  // what was read, where it was never acknowledged with `sync`.  Writes that are
+                  // in logs, and not yet in tables, are held in memory while it is open
 };
 
 enum class Compression : uint8_t { kNone = 0, kLz4 = 1 };

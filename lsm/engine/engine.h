@@ -179,19 +179,22 @@ class Engine : public std::enable_shared_from_this<Engine> {
                                                                std::shared_ptr<EventQueue> events);
   absl::Status Start();
   absl::StatusOr<ManifestContents> LoadOrBegin();
-  // Makes the memtables, oldest first, tables of level 0, begins a log and a manifest, has CURRENT
-  // name it, publishes a view of all that, and removes files that are not needed any more.  Until
-  // CURRENT is swapped, nothing that was there is changed.
+  // Makes a table of level 0 of it: one of `levels` and, until CURRENT leads to it, of `made`.
+  absl::Status FlushTo(const Memtable& memtable, FlushReason reason,
+                       std::array<OpenTables, kLevels>* levels, NewFiles* made);
+  // Begins a log and a manifest of these levels, has CURRENT name it, publishes a view of all that,
+  // and removes files that are not needed any more.  Until CURRENT is swapped, nothing that was
+  // there is changed.
   absl::Status StartWriting(ManifestState state, std::optional<std::string_view> expected_current,
-                            const std::vector<std::shared_ptr<const Memtable>>& memtables,
-                            std::array<OpenTables, kLevels> levels, FlushReason reason);
+                            std::array<OpenTables, kLevels> levels, NewFiles* made);
   // Its second half: to new files.  `made` keeps none of its files from there on where CURRENT may
   // lead to them.  Who reads manifest and logs meanwhile, or wants to know which tables there are,
   // waits until all of it is done.
   absl::Status SwitchFiles(ManifestState state, std::optional<std::string_view> expected_current,
                            const std::shared_ptr<ReadView>& view, NewFiles* made)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(manifest_mutex_);
-  absl::Status StartReading(RecoveredLogs recovered, std::array<OpenTables, kLevels> levels);
+  absl::Status StartReading(std::vector<std::shared_ptr<const Memtable>> memtables,
+                            std::array<OpenTables, kLevels> levels);
 
   // --- writing (engine_write.cc) ---
   absl::Status Enqueue(Writer* writer);

@@ -181,30 +181,36 @@ absl::Status Engine::Start() {
   LSM_ASSIGN_OR_RETURN(
       auto levels, OpenTablesOf(*store_.environment.file_system, directory, contents.state,
                                 TableReadMode(options_), job_context_.table_context, scheduler_));
-  RecoveredLogs recovered;
-  recovered.last_sequence = contents.state.last_sequence;
+  std::vector<std::shared_ptr<const Memtable>> held;
+  NewFiles made;  // so that on a full disk each attempt has as much room as the first
+  const MemtableSink sink = [&](std::shared_ptr<const Memtable> memtable) {
+    if (options_.mode != OpenMode::kReadOnly)
+      return FlushTo(*memtable, FlushReason::kOpening, &levels, &made);
+    held.push_back(std::move(memtable));
+    return absl::OkStatus();
+  };
+  ReplayedLogs replayed;
+  replayed.last_sequence = contents.state.last_sequence;
   const bool is_new = contents.current_bytes.empty();
   if (!is_new) {
-    LSM_ASSIGN_OR_RETURN(
-        recovered, ReplayLogs(store_.log_directory(), contents.state, options_.write_buffer_bytes));
+    LSM_ASSIGN_OR_RETURN(replayed, ReplayLogs(store_.log_directory(), contents.state,
+                                              options_.write_buffer_bytes, sink));
   }
-  recovery_ = std::move(recovered.report);
+  recovery_ = std::move(replayed.report);
+  {
+    MutexLock lock(&mutex_);
+    last_sequence_ = replayed.last_sequence;
+  }
   if (options_.mode == OpenMode::kReadOnly) {
     MutexLock lock(&manifest_mutex_);
     manifest_state_ = contents.state;
-    return StartReading(std::move(recovered), std::move(levels));
+    return StartReading(std::move(held), std::move(levels));
   }
   // The lock's name before a log's: it tells a later opening that the log may be this store's.
   if (is_new && store_.own_log_directory != nullptr) LSM_RETURN_IF_ERROR(directory.Sync());
-  {
-    MutexLock lock(&mutex_);
-    last_sequence_ = recovered.last_sequence;
-  }
   std::optional<std::string_view> expected_current;
   if (!is_new) expected_current = contents.current_bytes;
-  LSM_RETURN_IF_ERROR(StartWriting(contents.state, expected_current,
-                                   {recovered.memtables.begin(), recovered.memtables.end()},
-                                   std::move(levels), FlushReason::kOpening));
+  LSM_RETURN_IF_ERROR(StartWriting(contents.state, expected_current, std::move(levels), &made));
   if (options_.scrub_seconds == 0) return absl::OkStatus();
   MutexLock lock(&mutex_);
   return ScheduleScrub() ? absl::OkStatus() : OutOfMemory();
@@ -234,37 +240,38 @@ absl::StatusOr<ManifestContents> Engine::LoadOrBegin() {
   return contents;
 }
 
+absl::Status Engine::FlushTo(const Memtable& memtable, FlushReason reason,
+                             std::array<OpenTables, kLevels>* levels, NewFiles* made) {
+  const uint64_t from = store_.environment.clock->MonotonicNanos();
+  const std::unique_ptr<Iterator> entries = memtable.NewIterator();
+  SnapshotList snapshots;
+  {
+    MutexLock lock(&mutex_);
+    snapshots = snapshots_.List();
+  }
+  LSM_ASSIGN_OR_RETURN(const std::shared_ptr<const Version> version, Version::Create(*levels));
+  LSM_ASSIGN_OR_RETURN(const TableFilter filter,
+                       PlanFlush(job_context_, *version, memtable.entry_count()));
+  JobResult result;
+  LSM_RETURN_IF_ERROR(WithFlushEvents(
+      events_.get(), store_.environment.clock, reason, memtable, [&](JobResult* flushed) {
+        LSM_ASSIGN_OR_RETURN(*flushed, RunFlush(job_context_, *entries, filter, snapshots));
+        result = *flushed;
+        return absl::OkStatus();
+      }));
+  for (const auto& table : result.outputs) {
+    made->Add(store_.directory.get(), TableFileName(table->meta.number));
+    (*levels)[0].push_back(table);
+  }
+  counters_.Add(Counter::kFlushes, 1);
+  counters_.Add(Counter::kFlushBytesWritten, result.bytes_written);
+  counters_.Add(Counter::kFlushNanos, store_.environment.clock->MonotonicNanos() - from);
+  return absl::OkStatus();
+}
+
 absl::Status Engine::StartWriting(ManifestState state,
                                   std::optional<std::string_view> expected_current,
-                                  const std::vector<std::shared_ptr<const Memtable>>& memtables,
-                                  std::array<OpenTables, kLevels> levels, FlushReason reason) {
-  NewFiles made;  // so that on a full disk each attempt has as much room as the first
-  for (const auto& memtable : memtables) {
-    const uint64_t from = store_.environment.clock->MonotonicNanos();
-    const std::unique_ptr<Iterator> entries = memtable->NewIterator();
-    SnapshotList snapshots;
-    {
-      MutexLock lock(&mutex_);
-      snapshots = snapshots_.List();
-    }
-    LSM_ASSIGN_OR_RETURN(const std::shared_ptr<const Version> version, Version::Create(levels));
-    LSM_ASSIGN_OR_RETURN(const TableFilter filter,
-                         PlanFlush(job_context_, *version, memtable->entry_count()));
-    JobResult result;
-    LSM_RETURN_IF_ERROR(WithFlushEvents(
-        events_.get(), store_.environment.clock, reason, *memtable, [&](JobResult* flushed) {
-          LSM_ASSIGN_OR_RETURN(*flushed, RunFlush(job_context_, *entries, filter, snapshots));
-          result = *flushed;
-          return absl::OkStatus();
-        }));
-    for (const auto& table : result.outputs) {
-      made.Add(store_.directory.get(), TableFileName(table->meta.number));
-      levels[0].push_back(table);
-    }
-    counters_.Add(Counter::kFlushes, 1);
-    counters_.Add(Counter::kFlushBytesWritten, result.bytes_written);
-    counters_.Add(Counter::kFlushNanos, store_.environment.clock->MonotonicNanos() - from);
-  }
+                                  std::array<OpenTables, kLevels> levels, NewFiles* made) {
   state.levels = {};
   for (size_t i = 0; i < levels.size(); ++i) {
     for (const auto& table : levels[i]) state.levels[i].emplace(table->meta.number, table->meta);
@@ -277,7 +284,7 @@ absl::Status Engine::StartWriting(ManifestState state,
   absl::Status status;
   MutexLock manifest_lock(&manifest_mutex_);
   try {
-    status = SwitchFiles(std::move(state), expected_current, view, &made);
+    status = SwitchFiles(std::move(state), expected_current, view, made);
   } catch (const std::bad_alloc&) {
     status = OutOfMemory();
   }
@@ -332,15 +339,15 @@ absl::Status Engine::SwitchFiles(ManifestState state,
   return absl::OkStatus();
 }
 
-absl::Status Engine::StartReading(RecoveredLogs recovered, std::array<OpenTables, kLevels> levels) {
+absl::Status Engine::StartReading(std::vector<std::shared_ptr<const Memtable>> memtables,
+                                  std::array<OpenTables, kLevels> levels) {
   const auto view = std::make_shared<ReadView>();
   view->memtable = std::make_shared<Memtable>();
   // The view wants the newest first.
-  view->sealed.assign(recovered.memtables.rbegin(), recovered.memtables.rend());
+  view->sealed.assign(memtables.rbegin(), memtables.rend());
   LSM_ASSIGN_OR_RETURN(view->version, Version::Create(std::move(levels)));
   ReadViewCell::Prepared prepared = view_.Prepare(view);
   MutexLock lock(&mutex_);
-  last_sequence_ = recovered.last_sequence;
   visible_sequence_.store(last_sequence_, std::memory_order_release);
   PublishView(std::move(prepared));
   return absl::OkStatus();

@@ -81,14 +81,14 @@ absl::Status Engine::StartOver(const ReadView& view, absl::Status* forgotten) {
     MutexLock lock(&manifest_mutex_);
     state.digest_seed = manifest_state_.digest_seed;
   }
-  std::vector<std::shared_ptr<const Memtable>> memtables;
-  for (auto sealed = view.sealed.rbegin(); sealed != view.sealed.rend(); ++sealed)
-    memtables.push_back(*sealed);
-  if (!view.memtable->empty()) memtables.push_back(view.memtable);
   std::array<OpenTables, kLevels> levels;
   for (int i = 0; i < kLevels; ++i) levels[static_cast<size_t>(i)] = view.version->level(i);
-  return StartWriting(std::move(state), current.Encode(), memtables, std::move(levels),
-                      FlushReason::kResume);
+  NewFiles made;
+  for (auto sealed = view.sealed.rbegin(); sealed != view.sealed.rend(); ++sealed)
+    LSM_RETURN_IF_ERROR(FlushTo(**sealed, FlushReason::kResume, &levels, &made));
+  if (!view.memtable->empty())
+    LSM_RETURN_IF_ERROR(FlushTo(*view.memtable, FlushReason::kResume, &levels, &made));
+  return StartWriting(std::move(state), current.Encode(), std::move(levels), &made);
 }
 
 }  // namespace lsm

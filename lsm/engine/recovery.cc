@@ -17,13 +17,13 @@ namespace {
 // Replays one log after the other.
 class Replay {
  public:
-  // What is not kept goes whenever a memtable is full.  `bytes_written`: as for CheckLogs.
-  Replay(Directory& directory, const ManifestState& state, size_t memtable_bytes_max, bool keeps,
-         std::map<uint64_t, uint64_t> bytes_written)
+  // `bytes_written`: as for CheckLogs.
+  Replay(Directory& directory, const ManifestState& state, size_t memtable_bytes_max,
+         const MemtableSink& sink, std::map<uint64_t, uint64_t> bytes_written)
       : directory_(directory),
         state_(state),
         memtable_bytes_max_(memtable_bytes_max),
-        keeps_(keeps),
+        sink_(sink),
         bytes_written_(std::move(bytes_written)) {
     result_.last_sequence = state.last_sequence;
   }
@@ -75,7 +75,10 @@ class Replay {
     return log == bytes_written_.end() ? absl::OkStatus() : MissingLog(directory_, log->first);
   }
 
-  RecoveredLogs Take() { return std::move(result_); }
+  absl::StatusOr<ReplayedLogs> Finish() {
+    LSM_RETURN_IF_ERROR(HandOver());
+    return std::move(result_);
+  }
 
  private:
   absl::Status CheckAllIsThere(uint64_t number, const LogReader& reader) {
@@ -102,12 +105,11 @@ class Replay {
       gap_ = true;  // all that follows was never synced, and goes with what was lost before it
       return absl::OkStatus();
     }
-    if (result_.memtables.empty() ||
-        result_.memtables.back()->memory_bytes() >= memtable_bytes_max_) {
-      if (!keeps_) result_.memtables.clear();
-      result_.memtables.push_back(std::make_shared<Memtable>());
-    }
-    LSM_RETURN_IF_ERROR(WithContext(result_.memtables.back()->AddBatch(record.payload),
+    if (memtable_ != nullptr &&
+        memtable_->memory_bytes() + record.payload.size() > memtable_bytes_max_)
+      LSM_RETURN_IF_ERROR(HandOver());
+    if (memtable_ == nullptr) memtable_ = std::make_shared<Memtable>();
+    LSM_RETURN_IF_ERROR(WithContext(memtable_->AddBatch(record.payload),
                                     Concat(path, ": record at offset ", record.offset)));
     result_.last_sequence += count;
     ++result_.report.records;
@@ -115,13 +117,19 @@ class Replay {
     return absl::OkStatus();
   }
 
+  absl::Status HandOver() {
+    return memtable_ == nullptr || memtable_->empty() ? absl::OkStatus()
+                                                      : sink_(std::exchange(memtable_, nullptr));
+  }
+
   Directory& directory_;
   const ManifestState& state_;
   const size_t memtable_bytes_max_;
-  const bool keeps_;
+  const MemtableSink& sink_;
   std::map<uint64_t, uint64_t> bytes_written_;  // of the logs that were not met yet
   bool gap_ = false;
-  RecoveredLogs result_;
+  std::shared_ptr<Memtable> memtable_;
+  ReplayedLogs result_;
 };
 
 absl::Status ReplayAll(Directory& log_directory, const ManifestState& state, Replay* replay) {
@@ -196,17 +204,18 @@ absl::Status CheckLogsBelong(Directory& log_directory, const ManifestState& stat
   return absl::OkStatus();
 }
 
-absl::StatusOr<RecoveredLogs> ReplayLogs(Directory& log_directory, const ManifestState& state,
-                                         size_t memtable_bytes_max) {
-  Replay replay(log_directory, state, memtable_bytes_max, /*keeps=*/true, {});
+absl::StatusOr<ReplayedLogs> ReplayLogs(Directory& log_directory, const ManifestState& state,
+                                        size_t memtable_bytes_max, const MemtableSink& sink) {
+  Replay replay(log_directory, state, memtable_bytes_max, sink, {});
   LSM_RETURN_IF_ERROR(ReplayAll(log_directory, state, &replay));
-  return replay.Take();
+  return replay.Finish();
 }
 
 absl::Status CheckLogs(Directory& log_directory, const ManifestState& state,
                        std::map<uint64_t, uint64_t> bytes_written) {
   constexpr size_t kMemtableBytesMax = size_t{1} << 20;
-  Replay replay(log_directory, state, kMemtableBytesMax, /*keeps=*/false, std::move(bytes_written));
+  const MemtableSink drop = [](const std::shared_ptr<const Memtable>&) { return absl::OkStatus(); };
+  Replay replay(log_directory, state, kMemtableBytesMax, drop, std::move(bytes_written));
   LSM_RETURN_IF_ERROR(ReplayAll(log_directory, state, &replay));
   return replay.CheckAllWereMet();
 }

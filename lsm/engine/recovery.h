@@ -1,10 +1,12 @@
 // From the files of a store to what an engine starts with.
 //
 //   1. CURRENT names the manifest, the manifest the tables: all are opened.
-//   2. The logs from `oldest log` on are replayed into memtables, in order.
-//   3. A store that is opened for writing gets these memtables as tables of level 0, a new log, and
-//      a new manifest, in this order; then CURRENT is swapped.  Until then nothing that was there
-//      is changed, so a crash in between changes nothing either.
+//   2. The logs from `oldest log` on are replayed into memtables, in order.  An opening for writing
+//      makes each a table of level 0 before it fills the next one, so memory does not grow with the
+//      logs.  An opening for reading has no place to put them, and holds them all.
+//   3. An opening for writing makes a new log and a new manifest; then it swaps CURRENT.  Until
+//      then nothing that was there is changed, so a crash in between changes nothing either: the
+//      next opening removes the tables.  One that fails removes its own.
 //
 // The records of the logs are numbered without a gap.  A gap means that a log's end was lost: that
 // is what a crash does to what was not synced, and the records behind the gap are dropped with it;
@@ -31,11 +33,13 @@
 
 namespace lsm {
 
-struct RecoveredLogs {
-  std::vector<std::shared_ptr<Memtable>> memtables;  // oldest first; none is empty
+struct ReplayedLogs {
   Sequence last_sequence = 0;
   RecoveryReport report;
 };
+
+// Takes over a memtable that is full, or the last one; none is empty.
+using MemtableSink = std::function<absl::Status(std::shared_ptr<const Memtable>)>;
 
 // The error for a log that the manifest needs and that is not there.
 absl::Status MissingLog(const Directory& directory, uint64_t number);
@@ -50,10 +54,12 @@ absl::StatusOr<bool> HoldsWrites(Directory& log_directory, const std::string& na
 // store's if one that it needs is there.
 absl::Status CheckLogsBelong(Directory& log_directory, const ManifestState& state);
 
-// Replays the logs that `state` needs.  A memtable is ended when it takes `memtable_bytes_max`.
-// DataLoss for a log that is damaged, missing or foreign, Unimplemented for one of a newer version.
-absl::StatusOr<RecoveredLogs> ReplayLogs(Directory& log_directory, const ManifestState& state,
-                                         size_t memtable_bytes_max);
+// Replays the logs that `state` needs into memtables, and hands these over, oldest first.  One ends
+// before a record that would make it larger than `memtable_bytes_max`, so the replay itself holds
+// one memtable and one record.  DataLoss for a log that is damaged, missing or foreign,
+// Unimplemented for one of a newer version, and the sink's errors.
+absl::StatusOr<ReplayedLogs> ReplayLogs(Directory& log_directory, const ManifestState& state,
+                                        size_t memtable_bytes_max, const MemtableSink& sink);
 
 // The same without keeping anything: whether the logs can be replayed.  Of those whose bytes so far
 // are known, which is for who writes them, all of these must be there, also at a log's end.
