@@ -273,6 +273,8 @@ TEST_F(CommandsTest, ManifestLimitsTablesToo) {
   EXPECT_EQ(manifest["state"]["table_count"], 5);
   const std::string text = Run({"manifest", "--limit", "2", "s"}).out;
   EXPECT_THAT(text, testing::EndsWith("    and 3 more tables\n"));
+  const std::vector<std::string> sum = Lines(text.substr(text.find("all together")));
+  EXPECT_EQ(sum.size(), 5u);  // two lines of numbers, two tables, and the rest
   EXPECT_THAT(Run({"manifest", "s"}).out, Not(HasSubstr("more table")));
 }
 
