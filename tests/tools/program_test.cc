@@ -32,6 +32,7 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
+using testing::StartsWith;
 
 struct ShellResult {
   int code = 0;
@@ -241,6 +242,20 @@ TEST_F(ProgramTest, ATableOf64MebibytesIsLookedAtWith128) {
         Shell(lsm::Concat("ulimit -d ", limit, "; sstdump ", command, " large/000001.table ",
                           std::string(command) == "get" ? "key" : "", " >/dev/null"));
     EXPECT_EQ(result.code, 0) << command << ": " << result.err;
+  }
+}
+
+// Their stacks take memory, of which there may be too little.
+TEST_F(ProgramTest, VerifyWithTooManyThreadsDoesNotCrash) {
+  if (testing_support::kIsSanitized) GTEST_SKIP() << "memory cannot be limited";
+  Shell(
+      "for i in $(seq 10 60); do cp store/000002.table store/0000$i.table; done; "
+      "rm store/CURRENT");
+  for (const char* limit : {"32768", "65536", "131072", "262144"}) {
+    const ShellResult result =
+        Shell(lsm::Concat("ulimit -d ", limit, "; sstdump verify --threads 50 store"));
+    EXPECT_TRUE(result.code == 1 || result.code == 3) << limit << ": " << result.code;
+    EXPECT_THAT(result.err, testing::AnyOf("", StartsWith("sstdump: out of memory")));
   }
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "lsm/bytes/readable.h"
@@ -37,8 +38,13 @@ TableVerifier::TableVerifier(std::vector<Target> tables, Session* session)
   for (const Target& table : tables_) bytes_total_ += table.size_bytes;
   const uint64_t threads = session->request().threads.value_or(1);
   if (threads == 1) return;
-  for (size_t i = 0; i < std::min<uint64_t>(threads, tables_.size()); ++i)
-    threads_.emplace_back([this] { Work(); });
+  const lsm::MutexLock lock(&mutex_);  // so that the threads see how many they are
+  try {
+    for (size_t i = 0; i < std::min<uint64_t>(threads, tables_.size()); ++i)
+      threads_.emplace_back([this] { Work(); });
+  } catch (const std::system_error&) {
+    // The system gives no more of them: fewer do it too, or the caller's alone.
+  }
 }
 
 TableVerifier::~TableVerifier() {
