@@ -247,11 +247,11 @@ TEST_F(ProgramTest, ATableOf64MebibytesIsLookedAtWith128) {
 
 // Their stacks take memory, of which there may be too little.
 TEST_F(ProgramTest, VerifyWithTooManyThreadsDoesNotCrash) {
-  if (testing_support::kIsSanitized) GTEST_SKIP() << "memory cannot be limited";
   Shell(
       "for i in $(seq 10 60); do cp store/000002.table store/0000$i.table; done; "
       "rm store/CURRENT");
   for (const char* limit : {"32768", "65536", "131072", "262144"}) {
+    if (testing_support::kIsSanitized) limit = "unlimited";  // sanitizers reserve more than any
     const ShellResult result =
         Shell(lsm::Concat("ulimit -d ", limit, "; sstdump verify --threads 50 store"));
     EXPECT_TRUE(result.code == 1 || result.code == 3) << limit << ": " << result.code;
