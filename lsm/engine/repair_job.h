@@ -142,6 +142,7 @@ class RepairJob {
   Tables loose_tables_;                           // whose level is not known, or not believed
   std::unique_ptr<Memtable> memtable_;            // of the log that is read
   Sequence salvaged_to_ = 0;                      // by tables and the records so far
+  Sequence in_tables_to_ = 0;                     // records of this log that begin by then
   bool log_loss_is_named_ = false;                // of a log that is damaged or missing
   std::set<std::string> damaged_, damaged_logs_;  // names of files that are kept as they are
 };

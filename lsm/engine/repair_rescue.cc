@@ -232,8 +232,12 @@ absl::Status RepairJob::SalvageLogs() {
     log_loss_is_named_ = true;
   }
   salvaged_to_ = std::max(state_.last_sequence, LargestSequence());
+  // A manifest whose oldest log is missing may be wrong about its number.
+  const bool has_oldest = numbers.contains(state_.oldest_log);
   for (const uint64_t number : numbers) {
-    if (levels_known_ && number < state_.oldest_log) {
+    const bool is_obsolete = levels_known_ && number < state_.oldest_log;
+    in_tables_to_ = is_obsolete ? state_.last_sequence : 0;
+    if (is_obsolete && has_oldest) {
       LSM_RETURN_IF_ERROR(PassOverLog(number));
     } else {
       LSM_RETURN_IF_ERROR(SalvageLog(number));
@@ -326,6 +330,7 @@ void RepairJob::SalvageRecord(const LogReader::Record& record, const std::string
     return DamagedLog(name, at_record("too short for a batch"));
   }
   const Sequence first = WriteBatch::FirstSequenceOf(record.payload);
+  if (first <= in_tables_to_) return;
   const absl::Status status = memtable_->AddBatch(record.payload);
   if (!status.ok()) return DamagedLog(name, at_record(MessageOf(status)));
   // Logs lose their ends in a crash.  An opening drops what lies behind such a gap; a repair saves

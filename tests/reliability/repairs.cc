@@ -253,8 +253,13 @@ class Repairer {
         return place != level.end() && place->second.file_id == table.second;
       });
     });
+    // Older logs count where the one that is said to be the oldest is missing.
+    const bool has_oldest =
+        std::any_of(image.files.begin(), image.files.end(), [&](const auto& file) {
+          return file.first.ends_with("/" + lsm::LogFileName(state->oldest_log));
+        });
     std::erase_if(home.log_ids, [&](const auto& log) {
-      return log.first < state->oldest_log ||
+      return (has_oldest && log.first < state->oldest_log) ||
              (state->log_seed && !state->IsLogId(log.first, log.second));
     });
     return home;

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <random>
@@ -16,6 +17,7 @@
 #include "lsm/fs/memory_file_system.h"
 #include "lsm/table/format.h"
 #include "lsm/version/manifest.h"
+#include "tests/lsm/engine/store_forger.h"
 #include "tests/tools/sample_store.h"
 #include "tools/sstdump/command_line.h"
 #include "tools/sstdump/world.h"
@@ -465,6 +467,39 @@ TEST_F(DamageTest, VerifyFindsAHoleBeforeASyncedLog) {
   result = tools::Run(files, {"verify", "s"});
   EXPECT_EQ(result.code, 1) << result.out;
   EXPECT_THAT(result.out, HasSubstr("000007.log: the log begins with sequence 1013"));
+}
+
+TEST_F(DamageTest, VerifyNamesContentsThatContradictEachOther) {
+  const auto verify = [](const std::function<void(lsm::StoreForger*)>& forge) {
+    lsm::MemoryFileSystem files;
+    MakeSampleStore(files, "s");
+    lsm::StoreForger forger(&files, "s");
+    forge(&forger);
+    const RunResult result = tools::Run(files, {"verify", "s"});
+    EXPECT_EQ(result.code, 1) << result.out;
+    return result.out;
+  };
+  EXPECT_THAT(verify([](lsm::StoreForger* forger) {
+                forger->ChangeManifest([](lsm::VersionEdit* edit) { edit->last_sequence = 900; });
+              }),
+              HasSubstr("000004.table: the table holds writes up to sequence 995, the last "
+                        "sequence of the manifest is 900"));
+  EXPECT_THAT(verify([](lsm::StoreForger* forger) {
+                forger->ChangeRecord(3, [](lsm::VersionEdit::Added* added) { added->level = 0; });
+              }),
+              HasSubstr("000003.table: the manifest says level 0, the table has been made for "
+                        "level 1"));
+  EXPECT_THAT(verify([](lsm::StoreForger* forger) {
+                forger->ChangeSequences(6, [](lsm::Sequence sequence) { return sequence - 1000; });
+              }),
+              HasSubstr("000006.table: the table begins with sequence 9, but tables with lower "
+                        "numbers in level 0 hold newer writes"));
+  EXPECT_THAT(verify([](lsm::StoreForger* forger) {
+                forger->ChangeProperties(4, [](lsm::TableProperties* properties, lsm::Footer*) {
+                  ++properties->raw_key_bytes;
+                });
+              }),
+              HasSubstr("the properties say raw_key_bytes 451, counted were 450"));
 }
 
 // The manifest knows with how many bytes a log was closed.

@@ -185,6 +185,18 @@ TEST_F(ContradictionTest, NewerEntriesBelowOlderOnes) {
   EXPECT_THAT(Repair(), ElementsAre(HasSubstr("is newer than")));
 }
 
+TEST_F(ContradictionTest, OldestLogThatIsMissing) {
+  MakeStore();
+  Open();
+  Put("z", "in the log");
+  db_ = nullptr;
+  Forger().ChangeManifest([](VersionEdit* edit) { *edit->oldest_log += 1000; });
+  EXPECT_THAT(OpenStatus(), StatusIs(absl::StatusCode::kDataLoss, HasSubstr("is missing")));
+  ASSERT_OK(DB::Repair(kStorePath, options_));
+  Open();
+  EXPECT_EQ(Get("z"), "in the log");
+}
+
 // --- records of the manifest ---
 
 TEST_F(ContradictionTest, RangesOfTheManifest) {
