@@ -24,7 +24,9 @@ bool RunsReader::IsAfter(size_t a, size_t b) const {
 }
 
 absl::Status RunsReader::Enter(size_t number) {
-  constexpr size_t kReadaheadBytes = size_t{1} << 20;
+  // Of many runs less at once, so that memory is bounded.
+  constexpr size_t kBytes = size_t{256} << 20, kBytesMin = size_t{16} << 10,
+                   kBytesMax = size_t{1} << 20;
   Run& run = runs_[number];
   for (; run.at < run.tables.size(); ++run.at) {
     if (run.iterator == nullptr) {
@@ -37,7 +39,7 @@ absl::Status RunsReader::Enter(size_t number) {
       LSM_ASSIGN_OR_RETURN(run.table, Table::Open(std::move(file), context));
       Table::ScanOptions scan;
       scan.fill_cache = false;
-      scan.readahead_bytes = kReadaheadBytes;
+      scan.readahead_bytes = std::clamp(kBytes / runs_.size(), kBytesMin, kBytesMax);
       run.iterator = run.table->NewIterator(scan);
       run.iterator->SeekToFirst();
     }

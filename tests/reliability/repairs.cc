@@ -195,6 +195,9 @@ class Repairer {
     const absl::StatusOr<lsm::RepairReport> repaired = DB::Repair(Specimen::kPath, options);
     if (!repaired.ok()) {
       ++report_.refused;
+      // Logs that may be another store's; there is no other reason in what this job does.
+      if (!absl::IsFailedPrecondition(repaired.status()))
+        return Concat("refused: ", repaired.status().ToString());
       return Image::Of(*world.files, {Specimen::kPath, Specimen::kLogsPath}).Digest() ==
                      image.Digest()
                  ? ""
