@@ -15,14 +15,14 @@ constexpr double kMostByChain = 1 << 20;
 // Chances to get, in some number of throws, from i to j of the watched cells still empty; j <= i.
 class Chain {
  public:
-  // No throw.
-  Chain() {
-    for (size_t i = 0; i < kStates; ++i) to_[i][i] = 1;
+  // No throw, and at most that many watched cells.
+  explicit Chain(size_t watched) : watched_(watched) {
+    for (size_t i = 0; i <= watched; ++i) to_[i][i] = 1;
   }
   // One throw.
-  static Chain Step(double cells) {
-    Chain chain;
-    for (size_t i = 0; i < kStates; ++i) {
+  static Chain Step(double cells, size_t watched) {
+    Chain chain(watched);
+    for (size_t i = 0; i <= watched; ++i) {
       const double hits = std::min(static_cast<double>(i) / cells, 1.0);
       chain.to_[i][i] = 1 - hits;
       if (i > 0) chain.to_[i][i - 1] = hits;
@@ -30,7 +30,7 @@ class Chain {
     return chain;
   }
   static Chain Power(const Chain& step, double throws) {
-    Chain result;
+    Chain result(step.watched_);
     Chain square = step;
     for (double left = throws; left >= 1; left = std::floor(left / 2)) {
       if (std::fmod(left, 2) >= 1) result = result.Then(square);
@@ -45,8 +45,8 @@ class Chain {
   static constexpr size_t kStates = kMaxProbes + 1;
 
   Chain Then(const Chain& next) const {
-    Chain result;
-    for (size_t i = 0; i < kStates; ++i) {
+    Chain result(watched_);
+    for (size_t i = 0; i <= watched_; ++i) {
       for (size_t j = 0; j <= i; ++j) {
         double sum = 0;
         for (size_t via = j; via <= i; ++via) sum += to_[i][via] * next.to_[via][j];
@@ -56,6 +56,7 @@ class Chain {
     return result;
   }
 
+  size_t watched_;
   std::array<std::array<double, kStates>, kStates> to_{};
 };
 
@@ -72,7 +73,7 @@ std::array<double, kMaxProbes + 1> StirlingNumbers(uint32_t probes) {
 
 double ByChain(double cells, uint32_t probes, double throws) {
   const std::array<double, kMaxProbes + 1> ways = StirlingNumbers(probes);
-  const Chain chain = Chain::Power(Chain::Step(cells), throws);
+  const Chain chain = Chain::Power(Chain::Step(cells, probes), throws);
   double sum = 0;
   double all_differ = 1;  // chance that j random cells do
   for (uint32_t j = 0; j <= probes; ++j) {
@@ -107,6 +108,19 @@ double MomentOfFill(double mean, double variance, uint32_t probes) {
     term *= (k - 2 * j) * (k - 2 * j - 1) / (2 * (j + 1)) * ratio;
     sum += term;
     if (term < 1e-9 * sum) break;
+  }
+  return std::min(sum, 1.0);
+}
+
+double MomentOfCount(double cells, double mean, double variance, uint32_t k) {
+  if (mean <= 0) return 0;
+  const std::array<double, kMaxProbes + 1> ways = StirlingNumbers(k);
+  const double excess = variance / mean - 1;
+  double sum = 0;
+  double factorial_moment = std::pow(cells, -static_cast<double>(k));
+  for (uint32_t j = 0; j <= k; ++j) {
+    sum += ways[j] * factorial_moment;
+    factorial_moment *= std::max(mean + j * excess, 0.0);
   }
   return std::min(sum, 1.0);
 }

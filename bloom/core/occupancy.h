@@ -6,6 +6,7 @@
 #ifndef TRELLIS_BLOOM_CORE_OCCUPANCY_H_
 #define TRELLIS_BLOOM_CORE_OCCUPANCY_H_
 
+#include <cmath>
 #include <cstdint>
 
 namespace bloom {
@@ -25,6 +26,49 @@ double MomentOfFill(double mean, double variance, uint32_t probes);
 // there is no cell.
 // REQUIRES: probes <= kMaxProbes.
 double OccupiedMoment(uint64_t cells, uint32_t probes, double throws);
+
+// E[S^k] / cells^k for a whole number S of cells, from its mean and variance.  S may be small, even
+// below 1, so a normal distribution does not fit.  Its factorial moments are taken to be those of
+// the binomial, Poisson and negative binomial distributions, with t = variance / mean - 1:
+//
+//     E[S (S - 1) ... (S - j + 1)] = mean (mean + t) ... (mean + (j - 1) t)
+//     E[S^k] = sum over j of S(k, j) times that,   S(k, j) as above
+//
+// Exact for k <= 2.
+// REQUIRES: k <= kMaxProbes.
+double MomentOfCount(double cells, double mean, double variance, uint32_t k);
+
+// E[f(X)] for X ~ Binomial(n, p), where 0 <= f <= 1.  make_term(x) makes a term that steps from one
+// x to the next: Fpp() is f(x), Up() and Down() change x by one.
+// REQUIRES: 0 < p < 1, n > 0.
+template <class MakeTerm>
+double MeanOverBinomial(uint64_t trials, double p, const MakeTerm& make_term) {
+  const auto n = static_cast<double>(trials);
+  // Weights relative to that of the mode; their sum normalises in the end.
+  const double mode = std::floor((n + 1) * p);
+  const double odds = p / (1 - p);
+  double weights = 0;
+  double sum = 0;
+  auto term = make_term(mode);
+  double weight = 1;
+  for (double x = mode; x <= n; ++x) {
+    weights += weight;
+    sum += weight * term.Fpp();
+    if (weight < 1e-9 * sum) break;  // Fpp <= 1 and the weights fall geometrically from here
+    weight *= (n - x) / (x + 1) * odds;
+    term.Up();
+  }
+  term = make_term(mode);
+  weight = 1;
+  for (double x = mode; x > 0; --x) {
+    weight *= x / ((n - x + 1) * odds);
+    term.Down();
+    weights += weight;
+    sum += weight * term.Fpp();
+    if (weight < 1e-12) break;
+  }
+  return sum / weights;
+}
 
 }  // namespace bloom
 

@@ -7,7 +7,6 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "bloom/core/capacity.h"
-#include "bloom/core/occupancy.h"
 #include "bloom/core/sizing.h"
 
 namespace bloom {
@@ -56,8 +55,8 @@ absl::StatusOr<StandardRates> StandardRatesOf(uint64_t bits, uint32_t probes, ui
   const double throws = static_cast<double>(probes) * static_cast<double>(key_count);
   return StandardRates{
       .approximate = std::pow(-std::expm1(-throws / static_cast<double>(bits)), probes),
-      .classic = StandardFpp(bits, probes, key_count),
-      .exact = OccupiedMoment(bits, probes, throws)};
+      .classic = ClassicFpp(bits, probes, key_count),
+      .exact = StandardFpp(bits, probes, key_count)};
 }
 
 absl::StatusOr<uint32_t> BestProbesFor(uint64_t bits, uint64_t key_count) {
@@ -65,7 +64,7 @@ absl::StatusOr<uint32_t> BestProbesFor(uint64_t bits, uint64_t key_count) {
   if (!best.ok()) return best.status();
   const auto low = static_cast<uint32_t>(std::clamp<double>(std::floor(*best), 1, kMaxProbes));
   const uint32_t high = std::min(low + 1, kMaxProbes);
-  return StandardFpp(bits, high, key_count) < StandardFpp(bits, low, key_count) ? high : low;
+  return ClassicFpp(bits, high, key_count) < ClassicFpp(bits, low, key_count) ? high : low;
 }
 
 absl::StatusOr<double> RealProbesFor(uint64_t bits, uint64_t key_count) {
@@ -86,7 +85,7 @@ absl::StatusOr<uint64_t> KeyCapacityOf(uint64_t bits, uint32_t probes, double ta
       !status.ok())
     return status;
   if (bits == 1) return uint64_t{0};  // one key fills it
-  return MostKeysWithin(target_fpp, [&](uint64_t keys) { return StandardFpp(bits, probes, keys); });
+  return MostKeysWithin(target_fpp, [&](uint64_t keys) { return ClassicFpp(bits, probes, keys); });
 }
 
 absl::StatusOr<double> OverfilledFpp(uint64_t planned_key_count, double target_fpp, double times) {

@@ -35,7 +35,7 @@ absl::StatusOr<double> RateAtRealProbes(uint64_t bits, uint64_t key_count);
 
 // How many keys a filter takes before its classic rate is above the FPP:
 // n = ln(1 - e^(1/k)) / (k ln(1 - 1/m)), rounded down; 0 if not even one.  Exact in terms of
-// StandardFpp, for targets next to 1 too.
+// ClassicFpp, for targets next to 1 too.
 absl::StatusOr<uint64_t> KeyCapacityOf(uint64_t bits, uint32_t probes, double target_fpp);
 
 // The rate of a filter that was planned for n keys at the FPP and holds t times as many.

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "bloom/core/filter_format.h"
+#include "bloom/core/occupancy.h"
 #include "bloom/core/sizing.h"
 
 namespace bloom {
@@ -14,6 +15,9 @@ namespace {
 
 // Of the words of 64 cells that PairedFpp looks at.
 constexpr uint64_t kWordsMost = uint64_t{1} << 18;
+
+// Most keys of which each number with the query's offset is looked at.
+constexpr uint64_t kKeysByOffset = 4096;
 
 // How likely each cell is to be set after so many throws of pairs.  A cell is met from one base as
 // itself and from D others at one offset each: from j of 2D places, where the first counts D times.
@@ -35,15 +39,20 @@ class PairLoad {
     return sum / (static_cast<double>(bases_) + offsets_);
   }
 
-  // Chance that the cell of a base and that at an offset are both set, mean over bases and offsets.
-  // `surplus`: of the chance that both are empty over that of independent cells, relative.
-  double BothSet(double surplus) const {
+  // Of the cell of a base and that at an offset, if they were independent of each other: the chance
+  // that both are set and that both are empty, mean over bases and offsets.
+  struct Both {
+    double set = 0;
+    double empty = 0;
+  };
+  Both OfPairs() const {
     const uint64_t left = std::min<uint64_t>(bases_, offsets_);
     const uint64_t right = std::max(bases_ - left, left);
-    double sum = static_cast<double>(right - left) * BothSet(2 * offsets_, 2 * offsets_, surplus);
-    for (uint64_t base = 0; base < left; ++base) sum += BothSetAt(base, surplus);
-    for (uint64_t base = right; base < bases_; ++base) sum += BothSetAt(base, surplus);
-    return sum / static_cast<double>(bases_);
+    Both sum;
+    Add(2 * offsets_, 2 * offsets_, static_cast<double>(right - left), sum);
+    for (uint64_t base = 0; base < left; ++base) AddPairsOf(base, sum);
+    for (uint64_t base = right; base < bases_; ++base) AddPairsOf(base, sum);
+    return {sum.set / static_cast<double>(bases_), sum.empty / static_cast<double>(bases_)};
   }
 
  private:
@@ -52,14 +61,13 @@ class PairLoad {
     const uint64_t from_others = std::min<uint64_t>(cell, offsets_) - behind;
     return static_cast<uint32_t>(from_others + (cell < bases_ ? offsets_ : 0));
   }
-  double BothSet(uint32_t one, uint32_t other, double surplus) const {
-    return set_[one] * set_[other] + (1 - set_[one]) * (1 - set_[other]) * surplus;
+  void Add(uint32_t one, uint32_t other, double times, Both& sum) const {
+    sum.set += times * set_[one] * set_[other];
+    sum.empty += times * (1 - set_[one]) * (1 - set_[other]);
   }
-  double BothSetAt(uint64_t base, double surplus) const {
-    double sum = 0;
+  void AddPairsOf(uint64_t base, Both& sum) const {
     for (uint64_t cell = base + 1; cell <= base + offsets_; ++cell)
-      sum += BothSet(PlacesOf(base), PlacesOf(cell), surplus);
-    return sum / offsets_;
+      Add(PlacesOf(base), PlacesOf(cell), 1.0 / offsets_, sum);
   }
 
   uint64_t bases_;
@@ -73,16 +81,86 @@ double MissOf(uint64_t bases) {
   return bases > 4 ? -std::log1p(-2 / static_cast<double>(bases)) / 2 : 1;
 }
 
-// ln(P(both cells of a pair are empty) / P(one is)^2) after one key.  One of its pairs misses both
-// with 1 - 3/m if it has their offset, and else with 1 - 4/m, where (1 - 2/m)^2 would be the chance
-// of independent ones.
-double LogSurplusOf(uint64_t bases, double pairs, uint32_t offsets) {
-  if (bases <= 4) return 0;
-  const double m = static_cast<double>(bases);
-  const double apart = pairs * std::log1p(-4 / ((m - 2) * (m - 2)));
-  const double together = std::log1p(std::expm1(pairs * std::log1p(1 / (m - 4))) / offsets);
-  return std::max(apart + together, 0.0);
-}
+// What stored keys do to S, the number of bases that pass at the offset of a query, by how many of
+// those keys have that offset.  A pair of such a key passes itself, at most a bases together; the
+// other bases pass by chance, where two pairs each set one of the two cells.
+class PassingBases {
+ public:
+  PassingBases(uint64_t bases, uint32_t probes, uint64_t key_count, uint32_t offsets)
+      : bases_(static_cast<double>(bases)),
+        pairs_(probes / 2),
+        keys_(static_cast<double>(key_count)),
+        offsets_(offsets),
+        both_(PairLoad(bases, offsets, pairs_ * keys_ * MissOf(bases)).OfPairs()) {
+    if (bases > 4) {
+      const double miss_twice = 2 * std::log1p(-2 / bases_);
+      log_together_ = std::log1p(-3 / bases_) - miss_twice;
+      log_apart_ = std::log1p(-4 / bases_) - miss_twice;
+    }
+  }
+
+  // E[(S/m)^(k/2)] if so many of the keys have the query's offset.
+  double FppWith(double keys_of_offset) const {
+    const double throws = pairs_ * keys_of_offset;
+    const double log_surplus =
+        throws * log_together_ + pairs_ * (keys_ - keys_of_offset) * log_apart_;
+    const double direct = throws > 0 ? -bases_ * std::expm1(throws * std::log1p(-1 / bases_)) : 0;
+    return Fpp(log_surplus, direct);
+  }
+
+  // The same at any offset, where the number of keys that have it varies by so little that only
+  // the mean of what they do to a pair matters.
+  double FppOfMany() const {
+    const double of_key = std::log1p(std::expm1(pairs_ * (log_together_ - log_apart_)) / offsets_);
+    return Fpp(keys_ * (pairs_ * log_apart_ + of_key), 0);
+  }
+
+ private:
+  // log_surplus: ln(P(both cells of a pair are empty) / P(one is)^2).  One pair of a key misses
+  // both with 1 - 3/m if it has their offset, and else with 1 - 4/m, where (1 - 2/m)^2 would be
+  // the chance of independent cells.
+  double Fpp(double log_surplus, double direct) const {
+    // No more than keeps the surplus finite: every cell is set by then.
+    const double surplus = std::expm1(std::min(log_surplus, 600.0));
+    const double mean = bases_ * std::min(both_.set + both_.empty * surplus, 1.0);
+    const double by_chance = mean - direct;
+    if (!(by_chance > 0)) return MomentOfCount(bases_, std::max(mean, direct), 0, pairs_);
+    return MomentOfCount(bases_, mean, by_chance * DispersionOf(by_chance), pairs_);
+  }
+
+  // Variance per mean of the bases that pass by chance, to first order in 1/m.  With p the share
+  // of empty cells, x = kn/m: two bases that are the query's offset apart share a cell, which adds
+  // 2 p (1 - p); a throw sets two cells, and there is a fixed number of throws, which takes off
+  // 4 x p^2; a base passes or not, (1 - p)^2.  And where two pairs of one key, or of two with the
+  // same offset, have bases the query's offset apart, two bases pass at once.
+  double DispersionOf(double by_chance) const {
+    const double load = 2 * pairs_ * keys_ / bases_;
+    const double empty = std::exp(-load);
+    const double partners = (pairs_ - 1) + (keys_ - 1) * pairs_ / offsets_;
+    const double twins = load * partners * std::pow(empty, 4) / by_chance;
+    const double one =
+        1 + 2 * empty * (1 - empty) - 4 * load * empty * empty - (1 - empty) * (1 - empty);
+    return std::max(one + twins, 0.0);
+  }
+
+  double bases_;
+  uint32_t pairs_;
+  double keys_;
+  uint32_t offsets_;
+  PairLoad::Both both_;
+  double log_together_ = 0;
+  double log_apart_ = 0;
+};
+
+// PassingBases as a term of MeanOverBinomial.
+struct WithKeysOfOffset {
+  void Up() { ++keys_of_offset; }
+  void Down() { --keys_of_offset; }
+  double Fpp() const { return bases->FppWith(keys_of_offset); }
+
+  const PassingBases* bases;
+  double keys_of_offset;
+};
 
 // Smallest number of bases with rate(bases) <= target, from a guess that is near.
 uint64_t FewestBases(uint64_t guess, const std::function<bool(uint64_t)>& passes) {
@@ -144,12 +222,12 @@ DistinctPairs::DistinctPairs(uint64_t hash, const Shape& shape, uint32_t offsets
 double ShiftingFpp(uint64_t bases, uint32_t probes, uint64_t key_count, uint32_t offsets) {
   if (bases == 0) return 1;
   if (key_count == 0) return 0;
-  const double pairs = probes / 2;
-  const auto keys = static_cast<double>(key_count);
-  // No more than keeps the surplus finite: every cell is set by then.
-  const double log_surplus = std::min(keys * LogSurplusOf(bases, pairs, offsets), 600.0);
-  const PairLoad load(bases, offsets, pairs * keys * MissOf(bases));
-  return std::pow(load.BothSet(std::expm1(log_surplus)), pairs);
+  const PassingBases passing(bases, probes, key_count, offsets);
+  if (offsets == 1) return passing.FppWith(static_cast<double>(key_count));
+  if (key_count > kKeysByOffset) return passing.FppOfMany();
+  return MeanOverBinomial(key_count, 1.0 / offsets, [&](double keys) {
+    return WithKeysOfOffset{&passing, keys};
+  });
 }
 
 absl::StatusOr<Shape> FewestBasesFor(uint64_t key_count, double target_fpp,

@@ -1,6 +1,7 @@
 #include "bloom/core/sizing.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <string>
 
@@ -17,6 +18,28 @@ absl::Status CheckRequest(uint64_t key_count, double target_fpp) {
     return absl::InvalidArgumentError("key_count must be at least 1");
   }
   return CheckTargetFpp(target_fpp);
+}
+
+// The bits with which the classic formula meets a target; at least kMinStandardBits.
+double ClassicBitsFor(uint64_t key_count, double target_fpp, uint32_t probes) {
+  // ln(1 - e^(1/k)), right for targets next to 1 too.
+  const double log_zero = std::log(-std::expm1(std::log(target_fpp) / probes));
+  const double throws = static_cast<double>(probes) * static_cast<double>(key_count);
+  return std::max<double>(kMinStandardBits, std::ceil(-1 / std::expm1(log_zero / throws)));
+}
+
+// The least number from `low` on that passes, where all from that on do; it is near `low`.
+template <class Passes>
+uint64_t FewestFrom(uint64_t low, const Passes& passes) {
+  if (passes(low)) return low;
+  uint64_t step = 1;
+  while (!passes(low + step)) low += step, step *= 2;
+  uint64_t high = low + step;
+  while (high - low > 1) {
+    const uint64_t middle = low + (high - low) / 2;
+    (passes(middle) ? high : low) = middle;
+  }
+  return high;
 }
 
 // The chance that k random positions of a line are all ones after some number of throws, stepped
@@ -54,49 +77,27 @@ class LineFill {
 // The same for a key that sets one of 32 bits in each of eight words.
 class WordsFill {
  public:
-  explicit WordsFill(double keys) : zero_(std::pow(kStep, keys)) {}
+  explicit WordsFill(double keys) : keys_(keys), zero_(std::pow(kStep, keys)) {}
 
-  void Up() { zero_ *= kStep; }
-  void Down() { zero_ /= kStep; }
-  double Fpp() const { return std::pow(1 - zero_, kSplitBlockWords); }
+  void Up() {
+    ++keys_;
+    zero_ *= kStep;
+  }
+  void Down() {
+    --keys_;
+    zero_ /= kStep;
+  }
+  double Fpp() const {
+    return std::min(std::pow(1 - zero_, kSplitBlockWords) + keys_ * kEqualWords, 1.0);
+  }
 
  private:
   static constexpr double kStep = 1 - 1.0 / kSplitBlockWordBits;
+  static constexpr double kEqualWords = 0x1p-32;  // chance that two keys have the same 32 bits
 
+  double keys_;
   double zero_;  // chance that a given bit is still zero
 };
-
-// E[FPP of a line] where its number of keys is Binomial(key_count, 1/lines); Fill(keys) steps from
-// one number to the next.  REQUIRES: lines > 1, key_count > 0.
-template <class MakeFill>
-double MixOverLines(uint64_t lines, uint64_t key_count, MakeFill make_fill) {
-  const double n = static_cast<double>(key_count);
-  const double p = 1 / static_cast<double>(lines);
-  // Weights of the binomial, relative to that of its mode; their sum normalises in the end.
-  const double mode = std::floor((n + 1) * p);
-  const double odds = p / (1 - p);
-  double weights = 0;
-  double sum = 0;
-  auto fill = make_fill(mode);
-  double weight = 1;
-  for (double load = mode; load <= n; ++load) {
-    weights += weight;
-    sum += weight * fill.Fpp();
-    if (weight < 1e-9 * sum) break;  // Fpp <= 1 and the weights fall geometrically from here
-    weight *= (n - load) / (load + 1) * odds;
-    fill.Up();
-  }
-  fill = make_fill(mode);
-  weight = 1;
-  for (double load = mode; load > 0; --load) {
-    weight *= load / ((n - load + 1) * odds);
-    fill.Down();
-    weights += weight;
-    sum += weight * fill.Fpp();
-    if (weight < 1e-12) break;
-  }
-  return sum / weights;
-}
 
 // Smallest number of lines with fpp_of(lines, probes) <= target, found between one that fails and
 // one that passes by false position in log-log scale, where the curve is nearly straight.
@@ -174,7 +175,7 @@ absl::Status TooLarge(uint64_t key_count, double rate, std::string_view rate_nam
                    " needs more than the 2^56 bits that a filter may have"));
 }
 
-double StandardFpp(uint64_t bits, uint32_t probes, uint64_t key_count) {
+double ClassicFpp(uint64_t bits, uint32_t probes, uint64_t key_count) {
   if (bits == 0) return 1;
   if (key_count == 0) return 0;
   const double throws = static_cast<double>(probes) * static_cast<double>(key_count);
@@ -182,23 +183,35 @@ double StandardFpp(uint64_t bits, uint32_t probes, uint64_t key_count) {
   return std::pow(ones, probes);
 }
 
+double StandardFpp(uint64_t bits, uint32_t probes, uint64_t key_count) {
+  return OccupiedMoment(bits, probes, static_cast<double>(probes) * static_cast<double>(key_count));
+}
+
 absl::StatusOr<Shape> StandardShapeFor(uint64_t key_count, double target_fpp) {
   if (absl::Status status = CheckRequest(key_count, target_fpp); !status.ok()) return status;
-  double fewest_bits = HUGE_VAL;
-  uint32_t best_probes = 0;
+  constexpr auto kMost = static_cast<double>(kMaxSizeBits);
+  std::array<double, kMaxProbes + 1> classic;  // by probes, and never enough or just enough
+  classic[0] = HUGE_VAL;
+  for (uint32_t probes = 1; probes <= kMaxProbes; ++probes)
+    classic[probes] = ClassicBitsFor(key_count, target_fpp, probes);
+  const auto least = std::min_element(classic.begin(), classic.end());
+  if (!(*least <= kMost)) return TooLarge(key_count, target_fpp);
+  const auto fewest = [&](uint32_t probes) {
+    return FewestFrom(static_cast<uint64_t>(classic[probes]), [&](uint64_t bits) {
+      return StandardFpp(bits, probes, key_count) <= target_fpp;
+    });
+  };
+  Shape best{0, static_cast<uint32_t>(least - classic.begin())};
+  best.size = fewest(best.probes);
   for (uint32_t probes = 1; probes <= kMaxProbes; ++probes) {
-    // ln(1 - e^(1/k)), right for targets next to 1 too.
-    const double log_zero = std::log(-std::expm1(std::log(target_fpp) / probes));
-    const double throws = static_cast<double>(probes) * static_cast<double>(key_count);
-    const double bits =
-        std::max<double>(kMinStandardBits, std::ceil(-1 / std::expm1(log_zero / throws)));
-    if (bits < fewest_bits) {
-      fewest_bits = bits;
-      best_probes = probes;
-    }
+    // No fewer bits will do than the classic formula says.
+    const bool fewer_probes = probes < best.probes;
+    const uint64_t most_bits = best.size - (fewer_probes ? 0 : 1);
+    if (probes == best.probes || classic[probes] > static_cast<double>(most_bits)) continue;
+    if (StandardFpp(most_bits, probes, key_count) <= target_fpp) best = {fewest(probes), probes};
   }
-  if (!(fewest_bits <= static_cast<double>(kMaxSizeBits))) return TooLarge(key_count, target_fpp);
-  return Shape{static_cast<uint64_t>(fewest_bits), best_probes};
+  if (best.size > kMaxSizeBits) return TooLarge(key_count, target_fpp);
+  return best;
 }
 
 double BlockedFpp(uint64_t lines, uint32_t probes, uint64_t key_count) {
@@ -208,7 +221,7 @@ double BlockedFpp(uint64_t lines, uint32_t probes, uint64_t key_count) {
   if (lines == 1) return LineFill(probes, n).Fpp();
   const double p = 1 / static_cast<double>(lines);
   if (n * p * probes > 64 * kLine) return 1;  // every line is full, whatever its load
-  return MixOverLines(lines, key_count, [probes](double keys) { return LineFill(probes, keys); });
+  return MeanOverBinomial(key_count, p, [probes](double keys) { return LineFill(probes, keys); });
 }
 
 absl::StatusOr<Shape> BlockedShapeFor(uint64_t key_count, double target_fpp) {
@@ -237,7 +250,7 @@ double SplitBlockFpp(uint64_t lines, uint64_t key_count) {
   const auto n = static_cast<double>(key_count);
   if (lines == 1) return fill_of(n).Fpp();
   if (n / static_cast<double>(lines) > 64 * kSplitBlockWordBits) return 1;
-  return MixOverLines(lines, key_count, fill_of);
+  return MeanOverBinomial(key_count, 1 / static_cast<double>(lines), fill_of);
 }
 
 absl::StatusOr<Shape> SplitBlockShapeFor(uint64_t key_count, double target_fpp) {

@@ -17,8 +17,7 @@ namespace bloom {
 // Bits of a line of the blocked kind: one cache line of today's CPUs, but a constant of the format.
 inline constexpr uint32_t kLineBits = 512;
 
-// Fewest bits that a standard filter is given.  Its formula is a little low, the more so the fewer
-// the bits (StandardFpp); this keeps what it is low by under 3 % for targets down to 0.001.
+// Fewest bits of a standard filter: 64 bytes, as many as its header has.
 inline constexpr uint64_t kMinStandardBits = 512;
 
 // The split-block kind: lines of eight words of 32 bits.
@@ -32,16 +31,22 @@ absl::Status CheckTargetFpp(double target_fpp);
 // The InvalidArgument of a request that needs more than kMaxSizeBits.
 absl::Status TooLarge(uint64_t key_count, double rate, std::string_view rate_name = "target_fpp");
 
-// Classic filter of m bits, every probe anywhere: (1 - (1 - 1/m)^(kn))^k (Bloom 1970).  1 where
-// bits is 0.  The true rate is a little higher (Bose et al. 2008), since the share of ones varies:
-// in a filter of its planned keys, half ones, by a share of about 0.31 k (k - 1) / (2 m), which is
-// below a percent from m = 1500 on at k <= 10.
+// The textbook's rate of a filter of m bits with every probe anywhere:
+// (1 - (1 - 1/m)^(kn))^k (Bloom 1970).  1 where bits is 0.  It takes the share of ones to be its
+// mean.  The share varies, so the true rate is higher: in a filter with half its bits set by about
+// 0.31 k (k - 1) / (2 m) of it, which is below 1 % from m = 1500 on at k <= 10.  With few keys and
+// a low target it is more: by 9 % with 20 keys at 10^-6.
+double ClassicFpp(uint64_t bits, uint32_t probes, uint64_t key_count);
+
+// The true rate of the same filter, the mean of (ones / m)^k over all filters of n keys (Bose et
+// al. 2008): OccupiedMoment.  It is exact for any n, m and k, for keys whose probes are
+// independent.
 double StandardFpp(uint64_t bits, uint32_t probes, uint64_t key_count);
 
-// The fewest bits, over all k, with StandardFpp <= target_fpp: for each k that is
-// m = 1 / (1 - (1 - e^(1/k))^(1/(kn))), which is -kn / ln(1 - e^(1/k)) for large m.  Of several k
-// with equally many bits, the least. InvalidArgument: key_count is 0, target_fpp is bad, or more
-// than kMaxSizeBits would be needed.
+// The fewest bits, over all k, with StandardFpp <= target_fpp, and at least kMinStandardBits: from
+// m = 1 / (1 - (1 - e^(1/k))^(1/(kn))) on, where the classic rate meets the target, a few bits
+// more.  Of several k with equally many bits, the least.  InvalidArgument: key_count is 0,
+// target_fpp is bad, or more than kMaxSizeBits would be needed.
 absl::StatusOr<Shape> StandardShapeFor(uint64_t key_count, double target_fpp);
 
 // Filter of `lines` lines of kLineBits bits; a key picks one line, and k positions in it with
@@ -57,8 +62,13 @@ double BlockedFpp(uint64_t lines, uint32_t probes, uint64_t key_count);
 absl::StatusOr<Shape> BlockedShapeFor(uint64_t key_count, double target_fpp);
 
 // Filter of `lines` lines of eight words of 32 bits; a key picks one line and one bit in each of
-// its words.  With X as above, and words that are filled independently of each other, each by one
-// throw a key: E[(1 - (31/32)^X)^8], without any approximation.  1 where lines is 0.
+// its words, by 32 bits of its hash.  With X as above, an absent key passes with
+//
+//     E[(1 - (31/32)^X)^8 + X / 2^32]
+//
+// The first term is exact for words that are filled independently of each other, each by one throw
+// a key.  The second is for absent keys that have the same 32 bits as a key of the line, and so the
+// same bit in all words: 5 % of a target of 10^-8.  1 where lines is 0.
 double SplitBlockFpp(uint64_t lines, uint64_t key_count);
 
 // The fewest lines with SplitBlockFpp <= target_fpp (to one in 10^5 lines), always of eight probes.

@@ -17,6 +17,7 @@ namespace {
 
 using bloom::BestProbesFor;
 using bloom::ChooseFromTable;
+using bloom::ClassicFpp;
 using bloom::KeyCapacityOf;
 using bloom::kMaxProbes;
 using bloom::kMaxSizeBits;
@@ -100,7 +101,7 @@ TEST(ParametersTest, TheThreeFormulasStandInTheirOrder) {
       const StandardRates rates = StandardRatesOf(bits, probes, keys).value();
       EXPECT_LT(rates.classic, rates.exact) << bits << " bits, " << probes << " probes";
       EXPECT_LT(rates.approximate, rates.classic) << bits << " bits, " << probes << " probes";
-      // (StandardFpp's header says by how much.)
+      // (ClassicFpp's header says by how much.)
       const double low_by = 0.31 * probes * (probes - 1) / (2.0 * static_cast<double>(bits));
       EXPECT_NEAR(rates.exact / rates.classic, 1 + low_by, 0.15 * low_by) << bits;
     }
@@ -124,7 +125,7 @@ TEST(ParametersTest, NoOtherNumberOfProbesIsBetterThanTheBest) {
       if (keys == 0) continue;
       const uint32_t best = BestProbesFor(bits, keys).value();
       for (uint32_t probes = 1; probes <= kMaxProbes; ++probes) {
-        EXPECT_LE(StandardFpp(bits, best, keys), StandardFpp(bits, probes, keys) * (1 + 1e-12))
+        EXPECT_LE(ClassicFpp(bits, best, keys), ClassicFpp(bits, probes, keys) * (1 + 1e-12))
             << bits << " bits, " << keys << " keys: " << best << " and " << probes;
       }
     }
@@ -155,8 +156,8 @@ TEST(ParametersTest, CapacityIsWhereTheRatePassesTheTarget) {
     for (const uint32_t probes : {1u, 7u, 20u, kMaxProbes}) {
       for (const double fpp : {std::nextafter(1.0, 0.0), 0.999999999, 0.5, 0.01, 1e-6}) {
         const uint64_t keys = KeyCapacityOf(bits, probes, fpp).value();
-        EXPECT_LE(StandardFpp(bits, probes, keys), fpp);
-        EXPECT_GT(StandardFpp(bits, probes, keys + 1), fpp);
+        EXPECT_LE(ClassicFpp(bits, probes, keys), fpp);
+        EXPECT_GT(ClassicFpp(bits, probes, keys + 1), fpp);
       }
     }
   }

@@ -154,7 +154,7 @@ TYPED_TEST(ScalableTest, OtherGrowthsKeepTheTargetToo) {
     auto filter = ScalableFilter<TypeParam>::MakeWithGrowth(1000, 0.05, growth, 7).value();
     AddKeys(filter, 0, kKeys);
     const double measured = static_cast<double>(CountKeys(filter, kKeys, kKeys + 200'000)) / 2e5;
-    EXPECT_LE(measured, 0.05) << growth.factor;
+    EXPECT_LE(measured, 0.05 * 1.03) << growth.factor;  // a standard error of 1 %
     EXPECT_NEAR(measured / filter.PredictedFpp(kKeys), 1, 0.08) << growth.factor;
     EXPECT_EQ(filter.row_capacity(1), 1000u * growth.factor);
     EXPECT_THAT(ScalableFilter<TypeParam>::Load(filter.Serialize()), IsOk());

@@ -15,6 +15,7 @@ namespace {
 
 using bloom::BlockedFpp;
 using bloom::BlockedShapeFor;
+using bloom::ClassicFpp;
 using bloom::kLineBits;
 using bloom::kMaxProbes;
 using bloom::kMinStandardBits;
@@ -84,6 +85,23 @@ TEST(StandardSizingTest, OverfillingRaisesTheRateAsPublished) {
   EXPECT_NEAR(overfilled(3), 0.436, 0.001);
 }
 
+// 20 keys at 10^-6 would pass 9 % more often than asked for, 40 at 0.001 1.9 %.
+TEST(StandardSizingTest, FewKeysKeepLowTargetsWhereTheClassicFormulaMissesThem) {
+  for (const double fpp : {0.001, 1e-6, 1e-8}) {
+    for (const uint32_t keys : {10u, 20u, 40u, 100u}) {
+      const Shape shape = StandardShapeFor(keys, fpp).value();
+      const auto bits = static_cast<uint32_t>(shape.size);
+      EXPECT_LE(ExactFpp(bits, shape.probes, keys)[keys], fpp * (1 + 1e-9))
+          << keys << " at " << fpp;
+      if (shape.size == kMinStandardBits) continue;
+      EXPECT_GT(ExactFpp(bits - 1, shape.probes, keys)[keys], fpp) << keys << " at " << fpp;
+    }
+  }
+  const Shape forty = StandardShapeFor(40, 0.001).value();
+  EXPECT_GT(forty.size, kMinStandardBits);
+  EXPECT_NEAR(StandardFpp(576, 20, 20) / 1e-6, 1.095, 0.001);  // the classic formula's size
+}
+
 // Known-bad baselines that are found in the wild: the formulas here must not be those.
 TEST(StandardSizingTest, IsNotTheFormulaOfOneHashUsedForAllProbes) {
   const Shape shape = StandardShapeFor(kMany, 0.01).value();
@@ -104,7 +122,7 @@ std::vector<double> ExactLineFpp(uint32_t probes, uint32_t most_keys) {
   return ExactFpp(kLineBits, probes, most_keys);
 }
 
-TEST(StandardSizingTest, RatesAreAsLittleBelowTheExactOnesAsTheHeaderSays) {
+TEST(StandardSizingTest, ClassicRatesAreAsFarBelowTheExactOnesAsTheHeaderSays) {
   struct Case {
     uint32_t bits;
     uint32_t probes;
@@ -113,7 +131,8 @@ TEST(StandardSizingTest, RatesAreAsLittleBelowTheExactOnesAsTheHeaderSays) {
     // Planned keys: half of the bits are ones.
     const auto keys = static_cast<uint32_t>(c.bits * std::log(2.0) / c.probes);
     const double exact = ExactFpp(c.bits, c.probes, keys)[keys];
-    const double low_by = exact / StandardFpp(c.bits, c.probes, keys) - 1;
+    EXPECT_NEAR(StandardFpp(c.bits, c.probes, keys) / exact, 1, 1e-9);
+    const double low_by = exact / ClassicFpp(c.bits, c.probes, keys) - 1;
     EXPECT_NEAR(low_by / (0.31 * c.probes * (c.probes - 1) / (2.0 * c.bits)), 1, 0.05)
         << c.bits << " bits, " << c.probes << " probes";
     EXPECT_LT(low_by, c.bits >= 1500 ? 0.01 : 0.03);

@@ -82,7 +82,8 @@ double ExactSplitBlockFpp(uint64_t lines, uint64_t keys) {
   for (double i = 0; i <= std::min(n, n * p + 14 * std::sqrt(n * p) + 40); ++i) {
     const double log_weight = std::lgamma(n + 1) - std::lgamma(i + 1) - std::lgamma(n - i + 1) +
                               i * std::log(p) + (n - i) * std::log1p(-p);
-    sum += std::exp(log_weight) * std::pow(1 - std::pow(31.0 / 32, i), 8);
+    // The last: the same 32 bits as one of the keys.
+    sum += std::exp(log_weight) * (std::pow(1 - std::pow(31.0 / 32, i), 8) + i * 0x1p-32);
   }
   return sum;
 }
@@ -103,7 +104,7 @@ TEST(SplitBlockSizingTest, RatesAgreeWithTheMixAndWithMeasurementsOfOthers) {
   EXPECT_EQ(SplitBlockFpp(0, 5), 1);
   EXPECT_EQ(SplitBlockFpp(5, 0), 0);
   EXPECT_EQ(SplitBlockFpp(5, 1'000'000), 1);
-  EXPECT_NEAR(SplitBlockFpp(1, 40), std::pow(1 - std::pow(31.0 / 32, 40), 8), 1e-12);
+  EXPECT_NEAR(SplitBlockFpp(1, 40), std::pow(1 - std::pow(31.0 / 32, 40), 8) + 40 * 0x1p-32, 1e-12);
 }
 
 TEST(SplitBlockSizingTest, TheFewestLinesThatDoAreFound) {
