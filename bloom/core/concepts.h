@@ -93,6 +93,13 @@ concept AskAndAddLayout = BitLayout<L> && requires(uint8_t* payload, Shape shape
   { L::AddIfAbsent(payload, shape, uint64_t{}) } -> std::same_as<bool>;
 };
 
+// A BitLayout that is asked in several filters of one shape and seed at once: a digest's positions
+// are the same in all of them.
+template <class L>
+concept SiblingLayout = BitLayout<L> && requires(const FilterView& view) {
+  { L::FunctionsOfSiblings(view) } -> std::same_as<SiblingFunctions>;
+};
+
 // A BitLayout with code in headers for the CPU that a program is compiled for: asked without a
 // call, a core has more questions under way.  There is no such type as L::Inlined where that CPU
 // has not the instructions.

@@ -39,6 +39,7 @@ class Filter {
  public:
   static constexpr std::string_view kName = Layout::kName;
   static constexpr uint8_t kTag = Layout::kTag;
+  using LayoutType = Layout;
 
   // Sized for `key_count` keys at `target_fpp`.  `seed` makes keys that collide in one filter
   // differ in another; where keys come from strangers, draw it at random.  InvalidArgument for a
@@ -156,6 +157,8 @@ class Filter {
   // A header and the bits, as bloom/core/filter_format.h draws them; FilterReader reads them too.
   std::string Serialize() const { return stored_.Serialize(); }
 
+  // Its bits, valid until it is folded, assigned to or destroyed; moving it keeps them.
+  const FilterView& view() const { return view_; }
   const Shape& shape() const { return stored_.header.shape; }
   uint64_t seed() const { return stored_.header.seed; }
   double target_fpp() const { return stored_.header.target_fpp; }
@@ -185,8 +188,6 @@ class Filter {
         view_{stored_.bits.data(), stored_.header.shape, stored_.header.seed},
         functions_(Layout::Functions(view_)),
         add_(AdderFor(stored_.header.shape)) {}
-
-  const FilterView& view() const { return view_; }
 
   static AddFunction AdderFor(const Shape& shape) {
     if constexpr (AdderLayout<Layout>) {

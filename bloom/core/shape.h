@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "bloom/core/hash.h"
 
@@ -48,6 +49,17 @@ struct FilterFunctions {
   // results[i] = may_contain(digests[i]) for all i < count, with the cache misses overlapped.
   void (*may_contain_batch)(const FilterView& view, const Digest* digests, size_t count,
                             bool* results);
+};
+
+// Filters of one shape and seed that are asked together: does any of them let a digest pass?
+// `view` has their shape and seed, and its own payload is not looked at.
+using Payloads = std::span<const uint8_t* const>;
+struct SiblingFunctions {
+  // False only if the digest was added to none of them.
+  bool (*any_may_contain)(const FilterView& view, Payloads payloads, Digest digest);
+  // results[i] = any_may_contain(digests[i]) for all i, with the cache misses overlapped.
+  void (*any_may_contain_batch)(const FilterView& view, Payloads payloads,
+                                std::span<const Digest> digests, bool* results);
 };
 
 }  // namespace bloom

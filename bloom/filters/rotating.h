@@ -29,6 +29,7 @@
 #define TRELLIS_BLOOM_FILTERS_ROTATING_H_
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -40,11 +41,13 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "bloom/core/fetch_ahead.h"
 #include "bloom/core/filter.h"
 #include "bloom/core/filter_format.h"
 #include "bloom/core/hash.h"
 #include "bloom/core/parts.h"
 #include "bloom/core/shape.h"
+#include "bloom/core/siblings.h"
 #include "bloom/filters/rows.h"
 #include "bloom/variants/blocked.h"
 
@@ -140,20 +143,33 @@ class RotatingFilter {
   // a key to be new again once a window has passed since it first came asks MayContain, then Add.)
   bool AddIfAbsent(std::string_view key) { return AddDigestIfAbsent(DigestOf(key)); }
   bool AddDigestIfAbsent(Digest digest) {
-    if (newest().MayContainDigest(digest)) return false;
-    const bool is_new = !MayContainDigest(digest);
-    AddDigest(digest);
-    return is_new;
+    siblings_.PrefetchIfFar(digest);
+    return AddFetchedIfAbsent(digest);
+  }
+  // were_absent[i] = AddDigestIfAbsent(digests[i]) for one i after the other, with the cache misses
+  // of many of them overlapped.  REQUIRES: were_absent.size() >= digests.size().
+  void AddDigestsIfAbsent(std::span<const Digest> digests, std::span<bool> were_absent) {
+    assert(were_absent.size() >= digests.size());
+    // What is fetched is right after a turn too: only the order of the generations changes.
+    for (size_t i = 0; i < std::min(digests.size(), kAddsAhead); ++i)
+      siblings_.PrefetchIfFar(digests[i]);
+    for (size_t i = 0; i < digests.size(); ++i) {
+      if (i + kAddsAhead < digests.size()) siblings_.PrefetchIfFar(digests[i + kAddsAhead]);
+      were_absent[i] = AddFetchedIfAbsent(digests[i]);
+    }
   }
 
   // False only if the key was not among the last window() additions, or generations that hold some
   // of them were dropped by Advance.
   bool MayContain(std::string_view key) const { return MayContainDigest(DigestOf(key)); }
-  bool MayContainDigest(Digest digest) const {
-    for (uint32_t age = 0; age < generations(); ++age) {
-      if (OfAge(age).MayContainDigest(digest)) return true;
-    }
-    return false;
+  bool MayContainDigest(Digest digest) const { return siblings_.AnyMayContain(digest); }
+  // Starts to load what MayContainDigest looks at first, in all generations.
+  void Prefetch(Digest digest) const { siblings_.Prefetch(digest); }
+  // results[i] = MayContainDigest(digests[i]), in less time.  REQUIRES: results.size() >=
+  // digests.size().
+  void MayContainBatch(std::span<const Digest> digests, std::span<bool> results) const {
+    assert(results.size() >= digests.size());
+    siblings_.AnyMayContainBatch(digests, results);
   }
 
   // Clears the oldest generation and makes it the newest.
@@ -245,14 +261,27 @@ class RotatingFilter {
 
  private:
   RotatingFilter(const FilterHeader& header, std::vector<Row> rows)
-      : header_(header), rows_(std::move(rows)) {}
+      : header_(header), rows_(std::move(rows)), siblings_(rows_) {}
 
   Row& newest() { return rows_[newest_]; }
-  const Row& OfAge(uint32_t age) const { return rows_[(newest_ + age) % generations()]; }
-  Row& OfAge(uint32_t age) { return rows_[(newest_ + age) % generations()]; }
+  const Row& OfAge(size_t age) const { return rows_[RowOfAge(age)]; }
+  Row& OfAge(size_t age) { return rows_[RowOfAge(age)]; }
+  // REQUIRES: age < generations().
+  size_t RowOfAge(size_t age) const {
+    const size_t row = newest_ + age;
+    return row < rows_.size() ? row : row - rows_.size();
+  }
+
+  bool AddFetchedIfAbsent(Digest digest) {
+    if (newest().MayContainDigest(digest)) return false;
+    const bool is_new = !siblings_.AnyMayContain(digest);
+    AddDigest(digest);
+    return is_new;
+  }
 
   FilterHeader header_;
-  std::vector<Row> rows_;  // ages ascend from newest_ on, round about
+  std::vector<Row> rows_;                        // ages ascend from newest_ on, round about
+  Siblings<typename Row::LayoutType> siblings_;  // all of them, in the order of rows_
   uint32_t newest_ = 0;
 };
 

@@ -26,6 +26,24 @@ void MayContainBatch(const FilterView& view, const Digest* digests, size_t count
       [&](const HashGroup& group) { Path::TestGroup(view, group, results + group.begin); });
 }
 
+[[gnu::always_inline]] inline void PrefetchEach(const FilterView& view, Payloads payloads,
+                                                uint64_t hash) {
+  const uint64_t offset = Blocked::LineOffset(view.shape, hash);
+  for (const uint8_t* const payload : payloads) __builtin_prefetch(payload + offset);
+}
+
+// Of siblings, likewise: AnyMayContain(view, payloads, digest), and TestGroupInAny.
+template <class Path>
+void AnyMayContainBatch(const FilterView& view, Payloads payloads, std::span<const Digest> digests,
+                        bool* results) {
+  TakeInGroups<kBatchGroup>(
+      digests, view.seed, payloads.size() * Blocked::PayloadBytes(view.shape),
+      [&](uint64_t hash) __attribute__((always_inline)) { PrefetchEach(view, payloads, hash); },
+      [&](const HashGroup& group) {
+        Path::TestGroupInAny(view, payloads, group, results + group.begin);
+      });
+}
+
 using AddGroupFn = void (*)(uint8_t* payload, Shape shape, const HashGroup& group);
 
 void AddGroup(uint8_t* payload, Shape shape, const HashGroup& group) {
@@ -57,10 +75,34 @@ struct Portable {
       results[i] = HasAll(view, group.hashes[i]);
     }
   }
+
+  static bool AnyHasAll(const FilterView& view, Payloads payloads, uint64_t hash) {
+    for (const uint8_t* const payload : payloads) {
+      if (HasAll({payload, view.shape, view.seed}, hash)) return true;
+    }
+    return false;
+  }
+
+  static bool AnyMayContain(const FilterView& view, Payloads payloads, Digest digest) {
+    const uint64_t hash = Remix(digest, view.seed);
+    PrefetchEach(view, payloads, hash);
+    return AnyHasAll(view, payloads, hash);
+  }
+
+  static void TestGroupInAny(FilterView view, Payloads payloads, const HashGroup& group,
+                             bool* results) {
+    for (size_t i = 0; i < group.hashes.size(); ++i) {
+      if (i < group.next.size()) PrefetchEach(view, payloads, group.next[i]);
+      results[i] = AnyHasAll(view, payloads, group.hashes[i]);
+    }
+  }
 };
 
 template <class Path>
 constexpr FilterFunctions kFunctions = {&Path::MayContain, &Prefetch, &MayContainBatch<Path>};
+
+template <class Path>
+constexpr SiblingFunctions kSiblingFunctions = {&Path::AnyMayContain, &AnyMayContainBatch<Path>};
 
 #if defined(__x86_64__)
 
@@ -73,6 +115,18 @@ struct Avx2 {
     for (size_t i = 0; i < group.hashes.size(); ++i) {
       if (i < group.next.size()) Blocked::Fetch(view.payload, view.shape, group.next[i]);
       results[i] = BlockedAvx2::HasAll(view, group.hashes[i]);
+    }
+  }
+
+  TRELLIS_AVX2 static bool AnyMayContain(const FilterView& view, Payloads payloads, Digest digest) {
+    return BlockedAvx2::AnyHasAll(view, payloads, Remix(digest, view.seed));
+  }
+
+  TRELLIS_AVX2 static void TestGroupInAny(FilterView view, Payloads payloads,
+                                          const HashGroup& group, bool* results) {
+    for (size_t i = 0; i < group.hashes.size(); ++i) {
+      if (i < group.next.size()) PrefetchEach(view, payloads, group.next[i]);
+      results[i] = BlockedAvx2::AnyHasAll(view, payloads, group.hashes[i]);
     }
   }
 };
@@ -182,6 +236,13 @@ FilterFunctions Blocked::Functions(const FilterView&, Simd simd) {
 #endif
   static_cast<void>(simd);
   return kFunctions<Portable>;
+}
+
+SiblingFunctions Blocked::FunctionsOfSiblings([[maybe_unused]] Simd simd) {
+#if defined(__x86_64__)
+  if (simd == Simd::kAvx2) return kSiblingFunctions<Avx2>;
+#endif
+  return kSiblingFunctions<Portable>;
 }
 
 }  // namespace bloom

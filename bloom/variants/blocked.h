@@ -116,6 +116,11 @@ struct Blocked {
   static FilterFunctions Functions(const FilterView& view) { return Functions(view, BestSimd()); }
   static FilterFunctions Functions(const FilterView& view, Simd simd);
 
+  static SiblingFunctions FunctionsOfSiblings(const FilterView&) {
+    return FunctionsOfSiblings(BestSimd());
+  }
+  static SiblingFunctions FunctionsOfSiblings(Simd simd);
+
 #ifdef TRELLIS_INLINES_AVX2
   using Inlined = BlockedAvx2;
 #endif

@@ -66,6 +66,38 @@ TEST_P(BlockedTest, TheFastPathGivesTheSameAnswersAsThePortableOne) {
   }
 }
 
+// Filters of one shape are asked together as they are one by one, on every path.
+TEST_P(BlockedTest, SiblingsAreAskedAsOneByOne) {
+  for (const uint64_t lines : {1, 64, 5001}) {
+    const Shape shape{lines, GetParam()};
+    std::vector<AlignedBytes> filters;
+    std::vector<const uint8_t*> payloads;
+    const uint64_t keys = lines * 500 / GetParam() + 1;  // of each
+    for (uint64_t i = 0; i < 3; ++i) {
+      filters.push_back(AlignedBytes::Zeros(Blocked::PayloadBytes(shape)));
+      Blocked::Build(filters.back().data(), shape, 5, DigestsOfKeys(i * keys, (i + 1) * keys));
+      payloads.push_back(filters.back().data());
+    }
+    const auto digests =
+        DigestsOfKeys(3 * keys - std::min<uint64_t>(3 * keys, 900), 3 * keys + 2000);
+    const std::unique_ptr<bool[]> batch(new bool[digests.size()]);
+    for (const Simd simd : {Simd::kPortable, kBest}) {
+      const bloom::SiblingFunctions together = Blocked::FunctionsOfSiblings(simd);
+      const FilterView view{nullptr, shape, 5};
+      together.any_may_contain_batch(view, payloads, digests, batch.get());
+      for (size_t i = 0; i < digests.size(); ++i) {
+        bool any = false;
+        for (const uint8_t* const payload : payloads) {
+          const FilterView one{payload, shape, 5};
+          any |= Blocked::Functions(one, Simd::kPortable).may_contain(one, digests[i]);
+        }
+        ASSERT_EQ(together.any_may_contain(view, payloads, digests[i]), any) << i;
+        ASSERT_EQ(batch[i], any) << i;
+      }
+    }
+  }
+}
+
 // Every single bit counts: a line of ones with one hole denies just those keys that probe the hole.
 TEST_P(BlockedTest, EveryPathLooksAtEveryBitOfALine) {
   const Shape shape{1, GetParam()};
@@ -80,6 +112,9 @@ TEST_P(BlockedTest, EveryPathLooksAtEveryBitOfALine) {
       for (uint32_t i = 0; i < shape.probes; ++i) probed |= Blocked::Position(in_line, i) == hole;
       for (const Simd simd : {Simd::kPortable, kBest}) {
         ASSERT_EQ(Blocked::Functions(view, simd).may_contain(view, digest), !probed) << hole;
+        const uint8_t* const payload = line.data();
+        const bloom::SiblingFunctions together = Blocked::FunctionsOfSiblings(simd);
+        ASSERT_EQ(together.any_may_contain(view, {&payload, 1}, digest), !probed) << hole;
       }
     }
   }

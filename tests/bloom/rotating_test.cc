@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <random>
 #include <string>
 #include <unordered_map>
@@ -321,6 +322,56 @@ TYPED_TEST(RotatingTest, RowsThatDoNotBelongTogetherAreDataLoss) {
 TYPED_TEST(RotatingTest, RowsThatLieUnderRightChecksumsDoNoHarm) {
   const std::string sound = MakeRotating<TypeParam>(0, 50, 30, 0.1).Serialize();
   EXPECT_GT(testing_support::LoadWithForgedParts<RotatingFilter<TypeParam>>(sound, 7, 3000), 0);
+}
+
+// In every state, from empty over each turn to long full; small, and so large that questions fetch.
+TYPED_TEST(RotatingTest, BatchesAnswerAsSingleQuestionsDo) {
+  for (const uint32_t generations : {2, 4, 7}) {
+    for (const uint64_t window : {300, 300'000}) {
+      auto filter = MakeRotating<TypeParam>(0, 0, window, 0.1, generations);
+      const uint64_t step = filter.generation_capacity() / 2 + 1;
+      for (uint64_t added = 0; added <= 5 * window; added += step) {
+        for (const size_t count : {1, 33, 700}) {
+          // Keys that were forgotten, that are remembered by each generation, and that are new.
+          std::vector<bloom::Digest> digests;
+          for (size_t i = 0; i < count; ++i)
+            digests.push_back(DigestOfKey(added - std::min(added, i * 2 * window / count)));
+          const std::unique_ptr<bool[]> answers(new bool[count]);
+          filter.MayContainBatch(digests, {answers.get(), count});
+          for (size_t i = 0; i < count; ++i) {
+            filter.Prefetch(digests[i]);
+            ASSERT_EQ(answers[i], filter.MayContainDigest(digests[i])) << added << ", " << i;
+          }
+        }
+        AddKeys(filter, added, added + step);
+      }
+    }
+  }
+}
+
+// Whatever turns lie between: repetitions within a batch, keys remembered by an old generation.
+TYPED_TEST(RotatingTest, AddsBatchesAsItDoesKeysOneByOne) {
+  std::mt19937_64 random(8);
+  for (const uint64_t window : {50, 200'000}) {
+    auto in_batches = MakeRotating<TypeParam>(0, 0, window),
+         singly = MakeRotating<TypeParam>(0, 0, window);
+    uint64_t last = 0;
+    while (last < 5 * window) {
+      const size_t count = random() % (window / 2);
+      std::vector<bloom::Digest> digests;
+      for (size_t i = 0; i < count; ++i) {
+        const uint64_t back = random() % 3 == 0 ? random() % (2 * window) : 0;
+        last += back == 0 ? 1 : 0;
+        digests.push_back(DigestOfKey(last - std::min(last, back)));
+      }
+      const std::unique_ptr<bool[]> were_absent(new bool[count]);
+      in_batches.AddDigestsIfAbsent(digests, {were_absent.get(), count});
+      for (size_t i = 0; i < count; ++i)
+        ASSERT_EQ(were_absent[i], singly.AddDigestIfAbsent(digests[i])) << last << ", " << i;
+    }
+    EXPECT_EQ(in_batches.Serialize(), singly.Serialize());
+    EXPECT_EQ(in_batches.added_count(), singly.added_count());
+  }
 }
 
 TEST(RotatingPlanTest, TakesTheBitsAKeyThatTheReadmeSays) {

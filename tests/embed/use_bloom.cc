@@ -22,6 +22,7 @@
 #include "bloom/core/probe.h"
 #include "bloom/core/shape.h"
 #include "bloom/core/shifting.h"
+#include "bloom/core/siblings.h"
 #include "bloom/core/siphash.h"
 #include "bloom/core/sizing.h"
 #include "bloom/core/staged_query.h"
@@ -192,6 +193,12 @@ void UseFiltersOfFilters() {
          "scalable");
   auto rotating = bloom::RotatingFilter<>::MakeWithGenerations(10, 0.01, 2);
   Expect(rotating.ok() && rotating->AddIfAbsent("apple"), "rotating");
+  std::vector<bloom::Filter<bloom::Blocked>> generations;
+  while (generations.size() < 2)
+    generations.push_back(bloom::Filter<bloom::Blocked>::Make(10, 0.01).value());
+  generations.back().Add("apple");
+  const bloom::Siblings<bloom::Blocked> siblings(generations);
+  Expect(siblings.AnyMayContain(generations.front().DigestOf("apple")), "AnyMayContain");
   if (rotating.ok()) rotating->Advance(), rotating->Advance();
   Expect(rotating.ok() && !rotating->MayContain("apple"), "Advance");
   static_assert(bloom::RowFilter<bloom::CountingFilter>);

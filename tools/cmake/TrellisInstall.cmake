@@ -68,6 +68,7 @@ trellis_install(bloom HEADERS
   bloom/core/probe.h
   bloom/core/shape.h
   bloom/core/shifting.h
+  bloom/core/siblings.h
   bloom/core/siphash.h
   bloom/core/sizing.h
   bloom/core/staged_query.h
