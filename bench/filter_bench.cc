@@ -35,6 +35,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -44,6 +45,7 @@
 #include "bloom/core/filter.h"
 #include "bloom/filter_policy.h"
 #include "bloom/filters/concurrent.h"
+#include "bloom/filters/rotating.h"
 
 #ifdef TRELLIS_HAVE_BOOST_BLOOM
 #include <boost/bloom.hpp>
@@ -138,6 +140,19 @@ struct Solved {
   bloom::Shape shape;
   bloom::AlignedBytes payload;
   bloom::FilterFunctions functions;
+};
+
+// What a rotating filter replaces where memory does not matter: the digests themselves, in a set
+// that keeps all.  Bits a key are those of its nodes and buckets, without what malloc adds.
+struct HashSet {
+  static std::string Name() { return "unordered_set"; }
+  explicit HashSet(uint64_t keys) { set.reserve(keys); }
+
+  void Add(Digest digest) { set.insert(digest); }
+  bool MayContain(Digest digest) const { return set.contains(digest); }
+  uint64_t size_bits() const { return 64 * (2 * set.size() + set.bucket_count()); }
+
+  std::unordered_set<Digest> set;
 };
 
 // What no single question can do without: of the line that a hash names, in as many bits, one byte,
@@ -250,26 +265,27 @@ struct OfXorSingleheader {
 // the layout of split-block), 0.545 % and 0.42 % with 12 bits (multiblock), 1/256 (fuse, ribbon).
 template <class... Filters>
 struct FilterTypes {};
-using Compared = FilterTypes<Floor,
+using Compared =
+    FilterTypes<Floor,
 #if defined(__x86_64__)
-                             Inlined,
+                Inlined,
 #endif
-                             AddedKind<bloom::Standard, 8200>, AddedKind<bloom::Blocked, 9400>,
-                             AddedKind<bloom::Blocked, 4200>, AddedKind<bloom::SplitBlock, 9400>,
-                             AddedKind<bloom::SplitBlock, 5450>, AddedKind<bloom::Shifting, 8200>,
-                             Added<bloom::ConcurrentFilter, 9400>, Solved<bloom::Fuse3, 3907>,
-                             Solved<bloom::Fuse4, 3907>, Solved<bloom::Ribbon, 3907>
+                AddedKind<bloom::Standard, 8200>, AddedKind<bloom::Blocked, 9400>,
+                AddedKind<bloom::Blocked, 4200>, AddedKind<bloom::SplitBlock, 9400>,
+                AddedKind<bloom::SplitBlock, 5450>, AddedKind<bloom::Shifting, 8200>,
+                Added<bloom::ConcurrentFilter, 9400>, Added<bloom::RotatingFilter<>, 9400>, HashSet,
+                Solved<bloom::Fuse3, 3907>, Solved<bloom::Fuse4, 3907>, Solved<bloom::Ribbon, 3907>
 #ifdef TRELLIS_HAVE_BOOST_BLOOM
-                             ,
-                             OfBoost<1, boost::bloom::fast_multiblock32<8>, 12, kBoost32>,
-                             OfBoost<1, boost::bloom::fast_multiblock64<8>, 12, kBoost64>,
-                             OfBoost<7, boost::bloom::block<unsigned char, 1>, 10, kBoostClassic>
+                ,
+                OfBoost<1, boost::bloom::fast_multiblock32<8>, 12, kBoost32>,
+                OfBoost<1, boost::bloom::fast_multiblock64<8>, 12, kBoost64>,
+                OfBoost<7, boost::bloom::block<unsigned char, 1>, 10, kBoostClassic>
 #endif
 #ifdef TRELLIS_HAVE_XOR_SINGLEHEADER
-                             ,
-                             OfXorSingleheader
+                ,
+                OfXorSingleheader
 #endif
-                             >;
+                >;
 constexpr int64_t kSizes[] = {100'000, 10'000'000};
 
 template <class F>
