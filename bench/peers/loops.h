@@ -9,12 +9,15 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "bench/histogram.h"
 #include "bench/peers/cell.h"
 #include "bench/peers/data_set.h"
 #include "bench/peers/peer.h"
+#include "lsm/base/histogram.h"
 
 namespace bench::peers {
+
+// Of nanoseconds, in buckets of under 0.8 % width.
+using Histogram = lsm::BasicHistogram<7>;
 
 // What all loops over stores of one size draw from.
 struct Orders {

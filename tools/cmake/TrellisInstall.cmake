@@ -124,14 +124,17 @@ if(TRELLIS_BUILD_LSM)
   trellis_install(lsm HEADERS
     lsm/base/copy_report.h
     lsm/base/event_listener.h
+    lsm/base/event_log.h
     lsm/base/explanation.h
     lsm/base/filter_goal.h
+    lsm/base/histogram.h
     lsm/base/internal_key.h
     lsm/base/iterator.h
     lsm/base/key_head.h
     lsm/base/options.h
     lsm/base/pace.h
     lsm/base/pinned_value.h
+    lsm/base/prefix_end.h
     lsm/base/recovery_report.h
     lsm/base/repair_report.h
     lsm/base/snapshot.h

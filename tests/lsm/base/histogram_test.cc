@@ -1,4 +1,4 @@
-#include "bench/histogram.h"
+#include "lsm/base/histogram.h"
 
 #include <gtest/gtest.h>
 
@@ -6,10 +6,12 @@
 #include <cstdint>
 #include <vector>
 
-#include "bench/workload.h"
+#include "tests/support/deterministic_environment.h"
 
-namespace bench {
+namespace lsm {
 namespace {
+
+using Histogram = BasicHistogram<7>;
 
 TEST(HistogramTest, NothingRecordedGivesZeros) {
   const Histogram histogram;
@@ -37,11 +39,11 @@ TEST(HistogramTest, ARankBetweenTwoValuesIsTheUpperOne) {
 TEST(HistogramTest, PercentilesAreWithinABucketOfTheSortedValues) {
   const uint64_t seed = 5;
   SCOPED_TRACE(seed);
-  Random random(seed);
+  testing_support::SeededRandom random(seed);
   Histogram histogram;
   std::vector<uint64_t> values;
   for (int i = 0; i < 20000; ++i) {
-    values.push_back(random.Next() >> random.Below(60));  // all orders of magnitude
+    values.push_back(random.Next() >> (random.Next() % 60));  // all orders of magnitude
     histogram.Record(values.back());
   }
   std::sort(values.begin(), values.end());
@@ -59,5 +61,31 @@ TEST(HistogramTest, TheLargestValueHasABucket) {
   EXPECT_GT(histogram.Percentile(1), UINT64_MAX / 256 * 255);
 }
 
+TEST(HistogramTest, EveryBucketHoldsItsMiddle) {
+  uint64_t before = 0;
+  for (size_t bucket = 0; bucket < LatencyHistogram::kBuckets; ++bucket) {
+    LatencyHistogram histogram;
+    histogram.Add(bucket, 1);
+    EXPECT_EQ(LatencyHistogram::BucketOf(histogram.max()), bucket);
+    EXPECT_TRUE(bucket == 0 || histogram.max() > before) << bucket;
+    before = histogram.max();
+  }
+}
+
+TEST(HistogramTest, MergesAndSubtracts) {
+  LatencyHistogram first, second;
+  for (uint64_t value = 1; value <= 100; ++value) first.Record(value * 1000);
+  LatencyHistogram both = first;
+  for (uint64_t value = 1; value <= 100; ++value) second.Record(value * 50);
+  both.Merge(second);
+  EXPECT_EQ(both.count(), 200u);
+  EXPECT_NEAR(static_cast<double>(both.Percentile(0.25)), 2381, 2381 / 32);
+  const LatencyHistogram since = both.Since(first);
+  EXPECT_EQ(since.count(), 100u);
+  for (const double share : {0.0, 0.5, 0.99, 1.0})
+    EXPECT_EQ(since.Percentile(share), second.Percentile(share));
+  EXPECT_EQ(first.Since(LatencyHistogram()).max(), first.max());
+}
+
 }  // namespace
-}  // namespace bench
+}  // namespace lsm

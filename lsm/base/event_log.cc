@@ -1,0 +1,308 @@
+#include "lsm/base/event_log.h"
+
+#include <algorithm>
+#include <new>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "lsm/bytes/escape.h"
+#include "lsm/bytes/status.h"
+#include "lsm/fs/file_names.h"
+#include "lsm/fs/mutex.h"
+
+namespace lsm {
+namespace {
+
+constexpr uint64_t kFileBytesMin = 1024;
+constexpr int kFilesMax = 1000;
+
+std::string TimeOf(uint64_t wall_micros) {
+  return absl::FormatTime("%Y-%m-%dT%H:%M:%E6SZ",
+                          absl::FromUnixMicros(static_cast<int64_t>(wall_micros)),
+                          absl::UTCTimeZone());
+}
+
+bool IsPlain(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           std::string_view(",-._/:").find(c) != std::string_view::npos;
+  });
+}
+
+std::string Quoted(std::string_view text) {
+  std::string quoted = "\"";
+  for (const char c : Escape(text)) c == '"' ? quoted += "\\x22" : quoted += c;
+  return quoted += '"';
+}
+
+std::string NumberList(const std::vector<TableInfo>& tables) {
+  std::string numbers;
+  for (const TableInfo& table : tables) numbers += Concat(numbers.empty() ? "" : ",", table.number);
+  return numbers.empty() ? "-" : numbers;
+}
+
+absl::Status CheckOptions(const EventLogOptions& options) {
+  const auto bad = [](const auto&... why) {
+    return absl::InvalidArgumentError(Concat("EventLogOptions::", why...));
+  };
+  if (options.file_bytes_max < kFileBytesMin)
+    return bad("file_bytes_max is ", options.file_bytes_max, ", at least ", kFileBytesMin,
+               " is allowed");
+  if (options.files_max < 1 || options.files_max > kFilesMax)
+    return bad("files_max is ", options.files_max, ", allowed is [1, ", kFilesMax, "]");
+  if (ParseFileName(options.name))
+    return bad("name is ", options.name, ", the name of a store's file");
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+// The files of a log.  Thread-safe.
+class EventLog::Files {
+ public:
+  static absl::StatusOr<std::unique_ptr<Files>> Open(const EventLogOptions& options) {
+    LSM_RETURN_IF_ERROR(CheckOptions(options));
+    FileSystem& file_system =
+        options.file_system != nullptr ? *options.file_system : PosixFileSystem();
+    LSM_ASSIGN_OR_RETURN(std::unique_ptr<Directory> directory,
+                         file_system.OpenDirectory(options.directory, /*create=*/true));
+    auto files = std::make_unique<Files>(options, std::move(directory));
+    MutexLock lock(&files->mutex_);
+    LSM_RETURN_IF_ERROR(files->Rotate());
+    return files;
+  }
+
+  Files(const EventLogOptions& options, std::unique_ptr<Directory> directory)
+      : options_(options), directory_(std::move(directory)) {}
+
+  // Throws nothing.
+  void Write(std::string_view line) {
+    MutexLock lock(&mutex_);
+    const absl::Status status = CatchOutOfMemory([&] { return TryToWrite(line); });
+    if (status.ok()) return;
+    // Whether a part of the line is in the file is unknown: the next one begins another.
+    file_.reset();
+    NoteLost(status);
+  }
+  void LoseLine() {
+    MutexLock lock(&mutex_);
+    NoteLost(OutOfMemory());
+  }
+
+  uint64_t lines_lost() {
+    MutexLock lock(&mutex_);
+    return lines_lost_;
+  }
+  absl::Status status() {
+    MutexLock lock(&mutex_);
+    return status_;
+  }
+
+ private:
+  absl::Status TryToWrite(std::string_view line) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (file_ == nullptr ||
+        (file_->size_bytes() > 0 && file_->size_bytes() + line.size() > options_.file_bytes_max))
+      LSM_RETURN_IF_ERROR(Rotate());
+    return file_->Append(line);
+  }
+
+  // NAME.1 becomes NAME.2, NAME becomes NAME.1, and so on; the oldest is replaced.
+  absl::Status Rotate() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    file_.reset();
+    const auto name_of = [&](int age) {
+      return age == 0 ? options_.name : Concat(options_.name, ".", age);
+    };
+    absl::Status status;
+    if (options_.files_max == 1) status = directory_->Remove(options_.name);
+    for (int age = options_.files_max - 1; age > 0; --age) {
+      if (!directory_->Stat(name_of(age - 1)).ok()) continue;
+      status = directory_->Rename(name_of(age - 1), name_of(age));
+    }
+    // Where the first name could not be freed, this says why.
+    if (!status.ok() && !absl::IsNotFound(status)) return status;
+    LSM_ASSIGN_OR_RETURN(file_, directory_->CreateExclusive(options_.name));
+    return absl::OkStatus();
+  }
+
+  void NoteLost(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    ++lines_lost_;
+    status_ = status;
+  }
+
+  const EventLogOptions options_;
+  const std::unique_ptr<Directory> directory_;
+  Mutex mutex_;
+  std::unique_ptr<AppendFile> file_ ABSL_GUARDED_BY(mutex_);  // null after a failure
+  uint64_t lines_lost_ ABSL_GUARDED_BY(mutex_) = 0;
+  absl::Status status_ ABSL_GUARDED_BY(mutex_);
+};
+
+class EventLog::Line {
+ public:
+  Line(const Event& event, std::string_view name)
+      : text_(Concat(TimeOf(event.wall_micros), " event=", name)) {
+    if (event.lost > 0) Add("lost_events", event.lost);
+  }
+
+  template <typename Value>
+  Line& Add(std::string_view name, const Value& value) {
+    if constexpr (std::is_same_v<Value, bool>) {
+      Append(name, value ? "yes" : "no");
+    } else if constexpr (std::is_same_v<Value, absl::Status>) {
+      const std::string text = value.ok() ? "ok" : value.ToString();
+      Append(name, IsPlain(text) ? text : Quoted(text));
+    } else if constexpr (std::is_arithmetic_v<Value>) {
+      Append(name, std::to_string(value));
+    } else {
+      const std::string_view text = value;
+      Append(name, IsPlain(text) ? std::string(text) : Quoted(text));
+    }
+    return *this;
+  }
+
+  const std::string& Finish() { return text_ += '\n'; }
+
+ private:
+  void Append(std::string_view name, std::string_view value) {
+    text_ += Concat(" ", name, "=", value);
+  }
+
+  std::string text_;
+};
+
+absl::StatusOr<std::shared_ptr<EventLog>> EventLog::Open(const EventLogOptions& options) {
+  return CatchOutOfMemory([&]() -> absl::StatusOr<std::shared_ptr<EventLog>> {
+    LSM_ASSIGN_OR_RETURN(std::unique_ptr<Files> files, Files::Open(options));
+    return std::shared_ptr<EventLog>(new EventLog(std::move(files)));
+  });
+}
+
+EventLog::EventLog(std::unique_ptr<Files> files) : files_(std::move(files)) {}
+EventLog::~EventLog() = default;
+
+uint64_t EventLog::lines_lost() const { return files_->lines_lost(); }
+absl::Status EventLog::status() const { return files_->status(); }
+
+template <typename AddFields>
+void EventLog::Write(const Event& event, const char* name, const AddFields& add) {
+  try {
+    Line line(event, name);
+    add(&line);
+    line.Add("store", event.store);
+    files_->Write(line.Finish());
+  } catch (const std::bad_alloc&) {
+    files_->LoseLine();
+  }
+}
+
+void EventLog::OnOpenBegin(const OpenBegin& event) {
+  Write(event, "open_begin",
+        [&](Line* line) { line->Add("release", event.release).Add("read_only", event.read_only); });
+}
+
+void EventLog::OnOpenEnd(const OpenEnd& event) {
+  Write(event, "open_end", [&](Line* line) {
+    line->Add("us", event.nanos / 1000)
+        .Add("logs", event.recovery.logs)
+        .Add("records", event.recovery.records)
+        .Add("writes", event.recovery.writes)
+        .Add("dropped_bytes", event.recovery.dropped_bytes());
+    for (const DroppedLogEnd& dropped : event.recovery.dropped)
+      line->Add("dropped", dropped.Describe());
+    line->Add("status", event.status);
+  });
+}
+
+void EventLog::OnClose(const Closed& event) {
+  Write(event, "close",
+        [&](Line* line) { line->Add("us", event.nanos / 1000).Add("status", event.status); });
+}
+
+void EventLog::OnFlushBegin(const FlushBegin& event) {
+  Write(event, "flush_begin", [&](Line* line) {
+    line->Add("job", event.job)
+        .Add("reason", NameOf(event.reason))
+        .Add("entries", event.entries)
+        .Add("memtable_bytes", event.memtable_bytes);
+  });
+}
+
+void EventLog::OnFlushEnd(const FlushEnd& event) {
+  Write(event, "flush_end", [&](Line* line) {
+    line->Add("job", event.job)
+        .Add("reason", NameOf(event.reason))
+        .Add("entries", event.entries)
+        .Add("outputs", NumberList(event.outputs))
+        .Add("bytes", event.bytes_written)
+        .Add("us", event.nanos / 1000)
+        .Add("status", event.status);
+  });
+}
+
+void EventLog::OnCompactionBegin(const CompactionBegin& event) {
+  Write(event, "compaction_begin", [&](Line* line) {
+    line->Add("job", event.job)
+        .Add("reason", NameOf(event.reason))
+        .Add("level", event.level)
+        .Add("output_level", event.output_level)
+        .Add("inputs", NumberList(event.inputs));
+  });
+}
+
+void EventLog::OnCompactionEnd(const CompactionEnd& event) {
+  Write(event, "compaction_end", [&](Line* line) {
+    line->Add("job", event.job)
+        .Add("reason", NameOf(event.reason))
+        .Add("level", event.level)
+        .Add("output_level", event.output_level)
+        .Add("moved", event.moved)
+        .Add("inputs", NumberList(event.inputs))
+        .Add("outputs", NumberList(event.outputs))
+        .Add("read", event.bytes_read)
+        .Add("written", event.bytes_written)
+        .Add("dropped_entries", event.entries_dropped)
+        .Add("us", event.nanos / 1000)
+        .Add("status", event.status);
+  });
+}
+
+void EventLog::OnStallBegin(const StallBegin& event) {
+  Write(event, "stall_begin", [&](Line* line) { line->Add("cause", NameOf(event.cause)); });
+}
+
+void EventLog::OnStallEnd(const StallEnd& event) {
+  Write(event, "stall_end",
+        [&](Line* line) { line->Add("cause", NameOf(event.cause)).Add("us", event.nanos / 1000); });
+}
+
+void EventLog::OnFailure(const Failure& event) {
+  Write(event, "failure", [&](Line* line) {
+    line->Add("kind", NameOf(event.kind))
+        .Add("writes_stopped", event.writes_stopped)
+        .Add("status", event.status);
+  });
+}
+
+void EventLog::OnResume(const Resumed& event) {
+  Write(event, "resume",
+        [&](Line* line) { line->Add("us", event.nanos / 1000).Add("status", event.status); });
+}
+
+void EventLog::OnDamage(const DamageFound& event) {
+  Write(event, "damage", [&](Line* line) { line->Add("what", event.line); });
+}
+
+void EventLog::OnFileCreated(const FileCreated& event) {
+  Write(event, "file_created",
+        [&](Line* line) { line->Add("path", event.path).Add("bytes", event.bytes); });
+}
+
+void EventLog::OnFileRemoved(const FileRemoved& event) {
+  Write(event, "file_removed",
+        [&](Line* line) { line->Add("path", event.path).Add("bytes", event.bytes); });
+}
+
+}  // namespace lsm

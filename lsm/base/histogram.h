@@ -1,0 +1,81 @@
+// Counts of values by size: what percentiles are read from.
+//
+// Log-linear: values below 2^kLinearBits have a bucket each; every power of two above is cut into
+// 2^kLinearBits equal parts.  So a bucket is at most 1 / 2^kLinearBits of its values wide.
+//
+//   bucket of v, with s = floor(log2 v) - kLinearBits:   2^kLinearBits s + (v >> s)
+#ifndef TRELLIS_LSM_BASE_HISTOGRAM_H_
+#define TRELLIS_LSM_BASE_HISTOGRAM_H_
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace lsm {
+
+// Threads: like a vector of integers.
+template <int kLinearBits>
+class BasicHistogram {
+ public:
+  static constexpr size_t kBuckets = (64 - kLinearBits + 1) * (size_t{1} << kLinearBits);
+
+  static size_t BucketOf(uint64_t value) {
+    const int shift = std::max(0, static_cast<int>(std::bit_width(value)) - 1 - kLinearBits);
+    return (static_cast<size_t>(shift) << kLinearBits) + static_cast<size_t>(value >> shift);
+  }
+
+  void Record(uint64_t value) { Add(BucketOf(value), 1); }
+  void Add(size_t bucket, uint64_t count) {
+    if (counts_.empty()) counts_.resize(kBuckets);
+    counts_[bucket] += count;
+    count_ += count;
+  }
+  void Merge(const BasicHistogram& other) {
+    for (size_t i = 0; i < other.counts_.size(); ++i) Add(i, other.counts_[i]);
+  }
+
+  // What was recorded after `before` was copied from this one.
+  BasicHistogram Since(const BasicHistogram& before) const {
+    BasicHistogram difference = *this;
+    for (size_t i = 0; i < before.counts_.size(); ++i) difference.counts_[i] -= before.counts_[i];
+    difference.count_ -= before.count_;
+    return difference;
+  }
+
+  uint64_t count() const { return count_; }
+
+  // The middle of the first bucket such that at least `share` (of [0, 1]) of all values are in it
+  // or below it: off by at most half a bucket.  0 while nothing was recorded.
+  uint64_t Percentile(double share) const {
+    if (count_ == 0) return 0;
+    const double exact = std::ceil(std::clamp(share, 0.0, 1.0) * static_cast<double>(count_));
+    const uint64_t rank = std::max<uint64_t>(1, static_cast<uint64_t>(exact));
+    uint64_t seen = 0;
+    size_t bucket = 0;
+    while ((seen += counts_[bucket]) < rank) ++bucket;
+    return MiddleOf(bucket);
+  }
+  uint64_t max() const { return Percentile(1); }
+
+ private:
+  static uint64_t MiddleOf(size_t bucket) {
+    constexpr size_t kLinear = size_t{1} << kLinearBits;
+    if (bucket < 2 * kLinear) return bucket;
+    const int shift = static_cast<int>(bucket >> kLinearBits) - 1;
+    const uint64_t low = static_cast<uint64_t>(bucket % kLinear + kLinear) << shift;
+    return low + ((uint64_t{1} << shift) >> 1);
+  }
+
+  std::vector<uint64_t> counts_;  // empty while nothing was recorded
+  uint64_t count_ = 0;
+};
+
+// Of nanoseconds in Statistics: percentiles are off by at most 1/32, about 3 %.
+using LatencyHistogram = BasicHistogram<4>;
+
+}  // namespace lsm
+
+#endif  // TRELLIS_LSM_BASE_HISTOGRAM_H_

@@ -1,0 +1,173 @@
+#include "lsm/base/event_log.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "lsm/bytes/status.h"
+#include "lsm/fs/memory_file_system.h"
+#include "tests/support/status_matchers.h"
+
+namespace lsm {
+namespace {
+
+using testing::HasSubstr;
+using testing_support::StatusIs;
+
+class EventLogTest : public testing::Test {
+ protected:
+  void Open() {
+    log_ = nullptr;
+    absl::StatusOr<std::shared_ptr<EventLog>> log = EventLog::Open(options_);
+    ASSERT_OK(log);
+    log_ = *std::move(log);
+  }
+  void Write(const std::string& line) {
+    DamageFound event;
+    event.wall_micros = 1'795'712'718'123'456;
+    event.store = "/store";
+    event.line = line;
+    log_->OnDamage(event);
+  }
+  std::string Bytes(const std::string& name) { return files_.FileBytes("/logs/" + name); }
+  bool IsThere(const std::string& name) {
+    return (*files_.OpenDirectory("/logs", /*create=*/true))->Stat(name).ok();
+  }
+
+  MemoryFileSystem files_;
+  EventLogOptions options_ = {.directory = "/logs", .file_system = &files_};
+  std::shared_ptr<EventLog> log_;
+};
+
+TEST_F(EventLogTest, WritesALinePerEvent) {
+  Open();
+  FlushEnd event;
+  event.wall_micros = 1'795'712'718'123'456;
+  event.store = "/var/lib/my app";
+  event.lost = 2;
+  event.job = 3;
+  event.entries = 10;
+  event.outputs.resize(2);
+  event.outputs[0].number = 12;
+  event.outputs[1].number = 13;
+  event.bytes_written = 4096;
+  event.nanos = 31'250'999;
+  event.status = absl::UnavailableError("/a/b.table: \"broken\"\n");
+  log_->OnFlushEnd(event);
+  EXPECT_EQ(Bytes("LOG"),
+            "2026-11-26T17:05:18.123456Z event=flush_end lost_events=2 job=3 reason=memtable "
+            "entries=10 outputs=12,13 bytes=4096 us=31250 status=\"UNAVAILABLE: /a/b.table: "
+            "\\x22broken\\x22\\x0a\" store=\"/var/lib/my app\"\n");
+}
+
+TEST_F(EventLogTest, WritesEveryKindOfEvent) {
+  Open();
+  log_->OnOpenBegin({});
+  OpenEnd opened;
+  opened.recovery.dropped.push_back({.path = "/store/000007.log", .offset = 100, .bytes = 20});
+  log_->OnOpenEnd(opened);
+  log_->OnFlushBegin({});
+  log_->OnFlushEnd({});
+  log_->OnCompactionBegin({});
+  log_->OnCompactionEnd({});
+  log_->OnStallBegin({});
+  log_->OnStallEnd({});
+  log_->OnFailure({});
+  log_->OnResume({});
+  log_->OnDamage({});
+  log_->OnFileCreated({});
+  log_->OnFileRemoved({});
+  log_->OnClose({});
+  const std::string text = Bytes("LOG");
+  for (const char* name : {"open_begin", "open_end", "flush_begin", "flush_end", "compaction_begin",
+                           "compaction_end", "stall_begin", "stall_end", "failure", "resume",
+                           "damage", "file_created", "file_removed", "close"})
+    EXPECT_THAT(text, HasSubstr(Concat("1970-01-01T00:00:00.000000Z event=", name, " ")));
+  EXPECT_THAT(text, HasSubstr("dropped=\"/store/000007.log: dropped 20 bytes"));
+  EXPECT_EQ(log_->lines_lost(), 0u);
+}
+
+TEST_F(EventLogTest, RotatesAndKeepsSoManyFiles) {
+  options_.file_bytes_max = 1024;
+  options_.files_max = 3;
+  Open();
+  for (int i = 0; i < 40; ++i) Write(Concat("line", i, ".", std::string(200, 'x')));
+  // Three lines a file: the last one holds line 39 alone.
+  EXPECT_THAT(Bytes("LOG"), HasSubstr("line39."));
+  EXPECT_THAT(Bytes("LOG.1"), HasSubstr("line38."));
+  EXPECT_THAT(Bytes("LOG.2"), HasSubstr("line33."));
+  EXPECT_FALSE(IsThere("LOG.3"));
+  for (const char* name : {"LOG", "LOG.1", "LOG.2"}) EXPECT_LE(Bytes(name).size(), 1024u);
+}
+
+TEST_F(EventLogTest, KeepsTheFileOfAnEarlierProcess) {
+  Open();
+  Write("first");
+  Open();
+  Write("second");
+  EXPECT_THAT(Bytes("LOG.1"), HasSubstr("what=first"));
+  EXPECT_THAT(Bytes("LOG"), HasSubstr("what=second"));
+  options_.files_max = 1;
+  Open();
+  EXPECT_EQ(Bytes("LOG"), "");
+}
+
+TEST_F(EventLogTest, DropsAndCountsWhatItCannotWrite) {
+  Open();
+  Write("first");
+  files_.SetFault([](FileOperation operation, const std::string&, uint64_t) {
+    return operation == FileOperation::kAppend || operation == FileOperation::kCreate
+               ? absl::ResourceExhaustedError("the disk is full")
+               : absl::OkStatus();
+  });
+  Write("second");
+  Write("third");
+  files_.SetFault(nullptr);
+  Write("fourth");
+  EXPECT_THAT(Bytes("LOG"), HasSubstr("what=fourth"));
+  EXPECT_EQ(log_->lines_lost(), 2u);
+  EXPECT_THAT(log_->status(), StatusIs(absl::StatusCode::kResourceExhausted));
+}
+
+TEST_F(EventLogTest, RefusesBadOptions) {
+  const auto refusal = [&](const EventLogOptions& options) {
+    return EventLog::Open(options).status();
+  };
+  options_.file_bytes_max = 1023;
+  EXPECT_THAT(refusal(options_),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("file_bytes_max")));
+  options_ = {.directory = "/logs", .files_max = 0, .file_system = &files_};
+  EXPECT_THAT(refusal(options_),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("files_max")));
+  for (const char* name : {"CURRENT", "LOCK", "000012.log", "000012.table"}) {
+    options_ = {.directory = "/logs", .name = name, .file_system = &files_};
+    EXPECT_THAT(refusal(options_), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(name)));
+  }
+  options_ = {.directory = "/logs", .name = "a/b", .file_system = &files_};
+  EXPECT_THAT(refusal(options_), StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
+TEST_F(EventLogTest, TakesLinesOfSeveralThreads) {
+  options_.file_bytes_max = uint64_t{1} << 20;
+  Open();
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      for (int line = 0; line < 100; ++line) Write("whole");
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  const std::string text = Bytes("LOG");
+  size_t lines = 0;
+  for (size_t at = 0;
+       (at = text.find("event=damage what=whole store=/store\n", at)) != std::string::npos; ++at)
+    ++lines;
+  EXPECT_EQ(lines, 400u);
+}
+
+}  // namespace
+}  // namespace lsm
