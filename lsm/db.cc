@@ -47,11 +47,16 @@ absl::StatusOr<std::unique_ptr<DB>> DB::Open(const std::string& directory, const
 DB::DB(std::shared_ptr<Engine> engine) : engine_(std::move(engine)) {}
 DB::~DB() {
   if (engine_->CheckProcess().ok()) {
-    engine_->Close();
+    engine_->Close().IgnoreError();
   } else {
     // Files and threads are the parent's, and locks may be held by threads that are not here.
     (void)new (std::nothrow) std::shared_ptr<Engine>(engine_);
   }
+}
+
+absl::Status DB::Close() {
+  LSM_RETURN_IF_ERROR(engine_->CheckProcess());
+  return engine_->Close();
 }
 
 absl::Status DB::Put(std::string_view key, std::string_view value, const WriteOptions& options) {

@@ -23,7 +23,9 @@
 //   FailedPrecondition  the store is open elsewhere, or open for reading only; or the log directory
 //                       holds a store; or (Destroy, Repair) files with a store's names are not
 //                       files of Trellis, or the logs are another store's; or this process is a
-//                       forked child of the one that opened it
+//                       forked child of the one that opened it; or the store was closed
+//                       (DB::Close); or a call that may wait comes from a callback of
+//                       Options::listener
 //   DataLoss            a file is missing, or its bytes are not what was written: damaged, cut off,
 //                       another's; names the file and, where it is there, the offset
 //   Unimplemented       a file of a newer version of the format; names the file and what is new
@@ -80,6 +82,7 @@
 #include "lsm/base/options.h"
 #include "lsm/base/pace.h"
 #include "lsm/base/pinned_value.h"
+#include "lsm/base/prefix_end.h"
 #include "lsm/base/repair_report.h"
 #include "lsm/base/snapshot.h"
 #include "lsm/base/statistics.h"
@@ -101,9 +104,18 @@ class DB {
   static absl::StatusOr<std::unique_ptr<DB>> Open(const std::string& directory,
                                                   const Options& options = {});
 
-  // Waits for background work, and syncs the log: after an orderly end all that was acknowledged is
-  // durable.  It cannot tell whether that failed; who must know writes an empty batch with `sync`
-  // before.
+  // Waits for the calls and the background work that are running, and syncs the log.  OK: all that
+  // was acknowledged is durable, and the next opening notices if any of it is missing.  Otherwise
+  // the first failure: of the last syncs, or of the log or the manifest before (GetFailure).
+  // Unsynced writes are then as after a crash.  The directory is free for another opening either
+  // way.  A failed flush or compaction is no failure of Close: the log has what it should write.
+  //
+  // May be called beside any other call and more than once; each returns the same.  Calls that
+  // wait, and those that come later, return FailedPrecondition; GetStatistics shows what was
+  // counted until then, and ApproximateBytes is 0.
+  absl::Status Close();
+
+  // Closes the store if that was not done.  It cannot return a failure: Close does.
   ~DB();
   DB(const DB&) = delete;
   DB& operator=(const DB&) = delete;
@@ -137,7 +149,12 @@ class DB {
       std::span<const std::string_view> keys, const ReadOptions& options = {});
 
   // Over user keys, as of now or of the options' snapshot.  Never null; an error stands in its
-  // status().  Who walks through blocks that are not cached reads ahead, in each run of tables up
+  // status().  For all keys with a prefix:
+  //
+  //   const std::optional<std::string> end = lsm::PrefixEnd(prefix);  // outlives the iterator
+  //   auto iterator = db.NewIterator({.lower_bound = prefix, .upper_bound = end});
+  //
+  // Who walks through blocks that are not cached reads ahead, in each run of tables up
   // to 248 KiB, which the iterator holds as long as it lives, besides the block cache.
   std::unique_ptr<Iterator> NewIterator(const ReadOptions& options = {});
 

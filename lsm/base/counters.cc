@@ -71,6 +71,13 @@ constexpr std::array<uint64_t LevelStatistics::*, LevelCounts::kFieldCount> kLev
     &LevelStatistics::partition_bytes_from_file,
 };
 
+constexpr std::array<LatencyHistogram Statistics::*, static_cast<size_t>(Timed::kCount)>
+    kTimedMembers = {
+        &Statistics::get_times,
+        &Statistics::write_times,
+        &Statistics::seek_times,
+};
+
 }  // namespace
 
 // Relaxed, both: nobody else knows the object yet, or any more.
@@ -142,6 +149,14 @@ void Counters::SumInto(Statistics* statistics) const {
         statistics->levels[level].*kLevelMembers[field] += value;
         statistics->total.*kLevelMembers[field] += value;
       }
+    }
+  }
+  for (size_t timed = 0; timed < kTimed; ++timed) {
+    LatencyHistogram& histogram = statistics->*kTimedMembers[timed];
+    histogram = {};
+    for (size_t bucket = 0; bucket < LatencyHistogram::kBuckets; ++bucket) {
+      const uint64_t count = times_[timed][bucket].load(std::memory_order_relaxed);
+      if (count != 0) histogram.Add(bucket, count);
     }
   }
   // Who ended further down came by.

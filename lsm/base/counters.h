@@ -83,6 +83,15 @@ enum class Counter : uint8_t {
   kCount,
 };
 
+// Calls whose times are recorded.
+enum class Timed : uint8_t { kGet, kWrite, kSeek, kCount };
+
+// Of the calls of a thread, one in this many is timed: two readings of the clock take about 45 ns.
+// Primes, so that no rhythm of a program's calls hides some of them.
+inline constexpr uint64_t kGetsPerTime = 127;
+inline constexpr uint64_t kSeeksPerTime = 31;
+inline constexpr uint64_t kWritesPerTime = 7;
+
 // Thread-safe.  Stripes belong to threads (ThreadIndex), so adding is a plain load and store to a
 // line that no other core writes; threads beyond the number of stripes share the last one and add
 // atomically.
@@ -97,6 +106,13 @@ class Counters {
   // As Here's.
   uint64_t Add(Counter counter, uint64_t amount);
   void Add(int level, const LevelCounts& counts);
+
+  // Records how long a call took.
+  void AddTime(Timed timed, uint64_t nanos) {
+    // Relaxed, as all counts.  Shared by all threads: samples are rare, and writes take a lock.
+    times_[static_cast<size_t>(timed)][LatencyHistogram::BucketOf(nanos)].fetch_add(
+        1, std::memory_order_relaxed);
+  }
 
   // Sets the counted fields of `statistics` to the sums of the stripes: those of the store, of each
   // level, and of `total`, whose `lookups` are those that no memtable answered.  What was there
@@ -123,6 +139,8 @@ class Counters {
 
   // Made when its thread first counts, the last one at once; never freed before the whole.
   std::array<std::atomic<Stripe*>, kStripes> stripes_;
+  static constexpr size_t kTimed = static_cast<size_t>(Timed::kCount);
+  std::array<std::array<std::atomic<uint64_t>, LatencyHistogram::kBuckets>, kTimed> times_{};
 };
 
 class Counters::Here {
@@ -130,6 +148,10 @@ class Counters::Here {
   // NOLINTNEXTLINE(google-explicit-constructor): who counts once just names the counters.
   Here(Counters* counters) : stripe_(counters->StripeOfThisThread(&shared_)) {}
 
+  // What the stripe has counted so far.
+  uint64_t Of(Counter counter) const {
+    return stripe_.counters[static_cast<size_t>(counter)].load(std::memory_order_relaxed);
+  }
   // Returns what the stripe has counted now.
   uint64_t Add(Counter counter, uint64_t amount) const {
     return Increase(&stripe_.counters[static_cast<size_t>(counter)], amount);

@@ -5,6 +5,7 @@
 
 #include "lsm/bytes/json_writer.h"
 #include "lsm/bytes/readable.h"
+#include "lsm/bytes/status.h"
 
 namespace lsm {
 namespace {
@@ -56,6 +57,7 @@ constexpr LevelField kLevelCounts[] = {
 struct StoreField {
   std::string_view name;
   uint64_t Statistics::*member;
+  bool is_state = false;  // not a count: Since leaves it
 };
 constexpr StoreField kStoreFields[] = {
     {"lookups", &Statistics::lookups},
@@ -81,7 +83,7 @@ constexpr StoreField kStoreFields[] = {
     {"compactions", &Statistics::compactions},
     {"trivial_moves", &Statistics::trivial_moves},
     {"compactions_for_readers", &Statistics::compactions_for_readers},
-    {"compactions_at_once", &Statistics::compactions_at_once},
+    {"compactions_at_once", &Statistics::compactions_at_once, true},
     {"compaction_bytes_read", &Statistics::compaction_bytes_read},
     {"compaction_bytes_written", &Statistics::compaction_bytes_written},
     {"compaction_nanos", &Statistics::compaction_nanos},
@@ -90,9 +92,9 @@ constexpr StoreField kStoreFields[] = {
     {"stalls_log", &Statistics::stalls_log},
     {"slowdowns", &Statistics::slowdowns},
     {"stall_nanos", &Statistics::stall_nanos},
-    {"memtable_bytes", &Statistics::memtable_bytes},
-    {"block_cache_bytes", &Statistics::block_cache_bytes},
-    {"block_cache_capacity_bytes", &Statistics::block_cache_capacity_bytes},
+    {"memtable_bytes", &Statistics::memtable_bytes, true},
+    {"block_cache_bytes", &Statistics::block_cache_bytes, true},
+    {"block_cache_capacity_bytes", &Statistics::block_cache_capacity_bytes, true},
     {"background_errors", &Statistics::background_errors},
     {"filter_denials_checked", &Statistics::filter_denials_checked},
     {"filter_false_negatives", &Statistics::filter_false_negatives},
@@ -100,6 +102,17 @@ constexpr StoreField kStoreFields[] = {
     {"bytes_verified", &Statistics::bytes_verified},
     {"scrubs", &Statistics::scrubs},
     {"damage_found", &Statistics::damage_found},
+};
+
+struct TimesField {
+  std::string_view name;
+  LatencyHistogram Statistics::*member;
+  std::string_view text;
+};
+constexpr TimesField kTimesFields[] = {
+    {"get_times", &Statistics::get_times, "gets (one in 127)"},
+    {"write_times", &Statistics::write_times, "writes (one in 7)"},
+    {"seek_times", &Statistics::seek_times, "seeks (one in 31)"},
 };
 
 // Mean of a member of the levels, by keys.  A level without filters (0) has no say: its reads are
@@ -273,6 +286,35 @@ std::string ChecksText(const Statistics& statistics) {
   return "Checks\n" + ReadableTable(rows, 2);
 }
 
+struct Share {
+  std::string_view name;
+  double share;
+};
+constexpr Share kShares[] = {
+    {"p50", 0.5}, {"p95", 0.95}, {"p99", 0.99}, {"p99.9", 0.999}, {"max", 1}};
+
+std::string TimesText(const Statistics& statistics) {
+  Rows rows = {{"", "calls timed"}};
+  for (const Share& share : kShares) rows[0].emplace_back(share.name);
+  for (const TimesField& field : kTimesFields) {
+    const LatencyHistogram& times = statistics.*field.member;
+    if (times.count() == 0) continue;
+    rows.push_back({std::string(field.text), ReadableCount(times.count())});
+    for (const Share& share : kShares)
+      rows.back().push_back(ReadableNanos(times.Percentile(share.share)));
+  }
+  if (rows.size() == 1) return "";
+  return "Latency\n" + ReadableTable(rows, 2);
+}
+
+void WriteTimes(const LatencyHistogram& times, JsonWriter* json) {
+  json->BeginObject();
+  json->Member("count", times.count());
+  for (const Share& share : kShares)
+    json->Member(Concat(share.name, "_nanos"), times.Percentile(share.share));
+  json->EndObject();
+}
+
 std::string SizesText(const Statistics& statistics) {
   Rows rows;
   rows.push_back({"memtables", ReadableBytes(statistics.memtable_bytes)});
@@ -350,6 +392,19 @@ LevelStatistics LevelStatistics::Since(const LevelStatistics& before) const {
   return difference;
 }
 
+Statistics Statistics::Since(const Statistics& before) const {
+  Statistics difference = *this;
+  for (size_t i = 0; i < levels.size(); ++i)
+    difference.levels[i] = levels[i].Since(before.levels[i]);
+  difference.total = total.Since(before.total);
+  for (const StoreField& field : kStoreFields) {
+    if (!field.is_state) difference.*field.member -= before.*field.member;
+  }
+  for (const TimesField& field : kTimesFields)
+    difference.*field.member = (this->*field.member).Since(before.*field.member);
+  return difference;
+}
+
 double Statistics::write_amplification() const {
   return Ratio(log_bytes_written + flush_bytes_written + compaction_bytes_written,
                user_bytes_written);
@@ -389,13 +444,18 @@ void Statistics::SumLevels() {
 
 std::string Statistics::ToText() const {
   return TablesText(*this) + FiltersText(*this) + LookupsText(*this) + ReadsText(*this) +
-         WritesText(*this) + RecoveryText(recovery) + ChecksText(*this) + SizesText(*this);
+         WritesText(*this) + TimesText(*this) + RecoveryText(recovery) + ChecksText(*this) +
+         SizesText(*this);
 }
 
 std::string Statistics::ToJson() const {
   JsonWriter json;
   json.BeginObject();
   for (const StoreField& field : kStoreFields) json.Member(field.name, this->*field.member);
+  for (const TimesField& field : kTimesFields) {
+    json.Key(field.name);
+    WriteTimes(this->*field.member, &json);
+  }
   json.Member("write_amplification", write_amplification());
   json.Member("space_amplification", space_amplification());
   json.Member("filter_goal", filter_goal);

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "lsm/base/histogram.h"
 #include "lsm/base/recovery_report.h"
 
 namespace lsm {
@@ -145,7 +146,18 @@ struct Statistics {
   uint64_t scrubs = 0;        // times that the turn of every table, and of the records, had come
   uint64_t damage_found = 0;  // lines of DB::GetDamage, and those that are too many for it
 
+  // How long calls took, in nanoseconds.  A sample of each thread's calls is timed: one in 127 of
+  // Get, one in 31 seeks of iterators, one in 7 writes (Put, Delete and Write, with the time that
+  // they waited; each stall is an event of Options::listener).
+  LatencyHistogram get_times;
+  LatencyHistogram write_times;
+  LatencyHistogram seek_times;
+
   RecoveryReport recovery;  // of the opening; does not change afterwards
+
+  // What was counted after `before` was taken.  Figures that describe the store as it is now
+  // (tables, bytes, FPPs, memory, the most compactions at once, what the opening recovered) stay.
+  Statistics Since(const Statistics& before) const;
 
   // Bytes written to log and tables per byte that users wrote; 0 before any.
   double write_amplification() const;

@@ -26,10 +26,11 @@ constexpr int kPassedMax = 32;  // entries of one key: about what a seek costs
 class DbIterator final : public Iterator {
  public:
   DbIterator(std::unique_ptr<Iterator> entries, Sequence sequence, const IteratorBounds& bounds,
-             std::function<void(uint64_t seeks)> on_destroy)
+             const SeekTimer& timer, std::function<void(uint64_t seeks)> on_destroy)
       : entries_(std::move(entries)),
         sequence_(sequence),
         bounds_(bounds),
+        timer_(timer),
         on_destroy_(std::move(on_destroy)) {}
   ~DbIterator() override {
     entries_.reset();
@@ -39,20 +40,16 @@ class DbIterator final : public Iterator {
   bool Valid() const override { return valid_; }
 
   void SeekToFirst() override {
-    ++seeks_;
-    Move([&] { DoSeekToFirst(); });
+    CountedSeek([&] { DoSeekToFirst(); });
   }
   void SeekToLast() override {
-    ++seeks_;
-    Move([&] { DoSeekToLast(); });
+    CountedSeek([&] { DoSeekToLast(); });
   }
   void Seek(std::string_view target) override {
-    ++seeks_;
-    Move([&] { DoSeek(target); });
+    CountedSeek([&] { DoSeek(target); });
   }
   void SeekForPrev(std::string_view target) override {
-    ++seeks_;
-    Move([&] { DoSeekForPrev(target); });
+    CountedSeek([&] { DoSeekForPrev(target); });
   }
   void Next() override {
     Move([&] { DoNext(); });
@@ -87,6 +84,15 @@ class DbIterator final : public Iterator {
       out_of_memory_ = true;
       valid_ = false;
     }
+  }
+
+  template <typename Call>
+  void CountedSeek(const Call& call) {
+    if ((timer_.first + seeks_++) % kSeeksPerTime != 0 || timer_.counters == nullptr) [[likely]]
+      return Move(call);
+    const uint64_t from = timer_.clock->MonotonicNanos();
+    Move(call);
+    timer_.counters->AddTime(Timed::kSeek, timer_.clock->MonotonicNanos() - from);
   }
 
   void DoSeekToFirst() {
@@ -265,6 +271,7 @@ class DbIterator final : public Iterator {
   std::unique_ptr<Iterator> entries_;
   const Sequence sequence_;
   const IteratorBounds bounds_;
+  const SeekTimer timer_;
   const std::function<void(uint64_t seeks)> on_destroy_;
   uint64_t seeks_ = 0;
   Direction direction_ = Direction::kForward;
@@ -279,9 +286,10 @@ class DbIterator final : public Iterator {
 }  // namespace
 
 std::unique_ptr<Iterator> NewDbIterator(std::unique_ptr<Iterator> entries, Sequence sequence,
-                                        const IteratorBounds& bounds,
+                                        const IteratorBounds& bounds, const SeekTimer& timer,
                                         std::function<void(uint64_t seeks)> on_destroy) {
-  return std::make_unique<DbIterator>(std::move(entries), sequence, bounds, std::move(on_destroy));
+  return std::make_unique<DbIterator>(std::move(entries), sequence, bounds, timer,
+                                      std::move(on_destroy));
 }
 
 }  // namespace lsm

@@ -9,8 +9,10 @@
 #include <optional>
 #include <string_view>
 
+#include "lsm/base/counters.h"
 #include "lsm/base/internal_key.h"
 #include "lsm/base/iterator.h"
+#include "lsm/fs/environment.h"
 
 namespace lsm {
 
@@ -19,10 +21,17 @@ struct IteratorBounds {
   std::optional<std::string_view> upper;  // exclusive
 };
 
+// Times some of the seeks: those that, counted on from `first`, are multiples of kSeeksPerTime.
+struct SeekTimer {
+  Counters* counters = nullptr;  // null: none
+  Clock* clock = nullptr;
+  uint64_t first = 0;
+};
+
 // `entries` walks internal keys.  `on_destroy` is called last, when `entries` is gone, with the
 // number of seeks there were: it lets go of what they lie in.
 std::unique_ptr<Iterator> NewDbIterator(std::unique_ptr<Iterator> entries, Sequence sequence,
-                                        const IteratorBounds& bounds,
+                                        const IteratorBounds& bounds, const SeekTimer& timer,
                                         std::function<void(uint64_t seeks)> on_destroy);
 
 }  // namespace lsm

@@ -71,9 +71,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   static absl::StatusOr<std::shared_ptr<Engine>> Open(const std::string& directory,
                                                       const Options& options);
   ~Engine();
-  // Waits for background work, and lets go of the store.  Once; nothing may be called any more but
-  // ReleaseSnapshot, and what iterators call.
-  void Close();
+  // DB::Close.  Any number of threads may call it, and anything else, at any time.
+  absl::Status Close();
   // FailedPrecondition in a forked child, where nothing may be called at all.
   absl::Status CheckProcess() const {
     return store_.lock != nullptr ? store_.lock->CheckHolder() : absl::OkStatus();
@@ -164,6 +163,21 @@ class Engine : public std::enable_shared_from_this<Engine> {
     std::weak_ptr<const OpenTable> table;
   };
 
+  // A call that uses the store's files or waits for jobs: Close waits until it ends.
+  class Call {
+   public:
+    explicit Call(Engine* engine);
+    ~Call();
+    Call(const Call&) = delete;
+    Call& operator=(const Call&) = delete;
+    // FailedPrecondition if the store was closed before.
+    const absl::Status& status() const { return status_; }
+
+   private:
+    Engine& engine_;
+    absl::Status status_;
+  };
+
   struct ScrubStep {
     uint64_t number = 0;  // of the table; 0: all were there
     PlacedTable table;
@@ -195,6 +209,17 @@ class Engine : public std::enable_shared_from_this<Engine> {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(manifest_mutex_);
   absl::Status StartReading(std::vector<std::shared_ptr<const Memtable>> memtables,
                             std::array<OpenTables, kLevels> levels);
+
+  // Waits until the store is not in use; the first of its Close, that it may be, is told.
+  bool BeginClosing() ABSL_LOCKS_EXCLUDED(mutex_);
+  // What Close does once no job and no other call runs.
+  absl::Status ReleaseStore();
+  // FailedPrecondition: DB::Close was called.
+  absl::Status CheckOpen() const {
+    // Relaxed: a call that begins beside Close may come before it or after it.
+    return closing_.load(std::memory_order_relaxed) ? StoreIsClosed() : absl::OkStatus();
+  }
+  static absl::Status StoreIsClosed();
 
   // --- writing (engine_write.cc) ---
   absl::Status Enqueue(Writer* writer);
@@ -303,13 +328,17 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void CountSeeks(uint64_t seeks, uint64_t level0_tables, uint64_t level0_merges);
   // Gives up a shared view, and removes the files that only it had kept.  Throws nothing.
   void LetGo(std::shared_ptr<const ReadView> view);
+  // `lookups`: that the thread has made, with this one.
   absl::Status Find(const ReadView& view, const LookupKey& key, bool fill_cache, bool pin_always,
-                    LookupResult* result, Explanation* explanation);
+                    const Counters::Here& counters, uint64_t lookups, LookupResult* result,
+                    Explanation* explanation);
   // Those of some keys, side by side.  Throws std::bad_alloc if there is no memory to begin with.
   void FindTogether(const ReadView& view, std::span<const std::string_view> keys, Sequence sequence,
                     bool fill_cache, std::span<absl::StatusOr<std::optional<std::string>>> answers);
 
   // --- care (engine_care.cc) ---
+  // The pace, which also ends the call when the store is closed.
+  Pace UntilClosed(const Pace& pace) const;
   // Fails with ResourceExhausted alone, as VerifyTable does.
   absl::Status VerifyRecords(VerifyReport* report) ABSL_LOCKS_EXCLUDED(manifest_mutex_, mutex_);
   bool RecordsAreKnown() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -390,9 +419,14 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::set<uint64_t> damage_known_ ABSL_GUARDED_BY(mutex_);  // digests of all lines
   Failures failures_ ABSL_GUARDED_BY(mutex_);
   bool mending_ ABSL_GUARDED_BY(mutex_) = false;  // no job is to begin
-  // Relaxed wherever it is read: jobs only look whether they should hurry, and who waits for their
-  // end does so under mutex_.
+  // Set under mutex_, when Close begins.  Relaxed wherever it is read without: jobs only look
+  // whether they should hurry.
   std::atomic<bool> closing_{false};
+  // Of the thread that closes: there was a view.
+  bool was_opened_ = false;
+  int calls_ ABSL_GUARDED_BY(mutex_) = 0;           // that Close waits for
+  bool is_closed_ ABSL_GUARDED_BY(mutex_) = false;  // Close has ended, with:
+  absl::Status close_status_ ABSL_GUARDED_BY(mutex_);
 
   // --- of the writer whose turn it is; the seed changes only while no flush is scheduled and no
   // log is being made, which read it ---

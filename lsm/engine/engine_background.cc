@@ -512,8 +512,9 @@ absl::Status Engine::RequestRange(RangeRequest* request) {
   while (!request->done) {
     // After a failure nothing is begun any more; what was begun is waited for, since it uses the
     // request.
-    const absl::Status failure =
+    absl::Status failure =
         failures_.FirstOf({FailureKind::kLog, FailureKind::kManifest, FailureKind::kCompaction});
+    failure.Update(CheckOpen());
     if (!failure.ok() && !request->in_hand) {
       std::erase(range_requests_, request);
       return failure;
@@ -526,6 +527,8 @@ absl::Status Engine::RequestRange(RangeRequest* request) {
 absl::Status Engine::CompactRange(std::optional<std::string_view> from,
                                   std::optional<std::string_view> to) {
   LSM_RETURN_IF_ERROR(events_->CheckMayWait("DB::CompactRange"));
+  const Call call(this);
+  LSM_RETURN_IF_ERROR(call.status());
   LSM_RETURN_IF_ERROR(Flush());
   if (from && to && *from >= *to) return absl::OkStatus();
   const auto deepest_level = [this] {
@@ -544,6 +547,8 @@ absl::Status Engine::CompactRange(std::optional<std::string_view> from,
 
 absl::Status Engine::WaitForBackgroundWork() {
   LSM_RETURN_IF_ERROR(events_->CheckMayWait("DB::WaitForBackgroundWork"));
+  const Call call(this);
+  LSM_RETURN_IF_ERROR(call.status());
   MutexLock lock(&mutex_);
   while (flush_scheduled_ || compactions_ > 0) scheduler_->Wait(&mutex_, &work_done_);
   return failures_.First();

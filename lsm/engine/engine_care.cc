@@ -26,6 +26,8 @@ constexpr uint64_t kScrubPauseNanos = 50'000'000;
 
 absl::StatusOr<VerifyReport> Engine::Verify(const Pace& pace) {
   LSM_RETURN_IF_ERROR(events_->CheckMayWait("DB::Verify"));
+  const Call call(this);
+  LSM_RETURN_IF_ERROR(call.status());
   // Tables that a compaction makes superfluous meanwhile need not be verified, nor kept.
   std::vector<PlacedTable> tables;
   uint64_t bytes_total = 0;
@@ -39,15 +41,23 @@ absl::StatusOr<VerifyReport> Engine::Verify(const Pace& pace) {
     }
     LetGo(std::move(view));
   }
+  const Pace until_closed = UntilClosed(pace);
   LSM_ASSIGN_OR_RETURN(const std::unique_ptr<Pacer> pacer,
-                       Pacer::Create(pace, store_.environment, bytes_total));
+                       Pacer::Create(until_closed, store_.environment, bytes_total));
   VerifyReport report;
   absl::Status status = VerifyRecords(&report);
   for (size_t i = 0; i < tables.size() && status.ok(); ++i)
     status = VerifyIfThere(tables[i], pacer.get(), &report);
   NoteVerified(report);
+  if (!status.ok()) LSM_RETURN_IF_ERROR(CheckOpen());
   LSM_RETURN_IF_ERROR(status);
   return report;
+}
+
+Pace Engine::UntilClosed(const Pace& pace) const {
+  return {pace.bytes_per_second, [this, progress = pace.progress](const Progress& so_far) {
+            return CheckOpen().ok() && (progress == nullptr || progress(so_far));
+          }};
 }
 
 // CURRENT, the manifest and the logs.
@@ -205,6 +215,8 @@ absl::Status Engine::ScrubOne() {
 absl::StatusOr<CopyReport> Engine::CopyTo(const std::string& path, bool link,
                                           const std::string& base, const Pace& pace) {
   LSM_RETURN_IF_ERROR(events_->CheckMayWait("a copy of the store"));
+  const Call call(this);
+  LSM_RETURN_IF_ERROR(call.status());
   if (options_.mode == OpenMode::kReadOnly) {
     return absl::FailedPreconditionError(
         Concat(store_.directory->path(), ": the store is open for reading only"));
@@ -231,8 +243,9 @@ absl::StatusOr<CopyReport> Engine::CopyTo(const std::string& path, bool link,
     version = current_view_->version;
   }
   for (int level = 0; level < kLevels; ++level) bytes_total += version->level_bytes(level);
+  const Pace until_closed = UntilClosed(pace);
   LSM_ASSIGN_OR_RETURN(const std::unique_ptr<Pacer> pacer,
-                       Pacer::Create(pace, store_.environment, bytes_total));
+                       Pacer::Create(until_closed, store_.environment, bytes_total));
   CopyReport report;
   NewFiles made;
   absl::Status status = BringTables({store_.directory.get(), &state}, link,
@@ -240,6 +253,7 @@ absl::StatusOr<CopyReport> Engine::CopyTo(const std::string& path, bool link,
                                     TableReadMode(options_), pacer.get(), &made, &report);
   version.reset();
   CollectGarbage();
+  if (!status.ok()) LSM_RETURN_IF_ERROR(CheckOpen());
   LSM_RETURN_IF_ERROR(status);
   LSM_RETURN_IF_ERROR(FoundStore(store, std::nullopt, &state, &made).status());
   return report;

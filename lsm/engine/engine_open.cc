@@ -106,21 +106,75 @@ Engine::Engine(const Options& options, StoreDirectory store, std::shared_ptr<Eve
 
 Engine::~Engine() {
   // Unless its owner has closed it.
-  if (!closing_.load(std::memory_order_relaxed)) Close();
+  if (!closing_.load(std::memory_order_relaxed)) Close().IgnoreError();
 }
 
-void Engine::Close() {
+absl::Status Engine::StoreIsClosed() {
+  return absl::FailedPreconditionError("the store is closed (DB::Close)");
+}
+
+Engine::Call::Call(Engine* engine) : engine_(*engine) {
+  MutexLock lock(&engine_.mutex_);
+  status_ = engine_.CheckOpen();
+  ++engine_.calls_;
+}
+
+Engine::Call::~Call() {
+  MutexLock lock(&engine_.mutex_);
+  if (--engine_.calls_ == 0) engine_.work_done_.SignalAll();
+}
+
+absl::Status Engine::Close() {
+  LSM_RETURN_IF_ERROR(events_->CheckMayWait("DB::Close"));
   const uint64_t from = store_.environment.clock->MonotonicNanos();
-  // Relaxed: jobs only look whether they should hurry.
-  closing_.store(true, std::memory_order_relaxed);
-  bool was_opened = false, had_failed = false;
+  if (!BeginClosing()) {
+    MutexLock lock(&mutex_);
+    return close_status_;
+  }
+  absl::Status status = ReleaseStore();
   {
     MutexLock lock(&mutex_);
-    was_opened = current_view_ != nullptr;
-    while (flush_scheduled_ || compactions_ > 0 || collection_scheduled_ || scrub_scheduled_)
-      scheduler_->Wait(&mutex_, &work_done_);
-    current_view_ = nullptr;
-    had_failed = !failures_.OfLogOrManifest().ok();
+    close_status_ = status;
+  }
+  // An opening that failed has OnOpenEnd as its last event.
+  if (was_opened_) {
+    Closed event;
+    event.nanos = store_.environment.clock->MonotonicNanos() - from;
+    event.status = status;
+    events_->Add(std::move(event));
+    events_->Close();
+  }
+  MutexLock lock(&mutex_);
+  is_closed_ = true;
+  work_done_.SignalAll();
+  return status;
+}
+
+bool Engine::BeginClosing() {
+  MutexLock lock(&mutex_);
+  if (closing_.load(std::memory_order_relaxed)) {
+    // Not by the scheduler, which may be gone.
+    while (!is_closed_) work_done_.Wait(&mutex_);
+    return false;
+  }
+  // Relaxed: see CheckOpen.
+  closing_.store(true, std::memory_order_relaxed);
+  was_opened_ = current_view_ != nullptr;
+  work_done_.SignalAll();  // writers and calls that wait for jobs give up
+  while (!writers_.empty() || calls_ > 0 || flush_scheduled_ || compactions_ > 0 ||
+         collection_scheduled_ || scrub_scheduled_) {
+    // A store that is open for reading only has no scheduler, nor jobs.
+    scheduler_ != nullptr ? scheduler_->Wait(&mutex_, &work_done_) : work_done_.Wait(&mutex_);
+  }
+  current_view_ = nullptr;
+  return true;
+}
+
+absl::Status Engine::ReleaseStore() {
+  absl::Status status;
+  {
+    MutexLock lock(&mutex_);
+    status = failures_.OfLogOrManifest();
   }
   // What was acknowledged as synced is; the rest was not promised.  The log of a store that could
   // not be opened stays as a crash would leave it: nothing must look as if the store had been open.
@@ -128,29 +182,27 @@ void Engine::Close() {
   // that was begun by an attempt to resume is not even known to the manifest, which takes it for an
   // opening's that failed as long as there is nothing in it.
   VersionEdit closing;
-  if (was_opened && !had_failed) logs_.Close(&closing.closed_logs).IgnoreError();
+  if (was_opened_ && status.ok()) status = logs_.Close(&closing.closed_logs);
   {
     MutexLock lock(&manifest_mutex_);
     // From now on logs that lost their end are noticed.
-    if (!closing.closed_logs.empty()) (void)RecordEdit(closing);
-    if (manifest_ != nullptr) manifest_->Close().IgnoreError();
+    if (!closing.closed_logs.empty()) status.Update(RecordEdit(closing));
+    if (manifest_ != nullptr) status.Update(manifest_->Close());
   }
   // Joins its threads, so that no job is still on its way out of a function of ours.
   store_.own_scheduler.reset();
-  view_.Clear();
+  // Readers that began before Close go on with the view that they have.
+  view_.Close();
   view_.Collect();
   obsolete_.RemoveUnused();
   // Another store may soon have files of the same names; the next opening takes what is left.
   obsolete_.Close();
   // Iterators and snapshots that are left keep this object, and need no lock: what they read stays
   // open, though another opening removes the files.
-  store_.log_lock.reset();
-  store_.lock.reset();
-  if (!was_opened) return;  // OpenEnd says so
-  Closed event;
-  event.nanos = store_.environment.clock->MonotonicNanos() - from;
-  events_->Add(std::move(event));
-  events_->Close();
+  for (FileLock* lock : {store_.log_lock.get(), store_.lock.get()}) {
+    if (lock != nullptr) lock->Release();
+  }
+  return status;
 }
 
 absl::Status Engine::Start() {

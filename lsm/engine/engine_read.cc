@@ -64,9 +64,8 @@ Sequence Engine::SequenceFor(const ReadView& /*view*/, const ReadOptions& option
 }
 
 absl::Status Engine::Find(const ReadView& view, const LookupKey& key, bool fill_cache,
-                          bool pin_always, LookupResult* result, Explanation* explanation) {
-  const Counters::Here counters(&counters_);
-  const uint64_t lookups = counters.Add(Counter::kLookups, 1);
+                          bool pin_always, const Counters::Here& counters, uint64_t lookups,
+                          LookupResult* result, Explanation* explanation) {
   if (lookups % kLookupsPerNote == 0) NoteReads();
   if (FindInMemtables(view, key, result, explanation)) {
     counters.Add(Counter::kMemtableHits, 1);
@@ -84,8 +83,16 @@ absl::Status Engine::Find(const ReadView& view, const LookupKey& key, bool fill_
 absl::StatusOr<bool> Engine::Get(std::string_view key, const ReadOptions& options,
                                  const ValueSink& sink, Explanation* explanation) {
   LSM_RETURN_IF_ERROR(CheckKey(key));
+  const Counters::Here counters(&counters_);
+  const uint64_t lookups = counters.Add(Counter::kLookups, 1);
+  const bool is_timed = lookups % kGetsPerTime == 0;  // Explain is among them
+  uint64_t from = 0;
+  if (is_timed) [[unlikely]]
+    from = store_.environment.clock->MonotonicNanos();
   const EpochGuard guard;
   const ReadView* view = view_.Load();
+  if (view == nullptr) [[unlikely]]
+    return StoreIsClosed();
   const LookupKey lookup(key, SequenceFor(*view, options), digest_seed_);
   if (explanation != nullptr) {
     explanation->key = std::string(key);
@@ -96,13 +103,16 @@ absl::StatusOr<bool> Engine::Get(std::string_view key, const ReadOptions& option
     explanation->answered_by = "nobody";
   }
   LookupResult result;
-  LSM_RETURN_IF_ERROR(Find(*view, lookup, options.fill_cache, sink.pins, &result, explanation));
+  LSM_RETURN_IF_ERROR(
+      Find(*view, lookup, options.fill_cache, sink.pins, counters, lookups, &result, explanation));
   const bool found = result.answer == TableAnswer::kFound;
   if (explanation != nullptr) {
     explanation->found = found;
     explanation->value_bytes = found ? result.value.size() : 0;
   }
   if (found) sink.take(sink.target, result);
+  if (is_timed) [[unlikely]]
+    counters_.AddTime(Timed::kGet, store_.environment.clock->MonotonicNanos() - from);
   return found;
 }
 
@@ -112,6 +122,10 @@ std::vector<absl::StatusOr<std::optional<std::string>>> Engine::MultiGet(
   // The view is shared, and a guard stands for some keys at a time: what a guard keeps from being
   // freed (blocks that fall out of the cache, in all stores) does not grow with the keys.
   std::shared_ptr<const ReadView> view = view_.Share();
+  if (view == nullptr) {
+    for (auto& answer : answers) answer = StoreIsClosed();
+    return answers;
+  }
   const Sequence sequence = SequenceFor(*view, options);
   for (size_t begin = 0; begin < keys.size(); begin += kKeysTogether) {
     const size_t count = std::min(kKeysTogether, keys.size() - begin);
@@ -190,6 +204,7 @@ std::unique_ptr<Iterator> Engine::NewIterator(const ReadOptions& options) {
 
 std::unique_ptr<Iterator> Engine::MakeIterator(const ReadOptions& options) {
   std::shared_ptr<const ReadView> view = view_.Share();
+  if (view == nullptr) return NewEmptyIterator(StoreIsClosed());
   const Sequence sequence = SequenceFor(*view, options);
   Table::ScanOptions scan;
   scan.fill_cache = options.fill_cache;
@@ -201,11 +216,12 @@ std::unique_ptr<Iterator> Engine::MakeIterator(const ReadOptions& options) {
   if (!view->memtable->empty()) inputs.push_back(view->memtable->NewIterator());
   for (const auto& memtable : view->sealed) inputs.push_back(memtable->NewIterator());
   view->version->AddIterators(scan, &inputs);
-  counters_.Add(Counter::kIterators, 1);
+  const uint64_t iterators = counters_.Add(Counter::kIterators, 1);
   const uint64_t level0_tables = view->version->run_count(0);
   const uint64_t level0_merges = level0_merges_.load(std::memory_order_relaxed);
   return NewDbIterator(NewMergingIterator(std::move(inputs)), sequence,
                        {options.lower_bound, options.upper_bound},
+                       {&counters_, store_.environment.clock, iterators},
                        // With it goes, after the inputs that use it, `seek_reads`.
                        [self = shared_from_this(), view = std::move(view), level0_tables,
                         level0_merges, seek_reads = std::move(seek_reads)](uint64_t seeks) mutable {
@@ -245,17 +261,19 @@ void Engine::ReleaseSnapshot(Sequence sequence) {
 
 uint64_t Engine::ApproximateBytes(std::string_view from, std::optional<std::string_view> to) {
   const EpochGuard guard;
-  return view_.Load()->version->ApproximateBytes(from, to);
+  const ReadView* const view = view_.Load();
+  return view != nullptr ? view->version->ApproximateBytes(from, to) : 0;
 }
 
 Statistics Engine::GetStatistics() {
   Statistics statistics;
   counters_.SumInto(&statistics);
-  std::shared_ptr<const ReadView> view = view_.Share();
-  view->version->Describe(&statistics);
-  statistics.memtable_bytes = view->memtable->memory_bytes();
-  for (const auto& memtable : view->sealed) statistics.memtable_bytes += memtable->memory_bytes();
-  LetGo(std::move(view));
+  if (std::shared_ptr<const ReadView> view = view_.Share(); view != nullptr) {
+    view->version->Describe(&statistics);
+    statistics.memtable_bytes = view->memtable->memory_bytes();
+    for (const auto& memtable : view->sealed) statistics.memtable_bytes += memtable->memory_bytes();
+    LetGo(std::move(view));
+  }
   statistics.block_cache_bytes = block_cache_.used_bytes();
   statistics.block_cache_capacity_bytes = block_cache_.capacity_bytes();
   statistics.filter_goal = options_.filter_goal.ToText();

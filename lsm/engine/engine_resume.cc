@@ -28,11 +28,13 @@ absl::Status Engine::Refusal(const absl::Status& failure) {
 
 absl::Status Engine::GetFailure() {
   MutexLock lock(&mutex_);
+  LSM_RETURN_IF_ERROR(CheckOpen());
   return failures_.First();
 }
 
 absl::Status Engine::Resume() {
   LSM_RETURN_IF_ERROR(events_->CheckMayWait("DB::Resume"));
+  LSM_RETURN_IF_ERROR(CheckOpen());
   if (options_.mode == OpenMode::kReadOnly) return absl::OkStatus();  // nothing was written
   Writer resume{Writer::Task::kResume, nullptr, false, false, {}, {}};
   return Enqueue(&resume);

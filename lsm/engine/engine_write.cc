@@ -69,11 +69,15 @@ absl::Status Engine::Write(const WriteBatch& batch, const WriteOptions& options)
   LSM_RETURN_IF_ERROR(batch.status());
   LSM_RETURN_IF_ERROR(CheckWritable(options_));
   LSM_RETURN_IF_ERROR(CheckProcess());
+  LSM_RETURN_IF_ERROR(CheckOpen());
   LSM_RETURN_IF_ERROR(events_->CheckMayWait("a write"));
   if (batch.count() == 0 && !options.sync) return absl::OkStatus();
+  const Counters::Here counters(&counters_);
+  const bool is_timed = counters.Of(Counter::kWrites) % kWritesPerTime == 0;
+  const uint64_t from = is_timed ? store_.environment.clock->MonotonicNanos() : 0;
   Writer writer{Writer::Task::kWrite, &batch, options.sync, false, {}, {}};
   LSM_RETURN_IF_ERROR(Enqueue(&writer));
-  const Counters::Here counters(&counters_);
+  if (is_timed) counters_.AddTime(Timed::kWrite, store_.environment.clock->MonotonicNanos() - from);
   counters.Add(Counter::kWrites, 1);
   counters.Add(Counter::kWriteEntries, batch.count());
   counters.Add(Counter::kUserBytesWritten, batch.user_bytes());
@@ -83,6 +87,7 @@ absl::Status Engine::Write(const WriteBatch& batch, const WriteOptions& options)
 absl::Status Engine::Enqueue(Writer* writer) {
   {
     MutexLock lock(&mutex_);
+    LSM_RETURN_IF_ERROR(CheckOpen());
     writers_.push_back(writer);
     while (!writer->done && writers_.front() != writer) scheduler_->Wait(&mutex_, &writer->wake);
     // Unless another one led the group that this was part of.
@@ -122,7 +127,11 @@ absl::Status Engine::Lead(Writer* leader) {
     }
     if (done == last) break;
   }
-  if (!writers_.empty()) writers_.front()->wake.Signal();
+  if (!writers_.empty()) {
+    writers_.front()->wake.Signal();
+  } else if (closing_.load(std::memory_order_relaxed)) {
+    work_done_.SignalAll();
+  }
   return status;
 }
 
@@ -254,6 +263,7 @@ absl::Status Engine::MakeRoom(bool seal_now) {
   for (;;) {
     if (const absl::Status failure = failures_.OfLogOrManifest(); !failure.ok())
       return Refusal(failure);
+    LSM_RETURN_IF_ERROR(CheckOpen());  // no job makes room any more
     const ReadView& view = *current_view_;
     const size_t level0_tables = view.version->level(0).size();
     const uint64_t slowdown_nanos = seal_now || delayed ? 0 : NanosToWait();
@@ -333,6 +343,8 @@ absl::StatusOr<uint64_t> Engine::StartLog() {
 absl::Status Engine::Flush() {
   LSM_RETURN_IF_ERROR(events_->CheckMayWait("DB::Flush"));
   LSM_RETURN_IF_ERROR(CheckWritable(options_));
+  const Call call(this);
+  LSM_RETURN_IF_ERROR(call.status());
   // Before this call's turn, so that no writer waits for the log.
   PrepareLog(/*seal_is_near=*/true);
   {
@@ -345,7 +357,10 @@ absl::Status Engine::Flush() {
     return failures_.FirstOf({FailureKind::kLog, FailureKind::kManifest, FailureKind::kFlush});
   };
   MutexLock lock(&mutex_);
-  while (!current_view_->sealed.empty() && failure().ok()) scheduler_->Wait(&mutex_, &work_done_);
+  while (!current_view_->sealed.empty() && failure().ok()) {
+    LSM_RETURN_IF_ERROR(CheckOpen());
+    scheduler_->Wait(&mutex_, &work_done_);
+  }
   return current_view_->sealed.empty() ? absl::OkStatus() : failure();
 }
 

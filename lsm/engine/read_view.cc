@@ -5,23 +5,30 @@
 
 namespace lsm {
 
-ReadViewCell::~ReadViewCell() { Clear(); }
-
-// Relaxed: nobody else is left.
-void ReadViewCell::Clear() { delete current_.exchange(nullptr, std::memory_order_relaxed); }
+// Relaxed: no other thread is left.
+ReadViewCell::~ReadViewCell() { delete current_.load(std::memory_order_relaxed); }
 
 ReadViewCell::Prepared ReadViewCell::Prepare(std::shared_ptr<const ReadView> view) {
   Prepared prepared(new Holder(std::move(view)));
   MutexLock lock(&mutex_);
-  retired_.Reserve(2);
+  retired_.Reserve(3);  // the third for Close
   return prepared;
 }
 
 void ReadViewCell::Publish(Prepared prepared) {
   MutexLock lock(&mutex_);
+  Exchange(prepared.release());
+}
+
+void ReadViewCell::Close() {
+  MutexLock lock(&mutex_);
+  Exchange(nullptr);
+}
+
+void ReadViewCell::Exchange(Holder* next) {
   // Sequentially consistent: a reader that enters its guard after the retirement below sees the new
   // view.
-  Holder* old = current_.exchange(prepared.release(), std::memory_order_seq_cst);
+  Holder* old = current_.exchange(next, std::memory_order_seq_cst);
   if (old == nullptr) return;
   retired_.Retire(const_cast<std::shared_ptr<const ReadView>*>(old), [](void* object) {
     delete static_cast<std::shared_ptr<const ReadView>*>(object);

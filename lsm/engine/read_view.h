@@ -41,21 +41,23 @@ class ReadViewCell {
   // it.  Needs no memory.
   void Publish(Prepared prepared);
 
-  // Lets go of the current view at once.  REQUIRES: no reader is left.
-  void Clear();
+  // From now on there is no view.  The last one is kept as by Publish.  Needs no memory.
+  void Close();
 
-  // The current view, for as long as the caller's EpochGuard stands.
+  // The current view, for as long as the caller's EpochGuard stands; null once closed.
   const ReadView* Load() const {
     // Sequentially consistent: see EpochGuard.
-    return (*current_.load(std::memory_order_seq_cst)).get();
+    Holder* const holder = current_.load(std::memory_order_seq_cst);
+    return holder != nullptr ? holder->get() : nullptr;
   }
 
-  // A reference to the current view.  Who gives it up may have been the last to keep files that
-  // nobody needs: readers do so by Engine::LetGo, jobs before they collect.
+  // A reference to the current view; null once closed.  Who gives it up may have been the last to
+  // keep files that nobody needs: readers do so by Engine::LetGo, jobs before they collect.
   std::shared_ptr<const ReadView> Share() const {
     const EpochGuard guard;
     // Sequentially consistent: see EpochGuard.
-    return *current_.load(std::memory_order_seq_cst);
+    Holder* const holder = current_.load(std::memory_order_seq_cst);
+    return holder != nullptr ? *holder : nullptr;
   }
 
   // Lets go of views that no reader can see any more, with all that only they held.  Returns how
@@ -64,6 +66,9 @@ class ReadViewCell {
 
  private:
   using Holder = const std::shared_ptr<const ReadView>;
+  // The view before it is retired.
+  void Exchange(Holder* next) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
   std::atomic<Holder*> current_{nullptr};
   Mutex mutex_;
   RetireList retired_ ABSL_GUARDED_BY(mutex_);

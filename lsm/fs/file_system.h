@@ -95,6 +95,10 @@ class FileLock {
  public:
   virtual ~FileLock();
 
+  // Gives the lock up before the destructor does.  CheckHolder may be called meanwhile, and goes on
+  // working.
+  virtual void Release() = 0;
+
   // FailedPrecondition in a forked child of the process that holds it, which has no part in it.
   virtual absl::Status CheckHolder() const { return absl::OkStatus(); }
 };

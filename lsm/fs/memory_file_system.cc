@@ -125,18 +125,22 @@ class MemoryFileLock final : public FileLock {
       : machine_(std::move(machine)), file_(std::move(file)), kind_(kind) {}
 
   // After a restart `file_` is no longer the file that others lock.
-  ~MemoryFileLock() override {
+  ~MemoryFileLock() override { Release(); }
+
+  void Release() override {
+    if (file_ == nullptr) return;
     MutexLock lock(&machine_->mutex);
     if (kind_ == LockKind::kExclusive) {
       file_->exclusive_lock = false;
     } else {
       --file_->shared_locks;
     }
+    file_ = nullptr;
   }
 
  private:
   const Machine machine_;
-  const FilePointer file_;
+  FilePointer file_;  // null once released
   const LockKind kind_;
 };
 

@@ -82,16 +82,20 @@ class PosixFileLock final : public FileLock {
 
   // A child that the process forked shares the kernel's lock.  Unlocking releases it although the
   // child still has the file open; the child itself must not do so for its parent.
-  ~PosixFileLock() override {
-    if (CheckHolder().ok()) SetOpenFileLock(file_.get(), F_UNLCK);
+  ~PosixFileLock() override { Release(); }
+
+  void Release() override {
+    if (file_.valid() && CheckHolder().ok()) SetOpenFileLock(file_.get(), F_UNLCK);
+    file_.Reset();
+    // Last: nobody in the process may take the file before the kernel's lock is gone.
+    registration_.reset();
   }
 
   absl::Status CheckHolder() const override { return process_.Check(path_); }
 
  private:
-  // Destroyed last: nobody in the process may take the file before the kernel's lock is gone.
-  const std::unique_ptr<Registration> registration_;
-  const Descriptor file_;
+  std::unique_ptr<Registration> registration_;
+  Descriptor file_;
   const std::string path_;
   const ProcessMark process_;
 };

@@ -11,6 +11,7 @@
 
 #include "bloom/catalog.h"
 #include "bloom/filter_policy.h"
+#include "lsm/base/event_log.h"
 #include "lsm/base/release.h"
 #include "lsm/db.h"
 #include "lsm/fs/environment.h"
@@ -68,8 +69,24 @@ void UseStore(lsm::DB& db) {
   Expect(db.CompactRange().ok() && db.WaitForBackgroundWork().ok(), "CompactRange");
   (void)db.ApproximateBytes("a", "z");
   Expect(db.Explain("b").ok(), "Explain");
-  Expect(!db.GetStatistics().ToText().empty(), "GetStatistics");
+  const lsm::Statistics before_put = db.GetStatistics();
+  Expect(!before_put.ToText().empty(), "GetStatistics");
+  Expect(db.Put("user:1", "4").ok() && db.GetStatistics().Since(before_put).write_entries == 1,
+         "Statistics::Since");
+  const std::optional<std::string> end = lsm::PrefixEnd("user:");
+  iterator = db.NewIterator({.lower_bound = "user:", .upper_bound = end});
+  iterator->SeekToFirst();
+  Expect(iterator->Valid() && iterator->key() == "user:1", "a scan of a prefix");
+  iterator = nullptr;
+  Expect(db.Close().ok() && !db.Get("a").ok(), "Close");
 }
+
+// Counts flushes, and passes on nothing else.
+class FlushCounter final : public lsm::EventListener {
+ public:
+  void OnFlushEnd(const lsm::FlushEnd& event) override { flushes += event.status.ok() ? 1 : 0; }
+  int flushes = 0;
+};
 
 // EXPECTED_VERSION is what the package says.
 void UseRelease() {
@@ -90,14 +107,20 @@ int main() {
   const std::string directory = "everything.store";
   Expect(lsm::DB::Destroy(directory).ok(), "Destroy");
   {
-    auto db =
-        lsm::DB::Open(directory, {.mode = lsm::OpenMode::kMustNotExist, .filter_kind = "standard"});
+    const auto counter = std::make_shared<FlushCounter>();
+    auto db = lsm::DB::Open(
+        directory,
+        {.mode = lsm::OpenMode::kMustNotExist, .filter_kind = "standard", .listener = counter});
     if (!db.ok()) return std::cerr << db.status() << "\n", 1;
     Expect(!lsm::DB::Open(directory).ok(), "a second Open of the same store is refused");
     UseStore(**db);
+    Expect(counter->flushes > 0, "a listener is told of flushes");
   }
   {
-    auto db = lsm::DB::Open(directory, {.mode = lsm::OpenMode::kReadOnly});
+    auto log = lsm::EventLog::Open({.directory = "everything.events"});
+    if (!log.ok()) return std::cerr << log.status() << "\n", 1;
+    auto db = lsm::DB::Open(directory, {.mode = lsm::OpenMode::kReadOnly, .listener = *log});
+    Expect((*log)->lines_lost() == 0, "an event log writes its lines");
     Expect(db.ok() && !(*db)->Put("d", "4").ok(), "a store opened to be read refuses writes");
   }
   Expect(lsm::DB::Repair(directory).ok(), "Repair");

@@ -135,6 +135,42 @@ TEST(CountersTest, SummingAgainOverwritesWhatWasCountedAndNothingElse) {
   EXPECT_EQ(statistics.levels[1].lookups, 0u);
 }
 
+// Every counter of the enum, every count of a level, and the times.
+void CountAll(uint64_t first, Counters* counters) {
+  LevelCounts counts;
+  for (size_t i = 0; i < LevelCounts::kFieldCount; ++i) counts.values[i] = first + i;
+  for (int level = 0; level < kLevels; ++level) counters->Add(level, counts);
+  for (size_t i = 0; i < static_cast<size_t>(Counter::kCount); ++i)
+    counters->Add(static_cast<Counter>(i), first + 2 * i);
+  for (size_t i = 0; i < static_cast<size_t>(Timed::kCount); ++i)
+    counters->AddTime(static_cast<Timed>(i), 1000 * (first + i));
+}
+
+TEST(CountersTest, SinceSubtractsEveryCountAndLeavesTheState) {
+  Counters both, later;
+  CountAll(1000, &both);
+  Statistics before, after, expected;
+  both.SumInto(&before);
+  CountAll(70, &both);
+  both.SumInto(&after);
+  CountAll(70, &later);
+  later.SumInto(&expected);
+  expected.compactions_at_once = after.compactions_at_once;  // the most there ever were
+  before.memtable_bytes = before.block_cache_bytes = before.block_cache_capacity_bytes = 50;
+  before.levels[1].tables = before.total.tables = 5;
+  for (Statistics* statistics : {&after, &expected}) {
+    statistics->memtable_bytes = 1;
+    statistics->block_cache_bytes = 2;
+    statistics->block_cache_capacity_bytes = 3;
+    statistics->levels[1].tables = statistics->total.tables = 4;
+    statistics->levels[1].filter_kind = "blocked";
+    statistics->filter_goal = "goal";
+    statistics->recovery.logs = 2;
+  }
+  EXPECT_EQ(after.Since(before).ToJson(), expected.ToJson());
+  EXPECT_EQ(after.Since(Statistics()).ToJson(), after.ToJson());
+}
+
 // More threads at once than there are stripes, so some share one; and twice, so numbers of threads
 // are used again.
 TEST(CountersTest, NothingIsLostWhenManyThreadsCount) {

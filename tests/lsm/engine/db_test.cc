@@ -458,5 +458,26 @@ TEST_F(DbTest, ApproximateBytesCountsTables) {
   EXPECT_EQ(db_->ApproximateBytes("l", "z"), 0u);
 }
 
+TEST_F(DbTest, TimesASampleOfCalls) {
+  Open();
+  for (int i = 0; i < 69; ++i) Put(Concat("key", i), "v");
+  Delete("key1");
+  for (int i = 0; i < 1270; ++i) Get("key2");
+  for (int i = 0; i < 62; ++i) db_->NewIterator()->SeekToFirst();
+  const std::unique_ptr<Iterator> iterator = db_->NewIterator();
+  for (int i = 0; i < 62; ++i) iterator->Seek("key3");
+  const Statistics statistics = db_->GetStatistics();
+  EXPECT_EQ(statistics.write_times.count(), 10u);
+  EXPECT_EQ(statistics.get_times.count(), 10u);
+  EXPECT_EQ(statistics.seek_times.count(), 4u);
+}
+
+TEST_F(DbTest, ScansThePrefix) {
+  Open();
+  for (const char* key : {"a", "user:", "user:1", "user:\xff\xff", "user;", "v"}) Put(key, "1");
+  const std::optional<std::string> end = PrefixEnd("user:");
+  EXPECT_EQ(Scan({.lower_bound = "user:", .upper_bound = end}), "user:=1 user:1=1 user:\xff\xff=1");
+}
+
 }  // namespace
 }  // namespace lsm

@@ -331,7 +331,7 @@ TEST_F(DbIteratorTest, AMoveThatFailsOnTheWayHidesNothing) {
       int moves = 0;
       const auto iterator =
           NewDbIterator(std::make_unique<CountedIterator>(memtable.NewIterator(), &moves, failing),
-                        sequence, {}, [](uint64_t) {});
+                        sequence, {}, {}, [](uint64_t) {});
       std::vector<std::string> seen;
       for (forward ? iterator->SeekToFirst() : iterator->SeekToLast(); iterator->Valid();
            forward ? iterator->Next() : iterator->Prev())
@@ -356,7 +356,7 @@ TEST_F(DbIteratorTest, AStepPassesManyVersionsInFewMoves) {
     int moves = 0;
     const auto iterator =
         NewDbIterator(std::make_unique<CountedIterator>(memtable.NewIterator(), &moves), as_of, {},
-                      [](uint64_t) {});
+                      {}, [](uint64_t) {});
     std::string seen;
     for (iterator->SeekToFirst(); iterator->Valid(); iterator->Next())
       seen += Concat(iterator->key(), "=", iterator->value(), " ");

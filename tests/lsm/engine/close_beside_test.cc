@@ -1,0 +1,129 @@
+// DB::Close and the events of a listener beside everything else; ThreadSanitizer watches.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "lsm/base/event_listener.h"
+#include "lsm/db.h"
+#include "tests/lsm/engine/world.h"
+#include "tests/support/scratch_dir.h"
+#include "tests/support/status_matchers.h"
+
+namespace lsm {
+namespace {
+
+// Uses the store in each callback, and notes whether two of them overlap or one follows OnClose.
+class Reader final : public EventListener {
+ public:
+  void OnClose(const Closed&) override {
+    Use();
+    closed_ = true;
+  }
+  void OnFlushBegin(const FlushBegin&) override { Use(); }
+  void OnFlushEnd(const FlushEnd&) override { Use(); }
+  void OnCompactionEnd(const CompactionEnd&) override { Use(); }
+  void OnStallBegin(const StallBegin&) override { Use(); }
+  void OnStallEnd(const StallEnd&) override { Use(); }
+  void OnFileCreated(const FileCreated&) override { Use(); }
+  void OnFileRemoved(const FileRemoved&) override { Use(); }
+
+  std::atomic<DB*> db{nullptr};
+  std::atomic<int> wrong{0};
+  int calls = 0;  // callbacks do not overlap, so it needs no lock
+
+ private:
+  void Use() {
+    if (inside_.exchange(true) || closed_) ++wrong;
+    ++calls;
+    if (DB* const store = db.load(); store != nullptr) {
+      (void)store->Get("key1");
+      (void)store->GetStatistics();
+      (void)store->GetFailure();
+      if (!absl::IsFailedPrecondition(store->Put("key1", "v"))) ++wrong;
+      if (!absl::IsFailedPrecondition(store->Close())) ++wrong;
+    }
+    inside_ = false;
+  }
+
+  std::atomic<bool> inside_{false};
+  bool closed_ = false;
+};
+
+bool IsClosedOrOk(const absl::Status& status) {
+  return status.ok() || absl::IsFailedPrecondition(status) || absl::IsCancelled(status);
+}
+
+TEST(CloseBesideTest, MayComeAtAnyMoment) {
+  for (int round = 0; round < 10; ++round) {
+    testing_support::ScratchDir scratch;
+    const auto listener = std::make_shared<Reader>();
+    Options options;
+    options.write_buffer_bytes = 64 << 10;
+    options.table_bytes = 64 << 10;
+    options.level1_bytes = 64 << 10;
+    options.listener = listener;
+    auto opened = DB::Open(scratch.path() + "/store", options);
+    ASSERT_OK(opened);
+    DB& db = **opened;
+    listener->db = &db;
+    std::atomic<int> wrong{0};
+    const auto expect = [&](const absl::Status& status) {
+      if (IsClosedOrOk(status)) return status.ok();
+      ADD_FAILURE() << status;
+      ++wrong;
+      return false;
+    };
+    std::atomic<uint64_t> acknowledged{0};
+    std::vector<std::thread> threads;
+    threads.emplace_back([&] {
+      for (uint64_t i = 1; expect(db.Put(Concat("key", i), std::string(500, 'v'))); ++i)
+        acknowledged = i;
+    });
+    threads.emplace_back([&] {
+      while (expect(db.Get("key1").status())) {
+        const std::unique_ptr<Iterator> iterator = db.NewIterator();
+        iterator->SeekToFirst();
+        if (!expect(iterator->status())) break;
+        const std::vector<std::string_view> keys = {"key1", "key2"};
+        if (!expect(db.MultiGet(keys)[1].status())) break;
+        (void)db.GetStatistics();
+        (void)db.ApproximateBytes();
+        (void)db.GetSnapshot();
+      }
+    });
+    threads.emplace_back([&] {
+      while (expect(db.Flush()) && expect(db.CompactRange()) && expect(db.Verify().status()) &&
+             expect(db.Resume()) && expect(db.WaitForBackgroundWork())) {
+      }
+    });
+    std::this_thread::sleep_for(std::chrono::milliseconds(20 + 20 * round));
+    std::thread other([&] { EXPECT_OK(db.Close()); });
+    EXPECT_OK(db.Close());
+    // No callback comes any more, and what was acknowledged is there.
+    const int calls = listener->calls;
+    options.listener = nullptr;
+    {
+      auto again = DB::Open(scratch.path() + "/store", options);
+      ASSERT_OK(again);
+      const auto value = (*again)->Get(Concat("key", acknowledged.load()));
+      ASSERT_OK(value);
+      EXPECT_TRUE(acknowledged == 0 || value->has_value());
+    }
+    for (std::thread& thread : threads) thread.join();
+    other.join();
+    EXPECT_EQ(listener->calls, calls);
+    EXPECT_GT(listener->calls, 0);
+    EXPECT_EQ(listener->wrong, 0);
+    EXPECT_EQ(wrong, 0);
+    if (HasFailure()) return;
+  }
+}
+
+}  // namespace
+}  // namespace lsm
