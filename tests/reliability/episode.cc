@@ -8,6 +8,7 @@
 #include "lsm/bytes/status.h"
 #include "lsm/db.h"
 #include "lsm/fs/memory_file_system.h"
+#include "tests/reliability/watch.h"
 #include "tests/support/deterministic_environment.h"
 
 namespace reliability {
@@ -142,6 +143,7 @@ class Episode {
       case Action::kExplain:
         return Explain(draws);
       case Action::kStatistics:
+        Fail(watch_->Problem());
         return CheckStatistics();
       case Action::kSnapshot:
         return TakeOrReleaseSnapshot(draws);
@@ -160,7 +162,8 @@ class Episode {
       case Action::kCompact:
         return CheckOk(Compact(draws));
       case Action::kReopen:
-        LetGo();
+        Fail(watch_->Problem());
+        LetGo(/*in_order=*/true);
         ++report_.reopenings;
         return OpenAfter(journal_.size(), draws);
       case Action::kKill:
@@ -360,6 +363,7 @@ class Episode {
     }
     if (statistics.filter_false_negatives > 0)
       Fail(statistics.filter_false_negatives, " keys denied by the filters of their tables");
+    Fail(ProblemOfSince(statistics));
   }
 
   void TakeOrReleaseSnapshot(Draws& draws) {
@@ -459,9 +463,11 @@ class Episode {
 
   void Open(lsm::OpenMode mode = lsm::OpenMode::kOpenOrCreate) {
     options_.mode = mode;
+    options_.listener = watch_ = std::make_shared<Watch>(files_, kStore);
     absl::StatusOr<std::unique_ptr<DB>> db = DB::Open(kStore, options_);
     if (!db.ok()) return Fail("cannot be opened: ", db.status().ToString());
     db_ = *std::move(db);
+    watch_->db = db_.get();
   }
 
   // Of a store that is sound, where it should change nothing that can be read.
@@ -486,7 +492,7 @@ class Episode {
   }
 
   // Of the store and all that must not outlive it.
-  void LetGo() {
+  void LetGo(bool in_order = false) {
     for (Pinned& pinned : pinned_) {
       CheckPinned(pinned);
       pinned = {};
@@ -503,6 +509,7 @@ class Episode {
       if (statistics.levels[level].tables > 0)
         report_.deepest_level = std::max(report_.deepest_level, level);
     }
+    if (in_order) CheckOk(db_->Close());
     db_ = nullptr;
   }
 
@@ -670,6 +677,7 @@ class Episode {
   std::vector<Undo> journal_;  // since the contents were last known to be durable
   uint64_t commits_ = 0;
 
+  std::shared_ptr<Watch> watch_;
   std::unique_ptr<DB> db_;
   std::vector<View> snapshots_;
   Walker walkers_[kIteratorsHeld];

@@ -207,14 +207,16 @@ class Trial {
     return status;
   }
 
-  // What is closed without any trouble is durable to its end.
+  // What is closed with OK is durable to its end, whatever failed before.
   void Close(Step::Kind kind) {
     if (db_ == nullptr) return;
     const bool had_failure = !db_->GetFailure().ok();
     const uint64_t failed_before = files_.failed();
+    const absl::Status status = db_->Close();
     db_ = nullptr;
-    if (kind == Step::kReopen && !had_failure && files_.failed() == failed_before)
-      promises_.Synced();
+    if (kind == Step::kReopen && status.ok() && !files_.has_dropped()) promises_.Synced();
+    if (kind == Step::kReopen && !status.ok() && !had_failure && files_.failed() == failed_before)
+      Fail(Concat("Close fails without a cause: ", status.ToString()));
     if (dice_.Next() % 2 == 0) CheckCrash();
   }
 

@@ -1,0 +1,82 @@
+// What an embedder watches a store by: events and statistics.
+#ifndef TRELLIS_TESTS_RELIABILITY_WATCH_H_
+#define TRELLIS_TESTS_RELIABILITY_WATCH_H_
+
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lsm/base/event_listener.h"
+#include "lsm/bytes/status.h"
+#include "lsm/db.h"
+#include "lsm/fs/file_names.h"
+
+namespace reliability {
+
+// Keeps the set of a store's files by its events, and uses the store in callbacks.
+class Watch final : public lsm::EventListener {
+ public:
+  // Of a store that is opened after this, in `store`, with its logs there or in "/logs".
+  Watch(lsm::FileSystem& file_system, std::string store)
+      : file_system_(file_system), store_(std::move(store)), files_(FilesThere()) {}
+
+  // Empty if the events tell of exactly the files that are there.
+  std::string Problem() const {
+    const std::set<std::string> there = FilesThere();
+    if (there == files_) return "";
+    return lsm::Concat("events tell of ", files_.size(), " files, ", there.size(), " are there");
+  }
+
+  lsm::DB* db = nullptr;  // null while it is opened
+
+  void OnFileCreated(const lsm::FileCreated& event) override { files_.insert(event.path); }
+  void OnFileRemoved(const lsm::FileRemoved& event) override { files_.erase(event.path); }
+  void OnFlushEnd(const lsm::FlushEnd&) override { Ask(); }
+  void OnCompactionBegin(const lsm::CompactionBegin&) override { Ask(); }
+  void OnStallBegin(const lsm::StallBegin&) override { Ask(); }
+  void OnFailure(const lsm::Failure&) override { Ask(); }
+
+ private:
+  std::set<std::string> FilesThere() const {
+    std::set<std::string> paths;
+    for (const std::string& path : {store_, std::string("/logs")}) {
+      const auto directory = file_system_.OpenDirectory(path, /*create=*/false);
+      if (!directory.ok()) continue;
+      const std::vector<std::string> names = (*directory)->List().value();
+      for (const std::string& name : names) {
+        const std::optional<lsm::FileName> parsed = lsm::ParseFileName(name);
+        if (parsed &&
+            (parsed->kind == lsm::FileKind::kTable || parsed->kind == lsm::FileKind::kLog ||
+             parsed->kind == lsm::FileKind::kManifest))
+          paths.insert(lsm::Concat(path, "/", name));
+      }
+    }
+    return paths;
+  }
+
+  void Ask() {
+    if (db == nullptr) return;
+    (void)db->GetFailure();
+    (void)db->GetStatistics();
+    (void)db->Get("key");
+  }
+
+  lsm::FileSystem& file_system_;
+  const std::string store_;
+  std::set<std::string> files_;
+};
+
+// Empty if nothing was counted between one moment and itself.
+inline std::string ProblemOfSince(const lsm::Statistics& statistics) {
+  const lsm::Statistics nothing = statistics.Since(statistics);
+  const uint64_t counts = nothing.lookups + nothing.iterators + nothing.seeks + nothing.writes +
+                          nothing.flushes + nothing.log_bytes_written + nothing.stall_nanos +
+                          nothing.get_times.count();
+  return counts == 0 ? "" : "Statistics::Since counts between one moment and itself";
+}
+
+}  // namespace reliability
+
+#endif  // TRELLIS_TESTS_RELIABILITY_WATCH_H_
