@@ -92,6 +92,11 @@ class SparedLock final : public lsm::FileLock {
  public:
   explicit SparedLock(Inner<lsm::FileLock> inner) : inner_(std::move(inner)) {}
 
+  void Release() override {
+    const Spared spared;
+    inner_->Release();
+  }
+
  private:
   const Inner<lsm::FileLock> inner_;
 };
