@@ -14,6 +14,10 @@ const absl::Status& OutOfMemory() {
   return status;
 }
 
+absl::Status OutOfMemoryFor(std::string_view file) noexcept {
+  return CatchOutOfMemory([&] { return WithContext(OutOfMemory(), file); });
+}
+
 absl::Status DamageAt(std::string_view file, uint64_t offset, std::string_view what) {
   return absl::DataLossError(Concat(file, ": offset ", offset, ": ", what));
 }

@@ -65,6 +65,19 @@ auto CatchOutOfMemory(const Call& call) -> decltype(call()) {
   }
 }
 
+// The same with "FILE: " before it, if there is memory for that.
+absl::Status OutOfMemoryFor(std::string_view file) noexcept;
+
+// The same for what needs the more memory the more a file asks for: the error names the file.
+template <typename Call>
+auto CatchOutOfMemoryFor(std::string_view file, const Call& call) -> decltype(call()) {
+  try {
+    return call();
+  } catch (const std::bad_alloc&) {
+    return OutOfMemoryFor(file);
+  }
+}
+
 inline std::string_view MessageOf(const absl::Status& status) { return ToStd(status.message()); }
 
 }  // namespace lsm

@@ -75,8 +75,8 @@ class WatchedDirectory final : public Directory {
     return directory_->Rename(from, to);
   }
   // Links go out of the store, into a copy, which is not watched.
-  absl::Status Link(std::string_view name, Directory& to) override {
-    return directory_->Link(name, to);
+  absl::Status Link(std::string_view name, Directory& to, std::string_view new_name) override {
+    return directory_->Link(name, to, new_name);
   }
   absl::Status Sync() override { return directory_->Sync(); }
   absl::Status ForgetFailedSync() override { return directory_->ForgetFailedSync(); }
@@ -88,6 +88,9 @@ class WatchedDirectory final : public Directory {
   }
   absl::StatusOr<std::unique_ptr<FileLock>> Lock(std::string_view name, LockKind kind) override {
     return directory_->Lock(name, kind);
+  }
+  absl::StatusOr<bool> Contains(const std::string& path) override {
+    return directory_->Contains(path);
   }
   const std::string& path() const override { return directory_->path(); }
 

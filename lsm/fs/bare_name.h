@@ -1,7 +1,8 @@
-// What every implementation of the seam asks of a name before it uses it.
+// What implementations of the seam share about names and paths.
 #ifndef TRELLIS_LSM_FS_BARE_NAME_H_
 #define TRELLIS_LSM_FS_BARE_NAME_H_
 
+#include <string>
 #include <string_view>
 
 #include "absl/status/status.h"
@@ -12,6 +13,9 @@ namespace lsm {
 // without slash or NUL, at most 255 bytes.  So no name, wherever it came from, leads out of the
 // directory.
 absl::Status CheckBareName(std::string_view directory_path, std::string_view name);
+
+// "a/b/" for "./a//b/" and "a/b".
+std::string WithoutDetours(std::string_view path);
 
 }  // namespace lsm
 

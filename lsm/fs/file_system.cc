@@ -1,5 +1,7 @@
 #include "lsm/fs/file_system.h"
 
+#include <algorithm>
+
 #include "lsm/bytes/escape.h"
 #include "lsm/bytes/status.h"
 #include "lsm/fs/bare_name.h"
@@ -12,8 +14,14 @@ FileLock::~FileLock() = default;
 Directory::~Directory() = default;
 FileSystem::~FileSystem() = default;
 
-absl::Status Directory::Link(std::string_view name, Directory& to) {
+absl::StatusOr<uint64_t> ReadFile::NextData(uint64_t offset) const { return offset; }
+
+absl::Status Directory::Link(std::string_view name, Directory& to, std::string_view /*new_name*/) {
   return absl::UnimplementedError(Concat(path(), "/", name, ": cannot be linked into ", to.path()));
+}
+
+absl::StatusOr<bool> Directory::Contains(const std::string& path) {
+  return WithoutDetours(path).starts_with(WithoutDetours(this->path()));
 }
 
 void ReadAlone(ReadRequest* request) {
@@ -46,6 +54,16 @@ absl::StatusOr<std::string> ReadWholeFile(Directory& directory, std::string_view
   LSM_ASSIGN_OR_RETURN(const size_t bytes_read, file->ReadAt(0, bytes));
   bytes.resize(bytes_read);
   return bytes;
+}
+
+std::string WithoutDetours(std::string_view path) {
+  std::string plain(path.starts_with('/') ? "/" : "");
+  while (!path.empty()) {
+    const std::string_view part = path.substr(0, path.find('/'));
+    if (!part.empty() && part != ".") plain += Concat(part, "/");
+    path.remove_prefix(std::min(path.size(), part.size() + 1));
+  }
+  return plain;
 }
 
 absl::Status CheckBareName(std::string_view directory_path, std::string_view name) {

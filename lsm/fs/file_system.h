@@ -49,6 +49,12 @@ class ReadFile {
 
   virtual absl::StatusOr<uint64_t> Size() const = 0;
 
+  // The first offset at or after `offset` where the file may hold anything but zeros, as far as the
+  // file system knows without reading it; the file's size if there is none.  For searches: a sparse
+  // file costs what it stores, not what it claims to hold.  `offset` where nothing is known, which
+  // is what this returns of itself.
+  virtual absl::StatusOr<uint64_t> NextData(uint64_t offset) const;
+
   // The path, for messages.
   virtual const std::string& path() const = 0;
 };
@@ -121,7 +127,7 @@ class Directory {
   virtual absl::StatusOr<std::unique_ptr<ReadFile>> OpenRead(std::string_view name,
                                                              ReadMode mode) = 0;
 
-  // AlreadyExists if the name is there.
+  // AlreadyExists if the name is there; Unavailable if the directory itself was removed.
   virtual absl::StatusOr<std::unique_ptr<AppendFile>> CreateExclusive(std::string_view name) = 0;
 
   // Bare names of the files (not of directories), in any order.
@@ -132,10 +138,10 @@ class Directory {
   // Moves a file to another name, replacing what is there; its handles stay good.
   virtual absl::Status Rename(std::string_view from, std::string_view to) = 0;
 
-  // Gives a file that nobody appends to any more the same name in `to` as well; the two are one
-  // file.  AlreadyExists if the name is there.  Unimplemented where that cannot be (other file
-  // systems, or such as have no links), which is what this does of itself.
-  virtual absl::Status Link(std::string_view name, Directory& to);
+  // Gives a file that nobody appends to any more a second name, in `to`, which may be this directory;
+  // the two are one file.  AlreadyExists if that name is there.  Unimplemented where that cannot be
+  // (other file systems, or such as have no links), which is what this does of itself.
+  virtual absl::Status Link(std::string_view name, Directory& to, std::string_view new_name);
 
   // NotFound if it is not there.  Handles that are open stay good.
   virtual absl::Status Remove(std::string_view name) = 0;
@@ -169,6 +175,10 @@ class Directory {
   // holds it as far as is known, if another process or another holder in this one has it.
   virtual absl::StatusOr<std::unique_ptr<FileLock>> Lock(std::string_view name, LockKind kind) = 0;
 
+  // Whether `path`, which need not exist, is this directory or lies in it.  Compares the paths as
+  // text, which is what this does of itself; POSIX also sees through links and "..".
+  virtual absl::StatusOr<bool> Contains(const std::string& path);
+
   // The path, for messages.
   virtual const std::string& path() const = 0;
 };
@@ -182,7 +192,9 @@ class FileSystem {
   virtual absl::StatusOr<std::unique_ptr<Directory>> OpenDirectory(const std::string& path,
                                                                    bool create) = 0;
 
-  // Removes an empty directory.  FailedPrecondition if it is not empty.
+  // Removes an empty directory.  FailedPrecondition if it is not empty, or cannot be removed though
+  // its files can: the path is a symbolic link or ends with a dot, something is mounted there, or
+  // the directory above may not be changed.
   virtual absl::Status RemoveDirectory(const std::string& path) = 0;
 
   // Does all the reads, in any order and at once where the system can; each request gets its own

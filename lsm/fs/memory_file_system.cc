@@ -158,7 +158,7 @@ class MemoryDirectory final : public Directory {
   absl::StatusOr<std::vector<std::string>> List() override;
   absl::StatusOr<FileInfo> Stat(std::string_view name) override;
   absl::Status Rename(std::string_view from, std::string_view to) override;
-  absl::Status Link(std::string_view name, Directory& to) override;
+  absl::Status Link(std::string_view name, Directory& to, std::string_view new_name) override;
   absl::Status Remove(std::string_view name) override;
   absl::Status Sync() override;
   absl::Status ForgetFailedSync() override;
@@ -178,7 +178,7 @@ class MemoryDirectory final : public Directory {
   }
 
   // Link, as the directory that gets the name: one machine, and so one lock.
-  absl::Status Adopt(std::string_view name, const MemoryDirectory& from);
+  absl::Status Adopt(std::string_view name, const MemoryDirectory& from, std::string_view new_name);
 
   // Null if there is none.
   FilePointer Find(std::string_view name) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(machine_->mutex) {
@@ -225,7 +225,8 @@ absl::StatusOr<std::unique_ptr<AppendFile>> MemoryDirectory::CreateExclusive(
   LSM_RETURN_IF_ERROR(CheckBareName(path_, name));
   std::string path = PathOf(name);
   MutexLock lock(&machine_->mutex);
-  LSM_RETURN_IF_ERROR(Begin(FileOperation::kCreate, path));
+  LSM_RETURN_IF_ERROR(machine_->Begin(epoch_, FileOperation::kCreate, path));
+  if (node_->removed) return absl::UnavailableError(Concat(path, ": the directory was removed"));
   if (IsDirectory(name)) return AlreadyExistsAt(path);
   const auto [place, is_new] = node_->current.try_emplace(std::string(name));
   if (!is_new) return AlreadyExistsAt(path);
@@ -268,23 +269,26 @@ absl::Status MemoryDirectory::Rename(std::string_view from, std::string_view to)
   return absl::OkStatus();
 }
 
-absl::Status MemoryDirectory::Link(std::string_view name, Directory& to) {
+absl::Status MemoryDirectory::Link(std::string_view name, Directory& to,
+                                   std::string_view new_name) {
   LSM_RETURN_IF_ERROR(CheckBareName(path_, name));
   auto* const other = dynamic_cast<MemoryDirectory*>(&to);
-  if (other == nullptr || other->machine_ != machine_) return Directory::Link(name, to);
-  return other->Adopt(name, *this);
+  if (other == nullptr || other->machine_ != machine_) return Directory::Link(name, to, new_name);
+  return other->Adopt(name, *this, new_name);
 }
 
-absl::Status MemoryDirectory::Adopt(std::string_view name, const MemoryDirectory& from) {
-  const std::string path = PathOf(name);
+absl::Status MemoryDirectory::Adopt(std::string_view name, const MemoryDirectory& from,
+                                    std::string_view new_name) {
+  LSM_RETURN_IF_ERROR(CheckBareName(path_, new_name));
+  const std::string path = PathOf(new_name);
   MutexLock lock(&machine_->mutex);
   LSM_RETURN_IF_ERROR(Begin(FileOperation::kLink, path));
   const auto file = from.node_->current.find(name);
   if (file == from.node_->current.end()) return NotFoundAt(from.PathOf(name));
-  if (IsDirectory(name)) return AlreadyExistsAt(path);
-  const bool is_new = node_->current.try_emplace(std::string(name), file->second).second;
+  if (IsDirectory(new_name)) return AlreadyExistsAt(path);
+  const bool is_new = node_->current.try_emplace(std::string(new_name), file->second).second;
   if (!is_new) return AlreadyExistsAt(path);
-  node_->Touch(name);
+  node_->Touch(new_name);
   return absl::OkStatus();
 }
 

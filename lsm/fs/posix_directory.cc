@@ -69,13 +69,18 @@ class PosixDirectory final : public Directory {
   absl::StatusOr<std::unique_ptr<AppendFile>> CreateExclusive(std::string_view name) override {
     LSM_RETURN_IF_ERROR(CheckMayChange(name));
     spare_.Refill(fd_.get());  // not before: who only reads needs none
-    return WithSpares(
+    absl::StatusOr<std::unique_ptr<AppendFile>> file = WithSpares(
         name, [&] { return CreatePosixAppendFile(fd_.get(), name, PathOf(name), file_mode_); });
+    // Only the directory itself can be missing here.
+    if (absl::IsNotFound(file.status()))
+      return absl::UnavailableError(
+          Concat(MessageOf(file.status()), ": the directory was removed"));
+    return file;
   }
 
   absl::StatusOr<std::vector<std::string>> List() override;
   absl::StatusOr<FileInfo> Stat(std::string_view name) override;
-  absl::Status Link(std::string_view name, Directory& to) override;
+  absl::Status Link(std::string_view name, Directory& to, std::string_view new_name) override;
   absl::Status Rename(std::string_view from, std::string_view to) override;
   absl::Status Remove(std::string_view name) override;
   absl::Status Sync() override {
@@ -96,6 +101,7 @@ class PosixDirectory final : public Directory {
   absl::Status AtomicReplace(std::string_view name, std::string_view bytes,
                              std::optional<std::string_view> expected,
                              const std::function<void()>& before_swap) override;
+  absl::StatusOr<bool> Contains(const std::string& path) override;
 
   absl::StatusOr<std::unique_ptr<FileLock>> Lock(std::string_view name, LockKind kind) override {
     LSM_RETURN_IF_ERROR(CheckBareName(path_, name));
@@ -179,19 +185,19 @@ absl::Status PosixDirectory::Rename(std::string_view from, std::string_view to) 
   return absl::OkStatus();
 }
 
-absl::Status PosixDirectory::Link(std::string_view name, Directory& to) {
+absl::Status PosixDirectory::Link(std::string_view name, Directory& to, std::string_view new_name) {
   LSM_RETURN_IF_ERROR(CheckBareName(path_, name));
   const auto* const other = dynamic_cast<PosixDirectory*>(&to);
-  if (other == nullptr) return Directory::Link(name, to);
-  LSM_RETURN_IF_ERROR(other->CheckMayChange(name));
-  const std::string text(name);
-  if (::linkat(fd_.get(), text.c_str(), other->fd_.get(), text.c_str(), 0) == 0)
+  if (other == nullptr) return Directory::Link(name, to, new_name);
+  LSM_RETURN_IF_ERROR(other->CheckMayChange(new_name));
+  if (::linkat(fd_.get(), std::string(name).c_str(), other->fd_.get(),
+               std::string(new_name).c_str(), 0) == 0)
     return absl::OkStatus();
   // EPERM: the file system has no links, or others' files must not be linked; ENOSYS: it is one in
   // user space that has none; EMLINK: the file has too many.
   if (errno == EXDEV || errno == EPERM || errno == EMLINK || errno == EOPNOTSUPP || errno == ENOSYS)
-    return Directory::Link(name, to);
-  return PosixError(errno, other->PathOf(name), Concat("link from ", path_));
+    return Directory::Link(name, to, new_name);
+  return PosixError(errno, other->PathOf(new_name), Concat("link from ", PathOf(name)));
 }
 
 absl::Status PosixDirectory::Remove(std::string_view name) {
@@ -242,6 +248,26 @@ absl::Status PosixDirectory::AtomicReplace(std::string_view name, std::string_vi
     return status;
   }
   return Sync();
+}
+
+bool IsSameInode(const struct stat& a, const struct stat& b) {
+  return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+// Up from there.  What may not be searched on the way to the root is taken for another directory.
+absl::StatusOr<bool> PosixDirectory::Contains(const std::string& path) {
+  LSM_ASSIGN_OR_RETURN(Descriptor at, FindNearestDirectory(path));
+  struct stat own {
+  }, here{}, above{};
+  if (::fstat(fd_.get(), &own) != 0) return PosixError(errno, path_, "stat");
+  if (::fstat(at.get(), &here) != 0) return PosixError(errno, path, "stat");
+  while (!IsSameInode(here, own)) {
+    at = Descriptor(::openat(at.get(), "..", O_PATH | O_DIRECTORY | O_CLOEXEC));
+    if (!at.valid() || ::fstat(at.get(), &above) != 0) return false;
+    if (IsSameInode(here, above)) return false;  // the root is its own parent
+    here = above;
+  }
+  return true;
 }
 
 }  // namespace

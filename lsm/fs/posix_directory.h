@@ -12,6 +12,9 @@ namespace lsm {
 // `fd` is an open directory; `path` serves messages only; `file_mode` is for files that are made.
 std::unique_ptr<Directory> NewPosixDirectory(Descriptor fd, std::string path, mode_t file_mode);
 
+// The nearest directory on the way to `path` that exists, for looking around, not for reading.
+absl::StatusOr<Descriptor> FindNearestDirectory(const std::string& path);
+
 }  // namespace lsm
 
 #endif  // TRELLIS_LSM_FS_POSIX_DIRECTORY_H_

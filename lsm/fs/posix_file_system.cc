@@ -90,6 +90,17 @@ absl::Status MakeDirectory(const std::string& path, mode_t mode) {
   return synced;
 }
 
+// Whether an error of rmdir says that this directory, which may be empty, is not to be removed.
+bool StandsInTheWay(int error, const std::string& path) {
+  if (error == ENOTDIR) {
+    struct stat info {};
+    return ::lstat(path.c_str(), &info) == 0 && S_ISLNK(info.st_mode);
+  }
+  // Either of the first two says that it is not empty; EINVAL that the path ends with a dot.
+  return error == ENOTEMPTY || error == EEXIST || error == EBUSY || error == EACCES ||
+         error == EPERM || error == EROFS || error == EINVAL;
+}
+
 class PosixFileSystemImpl final : public FileSystem {
  public:
   explicit PosixFileSystemImpl(FileAccess access) : access_(access) {}
@@ -114,9 +125,9 @@ class PosixFileSystemImpl final : public FileSystem {
     LSM_RETURN_IF_ERROR(CheckPath(path));
     const std::string directory_path = WithoutTrailingSlashes(path);
     if (::rmdir(directory_path.c_str()) == 0) return absl::OkStatus();
-    // Both errors are allowed for a directory that is not empty.
-    const int error = errno == EEXIST ? ENOTEMPTY : errno;
-    return PosixError(error, directory_path, "remove directory");
+    const absl::Status status = PosixError(errno, directory_path, "remove directory");
+    if (!StandsInTheWay(errno, directory_path)) return status;
+    return absl::Status(absl::StatusCode::kFailedPrecondition, status.message());
   }
 
   using FileSystem::ReadMany;
@@ -129,6 +140,22 @@ class PosixFileSystemImpl final : public FileSystem {
 };
 
 }  // namespace
+
+absl::StatusOr<Descriptor> FindNearestDirectory(const std::string& path) {
+  LSM_RETURN_IF_ERROR(CheckPath(path));
+  std::string nearest = WithoutTrailingSlashes(path);
+  // O_PATH: it need not be readable.
+  const auto open = [&] {
+    return Descriptor(::open(nearest.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  };
+  Descriptor fd = open();
+  while (!fd.valid() && errno == ENOENT && ParentOf(nearest) != nearest) {
+    nearest = ParentOf(nearest);
+    fd = open();
+  }
+  if (!fd.valid()) return PosixError(errno, nearest, "open");
+  return fd;
+}
 
 FileSystem& PosixFileSystem(FileAccess access) {
   static PosixFileSystemImpl* const file_systems[] = {new PosixFileSystemImpl(FileAccess::kOwner),

@@ -23,6 +23,7 @@ class PosixReadFile : public ReadFile {
       : file_(std::move(file)), path_(std::move(path)), alignment_bytes_(alignment_bytes) {}
 
   absl::StatusOr<uint64_t> Size() const final;
+  absl::StatusOr<uint64_t> NextData(uint64_t offset) const final;
   const std::string& path() const final { return path_; }
 
   int descriptor() const { return file_.get(); }

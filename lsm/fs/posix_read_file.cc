@@ -132,6 +132,15 @@ absl::StatusOr<uint64_t> PosixReadFile::Size() const {
   return static_cast<uint64_t>(info.st_size);
 }
 
+absl::StatusOr<uint64_t> PosixReadFile::NextData(uint64_t offset) const {
+  if (!FitsFileOffset(offset, 0)) return offset;
+  // Moves a position that no read uses.
+  const off_t data = ::lseek(descriptor(), static_cast<off_t>(offset), SEEK_DATA);
+  if (data >= 0) return static_cast<uint64_t>(data);
+  // ENXIO: zeros up to the end.  Other errors: this file system does not know.
+  return errno == ENXIO ? Size() : offset;
+}
+
 absl::StatusOr<std::unique_ptr<ReadFile>> OpenPosixReadFile(int directory_fd, std::string_view name,
                                                             std::string path, ReadMode mode) {
   if (mode == ReadMode::kDirect) return OpenDirect(directory_fd, name, std::move(path));

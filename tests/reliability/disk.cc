@@ -147,9 +147,11 @@ void Disk::Apply(const Event& event) {
       break;
     case Event::kLink: {
       const uint32_t file = folder.now.at(event.name);
-      Folder& other = FolderOf(event.to);
+      const size_t slash = event.to.rfind('/');
+      Folder& other = FolderOf(event.to.substr(0, slash));
       const auto other_index = static_cast<uint32_t>(&other - folders_.data());
-      other.changes.push_back({number, other_index, Event::kCreate, event.name, {}, file});
+      other.changes.push_back(
+          {number, other_index, Event::kCreate, event.to.substr(slash + 1), {}, file});
       Change(&other.now, other.changes.back());
       break;
     }

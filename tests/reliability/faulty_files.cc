@@ -250,10 +250,10 @@ class FaultyDirectory final : public Directory {
       return absl::OkStatus();
     });
   }
-  absl::Status Link(std::string_view name, Directory& to) override {
+  absl::Status Link(std::string_view name, Directory& to, std::string_view new_name) override {
     auto& other = dynamic_cast<FaultyDirectory&>(to);
     return shared_->Do(Operation::kLink, PathOf(name),
-                       [&] { return inner_->Link(name, *other.inner_); });
+                       [&] { return inner_->Link(name, *other.inner_, new_name); });
   }
   absl::Status Remove(std::string_view name) override {
     return shared_->Do(Operation::kRemove, PathOf(name), [&]() -> absl::Status {

@@ -67,10 +67,12 @@ class RecordingDirectory final : public Directory {
     if (status.ok()) Note({Event::kRename, path(), std::string(from), std::string(to), {}});
     return status;
   }
-  absl::Status Link(std::string_view name, Directory& to) override {
+  absl::Status Link(std::string_view name, Directory& to, std::string_view new_name) override {
     auto& other = dynamic_cast<RecordingDirectory&>(to);
-    const absl::Status status = inner_->Link(name, *other.inner_);
-    if (status.ok()) Note({Event::kLink, path(), std::string(name), to.path(), {}});
+    const absl::Status status = inner_->Link(name, *other.inner_, new_name);
+    if (status.ok()) {
+      Note({Event::kLink, path(), std::string(name), lsm::Concat(to.path(), "/", new_name), {}});
+    }
     return status;
   }
   absl::Status Remove(std::string_view name) override {

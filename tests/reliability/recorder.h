@@ -19,7 +19,7 @@ struct Event {
     kAppend,         // file, bytes
     kSyncFile,       // file
     kRename,         // name, to
-    kLink,           // name, which is there too; to: in this directory
+    kLink,           // name; to: the path of the other one
     kRemove,         // name
     kSyncDirectory,  //
     kSyncName,       // name: survives a crash from now on, and no other does for it

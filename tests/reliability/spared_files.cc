@@ -125,9 +125,9 @@ class SparedDirectory final : public lsm::Directory {
   absl::Status Rename(std::string_view from, std::string_view to) override {
     return AtTheBorder([&] { return inner_->Rename(from, to); });
   }
-  absl::Status Link(std::string_view name, Directory& to) override {
+  absl::Status Link(std::string_view name, Directory& to, std::string_view new_name) override {
     auto& other = dynamic_cast<SparedDirectory&>(to);
-    return AtTheBorder([&] { return inner_->Link(name, *other.inner_); });
+    return AtTheBorder([&] { return inner_->Link(name, *other.inner_, new_name); });
   }
   absl::Status Remove(std::string_view name) override {
     return AtTheBorder([&] { return inner_->Remove(name); });

@@ -183,14 +183,21 @@ TEST_P(FileSystemContractTest, LinksIntoAnotherDirectory) {
   Write("a", "bytes");
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Directory> other,
                        file_system().OpenDirectory(path() + "/other", /*create=*/true));
-  ASSERT_OK(directory_->Link("a", *other));
-  EXPECT_THAT(directory_->Link("a", *other),
+  ASSERT_OK(directory_->Link("a", *other, "a"));
+  EXPECT_THAT(directory_->Link("a", *other, "a"),
               StatusIs(absl::StatusCode::kAlreadyExists, HasSubstr("other/a")));
-  EXPECT_THAT(directory_->Link("none", *other), StatusIs(absl::StatusCode::kNotFound));
-  EXPECT_THAT(directory_->Link("../a", *other), StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(directory_->Link("none", *other, "none"), StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_THAT(directory_->Link("../a", *other, "../a"),
+              StatusIs(absl::StatusCode::kInvalidArgument));
   ASSERT_OK(directory_->Remove("a"));
   ASSERT_OK_AND_ASSIGN(const std::string bytes, ReadWholeFile(*other, "a", 100));
   EXPECT_EQ(bytes, "bytes");
+  // A second name in the same directory.
+  ASSERT_OK(other->Link("a", *other, "b"));
+  EXPECT_THAT(other->Link("a", *other, "../b"), StatusIs(absl::StatusCode::kInvalidArgument));
+  ASSERT_OK(other->Remove("a"));
+  ASSERT_OK_AND_ASSIGN(const std::string same_bytes, ReadWholeFile(*other, "b", 100));
+  EXPECT_EQ(same_bytes, "bytes");
 }
 
 // Which has the shape of a directory and is none of its kind.
@@ -199,7 +206,7 @@ TEST_P(FileSystemContractTest, LinksIntoNoOtherFileSystem) {
   MemoryFileSystem elsewhere;
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Directory> other,
                        elsewhere.OpenDirectory("/other", /*create=*/true));
-  EXPECT_THAT(directory_->Link("a", *other), StatusIs(absl::StatusCode::kUnimplemented));
+  EXPECT_THAT(directory_->Link("a", *other, "a"), StatusIs(absl::StatusCode::kUnimplemented));
 }
 
 TEST_P(FileSystemContractTest, RemovesTheNameButNotWhatIsOpen) {
@@ -306,7 +313,22 @@ TEST_P(FileSystemContractTest, RemovesOnlyEmptyDirectories) {
   EXPECT_THAT(file_system().OpenDirectory(path(), /*create=*/false),
               StatusIs(absl::StatusCode::kNotFound));
   // The handle that is left can make nothing in what is gone.
-  EXPECT_THAT(directory_->CreateExclusive("b"), StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_THAT(directory_->CreateExclusive("b"),
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr("removed")));
+  EXPECT_THAT(directory_->OpenRead("b", ReadMode::kBuffered),
+              StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_THAT(directory_->Stat("b"), StatusIs(absl::StatusCode::kNotFound));
+}
+
+TEST_P(FileSystemContractTest, KnowsWhichPathsLeadIntoADirectory) {
+  for (const std::string end : {"", "/", "/.", "/below", "/not/yet/there"}) {
+    ASSERT_OK_AND_ASSIGN(const bool is_inside, directory_->Contains(path() + end));
+    EXPECT_TRUE(is_inside) << end;
+  }
+  for (const std::string& outside : {path() + "2", path() + "x/below", std::string("/")}) {
+    ASSERT_OK_AND_ASSIGN(const bool is_inside, directory_->Contains(outside));
+    EXPECT_FALSE(is_inside) << outside;
+  }
 }
 
 TEST_P(FileSystemContractTest, ReadsManyAtOnceEachWithItsOwnOutcome) {

@@ -289,9 +289,9 @@ TEST_F(PosixCallsTest, AFileSystemWithoutLinksSaysSo) {
     const absl::StatusCode code = error == EIO      ? absl::StatusCode::kUnavailable
                                   : error == ENOSPC ? absl::StatusCode::kResourceExhausted
                                                     : absl::StatusCode::kUnimplemented;
-    EXPECT_THAT(directory_->Link("a", *other), StatusIs(code)) << error;
+    EXPECT_THAT(directory_->Link("a", *other, "a"), StatusIs(code)) << error;
   }
-  EXPECT_OK(directory_->Link("a", *other));
+  EXPECT_OK(directory_->Link("a", *other, "a"));
 }
 
 TEST_F(PosixCallsTest, RemovesAndRenamesByNamesInTheDirectory) {
