@@ -33,6 +33,14 @@ void Pin(void* target, LookupResult& result) {
 
 void Ignore(void*, LookupResult&) {}
 
+// An open store has its files: one that is missing or in the way is another program's doing, and no
+// answer to what was asked.
+absl::Status OfOpenStore(const absl::Status& status) {
+  if (!absl::IsNotFound(status) && !absl::IsAlreadyExists(status)) return status;
+  return absl::UnavailableError(
+      Concat(MessageOf(status), " (did another program change the directory of the open store?)"));
+}
+
 }  // namespace
 
 // Nothing of what follows throws std::bad_alloc, but for what returns no status.
@@ -72,7 +80,7 @@ absl::Status DB::Delete(std::string_view key, const WriteOptions& options) {
 }
 
 absl::Status DB::Write(const WriteBatch& batch, const WriteOptions& options) {
-  return CatchOutOfMemory([&] { return engine_->Write(batch, options); });
+  return CatchOutOfMemory([&] { return OfOpenStore(engine_->Write(batch, options)); });
 }
 
 absl::StatusOr<std::optional<std::string>> DB::Get(std::string_view key,
@@ -107,7 +115,8 @@ std::unique_ptr<const Snapshot> DB::GetSnapshot() {
   const uint64_t sequence = engine_->TakeSnapshot();
   try {
     return std::make_unique<const Snapshot>(
-        sequence, [engine = engine_](uint64_t taken) { engine->ReleaseSnapshot(taken); });
+        engine_.get(), sequence,
+        [engine = engine_](uint64_t taken) { engine->ReleaseSnapshot(taken); });
   } catch (const std::bad_alloc&) {
     engine_->ReleaseSnapshot(sequence);
     throw;
@@ -115,21 +124,21 @@ std::unique_ptr<const Snapshot> DB::GetSnapshot() {
 }
 
 absl::Status DB::Flush() {
-  return CatchOutOfMemory([&] { return engine_->Flush(); });
+  return CatchOutOfMemory([&] { return OfOpenStore(engine_->Flush()); });
 }
 
 absl::Status DB::CompactRange(std::optional<std::string_view> from,
                               std::optional<std::string_view> to) {
-  return CatchOutOfMemory([&] { return engine_->CompactRange(from, to); });
+  return CatchOutOfMemory([&] { return OfOpenStore(engine_->CompactRange(from, to)); });
 }
 
-absl::Status DB::WaitForBackgroundWork() { return engine_->WaitForBackgroundWork(); }
+absl::Status DB::WaitForBackgroundWork() { return OfOpenStore(engine_->WaitForBackgroundWork()); }
 
 absl::Status DB::Resume() {
-  return CatchOutOfMemory([&] { return engine_->Resume(); });
+  return CatchOutOfMemory([&] { return OfOpenStore(engine_->Resume()); });
 }
 
-absl::Status DB::GetFailure() { return engine_->GetFailure(); }
+absl::Status DB::GetFailure() { return OfOpenStore(engine_->GetFailure()); }
 
 uint64_t DB::ApproximateBytes(std::optional<std::string_view> from,
                               std::optional<std::string_view> to) {

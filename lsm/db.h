@@ -5,7 +5,8 @@
 //   absl::StatusOr<std::optional<std::string>> value = (*db)->Get("key");   // nullopt: not there
 //
 // Keys and values are any bytes, the empty key included; keys up to 64 KiB, values up to 64 MiB,
-// batches up to 256 MiB.  Keys are ordered by their bytes.
+// batches up to 256 MiB.  Keys are ordered by their bytes.  Reads accept longer keys, which are
+// never found.
 //
 // Durability.  After a crash the store is a prefix of the order in which writes were committed,
 // which contains every write that was acknowledged with `sync`, and every write before one or
@@ -16,7 +17,8 @@
 //
 // Errors are absl::Status values, of these kinds; a key that is not there is an answer, no error:
 //
-//   InvalidArgument     an option, key, value or batch is out of its range; names it and the range
+//   InvalidArgument     an option, key, value or batch is out of its range; names it and the range;
+//                       or a snapshot is another DB's, or a copy would be inside its own store
 //   NotFound            there is no store, and the mode or the call demands one
 //   AlreadyExists       there is a store, and the mode forbids one; or a new store's log directory
 //                       holds the logs of another store
@@ -32,7 +34,8 @@
 //   ResourceExhausted   there is no memory, the disk is full, too many files are open, there are no
 //                       threads for background work, or 2^56 writes or 2^53 file numbers are used
 //                       up
-//   Unavailable         any other failure of the file system (EIO …), with its own text
+//   Unavailable         any other failure of the file system (EIO …), with its own text; also if
+//                       another program removed files or the directory of an open store
 //   Cancelled           Pace::progress ended the call
 //   Aborted             the store takes no more writes after an earlier failure; names that one
 //   Unknown             of a write alone: it failed in a way that leaves open whether it is in the
@@ -53,6 +56,11 @@
 // and changes nothing: GetSnapshot, ApproximateBytes, GetStatistics, GetDamage; MultiGet, if there
 // is none for the answers themselves, and NewIterator, if there is not even any for an iterator
 // that says so.
+//
+// SIGXFSZ: a process whose files are limited (`ulimit -f`, RLIMIT_FSIZE) is killed by this signal
+// when a write goes beyond the limit.  Ignore it (`signal(SIGXFSZ, SIG_IGN)`) in a process that may
+// be so limited: such a write then fails with ResourceExhausted, as on a full disk.  The library
+// changes no signal's disposition.
 //
 // Threads: any number may use one DB.  One process at a time may have a store open for writing,
 // once; several may read one that nobody writes.  Iterators, snapshots and pinned values may
@@ -95,12 +103,14 @@ class Engine;
 
 class DB {
  public:
-  // Opens the store in the directory.  NotFound or AlreadyExists as the mode says, and
-  // AlreadyExists for a new store whose Options::log_directory is another store's;
-  // FailedPrecondition if it is open elsewhere; InvalidArgument for a bad option, also one that the
-  // file system cannot fulfil; DataLoss for files that are damaged, missing or not Trellis's:
-  // Repair may then save what there is; Unimplemented for files of a newer version.  Files that are
-  // not the store's, by their names or their first bytes, are never removed.
+  // Opens the store in the directory.  Where the mode allows a new store, it also makes the
+  // directory and any missing parents (likewise for Options::log_directory).  NotFound or
+  // AlreadyExists as the mode says, and AlreadyExists for a new store whose Options::log_directory
+  // is another store's; FailedPrecondition if it is open elsewhere; InvalidArgument for a bad
+  // option, also one that the file system cannot fulfil; DataLoss for files that are damaged,
+  // missing or not Trellis's: Repair may then save what there is; Unimplemented for files of a
+  // newer version.  Files that are not the store's, by their names or their first bytes, are never
+  // removed.
   static absl::StatusOr<std::unique_ptr<DB>> Open(const std::string& directory,
                                                   const Options& options = {});
 
@@ -220,10 +230,12 @@ class DB {
   // call, with all that was written before it; flushes.  Tables are hard links, which cost nothing
   // until compactions replace them here; where the file system cannot link them they are copied and
   // verified.  The directory is made if need be.  It is a store of its own, to be opened without a
-  // log_directory.  A call that fails leaves none, but perhaps a directory with a LOCK (or, if the
-  // very last sync fails, a whole one); one that is cut short may leave files too: Destroy removes
-  // all that.  AlreadyExists if there are files of a store, also of one that was not finished,
-  // FailedPrecondition if the directory is in use, or this store is open for reading only.
+  // log_directory, and must not be inside this one's directory or log_directory, by whatever path:
+  // InvalidArgument.  A call that fails leaves none, but perhaps a directory with a LOCK (or, if
+  // the very last sync fails, a whole one); one that is cut short may leave files too: Destroy
+  // removes all that.  AlreadyExists if there are files of a store, also of one that was not
+  // finished, FailedPrecondition if the directory is in use, or this store is open for reading
+  // only.
   absl::Status Checkpoint(const std::string& directory);
 
   // The same with copies, each of which is read back (past the page cache, with
@@ -239,8 +251,8 @@ class DB {
   // writing and has no log_directory: opens it for reading, copies, and verifies the copies as
   // Backup does.  `options` say where the new one's logs go, who may read its files, whether copies
   // are read back directly, and of what environment both are.  Errors as Backup, with what it
-  // leaves; NotFound if there is no backup; DataLoss if anything in it is damaged: no store is made
-  // then.
+  // leaves; InvalidArgument if `directory` is inside the backup's; NotFound if there is no backup;
+  // DataLoss if anything in it is damaged: no store is made then.
   static absl::StatusOr<CopyReport> Restore(const std::string& backup, const std::string& directory,
                                             const Options& options = {}, const Pace& pace = {});
 
@@ -250,12 +262,18 @@ class DB {
   // is open, if the files are another product's (LevelDB and RocksDB have a CURRENT and NNNNNN.log
   // too), or if the logs in the log_directory are another store's, as far as the manifest that
   // CURRENT names can tell (without it Repair takes the writes of all logs there, and keeps the
-  // files as NAME.damaged).
+  // files as NAME.damaged); or if that manifest says that the logs are in a log_directory, and none
+  // is given.
 
-  // Removes a store's files, and the directory if nothing else is in it.  OK if there is no store.
-  // All files that have a store's names must be ours by their first bytes, or empty.  What Repair
-  // kept as NAME.damaged stays, and so does the directory then.  Logs in a log_directory of which
-  // no manifest says whose they are: FailedPrecondition, as above.
+  // Removes a store's files, and the directory if it is empty then.  OK if there is no store: an
+  // empty directory is removed all the same.  A directory stays, which is no error, if it holds
+  // anything else (such as what Repair kept as NAME.damaged), if the path is a symbolic link (which
+  // stays too) or a mount point, or if the directory above may not be changed.  All files that have
+  // a store's names must be ours by their first bytes, or empty.
+  //
+  // FailedPrecondition, and nothing is changed, where logs would be left that no call could find:
+  // the store was written with a log_directory, and none is given; or there is no store, but there
+  // are logs in the log_directory.  Destroy of that directory alone removes them.
   static absl::Status Destroy(const std::string& directory, const Options& options = {});
 
   // Makes a store openable again from what of its files can be verified.  It believes entries, not

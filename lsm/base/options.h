@@ -174,7 +174,7 @@ struct Options {
 absl::Status ValidateOptions(const Options& options);
 
 struct ReadOptions {
-  // As of when.  Null: now.
+  // As of when.  Null: now.  A snapshot of another DB: InvalidArgument.
   const Snapshot* snapshot = nullptr;
 
   // Whether blocks that are read from files are put into the block cache.  True.  For a scan that

@@ -9,8 +9,8 @@
 namespace lsm {
 
 // Reads through it (ReadOptions::snapshot) see all writes before it and none after.  While it
-// lives, old versions that it can see are kept.  May outlive the DB, and is of no use then, nor
-// ever to another DB.  Immutable and thread-safe.
+// lives, the store keeps the old versions that it can see.  It may outlive its DB but is of no use
+// then.  Reads of any other DB refuse it.  Immutable and thread-safe.
 class Snapshot {
  public:
   // Releases it.
@@ -22,10 +22,13 @@ class Snapshot {
   uint64_t sequence() const { return sequence_; }
 
   // --- for the store itself ---
-  Snapshot(uint64_t sequence, std::function<void(uint64_t)> release)
-      : sequence_(sequence), release_(std::move(release)) {}
+  // `owner` is the store's engine, which `release` keeps alive: no other engine gets its address.
+  Snapshot(const void* owner, uint64_t sequence, std::function<void(uint64_t)> release)
+      : owner_(owner), sequence_(sequence), release_(std::move(release)) {}
+  const void* owner() const { return owner_; }
 
  private:
+  const void* const owner_;
   const uint64_t sequence_;
   const std::function<void(uint64_t)> release_;
 };

@@ -65,7 +65,7 @@ absl::StatusOr<bool> IsSoundIn(const TableSource& base, const TableMeta& meta,
 absl::StatusOr<bool> Link(const TableSource& source, const std::string& name, Directory& to,
                           NewFiles* made) {
   const absl::Status linked =
-      made->AddMade(&to, name, [&] { return source.directory->Link(name, to); });
+      made->AddMade(&to, name, [&] { return source.directory->Link(name, to, name); });
   if (absl::IsUnimplemented(linked)) return false;
   LSM_RETURN_IF_ERROR(linked);
   return true;
@@ -103,6 +103,20 @@ Options OptionsOfCopy(Options options) {
   options.listener = nullptr;
   options.filter_hash = bloom::DigestHash::kXxh3;  // or whatever it has
   return options;
+}
+
+absl::Status CheckIsOutside(const StoreDirectory& store, const std::string& path) {
+  const bool logs_are_there = store.own_log_directory != nullptr &&
+                              store.environment.log_file_system == store.environment.file_system;
+  for (Directory* each :
+       {store.directory.get(), logs_are_there ? store.own_log_directory.get() : nullptr}) {
+    if (each == nullptr) continue;
+    LSM_ASSIGN_OR_RETURN(const bool is_inside, each->Contains(path));
+    if (!is_inside) continue;
+    return absl::InvalidArgumentError(
+        Concat(path, ": a copy must not be inside the store's own directory, ", each->path()));
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<StoreDirectory> OpenForCopy(const std::string& path, const Options& options) {
@@ -159,6 +173,7 @@ absl::StatusOr<uint64_t> FoundStore(const StoreDirectory& store,
   LogSet log(&store.log_directory());
   state->oldest_log = state->next_file_number++;
   state->log_seed = store.environment.random->Next();
+  state->log_directory = store.own_log_path;
   state->synced_logs.clear();
   state->closed_logs.clear();
   state->started = true;  // by the snapshot that the manifest begins with
@@ -182,6 +197,7 @@ absl::StatusOr<CopyReport> RestoreStore(const std::string& backup, const std::st
   const absl::StatusOr<ManifestContents> contents = ReadManifest(*source.directory);
   if (absl::IsNotFound(contents.status())) return NoStore(backup);
   LSM_RETURN_IF_ERROR(contents.status());
+  LSM_RETURN_IF_ERROR(CheckIsOutside(source, path));
   ManifestState state = contents->state;
 
   LSM_ASSIGN_OR_RETURN(const StoreDirectory store, OpenForCopy(path, options));
@@ -204,6 +220,7 @@ absl::StatusOr<CopyReport> RestoreStore(const std::string& backup, const std::st
       const uint64_t manifest_number,
       NextFileNumber(*store.directory, store.log_directory(), state.next_file_number));
   state.next_file_number = manifest_number + 1;
+  state.log_directory = store.own_log_path;
   LSM_ASSIGN_OR_RETURN(const std::unique_ptr<ManifestWriter> manifest,
                        CreateManifest(store, manifest_number, state, std::nullopt, &made));
   (void)manifest->Close();  // what counts is durable

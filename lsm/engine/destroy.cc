@@ -82,31 +82,65 @@ absl::Status CheckLogsAreOurs(Directory& directory, Directory& log_directory) {
   return absl::OkStatus();
 }
 
-// Whether there is anything that may be destroyed.  Before the lock, which would make a file.
-absl::StatusOr<bool> LookFirst(const std::string& path, const Options& options) {
-  LSM_ASSIGN_OR_RETURN(const StoreDirectory there, StoreDirectory::Peek(path, options));
-  if (there.directory == nullptr) return false;
-  LSM_ASSIGN_OR_RETURN(const bool is_store, HoldsFiles(*there.directory));
-  if (!is_store) return false;
+// FailedPrecondition if the store's logs are elsewhere, where no later call could find them.  A
+// manifest that cannot be read does not say so.
+absl::Status CheckLogsAreHere(Directory& directory) {
+  const absl::StatusOr<ManifestContents> contents = ReadManifest(directory);
+  return contents.ok() ? contents->state.CheckLogsAreWithTables(directory.path())
+                       : absl::OkStatus();
+}
+
+// FailedPrecondition if there are logs of a store that is not there.
+absl::Status CheckNoLogsAreLeft(const std::string& path, Directory& log_directory) {
+  LSM_ASSIGN_OR_RETURN(const std::set<uint64_t> numbers, NumbersOf(log_directory, FileKind::kLog));
+  for (const uint64_t number : numbers) {
+    const std::string name = LogFileName(number);
+    LSM_ASSIGN_OR_RETURN(const Origin origin, OriginOf(log_directory, name, FileKind::kLog));
+    if (origin == Origin::kForeign) continue;
+    return absl::FailedPreconditionError(
+        Concat(log_directory.path(), "/", name, ": a log, but there is no store in ", path,
+               " to say whose it is; nothing was changed (if no store needs the logs, DB::Destroy "
+               "of their directory removes them)"));
+  }
+  return absl::OkStatus();
+}
+
+// Whether there is a store that may be destroyed.  Before the lock, which would make a file.
+absl::StatusOr<bool> LookFirst(const std::string& path, const StoreDirectory& there) {
+  bool is_store = false;
+  if (there.directory != nullptr) {
+    LSM_ASSIGN_OR_RETURN(is_store, HoldsFiles(*there.directory));
+  }
+  Directory* const logs = there.own_log_directory.get();
+  if (!is_store) {
+    if (logs != nullptr) LSM_RETURN_IF_ERROR(CheckNoLogsAreLeft(path, *logs));
+    return false;
+  }
   LSM_RETURN_IF_ERROR(CheckFilesAreOurs(*there.directory, false));
-  if (there.own_log_directory != nullptr) {
-    LSM_RETURN_IF_ERROR(CheckFilesAreOurs(*there.own_log_directory, true));
-    LSM_RETURN_IF_ERROR(CheckLogsAreOurs(*there.directory, *there.own_log_directory));
+  if (!there.own_log_path) LSM_RETURN_IF_ERROR(CheckLogsAreHere(*there.directory));
+  if (logs != nullptr) {
+    LSM_RETURN_IF_ERROR(CheckFilesAreOurs(*logs, true));
+    LSM_RETURN_IF_ERROR(CheckLogsAreOurs(*there.directory, *logs));
   }
   return true;
 }
 
 absl::Status RemoveIfEmpty(FileSystem& file_system, Directory& directory) {
   const absl::Status status = file_system.RemoveDirectory(directory.path());
-  // Somebody else keeps files there: they stay.
+  // Other files are there, or the directory is not ours to remove: it stays.
   return absl::IsFailedPrecondition(status) ? absl::OkStatus() : status;
 }
 
 }  // namespace
 
 absl::Status DestroyStore(const std::string& path, const Options& options) {
-  LSM_ASSIGN_OR_RETURN(const bool is_store, LookFirst(path, options));
-  if (!is_store) return absl::OkStatus();
+  LSM_ASSIGN_OR_RETURN(const StoreDirectory there, StoreDirectory::Peek(path, options));
+  LSM_ASSIGN_OR_RETURN(const bool is_store, LookFirst(path, there));
+  if (!is_store) {
+    return there.directory == nullptr
+               ? absl::OkStatus()
+               : RemoveIfEmpty(*there.environment.file_system, *there.directory);
+  }
   // Makes what an earlier call, cut short, has removed: the lock, the directory of the logs.
   Options open = options;
   open.mode = OpenMode::kOpenOrCreate;

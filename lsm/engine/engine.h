@@ -320,6 +320,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void PublishView(ReadViewCell::Prepared prepared) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // --- reading (engine_read.cc) ---
+  // False for a snapshot of another engine's.
+  bool MayUse(const Snapshot* snapshot) const;
   // As of when to read.  Takes the view because it must have been loaded before: a number that is
   // older than the view's tables may have lost its entries to a flush or a compaction.
   Sequence SequenceFor(const ReadView& view, const ReadOptions& options) const;

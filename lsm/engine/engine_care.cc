@@ -221,6 +221,7 @@ absl::StatusOr<CopyReport> Engine::CopyTo(const std::string& path, bool link,
     return absl::FailedPreconditionError(
         Concat(store_.directory->path(), ": the store is open for reading only"));
   }
+  LSM_RETURN_IF_ERROR(CheckIsOutside(store_, path));
   const Options of_copy = OptionsOfCopy(options_);
   StoreDirectory base_store;
   ManifestContents base_contents;
@@ -254,6 +255,9 @@ absl::StatusOr<CopyReport> Engine::CopyTo(const std::string& path, bool link,
   version.reset();
   CollectGarbage();
   if (!status.ok()) LSM_RETURN_IF_ERROR(CheckOpen());
+  // Not that there is no backup, or one already.
+  if (absl::IsNotFound(status) || absl::IsAlreadyExists(status))
+    return absl::Status(absl::StatusCode::kUnavailable, status.message());
   LSM_RETURN_IF_ERROR(status);
   LSM_RETURN_IF_ERROR(FoundStore(store, std::nullopt, &state, &made).status());
   return report;

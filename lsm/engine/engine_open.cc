@@ -360,6 +360,7 @@ absl::Status Engine::SwitchFiles(ManifestState state,
   LSM_RETURN_IF_ERROR(logs_.SyncNames());
   state.oldest_log = log_number;
   state.log_seed = log_seed_;
+  state.log_directory = store_.own_log_path;
   state.synced_logs.clear();
   state.closed_logs.clear();
   state.started = true;  // by the snapshot that the new manifest begins with

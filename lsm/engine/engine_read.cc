@@ -18,10 +18,8 @@ namespace {
 // measured.  A prime, so that no rhythm of a program's lookups hides a key from it.
 constexpr uint64_t kDoubtOneIn = 65'537;
 
-absl::Status CheckKey(std::string_view key) {
-  if (key.size() <= kKeyBytesMax) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      Concat("the key has ", key.size(), " bytes, at most ", kKeyBytesMax, " are allowed"));
+absl::Status SnapshotOfAnother() {
+  return absl::InvalidArgumentError("ReadOptions::snapshot is a snapshot of another DB");
 }
 
 void NoteMemtable(std::string name, MemtableAnswer answer, Explanation* explanation) {
@@ -57,6 +55,10 @@ bool FindInMemtables(const ReadView& view, const LookupKey& key, LookupResult* r
 
 }  // namespace
 
+bool Engine::MayUse(const Snapshot* snapshot) const {
+  return snapshot == nullptr || snapshot->owner() == this;
+}
+
 Sequence Engine::SequenceFor(const ReadView& /*view*/, const ReadOptions& options) const {
   if (options.snapshot != nullptr) return options.snapshot->sequence();
   // Acquire: the memtable holds all that this number counts.
@@ -82,7 +84,7 @@ absl::Status Engine::Find(const ReadView& view, const LookupKey& key, bool fill_
 
 absl::StatusOr<bool> Engine::Get(std::string_view key, const ReadOptions& options,
                                  const ValueSink& sink, Explanation* explanation) {
-  LSM_RETURN_IF_ERROR(CheckKey(key));
+  if (!MayUse(options.snapshot)) return SnapshotOfAnother();
   const Counters::Here counters(&counters_);
   const uint64_t lookups = counters.Add(Counter::kLookups, 1);
   const bool is_timed = lookups % kGetsPerTime == 0;  // Explain is among them
@@ -119,6 +121,10 @@ absl::StatusOr<bool> Engine::Get(std::string_view key, const ReadOptions& option
 std::vector<absl::StatusOr<std::optional<std::string>>> Engine::MultiGet(
     std::span<const std::string_view> keys, const ReadOptions& options) {
   std::vector<absl::StatusOr<std::optional<std::string>>> answers(keys.size());
+  if (!MayUse(options.snapshot)) {
+    std::fill(answers.begin(), answers.end(), SnapshotOfAnother());
+    return answers;
+  }
   // The view is shared, and a guard stands for some keys at a time: what a guard keeps from being
   // freed (blocks that fall out of the cache, in all stores) does not grow with the keys.
   std::shared_ptr<const ReadView> view = view_.Share();
@@ -171,11 +177,6 @@ void Engine::FindTogether(const ReadView& view, std::span<const std::string_view
     }
   };
   for (size_t i = 0; i < keys.size(); ++i) {
-    const absl::Status status = CheckKey(keys[i]);
-    if (!status.ok()) {
-      answers[i] = status;
-      continue;
-    }
     KeyLookup& lookup = lookups.emplace_back(keys[i], sequence, digest_seed_);
     numbers.push_back(i);
     const uint64_t count = counters.Add(Counter::kLookups, 1);
@@ -196,6 +197,7 @@ void Engine::FindTogether(const ReadView& view, std::span<const std::string_view
 
 std::unique_ptr<Iterator> Engine::NewIterator(const ReadOptions& options) {
   try {
+    if (!MayUse(options.snapshot)) return NewEmptyIterator(SnapshotOfAnother());
     return MakeIterator(options);
   } catch (const std::bad_alloc&) {
     return NewEmptyIterator(OutOfMemory());

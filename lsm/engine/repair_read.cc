@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "lsm/bytes/checksum.h"
 #include "lsm/bytes/status.h"
 #include "lsm/compaction/filter_plan.h"
 #include "lsm/engine/recovery.h"
@@ -62,6 +63,13 @@ absl::Status RepairJob::Prepare() {
 }
 
 absl::Status RepairJob::ReadCurrent() {
+  const absl::StatusOr<FileInfo> info = directory_.Stat(kCurrentFileName);
+  if (info.ok() && info->size_bytes > kCurrentBytesMax) {
+    LeaveOut(Concat(directory_.path(), "/", kCurrentFileName, ": offset 0: the file has ",
+                    info->size_bytes, " bytes instead of ", kCurrentBytes));
+    current_is_damaged_ = true;
+    return absl::OkStatus();
+  }
   absl::StatusOr<std::string> bytes = ReadWholeFile(directory_, kCurrentFileName, kCurrentBytesMax);
   if (absl::IsNotFound(bytes.status())) {
     LeaveOut(Concat(directory_.path(), "/", kCurrentFileName, ": the file is missing"));
@@ -104,6 +112,8 @@ absl::Status RepairJob::TryManifest(uint64_t number) {
   const bool is_named = current_ && current_->manifest_number == number;
   absl::StatusOr<ManifestContents> contents = ReadManifestNumber(number);
   if (contents.ok()) {
+    if (is_named && !store_.own_log_path)
+      LSM_RETURN_IF_ERROR(contents->state.CheckLogsAreWithTables(directory_.path()));
     // Where logs are alone, another store may be at home; then its logs are what does not fit.
     if (is_named && store_.own_log_directory != nullptr) {
       LSM_RETURN_IF_ERROR(CheckLogsBelong(logs_, contents->state));
@@ -204,8 +214,12 @@ absl::StatusOr<bool> RepairJob::IsForeign(Directory& directory, const std::strin
 }
 
 void RepairJob::LeaveOut(std::string line) {
-  std::vector<std::string>& lines = report_.left_out;
-  if (std::find(lines.begin(), lines.end(), line) == lines.end()) lines.push_back(std::move(line));
+  if (!left_out_digests_.insert(Checksum(line, 0, 0)).second) return;
+  if (report_.left_out.size() < RepairReport::kLeftOutLinesMax) {
+    report_.left_out.push_back(std::move(line));
+  } else {
+    ++report_.left_out_unnamed;
+  }
 }
 
 }  // namespace lsm

@@ -9,6 +9,7 @@
 
 #include "lsm/bytes/status.h"
 #include "lsm/engine/store_files.h"
+#include "lsm/fs/bare_name.h"
 #include "lsm/fs/file_names.h"
 
 namespace lsm {
@@ -27,17 +28,6 @@ absl::Status CheckLogFileSystem(const Environment& environment, const Options& o
     return absl::OkStatus();
   return absl::InvalidArgumentError(
       "Options::environment.log_file_system needs Options::log_directory");
-}
-
-// Of "./a//b/" and "a/b" it is "a/b/".
-std::string WithoutDetours(std::string_view path) {
-  std::string plain(path.starts_with('/') ? "/" : "");
-  while (!path.empty()) {
-    const std::string_view part = path.substr(0, path.find('/'));
-    if (!part.empty() && part != ".") plain += Concat(part, "/");
-    path.remove_prefix(std::min(path.size(), part.size() + 1));
-  }
-  return plain;
 }
 
 bool HasOwnLogDirectory(const std::string& path, const Environment& environment,
@@ -92,6 +82,7 @@ absl::StatusOr<StoreDirectory> StoreDirectory::Peek(const std::string& path,
   LSM_RETURN_IF_ERROR(CheckLogFileSystem(store.environment, options));
   LSM_ASSIGN_OR_RETURN(store.directory, OpenIfThere(*store.environment.file_system, path));
   if (HasOwnLogDirectory(path, store.environment, options)) {
+    store.own_log_path = options.log_directory;
     LSM_ASSIGN_OR_RETURN(store.own_log_directory,
                          OpenIfThere(*store.environment.log_file_system, options.log_directory));
     if (store.own_log_directory != nullptr)
@@ -110,6 +101,7 @@ absl::StatusOr<StoreDirectory> StoreDirectory::Open(const std::string& path,
   LSM_ASSIGN_OR_RETURN(store.directory, store.environment.file_system->OpenDirectory(path, create));
   LSM_ASSIGN_OR_RETURN(store.lock, LockFor(*store.directory, options.mode));
   if (HasOwnLogDirectory(path, store.environment, options)) {
+    store.own_log_path = options.log_directory;
     absl::StatusOr<std::unique_ptr<Directory>> logs =
         store.environment.log_file_system->OpenDirectory(options.log_directory, create);
     if (absl::IsNotFound(logs.status())) return NoLogDirectory(*store.directory, options);

@@ -3,6 +3,7 @@
 #define TRELLIS_LSM_ENGINE_STORE_DIRECTORY_H_
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -24,6 +25,7 @@ struct StoreDirectory {
   std::unique_ptr<Scheduler> own_scheduler;
   std::unique_ptr<Directory> directory;
   std::unique_ptr<Directory> own_log_directory;  // null: the same
+  std::optional<std::string> own_log_path;       // of that one, also where Peek finds none
   // Last, so that they go first.
   std::unique_ptr<FileLock> lock;
   std::unique_ptr<FileLock> log_lock;

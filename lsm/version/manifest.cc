@@ -4,6 +4,7 @@
 
 #include "lsm/bytes/checksum.h"
 #include "lsm/bytes/coding.h"
+#include "lsm/bytes/escape.h"
 #include "lsm/bytes/status.h"
 #include "lsm/fs/file_names.h"
 
@@ -117,6 +118,9 @@ absl::Status ManifestState::Apply(const VersionEdit& edit, std::string_view file
   if (edit.digest_seed) digest_seed = *edit.digest_seed;
   if (started && edit.log_seed && edit.log_seed != log_seed) return damage("the log seed changes");
   if (edit.log_seed) log_seed = edit.log_seed;
+  if (started && edit.log_directory && edit.log_directory != log_directory)
+    return damage("the log directory changes");
+  if (edit.log_directory) log_directory = edit.log_directory;
   LSM_RETURN_IF_ERROR(advance(edit.next_file_number, "the next file number", &next_file_number));
   if (next_file_number > kFileNumberMax + 1)
     return damage(Concat("the next file number, ", next_file_number, ", is beyond the largest"));
@@ -165,6 +169,7 @@ VersionEdit ManifestState::ToSnapshot() const {
   edit.oldest_log = oldest_log;
   edit.digest_seed = digest_seed;
   edit.log_seed = log_seed;
+  edit.log_directory = log_directory;
   edit.synced_logs.assign(synced_logs.begin(), synced_logs.end());
   edit.closed_logs = closed_logs;
   for (size_t level = 0; level < levels.size(); ++level) {
@@ -181,18 +186,22 @@ std::set<uint64_t> ManifestState::NeededLogs() const {
   return numbers;
 }
 
+bool ManifestState::NeedsLog(uint64_t number) const {
+  return number == oldest_log || synced_logs.contains(number) || closed_logs.contains(number);
+}
+
 bool ManifestState::IsLogId(uint64_t number, uint64_t file_id) const {
   return log_seed.has_value() && file_id == LogFileId(*log_seed, number);
 }
 
 bool ManifestState::HoldsNoRecord(uint64_t number, uint64_t file_bytes) const {
-  return file_bytes <= kLogHeaderBytes && !NeededLogs().contains(number);
+  return file_bytes <= kLogHeaderBytes && !NeedsLog(number);
 }
 
 absl::Status ManifestState::CheckLogId(uint64_t number, std::string_view file, uint64_t file_id,
                                        uint64_t file_bytes) const {
   if (HoldsNoRecord(number, file_bytes)) return absl::OkStatus();
-  if (file_id == 0 && NeededLogs().contains(number))
+  if (file_id == 0 && NeedsLog(number))
     return DamageAt(file, 0, "the log has no header, but the manifest knows of the log");
   if (!log_seed || IsLogId(number, file_id)) return absl::OkStatus();
   return DamageAt(file, 0,
@@ -217,6 +226,16 @@ absl::Status ManifestState::CheckSyncedLog(uint64_t number, std::string_view fil
   return DamageAt(file, 0, "the log is empty, but the manifest says that it holds synced writes");
 }
 
+absl::Status ManifestState::CheckLogsAreWithTables(std::string_view directory) const {
+  if (!log_directory) return absl::OkStatus();
+  constexpr size_t kShownBytesMax = 4096;
+  return absl::FailedPreconditionError(Concat(
+      directory, ": the store's logs are in a directory of their own, when it was last open \"",
+      Escape(*log_directory, kShownBytesMax),
+      "\": Options::log_directory must name it (if the logs are lost, an empty directory will "
+      "do); nothing was changed"));
+}
+
 absl::StatusOr<ManifestContents> ReadManifest(
     Directory& directory, const std::function<void(uint64_t offset, const VersionEdit&)>& on_edit) {
   LSM_ASSIGN_OR_RETURN(const Current current, ReadCurrent(directory, kCurrentFileName));
@@ -225,7 +244,9 @@ absl::StatusOr<ManifestContents> ReadManifest(
   return contents;
 }
 
-absl::StatusOr<ManifestContents> ReadManifestOf(
+namespace {
+
+absl::StatusOr<ManifestContents> ReadEdits(
     Directory& directory, const Current& current,
     const std::function<void(uint64_t offset, const VersionEdit&)>& on_edit) {
   ManifestContents contents;
@@ -249,6 +270,16 @@ absl::StatusOr<ManifestContents> ReadManifestOf(
   contents.end = log->end();
   contents.torn_bytes = log->torn_bytes();
   return contents;
+}
+
+}  // namespace
+
+absl::StatusOr<ManifestContents> ReadManifestOf(
+    Directory& directory, const Current& current,
+    const std::function<void(uint64_t offset, const VersionEdit&)>& on_edit) {
+  return CatchOutOfMemoryFor(
+      Concat(directory.path(), "/", ManifestFileName(current.manifest_number)),
+      [&] { return ReadEdits(directory, current, on_edit); });
 }
 
 absl::StatusOr<std::unique_ptr<ManifestWriter>> ManifestWriter::Create(

@@ -61,6 +61,7 @@ struct ManifestState {
   uint64_t oldest_log = 0;
   bloom::DigestSeed digest_seed;
   std::optional<uint64_t> log_seed;          // nothing: the logs may have any file id
+  std::optional<std::string> log_directory;  // as VersionEdit's
   std::set<uint64_t> synced_logs;            // none below oldest_log
   std::map<uint64_t, uint64_t> closed_logs;  // number: file bytes; none below oldest_log
 
@@ -77,6 +78,7 @@ struct ManifestState {
 
   // The logs that must be there.
   std::set<uint64_t> NeededLogs() const;
+  bool NeedsLog(uint64_t number) const;
   // Whether log `number` has this id for certain: false too where no seed is known.
   bool IsLogId(uint64_t number, uint64_t file_id) const;
   // Whether a file of so many bytes that stands where log `number` should, whatever is in it, holds
@@ -95,6 +97,9 @@ struct ManifestState {
   // Of log `number`, in which so many records were found: DataLoss naming `file` if it is empty and
   // the manifest knows that it holds synced writes.
   absl::Status CheckSyncedLog(uint64_t number, std::string_view file, uint64_t records) const;
+  // FailedPrecondition if the logs are in a directory of their own: for a caller that was given
+  // none and must not go on without them.  `directory` is the store's, for the message.
+  absl::Status CheckLogsAreWithTables(std::string_view directory) const;
 };
 
 // Reads the file `name` of the directory as a CURRENT.  NotFound if it is not there, else as

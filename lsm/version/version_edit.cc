@@ -25,7 +25,8 @@ enum Tag : uint32_t {
   kLogSeed = 10,
   kSipHashKey = 11,
   kTableOfRun = 12,
-  kTagMax = kTableOfRun,
+  kLogDirectory = 13,
+  kTagMax = kLogDirectory,
 };
 
 void AppendField(std::string* out, Tag tag, std::string_view bytes) {
@@ -188,6 +189,11 @@ Problem TakeField(uint32_t tag, std::string_view field, VersionEdit* edit) {
       return TakeClosedLog(field, &edit->closed_logs);
     case kLogSeed:
       return TakeSeedOnce(field, "log seed", &edit->log_seed);
+    case kLogDirectory:
+      if (field.empty() || edit->log_directory)
+        return "the log directory is empty, or stands twice";
+      edit->log_directory = std::string(field);
+      return "";
     default:
       return "";  // Decode refuses it before
   }
@@ -203,6 +209,7 @@ std::string VersionEdit::Encode() const {
   if (oldest_log) AppendVarintField(&out, kOldestLog, *oldest_log);
   if (digest_seed) AppendDigestSeed(&out, *digest_seed);
   if (log_seed) AppendFixed64Field(&out, kLogSeed, *log_seed);
+  if (log_directory) AppendField(&out, kLogDirectory, *log_directory);
   for (const uint64_t number : synced_logs) AppendVarintField(&out, kSyncedLog, number);
   std::string bytes;
   for (const auto& [number, file_bytes] : closed_logs) {

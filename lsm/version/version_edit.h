@@ -73,6 +73,7 @@ struct VersionEdit {
   std::optional<uint64_t> oldest_log;
   std::optional<bloom::DigestSeed> digest_seed;
   std::optional<uint64_t> log_seed;
+  std::optional<std::string> log_directory;  // of its own; nothing: the logs are with the tables
   std::vector<uint64_t> synced_logs;
   std::map<uint64_t, uint64_t> closed_logs;  // number: file bytes
   std::vector<Added> added;

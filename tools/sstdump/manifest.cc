@@ -77,6 +77,9 @@ void PrintEdit(uint64_t offset, const lsm::VersionEdit& edit, Session* session) 
   if (edit.log_seed)
     numbers +=
         Concat(numbers.empty() ? "    " : ", ", "log seed ", lsm::ReadableId(*edit.log_seed));
+  if (edit.log_directory)
+    numbers += Concat(numbers.empty() ? "    " : ", ", "log directory ",
+                      session->Show(*edit.log_directory));
   if (!numbers.empty()) session->Print(numbers + "\n");
   for (const lsm::VersionEdit::Removed& removed : Limited(edit.removed, *session)) {
     session->Print(
@@ -124,6 +127,7 @@ void WriteEdit(uint64_t offset, const lsm::VersionEdit& edit, Session* session) 
   if (edit.oldest_log) json.Member("oldest_log", *edit.oldest_log);
   if (edit.digest_seed) json.Member("digest_seed", ReadableSeed(*edit.digest_seed));
   if (edit.log_seed) json.Member("log_seed", lsm::ReadableId(*edit.log_seed));
+  if (edit.log_directory) json.Member("log_directory", *edit.log_directory);
   json.Key("synced_logs");
   json.BeginArray();
   for (const uint64_t log : edit.synced_logs) json.Number(log);
@@ -164,6 +168,7 @@ void ShowState(const ManifestWalk& walk, Session* session) {
     json.Member("oldest_log", state.oldest_log);
     json.Member("digest_seed", ReadableSeed(state.digest_seed));
     if (state.log_seed) json.Member("log_seed", lsm::ReadableId(*state.log_seed));
+    if (state.log_directory) json.Member("log_directory", *state.log_directory);
     json.Key("synced_logs");
     json.BeginArray();
     for (const uint64_t number : state.synced_logs) json.Number(number);
@@ -183,7 +188,10 @@ void ShowState(const ManifestWalk& walk, Session* session) {
   session->Print(Concat(
       "  all together: next file ", state.next_file_number, ", last sequence ", state.last_sequence,
       ", oldest log ", state.oldest_log, ",\n    digest seed ", ReadableSeed(state.digest_seed),
-      state.log_seed ? Concat(", log seed ", lsm::ReadableId(*state.log_seed)) : "", "\n"));
+      state.log_seed ? Concat(", log seed ", lsm::ReadableId(*state.log_seed)) : "",
+      state.log_directory ? Concat(",\n    log directory ", session->Show(*state.log_directory))
+                          : "",
+      "\n"));
   for (const PlacedTable& table : Limited(tables, *session))
     PrintTable(table.level, table.meta, session);
   PrintRest(tables.size(), session);

@@ -100,7 +100,6 @@ TEST_F(CopyTest, WhereTablesCannotBeLinkedTheyAreCopied) {
 
 TEST_F(CopyTest, ACheckpointIsMadeWhereNothingIs) {
   Fill();
-  EXPECT_THAT(db_->Checkpoint(kStorePath), StatusIs(absl::StatusCode::kFailedPrecondition));
   ASSERT_OK(db_->Checkpoint(kCopyPath));
   EXPECT_THAT(db_->Checkpoint(kCopyPath),
               StatusIs(absl::StatusCode::kAlreadyExists, HasSubstr(kCopyPath)));
@@ -108,6 +107,22 @@ TEST_F(CopyTest, ACheckpointIsMadeWhereNothingIs) {
   options_.mode = OpenMode::kReadOnly;
   Open();
   EXPECT_THAT(db_->Checkpoint(kSecondPath), StatusIs(absl::StatusCode::kFailedPrecondition));
+}
+
+TEST_F(CopyTest, RefusesACopyInsideTheStore) {
+  options_.log_directory = "/logs";
+  Fill();
+  for (const std::string path :
+       {"/store", "/store/", "/./store", "/store/copy", "/store/a/b", "/logs", "/logs/copy"}) {
+    SCOPED_TRACE(path);
+    EXPECT_THAT(db_->Checkpoint(path),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(path)));
+    EXPECT_THAT(db_->Backup(path), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(path)));
+  }
+  EXPECT_OK(db_->Checkpoint("/store2"));
+  EXPECT_OK(db_->Checkpoint("/logs2/store"));
+  EXPECT_THAT(DB::Restore("/store2", "/store2/again", options_),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("/store2/again")));
 }
 
 TEST_F(CopyTest, TheLogsDirectoryStaysWhereItIs) {
@@ -354,7 +369,7 @@ TEST_F(CopyTest, NothingIsRestoredFromNothingOrOverSomething) {
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("/nowhere")));
   ASSERT_OK(db_->Backup(kCopyPath));
   EXPECT_THAT(DB::Restore(kCopyPath, kCopyPath, options_),
-              StatusIs(absl::StatusCode::kFailedPrecondition));
+              StatusIs(absl::StatusCode::kInvalidArgument));
   ASSERT_OK(db_->Backup(kSecondPath));
   EXPECT_THAT(DB::Restore(kCopyPath, kSecondPath, options_),
               StatusIs(absl::StatusCode::kAlreadyExists, HasSubstr(kSecondPath)));
@@ -443,6 +458,25 @@ TEST_F(CopyTest, ACrashLeavesNoHalfRestoredStore) {
   }
   EXPECT_GT(wholes, 1u);
   EXPECT_GT(nones, 20u);
+}
+
+TEST(CopyOnDiskTest, RefusesACopyInsideTheStoreByAnyPath) {
+  const testing_support::ScratchDir scratch;
+  const std::string store = scratch.path_of("store"), link = scratch.path_of("link");
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<DB> db, DB::Open(store));
+  ASSERT_OK(db->Put("key", "value"));
+  std::filesystem::create_directory(scratch.path_of("beside"));
+  std::filesystem::create_directory_symlink(store, link);
+  for (const std::string& path :
+       {store, Concat(store, "/a/b"), link, Concat(link, "/a"), Concat(store, "/../store/a"),
+        scratch.path_of("beside/../link/a")}) {
+    EXPECT_THAT(db->Checkpoint(path),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(path)));
+    EXPECT_THAT(db->Backup(path), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(path)));
+  }
+  EXPECT_FALSE(std::filesystem::exists(Concat(store, "/a")));
+  EXPECT_OK(db->Checkpoint(scratch.path_of("beside/store")));
+  EXPECT_OK(db->Checkpoint(Concat(store, "/../new/store")));
 }
 
 TEST(CopyOnDiskTest, TablesAreHardLinks) {

@@ -111,13 +111,24 @@ TEST_F(DbTest, KeysAndValuesHaveLimits) {
   EXPECT_THAT(db_->Put(too_long, "value"),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("65536")));
   EXPECT_THAT(db_->Delete(too_long), StatusIs(absl::StatusCode::kInvalidArgument));
-  EXPECT_THAT(db_->Get(too_long), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("65537")));
-  EXPECT_THAT(db_->Explain(too_long), StatusIs(absl::StatusCode::kInvalidArgument));
-  const std::vector<std::string_view> keys = {longest_key, too_long, "absent"};
-  const auto answers = db_->MultiGet(keys);
-  EXPECT_OK(answers[0]);
-  EXPECT_THAT(answers[1], StatusIs(absl::StatusCode::kInvalidArgument));
-  EXPECT_OK(answers[2]);
+  // No such key can exist, so reads do not find it.
+  const std::string far_too_long(size_t{3} << 20, 'k');
+  Everywhere([&] {
+    for (const std::string& key : {too_long, far_too_long}) {
+      EXPECT_EQ(Get(key), "absent");
+      PinnedValue pinned;
+      ASSERT_OK_AND_ASSIGN(const bool found, db_->Get(key, &pinned));
+      EXPECT_FALSE(found);
+      ASSERT_OK_AND_ASSIGN(const Explanation explanation, db_->Explain(key));
+      EXPECT_FALSE(explanation.found);
+      EXPECT_EQ(explanation.answered_by, "nobody");
+    }
+    const std::vector<std::string_view> keys = {longest_key, too_long, "absent", far_too_long};
+    const auto answers = db_->MultiGet(keys);
+    for (const auto& answer : answers) EXPECT_OK(answer);
+    EXPECT_EQ(*answers[0], "value");
+    for (const size_t i : {1, 2, 3}) EXPECT_EQ(*answers[i], std::nullopt);
+  });
   // An iterator may be sent anywhere.
   const std::unique_ptr<Iterator> iterator = db_->NewIterator();
   iterator->Seek(too_long);
@@ -343,6 +354,28 @@ TEST_F(DbTest, ASnapshotOfAnEmptyStoreSeesNothing) {
 }
 
 // --- upkeep ---
+
+TEST_F(DbTest, RefusesASnapshotOfAnotherDb) {
+  Put("key", "value");
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<DB> other, DB::Open("/other", options_));
+  std::unique_ptr<const Snapshot> snapshots[] = {other->GetSnapshot(), db_->GetSnapshot()};
+  Open();  // of the same store, but not of this DB
+  for (const auto& snapshot : snapshots) {
+    const ReadOptions options = {.snapshot = snapshot.get()};
+    const auto refuses = StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("snapshot"));
+    std::string value = "as before";
+    EXPECT_THAT(db_->Get("key", options), refuses);
+    EXPECT_THAT(db_->Get("key", &value, options), refuses);
+    EXPECT_EQ(value, "as before");
+    EXPECT_THAT(db_->Explain("key", options), refuses);
+    const std::vector<std::string_view> keys = {"key", "absent"};
+    for (const auto& answer : db_->MultiGet(keys, options)) EXPECT_THAT(answer, refuses);
+    const std::unique_ptr<Iterator> iterator = db_->NewIterator(options);
+    iterator->SeekToFirst();
+    EXPECT_FALSE(iterator->Valid());
+    EXPECT_THAT(iterator->status(), refuses);
+  }
+}
 
 TEST_F(DbTest, FlushMovesTheMemtableIntoATable) {
   Flush();

@@ -4,9 +4,11 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "lsm/version/manifest.h"
 #include "tests/lsm/engine/store_test.h"
 #include "tests/support/status_matchers.h"
 
@@ -232,6 +234,53 @@ TEST_F(LogDirectoryTest, WithoutTheLogsTheirStoreCanStillBeDestroyed) {
   EXPECT_OK(DB::Destroy("/a", options_));
   EXPECT_EQ(FilesIn("/a").size(), 0u);
   EXPECT_EQ(FilesIn("/logs of a"), logs);
+}
+
+TEST_F(LogDirectoryTest, ItsStoreIsNeitherDestroyedNorRepairedWithoutIt) {
+  MakeStore("/a", "/logs of a");
+  const auto a = FilesIn("/a"), logs = FilesIn("/logs of a");
+  const auto refused = StatusIs(absl::StatusCode::kFailedPrecondition,
+                                AllOf(HasSubstr("log_directory"), HasSubstr("/logs of a")));
+  EXPECT_THAT(DB::Destroy("/a", options_), refused);
+  EXPECT_THAT(DB::Repair("/a", options_), refused);
+  EXPECT_EQ(FilesIn("/a"), a);
+  EXPECT_EQ(FilesIn("/logs of a"), logs);
+  ExpectStore("/a", "/logs of a");
+  ASSERT_OK(DB::Destroy("/a", WithLogs("/logs of a")));
+  EXPECT_EQ(FilesIn("/logs of a").size(), 0u);
+}
+
+TEST_F(LogDirectoryTest, CopiesAreNotSaidToHaveOne) {
+  MakeStore("/a", "/logs of a");
+  ASSERT_OK_AND_ASSIGN(std::unique_ptr<DB> db, DB::Open("/a", WithLogs("/logs of a")));
+  ASSERT_OK(db->Checkpoint("/copy"));
+  db = nullptr;
+  ASSERT_OK_AND_ASSIGN(const auto copy, world_.files->OpenDirectory("/copy", false));
+  ASSERT_OK_AND_ASSIGN(const ManifestContents of_copy, ReadManifest(*copy));
+  EXPECT_EQ(of_copy.state.log_directory, std::nullopt);
+  ASSERT_OK(DB::Restore("/copy", "/b", WithLogs("/logs of b")));
+  ASSERT_OK_AND_ASSIGN(const auto restored, world_.files->OpenDirectory("/b", false));
+  ASSERT_OK_AND_ASSIGN(const ManifestContents of_b, ReadManifest(*restored));
+  EXPECT_EQ(of_b.state.log_directory, "/logs of b");
+  EXPECT_OK(DB::Destroy("/copy", options_));
+  EXPECT_OK(DB::Destroy("/b", WithLogs("/logs of b")));
+}
+
+// As after a Destroy with another, empty log_directory.
+TEST_F(LogDirectoryTest, LogsWithoutAStoreAreNotDestroyedUnlessTheirDirectoryIsNamed) {
+  MakeStore("/a", "/logs of a");
+  ASSERT_OK(DB::Destroy("/a", WithLogs("/none")));
+  const auto logs = FilesIn("/logs of a");
+  ASSERT_GT(logs.size(), 0u);
+  for (int twice = 0; twice < 2; ++twice) {
+    EXPECT_THAT(DB::Destroy("/a", WithLogs("/logs of a")),
+                StatusIs(absl::StatusCode::kFailedPrecondition,
+                         AllOf(HasSubstr("/logs of a/"), HasSubstr("no store in /a"))));
+    EXPECT_EQ(FilesIn("/logs of a"), logs);
+  }
+  ASSERT_OK(DB::Destroy("/logs of a", options_));
+  EXPECT_EQ(FilesIn("/logs of a").size(), 0u);
+  EXPECT_OK(DB::Destroy("/a", WithLogs("/logs of a")));
 }
 
 // A log without the one before it would be a store that lost writes without a word; so the oldest

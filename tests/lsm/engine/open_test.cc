@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <functional>
 #include <limits>
 #include <memory>
@@ -402,6 +403,16 @@ TEST_F(OpenTest, ADestructionCutShortCanBeMadeAgain) {
   }
 }
 
+TEST_F(OpenTest, DestroyRemovesAnEmptyDirectory) {
+  ASSERT_OK(options_.environment.file_system->OpenDirectory("/empty", /*create=*/true));
+  EXPECT_OK(DB::Destroy("/empty", options_));
+  EXPECT_THAT(options_.environment.file_system->OpenDirectory("/empty", /*create=*/false),
+              StatusIs(absl::StatusCode::kNotFound));
+  world_.files->SetFileBytes("/other/readme.txt", "not a store");
+  EXPECT_OK(DB::Destroy("/other", options_));
+  EXPECT_EQ(world_.files->FileBytes("/other/readme.txt"), "not a store");
+}
+
 TEST_F(OpenTest, DestroyTakesNothingThatIsNotOurs) {
   options_.log_directory = "/logs";
   MakeStore();
@@ -504,7 +515,7 @@ TEST(RealOpenTest, AForkedChildChangesNothing) {
             "done");
   EXPECT_THAT(InChild([&] { return db->Put("b", "child's").ToString(); }),
               HasSubstr("FAILED_PRECONDITION: "));
-  EXPECT_THAT(InChild([&] { return db->Checkpoint(path + "/copy").ToString(); }),
+  EXPECT_THAT(InChild([&] { return db->Checkpoint(scratch.path_of("copy")).ToString(); }),
               HasSubstr("FAILED_PRECONDITION: "));
   ASSERT_OK(db->Put("c", "3", {.sync = true}));
   ASSERT_OK_AND_ASSIGN(const VerifyReport report, db->Verify());
@@ -597,6 +608,26 @@ TEST(RealOpenTest, TheOptionSaysWhoMayReadTheFiles) {
       EXPECT_EQ(info.st_mode & 066, may_read) << path << "/" << name;
     }
   }
+}
+
+TEST(RealOpenTest, DestroyThroughALinkLeavesLinkAndDirectory) {
+  const ScratchDir scratch;
+  const std::string path = scratch.path_of("store"), link = scratch.path_of("link");
+  ASSERT_OK_AND_ASSIGN(std::unique_ptr<DB> db, DB::Open(path));
+  ASSERT_OK(db->Put("a", "1"));
+  db = nullptr;
+  std::filesystem::create_directory_symlink(path, link);
+  for (const char* end : {"", "/", "/."}) {
+    ASSERT_OK(DB::Open(link + end));
+    EXPECT_OK(DB::Destroy(link + end)) << end;
+    EXPECT_TRUE(std::filesystem::is_symlink(link));
+    EXPECT_TRUE(std::filesystem::is_empty(path));
+    EXPECT_OK(DB::Destroy(link + end)) << end;
+  }
+  ASSERT_OK(DB::Open(link));
+  EXPECT_OK(DB::Destroy(path));
+  EXPECT_FALSE(std::filesystem::exists(path));
+  EXPECT_OK(DB::Destroy(link));  // which leads nowhere
 }
 
 TEST(RealOpenTest, DirectReadsReadTheSameOrAreRefusedByName) {

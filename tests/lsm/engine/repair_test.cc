@@ -228,6 +228,11 @@ TEST_F(RepairTest, WithoutTheirDirectoryTheLogsAreNamed) {
     for (int i = 0; i < 100; ++i) ASSERT_OK(db->Put(Key(i), Value(i), {.sync = i % 10 == 0}));
   }
   options_.log_directory = "";
+  EXPECT_THAT(DB::Repair(kStore, options_),
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("\"/logs\"")));
+  // As if they were lost.
+  ASSERT_OK(files_.OpenDirectory("/empty", /*create=*/true));
+  options_.log_directory = "/empty";
   ASSERT_OK_AND_ASSIGN(const RepairReport report, DB::Repair(kStore, options_));
   EXPECT_THAT(report.left_out, ElementsAre(AllOf(HasSubstr(".log: the log is missing"),
                                                  HasSubstr("log_directory"))));

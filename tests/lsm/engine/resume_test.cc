@@ -5,6 +5,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <csignal>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <new>
@@ -276,6 +278,81 @@ TEST_F(ResumeTest, AForeignFileInItsWayStays) {
 }
 
 // The log of the next memtable gets a descriptor that was kept back for it.
+// No such call is asked for a store that may be missing, so none says that something is not found.
+TEST(ResumeOnDiskTest, ADirectoryRemovedUnderAnOpenStoreIsUnavailable) {
+  for (const bool flushed : {false, true}) {
+    const testing_support::ScratchDir scratch;
+    const std::string path = scratch.path_of("store");
+    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<DB> db, DB::Open(path));
+    ASSERT_OK(db->Put("key", "value"));
+    if (flushed) {
+      ASSERT_OK(db->Flush());
+    }
+    ASSERT_OK(db->Put("key", "newer"));
+    std::filesystem::remove_all(path);
+    const auto unavailable =
+        testing_support::StatusIs(absl::StatusCode::kUnavailable, testing::HasSubstr(path));
+    if (flushed) {
+      EXPECT_THAT(db->Checkpoint(scratch.path_of("copy")), unavailable);
+    } else {
+      EXPECT_THAT(db->Flush(), unavailable);
+    }
+    EXPECT_THAT(db->GetFailure(), unavailable);
+    EXPECT_THAT(db->WaitForBackgroundWork(), unavailable);
+    EXPECT_THAT(db->Flush(), testing_support::StatusIs(absl::StatusCode::kAborted));
+    EXPECT_THAT(db->Resume(), unavailable);
+    EXPECT_THAT(db->Put("key", "refused"), testing_support::StatusIs(absl::StatusCode::kAborted));
+    EXPECT_THAT(db->CompactRange(), testing_support::StatusIs(absl::StatusCode::kAborted));
+    ASSERT_OK_AND_ASSIGN(const std::optional<std::string> value, db->Get("key"));
+    EXPECT_EQ(value, "newer");
+    ASSERT_OK_AND_ASSIGN(const VerifyReport report, db->Verify());
+  }
+}
+
+// The process limits itself: its parent may raise no limit again.
+TEST(ResumeOnDiskTest, AFileSizeLimitIsAFullDiskIfItsSignalIsIgnored) {
+  const testing_support::ScratchDir scratch;
+  const std::string path = scratch.path_of("store");
+  const auto set_limit = [](rlim_t bytes) {
+    struct rlimit limit {};
+    ::getrlimit(RLIMIT_FSIZE, &limit);
+    limit.rlim_cur = bytes;
+    return ::setrlimit(RLIMIT_FSIZE, &limit);
+  };
+  const std::string value(1000, 'v');
+  EXPECT_EQ(testing_support::InChild([&]() -> std::string {
+              ::signal(SIGXFSZ, SIG_IGN);
+              absl::StatusOr<std::unique_ptr<DB>> db = DB::Open(path);
+              if (!db.ok()) return db.status().ToString();
+              if (set_limit(64 << 10) != 0) return "no limit";
+              int acknowledged = 0;
+              absl::Status failed;
+              for (; failed.ok() && acknowledged < 1000; ++acknowledged)
+                failed = (*db)->Put(Concat("key", 1000 + acknowledged), value, {.sync = true});
+              if (failed.ok()) return "nothing failed";
+              --acknowledged;
+              if (ToStd(failed.message()).find("ulimit -f") == std::string_view::npos)
+                return failed.ToString();
+              const absl::Status failure = (*db)->GetFailure();
+              if (!absl::IsResourceExhausted(failure)) return failure.ToString();
+              if (!absl::IsAborted((*db)->Put("later", "v"))) return "not refused";
+              set_limit(RLIM_INFINITY);
+              if (const absl::Status resumed = (*db)->Resume(); !resumed.ok())
+                return resumed.ToString();
+              for (int i = 0; i < acknowledged; ++i) {
+                const auto got = (*db)->Get(Concat("key", 1000 + i));
+                if (!got.ok() || *got != value) return Concat("key ", i, " is lost");
+              }
+              return (*db)->Put("later", "v").ToString();
+            }),
+            "OK");
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<DB> db, DB::Open(path));
+  ASSERT_OK_AND_ASSIGN(const std::optional<std::string> later, db->Get("later"));
+  EXPECT_EQ(later, "v");
+  ASSERT_OK_AND_ASSIGN(const std::optional<std::string> first, db->Get("key1000"));
+  EXPECT_EQ(first, value);
+}
+
 TEST(ResumeOnDiskTest, WithoutDescriptorsWritesGoOnUntilTablesAreNeeded) {
   const testing_support::ScratchDir scratch;
   const std::string result = testing_support::InChild([&]() -> std::string {

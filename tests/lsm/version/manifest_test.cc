@@ -410,6 +410,9 @@ TEST_F(ManifestStateTest, RefusesEditsThatDoNotFit) {
   edit.log_seed = 78;
   refused(edit, "log seed");
   edit = {};
+  edit.log_directory = "/logs";
+  refused(edit, "log directory");
+  edit = {};
   edit.next_file_number = kFileNumberMax + 2;
   refused(edit, "the next file number, 9007199254740993, is beyond the largest");
   edit = {};

@@ -33,6 +33,7 @@ VersionEdit FullEdit() {
   edit.oldest_log = 0;
   edit.digest_seed = UINT64_MAX;
   edit.log_seed = UINT64_MAX - 1;
+  edit.log_directory = std::string("/logs of\0\n", 10);
   edit.synced_logs = {4, UINT64_MAX};
   edit.closed_logs = {{4, 92}, {UINT64_MAX, UINT64_MAX}};
   edit.added = {{0, FullMeta(5)}, {6, FullMeta(UINT64_MAX)}, {1, FullMeta(8, UINT32_MAX)}};
@@ -92,6 +93,7 @@ TEST(VersionEditTest, TheBytesAreThoseOfTheFormat) {
   edit.next_file_number = 300;
   edit.digest_seed = 1;
   edit.log_seed = 2;
+  edit.log_directory = "/l";
   edit.synced_logs = {2};
   edit.closed_logs = {{2, 300}};
   edit.removed = {{1, 3}};
@@ -99,10 +101,11 @@ TEST(VersionEditTest, TheBytesAreThoseOfTheFormat) {
                                        "\x01\x02\xac\x02"
                                        "\x04\x08\x01\0\0\0\0\0\0\0"
                                        "\x0a\x08\x02\0\0\0\0\0\0\0"
+                                       "\x0d\x02/l"
                                        "\x08\x01\x02"
                                        "\x09\x03\x02\xac\x02"
                                        "\x06\x02\x01\x03",
-                                       1 + 4 + 10 + 10 + 3 + 5 + 4));
+                                       1 + 4 + 10 + 10 + 4 + 3 + 5 + 4));
   edit = {};
   edit.is_snapshot = true;
   edit.added = {{2, {5, 6, 7, 8, InternalKey(PutOf("a", 1)), InternalKey(PutOf("b", 1))}}};
@@ -119,9 +122,9 @@ TEST(VersionEditTest, AnotherFormatOrTagIsRefusedByName) {
   EXPECT_THAT(Decode("\x02"),
               StatusIs(absl::StatusCode::kUnimplemented,
                        AllOf(HasSubstr("dir/M: offset 77"), HasSubstr("format 2"))));
-  EXPECT_THAT(Decode(OneField(13, "x")),
+  EXPECT_THAT(Decode(OneField(14, "x")),
               StatusIs(absl::StatusCode::kUnimplemented,
-                       AllOf(HasSubstr("dir/M: offset 77"), HasSubstr("field 13"))));
+                       AllOf(HasSubstr("dir/M: offset 77"), HasSubstr("field 14"))));
   EXPECT_THAT(Decode(OneField(0, "")), StatusIs(absl::StatusCode::kUnimplemented));
 }
 
