@@ -51,6 +51,10 @@
 // that writes of unknown outcome are not in it.  Opening the store again finds out instead: each of
 // them is there whole, or not at all.  Invalid arguments and failed reads change nothing.
 //
+// What a file makes the store take is bounded by what it holds, whatever it claims: RELIABILITY.md
+// states time and memory.  Where a table, a log or the manifest asks for more memory than there is,
+// the error names it.
+//
 // Memory that runs out is a failure like any other, also in the background: ResourceExhausted, or
 // for a write that may be in the log Unknown.  What returns no status throws std::bad_alloc then,
 // and changes nothing: GetSnapshot, ApproximateBytes, GetStatistics, GetDamage; MultiGet, if there

@@ -2,6 +2,7 @@
 #ifndef TRELLIS_LSM_BASE_REPAIR_REPORT_H_
 #define TRELLIS_LSM_BASE_REPAIR_REPORT_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -19,7 +20,11 @@ struct RepairReport {
   // entries.  The damaged files themselves are kept, each beside where it was, with ".damaged" at
   // the end of its name (and a number, where an earlier repair kept another one).  Files that only
   // have a store's names stay as they are.
+  // Each line stands once, and there are kLeftOutLinesMax at most: `left_out_unnamed` says how many
+  // more there would be.
+  static constexpr size_t kLeftOutLinesMax = 10'000;
   std::vector<std::string> left_out;
+  uint64_t left_out_unnamed = 0;
 };
 
 }  // namespace lsm

@@ -29,6 +29,10 @@ class Replay {
   }
 
   absl::Status Log(uint64_t number) {
+    return CatchOutOfMemoryFor(Concat(directory_.path(), "/", LogFileName(number)),
+                               [&] { return LogUnguarded(number); });
+  }
+  absl::Status LogUnguarded(uint64_t number) {
     const bool was_durable =
         state_.synced_logs.contains(number) || state_.closed_logs.contains(number);
     LSM_ASSIGN_OR_RETURN(std::unique_ptr<ReadFile> file,

@@ -21,6 +21,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -68,6 +69,7 @@ class RepairJob {
   // Whether the file is somebody else's, as far as its first bytes tell; it is named, and stays.
   absl::StatusOr<bool> IsForeign(Directory& directory, const std::string& name, FileKind kind);
   void LeaveOut(std::string line);  // once
+  uint64_t lines_left_out() const { return report_.left_out.size() + report_.left_out_unnamed; }
 
   // --- what of it is sound (repair_rescue.cc) ---
   absl::Status SalvageLevels();
@@ -129,7 +131,7 @@ class RepairJob {
   RepairReport report_;
   NewFiles made_;
   uint64_t next_number_ = 1;
-  std::optional<std::string> current_bytes_;  // of CURRENT; nothing: it is not there
+  std::optional<std::string> current_bytes_;  // of CURRENT; nothing: missing, or far too large
   bool current_is_damaged_ = false;
   std::optional<Current> current_;  // what it says
   bool levels_known_ = false;       // there is a manifest to go by
@@ -139,12 +141,13 @@ class RepairJob {
   std::set<uint64_t> needed_logs_;  // that the manifest demands
   std::array<Tables, kLevels> new_levels_;
   JobContext context_;
-  Tables loose_tables_;                           // whose level is not known, or not believed
-  std::unique_ptr<Memtable> memtable_;            // of the log that is read
-  Sequence salvaged_to_ = 0;                      // by tables and the records so far
-  Sequence in_tables_to_ = 0;                     // records of this log that begin by then
-  bool log_loss_is_named_ = false;                // of a log that is damaged or missing
-  std::set<std::string> damaged_, damaged_logs_;  // names of files that are kept as they are
+  Tables loose_tables_;                            // whose level is not known, or not believed
+  std::unique_ptr<Memtable> memtable_;             // of the log that is read
+  Sequence salvaged_to_ = 0;                       // by tables and the records so far
+  Sequence in_tables_to_ = 0;                      // records of this log that begin by then
+  bool log_loss_is_named_ = false;                 // of a log that is damaged or missing
+  std::unordered_set<uint64_t> left_out_digests_;  // of the lines so far
+  std::set<std::string> damaged_, damaged_logs_;   // names of files that are kept as they are
 };
 
 }  // namespace lsm

@@ -128,7 +128,7 @@ absl::StatusOr<RepairJob::Tables> RepairJob::Rescue(uint64_t number,
                                                     uint32_t run, const absl::Status& damage) {
   if (!IsDamage(damage)) return damage;
   damaged_.insert(TableFileName(number));
-  const size_t lines_before = report_.left_out.size();
+  const uint64_t lines_before = lines_left_out();
   Tables rescued;
   const absl::StatusOr<std::unique_ptr<Table>> table = OpenAnyTable(number, file_id);
   if (!table.ok() && !IsDamage(table.status())) return table.status();
@@ -136,7 +136,7 @@ absl::StatusOr<RepairJob::Tables> RepairJob::Rescue(uint64_t number,
     LSM_ASSIGN_OR_RETURN(rescued, RescueBlocks(**table, level, run));
   }
   // Otherwise its blocks are named already.
-  if (report_.left_out.size() == lines_before) LeaveOut(std::string(MessageOf(damage)));
+  if (lines_left_out() == lines_before) LeaveOut(std::string(MessageOf(damage)));
   return rescued;
 }
 
@@ -240,7 +240,8 @@ absl::Status RepairJob::SalvageLogs() {
     if (is_obsolete && has_oldest) {
       LSM_RETURN_IF_ERROR(PassOverLog(number));
     } else {
-      LSM_RETURN_IF_ERROR(SalvageLog(number));
+      LSM_RETURN_IF_ERROR(CatchOutOfMemoryFor(Concat(logs_.path(), "/", LogFileName(number)),
+                                              [&] { return SalvageLog(number); }));
     }
   }
   return absl::OkStatus();

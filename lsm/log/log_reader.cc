@@ -212,7 +212,11 @@ absl::StatusOr<std::string> LogReader::FindProof(uint64_t from) {
 }
 
 absl::Status LogReader::SearchSector() {
-  const uint64_t at = searched_to_;
+  LSM_ASSIGN_OR_RETURN(const uint64_t at, SkipHole(search_window_, searched_to_));
+  if (at >= size_bytes_) {
+    searched_to_ = size_bytes_;
+    return absl::OkStatus();
+  }
   const uint64_t end = std::min(at + SectorRoom(at), size_bytes_);
   if (at % kSectorBytes == 0) {
     LSM_ASSIGN_OR_RETURN(const std::string_view bytes,
@@ -264,6 +268,8 @@ absl::StatusOr<bool> LogReader::SkipDamage() {
 absl::StatusOr<std::optional<LogReader::Found>> LogReader::FindHeader(Window* window, uint64_t from,
                                                                       uint64_t to) {
   while (from < to) {
+    LSM_ASSIGN_OR_RETURN(from, SkipHole(*window, from));
+    if (from >= to) break;
     // No header lies in two sectors.
     const auto count = static_cast<size_t>(std::min<uint64_t>(SectorRoom(from), to - from));
     LSM_ASSIGN_OR_RETURN(std::string_view bytes, BytesFrom(window, from, count));
@@ -279,10 +285,21 @@ absl::StatusOr<std::optional<LogReader::Found>> LogReader::FindHeader(Window* wi
   return std::nullopt;
 }
 
+// A hole has neither headers nor tags, and no bytes to read.
+absl::StatusOr<uint64_t> LogReader::SkipHole(const Window& window, uint64_t from) const {
+  if (IsIn(window, from, 1)) return from;
+  LSM_ASSIGN_OR_RETURN(const uint64_t data, file_->NextData(from));
+  return std::max(from, data - data % kSectorBytes);
+}
+
+bool LogReader::IsIn(const Window& window, uint64_t offset, size_t count) {
+  return offset >= window.offset && offset + count <= window.offset + window.bytes.size();
+}
+
 absl::StatusOr<std::string_view> LogReader::BytesFrom(Window* window, uint64_t offset,
                                                       size_t least) {
   std::string& bytes = window->bytes;
-  if (offset < window->offset || offset + least > window->offset + bytes.size()) {
+  if (!IsIn(*window, offset, least)) {
     bytes.resize(static_cast<size_t>(
         std::min<uint64_t>(std::max(least, kWindowBytes), size_bytes_ - offset)));
     window->offset = offset;

@@ -1,6 +1,7 @@
 // Reads a log back, and tells a torn tail from damage (log_format.h says how).  Trusts no byte;
-// memory is bounded by the longest record that the file really holds, and what is read by about
-// twice the file, however many places are damaged.  One thread at a time.
+// memory is bounded by the longest record that the file really holds.  It reads about twice the
+// bytes that the file stores, however many places are damaged and however large a sparse file
+// claims to be (ReadFile::NextData).  One thread at a time.
 #ifndef TRELLIS_LSM_LOG_LOG_READER_H_
 #define TRELLIS_LSM_LOG_LOG_READER_H_
 
@@ -116,6 +117,9 @@ class LogReader {
 
   // The first sound record header from `from` to `to`.
   absl::StatusOr<std::optional<Found>> FindHeader(Window* window, uint64_t from, uint64_t to);
+  // `from`, or where the first sector after it begins of which the file stores anything.
+  absl::StatusOr<uint64_t> SkipHole(const Window& window, uint64_t from) const;
+  static bool IsIn(const Window& window, uint64_t offset, size_t count);
   // Bytes of the file from `offset` on, at least so many, which it has; good until the window's
   // next use.
   absl::StatusOr<std::string_view> BytesFrom(Window* window, uint64_t offset, size_t least);

@@ -150,6 +150,19 @@ std::optional<Block::Start> Block::StartAtSignpost(std::string_view user_key,
                        prefix_bytes + static_cast<size_t>(matched_bits) / 8, differing_byte)};
 }
 
+Block::Extent Block::Measure() const {
+  Extent extent;
+  const char* from = bytes_.data();
+  const char* const limit = from + entries_bytes();
+  BlockEntry entry;
+  while (from != limit && ReadBlockEntry(from, limit, &entry)) {
+    ++extent.entries;
+    extent.key_bytes += entry.shared + entry.key_tail.size();
+    from = entry.end();
+  }
+  return extent;
+}
+
 uint32_t Block::RestartBefore(uint32_t offset) const {
   uint32_t low = 0;
   uint32_t high = restart_count_ - 1;

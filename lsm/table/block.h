@@ -53,6 +53,14 @@ class Block {
     return LoadFixed32(bytes_.data() + restarts_offset_ + size_t{i} * sizeof(uint32_t));
   }
 
+  // How many entries there are, and the bytes of their keys, each written out in full.  Makes no
+  // copy, and believes what the entries say of themselves: up to the first that cannot be read.
+  struct Extent {
+    uint64_t entries = 0;
+    uint64_t key_bytes = 0;
+  };
+  Extent Measure() const;
+
   // The last one at or before an entry's offset.
   uint32_t RestartBefore(uint32_t offset) const;
 

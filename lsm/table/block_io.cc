@@ -117,12 +117,23 @@ absl::StatusOr<std::string_view> ExpandLz4(std::string_view stored, uint64_t off
 
 namespace {
 
+// Larger than any block of ordinary data, whose reads must cost no call more.
+constexpr uint64_t kAskedForHolesBytesMin = uint64_t{2} << 20;
+
 // Of the block and its trailer.
 absl::StatusOr<size_t> BytesToRead(const ReadFile& file, BlockHandle handle) {
   if (handle.stored_bytes > std::numeric_limits<size_t>::max() - kBlockTrailerBytes) {
     return DamageAt(file.path(), handle.offset, "a block is larger than can be");
   }
-  return static_cast<size_t>(handle.stored_bytes + kBlockTrailerBytes);
+  const uint64_t bytes = handle.stored_bytes + kBlockTrailerBytes;
+  // Neither memory nor time is given to one that a sparse file does not store at all.
+  if (bytes > kAskedForHolesBytesMin) {
+    LSM_ASSIGN_OR_RETURN(const uint64_t data, file.NextData(handle.offset));
+    if (data >= handle.offset && data - handle.offset >= bytes)
+      return DamageAt(file.path(), handle.offset,
+                      Concat("a block of ", handle.stored_bytes, " bytes is a hole"));
+  }
+  return static_cast<size_t>(bytes);
 }
 
 }  // namespace

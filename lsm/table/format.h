@@ -56,7 +56,8 @@ inline constexpr uint64_t kBlockBytesMax = uint64_t{128} << 20;
 // What is kept of a table in memory, at most: more is not believed.  Builders end a table long
 // before that (TableBuilder::is_full); of its properties two keys are the largest.
 inline constexpr uint64_t kFilterBytesMax = uint64_t{1} << 30;
-inline constexpr uint64_t kIndexBytesMax = uint64_t{256} << 20;
+inline constexpr uint64_t kIndexBytesMax = uint64_t{256}
+                                           << 20;  // stored, and with keys written out
 inline constexpr uint64_t kPropertiesBytesMax = uint64_t{1} << 20;
 // Every so many index keys are stored whole; bounds what an index takes when its keys are expanded.
 inline constexpr int kIndexRestartInterval = 16;

@@ -34,8 +34,7 @@ std::string_view IndexReader::last_fence() const {
 absl::Status IndexReader::Add(std::string_view bytes, uint64_t offset) {
   Block block;
   if (!block.Init(bytes)) return DamageAt(path_, offset, "the index block is malformed");
-  const size_t keys_before = keys_.size();
-  if (keys_before == 0) Reserve(block);
+  LSM_RETURN_IF_ERROR(MakeRoom(block, offset));
   BlockIterator entry(block, /*internal_keys=*/false);
   for (entry.SeekToFirst(); entry.Valid(); entry.Next()) {
     // Data blocks follow one another without a gap, up to what comes next.
@@ -53,22 +52,33 @@ absl::Status IndexReader::Add(std::string_view bytes, uint64_t offset) {
     part_.offsets_.push_back(handle.offset + handle.stored_bytes + kBlockTrailerBytes);
     keys_.append(entry.key());
     key_ends_.push_back(keys_.size());
-    // So much and no more can a block hold whose every kIndexRestartInterval-th key is whole.
-    if (keys_.size() - keys_before > kIndexRestartInterval * bytes.size())
-      return DamageAt(path_, offset, "the index's keys share more than they can");
   }
   return entry.status(Concat(path_, ": offset ", offset, ": index"));
 }
 
-// For about what is in it; no more than an entry takes, whatever the block says.
-void IndexReader::Reserve(const Block& block) {
-  constexpr size_t kEntryBytesMin = 5;  // three lengths, and a handle
-  const size_t bytes = block.bytes().size();
-  const size_t entries =
-      std::min(size_t{block.restart_count()} * kIndexRestartInterval, bytes / kEntryBytesMin);
-  keys_.reserve(bytes);
-  key_ends_.reserve(entries + 1);
-  part_.offsets_.reserve(entries + 1);
+// Exactly what the block takes, once it is known to be no more than it may.
+absl::Status IndexReader::MakeRoom(const Block& block, uint64_t offset) {
+  const Block::Extent extent = block.Measure();
+  LSM_RETURN_IF_ERROR(
+      CheckIndexExtent(block.bytes().size(), keys_.size(), extent.key_bytes, path_, offset));
+  if (!keys_.empty()) return absl::OkStatus();  // of several blocks: they grow as vectors do
+  keys_.reserve(extent.key_bytes);
+  key_ends_.reserve(extent.entries + 1);
+  part_.offsets_.reserve(extent.entries + 1);
+  return absl::OkStatus();
+}
+
+absl::Status CheckIndexExtent(uint64_t block_bytes, uint64_t keys_before, uint64_t key_bytes,
+                              std::string_view path, uint64_t offset) {
+  // A block whose every kIndexRestartInterval-th key is whole holds no more.
+  if (key_bytes > kIndexRestartInterval * block_bytes)
+    return DamageAt(path, offset, "the index's keys share more than they can");
+  if (key_bytes > kIndexBytesMax - std::min(keys_before, kIndexBytesMax)) {
+    return DamageAt(path, offset,
+                    Concat("the index's keys take ", keys_before + key_bytes,
+                           " bytes; those of a table may take ", kIndexBytesMax));
+  }
+  return absl::OkStatus();
 }
 
 IndexPart IndexReader::Finish() {

@@ -66,6 +66,12 @@ class IndexPart {
   std::string lower_;              // fence of the block before the first
 };
 
+// DataLoss if the keys of an index block, written out, would take more than those of one can: so
+// that a small file does not ask for much memory.  `keys_before` bytes are those of the blocks
+// before it.
+absl::Status CheckIndexExtent(uint64_t block_bytes, uint64_t keys_before, uint64_t key_bytes,
+                              std::string_view path, uint64_t offset);
+
 // Reads index blocks that follow one another, and believes none of their bytes.
 // Grammar: Add+ Finish.
 class IndexReader {
@@ -87,7 +93,7 @@ class IndexReader {
   IndexPart Finish();
 
  private:
-  void Reserve(const Block& block);
+  absl::Status MakeRoom(const Block& block, uint64_t offset);
 
   const std::string_view path_;
   const uint64_t data_end_;

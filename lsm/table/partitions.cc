@@ -41,26 +41,27 @@ absl::StatusOr<std::unique_ptr<Partitions>> Partitions::Read(std::string_view by
   Block block;
   if (!block.Init(bytes)) return DamageAt(path, offset, "the top-level index is malformed");
   std::unique_ptr<Partitions> read(new Partitions);
-  std::vector<std::string> keys;
-  size_t key_bytes = 0;
+  const Block::Extent extent = block.Measure();
+  LSM_RETURN_IF_ERROR(CheckIndexExtent(bytes.size(), 0, extent.key_bytes, path, offset));
+  std::string keys;
+  std::vector<uint64_t> key_ends{0};
+  keys.reserve(extent.key_bytes);
+  key_ends.reserve(extent.entries + 1);
   size_t blocks = 0;
   BlockIterator at(block, /*internal_keys=*/false);
   for (at.SeekToFirst(); at.Valid(); at.Next()) {
     PartitionEntry entry;
     if (!PartitionEntry::Decode(at.value(), &entry) || entry.data_blocks == 0 ||
         entry.data_blocks > footer.data_blocks - blocks) {
-      return DamageAt(
-          path, offset,
-          Concat("the top-level index says of partition ", keys.size(), " what cannot be"));
+      return DamageAt(path, offset,
+                      Concat("the top-level index says of partition ", read->entries_.size(),
+                             " what cannot be"));
     }
     read->entries_.push_back(entry);
     read->first_blocks_.push_back(blocks);
     blocks += entry.data_blocks;
-    keys.emplace_back(at.key());
-    // As in an index block.
-    key_bytes += at.key().size();
-    if (key_bytes > kIndexRestartInterval * bytes.size())
-      return DamageAt(path, offset, "the top-level index's keys share more than they can");
+    keys.append(at.key());
+    key_ends.push_back(keys.size());
   }
   LSM_RETURN_IF_ERROR(at.status(Concat(path, ": offset ", offset, ": top-level index")));
   if (blocks != footer.data_blocks)
@@ -71,8 +72,7 @@ absl::StatusOr<std::unique_ptr<Partitions>> Partitions::Read(std::string_view by
     read->index_bytes_ += entry.index.stored_bytes;
     read->filter_bytes_ += entry.filter.stored_bytes;
   }
-  const std::vector<std::string_view> views(keys.begin(), keys.end());
-  read->fences_ = Fences(views);
+  read->fences_ = Fences(std::move(keys), std::move(key_ends));
   read->entries_.shrink_to_fit();
   read->first_blocks_.shrink_to_fit();
   read->slots_ = std::vector<BlockSlot>(2 * read->entries_.size());

@@ -24,6 +24,13 @@ Table::~Table() {
 absl::StatusOr<std::unique_ptr<Table>> Table::Open(std::unique_ptr<ReadFile> file,
                                                    const TableContext& context,
                                                    std::string_view end) {
+  const std::string path = file->path();  // the file may be gone by then
+  return CatchOutOfMemoryFor(path, [&] { return OpenUnguarded(std::move(file), context, end); });
+}
+
+absl::StatusOr<std::unique_ptr<Table>> Table::OpenUnguarded(std::unique_ptr<ReadFile> file,
+                                                            const TableContext& context,
+                                                            std::string_view end) {
   std::unique_ptr<Table> table(new Table(std::move(file), context));
   LSM_ASSIGN_OR_RETURN(const uint64_t file_bytes, table->file_->Size());
   TableTail tail(*table->file_, file_bytes);

@@ -258,6 +258,9 @@ class Table {
  private:
   friend class TableIterator;
   Table(std::unique_ptr<ReadFile> file, const TableContext& context);
+  static absl::StatusOr<std::unique_ptr<Table>> OpenUnguarded(std::unique_ptr<ReadFile> file,
+                                                              const TableContext& context,
+                                                              std::string_view end);
   absl::Status ReadEnds(uint64_t file_bytes, TableTail* tail);
   absl::Status CheckHeader(TableTail* tail) const;
   absl::Status ReadProperties(TableTail* tail);

@@ -155,6 +155,7 @@ void TableBuilder::FlushDataBlock(std::string_view next_user_key) {
   ++properties_.data_blocks;
   properties_.data_bytes += handle->stored_bytes + kBlockTrailerBytes;
   const std::string separator = SeparatorOf(UserKeyOf(last_key_), next_user_key);
+  index_key_bytes_ += separator.size();
   if (partitions_ != nullptr) {
     status_ = partitions_->AddBlock(separator, *handle);
     return;
@@ -197,6 +198,11 @@ absl::StatusOr<TableSummary> TableBuilder::Finish() {
   properties_.smallest_key = UserKeyOf(smallest_);
   properties_.largest_key = UserKeyOf(last_key_);
 
+  if (index_key_bytes_ > kIndexBytesMax) {
+    return absl::ResourceExhaustedError(Concat(
+        file_->path(), ": an index whose keys take ", index_key_bytes_,
+        " bytes; those of a table may take ", kIndexBytesMax, " (too many versions of one key?)"));
+  }
   Footer footer;
   footer.file_id = options_.file_id;
   footer.data_blocks = properties_.data_blocks;
@@ -228,7 +234,8 @@ absl::StatusOr<TableSummary> TableBuilder::Finish() {
 bool TableBuilder::is_full() const {
   const uint64_t index_bytes =
       partitions_ != nullptr ? partitions_->index_bytes() : index_block_.size_bytes_estimate();
-  return index_bytes >= kIndexBytesFull || properties_.distinct_keys >= kKeysFull;
+  return std::max(index_bytes, index_key_bytes_) >= kIndexBytesFull ||
+         properties_.distinct_keys >= kKeysFull;
 }
 
 uint64_t TableBuilder::size_bytes_estimate() const {

@@ -83,6 +83,7 @@ class TableBuilder {
   BlockBuilder index_block_;
   std::unique_ptr<bloom::FilterBuilder> filter_;
   std::unique_ptr<PartitionBuilder> partitions_;  // or null: in place of the two above
+  uint64_t index_key_bytes_ = 0;                  // each key written out
   double filter_bytes_per_key_ = 0;
   TableProperties properties_;
   std::string smallest_;

@@ -498,13 +498,8 @@ class Episode {
       pinned = {};
     }
     for (Walker& walker : walkers_) walker = {};
-    if (db_ == nullptr) return snapshots_.clear();
-    const lsm::ReadOptions of_before = {.snapshot = snapshot_of_before_.get()};
-    if (of_before.snapshot != nullptr &&
-        !absl::IsInvalidArgument(db_->Get(keys_[0], &buffer_, of_before).status()))
-      Fail("reads as of the snapshot of another DB");
-    if (!snapshots_.empty()) snapshot_of_before_ = snapshots_.back().snapshot;
     snapshots_.clear();
+    if (db_ == nullptr) return;
     CheckStatistics();
     const lsm::Statistics statistics = db_->GetStatistics();
     report_.denials_checked += statistics.filter_denials_checked;
@@ -685,7 +680,6 @@ class Episode {
   std::shared_ptr<Watch> watch_;
   std::unique_ptr<DB> db_;
   std::vector<View> snapshots_;
-  std::shared_ptr<const lsm::Snapshot> snapshot_of_before_;  // of a DB that was closed
   Walker walkers_[kIteratorsHeld];
   Pinned pinned_[2];
   std::string buffer_;

@@ -19,11 +19,14 @@
 #include "bloom/filter_policy.h"
 #include "lsm/base/internal_key.h"
 #include "lsm/base/write_batch.h"
+#include "lsm/bytes/status.h"
+#include "lsm/fs/file_names.h"
 #include "lsm/fs/memory_file_system.h"
 #include "lsm/table/block_memory.h"
 #include "lsm/table/table.h"
 #include "lsm/version/manifest.h"
 #include "tests/lsm/table/table_forgery.h"
+#include "tests/lsm/version/missing_files.h"
 #include "tests/tools/sample_store.h"
 #include "tools/sstdump/filter_report.h"
 #include "tools/sstdump/table_file.h"
@@ -136,11 +139,13 @@ class HostileTest : public testing::Test {
     size_t taken_bytes = 0;      // all that was allocated
     size_t most_held_bytes = 0;  // at once
     size_t reads = 0;
+    size_t calls = 0;  // of the file system
   };
   Cost CostOf(const std::vector<std::string>& arguments) {
     Cost cost;
     files_.SetFault([&](lsm::FileOperation operation, const std::string&, uint64_t) {
       if (operation == lsm::FileOperation::kReadAt) ++cost.reads;
+      ++cost.calls;
       return absl::OkStatus();
     });
     const size_t taken_before = memory.taken;
@@ -155,6 +160,56 @@ class HostileTest : public testing::Test {
 
   lsm::MemoryFileSystem files_;
 };
+
+// Both what is read and what is allocated (as a measure of time) is in proportion to the manifest.
+TEST_F(HostileTest, AManifestOfManyMissingFilesIsReadTwice) {
+  for (const bool of_logs : {false, true}) {
+    const auto cost_of = [&](uint64_t count, const std::string& command) {
+      const std::string path = lsm::Concat("m", count, of_logs);
+      const auto directory = files_.OpenDirectory(path, true).value();
+      if (directory->Stat("CURRENT").ok()) return CostOf({command, path});
+      lsm::MakeStoreOfMissingFiles(*directory, of_logs ? 0 : count, of_logs ? count : 0);
+      return CostOf({command, path});
+    };
+    for (const std::string command : {"verify", "levels", "info"}) {
+      SCOPED_TRACE(lsm::Concat(command, of_logs ? " of logs" : " of tables"));
+      const Cost of_few = cost_of(5000, command);
+      const Cost of_many = cost_of(40'000, command);
+      EXPECT_LE(of_many.calls, 9 * of_few.calls);
+      EXPECT_LE(of_many.calls, 4 * 40'000u + 1000);
+      EXPECT_LE(of_many.taken_bytes, 10 * of_few.taken_bytes);
+      // As lsm/RELIABILITY.md says, and what is printed.
+      const size_t manifest_bytes =
+          files_.FileBytes(lsm::Concat("m40000", of_logs, "/", lsm::ManifestFileName(1))).size();
+      EXPECT_LE(of_many.most_held_bytes, 40 * manifest_bytes + kMiB);
+      EXPECT_LE(of_many.result.out.size(), 200'000u);
+    }
+    const Cost verified = cost_of(40'000, "verify");
+    EXPECT_EQ(verified.result.code, 1);
+    EXPECT_THAT(verified.result.out, HasSubstr("40000 problems"));
+  }
+}
+
+// The keys are written out once, in as much memory as they take.
+TEST_F(HostileTest, AnIndexTakesTheMemoryOfItsKeysAndNoMore) {
+  constexpr size_t kBlocks = 1024;
+  Store(lsm::WithLongFences(kBlocks));
+  const size_t file_bytes = files_.FileBytes(kPath).size();
+  ASSERT_LT(file_bytes, 5 * kMiB);
+  const Cost cost = CostOf({"info", kPath});
+  EXPECT_EQ(cost.result.code, 0) << cost.result.out;
+  EXPECT_LE(cost.most_held_bytes, kBlocks * lsm::kKeyBytesMax + 2 * file_bytes + kMiB);
+}
+
+TEST_F(HostileTest, AnIndexWhoseKeysTakeMoreThanOneMayIsDamageInBoundedMemory) {
+  Store(lsm::WithLongFences(lsm::kIndexBytesMax / lsm::kKeyBytesMax + 1));
+  const size_t file_bytes = files_.FileBytes(kPath).size();
+  ASSERT_LT(file_bytes, 20 * kMiB);
+  const Cost cost = CostOf({"info", kPath});
+  EXPECT_EQ(cost.result.code, 1);
+  EXPECT_THAT(cost.result.out + cost.result.err, HasSubstr("the index's keys take 268500992"));
+  EXPECT_LE(cost.most_held_bytes, 2 * file_bytes + kMiB);
+}
 
 // A sound store may have more filters than memory has room for.
 TEST_F(HostileTest, ALookupHoldsTheFiltersOfThoseTablesAloneThatMayHoldTheKey) {

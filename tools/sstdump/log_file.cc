@@ -60,7 +60,8 @@ LogSummary WalkLog(const Target& target, lsm::LogKind kind, Session* session,
   summary.size_bytes = log.size_bytes();
   lsm::LogReader::Record record;
   while (!session->is_broken()) {
-    const absl::StatusOr<bool> more = log.Next(&record);
+    const absl::StatusOr<bool> more =
+        lsm::CatchOutOfMemoryFor(log.path(), [&] { return log.Next(&record); });
     if (more.ok() && !*more) break;
     if (more.ok()) {
       ++summary.records;

@@ -12,7 +12,6 @@
 #include <cstring>
 #include <filesystem>
 #include <iostream>
-#include <new>
 #include <ostream>
 #include <streambuf>
 #include <string>
@@ -96,12 +95,6 @@ void LimitMemory() {
     setrlimit(RLIMIT_DATA, &limit);
   }
 #endif
-  std::set_new_handler([] {
-    std::fputs(
-        "sstdump: out of memory: a file asks for more than 4 GiB, or the machine has not got it\n",
-        stderr);
-    std::_Exit(static_cast<int>(Outcome::kUnreadable));
-  });
 }
 
 // As many files as the system allows may be open; some are needed for other things.

@@ -190,6 +190,18 @@ void ShowFilesOf(const Command& command, const Target& directory, Session* sessi
   ShowOutOfRange(directory, chosen.out_of_range, session);
 }
 
+void ShowPath(const Command& command, const std::string& path, Session* session) {
+  const absl::StatusOr<Target> target = FindTarget(session->world(), path);
+  if (!target.ok()) {
+    ShowFailure(target.status(), path, "unknown", session);
+  } else if (target->kind == TargetKind::kDirectory &&
+             OnDirectoryOf(command, session->request()) != OnDirectory::kWhole) {
+    ShowFilesOf(command, *target, session);
+  } else {
+    ShowOne(command, *target, session);
+  }
+}
+
 }  // namespace
 
 int RunSstdump(const std::vector<std::string>& arguments, const World& world) {
@@ -202,15 +214,16 @@ int RunRequest(const Request& request, const World& world) {
   Session session(world, request);
   for (const std::string& path : request.paths) {
     if (session.is_broken()) break;
-    const absl::StatusOr<Target> target = FindTarget(world, path);
-    if (!target.ok()) {
-      ShowFailure(target.status(), path, "unknown", &session);
-    } else if (target->kind == TargetKind::kDirectory &&
-               OnDirectoryOf(*command, request) != OnDirectory::kWhole) {
-      ShowFilesOf(*command, *target, &session);
-    } else {
-      ShowOne(*command, *target, &session);
-    }
+    // Where a table, a log or a manifest of a store asks for too much, that file is named.  What
+    // remains ends the run, in the midst of what was being written.
+    const absl::Status status = lsm::CatchOutOfMemoryFor(path, [&] {
+      ShowPath(*command, path, &session);
+      return absl::OkStatus();
+    });
+    if (status.ok()) continue;
+    world.out->flush();
+    *world.err << "sstdump: " << lsm::MessageOf(status) << " (sstdump takes no more than 4 GiB)\n";
+    return static_cast<int>(Outcome::kUnreadable);
   }
   return session.Finish();
 }

@@ -53,16 +53,35 @@ absl::Status StateProblem(const StoreFiles& files) {
   return absl::NotFoundError("no store: there is no CURRENT file");
 }
 
+absl::StatusOr<std::string> ManifestNow::Mark(lsm::Directory& directory) const {
+  LSM_ASSIGN_OR_RETURN(const lsm::Current current,
+                       lsm::ReadCurrent(directory, lsm::kCurrentFileName));
+  LSM_ASSIGN_OR_RETURN(const lsm::FileInfo manifest,
+                       directory.Stat(lsm::ManifestFileName(current.manifest_number)));
+  return lsm::Concat(current.Encode(), manifest.size_bytes);
+}
+
+const lsm::ManifestState* ManifestNow::Read(lsm::Directory& directory) {
+  // Taken before the manifest is read: what is appended meanwhile makes the next mark another one.
+  absl::StatusOr<std::string> mark = Mark(directory);
+  if (!mark.ok()) return nullptr;
+  if (*mark != mark_) {
+    contents_ = lsm::ReadManifest(directory);
+    mark_ = *std::move(mark);
+  }
+  return contents_.ok() ? &contents_->state : nullptr;
+}
+
 bool IsGone(const StoreFiles& files, lsm::Directory& directory, lsm::FileKind kind,
             uint64_t number) {
   const bool is_log = kind == lsm::FileKind::kLog;
   const std::string name = is_log ? lsm::LogFileName(number) : lsm::TableFileName(number);
   if (files.missing.contains(name)) return false;
   if (!absl::IsNotFound(directory.Stat(name).status())) return false;
-  const absl::StatusOr<lsm::ManifestContents> now = lsm::ReadManifest(*files.now);
-  if (!now.ok()) return false;
-  if (is_log) return number < now->state.oldest_log;
-  return std::none_of(now->state.levels.begin(), now->state.levels.end(),
+  const lsm::ManifestState* const now = files.manifest_now->Read(*files.now);
+  if (now == nullptr) return false;
+  if (is_log) return number < now->oldest_log;
+  return std::none_of(now->levels.begin(), now->levels.end(),
                       [number](const auto& level) { return level.contains(number); });
 }
 

@@ -23,6 +23,21 @@
 
 namespace tools {
 
+// The manifest that CURRENT names now.  Read again only if CURRENT or the file's size changed, so
+// that asking once for each of many missing files takes no longer than reading it once.  One thread
+// at a time.
+class ManifestNow {
+ public:
+  // Null if it cannot be read.
+  const lsm::ManifestState* Read(lsm::Directory& directory);
+
+ private:
+  absl::StatusOr<std::string> Mark(lsm::Directory& directory) const;
+
+  std::string mark_;  // what told it from another one when it was read; empty: it was not
+  absl::StatusOr<lsm::ManifestContents> contents_ = absl::UnknownError("");
+};
+
 struct StoreFiles {
   std::shared_ptr<lsm::Directory> directory;
   std::shared_ptr<lsm::Directory> log_directory;  // the same, unless asked otherwise
@@ -36,6 +51,7 @@ struct StoreFiles {
   // another product's.
   absl::Status manifest_status;
   lsm::ManifestContents manifest;  // if OK
+  std::shared_ptr<ManifestNow> manifest_now = std::make_shared<ManifestNow>();
 
   bool has_state() const { return manifest_status.ok(); }
 };

@@ -79,7 +79,15 @@ void TableVerifier::Work() {
 }
 
 TableVerdict TableVerifier::Check(size_t table) {
-  return CheckTableFile(tables_[table], [this](uint64_t bytes) { return BeforeBlock(bytes); });
+  absl::StatusOr<TableVerdict> verdict =
+      lsm::CatchOutOfMemoryFor(OpenedPath(tables_[table]), [&]() -> absl::StatusOr<TableVerdict> {
+        return CheckTableFile(tables_[table],
+                              [this](uint64_t bytes) { return BeforeBlock(bytes); });
+      });
+  if (verdict.ok()) return *std::move(verdict);
+  TableVerdict failed;
+  failed.findings.push_back({verdict.status(), ""});
+  return failed;
 }
 
 TableVerdict TableVerifier::Next() {

@@ -408,6 +408,25 @@ TEST_F(TableOutputTest, ATableEndsBeforeItsIndexIsTooLarge) {
     EXPECT_LE(table->table->properties().index_bytes, kIndexBytesMax / 4 + 2 * kKeyBytesMax);
 }
 
+// An index is small as stored where its keys share what they begin with, and large in memory.
+TEST_F(TableOutputTest, ATableEndsBeforeTheKeysOfItsIndexTakeTooMuch) {
+  TableOutput output(context_, FilterOf(1), 1, /*run=*/0, ~uint64_t{0}, {});
+  constexpr uint64_t kKeys = kIndexBytesMax / 4 / kKeyBytesMax * 5 / 4;
+  for (uint64_t i = 0; i < kKeys; ++i) {
+    const std::string number = std::to_string(10'000 + i);
+    const std::string key = std::string(kKeyBytesMax - number.size() - 1, 'k') + number;
+    const Entry entry = PutOf(key + "a", 1, "");
+    ASSERT_OK(output.Add(InternalKey(entry), entry.value));
+  }
+  ASSERT_OK_AND_ASSIGN(const OpenTables tables, output.Finish());
+  ASSERT_EQ(tables.size(), 2u);
+  EXPECT_EQ(Sum(tables), kKeys);
+  for (const auto& table : tables) {
+    EXPECT_LE(table->table->properties().index_bytes, kIndexBytesMax / 64);
+    EXPECT_LE(table->table->index_memory_bytes(), kIndexBytesMax / 4 + kIndexBytesMax / 64);
+  }
+}
+
 TEST_F(TableOutputTest, AUserKeyIsNeverSplit) {
   // 100 KB of "b" alone, within tables of 64.
   EXPECT_THAT(Split({{"a", 1}, {"b", 100}, {"c", 1}}, {}),

@@ -614,6 +614,62 @@ TEST(LogDamageTest, AStatedLengthAsksForNoMemory) {
   EXPECT_LE(longest_read, size_t{64} << 10);
 }
 
+// A file of 1 TiB that stores a few MiB, in pieces that lie far apart.
+class HolesReadFile : public ReadFile {
+ public:
+  HolesReadFile(std::string bytes, uint64_t* read_bytes)
+      : bytes_(std::move(bytes)), read_bytes_(read_bytes) {}
+  absl::StatusOr<size_t> ReadAt(uint64_t offset, std::span<char> buffer) const override {
+    const size_t count = static_cast<size_t>(std::min<uint64_t>(buffer.size(), kSize - offset));
+    *read_bytes_ += count;
+    std::fill_n(buffer.begin(), count, '\0');
+    if (offset < bytes_.size()) bytes_.copy(buffer.data(), count, static_cast<size_t>(offset));
+    for (size_t i = 0; i < count; ++i) {
+      if ((offset + i) % kApart >= kApart - kPiece) buffer[i] = 'x';
+    }
+    return count;
+  }
+  absl::StatusOr<uint64_t> Size() const override { return kSize; }
+  absl::StatusOr<uint64_t> NextData(uint64_t offset) const override {
+    if (offset < bytes_.size() || offset % kApart >= kApart - kPiece) return offset;
+    return offset - offset % kApart + kApart - kPiece;
+  }
+  const std::string& path() const override { return path_; }
+
+  static constexpr uint64_t kSize = uint64_t{1} << 40;
+  static constexpr uint64_t kApart = uint64_t{1} << 32;
+  static constexpr uint64_t kPiece = 4096;
+  static constexpr uint64_t kStored = kSize / kApart * kPiece;
+
+ private:
+  const std::string bytes_;
+  uint64_t* const read_bytes_;
+  const std::string path_ = "holes";
+};
+
+TEST(LogDamageTest, OfASparseLogOnlyWhatItStoresIsRead) {
+  constexpr uint64_t kWindow = 64 << 10;
+  const std::string log = Script(9).Append("a").Append(std::string(2000, 'b')).Append("c").bytes();
+  for (const bool damaged : {false, true}) {
+    std::string bytes = log;
+    if (damaged) bytes[kLogHeaderBytes + 5] ^= 1;
+    uint64_t read_bytes = 0;
+    auto reader =
+        LogReader::Open(std::make_unique<HolesReadFile>(bytes, &read_bytes), LogKind::kWriteAhead)
+            .value();
+    LogReader::Record record;
+    absl::StatusOr<bool> more = true;
+    while (more.ok() && *more) {
+      more = reader->Next(&record);
+      if (!more.ok()) more = reader->SkipDamage();
+    }
+    EXPECT_OK(more);
+    // Each piece is at most at two windows' ends.
+    const uint64_t pieces = HolesReadFile::kSize / HolesReadFile::kApart;
+    EXPECT_LE(read_bytes, 3 * (bytes.size() + 2 * pieces * kWindow + kWindow));
+  }
+}
+
 TEST(LogDamageTest, ALengthBeyondAllLimitsIsNotSound) {
   std::string bytes = Script(9).bytes();
   char header[kRecordHeaderBytes];

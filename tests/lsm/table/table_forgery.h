@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "lsm/base/write_batch.h"
 #include "lsm/bytes/checksum.h"
 #include "lsm/bytes/coding.h"
 #include "lsm/table/block.h"
@@ -112,6 +113,27 @@ inline std::string Key(std::string_view user_key, uint8_t kind = 1) {
 
 inline std::string SoundBlock(std::string_view user_key = "a") {
   return BlockOf(Entry(0, Key(user_key), "value"), {0});
+}
+
+// An index of the longest keys, of which every 16th is stored whole.
+inline Forgery WithLongFences(size_t blocks) {
+  Forgery forgery;
+  BlockBuilder index(kIndexRestartInterval);
+  std::string fence(kKeyBytesMax, 'k');
+  uint64_t offset = kTableHeaderBytes;
+  for (size_t i = 0; i < blocks; ++i) {
+    forgery.data_blocks.push_back({SoundBlock()});
+    const uint64_t bytes = forgery.data_blocks.back().bytes.size();
+    for (size_t at = 0; at < 8; ++at)
+      fence[fence.size() - 1 - at] = static_cast<char>(i >> (8 * at));
+    std::string handle;
+    AppendVarint64(&handle, offset);
+    AppendVarint64(&handle, bytes);
+    index.Add(fence, handle);
+    offset += bytes + kBlockTrailerBytes;
+  }
+  forgery.index_bytes = std::string(index.Finish());
+  return forgery;
 }
 
 // A table with one data block of these bytes.
