@@ -73,14 +73,32 @@ absl::StatusOr<std::vector<uint64_t>> LogSet::Sync() {
   std::vector<uint64_t> first_time;
   for (auto& [number, log] : logs_) {
     if (!log.writer->has_unsynced()) continue;
-    if (!log.synced_once) {
+    // Most often the flush that began with this log has seen to it (SyncNames).
+    if (!log.name_is_durable) {
       LSM_RETURN_IF_ERROR(directory_->Sync());
-      first_time.push_back(number);
+      for (auto& [of_name, named] : logs_) named.name_is_durable = true;
     }
+    if (!log.synced_once) first_time.push_back(number);
     LSM_RETURN_IF_ERROR(log.writer->Sync());
     log.synced_once = true;
   }
   return first_time;
+}
+
+absl::Status LogSet::SyncNames() {
+  uint64_t last = 0;
+  {
+    MutexLock lock(&mutex_);
+    if (!logs_.empty()) last = logs_.rbegin()->first;
+    if (!prepared_.empty()) last = prepared_.rbegin()->first;
+  }
+  // Outside of the lock, for which appending to the next log waits.
+  LSM_RETURN_IF_ERROR(directory_->Sync());
+  MutexLock lock(&mutex_);
+  for (Logs* logs : {&logs_, &prepared_}) {
+    for (auto& [number, log] : *logs) log.name_is_durable = log.name_is_durable || number <= last;
+  }
+  return absl::OkStatus();
 }
 
 std::map<uint64_t, uint64_t> LogSet::Sizes() {
@@ -119,7 +137,7 @@ absl::Status LogSet::Close(std::map<uint64_t, uint64_t>* closed) {
   for (auto& [number, log] : logs_) {
     first.Update(log.writer->Close(/*sync=*/true));
     if (first.ok()) first = NoteClosed(number, *log.writer, closed);
-    names_are_durable = names_are_durable && log.synced_once;
+    names_are_durable = names_are_durable && log.name_is_durable;
   }
   logs_.clear();
   newest_ = nullptr;

@@ -77,8 +77,8 @@ class LogSet {
   // may be left.
   absl::Status Prepare(uint64_t number, uint64_t file_id);
 
-  // The names of all logs survive a crash.
-  absl::Status SyncNames() { return directory_->Sync(); }
+  // The names of all logs that there are now survive a crash.
+  absl::Status SyncNames() ABSL_LOCKS_EXCLUDED(mutex_);
 
   // How many bytes were written to each.
   std::map<uint64_t, uint64_t> Sizes();
@@ -89,6 +89,7 @@ class LogSet {
  private:
   struct Log {
     std::unique_ptr<LogWriter> writer;
+    bool name_is_durable = false;
     bool synced_once = false;
   };
   using Logs = std::map<uint64_t, Log>;

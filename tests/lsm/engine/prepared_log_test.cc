@@ -214,9 +214,9 @@ TEST_F(PreparedLogTest, ACrashAtAnyMomentLosesNothingThatWasSynced) {
   Open();
   world_.files->ResetCounts();
   ASSERT_OK(run());
+  const uint64_t calls = world_.files->operation_count();
   ASSERT_EQ(Flushes(), 1u);
   ASSERT_THAT(Logs(), SizeIs(2));
-  const uint64_t calls = world_.files->operation_count();
   for (const Unsynced unsynced : {Unsynced::kLost, Unsynced::kKept}) {
     for (uint64_t at = 0; at < calls; at += 3) {
       db_ = nullptr;
@@ -421,6 +421,33 @@ TEST(LogSetTest, APreparedLogTakesRecordsOnceItIsStarted) {
   ASSERT_OK(logs.Close(&closed));
   EXPECT_THAT(closed, ElementsAre(Pair(4, bytes_of(4))));
   EXPECT_THAT(directory->List().value(), SizeIs(1));
+}
+
+TEST(LogSetTest, DurableNamesAreNotSyncedAgain) {
+  MemoryFileSystem files;
+  const auto directory = files.OpenDirectory("/logs", /*create=*/true).value();
+  int syncs = 0;
+  files.SetFault([&](FileOperation operation, const std::string&, uint64_t) {
+    syncs += operation == FileOperation::kSyncDirectory;
+    return absl::OkStatus();
+  });
+  LogSet logs(directory.get());
+  ASSERT_OK(logs.Start(3, 33));
+  ASSERT_OK(logs.Prepare(4, 44));
+  ASSERT_OK(logs.SyncNames());
+  EXPECT_EQ(syncs, 1);
+  ASSERT_OK(logs.Append("one"));
+  EXPECT_THAT(logs.Sync().value(), ElementsAre(3));
+  EXPECT_EQ(logs.StartPrepared(), 4u);
+  ASSERT_OK(logs.Append("two"));
+  EXPECT_THAT(logs.Sync().value(), ElementsAre(4));
+  EXPECT_EQ(syncs, 1);
+  // One that came later.
+  ASSERT_OK(logs.Prepare(5, 55));
+  EXPECT_EQ(logs.StartPrepared(), 5u);
+  ASSERT_OK(logs.Append("three"));
+  EXPECT_THAT(logs.Sync().value(), ElementsAre(5));
+  EXPECT_EQ(syncs, 2);
 }
 
 TEST(LogSetTest, OneThatIsOvertakenIsAnOlderOneWithoutRecords) {

@@ -211,6 +211,21 @@ TEST_F(PosixCallsTest, DoesNotTakeAnEndlesslyShortDirectReadForTheEnd) {
   EXPECT_THAT((*file)->ReadAt(0, buffer), StatusIs(absl::StatusCode::kUnavailable));
 }
 
+TEST_F(PosixCallsTest, BeginsToWriteWholeStepsAndLeavesErrorsToSync) {
+  Watch();
+  script_.fail["sync_file_range"] = {EIO};
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<AppendFile> file, directory_->CreateExclusive("a"));
+  ASSERT_OK(file->Append("x"));
+  file->StartWriteback();
+  ASSERT_OK(file->Append(std::string(10'000, 'x')));
+  for (int i = 0; i < 2; ++i) file->StartWriteback();
+  ASSERT_OK(file->Append(std::string(4096, 'x')));
+  file->StartWriteback();
+  ASSERT_OK(file->Sync());
+  EXPECT_THAT(Calls(), ElementsAre("create a", "write a", "write a", "sync_file_range a", "write a",
+                                   "sync_file_range a", "fdatasync a"));
+}
+
 TEST_F(PosixCallsTest, SyncsNeverAgainOnceASyncHasFailed) {
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<AppendFile> file, directory_->CreateExclusive("a"));
   ASSERT_OK(file->Append("x"));

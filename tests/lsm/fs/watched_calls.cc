@@ -93,6 +93,10 @@ int fdatasync(int fd) {
   if (!GoesOn("fdatasync", fd)) return -1;
   return static_cast<int>(::syscall(SYS_fdatasync, fd));
 }
+int sync_file_range(int fd, off_t offset, off_t length, unsigned flags) {
+  if (!GoesOn("sync_file_range", fd)) return -1;
+  return static_cast<int>(::syscall(SYS_sync_file_range, fd, offset, length, flags));
+}
 int fsync(int fd) {
   if (!GoesOn("fsync", fd)) return -1;
   return static_cast<int>(::syscall(SYS_fsync, fd));

@@ -52,6 +52,13 @@ TEST_F(LogTest, ANewLogHasNoRecordsAndIsOpen) {
   EXPECT_EQ(contents.end, LogEnd::kOpen);
 }
 
+TEST_F(LogTest, BeginsToWriteBackEachQuarterOfAMebibyte) {
+  Start();
+  for (int i = 0; i < 6; ++i) Append(std::string(100 << 10, 'x'));
+  EXPECT_EQ(state_->writebacks, 2);
+  EXPECT_EQ(state_->syncs, 1) << "that of the header";
+}
+
 TEST_F(LogTest, AClosedLogEndsWithAnEndRecord) {
   for (const bool sync : {false, true}) {
     state_ = std::make_shared<AppendFileState>();

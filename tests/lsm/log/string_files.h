@@ -51,6 +51,7 @@ struct AppendFileState {
   size_t durable_bytes = 0;
   int appends = 0;
   int syncs = 0;
+  int writebacks = 0;
   int closes = 0;
   absl::Status next_append;  // what the next call returns
   absl::Status next_sync;
@@ -72,6 +73,7 @@ class StringAppendFile : public AppendFile {
     if (state_->next_sync.ok()) state_->durable_bytes = state_->bytes.size();
     return state_->next_sync;
   }
+  void StartWriteback() override { ++state_->writebacks; }
   absl::Status Close() override {
     ++state_->closes;
     return state_->next_close;
