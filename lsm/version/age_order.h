@@ -22,13 +22,14 @@ class AgeOrder {
 
   // Of tables in the order of their numbers: whether this one may follow those before it.
   bool Follows(const Range& table) {
-    const bool begins_flush = !has_any_ || table.smallest_sequence > largest_sequence_;
-    const bool goes_on = table.smallest > largest_key_ &&
+    // Whether it is of a new flush cannot always be told.  Tables whose keys go on are taken for
+    // one flush: no key is in two of them, so their order does not matter.
+    const bool goes_on = has_any_ && table.smallest > largest_key_ &&
                          (!has_earlier_ || table.smallest_sequence > earlier_largest_sequence_);
-    if (!begins_flush && !goes_on) return false;
-    if (begins_flush && has_any_) {
+    if (!goes_on) {
+      if (has_any_ && table.smallest_sequence <= largest_sequence_) return false;
       earlier_largest_sequence_ = largest_sequence_;
-      has_earlier_ = true;
+      has_earlier_ = has_any_;
     }
     has_any_ = true;
     largest_key_.assign(table.largest);

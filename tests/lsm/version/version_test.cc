@@ -100,6 +100,27 @@ TEST_F(VersionTest, RefusesNewerEntriesUnderALowerNumber) {
               StatusIs(absl::StatusCode::kDataLoss));
 }
 
+// Keys in ascending order, after one write of a key that comes last: the second table begins with a
+// newer sequence than the first one ends with, the third one has an old one.
+TEST_F(VersionTest, TablesOfOneFlushMayHaveAnySequences) {
+  VersionOf(
+      {{{maker_.Make(1, {PutOf("a", 12), PutOf("b", 13)}),
+         maker_.Make(2, {PutOf("c", 14), PutOf("d", 15)}),
+         maker_.Make(3, {PutOf("e", 16), PutOf("z", 11)}),
+         maker_.Make(4, {PutOf("c", 17), PutOf("e", 19)}), maker_.Make(5, {PutOf("f", 18)})}}});
+}
+
+// Tables of several flushes that look like those of one.
+TEST_F(VersionTest, RefusesAnOlderEntryAfterTablesWhoseKeysGoOn) {
+  const auto first = maker_.Make(1, {PutOf("a", 5)});
+  const auto second = maker_.Make(2, {PutOf("c", 8)});
+  const auto again = maker_.Make(3, {PutOf("b", 9)});
+  EXPECT_THAT(Version::Create({{{first, second, again, maker_.Make(4, {PutOf("c", 7)})}}}).status(),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("newer writes")));
+  EXPECT_THAT(Version::Create({{{first, second, maker_.Make(5, {PutOf("a", 7)})}}}).status(),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("newer writes")));
+}
+
 TEST_F(VersionTest, ATombstoneHidesWhatIsBelow) {
   const auto version = VersionOf(
       {{{maker_.Make(5, {DeleteOf("k", 50)})}, {maker_.Make(3, {PutOf("k", 30, "old")})}}});
