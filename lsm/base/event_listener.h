@@ -15,13 +15,14 @@
 //   GetSnapshot, Explain                    Flush, CompactRange, WaitForBackgroundWork, Resume,
 //   ask: GetStatistics, GetFailure,         Verify, Checkpoint, Backup, Close.  These return
 //   GetDamage, ApproximateBytes             FailedPrecondition, because they might wait for the
-//   use other stores                        thread that runs the callback
-//   wake a thread that does anything        wait for a thread that uses the store; destroy the DB;
-//                                           throw (an exception ends the process)
+//   use other stores, but not in a circle   thread that runs the callback
+//   wake a thread that does anything        wait for a thread that uses the store, or for a mutex
+//                                           that one holds while it does; destroy the DB; throw
+//                                           (an exception ends the process)
 //
 // A slow callback delays the thread that delivers it: a flush, a compaction, or a writer that
 // caused an event.  The other threads go on.  If kEventsQueuedMax events wait, later ones are
-// dropped and counted (Event::lost).
+// dropped and counted (Event::lost), except OnOpenEnd and OnClose.
 //
 // The first callback is OnOpenBegin, before DB::Open returns; after a failed opening the last one
 // is OnOpenEnd.  OnClose is the last one of a store: none follows once DB::Close or ~DB returns.

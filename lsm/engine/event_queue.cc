@@ -1,6 +1,7 @@
 #include "lsm/engine/event_queue.h"
 
 #include <new>
+#include <type_traits>
 
 #include "lsm/bytes/status.h"
 
@@ -26,12 +27,18 @@ struct Callback {
   void operator()(const FileRemoved& event) const { to.OnFileRemoved(event); }
 };
 
+// The last event of an opening, and of a store: a listener may wait for them.
+template <typename Event>
+constexpr bool kIsLast = std::is_same_v<Event, OpenEnd> || std::is_same_v<Event, Closed>;
+
 }  // namespace
 
 void EventQueue::Push(AnyEvent event) {
   MutexLock lock(&mutex_);
   if (closed_) return;
-  if (events_.size() >= kEventsQueuedMax) {
+  const bool is_last =
+      std::visit([](const auto& any) { return kIsLast<std::decay_t<decltype(any)>>; }, event);
+  if (events_.size() >= kEventsQueuedMax && !is_last) {
     ++lost_;
     return;
   }

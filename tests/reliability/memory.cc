@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "lsm/base/event_listener.h"
 #include "lsm/bytes/status.h"
 #include "lsm/db.h"
 #include "tests/lsm/engine/world.h"
@@ -48,6 +49,8 @@ lsm::Options OptionsOf(uint64_t seed, World& world, lsm::FileSystem* files,
   options.filter_kind = kKinds[seed % std::size(kKinds)];
   if (seed % 3 == 0) options.block_cache_bytes = 0;
   if (seed % 5 == 0) options.log_directory = "/logs";
+  // Events take memory too, and are lost without it.
+  if (seed % 7 < 3) options.listener = std::make_shared<lsm::EventListener>();
   options.environment.file_system = files;
   options.environment.scheduler = scheduler;
   return options;

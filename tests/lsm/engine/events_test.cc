@@ -372,5 +372,20 @@ TEST(EventQueueTest, CountsWhatIsLost) {
   EXPECT_EQ(recorder->lines.size(), kEventsQueuedMax + 1);
 }
 
+TEST(EventQueueTest, TheEndsOfAnOpeningAndOfAStoreAreNotLost) {
+  testing_support::ManualClock clock;
+  const auto recorder = std::make_shared<Recorder>();
+  EventQueue queue(recorder, &clock, kStorePath);
+  for (size_t i = 0; i < kEventsQueuedMax + 5; ++i) queue.Add(DamageFound());
+  queue.Add(OpenEnd());
+  for (size_t i = 0; i < 7; ++i) queue.Add(DamageFound());
+  queue.Add(Closed());
+  queue.Close();
+  ASSERT_EQ(recorder->lines.size(), kEventsQueuedMax + 2);
+  EXPECT_EQ(recorder->lines[kEventsQueuedMax], "open end ok");
+  EXPECT_EQ(recorder->lines.back(), "close ok");
+  EXPECT_EQ(recorder->lost, 12u);
+}
+
 }  // namespace
 }  // namespace lsm
