@@ -195,6 +195,28 @@ TEST_F(ContentsTest, DumpDoesNotGuess) {
   EXPECT_EQ(Run({"dump", "--to", "key000020", "s"}).code, 0);
 }
 
+// A manifest that lost its last edits, or was forged: the store would not open.
+TEST_F(ContentsTest, TablesBeyondTheLastSequenceAreNotBelieved) {
+  auto directory = files_.OpenDirectory("f", true).value();
+  lsm::VersionEdit snapshot;
+  snapshot.is_snapshot = true;
+  snapshot.next_file_number = 3;
+  snapshot.oldest_log = 2;
+  snapshot.digest_seed = kSampleSeed;
+  snapshot.last_sequence = 3;
+  snapshot.added.push_back(
+      {0, MakeTable(*directory, {}, {{"a", 3, false, "1"}, {"b", 4, true, ""}})});
+  ASSERT_TRUE(lsm::ManifestWriter::Create(*directory, 1, 1, snapshot, std::nullopt).ok());
+  MakeLog(*directory, 2, {{{"c", 4, false, "in the log"}}}, LogState::kOpen);
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"dump", "f"}, {"get", "--raw", "f", "a"}, {"explain", "f", "a"}}) {
+    const RunResult result = Run(arguments);
+    EXPECT_EQ(result.code, 1) << arguments[0];
+    EXPECT_THAT(result.err, HasSubstr("the last sequence of the manifest is 3")) << arguments[0];
+    EXPECT_THAT(result.out, Not(HasSubstr("1\n"))) << arguments[0];
+  }
+}
+
 // --- get ---
 
 TEST_F(ContentsTest, GetTellsWhatEachStepSays) {

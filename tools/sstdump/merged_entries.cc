@@ -69,10 +69,8 @@ class RunEntries : public lsm::Iterator {
     entries_.reset();
     table_.reset();
     if (next_ == tables_.size()) return;
-    lsm::TableContext context;
-    context.digest_seed = files_.manifest.state.digest_seed;
-    absl::StatusOr<std::shared_ptr<const lsm::OpenTable>> table = lsm::OpenTableFile(
-        *files_.directory, tables_[next_++].meta, lsm::ReadMode::kBuffered, context);
+    absl::StatusOr<std::shared_ptr<const lsm::OpenTable>> table =
+        OpenPlaced(files_, tables_[next_++]);
     if (!table.ok()) {
       const PlacedTable& placed = tables_[next_ - 1];
       status_ =

@@ -6,6 +6,7 @@
 
 #include "lsm/base/internal_key.h"
 #include "lsm/bytes/status.h"
+#include "lsm/table/table_claims.h"
 
 namespace tools {
 namespace {
@@ -100,6 +101,18 @@ std::vector<PlacedTable> TablesInOrder(const lsm::ManifestState& state) {
               });
   }
   return tables;
+}
+
+absl::StatusOr<std::shared_ptr<const lsm::OpenTable>> OpenPlaced(const StoreFiles& files,
+                                                                 const PlacedTable& table) {
+  const lsm::ManifestState& state = files.manifest.state;
+  lsm::TableContext context;
+  context.digest_seed = state.digest_seed;
+  LSM_ASSIGN_OR_RETURN(
+      std::shared_ptr<const lsm::OpenTable> open,
+      lsm::OpenTableFile(*files.directory, table.meta, lsm::ReadMode::kBuffered, context));
+  LSM_RETURN_IF_ERROR(lsm::CheckPlace(*open->table, {table.level, state.last_sequence}));
+  return open;
 }
 
 absl::StatusOr<std::optional<Target>> FindTable(const StoreFiles& files, uint64_t number) {

@@ -17,6 +17,7 @@
 #include "lsm/fs/file_names.h"
 #include "lsm/fs/file_system.h"
 #include "lsm/version/manifest.h"
+#include "lsm/version/version.h"
 #include "tools/sstdump/request.h"
 #include "tools/sstdump/target.h"
 #include "tools/sstdump/world.h"
@@ -88,6 +89,10 @@ struct PlacedTable {
 // By level, in the order in which a lookup asks them: level 0 newest first, deeper ones by run, the
 // newest first, and by key.
 std::vector<PlacedTable> TablesInOrder(const lsm::ManifestState& state);
+
+// Opens it with the checks of an opening of the store.
+absl::StatusOr<std::shared_ptr<const lsm::OpenTable>> OpenPlaced(const StoreFiles& files,
+                                                                 const PlacedTable& table);
 
 // The file of a table that the manifest names, or of a log that the store needs: taken for that,
 // whatever it holds.  Nothing if the store does without it by now (see IsGone); DataLoss if it is

@@ -38,10 +38,7 @@ std::array<lsm::OpenTables, lsm::kLevels> OpenTables(const StoreFiles& files,
   std::array<lsm::OpenTables, lsm::kLevels> levels;
   for (const PlacedTable& placed : TablesInOrder(files.manifest.state)) {
     const std::string path = Concat(files.directory->path(), "/", placed.name);
-    lsm::TableContext context;
-    context.digest_seed = files.manifest.state.digest_seed;
-    absl::StatusOr<std::shared_ptr<const lsm::OpenTable>> table =
-        lsm::OpenTableFile(*files.directory, placed.meta, lsm::ReadMode::kBuffered, context);
+    absl::StatusOr<std::shared_ptr<const lsm::OpenTable>> table = OpenPlaced(files, placed);
     const bool may_hold = placed.MayHold(key);
     if (table.ok()) {
       const absl::Status filter_status = (*table)->table->filter_status();
