@@ -521,6 +521,8 @@ absl::Status Engine::RequestRange(RangeRequest* request) {
     }
     scheduler_->Wait(&mutex_, &work_done_);
   }
+  // Close ended it early, or before it was begun.
+  LSM_RETURN_IF_ERROR(CheckOpen());
   return request->status;
 }
 

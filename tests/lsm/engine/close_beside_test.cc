@@ -18,6 +18,9 @@
 namespace lsm {
 namespace {
 
+using testing::HasSubstr;
+using testing_support::StatusIs;
+
 // Uses the store in each callback, and notes whether two of them overlap or one follows OnClose.
 class Reader final : public EventListener {
  public:
@@ -57,6 +60,32 @@ class Reader final : public EventListener {
 
 bool IsClosedOrOk(const absl::Status& status) {
   return status.ok() || absl::IsFailedPrecondition(status) || absl::IsCancelled(status);
+}
+
+// Lets a compaction begin, and then wait a moment.
+class SlowBegin final : public EventListener {
+ public:
+  void OnCompactionBegin(const CompactionBegin&) override {
+    has_begun.store(true);
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+  std::atomic<bool> has_begun{false};
+};
+
+TEST(CloseBesideTest, ACompactionThatItEndsIsRefused) {
+  testing_support::ScratchDir scratch;
+  const auto listener = std::make_shared<SlowBegin>();
+  Options options;
+  options.listener = listener;
+  auto db = DB::Open(scratch.path() + "/store", options);
+  ASSERT_OK(db);
+  for (int i = 0; i < 3000; ++i) EXPECT_OK((*db)->Put(Concat("key", i), "v"));
+  absl::Status compacted;
+  std::thread compacting([&] { compacted = (*db)->CompactRange(); });
+  while (!listener->has_begun.load()) std::this_thread::yield();
+  EXPECT_OK((*db)->Close());
+  compacting.join();
+  EXPECT_THAT(compacted, StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("closed")));
 }
 
 TEST(CloseBesideTest, MayComeAtAnyMoment) {
