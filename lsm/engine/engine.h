@@ -330,6 +330,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void CountSeeks(uint64_t seeks, uint64_t level0_tables, uint64_t level0_merges);
   // Gives up a shared view, and removes the files that only it had kept.  Throws nothing.
   void LetGo(std::shared_ptr<const ReadView> view);
+  // Has a job free what only this reference keeps; false if none can.  Throws nothing.
+  bool RetireView(std::shared_ptr<const ReadView>* view) ABSL_LOCKS_EXCLUDED(mutex_);
   // `lookups`: that the thread has made, with this one.
   absl::Status Find(const ReadView& view, const LookupKey& key, bool fill_cache, bool pin_always,
                     const Counters::Here& counters, uint64_t lookups, LookupResult* result,

@@ -242,10 +242,31 @@ void Engine::CountSeeks(uint64_t seeks, uint64_t level0_tables, uint64_t level0_
 }
 
 void Engine::LetGo(std::shared_ptr<const ReadView> view) {
-  // Only who is the last: the others would take locks for nothing, and wait for who removes files.
+  // Others hold it, and one of them will be the last.
   const std::weak_ptr<const ReadView> left = view;
+  if (view.use_count() > 1) view.reset();
+  // What goes with the view, memtables and files, may take long: a job frees it.
+  if (view != nullptr && RetireView(&view)) return;
   view.reset();
   if (left.expired() && !obsolete_.empty()) CollectGarbage();
+}
+
+bool Engine::RetireView(std::shared_ptr<const ReadView>* view) {
+  ReadViewCell::Prepared last;
+  const absl::Status prepared = CatchOutOfMemory([&] {
+    // In a forked child the lock may be held by a thread that is not here.
+    LSM_RETURN_IF_ERROR(CheckProcess());
+    last = view_.Prepare(*view);
+    return absl::OkStatus();
+  });
+  if (!prepared.ok()) return false;
+  MutexLock lock(&mutex_);
+  // Relaxed: Close, which sets it, waits under this lock for jobs that were scheduled before.
+  if (closing_.load(std::memory_order_relaxed) || scheduler_ == nullptr) return false;
+  view->reset();
+  view_.Retire(std::move(last));
+  ScheduleCollection();
+  return true;
 }
 
 Sequence Engine::TakeSnapshot() {

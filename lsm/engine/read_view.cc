@@ -29,8 +29,16 @@ void ReadViewCell::Exchange(Holder* next) {
   // Sequentially consistent: a reader that enters its guard after the retirement below sees the new
   // view.
   Holder* old = current_.exchange(next, std::memory_order_seq_cst);
-  if (old == nullptr) return;
-  retired_.Retire(const_cast<std::shared_ptr<const ReadView>*>(old), [](void* object) {
+  if (old != nullptr) RetireHolder(old);
+}
+
+void ReadViewCell::Retire(Prepared view) {
+  MutexLock lock(&mutex_);
+  RetireHolder(view.release());
+}
+
+void ReadViewCell::RetireHolder(Holder* holder) {
+  retired_.Retire(const_cast<std::shared_ptr<const ReadView>*>(holder), [](void* object) {
     delete static_cast<std::shared_ptr<const ReadView>*>(object);
   });
 }

@@ -44,6 +44,10 @@ class ReadViewCell {
   // From now on there is no view.  The last one is kept as by Publish.  Needs no memory.
   void Close();
 
+  // Keeps a view until the next Collect: for a last holder that must not spend the time to free it.
+  // REQUIRES: no reader can reach it any more.  Needs no memory.
+  void Retire(Prepared view);
+
   // The current view, for as long as the caller's EpochGuard stands; null once closed.
   const ReadView* Load() const {
     // Sequentially consistent: see EpochGuard.
@@ -68,6 +72,7 @@ class ReadViewCell {
   using Holder = const std::shared_ptr<const ReadView>;
   // The view before it is retired.
   void Exchange(Holder* next) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void RetireHolder(Holder* holder) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   std::atomic<Holder*> current_{nullptr};
   Mutex mutex_;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "lsm/fs/huge_pages.h"
+
 namespace lsm {
 namespace {
 
@@ -12,16 +14,26 @@ constexpr size_t kBlockBytesMin = size_t{4} << 10;
 constexpr size_t kBlockBytesMax = size_t{1} << 20;
 // What takes more of a block than one part in so many gets one of its own.
 constexpr size_t kBlockPart = 4;
+// Of smaller blocks too few whole pages are worth the call.
+constexpr size_t kGivenBackBytesMin = size_t{16} << 10;
 static_assert(Arena::kReservableBytesMax <= kBlockBytesMin / kBlockPart);  // so it fits in any
 
 }  // namespace
+
+// The heap keeps the memory of blocks that lie between others in use, so the pages go back to the
+// system before.
+Arena::~Arena() {
+  for (const Block& block : blocks_) {
+    if (block.size_bytes >= kGivenBackBytesMin) GiveBackPages(block.bytes.get(), block.size_bytes);
+  }
+}
 
 void Arena::Reserve(size_t size_bytes) {
   if (size_bytes <= static_cast<size_t>(limit_ - next_)) return;
   // No allocation is laid over the end of a block, so the end of each may be left unused, and all
   // that is left of the current one.
   size_t usable_bytes = 0;
-  for (const Spare& spare : spares_) usable_bytes += spare.size_bytes - kReservableBytesMax;
+  for (const Block& spare : spares_) usable_bytes += spare.size_bytes - kReservableBytesMax;
   while (usable_bytes < size_bytes) {
     const size_t block_bytes = BlockBytes();
     spares_.push_back({std::unique_ptr<char[]>(new char[block_bytes]), block_bytes});
@@ -46,26 +58,26 @@ char* Arena::AllocateSlow(size_t rounded_bytes) {
     limit_ = allocated + block_bytes;
     return allocated;
   }
-  Spare spare = std::move(spares_.back());
+  Block spare = std::move(spares_.back());
   spares_.pop_back();
-  char* allocated = spare.block.get();
+  char* allocated = spare.bytes.get();
   next_ = allocated + rounded_bytes;
   limit_ = allocated + spare.size_bytes;
-  Add(std::move(spare.block), spare.size_bytes);
+  Add(std::move(spare));
   return allocated;
 }
 
 char* Arena::NewBlock(size_t size_bytes) {
   // new[] aligns for any fundamental type.  Not value-initialized: nothing reads what it did not
   // write.
-  Add(std::unique_ptr<char[]>(new char[size_bytes]), size_bytes);
-  return blocks_.back().get();
+  Add({std::unique_ptr<char[]>(new char[size_bytes]), size_bytes});
+  return blocks_.back().bytes.get();
 }
 
-void Arena::Add(std::unique_ptr<char[]> block, size_t size_bytes) {
+void Arena::Add(Block block) {
   blocks_.push_back(std::move(block));
   // Relaxed: see memory_bytes.  Only the allocating thread writes it.
-  memory_bytes_.store(memory_bytes() + size_bytes, std::memory_order_relaxed);
+  memory_bytes_.store(memory_bytes() + blocks_.back().size_bytes, std::memory_order_relaxed);
 }
 
 }  // namespace lsm

@@ -16,6 +16,7 @@ namespace lsm {
 class Arena {
  public:
   Arena() = default;
+  ~Arena();
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 
@@ -46,20 +47,20 @@ class Arena {
  private:
   static constexpr size_t kAlignmentBytes = 8;
 
-  struct Spare {
-    std::unique_ptr<char[]> block;
+  struct Block {
+    std::unique_ptr<char[]> bytes;
     size_t size_bytes = 0;
   };
 
   char* AllocateSlow(size_t rounded_bytes);
   char* NewBlock(size_t size_bytes);
-  void Add(std::unique_ptr<char[]> block, size_t size_bytes);
+  void Add(Block block);
   size_t BlockBytes() const;
 
   char* next_ = nullptr;   // the unused part of the newest block
   char* limit_ = nullptr;  // its end
-  std::vector<std::unique_ptr<char[]>> blocks_;
-  std::vector<Spare> spares_;  // the next blocks, as far as they had to be reserved
+  std::vector<Block> blocks_;
+  std::vector<Block> spares_;  // the next blocks, as far as they had to be reserved
   std::atomic<size_t> memory_bytes_{0};
 };
 

@@ -66,6 +66,26 @@ TEST_F(BackgroundTest, AWriteWaitsWhileBothMemtablesAreFull) {
   EXPECT_EQ(ReadAll(*db_)->size(), 34u);
 }
 
+// What goes with it, memtables and tables, takes long to free.
+TEST_F(BackgroundTest, TheLastIteratorOfAViewLeavesTheFreeingToAJob) {
+  Open();
+  Put("a", "1");
+  Flush();
+  std::unique_ptr<Iterator> iterator = db_->NewIterator();
+  iterator->SeekToFirst();
+  Put("b", "2");
+  CompactAll();
+  ASSERT_OK(db_->WaitForBackgroundWork());
+  world_.scheduler.RunAll();
+  const size_t tables = world_.FilesOf(FileKind::kTable).size();
+  world_.files->ResetCounts();
+  iterator = nullptr;
+  EXPECT_EQ(world_.files->operation_count(), 0u);
+  EXPECT_EQ(world_.scheduler.queued_count(), 1u);
+  world_.scheduler.RunAll();
+  EXPECT_LT(world_.FilesOf(FileKind::kTable).size(), tables);
+}
+
 TEST_F(BackgroundTest, Level0IsCompactedAtItsLimit) {
   options_.level0_compaction_tables = 3;
   Open();

@@ -390,6 +390,7 @@ TEST_F(IteratorTest, FilesStayForAsLongAsAnIteratorNeedsThem) {
   first = nullptr;
   EXPECT_EQ(world_.FilesOf(FileKind::kTable).size(), 3u);
   second = nullptr;
+  world_.scheduler.RunAll();
   const std::vector<std::string> after = world_.FilesOf(FileKind::kTable);
   ASSERT_EQ(after.size(), 1u);
   EXPECT_NE(after[0], before[0]);

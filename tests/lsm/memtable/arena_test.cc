@@ -6,9 +6,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <fstream>
+#include <memory>
 #include <vector>
 
 #include "tests/support/deterministic_environment.h"
+#include "tests/support/sanitized.h"
 
 namespace lsm {
 namespace {
@@ -82,6 +85,34 @@ TEST(ArenaTest, WhatIsReservedAndNotUsedIsNotCounted) {
   EXPECT_GE(arena.memory_bytes(), 2'000'000u);
   EXPECT_LE(arena.memory_bytes(), 3'500'000u);
   ExpectUntouched(std::move(pieces));
+}
+
+size_t ResidentPages() {
+  std::ifstream statm("/proc/self/statm");
+  size_t all = 0, resident = 0;
+  statm >> all >> resident;
+  return resident;
+}
+
+// Between blocks that go lie others that stay, as those of iterators: the heap alone would keep
+// all.
+TEST(ArenaTest, GivesItsPagesBackToTheSystem) {
+  if (testing_support::kIsSanitized) return;  // whose heap keeps what was freed
+  std::vector<std::unique_ptr<char[]>> others;
+  others.reserve(100'000);
+  const size_t before = ResidentPages();
+  std::vector<std::unique_ptr<Arena>> arenas;
+  for (int i = 0; i < 64; ++i) {
+    arenas.push_back(std::make_unique<Arena>());
+    while (arenas.back()->memory_bytes() < size_t{1} << 20) {
+      std::memset(arenas.back()->Allocate(1000), 'x', 1000);
+      others.push_back(std::make_unique<char[]>(100));
+    }
+  }
+  const size_t full = ResidentPages() - before;
+  arenas.clear();
+  const size_t left = ResidentPages() - before;
+  EXPECT_LT(left, full / 3) << full << " pages before";
 }
 
 }  // namespace
