@@ -20,6 +20,10 @@ struct DroppedLogEnd {
   // "DIR/000012.log: dropped 42,654 bytes at offset 8,192, after the last readable record; records
   // before them had been synced"
   std::string Describe() const;
+  // The same from "42,654 bytes" on.
+  std::string DescribeBytes() const;
+  // One object; members are named like the fields above.
+  std::string ToJson() const;
 };
 
 struct RecoveryReport {

@@ -354,15 +354,7 @@ void WriteRecovery(const RecoveryReport& recovery, JsonWriter* json) {
   json->Member("dropped_bytes", recovery.dropped_bytes());
   json->Key("dropped");
   json->BeginArray();
-  for (const DroppedLogEnd& end : recovery.dropped) {
-    json->BeginObject();
-    json->Member("path", end.path);
-    json->Member("offset", end.offset);
-    json->Member("bytes", end.bytes);
-    json->Member("records", end.records);
-    json->Member("synced_before", end.synced_before);
-    json->EndObject();
-  }
+  for (const DroppedLogEnd& end : recovery.dropped) json->Json(end.ToJson());
   json->EndArray();
   json->EndObject();
 }

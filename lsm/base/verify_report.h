@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "lsm/base/recovery_report.h"
+
 namespace lsm {
 
 struct VerifyReport {
@@ -25,6 +27,10 @@ struct VerifyReport {
   // first, and of the logs the first (`sstdump verify` names the rest).  Empty: all that was looked
   // at is as it was written.
   std::vector<std::string> problems;
+  // Of a store that is opened for reading only: ends of its logs that an opening drops, which may
+  // be torn writes (lsm/base/recovery_report.h).  A store that is open for writing has none: what
+  // its opening dropped is in Statistics::recovery.
+  std::vector<DroppedLogEnd> dropped;
 };
 
 }  // namespace lsm

@@ -214,7 +214,7 @@ absl::StatusOr<CopyReport> RestoreStore(const std::string& backup, const std::st
     LSM_ASSIGN_OR_RETURN(const bool holds_writes, HoldsWrites(store.log_directory(), name));
     report.logs_copied += holds_writes;
   }
-  LSM_RETURN_IF_ERROR(CheckLogs(store.log_directory(), state));
+  LSM_RETURN_IF_ERROR(CheckLogs(store.log_directory(), state).status());
   LSM_RETURN_IF_ERROR(store.log_directory().Sync());
   LSM_ASSIGN_OR_RETURN(
       const uint64_t manifest_number,

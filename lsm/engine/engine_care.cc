@@ -80,15 +80,17 @@ absl::Status Engine::VerifyRecords(VerifyReport* report) {
   }
   // Edits wait for the lock, and writes may wait for edits, so logs, which may be long, are read
   // without it.  What is wrong then may be that logs came or went meanwhile.
-  absl::Status logs = CheckLogs(store_.log_directory(), state, logs_.Sizes());
+  absl::StatusOr<RecoveryReport> logs = CheckLogs(store_.log_directory(), state, logs_.Sizes());
   if (!logs.ok()) {
     MutexLock manifest_lock(&manifest_mutex_);
     report->records_left_out = !RecordsAreKnown();
     if (report->records_left_out) return absl::OkStatus();
     logs = CheckLogs(store_.log_directory(), manifest_state_, logs_.Sizes());
   }
-  if (absl::IsResourceExhausted(logs)) return logs;
-  if (!logs.ok()) report->problems.emplace_back(MessageOf(logs));
+  if (absl::IsResourceExhausted(logs.status())) return logs.status();
+  if (!logs.ok()) report->problems.emplace_back(MessageOf(logs.status()));
+  // What a log that is written to ends with may be a write under way.
+  if (logs.ok() && options_.mode == OpenMode::kReadOnly) report->dropped = std::move(logs->dropped);
   return absl::OkStatus();
 }
 

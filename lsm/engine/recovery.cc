@@ -215,13 +215,15 @@ absl::StatusOr<ReplayedLogs> ReplayLogs(Directory& log_directory, const Manifest
   return replay.Finish();
 }
 
-absl::Status CheckLogs(Directory& log_directory, const ManifestState& state,
-                       std::map<uint64_t, uint64_t> bytes_written) {
+absl::StatusOr<RecoveryReport> CheckLogs(Directory& log_directory, const ManifestState& state,
+                                         std::map<uint64_t, uint64_t> bytes_written) {
   constexpr size_t kMemtableBytesMax = size_t{1} << 20;
   const MemtableSink drop = [](const std::shared_ptr<const Memtable>&) { return absl::OkStatus(); };
   Replay replay(log_directory, state, kMemtableBytesMax, drop, std::move(bytes_written));
   LSM_RETURN_IF_ERROR(ReplayAll(log_directory, state, &replay));
-  return replay.CheckAllWereMet();
+  LSM_RETURN_IF_ERROR(replay.CheckAllWereMet());
+  LSM_ASSIGN_OR_RETURN(ReplayedLogs replayed, replay.Finish());
+  return std::move(replayed.report);
 }
 
 absl::Status CheckNoStore(Directory& directory, Directory& log_directory) {

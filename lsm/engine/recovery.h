@@ -63,8 +63,8 @@ absl::StatusOr<ReplayedLogs> ReplayLogs(Directory& log_directory, const Manifest
 
 // The same without keeping anything: whether the logs can be replayed.  Of those whose bytes so far
 // are known, which is for who writes them, all of these must be there, also at a log's end.
-absl::Status CheckLogs(Directory& log_directory, const ManifestState& state,
-                       std::map<uint64_t, uint64_t> bytes_written = {});
+absl::StatusOr<RecoveryReport> CheckLogs(Directory& log_directory, const ManifestState& state,
+                                         std::map<uint64_t, uint64_t> bytes_written = {});
 
 // Where there is no CURRENT: OK if a store may be made, DataLoss if there are tables or records of
 // one that lost it.  What a crash may leave of the first opening of a store is no obstacle.

@@ -40,7 +40,9 @@ FileKind KindOf(const std::string& path) { return lsm::ParseFileName(NameIn(path
 enum class Tail : uint8_t {
   kShown,  // nothing, and it must show, even where no answer depends on it
   kNone,   // nothing
-  kTorn,   // of a log of a store that was not closed, what is like a write that a crash tore
+  kTorn,   // of a log of a store that was not closed, what is like a write that a crash tore; the
+           // recovery report names it
+  kCut,    // the same, and it may end with a whole record, so that nothing is left to be named
 };
 
 // Whom an error that tells of the damage may name.  It is DataLoss in any case: damage that passes
@@ -87,6 +89,8 @@ class Inspection {
  private:
   using Entries = std::vector<std::pair<std::string, std::string>>;
 
+  bool MayLoseTail() const { return tail_ == Tail::kTorn || tail_ == Tail::kCut; }
+
   void Problem(const std::string& problem) {
     if (problem_.empty()) problem_ = problem;
   }
@@ -126,7 +130,7 @@ class Inspection {
       Note(value.status());
       if (!value.ok()) continue;
       if (*value) found_.emplace(key, **value);
-      if (tail_ == Tail::kTorn) continue;
+      if (MayLoseTail()) continue;
       const auto place = all.find(key);
       if (*value != (place == all.end() ? std::nullopt : std::optional(place->second)))
         Problem(Concat("silently ", *value ? "wrong: " : "missing: ", key));
@@ -141,7 +145,7 @@ class Inspection {
     for (iterator->SeekToLast(); iterator->Valid(); iterator->Prev())
       backward_.emplace_back(iterator->key(), iterator->value());
     const Contents& all = specimen_.contents();
-    if (tail_ != Tail::kTorn &&
+    if (!MayLoseTail() &&
         (!IsBeginOf(forward_, all.begin(), all.end(), forward_status.ok()) ||
          !IsBeginOf(backward_, all.rbegin(), all.rend(), iterator->status().ok())))
       Problem("an iterator is silently wrong");
@@ -206,6 +210,8 @@ class Inspection {
     // The manifest knows that the log holds synced writes, so at least its first record must be
     // there.
     if (*count <= specimen_.in_tables()) return "all that the log held is gone without a word";
+    if (tail_ == Tail::kTorn && db_->GetStatistics().recovery.dropped.empty())
+      return "the recovery report does not name the end that was dropped";
     ++report_.torn;
     return "";
   }
@@ -386,7 +392,8 @@ class Damager {
     for (size_t length = 0; length < bytes.size() && !Stopped(); ++length) {
       image_.files[i].second = bytes.substr(0, length);
       Check(Concat(image_.files[i].first, ": cut after ", length, " of ", bytes.size(), " bytes"),
-            {i}, TailOf(i), Naming::kLedAstray, &report_.cuts);
+            {i}, TailOf(i) == Tail::kTorn ? Tail::kCut : TailOf(i), Naming::kLedAstray,
+            &report_.cuts);
     }
     image_.files[i].second = bytes;
   }

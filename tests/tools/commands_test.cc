@@ -39,7 +39,7 @@ TEST_F(CommandsTest, InfoKnowsFilesByTheirContent) {
   EXPECT_EQ(Result({"info", "s/000002.table"})["kind"], "log");
   EXPECT_EQ(Result({"info", "s/000001.manifest"})["kind"], "manifest");
   EXPECT_EQ(Result({"info", "s/CURRENT"})["kind"], "current");
-  EXPECT_EQ(Result({"info", "s"})["kind"], "directory");
+  EXPECT_EQ(Result({"info", "s"}, 1)["kind"], "directory") << "it names the log that is missing";
 }
 
 TEST_F(CommandsTest, InfoOfATableCountsWhatIsInIt) {
@@ -251,6 +251,26 @@ TEST_F(CommandsTest, ATornTailIsSaidAndIsNoDamage) {
   EXPECT_GT(torn["torn_bytes"], 0);
   EXPECT_EQ(torn["records"].size(), 1u);
   EXPECT_THAT(Run({"verify", "s/000008.log"}).out, HasSubstr("torn"));
+}
+
+TEST_F(CommandsTest, DroppedLogEndIsNamed) {
+  const std::string log = files_.FileBytes("s/000008.log");
+  const uint64_t offset = Result({"wal", "s/000008.log"})["records"][1]["offset"];
+  files_.SetFileBytes("s/000008.log", log.substr(0, log.size() - 5));
+  const std::string text = lsm::Concat(log.size() - 5 - offset, " bytes at offset ", offset,
+                                       ", after the last readable record; ");
+  EXPECT_THAT(Run({"verify", "s"}).out, HasSubstr("s/000008.log: an opening drops " + text));
+  EXPECT_THAT(Run({"info", "s"}).out, HasSubstr("dropped"));
+  const json dropped = Result({"info", "s"})["dropped"];
+  ASSERT_EQ(dropped.size(), 1u);
+  EXPECT_EQ(dropped[0]["path"], "s/000008.log");
+  EXPECT_EQ(dropped[0]["offset"], offset);
+  EXPECT_EQ(dropped[0]["bytes"], log.size() - 5 - offset);
+  EXPECT_EQ(dropped[0]["records"], 0);
+  // Nothing is dropped of a sound one.
+  files_.SetFileBytes("s/000008.log", log);
+  EXPECT_EQ(Result({"info", "s"})["dropped"].size(), 0u);
+  EXPECT_THAT(Run({"verify", "s"}).out, Not(HasSubstr("drops")));
 }
 
 TEST_F(CommandsTest, ManifestShowsEditsAndTheirSum) {

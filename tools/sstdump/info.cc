@@ -11,6 +11,7 @@
 #include "tools/sstdump/commands.h"
 #include "tools/sstdump/layout.h"
 #include "tools/sstdump/log_file.h"
+#include "tools/sstdump/log_replay.h"
 #include "tools/sstdump/store_files.h"
 #include "tools/sstdump/table_file.h"
 
@@ -277,7 +278,8 @@ StoreSums SumUp(const StoreFiles& files, Session* session) {
   return sums;
 }
 
-void WriteStore(const StoreFiles& files, const StoreSums& sums, Session* session) {
+void WriteStore(const StoreFiles& files, const StoreSums& sums, const LogReplay& replay,
+                Session* session) {
   const lsm::ManifestState& state = files.manifest.state;
   lsm::JsonWriter& json = session->json();
   json.Member("manifest", files.manifest.file_name);
@@ -294,6 +296,10 @@ void WriteStore(const StoreFiles& files, const StoreSums& sums, Session* session
   json.Member("last_sequence", state.last_sequence);
   json.Member("oldest_log", state.oldest_log);
   json.Member("digest_seed", ReadableSeed(state.digest_seed));
+  json.Key("dropped");
+  json.BeginArray();
+  for (const lsm::DroppedLogEnd& end : replay.dropped) json.Json(end.ToJson());
+  json.EndArray();
   json.Key("unused_files");
   json.BeginArray();
   for (const std::string& name : sums.unused) json.String(name);
@@ -306,7 +312,8 @@ void ShowStoreInfo(const Target& target, Session* session) {
   if (!files.ok()) return session->Fail(files.status(), target);
   if (!files->has_state()) return session->Fail(StateProblem(*files), target);
   const StoreSums sums = SumUp(*files, session);
-  if (session->json_wanted()) return WriteStore(*files, sums, session);
+  const LogReplay replay = ReplayLogs(*files, session, [](size_t, const BatchEntry&) {});
+  if (session->json_wanted()) return WriteStore(*files, sums, replay, session);
   const lsm::ManifestState& state = files->manifest.state;
   session->Print(Heading(*session, target.path, "store"));
   Fields fields;
@@ -321,6 +328,8 @@ void ShowStoreInfo(const Target& target, Session* session) {
       {"logs", Concat(ReadableCount(sums.needed_logs), " from ", lsm::LogFileName(state.oldest_log),
                       " on, ", ReadableBytes(sums.log_bytes),
                       "; tables hold everything up to sequence ", state.last_sequence)});
+  for (const lsm::DroppedLogEnd& end : replay.dropped)
+    fields.push_back({"dropped", Concat("by an opening: ", end.path, ", ", end.DescribeBytes())});
   fields.push_back({"manifest", Concat(files->manifest.file_name, ", ",
                                        Count(files->manifest.edit_count, "edit", "edits"), ", ",
                                        EndText(files->manifest.end, files->manifest.torn_bytes))});

@@ -121,7 +121,7 @@ std::string EndText(lsm::LogEnd end, uint64_t torn_bytes) {
     case lsm::LogEnd::kTorn:
       if (torn_bytes == 0) return "empty: its header was never written";
       return Concat("torn: ", Count(torn_bytes, "byte", "bytes"),
-                    " of a write that did not finish");
+                    " after the last readable record");
   }
   return "?";
 }

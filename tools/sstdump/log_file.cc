@@ -33,6 +33,18 @@ class BatchWalker : public lsm::WriteBatch::Handler {
 
 }  // namespace
 
+std::optional<lsm::DroppedLogEnd> DroppedEndOf(const Target& target, const LogSummary& log,
+                                               bool was_durable, const UnusedRecords& unused) {
+  if (log.torn_bytes == 0 && unused.records == 0) return std::nullopt;
+  const uint64_t offset = unused.records > 0 ? unused.offset : log.size_bytes - log.torn_bytes;
+  return lsm::DroppedLogEnd{
+      .path = target.path,
+      .offset = offset,
+      .bytes = log.size_bytes - offset,
+      .records = unused.records,
+      .synced_before = was_durable || log.durable_offset > lsm::kLogHeaderBytes};
+}
+
 std::string ReadableSeed(const bloom::DigestSeed& seed) {
   if (seed.hash == bloom::DigestHash::kXxh3) return lsm::ReadableId(seed.low);
   return Concat("siphash-2-4 ", lsm::ReadableId(seed.high), lsm::ReadableId(seed.low).substr(2));

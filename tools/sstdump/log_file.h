@@ -5,12 +5,14 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "absl/status/status.h"
 #include "bloom/core/hash.h"
 #include "lsm/base/internal_key.h"
+#include "lsm/base/recovery_report.h"
 #include "lsm/log/log_reader.h"
 #include "lsm/version/manifest.h"
 #include "lsm/version/version_edit.h"
@@ -34,6 +36,16 @@ struct LogSummary {
 // and the walk goes on behind it.
 LogSummary WalkLog(const Target& target, lsm::LogKind kind, Session* session,
                    const std::function<bool(const lsm::LogReader::Record&)>& visit);
+
+// Records that recovery does not use, because those before them are missing.
+struct UnusedRecords {
+  uint64_t records = 0;
+  uint64_t offset = 0;  // of the first
+};
+// What recovery drops of a sound log.  `was_durable`: the manifest says that it holds synced
+// writes.
+std::optional<lsm::DroppedLogEnd> DroppedEndOf(const Target& target, const LogSummary& log,
+                                               bool was_durable, const UnusedRecords& unused);
 
 // "0x0123456789abcdef", or "siphash-2-4 0x" and 32 digits.
 std::string ReadableSeed(const bloom::DigestSeed& seed);

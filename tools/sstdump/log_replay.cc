@@ -55,6 +55,7 @@ class Replayer {
     const Session::Tally before = session_->tally();
     session_->NextFile();
     was_durable_ = state().synced_logs.contains(number) || state().closed_logs.contains(number);
+    unused_ = {};
     const LogSummary summary =
         WalkLog(log, lsm::LogKind::kWriteAhead, session_,
                 [&](const lsm::LogReader::Record& record) { return Apply(log, record); });
@@ -67,6 +68,8 @@ class Replayer {
     if (!closed.ok()) session_->Fail(closed, log);
     const absl::Status synced = state().CheckSyncedLog(number, OpenedPath(log), summary.records);
     if (!synced.ok()) session_->Fail(synced, log);
+    const auto dropped = DroppedEndOf(log, summary, was_durable_, unused_);
+    if (dropped.has_value()) replay_.dropped.push_back(*dropped);
   }
 
   bool Apply(const Target& log, const lsm::LogReader::Record& record) {
@@ -98,6 +101,7 @@ class Replayer {
                             " on: writes before it were never synced, and are lost"));
     }
     is_gap_ = true;
+    if (unused_.records++ == 0) unused_.offset = record.offset;
     return false;
   }
 
@@ -108,6 +112,7 @@ class Replayer {
   bool was_durable_ = false;  // the log that is read
   bool was_read_ = true;
   bool is_gap_ = false;
+  UnusedRecords unused_;  // of the log that is read
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "lsm/base/internal_key.h"
+#include "lsm/base/recovery_report.h"
 #include "tools/sstdump/log_file.h"
 #include "tools/sstdump/session.h"
 #include "tools/sstdump/store_files.h"
@@ -18,6 +19,7 @@ struct LogReplay {
   std::vector<std::string> logs;    // names, oldest first
   std::vector<std::string> unread;  // those that could not be read whole; the session knows why
   lsm::Sequence last_sequence = 0;  // of the tables and the logs
+  std::vector<lsm::DroppedLogEnd> dropped;
 };
 
 // Goes through the logs from the oldest that is needed on.  Recovery numbers writes without a gap,

@@ -42,6 +42,7 @@ void ReportTable(const Target& target, const TableVerdict& verdict, Session* ses
 struct LogVerdict {
   LogSummary log;
   uint64_t entries = 0;
+  uint64_t first_offset = 0;         // of the first record
   lsm::Sequence first_sequence = 0;  // 0: there are no entries
   lsm::Sequence last_sequence = 0;
 };

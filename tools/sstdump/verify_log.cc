@@ -16,6 +16,7 @@ LogVerdict VerifyLog(const Target& target, Session* session) {
   const Session::Tally before = session->tally();
   verdict.log = WalkLog(
       target, lsm::LogKind::kWriteAhead, session, [&](const lsm::LogReader::Record& record) {
+        if (verdict.first_offset == 0) verdict.first_offset = record.offset;
         bool is_first = true;
         const absl::Status status =
             WalkBatch(record, OpenedPath(target), [&](const BatchEntry& entry) {

@@ -187,6 +187,7 @@ class StoreChecker {
                                    verdict.log.size_bytes, verdict.log.torn_bytes);
         if (!closed.ok()) session_->Fail(closed, *target);
         CompareSequences(*target, verdict, was_durable, &last, &is_gap);
+        if (session_->tally() == before) NoteDropped(*target, verdict, was_durable, is_gap);
       }
       PrintVerdict(target->path, before, TextOf(verdict), session_);
     }
@@ -200,13 +201,17 @@ class StoreChecker {
       session_->Damage(target, std::nullopt,
                        Concat("the log begins with sequence ", verdict.first_sequence,
                               ", what comes before it ends with ", *last));
-    } else if (*is_gap) {
-      session_->Note(Concat(lsm::Escape(target.path),
-                            ": the store will not use this log: it begins with sequence ",
-                            verdict.first_sequence,
-                            ", what comes before it was never synced, and ends with ", *last));
     }
     if (!*is_gap) *last = verdict.last_sequence;
+  }
+
+  void NoteDropped(const Target& target, const LogVerdict& verdict, bool was_durable, bool is_gap) {
+    UnusedRecords unused;
+    if (is_gap) unused = {verdict.log.records, verdict.first_offset};
+    const auto dropped = DroppedEndOf(target, verdict.log, was_durable, unused);
+    if (!dropped.has_value()) return;
+    session_->Note(
+        Concat(lsm::Escape(target.path), ": an opening drops ", dropped->DescribeBytes()));
   }
 
   // Without a state: at least what CURRENT says, and every manifest.

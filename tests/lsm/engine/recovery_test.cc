@@ -118,6 +118,28 @@ TEST_P(DroppedEndTest, StatisticsNameIt) {
   EXPECT_THAT(statistics.ToText(), HasSubstr(dropped.Describe()));
 }
 
+// Which leaves the log as it is.
+TEST_P(DroppedEndTest, VerifyOfAReadOnlyStoreNamesIt) {
+  const bool sync = GetParam();
+  Open();
+  for (int i = 0; i < 5; ++i) ASSERT_OK(db_->Put(Concat("key", i), "value", {.sync = sync}));
+  EXPECT_THAT(db_->Verify()->dropped, IsEmpty());
+  image_ = world_.files->Clone();
+  const std::string log = world_.FilesOf(FileKind::kLog)[0];
+  db_ = nullptr;
+  const std::string bytes = image_->FileBytes(log);
+  image_->SetFileBytes(log, bytes.substr(0, bytes.size() - 1));
+  World world(3, image_->Clone());
+  Options options = world.SmallOptions();
+  options.mode = OpenMode::kReadOnly;
+  ASSERT_OK_AND_ASSIGN(const auto db, DB::Open(kStorePath, options));
+  ASSERT_OK_AND_ASSIGN(const VerifyReport report, db->Verify());
+  EXPECT_THAT(report.problems, IsEmpty());
+  ASSERT_EQ(report.dropped.size(), 1u);
+  EXPECT_EQ(report.dropped[0].Describe(), db->GetStatistics().recovery.dropped[0].Describe());
+  EXPECT_EQ(report.dropped[0].synced_before, sync);
+}
+
 INSTANTIATE_TEST_SUITE_P(Sync, DroppedEndTest, testing::Bool());
 
 TEST_F(RecoveryTest, AGapBeforeSyncedWritesIsDamage) {
