@@ -3,8 +3,7 @@
 //
 //   // Both ends know that the field has 128 bits and 4 probes; the packet's number is the seed.
 //   auto seen = bloom::PayloadFilter<bloom::Standard>::Over(field, {.size = 128, .probes = 4}, id);
-//   if (seen.ok() && !seen->AddIfAbsent("router 7"))  // it was here already, but for a false
-//                                                     // positive
+//   if (seen.ok() && !seen->AddIfAbsent("router 7"))  // seen before, or a false positive
 //
 // The bits are those that follow the header in a filter with one (bloom/README.md, "The bytes").
 // Nothing in them says what they are, and nothing checks them.  Kind, shape and seed come from the
@@ -45,13 +44,13 @@ struct PayloadParts {
   std::string_view payload;  // points into the bytes
 };
 
-// Of the bytes that Serialize or a FilterBuilder gave.  DataLoss if they are damaged, Unimplemented
-// if their kind or version is not one of bloom/catalog.h.
+// `bytes` are those of Serialize or of a FilterBuilder.  DataLoss if they are damaged,
+// Unimplemented if their kind or version is not one of bloom/catalog.h.
 absl::StatusOr<PayloadParts> RemoveHeader(std::string_view bytes);
 
 // The whole bytes again, for FilterReader or Load: equal to those that the header was removed from.
 // Unimplemented for an unknown kind.  DataLoss if no filter has these parameters and this payload.
-// What is not visible in them stays unnoticed, as a wrong seed.
+// Nothing else is noticed: with a wrong seed the filter denies its keys.
 absl::StatusOr<std::string> AddHeader(const PayloadParameters& parameters,
                                       std::string_view payload);
 

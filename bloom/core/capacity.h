@@ -6,10 +6,10 @@
 
 namespace bloom {
 
-// The largest n with rate_of(n) <= most_rate; 0 if there is none from 1 on.  About 2 log2(n) calls.
-// REQUIRES: rate_of never falls as n grows.
+// The largest n with rate_of(n) <= most_rate; 0 if rate_of(1) is higher already.  About 2 log2(n)
+// calls. REQUIRES: rate_of never falls as n grows.
 //
-// A search, since closed forms are off by their rounding, the more so the nearer the rate is to 1.
+// It searches because closed forms are wrong by their rounding, most of all for rates near 1.
 template <class RateOf>
 uint64_t MostKeysWithin(double most_rate, const RateOf& rate_of) {
   uint64_t most = 0, too_many = 1;

@@ -85,15 +85,8 @@ double ByChain(double cells, uint32_t probes, double throws) {
 }
 
 double ByMoments(double cells, uint32_t probes, double throws) {
-  // With the chances a and b that one given cell, and that two given ones, are empty, the variance
-  // is (b - a^2) + (a - b) / cells: both differences by the logarithms of b / a^2 and b / a.
-  const double log_empty = throws * std::log1p(-1 / cells);
-  const double one_empty = std::exp(log_empty);
-  const double others = cells - 1;
-  const double variance =
-      one_empty * one_empty * std::expm1(throws * std::log1p(-1 / (others * others))) -
-      one_empty / cells * std::expm1(throws * std::log1p(-1 / others));
-  return MomentOfFill(-std::expm1(log_empty), variance, probes);
+  const Occupancy occupied = OccupancyAfter(cells, throws);
+  return MomentOfFill(occupied.mean / cells, occupied.variance / (cells * cells), probes);
 }
 
 }  // namespace
@@ -110,6 +103,21 @@ double MomentOfFill(double mean, double variance, uint32_t probes) {
     if (term < 1e-9 * sum) break;
   }
   return std::min(sum, 1.0);
+}
+
+Occupancy OccupancyAfter(double cells, double throws) {
+  if (throws <= 0) return {};
+  if (cells <= 1) return {cells, 0};
+  // With the chances a and b that one given cell, and that two given ones, are empty, the variance
+  // of the share is (b - a^2) + (a - b) / cells: both differences by the logarithms of b / a^2 and
+  // b / a.
+  const double log_empty = throws * std::log1p(-1 / cells);
+  const double one_empty = std::exp(log_empty);
+  const double others = cells - 1;
+  const double variance =
+      one_empty * one_empty * std::expm1(throws * std::log1p(-1 / (others * others))) -
+      one_empty / cells * std::expm1(throws * std::log1p(-1 / others));
+  return {-cells * std::expm1(log_empty), variance * cells * cells};
 }
 
 double MomentOfCount(double cells, double mean, double variance, uint32_t k) {

@@ -27,6 +27,13 @@ double MomentOfFill(double mean, double variance, uint32_t probes);
 // REQUIRES: probes <= kMaxProbes.
 double OccupiedMoment(uint64_t cells, uint32_t probes, double throws);
 
+// How many of `cells` cells are occupied after `throws` throws: exact mean and variance.
+struct Occupancy {
+  double mean = 0;
+  double variance = 0;
+};
+Occupancy OccupancyAfter(double cells, double throws);
+
 // E[S^k] / cells^k for a whole number S of cells, from its mean and variance.  S may be small, even
 // below 1, so a normal distribution does not fit.  Its factorial moments are taken to be those of
 // the binomial, Poisson and negative binomial distributions, with t = variance / mean - 1:

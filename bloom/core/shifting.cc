@@ -99,33 +99,34 @@ class PassingBases {
     }
   }
 
-  // E[(S/m)^(k/2)] if so many of the keys have the query's offset.
+  // E[(S/m)^(k/2)] if that many of the keys have the query's offset.
   double FppWith(double keys_of_offset) const {
     const double throws = pairs_ * keys_of_offset;
     const double log_surplus =
         throws * log_together_ + pairs_ * (keys_ - keys_of_offset) * log_apart_;
-    const double direct = throws > 0 ? -bases_ * std::expm1(throws * std::log1p(-1 / bases_)) : 0;
-    return Fpp(log_surplus, direct);
+    return Fpp(log_surplus, OccupancyAfter(bases_, throws));
   }
 
   // The same at any offset, where the number of keys that have it varies by so little that only
   // the mean of what they do to a pair matters.
   double FppOfMany() const {
     const double of_key = std::log1p(std::expm1(pairs_ * (log_together_ - log_apart_)) / offsets_);
-    return Fpp(keys_ * (pairs_ * log_apart_ + of_key), 0);
+    return Fpp(keys_ * (pairs_ * log_apart_ + of_key), {});
   }
 
  private:
   // log_surplus: ln(P(both cells of a pair are empty) / P(one is)^2).  One pair of a key misses
   // both with 1 - 3/m if it has their offset, and else with 1 - 4/m, where (1 - 2/m)^2 would be
   // the chance of independent cells.
-  double Fpp(double log_surplus, double direct) const {
+  // direct: the bases of the keys that have the query's offset.
+  double Fpp(double log_surplus, const Occupancy& direct) const {
     // No more than keeps the surplus finite: every cell is set by then.
     const double surplus = std::expm1(std::min(log_surplus, 600.0));
     const double mean = bases_ * std::min(both_.set + both_.empty * surplus, 1.0);
-    const double by_chance = mean - direct;
-    if (!(by_chance > 0)) return MomentOfCount(bases_, std::max(mean, direct), 0, pairs_);
-    return MomentOfCount(bases_, mean, by_chance * DispersionOf(by_chance), pairs_);
+    const double by_chance = std::max(mean - direct.mean, 0.0);
+    const double variance =
+        direct.variance + (by_chance > 0 ? by_chance * DispersionOf(by_chance) : 0);
+    return MomentOfCount(bases_, std::max(mean, direct.mean), variance, pairs_);
   }
 
   // Variance per mean of the bases that pass by chance, to first order in 1/m.  With p the share

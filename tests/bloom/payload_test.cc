@@ -4,9 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <iterator>
+#include <random>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "bloom/catalog.h"
@@ -92,6 +96,66 @@ TEST(PayloadTest, UnknownKindsAndDamageAreNamed) {
   EXPECT_THAT(RemoveHeader(""), StatusIs(absl::StatusCode::kDataLoss));
 }
 
+// Parameters and payloads from a stranger: refused, or a filter that any reader takes.
+TYPED_TEST(HeaderlessTest, ForgedParametersAndPayloadsDoNoHarm) {
+  const std::string bytes = testing_support::BuildFilter(
+      TypeParam::kName, {.target_fpp = testing_support::kFewKeysFpp, .seed = 7},
+      DigestsOfKeys(0, testing_support::kFewKeys));
+  ASSERT_OK_AND_ASSIGN(const PayloadParts parts, RemoveHeader(bytes));
+  std::mt19937_64 random(9);
+  const auto forge = [&](uint64_t value) {
+    const uint64_t odd[] = {value + 1,
+                            value - 1,
+                            random() % 64,
+                            random() >> random() % 64,
+                            UINT64_MAX - value,
+                            UINT64_MAX,
+                            uint64_t{1} << random() % 64};
+    return random() % 4 == 0 ? odd[random() % std::size(odd)] : value;
+  };
+  const double rates[] = {0.5, 0, -1, 1, std::nan(""), HUGE_VAL, 1e-300};
+  int taken = 0;
+  for (int i = 0; i < 4000; ++i) {
+    PayloadParameters forged = parts.parameters;
+    forged.shape = {forge(forged.shape.size), static_cast<uint32_t>(forge(forged.shape.probes)),
+                    forge(forged.shape.detail)};
+    forged.seed = random();
+    forged.key_count = forge(forged.key_count);
+    if (random() % 8 == 0) forged.target_fpp = rates[random() % std::size(rates)];
+    std::string payload(parts.payload);
+    if (random() % 8 == 0) payload.resize(forge(payload.size()) % (2 * payload.size()), '\xff');
+    for (uint64_t flips = random() % 4; flips > 0 && !payload.empty(); --flips)
+      payload[random() % payload.size()] = static_cast<char>(random());
+    const auto whole = AddHeader(forged, payload);
+    if (!whole.ok()) {
+      EXPECT_THAT(whole, StatusIs(absl::StatusCode::kDataLoss));
+      continue;
+    }
+    ++taken;
+    ASSERT_OK_AND_ASSIGN(const PayloadParts again, RemoveHeader(*whole));
+    EXPECT_EQ(again.parameters, forged);
+    EXPECT_TRUE(again.payload == payload);
+    const bloom::FilterReader reader = bloom::FilterReader::Open(*whole);
+    EXPECT_EQ(reader.state(), bloom::FilterState::kUsable);
+    for (uint64_t key = 0; key < 50; ++key) reader.MayContain(DigestOfKey(key));
+  }
+  EXPECT_GT(taken, 100);
+  EXPECT_LT(taken, 3500);
+}
+
+TYPED_TEST(HeaderlessTest, DamagedBytesKeepTheirHeader) {
+  const std::string bytes = testing_support::BuildFilter(
+      TypeParam::kName, {.target_fpp = testing_support::kFewKeysFpp, .seed = 7},
+      DigestsOfKeys(0, testing_support::kFewKeys));
+  for (size_t size = 0; size < bytes.size(); ++size)
+    EXPECT_FALSE(RemoveHeader(std::string_view(bytes).substr(0, size)).ok()) << size;
+  for (size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
+    std::string flipped = bytes;
+    flipped[bit / 8] = static_cast<char>(flipped[bit / 8] ^ 1 << bit % 8);
+    EXPECT_FALSE(RemoveHeader(flipped).ok()) << bit;
+  }
+}
+
 // --- in place ---
 
 template <class Layout>
@@ -149,6 +213,31 @@ TYPED_TEST(PayloadFilterTest, WrongSizesAreErrors) {
                 StatusIs(absl::StatusCode::kDataLoss));
   EXPECT_THAT(over(field.size() - 1, {this->kShape.size, kSomeProbes<TypeParam>, 1}),
               StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
+// Shapes and fields from a stranger: refused, or asked and added to within the field.
+TYPED_TEST(PayloadFilterTest, ForgedShapesStayWithinTheField) {
+  std::mt19937_64 random(9);
+  int taken = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    const uint64_t size = random() % 2 == 0 ? random() % 200 : random() >> random() % 64;
+    const Shape shape{size, static_cast<uint32_t>(random() % 34), random() % 8 == 0 ? random() : 0};
+    const uint64_t fitting = TypeParam::PayloadBytes(shape);
+    // Exactly as long as the field, so that a sanitizer sees what lies outside.
+    std::vector<uint8_t> field(fitting < 20'000 && random() % 4 != 0 ? fitting : random() % 500);
+    for (uint8_t& byte : field) byte = static_cast<uint8_t>(random());
+    auto filter = PayloadFilter<TypeParam>::Over(field, shape, random());
+    if (!filter.ok()) continue;
+    ++taken;
+    ASSERT_EQ(field.size(), fitting);
+    for (uint64_t key = 0; key < 20; ++key) {
+      filter->MayContainDigest(DigestOfKey(key));
+      filter->AddDigest(DigestOfKey(key));
+      EXPECT_TRUE(filter->MayContainDigest(DigestOfKey(key)));
+    }
+    EXPECT_LE(filter->CurrentFpp(), 1);
+  }
+  EXPECT_GT(taken, 200);
 }
 
 // For ever: another program has such a field in its packets.

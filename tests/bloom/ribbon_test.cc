@@ -354,8 +354,8 @@ TEST(RibbonTest, MoreKeysThanSlotsHaveNoSolution) {
     return FilterReader::Open(testing_support::BuildFilter("ribbon", {}, DigestsOfKeys(0, keys)))
         .kind_name();
   };
-  EXPECT_EQ(kind_of(140), "standard");
-  EXPECT_EQ(kind_of(141), "ribbon");
+  EXPECT_EQ(kind_of(139), "standard");
+  EXPECT_EQ(kind_of(140), "ribbon");
 }
 
 TEST(RibbonTest, PathsForDifferentCpusGiveTheSameBits) {
