@@ -428,7 +428,8 @@ void PrintTo(const Rule& rule, std::ostream* out) { *out << rule.name; }
 std::vector<Rule> RulesOfSources() {
   const std::string long_function = "void F() {\n" + std::string(100, '\n') + "  return;\n}\n";
   std::string many_options = "struct Options {\n";
-  for (int i = 0; i <= static_cast<int>(kOptionsMax); ++i) many_options += "  int option" + std::to_string(i) + " = 0;\n";
+  for (int i = 0; i <= static_cast<int>(kOptionsMax); ++i)
+    many_options += "  int option" + std::to_string(i) + " = 0;\n";
   return {
       {"IncludesFollowTheArrows",
        IncludesFollowTheArrows,

@@ -142,9 +142,10 @@ class Directory {
   // Moves a file to another name, replacing what is there; its handles stay good.
   virtual absl::Status Rename(std::string_view from, std::string_view to) = 0;
 
-  // Gives a file that nobody appends to any more a second name, in `to`, which may be this directory;
-  // the two are one file.  AlreadyExists if that name is there.  Unimplemented where that cannot be
-  // (other file systems, or such as have no links), which is what this does of itself.
+  // Gives a file that is not appended to any more a second name, in `to`, which may be this
+  // directory; the two are one file.  AlreadyExists if that name exists.  Unimplemented where the
+  // file system cannot do it (`to` is on another one, or it has no links); the default returns
+  // that.
   virtual absl::Status Link(std::string_view name, Directory& to, std::string_view new_name);
 
   // NotFound if it is not there.  Handles that are open stay good.

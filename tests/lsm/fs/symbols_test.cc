@@ -60,11 +60,14 @@ const std::set<std::string_view> kHarmless = {
     "pthread_mutex_lock",  // lsm/fs/mutex.h; who waits for long asks the scheduler
     "pthread_mutex_trylock",
     "pthread_mutex_unlock",
+    "pthread_self",  // engine/event_queue.h: whether a callback makes the call
     "round",
     "snprintf",
     "sqrt",
+    "strchr",
     "strcmp",
     "strlen",
+    "strtol",
     "sched_yield",  // base/epoch.cc, where an object is to be freed that a reader still uses
     "madvise",      // bloom/core/bits.cc: huge pages for large filters
     "LZ4_compress_default",
