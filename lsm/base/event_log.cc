@@ -81,7 +81,8 @@ class EventLog::Files {
   // Throws nothing.
   void Write(std::string_view line) {
     MutexLock lock(&mutex_);
-    const absl::Status status = CatchOutOfMemory([&] { return TryToWrite(line); });
+    const absl::Status status =
+        CatchOutOfMemory([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return TryToWrite(line); });
     if (status.ok()) return;
     // Whether a part of the line is in the file is unknown: the next one begins another.
     file_.reset();

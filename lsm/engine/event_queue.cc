@@ -42,7 +42,7 @@ void EventQueue::Push(AnyEvent event) {
     ++lost_;
     return;
   }
-  std::visit([&](auto& any) { any.lost = lost_; }, event);
+  std::visit([lost = lost_](auto& any) { any.lost = lost; }, event);
   try {
     events_.push_back(std::move(event));
     lost_ = 0;

