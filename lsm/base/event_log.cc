@@ -81,8 +81,12 @@ class EventLog::Files {
   // Throws nothing.
   void Write(std::string_view line) {
     MutexLock lock(&mutex_);
-    const absl::Status status =
-        CatchOutOfMemory([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return TryToWrite(line); });
+    absl::Status status;
+    try {
+      status = TryToWrite(line);
+    } catch (const std::bad_alloc&) {
+      status = OutOfMemory();
+    }
     if (status.ok()) return;
     // Whether a part of the line is in the file is unknown: the next one begins another.
     file_.reset();

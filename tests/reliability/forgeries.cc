@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <iterator>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "lsm/base/internal_key.h"
@@ -82,10 +83,12 @@ class Catalogue {
         {"index_bytes", &P::index_bytes},
         {"filter_bytes", &P::filter_bytes},
         {"partitions", &P::partitions}};
-    for (const auto& [name, member] : numbers) {
+    for (const auto& number : numbers) {
+      const auto name = std::get<0>(number);
+      const auto member = std::get<1>(number);
       const auto set = [&](std::string_view to, const std::function<uint64_t(uint64_t)>& change) {
         Property(table, Concat(name, " ", to),
-                 [member = member, change](P* p, Footer*) { p->*member = change(p->*member); });
+                 [member, change](P* p, Footer*) { p->*member = change(p->*member); });
       };
       set("one more", [](uint64_t value) { return value + 1; });
       set("one less", [](uint64_t value) { return value - 1; });
