@@ -1,5 +1,6 @@
 #include "lsm/engine/event_queue.h"
 
+#include <algorithm>
 #include <new>
 #include <type_traits>
 
@@ -33,7 +34,7 @@ constexpr bool kIsLast = std::is_same_v<Event, OpenEnd> || std::is_same_v<Event,
 
 }  // namespace
 
-void EventQueue::Push(AnyEvent event) {
+void EventQueue::Push(AnyEvent event, uint64_t nanos) {
   MutexLock lock(&mutex_);
   if (closed_) return;
   const bool is_last =
@@ -44,7 +45,7 @@ void EventQueue::Push(AnyEvent event) {
   }
   std::visit([lost = lost_](auto& any) { any.lost = lost; }, event);
   try {
-    events_.push_back(std::move(event));
+    events_.push_back({std::move(event), nanos});
     lost_ = 0;
   } catch (const std::bad_alloc&) {
     ++lost_;
@@ -63,21 +64,28 @@ void EventQueue::DeliverLocked() noexcept {
   // Relaxed: see CheckMayWait.
   deliverer_.store(std::this_thread::get_id(), std::memory_order_relaxed);
   while (!events_.empty()) {
-    AnyEvent event = std::move(events_.front());
+    Queued next = std::move(events_.front());
     events_.pop_front();
     mutex_.Unlock();
-    std::visit(
-        [this](auto& any) {
-          any.store = store_;
-          Callback{*listener_}(any);
-        },
-        event);
+    DeliverOne(std::move(next));
     mutex_.Lock();
   }
   deliverer_.store({}, std::memory_order_relaxed);
   waiting_.store(false, std::memory_order_relaxed);
   delivering_ = false;
   delivered_.SignalAll();
+}
+
+void EventQueue::DeliverOne(Queued queued) {
+  const uint64_t wall_micros = clock_->WallMicros();
+  const uint64_t micros_ago = (clock_->MonotonicNanos() - queued.nanos) / 1000;
+  std::visit(
+      [&](auto& any) {
+        any.wall_micros = wall_micros - std::min(wall_micros, micros_ago);
+        any.store = store_;
+        Callback{*listener_}(any);
+      },
+      queued.event);
 }
 
 void EventQueue::Close() noexcept {

@@ -40,9 +40,7 @@ class EventQueue {
   // Throws nothing: an event for which there is no memory, or no room, is lost, and counted.
   template <typename AnyEvent>
   void Add(AnyEvent event) {
-    if (!on()) return;
-    event.wall_micros = clock_->WallMicros();
-    Push(std::move(event));
+    if (on()) Push(std::move(event), clock_->MonotonicNanos());
   }
 
   // Delivers what was added, unless another thread, or a caller of this one, is delivering.
@@ -72,7 +70,14 @@ class EventQueue {
   using AnyEvent =
       std::variant<OpenBegin, OpenEnd, Closed, FlushBegin, FlushEnd, CompactionBegin, CompactionEnd,
                    StallBegin, StallEnd, Failure, Resumed, DamageFound, FileCreated, FileRemoved>;
-  void Push(AnyEvent event) ABSL_LOCKS_EXCLUDED(mutex_);
+  // The time of day is asked for when the event is delivered: callers of Add may hold locks, and a
+  // Clock may do what it likes then.
+  struct Queued {
+    AnyEvent event;
+    uint64_t nanos;  // monotonic, when it happened
+  };
+  void Push(AnyEvent event, uint64_t nanos) ABSL_LOCKS_EXCLUDED(mutex_);
+  void DeliverOne(Queued queued);
   void DeliverAll() noexcept ABSL_LOCKS_EXCLUDED(mutex_);
   void DeliverLocked() noexcept ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   static absl::Status CalledFromCallback(const char* what);
@@ -85,7 +90,7 @@ class EventQueue {
   std::atomic<std::thread::id> deliverer_{};
   Mutex mutex_;  // the last of all locks; not held during a callback
   CondVar delivered_;
-  std::deque<AnyEvent> events_ ABSL_GUARDED_BY(mutex_);
+  std::deque<Queued> events_ ABSL_GUARDED_BY(mutex_);
   bool delivering_ ABSL_GUARDED_BY(mutex_) = false;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
   uint64_t lost_ ABSL_GUARDED_BY(mutex_) = 0;  // since the last event in the queue
