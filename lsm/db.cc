@@ -54,11 +54,10 @@ absl::StatusOr<std::unique_ptr<DB>> DB::Open(const std::string& directory, const
 
 DB::DB(std::shared_ptr<Engine> engine) : engine_(std::move(engine)) {}
 DB::~DB() {
-  if (engine_->CheckProcess().ok()) {
+  if (engine_->MayBeClosedHere()) {
     engine_->Close().IgnoreError();
   } else {
-    // Files and threads are the parent's, and locks may be held by threads that are not here.
-    (void)new (std::nothrow) std::shared_ptr<Engine>(engine_);
+    engine_->Abandon();
   }
 }
 

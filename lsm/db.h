@@ -129,7 +129,9 @@ class DB {
   // counted until then, and ApproximateBytes is 0.
   absl::Status Close();
 
-  // Closes the store if that was not done.  It cannot return a failure: Close does.
+  // Closes the store if that was not done.  It cannot return a failure: Close does.  Called from a
+  // callback of Options::listener, or in a forked child, it closes nothing: the store then stays
+  // open, and its directory locked, until the process ends.
   ~DB();
   DB(const DB&) = delete;
   DB& operator=(const DB&) = delete;
@@ -266,8 +268,8 @@ class DB {
   // is open, if the files are another product's (LevelDB and RocksDB have a CURRENT and NNNNNN.log
   // too), or if the logs in the log_directory are another store's, as far as the manifest that
   // CURRENT names can tell (without it Repair takes the writes of all logs there, and keeps the
-  // files as NAME.damaged); or if that manifest says that the logs are in a log_directory, and none
-  // is given.
+  // files as NAME.damaged); or if that manifest names a log_directory, and none is given, or
+  // another one without logs while the store's logs are in the one that it names.
 
   // Removes a store's files, and the directory if it is empty then.  OK if there is no store: an
   // empty directory is removed all the same.  A directory stays, which is no error, if it holds
@@ -276,17 +278,17 @@ class DB {
   // a store's names must be ours by their first bytes, or empty.
   //
   // FailedPrecondition, and nothing is changed, where logs would be left that no call could find:
-  // the store was written with a log_directory, and none is given; or there is no store, but there
-  // are logs in the log_directory.  Destroy of that directory alone removes them.
+  // the store was written with a log_directory, and none, or a wrong one, is given; or there is no
+  // store, but there are logs in the log_directory.  Destroy of that directory alone removes them.
   static absl::Status Destroy(const std::string& directory, const Options& options = {});
 
   // Makes a store openable again from what of its files can be verified.  It believes entries, not
   // what properties and manifest say of them; OK means that the store opens.  Names what it had to
   // leave out, and what contradicted the entries: also a log that the store needs and that is not
-  // there, whose writes are lost then (with an empty log_directory that is every log).  NotFound if
-  // the directory holds no file of a store, DataLoss if there is no log_directory.  Only damage is
-  // left out: any other failure (ResourceExhausted, Unavailable, and Unimplemented for files of a
-  // newer version) ends the repair with the store as it was.
+  // there, whose writes are lost then (if the logs are gone, an empty log_directory makes it go on
+  // without any).  NotFound if the directory holds no file of a store, DataLoss if there is no
+  // log_directory.  Only damage is left out: any other failure (ResourceExhausted, Unavailable, and
+  // Unimplemented for files of a newer version) ends the repair with the store as it was.
   static absl::StatusOr<RepairReport> Repair(const std::string& directory,
                                              const Options& options = {});
 

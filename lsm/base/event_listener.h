@@ -17,8 +17,10 @@
 //   GetDamage, ApproximateBytes             FailedPrecondition, because they might wait for the
 //   use other stores, but not in a circle   thread that runs the callback
 //   wake a thread that does anything        wait for a thread that uses the store, or for a mutex
-//                                           that one holds while it does; destroy the DB; throw
-//                                           (an exception ends the process)
+//                                           that one holds while it does
+//                                           destroy the DB: the store then stays open, and its
+//                                           directory locked, until the process ends
+//                                           throw: an exception ends the process
 //
 // A slow callback delays the thread that delivers it: a flush, a compaction, or a writer that
 // caused an event.  The other threads go on.  If kEventsQueuedMax events wait, later ones are
@@ -115,7 +117,7 @@ struct CompactionEnd : Event {
 enum class StallCause : uint8_t {
   kMemtable,  // both memtables are full: a flush must end
   kLevel0,    // level 0 has Options::level0_stop_tables tables: a compaction must end
-  kLog,       // the next log is not made yet
+  kLog,       // the next log is not made yet; or the writer makes it itself
 };
 const char* NameOf(StallCause cause);
 

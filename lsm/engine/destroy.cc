@@ -84,10 +84,11 @@ absl::Status CheckLogsAreOurs(Directory& directory, Directory& log_directory) {
 
 // FailedPrecondition if the store's logs are elsewhere, where no later call could find them.  A
 // manifest that cannot be read does not say so.
-absl::Status CheckLogsAreHere(Directory& directory) {
-  const absl::StatusOr<ManifestContents> contents = ReadManifest(directory);
-  return contents.ok() ? contents->state.CheckLogsAreWithTables(directory.path())
-                       : absl::OkStatus();
+absl::Status CheckLogsAreHere(const StoreDirectory& there) {
+  const absl::StatusOr<ManifestContents> contents = ReadManifest(*there.directory);
+  if (!contents.ok()) return absl::OkStatus();
+  return there.own_log_path ? CheckLogsAreNotElsewhere(there, contents->state)
+                            : contents->state.CheckLogsAreWithTables(there.directory->path());
 }
 
 // FailedPrecondition if there are logs of a store that is not there.
@@ -117,11 +118,11 @@ absl::StatusOr<bool> LookFirst(const std::string& path, const StoreDirectory& th
     return false;
   }
   LSM_RETURN_IF_ERROR(CheckFilesAreOurs(*there.directory, false));
-  if (!there.own_log_path) LSM_RETURN_IF_ERROR(CheckLogsAreHere(*there.directory));
   if (logs != nullptr) {
     LSM_RETURN_IF_ERROR(CheckFilesAreOurs(*logs, true));
     LSM_RETURN_IF_ERROR(CheckLogsAreOurs(*there.directory, *logs));
   }
+  LSM_RETURN_IF_ERROR(CheckLogsAreHere(there));
   return true;
 }
 

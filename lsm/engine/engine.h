@@ -77,6 +77,11 @@ class Engine : public std::enable_shared_from_this<Engine> {
   absl::Status CheckProcess() const {
     return store_.lock != nullptr ? store_.lock->CheckHolder() : absl::OkStatus();
   }
+  // False in a forked child, and in a callback of the store's own listener, whose thread Close
+  // might wait for.
+  bool MayBeClosedHere() const { return CheckProcess().ok() && !events_->IsCallback(); }
+  // Leaves the engine as it is until the process ends, whoever lets go of it.
+  void Abandon() noexcept;
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
@@ -225,7 +230,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   absl::Status Enqueue(Writer* writer);
   absl::Status Lead(Writer* leader) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status MakeRoom(bool seal_now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status SealMemtable() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status SealMemtable(StallEvents* stall, bool* counted)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Writer* BuildGroup(Writer* leader, bool* sync) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status Commit(Writer* leader, Writer** last) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // All that may fail without leaving a trace.
@@ -236,7 +242,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void WaitStalled(StallCause cause, StallEvents* stall, bool* counted)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Makes the next log, where none could be made ahead of time.
-  absl::StatusOr<uint64_t> StartLog() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::StatusOr<uint64_t> StartLog(StallEvents* stall, bool* counted)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // --- failures (engine_resume.cc) ---
   void AddFailure(FailureKind kind, const absl::Status& status)
@@ -426,6 +433,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // Set under mutex_, when Close begins.  Relaxed wherever it is read without: jobs only look
   // whether they should hurry.
   std::atomic<bool> closing_{false};
+  std::shared_ptr<Engine> self_;        // abandoned: this keeps itself
+  Engine* abandoned_before_ = nullptr;  // the list of all that were abandoned
   // Of the thread that closes: there was a view.
   bool was_opened_ = false;
   int calls_ ABSL_GUARDED_BY(mutex_) = 0;           // that Close waits for

@@ -124,9 +124,11 @@ void Engine::NoteVerified(const VerifyReport& report) {
       if (!damage_known_.insert(bloom::DigestOf(line, digest_seed_)).second) continue;
       counters_.Add(Counter::kDamageFound, 1);
       if (damage_.size() < kDamageLinesMax) damage_.push_back(line);
-      DamageFound event;
-      event.line = line;
-      events_->Add(std::move(event));
+      events_->AddMade([&line] {
+        DamageFound event;
+        event.line = line;
+        return event;
+      });
     }
   }
   events_->Deliver();

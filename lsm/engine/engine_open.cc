@@ -67,10 +67,14 @@ absl::StatusOr<std::shared_ptr<Engine>> Engine::Open(const std::string& director
   events->Deliver();
   absl::StatusOr<std::shared_ptr<Engine>> engine =
       CatchOutOfMemory([&] { return OpenReporting(directory, options, events); });
+  // This event is never lost: without memory for it, it comes without its recovery report.
   OpenEnd end;
   end.nanos = clock->MonotonicNanos() - from;
   end.status = engine.status();
-  if (engine.ok()) end.recovery = (*engine)->recovery_;
+  CatchOutOfMemory([&] {
+    if (engine.ok()) end.recovery = (*engine)->recovery_;
+    return absl::OkStatus();
+  }).IgnoreError();
   events->Add(std::move(end));
   events->Deliver();
   if (!engine.ok()) events->Close();
@@ -107,6 +111,14 @@ Engine::Engine(const Options& options, StoreDirectory store, std::shared_ptr<Eve
 Engine::~Engine() {
   // Unless its owner has closed it.
   if (!closing_.load(std::memory_order_relaxed)) Close().IgnoreError();
+}
+
+void Engine::Abandon() noexcept {
+  // A list that can be reached, so that tools do not report a leak.
+  static std::atomic<Engine*> last{nullptr};
+  // Relaxed: the list is only written.
+  abandoned_before_ = last.exchange(this, std::memory_order_relaxed);
+  self_ = shared_from_this();
 }
 
 absl::Status Engine::StoreIsClosed() {

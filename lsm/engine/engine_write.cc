@@ -294,13 +294,13 @@ absl::Status Engine::MakeRoom(bool seal_now) {
         return absl::OkStatus();
       WaitStalled(StallCause::kLog, &stall, &log_stall_counted);
     } else {
-      LSM_RETURN_IF_ERROR(SealMemtable());
+      LSM_RETURN_IF_ERROR(SealMemtable(&stall, &log_stall_counted));
       seal_now = false;
     }
   }
 }
 
-absl::Status Engine::SealMemtable() {
+absl::Status Engine::SealMemtable(StallEvents* stall, bool* counted) {
   // All memory first: once there is a log, it takes the records, and its memtable must be there.
   const auto view = std::make_shared<ReadView>();
   view->memtable = std::make_shared<Memtable>();
@@ -309,7 +309,7 @@ absl::Status Engine::SealMemtable() {
   ReadViewCell::Prepared prepared = view_.Prepare(view);
   std::optional<uint64_t> log_number = logs_.StartPrepared();
   if (!log_number) {
-    LSM_ASSIGN_OR_RETURN(log_number, StartLog());
+    LSM_ASSIGN_OR_RETURN(log_number, StartLog(stall, counted));
   }
   next_log_ = NextLog::kNotBegun;
   view->sealed.push_back(current_view_->memtable);
@@ -323,15 +323,17 @@ absl::Status Engine::SealMemtable() {
   return absl::OkStatus();
 }
 
-absl::StatusOr<uint64_t> Engine::StartLog() {
+absl::StatusOr<uint64_t> Engine::StartLog(StallEvents* stall, bool* counted) {
   const uint64_t number = next_file_number_++;
   next_log_ = NextLog::kBeingMade;  // no job begins the same
   // Makes and syncs a file.  Meanwhile this writer still leads, so no other seals or writes.
+  stall->Begin(StallCause::kLog);
   mutex_.Unlock();
+  events_->Deliver();
   const uint64_t from = store_.environment.clock->MonotonicNanos();
   const absl::Status started =
       CatchOutOfMemory([&] { return logs_.Start(number, LogFileId(log_seed_, number)); });
-  counters_.Add(Counter::kStallsLog, 1);
+  if (!std::exchange(*counted, true)) counters_.Add(Counter::kStallsLog, 1);
   counters_.Add(Counter::kStallNanos, store_.environment.clock->MonotonicNanos() - from);
   mutex_.Lock();
   next_log_ = NextLog::kTried;

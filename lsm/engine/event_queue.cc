@@ -54,6 +54,11 @@ void EventQueue::Push(AnyEvent event, uint64_t nanos) {
   waiting_.store(!events_.empty(), std::memory_order_relaxed);
 }
 
+void EventQueue::CountLost() {
+  MutexLock lock(&mutex_);
+  ++lost_;
+}
+
 void EventQueue::DeliverAll() noexcept {
   MutexLock lock(&mutex_);
   if (!delivering_) DeliverLocked();
@@ -61,7 +66,7 @@ void EventQueue::DeliverAll() noexcept {
 
 void EventQueue::DeliverLocked() noexcept {
   delivering_ = true;
-  // Relaxed: see CheckMayWait.
+  // Relaxed: see IsCallback.
   deliverer_.store(std::this_thread::get_id(), std::memory_order_relaxed);
   while (!events_.empty()) {
     Queued next = std::move(events_.front());

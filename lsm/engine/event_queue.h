@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <new>
 #include <string>
 #include <thread>
 #include <utility>
@@ -43,6 +44,18 @@ class EventQueue {
     if (on()) Push(std::move(event), clock_->MonotonicNanos());
   }
 
+  // Adds the event that `make` returns.  If std::bad_alloc comes out of `make`, the event is lost,
+  // and counted.  For events that take memory: none may fail what it tells of.
+  template <typename Make>
+  void AddMade(const Make& make) {
+    if (!on()) return;
+    try {
+      Add(make());
+    } catch (const std::bad_alloc&) {
+      CountLost();
+    }
+  }
+
   // Delivers what was added, unless another thread, or a caller of this one, is delivering.
   // REQUIRES: the caller holds no lock.
   void Deliver() noexcept {
@@ -60,10 +73,13 @@ class EventQueue {
 
   // FailedPrecondition within a callback of this queue: `what` might wait for this thread.
   absl::Status CheckMayWait(const char* what) const {
+    return IsCallback() ? CalledFromCallback(what) : absl::OkStatus();
+  }
+
+  // Whether this thread is within a callback of this queue.
+  bool IsCallback() const {
     // Relaxed: only the thread itself stores its id, so its own id is never stale.
-    if (!on() || deliverer_.load(std::memory_order_relaxed) != std::this_thread::get_id())
-      return absl::OkStatus();
-    return CalledFromCallback(what);
+    return on() && deliverer_.load(std::memory_order_relaxed) == std::this_thread::get_id();
   }
 
  private:
@@ -77,6 +93,7 @@ class EventQueue {
     uint64_t nanos;  // monotonic, when it happened
   };
   void Push(AnyEvent event, uint64_t nanos) ABSL_LOCKS_EXCLUDED(mutex_);
+  void CountLost() ABSL_LOCKS_EXCLUDED(mutex_);
   void DeliverOne(Queued queued);
   void DeliverAll() noexcept ABSL_LOCKS_EXCLUDED(mutex_);
   void DeliverLocked() noexcept ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

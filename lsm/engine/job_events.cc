@@ -8,12 +8,21 @@
 namespace lsm {
 namespace {
 
-void AddInfo(const OpenTables& tables, int level, std::vector<TableInfo>* infos) {
+std::vector<TableInfo> InfoOf(const OpenTables& tables, int level) {
+  std::vector<TableInfo> infos;
   for (const auto& table : tables) {
     const TableProperties& properties = table->table->properties();
-    infos->push_back({table->meta.number, level, table->meta.file_bytes, table->meta.entries,
-                      properties.filter_kind, properties.target_fpp});
+    infos.push_back({table->meta.number, level, table->meta.file_bytes, table->meta.entries,
+                     properties.filter_kind, properties.target_fpp});
   }
+  return infos;
+}
+
+std::vector<TableInfo> InputsOf(const CompactionPlan& plan) {
+  std::vector<TableInfo> infos = InfoOf(plan.inputs, plan.level);
+  const std::vector<TableInfo> overlapped = InfoOf(plan.overlapped, plan.output_level);
+  infos.insert(infos.end(), overlapped.begin(), overlapped.end());
+  return infos;
 }
 
 }  // namespace
@@ -23,24 +32,29 @@ absl::Status WithFlushEvents(EventQueue* events, Clock* clock, FlushReason reaso
   JobResult result;
   const auto run = [&] { return CatchOutOfMemory([&] { return job(&result); }); };
   if (!events->on()) return run();
-  FlushBegin begin;
-  begin.job = events->NewJob();
-  begin.reason = reason;
-  begin.entries = memtable.entry_count();
-  begin.memtable_bytes = memtable.memory_bytes();
-  FlushEnd end;
-  end.job = begin.job;
-  end.reason = reason;
-  end.entries = begin.entries;
-  events->Add(std::move(begin));
+  const uint64_t number = events->NewJob();
+  events->AddMade([&] {
+    FlushBegin begin;
+    begin.job = number;
+    begin.reason = reason;
+    begin.entries = memtable.entry_count();
+    begin.memtable_bytes = memtable.memory_bytes();
+    return begin;
+  });
   events->Deliver();
   const uint64_t from = clock->MonotonicNanos();
-  end.status = run();
-  end.nanos = clock->MonotonicNanos() - from;
-  end.bytes_written = result.bytes_written;
-  absl::Status status = end.status;
-  if (status.ok()) AddInfo(result.outputs, 0, &end.outputs);
-  events->Add(std::move(end));
+  absl::Status status = run();
+  events->AddMade([&, nanos = clock->MonotonicNanos() - from] {
+    FlushEnd end;
+    end.job = number;
+    end.reason = reason;
+    end.entries = memtable.entry_count();
+    end.status = status;
+    end.nanos = nanos;
+    end.bytes_written = result.bytes_written;
+    if (status.ok()) end.outputs = InfoOf(result.outputs, 0);
+    return end;
+  });
   events->Deliver();
   return status;
 }
@@ -50,33 +64,37 @@ absl::Status WithCompactionEvents(EventQueue* events, Clock* clock, CompactionRe
   JobResult result;
   const auto run = [&] { return CatchOutOfMemory([&] { return job(&result); }); };
   if (!events->on()) return run();
-  CompactionBegin begin;
-  begin.job = events->NewJob();
-  begin.reason = reason;
-  begin.level = plan.level;
-  begin.output_level = plan.output_level;
-  AddInfo(plan.inputs, plan.level, &begin.inputs);
-  AddInfo(plan.overlapped, plan.output_level, &begin.inputs);
-  CompactionEnd end;
-  end.job = begin.job;
-  end.reason = reason;
-  end.level = plan.level;
-  end.output_level = plan.output_level;
-  end.inputs = begin.inputs;
-  events->Add(std::move(begin));
+  const uint64_t number = events->NewJob();
+  events->AddMade([&] {
+    CompactionBegin begin;
+    begin.job = number;
+    begin.reason = reason;
+    begin.level = plan.level;
+    begin.output_level = plan.output_level;
+    begin.inputs = InputsOf(plan);
+    return begin;
+  });
   events->Deliver();
   const uint64_t from = clock->MonotonicNanos();
-  end.status = run();
-  end.nanos = clock->MonotonicNanos() - from;
-  end.bytes_read = result.bytes_read;
-  end.bytes_written = result.bytes_written;
-  end.entries_dropped = result.entries_dropped;
-  absl::Status status = end.status;
-  // A job that wrote nothing and dropped nothing has moved its inputs.
-  end.moved = status.ok() && result.bytes_read == 0;
-  if (status.ok())
-    AddInfo(end.moved ? plan.inputs : result.outputs, plan.output_level, &end.outputs);
-  events->Add(std::move(end));
+  absl::Status status = run();
+  events->AddMade([&, nanos = clock->MonotonicNanos() - from] {
+    CompactionEnd end;
+    end.job = number;
+    end.reason = reason;
+    end.level = plan.level;
+    end.output_level = plan.output_level;
+    end.inputs = InputsOf(plan);
+    end.status = status;
+    end.nanos = nanos;
+    end.bytes_read = result.bytes_read;
+    end.bytes_written = result.bytes_written;
+    end.entries_dropped = result.entries_dropped;
+    // A job that wrote nothing and dropped nothing has moved its inputs.
+    end.moved = status.ok() && result.bytes_read == 0;
+    if (status.ok())
+      end.outputs = InfoOf(end.moved ? plan.inputs : result.outputs, plan.output_level);
+    return end;
+  });
   events->Deliver();
   return status;
 }

@@ -171,6 +171,20 @@ absl::StatusOr<bool> HoldsWrites(Directory& log_directory, const std::string& na
   return !more.ok() || *more || (*reader)->end() == LogEnd::kClosed;
 }
 
+namespace {
+
+absl::StatusOr<bool> HoldsLogs(Directory& log_directory) {
+  LSM_ASSIGN_OR_RETURN(const std::set<uint64_t> numbers, NumbersOf(log_directory, FileKind::kLog));
+  for (const uint64_t number : numbers) {
+    LSM_ASSIGN_OR_RETURN(const Origin origin,
+                         OriginOf(log_directory, LogFileName(number), FileKind::kLog));
+    if (origin == Origin::kStore) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 absl::Status CheckLogsBelong(Directory& log_directory, const ManifestState& state) {
   LSM_ASSIGN_OR_RETURN(const std::set<uint64_t> numbers, NumbersOf(log_directory, FileKind::kLog));
   const std::set<uint64_t> needed = state.NeededLogs();
@@ -206,6 +220,28 @@ absl::Status CheckLogsBelong(Directory& log_directory, const ManifestState& stat
         "Options::log_directory?); nothing was changed (if it is a left-over, move it away)"));
   }
   return absl::OkStatus();
+}
+
+absl::Status CheckLogsAreNotElsewhere(const StoreDirectory& there, const ManifestState& state) {
+  if (!there.own_log_path || !state.log_directory || *there.own_log_path == *state.log_directory)
+    return absl::OkStatus();
+  if (there.own_log_directory != nullptr) {
+    LSM_ASSIGN_OR_RETURN(const bool holds_logs, HoldsLogs(*there.own_log_directory));
+    if (holds_logs) return absl::OkStatus();
+  }
+  const absl::StatusOr<std::unique_ptr<Directory>> recorded =
+      there.environment.log_file_system->OpenDirectory(*state.log_directory, /*create=*/false);
+  if (absl::IsNotFound(recorded.status())) return absl::OkStatus();
+  LSM_RETURN_IF_ERROR(recorded.status());
+  LSM_ASSIGN_OR_RETURN(const bool holds_logs, HoldsLogs(**recorded));
+  // Another store's are not this one's.
+  if (!holds_logs || absl::IsFailedPrecondition(CheckLogsBelong(**recorded, state)))
+    return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      Concat(*there.own_log_path, ": no log of the store is in this directory; they are in ",
+             (*recorded)->path(),
+             ", which Options::log_directory must name (remove that directory if the logs are not "
+             "needed); nothing was changed"));
 }
 
 absl::StatusOr<ReplayedLogs> ReplayLogs(Directory& log_directory, const ManifestState& state,

@@ -27,6 +27,7 @@
 #include "absl/status/statusor.h"
 #include "lsm/base/options.h"
 #include "lsm/base/recovery_report.h"
+#include "lsm/engine/store_directory.h"
 #include "lsm/fs/file_system.h"
 #include "lsm/memtable/memtable.h"
 #include "lsm/version/manifest.h"
@@ -53,6 +54,11 @@ absl::StatusOr<bool> HoldsWrites(Directory& log_directory, const std::string& na
 // another store's.  Of those that `state` might need their ids tell; older ones are taken for the
 // store's if one that it needs is there.
 absl::Status CheckLogsBelong(Directory& log_directory, const ManifestState& state);
+
+// Of a store that was opened with the log directory that `there` names: FailedPrecondition if the
+// manifest names another one, the store's logs are in that, and none is in the given one.  Nothing
+// may then be taken for lost, nor be removed.
+absl::Status CheckLogsAreNotElsewhere(const StoreDirectory& there, const ManifestState& state);
 
 // Replays the logs that `state` needs into memtables, and hands these over, oldest first.  One ends
 // before a record that would make it larger than `memtable_bytes_max`, so the replay itself holds

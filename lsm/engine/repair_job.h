@@ -9,8 +9,8 @@
 // bytes of a file (too many open files, a disk that is full or cannot be read, a file of a newer
 // version), the repair ends with that, and removes what it made.
 //
-// Tables are open only while they are looked at, and no more than a memtable's worth of a log is in
-// memory.
+// A table is open only while it is read; a merge has one table of each sorted run open at a time.
+// No more than a memtable's worth of a log is in memory.
 #ifndef TRELLIS_LSM_ENGINE_REPAIR_JOB_H_
 #define TRELLIS_LSM_ENGINE_REPAIR_JOB_H_
 

@@ -112,8 +112,11 @@ absl::Status RepairJob::TryManifest(uint64_t number) {
   const bool is_named = current_ && current_->manifest_number == number;
   absl::StatusOr<ManifestContents> contents = ReadManifestNumber(number);
   if (contents.ok()) {
-    if (is_named && !store_.own_log_path)
-      LSM_RETURN_IF_ERROR(contents->state.CheckLogsAreWithTables(directory_.path()));
+    if (is_named) {
+      LSM_RETURN_IF_ERROR(store_.own_log_path
+                              ? CheckLogsAreNotElsewhere(store_, contents->state)
+                              : contents->state.CheckLogsAreWithTables(directory_.path()));
+    }
     // Where logs are alone, another store may be at home; then its logs are what does not fit.
     if (is_named && store_.own_log_directory != nullptr) {
       LSM_RETURN_IF_ERROR(CheckLogsBelong(logs_, contents->state));

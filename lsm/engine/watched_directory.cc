@@ -9,11 +9,13 @@
 namespace lsm {
 namespace {
 
-void ReportCreated(EventQueue& events, std::string path, uint64_t bytes) {
-  FileCreated event;
-  event.path = std::move(path);
-  event.bytes = bytes;
-  events.Add(std::move(event));
+void ReportCreated(EventQueue& events, const std::string& path, uint64_t bytes) {
+  events.AddMade([&] {
+    FileCreated event;
+    event.path = path;
+    event.bytes = bytes;
+    return event;
+  });
 }
 
 // A table while it is written: reported when it ends, whether whole or not, so that its bytes are
@@ -22,13 +24,7 @@ class WatchedTable final : public AppendFile {
  public:
   WatchedTable(std::unique_ptr<AppendFile> file, EventQueue* events)
       : file_(std::move(file)), events_(*events) {}
-  ~WatchedTable() override {
-    // Without memory for its path the event is lost.
-    CatchOutOfMemory([&] {
-      ReportCreated(events_, file_->path(), file_->size_bytes());
-      return absl::OkStatus();
-    }).IgnoreError();
-  }
+  ~WatchedTable() override { ReportCreated(events_, file_->path(), file_->size_bytes()); }
 
   absl::Status Append(std::string_view bytes) override { return file_->Append(bytes); }
   absl::Status Sync() override { return file_->Sync(); }
@@ -56,12 +52,14 @@ class WatchedDirectory final : public Directory {
   }
 
   absl::Status Remove(std::string_view name) override {
-    const absl::StatusOr<FileInfo> info = directory_->Stat(name);
+    const absl::StatusOr<FileInfo> info = CatchOutOfMemory([&] { return directory_->Stat(name); });
     LSM_RETURN_IF_ERROR(directory_->Remove(name));
-    FileRemoved event;
-    event.path = Concat(directory_->path(), "/", name);
-    event.bytes = info.ok() ? info->size_bytes : 0;
-    events_.Add(std::move(event));
+    events_.AddMade([&] {
+      FileRemoved event;
+      event.path = Concat(directory_->path(), "/", name);
+      event.bytes = info.ok() ? info->size_bytes : 0;
+      return event;
+    });
     return absl::OkStatus();
   }
 

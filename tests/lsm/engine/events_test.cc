@@ -300,12 +300,40 @@ TEST_F(EventsTest, PairsStalls) {
   for (int i = 0; i < 3000; ++i) Put(Concat("key", i), std::string(1000, 'v'));
   const std::vector<std::string> stalls = recorder_->Take("stall");
   const Statistics statistics = db_->GetStatistics();
-  EXPECT_EQ(stalls.size(), 2 * (statistics.stalls_memtable + statistics.stalls_level0));
+  EXPECT_EQ(stalls.size(),
+            2 * (statistics.stalls_memtable + statistics.stalls_level0 + statistics.stalls_log));
   EXPECT_GT(stalls.size(), 0u);
   for (size_t i = 0; i + 1 < stalls.size(); i += 2) {
     EXPECT_THAT(stalls[i], HasSubstr("begin"));
     EXPECT_EQ(stalls[i + 1], Concat("stall end", stalls[i].substr(strlen("stall begin"))));
   }
+}
+
+TEST_F(EventsTest, AWriterThatMakesItsLogIsStalled) {
+  Open();
+  bool has_failed = false;  // making it ahead of time
+  world_.files->SetFault([&](FileOperation operation, const std::string& path, uint64_t) {
+    if (has_failed || operation != FileOperation::kCreate || !path.ends_with(".log"))
+      return absl::OkStatus();
+    has_failed = true;
+    return absl::UnavailableError(path);
+  });
+  Put("a", "1");
+  Flush();
+  EXPECT_TRUE(has_failed);
+  EXPECT_THAT(recorder_->Take("stall"), ElementsAre("stall begin log", "stall end log"));
+  EXPECT_EQ(db_->GetStatistics().stalls_log, 1u);
+}
+
+// The store stays open, and nothing is waited for.
+TEST_F(EventsTest, DestroyingTheDBInACallbackLeavesTheStoreOpen) {
+  Open();
+  for (int i = 0; world_.scheduler.queued_count() == 0; ++i)
+    Put(Concat("key", i), std::string(1000, 'v'));
+  recorder_->during = [&] { db_ = nullptr; };
+  world_.scheduler.RunAll();
+  EXPECT_EQ(db_, nullptr);
+  EXPECT_THAT(OpenStatus(), StatusIs(absl::StatusCode::kFailedPrecondition));
 }
 
 // A lock that a callback could wait for would stop this test.
@@ -370,6 +398,17 @@ TEST(EventQueueTest, CountsWhatIsLost) {
   queue.Add(DamageFound());
   queue.Deliver();
   EXPECT_EQ(recorder->lines.size(), kEventsQueuedMax + 1);
+}
+
+TEST(EventQueueTest, CountsEventsWithoutMemoryAsLost) {
+  testing_support::ManualClock clock;
+  const auto recorder = std::make_shared<Recorder>();
+  EventQueue queue(recorder, &clock, kStorePath);
+  queue.AddMade([]() -> DamageFound { throw std::bad_alloc(); });
+  queue.AddMade([] { return DamageFound(); });
+  queue.Deliver();
+  EXPECT_EQ(recorder->lines.size(), 1u);
+  EXPECT_EQ(recorder->lost, 1u);
 }
 
 TEST(EventQueueTest, TheEndsOfAnOpeningAndOfAStoreAreNotLost) {

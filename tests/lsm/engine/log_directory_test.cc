@@ -266,10 +266,43 @@ TEST_F(LogDirectoryTest, CopiesAreNotSaidToHaveOne) {
   EXPECT_OK(DB::Destroy("/b", WithLogs("/logs of b")));
 }
 
-// As after a Destroy with another, empty log_directory.
+TEST_F(LogDirectoryTest, RefusesAWrongOneWhileTheLogsAreWhereTheyWere) {
+  MakeStore("/a", "/logs of a");
+  ASSERT_OK(world_.files->OpenDirectory("/empty", /*create=*/true));
+  const auto a = FilesIn("/a"), logs = FilesIn("/logs of a");
+  for (const std::string wrong : {"/empty", "/none"}) {
+    EXPECT_THAT(DB::Destroy("/a", WithLogs(wrong)),
+                StatusIs(absl::StatusCode::kFailedPrecondition,
+                         AllOf(HasSubstr(wrong), HasSubstr("/logs of a"))));
+    EXPECT_EQ(FilesIn(wrong).size(), 0u);
+  }
+  EXPECT_THAT(DB::Repair("/a", WithLogs("/empty")),
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("/logs of a")));
+  EXPECT_EQ(FilesIn("/a"), a);
+  EXPECT_EQ(FilesIn("/logs of a"), logs);
+  ExpectStore("/a", "/logs of a");
+}
+
+TEST_F(LogDirectoryTest, AnotherOneWillDoWhereTheLogsAreGone) {
+  MakeStore("/a", "/logs of a");
+  for (const auto& [name, bytes] : FilesIn("/logs of a"))
+    ASSERT_OK((*world_.files->OpenDirectory("/logs of a", false))->Remove(name));
+  EXPECT_OK(DB::Destroy("/a", WithLogs("/empty")));
+  EXPECT_EQ(FilesIn("/a").size(), 0u);
+
+  // Another store's logs, where this one's were.
+  MakeStore("/a", "/logs");
+  ASSERT_OK(DB::Destroy("/logs", options_));
+  MakeStore("/b", "/logs");
+  EXPECT_OK(DB::Destroy("/a", WithLogs("/empty")));
+  EXPECT_EQ(FilesIn("/a").size(), 0u);
+  ExpectStore("/b", "/logs");
+}
+
 TEST_F(LogDirectoryTest, LogsWithoutAStoreAreNotDestroyedUnlessTheirDirectoryIsNamed) {
   MakeStore("/a", "/logs of a");
-  ASSERT_OK(DB::Destroy("/a", WithLogs("/none")));
+  for (const auto& [name, bytes] : FilesIn("/a"))
+    ASSERT_OK((*world_.files->OpenDirectory("/a", false))->Remove(name));
   const auto logs = FilesIn("/logs of a");
   ASSERT_GT(logs.size(), 0u);
   for (int twice = 0; twice < 2; ++twice) {
@@ -340,6 +373,8 @@ TEST_F(LogDirectoryTest, OneThatIsNotThereIsALossAndNotTheLackOfAStore) {
   EXPECT_THAT(world_.files->OpenDirectory("/gone", false), StatusIs(absl::StatusCode::kNotFound));
   // Made on purpose, the repair says what is missing.
   ASSERT_OK(world_.files->OpenDirectory("/gone", true));
+  for (const std::string& log : world_.FilesOf(FileKind::kLog, "/logs of a"))
+    ASSERT_OK((*world_.files->OpenDirectory("/logs of a", false))->Remove(NameIn(log)));
   ASSERT_OK_AND_ASSIGN(const RepairReport report, DB::Repair("/a", options));
   EXPECT_THAT(report.left_out, ElementsAre(HasSubstr("the log is missing")));
   ASSERT_OK_AND_ASSIGN(const auto db, DB::Open("/a", WithLogs("/gone")));

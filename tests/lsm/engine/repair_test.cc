@@ -230,16 +230,19 @@ TEST_F(RepairTest, WithoutTheirDirectoryTheLogsAreNamed) {
   options_.log_directory = "";
   EXPECT_THAT(DB::Repair(kStore, options_),
               StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("\"/logs\"")));
-  // As if they were lost.
   ASSERT_OK(files_.OpenDirectory("/empty", /*create=*/true));
   options_.log_directory = "/empty";
+  EXPECT_THAT(DB::Repair(kStore, options_),
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("/logs,")));
+  ASSERT_OK_AND_ASSIGN(const auto logs, files_.OpenDirectory("/logs", false));
+  const std::vector<std::string> names = logs->List().value();
+  EXPECT_THAT(names, UnorderedElementsAre("LOCK", HasSubstr(".log")));
+  // Once they are lost, the repair says so.
+  for (const std::string& name : names) ASSERT_OK(logs->Remove(name));
   ASSERT_OK_AND_ASSIGN(const RepairReport report, DB::Repair(kStore, options_));
   EXPECT_THAT(report.left_out, ElementsAre(AllOf(HasSubstr(".log: the log is missing"),
                                                  HasSubstr("log_directory"))));
   EXPECT_THAT(Present(), IsEmpty());
-  // What was not asked for is untouched.
-  ASSERT_OK_AND_ASSIGN(const auto logs, files_.OpenDirectory("/logs", false));
-  EXPECT_THAT(logs->List().value(), UnorderedElementsAre("LOCK", HasSubstr(".log")));
 }
 
 TEST_F(RepairTest, AnEmptyDirectoryDoesNotTakeTheLogsOfAnotherStore) {
