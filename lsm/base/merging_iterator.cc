@@ -127,16 +127,14 @@ class MergingIterator final : public Iterator {
   }
 
   // The other inputs stand behind the current entry, in the direction so far; they have to stand at
-  // their nearest entries on its other side.
+  // their nearest entries on its other side.  One that holds a copy of it has it on neither side.
   void TurnAround(Direction direction) {
     Iterator* const current = heap_.front().input;
     const std::string key(heap_.front().key);
     MoveAll(direction, [&](Iterator& input) {
-      if (direction == Direction::kForward) {
-        &input == current ? input.Next() : input.Seek(key);
-      } else {
-        &input == current ? input.Prev() : input.SeekForPrev(key);
-      }
+      const bool is_forward = direction == Direction::kForward;
+      if (&input != current) is_forward ? input.Seek(key) : input.SeekForPrev(key);
+      if (input.Valid() && input.key() == key) is_forward ? input.Next() : input.Prev();
     });
   }
 

@@ -173,6 +173,41 @@ TEST(MergingIteratorTest, WalksLikeASortedVectorWhateverTheMoves) {
   }
 }
 
+// As a compaction in steps leaves them.  A copy is an entry by itself, until the walk turns around.
+TEST(MergingIteratorTest, TurnsAroundPastCopies) {
+  for (uint64_t seed = 0; seed < 300; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937_64 random(seed);
+    Inputs inputs(random, 2 + random() % 3, 1 + random() % 20);
+    for (const Entry& entry : inputs.all) {
+      for (std::vector<Entry>& part : inputs.parts) {
+        if (random() % 3 != 0 || std::find(part.begin(), part.end(), entry) != part.end()) continue;
+        part.insert(std::upper_bound(part.begin(), part.end(), entry, Precedes), entry);
+      }
+    }
+    const std::unique_ptr<Iterator> merged = inputs.Merge();
+    VectorIterator model(inputs.all);
+    merged->SeekToFirst();
+    model.SeekToFirst();
+    bool was_forward = true;
+    for (int step = 0; step < 100 && model.Valid(); ++step) {
+      const std::string at(model.key());
+      const bool forward = random() % 2 == 0;
+      const auto move = [forward](Iterator& it) { forward ? it.Next() : it.Prev(); };
+      move(*merged);
+      while (forward == was_forward && merged->Valid() && merged->key() == at) move(*merged);
+      was_forward = forward;
+      move(model);
+      ASSERT_EQ(merged->Valid(), model.Valid()) << "step " << step;
+      if (model.Valid()) {
+        ASSERT_EQ(merged->key(), model.key()) << "step " << step;
+        ASSERT_EQ(merged->value(), model.value()) << "step " << step;
+      }
+    }
+    ASSERT_OK(merged->status());
+  }
+}
+
 // The k-th move of any input fails, for every k: what comes out until then is right, and the error
 // is seen.
 TEST(MergingIteratorTest, TheFirstInputThatFailsFailsTheWhole) {
