@@ -97,7 +97,8 @@ std::string RepairJob::FindDisorderOfRanges() {
   return "";
 }
 
-// Whether of each key what is found first is the newest.
+// Whether of each key what is found first is the newest.  What is below it may be in any order, and
+// there may be copies of it (lsm/compaction/steps.h): no snapshot outlives a process.
 absl::StatusOr<std::string> RepairJob::FindDisorderOfKeys() {
   RunsReader reader(&directory_, context_.table_context);
   bool is_clear = true;  // by the ranges of sequences alone
@@ -119,18 +120,18 @@ absl::StatusOr<std::string> RepairJob::FindDisorderOfKeys() {
   }
   if (is_clear) return "";
   LSM_RETURN_IF_ERROR(reader.Start());
-  std::string last_key;  // the entry before
-  size_t last_run = 0;
-  uint64_t last_table = 0;
+  std::string newest;  // of the key
+  size_t newest_run = 0;
+  uint64_t newest_table = 0;
   while (reader.Valid()) {
-    const bool same_key = !last_key.empty() && UserKeyOf(last_key) == UserKeyOf(reader.key());
-    if (same_key && reader.run() < last_run) {
-      return Concat("key ", QuotedKey(UserKeyOf(last_key)), ": what ", TableFileName(last_table),
+    if (newest.empty() || UserKeyOf(newest) != UserKeyOf(reader.key())) {
+      newest.assign(reader.key());
+      newest_run = reader.run();
+      newest_table = reader.table();
+    } else if (reader.run() < newest_run) {
+      return Concat("key ", QuotedKey(UserKeyOf(newest)), ": what ", TableFileName(newest_table),
                     " holds is newer than what is above it, in ", TableFileName(reader.table()));
     }
-    last_key.assign(reader.key());
-    last_run = reader.run();
-    last_table = reader.table();
     LSM_RETURN_IF_ERROR(reader.Next());
   }
   return "";

@@ -185,6 +185,22 @@ TEST_F(ContradictionTest, NewerEntriesBelowOlderOnes) {
   EXPECT_THAT(Repair(), ElementsAre(HasSubstr("is newer than")));
 }
 
+// As a compaction in steps leaves them: what was merged into the table below is above it still.
+TEST_F(ContradictionTest, CopiesBelowAreNone) {
+  MakeStore();
+  StoreForger forger = Forger();
+  StoreForger::Entries below = forger.EntriesOf(low_), above = forger.EntriesOf(newest_);
+  ASSERT_EQ(above.size(), 1u);
+  const auto older = std::find_if(below.begin(), below.end(), [&](const auto& entry) {
+    return UserKeyOf(entry.first) == UserKeyOf(above[0].first);
+  });
+  above.push_back(*older);
+  below.insert(older, above[0]);
+  forger.SetEntries(newest_, above);
+  forger.SetEntries(low_, below);
+  EXPECT_THAT(Repair(), IsEmpty());
+}
+
 TEST_F(ContradictionTest, OldestLogThatIsMissing) {
   MakeStore();
   Open();
