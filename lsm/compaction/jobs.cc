@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -50,17 +51,29 @@ class VisibilityFilter {
   bool has_last_ = false;
 };
 
-absl::StatusOr<JobResult> WriteVisible(Iterator& entries, VisibilityFilter& visible,
-                                       TableOutput& output, const std::function<bool()>& stop) {
+// To the first entry beyond all that there can be of the user key; nullopt: to the first one.
+void SeekBeyond(const std::optional<std::string>& user_key, Iterator* entries) {
+  if (!user_key) return entries->SeekToFirst();
+  std::string oldest;
+  AppendInternalKey(&oldest, *user_key, 0, EntryKind::kDelete);
+  entries->Seek(oldest);
+  while (entries->Valid() && UserKeyOf(entries->key()) == *user_key) entries->Next();
+}
+
+// Of the entries from where they stand, those up to the user key `through`.
+absl::StatusOr<JobResult> WriteVisible(Iterator& entries, const std::optional<std::string>& through,
+                                       VisibilityFilter& visible, TableOutput& output,
+                                       const std::function<bool()>& stop) {
   JobResult result;
   uint64_t seen = 0;
-  for (entries.SeekToFirst(); entries.Valid(); entries.Next()) {
+  for (; entries.Valid(); entries.Next()) {
     if (++seen % kEntriesBetweenStops == 0 && stop())
       return absl::AbortedError("the store is being closed");
     ParsedKey key;
     if (!ParseInternalKey(entries.key(), &key)) {
       return absl::DataLossError("an entry has a malformed internal key");
     }
+    if (through && key.user_key > *through) break;
     if (!visible.Keep(key)) {
       ++result.entries_dropped;
       continue;
@@ -81,8 +94,9 @@ absl::StatusOr<JobResult> RunMerge(const JobContext& context, Iterator& entries,
                                    const SnapshotList& snapshots) {
   TableOutput output(context, filter, level, /*run=*/0, table_bytes_max, {});
   VisibilityFilter visible(snapshots, [](std::string_view) { return false; });
+  entries.SeekToFirst();
   LSM_ASSIGN_OR_RETURN(JobResult result,
-                       WriteVisible(entries, visible, output, [] { return false; }));
+                       WriteVisible(entries, std::nullopt, visible, output, [] { return false; }));
   result.output_level = level;
   return result;
 }
@@ -111,11 +125,14 @@ absl::StatusOr<JobResult> RunCompaction(const JobContext& context, const Version
   const std::unique_ptr<Iterator> merged = NewMergingIterator(std::move(inputs));
   LSM_ASSIGN_OR_RETURN(OutputFilters filters, PlanFilters(context, version, plan));
   TableOutput output(context, std::move(filters), plan.output_level, plan.output_run,
-                     context.options->table_bytes, plan.grandparents, plan.staying);
+                     plan.table_bytes != 0 ? plan.table_bytes : context.options->table_bytes,
+                     plan.grandparents, plan.staying);
   VisibilityFilter visible(snapshots, [&](std::string_view user_key) {
     return !version.MayExistBelow(plan.output_level, plan.output_run, user_key);
   });
-  LSM_ASSIGN_OR_RETURN(JobResult result, WriteVisible(*merged, visible, output, stop));
+  SeekBeyond(plan.after, merged.get());
+  LSM_ASSIGN_OR_RETURN(JobResult result,
+                       WriteVisible(*merged, plan.through, visible, output, stop));
   result.output_level = plan.output_level;
   result.bytes_read = BytesTakenBy(plan);
   return result;
@@ -123,7 +140,9 @@ absl::StatusOr<JobResult> RunCompaction(const JobContext& context, const Version
 
 VersionEdit EditOf(const CompactionPlan& plan, const JobResult* result) {
   VersionEdit edit;
-  for (const auto& table : plan.inputs) edit.removed.push_back({plan.level, table->meta.number});
+  if (!plan.through) {
+    for (const auto& table : plan.inputs) edit.removed.push_back({plan.level, table->meta.number});
+  }
   if (result == nullptr) {
     for (const auto& table : plan.inputs) edit.added.push_back({plan.output_level, table->meta});
     return edit;

@@ -46,7 +46,7 @@ absl::StatusOr<JobResult> RunFlush(const JobContext& context, Iterator& entries,
 // key exists, and no snapshot lies between; and tombstones that hide nothing: no snapshot before
 // them, and no table below or of an older run of the output's level that may hold the key.  `stop`
 // is asked from time to time; true ends the job with Aborted.  Of a plan that could be a trivial
-// move, it writes the same entries anew.
+// move, it writes the same entries again; of copies, one.
 absl::StatusOr<JobResult> RunCompaction(const JobContext& context, const Version& version,
                                         const CompactionPlan& plan, const SnapshotList& snapshots,
                                         const std::function<bool()>& stop);

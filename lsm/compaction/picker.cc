@@ -293,7 +293,14 @@ OpenTables TablesTakenBy(const CompactionPlan& plan) {
 }
 
 uint64_t BytesTakenBy(const CompactionPlan& plan) {
-  return BytesOf(plan.inputs) + BytesOf(plan.overlapped);
+  uint64_t bytes = BytesOf(plan.overlapped);
+  for (const auto& table : plan.inputs) {
+    const uint64_t begin = plan.after ? table->table->ApproximateOffsetOf(*plan.after) : 0;
+    const uint64_t end =
+        plan.through ? table->table->ApproximateOffsetOf(*plan.through) : table->meta.file_bytes;
+    bytes += end - std::min(begin, end);
+  }
+  return bytes;
 }
 
 uint64_t LevelBytesMax(const Options& options, int level) {

@@ -63,6 +63,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "lsm/base/options.h"
@@ -105,10 +106,17 @@ struct CompactionPlan {
   bool trivial_move = false;
   // No level is over its limit, but readers have paid for it.
   bool for_readers = false;
+
+  // --- of a step (lsm/compaction/steps.h) alone ---
+  // User keys beyond `after` and up to `through` are taken; nullopt: from the first, to the last.
+  // With `through`, the inputs stay: they hold more.
+  std::optional<std::string> after, through;
+  uint64_t table_bytes = 0;  // of each output, about; 0: Options::table_bytes
 };
 
 // The plan's inputs and what they overlap.
 OpenTables TablesTakenBy(const CompactionPlan& plan);
+// Of a step about, since it takes a part of its inputs.
 uint64_t BytesTakenBy(const CompactionPlan& plan);
 
 // Those that are being carried out: none conflicts with another, and the version is of after they

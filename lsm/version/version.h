@@ -5,8 +5,9 @@
 // deeper level holds sorted runs, newest first: the ranges of a run's tables are disjoint, also in
 // user keys, and those of two runs may overlap.  Of one key, what is in a higher level is newer
 // than what is below, and what is in a newer run is newer than what is in an older one of the same
-// level.  Within a level runs are told apart by numbers, of which the highest is the newest run's;
-// in another level the same number means nothing.
+// level; except for copies of entries above, which a compaction in steps leaves below
+// (lsm/compaction/steps.h).  Within a level runs are told apart by numbers, of which the highest is
+// the newest run's; in another level the same number means nothing.
 //
 // Threads: immutable; any number of readers.  A version keeps its tables open; a table that no
 // version holds any longer is closed.

@@ -1,6 +1,6 @@
-// Compactions that run beside one another: whatever the picker lets run at once may end in any
-// order.  Jobs do all their work when they begin, which is the same as if they took long: they look
-// at nothing but the version of their beginning.
+// Compactions that run beside one another, whole or in steps: whatever the picker lets run at once
+// may end in any order.  Jobs and steps do all their work when they begin, which is the same as if
+// they took long: they look at nothing but the version of their beginning.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -17,6 +17,7 @@
 
 #include "lsm/compaction/jobs.h"
 #include "lsm/compaction/picker.h"
+#include "lsm/compaction/steps.h"
 #include "tests/lsm/version/table_maker.h"
 #include "tests/support/deterministic_environment.h"
 #include "tests/support/status_matchers.h"
@@ -28,7 +29,7 @@ namespace {
 // written.
 class Simulation {
  public:
-  explicit Simulation(uint64_t seed) : random_(seed) {
+  Simulation(uint64_t seed, bool may_step) : may_step_(may_step), random_(seed) {
     options_.table_bytes = 400;
     options_.level1_bytes = 1500;
     options_.block_bytes = 256;
@@ -75,8 +76,13 @@ class Simulation {
       }
     }
     for (const auto& [key, versions] : found) {
-      for (size_t i = 1; i < versions.size(); ++i)
-        ASSERT_GT(versions[i - 1].sequence, versions[i].sequence) << key;
+      for (size_t i = 1; i < versions.size(); ++i) {
+        if (in_steps_ == 0) {
+          ASSERT_GT(versions[i - 1].sequence, versions[i].sequence) << key;
+        } else {
+          ASSERT_GE(versions[0].sequence, versions[i].sequence) << key;
+        }
+      }
     }
     std::vector<Sequence> moments(snapshots_.begin(), snapshots_.end());
     moments.push_back(last_sequence_);
@@ -88,6 +94,7 @@ class Simulation {
 
   size_t most_at_once() const { return most_at_once_; }
   size_t for_readers() const { return for_readers_; }
+  size_t steps() const { return steps_; }
   const std::set<std::pair<int, int>>& levels_at_once() const { return levels_at_once_; }
 
  private:
@@ -95,6 +102,8 @@ class Simulation {
     std::shared_ptr<const CompactionPlan> plan;
     VersionEdit edit;
     OpenTables outputs;
+    std::optional<PlanLeft> left;  // in steps
+    CompactionPlan step;
   };
 
   uint64_t Roll(uint64_t sides) { return random_.Next() % sides; }
@@ -162,21 +171,40 @@ class Simulation {
 
   void Begin(std::optional<CompactionPlan> plan) {
     if (!plan || jobs_.size() >= 4) return;
-    Job job{std::make_shared<const CompactionPlan>(*std::move(plan)), {}, {}};
+    Job job;
+    job.plan = std::make_shared<const CompactionPlan>(*std::move(plan));
     if (job.plan->trivial_move) {
       job.edit = EditOf(*job.plan, nullptr);
+    } else if (may_step_ && Roll(3) == 0) {
+      job.left = AllOf(*job.plan);
+      ++in_steps_;
+      if (!BeginStep(&job)) FAIL() << "a plan without a step";
     } else {
-      JobResult result =
-          RunCompaction(context_, *version_, *job.plan,
-                        SnapshotList(snapshots_.begin(), snapshots_.end()), [] { return false; })
-              .value();
-      job.edit = EditOf(*job.plan, &result);
-      job.outputs = std::move(result.outputs);
+      Run(*job.plan, &job);
     }
     for (const Job& other : jobs_) levels_at_once_.insert({other.plan->level, job.plan->level});
     if (job.plan->for_readers) ++for_readers_;
     jobs_.push_back(std::move(job));
     most_at_once_ = std::max(most_at_once_, jobs_.size());
+  }
+
+  void Run(const CompactionPlan& plan, Job* job) {
+    JobResult result =
+        RunCompaction(context_, *version_, plan, SnapshotList(snapshots_.begin(), snapshots_.end()),
+                      [] { return false; })
+            .value();
+    job->edit = EditOf(plan, &result);
+    job->outputs = std::move(result.outputs);
+  }
+
+  // False if there is none left.
+  bool BeginStep(Job* job) {
+    std::optional<CompactionPlan> step = NextStep(*version_, *job->left, options_.table_bytes);
+    if (!step) return false;
+    job->step = *std::move(step);
+    Run(job->step, job);
+    ++steps_;
+    return true;
   }
 
   void End() {
@@ -187,10 +215,18 @@ class Simulation {
         Version::Create(LevelsAfter(*version_, job->edit, job->outputs));
     ASSERT_OK(next);
     version_ = *std::move(next);
-    jobs_.erase(job);
+    bool goes_on = false;
+    if (job->left) {
+      job->left = LeftAfter(*job->left, job->step, job->outputs);
+      job->plan = std::make_shared<const CompactionPlan>(job->left->plan);
+      // One in many fails between two steps.
+      goes_on = Roll(12) != 0 && BeginStep(&*job);
+    }
+    if (!goes_on) jobs_.erase(job);
     Check();
   }
 
+  const bool may_step_;
   TableMaker maker_;
   testing_support::ManualClock clock_;
   testing_support::SeededRandom random_;
@@ -203,16 +239,18 @@ class Simulation {
   std::shared_ptr<const Version> version_;
   std::list<Job> jobs_;
   size_t most_at_once_ = 0;
-  size_t for_readers_ = 0;                        // compactions
+  size_t for_readers_ = 0;  // compactions
+  size_t in_steps_ = 0;     // compactions so far
+  size_t steps_ = 0;
   std::set<std::pair<int, int>> levels_at_once_;  // of a job that runs, and of one that begins
 };
 
 TEST(ParallelCompactionTest, NothingIsLostOrComesBackWhateverEndsFirst) {
-  size_t most_at_once = 0, for_readers = 0;
+  size_t most_at_once = 0, for_readers = 0, steps = 0;
   std::set<std::pair<int, int>> levels_at_once;
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     SCOPED_TRACE(seed);
-    Simulation simulation(seed);
+    Simulation simulation(seed, /*may_step=*/seed % 2 == 0);
     for (int step = 0; step < 400; ++step) {
       simulation.Step();
       if (testing::Test::HasFatalFailure()) return;
@@ -220,10 +258,12 @@ TEST(ParallelCompactionTest, NothingIsLostOrComesBackWhateverEndsFirst) {
     simulation.Check();
     most_at_once = std::max(most_at_once, simulation.most_at_once());
     for_readers += simulation.for_readers();
+    steps += simulation.steps();
     levels_at_once.insert(simulation.levels_at_once().begin(), simulation.levels_at_once().end());
   }
   EXPECT_EQ(most_at_once, 4u);
   EXPECT_GT(for_readers, 100u);
+  EXPECT_GT(steps, 3000u);
   // Beside one another in one level, in the next one, and in one that is farther away.
   for (const auto& pair : {std::pair(0, 0), {0, 1}, {1, 0}, {1, 1}, {1, 2}, {2, 1}, {0, 2}, {2, 0}})
     EXPECT_TRUE(levels_at_once.contains(pair)) << pair.first << ", " << pair.second;

@@ -1,0 +1,139 @@
+#include "lsm/compaction/steps.h"
+
+#include <algorithm>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+namespace lsm {
+namespace {
+
+using TableRef = std::shared_ptr<const OpenTable>;
+
+// A table that a plan takes, and its level.
+struct Taken {
+  TableRef table;
+  int level = 0;
+};
+
+bool IsInOutputRun(const CompactionPlan& plan, const Taken& taken) {
+  return taken.level == plan.output_level && taken.table->meta.run == plan.output_run;
+}
+
+// Of two sources, or of two tables of the output run.
+bool Precedes(const Taken& a, const Taken& b) {
+  if (a.level != b.level) return a.level > b.level;
+  if (a.level == 0) return a.table->meta.number < b.table->meta.number;
+  if (a.table->meta.run != b.table->meta.run) return a.table->meta.run < b.table->meta.run;
+  return CompareInternalKeys(a.table->meta.smallest, b.table->meta.smallest) < 0;
+}
+
+// The tables in the order in which steps take them.
+struct InOrder {
+  std::vector<Taken> sources, targets;
+};
+
+InOrder Order(const CompactionPlan& plan) {
+  InOrder order;
+  const auto add = [&](const OpenTables& tables, int level) {
+    for (const auto& table : tables) {
+      const Taken taken{table, level};
+      (IsInOutputRun(plan, taken) ? order.targets : order.sources).push_back(taken);
+    }
+  };
+  add(plan.overlapped, plan.output_level);
+  add(plan.inputs, plan.level);
+  std::sort(order.sources.begin(), order.sources.end(), Precedes);
+  std::sort(order.targets.begin(), order.targets.end(), Precedes);
+  return order;
+}
+
+std::string_view SmallestOf(const TableRef& table) { return UserKeyOf(table->meta.smallest); }
+std::string_view LargestOf(const TableRef& table) { return UserKeyOf(table->meta.largest); }
+
+// Whether the target overlaps the part of the source that begins beyond `after`.
+bool Overlaps(const TableRef& target, const TableRef& source,
+              const std::optional<std::string>& after) {
+  const bool ends_before =
+      after ? LargestOf(target) <= *after : LargestOf(target) < SmallestOf(source);
+  return !ends_before && SmallestOf(target) <= LargestOf(source);
+}
+
+// Adds what RunCompaction should know of the place that the step writes to.
+void AddSurroundings(const Version& version, uint64_t table_bytes, CompactionPlan* step) {
+  const int below = step->output_level + 1;
+  if (below < kLevels && version.run_count(below) == 1) {
+    std::string_view smallest = step->after ? *step->after : SmallestOf(step->inputs[0]);
+    std::string_view largest = step->through ? *step->through : LargestOf(step->inputs[0]);
+    for (const auto& table : step->overlapped) {
+      smallest = std::min(smallest, SmallestOf(table));
+      largest = std::max(largest, LargestOf(table));
+    }
+    step->grandparents = version.Overlapping(below, smallest, largest);
+  }
+  const uint64_t bytes = BytesTakenBy(*step);
+  const uint64_t largest_table = std::max<uint64_t>(1, table_bytes + table_bytes / 4);
+  const uint64_t tables = std::max<uint64_t>(1, (bytes + largest_table - 1) / largest_table);
+  // A little more than its part, or the last table would be of what is left over.
+  step->table_bytes = std::clamp<uint64_t>(bytes / tables * 17 / 16, 1, largest_table);
+}
+
+}  // namespace
+
+PlanLeft AllOf(const CompactionPlan& plan) {
+  PlanLeft left{plan, std::nullopt};
+  // These are not taken, and may be removed before they are asked for.
+  left.plan.grandparents.clear();
+  left.plan.staying.clear();
+  left.plan.trivial_move = false;
+  return left;
+}
+
+std::optional<CompactionPlan> NextStep(const Version& version, const PlanLeft& left,
+                                       uint64_t table_bytes) {
+  const InOrder order = Order(left.plan);
+  CompactionPlan step;
+  step.output_level = left.plan.output_level;
+  step.output_run = left.plan.output_run;
+  step.for_readers = left.plan.for_readers;
+  if (!order.sources.empty()) {
+    const Taken& source = order.sources.front();
+    step.level = source.level;
+    step.inputs = {source.table};
+    step.after = left.after;
+    for (const Taken& target : order.targets) {
+      if (!Overlaps(target.table, source.table, left.after)) continue;
+      if (step.overlapped.empty()) {
+        step.overlapped = {target.table};
+      } else {
+        step.through = LargestOf(step.overlapped[0]);
+        break;
+      }
+    }
+  } else if (left.plan.level == left.plan.output_level && !left.plan.inputs.empty()) {
+    step.level = left.plan.level;
+    step.inputs = {left.plan.inputs.front()};
+  } else {
+    return std::nullopt;
+  }
+  AddSurroundings(version, table_bytes, &step);
+  return step;
+}
+
+PlanLeft LeftAfter(const PlanLeft& left, const CompactionPlan& step, const OpenTables& outputs) {
+  PlanLeft after = left;
+  const auto remove = [&](const OpenTables& gone) {
+    for (OpenTables* tables : {&after.plan.inputs, &after.plan.overlapped}) {
+      std::erase_if(*tables, [&](const TableRef& table) {
+        return std::find(gone.begin(), gone.end(), table) != gone.end();
+      });
+    }
+  };
+  remove(step.overlapped);
+  if (!step.through) remove(step.inputs);
+  after.plan.overlapped.insert(after.plan.overlapped.end(), outputs.begin(), outputs.end());
+  after.after = step.through;
+  return after;
+}
+
+}  // namespace lsm
