@@ -9,6 +9,7 @@
 #include "lsm/engine/repair_job.h"
 #include "lsm/engine/store_directory.h"
 #include "lsm/engine/store_files.h"
+#include "lsm/engine/whole_reads.h"
 
 namespace lsm {
 namespace {
@@ -55,6 +56,9 @@ absl::StatusOr<RepairReport> RepairStore(const std::string& path, const Options&
   open.mode = OpenMode::kMustExist;
   open.direct_reads = false;  // all is read once, and some file systems cannot
   LSM_ASSIGN_OR_RETURN(StoreDirectory store, StoreDirectory::Open(path, open));
+  store.directory = WithWholeReads(std::move(store.directory));
+  if (store.own_log_directory != nullptr)
+    store.own_log_directory = WithWholeReads(std::move(store.own_log_directory));
   return RepairJob(open, std::move(store)).Run();
 }
 

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "lsm/fs/forwarding_directory.h"
 #include "tests/lsm/engine/store_test.h"
 #include "tests/lsm/fs/child_process.h"
 #include "tests/support/scratch_dir.h"
@@ -169,6 +170,68 @@ TEST_F(RepairFaultTest, ADiskThatIsFullLeavesNothingOfTheRepair) {
     world_.files->SetFreeBytes(room);
     EXPECT_THAT(DB::Repair(kStorePath, options_), StatusIs(absl::StatusCode::kResourceExhausted));
     EXPECT_EQ(FilesOf(*world_.files), before);
+  }
+}
+
+// --- reads that end before the file does ---
+
+class HalfReadFile final : public ReadFile {
+ public:
+  explicit HalfReadFile(std::unique_ptr<ReadFile> file) : file_(std::move(file)) {}
+  absl::StatusOr<size_t> ReadAt(uint64_t offset, std::span<char> buffer) const override {
+    return file_->ReadAt(offset, buffer.first(buffer.size() / 2));
+  }
+  absl::StatusOr<uint64_t> Size() const override { return file_->Size(); }
+  const std::string& path() const override { return file_->path(); }
+
+ private:
+  const std::unique_ptr<ReadFile> file_;
+};
+
+// Of the files whose names end so.
+class HalfReadDirectory final : public ForwardingDirectory {
+ public:
+  HalfReadDirectory(std::unique_ptr<Directory> directory, std::string ending)
+      : ForwardingDirectory(std::move(directory)), ending_(std::move(ending)) {}
+  absl::StatusOr<std::unique_ptr<ReadFile>> OpenRead(std::string_view name,
+                                                     ReadMode mode) override {
+    LSM_ASSIGN_OR_RETURN(std::unique_ptr<ReadFile> file, directory().OpenRead(name, mode));
+    if (!name.ends_with(ending_)) return file;
+    return std::make_unique<HalfReadFile>(std::move(file));
+  }
+
+ private:
+  const std::string ending_;
+};
+
+class HalfReads final : public FileSystem {
+ public:
+  HalfReads(FileSystem* base, std::string ending) : base_(base), ending_(std::move(ending)) {}
+  absl::StatusOr<std::unique_ptr<Directory>> OpenDirectory(const std::string& path,
+                                                           bool create) override {
+    LSM_ASSIGN_OR_RETURN(std::unique_ptr<Directory> directory, base_->OpenDirectory(path, create));
+    return std::make_unique<HalfReadDirectory>(std::move(directory), ending_);
+  }
+  absl::Status RemoveDirectory(const std::string& path) override {
+    return base_->RemoveDirectory(path);
+  }
+
+ private:
+  FileSystem* const base_;
+  const std::string ending_;
+};
+
+TEST_F(RepairFaultTest, BytesThatCouldNotBeReadAreNotGivenUp) {
+  MakeStore();
+  const Files before = FilesOf(*world_.files);
+  for (const char* ending : {".table", ".log", ".manifest"}) {
+    HalfReads halves(world_.files.get(), ending);
+    Options options = options_;
+    options.environment.file_system = &halves;
+    EXPECT_THAT(DB::Repair(kStorePath, options),
+                StatusIs(absl::StatusCode::kUnavailable, HasSubstr("but the file has")))
+        << ending;
+    EXPECT_EQ(FilesOf(*world_.files), before) << ending;
   }
 }
 
