@@ -247,6 +247,7 @@ class Damager {
     for (size_t i = 0; i < image_.files.size(); ++i) OverwriteSectors(i);
     for (size_t i = 0; i < image_.files.size(); ++i) SwapSectors(i);
     for (size_t i = 0; i < image_.files.size(); ++i) StraySectors(i);
+    for (size_t i = 0; i < image_.files.size(); ++i) MisdirectSectors(i);
     for (size_t i = 0; i < image_.files.size(); ++i) Cut(i);
     for (size_t i = 0; i < image_.files.size(); ++i) FlipBits(i, first_bit, stride);
     return report_;
@@ -347,13 +348,14 @@ class Damager {
     }
   }
 
-  // Sound data blocks in each other's place, in one table and in two.
-  void SwapBlocks() {
-    struct Place {
-      size_t file;
-      lsm::BlockHandle handle;
-    };
-    std::vector<Place> places;
+  struct BlockPlace {
+    size_t file;
+    lsm::BlockHandle handle;
+  };
+
+  // Of all data blocks and partitions.
+  std::vector<BlockPlace> Blocks() const {
+    std::vector<BlockPlace> places;
     const std::unique_ptr<lsm::MemoryFileSystem> files = image_.ToFiles();
     const auto directory = files->OpenDirectory(kPath, /*create=*/false).value();
     for (size_t i = 0; i < image_.files.size(); ++i) {
@@ -367,7 +369,18 @@ class Damager {
               .value();
       for (size_t b = 0; b < table->block_count(); ++b)
         places.push_back({i, table->block_handle(b)});
+      for (size_t p = 0; table->is_partitioned() && p < table->partitions().count(); ++p) {
+        for (const auto kind : {lsm::PartitionKind::kFilter, lsm::PartitionKind::kIndex})
+          places.push_back({i, table->partitions().handle(kind, p)});
+      }
     }
+    return places;
+  }
+
+  // Sound blocks in each other's place, in one table and in two.  Data blocks and index partitions
+  // show by their keys that they are in the wrong one; only a checksum tells that of filters.
+  void SwapBlocks() {
+    const std::vector<BlockPlace> places = Blocks();
     const Image whole = image_;
     for (size_t a = 0; a < places.size() && !Stopped(); ++a) {
       for (size_t b = a + 1; b < places.size(); ++b) {
@@ -452,6 +465,26 @@ class Damager {
                      bytes.size(), " bytes"),
               {i}, Tail::kNone, Naming::kLedAstray, &report_.sectors);
         image_.files[i].second = bytes;
+      }
+    }
+  }
+
+  // A sector of a log that was written in another one's place, and so is missing in its own.
+  void MisdirectSectors(size_t i) {
+    if (KindOf(i) != FileKind::kLog && KindOf(i) != FileKind::kManifest) return;
+    const std::string bytes = image_.files[i].second;
+    const size_t sectors = (bytes.size() + kSectorBytes - 1) / kSectorBytes;
+    for (size_t a = 1; a < sectors && !Stopped(); ++a) {
+      for (size_t b = 1; b < sectors; ++b) {
+        if (a == b) continue;
+        std::string& damaged = image_.files[i].second;
+        damaged.resize(sectors * kSectorBytes);  // as they are on the disk
+        damaged.replace(b * kSectorBytes, kSectorBytes, damaged, a * kSectorBytes, kSectorBytes);
+        damaged.replace(a * kSectorBytes, kSectorBytes, kSectorBytes, '\0');
+        damaged.resize(bytes.size());
+        Check(Concat(image_.files[i].first, ": sector ", a, " written in the place of sector ", b),
+              {i}, Tail::kNone, Naming::kLedAstray, &report_.sectors);
+        damaged = bytes;
       }
     }
   }

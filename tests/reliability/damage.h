@@ -16,7 +16,7 @@ namespace reliability {
 struct DamageReport {
   uint64_t flips = 0;  // of one bit or, by FlipPairs, of two
   uint64_t cuts = 0;
-  uint64_t sectors = 0;  // overwritten or swapped
+  uint64_t sectors = 0;  // or blocks: overwritten, swapped or in another one's place
   uint64_t files = 0;    // swapped, missing, another store's
   // What became of them; the rest gave right answers.
   uint64_t not_opened = 0;

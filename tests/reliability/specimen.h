@@ -37,7 +37,7 @@ class Specimen {
 
   lsm::Options OptionsOn(lsm::World& world) const;
 
-  static std::string Key(int i) { return lsm::Concat("key", 100 + i); }
+  static std::string Key(int i) { return lsm::Concat("key number ", 100 + i); }
 
   const Image& image() const { return image_; }
   const Contents& contents() const { return contents_; }
