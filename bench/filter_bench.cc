@@ -142,8 +142,8 @@ struct Solved {
   bloom::FilterFunctions functions;
 };
 
-// What a rotating filter replaces where memory does not matter: the digests themselves, in a set
-// that keeps all.  Bits a key are those of its nodes and buckets, without what malloc adds.
+// The alternative to a rotating filter where memory does not matter: a set that keeps all digests.
+// Bits a key are those of its nodes and buckets, without the overhead of malloc.
 struct HashSet {
   static std::string Name() { return "unordered_set"; }
   explicit HashSet(uint64_t keys) { set.reserve(keys); }

@@ -27,7 +27,7 @@
 
 namespace bloom {
 
-// What the header of a filter says and its bits do not.
+// The figures that the header of a filter states and its bits do not.
 struct PayloadParameters {
   uint8_t kind = 0;  // tag; one of bloom/catalog.h
   Shape shape;
@@ -57,7 +57,7 @@ absl::StatusOr<std::string> AddHeader(const PayloadParameters& parameters,
 // A filter whose bits lie in bytes that the caller owns, and which need no alignment.  Allocates
 // nothing.  A copy is another view of the same bits.
 //
-// Thread-safe as long as nobody changes the bytes.
+// Thread-safe as long as no thread changes the bytes.
 template <BitLayout Layout>
 class PayloadFilter {
  public:

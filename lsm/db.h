@@ -2,7 +2,7 @@
 //
 //   absl::StatusOr<std::unique_ptr<lsm::DB>> db = lsm::DB::Open("/var/lib/app/store");
 //   (*db)->Put("key", "value");
-//   absl::StatusOr<std::optional<std::string>> value = (*db)->Get("key");   // nullopt: not there
+//   absl::StatusOr<std::optional<std::string>> value = (*db)->Get("key");   // nullopt: absent
 //
 // Keys and values are any bytes, the empty key included; keys up to 64 KiB, values up to 64 MiB,
 // batches up to 256 MiB.  Keys are ordered by their bytes.  Reads accept longer keys, which are
@@ -15,7 +15,7 @@
 // missing key.  One thing is dropped without an error: what looks like a write that a crash tore,
 // at the end of a log of a store that was not closed (lsm/README.md says exactly what).
 //
-// Errors are absl::Status values, of these kinds; a key that is not there is an answer, no error:
+// Errors are absl::Status values of these kinds.  A missing key is not an error:
 //
 //   InvalidArgument     an option, key, value or batch is out of its range; names it and the range;
 //                       or a snapshot is another DB's, or a copy would be inside its own store
@@ -43,23 +43,23 @@
 //
 // A write that fails with anything but Unknown is not in the store.
 //
-// After a failure reads go on, and show what was acknowledged before.  When a log or the manifest
-// cannot be written or synced, it is unknown what is on disk: the writes that it happened to return
-// Unknown, later ones and flushes Aborted.  A flush or a compaction that fails drops what it wrote,
-// and writes go on until the next memtable, or level 0, is full.  Resume mends all of that once the
-// cause is gone (the disk has room, descriptors are free): the store is then what reads showed, so
-// that writes of unknown outcome are not in it.  Opening the store again finds out instead: each of
+// After a failure reads go on, and show what was acknowledged before.  If a log or the manifest
+// cannot be written or synced, it is unknown what is on disk: the writes in question return
+// Unknown, later writes and flushes return Aborted.  A flush or a compaction that fails drops what
+// it wrote, and writes go on until the next memtable, or level 0, is full.  Once the cause is gone
+// (the disk has room, descriptors are free), Resume recovers: the store is then what reads showed,
+// so writes of unknown outcome are not in it.  Opening the store again finds out instead: each of
 // them is there whole, or not at all.  Invalid arguments and failed reads change nothing.
 //
-// What a file makes the store take is bounded by what it holds, whatever it claims: RELIABILITY.md
-// states time and memory.  Where a table, a log or the manifest asks for more memory than there is,
-// the error names it.
+// The time and memory that a file costs are bounded by what it holds, not by what it claims;
+// RELIABILITY.md states the bounds.  If a table, a log or the manifest asks for more memory than
+// there is, the error names it.
 //
-// Memory that runs out is a failure like any other, also in the background: ResourceExhausted, or
-// for a write that may be in the log Unknown.  What returns no status throws std::bad_alloc then,
-// and changes nothing: GetSnapshot, ApproximateBytes, GetStatistics, GetDamage; MultiGet, if there
-// is none for the answers themselves, and NewIterator, if there is not even any for an iterator
-// that says so.
+// Running out of memory is a failure like any other, also in the background: ResourceExhausted, or
+// Unknown for a write that may be in the log.  Calls that return no status throw std::bad_alloc
+// then, and change nothing: GetSnapshot, ApproximateBytes, GetStatistics, GetDamage; MultiGet, if
+// there is no memory for the answers themselves; NewIterator, if there is none even for an iterator
+// with an error.
 //
 // SIGXFSZ: a process whose files are limited (`ulimit -f`, RLIMIT_FSIZE) is killed by this signal
 // when a write goes beyond the limit.  Ignore it (`signal(SIGXFSZ, SIG_IGN)`) in a process that may
@@ -67,7 +67,7 @@
 // changes no signal's disposition.
 //
 // Threads: any number may use one DB.  One process at a time may have a store open for writing,
-// once; several may read one that nobody writes.  Iterators, snapshots and pinned values may
+// once; several may read one that no process writes.  Iterators, snapshots and pinned values may
 // outlive the DB: iterators go on showing what they showed, and keep its memory and the files that
 // they read open; the directory is free for another opening.
 //
@@ -164,23 +164,22 @@ class DB {
   std::vector<absl::StatusOr<std::optional<std::string>>> MultiGet(
       std::span<const std::string_view> keys, const ReadOptions& options = {});
 
-  // Over user keys, as of now or of the options' snapshot.  Never null; an error stands in its
-  // status().  For all keys with a prefix:
+  // Over user keys, as of now or of the options' snapshot.  Never null; its status() has the error.
+  // For all keys with a prefix:
   //
   //   const std::optional<std::string> end = lsm::PrefixEnd(prefix);  // outlives the iterator
   //   auto iterator = db.NewIterator({.lower_bound = prefix, .upper_bound = end});
   //
-  // Who walks through blocks that are not cached reads ahead, in each run of tables up
-  // to 248 KiB, which the iterator holds as long as it lives, besides the block cache.
+  // An iterator that crosses uncached blocks reads ahead, up to 248 KiB in each run of tables.  It
+  // holds these bytes as long as it lives, in addition to the block cache.
   std::unique_ptr<Iterator> NewIterator(const ReadOptions& options = {});
 
   std::unique_ptr<const Snapshot> GetSnapshot();
 
   // --- upkeep ---
 
-  // These return the error of what they wait for, whoever asked for it, also of an earlier failure
-  // that is not mended.  Flush and CompactRange: FailedPrecondition if the store is open for
-  // reading only.
+  // These return any error of the work that they wait for, including earlier failures that were not
+  // resumed.  Flush and CompactRange: FailedPrecondition if the store is open for reading only.
 
   // Writes what is in memory to tables, and waits for it: after OK all earlier writes are durable.
   absl::Status Flush();
@@ -193,26 +192,26 @@ class DB {
   // Waits until no flush or compaction is running or due.
   absl::Status WaitForBackgroundWork();
 
-  // Mends what failed, once its cause is gone: after OK the store takes writes again, and is
-  // exactly what reads showed all the time.  Flushes, and begins a log and a manifest anew, as an
-  // opening would; never syncs a file again whose sync failed.  OK at once if nothing failed.
-  // What fails after that, even at once, is a new failure, of which GetFailure tells.  After an
-  // error nothing is mended: reads show what they did, writes are refused as before, and Resume may
-  // be tried again.
+  // Recovers from failures, once their cause is gone.  After OK the store takes writes again, and
+  // is exactly what reads showed all the time.  Flushes, and begins a new log and a new manifest,
+  // as an opening does; never syncs a file again whose sync failed.  OK at once if nothing failed.
+  // A failure after that, even right after it, is a new one, which GetFailure returns.  After an
+  // error nothing has changed: reads show what they did, writes are refused as before, and Resume
+  // may be tried again.
   absl::Status Resume();
 
-  // OK, or the first failure that is not mended: why writes are refused, or soon will be.
+  // OK, or the first failure that was not resumed: why writes are refused, or soon will be.
   absl::Status GetFailure();
 
-  // Bytes of files, about, that the keys in [from, to) take; nullopt: to the end on that side.  0
-  // if from >= to.  What is in memory does not count.
+  // About how many bytes of files the keys in [from, to) take; nullopt: to the end on that side.  0
+  // if from >= to.  Keys in memory do not count.
   uint64_t ApproximateBytes(std::optional<std::string_view> from = std::nullopt,
                             std::optional<std::string_view> to = std::nullopt);
 
   Statistics GetStatistics();
 
-  // The whole way that Get(key) takes; makes that lookup, and counts as one.  If a table cannot be
-  // read, the way up to there, and in its `error` what Get fails with.
+  // Every step of the lookup that Get(key) makes; counts as one.  If a table cannot be read: the
+  // steps up to there, and the error of Get in `error`.
   absl::StatusOr<Explanation> Explain(std::string_view key, const ReadOptions& options = {});
 
   // --- care ---
@@ -228,28 +227,31 @@ class DB {
   // it; ResourceExhausted without threads or descriptors, which is no damage.
   absl::StatusOr<VerifyReport> Verify(const Pace& pace = {});
 
-  // What Verify and scrubbing (Options::scrub_seconds) found since the store was opened, each line
-  // once; 100 at most.
+  // Problems that Verify and scrubbing (Options::scrub_seconds) have found since the store was
+  // opened, each line once; 100 at most.
   std::vector<std::string> GetDamage();
 
   // Makes a store in another directory that holds what this one held at some moment during the
-  // call, with all that was written before it; flushes.  Tables are hard links, which cost nothing
-  // until compactions replace them here; where the file system cannot link them they are copied and
-  // verified.  The directory is made if need be.  It is a store of its own, to be opened without a
-  // log_directory, and must not be inside this one's directory or log_directory, by whatever path:
-  // InvalidArgument.  A call that fails leaves none, but perhaps a directory with a LOCK (or, if
-  // the very last sync fails, a whole one); one that is cut short may leave files too: Destroy
-  // removes all that.  AlreadyExists if there are files of a store, also of one that was not
-  // finished, FailedPrecondition if the directory is in use, or this store is open for reading
-  // only.
+  // call, including all that was written before the call; flushes.  Tables are hard links, which
+  // cost nothing until compactions replace them here; where the file system cannot link, they are
+  // copied and verified.  The directory is created if needed.  The copy is a store of its own, to
+  // be opened without a log_directory.
+  //
+  //   InvalidArgument     the directory is inside this one's directory or log_directory, by
+  //                       whatever path
+  //   AlreadyExists       it has files of a store, perhaps of one that was not finished
+  //   FailedPrecondition  it is in use, or this store is open for reading only
+  //
+  // On failure there is no copy; a directory with a LOCK file may remain (or a whole copy, if only
+  // the very last sync failed).  After a crash files may remain too.  Destroy removes all of it.
   absl::Status Checkpoint(const std::string& directory);
 
-  // The same with copies, each of which is read back (past the page cache, with
-  // Options::direct_reads and where its file system can) and verified as by Verify: DataLoss if one
-  // is not what was written.  Tables that `base`, an earlier backup of this store, has already come
-  // from there as hard links, so that a series of backups takes the room of what changed; each of
-  // them can be removed by Destroy.  They are verified there, and copied anew if they are damaged.
-  // NotFound if there is no backup in `base`.  `pace` counts the bytes of the tables.
+  // The same with copies.  Each is read back (past the page cache, with Options::direct_reads and
+  // where its file system can) and verified as by Verify: DataLoss if one is not what was written.
+  // `base` may be an earlier backup of this store.  Tables that it has already are linked from
+  // there, so that a series of backups takes the room of what changed; Destroy can remove each of
+  // them.  Linked tables are verified too, and copied again if they are damaged.  NotFound if there
+  // is no backup in `base`.  `pace` counts the bytes of the tables.
   absl::StatusOr<CopyReport> Backup(const std::string& directory, const std::string& base = "",
                                     const Pace& pace = {});
 

@@ -12,7 +12,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// What is known of a distribution.
+// The law of a distribution.
 struct Law {
   double times;  // by which values are multiplied before they are truncated
   double mean, deviation;

@@ -1,4 +1,4 @@
-// What the three streams draw: how their values are spread, and how many rows are new.
+// The distributions of the three streams: how their values are spread, and how many rows are new.
 #ifndef TRELLIS_BENCH_FILTER_LAB_DISTRIBUTIONS_H_
 #define TRELLIS_BENCH_FILTER_LAB_DISTRIBUTIONS_H_
 

@@ -31,7 +31,7 @@ absl::StatusOr<LabResults> RunLab(const LabConfig& config, void (*show)(const st
 nlohmann::ordered_json ToJson(const LabResults& results);
 // The page, with `chart_js`, the source of Chart.js, inlined.
 Page LabPage(const LabResults& results, std::string chart_js);
-// What a terminal shows of one experiment, and of the machine and the run.
+// One experiment, and the machine and the run, as text for a terminal.
 std::string TextOf(const LabExperiment& experiment, const Outcome& outcome);
 std::string ConditionsText(const LabResults& results);
 

@@ -83,7 +83,7 @@ std::vector<std::string> SoundFilters(const StreamingResults& results) {
   return names;
 }
 
-// Of all streams.
+// One row a filter, one column a stream.
 Table TotalsTable(const StreamingResults& results) {
   Table table{"streaming-totals", "Processor time of all rows of each stream", {}, {}};
   table.columns = {{"filter", "", false}};

@@ -1,4 +1,4 @@
-// What one thread does to a store in one workload, some operations at a time, with every answer
+// The loop of one thread over a store in one workload, some operations at a time, with every answer
 // checked.
 #ifndef TRELLIS_BENCH_PEERS_LOOPS_H_
 #define TRELLIS_BENCH_PEERS_LOOPS_H_
@@ -16,10 +16,10 @@
 
 namespace bench::peers {
 
-// Of nanoseconds, in buckets of under 0.8 % width.
+// Of nanoseconds; buckets are less than 0.8 % wide.
 using Histogram = lsm::BasicHistogram<7>;
 
-// What all loops over stores of one size draw from.
+// The orders from which all loops over stores of one size draw.
 struct Orders {
   Numbers random;   // all, each once
   Numbers zipfian;  // draws
@@ -30,17 +30,17 @@ class Loop {
  public:
   virtual ~Loop() = default;
 
-  // Some operations; how many.  0: there is nothing left to be done.
+  // Makes some operations, and returns how many.  0: all are done.
   virtual absl::StatusOr<uint64_t> Step() = 0;
 };
 
-// Where a loop begins in the orders: in one round all stores begin at the same place.
+// The place in the orders where a loop begins: in one round all stores begin at the same place.
 struct Start {
   uint64_t seed = 1;
   int thread = 0;
 };
 
-// What of the stores a loop works on.  `reader` and `contents` belong to the store.
+// The store that a loop works on.  `reader` and `contents` belong to the store.
 struct Subject {
   Peer* peer;
   Reader* reader;

@@ -14,7 +14,7 @@
 namespace bench {
 namespace {
 
-// Of nanoseconds, in buckets of under 0.8 % width.
+// Of nanoseconds; buckets are less than 0.8 % wide.
 using Histogram = lsm::BasicHistogram<7>;
 
 using SteadyClock = std::chrono::steady_clock;
@@ -36,7 +36,7 @@ class Phase {
   uint64_t lookups() const { return lookups_; }
   double nanos() const { return nanos_; }
 
-  // In groups, with the clock read between them.
+  // Looks up in groups, and reads the clock between them.
   absl::Status RunUntimed(const Budget& budget) {
     return Run(budget, [this](uint64_t group) -> absl::Status {
       for (uint64_t i = 0; i < group; ++i) LSM_RETURN_IF_ERROR(Lookup());

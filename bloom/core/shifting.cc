@@ -39,8 +39,8 @@ class PairLoad {
     return sum / (static_cast<double>(bases_) + offsets_);
   }
 
-  // Of the cell of a base and that at an offset, if they were independent of each other: the chance
-  // that both are set and that both are empty, mean over bases and offsets.
+  // The chances that the cell of a base and the one at an offset are both set, and both empty, if
+  // the two were independent; mean over bases and offsets.
   struct Both {
     double set = 0;
     double empty = 0;
@@ -81,9 +81,9 @@ double MissOf(uint64_t bases) {
   return bases > 4 ? -std::log1p(-2 / static_cast<double>(bases)) / 2 : 1;
 }
 
-// What stored keys do to S, the number of bases that pass at the offset of a query, by how many of
-// those keys have that offset.  A pair of such a key passes itself, at most a bases together; the
-// other bases pass by chance, where two pairs each set one of the two cells.
+// The effect of stored keys on S, the number of bases that pass at the offset of a query; it
+// depends on how many of those keys have that offset.  A pair of such a key passes itself, at most
+// a bases together; the other bases pass by chance, where two pairs each set one of the two cells.
 class PassingBases {
  public:
   PassingBases(uint64_t bases, uint32_t probes, uint64_t key_count, uint32_t offsets)

@@ -45,7 +45,7 @@ double StandardFpp(uint64_t bits, uint32_t probes, uint64_t key_count);
 
 // The fewest bits, over all k, with StandardFpp <= target_fpp, and at least kMinStandardBits.  That
 // is a few bits more than m = 1 / (1 - (1 - e^(1/k))^(1/(kn))), where the classic rate meets the
-// target.  Of several k with equally many bits, the least.  InvalidArgument: key_count is 0,
+// target.  If several k need equally many bits, the least k.  InvalidArgument: key_count is 0,
 // target_fpp is bad, or more than kMaxSizeBits would be needed.
 absl::StatusOr<Shape> StandardShapeFor(uint64_t key_count, double target_fpp);
 

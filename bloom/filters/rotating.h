@@ -150,7 +150,7 @@ class RotatingFilter {
   // of many of them overlapped.  REQUIRES: were_absent.size() >= digests.size().
   void AddDigestsIfAbsent(std::span<const Digest> digests, std::span<bool> were_absent) {
     assert(were_absent.size() >= digests.size());
-    // What is fetched is right after a turn too: only the order of the generations changes.
+    // The fetched lines are right after a turn too: only the order of the generations changes.
     for (size_t i = 0; i < std::min(digests.size(), kAddsAhead); ++i)
       siblings_.PrefetchIfFar(digests[i]);
     for (size_t i = 0; i < digests.size(); ++i) {

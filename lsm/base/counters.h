@@ -86,7 +86,7 @@ enum class Counter : uint8_t {
 // Calls whose times are recorded.
 enum class Timed : uint8_t { kGet, kWrite, kSeek, kCount };
 
-// Of the calls of a thread, one in this many is timed: two readings of the clock take about 45 ns.
+// One call in this many of each thread is timed: two readings of the clock take about 45 ns.
 // Primes, so that no rhythm of a program's calls hides some of them.
 inline constexpr uint64_t kGetsPerTime = 127;
 inline constexpr uint64_t kSeeksPerTime = 31;
@@ -148,7 +148,7 @@ class Counters::Here {
   // NOLINTNEXTLINE(google-explicit-constructor): who counts once just names the counters.
   Here(Counters* counters) : stripe_(counters->StripeOfThisThread(&shared_)) {}
 
-  // What the stripe has counted so far.
+  // The stripe's count so far.
   uint64_t Of(Counter counter) const {
     return stripe_.counters[static_cast<size_t>(counter)].load(std::memory_order_relaxed);
   }

@@ -1,5 +1,5 @@
-// What a store tells an embedder as it happens: flushes, compactions, stalls, failures, openings
-// and files.  Derive from EventListener, override what you need, and pass it as Options::listener.
+// Reports to an embedder, as they happen: flushes, compactions, stalls, failures, openings and
+// files.  Derive from EventListener, override what you need, and pass it as Options::listener.
 // lsm/base/event_log.h has a listener that writes a text log.
 //
 // Threads.  Events are queued in the order in which they happen, and delivered by whichever thread
@@ -44,7 +44,7 @@ namespace lsm {
 
 inline constexpr size_t kEventsQueuedMax = 10'000;
 
-// What all events have.
+// The members of all events.
 struct Event {
   uint64_t wall_micros = 0;  // when it happened, since 1970
   std::string_view store;    // directory of the store; valid during the callback

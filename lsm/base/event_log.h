@@ -8,8 +8,8 @@
 //   2026-11-26T17:05:18.123456Z event=flush_end job=3 reason=memtable entries=51200
 //   outputs=12 bytes=4096000 us=31250 status=ok store="/var/lib/app"      (one line in the file)
 //
-// Values with other characters than letters, digits and ",-._/:" are quoted; `\xHH` in them stands
-// for a quote and for what is not printable.
+// Values with other characters than letters, digits and ",-._/:" are quoted; in them `\xHH` stands
+// for a quote and for bytes that are not printable.
 #ifndef TRELLIS_LSM_BASE_EVENT_LOG_H_
 #define TRELLIS_LSM_BASE_EVENT_LOG_H_
 

@@ -61,8 +61,8 @@ struct Explanation {
   bool found = false;
   std::string answered_by;  // "memtable", "table 12 at level 2", "nobody"
   uint64_t value_bytes = 0;
-  // Why the answer is not known, where a table could not be read: what Get fails with.  The steps
-  // tell how far the lookup came.  Empty otherwise.
+  // The error of Get, if a table could not be read.  The steps tell how far the lookup came.  Empty
+  // otherwise.
   std::string error;
 
   // Keys as `key_text` shows them; without one escaped, and in the text cut if they are long.

@@ -1,4 +1,4 @@
-// Counts of values by size: what percentiles are read from.
+// Counts of values by size, from which percentiles are read.
 //
 // Log-linear: values below 2^kLinearBits have a bucket each; every power of two above is cut into
 // 2^kLinearBits equal parts.  So a bucket is at most 1 / 2^kLinearBits of its values wide.
@@ -37,7 +37,7 @@ class BasicHistogram {
     for (size_t i = 0; i < other.counts_.size(); ++i) Add(i, other.counts_[i]);
   }
 
-  // What was recorded after `before` was copied from this one.
+  // The values recorded after `before` was copied from this one.
   BasicHistogram Since(const BasicHistogram& before) const {
     BasicHistogram difference = *this;
     for (size_t i = 0; i < before.counts_.size(); ++i) difference.counts_[i] -= before.counts_[i];

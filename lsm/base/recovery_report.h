@@ -1,4 +1,4 @@
-// What an opening replayed from the write-ahead logs, and what it dropped.
+// The writes that an opening replayed from the write-ahead logs, and those that it dropped.
 #ifndef TRELLIS_LSM_BASE_RECOVERY_REPORT_H_
 #define TRELLIS_LSM_BASE_RECOVERY_REPORT_H_
 

@@ -155,7 +155,7 @@ struct Statistics {
 
   RecoveryReport recovery;  // of the opening; does not change afterwards
 
-  // What was counted after `before` was taken.  Figures that describe the store as it is now
+  // The counts since `before` was taken.  Figures that describe the store as it is now
   // (tables, bytes, FPPs, memory, the most compactions at once, what the opening recovered) stay.
   Statistics Since(const Statistics& before) const;
 

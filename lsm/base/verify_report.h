@@ -27,9 +27,9 @@ struct VerifyReport {
   // first, and of the logs the first (`sstdump verify` names the rest).  Empty: all that was looked
   // at is as it was written.
   std::vector<std::string> problems;
-  // Of a store that is opened for reading only: ends of its logs that an opening drops, which may
-  // be torn writes (lsm/base/recovery_report.h).  A store that is open for writing has none: what
-  // its opening dropped is in Statistics::recovery.
+  // For a store that is open for reading only: ends of its logs that an opening drops, which may be
+  // torn writes (lsm/base/recovery_report.h).  A store that is open for writing has none;
+  // Statistics::recovery tells what its opening dropped.
   std::vector<DroppedLogEnd> dropped;
 };
 

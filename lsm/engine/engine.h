@@ -206,18 +206,18 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // there is changed.
   absl::Status StartWriting(ManifestState state, std::optional<std::string_view> expected_current,
                             std::array<OpenTables, kLevels> levels, NewFiles* made);
-  // Its second half: to new files.  `made` keeps none of its files from there on where CURRENT may
-  // lead to them.  Who reads manifest and logs meanwhile, or wants to know which tables there are,
-  // waits until all of it is done.
+  // Its second half: the switch to new files.  From the moment on at which CURRENT may lead to
+  // them, `made` keeps none of them.  Threads that read manifest and logs, or ask which tables
+  // there are, wait until all of it is done.
   absl::Status SwitchFiles(ManifestState state, std::optional<std::string_view> expected_current,
                            const std::shared_ptr<ReadView>& view, NewFiles* made)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(manifest_mutex_);
   absl::Status StartReading(std::vector<std::shared_ptr<const Memtable>> memtables,
                             std::array<OpenTables, kLevels> levels);
 
-  // Waits until the store is not in use; the first of its Close, that it may be, is told.
+  // Waits until the store is not in use.  True for the first call of Close, which goes on.
   bool BeginClosing() ABSL_LOCKS_EXCLUDED(mutex_);
-  // What Close does once no job and no other call runs.
+  // The second part of Close, when no job and no other call runs any more.
   absl::Status ReleaseStore();
   // FailedPrecondition: DB::Close was called.
   absl::Status CheckOpen() const {
@@ -435,7 +435,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::atomic<bool> closing_{false};
   std::shared_ptr<Engine> self_;        // abandoned: this keeps itself
   Engine* abandoned_before_ = nullptr;  // the list of all that were abandoned
-  // Of the thread that closes: there was a view.
+  // Used by the thread that closes: whether there was a view.
   bool was_opened_ = false;
   int calls_ ABSL_GUARDED_BY(mutex_) = 0;           // that Close waits for
   bool is_closed_ ABSL_GUARDED_BY(mutex_) = false;  // Close has ended, with:

@@ -89,7 +89,7 @@ absl::Status Engine::VerifyRecords(VerifyReport* report) {
   }
   if (absl::IsResourceExhausted(logs.status())) return logs.status();
   if (!logs.ok()) report->problems.emplace_back(MessageOf(logs.status()));
-  // What a log that is written to ends with may be a write under way.
+  // The end of a log that is in use may be a write in flight.
   if (logs.ok() && options_.mode == OpenMode::kReadOnly) report->dropped = std::move(logs->dropped);
   return absl::OkStatus();
 }

@@ -245,7 +245,7 @@ void Engine::LetGo(std::shared_ptr<const ReadView> view) {
   // Others hold it, and one of them will be the last.
   const std::weak_ptr<const ReadView> left = view;
   if (view.use_count() > 1) view.reset();
-  // What goes with the view, memtables and files, may take long: a job frees it.
+  // Freeing the view's memtables and files may take long: a job does it.
   if (view != nullptr && RetireView(&view)) return;
   view.reset();
   if (left.expired() && !obsolete_.empty()) CollectGarbage();

@@ -8,14 +8,13 @@
 //   prepared     there with its header, synced, and without records; its name may be lost
 //   in use       as any other
 //
-// In the first two nobody was promised anything that is in it, and the manifest does not know it.
-// To recovery, repair and DB::Verify it is what it is after a crash before a log's first record: a
-// log that holds nothing, or a piece of one.  Its number is above those of the logs in use, so what
-// is removed because it is below one of these is never the prepared one.  Tables and manifests that
-// are made meanwhile have higher numbers, with which nothing compares those of logs.  If a resumed
-// store begins another log in its place it becomes an older one without records, and goes with
-// these.  What is never used is removed when the store is closed, and after a crash by the next
-// opening.
+// In the first two states it holds no acknowledged write, and the manifest does not name it.
+// Recovery, repair and DB::Verify see what a crash leaves before a log's first record: an empty
+// log, or a piece of one.  Its number is above those of the logs in use, so it is never removed
+// together with the logs below one of these.  Tables and manifests that are made meanwhile have
+// higher numbers, which are never compared with those of logs.  If a resumed store begins another
+// log in its place, it becomes an older log without records, and is removed with the older ones.  A
+// log that is never used is removed when the store is closed, or after a crash by the next opening.
 //
 // A log may be acknowledged as synced only if every older one is, or a crash would leave a hole in
 // the order of commits.  And its name must survive, and the manifest must know of it, before the
@@ -77,7 +76,7 @@ class LogSet {
   // may be left.
   absl::Status Prepare(uint64_t number, uint64_t file_id);
 
-  // The names of all logs that there are now survive a crash.
+  // Afterwards the names of all present logs survive a crash.
   absl::Status SyncNames() ABSL_LOCKS_EXCLUDED(mutex_);
 
   // How many bytes were written to each.

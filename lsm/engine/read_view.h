@@ -55,8 +55,8 @@ class ReadViewCell {
     return holder != nullptr ? holder->get() : nullptr;
   }
 
-  // A reference to the current view; null once closed.  Who gives it up may have been the last to
-  // keep files that nobody needs: readers do so by Engine::LetGo, jobs before they collect.
+  // A reference to the current view; null once closed.  It may be the last one that keeps obsolete
+  // files: readers release it by Engine::LetGo, jobs before they collect.
   std::shared_ptr<const ReadView> Share() const {
     const EpochGuard guard;
     // Sequentially consistent: see EpochGuard.

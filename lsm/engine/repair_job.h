@@ -74,11 +74,11 @@ class RepairJob {
   // --- what of it is sound (repair_rescue.cc) ---
   absl::Status SalvageLevels();
   absl::Status SalvageLooseTables();
-  // Reads all of the table; DataLoss unless everything in it agrees with its entries, and it was
+  // Reads all of the table; DataLoss unless everything in it agrees with its entries and it was
   // made for this level or one above.  With a file id: only if it is that one.
   absl::StatusOr<SalvagedTable> ReadTable(uint64_t number, std::optional<uint64_t> file_id,
                                           int level);
-  // Names what the manifest says of the table that is not so.
+  // Names the figures of the manifest's record that the table refutes.
   void CompareWithRecord(const TableMeta& record, const SalvagedTable& table);
   void Keep(const SalvagedTable& table, Tables* tables);
   // Names what is left out of the table, of which `damage` says that it is not sound.  The rescued

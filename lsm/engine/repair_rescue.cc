@@ -352,7 +352,7 @@ absl::StatusOr<RepairJob::Tables> RepairJob::Flush(std::unique_ptr<Memtable>* me
   return Written(result.outputs);
 }
 
-// As a table of level 0 above those before it, or, if nobody knows which are older, a loose one.
+// Makes a table of level 0 above those before it; or a loose one, if it is unknown which are older.
 absl::Status RepairJob::FlushMemtable() {
   report_.entries_saved += memtable_->entry_count();
   LSM_ASSIGN_OR_RETURN(const Tables written, Flush(&memtable_));

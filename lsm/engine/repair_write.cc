@@ -19,7 +19,7 @@ constexpr size_t kReadBytes = size_t{1} << 20;
 absl::StatusOr<bool> IsBeginOf(const ReadFile& file, const ReadFile& other) {
   std::string bytes(kReadBytes, '\0'), others(kReadBytes, '\0');
   for (uint64_t offset = 0;; offset += kReadBytes) {
-    // What neither of them stores is the same.
+    // Holes of both are equal.
     LSM_ASSIGN_OR_RETURN(const uint64_t data, file.NextData(offset));
     LSM_ASSIGN_OR_RETURN(const uint64_t other_data, other.NextData(offset));
     offset = std::min(data, other_data);

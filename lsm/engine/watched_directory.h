@@ -9,8 +9,8 @@
 
 namespace lsm {
 
-// Passes every call on to `directory`.  What AtomicReplace, Lock and Link do is not reported: links
-// go out of the store, into a copy.  The queue outlives it.
+// Passes every call on to `directory`.  AtomicReplace, Lock and Link are not reported: links lead
+// out of the store, into a copy.  The queue outlives it.
 std::unique_ptr<Directory> WatchDirectory(std::unique_ptr<Directory> directory, EventQueue* events);
 
 }  // namespace lsm

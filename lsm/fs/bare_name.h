@@ -1,4 +1,4 @@
-// What implementations of the seam share about names and paths.
+// Checks of names and paths that all implementations of the seam share.
 #ifndef TRELLIS_LSM_FS_BARE_NAME_H_
 #define TRELLIS_LSM_FS_BARE_NAME_H_
 

@@ -51,8 +51,8 @@ class ReadFile {
 
   // The first offset at or after `offset` where the file may hold anything but zeros, as far as the
   // file system knows without reading it; the file's size if there is none.  For searches: a sparse
-  // file costs what it stores, not what it claims to hold.  `offset` where nothing is known, which
-  // is what this returns of itself.
+  // file costs what it stores, not what it claims to hold.  `offset` if nothing is known; the
+  // default returns that.
   virtual absl::StatusOr<uint64_t> NextData(uint64_t offset) const;
 
   // The path, for messages.
@@ -105,8 +105,8 @@ class FileLock {
  public:
   virtual ~FileLock();
 
-  // Gives the lock up before the destructor does.  CheckHolder may be called meanwhile, and goes on
-  // working.
+  // Releases the lock before the destructor does.  CheckHolder may be called beside it and after
+  // it.
   virtual void Release() = 0;
 
   // FailedPrecondition in a forked child of the process that holds it, which has no part in it.
@@ -180,8 +180,8 @@ class Directory {
   // holds it as far as is known, if another process or another holder in this one has it.
   virtual absl::StatusOr<std::unique_ptr<FileLock>> Lock(std::string_view name, LockKind kind) = 0;
 
-  // Whether `path`, which need not exist, is this directory or lies in it.  Compares the paths as
-  // text, which is what this does of itself; POSIX also sees through links and "..".
+  // Whether `path`, which need not exist, is this directory or lies in it.  The default compares
+  // the paths as text; POSIX also resolves links and "..".
   virtual absl::StatusOr<bool> Contains(const std::string& path);
 
   // The path, for messages.

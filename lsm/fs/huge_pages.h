@@ -15,8 +15,8 @@ inline constexpr size_t kHugePageBytes = size_t{2} << 20;
 // of the ordinary page's size.
 void PreferHugePages(void* begin, size_t size_bytes);
 
-// The contents are not needed any more: until it is next written to, this memory need not be there,
-// and what it then holds is unspecified.  Of it the whole pages are given back.
+// Gives the whole pages of this memory back to the system.  Its contents are unspecified until it
+// is next written to.
 void GiveBackPages(void* begin, size_t size_bytes);
 
 }  // namespace lsm

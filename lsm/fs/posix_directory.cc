@@ -254,7 +254,7 @@ bool IsSameInode(const struct stat& a, const struct stat& b) {
   return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-// Up from there.  What may not be searched on the way to the root is taken for another directory.
+// Walks up to the root.  A directory that may not be searched is taken for another one.
 absl::StatusOr<bool> PosixDirectory::Contains(const std::string& path) {
   LSM_ASSIGN_OR_RETURN(Descriptor at, FindNearestDirectory(path));
   struct stat own {

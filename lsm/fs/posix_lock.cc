@@ -87,7 +87,7 @@ class PosixFileLock final : public FileLock {
   void Release() override {
     if (file_.valid() && CheckHolder().ok()) SetOpenFileLock(file_.get(), F_UNLCK);
     file_.Reset();
-    // Last: nobody in the process may take the file before the kernel's lock is gone.
+    // Last: no thread of the process may take the file before the kernel's lock is gone.
     registration_.reset();
   }
 

@@ -114,7 +114,7 @@ constexpr size_t SectorRoom(uint64_t offset) {
   return kSectorBytes - static_cast<size_t>(offset % kSectorBytes);
 }
 
-// Where the header or chunk that comes next at `offset` stands: after the tag, if its sector begins
+// The place of the next header or chunk at `offset`: after the tag, if its sector begins
 // there.
 constexpr uint64_t AfterTag(uint64_t offset) {
   return offset % kSectorBytes == 0 ? offset + kSectorTagBytes : offset;
@@ -132,7 +132,7 @@ constexpr size_t PaddingBytes(uint64_t offset) {
   return room < kRecordRoomBytesMin ? room : 0;
 }
 
-// Where the record ends whose header, or whose sector's tag, is at `offset`; its padding included.
+// The end of the record whose header, or whose sector's tag, is at `offset`, including padding.
 uint64_t RecordEnd(uint64_t offset, uint64_t payload_bytes);
 
 // `to` has room for the header's bytes.

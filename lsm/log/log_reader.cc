@@ -200,8 +200,8 @@ absl::StatusOr<bool> LogReader::DamagedOrTorn(uint64_t from, std::string_view wh
 absl::StatusOr<std::string> LogReader::FindProof(uint64_t from) {
   searched_to_ = std::max(searched_to_, from);
   while (true) {
-    // What an earlier search found is good for this place too: no record knows of more than what is
-    // before it, and a crash moves no sector.
+    // The finds of an earlier search are proof for this place too: no record knows of more than
+    // what is before it, and a crash moves no sector.
     if (witness_.header.durable_offset > offset_)
       return Concat("the record at offset ", witness_.offset, " states that it was synced");
     if (stray_.at >= from && stray_.at > 0)

@@ -106,18 +106,18 @@ class LogReader {
   absl::StatusOr<bool> Judge(const Piece& piece, std::string_view what);
   // The same, of bytes at or after `from`.  `is_overwritten`: they were damaged for certain.
   absl::StatusOr<bool> DamagedOrTorn(uint64_t from, std::string_view what, bool is_overwritten);
-  // What in the file at or after `from` shows that this is no torn tail; empty if nothing does.
+  // Evidence at or after `from` that this is no torn tail; empty if there is none.
   absl::StatusOr<std::string> FindProof(uint64_t from);
   // Searches the rest of the sector at searched_to_.
   absl::Status SearchSector();
-  // Where the sector that begins with these bytes was written to, if it is one of this file.
+  // The offset for which the sector with these first bytes was written, if it is one of this file.
   std::optional<uint64_t> HomeOf(std::string_view sector) const;
   absl::Status Damage(std::string_view what);
   bool Torn();
 
   // The first sound record header from `from` to `to`.
   absl::StatusOr<std::optional<Found>> FindHeader(Window* window, uint64_t from, uint64_t to);
-  // `from`, or where the first sector after it begins of which the file stores anything.
+  // `from`, or if the file stores nothing there, the beginning of the next sector that it stores.
   absl::StatusOr<uint64_t> SkipHole(const Window& window, uint64_t from) const;
   static bool IsIn(const Window& window, uint64_t offset, size_t count);
   // Bytes of the file from `offset` on, at least so many, which it has; good until the window's

@@ -1,5 +1,6 @@
-// What a table says of itself, for tools, statistics and compaction.  These are claims: a store
-// compares them with everything else that says the same (table_claims.h), and blocks with them.
+// The figures that a table states about itself, for tools, statistics and compaction.  These are
+// claims: a store compares them with everything else that states the same (table_claims.h), and
+// blocks with them.
 //
 // Encoded as a list, sorted by name: length-prefixed name, u8 type (1 varint64, 2 fixed64 bits of a
 // double, 3 bytes), value (bytes are length-prefixed).  Readers keep names that they do not know in

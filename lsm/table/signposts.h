@@ -44,7 +44,7 @@ struct SignpostPlan {
 inline constexpr std::string_view kSequenceOutside =
     "an entry's sequence is outside of what the table's properties say";
 
-// What a data block may hold, by the index and the properties of its table.
+// The bounds of a data block, by the index and the properties of its table.
 struct BlockBounds {
   std::optional<std::string_view> lower;
   std::string_view upper;
@@ -55,8 +55,8 @@ struct BlockBounds {
 // Walks a data block from end to end, once, and plans its signposts on the way (none for a small
 // block).  Returns what is wrong with it; empty if nothing is: every entry is whole, all keys are
 // internal ones in order, the user keys lie between `lower` (nothing: no bound) and `upper`, and
-// the sequences between those of the table.  So no lookup ever misses a key because a block is not
-// what a lookup takes it for.
+// the sequences between those of the table.  So no lookup misses a key because a block differs from
+// what the lookup assumes.
 std::string_view InspectDataBlock(const Block& block, const BlockBounds& bounds,
                                   SignpostPlan* plan);
 

@@ -306,7 +306,7 @@ class Table {
                                          bool fill_cache) const;
   absl::StatusOr<BlockRef> IntoCache(const IndexPart& index, size_t ordinal, std::string_view bytes,
                                      bool fill_cache) const;
-  // What index and properties say of a data block.
+  // The bounds of a data block, by index and properties.
   BlockBounds BoundsOf(const IndexPart& index, size_t ordinal) const;
   absl::Status InspectBlock(const IndexPart& index, size_t ordinal, const Block& block,
                             SignpostPlan* plan) const;

@@ -62,7 +62,7 @@ class ClaimChecker {
     AtMost("distinct_keys", p.distinct_keys, "entries", p.entries);
   }
 
-  // Of a partitioned table whose index is in the file, the fences of its partitions.
+  // If a partitioned table's index is in the file: the fences of its partitions.
   void CheckFences(const TableRecord& record) {
     const bool in_parts = table_.reads_partitions();
     const size_t count = in_parts ? table_.partitions().count() : table_.block_count();

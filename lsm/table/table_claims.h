@@ -1,5 +1,5 @@
-// Properties are claims.  What the footer, the index and the manifest say of the same things must
-// agree with them before a store uses a table; what only the entries can tell, CheckTable counts.
+// Properties are claims.  Footer, index and manifest must agree with them before a store uses a
+// table; CheckTable counts what only the entries can tell.
 #ifndef TRELLIS_LSM_TABLE_TABLE_CLAIMS_H_
 #define TRELLIS_LSM_TABLE_TABLE_CLAIMS_H_
 
@@ -11,7 +11,7 @@
 
 namespace lsm {
 
-// What a manifest says of a table.
+// A manifest's record of a table.
 struct TableRecord {
   uint64_t entries = 0;
   std::string_view smallest;  // user keys

@@ -20,10 +20,10 @@ class AgeOrder {
     Sequence largest_sequence = 0;
   };
 
-  // Of tables in the order of their numbers: whether this one may follow those before it.
+  // For tables in the order of their numbers: whether this one may follow those before it.
   bool Follows(const Range& table) {
-    // Whether it is of a new flush cannot always be told.  Tables whose keys go on are taken for
-    // one flush: no key is in two of them, so their order does not matter.
+    // It is not always known whether a new flush begins here.  Tables whose keys go on are taken
+    // for one flush: no key is in two of them, so their order does not matter.
     const bool goes_on = has_any_ && table.smallest > largest_key_ &&
                          (!has_earlier_ || table.smallest_sequence > earlier_largest_sequence_);
     if (!goes_on) {

@@ -69,7 +69,7 @@ std::string Draw(std::string_view kind, int keys, double fpp) {
   return DrawBytes(kind, keys, fpp, bytes);
 }
 
-// Of a shape that no rule for sizes can change.
+// With a shape that no rule for sizes can change.
 template <bloom::BitLayout K>
 std::string DrawOfShape(const bloom::Shape& shape, int keys, double fpp) {
   auto filter = bloom::Filter<K>::MakeOfShape(shape, fpp, kFilterSeed).value();

@@ -349,7 +349,7 @@ TYPED_TEST(RotatingTest, BatchesAnswerAsSingleQuestionsDo) {
   }
 }
 
-// Whatever turns lie between: repetitions within a batch, keys remembered by an old generation.
+// With turns in between: repetitions within a batch, keys remembered by an old generation.
 TYPED_TEST(RotatingTest, AddsBatchesAsItDoesKeysOneByOne) {
   std::mt19937_64 random(8);
   for (const uint64_t window : {50, 200'000}) {

@@ -252,7 +252,7 @@ void ForEachChunk(const RawRecord& record, Visit visit) {
   }
 }
 
-// Of the sectors that begin from `from` to `to`.
+// For the sectors that begin from `from` to `to`.
 void StoreTags(std::string* bytes, uint64_t file_id, uint64_t from, uint64_t to) {
   for (uint64_t at = (from + lsm::kSectorBytes - 1) / lsm::kSectorBytes * lsm::kSectorBytes;
        at < to; at += lsm::kSectorBytes)

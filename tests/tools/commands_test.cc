@@ -335,7 +335,7 @@ TEST_F(CommandsTest, RunsAreToldApartAndTheNewestIsAskedFirst) {
   EXPECT_EQ(value("key000297"), "run 4");
 }
 
-// What cannot be read is missing from half of the figures.
+// Half of the figures lack the tables that cannot be read.
 TEST_F(CommandsTest, LevelsMarkRowsWithUnreadableTables) {
   const std::string table = files_.FileBytes("s/000006.table");
   files_.SetFileBytes("s/000006.table", table.substr(0, table.size() / 2));

@@ -166,7 +166,7 @@ TEST_F(ContentsTest, DumpShowsAStoreThatIsAllInItsLog) {
   EXPECT_EQ(Run({"dump", "l"}).out, "a\t1\nb\t2\n");
 }
 
-// What may be out of date is not shown; what is certain up to the damage is.
+// It shows what is certain up to the damage, and nothing that may be out of date.
 TEST_F(ContentsTest, DumpDoesNotGuess) {
   auto directory = files_.OpenDirectory("s", false).value();
   const std::string log = files_.FileBytes("s/000007.log");
@@ -478,7 +478,7 @@ TEST_F(ContentsTest, AStoreThatMovesOnLaterIsShownAsItWas) {
   }
 }
 
-// A process may have only so many files open.
+// A process may open a limited number of files.
 TEST_F(ContentsTest, ALargeStoreIsNotHeldOpenAsAWhole) {
   const auto run_with = [](lsm::FileSystem& files, const std::string& command, size_t files_max) {
     return RunIn(files, {}, [&](const World& world) {

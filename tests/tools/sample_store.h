@@ -87,8 +87,8 @@ RunResult RunIn(lsm::FileSystem& file_system, const Terminal& terminal,
 RunResult Run(lsm::FileSystem& file_system, const std::vector<std::string>& arguments,
               const Terminal& terminal = {});
 
-// What a command printed with --json, as one document; discarded if it is none.  Of JSON Lines each
-// result gets the lines before it as `entries`.
+// The output of a command with --json, as one document; discarded if it is none.  In JSON Lines
+// each result gets the lines before it as `entries`.
 nlohmann::json ParseOutput(const std::string& out);
 
 // Names of the files in the directory, sorted.

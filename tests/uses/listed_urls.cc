@@ -95,7 +95,7 @@ class SortedList {
   std::streamoff size_ = 0;
 };
 
-// What the list may hold of a URL: each folder from the host down, the page, and the page with its
+// The entries that match a URL: each folder from the host down, the page, and the page with its
 // query.
 std::vector<std::string> EntriesFor(std::string_view url) {
   if (const size_t scheme = url.find("://"); scheme != url.npos) url.remove_prefix(scheme + 3);

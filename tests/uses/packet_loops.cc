@@ -56,7 +56,7 @@ Header HeaderOf(uint64_t number) {
   return header;
 }
 
-// What a router does with a packet's header: false if it is to drop the packet.
+// A router's step with a packet's header.  False: it drops the packet.
 absl::StatusOr<bool> Accept(std::string_view router, Header* header) {
   auto routers = bloom::PayloadFilter<bloom::Standard>::Over(
       std::span(*header).subspan(kFilterAt), kFilterShape, bloom::Load64(header->data()));

@@ -1,4 +1,4 @@
-// What bloom/USES.md shows of these programs is what they print.
+// The programs print what bloom/USES.md shows.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

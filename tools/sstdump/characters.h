@@ -8,7 +8,7 @@
 
 namespace tools {
 
-// What a text begins with.
+// The first character of a text.
 struct Character {
   size_t bytes = 1;    // at least 1, also where they are no UTF-8
   size_t columns = 1;  // that a terminal gives it: 0 to 2

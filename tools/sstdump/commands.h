@@ -26,7 +26,7 @@ void ShowManifest(const Target& target, Session* session);
 void ShowLevels(const Target& target, Session* session);
 void ExplainKey(const Target& target, Session* session);
 
-// What a directory stands for: itself, or the files that the command is called for one by one.
+// How a command takes a directory: as a whole, or file by file.
 enum class OnDirectory { kWhole, kTables, kLogs, kLogsAndTables };
 
 // The arguments that a command takes, besides paths and those that all have.

@@ -41,7 +41,7 @@ struct TableRow {
 struct LevelRow {
   uint64_t runs = 0;                            // of level 0 its tables
   uint64_t tables = 0, bytes = 0, entries = 0;  // as the manifest says
-  // Of the tables that can be read.
+  // Sums over the readable tables.
   uint64_t readable_tables = 0, keys = 0, filter_bytes = 0, filtered_keys = 0;
   double target_sum = 0, predicted_sum = 0;  // weighed by keys of filtered tables
   uint64_t newest = 0;                       // number of a table
@@ -135,7 +135,7 @@ std::string ReasonName(const std::string& reason) {
   return OrDash(reason.substr(0, reason.find(':')));
 }
 
-// What the rows have besides figures.
+// The columns that not all stores need.
 struct Columns {
   bool reasons;   // some table was given a filter, or none, for a goal of the store
   bool readable;  // some table cannot be read

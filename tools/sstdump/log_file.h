@@ -42,8 +42,8 @@ struct UnusedRecords {
   uint64_t records = 0;
   uint64_t offset = 0;  // of the first
 };
-// What recovery drops of a sound log.  `was_durable`: the manifest says that it holds synced
-// writes.
+// The end of a sound log that recovery drops.  `was_durable`: the manifest says that it holds
+// synced writes.
 std::optional<lsm::DroppedLogEnd> DroppedEndOf(const Target& target, const LogSummary& log,
                                                bool was_durable, const UnusedRecords& unused);
 

@@ -38,8 +38,8 @@ absl::Status NameForeign(const StoreFiles& files, const absl::Status& problem) {
   return absl::DataLossError(lsm::Concat(lsm::MessageOf(problem)));
 }
 
-// What an opening of the store passes over: a file where a log would be, that is none and holds no
-// record.
+// Whether an opening of the store passes over the file of this number: it is no log, and holds
+// no record.
 bool IsNoLog(const StoreFiles& files, uint64_t number) {
   absl::StatusOr<std::unique_ptr<lsm::ReadFile>> file =
       files.log_directory->OpenRead(lsm::LogFileName(number), lsm::ReadMode::kBuffered);
@@ -51,7 +51,7 @@ bool IsNoLog(const StoreFiles& files, uint64_t number) {
              lsm::LogReader::Open(*std::move(file), lsm::LogKind::kWriteAhead).status());
 }
 
-// What moves when the store does: the bytes of CURRENT, and those of the manifest.
+// Changes whenever the store does: the bytes of CURRENT, and the size of the manifest.
 struct Mark {
   std::string current;
   uint64_t manifest_bytes = 0;
@@ -110,7 +110,7 @@ class Look {
   }
 
  private:
-  // What cannot be opened here fails with a message where it is needed.
+  // A file that cannot be opened here fails with a message where it is needed.
   void PinManifest() {
     const std::string current_name(lsm::kCurrentFileName);
     tables_->Pin(current_name).IgnoreError();

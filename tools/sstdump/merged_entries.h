@@ -28,8 +28,8 @@ struct KeyBounds {
   }
 };
 
-// Over internal keys, forward only.  Of each run one table at a time is open, whatever its size;
-// those that do not meet the bounds are not opened.  The first table that cannot be read, or whose
+// Over internal keys, forward only.  One table of each run is open at a time, whatever its size;
+// tables that do not meet the bounds are not opened.  The first table that cannot be read, or whose
 // keys are out of order, ends it with an error.  `files` and `memtable` must outlive it.
 std::unique_ptr<lsm::Iterator> NewMergedEntries(const StoreFiles& files,
                                                 const lsm::Memtable& memtable,

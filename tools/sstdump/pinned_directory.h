@@ -31,7 +31,7 @@ class PinnedDirectory : public lsm::Directory {
   // The directory as it is by now.
   lsm::Directory& now() const { return *directory_; }
 
-  // Of a pinned file these are about the one that was pinned, else about the one that is there.
+  // For a pinned name: the file that was pinned.  Else the file that is there.
   absl::StatusOr<std::unique_ptr<lsm::ReadFile>> OpenRead(std::string_view name,
                                                           lsm::ReadMode mode) override;
   absl::StatusOr<lsm::FileInfo> Stat(std::string_view name) override;

@@ -214,8 +214,8 @@ int RunRequest(const Request& request, const World& world) {
   Session session(world, request);
   for (const std::string& path : request.paths) {
     if (session.is_broken()) break;
-    // Where a table, a log or a manifest of a store asks for too much, that file is named.  What
-    // remains ends the run, in the midst of what was being written.
+    // Commands name a table, log or manifest that asks for too much memory.  Any other lack of
+    // memory ends the run, in the middle of its output.
     const absl::Status status = lsm::CatchOutOfMemoryFor(path, [&] {
       ShowPath(*command, path, &session);
       return absl::OkStatus();

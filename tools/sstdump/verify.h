@@ -17,7 +17,7 @@
 
 namespace tools {
 
-// What is wrong, or worth knowing.
+// A problem, or something worth knowing.
 struct Finding {
   absl::Status problem;  // OK: it is a note
   std::string note;
@@ -32,8 +32,8 @@ struct TableVerdict {
   int level = 0;                                 // that it was made for; 0 if it does not say
   lsm::TableFacts facts;
 };
-// All that lsm::CheckTable looks at.  Any thread.  `before_block` is called before so many bytes
-// are read: whether to go on.
+// Checks all that lsm::CheckTable does.  Any thread.  `before_block` is called before so many bytes
+// are read, and says whether to go on.
 TableVerdict CheckTableFile(const Target& target,
                             const std::function<bool(uint64_t bytes)>& before_block);
 // Tells the session what was found.

@@ -46,7 +46,7 @@ void CheckOpenTable(const Target& target, const lsm::Table& table,
   verdict->digest_seed = table.properties().digest_seed_and_hash();
   verdict->level = table.properties().level;
   verdict->filter = NameOf(table.filter_presence());
-  // What was read to open it.
+  // Bytes read to open it.
   uint64_t bytes_opening = table.file_bytes();
   for (size_t i = 0; i < table.block_count(); ++i) {
     const uint64_t block = table.block_handle(i).stored_bytes + lsm::kBlockTrailerBytes;

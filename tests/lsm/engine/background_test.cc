@@ -66,7 +66,7 @@ TEST_F(BackgroundTest, AWriteWaitsWhileBothMemtablesAreFull) {
   EXPECT_EQ(ReadAll(*db_)->size(), 34u);
 }
 
-// What goes with it, memtables and tables, takes long to free.
+// Its memtables and tables take long to free.
 TEST_F(BackgroundTest, TheLastIteratorOfAViewLeavesTheFreeingToAJob) {
   Open();
   Put("a", "1");

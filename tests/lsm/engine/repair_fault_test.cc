@@ -188,7 +188,7 @@ class HalfReadFile final : public ReadFile {
   const std::unique_ptr<ReadFile> file_;
 };
 
-// Of the files whose names end so.
+// For files whose names end so.
 class HalfReadDirectory final : public ForwardingDirectory {
  public:
   HalfReadDirectory(std::unique_ptr<Directory> directory, std::string ending)

@@ -94,7 +94,7 @@ TEST_F(VersionTest, RefusesNewerEntriesUnderALowerNumber) {
   EXPECT_THAT(Version::Create({{{older, same_key}}}).status(),
               StatusIs(absl::StatusCode::kDataLoss,
                        AllOf(HasSubstr("000003.table"), HasSubstr("newer writes"))));
-  // What comes after the next flush does not belong to the one before.
+  // A table after the next flush does not belong to the one before.
   const auto late = maker_.Make(5, {PutOf("x", 6)});
   EXPECT_THAT(Version::Create({{{older, later, late}}}).status(),
               StatusIs(absl::StatusCode::kDataLoss));
