@@ -33,8 +33,8 @@ void Pin(void* target, LookupResult& result) {
 
 void Ignore(void*, LookupResult&) {}
 
-// An open store has its files: one that is missing or in the way is another program's doing, and no
-// answer to what was asked.
+// An open store has its files.  If one is missing or in the way, another program did that: NotFound
+// or AlreadyExists would mislead the caller.
 absl::Status OfOpenStore(const absl::Status& status) {
   if (!absl::IsNotFound(status) && !absl::IsAlreadyExists(status)) return status;
   return absl::UnavailableError(

@@ -65,7 +65,7 @@ Json ToJson(const BitsTableResults& results) {
 
 namespace {
 
-// The k of the textbook is no whole number; what rounding it costs.
+// The textbook's k is not a whole number; this shows the cost of rounding it.
 Table BestTable(const BitsTableResults& results) {
   Table table{"bits-table-best", "The best k: (m/n) ln 2, and a whole one", {}, {}};
   table.columns = {{"m/n", "bits a key", true},

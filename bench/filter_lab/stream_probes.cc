@@ -61,7 +61,7 @@ Table BestTable(const StreamProbesResults& results) {
     if (!table.rows.empty() && table.rows.back()[0] != NameOf(measured->distribution))
       table.rows.emplace_back();
     const Rate fewest = measured->all().wrong();
-    // Where no row was, several numbers are as good.
+    // Without wrong answers, several numbers are equally good.
     const std::string k = fewest.hits == 0 ? "-" : std::to_string(measured->probes);
     table.rows.push_back({NameOf(measured->distribution), measured->filter, k,
                           PercentText(fewest.measured()), std::to_string(theory->probes),

@@ -108,7 +108,7 @@ class PassingBases {
   }
 
   // The same at any offset, where the number of keys that have it varies by so little that only
-  // the mean of what they do to a pair matters.
+  // their mean effect on a pair matters.
   double FppOfMany() const {
     const double of_key = std::log1p(std::expm1(pairs_ * (log_together_ - log_apart_)) / offsets_);
     return Fpp(keys_ * (pairs_ * log_apart_ + of_key), {});

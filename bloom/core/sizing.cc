@@ -28,7 +28,7 @@ double ClassicBitsFor(uint64_t key_count, double target_fpp, uint32_t probes) {
   return std::max<double>(kMinStandardBits, std::ceil(-1 / std::expm1(log_zero / throws)));
 }
 
-// The least number from `low` on that passes, where all from that on do; it is near `low`.
+// The least number from `low` on that passes; it is near `low`.  REQUIRES: all larger ones pass.
 template <class Passes>
 uint64_t FewestFrom(uint64_t low, const Passes& passes) {
   if (passes(low)) return low;
@@ -204,7 +204,7 @@ absl::StatusOr<Shape> StandardShapeFor(uint64_t key_count, double target_fpp) {
   Shape best{0, static_cast<uint32_t>(least - classic.begin())};
   best.size = fewest(best.probes);
   for (uint32_t probes = 1; probes <= kMaxProbes; ++probes) {
-    // No fewer bits will do than the classic formula says.
+    // The classic formula is a lower bound.
     const bool fewer_probes = probes < best.probes;
     const uint64_t most_bits = best.size - (fewer_probes ? 0 : 1);
     if (probes == best.probes || classic[probes] > static_cast<double>(most_bits)) continue;

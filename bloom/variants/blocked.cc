@@ -32,7 +32,7 @@ void MayContainBatch(const FilterView& view, const Digest* digests, size_t count
   for (const uint8_t* const payload : payloads) __builtin_prefetch(payload + offset);
 }
 
-// Of siblings, likewise: AnyMayContain(view, payloads, digest), and TestGroupInAny.
+// The same for siblings: AnyMayContain(view, payloads, digest), and TestGroupInAny.
 template <class Path>
 void AnyMayContainBatch(const FilterView& view, Payloads payloads, std::span<const Digest> digests,
                         bool* results) {

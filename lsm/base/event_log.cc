@@ -88,7 +88,7 @@ class EventLog::Files {
       status = OutOfMemory();
     }
     if (status.ok()) return;
-    // Whether a part of the line is in the file is unknown: the next one begins another.
+    // A part of the line may be in the file: the next line begins another file.
     file_.reset();
     NoteLost(status);
   }
@@ -126,7 +126,7 @@ class EventLog::Files {
       if (!directory_->Stat(name_of(age - 1)).ok()) continue;
       status = directory_->Rename(name_of(age - 1), name_of(age));
     }
-    // Where the first name could not be freed, this says why.
+    // If the first name could not be freed, this returns why.
     if (!status.ok() && !absl::IsNotFound(status)) return status;
     LSM_ASSIGN_OR_RETURN(file_, directory_->CreateExclusive(options_.name));
     return absl::OkStatus();

@@ -91,7 +91,7 @@ absl::Status CheckLogsAreHere(const StoreDirectory& there) {
                             : contents->state.CheckLogsAreWithTables(there.directory->path());
 }
 
-// FailedPrecondition if there are logs of a store that is not there.
+// FailedPrecondition if there are logs, but no store.
 absl::Status CheckNoLogsAreLeft(const std::string& path, Directory& log_directory) {
   LSM_ASSIGN_OR_RETURN(const std::set<uint64_t> numbers, NumbersOf(log_directory, FileKind::kLog));
   for (const uint64_t number : numbers) {

@@ -259,7 +259,7 @@ absl::StatusOr<CopyReport> Engine::CopyTo(const std::string& path, bool link,
   version.reset();
   CollectGarbage();
   if (!status.ok()) LSM_RETURN_IF_ERROR(CheckOpen());
-  // Not that there is no backup, or one already.
+  // NotFound and AlreadyExists would speak of the backup.
   if (absl::IsNotFound(status) || absl::IsAlreadyExists(status))
     return absl::Status(absl::StatusCode::kUnavailable, status.message());
   LSM_RETURN_IF_ERROR(status);

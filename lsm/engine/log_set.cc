@@ -73,7 +73,7 @@ absl::StatusOr<std::vector<uint64_t>> LogSet::Sync() {
   std::vector<uint64_t> first_time;
   for (auto& [number, log] : logs_) {
     if (!log.writer->has_unsynced()) continue;
-    // Most often the flush that began with this log has seen to it (SyncNames).
+    // Usually the flush that began with this log has synced the name (SyncNames).
     if (!log.name_is_durable) {
       LSM_RETURN_IF_ERROR(directory_->Sync());
       for (auto& [of_name, named] : logs_) named.name_is_durable = true;
@@ -92,7 +92,7 @@ absl::Status LogSet::SyncNames() {
     if (!logs_.empty()) last = logs_.rbegin()->first;
     if (!prepared_.empty()) last = prepared_.rbegin()->first;
   }
-  // Outside of the lock, for which appending to the next log waits.
+  // Without the lock: appends to the next log wait for it.
   LSM_RETURN_IF_ERROR(directory_->Sync());
   MutexLock lock(&mutex_);
   for (Logs* logs : {&logs_, &prepared_}) {

@@ -45,7 +45,7 @@ absl::Status RepairJob::Prepare() {
   } else {
     LSM_RETURN_IF_ERROR(FindDigestSeed());
   }
-  // The numbers of the files that are there count; a manifest may say anything.
+  // The numbers of the files count; a manifest may claim anything.
   if (state_.next_file_number > kFileNumberMax / 2) state_.next_file_number = 1;
   LSM_ASSIGN_OR_RETURN(next_number_, NextFileNumber(directory_, logs_, state_.next_file_number));
   context_.options = &options_;

@@ -14,7 +14,7 @@ constexpr size_t kBlockBytesMin = size_t{4} << 10;
 constexpr size_t kBlockBytesMax = size_t{1} << 20;
 // What takes more of a block than one part in so many gets one of its own.
 constexpr size_t kBlockPart = 4;
-// Of smaller blocks too few whole pages are worth the call.
+// Smaller blocks have too few whole pages to be worth the call.
 constexpr size_t kGivenBackBytesMin = size_t{16} << 10;
 static_assert(Arena::kReservableBytesMax <= kBlockBytesMin / kBlockPart);  // so it fits in any
 

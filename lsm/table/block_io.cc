@@ -126,7 +126,7 @@ absl::StatusOr<size_t> BytesToRead(const ReadFile& file, BlockHandle handle) {
     return DamageAt(file.path(), handle.offset, "a block is larger than can be");
   }
   const uint64_t bytes = handle.stored_bytes + kBlockTrailerBytes;
-  // Neither memory nor time is given to one that a sparse file does not store at all.
+  // A block that a sparse file does not store at all costs neither memory nor time.
   if (bytes > kAskedForHolesBytesMin) {
     LSM_ASSIGN_OR_RETURN(const uint64_t data, file.NextData(handle.offset));
     if (data >= handle.offset && data - handle.offset >= bytes)

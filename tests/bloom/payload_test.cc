@@ -169,7 +169,7 @@ TYPED_TEST(PayloadFilterTest, HasTheBitsOfAFilterWithHeader) {
   bloom::Filter<TypeParam> framed =
       bloom::Filter<TypeParam>::MakeOfShape(this->kShape, 0.01, 5).value();
   const uint64_t bytes = TypeParam::PayloadBytes(this->kShape);
-  // At every alignment, between bytes that are another's.
+  // At every alignment, between bytes of another owner.
   for (size_t at = 0; at < 8; ++at) {
     framed.Clear();
     std::vector<uint8_t> packet(at + bytes + 3, 0xA5);

@@ -59,7 +59,7 @@ TEST_F(VerifyPaceTest, RateHoldsForAllThreadsTogether) {
   for (const char* threads : {"1", "4"}) {
     const RunResult result = Run({"verify", "--rate", "1K", "--threads", threads, "many"});
     EXPECT_GT(result.nanos, (bytes - 4096) / 1024 * kSecond) << threads;
-    // Of threads that wait side by side each moves the clock of the test.
+    // Each waiting thread moves the test's clock, also beside others.
     EXPECT_LT(result.nanos, (bytes + 4096) / 1024 * kSecond * (threads[0] == '1' ? 1 : 8));
   }
   EXPECT_LT(Run({"verify", "--rate", "1M", "many"}).nanos, kSecond);

@@ -35,8 +35,8 @@ CodePoint FirstCodePoint(std::string_view text) {
   return {value, bytes};
 }
 
-// Those to which the C library gives columns although nothing is seen of them, or that change how
-// their neighbours are shown.
+// Characters that are invisible although the C library gives them columns, or that change how their
+// neighbours are shown.
 struct Range {
   uint32_t first, last;
 };

@@ -137,7 +137,7 @@ void AddCommonOptions(CLI::App* app, Typed* typed) {
       ->type_name("WHEN");
 }
 
-// One list holds PATH... and KEY, as CLI11 would give all of it to the first: the last word is KEY.
+// CLI11 would give all words to PATH..., so one list holds PATH... and KEY; the last word is KEY.
 constexpr const char* kKeyName = "KEY";
 class UsageWithKey : public CLI::Formatter {
  public:
@@ -318,8 +318,8 @@ ParsedCommandLine SayUnknown(const std::string& word, const World& world) {
   return Wrong(world, message);
 }
 
-// In a list of words CLI11 takes "[a,b]" for two of them, and "{}" for none.  A byte before keeps
-// it from that, which no word has: words end with it.
+// CLI11 takes a word "[a,b]" in a list for two words, and "{}" for none.  A NUL byte in front
+// prevents that; no word has one, since it ends words.
 void Protect(std::string* word) {
   if (word->starts_with('[') || word->starts_with('{')) word->insert(word->begin(), '\0');
 }
@@ -334,7 +334,7 @@ void Unprotect(Typed* typed) {
   }
 }
 
-// Splits the words into PATH... and KEY.  What is wrong with them; empty if nothing is.
+// Splits the words into PATH... and KEY.  Returns what is wrong with them; empty if nothing is.
 std::string TakePaths(Typed* typed, const World& world) {
   Request& request = typed->request;
   const std::string name = request.command->name;

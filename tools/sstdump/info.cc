@@ -28,7 +28,7 @@ std::string Ratio(uint64_t whole, uint64_t part) {
   return ReadableNumber(static_cast<double>(whole) / static_cast<double>(part));
 }
 
-// A key may have 64 KiB, and what it is of should stay one screen.
+// A key may have 64 KiB, and the output should fit on a screen.
 constexpr size_t kShownKeyBytes = 100;
 
 std::string ShortKey(const Session& session, std::string_view key, size_t columns) {

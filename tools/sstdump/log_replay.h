@@ -1,4 +1,4 @@
-// The writes of a store's logs, as recovery would apply them to what the tables hold.
+// The writes of a store's logs, as recovery would apply them to the tables.
 #ifndef TRELLIS_TOOLS_SSTDUMP_LOG_REPLAY_H_
 #define TRELLIS_TOOLS_SSTDUMP_LOG_REPLAY_H_
 
@@ -22,9 +22,9 @@ struct LogReplay {
   std::vector<lsm::DroppedLogEnd> dropped;
 };
 
-// Goes through the logs from the oldest that is needed on.  Recovery numbers writes without a gap,
-// so it uses nothing after one, which is what a crash may leave; unless a log after the gap was
-// synced or closed, for then its predecessors were synced too, and something else took them.
+// Goes through the needed logs, oldest first.  A crash may leave a gap in the numbers of writes,
+// and recovery uses nothing after it.  But if a log after the gap was synced or closed, the logs
+// before it were synced too: then the gap is damage.
 //
 // Calls `visit` with each write that recovery would use, and with the index of its log in `logs`.
 // REQUIRES files.has_state().

@@ -26,7 +26,7 @@ bool HoldsOurs(const StoreFiles& files) {
   });
 }
 
-// Other products, too, have a CURRENT.  Theirs is no damage; in a store of ours another one is.
+// Other products have a CURRENT, too.  It is no damage, except in a store of ours.
 absl::Status NameForeign(const StoreFiles& files, const absl::Status& problem) {
   const absl::StatusOr<Target> current =
       FindTargetIn(files.directory, std::string(lsm::kCurrentFileName));
@@ -141,7 +141,7 @@ class Look {
     for (const uint64_t number : logs) {
       const std::string name = lsm::LogFileName(number);
       if (!IsMissing(logs_.get(), name)) continue;
-      // One that was being made may go again.
+      // A log that was being made may be removed again.
       if (needed.contains(number))
         files->missing.insert(name);
       else

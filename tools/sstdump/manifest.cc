@@ -44,7 +44,7 @@ void PrintTable(int level, const lsm::TableMeta& table, Session* session) {
 
 uint64_t LimitOf(const Session& session) { return session.request().limit.value_or(UINT64_MAX); }
 
-// As many of a list's items as --limit lets through.
+// The number of a list's items that --limit lets through.
 template <typename Item>
 std::span<const Item> Limited(const std::vector<Item>& items, const Session& session) {
   return std::span(items).first(std::min<uint64_t>(items.size(), LimitOf(session)));

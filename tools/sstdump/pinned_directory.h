@@ -28,7 +28,7 @@ class PinnedDirectory : public lsm::Directory {
   // Opens the file and keeps it open.
   absl::Status Pin(const std::string& name);
   size_t pinned_count() const { return pinned_.size(); }
-  // The directory as it is by now.
+  // The directory as it is now.
   lsm::Directory& now() const { return *directory_; }
 
   // For a pinned name: the file that was pinned.  Else the file that is there.
@@ -39,7 +39,7 @@ class PinnedDirectory : public lsm::Directory {
   absl::StatusOr<std::vector<std::string>> List() override { return directory_->List(); }
   const std::string& path() const override { return directory_->path(); }
 
-  // All that would change something: Unimplemented.
+  // Calls that would change something: Unimplemented.
   absl::StatusOr<std::unique_ptr<lsm::AppendFile>> CreateExclusive(std::string_view name) override;
   absl::Status Rename(std::string_view from, std::string_view to) override;
   absl::Status Remove(std::string_view name) override;

@@ -81,11 +81,11 @@ class Session {
   void Misuse(const std::string& path, std::string message);
   // Worth knowing, and no fault.
   void Note(std::string message);
-  // Which file the next lines are of; on the standard error, as it is no data.  Not in JSON.
+  // Tells which file the next lines are of, on the standard error: it is not data.  Not in JSON.
   void Announce(const std::string& path);
 
-  // A line on the terminal of the messages, in the place of the one before; and away with it.
-  // Nothing is shown where that is no terminal.
+  // Shows a line on the terminal of the messages, in place of the one before; removes it.  Does
+  // nothing without a terminal.
   void ShowProgress(const std::string& text);
   void ClearProgress();
 

@@ -68,9 +68,8 @@ absl::StatusOr<StoreFiles> LookAtStore(const World& world, const Request& reques
 // REQUIRES !has_state().
 absl::Status StateProblem(const StoreFiles& files);
 
-// Whether a table or a log of the manifest, beyond those that are held open, is not there because
-// the store does without it by now: one that is being written moves on, and a newer manifest says
-// so.
+// Whether a table or a log of the manifest that is not held open is missing because the store,
+// which is being written, does not need it any more: a newer manifest says so.
 bool IsGone(const StoreFiles& files, lsm::Directory& directory, lsm::FileKind kind,
             uint64_t number);
 inline constexpr const char* kMovedOn =

@@ -86,7 +86,7 @@ TableVerdict CheckTableFile(const Target& target,
   TableVerdict verdict;
   absl::StatusOr<std::unique_ptr<lsm::Table>> table = OpenTable(target);
   const absl::Status problem = table.status();
-  // If it is the header's alone, all else can be looked at, and it is named among that.
+  // If only the header is damaged, everything else can be checked, and the header is named there.
   if (absl::IsDataLoss(problem)) {
     absl::StatusOr<std::unique_ptr<lsm::Table>> without_header = OpenTableByFooter(target);
     if (without_header.ok()) table = std::move(without_header);

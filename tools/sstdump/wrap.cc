@@ -25,7 +25,7 @@ Unit UnitAt(std::string_view line, size_t at) {
   return {character.bytes, character.columns, true};
 }
 
-// Where a line is that has reached `column` and goes on with this unit, which begins with `c`.
+// The column after this unit, which begins with `c`, in a line that has reached `column`.
 size_t ColumnBehind(size_t column, char c, const Unit& unit) {
   return c == '\t' ? column + kTabColumns - column % kTabColumns : column + unit.columns;
 }

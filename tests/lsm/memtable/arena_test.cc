@@ -94,8 +94,8 @@ size_t ResidentPages() {
   return resident;
 }
 
-// Between blocks that go lie others that stay, as those of iterators: the heap alone would keep
-// all.
+// Blocks that stay, like those of iterators, lie between the freed ones: the heap alone would keep
+// all of them.
 TEST(ArenaTest, GivesItsPagesBackToTheSystem) {
   if (testing_support::kIsSanitized) return;  // whose heap keeps what was freed
   std::vector<std::unique_ptr<char[]>> others;
