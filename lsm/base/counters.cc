@@ -41,6 +41,7 @@ constexpr std::array<uint64_t Statistics::*, static_cast<size_t>(Counter::kCount
         &Statistics::stalls_log,
         &Statistics::slowdowns,
         &Statistics::stall_nanos,
+        &Statistics::reserve_releases,
         &Statistics::background_errors,
         &Statistics::filter_denials_checked,
         &Statistics::filter_false_negatives,

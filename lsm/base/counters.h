@@ -71,6 +71,7 @@ enum class Counter : uint8_t {
   kStallsLog,
   kSlowdowns,
   kStallNanos,
+  kReserveReleases,
   kBackgroundErrors,
   kFilterDenialsChecked,
   kFilterFalseNegatives,

@@ -150,6 +150,13 @@ struct Resumed : Event {
   absl::Status status;  // OK: the store takes writes again
 };
 
+// The disk is full, or has space again (Options::reserve_bytes).
+struct SpaceChange : Event {
+  // From now on puts fail with ResourceExhausted, because there is no space for the reserve.
+  bool puts_refused = false;
+  uint64_t reserve_bytes = 0;
+};
+
 struct OpenBegin : Event {
   std::string release;  // "0.1.0"
   bool read_only = false;
@@ -200,6 +207,7 @@ class EventListener {
   virtual void OnStallEnd(const StallEnd&) {}
   virtual void OnFailure(const Failure&) {}
   virtual void OnResume(const Resumed&) {}
+  virtual void OnSpaceChange(const SpaceChange&) {}
   virtual void OnDamage(const DamageFound&) {}
   virtual void OnFileCreated(const FileCreated&) {}
   virtual void OnFileRemoved(const FileRemoved&) {}

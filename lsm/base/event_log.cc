@@ -296,6 +296,12 @@ void EventLog::OnResume(const Resumed& event) {
         [&](Line* line) { line->Add("us", event.nanos / 1000).Add("status", event.status); });
 }
 
+void EventLog::OnSpaceChange(const SpaceChange& event) {
+  Write(event, "space_change", [&](Line* line) {
+    line->Add("puts_refused", event.puts_refused).Add("reserve_bytes", event.reserve_bytes);
+  });
+}
+
 void EventLog::OnDamage(const DamageFound& event) {
   Write(event, "damage", [&](Line* line) { line->Add("what", event.line); });
 }

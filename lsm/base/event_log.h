@@ -61,6 +61,7 @@ class EventLog final : public EventListener {
   void OnStallEnd(const StallEnd& event) override;
   void OnFailure(const Failure& event) override;
   void OnResume(const Resumed& event) override;
+  void OnSpaceChange(const SpaceChange& event) override;
   void OnDamage(const DamageFound& event) override;
   void OnFileCreated(const FileCreated& event) override;
   void OnFileRemoved(const FileRemoved& event) override;

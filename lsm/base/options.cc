@@ -126,6 +126,9 @@ absl::Status ValidateOptions(const Options& options) {
       (options.scrub_seconds < 60 || options.scrub_seconds > 1'000'000'000)) {
     return Refuse("scrub_seconds", Concat(options.scrub_seconds), "0, or in [60, 1000000000]");
   }
+  if (options.reserve_bytes && *options.reserve_bytes != 0)
+    LSM_RETURN_IF_ERROR(
+        CheckBytes("reserve_bytes", *options.reserve_bytes, 64 * kKiB, 1024 * kGiB));
   if (options.file_access > FileAccess::kAll) {
     return Refuse("file_access", Concat(static_cast<int>(options.file_access)),
                   "FileAccess::kOwner, kGroup or kAll");

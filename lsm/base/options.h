@@ -155,6 +155,14 @@ struct Options {
   // InvalidArgument where the file system cannot.
   bool direct_reads = false;
 
+  // The most space that the store keeps in reserve (the file RESERVE).  On a full disk it gives the
+  // reserve up: it still opens, takes deletes and compacts, and refuses puts (ResourceExhausted)
+  // until there is space again.  The reserve grows with the store, from 64 KiB; a small store has
+  // little.  Unset: two write buffers, two tables and 1 MiB, 257 MiB by default.  0: none, and on a
+  // full disk a store may neither open nor delete.  0, or [64 KiB, 1 TiB].  File systems that
+  // compress, copy on write or keep snapshots may not give the space back.
+  std::optional<uint64_t> reserve_bytes = std::nullopt;
+
   // Directory of the write-ahead logs, of this one store alone.  Empty: the store's own.  A store
   // must always be opened, repaired and destroyed with the same one.  A new store refuses one that
   // holds another store's logs (AlreadyExists), every store one that holds a store

@@ -129,6 +129,11 @@ struct Statistics {
   uint64_t memtable_bytes = 0;
   uint64_t block_cache_bytes = 0;
   uint64_t block_cache_capacity_bytes = 0;
+  // The reserve for a full disk (Options::reserve_bytes): its bytes now; how often a full disk made
+  // the store give it up; and whether puts are refused now because there is no space for it (0, 1).
+  uint64_t reserve_bytes = 0;
+  uint64_t reserve_releases = 0;
+  uint64_t puts_refused = 0;
   // Failures that DB::GetFailure told of (jobs, logs, manifest); and compactions for readers that
   // failed, of which it tells only if they met damage.
   uint64_t background_errors = 0;

@@ -58,6 +58,7 @@ WriteBatch::WriteBatch() : bytes_(kHeaderBytes, '\0') {}
 void WriteBatch::Clear() {
   bytes_.assign(kHeaderBytes, '\0');
   user_bytes_ = 0;
+  has_puts_ = false;
   status_ = absl::OkStatus();
 }
 
@@ -105,6 +106,7 @@ void WriteBatch::Add(EntryKind kind, std::string_view key, std::string_view valu
   });
   if (!status_.ok()) return bytes_.resize(size_before);  // half an entry, perhaps
   user_bytes_ += key.size() + value.size();
+  has_puts_ |= kind == EntryKind::kPut;
   SetCount(&bytes_, count() + 1);
 }
 
@@ -122,6 +124,7 @@ void WriteBatch::Append(const WriteBatch& other) {
   });
   if (!status_.ok()) return;
   user_bytes_ += other.user_bytes_;
+  has_puts_ |= other.has_puts_;
   SetCount(&bytes_, count_sum);
 }
 

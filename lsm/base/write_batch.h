@@ -44,6 +44,7 @@ class WriteBatch {
   // Of keys and values alone.
   uint64_t user_bytes() const { return user_bytes_; }
   const absl::Status& status() const { return status_; }
+  bool has_puts() const { return has_puts_; }
 
   // --- for the store itself ---
 
@@ -77,6 +78,7 @@ class WriteBatch {
 
   std::string bytes_;
   uint64_t user_bytes_ = 0;
+  bool has_puts_ = false;
   absl::Status status_;  // the first thing that spoiled it
 };
 

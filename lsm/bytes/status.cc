@@ -1,10 +1,14 @@
 #include "lsm/bytes/status.h"
 
+#include "absl/strings/cord.h"
+
 namespace lsm {
 namespace {
 
 // Makes it before anything can run short.
 [[maybe_unused]] const absl::Status& made_at_the_start = OutOfMemory();
+
+constexpr char kDiskFullMark[] = "trellis/disk-full";
 
 }  // namespace
 
@@ -29,6 +33,17 @@ absl::Status WithContext(const absl::Status& status, std::string_view context) {
     with_context.SetPayload(type, payload);
   });
   return with_context;
+}
+
+absl::Status DiskFull(std::string_view message) {
+  absl::Status status(absl::StatusCode::kResourceExhausted,
+                      absl::string_view(message.data(), message.size()));
+  status.SetPayload(kDiskFullMark, absl::Cord());
+  return status;
+}
+
+bool IsDiskFull(const absl::Status& status) {
+  return absl::IsResourceExhausted(status) && status.GetPayload(kDiskFullMark).has_value();
 }
 
 absl::Status AsDamage(const absl::Status& status) {

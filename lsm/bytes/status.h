@@ -46,6 +46,12 @@ absl::Status DamageAt(std::string_view file, uint64_t offset, std::string_view w
 // The status with "context: " before its message; OK stays OK.
 absl::Status WithContext(const absl::Status& status, std::string_view context);
 
+// ResourceExhausted for a full disk (or quota).  That kind also stands for descriptors, memory and
+// limits, and of all these only a full disk gets better if a file is removed.  The mark survives
+// WithContext; an error that is made from the message alone loses it.
+absl::Status DiskFull(std::string_view message);
+bool IsDiskFull(const absl::Status& status);
+
 // InvalidArgument becomes DataLoss, anything else stays: for what a store's own files lead to.
 absl::Status AsDamage(const absl::Status& status);
 

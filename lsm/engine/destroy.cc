@@ -7,6 +7,7 @@
 
 #include "lsm/bytes/status.h"
 #include "lsm/engine/recovery.h"
+#include "lsm/engine/reserve.h"
 #include "lsm/engine/store_directory.h"
 #include "lsm/engine/store_files.h"
 #include "lsm/fs/file_names.h"
@@ -15,9 +16,9 @@
 namespace lsm {
 namespace {
 
-// What a store has in the directory: only logs where that is for logs alone.
+// What a store has in the directory: logs and a reserve for them where that is for logs alone.
 bool IsOfStore(FileKind kind, bool is_log_directory) {
-  return !is_log_directory || kind == FileKind::kLog;
+  return !is_log_directory || kind == FileKind::kLog || kind == FileKind::kReserve;
 }
 
 // The lock goes last: as long as it is there, so is something to destroy.
@@ -34,6 +35,7 @@ absl::Status RemoveLogs(Directory& log_directory) {
     LSM_RETURN_IF_ERROR(log_directory.Remove(LogFileName(log)));
     LSM_RETURN_IF_ERROR(log_directory.Sync());
   }
+  (void)RemoveReserve(log_directory);
   return RemoveLock(log_directory);
 }
 

@@ -11,8 +11,8 @@
 // Reads take neither; one of many thousands tries to take mutex_ (NoteReads).  Files are written
 // and synced with neither mutex_ nor, but for the manifest and that switch, manifest_mutex_ held.
 // Events are delivered with neither (lsm/engine/event_queue.h).  The locks of LogSet, ReadViewCell,
-// ObsoleteFiles and EventQueue are taken last, and nothing is waited for
-// under them but, under LogSet's, the files of the logs.
+// ObsoleteFiles, EventQueue and Reserve are taken last, and nothing is waited for under them but,
+// under LogSet's, the files of the logs, and under Reserve's, its file.
 //
 // Memory may run out at any allocation.  The calls that return a status leave std::bad_alloc to
 // lsm/db.cc and change nothing before it; what cannot be turned back (a group that is in the log,
@@ -55,6 +55,7 @@
 #include "lsm/engine/pacer.h"
 #include "lsm/engine/read_view.h"
 #include "lsm/engine/recovery.h"
+#include "lsm/engine/reserve.h"
 #include "lsm/engine/snapshots.h"
 #include "lsm/engine/store_directory.h"
 #include "lsm/engine/store_files.h"
@@ -196,6 +197,11 @@ class Engine : public std::enable_shared_from_this<Engine> {
   static absl::StatusOr<std::shared_ptr<Engine>> OpenReporting(const std::string& directory,
                                                                const Options& options,
                                                                std::shared_ptr<EventQueue> events);
+  // One attempt.  `released`: it failed on a full disk, and there is more room now.
+  static absl::StatusOr<std::shared_ptr<Engine>> OpenOnce(const std::string& directory,
+                                                          const Options& options,
+                                                          std::shared_ptr<EventQueue> events,
+                                                          bool* released);
   absl::Status Start();
   absl::StatusOr<ManifestContents> LoadOrBegin();
   // Makes a table of level 0 of it: one of `levels` and, until CURRENT leads to it, of `made`.
@@ -254,6 +260,27 @@ class Engine : public std::enable_shared_from_this<Engine> {
   absl::Status Mend() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status StartOver(const ReadView& view, absl::Status* forgotten) ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // --- a full disk (engine_space.cc) ---
+  // Of both directories, because the file systems may be one.  `batch_bytes`: that are about to
+  // come into the memtable.  These throw nothing.
+  void BuildReserves(uint64_t batch_bytes = 0) ABSL_LOCKS_EXCLUDED(mutex_);
+  // True: there is more space than before.
+  bool ReleaseReserves();
+  // Reports whether puts are refused, if that has changed.
+  void NoteSpace();
+  // True while there is no space to build a reserve, or to build it large enough for the memtables:
+  // puts are refused, or flush the memtables first.
+  bool IsRoomShort() const;
+  bool ArePutsRefused() const;
+  // Of a put whose turn it is: whether, with it, the memtables still fit into the reserve, which is
+  // built if it is too small.
+  absl::Status CheckMayPut(uint64_t batch_bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool FitsIntoReserve(uint64_t batch_bytes) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Of a put that was refused: makes the reserve large enough, if that is possible.
+  void LookForSpace(uint64_t batch_bytes) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Whether the memtables have come near its size.
+  bool ReserveIsDue() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
   // --- background work (engine_background.cc) ---
   // View and snapshots of one moment: a snapshot that was taken between the two would be missed.
   JobStart BeginJob() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -284,6 +311,10 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // Makes the next log, if it is due, or if the memtable is about to be sealed.
   void PrepareLog(bool seal_is_near) ABSL_LOCKS_EXCLUDED(mutex_, manifest_mutex_);
   absl::Status FlushOldest();
+  // What the job returns.  On a full disk it runs once more, with the space of the reserve, unless
+  // it is unknown what is on disk.
+  template <typename Job>
+  absl::Status WithReserve(const Job& job) ABSL_LOCKS_EXCLUDED(mutex_, manifest_mutex_);
   void CompactOne();
   // Chooses what to do beside the compactions that run.  One job at a time: until it is among them
   // (BeginCompaction), no other may choose.
@@ -379,6 +410,9 @@ class Engine : public std::enable_shared_from_this<Engine> {
   BlockCache block_cache_;
   ObsoleteFiles obsolete_;
   LogSet logs_;
+  Reserve reserve_;
+  const std::unique_ptr<Reserve> log_reserve_;  // null: the logs are with the tables
+  std::atomic<bool> told_refused_{false};       // by an event, that puts are
   ReadViewCell view_;
   // The last write that readers may see.  Released after the memtable has it, acquired before the
   // memtable is read.

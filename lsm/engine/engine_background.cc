@@ -87,9 +87,9 @@ void Engine::NoteReads() {
 
 void Engine::ScheduleFlush() {
   const bool flushes = !current_view_->sealed.empty();
-  if (flush_scheduled_ || (!flushes && !NextLogIsDue())) return;
+  if (flush_scheduled_ || (!flushes && !NextLogIsDue() && !ReserveIsDue())) return;
   if (!MayBegin() || !failures_.Of(FailureKind::kFlush).ok()) return;
-  // Without a log that is made ahead of time nothing fails.
+  // Without a log that is made ahead of time, or a larger reserve, nothing fails.
   const std::optional<FailureKind> kind =
       flushes ? std::optional(FailureKind::kFlush) : std::nullopt;
   flush_scheduled_ = Schedule(Scheduler::Lane::kFlush, kind, [this] { FlushOne(); });
@@ -124,6 +124,7 @@ void Engine::NoteOutcome(const absl::Status& status, FailureKind kind) {
 void Engine::FinishJob(FailureKind kind) {
   // Outside of the lock: closes tables, removes files.
   const size_t views = CollectPatiently();
+  BuildReserves();
   events_->Deliver();
   MutexLock lock(&mutex_);
   if (kind == FailureKind::kFlush) {
@@ -166,6 +167,21 @@ bool Engine::BeginFlush() {
   return true;
 }
 
+template <typename Job>
+absl::Status Engine::WithReserve(const Job& job) {
+  const uint64_t releases = counters_.SumOf(Counter::kReserveReleases);
+  absl::Status status = CatchOutOfMemory(job);
+  if (!IsDiskFull(status)) return status;
+  {
+    // DB::Resume, which begins other files, releases it then.
+    MutexLock lock(&mutex_);
+    if (!failures_.OfLogOrManifest().ok()) return status;
+  }
+  // Another job may have released it meanwhile.
+  const bool has_more = ReleaseReserves() || counters_.SumOf(Counter::kReserveReleases) != releases;
+  return has_more ? CatchOutOfMemory(job) : status;
+}
+
 void Engine::FlushOne() {
   bool flushes = false;
   {
@@ -175,7 +191,7 @@ void Engine::FlushOne() {
   // Before the flush: the writer that fills the next memtable goes on as soon as that is done.
   PrepareLog(/*seal_is_near=*/false);
   if (flushes) {
-    const absl::Status status = CatchOutOfMemory([this] { return FlushOldest(); });
+    const absl::Status status = WithReserve([this] { return FlushOldest(); });
     MutexLock lock(&mutex_);
     flush_room_.End(store_.environment.clock->MonotonicNanos(), status.ok());
     NoteOutcome(status, FailureKind::kFlush);
@@ -271,13 +287,15 @@ void Engine::CompactOne() {
     const CompactionReason reason = compaction.request != nullptr  ? CompactionReason::kRequest
                                     : compaction.plan->for_readers ? CompactionReason::kReaders
                                                                    : CompactionReason::kLevel;
-    status = CatchOutOfMemory([&] {
+    const auto compact = [&] {
       return WithCompactionEvents(events_.get(), store_.environment.clock, reason, *compaction.plan,
                                   [&](JobResult* result) {
                                     return CompactPlan(*compaction.version, *compaction.plan,
                                                        compaction.snapshots, result);
                                   });
-    });
+    };
+    // Those for readers are not worth the reserve.
+    status = compaction.plan->for_readers ? CatchOutOfMemory(compact) : WithReserve(compact);
   }
   EndCompaction(status, &compaction);
   FinishJob(FailureKind::kCompaction);

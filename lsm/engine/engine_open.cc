@@ -84,6 +84,15 @@ absl::StatusOr<std::shared_ptr<Engine>> Engine::Open(const std::string& director
 absl::StatusOr<std::shared_ptr<Engine>> Engine::OpenReporting(const std::string& directory,
                                                               const Options& options,
                                                               std::shared_ptr<EventQueue> events) {
+  bool released = false;
+  absl::StatusOr<std::shared_ptr<Engine>> engine = OpenOnce(directory, options, events, &released);
+  return released ? OpenOnce(directory, options, std::move(events), &released) : std::move(engine);
+}
+
+absl::StatusOr<std::shared_ptr<Engine>> Engine::OpenOnce(const std::string& directory,
+                                                         const Options& options,
+                                                         std::shared_ptr<EventQueue> events,
+                                                         bool* released) {
   LSM_RETURN_IF_ERROR(LookFirst(directory, options));
   LSM_ASSIGN_OR_RETURN(StoreDirectory store, StoreDirectory::Open(directory, options));
   if (events->on()) {
@@ -94,7 +103,11 @@ absl::StatusOr<std::shared_ptr<Engine>> Engine::OpenReporting(const std::string&
   if (options.mode != OpenMode::kReadOnly)
     LSM_RETURN_IF_ERROR(store.StartScheduler(options.scrub_seconds > 0));
   std::shared_ptr<Engine> engine(new Engine(options, std::move(store), std::move(events)));
-  LSM_RETURN_IF_ERROR(engine->Start());
+  const absl::Status started = CatchOutOfMemory([&] { return engine->Start(); });
+  // While it still has the lock.
+  *released =
+      options.mode != OpenMode::kReadOnly && IsDiskFull(started) && engine->ReleaseReserves();
+  LSM_RETURN_IF_ERROR(started);
   return engine;
 }
 
@@ -106,7 +119,12 @@ Engine::Engine(const Options& options, StoreDirectory store, std::shared_ptr<Eve
       compactions_max_(scheduler_ != nullptr ? scheduler_->CompactionsAtOnce() : 0),
       block_cache_(options.block_cache_bytes),
       obsolete_(store_.directory.get()),
-      logs_(&store_.log_directory()) {}
+      logs_(&store_.log_directory()),
+      reserve_(store_.directory.get(), ReserveBytesMax(options)),
+      log_reserve_(store_.own_log_directory == nullptr
+                       ? nullptr
+                       : std::make_unique<Reserve>(store_.own_log_directory.get(),
+                                                   LogReserveBytesMax(options))) {}
 
 Engine::~Engine() {
   // Unless its owner has closed it.
@@ -275,6 +293,7 @@ absl::Status Engine::Start() {
   std::optional<std::string_view> expected_current;
   if (!is_new) expected_current = contents.current_bytes;
   LSM_RETURN_IF_ERROR(StartWriting(contents.state, expected_current, std::move(levels), &made));
+  BuildReserves();
   if (options_.scrub_seconds == 0) return absl::OkStatus();
   MutexLock lock(&mutex_);
   return ScheduleScrub() ? absl::OkStatus() : OutOfMemory();

@@ -37,7 +37,12 @@ absl::Status Engine::Resume() {
   LSM_RETURN_IF_ERROR(CheckOpen());
   if (options_.mode == OpenMode::kReadOnly) return absl::OkStatus();  // nothing was written
   Writer resume{Writer::Task::kResume, nullptr, false, false, {}, {}};
-  return Enqueue(&resume);
+  const Call call(this);
+  LSM_RETURN_IF_ERROR(call.status());
+  const absl::Status status = Enqueue(&resume);
+  // Also where nothing had failed: there may be space again.
+  if (status.ok()) BuildReserves();
+  return status;
 }
 
 // After a failure it is unknown what is in the log and in the manifest, and which manifest is the
@@ -54,7 +59,9 @@ absl::Status Engine::Mend() {
   const std::shared_ptr<const ReadView> view = current_view_;
   mutex_.Unlock();
   absl::Status forgotten;
-  const absl::Status status = CatchOutOfMemory([&] { return StartOver(*view, &forgotten); });
+  const auto start_over = [&] { return StartOver(*view, &forgotten); };
+  absl::Status status = CatchOutOfMemory(start_over);
+  if (IsDiskFull(status) && ReleaseReserves()) status = CatchOutOfMemory(start_over);
   mutex_.Lock();
   mending_ = false;
   Resumed event;
@@ -75,7 +82,7 @@ absl::Status Engine::Mend() {
 // `forgotten` is set to the failed sync of names, if there was one, on which from then on none may
 // be relied.
 absl::Status Engine::StartOver(const ReadView& view, absl::Status* forgotten) {
-  *forgotten = store_.directory->ForgetFailedSync();
+  forgotten->Update(store_.directory->ForgetFailedSync());
   forgotten->Update(store_.log_directory().ForgetFailedSync());
   LSM_ASSIGN_OR_RETURN(const Current current, ReadCurrent(*store_.directory, kCurrentFileName));
   ManifestState state;

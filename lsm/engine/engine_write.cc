@@ -75,8 +75,17 @@ absl::Status Engine::Write(const WriteBatch& batch, const WriteOptions& options)
   const Counters::Here counters(&counters_);
   const bool is_timed = counters.Of(Counter::kWrites) % kWritesPerTime == 0;
   const uint64_t from = is_timed ? store_.environment.clock->MonotonicNanos() : 0;
-  Writer writer{Writer::Task::kWrite, &batch, options.sync, false, {}, {}};
-  LSM_RETURN_IF_ERROR(Enqueue(&writer));
+  const auto write = [&] {
+    Writer writer{Writer::Task::kWrite, &batch, options.sync, false, {}, {}};
+    return Enqueue(&writer);
+  };
+  absl::Status status = write();
+  if (IsDiskFull(status) && batch.has_puts()) {
+    // Refused: perhaps there is space by now, or the memtables fit into the reserve after a flush.
+    LookForSpace(batch.size_bytes());
+    status = write();
+  }
+  LSM_RETURN_IF_ERROR(status);
   if (is_timed) counters_.AddTime(Timed::kWrite, store_.environment.clock->MonotonicNanos() - from);
   counters.Add(Counter::kWrites, 1);
   counters.Add(Counter::kWriteEntries, batch.count());
@@ -104,7 +113,8 @@ absl::Status Engine::Lead(Writer* leader) {
   try {
     switch (leader->task) {
       case Writer::Task::kWrite:
-        status = MakeRoom(/*seal_now=*/false);
+        if (leader->batch->has_puts()) status = CheckMayPut(leader->batch->size_bytes());
+        if (status.ok()) status = MakeRoom(/*seal_now=*/false);
         if (status.ok()) status = Commit(leader, &last);
         break;
       case Writer::Task::kSealMemtable:
@@ -180,6 +190,10 @@ Engine::Writer* Engine::BuildGroup(Writer* leader, bool* sync) {
     if (next->task != Writer::Task::kWrite) break;  // leads itself
     if (next->sync && !leader->sync) break;         // would make the others wait for the disk
     if (group_bytes_.size() + next->batch->size_bytes() > bytes_max) break;
+    // Is refused, alone, or builds it.
+    if (next->batch->has_puts() &&
+        (IsRoomShort() || !FitsIntoReserve(group_bytes_.size() + next->batch->size_bytes())))
+      break;
     group_bytes_.append(next->batch->encoded().substr(WriteBatch::kHeaderBytes));
     count += next->batch->count();
     last = next;
@@ -277,7 +291,7 @@ absl::Status Engine::MakeRoom(bool seal_now) {
       mutex_.Lock();
     } else if (seal_now ? view.memtable->empty()
                         : view.memtable->memory_bytes() < options_.write_buffer_bytes) {
-      ScheduleFlush();  // of the next log, if that is due
+      ScheduleFlush();  // of the next log, or of a larger reserve, if that is due
       return absl::OkStatus();
     } else if (!view.sealed.empty()) {
       if (const absl::Status& failure = failures_.Of(FailureKind::kFlush); !failure.ok())

@@ -83,9 +83,9 @@ class EventQueue {
   }
 
  private:
-  using AnyEvent =
-      std::variant<OpenBegin, OpenEnd, Closed, FlushBegin, FlushEnd, CompactionBegin, CompactionEnd,
-                   StallBegin, StallEnd, Failure, Resumed, DamageFound, FileCreated, FileRemoved>;
+  using AnyEvent = std::variant<OpenBegin, OpenEnd, Closed, FlushBegin, FlushEnd, CompactionBegin,
+                                CompactionEnd, StallBegin, StallEnd, Failure, Resumed, SpaceChange,
+                                DamageFound, FileCreated, FileRemoved>;
   // The time of day is asked for when the event is delivered: callers of Add may hold locks, and a
   // Clock may do what it likes then.
   struct Queued {

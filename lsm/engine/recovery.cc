@@ -310,6 +310,7 @@ void RemoveOrphans(Directory& directory, Directory& log_directory, const Manifes
         return true;
       case FileKind::kLock:
       case FileKind::kCurrent:
+      case FileKind::kReserve:
         return false;
     }
     return false;

@@ -7,6 +7,7 @@
 
 #include "lsm/bytes/status.h"
 #include "lsm/engine/repair_job.h"
+#include "lsm/engine/reserve.h"
 #include "lsm/engine/store_directory.h"
 #include "lsm/engine/store_files.h"
 #include "lsm/engine/whole_reads.h"
@@ -37,7 +38,7 @@ absl::Status LookFirst(const std::string& path, const Options& options) {
   std::string foreign;
   for (const std::string& name : names) {
     const std::optional<FileName> parsed = ParseFileName(name);
-    if (!parsed || parsed->kind == FileKind::kLock) continue;
+    if (!parsed || parsed->kind == FileKind::kLock || parsed->kind == FileKind::kReserve) continue;
     LSM_ASSIGN_OR_RETURN(const Origin origin, OriginOf(*there.directory, name, parsed->kind));
     if (origin == Origin::kStore) return absl::OkStatus();
     if (origin == Origin::kForeign && foreign.empty()) foreign = name;
@@ -56,10 +57,20 @@ absl::StatusOr<RepairReport> RepairStore(const std::string& path, const Options&
   open.mode = OpenMode::kMustExist;
   open.direct_reads = false;  // all is read once, and some file systems cannot
   LSM_ASSIGN_OR_RETURN(StoreDirectory store, StoreDirectory::Open(path, open));
-  store.directory = WithWholeReads(std::move(store.directory));
+  const auto run = [&]() -> absl::StatusOr<RepairReport> {
+    store.directory = WithWholeReads(std::move(store.directory));
+    if (store.own_log_directory != nullptr)
+      store.own_log_directory = WithWholeReads(std::move(store.own_log_directory));
+    return RepairJob(open, std::move(store)).Run();
+  };
+  absl::StatusOr<RepairReport> report = run();
+  if (!IsDiskFull(report.status())) return report;
+  // Once more, with the space of the reserve.
+  LSM_ASSIGN_OR_RETURN(store, StoreDirectory::Open(path, open));
+  bool removed = RemoveReserve(*store.directory);
   if (store.own_log_directory != nullptr)
-    store.own_log_directory = WithWholeReads(std::move(store.own_log_directory));
-  return RepairJob(open, std::move(store)).Run();
+    removed = RemoveReserve(*store.own_log_directory) || removed;
+  return removed ? run() : std::move(report);
 }
 
 }  // namespace lsm

@@ -29,6 +29,8 @@ std::string_view MagicOf(FileKind kind) {
     case FileKind::kCurrent:
     case FileKind::kTemporary:  // only CURRENT is ever replaced
       return kCurrentMagic;
+    case FileKind::kReserve:
+      return kReserveMagic;
     case FileKind::kLock:
       break;
   }

@@ -19,15 +19,16 @@ void ReportCreated(EventQueue& events, const std::string& path, uint64_t bytes) 
   });
 }
 
-// A table while it is written: reported when it ends, whether whole or not, so that its bytes are
-// known.
-class WatchedTable final : public AppendFile {
+// A table or a reserve while it is written: reported when it ends, whether whole or not, so that
+// its bytes are known.
+class WatchedFile final : public AppendFile {
  public:
-  WatchedTable(std::unique_ptr<AppendFile> file, EventQueue* events)
+  WatchedFile(std::unique_ptr<AppendFile> file, EventQueue* events)
       : file_(std::move(file)), events_(*events) {}
-  ~WatchedTable() override { ReportCreated(events_, file_->path(), file_->size_bytes()); }
+  ~WatchedFile() override { ReportCreated(events_, file_->path(), file_->size_bytes()); }
 
   absl::Status Append(std::string_view bytes) override { return file_->Append(bytes); }
+  absl::Status Allocate(uint64_t bytes) override { return file_->Allocate(bytes); }
   absl::Status Sync() override { return file_->Sync(); }
   absl::Status Close() override { return file_->Close(); }
   uint64_t size_bytes() const override { return file_->size_bytes(); }
@@ -46,8 +47,8 @@ class WatchedDirectory final : public ForwardingDirectory {
   absl::StatusOr<std::unique_ptr<AppendFile>> CreateExclusive(std::string_view name) override {
     LSM_ASSIGN_OR_RETURN(std::unique_ptr<AppendFile> file, directory().CreateExclusive(name));
     const std::optional<FileName> parsed = ParseFileName(name);
-    if (parsed && parsed->kind == FileKind::kTable)
-      return std::make_unique<WatchedTable>(std::move(file), &events_);
+    if (parsed && (parsed->kind == FileKind::kTable || parsed->kind == FileKind::kReserve))
+      return std::make_unique<WatchedFile>(std::move(file), &events_);
     ReportCreated(events_, file->path(), 0);
     return file;
   }

@@ -33,6 +33,7 @@ std::optional<uint64_t> ParseNumber(std::string_view digits) {
 std::optional<FileName> ParsePermanent(std::string_view name) {
   if (name == kLockFileName) return FileName{FileKind::kLock};
   if (name == kCurrentFileName) return FileName{FileKind::kCurrent};
+  if (name == kReserveFileName) return FileName{FileKind::kReserve};
   struct Suffix {
     std::string_view text;
     FileKind kind;

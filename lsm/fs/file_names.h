@@ -6,6 +6,7 @@
 //   NNNNNN.table    an SSTable
 //   NNNNNN.log      a write-ahead log
 //   NNNNNN.manifest a log of version edits
+//   RESERVE         holds nothing but room, for a store on a full disk
 //   NAME.tmp        what AtomicReplace was writing when a crash came
 #ifndef TRELLIS_LSM_FS_FILE_NAMES_H_
 #define TRELLIS_LSM_FS_FILE_NAMES_H_
@@ -17,18 +18,19 @@
 
 namespace lsm {
 
-enum class FileKind : uint8_t { kLock, kCurrent, kTable, kLog, kManifest, kTemporary };
+enum class FileKind : uint8_t { kLock, kCurrent, kTable, kLog, kManifest, kReserve, kTemporary };
 
 // So many are never used up: names with larger numbers are not the store's.
 inline constexpr uint64_t kFileNumberMax = (uint64_t{1} << 53) - 1;
 
 struct FileName {
   FileKind kind;
-  uint64_t number = 0;  // 0 for kLock, kCurrent and kTemporary
+  uint64_t number = 0;  // 0 for kLock, kCurrent, kReserve and kTemporary
 };
 
 inline constexpr std::string_view kLockFileName = "LOCK";
 inline constexpr std::string_view kCurrentFileName = "CURRENT";
+inline constexpr std::string_view kReserveFileName = "RESERVE";
 inline constexpr std::string_view kTemporarySuffix = ".tmp";
 
 // At least six digits.

@@ -1,6 +1,7 @@
 #include "lsm/fs/file_system.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "lsm/bytes/escape.h"
 #include "lsm/bytes/status.h"
@@ -15,6 +16,19 @@ Directory::~Directory() = default;
 FileSystem::~FileSystem() = default;
 
 absl::StatusOr<uint64_t> ReadFile::NextData(uint64_t offset) const { return offset; }
+
+absl::Status AppendFile::Allocate(uint64_t bytes) {
+  constexpr uint64_t kChunkBytes = uint64_t{1} << 20;
+  const std::string zeros(std::min(bytes, kChunkBytes), '\0');
+  for (uint64_t left = bytes; left > 0;) {
+    const uint64_t chunk = std::min(left, kChunkBytes);
+    LSM_RETURN_IF_ERROR(Append(std::string_view(zeros).substr(0, chunk)));
+    left -= chunk;
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<uint64_t> Directory::FreeBytes() { return std::numeric_limits<uint64_t>::max(); }
 
 absl::Status Directory::Link(std::string_view name, Directory& to, std::string_view /*new_name*/) {
   return absl::UnimplementedError(Concat(path(), "/", name, ": cannot be linked into ", to.path()));

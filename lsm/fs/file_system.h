@@ -82,6 +82,11 @@ class AppendFile {
   // Sync returns.
   virtual absl::Status Append(std::string_view bytes) = 0;
 
+  // Adds so many zeros, whose room on the device is taken from now on, so that it comes back when
+  // the file is removed.  After a failure it is unknown how many of them are there.  Appends zeros
+  // by default.
+  virtual absl::Status Allocate(uint64_t bytes);
+
   // Everything appended so far survives a crash, though not the file's name (Directory::Sync).
   // After a failure nothing is known about any byte since the last success, and the file must not
   // be synced again.
@@ -150,6 +155,10 @@ class Directory {
 
   // NotFound if it is not there.  Handles that are open stay good.
   virtual absl::Status Remove(std::string_view name) = 0;
+
+  // Bytes that new files here can take, as far as the file system knows: a quota may leave less.
+  // The largest number where nothing is known, which is what this returns by default.
+  virtual absl::StatusOr<uint64_t> FreeBytes();
 
   // Names created, renamed and removed so far survive a crash.  After a failure it is unknown which
   // of those since the last success do, a later attempt would not find out, and every later call

@@ -36,6 +36,7 @@ class ForwardingDirectory : public Directory {
     return directory_->Link(name, &to == this ? *directory_ : to, new_name);
   }
   absl::Status Remove(std::string_view name) override { return directory_->Remove(name); }
+  absl::StatusOr<uint64_t> FreeBytes() override { return directory_->FreeBytes(); }
   absl::Status Sync() override { return directory_->Sync(); }
   absl::Status ForgetFailedSync() override { return directory_->ForgetFailedSync(); }
   using Directory::AtomicReplace;

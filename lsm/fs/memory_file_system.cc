@@ -26,9 +26,7 @@ absl::Status AlreadyExistsAt(std::string_view path) {
 absl::Status IsDirectoryAt(std::string_view path) {
   return absl::UnavailableError(Concat(path, ": is a directory, not a regular file"));
 }
-absl::Status DiskFullAt(std::string_view path) {
-  return absl::ResourceExhaustedError(Concat(path, ": no space left"));
-}
+absl::Status DiskFullAt(std::string_view path) { return DiskFull(Concat(path, ": no space left")); }
 
 class MemoryReadFile final : public ReadFile {
  public:
@@ -72,20 +70,17 @@ class MemoryAppendFile final : public AppendFile {
   ~MemoryAppendFile() override {
     MutexLock lock(&machine_->mutex);
     file_->Seal();
+    // What was added after it was removed.
+    if (file_->names == 0 && machine_->epoch == epoch_)
+      machine_->FreeSpace(std::exchange(file_->taken_bytes, 0));
   }
 
   absl::Status Append(std::string_view bytes) override {
-    assert(!closed_);
-    MutexLock lock(&machine_->mutex);
-    bool interrupted = false;
-    absl::Status status = machine_->Begin(epoch_, FileOperation::kAppend, path_, &interrupted);
-    if (!status.ok() && !interrupted) return status;
-    if (interrupted) bytes = bytes.substr(0, bytes.size() / 2);
-    const size_t taken = static_cast<size_t>(machine_->TakeSpace(bytes.size()));
-    file_->Append(bytes.substr(0, taken));
-    size_bytes_ += taken;
-    if (status.ok() && taken < bytes.size()) return DiskFullAt(path_);
-    return status;
+    return Add(FileOperation::kAppend, bytes);
+  }
+
+  absl::Status Allocate(uint64_t bytes) override {
+    return Add(FileOperation::kAllocate, std::string(bytes, '\0'));
   }
 
   absl::Status Sync() override {
@@ -109,6 +104,20 @@ class MemoryAppendFile final : public AppendFile {
   const std::string& path() const override { return path_; }
 
  private:
+  absl::Status Add(FileOperation operation, std::string_view bytes) {
+    assert(!closed_);
+    MutexLock lock(&machine_->mutex);
+    bool interrupted = false;
+    absl::Status status = machine_->Begin(epoch_, operation, path_, &interrupted);
+    if (!status.ok() && !interrupted) return status;
+    if (interrupted) bytes = bytes.substr(0, bytes.size() / 2);
+    const size_t taken = static_cast<size_t>(machine_->TakeSpace(bytes.size(), file_.get()));
+    file_->Append(bytes.substr(0, taken));
+    size_bytes_ += taken;
+    if (status.ok() && taken < bytes.size()) return DiskFullAt(path_);
+    return status;
+  }
+
   const Machine machine_;
   const uint64_t epoch_;
   const std::string path_;
@@ -160,6 +169,7 @@ class MemoryDirectory final : public Directory {
   absl::Status Rename(std::string_view from, std::string_view to) override;
   absl::Status Link(std::string_view name, Directory& to, std::string_view new_name) override;
   absl::Status Remove(std::string_view name) override;
+  absl::StatusOr<uint64_t> FreeBytes() override;
   absl::Status Sync() override;
   absl::Status ForgetFailedSync() override;
   absl::Status AtomicReplace(std::string_view name, std::string_view bytes,
@@ -232,6 +242,7 @@ absl::StatusOr<std::unique_ptr<AppendFile>> MemoryDirectory::CreateExclusive(
   if (!is_new) return AlreadyExistsAt(path);
   node_->Touch(name);
   place->second = std::make_shared<MemoryFile>();
+  place->second->names = 1;
   return std::make_unique<MemoryAppendFile>(machine_, epoch_, std::move(path), place->second);
 }
 
@@ -265,6 +276,8 @@ absl::Status MemoryDirectory::Rename(std::string_view from, std::string_view to)
   node_->Touch(from);
   node_->Touch(to);
   node_->current.erase(node_->current.find(from));
+  if (const FilePointer replaced = Find(to); replaced != nullptr)
+    machine_->DropName(replaced.get());
   node_->current.insert_or_assign(std::string(to), file);
   return absl::OkStatus();
 }
@@ -288,6 +301,7 @@ absl::Status MemoryDirectory::Adopt(std::string_view name, const MemoryDirectory
   if (IsDirectory(new_name)) return AlreadyExistsAt(path);
   const bool is_new = node_->current.try_emplace(std::string(new_name), file->second).second;
   if (!is_new) return AlreadyExistsAt(path);
+  ++file->second->names;
   node_->Touch(new_name);
   return absl::OkStatus();
 }
@@ -300,8 +314,15 @@ absl::Status MemoryDirectory::Remove(std::string_view name) {
   const auto place = node_->current.find(name);
   if (place == node_->current.end()) return NotFoundAt(path);
   node_->Touch(name);
+  machine_->DropName(place->second.get());
   node_->current.erase(place);
   return absl::OkStatus();
+}
+
+absl::StatusOr<uint64_t> MemoryDirectory::FreeBytes() {
+  MutexLock lock(&machine_->mutex);
+  LSM_RETURN_IF_ERROR(Begin(FileOperation::kFreeBytes, path_));
+  return machine_->free_bytes;
 }
 
 absl::Status MemoryDirectory::Sync() {
@@ -342,9 +363,13 @@ absl::Status MemoryDirectory::AtomicReplace(std::string_view name, std::string_v
   if (before_swap != nullptr) before_swap();
   LSM_RETURN_IF_ERROR(Begin(FileOperation::kAtomicReplace, path));
   LSM_RETURN_IF_ERROR(CheckReplace(name, bytes, expected));  // another thread may have been faster
-  machine_->TakeSpace(bytes.size());
   auto file = std::make_shared<MemoryFile>();
   file->Set(std::string(bytes));
+  file->taken_bytes = 0;
+  file->names = 1;
+  machine_->TakeSpace(bytes.size(), file.get());
+  if (const FilePointer replaced = Find(name); replaced != nullptr)
+    machine_->DropName(replaced.get());
   node_->Touch(name);
   node_->current.insert_or_assign(std::string(name), file);
   if (!sync_status_.ok()) return sync_status_;  // on POSIX a sync of the directory comes last
@@ -363,6 +388,7 @@ absl::StatusOr<std::unique_ptr<FileLock>> MemoryDirectory::Lock(std::string_view
   if (file == nullptr) {
     if (!exclusive) return NotFoundAt(path);
     file = std::make_shared<MemoryFile>();
+    file->names = 1;
     file->Seal();
     node_->Touch(name);
     node_->current.emplace(name, file);
@@ -412,6 +438,10 @@ const char* NameOf(FileOperation operation) {
       return "size";
     case FileOperation::kAppend:
       return "append";
+    case FileOperation::kAllocate:
+      return "allocate";
+    case FileOperation::kFreeBytes:
+      return "free bytes";
     case FileOperation::kSyncFile:
       return "sync";
     case FileOperation::kClose:
@@ -507,7 +537,10 @@ void MemoryFileSystem::SetFileBytes(const std::string& path, std::string bytes) 
   const std::shared_ptr<MemoryDirectoryNode> node =
       machine_->MakeDirectory(std::string(ParentPath(normalized)));
   FilePointer& file = node->current[std::string(LastName(normalized))];
-  if (file == nullptr) file = std::make_shared<MemoryFile>();
+  if (file == nullptr) {
+    file = std::make_shared<MemoryFile>();
+    file->names = 1;
+  }
   file->Set(std::move(bytes));
   node->Touch(LastName(normalized));
   node->durable[std::string(LastName(normalized))] = file;

@@ -38,6 +38,8 @@ enum class FileOperation : uint8_t {
   kReadAt,
   kSize,
   kAppend,
+  kAllocate,
+  kFreeBytes,
   kSyncFile,
   kClose,
 };
@@ -49,8 +51,9 @@ class MemoryFileSystem : public FileSystem {
   enum class Unsynced { kLost, kKept };
 
   // Asked before each operation, which has this number (from 0) since the last ResetCounts; OK lets
-  // it go ahead. An error is returned to the caller instead: a kAppend then keeps the first half of
-  // its bytes, nothing else has any effect.  Called with no lock of the file system's held.
+  // it go ahead. An error is returned to the caller instead: a kAppend or kAllocate then keeps the
+  // first half of its bytes, nothing else has any effect.  Called with no lock of the file system's
+  // held.
   using Fault = std::function<absl::Status(FileOperation operation, const std::string& path,
                                            uint64_t number)>;
 
@@ -89,7 +92,8 @@ class MemoryFileSystem : public FileSystem {
   // by no later sync, but when the name changes anew.
   void DropUnsyncedNames(const std::string& path);
 
-  // Bytes that can still be appended before ResourceExhausted; no limit at first.
+  // Bytes that can still be appended before the disk is full (IsDiskFull); no limit at first.  A
+  // file gives its bytes back when its last name goes; a directory takes none.
   void SetFreeBytes(uint64_t bytes);
 
  private:

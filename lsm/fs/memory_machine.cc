@@ -40,7 +40,12 @@ FilePointer SealedPrefix(const MemoryFile& file, uint64_t size_bytes) {
     copy->sealed = std::make_shared<const std::string>(file.bytes(), 0, size_bytes);
   }
   copy->durable_bytes = std::min(file.durable_bytes, size_bytes);
+  copy->taken_bytes = std::min(file.taken_bytes, size_bytes);
   return copy;
+}
+
+void CountNames(const MemoryNames& names) {
+  for (const auto& [name, file] : names) ++file->names;
 }
 
 }  // namespace
@@ -72,11 +77,30 @@ absl::Status MemoryMachine::Begin(uint64_t handle_epoch, FileOperation operation
   return status;
 }
 
-uint64_t MemoryMachine::TakeSpace(uint64_t wanted) {
-  if (free_bytes == kNever) return wanted;
+uint64_t MemoryMachine::TakeSpace(uint64_t wanted, MemoryFile* file) {
   const uint64_t taken = std::min(wanted, free_bytes);
-  free_bytes -= taken;
+  if (free_bytes != kNever) free_bytes -= taken;
+  file->taken_bytes += taken;
   return taken;
+}
+
+void MemoryMachine::FreeSpace(uint64_t bytes) {
+  if (free_bytes != kNever) free_bytes += bytes;
+}
+
+void MemoryMachine::DropName(MemoryFile* file) {
+  if (--file->names == 0) FreeSpace(std::exchange(file->taken_bytes, 0));
+}
+
+uint64_t MemoryMachine::TakenBytes() const {
+  std::set<const MemoryFile*> files;
+  uint64_t bytes = 0;
+  for (const auto& [path, node] : directories) {
+    for (const auto& [name, file] : node->current) {
+      if (files.insert(file.get()).second) bytes += file->taken_bytes;
+    }
+  }
+  return bytes;
 }
 
 void MemoryDirectoryNode::DropUnsynced() {
@@ -129,18 +153,25 @@ void MemoryMachine::Restart(MemoryFileSystem::Unsynced unsynced) {
   crash_at = kNever;
   crashed = false;
   fault = nullptr;
+  const uint64_t taken_before = TakenBytes();
   // New nodes throughout: the handles of before keep the old ones, and can change nothing.
   Copier copier([keep](const MemoryFile& file) {
     FilePointer copy = SealedPrefix(file, keep ? file.bytes().size() : file.durable_bytes);
-    copy->durable_bytes = copy->sealed->size();
+    copy->durable_bytes = copy->taken_bytes = copy->sealed->size();
     return copy;
   });
   for (auto& [path, node] : directories) {
     auto restarted = std::make_shared<MemoryDirectoryNode>();
     restarted->current = copier.CopyOf(keep ? node->current : node->durable);
     restarted->durable = restarted->current;
+    CountNames(restarted->current);
     node = std::move(restarted);
   }
+  // What was lost is free, and what came back is not.
+  const uint64_t taken_after = TakenBytes();
+  FreeSpace(taken_before - std::min(taken_before, taken_after));
+  if (free_bytes != kNever)
+    free_bytes -= std::min(free_bytes, taken_after - std::min(taken_before, taken_after));
 }
 
 std::shared_ptr<MemoryMachine> MemoryMachine::Clone() const {
@@ -154,6 +185,7 @@ std::shared_ptr<MemoryMachine> MemoryMachine::Clone() const {
     copy->current = copier.CopyOf(node->current);
     copy->durable = copier.CopyOf(node->durable);
     copy->dropped = node->dropped;
+    CountNames(copy->current);
     clone->directories.emplace_hint(clone->directories.end(), path, std::move(copy));
   }
   return clone;

@@ -27,6 +27,8 @@ struct MemoryFile {
   std::shared_ptr<const std::string> sealed;
   std::string open;
   uint64_t durable_bytes = 0;
+  uint64_t taken_bytes = 0;  // of the machine's space
+  int names = 0;             // current ones, in any directory
 
   int shared_locks = 0;
   bool exclusive_lock = false;
@@ -48,7 +50,7 @@ struct MemoryFile {
   void Set(std::string bytes) {
     sealed = std::make_shared<const std::string>(std::move(bytes));
     open.clear();
-    durable_bytes = sealed->size();
+    durable_bytes = taken_bytes = sealed->size();
   }
 };
 
@@ -93,8 +95,13 @@ class MemoryMachine {
   absl::Status Begin(uint64_t handle_epoch, FileOperation operation, const std::string& path,
                      bool* interrupted = nullptr) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
 
-  // Takes up to `wanted` from what is free, and returns how much.
-  uint64_t TakeSpace(uint64_t wanted) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+  // Takes up to `wanted` from what is free, for the file, and returns how much.
+  uint64_t TakeSpace(uint64_t wanted, MemoryFile* file) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+  void FreeSpace(uint64_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+  // A file that has no name left gives its space back, even if it is still read.
+  void DropName(MemoryFile* file) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+  // Of all files that have a current name.
+  uint64_t TakenBytes() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
 
   // Null if there is none.
   std::shared_ptr<MemoryFile> FindFile(std::string_view path) const

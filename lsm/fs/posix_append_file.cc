@@ -31,6 +31,23 @@ class PosixAppendFile final : public AppendFile {
     return absl::OkStatus();
   }
 
+  absl::Status Allocate(uint64_t bytes) override {
+    LSM_RETURN_IF_ERROR(process_.Check(path_));
+    if (bytes == 0) return absl::OkStatus();  // fallocate takes that for an error
+    // Not posix_fallocate, which writes into each block where the file system cannot do it.
+    const int failed = Uninterrupted([&] {
+      return ::fallocate(file_.get(), 0, static_cast<off_t>(size_bytes_),
+                         static_cast<off_t>(bytes));
+    });
+    if (failed != 0 && (errno == EOPNOTSUPP || errno == ENOSYS)) return AppendFile::Allocate(bytes);
+    if (failed != 0)
+      return PosixError(errno, path_, Concat("allocate ", bytes, " bytes at offset ", size_bytes_));
+    if (::lseek(file_.get(), static_cast<off_t>(size_bytes_ + bytes), SEEK_SET) < 0)
+      return PosixError(errno, path_, "seek");
+    size_bytes_ += bytes;
+    return absl::OkStatus();
+  }
+
   absl::Status Sync() override {
     // After a failed fdatasync the kernel calls the lost pages clean, so that the next one would
     // succeed and lie.  The first error stays.

@@ -67,8 +67,10 @@ void CountFork() { forks.fetch_add(1, std::memory_order_relaxed); }
 }  // namespace
 
 absl::Status PosixError(int error, std::string_view path, std::string_view call) {
-  return absl::Status(CodeOf(error), Concat(path, ": ", call, ": ",
-                                            std::system_category().message(error), HintFor(error)));
+  const std::string message =
+      Concat(path, ": ", call, ": ", std::system_category().message(error), HintFor(error));
+  if (error == ENOSPC || error == EDQUOT) return DiskFull(message);
+  return absl::Status(CodeOf(error), message);
 }
 
 absl::Status NotRegularError(mode_t mode, std::string_view path) {

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <utility>
@@ -52,7 +53,8 @@ class SpareDescriptors {
 // Those that no write can do without.  A table can wait: its memtable is in the log.
 bool MayTakeSpare(std::string_view name) {
   const std::optional<FileName> parsed = ParseFileName(name);
-  return parsed && parsed->kind != FileKind::kTable && parsed->kind != FileKind::kLock;
+  return parsed && parsed->kind != FileKind::kTable && parsed->kind != FileKind::kLock &&
+         parsed->kind != FileKind::kReserve;
 }
 
 class PosixDirectory final : public Directory {
@@ -83,6 +85,7 @@ class PosixDirectory final : public Directory {
   absl::Status Link(std::string_view name, Directory& to, std::string_view new_name) override;
   absl::Status Rename(std::string_view from, std::string_view to) override;
   absl::Status Remove(std::string_view name) override;
+  absl::StatusOr<uint64_t> FreeBytes() override;
   absl::Status Sync() override {
     // As for a file: after a failed fsync another one may succeed and lie.  The first error stays,
     // so that no job that is already under way takes names for durable.
@@ -206,6 +209,13 @@ absl::Status PosixDirectory::Remove(std::string_view name) {
     return PosixError(errno, PathOf(name), "remove");
   }
   return absl::OkStatus();
+}
+
+absl::StatusOr<uint64_t> PosixDirectory::FreeBytes() {
+  struct statvfs info {};
+  if (Uninterrupted([&] { return ::fstatvfs(fd_.get(), &info); }) != 0)
+    return PosixError(errno, path_, "free space");
+  return uint64_t{info.f_bavail} * info.f_frsize;
 }
 
 absl::Status PosixDirectory::CheckExpected(std::string_view name,

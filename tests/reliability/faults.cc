@@ -37,6 +37,11 @@ constexpr uint64_t kFailedWritesMax = 4;
 constexpr uint64_t kBytesRatioMax = 3;
 constexpr uint64_t kBytesMore = 64 << 10;
 
+// More than any workload's store comes to need; and what must become free for the smallest one,
+// with which the store began: as much again, and some for a log and a manifest.
+constexpr uint64_t kReserveBytes = uint64_t{1} << 20;
+constexpr uint64_t kRoomMin = 3 * uint64_t{64} << 10;
+
 lsm::Options OptionsOn(World& world, lsm::FileSystem* files, bool logs_apart, uint64_t seed) {
   lsm::Options options = world.SmallOptions();
   options.level0_compaction_tables = 2;
@@ -55,6 +60,7 @@ class Trial {
         world_(options.seed),
         files_(world_.files.get()),
         logs_apart_(options.logs_apart),
+        has_reserve_(options.has_reserve),
         dice_(options.seed) {}
 
   void FailCalls(FaultKind kind, uint64_t from, uint64_t to) { files_.FailCalls(kind, from, to); }
@@ -64,10 +70,23 @@ class Trial {
     is_full_ = true;
   }
 
+  // Once the store is made, with its reserve.
+  void LimitRoomToCome(uint64_t bytes) {
+    room_to_come_ = bytes;
+    is_full_ = true;
+  }
+
   // What went wrong, or empty.
   std::string Run(const std::vector<Step>& steps) {
     for (size_t i = 0; i < steps.size() && problem_.empty(); ++i) {
       Make(steps[i]);
+      if (db_ != nullptr && room_to_come_) {
+        files_.LimitRoom(files_.taken_bytes("") + *std::exchange(room_to_come_, std::nullopt));
+      } else if (has_reserve_ && is_full_ && (files_.failed() > 0 || was_refused_)) {
+        if (problem_.empty()) LeaveFullDisk();
+        if (!problem_.empty()) problem_ = Concat("full since step ", i, ": ", problem_);
+        break;
+      }
       if (problem_.empty()) LookAround();
       if (!problem_.empty())
         problem_ = Concat("at step ", i, ", ", NameOf(steps[i].kind), ": ", problem_);
@@ -99,7 +118,60 @@ class Trial {
       Fail(Concat(what, " fails without a cause: ", status.ToString()));
   }
 
-  lsm::Options Options() { return OptionsOn(world_, &files_, logs_apart_, seed_); }
+  lsm::Options Options() {
+    lsm::Options options = OptionsOn(world_, &files_, logs_apart_, seed_);
+    if (has_reserve_) options.reserve_bytes = kReserveBytes;
+    return options;
+  }
+
+  // Without any room from outside: with its reserve the store is opened or resumed, deletes what it
+  // holds, and then takes puts again.
+  void LeaveFullDisk() {
+    const uint64_t bytes_before = files_.taken_bytes(kPath);
+    if (db_ == nullptr || dice_.Next() % 2 == 0) {
+      Reopen(Step::kReopen);
+    } else {
+      ResumeOnFullDisk();
+    }
+    // All but the key that tells the commits apart.
+    Contents contents = promises_.contents();
+    contents.erase("last");
+    for (const auto& [key, value] : contents) {
+      const bool sync = dice_.Next() % 2 == 0;
+      OnFullDisk("a delete", [&] { return Write({Step::kWrite, {{key, std::nullopt}}, sync}); });
+    }
+    OnFullDisk("CompactRange", [&] { return db_->CompactRange(); });
+    if (!problem_.empty()) return;
+    promises_.Synced();
+    LookAround();
+    // Where hardly anything was in the store, deleting it makes no room to speak of.
+    if (bytes_before < kRoomMin) return;
+    OnFullDisk("a put after all was deleted", [&] {
+      return Write({Step::kWrite, {{"key3", "more"}}, true});
+    });
+    promises_.Synced();
+  }
+
+  // What the store holds back is given up when it fails, or is resumed after that; so the second
+  // attempt succeeds at the latest.
+  template <typename Call>
+  void OnFullDisk(const char* what, const Call& call) {
+    if (!problem_.empty()) return;
+    const bool had_reserve = db_->GetStatistics().reserve_bytes > 0;
+    absl::Status status = call();
+    if (!status.ok() && had_reserve) {
+      ResumeOnFullDisk();
+      if (problem_.empty()) status = call();
+    }
+    if (!status.ok()) Fail(Concat("on a full disk ", what, " fails: ", status.ToString()));
+  }
+
+  void ResumeOnFullDisk() {
+    if (db_->GetFailure().ok()) return;
+    const absl::Status status = TryToResume();
+    if (!status.ok()) return Fail(Concat("on a full disk Resume fails: ", status.ToString()));
+    Fail(promises_.Resumed(db_->GetFailure(), /*failed_anew=*/false));
+  }
 
   void Make(const Step& step) {
     if (step.kind == Step::kReopen || step.kind == Step::kKill) return Reopen(step.kind);
@@ -120,12 +192,13 @@ class Trial {
       default:
         status = Carry(step, *db_);
     }
-    if (!status.ok() && !had_failure && files_.failed() == failed_before)
+    if (!status.ok() && !had_failure && files_.failed() == failed_before && !was_refused_)
       Fail(Concat("fails without a cause: ", status.ToString()));
     if (status.ok() && step.MakesDurable()) promises_.Synced();
     if (step.kind != Step::kCopy) failed_writes_ += files_.failed_writes() - failed_writes_before;
     if (failed_writes_ > kFailedWritesMax) Fail("it writes over and over what fails");
     if (status.ok() || db_->GetFailure().ok()) return;
+    if (has_reserve_ && is_full_) return;  // see LeaveFullDisk
     if (is_full_) {
       // Of what could not be recorded, it is unknown whether it is needed.
       if (db_->GetFailure().message().find(".table:") != std::string_view::npos) CheckTables();
@@ -169,7 +242,12 @@ class Trial {
   absl::Status Write(const Step& step) {
     const absl::Status status = WriteCommit(*db_, step.commit, step.sync);
     Fail(promises_.Answered(step.commit, status));
-    if (!status.ok() && db_->GetFailure().ok()) Fail("a write failed, and GetFailure says OK");
+    if (status.ok() || !db_->GetFailure().ok()) return status;
+    // Nothing fails where a put is refused because there is no room for the reserve.
+    was_refused_ = has_reserve_ && lsm::IsDiskFull(status) &&
+                   std::any_of(step.commit.begin(), step.commit.end(),
+                               [](const auto& entry) { return entry.second.has_value(); });
+    if (!was_refused_) Fail("a write failed, and GetFailure says OK");
     return status;
   }
 
@@ -226,6 +304,8 @@ class Trial {
     if (!problem_.empty()) return;
     const uint64_t failed_before = files_.failed(), room_before = files_.taken_bytes("");
     absl::StatusOr<std::unique_ptr<DB>> db = DB::Open(kPath, Options());
+    if (!db.ok() && has_reserve_ && is_full_)
+      return Fail(Concat("on a full disk opening fails: ", db.status().ToString()));
     if (!db.ok()) {
       CheckRoom("opening", room_before, "");
       if (files_.failed() == failed_before)
@@ -331,11 +411,14 @@ class Trial {
   World world_;
   FaultyFiles files_;
   const bool logs_apart_;
+  const bool has_reserve_;
   testing_support::SeededRandom dice_;
   uint64_t calls_ = 0, room_bytes_ = 0;
   uint64_t failed_writes_ = 0;  // since the store was opened or resumed, but for copies
   uint64_t resume_bytes_ = 0, resume_bytes_max_ = 0;
   bool is_full_ = false;  // the disk, sooner or later
+  std::optional<uint64_t> room_to_come_;
+  bool was_refused_ = false;  // a put, for want of a reserve
   std::unique_ptr<DB> db_;
   Promises promises_;
   std::string problem_;
@@ -446,9 +529,11 @@ TrialReport FillDiskOf(const FaultOptions& options, const std::vector<Step>& ste
   trials.report().places = trials.sound().room_bytes();
   trials.Spread(trials.report().places);
   for (uint64_t room = 0; room < trials.report().places; ++room) {
-    if (!trials.Try(Concat("a disk of ", room, " bytes"),
-                    [&](Trial& trial) { trial.LimitRoom(room); }))
-      break;
+    const auto limit = [&](Trial& trial) {
+      options.has_reserve ? trial.LimitRoomToCome(room) : trial.LimitRoom(room);
+    };
+    const char* const what = options.has_reserve ? "a disk with a reserve and " : "a disk of ";
+    if (!trials.Try(Concat(what, room, " bytes"), limit)) break;
   }
   return trials.report();
 }

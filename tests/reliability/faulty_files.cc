@@ -47,12 +47,13 @@ bool CanFailSo(Operation operation, FaultKind kind) {
     case FaultKind::kIo:
       return true;
     case FaultKind::kIoButDone:
-      return is_one_of({Operation::kAppend, Operation::kSyncFile, Operation::kSyncDirectory,
-                        Operation::kRename, Operation::kLink, Operation::kRemove,
-                        Operation::kAtomicReplace, Operation::kClose, Operation::kCreate});
+      return is_one_of({Operation::kAppend, Operation::kAllocate, Operation::kSyncFile,
+                        Operation::kSyncDirectory, Operation::kRename, Operation::kLink,
+                        Operation::kRemove, Operation::kAtomicReplace, Operation::kClose,
+                        Operation::kCreate});
     case FaultKind::kSpace:
-      return is_one_of({Operation::kAppend, Operation::kCreate, Operation::kAtomicReplace,
-                        Operation::kSyncFile, Operation::kRename});
+      return is_one_of({Operation::kAppend, Operation::kAllocate, Operation::kCreate,
+                        Operation::kAtomicReplace, Operation::kSyncFile, Operation::kRename});
     case FaultKind::kDescriptors:
       return is_one_of({Operation::kOpenDirectory, Operation::kOpenRead, Operation::kCreate,
                         Operation::kList, Operation::kLock, Operation::kAtomicReplace});
@@ -112,9 +113,9 @@ struct FaultyFiles::Shared {
   static absl::Status Error(FaultKind failure, Operation operation, const std::string& path) {
     const std::string message =
         Concat(path, ": ", lsm::NameOf(operation), ": injected ", NameOf(failure));
-    return failure == FaultKind::kSpace || failure == FaultKind::kDescriptors
-               ? absl::ResourceExhaustedError(message)
-               : absl::UnavailableError(message);
+    if (failure == FaultKind::kSpace) return lsm::DiskFull(message);
+    return failure == FaultKind::kDescriptors ? absl::ResourceExhaustedError(message)
+                                              : absl::UnavailableError(message);
   }
 
   // A call that is all or nothing.
@@ -180,6 +181,18 @@ class FaultyAppendFile final : public AppendFile {
       shared_->taken_bytes_max = std::max(shared_->taken_bytes_max, taken + done.size());
     }
     return failure ? Shared::Error(*failure, Operation::kAppend, path()) : absl::OkStatus();
+  }
+  absl::Status Allocate(uint64_t bytes) override {
+    return shared_->Do(Operation::kAllocate, path(), [&]() -> absl::Status {
+      const uint64_t taken = shared_->Taken(), room = shared_->room_bytes;
+      const uint64_t done = std::min(bytes, room - std::min(taken, room));
+      LSM_RETURN_IF_ERROR(inner_->Allocate(done));
+      shared_->sizes[path()] += done;
+      shared_->taken_bytes_max = std::max(shared_->taken_bytes_max, taken + done);
+      if (done == bytes) return absl::OkStatus();
+      shared_->CountFailure(Operation::kAllocate, path());
+      return Shared::Error(FaultKind::kSpace, Operation::kAllocate, path());
+    });
   }
   // Knows nothing of an earlier failure, as the kernel.
   absl::Status Sync() override {
@@ -272,6 +285,11 @@ class FaultyDirectory final : public Directory {
       return sync_status_;
     }
     return inner_->Sync();
+  }
+  absl::StatusOr<uint64_t> FreeBytes() override {
+    return shared_->Do(Operation::kFreeBytes, path(), [&]() -> absl::StatusOr<uint64_t> {
+      return shared_->room_bytes - std::min(shared_->room_bytes, shared_->Taken());
+    });
   }
   absl::Status ForgetFailedSync() override {
     // All that its caller says that it does not rely on.

@@ -119,6 +119,7 @@ JobResult RunSpace(uint64_t seed, uint64_t amount) {
                    [&](uint64_t workload, uint64_t runs_max) {
                      FaultOptions options = FaultsIn(workload, seed);
                      options.runs_max = std::min(runs_max, amount / 4 + 1);
+                     options.has_reserve = workload % 2 == 1;
                      // A short one, so that disks of all its sizes are tried if much is.
                      if (workload == 0) {
                        options.shape.steps = 20;

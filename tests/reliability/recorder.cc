@@ -85,6 +85,7 @@ class RecordingDirectory final : public Directory {
     if (status.ok()) Note({Event::kSyncDirectory, path(), {}, {}, {}});
     return status;
   }
+  absl::StatusOr<uint64_t> FreeBytes() override { return inner_->FreeBytes(); }
   absl::Status ForgetFailedSync() override { return inner_->ForgetFailedSync(); }
   // In the steps that it takes on POSIX, each of which a crash may follow; but other names do not
   // become durable with it, for an object store would not make them so.

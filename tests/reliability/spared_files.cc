@@ -135,6 +135,9 @@ class SparedDirectory final : public lsm::Directory {
   absl::Status Sync() override {
     return AtTheBorder([&] { return inner_->Sync(); });
   }
+  absl::StatusOr<uint64_t> FreeBytes() override {
+    return AtTheBorder([&] { return inner_->FreeBytes(); });
+  }
   absl::Status ForgetFailedSync() override { return inner_->ForgetFailedSync(); }
   absl::Status AtomicReplace(std::string_view name, std::string_view bytes,
                              std::optional<std::string_view> expected,

@@ -268,6 +268,7 @@ StoreSums SumUp(const StoreFiles& files, Session* session) {
     if (!parsed) continue;
     const bool in_use =
         parsed->kind == lsm::FileKind::kLock || parsed->kind == lsm::FileKind::kCurrent ||
+        parsed->kind == lsm::FileKind::kReserve ||
         (parsed->kind == lsm::FileKind::kManifest && name == files.manifest.file_name) ||
         (parsed->kind == lsm::FileKind::kLog && parsed->number >= state.oldest_log) ||
         (parsed->kind == lsm::FileKind::kTable &&

@@ -88,6 +88,7 @@ void ClassifyByName(Target* target) {
     case lsm::FileKind::kLock:
       if (target->size_bytes == 0) target->kind = TargetKind::kLock;
       break;
+    case lsm::FileKind::kReserve:
     case lsm::FileKind::kTemporary:
       break;
   }

@@ -52,6 +52,7 @@ TEST(CountersTest, EachCounterLandsInTheMemberOfItsName) {
       {Counter::kStallsLog, "stalls_log"},
       {Counter::kSlowdowns, "slowdowns"},
       {Counter::kStallNanos, "stall_nanos"},
+      {Counter::kReserveReleases, "reserve_releases"},
       {Counter::kBackgroundErrors, "background_errors"},
       {Counter::kFilterDenialsChecked, "filter_denials_checked"},
       {Counter::kFilterFalseNegatives, "filter_false_negatives"},

@@ -70,6 +70,8 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"file_access", [](Options* o) { o->file_access = static_cast<FileAccess>(3); }},
         Case{"scrub_seconds", [](Options* o) { o->scrub_seconds = 59; }},
         Case{"scrub_seconds", [](Options* o) { o->scrub_seconds = 1'000'000'001; }},
+        Case{"reserve_bytes", [](Options* o) { o->reserve_bytes = 65535; }},
+        Case{"reserve_bytes", [](Options* o) { o->reserve_bytes = (uint64_t{1} << 40) + 1; }},
         Case{"compaction_style",
              [](Options* o) { o->compaction_style = static_cast<CompactionStyle>(3); }},
         Case{"mode", [](Options* o) { o->mode = static_cast<OpenMode>(4); }},
@@ -93,6 +95,7 @@ TEST(OptionsTest, TheEndsOfTheRangesAreAllowed) {
   options.table_bytes = 64 << 10;
   options.level1_bytes = 64 << 10;
   options.scrub_seconds = 60;
+  options.reserve_bytes = 64 << 10;
   options.level0_compaction_tables = 1;
   options.level0_stop_tables = 1;
   EXPECT_OK(ValidateOptions(options));
@@ -103,6 +106,7 @@ TEST(OptionsTest, TheEndsOfTheRangesAreAllowed) {
   options.block_restart_interval = 1024;
   options.table_bytes = uint64_t{2} << 30;
   options.level1_bytes = uint64_t{1} << 40;
+  options.reserve_bytes = uint64_t{1} << 40;
   options.level0_stop_tables = 1000;
   EXPECT_OK(ValidateOptions(options));
 }

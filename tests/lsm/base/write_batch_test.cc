@@ -93,6 +93,18 @@ TEST(WriteBatchTest, AppendAddsAllEntriesOfTheOther) {
   EXPECT_EQ(EntriesOf(batch)[5], "put c=3");
 }
 
+TEST(WriteBatchTest, KnowsWhetherItHasPuts) {
+  WriteBatch batch, other;
+  batch.Delete("a");
+  EXPECT_FALSE(batch.has_puts());
+  other.Put("b", "1");
+  EXPECT_TRUE(other.has_puts());
+  batch.Append(other);
+  EXPECT_TRUE(batch.has_puts());
+  batch.Clear();
+  EXPECT_FALSE(batch.has_puts());
+}
+
 TEST(WriteBatchTest, KeysAndValuesUpToTheirLimitsAreTaken) {
   WriteBatch batch;
   batch.Put(std::string(kKeyBytesMax, 'k'), std::string(kValueBytesMax, 'v'));

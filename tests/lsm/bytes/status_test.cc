@@ -35,6 +35,15 @@ TEST(StatusTest, PutsContextBeforeTheMessageAndKeepsTheKind) {
   EXPECT_TRUE(WithContext(with_payload, "y").GetPayload("kind").has_value());
 }
 
+TEST(StatusTest, TellsAFullDiskFromWhatElseIsExhausted) {
+  EXPECT_THAT(DiskFull("a: full"), StatusIs(absl::StatusCode::kResourceExhausted, "a: full"));
+  EXPECT_TRUE(IsDiskFull(DiskFull("full")));
+  EXPECT_TRUE(IsDiskFull(WithContext(DiskFull("full"), "open")));
+  EXPECT_FALSE(IsDiskFull(absl::ResourceExhaustedError("full")));
+  EXPECT_FALSE(IsDiskFull(OutOfMemory()));
+  EXPECT_FALSE(IsDiskFull(absl::OkStatus()));
+}
+
 TEST(StatusTest, AnExceptionForWantOfMemoryBecomesAStatus) {
   const absl::StatusOr<int> none =
       CatchOutOfMemory([]() -> absl::StatusOr<int> { throw std::bad_alloc(); });

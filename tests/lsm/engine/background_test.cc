@@ -373,7 +373,8 @@ TEST_F(BackgroundTest, AFullDiskLosesNothingThatWasAcknowledged) {
       absl::Status status;
       for (int i = 0; status.ok(); ++i) {
         ASSERT_LT(i, 200);
-        const std::string key = Concat("k", i % 50), value = Concat(i, std::string(2000, 'v'));
+        // New ones: what is removed gives its room back.
+        const std::string key = Concat("k", i), value = Concat(i, std::string(2000, 'v'));
         status = db->Put(key, value, {.sync = i % 3 == 0});
         if (status.ok()) expected[key] = value;
         if (i % 40 == 39) status.Update(db->Flush());
@@ -382,6 +383,7 @@ TEST_F(BackgroundTest, AFullDiskLosesNothingThatWasAcknowledged) {
                   absl::IsUnknown(status))
           << status;
       EXPECT_THAT(status.ToString(), HasSubstr("no space left"));
+      world.files->SetFreeBytes(0);  // an unfinished table has given its space back
       const absl::Status more = db->Put("more", "x");
       EXPECT_TRUE(absl::IsAborted(more) || absl::IsUnknown(more)) << more;
       EXPECT_THAT(more.ToString(), HasSubstr("no space left"));

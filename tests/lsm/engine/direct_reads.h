@@ -39,6 +39,7 @@ class DirectReadsDirectory final : public Directory {
   }
   absl::Status Remove(std::string_view name) override { return base_->Remove(name); }
   absl::Status Sync() override { return base_->Sync(); }
+  absl::StatusOr<uint64_t> FreeBytes() override { return base_->FreeBytes(); }
   absl::Status ForgetFailedSync() override { return base_->ForgetFailedSync(); }
   absl::Status AtomicReplace(std::string_view name, std::string_view bytes,
                              std::optional<std::string_view> expected,

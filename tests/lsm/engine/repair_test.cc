@@ -236,7 +236,7 @@ TEST_F(RepairTest, WithoutTheirDirectoryTheLogsAreNamed) {
               StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("/logs,")));
   ASSERT_OK_AND_ASSIGN(const auto logs, files_.OpenDirectory("/logs", false));
   const std::vector<std::string> names = logs->List().value();
-  EXPECT_THAT(names, UnorderedElementsAre("LOCK", HasSubstr(".log")));
+  EXPECT_THAT(names, UnorderedElementsAre("LOCK", "RESERVE", HasSubstr(".log")));
   // Once they are lost, the repair says so.
   for (const std::string& name : names) ASSERT_OK(logs->Remove(name));
   ASSERT_OK_AND_ASSIGN(const RepairReport report, DB::Repair(kStore, options_));

@@ -37,6 +37,7 @@ struct World {
     options.block_bytes = 512;
     options.table_bytes = 64 << 10;
     options.level1_bytes = 64 << 10;
+    options.reserve_bytes = 0;
     options.environment = {files.get(), nullptr, &clock, &scheduler, &random};
     return options;
   }

@@ -27,6 +27,7 @@ TEST(FileNamesTest, AreReadBack) {
   }
   EXPECT_EQ(ParseFileName("LOCK")->kind, FileKind::kLock);
   EXPECT_EQ(ParseFileName("CURRENT")->kind, FileKind::kCurrent);
+  EXPECT_EQ(ParseFileName("RESERVE")->kind, FileKind::kReserve);
   EXPECT_EQ(ParseFileName("CURRENT.tmp")->kind, FileKind::kTemporary);
   EXPECT_EQ(ParseFileName("000007.manifest.tmp")->kind, FileKind::kTemporary);
 }

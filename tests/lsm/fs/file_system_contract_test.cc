@@ -93,6 +93,24 @@ TEST_P(FileSystemContractTest, ReadsWhatWasAppended) {
   EXPECT_EQ(Read("a"), "hello world");
 }
 
+TEST_P(FileSystemContractTest, AllocatesZerosAndAppendsAfterThem) {
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<AppendFile> file, directory_->CreateExclusive("a"));
+  ASSERT_OK(file->Append("a"));
+  ASSERT_OK(file->Allocate(0));
+  ASSERT_OK(file->Allocate(3));
+  ASSERT_OK(file->Append("b"));
+  EXPECT_EQ(file->size_bytes(), 5u);
+  ASSERT_OK(file->Sync());
+  ASSERT_OK(file->Close());
+  EXPECT_EQ(Read("a"), std::string("a\0\0\0b", 5));
+  EXPECT_EQ(directory_->Stat("a")->size_bytes, 5u);
+}
+
+TEST_P(FileSystemContractTest, KnowsWhatIsFree) {
+  ASSERT_OK_AND_ASSIGN(const uint64_t free, directory_->FreeBytes());
+  EXPECT_GT(free, 0u);
+}
+
 TEST_P(FileSystemContractTest, ReadsAreShortOnlyWhereTheFileEnds) {
   Write("a", "0123456789");
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<ReadFile> file,

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "lsm/bytes/status.h"
 #include "tests/support/status_matchers.h"
 
 namespace lsm {
@@ -344,6 +345,70 @@ TEST_F(MemoryFileSystemTest, IsFullAfterAsManyBytesAsAreFree) {
   files_.SetFreeBytes(5);
   EXPECT_OK(directory_->AtomicReplace("CURRENT", "12345", std::nullopt));
   EXPECT_FALSE(file->Append("x").ok());
+}
+
+TEST_F(MemoryFileSystemTest, GivesRoomBackWithTheLastName) {
+  const auto free_bytes = [this] { return directory_->FreeBytes().value(); };
+  Create("before", "1234");  // there before the limit is set
+  files_.SetFreeBytes(10);
+  Create("a", "123456");
+  EXPECT_EQ(free_bytes(), 4u);
+  ASSERT_OK(directory_->Remove("before"));
+  EXPECT_EQ(free_bytes(), 8u);
+  ASSERT_OK(directory_->Link("a", *directory_, "b"));
+  ASSERT_OK(directory_->Remove("a"));
+  EXPECT_EQ(free_bytes(), 8u);
+  ASSERT_OK(directory_->Remove("b"));
+  EXPECT_EQ(free_bytes(), 14u);
+}
+
+TEST_F(MemoryFileSystemTest, GivesRoomBackOfWhatIsReplaced) {
+  files_.SetFreeBytes(20);
+  Create("a", "123456");
+  Create("b", "123");
+  ASSERT_OK(directory_->Rename("b", "a"));
+  EXPECT_EQ(directory_->FreeBytes().value(), 17u);
+  ASSERT_OK(directory_->Rename("a", "a"));
+  EXPECT_EQ(directory_->FreeBytes().value(), 17u);
+  ASSERT_OK(directory_->AtomicReplace("CURRENT", "12345", std::nullopt));
+  ASSERT_OK(directory_->AtomicReplace("CURRENT", "1", "12345"));
+  EXPECT_EQ(directory_->FreeBytes().value(), 16u);
+}
+
+TEST_F(MemoryFileSystemTest, GivesRoomBackOfWhatACrashTakes) {
+  files_.SetFreeBytes(10);
+  CreateSynced("a", "123");
+  Create("b", "4567");
+  EXPECT_EQ(directory_->FreeBytes().value(), 3u);
+  Restart(Unsynced::kLost);
+  EXPECT_EQ(directory_->FreeBytes().value(), 7u);
+  ASSERT_OK(directory_->Remove("a"));
+  EXPECT_EQ(directory_->FreeBytes().value(), 10u);
+  Restart(Unsynced::kLost);  // brings it back
+  EXPECT_EQ(directory_->FreeBytes().value(), 7u);
+}
+
+TEST_F(MemoryFileSystemTest, GivesRoomBackOfWhatWasAppendedAfterTheRemoval) {
+  files_.SetFreeBytes(10);
+  std::unique_ptr<AppendFile> file = Create("a", "123");
+  ASSERT_OK(directory_->Remove("a"));
+  EXPECT_EQ(directory_->FreeBytes().value(), 10u);
+  ASSERT_OK(file->Append("45"));
+  EXPECT_EQ(directory_->FreeBytes().value(), 8u);
+  file = nullptr;
+  EXPECT_EQ(directory_->FreeBytes().value(), 10u);
+}
+
+TEST_F(MemoryFileSystemTest, AllocatesAsFarAsThereIsRoom) {
+  files_.SetFreeBytes(10);
+  const std::unique_ptr<AppendFile> file = Create("a", "123");
+  ASSERT_OK(file->Allocate(4));
+  EXPECT_EQ(file->size_bytes(), 7u);
+  const absl::Status status = file->Allocate(4);
+  EXPECT_TRUE(IsDiskFull(status)) << status;
+  EXPECT_EQ(directory_->FreeBytes().value(), 0u);
+  ASSERT_OK(directory_->Remove("a"));
+  EXPECT_EQ(directory_->FreeBytes().value(), 10u);
 }
 
 TEST_F(MemoryFileSystemTest, ClonesGoTheirOwnWay) {

@@ -1,0 +1,91 @@
+// Engine: a full disk, and the reserve for it.
+#include <algorithm>
+
+#include "lsm/bytes/status.h"
+#include "lsm/engine/engine.h"
+
+namespace lsm {
+namespace {
+
+uint64_t TableBytesOf(const ReadView& view) {
+  uint64_t bytes = 0;
+  for (int level = 0; level < kLevels; ++level) bytes += view.version->level_bytes(level);
+  return bytes;
+}
+
+uint64_t MemtableBytesOf(const ReadView& view) {
+  uint64_t bytes = view.memtable->memory_bytes();
+  for (const auto& memtable : view.sealed) bytes += memtable->memory_bytes();
+  return bytes;
+}
+
+}  // namespace
+
+void Engine::BuildReserves(uint64_t batch_bytes) {
+  uint64_t table_bytes = 0, memtable_bytes = 0;
+  {
+    MutexLock lock(&mutex_);
+    table_bytes = TableBytesOf(*current_view_);
+    memtable_bytes = MemtableBytesOf(*current_view_) + batch_bytes;
+  }
+  const uint64_t wanted_bytes = ReserveBytesFor(table_bytes, memtable_bytes);
+  reserve_.Build(wanted_bytes, ReserveBytesLeast(memtable_bytes));
+  if (log_reserve_ != nullptr) log_reserve_->Build(wanted_bytes, kReserveBytesMin);
+  NoteSpace();
+}
+
+bool Engine::ReserveIsDue() const { return reserve_.is_due(2 * MemtableBytesOf(*current_view_)); }
+
+bool Engine::FitsIntoReserve(uint64_t batch_bytes) const {
+  return !reserve_.is_below(ReserveBytesLeast(MemtableBytesOf(*current_view_) + batch_bytes));
+}
+
+bool Engine::ReleaseReserves() {
+  const bool released = reserve_.Release();
+  const bool log_released = log_reserve_ != nullptr && log_reserve_->Release();
+  if (!released && !log_released) return false;
+  counters_.Add(Counter::kReserveReleases, 1);
+  NoteSpace();
+  return true;
+}
+
+bool Engine::IsRoomShort() const {
+  return reserve_.is_short() || (log_reserve_ != nullptr && log_reserve_->is_short());
+}
+
+bool Engine::ArePutsRefused() const {
+  return reserve_.is_missing() || (log_reserve_ != nullptr && log_reserve_->is_missing());
+}
+
+void Engine::NoteSpace() {
+  const bool are_refused = ArePutsRefused();
+  // Relaxed: events need no order but their own.
+  if (told_refused_.exchange(are_refused, std::memory_order_relaxed) == are_refused) return;
+  SpaceChange event;
+  event.puts_refused = are_refused;
+  event.reserve_bytes = reserve_.held_bytes();
+  events_->Add(std::move(event));
+}
+
+absl::Status Engine::CheckMayPut(uint64_t batch_bytes) {
+  if (!failures_.OfLogOrManifest().ok()) return absl::OkStatus();  // refused for that, see MakeRoom
+  if (!FitsIntoReserve(batch_bytes)) {
+    mutex_.Unlock();
+    BuildReserves(batch_bytes);
+    mutex_.Lock();
+  }
+  LSM_RETURN_IF_ERROR(reserve_.CheckMayPut());
+  return log_reserve_ != nullptr ? log_reserve_->CheckMayPut() : absl::OkStatus();
+}
+
+void Engine::LookForSpace(uint64_t batch_bytes) {
+  const Call call(this);
+  if (!call.status().ok()) return;
+  BuildReserves(batch_bytes);
+  // One that is too small for the memtables is large enough when they are tables.
+  if (!IsRoomShort() || ArePutsRefused()) return;
+  Flush().IgnoreError();
+  BuildReserves(batch_bytes);
+}
+
+}  // namespace lsm
