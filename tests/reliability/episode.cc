@@ -8,6 +8,8 @@
 #include "lsm/bytes/status.h"
 #include "lsm/db.h"
 #include "lsm/fs/memory_file_system.h"
+#include "tests/reliability/refusals.h"
+#include "tests/reliability/walker.h"
 #include "tests/reliability/watch.h"
 #include "tests/support/deterministic_environment.h"
 
@@ -23,66 +25,6 @@ constexpr char kStore[] = "/store";
 constexpr size_t kSnapshotsHeld = 4;
 constexpr size_t kIteratorsHeld = 3;
 
-// --- what the store should hold ---
-
-// By the rank of the key.
-using State = std::vector<Value>;
-using SharedState = std::shared_ptr<const State>;
-
-constexpr uint32_t kNowhere = ~uint32_t{0};
-
-uint32_t FirstFrom(const State& state, uint32_t rank, uint32_t end) {
-  for (; rank < end; ++rank) {
-    if (state[rank].exists()) return rank;
-  }
-  return kNowhere;
-}
-
-uint32_t LastBefore(const State& state, uint32_t first, uint32_t end) {
-  while (end > first) {
-    if (state[--end].exists()) return end;
-  }
-  return kNowhere;
-}
-
-// As of when a read is: a snapshot, or now.
-struct View {
-  std::shared_ptr<const lsm::Snapshot> snapshot;
-  SharedState state;
-};
-
-// A user's iterator, what it walks over, and where it should stand.
-struct Walker {
-  View view;
-  RankBounds bounds;
-  lsm::ReadOptions options;
-  std::unique_ptr<lsm::Iterator> iterator;
-  uint32_t at = kNowhere;
-
-  // Where the move should lead.
-  uint32_t After(const Move& move) const;
-};
-
-uint32_t Walker::After(const Move& move) const {
-  const State& state = *view.state;
-  const auto [first, end, has_lower, has_upper] = bounds;
-  switch (move.kind) {
-    case Move::kNext:
-      return FirstFrom(state, at + 1, end);
-    case Move::kPrev:
-      return LastBefore(state, first, at);
-    case Move::kSeekToFirst:
-      return FirstFrom(state, first, end);
-    case Move::kSeekToLast:
-      return LastBefore(state, first, end);
-    case Move::kSeek:
-      return FirstFrom(state, std::max(move.rank, first), end);
-    case Move::kSeekForPrev:
-      return LastBefore(state, first, std::min(move.rank + 1, end));
-  }
-  return kNowhere;
-}
-
 // Actions on a store of its own, on a machine of its own.
 class Episode {
  public:
@@ -94,11 +36,12 @@ class Episode {
         words_(words),
         random_(script.seed),
         asks_often_(script.seed % 32 == 0),
+        jobs_overlap_(script.seed % 2 == 0),
         state_(std::make_shared<State>(script.keys.size())) {
     options_.environment.file_system = &files_;
     options_.environment.clock = &clock_;
     options_.environment.scheduler = &scheduler_;
-    if (script.seed % 2 == 0) {  // jobs begin and end within others
+    if (jobs_overlap_) {  // jobs begin and end within others
       options_.environment.clock = &yielding_clock_;
       options_.environment.scheduler = &overlapping_scheduler_;
     }
@@ -121,8 +64,11 @@ class Episode {
     for (int left = asks_often_ ? 70'000 : 0; left > 0 && problem_.empty(); --left) Get(draws);
     if (words_ != nullptr) words_->push_back("all keys, at the end");
     CheckAll();
+    if (problem_.empty()) Fail(refusals_.ProblemOf(*db_, kStore, options_));
     LetGo();
-    if (problem_.empty()) CheckOk(DB::Destroy(kStore, options_));
+    if (problem_.empty() && !options_.log_directory.empty())
+      Fail(ProblemOfLostLogs(files_, kStore, options_));
+    if (problem_.empty()) Fail(DestroyAll(files_, kStore, options_));
     if (problem_.empty()) return std::nullopt;
     return actions.empty() ? 0 : actions.size() - 1;
   }
@@ -144,6 +90,7 @@ class Episode {
         return Explain(draws);
       case Action::kStatistics:
         Fail(watch_->Problem());
+        Fail(refusals_.ProblemOf(*db_, kStore, options_));
         return CheckStatistics();
       case Action::kSnapshot:
         return TakeOrReleaseSnapshot(draws);
@@ -364,6 +311,7 @@ class Episode {
     if (statistics.filter_false_negatives > 0)
       Fail(statistics.filter_false_negatives, " keys denied by the filters of their tables");
     Fail(ProblemOfSince(statistics));
+    Fail(watch_->ProblemOfStalls(statistics, jobs_overlap_));
   }
 
   void TakeOrReleaseSnapshot(Draws& draws) {
@@ -384,7 +332,9 @@ class Episode {
     const size_t place = draws.Roll(kIteratorsHeld);
     Say([&] { return Concat(" ", place); });
     Walker& walker = walkers_[place];
+    const uint64_t calls_before = files_.operation_count();
     walker.iterator = nullptr;
+    if (files_.operation_count() != calls_before) Fail("dropping an iterator touches files");
     walker.options = {};
     walker.view = AnyView(draws, &walker.options);
     walker.view.snapshot = nullptr;  // an iterator keeps what it needs
@@ -584,23 +534,25 @@ class Episode {
     if (crash) {
       files_.CrashAt(files_.operation_count() + calls);
     } else {
-      const bool full = draws.OneIn(2);
-      files_.SetFault([calls, full](lsm::FileOperation, const std::string& path, uint64_t) mutable {
+      const auto code = draws.Of({absl::StatusCode::kResourceExhausted,
+                                  absl::StatusCode::kUnavailable, absl::StatusCode::kNotFound});
+      files_.SetFault([calls, code](lsm::FileOperation, const std::string& path, uint64_t) mutable {
         if (calls-- != 0) return absl::OkStatus();
-        return full ? absl::ResourceExhaustedError(Concat(path, ": there is no room (made up)"))
-                    : absl::UnavailableError(Concat(path, ": fails (made up)"));
+        return absl::Status(code, Concat(path, ": fails (made up)"));
       });
     }
     std::optional<std::vector<Change>> unknown;
     absl::Status status;
     for (size_t left = 20; left > 0 && problem_.empty(); --left) {
       status = MakeDisturbed(draws, &unknown);
+      CheckIsNoAnswer(status);
       if (!status.ok() && (crash || draws.OneIn(2))) break;
     }
     if (!problem_.empty()) return;
     files_.SetFault(nullptr);
     if (crash) return CrashDisturbed(unknown, draws);
     const absl::Status failure = db_->GetFailure();
+    CheckIsNoAnswer(failure);
     if (failure.ok() && !status.ok())
       Fail("a call fails with ", status.ToString(), ", and GetFailure says OK");
     if (failure.ok()) return;
@@ -611,6 +563,12 @@ class Episode {
     const size_t least = journal_.size();
     if (unknown) Apply(*unknown);
     OpenAfter(least, draws);
+  }
+
+  // A file that another program removed is no answer to what was asked.
+  void CheckIsNoAnswer(const absl::Status& status) {
+    if (absl::IsNotFound(status) || absl::IsAlreadyExists(status))
+      Fail("an open store says ", status.ToString());
   }
 
   absl::Status MakeDisturbed(Draws& draws, std::optional<std::vector<Change>>* unknown) {
@@ -671,7 +629,8 @@ class Episode {
   testing_support::SingleThreadScheduler overlapping_scheduler_{3};
   testing_support::YieldingClock yielding_clock_{&overlapping_scheduler_};
   testing_support::SeededRandom random_;
-  const bool asks_often_;
+  const bool asks_often_, jobs_overlap_;
+  const Refusals refusals_;
 
   std::shared_ptr<State> state_;
   std::vector<Undo> journal_;  // since the contents were last known to be durable

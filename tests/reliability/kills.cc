@@ -281,12 +281,13 @@ class Killer {
   KillReport Run(uint64_t kills) {
     while (report_.kills < kills && report_.finding.empty()) {
       if (report_.kills % kKillsPerStore == 0) StartAfresh();
+      if (!report_.finding.empty()) break;
       const uint64_t process = report_.kills;
       const std::string problem = KillOne(process);
       if (problem.empty()) continue;
       report_.finding = Concat("seed ", seed_, ", process ", process, ": ", problem, "\n", Files());
     }
-    RemoveStore();
+    EndStore();
     return report_;
   }
 
@@ -304,14 +305,43 @@ class Killer {
 
   std::string path() const { return scratch_.path_of(Concat("store", report_.stores)); }
 
-  void RemoveStore() {
+  bool logs_apart() const { return report_.stores % 2 == 0; }
+
+  // Through symbolic links, which stay, as do the directories that they lead to; then without.
+  std::string DestroyStore() const {
+    const std::string link = path() + ".link";
+    lsm::Options options;
+    for (const char* suffix : {"", kLogsSuffix}) {
+      if (std::filesystem::exists(path() + suffix))
+        std::filesystem::create_directory_symlink(path() + suffix, link + suffix);
+    }
+    for (const std::string& at : {link, path()}) {
+      if (logs_apart()) options.log_directory = at + kLogsSuffix;
+      if (const absl::Status status = DB::Destroy(at, options); !status.ok())
+        return Concat(at, ": cannot be destroyed: ", status.ToString());
+      for (const std::string& directory : {path(), path() + kLogsSuffix}) {
+        if (std::filesystem::exists(directory) && !std::filesystem::is_empty(directory))
+          return Concat(at, ": was destroyed, and something is left in ", directory);
+      }
+    }
+    if (std::filesystem::exists(path())) return Concat(path(), ": is empty, and was not removed");
+    return "";
+  }
+
+  void EndStore() {
+    if (report_.stores > 0 && report_.finding.empty()) {
+      const std::string problem = DestroyStore();
+      if (!problem.empty()) report_.finding = Concat("seed ", seed_, ": ", problem, "\n", Files());
+    }
     std::error_code ignored;
-    std::filesystem::remove_all(path(), ignored);
-    std::filesystem::remove_all(path() + kLogsSuffix, ignored);
+    for (const std::string& at : {path(), path() + ".link"}) {
+      std::filesystem::remove_all(at, ignored);
+      std::filesystem::remove_all(at + kLogsSuffix, ignored);
+    }
   }
 
   void StartAfresh() {
-    RemoveStore();
+    EndStore();
     ++report_.stores;
     tracks_.assign(kWriters, Track());
   }
@@ -325,9 +355,8 @@ class Killer {
     const auto start = Clock::now();
     std::optional<Clock::time_point> end;  // of the process, as soon as it is known
     if (dice_.OneIn(kOpeningOneIn)) end = start + AnyOf(microseconds(0), opening_time_ * 5 / 4);
-    Child child([&](int pipe) {
-      Victim(path(), report_.stores % 2 == 0, seed_, process, tracks_, pipe).Live();
-    });
+    Child child(
+        [&](int pipe) { Victim(path(), logs_apart(), seed_, process, tracks_, pipe).Live(); });
     if (!child.started()) return Concat("cannot be forked: ", std::strerror(errno));
     Life life;
     life.process = process;

@@ -2,6 +2,9 @@
 #ifndef TRELLIS_TESTS_RELIABILITY_WATCH_H_
 #define TRELLIS_TESTS_RELIABILITY_WATCH_H_
 
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
 #include <optional>
 #include <set>
 #include <string>
@@ -29,13 +32,31 @@ class Watch final : public lsm::EventListener {
     return lsm::Concat("events tell of ", files_.size(), " files, ", there.size(), " are there");
   }
 
+  // Empty if each stall that is counted was told of and, where jobs do not overlap, the other way
+  // round: where they do, a stall may end before it is counted.
+  std::string ProblemOfStalls(const lsm::Statistics& statistics, bool jobs_overlap) const {
+    const uint64_t counted[] = {statistics.stalls_memtable, statistics.stalls_level0,
+                                statistics.stalls_log};
+    for (size_t cause = 0; cause < std::size(counted); ++cause) {
+      if (counted[cause] > stalls_[cause] ||
+          (!jobs_overlap && counted[cause] == 0 && stalls_[cause] > 0))
+        return lsm::Concat("events tell of ", stalls_[cause], " stalls (",
+                           lsm::NameOf(static_cast<lsm::StallCause>(cause)), "), of which ",
+                           counted[cause], " are counted");
+    }
+    return "";
+  }
+
   lsm::DB* db = nullptr;  // null while it is opened
 
   void OnFileCreated(const lsm::FileCreated& event) override { files_.insert(event.path); }
   void OnFileRemoved(const lsm::FileRemoved& event) override { files_.erase(event.path); }
   void OnFlushEnd(const lsm::FlushEnd&) override { Ask(); }
   void OnCompactionBegin(const lsm::CompactionBegin&) override { Ask(); }
-  void OnStallBegin(const lsm::StallBegin&) override { Ask(); }
+  void OnStallBegin(const lsm::StallBegin& event) override {
+    ++stalls_[static_cast<size_t>(event.cause)];
+    Ask();
+  }
   void OnFailure(const lsm::Failure&) override { Ask(); }
 
  private:
@@ -66,6 +87,7 @@ class Watch final : public lsm::EventListener {
   lsm::FileSystem& file_system_;
   const std::string store_;
   std::set<std::string> files_;
+  uint64_t stalls_[3] = {};  // by cause
 };
 
 // Empty if nothing was counted between one moment and itself.
