@@ -68,9 +68,8 @@ class Watch final : public lsm::EventListener {
       const std::vector<std::string> names = (*directory)->List().value();
       for (const std::string& name : names) {
         const std::optional<lsm::FileName> parsed = lsm::ParseFileName(name);
-        if (parsed &&
-            (parsed->kind == lsm::FileKind::kTable || parsed->kind == lsm::FileKind::kLog ||
-             parsed->kind == lsm::FileKind::kManifest))
+        if (parsed && parsed->kind != lsm::FileKind::kLock &&
+            parsed->kind != lsm::FileKind::kCurrent && parsed->kind != lsm::FileKind::kTemporary)
           paths.insert(lsm::Concat(path, "/", name));
       }
     }
