@@ -22,6 +22,11 @@ absl::Status OutOfMemoryFor(std::string_view file) noexcept {
   return CatchOutOfMemory([&] { return WithContext(OutOfMemory(), file); });
 }
 
+absl::Status OutOfMemoryAt(std::string_view file, uint64_t offset) noexcept {
+  return CatchOutOfMemory(
+      [&] { return WithContext(OutOfMemory(), Concat(file, ": offset ", offset)); });
+}
+
 absl::Status DamageAt(std::string_view file, uint64_t offset, std::string_view what) {
   return absl::DataLossError(Concat(file, ": offset ", offset, ": ", what));
 }

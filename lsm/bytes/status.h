@@ -84,6 +84,20 @@ auto CatchOutOfMemoryFor(std::string_view file, const Call& call) -> decltype(ca
   }
 }
 
+// The same with "FILE: offset N: " before it.
+absl::Status OutOfMemoryAt(std::string_view file, uint64_t offset) noexcept;
+
+// The same for a block, which is as large as a file says.
+template <typename Call>
+auto CatchOutOfMemoryAt(std::string_view file, uint64_t offset, const Call& call)
+    -> decltype(call()) {
+  try {
+    return call();
+  } catch (const std::bad_alloc&) {
+    return OutOfMemoryAt(file, offset);
+  }
+}
+
 inline std::string_view MessageOf(const absl::Status& status) { return ToStd(status.message()); }
 
 }  // namespace lsm

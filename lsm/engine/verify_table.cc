@@ -59,6 +59,10 @@ absl::Status VerifyTable(Directory& directory, const TableMeta& meta, const Tabl
   absl::Status ended;
   TableCheckCalls calls;
   calls.problem = [&](const absl::Status& status) {
+    if (absl::IsResourceExhausted(status)) {
+      ended = status;
+      return false;
+    }
     report->problems.emplace_back(MessageOf(status));
     return report->problems.size() < before + kProblemsMax;
   };

@@ -16,7 +16,7 @@ namespace lsm {
 // Opens the file again, so that footer, index, properties and filter are read too.  Counts the
 // entries, and compares what they come to with the properties and with the manifest, whose record
 // of the table are `meta` and `place`.  Adds what it finds to the report; an error is the pacer's,
-// or ResourceExhausted without descriptors to open the file.
+// or ResourceExhausted without descriptors to open the file or memory for one of its blocks.
 absl::Status VerifyTable(Directory& directory, const TableMeta& meta, const TablePlace& place,
                          ReadMode mode, const bloom::DigestSeed& digest_seed, Pacer* pacer,
                          VerifyReport* report);

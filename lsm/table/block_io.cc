@@ -151,10 +151,14 @@ absl::StatusOr<std::string_view> OpenStored(std::string_view stored_with_trailer
 
 absl::StatusOr<std::string_view> ReadBlock(const ReadFile& file, uint64_t file_id,
                                            BlockHandle handle, BlockRooms* rooms) {
-  LSM_ASSIGN_OR_RETURN(const size_t wanted_bytes, BytesToRead(file, handle));
-  char* const stored = rooms->stored.Give(wanted_bytes);
-  LSM_ASSIGN_OR_RETURN(const size_t read_bytes, file.ReadAt(handle.offset, {stored, wanted_bytes}));
-  return OpenStored({stored, read_bytes}, handle, file_id, file.path(), &rooms->expanded);
+  using Bytes = absl::StatusOr<std::string_view>;
+  return CatchOutOfMemoryAt(file.path(), handle.offset, [&]() -> Bytes {
+    LSM_ASSIGN_OR_RETURN(const size_t wanted_bytes, BytesToRead(file, handle));
+    char* const stored = rooms->stored.Give(wanted_bytes);
+    LSM_ASSIGN_OR_RETURN(const size_t read_bytes,
+                         file.ReadAt(handle.offset, {stored, wanted_bytes}));
+    return OpenStored({stored, read_bytes}, handle, file_id, file.path(), &rooms->expanded);
+  });
 }
 
 absl::StatusOr<BlockBuffer> ReadPlainBlock(const ReadFile& file, uint64_t file_id,
@@ -164,14 +168,16 @@ absl::StatusOr<BlockBuffer> ReadPlainBlock(const ReadFile& file, uint64_t file_i
                     Concat("a block of ", handle.stored_bytes, " bytes stands where at most ",
                            bytes_max, " can be"));
   }
-  LSM_ASSIGN_OR_RETURN(const size_t wanted_bytes, BytesToRead(file, handle));
-  BlockBuffer stored(wanted_bytes);
-  LSM_ASSIGN_OR_RETURN(const size_t read_bytes,
-                       file.ReadAt(handle.offset, {stored.data(), wanted_bytes}));
-  stored.Truncate(read_bytes);
-  LSM_RETURN_IF_ERROR(OpenPlainBlock(stored.view(), handle, file_id, file.path()).status());
-  stored.Truncate(static_cast<size_t>(handle.stored_bytes));
-  return stored;
+  return CatchOutOfMemoryAt(file.path(), handle.offset, [&]() -> absl::StatusOr<BlockBuffer> {
+    LSM_ASSIGN_OR_RETURN(const size_t wanted_bytes, BytesToRead(file, handle));
+    BlockBuffer stored(wanted_bytes);
+    LSM_ASSIGN_OR_RETURN(const size_t read_bytes,
+                         file.ReadAt(handle.offset, {stored.data(), wanted_bytes}));
+    stored.Truncate(read_bytes);
+    LSM_RETURN_IF_ERROR(OpenPlainBlock(stored.view(), handle, file_id, file.path()).status());
+    stored.Truncate(static_cast<size_t>(handle.stored_bytes));
+    return stored;
+  });
 }
 
 absl::StatusOr<std::string_view> OpenPlainBlock(std::string_view stored_with_trailer,

@@ -22,8 +22,7 @@ size_t BlockReads::Add(const Table* table, const IndexPart* index, size_t ordina
 }
 
 void BlockReads::ReadAll(FileSystem* files, bool fill_cache) {
-  // Whose buffers there is no memory for keep the status that says so.
-  CatchOutOfMemory([&] {
+  const absl::Status status = CatchOutOfMemory([&] {
     std::vector<ReadRequest> requests;
     requests.reserve(reads_.size());
     for (Read& read : reads_) {
@@ -38,7 +37,12 @@ void BlockReads::ReadAll(FileSystem* files, bool fill_cache) {
     }
     files->ReadMany(requests, [&](size_t i) { Open(&reads_[i], requests[i], fill_cache); });
     return absl::OkStatus();
-  }).IgnoreError();
+  });
+  if (status.ok()) return;
+  for (Read& read : reads_) {
+    if (absl::IsResourceExhausted(read.status))
+      read.status = OutOfMemoryAt(read.table->path(), read.index->handle(read.ordinal).offset);
+  }
 }
 
 void BlockReads::Open(Read* read, const ReadRequest& request, bool fill_cache) {

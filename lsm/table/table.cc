@@ -209,20 +209,25 @@ absl::StatusOr<TableAnswer> Table::GetFrom(FirstBlock first, const LookupKey& ke
 
 absl::StatusOr<BlockRef> Table::ReadIntoCache(const IndexPart& index, size_t ordinal,
                                               bool fill_cache) const {
+  const BlockHandle handle = index.handle(ordinal);
   BlockRooms rooms;
   LSM_ASSIGN_OR_RETURN(const std::string_view bytes,
-                       ReadBlock(*file_, footer_.file_id, index.handle(ordinal), &rooms));
-  return IntoCache(index, ordinal, bytes, fill_cache);
+                       ReadBlock(*file_, footer_.file_id, handle, &rooms));
+  return CatchOutOfMemoryAt(file_->path(), handle.offset,
+                            [&] { return IntoCache(index, ordinal, bytes, fill_cache); });
 }
 
 absl::StatusOr<BlockRef> Table::AdmitBlock(const IndexPart& index, size_t ordinal,
                                            std::string_view stored_with_trailer,
                                            bool fill_cache) const {
-  BlockRooms rooms;
-  LSM_ASSIGN_OR_RETURN(const std::string_view bytes,
-                       OpenStored(stored_with_trailer, index.handle(ordinal), footer_.file_id,
-                                  file_->path(), &rooms.expanded));
-  return IntoCache(index, ordinal, bytes, fill_cache);
+  const BlockHandle handle = index.handle(ordinal);
+  return CatchOutOfMemoryAt(file_->path(), handle.offset, [&]() -> absl::StatusOr<BlockRef> {
+    BlockRooms rooms;
+    LSM_ASSIGN_OR_RETURN(
+        const std::string_view bytes,
+        OpenStored(stored_with_trailer, handle, footer_.file_id, file_->path(), &rooms.expanded));
+    return IntoCache(index, ordinal, bytes, fill_cache);
+  });
 }
 
 absl::StatusOr<BlockRef> Table::IntoCache(const IndexPart& index, size_t ordinal,

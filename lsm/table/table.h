@@ -201,6 +201,8 @@ class Table {
   // Over internal keys.  Must not outlive the table.
   std::unique_ptr<Iterator> NewIterator(const ScanOptions& options) const;
 
+  // Of the entries, as the properties state them.
+  std::pair<Sequence, Sequence> sequences() const { return sequences_; }
   const TableProperties& properties() const { return properties_; }
   const Footer& footer() const { return footer_; }
   // Of a partitioned table it is none.

@@ -222,14 +222,18 @@ std::string_view TableIterator::StoredInStretch(size_t ordinal) const {
 absl::Status TableIterator::LoadFromStretch(size_t ordinal, Block* block) {
   if (!IsInStretch(ordinal)) {
     ordinal_ = kNoBlock;  // its bytes may lie in the stretch that goes
-    LSM_RETURN_IF_ERROR(
-        ReadStretch(StretchFrom(ordinal, 1, options_.readahead_bytes), options_.readahead_bytes));
+    const Stretch stretch = StretchFrom(ordinal, 1, options_.readahead_bytes);
+    LSM_RETURN_IF_ERROR(CatchOutOfMemoryAt(table_.path(), stretch.begin, [&] {
+      return ReadStretch(stretch, options_.readahead_bytes);
+    }));
   }
   const BlockHandle handle = index_->handle(ordinal);
   ordinal_ = kNoBlock;  // its bytes may be those in `expanded_`
   LSM_ASSIGN_OR_RETURN(const std::string_view bytes,
-                       OpenStored(StoredInStretch(ordinal), handle, table_.footer_.file_id,
-                                  table_.path(), &expanded_));
+                       CatchOutOfMemoryAt(table_.path(), handle.offset, [&] {
+                         return OpenStored(StoredInStretch(ordinal), handle, table_.footer_.file_id,
+                                           table_.path(), &expanded_);
+                       }));
   if (!block->Init(bytes)) return table_.DamagedBlock(handle, "a data block is malformed");
   return absl::OkStatus();
 }

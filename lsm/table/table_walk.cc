@@ -2,6 +2,7 @@
 
 #include <cassert>
 #include <memory>
+#include <new>
 #include <utility>
 
 #include "absl/status/statusor.h"
@@ -63,6 +64,19 @@ void TableWalk::WalkEntries(const Block& block, const EntryVisitor& visit, Block
 }
 
 BlockFacts TableWalk::Walk(size_t ordinal, const EntryVisitor& visit) {
+  try {
+    return WalkUnguarded(ordinal, visit);
+  } catch (const std::bad_alloc&) {
+    last_.clear();
+    BlockFacts facts;
+    facts.ordinal = ordinal;
+    facts.handle = table_.block_handle(ordinal);
+    facts.status = OutOfMemoryAt(table_.path(), facts.handle.offset);
+    return facts;
+  }
+}
+
+BlockFacts TableWalk::WalkUnguarded(size_t ordinal, const EntryVisitor& visit) {
   BlockFacts facts;
   facts.ordinal = ordinal;
   facts.handle = table_.block_handle(ordinal);

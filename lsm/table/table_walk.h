@@ -46,9 +46,11 @@ class TableWalk {
 
   // Reads, verifies and walks a data block.  The entries of one that is out of place are counted
   // and not visited.  REQUIRES: `ordinal` is greater than that of the call before.
+  // Without memory for the block its status is ResourceExhausted, and names file and offset.
   BlockFacts Walk(size_t ordinal, const EntryVisitor& visit);
 
  private:
+  BlockFacts WalkUnguarded(size_t ordinal, const EntryVisitor& visit);
   // Whether the block may begin with that key.
   absl::Status CheckPlace(size_t ordinal, std::string_view first) const;
   void WalkEntries(const Block& block, const EntryVisitor& visit, BlockFacts* facts);

@@ -84,6 +84,43 @@ void LimitMemoryTo(size_t more_bytes) {
   ::setrlimit(RLIMIT_DATA, &limit);
 }
 
+// First, and made by a child: the heap of this process keeps large pieces, which no limit counts.
+TEST(HostileStoreTest, WantOfMemoryNamesTheBlockThatAsksForIt) {
+  const ScratchDir scratch;
+  const std::string path = scratch.path_of("store");
+  for (const Compression compression : {Compression::kNone, Compression::kLz4}) {
+    ASSERT_EQ(InChild([&] {
+                const std::unique_ptr<DB> db = DB::Open(path, {.compression = compression}).value();
+                absl::Status status = db->Put("large", std::string(size_t{48} << 20, 'x'));
+                status.Update(db->CompactRange());
+                return status.ToString();
+              }),
+              "OK");
+    const auto refusal = testing::ContainsRegex(
+        "^RESOURCE_EXHAUSTED: .*/store/[0-9]+\\.table: offset [0-9]+: out of memory$");
+    const auto with_little_memory = [&](const std::function<absl::Status(DB&)>& call) {
+      return InChild([&] {
+        const std::unique_ptr<DB> db = DB::Open(path, {.mode = OpenMode::kReadOnly}).value();
+        LimitMemoryTo(size_t{24} << 20);
+        return call(*db).ToString();
+      });
+    };
+    EXPECT_THAT(with_little_memory([](DB& db) { return db.Get("large").status(); }), refusal);
+    EXPECT_THAT(with_little_memory([](DB& db) {
+                  const std::vector<std::string_view> keys = {"large", "large"};
+                  return db.MultiGet(keys)[0].status();
+                }),
+                refusal);
+    EXPECT_THAT(with_little_memory([](DB& db) {
+                  const std::unique_ptr<Iterator> iterator = db.NewIterator();
+                  iterator->SeekToFirst();
+                  return iterator->status();
+                }),
+                refusal);
+    EXPECT_THAT(with_little_memory([](DB& db) { return db.Verify().status(); }), refusal);
+  }
+}
+
 TEST(HostileStoreTest, WantOfMemoryNamesTheFileThatAsksForIt) {
   const ScratchDir scratch;
   const std::string path = scratch.path_of("store");
@@ -163,7 +200,7 @@ class SparseFilesTest : public testing::Test {
     EXPECT_THAT(report.problems, IsEmpty());
   }
 
-  // Of what the files store that is many times as much as there is.
+  // Many times the bytes that the files store.
   static constexpr uint64_t kReadBytesMax = uint64_t{32} << 20;
 
   const ScratchDir scratch_;
