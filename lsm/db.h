@@ -216,15 +216,23 @@ class DB {
 
   // --- care ---
 
-  // Reads everything from the files, past the block cache, and holds it against itself: CURRENT,
-  // the manifest, the logs, and of every table all checksums, the order of all keys, index, counts,
-  // what the manifest says, and the filter's answer for every key.  What is wrong stands in the
-  // report; writes, reads and background work go on meanwhile.  Only while CURRENT and the manifest
-  // are read, what is to be noted in the manifest waits: the end of a flush or a compaction, the
-  // first sync of a log.  They and the logs come first and at once; `pace` is that of the tables,
-  // of which those that come and go while it runs are left out.  After a failed write it is unknown
-  // what manifest and logs hold: they are left out until Resume.  Cancelled if pace.progress ends
-  // it; ResourceExhausted without threads or descriptors, which is no damage.
+  // Reads everything from the files, past the block cache, and checks it: CURRENT, the manifest and
+  // the logs; of every table all checksums, the order of all keys, index, counts, what the manifest
+  // says, and the filter's answer for every key; and across levels, that the newest entry of each
+  // key is the one that lookups find first.  The report says what is wrong.
+  //
+  // Writes, reads and background work go on meanwhile.  Only while CURRENT and the manifest are
+  // read do flushes, compactions and first syncs of logs wait with their notes in the manifest.
+  // CURRENT, manifest and logs come first, at full speed; `pace` applies to tables.  Tables that
+  // come and go meanwhile are left out.  Manifest and logs are left out after a failed write, until
+  // Resume: it is unknown what they hold.
+  //
+  // Levels are compared if all tables are sound.  Tables whose keys overlap those of another level,
+  // while neither holds only newer writes, are read a second time for that, at the same pace; in
+  // pieces of 256 MiB, so that no file stays for long that a compaction makes obsolete.
+  //
+  // Cancelled if pace.progress ends it.  ResourceExhausted without threads, descriptors or memory,
+  // which is no damage.
   absl::StatusOr<VerifyReport> Verify(const Pace& pace = {});
 
   // Problems that Verify and scrubbing (Options::scrub_seconds) have found since the store was
@@ -258,7 +266,8 @@ class DB {
   // Makes a store in `directory` from a backup, a checkpoint, or any store that is not open for
   // writing and has no log_directory: opens it for reading, copies, and verifies the copies as
   // Backup does.  `options` say where the new one's logs go, who may read its files, whether copies
-  // are read back directly, and of what environment both are.  Errors as Backup, with what it
+  // are read back directly, and of what environment both are.  A log that is a sparse file is copied
+  // whole, so that it takes the time and the room of its size.  Errors as Backup, with what it
   // leaves; InvalidArgument if `directory` is inside the backup's; NotFound if there is no backup;
   // DataLoss if anything in it is damaged: no store is made then.
   static absl::StatusOr<CopyReport> Restore(const std::string& backup, const std::string& directory,

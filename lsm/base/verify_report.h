@@ -23,9 +23,9 @@ struct VerifyReport {
   // what they hold (DB::GetFailure).  After DB::Resume they are looked at again.
   bool records_left_out = false;
   // What is wrong, each a line that names the file, the offset where there is one, and what:
-  // damage, and files that cannot be read.  Of a table up to 100; of CURRENT and the manifest the
-  // first, and of the logs the first (`sstdump verify` names the rest).  Empty: all that was looked
-  // at is as it was written.
+  // damage, and files that cannot be read.  Up to 100 for a table, and up to 100 across levels; the
+  // first of CURRENT and the manifest, and the first of the logs (`sstdump verify` names the rest).
+  // Empty: all that was looked at is as it was written.
   std::vector<std::string> problems;
   // For a store that is open for reading only: ends of its logs that an opening drops, which may be
   // torn writes (lsm/base/recovery_report.h).  A store that is open for writing has none;

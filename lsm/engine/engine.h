@@ -388,6 +388,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   absl::Status VerifyIfThere(const PlacedTable& table, Pacer* pacer, VerifyReport* report)
       ABSL_LOCKS_EXCLUDED(mutex_);
   void NoteVerified(const VerifyReport& report) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Whether the levels agree with the sequences; of tables that are sound.
+  absl::Status VerifyKeyOrder(Pacer* pacer, VerifyReport* report);
   bool ScheduleScrub() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   ScrubStep NextToScrub() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ScrubNext();

@@ -9,11 +9,16 @@
 #include "lsm/engine/pacer.h"
 #include "lsm/engine/recovery.h"
 #include "lsm/engine/verify_table.h"
+#include "lsm/version/key_order.h"
 
 namespace lsm {
 namespace {
 
 constexpr size_t kDamageLinesMax = 100;
+
+constexpr size_t kContradictionsMax = 100;
+// Of keys and values, while which no file that they are in can be removed.
+constexpr uint64_t kBytesComparedAtOnce = uint64_t{256} << 20;
 
 // While a table is scrubbed, it is read as fast as this at least, for meanwhile its file cannot be
 // removed.
@@ -48,6 +53,8 @@ absl::StatusOr<VerifyReport> Engine::Verify(const Pace& pace) {
   absl::Status status = VerifyRecords(&report);
   for (size_t i = 0; i < tables.size() && status.ok(); ++i)
     status = VerifyIfThere(tables[i], pacer.get(), &report);
+  // What is not as it was written cannot be compared.
+  if (status.ok() && report.problems.empty()) status = VerifyKeyOrder(pacer.get(), &report);
   NoteVerified(report);
   if (!status.ok()) LSM_RETURN_IF_ERROR(CheckOpen());
   LSM_RETURN_IF_ERROR(status);
@@ -113,6 +120,34 @@ absl::Status Engine::VerifyIfThere(const PlacedTable& table, Pacer* pacer, Verif
   held.reset();
   CollectGarbage();
   return status;
+}
+
+// In pieces, each of the tables that are there then, so that none has to stay for long.
+absl::Status Engine::VerifyKeyOrder(Pacer* pacer, VerifyReport* report) {
+  const Pacer::Uncounted uncounted(pacer);
+  const std::string& path = store_.directory->path();
+  TableContext context;
+  context.digest_seed = digest_seed_;
+  absl::Status ended;
+  KeyOrderCalls calls;
+  calls.problem = [&](const std::string& problem) {
+    report->problems.push_back(Concat(path, ": ", problem));
+    return report->problems.size() < kContradictionsMax;
+  };
+  calls.before_bytes = [&](uint64_t bytes) { return ended = pacer->Take(path, bytes); };
+  std::optional<std::string> from("");
+  while (from) {
+    std::shared_ptr<const ReadView> view = view_.Share();
+    absl::StatusOr<std::optional<std::string>> next =
+        CompareRuns(*store_.directory, context, TablesToCompare(AgedRunsOf(*view->version)), *from,
+                    kBytesComparedAtOnce, calls);
+    LetGo(std::move(view));
+    if (!next.ok() && (!ended.ok() || absl::IsResourceExhausted(next.status())))
+      return next.status();
+    if (!next.ok()) report->problems.emplace_back(MessageOf(next.status()));
+    from = next.ok() ? *std::move(next) : std::nullopt;
+  }
+  return absl::OkStatus();
 }
 
 void Engine::NoteVerified(const VerifyReport& report) {

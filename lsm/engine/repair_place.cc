@@ -6,8 +6,9 @@
 #include "lsm/bytes/status.h"
 #include "lsm/compaction/filter_plan.h"
 #include "lsm/engine/repair_job.h"
-#include "lsm/engine/runs_reader.h"
 #include "lsm/version/age_order.h"
+#include "lsm/version/key_order.h"
+#include "lsm/version/runs_reader.h"
 
 namespace lsm {
 namespace {
@@ -97,44 +98,28 @@ std::string RepairJob::FindDisorderOfRanges() {
   return "";
 }
 
-// Whether of each key what is found first is the newest.  What is below it may be in any order, and
-// there may be copies of it (lsm/compaction/steps.h): no snapshot outlives a process.
+// Below the newest entry of a key anything may lie: no snapshot outlives a process.
 absl::StatusOr<std::string> RepairJob::FindDisorderOfKeys() {
-  RunsReader reader(&directory_, context_.table_context);
-  bool is_clear = true;  // by the ranges of sequences alone
-  Sequence smallest_so_far = kSequenceMax + 1;
+  AgedRuns runs;
   for (size_t level = 0; level < new_levels_.size(); ++level) {
     const Tables& tables = new_levels_[level];
-    for (size_t begin = 0, end = 0; begin < tables.size(); begin = end) {
-      std::vector<TableMeta> run;
-      Sequence smallest = kSequenceMax, largest = 0;
-      do {
-        smallest = std::min(smallest, tables[end].smallest_sequence);
-        largest = std::max(largest, tables[end].largest_sequence);
-        run.push_back(tables[end++].meta);
-      } while (level > 0 && end < tables.size() && tables[end].meta.run == run[0].run);
-      is_clear = is_clear && largest < smallest_so_far;
-      smallest_so_far = std::min(smallest_so_far, smallest);
-      reader.AddRun(std::move(run));
+    for (size_t i = 0; i < tables.size(); ++i) {
+      const bool begins = i == 0 || level == 0 || tables[i].meta.run != tables[i - 1].meta.run;
+      if (begins) runs.emplace_back();
+      runs.back().push_back(
+          {tables[i].meta, tables[i].smallest_sequence, tables[i].largest_sequence});
     }
   }
-  if (is_clear) return "";
-  LSM_RETURN_IF_ERROR(reader.Start());
-  std::string newest;  // of the key
-  size_t newest_run = 0;
-  uint64_t newest_table = 0;
-  while (reader.Valid()) {
-    if (newest.empty() || UserKeyOf(newest) != UserKeyOf(reader.key())) {
-      newest.assign(reader.key());
-      newest_run = reader.run();
-      newest_table = reader.table();
-    } else if (reader.run() < newest_run) {
-      return Concat("key ", QuotedKey(UserKeyOf(newest)), ": what ", TableFileName(newest_table),
-                    " holds is newer than what is above it, in ", TableFileName(reader.table()));
-    }
-    LSM_RETURN_IF_ERROR(reader.Next());
-  }
-  return "";
+  std::string disorder;
+  KeyOrderCalls calls;
+  calls.problem = [&](const std::string& problem) {
+    disorder = problem;
+    return false;
+  };
+  LSM_RETURN_IF_ERROR(CompareRuns(directory_, context_.table_context, TablesToCompare(runs),
+                                  /*from=*/"", UINT64_MAX, calls)
+                          .status());
+  return disorder;
 }
 
 absl::StatusOr<RepairJob::Tables> RepairJob::Merge(const Tables& tables, int level,

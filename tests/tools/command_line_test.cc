@@ -139,6 +139,22 @@ TEST_F(CommandLineTest, OptionsMayStandAnywhere) {
   EXPECT_EQ(Run({"info", "--color", "always", "s"}).out, Run({"--color=always", "info", "s"}).out);
 }
 
+TEST_F(CommandLineTest, AValueMayBeEmpty) {
+  MakeTinyStore(files_, "s");
+  const RunResult all = Run({"scan", "s"});
+  ASSERT_EQ(all.code, 0);
+  ASSERT_FALSE(all.out.empty());
+  for (const std::string empty : {"--prefix=", "--from="}) {
+    EXPECT_EQ(Run({"scan", empty, "s"}).out, all.out) << empty;
+    EXPECT_EQ(Run({"scan", "s", empty}).out, all.out) << empty;
+  }
+  EXPECT_EQ(Run({"scan", "--prefix", "", "s"}).out, all.out);
+  EXPECT_EQ(Run({"scan", "--to=", "s"}).out, "");
+  EXPECT_EQ(Run({"scan", "--limit=", "s"}).code, 2);
+  EXPECT_NE(Run({"scan", "--json=", "s"}).code, 0);
+  EXPECT_EQ(Run({"scan", "--", "--prefix="}).code, 3) << "a path";
+}
+
 // Every member of every document is explained where people look for it.
 TEST_F(CommandLineTest, EveryMemberOfTheJsonIsInTheReadme) {
   MakeSampleStore(files_, "s");

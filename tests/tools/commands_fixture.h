@@ -4,13 +4,16 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "lsm/fs/memory_file_system.h"
+#include "lsm/version/manifest.h"
 #include "tests/tools/sample_store.h"
 
 namespace tools {
@@ -38,6 +41,20 @@ class CommandsTest : public testing::Test {
     EXPECT_EQ(document["exit_code"], code);
     EXPECT_EQ(document["command"], command);
     return document;
+  }
+
+  // A store in `path` whose writes are all in log 2.  Returns its directory.
+  std::unique_ptr<lsm::Directory> MakeStoreOfALog(
+      const std::string& path, const std::vector<std::vector<SampleEntry>>& batches) {
+    auto directory = files_.OpenDirectory(path, true).value();
+    lsm::VersionEdit snapshot;
+    snapshot.is_snapshot = true;
+    snapshot.next_file_number = 3;
+    snapshot.oldest_log = 2;
+    snapshot.digest_seed = kSampleSeed;
+    EXPECT_TRUE(lsm::ManifestWriter::Create(*directory, 1, 1, snapshot, std::nullopt).ok());
+    MakeLog(*directory, 2, batches, LogState::kOpen);
+    return directory;
   }
 
   lsm::MemoryFileSystem files_;

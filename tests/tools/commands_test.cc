@@ -4,14 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <map>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <string>
 #include <vector>
 
-#include "lsm/bytes/escape.h"
 #include "lsm/fs/file_names.h"
 #include "lsm/fs/memory_file_system.h"
 #include "lsm/version/manifest.h"
@@ -438,14 +434,7 @@ TEST_F(CommandsTest, InfoOfAnEmptyLogDoesNotGuess) {
 }
 
 TEST_F(CommandsTest, AStoreWithoutTablesSaysSo) {
-  auto directory = files_.OpenDirectory("l", true).value();
-  lsm::VersionEdit snapshot;
-  snapshot.is_snapshot = true;
-  snapshot.next_file_number = 3;
-  snapshot.oldest_log = 2;
-  snapshot.digest_seed = kSampleSeed;
-  ASSERT_TRUE(lsm::ManifestWriter::Create(*directory, 1, 1, snapshot, std::nullopt).ok());
-  MakeLog(*directory, 2, {{{"a", 1, false, "logged"}}}, LogState::kOpen);
+  const auto directory = MakeStoreOfALog("l", {{{"a", 1, false, "logged"}}});
   for (const std::string command : {"filter", "blocks", "properties", "scan"}) {
     const RunResult result = Run({command, "l"});
     EXPECT_EQ(result.code, 0);

@@ -2,10 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -154,15 +152,7 @@ TEST_F(ContentsTest, DumpKeepsToItsBounds) {
 }
 
 TEST_F(ContentsTest, DumpShowsAStoreThatIsAllInItsLog) {
-  auto directory = files_.OpenDirectory("l", true).value();
-  lsm::VersionEdit snapshot;
-  snapshot.is_snapshot = true;
-  snapshot.next_file_number = 3;
-  snapshot.oldest_log = 2;
-  snapshot.digest_seed = kSampleSeed;
-  ASSERT_TRUE(lsm::ManifestWriter::Create(*directory, 1, 1, snapshot, std::nullopt).ok());
-  MakeLog(*directory, 2, {{{"a", 1, false, "old"}, {"b", 2, false, "2"}}, {{"a", 3, false, "1"}}},
-          LogState::kOpen);
+  MakeStoreOfALog("l", {{{"a", 1, false, "old"}, {"b", 2, false, "2"}}, {{"a", 3, false, "1"}}});
   EXPECT_EQ(Run({"dump", "l"}).out, "a\t1\nb\t2\n");
 }
 

@@ -47,7 +47,8 @@ class ProgramTest : public testing::Test {
   // In the scratch directory; `sstdump` stands for the program.
   ShellResult Shell(const std::string& command) {
     const std::string script =
-        "cd '" + scratch_.path() + "' && sstdump() { '" SSTDUMP_PROGRAM "' \"$@\"; }; " + command;
+        "cd '" + scratch_.path() +
+        "' && program='" SSTDUMP_PROGRAM "' && sstdump() { \"$program\" \"$@\"; }; " + command;
     std::ofstream(scratch_.path_of("script")) << script;
     FILE* const pipe = popen(
         ("bash '" + scratch_.path_of("script") + "' 2>'" + scratch_.path_of("err") + "'").c_str(),
@@ -131,6 +132,16 @@ TEST_F(ProgramTest, AClosedPipeEndsItQuietly) {
       "sstdump scan t1 t2 t3 t4 t5 t6 t7 t8 t1 t2 t3 t4 | head -1; echo ${PIPESTATUS[0]}");
   EXPECT_THAT(result.out, AllOf(HasSubstr("key000000"), HasSubstr("\n0\n")));
   EXPECT_EQ(result.err, "");
+}
+
+// Rather than when all is read, which at this rate takes hours.
+TEST_F(ProgramTest, AClosedPipeEndsASlowVerify) {
+  for (const std::string threads : {"1", "3"}) {
+    const ShellResult result = Shell("timeout 20 \"$program\" verify --rate 1 --threads " +
+                                     threads + " store | true; echo ${PIPESTATUS[0]}");
+    EXPECT_EQ(result.out, "0\n") << threads;
+    EXPECT_EQ(result.err, "");
+  }
 }
 
 TEST_F(ProgramTest, AFullDiskIsAnError) {

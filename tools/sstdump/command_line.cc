@@ -324,6 +324,22 @@ void Protect(std::string* word) {
   if (word->starts_with('[') || word->starts_with('{')) word->insert(word->begin(), '\0');
 }
 
+// For "--prefix=" CLI11 takes the next word as the value; "--prefix" with an empty word after it is
+// what was meant.
+void SplitEmptyValues(std::vector<std::string>* words) {
+  std::vector<std::string> split;
+  for (auto word = words->begin(); word != words->end(); ++word) {
+    if (*word == "--") {
+      split.insert(split.end(), word, words->end());
+      break;
+    }
+    const bool is_empty = word->starts_with("--") && word->find('=') == word->size() - 1;
+    split.push_back(is_empty ? word->substr(0, word->size() - 1) : *word);
+    if (is_empty) split.emplace_back();
+  }
+  *words = std::move(split);
+}
+
 void Unprotect(Typed* typed) {
   const auto unprotect = [](std::string* word) {
     if (word->starts_with('\0')) word->erase(word->begin());
@@ -395,6 +411,7 @@ ParsedCommandLine ParseCommandLine(const std::vector<std::string>& arguments, co
     *world.err << FittedHelp(app.help(), world);
     return {std::nullopt, static_cast<int>(Outcome::kUsage)};
   }
+  SplitEmptyValues(&words);
   try {
     for (std::string& word : words) Protect(&word);
     std::reverse(words.begin(), words.end());  // as CLI11 takes a vector

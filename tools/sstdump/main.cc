@@ -1,4 +1,5 @@
 // The program: the world as it is.
+#include <poll.h>
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
@@ -117,6 +118,11 @@ uint64_t NowNanos() {
   return static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch() /
                                std::chrono::nanoseconds(1));
 }
+// A pipe whose other end was closed.
+bool OutputIsGone() {
+  pollfd output{.fd = STDOUT_FILENO, .events = 0, .revents = 0};
+  return poll(&output, 1, 0) == 1 && (output.revents & POLLERR) != 0;
+}
 void SleepNanos(uint64_t nanos) { std::this_thread::sleep_for(std::chrono::nanoseconds(nanos)); }
 
 std::string FollowLink(const std::string& path) {
@@ -132,9 +138,9 @@ int Main(int argc, char** argv) {
   signal(SIGPIPE, SIG_IGN);
   OutputBuffer buffer;
   std::ostream out(&buffer);
-  const World world{&lsm::PosixFileSystem(), &out,       &std::cerr,
-                    StandardOutput(),        FollowLink, PinnedFilesMax(),
-                    ShowsProgress(),         NowNanos,   SleepNanos};
+  const World world{
+      &lsm::PosixFileSystem(), &out,     &std::cerr, StandardOutput(), FollowLink, PinnedFilesMax(),
+      ShowsProgress(),         NowNanos, SleepNanos, OutputIsGone};
   const int code = RunSstdump(std::vector<std::string>(argv + 1, argv + argc), world);
   out.flush();
   if (buffer.error() == 0 || buffer.error() == EPIPE) return code;

@@ -51,6 +51,10 @@ const char* NameOf(Outcome outcome) {
   return "?";
 }
 
+Outcome OutcomeOf(const absl::Status& status) {
+  return absl::IsDataLoss(status) ? Outcome::kDamaged : Outcome::kUnreadable;
+}
+
 std::string ToHex(std::string_view bytes) {
   constexpr char kDigits[] = "0123456789abcdef";
   std::string text;
@@ -199,9 +203,10 @@ bool Session::HasSaid(const absl::Status& status, const Target& target) const {
 }
 
 void Session::AddStatus(const absl::Status& status, PlacedMessage placed) {
-  const Outcome outcome = absl::IsDataLoss(status) ? Outcome::kDamaged : Outcome::kUnreadable;
-  Add({std::move(placed.file), placed.offset, std::move(placed.message)}, outcome);
+  Add({std::move(placed.file), placed.offset, std::move(placed.message)}, OutcomeOf(status));
 }
+
+void Session::CountUnshown(const absl::Status& status) { Count(OutcomeOf(status)); }
 
 void Session::Damage(const Target& target, std::optional<uint64_t> offset, std::string message) {
   Add({target.path, offset, std::move(message)}, Outcome::kDamaged);
@@ -240,11 +245,15 @@ void Session::ClearProgress() {
   has_progress_ = false;
 }
 
-void Session::Add(Problem problem, Outcome outcome) {
+void Session::Count(Outcome outcome) {
   outcome_ = std::max(outcome_, outcome);
   worst_ = std::max(worst_, outcome_);
   ++tally_.problems;
   if (outcome == Outcome::kDamaged) ++tally_.damage;
+}
+
+void Session::Add(Problem problem, Outcome outcome) {
+  Count(outcome);
   ++file_problem_count_;
   if (file_problem_count_ > kProblemsMax) return;
   if (file_problem_count_ == kProblemsMax) problem.message += "; more of this file is not shown";

@@ -75,6 +75,8 @@ class Session {
   void Damage(const Target& target, std::optional<uint64_t> offset, std::string message);
   // The same where there is no target: a path that leads nowhere.
   void Fail(const absl::Status& status, const std::string& path);
+  // A problem of another file that is counted and not shown.
+  void CountUnshown(const absl::Status& status);
   // Whether this result has shown that problem.
   bool HasSaid(const absl::Status& status, const Target& target) const;
   // The command does not fit what the path leads to.
@@ -108,6 +110,8 @@ class Session {
 
   // The place where the output goes takes no more (a closed pipe, a full disk).
   bool is_broken() const { return world_.out->fail(); }
+  // Whether nobody reads the output any more.  Any thread.
+  bool output_is_gone() const { return world_.output_is_gone && world_.output_is_gone(); }
 
   // --- how things look ---
 
@@ -138,6 +142,7 @@ class Session {
   std::string Colored(const char* code, std::string_view text) const;
   bool writes_lines() const;
   void BeginResult();
+  void Count(Outcome outcome);
   void Add(Problem problem, Outcome outcome);
   void AddStatus(const absl::Status& status, PlacedMessage placed);
   void PrintProblem(const Problem& problem);

@@ -18,6 +18,8 @@ constexpr uint64_t kBetweenShown = kSecond / 4;
 // Shorter sleeps cost more than they wait.
 constexpr uint64_t kSleepMin = kSecond / 100;
 constexpr uint64_t kOvershotMax = kSecond / 10;
+// At the end of the run a thread may still sleep that long.
+constexpr uint64_t kSleepMax = kSecond / 10;
 
 // Verdicts hold keys, which may be long: not many wait for their turn.
 constexpr size_t kAheadOfEachThread = 2;
@@ -97,7 +99,7 @@ TableVerdict TableVerifier::Next() {
     table = taken_++;
     assert(table < tables_.size());
     changed_.SignalAll();
-    while (!threads_.empty() && !verdicts_.contains(table)) {
+    while (!threads_.empty() && !is_over_ && !verdicts_.contains(table)) {
       ShowProgress();
       changed_.Wait(&mutex_);
     }
@@ -107,7 +109,7 @@ TableVerdict TableVerifier::Next() {
     verdict = Check(table);
   } else {
     const lsm::MutexLock lock(&mutex_);
-    verdict = std::move(verdicts_.extract(table).mapped());
+    if (verdicts_.contains(table)) verdict = std::move(verdicts_.extract(table).mapped());
   }
   session_->ClearProgress();
   return verdict;
@@ -121,7 +123,7 @@ bool TableVerifier::BeforeBlock(uint64_t bytes) {
     bytes_done_ += bytes;
     const uint64_t now = NowNanos();
     if (const std::optional<uint64_t> rate = session_->request().rate) {
-      // What a sleep overshot is made up for, but not what checking took.
+      // The excess of a sleep is made up for, the time of checks is not.
       next_read_nanos_ = std::max(next_read_nanos_, now - std::min(now, kOvershotMax));
       wait_nanos = next_read_nanos_ - std::min(now, next_read_nanos_);
       if (wait_nanos < kSleepMin) wait_nanos = 0;
@@ -134,8 +136,27 @@ bool TableVerifier::BeforeBlock(uint64_t bytes) {
       changed_.SignalAll();  // the caller's thread shows it
     }
   }
-  if (wait_nanos > 0 && session_->world().sleep_nanos) session_->world().sleep_nanos(wait_nanos);
+  return Sleep(wait_nanos);
+}
+
+bool TableVerifier::Sleep(uint64_t nanos) {
+  while (nanos > 0) {
+    const uint64_t piece = std::min(nanos, kSleepMax);
+    if (session_->world().sleep_nanos) session_->world().sleep_nanos(piece);
+    nanos -= piece;
+    const bool is_gone = session_->output_is_gone();
+    const lsm::MutexLock lock(&mutex_);
+    is_over_ |= is_gone;
+    if (!is_over_) continue;
+    changed_.SignalAll();
+    return false;
+  }
   return true;
+}
+
+bool TableVerifier::is_over() {
+  const lsm::MutexLock lock(&mutex_);
+  return is_over_;
 }
 
 void TableVerifier::ShowProgress() {

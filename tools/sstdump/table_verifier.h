@@ -19,8 +19,8 @@ namespace tools {
 // Threads: all calls by one.
 class TableVerifier {
  public:
-  // --threads N: so many threads check, and the caller's waits; else the caller's checks.  --rate:
-  // all together read no faster.
+  // --threads N: N threads check while the caller's waits; without it the caller's checks.  --rate:
+  // all of them together read no faster.
   TableVerifier(std::vector<Target> tables, Session* session);
   // Stops the threads.
   ~TableVerifier();
@@ -29,11 +29,17 @@ class TableVerifier {
   // one is left.
   TableVerdict Next();
 
+  // Before so many more bytes are read: waits for the rate.  False: it is over.
+  bool BeforeBlock(uint64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Nobody reads the output any more, so the last verdict is none.
+  bool is_over() ABSL_LOCKS_EXCLUDED(mutex_);
+
  private:
   void Work();
   TableVerdict Check(size_t table) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Counts, and waits for the rate.  False: nobody wants the verdict any more.
-  bool BeforeBlock(uint64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_);
+  // In pieces, so that it notices when all is over.  False: it is.
+  bool Sleep(uint64_t nanos) ABSL_LOCKS_EXCLUDED(mutex_);
   void ShowProgress() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   uint64_t NowNanos() const;
 

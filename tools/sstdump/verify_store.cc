@@ -10,6 +10,7 @@
 #include "lsm/bytes/readable.h"
 #include "lsm/bytes/status.h"
 #include "lsm/version/age_order.h"
+#include "lsm/version/key_order.h"
 #include "tools/sstdump/layout.h"
 #include "tools/sstdump/store_files.h"
 #include "tools/sstdump/table_verifier.h"
@@ -43,6 +44,8 @@ class StoreChecker {
   }
 
  private:
+  static constexpr uint64_t kFilesLostShown = 100;
+
   const lsm::ManifestState& state() const { return files_.manifest.state; }
 
   std::string PathOf(const std::string& name) const {
@@ -53,11 +56,27 @@ class StoreChecker {
   std::optional<Target> Take(absl::StatusOr<std::optional<Target>> found,
                              const lsm::Directory& directory, const std::string& name) {
     if (!found.ok()) {
-      session_->Fail(found.status(), Concat(directory.path(), "/", name));
+      session_->NextFile();
+      if (++files_lost_ <= kFilesLostShown) {
+        session_->Fail(found.status(), Concat(directory.path(), "/", name));
+      } else {
+        session_->CountUnshown(found.status());
+      }
       return std::nullopt;
     }
     if (!*found) session_->Note(name + kMovedOn);
     return *std::move(found);
+  }
+
+  // Of the files of a kind that are missing or cannot be opened the first are named, so that the
+  // output stays bounded.  Says how many more there are.
+  void NoteFilesLost(const char* one, const char* several) {
+    if (files_lost_ > kFilesLostShown) {
+      session_->Note(Concat(Count(files_lost_ - kFilesLostShown, one, several),
+                            " cannot be opened either; the problems above name the first ",
+                            kFilesLostShown));
+    }
+    files_lost_ = 0;
   }
 
   void CheckManifest() {
@@ -95,16 +114,43 @@ class StoreChecker {
       if (found.back().ok() && *found.back()) targets.push_back(**found.back());
     }
     TableVerifier verifier(std::move(targets), session_);
+    const Session::Tally before_all = session_->tally();
     for (size_t i = 0; i < tables.size() && !session_->is_broken(); ++i) {
       const Session::Tally before = session_->tally();
       const std::optional<Target> target =
           Take(std::move(found[i]), *files_.directory, tables[i].name);
       if (!target) continue;
       const TableVerdict verdict = verifier.Next();
+      if (verifier.is_over()) return;
       ReportTable(*target, verdict, session_);
       if (verdict.is_open) CompareWithManifest(*target, tables[i], verdict, before);
       PrintVerdict(target->path, before, TextOf(verdict), session_);
     }
+    NoteFilesLost("more table", "more tables");
+    // What is not as it was written cannot be compared.
+    if (session_->tally() == before_all) CheckKeyOrder(&verifier);
+  }
+
+  // Whether of each key the entry that a lookup finds first is the newest.
+  void CheckKeyOrder(TableVerifier* verifier) {
+    session_->NextFile();
+    lsm::TableContext context;
+    context.digest_seed = state().digest_seed;
+    lsm::KeyOrderCalls calls;
+    calls.problem = [&](const std::string& problem) {
+      session_->Fail(absl::DataLossError(Concat(files_.directory->path(), ": ", problem)), target_);
+      return !session_->has_too_many_problems();
+    };
+    calls.before_bytes = [&](uint64_t bytes) {
+      return verifier->BeforeBlock(bytes) ? absl::OkStatus() : absl::CancelledError();
+    };
+    const absl::Status status =
+        lsm::CompareRuns(*files_.directory, context, lsm::TablesToCompare(runs_), /*from=*/"",
+                         UINT64_MAX, calls)
+            .status();
+    if (status.ok() || absl::IsCancelled(status)) return;
+    if (absl::IsNotFound(status)) return session_->Note(Concat(target_.path, kMovedOn));
+    session_->Fail(status, target_);
   }
 
   void CompareWithManifest(const Target& target, const PlacedTable& placed,
@@ -143,9 +189,14 @@ class StoreChecker {
     if (verdict.level > placed.level)
       differs("level", Concat(placed.level), Concat("been made for level ", verdict.level));
     if (placed.level == 0) level0_.emplace(meta.number, verdict.facts);
+    const bool is_same_run = placed.level > 0 && placed.level == last_level_ && !runs_.empty() &&
+                             runs_.back().back().meta.run == meta.run;
+    if (!is_same_run) runs_.emplace_back();
+    last_level_ = placed.level;
+    runs_.back().push_back({meta, verdict.facts.smallest_sequence, verdict.facts.largest_sequence});
   }
 
-  // Of level 0, by what was counted.
+  // The order of level 0, by what was counted.
   void CheckAges() {
     lsm::AgeOrder order;
     for (const auto& [number, facts] : level0_) {
@@ -153,6 +204,7 @@ class StoreChecker {
                          facts.smallest_sequence, facts.largest_sequence}))
         continue;
       const std::string path = PathOf(lsm::TableFileName(number));
+      session_->NextFile();
       session_->Fail(absl::DataLossError(
                          Concat(path, ": the table begins with sequence ", facts.smallest_sequence,
                                 ", but tables with lower numbers in level 0 hold newer writes")),
@@ -191,6 +243,7 @@ class StoreChecker {
       }
       PrintVerdict(target->path, before, TextOf(verdict), session_);
     }
+    NoteFilesLost("more log", "more logs");
   }
 
   void CompareSequences(const Target& target, const LogVerdict& verdict, bool was_durable,
@@ -238,6 +291,7 @@ class StoreChecker {
     for (const Target& target : tables) {
       const Session::Tally before = session_->tally();
       const TableVerdict verdict = verifier.Next();
+      if (verifier.is_over()) return;
       ReportTable(target, verdict, session_);
       PrintVerdict(target.path, before, TextOf(verdict), session_);
     }
@@ -289,6 +343,9 @@ class StoreChecker {
   const Target& target_;
   Session* const session_;
   std::map<uint64_t, lsm::TableFacts> level0_;  // by number; of those that were read
+  lsm::AgedRuns runs_;                          // of all that were read
+  int last_level_ = 0;                          // of the last of these
+  uint64_t files_lost_ = 0;                     // of the kind that is looked at
 };
 
 }  // namespace

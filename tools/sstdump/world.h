@@ -38,6 +38,8 @@ struct World {
   // A clock, and a way to wait; without them nothing waits.
   std::function<uint64_t()> now_nanos = nullptr;
   std::function<void(uint64_t nanos)> sleep_nanos = nullptr;
+  // Whether nobody will read `out` any more, though nothing is written.  Any thread.
+  std::function<bool()> output_is_gone = nullptr;
 };
 
 // Runs one command; `arguments` without the program's name.  Returns the exit code (Outcome in

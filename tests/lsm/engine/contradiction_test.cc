@@ -5,12 +5,14 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "lsm/db.h"
 #include "lsm/engine/verify_table.h"
+#include "lsm/version/key_order.h"
 #include "tests/lsm/engine/store_forger.h"
 #include "tests/lsm/engine/store_test.h"
 #include "tests/support/status_matchers.h"
@@ -55,7 +57,7 @@ class ContradictionTest : public StoreTest {
                                        AllOf(HasSubstr(Forger().PathOf(table)), HasSubstr(what))));
   }
 
-  // What Repair names.  Afterwards everything is there, and what is written on stays.
+  // Returns what Repair names.  Afterwards everything is there, and later writes stay.
   std::vector<std::string> Repair() {
     db_ = nullptr;
     const absl::StatusOr<RepairReport> report = DB::Repair(kStorePath, options_);
@@ -178,10 +180,14 @@ TEST_F(ContradictionTest, LevelAboveTheOneThatATableWasMadeFor) {
   Repair();
 }
 
-// Nothing that an opening reads tells, but a newer value lies below an older one.
+// An opening reads nothing that tells it, but a newer value lies below an older one.
 TEST_F(ContradictionTest, NewerEntriesBelowOlderOnes) {
   MakeStore();
   Forger().ChangeRecord(newest_, [](VersionEdit::Added* added) { added->level = 3; });
+  Open();
+  ASSERT_OK_AND_ASSIGN(const VerifyReport verified, db_->Verify());
+  EXPECT_THAT(verified.problems,
+              ElementsAre(AllOf(HasSubstr("key \"c\""), HasSubstr("is newer than"))));
   EXPECT_THAT(Repair(), ElementsAre(HasSubstr("is newer than")));
 }
 
@@ -199,6 +205,56 @@ TEST_F(ContradictionTest, CopiesBelowAreNone) {
   forger.SetEntries(newest_, above);
   forger.SetEntries(low_, below);
   EXPECT_THAT(Repair(), IsEmpty());
+}
+
+TEST_F(ContradictionTest, TheSameEntryInTwoLevels) {
+  MakeStore();
+  StoreForger::Entries entries = Forger().EntriesOf(low_);
+  entries[2] = Forger().EntriesOf(newest_)[0];
+  Forger().SetEntries(low_, entries);
+  Open();
+  IsSound();
+  db_ = nullptr;
+  entries[2].second = "other";
+  Forger().SetEntries(low_, entries);
+  Open();
+  ASSERT_OK_AND_ASSIGN(const VerifyReport verified, db_->Verify());
+  EXPECT_THAT(verified.problems,
+              ElementsAre(AllOf(HasSubstr("key \"c\""), HasSubstr("different values"))));
+}
+
+TEST_F(ContradictionTest, RunsAreComparedInPieces) {
+  MakeStore();
+  Forger().ChangeRecord(newest_, [](VersionEdit::Added* added) { added->level = 3; });
+  const ManifestState state = Forger().State();
+  const auto table = [&](int level, uint64_t number, Sequence smallest, Sequence largest) {
+    return AgedTable{state.levels[static_cast<size_t>(level)].at(number), smallest, largest};
+  };
+  const AgedRuns runs = {{table(1, low_, 1, 13), table(1, high_, 14, 26)},
+                         {table(3, newest_, 27, 27)}};
+  // The other table of level 1 has other keys.
+  const AgedRuns to_compare = TablesToCompare(runs);
+  ASSERT_EQ(to_compare.size(), 2u);
+  EXPECT_EQ(to_compare[0].size(), 1u);
+  // Older ones may lie below.
+  EXPECT_EQ(TablesToCompare({runs[1], runs[0]}).size(), 0u);
+  ASSERT_OK_AND_ASSIGN(const auto directory,
+                       world_.files->OpenDirectory(kStorePath, /*create=*/false));
+  for (const uint64_t bytes_max : {1, 20, 1000}) {
+    std::vector<std::string> problems;
+    KeyOrderCalls calls;
+    calls.problem = [&](const std::string& problem) {
+      problems.push_back(problem);
+      return true;
+    };
+    std::optional<std::string> from("");
+    int pieces = 0;
+    for (; from; ++pieces) {
+      ASSERT_OK_AND_ASSIGN(from, CompareRuns(*directory, {}, runs, *from, bytes_max, calls));
+    }
+    EXPECT_THAT(problems, ElementsAre(HasSubstr("is newer than"))) << bytes_max;
+    EXPECT_EQ(pieces, bytes_max == 1 ? 26 : bytes_max == 20 ? 14 : 1);
+  }
 }
 
 TEST_F(ContradictionTest, OldestLogThatIsMissing) {

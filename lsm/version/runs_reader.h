@@ -1,7 +1,7 @@
-// The entries of several sorted runs in the order of internal keys, once, front to back.  Of each
-// run one table is open at a time.
-#ifndef TRELLIS_LSM_ENGINE_RUNS_READER_H_
-#define TRELLIS_LSM_ENGINE_RUNS_READER_H_
+// The entries of several sorted runs in the order of internal keys, once, front to back.  One table
+// of each run is open at a time.
+#ifndef TRELLIS_LSM_VERSION_RUNS_READER_H_
+#define TRELLIS_LSM_VERSION_RUNS_READER_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -26,7 +26,8 @@ class RunsReader {
 
   // Disjoint tables in the order of their keys.
   void AddRun(std::vector<TableMeta> tables);
-  absl::Status Start();
+  // From a user key on; the tables of a run may begin before it, and end after it.
+  absl::Status Start(std::string_view from = {});
 
   bool Valid() const { return !heap_.empty(); }
   absl::Status Next();
@@ -35,6 +36,8 @@ class RunsReader {
   // In which run the entry is, as they were added, and in which table.
   size_t run() const { return heap_.front(); }
   uint64_t table() const { return top().tables[top().at].number; }
+  // Whether the entry that comes next, which is in another run, has the same internal key.
+  bool NextHasSameKey() const;
 
  private:
   struct Run {
@@ -46,8 +49,8 @@ class RunsReader {
 
   const Run& top() const { return runs_[heap_.front()]; }
   bool IsAfter(size_t a, size_t b) const;
-  // Opens tables until one has an entry; adds the run to the heap if one does.
-  absl::Status Enter(size_t run);
+  // Opens tables until one has an entry from `from` on; adds the run to the heap if one does.
+  absl::Status Enter(size_t run, std::string_view from = {});
 
   Directory& directory_;
   const TableContext context_;
@@ -57,4 +60,4 @@ class RunsReader {
 
 }  // namespace lsm
 
-#endif  // TRELLIS_LSM_ENGINE_RUNS_READER_H_
+#endif  // TRELLIS_LSM_VERSION_RUNS_READER_H_

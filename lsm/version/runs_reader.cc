@@ -1,4 +1,4 @@
-#include "lsm/engine/runs_reader.h"
+#include "lsm/version/runs_reader.h"
 
 #include <algorithm>
 #include <utility>
@@ -13,8 +13,8 @@ void RunsReader::AddRun(std::vector<TableMeta> tables) {
   runs_.emplace_back().tables = std::move(tables);
 }
 
-absl::Status RunsReader::Start() {
-  for (size_t run = 0; run < runs_.size(); ++run) LSM_RETURN_IF_ERROR(Enter(run));
+absl::Status RunsReader::Start(std::string_view from) {
+  for (size_t run = 0; run < runs_.size(); ++run) LSM_RETURN_IF_ERROR(Enter(run, from));
   return absl::OkStatus();
 }
 
@@ -23,7 +23,15 @@ bool RunsReader::IsAfter(size_t a, size_t b) const {
   return order != 0 ? order > 0 : a > b;
 }
 
-absl::Status RunsReader::Enter(size_t number) {
+bool RunsReader::NextHasSameKey() const {
+  // The next one is at the top of one of the two halves.
+  for (size_t i = 1; i <= 2 && i < heap_.size(); ++i) {
+    if (runs_[heap_[i]].iterator->key() == key()) return true;
+  }
+  return false;
+}
+
+absl::Status RunsReader::Enter(size_t number, std::string_view from) {
   // Of many runs less at once, so that memory is bounded.
   constexpr size_t kBytes = size_t{256} << 20, kBytesMin = size_t{16} << 10,
                    kBytesMax = size_t{1} << 20;
@@ -41,7 +49,9 @@ absl::Status RunsReader::Enter(size_t number) {
       scan.fill_cache = false;
       scan.readahead_bytes = std::clamp(kBytes / runs_.size(), kBytesMin, kBytesMax);
       run.iterator = run.table->NewIterator(scan);
-      run.iterator->SeekToFirst();
+      std::string first;
+      if (!from.empty()) AppendInternalKey(&first, from, kSequenceMax, EntryKind::kPut);
+      from.empty() ? run.iterator->SeekToFirst() : run.iterator->Seek(first);
     }
     LSM_RETURN_IF_ERROR(run.iterator->status());
     if (run.iterator->Valid()) {
