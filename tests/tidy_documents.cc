@@ -100,40 +100,32 @@ Complaints ReadmesShowCompiledPrograms(const Tree& tree) {
 Complaints ExcerptsHoldSomething(const Tree& tree) {
   static const std::string_view begin = "<!-- tools/dev excerpt ", end = "<!-- end of excerpt -->";
   Complaints complaints;
-  for (const auto& [path, text] : tree) {
-    if (!IsDocument(path)) continue;
-    const std::vector<std::string_view> lines = Lines(text);
-    for (size_t i = 0; i < lines.size(); ++i) {
-      if (!lines[i].starts_with(begin)) continue;
-      size_t filled = 0, at = i + 1;
-      for (; at < lines.size() && lines[at] != end; ++at)
-        filled += !Trimmed(lines[at]).empty() && !lines[at].starts_with("```");
-      if (at == lines.size()) complaints.push_back(At(path, i) + "an excerpt without an end");
-      if (filled == 0) complaints.push_back(At(path, i) + "an excerpt with nothing in it");
-    }
-  }
+  ForEachLine(tree, IsDocument, [&](const std::string& path, size_t i, std::string_view line) {
+    if (!line.starts_with(begin)) return;
+    const std::vector<std::string_view> lines = Lines(tree.at(path));
+    size_t filled = 0, at = i + 1;
+    for (; at < lines.size() && lines[at] != end; ++at)
+      filled += !Trimmed(lines[at]).empty() && !lines[at].starts_with("```");
+    if (at == lines.size()) complaints.push_back(At(path, i) + "an excerpt without an end");
+    if (filled == 0) complaints.push_back(At(path, i) + "an excerpt with nothing in it");
+  });
   return complaints;
 }
 
 Complaints SharedSentencesAreTheSame(const Tree& tree) {
   static const std::string_view begin = "<!-- also in: ", end = " -->";
   Complaints complaints;
-  for (const auto& [path, text] : tree) {
-    if (!IsDocument(path)) continue;
-    const std::vector<std::string_view> lines = Lines(text);
-    for (size_t i = 0; i < lines.size(); ++i) {
-      if (!lines[i].starts_with(begin)) continue;
-      const std::string sentence = WordsOf(lines, i + 1, "> ");
-      if (sentence.empty()) complaints.push_back(At(path, i) + "no quotation follows");
-      std::istringstream names(
-          std::string(lines[i].substr(begin.size(), lines[i].find(end) - begin.size())));
-      for (std::string name; names >> name;) {
-        const auto other = tree.find(name);
-        if (other == tree.end() || !Contains(WordsOf(Lines(other->second), 0, ""), sentence))
-          complaints.push_back(At(path, i) + "is not in " + name + ": " + sentence);
-      }
+  ForEachLine(tree, IsDocument, [&](const std::string& path, size_t i, std::string_view line) {
+    if (!line.starts_with(begin)) return;
+    const std::string sentence = WordsOf(Lines(tree.at(path)), i + 1, "> ");
+    if (sentence.empty()) complaints.push_back(At(path, i) + "no quotation follows");
+    std::istringstream names(std::string(line.substr(begin.size(), line.find(end) - begin.size())));
+    for (std::string name; names >> name;) {
+      const auto other = tree.find(name);
+      if (other == tree.end() || !Contains(WordsOf(Lines(other->second), 0, ""), sentence))
+        complaints.push_back(At(path, i) + "is not in " + name + ": " + sentence);
     }
-  }
+  });
   return complaints;
 }
 

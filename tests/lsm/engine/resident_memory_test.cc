@@ -1,0 +1,72 @@
+// A store gives its memory back to the system.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "lsm/db.h"
+#include "tests/lsm/engine/store_test.h"
+#include "tests/lsm/fs/child_process.h"
+#include "tests/support/sanitized.h"
+#include "tests/support/scratch_dir.h"
+
+namespace lsm {
+namespace {
+
+using testing_support::InChild;
+using testing_support::ScratchDir;
+
+// Of this process.
+double ResidentBytes() {
+  std::ifstream status("/proc/self/status");
+  double kib = 0;
+  for (std::string word; status >> word;) {
+    if (word == "VmRSS:") status >> kib;
+  }
+  return 1024 * kib;
+}
+
+// Iterators hold views, and so memtables, which come and go between other memory of the heap.
+TEST(ResidentMemoryTest, GoesBackOnceIteratorsAreGone) {
+  if (testing_support::kIsSanitized) return;  // which keep what is freed
+  constexpr size_t kBufferBytes = size_t{4} << 20;
+  constexpr size_t kIterators = 300;  // at a time
+  const ScratchDir scratch;
+  const std::string report = InChild([&]() -> std::string {
+    const double before = ResidentBytes();
+    Options options;
+    options.write_buffer_bytes = kBufferBytes;
+    options.block_cache_bytes = 0;
+    const auto db = DB::Open(scratch.path_of("store"), options);
+    if (!db.ok()) return db.status().ToString();
+    std::vector<std::unique_ptr<Iterator>> iterators(kIterators);
+    for (int i = 0; i < 300'000; ++i) {
+      const absl::Status status = (*db)->Put(Concat("key", 1'000'000 + i), std::string(100, 'v'));
+      if (!status.ok()) return status.ToString();
+      if (i % 100 != 0) continue;
+      std::unique_ptr<Iterator>& iterator = iterators[static_cast<size_t>(i / 100) % kIterators];
+      iterator = (*db)->NewIterator();
+      iterator->SeekToFirst();
+    }
+    iterators.clear();
+    const absl::Status status = (*db)->WaitForBackgroundWork();
+    if (!status.ok()) return status.ToString();
+    // A memtable, and what the heap keeps of the iterators.  A job frees the last views.
+    constexpr double kBuffersMax = 5;
+    double buffers = 0;
+    for (int i = 0; i < 200; ++i) {
+      buffers = (ResidentBytes() - before) / static_cast<double>(kBufferBytes);
+      if (buffers <= kBuffersMax) return "";
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+    return Concat(buffers, " write buffers stay resident");
+  });
+  EXPECT_EQ(report, "");
+}
+
+}  // namespace
+}  // namespace lsm
