@@ -11,6 +11,7 @@
 #include "lsm/bytes/escape.h"
 #include "lsm/bytes/readable.h"
 #include "lsm/bytes/status.h"
+#include "tests/reliability/reduce.h"
 #include "tests/reliability/styles.h"
 
 namespace reliability {
@@ -379,6 +380,7 @@ std::string FindingOf(std::vector<Action> actions, size_t failed_at, const std::
   if (!outcome.failed_at)
     return Concat(where, "went wrong once, and not again\n  ", settings, "\n");
   std::string finding = Concat(where, outcome.problem, "\n  ", settings, "\n");
+  if (!shortens_findings) return finding;
   actions = Reduced(std::move(actions), effort_max, run);
   words.clear();
   outcome = run(actions, &words);

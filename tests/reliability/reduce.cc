@@ -13,6 +13,7 @@ using lsm::Concat;
 std::string WithFewestSteps(const std::string& finding, std::vector<Step> steps,
                             uint64_t effort_max,
                             const std::function<Look(const std::vector<Step>&)>& look) {
+  if (!shortens_findings) return finding;
   std::string reduced = finding;
   const size_t before = steps.size();
   uint64_t effort = 0;

@@ -11,6 +11,9 @@
 
 namespace reliability {
 
+// False where it only matters whether something is found: then findings stay as long as they are.
+inline bool shortens_findings = true;
+
 struct Look {
   std::string finding;  // or empty
   uint64_t effort = 0;  // that it took, in whatever the job counts

@@ -15,6 +15,7 @@
 
 #include "tests/reliability/apart.h"
 #include "tests/reliability/jobs.h"
+#include "tests/reliability/reduce.h"
 
 namespace reliability {
 
@@ -36,6 +37,7 @@ constexpr unsigned kSecondsMax = 120;
 void SwitchOn(const Task& task) {
   (void)!std::freopen("/dev/null", "w", stderr);
   active_mutant = task.mutant;
+  shortens_findings = false;
 }
 
 // Calls `found(task, finding)` with the first line of what is found, for those that find something.
