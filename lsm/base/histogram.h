@@ -37,30 +37,47 @@ class BasicHistogram {
     for (size_t i = 0; i < other.counts_.size(); ++i) Add(i, other.counts_[i]);
   }
 
-  // The values recorded after `before` was copied from this one.
+  // The values recorded after `before` was copied from this one.  A bucket in which `before` counts
+  // more, because it is no earlier copy, counts 0.
   BasicHistogram Since(const BasicHistogram& before) const {
-    BasicHistogram difference = *this;
-    for (size_t i = 0; i < before.counts_.size(); ++i) difference.counts_[i] -= before.counts_[i];
-    difference.count_ -= before.count_;
+    BasicHistogram difference;
+    for (size_t i = 0; i < counts_.size(); ++i)
+      difference.Add(i, counts_[i] - std::min(counts_[i], before.CountAt(i)));
     return difference;
+  }
+
+  // Whether every bucket counts at least as much as that of `before`, as it does for a later copy.
+  bool IsAtLeast(const BasicHistogram& before) const {
+    for (size_t i = 0; i < before.counts_.size(); ++i) {
+      if (CountAt(i) < before.counts_[i]) return false;
+    }
+    return true;
   }
 
   uint64_t count() const { return count_; }
 
   // The middle of the first bucket such that at least `share` (of [0, 1]) of all values are in it
-  // or below it: off by at most half a bucket.  0 while nothing was recorded.
+  // or below it: off by at most half a bucket.  0 while nothing was recorded.  NaN is as 0.
   uint64_t Percentile(double share) const {
     if (count_ == 0) return 0;
-    const double exact = std::ceil(std::clamp(share, 0.0, 1.0) * static_cast<double>(count_));
-    const uint64_t rank = std::max<uint64_t>(1, static_cast<uint64_t>(exact));
+    uint64_t rank = 1;
+    if (share >= 1) {
+      rank = count_;
+    } else if (share > 0) {
+      const auto exact = static_cast<uint64_t>(std::ceil(share * static_cast<double>(count_)));
+      rank = std::clamp<uint64_t>(exact, 1, count_);
+    }
     uint64_t seen = 0;
     size_t bucket = 0;
     while ((seen += counts_[bucket]) < rank) ++bucket;
     return MiddleOf(bucket);
   }
+  // The largest value recorded, to half a bucket.  Where only a sample of the calls is timed, as in
+  // Statistics, it is the slowest timed call: a slower one may not be in the sample.
   uint64_t max() const { return Percentile(1); }
 
  private:
+  uint64_t CountAt(size_t bucket) const { return counts_.empty() ? 0 : counts_[bucket]; }
   static uint64_t MiddleOf(size_t bucket) {
     constexpr size_t kLinear = size_t{1} << kLinearBits;
     if (bucket < 2 * kLinear) return bucket;

@@ -73,7 +73,9 @@ struct LevelStatistics {
   // before any.
   double observed_fpp() const;
 
-  // What was counted after `before` was taken; what is there now stays.
+  // What was counted after `before` was taken; what is there now stays.  Counts start at 0 again
+  // when a store is opened: if any count of `before` but `lookups` is larger, `before` counts as
+  // zero.
   LevelStatistics Since(const LevelStatistics& before) const;
 };
 
@@ -153,7 +155,8 @@ struct Statistics {
 
   // How long calls took, in nanoseconds.  A sample of each thread's calls is timed: one in 127 of
   // Get, one in 31 seeks of iterators, one in 7 writes (Put, Delete and Write, with the time that
-  // they waited; each stall is an event of Options::listener).
+  // they waited; each stall is an event of Options::listener).  So max() is the slowest timed call;
+  // a slower one may not have been timed.
   LatencyHistogram get_times;
   LatencyHistogram write_times;
   LatencyHistogram seek_times;
@@ -162,6 +165,11 @@ struct Statistics {
 
   // The counts since `before` was taken.  Figures that describe the store as it is now
   // (tables, bytes, FPPs, memory, the most compactions at once, what the opening recovered) stay.
+  //
+  // All counts start at 0 again when the store is opened.  If any count of `before` is larger than
+  // the same one here, the store was reopened in between: `before` then counts as zero, and the
+  // result has all counts since that opening.  This cannot be seen, and the result is too small, if
+  // every count has grown past the old one by then.
   Statistics Since(const Statistics& before) const;
 
   // Bytes written to log and tables per byte that users wrote; 0 before any.

@@ -172,6 +172,39 @@ TEST(CountersTest, SinceSubtractsEveryCountAndLeavesTheState) {
   EXPECT_EQ(after.Since(Statistics()).ToJson(), after.ToJson());
 }
 
+// As of a store that was opened again meanwhile.
+TEST(CountersTest, SinceTakesWhatIsLargerForCountsOfAnEarlierOpening) {
+  Counters many, few;
+  CountAll(1000, &many);
+  CountAll(70, &few);
+  Statistics before, after;
+  many.SumInto(&before);
+  few.SumInto(&after);
+  EXPECT_EQ(after.Since(before).ToJson(), after.ToJson());
+  EXPECT_EQ(after.levels[2].Since(before.levels[2]).reads_avoided, after.levels[2].reads_avoided);
+  EXPECT_EQ(Statistics().Since(before).ToJson(), Statistics().ToJson());
+  // One count is enough, that of a time too.
+  Statistics slower = after;
+  slower.get_times.Record(1);
+  EXPECT_EQ(after.Since(slower).ToJson(), after.ToJson());
+  Statistics scrubbed = after;
+  ++scrubbed.scrubs;
+  EXPECT_EQ(after.Since(scrubbed).ToJson(), after.ToJson());
+}
+
+// The lookups that left the memtables are a difference: one that is under way may be taken back.
+TEST(CountersTest, SinceKeepsToZeroWhereLookupsThatWereUnderWayAreTakenBack) {
+  Counters counters;
+  counters.Add(Counter::kLookups, 10);
+  Statistics before, after;
+  counters.SumInto(&before);
+  counters.Add(Counter::kMemtableHits, 1);
+  counters.SumInto(&after);
+  EXPECT_EQ(after.Since(before).total.lookups, 0u);
+  EXPECT_EQ(after.Since(before).lookups, 0u);
+  EXPECT_EQ(after.total.Since(before.total).lookups, 0u);
+}
+
 // More threads at once than there are stripes, so some share one; and twice, so numbers of threads
 // are used again.
 TEST(CountersTest, NothingIsLostWhenManyThreadsCount) {

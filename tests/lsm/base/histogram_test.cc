@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <vector>
 
@@ -85,6 +86,42 @@ TEST(HistogramTest, MergesAndSubtracts) {
   for (const double share : {0.0, 0.5, 0.99, 1.0})
     EXPECT_EQ(since.Percentile(share), second.Percentile(share));
   EXPECT_EQ(first.Since(LatencyHistogram()).max(), first.max());
+}
+
+TEST(HistogramTest, SubtractingMoreThanThereIsGivesZero) {
+  LatencyHistogram more;
+  more.Record(5);
+  more.Record(9);
+  EXPECT_EQ(LatencyHistogram().Since(more).count(), 0u);
+  LatencyHistogram other;
+  other.Record(5);
+  other.Record(5);
+  const LatencyHistogram since = other.Since(more);
+  EXPECT_EQ(since.count(), 1u);
+  EXPECT_EQ(since.max(), 5u);
+}
+
+TEST(HistogramTest, IsAtLeastItsEarlierCopy) {
+  LatencyHistogram before;
+  EXPECT_TRUE(LatencyHistogram().IsAtLeast(before));
+  before.Record(5);
+  LatencyHistogram after = before;
+  after.Record(9);
+  EXPECT_TRUE(after.IsAtLeast(before));
+  EXPECT_TRUE(after.IsAtLeast(LatencyHistogram()));
+  EXPECT_FALSE(before.IsAtLeast(after));
+  EXPECT_FALSE(LatencyHistogram().IsAtLeast(before));
+}
+
+TEST(HistogramTest, SharesOutOfRangeAreTheNearestOne) {
+  Histogram histogram;
+  for (const uint64_t value : {10, 20, 30}) histogram.Record(value);
+  EXPECT_EQ(histogram.Percentile(std::nan("")), 10u);
+  EXPECT_EQ(histogram.Percentile(-1), 10u);
+  EXPECT_EQ(histogram.Percentile(2), 30u);
+  histogram.Add(40, UINT64_MAX - 3);  // as a double, more than that
+  EXPECT_EQ(histogram.Percentile(1), 40u);
+  EXPECT_EQ(histogram.Percentile(0.9999999999999999), 40u);
 }
 
 }  // namespace
