@@ -145,8 +145,9 @@ struct Options {
   uint64_t scrub_seconds = 0;
 
   // Told of flushes, compactions, stalls, failures, openings and files as they happen
-  // (lsm/base/event_listener.h).  Null: none.  The store keeps it until the DB and its iterators
-  // are gone.  Without effect on Repair, Destroy and copies.
+  // (lsm/base/event_listener.h).  Null: none.  The store keeps it until the DB, its iterators and
+  // its snapshots are gone.  No callback comes if an option is invalid.  Without effect on Repair,
+  // Destroy and copies.
   std::shared_ptr<EventListener> listener = nullptr;
 
   // --- files ---
@@ -189,8 +190,9 @@ struct ReadOptions {
   // will not come again: false.
   bool fill_cache = true;
 
-  // For iterators: keys from lower_bound (inclusive) to upper_bound (exclusive).  The bytes must
-  // outlive the iterator.  (Reading ahead does not know them.)
+  // For iterators: keys from lower_bound (inclusive) to upper_bound (exclusive).  NewIterator
+  // copies the bytes: they need not outlive the call, but must outlive this struct until then.
+  // (Reading ahead does not know the bounds.)
   std::optional<std::string_view> lower_bound = std::nullopt;
   std::optional<std::string_view> upper_bound = std::nullopt;
 };

@@ -11,6 +11,11 @@ namespace lsm {
 // The smallest key that is greater than all keys with the prefix: for the upper bound of a scan,
 // and for DB::CompactRange and DB::ApproximateBytes.  nullopt if there is no such key: the prefix
 // is empty, or all its bytes are 0xff.
+//
+//   auto iterator = db.NewIterator({.lower_bound = prefix, .upper_bound = PrefixEnd(prefix)});
+//
+// ReadOptions only points to its bounds; NewIterator copies them.  So the result may be a temporary
+// in the call itself, but must be a variable where the ReadOptions is one.
 std::optional<std::string> PrefixEnd(std::string_view prefix);
 
 }  // namespace lsm

@@ -25,11 +25,11 @@ constexpr int kPassedMax = 32;  // entries of one key: about what a seek costs
 
 class DbIterator final : public Iterator {
  public:
-  DbIterator(std::unique_ptr<Iterator> entries, Sequence sequence, const IteratorBounds& bounds,
+  DbIterator(std::unique_ptr<Iterator> entries, Sequence sequence, IteratorBounds bounds,
              const SeekTimer& timer, std::function<void(uint64_t seeks)> on_destroy)
       : entries_(std::move(entries)),
         sequence_(sequence),
-        bounds_(bounds),
+        bounds_(std::move(bounds)),
         timer_(timer),
         on_destroy_(std::move(on_destroy)) {}
   ~DbIterator() override {
@@ -286,9 +286,9 @@ class DbIterator final : public Iterator {
 }  // namespace
 
 std::unique_ptr<Iterator> NewDbIterator(std::unique_ptr<Iterator> entries, Sequence sequence,
-                                        const IteratorBounds& bounds, const SeekTimer& timer,
+                                        IteratorBounds bounds, const SeekTimer& timer,
                                         std::function<void(uint64_t seeks)> on_destroy) {
-  return std::make_unique<DbIterator>(std::move(entries), sequence, bounds, timer,
+  return std::make_unique<DbIterator>(std::move(entries), sequence, std::move(bounds), timer,
                                       std::move(on_destroy));
 }
 

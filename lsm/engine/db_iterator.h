@@ -7,7 +7,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <string_view>
+#include <string>
 
 #include "lsm/base/counters.h"
 #include "lsm/base/internal_key.h"
@@ -17,8 +17,8 @@
 namespace lsm {
 
 struct IteratorBounds {
-  std::optional<std::string_view> lower;  // inclusive
-  std::optional<std::string_view> upper;  // exclusive
+  std::optional<std::string> lower;  // inclusive
+  std::optional<std::string> upper;  // exclusive
 };
 
 // Times some of the seeks: those that, counted on from `first`, are multiples of kSeeksPerTime.
@@ -31,7 +31,7 @@ struct SeekTimer {
 // `entries` walks internal keys.  `on_destroy` is called last, when `entries` is gone, with the
 // number of seeks there were: it lets go of what they lie in.
 std::unique_ptr<Iterator> NewDbIterator(std::unique_ptr<Iterator> entries, Sequence sequence,
-                                        const IteratorBounds& bounds, const SeekTimer& timer,
+                                        IteratorBounds bounds, const SeekTimer& timer,
                                         std::function<void(uint64_t seeks)> on_destroy);
 
 }  // namespace lsm

@@ -222,7 +222,8 @@ std::unique_ptr<Iterator> Engine::MakeIterator(const ReadOptions& options) {
   const uint64_t level0_tables = view->version->run_count(0);
   const uint64_t level0_merges = level0_merges_.load(std::memory_order_relaxed);
   return NewDbIterator(NewMergingIterator(std::move(inputs)), sequence,
-                       {options.lower_bound, options.upper_bound},
+                       {std::optional<std::string>(options.lower_bound),
+                        std::optional<std::string>(options.upper_bound)},
                        {&counters_, store_.environment.clock, iterators},
                        // With it goes, after the inputs that use it, `seek_reads`.
                        [self = shared_from_this(), view = std::move(view), level0_tables,

@@ -4,7 +4,6 @@
 #include <cstdio>
 #include <iostream>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -73,8 +72,7 @@ void UseStore(lsm::DB& db) {
   Expect(!before_put.ToText().empty(), "GetStatistics");
   Expect(db.Put("user:1", "4").ok() && db.GetStatistics().Since(before_put).write_entries == 1,
          "Statistics::Since");
-  const std::optional<std::string> end = lsm::PrefixEnd("user:");
-  iterator = db.NewIterator({.lower_bound = "user:", .upper_bound = end});
+  iterator = db.NewIterator({.lower_bound = "user:", .upper_bound = lsm::PrefixEnd("user:")});
   iterator->SeekToFirst();
   Expect(iterator->Valid() && iterator->key() == "user:1", "a scan of a prefix");
   iterator = nullptr;

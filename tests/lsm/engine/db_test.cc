@@ -508,8 +508,8 @@ TEST_F(DbTest, TimesASampleOfCalls) {
 TEST_F(DbTest, ScansThePrefix) {
   Open();
   for (const char* key : {"a", "user:", "user:1", "user:\xff\xff", "user;", "v"}) Put(key, "1");
-  const std::optional<std::string> end = PrefixEnd("user:");
-  EXPECT_EQ(Scan({.lower_bound = "user:", .upper_bound = end}), "user:=1 user:1=1 user:\xff\xff=1");
+  EXPECT_EQ(Scan({.lower_bound = "user:", .upper_bound = PrefixEnd("user:")}),
+            "user:=1 user:1=1 user:\xff\xff=1");
 }
 
 }  // namespace

@@ -160,6 +160,22 @@ TEST_F(IteratorTest, KeepsToItsBounds) {
   }
 }
 
+TEST_F(IteratorTest, OwnsItsBounds) {
+  Open();
+  const std::string prefix(40, 'p');  // longer than what a string keeps in itself
+  for (const char* suffix : {"1", "2", "3"}) Put(prefix + suffix, "v");
+  Put("a", "before");
+  Put("z", "after");
+  std::string lower = prefix, upper = *PrefixEnd(prefix);
+  const auto iterator = db_->NewIterator({.lower_bound = lower, .upper_bound = upper});
+  std::fill(lower.begin(), lower.end(), 'z');
+  std::fill(upper.begin(), upper.end(), 'a');
+  std::string seen;
+  for (iterator->SeekToFirst(); iterator->Valid(); iterator->Next()) seen += iterator->key().back();
+  for (iterator->SeekToLast(); iterator->Valid(); iterator->Prev()) seen += iterator->key().back();
+  EXPECT_EQ(seen, "123321");
+}
+
 TEST_F(IteratorTest, TheEmptyKeyComesFirst) {
   Open();
   Put("", "empty");
