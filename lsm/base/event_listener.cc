@@ -8,6 +8,8 @@ const char* NameOf(FlushReason reason) {
   switch (reason) {
     case FlushReason::kMemtable:
       return "memtable";
+    case FlushReason::kRequest:
+      return "request";
     case FlushReason::kOpening:
       return "opening";
     case FlushReason::kResume:

@@ -24,10 +24,16 @@
 //
 // A slow callback delays the thread that delivers it: a flush, a compaction, or a writer that
 // caused an event.  The other threads go on.  If kEventsQueuedMax events wait, later ones are
-// dropped and counted (Event::lost), except OnOpenEnd and OnClose.
+// dropped and counted (Event::lost), except OnOpenEnd and OnClose.  So where `lost` is not 0, a
+// begin may have no end, and an end no begin.
 //
-// The first callback is OnOpenBegin, before DB::Open returns; after a failed opening the last one
-// is OnOpenEnd.  OnClose is the last one of a store: none follows once DB::Close or ~DB returns.
+// The first callback is OnOpenBegin.  After a failed opening the last one is OnOpenEnd.  OnClose is
+// the last one of a store: none follows once DB::Close or ~DB returns.  If an option is invalid,
+// there is no callback at all.
+//
+// Callbacks come before DB::Open has returned, also from threads of the store.  A listener that
+// reads its DB keeps it in a std::atomic<DB*>, null until Open has returned and again before the DB
+// is destroyed.
 #ifndef TRELLIS_LSM_BASE_EVENT_LISTENER_H_
 #define TRELLIS_LSM_BASE_EVENT_LISTENER_H_
 
@@ -61,7 +67,8 @@ struct TableInfo {
 };
 
 enum class FlushReason : uint8_t {
-  kMemtable,  // a memtable was full, or DB::Flush asked for it
+  kMemtable,  // a memtable was full
+  kRequest,   // DB::Flush; also CompactRange, Checkpoint and Backup, which flush
   kOpening,   // the memtable was read from logs
   kResume,    // DB::Resume writes what is in memory
 };

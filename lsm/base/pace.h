@@ -19,7 +19,10 @@ struct Pace {
   uint64_t bytes_per_second = 0;
 
   // Called by the calling thread every few blocks, and for each table at least once.  False: the
-  // call ends with Cancelled.  It must not call the DB.
+  // call ends with Cancelled.  It may read the DB and ask it (Get, GetStatistics …).  Calls that
+  // write or wait (Put, Flush, Verify, Backup, Close …) return FailedPrecondition, because they
+  // might wait for the call that it is part of.  It must not destroy the DB: the store would stay
+  // open, as in a callback of Options::listener.
   std::function<bool(const Progress&)> progress = nullptr;
 };
 

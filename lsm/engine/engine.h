@@ -80,7 +80,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   }
   // False in a forked child, and in a callback of the store's own listener, whose thread Close
   // might wait for.
-  bool MayBeClosedHere() const { return CheckProcess().ok() && !events_->IsCallback(); }
+  bool MayBeClosedHere() const { return CheckProcess().ok() && events_->MayWait(); }
   // Leaves the engine as it is until the process ends, whoever lets go of it.
   void Abandon() noexcept;
   Engine(const Engine&) = delete;
@@ -136,7 +136,9 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // The log that holds the same as a memtable.
   struct MemtableLog {
     uint64_t number;
-    Sequence last_sequence;  // in it; known once the memtable is sealed
+    // Known once the memtable is sealed:
+    Sequence last_sequence = 0;  // in it
+    FlushReason reason = FlushReason::kMemtable;
   };
   // The log after the one in use.  If it was tried and LogSet has none, the writer that seals the
   // memtable makes it, and gets the error.
@@ -236,7 +238,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   absl::Status Enqueue(Writer* writer);
   absl::Status Lead(Writer* leader) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status MakeRoom(bool seal_now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status SealMemtable(StallEvents* stall, bool* counted)
+  absl::Status SealMemtable(FlushReason reason, StallEvents* stall, bool* counted)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Writer* BuildGroup(Writer* leader, bool* sync) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status Commit(Writer* leader, Writer** last) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -234,22 +234,23 @@ void Engine::PrepareLog(bool seal_is_near) {
 absl::Status Engine::FlushOldest() {
   JobStart start;
   Sequence last_sequence = 0;
+  FlushReason reason = FlushReason::kMemtable;
   uint64_t next_log = 0;
   {
     MutexLock lock(&mutex_);
     start = BeginJob();
     last_sequence = memtable_logs_[0].last_sequence;
+    reason = memtable_logs_[0].reason;
     next_log = memtable_logs_[1].number;
   }
   const std::shared_ptr<const Memtable> memtable = start.view->sealed.back();  // the oldest
   LSM_ASSIGN_OR_RETURN(const TableFilter filter,
                        PlanFlush(job_context_, *start.view->version, memtable->entry_count()));
   start.view.reset();  // holds tables that a compaction may make superfluous meanwhile
-  return WithFlushEvents(events_.get(), store_.environment.clock, FlushReason::kMemtable, *memtable,
-                         [&](JobResult* result) {
-                           return FlushMemtable(*memtable, filter, last_sequence, next_log,
-                                                start.snapshots, result);
-                         });
+  return WithFlushEvents(
+      events_.get(), store_.environment.clock, reason, *memtable, [&](JobResult* result) {
+        return FlushMemtable(*memtable, filter, last_sequence, next_log, start.snapshots, result);
+      });
 }
 
 absl::Status Engine::FlushMemtable(const Memtable& memtable, const TableFilter& filter,

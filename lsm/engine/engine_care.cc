@@ -63,7 +63,9 @@ absl::StatusOr<VerifyReport> Engine::Verify(const Pace& pace) {
 
 Pace Engine::UntilClosed(const Pace& pace) const {
   return {pace.bytes_per_second, [this, progress = pace.progress](const Progress& so_far) {
-            return CheckOpen().ok() && (progress == nullptr || progress(so_far));
+            if (!CheckOpen().ok()) return false;
+            const EventQueue::ProgressScope within(events_.get());
+            return progress == nullptr || progress(so_far);
           }};
 }
 

@@ -308,13 +308,14 @@ absl::Status Engine::MakeRoom(bool seal_now) {
         return absl::OkStatus();
       WaitStalled(StallCause::kLog, &stall, &log_stall_counted);
     } else {
-      LSM_RETURN_IF_ERROR(SealMemtable(&stall, &log_stall_counted));
+      const FlushReason reason = seal_now ? FlushReason::kRequest : FlushReason::kMemtable;
+      LSM_RETURN_IF_ERROR(SealMemtable(reason, &stall, &log_stall_counted));
       seal_now = false;
     }
   }
 }
 
-absl::Status Engine::SealMemtable(StallEvents* stall, bool* counted) {
+absl::Status Engine::SealMemtable(FlushReason reason, StallEvents* stall, bool* counted) {
   // All memory first: once there is a log, it takes the records, and its memtable must be there.
   const auto view = std::make_shared<ReadView>();
   view->memtable = std::make_shared<Memtable>();
@@ -331,7 +332,8 @@ absl::Status Engine::SealMemtable(StallEvents* stall, bool* counted) {
                       current_view_->sealed.end());
   view->version = current_view_->version;
   memtable_logs_.back().last_sequence = last_sequence_;
-  memtable_logs_.push_back({*log_number, 0});
+  memtable_logs_.back().reason = reason;
+  memtable_logs_.push_back({*log_number});
   PublishView(std::move(prepared));
   ScheduleWork();
   return absl::OkStatus();

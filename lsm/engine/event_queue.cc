@@ -109,4 +109,11 @@ absl::Status EventQueue::CalledFromCallback(const char* what) {
              "for (lsm/base/event_listener.h)"));
 }
 
+absl::Status EventQueue::CalledFromProgress(const char* what) {
+  return absl::FailedPreconditionError(
+      Concat(what,
+             " was called from Pace::progress, and might wait for the call that this is part of "
+             "(lsm/base/pace.h)"));
+}
+
 }  // namespace lsm

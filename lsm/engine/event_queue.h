@@ -71,18 +71,43 @@ class EventQueue {
   // Relaxed: nothing else depends on it.
   uint64_t NewJob() { return jobs_.fetch_add(1, std::memory_order_relaxed) + 1; }
 
-  // FailedPrecondition within a callback of this queue: `what` might wait for this thread.
-  absl::Status CheckMayWait(const char* what) const {
-    return IsCallback() ? CalledFromCallback(what) : absl::OkStatus();
-  }
+  // While it stands, this thread is within Pace::progress of a call to the queue's store.  Stores
+  // may be called from within one another's, so scopes are nested.
+  class ProgressScope {
+   public:
+    explicit ProgressScope(const EventQueue* queue) : queue_(queue), outer_(innermost_) {
+      innermost_ = this;
+    }
+    ~ProgressScope() { innermost_ = outer_; }
+    ProgressScope(const ProgressScope&) = delete;
+    ProgressScope& operator=(const ProgressScope&) = delete;
 
+   private:
+    friend class EventQueue;
+    const EventQueue* const queue_;
+    const ProgressScope* const outer_;
+  };
+
+  // FailedPrecondition within a callback of this queue, or Pace::progress of a call to its store:
+  // `what` might wait for this thread.
+  absl::Status CheckMayWait(const char* what) const {
+    if (IsCallback()) return CalledFromCallback(what);
+    return IsProgress() ? CalledFromProgress(what) : absl::OkStatus();
+  }
+  bool MayWait() const { return !IsCallback() && !IsProgress(); }
+
+ private:
   // Whether this thread is within a callback of this queue.
   bool IsCallback() const {
     // Relaxed: only the thread itself stores its id, so its own id is never stale.
     return on() && deliverer_.load(std::memory_order_relaxed) == std::this_thread::get_id();
   }
+  bool IsProgress() const {
+    const ProgressScope* scope = innermost_;
+    while (scope != nullptr && scope->queue_ != this) scope = scope->outer_;
+    return scope != nullptr;
+  }
 
- private:
   using AnyEvent = std::variant<OpenBegin, OpenEnd, Closed, FlushBegin, FlushEnd, CompactionBegin,
                                 CompactionEnd, StallBegin, StallEnd, Failure, Resumed, SpaceChange,
                                 DamageFound, FileCreated, FileRemoved>;
@@ -98,7 +123,9 @@ class EventQueue {
   void DeliverAll() noexcept ABSL_LOCKS_EXCLUDED(mutex_);
   void DeliverLocked() noexcept ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   static absl::Status CalledFromCallback(const char* what);
+  static absl::Status CalledFromProgress(const char* what);
 
+  inline static constinit thread_local const ProgressScope* innermost_ = nullptr;
   const std::shared_ptr<EventListener> listener_;
   Clock* const clock_;
   const std::string store_;

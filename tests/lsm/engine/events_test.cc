@@ -164,7 +164,7 @@ TEST_F(EventsTest, TellsOfAFlush) {
   recorder_->Take();
   Flush();
   EXPECT_THAT(recorder_->Take("flush"),
-              ElementsAre("flush begin memtable entries 2", "flush end memtable tables 1 ok"));
+              ElementsAre("flush begin request entries 2", "flush end request tables 1 ok"));
   const FlushEnd& end = recorder_->flush_end;
   EXPECT_GT(end.job, 0u);
   EXPECT_EQ(end.outputs[0].entries, 2u);
@@ -172,6 +172,25 @@ TEST_F(EventsTest, TellsOfAFlush) {
   EXPECT_EQ(end.outputs[0].bytes, end.bytes_written);
   EXPECT_EQ(end.outputs[0].filter_kind, "blocked");
   EXPECT_EQ(end.outputs[0].target_fpp, 0.01);
+}
+
+TEST_F(EventsTest, TellsAFullMemtableFromARequest) {
+  Open();
+  recorder_->Take();
+  for (int i = 0; i < 100; ++i) Put(Concat("key", i), std::string(1000, 'v'));
+  ASSERT_OK(db_->WaitForBackgroundWork());
+  std::vector<std::string> ends = recorder_->Take("flush end");
+  EXPECT_THAT(ends, AllOf(Not(IsEmpty()), testing::Each("flush end memtable tables 1 ok")));
+  for (const auto& flush : std::vector<std::function<absl::Status()>>{
+           [&] { return db_->Flush(); }, [&] { return db_->CompactRange(); },
+           [&] { return db_->Checkpoint("/copy"); },
+           [&] { return db_->Backup("/backup").status(); }}) {
+    Put("key", "v");
+    recorder_->Take();
+    EXPECT_OK(flush());
+    ends = recorder_->Take("flush end");
+    EXPECT_THAT(ends, ElementsAre("flush end request tables 1 ok"));
+  }
 }
 
 TEST_F(EventsTest, TellsOfFlushesAtAnOpening) {
@@ -245,7 +264,7 @@ TEST_F(EventsTest, TellsOfFailuresAndOfResuming) {
   Fail(FileOperation::kCreate, ".table");
   EXPECT_THAT(db_->Flush(), StatusIs(absl::StatusCode::kUnavailable));
   std::vector<std::string> lines = recorder_->Take();
-  EXPECT_THAT(lines, testing::Contains(HasSubstr("flush end memtable tables 0 UNAVAILABLE")));
+  EXPECT_THAT(lines, testing::Contains(HasSubstr("flush end request tables 0 UNAVAILABLE")));
   EXPECT_THAT(lines, testing::Contains(HasSubstr("failure flush UNAVAILABLE")));
   EXPECT_FALSE(db_->Resume().ok());
   EXPECT_THAT(recorder_->Take("resume"), ElementsAre(HasSubstr("resume UNAVAILABLE")));

@@ -277,6 +277,52 @@ TEST_F(VerifyTest, ProgressIsToldAndMayEndIt) {
   EXPECT_EQ(calls, 5u);
 }
 
+TEST_F(VerifyTest, ProgressMayReadAndMustNotWait) {
+  Fill();
+  uint64_t calls = 0;
+  Pace pace;
+  pace.progress = [&](const Progress&) {
+    if (++calls > 1) return true;
+    const auto refused =
+        StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("Pace::progress"));
+    EXPECT_OK(db_->Get("key1000"));
+    db_->NewIterator()->SeekToFirst();
+    EXPECT_GT(db_->GetStatistics().total.tables, 0u);
+    EXPECT_OK(db_->GetFailure());
+    EXPECT_THAT(db_->Put("a", "1"), refused);
+    EXPECT_THAT(db_->Flush(), refused);
+    EXPECT_THAT(db_->CompactRange(), refused);
+    EXPECT_THAT(db_->WaitForBackgroundWork(), refused);
+    EXPECT_THAT(db_->Resume(), refused);
+    EXPECT_THAT(db_->Verify(), refused);
+    EXPECT_THAT(db_->Checkpoint("/copy"), refused);
+    EXPECT_THAT(db_->Backup("/copy"), refused);
+    EXPECT_THAT(db_->Close(), refused);
+    // Another store may be used, and from within its call neither this one.
+    Options other_options = options_;
+    other_options.mode = OpenMode::kOpenOrCreate;
+    const absl::StatusOr<std::unique_ptr<DB>> other = DB::Open("/other", other_options);
+    EXPECT_OK(other);
+    EXPECT_OK((*other)->Put("a", "1"));
+    EXPECT_OK((*other)->Flush());
+    Pace nested;
+    nested.progress = [&](const Progress&) {
+      EXPECT_THAT(db_->Close(), refused);
+      EXPECT_THAT((*other)->Close(), refused);
+      return true;
+    };
+    EXPECT_OK((*other)->Verify(nested));
+    EXPECT_OK((*other)->Close());
+    return true;
+  };
+  EXPECT_OK(db_->Verify(pace));
+  EXPECT_GT(std::exchange(calls, 0), 0u);
+  EXPECT_OK(db_->Backup("/backup", "", pace));
+  EXPECT_GT(calls, 0u);
+  EXPECT_OK(db_->Put("a", "1"));
+  EXPECT_OK(db_->Close());
+}
+
 TEST_F(VerifyTest, WhatTheManifestSaysOfATableIsHeldAgainstIt) {
   Fill();
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Directory> directory,
