@@ -61,12 +61,15 @@ absl::StatusOr<bool> IsSoundIn(const TableSource& base, const TableMeta& meta,
   return verified.problems.empty();
 }
 
-// False if it cannot be linked.
-absl::StatusOr<bool> Link(const TableSource& source, const std::string& name, Directory& to,
+// False if it cannot be linked.  DataLoss if the source does not have it.
+absl::StatusOr<bool> Link(const TableSource& source, const TableMeta& meta, Directory& to,
                           NewFiles* made) {
+  const std::string name = TableFileName(meta.number);
   const absl::Status linked =
       made->AddMade(&to, name, [&] { return source.directory->Link(name, to, name); });
   if (absl::IsUnimplemented(linked)) return false;
+  if (absl::IsNotFound(linked))
+    LSM_RETURN_IF_ERROR(OpenFileOfTable(*source.directory, meta, ReadMode::kBuffered).status());
   LSM_RETURN_IF_ERROR(linked);
   return true;
 }
@@ -146,15 +149,14 @@ absl::Status BringTables(const TableSource& from, bool link, const TableSource& 
   for (int level = 0; level < kLevels; ++level) {
     const TablePlace place{level, from.state->last_sequence};
     for (const auto& [number, meta] : from.state->levels[static_cast<size_t>(level)]) {
-      const std::string name = TableFileName(number);
       report->entries += meta.entries;
       LSM_ASSIGN_OR_RETURN(bool linked,
                            IsSoundIn(base, meta, place, wished, from.state->digest_seed, pacer));
       if (linked) {
-        LSM_ASSIGN_OR_RETURN(linked, Link(base, name, to, made));
+        LSM_ASSIGN_OR_RETURN(linked, Link(base, meta, to, made));
       }
       if (!linked && link) {
-        LSM_ASSIGN_OR_RETURN(linked, Link(from, name, to, made));
+        LSM_ASSIGN_OR_RETURN(linked, Link(from, meta, to, made));
       }
       if (linked) {
         ++report->tables_linked;

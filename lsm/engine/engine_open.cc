@@ -28,8 +28,9 @@ absl::Status CheckMode(const std::string& path, OpenMode mode, bool exists) {
 
 // What can be refused before the lock makes a file where nothing is.
 absl::Status LookFirst(const std::string& path, const Options& options) {
-  if (options.mode == OpenMode::kReadOnly) return absl::OkStatus();  // makes nothing
   LSM_ASSIGN_OR_RETURN(const StoreDirectory there, StoreDirectory::Peek(path, options));
+  if (there.directory != nullptr) LSM_RETURN_IF_ERROR(CheckCurrentIsOurs(*there.directory));
+  if (options.mode == OpenMode::kReadOnly) return absl::OkStatus();  // makes nothing
   bool exists = false;
   if (there.directory != nullptr) {
     LSM_ASSIGN_OR_RETURN(exists, HoldsFiles(*there.directory));
@@ -401,7 +402,7 @@ absl::Status Engine::SwitchFiles(ManifestState state,
     state.last_sequence = last_sequence_;
     state.next_file_number = next_file_number_;
   }
-  std::vector<MemtableLog> memtable_logs = {{log_number, 0}};
+  std::vector<MemtableLog> memtable_logs = {{log_number}};
   ReadViewCell::Prepared prepared = view_.Prepare(view);
   LSM_ASSIGN_OR_RETURN(std::unique_ptr<ManifestWriter> manifest,
                        CreateManifest(store_, manifest_number, state, expected_current, made));

@@ -15,24 +15,12 @@
 namespace lsm {
 namespace {
 
-absl::Status CheckCurrent(Directory& directory) {
-  constexpr size_t kBytes = 16;  // more than what tells one from another
-  const absl::StatusOr<std::unique_ptr<ReadFile>> file =
-      directory.OpenRead(kCurrentFileName, ReadMode::kBuffered);
-  if (absl::IsNotFound(file.status())) return absl::OkStatus();
-  LSM_RETURN_IF_ERROR(file.status());
-  char head[kBytes];
-  LSM_ASSIGN_OR_RETURN(const size_t bytes_read, (*file)->ReadAt(0, head));
-  if (!IsCurrentOfAnotherProduct({head, bytes_read})) return absl::OkStatus();
-  return ForeignFile(directory, std::string(kCurrentFileName));
-}
-
 // Before the lock, which would make a file.  One file that is ours makes it a store, whose others
 // may be damaged in any way; where none is, files with a store's names are another product's.
 absl::Status LookFirst(const std::string& path, const Options& options) {
   LSM_ASSIGN_OR_RETURN(const StoreDirectory there, StoreDirectory::Peek(path, options));
   if (there.directory == nullptr) return NoStore(path);
-  LSM_RETURN_IF_ERROR(CheckCurrent(*there.directory));
+  LSM_RETURN_IF_ERROR(CheckCurrentIsOurs(*there.directory));
   LSM_ASSIGN_OR_RETURN(const std::vector<std::string> names, there.directory->List());
   bool found = false;
   std::string foreign;

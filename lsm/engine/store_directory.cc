@@ -60,6 +60,16 @@ absl::StatusOr<std::unique_ptr<Directory>> OpenIfThere(FileSystem& file_system,
   return directory;
 }
 
+// NotFound from creating a directory is no answer to whether there is a store.
+absl::StatusOr<std::unique_ptr<Directory>> OpenOrCreate(FileSystem& file_system,
+                                                        const std::string& path) {
+  absl::StatusOr<std::unique_ptr<Directory>> directory =
+      file_system.OpenDirectory(path, /*create=*/true);
+  if (!absl::IsNotFound(directory.status())) return directory;
+  return absl::UnavailableError(
+      Concat(path, ": the directory cannot be created: ", MessageOf(directory.status())));
+}
+
 }  // namespace
 
 Environment CompleteEnvironment(const Environment& environment, FileAccess access) {
@@ -98,12 +108,16 @@ absl::StatusOr<StoreDirectory> StoreDirectory::Open(const std::string& path,
   LSM_RETURN_IF_ERROR(CheckLogFileSystem(store.environment, options));
   const bool create =
       options.mode == OpenMode::kOpenOrCreate || options.mode == OpenMode::kMustNotExist;
-  LSM_ASSIGN_OR_RETURN(store.directory, store.environment.file_system->OpenDirectory(path, create));
+  const auto open = [create](FileSystem& file_system, const std::string& directory) {
+    return create ? OpenOrCreate(file_system, directory)
+                  : file_system.OpenDirectory(directory, /*create=*/false);
+  };
+  LSM_ASSIGN_OR_RETURN(store.directory, open(*store.environment.file_system, path));
   LSM_ASSIGN_OR_RETURN(store.lock, LockFor(*store.directory, options.mode));
   if (HasOwnLogDirectory(path, store.environment, options)) {
     store.own_log_path = options.log_directory;
     absl::StatusOr<std::unique_ptr<Directory>> logs =
-        store.environment.log_file_system->OpenDirectory(options.log_directory, create);
+        open(*store.environment.log_file_system, options.log_directory);
     if (absl::IsNotFound(logs.status())) return NoLogDirectory(*store.directory, options);
     LSM_ASSIGN_OR_RETURN(store.own_log_directory, std::move(logs));
     LSM_RETURN_IF_ERROR(CheckHoldsNoStore(*store.own_log_directory));

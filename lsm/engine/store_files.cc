@@ -54,7 +54,17 @@ absl::StatusOr<Origin> OriginOf(Directory& directory, const std::string& name, F
   return IsPieceOfMagic(head, magic) ? Origin::kUnknown : Origin::kForeign;
 }
 
-bool IsCurrentOfAnotherProduct(std::string_view bytes) { return bytes.starts_with("MANIFEST-"); }
+absl::Status CheckCurrentIsOurs(Directory& directory) {
+  constexpr std::string_view kHead = "MANIFEST-";  // of LevelDB and RocksDB
+  const absl::StatusOr<std::unique_ptr<ReadFile>> file =
+      directory.OpenRead(kCurrentFileName, ReadMode::kBuffered);
+  if (absl::IsNotFound(file.status())) return absl::OkStatus();
+  LSM_RETURN_IF_ERROR(file.status());
+  char head[kHead.size()];
+  LSM_ASSIGN_OR_RETURN(const size_t bytes_read, (*file)->ReadAt(0, head));
+  if (std::string_view(head, bytes_read) != kHead) return absl::OkStatus();
+  return ForeignFile(directory, std::string(kCurrentFileName));
+}
 
 absl::Status ForeignFile(const Directory& directory, const std::string& name) {
   return absl::FailedPreconditionError(

@@ -40,8 +40,8 @@ inline constexpr std::string_view kReserveMagic = "TRLSRSV\n";
 // Of a file whose name says that it is of this kind.  The lock is kUnknown: it is always empty.
 absl::StatusOr<Origin> OriginOf(Directory& directory, const std::string& name, FileKind kind);
 
-// Whether this is the CURRENT of a LevelDB or RocksDB store.
-bool IsCurrentOfAnotherProduct(std::string_view bytes);
+// FailedPrecondition if CURRENT is that of a LevelDB or RocksDB store.
+absl::Status CheckCurrentIsOurs(Directory& directory);
 
 // FailedPrecondition: the file is not ours, so nothing was changed.
 absl::Status ForeignFile(const Directory& directory, const std::string& name);

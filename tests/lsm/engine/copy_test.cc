@@ -331,6 +331,18 @@ TEST_F(CopyTest, ATableOfAnotherSizeOrNoneIsDamageBeforeItIsCopied) {
 }
 
 // Each of its files is sound, and they do not go together.
+TEST_F(CopyTest, AMissingTableIsNamedByItsPathInTheStore) {
+  Fill();
+  Flush();
+  const std::string table = world_.FilesOf(FileKind::kTable)[0];
+  ASSERT_OK_AND_ASSIGN(const auto directory, world_.files->OpenDirectory(kStorePath, false));
+  ASSERT_OK(directory->Remove(table.substr(table.rfind('/') + 1)));
+  const auto missing =
+      StatusIs(absl::StatusCode::kDataLoss, HasSubstr(Concat(table, ": the manif")));
+  EXPECT_THAT(db_->Checkpoint(kCopyPath), missing);
+  EXPECT_THAT(db_->Backup(kSecondPath), missing);
+}
+
 TEST_F(CopyTest, ABackupThatCannotBeOpenedIsNotRestored) {
   Fill();
   ASSERT_OK(db_->Backup(kCopyPath));
@@ -477,6 +489,25 @@ TEST(CopyOnDiskTest, RefusesACopyInsideTheStoreByAnyPath) {
   EXPECT_FALSE(std::filesystem::exists(Concat(store, "/a")));
   EXPECT_OK(db->Checkpoint(scratch.path_of("beside/store")));
   EXPECT_OK(db->Checkpoint(Concat(store, "/../new/store")));
+}
+
+// NotFound would say that there is no store to copy.
+TEST(CopyOnDiskTest, ATargetThatCannotBeCreatedIsUnavailable) {
+  const testing_support::ScratchDir scratch;
+  const std::string store = scratch.path_of("store"), dangling = scratch.path_of("dangling");
+  std::filesystem::create_directory_symlink(scratch.path_of("nowhere"), dangling);
+  ASSERT_OK_AND_ASSIGN(std::unique_ptr<DB> db, DB::Open(store));
+  ASSERT_OK(db->Put("a", "1"));
+  for (const std::string& path : {dangling, std::string("/proc/trellis/copy")}) {
+    const auto refused = StatusIs(absl::StatusCode::kUnavailable, HasSubstr(path));
+    EXPECT_THAT(db->Checkpoint(path), refused);
+    EXPECT_THAT(db->Backup(path), refused);
+    EXPECT_THAT(DB::Restore(scratch.path_of("backup"), path),
+                StatusIs(absl::StatusCode::kNotFound));
+  }
+  ASSERT_OK(db->Backup(scratch.path_of("backup")));
+  EXPECT_THAT(DB::Restore(scratch.path_of("backup"), dangling),
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr(dangling)));
 }
 
 TEST(CopyOnDiskTest, TablesAreHardLinks) {

@@ -610,6 +610,28 @@ TEST(RealOpenTest, TheOptionSaysWhoMayReadTheFiles) {
   }
 }
 
+// NotFound would say that the mode demands a store.
+TEST(RealOpenTest, ADirectoryThatCannotBeCreatedIsUnavailable) {
+  const ScratchDir scratch;
+  const std::string dangling = scratch.path_of("dangling");
+  std::filesystem::create_directory_symlink(scratch.path_of("nowhere"), dangling);
+  for (const std::string& path : {dangling, std::string("/proc/trellis/store")}) {
+    for (const OpenMode mode : {OpenMode::kOpenOrCreate, OpenMode::kMustNotExist}) {
+      Options options;
+      options.mode = mode;
+      const auto refused = StatusIs(absl::StatusCode::kUnavailable, HasSubstr(path));
+      EXPECT_THAT(DB::Open(path, options), refused);
+      options.log_directory = path;
+      EXPECT_THAT(DB::Open(scratch.path_of("store"), options), refused);
+    }
+    for (const OpenMode mode : {OpenMode::kMustExist, OpenMode::kReadOnly}) {
+      Options options;
+      options.mode = mode;
+      EXPECT_THAT(DB::Open(path, options), StatusIs(absl::StatusCode::kNotFound));
+    }
+  }
+}
+
 TEST(RealOpenTest, DestroyThroughALinkLeavesLinkAndDirectory) {
   const ScratchDir scratch;
   const std::string path = scratch.path_of("store"), link = scratch.path_of("link");

@@ -149,6 +149,14 @@ TEST_F(RepairTest, AnotherProductsStoreIsRefusedAndNotTouched) {
     };
     EXPECT_THAT(DB::Repair(kStore, options_), refused(first));
     EXPECT_THAT(DB::Destroy(kStore, options_), refused("/000003.log"));
+    if (contents.contains("CURRENT")) {
+      for (const OpenMode mode : {OpenMode::kOpenOrCreate, OpenMode::kMustNotExist,
+                                  OpenMode::kMustExist, OpenMode::kReadOnly}) {
+        Options options = options_;
+        options.mode = mode;
+        EXPECT_THAT(DB::Open(kStore, options), refused(first));
+      }
+    }
     EXPECT_EQ(AllFiles(files), contents);
   }
 }
