@@ -1,7 +1,7 @@
 // The store: what embedders include.
 //
 //   absl::StatusOr<std::unique_ptr<lsm::DB>> db = lsm::DB::Open("/var/lib/app/store");
-//   (*db)->Put("key", "value");
+//   absl::Status status = (*db)->Put("key", "value");
 //   absl::StatusOr<std::optional<std::string>> value = (*db)->Get("key");   // nullopt: absent
 //
 // Keys and values are any bytes, the empty key included; keys up to 64 KiB, values up to 64 MiB,
@@ -23,11 +23,12 @@
 //   AlreadyExists       there is a store, and the mode forbids one; or a new store's log directory
 //                       holds the logs of another store
 //   FailedPrecondition  the store is open elsewhere, or open for reading only; or the log directory
-//                       holds a store; or (Destroy, Repair) files with a store's names are not
-//                       files of Trellis, or the logs are another store's; or this process is a
-//                       forked child of the one that opened it; or the store was closed
+//                       holds a store; or files with a store's names are not files of Trellis
+//                       (Open: the CURRENT of LevelDB or RocksDB), or (Destroy, Repair) the logs
+//                       are another store's; or this process is a forked child of the one that
+//                       opened it; or the store was closed
 //                       (DB::Close); or a call that may wait comes from a callback of
-//                       Options::listener
+//                       Options::listener or from Pace::progress
 //   DataLoss            a file is missing, or its bytes are not what was written: damaged, cut off,
 //                       another's; names the file and, where it is there, the offset
 //   Unimplemented       a file of a newer version of the format; names the file and what is new
@@ -35,7 +36,8 @@
 //                       threads for background work, or 2^56 writes or 2^53 file numbers are used
 //                       up
 //   Unavailable         any other failure of the file system (EIO …), with its own text; also if
-//                       another program removed files or the directory of an open store
+//                       a directory cannot be created, or another program removed files or the
+//                       directory of an open store
 //   Cancelled           Pace::progress ended the call
 //   Aborted             the store takes no more writes after an earlier failure; names that one
 //   Unknown             of a write alone: it failed in a way that leaves open whether it is in the
@@ -89,6 +91,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "lsm/base/copy_report.h"
+#include "lsm/base/event_listener.h"
 #include "lsm/base/explanation.h"
 #include "lsm/base/iterator.h"
 #include "lsm/base/options.h"
@@ -125,13 +128,14 @@ class DB {
   // way.  A failed flush or compaction is no failure of Close: the log has what it should write.
   //
   // May be called beside any other call and more than once; each returns the same.  Calls that
-  // wait, and those that come later, return FailedPrecondition; GetStatistics shows what was
-  // counted until then, and ApproximateBytes is 0.
+  // wait, and those that come later, return FailedPrecondition.  These go on after it:
+  // GetStatistics and GetDamage show what there was until then, GetSnapshot gives a snapshot that
+  // no read takes, ApproximateBytes is 0, and iterators and pinned values show what they showed.
   absl::Status Close();
 
   // Closes the store if that was not done.  It cannot return a failure: Close does.  Called from a
-  // callback of Options::listener, or in a forked child, it closes nothing: the store then stays
-  // open, and its directory locked, until the process ends.
+  // callback of Options::listener, from Pace::progress or in a forked child, it closes nothing: the
+  // store then stays open, and its directory locked, until the process ends.
   ~DB();
   DB(const DB&) = delete;
   DB& operator=(const DB&) = delete;
@@ -167,8 +171,8 @@ class DB {
   // Over user keys, as of now or of the options' snapshot.  Never null; its status() has the error.
   // For all keys with a prefix:
   //
-  //   const std::optional<std::string> end = lsm::PrefixEnd(prefix);  // outlives the iterator
-  //   auto iterator = db.NewIterator({.lower_bound = prefix, .upper_bound = end});
+  //   auto iterator =
+  //       db.NewIterator({.lower_bound = prefix, .upper_bound = lsm::PrefixEnd(prefix)});
   //
   // An iterator that crosses uncached blocks reads ahead, up to 248 KiB in each run of tables.  It
   // holds these bytes as long as it lives, in addition to the block cache.
@@ -197,7 +201,8 @@ class DB {
   // as an opening does; never syncs a file again whose sync failed.  OK at once if nothing failed.
   // A failure after that, even right after it, is a new one, which GetFailure returns.  After an
   // error nothing has changed: reads show what they did, writes are refused as before, and Resume
-  // may be tried again.
+  // may be tried again.  It cannot help if the store's directory was removed or replaced, even if
+  // one of that name was created again: open the store again instead.
   absl::Status Resume();
 
   // OK, or the first failure that was not resumed: why writes are refused, or soon will be.
