@@ -1,8 +1,8 @@
 // The bits of a filter without the header of 64 bytes: for protocols that have a header of their
 // own, in which a filter is one field, for instance of a packet.
 //
-//   // Both ends know that the field has 128 bits and 4 probes; the packet's number is the seed.
-//   auto seen = bloom::PayloadFilter<bloom::Standard>::Over(field, {.size = 128, .probes = 4}, id);
+//   // Both ends know that the field has 128 bits and 6 probes; the packet's number is the seed.
+//   auto seen = bloom::PayloadFilter<bloom::Standard>::Over(field, {.size = 128, .probes = 6}, id);
 //   if (seen.ok() && !seen->AddIfAbsent("router 7"))  // seen before, or a false positive
 //
 // The bits are those that follow the header in a filter with one (bloom/README.md, "The bytes").

@@ -52,7 +52,7 @@ void AddOptions(CLI::App* app, LabConfig* config) {
       "Seconds: to see that all of it works");
   auto* full = app->add_flag_callback(
       "--full", [config] { config->effort = Effort::kFull; },
-      "Streams of 10^8 rows, more keys and questions: half an hour");
+      "Streams of 10^8 rows, more keys and questions: an hour");
   quick->excludes(full)->group("What is measured");
   full->group("What is measured");
   app->add_option("--sift", config->sift,

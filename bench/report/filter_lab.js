@@ -122,14 +122,14 @@
     ]);
     place.classList.add('tall');
     const panels = Plots.addPanels(place);
-    const bits = () => Plots.axis('bits a key, m/n', {min: 0, max: 20});
+    const bits = () => Plots.axis('bits a key, m/n', {min: 0, max: 21});
     const panel = (title, wholeOf, realOf, axis) => Plots.addLines(panels, title, `${title}; see the table`, [
       Plots.series('whole k', whole.colour, positive(rows.map((row) => ({x: row.bits_per_key, y: wholeOf(row)}))), whole),
       Plots.series('real k', Plots.softInk(), rows.map((row) => ({x: row.bits_per_key, y: realOf(row)})), {mark: null}),
     ], bits(), axis);
     panel('False-positive rate', (row) => percent(row.measured), (row) => percent(row.real_rate),
         percentAxis('false-positive rate', rows.flatMap((row) => [percent(row.measured), percent(row.real_rate)])));
-    panel('Probes', (row) => row.probes, (row) => row.real_probes, Plots.axis('probes k', {min: 0}));
+    panel('Probes', (row) => row.probes, (row) => row.real_probes, Plots.axis('probes k', {min: 0, max: 16}));
   }
 
   // --- overfilled ---

@@ -36,7 +36,9 @@ Occupancy OccupancyAfter(double cells, double throws);
 
 // E[S^k] / cells^k for a whole number S of cells, from its mean and variance.  S may be small, even
 // below 1, so a normal distribution does not fit.  Its factorial moments are taken to be those of
-// the binomial, Poisson and negative binomial distributions, with t = variance / mean - 1:
+// the binomial, Poisson and negative binomial distributions, which are Panjer's class (a, b, 0)
+// (Panjer 1981, "Recursive evaluation of a family of compound distributions", ASTIN Bulletin 12;
+// Sundt and Jewell 1981 show that it holds no others), with t = variance / mean - 1:
 //
 //     E[S (S - 1) ... (S - j + 1)] = mean (mean + t) ... (mean + (j - 1) t)
 //     E[S^k] = sum over j of S(k, j) times that,   S(k, j) as above
