@@ -444,7 +444,7 @@ TEST_F(CommandsTest, AStoreWithoutTablesSaysSo) {
     EXPECT_THAT(Document({command, "l"})["results"][0]["notes"].dump(), HasSubstr("no tables"));
   }
   ASSERT_TRUE(directory->Remove("000002.log").ok());
-  EXPECT_THAT(Run({"wal", "l"}).err, HasSubstr("note: l: the store has no logs"));
+  EXPECT_THAT(Run({"wal", "l"}).err, HasSubstr("l/000002.log: the manifest says that this log"));
 }
 
 // --- what does not fit ---

@@ -384,6 +384,27 @@ TEST_F(ContentsTest, ExplainIsUnknownWithoutALog) {
                               HasSubstr("  UNKNOWN: 000007.log, which may hold a newer write, ")));
 }
 
+TEST_F(ContentsTest, AMissingLogIsAProblemOfWhatShowsLogs) {
+  auto directory = files_.OpenDirectory("s", false).value();
+  ASSERT_TRUE(directory->Remove("000007.log").ok());
+  const auto is_missing =
+      AllOf(HasSubstr("s/000007.log: the manifest says that this log holds writes"),
+            HasSubstr("there is no such file"));
+  const RunResult wal = Run({"wal", "s"});
+  EXPECT_EQ(wal.code, 1);
+  EXPECT_THAT(wal.err, is_missing);
+  const RunResult get = Run({"get", "s", "key000300"});
+  EXPECT_EQ(get.code, 1);
+  EXPECT_THAT(get.err, is_missing);
+  EXPECT_THAT(get.out, testing::EndsWith("  answer  unknown: what may hold it cannot be read\n"));
+  const RunResult as_json = Run({"get", "--json", "s", "key000300"});
+  EXPECT_EQ(as_json.code, 1);
+  EXPECT_EQ(json::parse(as_json.out)["results"].back()["answer"], "unknown") << as_json.out;
+  EXPECT_THAT(as_json.out, HasSubstr("there is no such file"));
+  // Which leaves logs out, be they there or not.
+  EXPECT_THAT(Run({"scan", "s"}).err, HasSubstr("writes in 2 logs are left out"));
+}
+
 TEST_F(ContentsTest, ExplainShowsKeysInTheFormThatWasAskedFor) {
   const json explanation = Result({"explain", "--hex", "s", "c3a4ff"})["explanation"];
   EXPECT_EQ(explanation["key"], "c3a4ff");

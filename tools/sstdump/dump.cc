@@ -44,7 +44,7 @@ bool FillMemtable(const StoreFiles& files, const KeyBounds& bounds, Session* ses
     if (is_sound && bounds.Holds(entry.key))
       memtable->Add(entry.sequence, entry.kind, entry.key, entry.value);
   });
-  return replay.unread.empty() && replay.last_sequence <= lsm::kSequenceMax;
+  return replay.is_whole && replay.last_sequence <= lsm::kSequenceMax;
 }
 
 bool HasAllTables(const StoreFiles& files, const KeyBounds& bounds, const Target& target,

@@ -22,11 +22,9 @@ class Replayer {
   }
 
   LogReplay Run() && {
-    std::set<uint64_t> needed = state().NeededLogs();
-    for (const uint64_t number : files_.logs) {
-      if (number >= state().oldest_log) needed.insert(number);
-    }
-    for (const uint64_t number : needed) Replay(number);
+    const std::set<uint64_t> numbers = LogNumbers(files_);
+    for (auto number = numbers.lower_bound(state().oldest_log); number != numbers.end(); ++number)
+      Replay(*number);
     return std::move(replay_);
   }
 
@@ -38,6 +36,7 @@ class Replayer {
     const Session::Tally before = session_->tally();
     was_read_ = true;
     replay_.logs.push_back(name);
+    replay_.is_unread.push_back(false);
     const absl::StatusOr<std::optional<Target>> found = FindLog(files_, number);
     if (!found.ok()) {
       session_->Fail(found.status(), Concat(files_.log_directory->path(), "/", name));
@@ -48,7 +47,8 @@ class Replayer {
       ReplayFile(number, **found);
     }
     if (was_read_ && session_->tally() == before) return;
-    replay_.unread.push_back(name);
+    replay_.is_unread.back() = true;
+    replay_.is_whole = false;
   }
 
   void ReplayFile(uint64_t number, const Target& log) {
@@ -84,7 +84,7 @@ class Replayer {
 
   bool Follows(const Target& log, const lsm::LogReader::Record& record) {
     // Numbers are missing after damage, which was said already.
-    if (session_->tally().problems > 0 || !replay_.unread.empty()) return true;
+    if (session_->tally().problems > 0 || !replay_.is_whole) return true;
     if (record.payload.size() < lsm::WriteBatch::kHeaderBytes) return true;
     const lsm::Sequence first = lsm::WriteBatch::FirstSequenceOf(record.payload);
     const lsm::Sequence last = replay_.last_sequence;

@@ -17,7 +17,8 @@ namespace tools {
 
 struct LogReplay {
   std::vector<std::string> logs;    // names, oldest first
-  std::vector<std::string> unread;  // those that could not be read whole; the session knows why
+  std::vector<bool> is_unread;      // of each: could not be read whole; the session knows why
+  bool is_whole = true;             // none is
   lsm::Sequence last_sequence = 0;  // of the tables and the logs
   std::vector<lsm::DroppedLogEnd> dropped;
 };

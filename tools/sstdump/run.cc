@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -125,22 +127,20 @@ void ShowProblems(const StoreFiles& files, const Target& directory, ChosenFiles*
   session->End();
 }
 
-// A store without a file for the command is fine, and says so.
-void SayThatThereAreNone(const Command& command, const Target& directory, Session* session) {
+// A store without tables is fine, and says so.  It always has a log.
+void SayThatThereAreNoTables(const Target& directory, Session* session) {
   session->Begin(directory.path, NameOf(directory.kind));
-  const bool is_about_logs = command.on_directory == OnDirectory::kLogs;
   session->Note(Concat(lsm::Escape(directory.path),
-                       is_about_logs ? ": the store has no logs"
-                                     : ": the store has no tables; its logs may hold writes "
-                                       "(sstdump dump, sstdump wal)"));
+                       ": the store has no tables; its logs may hold writes "
+                       "(sstdump dump, sstdump wal)"));
   session->End();
 }
 
 void SayWhatScanLeavesOut(const StoreFiles& files, const Target& directory, Session* session) {
   if (!files.has_state()) return;
+  const std::set<uint64_t> numbers = LogNumbers(files);
   const auto logs = static_cast<uint64_t>(
-      std::count_if(files.logs.begin(), files.logs.end(),
-                    [&](uint64_t number) { return number >= files.manifest.state.oldest_log; }));
+      std::distance(numbers.lower_bound(files.manifest.state.oldest_log), numbers.end()));
   session->Begin(directory.path, NameOf(directory.kind));
   session->Note(
       Concat(lsm::Escape(directory.path), ": table by table, with old versions and deletions",
@@ -168,6 +168,20 @@ void ShowOutOfRange(const Target& directory, const std::vector<std::string>& nam
   session->End();
 }
 
+// Each file that was shown answers for itself alone; one that is missing may know better.
+void SayThatTheAnswerIsUnknown(const Target& directory, Session* session) {
+  session->Begin(directory.path, NameOf(directory.kind));
+  const std::string& key = session->request().key;
+  if (session->json_wanted()) {
+    session->json().Member("key", session->Show(key));
+    session->json().Member("answer", "unknown");
+  }
+  session->Print(Heading(*session, directory.path,
+                         Concat("key ", session->ShowKey(key, KeyColumns(*session, 20, 2)))));
+  session->Print("  answer  unknown: what may hold it cannot be read\n");
+  session->End();
+}
+
 // The files of a directory, one after the other.
 void ShowFilesOf(const Command& command, const Target& directory, Session* session) {
   const absl::StatusOr<StoreFiles> files =
@@ -181,13 +195,16 @@ void ShowFilesOf(const Command& command, const Target& directory, Session* sessi
   if (command.show == &ShowEntries && !chosen.targets.empty())
     SayWhatScanLeavesOut(*files, directory, session);
   if (chosen.targets.empty() && chosen.problems.empty() && chosen.out_of_range.empty())
-    SayThatThereAreNone(command, directory, session);
+    SayThatThereAreNoTables(directory, session);
   for (const Target& target : chosen.targets) {
     if (session->is_broken()) return;
     if (command.show == &ShowEntries && chosen.targets.size() > 1) session->Announce(target.path);
     ShowOne(command, target, session);
   }
   ShowOutOfRange(directory, chosen.out_of_range, session);
+  const bool is_lookup = command.on_directory == OnDirectory::kLogsAndTables;
+  if (is_lookup && !chosen.problems.empty() && !absl::IsNotFound(files->manifest_status))
+    SayThatTheAnswerIsUnknown(directory, session);
 }
 
 void ShowPath(const Command& command, const std::string& path, Session* session) {

@@ -152,9 +152,15 @@ std::vector<Target> TableTargets(const StoreFiles& files,
   return targets;
 }
 
+std::set<uint64_t> LogNumbers(const StoreFiles& files) {
+  std::set<uint64_t> numbers(files.logs.begin(), files.logs.end());
+  if (files.has_state()) numbers.merge(files.manifest.state.NeededLogs());
+  return numbers;
+}
+
 std::vector<Target> LogTargets(const StoreFiles& files, std::vector<absl::Status>* problems) {
   std::vector<Target> targets;
-  for (const uint64_t number : files.logs) {
+  for (const uint64_t number : LogNumbers(files)) {
     absl::StatusOr<std::optional<Target>> target;
     if (files.has_state()) {
       target = FindLog(files, number);

@@ -104,8 +104,10 @@ absl::StatusOr<std::optional<Target>> FindLog(const StoreFiles& files, uint64_t 
 std::vector<Target> TableTargets(const StoreFiles& files,
                                  const std::function<bool(const PlacedTable&)>& is_wanted,
                                  std::vector<absl::Status>* problems);
-// Its logs, oldest first; without a manifest also files that are logs by their names alone, whose
-// kind then tells what they are.
+// Numbers of the logs that are there, and of those that the manifest needs.
+std::set<uint64_t> LogNumbers(const StoreFiles& files);
+// Its logs, oldest first, with a problem for each one that is needed and missing; without a
+// manifest also files that are logs by their names alone, whose kind then tells what they are.
 std::vector<Target> LogTargets(const StoreFiles& files, std::vector<absl::Status>* problems);
 
 }  // namespace tools

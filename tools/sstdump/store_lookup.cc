@@ -1,9 +1,8 @@
 #include "tools/sstdump/store_lookup.h"
 
-#include <algorithm>
 #include <array>
+#include <map>
 #include <memory>
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -26,8 +25,12 @@ struct LogAnswer {
   std::string value;
 };
 
-void AddDoubt(const std::string& doubt, lsm::Explanation* explanation) {
-  explanation->error += Concat(explanation->error.empty() ? "" : "; ", doubt);
+// There may be many files: not all are named.
+void AddDoubt(const std::vector<std::string>& files, const char* doubt,
+              lsm::Explanation* explanation) {
+  if (files.empty()) return;
+  explanation->error +=
+      Concat(explanation->error.empty() ? "" : "; ", NamesText(files), ", which may hold ", doubt);
 }
 
 // The tables that may hold the key.  All are opened, so that damage is named.  Those of them that
@@ -98,10 +101,11 @@ void LookIntoTables(const StoreFiles& files, const std::string& key, Session* se
   }
   const bool is_answered = result.answer != lsm::TableAnswer::kAbsent;
   const lsm::TableStep* const answered = is_answered ? &explanation.tables.back() : nullptr;
+  std::vector<std::string> doubtful;
   for (const PlacedTable& table : unread) {
-    if (ComesBefore(table, answered, files.manifest.state))
-      AddDoubt(Concat(table.name, ", which may hold the key, cannot be read"), &explanation);
+    if (ComesBefore(table, answered, files.manifest.state)) doubtful.push_back(table.name);
   }
+  AddDoubt(doubtful, "the key, cannot be read", &explanation);
   if (result.answer != lsm::TableAnswer::kFound) return;
   explanation.found = true;
   lookup->value.assign(result.value);
@@ -118,24 +122,28 @@ StoreLookup LookUpInStore(const StoreFiles& files, const std::string& key, Sessi
   explanation.digest = bloom::DigestOf(key, state.digest_seed);
   explanation.answered_by = "nobody";
   for (const auto& level : state.levels) explanation.tables_by_level.push_back(level.size());
-  std::vector<std::optional<LogAnswer>> answers;
+  std::map<size_t, LogAnswer> answers;  // by log
   const LogReplay logs = ReplayLogs(files, session, [&](size_t log, const BatchEntry& entry) {
     if (entry.key != key) return;
-    answers.resize(log + 1);
     answers[log] = {entry.kind, std::string(entry.value)};
   });
-  answers.resize(logs.logs.size());
   explanation.sequence = logs.last_sequence;
-  for (const std::string& log : logs.unread)
-    AddDoubt(Concat(log, ", which may hold a newer write, cannot be read whole"), &explanation);
+  {
+    std::vector<std::string> doubtful;
+    for (size_t i = 0; i < logs.logs.size(); ++i) {
+      if (logs.is_unread[i]) doubtful.push_back(logs.logs[i]);
+    }
+    AddDoubt(doubtful, "a newer write, cannot be read whole", &explanation);
+  }
   // Logs hold what memtables held: the newest is asked first, and the first answer counts.
-  for (size_t i = answers.size(); i-- > 0;) {
-    const std::optional<LogAnswer>& answer = answers[i];
-    const bool is_read = std::count(logs.unread.begin(), logs.unread.end(), logs.logs[i]) == 0;
-    explanation.memtables.push_back({logs.logs[i], answer    ? NameOf(answer->kind)
-                                                   : is_read ? "absent"
-                                                             : "unread"});
-    if (!answer) continue;
+  explanation.memtables.reserve(logs.logs.size());
+  for (size_t i = logs.logs.size(); i-- > 0;) {
+    const auto found = answers.find(i);
+    const LogAnswer* const answer = found != answers.end() ? &found->second : nullptr;
+    explanation.memtables.push_back({logs.logs[i], answer != nullptr   ? NameOf(answer->kind)
+                                                   : logs.is_unread[i] ? "unread"
+                                                                       : "absent"});
+    if (answer == nullptr) continue;
     explanation.found = answer->kind == lsm::EntryKind::kPut;
     explanation.answered_by = logs.logs[i];
     explanation.value_bytes = answer->value.size();

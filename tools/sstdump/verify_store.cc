@@ -215,11 +215,9 @@ class StoreChecker {
   // As recovery sees them: numbered without a gap from what the tables hold on, except behind what
   // a crash took.
   void CheckLogs() {
-    std::set<uint64_t> needed = state().NeededLogs();
     lsm::Sequence last = state().last_sequence;
     bool is_gap = false;
-    for (const uint64_t number : files_.logs) needed.insert(number);
-    for (const uint64_t number : needed) {
+    for (const uint64_t number : LogNumbers(files_)) {
       const Session::Tally before = session_->tally();
       const bool was_durable =
           state().synced_logs.contains(number) || state().closed_logs.contains(number);
