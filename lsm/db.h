@@ -53,6 +53,12 @@
 // so writes of unknown outcome are not in it.  Opening the store again finds out instead: each of
 // them is there whole, or not at all.  Invalid arguments and failed reads change nothing.
 //
+// A full disk.  The store keeps a file in reserve (Options::reserve_bytes) and gives it up when the
+// disk is full: a put then returns ResourceExhausted, which says how many bytes must become free.
+// What to do: if writes return Aborted or Unknown, call Resume or open the store again; delete
+// keys; call CompactRange.  Puts succeed again as soon as there is space for the reserve.
+// Statistics::puts_refused and EventListener::OnSpaceChange tell this state.
+//
 // The time and memory that a file costs are bounded by what it holds, not by what it claims;
 // RELIABILITY.md states the bounds.  If a table, a log or the manifest asks for more memory than
 // there is, the error names it.

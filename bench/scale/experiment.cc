@@ -51,6 +51,7 @@ class Growth {
     options_.level1_bytes = config.level1_bytes;
     options_.table_bytes = config.table_bytes;
     options_.target_fpp = config.target_fpp;
+    options_.reserve_bytes = 0;  // it would be counted among the bytes on disk
     options_.environment.random = &random_;
   }
 

@@ -294,7 +294,7 @@ absl::Status Engine::Start() {
   std::optional<std::string_view> expected_current;
   if (!is_new) expected_current = contents.current_bytes;
   LSM_RETURN_IF_ERROR(StartWriting(contents.state, expected_current, std::move(levels), &made));
-  BuildReserves();
+  BuildReserves(0, /*insist=*/true);
   if (options_.scrub_seconds == 0) return absl::OkStatus();
   MutexLock lock(&mutex_);
   return ScheduleScrub() ? absl::OkStatus() : OutOfMemory();

@@ -21,7 +21,7 @@ uint64_t MemtableBytesOf(const ReadView& view) {
 
 }  // namespace
 
-void Engine::BuildReserves(uint64_t batch_bytes) {
+void Engine::BuildReserves(uint64_t batch_bytes, bool insist) {
   uint64_t table_bytes = 0, memtable_bytes = 0;
   {
     MutexLock lock(&mutex_);
@@ -29,8 +29,8 @@ void Engine::BuildReserves(uint64_t batch_bytes) {
     memtable_bytes = MemtableBytesOf(*current_view_) + batch_bytes;
   }
   const uint64_t wanted_bytes = ReserveBytesFor(table_bytes, memtable_bytes);
-  reserve_.Build(wanted_bytes, ReserveBytesLeast(memtable_bytes));
-  if (log_reserve_ != nullptr) log_reserve_->Build(wanted_bytes, kReserveBytesMin);
+  reserve_.Build(wanted_bytes, ReserveBytesLeast(memtable_bytes), insist);
+  if (log_reserve_ != nullptr) log_reserve_->Build(wanted_bytes, kReserveBytesMin, insist);
   NoteSpace();
 }
 

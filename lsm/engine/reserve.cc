@@ -56,11 +56,11 @@ bool RemoveReserve(Directory& directory) {
       .ok();
 }
 
-void Reserve::Build(uint64_t wanted_bytes, uint64_t least_bytes) {
+void Reserve::Build(uint64_t wanted_bytes, uint64_t least_bytes, bool insist) {
   const uint64_t bytes = std::min(bytes_max_, wanted_bytes);
   MutexLock lock(&mutex_);
-  const absl::Status status =
-      CatchOutOfMemory([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return BuildIfSmall(bytes); });
+  const absl::Status status = CatchOutOfMemory(
+      [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return BuildIfSmall(bytes, insist); });
   tried_bytes_.store(bytes, std::memory_order_relaxed);
   // Any other failure says nothing about the space.
   const bool says_nothing = !status.ok() && !IsDiskFull(status);
@@ -70,21 +70,36 @@ void Reserve::Build(uint64_t wanted_bytes, uint64_t least_bytes) {
                  std::memory_order_relaxed);
 }
 
-absl::Status Reserve::BuildIfSmall(uint64_t bytes) {
+absl::Status Reserve::BuildIfSmall(uint64_t bytes, bool insist) {
   LSM_RETURN_IF_ERROR(LookForFile());
   const uint64_t held = held_bytes();
   if (held >= bytes && held <= bytes_max_ && *is_there_ == (bytes_max_ > 0))
     return absl::OkStatus();
-  if (held < bytes) LSM_RETURN_IF_ERROR(CheckSpaceFor(bytes, bytes - held));
+  uint64_t free = 0;
+  if (held < bytes) {
+    LSM_ASSIGN_OR_RETURN(free, CheckSpaceFor(bytes, bytes - held, insist));
+  }
   LSM_RETURN_IF_ERROR(RemoveFile());
-  return bytes > 0 ? Make(bytes) : absl::OkStatus();
+  if (bytes == 0) return absl::OkStatus();
+  const absl::Status status = Make(bytes);
+  free_bytes_ = status.ok() ? 0 : free;
+  if (status.ok()) {
+    attempts_ = 0;
+  } else {
+    is_there_ = std::nullopt;  // perhaps a part of it
+  }
+  return status;
 }
 
-absl::Status Reserve::CheckSpaceFor(uint64_t bytes, uint64_t more_bytes) {
+absl::StatusOr<uint64_t> Reserve::CheckSpaceFor(uint64_t bytes, uint64_t more_bytes, bool insist) {
   const uint64_t needed = more_bytes + std::min(bytes, kFreeBytes);
   needed_bytes_.store(needed, std::memory_order_relaxed);
   LSM_ASSIGN_OR_RETURN(const uint64_t free, directory_.FreeBytes());
-  return free >= needed ? absl::OkStatus() : DiskFull("too little is free for the reserve");
+  if (free < needed) return DiskFull("too little is free for the reserve");
+  if (insist || free > free_bytes_ || std::has_single_bit(++attempts_)) return free;
+  // For the reason for which it failed before.
+  return failed_.load(std::memory_order_relaxed) ? absl::UnavailableError("not tried again")
+                                                 : DiskFull("not tried again");
 }
 
 absl::Status Reserve::Make(uint64_t bytes) {
@@ -100,7 +115,8 @@ absl::Status Reserve::Make(uint64_t bytes) {
   made.Keep();
   is_there_ = true;
   held_bytes_.store(bytes, std::memory_order_relaxed);
-  return directory_.Sync();
+  // Its name need not be synced: if a crash takes it, its space is free.
+  return absl::OkStatus();
 }
 
 absl::Status Reserve::RemoveFile() {

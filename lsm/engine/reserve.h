@@ -29,6 +29,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "lsm/base/options.h"
 #include "lsm/fs/file_system.h"
 #include "lsm/fs/mutex.h"
@@ -62,8 +63,9 @@ class Reserve {
 
   // Makes it as large as `wanted_bytes` if it is smaller and there is space, and smaller if it is
   // beyond its limit.  With less than `least_bytes`, for want of space, it is tight or missing.
-  // Throws nothing; whatever fails is left for the next time.
-  void Build(uint64_t wanted_bytes, uint64_t least_bytes) ABSL_LOCKS_EXCLUDED(mutex_);
+  // If it failed though enough seemed to be free, as with a quota, it is tried more and more rarely
+  // until more is free, unless the caller insists.  Throws nothing.
+  void Build(uint64_t wanted_bytes, uint64_t least_bytes, bool insist) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Removes the file.  True if there was one, so that there is more space than before.  Throws
   // nothing.
@@ -91,8 +93,9 @@ class Reserve {
   }
 
  private:
-  absl::Status BuildIfSmall(uint64_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status CheckSpaceFor(uint64_t bytes, uint64_t more_bytes)
+  absl::Status BuildIfSmall(uint64_t bytes, bool insist) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // What is free.
+  absl::StatusOr<uint64_t> CheckSpaceFor(uint64_t bytes, uint64_t more_bytes, bool insist)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status Make(uint64_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status RemoveFile() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -103,6 +106,8 @@ class Reserve {
   const uint64_t bytes_max_;
   mutable Mutex mutex_;
   std::optional<bool> is_there_ ABSL_GUARDED_BY(mutex_);  // the file; nothing: not known yet
+  uint64_t free_bytes_ ABSL_GUARDED_BY(mutex_) = 0;       // when it could not be built all the same
+  uint64_t attempts_ ABSL_GUARDED_BY(mutex_) = 0;         // wishes to build it since then
   std::atomic<uint64_t> held_bytes_{0};                   // of the file
   std::atomic<uint64_t> tried_bytes_{0};                  // to which it was last built
   std::atomic<uint64_t> needed_bytes_{0};                 // free, to build it

@@ -34,9 +34,6 @@ enum class Origin : uint8_t {
   kForeign,
 };
 
-// The first bytes of RESERVE; zeros follow.
-inline constexpr std::string_view kReserveMagic = "TRLSRSV\n";
-
 // Of a file whose name says that it is of this kind.  The lock is kUnknown: it is always empty.
 absl::StatusOr<Origin> OriginOf(Directory& directory, const std::string& name, FileKind kind);
 

@@ -31,6 +31,8 @@ struct FileName {
 inline constexpr std::string_view kLockFileName = "LOCK";
 inline constexpr std::string_view kCurrentFileName = "CURRENT";
 inline constexpr std::string_view kReserveFileName = "RESERVE";
+// The first bytes of RESERVE; zeros follow.
+inline constexpr std::string_view kReserveMagic = "TRLSRSV\n";
 inline constexpr std::string_view kTemporarySuffix = ".tmp";
 
 // At least six digits.

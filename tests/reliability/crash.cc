@@ -35,13 +35,15 @@ constexpr uint64_t kKillOneIn = 29;
 constexpr LossLimits kLimitsOfDoubles{
     .atoms_for_all_subsets = 3, .atoms_for_pairs = 0, .samples = 6, .cuts = 3, .one_in = 2};
 
-lsm::Options OptionsOn(World& world, lsm::FileSystem* files, bool logs_apart, uint64_t style) {
+lsm::Options OptionsOn(World& world, lsm::FileSystem* files, const CrashOptions& crash,
+                       uint64_t style) {
   lsm::Options options = world.SmallOptions();
   options.level0_compaction_tables = 2;
   options.compaction_style = StyleOf(style);
   options.compression = lsm::Compression::kNone;
   options.environment.file_system = files;
-  if (logs_apart) options.log_directory = "/logs";
+  if (crash.logs_apart) options.log_directory = "/logs";
+  if (crash.has_reserve) options.reserve_bytes = 64 << 10;
   return options;
 }
 
@@ -55,8 +57,8 @@ struct Promise {
 // The workload, once, on a machine that does not crash.
 class Witnessed {
  public:
-  Witnessed(uint64_t seed, bool logs_apart)
-      : seed_(seed), world_(seed), recorder_(world_.files.get()), logs_apart_(logs_apart) {}
+  explicit Witnessed(const CrashOptions& options)
+      : options_(options), world_(options.seed), recorder_(world_.files.get()) {}
 
   // What went wrong, or empty.
   std::string Run(const std::vector<Step>& steps) {
@@ -101,7 +103,7 @@ class Witnessed {
       case Step::kCopy: {
         const uint64_t from = journal().size();
         const CopyPlan plan =
-            copies_.Next(OptionsOn(world_, &recorder_, logs_apart_, seed_), history_.size());
+            copies_.Next(OptionsOn(world_, &recorder_, options_, options_.seed), history_.size());
         LSM_RETURN_IF_ERROR(Carry(plan, *db_));
         copies_.Note(plan, true);
         if (plan.kind == CopyPlan::kDestroy) {
@@ -128,8 +130,8 @@ class Witnessed {
         // Of a store that was closed, nothing is lost.
         if (step.kind == Step::kReopen)
           promises_.push_back({journal().size(), history_.size(), history_.size()});
-        LSM_ASSIGN_OR_RETURN(db_, lsm::DB::Open(kPath, OptionsOn(world_, &recorder_, logs_apart_,
-                                                                 seed_ + openings_++)));
+        LSM_ASSIGN_OR_RETURN(db_, lsm::DB::Open(kPath, OptionsOn(world_, &recorder_, options_,
+                                                                 options_.seed + openings_++)));
         LSM_ASSIGN_OR_RETURN(const size_t count, CountCommits(*db_, history_));
         if (count != history_.size())
           return absl::InternalError(Concat("has ", count, " of ", history_.size(), " commits"));
@@ -142,11 +144,10 @@ class Witnessed {
     return absl::OkStatus();
   }
 
-  const uint64_t seed_;
+  const CrashOptions& options_;
   uint64_t openings_ = 0;  // each in another style than the one before
   World world_;
   Recorder recorder_;
-  const bool logs_apart_;
   History history_;
   Copies copies_;
   std::vector<CopyEvents> copy_events_;
@@ -252,7 +253,7 @@ class Enumeration {
     lsm::FileSystem* const files =
         twice ? static_cast<lsm::FileSystem*>(&recorder) : world.files.get();
     absl::StatusOr<std::unique_ptr<lsm::DB>> db =
-        lsm::DB::Open(kPath, OptionsOn(world, files, options_.logs_apart, digest));
+        lsm::DB::Open(kPath, OptionsOn(world, files, options_, digest));
     if (!db.ok()) return Concat("cannot be opened: ", db.status().ToString());
     const absl::StatusOr<size_t> count = CountCommits(**db, run_.history());
     if (!count.ok()) return count.status().ToString();
@@ -280,7 +281,7 @@ class Enumeration {
       const bool is_made = events_ >= events.to && events_ <= events.going;
       if (!known_copies_.emplace(i, is_made, is_gone, digest).second) continue;
       World world(96, image.ToFiles());
-      const lsm::Options options = OptionsOn(world, world.files.get(), false, digest);
+      const lsm::Options options = OptionsOn(world, world.files.get(), CrashOptions(), digest);
       std::string problem;
       if (is_gone) {
         problem = ProblemOfDestroyed(events.copy, options);
@@ -309,7 +310,7 @@ class Enumeration {
       db = nullptr;
       world.files->Restart(Unsynced::kLost);
       absl::StatusOr<std::unique_ptr<lsm::DB>> opened =
-          lsm::DB::Open(kPath, OptionsOn(world, world.files.get(), options_.logs_apart, count));
+          lsm::DB::Open(kPath, OptionsOn(world, world.files.get(), options_, count));
       if (!opened.ok()) return Concat("cannot be opened again: ", opened.status().ToString());
       db = *std::move(opened);
       const absl::StatusOr<size_t> found = CountCommits(*db, history);
@@ -339,8 +340,8 @@ class Enumeration {
   void CheckKill(const Disk& disk, const Promise& promise) {
     World world(98, disk.Now().ToFiles());
     Recorder recorder(world.files.get(), disk.file_count());
-    const absl::StatusOr<std::unique_ptr<lsm::DB>> db = lsm::DB::Open(
-        kPath, OptionsOn(world, &recorder, options_.logs_apart, promise.acknowledged));
+    const absl::StatusOr<std::unique_ptr<lsm::DB>> db =
+        lsm::DB::Open(kPath, OptionsOn(world, &recorder, options_, promise.acknowledged));
     if (!db.ok()) return;  // the image where nothing is lost says so
     const absl::StatusOr<size_t> count = CountCommits(**db, run_.history());
     if (!count.ok()) return;
@@ -380,7 +381,7 @@ CrashReport CrashEverywhere(const CrashOptions& options) {
 
 CrashReport CrashEverywhere(const CrashOptions& options, const std::vector<Step>& steps) {
   SayUnderWay(Concat("the workload of seed ", options.seed));
-  Witnessed run(options.seed, options.logs_apart);
+  Witnessed run(options);
   const std::string problem = run.Run(steps);
   if (!problem.empty()) {
     CrashReport report;

@@ -19,6 +19,7 @@ struct CrashOptions {
   WorkloadShape shape;
   bool logs_apart =
       false;  // in a directory of their own, so that no sync of the tables' saves them
+  bool has_reserve = false;  // the smallest
   LossLimits limits;
   uint64_t images_max = ~uint64_t{0};  // stops after so many distinct ones
   // Of one in so many distinct images, the recovery is crashed too, at each of its changes.

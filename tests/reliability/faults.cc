@@ -63,17 +63,20 @@ class Trial {
         has_reserve_(options.has_reserve),
         dice_(options.seed) {}
 
-  void FailCalls(FaultKind kind, uint64_t from, uint64_t to) { files_.FailCalls(kind, from, to); }
+  void FailCalls(FaultKind kind, uint64_t from, uint64_t to) {
+    files_.FailCalls(kind, from, to);
+    lacks_space_ = kind == FaultKind::kSpace;
+  }
 
   void LimitRoom(uint64_t bytes) {
     files_.LimitRoom(bytes);
-    is_full_ = true;
+    is_full_ = lacks_space_ = true;
   }
 
   // Once the store is made, with its reserve.
   void LimitRoomToCome(uint64_t bytes) {
     room_to_come_ = bytes;
-    is_full_ = true;
+    is_full_ = lacks_space_ = true;
   }
 
   // What went wrong, or empty.
@@ -196,7 +199,9 @@ class Trial {
       Fail(Concat("fails without a cause: ", status.ToString()));
     if (status.ok() && step.MakesDurable()) promises_.Synced();
     if (step.kind != Step::kCopy) failed_writes_ += files_.failed_writes() - failed_writes_before;
-    if (failed_writes_ > kFailedWritesMax) Fail("it writes over and over what fails");
+    // The reserve is tried for the 1st, 2nd, 4th, … time, and what fails for want of space twice.
+    if (failed_writes_ > kFailedWritesMax * (has_reserve_ ? 4 : 1))
+      Fail("it writes over and over what fails");
     if (status.ok() || db_->GetFailure().ok()) return;
     if (has_reserve_ && is_full_) return;  // see LeaveFullDisk
     if (is_full_) {
@@ -290,6 +295,8 @@ class Trial {
     if (db_ == nullptr) return;
     const bool had_failure = !db_->GetFailure().ok();
     const uint64_t failed_before = files_.failed();
+    if (!lacks_space_ && db_->GetStatistics().reserve_releases > 0)
+      Fail("the reserve is given up, and the disk is not full");
     const absl::Status status = db_->Close();
     db_ = nullptr;
     if (kind == Step::kReopen && status.ok() && !files_.has_dropped()) promises_.Synced();
@@ -379,6 +386,8 @@ class Trial {
     }
     for (const bool first : {true, false}) {
       if (db_ != nullptr && db_->GetFailure().ok()) {
+        if (was_refused_ && !db_->Resume().ok()) return Fail("healed, but Resume fails");
+        was_refused_ = false;
         const Commit commit = {{"key3", "further"}, {"last", first ? "end 1" : "end 2"}};
         const absl::Status status = Write({Step::kWrite, commit, true});
         if (!status.ok()) return Fail(Concat("healed, but a write fails: ", status.ToString()));
@@ -416,7 +425,8 @@ class Trial {
   uint64_t calls_ = 0, room_bytes_ = 0;
   uint64_t failed_writes_ = 0;  // since the store was opened or resumed, but for copies
   uint64_t resume_bytes_ = 0, resume_bytes_max_ = 0;
-  bool is_full_ = false;  // the disk, sooner or later
+  bool is_full_ = false;      // the disk, sooner or later
+  bool lacks_space_ = false;  // as a call may say, or the disk
   std::optional<uint64_t> room_to_come_;
   bool was_refused_ = false;  // a put, for want of a reserve
   std::unique_ptr<DB> db_;

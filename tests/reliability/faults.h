@@ -18,8 +18,8 @@ struct FaultOptions {
   uint64_t runs_max = ~uint64_t{0};
   bool spread = true;  // by chance over all cases if there are more; false: the first ones
   bool logs_apart = false;
-  // Of FillDisk: the store has a reserve, and the disk's size is what it takes when it was made,
-  // and so many bytes more.
+  // The store has a reserve.  For FillDisk the disk's size is then what the store takes when it was
+  // made, and so many bytes more.
   bool has_reserve = false;
 };
 

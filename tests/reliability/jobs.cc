@@ -55,6 +55,7 @@ JobResult RunCrashes(uint64_t seed, uint64_t amount) {
     // These fill memtables, so that there are several logs at a time.
     if (workloads % 4 >= 2) options.shape.large_value_bytes = 30'000;
     options.shape.copies = workloads % 8 == 4 || workloads % 8 == 5;
+    options.has_reserve = workloads % 8 == 6 || workloads % 8 == 7;
     options.images_max = amount - result.amount;
     // With little to do, many workloads are looked at superficially.
     options.limits.one_in = amount < 500'000 ? 200 : 8;
@@ -110,6 +111,7 @@ JobResult RunFaults(uint64_t seed, uint64_t amount) {
   return RunTrials(amount, "a call that fails", "calls", [&](uint64_t workload, uint64_t runs_max) {
     FaultOptions options = FaultsIn(workload, seed);
     options.runs_max = std::min(runs_max, std::max<uint64_t>(amount / 3, 1));
+    options.has_reserve = workload % 4 >= 2;
     return FailEverywhere(options);
   });
 }

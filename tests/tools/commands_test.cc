@@ -470,6 +470,12 @@ TEST_F(CommandsTest, WhereNothingIsWrittenTheNameTells) {
   EXPECT_EQ(Result({"info", "s/LOCK"})["kind"], "lock");
   EXPECT_EQ(Run({"verify", "s/LOCK"}).code, 0);
   EXPECT_EQ(Run({"scan", "s/LOCK"}).code, 2);
+  files_.SetFileBytes("s/RESERVE", "TRLSRSV\n" + std::string(65528, '\0'));
+  EXPECT_EQ(Result({"info", "s/RESERVE"})["kind"], "reserve");
+  EXPECT_EQ(Run({"verify", "s/RESERVE"}).code, 0);
+  EXPECT_EQ(Run({"scan", "s/RESERVE"}).code, 2);
+  EXPECT_EQ(Result({"info", "s"})["reserve_bytes"], 65536);
+  EXPECT_THAT(Run({"info", "s"}).out, HasSubstr("reserve   64.0 KiB for a full disk"));
   EXPECT_EQ(Run({"verify", "s"}).code, 0);
 }
 

@@ -234,6 +234,7 @@ void ShowManifestInfo(const Target& target, Session* session) {
 // What is in a store, summed up.
 struct StoreSums {
   uint64_t tables = 0, table_bytes = 0, entries = 0, log_bytes = 0, needed_logs = 0;
+  uint64_t reserve_bytes = 0;
   int deepest_level = 0;
   std::string smallest_key, largest_key;
   std::vector<std::string>
@@ -266,6 +267,10 @@ StoreSums SumUp(const StoreFiles& files, Session* session) {
   for (const std::string& name : files.names) {
     const std::optional<lsm::FileName> parsed = lsm::ParseFileName(name);
     if (!parsed) continue;
+    if (parsed->kind == lsm::FileKind::kReserve) {
+      const absl::StatusOr<lsm::FileInfo> info = files.directory->Stat(name);
+      if (info.ok()) sums.reserve_bytes = info->size_bytes;
+    }
     const bool in_use =
         parsed->kind == lsm::FileKind::kLock || parsed->kind == lsm::FileKind::kCurrent ||
         parsed->kind == lsm::FileKind::kReserve ||
@@ -293,6 +298,7 @@ void WriteStore(const StoreFiles& files, const StoreSums& sums, const LogReplay&
   json.Member("largest_key", session->Show(sums.largest_key));
   json.Member("logs", sums.needed_logs);
   json.Member("log_bytes", sums.log_bytes);
+  json.Member("reserve_bytes", sums.reserve_bytes);
   json.Member("next_file_number", state.next_file_number);
   json.Member("last_sequence", state.last_sequence);
   json.Member("oldest_log", state.oldest_log);
@@ -334,6 +340,8 @@ void ShowStoreInfo(const Target& target, Session* session) {
   fields.push_back({"manifest", Concat(files->manifest.file_name, ", ",
                                        Count(files->manifest.edit_count, "edit", "edits"), ", ",
                                        EndText(files->manifest.end, files->manifest.torn_bytes))});
+  if (sums.reserve_bytes > 0)
+    fields.push_back({"reserve", Concat(ReadableBytes(sums.reserve_bytes), " for a full disk")});
   if (!sums.unused.empty()) fields.push_back({"unused", NamesText(sums.unused)});
   session->Print(FieldsText(*session, fields));
 }
@@ -367,6 +375,7 @@ void ShowInfo(const Target& target, Session* session) {
     case TargetKind::kDirectory:
       return ShowStoreInfo(target, session);
     case TargetKind::kLock:
+    case TargetKind::kReserve:
       return session->Print(Heading(*session, target.path, Describe(target)));
     case TargetKind::kForeign:
       return session->Fail(absl::InvalidArgumentError(Concat("this is ", target.foreign)), target);

@@ -89,6 +89,8 @@ void ClassifyByName(Target* target) {
       if (target->size_bytes == 0) target->kind = TargetKind::kLock;
       break;
     case lsm::FileKind::kReserve:
+      target->kind = TargetKind::kReserve;
+      break;
     case lsm::FileKind::kTemporary:
       break;
   }
@@ -101,6 +103,8 @@ void Classify(std::string_view head, std::string_view tail, Target* target) {
     target->kind = KindOfLog(head);
   } else if (IsNearly(head, lsm::kCurrentMagic)) {
     target->kind = TargetKind::kCurrent;
+  } else if (IsNearly(head, lsm::kReserveMagic)) {
+    target->kind = TargetKind::kReserve;
   } else if (tail.ends_with(lsm::kTableMagic)) {
     target->kind = TargetKind::kTable;
   } else {
@@ -154,6 +158,8 @@ const char* NameOf(TargetKind kind) {
       return "current";
     case TargetKind::kLock:
       return "lock";
+    case TargetKind::kReserve:
+      return "reserve";
     case TargetKind::kForeign:
       return "foreign";
   }
@@ -174,6 +180,8 @@ std::string Describe(const Target& target) {
       return "a CURRENT file";
     case TargetKind::kLock:
       return "a store's lock";
+    case TargetKind::kReserve:
+      return "a store's reserve for a full disk";
     case TargetKind::kForeign:
       return target.foreign;
   }

@@ -23,10 +23,12 @@ enum class TargetKind : uint8_t {
   kManifest,  // a log of version edits
   kCurrent,   // the file that names the manifest
   kLock,      // the file that a writer locks: empty
+  kReserve,   // the space that a store keeps for a full disk
   kForeign,   // a table of another store, or a file that is nothing of Trellis's
 };
 
-// "directory", "table", "log", "manifest", "current", "lock", "foreign": as in JSON.
+// "directory", "table", "log", "manifest", "current", "lock", "reserve",
+// "foreign": as in JSON.
 const char* NameOf(TargetKind kind);
 
 // What a file is that begins as those that name the manifest of other stores do.

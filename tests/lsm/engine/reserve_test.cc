@@ -78,6 +78,8 @@ TEST_F(ReserveTest, IsMadeWithTheStore) {
 
 TEST_F(ReserveTest, SurvivesACrash) {
   Open();
+  Put("a", "1");
+  Flush();
   db_ = nullptr;
   world_.files->Restart(MemoryFileSystem::Unsynced::kLost);
   EXPECT_EQ(reserve_bytes(), kReserveBytesMin);
@@ -164,6 +166,24 @@ TEST_F(ReserveTest, FlushesEarlyWhereItCannotGrow) {
     EXPECT_LE(db_->GetStatistics().memtable_bytes, reserve_bytes());
   }
   EXPECT_GT(db_->GetStatistics().flushes, 0u);
+}
+
+TEST_F(ReserveTest, IsTriedMoreRarelyWhereAQuotaIsUsedUp) {
+  int attempts = 0;
+  world_.files->SetFault([&](FileOperation operation, const std::string& path, uint64_t) {
+    if (operation != FileOperation::kAllocate) return absl::OkStatus();
+    ++attempts;
+    return DiskFull(Concat(path, ": quota"));
+  });
+  Open();
+  EXPECT_EQ(attempts, 1);
+  for (int i = 0; i < 1000; ++i) ExpectPutIsRefused();
+  EXPECT_EQ(attempts, 11);
+  ASSERT_OK(db_->Resume());
+  EXPECT_EQ(attempts, 12);
+  world_.files->SetFault(nullptr);
+  ASSERT_OK(db_->Resume());
+  EXPECT_OK(db_->Put("a", "1"));
 }
 
 TEST_F(ReserveTest, OfAnotherOwnerStays) {

@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "lsm/bytes/status.h"
 #include "lsm/fs/environment.h"
 #include "lsm/fs/file_system.h"
 #include "tests/lsm/fs/directory_fixture.h"
@@ -152,6 +153,50 @@ TEST_F(PosixCallsTest, WritesAllBytesThroughInterruptionsAndShortWrites) {
   EXPECT_EQ(file->size_bytes(), 10u);
   EXPECT_EQ(Calls().size(), 6u);
   EXPECT_EQ(Read("a"), "0123456789");
+}
+
+TEST_F(PosixCallsTest, AllocatesWithoutWriting) {
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<AppendFile> file, directory_->CreateExclusive("a"));
+  ASSERT_OK(file->Append("x"));
+  Watch();
+  script_.fail["fallocate"] = {EINTR};
+  ASSERT_OK(file->Allocate(1 << 20));
+  EXPECT_THAT(Calls(), ElementsAre("fallocate a", "fallocate a"));
+  ASSERT_OK(file->Append("y"));
+  EXPECT_EQ(file->size_bytes(), (1u << 20) + 2);
+  struct stat info {};
+  ASSERT_EQ(::stat((path() + "/a").c_str(), &info), 0);
+  EXPECT_EQ(info.st_size, (1 << 20) + 2);
+  EXPECT_GE(info.st_blocks * 512, 1 << 20);  // it is not sparse
+}
+
+TEST_F(PosixCallsTest, WritesZerosWhereTheFileSystemCannotAllocate) {
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<AppendFile> file, directory_->CreateExclusive("a"));
+  Watch();
+  script_.fail["fallocate"] = {EOPNOTSUPP};
+  ASSERT_OK(file->Allocate(5));
+  EXPECT_THAT(Calls(), ElementsAre("fallocate a", "write a"));
+  EXPECT_EQ(Read("a"), std::string(5, '\0'));
+}
+
+TEST_F(PosixCallsTest, TellsAFullDiskFromOtherLimits) {
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<AppendFile> file, directory_->CreateExclusive("a"));
+  for (const int error : {ENOSPC, EDQUOT, EMFILE, EFBIG, EIO}) {
+    Watch();
+    script_.fail["fallocate"] = {error};
+    const absl::Status status = file->Allocate(5);
+    EXPECT_THAT(status.ToString(), HasSubstr("/a: allocate 5 bytes at offset 0")) << error;
+    EXPECT_EQ(IsDiskFull(status), error == ENOSPC || error == EDQUOT) << status;
+  }
+}
+
+TEST_F(PosixCallsTest, ReportsThatFreeSpaceIsNotKnown) {
+  Watch();
+  script_.fail["fstatvfs"] = {EINTR, EIO};
+  EXPECT_THAT(directory_->FreeBytes(),
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr("free space")));
+  call_script = nullptr;
+  EXPECT_OK(directory_->FreeBytes());
 }
 
 TEST_F(PosixCallsTest, CountsWhatWasWrittenBeforeAWriteFailed) {

@@ -2,6 +2,8 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -125,6 +127,20 @@ int close(int fd) {
   if (goes) return result;
   errno = error;
   return -1;
+}
+
+int fallocate(int fd, int mode, off_t offset, off_t length) {
+  if (!GoesOn("fallocate", fd)) return -1;
+  return static_cast<int>(::syscall(SYS_fallocate, fd, mode, offset, length));
+}
+
+int fstatvfs(int fd, struct statvfs* info) noexcept {
+  if (!GoesOn("fstatvfs", fd)) return -1;
+  struct statfs found {};
+  if (::fstatfs(fd, &found) != 0) return -1;
+  info->f_bavail = found.f_bavail;
+  info->f_frsize = static_cast<unsigned long>(found.f_frsize);
+  return 0;
 }
 
 }  // extern "C"

@@ -1,0 +1,102 @@
+// A disk that is really full: a small tmpfs, where one may be mounted.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/mount.h>
+
+#include <cstdio>
+#include <memory>
+#include <random>
+#include <string>
+
+#include "lsm/bytes/status.h"
+#include "lsm/db.h"
+#include "tests/support/scratch_dir.h"
+#include "tests/support/status_matchers.h"
+
+namespace lsm {
+namespace {
+
+using testing_support::StatusIs;
+
+class RealDiskTest : public testing::Test {
+ protected:
+  // In mounts of this thread's own (and of those that it makes), which end with it.
+  void SetUp() override {
+    is_mounted_ = ::unshare(CLONE_NEWNS) == 0 &&
+                  ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+                  ::mount("tmpfs", scratch_.path().c_str(), "tmpfs", 0, "size=16m") == 0;
+    if (!is_mounted_) std::puts("not tested: no file system can be mounted here");
+    options_.write_buffer_bytes = 1 << 20;
+    options_.table_bytes = 1 << 20;
+    options_.compression = Compression::kNone;
+  }
+  void TearDown() override {
+    db_ = nullptr;
+    if (is_mounted_) ::umount2(scratch_.path().c_str(), MNT_DETACH);
+  }
+
+  absl::Status Open() {
+    db_ = nullptr;
+    LSM_ASSIGN_OR_RETURN(db_, DB::Open(scratch_.path_of("store"), options_));
+    return absl::OkStatus();
+  }
+  static std::string Key(int i) { return Concat("k", 100'000 + i); }
+  static std::string Value(int i) {
+    std::minstd_rand random(static_cast<unsigned>(i + 1));
+    std::string value(1000, '\0');
+    for (char& c : value) c = static_cast<char>(random());
+    return value;
+  }
+  // Until the disk is full.
+  void Fill() {
+    while (db_->Put(Key(puts_), Value(puts_)).ok()) ASSERT_LT(++puts_, 40'000);
+  }
+
+  const testing_support::ScratchDir scratch_;
+  bool is_mounted_ = false;
+  Options options_;
+  std::unique_ptr<DB> db_;
+  int puts_ = 0;
+};
+
+TEST_F(RealDiskTest, AStoreWithoutAReserveIsStuck) {
+  if (!is_mounted_) return;
+  options_.reserve_bytes = 0;
+  ASSERT_OK(Open());
+  Fill();
+  EXPECT_THAT(db_->Resume(), StatusIs(absl::StatusCode::kResourceExhausted));
+  EXPECT_THAT(Open(), StatusIs(absl::StatusCode::kResourceExhausted));
+}
+
+TEST_F(RealDiskTest, AStoreWithAReserveDeletesItsWayOut) {
+  if (!is_mounted_) return;
+  for (const bool resumes : {true, false}) {
+    ASSERT_OK(Open());
+    Fill();
+    ASSERT_OK(resumes ? db_->Resume() : Open());
+    const auto call = [&](const auto& what) {
+      absl::Status status = what();
+      // It may fail once, while the reserve is still held.
+      if (!status.ok()) {
+        EXPECT_OK(db_->Resume());
+        status = what();
+      }
+      return status;
+    };
+    for (int i = 0; i < puts_; ++i) {
+      if (i % 10 == 0) continue;
+      ASSERT_OK(call([&] { return db_->Delete(Key(i)); })) << i;
+    }
+    ASSERT_OK(call([&] { return db_->CompactRange(); }));
+    ASSERT_OK(db_->Put("more", "x"));
+    EXPECT_EQ(db_->GetStatistics().puts_refused, 0u);
+    for (int i = 0; i < puts_; ++i) {
+      ASSERT_OK_AND_ASSIGN(const auto value, db_->Get(Key(i)));
+      ASSERT_EQ(value.value_or("absent"), i % 10 != 0 ? "absent" : Value(i)) << i;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace lsm
