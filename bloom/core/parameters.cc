@@ -85,7 +85,10 @@ absl::StatusOr<uint64_t> KeyCapacityOf(uint64_t bits, uint32_t probes, double ta
       !status.ok())
     return status;
   if (bits == 1) return uint64_t{0};  // one key fills it
-  return MostKeysWithin(target_fpp, [&](uint64_t keys) { return ClassicFpp(bits, probes, keys); });
+  // The true rate is never below the classic one, but next to 1 its sum may round to less.
+  return MostKeysWithin(target_fpp, [&](uint64_t keys) {
+    return std::max(StandardFpp(bits, probes, keys), ClassicFpp(bits, probes, keys));
+  });
 }
 
 absl::StatusOr<double> OverfilledFpp(uint64_t planned_key_count, double target_fpp, double times) {

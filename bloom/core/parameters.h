@@ -33,9 +33,9 @@ absl::StatusOr<uint32_t> BestProbesFor(uint64_t bits, uint64_t key_count);
 absl::StatusOr<double> RealProbesFor(uint64_t bits, uint64_t key_count);
 absl::StatusOr<double> RateAtRealProbes(uint64_t bits, uint64_t key_count);
 
-// How many keys a filter takes before its classic rate is above the FPP:
-// n = ln(1 - e^(1/k)) / (k ln(1 - 1/m)), rounded down; 0 if not even one.  Exact in terms of
-// ClassicFpp, for targets next to 1 too.
+// How many keys a filter takes before its true rate, StandardFpp, is above the FPP; 0 if not even
+// one.  The textbook's n = ln(1 - e^(1/k)) / (k ln(1 - 1/m)) comes from the classic rate and is too
+// high in small filters: 576 bits with 20 probes take 19 keys at 10^-6, not 20.
 absl::StatusOr<uint64_t> KeyCapacityOf(uint64_t bits, uint32_t probes, double target_fpp);
 
 // The rate of a filter that was planned for n keys at the FPP and holds t times as many.

@@ -101,48 +101,72 @@ class PassingBases {
 
   // E[(S/m)^(k/2)] if that many of the keys have the query's offset.
   double FppWith(double keys_of_offset) const {
-    const double throws = pairs_ * keys_of_offset;
-    const double log_surplus =
-        throws * log_together_ + pairs_ * (keys_ - keys_of_offset) * log_apart_;
-    return Fpp(log_surplus, OccupancyAfter(bases_, throws));
+    return Fpp(keys_of_offset, pairs_ * keys_of_offset * log_together_ +
+                                   pairs_ * (keys_ - keys_of_offset) * log_apart_);
   }
 
   // The same at any offset, where the number of keys that have it varies by so little that only
   // their mean effect on a pair matters.
   double FppOfMany() const {
     const double of_key = std::log1p(std::expm1(pairs_ * (log_together_ - log_apart_)) / offsets_);
-    return Fpp(keys_ * (pairs_ * log_apart_ + of_key), {});
+    return Fpp(keys_ / offsets_, keys_ * (pairs_ * log_apart_ + of_key));
   }
 
  private:
   // log_surplus: ln(P(both cells of a pair are empty) / P(one is)^2).  One pair of a key misses
   // both with 1 - 3/m if it has their offset, and else with 1 - 4/m, where (1 - 2/m)^2 would be
   // the chance of independent cells.
-  // direct: the bases of the keys that have the query's offset.
-  double Fpp(double log_surplus, const Occupancy& direct) const {
+  double Fpp(double keys_of_offset, double log_surplus) const {
     // No more than keeps the surplus finite: every cell is set by then.
     const double surplus = std::expm1(std::min(log_surplus, 600.0));
-    const double mean = bases_ * std::min(both_.set + both_.empty * surplus, 1.0);
-    const double by_chance = std::max(mean - direct.mean, 0.0);
-    const double variance =
-        direct.variance + (by_chance > 0 ? by_chance * DispersionOf(by_chance) : 0);
-    return MomentOfCount(bases_, std::max(mean, direct.mean), variance, pairs_);
+    const Occupancy direct = OccupancyAfter(bases_, pairs_ * keys_of_offset);
+    const double mean =
+        std::max(bases_ * std::min(both_.set + both_.empty * surplus, 1.0), direct.mean);
+    const double variance = direct.variance + VarianceByChance(keys_of_offset, mean - direct.mean);
+    return MomentOfCount(bases_, mean, std::max(variance, 0.0), pairs_);
   }
 
-  // Variance per mean of the bases that pass by chance, to first order in 1/m.  With p the share
-  // of empty cells, x = kn/m: two bases that are the query's offset apart share a cell, which adds
-  // 2 p (1 - p); a throw sets two cells, and there is a fixed number of throws, which takes off
-  // 4 x p^2; a base passes or not, (1 - p)^2.  And where two pairs of one key, or of two with the
-  // same offset, have bases the query's offset apart, two bases pass at once.
-  double DispersionOf(double by_chance) const {
-    const double load = 2 * pairs_ * keys_ / bases_;
-    const double empty = std::exp(-load);
-    const double partners = (pairs_ - 1) + (keys_ - 1) * pairs_ / offsets_;
-    const double twins = load * partners * std::pow(empty, 4) / by_chance;
-    const double one =
-        1 + 2 * empty * (1 - empty) - 4 * load * empty * empty - (1 - empty) * (1 - empty);
-    return std::max(one + twins, 0.0);
+  // What the bases that pass by chance, so many on average, add to the variance of S.  It may be
+  // negative.  To first order in 1/m, with x throws per base that have the query's offset and z
+  // others.  Each line of `share` is a part of the variance of S, as a share of m.
+  double VarianceByChance(double keys_of_offset, double by_chance) const {
+    const double x = pairs_ * keys_of_offset / bases_;
+    const double z = pairs_ * (keys_ - keys_of_offset) / bases_;
+    const double empty = std::exp(-2 * (x + z));
+    const double set = -std::expm1(-2 * (x + z));
+    // P(both cells of a pair are empty) / empty^2 - 1; kept finite, as above.
+    const double excess = std::expm1(std::min(x, 600.0));
+    const double completes = set - empty * excess;  // the other cell is set, where one is empty
+    const double passes = set * set + empty * empty * excess;
+    const double three_set = set * set * set + empty * empty * excess * (2 * set - empty * excess);
+    const double share =
+        // Each base passes or not.
+        passes * (1 - passes) +
+        // Two bases that are the offset apart share a cell.
+        2 * (three_set - passes * passes) +
+        // One throw completes two bases that share no cell.
+        2 * Square(empty * completes) * (excess + 4 * z) -
+        // The numbers of throws are fixed.
+        Square(empty) * (x * Square(1 + 3 * completes) + 16 * z * Square(completes));
+    // The same of the bases of throws with the query's offset, which are `direct`.
+    const double untouched = std::exp(-x);
+    const double direct_share = untouched * -std::expm1(-x) - x * Square(untouched);
+    const double chance_share = passes + std::expm1(-x);
+    const double per_base = chance_share > 0 ? (share - direct_share) / chance_share : 1;
+    // Two throws of one other offset, with bases the query's offset apart, complete two at once.
+    const double twins =
+        2 * z * PartnersOfOthers(keys_of_offset) * Square(Square(empty) * (1 + excess));
+    return by_chance * std::clamp(per_base, -1.0, 4.0) + twins;
   }
+
+  // How many other throws have the offset of a throw that has not the query's: those of the same
+  // key, and of some of the others.
+  double PartnersOfOthers(double keys_of_offset) const {
+    const double other_keys = std::max(keys_ - keys_of_offset - 1, 0.0);
+    return offsets_ == 1 ? 0 : (pairs_ - 1) + other_keys * pairs_ / (offsets_ - 1);
+  }
+
+  static double Square(double value) { return value * value; }
 
   double bases_;
   uint32_t pairs_;
