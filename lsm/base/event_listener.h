@@ -113,7 +113,9 @@ struct CompactionEnd : Event {
   int output_level = 0;
   bool moved = false;  // the inputs changed level without being rewritten
   std::vector<TableInfo> inputs;
-  std::vector<TableInfo> outputs;  // none after a failure
+  // None after a failure.  On a full disk a compaction is carried out in steps: then its outputs
+  // include the inputs that did not have to be rewritten, and some may be there after a failure.
+  std::vector<TableInfo> outputs;
   uint64_t bytes_read = 0;
   uint64_t bytes_written = 0;
   uint64_t entries_dropped = 0;  // old versions, and tombstones that hide nothing

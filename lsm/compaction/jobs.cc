@@ -67,7 +67,7 @@ absl::StatusOr<JobResult> WriteVisible(Iterator& entries, const std::optional<st
   JobResult result;
   uint64_t seen = 0;
   for (; entries.Valid(); entries.Next()) {
-    if (++seen % kEntriesBetweenStops == 0 && stop())
+    if (seen++ % kEntriesBetweenStops == 0 && stop())
       return absl::AbortedError("the store is being closed");
     ParsedKey key;
     if (!ParseInternalKey(entries.key(), &key)) {

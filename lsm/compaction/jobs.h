@@ -45,8 +45,8 @@ absl::StatusOr<JobResult> RunFlush(const JobContext& context, Iterator& entries,
 // Merges the plan's tables.  Leaves out versions that no reader can see: a newer one of the same
 // key exists, and no snapshot lies between; and tombstones that hide nothing: no snapshot before
 // them, and no table below or of an older run of the output's level that may hold the key.  `stop`
-// is asked from time to time; true ends the job with Aborted.  Of a plan that could be a trivial
-// move, it writes the same entries again; of copies, one.
+// is asked at the beginning and from time to time; true ends the job with Aborted.  Of a plan that
+// could be a trivial move, it writes the same entries again; of copies, one.
 absl::StatusOr<JobResult> RunCompaction(const JobContext& context, const Version& version,
                                         const CompactionPlan& plan, const SnapshotList& snapshots,
                                         const std::function<bool()>& stop);

@@ -292,6 +292,10 @@ OpenTables TablesTakenBy(const CompactionPlan& plan) {
   return tables;
 }
 
+OpenTables TablesRemovedBy(const CompactionPlan& plan) {
+  return plan.through ? plan.overlapped : TablesTakenBy(plan);
+}
+
 uint64_t BytesTakenBy(const CompactionPlan& plan) {
   uint64_t bytes = BytesOf(plan.overlapped);
   for (const auto& table : plan.inputs) {

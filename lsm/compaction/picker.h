@@ -116,6 +116,8 @@ struct CompactionPlan {
 
 // The plan's inputs and what they overlap.
 OpenTables TablesTakenBy(const CompactionPlan& plan);
+// Those that go with it: not the inputs of a step that stay.
+OpenTables TablesRemovedBy(const CompactionPlan& plan);
 // Of a step about, since it takes a part of its inputs.
 uint64_t BytesTakenBy(const CompactionPlan& plan);
 

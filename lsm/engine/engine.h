@@ -47,6 +47,7 @@
 #include "lsm/base/verify_report.h"
 #include "lsm/base/write_batch.h"
 #include "lsm/compaction/jobs.h"
+#include "lsm/compaction/steps.h"
 #include "lsm/engine/event_queue.h"
 #include "lsm/engine/failures.h"
 #include "lsm/engine/job_events.h"
@@ -158,7 +159,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // A compaction, from the choice of what it does to its end.
   struct Compaction {
     std::shared_ptr<const Version> version;
-    SnapshotList snapshots;
+    SnapshotList snapshots;                      // with the version, until it is taken in steps
     RangeRequest* request = nullptr;             // the one that is carried out, if it is one
     std::shared_ptr<const CompactionPlan> plan;  // null: there is nothing to do
     bool in_vain = false;  // there is none because of those that run, or of what they left
@@ -333,6 +334,10 @@ class Engine : public std::enable_shared_from_this<Engine> {
                              const SnapshotList& snapshots, JobResult* result);
   absl::Status CompactPlan(const Version& version, const CompactionPlan& plan,
                            const SnapshotList& snapshots, JobResult* result);
+  // Makes what the plan, or a step, has written take the place of what it takes away; `change` as
+  // for ApplyEdit.
+  absl::Status ApplyCompaction(const CompactionPlan& plan, const JobResult& result,
+                               const std::function<void(ReadView*)>& change);
   void NoteOutcome(const absl::Status& status, FailureKind kind)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void FinishJob(FailureKind kind);
@@ -358,6 +363,17 @@ class Engine : public std::enable_shared_from_this<Engine> {
   uint64_t NewFileNumber() ABSL_LOCKS_EXCLUDED(mutex_);
   // Needs no memory.
   void PublishView(ReadViewCell::Prepared prepared) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  // --- compactions in steps (engine_steps.cc) ---
+  // Carries out the plan, in steps while space is short.
+  absl::Status Compact(Compaction* compaction, JobResult* result);
+  // What is left takes the place of the plan after each step.
+  absl::Status CompactInSteps(Compaction* compaction, JobResult* result);
+  // REQUIRES: something is left.
+  absl::Status TakeStep(Compaction* compaction, PlanLeft* left, JobResult* total);
+  // Of the compaction, among those that run.
+  void ReplacePlan(Compaction* compaction, const std::shared_ptr<const CompactionPlan>& plan)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // --- reading (engine_read.cc) ---
   // False for a snapshot of another engine's.

@@ -30,7 +30,9 @@ bool Engine::MayBegin() {
 void Engine::ScheduleWork() {
   if (!MayBegin()) return;
   ScheduleFlush();
-  if (compaction_is_to_choose_ || compactions_ >= compactions_max_ || shape_ == shape_in_vain_ ||
+  // While space is short one at a time, so that the reserve is enough.
+  const int compactions_max = IsRoomShort() ? std::min(1, compactions_max_) : compactions_max_;
+  if (compaction_is_to_choose_ || compactions_ >= compactions_max || shape_ == shape_in_vain_ ||
       !failures_.Of(FailureKind::kCompaction).ok())
     return;
   const bool is_due = !range_requests_.empty() ||
@@ -288,15 +290,15 @@ void Engine::CompactOne() {
     const CompactionReason reason = compaction.request != nullptr  ? CompactionReason::kRequest
                                     : compaction.plan->for_readers ? CompactionReason::kReaders
                                                                    : CompactionReason::kLevel;
-    const auto compact = [&] {
-      return WithCompactionEvents(events_.get(), store_.environment.clock, reason, *compaction.plan,
-                                  [&](JobResult* result) {
-                                    return CompactPlan(*compaction.version, *compaction.plan,
-                                                       compaction.snapshots, result);
-                                  });
-    };
-    // Those for readers are not worth the reserve.
-    status = compaction.plan->for_readers ? CatchOutOfMemory(compact) : WithReserve(compact);
+    status = CatchOutOfMemory([&] {
+      return WithCompactionEvents(
+          events_.get(), store_.environment.clock, reason, *compaction.plan,
+          [&](JobResult* result) {
+            const auto compact = [&] { return Compact(&compaction, result); };
+            // Those for readers are not worth the reserve.
+            return compaction.plan->for_readers ? compact() : WithReserve(compact);
+          });
+    });
   }
   EndCompaction(status, &compaction);
   FinishJob(FailureKind::kCompaction);
@@ -414,15 +416,22 @@ absl::Status Engine::CompactPlan(const Version& version, const CompactionPlan& p
   const uint64_t from = store_.environment.clock->MonotonicNanos();
   const auto stop = [this] { return closing_.load(std::memory_order_relaxed); };
   LSM_ASSIGN_OR_RETURN(*result, RunCompaction(job_context_, version, plan, snapshots, stop));
-  ObsoleteFiles::Tables superseded;
-  for (const auto& table : TablesTakenBy(plan)) superseded.emplace_back(table->meta.number, table);
-  LSM_RETURN_IF_ERROR(ApplyEdit(EditOf(plan, result), result->outputs, nullptr));
-  obsolete_.Add(std::move(superseded));
+  LSM_RETURN_IF_ERROR(ApplyCompaction(plan, *result, nullptr));
   counters_.Add(Counter::kCompactions, 1);
   counters_.Add(Counter::kCompactionsForReaders, plan.for_readers);
-  counters_.Add(Counter::kCompactionBytesRead, result->bytes_read);
-  counters_.Add(Counter::kCompactionBytesWritten, result->bytes_written);
   counters_.Add(Counter::kCompactionNanos, store_.environment.clock->MonotonicNanos() - from);
+  return absl::OkStatus();
+}
+
+absl::Status Engine::ApplyCompaction(const CompactionPlan& plan, const JobResult& result,
+                                     const std::function<void(ReadView*)>& change) {
+  ObsoleteFiles::Tables superseded;
+  for (const auto& table : TablesRemovedBy(plan))
+    superseded.emplace_back(table->meta.number, table);
+  LSM_RETURN_IF_ERROR(ApplyEdit(EditOf(plan, &result), result.outputs, change));
+  obsolete_.Add(std::move(superseded));
+  counters_.Add(Counter::kCompactionBytesRead, result.bytes_read);
+  counters_.Add(Counter::kCompactionBytesWritten, result.bytes_written);
   return absl::OkStatus();
 }
 

@@ -1,5 +1,7 @@
 #include "lsm/engine/job_events.h"
 
+#include <new>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -65,13 +67,16 @@ absl::Status WithCompactionEvents(EventQueue* events, Clock* clock, CompactionRe
   const auto run = [&] { return CatchOutOfMemory([&] { return job(&result); }); };
   if (!events->on()) return run();
   const uint64_t number = events->NewJob();
+  const int level = plan.level, output_level = plan.output_level;
+  std::optional<std::vector<TableInfo>> inputs;  // nothing: there was no memory for it
   events->AddMade([&] {
     CompactionBegin begin;
     begin.job = number;
     begin.reason = reason;
-    begin.level = plan.level;
-    begin.output_level = plan.output_level;
+    begin.level = level;
+    begin.output_level = output_level;
     begin.inputs = InputsOf(plan);
+    inputs = begin.inputs;
     return begin;
   });
   events->Deliver();
@@ -81,9 +86,10 @@ absl::Status WithCompactionEvents(EventQueue* events, Clock* clock, CompactionRe
     CompactionEnd end;
     end.job = number;
     end.reason = reason;
-    end.level = plan.level;
-    end.output_level = plan.output_level;
-    end.inputs = InputsOf(plan);
+    end.level = level;
+    end.output_level = output_level;
+    if (!inputs) throw std::bad_alloc();  // as was its beginning, the end is lost
+    end.inputs = *inputs;
     end.status = status;
     end.nanos = nanos;
     end.bytes_read = result.bytes_read;
@@ -91,8 +97,12 @@ absl::Status WithCompactionEvents(EventQueue* events, Clock* clock, CompactionRe
     end.entries_dropped = result.entries_dropped;
     // A job that wrote nothing and dropped nothing has moved its inputs.
     end.moved = status.ok() && result.bytes_read == 0;
-    if (status.ok())
-      end.outputs = InfoOf(end.moved ? plan.inputs : result.outputs, plan.output_level);
+    if (end.moved) {
+      end.outputs = *inputs;
+      for (TableInfo& table : end.outputs) table.level = output_level;
+    } else if (status.ok()) {
+      end.outputs = InfoOf(result.outputs, output_level);
+    }
     return end;
   });
   events->Deliver();

@@ -21,6 +21,7 @@ namespace lsm {
 using Job = std::function<absl::Status(JobResult*)>;
 absl::Status WithFlushEvents(EventQueue* events, Clock* clock, FlushReason reason,
                              const Memtable& memtable, const Job& job);
+// The job may change the plan, or let it go.
 absl::Status WithCompactionEvents(EventQueue* events, Clock* clock, CompactionReason reason,
                                   const CompactionPlan& plan, const Job& job);
 

@@ -1,0 +1,204 @@
+// On a full disk a compaction goes in small steps (lsm/compaction/steps.h).
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "lsm/base/event_listener.h"
+#include "lsm/bytes/status.h"
+#include "tests/lsm/engine/store_test.h"
+#include "tests/support/status_matchers.h"
+
+namespace lsm {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing_support::StatusIs;
+
+constexpr uint64_t kTableBytes = 64 << 10;
+constexpr int kKeys = 20'000;
+
+class CompactionStepsTest : public StoreTest {
+ protected:
+  CompactionStepsTest() {
+    options_.table_bytes = options_.write_buffer_bytes = kTableBytes;
+    options_.level1_bytes = uint64_t{1} << 30;
+    options_.compression = Compression::kNone;
+    options_.reserve_bytes = uint64_t{1} << 20;
+  }
+
+  static std::string Key(int i) { return Concat("k", 100'000 + i); }
+
+  // Level 1: some hundred full tables.  Level 0 and the memtable: newer values all over.
+  void FillLevels() {
+    for (int i = 0; i < kKeys; ++i) Put(Key(i), std::string(1000, 'v'));
+    CompactAll();
+    for (int i = 0; i < kKeys; i += 40) Put(Key(i), std::string(1000, 'w'));
+    ASSERT_GT(db_->GetStatistics().levels[0].tables, 0u);
+    ASSERT_GT(db_->GetStatistics().levels[1].tables, 300u);
+  }
+
+  std::string ExpectedOf(int i) const {
+    return i >= kKeys / 2 && i % 2 == 1 && are_deleted_
+               ? "absent"
+               : std::string(1000, i % 40 == 0 ? 'w' : 'v');
+  }
+  void CheckAll() {
+    for (int i = 0; i < kKeys; ++i) ASSERT_EQ(Get(Key(i)), ExpectedOf(i)) << i;
+    int found = 0;
+    const std::unique_ptr<Iterator> iterator = db_->NewIterator();
+    for (iterator->SeekToLast(); iterator->Valid(); iterator->Prev()) ++found;
+    EXPECT_OK(iterator->status());
+    EXPECT_EQ(found, are_deleted_ ? kKeys * 3 / 4 : kKeys);
+  }
+
+  uint64_t FreeBytes() {
+    return world_.files->OpenDirectory(kStorePath, false).value()->FreeBytes().value();
+  }
+
+  // From now on no space is left but the reserve; the least that is free of it is noted.
+  void FillDisk() {
+    world_.files->SetFreeBytes(0);
+    least_free_bytes_ = ~uint64_t{0};
+    was_released_ = false;
+    world_.files->SetFault([this](FileOperation operation, const std::string& path, uint64_t) {
+      const bool is_table = path.ends_with(".table");
+      if (operation == FileOperation::kRemove && (is_table || path.ends_with("RESERVE"))) {
+        was_released_ = was_released_ || !is_table;
+        if (is_table && was_released_ && !looking_) Look();
+      }
+      return absl::OkStatus();
+    });
+  }
+  void Look() {
+    looking_ = true;
+    least_free_bytes_ = std::min(least_free_bytes_, FreeBytes());
+    looking_ = false;
+  }
+
+  bool are_deleted_ = false;
+  bool was_released_ = false, looking_ = false;
+  uint64_t least_free_bytes_ = 0;
+};
+
+// Where the whole compaction would need 20 MB, and nothing can be dropped.
+TEST_F(CompactionStepsTest, NeedTheSpaceOfTwoTables) {
+  Open();
+  FillLevels();
+  FillDisk();
+  ASSERT_OK(db_->CompactRange());
+  EXPECT_TRUE(was_released_);
+  const uint64_t reserve = *options_.reserve_bytes;
+  RecordProperty("bytes_at_most", std::to_string(reserve - least_free_bytes_));
+  // A memtable, and beside it one table and what is merged into it.
+  EXPECT_LT(reserve - least_free_bytes_, 4 * kTableBytes);
+  EXPECT_EQ(db_->GetStatistics().levels[0].tables, 0u);
+  CheckAll();
+}
+
+TEST_F(CompactionStepsTest, WholeItFailsWithTheSameSpace) {
+  options_.reserve_bytes = 0;
+  Open();
+  FillLevels();
+  world_.files->SetFreeBytes(uint64_t{1} << 20);
+  EXPECT_THAT(db_->CompactRange(), StatusIs(absl::StatusCode::kResourceExhausted));
+}
+
+TEST_F(CompactionStepsTest, DeletesGiveSpaceBack) {
+  Open();
+  FillLevels();
+  FillDisk();
+  EXPECT_FALSE(db_->Delete(Key(kKeys - 1)).ok());
+  ASSERT_OK(db_->Resume());
+  for (int i = kKeys / 2 + 1; i < kKeys; i += 2) ASSERT_OK(db_->Delete(Key(i)));
+  are_deleted_ = true;
+  ASSERT_OK(db_->CompactRange());
+  EXPECT_GT(FreeBytes(), kKeys / 4 * uint64_t{1000});
+  EXPECT_OK(db_->Put(Key(0), std::string(1000, 'w')));
+  CheckAll();
+}
+
+// One job, though it takes many steps and two attempts.
+TEST_F(CompactionStepsTest, AreOneJobForListeners) {
+  struct Listener final : EventListener {
+    void OnCompactionBegin(const CompactionBegin& event) override { begun.push_back(event); }
+    void OnCompactionEnd(const CompactionEnd& event) override { ended.push_back(event); }
+    std::vector<CompactionBegin> begun;
+    std::vector<CompactionEnd> ended;
+  };
+  const auto listener = std::make_shared<Listener>();
+  options_.listener = listener;
+  Open();
+  FillLevels();
+  FillDisk();
+  listener->begun.clear();
+  listener->ended.clear();
+  const uint64_t compactions_before = db_->GetStatistics().compactions;
+  ASSERT_OK(db_->CompactRange());
+  ASSERT_EQ(listener->ended.size(), listener->begun.size());
+  EXPECT_EQ(db_->GetStatistics().compactions - compactions_before, listener->ended.size());
+  const CompactionEnd& end = listener->ended.back();
+  EXPECT_FALSE(end.moved);
+  EXPECT_GT(end.inputs.size(), 10u);
+  EXPECT_EQ(end.inputs.size(), listener->begun.back().inputs.size());
+  EXPECT_GT(end.bytes_written, 10 * kTableBytes);
+  const std::vector<std::string> tables = world_.FilesOf(FileKind::kTable);
+  EXPECT_GT(end.outputs.size(), 10u);
+  for (const TableInfo& output : end.outputs)
+    EXPECT_THAT(tables, Contains(HasSubstr(TableFileName(output.number)))) << "is gone";
+}
+
+// Files of tables that were replaced are not kept until the end.
+TEST_F(CompactionStepsTest, ReadersKeepTheirTables) {
+  Open();
+  FillLevels();
+  world_.files->SetFreeBytes(uint64_t{40} << 20);
+  const std::unique_ptr<Iterator> iterator = db_->NewIterator();
+  FillDisk();
+  world_.files->SetFreeBytes(uint64_t{30} << 20);  // for what the iterator keeps
+  ASSERT_OK(db_->CompactRange());
+  int found = 0;
+  for (iterator->SeekToFirst(); iterator->Valid(); iterator->Next()) ++found;
+  EXPECT_EQ(found, kKeys);
+  EXPECT_OK(iterator->status());
+}
+
+// After any step: nothing is lost, and the copies that are left disturb neither readers nor Repair.
+TEST_F(CompactionStepsTest, MayFailAfterAnyStep) {
+  Open();
+  FillLevels();
+  for (int i = kKeys / 2 + 1; i < kKeys; i += 2) ASSERT_OK(db_->Delete(Key(i)));
+  are_deleted_ = true;
+  Flush();
+  for (const int fail_at : {1, 2, 5, 30}) {
+    SCOPED_TRACE(fail_at);
+    FillDisk();
+    int tables = 0;
+    world_.files->SetFault([&](FileOperation operation, const std::string& path, uint64_t) {
+      if (operation == FileOperation::kRemove && path.ends_with(".table")) ++tables;
+      return operation == FileOperation::kCreate && path.ends_with(".table") && tables >= fail_at
+                 ? absl::UnavailableError(Concat(path, ": broken"))
+                 : absl::OkStatus();
+    });
+    EXPECT_THAT(db_->CompactRange(), StatusIs(absl::StatusCode::kUnavailable));
+    EXPECT_GE(tables, fail_at);
+    world_.files->SetFault(nullptr);
+    world_.files->SetFreeBytes(uint64_t{1} << 30);
+    CheckAll();
+    db_ = nullptr;
+    ASSERT_OK_AND_ASSIGN(const RepairReport report, DB::Repair(kStorePath, options_));
+    EXPECT_THAT(report.left_out, IsEmpty());
+    Open();
+    CheckAll();
+  }
+  ASSERT_OK(db_->CompactRange());
+  CheckAll();
+  EXPECT_EQ(EntriesInTables(), uint64_t{kKeys} * 3 / 4);
+}
+
+}  // namespace
+}  // namespace lsm
