@@ -233,6 +233,8 @@ const char* NameOf(Action::Kind kind) {
       return "crash of the machine";
     case Action::kDisturb:
       return "failing call";
+    case Action::kFullDisk:
+      return "full disk";
   }
   return "?";
 }

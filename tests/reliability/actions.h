@@ -111,9 +111,10 @@ struct Action {
     kReopen,
     kKill,     // the process ends, another one opens the store
     kCrash,    // of the machine
-    kDisturb,  // a file-system call fails, or the machine crashes at it
+    kDisturb,   // a file-system call fails, or the machine crashes at it
+    kFullDisk,  // the disk becomes full, or has space again
   };
-  static constexpr size_t kKinds = kDisturb + 1;
+  static constexpr size_t kKinds = kFullDisk + 1;
 
   Kind kind = kGet;
   uint64_t salt = 0;

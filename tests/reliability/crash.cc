@@ -12,6 +12,7 @@
 #include "lsm/db.h"
 #include "tests/lsm/engine/world.h"
 #include "tests/reliability/copies.h"
+#include "tests/reliability/full_disk.h"
 #include "tests/reliability/reduce.h"
 #include "tests/reliability/styles.h"
 #include "tests/reliability/under_way.h"
@@ -96,8 +97,12 @@ class Witnessed {
       case Step::kFlush:
       case Step::kCompact:
       case Step::kBackground:
-        if (step.kind == Step::kWrite) history_.Add(step.commit);
-        LSM_RETURN_IF_ERROR(Carry(step, *db_));
+        if (step.kind == Step::kWrite) {
+          history_.Add(step.commit);
+          LSM_RETURN_IF_ERROR(Carry(step, *db_));
+        } else {
+          LSM_RETURN_IF_ERROR(CarryOnFullDisk(step));
+        }
         all_durable = step.MakesDurable();
         break;
       case Step::kCopy: {
@@ -142,6 +147,14 @@ class Witnessed {
     promises_.push_back({journal().size(), history_.size(),
                          all_durable ? history_.size() : promises_.back().durable});
     return absl::OkStatus();
+  }
+
+  // With a reserve, so that compactions go in steps.
+  absl::Status CarryOnFullDisk(const Step& step) {
+    if (options_.has_reserve) world_.files->SetFault(FullDisk(*world_.files));
+    const absl::Status status = Carry(step, *db_);
+    if (options_.has_reserve) world_.files->SetFault(nullptr);
+    return status;
   }
 
   const CrashOptions& options_;

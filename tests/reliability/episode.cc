@@ -8,6 +8,7 @@
 #include "lsm/bytes/status.h"
 #include "lsm/db.h"
 #include "lsm/fs/memory_file_system.h"
+#include "tests/reliability/full_disk.h"
 #include "tests/reliability/refusals.h"
 #include "tests/reliability/walker.h"
 #include "tests/reliability/watch.h"
@@ -55,6 +56,7 @@ class Episode {
     for (size_t i = 0; i < actions.size() && problem_.empty(); ++i) {
       if (words_ != nullptr) words_->push_back(NameOf(actions[i].kind));
       Draws draws(actions[i].salt);
+      full_left_ > 1 ? (void)--full_left_ : EndFullDisk();
       Make(actions[i].kind, draws);
       ++report_.operations;
       if (!problem_.empty()) return i;
@@ -80,8 +82,10 @@ class Episode {
     switch (kind) {
       case Action::kPut:
       case Action::kDelete:
-      case Action::kBatch:
-        return CheckOk(Write(kind, draws, nullptr));
+      case Action::kBatch: {
+        const absl::Status status = Write(kind, draws, nullptr);
+        return IsRefused(status) ? (void)++report_.refused : CheckOk(status);
+      }
       case Action::kGet:
         return Get(draws);
       case Action::kMultiGet:
@@ -124,7 +128,10 @@ class Episode {
         ++report_.crashes;
         return OpenAfter(0, draws);
       case Action::kDisturb:
+        EndFullDisk();
         return Disturb(draws);
+      case Action::kFullDisk:
+        return BeginFullDisk(draws);
     }
   }
 
@@ -466,6 +473,8 @@ class Episode {
   // `least`: of the journal, how much must be there.  All that is there then is durable.
   void OpenAfter(size_t least, Draws& draws) {
     if (!problem_.empty()) return;
+    if (draws.OneIn(2)) EndFullDisk();
+    if (full_left_ > 0) files_.SetFault(FullDisk(files_));
     if (draws.OneIn(8)) Repair(least);
     if (draws.OneIn(4)) {
       Say([] { return ", first for reading only"; });
@@ -525,6 +534,32 @@ class Episode {
     CheckOk(iterator->status());
   }
 
+  // --- a full disk ---
+
+  // For some actions from now on.  What the store had not done yet, it then does with little space.
+  void BeginFullDisk(Draws& draws) {
+    if (full_left_ > 0) return;
+    full_left_ = 1 + draws.Roll(150);
+    ++report_.full_disks;
+    files_.SetFault(FullDisk(files_));
+    if (draws.OneIn(2)) CheckOk(db_->WaitForBackgroundWork());
+    if (draws.OneIn(2)) CheckOk(Compact(draws));
+  }
+
+  void EndFullDisk() {
+    if (full_left_ == 0) return;
+    full_left_ = 0;
+    files_.SetFault(nullptr);
+    if (db_ != nullptr) CheckOk(db_->GetFailure());
+  }
+
+  // Whether the write is one that the store refuses on a full disk.
+  bool IsRefused(const absl::Status& status) const {
+    const auto is_put = [](const Change& change) { return change.value.exists(); };
+    return full_left_ > 0 && lsm::IsDiskFull(status) &&
+           std::any_of(changes_.begin(), changes_.end(), is_put);
+  }
+
   // --- failures ---
 
   // A call of the file system fails, or the machine crashes at one, while the store writes.
@@ -553,7 +588,8 @@ class Episode {
     if (crash) return CrashDisturbed(unknown, draws);
     const absl::Status failure = db_->GetFailure();
     CheckIsNoAnswer(failure);
-    if (failure.ok() && !status.ok())
+    // A put is refused if the disk was full before, and the reserve cannot be built again now.
+    if (failure.ok() && !status.ok() && !lsm::IsDiskFull(status))
       Fail("a call fails with ", status.ToString(), ", and GetFailure says OK");
     if (failure.ok()) return;
     ++report_.faults;
@@ -635,6 +671,7 @@ class Episode {
   std::shared_ptr<State> state_;
   std::vector<Undo> journal_;  // since the contents were last known to be durable
   uint64_t commits_ = 0;
+  uint32_t full_left_ = 0;  // actions until the disk has space again; 0: it has
 
   std::shared_ptr<Watch> watch_;
   std::unique_ptr<DB> db_;

@@ -55,7 +55,8 @@ JobResult RunCrashes(uint64_t seed, uint64_t amount) {
     // These fill memtables, so that there are several logs at a time.
     if (workloads % 4 >= 2) options.shape.large_value_bytes = 30'000;
     options.shape.copies = workloads % 8 == 4 || workloads % 8 == 5;
-    options.has_reserve = workloads % 8 == 6 || workloads % 8 == 7;
+    options.shape.wide = workloads % 4 == 1;
+    options.has_reserve = options.shape.wide || workloads % 8 >= 6;
     options.images_max = amount - result.amount;
     // With little to do, many workloads are looked at superficially.
     options.limits.one_in = amount < 500'000 ? 200 : 8;
@@ -278,16 +279,18 @@ JobResult RunPowerCuts(uint64_t seed, uint64_t amount) {
 
 JobResult RunModel(uint64_t seed, uint64_t amount) {
   const ModelReport report = CheckAgainstMap(seed * kSeedStride, amount);
-  return {report.operations,
-          Concat(ReadableCount(report.operations), " operations as on a map, with ",
-                 ReadableCount(report.configurations), " configurations; ",
-                 ReadableCount(report.reopenings), " reopenings, ", ReadableCount(report.kills),
-                 " kills, ", ReadableCount(report.crashes), " crashes (",
-                 ReadableCount(report.lossy), " lost what was not synced), ",
-                 ReadableCount(report.faults), " failing calls, ", ReadableCount(report.flushes),
-                 " flushes, ", ReadableCount(report.compactions), " compactions; ",
-                 ReadableCount(report.denials_checked), " denials of filters checked"),
-          report.finding};
+  return {
+      report.operations,
+      Concat(ReadableCount(report.operations), " operations as on a map, with ",
+             ReadableCount(report.configurations), " configurations; ",
+             ReadableCount(report.reopenings), " reopenings, ", ReadableCount(report.kills),
+             " kills, ", ReadableCount(report.crashes), " crashes (", ReadableCount(report.lossy),
+             " lost what was not synced), ", ReadableCount(report.faults), " failing calls, ",
+             ReadableCount(report.full_disks), " full disks (", ReadableCount(report.refused),
+             " puts refused), ", ReadableCount(report.flushes), " flushes, ",
+             ReadableCount(report.compactions), " compactions; ",
+             ReadableCount(report.denials_checked), " denials of filters checked"),
+      report.finding};
 }
 
 JobResult RunDifferential([[maybe_unused]] uint64_t seed, [[maybe_unused]] uint64_t amount) {

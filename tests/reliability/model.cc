@@ -39,6 +39,7 @@ ActionWeights UsualWeights() {
   weights[Action::kKill] = 2;
   weights[Action::kCrash] = 2;
   weights[Action::kDisturb] = 2;
+  weights[Action::kFullDisk] = 8;
   return weights;
 }
 

@@ -21,6 +21,8 @@ struct ModelReport {
   uint64_t crashes = 0;         // of the machine
   uint64_t lossy = 0;           // of them, in which writes were lost that were not synced
   uint64_t faults = 0;          // calls of the file system that failed, and the store noticed
+  uint64_t full_disks = 0;      // that came and went
+  uint64_t refused = 0;         // puts, meanwhile
   uint64_t flushes = 0;
   uint64_t denials_checked = 0;  // of filters
   uint64_t compactions = 0;      // trivial moves not among them

@@ -133,6 +133,20 @@ std::vector<Step> MakeWorkload(uint64_t seed, const WorkloadShape& shape) {
   std::vector<Step> steps;
   size_t commits = 0;
   steps.push_back({Step::kReopen, {}, false});
+  for (size_t key = 2; shape.wide && key < 10; key += 2) {
+    const std::string number = Concat(commits++);
+    const std::string large = Concat(number, ":", std::string(40'000, 'w'));
+    steps.push_back({Step::kWrite, {{KeyOf(key), large}, {"last", number}}, false});
+    if (key == 8) steps.push_back({Step::kCompact, {}, false});
+  }
+  if (shape.wide) {
+    const std::string number = Concat(commits++);
+    steps.push_back(
+        {Step::kWrite,
+         {{KeyOf(2), number}, {KeyOf(4), std::nullopt}, {KeyOf(8), number}, {"last", number}},
+         false});
+    steps.push_back({Step::kCompact, {}, false});
+  }
   while (steps.size() < shape.steps) {
     if (shape.copies && dice.OneIn(8)) {
       steps.push_back({dice.OneIn(4) ? Step::kVerify : Step::kCopy, {}, false});

@@ -55,6 +55,7 @@ struct WorkloadShape {
   size_t value_bytes = 40;       // at most, of most values
   size_t large_value_bytes = 0;  // of one in twelve
   bool copies = false;           // some steps are copies, or verify
+  bool wide = false;             // begins with several tables that a newer one overlaps
 };
 
 // Every write leaves contents that no other leaves, for it writes its number to a key of its own.
