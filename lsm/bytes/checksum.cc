@@ -27,4 +27,14 @@ uint64_t Checksum(std::string_view bytes, uint64_t file_id, uint64_t offset) {
   return XXH3_64bits_withSeed(bytes.data(), bytes.size(), SeedOf(file_id, offset));
 }
 
+uint64_t Checksum(std::string_view first, std::string_view second, uint64_t file_id,
+                  uint64_t offset) {
+  XXH3_state_t state;
+  XXH3_INITSTATE(&state);
+  XXH3_64bits_reset_withSeed(&state, SeedOf(file_id, offset));
+  XXH3_64bits_update(&state, first.data(), first.size());
+  XXH3_64bits_update(&state, second.data(), second.size());
+  return XXH3_64bits_digest(&state);
+}
+
 }  // namespace lsm

@@ -19,11 +19,10 @@ class Replay {
  public:
   // `bytes_written`: as for CheckLogs.
   Replay(Directory& directory, const ManifestState& state, size_t memtable_bytes_max,
-         const MemtableSink& sink, std::map<uint64_t, uint64_t> bytes_written)
+         MemtableSink sink, std::map<uint64_t, uint64_t> bytes_written)
       : directory_(directory),
         state_(state),
-        memtable_bytes_max_(memtable_bytes_max),
-        sink_(sink),
+        filler_(memtable_bytes_max, std::move(sink)),
         bytes_written_(std::move(bytes_written)) {
     result_.last_sequence = state.last_sequence;
   }
@@ -53,9 +52,10 @@ class Replay {
     uint64_t replayed_to = 0;  // where the part ends that was replayed
     for (;; ++records) {
       if (!gap_ || records == 0) replayed_to = reader->offset();
+      LSM_RETURN_IF_ERROR(filler_.MakeRoomForNext(reader.get()));
       LSM_ASSIGN_OR_RETURN(const bool more, reader->Next(&record));
       if (!more) break;
-      LSM_RETURN_IF_ERROR(Apply(record, reader->path(), was_durable));
+      LSM_RETURN_IF_ERROR(Apply(record, reader.get(), was_durable));
       if (gap_) ++records_dropped;
     }
     LSM_RETURN_IF_ERROR(state_.CheckClosedLog(number, reader->path(), reader->end(),
@@ -80,7 +80,7 @@ class Replay {
   }
 
   absl::StatusOr<ReplayedLogs> Finish() {
-    LSM_RETURN_IF_ERROR(HandOver());
+    LSM_RETURN_IF_ERROR(filler_.HandOver());
     return std::move(result_);
   }
 
@@ -94,7 +94,8 @@ class Replay {
                            " bytes were written to it"));
   }
 
-  absl::Status Apply(const LogReader::Record& record, const std::string& path, bool was_durable) {
+  absl::Status Apply(const LogReader::Record& record, LogReader* reader, bool was_durable) {
+    const std::string& path = reader->path();
     if (record.payload.size() < WriteBatch::kHeaderBytes) {
       return DamageAt(path, record.offset, "the record is too short for a batch");
     }
@@ -109,30 +110,20 @@ class Replay {
       gap_ = true;  // all that follows was never synced, and goes with what was lost before it
       return absl::OkStatus();
     }
-    if (memtable_ != nullptr &&
-        memtable_->memory_bytes() + record.payload.size() > memtable_bytes_max_)
-      LSM_RETURN_IF_ERROR(HandOver());
-    if (memtable_ == nullptr) memtable_ = std::make_shared<Memtable>();
-    LSM_RETURN_IF_ERROR(WithContext(memtable_->AddBatch(record.payload),
+    LSM_RETURN_IF_ERROR(WithContext(CheckBatch(record.payload),
                                     Concat(path, ": record at offset ", record.offset)));
+    LSM_RETURN_IF_ERROR(filler_.Add(record.payload, reader));
     result_.last_sequence += count;
     ++result_.report.records;
     result_.report.writes += count;
     return absl::OkStatus();
   }
 
-  absl::Status HandOver() {
-    return memtable_ == nullptr || memtable_->empty() ? absl::OkStatus()
-                                                      : sink_(std::exchange(memtable_, nullptr));
-  }
-
   Directory& directory_;
   const ManifestState& state_;
-  const size_t memtable_bytes_max_;
-  const MemtableSink& sink_;
+  MemtableFiller filler_;
   std::map<uint64_t, uint64_t> bytes_written_;  // of the logs that were not met yet
   bool gap_ = false;
-  std::shared_ptr<Memtable> memtable_;
   ReplayedLogs result_;
 };
 

@@ -27,9 +27,9 @@
 #include "absl/status/statusor.h"
 #include "lsm/base/options.h"
 #include "lsm/base/recovery_report.h"
+#include "lsm/engine/memtable_filler.h"
 #include "lsm/engine/store_directory.h"
 #include "lsm/fs/file_system.h"
-#include "lsm/memtable/memtable.h"
 #include "lsm/version/manifest.h"
 
 namespace lsm {
@@ -38,9 +38,6 @@ struct ReplayedLogs {
   Sequence last_sequence = 0;
   RecoveryReport report;
 };
-
-// Takes over a memtable that is full, or the last one; none is empty.
-using MemtableSink = std::function<absl::Status(std::shared_ptr<const Memtable>)>;
 
 // The error for a log that the manifest needs and that is not there.
 absl::Status MissingLog(const Directory& directory, uint64_t number);
@@ -60,10 +57,9 @@ absl::Status CheckLogsBelong(Directory& log_directory, const ManifestState& stat
 // may then be taken for lost, nor be removed.
 absl::Status CheckLogsAreNotElsewhere(const StoreDirectory& there, const ManifestState& state);
 
-// Replays the logs that `state` needs into memtables, and hands these over, oldest first.  One ends
-// before a record that would make it larger than `memtable_bytes_max`, so the replay itself holds
-// one memtable and one record.  DataLoss for a log that is damaged, missing or foreign,
-// Unimplemented for one of a newer version, and the sink's errors.
+// Replays the logs that `state` needs into memtables of at most `memtable_bytes_max`, and hands
+// these over, oldest first, as a MemtableFiller does.  DataLoss for a log that is damaged, missing
+// or foreign, Unimplemented for one of a newer version, and the sink's errors.
 absl::StatusOr<ReplayedLogs> ReplayLogs(Directory& log_directory, const ManifestState& state,
                                         size_t memtable_bytes_max, const MemtableSink& sink);
 

@@ -10,7 +10,7 @@
 // version), the repair ends with that, and removes what it made.
 //
 // A table is open only while it is read; a merge has one table of each sorted run open at a time.
-// No more than a memtable's worth of a log is in memory.
+// Of a log, no more is in memory than at an opening (memtable_filler.h).
 #ifndef TRELLIS_LSM_ENGINE_REPAIR_JOB_H_
 #define TRELLIS_LSM_ENGINE_REPAIR_JOB_H_
 
@@ -29,6 +29,7 @@
 #include "lsm/base/options.h"
 #include "lsm/base/repair_report.h"
 #include "lsm/compaction/jobs.h"
+#include "lsm/engine/memtable_filler.h"
 #include "lsm/engine/store_directory.h"
 #include "lsm/engine/store_files.h"
 #include "lsm/fs/file_names.h"
@@ -98,10 +99,11 @@ class RepairJob {
   absl::Status SalvageLog(uint64_t number);
   absl::Status SalvageRecords(LogReader* log, uint64_t number);
   void CheckEnd(const LogReader& log, uint64_t number, uint64_t records);
-  void SalvageRecord(const LogReader::Record& record, const std::string& name);
-  absl::Status FlushMemtable();
-  // To tables of level 0; leaves an empty one.
-  absl::StatusOr<Tables> Flush(std::unique_ptr<Memtable>* memtable);
+  absl::Status SalvageRecord(const LogReader::Record& record, const std::string& name,
+                             LogReader* log, MemtableFiller* filler);
+  absl::Status FlushMemtable(const Memtable& memtable);
+  // To tables of level 0.
+  absl::StatusOr<Tables> Flush(const Memtable& memtable);
   void DamagedLog(const std::string& name, std::string line);
 
   // --- where it belongs (repair_place.cc) ---
@@ -142,7 +144,6 @@ class RepairJob {
   std::array<Tables, kLevels> new_levels_;
   JobContext context_;
   Tables loose_tables_;                            // whose level is not known, or not believed
-  std::unique_ptr<Memtable> memtable_;             // of the log that is read
   Sequence salvaged_to_ = 0;                       // by tables and the records so far
   Sequence in_tables_to_ = 0;                      // records of this log that begin by then
   bool log_loss_is_named_ = false;                 // of a log that is damaged or missing

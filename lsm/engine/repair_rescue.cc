@@ -214,7 +214,10 @@ absl::Status RepairJob::RescueBlock(const Table& table, const IndexPart& index, 
 }
 
 absl::Status RepairJob::FlushStrays(Rescued* rescued) {
-  LSM_ASSIGN_OR_RETURN(Tables tables, Flush(&rescued->strays));
+  const std::unique_ptr<Memtable> strays =
+      std::exchange(rescued->strays, std::make_unique<Memtable>());
+  if (strays->empty()) return absl::OkStatus();
+  LSM_ASSIGN_OR_RETURN(Tables tables, Flush(*strays));
   for (SalvagedTable& table : tables) {
     table.meta.run = rescued->run;
     rescued->stray_tables.push_back(std::move(table));
@@ -286,32 +289,32 @@ absl::Status RepairJob::SalvageLog(uint64_t number) {
     damaged_logs_.insert(name);
   }
   const uint64_t saved_before = report_.entries_saved;
-  memtable_ = std::make_unique<Memtable>();
   LSM_RETURN_IF_ERROR(SalvageRecords(log->get(), number));
-  LSM_RETURN_IF_ERROR(FlushMemtable());
   if (report_.entries_saved != saved_before) ++report_.logs_converted;
   return absl::OkStatus();
 }
 
 absl::Status RepairJob::SalvageRecords(LogReader* log, uint64_t number) {
   const std::string name = LogFileName(number);
+  MemtableFiller filler(
+      options_.write_buffer_bytes,
+      [this](const std::shared_ptr<const Memtable>& memtable) { return FlushMemtable(*memtable); });
   for (uint64_t records = 0;; ++records) {
     LogReader::Record record;
+    LSM_RETURN_IF_ERROR(filler.MakeRoomForNext(log));
     const absl::StatusOr<bool> more = log->Next(&record);
     if (more.ok() && *more) {
-      SalvageRecord(record, name);
-      if (memtable_->memory_bytes() >= options_.write_buffer_bytes)
-        LSM_RETURN_IF_ERROR(FlushMemtable());
+      LSM_RETURN_IF_ERROR(SalvageRecord(record, name, log, &filler));
       continue;
     }
     if (more.ok()) {
       CheckEnd(*log, number, records);
-      return absl::OkStatus();
+      return filler.HandOver();
     }
     if (!absl::IsDataLoss(more.status())) return more.status();
     DamagedLog(name, std::string(MessageOf(more.status())));
     LSM_ASSIGN_OR_RETURN(const bool skipped, log->SkipDamage());
-    if (!skipped) return absl::OkStatus();
+    if (!skipped) return filler.HandOver();
   }
 }
 
@@ -323,17 +326,22 @@ void RepairJob::CheckEnd(const LogReader& log, uint64_t number, uint64_t records
   if (!status.ok()) DamagedLog(name, std::string(MessageOf(status)));
 }
 
-void RepairJob::SalvageRecord(const LogReader::Record& record, const std::string& name) {
+absl::Status RepairJob::SalvageRecord(const LogReader::Record& record, const std::string& name,
+                                      LogReader* log, MemtableFiller* filler) {
   const auto at_record = [&](auto... what) {
     return Concat(logs_.path(), "/", name, ": record at offset ", record.offset, ": ", what...);
   };
   if (record.payload.size() < WriteBatch::kHeaderBytes) {
-    return DamagedLog(name, at_record("too short for a batch"));
+    DamagedLog(name, at_record("too short for a batch"));
+    return absl::OkStatus();
   }
   const Sequence first = WriteBatch::FirstSequenceOf(record.payload);
-  if (first <= in_tables_to_) return;
-  const absl::Status status = memtable_->AddBatch(record.payload);
-  if (!status.ok()) return DamagedLog(name, at_record(MessageOf(status)));
+  if (first <= in_tables_to_) return absl::OkStatus();
+  const absl::Status status = CheckBatch(record.payload);
+  if (!status.ok()) {
+    DamagedLog(name, at_record(MessageOf(status)));
+    return absl::OkStatus();
+  }
   // Logs lose their ends in a crash.  An opening drops what lies behind such a gap; a repair saves
   // it, but does not keep silent about the gap.
   if (log_ids_known_ && !log_loss_is_named_ && first > salvaged_to_ + 1) {
@@ -341,21 +349,20 @@ void RepairJob::SalvageRecord(const LogReader::Record& record, const std::string
                        " to ", first - 1));
   }
   salvaged_to_ = std::max(salvaged_to_, first - 1 + WriteBatch::CountOf(record.payload));
+  return filler->Add(record.payload, log);
 }
 
-absl::StatusOr<RepairJob::Tables> RepairJob::Flush(std::unique_ptr<Memtable>* memtable) {
-  const std::unique_ptr<Memtable> full = std::exchange(*memtable, std::make_unique<Memtable>());
-  if (full->empty()) return Tables();
-  const std::unique_ptr<Iterator> entries = full->NewIterator();
+absl::StatusOr<RepairJob::Tables> RepairJob::Flush(const Memtable& memtable) {
+  const std::unique_ptr<Iterator> entries = memtable.NewIterator();
   LSM_ASSIGN_OR_RETURN(const JobResult result,
                        RunFlush(context_, *entries, UsualFilter(context_, 0), {}));
   return Written(result.outputs);
 }
 
 // Makes a table of level 0 above those before it; or a loose one, if it is unknown which are older.
-absl::Status RepairJob::FlushMemtable() {
-  report_.entries_saved += memtable_->entry_count();
-  LSM_ASSIGN_OR_RETURN(const Tables written, Flush(&memtable_));
+absl::Status RepairJob::FlushMemtable(const Memtable& memtable) {
+  report_.entries_saved += memtable.entry_count();
+  LSM_ASSIGN_OR_RETURN(const Tables written, Flush(memtable));
   if (levels_known_) {
     Place(0, written);
   } else {

@@ -6,6 +6,7 @@
 #include "lsm/bytes/coding.h"
 #include "lsm/bytes/magic.h"
 #include "lsm/bytes/status.h"
+#include "lsm/fs/huge_pages.h"
 
 namespace lsm {
 namespace {
@@ -104,6 +105,18 @@ absl::StatusOr<bool> LogReader::Next(Record* record) {
   return ReadRecord(record);
 }
 
+uint64_t LogReader::NextPayloadBytes() {
+  const uint64_t at = AfterTag(offset_);
+  if (!damage_.ok() || end_ != LogEnd::kNotYet || size_bytes_ < at + kRecordHeaderBytes) return 0;
+  const absl::StatusOr<std::string_view> bytes = BytesAt(at, kRecordHeaderBytes);
+  RecordHeader header;
+  return bytes.ok() && LoadRecordHeader(*bytes, file_id_, at, &header) ? header.payload_bytes : 0;
+}
+
+void LogReader::GiveBackPayload(size_t bytes) {
+  if (bytes > kWindowBytes) GiveBackPages(payload_.data(), std::min(bytes, payload_.size()));
+}
+
 absl::StatusOr<bool> LogReader::ReadRecord(Record* record) {
   const uint64_t at = AfterTag(offset_);
   if (size_bytes_ < at + kRecordHeaderBytes)
@@ -138,6 +151,8 @@ absl::StatusOr<bool> LogReader::ReadRecord(Record* record) {
 // Into payload_; false if the record is torn.
 absl::StatusOr<bool> LogReader::ReadPayload(const RecordHeader& header, uint64_t end) {
   payload_.clear();
+  // At once: a string that grows takes up to twice the memory.  What is not written to takes none.
+  payload_.reserve(std::min<size_t>(header.payload_bytes, kRecordBytesMax));
   uint64_t at = AfterTag(offset_) + kRecordHeaderBytes;
   while (payload_.size() < header.payload_bytes) {
     const size_t chunk_bytes =

@@ -51,6 +51,13 @@ class LogReader {
   // errors pass; a later call tries again.
   absl::StatusOr<bool> Next(Record* record);
 
+  // The payload's size of the record that Next will read, as far as its header can be read;
+  // otherwise 0.  Lets a caller make room before the record takes its memory.
+  uint64_t NextPayloadBytes();
+  // The caller has finished with the first `bytes` of the last record's payload: their memory, if
+  // it is worth it, goes back to the system.
+  void GiveBackPayload(size_t bytes);
+
   // For repair and for tools: goes on behind the damage that Next reported, at the next record with
   // a sound header.  False if there is none, or no damage was reported.
   absl::StatusOr<bool> SkipDamage();

@@ -9,8 +9,10 @@
 #include "lsm/base/key_head.h"
 #include "lsm/base/shared_prefix.h"
 #include "lsm/bytes/coding.h"
+#include "lsm/fs/huge_pages.h"
 #include "lsm/table/block_entry.h"
 #include "lsm/table/block_iterator.h"
+#include "lsm/table/format.h"
 #include "lsm/table/key_walk.h"
 
 namespace lsm {
@@ -270,6 +272,12 @@ void BlockBuilder::Add(std::string_view key, std::string_view value) {
   } else {
     shared = SharedPrefixBytes(last_key_, key);
   }
+  // At once, and with room for the restarts: a string that grows takes a large value's memory
+  // twice.
+  const size_t needed_bytes =
+      size_bytes_estimate() + 3 * kVarint32BytesMax + key.size() + value.size();
+  if (needed_bytes > bytes_.capacity())
+    bytes_.reserve(std::max(needed_bytes, 2 * bytes_.capacity()));
   AppendVarint32(&bytes_, static_cast<uint32_t>(shared));
   AppendVarint32(&bytes_, static_cast<uint32_t>(key.size() - shared));
   AppendVarint32(&bytes_, static_cast<uint32_t>(value.size()));
@@ -288,6 +296,7 @@ std::string_view BlockBuilder::Finish() {
 }
 
 void BlockBuilder::Reset() {
+  if (bytes_.size() > kLargeBlockBytesMin) GiveBackPages(bytes_.data(), bytes_.size());
   bytes_.clear();
   last_key_.clear();
   restarts_.clear();

@@ -10,6 +10,7 @@
 #include "lsm/bytes/checksum.h"
 #include "lsm/bytes/coding.h"
 #include "lsm/bytes/status.h"
+#include "lsm/fs/huge_pages.h"
 
 namespace lsm {
 namespace {
@@ -18,34 +19,63 @@ constexpr std::align_val_t kBufferAlignment{64};
 // An LZ4 block can say no more than this many bytes with one.
 constexpr uint64_t kLz4RatioMax = 255;
 
-// Appends varint32 size and LZ4 block to `out`; false, and `out` is as it was, if that does not
-// save an eighth.
-bool AppendCompressed(std::string_view block, std::string* out) {
-  if (block.size() > LZ4_MAX_INPUT_SIZE) return false;
-  const size_t begin = out->size();
-  AppendVarint32(out, static_cast<uint32_t>(block.size()));
-  const size_t payload_begin = out->size();
-  // No more room than is worth it, so that LZ4 gives up early.
-  const size_t stored_bytes_max = block.size() - block.size() / 8;
-  const size_t room_bytes = stored_bytes_max - std::min(stored_bytes_max, payload_begin - begin);
-  out->resize(payload_begin + room_bytes);
-  const int size_bytes =
-      LZ4_compress_default(block.data(), out->data() + payload_begin,
-                           static_cast<int>(block.size()), static_cast<int>(room_bytes));
-  if (size_bytes <= 0) {
-    out->resize(begin);
-    return false;
+// Room for the compressed block: no more than is worth it, so that LZ4 gives up early.
+size_t CompressedBytesMax(std::string_view block) { return block.size() - block.size() / 8; }
+
+// Writes varint32 size and LZ4 block to `out`, which has that room; 0 if it does not suffice.
+size_t Compress(std::string_view block, char* out) {
+  if (block.size() > LZ4_MAX_INPUT_SIZE) return 0;
+  const size_t room_bytes = CompressedBytesMax(block);
+  char size[kVarint64BytesMax];
+  const auto size_bytes =
+      static_cast<size_t>(StoreVarint32(size, static_cast<uint32_t>(block.size())) - size);
+  if (room_bytes <= size_bytes) return 0;
+  std::copy_n(size, size_bytes, out);
+  const int payload_bytes =
+      LZ4_compress_default(block.data(), out + size_bytes, static_cast<int>(block.size()),
+                           static_cast<int>(room_bytes - size_bytes));
+  return payload_bytes <= 0 ? 0 : size_bytes + static_cast<size_t>(payload_bytes);
+}
+
+std::string TrailerOf(std::string_view stored, Compression compression, uint64_t file_id,
+                      uint64_t offset) {
+  std::string trailer(1, static_cast<char>(compression));
+  AppendFixed64(&trailer, Checksum(stored, trailer, file_id, offset));
+  return trailer;
+}
+
+// Holds as little memory as it can: none for a copy, and of the room for the compressed block only
+// what is written to; that goes back to the system at once.
+absl::StatusOr<BlockHandle> WriteLargeBlock(AppendFile* file, uint64_t file_id,
+                                            std::string_view block, Compression compression) {
+  BlockBuffer room;
+  size_t compressed_bytes = 0;
+  if (compression == Compression::kLz4) {
+    room = BlockBuffer(CompressedBytesMax(block));
+    compressed_bytes = Compress(block, room.data());
   }
-  out->resize(payload_begin + static_cast<size_t>(size_bytes));
-  return true;
+  if (compressed_bytes == 0) compression = Compression::kNone;
+  const std::string_view stored =
+      compressed_bytes == 0 ? block : room.view().substr(0, compressed_bytes);
+  const BlockHandle handle{file->size_bytes(), stored.size()};
+  absl::Status status = file->Append(stored);
+  if (status.ok()) status = file->Append(TrailerOf(stored, compression, file_id, handle.offset));
+  GiveBackPages(room.data(), room.size());
+  LSM_RETURN_IF_ERROR(status);
+  return handle;
 }
 
 }  // namespace
 
 absl::StatusOr<BlockHandle> WriteBlock(AppendFile* file, uint64_t file_id, std::string_view block,
                                        Compression compression, std::string* scratch) {
+  if (block.size() > kLargeBlockBytesMin) return WriteLargeBlock(file, file_id, block, compression);
   scratch->clear();
-  if (compression != Compression::kLz4 || !AppendCompressed(block, scratch)) {
+  if (compression == Compression::kLz4) {
+    scratch->resize(CompressedBytesMax(block));
+    scratch->resize(Compress(block, scratch->data()));
+  }
+  if (scratch->empty()) {
     compression = Compression::kNone;
     scratch->append(block);
   }

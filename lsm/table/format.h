@@ -48,6 +48,9 @@ inline constexpr std::string_view kTableMagic = "TRLSTBL\n";
 inline constexpr size_t kTableHeaderBytes = 24;
 inline constexpr size_t kFooterBytes = 112;
 inline constexpr size_t kBlockTrailerBytes = 9;
+// A larger block has one large value, or is a filter or an index.  Writers take care that they do
+// not hold its bytes more often than they must.
+inline constexpr size_t kLargeBlockBytesMin = size_t{1} << 20;
 inline constexpr uint32_t kTableVersion = 1;
 inline constexpr uint32_t kTableVersionPartitioned = 2;
 inline constexpr uint32_t kChecksumKindXxh3 = 1;

@@ -1,5 +1,7 @@
-// Whole stores as releases left them: a new release must read each of them, for ever.  A file here
-// is never written again; a release that changes a format adds one.
+// Whole stores as earlier programs left them.  From release 1.0 on a new release reads each of
+// them; one from before that may be refused by name.  A file here is never written again; a release
+// that changes a format adds one.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -141,6 +143,15 @@ TEST_P(GoldenStoreTest, IsRead) {
     EXPECT_EQ(db->GetStatistics().total.filters_unknown, 0u);
     EXPECT_EQ(db->GetStatistics().total.filters_damaged, 0u);
   }
+}
+
+// Logs and manifests of format 1: no release has promised to read them.
+TEST(OldGoldenStoreTest, Version1IsRefusedByName) {
+  World world;
+  ASSERT_NO_FATAL_FAILURE(Load("version1_closed.golden", &world));
+  EXPECT_THAT(DB::Open(kStorePath, world.SmallOptions()),
+              testing_support::StatusIs(absl::StatusCode::kUnimplemented,
+                                        testing::HasSubstr("log format version 1")));
 }
 
 INSTANTIATE_TEST_SUITE_P(Releases, GoldenStoreTest,

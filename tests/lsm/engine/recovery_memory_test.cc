@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <memory>
+#include <ostream>
+#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,56 +29,147 @@ using testing_support::StatusIs;
 using Unsynced = MemoryFileSystem::Unsynced;
 
 constexpr size_t kBufferBytes = size_t{8} << 20;
-constexpr int kBuffers = 12;
+
+// The records of a log.
+struct Shape {
+  std::string name;
+  size_t record_bytes = 0;
+  // Of the values, in order; the last one is that of all that follow.
+  std::vector<size_t> value_bytes;
+  int buffers = 12;  // that the log has
+  bool compressible = true;
+};
+
+void PrintTo(const Shape& shape, std::ostream* out) { *out << shape.name; }
 
 Options OptionsOf(size_t write_buffer_bytes) {
   Options options;
   options.write_buffer_bytes = write_buffer_bytes;
-  // Nothing but the opening takes memory.
+  // Only the opening takes memory.
   options.level0_compaction_tables = options.level0_stop_tables = 1000;
   return options;
 }
 
-// A killed store whose log holds so many bytes in records of `record_bytes`.
-void MakeLog(const std::string& path, size_t record_bytes) {
+std::string ValueOf(size_t bytes, bool compressible) {
+  std::string value(bytes, 'v');
+  std::minstd_rand random(1);
+  if (!compressible) {
+    for (char& byte : value) byte = static_cast<char>(random() >> 8);
+  }
+  return value;
+}
+
+size_t RecordsOf(const Shape& shape) {
+  return static_cast<size_t>(shape.buffers) * kBufferBytes / shape.record_bytes;
+}
+
+WriteBatch RecordOf(const Shape& shape, size_t number) {
+  WriteBatch batch;
+  size_t value_bytes = 0;
+  do {
+    value_bytes = shape.value_bytes[std::min<size_t>(batch.count(), shape.value_bytes.size() - 1)];
+    batch.Put(Concat("key", 100000 + number, " ", batch.count()),
+              ValueOf(value_bytes, shape.compressible));
+  } while (batch.size_bytes() + value_bytes < shape.record_bytes);
+  return batch;
+}
+
+// A killed store with this log.
+void MakeLog(const std::string& path, const Shape& shape, uint64_t* entries) {
+  *entries = RecordOf(shape, 0).count() * RecordsOf(shape);
   ASSERT_EQ(InChild([&] {
-              const auto db = DB::Open(path, OptionsOf(2 * kBuffers * kBufferBytes));
+              const auto db = DB::Open(path, OptionsOf(size_t{2} << 30));
               if (!db.ok()) return db.status().ToString();
               absl::Status status;
-              for (size_t i = 0; i < kBuffers * kBufferBytes / record_bytes; ++i) {
-                WriteBatch batch;
-                for (size_t bytes = 0; bytes < record_bytes; bytes += 1024)
-                  batch.Put(Concat("key", i, " ", bytes), std::string(1024, 'v'));
-                status.Update((*db)->Write(batch));
-              }
+              for (size_t i = 0; i < RecordsOf(shape); ++i)
+                status.Update((*db)->Write(RecordOf(shape, i)));
               if (status.ok()) ::_exit(0);
               return status.ToString();
             }),
             "");
 }
 
-TEST(RecoveryMemoryTest, OpeningTakesAtMostThreeWriteBuffers) {
-  if (testing_support::kIsSanitized) return;  // which take memory of their own
-  for (const size_t record_bytes : {size_t{4} << 10, kBufferBytes * 3 / 4}) {
-    const ScratchDir scratch;
-    const std::string path = scratch.path_of("store");
-    ASSERT_NO_FATAL_FAILURE(MakeLog(path, record_bytes));
-    const double taken = MemoryTakenBy([&] {
-      auto db = DB::Open(path, OptionsOf(kBufferBytes));
-      if (!db.ok()) return false;
-      (void)db->release();  // the child ends here
-      return true;
-    });
-    EXPECT_GT(taken, 0);
-    EXPECT_LE(taken / static_cast<double>(kBufferBytes), 3) << "records of " << record_bytes;
-    RecordProperty(Concat("buffers_", record_bytes),
-                   std::to_string(taken / static_cast<double>(kBufferBytes)));
-    ASSERT_OK_AND_ASSIGN(const auto db, DB::Open(path, OptionsOf(kBufferBytes)));
-    const Statistics statistics = db->GetStatistics();
-    EXPECT_GE(statistics.levels[0].tables, size_t{kBuffers});
-    EXPECT_EQ(statistics.total.entries, kBuffers * kBufferBytes / 1024);
-  }
+std::vector<Shape> Shapes() {
+  const auto part = [](double buffers) {
+    return static_cast<size_t>(buffers * static_cast<double>(kBufferBytes));
+  };
+  const bool incompressible = false;
+  return {
+      {"records of 4 KiB, values of 1 KiB", 4 << 10, {1024}},
+      {"records of 4 KiB, empty values", 4 << 10, {0}},
+      {"records of 0.97 buffers, values of 1 KiB", part(0.97), {1024}},
+      {"records of 0.5 buffers, empty values", part(0.5), {0}},
+      {"records of 0.75 buffers, empty values", part(0.75), {0}},
+      {"records of 0.97 buffers, empty values", part(0.97), {0}},
+      {"one value of 0.55 buffers", part(0.55), {part(0.55) - 64}},
+      {"one value of 0.97 buffers", part(0.97), {part(0.97) - 64}},
+      {"one random value of 0.55 buffers", part(0.55), {part(0.55) - 64}, 12, incompressible},
+      {"one random value of 0.97 buffers", part(0.97), {part(0.97) - 64}, 12, incompressible},
+      {"a random value of 0.6 buffers and empty ones",
+       part(0.97),
+       {part(0.6), 0},
+       4,
+       incompressible},
+      {"a random value of 0.4 buffers between empty ones",
+       part(0.97),
+       {0, part(0.4), 0},
+       4,
+       incompressible},
+      {"records of 2 buffers, values of 1 KiB", part(2), {1024}},
+      {"records of 2 buffers, empty values", part(2), {0}},
+      {"one random value of 2 buffers", part(2), {part(2) - 64}, 12, incompressible},
+  };
 }
+
+class RecoveryMemoryTest : public testing::TestWithParam<Shape> {
+ protected:
+  // Of the larger of the write buffer and the record.
+  void ExpectAtMostThree(std::string_view what, double bytes) {
+    const double unit = static_cast<double>(std::max(kBufferBytes, GetParam().record_bytes));
+    EXPECT_GT(bytes, 0) << what;
+    EXPECT_LE(bytes / unit, 3) << what;
+    RecordProperty(std::string(what), std::to_string(bytes / unit));
+  }
+};
+
+TEST_P(RecoveryMemoryTest, TakesAtMostThreeWriteBuffers) {
+  if (testing_support::kIsSanitized) return;  // which take memory of their own
+  const ScratchDir scratch;
+  const std::string path = scratch.path_of("store");
+  uint64_t entries = 0;
+  ASSERT_NO_FATAL_FAILURE(MakeLog(path, GetParam(), &entries));
+  const double taken = MemoryTakenBy([&] {
+    auto db = DB::Open(path, OptionsOf(kBufferBytes));
+    if (!db.ok()) return false;
+    (void)db->release();  // the child ends here
+    return true;
+  });
+  ASSERT_OK_AND_ASSIGN(const auto db, DB::Open(path, OptionsOf(kBufferBytes)));
+  const LevelStatistics total = db->GetStatistics().total;
+  EXPECT_EQ(total.entries, entries);
+  // An open store holds these for as long as it is open.
+  ExpectAtMostThree("opening", taken - static_cast<double>(total.index_bytes + total.filter_bytes));
+}
+
+TEST_P(RecoveryMemoryTest, RepairTakesAtMostThreeWriteBuffers) {
+  if (testing_support::kIsSanitized) return;
+  const ScratchDir scratch;
+  const std::string path = scratch.path_of("store");
+  uint64_t entries = 0;
+  ASSERT_NO_FATAL_FAILURE(MakeLog(path, GetParam(), &entries));
+  ExpectAtMostThree("repair",
+                    MemoryTakenBy([&] { return DB::Repair(path, OptionsOf(kBufferBytes)).ok(); }));
+  ASSERT_OK_AND_ASSIGN(const auto db, DB::Open(path, OptionsOf(kBufferBytes)));
+  EXPECT_EQ(db->GetStatistics().total.entries, entries);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, RecoveryMemoryTest, testing::ValuesIn(Shapes()),
+                         [](const auto& shape) {
+                           std::string name = shape.param.name;
+                           std::erase_if(name, [](char c) { return c == ',' || c == '.'; });
+                           std::replace(name.begin(), name.end(), ' ', '_');
+                           return name;
+                         });
 
 // A store whose log becomes many tables.
 class LongReplayTest : public StoreTest {

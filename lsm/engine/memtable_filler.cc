@@ -1,0 +1,72 @@
+#include "lsm/engine/memtable_filler.h"
+
+#include <utility>
+
+#include "lsm/base/write_batch.h"
+#include "lsm/bytes/status.h"
+
+namespace lsm {
+
+absl::Status CheckBatch(std::string_view encoded) {
+  class Ignore : public WriteBatch::Handler {
+    absl::Status Put(std::string_view, std::string_view) override { return absl::OkStatus(); }
+    absl::Status Delete(std::string_view) override { return absl::OkStatus(); }
+  };
+  Ignore ignore;
+  return WriteBatch::ForEach(encoded, &ignore);
+}
+
+class MemtableFiller::Handler : public WriteBatch::Handler {
+ public:
+  Handler(MemtableFiller* filler, std::string_view payload, LogReader* log)
+      : filler_(*filler),
+        payload_(payload),
+        log_(*log),
+        next_(WriteBatch::FirstSequenceOf(payload)) {}
+
+  absl::Status Put(std::string_view key, std::string_view value) override {
+    return Add(EntryKind::kPut, key, value);
+  }
+  absl::Status Delete(std::string_view key) override { return Add(EntryKind::kDelete, key, {}); }
+
+ private:
+  absl::Status Add(EntryKind kind, std::string_view key, std::string_view value) {
+    std::shared_ptr<Memtable>& memtable = filler_.memtable_;
+    if (memtable != nullptr &&
+        memtable->memory_bytes() + key.size() + value.size() > filler_.memory_bytes_max_) {
+      log_.GiveBackPayload(static_cast<size_t>(key.data() - payload_.data()));
+      LSM_RETURN_IF_ERROR(filler_.HandOver());
+    }
+    if (memtable == nullptr) memtable = std::make_shared<Memtable>();
+    memtable->Add(next_++, kind, key, value);
+    return absl::OkStatus();
+  }
+
+  MemtableFiller& filler_;
+  const std::string_view payload_;
+  LogReader& log_;
+  Sequence next_;
+};
+
+MemtableFiller::MemtableFiller(size_t memory_bytes_max, MemtableSink sink)
+    : memory_bytes_max_(memory_bytes_max), sink_(std::move(sink)) {}
+
+absl::Status MemtableFiller::MakeRoomForNext(LogReader* log) {
+  const bool fits = memtable_ == nullptr ||
+                    memtable_->memory_bytes() + log->NextPayloadBytes() <= memory_bytes_max_;
+  return fits ? absl::OkStatus() : HandOver();
+}
+
+absl::Status MemtableFiller::Add(std::string_view payload, LogReader* log) {
+  Handler handler(this, payload, log);
+  LSM_RETURN_IF_ERROR(WriteBatch::ForEach(payload, &handler));
+  log->GiveBackPayload(payload.size());
+  return absl::OkStatus();
+}
+
+absl::Status MemtableFiller::HandOver() {
+  std::shared_ptr<Memtable> full = std::exchange(memtable_, nullptr);
+  return full == nullptr || full->empty() ? absl::OkStatus() : sink_(std::move(full));
+}
+
+}  // namespace lsm
