@@ -108,9 +108,8 @@ absl::StatusOr<StoreDirectory> StoreDirectory::Open(const std::string& path,
   LSM_RETURN_IF_ERROR(CheckLogFileSystem(store.environment, options));
   const bool create =
       options.mode == OpenMode::kOpenOrCreate || options.mode == OpenMode::kMustNotExist;
-  const auto open = [create](FileSystem& file_system, const std::string& directory) {
-    return create ? OpenOrCreate(file_system, directory)
-                  : file_system.OpenDirectory(directory, /*create=*/false);
+  const auto open = [create](FileSystem& file_system, const std::string& at) {
+    return create ? OpenOrCreate(file_system, at) : file_system.OpenDirectory(at, /*create=*/false);
   };
   LSM_ASSIGN_OR_RETURN(store.directory, open(*store.environment.file_system, path));
   LSM_ASSIGN_OR_RETURN(store.lock, LockFor(*store.directory, options.mode));
