@@ -1,5 +1,6 @@
 #include "lsm/engine/memtable_filler.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "lsm/base/write_batch.h"
@@ -32,9 +33,12 @@ class MemtableFiller::Handler : public WriteBatch::Handler {
  private:
   absl::Status Add(EntryKind kind, std::string_view key, std::string_view value) {
     std::shared_ptr<Memtable>& memtable = filler_.memtable_;
-    if (memtable != nullptr &&
-        memtable->memory_bytes() + key.size() + value.size() > filler_.memory_bytes_max_) {
-      log_.GiveBackPayload(static_cast<size_t>(key.data() - payload_.data()));
+    // The rest of the record counts, too; but a memtable may always have half of the maximum.
+    const size_t done = static_cast<size_t>(key.data() - payload_.data());
+    const size_t most = filler_.memory_bytes_max_;
+    const size_t room = std::max(most / 2, most - std::min(most, payload_.size() - done));
+    if (memtable != nullptr && memtable->memory_bytes() + key.size() + value.size() > room) {
+      log_.GiveBackPayload(done);
       LSM_RETURN_IF_ERROR(filler_.HandOver());
     }
     if (memtable == nullptr) memtable = std::make_shared<Memtable>();

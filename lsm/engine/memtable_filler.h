@@ -6,8 +6,8 @@
 // opening and a repair swap CURRENT after all logs.
 //
 // At most this is in memory: a memtable, the part of a record that is not in it yet, and what the
-// sink takes.  Together a memtable and the next record are not larger than the maximum, unless one
-// record alone is.
+// sink takes.  Together a memtable and that part are not larger than the maximum, unless the part
+// alone is larger than half of it; then the memtable has at most half.
 #ifndef TRELLIS_LSM_ENGINE_MEMTABLE_FILLER_H_
 #define TRELLIS_LSM_ENGINE_MEMTABLE_FILLER_H_
 
@@ -30,7 +30,8 @@ absl::Status CheckBatch(std::string_view encoded);
 
 class MemtableFiller {
  public:
-  // A memtable is handed over before an entry would make it larger than `memory_bytes_max`.
+  // A memtable is handed over before an entry would make it, with the rest of the record, larger
+  // than `memory_bytes_max`; but not before it has half of that.
   MemtableFiller(size_t memory_bytes_max, MemtableSink sink);
 
   // Before the log's next record is read: hands over the memtable if there is no room for both.

@@ -1,5 +1,6 @@
 #include "lsm/version/key_order.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "lsm/bytes/escape.h"
@@ -10,7 +11,7 @@
 namespace lsm {
 namespace {
 
-// With more runs the choice would cost more than the comparison.
+// With more runs that may contradict older ones, the choice would cost more than the comparison.
 constexpr size_t kRunsChosenFromMax = 64;
 
 constexpr uint64_t kBytesBetweenCalls = uint64_t{256} << 10;
@@ -28,6 +29,22 @@ void ChooseOf(const AgedRuns& runs, size_t newer, size_t older, Choice* chosen) 
       (*chosen)[newer][a] = (*chosen)[older][b] = true;
     UserKeyOf(above.meta.largest) < UserKeyOf(below.meta.largest) ? ++a : ++b;
   }
+}
+
+// The runs that are not newer than all older ones as a whole, as those of level 0 usually are.
+std::vector<size_t> MingledRuns(const AgedRuns& runs) {
+  std::vector<size_t> mingled;
+  Sequence largest_of_older = 0;
+  for (size_t run = runs.size(); run-- > 0;) {
+    Sequence smallest = kSequenceMax, largest = 0;
+    for (const AgedTable& table : runs[run]) {
+      smallest = std::min(smallest, table.smallest_sequence);
+      largest = std::max(largest, table.largest_sequence);
+    }
+    if (smallest <= largest_of_older) mingled.push_back(run);
+    largest_of_older = std::max(largest_of_older, largest);
+  }
+  return mingled;
 }
 
 // Meets the entries of all runs in the order of internal keys.  Of each key the newest one must be
@@ -86,11 +103,12 @@ AgedRuns AgedRunsOf(const Version& version) {
 }
 
 AgedRuns TablesToCompare(const AgedRuns& runs) {
-  const bool choose = runs.size() <= kRunsChosenFromMax;
+  const std::vector<size_t> mingled = MingledRuns(runs);
+  const bool choose = mingled.size() <= kRunsChosenFromMax;
   Choice chosen;
   for (const std::vector<AgedTable>& run : runs) chosen.emplace_back(run.size(), !choose);
-  for (size_t newer = 0; choose && newer < runs.size(); ++newer) {
-    for (size_t older = newer + 1; older < runs.size(); ++older)
+  for (const size_t newer : mingled) {
+    for (size_t older = newer + 1; choose && older < runs.size(); ++older)
       ChooseOf(runs, newer, older, &chosen);
   }
   AgedRuns to_compare;

@@ -147,6 +147,10 @@ class Look {
       else
         is_log_gone_ = true;
     }
+    // A log that is not needed any more may be removed at any moment.
+    std::erase_if(files->logs, [&](uint64_t number) {
+      return number < state.oldest_log && IsMissing(logs_.get(), lsm::LogFileName(number));
+    });
     for (const auto& level : state.levels) {
       for (const auto& [number, meta] : level) {
         const std::string name = lsm::TableFileName(number);

@@ -238,6 +238,12 @@ TEST_F(ContradictionTest, RunsAreComparedInPieces) {
   EXPECT_EQ(to_compare[0].size(), 1u);
   // Older ones may lie below.
   EXPECT_EQ(TablesToCompare({runs[1], runs[0]}).size(), 0u);
+  // So is a long level 0, whose tables are opened only if they may contradict one another.
+  AgedRuns many;
+  for (Sequence i = 1000; i > 0; --i) many.push_back({table(1, low_, 2 * i, 2 * i + 1)});
+  EXPECT_EQ(TablesToCompare(many).size(), 0u);
+  std::swap(many[500][0], many[501][0]);
+  EXPECT_EQ(TablesToCompare(many).size(), 2u);
   ASSERT_OK_AND_ASSIGN(const auto directory,
                        world_.files->OpenDirectory(kStorePath, /*create=*/false));
   for (const uint64_t bytes_max : {1, 20, 1000}) {
