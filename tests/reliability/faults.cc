@@ -139,9 +139,11 @@ class Trial {
     // All but the key that tells the commits apart.
     Contents contents = promises_.contents();
     contents.erase("last");
-    for (const auto& [key, value] : contents) {
+    for (const auto& entry : contents) {
       const bool sync = dice_.Next() % 2 == 0;
-      OnFullDisk("a delete", [&] { return Write({Step::kWrite, {{key, std::nullopt}}, sync}); });
+      OnFullDisk("a delete", [&] {
+        return Write({Step::kWrite, {{entry.first, std::nullopt}}, sync});
+      });
     }
     OnFullDisk("CompactRange", [&] { return db_->CompactRange(); });
     if (!problem_.empty()) return;

@@ -342,6 +342,7 @@ TEST_F(EventsTest, AWriterThatMakesItsLogIsStalled) {
   EXPECT_TRUE(has_failed);
   EXPECT_THAT(recorder_->Take("stall"), ElementsAre("stall begin log", "stall end log"));
   EXPECT_EQ(db_->GetStatistics().stalls_log, 1u);
+  world_.files->SetFault(nullptr);  // it would outlive what it refers to
 }
 
 // The store stays open, and nothing is waited for.
