@@ -159,7 +159,8 @@ std::vector<Section> SectionsOf(const DistributionResults& results) {
       {"Streams: the three distributions",
        "What the rows of the streaming experiments are: values drawn from three distributions, "
        "multiplied and truncated to integers, as the source draws them. What decides a filter's "
-       "rate is how many of the rows are new: few of the exponential stream, which has only several "
+       "rate is how many of the rows are new: few of the exponential stream, which has only "
+       "several "
        "hundred thousand different values, and most of the others.",
        "distributions",
        {StreamsTable(results), BinsTable(results)}}};

@@ -109,8 +109,8 @@ struct Action {
     kFlush,
     kCompact,
     kReopen,
-    kKill,     // the process ends, another one opens the store
-    kCrash,    // of the machine
+    kKill,      // the process ends, another one opens the store
+    kCrash,     // of the machine
     kDisturb,   // a file-system call fails, or the machine crashes at it
     kFullDisk,  // the disk becomes full, or has space again
   };
