@@ -276,7 +276,6 @@ absl::StatusOr<CopyReport> Engine::CopyTo(const std::string& path, bool link,
   LSM_RETURN_IF_ERROR(Flush());
   ManifestState state;
   std::shared_ptr<const Version> version;  // keeps the files
-  uint64_t bytes_total = 0;
   {
     MutexLock manifest_lock(&manifest_mutex_);
     LSM_RETURN_IF_ERROR(manifest_status_);
@@ -284,10 +283,9 @@ absl::StatusOr<CopyReport> Engine::CopyTo(const std::string& path, bool link,
     MutexLock lock(&mutex_);
     version = current_view_->version;
   }
-  for (int level = 0; level < kLevels; ++level) bytes_total += version->level_bytes(level);
   const Pace until_closed = UntilClosed(pace);
   LSM_ASSIGN_OR_RETURN(const std::unique_ptr<Pacer> pacer,
-                       Pacer::Create(until_closed, store_.environment, bytes_total));
+                       Pacer::Create(until_closed, store_.environment, version->bytes()));
   CopyReport report;
   NewFiles made;
   absl::Status status = BringTables({store_.directory.get(), &state}, link,

@@ -294,8 +294,7 @@ Statistics Engine::GetStatistics() {
   counters_.SumInto(&statistics);
   if (std::shared_ptr<const ReadView> view = view_.Share(); view != nullptr) {
     view->version->Describe(&statistics);
-    statistics.memtable_bytes = view->memtable->memory_bytes();
-    for (const auto& memtable : view->sealed) statistics.memtable_bytes += memtable->memory_bytes();
+    statistics.memtable_bytes = view->memtable_bytes();
     LetGo(std::move(view));
   }
   statistics.block_cache_bytes = block_cache_.used_bytes();

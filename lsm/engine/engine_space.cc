@@ -1,32 +1,15 @@
 // Engine: a full disk, and the reserve for it.
-#include <algorithm>
-
 #include "lsm/bytes/status.h"
 #include "lsm/engine/engine.h"
 
 namespace lsm {
-namespace {
-
-uint64_t TableBytesOf(const ReadView& view) {
-  uint64_t bytes = 0;
-  for (int level = 0; level < kLevels; ++level) bytes += view.version->level_bytes(level);
-  return bytes;
-}
-
-uint64_t MemtableBytesOf(const ReadView& view) {
-  uint64_t bytes = view.memtable->memory_bytes();
-  for (const auto& memtable : view.sealed) bytes += memtable->memory_bytes();
-  return bytes;
-}
-
-}  // namespace
 
 void Engine::BuildReserves(uint64_t batch_bytes, bool insist) {
   uint64_t table_bytes = 0, memtable_bytes = 0;
   {
     MutexLock lock(&mutex_);
-    table_bytes = TableBytesOf(*current_view_);
-    memtable_bytes = MemtableBytesOf(*current_view_) + batch_bytes;
+    table_bytes = current_view_->version->bytes();
+    memtable_bytes = current_view_->memtable_bytes() + batch_bytes;
   }
   const uint64_t wanted_bytes = ReserveBytesFor(table_bytes, memtable_bytes);
   reserve_.Build(wanted_bytes, ReserveBytesLeast(memtable_bytes), insist);
@@ -34,10 +17,10 @@ void Engine::BuildReserves(uint64_t batch_bytes, bool insist) {
   NoteSpace();
 }
 
-bool Engine::ReserveIsDue() const { return reserve_.is_due(2 * MemtableBytesOf(*current_view_)); }
+bool Engine::ReserveIsDue() const { return reserve_.is_due(2 * current_view_->memtable_bytes()); }
 
 bool Engine::FitsIntoReserve(uint64_t batch_bytes) const {
-  return !reserve_.is_below(ReserveBytesLeast(MemtableBytesOf(*current_view_) + batch_bytes));
+  return !reserve_.is_below(ReserveBytesLeast(current_view_->memtable_bytes() + batch_bytes));
 }
 
 bool Engine::ReleaseReserves() {

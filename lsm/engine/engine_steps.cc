@@ -63,8 +63,11 @@ absl::Status Engine::TakeStep(Compaction* compaction, PlanLeft* left, JobResult*
 void Engine::ReplacePlan(Compaction* compaction,
                          const std::shared_ptr<const CompactionPlan>& plan) {
   const auto running = std::find(running_plans_.begin(), running_plans_.end(), compaction->plan);
-  // One of which nothing is left has no hull.
-  plan->inputs.empty() ? (void)running_plans_.erase(running) : (void)(*running = plan);
+  if (plan->inputs.empty()) {
+    running_plans_.erase(running);  // a plan without tables has no hull
+  } else {
+    *running = plan;
+  }
   if (level0_plan_ == compaction->plan.get()) level0_plan_ = plan.get();
   compaction->plan = plan;
 }

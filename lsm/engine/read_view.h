@@ -19,6 +19,12 @@ struct ReadView {
   std::shared_ptr<Memtable> memtable;                   // takes writes
   std::vector<std::shared_ptr<const Memtable>> sealed;  // being flushed, newest first
   std::shared_ptr<const Version> version;
+
+  uint64_t memtable_bytes() const {
+    uint64_t bytes = memtable->memory_bytes();
+    for (const auto& each : sealed) bytes += each->memory_bytes();
+    return bytes;
+  }
 };
 
 // Holds the current view.  Writers replace it whole; readers pin it by an EpochGuard, or share it

@@ -110,6 +110,11 @@ class Version {
   }
   size_t run_count(int level) const { return runs(level).size(); }
   uint64_t level_bytes(int level) const { return levels_[static_cast<size_t>(level)].bytes; }
+  uint64_t bytes() const {
+    uint64_t sum = 0;
+    for (int level = 0; level < kLevels; ++level) sum += level_bytes(level);
+    return sum;
+  }
   int deepest_level() const { return deepest_level_; }  // that holds a table; 0 if none does
 
   struct GetOptions {
