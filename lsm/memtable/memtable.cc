@@ -76,12 +76,6 @@ void Memtable::Add(Sequence sequence, EntryKind kind, std::string_view user_key,
   entry_count_.store(entry_count() + 1, std::memory_order_relaxed);
 }
 
-absl::Status Memtable::AddBatch(std::string_view encoded) {
-  LSM_RETURN_IF_ERROR(PrepareBatch(encoded));
-  AddPrepared();
-  return absl::OkStatus();
-}
-
 absl::Status Memtable::PrepareBatch(std::string_view encoded) {
   prepared_.clear();
   if (encoded.size() < WriteBatch::kHeaderBytes) {

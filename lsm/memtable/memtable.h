@@ -31,13 +31,13 @@ class Memtable {
   // REQUIRES: no other entry has this key and sequence number.
   void Add(Sequence sequence, EntryKind kind, std::string_view user_key, std::string_view value);
 
-  // All entries of an encoded batch, numbered from the sequence that it states: all or, if the
-  // bytes are no batch (DataLoss) or there is no memory for them (std::bad_alloc), none.  In two
-  // halves, for who must be sure of the second one before he does something else:
+  // All entries of an encoded batch, numbered from the sequence that it states; in two steps, so
+  // that a caller knows that the second cannot fail before it does something else:
   //
   //   (PrepareBatch AddPrepared?)*     no other Add between the two
-  absl::Status AddBatch(std::string_view encoded);
-  // Copies them into memory of the memtable's, where no reader finds them.
+  //
+  // PrepareBatch copies the entries into the memtable's memory, where no reader finds them: all of
+  // them, or none if the bytes are no batch (DataLoss) or there is no memory (std::bad_alloc).
   absl::Status PrepareBatch(std::string_view encoded);
   // Needs no memory.
   void AddPrepared();

@@ -63,8 +63,9 @@ bool UseBatch(std::string_view bytes) {
   Writes writes;
   const bool is_batch = lsm::WriteBatch::ForEach(copy.view(), &writes).ok();
   lsm::Memtable memtable;
-  Demand(memtable.AddBatch(copy.view()).ok() == is_batch, "what can be walked can be applied");
+  Demand(memtable.PrepareBatch(copy.view()).ok() == is_batch, "what can be walked can be applied");
   if (!is_batch) return false;
+  memtable.AddPrepared();
 
   lsm::WriteBatch again;
   for (const Write& write : writes.all)

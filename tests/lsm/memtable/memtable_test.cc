@@ -344,7 +344,8 @@ TEST(MemtableTest, ALargeBatchTakesNoMoreMemoryThanSingleEntries) {
     batch.Put(key, "v");
   }
   batch.SetFirstSequence(1);
-  ASSERT_OK(at_once.AddBatch(batch.encoded()));
+  ASSERT_OK(at_once.PrepareBatch(batch.encoded()));
+  at_once.AddPrepared();
   EXPECT_EQ(at_once.entry_count(), static_cast<uint64_t>(kEntries));
   EXPECT_LE(at_once.memory_bytes(), singly.memory_bytes() * 5 / 4);
 }
@@ -370,7 +371,8 @@ TEST(MemtableTest, AddsABatchFromTheSequenceNumberThatItStates) {
   batch.Put("a", "3");
   batch.SetFirstSequence(10);
   Memtable memtable;
-  ASSERT_OK(memtable.AddBatch(batch.encoded()));
+  ASSERT_OK(memtable.PrepareBatch(batch.encoded()));
+  memtable.AddPrepared();
   EXPECT_EQ(memtable.entry_count(), 3u);
   std::string_view value;
   EXPECT_EQ(memtable.Get(LookupKey("a", 9, 0), &value), MemtableAnswer::kAbsent);
@@ -411,13 +413,13 @@ TEST(MemtableTest, DamagedBatchesAreErrorsAndAddNothing) {
   batch.Put("b", "2");
   Memtable memtable;
   for (size_t size = 0; size < batch.size_bytes(); ++size) {
-    EXPECT_THAT(memtable.AddBatch(batch.encoded().substr(0, size)),
+    EXPECT_THAT(memtable.PrepareBatch(batch.encoded().substr(0, size)),
                 StatusIs(absl::StatusCode::kDataLoss, HasSubstr("write batch: offset")));
     EXPECT_TRUE(memtable.empty());
   }
   std::string bytes(batch.encoded());
   StoreFixed64(bytes.data(), kSequenceMax + 1);
-  EXPECT_THAT(memtable.AddBatch(bytes), StatusIs(absl::StatusCode::kDataLoss));
+  EXPECT_THAT(memtable.PrepareBatch(bytes), StatusIs(absl::StatusCode::kDataLoss));
 }
 
 }  // namespace
