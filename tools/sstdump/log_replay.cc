@@ -35,8 +35,7 @@ class Replayer {
     const std::string name = lsm::LogFileName(number);
     const Session::Tally before = session_->tally();
     was_read_ = true;
-    replay_.logs.push_back(name);
-    replay_.is_unread.push_back(false);
+    replay_.logs.push_back({name});
     const absl::StatusOr<std::optional<Target>> found = FindLog(files_, number);
     if (!found.ok()) {
       session_->Fail(found.status(), Concat(files_.log_directory->path(), "/", name));
@@ -47,7 +46,7 @@ class Replayer {
       ReplayFile(number, **found);
     }
     if (was_read_ && session_->tally() == before) return;
-    replay_.is_unread.back() = true;
+    replay_.logs.back().is_unread = true;
     replay_.is_whole = false;
   }
 

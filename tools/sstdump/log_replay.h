@@ -16,9 +16,12 @@
 namespace tools {
 
 struct LogReplay {
-  std::vector<std::string> logs;    // names, oldest first
-  std::vector<bool> is_unread;      // of each: could not be read whole; the session knows why
-  bool is_whole = true;             // none is
+  struct Log {
+    std::string name;
+    bool is_unread = false;  // it could not be read whole; the session knows why
+  };
+  std::vector<Log> logs;            // oldest first
+  bool is_whole = true;             // all logs were read
   lsm::Sequence last_sequence = 0;  // of the tables and the logs
   std::vector<lsm::DroppedLogEnd> dropped;
 };

@@ -51,27 +51,6 @@ bool IsNoLog(const StoreFiles& files, uint64_t number) {
              lsm::LogReader::Open(*std::move(file), lsm::LogKind::kWriteAhead).status());
 }
 
-// Changes whenever the store does: the bytes of CURRENT, and the size of the manifest.
-struct Mark {
-  std::string current;
-  uint64_t manifest_bytes = 0;
-  bool operator==(const Mark&) const = default;
-};
-
-// Empty where CURRENT or the manifest cannot be read.
-Mark MarkOf(lsm::Directory& directory) {
-  constexpr uint64_t kCurrentBytesMax = 4096;
-  const std::string current_name(lsm::kCurrentFileName);
-  const absl::StatusOr<std::string> bytes =
-      lsm::ReadWholeFile(directory, current_name, kCurrentBytesMax);
-  if (!bytes.ok()) return {};
-  const absl::StatusOr<lsm::Current> current = lsm::Current::Decode(*bytes, current_name);
-  if (!current.ok()) return {*bytes, 0};
-  const absl::StatusOr<lsm::FileInfo> info =
-      directory.Stat(lsm::ManifestFileName(current->manifest_number));
-  return {*bytes, info.ok() ? info->size_bytes : 0};
-}
-
 // One look at a store: its manifest, and the files that this names, held open.
 class Look {
  public:

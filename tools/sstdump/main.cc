@@ -118,7 +118,7 @@ uint64_t NowNanos() {
   return static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch() /
                                std::chrono::nanoseconds(1));
 }
-// A pipe whose other end was closed.
+// Whether the output is a pipe whose other end was closed; --rate may sleep long between writes.
 bool OutputIsGone() {
   pollfd output{.fd = STDOUT_FILENO, .events = 0, .revents = 0};
   return poll(&output, 1, 0) == 1 && (output.revents & POLLERR) != 0;

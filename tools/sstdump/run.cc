@@ -168,7 +168,7 @@ void ShowOutOfRange(const Target& directory, const std::vector<std::string>& nam
   session->End();
 }
 
-// Each file that was shown answers for itself alone; one that is missing may know better.
+// The answers above are each of one file; a missing file may hold a newer entry.
 void SayThatTheAnswerIsUnknown(const Target& directory, Session* session) {
   session->Begin(directory.path, NameOf(directory.kind));
   const std::string& key = session->request().key;

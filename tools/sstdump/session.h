@@ -110,7 +110,7 @@ class Session {
 
   // The place where the output goes takes no more (a closed pipe, a full disk).
   bool is_broken() const { return world_.out->fail(); }
-  // Whether nobody reads the output any more.  Any thread.
+  // Whether the reader of the output has gone.  Any thread.
   bool output_is_gone() const { return world_.output_is_gone && world_.output_is_gone(); }
 
   // --- how things look ---

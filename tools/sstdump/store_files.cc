@@ -54,21 +54,26 @@ absl::Status StateProblem(const StoreFiles& files) {
   return absl::NotFoundError("no store: there is no CURRENT file");
 }
 
-absl::StatusOr<std::string> ManifestNow::Mark(lsm::Directory& directory) const {
-  LSM_ASSIGN_OR_RETURN(const lsm::Current current,
-                       lsm::ReadCurrent(directory, lsm::kCurrentFileName));
-  LSM_ASSIGN_OR_RETURN(const lsm::FileInfo manifest,
-                       directory.Stat(lsm::ManifestFileName(current.manifest_number)));
-  return lsm::Concat(current.Encode(), manifest.size_bytes);
+Mark MarkOf(lsm::Directory& directory) {
+  constexpr uint64_t kCurrentBytesMax = 4096;
+  const std::string current_name(lsm::kCurrentFileName);
+  const absl::StatusOr<std::string> bytes =
+      lsm::ReadWholeFile(directory, current_name, kCurrentBytesMax);
+  if (!bytes.ok()) return {};
+  const absl::StatusOr<lsm::Current> current = lsm::Current::Decode(*bytes, current_name);
+  if (!current.ok()) return {*bytes, 0};
+  const absl::StatusOr<lsm::FileInfo> info =
+      directory.Stat(lsm::ManifestFileName(current->manifest_number));
+  return {*bytes, info.ok() ? info->size_bytes : 0};
 }
 
 const lsm::ManifestState* ManifestNow::Read(lsm::Directory& directory) {
-  // Taken before the manifest is read: what is appended meanwhile makes the next mark another one.
-  absl::StatusOr<std::string> mark = Mark(directory);
-  if (!mark.ok()) return nullptr;
-  if (*mark != mark_) {
+  // Taken before the manifest is read: after an append in between, the next mark differs.
+  Mark mark = MarkOf(directory);
+  if (mark.current.empty()) return nullptr;
+  if (mark != mark_) {
     contents_ = lsm::ReadManifest(directory);
-    mark_ = *std::move(mark);
+    mark_ = std::move(mark);
   }
   return contents_.ok() ? &contents_->state : nullptr;
 }

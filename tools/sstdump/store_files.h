@@ -24,6 +24,14 @@
 
 namespace tools {
 
+// Changes whenever the store does: the bytes of CURRENT, and the size of the manifest.
+struct Mark {
+  std::string current;  // empty: it cannot be read
+  uint64_t manifest_bytes = 0;
+  bool operator==(const Mark&) const = default;
+};
+Mark MarkOf(lsm::Directory& directory);
+
 // The manifest that CURRENT names now.  Read again only if CURRENT or the file's size changed, so
 // that asking once for each of many missing files takes no longer than reading it once.  One thread
 // at a time.
@@ -33,9 +41,7 @@ class ManifestNow {
   const lsm::ManifestState* Read(lsm::Directory& directory);
 
  private:
-  absl::StatusOr<std::string> Mark(lsm::Directory& directory) const;
-
-  std::string mark_;  // what told it from another one when it was read; empty: it was not
+  Mark mark_;  // taken before `contents_` was read; empty: it was not read yet
   absl::StatusOr<lsm::ManifestContents> contents_ = absl::UnknownError("");
 };
 

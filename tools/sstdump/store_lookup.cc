@@ -128,24 +128,22 @@ StoreLookup LookUpInStore(const StoreFiles& files, const std::string& key, Sessi
     answers[log] = {entry.kind, std::string(entry.value)};
   });
   explanation.sequence = logs.last_sequence;
-  {
-    std::vector<std::string> doubtful;
-    for (size_t i = 0; i < logs.logs.size(); ++i) {
-      if (logs.is_unread[i]) doubtful.push_back(logs.logs[i]);
-    }
-    AddDoubt(doubtful, "a newer write, cannot be read whole", &explanation);
+  std::vector<std::string> doubtful;
+  for (const LogReplay::Log& log : logs.logs) {
+    if (log.is_unread) doubtful.push_back(log.name);
   }
+  AddDoubt(doubtful, "a newer write, cannot be read whole", &explanation);
   // Logs hold what memtables held: the newest is asked first, and the first answer counts.
   explanation.memtables.reserve(logs.logs.size());
   for (size_t i = logs.logs.size(); i-- > 0;) {
     const auto found = answers.find(i);
     const LogAnswer* const answer = found != answers.end() ? &found->second : nullptr;
-    explanation.memtables.push_back({logs.logs[i], answer != nullptr   ? NameOf(answer->kind)
-                                                   : logs.is_unread[i] ? "unread"
-                                                                       : "absent"});
+    explanation.memtables.push_back({logs.logs[i].name, answer != nullptr ? NameOf(answer->kind)
+                                                        : logs.logs[i].is_unread ? "unread"
+                                                                                 : "absent"});
     if (answer == nullptr) continue;
     explanation.found = answer->kind == lsm::EntryKind::kPut;
-    explanation.answered_by = logs.logs[i];
+    explanation.answered_by = logs.logs[i].name;
     explanation.value_bytes = answer->value.size();
     lookup.value = answer->value;
     return lookup;

@@ -18,7 +18,7 @@ constexpr uint64_t kBetweenShown = kSecond / 4;
 // Shorter sleeps cost more than they wait.
 constexpr uint64_t kSleepMin = kSecond / 100;
 constexpr uint64_t kOvershotMax = kSecond / 10;
-// At the end of the run a thread may still sleep that long.
+// Longer sleeps would delay the end of the run.
 constexpr uint64_t kSleepMax = kSecond / 10;
 
 // Verdicts hold keys, which may be long: not many wait for their turn.
@@ -121,9 +121,10 @@ bool TableVerifier::BeforeBlock(uint64_t bytes) {
     const lsm::MutexLock lock(&mutex_);
     if (is_over_) return false;
     bytes_done_ += bytes;
+    bytes_total_ = std::max(bytes_total_, bytes_done_);  // tables may be read twice
     const uint64_t now = NowNanos();
     if (const std::optional<uint64_t> rate = session_->request().rate) {
-      // The excess of a sleep is made up for, the time of checks is not.
+      // Later reads make up for a sleep that took too long, but not for the time of checks.
       next_read_nanos_ = std::max(next_read_nanos_, now - std::min(now, kOvershotMax));
       wait_nanos = next_read_nanos_ - std::min(now, next_read_nanos_);
       if (wait_nanos < kSleepMin) wait_nanos = 0;

@@ -29,16 +29,16 @@ class TableVerifier {
   // one is left.
   TableVerdict Next();
 
-  // Before so many more bytes are read: waits for the rate.  False: it is over.
+  // Call before reading `bytes` more: waits for the rate.  False: stop, see is_over().
   bool BeforeBlock(uint64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Nobody reads the output any more, so the last verdict is none.
+  // The reader of the output has gone, so the last verdict of Next() is not valid.
   bool is_over() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   void Work();
   TableVerdict Check(size_t table) ABSL_LOCKS_EXCLUDED(mutex_);
-  // In pieces, so that it notices when all is over.  False: it is.
+  // Sleeps in pieces, to notice early that the reader has gone.  Returns false then.
   bool Sleep(uint64_t nanos) ABSL_LOCKS_EXCLUDED(mutex_);
   void ShowProgress() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   uint64_t NowNanos() const;
@@ -46,7 +46,6 @@ class TableVerifier {
   const std::vector<Target> tables_;
   Session* const session_;
   const uint64_t begin_nanos_;
-  uint64_t bytes_total_ = 0;
   std::vector<std::thread> threads_;
 
   lsm::Mutex mutex_;
@@ -55,6 +54,7 @@ class TableVerifier {
   size_t taken_ ABSL_GUARDED_BY(mutex_) = 0;                         // by Next
   std::map<size_t, TableVerdict> verdicts_ ABSL_GUARDED_BY(mutex_);  // not taken yet
   bool is_over_ ABSL_GUARDED_BY(mutex_) = false;
+  uint64_t bytes_total_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t bytes_done_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t next_read_nanos_ ABSL_GUARDED_BY(mutex_) = 0;  // by --rate
   uint64_t shown_nanos_ ABSL_GUARDED_BY(mutex_);          // when progress was, or the beginning

@@ -32,8 +32,8 @@ struct TableVerdict {
   int level = 0;                                 // that it was made for; 0 if it does not say
   lsm::TableFacts facts;
 };
-// Checks all that lsm::CheckTable does.  Any thread.  `before_block` is called before so many bytes
-// are read, and says whether to go on.
+// Checks all that lsm::CheckTable does.  Any thread.  `before_block` is called before each read,
+// with its number of bytes, and says whether to go on.
 TableVerdict CheckTableFile(const Target& target,
                             const std::function<bool(uint64_t bytes)>& before_block);
 // Tells the session what was found.

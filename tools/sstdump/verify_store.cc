@@ -44,8 +44,6 @@ class StoreChecker {
   }
 
  private:
-  static constexpr uint64_t kFilesLostShown = 100;
-
   const lsm::ManifestState& state() const { return files_.manifest.state; }
 
   std::string PathOf(const std::string& name) const {
@@ -57,7 +55,7 @@ class StoreChecker {
                              const lsm::Directory& directory, const std::string& name) {
     if (!found.ok()) {
       session_->NextFile();
-      if (++files_lost_ <= kFilesLostShown) {
+      if (++files_lost_ <= Session::kProblemsMax) {
         session_->Fail(found.status(), Concat(directory.path(), "/", name));
       } else {
         session_->CountUnshown(found.status());
@@ -68,13 +66,13 @@ class StoreChecker {
     return *std::move(found);
   }
 
-  // Of the files of a kind that are missing or cannot be opened the first are named, so that the
-  // output stays bounded.  Says how many more there are.
+  // Only the first files that cannot be opened are named, so that the output stays bounded.  Says
+  // how many more there are, and begins the count for another kind of file.
   void NoteFilesLost(const char* one, const char* several) {
-    if (files_lost_ > kFilesLostShown) {
-      session_->Note(Concat(Count(files_lost_ - kFilesLostShown, one, several),
+    if (files_lost_ > Session::kProblemsMax) {
+      session_->Note(Concat(Count(files_lost_ - Session::kProblemsMax, one, several),
                             " cannot be opened either; the problems above name the first ",
-                            kFilesLostShown));
+                            Session::kProblemsMax));
     }
     files_lost_ = 0;
   }
@@ -127,11 +125,11 @@ class StoreChecker {
       PrintVerdict(target->path, before, TextOf(verdict), session_);
     }
     NoteFilesLost("more table", "more tables");
-    // What is not as it was written cannot be compared.
+    // Damaged tables cannot be compared.
     if (session_->tally() == before_all) CheckKeyOrder(&verifier);
   }
 
-  // Whether of each key the entry that a lookup finds first is the newest.
+  // Whether a lookup finds the newest entry of each key first.
   void CheckKeyOrder(TableVerifier* verifier) {
     session_->NextFile();
     lsm::TableContext context;
@@ -148,6 +146,7 @@ class StoreChecker {
         lsm::CompareRuns(*files_.directory, context, lsm::TablesToCompare(runs_), /*from=*/"",
                          UINT64_MAX, calls)
             .status();
+    session_->ClearProgress();
     if (status.ok() || absl::IsCancelled(status)) return;
     if (absl::IsNotFound(status)) return session_->Note(Concat(target_.path, kMovedOn));
     session_->Fail(status, target_);

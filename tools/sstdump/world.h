@@ -38,7 +38,7 @@ struct World {
   // A clock, and a way to wait; without them nothing waits.
   std::function<uint64_t()> now_nanos = nullptr;
   std::function<void(uint64_t nanos)> sleep_nanos = nullptr;
-  // Whether nobody will read `out` any more, though nothing is written.  Any thread.
+  // Whether the reader of `out` has gone; known without a write.  Any thread.
   std::function<bool()> output_is_gone = nullptr;
 };
 
