@@ -26,9 +26,8 @@
 //                       holds a store; or files with a store's names are not files of Trellis
 //                       (Open: the CURRENT of LevelDB or RocksDB), or (Destroy, Repair) the logs
 //                       are another store's; or this process is a forked child of the one that
-//                       opened it; or the store was closed
-//                       (DB::Close); or a call that may wait comes from a callback of
-//                       Options::listener or from Pace::progress
+//                       opened it; or the store was closed (DB::Close); or a call that may wait
+//                       comes from a callback of Options::listener or from Pace::progress
 //   DataLoss            a file is missing, or its bytes are not what was written: damaged, cut off,
 //                       another's; names the file and, where it is there, the offset
 //   Unimplemented       a file of a newer version of the format; names the file and what is new

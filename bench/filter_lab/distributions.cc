@@ -157,11 +157,10 @@ Json ToJson(const DistributionResults& results) {
 std::vector<Section> SectionsOf(const DistributionResults& results) {
   return {
       {"Streams: the three distributions",
-       "What the rows of the streaming experiments are: values drawn from three distributions, "
-       "multiplied and truncated to integers, as the source draws them. What decides a filter's "
-       "rate is how many of the rows are new: few of the exponential stream, which has only "
-       "several "
-       "hundred thousand different values, and most of the others.",
+       "The rows of the streaming experiments are values drawn from three distributions, "
+       "multiplied and truncated to integers, as the source draws them. A filter's rate depends on "
+       "the share of new rows. It is small in the exponential stream, which has only several "
+       "hundred thousand different values, and large in the others.",
        "distributions",
        {StreamsTable(results), BinsTable(results)}}};
 }

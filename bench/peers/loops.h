@@ -16,7 +16,7 @@
 
 namespace bench::peers {
 
-// Of nanoseconds; buckets are less than 0.8 % wide.
+// Nanoseconds; buckets are less than 0.8 % wide.
 using Histogram = lsm::BasicHistogram<7>;
 
 // The orders from which all loops over stores of one size draw.

@@ -14,7 +14,7 @@
 namespace bench {
 namespace {
 
-// Of nanoseconds; buckets are less than 0.8 % wide.
+// Nanoseconds; buckets are less than 0.8 % wide.
 using Histogram = lsm::BasicHistogram<7>;
 
 using SteadyClock = std::chrono::steady_clock;

@@ -81,9 +81,9 @@ double MissOf(uint64_t bases) {
   return bases > 4 ? -std::log1p(-2 / static_cast<double>(bases)) / 2 : 1;
 }
 
-// The effect of stored keys on S, the number of bases that pass at the offset of a query; it
-// depends on how many of those keys have that offset.  A pair of such a key passes itself, at most
-// a bases together; the other bases pass by chance, where two pairs each set one of the two cells.
+// The effect of stored keys on S, the number of bases that pass at the offset of a query.  It
+// depends on how many stored keys have that offset.  The bases of their pairs always pass.  Other
+// bases pass by chance: two pairs each set one of the two cells.
 class PassingBases {
  public:
   PassingBases(uint64_t bases, uint32_t probes, uint64_t key_count, uint32_t offsets)
@@ -126,9 +126,9 @@ class PassingBases {
     return MomentOfCount(bases_, mean, std::max(variance, 0.0), pairs_);
   }
 
-  // What the bases that pass by chance, so many on average, add to the variance of S.  It may be
-  // negative.  To first order in 1/m, with x throws per base that have the query's offset and z
-  // others.  Each line of `share` is a part of the variance of S, as a share of m.
+  // The part of the variance of S that comes from the bases that pass by chance, to first order in
+  // 1/m.  Their mean number is `by_chance`.  The result may be negative.  Per base there are x
+  // throws with the query's offset, and z others.  Each term of `share` is a variance divided by m.
   double VarianceByChance(double keys_of_offset, double by_chance) const {
     const double x = pairs_ * keys_of_offset / bases_;
     const double z = pairs_ * (keys_ - keys_of_offset) / bases_;
@@ -148,19 +148,20 @@ class PassingBases {
         2 * Square(empty * completes) * (excess + 4 * z) -
         // The numbers of throws are fixed.
         Square(empty) * (x * Square(1 + 3 * completes) + 16 * z * Square(completes));
-    // The same of the bases of throws with the query's offset, which are `direct`.
+    // The same for the bases of throws with the query's offset: they are in `direct` already.
     const double untouched = std::exp(-x);
     const double direct_share = untouched * -std::expm1(-x) - x * Square(untouched);
     const double chance_share = passes + std::expm1(-x);
     const double per_base = chance_share > 0 ? (share - direct_share) / chance_share : 1;
-    // Two throws of one other offset, with bases the query's offset apart, complete two at once.
+    // Two throws with the same other offset, whose bases are the query's offset apart, complete two
+    // bases at once.
     const double twins =
         2 * z * PartnersOfOthers(keys_of_offset) * Square(Square(empty) * (1 + excess));
     return by_chance * std::clamp(per_base, -1.0, 4.0) + twins;
   }
 
-  // How many other throws have the offset of a throw that has not the query's: those of the same
-  // key, and of some of the others.
+  // Take a throw whose offset is not the query's.  How many other throws have the same offset:
+  // those of its key, and those of some other keys.
   double PartnersOfOthers(double keys_of_offset) const {
     const double other_keys = std::max(keys_ - keys_of_offset - 1, 0.0);
     return offsets_ == 1 ? 0 : (pairs_ - 1) + other_keys * pairs_ / (offsets_ - 1);

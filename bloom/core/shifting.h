@@ -36,10 +36,10 @@ namespace bloom {
 inline constexpr uint32_t kMaxOffset = 56;
 
 // Fewest bases that a filter of pairs is given: 128 bytes of bits.  In smaller filters the first
-// and last cells, which fewer pairs reach, are a large share of all.  And low targets of one key
-// would need many probes: one stored key of two pairs has a rate of 7.9 * 10^-8 with 1024
-// bases, 3.5 * 10^-7 with 512, 1.6 * 10^-6 with 256 and 7.6 * 10^-6 with 128: ShiftingFpp(m, 4, 1,
-// 56).
+// and last cells, which fewer pairs reach, are a large share of all.  And a filter of one key would
+// need many probes for a low target.  With one key of two pairs,
+// ShiftingFpp(m, 4, 1, 56) is 7.9 * 10^-8 for m = 1024, 3.5 * 10^-7 for 512, 1.6 * 10^-6 for 256
+// and 7.6 * 10^-6 for 128.
 inline constexpr uint64_t kMinShiftingBases = 1024;
 
 // The offsets of a key less 1, one after the other.  Bases are multiples of the hash.  Without the

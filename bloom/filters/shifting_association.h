@@ -23,12 +23,12 @@
 // filter, f = (1 - (1 - 1/m)^(kn))^k of the n keys of both sets together (StandardFpp).  Where half
 // of the bits are ones (m = kn / ln 2) that is 2^-k.
 //
-// f is a bound, whatever regions the keys are in.  Bits of another offset than the query's do not
-// reach up to 56 of the m bits that it may ask for.  So f is too high by at most a share of 20k/m,
-// which depends on the regions; for a key of the sets by 1/n more, as no bit of its own lies where
-// the same probe asks for another region.  The rates of a filter of its planned keys are at most
-// 1 % below the predictions from 2000 keys on, 4 % from 500 on; with 100 keys they are about 10 %
-// below, with 20 keys 3 to 45 %.
+// f is an upper bound for any regions of the keys.  A query may ask for m bits; bits with another
+// offset than the query's miss up to 56 of these.  So f is too high by at most a share of 20k/m,
+// which depends on the regions.  For a key of the sets it is too high by 1/n more: a probe for
+// another region never meets the bit that the same probe of that key set.  The rates of a filter of
+// its planned keys are at most 1 % below the predictions from 2000 keys on, 4 % from 500 on; with
+// 100 keys they are about 10 % below, with 20 keys 3 to 45 %.
 //
 // Thread-safe as long as nobody changes it.  Movable, not copyable.
 #ifndef TRELLIS_BLOOM_FILTERS_SHIFTING_ASSOCIATION_H_

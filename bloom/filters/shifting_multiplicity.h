@@ -22,13 +22,13 @@
 // (The paper's equation 19 has the exponent j - 1, which would fit a query that reports the
 // lowest.)
 //
-// f is a bound, whatever counts the keys have.  Bits of another count do not reach up to c - 1 of
-// the m bits that a query may ask for.  So errors of absent keys are rarer than predicted by at
+// f is an upper bound for any counts of the keys.  A query may ask for m bits; bits of another
+// count miss up to c - 1 of these.  So errors of absent keys are rarer than predicted by at
 // most a share of k (c - 1) / (2m), those of other keys by twice that.  Errors of absent keys in a
 // filter of its planned keys are at most 1 % rarer from 2000 keys on, whatever c is; with 400 keys
 // and c = 57, 2 to 5 % rarer, with 100 keys 8 to 18 %, with 20 keys 14 to 56 %.
 //
-// Thread-safe as long as nobody changes it.  Movable, not copyable.
+// Thread-safe as long as no thread changes it.  Movable, not copyable.
 #ifndef TRELLIS_BLOOM_FILTERS_SHIFTING_MULTIPLICITY_H_
 #define TRELLIS_BLOOM_FILTERS_SHIFTING_MULTIPLICITY_H_
 

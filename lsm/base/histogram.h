@@ -90,7 +90,7 @@ class BasicHistogram {
   uint64_t count_ = 0;
 };
 
-// Of nanoseconds in Statistics: percentiles are off by at most 1/32, about 3 %.
+// For the times in Statistics.  Percentiles are off by at most 1/32, about 3 %.
 using LatencyHistogram = BasicHistogram<4>;
 
 }  // namespace lsm

@@ -73,9 +73,9 @@ struct LevelStatistics {
   // before any.
   double observed_fpp() const;
 
-  // What was counted after `before` was taken; what is there now stays.  Counts start at 0 again
-  // when a store is opened: if any count of `before` but `lookups` is larger, `before` counts as
-  // zero.
+  // The counts since `before` was taken; figures of the present state stay.  Counts start at 0
+  // again when a store is opened: if any count of `before` but `lookups` is larger, `before` counts
+  // as zero.
   LevelStatistics Since(const LevelStatistics& before) const;
 };
 

@@ -20,7 +20,7 @@
 namespace lsm {
 
 uint64_t Checksum(std::string_view bytes, uint64_t file_id, uint64_t offset);
-// Of bytes that lie in two places.
+// The checksum of `first` followed by `second`.
 uint64_t Checksum(std::string_view first, std::string_view second, uint64_t file_id,
                   uint64_t offset);
 

@@ -71,10 +71,12 @@ auto CatchOutOfMemory(const Call& call) -> decltype(call()) {
   }
 }
 
-// The same with "FILE: " before it, if there is memory for that.
+// OutOfMemory() with "FILE: " before its message, or with "FILE: offset N: "; without that if there
+// is no memory for it.
 absl::Status OutOfMemoryFor(std::string_view file) noexcept;
+absl::Status OutOfMemoryAt(std::string_view file, uint64_t offset) noexcept;
 
-// The same for what needs the more memory the more a file asks for: the error names the file.
+// As CatchOutOfMemory, for calls whose need of memory a file decides: the error names the file.
 template <typename Call>
 auto CatchOutOfMemoryFor(std::string_view file, const Call& call) -> decltype(call()) {
   try {
@@ -84,10 +86,7 @@ auto CatchOutOfMemoryFor(std::string_view file, const Call& call) -> decltype(ca
   }
 }
 
-// The same with "FILE: offset N: " before it.
-absl::Status OutOfMemoryAt(std::string_view file, uint64_t offset) noexcept;
-
-// The same for a block, which is as large as a file says.
+// And for blocks: the error names the offset, too.
 template <typename Call>
 auto CatchOutOfMemoryAt(std::string_view file, uint64_t offset, const Call& call)
     -> decltype(call()) {

@@ -51,7 +51,7 @@ class VisibilityFilter {
   bool has_last_ = false;
 };
 
-// To the first entry beyond all that there can be of the user key; nullopt: to the first one.
+// Seeks to the first entry after all versions of the user key; nullopt: to the first entry.
 void SeekBeyond(const std::optional<std::string>& user_key, Iterator* entries) {
   if (!user_key) return entries->SeekToFirst();
   std::string oldest;
@@ -60,7 +60,7 @@ void SeekBeyond(const std::optional<std::string>& user_key, Iterator* entries) {
   while (entries->Valid() && UserKeyOf(entries->key()) == *user_key) entries->Next();
 }
 
-// Of the entries from where they stand, those up to the user key `through`.
+// Writes the visible entries from the position of `entries` up to the user key `through`.
 absl::StatusOr<JobResult> WriteVisible(Iterator& entries, const std::optional<std::string>& through,
                                        VisibilityFilter& visible, TableOutput& output,
                                        const std::function<bool()>& stop) {

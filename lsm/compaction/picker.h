@@ -116,9 +116,9 @@ struct CompactionPlan {
 
 // The plan's inputs and what they overlap.
 OpenTables TablesTakenBy(const CompactionPlan& plan);
-// Those that go with it: not the inputs of a step that stay.
+// The tables that the plan removes: all of them but the inputs of a step that stay.
 OpenTables TablesRemovedBy(const CompactionPlan& plan);
-// Of a step about, since it takes a part of its inputs.
+// Only about for a step, since it takes a part of its inputs.
 uint64_t BytesTakenBy(const CompactionPlan& plan);
 
 // Those that are being carried out: none conflicts with another, and the version is of after they

@@ -275,11 +275,11 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // puts are refused, or flush the memtables first.
   bool IsRoomShort() const;
   bool ArePutsRefused() const;
-  // Of a put whose turn it is: whether, with it, the memtables still fit into the reserve, which is
-  // built if it is too small.
+  // For the put whose turn it is: OK if the memtables, with it, still fit into the reserve.  Builds
+  // the reserve if it is too small.
   absl::Status CheckMayPut(uint64_t batch_bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool FitsIntoReserve(uint64_t batch_bytes) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Of a put that was refused: makes the reserve large enough, if that is possible.
+  // After a put was refused: makes the reserve large enough, if that is possible.
   void LookForSpace(uint64_t batch_bytes) ABSL_LOCKS_EXCLUDED(mutex_);
   // Whether the memtables have come near its size.
   bool ReserveIsDue() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -114,8 +114,7 @@ constexpr size_t SectorRoom(uint64_t offset) {
   return kSectorBytes - static_cast<size_t>(offset % kSectorBytes);
 }
 
-// The place of the next header or chunk at `offset`: after the tag, if its sector begins
-// there.
+// The place of the next header or chunk at `offset`: after the tag, if its sector begins there.
 constexpr uint64_t AfterTag(uint64_t offset) {
   return offset % kSectorBytes == 0 ? offset + kSectorTagBytes : offset;
 }

@@ -47,9 +47,8 @@ std::vector<size_t> MingledRuns(const AgedRuns& runs) {
   return mingled;
 }
 
-// Meets the entries of all runs in the order of internal keys.  Of each key the newest one must be
-// where a lookup comes first.  Below it anything may lie, also copies of it
-// (lsm/compaction/steps.h).
+// Meets the entries of all runs in the order of internal keys.  A lookup must find the newest entry
+// of each key first.  Below it anything may lie, also copies of it (lsm/compaction/steps.h).
 class Comparison {
  public:
   explicit Comparison(const RunsReader& reader) : reader_(reader) {}
@@ -58,7 +57,7 @@ class Comparison {
     return newest_.empty() || UserKeyOf(newest_) != UserKeyOf(reader_.key());
   }
 
-  // What contradicts the entries before; empty if nothing does.
+  // Returns how the entry contradicts those before it; empty if it does not.
   std::string Meet() {
     if (IsNewKey()) {
       newest_.assign(reader_.key());

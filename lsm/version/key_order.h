@@ -36,9 +36,10 @@ AgedRuns AgedRunsOf(const Version& version);
 AgedRuns TablesToCompare(const AgedRuns& runs);
 
 struct KeyOrderCalls {
-  // Told of each contradiction.  Whether to go on.
+  // Called with each contradiction.  Returns whether to go on.
   std::function<bool(const std::string& problem)> problem;
-  // Before more entries of about so many bytes are read.  An error ends it.  May be null.
+  // Called before about `bytes` more of entries are read.  An error ends the comparison.  May be
+  // null.
   std::function<absl::Status(uint64_t bytes)> before_bytes = nullptr;
 };
 
