@@ -10,9 +10,9 @@
 
 #include "lsm/bytes/status.h"
 #include "lsm/db.h"
+#include "tests/lsm/engine/full_disk.h"
 #include "tests/lsm/engine/world.h"
 #include "tests/reliability/copies.h"
-#include "tests/reliability/full_disk.h"
 #include "tests/reliability/reduce.h"
 #include "tests/reliability/styles.h"
 #include "tests/reliability/under_way.h"
@@ -151,7 +151,7 @@ class Witnessed {
 
   // With a reserve, so that compactions go in steps.
   absl::Status CarryOnFullDisk(const Step& step) {
-    if (options_.has_reserve) world_.files->SetFault(FullDisk(*world_.files));
+    if (options_.has_reserve) world_.files->SetFault(lsm::FullDisk(*world_.files));
     const absl::Status status = Carry(step, *db_);
     if (options_.has_reserve) world_.files->SetFault(nullptr);
     return status;

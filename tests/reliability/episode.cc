@@ -8,7 +8,7 @@
 #include "lsm/bytes/status.h"
 #include "lsm/db.h"
 #include "lsm/fs/memory_file_system.h"
-#include "tests/reliability/full_disk.h"
+#include "tests/lsm/engine/full_disk.h"
 #include "tests/reliability/refusals.h"
 #include "tests/reliability/walker.h"
 #include "tests/reliability/watch.h"
@@ -474,7 +474,7 @@ class Episode {
   void OpenAfter(size_t least, Draws& draws) {
     if (!problem_.empty()) return;
     if (draws.OneIn(2)) EndFullDisk();
-    if (full_left_ > 0) files_.SetFault(FullDisk(files_));
+    if (full_left_ > 0) files_.SetFault(lsm::FullDisk(files_));
     if (draws.OneIn(8)) Repair(least);
     if (draws.OneIn(4)) {
       Say([] { return ", first for reading only"; });
@@ -541,7 +541,7 @@ class Episode {
     if (full_left_ > 0) return;
     full_left_ = 1 + draws.Roll(150);
     ++report_.full_disks;
-    files_.SetFault(FullDisk(files_));
+    files_.SetFault(lsm::FullDisk(files_));
     if (draws.OneIn(2)) CheckOk(db_->WaitForBackgroundWork());
     if (draws.OneIn(2)) CheckOk(Compact(draws));
   }

@@ -352,6 +352,7 @@ TEST_F(EventsTest, DestroyingTheDBInACallbackLeavesTheStoreOpen) {
     Put(Concat("key", i), std::string(1000, 'v'));
   recorder_->during = [&] { db_ = nullptr; };
   world_.scheduler.RunAll();
+  recorder_->during = nullptr;
   EXPECT_EQ(db_, nullptr);
   EXPECT_THAT(OpenStatus(), StatusIs(absl::StatusCode::kFailedPrecondition));
 }
