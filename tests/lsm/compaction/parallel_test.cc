@@ -76,11 +76,13 @@ class Simulation {
       }
     }
     for (const auto& [key, versions] : found) {
-      for (size_t i = 1; i < versions.size(); ++i) {
-        if (in_steps_ == 0) {
-          ASSERT_GT(versions[i - 1].sequence, versions[i].sequence) << key;
+      std::set<Sequence> met;
+      for (const Entry& entry : versions) {
+        const bool is_older = met.empty() || entry.sequence < *met.begin();
+        if (!met.insert(entry.sequence).second) {
+          ASSERT_GT(in_steps_, 0u) << key << ": a copy of " << entry.sequence;
         } else {
-          ASSERT_GE(versions[0].sequence, versions[i].sequence) << key;
+          ASSERT_TRUE(is_older) << key << "@" << entry.sequence;
         }
       }
     }
