@@ -330,7 +330,6 @@ TEST_F(CopyTest, ATableOfAnotherSizeOrNoneIsDamageBeforeItIsCopied) {
   EXPECT_THAT(restored(), StatusIs(absl::StatusCode::kDataLoss, HasSubstr(path)));
 }
 
-// Each of its files is sound, and they do not go together.
 TEST_F(CopyTest, AMissingTableIsNamedByItsPathInTheStore) {
   Fill();
   Flush();
@@ -343,6 +342,7 @@ TEST_F(CopyTest, AMissingTableIsNamedByItsPathInTheStore) {
   EXPECT_THAT(db_->Backup(kSecondPath), missing);
 }
 
+// Each of its files is sound, and they do not go together.
 TEST_F(CopyTest, ABackupThatCannotBeOpenedIsNotRestored) {
   Fill();
   ASSERT_OK(db_->Backup(kCopyPath));

@@ -353,8 +353,6 @@ TEST_F(DbTest, ASnapshotOfAnEmptyStoreSeesNothing) {
   EXPECT_EQ(Scan({.snapshot = snapshot.get()}), "");
 }
 
-// --- upkeep ---
-
 TEST_F(DbTest, RefusesASnapshotOfAnotherDb) {
   Put("key", "value");
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<DB> other, DB::Open("/other", options_));
@@ -376,6 +374,8 @@ TEST_F(DbTest, RefusesASnapshotOfAnotherDb) {
     EXPECT_THAT(iterator->status(), refuses);
   }
 }
+
+// --- upkeep ---
 
 TEST_F(DbTest, FlushMovesTheMemtableIntoATable) {
   Flush();

@@ -277,7 +277,6 @@ TEST_F(ResumeTest, AForeignFileInItsWayStays) {
   EXPECT_EQ(Get("a"), "1");
 }
 
-// The log of the next memtable gets a descriptor that was kept back for it.
 // No such call is asked for a store that may be missing, so none says that something is not found.
 TEST(ResumeOnDiskTest, ADirectoryRemovedUnderAnOpenStoreIsUnavailable) {
   for (const bool flushed : {false, true}) {
@@ -355,6 +354,7 @@ TEST(ResumeOnDiskTest, AFileSizeLimitIsAFullDiskIfItsSignalIsIgnored) {
   EXPECT_EQ(first, value);
 }
 
+// The log of the next memtable gets a descriptor that was kept back for it.
 TEST(ResumeOnDiskTest, WithoutDescriptorsWritesGoOnUntilTablesAreNeeded) {
   const testing_support::ScratchDir scratch;
   const std::string result = testing_support::InChild([&]() -> std::string {
