@@ -384,7 +384,7 @@ TEST_F(ContentsTest, ExplainIsUnknownWithoutALog) {
                               HasSubstr("  UNKNOWN: 000007.log, which may hold a newer write, ")));
 }
 
-TEST_F(ContentsTest, AMissingLogIsAProblemOfWhatShowsLogs) {
+TEST_F(ContentsTest, CommandsThatShowLogsReportAMissingOne) {
   auto directory = files_.OpenDirectory("s", false).value();
   ASSERT_TRUE(directory->Remove("000007.log").ok());
   const auto is_missing =

@@ -220,7 +220,7 @@ TEST_F(HostileTest, AnIndexTakesTheMemoryOfItsKeysAndNoMore) {
   EXPECT_LE(cost.most_held_bytes, kBlocks * lsm::kKeyBytesMax + 2 * file_bytes + kMiB);
 }
 
-TEST_F(HostileTest, AnIndexWhoseKeysTakeMoreThanOneMayIsDamageInBoundedMemory) {
+TEST_F(HostileTest, RefusesAnOversizedIndexInBoundedMemory) {
   Store(lsm::WithLongFences(lsm::kIndexBytesMax / lsm::kKeyBytesMax + 1));
   const size_t file_bytes = files_.FileBytes(kPath).size();
   ASSERT_LT(file_bytes, 20 * kMiB);

@@ -173,7 +173,7 @@ TEST(CountersTest, SinceSubtractsEveryCountAndLeavesTheState) {
 }
 
 // As of a store that was opened again meanwhile.
-TEST(CountersTest, SinceTakesWhatIsLargerForCountsOfAnEarlierOpening) {
+TEST(CountersTest, SinceSubtractsNothingAfterAReopening) {
   Counters many, few;
   CountAll(1000, &many);
   CountAll(70, &few);
@@ -193,7 +193,7 @@ TEST(CountersTest, SinceTakesWhatIsLargerForCountsOfAnEarlierOpening) {
 }
 
 // The lookups that left the memtables are a difference: one that is under way may be taken back.
-TEST(CountersTest, SinceKeepsToZeroWhereLookupsThatWereUnderWayAreTakenBack) {
+TEST(CountersTest, SinceIsNeverNegative) {
   Counters counters;
   counters.Add(Counter::kLookups, 10);
   Statistics before, after;

@@ -91,7 +91,7 @@ TEST_F(EventLogTest, WritesEveryKindOfEvent) {
   EXPECT_EQ(log_->lines_lost(), 0u);
 }
 
-TEST_F(EventLogTest, RotatesAndKeepsSoManyFiles) {
+TEST_F(EventLogTest, RotatesAndKeepsTheNewestFiles) {
   options_.file_bytes_max = 1024;
   options_.files_max = 3;
   Open();
@@ -116,7 +116,7 @@ TEST_F(EventLogTest, KeepsTheFileOfAnEarlierProcess) {
   EXPECT_EQ(Bytes("LOG"), "");
 }
 
-TEST_F(EventLogTest, DropsAndCountsWhatItCannotWrite) {
+TEST_F(EventLogTest, CountsLostLines) {
   Open();
   Write("first");
   files_.SetFault([](FileOperation operation, const std::string&, uint64_t) {

@@ -35,7 +35,7 @@ TEST(StatusTest, PutsContextBeforeTheMessageAndKeepsTheKind) {
   EXPECT_TRUE(WithContext(with_payload, "y").GetPayload("kind").has_value());
 }
 
-TEST(StatusTest, TellsAFullDiskFromWhatElseIsExhausted) {
+TEST(StatusTest, TellsAFullDiskFromOtherLimits) {
   EXPECT_THAT(DiskFull("a: full"), StatusIs(absl::StatusCode::kResourceExhausted, "a: full"));
   EXPECT_TRUE(IsDiskFull(DiskFull("full")));
   EXPECT_TRUE(IsDiskFull(WithContext(DiskFull("full"), "open")));
@@ -44,7 +44,7 @@ TEST(StatusTest, TellsAFullDiskFromWhatElseIsExhausted) {
   EXPECT_FALSE(IsDiskFull(absl::OkStatus()));
 }
 
-TEST(StatusTest, AnExceptionForWantOfMemoryBecomesAStatus) {
+TEST(StatusTest, AnExceptionForOutOfMemoryBecomesAStatus) {
   const absl::StatusOr<int> none =
       CatchOutOfMemory([]() -> absl::StatusOr<int> { throw std::bad_alloc(); });
   EXPECT_EQ(none.status(), absl::ResourceExhaustedError("out of memory"));

@@ -99,7 +99,7 @@ TEST_F(CompactionStepsTest, NeedTheSpaceOfTwoTables) {
   CheckAll();
 }
 
-TEST_F(CompactionStepsTest, WholeItFailsWithTheSameSpace) {
+TEST_F(CompactionStepsTest, AWholeCompactionFailsInTheSameSpace) {
   options_.reserve_bytes = 0;
   Open();
   FillLevels();

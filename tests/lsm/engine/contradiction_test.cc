@@ -192,7 +192,7 @@ TEST_F(ContradictionTest, NewerEntriesBelowOlderOnes) {
 }
 
 // As a compaction in steps leaves them: what was merged into the table below is above it still.
-TEST_F(ContradictionTest, CopiesBelowAreNone) {
+TEST_F(ContradictionTest, CopiesAreNoContradiction) {
   MakeStore();
   StoreForger forger = Forger();
   StoreForger::Entries below = forger.EntriesOf(low_), above = forger.EntriesOf(newest_);

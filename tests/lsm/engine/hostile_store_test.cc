@@ -85,7 +85,7 @@ void LimitMemoryTo(size_t more_bytes) {
   ::setrlimit(RLIMIT_DATA, &limit);
 }
 
-TEST(HostileStoreTest, WantOfMemoryNamesTheBlockThatAsksForIt) {
+TEST(HostileStoreTest, OutOfMemoryNamesTheBlock) {
   const ScratchDir scratch;
   const std::string path = scratch.path_of("store");
   for (const Compression compression : {Compression::kNone, Compression::kLz4}) {
@@ -131,7 +131,7 @@ TEST(HostileStoreTest, WantOfMemoryNamesTheBlockThatAsksForIt) {
   }
 }
 
-TEST(HostileStoreTest, WantOfMemoryNamesTheFileThatAsksForIt) {
+TEST(HostileStoreTest, OutOfMemoryNamesTheFile) {
   const ScratchDir scratch;
   const std::string path = scratch.path_of("store");
   const std::string table = WithLongFences(2048).Make();  // whose index takes 128 MiB

@@ -250,7 +250,7 @@ TEST_F(LogDirectoryTest, ItsStoreIsNeitherDestroyedNorRepairedWithoutIt) {
   EXPECT_EQ(FilesIn("/logs of a").size(), 0u);
 }
 
-TEST_F(LogDirectoryTest, CopiesAreNotSaidToHaveOne) {
+TEST_F(LogDirectoryTest, CopiesRecordNoLogDirectory) {
   MakeStore("/a", "/logs of a");
   ASSERT_OK_AND_ASSIGN(std::unique_ptr<DB> db, DB::Open("/a", WithLogs("/logs of a")));
   ASSERT_OK(db->Checkpoint("/copy"));
@@ -283,7 +283,7 @@ TEST_F(LogDirectoryTest, RefusesAWrongOneWhileTheLogsAreWhereTheyWere) {
   ExpectStore("/a", "/logs of a");
 }
 
-TEST_F(LogDirectoryTest, AnotherOneWillDoWhereTheLogsAreGone) {
+TEST_F(LogDirectoryTest, AcceptsAnotherOnceTheLogsAreGone) {
   MakeStore("/a", "/logs of a");
   for (const auto& [name, bytes] : FilesIn("/logs of a"))
     ASSERT_OK((*world_.files->OpenDirectory("/logs of a", false))->Remove(name));

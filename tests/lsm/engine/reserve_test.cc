@@ -168,7 +168,7 @@ TEST_F(ReserveTest, FlushesEarlyWhereItCannotGrow) {
   EXPECT_GT(db_->GetStatistics().flushes, 0u);
 }
 
-TEST_F(ReserveTest, IsTriedMoreRarelyWhereAQuotaIsUsedUp) {
+TEST_F(ReserveTest, BacksOffWhenAQuotaIsUsedUp) {
   int attempts = 0;
   world_.files->SetFault([&](FileOperation operation, const std::string& path, uint64_t) {
     if (operation != FileOperation::kAllocate) return absl::OkStatus();
@@ -186,7 +186,7 @@ TEST_F(ReserveTest, IsTriedMoreRarelyWhereAQuotaIsUsedUp) {
   EXPECT_OK(db_->Put("a", "1"));
 }
 
-TEST_F(ReserveTest, OfAnotherOwnerStays) {
+TEST_F(ReserveTest, LeavesAForeignFile) {
   world_.files->SetFileBytes(Concat(kStorePath, "/RESERVE"), "notes of the user's");
   Open();
   Put("a", "1");
@@ -194,7 +194,7 @@ TEST_F(ReserveTest, OfAnotherOwnerStays) {
   EXPECT_FALSE(RemoveReserve(*world_.files->OpenDirectory(kStorePath, /*create=*/false).value()));
 }
 
-TEST_F(ReserveTest, ThatCannotBeMadeIsNoError) {
+TEST_F(ReserveTest, IsOptional) {
   world_.files->SetFault([](FileOperation operation, const std::string& path, uint64_t) {
     return operation == FileOperation::kCreate && path.ends_with("RESERVE")
                ? absl::UnavailableError(Concat(path, ": broken"))
@@ -235,7 +235,7 @@ TEST_F(ReserveTest, LeadsAnOpenedStoreOutOfAFullDisk) {
   EXPECT_EQ(Get("more"), "x");
 }
 
-TEST_F(ReserveTest, SparesAFlushItsFailure) {
+TEST_F(ReserveTest, LetsAFlushSucceed) {
   Open();
   PutMany(10);
   world_.files->SetFreeBytes(10'000);
@@ -243,7 +243,7 @@ TEST_F(ReserveTest, SparesAFlushItsFailure) {
   ExpectPutIsRefused();
 }
 
-TEST_F(ReserveTest, WithoutOneAFullDiskIsADeadEnd) {
+TEST_F(ReserveTest, AFullDiskIsADeadEndWithoutIt) {
   options_.reserve_bytes = 0;
   Open();
   EXPECT_FALSE(Fill(400'000).ok());
@@ -287,14 +287,14 @@ TEST_F(ReserveTest, IsNotTouchedByAReader) {
   EXPECT_EQ(reserve_bytes(), kReserveBytesMin);
 }
 
-TEST_F(ReserveTest, GoesWithTheStore) {
+TEST_F(ReserveTest, IsRemovedByDestroy) {
   Open();
   db_ = nullptr;
   ASSERT_OK(DB::Destroy(kStorePath, options_));
   EXPECT_THAT(world_.FilesOf(FileKind::kReserve), IsEmpty());
 }
 
-TEST_F(ReserveTest, StaysOutOfACheckpoint) {
+TEST_F(ReserveTest, IsNotCopiedIntoACheckpoint) {
   Open();
   Put("a", "1");
   ASSERT_OK(db_->Checkpoint("/copy"));

@@ -190,7 +190,7 @@ TEST_F(MemoryFileSystemTest, CountsEveryOperationOnce) {
   EXPECT_EQ(files_.operation_count(), seen.size());
 }
 
-TEST_F(MemoryFileSystemTest, StopsAtTheOperationItIsToldToAndStaysStopped) {
+TEST_F(MemoryFileSystemTest, StopsAtTheGivenOperationAndStaysStopped) {
   const std::unique_ptr<AppendFile> file = Create("a", "synced");
   ASSERT_OK(file->Sync());
   ASSERT_OK(directory_->Sync());
@@ -221,7 +221,7 @@ TEST_F(MemoryFileSystemTest, StopsAtTheOperationItIsToldToAndStaysStopped) {
   EXPECT_THAT(Contents(), ElementsAre("a=synced"));
 }
 
-TEST_F(MemoryFileSystemTest, LeavesNoHandleOfBeforeTheCrashAlive) {
+TEST_F(MemoryFileSystemTest, InvalidatesHandlesFromBeforeACrash) {
   const std::unique_ptr<AppendFile> writer = Create("a", "bytes");
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<ReadFile> reader,
                        directory_->OpenRead("a", ReadMode::kBuffered));
@@ -295,7 +295,7 @@ TEST_F(MemoryFileSystemTest, KeepsNamesUndurableWhenASyncOfTheDirectoryFails) {
   EXPECT_THAT(Contents(), ElementsAre("a=x"));
 }
 
-TEST_F(MemoryFileSystemTest, SyncsNoNameThatWasDroppedUntilItIsMadeAnew) {
+TEST_F(MemoryFileSystemTest, SyncsNoDroppedNameUntilItIsCreatedAgain) {
   CreateSynced("removed", "x");
   CreateSynced("stays", "y");
   ASSERT_OK(Create("dropped", "1")->Sync());
@@ -347,7 +347,7 @@ TEST_F(MemoryFileSystemTest, IsFullAfterAsManyBytesAsAreFree) {
   EXPECT_FALSE(file->Append("x").ok());
 }
 
-TEST_F(MemoryFileSystemTest, GivesRoomBackWithTheLastName) {
+TEST_F(MemoryFileSystemTest, FreesSpaceWithTheLastName) {
   const auto free_bytes = [this] { return directory_->FreeBytes().value(); };
   Create("before", "1234");  // there before the limit is set
   files_.SetFreeBytes(10);
@@ -362,7 +362,7 @@ TEST_F(MemoryFileSystemTest, GivesRoomBackWithTheLastName) {
   EXPECT_EQ(free_bytes(), 14u);
 }
 
-TEST_F(MemoryFileSystemTest, GivesRoomBackOfWhatIsReplaced) {
+TEST_F(MemoryFileSystemTest, FreesSpaceOfReplacedFiles) {
   files_.SetFreeBytes(20);
   Create("a", "123456");
   Create("b", "123");
@@ -375,7 +375,7 @@ TEST_F(MemoryFileSystemTest, GivesRoomBackOfWhatIsReplaced) {
   EXPECT_EQ(directory_->FreeBytes().value(), 16u);
 }
 
-TEST_F(MemoryFileSystemTest, GivesRoomBackOfWhatACrashTakes) {
+TEST_F(MemoryFileSystemTest, FreesSpaceOfFilesLostInACrash) {
   files_.SetFreeBytes(10);
   CreateSynced("a", "123");
   Create("b", "4567");
@@ -388,7 +388,7 @@ TEST_F(MemoryFileSystemTest, GivesRoomBackOfWhatACrashTakes) {
   EXPECT_EQ(directory_->FreeBytes().value(), 7u);
 }
 
-TEST_F(MemoryFileSystemTest, GivesRoomBackOfWhatWasAppendedAfterTheRemoval) {
+TEST_F(MemoryFileSystemTest, FreesSpaceAppendedAfterARemoval) {
   files_.SetFreeBytes(10);
   std::unique_ptr<AppendFile> file = Create("a", "123");
   ASSERT_OK(directory_->Remove("a"));
@@ -454,7 +454,7 @@ TEST_F(MemoryFileSystemTest, ClonesHaveNoFaultsLocksOrCrash) {
   EXPECT_OK(directory->Lock("LOCK", LockKind::kExclusive));
 }
 
-TEST_F(MemoryFileSystemTest, DamageIsSeenByWhoHasTheFileOpenAndSurvivesCrashes) {
+TEST_F(MemoryFileSystemTest, DamageIsSeenThroughOpenFilesAndSurvivesCrashes) {
   CreateSynced("a", "sound");
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<ReadFile> reader,
                        directory_->OpenRead("a", ReadMode::kBuffered));

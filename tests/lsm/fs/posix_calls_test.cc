@@ -256,7 +256,7 @@ TEST_F(PosixCallsTest, DoesNotTakeAnEndlesslyShortDirectReadForTheEnd) {
   EXPECT_THAT((*file)->ReadAt(0, buffer), StatusIs(absl::StatusCode::kUnavailable));
 }
 
-TEST_F(PosixCallsTest, BeginsToWriteWholeStepsAndLeavesErrorsToSync) {
+TEST_F(PosixCallsTest, StartsWritebackInWholeStepsAndLeavesErrorsToSync) {
   Watch();
   script_.fail["sync_file_range"] = {EIO};
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<AppendFile> file, directory_->CreateExclusive("a"));

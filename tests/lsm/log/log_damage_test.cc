@@ -647,7 +647,7 @@ class HolesReadFile : public ReadFile {
   const std::string path_ = "holes";
 };
 
-TEST(LogDamageTest, OfASparseLogOnlyWhatItStoresIsRead) {
+TEST(LogDamageTest, ReadsOnlyTheStoredPartsOfASparseLog) {
   constexpr uint64_t kWindow = 64 << 10;
   const std::string log = Script(9).Append("a").Append(std::string(2000, 'b')).Append("c").bytes();
   for (const bool damaged : {false, true}) {

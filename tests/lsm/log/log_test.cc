@@ -52,7 +52,7 @@ TEST_F(LogTest, ANewLogHasNoRecordsAndIsOpen) {
   EXPECT_EQ(contents.end, LogEnd::kOpen);
 }
 
-TEST_F(LogTest, BeginsToWriteBackEachQuarterOfAMebibyte) {
+TEST_F(LogTest, StartsWritebackEvery256KiB) {
   Start();
   for (int i = 0; i < 6; ++i) Append(std::string(100 << 10, 'x'));
   EXPECT_EQ(state_->writebacks, 2);
