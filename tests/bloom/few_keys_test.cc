@@ -29,7 +29,7 @@ using testing_support::DigestsOfKeys;
 using testing_support::IsOk;
 
 constexpr uint64_t kFew[] = {1, 2, 3, 5, 10, 20, 40, 100};
-// Of filters of pairs besides: they leave their least size at 10^-8.
+// Filters of pairs only: at 10^-8 they exceed their minimum size.
 constexpr uint64_t kLeavingLeastSize[] = {27, 30};
 constexpr double kTargets[] = {0.1, 0.01, 1e-3, 1e-5, 1e-8};
 
@@ -42,7 +42,7 @@ class Mean {
     squares_ += value * value;
   }
   double value() const { return sum_ / count_; }
-  // Relative.
+  // Divided by the mean.
   double standard_error() const {
     const double variance = squares_ / count_ - value() * value();
     return std::sqrt(std::max(variance, 0.0) / count_) / value();
@@ -53,14 +53,14 @@ class Mean {
   double count_ = 0, sum_ = 0, squares_ = 0;
 };
 
-// Makes it a filter of other keys.
+// Gives each filter other keys.
 template <class F>
 void Refill(F& filter, uint64_t keys, uint64_t space) {
   filter.Clear();
   for (const Digest digest : DigestsOfKeys(0, keys, space)) filter.AddDigest(digest);
 }
 
-// Of `keys` keys: what PredictedFpp counts on top of what the bits tell.
+// The part of PredictedFpp for `keys` keys that the bits do not show.
 template <class F>
 struct BesideTheBits {
   static double Rate(const F&, uint64_t) { return 0; }
@@ -108,7 +108,7 @@ Mean RateOf(F& filter, uint64_t keys) {
   for (uint64_t space = 1; space <= 20'000; ++space) {
     Refill(filter, keys, space);
     mean.Add(filter.CurrentFpp());
-    // Not sooner: a key of three probes meets itself in one filter of hundreds.
+    // More filters are needed: with three probes, a key meets itself in one filter of hundreds.
     if (space >= 4000 && space % 100 == 0 && mean.standard_error() < precise) break;
   }
   return mean;
@@ -173,8 +173,8 @@ TEST(FewKeysInAreasTest, PassWhatTheyPredictAndNoMoreThanAskedFor) {
 
 // The predictions of the two kinds below are bounds, whatever region or count the keys have.
 
-// Wherever the keys are: `reach` is how far behind a base they and the queries may lie apart, mean
-// over the queries.
+// For any place of the keys.  `reach` is the largest distance from a base at which a key and a
+// query may differ, as a mean over the queries.
 void ExpectBound(const Mean& mean, double predicted, double reach, const bloom::Shape& shape) {
   const double error = 3 * mean.standard_error();
   const double excess = reach * shape.probes / static_cast<double>(shape.size);
@@ -184,7 +184,7 @@ void ExpectBound(const Mean& mean, double predicted, double reach, const bloom::
 
 using Association = bloom::ShiftingAssociationFilter;
 
-// Regions by turns, or all keys in the first set, in both, in the second.
+// Keys take the three regions in turn, or all are in the first set, in both, or in the second.
 void FillRegions(Association& filter, uint64_t keys, uint64_t space, uint64_t spread) {
   filter.Clear();
   for (uint64_t i = 0; i < keys; ++i) {

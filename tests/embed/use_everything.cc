@@ -79,7 +79,7 @@ void UseStore(lsm::DB& db) {
   Expect(db.Close().ok() && !db.Get("a").ok(), "Close");
 }
 
-// Counts flushes, and passes on nothing else.
+// Counts successful flushes.
 class FlushCounter final : public lsm::EventListener {
  public:
   void OnFlushEnd(const lsm::FlushEnd& event) override { flushes += event.status.ok() ? 1 : 0; }

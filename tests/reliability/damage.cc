@@ -36,7 +36,7 @@ std::string NameIn(const std::string& path) { return path.substr(path.rfind('/')
 
 FileKind KindOf(const std::string& path) { return lsm::ParseFileName(NameIn(path))->kind; }
 
-// What may be dropped without a word: see lsm/README.md, "Durability contract".
+// What an opening may drop without an error: see lsm/README.md, "Durability contract".
 enum class Tail : uint8_t {
   kShown,  // nothing, and it must show, even where no answer depends on it
   kNone,   // nothing
@@ -45,22 +45,21 @@ enum class Tail : uint8_t {
   kCut,    // the same, and it may end with a whole record, so that nothing is left to be named
 };
 
-// Whom an error that tells of the damage may name.  It is DataLoss in any case: damage that passes
-// for a newer version of the format, for a lock or for a disk that fails sends its reader
-// elsewhere.
+// The file that the error may name.  The error is DataLoss in any case: if it said a newer format,
+// a lock, or a failing disk, its reader would look in the wrong place.
 enum class Naming : uint8_t {
   kDamaged,  // the damaged file, by its path, at the beginning of the message
-  // The damaged file anywhere in the message; or, if that is a manifest, any file of the store. For
-  // what was swapped, lost, cut or overwritten may be right by itself, and go with none of the
-  // others: a manifest that has lost its last edits leads to files that are gone, or that another
-  // one has overtaken; and of two logs, the later one does not go on where the earlier one ends.
+  // The damaged file anywhere in the message; or, if that is a manifest, any file of the store.  A
+  // file that was swapped, lost, cut or overwritten may be right by itself and contradict others: a
+  // manifest without its last edits names files that are gone or have newer successors, and the
+  // later of two logs does not begin where the earlier one ends.
   kLedAstray,
 };
 
 // One look at a damaged store, through everything that reads.
 class Inspection {
  public:
-  // `damaged`: the paths of the files that were.  What became of it is counted in the report.
+  // `damaged`: the paths of the damaged files.  The report counts the outcomes.
   Inspection(const Specimen& specimen, const Image& image, const std::vector<std::string>& damaged,
              Tail tail, Naming naming, OpenMode mode, DamageReport* report)
       : specimen_(specimen),
@@ -163,8 +162,7 @@ class Inspection {
     return !whole || place == end;
   }
 
-  // Of files other than tables an opening leaves nothing that is damaged.  Of sound ones nothing is
-  // said.
+  // An opening leaves no damaged file, except tables.  No problem names a sound file.
   void Verify() {
     if (tail_ != Tail::kShown ||
         std::none_of(damaged_.begin(), damaged_.end(),
@@ -196,7 +194,7 @@ class Inspection {
     Contents walked(forward_.begin(), forward_.end());
     const bool shows_all = walked == specimen_.contents();
     const std::optional<size_t> count = specimen_.history().CountOf(DigestOf(walked));
-    walked.erase("last");  // which is not looked up
+    walked.erase("last");  // not looked up
     if (walked != found_) return "an iterator says one thing, and Get another one";
     if (shows_all) {
       const bool is_filter = db_->GetStatistics().total.filters_damaged > 0;
@@ -224,8 +222,8 @@ class Inspection {
   DamageReport& report_;
   World world_;
   std::unique_ptr<DB> db_;
-  bool failed_ = false;           // some read
-  bool tells_of_header_ = false;  // DB::Verify, of a table's
+  bool failed_ = false;           // a read failed
+  bool tells_of_header_ = false;  // DB::Verify named a table's header
   std::string problem_;
   Contents found_;  // by lookups
   Entries forward_, backward_;
@@ -233,8 +231,8 @@ class Inspection {
 
 class Damager {
  public:
-  // Of `stranger`, a store like it, files are put in the place of the specimen's.  `check`: instead
-  // of an inspection, may be null.
+  // Files of `stranger`, a store of the same form, replace those of the specimen.  `check` is
+  // called instead of an inspection; may be null.
   Damager(const Specimen& specimen, const Specimen& stranger, const DamageCheck& check)
       : specimen_(specimen), stranger_(stranger), check_(check), image_(specimen.image()) {}
 
@@ -270,7 +268,7 @@ class Damager {
   bool IsOfInterest(size_t i) const { return !image_.files[i].second.empty(); }
   bool Stopped() const { return !report_.finding.empty(); }
 
-  // `files` are those that were damaged.
+  // `files`: the damaged files.
   void Check(const std::string& what, std::initializer_list<size_t> files, Tail tail, Naming naming,
              uint64_t* count) {
     if (Stopped()) return;
@@ -302,7 +300,7 @@ class Damager {
     }
   }
 
-  // None if the second is behind the end.
+  // None if the second one begins after the end.
   void FlipPair(size_t i, size_t first, size_t second) {
     std::string& bytes = image_.files[i].second;
     if (second >= 8 * bytes.size()) return;
@@ -311,8 +309,8 @@ class Damager {
     };
     flip(first);
     flip(second);
-    // The last edit of a manifest may be taken for torn: no other file tells that it was there.  So
-    // may the last record of a log, of which the manifest does not know how it was closed.
+    // The last edit of a manifest may be taken for torn: no other file shows that it existed.  So
+    // may the last record of a log whose closed size the manifest does not have.
     const bool shows =
         KindOf(i) != FileKind::kManifest && (KindOf(i) != FileKind::kLog || specimen_.closed());
     Check(Concat(image_.files[i].first, ": bits ", first, " and ", second, " of ", 8 * bytes.size(),
@@ -323,13 +321,13 @@ class Damager {
     flip(second);
   }
 
-  // Of a log that was not closed it is not known where it ended; and a manifest's last edits only
-  // by the files that they lead to.
+  // Nothing shows where a log ended that was not closed.  A manifest's last edits show only by the
+  // files that they lead to.
   Tail TailOf(size_t i) const {
     return !specimen_.closed() && KindOf(i) == FileKind::kLog ? Tail::kTorn : Tail::kNone;
   }
 
-  // The same, of damage that ends at `to`: what is before the last record is not its tail.
+  // The same for damage that ends at `to`: bytes before the last record are not the tail.
   Tail TailOf(size_t i, size_t to) const {
     const size_t last = image_.files[i].second.rfind(lsm::kRecordMark);
     return last == std::string::npos || to <= last ? Tail::kNone : TailOf(i);

@@ -56,12 +56,16 @@ class Episode {
     for (size_t i = 0; i < actions.size() && problem_.empty(); ++i) {
       if (words_ != nullptr) words_->push_back(NameOf(actions[i].kind));
       Draws draws(actions[i].salt);
-      full_left_ > 1 ? (void)--full_left_ : EndFullDisk();
+      if (full_left_ > 1) {
+        --full_left_;
+      } else {
+        EndFullDisk();
+      }
       Make(actions[i].kind, draws);
       ++report_.operations;
       if (!problem_.empty()) return i;
     }
-    // So often that a lookup does not believe the filters.
+    // So many lookups that some of them check the filters.
     Draws draws(actions.size());
     for (int left = asks_often_ ? 70'000 : 0; left > 0 && problem_.empty(); --left) Get(draws);
     if (words_ != nullptr) words_->push_back("all keys, at the end");

@@ -32,13 +32,13 @@ constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
 // again or resumed.
 constexpr uint64_t kFailedWritesMax = 4;
 
-// What a run may append, in parts of what one appends in which nothing fails, and besides: after a
-// failure memtables may become tables, and tables be compacted, at other times.
+// The bytes that a run may append, as a multiple of a run without faults, and some more: after a
+// failure, flushes and compactions may come at other times.
 constexpr uint64_t kBytesRatioMax = 3;
 constexpr uint64_t kBytesMore = 64 << 10;
 
-// More than any workload's store comes to need; and what must become free for the smallest one,
-// with which the store began: as much again, and some for a log and a manifest.
+// More than the store of any workload needs.  And the space that must become free before the store
+// builds its first, smallest reserve: as much again, and some for a log and a manifest.
 constexpr uint64_t kReserveBytes = uint64_t{1} << 20;
 constexpr uint64_t kRoomMin = 3 * uint64_t{64} << 10;
 
@@ -79,7 +79,7 @@ class Trial {
     is_full_ = lacks_space_ = true;
   }
 
-  // What went wrong, or empty.
+  // Returns what went wrong, or empty.
   std::string Run(const std::vector<Step>& steps) {
     for (size_t i = 0; i < steps.size() && problem_.empty(); ++i) {
       Make(steps[i]);
@@ -101,10 +101,10 @@ class Trial {
   }
 
   const FaultyFiles& files() const { return files_; }
-  // Of its steps alone: behind these all is healed.
+  // Faults of the steps alone: after these all is healed.
   uint64_t calls() const { return calls_; }
   uint64_t room_bytes() const { return room_bytes_; }
-  // Appended in all but what it takes to resume the store, and in one attempt at that, at most.
+  // Bytes appended outside of attempts to resume the store, and the most in one such attempt.
   uint64_t bytes() const { return files_.appended_bytes() - resume_bytes_; }
   uint64_t resume_bytes_max() const { return resume_bytes_max_; }
   const Promises& promises() const { return promises_; }
@@ -127,8 +127,8 @@ class Trial {
     return options;
   }
 
-  // Without any room from outside: with its reserve the store is opened or resumed, deletes what it
-  // holds, and then takes puts again.
+  // Gets no space from outside: with its reserve the store is opened or resumed, deletes its
+  // contents, and then takes puts again.
   void LeaveFullDisk() {
     const uint64_t bytes_before = files_.taken_bytes(kPath);
     if (db_ == nullptr || dice_.Next() % 2 == 0) {
@@ -136,7 +136,7 @@ class Trial {
     } else {
       ResumeOnFullDisk();
     }
-    // All but the key that tells the commits apart.
+    // All keys but the one that tells the commits apart.
     Contents contents = promises_.contents();
     contents.erase("last");
     for (const auto& entry : contents) {
@@ -149,7 +149,7 @@ class Trial {
     if (!problem_.empty()) return;
     promises_.Synced();
     LookAround();
-    // Where hardly anything was in the store, deleting it makes no room to speak of.
+    // If the store was nearly empty, deleting makes hardly any room.
     if (bytes_before < kRoomMin) return;
     OnFullDisk("a put after all was deleted", [&] {
       return Write({Step::kWrite, {{"key3", "more"}}, true});
@@ -207,20 +207,20 @@ class Trial {
     if (status.ok() || db_->GetFailure().ok()) return;
     if (has_reserve_ && is_full_) return;  // see LeaveFullDisk
     if (is_full_) {
-      // Of what could not be recorded, it is unknown whether it is needed.
+      // If the edit could not be recorded, nothing shows whether the file is needed.
       if (db_->GetFailure().message().find(".table:") != std::string_view::npos) CheckTables();
       if (dice_.Next() % 8 == 0) MakeRoom();
     }
     if (dice_.Next() % 4 == 0) Resume();
   }
 
-  // As somebody who removes files of his own; some for good, some until it is full again.
+  // Frees space, as an operator would: for good, or until the disk is full again.
   void MakeRoom() {
     if (dice_.Next() % 2 == 0) return files_.Heal();
     files_.LimitRoom(files_.taken_bytes("") + dice_.Next() % 4096);
   }
 
-  // Whatever could not be finished has given its room back.
+  // Unfinished jobs have given their space back.
   void CheckRoom(const char* what, uint64_t before, std::string_view below) {
     const uint64_t now = files_.taken_bytes(below);
     if (is_full_ && now != before)
@@ -229,7 +229,7 @@ class Trial {
 
   absl::Status MakeCopy() {
     const CopyPlan plan = promises_.copies().Next(Options(), promises_.history().size());
-    // Of a store that is repaired; there is none where one is copied to.
+    // A store that is repaired has one; the target of a copy has none.
     const std::string& path = plan.kind == CopyPlan::kRepair ? plan.earlier : plan.copy.path;
     const uint64_t room_before = files_.taken_bytes(path);
     const absl::Status status = Carry(plan, *db_);
@@ -250,7 +250,7 @@ class Trial {
     const absl::Status status = WriteCommit(*db_, step.commit, step.sync);
     Fail(promises_.Answered(step.commit, status));
     if (status.ok() || !db_->GetFailure().ok()) return status;
-    // Nothing fails where a put is refused because there is no room for the reserve.
+    // A put that is refused for lack of a reserve leaves no failure.
     was_refused_ = has_reserve_ && lsm::IsDiskFull(status) &&
                    std::any_of(step.commit.begin(), step.commit.end(),
                                [](const auto& entry) { return entry.second.has_value(); });
@@ -266,16 +266,16 @@ class Trial {
       if (TryToResume().ok()) Fail("resumed, though CURRENT could not be swapped");
       files_.CancelNext();  // it may have failed before
     }
-    // What is under way may still fail in a way that leaves unknown what is needed.
+    // Running jobs may still fail so that it is unknown which files are needed.
     if (is_full_) db_->WaitForBackgroundWork().IgnoreError();
     const uint64_t room_before = files_.taken_bytes("");
     const std::string current = world_.files->FileBytes(kCurrentPath);
     const uint64_t failed_before = files_.failed();
     const absl::Status status = TryToResume();
     if (!status.ok()) {
-      // What failed behind the swap of CURRENT may keep what that names.
+      // A failure after the swap of CURRENT may keep the files that it names.
       if (world_.files->FileBytes(kCurrentPath) == current) CheckRoom("resuming", room_before, "");
-      // An earlier failure is no cause: it is what was to be mended.
+      // An earlier failure is no cause: this call was to recover from it.
       if (files_.failed() == failed_before)
         Fail(Concat("Resume fails without a cause: ", status.ToString()));
       return;
@@ -292,7 +292,7 @@ class Trial {
     return status;
   }
 
-  // What is closed with OK is durable to its end, whatever failed before.
+  // If Close returns OK, all is durable, whatever failed before.
   void Close(Step::Kind kind) {
     if (db_ == nullptr) return;
     const bool had_failure = !db_->GetFailure().ok();
@@ -404,12 +404,12 @@ class Trial {
     }
   }
 
-  // A disk that lies about syncs may have dropped what they are made of.
+  // A disk that lies about syncs may have dropped their bytes.
   void CheckCopies() {
     if (!files_.has_dropped()) Fail(promises_.ProblemOfCopies(*world_.files, Options()));
   }
 
-  // There are no others than those that it needs.
+  // Only the files that it needs exist.
   void CheckTables() {
     const size_t there = world_.FilesOf(lsm::FileKind::kTable).size();
     const uint64_t needed = db_->GetStatistics().total.tables;
@@ -427,16 +427,16 @@ class Trial {
   uint64_t calls_ = 0, room_bytes_ = 0;
   uint64_t failed_writes_ = 0;  // since the store was opened or resumed, but for copies
   uint64_t resume_bytes_ = 0, resume_bytes_max_ = 0;
-  bool is_full_ = false;      // the disk, sooner or later
-  bool lacks_space_ = false;  // as a call may say, or the disk
+  bool is_full_ = false;      // the disk is, or will be
+  bool lacks_space_ = false;  // a call may say so, or the disk is full
   std::optional<uint64_t> room_to_come_;
-  bool was_refused_ = false;  // a put, for want of a reserve
+  bool was_refused_ = false;  // a put was, for lack of a reserve
   std::unique_ptr<DB> db_;
   Promises promises_;
   std::string problem_;
 };
 
-// Trials of one workload, which are held against a run of it in which nothing fails.
+// Trials of one workload, compared with a run without faults.
 class Trials {
  public:
   Trials(const FaultOptions& options, const std::vector<Step>& steps)
@@ -449,15 +449,15 @@ class Trials {
   const Trial& sound() const { return sound_; }
   TrialReport& report() { return report_; }
 
-  // There are to be so many calls of Try: all of those for `rare` cases make a trial, and some of
-  // the others.
+  // Announces the number of calls of Try: all those for `rare` cases make a trial, and some of the
+  // others.
   void Spread(uint64_t cases, uint64_t rare = 0) {
     const uint64_t runs =
         std::max<uint64_t>(options_.runs_max - std::min(options_.runs_max, rare), 1);
     one_in_ = std::max<uint64_t>((cases - rare + runs - 1) / runs, 1);
   }
 
-  // A trial of `what`, if it is this one's turn; false if there is to be no further.
+  // Makes a trial of `what`, if it is its turn.  False: no more trials.
   template <typename Prepare>
   bool Try(const std::string& what, const Prepare& prepare, bool is_rare = false) {
     ++report_.cases;
@@ -498,8 +498,8 @@ class Trials {
   TrialReport report_;
 };
 
-// A disk that drops names when a directory is synced: there are few of these calls, and each alone
-// keeps another promise.
+// A disk that drops names when a directory is synced.  There are few such calls, and each keeps a
+// promise of its own.
 bool IsRare(Operation call, FaultKind kind, bool lasts) {
   return call == Operation::kSyncDirectory && kind == FaultKind::kSyncDrops && !lasts;
 }
@@ -520,7 +520,7 @@ TrialReport FailCallsOf(const FaultOptions& options, const std::vector<Step>& st
   if (options.spread) trials.Spread(cases, rare);
   for (uint64_t at = 0; at < calls.size(); ++at) {
     for (const FaultKind kind : kFaultKinds) {
-      // From there on: the first call that can fail so must not be one that was tried already.
+      // Starts after the calls that were tried already.
       if (!CanFailSo(calls[at], kind)) continue;
       for (const bool lasts : {false, true}) {
         const std::string what =
@@ -550,7 +550,7 @@ TrialReport FillDiskOf(const FaultOptions& options, const std::vector<Step>& ste
   return trials.report();
 }
 
-// On the workload that the options say; what is found is told with the fewest steps that show it.
+// Runs the workload of the options.  Reports a finding with the fewest steps that show it.
 TrialReport OnWorkload(const FaultOptions& options,
                        TrialReport (*run)(const FaultOptions&, const std::vector<Step>&)) {
   const std::vector<Step> steps = MakeWorkload(options.seed, options.shape);

@@ -7,6 +7,7 @@
 
 #include "lsm/bytes/status.h"
 #include "lsm/fs/file_names.h"
+#include "lsm/fs/forwarding_directory.h"
 
 namespace reliability {
 namespace {
@@ -46,55 +47,47 @@ class RecordingFile final : public AppendFile {
   const SharedPointer shared_;
 };
 
-class RecordingDirectory final : public Directory {
+class RecordingDirectory final : public lsm::ForwardingDirectory {
  public:
   RecordingDirectory(std::unique_ptr<Directory> inner, SharedPointer shared)
-      : inner_(std::move(inner)), shared_(std::move(shared)) {}
+      : ForwardingDirectory(std::move(inner)), shared_(std::move(shared)) {}
 
-  absl::StatusOr<std::unique_ptr<lsm::ReadFile>> OpenRead(std::string_view name,
-                                                          lsm::ReadMode mode) override {
-    return inner_->OpenRead(name, mode);
-  }
   absl::StatusOr<std::unique_ptr<AppendFile>> CreateExclusive(std::string_view name) override {
-    LSM_ASSIGN_OR_RETURN(std::unique_ptr<AppendFile> file, inner_->CreateExclusive(name));
+    LSM_ASSIGN_OR_RETURN(std::unique_ptr<AppendFile> file, directory().CreateExclusive(name));
     const uint32_t number = NoteCreate(name);
     return std::make_unique<RecordingFile>(std::move(file), number, shared_);
   }
-  absl::StatusOr<std::vector<std::string>> List() override { return inner_->List(); }
-  absl::StatusOr<lsm::FileInfo> Stat(std::string_view name) override { return inner_->Stat(name); }
   absl::Status Rename(std::string_view from, std::string_view to) override {
-    const absl::Status status = inner_->Rename(from, to);
+    const absl::Status status = directory().Rename(from, to);
     if (status.ok()) Note({Event::kRename, path(), std::string(from), std::string(to), {}});
     return status;
   }
   absl::Status Link(std::string_view name, Directory& to, std::string_view new_name) override {
     auto& other = dynamic_cast<RecordingDirectory&>(to);
-    const absl::Status status = inner_->Link(name, *other.inner_, new_name);
+    const absl::Status status = directory().Link(name, other.directory(), new_name);
     if (status.ok()) {
       Note({Event::kLink, path(), std::string(name), lsm::Concat(to.path(), "/", new_name), {}});
     }
     return status;
   }
   absl::Status Remove(std::string_view name) override {
-    const absl::Status status = inner_->Remove(name);
+    const absl::Status status = directory().Remove(name);
     if (status.ok()) Note({Event::kRemove, path(), std::string(name), {}, {}});
     return status;
   }
   absl::Status Sync() override {
-    const absl::Status status = inner_->Sync();
+    const absl::Status status = directory().Sync();
     if (status.ok()) Note({Event::kSyncDirectory, path(), {}, {}, {}});
     return status;
   }
-  absl::StatusOr<uint64_t> FreeBytes() override { return inner_->FreeBytes(); }
-  absl::Status ForgetFailedSync() override { return inner_->ForgetFailedSync(); }
   // In the steps that it takes on POSIX, each of which a crash may follow; but other names do not
   // become durable with it, for an object store would not make them so.
   absl::Status AtomicReplace(std::string_view name, std::string_view bytes,
                              std::optional<std::string_view> expected,
                              const std::function<void()>& before_swap) override {
     const std::string temporary = lsm::Concat(name, lsm::kTemporarySuffix);
-    if (inner_->Stat(temporary).ok()) LSM_RETURN_IF_ERROR(Remove(temporary));
-    const absl::Status status = inner_->AtomicReplace(name, bytes, expected, before_swap);
+    if (directory().Stat(temporary).ok()) LSM_RETURN_IF_ERROR(Remove(temporary));
+    const absl::Status status = directory().AtomicReplace(name, bytes, expected, before_swap);
     if (!status.ok()) return status;
     const uint32_t file = NoteCreate(temporary);
     Note({Event::kAppend, {}, {}, {}, std::string(bytes), file});
@@ -105,12 +98,11 @@ class RecordingDirectory final : public Directory {
   }
   absl::StatusOr<std::unique_ptr<lsm::FileLock>> Lock(std::string_view name,
                                                       lsm::LockKind kind) override {
-    const bool is_new = absl::IsNotFound(inner_->Stat(name).status());
-    absl::StatusOr<std::unique_ptr<lsm::FileLock>> lock = inner_->Lock(name, kind);
+    const bool is_new = absl::IsNotFound(directory().Stat(name).status());
+    absl::StatusOr<std::unique_ptr<lsm::FileLock>> lock = directory().Lock(name, kind);
     if (lock.ok() && is_new) NoteCreate(name);
     return lock;
   }
-  const std::string& path() const override { return inner_->path(); }
 
  private:
   void Note(Event event) { shared_->journal.push_back(std::move(event)); }
@@ -120,7 +112,6 @@ class RecordingDirectory final : public Directory {
     return number;
   }
 
-  const std::unique_ptr<Directory> inner_;
   const SharedPointer shared_;
 };
 

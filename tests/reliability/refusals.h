@@ -1,4 +1,4 @@
-// Calls that a store must refuse, or answer without a look at its files, and that change nothing.
+// Calls that a store must refuse, or answer without reading its files.  They change nothing.
 #ifndef TRELLIS_TESTS_RELIABILITY_REFUSALS_H_
 #define TRELLIS_TESTS_RELIABILITY_REFUSALS_H_
 
@@ -16,8 +16,8 @@ class Refusals {
  public:
   Refusals();
 
-  // What a store that takes writes accepts of these, or empty: reads as of another store's
-  // snapshot, copies into its own directories, and keys that are too long.
+  // Tries reads as of another store's snapshot, copies into the store's own directories, and keys
+  // that are too long.  Returns what a store that takes writes accepts of these; empty: nothing.
   std::string ProblemOf(lsm::DB& db, const std::string& path, const lsm::Options& options) const;
 
  private:
@@ -26,13 +26,13 @@ class Refusals {
   std::unique_ptr<const lsm::Snapshot> snapshot_;
 };
 
-// Of a closed store in `files`, whose logs are in a directory of their own: what is wrong with
-// Destroy and Repair without that directory, and with Destroy once the store itself is lost; or
-// empty.  Works on copies of the files.
+// Takes a closed store in `files`, whose logs are in a directory of their own.  Tries Destroy and
+// Repair without that directory, and Destroy after the loss of the store itself, all on copies of
+// the files.  Returns what is wrong, or empty.
 std::string ProblemOfLostLogs(const lsm::MemoryFileSystem& files, const std::string& path,
                               const lsm::Options& options);
 
-// Destroys the store, and returns what is wrong, or empty: nothing of it is left.
+// Destroys the store.  Returns what is left of it or went wrong, or empty.
 std::string DestroyAll(lsm::MemoryFileSystem& files, const std::string& path,
                        const lsm::Options& options);
 

@@ -1,4 +1,4 @@
-// What an embedder watches a store by: events and statistics.
+// An embedder watches a store by its events and statistics.
 #ifndef TRELLIS_TESTS_RELIABILITY_WATCH_H_
 #define TRELLIS_TESTS_RELIABILITY_WATCH_H_
 
@@ -21,19 +21,19 @@ namespace reliability {
 // Keeps the set of a store's files by its events, and uses the store in callbacks.
 class Watch final : public lsm::EventListener {
  public:
-  // Of a store that is opened after this, in `store`, with its logs there or in "/logs".
+  // For a store in `store` that is opened later, with its logs there or in "/logs".
   Watch(lsm::FileSystem& file_system, std::string store)
       : file_system_(file_system), store_(std::move(store)), files_(FilesThere()) {}
 
-  // Empty if the events tell of exactly the files that are there.
+  // Returns an error's text; empty if the events name exactly the existing files.
   std::string Problem() const {
     const std::set<std::string> there = FilesThere();
     if (there == files_) return "";
     return lsm::Concat("events tell of ", files_.size(), " files, ", there.size(), " are there");
   }
 
-  // Empty if each stall that is counted was told of and, where jobs do not overlap, the other way
-  // round: where they do, a stall may end before it is counted.
+  // Returns an error's text; empty if each counted stall had an event and, where jobs do not
+  // overlap, each event was counted.  (Where they overlap, a stall may end before it is counted.)
   std::string ProblemOfStalls(const lsm::Statistics& statistics, bool jobs_overlap) const {
     const uint64_t counted[] = {statistics.stalls_memtable, statistics.stalls_level0,
                                 statistics.stalls_log};
@@ -89,8 +89,8 @@ class Watch final : public lsm::EventListener {
   uint64_t stalls_[3] = {};  // by cause
 };
 
-// Empty if nothing was counted between one moment and itself, nor in a store that was opened again
-// and did nothing yet.
+// Returns an error's text; empty if the difference of one moment and itself is zero, and if a store
+// that was just opened has counted nothing.
 inline std::string ProblemOfSince(const lsm::Statistics& statistics) {
   for (const lsm::Statistics& nothing :
        {statistics.Since(statistics), lsm::Statistics().Since(statistics)}) {

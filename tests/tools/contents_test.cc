@@ -401,7 +401,7 @@ TEST_F(ContentsTest, CommandsThatShowLogsReportAMissingOne) {
   EXPECT_EQ(as_json.code, 1);
   EXPECT_EQ(json::parse(as_json.out)["results"].back()["answer"], "unknown") << as_json.out;
   EXPECT_THAT(as_json.out, HasSubstr("there is no such file"));
-  // Which leaves logs out, be they there or not.
+  // `scan` leaves logs out, so a missing one is no problem.
   EXPECT_THAT(Run({"scan", "s"}).err, HasSubstr("writes in 2 logs are left out"));
 }
 

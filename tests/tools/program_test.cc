@@ -134,7 +134,7 @@ TEST_F(ProgramTest, AClosedPipeEndsItQuietly) {
   EXPECT_EQ(result.err, "");
 }
 
-// Rather than when all is read, which at this rate takes hours.
+// At this rate, reading everything would take hours.
 TEST_F(ProgramTest, AClosedPipeEndsASlowVerify) {
   for (const std::string threads : {"1", "3"}) {
     const ShellResult result = Shell("timeout 20 \"$program\" verify --rate 1 --threads " +

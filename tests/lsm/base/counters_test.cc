@@ -172,7 +172,7 @@ TEST(CountersTest, SinceSubtractsEveryCountAndLeavesTheState) {
   EXPECT_EQ(after.Since(Statistics()).ToJson(), after.ToJson());
 }
 
-// As of a store that was opened again meanwhile.
+// The earlier figures are from before the store was opened again.
 TEST(CountersTest, SinceSubtractsNothingAfterAReopening) {
   Counters many, few;
   CountAll(1000, &many);
@@ -183,7 +183,7 @@ TEST(CountersTest, SinceSubtractsNothingAfterAReopening) {
   EXPECT_EQ(after.Since(before).ToJson(), after.ToJson());
   EXPECT_EQ(after.levels[2].Since(before.levels[2]).reads_avoided, after.levels[2].reads_avoided);
   EXPECT_EQ(Statistics().Since(before).ToJson(), Statistics().ToJson());
-  // One count is enough, that of a time too.
+  // One larger count is enough, also one of a histogram.
   Statistics slower = after;
   slower.get_times.Record(1);
   EXPECT_EQ(after.Since(slower).ToJson(), after.ToJson());

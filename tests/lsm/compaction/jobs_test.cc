@@ -12,9 +12,9 @@
 
 #include "lsm/bytes/status.h"
 #include "lsm/memtable/memtable.h"
+#include "tests/lsm/compaction/job_world.h"
 #include "tests/lsm/table/forgetful_policy.h"
 #include "tests/lsm/version/table_maker.h"
-#include "tests/support/deterministic_environment.h"
 #include "tests/support/status_matchers.h"
 
 namespace lsm {
@@ -27,20 +27,11 @@ using testing_support::StatusIs;
 
 const auto kNeverStop = [] { return false; };
 
-class JobsTest : public testing::Test {
+class JobsTest : public testing::Test, protected JobWorld {
  protected:
-  JobsTest() {
+  JobsTest() : JobWorld(1, 100, "blocked") {
     options_.table_bytes = 64 << 10;
     options_.block_bytes = 512;
-    options_.compression = Compression::kNone;
-    context_.options = &options_;
-    context_.directory = maker_.directory.get();
-    context_.clock = &clock_;
-    context_.random = &random_;
-    context_.digest_seed = TableMaker::kDigestSeed;
-    context_.table_context = maker_.context;
-    context_.filter_choice = FilterChoice::Of("blocked").value();
-    context_.new_file_number = [this] { return next_number_++; };
   }
 
   std::vector<Entry> Flush(const std::vector<Entry>& entries, const SnapshotList& snapshots) {
@@ -67,14 +58,6 @@ class JobsTest : public testing::Test {
     for (const auto& table : tables) entries += table->meta.entries;
     return entries;
   }
-  static std::vector<Entry> EntriesIn(const OpenTables& tables) {
-    std::vector<Entry> all;
-    for (const auto& table : tables) {
-      const std::vector<Entry> some = EntriesOf(*table->table->NewIterator({}));
-      all.insert(all.end(), some.begin(), some.end());
-    }
-    return all;
-  }
 
   absl::StatusOr<JobResult> Compact(std::array<OpenTables, kLevels> levels, int level,
                                     const SnapshotList& snapshots) {
@@ -91,12 +74,6 @@ class JobsTest : public testing::Test {
 
   size_t FileCount() { return maker_.directory->List().value().size(); }
 
-  TableMaker maker_;
-  testing_support::ManualClock clock_;
-  testing_support::SeededRandom random_{1};
-  Options options_;
-  JobContext context_;
-  uint64_t next_number_ = 100;
   std::shared_ptr<const Version> version_;
   CompactionPlan plan_;
 };

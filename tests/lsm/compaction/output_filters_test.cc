@@ -12,8 +12,8 @@
 #include "lsm/compaction/filter_plan.h"
 #include "lsm/compaction/jobs.h"
 #include "lsm/compaction/store_reads.h"
+#include "tests/lsm/compaction/job_world.h"
 #include "tests/lsm/version/table_maker.h"
-#include "tests/support/deterministic_environment.h"
 #include "tests/support/status_matchers.h"
 
 namespace lsm {
@@ -30,33 +30,25 @@ std::string KeyOf(int i) { return std::to_string(1'000'000 + i); }
 
 // A table in level 1 and ten of the tenfold number of keys in level 2; of these, lookups ask the
 // fourth and the fifth.
-class OutputFiltersTest : public testing::Test {
+class OutputFiltersTest : public testing::Test, protected JobWorld {
  protected:
-  OutputFiltersTest() {
+  OutputFiltersTest() : JobWorld(1, 1, "standard") {
     options_.filter_kind = "standard";
     options_.filter_goal = FilterGoal::BitsPerKey(10);
     options_.block_bytes = 512;
-    options_.compression = Compression::kNone;
     maker_.filter_kind = "standard";
-    context_.options = &options_;
-    context_.directory = maker_.directory.get();
-    context_.clock = &clock_;
-    context_.random = &random_;
-    context_.digest_seed = TableMaker::kDigestSeed;
-    context_.table_context = maker_.context;
-    context_.new_file_number = [this] { return ++number_; };
     EXPECT_OK(ChooseFilters(options_, &context_));
     std::vector<Entry> entries;
     for (int i = 0; i < kKeysOfTable; ++i)
       entries.push_back(PutOf(KeyOf(i * kTables), 100'000 + static_cast<Sequence>(i)));
     maker_.target_fpp = kUpperFpp;
-    upper_ = maker_.Make(++number_, entries);
+    upper_ = maker_.Make(next_number_++, entries);
     maker_.target_fpp = kLowerFpp;
     for (int table = 0; table < kTables; ++table) {
       entries.clear();
       for (int i = 0; i < kKeysOfTable; ++i)
         entries.push_back(PutOf(KeyOf(table * kKeysOfTable + i), 1));
-      lower_.push_back(maker_.Make(++number_, entries));
+      lower_.push_back(maker_.Make(next_number_++, entries));
     }
     options_.level1_bytes = upper_->meta.file_bytes;
     options_.table_bytes = lower_[0]->meta.file_bytes;
@@ -79,12 +71,6 @@ class OutputFiltersTest : public testing::Test {
   }
   OutputFilters Plan() { return PlanFilters(context_, *version_, plan_).value(); }
 
-  TableMaker maker_;
-  testing_support::ManualClock clock_;
-  testing_support::SeededRandom random_{1};
-  Options options_;
-  JobContext context_;
-  uint64_t number_ = 0;
   std::shared_ptr<const OpenTable> upper_;
   OpenTables lower_;
   std::shared_ptr<const Version> version_;
@@ -145,7 +131,7 @@ TEST_F(OutputFiltersTest, AHotTableMayMoveWithTheMemoryThatItsKeysAreWorth) {
   for (int i = 0; i < kKeysOfTable; ++i)
     entries.push_back(PutOf(KeyOf(kTables * kKeysOfTable + i), 1));
   maker_.target_fpp = 0.002;
-  const auto moving = maker_.Make(++number_, entries);
+  const auto moving = maker_.Make(next_number_++, entries);
   version_ = Version::Create({OpenTables{}, {moving}, lower_}).value();
   plan_.inputs = {moving};
   plan_.overlapped.clear();
@@ -187,7 +173,7 @@ TEST_F(OutputFiltersTest, WhatWasSeenIsMeasuredByTheFpp) {
     entries.push_back(PutOf(KeyOf(kTables * kKeysOfTable + i), 1));
   maker_.target_fpp = 10 * kLowerFpp;
   OpenTables tables = lower_;
-  tables.push_back(maker_.Make(++number_, entries));
+  tables.push_back(maker_.Make(next_number_++, entries));
   version_ = Version::Create({OpenTables{}, OpenTables{}, tables}).value();
   maker_.counters.Add(Counter::kLookups, kLookups);
   for (const auto& table : tables) {

@@ -18,8 +18,8 @@
 #include "lsm/compaction/jobs.h"
 #include "lsm/compaction/picker.h"
 #include "lsm/compaction/steps.h"
+#include "tests/lsm/compaction/job_world.h"
 #include "tests/lsm/version/table_maker.h"
-#include "tests/support/deterministic_environment.h"
 #include "tests/support/status_matchers.h"
 
 namespace lsm {
@@ -27,22 +27,13 @@ namespace {
 
 // A store without files of its own: a version, the jobs that are under way, and all that was ever
 // written.
-class Simulation {
+class Simulation : private JobWorld {
  public:
-  Simulation(uint64_t seed, bool may_step) : may_step_(may_step), random_(seed) {
+  Simulation(uint64_t seed, bool may_step) : JobWorld(seed, 100, "blocked"), may_step_(may_step) {
     options_.table_bytes = 400;
     options_.level1_bytes = 1500;
     options_.block_bytes = 256;
-    options_.compression = Compression::kNone;
     options_.level0_compaction_tables = 1 + static_cast<int>(Roll(3));
-    context_.options = &options_;
-    context_.directory = maker_.directory.get();
-    context_.clock = &clock_;
-    context_.random = &random_;
-    context_.digest_seed = TableMaker::kDigestSeed;
-    context_.table_context = maker_.context;
-    context_.filter_choice = FilterChoice::Of("blocked").value();
-    context_.new_file_number = [this] { return next_number_++; };
     version_ = Version::Create({}).value();
     ChangeStyle();
   }
@@ -229,12 +220,6 @@ class Simulation {
   }
 
   const bool may_step_;
-  TableMaker maker_;
-  testing_support::ManualClock clock_;
-  testing_support::SeededRandom random_;
-  Options options_;
-  JobContext context_;
-  uint64_t next_number_ = 100;
   Sequence last_sequence_ = 0;
   std::set<Sequence> snapshots_;
   std::map<std::string, std::vector<Entry>> written_;  // newest first

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "lsm/compaction/jobs.h"
+#include "tests/lsm/compaction/job_world.h"
 #include "tests/lsm/version/table_maker.h"
-#include "tests/support/deterministic_environment.h"
 #include "tests/support/status_matchers.h"
 
 namespace lsm {
@@ -25,20 +25,11 @@ using testing::IsEmpty;
 using testing::Optional;
 
 // A version, and a plan for it that is carried out step by step.
-class Stepper {
+class Stepper : protected JobWorld {
  protected:
-  explicit Stepper(uint64_t seed) : random_(seed) {
+  explicit Stepper(uint64_t seed) : JobWorld(seed, 1, "none") {
     options_.table_bytes = 64 << 10;
     options_.block_bytes = 256;
-    options_.compression = Compression::kNone;
-    context_.options = &options_;
-    context_.directory = maker_.directory.get();
-    context_.clock = &clock_;
-    context_.random = &random_;
-    context_.digest_seed = TableMaker::kDigestSeed;
-    context_.table_context = maker_.context;
-    context_.filter_choice = FilterChoice::Of("none").value();
-    context_.new_file_number = [this] { return next_number_++; };
     maker_.filter_kind = "";
   }
 
@@ -68,21 +59,6 @@ class Stepper {
     return std::move(result.outputs);
   }
 
-  static std::vector<Entry> EntriesIn(const OpenTables& tables) {
-    std::vector<Entry> all;
-    for (const auto& table : tables) {
-      const std::vector<Entry> some = EntriesOf(*table->table->NewIterator({}));
-      all.insert(all.end(), some.begin(), some.end());
-    }
-    return all;
-  }
-
-  TableMaker maker_;
-  testing_support::ManualClock clock_;
-  testing_support::SeededRandom random_;
-  Options options_;
-  JobContext context_;
-  uint64_t next_number_ = 1;
   SnapshotList snapshots_;
   std::shared_ptr<const Version> version_;
   CompactionPlan plan_;

@@ -38,19 +38,19 @@ class Reader final : public EventListener {
   void OnFileRemoved(const FileRemoved&) override { Use(); }
 
   std::atomic<DB*> db{nullptr};
-  std::atomic<int> wrong{0};
+  std::atomic<int> violations{0};
   int calls = 0;  // callbacks do not overlap, so it needs no lock
 
  private:
   void Use() {
-    if (inside_.exchange(true) || closed_) ++wrong;
+    if (inside_.exchange(true) || closed_) ++violations;
     ++calls;
     if (DB* const store = db.load(); store != nullptr) {
       (void)store->Get("key1");
       (void)store->GetStatistics();
       (void)store->GetFailure();
-      if (!absl::IsFailedPrecondition(store->Put("key1", "v"))) ++wrong;
-      if (!absl::IsFailedPrecondition(store->Close())) ++wrong;
+      if (!absl::IsFailedPrecondition(store->Put("key1", "v"))) ++violations;
+      if (!absl::IsFailedPrecondition(store->Close())) ++violations;
     }
     inside_ = false;
   }
@@ -148,7 +148,7 @@ TEST(CloseBesideTest, MayComeAtAnyMoment) {
     other.join();
     EXPECT_EQ(listener->calls, calls);
     EXPECT_GT(listener->calls, 0);
-    EXPECT_EQ(listener->wrong, 0);
+    EXPECT_EQ(listener->violations, 0);
     if (HasFailure()) return;
   }
 }

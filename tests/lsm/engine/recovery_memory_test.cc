@@ -34,9 +34,9 @@ constexpr size_t kBufferBytes = size_t{8} << 20;
 struct Shape {
   std::string name;
   size_t record_bytes = 0;
-  // Of the values, in order; the last one is that of all that follow.
+  // Sizes of the values, in order; the last one is repeated.
   std::vector<size_t> value_bytes;
-  int buffers = 12;  // that the log has
+  int buffers = 12;  // size of the log, in write buffers
   bool compressible = true;
 };
 
@@ -123,7 +123,7 @@ std::vector<Shape> Shapes() {
 
 class RecoveryMemoryTest : public testing::TestWithParam<Shape> {
  protected:
-  // Of the larger of the write buffer and the record.
+  // In units of the larger of the write buffer and the record.
   void ExpectAtMostThree(std::string_view what, double bytes) {
     const double unit = static_cast<double>(std::max(kBufferBytes, GetParam().record_bytes));
     EXPECT_GT(bytes, 0) << what;
@@ -133,7 +133,7 @@ class RecoveryMemoryTest : public testing::TestWithParam<Shape> {
 };
 
 TEST_P(RecoveryMemoryTest, TakesAtMostThreeWriteBuffers) {
-  if (testing_support::kIsSanitized) return;  // which take memory of their own
+  if (testing_support::kIsSanitized) return;  // sanitizers take memory of their own
   const ScratchDir scratch;
   const std::string path = scratch.path_of("store");
   uint64_t entries = 0;

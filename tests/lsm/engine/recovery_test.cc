@@ -118,7 +118,7 @@ TEST_P(DroppedEndTest, StatisticsNameIt) {
   EXPECT_THAT(statistics.ToText(), HasSubstr(dropped.Describe()));
 }
 
-// Which leaves the log as it is.
+// A read-only store leaves the log as it is.
 TEST_P(DroppedEndTest, VerifyOfAReadOnlyStoreNamesIt) {
   const bool sync = GetParam();
   Open();

@@ -20,7 +20,7 @@ namespace {
 using testing_support::InChild;
 using testing_support::ScratchDir;
 
-// Of this process.
+// The resident memory of this process.
 double ResidentBytes() {
   std::ifstream status("/proc/self/status");
   double kib = 0;
@@ -32,7 +32,7 @@ double ResidentBytes() {
 
 // Iterators hold views, and so memtables, which come and go between other memory of the heap.
 TEST(ResidentMemoryTest, GoesBackOnceIteratorsAreGone) {
-  if (testing_support::kIsSanitized) return;  // which keep what is freed
+  if (testing_support::kIsSanitized) return;  // sanitizers keep freed memory
   constexpr size_t kBufferBytes = size_t{4} << 20;
   constexpr size_t kIterators = 300;  // at a time
   const ScratchDir scratch;
@@ -55,7 +55,7 @@ TEST(ResidentMemoryTest, GoesBackOnceIteratorsAreGone) {
     iterators.clear();
     const absl::Status status = (*db)->WaitForBackgroundWork();
     if (!status.ok()) return status.ToString();
-    // A memtable, and what the heap keeps of the iterators.  A job frees the last views.
+    // One memtable, and the heap's remains of the iterators.  A job frees the last views.
     constexpr double kBuffersMax = 5;
     double buffers = 0;
     for (int i = 0; i < 200; ++i) {

@@ -123,6 +123,15 @@ inline std::vector<Entry> EntriesOf(Iterator& iterator) {
   return entries;
 }
 
+inline std::vector<Entry> EntriesIn(const OpenTables& tables) {
+  std::vector<Entry> all;
+  for (const auto& table : tables) {
+    const std::vector<Entry> some = EntriesOf(*table->table->NewIterator({}));
+    all.insert(all.end(), some.begin(), some.end());
+  }
+  return all;
+}
+
 inline std::vector<uint64_t> NumbersOf(const OpenTables& tables) {
   std::vector<uint64_t> numbers;
   for (const auto& table : tables) numbers.push_back(table->meta.number);
