@@ -7,7 +7,18 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstddef>
+#include <fstream>
+
 namespace testing_support {
+
+// The resident memory of this process, also what it shares with others.
+inline size_t ResidentBytes() {
+  std::ifstream statm("/proc/self/statm");
+  size_t all = 0, resident = 0;
+  statm >> all >> resident;
+  return resident * static_cast<size_t>(sysconf(_SC_PAGESIZE));
+}
 
 // The bytes by which run() drives up the peak of its process: a child, since the peak of this one
 // may lie above all that it needs.  Memory that nobody has written to does not count.  Negative if

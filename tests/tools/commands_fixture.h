@@ -48,11 +48,9 @@ class CommandsTest : public testing::Test {
       const std::string& path, const std::vector<std::vector<SampleEntry>>& batches) {
     auto directory = files_.OpenDirectory(path, true).value();
     lsm::VersionEdit snapshot;
-    snapshot.is_snapshot = true;
     snapshot.next_file_number = 3;
     snapshot.oldest_log = 2;
-    snapshot.digest_seed = kSampleSeed;
-    EXPECT_TRUE(lsm::ManifestWriter::Create(*directory, 1, 1, snapshot, std::nullopt).ok());
+    MakeManifest(*directory, snapshot);
     MakeLog(*directory, 2, batches, LogState::kOpen);
     return directory;
   }

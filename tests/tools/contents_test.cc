@@ -189,14 +189,12 @@ TEST_F(ContentsTest, DumpDoesNotGuess) {
 TEST_F(ContentsTest, TablesBeyondTheLastSequenceAreNotBelieved) {
   auto directory = files_.OpenDirectory("f", true).value();
   lsm::VersionEdit snapshot;
-  snapshot.is_snapshot = true;
   snapshot.next_file_number = 3;
   snapshot.oldest_log = 2;
-  snapshot.digest_seed = kSampleSeed;
   snapshot.last_sequence = 3;
   snapshot.added.push_back(
       {0, MakeTable(*directory, {}, {{"a", 3, false, "1"}, {"b", 4, true, ""}})});
-  ASSERT_TRUE(lsm::ManifestWriter::Create(*directory, 1, 1, snapshot, std::nullopt).ok());
+  MakeManifest(*directory, snapshot);
   MakeLog(*directory, 2, {{{"c", 4, false, "in the log"}}}, LogState::kOpen);
   for (const std::vector<std::string>& arguments :
        {std::vector<std::string>{"dump", "f"}, {"get", "--raw", "f", "a"}, {"explain", "f", "a"}}) {

@@ -508,13 +508,11 @@ TEST_F(DamageTest, VerifyFindsAClosedLogThatIsCutBetweenTwoRecords) {
   MakeLog(*directory, 3, {{{"a", 1, false, "one"}}, {{"b", 2, false, "two"}}}, LogState::kClosed);
   const std::string log = files_.FileBytes("c/000003.log");
   lsm::VersionEdit snapshot;
-  snapshot.is_snapshot = true;
   snapshot.next_file_number = 4;
   snapshot.last_sequence = 0;
   snapshot.oldest_log = 3;
-  snapshot.digest_seed = kSampleSeed;
   snapshot.closed_logs[3] = log.size();
-  ASSERT_TRUE(lsm::ManifestWriter::Create(*directory, 1, 11, snapshot, std::nullopt).ok());
+  MakeManifest(*directory, snapshot);
   EXPECT_EQ(Run({"verify", "c"}).code, 0) << Run({"verify", "c"}).out;
   EXPECT_EQ(Run({"get", "--raw", "c", "b"}).out, "two");
   EXPECT_THAT(Run({"manifest", "c"}).out,

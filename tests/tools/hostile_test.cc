@@ -240,10 +240,8 @@ TEST_F(HostileTest, ALookupHoldsTheFiltersOfThoseTablesAloneThatMayHoldTheKey) {
   auto directory = files_.OpenDirectory("s", true).value();
   constexpr uint64_t kTables = 12;
   lsm::VersionEdit edit;
-  edit.is_snapshot = true;
   edit.next_file_number = kTables + 3;
   edit.oldest_log = kTables + 2;
-  edit.digest_seed = kSampleSeed;
   for (uint64_t number = 2; number < kTables + 2; ++number) {
     std::vector<SampleEntry> entries = NumberedEntries(4000, 1 + 4000 * (number - 2), 1);
     for (SampleEntry& entry : entries) entry.key.insert(0, 1, static_cast<char>('a' + number));
@@ -253,7 +251,7 @@ TEST_F(HostileTest, ALookupHoldsTheFiltersOfThoseTablesAloneThatMayHoldTheKey) {
                       entries)});
   }
   edit.last_sequence = 4000 * kTables;
-  ASSERT_TRUE(lsm::ManifestWriter::Create(*directory, 1, 11, edit, std::nullopt).ok());
+  MakeManifest(*directory, edit);
   MakeLog(*directory, kTables + 2, {}, LogState::kOpen);
   const json levels = json::parse(Run({"levels", "--json", "s"}).out);
   const uint64_t filter_bytes = levels["results"][0]["total"]["filter_bytes"];
@@ -266,17 +264,15 @@ TEST_F(HostileTest, ALookupHoldsTheFiltersOfThoseTablesAloneThatMayHoldTheKey) {
 TEST_F(HostileTest, VerifyNamesNewerEntriesBelowOlderOnes) {
   auto directory = files_.OpenDirectory("s", true).value();
   lsm::VersionEdit edit;
-  edit.is_snapshot = true;
   edit.next_file_number = 5;
   edit.oldest_log = 4;
-  edit.digest_seed = kSampleSeed;
   edit.last_sequence = 200;
   for (const int level : {1, 2}) {
     const auto number = static_cast<uint64_t>(level) + 1;
     edit.added.push_back({level, MakeTable(*directory, {.number = number, .level = level},
                                            NumberedEntries(60, level == 1 ? 1 : 101))});
   }
-  ASSERT_TRUE(lsm::ManifestWriter::Create(*directory, 1, 11, edit, std::nullopt).ok());
+  MakeManifest(*directory, edit);
   MakeLog(*directory, 4, {}, LogState::kOpen);
   const RunResult result = Run({"verify", "s"});
   EXPECT_EQ(result.code, 1);

@@ -41,16 +41,6 @@ std::string EncodedBatch(const std::vector<SampleEntry>& entries) {
   return std::string(batch.encoded());
 }
 
-void MakeManifest(lsm::Directory& directory, lsm::VersionEdit snapshot,
-                  const std::vector<lsm::VersionEdit>& edits) {
-  snapshot.is_snapshot = true;
-  snapshot.digest_seed = kSampleSeed;
-  auto writer = lsm::ManifestWriter::Create(directory, 1, FileIdOf(1), snapshot, std::nullopt);
-  ASSERT_TRUE(writer.ok()) << writer.status().ToString();
-  for (const lsm::VersionEdit& edit : edits) ASSERT_TRUE((*writer)->Append(edit).ok());
-  ASSERT_TRUE((*writer)->Close().ok());
-}
-
 // Keys that are hard on eyes and parsers.
 std::vector<SampleEntry> OddEntries() {
   return {{"", 1001, false, "of the empty key"},
@@ -98,6 +88,16 @@ std::vector<SampleEntry> NumberedEntries(int count, uint64_t first_sequence, siz
                        std::string(value_bytes, static_cast<char>('a' + i % 26))});
   }
   return entries;
+}
+
+void MakeManifest(lsm::Directory& directory, lsm::VersionEdit snapshot,
+                  const std::vector<lsm::VersionEdit>& edits) {
+  snapshot.is_snapshot = true;
+  snapshot.digest_seed = kSampleSeed;
+  auto writer = lsm::ManifestWriter::Create(directory, 1, FileIdOf(1), snapshot, std::nullopt);
+  ASSERT_TRUE(writer.ok()) << writer.status().ToString();
+  for (const lsm::VersionEdit& edit : edits) ASSERT_TRUE((*writer)->Append(edit).ok());
+  ASSERT_TRUE((*writer)->Close().ok());
 }
 
 void MakeLog(lsm::Directory& directory, uint64_t number,
@@ -186,7 +186,7 @@ void MakeGoalStore(lsm::FileSystem& file_system, const std::string& path) {
                 .filter_kind = "none",
                 .filter_reason = "does not pay: no filter here, within 8.00 bits a key"},
                400)}};
-  MakeManifest(*directory, snapshot, {});
+  MakeManifest(*directory, snapshot);
 }
 
 void MakeStoreOfRuns(lsm::FileSystem& file_system, const std::string& path) {
@@ -212,7 +212,7 @@ void MakeStoreOfRuns(lsm::FileSystem& file_system, const std::string& path) {
   snapshot.last_sequence = sequence - 1;
   snapshot.oldest_log = number;
   snapshot.next_file_number = number + 1;
-  MakeManifest(*directory, snapshot, {});
+  MakeManifest(*directory, snapshot);
 }
 
 void MakeTinyStore(lsm::FileSystem& file_system, const std::string& path) {
@@ -229,7 +229,7 @@ void MakeTinyStore(lsm::FileSystem& file_system, const std::string& path) {
   snapshot.oldest_log = 3;
   snapshot.synced_logs = {3};
   snapshot.added = {{1, table}};
-  MakeManifest(*directory, snapshot, {});
+  MakeManifest(*directory, snapshot);
 }
 
 RunResult RunIn(lsm::FileSystem& file_system, const Terminal& terminal,

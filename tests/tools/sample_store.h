@@ -48,6 +48,10 @@ lsm::TableMeta MakeTable(lsm::Directory& directory, const TableRecipe& recipe,
 std::vector<SampleEntry> NumberedEntries(int count, uint64_t first_sequence,
                                          size_t value_bytes = 20);
 
+// A manifest with this snapshot and these edits, and CURRENT.
+void MakeManifest(lsm::Directory& directory, lsm::VersionEdit snapshot,
+                  const std::vector<lsm::VersionEdit>& edits = {});
+
 // A log with a record for each batch of entries.
 enum class LogState { kClosed, kOpen };
 void MakeLog(lsm::Directory& directory, uint64_t number,

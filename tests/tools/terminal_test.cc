@@ -84,11 +84,9 @@ class WideStoreTest : public TerminalTest {
       entries.push_back({key + suffix, sequence + i, i % 7 == 3, std::string(500, '\xff')});
     }
     lsm::VersionEdit snapshot;
-    snapshot.is_snapshot = true;
     snapshot.next_file_number = kNumber + 10;
     snapshot.last_sequence = sequence + 50;
     snapshot.oldest_log = kNumber + 5;
-    snapshot.digest_seed = kSampleSeed;
     snapshot.synced_logs = {kNumber + 5, kNumber + 6};
     for (uint64_t i = 0; i < 3; ++i) {
       const int level = static_cast<int>(2 * i);
@@ -98,7 +96,7 @@ class WideStoreTest : public TerminalTest {
       table.entries = 1'234'567'890'123'456'789;
       snapshot.added.push_back({level, table});
     }
-    EXPECT_TRUE(lsm::ManifestWriter::Create(*directory, 1, 0xabcd, snapshot, std::nullopt).ok());
+    MakeManifest(*directory, snapshot);
     MakeLog(*directory, kNumber + 5, {{{key, sequence + 51, false, std::string(500, 'v')}}},
             LogState::kOpen);
     ForgeTable(kNumber);

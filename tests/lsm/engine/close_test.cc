@@ -17,16 +17,7 @@ namespace {
 using testing::HasSubstr;
 using testing_support::StatusIs;
 
-class CloseTest : public StoreTest {
- protected:
-  void Fail(FileOperation failing, std::string suffix) {
-    world_.files->SetFault([=](FileOperation operation, const std::string& path, uint64_t) {
-      return operation == failing && path.ends_with(suffix)
-                 ? absl::UnavailableError(Concat(path, ": broken"))
-                 : absl::OkStatus();
-    });
-  }
-};
+class CloseTest : public StoreTest {};
 
 TEST_F(CloseTest, MakesAllDurableAndFreesTheDirectory) {
   Open();

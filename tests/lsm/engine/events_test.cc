@@ -120,13 +120,6 @@ class EventsTest : public StoreTest {
     }
     return files;
   }
-  void Fail(FileOperation failing, std::string suffix) {
-    world_.files->SetFault([=](FileOperation operation, const std::string& path, uint64_t) {
-      return operation == failing && path.ends_with(suffix)
-                 ? absl::UnavailableError(Concat(path, ": broken"))
-                 : absl::OkStatus();
-    });
-  }
 
   const std::shared_ptr<Recorder> recorder_ = std::make_shared<Recorder>();
 };

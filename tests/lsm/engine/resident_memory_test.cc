@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <fstream>
 #include <memory>
 #include <string>
 #include <thread>
@@ -11,6 +10,7 @@
 #include "lsm/db.h"
 #include "tests/lsm/engine/store_test.h"
 #include "tests/lsm/fs/child_process.h"
+#include "tests/support/memory_taken.h"
 #include "tests/support/sanitized.h"
 #include "tests/support/scratch_dir.h"
 
@@ -18,17 +18,8 @@ namespace lsm {
 namespace {
 
 using testing_support::InChild;
+using testing_support::ResidentBytes;
 using testing_support::ScratchDir;
-
-// The resident memory of this process.
-double ResidentBytes() {
-  std::ifstream status("/proc/self/status");
-  double kib = 0;
-  for (std::string word; status >> word;) {
-    if (word == "VmRSS:") status >> kib;
-  }
-  return 1024 * kib;
-}
 
 // Iterators hold views, and so memtables, which come and go between other memory of the heap.
 TEST(ResidentMemoryTest, GoesBackOnceIteratorsAreGone) {
@@ -37,7 +28,7 @@ TEST(ResidentMemoryTest, GoesBackOnceIteratorsAreGone) {
   constexpr size_t kIterators = 300;  // at a time
   const ScratchDir scratch;
   const std::string report = InChild([&]() -> std::string {
-    const double before = ResidentBytes();
+    const auto before = static_cast<double>(ResidentBytes());
     Options options;
     options.write_buffer_bytes = kBufferBytes;
     options.block_cache_bytes = 0;
@@ -59,7 +50,7 @@ TEST(ResidentMemoryTest, GoesBackOnceIteratorsAreGone) {
     constexpr double kBuffersMax = 5;
     double buffers = 0;
     for (int i = 0; i < 200; ++i) {
-      buffers = (ResidentBytes() - before) / static_cast<double>(kBufferBytes);
+      buffers = (static_cast<double>(ResidentBytes()) - before) / kBufferBytes;
       if (buffers <= kBuffersMax) return "";
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
     }

@@ -70,6 +70,14 @@ class StoreTest : public testing::Test {
     }
     return shown;
   }
+  // From now on calls of this kind fail for files whose paths end with `suffix`.
+  void Fail(FileOperation failing, std::string suffix) {
+    world_.files->SetFault([=](FileOperation operation, const std::string& path, uint64_t) {
+      return operation == failing && path.ends_with(suffix)
+                 ? absl::UnavailableError(Concat(path, ": broken"))
+                 : absl::OkStatus();
+    });
+  }
   uint64_t EntriesInTables() { return db_->GetStatistics().total.entries; }
 
   World world_;

@@ -6,11 +6,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <fstream>
 #include <memory>
 #include <vector>
 
 #include "tests/support/deterministic_environment.h"
+#include "tests/support/memory_taken.h"
 #include "tests/support/sanitized.h"
 
 namespace lsm {
@@ -87,20 +87,13 @@ TEST(ArenaTest, WhatIsReservedAndNotUsedIsNotCounted) {
   ExpectUntouched(std::move(pieces));
 }
 
-size_t ResidentPages() {
-  std::ifstream statm("/proc/self/statm");
-  size_t all = 0, resident = 0;
-  statm >> all >> resident;
-  return resident;
-}
-
 // Blocks that stay, like those of iterators, lie between the freed ones: the heap alone would keep
 // all of them.
 TEST(ArenaTest, GivesItsPagesBackToTheSystem) {
   if (testing_support::kIsSanitized) return;  // whose heap keeps what was freed
   std::vector<std::unique_ptr<char[]>> others;
   others.reserve(100'000);
-  const size_t before = ResidentPages();
+  const size_t before = testing_support::ResidentBytes();
   std::vector<std::unique_ptr<Arena>> arenas;
   for (int i = 0; i < 64; ++i) {
     arenas.push_back(std::make_unique<Arena>());
@@ -109,9 +102,9 @@ TEST(ArenaTest, GivesItsPagesBackToTheSystem) {
       others.push_back(std::make_unique<char[]>(100));
     }
   }
-  const size_t full = ResidentPages() - before;
+  const size_t full = testing_support::ResidentBytes() - before;
   arenas.clear();
-  const size_t left = ResidentPages() - before;
+  const size_t left = testing_support::ResidentBytes() - before;
   EXPECT_LT(left, full / 3) << full << " pages before";
 }
 

@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <iterator>
 #include <map>
 #include <new>
@@ -18,6 +17,7 @@
 #include <vector>
 
 #include "lsm/fs/huge_pages.h"
+#include "tests/support/memory_taken.h"
 
 namespace {
 
@@ -45,6 +45,7 @@ namespace {
 
 using Origin = BlockMemory::Origin;
 using Rng = std::mt19937_64;
+using testing_support::ResidentBytes;
 
 constexpr size_t kPageBytes = 4096;
 constexpr size_t kSpanBytesMax = size_t{256} << 10;
@@ -232,23 +233,15 @@ TEST(BlockMemoryTest, MemoryGoesBackAsPiecesDo) {
   }
 }
 
-// Pages of this program that are there.
-size_t MemoryBytes() {
-  std::ifstream statm("/proc/self/statm");
-  size_t all = 0, there = 0;
-  statm >> all >> there;
-  return there * kPageBytes;
-}
-
 TEST(BlockMemoryTest, TheSystemGetsItBack) {
   BlockMemory memory;
   Pieces pieces(&memory);
   constexpr size_t kBytes = size_t{100} << 20;
   for (size_t i = 0; i < kBytes / 4096; ++i) pieces.Add(4096);
-  const size_t before_bytes = MemoryBytes();
+  const size_t before_bytes = ResidentBytes();
   pieces.FreeAll(5000);
   EXPECT_GE(memory.region_count(), 3u);
-  EXPECT_LT(MemoryBytes() + kBytes / 2, before_bytes);
+  EXPECT_LT(ResidentBytes() + kBytes / 2, before_bytes);
 }
 
 TEST(BlockMemoryTest, AHugePageIsNotKeptLongerThanItsRegion) {
