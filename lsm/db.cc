@@ -177,7 +177,7 @@ absl::StatusOr<Explanation> DB::Explain(std::string_view key, const ReadOptions&
     Explanation explanation;
     const absl::StatusOr<bool> found = engine_->Get(key, options, {&Ignore, nullptr}, &explanation);
     if (!found.ok()) {
-      if (explanation.answered_by.empty()) return found.status();  // the lookup was not even begun
+      if (explanation.tables_by_level.empty()) return found.status();  // the lookup did not begin
       explanation.error = found.status().ToString();
     }
     return explanation;

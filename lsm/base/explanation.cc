@@ -156,7 +156,7 @@ std::string Explanation::ToText(const KeyText& key_text) const {
   return text + Concat("  ",
                        found ? Concat("found, ", ReadableCount(value_bytes), unit)
                              : std::string("not found"),
-                       "; answered by ", answered_by, "\n");
+                       answered_by.empty() ? "" : "; answered by ", answered_by, "\n");
 }
 
 std::string Explanation::ToJson(const KeyText& key_text) const {
@@ -184,7 +184,12 @@ std::string Explanation::ToJson(const KeyText& key_text) const {
   for (const TableStep& step : tables) WriteTable(step, key_text, &json);
   json.EndArray();
   json.Member("found", found);
-  json.Member("answered_by", answered_by);
+  if (answered_by.empty()) {
+    json.Key("answered_by");
+    json.Json("null");
+  } else {
+    json.Member("answered_by", answered_by);
+  }
   json.Member("value_bytes", value_bytes);
   if (!error.empty()) json.Member("error", error);
   json.EndObject();

@@ -59,7 +59,7 @@ struct Explanation {
   std::vector<uint64_t> tables_by_level;  // how many tables each level has
   std::vector<TableStep> tables;          // in the order in which they were considered
   bool found = false;
-  std::string answered_by;  // "memtable", "table 12 at level 2", "nobody"
+  std::string answered_by;  // "memtable", "table 12 at level 2"; empty: none has the key
   uint64_t value_bytes = 0;
   // The error of Get, if a table could not be read.  The steps tell how far the lookup came.  Empty
   // otherwise.

@@ -102,7 +102,6 @@ absl::StatusOr<bool> Engine::Get(std::string_view key, const ReadOptions& option
     explanation->sequence = lookup.sequence();
     for (int i = 0; i < kLevels; ++i)
       explanation->tables_by_level.push_back(view->version->level(i).size());
-    explanation->answered_by = "nobody";
   }
   LookupResult result;
   LSM_RETURN_IF_ERROR(

@@ -224,39 +224,53 @@ TEST_F(CommandsTest, ATableOfOneKeyHasNoRoomForAbsentOnes) {
 // --- wal, manifest, levels ---
 
 TEST_F(CommandsTest, WalShowsRecordsAndWrites) {
-  const json log = Result({"wal", "s/000007.log"});
-  ASSERT_EQ(log["records"].size(), 1u);
-  EXPECT_EQ(log["records"][0]["first_sequence"], 1011);
-  EXPECT_EQ(log["records"][0]["count"], 2);
-  EXPECT_EQ(log["records"][0]["entries"][0]["key"], "key000015");
-  EXPECT_EQ(log["records"][0]["entries"][0]["value"], "from a log");
-  EXPECT_EQ(log["records"][0]["entries"][1]["kind"], "delete");
-  EXPECT_EQ(log["end"], "closed");
-  EXPECT_FALSE(Result({"wal", "--records-only", "s/000007.log"})["records"][0].contains("entries"));
-  EXPECT_EQ(Result({"wal", "--limit", "1", "s/000008.log"})["records"].size(), 1u);
+  // A line for each record, and one for the log.
+  const json lines = Result({"wal", "s/000007.log"})["entries"];
+  ASSERT_EQ(lines.size(), 2u);
+  EXPECT_EQ(lines[0]["file"], "s/000007.log");
+  EXPECT_EQ(lines[0]["first_sequence"], 1011);
+  EXPECT_EQ(lines[0]["count"], 2);
+  EXPECT_EQ(lines[0]["entries"][0]["key"], "key000015");
+  EXPECT_EQ(lines[0]["entries"][0]["value"], "from a log");
+  EXPECT_EQ(lines[0]["entries"][1]["kind"], "delete");
+  EXPECT_EQ(lines[1]["file"], "s/000007.log");
+  EXPECT_EQ(lines[1]["end"], "closed");
+  EXPECT_FALSE(Result({"wal", "--records-only", "s/000007.log"})["entries"][0].contains("entries"));
+  EXPECT_EQ(Result({"wal", "s/000008.log"})["entries"].size(), 3u);
+  EXPECT_EQ(Result({"wal", "--limit", "1", "s/000008.log"})["entries"].size(), 2u);
   EXPECT_THAT(Run({"wal", "s/000008.log"}).out,
               AllOf(HasSubstr("new\\x7f"), HasSubstr("end: not closed")));
   EXPECT_EQ(Document({"wal", "s"})["results"].size(), 2u);
 }
 
-TEST_F(CommandsTest, ATornTailIsSaidAndIsNoDamage) {
+TEST_F(CommandsTest, ATornTailIsNoDamage) {
   const std::string log = files_.FileBytes("s/000008.log");
   files_.SetFileBytes("s/000008.log", log.substr(0, log.size() - 5));
-  const json torn = Result({"wal", "s/000008.log"});
-  EXPECT_EQ(torn["end"], "torn");
-  EXPECT_GT(torn["torn_bytes"], 0);
-  EXPECT_EQ(torn["records"].size(), 1u);
+  const json torn = Result({"wal", "s/000008.log"})["entries"];
+  ASSERT_EQ(torn.size(), 2u);  // with one record
+  EXPECT_EQ(torn[1]["end"], "torn");
+  EXPECT_GT(torn[1]["torn_bytes"], 0);
   EXPECT_THAT(Run({"verify", "s/000008.log"}).out, HasSubstr("torn"));
 }
 
 TEST_F(CommandsTest, DroppedLogEndIsNamed) {
   const std::string log = files_.FileBytes("s/000008.log");
-  const uint64_t offset = Result({"wal", "s/000008.log"})["records"][1]["offset"];
+  const uint64_t offset = Result({"wal", "s/000008.log"})["entries"][1]["offset"];
   files_.SetFileBytes("s/000008.log", log.substr(0, log.size() - 5));
   const std::string text = lsm::Concat(log.size() - 5 - offset, " bytes at offset ", offset,
                                        ", after the last readable record; ");
   EXPECT_THAT(Run({"verify", "s"}).out, HasSubstr("s/000008.log: an opening drops " + text));
   EXPECT_THAT(Run({"info", "s"}).out, HasSubstr("dropped"));
+  const std::vector<std::vector<std::string>> readers = {{"dump", "s"},
+                                                         {"get", "s", "key000015"},
+                                                         {"get", "--raw", "s", "key000015"},
+                                                         {"explain", "s", "key000015"}};
+  for (const std::vector<std::string>& arguments : readers) {
+    const RunResult result = Run(arguments);
+    EXPECT_EQ(result.code, 0) << arguments[0];
+    EXPECT_THAT(result.err, HasSubstr("note: s/000008.log: an opening drops " + text))
+        << arguments[0];
+  }
   const json dropped = Result({"info", "s"})["dropped"];
   ASSERT_EQ(dropped.size(), 1u);
   EXPECT_EQ(dropped[0]["path"], "s/000008.log");
@@ -385,6 +399,63 @@ TEST_F(CommandsTest, LogsMayBeElsewhere) {
   EXPECT_EQ(Result({"explain", "--logs", "logs", "s", "key000015"})["explanation"]["answered_by"],
             "000008.log");
   EXPECT_EQ(Run({"verify", "--logs", "nowhere", "s"}).code, 3);
+}
+
+// The manifest records where Options::log_directory was.
+TEST_F(CommandsTest, LogsAreLookedForWhereTheManifestSays) {
+  auto directory = files_.OpenDirectory("r", true).value();
+  lsm::VersionEdit snapshot;
+  snapshot.next_file_number = 3;
+  snapshot.oldest_log = 2;
+  snapshot.log_directory = "its logs";
+  snapshot.synced_logs = {2};
+  MakeManifest(*directory, snapshot);
+  for (const std::string command : {"verify", "wal", "get", "explain", "dump", "info"}) {
+    std::vector<std::string> arguments = {command, "r"};
+    if (command == "get" || command == "explain") arguments.emplace_back("a");
+    const RunResult lost = Run(arguments);
+    EXPECT_NE(lost.code, 0) << command;
+    EXPECT_THAT(lost.out + lost.err,
+                HasSubstr("000002.log: the manifest says that this log holds writes, in the "
+                          "directory \"its logs\", which cannot be opened (--logs DIR says"))
+        << command;
+  }
+  auto logs = files_.OpenDirectory("its logs", true).value();
+  MakeLog(*logs, 2, {{{"a", 1, false, "one"}}}, LogState::kOpen);
+  EXPECT_EQ(Run({"verify", "r"}).code, 0) << Run({"verify", "r"}).out;
+  EXPECT_EQ(Run({"dump", "r"}).out, "a\tone\n");
+  EXPECT_EQ(Run({"get", "--raw", "r", "a"}).out, "one");
+  EXPECT_THAT(Run({"wal", "r"}).out, HasSubstr("its logs/000002.log: write-ahead log"));
+  EXPECT_THAT(Run({"info", "r"}).out, HasSubstr(", in its logs"));
+  EXPECT_EQ(Result({"info", "r"})["log_directory"], "its logs");
+}
+
+TEST_F(CommandsTest, ScreensShowTheBeginningAndTheLengthOfLongKeys) {
+  auto directory = files_.OpenDirectory("l", true).value();
+  const std::string key = std::string("\x01") + std::string(59'999, 'k');
+  lsm::VersionEdit snapshot;
+  snapshot.next_file_number = 4;
+  snapshot.oldest_log = 3;
+  snapshot.last_sequence = 1;
+  snapshot.added.push_back({1, MakeTable(*directory, {.level = 1}, {{key, 1, false, "v"}})});
+  MakeManifest(*directory, snapshot);
+  MakeLog(*directory, 3, {}, LogState::kOpen);
+  const std::string table = lsm::Concat("l/", lsm::TableFileName(snapshot.added[0].table.number));
+  const std::string whole = lsm::Escape(key);
+  const std::vector<std::vector<std::string>> screens = {
+      {"info", "l"},     {"info", table},   {"properties", table},   {"levels", "--tables", "l"},
+      {"blocks", table}, {"manifest", "l"}, {"explain", "l", whole}, {"get", "l", whole}};
+  for (const std::vector<std::string>& arguments : screens) {
+    SCOPED_TRACE(arguments[0]);
+    const RunResult text = Run(arguments);
+    EXPECT_EQ(text.code, 0) << text.err;
+    EXPECT_THAT(text.out, HasSubstr("kkk… (60,000 bytes)"));
+    EXPECT_LT(text.out.size(), 5000u);
+    std::vector<std::string> as_json = arguments;
+    as_json.insert(as_json.begin() + 1, "--json");
+    EXPECT_THAT(Run(as_json).out, HasSubstr(std::string(59'999, 'k')));
+  }
+  EXPECT_EQ(Run({"dump", "l"}).out, lsm::Concat(whole, "\tv\n"));
 }
 
 // --- verify ---

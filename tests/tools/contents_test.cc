@@ -350,7 +350,7 @@ TEST_F(ContentsTest, ExplainFollowsTheWayOfALookup) {
   EXPECT_EQ(deep["tables_by_level"], json({2, 2, 1, 0, 0, 0, 0}));
   const json absent = Result({"explain", "s", "no such key"})["explanation"];
   EXPECT_EQ(absent["found"], false);
-  EXPECT_EQ(absent["answered_by"], "nobody");
+  EXPECT_EQ(absent["answered_by"], nullptr);
   EXPECT_THAT(Run({"explain", "s", "key000300"}).out, HasSubstr("answered by table 2 at level 2"));
 }
 

@@ -522,7 +522,7 @@ TEST_F(DamageTest, VerifyFindsAClosedLogThatIsCutBetweenTwoRecords) {
   EXPECT_EQ(document["results"][0]["edits"][0]["closed_logs"], closed);
   EXPECT_EQ(document["results"][0]["state"]["closed_logs"], closed);
 
-  const json records = json::parse(Run({"wal", "--json", "c"}).out)["results"][0]["records"];
+  const json records = ParseOutput(Run({"wal", "--json", "c"}).out)["results"][0]["entries"];
   files_.SetFileBytes("c/000003.log", log.substr(0, records[1]["offset"].get<size_t>()));
   EXPECT_EQ(Run({"verify", "c/000003.log"}).code, 0);  // by itself it looks like one in use
   const RunResult verified = Run({"verify", "c"});

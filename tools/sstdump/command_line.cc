@@ -225,8 +225,9 @@ void AddCommand(CLI::App* app, const Command& command, Typed* typed) {
   if (arguments.tables) sub->add_flag("--tables", request->with_tables, "Each table too");
   if (arguments.forms) AddForms(sub, arguments.raw, typed);
   if (arguments.logs) {
-    sub->add_option("--logs", request->log_directory,
-                    "Where the store's logs are, if not with its tables")
+    sub->add_option(
+           "--logs", request->log_directory,
+           "Where the store's logs are, if neither with its tables nor where its manifest says")
         ->type_name("DIR");
   }
   sub->footer(Concat("Example:\n  ", command.example));

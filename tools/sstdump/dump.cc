@@ -44,6 +44,7 @@ bool FillMemtable(const StoreFiles& files, const KeyBounds& bounds, Session* ses
     if (is_sound && bounds.Holds(entry.key))
       memtable->Add(entry.sequence, entry.kind, entry.key, entry.value);
   });
+  for (const lsm::DroppedLogEnd& end : replay.dropped) NoteDropped(end, session);
   return replay.is_whole && replay.last_sequence <= lsm::kSequenceMax;
 }
 

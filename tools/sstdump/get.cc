@@ -201,20 +201,24 @@ void ShowKeyInLog(const Target& target, Session* session) {
   std::vector<FoundVersion> versions;
   uint64_t count = 0;
   const Session::Tally before = session->tally();
-  WalkLog(target, lsm::LogKind::kWriteAhead, session, [&](const lsm::LogReader::Record& record) {
-    const absl::Status status = WalkBatch(record, OpenedPath(target), [&](const BatchEntry& entry) {
-      if (entry.key != session->request().key) return;
-      ++count;
-      if (!versions.empty()) std::string().swap(versions.front().value);  // and its memory
-      versions.insert(versions.begin(),
-                      {entry.sequence, entry.kind, entry.value.size(), std::string(entry.value)});
-      if (versions.size() > kShownVersions) versions.pop_back();
-    });
-    if (!status.ok()) session->Fail(status, target);
-    return !session->has_too_many_problems();
-  });
+  const LogSummary log = WalkLog(
+      target, lsm::LogKind::kWriteAhead, session, [&](const lsm::LogReader::Record& record) {
+        const absl::Status status =
+            WalkBatch(record, OpenedPath(target), [&](const BatchEntry& entry) {
+              if (entry.key != session->request().key) return;
+              ++count;
+              if (!versions.empty()) std::string().swap(versions.front().value);  // and its memory
+              versions.insert(versions.begin(), {entry.sequence, entry.kind, entry.value.size(),
+                                                 std::string(entry.value)});
+              if (versions.size() > kShownVersions) versions.pop_back();
+            });
+        if (!status.ok()) session->Fail(status, target);
+        return !session->has_too_many_problems();
+      });
   // What is damaged may hold a newer one.
   const bool is_certain = session->tally() == before;
+  const auto dropped = DroppedEndOf(target, log, /*was_durable=*/false, {});
+  if (is_certain && dropped.has_value()) NoteDropped(*dropped, session);
   if (session->json_wanted()) {
     session->json().Member("key", session->Show(session->request().key));
     return WriteVersions(versions, is_certain, session);

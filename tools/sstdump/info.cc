@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "lsm/bytes/escape.h"
 #include "lsm/bytes/readable.h"
 #include "lsm/bytes/status.h"
 #include "lsm/fs/file_names.h"
@@ -26,23 +27,6 @@ using lsm::ReadableNumber;
 std::string Ratio(uint64_t whole, uint64_t part) {
   if (part == 0) return "-";
   return ReadableNumber(static_cast<double>(whole) / static_cast<double>(part));
-}
-
-// A key may have 64 KiB, and the output should fit on a screen.
-constexpr size_t kShownKeyBytes = 100;
-
-std::string ShortKey(const Session& session, std::string_view key, size_t columns) {
-  if (key.size() <= kShownKeyBytes) return session.ShowKey(key, columns);
-  const size_t shown = columns == 0 ? kShownKeyBytes : std::min(columns, kShownKeyBytes);
-  return Concat(session.ShowKey(key, shown), " (", ReadableCount(key.size()), " bytes)");
-}
-
-std::string ShortKeyRange(const Session& session, std::string_view first, std::string_view last) {
-  constexpr size_t kOthers = 50;  // columns of a line besides the keys
-  const size_t columns = KeyColumns(session, kOthers, 2);
-  if (std::max(first.size(), last.size()) <= kShownKeyBytes)
-    return KeyRange(session, first, last, 12);
-  return Concat(ShortKey(session, first, columns), " .. ", ShortKey(session, last, columns));
 }
 
 uint32_t VersionOf(const lsm::Table& table) {
@@ -75,7 +59,7 @@ void PrintTable(const lsm::Table& table, const bloom::FilterDescription& filter,
       {"entries", Concat(ReadableCount(p.entries), " (", Count(p.distinct_keys, "key", "keys"),
                          ", ", Count(p.deletions, "deletion", "deletions"), "), sequence ",
                          p.smallest_sequence, " to ", p.largest_sequence)});
-  fields.push_back({"keys", ShortKeyRange(*session, p.smallest_key, p.largest_key)});
+  fields.push_back({"keys", KeyRange(*session, p.smallest_key, p.largest_key, 12)});
   fields.push_back(
       {"data",
        Concat(ReadableBytes(p.raw_key_bytes), " of keys and ", ReadableBytes(p.raw_value_bytes),
@@ -298,6 +282,7 @@ void WriteStore(const StoreFiles& files, const StoreSums& sums, const LogReplay&
   json.Member("largest_key", session->Show(sums.largest_key));
   json.Member("logs", sums.needed_logs);
   json.Member("log_bytes", sums.log_bytes);
+  if (state.log_directory) json.Member("log_directory", files.log_directory->path());
   json.Member("reserve_bytes", sums.reserve_bytes);
   json.Member("next_file_number", state.next_file_number);
   json.Member("last_sequence", state.last_sequence);
@@ -329,12 +314,14 @@ void ShowStoreInfo(const Target& target, Session* session) {
                         ReadableBytes(sums.table_bytes), ", ",
                         Count(sums.entries, "entry", "entries"), " (sstdump levels)")});
   if (sums.tables > 0) {
-    fields.push_back({"keys", ShortKeyRange(*session, sums.smallest_key, sums.largest_key)});
+    fields.push_back({"keys", KeyRange(*session, sums.smallest_key, sums.largest_key, 12)});
   }
   fields.push_back(
-      {"logs", Concat(ReadableCount(sums.needed_logs), " from ", lsm::LogFileName(state.oldest_log),
-                      " on, ", ReadableBytes(sums.log_bytes),
-                      "; tables hold everything up to sequence ", state.last_sequence)});
+      {"logs",
+       Concat(ReadableCount(sums.needed_logs), " from ", lsm::LogFileName(state.oldest_log),
+              " on, ", ReadableBytes(sums.log_bytes),
+              state.log_directory ? Concat(", in ", lsm::Escape(files->log_directory->path())) : "",
+              "; tables hold everything up to sequence ", state.last_sequence)});
   for (const lsm::DroppedLogEnd& end : replay.dropped)
     fields.push_back({"dropped", Concat("by an opening: ", end.path, ", ", end.DescribeBytes())});
   fields.push_back({"manifest", Concat(files->manifest.file_name, ", ",

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "lsm/base/write_batch.h"
+#include "lsm/bytes/escape.h"
 #include "lsm/bytes/readable.h"
 #include "lsm/bytes/status.h"
 
@@ -43,6 +44,10 @@ std::optional<lsm::DroppedLogEnd> DroppedEndOf(const Target& target, const LogSu
       .bytes = log.size_bytes - offset,
       .records = unused.records,
       .synced_before = was_durable || log.durable_offset > lsm::kLogHeaderBytes};
+}
+
+void NoteDropped(const lsm::DroppedLogEnd& end, Session* session) {
+  session->Note(Concat(lsm::Escape(end.path), ": an opening drops ", end.DescribeBytes()));
 }
 
 std::string ReadableSeed(const bloom::DigestSeed& seed) {

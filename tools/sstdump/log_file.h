@@ -46,6 +46,7 @@ struct UnusedRecords {
 // synced writes.
 std::optional<lsm::DroppedLogEnd> DroppedEndOf(const Target& target, const LogSummary& log,
                                                bool was_durable, const UnusedRecords& unused);
+void NoteDropped(const lsm::DroppedLogEnd& end, Session* session);
 
 // "0x0123456789abcdef", or "siphash-2-4 0x" and 32 digits.
 std::string ReadableSeed(const bloom::DigestSeed& seed);

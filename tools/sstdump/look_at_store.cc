@@ -60,20 +60,14 @@ class Look {
   absl::StatusOr<StoreFiles> Take(const World& world, const Target& directory) {
     tables_ = std::make_shared<PinnedDirectory>(directory.directory);
     logs_ = tables_;
-    if (request_.log_directory) {
-      LSM_ASSIGN_OR_RETURN(
-          std::shared_ptr<lsm::Directory> logs,
-          world.file_system->OpenDirectory(*request_.log_directory, /*create=*/false));
-      logs_ = std::make_shared<PinnedDirectory>(std::move(logs));
-    }
     StoreFiles files;
     files.directory = tables_;
     files.now = directory.directory;
-    files.log_directory = logs_;
     PinManifest();
     absl::StatusOr<lsm::ManifestContents> manifest = lsm::ReadManifest(*tables_);
     files.manifest_status = manifest.status();
     if (manifest.ok()) files.manifest = std::move(manifest).value();
+    LSM_RETURN_IF_ERROR(OpenLogDirectory(world, &files));
     LSM_RETURN_IF_ERROR(List(&files));
     if (files.has_state()) Pin(&files);
     return files;
@@ -96,6 +90,25 @@ class Look {
     const absl::StatusOr<lsm::Current> current = lsm::ReadCurrent(*tables_, current_name);
     if (current.ok()) tables_->Pin(lsm::ManifestFileName(current->manifest_number)).IgnoreError();
     mark_ = MarkOf(*tables_);
+  }
+
+  absl::Status OpenLogDirectory(const World& world, StoreFiles* files) {
+    const std::optional<std::string>& recorded = files->manifest.state.log_directory;
+    const std::optional<std::string>& path =
+        request_.log_directory ? request_.log_directory : recorded;
+    if (path) {
+      absl::StatusOr<std::shared_ptr<lsm::Directory>> logs =
+          world.file_system->OpenDirectory(*path, /*create=*/false);
+      if (logs.ok()) {
+        logs_ = std::make_shared<PinnedDirectory>(*std::move(logs));
+      } else if (request_.log_directory) {
+        return logs.status();
+      } else {
+        files->lost_log_directory = *recorded;
+      }
+    }
+    files->log_directory = logs_;
+    return absl::OkStatus();
   }
 
   absl::Status List(StoreFiles* files) {

@@ -62,7 +62,9 @@ void ShowProperties(const Target& target, Session* session) {
     std::string bytes;
     const bool is_escaped = lsm::Unescape(value, &bytes);
     fields.push_back({session->Fit(lsm::Escape(name, 60), session->columns() / 2),
-                      is_escaped ? session->Show(bytes, columns) : session->Fit(value, columns)});
+                      !is_escaped     ? session->Fit(value, columns)
+                      : bytes.empty() ? ""
+                                      : session->ShowKey(bytes, columns)});
   }
   session->Print(FieldsText(*session, fields));
 }

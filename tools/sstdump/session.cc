@@ -292,7 +292,13 @@ std::string Session::Show(std::string_view bytes, size_t columns_max) const {
 }
 
 std::string Session::ShowKey(std::string_view key, size_t columns_max) const {
-  return key.empty() ? "(empty)" : Show(key, columns_max);
+  if (key.empty()) return "(empty)";
+  if (key.size() <= kShownKeyBytes || request_.form == ByteForm::kRaw)
+    return Show(key, columns_max);
+  const std::string length = Concat(" (", lsm::ReadableCount(key.size()), " bytes)");
+  if (columns_max == 0) return Show(key, kShownKeyBytes) + length;
+  if (columns_max < 2 * length.size()) return Show(key, columns_max);
+  return Show(key, std::min(columns_max - length.size(), kShownKeyBytes)) + length;
 }
 
 std::string Session::Fit(std::string text, size_t columns_max) const {

@@ -61,9 +61,10 @@ class Session {
   void Print(std::string_view text);
   // Bytes as they are, for `--raw`.
   void PrintRaw(std::string_view bytes);
-  // Members of the result.  REQUIRES json_wanted(), and no JSON Lines.
+  // Members of the result, or of a line that was begun.  REQUIRES json_wanted().
   lsm::JsonWriter& json() { return json_; }
-  // One line of JSON Lines: its members come between the two.
+  // One line of JSON Lines: its members come between the two, by the writer that BeginLine returns
+  // or json().
   lsm::JsonWriter& BeginLine();
   void EndLine();
   // Writes what the JSON writer has so far: after each item of a list that may be long.
@@ -126,7 +127,9 @@ class Session {
   // A key or value as text: escaped or in hex as was asked for, cut to `columns_max` if not 0.  A
   // terminal that knows UTF-8 gets its plain characters (characters.h) as they are.
   std::string Show(std::string_view bytes, size_t columns_max = 0) const;
-  // The same for a key within a sentence, where nothing would be a riddle: "(empty)".
+  // A key on a screen: "(empty)" if it is.  Of one that is longer than kShownKeyBytes only the
+  // beginning is shown, and the length if there is room.  Raw keys are shown whole.
+  static constexpr size_t kShownKeyBytes = 100;
   std::string ShowKey(std::string_view key, size_t columns_max = 0) const;
   // Escaped text, cut to `columns_max` if not 0.
   std::string Fit(std::string text, size_t columns_max) const;

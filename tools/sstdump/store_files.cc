@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "lsm/base/internal_key.h"
+#include "lsm/bytes/escape.h"
 #include "lsm/bytes/status.h"
 #include "lsm/table/table_claims.h"
 
@@ -24,6 +25,12 @@ absl::StatusOr<std::optional<Target>> FindPart(const StoreFiles& files,
   }
   if (!absl::IsNotFound(target.status())) return target.status();
   if (IsGone(files, *directory, kind, number)) return std::optional<Target>();
+  if (is_log && files.lost_log_directory) {
+    return absl::DataLossError(
+        lsm::Concat(name, ": the manifest says that this log holds writes, in the directory \"",
+                    lsm::Escape(*files.lost_log_directory),
+                    "\", which cannot be opened (--logs DIR says where the store's logs are now)"));
+  }
   return absl::DataLossError(lsm::Concat(
       directory->path(), "/", name,
       is_log ? ": the manifest says that this log holds writes (are the store's logs elsewhere? "

@@ -47,12 +47,15 @@ class ManifestNow {
 
 struct StoreFiles {
   std::shared_ptr<lsm::Directory> directory;
-  std::shared_ptr<lsm::Directory> log_directory;  // the same, unless asked otherwise
-  std::shared_ptr<lsm::Directory> now;            // the directory without what is held open
-  std::vector<std::string> names;                 // in the directory, sorted
-  std::vector<uint64_t> logs;                     // numbers of those in the log directory, sorted
-  std::vector<uint64_t> no_logs;  // in their place: no logs, and too short to hold a record
-  std::set<std::string> missing;  // names of needed files that are not there
+  // That of --logs, else the one that the manifest records, else the same.
+  std::shared_ptr<lsm::Directory> log_directory;
+  // The recorded one, if it cannot be opened: `log_directory` then is the store's own.
+  std::optional<std::string> lost_log_directory;
+  std::shared_ptr<lsm::Directory> now;  // the directory without what is held open
+  std::vector<std::string> names;       // in the directory, sorted
+  std::vector<uint64_t> logs;           // numbers of those in the log directory, sorted
+  std::vector<uint64_t> no_logs;        // in their place: no logs, and too short to hold a record
+  std::set<std::string> missing;        // names of needed files that are not there
 
   // OK, or why there is no state.  NotFound: the directory has no CURRENT.  InvalidArgument: it is
   // another product's.

@@ -120,13 +120,13 @@ StoreLookup LookUpInStore(const StoreFiles& files, const std::string& key, Sessi
   lsm::Explanation& explanation = lookup.explanation;
   explanation.key = key;
   explanation.digest = bloom::DigestOf(key, state.digest_seed);
-  explanation.answered_by = "nobody";
   for (const auto& level : state.levels) explanation.tables_by_level.push_back(level.size());
   std::map<size_t, LogAnswer> answers;  // by log
   const LogReplay logs = ReplayLogs(files, session, [&](size_t log, const BatchEntry& entry) {
     if (entry.key != key) return;
     answers[log] = {entry.kind, std::string(entry.value)};
   });
+  for (const lsm::DroppedLogEnd& end : logs.dropped) NoteDropped(end, session);
   explanation.sequence = logs.last_sequence;
   std::vector<std::string> doubtful;
   for (const LogReplay::Log& log : logs.logs) {

