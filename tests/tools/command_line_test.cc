@@ -91,13 +91,13 @@ TEST_F(CommandLineTest, WrongUseIsTwoAndGoesToTheStandardError) {
 TEST_F(CommandLineTest, MessagesSayWhatToDo) {
   EXPECT_THAT(Run({"filter", "--probes", "99999999999", "x"}).err,
               HasSubstr("99999999999 is more than 1,000,000,000"));
-  EXPECT_THAT(Run({"info", "-dash"}).err, HasSubstr("a KEY or PATH like -dash stands behind --"));
-  EXPECT_THAT(Run({"get", "x", "-k"}).err, HasSubstr("like -k stands behind --"));
-  EXPECT_THAT(Run({"info"}).err, Not(HasSubstr("stands behind")));
-  EXPECT_THAT(Run({"scan", "--limit", "-1", "x"}).err, Not(HasSubstr("stands behind")));
-  EXPECT_THAT(Run({"info", "--json"}).err, Not(HasSubstr("stands behind")));
+  EXPECT_THAT(Run({"info", "-dash"}).err, HasSubstr("a KEY or PATH like -dash comes after --"));
+  EXPECT_THAT(Run({"get", "x", "-k"}).err, HasSubstr("like -k comes after --"));
+  EXPECT_THAT(Run({"info"}).err, Not(HasSubstr("comes after")));
+  EXPECT_THAT(Run({"scan", "--limit", "-1", "x"}).err, Not(HasSubstr("comes after")));
+  EXPECT_THAT(Run({"info", "--json"}).err, Not(HasSubstr("comes after")));
   EXPECT_THAT(Run({"scan", "--color=never", "--limit=x", "y"}).err,
-              Not(HasSubstr("stands behind")));
+              Not(HasSubstr("comes after")));
 }
 
 TEST_F(CommandLineTest, KeyComesAfterThePaths) {

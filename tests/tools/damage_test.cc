@@ -363,6 +363,8 @@ TEST_F(ForgedTableTest, GetOfAKeyInADamagedBlockDoesNotSayAbsent) {
   EXPECT_THAT(table.out, HasSubstr("answer  unknown"));
   EXPECT_THAT(table.out, Not(AnyOf(HasSubstr("absent"), HasSubstr("false positive"))));
   EXPECT_EQ(json::parse(Run({"get", "--json", kPath, "c"}).out)["results"][0]["answer"], "unknown");
+  EXPECT_EQ(Run({"get", "--raw", kPath, "c"}).out, "");
+  EXPECT_EQ(Run({"get", "--raw", kPath, "c"}).code, 1);
   EXPECT_THAT(Run({"get", kPath, "a"}).out, HasSubstr("answer  put"));
 }
 

@@ -33,15 +33,15 @@ struct Typed {
 };
 
 constexpr const char* kIntroduction =
-    "Shows what is inside of Trellis's tables, logs, manifests and stores.\n"
-    "Files are known by their content, not by their names.  It only reads, and takes no lock.";
+    "Shows the contents of Trellis's tables, logs, manifests and stores.\n"
+    "It knows files by their content, not by their names.  It only reads, and takes no lock.";
 
 constexpr const char* kAfterword =
     "Exit code: 0 fine, 1 damage found, 2 wrong use, 3 cannot read (or not a file of "
     "Trellis); of several paths the highest counts.  Data goes to the standard output, "
     "messages to the standard error.  Keys are typed and shown with \\xHH for bytes that "
     "cannot be printed and \\\\ for a backslash.  A KEY or PATH that begins with a dash "
-    "stands behind --.";
+    "comes after --.";
 
 // The column where CLI11 begins what an option or a command does.
 constexpr size_t kHelpColumn = 30;
@@ -130,7 +130,7 @@ bool ReadRate(std::string_view text, uint64_t* bytes) {
 // They may stand before the command, and behind it.
 void AddCommonOptions(CLI::App* app, Typed* typed) {
   app->add_flag("--json", typed->request.json,
-                "JSON instead of text: one document, or for scan and dump one object a line");
+                "JSON instead of text: one document, or for scan, dump and wal one object a line");
   app->add_option("--color", typed->color,
                   "auto (on a terminal, unless NO_COLOR is set), always, never")
       ->check(CLI::IsMember({"auto", "always", "never"}).description(""))
@@ -435,7 +435,7 @@ ParsedCommandLine ParseCommandLine(const std::vector<std::string>& arguments, co
     const bool is_amiss = dynamic_cast<const CLI::RequiredError*>(&error) != nullptr ||
                           dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr;
     if (const std::string word = UnknownOption(arguments, used); is_amiss && !word.empty())
-      message += Concat("; a KEY or PATH like ", lsm::Escape(word, 60), " stands behind --");
+      message += Concat("; a KEY or PATH like ", lsm::Escape(word, 60), " comes after --");
     return Wrong(world, Concat(message, "; sstdump ", command, "--help tells more"));
   }
   Unprotect(&typed);

@@ -1,4 +1,4 @@
-// `sstdump manifest`: the edits of a manifest, and what they add up to.
+// `sstdump manifest`: the edits of a manifest, and their sum.
 #include "lsm/version/manifest.h"
 
 #include <algorithm>
