@@ -97,7 +97,7 @@ class QueryStream {
     bool present = false;
   };
 
-  // At most `length` queries before it begins anew.  kMixed draws present keys with probability
+  // At most `length` queries before it starts again.  kMixed draws present keys with probability
   // `present_share`.  The list or lists that the workload draws from must not be empty.
   QueryStream(Workload workload, const KeyList& present, const KeyList& absent,
               double present_share, size_t length, uint64_t seed);

@@ -27,7 +27,7 @@ Page ReportPage(const Results& results, std::string chart_js) {
       " bits a key for filters, but for the store whose goal is the first one's waste.  Every "
       "answer was checked."));
   page.sections = {
-      {"Reads in vain",
+      {"Wasted reads",
        "Tables that a lookup reads although they do not have its key: of keys that are not there, "
        "and of keys that the deepest level holds, which the levels above are asked for first.",
        "wasted",

@@ -210,7 +210,7 @@ Table RoundsTable(const Results& results) {
 
 Table StoresTable(const Results& results) {
   Table table{"stores",
-              "Reads in vain at the same memory",
+              "Wasted reads at the same memory",
               {{"store", "", false},
                {"filters", "filters in memory"},
                {"bits/key", "bits a key of all tables"},

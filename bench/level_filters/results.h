@@ -17,7 +17,7 @@
 
 namespace bench::level_filters {
 
-// Lookups of one sort, and the tables that they read in vain.
+// Lookups of one sort, and their wasted reads of tables.
 struct Reads {
   uint64_t lookups = 0;
   uint64_t wasted = 0;

@@ -6,7 +6,7 @@
 // written, so that it has forgotten what it counted whenever filters are made.  A round:
 //
 //   lookups of absent keys, whose wasted reads count
-//   the forgetful store is opened anew
+//   the forgetful store is opened again
 //   a part of the keys, drawn at random over all ranges, is written once more
 //
 // At half-time the ranges change: who had learned knows the wrong thing.

@@ -1,4 +1,4 @@
-// What is measured: a store that tells how often it read in vain, and where its keys are.
+// What is measured: a store that counts its wasted reads, and where its keys are.
 #ifndef TRELLIS_BENCH_LEVEL_FILTERS_STORE_H_
 #define TRELLIS_BENCH_LEVEL_FILTERS_STORE_H_
 
@@ -53,7 +53,7 @@ class Store {
   virtual absl::Status HoldShape() { return absl::OkStatus(); }
   // False if it is not there.
   virtual absl::StatusOr<bool> Get(std::string_view key, std::string* value) = 0;
-  // Tables that Get has read in vain, since the store was made.
+  // Wasted reads of Get, since the store was made.
   virtual uint64_t wasted_reads() = 0;
   // That a lookup finds the key in; nothing if it is in none.
   virtual absl::StatusOr<std::optional<int>> LevelOf(std::string_view key) = 0;

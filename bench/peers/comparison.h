@@ -72,7 +72,7 @@ class Comparison {
   absl::Status LookInto(const DataSize& size, State state);
   // Those of the stores that have to do with any of the cells.
   std::vector<Store*> StoresFor(const std::vector<Cell>& cells);
-  // All but variants, anew, into tables of such a size.
+  // All but variants, again, into tables of such a size.
   absl::Status Compact(const DataSize& size, uint64_t table_bytes);
   absl::Status OpenMany(const DataSize& size);
   absl::Status Change(const DataSize& size);

@@ -147,9 +147,9 @@ absl::StatusOr<KeySet> MakeKeySet(const Config& config) {
     const KeyReport& report = set.report;
     return absl::InvalidArgumentError(lsm::Concat(
         "nothing to measure: ", set.stored.size(), " keys are to be stored (", report.duplicates,
-        " duplicates left out), ", set.absent.size(), " to be asked for in vain (left out: ",
-        report.absent_duplicates, " duplicates, ", report.absent_stored, " that are stored, ",
-        report.absent_outside, " outside of the stored range)"));
+        " duplicates left out), ", set.absent.size(),
+        " absent keys (left out: ", report.absent_duplicates, " duplicates, ", report.absent_stored,
+        " that are stored, ", report.absent_outside, " outside of the stored range)"));
   }
   return set;
 }

@@ -1,4 +1,4 @@
-// Which keys are stored and which are asked for in vain.
+// Which keys are stored and which are only asked for.
 #ifndef TRELLIS_BENCH_READ_AMP_KEY_SET_H_
 #define TRELLIS_BENCH_READ_AMP_KEY_SET_H_
 

@@ -19,7 +19,7 @@
     place.classList.add('tall', 'single');
     const values = data.stores.flatMap((store) => Object.keys(sorts).map((sort) => store[sort].per_lookup));
     const range = Plots.logRange(values, 1);
-    Plots.addChart(Plots.addPanels(place), 'Reads in vain a lookup', 'reads in vain a lookup; see the table', {
+    Plots.addChart(Plots.addPanels(place), 'Wasted reads a lookup', 'wasted reads a lookup; see the table', {
       type: 'bar',
       data: {
         labels: Object.values(sorts),
@@ -33,7 +33,7 @@
         datasets: {bar: {categoryPercentage: 0.86, barPercentage: 0.94}},
         scales: {
           x: Plots.categoryAxis(''),
-          y: Plots.logAxis('tables read in vain (log scale)', {min: range.min / 2, max: range.max * 4}),
+          y: Plots.logAxis('wasted reads of tables (log scale)', {min: range.min / 2, max: range.max * 4}),
         },
       },
       plugins: [Plots.barLabels()],

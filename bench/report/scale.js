@@ -85,7 +85,7 @@
     memory,
     opening,
     reads: single(['Runs', 'runs that an absent key asks', 'runs', false],
-        ['Wasted reads', 'tables read in vain, absent key', 'wasted_reads', false]),
+        ['Wasted reads', 'wasted reads of tables, absent key', 'wasted_reads', false]),
     amplification: single(['Writes', 'bytes written by those of the user', 'write_amplification', false],
         ['Space', 'bytes stored by those of the user', 'space_amplification', false]),
   });

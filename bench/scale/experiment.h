@@ -30,7 +30,7 @@ struct Lookups {
   Spread micros;  // of one, by groups of kGroup
   uint64_t count = 0;
   double runs_asked = 0;        // filters, a lookup
-  double wasted_reads = 0;      // tables read in vain, a lookup
+  double wasted_reads = 0;      // wasted reads of tables per lookup
   double blocks_from_file = 0;  // a lookup
   double device_bytes = 0;      // a lookup
 };

@@ -340,7 +340,8 @@ Page ReportPage(const Results& results, std::string chart_js) {
        "lookups",
        {CacheTable(results)}},
       {"Reads",
-       "Runs whose filters an absent key asks, and tables read for it in vain.",
+       "Runs whose filters an absent key asks, and tables read for it although they do not hold "
+       "it.",
        "reads",
        {}},
       {"Memory", "Resident in an open store.", "memory", {}},

@@ -50,7 +50,7 @@ class EpochDomain {
   // The lowest epoch in which a guard that still stands was entered; UINT64_MAX if there is none.
   static uint64_t OldestEntered();
 
-  // At the end of the calling thread: a guard that comes later takes a slot anew.
+  // At the end of the calling thread: a guard that comes later takes a slot again.
   static void ForgetSlotOfThisThread() { slot_of_this_thread_ = nullptr; }
 
  private:

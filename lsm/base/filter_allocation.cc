@@ -16,7 +16,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // What a key of the compact kind takes longer to build than one of the fast kind (`layout_bench
 // --table`: 74 and 17 ns), and how much of that a bit is worth that a key then does without, each
-// time that level 1 is written anew.  At an FPP of 0.01 the compact kind saves 3 bits, so it pays
+// time that level 1 is rewritten.  At an FPP of 0.01 the compact kind saves 3 bits, so it pays
 // from 2.4 times the size of level 1 on: as RocksDB advises, in the levels below.
 constexpr double kMoreBuildNanos = 57;
 constexpr double kNanosPerBit = 8;
@@ -76,7 +76,7 @@ uint64_t KeysOf(std::span<const FilterRun> runs) {
   return keys;
 }
 
-// The whole of the deepest run is written anew while as many keys come down as there are above it.
+// The whole of the deepest run is rewritten while as many keys come down as there are above it.
 // In a store that only grows its tables are half of that too few keys old, in the mean, when they
 // are looked at; so if they were sized for half as many keys more, the sum is what it should be.
 double ShareBeforeGrowth(std::span<const FilterRun> runs) {

@@ -1,12 +1,12 @@
 // Spreads filter memory over the sorted runs of a store so that it spares the most reads (Monkey:
 // Dayan, Athanassoulis, Idreos, SIGMOD 2017).  Pure: from sizes to FPPs; nothing is built here.
 //
-// A lookup of a key that is not there asks every run, so it is expected to read the sum of their
-// FPPs in vain; where parts of runs are asked with different probabilities, the sum weighed by
-// them. A bit a key lowers an FPP by the same factor anywhere, but costs as many bits as the run
-// has keys: so memory is best spent where it lowers the sum the most a byte, which is on small runs
-// until their FPPs are as much lower as they are smaller.  The curves say what a byte buys
-// (lsm/base/filter_curve.h): their lower convex hulls, cut into short steps and taken steepest
+// A lookup of a key that is not there asks every run.  So the expected number of its wasted reads
+// is the sum of the runs' FPPs; where parts of runs are asked with different probabilities, the sum
+// weighed by them.  A bit a key lowers an FPP by the same factor anywhere, but costs as many bits
+// as the run has keys: so memory is best spent where it lowers the sum the most a byte, which is on
+// small runs until their FPPs are as much lower as they are smaller.  The curves say what a byte
+// buys (lsm/base/filter_curve.h): their lower convex hulls, cut into short steps and taken steepest
 // first, give the least sum for every budget, and the least budget for every sum; exactly, but for
 // the length of one step.  The last step is taken in part.
 #ifndef TRELLIS_LSM_BASE_FILTER_ALLOCATION_H_
@@ -32,7 +32,7 @@ namespace lsm {
 struct FilterRun {
   uint64_t keys = 0;    // user keys, of all its tables; a run without keys has no filter
   uint64_t tables = 1;  // its keys are in so many filters, about alike
-  double lifetime = 0;  // how often level 1 is written anew before this run is: its size by level
+  double lifetime = 0;  // how often level 1 is rewritten before this run is: its size by level
                         // 1's
   // Lookups that ask one of its tables, of all that do not find their key: 1 for a whole run; less
   // for a part of one, whose other parts follow it.
@@ -106,7 +106,7 @@ class FilterAllocator {
   // put right by kCorrection times what the store would else be beyond it, or short of it; at most
   // so far that the goal is met.  Not farther: a small output cannot make up for much, and tables
   // of one run are best alike.  Of a budget in bytes, a share is also smaller by what the store
-  // may grow until its tables are written anew.  Among the shares, those of the output's parts are
+  // may grow until its tables are rewritten.  Among the shares, those of the output's parts are
   // for the job.
   FilterAllocation ForOutput(std::span<const FilterRun> runs, const FilterOutput& output) const;
 

@@ -1,9 +1,9 @@
-// How much more than its share of lookups a part of the store is asked in vain: estimated from the
-// reads that were wasted on it.  Pure.
+// How many of the lookups of absent keys go to a part of the store, compared with its share of the
+// keys: estimated from its wasted reads.  Pure.
 //
 // That a filter lets a key pass is rare, so it can be counted without cost to lookups, and it says
 // how often the filter was asked: a table whose filter has FPP p, and which holds the share m of
-// its run's keys, would be read in vain p m N times by N lookups of keys that are spread over the
+// its run's keys, would have p m N wasted reads by N lookups of keys that are spread over the
 // store as its own are.  What was seen, by what was to be expected, is its *hotness*: 1 on the
 // average, 9 where 90 % of the lookups go to a tenth of the keys.
 //

@@ -108,7 +108,7 @@ class MergingIterator final : public Iterator {
     }
   }
 
-  // Positions every input anew and builds the heap.
+  // Positions every input again and builds the heap.
   template <typename Move>
   void MoveAll(Direction direction, const Move& move) {
     direction_ = direction;

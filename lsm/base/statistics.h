@@ -114,8 +114,8 @@ struct Statistics {
   uint64_t flush_nanos = 0;
   uint64_t compactions = 0;
   uint64_t trivial_moves = 0;
-  // Of both, those that no level's limit called for: lookups and seeks had asked level 0 in vain,
-  // for as much work as merging it takes (lsm/compaction/picker.h).
+  // Of both, those that no level's limit called for: lookups and seeks had wasted as much work on
+  // level 0 as merging it takes (lsm/compaction/picker.h).
   uint64_t compactions_for_readers = 0;
   uint64_t compactions_at_once = 0;    // the most that ran beside one another, moves included
   uint64_t compaction_bytes_read = 0;  // sizes of its inputs
@@ -179,8 +179,8 @@ struct Statistics {
   // new ones: 1.
   double space_amplification() const;
 
-  // Tables that were read in vain per point lookup that left the memtables, found or not; 0 before
-  // any.  Of absent keys alone it is total.expected_wasted_reads, by chance more or less.
+  // Wasted reads of tables per point lookup that left the memtables, found or not; 0 before any. Of
+  // absent keys alone it is total.expected_wasted_reads, by chance more or less.
   double wasted_reads_per_lookup() const;
 
   // Sets those figures of `total` that say what is there to the sums and means of the levels'.

@@ -25,7 +25,7 @@ absl::Status ChooseFilters(const Options& options, JobContext* context);
 TableFilter UsualFilter(const JobContext& context, int level);
 
 // For the table of a flush of about so many keys; as of average hotness, for its memtable does not
-// know who asked for its keys in vain.
+// count the lookups of its keys.
 absl::StatusOr<TableFilter> PlanFlush(const JobContext& context, const Version& version,
                                       uint64_t keys);
 
@@ -36,7 +36,7 @@ absl::StatusOr<TableFilter> PlanFlush(const JobContext& context, const Version& 
 absl::StatusOr<OutputFilters> PlanFilters(const JobContext& context, const Version& version,
                                           const CompactionPlan& plan);
 
-// Whether tables that could be moved down as they are should be written anew instead, because the
+// Whether tables that could be moved down as they are should be rewritten instead, because the
 // filters take more memory than the goal allows, and these more than their new run's share: those
 // of a small run, whose keys get many bits, must not come to stand in a large one.
 bool MoveKeepsTooMuch(const JobContext& context, const Version& version,

@@ -78,7 +78,7 @@ CompactionPlan PlanDown(const Version& version, int level, OpenTables inputs,
 // The whole level, as a run of its own that is newer than those of the level below.
 CompactionPlan PlanNewRun(const Version& version, int level, const Options& options) {
   const OpenTables& below = version.level(level + 1);
-  // Numbers begin anew whenever the level below was emptied; but a manifest may say anything.
+  // Numbers start again whenever the level below was emptied; but a manifest may say anything.
   if (!below.empty() && below.front()->meta.run == std::numeric_limits<uint32_t>::max())
     return PlanDown(version, level, version.level(level), &options);
   CompactionPlan plan;

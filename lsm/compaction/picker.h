@@ -74,7 +74,7 @@ namespace lsm {
 // Each level below level 1 may hold this many times the bytes of the one above.
 inline constexpr uint64_t kLevelRatio = 10;
 
-// What level 0 was read for in vain.
+// The reads that level 0 wasted.
 struct Level0Reads {
   uint64_t asks = 0;   // of its tables, by lookups: a filter denied the key
   uint64_t reads = 0;  // of its tables, by lookups: the key was not there

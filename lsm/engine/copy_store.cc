@@ -135,7 +135,7 @@ absl::StatusOr<StoreDirectory> OpenForCopy(const std::string& path, const Option
         Concat(path, "/", name, ": there are files of a store already",
                is_whole ? ""
                         : ", without CURRENT: of a copy that was cut short (DB::Destroy removes "
-                          "it), or of a store that lost it (DB::Repair mends it)"));
+                          "it), or of a store that lost it (DB::Repair repairs it)"));
   }
   if (store.own_log_directory != nullptr)
     LSM_RETURN_IF_ERROR(CheckLogDirectoryIsFree(*store.own_log_directory));

@@ -74,7 +74,7 @@ class DbIterator final : public Iterator {
   enum class Direction : uint8_t { kForward, kBackward };
 
   // Where there is no memory for a move, the iterator is not valid: the parts may stand anywhere
-  // then, and any seek places them all anew.
+  // then, and any seek places them all again.
   template <typename Call>
   void Move(const Call& call) {
     out_of_memory_ = false;

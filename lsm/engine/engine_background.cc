@@ -400,7 +400,7 @@ void Engine::NoteCompaction(const absl::Status& status, bool is_for_readers) {
   if (!is_for_readers || absl::IsAborted(status) || absl::IsDataLoss(status))
     return NoteOutcome(status, FailureKind::kCompaction);
   if (status.ok()) return;
-  // Nobody needs it: a store that is only read must not fail for want of room.  Readers pay anew
+  // Nobody needs it: a store that is only read must not fail for want of room.  Readers pay again
   // before it is tried again.  If the manifest failed, that was noted and counted.
   if (failures_.OfLogOrManifest().ok()) counters_.Add(Counter::kBackgroundErrors, 1);
   level0_paid_bytes_ = 0;

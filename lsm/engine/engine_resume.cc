@@ -1,4 +1,4 @@
-// Engine: what failed, and how it is mended without opening the store again.
+// Engine: what failed, and how the store recovers without being opened again.
 #include <string>
 #include <utility>
 
@@ -21,7 +21,7 @@ void Engine::AddFailure(FailureKind kind, const absl::Status& status) {
 
 absl::Status Engine::Refusal(const absl::Status& failure) {
   return absl::AbortedError(
-      Concat("the store takes no more writes after an earlier failure (DB::Resume tries to mend "
+      Concat("the store takes no more writes after an earlier failure (DB::Resume tries to recover "
              "it): ",
              MessageOf(failure)));
 }
@@ -74,8 +74,8 @@ absl::Status Engine::Mend() {
   if (!status.ok() && !forgotten.ok()) AddFailure(FailureKind::kLog, forgotten);
   ScheduleWork();
   work_done_.SignalAll();
-  // Not what fails from here on, perhaps at once: an error would say that nothing was mended, and
-  // leave the outcome of the writes before it open.
+  // Not what fails from here on, perhaps at once: an error would say that nothing was recovered,
+  // and leave the outcome of the writes before it open.
   return status;
 }
 

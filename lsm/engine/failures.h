@@ -1,4 +1,4 @@
-// What failed in an open store and has not been mended yet: the first failure of each kind.
+// The failures of an open store that it has not recovered from: the first of each kind.
 //
 //   kind          what failed                              what stops
 //   log           appending to or syncing a log, or        writes, flushes, compactions
@@ -9,7 +9,7 @@
 //   compaction    reading its inputs, writing its tables   compactions; writes, once level 0 is
 //   full
 //
-// Reads go on in any case.  Engine::Resume mends them all.  Not thread-safe.
+// Reads go on in any case.  Engine::Resume recovers from them all.  Not thread-safe.
 #ifndef TRELLIS_LSM_ENGINE_FAILURES_H_
 #define TRELLIS_LSM_ENGINE_FAILURES_H_
 

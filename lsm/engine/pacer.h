@@ -27,7 +27,7 @@ class Pacer {
   absl::Status Take(std::string_view file, uint64_t bytes);
 
   // While it stands, what is read is kept to the pace, and not counted as done: it is read once
-  // more, or perhaps in vain.
+  // more, or perhaps to no effect.
   class Uncounted {
    public:
     explicit Uncounted(Pacer* pacer) : pacer_(*pacer) { pacer_.counts_ = false; }

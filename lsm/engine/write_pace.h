@@ -6,7 +6,7 @@
 // it.  With R bytes of room left and T nanoseconds to go until there is more, a byte costs T / R:
 // each write moves the moment at which the next one may begin by what its bytes cost.  What a write
 // takes of itself counts, so nobody waits where writers are slower than the background.  R and T
-// are looked at anew for each write, which makes good for a wrong guess.
+// are looked at again for each write, which corrects a wrong guess.
 //
 // Not thread-safe.
 #ifndef TRELLIS_LSM_ENGINE_WRITE_PACE_H_

@@ -89,7 +89,7 @@ class MemoryFileSystem : public FileSystem {
   void SetFileBytes(const std::string& path, std::string bytes);
 
   // As a kernel whose sync of the directory has failed: what is not durable of its names becomes so
-  // by no later sync, but when the name changes anew.
+  // by no later sync, but when the name changes again.
   void DropUnsyncedNames(const std::string& path);
 
   // Bytes that can still be appended before the disk is full (IsDiskFull); no limit at first.  A

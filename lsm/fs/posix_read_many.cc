@@ -69,8 +69,9 @@ class Channels {
   }
 
  private:
-  // A forked child has its parent's rings in its memory and must not touch them, so it begins anew.
-  // (What it leaves behind is never freed: a thread of the parent may have been changing it.)
+  // A forked child has its parent's rings in its memory and must not touch them, so it starts
+  // again. (What it leaves behind is never freed: a thread of the parent may have been changing
+  // it.)
   static Channels* OfThisProcess() {
     static std::atomic<Channels*> current{nullptr};
     // Acquire and release: who finds the object sees it made.

@@ -74,7 +74,7 @@ class Table {
                                                      const TableContext& context,
                                                      std::string_view end = {});
   // So much is read before the footer says where the rest begins.  Properties have about 1 KiB;
-  // what is data blocks of a small table is read in vain.
+  // what is data blocks of a small table is wasted.
   static constexpr uint64_t kEndBytes = uint64_t{4} << 10;
 
   ~Table();

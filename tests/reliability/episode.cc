@@ -317,7 +317,7 @@ class Episode {
         total.false_positives > total.wasted_reads) {
       Fail(total.tables_considered, " tables considered, ", total.reads_avoided, " not read, ",
            total.useful_reads, " and ", total.wasted_reads, " read, ", total.false_positives,
-           " of them in vain after a filter");
+           " of them wasted after a filter");
     }
     if (statistics.filter_false_negatives > 0)
       Fail(statistics.filter_false_negatives, " keys denied by the filters of their tables");

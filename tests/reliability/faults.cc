@@ -175,7 +175,7 @@ class Trial {
     if (db_->GetFailure().ok()) return;
     const absl::Status status = TryToResume();
     if (!status.ok()) return Fail(Concat("on a full disk Resume fails: ", status.ToString()));
-    Fail(promises_.Resumed(db_->GetFailure(), /*failed_anew=*/false));
+    Fail(promises_.Resumed(db_->GetFailure(), /*failed_again=*/false));
   }
 
   void Make(const Step& step) {

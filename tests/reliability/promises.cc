@@ -34,11 +34,11 @@ std::string Promises::Answered(const Commit& commit, const absl::Status& status)
   return "";
 }
 
-std::string Promises::Resumed(const absl::Status& failure, bool failed_anew) {
+std::string Promises::Resumed(const absl::Status& failure, bool failed_again) {
   was_resumed_ = true;
   unknown_ = std::nullopt;
   Synced();
-  return failure.ok() || failed_anew ? "" : "resumed, and GetFailure still says why not";
+  return failure.ok() || failed_again ? "" : "resumed, and GetFailure still says why not";
 }
 
 std::string Promises::Opened(const Contents& found, bool dropped) {

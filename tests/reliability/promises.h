@@ -21,7 +21,7 @@ struct TrialReport {
   uint64_t places = 0;   // in the workload, at which something may fail
   uint64_t cases = 0;    // of a place and a way to fail, up to that of the last run
   uint64_t runs = 0;     // of these cases
-  uint64_t resumed = 0;  // of the runs, in which the store was mended without being opened again
+  uint64_t resumed = 0;  // of the runs, in which the store recovered without being opened again
   uint64_t unknown = 0;  // of the runs, in which the outcome of a write was unknown
   // The bytes appended in a run, but for resuming the store, as a part of those when nothing
   // failed.
@@ -37,8 +37,8 @@ class Promises {
   // All that was acknowledged is durable now.
   void Synced() { durable_ = history_.size(); }
   // Resume succeeded, so that a write of unknown outcome is not there.  `failure`: GetFailure then;
-  // `failed_anew`: something failed since Resume began, perhaps after it had mended all.
-  std::string Resumed(const absl::Status& failure, bool failed_anew);
+  // `failed_again`: something failed since Resume began, perhaps after it had recovered all.
+  std::string Resumed(const absl::Status& failure, bool failed_again);
   // The store was opened, and this is there.  `dropped`: by a disk that dropped what was written
   // and not synced, which is as after a crash.
   std::string Opened(const Contents& found, bool dropped);

@@ -174,7 +174,7 @@ absl::Status Run(uses::CommandLine& line) {
   absl::StatusOr<uses::TakenFilter> taken =
       uses::TakeIdsFilter(**db, workload.ids + new_ids, fpp, workload.seed);
   if (!taken.ok()) return taken.status();
-  std::cout << workload.ids << " ids; filter " << (taken->was_saved ? "as saved, " : "made anew, ")
+  std::cout << workload.ids << " ids; filter " << (taken->was_saved ? "as saved, " : "rebuilt, ")
             << taken->filter.size_bits() / 8 << " bytes\n";
   uses::GuardedStore store(*std::move(db), *std::move(taken));
 

@@ -33,7 +33,7 @@ class PenetrationGuardTest : public testing_support::ProgramsTest {
 TEST_F(PenetrationGuardTest, KeepsLookupsOfAbsentIdsFromTheStore) {
   const std::string out =
       OutputOf("penetration_guard store --ids 20000 --lookups 200000 --new 0 --seed 5");
-  EXPECT_THAT(out, testing::StartsWith("20000 ids; filter made anew, 24"));
+  EXPECT_THAT(out, testing::StartsWith("20000 ids; filter rebuilt, 24"));
   const Row without = RowOf(out, "without guard"), with = RowOf(out, "with guard");
   EXPECT_EQ(without.lookups, 200'000u);
   EXPECT_EQ(without.reached, 200'000u);
@@ -84,7 +84,7 @@ TEST_F(PenetrationGuardTest, AFilterThatLacksIdsIsNeverUsed) {
   EXPECT_THAT(failed.out, testing::StartsWith("1010 ids; filter as saved, "));
   EXPECT_THAT(failed.err, HasSubstr("File too large"));
   const std::string out = OutputOf("penetration_guard store --lookups 50000 --absent 0 --new 0");
-  EXPECT_THAT(out, HasSubstr(" ids; filter made anew, "));
+  EXPECT_THAT(out, HasSubstr(" ids; filter rebuilt, "));
   EXPECT_GT(std::stoul(out), 1500u);  // so many that the filter of 1010 lacks some
   const Row with = RowOf(out, "with guard");
   EXPECT_EQ(with.wrong, 0u);

@@ -245,7 +245,7 @@ TEST(FilterAllocationTest, CompactKindsStandWhereTheyPay) {
     EXPECT_LT(by_level.wasted_reads,
               Allocate(kind, FilterGoal::BitsPerKey(10), runs).wasted_reads / 3);
   }
-  // A level that is still as small as level 1 is written anew as often.
+  // A level that is still as small as level 1 is rewritten as often.
   Runs young = runs;
   for (FilterRun& run : young) run.lifetime = 0.25;
   for (const FilterShare& share : Allocate("by-level", FilterGoal::BitsPerKey(10), young).shares) {

@@ -1,4 +1,4 @@
-// After a failure the store is mended without being opened again: what reads showed stays, and
+// After a failure the store recovers without being opened again: what reads showed stays, and
 // writes are taken again.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -222,7 +222,8 @@ TEST_F(ResumeTest, AfterAnAttemptThatFailedNoLogIsBelievedWhoseNameMayBeLost) {
   EXPECT_EQ(Scan(), "a=1 c=3");
 }
 
-// An error would say that nothing is mended: what the writes before it came to is settled, though.
+// An error would say that nothing was recovered: what the writes before it came to is settled,
+// though.
 TEST_F(ResumeTest, WhatFailsBehindItIsANewFailure) {
   NarrowScheduler scheduler;
   scheduler.has_memory = false;

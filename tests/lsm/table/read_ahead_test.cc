@@ -119,7 +119,7 @@ TEST_F(ReadAheadTest, WhoGoesOnToTheNextBlockOnlyReadsThatOne) {
     const uint64_t stretch = read_bytes();
     EXPECT_LE(stretch, kFirstBytes);
     EXPECT_GT(stretch, kFirstBytes - 8192);
-    // What was read is not read again; what comes behind a seek begins anew.
+    // What was read is not read again; what comes behind a seek starts again.
     LeaveBlock(forward);
     EXPECT_EQ(reads(), 0u);
     iterator_->Seek(Target(kKeys / 4));

@@ -38,7 +38,7 @@ struct Forgery {
   uint8_t filter_compression = 0;
   uint8_t properties_compression = 0;
   std::function<void(Footer*)> change_footer;
-  std::function<void(std::string*)> change_footer_bytes;  // checksummed anew afterwards
+  std::function<void(std::string*)> change_footer_bytes;  // checksummed again afterwards
 
   static BlockHandle Append(const Stored& stored, std::string* file) {
     const BlockHandle handle{file->size(), stored.bytes.size()};

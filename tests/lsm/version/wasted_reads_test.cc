@@ -1,4 +1,4 @@
-// What each table counts of the lookups that it was read for in vain.
+// The wasted reads that each table counts.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -90,7 +90,7 @@ TEST_F(WastedReadsTest, WithoutAFilterEveryReadInVainCounts) {
   for (int i = 0; i < 50; ++i) Get(*version, AbsentKey(i));
   EXPECT_EQ(SeenBy(*table), 50);
   for (int i = 0; i < 50; ++i) Get(*version, std::to_string(1'000 + i));
-  EXPECT_EQ(SeenBy(*table), 50);  // not in vain
+  EXPECT_EQ(SeenBy(*table), 50);  // not wasted
 }
 
 // A key that the filter rightly knows is not there for who looks at an older state: no filter could
