@@ -67,16 +67,15 @@ class EventLog::Files {
     LSM_RETURN_IF_ERROR(CheckOptions(options));
     FileSystem& file_system =
         options.file_system != nullptr ? *options.file_system : PosixFileSystem();
-    LSM_ASSIGN_OR_RETURN(std::unique_ptr<Directory> directory,
-                         file_system.OpenDirectory(options.directory, /*create=*/true));
-    auto files = std::make_unique<Files>(options, std::move(directory));
+    auto files = std::make_unique<Files>(options, &file_system);
     MutexLock lock(&files->mutex_);
+    LSM_RETURN_IF_ERROR(files->OpenDirectory());
     LSM_RETURN_IF_ERROR(files->Rotate());
     return files;
   }
 
-  Files(const EventLogOptions& options, std::unique_ptr<Directory> directory)
-      : options_(options), directory_(std::move(directory)) {}
+  Files(const EventLogOptions& options, FileSystem* file_system)
+      : options_(options), file_system_(file_system) {}
 
   // Throws nothing.
   void Write(std::string_view line) {
@@ -108,10 +107,31 @@ class EventLog::Files {
 
  private:
   absl::Status TryToWrite(std::string_view line) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    if (file_ == nullptr ||
-        (file_->size_bytes() > 0 && file_->size_bytes() + line.size() > options_.file_bytes_max))
-      LSM_RETURN_IF_ERROR(Rotate());
+    const bool is_full = file_ != nullptr && file_->size_bytes() > 0 &&
+                         file_->size_bytes() + line.size() > options_.file_bytes_max;
+    if (file_ == nullptr || is_full || !IsInPlace()) {
+      absl::Status status = Rotate();
+      // Unavailable: the directory itself was removed.
+      if (absl::IsUnavailable(status)) {
+        LSM_RETURN_IF_ERROR(OpenDirectory());
+        status = Rotate();
+      }
+      LSM_RETURN_IF_ERROR(status);
+    }
     return file_->Append(line);
+  }
+
+  // Whether the file that is open still has the log's name.  Events are rare, so one more call for
+  // each costs nothing.
+  bool IsInPlace() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    const absl::StatusOr<FileInfo> info = directory_->Stat(options_.name);
+    return info.ok() && info->size_bytes == file_->size_bytes();
+  }
+
+  absl::Status OpenDirectory() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    LSM_ASSIGN_OR_RETURN(directory_,
+                         file_system_->OpenDirectory(options_.directory, /*create=*/true));
+    return absl::OkStatus();
   }
 
   // NAME.1 becomes NAME.2, NAME becomes NAME.1, and so on; the oldest is replaced.
@@ -138,8 +158,9 @@ class EventLog::Files {
   }
 
   const EventLogOptions options_;
-  const std::unique_ptr<Directory> directory_;
+  FileSystem* const file_system_;
   Mutex mutex_;
+  std::unique_ptr<Directory> directory_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<AppendFile> file_ ABSL_GUARDED_BY(mutex_);  // null after a failure
   uint64_t lines_lost_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Status status_ ABSL_GUARDED_BY(mutex_);

@@ -40,8 +40,9 @@ struct EventLogOptions {
 // Thread-safe; may be the listener of several stores at once.  Its failures never reach a store: a
 // line that cannot be written is dropped and counted, and the next one begins another file.
 //
-// It alone names, writes and removes its files: only one EventLog at a time may have a directory
-// and name, in all processes, and nothing else (logrotate) may rotate them.
+// It rotates its files itself: only one EventLog at a time may have a directory and name, in all
+// processes.  If another program removes, renames, cuts or replaces the file that is written to, or
+// removes the directory, the next line begins another file.
 class EventLog final : public EventListener {
  public:
   // Begins a new file; one of an earlier process becomes NAME.1.  InvalidArgument for a value out

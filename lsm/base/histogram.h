@@ -56,6 +56,28 @@ class BasicHistogram {
 
   uint64_t count() const { return count_; }
 
+  // The sum of the values, each taken as the middle of its bucket.
+  double sum() const {
+    double sum = 0;
+    for (size_t i = 0; i < counts_.size(); ++i)
+      sum += static_cast<double>(counts_[i]) * static_cast<double>(MiddleOf(i));
+    return sum;
+  }
+
+  // The buckets that are not empty, by ascending values, for programs that export them.
+  struct Bucket {
+    uint64_t largest = 0;  // value that belongs to the bucket
+    uint64_t count = 0;    // values in this bucket alone
+    bool operator==(const Bucket&) const = default;
+  };
+  std::vector<Bucket> Buckets() const {
+    std::vector<Bucket> buckets;
+    for (size_t i = 0; i < counts_.size(); ++i) {
+      if (counts_[i] > 0) buckets.push_back({LargestOf(i), counts_[i]});
+    }
+    return buckets;
+  }
+
   // The middle of the first bucket such that at least `share` (of [0, 1]) of all values are in it
   // or below it: off by at most half a bucket.  0 while nothing was recorded.  NaN is as 0.
   uint64_t Percentile(double share) const {
@@ -78,12 +100,19 @@ class BasicHistogram {
 
  private:
   uint64_t CountAt(size_t bucket) const { return counts_.empty() ? 0 : counts_[bucket]; }
-  static uint64_t MiddleOf(size_t bucket) {
+  static int ShiftOf(size_t bucket) {
+    return std::max(0, static_cast<int>(bucket >> kLinearBits) - 1);
+  }
+  static uint64_t SmallestOf(size_t bucket) {
     constexpr size_t kLinear = size_t{1} << kLinearBits;
     if (bucket < 2 * kLinear) return bucket;
-    const int shift = static_cast<int>(bucket >> kLinearBits) - 1;
-    const uint64_t low = static_cast<uint64_t>(bucket % kLinear + kLinear) << shift;
-    return low + ((uint64_t{1} << shift) >> 1);
+    return static_cast<uint64_t>(bucket % kLinear + kLinear) << ShiftOf(bucket);
+  }
+  static uint64_t MiddleOf(size_t bucket) {
+    return SmallestOf(bucket) + ((uint64_t{1} << ShiftOf(bucket)) >> 1);
+  }
+  static uint64_t LargestOf(size_t bucket) {
+    return SmallestOf(bucket) + ((uint64_t{1} << ShiftOf(bucket)) - 1);
   }
 
   std::vector<uint64_t> counts_;  // empty while nothing was recorded

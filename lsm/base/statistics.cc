@@ -106,6 +106,8 @@ constexpr StoreField kStoreFields[] = {
     {"bytes_verified", &Statistics::bytes_verified},
     {"scrubs", &Statistics::scrubs},
     {"damage_found", &Statistics::damage_found},
+    {"listener_calls", &Statistics::listener_calls},
+    {"listener_nanos", &Statistics::listener_nanos},
 };
 
 struct TimesField {
@@ -274,6 +276,10 @@ std::string WritesText(const Statistics& statistics) {
   rows.push_back({"writes that waited for the next log", ReadableCount(statistics.stalls_log)});
   rows.push_back({"writes delayed before that", ReadableCount(statistics.slowdowns)});
   rows.push_back({"  time of all these", ReadableNanos(statistics.stall_nanos)});
+  if (statistics.listener_calls > 0) {
+    rows.push_back({"callbacks of the listener", ReadableCount(statistics.listener_calls)});
+    rows.push_back({"  time", ReadableNanos(statistics.listener_nanos)});
+  }
   rows.push_back({"background errors", ReadableCount(statistics.background_errors)});
   return "Writes\n" + ReadableTable(rows, 2);
 }
@@ -296,8 +302,11 @@ struct Share {
   std::string_view name = text;  // in JSON
 };
 // The last is not the slowest call: only some are timed.
-constexpr Share kShares[] = {
-    {"p50", 0.5}, {"p95", 0.95}, {"p99", 0.99}, {"p99.9", 0.999}, {"max timed", 1, "max_timed"}};
+constexpr Share kShares[] = {{"p50", 0.5},
+                             {"p95", 0.95},
+                             {"p99", 0.99},
+                             {"p99.9", 0.999, "p99_9"},
+                             {"max timed", 1, "max_timed"}};
 
 std::string TimesText(const Statistics& statistics) {
   Rows rows = {{"", "calls timed"}};
@@ -316,8 +325,18 @@ std::string TimesText(const Statistics& statistics) {
 void WriteTimes(const LatencyHistogram& times, JsonWriter* json) {
   json->BeginObject();
   json->Member("count", times.count());
+  json->Member("sum_nanos", times.sum());
   for (const Share& share : kShares)
     json->Member(Concat(share.name, "_nanos"), times.Percentile(share.share));
+  json->Key("buckets");
+  json->BeginArray();
+  for (const LatencyHistogram::Bucket& bucket : times.Buckets()) {
+    json->BeginArray();
+    json->Number(bucket.largest);
+    json->Number(bucket.count);
+    json->EndArray();
+  }
+  json->EndArray();
   json->EndObject();
 }
 

@@ -152,6 +152,10 @@ struct Statistics {
   uint64_t bytes_verified = 0;
   uint64_t scrubs = 0;        // times that the turn of every table, and of the records, had come
   uint64_t damage_found = 0;  // lines of DB::GetDamage, and those that are too many for it
+  // Callbacks of Options::listener, and the time that they took.  Writes and jobs run them, and
+  // wait for them; `stall_nanos` does not include that time.
+  uint64_t listener_calls = 0;
+  uint64_t listener_nanos = 0;
 
   // How long calls took, in nanoseconds.  A sample of each thread's calls is timed: one in 127 of
   // Get, one in 31 seeks of iterators, one in 7 writes (Put, Delete and Write, with the time that
@@ -187,7 +191,9 @@ struct Statistics {
   void SumLevels();
 
   std::string ToText() const;
-  // One object; members are named like the fields above.
+  // One object; members are named like the fields above.  A histogram is an object of `count`,
+  // `sum_nanos`, percentiles (`p50_nanos`, ...), and `buckets`: pairs of the largest value of a
+  // bucket and its count, without empty buckets.
   std::string ToJson() const;
 };
 

@@ -300,6 +300,8 @@ Statistics Engine::GetStatistics() {
   statistics.block_cache_capacity_bytes = block_cache_.capacity_bytes();
   statistics.reserve_bytes = reserve_.held_bytes();
   statistics.puts_refused = ArePutsRefused() ? 1 : 0;
+  statistics.listener_calls = events_->calls();
+  statistics.listener_nanos = events_->nanos();
   statistics.filter_goal = options_.filter_goal.ToText();
   statistics.recovery = recovery_;
   statistics.SumLevels();

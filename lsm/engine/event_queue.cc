@@ -84,7 +84,8 @@ void EventQueue::DeliverLocked() noexcept {
 
 void EventQueue::DeliverOne(Queued queued) {
   const uint64_t wall_micros = clock_->WallMicros();
-  const uint64_t micros_ago = (clock_->MonotonicNanos() - queued.nanos) / 1000;
+  const uint64_t begin_nanos = clock_->MonotonicNanos();
+  const uint64_t micros_ago = (begin_nanos - queued.nanos) / 1000;
   std::visit(
       [&](auto& any) {
         any.wall_micros = wall_micros - std::min(wall_micros, micros_ago);
@@ -92,6 +93,9 @@ void EventQueue::DeliverOne(Queued queued) {
         Callback{*listener_}(any);
       },
       queued.event);
+  // Relaxed: for statistics.
+  nanos_.fetch_add(clock_->MonotonicNanos() - begin_nanos, std::memory_order_relaxed);
+  calls_.fetch_add(1, std::memory_order_relaxed);
 }
 
 void EventQueue::Close() noexcept {

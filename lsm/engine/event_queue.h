@@ -67,6 +67,11 @@ class EventQueue {
   // REQUIRES: not called from a callback.
   void Close() noexcept;
 
+  // The callbacks that have ended, and the time that they took.
+  // Relaxed: for statistics.
+  uint64_t calls() const { return calls_.load(std::memory_order_relaxed); }
+  uint64_t nanos() const { return nanos_.load(std::memory_order_relaxed); }
+
   // The number of the next flush or compaction.
   // Relaxed: nothing else depends on it.
   uint64_t NewJob() { return jobs_.fetch_add(1, std::memory_order_relaxed) + 1; }
@@ -130,6 +135,7 @@ class EventQueue {
   Clock* const clock_;
   const std::string store_;
   std::atomic<uint64_t> jobs_{0};
+  std::atomic<uint64_t> calls_{0}, nanos_{0};
   std::atomic<bool> waiting_{false};  // events_ is not empty
   std::atomic<std::thread::id> deliverer_{};
   Mutex mutex_;  // the last of all locks; not held during a callback

@@ -86,9 +86,12 @@ absl::Status Reserve::BuildIfSmall(uint64_t bytes, bool insist) {
   free_bytes_ = status.ok() ? 0 : free;
   if (status.ok()) {
     attempts_ = 0;
-  } else {
-    is_there_ = std::nullopt;  // perhaps a part of it
+    return status;
   }
+  is_there_ = std::nullopt;  // perhaps a part of it
+  // The space that it had before is still free.
+  if (held > 0 && held < bytes && LookForFile().ok() && !*is_there_ && !Make(held).ok())
+    is_there_ = std::nullopt;
   return status;
 }
 

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <thread>
@@ -10,6 +13,7 @@
 
 #include "lsm/bytes/status.h"
 #include "lsm/fs/memory_file_system.h"
+#include "tests/support/scratch_dir.h"
 #include "tests/support/status_matchers.h"
 
 namespace lsm {
@@ -131,6 +135,52 @@ TEST_F(EventLogTest, CountsLostLines) {
   EXPECT_THAT(Bytes("LOG"), HasSubstr("what=fourth"));
   EXPECT_EQ(log_->lines_lost(), 2u);
   EXPECT_THAT(log_->status(), StatusIs(absl::StatusCode::kResourceExhausted));
+}
+
+// As logrotate does, or a person.
+TEST_F(EventLogTest, BeginsAnotherFileIfItsOwnIsGone) {
+  Open();
+  const auto directory = files_.OpenDirectory("/logs", false).value();
+  Write("first");
+  ASSERT_OK(directory->Remove("LOG"));
+  Write("second");
+  EXPECT_THAT(Bytes("LOG"), HasSubstr("what=second"));
+  ASSERT_OK(directory->Rename("LOG", "moved"));
+  Write("third");
+  EXPECT_THAT(Bytes("LOG"), HasSubstr("what=third"));
+  // Another file in its place is kept as an old one.
+  ASSERT_OK(directory->Rename("LOG", "moved"));
+  files_.SetFileBytes("/logs/LOG", "");
+  Write("fourth");
+  EXPECT_THAT(Bytes("LOG"), HasSubstr("what=fourth"));
+  EXPECT_EQ(Bytes("LOG.1"), "");
+  EXPECT_THAT(Bytes("moved"), HasSubstr("what=third"));
+  EXPECT_EQ(log_->lines_lost(), 0u);
+}
+
+TEST_F(EventLogTest, BeginsAnotherFileIfItsDirectoryIsGone) {
+  const testing_support::ScratchDir scratch;
+  const std::string directory = scratch.path_of("logs");
+  options_ = {.directory = directory};
+  Open();
+  Write("first");
+  std::filesystem::remove_all(directory);
+  Write("second");
+  EXPECT_EQ(log_->lines_lost(), 0u) << log_->status();
+  std::ifstream file(directory + "/LOG");
+  const std::string text((std::istreambuf_iterator<char>(file)), {});
+  EXPECT_THAT(text, HasSubstr("what=second"));
+  // A directory in place of the file: lines are lost, and counted, until it is gone.
+  std::filesystem::remove(directory + "/LOG");
+  std::filesystem::create_directory(directory + "/LOG");
+  std::filesystem::create_directory(directory + "/LOG.1");
+  std::filesystem::create_directory(directory + "/LOG.1/x");
+  Write("third");
+  EXPECT_EQ(log_->lines_lost(), 1u);
+  EXPECT_FALSE(log_->status().ok());
+  std::filesystem::remove(directory + "/LOG");
+  Write("fourth");
+  EXPECT_EQ(log_->lines_lost(), 1u);
 }
 
 TEST_F(EventLogTest, RefusesBadOptions) {

@@ -55,6 +55,20 @@ TEST(HistogramTest, PercentilesAreWithinABucketOfTheSortedValues) {
   }
 }
 
+TEST(HistogramTest, BucketsHoldTheValuesUpToTheirLargest) {
+  Histogram histogram;
+  EXPECT_TRUE(histogram.Buckets().empty());
+  EXPECT_EQ(histogram.sum(), 0);
+  // Values of 2^8 and more share buckets: 256 and 257 one, 1020 to 1023 one.
+  for (const uint64_t value : {3, 3, 255, 256, 257, 258, 1020, 1023}) histogram.Record(value);
+  const std::vector<Histogram::Bucket> expected = {{3, 2}, {255, 1}, {257, 2}, {259, 1}, {1023, 2}};
+  EXPECT_EQ(histogram.Buckets(), expected);
+  EXPECT_NEAR(histogram.sum(), 3075, 3075.0 / 128);
+  Histogram largest;
+  largest.Record(UINT64_MAX);
+  EXPECT_EQ(largest.Buckets().back().largest, UINT64_MAX);
+}
+
 TEST(HistogramTest, TheLargestValueHasABucket) {
   Histogram histogram;
   histogram.Record(UINT64_MAX);

@@ -155,8 +155,17 @@ TEST(StatisticsTest, ShowsPercentilesOfCallsThatWereTimed) {
   const json times = json::parse(statistics.ToJson())["get_times"];
   EXPECT_EQ(times["count"], 1000);
   EXPECT_NEAR(times["p50_nanos"].get<double>(), 500e3, 500e3 / 32);
-  EXPECT_NEAR(times["p99.9_nanos"].get<double>(), 999e3, 999e3 / 32);
+  EXPECT_NEAR(times["p99_9_nanos"].get<double>(), 999e3, 999e3 / 32);
   EXPECT_NEAR(times["max_timed_nanos"].get<double>(), 1e6, 1e6 / 32);
+  EXPECT_NEAR(times["sum_nanos"].get<double>(), 500.5e6, 500.5e6 / 32);
+  uint64_t in_buckets = 0, last = 0;
+  for (const json& bucket : times["buckets"]) {
+    EXPECT_GT(bucket[0].get<uint64_t>(), last);
+    last = bucket[0];
+    in_buckets += bucket[1].get<uint64_t>();
+  }
+  EXPECT_EQ(in_buckets, 1000u);
+  EXPECT_GE(last, 1'000'000u);
 }
 
 TEST(StatisticsTest, TextIsOneScreenAndNamesLevelsThatHoldSomething) {

@@ -12,6 +12,7 @@
 
 #include "lsm/base/event_listener.h"
 #include "lsm/db.h"
+#include "tests/lsm/engine/full_disk.h"
 #include "tests/lsm/engine/world.h"
 #include "tests/support/scratch_dir.h"
 #include "tests/support/status_matchers.h"
@@ -89,6 +90,52 @@ TEST(CloseBesideTest, ACompactionThatItEndsIsRefused) {
   EXPECT_OK((*db)->Close());
   compacting.join();
   EXPECT_THAT(compacted, StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("closed")));
+}
+
+TEST(CloseBesideTest, MayComeBetweenTwoStepsOfACompaction) {
+  World world;
+  Options options = world.SmallOptions();
+  options.environment.scheduler = nullptr;  // threads
+  options.environment.clock = nullptr;
+  options.table_bytes = options.write_buffer_bytes = 64 << 10;
+  options.level1_bytes = uint64_t{1} << 30;
+  options.compression = Compression::kNone;
+  options.reserve_bytes = uint64_t{1} << 20;
+  constexpr int kKeys = 3000;
+  const auto key_of = [](int i) { return Concat("key", 10'000 + i); };
+  auto db = DB::Open(kStorePath, options);
+  ASSERT_OK(db);
+  for (int i = 0; i < kKeys; ++i) ASSERT_OK((*db)->Put(key_of(i), std::string(1000, 'v')));
+  ASSERT_OK((*db)->CompactRange());
+  for (int i = 0; i < kKeys; i += 40) ASSERT_OK((*db)->Put(key_of(i), std::string(1000, 'w')));
+  ASSERT_OK((*db)->Flush());
+  // The third table that a step replaces goes when the store is being closed.
+  std::atomic<int> tables_removed{0};
+  world.files->SetFault([&, full = FullDisk(*world.files)](
+                            FileOperation operation, const std::string& path, uint64_t at) mutable {
+    if (operation == FileOperation::kRemove && path.ends_with(".table") && ++tables_removed == 3) {
+      while ((*db)->GetFailure().ok()) std::this_thread::yield();
+    }
+    return full(operation, path, at);
+  });
+  absl::Status compacted;
+  std::thread compacting([&] { compacted = (*db)->CompactRange(); });
+  while (tables_removed < 3) std::this_thread::yield();
+  EXPECT_OK((*db)->Close());
+  compacting.join();
+  EXPECT_THAT(compacted, StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("closed")));
+  EXPECT_LT(tables_removed, 20) << "of about 50: it went on";
+  world.files->SetFault(nullptr);
+  db = DB::Open(kStorePath, options);
+  ASSERT_OK(db);
+  const auto verified = (*db)->Verify();
+  ASSERT_OK(verified);
+  EXPECT_EQ(verified->problems.size(), 0u);
+  for (int i = 0; i < kKeys; ++i) {
+    const auto value = (*db)->Get(key_of(i));
+    ASSERT_OK(value);
+    ASSERT_EQ(*value, std::string(1000, i % 40 == 0 ? 'w' : 'v')) << i;
+  }
 }
 
 TEST(CloseBesideTest, MayComeAtAnyMoment) {

@@ -105,6 +105,11 @@ TEST_F(CompactionStepsTest, AWholeCompactionFailsInTheSameSpace) {
   FillLevels();
   world_.files->SetFreeBytes(uint64_t{1} << 20);
   EXPECT_THAT(db_->CompactRange(), StatusIs(absl::StatusCode::kResourceExhausted));
+  CheckAll();
+  world_.files->SetFreeBytes(uint64_t{1} << 30);
+  ASSERT_OK(db_->Resume());
+  ASSERT_OK(db_->CompactRange());
+  CheckAll();
 }
 
 TEST_F(CompactionStepsTest, DeletesGiveSpaceBack) {

@@ -124,6 +124,26 @@ class EventsTest : public StoreTest {
   const std::shared_ptr<Recorder> recorder_ = std::make_shared<Recorder>();
 };
 
+TEST_F(EventsTest, CallbacksAndTheirTimeAreCounted) {
+  Open();
+  const Statistics before = db_->GetStatistics();
+  const size_t lines_before = recorder_->lines.size();
+  recorder_->during = [&] { world_.clock.Advance(5'000); };
+  Put("a", "1");
+  Flush();
+  ASSERT_OK(db_->WaitForBackgroundWork());
+  recorder_->during = nullptr;
+  const Statistics counted = db_->GetStatistics().Since(before);
+  EXPECT_GE(counted.listener_calls, 4u);  // a flush, its table, and a log
+  EXPECT_EQ(counted.listener_calls, recorder_->lines.size() - lines_before);
+  // Reading the clock takes 1,000 more.
+  EXPECT_EQ(counted.listener_nanos, 6'000 * counted.listener_calls);
+  EXPECT_THAT(db_->GetStatistics().ToText(), HasSubstr("callbacks of the listener"));
+  options_.listener = nullptr;
+  Open();
+  EXPECT_EQ(db_->GetStatistics().listener_calls, 0u);
+}
+
 TEST_F(EventsTest, TellsOfOpeningAndClosing) {
   Open();
   const std::vector<std::string> opened = recorder_->Take();

@@ -108,6 +108,31 @@ TEST_F(ReserveTest, GrowsWithTheMemtable) {
   EXPECT_EQ(db_->GetStatistics().flushes, 0u);
 }
 
+TEST_F(ReserveTest, KeepsItsSizeIfItCannotGrow) {
+  Open();
+  PutMany(20);
+  Flush();
+  const uint64_t before = reserve_bytes();
+  ASSERT_GT(before, 0u);
+  uint64_t failures = 0;
+  world_.files->SetFault([&](FileOperation operation, const std::string& path, uint64_t) {
+    const bool fails = path.ends_with(kReserveFileName) && operation == FileOperation::kSyncFile &&
+                       world_.files->FileBytes(path).size() > before;
+    failures += fails ? 1 : 0;
+    return fails ? DiskFull(Concat(path, ": there is no space (made up)")) : absl::OkStatus();
+  });
+  PutMany(200);
+  Flush();
+  EXPECT_GT(failures, 0u);
+  EXPECT_EQ(reserve_bytes(), before);
+  EXPECT_EQ(db_->GetStatistics().reserve_bytes, before);
+  world_.files->SetFault(nullptr);
+  PutMany(200);
+  Flush();
+  EXPECT_GT(reserve_bytes(), before);
+  EXPECT_EQ(db_->GetStatistics().reserve_bytes, reserve_bytes());
+}
+
 TEST_F(ReserveTest, FollowsTheOption) {
   Open();
   PutMany(1000);
