@@ -11,8 +11,8 @@
 
 #include "lsm/version/manifest.h"
 #include "tests/lsm/engine/counting_scheduler.h"
-#include "tests/lsm/engine/direct_reads.h"
 #include "tests/lsm/engine/store_test.h"
+#include "tests/lsm/engine/wrapped_reads.h"
 #include "tests/support/scratch_dir.h"
 #include "tests/support/status_matchers.h"
 
@@ -226,8 +226,8 @@ TEST_F(CopyTest, WhatIsReadBackIsKeptToThePaceAndNotCounted) {
 TEST_F(CopyTest, CopiesAreReadBackPastThePageCache) {
   std::vector<std::string> asked;
   bool copies_can = true;
-  DirectReads files(world_.files.get(), [&](std::string_view path) {
-    asked.emplace_back(path);
+  WrappedReads files = DirectReads(world_.files.get(), [&](const std::string& path) {
+    asked.push_back(path);
     return copies_can || path.starts_with(kStorePath);
   });
   options_.environment.file_system = &files;

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "lsm/version/manifest.h"
-#include "tests/lsm/engine/direct_reads.h"
 #include "tests/lsm/engine/store_test.h"
+#include "tests/lsm/engine/wrapped_reads.h"
 #include "tests/lsm/fs/child_process.h"
 #include "tests/support/scratch_dir.h"
 #include "tests/support/status_matchers.h"
@@ -447,7 +447,7 @@ TEST_F(OpenTest, DestroyTakesFilesThatAreOursAndDamaged) {
 // --- a file system without direct reads ---
 
 TEST_F(OpenTest, DirectReadsThatCannotBeAreRefusedAtOnce) {
-  DirectReads buffered(world_.files.get(), [](std::string_view) { return false; });
+  WrappedReads buffered = DirectReads(world_.files.get(), [](const std::string&) { return false; });
   options_.environment.file_system = &buffered;
   options_.direct_reads = true;
   const auto refused =
@@ -470,7 +470,7 @@ TEST_F(OpenTest, ARepairDoesNotNeedDirectReads) {
   std::string bytes = world_.files->FileBytes(table);
   bytes[10] = static_cast<char>(bytes[10] ^ 1);
   world_.files->SetFileBytes(table, bytes);
-  DirectReads buffered(world_.files.get(), [](std::string_view) { return false; });
+  WrappedReads buffered = DirectReads(world_.files.get(), [](const std::string&) { return false; });
   options_.environment.file_system = &buffered;
   options_.direct_reads = true;
   ASSERT_OK_AND_ASSIGN(const RepairReport report, DB::Repair(kStorePath, options_));

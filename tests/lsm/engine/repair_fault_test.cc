@@ -7,11 +7,13 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
-#include "lsm/fs/forwarding_directory.h"
+#include "lsm/bytes/status.h"
 #include "tests/lsm/engine/store_test.h"
+#include "tests/lsm/engine/wrapped_reads.h"
 #include "tests/lsm/fs/child_process.h"
 #include "tests/support/scratch_dir.h"
 #include "tests/support/status_matchers.h"
@@ -188,44 +190,18 @@ class HalfReadFile final : public ReadFile {
   const std::unique_ptr<ReadFile> file_;
 };
 
-// For files whose names end so.
-class HalfReadDirectory final : public ForwardingDirectory {
- public:
-  HalfReadDirectory(std::unique_ptr<Directory> directory, std::string ending)
-      : ForwardingDirectory(std::move(directory)), ending_(std::move(ending)) {}
-  absl::StatusOr<std::unique_ptr<ReadFile>> OpenRead(std::string_view name,
-                                                     ReadMode mode) override {
-    LSM_ASSIGN_OR_RETURN(std::unique_ptr<ReadFile> file, directory().OpenRead(name, mode));
-    if (!name.ends_with(ending_)) return file;
-    return std::make_unique<HalfReadFile>(std::move(file));
-  }
-
- private:
-  const std::string ending_;
-};
-
-class HalfReads final : public FileSystem {
- public:
-  HalfReads(FileSystem* base, std::string ending) : base_(base), ending_(std::move(ending)) {}
-  absl::StatusOr<std::unique_ptr<Directory>> OpenDirectory(const std::string& path,
-                                                           bool create) override {
-    LSM_ASSIGN_OR_RETURN(std::unique_ptr<Directory> directory, base_->OpenDirectory(path, create));
-    return std::make_unique<HalfReadDirectory>(std::move(directory), ending_);
-  }
-  absl::Status RemoveDirectory(const std::string& path) override {
-    return base_->RemoveDirectory(path);
-  }
-
- private:
-  FileSystem* const base_;
-  const std::string ending_;
-};
-
 TEST_F(RepairFaultTest, BytesThatCouldNotBeReadAreNotGivenUp) {
   MakeStore();
   const Files before = FilesOf(*world_.files);
   for (const char* ending : {".table", ".log", ".manifest"}) {
-    HalfReads halves(world_.files.get(), ending);
+    WrappedReads halves(world_.files.get(),
+                        [ending](Directory& directory, std::string_view name,
+                                 ReadMode mode) -> absl::StatusOr<std::unique_ptr<ReadFile>> {
+                          LSM_ASSIGN_OR_RETURN(std::unique_ptr<ReadFile> file,
+                                               directory.OpenRead(name, mode));
+                          if (!name.ends_with(ending)) return file;
+                          return std::make_unique<HalfReadFile>(std::move(file));
+                        });
     Options options = options_;
     options.environment.file_system = &halves;
     EXPECT_THAT(DB::Repair(kStorePath, options),
