@@ -14,7 +14,7 @@ TEST(PrefixEndTest, IsTheSmallestKeyAfterAllWithThePrefix) {
   EXPECT_EQ(PrefixEnd("\x7f"), "\x80");  // bytes are unsigned
 }
 
-TEST(PrefixEndTest, IsNothingWhereEveryLaterKeyHasThePrefix) {
+TEST(PrefixEndTest, IsAbsentIfAllLaterKeysHaveThePrefix) {
   EXPECT_EQ(PrefixEnd(""), std::nullopt);
   EXPECT_EQ(PrefixEnd("\xff"), std::nullopt);
   EXPECT_EQ(PrefixEnd("\xff\xff\xff"), std::nullopt);

@@ -492,7 +492,6 @@ TEST_F(DbTest, ApproximateBytesCountsTables) {
 }
 
 TEST_F(DbTest, TimesASampleOfCalls) {
-  Open();
   for (int i = 0; i < 69; ++i) Put(Concat("key", i), "v");
   Delete("key1");
   for (int i = 0; i < 1270; ++i) Get("key2");
@@ -506,7 +505,6 @@ TEST_F(DbTest, TimesASampleOfCalls) {
 }
 
 TEST_F(DbTest, ScansThePrefix) {
-  Open();
   for (const char* key : {"a", "user:", "user:1", "user:\xff\xff", "user;", "v"}) Put(key, "1");
   EXPECT_EQ(Scan({.lower_bound = "user:", .upper_bound = PrefixEnd("user:")}),
             "user:=1 user:1=1 user:\xff\xff=1");

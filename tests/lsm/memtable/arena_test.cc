@@ -105,7 +105,7 @@ TEST(ArenaTest, GivesItsPagesBackToTheSystem) {
   const size_t full = testing_support::ResidentBytes() - before;
   arenas.clear();
   const size_t left = testing_support::ResidentBytes() - before;
-  EXPECT_LT(left, full / 3) << full << " pages before";
+  EXPECT_LT(left, full / 3) << full << " bytes before";
 }
 
 }  // namespace
