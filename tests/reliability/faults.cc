@@ -32,14 +32,15 @@ constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
 // again or resumed.
 constexpr uint64_t kFailedWritesMax = 4;
 
-// The bytes that a run may append, as a multiple of a run without faults, and some more: after a
-// failure, flushes and compactions may come at other times.
+// The bytes that a run may append: a multiple of those of a run without faults, and a constant.
+// After a failure, flushes and compactions may come at other times.
 constexpr uint64_t kBytesRatioMax = 3;
 constexpr uint64_t kBytesMore = 64 << 10;
 
-// More than the store of any workload needs.  And the space that must become free before the store
-// builds its first, smallest reserve: as much again, and some for a log and a manifest.
+// More than the store of any workload needs.
 constexpr uint64_t kReserveBytes = uint64_t{1} << 20;
+// The space that must become free before the store takes puts again: its first and smallest
+// reserve, as much again, and some for a log and a manifest.
 constexpr uint64_t kRoomMin = 3 * uint64_t{64} << 10;
 
 lsm::Options OptionsOn(World& world, lsm::FileSystem* files, bool logs_apart, uint64_t seed) {
@@ -73,7 +74,7 @@ class Trial {
     is_full_ = lacks_space_ = true;
   }
 
-  // Once the store is made, with its reserve.
+  // The limit begins once the store exists with its reserve.
   void LimitRoomToCome(uint64_t bytes) {
     room_to_come_ = bytes;
     is_full_ = lacks_space_ = true;
@@ -85,8 +86,8 @@ class Trial {
       Make(steps[i]);
       if (db_ != nullptr && room_to_come_) {
         files_.LimitRoom(files_.taken_bytes("") + *std::exchange(room_to_come_, std::nullopt));
-      } else if (has_reserve_ && is_full_ && (files_.failed() > 0 || was_refused_)) {
-        if (problem_.empty()) LeaveFullDisk();
+      } else if (MustDeleteItsWayOut()) {
+        if (problem_.empty()) DeleteWayOut();
         if (!problem_.empty()) problem_ = Concat("full since step ", i, ": ", problem_);
         break;
       }
@@ -110,12 +111,11 @@ class Trial {
   const Promises& promises() const { return promises_; }
 
  private:
-  // With an empty one nothing is wrong.
+  // Keeps the first problem.  An empty one is none.
   void Fail(const std::string& problem) {
     if (problem_.empty()) problem_ = problem;
   }
-  // Whatever failed before, a read goes on: only a call that fails within it, after so many had, is
-  // a cause.
+  // A read works after earlier failures: only a call that fails during the read excuses it.
   void JudgeRead(const char* what, const absl::Status& status, uint64_t failed_before) {
     if (!status.ok() && files_.failed() == failed_before)
       Fail(Concat(what, " fails without a cause: ", status.ToString()));
@@ -127,9 +127,14 @@ class Trial {
     return options;
   }
 
+  // The disk is full, and the store has a reserve.  The trial ends with DeleteWayOut then.
+  bool MustDeleteItsWayOut() const {
+    return has_reserve_ && is_full_ && (files_.failed() > 0 || was_refused_);
+  }
+
   // Gets no space from outside: with its reserve the store is opened or resumed, deletes its
   // contents, and then takes puts again.
-  void LeaveFullDisk() {
+  void DeleteWayOut() {
     const uint64_t bytes_before = files_.taken_bytes(kPath);
     if (db_ == nullptr || dice_.Next() % 2 == 0) {
       Reopen(Step::kReopen);
@@ -157,8 +162,7 @@ class Trial {
     promises_.Synced();
   }
 
-  // What the store holds back is given up when it fails, or is resumed after that; so the second
-  // attempt succeeds at the latest.
+  // The store releases its reserve when it fails or is resumed, so the second attempt must succeed.
   template <typename Call>
   void OnFullDisk(const char* what, const Call& call) {
     if (!problem_.empty()) return;
@@ -201,11 +205,12 @@ class Trial {
       Fail(Concat("fails without a cause: ", status.ToString()));
     if (status.ok() && step.MakesDurable()) promises_.Synced();
     if (step.kind != Step::kCopy) failed_writes_ += files_.failed_writes() - failed_writes_before;
-    // The reserve is tried for the 1st, 2nd, 4th, … time, and what fails for want of space twice.
+    // A store with a reserve writes more often: it tries to build the reserve, with growing breaks,
+    // and repeats a job that lacked space.
     if (failed_writes_ > kFailedWritesMax * (has_reserve_ ? 4 : 1))
       Fail("it writes over and over what fails");
     if (status.ok() || db_->GetFailure().ok()) return;
-    if (has_reserve_ && is_full_) return;  // see LeaveFullDisk
+    if (has_reserve_ && is_full_) return;  // see MustDeleteItsWayOut
     if (is_full_) {
       // If the edit could not be recorded, nothing shows whether the file is needed.
       if (db_->GetFailure().message().find(".table:") != std::string_view::npos) CheckTables();
@@ -258,8 +263,8 @@ class Trial {
     return status;
   }
 
-  // In place of opening the store again.  At times the swap of CURRENT fails then, though it was
-  // done.
+  // Resumes the store instead of opening it again.  At times the swap of CURRENT is done, but
+  // returns an error.
   void Resume() {
     if (dice_.Next() % 4 == 0) {
       files_.FailNext(Operation::kAtomicReplace, FaultKind::kIoButDone);
@@ -425,7 +430,7 @@ class Trial {
   const bool has_reserve_;
   testing_support::SeededRandom dice_;
   uint64_t calls_ = 0, room_bytes_ = 0;
-  uint64_t failed_writes_ = 0;  // since the store was opened or resumed, but for copies
+  uint64_t failed_writes_ = 0;  // since the store was opened or resumed; without copies
   uint64_t resume_bytes_ = 0, resume_bytes_max_ = 0;
   bool is_full_ = false;      // the disk is, or will be
   bool lacks_space_ = false;  // a call may say so, or the disk is full
