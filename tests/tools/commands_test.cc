@@ -416,8 +416,8 @@ TEST_F(CommandsTest, LogsAreLookedForWhereTheManifestSays) {
     const RunResult lost = Run(arguments);
     EXPECT_NE(lost.code, 0) << command;
     EXPECT_THAT(lost.out + lost.err,
-                HasSubstr("000002.log: the manifest says that this log holds writes, in the "
-                          "directory \"its logs\", which cannot be opened (--logs DIR says"))
+                HasSubstr("r/000002.log: the manifest says that this log holds writes, and is in "
+                          "the directory \"its logs\", which cannot be opened (--logs DIR says"))
         << command;
   }
   auto logs = files_.OpenDirectory("its logs", true).value();

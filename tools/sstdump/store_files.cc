@@ -27,7 +27,8 @@ absl::StatusOr<std::optional<Target>> FindPart(const StoreFiles& files,
   if (IsGone(files, *directory, kind, number)) return std::optional<Target>();
   if (is_log && files.lost_log_directory) {
     return absl::DataLossError(
-        lsm::Concat(name, ": the manifest says that this log holds writes, in the directory \"",
+        lsm::Concat(directory->path(), "/", name,
+                    ": the manifest says that this log holds writes, and is in the directory \"",
                     lsm::Escape(*files.lost_log_directory),
                     "\", which cannot be opened (--logs DIR says where the store's logs are now)"));
   }
