@@ -25,7 +25,7 @@ constexpr size_t kShownValueBytes = 8;
 // A quarter of all writes goes to so many keys, which get many versions.
 constexpr size_t kOftenWritten = 16;
 
-// Of one in so many values, and how long they may be.
+// One in this many values is huge, up to this many bytes.
 constexpr size_t kHugeOneIn = 5000;
 constexpr uint32_t kHugeBytes = 150'000;
 

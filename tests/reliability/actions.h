@@ -129,7 +129,7 @@ struct Change {
   uint32_t rank = 0;
   Value value;
 };
-// Of kPut, kDelete or kBatch, where a key may come several times.
+// Draws the changes of a kPut, kDelete or kBatch.  A batch may change a key several times.
 void DrawChanges(Action::Kind kind, const KeyPool& keys, const ValuePool& values, Draws& draws,
                  std::vector<Change>* changes);
 std::string TextOf(const std::vector<Change>& changes, const KeyPool& keys);

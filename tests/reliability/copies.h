@@ -43,7 +43,7 @@ class Copies {
   // The next copy of a store that holds so many commits and was opened with these options; one kind
   // after the other.
   CopyPlan Next(const lsm::Options& options, size_t commits);
-  // That it was carried out, or not.
+  // Notes whether the plan was carried out.
   void Note(const CopyPlan& plan, bool done);
   void Forget() { made_.clear(); }
 
@@ -57,10 +57,11 @@ class Copies {
 // What is wrong with it, or empty.  `options` say where its files are and how it is opened; not
 // where its logs are.
 std::string ProblemOf(const Copy& copy, const lsm::Options& options, const History& history);
-// Of one that may not have been made, or is being destroyed: it is as good, or there is no store.
+// The same for a copy that may not have been made, or is being destroyed: it is as good, or there
+// is no store.
 std::string ProblemOfUnfinished(const Copy& copy, const lsm::Options& options,
                                 const History& history);
-// Of one that was destroyed: there is no store, and nothing left of one.
+// The same for a destroyed copy: there is no store, and nothing is left of one.
 std::string ProblemOfDestroyed(const Copy& copy, const lsm::Options& options);
 
 }  // namespace reliability

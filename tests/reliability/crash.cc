@@ -26,10 +26,10 @@ using Unsynced = lsm::MemoryFileSystem::Unsynced;
 
 constexpr char kPath[] = "/store";
 
-// Of the recoveries, one in so many is made twice, and the store is written to after it.
+// One in this many recoveries is made twice, and the store is written to after it.
 constexpr uint64_t kAgainOneIn = 16;
 
-// At one in so many moments the process ends before the machine crashes.
+// At one in this many moments the process ends before the machine crashes.
 constexpr uint64_t kKillOneIn = 29;
 
 // Crashes of recoveries are looked at less closely than those of the workload.
@@ -132,7 +132,7 @@ class Witnessed {
         [[fallthrough]];
       case Step::kReopen: {
         db_ = nullptr;
-        // Of a store that was closed, nothing is lost.
+        // A closed store loses nothing.
         if (step.kind == Step::kReopen)
           promises_.push_back({journal().size(), history_.size(), history_.size()});
         LSM_ASSIGN_OR_RETURN(db_, lsm::DB::Open(kPath, OptionsOn(world_, &recorder_, options_,
@@ -369,7 +369,7 @@ class Enumeration {
   const Witnessed& run_;
   CrashReport report_;
   std::unordered_map<uint64_t, uint32_t> counts_;  // commits in the images of these digests
-  // That were looked at: the copy, whether it was made, and gone, and the digest of the image.
+  // Checked copies: the copy, whether it was made, whether it is gone, and the digest of the image.
   std::set<std::tuple<size_t, bool, bool, uint64_t>> known_copies_;
   uint64_t events_ = 0;  // of the workload, so far
   std::string moment_;

@@ -22,7 +22,7 @@ struct CrashOptions {
   bool has_reserve = false;  // the smallest
   LossLimits limits;
   uint64_t images_max = ~uint64_t{0};  // stops after so many distinct ones
-  // Of one in so many distinct images, the recovery is crashed too, at each of its changes.
+  // The recovery of one in this many distinct images is crashed too, at each of its changes.
   uint64_t double_one_in = 2048;
 };
 

@@ -40,9 +40,9 @@ FileKind KindOf(const std::string& path) { return lsm::ParseFileName(NameIn(path
 enum class Tail : uint8_t {
   kShown,  // nothing, and it must show, even where no answer depends on it
   kNone,   // nothing
-  kTorn,   // of a log of a store that was not closed, what is like a write that a crash tore; the
+  kTorn,   // the end of a log that was not closed, if it looks like a write that a crash tore; the
            // recovery report names it
-  kCut,    // the same, and it may end with a whole record, so that nothing is left to be named
+  kCut,    // the same, but the log may end with a whole record, so that nothing is left to be named
 };
 
 // The file that the error may name.  The error is DataLoss in any case: if it said a newer format,
@@ -264,7 +264,7 @@ class Damager {
 
  private:
   FileKind KindOf(size_t i) const { return reliability::KindOf(image_.files[i].first); }
-  // One that holds the store's own state; the lock is empty.
+  // The file holds state of the store; the lock is empty.
   bool IsOfInterest(size_t i) const { return !image_.files[i].second.empty(); }
   bool Stopped() const { return !report_.finding.empty(); }
 
@@ -351,7 +351,7 @@ class Damager {
     lsm::BlockHandle handle;
   };
 
-  // Of all data blocks and partitions.
+  // The places of all data blocks and index partitions.
   std::vector<BlockPlace> Blocks() const {
     std::vector<BlockPlace> places;
     const std::unique_ptr<lsm::MemoryFileSystem> files = image_.ToFiles();

@@ -29,16 +29,16 @@ struct DamageReport {
   uint64_t cases() const { return flips + cuts + sectors + files; }
 };
 
-// Of the store that the seed makes: closed or killed, with or without compression, with its logs in
-// the same directory or in another.  Flips every bit, or one in `stride`, beginning where the seed
-// says.
+// Damages the store that the seed makes: closed or killed, with or without compression, with its
+// logs in the same directory or in another.  Flips every bit, or one in `stride`, beginning where
+// the seed says.
 // With a `check`, each damaged image is given to that instead of to an inspection; it returns what
 // went wrong, or an empty string.
 using DamageCheck = std::function<std::string(const Specimen& specimen, const Image& image)>;
 DamageReport DamageEverything(uint64_t seed, uint64_t stride, const DamageCheck& check = nullptr);
 
-// Of the same store, so many pairs of bits at random, near each other, so that mostly one checksum
-// is over both.
+// Flips `pairs` random pairs of bits in the same store.  The two bits are near each other, so that
+// mostly one checksum covers both.
 DamageReport FlipPairs(uint64_t seed, uint64_t pairs);
 
 }  // namespace reliability

@@ -66,14 +66,14 @@ struct Image {
   std::vector<std::string> directories;
   std::vector<std::pair<std::string, std::string>> files;  // ascending
 
-  // Of what is in these directories, as far as they are there.
+  // The image of these directories, as far as they exist.
   static Image Of(lsm::MemoryFileSystem& files, const std::vector<std::string>& directories);
 
   uint64_t Digest() const;
   std::unique_ptr<lsm::MemoryFileSystem> ToFiles() const;
 
   uint64_t bytes() const;
-  // Of all bytes of all files, in their order: the file in which this one is, and where in it.
+  // The file of this byte, and its offset there.  `byte` counts the bytes of all files in order.
   std::pair<size_t, uint64_t> PlaceOf(uint64_t byte) const;
 };
 
@@ -85,7 +85,7 @@ class Disk {
 
   void Apply(const Event& event);
 
-  // Of the files that there have been.
+  // The number of files that ever existed.
   uint32_t file_count() const { return static_cast<uint32_t>(files_.size()); }
 
   Pending pending() const;
@@ -121,7 +121,7 @@ struct LossLimits {
   size_t atoms_for_pairs = 64;        // otherwise, each alone; with so many, also each two
   size_t samples = 4096;              // and so many at random
   size_t cuts = 512;                  // bytes of the last append after which it is cut
-  // Of the subsets, samples and cuts only one in so many is tried, chosen at random.
+  // Only one in this many subsets, samples and cuts is tried, chosen at random.
   uint64_t one_in = 1;
 };
 

@@ -172,7 +172,7 @@ class Episode {
     return *state_;
   }
 
-  // Of an acknowledged write, or one of unknown outcome that may turn out to be there.
+  // The changes of an acknowledged write, or of one with an unknown outcome that may turn up.
   void Apply(const std::vector<Change>& changes) {
     State& state = MutableState();
     ++commits_;
@@ -431,7 +431,7 @@ class Episode {
     watch_->db = db_.get();
   }
 
-  // Of a store that is sound, where it should change nothing that can be read.
+  // Repairs a sound store: no read may change.
   void Repair(size_t least) {
     Say([] { return ", repaired"; });
     const absl::StatusOr<lsm::RepairReport> repaired = DB::Repair(kStore, options_);
@@ -441,7 +441,7 @@ class Episode {
       Fail("a repair leaves out ", repaired->left_out.front());
   }
 
-  // Which a store may at any opening, but for the place of its logs and the hash of its filters.
+  // All options may change at an opening, except the place of the logs and the hash of the filters.
   void ChangeOptions(Draws& draws) {
     lsm::Options options = AnyOptions(draws);
     options.log_directory = options_.log_directory;
@@ -452,7 +452,7 @@ class Episode {
     Say([&] { return Concat(", with ", TextOf(options_)); });
   }
 
-  // Of the store and all that must not outlive it.
+  // Releases the store and all that must not outlive it.
   void LetGo(bool in_order = false) {
     for (Pinned& pinned : pinned_) {
       CheckPinned(pinned);

@@ -107,7 +107,7 @@ struct FaultyFiles::Shared {
     return taken;
   }
 
-  // Of an append that fails for want of space, in the middle of it or at an end.
+  // The bytes that an append without space leaves: none, some or all.
   size_t SomeOf(size_t bytes) const { return lsm::Dice(operations.size()).Roll(bytes + 1); }
 
   static absl::Status Error(FaultKind failure, Operation operation, const std::string& path) {

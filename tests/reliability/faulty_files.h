@@ -53,7 +53,7 @@ class FaultyFiles final : public lsm::FileSystem {
   void Heal();
 
   uint64_t calls() const;
-  // Of each call so far, what it was.
+  // The kind of each call so far.
   const std::vector<lsm::FileOperation>& operations() const;
   uint64_t appended_bytes() const;                     // those that did not fit too
   uint64_t taken_bytes_max() const;                    // of room, at a time

@@ -29,8 +29,8 @@ using lsm::World;
 
 constexpr int kThreads = 4;
 constexpr uint64_t kCallsPerThread = 55;
-// Of histories that follow one another: with the same keys, without the store being closed, with
-// the same files.
+// The number of successive histories with the same keys, in one opening of the store, and with the
+// same files.
 constexpr uint64_t kWithSameKeys = 4, kUntilReopened = 8, kWithSameFiles = 32;
 
 // A group of keys of its own for some histories, so that what a store holds does not grow.
@@ -169,7 +169,7 @@ class Caller {
     NoteWrite(std::move(call), status);
   }
 
-  // Of what it does to a key the last counts.
+  // The last change to a key counts.
   void Batch() {
     lsm::WriteBatch batch;
     std::vector<std::optional<uint64_t>> left(keys_.count());
@@ -495,7 +495,7 @@ class Theatre {
   }
 
   const uint64_t seed_;
-  // Of the delays; the files share it, which threads of the store use until it is closed.
+  // For delays.  The files share it, and threads of the store use them until it is closed.
   const std::shared_ptr<testing_support::SeededRandom> dice_ =
       std::make_shared<testing_support::SeededRandom>(seed_);
   std::unique_ptr<World> world_;

@@ -178,8 +178,8 @@ JobResult RunDamage(uint64_t seed, uint64_t amount) {
   JobResult result;
   uint64_t stores = 0, cuts = 0, sectors = 0, files = 0, errors = 0, filters = 0, torn = 0,
            verified = 0;
-  // Of two stores every bit, of one of each other form one in a prime number.  With little to do,
-  // the latter for three stores.
+  // Flips every bit of two stores, and one in a prime number of bits of one store of each other
+  // form.  A small amount has three stores, all of the latter kind.
   const bool is_little = amount < 100'000;
   while ((result.amount < amount || stores < (is_little ? 3 : kStoreForms)) &&
          result.finding.empty()) {
@@ -207,7 +207,7 @@ JobResult RunDamage(uint64_t seed, uint64_t amount) {
   return result;
 }
 
-// Of stores of all forms.
+// Repairs stores of all forms.
 JobResult RunRepairs(uint64_t seed, uint64_t amount) {
   // What damage does to one, about.
   constexpr uint64_t kDamages = 170'000;

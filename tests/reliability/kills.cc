@@ -292,7 +292,7 @@ class Killer {
   }
 
  private:
-  // Of one process, what was heard.
+  // What one process has reported.
   struct Life {
     uint64_t process = 0;
     std::string bytes;  // that are not understood yet

@@ -21,8 +21,8 @@ using lsm::World;
 constexpr char kPath[] = "/store";
 constexpr uint64_t kSeed = 5;
 constexpr size_t kStoreBytesMin = size_t{1} << 20;
-// Of the keys, one in so many is looked up after a group of flips; all are walked over after one
-// group in so many.
+// One in kLookUpOneIn keys is looked up after each group of flips.  An iterator visits all of them
+// after one in kWalkOneIn groups.
 constexpr size_t kLookUpOneIn = 97;
 constexpr uint64_t kWalkOneIn = 32;
 constexpr size_t kKeysLeftOut = 20;  // about those of a block
@@ -66,9 +66,9 @@ class LargeStore {
 
   uint64_t bytes() const { return image_.bytes(); }
 
-  // Of all bits, one in so many, in groups that are flipped together, of each table one at most:
-  // DB::Verify must name each table, any other error one of them.  Those near the ends of tables
-  // come together, for these keep the store from opening.
+  // One in `one_in` of all bits, in groups that are flipped together, with at most one bit of each
+  // table: DB::Verify must name each table, any other error one of them.  Bits near the ends of
+  // tables have groups of their own, for these keep the store from opening.
   std::vector<Bits> GroupsOf(uint64_t first, uint64_t one_in) const {
     std::vector<Bits> groups;
     uint64_t number = 0;

@@ -39,12 +39,12 @@ struct Judgement {
 
 inline constexpr uint64_t kPositionsMax = 200'000;
 
-// Of calls to a store that holds `initial`, a value for each key.
+// Judges calls to a store that holds `initial`, a value for each key.
 Judgement Judge(const std::vector<TimedCall>& calls, const std::vector<uint64_t>& initial,
                 uint64_t positions_max = kPositionsMax);
 
-// Of the calls few, and of these few keys, which alone are not linearizable.  REQUIRES: `calls` are
-// not.
+// Returns few of the calls, on few keys, that are not linearizable by themselves.  REQUIRES:
+// `calls` are not linearizable.
 std::vector<TimedCall> Essence(std::vector<TimedCall> calls, const std::vector<uint64_t>& initial);
 
 // "thread 2, 17 to 20: Put k1 = 305"

@@ -144,7 +144,7 @@ class MemoryTrial {
     return JudgeStatus(what, status, HasFailedSince(before) || before.had_failure, true);
   }
 
-  // Of a call that goes on whatever failed before: its cause is an allocation that failed in it.
+  // A read works after earlier failures: only an allocation that fails during the read excuses it.
   bool JudgeRead(const char* what, const absl::Status& status, const Moment& before) {
     return JudgeStatus(what, status, HasFailedSince(before), false);
   }
@@ -206,14 +206,14 @@ class MemoryTrial {
     if (absl::IsUnknown(status) && !HasFailedSince(before) && !before.had_failure)
       Problem("the outcome of a write is unknown without a cause");
     Problem(promises_.Answered(step.commit, status));
-    // One that was refused alone, for want of memory, leaves no failure.
+    // A write that was refused for lack of memory leaves no failure.
     if (!status.ok() && !absl::IsResourceExhausted(status) &&
         InStore([&] { return db_->GetFailure(); }).ok())
       Problem("a write failed, and GetFailure says OK");
     return status;
   }
 
-  // In place of opening the store again.  At times memory runs out once more on the way, again and
+  // Resumes the store instead of opening it again.  At times memory runs out meanwhile, again and
   // again, each time a little later.
   void Resume() {
     const bool runs_short = !lasts_ && dice_.Next() % 4 != 0;

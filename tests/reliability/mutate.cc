@@ -115,7 +115,7 @@ class Catalog {
   std::string list_;
 };
 
-// Of the lines that match the edit's.
+// The index of the only lines that match the edit's.
 size_t FindOnce(const std::vector<std::string>& lines, const Edit& edit) {
   size_t found = lines.size(), times = 0;
   for (size_t i = 0; i + edit.before.size() <= lines.size(); ++i) {

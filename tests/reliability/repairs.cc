@@ -245,7 +245,7 @@ class Repairer {
     return std::move(contents.state);
   }
 
-  // Of the store's files, those that a manifest that can be read takes for its own.
+  // The files of the store that a readable manifest takes for its own.
   Home Believed(const Image& image) const {
     Home home = home_;
     const absl::StatusOr<lsm::ManifestState> state = StateOf(*image.ToFiles());

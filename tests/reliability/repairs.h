@@ -17,7 +17,7 @@ struct RepairsReport {
   std::string finding;
 };
 
-// Of the specimen of this seed: all forgeries, and about one in `one_in` of all damages.
+// Repairs the specimen of this seed after all forgeries, and after about one in `one_in` damages.
 RepairsReport RepairDamages(uint64_t seed, uint64_t one_in);
 
 }  // namespace reliability

@@ -44,7 +44,7 @@ const std::string& LongKey() {
   return *key;
 }
 
-// Of the changes that are not synced, edits of a manifest have many, all alike.
+// Many of the unsynced changes are edits of a manifest, all alike.
 constexpr LossLimits kLimits{
     .atoms_for_all_subsets = 8, .atoms_for_pairs = 0, .samples = 64, .cuts = 8, .one_in = 8};
 
@@ -221,11 +221,11 @@ class Trial {
   FaultyFiles& files() { return store_.files(); }
   Promises& promises() { return store_.promises(); }
 
-  // With an empty one nothing is wrong.
+  // Keeps the first problem.  An empty one is none.
   void Fail(const std::string& problem) {
     if (problem_.empty()) problem_ = problem;
   }
-  // Of what must succeed, now that nothing fails any more.
+  // The call must succeed, now that nothing fails any more.
   void Check(const absl::Status& status) {
     if (!status.ok()) Fail(Concat("healed, but fails: ", status.ToString()));
   }
@@ -310,8 +310,8 @@ class Failures {
       report_.finding = Concat("seed ", options_.seed, ", ", what, ": ", problem);
   }
 
-  // Of one in which nothing fails, those from the first one to a manifest on: what comes before is
-  // as in any flush or compaction.  With their numbers, counted from the begin of all of it.
+  // The calls of a rotation without faults, from the first call for a manifest on: those before it
+  // are as in any flush or compaction.  Numbers count from the first call of all.
   std::vector<std::pair<uint64_t, Operation>> CallsOfRotation() {
     const uint64_t before = store_.files().calls();
     const std::string text = InChild([&] {

@@ -10,7 +10,7 @@
 
 namespace reliability {
 
-// Of one operation to four, each of eight kinds: 8 + 64 + 512 + 4096.
+// Scripts of one to four operations, each of eight kinds: 8 + 64 + 512 + 4096.
 inline constexpr uint64_t kScripts = 4680;
 // The script of this number, short ones first.
 std::vector<Step> ScriptOf(uint64_t number);
