@@ -129,7 +129,7 @@ TEST(LabStreamTest, WrongAnswersAreCountedByTheirKind) {
   for (const StreamRun& run : runs) {
     ASSERT_EQ(run.tenths.size(), 10u);
     for (size_t i = 0; i < 10; ++i) EXPECT_EQ(run.tenths[i].rows, (i + 1) * rows / 10);
-    // Of new rows the sum over 0 to D - 1 of j / 10^6, of old ones a quarter.
+    // New rows: the sum over 0 to D - 1 of j / 10^6.  Old rows: a quarter.
     const double d = static_cast<double>(distinct);
     EXPECT_NEAR(*run.all().expected, d * d / 2e6 + 0.25 * (static_cast<double>(rows) - d), 0.1);
   }

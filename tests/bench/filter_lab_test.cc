@@ -408,7 +408,7 @@ TEST_F(LabRunTest, ProbesAreVariedOnEveryStream) {
     EXPECT_THAT(probes[stream], ElementsAre(2, 4, 5)) << stream;
 }
 
-// Of every stream, and not of the uniform one alone.
+// Holds for every stream, not only for the uniform one.
 TEST_F(LabRunTest, TotalTimesAreShownOfAllStreams) {
   const size_t at = text_.find("Processor time of all rows of each stream");
   ASSERT_NE(at, text_.npos);

@@ -14,7 +14,7 @@
 
 namespace fuzz {
 
-// In place of its bytes.
+// GoogleTest prints the name instead of bytes.
 static void PrintTo(const Loader& loader, std::ostream* out) { *out << loader.name; }
 
 }  // namespace fuzz

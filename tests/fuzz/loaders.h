@@ -39,9 +39,9 @@ struct Loader {
 };
 
 const std::vector<Loader>& Loaders();
-// Of filters that answer other questions than whether a key was added: a part of them.
+// The part of Loaders() for filters that answer other questions than whether a key was added.
 std::vector<Loader> OtherLoaders();
-// Of the store: its files one by one, a whole store, and sstdump.
+// The part for the store: its files one by one, a whole store, and sstdump.
 std::vector<Loader> StoreLoaders();
 Loader TableLoader();
 Loader WholeStoreLoader();

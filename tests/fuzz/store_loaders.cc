@@ -181,7 +181,7 @@ std::vector<std::string> EditSeeds() {
 
 // --- logs ---
 
-// That the bytes of the record are under checksums that hold, and are these.
+// Demands that the checksums of the record are right and that `bytes` hold its payload.
 void DemandSound(std::string_view bytes, uint64_t file_id, const lsm::LogReader::Record& record) {
   lsm::RecordHeader header;
   uint64_t at = lsm::AfterTag(record.offset);

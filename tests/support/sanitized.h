@@ -13,7 +13,7 @@ inline constexpr bool kIsSanitized = true;
 inline constexpr bool kIsSanitized = false;
 #endif
 
-// Of the places; a prime, so that no kind of them is always passed over.
+// Tests try one in this many places.  It is a prime, so that no kind of place is always skipped.
 inline constexpr size_t kStride = kIsSanitized ? 5 : 1;
 
 }  // namespace testing_support

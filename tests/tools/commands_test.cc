@@ -158,7 +158,7 @@ TEST_F(CommandsTest, FilterIsDescribedAndMeasured) {
     EXPECT_EQ(filter["measured"]["keys"], filter["key_count"]);
     EXPECT_EQ(filter["measured"]["false_negatives"], 0);
     EXPECT_GE(filter["measured"]["absent_keys"], 300'000);
-    // Of a filter of a few dozen lines the bits decide, not the mean over all filters like it.
+    // The filter has a few dozen lines: its own bits decide, not the mean over filters like it.
     EXPECT_NEAR(filter["measured"]["fpp"].get<double>(), filter["current_fpp"].get<double>(), 0.002)
         << name;
     EXPECT_LT(filter["measured"]["fpp_low"], filter["measured"]["fpp"]);
@@ -566,7 +566,7 @@ TEST_F(CommandsTest, ProblemsAreSaidOnce) {
     EXPECT_EQ(result.out, "");
     EXPECT_THAT(result.err, StartsWith("sstdump: " + path + ": "));
   }
-  // Of two paths the first one does not decide where the messages about the second go.
+  // The messages about the second path do not depend on the first one.
   EXPECT_THAT(Run({"verify", "s", "s/nothing"}).err, StartsWith("sstdump: s/nothing: "));
   files_.SetFileBytes("none/readme", "text");
   EXPECT_THAT(Lines(Run({"verify", "none"}).out),

@@ -352,7 +352,7 @@ TEST_F(ForgedTableTest, AFalseNegativeIsDamageForGetFilterAndVerify) {
   EXPECT_EQ(Run({"verify", kPath}).code, 1);
 }
 
-// Of a key that lies where nothing can be read, nobody knows whether it is there.
+// A damaged block may hold the key or not.
 TEST_F(ForgedTableTest, GetOfAKeyInADamagedBlockDoesNotSayAbsent) {
   const std::vector<lsm::BlockHandle> blocks = DataBlocks();
   std::string bytes = table_;

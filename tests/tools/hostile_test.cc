@@ -219,7 +219,7 @@ TEST_F(HostileTest, AManifestOfManyMissingFilesIsReadTwice) {
       EXPECT_THAT(verified.result.out, AllOf(HasSubstr("note: 39,900 more logs cannot be opened"),
                                              HasSubstr(": 40,000 problems")));
     } else {
-      // And the log that comes after all tables.
+      // The log after all tables is missing too.
       EXPECT_THAT(verified.result.out, AllOf(HasSubstr("note: 39,900 more tables cannot be opened"),
                                              HasSubstr("/040002.log: the manifest says"),
                                              HasSubstr(": 40,001 problems")));

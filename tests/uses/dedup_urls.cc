@@ -53,7 +53,7 @@ class Deduplicator {
     return uses::ReplaceFile(state_, seen_.Serialize());
   }
 
-  // Of what came and ended in a line end; keeps the rest for the next time.
+  // Takes the lines that are complete, and keeps the rest for the next time.
   absl::Status Take(std::string_view bytes) {
     rest_ += bytes;
     size_t begin = 0;

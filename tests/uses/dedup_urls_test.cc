@@ -97,7 +97,7 @@ TEST_F(DedupUrlsTest, RemembersTheWindowAndForgetsWhatIsFarBehindIt) {
 TEST_F(DedupUrlsTest, ASmallShareOfNewLinesIsLost) {
   const std::string out = OutputOf("seq 300000 | dedup_urls --window 20000 --fpp 0.01 --seed 2");
   const auto lines = static_cast<double>(std::count(out.begin(), out.end(), '\n'));
-  // Of g generations g - 1 are full and the newest fills: on average (g - 1/2) / g of the target.
+  // g - 1 of g generations are full and the newest fills: on average (g - 1/2) / g of the target.
   EXPECT_NEAR(1 - lines / 300'000, 0.00875, 0.0012);
   EXPECT_NE(OutputOf("seq 300000 | dedup_urls --window 20000 --fpp 0.01"), out);  // another seed
 }

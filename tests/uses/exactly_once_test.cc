@@ -118,7 +118,7 @@ TEST_F(ExactlyOnceTest, NewIdsHardlyAskTheStore) {
   const int asked = std::stoi(outcome.err.substr(at + 6));
   EXPECT_GT(asked, 100);
   EXPECT_LT(asked, 350);
-  // Of too many ids it makes a larger one at the next start, and asks again as seldom.
+  // After too many ids, the next start makes a larger filter, which again asks as rarely.
   Save("more", "20000,1\n20001,1\n");
   const Outcome next = Shell("exactly_once store --ids 10000 --fpp 0.01 < more");
   EXPECT_THAT(next.err, HasSubstr("filter made from the store: 20000 ids"));

@@ -232,8 +232,8 @@ TEST_F(ComparisonTest, AWrongValueEndsIt) {
   EXPECT_THAT(comparison.Run(), StatusIs(absl::StatusCode::kInternal, HasSubstr("WRONG ANSWER")));
 }
 
-// Of objects, and of what is in lists, at any depth; not those that are named after what they tell
-// about.
+// Collects the names of members of objects at any depth, also in lists.  Skips objects whose
+// members are named after their subject.
 void CollectMembers(const nlohmann::json& json, std::set<std::string>* members) {
   if (!json.is_structured()) return;
   for (const auto& item : json.items()) {

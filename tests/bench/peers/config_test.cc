@@ -20,7 +20,7 @@ ParsedCommandLine Parse(std::vector<std::string> arguments) {
 TEST(PeersConfigTest, WithoutOptionsWhatHasAGoalIsMeasured) {
   const ParsedCommandLine parsed = Parse({});
   ASSERT_EQ(parsed.exit_code, std::nullopt);
-  // And lookups of two threads, cold ones, and openings.
+  // Lookups of two threads, cold lookups, and openings are measured too.
   EXPECT_EQ(parsed.config.cells.size(), Goals().size() + 4 + 4);
   EXPECT_EQ(parsed.stores.back(), "trellis-by-level");
   for (const Goal& goal : Goals()) EXPECT_THAT(parsed.config.cells, testing::Contains(goal.cell));

@@ -128,7 +128,7 @@ TEST_F(ReadAmpCommandTest, AnOutputThatCannotBeMadeIsNamed) {
   EXPECT_THAT(outcome.err, HasSubstr(scratch_.path_of("file")));
 }
 
-// Of /proc/self/mem the first byte cannot be read, by root neither.
+// The first byte of /proc/self/mem cannot be read, not even by root.
 TEST_F(ReadAmpCommandTest, APageThatCannotBeMadeCostsNoFigures) {
   const Outcome outcome =
       Run("--synthetic 1000 --lookups 100 --rounds 1 --filters none --caches fits "

@@ -269,7 +269,7 @@ TEST(FilterAllocationTest, EachReasonSaysWhichGoal) {
 
 // --- one job's output ---
 
-// Of an output all of one part.
+// The share of an output that has one part.
 FilterShare ForOutput(const FilterAllocator& allocator, const Runs& runs,
                       const FilterOutput& output) {
   return allocator.ForOutput(runs, output).shares[output.parts[0].run];

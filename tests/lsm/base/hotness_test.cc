@@ -18,7 +18,7 @@ TEST(HotnessTest, WithoutCountsNothingIsHot) {
   EXPECT_EQ(HotnessScale::Of({}).HotnessOf({}), 1);
   const HotnessScale scale = HotnessScale::Of(Parts{{1, {}}, {1, {0, 5}}});
   EXPECT_EQ(scale.HotnessOf({}), 1);
-  // Who knows where the lookups went of which nothing was seen.
+  // No lookup was seen in this part, so its wasted reads prove little.
   EXPECT_NEAR(scale.HotnessOf({0, 5}), 1, 1e-5);
 }
 
@@ -48,8 +48,8 @@ TEST(HotnessTest, ItIsWhatTheHeaderSays) {
   EXPECT_NEAR(scale.HotnessOf({0, 12}), kPseudo / (12 + kPseudo), 1e-4);
 }
 
-// Of most lookups that find their key in the upper levels, the lower ones see little; a table that
-// is new is not hot for that.
+// If most lookups find their key in the upper levels, the lower levels see few.  That does not make
+// a new table hot.
 TEST(HotnessTest, WhatAllTablesLackIsNoHotness) {
   Parts parts;
   for (int i = 0; i < 20; ++i) parts.push_back({1, {10, 100}});

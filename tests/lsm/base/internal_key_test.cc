@@ -12,7 +12,7 @@ int SignOf(int order) { return order < 0 ? -1 : order > 0 ? 1 : 0; }
 
 std::string RandomKey(size_t bytes_max, std::mt19937_64* rng) {
   std::string key((*rng)() % (bytes_max + 1), '\0');
-  // Of few letters, among them the least and the greatest byte: many begin with the same ones.
+  // Few letters, among them the least and the greatest byte: many keys begin with the same ones.
   for (char& letter : key) letter = "\x00\x01\x7f\x80\xff"[(*rng)() % 5];
   return key;
 }

@@ -68,7 +68,7 @@ Statistics ExampleStatistics() {
 TEST(StatisticsTest, ObservedFppIsOfQuestionsAboutAbsentKeysAlone) {
   EXPECT_EQ(LevelStatistics().observed_fpp(), 0);
   EXPECT_DOUBLE_EQ(ExampleStatistics().levels[0].observed_fpp(), 8.0 / 80);
-  // Reads for want of a filter say nothing about filters.
+  // Reads in tables without a filter say nothing about filters.
   LevelStatistics without_filters;
   without_filters.wasted_reads = 100;
   EXPECT_EQ(without_filters.observed_fpp(), 0);

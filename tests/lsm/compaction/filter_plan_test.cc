@@ -29,7 +29,7 @@ class FilterPlanTest : public testing::Test {
     maker_.filter_kind = "standard";
   }
 
-  // Of `count` keys from `first` on.
+  // A table of `count` keys from `first` on.
   std::shared_ptr<const OpenTable> Table(int first, int count, double target_fpp = 0.01,
                                          uint32_t run = 0) {
     std::vector<Entry> entries;
@@ -56,7 +56,7 @@ class FilterPlanTest : public testing::Test {
     return context_;
   }
   TableFilter FlushOf(uint64_t keys) { return PlanFlush(Context(), *version_, keys).value(); }
-  // Of outputs that are all alike.
+  // The filter of a plan whose outputs are all alike.
   TableFilter FilterOf(const CompactionPlan& plan) {
     return PlanFilters(Context(), *version_, plan)->For("1000000");
   }
@@ -126,7 +126,7 @@ TEST_F(FilterPlanTest, ACompactionOfEverythingHasTheStoreForItself) {
 TEST_F(FilterPlanTest, EachRunOfALevelHasItsShare) {
   options_.filter_goal = FilterGoal::WastedReads(4 * 0.0082);
   SetLevels({OpenTables{}, ThreeRuns(2'000)});
-  // Of four runs that are alike.
+  // The flush makes the fourth of four equal runs.
   EXPECT_NEAR(FlushOf(2'000).target_fpp, 0.0082, 0.0008);
   // One run of all these keys wastes a third, which leaves more to waste.
   SetLevels({OpenTables{}, OpenTables{Table(0, 6'000, 0.0082)}});
@@ -194,7 +194,7 @@ TEST_F(FilterPlanTest, AMoveIsNoneWhereAFilterTooLargeWouldComeToStandInALargeLe
   EXPECT_FALSE(MoveKeepsTooMuchOf(1));
 }
 
-// Which a lazily leveled store does with the run at the bottom.
+// A lazily leveled store moves the run at the bottom like this.
 TEST_F(FilterPlanTest, AMoveOfAWholeRunIsMeasuredByAllItsFilters) {
   CompactionPlan plan;
   plan.level = 1;
@@ -220,7 +220,7 @@ TEST(PartitionBytesTest, FollowFromTheCacheAndTheStoresFilters) {
       {64 * 1024 * kKiB, 1024 * 1024 * kKiB, 64 * kKiB, 0},  // a small table stays whole
       {64 * 1024 * kKiB, 1024 * 1024 * kKiB, 64 * kKiB + 1, 4 * kKiB},
       {0, 1024 * 1024 * kKiB, 1024 * kKiB, 0},  // there is no place for partitions
-      // Of a small cache tables and partitions are small that are a small part of it.
+      // With a small cache, small means a small part of the cache.
       {64 * kKiB, 65 * kKiB, 4 * kKiB, 0},
       {64 * kKiB, 65 * kKiB, 4 * kKiB + 1, kKiB},
       {1, 2, 1, 64},

@@ -48,7 +48,7 @@ class JobsTest : public testing::Test, protected JobWorld {
     return EntriesIn(result->outputs);
   }
 
-  // Without a goal.
+  // The filter of a store without a filter goal.
   TableFilter FilterOf(int level) {
     return {context_.filter_choice.ForLevel(level), options_.target_fpp, ""};
   }
@@ -134,7 +134,7 @@ TEST_F(JobsTest, ATombstoneStaysWhereItsKeyMayBeInAnOlderRunOfItsOutputsLevel) {
   ASSERT_OK(result);
   EXPECT_THAT(EntriesIn(result->outputs), ElementsAre(DeleteOf("b", 9)));
   EXPECT_EQ(result->outputs[0]->meta.run, 1u);
-  // As part of the oldest run, merged with what it may hide, it goes.
+  // The tombstone goes in the oldest run, merged with all that it may hide.
   plan_ = PlanRange(*version_, 0, std::nullopt, std::nullopt).value();
   result = RunCompaction(context_, *version_, plan_, /*snapshots=*/{}, kNeverStop);
   ASSERT_OK(result);
@@ -258,7 +258,7 @@ TEST_F(JobsTest, AnInputThatCannotBeReadFailsTheJobAndLeavesNoFiles) {
   EXPECT_EQ(FileCount(), files + 1);  // the table of level 2
 }
 
-// As where filters have too much for their new level.
+// For example, if the filters of the run have too many bits for their new level.
 TEST_F(JobsTest, WhatCouldBeMovedAsAWholeRunIsWrittenAnewInThatRun) {
   const auto first = maker_.Make(1, {PutOf("a", 10), DeleteOf("b", 11), PutOf("b", 5)}, 0, 2);
   const auto second = maker_.Make(2, {PutOf("c", 12)}, 0, 2);
@@ -385,7 +385,7 @@ TEST_F(TableOutputTest, ATableEndsBeforeItsIndexIsTooLarge) {
     EXPECT_LE(table->table->properties().index_bytes, kIndexBytesMax / 4 + 2 * kKeyBytesMax);
 }
 
-// An index is small as stored where its keys share what they begin with, and large in memory.
+// An index whose keys share nearly all bytes is small as stored, and large in memory.
 TEST_F(TableOutputTest, ATableEndsBeforeTheKeysOfItsIndexTakeTooMuch) {
   TableOutput output(context_, FilterOf(1), 1, /*run=*/0, ~uint64_t{0}, {});
   constexpr uint64_t kKeys = kIndexBytesMax / 4 / kKeyBytesMax * 5 / 4;
@@ -399,7 +399,6 @@ TEST_F(TableOutputTest, ATableEndsBeforeTheKeysOfItsIndexTakeTooMuch) {
   ASSERT_EQ(tables.size(), 2u);
   EXPECT_EQ(Sum(tables), kKeys);
   for (const auto& table : tables) {
-    // The keys take this much memory although the block is small: they share nearly all bytes.
     EXPECT_LE(table->table->properties().index_bytes, kIndexBytesMax / 32);
     EXPECT_LE(table->table->index_memory_bytes(), kIndexBytesMax / 4 + kIndexBytesMax / 64);
   }

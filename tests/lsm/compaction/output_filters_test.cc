@@ -1,4 +1,4 @@
-// Which filters outputs get where lookups were counted: by ranges of keys, and at the same memory.
+// Where lookups were counted, outputs get filters by ranges of keys, in the same memory.
 #include "lsm/compaction/output_filters.h"
 
 #include <gmock/gmock.h>
@@ -122,7 +122,7 @@ TEST_F(OutputFiltersTest, AGoalIsKeptToAndCountsArePassedOn) {
   double seen = upper_->wasted_reads->Get(0, 0).seen;
   for (const auto& table : lower_) seen += table->wasted_reads->Get(0, 0).seen;
   EXPECT_NEAR(inherited, HotnessScale::kKept * seen, 0.03 * seen);
-  // Of lookups as those that were counted; some outputs go over the ends of the range.
+  // Lookups like the counted ones waste less; some outputs reach beyond the ends of the range.
   EXPECT_LT(by_lookups / inherited, usual / 1.6);
 }
 

@@ -106,7 +106,7 @@ class Simulation : private JobWorld {
     return "k" + digits;
   }
 
-  // Of entries newest first.
+  // `entries`: newest first.
   static std::optional<std::string> ValueAt(const std::vector<Entry>& entries, Sequence moment) {
     for (const Entry& entry : entries) {
       if (entry.sequence > moment) continue;

@@ -281,7 +281,7 @@ TEST_F(BackgroundTest, WhereLogsNamesCannotBeSyncedAFlushLeavesNoTable) {
   });
   EXPECT_THAT(db_->Flush(), StatusIs(absl::StatusCode::kUnavailable));
   EXPECT_THAT(world_.FilesOf(FileKind::kTable), testing::IsEmpty());
-  // And closing the store does not say that the log is there, whose name may be lost.
+  // Closing does not record the log either, for its name may be lost.
   Put("b", "2");
   db_ = nullptr;
   world_.files->SetFault(nullptr);

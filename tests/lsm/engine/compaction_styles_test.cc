@@ -169,7 +169,7 @@ TEST_F(CompactionStylesTest, ACompactionOfEverythingLeavesOneRunWithoutGarbage) 
     EXPECT_EQ(EntriesInTables(), model_.size());
     EXPECT_DOUBLE_EQ(db_->GetStatistics().space_amplification(), 1);
     Check();
-    // Of a part only what is in it, and what overlaps that.
+    // A compaction of a range takes only tables in it, and those that overlap them.
     for (int i = 0; i < 5; ++i) WriteTable();
     ASSERT_OK(db_->CompactRange("key120", "key130"));
     Check();

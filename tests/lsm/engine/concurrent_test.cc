@@ -405,7 +405,7 @@ TEST_F(ConcurrentTest, FilesGoAlsoWhereALookupTakesLongerThanAJobWaits) {
   ExpectNoOtherFilesSoon();
 }
 
-// Which share a view too.
+// GetStatistics holds a view too.
 TEST_F(ConcurrentTest, StatisticsKeepNoFiles) {
   Open();
   for (int round = 0; round < 200 && !HasFailure(); ++round) {

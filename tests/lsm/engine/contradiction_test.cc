@@ -191,7 +191,8 @@ TEST_F(ContradictionTest, NewerEntriesBelowOlderOnes) {
   EXPECT_THAT(Repair(), ElementsAre(HasSubstr("is newer than")));
 }
 
-// As a compaction in steps leaves them: what was merged into the table below is above it still.
+// A compaction in steps leaves such copies: entries that it merged into the table below are still
+// above it.
 TEST_F(ContradictionTest, CopiesAreNoContradiction) {
   MakeStore();
   StoreForger forger = Forger();

@@ -65,7 +65,7 @@ class FilterGoalTest : public StoreTest {
     MostOfMemory(KeyOf, [](uint64_t) { return 1e9; });
   }
 
-  // Of absent keys.
+  // Wasted reads per lookup of an absent key.
   double CountedWaste() {
     const uint64_t before = db_->GetStatistics().total.wasted_reads;
     constexpr uint64_t kLookups = 20'000;

@@ -92,8 +92,8 @@ TEST_F(FilterHashTest, DrawsAllOfItsKeyAtRandom) {
   EXPECT_EQ(draw(1, DigestHash::kXxh3).high, 0u);
 }
 
-// Who knows a store's seed can choose keys that all pass its filter; under the seed of another
-// store they pass as often as any other keys.
+// An attacker who knows a store's seed can choose keys that all pass its filter.  Under the seed of
+// another store they pass as often as any other keys.
 TEST(ForgedKeysTest, AreOfNoUseUnderAnotherSeed) {
   constexpr double kFpp = 0.1;
   constexpr int kForged = 20'000;

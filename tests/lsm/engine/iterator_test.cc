@@ -478,7 +478,7 @@ TEST_F(IteratorTest, AnErrorBehindAKeyBackwardDoesNotShowAnOlderVersion) {
   world_.files->SetFault(nullptr);
 }
 
-// And another opening is free to change everything.
+// Another opening may change everything meanwhile.
 TEST_F(IteratorTest, WhatReadersHoldOutlivesTheDb) {
   options_.block_cache_bytes = 1 << 20;
   Open();

@@ -185,7 +185,7 @@ TEST_F(OpenTablesTest, OneReadBringsWhatIsNeededOfATableLikeTheOneBefore) {
   ASSERT_OK(db);
   const Statistics statistics = (*db)->GetStatistics();
   EXPECT_GT(statistics.total.filter_bytes, 2 * keys.size() * Table::kEndBytes);
-  // Of the first it must be found out how much that is.
+  // Opening the first table also reads how much is needed.
   EXPECT_EQ(statistics.opening_reads, keys.size() + 1);
   // A page for properties and footer, and one for what else is in the first page.
   EXPECT_LE(statistics.opening_bytes_read, statistics.total.filter_bytes +

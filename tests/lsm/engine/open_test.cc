@@ -239,7 +239,7 @@ TEST_F(OpenTest, ALogDirectoryIsOfOneStore) {
   refused();
   Open();
   EXPECT_EQ(Scan(), "a=1");
-  // Of a killed one that had not written yet, the log is as a crash of an opening leaves it.
+  // A store was killed before its first write.  Its log is as a crash of an opening leaves it.
   db_ = nullptr;
   ASSERT_OK(DB::Destroy(kStorePath, options_));
   Open();

@@ -116,7 +116,7 @@ TEST_F(ReadersPayTest, WhatLevel0AnswersCostsNothing) {
   Put("m", "in memory");
   GetOften("m", 18 * kLookups);
   EXPECT_EQ(LevelsInTheEnd(), "1 1");
-  // Whose range does not hold the key is not asked.
+  // No table is asked whose range does not hold the key.
   GetOften("zz", 18 * kLookups);
   EXPECT_EQ(LevelsInTheEnd(), "1 1");
   EXPECT_EQ(ForReaders(), 0u);

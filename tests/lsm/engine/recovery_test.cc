@@ -80,7 +80,7 @@ TEST_F(RecoveryTest, WhatFollowsAGapThatACrashMadeIsDropped) {
   EXPECT_GE(report.dropped[0].records, 2u);
   EXPECT_FALSE(report.dropped[0].synced_before);
   Put("new", "1");
-  // And does not come back.
+  // The dropped end does not come back.
   image_ = world_of_image_->files->Clone();
   db_ = nullptr;
   OpenImage();
@@ -229,7 +229,7 @@ TEST_F(RecoveryTest, LeftOverFilesAreRemovedAndForeignOnesStay) {
       {"/store/000901.manifest", "TRLSLOG\nand so on"},
       {"/store/CURRENT.tmp", "TRLSCUR\nand so on"},
       {"/store/000001.log", "TRLSLOG\nand so on"},
-      // Of files that were being made.
+      // Files that a crash left unfinished.
       {"/store/000902.table", std::string(5000, '\0')},
       {"/store/000903.table", "TRLST"},
       {"/store/000904.log", ""},

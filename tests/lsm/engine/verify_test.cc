@@ -142,7 +142,7 @@ TEST_F(VerifyTest, ADamagedManifestHidesNoDamagedLog) {
   }
 }
 
-// Of what it holds nothing is known, and the report says that it was not looked at.
+// The report says that the records of the failed log were not checked.
 TEST_F(VerifyTest, WhatIsLeftOutAfterAFailureIsSaid) {
   Fill();
   EXPECT_FALSE(Verify().records_left_out);

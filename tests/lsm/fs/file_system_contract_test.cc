@@ -218,7 +218,7 @@ TEST_P(FileSystemContractTest, LinksIntoAnotherDirectory) {
   EXPECT_EQ(same_bytes, "bytes");
 }
 
-// Which has the shape of a directory and is none of its kind.
+// Another file system has directories too, but of another class.
 TEST_P(FileSystemContractTest, LinksIntoNoOtherFileSystem) {
   Write("a", "bytes");
   MemoryFileSystem elsewhere;

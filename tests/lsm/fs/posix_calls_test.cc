@@ -1,4 +1,4 @@
-// Which calls the POSIX file system makes, in which order, and what it does when one is
+// The calls that the POSIX file system makes, their order, and what it does when one is
 // interrupted, cut short or fails.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -338,7 +338,7 @@ TEST_F(PosixCallsTest, ADirectoryWhoseNameIsNotDurableIsNotThere) {
   EXPECT_OK(open());
 }
 
-// Who links has another way then, which is not for errors that this would hide.
+// The caller then copies instead, which must not hide other errors.
 TEST_F(PosixCallsTest, AFileSystemWithoutLinksSaysSo) {
   ASSERT_OK(directory_->CreateExclusive("a"));
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Directory> other,

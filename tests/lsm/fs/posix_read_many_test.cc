@@ -45,7 +45,7 @@ std::function<int(io_uring*, unsigned)> next_submission;
 using AskCache = std::function<ssize_t(int, const iovec&, off_t)>;
 AskCache ask_cache;
 std::atomic<int> cache_asked{0};
-// Of those that do not wait, fails after so many.
+// Submissions that do not wait fail after hand_overs_max of them.
 std::atomic<int> hand_overs{0}, hand_overs_max{1'000'000};
 
 template <typename Function>
@@ -342,7 +342,7 @@ TEST_F(PosixReadManyTest, LeavesWhatIsNotReadInFullToReadAt) {
 TEST_F(PosixReadManyTest, TellsAnErrorOfTheDeviceAsReadAtDoes) {
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Directory> process,
                        PosixFileSystem().OpenDirectory("/proc/self", /*create=*/false));
-  // Of which nothing lies at 0.
+  // The memory of a process has nothing at address 0.
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<ReadFile> memory,
                        process->OpenRead("mem", ReadMode::kBuffered));
   std::string first(10, '?'), second(10, '?');

@@ -182,7 +182,7 @@ TEST(LogDamageTest, ADurableOffsetThatEndsWithTheLostRecordIsEnough) {
   EXPECT_THAT(ReadLog(image).status, StatusIs(absl::StatusCode::kDataLoss));
 }
 
-// Of the file as it is on the disk: behind its end there are zeros.
+// Swaps sectors of the file as it is on the disk: after its end there are zeros.
 std::string WithSwappedSectors(const std::string& bytes, size_t a, size_t b) {
   std::string image = bytes;
   image.resize((bytes.size() + kDiskSectorBytes - 1) / kDiskSectorBytes * kDiskSectorBytes);

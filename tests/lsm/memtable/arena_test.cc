@@ -35,7 +35,7 @@ void ExpectUntouched(std::vector<Piece> pieces) {
   }
 }
 
-// Of all sizes, with reservations in between, some of which are not used up.
+// Pieces of all sizes, with reservations in between that are used in part.
 TEST(ArenaTest, PiecesDoNotOverlap) {
   for (uint64_t seed = 1; seed <= 50; ++seed) {
     testing_support::SeededRandom random(seed);
@@ -70,7 +70,7 @@ TEST(ArenaTest, WhatDoesNotFitIntoTheReservedBlockGetsAnother) {
   ExpectUntouched(std::move(pieces));
 }
 
-// Of the worst case that is reserved for, mostly little comes true.
+// Reservations are for the worst case, and mostly little of them is used.
 TEST(ArenaTest, WhatIsReservedAndNotUsedIsNotCounted) {
   Arena arena;
   std::vector<Piece> pieces;

@@ -180,7 +180,7 @@ TEST_F(PartitionedTableTest, ADamagedFilterPartitionSaysMaybeAndIsReadOnce) {
     EXPECT_EQ(answer.presence, FilterPresence::kDamaged);
   }
   EXPECT_EQ(opened_.file->reads, reads + 1);
-  // That of the next is sound.
+  // The filter of the next partition is sound.
   EXPECT_EQ(table().AskFilter(lookup, true, nullptr, nullptr).presence, FilterPresence::kUsable);
 }
 

@@ -218,7 +218,7 @@ TEST_F(ReadAheadTest, AStretchEndsWithItsIndexPartition) {
     }
     EXPECT_OK(iterator_->status());
     EXPECT_EQ(entries, kKeys);
-    // Of each partition its index, and at least one stretch.
+    // Each partition takes a read of its index, and at least one of a stretch of blocks.
     const uint64_t count = reads();
     EXPECT_LT(count, table().block_count() / 2);
     EXPECT_GE(count, 2 * table().partitions().count());

@@ -56,8 +56,8 @@ class TableMaker {
     context.digest_seed = kDigestSeed;
   }
 
-  // Of entries in the order of internal keys.  `file_bytes`: what the picker is to believe; 0: the
-  // truth.
+  // Makes a table of entries in the order of internal keys.  `file_bytes`: the size that the picker
+  // sees; 0: the true one.
   std::shared_ptr<const OpenTable> Make(uint64_t number, const std::vector<Entry>& entries,
                                         uint64_t file_bytes = 0, uint32_t run = 0) {
     TableMeta meta = WriteFile(number, entries);

@@ -135,7 +135,7 @@ TEST_F(VersionTest, OnlyTablesWhoseRangeHoldsTheKeyAreConsidered) {
                                     maker_.Make(4, {PutOf("d", 32), PutOf("f", 33)})},
                                    {},
                                    {maker_.Make(1, {PutOf("d", 1), PutOf("d5", 2)})}}});
-  // Of level 0 the table that begins with it, of level 1 the one that ends with it.
+  // The key is the first of a table in level 0, and the last of one in level 1.
   EXPECT_EQ(Get(*version, "c"), "v");
   Statistics counted = Counted();
   EXPECT_EQ(counted.levels[0].tables_considered, 1u);
@@ -423,11 +423,11 @@ TEST_F(VersionTest, OlderRunsCountAmongWhatMayExistBelow) {
   const auto version = VersionOf({{{maker_.Make(9, {PutOf("a", 90)})},
                                    {OfRun(3, 5, {PutOf("a", 50)}), OfRun(1, 4, {PutOf("b", 40)})},
                                    {maker_.Make(1, {PutOf("c", 1)})}}});
-  // Of a run that would be newer than both.
+  // Below a run that would be newer than both.
   EXPECT_TRUE(version->MayExistBelow(1, 4, "a"));
   EXPECT_TRUE(version->MayExistBelow(1, 4, "b"));
   EXPECT_TRUE(version->MayExistBelow(1, 4, "c"));
-  // Of these runs themselves.
+  // Below these runs themselves.
   EXPECT_FALSE(version->MayExistBelow(1, 3, "a"));
   EXPECT_TRUE(version->MayExistBelow(1, 3, "b"));
   EXPECT_FALSE(version->MayExistBelow(1, 1, "b"));
