@@ -1,5 +1,6 @@
 #include "tests/tidy_documents.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <sstream>
@@ -26,6 +27,41 @@ std::string WordsOf(const std::vector<std::string_view>& lines, size_t i, std::s
     if (!line.empty()) words.append(words.empty() ? "" : " ").append(line);
   }
   return words;
+}
+
+constexpr std::string_view kCpp = "```cpp\n", kEndOfCode = "```";
+
+// A line `<!-- FILE: NAME -->` of a document.  `file` is empty if the line is none.
+struct SnippetMark {
+  std::string file, name;
+};
+SnippetMark SnippetMarkOf(std::string_view line) {
+  constexpr std::string_view kBegin = "<!-- ", kEnd = " -->";
+  const size_t colon = line.find(": ");
+  if (!line.starts_with(kBegin) || !line.ends_with(kEnd) || colon == line.npos) return {};
+  const std::string file(line.substr(kBegin.size(), colon - kBegin.size()));
+  if (!IsOurs(file)) return {};
+  return {file, std::string(line.substr(colon + 2, line.size() - kEnd.size() - colon - 2))};
+}
+
+// The snippets of a source by name, without the indentation of their marks.
+std::map<std::string, std::string> SnippetsOf(std::string_view source) {
+  constexpr std::string_view kMark = "// snippet: ";
+  std::map<std::string, std::string> snippets;
+  std::string* snippet = nullptr;
+  size_t indent = 0;
+  for (const std::string_view line : Lines(source)) {
+    const std::string_view text = Trimmed(line);
+    if (text.starts_with(kMark)) {
+      snippet = &snippets[std::string(text.substr(kMark.size()))];
+      indent = line.size() - text.size();
+    } else if (text == "// end") {
+      snippet = nullptr;
+    } else if (snippet != nullptr) {
+      snippet->append(line.substr(std::min(indent, line.size()))).append("\n");
+    }
+  }
+  return snippets;
 }
 
 }  // namespace
@@ -67,19 +103,20 @@ Complaints ReadmesShowCompiledPrograms(const Tree& tree) {
   static const std::map<std::string, std::vector<std::string>> programs = {
       {"README.md", {"readme_example.cc"}},
       {"bloom/README.md", {"filter_for_a_file.cc", "filter_in_memory.cc"}}};
-  static const std::string begin_mark = "```cpp\n", end_mark = "```";
   Complaints complaints;
   for (const auto& [path, text] : tree) {
     if (!IsDocument(path)) continue;
     const auto listed = programs.find(path);
     const size_t wanted = listed == programs.end() ? 0 : listed->second.size();
     size_t count = 0;
-    for (size_t at = text.find(begin_mark); at != text.npos; at = text.find(begin_mark, at + 1)) {
+    for (size_t at = text.find(kCpp); at != text.npos; at = text.find(kCpp, at + 1)) {
+      const std::vector<std::string_view> before = Lines(std::string_view(text).substr(0, at));
+      if (!before.empty() && !SnippetMarkOf(before.back()).file.empty()) continue;
       if (++count > wanted) continue;
-      const size_t begin = at + begin_mark.size();
+      const size_t begin = at + kCpp.size();
       const auto program = tree.find("tests/embed/" + listed->second[count - 1]);
       if (program == tree.end() ||
-          program->second != text.substr(begin, text.find(end_mark, begin) - begin)) {
+          program->second != text.substr(begin, text.find(kEndOfCode, begin) - begin)) {
         complaints.push_back(path + ": its program is not tests/embed/" +
                              listed->second[count - 1]);
       } else if (Lines(program->second).size() > 20) {
@@ -93,6 +130,42 @@ Complaints ReadmesShowCompiledPrograms(const Tree& tree) {
   }
   for (const auto& [path, names] : programs) {
     if (!tree.contains(path)) complaints.push_back(path + ": is not there");
+  }
+  return complaints;
+}
+
+Complaints SnippetsAreOfTheirPrograms(const Tree& tree) {
+  Complaints complaints;
+  std::map<std::string, std::map<std::string, std::string>> not_shown;
+  for (const auto& [path, text] : tree) {
+    if (path.find("/examples/") == path.npos || !IsSource(path)) continue;
+    not_shown[path] = SnippetsOf(text);
+  }
+  ForEachLine(tree, IsDocument, [&](const std::string& path, size_t i, std::string_view line) {
+    const SnippetMark mark = SnippetMarkOf(line);
+    if (mark.file.empty()) return;
+    const auto source = tree.find(mark.file);
+    const std::map<std::string, std::string> snippets =
+        SnippetsOf(source == tree.end() ? "" : source->second);
+    const auto wanted = snippets.find(mark.name);
+    if (wanted == snippets.end()) {
+      complaints.push_back(At(path, i) + mark.file + " has no snippet " + mark.name);
+      return;
+    }
+    const std::vector<std::string_view> lines = Lines(tree.at(path));
+    std::string shown;
+    const bool is_code = i + 1 < lines.size() && lines[i + 1] == Trimmed(kCpp);
+    for (size_t at = i + 2; is_code && at < lines.size() && lines[at] != kEndOfCode; ++at)
+      shown.append(lines[at]).append("\n");
+    if (shown != wanted->second) {
+      complaints.push_back(At(path, i) + "is not the snippet in " + mark.file +
+                           " (tools/dev excerpt snippets)");
+    }
+    not_shown[mark.file].erase(mark.name);
+  });
+  for (const auto& [path, names] : not_shown) {
+    for (const auto& [name, text] : names)
+      complaints.push_back(path + ": no document shows the snippet " + name);
   }
   return complaints;
 }

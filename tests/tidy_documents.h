@@ -12,8 +12,12 @@ Complaints LinksLeadSomewhere(const Tree& tree);
 // Paths in `code` that begin with a folder of ours.
 Complaints PathsInTextExist(const Tree& tree);
 
-// What a document shows as C++ is, whole, a program that embedders build and run.
+// What a document shows as C++ is, whole, a program that embedders build and run; or a snippet.
 Complaints ReadmesShowCompiledPrograms(const Tree& tree);
+
+// The C++ after a line `<!-- FILE: NAME -->` is the snippet of that name in this file of ours: what
+// stands there between the lines `// snippet: NAME` and `// end`.  Each snippet is shown.
+Complaints SnippetsAreOfTheirPrograms(const Tree& tree);
 
 // What `tools/dev excerpt` is to put into a document, it has put there.
 Complaints ExcerptsHoldSomething(const Tree& tree);

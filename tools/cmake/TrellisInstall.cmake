@@ -158,7 +158,7 @@ if(TRELLIS_BUILD_LSM)
     REQUIRES "trellis-bloom = ${PROJECT_VERSION}" absl_status absl_statusor
     STATIC_REQUIRES absl_strings absl_time liblz4 ${liburing}
     STATIC_LIBS -pthread)
-  trellis_install_pages(lsm/README.md lsm/FORMAT.md lsm/RELIABILITY.md lsm/design/log_tail.md)
+  trellis_install_pages(lsm/README.md lsm/GUIDE.md lsm/examples/guide.cc lsm/FORMAT.md lsm/RELIABILITY.md lsm/design/log_tail.md)
   list(APPEND trellis_components lsm)
   if(trellis_is_static)
     install(FILES ${PROJECT_SOURCE_DIR}/tools/cmake/FindLZ4.cmake ${PROJECT_SOURCE_DIR}/tools/cmake/FindLiburing.cmake
