@@ -96,8 +96,7 @@ TEST_F(CommandLineTest, MessagesSayWhatToDo) {
   EXPECT_THAT(Run({"info"}).err, Not(HasSubstr("comes after")));
   EXPECT_THAT(Run({"scan", "--limit", "-1", "x"}).err, Not(HasSubstr("comes after")));
   EXPECT_THAT(Run({"info", "--json"}).err, Not(HasSubstr("comes after")));
-  EXPECT_THAT(Run({"scan", "--color=never", "--limit=x", "y"}).err,
-              Not(HasSubstr("comes after")));
+  EXPECT_THAT(Run({"scan", "--color=never", "--limit=x", "y"}).err, Not(HasSubstr("comes after")));
 }
 
 TEST_F(CommandLineTest, KeyComesAfterThePaths) {
