@@ -1,0 +1,139 @@
+# Building by presets, checks of the sources, and the programs of embedders.  Sourced by tools/dev.
+# shellcheck shell=bash
+
+# Compilation is cached where ccache is there; nothing needs it.  With precompiled headers it wants to be told that
+# nobody relies on the time of day; and what one clone compiled serves another, as the sources name no place.
+if command -v ccache >/dev/null; then
+  export CMAKE_CXX_COMPILER_LAUNCHER=${CMAKE_CXX_COMPILER_LAUNCHER-ccache}
+  export CCACHE_SLOPPINESS=${CCACHE_SLOPPINESS-pch_defines,time_macros}
+  export CCACHE_BASEDIR=${CCACHE_BASEDIR-$root} CCACHE_NOHASHDIR=${CCACHE_NOHASHDIR-1}
+fi
+
+configure() {
+  local preset=$1 dir=$build/$1
+  cmake --preset "$preset" --fresh -S "$root" && cksum <"$root/CMakePresets.json" >"$dir/.configured"
+}
+
+# Configures a preset unless that was done, for this place and with these presets.  Ninja sees to the rest.
+ensure_configured() {
+  local preset=$1 dir=$build/$1 made_for
+  made_for=$(sed -n 's/^CMAKE_HOME_DIRECTORY:INTERNAL=//p' "$dir/CMakeCache.txt" 2>/dev/null)
+  if [[ -n $made_for && $made_for != "$root" ]]; then rm -rf "$dir"; fi
+  if [[ -f $dir/build.ninja && $(cat "$dir/.configured" 2>/dev/null) == "$(cksum <"$root/CMakePresets.json")" ]]; then
+    return 0
+  fi
+  # Whether this is needed depends on what went before, so it does not count as a check passed.
+  if ! step "configure-$preset" "Configure $preset" configure "$preset"; then
+    failed=$((failed + 1))
+    if [[ $how == must ]]; then exit 1; fi
+    return 1
+  fi
+}
+
+# build_preset PRESET [TARGET...]
+how=must
+build_preset() {
+  local preset=$1 targets=() note=''
+  shift
+  if (($# > 0)); then targets=(--target "$@"); fi
+  case $preset in asan | tsan | clang) note="by Clang, with its analysis of locks" ;; esac
+  ensure_configured "$preset" || return 1
+  "$how" "build-$preset" "Build $preset${note:+, $note}" cmake --build "$build/$preset" "${targets[@]}"
+}
+
+test_preset() {
+  local preset=$1
+  shift
+  (cd -- "$root" && ctest --preset "$preset" -j "$(nproc)" "$@")
+}
+
+# Each job is to be done: one that cannot be done here fails, but for those that the caller does without.
+jobs_left_out=()
+if [[ -n ${TRELLIS_NO_PEERS:-} ]]; then jobs_left_out=(without differential) packages_to_compare=(); fi
+
+# The jobs that look for lost or misread data, then the seeded bugs that they must find.
+reliability() {
+  local programs=$build/release/tests/reliability status=0
+  "$programs/reliability" "${jobs_left_out[@]}" || status=1
+  "$programs/seeded_bugs" || status=1
+  return "$status"
+}
+
+# What each of them did.
+reliability_figures() {
+  grep -E '^([a-z]+ +[0-9,]+ .* \([0-9.]+ s\)$|FOUND|NOT CAUGHT|[0-9]+ of [0-9]+ seeded)' "$step_log"
+}
+
+sources() { (cd -- "$root" && find bloom lsm tools tests bench -name '*.h' -o -name '*.cc' | LC_ALL=C sort); }
+
+clang_format() {
+  local tool
+  tool=$(command -v clang-format-14 || command -v clang-format) || die 'no clang-format'
+  (cd -- "$root" && sources | tr '\n' '\0' | xargs -0 -n 20 -P "$(nproc)" "$tool" "$@")
+}
+
+# Clang reads every source of the store, the filters and the tools, with its own analysis of which lock guards what.
+# The commands are those of the build, cut down to reading.
+thread_safety() {
+  local list=$build/clang/analyses
+  awk -v root="$root/" '
+    /^ *"command": / { sub(/^ *"command": "/, ""); sub(/",?$/, ""); command = $0 }
+    /^ *"file": / {
+      sub(/^ *"file": "/, ""); sub(/",?$/, "")
+      if (index($0, root) == 1 && substr($0, length(root) + 1) ~ /^(bloom|lsm|tools)\//) print command
+    }' "$build/clang/compile_commands.json" |
+    sed 's/\\"/"/g; s/\\\\/\\/g; s/ -o .*\.o -c / -fsyntax-only /' >"$list"
+  echo "$(wc -l <"$list") sources"
+  [[ -s $list ]] || return 1
+  cd -- "$build/clang" && tr '\n' '\0' <"$list" | xargs -0 -n 1 -P "$(nproc)" sh -c
+}
+
+# Installs a build, moves it, and looks for any trace of the place where it was built.
+stage() {
+  local from=$1 to=$build/stage/$2
+  rm -rf "$to" "$to.made" &&
+    cmake --install "$from" --prefix "$to.made" &&
+    mv "$to.made" "$to" || return 1
+  if grep -rlF -- "$root/" "$to" | grep .; then
+    echo 'the files above tell where they were built'
+    return 1
+  fi
+}
+
+# embed PROJECT NAME CMAKE-OPTIONS...: configures, builds and tests a project of tests/embed from scratch.
+embed() {
+  local project=$1 dir=$build/embed/$2
+  shift 2
+  rm -rf "$dir"
+  cmake -G Ninja -S "$root/tests/embed/$project" -B "$dir" -DCMAKE_BUILD_TYPE=Release "$@" &&
+    cmake --build "$dir"
+}
+test_embedded() { (cd -- "$build/embed/$1" && ctest -j "$(nproc)" --no-tests=error --output-on-failure); }
+
+check_embedders() {
+  if check stage 'Install the release build' stage "$build/release" static; then
+    if check embed-find_package 'Embed by find_package' embed find_package static \
+      -DCMAKE_PREFIX_PATH="$build/stage/static"; then
+      check_tests run-find_package 'Run what found the package' test_embedded static
+    fi
+  fi
+  if check embed-subdirectory 'Embed by add_subdirectory, shared libraries' embed subdirectory subdirectory \
+    -DBUILD_SHARED_LIBS=ON -DTRELLIS_INSTALL=ON; then
+    check_tests run-subdirectory 'Run what holds the sources' test_embedded subdirectory
+    if check stage-shared 'Install the shared libraries' stage "$build/embed/subdirectory" shared &&
+      check embed-shared 'Embed by find_package, shared libraries' embed find_package shared \
+        -DCMAKE_PREFIX_PATH="$build/stage/shared" -DHEADERS_ALONE=OFF; then
+      check_tests run-shared 'Run what found the shared libraries' test_embedded shared
+    fi
+  fi
+}
+
+command_build() {
+  lock
+  all_packages
+  case ${1:-release} in
+    release | debug | asan | clang) build_preset "${1:-release}" ;;
+    tsan) build_preset tsan concurrent_tests ;;
+    *) misuse "there is no preset $1" ;;
+  esac
+}

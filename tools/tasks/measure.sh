@@ -1,0 +1,67 @@
+# Benchmarks and their reports.  Sourced by tools/dev.
+# shellcheck shell=bash
+
+command_bench() {
+  local program name filter=${1:-.}
+  lock
+  all_packages
+  build_preset release
+  mkdir -p "$build/bench"
+  for program in "$build"/release/bench/*_bench; do
+    name=${program##*/}
+    if [[ -z $("$program" --benchmark_list_tests --benchmark_filter="$filter" 2>/dev/null | grep -v '^Failed') ]]; then
+      continue
+    fi
+    printf '\n%s%s%s\n' "$bold" "$name" "$plain"
+    "$program" --benchmark_filter="$filter" --benchmark_out_format=json --benchmark_out="$build/bench/$name.json.made" \
+      9>&- && mv "$build/bench/$name.json.made" "$build/bench/$name.json" || exit 1
+  done
+}
+
+# Those who are compared with are no part of anything else, so they are not among the packages of setup.
+command_peers() {
+  lock
+  all_packages
+  ensure_configured release
+  must configure-peers 'Configure the comparison' cmake -DTRELLIS_BUILD_PEERS=ON "$build/release"
+  build_preset release peers_bench
+  mkdir -p "$build/peers"
+  "$build/release/bench/peers/peers_bench" --out "$(from_here "$build/peers")" "$@" 9>&- | tee -i "$build/peers/running.txt" &&
+    mv "$build/peers/running.txt" "$build/peers/printed.txt"
+}
+
+command_level_filters() {
+  lock
+  all_packages "${packages_to_report[@]}"
+  build_level_filters
+  echo
+  "$build/release/bench/level_filters" --out "$(from_here "$build/level_filters")" "$@" 9>&-
+}
+
+command_lab() {
+  lock
+  setup "${packages_to_build[@]}" "${packages_to_report[@]}"
+  build_preset release filter_lab
+  mkdir -p "$build/lab"
+  echo
+  "$build/release/bench/filter_lab" --html "$(from_here "$build/lab")/report.html" \
+    --json "$(from_here "$build/lab")/report.json" "$@" 9>&-
+}
+
+command_styles() {
+  lock
+  setup "${packages_to_build[@]}" "${packages_to_report[@]}"
+  build_preset release compaction_styles sstdump
+  echo
+  "$build/release/bench/compaction_styles" --out "$(from_here "$build/styles")" "$@" 9>&-
+}
+
+command_scale() {
+  lock
+  setup "${packages_to_build[@]}" "${packages_to_report[@]}"
+  build_preset release scale
+  mkdir -p "$build/scale"
+  echo
+  "$build/release/bench/scale" --out "$(from_here "$build/scale")" "$@" 9>&- | tee -i "$build/scale/running.txt" &&
+    mv "$build/scale/running.txt" "$build/scale/printed.txt"
+}

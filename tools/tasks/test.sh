@@ -1,0 +1,128 @@
+# Everything that must pass, and parts of it.  Sourced by tools/dev.
+# shellcheck shell=bash
+
+command_test() {
+  local preset
+  lock
+  all_packages
+  how=check
+  check format 'Layout, by clang-format' clang_format --dry-run -Werror
+  if build_preset release; then
+    check_tests test-release 'Test release' test_preset release
+    check reliability 'Look for lost and misread data, and for seeded bugs' reliability
+    reliability_figures | sed 's/^/      /'
+    check_embedders
+  else
+    left_out test-release build-release
+    left_out reliability build-release
+    left_out embedders build-release
+  fi
+  if build_preset asan; then
+    check_tests test-asan 'Test with AddressSanitizer and UndefinedBehaviorSanitizer' test_preset asan
+    check reliability-asan 'Look for lost and misread data with them, a little' \
+      "$build/asan/tests/reliability/reliability" part 100 "${jobs_left_out[@]}"
+  else
+    left_out test-asan build-asan
+    left_out reliability-asan build-asan
+  fi
+  if build_preset fuzz fuzz_loaders; then
+    check fuzz 'Fuzz what reads a store, 40 s each' fuzz_store 40
+    show_lines fuzzed
+  else
+    left_out fuzz build-fuzz
+  fi
+  if build_preset tsan concurrent_tests reliability; then
+    check_tests test-tsan 'Test what is concurrent with ThreadSanitizer' test_preset tsan
+    check histories-tsan 'Look for an order of concurrent calls with it' \
+      "$build/tsan/tests/reliability/reliability" histories 1 2000
+    reliability_figures | sed 's/^/      /'
+  else
+    left_out test-tsan build-tsan
+    left_out histories-tsan build-tsan
+  fi
+  summary
+  printf '%d passed, %d failed\n' "$passed" "$failed"
+  ((failed == 0 && passed > 0))
+}
+
+command_quick() {
+  local choice=()
+  if (($# > 0)); then choice=(-R "$1"); fi
+  lock
+  all_packages
+  build_preset release
+  check_tests test-release 'Test release, without the slow ones' test_preset release -LE slow "${choice[@]}"
+  summary
+  ((failed == 0))
+}
+
+command_soak() {
+  local hours seed minutes programme tsan fuzz_seconds
+  if (($# != 2)) || [[ $1 != --hours || ! $2 =~ ^[0-9]+(\.[0-9]+)?$ ]]; then misuse 'soak --hours N'; fi
+  hours=$2
+  lock
+  all_packages
+  build_preset release
+  build_preset tsan reliability
+  build_preset fuzz fuzz_loaders
+  seed=$(($(date +%s) / 60))
+  mkdir -p "$logs" && rm -f "$logs"/soak*.log && echo "tools/dev soak --hours $hours" >"$logs/soak.command"
+  minutes=$(awk -v hours="$hours" 'BEGIN { printf "%d", hours * 60 }')
+  # About what each needs for a day's goals (lsm/RELIABILITY.md).
+  programme=$((minutes * 38 / 100)) tsan=$((minutes * 6 / 100))
+  # One loader on each core at a time.
+  fuzz_seconds=$((minutes * 60 * 56 / 100 * $(nproc) / $("$fuzzer" --list=store | wc -l)))
+  check soak "Soak for $programme minutes" \
+    "$build/release/tests/reliability/reliability" soak "$programme" "$seed" "${jobs_left_out[@]}"
+  show_lines 'in all'
+  check soak-tsan "Concurrent histories under ThreadSanitizer for $tsan minutes" \
+    "$build/tsan/tests/reliability/reliability" soak "$tsan" "$seed" histories
+  show_lines 'in all'
+  check soak-fuzz "Fuzz what reads a store, $fuzz_seconds s each" fuzz_store "$fuzz_seconds"
+  show_lines fuzzed
+  summary
+  ((failed == 0))
+}
+
+# What takes memory away on purpose, or waits for threads that Valgrind runs one at a time, is left out, and what
+# calculates only; so are tests without descriptors, of which Valgrind takes some for itself, after the file is there,
+# and those that measure their process, of which Valgrind is a part.
+# Leaks are what AddressSanitizer looks for, which does not take a forked child's threads for lost.
+run_under_valgrind() {
+  find "$build"/valgrind/tests/{bloom,lsm} -type f -executable -name '*_test' |
+    grep -vE '/(bloom_memory|bloom_inlined|symbols|[a-z_]*concurrent|engine_model|engine_damage)_test$' |
+    LC_ALL=C sort | xargs -P "$(nproc)" -I{} sh -c \
+    'valgrind -q --error-exitcode=9 --suppressions="$1" {} --gtest_brief=1 \
+      --gtest_filter=-*NamesTheLimitWhenDescriptorsRunOut:*WithoutDescriptorsWritesGoOnUntilTablesAreNeeded:*SolvingTakes* &&
+      echo "sound: {}" || { echo "FAILED: {}"; exit 1; }' sh "$root/tests/valgrind.supp"
+}
+
+command_valgrind() {
+  lock
+  all_packages valgrind
+  build_preset valgrind
+  check valgrind 'Tests of lsm and bloom under Valgrind' run_under_valgrind
+  summary
+  ((failed == 0))
+}
+
+command_format() {
+  lock
+  all_packages
+  must format 'Lay out the sources' clang_format -i
+}
+
+command_lint() {
+  lock
+  all_packages
+  check format 'Layout, by clang-format' clang_format --dry-run -Werror
+  how=check
+  if ensure_configured clang; then
+    check thread-safety "Locks, by clang's thread-safety analysis" thread_safety
+  fi
+  if build_preset release tidy_test; then
+    check tidy 'Shape of the tree' "$build/release/tests/tidy_test" --gtest_brief=1
+  fi
+  summary
+  ((failed == 0))
+}
