@@ -49,7 +49,7 @@ void ExpectLists(const DigestsByBit& lists, uint64_t bits, uint32_t probes,
 }
 
 TEST(DigestsByBitTest, IsAMapWithAListForEachBit) {
-  // Of few bits, such that many members meet a bit twice or more often.
+  // So few bits that many members meet a bit twice or more often.
   constexpr std::pair<uint64_t, uint32_t> kShapes[] = {{1, 1},  {1, 32}, {3, 2},
                                                        {20, 7}, {64, 1}, {301, 32}};
   for (const auto& [bits, probes] : kShapes) {

@@ -98,8 +98,8 @@ TYPED_TEST(DynamicTest, LetsAsManyAbsentKeysPassAsTheFormulaSays) {
   EXPECT_NEAR(sum / 5 / predicted, 1, 0.015);
 }
 
-// Of two filters of whom some rows are full and some are not, no row gets more than its share, and
-// the rows that are left with room take the next keys.
+// Both filters have rows that are full and rows that are not.  No row gets more than its share, and
+// rows with room take the next keys.
 TYPED_TEST(DynamicTest, AMergeFillsWhatHasRoomAndOverfillsNothing) {
   auto left = MakeDynamic<TypeParam>(0, 2600, 1000);
   ASSERT_THAT(left.Merge(MakeDynamic<TypeParam>(2600, 3900, 1000)), IsOk());

@@ -313,8 +313,8 @@ TYPED_TEST(FilterTest, SeedsMakeDifferentFilters) {
   EXPECT_NE(one.Serialize().substr(64), two.Serialize().substr(64));
 }
 
-// Who knows the seed can choose keys none of whose bits is set yet (Gerbet, Kumar, Lauradoux 2015):
-// the rate is then (kn / m)^k.  Under a seed that they did not know, the same keys are like any.
+// An attacker who knows the seed can choose keys none of whose bits is set yet (Gerbet, Kumar,
+// Lauradoux 2015): the rate is then (kn / m)^k.  Under an unknown seed the same keys are like any.
 TEST(FilterSeedTest, ChosenKeysSpoilAFilterWhoseSeedIsKnown) {
   constexpr uint64_t kKeys = 1000, kKnown = 5, kUnknown = 6;
   const struct { double target_fpp, spoilt; } cases[] = {{0.01, 0.111}, {0.001, 0.026}};

@@ -370,7 +370,7 @@ TYPED_TEST(FuseTest, NoNumberOfKeysIsHardToSolve) {
     }
     // A sixth of the attempts may fail; by chance more than twice as many hardly do.
     EXPECT_LT(failed.back(), kBuilds * 3 / 4) << keys << " keys";
-    // Of attempts of which a quarter fails, 60 builds need 20 more, and 41 by a chance of one in
+    // If a quarter of all attempts fails, 60 builds need 20 more.  The chance of 41 is one in
     // 30,000.
     if (failed.size() < kNeighbours) continue;
     EXPECT_LT(std::accumulate(failed.end() - kNeighbours, failed.end(), uint64_t{0}), 41u)

@@ -27,8 +27,8 @@ TEST(HashTest, DigestIsXxh3AsPublished) {
   EXPECT_EQ(DigestOf("abc", 0), 0x78af5f94892f3950u);
 }
 
-// Of the bytes 00, 01, ... under the key 00, 01, ... 0f: OpenSSL's SIPHASH with 8 bytes, which for
-// 15 bytes gives what appendix A of the paper works out.
+// Hashes of the bytes 00, 01, ... under the key 00, 01, ... 0f, from OpenSSL's SIPHASH with 8
+// bytes. For 15 bytes it is the example of the paper's appendix A.
 TEST(HashTest, SipHashIsThatOfThePaper) {
   constexpr uint64_t kLow = 0x0706050403020100, kHigh = 0x0f0e0d0c0b0a0908;
   constexpr uint64_t kExpected[] = {
@@ -75,7 +75,7 @@ TEST(HashTest, RemixIsFrozen) {
 }
 
 TEST(HashTest, RemixCarriesEveryBitIntoEveryOther) {
-  // Of 64 output bits, flipping one input bit should flip 32 +- 4 standard errors of the mean.
+  // Flipping one input bit should flip 32 of 64 output bits, +- 4 standard errors of the mean.
   constexpr int kSamples = 1000;
   for (int bit = 0; bit < 64; ++bit) {
     int flips = 0;
@@ -87,7 +87,7 @@ TEST(HashTest, RemixCarriesEveryBitIntoEveryOther) {
 }
 
 TEST(HashTest, RemixOfManyIsThatOfEach) {
-  // Of every length around the lanes of a vector; behind the last nothing is written.
+  // Tries every length around the lanes of a vector.  Nothing is written after the last digest.
   constexpr uint64_t kUntouched = 0x7e57;
   for (const bloom::Simd simd : {bloom::Simd::kPortable, bloom::BestSimd()}) {
     for (size_t count = 0; count < 70; ++count) {

@@ -92,7 +92,7 @@ TYPED_TEST(KindsTest, LetsAsManyAbsentKeysPassAsPredictedAndNoMoreThanAskedFor) 
 }
 
 TYPED_TEST(KindsTest, KeepsItsPromiseForFewKeysToo) {
-  // Of fewer keys, a policy makes a standard filter in place of a solved one.
+  // For fewer keys, a policy makes a standard filter instead of a solved one.
   const std::vector<uint64_t> few = bloom::SolvedKind<TypeParam>
                                         ? std::vector<uint64_t>{testing_support::kFewKeys}
                                         : std::vector<uint64_t>{1, 3, 10, 40, 100, 1000};

@@ -24,7 +24,7 @@ namespace {
 // What a single allocation may have.
 size_t largest_allocation = std::numeric_limits<size_t>::max();
 
-// That many allocations succeed, the next one does not, and all others do.
+// This many allocations succeed, the next one fails, and all others succeed.
 size_t allocations_before_failure = std::numeric_limits<size_t>::max();
 
 class LimitAllocations {
@@ -83,7 +83,7 @@ TEST(MemoryTest, ABuilderTellsThatItHadNone) {
       for (const bloom::Digest digest : digests) builder->Add(digest);
       return builder->Finish().status();
     });
-    // Of 2 to 128 KiB, where its digests take 256.
+    // Fails with 2 to 128 KiB: the digests take 256.
     EXPECT_GE(failures, 7) << Kind::kName;
   });
 }
@@ -97,7 +97,7 @@ TEST(MemoryTest, ABuilderThatHadItForTheDigestsLacksItForTheRest) {
       const auto builder =
           bloom::PolicyFromName(Kind::kName).value()->NewBuilder({.target_fpp = 1e-6});
       for (const bloom::Digest digest : digests) builder->Add(digest);
-      // Of 2 to 512 KiB, where its bytes take 780 or more.
+      // Fails with 2 to 512 KiB: the bytes take 780 or more.
       EXPECT_GE(FailuresOf([&] { return builder->Finish().status(); }), 9) << Kind::kName;
     }
   });

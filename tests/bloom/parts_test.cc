@@ -18,7 +18,7 @@ using testing::HasSubstr;
 using testing_support::IsOk;
 using testing_support::StatusIs;
 
-// Of a copy that is exactly as long as the bytes.
+// Reads a copy of exactly these bytes, so that AddressSanitizer sees a read after them.
 absl::StatusOr<std::vector<std::string>> PartsOfCopy(std::string_view bytes) {
   const std::unique_ptr<uint8_t[]> copy(new uint8_t[bytes.size()]);
   std::copy(bytes.begin(), bytes.end(), copy.get());

@@ -1,4 +1,4 @@
-// Which bits are cleared, against an oracle that counts everything again, and what that is worth.
+// The choice of cleared bits, against an oracle that counts everything again, and its benefit.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -449,8 +449,8 @@ TEST(RetouchedChoiceTest, SelectiveClearingIsWorthMoreAndTheBetterTheChoiceTheMo
   EXPECT_NEAR(ratio / minimum_fn, 1, 0.03);
   EXPECT_LT(cleared[2], 0.95 * cleared[3]);  // each bit removes more of them at once
   EXPECT_LT(cleared[3], 0.9 * cleared[0]);
-  // Of false positives that are not known, as many are removed as by clearing at random, and fewer
-  // keys are denied for it.
+  // Unknown false positives: as many are removed as by clearing at random, and fewer keys are
+  // denied for it.
   EXPECT_NEAR(chi_of_strangers[0], 1, 0.05);
   EXPECT_GT(chi_of_strangers[1], 1.2);
   EXPECT_GT(chi_of_strangers[2], 1.03);

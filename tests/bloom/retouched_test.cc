@@ -85,7 +85,7 @@ TEST(RetouchedTest, RandomChoosesEachOfTheKeysBitsAlike) {
   }
   const double expected = 1500.0 / static_cast<double>(by_probe.size());
   for (const double times : by_probe) EXPECT_NEAR(times, expected, 4 * std::sqrt(expected));
-  // And bits anywhere: the choice has nothing to do with where the probes lie.
+  // Bits anywhere: the choice does not depend on the places of the probes.
   for (const double times : by_place) EXPECT_NEAR(times, expected, 4 * std::sqrt(expected));
 }
 

@@ -492,7 +492,7 @@ TEST(RibbonTest, ShapesAreSoundAndKeepWhatWasAskedFor) {
       ASSERT_LE(Ribbon::SizeBits(*shape), bloom::kMaxSizeBits);
       ASSERT_LE(Ribbon::PredictedFpp(*shape, keys), fpp) << keys;
       ASSERT_GE(shape->size, keys);
-      // Of many keys nothing is given away.
+      // With many keys no accuracy is wasted.
       ASSERT_GE(Ribbon::PredictedFpp(*shape, keys), keys > 1'000'000 ? 0.9999 * fpp : fpp / 2);
       ASSERT_LE(keys / ShardsOf(*shape), Ribbon::kMaxShardKeys);
     }
@@ -561,7 +561,7 @@ TEST(RibbonTest, ShapesThatNoFilterHasAreProblems) {
     EXPECT_NE(problem(0, 5, DetailOf(0, shards_log2)), "");
     EXPECT_NE(problem(UINT64_MAX, 5, DetailOf(3, shards_log2)), "");
   }
-  // Of any shape whatever.
+  // SizeBits takes any shape.
   EXPECT_EQ(Ribbon::SizeBits({UINT64_MAX, UINT32_MAX, UINT64_MAX}), UINT64_MAX);
   EXPECT_EQ(Ribbon::SizeBits({bloom::kMaxSizeBits, UINT32_MAX, 0}), UINT64_MAX);
 }

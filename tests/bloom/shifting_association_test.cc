@@ -43,7 +43,7 @@ Association MakeAssociated(uint64_t from, uint64_t to, uint64_t planned, double 
   return filter;
 }
 
-// Of keys [0, keys): by number of regions in the answer.
+// Answers for the keys [0, keys), by the number of regions in the answer.
 struct Answers {
   std::array<double, 4> of_regions{};
   uint64_t wrong = 0;  // without the key's own region

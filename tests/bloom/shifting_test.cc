@@ -196,7 +196,7 @@ TEST(ShiftingRateTest, FiltersPassWhatTheCorrectedFormulaSaysAndNotWhatThePapers
   }
 }
 
-// Which of the formulas is right is told by the bits alone: PairedFpp counts what a query meets.
+// The bits alone show which formula is right: PairedFpp counts what a query meets.
 TEST(ShiftingRateTest, BitsSayThatThePapersFormulaIsHighAndThatOfIndependentBitsLow) {
   constexpr uint64_t kBases = 22'008;
   constexpr uint32_t kProbes = 8;
@@ -288,7 +288,7 @@ TEST(ShiftingRateTest, ItIsNeverMoreAccurateThanTheStandardFilterOfItsSize) {
       }
     }
   }
-  // And so it is measured, where it is 1.3 % less accurate; standard error 0.2 %.
+  // A measurement of a case that is 1.3 % less accurate; its standard error is 0.2 %.
   constexpr uint64_t kKeys = 100'000, kQueries = 1'000'000;
   const std::unique_ptr<bool[]> answers(new bool[kQueries]);
   double shifting = 0, standard = 0;
@@ -405,8 +405,8 @@ TEST(ShiftingKindTest, AllOffsetsAreAsLikely) {
     EXPECT_NEAR(keys_with[offset], 10'000, 500) << offset;
 }
 
-// Of pairs of keys that meet in a base one in 56 has one offset, and where that does not depend on
-// the bases, as many keys pass few keys' filters as the bits say.
+// One in 56 pairs of keys that meet in a base has one offset.  If that does not depend on the
+// bases, as many keys pass filters of few keys as the bits say.
 TEST(ShiftingKindTest, InFiltersOfFewKeysAbsentKeysPassAsOftenAsTheBitsSay) {
   constexpr uint64_t kKeys = 100, kFilters = 1500, kQueries = 20'000;
   const Shape shape = Shifting::ShapeFor(kKeys, 0.001).value();

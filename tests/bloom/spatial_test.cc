@@ -286,7 +286,7 @@ TEST(SpatialTest, MergingWhatDoesNotFitIsRefusedByNameAndChangesNothing) {
   const auto refused = [](const char* what) {
     return StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(what));
   };
-  // Of as many bits a label too.
+  // These have as many bits per label too.
   EXPECT_THAT(filter.Merge(WithAreas({5, 5}, 1000, 0.01, 1)), refused("areas 3 and 2 differ"));
   EXPECT_THAT(filter.Merge(WithAreas({5, 5, 5}, 1000, 0.01, 2)), refused("seeds 1 and 2 differ"));
   EXPECT_THAT(filter.Merge(WithAreas({5, 5, 5}, 2000, 0.01, 1)), refused("sizes"));

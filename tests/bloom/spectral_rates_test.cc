@@ -239,7 +239,7 @@ TEST(SpectralRatesTest, RecurringMinimumIsTooLowAsSeldomAsItSays) {
     EXPECT_LT(filter.CurrentUndercountBound(), 1e-7);
     EXPECT_GT(filter.CurrentUndercountBound(), 0);
   }
-  // Of twice its keys, and of less accuracy: it does happen, and is bounded.
+  // With twice its keys, at two rates, undercounts do happen, and are bounded.
   for (const double fpp : {0.1, kPaperFpp}) {
     uint64_t too_low = 0;
     double bound = 0;

@@ -27,7 +27,7 @@ using testing_support::StatusIs;
 
 constexpr auto kVectorLoss = absl::StatusCode::kDataLoss;
 
-// Of bytes that end where an array does, so that AddressSanitizer sees a read behind them.
+// Parses bytes that end where an array does, so that AddressSanitizer sees a read after them.
 template <class T>
 absl::StatusOr<VectorList<T>> ParseExactly(std::string_view bytes) {
   const std::unique_ptr<char[]> copy(new char[bytes.size()]);
