@@ -241,11 +241,7 @@ TEST_F(BackgroundTest, AMemtableIsNotSealedWhileLevel0IsFull) {
 TEST_F(BackgroundTest, AfterAFailedFlushReadsGoOnAndWritesSayWhy) {
   Open();
   Put("a", "1");
-  world_.files->SetFault([](FileOperation operation, const std::string& path, uint64_t) {
-    return operation == FileOperation::kCreate && path.ends_with(".table")
-               ? absl::UnavailableError(Concat(path, ": broken"))
-               : absl::OkStatus();
-  });
+  Fail(FileOperation::kCreate, ".table");
   EXPECT_THAT(db_->Flush(), StatusIs(absl::StatusCode::kUnavailable, HasSubstr(".table: broken")));
   world_.files->SetFault(nullptr);
   // Writes go on until the next memtable is full.
@@ -295,11 +291,7 @@ TEST_F(BackgroundTest, AFailedCompactionFailsWhoAskedForIt) {
   FlushedTable("a", "1");
   FlushedTable("a", "2");
   const std::vector<std::string> before = world_.FilesOf(FileKind::kTable);
-  world_.files->SetFault([](FileOperation operation, const std::string& path, uint64_t) {
-    return operation == FileOperation::kSyncFile && path.ends_with(".table")
-               ? absl::UnavailableError(Concat(path, ": broken"))
-               : absl::OkStatus();
-  });
+  Fail(FileOperation::kSyncFile, ".table");
   EXPECT_THAT(db_->CompactRange(),
               StatusIs(absl::StatusCode::kUnavailable, HasSubstr(".table: broken")));
   EXPECT_EQ(world_.FilesOf(FileKind::kTable), before);  // what was begun is gone

@@ -36,11 +36,7 @@ class CareBesideTest : public StoreTest {
   // Then there is something to resume, and what log and manifest hold is known.
   void FailToFlush() {
     Put("key1001", "newer");
-    world_.files->SetFault([](FileOperation operation, const std::string& path, uint64_t) {
-      return operation == FileOperation::kCreate && path.ends_with(".table")
-                 ? absl::UnavailableError(Concat(path, ": broken"))
-                 : absl::OkStatus();
-    });
+    Fail(FileOperation::kCreate, ".table");
     ASSERT_FALSE(db_->Flush().ok());
     world_.files->SetFault(nullptr);
   }

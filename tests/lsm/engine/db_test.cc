@@ -276,11 +276,7 @@ TEST_F(DbTest, MultiGetFailsOnlyTheKeysThatItCannotRead) {
   options_.block_cache_bytes = 0;
   Open();
   const std::string broken = world_.FilesOf(FileKind::kTable)[0];
-  world_.files->SetFault([broken](FileOperation operation, const std::string& path, uint64_t) {
-    return path == broken && operation == FileOperation::kReadAt
-               ? absl::UnavailableError(Concat(path, ": broken"))
-               : absl::OkStatus();
-  });
+  Fail(FileOperation::kReadAt, broken);
   const std::vector<std::string_view> keys = {"a", "m"};
   const auto answers = db_->MultiGet(keys);
   EXPECT_THAT(answers[0], StatusIs(absl::StatusCode::kUnavailable, HasSubstr(broken)));

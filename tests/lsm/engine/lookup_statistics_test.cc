@@ -332,11 +332,7 @@ TEST_F(LookupStatisticsTest, IteratorsAreCountedApart) {
 TEST_F(LookupStatisticsTest, AnExplanationOfALookupThatFailsTellsHowFarItCame) {
   MakeTree();
   const std::string broken = world_.FilesOf(FileKind::kTable)[0];
-  world_.files->SetFault([broken](FileOperation operation, const std::string& path, uint64_t) {
-    return path == broken && operation == FileOperation::kReadAt
-               ? absl::UnavailableError(Concat(path, ": broken"))
-               : absl::OkStatus();
-  });
+  Fail(FileOperation::kReadAt, broken);
   ASSERT_OK_AND_ASSIGN(const Explanation explanation, db_->Explain("m"));
   world_.files->SetFault(nullptr);
   EXPECT_FALSE(explanation.found);

@@ -220,11 +220,7 @@ TEST_F(ReserveTest, LeavesAForeignFile) {
 }
 
 TEST_F(ReserveTest, IsOptional) {
-  world_.files->SetFault([](FileOperation operation, const std::string& path, uint64_t) {
-    return operation == FileOperation::kCreate && path.ends_with("RESERVE")
-               ? absl::UnavailableError(Concat(path, ": broken"))
-               : absl::OkStatus();
-  });
+  Fail(FileOperation::kCreate, "RESERVE");
   Open();
   PutMany(200);
   Flush();

@@ -36,11 +36,7 @@ using ResumeTest = StoreTest;
 TEST_F(ResumeTest, MendsAFailedFlush) {
   Open();
   Put("a", "1");
-  world_.files->SetFault([](FileOperation operation, const std::string& path, uint64_t) {
-    return operation == FileOperation::kCreate && path.ends_with(".table")
-               ? absl::UnavailableError(Concat(path, ": broken"))
-               : absl::OkStatus();
-  });
+  Fail(FileOperation::kCreate, ".table");
   EXPECT_THAT(db_->Flush(), StatusIs(absl::StatusCode::kUnavailable));
   Put("b", "2");
   EXPECT_THAT(db_->Resume(), StatusIs(absl::StatusCode::kUnavailable, HasSubstr(".table: broken")));
@@ -63,11 +59,7 @@ TEST_F(ResumeTest, AfterAnAttemptThatFailedHalfWayWritesWaitForTheNext) {
   Open();
   Put("a", "1");
   bool log_was_made = false;
-  world_.files->SetFault([](FileOperation operation, const std::string& path, uint64_t) {
-    return operation == FileOperation::kCreate && path.ends_with(".table")
-               ? absl::UnavailableError(Concat(path, ": broken"))
-               : absl::OkStatus();
-  });
+  Fail(FileOperation::kCreate, ".table");
   EXPECT_FALSE(db_->Flush().ok());
   Put("b", "2");
   world_.files->SetFault([&](FileOperation operation, const std::string& path, uint64_t) {
@@ -97,11 +89,7 @@ TEST_F(ResumeTest, AfterAnAttemptThatFailedHalfWayTheStoreCanBeOpened) {
     return fails ? absl::UnavailableError(Concat(path, ": broken")) : absl::OkStatus();
   });
   EXPECT_THAT(db_->Put("b", "2"), StatusIs(absl::StatusCode::kUnknown));
-  world_.files->SetFault([](FileOperation operation, const std::string& path, uint64_t) {
-    return operation == FileOperation::kAtomicReplace
-               ? absl::UnavailableError(Concat(path, ": broken"))
-               : absl::OkStatus();
-  });
+  Fail(FileOperation::kAtomicReplace, "");
   EXPECT_FALSE(db_->Resume().ok());
   world_.files->SetFault(nullptr);
   Open();
@@ -114,11 +102,7 @@ TEST_F(ResumeTest, BeginsANewLogWhereOneFailed) {
     Open();
     Put("a", "1");
     Put("b", "2");
-    world_.files->SetFault([fails](FileOperation operation, const std::string& path, uint64_t) {
-      return operation == fails && path.ends_with(".log")
-                 ? absl::UnavailableError(Concat(path, ": broken"))
-                 : absl::OkStatus();
-    });
+    Fail(fails, ".log");
     EXPECT_THAT(db_->Put("a", "of unknown outcome", {.sync = true}),
                 StatusIs(absl::StatusCode::kUnknown, HasSubstr(".log: broken")));
     world_.files->SetFault(nullptr);

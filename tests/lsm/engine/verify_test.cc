@@ -191,11 +191,7 @@ TEST_F(VerifyTest, AnOlderManifestIsNoticed) {
 
 TEST_F(VerifyTest, AFileThatCannotBeReadIsNamed) {
   Fill();
-  world_.files->SetFault([](FileOperation operation, const std::string& path, uint64_t) {
-    return operation == FileOperation::kReadAt && path.ends_with(".table")
-               ? absl::UnavailableError(Concat(path, ": broken"))
-               : absl::OkStatus();
-  });
+  Fail(FileOperation::kReadAt, ".table");
   EXPECT_THAT(Verify().problems,
               ElementsAre(HasSubstr(".table: broken"), HasSubstr(".table: broken")));
 }
