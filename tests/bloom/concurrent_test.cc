@@ -188,9 +188,9 @@ TEST(ConcurrentTest, OneIsToldWhereKeysShareAClaimToo) {
   }
 }
 
-// Where others fill the bits at the same time, a key may pass that was never added; none is told
-// twice, and one that nobody was told has its bits from the others, all of them.
-TEST(ConcurrentTest, NobodyIsToldOnlyWhereOtherKeysHaveAllTheBits) {
+// If other threads set bits at the same time, a key may pass that was never added.  At most one
+// caller is told that a key is new; if none is, other keys have set all of its bits.
+TEST(ConcurrentTest, AddIfAbsentMissesOnlyKeysWhoseBitsOthersSet) {
   constexpr uint64_t kKeys = 120;
   const int rounds = kIsSanitized ? 60 : 500;
   const std::vector<Digest> keys = DigestsOfOneClaim(kKeys, 3);

@@ -101,7 +101,7 @@ TEST(LinearizabilityTest, ATornSnapshotIsRejected) {
   EXPECT_FALSE(IsLinearizable({Read(0, 1, 2, {{0, 5}}), Write(0, 3, 4, {{0, 5}})}));
 }
 
-TEST(LinearizabilityTest, AValueThatNobodyWroteIsRejected) {
+TEST(LinearizabilityTest, RejectsAValueThatWasNeverWritten) {
   EXPECT_FALSE(IsLinearizable({Write(0, 1, 4, {{0, 5}}), Read(1, 2, 3, {{0, 6}})}));
   EXPECT_FALSE(IsLinearizable({Write(0, 1, 4, {{0, 5}}), Read(1, 2, 3, {{1, 5}})}));
 }

@@ -102,7 +102,7 @@ TEST_F(DamageTest, VerifyFindsEveryFlippedBitOfEveryFile) {
 }
 
 // The footer says whose blocks they are, too.
-TEST_F(DamageTest, ADamagedHeaderKeepsNobodyFromTheBlocks) {
+TEST_F(DamageTest, ADamagedHeaderLeavesTheBlocksReadable) {
   const std::string path = "s/000002.table";
   const std::string whole = files_.FileBytes(path);
   constexpr size_t kHeaderBit = 8 * 10;

@@ -120,7 +120,7 @@ TEST_F(ComparisonTest, OnlyWhatIsAskedForIsDone) {
 }
 
 // A store that has merged all into one run would keep the tables that it was given for openings.
-TEST_F(ComparisonTest, WhatIsCompactedIsFilledAnewAfterOpenings) {
+TEST_F(ComparisonTest, CompactedStoresAreFilledAgainAfterOpenings) {
   std::erase_if(config_.cells, [](const Cell& cell) {
     return cell.task->task != Task::kGet && !cell.task->opens();
   });

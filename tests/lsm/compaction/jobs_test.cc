@@ -259,7 +259,7 @@ TEST_F(JobsTest, AnInputThatCannotBeReadFailsTheJobAndLeavesNoFiles) {
 }
 
 // For example, if the filters of the run have too many bits for their new level.
-TEST_F(JobsTest, WhatCouldBeMovedAsAWholeRunIsWrittenAnewInThatRun) {
+TEST_F(JobsTest, AWholeRunThatIsRewrittenKeepsItsNumber) {
   const auto first = maker_.Make(1, {PutOf("a", 10), DeleteOf("b", 11), PutOf("b", 5)}, 0, 2);
   const auto second = maker_.Make(2, {PutOf("c", 12)}, 0, 2);
   version_ = Version::Create({{{maker_.Make(9, {PutOf("b", 90)})}, {first, second}}}).value();

@@ -72,7 +72,7 @@ TEST_F(CareBesideTest, VerifyingFindsNoDamageWhileFilesAreSwitched) {
 }
 
 // Logs may be long, and no pace is kept with them.
-TEST_F(CareBesideTest, NobodyWaitsForLogsThatAreVerified) {
+TEST_F(CareBesideTest, AFlushDoesNotWaitForTheVerificationOfLogs) {
   Fill();
   Put("key1001", "newer");
   std::thread flushing;

@@ -273,7 +273,7 @@ TEST_F(FilterGoalTest, RunsShareTheGoalInAllStyles) {
   }
 }
 
-TEST_F(FilterGoalTest, ARunAtTheBottomThatMovesIsWrittenAnewWhereItsFiltersHaveTooMuch) {
+TEST_F(FilterGoalTest, RewritesAMovedBottomRunWithTooLargeFilters) {
   constexpr uint64_t kFewKeys = 5'000;
   for (const bool with_goal : {false, true}) {
     SCOPED_TRACE(with_goal);

@@ -375,7 +375,7 @@ TEST_F(LookupStatisticsTest, AnExplanationTellsTheWholeWay) {
   EXPECT_EQ(Now().lookups, 2u);  // it makes the lookup, and counts
 }
 
-TEST_F(LookupStatisticsTest, AnExplanationTellsOfMemtablesTombstonesAndNobody) {
+TEST_F(LookupStatisticsTest, ExplainNamesMemtablesTombstonesAndMissingKeys) {
   MakeTree();
   ASSERT_OK_AND_ASSIGN(Explanation explanation, db_->Explain("memtable"));
   EXPECT_EQ(explanation.answered_by, "memtable");

@@ -137,7 +137,7 @@ TEST_F(OpenTablesTest, OfSeveralErrorsTheFirstIsNamed) {
   ExpectAllThere(**db, kTables);
 }
 
-TEST_F(OpenTablesTest, NobodyWaitsForHelpThatComesLate) {
+TEST_F(OpenTablesTest, DoesNotWaitForLateHelpers) {
   Make(kTables);
   world_.scheduler.RunAll();
   {
@@ -150,7 +150,7 @@ TEST_F(OpenTablesTest, NobodyWaitsForHelpThatComesLate) {
   world_.scheduler.RunAll();  // finds nothing to do, and nothing of the store's
 }
 
-TEST_F(OpenTablesTest, OfFewNobodyElseIsAsked) {
+TEST_F(OpenTablesTest, FewNeedNoHelpers) {
   Make(static_cast<int>(kTablesForHelp) - 1);
   world_.scheduler.RunAll();
   absl::StatusOr<std::unique_ptr<DB>> db = DB::Open(kStorePath, options_);

@@ -52,7 +52,7 @@ class OpenTest : public StoreTest {
   }
 };
 
-TEST_F(OpenTest, AnewStoreIsMadeUnlessItMustExist) {
+TEST_F(OpenTest, CreatesANewStoreUnlessItMustExist) {
   EXPECT_THAT(OpenAs(OpenMode::kMustExist),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr(kStorePath)));
   EXPECT_THAT(OpenAs(OpenMode::kReadOnly),
@@ -137,7 +137,7 @@ TEST_F(OpenTest, AFailedOpenGivesTheLockBack) {
 
 // --- for reading only ---
 
-TEST_F(OpenTest, SeveralMayReadAndNobodyWritesMeanwhile) {
+TEST_F(OpenTest, ReadersShareAStoreAndKeepWritersOut) {
   MakeStore();
   options_.mode = OpenMode::kReadOnly;
   Open();
@@ -446,7 +446,7 @@ TEST_F(OpenTest, DestroyTakesFilesThatAreOursAndDamaged) {
 
 // --- a file system without direct reads ---
 
-TEST_F(OpenTest, DirectReadsThatCannotBeAreRefusedAtOnce) {
+TEST_F(OpenTest, RefusesUnsupportedDirectReads) {
   WrappedReads buffered = DirectReads(world_.files.get(), [](const std::string&) { return false; });
   options_.environment.file_system = &buffered;
   options_.direct_reads = true;

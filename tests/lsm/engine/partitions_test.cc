@@ -174,7 +174,7 @@ TEST_F(PartitionsTest, VerifyCopyAndRepairTakeThemAsTheyAre) {
   ExpectAllThere();
 }
 
-TEST_F(PartitionsTest, ADamagedFilterPartitionCostsReadsAndIsFoundAndMended) {
+TEST_F(PartitionsTest, ADamagedFilterPartitionCostsReadsAndIsFoundAndRebuilt) {
   Load();
   const std::string path = PartitionedFiles().back();
   const PartitionEntry entry = OpenFile(path)->partitions().entry(0);

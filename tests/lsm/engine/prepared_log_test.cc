@@ -126,7 +126,7 @@ TEST_F(PreparedLogTest, ClosingRemovesIt) {
   ExpectAllThere(*db_);
 }
 
-TEST_F(PreparedLogTest, ThatItCannotBeMadeFailsNobody) {
+TEST_F(PreparedLogTest, AFailureToPrepareFailsNoWrite) {
   for (const FileOperation fails :
        {FileOperation::kCreate, FileOperation::kAppend, FileOperation::kSyncFile}) {
     Open();

@@ -62,7 +62,7 @@ class ReadersPayTest : public StoreTest {
   uint64_t ForReaders() { return db_->GetStatistics().compactions_for_readers; }
 };
 
-TEST_F(ReadersPayTest, LookupsInVainPayForAMerge) {
+TEST_F(ReadersPayTest, WastedProbesPayForAMerge) {
   MakeTree(1000, 2);
   GetOften("m", 9 * kLookups - 1);
   EXPECT_EQ(LevelsInTheEnd(), "2 1");
@@ -193,7 +193,7 @@ TEST_F(ReadersPayTest, AnIteratorMayOutliveTheStore) {
 }
 
 // Without filters a lookup has to look into the tables.
-TEST_F(ReadersPayTest, WhatIsReadInVainIsPaidForAsThat) {
+TEST_F(ReadersPayTest, WastedReadsPayByTheirBytes) {
   options_.filter_kind = "none";
   MakeTree(1000, 1);
   GetOften("m", kLookups);  // 1 MiB, and the tables are more
@@ -204,7 +204,7 @@ TEST_F(ReadersPayTest, WhatIsReadInVainIsPaidForAsThat) {
 
 // What is read while level 0 is being merged, or in a level 0 that is not there any more, buys
 // nothing of the next one.
-TEST_F(ReadersPayTest, NobodyPaysForWhatIsGone) {
+TEST_F(ReadersPayTest, ReadsOfAnObsoleteLevel0PayNothing) {
   MakeTree(1000, 2);
   std::unique_ptr<Iterator> old = db_->NewIterator();
   for (uint64_t i = 0; i < 40 * kSeeks; ++i) old->Seek("m");
@@ -227,7 +227,7 @@ TEST_F(ReadersPayTest, NobodyPaysForWhatIsGone) {
   EXPECT_EQ(ForReaders(), 1u);
 }
 
-TEST_F(ReadersPayTest, NobodyPaysForOneRun) {
+TEST_F(ReadersPayTest, ReadsOfOneRunPayNothing) {
   Open();
   AddToLevel0();
   GetOften("m", 40 * kLookups);

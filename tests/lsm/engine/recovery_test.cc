@@ -254,7 +254,7 @@ TEST_F(RecoveryTest, LeftOverFilesAreRemovedAndForeignOnesStay) {
   for (const auto& [path, bytes] : foreign) EXPECT_EQ(world_.files->FileBytes(path), bytes) << path;
 }
 
-TEST_F(RecoveryTest, ALogOfSomebodyElsesIsNamedAndNotRemoved) {
+TEST_F(RecoveryTest, NamesAndKeepsAForeignLog) {
   Open();
   Put("a", "1");
   db_ = nullptr;
@@ -350,7 +350,7 @@ TEST_F(RecoveryTest, AnOpeningThatFailsOnAFullDiskLeavesAsMuchRoomAsItFound) {
 }
 
 // Also if it fails in the manifest, which nothing leads to yet.
-TEST_F(RecoveryTest, AnOpeningThatFailsForWantOfAByteLeavesNothing) {
+TEST_F(RecoveryTest, AnOpeningThatFillsTheDiskLeavesNothing) {
   Open();
   Put("a", "1");
   World world(2, world_.files->Clone());

@@ -285,7 +285,7 @@ TEST_F(RepairTest, OnlyTheDamagedBlockOfATableIsLeftOut) {
   EXPECT_FALSE(files_.FileBytes(table + ".damaged").empty());
 }
 
-TEST_F(RepairTest, ADamagedFilterIsNamedAndMadeAnew) {
+TEST_F(RepairTest, NamesAndRebuildsADamagedFilter) {
   MakeStore();
   const std::string table = FilesOf(FileKind::kTable)[0];
   {
@@ -307,7 +307,7 @@ TEST_F(RepairTest, ADamagedFilterIsNamedAndMadeAnew) {
 }
 
 // The manifest knows the table's id, so that nothing else is lost.
-TEST_F(RepairTest, ADamagedHeaderIsNamedAndMadeAnew) {
+TEST_F(RepairTest, NamesAndRebuildsADamagedHeader) {
   MakeStore();
   const std::string table = FilesOf(FileKind::kTable)[0];
   Flip(table, 10);

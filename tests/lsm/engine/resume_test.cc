@@ -33,7 +33,7 @@ using Unsynced = MemoryFileSystem::Unsynced;
 
 using ResumeTest = StoreTest;
 
-TEST_F(ResumeTest, MendsAFailedFlush) {
+TEST_F(ResumeTest, RecoversFromAFailedFlush) {
   Open();
   Put("a", "1");
   Fail(FileOperation::kCreate, ".table");

@@ -349,7 +349,7 @@ TEST_F(VerifyTest, WhatTheManifestSaysOfATableIsHeldAgainstIt) {
   EXPECT_THAT(problems_of(meta), ElementsAre(HasSubstr(".table: ")));
 }
 
-TEST_F(VerifyTest, AClockThatJumpsBackStopsNobody) {
+TEST_F(VerifyTest, AClockThatJumpsBackDoesNotStopVerify) {
   class JumpingClock : public Clock {
    public:
     uint64_t MonotonicNanos() override { return nanos_ -= uint64_t{1} << 40; }

@@ -60,7 +60,7 @@ TEST(RoomMakerTest, AJobThatTakesLongerIsNotExpectedToEndAtOnce) {
   EXPECT_DOUBLE_EQ(maker.NanosToGo(static_cast<uint64_t>(8 * guess)), 2 * guess);
 }
 
-TEST(WritePaceTest, WithRoomEnoughNobodyWaits) {
+TEST(WritePaceTest, WithEnoughRoomNoWriterWaits) {
   WritePace pace;
   for (uint64_t now = 0; now < 100; ++now) {
     EXPECT_EQ(pace.Begin(now, 0), 0u);

@@ -75,7 +75,7 @@ TEST(SingleThreadSchedulerTest, RunsWhatIsLeftAtItsEnd) {
   EXPECT_THAT(log, ElementsAre("scheduled by a job"));
 }
 
-TEST(SingleThreadSchedulerDeathTest, EndsTheProgramWhenNobodyCouldEndTheWait) {
+TEST(SingleThreadSchedulerDeathTest, EndsTheProgramIfAWaitCannotEnd) {
   const auto wait_for_ever = [] {
     SingleThreadScheduler scheduler;
     lsm::Mutex mutex;

@@ -130,7 +130,7 @@ TEST_F(ReadAheadTest, WhoGoesOnToTheNextBlockOnlyReadsThatOne) {
   }
 }
 
-TEST_F(ReadAheadTest, AWalkThatBeginsInACachedBlockBeginsAnewToo) {
+TEST_F(ReadAheadTest, AWalkFromACachedBlockStartsOverToo) {
   const std::string bytes = TableOfEvery(1, 0);
   for (const bool forward : {true, false}) {
     Open(bytes);
@@ -352,7 +352,7 @@ TEST_F(SeekReadsTest, OnlyThoseAndOneAloneAsAlways) {
   EXPECT_EQ(reads(), before + 1);
 }
 
-TEST_F(SeekReadsTest, WithoutTheCacheEachSeekReadsAnew) {
+TEST_F(SeekReadsTest, WithoutTheCacheEachSeekReadsAgain) {
   Open();
   MakeIterator(/*fill_cache=*/false);
   for (int round = 0; round < 2; ++round) {

@@ -83,7 +83,7 @@ TEST_F(WastedReadsTest, EachIsCountedOnceHoweverKeysAreLookedUp) {
   EXPECT_EQ(SeenBy(*lower), 2 * lower_seen);
 }
 
-TEST_F(WastedReadsTest, WithoutAFilterEveryReadInVainCounts) {
+TEST_F(WastedReadsTest, WithoutAFilterEveryWastedReadCounts) {
   maker_.filter_kind = "";
   const auto table = Table(1);
   const auto version = Version::Create({OpenTables{}, {table}}).value();
