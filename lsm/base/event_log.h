@@ -42,7 +42,9 @@ struct EventLogOptions {
 //
 // It rotates its files itself: only one EventLog at a time may have a directory and name, in all
 // processes.  If another program removes, renames, cuts or replaces the file that is written to, or
-// removes the directory, the next line begins another file.
+// removes the directory, the next line begins another file.  It compares sizes: if the file in its
+// place has the same size, the next line is still written to the old file, and the one after that
+// begins another.
 class EventLog final : public EventListener {
  public:
   // Begins a new file; one of an earlier process becomes NAME.1.  InvalidArgument for a value out

@@ -158,6 +158,17 @@ TEST_F(EventLogTest, BeginsAnotherFileIfItsOwnIsGone) {
   EXPECT_EQ(log_->lines_lost(), 0u);
 }
 
+TEST_F(EventLogTest, NoticesAFileOfTheSameSizeOneLineLater) {
+  Open();
+  ASSERT_OK(files_.OpenDirectory("/logs", false).value()->Rename("LOG", "moved"));
+  files_.SetFileBytes("/logs/LOG", "");
+  Write("first");
+  EXPECT_THAT(Bytes("moved"), HasSubstr("what=first"));
+  Write("second");
+  EXPECT_THAT(Bytes("LOG"), HasSubstr("what=second"));
+  EXPECT_EQ(log_->lines_lost(), 0u);
+}
+
 TEST_F(EventLogTest, BeginsAnotherFileIfItsDirectoryIsGone) {
   const testing_support::ScratchDir scratch;
   const std::string directory = scratch.path_of("logs");
