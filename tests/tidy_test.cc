@@ -378,9 +378,19 @@ Complaints TheReleaseStandsOnce(const Tree& tree) {
 }
 
 Complaints TheTopLevelIsBare(const Tree& tree) {
-  static const std::set<std::string> entries = {
-      "bloom", "lsm",     "tools",          "tests",     "bench",
-      "build", "LICENSE", "CMakeLists.txt", "README.md", "CMakePresets.json"};
+  static const std::set<std::string> entries = {"bloom",
+                                                "lsm",
+                                                "tools",
+                                                "tests",
+                                                "bench",
+                                                "build",
+                                                "LICENSE",
+                                                "CMakeLists.txt",
+                                                "CMakePresets.json",
+                                                "README.md",
+                                                "CONTRIBUTING.md",
+                                                "CHANGELOG.md",
+                                                "SECURITY.md"};
   Complaints complaints;
   for (const auto& [path, text] : tree) {
     const std::string top = path.substr(0, path.find('/'));
