@@ -6,14 +6,13 @@
 
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "lsm/fs/memory_file_system.h"
-#include "lsm/version/manifest.h"
+#include "lsm/version/version_edit.h"
 #include "tests/tools/sample_store.h"
 
 namespace tools {

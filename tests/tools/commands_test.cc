@@ -10,7 +10,7 @@
 
 #include "lsm/fs/file_names.h"
 #include "lsm/fs/memory_file_system.h"
-#include "lsm/version/manifest.h"
+#include "lsm/version/version_edit.h"
 #include "tests/tools/commands_fixture.h"
 #include "tests/tools/sample_store.h"
 

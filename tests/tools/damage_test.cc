@@ -16,7 +16,7 @@
 #include "lsm/bytes/status.h"
 #include "lsm/fs/memory_file_system.h"
 #include "lsm/table/format.h"
-#include "lsm/version/manifest.h"
+#include "lsm/version/version_edit.h"
 #include "tests/lsm/engine/store_forger.h"
 #include "tests/tools/sample_store.h"
 #include "tools/sstdump/command_line.h"

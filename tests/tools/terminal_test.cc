@@ -12,7 +12,7 @@
 #include "lsm/fs/memory_file_system.h"
 #include "lsm/table/format.h"
 #include "lsm/table/properties.h"
-#include "lsm/version/manifest.h"
+#include "lsm/version/version_edit.h"
 #include "tests/tools/sample_store.h"
 #include "tools/sstdump/commands.h"
 #include "tools/sstdump/wrap.h"
