@@ -134,7 +134,9 @@ class EventLog::Files {
     return absl::OkStatus();
   }
 
-  // NAME.1 becomes NAME.2, NAME becomes NAME.1, and so on; the oldest is replaced.
+  // NAME.1 becomes NAME.2, NAME becomes NAME.1, and so on, up to the first name that is free; if
+  // none is, the oldest file is replaced.  So a failure that comes again and again moves no more
+  // files.
   absl::Status Rotate() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     file_.reset();
     const auto name_of = [&](int age) {
@@ -142,10 +144,10 @@ class EventLog::Files {
     };
     absl::Status status;
     if (options_.files_max == 1) status = directory_->Remove(options_.name);
-    for (int age = options_.files_max - 1; age > 0; --age) {
-      if (!directory_->Stat(name_of(age - 1)).ok()) continue;
+    int free = 0;
+    while (free < options_.files_max - 1 && directory_->Stat(name_of(free)).ok()) ++free;
+    for (int age = free; age > 0; --age)
       status = directory_->Rename(name_of(age - 1), name_of(age));
-    }
     // If the first name could not be freed, this returns why.
     if (!status.ok() && !absl::IsNotFound(status)) return status;
     LSM_ASSIGN_OR_RETURN(file_, directory_->CreateExclusive(options_.name));

@@ -194,6 +194,29 @@ TEST_F(EventLogTest, BeginsAnotherFileIfItsDirectoryIsGone) {
   EXPECT_EQ(log_->lines_lost(), 1u);
 }
 
+TEST_F(EventLogTest, KeepsOldFilesWhileItsFileCannotBeRenamed) {
+  for (const char* line : {"first", "second", "third"}) {
+    Open();
+    Write(line);
+  }
+  const auto directory = files_.OpenDirectory("/logs", false).value();
+  files_.SetFault([](FileOperation operation, const std::string& path, uint64_t) {
+    const bool fails =
+        (operation == FileOperation::kRename || operation == FileOperation::kAppend) &&
+        path.ends_with("/LOG");
+    return fails ? absl::UnavailableError("EIO") : absl::OkStatus();
+  });
+  for (int i = 0; i < 10; ++i) Write("lost");
+  EXPECT_EQ(log_->lines_lost(), 10u);
+  files_.SetFault(nullptr);
+  Write("fourth");
+  std::string all;
+  const std::vector<std::string> names = directory->List().value();
+  for (const std::string& name : names) all += Bytes(name);
+  for (const char* line : {"first", "second", "third", "fourth"})
+    EXPECT_THAT(all, HasSubstr(Concat("what=", line)));
+}
+
 TEST_F(EventLogTest, RefusesBadOptions) {
   const auto refusal = [&](const EventLogOptions& options) {
     return EventLog::Open(options).status();
