@@ -1,5 +1,5 @@
-// The counters behind Statistics, cheap enough to be always on: who counts more than once finds its
-// thread's stripe once (Counters::Here), and each count is then a load and a store.
+// The counters behind Statistics, cheap enough to be always on.  Code that counts more than once
+// finds its thread's stripe once (Counters::Here); each count is then a load and a store.
 #ifndef TRELLIS_LSM_BASE_COUNTERS_H_
 #define TRELLIS_LSM_BASE_COUNTERS_H_
 
@@ -16,7 +16,7 @@ namespace lsm {
 // What one lookup did at one level.
 struct LevelCounts {
   enum Field : uint8_t {
-    kLookupsEnded,  // that came to this level and no further; Statistics counts who came to it
+    kLookupsEnded,  // at this level; Statistics counts those that came to it
     kTablesConsidered,
     kReadsAvoided,
     kUsefulReads,
@@ -146,7 +146,7 @@ class Counters {
 
 class Counters::Here {
  public:
-  // NOLINTNEXTLINE(google-explicit-constructor): who counts once just names the counters.
+  // NOLINTNEXTLINE(google-explicit-constructor): a caller that counts once names the counters.
   Here(Counters* counters) : stripe_(counters->StripeOfThisThread(&shared_)) {}
 
   // The stripe's count so far.

@@ -1,13 +1,13 @@
-// When may an object be freed that readers reach without a lock?  When every reader that could have
-// seen it is done.
+// Frees objects that readers reach without a lock, once every reader that could have seen them is
+// done.
 //
 // A reader enters a guard, loads shared pointers (sequentially consistent loads), uses what they
 // point at, and leaves. It writes to a cache line of its own thread and to nothing shared.  A
 // writer first makes the object unreachable, then retires it; it is freed at a later retirement or
 // drain, when no guard is left that was entered before.
 //
-// A guard is for the length of one lookup.  Who needs an object for longer takes a reference to it
-// inside the guard.
+// A guard is for the length of one lookup.  A reader that needs an object for longer takes a
+// reference to it inside the guard.
 //
 // Fraser, "Practical lock-freedom" (2004), section 5.2.3, gives the idea; here a reader publishes
 // the epoch it entered in, and a retired object is free to go when all published epochs are later
@@ -94,8 +94,8 @@ class RetireList {
   // Waits until everything is free to go.  REQUIRES: the calling thread is in no guard.
   ~RetireList();
 
-  // The next `count` retirements need no memory.  For who cannot turn back: what nobody can reach
-  // any more must be retired.
+  // The next `count` retirements need no memory.  Call it before the point of no return: an object
+  // that became unreachable must be retired.
   void Reserve(size_t count);
 
   // REQUIRES: `object` can no longer be reached by a guard entered from now on.

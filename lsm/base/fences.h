@@ -1,10 +1,10 @@
 // Sorted byte strings in flat memory, for finding where a key falls: the index of a table, the key
 // ranges of a level.
 //
-// The prefix that all of them share is compared once; then a binary search runs over the next eight
-// bytes of each, as big-endian numbers in one array, and whole keys are compared only where those
-// are equal.  Every 64th of these heads stands in an array of its own, small enough to stay in the
-// processor's nearest cache; the 64 that it leaves over are loaded at once.
+// A search compares the prefix that all strings share once.  Then a binary search runs over the
+// next eight bytes of each (its head), as big-endian numbers in one array.  Whole keys are compared
+// only where heads are equal.  Every 64th head stands in an array of its own, small enough for the
+// processor's nearest cache; the 64 heads that remain are loaded at once.
 //
 // Immutable once built; thread-safe.
 #ifndef TRELLIS_LSM_BASE_FENCES_H_
@@ -25,7 +25,7 @@ class Fences {
 
   // REQUIRES: ascending (equal ones allowed).
   explicit Fences(std::span<const std::string_view> keys);
-  // The same of keys that stand one behind the other: key i is bytes [ends[i], ends[i + 1]).
+  // The same of adjacent keys: key i is bytes [ends[i], ends[i + 1]).
   Fences(std::string bytes, std::vector<uint64_t> ends);
 
   size_t size() const { return heads_.size(); }
@@ -42,13 +42,13 @@ class Fences {
   Place Find(std::string_view key) const;
   size_t LowerBound(std::string_view key) const { return Find(key).at; }
 
-  // Find in two steps, for who searches several and lets their loads overlap: Approach begins to
-  // load what FindFrom reads.  From where another key's search led, it finds some wrong place.
+  // Find in two steps, so that a caller who searches several lets their loads overlap: Approach
+  // begins to load what FindFrom reads.  `approached` must come from Approach of the same key.
   size_t Approach(std::string_view key) const;
   Place FindFrom(size_t approached, std::string_view key) const;
 
-  // Whether Find would say `at`, as far as two heads tell: false as well if whole keys would have
-  // to be compared, or if it is size().
+  // Whether Find would say `at`, as far as two heads tell.  Also false if whole keys would have to
+  // be compared, or if `at` is size().
   bool IsFoundAt(size_t at, std::string_view key) const;
 
   size_t memory_bytes() const;

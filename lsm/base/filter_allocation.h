@@ -1,14 +1,15 @@
 // Spreads filter memory over the sorted runs of a store so that it spares the most reads (Monkey:
 // Dayan, Athanassoulis, Idreos, SIGMOD 2017).  Pure: from sizes to FPPs; nothing is built here.
 //
-// A lookup of a key that is not there asks every run.  So the expected number of its wasted reads
-// is the sum of the runs' FPPs; where parts of runs are asked with different probabilities, the sum
-// weighed by them.  A bit a key lowers an FPP by the same factor anywhere, but costs as many bits
-// as the run has keys: so memory is best spent where it lowers the sum the most a byte, which is on
-// small runs until their FPPs are as much lower as they are smaller.  The curves say what a byte
-// buys (lsm/base/filter_curve.h): their lower convex hulls, cut into short steps and taken steepest
-// first, give the least sum for every budget, and the least budget for every sum; exactly, but for
-// the length of one step.  The last step is taken in part.
+// A lookup of an absent key asks every run.  So the expected number of its wasted reads is the sum
+// of the runs' FPPs; if parts of runs are asked with different probabilities, the sum weighed by
+// them.  One bit a key lowers an FPP by the same factor anywhere, but costs as many bits as the run
+// has keys.  So memory is best spent on small runs, until their FPPs are lower by as much as they
+// are smaller.
+//
+// The curves say what a byte buys (lsm/base/filter_curve.h).  Their lower convex hulls are cut into
+// short steps, which are taken steepest first; the last step is taken in part.  This gives the
+// least sum for every budget, and the least budget for every sum, exact to the length of one step.
 #ifndef TRELLIS_LSM_BASE_FILTER_ALLOCATION_H_
 #define TRELLIS_LSM_BASE_FILTER_ALLOCATION_H_
 
@@ -82,8 +83,8 @@ struct FilterOutput {
   double staying_reads = 0;  // wasted reads that are expected of these tables
 };
 
-// Thread-safe; what it costs is the time of the first curves, some milliseconds each, and then some
-// tens of microseconds a run.  std::bad_alloc passes.
+// Thread-safe.  The first curves take some milliseconds each; after that a run takes some tens of
+// microseconds. std::bad_alloc passes.
 class FilterAllocator {
  public:
   // `filter_kind` as FilterChoice takes it; InvalidArgument likewise.
@@ -92,8 +93,8 @@ class FilterAllocator {
 
   const FilterGoal& goal() const { return goal_; }
 
-  // Bytes that the filters of runs with so many keys may take; infinity if the goal is not one of
-  // memory.
+  // Bytes that the filters of runs with that many keys may take; infinity if the goal is not a
+  // memory size.
   double BudgetBytes(uint64_t keys) const;
 
   // For all runs together, as if all their tables were built now.
@@ -101,13 +102,12 @@ class FilterAllocator {
   // The same within a budget, whatever the goal is.
   FilterAllocation AllocateBytes(std::span<const FilterRun> runs, double bytes) const;
 
-  // For what a job writes.  Tables that stay keep the filters that they got when the store had
-  // other sizes, so shares alone would not keep to the goal.  So a job's share is of a goal that is
-  // put right by kCorrection times what the store would else be beyond it, or short of it; at most
-  // so far that the goal is met.  Not farther: a small output cannot make up for much, and tables
-  // of one run are best alike.  Of a budget in bytes, a share is also smaller by what the store
-  // may grow until its tables are rewritten.  Among the shares, those of the output's parts are
-  // for the job.
+  // For the tables that a job writes.  Tables that stay keep filters from when the store had other
+  // sizes, so shares alone would not keep to the goal.  So a job's share is of a corrected goal:
+  // corrected by kCorrection times the store's deviation from its goal, at most so far that the
+  // goal is met.  More would not help: a small output cannot make up for much, and tables of one
+  // run are best alike.  Of a budget in bytes, a share is also smaller by what the store may grow
+  // until its tables are rewritten.  The shares of the output's parts are for the job.
   FilterAllocation ForOutput(std::span<const FilterRun> runs, const FilterOutput& output) const;
 
  private:

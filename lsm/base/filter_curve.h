@@ -1,10 +1,11 @@
-// What memory buys: the FPP that a kind of filter has with so many bits a key.
+// What memory buys: the FPP of a kind of filter with a number of bits a key.
 //
-// The figures are those of bloom/ (SizeOfFilter: the size and the FPP that a kind's layout has with
-// a number of keys, which bloom_test holds to 5 % of what is measured), not the textbook's: a
-// blocked filter takes 35 % more memory than a standard one at 10^-6, fuse filters know whole bits
-// only, ribbon filters little between powers of 1/2, small filters are padded.  filter_curve_test
-// measures what the store is given: filters that were built, at points of the curves.
+// The figures are those of bloom/, not the textbook's.  SizeOfFilter gives the size and the FPP
+// that a kind's layout has with a number of keys; bloom_test verifies it to 5 % of what is
+// measured.  The textbook is wrong for blocked filters, which take 35 % more memory than standard
+// ones at 10^-6; for fuse filters, which have whole bits only; for ribbon filters, which gain
+// little between powers of 1/2; and for small filters, which are padded. filter_curve_test builds
+// filters at points of the curves and measures them.
 #ifndef TRELLIS_LSM_BASE_FILTER_CURVE_H_
 #define TRELLIS_LSM_BASE_FILTER_CURVE_H_
 
@@ -28,9 +29,9 @@ double TextbookFilterBytesPerKey(double fpp);
 // Immutable.
 class FilterCurve {
  public:
-  // The FPPs between which filters are of use.  Above the greatest one they spare less than a read
-  // in ten, which costs about what asking them does; below the least they spare nothing that could
-  // be noticed (Options::target_fpp ends there too).
+  // The FPPs between which filters are of use.  A filter above the greatest one spares less than a
+  // read in ten, which is about what asking it costs.  Below the least FPP the gain is too small to
+  // notice (Options::target_fpp ends there too).
   static constexpr double kLeastFpp = 0.000001;
   static constexpr double kGreatestFpp = 0.9;
 
@@ -47,9 +48,9 @@ class FilterCurve {
   // From few bits and a high FPP to many and a low one, both strictly; at least one point.
   const std::vector<Point>& points() const { return points_; }
 
-  // The lowest FPP that so many bits buy, where the curve has points: between two of them where the
-  // kind can be of any size, which log FPP interpolates; FPP and target are 1 where not even the
-  // first can be had.
+  // The lowest FPP that `bits` buy, at the curve's points.  Between two points, where the kind can
+  // have any size, log FPP is interpolated.  FPP and target are 1 where even the first point needs
+  // more bits.
   Point At(double bits) const;
 
   // Fewest bits with that FPP or less, in the same way; the last point where none has it.

@@ -7,18 +7,17 @@
 
 namespace lsm {
 
-// A kind of goal and its figure; a value.  Any figure can be held; ValidateOptions says which ones
-// can be wanted.
+// A kind of goal and its figure; a value.  Holds any figure; ValidateOptions limits them.
 class FilterGoal {
  public:
   enum class Kind : uint8_t {
     kNone,         // Options::target_fpp holds for every table
-    kBitsPerKey,   // the filters may take so many bits for each key of the store (keys of different
-                   // tables count each, as each is in a filter of its own)
-    kBytes,        // the filters may take so many bytes of memory together
-    kWastedReads,  // a lookup of a key that is not there may be expected to read so many tables:
-                   // one of the lookups that there are, which ask in some ranges of keys more than
-                   // in others (lsm/base/hotness.h), and not one of any key as well as of any other
+    kBitsPerKey,   // filter bits for each key of the store.  A key counts once for each table that
+                   // holds it, since it is in that table's filter
+    kBytes,        // bytes of memory for all filters together
+    kWastedReads,  // expected reads of tables by a lookup of an absent key.  Lookups are taken as
+                   // they are, more frequent in some ranges of keys than in others
+                   // (lsm/base/hotness.h), and not as uniform
   };
 
   constexpr FilterGoal() = default;

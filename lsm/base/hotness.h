@@ -1,25 +1,26 @@
 // How many of the lookups of absent keys go to a part of the store, compared with its share of the
 // keys: estimated from its wasted reads.  Pure.
 //
-// That a filter lets a key pass is rare, so it can be counted without cost to lookups, and it says
-// how often the filter was asked: a table whose filter has FPP p, and which holds the share m of
-// its run's keys, would have p m N wasted reads by N lookups of keys that are spread over the
-// store as its own are.  What was seen, by what was to be expected, is its *hotness*: 1 on the
-// average, 9 where 90 % of the lookups go to a tenth of the keys.
+// A filter rarely lets an absent key pass, so counting these keys costs lookups nothing.  The count
+// says how often the filter was asked.  Take a table whose filter has FPP p, and which holds the
+// share m of its run's keys.  N lookups of keys that are spread over the store as its own are would
+// cost it p m N wasted reads.  The reads that were seen, divided by the reads that were expected,
+// are the table's *hotness*: 1 on the average, 9 where 90 % of the lookups go to a tenth of the
+// keys.
 //
-// Few counts say little, so the estimate is drawn towards the average: as if kPseudoReads more had
-// been seen where so many were to be expected (the mean of the posterior, for counts of Poisson's
-// and a prior of Gamma's with this mean and shape):
+// Few counts say little.  So the estimate is drawn towards the average, as if kPseudoReads more
+// reads had been both seen and expected.  (This is the mean of the posterior, for Poisson counts
+// and a Gamma prior with this mean and shape.)
 //
-//   hotness = (seen + kPseudoReads) / (scale expected + kPseudoReads)
+// hotness = (seen + kPseudoReads) / (scale expected + kPseudoReads)
 //
-// The scale makes the mean by keys 1, whatever share of the lookups finds what it seeks and asks no
-// further.  An optimum of the sum of w p, where w are shares of lookups and p FPPs, has p by keys
-// and by 1 / w, so a part of a run gets an FPP by 1 / hotness.  That wastes e^-D as many reads as
-// one FPP for all, D being the divergence of the keys' distribution over the parts from the
-// lookups': 5.8 times fewer for the 90 % in a tenth.  What chance alone makes of a store that is
-// asked evenly costs it at most about 1 / (8 kPseudoReads) more wasted reads, 3 %, while as many
-// are expected of a table, and less before and after.
+// The scale makes the mean by keys 1, for any share of lookups that find their key and ask no
+// further.  Let w be shares of lookups and p FPPs.  The sum of w p is least where p is proportional
+// to the keys and to 1 / w.  So a part of a run gets an FPP by 1 / hotness.  That wastes e^-D as
+// many reads as one FPP for all, where D is the divergence of the keys' distribution over the parts
+// from the lookups': 5.8 times fewer for the 90 % in a tenth.  In a store that is asked evenly,
+// chance alone costs at most about 1 / (8 kPseudoReads) more wasted reads, 3 %.  It costs that much
+// while kPseudoReads are expected of a table, and less before and after.
 #ifndef TRELLIS_LSM_BASE_HOTNESS_H_
 #define TRELLIS_LSM_BASE_HOTNESS_H_
 
@@ -47,8 +48,8 @@ class WastedReadCounter {
   WastedReadCounter(const WastedReads& inherited, uint64_t lookups)
       : inherited_(inherited), lookups_before_(lookups) {}
 
-  // Relaxed: a figure orders nothing.  Rare, so that threads do not wait for its line; a table
-  // without a filter is read each time, which costs more than that.
+  // Relaxed: a figure orders nothing.  Wasted reads are rare, so threads do not wait for its line.
+  // A table without a filter is read each time, which costs more than the line.
   void Add() { count_.fetch_add(1, std::memory_order_relaxed); }
 
   // `lookups`: of the store until now.  `expected`: of one of them.
@@ -69,12 +70,11 @@ class WastedReadCounter {
 class HotnessScale {
  public:
   static constexpr double kPseudoReads = 4;
-  // Beyond, a table's hotness is taken for this: so that what becomes hot while nobody thinks so is
-  // not without any filter.
+  // Limits of a table's hotness.  So a table that becomes hot unnoticed is not without any filter.
   static constexpr double kMost = 64;
   static constexpr double kLeast = 1.0 / 16;
-  // What a table passes on to those that are made of it, for the future resembles the past the less
-  // the older it is.
+  // The share of its counts that a table passes on to the tables made of it: the older the past,
+  // the less it says about the future.
   static constexpr double kKept = 0.5;
 
   struct Part {

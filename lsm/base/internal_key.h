@@ -84,7 +84,7 @@ inline int CompareUserKeys(std::string_view a, std::string_view b) {
       of_a = LoadBigEndian(a.data() + from);
       of_b = LoadBigEndian(b.data() + from);
     }
-    // Without a branch: which key is less is what nobody can predict.
+    // Without a branch: which key is less is unpredictable.
     if (of_a != of_b) return static_cast<int>(of_a > of_b) - static_cast<int>(of_a < of_b);
     return static_cast<int>(a.size() > b.size()) - static_cast<int>(a.size() < b.size());
   }

@@ -1,9 +1,9 @@
 // Walks sorted entries in both directions.
 //
-// The same contract serves users (keys are theirs) and the store's insides (keys are internal ones,
-// lsm/base/internal_key.h).  A new iterator is not valid until a Seek.  An error makes it invalid
-// and stands in status(), so a loop ends the same way at the end and at an error: check status()
-// after it.
+// Users' iterators and the store's inner ones share this contract.  Keys are the user's in the
+// former, and internal keys in the latter (lsm/base/internal_key.h).  A new iterator is not valid
+// until a Seek.  An error makes it invalid and stands in status().  So a loop ends the same way at
+// the end and at an error: check status() after it.
 //
 // Lifetime: key() and value() are good until the next call that moves (so the target of a seek must
 // not be the same iterator's key()).  Users' iterators may outlive their DB; those of the store's
@@ -31,10 +31,10 @@ class Iterator {
   // To the last entry at or before `target`.
   virtual void SeekForPrev(std::string_view target) = 0;
 
-  // Begins to load, without waiting, what Seek(target) or SeekForPrev(target) would wait for, or
-  // notes what one of them will have to read; the next step of the same target builds on what this
-  // one did.  Steps from 0 to kSeekSteps - 1.  Only a hint: who seeks in many iterators lets them
-  // take each step together, so that their waits overlap.
+  // Prefetches for Seek(target) or SeekForPrev(target): begins to load, without waiting, or notes
+  // what will have to be read.  Call it with steps from 0 to kSeekSteps - 1; each step of a target
+  // builds on the one before.  Only a hint.  A caller that seeks in many iterators takes each step
+  // in all of them, so that their waits overlap.
   static constexpr int kSeekSteps = 4;
   virtual void PrefetchSeek(std::string_view target, int step);
 

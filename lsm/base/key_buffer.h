@@ -1,8 +1,7 @@
 // A key that changes at every step of a walk.
 //
-// Keys of usual length stay in the object, so that who holds one needs no memory besides, and
-// pieces of usual length are copied in place: a step changes some ten bytes, of which a call costs
-// more than the copy.
+// Keys of usual length stay in the object and need no other memory.  Pieces of usual length are
+// copied inline: a step changes some ten bytes, and a call would cost more than the copy.
 #ifndef TRELLIS_LSM_BASE_KEY_BUFFER_H_
 #define TRELLIS_LSM_BASE_KEY_BUFFER_H_
 

@@ -1,6 +1,6 @@
 // Ranges of keys, which may overlap and keep the order they come in: the tables of a store, newest
-// first.  Which of them hold a key is looked up, not found out range by range: the ends of all
-// ranges cut the keys into stretches, in each of which the same ranges hold every key.
+// first.  The ends of all ranges cut the keys into stretches.  All keys of a stretch are held by
+// the same ranges, so a lookup need not try range by range.
 //
 //   ranges        a       c       e       g
 //     0           |---------------|
@@ -8,8 +8,8 @@
 //   ends          a       c       e       g
 //   held by    -  0   0   01  01  01  1   1   -        stretch, end, stretch, end, ..., stretch
 //
-// So a lookup is one search among the ends, however many ranges hold the key.  The lists take four
-// bytes a range for each end within it: of n tables in r sorted runs about 16 n r bytes.
+// So a lookup is one search among the ends, for any number of ranges that hold the key.  Each range
+// takes four bytes for each end within it: n tables in r sorted runs take about 16 n r bytes.
 //
 // Immutable once built; thread-safe.
 #ifndef TRELLIS_LSM_BASE_KEY_RANGES_H_

@@ -26,10 +26,10 @@ enum class OpenMode : uint8_t {
   kOpenOrCreate,
   kMustExist,     // NotFound if there is no store
   kMustNotExist,  // AlreadyExists if there is one
-  kReadOnly,      // NotFound if there is none; nothing is written, and every write fails with
-                  // FailedPrecondition.  Nothing is synced either: a crash of the machine may take
-                  // what was read, where it was never acknowledged with `sync`.  Writes that are
-                  // in logs, and not yet in tables, are held in memory while it is open
+  kReadOnly,      // NotFound if there is none.  Nothing is written: every write fails with
+                  // FailedPrecondition.  Nothing is synced: a crash of the machine may take what
+                  // was read, unless it was acknowledged with `sync`.  Writes that are in logs, and
+                  // not yet in tables, are held in memory while the store is open
 };
 
 enum class Compression : uint8_t { kNone = 0, kLz4 = 1 };
@@ -53,35 +53,39 @@ struct Options {
 
   // Probability with which a table is read for a key that it does not hold.  0.01; [0.000001, 0.5].
   // Lower takes more memory: about 1.05 log2(1/fpp) bits a key for `ribbon`, 1.44 for `standard`,
-  // somewhat more for `blocked`.  Without effect where filter_goal says what filters are to reach.
+  // somewhat more for `blocked`.  Without effect if there is a filter_goal.
   double target_fpp = 0.01;
 
-  // What the filters of the whole store are to reach together, in place of a target_fpp that is the
-  // same for every table: so much memory a key or in all, for as few wasted reads as that buys, or
-  // so few wasted reads, for as little memory as that takes.  Each flush and compaction then solves
-  // for the FPP of what it writes (lsm/base/filter_allocation.h), from the sizes that the levels'
-  // runs have: small runs get low ones, which cost little there; and from where lookups of absent
-  // keys were counted to ask since the store was opened (lsm/base/hotness.h): tables whose keys are
-  // asked for more than others get lower ones.  What filters do not pay for gets none.
-  // FilterGoal(); BitsPerKey in [0.1, 64], Bytes in [1 KiB, 16 TiB], WastedReads in [0.000001,
-  // 100].  Not with filter_kind "none".  Tables keep the filters that they have until they are
-  // rewritten.  A filter in partitions (block_cache_bytes) counts with all its bytes, be they in
-  // memory or not.
+  // A goal for the filters of the whole store together.  It replaces target_fpp, which is the same
+  // for every table.  The goal is a memory size, per key or in all, for as few wasted reads as it
+  // buys; or a number of wasted reads, for as little memory as it takes.  FilterGoal(); BitsPerKey
+  // in [0.1, 64], Bytes in [1 KiB, 16 TiB], WastedReads in [0.000001, 100].  Not with filter_kind
+  // "none".
+  //
+  // Each flush and compaction solves for the FPP of its outputs (lsm/base/filter_allocation.h).
+  // Small runs get low FPPs, which cost little there.  Tables whose keys lookups of absent keys
+  // asked for more often, since the store was opened, get lower FPPs too (lsm/base/hotness.h).  A
+  // table whose filter does not pay gets none.  Tables keep their filters until they are rewritten.
+  // A filter in partitions (block_cache_bytes) counts with all its bytes, in memory or not.
   FilterGoal filter_goal = {};
 
-  // Kind of filter that new tables get: any that bloom/README.md lists, among them "blocked" (one
-  // cache miss a question) and "ribbon" (30 % smaller, several times slower to build and to ask);
-  // "by-level", which is the former in levels 0 and 1, where tables live briefly, and the latter
-  // below (with a filter_goal, wherever the memory that it saves is worth its build); or "none".
-  // "by-level".  Files of any kind are read whatever stands here.
+  // Kind of filter that new tables get.  "by-level".  Files of any kind are read, whatever this
+  // says.
+  //
+  // "by-level"  "blocked" in levels 0 and 1, where tables live briefly, and "ribbon" below; with a
+  //             filter_goal, "ribbon" wherever its smaller memory is worth its build
+  // "blocked"   one cache miss a question
+  // "ribbon"    30 % smaller, several times slower to build and to ask
+  // "none"      no filters
+  // others      any kind that bloom/README.md lists
   std::string filter_kind = "by-level";
 
-  // How keys are hashed for filters, in a store that is made; one that is there goes on as it was
-  // made, and refuses to be opened with kSipHash (InvalidArgument) if it was not made so.  kXxh3;
-  // kXxh3, kSipHash.  Either is under a seed that the store draws at random.  kSipHash where
-  // strangers choose keys and watch how long lookups take: who finds keys that pass the filters
-  // learns nothing of others.  It takes about 10 ns longer for a key of 16 bytes, 35 for one of 64
-  // (table_bench, BM_Digest).
+  // How keys are hashed for filters.  kXxh3; kXxh3, kSipHash.  Applies to new stores.  An existing
+  // store keeps its own hash, and if that is not kSipHash, refuses to be opened with kSipHash
+  // (InvalidArgument).  Either is under a seed that the store draws at random.  Take kSipHash if
+  // strangers choose keys and watch how long lookups take: a stranger who finds keys that pass the
+  // filters then learns nothing about others.  It takes about 10 ns longer for a key of 16 bytes,
+  // 35 for one of 64 (table_bench, BM_Digest).
   bloom::DigestHash filter_hash = bloom::DigestHash::kXxh3;
 
   // --- memory ---
@@ -91,11 +95,12 @@ struct Options {
   size_t write_buffer_bytes = size_t{64} << 20;
 
   // Budget of the block cache, which holds uncompressed data blocks.  64 MiB; 0 (no cache) or more.
-  // Filters and indexes of open tables come on top; Statistics tells their bytes.  Where those of
-  // all tables would come to more than this budget (and it is not 0), tables are written with
-  // filters and indexes in partitions, which are read through this cache when a lookup needs them
-  // and count within its budget; but for those that have less than 64 KiB of them.  Tables that are
-  // there stay as they are until they are rewritten.
+  // Filters and indexes of open tables come on top; Statistics tells their bytes.
+  //
+  // If filters and indexes of all tables together would exceed this budget (and it is not 0), new
+  // tables get theirs in partitions.  Lookups read partitions through this cache, and they count
+  // within its budget.  Tables with less than 64 KiB of filter and index stay whole.  Existing
+  // tables stay as they are until they are rewritten.
   size_t block_cache_bytes = size_t{64} << 20;
 
   // --- tables ---
@@ -103,11 +108,11 @@ struct Options {
   // Size at which a data block is ended, before compression.  4 KiB; [256 B, 1 MiB].
   size_t block_bytes = 4096;
 
-  // Every so many entries a key is stored whole.  16; [1, 1024].  Lower seeks faster, higher stores
-  // smaller.
+  // Entries between restart points, at which a key is stored whole.  16; [1, 1024].  Lower seeks
+  // faster, higher stores smaller.
   int block_restart_interval = 16;
 
-  // Of data blocks, where it saves an eighth or more.  kLz4; kNone, kLz4.
+  // Compression of data blocks, where it saves an eighth or more. kLz4; kNone, kLz4.
   Compression compression = Compression::kLz4;
 
   // Size at which compaction begins another table.  64 MiB; [64 KiB, 2 GiB].  Each table of an open
@@ -117,31 +122,35 @@ struct Options {
 
   // --- shape of the tree ---
 
-  // How tables are kept below level 0.  kLeveled; kLeveled, kTiered, kLazyLeveled.  kLazyLeveled
+  // How tables are kept below level 0. kLeveled; kLeveled, kTiered, kLazyLeveled. kLazyLeveled
   // writes about half as much for random writes, reads somewhat more for a lookup, and may take
-  // more room; kTiered goes farther on that way.  A store may be opened with any, whatever it was
-  // written with: it is brought to the shape in the background.
+  // more room. kTiered trades further in that direction.  A store may be opened with any style,
+  // whatever it was written with: background work brings it to the new shape.
   CompactionStyle compaction_style = CompactionStyle::kLeveled;
 
   // Bytes that level 1 may hold; each level below may hold 10 times as much.  256 MiB; [64 KiB, 1
-  // TiB].  Of lazily leveled stores the deepest level alone is measured by it, of tiered ones none.
+  // TiB].  In lazily leveled stores it limits only the deepest level, in tiered ones no level.
   uint64_t level1_bytes = uint64_t{256} << 20;
 
   // Tables in level 0 at which they are compacted into level 1 (4), and at which writes wait (20).
-  // [1, 1000], in this order.  (Fewer are compacted when lookups and seeks that they did not answer
-  // have taken as long as that will: lsm/README.md.  Not in a store that is open for reading only.)
-  // A level that has several runs goes down when it has as many as the first (2 at least).  From
-  // half-way between the two on (12) writes are slowed down, so that what is left up to the second
-  // lasts until there is more room (lsm/engine/write_pace.h): each waits two milliseconds at most.
+  // [1, 1000], in this order.  A level that has several runs goes down when it has as many as the
+  // first number (2 at least).
+  //
+  // Lookups and seeks may have fewer tables compacted: when reads of level 0 have wasted as much
+  // time as the compaction takes (lsm/README.md).  Not in a store that is open for reading only.
+  //
+  // Halfway between the two numbers (12), writes begin to slow down, so that the rest of level 0
+  // lasts until there is more room (lsm/engine/write_pace.h).  Each write waits two milliseconds at
+  // most.
   int level0_compaction_tables = 4;
   int level0_stop_tables = 20;
 
   // --- care ---
 
-  // Time in which every table is read and verified once in the background, and then CURRENT, the
-  // manifest and the logs, again and again.  0: never; 0, or [60, 1000000000] seconds.  What it
-  // finds, Statistics counts and DB::GetDamage names.  Not in a store that is open for reading
-  // only.
+  // Time in which a background scrub reads and verifies every table once, and then CURRENT, the
+  // manifest and the logs, again and again.  0: never; 0, or [60, 1000000000] seconds.  Statistics
+  // counts the damage that it finds, and DB::GetDamage names it.  Not in a store that is open for
+  // reading only.
   uint64_t scrub_seconds = 0;
 
   // Told of flushes, compactions, stalls, failures, openings and files as they happen
@@ -170,9 +179,9 @@ struct Options {
   // (FailedPrecondition), and another store's logs are not read (DataLoss).
   std::string log_directory = {};
 
-  // Who may read the files and directories that the store makes, besides their owner: nobody, the
-  // group, or all.  kOwner (0600 and 0700); kOwner, kGroup, kAll.  What is there keeps its mode.
-  // Without effect where the environment has a file system.
+  // Who may read the files and directories that the store makes, besides their owner: no other
+  // user, the group, or all. kOwner (0600 and 0700); kOwner, kGroup, kAll.  Existing files keep
+  // their mode.  Without effect where the environment has a file system.
   FileAccess file_access = FileAccess::kOwner;
 
   // File system, clock, scheduler and randomness (lsm/fs/environment.h).  The system's own.

@@ -1,4 +1,4 @@
-// For calls that go through a whole store: how fast, and who is told how far they are.
+// For calls that go through a whole store: their speed, and a callback for their progress.
 #ifndef TRELLIS_LSM_BASE_PACE_H_
 #define TRELLIS_LSM_BASE_PACE_H_
 

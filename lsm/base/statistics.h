@@ -29,9 +29,9 @@ struct LevelStatistics {
   uint64_t keys = 0;              // distinct user keys of each table, summed over the tables
   uint64_t filter_bytes = 0;      // resident
   uint64_t index_bytes = 0;       // resident
-  // Tables whose filter has more memory than by their size alone, or less, since the lookups that
-  // were counted until it was built asked for their keys at least twice as often as for others, or
-  // half as often (Options::filter_goal).
+  // Tables whose filter has more memory than by their size alone, or less (Options::filter_goal):
+  // lookups asked for their keys at least twice as often as for others, or at most half as often,
+  // until the filter was built.
   uint64_t hot_tables = 0;
   uint64_t cold_tables = 0;
   // In the files of partitioned tables, to be read when they are needed.
@@ -39,14 +39,13 @@ struct LevelStatistics {
   uint64_t index_partition_bytes = 0;
   double target_fpp = 0;     // what its usable filters were built for, weighed by keys; 0: none
   double predicted_fpp = 0;  // what their layouts promise with their sizes, weighed by keys
-  // Of the newest table, the last that was decided about: the kind of its filter ("blocked", …,
-  // "absent", "damaged", "unknown"), and why it was chosen (a table's property `filter_reason`;
-  // empty without Options::filter_goal).
+  // The kind of the newest table's filter ("blocked", …, "absent", "damaged", "unknown"), and why
+  // it was chosen (the table's property `filter_reason`; empty without Options::filter_goal).
   std::string filter_kind;
   std::string filter_reason;
-  // Tables that a lookup must be expected to read here for a key that is not in the store but
-  // within the range of each of its tables: the sum over the runs of predicted FPPs, each run's
-  // weighed by keys; 1 for a table without a usable filter.
+  // Expected reads of tables at this level, for a key that is not in the store but within the range
+  // of each of its tables: the sum over the runs of predicted FPPs, each run's weighed by keys; 1
+  // for a table without a usable filter.
   double expected_wasted_reads = 0;
 
   // Counted.
@@ -89,15 +88,17 @@ struct Statistics {
   uint64_t lookups_found = 0;
   uint64_t memtable_hits = 0;  // answered by a memtable, tombstones included
   uint64_t iterators = 0;
-  // Of iterators that are gone: seeks, those to the first or last key included; and these times the
-  // tables of level 0 that their iterators had, unless it was compacted before they went.
+  // Seeks of iterators that are gone, those to the first or last key included.  And these,
+  // multiplied by the tables of level 0 that their iterators had, unless it was compacted before
+  // they went.
   uint64_t seeks = 0;
   uint64_t level0_seeks = 0;
   uint64_t scan_blocks_from_cache = 0;
   uint64_t scan_blocks_from_file = 0;  // those read ahead included
   uint64_t scan_bytes_from_file = 0;   // partitions of indexes included
-  // Of footers, properties, filters and indexes of tables when they are opened, be it with the
-  // store or when a job has written them.  Partitions are read later, by those who need them.
+  // Reads of footers, properties, filters and indexes of tables when the tables are opened: with
+  // the store, or after a job has written them.  Partitions are read later, when a lookup needs
+  // them.
   uint64_t opening_reads = 0;
   uint64_t opening_bytes_read = 0;
 
@@ -139,9 +140,9 @@ struct Statistics {
   // Failures that DB::GetFailure told of (jobs, logs, manifest); and compactions for readers that
   // failed, of which it tells only if they met damage.
   uint64_t background_errors = 0;
-  // Of 65,537 lookups of a thread since the store was opened, one looks also into the tables whose
-  // filters deny its key, as far as it comes before it has its answer: so many tables.  Their
-  // blocks are among those read at their levels.
+  // Tables that were read in spite of their filter's "no".  One lookup in 65,537 of a thread does
+  // so, in the tables that it comes to before it has its answer.  Their blocks are among those read
+  // at their levels.
   uint64_t filter_denials_checked = 0;
   // Keys that such lookups, or compactions, found in a table whose filter denies them.  Other
   // lookups missed them: it is never anything but 0, unless memory is faulty or the library is.

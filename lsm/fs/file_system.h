@@ -13,10 +13,14 @@
 //   * The pointer to the current manifest is swapped by AtomicReplace, not by rename.
 //   * Reads may be short at the end of the file, and say so; several can be submitted together.
 //
-// Errors: NotFound, AlreadyExists, ResourceExhausted (ENOSPC, EDQUOT, EFBIG, EMFILE, ENFILE,
-// ENOMEM), FailedPrecondition (lock held by another, directory not empty, changes by a forked child
-// of who opened it), InvalidArgument (a name with a slash, …), Unavailable (all else, such as EIO
-// or a name that is a symbolic link).  Each message holds the path.
+// Errors.  Each message holds the path.
+//
+// NotFound, AlreadyExists
+// ResourceExhausted    ENOSPC, EDQUOT, EFBIG, EMFILE, ENFILE, ENOMEM
+// FailedPrecondition   lock held by another, directory not empty, changes by a forked child of the
+//                      process that opened it
+// InvalidArgument      a name with a slash, …
+// Unavailable          all else, such as EIO or a name that is a symbolic link
 //
 // Threads: FileSystem, Directory and ReadFile may be used by several threads at once; an AppendFile
 // by one at a time.
@@ -49,10 +53,10 @@ class ReadFile {
 
   virtual absl::StatusOr<uint64_t> Size() const = 0;
 
-  // The first offset at or after `offset` where the file may hold anything but zeros, as far as the
-  // file system knows without reading it; the file's size if there is none.  For searches: a sparse
-  // file costs what it stores, not what it claims to hold.  `offset` if nothing is known; the
-  // default returns that.
+  // The first offset at or after `offset` where the file may hold anything but zeros; the file's
+  // size if there is none.  The file system answers without reading the file, so a search of a
+  // sparse file costs what the file stores, not its claimed size.  `offset` if nothing is known,
+  // which is what the default returns.
   virtual absl::StatusOr<uint64_t> NextData(uint64_t offset) const;
 
   // The path, for messages.
@@ -82,9 +86,9 @@ class AppendFile {
   // Sync returns.
   virtual absl::Status Append(std::string_view bytes) = 0;
 
-  // Adds so many zeros, whose room on the device is taken from now on, so that it comes back when
-  // the file is removed.  After a failure it is unknown how many of them are there.  Appends zeros
-  // by default.
+  // Appends zeros whose room on the device is taken from now on, so that it comes back when the
+  // file is removed.  After a failure it is unknown how many of them are there.  The default only
+  // appends zeros.
   virtual absl::Status Allocate(uint64_t bytes);
 
   // Everything appended so far survives a crash, though not the file's name (Directory::Sync).
@@ -114,7 +118,7 @@ class FileLock {
   // it.
   virtual void Release() = 0;
 
-  // FailedPrecondition in a forked child of the process that holds it, which has no part in it.
+  // FailedPrecondition in a forked child of the process that holds it: the child does not hold it.
   virtual absl::Status CheckHolder() const { return absl::OkStatus(); }
 };
 
@@ -166,8 +170,8 @@ class Directory {
   virtual absl::Status Sync() = 0;
 
   // Lets Sync try again, and returns the error that it would go on returning; OK: none failed.
-  // After an error, whoever calls it relies on no name that was created, renamed or removed between
-  // the last success and this call.
+  // After an error, the caller must not rely on any name that was created, renamed or removed
+  // between the last success and this call.
   virtual absl::Status ForgetFailedSync() = 0;
 
   // Makes `name` hold `bytes`, durably and at once: after a crash it holds either these or what it
@@ -185,8 +189,9 @@ class Directory {
     return AtomicReplace(name, bytes, expected, nullptr);
   }
 
-  // Takes the lock on `name`, made if need be (not for kShared).  FailedPrecondition, saying who
-  // holds it as far as is known, if another process or another holder in this one has it.
+  // Takes the lock on `name`, which it creates if need be (not for kShared).  FailedPrecondition if
+  // another process, or another holder in this one, has it; the message says which, as far as is
+  // known.
   virtual absl::StatusOr<std::unique_ptr<FileLock>> Lock(std::string_view name, LockKind kind) = 0;
 
   // Whether `path`, which need not exist, is this directory or lies in it.  The default compares
