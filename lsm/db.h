@@ -237,9 +237,10 @@ class DB {
   // come and go meanwhile are left out.  Manifest and logs are left out after a failed write, until
   // Resume: it is unknown what they hold.
   //
-  // Levels are compared if all tables are sound.  Tables whose keys overlap those of another level,
-  // while neither holds only newer writes, are read a second time for that, at the same pace; in
-  // pieces of 256 MiB, so that no file stays for long that a compaction makes obsolete.
+  // Levels are compared if all tables are sound.  For that, tables whose keys overlap those of
+  // another level are read a second time, unless one of the two holds only newer writes.  They are
+  // read at the same pace, in pieces of 256 MiB, so that files that compactions make obsolete do
+  // not stay long.
   //
   // Cancelled if pace.progress ends it.  ResourceExhausted without threads, descriptors or memory,
   // which is no damage.
@@ -283,14 +284,17 @@ class DB {
   static absl::StatusOr<CopyReport> Restore(const std::string& backup, const std::string& directory,
                                             const Options& options = {}, const Pace& pace = {});
 
-  // Destroy and Repair must be given the log_directory and the environment with which the store was
-  // written.  Destroy reads no other option; Repair writes tables as the others say (but not
-  // `mode` and `direct_reads`).  Both return FailedPrecondition, and change nothing, if the store
-  // is open, if the files are another product's (LevelDB and RocksDB have a CURRENT and NNNNNN.log
-  // too), or if the logs in the log_directory are another store's, as far as the manifest that
-  // CURRENT names can tell (without it Repair takes the writes of all logs there, and keeps the
-  // files as NAME.damaged); or if that manifest names a log_directory, and none is given, or
-  // another one without logs while the store's logs are in the one that it names.
+  // Destroy and Repair need the log_directory and the environment with which the store was written.
+  // Destroy reads no other option.  Repair writes tables as the other options say (but not `mode`
+  // and `direct_reads`).  Both return FailedPrecondition, and change nothing,
+  //
+  //   - if the store is open;
+  //   - if the files are another product's (LevelDB and RocksDB have a CURRENT and NNNNNN.log too);
+  //   - if the logs in the log_directory are another store's, as far as the manifest that CURRENT
+  //     names can tell.  Without that manifest Repair takes the writes of all logs there, and keeps
+  //     the files as NAME.damaged;
+  //   - if that manifest names a log_directory, and none is given;
+  //   - if another one without logs is given, while the store's logs are in the one that it names.
 
   // Removes a store's files, and the directory if it is empty then.  OK if there is no store: an
   // empty directory is removed all the same.  A directory stays, which is no error, if it holds
@@ -303,13 +307,14 @@ class DB {
   // store, but there are logs in the log_directory.  Destroy of that directory alone removes them.
   static absl::Status Destroy(const std::string& directory, const Options& options = {});
 
-  // Makes a store openable again from what of its files can be verified.  It believes entries, not
-  // what properties and manifest say of them; OK means that the store opens.  Names what it had to
-  // leave out, and what contradicted the entries: also a log that the store needs and that is not
-  // there, whose writes are lost then (if the logs are gone, an empty log_directory makes it go on
-  // without any).  NotFound if the directory holds no file of a store, DataLoss if there is no
-  // log_directory.  Only damage is left out: any other failure (ResourceExhausted, Unavailable, and
-  // Unimplemented for files of a newer version) ends the repair with the store as it was.
+  // Makes a store openable again from the parts of its files that can be verified.  It believes
+  // entries, not what properties and manifest say of them.  OK means that the store opens.  The
+  // report names what was left out, and what contradicted the entries.  It also names missing logs
+  // that the store needs, whose writes are lost.  (If the logs are gone, Repair goes on without any
+  // if it is given an empty log_directory.)  NotFound if the directory holds no file of a store,
+  // DataLoss if there is no log_directory.  Only damage is left out: any other failure
+  // (ResourceExhausted, Unavailable, and Unimplemented for files of a newer version) ends the
+  // repair with the store as it was.
   static absl::StatusOr<RepairReport> Repair(const std::string& directory,
                                              const Options& options = {});
 
