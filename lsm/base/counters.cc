@@ -8,69 +8,15 @@
 namespace lsm {
 namespace {
 
-// Where each counter ends up, in the order of the enum.
+#define LSM_MEMBER(enumerator, member) &Statistics::member,
 constexpr std::array<uint64_t Statistics::*, static_cast<size_t>(Counter::kCount)> kCounterMembers =
-    {
-        &Statistics::lookups,
-        &Statistics::lookups_found,
-        &Statistics::memtable_hits,
-        &Statistics::iterators,
-        &Statistics::seeks,
-        &Statistics::level0_seeks,
-        &Statistics::scan_blocks_from_cache,
-        &Statistics::scan_blocks_from_file,
-        &Statistics::scan_bytes_from_file,
-        &Statistics::writes,
-        &Statistics::write_entries,
-        &Statistics::write_groups,
-        &Statistics::user_bytes_written,
-        &Statistics::log_bytes_written,
-        &Statistics::log_syncs,
-        &Statistics::flushes,
-        &Statistics::flush_bytes_written,
-        &Statistics::flush_nanos,
-        &Statistics::compactions,
-        &Statistics::trivial_moves,
-        &Statistics::compactions_for_readers,
-        &Statistics::compactions_at_once,
-        &Statistics::compaction_bytes_read,
-        &Statistics::compaction_bytes_written,
-        &Statistics::compaction_nanos,
-        &Statistics::stalls_memtable,
-        &Statistics::stalls_level0,
-        &Statistics::stalls_log,
-        &Statistics::slowdowns,
-        &Statistics::stall_nanos,
-        &Statistics::reserve_releases,
-        &Statistics::background_errors,
-        &Statistics::filter_denials_checked,
-        &Statistics::filter_false_negatives,
-        &Statistics::tables_verified,
-        &Statistics::bytes_verified,
-        &Statistics::scrubs,
-        &Statistics::damage_found,
-        &Statistics::opening_reads,
-        &Statistics::opening_bytes_read,
-};
+    {LSM_COUNTERS(LSM_MEMBER)};
+#undef LSM_MEMBER
 
+#define LSM_MEMBER(enumerator, member) &LevelStatistics::member,
 constexpr std::array<uint64_t LevelStatistics::*, LevelCounts::kFieldCount> kLevelMembers = {
-    &LevelStatistics::lookups,
-    &LevelStatistics::tables_considered,
-    &LevelStatistics::reads_avoided,
-    &LevelStatistics::useful_reads,
-    &LevelStatistics::wasted_reads,
-    &LevelStatistics::false_positives,
-    &LevelStatistics::filters_absent,
-    &LevelStatistics::filters_damaged,
-    &LevelStatistics::filters_unknown,
-    &LevelStatistics::blocks_from_cache,
-    &LevelStatistics::blocks_from_file,
-    &LevelStatistics::bytes_from_cache,
-    &LevelStatistics::bytes_from_file,
-    &LevelStatistics::partitions_from_cache,
-    &LevelStatistics::partitions_from_file,
-    &LevelStatistics::partition_bytes_from_file,
-};
+    LSM_LEVEL_COUNTERS(LSM_MEMBER)};
+#undef LSM_MEMBER
 
 constexpr std::array<LatencyHistogram Statistics::*, static_cast<size_t>(Timed::kCount)>
     kTimedMembers = {

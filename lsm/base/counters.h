@@ -9,80 +9,22 @@
 #include <cstdint>
 #include <memory>
 
+#include "lsm/base/counter_list.h"
 #include "lsm/base/statistics.h"
 
 namespace lsm {
 
 // What one lookup did at one level.
 struct LevelCounts {
-  enum Field : uint8_t {
-    kLookupsEnded,  // at this level; Statistics counts those that came to it
-    kTablesConsidered,
-    kReadsAvoided,
-    kUsefulReads,
-    kWastedReads,
-    kFalsePositives,
-    kFiltersAbsent,
-    kFiltersDamaged,
-    kFiltersUnknown,
-    kBlocksFromCache,
-    kBlocksFromFile,
-    kBytesFromCache,
-    kBytesFromFile,
-    // Of partitions; the last, and in this order: see Counters::Here::Add.
-    kPartitionsFromCache,
-    kPartitionsFromFile,
-    kPartitionBytesFromFile,
-    kFieldCount,
-  };
+#define LSM_ENUMERATOR(enumerator, member) enumerator,
+  enum Field : uint8_t { LSM_LEVEL_COUNTERS(LSM_ENUMERATOR) kFieldCount };
   std::array<uint64_t, kFieldCount> values{};
   uint64_t& operator[](Field field) { return values[field]; }
 };
 
 // Figures that are not of a level.
-enum class Counter : uint8_t {
-  kLookups,
-  kLookupsFound,
-  kMemtableHits,
-  kIterators,
-  kSeeks,
-  kLevel0Seeks,
-  kScanBlocksFromCache,
-  kScanBlocksFromFile,
-  kScanBytesFromFile,
-  kWrites,
-  kWriteEntries,
-  kWriteGroups,
-  kUserBytesWritten,
-  kLogBytesWritten,
-  kLogSyncs,
-  kFlushes,
-  kFlushBytesWritten,
-  kFlushNanos,
-  kCompactions,
-  kTrivialMoves,
-  kCompactionsForReaders,
-  kCompactionsAtOnce,
-  kCompactionBytesRead,
-  kCompactionBytesWritten,
-  kCompactionNanos,
-  kStallsMemtable,
-  kStallsLevel0,
-  kStallsLog,
-  kSlowdowns,
-  kStallNanos,
-  kReserveReleases,
-  kBackgroundErrors,
-  kFilterDenialsChecked,
-  kFilterFalseNegatives,
-  kTablesVerified,
-  kBytesVerified,
-  kScrubs,
-  kDamageFound,
-  kOpeningReads,
-  kOpeningBytesRead,
-  kCount,
-};
+enum class Counter : uint8_t { LSM_COUNTERS(LSM_ENUMERATOR) kCount };
+#undef LSM_ENUMERATOR
 
 // Calls whose times are recorded.
 enum class Timed : uint8_t { kGet, kWrite, kSeek, kCount };

@@ -4,6 +4,7 @@
 #include <iterator>
 #include <string_view>
 
+#include "lsm/base/counter_list.h"
 #include "lsm/bytes/json_writer.h"
 #include "lsm/bytes/readable.h"
 #include "lsm/bytes/status.h"
@@ -36,79 +37,29 @@ constexpr LevelField kLevelState[] = {
     {"filter_partition_bytes", &LevelStatistics::filter_partition_bytes},
     {"index_partition_bytes", &LevelStatistics::index_partition_bytes},
 };
-constexpr LevelField kLevelCounts[] = {
-    {"lookups", &LevelStatistics::lookups},
-    {"tables_considered", &LevelStatistics::tables_considered},
-    {"reads_avoided", &LevelStatistics::reads_avoided},
-    {"useful_reads", &LevelStatistics::useful_reads},
-    {"wasted_reads", &LevelStatistics::wasted_reads},
-    {"false_positives", &LevelStatistics::false_positives},
-    {"filters_absent", &LevelStatistics::filters_absent},
-    {"filters_damaged", &LevelStatistics::filters_damaged},
-    {"filters_unknown", &LevelStatistics::filters_unknown},
-    {"blocks_from_cache", &LevelStatistics::blocks_from_cache},
-    {"blocks_from_file", &LevelStatistics::blocks_from_file},
-    {"bytes_from_cache", &LevelStatistics::bytes_from_cache},
-    {"bytes_from_file", &LevelStatistics::bytes_from_file},
-    {"partitions_from_cache", &LevelStatistics::partitions_from_cache},
-    {"partitions_from_file", &LevelStatistics::partitions_from_file},
-    {"partition_bytes_from_file", &LevelStatistics::partition_bytes_from_file},
-};
+#define LSM_FIELD(enumerator, member) {#member, &LevelStatistics::member},
+constexpr LevelField kLevelCounts[] = {LSM_LEVEL_COUNTERS(LSM_FIELD)};
+#undef LSM_FIELD
 
 struct StoreField {
   std::string_view name;
   uint64_t Statistics::*member;
   bool is_state = false;  // not a count: Since leaves it
 };
+#define LSM_FIELD(enumerator, member) \
+  {#member, &Statistics::member, &Statistics::member == &Statistics::compactions_at_once},
 constexpr StoreField kStoreFields[] = {
-    {"lookups", &Statistics::lookups},
-    {"lookups_found", &Statistics::lookups_found},
-    {"memtable_hits", &Statistics::memtable_hits},
-    {"iterators", &Statistics::iterators},
-    {"seeks", &Statistics::seeks},
-    {"level0_seeks", &Statistics::level0_seeks},
-    {"scan_blocks_from_cache", &Statistics::scan_blocks_from_cache},
-    {"scan_blocks_from_file", &Statistics::scan_blocks_from_file},
-    {"scan_bytes_from_file", &Statistics::scan_bytes_from_file},
-    {"opening_reads", &Statistics::opening_reads},
-    {"opening_bytes_read", &Statistics::opening_bytes_read},
-    {"writes", &Statistics::writes},
-    {"write_entries", &Statistics::write_entries},
-    {"write_groups", &Statistics::write_groups},
-    {"user_bytes_written", &Statistics::user_bytes_written},
-    {"log_bytes_written", &Statistics::log_bytes_written},
-    {"log_syncs", &Statistics::log_syncs},
-    {"flushes", &Statistics::flushes},
-    {"flush_bytes_written", &Statistics::flush_bytes_written},
-    {"flush_nanos", &Statistics::flush_nanos},
-    {"compactions", &Statistics::compactions},
-    {"trivial_moves", &Statistics::trivial_moves},
-    {"compactions_for_readers", &Statistics::compactions_for_readers},
-    {"compactions_at_once", &Statistics::compactions_at_once, true},
-    {"compaction_bytes_read", &Statistics::compaction_bytes_read},
-    {"compaction_bytes_written", &Statistics::compaction_bytes_written},
-    {"compaction_nanos", &Statistics::compaction_nanos},
-    {"stalls_memtable", &Statistics::stalls_memtable},
-    {"stalls_level0", &Statistics::stalls_level0},
-    {"stalls_log", &Statistics::stalls_log},
-    {"slowdowns", &Statistics::slowdowns},
-    {"stall_nanos", &Statistics::stall_nanos},
+    LSM_COUNTERS(LSM_FIELD)
+    // Those that no thread counts.
     {"memtable_bytes", &Statistics::memtable_bytes, true},
     {"block_cache_bytes", &Statistics::block_cache_bytes, true},
     {"block_cache_capacity_bytes", &Statistics::block_cache_capacity_bytes, true},
     {"reserve_bytes", &Statistics::reserve_bytes, true},
-    {"reserve_releases", &Statistics::reserve_releases},
     {"puts_refused", &Statistics::puts_refused, true},
-    {"background_errors", &Statistics::background_errors},
-    {"filter_denials_checked", &Statistics::filter_denials_checked},
-    {"filter_false_negatives", &Statistics::filter_false_negatives},
-    {"tables_verified", &Statistics::tables_verified},
-    {"bytes_verified", &Statistics::bytes_verified},
-    {"scrubs", &Statistics::scrubs},
-    {"damage_found", &Statistics::damage_found},
     {"listener_calls", &Statistics::listener_calls},
     {"listener_nanos", &Statistics::listener_nanos},
 };
+#undef LSM_FIELD
 
 struct TimesField {
   std::string_view name;

@@ -2,12 +2,15 @@
 
 #include <gtest/gtest.h>
 
+#include <cctype>
 #include <cstdint>
-#include <iterator>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
 #include <thread>
-#include <utility>
 #include <vector>
+
+#include "lsm/base/counter_list.h"
 
 namespace lsm {
 namespace {
@@ -19,62 +22,37 @@ TEST(CountersTest, BeginWithZerosEverywhere) {
   EXPECT_EQ(statistics.ToJson(), Statistics().ToJson());
 }
 
-// In the order of the enum; the values differ, so two that change places show.
+// "kLogSyncs" for "log_syncs".
+std::string EnumeratorOf(std::string_view member) {
+  std::string name = "k";
+  bool is_first = true;
+  for (const char c : member) {
+    if (c != '_') name += is_first ? static_cast<char>(std::toupper(c)) : c;
+    is_first = c == '_';
+  }
+  return name;
+}
+
+// The values differ, so two that change places show.
 TEST(CountersTest, EachCounterLandsInTheMemberOfItsName) {
-  constexpr std::pair<Counter, const char*> kMembers[] = {
-      {Counter::kLookups, "lookups"},
-      {Counter::kLookupsFound, "lookups_found"},
-      {Counter::kMemtableHits, "memtable_hits"},
-      {Counter::kIterators, "iterators"},
-      {Counter::kSeeks, "seeks"},
-      {Counter::kLevel0Seeks, "level0_seeks"},
-      {Counter::kScanBlocksFromCache, "scan_blocks_from_cache"},
-      {Counter::kScanBlocksFromFile, "scan_blocks_from_file"},
-      {Counter::kScanBytesFromFile, "scan_bytes_from_file"},
-      {Counter::kWrites, "writes"},
-      {Counter::kWriteEntries, "write_entries"},
-      {Counter::kWriteGroups, "write_groups"},
-      {Counter::kUserBytesWritten, "user_bytes_written"},
-      {Counter::kLogBytesWritten, "log_bytes_written"},
-      {Counter::kLogSyncs, "log_syncs"},
-      {Counter::kFlushes, "flushes"},
-      {Counter::kFlushBytesWritten, "flush_bytes_written"},
-      {Counter::kFlushNanos, "flush_nanos"},
-      {Counter::kCompactions, "compactions"},
-      {Counter::kTrivialMoves, "trivial_moves"},
-      {Counter::kCompactionsForReaders, "compactions_for_readers"},
-      {Counter::kCompactionsAtOnce, "compactions_at_once"},
-      {Counter::kCompactionBytesRead, "compaction_bytes_read"},
-      {Counter::kCompactionBytesWritten, "compaction_bytes_written"},
-      {Counter::kCompactionNanos, "compaction_nanos"},
-      {Counter::kStallsMemtable, "stalls_memtable"},
-      {Counter::kStallsLevel0, "stalls_level0"},
-      {Counter::kStallsLog, "stalls_log"},
-      {Counter::kSlowdowns, "slowdowns"},
-      {Counter::kStallNanos, "stall_nanos"},
-      {Counter::kReserveReleases, "reserve_releases"},
-      {Counter::kBackgroundErrors, "background_errors"},
-      {Counter::kFilterDenialsChecked, "filter_denials_checked"},
-      {Counter::kFilterFalseNegatives, "filter_false_negatives"},
-      {Counter::kTablesVerified, "tables_verified"},
-      {Counter::kBytesVerified, "bytes_verified"},
-      {Counter::kScrubs, "scrubs"},
-      {Counter::kDamageFound, "damage_found"},
-      {Counter::kOpeningReads, "opening_reads"},
-      {Counter::kOpeningBytesRead, "opening_bytes_read"},
-  };
-  ASSERT_EQ(std::size(kMembers), static_cast<size_t>(Counter::kCount));
+#define LSM_NAMES(enumerator, member) {Counter::enumerator, #enumerator, #member},
+  constexpr struct {
+    Counter counter;
+    const char *enumerator, *member;
+  } kCounters[] = {LSM_COUNTERS(LSM_NAMES)};
+#undef LSM_NAMES
   Counters counters;
-  for (size_t i = 0; i < std::size(kMembers); ++i) {
-    counters.Add(kMembers[i].first, 100 + i);
-    EXPECT_EQ(counters.SumOf(kMembers[i].first), 100 + i);
+  uint64_t value = 100;
+  for (const auto& [counter, enumerator, member] : kCounters) {
+    EXPECT_EQ(EnumeratorOf(member), enumerator);
+    counters.Add(counter, ++value);
+    EXPECT_EQ(counters.SumOf(counter), value);
   }
   Statistics statistics;
   counters.SumInto(&statistics);
   const nlohmann::json json = nlohmann::json::parse(statistics.ToJson());
-  for (size_t i = 0; i < std::size(kMembers); ++i) {
-    EXPECT_EQ(json[kMembers[i].second], 100 + i) << kMembers[i].second;
-  }
+  value = 100;
+  for (const auto& [counter, enumerator, member] : kCounters) EXPECT_EQ(json[member], ++value);
 }
 
 TEST(CountersTest, OneCounterIsTheSumOfAllThreads) {

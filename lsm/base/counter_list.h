@@ -1,0 +1,70 @@
+// THE lists of what a store counts: X(ENUMERATOR, MEMBER of Statistics or LevelStatistics).  From
+// them come the enumerators, where each count ends up, and the names in JSON.
+#ifndef TRELLIS_LSM_BASE_COUNTER_LIST_H_
+#define TRELLIS_LSM_BASE_COUNTER_LIST_H_
+
+// Counts of the whole store.
+#define LSM_COUNTERS(X)                                \
+  X(kLookups, lookups)                                 \
+  X(kLookupsFound, lookups_found)                      \
+  X(kMemtableHits, memtable_hits)                      \
+  X(kIterators, iterators)                             \
+  X(kSeeks, seeks)                                     \
+  X(kLevel0Seeks, level0_seeks)                        \
+  X(kScanBlocksFromCache, scan_blocks_from_cache)      \
+  X(kScanBlocksFromFile, scan_blocks_from_file)        \
+  X(kScanBytesFromFile, scan_bytes_from_file)          \
+  X(kOpeningReads, opening_reads)                      \
+  X(kOpeningBytesRead, opening_bytes_read)             \
+  X(kWrites, writes)                                   \
+  X(kWriteEntries, write_entries)                      \
+  X(kWriteGroups, write_groups)                        \
+  X(kUserBytesWritten, user_bytes_written)             \
+  X(kLogBytesWritten, log_bytes_written)               \
+  X(kLogSyncs, log_syncs)                              \
+  X(kFlushes, flushes)                                 \
+  X(kFlushBytesWritten, flush_bytes_written)           \
+  X(kFlushNanos, flush_nanos)                          \
+  X(kCompactions, compactions)                         \
+  X(kTrivialMoves, trivial_moves)                      \
+  X(kCompactionsForReaders, compactions_for_readers)   \
+  X(kCompactionsAtOnce, compactions_at_once)           \
+  X(kCompactionBytesRead, compaction_bytes_read)       \
+  X(kCompactionBytesWritten, compaction_bytes_written) \
+  X(kCompactionNanos, compaction_nanos)                \
+  X(kStallsMemtable, stalls_memtable)                  \
+  X(kStallsLevel0, stalls_level0)                      \
+  X(kStallsLog, stalls_log)                            \
+  X(kSlowdowns, slowdowns)                             \
+  X(kStallNanos, stall_nanos)                          \
+  X(kReserveReleases, reserve_releases)                \
+  X(kBackgroundErrors, background_errors)              \
+  X(kFilterDenialsChecked, filter_denials_checked)     \
+  X(kFilterFalseNegatives, filter_false_negatives)     \
+  X(kTablesVerified, tables_verified)                  \
+  X(kBytesVerified, bytes_verified)                    \
+  X(kScrubs, scrubs)                                   \
+  X(kDamageFound, damage_found)
+
+// What one lookup did at one level.  kLookupsEnded: it came to this level and no further, while the
+// member counts those that came to it.  Partitions are the last, and in this order: see
+// Counters::Here::Add.
+#define LSM_LEVEL_COUNTERS(X)                    \
+  X(kLookupsEnded, lookups)                      \
+  X(kTablesConsidered, tables_considered)        \
+  X(kReadsAvoided, reads_avoided)                \
+  X(kUsefulReads, useful_reads)                  \
+  X(kWastedReads, wasted_reads)                  \
+  X(kFalsePositives, false_positives)            \
+  X(kFiltersAbsent, filters_absent)              \
+  X(kFiltersDamaged, filters_damaged)            \
+  X(kFiltersUnknown, filters_unknown)            \
+  X(kBlocksFromCache, blocks_from_cache)         \
+  X(kBlocksFromFile, blocks_from_file)           \
+  X(kBytesFromCache, bytes_from_cache)           \
+  X(kBytesFromFile, bytes_from_file)             \
+  X(kPartitionsFromCache, partitions_from_cache) \
+  X(kPartitionsFromFile, partitions_from_file)   \
+  X(kPartitionBytesFromFile, partition_bytes_from_file)
+
+#endif  // TRELLIS_LSM_BASE_COUNTER_LIST_H_
