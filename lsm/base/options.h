@@ -91,7 +91,8 @@ struct Options {
   // --- memory ---
 
   // Size at which the memtable is sealed and flushed.  64 MiB; [64 KiB, 4 GiB].  Up to two of them
-  // are in memory, and one may take twice its size while the disk is slow to make the next log.
+  // are in memory, and one may grow to twice its size while the disk is slow to make the next log:
+  // together at most three times this size.
   size_t write_buffer_bytes = size_t{64} << 20;
 
   // Budget of the block cache, which holds uncompressed data blocks.  64 MiB; 0 (no cache) or more.

@@ -88,9 +88,9 @@ struct Statistics {
   uint64_t lookups_found = 0;
   uint64_t memtable_hits = 0;  // answered by a memtable, tombstones included
   uint64_t iterators = 0;
-  // Seeks of iterators that are gone, those to the first or last key included.  And these,
-  // multiplied by the tables of level 0 that their iterators had, unless it was compacted before
-  // they went.
+  // Seeks of iterators that are gone, those to the first or last key included.  And the sum over
+  // these seeks of the number of tables of level 0 that their iterator had; 0 for an iterator that
+  // went after level 0 was compacted.
   uint64_t seeks = 0;
   uint64_t level0_seeks = 0;
   uint64_t scan_blocks_from_cache = 0;
