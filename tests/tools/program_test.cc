@@ -134,14 +134,25 @@ TEST_F(ProgramTest, AClosedPipeEndsItQuietly) {
   EXPECT_EQ(result.err, "");
 }
 
-// At this rate, reading everything would take hours.
+// At this rate, reading everything would take hours.  The rest may be damaged: it is not fine.
 TEST_F(ProgramTest, AClosedPipeEndsASlowVerify) {
-  for (const std::string threads : {"1", "3"}) {
-    const ShellResult result = Shell("timeout 20 \"$program\" verify --rate 1 --threads " +
-                                     threads + " store | true; echo ${PIPESTATUS[0]}");
-    EXPECT_EQ(result.out, "0\n") << threads;
-    EXPECT_EQ(result.err, "");
+  for (const std::string arguments :
+       {"--threads 1 store", "--threads 3 store", "store/000002.table", "--json store"}) {
+    const ShellResult result = Shell("timeout 20 \"$program\" verify --rate 1 " + arguments +
+                                     " | true; echo ${PIPESTATUS[0]}");
+    EXPECT_EQ(result.out, "3\n") << arguments;
+    EXPECT_EQ(result.err, "sstdump: verify: cut short, because its output was closed\n");
   }
+}
+
+// Its output is longer than a pipe holds, so that it is cut short by a write.
+TEST_F(ProgramTest, AClosedPipeEndsALongVerify) {
+  const ShellResult result = Shell(
+      "paths=$(for i in {1..3000}; do echo store/000002.table; done); "
+      "sstdump verify $paths | head -1; echo ${PIPESTATUS[0]}");
+  EXPECT_THAT(result.out, testing::EndsWith("\n3\n"));
+  EXPECT_THAT(result.err, HasSubstr("cut short"));
+  EXPECT_EQ(Shell("sstdump verify store | cat; exit ${PIPESTATUS[0]}").code, 0);
 }
 
 TEST_F(ProgramTest, AFullDiskIsAnError) {
@@ -166,6 +177,21 @@ TEST_F(ProgramTest, NothingButRegularFilesIsOpened) {
   EXPECT_EQ(Shell("sstdump info fifo").err, "sstdump: fifo: is a FIFO, not a regular file\n");
   EXPECT_EQ(Shell("sstdump info .").code, 3);
   EXPECT_EQ(Shell("sstdump info ''").code, 3);
+  EXPECT_EQ(Shell("sstdump info ''").err, "sstdump: the path is empty\n");
+}
+
+TEST_F(ProgramTest, ALinkToAnOpenFileIsNamedByItsKind) {
+  const ShellResult pipe = Shell("cat store/000002.table | sstdump scan /dev/stdin");
+  EXPECT_EQ(pipe.code, 3);
+  EXPECT_EQ(pipe.err,
+            "sstdump: /dev/stdin: is a pipe; sstdump reads regular files that have a path\n");
+  EXPECT_EQ(Shell("sstdump info /dev/stdin < store/000002.table").code, 0);
+  const ShellResult removed =
+      Shell("cp store/000002.table t && exec 5< t && rm t && sstdump info /dev/fd/5");
+  EXPECT_EQ(removed.code, 3);
+  EXPECT_THAT(removed.err, HasSubstr("is a file that was removed"));
+  EXPECT_THAT(Shell("ln -s nowhere dangling && sstdump info dangling").err,
+              HasSubstr("No such file"));
 }
 
 TEST_F(ProgramTest, TheStoreIsLeftAsItIs) {

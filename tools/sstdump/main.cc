@@ -21,6 +21,9 @@
 #include <thread>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "lsm/bytes/status.h"
 #include "lsm/fs/environment.h"
 #include "tools/sstdump/session.h"
 #include "tools/sstdump/world.h"
@@ -125,11 +128,29 @@ bool OutputIsGone() {
 }
 void SleepNanos(uint64_t nanos) { std::this_thread::sleep_for(std::chrono::nanoseconds(nanos)); }
 
-std::string FollowLink(const std::string& path) {
+const char* NameOf(std::filesystem::file_type type) {
+  switch (type) {
+    case std::filesystem::file_type::fifo:
+      return "a pipe";
+    case std::filesystem::file_type::socket:
+      return "a socket";
+    case std::filesystem::file_type::regular:
+      return "a file that was removed";
+    default:
+      return "a device";
+  }
+}
+
+absl::StatusOr<std::string> FollowLink(const std::string& path) {
   std::error_code error;
   if (!std::filesystem::is_symlink(path, error)) return path;
   const std::filesystem::path target = std::filesystem::canonical(path, error);
-  return error ? path : target.string();
+  if (!error) return target.string();
+  // Links such as /dev/stdin lead to open files, which may have no path.
+  const std::filesystem::file_status open_file = std::filesystem::status(path, error);
+  if (!std::filesystem::exists(open_file)) return path;
+  return absl::UnavailableError(lsm::Concat(path, ": is ", NameOf(open_file.type()),
+                                            "; sstdump reads regular files that have a path"));
 }
 
 int Main(int argc, char** argv) {

@@ -161,6 +161,11 @@ void Session::EndLine() {
 }
 
 int Session::Finish() {
+  if (is_cut_short_) {
+    worst_ = Outcome::kUnreadable;
+    *world_.err << "sstdump: " << request_.command->name
+                << ": cut short, because its output was closed\n";
+  }
   if (json_wanted()) {
     if (writes_lines()) {
       BeginLine().Member("command", request_.command->name);
@@ -263,7 +268,7 @@ void Session::Add(Problem problem, Outcome outcome) {
 
 void Session::PrintProblem(const Problem& problem) {
   const std::string text =
-      Concat(lsm::Escape(problem.file), ": ",
+      Concat(lsm::Escape(problem.file), problem.file.empty() ? "" : ": ",
              problem.offset ? Concat("offset ", *problem.offset, ": ") : std::string(),
              Printable(problem.message), "\n");
   if (problems_are_data_) return Print(Concat("  ", Red(text.substr(0, text.size() - 1)), "\n"));

@@ -111,6 +111,8 @@ class Session {
 
   // The place where the output goes takes no more (a closed pipe, a full disk).
   bool is_broken() const { return world_.out->fail(); }
+  // A check ended early, because its output takes no more: what it has not read may be damaged.
+  void CutShort() { is_cut_short_ = true; }
   // Whether the reader of the output has gone.  Any thread.
   bool output_is_gone() const { return world_.output_is_gone && world_.output_is_gone(); }
 
@@ -154,6 +156,7 @@ class Session {
   const Request& request_;
   lsm::JsonWriter json_;
   Outcome worst_ = Outcome::kFine;
+  bool is_cut_short_ = false;
   bool problems_are_data_ = false;
 
   bool has_progress_ = false;  // stands on the terminal

@@ -52,6 +52,7 @@ TableVerifier::TableVerifier(std::vector<Target> tables, Session* session)
 TableVerifier::~TableVerifier() {
   {
     const lsm::MutexLock lock(&mutex_);
+    if (is_over_) session_->CutShort();
     is_over_ = true;
     changed_.SignalAll();
   }

@@ -22,7 +22,7 @@ class TableVerifier {
   // --threads N: N threads check while the caller's waits; without it the caller's checks.  --rate:
   // all of them together read no faster.
   TableVerifier(std::vector<Target> tables, Session* session);
-  // Stops the threads.
+  // Stops the threads.  Tells the session if the check was cut short.
   ~TableVerifier();
 
   // The verdict on the next table.  Meanwhile a terminal is shown how far the whole is.  REQUIRES:

@@ -205,7 +205,11 @@ absl::StatusOr<Target> FindTargetIn(const std::shared_ptr<lsm::Directory>& direc
 }
 
 absl::StatusOr<Target> FindTarget(const World& world, const std::string& path) {
-  const std::string resolved = world.resolve ? world.resolve(path) : path;
+  if (path.empty()) return absl::InvalidArgumentError("the path is empty");
+  std::string resolved = path;
+  if (world.resolve) {
+    LSM_ASSIGN_OR_RETURN(resolved, world.resolve(path));
+  }
   absl::StatusOr<std::unique_ptr<lsm::Directory>> directory =
       world.file_system->OpenDirectory(resolved, /*create=*/false);
   if (directory.ok()) {

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "lsm/fs/file_system.h"
 
 namespace tools {
@@ -29,8 +30,9 @@ struct World {
   std::ostream* err = nullptr;  // messages
   Terminal terminal;            // of `out`
   // The path behind symbolic links.  The user who names a link means what it leads to; links that
-  // are found inside of a store are not followed.
-  std::function<std::string(const std::string&)> resolve;
+  // are found inside of a store are not followed.  Unavailable if it leads to something without a
+  // path, such as a pipe.
+  std::function<absl::StatusOr<std::string>(const std::string&)> resolve;
   // How many files of a store may be held open.
   size_t pinned_files_max = 512;
   // `err` is a terminal, on which a line may be written over.
