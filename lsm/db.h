@@ -279,8 +279,9 @@ class DB {
   // Backup does.  `options` say where the new one's logs go, who may read its files, whether copies
   // are read back directly, and of what environment both are.  A log that is a sparse file is
   // copied whole, so that it takes the time and the room of its size.  Errors as Backup, with what
-  // it leaves; InvalidArgument if `directory` is inside the backup's; NotFound if there is no
-  // backup; DataLoss if anything in it is damaged: no store is made then.
+  // it leaves; InvalidArgument if `directory` or Options::log_directory is inside the backup's
+  // directory; NotFound if there is no backup; DataLoss if anything in it is damaged: no store is
+  // made then.
   static absl::StatusOr<CopyReport> Restore(const std::string& backup, const std::string& directory,
                                             const Options& options = {}, const Pace& pace = {});
 

@@ -200,6 +200,11 @@ absl::StatusOr<CopyReport> RestoreStore(const std::string& backup, const std::st
   if (absl::IsNotFound(contents.status())) return NoStore(backup);
   LSM_RETURN_IF_ERROR(contents.status());
   LSM_RETURN_IF_ERROR(CheckIsOutside(source, path));
+  const FileSystem* const log_file_system = options.environment.log_file_system;
+  const bool logs_go_elsewhere =
+      log_file_system != nullptr && log_file_system != source.environment.file_system;
+  if (!options.log_directory.empty() && !logs_go_elsewhere)
+    LSM_RETURN_IF_ERROR(CheckIsOutside(source, options.log_directory));
   ManifestState state = contents->state;
 
   LSM_ASSIGN_OR_RETURN(const StoreDirectory store, OpenForCopy(path, options));

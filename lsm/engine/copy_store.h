@@ -26,8 +26,8 @@ namespace lsm {
 // with its tables.
 Options OptionsOfCopy(Options options);
 
-// InvalidArgument if the path, where a copy is to be made, is one of the store's directories or
-// lies in one.
+// InvalidArgument if the path, where a copy or its logs are to be made, is one of the store's
+// directories or lies in one.
 absl::Status CheckIsOutside(const StoreDirectory& store, const std::string& path);
 
 // Opens and locks a directory for a store that is to be made there.  AlreadyExists if there are

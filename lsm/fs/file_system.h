@@ -195,7 +195,8 @@ class Directory {
   virtual absl::StatusOr<std::unique_ptr<FileLock>> Lock(std::string_view name, LockKind kind) = 0;
 
   // Whether `path`, which need not exist, is this directory or lies in it.  The default compares
-  // the paths as text; POSIX also resolves links and "..".
+  // the paths as text; POSIX also resolves links and "..", as they lead once the missing
+  // directories are created.
   virtual absl::StatusOr<bool> Contains(const std::string& path);
 
   // The path, for messages.

@@ -12,7 +12,8 @@ namespace lsm {
 // `fd` is an open directory; `path` serves messages only; `file_mode` is for files that are made.
 std::unique_ptr<Directory> NewPosixDirectory(Descriptor fd, std::string path, mode_t file_mode);
 
-// The nearest directory on the way to `path` that exists, for looking around, not for reading.
+// The last existing directory on the way to `path`, as the path will lead once its missing
+// directories are created: "new/../a" leads to "a".  The descriptor is not for reading.
 absl::StatusOr<Descriptor> FindNearestDirectory(const std::string& path);
 
 }  // namespace lsm

@@ -2,6 +2,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <span>
 #include <string>
 #include <utility>
@@ -143,18 +144,32 @@ class PosixFileSystemImpl final : public FileSystem {
 
 absl::StatusOr<Descriptor> FindNearestDirectory(const std::string& path) {
   LSM_RETURN_IF_ERROR(CheckPath(path));
-  std::string nearest = WithoutTrailingSlashes(path);
-  // O_PATH: it need not be readable.
-  const auto open = [&] {
-    return Descriptor(::open(nearest.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  };
-  Descriptor fd = open();
-  while (!fd.valid() && errno == ENOENT && ParentOf(nearest) != nearest) {
-    nearest = ParentOf(nearest);
-    fd = open();
+  // O_PATH: the directories need not be readable.
+  constexpr int kFlags = O_PATH | O_DIRECTORY | O_CLOEXEC;
+  Descriptor nearest(::open(path.front() == '/' ? "/" : ".", kFlags));
+  if (!nearest.valid()) return PosixError(errno, path, "open");
+  // Names below `nearest` that do not exist.  Once created they are plain directories, so ".."
+  // removes the last of them; after the last, the path goes on from `nearest`.
+  size_t missing = 0;
+  for (size_t begin = 0; begin < path.size();) {
+    const size_t end = std::min(path.find('/', begin), path.size());
+    const std::string name = path.substr(begin, end - begin);
+    begin = end + 1;
+    if (name.empty() || name == ".") continue;
+    if (missing > 0) {
+      missing = name == ".." ? missing - 1 : missing + 1;
+      continue;
+    }
+    Descriptor next(::openat(nearest.get(), name.c_str(), kFlags));
+    if (next.valid()) {
+      nearest = std::move(next);
+    } else if (errno == ENOENT) {
+      ++missing;
+    } else {
+      return PosixError(errno, path.substr(0, end), "open");
+    }
   }
-  if (!fd.valid()) return PosixError(errno, nearest, "open");
-  return fd;
+  return nearest;
 }
 
 FileSystem& PosixFileSystem(FileAccess access) {

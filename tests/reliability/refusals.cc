@@ -14,6 +14,8 @@ namespace {
 using lsm::Concat;
 using lsm::DB;
 
+constexpr char kBackup[] = "/backup";
+
 std::string MustBe(absl::StatusCode code, std::string_view what, const absl::Status& status) {
   if (status.code() == code) return "";
   return Concat(what, " is not refused with ", absl::StatusCodeToString(code), ": ",
@@ -74,11 +76,17 @@ Refusals::Refusals() {
   other_ = DB::Open("/other", world_.SmallOptions()).value();
   other_->Put("key", "of another store").IgnoreError();
   snapshot_ = other_->GetSnapshot();
+  other_->Checkpoint(kBackup).IgnoreError();
+  restore_options_ = world_.SmallOptions();
+  restore_options_.log_directory = Concat(kBackup, "/logs");
 }
 
 std::string Refusals::ProblemOf(DB& db, const std::string& path,
                                 const lsm::Options& options) const {
-  std::vector<std::string> problems = {ProblemOfSnapshot(db, *snapshot_), ProblemOfLongKeys(db)};
+  std::vector<std::string> problems = {
+      ProblemOfSnapshot(db, *snapshot_), ProblemOfLongKeys(db),
+      Refused("a restored store with its logs inside the backup",
+              DB::Restore(kBackup, "/restored", restore_options_).status())};
   for (const std::string& directory : {path, options.log_directory}) {
     if (!directory.empty())
       problems.push_back(ProblemOfCopies(db, directory, *options.environment.file_system));

@@ -16,14 +16,16 @@ class Refusals {
  public:
   Refusals();
 
-  // Tries reads as of another store's snapshot, copies into the store's own directories, and keys
-  // that are too long.  Returns what a store that takes writes accepts of these; empty: nothing.
+  // Tries reads as of another store's snapshot, copies into the store's own directories, a restored
+  // store with its logs in the backup, and keys that are too long.  Returns what a store that takes
+  // writes accepts of these; empty: nothing.
   std::string ProblemOf(lsm::DB& db, const std::string& path, const lsm::Options& options) const;
 
  private:
   lsm::World world_;
   std::unique_ptr<lsm::DB> other_;
   std::unique_ptr<const lsm::Snapshot> snapshot_;
+  lsm::Options restore_options_;
 };
 
 // Takes a closed store in `files`, whose logs are in a directory of their own.  Tries Destroy and

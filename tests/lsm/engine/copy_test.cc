@@ -481,14 +481,34 @@ TEST(CopyOnDiskTest, RefusesACopyInsideTheStoreByAnyPath) {
   std::filesystem::create_directory_symlink(store, link);
   for (const std::string& path :
        {store, Concat(store, "/a/b"), link, Concat(link, "/a"), Concat(store, "/../store/a"),
-        scratch.path_of("beside/../link/a")}) {
+        scratch.path_of("beside/../link/a"), scratch.path_of("new/../store/a"),
+        scratch.path_of("new/./deep//../../link/a"), Concat(store, "/new/../../new/../store")}) {
     EXPECT_THAT(db->Checkpoint(path),
                 StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(path)));
     EXPECT_THAT(db->Backup(path), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(path)));
   }
   EXPECT_FALSE(std::filesystem::exists(Concat(store, "/a")));
+  EXPECT_FALSE(std::filesystem::exists(scratch.path_of("new")));
   EXPECT_OK(db->Checkpoint(scratch.path_of("beside/store")));
   EXPECT_OK(db->Checkpoint(Concat(store, "/../new/store")));
+}
+
+TEST(CopyOnDiskTest, RefusesToRestoreIntoTheBackupByAnyPath) {
+  const testing_support::ScratchDir scratch;
+  const std::string backup = scratch.path_of("backup"), restored = scratch.path_of("restored");
+  {
+    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<DB> db, DB::Open(backup));
+    ASSERT_OK(db->Put("key", "value"));
+  }
+  for (const std::string& inside :
+       {backup, Concat(backup, "/a"), scratch.path_of("new/../backup/a")}) {
+    const auto refused = StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(inside));
+    EXPECT_THAT(DB::Restore(backup, inside), refused);
+    EXPECT_THAT(DB::Restore(backup, restored, {.log_directory = inside}), refused);
+  }
+  EXPECT_FALSE(std::filesystem::exists(Concat(backup, "/a")));
+  EXPECT_FALSE(std::filesystem::exists(restored));
+  EXPECT_OK(DB::Restore(backup, restored, {.log_directory = scratch.path_of("new/../logs")}));
 }
 
 // NotFound would say that there is no store to copy.

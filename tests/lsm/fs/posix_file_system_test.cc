@@ -46,6 +46,24 @@ class PosixFileSystemTest : public DirectoryFixture {
   const ScratchDir scratch_;
 };
 
+TEST_F(PosixFileSystemTest, ContainsFollowsPathsThroughMissingDirectories) {
+  std::filesystem::create_directory(path_of("below"));
+  std::filesystem::create_directory(scratch_.path_of("beside"));
+  std::filesystem::create_directory_symlink(path_of("below"), scratch_.path_of("link"));
+  for (const std::string end :
+       {"new/../store", "new/../store/a/b", "new/a/../../store", "new//./../store/", "new/../link",
+        "new/../link/..", "store/new/..", "store/new/../below/new/../..", "beside/new/../../store",
+        "new/../beside/new/../../link/a"}) {
+    ASSERT_OK_AND_ASSIGN(const bool is_inside, directory_->Contains(scratch_.path_of(end)));
+    EXPECT_TRUE(is_inside) << end;
+  }
+  for (const std::string end : {"new/store", "new/../beside/store", "store/new/../..",
+                                "store/new/../../store2", "new/../link/../.."}) {
+    ASSERT_OK_AND_ASSIGN(const bool is_inside, directory_->Contains(scratch_.path_of(end)));
+    EXPECT_FALSE(is_inside) << end;
+  }
+}
+
 TEST_F(PosixFileSystemTest, GivesAccessToThoseWhomItIsTold) {
   struct Modes {
     FileSystem& files;
