@@ -55,7 +55,8 @@
 // A full disk.  The store keeps a file in reserve (Options::reserve_bytes) and gives it up when the
 // disk is full: a put then returns ResourceExhausted, which says how many bytes must become free.
 // What to do: if writes return Aborted or Unknown, call Resume or open the store again; delete
-// keys; call CompactRange.  Puts succeed again as soon as there is space for the reserve.
+// keys; call CompactRange.  Puts succeed again as soon as there is space for the reserve.  A
+// checkpoint keeps the space of its tables.  Repair gives the reserve up too, and builds none.
 // Statistics::puts_refused and EventListener::OnSpaceChange tell this state.
 //
 // The time and memory that a file costs are bounded by what it holds, not by what it claims;

@@ -34,6 +34,7 @@
   X(kCompactionNanos, compaction_nanos)                \
   X(kStallsMemtable, stalls_memtable)                  \
   X(kStallsLevel0, stalls_level0)                      \
+  X(kStallsReserve, stalls_reserve)                    \
   X(kStallsLog, stalls_log)                            \
   X(kSlowdowns, slowdowns)                             \
   X(kStallNanos, stall_nanos)                          \

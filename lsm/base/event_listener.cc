@@ -36,6 +36,8 @@ const char* NameOf(StallCause cause) {
       return "memtable";
     case StallCause::kLevel0:
       return "level0";
+    case StallCause::kReserve:
+      return "reserve";
     case StallCause::kLog:
       return "log";
   }

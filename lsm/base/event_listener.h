@@ -127,6 +127,7 @@ enum class StallCause : uint8_t {
   kMemtable,  // both memtables are full: a flush must end
   kLevel0,    // level 0 has Options::level0_stop_tables tables: a compaction must end
   kLog,       // the next log is not made yet; or the writer makes it itself
+  kReserve,   // the reserve for a full disk is too small for the put: it is built, or a flush ends
 };
 const char* NameOf(StallCause cause);
 

@@ -86,10 +86,7 @@ class EventLog::Files {
     } catch (const std::bad_alloc&) {
       status = OutOfMemory();
     }
-    if (status.ok()) return;
-    // A part of the line may be in the file: the next line begins another file.
-    file_.reset();
-    NoteLost(status);
+    if (!status.ok()) NoteLost(status);
   }
   void LoseLine() {
     MutexLock lock(&mutex_);
@@ -118,7 +115,13 @@ class EventLog::Files {
       }
       LSM_RETURN_IF_ERROR(status);
     }
-    return file_->Append(line);
+    const uint64_t before = file_->size_bytes();
+    // No other file: if lines cannot be written, rotating would replace old ones by empty files.
+    if (is_torn_) LSM_RETURN_IF_ERROR(file_->Append("\n"));
+    is_torn_ = false;
+    const absl::Status status = file_->Append(line);
+    is_torn_ = !status.ok() && file_->size_bytes() > before;
+    return status;
   }
 
   // Whether the file that is open still has the log's name.  Events are rare, so one more call for
@@ -151,6 +154,7 @@ class EventLog::Files {
     // If the first name could not be freed, this returns why.
     if (!status.ok() && !absl::IsNotFound(status)) return status;
     LSM_ASSIGN_OR_RETURN(file_, directory_->CreateExclusive(options_.name));
+    is_torn_ = false;
     return absl::OkStatus();
   }
 
@@ -163,7 +167,8 @@ class EventLog::Files {
   FileSystem* const file_system_;
   Mutex mutex_;
   std::unique_ptr<Directory> directory_ ABSL_GUARDED_BY(mutex_);
-  std::unique_ptr<AppendFile> file_ ABSL_GUARDED_BY(mutex_);  // null after a failure
+  std::unique_ptr<AppendFile> file_ ABSL_GUARDED_BY(mutex_);  // null if none could be made
+  bool is_torn_ ABSL_GUARDED_BY(mutex_) = false;              // it ends within a line
   uint64_t lines_lost_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Status status_ ABSL_GUARDED_BY(mutex_);
 };

@@ -38,7 +38,8 @@ struct EventLogOptions {
 };
 
 // Thread-safe; may be the listener of several stores at once.  Its failures never reach a store: a
-// line that cannot be written is dropped and counted, and the next one begins another file.
+// line that cannot be written is dropped and counted.  A part of it may be in the file; the next
+// line begins on a line of its own.
 //
 // It rotates its files itself: only one EventLog at a time may have a directory and name, in all
 // processes.  If another program removes, renames, cuts or replaces the file that is written to, or

@@ -225,6 +225,7 @@ std::string WritesText(const Statistics& statistics) {
   rows.push_back({"writes that waited for a memtable", ReadableCount(statistics.stalls_memtable)});
   rows.push_back({"writes that waited for level 0", ReadableCount(statistics.stalls_level0)});
   rows.push_back({"writes that waited for the next log", ReadableCount(statistics.stalls_log)});
+  rows.push_back({"puts that waited for the reserve", ReadableCount(statistics.stalls_reserve)});
   rows.push_back({"writes delayed before that", ReadableCount(statistics.slowdowns)});
   rows.push_back({"  time of all these", ReadableNanos(statistics.stall_nanos)});
   if (statistics.listener_calls > 0) {
@@ -296,6 +297,11 @@ std::string SizesText(const Statistics& statistics) {
   rows.push_back({"memtables", ReadableBytes(statistics.memtable_bytes)});
   rows.push_back({"block cache", ReadableBytes(statistics.block_cache_bytes) + " of " +
                                      ReadableBytes(statistics.block_cache_capacity_bytes)});
+  if (statistics.reserve_bytes + statistics.reserve_releases + statistics.puts_refused > 0) {
+    rows.push_back({"reserve for a full disk", ReadableBytes(statistics.reserve_bytes)});
+    rows.push_back({"  given up, times", ReadableCount(statistics.reserve_releases)});
+    rows.push_back({"  puts are refused", statistics.puts_refused > 0 ? "yes" : "no"});
+  }
   rows.push_back({"filters and indexes",
                   ReadableBytes(statistics.total.filter_bytes + statistics.total.index_bytes)});
   if (const uint64_t bytes =

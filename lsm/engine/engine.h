@@ -265,8 +265,9 @@ class Engine : public std::enable_shared_from_this<Engine> {
 
   // --- a full disk (engine_space.cc) ---
   // Of both directories, because the file systems may be one.  `batch_bytes`: that are about to
-  // come into the memtable.  `insist`: as for Reserve::Build.  These throw nothing.
-  void BuildReserves(uint64_t batch_bytes = 0, bool insist = false) ABSL_LOCKS_EXCLUDED(mutex_);
+  // come into the memtable.  `insist`, `may_wait`: as for Reserve::Build.  These throw nothing.
+  void BuildReserves(uint64_t batch_bytes = 0, bool insist = false, bool may_wait = true)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   // True: there is more space than before.
   bool ReleaseReserves();
   // Reports whether puts are refused, if that has changed.
@@ -281,6 +282,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   bool FitsIntoReserve(uint64_t batch_bytes) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // After a put was refused: makes the reserve large enough, if that is possible.
   void LookForSpace(uint64_t batch_bytes) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Does what a put waits for, as a stall.
+  void WaitForReserve(const std::function<void()>& work) ABSL_LOCKS_EXCLUDED(mutex_);
   // Whether the memtables have come near its size.
   bool ReserveIsDue() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 

@@ -87,7 +87,10 @@ absl::StatusOr<std::shared_ptr<Engine>> Engine::OpenReporting(const std::string&
                                                               std::shared_ptr<EventQueue> events) {
   bool released = false;
   absl::StatusOr<std::shared_ptr<Engine>> engine = OpenOnce(directory, options, events, &released);
-  return released ? OpenOnce(directory, options, std::move(events), &released) : std::move(engine);
+  if (!released) return engine;
+  engine = OpenOnce(directory, options, std::move(events), &released);
+  if (engine.ok()) (*engine)->counters_.Add(Counter::kReserveReleases, 1);
+  return engine;
 }
 
 absl::StatusOr<std::shared_ptr<Engine>> Engine::OpenOnce(const std::string& directory,
@@ -104,6 +107,8 @@ absl::StatusOr<std::shared_ptr<Engine>> Engine::OpenOnce(const std::string& dire
   if (options.mode != OpenMode::kReadOnly)
     LSM_RETURN_IF_ERROR(store.StartScheduler(options.scrub_seconds > 0));
   std::shared_ptr<Engine> engine(new Engine(options, std::move(store), std::move(events)));
+  // Relaxed: no other thread has it.  The attempt that released the reserve told the listener.
+  engine->told_refused_.store(*released, std::memory_order_relaxed);
   const absl::Status started = CatchOutOfMemory([&] { return engine->Start(); });
   // While it still has the lock.
   *released =
@@ -122,10 +127,13 @@ Engine::Engine(const Options& options, StoreDirectory store, std::shared_ptr<Eve
       obsolete_(store_.directory.get()),
       logs_(&store_.log_directory()),
       reserve_(store_.directory.get(), ReserveBytesMax(options)),
-      log_reserve_(store_.own_log_directory == nullptr
-                       ? nullptr
-                       : std::make_unique<Reserve>(store_.own_log_directory.get(),
-                                                   LogReserveBytesMax(options))) {}
+      log_reserve_(
+          store_.own_log_directory == nullptr
+              ? nullptr
+              : std::make_unique<Reserve>(
+                    store_.own_log_directory.get(),
+                    LogReserveBytesMax(
+                        options, store_.log_directory().CapacityBytes().value_or(UINT64_MAX)))) {}
 
 Engine::~Engine() {
   // Unless its owner has closed it.

@@ -4,7 +4,7 @@
 
 namespace lsm {
 
-void Engine::BuildReserves(uint64_t batch_bytes, bool insist) {
+void Engine::BuildReserves(uint64_t batch_bytes, bool insist, bool may_wait) {
   uint64_t table_bytes = 0, memtable_bytes = 0;
   {
     MutexLock lock(&mutex_);
@@ -12,8 +12,9 @@ void Engine::BuildReserves(uint64_t batch_bytes, bool insist) {
     memtable_bytes = current_view_->memtable_bytes() + batch_bytes;
   }
   const uint64_t wanted_bytes = ReserveBytesFor(table_bytes, memtable_bytes);
-  reserve_.Build(wanted_bytes, ReserveBytesLeast(memtable_bytes), insist);
-  if (log_reserve_ != nullptr) log_reserve_->Build(wanted_bytes, kReserveBytesMin, insist);
+  reserve_.Build(wanted_bytes, ReserveBytesLeast(memtable_bytes), insist, may_wait);
+  if (log_reserve_ != nullptr)
+    log_reserve_->Build(wanted_bytes, kReserveBytesMin, insist, may_wait);
   NoteSpace();
 }
 
@@ -54,7 +55,8 @@ absl::Status Engine::CheckMayPut(uint64_t batch_bytes) {
   if (!failures_.OfLogOrManifest().ok()) return absl::OkStatus();  // refused for that, see MakeRoom
   if (!FitsIntoReserve(batch_bytes)) {
     mutex_.Unlock();
-    BuildReserves(batch_bytes);
+    // Other writers wait for this one.
+    WaitForReserve([&] { BuildReserves(batch_bytes, /*insist=*/false, /*may_wait=*/false); });
     mutex_.Lock();
   }
   LSM_RETURN_IF_ERROR(reserve_.CheckMayPut());
@@ -64,11 +66,23 @@ absl::Status Engine::CheckMayPut(uint64_t batch_bytes) {
 void Engine::LookForSpace(uint64_t batch_bytes) {
   const Call call(this);
   if (!call.status().ok()) return;
-  BuildReserves(batch_bytes);
+  BuildReserves(batch_bytes, /*insist=*/false, /*may_wait=*/false);
   // One that is too small for the memtables is large enough when they are tables.
   if (!IsRoomShort() || ArePutsRefused()) return;
-  Flush().IgnoreError();
-  BuildReserves(batch_bytes);
+  WaitForReserve([&] {
+    Flush().IgnoreError();
+    BuildReserves(batch_bytes);
+  });
+}
+
+void Engine::WaitForReserve(const std::function<void()>& work) {
+  StallEvents stall(events_.get(), store_.environment.clock);
+  stall.Begin(StallCause::kReserve);
+  events_->Deliver();
+  const uint64_t from = store_.environment.clock->MonotonicNanos();
+  work();
+  counters_.Add(Counter::kStallsReserve, 1);
+  counters_.Add(Counter::kStallNanos, store_.environment.clock->MonotonicNanos() - from);
 }
 
 }  // namespace lsm

@@ -52,6 +52,8 @@ Counter CounterOf(StallCause cause) {
       return Counter::kStallsMemtable;
     case StallCause::kLevel0:
       return Counter::kStallsLevel0;
+    case StallCause::kReserve:
+      return Counter::kStallsReserve;
     case StallCause::kLog:
       break;
   }

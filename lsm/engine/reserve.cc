@@ -39,8 +39,10 @@ uint64_t ReserveBytesMax(const Options& options) {
   return kRecordBytes + 2 * options.write_buffer_bytes + 2 * options.table_bytes;
 }
 
-uint64_t LogReserveBytesMax(const Options& options) {
-  return std::min<uint64_t>(ReserveBytesMax(options), kRecordBytes + options.write_buffer_bytes);
+uint64_t LogReserveBytesMax(const Options& options, uint64_t capacity_bytes) {
+  const uint64_t bytes =
+      std::min<uint64_t>(ReserveBytesMax(options), kRecordBytes + options.write_buffer_bytes);
+  return bytes == 0 ? 0 : std::max(kReserveBytesMin, std::min(bytes, capacity_bytes / 4));
 }
 
 uint64_t ReserveBytesFor(uint64_t table_bytes, uint64_t memtable_bytes) {
@@ -56,12 +58,12 @@ bool RemoveReserve(Directory& directory) {
       .ok();
 }
 
-void Reserve::Build(uint64_t wanted_bytes, uint64_t least_bytes, bool insist) {
+void Reserve::Build(uint64_t wanted_bytes, uint64_t least_bytes, bool insist, bool may_wait) {
   const uint64_t bytes = std::min(bytes_max_, wanted_bytes);
   MutexLock lock(&mutex_);
   // The analysis does not know that the lock is held while the lambda runs; here and below.
   const absl::Status status = CatchOutOfMemory(
-      [&]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return BuildIfSmall(bytes, insist); });
+      [&]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return BuildIfSmall(bytes, insist, may_wait); });
   tried_bytes_.store(bytes, std::memory_order_relaxed);
   // Any other failure says nothing about the space.
   const bool says_nothing = !status.ok() && !IsDiskFull(status);
@@ -71,7 +73,7 @@ void Reserve::Build(uint64_t wanted_bytes, uint64_t least_bytes, bool insist) {
                  std::memory_order_relaxed);
 }
 
-absl::Status Reserve::BuildIfSmall(uint64_t bytes, bool insist) {
+absl::Status Reserve::BuildIfSmall(uint64_t bytes, bool insist, bool may_wait) {
   LSM_RETURN_IF_ERROR(LookForFile());
   const uint64_t held = held_bytes();
   if (held >= bytes && held <= bytes_max_ && *is_there_ == (bytes_max_ > 0))
@@ -82,7 +84,7 @@ absl::Status Reserve::BuildIfSmall(uint64_t bytes, bool insist) {
   }
   LSM_RETURN_IF_ERROR(RemoveFile());
   if (bytes == 0) return absl::OkStatus();
-  const absl::Status status = Make(bytes);
+  const absl::Status status = Make(bytes, may_wait);
   free_bytes_ = status.ok() ? 0 : free;
   if (status.ok()) {
     attempts_ = 0;
@@ -90,7 +92,7 @@ absl::Status Reserve::BuildIfSmall(uint64_t bytes, bool insist) {
   }
   is_there_ = std::nullopt;  // perhaps a part of it
   // The space that it had before is still free.
-  if (held > 0 && held < bytes && LookForFile().ok() && !*is_there_ && !Make(held).ok())
+  if (held > 0 && held < bytes && LookForFile().ok() && !*is_there_ && !Make(held, may_wait).ok())
     is_there_ = std::nullopt;
   return status;
 }
@@ -106,7 +108,7 @@ absl::StatusOr<uint64_t> Reserve::CheckSpaceFor(uint64_t bytes, uint64_t more_by
                                                  : DiskFull("not tried again");
 }
 
-absl::Status Reserve::Make(uint64_t bytes) {
+absl::Status Reserve::Make(uint64_t bytes, bool may_wait) {
   NewFiles made;
   LSM_ASSIGN_OR_RETURN(const std::unique_ptr<AppendFile> file,
                        made.AddMade(&directory_, std::string(kReserveFileName), [this] {
@@ -114,7 +116,7 @@ absl::Status Reserve::Make(uint64_t bytes) {
                        }));
   LSM_RETURN_IF_ERROR(file->Append(kReserveMagic));
   LSM_RETURN_IF_ERROR(file->Allocate(bytes - kReserveMagic.size()));
-  LSM_RETURN_IF_ERROR(file->Sync());
+  if (may_wait) LSM_RETURN_IF_ERROR(file->Sync());
   LSM_RETURN_IF_ERROR(file->Close());
   made.Keep();
   is_there_ = true;
@@ -157,8 +159,8 @@ absl::Status Reserve::CheckMayPut() const {
   return DiskFull(
       Concat(directory_.path(), ": the disk is full: puts are refused until ",
              needed_bytes_.load(std::memory_order_relaxed),
-             " bytes are free for the reserve (delete keys, then DB::CompactRange; a smaller "
-             "Options::reserve_bytes needs fewer)"));
+             " bytes are free for the reserve, also by quota (delete keys, then DB::CompactRange; "
+             "a smaller Options::reserve_bytes needs fewer)"));
 }
 
 }  // namespace lsm

@@ -38,9 +38,10 @@ namespace lsm {
 
 inline constexpr uint64_t kReserveBytesMin = uint64_t{64} << 10;
 
-// The limits: what Options::reserve_bytes comes to, and for a directory of logs alone.
+// The limits: what Options::reserve_bytes comes to, and for a directory of logs alone, on a file
+// system of this size: a quarter of it at most, since logs may have a small partition.
 uint64_t ReserveBytesMax(const Options& options);
-uint64_t LogReserveBytesMax(const Options& options);
+uint64_t LogReserveBytesMax(const Options& options, uint64_t capacity_bytes);
 
 // How large it should be: as large as the tables, or four times the memtables, rounded down to a
 // power of two, so that it is rarely built again.
@@ -65,7 +66,10 @@ class Reserve {
   // beyond its limit.  With less than `least_bytes`, for want of space, it is tight or missing.
   // If it failed though enough seemed to be free, as with a quota, it is tried more and more rarely
   // until more is free, unless the caller insists.  Throws nothing.
-  void Build(uint64_t wanted_bytes, uint64_t least_bytes, bool insist) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Unless `may_wait`, it does not wait for the device; a crash of the machine then may take the
+  // file that it has made.
+  void Build(uint64_t wanted_bytes, uint64_t least_bytes, bool insist, bool may_wait)
+      ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Removes the file.  True if there was one, so that there is more space than before.  Throws
   // nothing.
@@ -93,11 +97,12 @@ class Reserve {
   }
 
  private:
-  absl::Status BuildIfSmall(uint64_t bytes, bool insist) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status BuildIfSmall(uint64_t bytes, bool insist, bool may_wait)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // What is free.
   absl::StatusOr<uint64_t> CheckSpaceFor(uint64_t bytes, uint64_t more_bytes, bool insist)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status Make(uint64_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status Make(uint64_t bytes, bool may_wait) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status RemoveFile() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // For the file of an earlier opening, once.
   absl::Status LookForFile() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

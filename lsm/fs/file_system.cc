@@ -25,10 +25,11 @@ absl::Status AppendFile::Allocate(uint64_t bytes) {
     LSM_RETURN_IF_ERROR(Append(std::string_view(zeros).substr(0, chunk)));
     left -= chunk;
   }
-  return absl::OkStatus();
+  return Sync();
 }
 
 absl::StatusOr<uint64_t> Directory::FreeBytes() { return std::numeric_limits<uint64_t>::max(); }
+absl::StatusOr<uint64_t> Directory::CapacityBytes() { return std::numeric_limits<uint64_t>::max(); }
 
 absl::Status Directory::Link(std::string_view name, Directory& to, std::string_view /*new_name*/) {
   return absl::UnimplementedError(Concat(path(), "/", name, ": cannot be linked into ", to.path()));

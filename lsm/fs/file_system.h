@@ -87,8 +87,8 @@ class AppendFile {
   virtual absl::Status Append(std::string_view bytes) = 0;
 
   // Appends zeros whose room on the device is taken from now on, so that it comes back when the
-  // file is removed.  After a failure it is unknown how many of them are there.  The default only
-  // appends zeros.
+  // file is removed.  After a failure it is unknown how many of them are there.  The default
+  // appends zeros and syncs them, since some file systems look for room only then.
   virtual absl::Status Allocate(uint64_t bytes);
 
   // Everything appended so far survives a crash, though not the file's name (Directory::Sync).
@@ -163,6 +163,9 @@ class Directory {
   // Bytes that new files here can take, as far as the file system knows: a quota may leave less.
   // The largest number where nothing is known, which is what this returns by default.
   virtual absl::StatusOr<uint64_t> FreeBytes();
+
+  // The size of the file system, likewise.
+  virtual absl::StatusOr<uint64_t> CapacityBytes();
 
   // Names created, renamed and removed so far survive a crash.  After a failure it is unknown which
   // of those since the last success do, a later attempt would not find out, and every later call

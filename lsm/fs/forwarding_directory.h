@@ -37,6 +37,7 @@ class ForwardingDirectory : public Directory {
   }
   absl::Status Remove(std::string_view name) override { return directory_->Remove(name); }
   absl::StatusOr<uint64_t> FreeBytes() override { return directory_->FreeBytes(); }
+  absl::StatusOr<uint64_t> CapacityBytes() override { return directory_->CapacityBytes(); }
   absl::Status Sync() override { return directory_->Sync(); }
   absl::Status ForgetFailedSync() override { return directory_->ForgetFailedSync(); }
   using Directory::AtomicReplace;

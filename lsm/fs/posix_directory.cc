@@ -86,6 +86,7 @@ class PosixDirectory final : public Directory {
   absl::Status Rename(std::string_view from, std::string_view to) override;
   absl::Status Remove(std::string_view name) override;
   absl::StatusOr<uint64_t> FreeBytes() override;
+  absl::StatusOr<uint64_t> CapacityBytes() override;
   absl::Status Sync() override {
     // As for a file: after a failed fsync another one may succeed and lie.  The first error stays,
     // so that no job that is already under way takes names for durable.
@@ -216,6 +217,13 @@ absl::StatusOr<uint64_t> PosixDirectory::FreeBytes() {
   if (Uninterrupted([&] { return ::fstatvfs(fd_.get(), &info); }) != 0)
     return PosixError(errno, path_, "free space");
   return uint64_t{info.f_bavail} * info.f_frsize;
+}
+
+absl::StatusOr<uint64_t> PosixDirectory::CapacityBytes() {
+  struct statvfs info {};
+  if (Uninterrupted([&] { return ::fstatvfs(fd_.get(), &info); }) != 0)
+    return PosixError(errno, path_, "size of the file system");
+  return uint64_t{info.f_blocks} * info.f_frsize;
 }
 
 absl::Status PosixDirectory::CheckExpected(std::string_view name,

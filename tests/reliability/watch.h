@@ -36,7 +36,7 @@ class Watch final : public lsm::EventListener {
   // overlap, each event was counted.  (Where they overlap, a stall may end before it is counted.)
   std::string ProblemOfStalls(const lsm::Statistics& statistics, bool jobs_overlap) const {
     const uint64_t counted[] = {statistics.stalls_memtable, statistics.stalls_level0,
-                                statistics.stalls_log};
+                                statistics.stalls_log, statistics.stalls_reserve};
     for (size_t cause = 0; cause < std::size(counted); ++cause) {
       if (counted[cause] > stalls_[cause] ||
           (!jobs_overlap && counted[cause] == 0 && stalls_[cause] > 0))
@@ -86,7 +86,7 @@ class Watch final : public lsm::EventListener {
   lsm::FileSystem& file_system_;
   const std::string store_;
   std::set<std::string> files_;
-  uint64_t stalls_[3] = {};  // by cause
+  uint64_t stalls_[4] = {};  // by cause
 };
 
 // Returns an error's text; empty if the difference of one moment and itself is zero, and if a store

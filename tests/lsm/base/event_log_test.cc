@@ -19,6 +19,7 @@
 namespace lsm {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 using testing_support::StatusIs;
 
@@ -192,6 +193,26 @@ TEST_F(EventLogTest, BeginsAnotherFileIfItsDirectoryIsGone) {
   std::filesystem::remove(directory + "/LOG");
   Write("fourth");
   EXPECT_EQ(log_->lines_lost(), 1u);
+}
+
+TEST_F(EventLogTest, KeepsOldFilesWhileLinesAreLost) {
+  for (const char* line : {"first", "second", "third"}) {
+    Open();
+    Write(line);
+  }
+  files_.SetFault([](FileOperation operation, const std::string&, uint64_t) {
+    return operation == FileOperation::kAppend ? absl::ResourceExhaustedError("the disk is full")
+                                               : absl::OkStatus();
+  });
+  for (int i = 0; i < 10; ++i) Write("lost");
+  EXPECT_EQ(log_->lines_lost(), 10u);
+  files_.SetFault(nullptr);
+  Write("fourth");
+  EXPECT_THAT(Bytes("LOG.2"), HasSubstr("what=first"));
+  EXPECT_THAT(Bytes("LOG.1"), HasSubstr("what=second"));
+  EXPECT_THAT(Bytes("LOG"),
+              AllOf(HasSubstr("what=third"),
+                    HasSubstr("\n2026-11-26T17:05:18.123456Z event=damage what=fourth")));
 }
 
 TEST_F(EventLogTest, KeepsOldFilesWhileItsFileCannotBeRenamed) {

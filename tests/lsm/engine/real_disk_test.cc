@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
 
 #include <cstdio>
 #include <memory>
@@ -59,6 +60,27 @@ class RealDiskTest : public testing::Test {
   std::unique_ptr<DB> db_;
   int puts_ = 0;
 };
+
+// A reserve as large as the tables would never find room there.
+TEST_F(RealDiskTest, LogsMayHaveASmallPartition) {
+  if (!is_mounted_) return;
+  options_.log_directory = scratch_.path_of("logs");
+  ASSERT_EQ(::mkdir(options_.log_directory.c_str(), 0700), 0);
+  ASSERT_EQ(::mount("tmpfs", options_.log_directory.c_str(), "tmpfs", 0, "size=3m"), 0);
+  ASSERT_OK(Open());
+  for (int i = 0; i < 6000; ++i) {
+    const absl::Status status = db_->Put(Key(i % 3000), Value(i));
+    if (!status.ok()) {
+      ASSERT_OK(db_->Resume());
+    }
+  }
+  ASSERT_OK(db_->Flush());
+  EXPECT_OK(db_->Put("more", "x"));
+  ASSERT_OK(Open());
+  EXPECT_OK(db_->Put("more", "y"));
+  db_ = nullptr;
+  ::umount2(options_.log_directory.c_str(), MNT_DETACH);
+}
 
 TEST_F(RealDiskTest, AStoreWithoutAReserveIsStuck) {
   if (!is_mounted_) return;

@@ -22,6 +22,14 @@ using testing_support::StatusIs;
 
 constexpr uint64_t kBytes = uint64_t{1} << 20;
 
+class SpaceListener : public EventListener {
+ public:
+  void OnSpaceChange(const SpaceChange& event) override {
+    text += event.puts_refused ? "refused " : Concat("taken, ", event.reserve_bytes > 0, " ");
+  }
+  std::string text;
+};
+
 class ReserveTest : public StoreTest {
  protected:
   ReserveTest() {
@@ -114,10 +122,11 @@ TEST_F(ReserveTest, KeepsItsSizeIfItCannotGrow) {
   Flush();
   const uint64_t before = reserve_bytes();
   ASSERT_GT(before, 0u);
-  uint64_t failures = 0;
+  uint64_t failures = 0, allocations = 0;
   world_.files->SetFault([&](FileOperation operation, const std::string& path, uint64_t) {
-    const bool fails = path.ends_with(kReserveFileName) && operation == FileOperation::kSyncFile &&
-                       world_.files->FileBytes(path).size() > before;
+    // The larger one; not that of the old size.
+    const bool fails = path.ends_with(kReserveFileName) && operation == FileOperation::kAllocate &&
+                       ++allocations % 2 == 1;
     failures += fails ? 1 : 0;
     return fails ? DiskFull(Concat(path, ": there is no space (made up)")) : absl::OkStatus();
   });
@@ -131,6 +140,34 @@ TEST_F(ReserveTest, KeepsItsSizeIfItCannotGrow) {
   Flush();
   EXPECT_GT(reserve_bytes(), before);
   EXPECT_EQ(db_->GetStatistics().reserve_bytes, reserve_bytes());
+}
+
+// Logs may have a small partition of their own.
+TEST_F(ReserveTest, TakesAQuarterOfALogPartitionAtMost) {
+  Options options;
+  EXPECT_EQ(LogReserveBytesMax(options, UINT64_MAX),
+            (uint64_t{1} << 20) + options.write_buffer_bytes);
+  EXPECT_EQ(LogReserveBytesMax(options, uint64_t{6} << 20), uint64_t{3} << 19);
+  EXPECT_EQ(LogReserveBytesMax(options, 1000), kReserveBytesMin);
+  options.reserve_bytes = 0;
+  EXPECT_EQ(LogReserveBytesMax(options, UINT64_MAX), 0u);
+}
+
+// Without a wait for the device; what it takes is counted.
+TEST_F(ReserveTest, APutThatBuildsItIsAStall) {
+  Open();
+  int syncs = 0;
+  world_.files->SetFault([&](FileOperation operation, const std::string& path, uint64_t) {
+    if (operation == FileOperation::kSyncFile && path.ends_with(kReserveFileName)) ++syncs;
+    return absl::OkStatus();
+  });
+  Put("large", std::string(300'000, 'v'));
+  world_.files->SetFault(nullptr);
+  EXPECT_EQ(syncs, 0);
+  EXPECT_GE(reserve_bytes(), 300'000u);
+  const Statistics statistics = db_->GetStatistics();
+  EXPECT_EQ(statistics.stalls_reserve, 1u);
+  EXPECT_GT(statistics.stall_nanos, 0u);
 }
 
 TEST_F(ReserveTest, FollowsTheOption) {
@@ -158,7 +195,7 @@ TEST_F(ReserveTest, KeepsItsSizeWhenTheStoreShrinks) {
 
 TEST_F(ReserveTest, HasADefaultLimit) {
   EXPECT_EQ(ReserveBytesMax(Options()), uint64_t{257} << 20);
-  EXPECT_EQ(LogReserveBytesMax(Options()), uint64_t{65} << 20);
+  EXPECT_EQ(LogReserveBytesMax(Options(), UINT64_MAX), uint64_t{65} << 20);
 }
 
 TEST_F(ReserveTest, RefusesPutsWithoutSpaceForIt) {
@@ -245,8 +282,14 @@ TEST_F(ReserveTest, LeadsAnOpenedStoreOutOfAFullDisk) {
   Open();
   EXPECT_FALSE(Fill(400'000).ok());
   db_ = nullptr;
+  const auto listener = std::make_shared<SpaceListener>();
+  options_.listener = listener;
   Open();
   EXPECT_EQ(reserve_bytes(), 0u);
+  EXPECT_EQ(db_->GetStatistics().reserve_releases, 1u);
+  EXPECT_EQ(listener->text, "refused ");
+  EXPECT_THAT(db_->GetStatistics().ToText(), HasSubstr("puts are refused"));
+  options_.listener = nullptr;
   ExpectPutIsRefused();
   Open();  // it is not forgotten
   ExpectPutIsRefused();
@@ -357,14 +400,6 @@ TEST_F(ReserveTest, IsCompletedAfterACrash) {
     db_ = nullptr;
   }
 }
-
-class SpaceListener : public EventListener {
- public:
-  void OnSpaceChange(const SpaceChange& event) override {
-    text += event.puts_refused ? "refused " : Concat("taken, ", event.reserve_bytes > 0, " ");
-  }
-  std::string text;
-};
 
 TEST_F(ReserveTest, IsReportedAsAnEvent) {
   const auto listener = std::make_shared<SpaceListener>();
