@@ -3,6 +3,8 @@
 #include <unistd.h>
 
 #include <map>
+#include <string>
+#include <tuple>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
@@ -17,27 +19,29 @@ namespace {
 // it would keep two holders in one process apart too, but could not tell them from another process.
 class LockRegistry {
  public:
-  using Inode = std::pair<dev_t, ino_t>;
+  // The directory and the file's name: a file that another program has removed, and that is made
+  // again, is the same for this process.
+  using Place = std::tuple<dev_t, ino_t, std::string>;
 
   static LockRegistry& OfProcess() {
     static LockRegistry* const registry = new LockRegistry;
     return *registry;
   }
 
-  bool TryAdd(const Inode& inode, LockKind kind) {
+  bool TryAdd(const Place& place, LockKind kind) {
     MutexLock lock(&mutex_);
-    auto [place, is_new] = holders_.try_emplace(inode, Holders{kind, 0});
-    if (!is_new && (kind == LockKind::kExclusive || place->second.kind == LockKind::kExclusive)) {
+    auto [held, is_new] = holders_.try_emplace(place, Holders{kind, 0});
+    if (!is_new && (kind == LockKind::kExclusive || held->second.kind == LockKind::kExclusive)) {
       return false;
     }
-    ++place->second.count;
+    ++held->second.count;
     return true;
   }
 
-  void Remove(const Inode& inode) {
+  void Remove(const Place& place) {
     MutexLock lock(&mutex_);
-    const auto place = holders_.find(inode);
-    if (--place->second.count == 0) holders_.erase(place);
+    const auto held = holders_.find(place);
+    if (--held->second.count == 0) holders_.erase(held);
   }
 
  private:
@@ -47,24 +51,24 @@ class LockRegistry {
   };
 
   Mutex mutex_;
-  std::map<Inode, Holders> holders_ ABSL_GUARDED_BY(mutex_);
+  std::map<Place, Holders> holders_ ABSL_GUARDED_BY(mutex_);
 };
 
 // A place in the registry, given back at the end.  It is there before it is taken, so that nothing
 // can come between the two.
 class Registration {
  public:
-  explicit Registration(const LockRegistry::Inode& inode) : inode_(inode) {}
+  explicit Registration(LockRegistry::Place place) : place_(std::move(place)) {}
   Registration(const Registration&) = delete;
   Registration& operator=(const Registration&) = delete;
   ~Registration() {
-    if (taken_) LockRegistry::OfProcess().Remove(inode_);
+    if (taken_) LockRegistry::OfProcess().Remove(place_);
   }
 
-  bool TryTake(LockKind kind) { return taken_ = LockRegistry::OfProcess().TryAdd(inode_, kind); }
+  bool TryTake(LockKind kind) { return taken_ = LockRegistry::OfProcess().TryAdd(place_, kind); }
 
  private:
-  const LockRegistry::Inode inode_;
+  const LockRegistry::Place place_;
   bool taken_ = false;
 };
 
@@ -115,11 +119,13 @@ absl::StatusOr<std::unique_ptr<FileLock>> LockPosixFile(int directory_fd, std::s
   const bool exclusive = kind == LockKind::kExclusive;
   const int flags = exclusive ? O_RDWR | O_CREAT : O_RDONLY;
   LSM_ASSIGN_OR_RETURN(Descriptor file, OpenRegularAt(directory_fd, name, flags, path, file_mode));
-  struct stat info {};
-  if (::fstat(file.get(), &info) != 0) return PosixError(errno, path, "stat");
+  struct stat info {
+  }, directory{};
+  if (::fstat(file.get(), &info) != 0 || ::fstat(directory_fd, &directory) != 0)
+    return PosixError(errno, path, "stat");
 
-  const LockRegistry::Inode inode(info.st_dev, info.st_ino);
-  auto registration = std::make_unique<Registration>(inode);
+  auto registration =
+      std::make_unique<Registration>(LockRegistry::Place(directory.st_dev, directory.st_ino, name));
   if (!registration->TryTake(kind)) {
     return absl::FailedPreconditionError(Concat(path, ": already open in this process"));
   }

@@ -97,6 +97,17 @@ TEST_F(PosixLockTest, OutlivesOtherDescriptorsOnTheFile) {
   EXPECT_THAT(other.Lock(), HasSubstr("locked by another process"));
 }
 
+// Another program may remove the file; this process still knows that it holds it.
+TEST_F(PosixLockTest, HoldsWithinTheProcessWithoutItsFile) {
+  ASSERT_OK_AND_ASSIGN(std::unique_ptr<FileLock> lock,
+                       directory_->Lock("LOCK", LockKind::kExclusive));
+  ASSERT_OK(directory_->Remove("LOCK"));
+  EXPECT_THAT(directory_->Lock("LOCK", LockKind::kExclusive).status().ToString(),
+              HasSubstr("already open in this process"));
+  lock = nullptr;
+  EXPECT_OK(directory_->Lock("LOCK", LockKind::kExclusive));
+}
+
 TEST_F(PosixLockTest, EndsWithItsHolder) {
   OtherProcess other(*directory_, LockKind::kExclusive);
   ASSERT_OK(directory_->Lock("LOCK", LockKind::kExclusive));  // and lets go at once
