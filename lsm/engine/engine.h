@@ -265,9 +265,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
 
   // --- a full disk (engine_space.cc) ---
   // Of both directories, because the file systems may be one.  `batch_bytes`: that are about to
-  // come into the memtable.  `insist`, `may_wait`: as for Reserve::Build.  These throw nothing.
-  void BuildReserves(uint64_t batch_bytes = 0, bool insist = false, bool may_wait = true)
-      ABSL_LOCKS_EXCLUDED(mutex_);
+  // come into the memtable.  These throw nothing.
+  void BuildReserves(Reserve::Effort effort, uint64_t batch_bytes = 0) ABSL_LOCKS_EXCLUDED(mutex_);
   // True: there is more space than before.
   bool ReleaseReserves();
   // Reports whether puts are refused, if that has changed.

@@ -126,7 +126,7 @@ void Engine::NoteOutcome(const absl::Status& status, FailureKind kind) {
 void Engine::FinishJob(FailureKind kind) {
   // Outside of the lock: closes tables, removes files.
   const size_t views = CollectPatiently();
-  BuildReserves();
+  BuildReserves(Reserve::Effort::kUsual);
   events_->Deliver();
   MutexLock lock(&mutex_);
   if (kind == FailureKind::kFlush) {

@@ -16,6 +16,13 @@
 namespace lsm {
 namespace {
 
+// Null if the logs are with the tables.
+std::unique_ptr<Reserve> LogReserveIn(Directory* own_log_directory, const Options& options) {
+  if (own_log_directory == nullptr) return nullptr;
+  const uint64_t capacity_bytes = own_log_directory->CapacityBytes().value_or(UINT64_MAX);
+  return std::make_unique<Reserve>(own_log_directory, LogReserveBytesMax(options, capacity_bytes));
+}
+
 absl::Status CheckMode(const std::string& path, OpenMode mode, bool exists) {
   if (exists && mode == OpenMode::kMustNotExist) {
     return absl::AlreadyExistsError(
@@ -127,13 +134,7 @@ Engine::Engine(const Options& options, StoreDirectory store, std::shared_ptr<Eve
       obsolete_(store_.directory.get()),
       logs_(&store_.log_directory()),
       reserve_(store_.directory.get(), ReserveBytesMax(options)),
-      log_reserve_(
-          store_.own_log_directory == nullptr
-              ? nullptr
-              : std::make_unique<Reserve>(
-                    store_.own_log_directory.get(),
-                    LogReserveBytesMax(
-                        options, store_.log_directory().CapacityBytes().value_or(UINT64_MAX)))) {}
+      log_reserve_(LogReserveIn(store_.own_log_directory.get(), options)) {}
 
 Engine::~Engine() {
   // Unless its owner has closed it.
@@ -302,7 +303,7 @@ absl::Status Engine::Start() {
   std::optional<std::string_view> expected_current;
   if (!is_new) expected_current = contents.current_bytes;
   LSM_RETURN_IF_ERROR(StartWriting(contents.state, expected_current, std::move(levels), &made));
-  BuildReserves(0, /*insist=*/true);
+  BuildReserves(Reserve::Effort::kInsist);
   if (options_.scrub_seconds == 0) return absl::OkStatus();
   MutexLock lock(&mutex_);
   return ScheduleScrub() ? absl::OkStatus() : OutOfMemory();

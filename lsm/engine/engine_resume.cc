@@ -41,7 +41,7 @@ absl::Status Engine::Resume() {
   LSM_RETURN_IF_ERROR(call.status());
   const absl::Status status = Enqueue(&resume);
   // Also where nothing had failed: there may be space again.
-  if (status.ok()) BuildReserves(0, /*insist=*/true);
+  if (status.ok()) BuildReserves(Reserve::Effort::kInsist);
   return status;
 }
 

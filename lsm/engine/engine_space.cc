@@ -4,7 +4,7 @@
 
 namespace lsm {
 
-void Engine::BuildReserves(uint64_t batch_bytes, bool insist, bool may_wait) {
+void Engine::BuildReserves(Reserve::Effort effort, uint64_t batch_bytes) {
   uint64_t table_bytes = 0, memtable_bytes = 0;
   {
     MutexLock lock(&mutex_);
@@ -12,9 +12,8 @@ void Engine::BuildReserves(uint64_t batch_bytes, bool insist, bool may_wait) {
     memtable_bytes = current_view_->memtable_bytes() + batch_bytes;
   }
   const uint64_t wanted_bytes = ReserveBytesFor(table_bytes, memtable_bytes);
-  reserve_.Build(wanted_bytes, ReserveBytesLeast(memtable_bytes), insist, may_wait);
-  if (log_reserve_ != nullptr)
-    log_reserve_->Build(wanted_bytes, kReserveBytesMin, insist, may_wait);
+  reserve_.Build(wanted_bytes, ReserveBytesLeast(memtable_bytes), effort);
+  if (log_reserve_ != nullptr) log_reserve_->Build(wanted_bytes, kReserveBytesMin, effort);
   NoteSpace();
 }
 
@@ -56,7 +55,7 @@ absl::Status Engine::CheckMayPut(uint64_t batch_bytes) {
   if (!FitsIntoReserve(batch_bytes)) {
     mutex_.Unlock();
     // Other writers wait for this one.
-    WaitForReserve([&] { BuildReserves(batch_bytes, /*insist=*/false, /*may_wait=*/false); });
+    WaitForReserve([&] { BuildReserves(Reserve::Effort::kNoWait, batch_bytes); });
     mutex_.Lock();
   }
   LSM_RETURN_IF_ERROR(reserve_.CheckMayPut());
@@ -66,12 +65,12 @@ absl::Status Engine::CheckMayPut(uint64_t batch_bytes) {
 void Engine::LookForSpace(uint64_t batch_bytes) {
   const Call call(this);
   if (!call.status().ok()) return;
-  BuildReserves(batch_bytes, /*insist=*/false, /*may_wait=*/false);
+  BuildReserves(Reserve::Effort::kNoWait, batch_bytes);
   // One that is too small for the memtables is large enough when they are tables.
   if (!IsRoomShort() || ArePutsRefused()) return;
   WaitForReserve([&] {
     Flush().IgnoreError();
-    BuildReserves(batch_bytes);
+    BuildReserves(Reserve::Effort::kUsual, batch_bytes);
   });
 }
 

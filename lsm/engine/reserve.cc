@@ -58,12 +58,12 @@ bool RemoveReserve(Directory& directory) {
       .ok();
 }
 
-void Reserve::Build(uint64_t wanted_bytes, uint64_t least_bytes, bool insist, bool may_wait) {
+void Reserve::Build(uint64_t wanted_bytes, uint64_t least_bytes, Effort effort) {
   const uint64_t bytes = std::min(bytes_max_, wanted_bytes);
   MutexLock lock(&mutex_);
   // The analysis does not know that the lock is held while the lambda runs; here and below.
   const absl::Status status = CatchOutOfMemory(
-      [&]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return BuildIfSmall(bytes, insist, may_wait); });
+      [&]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return BuildIfSmall(bytes, effort); });
   tried_bytes_.store(bytes, std::memory_order_relaxed);
   // Any other failure says nothing about the space.
   const bool says_nothing = !status.ok() && !IsDiskFull(status);
@@ -73,18 +73,18 @@ void Reserve::Build(uint64_t wanted_bytes, uint64_t least_bytes, bool insist, bo
                  std::memory_order_relaxed);
 }
 
-absl::Status Reserve::BuildIfSmall(uint64_t bytes, bool insist, bool may_wait) {
+absl::Status Reserve::BuildIfSmall(uint64_t bytes, Effort effort) {
   LSM_RETURN_IF_ERROR(LookForFile());
   const uint64_t held = held_bytes();
   if (held >= bytes && held <= bytes_max_ && *is_there_ == (bytes_max_ > 0))
     return absl::OkStatus();
   uint64_t free = 0;
   if (held < bytes) {
-    LSM_ASSIGN_OR_RETURN(free, CheckSpaceFor(bytes, bytes - held, insist));
+    LSM_ASSIGN_OR_RETURN(free, CheckSpaceFor(bytes, bytes - held, effort == Effort::kInsist));
   }
   LSM_RETURN_IF_ERROR(RemoveFile());
   if (bytes == 0) return absl::OkStatus();
-  const absl::Status status = Make(bytes, may_wait);
+  const absl::Status status = Make(bytes, effort);
   free_bytes_ = status.ok() ? 0 : free;
   if (status.ok()) {
     attempts_ = 0;
@@ -92,7 +92,7 @@ absl::Status Reserve::BuildIfSmall(uint64_t bytes, bool insist, bool may_wait) {
   }
   is_there_ = std::nullopt;  // perhaps a part of it
   // The space that it had before is still free.
-  if (held > 0 && held < bytes && LookForFile().ok() && !*is_there_ && !Make(held, may_wait).ok())
+  if (held > 0 && held < bytes && LookForFile().ok() && !*is_there_ && !Make(held, effort).ok())
     is_there_ = std::nullopt;
   return status;
 }
@@ -108,7 +108,7 @@ absl::StatusOr<uint64_t> Reserve::CheckSpaceFor(uint64_t bytes, uint64_t more_by
                                                  : DiskFull("not tried again");
 }
 
-absl::Status Reserve::Make(uint64_t bytes, bool may_wait) {
+absl::Status Reserve::Make(uint64_t bytes, Effort effort) {
   NewFiles made;
   LSM_ASSIGN_OR_RETURN(const std::unique_ptr<AppendFile> file,
                        made.AddMade(&directory_, std::string(kReserveFileName), [this] {
@@ -116,7 +116,7 @@ absl::Status Reserve::Make(uint64_t bytes, bool may_wait) {
                        }));
   LSM_RETURN_IF_ERROR(file->Append(kReserveMagic));
   LSM_RETURN_IF_ERROR(file->Allocate(bytes - kReserveMagic.size()));
-  if (may_wait) LSM_RETURN_IF_ERROR(file->Sync());
+  if (effort != Effort::kNoWait) LSM_RETURN_IF_ERROR(file->Sync());
   LSM_RETURN_IF_ERROR(file->Close());
   made.Keep();
   is_there_ = true;

@@ -56,6 +56,13 @@ bool RemoveReserve(Directory& directory);
 
 class Reserve {
  public:
+  // What a caller of Build gives for it.
+  enum class Effort : uint8_t {
+    kNoWait,  // does not wait for the device: a crash of the machine may take the file
+    kUsual,
+    kInsist,  // and tries it although it failed before
+  };
+
   // The directory outlives it.  Until Build, it is off.
   Reserve(Directory* directory, uint64_t bytes_max)
       : directory_(*directory), bytes_max_(bytes_max) {}
@@ -66,9 +73,7 @@ class Reserve {
   // beyond its limit.  With less than `least_bytes`, for want of space, it is tight or missing.
   // If it failed though enough seemed to be free, as with a quota, it is tried more and more rarely
   // until more is free, unless the caller insists.  Throws nothing.
-  // Unless `may_wait`, it does not wait for the device; a crash of the machine then may take the
-  // file that it has made.
-  void Build(uint64_t wanted_bytes, uint64_t least_bytes, bool insist, bool may_wait)
+  void Build(uint64_t wanted_bytes, uint64_t least_bytes, Effort effort)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Removes the file.  True if there was one, so that there is more space than before.  Throws
@@ -97,12 +102,11 @@ class Reserve {
   }
 
  private:
-  absl::Status BuildIfSmall(uint64_t bytes, bool insist, bool may_wait)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status BuildIfSmall(uint64_t bytes, Effort effort) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // What is free.
   absl::StatusOr<uint64_t> CheckSpaceFor(uint64_t bytes, uint64_t more_bytes, bool insist)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status Make(uint64_t bytes, bool may_wait) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status Make(uint64_t bytes, Effort effort) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status RemoveFile() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // For the file of an earlier opening, once.
   absl::Status LookForFile() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
