@@ -115,10 +115,9 @@ class EventLog::Files {
       }
       LSM_RETURN_IF_ERROR(status);
     }
-    const uint64_t before = file_->size_bytes();
     // No other file: if lines cannot be written, rotating would replace old ones by empty files.
     if (is_torn_) LSM_RETURN_IF_ERROR(file_->Append("\n"));
-    is_torn_ = false;
+    const uint64_t before = file_->size_bytes();
     const absl::Status status = file_->Append(line);
     is_torn_ = !status.ok() && file_->size_bytes() > before;
     return status;
