@@ -119,8 +119,8 @@ absl::StatusOr<std::unique_ptr<FileLock>> LockPosixFile(int directory_fd, std::s
   const bool exclusive = kind == LockKind::kExclusive;
   const int flags = exclusive ? O_RDWR | O_CREAT : O_RDONLY;
   LSM_ASSIGN_OR_RETURN(Descriptor file, OpenRegularAt(directory_fd, name, flags, path, file_mode));
-  struct stat info {
-  }, directory{};
+  struct stat info {};
+  struct stat directory {};
   if (::fstat(file.get(), &info) != 0 || ::fstat(directory_fd, &directory) != 0)
     return PosixError(errno, path, "stat");
 

@@ -59,12 +59,13 @@ void ShowProperties(const Target& target, Session* session) {
   const size_t columns = KeyColumns(*session, 28, 1);
   Fields fields;
   for (const auto& [name, value] : texts) {
-    std::string bytes;
-    const bool is_escaped = lsm::Unescape(value, &bytes);
-    fields.push_back({session->Fit(lsm::Escape(name, 60), session->columns() / 2),
-                      !is_escaped     ? session->Fit(value, columns)
-                      : bytes.empty() ? ""
-                                      : session->ShowKey(bytes, columns)});
+    std::string bytes, shown;
+    if (!lsm::Unescape(value, &bytes)) {
+      shown = session->Fit(value, columns);
+    } else if (!bytes.empty()) {
+      shown = session->ShowKey(bytes, columns);
+    }
+    fields.push_back({session->Fit(lsm::Escape(name, 60), session->columns() / 2), shown});
   }
   session->Print(FieldsText(*session, fields));
 }
