@@ -16,7 +16,7 @@ void EndOnInterrupt(const char* program, const char* loss);
 // says of kNoReport.  The text must live as long as the program.  Once, and not with the other.
 const std::atomic<bool>& StopOnInterrupt(const char* program);
 
-// Of a program whose stores are rebuilt by the next run, so that there is nothing to wind up.
+// For programs whose next run rebuilds their stores, so that an interrupt leaves nothing to do.
 inline constexpr char kNoReport[] =
     "no report was written (one that is there is of an earlier run)";
 

@@ -1,4 +1,4 @@
-// What the reserve for a full disk costs (Options::reserve_bytes, lsm/design/full_disk.md), on the
+// The cost of the reserve for a full disk (Options::reserve_bytes, lsm/design/full_disk.md) on the
 // file system of the working directory: the same work with reserve_bytes 0 and with the default.
 //
 // A round does all of it, and alternates between the two from one opening to the next.  The table

@@ -1,4 +1,4 @@
-// What is measured: a store that counts its wasted reads, and where its keys are.
+// The measured store: it counts its wasted reads, and knows where its keys are.
 #ifndef TRELLIS_BENCH_LEVEL_FILTERS_STORE_H_
 #define TRELLIS_BENCH_LEVEL_FILTERS_STORE_H_
 

@@ -23,7 +23,7 @@
 // bits); to send it elsewhere, or to ask it only, the bits suffice (`SerializeBits`,
 // `DropBookkeeping`).
 //
-// What a bit weighs is counted again for each choice: the different keys with a probe there that
+// The weight of a bit is counted again for each choice: the different keys with a probe there that
 // pass at that moment, and likewise the known false positives.  So a key that is given up already
 // costs nothing more at its other bits, and costs again once others have set its bit again.  That
 // takes as many questions as there are keys and known false positives at the bits of the one that
