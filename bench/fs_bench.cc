@@ -17,8 +17,8 @@
 
 #include "bench/or_die.h"
 #include "bench/workload.h"
-#include "lsm/fs/environment.h"
-#include "lsm/fs/file_system.h"
+#include "lsm/environment.h"
+#include "lsm/file_system.h"
 
 namespace {
 

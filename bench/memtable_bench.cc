@@ -20,7 +20,7 @@
 
 #include "bench/workload.h"
 #include "lsm/bytes/coding.h"
-#include "lsm/fs/environment.h"
+#include "lsm/environment.h"
 #include "lsm/log/log_writer.h"
 #include "lsm/memtable/memtable.h"
 

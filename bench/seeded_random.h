@@ -7,7 +7,7 @@
 #include <string>
 
 #include "bench/workload.h"
-#include "lsm/fs/environment.h"
+#include "lsm/environment.h"
 
 namespace bench {
 

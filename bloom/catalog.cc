@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace bloom {
+namespace bloom::inline TRELLIS_ABI {
 namespace {
 
 template <StaticKind K>
@@ -61,4 +61,4 @@ OpenedFilter OpenFilter(std::string_view bytes) {
   return opened;
 }
 
-}  // namespace bloom
+}  // namespace bloom::inline TRELLIS_ABI

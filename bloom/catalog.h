@@ -19,6 +19,7 @@
 #include <string>
 #include <string_view>
 
+#include "bloom/core/abi.h"
 #include "bloom/core/concepts.h"
 #include "bloom/core/filter_format.h"
 #include "bloom/core/shape.h"
@@ -30,7 +31,7 @@
 #include "bloom/variants/split_block.h"
 #include "bloom/variants/standard.h"
 
-namespace bloom {
+namespace bloom::inline TRELLIS_ABI {
 
 template <StaticKind... Kinds>
 struct KindList {
@@ -85,6 +86,6 @@ struct OpenedFilter {
 // Never fails and never reads outside: any bytes whatever.  The view points into them.
 OpenedFilter OpenFilter(std::string_view bytes);
 
-}  // namespace bloom
+}  // namespace bloom::inline TRELLIS_ABI
 
 #endif  // TRELLIS_BLOOM_CATALOG_H_

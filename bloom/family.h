@@ -25,6 +25,7 @@
 #ifndef TRELLIS_BLOOM_FAMILY_H_
 #define TRELLIS_BLOOM_FAMILY_H_
 
+#include "bloom/core/abi.h"
 #include "bloom/core/concepts.h"
 #include "bloom/core/filter.h"
 #include "bloom/filters/concurrent.h"
@@ -41,7 +42,7 @@
 #include "bloom/variants/split_block.h"
 #include "bloom/variants/standard.h"
 
-namespace bloom {
+namespace bloom::inline TRELLIS_ABI {
 
 template <KeyFilter... Filters>
 struct FilterList {};
@@ -52,6 +53,6 @@ using Family = FilterList<Filter<Standard>, Filter<Blocked>, Filter<SplitBlock>,
                           ShiftingDoubleFilter, DynamicFilter<>, DynamicFilter<CountingFilter>,
                           ScalableFilter<>, RetouchedFilter, RotatingFilter<>>;
 
-}  // namespace bloom
+}  // namespace bloom::inline TRELLIS_ABI
 
 #endif  // TRELLIS_BLOOM_FAMILY_H_

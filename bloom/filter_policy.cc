@@ -6,7 +6,7 @@
 #include "bloom/catalog.h"
 #include "bloom/kind_builder.h"
 
-namespace bloom {
+namespace bloom::inline TRELLIS_ABI {
 namespace {
 
 absl::Status NoSuchKind(std::string_view name) {
@@ -112,4 +112,4 @@ FilterDescription FilterReader::Describe() const {
   return description;
 }
 
-}  // namespace bloom
+}  // namespace bloom::inline TRELLIS_ABI

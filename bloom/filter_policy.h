@@ -22,12 +22,13 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "bloom/core/abi.h"
 #include "bloom/core/filter_format.h"  // FilterState
 #include "bloom/core/hash.h"
 #include "bloom/core/shape.h"
 #include "bloom/core/sizing.h"  // CheckTargetFpp
 
-namespace bloom {
+namespace bloom::inline TRELLIS_ABI {
 
 struct KindEntry;
 
@@ -171,6 +172,6 @@ class FilterReader {
   std::string_view bytes_;  // the whole filter, header included
 };
 
-}  // namespace bloom
+}  // namespace bloom::inline TRELLIS_ABI
 
 #endif  // TRELLIS_BLOOM_FILTER_POLICY_H_

@@ -4,7 +4,7 @@
 
 #include "bloom/core/bits.h"
 
-namespace bloom {
+namespace bloom::inline TRELLIS_ABI {
 
 std::vector<double> FillByPart(const FilterReader& reader, size_t parts) {
   const uint64_t bits = reader.has_fill() ? reader.size_bits() : 0;
@@ -23,4 +23,4 @@ std::vector<double> FillByPart(const FilterReader& reader, size_t parts) {
   return fills;
 }
 
-}  // namespace bloom
+}  // namespace bloom::inline TRELLIS_ABI

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace bloom {
+namespace bloom::inline TRELLIS_ABI {
 
 absl::Status CheckHasAll(std::string_view filter, std::span<const Digest> digests) {
   const FilterReader reader = FilterReader::Open(filter);
@@ -33,4 +33,4 @@ absl::Status NoMemoryBeyond(uint64_t digests) {
       absl::StrCat("no memory for more than ", digests, " digests of keys"));
 }
 
-}  // namespace bloom
+}  // namespace bloom::inline TRELLIS_ABI

@@ -13,10 +13,11 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "bloom/catalog.h"
+#include "bloom/core/abi.h"
 #include "bloom/core/bits.h"
 #include "bloom/filter_policy.h"
 
-namespace bloom {
+namespace bloom::inline TRELLIS_ABI {
 
 // Internal unless the filter is usable and passes every digest: the last line before data could be
 // lost.
@@ -138,6 +139,6 @@ class KindPolicy final : public FilterPolicy {
   }
 };
 
-}  // namespace bloom
+}  // namespace bloom::inline TRELLIS_ABI
 
 #endif  // TRELLIS_BLOOM_KIND_BUILDER_H_

@@ -4,7 +4,7 @@
 #include "bloom/catalog.h"
 #include "bloom/core/parts.h"
 
-namespace bloom {
+namespace bloom::inline TRELLIS_ABI {
 
 absl::StatusOr<PayloadParts> RemoveHeader(std::string_view bytes) {
   const ParsedFilter parsed = OpenFilter(bytes).parsed;
@@ -39,4 +39,4 @@ absl::StatusOr<std::string> AddHeader(const PayloadParameters& parameters,
   return EncodeFilter(filter.header, filter.payload);
 }
 
-}  // namespace bloom
+}  // namespace bloom::inline TRELLIS_ABI

@@ -19,13 +19,14 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "bloom/core/abi.h"
 #include "bloom/core/bits.h"
 #include "bloom/core/concepts.h"
 #include "bloom/core/filter_format.h"
 #include "bloom/core/hash.h"
 #include "bloom/core/shape.h"
 
-namespace bloom {
+namespace bloom::inline TRELLIS_ABI {
 
 // The figures that the header of a filter states and its bits do not.
 struct PayloadParameters {
@@ -109,6 +110,6 @@ class PayloadFilter {
   FilterFunctions functions_;
 };
 
-}  // namespace bloom
+}  // namespace bloom::inline TRELLIS_ABI
 
 #endif  // TRELLIS_BLOOM_PAYLOAD_H_

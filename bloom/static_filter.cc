@@ -12,7 +12,7 @@
 #include "bloom/core/filter.h"
 #include "bloom/variants/standard.h"
 
-namespace bloom {
+namespace bloom::inline TRELLIS_ABI {
 namespace {
 
 // So few are sorted at once.
@@ -93,4 +93,4 @@ absl::StatusOr<StaticFilter> StaticFilter::Load(std::string_view bytes) {
   return absl::DataLossError(absl::StrCat("filter: ", filter.Describe().problem));
 }
 
-}  // namespace bloom
+}  // namespace bloom::inline TRELLIS_ABI

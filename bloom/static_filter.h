@@ -16,11 +16,12 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
+#include "bloom/core/abi.h"
 #include "bloom/core/bits.h"
 #include "bloom/core/hash.h"
 #include "bloom/filter_policy.h"
 
-namespace bloom {
+namespace bloom::inline TRELLIS_ABI {
 
 class StaticFilter {
  public:
@@ -77,6 +78,6 @@ class StaticFilter {
   FilterReader reader_;  // of them
 };
 
-}  // namespace bloom
+}  // namespace bloom::inline TRELLIS_ABI
 
 #endif  // TRELLIS_BLOOM_STATIC_FILTER_H_

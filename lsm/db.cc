@@ -5,14 +5,14 @@
 
 #include "bloom/catalog.h"
 #include "bloom/core/cpu.h"
-#include "lsm/base/release.h"
 #include "lsm/bytes/status.h"
-#include "lsm/engine/copy_store.h"
-#include "lsm/engine/destroy.h"
 #include "lsm/engine/engine.h"
-#include "lsm/engine/repair.h"
+#include "lsm/release.h"
+#include "lsm/repair/repair.h"
+#include "lsm/store/copy_store.h"
+#include "lsm/store/destroy.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 namespace {
 
 void CopyToString(void* target, LookupResult& result) {
@@ -198,4 +198,4 @@ std::string BuildInfo() {
                 "), compression lz4");
 }
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI

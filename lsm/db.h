@@ -96,21 +96,19 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "lsm/base/copy_report.h"
-#include "lsm/base/event_listener.h"
-#include "lsm/base/explanation.h"
-#include "lsm/base/iterator.h"
-#include "lsm/base/options.h"
-#include "lsm/base/pace.h"
-#include "lsm/base/pinned_value.h"
-#include "lsm/base/prefix_end.h"
-#include "lsm/base/repair_report.h"
-#include "lsm/base/snapshot.h"
-#include "lsm/base/statistics.h"
-#include "lsm/base/verify_report.h"
-#include "lsm/base/write_batch.h"
+#include "bloom/core/abi.h"
+#include "lsm/event_listener.h"
+#include "lsm/explanation.h"
+#include "lsm/iterator.h"
+#include "lsm/options.h"
+#include "lsm/pace.h"
+#include "lsm/pinned_value.h"
+#include "lsm/reports.h"
+#include "lsm/snapshot.h"
+#include "lsm/statistics.h"
+#include "lsm/write_batch.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 
 class Engine;
 
@@ -326,9 +324,9 @@ class DB {
 };
 
 // E.g. "trellis 0.1.0, filters standard, blocked (AVX2), compression lz4": what this build can do.
-// lsm/base/release.h has the version alone, for the preprocessor.
+// lsm/release.h has the version alone, for the preprocessor.
 std::string BuildInfo();
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI
 
 #endif  // TRELLIS_LSM_DB_H_

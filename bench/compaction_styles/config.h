@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "lsm/base/options.h"
+#include "lsm/options.h"
 
 namespace bench::styles {
 

@@ -13,7 +13,7 @@
 #include "bench/workload.h"
 #include "lsm/bytes/status.h"
 #include "lsm/db.h"
-#include "lsm/fs/memory_file_system.h"
+#include "lsm/memory_file_system.h"
 
 namespace bench::styles {
 namespace {

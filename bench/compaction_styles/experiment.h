@@ -15,8 +15,8 @@
 #include "absl/status/statusor.h"
 #include "bench/compaction_styles/config.h"
 #include "bench/machine.h"
-#include "lsm/base/filter_goal.h"
-#include "lsm/base/statistics.h"
+#include "lsm/filter_goal.h"
+#include "lsm/statistics.h"
 
 namespace bench::styles {
 

@@ -9,8 +9,8 @@
 #include "bench/level_filters/skew.h"
 #include "bench/progress.h"
 #include "bench/workload.h"
-#include "lsm/base/filter_curve.h"
 #include "lsm/bytes/status.h"
+#include "lsm/filters/filter_curve.h"
 
 namespace bench::level_filters {
 namespace {

@@ -12,7 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "bench/read_amp/stores.h"
-#include "lsm/base/filter_goal.h"
+#include "lsm/filter_goal.h"
 
 namespace bench::level_filters {
 

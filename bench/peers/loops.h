@@ -12,7 +12,7 @@
 #include "bench/peers/cell.h"
 #include "bench/peers/data_set.h"
 #include "bench/peers/peer.h"
-#include "lsm/base/histogram.h"
+#include "lsm/histogram.h"
 
 namespace bench::peers {
 

@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "lsm/base/histogram.h"
 #include "lsm/bytes/escape.h"
 #include "lsm/bytes/status.h"
+#include "lsm/histogram.h"
 
 namespace bench {
 namespace {

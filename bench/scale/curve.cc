@@ -4,9 +4,9 @@
 #include <cmath>
 #include <utility>
 
-#include "lsm/base/filter_choice.h"
-#include "lsm/base/filter_curve.h"
-#include "lsm/base/options.h"
+#include "lsm/filters/filter_choice.h"
+#include "lsm/filters/filter_curve.h"
+#include "lsm/options.h"
 
 namespace bench::scale {
 namespace {

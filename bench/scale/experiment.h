@@ -21,7 +21,7 @@
 #include "bench/machine.h"
 #include "bench/scale/config.h"
 #include "bench/spread.h"
-#include "lsm/base/statistics.h"
+#include "lsm/statistics.h"
 
 namespace bench::scale {
 

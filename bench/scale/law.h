@@ -32,8 +32,8 @@
 //                         G(s) = s + s^2 / (2 d_i), where s_i > o_i (else nothing is written)
 //                       So each full level adds 1 + T / 2 = 6, and the one that fills up to that.
 //   filters             Bits a key by the kind: those of `blocked` in levels 0 and 1, of `ribbon`
-//                       below (lsm/base/filter_choice.h), each as its layout has at the target FPP
-//                       (lsm/base/filter_curve.h).  So memory is linear in N.
+//                       below (lsm/filters/filter_choice.h), each as its layout has at the target
+//                       FPP (lsm/filters/filter_curve.h).  So memory is linear in N.
 //   wasted reads        Of an absent key: the sum of the FPPs of the runs that it asks.
 //   index               Bits a key are constant: b N.
 //   opening             a + b x tables: each is opened and verified alone.  The bytes read are

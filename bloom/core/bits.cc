@@ -4,7 +4,7 @@
 #include <sys/mman.h>
 #endif
 
-namespace bloom {
+namespace bloom::inline TRELLIS_ABI {
 namespace {
 
 // A page of these spares the miss of address translation that a random access to a large filter
@@ -36,4 +36,4 @@ AlignedBytes AlignedBytes::Zeros(size_t size) {
   return bytes;
 }
 
-}  // namespace bloom
+}  // namespace bloom::inline TRELLIS_ABI

@@ -14,8 +14,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "bloom/core/abi.h"
 
-namespace bloom {
+namespace bloom::inline TRELLIS_ABI {
 
 // The number that eight bytes are, the first of them the least significant.
 inline uint64_t Load64(const void* from) {
@@ -126,6 +127,6 @@ inline uint64_t AddUpTo(uint64_t most, uint64_t a, uint64_t b) {
   return b < most - a ? a + b : most;
 }
 
-}  // namespace bloom
+}  // namespace bloom::inline TRELLIS_ABI
 
 #endif  // TRELLIS_BLOOM_CORE_BITS_H_

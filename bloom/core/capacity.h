@@ -4,7 +4,9 @@
 
 #include <cstdint>
 
-namespace bloom {
+#include "bloom/core/abi.h"
+
+namespace bloom::inline TRELLIS_ABI {
 
 // The largest n with rate_of(n) <= most_rate; 0 if rate_of(1) is higher already.  About 2 log2(n)
 // calls. REQUIRES: rate_of never falls as n grows.
@@ -25,6 +27,6 @@ uint64_t MostKeysWithin(double most_rate, const RateOf& rate_of) {
   return most;
 }
 
-}  // namespace bloom
+}  // namespace bloom::inline TRELLIS_ABI
 
 #endif  // TRELLIS_BLOOM_CORE_CAPACITY_H_

@@ -22,9 +22,10 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "bloom/core/abi.h"
 #include "bloom/core/shape.h"
 
-namespace bloom {
+namespace bloom::inline TRELLIS_ABI {
 
 template <class K>
 concept StaticKind = requires(const FilterView& view, Shape shape, uint8_t* payload, uint64_t n) {
@@ -153,6 +154,6 @@ concept KeyFilter = requires(F f, const F& c, uint64_t n, std::string_view bytes
   { c.CurrentFpp() } -> std::same_as<double>;
 };
 
-}  // namespace bloom
+}  // namespace bloom::inline TRELLIS_ABI
 
 #endif  // TRELLIS_BLOOM_CORE_CONCEPTS_H_

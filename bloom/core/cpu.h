@@ -17,7 +17,9 @@
 #define TRELLIS_OF_THIS_CPU
 #endif
 
-namespace bloom {
+#include "bloom/core/abi.h"
+
+namespace bloom::inline TRELLIS_ABI {
 
 enum class Simd {
   kPortable,  // plain C++
@@ -31,6 +33,6 @@ inline Simd BestSimd() {
   return Simd::kPortable;
 }
 
-}  // namespace bloom
+}  // namespace bloom::inline TRELLIS_ABI
 
 #endif  // TRELLIS_BLOOM_CORE_CPU_H_

@@ -8,10 +8,11 @@
 #include <cstdint>
 #include <span>
 
+#include "bloom/core/abi.h"
 #include "bloom/core/hash.h"
 #include "bloom/core/shape.h"
 
-namespace bloom {
+namespace bloom::inline TRELLIS_ABI {
 
 // Digests by which fetching is ahead in batches, and in additions that touch one line each: about
 // as many as a core has misses in flight.  Of 16, 32, 64 and 96 this was as fast as any, for kinds
@@ -97,6 +98,6 @@ void TakeFetchingAhead(const uint8_t* payload, const Shape& shape, uint64_t seed
                            FetchOf<Layout>(payload, shape), take);
 }
 
-}  // namespace bloom
+}  // namespace bloom::inline TRELLIS_ABI
 
 #endif  // TRELLIS_BLOOM_CORE_FETCH_AHEAD_H_

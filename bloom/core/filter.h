@@ -21,6 +21,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "bloom/core/abi.h"
 #include "bloom/core/bits.h"
 #include "bloom/core/capacity.h"
 #include "bloom/core/concepts.h"
@@ -32,7 +33,7 @@
 #include "bloom/core/sizing.h"
 #include "bloom/core/stored_bits.h"
 
-namespace bloom {
+namespace bloom::inline TRELLIS_ABI {
 
 template <BitLayout Layout>
 class Filter {
@@ -233,6 +234,6 @@ class Filter {
   AddFunction add_;
 };
 
-}  // namespace bloom
+}  // namespace bloom::inline TRELLIS_ABI
 
 #endif  // TRELLIS_BLOOM_CORE_FILTER_H_

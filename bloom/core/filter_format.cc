@@ -8,7 +8,7 @@
 #include "bloom/core/hash.h"
 #include "bloom/core/sizing.h"
 
-namespace bloom {
+namespace bloom::inline TRELLIS_ABI {
 namespace {
 
 constexpr std::string_view kMagic = "TRLBLOOM";
@@ -175,4 +175,4 @@ absl::Status CheckMergeable(const FilterHeader& a, const FilterHeader& b,
   return absl::OkStatus();
 }
 
-}  // namespace bloom
+}  // namespace bloom::inline TRELLIS_ABI

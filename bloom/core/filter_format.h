@@ -35,11 +35,12 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "bloom/core/abi.h"
 #include "bloom/core/bits.h"
 #include "bloom/core/concepts.h"
 #include "bloom/core/shape.h"
 
-namespace bloom {
+namespace bloom::inline TRELLIS_ABI {
 
 inline constexpr size_t kFilterHeaderBytes = 64;
 inline constexpr size_t kFilterKindAt = 8;  // offset of the tag
@@ -146,6 +147,6 @@ absl::Status CheckDetail(const Shape& shape) {
   return absl::InvalidArgumentError("shape.detail must be 0, is " + std::to_string(shape.detail));
 }
 
-}  // namespace bloom
+}  // namespace bloom::inline TRELLIS_ABI
 
 #endif  // TRELLIS_BLOOM_CORE_FILTER_FORMAT_H_

@@ -13,7 +13,7 @@
 #include <immintrin.h>
 #endif
 
-namespace bloom {
+namespace bloom::inline TRELLIS_ABI {
 namespace {
 
 #if defined(__x86_64__)
@@ -80,4 +80,4 @@ uint64_t ChecksumOf(std::string_view head, std::string_view body) {
   return XXH3_64bits_digest(&state);
 }
 
-}  // namespace bloom
+}  // namespace bloom::inline TRELLIS_ABI

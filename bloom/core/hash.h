@@ -9,9 +9,10 @@
 #include <span>
 #include <string_view>
 
+#include "bloom/core/abi.h"
 #include "bloom/core/cpu.h"
 
-namespace bloom {
+namespace bloom::inline TRELLIS_ABI {
 
 // 64 bits that stand for a key.
 using Digest = uint64_t;
@@ -67,6 +68,6 @@ uint64_t ChecksumOf(std::string_view head, std::string_view body);
 // XXH64, seed 0: another hash, which files of others are written with.
 uint64_t Xxh64Of(std::string_view bytes);
 
-}  // namespace bloom
+}  // namespace bloom::inline TRELLIS_ABI
 
 #endif  // TRELLIS_BLOOM_CORE_HASH_H_

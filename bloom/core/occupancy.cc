@@ -6,7 +6,7 @@
 
 #include "bloom/core/shape.h"
 
-namespace bloom {
+namespace bloom::inline TRELLIS_ABI {
 namespace {
 
 // Cells or throws.  Each throw of a chain costs it a rounding.
@@ -140,4 +140,4 @@ double OccupiedMoment(uint64_t cells, uint32_t probes, double throws) {
                                                  : ByMoments(count, probes, throws);
 }
 
-}  // namespace bloom
+}  // namespace bloom::inline TRELLIS_ABI

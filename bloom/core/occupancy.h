@@ -9,7 +9,9 @@
 #include <cmath>
 #include <cstdint>
 
-namespace bloom {
+#include "bloom/core/abi.h"
+
+namespace bloom::inline TRELLIS_ABI {
 
 // E[F^k] from F's mean and variance, with its higher moments those of a normal distribution:
 // sum over j of C(k, 2j) (2j - 1)!! mean^(k - 2j) variance^j.
@@ -79,6 +81,6 @@ double MeanOverBinomial(uint64_t trials, double p, const MakeTerm& make_term) {
   return sum / weights;
 }
 
-}  // namespace bloom
+}  // namespace bloom::inline TRELLIS_ABI
 
 #endif  // TRELLIS_BLOOM_CORE_OCCUPANCY_H_

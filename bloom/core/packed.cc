@@ -3,7 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "bloom/core/shape.h"
 
-namespace bloom {
+namespace bloom::inline TRELLIS_ABI {
 namespace {
 
 constexpr uint64_t kSlackBytes = 7;
@@ -50,4 +50,4 @@ uint64_t PackedArray::CountNonZero() const {
   return count;
 }
 
-}  // namespace bloom
+}  // namespace bloom::inline TRELLIS_ABI

@@ -15,9 +15,10 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
+#include "bloom/core/abi.h"
 #include "bloom/core/bits.h"
 
-namespace bloom {
+namespace bloom::inline TRELLIS_ABI {
 
 // The widest number: 7 bits before it in its first byte, and it is still loaded at once.
 inline constexpr uint32_t kMaxPackedBits = 57;
@@ -86,6 +87,6 @@ class PackedArray {
   AlignedBytes bits_;  // and 7 bytes of zeros
 };
 
-}  // namespace bloom
+}  // namespace bloom::inline TRELLIS_ABI
 
 #endif  // TRELLIS_BLOOM_CORE_PACKED_H_

@@ -9,7 +9,7 @@
 #include "bloom/core/capacity.h"
 #include "bloom/core/sizing.h"
 
-namespace bloom {
+namespace bloom::inline TRELLIS_ABI {
 namespace {
 
 absl::Status CheckBits(uint64_t bits) {
@@ -128,4 +128,4 @@ absl::StatusOr<TableChoice> ChooseFromTable(double target_fpp) {
                    kTableBitsMax, " bits a key"));
 }
 
-}  // namespace bloom
+}  // namespace bloom::inline TRELLIS_ABI

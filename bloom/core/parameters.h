@@ -11,9 +11,10 @@
 #include <cstdint>
 
 #include "absl/status/statusor.h"
+#include "bloom/core/abi.h"
 #include "bloom/core/shape.h"
 
-namespace bloom {
+namespace bloom::inline TRELLIS_ABI {
 
 // The rate of one filter by three formulas, from the roughest to the true one.
 struct StandardRates {
@@ -65,6 +66,6 @@ struct TableChoice {
 };
 absl::StatusOr<TableChoice> ChooseFromTable(double target_fpp);
 
-}  // namespace bloom
+}  // namespace bloom::inline TRELLIS_ABI
 
 #endif  // TRELLIS_BLOOM_CORE_PARAMETERS_H_

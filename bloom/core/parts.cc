@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "bloom/core/bits.h"
 
-namespace bloom {
+namespace bloom::inline TRELLIS_ABI {
 namespace {
 
 constexpr size_t kLengthBytes = 8;
@@ -40,4 +40,4 @@ absl::StatusOr<std::vector<std::string_view>> ReadParts(std::span<const uint8_t>
   return parts;
 }
 
-}  // namespace bloom
+}  // namespace bloom::inline TRELLIS_ABI

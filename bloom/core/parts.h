@@ -15,8 +15,9 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "bloom/core/abi.h"
 
-namespace bloom {
+namespace bloom::inline TRELLIS_ABI {
 
 inline std::span<const uint8_t> BytesOf(std::string_view text) {
   return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
@@ -28,6 +29,6 @@ void AppendPart(std::string_view part, std::string& payload);
 // the payload does.
 absl::StatusOr<std::vector<std::string_view>> ReadParts(std::span<const uint8_t> payload);
 
-}  // namespace bloom
+}  // namespace bloom::inline TRELLIS_ABI
 
 #endif  // TRELLIS_BLOOM_CORE_PARTS_H_

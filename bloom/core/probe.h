@@ -5,9 +5,10 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "bloom/core/abi.h"
 #include "bloom/core/shape.h"
 
-namespace bloom {
+namespace bloom::inline TRELLIS_ABI {
 
 // Maps a uniform 64-bit value to [0, size) by the high half of the product (Lemire): no division,
 // any size, and the order of values is kept, so that the top bits of `value` decide.
@@ -64,6 +65,6 @@ class DistinctProbes {
   uint32_t count_ = 0;
 };
 
-}  // namespace bloom
+}  // namespace bloom::inline TRELLIS_ABI
 
 #endif  // TRELLIS_BLOOM_CORE_PROBE_H_

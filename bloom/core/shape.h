@@ -6,9 +6,10 @@
 #include <cstdint>
 #include <span>
 
+#include "bloom/core/abi.h"
 #include "bloom/core/hash.h"
 
-namespace bloom {
+namespace bloom::inline TRELLIS_ABI {
 
 // Most probes that any kind makes: log2(1 / kMinTargetFpp), beyond which a classic filter gains
 // nothing.
@@ -62,6 +63,6 @@ struct SiblingFunctions {
                                 std::span<const Digest> digests, bool* results);
 };
 
-}  // namespace bloom
+}  // namespace bloom::inline TRELLIS_ABI
 
 #endif  // TRELLIS_BLOOM_CORE_SHAPE_H_

@@ -10,7 +10,7 @@
 #include "bloom/core/occupancy.h"
 #include "bloom/core/sizing.h"
 
-namespace bloom {
+namespace bloom::inline TRELLIS_ABI {
 namespace {
 
 // Of the words of 64 cells that PairedFpp looks at.
@@ -329,4 +329,4 @@ double PairedFppOfBits(const uint8_t* bits, uint64_t bases, uint32_t probes, uin
   });
 }
 
-}  // namespace bloom
+}  // namespace bloom::inline TRELLIS_ABI

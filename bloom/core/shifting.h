@@ -26,11 +26,12 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "bloom/core/abi.h"
 #include "bloom/core/bits.h"
 #include "bloom/core/probe.h"
 #include "bloom/core/shape.h"
 
-namespace bloom {
+namespace bloom::inline TRELLIS_ABI {
 
 // The longest offset.
 inline constexpr uint32_t kMaxOffset = 56;
@@ -142,6 +143,6 @@ double PairedFpp(uint64_t bases, uint32_t probes, uint32_t offsets,
 // The same of bits; `bits` has ShiftedBytes(bases) bytes.
 double PairedFppOfBits(const uint8_t* bits, uint64_t bases, uint32_t probes, uint32_t offsets);
 
-}  // namespace bloom
+}  // namespace bloom::inline TRELLIS_ABI
 
 #endif  // TRELLIS_BLOOM_CORE_SHIFTING_H_

@@ -10,12 +10,13 @@
 #include <span>
 #include <vector>
 
+#include "bloom/core/abi.h"
 #include "bloom/core/concepts.h"
 #include "bloom/core/fetch_ahead.h"
 #include "bloom/core/hash.h"
 #include "bloom/core/shape.h"
 
-namespace bloom {
+namespace bloom::inline TRELLIS_ABI {
 
 // The filters outlive it, and keep their payloads where they are.  Thread-safe.
 template <BitLayout Layout>
@@ -94,6 +95,6 @@ class Siblings {
   bool is_far_ = false;
 };
 
-}  // namespace bloom
+}  // namespace bloom::inline TRELLIS_ABI
 
 #endif  // TRELLIS_BLOOM_CORE_SIBLINGS_H_

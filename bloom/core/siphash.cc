@@ -5,7 +5,7 @@
 
 #include "bloom/core/bits.h"
 
-namespace bloom {
+namespace bloom::inline TRELLIS_ABI {
 namespace {
 
 // The state and its round (section 2.1 and figure 2.1 of the paper).
@@ -50,4 +50,4 @@ uint64_t SipHash24(std::string_view bytes, uint64_t key_low, uint64_t key_high) 
   return state.v0 ^ state.v1 ^ state.v2 ^ state.v3;
 }
 
-}  // namespace bloom
+}  // namespace bloom::inline TRELLIS_ABI

@@ -7,12 +7,14 @@
 #include <cstdint>
 #include <string_view>
 
-namespace bloom {
+#include "bloom/core/abi.h"
+
+namespace bloom::inline TRELLIS_ABI {
 
 // 64 bits of the bytes under a key of 128 (the paper's k0 and k1).  Without the key nobody is known
 // to tell them from random bits, whatever the bytes.
 uint64_t SipHash24(std::string_view bytes, uint64_t key_low, uint64_t key_high);
 
-}  // namespace bloom
+}  // namespace bloom::inline TRELLIS_ABI
 
 #endif  // TRELLIS_BLOOM_CORE_SIPHASH_H_

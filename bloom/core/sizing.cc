@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "bloom/core/occupancy.h"
 
-namespace bloom {
+namespace bloom::inline TRELLIS_ABI {
 namespace {
 
 constexpr double kLine = kLineBits;
@@ -283,4 +283,4 @@ double BlockedKeyCountFromFill(uint64_t lines, uint32_t probes, double fill) {
   return std::log1p(-fill) / std::log1p(-set_by_key / static_cast<double>(lines));
 }
 
-}  // namespace bloom
+}  // namespace bloom::inline TRELLIS_ABI

@@ -10,9 +10,10 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "bloom/core/abi.h"
 #include "bloom/core/shape.h"
 
-namespace bloom {
+namespace bloom::inline TRELLIS_ABI {
 
 // Bits of a line of the blocked kind: one cache line of today's CPUs, but a constant of the format.
 inline constexpr uint32_t kLineBits = 512;
@@ -84,6 +85,6 @@ double StandardKeyCountFromFill(uint64_t bits, uint32_t probes, double fill);
 // The same for the blocked kind: E[fill] = 1 - (1 - (1 - (1 - 1/512)^k) / lines)^n, solved for n.
 double BlockedKeyCountFromFill(uint64_t lines, uint32_t probes, double fill);
 
-}  // namespace bloom
+}  // namespace bloom::inline TRELLIS_ABI
 
 #endif  // TRELLIS_BLOOM_CORE_SIZING_H_

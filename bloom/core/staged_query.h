@@ -27,11 +27,12 @@
 #include <span>
 #include <utility>
 
+#include "bloom/core/abi.h"
 #include "bloom/core/fetch_ahead.h"
 #include "bloom/core/hash.h"
 #include "bloom/core/shape.h"
 
-namespace bloom {
+namespace bloom::inline TRELLIS_ABI {
 
 // The functions for kSteps steps, unrolled; for as many as the view says where kSteps is 0.
 template <class Walk, uint32_t kSteps>
@@ -116,6 +117,6 @@ FilterFunctions StagedFunctions(const FilterView& view) {
   return kStagedQueries<Walk, kMost>[steps <= kMost ? steps : 0];
 }
 
-}  // namespace bloom
+}  // namespace bloom::inline TRELLIS_ABI
 
 #endif  // TRELLIS_BLOOM_CORE_STAGED_QUERY_H_

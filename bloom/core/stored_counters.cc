@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace bloom {
+namespace bloom::inline TRELLIS_ABI {
 
 absl::Status StoredCounters::CheckCounterBits(uint32_t counter_bits, uint32_t most) {
   if (counter_bits >= 1 && counter_bits <= most) return absl::OkStatus();
@@ -44,4 +44,4 @@ uint64_t StoredCounters::CountSaturated() const {
   return count;
 }
 
-}  // namespace bloom
+}  // namespace bloom::inline TRELLIS_ABI

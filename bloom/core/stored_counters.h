@@ -14,12 +14,13 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "bloom/core/abi.h"
 #include "bloom/core/bits.h"
 #include "bloom/core/filter_format.h"
 #include "bloom/core/packed.h"
 #include "bloom/core/shape.h"
 
-namespace bloom {
+namespace bloom::inline TRELLIS_ABI {
 
 struct StoredCounters {
   FilterHeader header;
@@ -83,6 +84,6 @@ struct StoredCounters {
   uint64_t CountSaturated() const;
 };
 
-}  // namespace bloom
+}  // namespace bloom::inline TRELLIS_ABI
 
 #endif  // TRELLIS_BLOOM_CORE_STORED_COUNTERS_H_

@@ -23,9 +23,10 @@
 #include <string_view>
 #include <type_traits>
 
+#include "bloom/core/abi.h"
 #include "bloom/core/hash.h"
 
-namespace bloom {
+namespace bloom::inline TRELLIS_ABI {
 
 template <class T>
 concept VectorComponent =
@@ -77,6 +78,6 @@ Digest VectorDigest(std::span<const T> vector, uint64_t seed) {
   }
 }
 
-}  // namespace bloom
+}  // namespace bloom::inline TRELLIS_ABI
 
 #endif  // TRELLIS_BLOOM_CORE_VECTOR_DIGEST_H_

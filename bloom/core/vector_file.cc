@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace bloom {
+namespace bloom::inline TRELLIS_ABI {
 namespace {
 
 constexpr size_t kDimensionBytes = 4;
@@ -91,4 +91,4 @@ template std::string EncodeVectors(const VectorList<int32_t>& vectors);
 template std::string EncodeVectors(const VectorList<float>& vectors);
 template std::string EncodeVectors(const VectorList<uint8_t>& vectors);
 
-}  // namespace bloom
+}  // namespace bloom::inline TRELLIS_ABI

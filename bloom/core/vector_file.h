@@ -19,9 +19,10 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "bloom/core/abi.h"
 #include "bloom/core/vector_digest.h"
 
-namespace bloom {
+namespace bloom::inline TRELLIS_ABI {
 
 // Above any that is in use; a larger one is damage, or a file of another type.
 inline constexpr uint32_t kMaxVectorDimension = 1 << 20;
@@ -63,6 +64,6 @@ absl::StatusOr<VectorList<T>> ParseVectors(std::string_view bytes);
 template <VectorComponent T>
 std::string EncodeVectors(const VectorList<T>& vectors);
 
-}  // namespace bloom
+}  // namespace bloom::inline TRELLIS_ABI
 
 #endif  // TRELLIS_BLOOM_CORE_VECTOR_FILE_H_

@@ -20,11 +20,12 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "bloom/core/abi.h"
 #include "bloom/core/concepts.h"
 #include "bloom/core/filter_format.h"
 #include "bloom/core/shape.h"
 
-namespace bloom {
+namespace bloom::inline TRELLIS_ABI {
 
 template <class Outer, KeyFilter Base>
 std::string EncodeWrapped(const Base& base, uint64_t detail, std::string_view tail = {}) {
@@ -69,6 +70,6 @@ absl::StatusOr<Unwrapped<Base>> Unwrap(std::string_view bytes) {
   return Unwrapped<Base>{*std::move(base), header.shape.detail, payload.substr(header.shape.size)};
 }
 
-}  // namespace bloom
+}  // namespace bloom::inline TRELLIS_ABI
 
 #endif  // TRELLIS_BLOOM_CORE_WRAPPED_H_

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <vector>
 
-namespace bloom {
+namespace bloom::inline TRELLIS_ABI {
 namespace {
 
 constexpr uint64_t kWordsPerLine = kLineBits / 64;
@@ -244,4 +244,4 @@ double ConcurrentFilter::EstimatedKeyCount() const {
   return Blocked::KeyCountFromFill(header_.shape, fill);
 }
 
-}  // namespace bloom
+}  // namespace bloom::inline TRELLIS_ABI

@@ -35,6 +35,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "bloom/core/abi.h"
 #include "bloom/core/bits.h"
 #include "bloom/core/capacity.h"
 #include "bloom/core/filter_format.h"
@@ -43,7 +44,7 @@
 #include "bloom/core/stored_bits.h"
 #include "bloom/variants/blocked.h"
 
-namespace bloom {
+namespace bloom::inline TRELLIS_ABI {
 
 class ConcurrentFilter {
  public:
@@ -146,6 +147,6 @@ class ConcurrentFilter {
   AlignedBytes counts_;
 };
 
-}  // namespace bloom
+}  // namespace bloom::inline TRELLIS_ABI
 
 #endif  // TRELLIS_BLOOM_FILTERS_CONCURRENT_H_

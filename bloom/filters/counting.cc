@@ -10,7 +10,7 @@
 #include "bloom/core/sizing.h"
 #include "bloom/variants/standard.h"
 
-namespace bloom {
+namespace bloom::inline TRELLIS_ABI {
 namespace {
 
 std::string ShapeProblem(const Shape& shape) {
@@ -108,4 +108,4 @@ double CountingFilter::EstimatedKeyCount() const {
   return StandardKeyCountFromFill(shape().size, shape().probes, stored_.Fill());
 }
 
-}  // namespace bloom
+}  // namespace bloom::inline TRELLIS_ABI

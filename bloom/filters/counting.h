@@ -29,6 +29,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "bloom/core/abi.h"
 #include "bloom/core/capacity.h"
 #include "bloom/core/hash.h"
 #include "bloom/core/packed.h"
@@ -36,7 +37,7 @@
 #include "bloom/core/shape.h"
 #include "bloom/core/stored_counters.h"
 
-namespace bloom {
+namespace bloom::inline TRELLIS_ABI {
 
 class CountingFilter {
  public:
@@ -132,6 +133,6 @@ class CountingFilter {
   StoredCounters stored_;
 };
 
-}  // namespace bloom
+}  // namespace bloom::inline TRELLIS_ABI
 
 #endif  // TRELLIS_BLOOM_FILTERS_COUNTING_H_

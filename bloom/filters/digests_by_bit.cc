@@ -10,7 +10,7 @@
 #include "bloom/core/filter_format.h"
 #include "bloom/core/shape.h"
 
-namespace bloom {
+namespace bloom::inline TRELLIS_ABI {
 namespace {
 
 constexpr uint32_t kHeadBits = 32;
@@ -158,4 +158,4 @@ uint64_t DigestsByBit::size_bytes() const {
          links_.size() * sizeof(uint32_t);
 }
 
-}  // namespace bloom
+}  // namespace bloom::inline TRELLIS_ABI

@@ -32,11 +32,12 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "bloom/core/abi.h"
 #include "bloom/core/hash.h"
 #include "bloom/core/packed.h"
 #include "bloom/core/probe.h"
 
-namespace bloom {
+namespace bloom::inline TRELLIS_ABI {
 
 class DigestsByBit {
  public:
@@ -126,6 +127,6 @@ class DigestsByBit {
   uint64_t key_count_ = 0;
 };
 
-}  // namespace bloom
+}  // namespace bloom::inline TRELLIS_ABI
 
 #endif  // TRELLIS_BLOOM_FILTERS_DIGESTS_BY_BIT_H_

@@ -35,6 +35,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "bloom/core/abi.h"
 #include "bloom/core/filter.h"
 #include "bloom/core/filter_format.h"
 #include "bloom/core/hash.h"
@@ -43,7 +44,7 @@
 #include "bloom/filters/rows.h"
 #include "bloom/variants/blocked.h"
 
-namespace bloom {
+namespace bloom::inline TRELLIS_ABI {
 
 // Its bytes: the header's size is c, its detail the tag of the rows; the parts are the rows in
 // their order, at least one.
@@ -234,6 +235,6 @@ class DynamicFilter {
   size_t with_room_ = 0;   // no row before it has room
 };
 
-}  // namespace bloom
+}  // namespace bloom::inline TRELLIS_ABI
 
 #endif  // TRELLIS_BLOOM_FILTERS_DYNAMIC_H_

@@ -9,7 +9,7 @@
 #include "bloom/core/hash.h"
 #include "bloom/core/sizing.h"
 
-namespace bloom {
+namespace bloom::inline TRELLIS_ABI {
 namespace {
 
 // Thrift's compact protocol, as far as a header of this sort needs it.
@@ -240,4 +240,4 @@ double ParquetFilter::EstimatedValueCount() const {
                                       ones / static_cast<double>(SplitBlock::SizeBits(shape_)));
 }
 
-}  // namespace bloom
+}  // namespace bloom::inline TRELLIS_ABI

@@ -26,11 +26,12 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "bloom/core/abi.h"
 #include "bloom/core/bits.h"
 #include "bloom/core/shape.h"
 #include "bloom/variants/split_block.h"
 
-namespace bloom {
+namespace bloom::inline TRELLIS_ABI {
 
 // Types of a column whose plain encoding is the number itself.
 template <class T>
@@ -99,6 +100,6 @@ class ParquetFilter {
   AlignedBytes bits_;
 };
 
-}  // namespace bloom
+}  // namespace bloom::inline TRELLIS_ABI
 
 #endif  // TRELLIS_BLOOM_FILTERS_PARQUET_H_

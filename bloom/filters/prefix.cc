@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "bloom/core/wrapped.h"
 
-namespace bloom {
+namespace bloom::inline TRELLIS_ABI {
 namespace {
 
 constexpr std::string_view kFixed = "fixed:";
@@ -149,4 +149,4 @@ std::string PrefixFilter::Serialize() const {
                                      extractor_.name());
 }
 
-}  // namespace bloom
+}  // namespace bloom::inline TRELLIS_ABI

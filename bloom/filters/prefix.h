@@ -36,12 +36,13 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "bloom/core/abi.h"
 #include "bloom/core/filter.h"
 #include "bloom/core/hash.h"
 #include "bloom/core/shape.h"
 #include "bloom/variants/blocked.h"
 
-namespace bloom {
+namespace bloom::inline TRELLIS_ABI {
 
 // Thread-safe, copyable.
 class PrefixExtractor {
@@ -164,6 +165,6 @@ class PrefixFilter {
   std::optional<Digest> last_key_;
 };
 
-}  // namespace bloom
+}  // namespace bloom::inline TRELLIS_ABI
 
 #endif  // TRELLIS_BLOOM_FILTERS_PREFIX_H_

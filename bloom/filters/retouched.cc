@@ -13,7 +13,7 @@
 #include "bloom/core/sizing.h"
 #include "bloom/variants/standard.h"
 
-namespace bloom {
+namespace bloom::inline TRELLIS_ABI {
 namespace {
 
 using Kind = DigestsByBit::Kind;
@@ -332,4 +332,4 @@ double RetouchedFilter::EstimatedKeyCount() const {
   return StandardKeyCountFromFill(shape().size, shape().probes, stored_.OnesPer(shape().size));
 }
 
-}  // namespace bloom
+}  // namespace bloom::inline TRELLIS_ABI

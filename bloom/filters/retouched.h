@@ -53,13 +53,14 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "bloom/core/abi.h"
 #include "bloom/core/capacity.h"
 #include "bloom/core/hash.h"
 #include "bloom/core/shape.h"
 #include "bloom/core/stored_bits.h"
 #include "bloom/filters/digests_by_bit.h"
 
-namespace bloom {
+namespace bloom::inline TRELLIS_ABI {
 
 // Which of a false positive's bits is cleared, by keys and known false positives that pass.  Of
 // equal bits, the first in the order of its probes.
@@ -192,6 +193,6 @@ class RetouchedFilter {
   DigestsByBit digests_;
 };
 
-}  // namespace bloom
+}  // namespace bloom::inline TRELLIS_ABI
 
 #endif  // TRELLIS_BLOOM_FILTERS_RETOUCHED_H_

@@ -3,7 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "bloom/core/sizing.h"
 
-namespace bloom {
+namespace bloom::inline TRELLIS_ABI {
 namespace {
 
 constexpr uint32_t kMinGenerations = 2;
@@ -45,4 +45,4 @@ absl::Status GenerationTooFull(uint32_t age, uint64_t mine, uint64_t theirs, uin
                                                  " have no room in a generation of ", capacity));
 }
 
-}  // namespace bloom
+}  // namespace bloom::inline TRELLIS_ABI

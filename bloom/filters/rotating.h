@@ -41,6 +41,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "bloom/core/abi.h"
 #include "bloom/core/fetch_ahead.h"
 #include "bloom/core/filter.h"
 #include "bloom/core/filter_format.h"
@@ -51,7 +52,7 @@
 #include "bloom/filters/rows.h"
 #include "bloom/variants/blocked.h"
 
-namespace bloom {
+namespace bloom::inline TRELLIS_ABI {
 
 // How large a generation is: (g - 1) of them hold the window, g of them meet the target.
 struct RotatingPlan {
@@ -285,6 +286,6 @@ class RotatingFilter {
   uint32_t newest_ = 0;
 };
 
-}  // namespace bloom
+}  // namespace bloom::inline TRELLIS_ABI
 
 #endif  // TRELLIS_BLOOM_FILTERS_ROTATING_H_

@@ -2,7 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace bloom {
+namespace bloom::inline TRELLIS_ABI {
 
 std::string RowsProblem(const Shape& shape, std::span<const uint8_t> payload, uint64_t parts_min,
                         uint64_t parts_max) {
@@ -53,4 +53,4 @@ absl::Status CheckRowsMergeable(FilterHeader a, FilterHeader b, const Shape& row
   return CheckMergeable(a, b);
 }
 
-}  // namespace bloom
+}  // namespace bloom::inline TRELLIS_ABI

@@ -25,13 +25,14 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "bloom/core/abi.h"
 #include "bloom/core/concepts.h"
 #include "bloom/core/filter_format.h"
 #include "bloom/core/hash.h"
 #include "bloom/core/parts.h"
 #include "bloom/core/shape.h"
 
-namespace bloom {
+namespace bloom::inline TRELLIS_ABI {
 
 // What can be a row: a Filter of any layout, CountingFilter, and others whose shape says all of
 // them.  bloom/family.h has those that are tested as rows and have a name.
@@ -193,6 +194,6 @@ absl::Status CheckKeyCount(const FilterHeader& header, const std::vector<Row>& r
   return absl::DataLossError("filter: its rows have other numbers of keys than it says");
 }
 
-}  // namespace bloom
+}  // namespace bloom::inline TRELLIS_ABI
 
 #endif  // TRELLIS_BLOOM_FILTERS_ROWS_H_

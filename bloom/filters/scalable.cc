@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "bloom/core/sizing.h"
 
-namespace bloom {
+namespace bloom::inline TRELLIS_ABI {
 namespace {
 
 constexpr uint32_t kMinGrowth = 2;
@@ -94,4 +94,4 @@ std::string LevelsProblem(std::string_view levels, size_t rows) {
   return "";
 }
 
-}  // namespace bloom
+}  // namespace bloom::inline TRELLIS_ABI

@@ -31,6 +31,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "bloom/core/abi.h"
 #include "bloom/core/filter.h"
 #include "bloom/core/filter_format.h"
 #include "bloom/core/hash.h"
@@ -39,7 +40,7 @@
 #include "bloom/filters/rows.h"
 #include "bloom/variants/blocked.h"
 
-namespace bloom {
+namespace bloom::inline TRELLIS_ABI {
 
 struct ScalableGrowth {
   uint32_t factor = 2;      // s: 2 to 64
@@ -304,6 +305,6 @@ class ScalableFilter {
   size_t with_room_ = 0;   // no row before it has room
 };
 
-}  // namespace bloom
+}  // namespace bloom::inline TRELLIS_ABI
 
 #endif  // TRELLIS_BLOOM_FILTERS_SCALABLE_H_

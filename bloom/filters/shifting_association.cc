@@ -10,7 +10,7 @@
 #include "bloom/core/shifting.h"
 #include "bloom/core/sizing.h"
 
-namespace bloom {
+namespace bloom::inline TRELLIS_ABI {
 namespace {
 
 // Each of the two offsets of a key is one of half as many as fit.
@@ -126,4 +126,4 @@ double ShiftingAssociationFilter::EstimatedKeyCount() const {
   return StandardKeyCountFromFill(shape().size, shape().probes, stored_.OnesPer(shape().size));
 }
 
-}  // namespace bloom
+}  // namespace bloom::inline TRELLIS_ABI

@@ -42,11 +42,12 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "bloom/core/abi.h"
 #include "bloom/core/hash.h"
 #include "bloom/core/shape.h"
 #include "bloom/core/stored_bits.h"
 
-namespace bloom {
+namespace bloom::inline TRELLIS_ABI {
 
 class ShiftingAssociationFilter {
  public:
@@ -139,6 +140,6 @@ class ShiftingAssociationFilter {
   StoredBits stored_;
 };
 
-}  // namespace bloom
+}  // namespace bloom::inline TRELLIS_ABI
 
 #endif  // TRELLIS_BLOOM_FILTERS_SHIFTING_ASSOCIATION_H_

@@ -7,7 +7,7 @@
 #include "bloom/core/shifting.h"
 #include "bloom/core/sizing.h"
 
-namespace bloom {
+namespace bloom::inline TRELLIS_ABI {
 namespace {
 
 // What is wrong with a shape, whatever its payload.
@@ -104,4 +104,4 @@ double ShiftingCountingFilter::EstimatedKeyCount() const {
   return ShiftingKeyCountFromFill(shape().size, shape().probes, Offsets(), stored_.Fill());
 }
 
-}  // namespace bloom
+}  // namespace bloom::inline TRELLIS_ABI

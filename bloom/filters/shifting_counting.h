@@ -30,6 +30,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "bloom/core/abi.h"
 #include "bloom/core/capacity.h"
 #include "bloom/core/hash.h"
 #include "bloom/core/packed.h"
@@ -37,7 +38,7 @@
 #include "bloom/core/shifting.h"
 #include "bloom/core/stored_counters.h"
 
-namespace bloom {
+namespace bloom::inline TRELLIS_ABI {
 
 class ShiftingCountingFilter {
  public:
@@ -144,6 +145,6 @@ class ShiftingCountingFilter {
   StoredCounters stored_;
 };
 
-}  // namespace bloom
+}  // namespace bloom::inline TRELLIS_ABI
 
 #endif  // TRELLIS_BLOOM_FILTERS_SHIFTING_COUNTING_H_

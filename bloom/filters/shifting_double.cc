@@ -6,7 +6,7 @@
 #include "bloom/variants/shifting.h"
 #include "bloom/variants/standard.h"
 
-namespace bloom {
+namespace bloom::inline TRELLIS_ABI {
 namespace {
 
 // The second array is a standard filter of one probe.
@@ -104,4 +104,4 @@ double ShiftingDoubleFilter::EstimatedKeyCount() const {
   return StandardKeyCountFromFill(shape().size, 1, ones / static_cast<double>(shape().size));
 }
 
-}  // namespace bloom
+}  // namespace bloom::inline TRELLIS_ABI

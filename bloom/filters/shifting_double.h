@@ -24,6 +24,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "bloom/core/abi.h"
 #include "bloom/core/capacity.h"
 #include "bloom/core/hash.h"
 #include "bloom/core/probe.h"
@@ -31,7 +32,7 @@
 #include "bloom/core/shifting.h"
 #include "bloom/core/stored_bits.h"
 
-namespace bloom {
+namespace bloom::inline TRELLIS_ABI {
 
 class ShiftingDoubleFilter {
  public:
@@ -111,6 +112,6 @@ class ShiftingDoubleFilter {
   StoredBits stored_;
 };
 
-}  // namespace bloom
+}  // namespace bloom::inline TRELLIS_ABI
 
 #endif  // TRELLIS_BLOOM_FILTERS_SHIFTING_DOUBLE_H_

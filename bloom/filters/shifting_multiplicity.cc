@@ -11,7 +11,7 @@
 #include "bloom/core/probe.h"
 #include "bloom/core/sizing.h"
 
-namespace bloom {
+namespace bloom::inline TRELLIS_ABI {
 namespace {
 
 bool IsMaxCount(uint64_t count) {
@@ -112,4 +112,4 @@ double ShiftingMultiplicityFilter::EstimatedKeyCount() const {
   return StandardKeyCountFromFill(shape().size, shape().probes, stored_.OnesPer(shape().size));
 }
 
-}  // namespace bloom
+}  // namespace bloom::inline TRELLIS_ABI

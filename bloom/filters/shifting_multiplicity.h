@@ -40,12 +40,13 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "bloom/core/abi.h"
 #include "bloom/core/hash.h"
 #include "bloom/core/shape.h"
 #include "bloom/core/shifting.h"
 #include "bloom/core/stored_bits.h"
 
-namespace bloom {
+namespace bloom::inline TRELLIS_ABI {
 
 class ShiftingMultiplicityFilter {
  public:
@@ -125,6 +126,6 @@ class ShiftingMultiplicityFilter {
   StoredBits stored_;
 };
 
-}  // namespace bloom
+}  // namespace bloom::inline TRELLIS_ABI
 
 #endif  // TRELLIS_BLOOM_FILTERS_SHIFTING_MULTIPLICITY_H_

@@ -8,7 +8,7 @@
 #include "bloom/core/probe.h"
 #include "bloom/core/sizing.h"
 
-namespace bloom {
+namespace bloom::inline TRELLIS_ABI {
 namespace {
 
 uint32_t LabelBitsFor(uint64_t areas) { return static_cast<uint32_t>(std::bit_width(areas)); }
@@ -155,4 +155,4 @@ std::vector<AreaRates> SpatialFilter::CurrentAreas() const {
   return rates;
 }
 
-}  // namespace bloom
+}  // namespace bloom::inline TRELLIS_ABI

@@ -44,6 +44,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "bloom/core/abi.h"
 #include "bloom/core/capacity.h"
 #include "bloom/core/filter_format.h"
 #include "bloom/core/hash.h"
@@ -51,7 +52,7 @@
 #include "bloom/core/probe.h"
 #include "bloom/core/shape.h"
 
-namespace bloom {
+namespace bloom::inline TRELLIS_ABI {
 
 // Of one area.
 struct AreaRates {
@@ -164,6 +165,6 @@ class SpatialFilter {
   PackedArray labels_;  // none above areas()
 };
 
-}  // namespace bloom
+}  // namespace bloom::inline TRELLIS_ABI
 
 #endif  // TRELLIS_BLOOM_FILTERS_SPATIAL_H_

@@ -7,7 +7,7 @@
 #include "bloom/core/occupancy.h"
 #include "bloom/core/sizing.h"
 
-namespace bloom {
+namespace bloom::inline TRELLIS_ABI {
 namespace {
 
 constexpr uint64_t kMovedSalt = 1;
@@ -308,4 +308,4 @@ double SpectralFilter::CurrentUndercountBound() const {
   return std::pow(marks * cells, header_.shape.probes);
 }
 
-}  // namespace bloom
+}  // namespace bloom::inline TRELLIS_ABI

@@ -61,6 +61,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "bloom/core/abi.h"
 #include "bloom/core/capacity.h"
 #include "bloom/core/filter_format.h"
 #include "bloom/core/hash.h"
@@ -68,7 +69,7 @@
 #include "bloom/core/probe.h"
 #include "bloom/core/shape.h"
 
-namespace bloom {
+namespace bloom::inline TRELLIS_ABI {
 
 // The numbers stand in files.
 enum class SpectralMethod : uint8_t {
@@ -228,6 +229,6 @@ class SpectralFilter {
   std::optional<Moved> moved_;  // has a value exactly under recurring minimum
 };
 
-}  // namespace bloom
+}  // namespace bloom::inline TRELLIS_ABI
 
 #endif  // TRELLIS_BLOOM_FILTERS_SPECTRAL_H_

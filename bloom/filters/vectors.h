@@ -24,6 +24,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "bloom/core/abi.h"
 #include "bloom/core/concepts.h"
 #include "bloom/core/filter.h"
 #include "bloom/core/hash.h"
@@ -32,7 +33,7 @@
 #include "bloom/core/wrapped.h"
 #include "bloom/variants/blocked.h"
 
-namespace bloom {
+namespace bloom::inline TRELLIS_ABI {
 
 template <class F>
 concept ForgettingFilter = KeyFilter<F> && requires(F f) {
@@ -168,6 +169,6 @@ class VectorFilter {
   Base base_;
 };
 
-}  // namespace bloom
+}  // namespace bloom::inline TRELLIS_ABI
 
 #endif  // TRELLIS_BLOOM_FILTERS_VECTORS_H_

@@ -8,7 +8,7 @@
 #include "bloom/core/filter_format.h"
 #include "bloom/variants/blocked_avx2.h"
 
-namespace bloom {
+namespace bloom::inline TRELLIS_ABI {
 namespace {
 
 void Prefetch(const FilterView& view, Digest digest) {
@@ -245,4 +245,4 @@ SiblingFunctions Blocked::FunctionsOfSiblings([[maybe_unused]] Simd simd) {
   return kSiblingFunctions<Portable>;
 }
 
-}  // namespace bloom
+}  // namespace bloom::inline TRELLIS_ABI

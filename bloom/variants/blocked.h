@@ -28,6 +28,7 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
+#include "bloom/core/abi.h"
 #include "bloom/core/bits.h"
 #include "bloom/core/cpu.h"
 #include "bloom/core/hash.h"
@@ -35,7 +36,7 @@
 #include "bloom/core/shape.h"
 #include "bloom/core/sizing.h"
 
-namespace bloom {
+namespace bloom::inline TRELLIS_ABI {
 
 struct BlockedAvx2;
 
@@ -126,7 +127,7 @@ struct Blocked {
 #endif
 };
 
-}  // namespace bloom
+}  // namespace bloom::inline TRELLIS_ABI
 
 #ifdef TRELLIS_INLINES_AVX2
 #include "bloom/variants/blocked_avx2.h"

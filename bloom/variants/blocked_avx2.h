@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdint>
 
+#include "bloom/core/abi.h"
 #include "bloom/core/cpu.h"
 #include "bloom/core/shape.h"
 #include "bloom/variants/blocked.h"
@@ -14,7 +15,7 @@
 #if defined(__x86_64__)
 #include <immintrin.h>
 
-namespace bloom {
+namespace bloom::inline TRELLIS_ABI {
 
 struct BlockedAvx2 {
   [[gnu::always_inline]] TRELLIS_AVX2 static bool HasAll(const FilterView& view, uint64_t hash) {
@@ -107,7 +108,7 @@ struct BlockedAvx2 {
   }();
 };
 
-}  // namespace bloom
+}  // namespace bloom::inline TRELLIS_ABI
 
 #endif  // defined(__x86_64__)
 

@@ -12,10 +12,11 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "bloom/core/abi.h"
 #include "bloom/core/shape.h"
 #include "bloom/core/sizing.h"
 
-namespace bloom {
+namespace bloom::inline TRELLIS_ABI {
 
 struct Empty {
   static constexpr std::string_view kName = "empty";
@@ -44,6 +45,6 @@ struct Empty {
   }
 };
 
-}  // namespace bloom
+}  // namespace bloom::inline TRELLIS_ABI
 
 #endif  // TRELLIS_BLOOM_VARIANTS_EMPTY_H_

@@ -19,7 +19,7 @@
 #include "bloom/core/probe.h"
 #include "bloom/core/sizing.h"
 
-namespace bloom {
+namespace bloom::inline TRELLIS_ABI {
 namespace {
 
 constexpr uint64_t kGolden = 0x9e3779b97f4a7c15ULL;
@@ -494,4 +494,4 @@ FilterFunctions Fuse<kArity>::Functions(const FilterView& view) {
 template struct Fuse<3>;
 template struct Fuse<4>;
 
-}  // namespace bloom
+}  // namespace bloom::inline TRELLIS_ABI

@@ -52,10 +52,11 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "bloom/core/abi.h"
 #include "bloom/core/hash.h"
 #include "bloom/core/shape.h"
 
-namespace bloom {
+namespace bloom::inline TRELLIS_ABI {
 
 // What Shape::detail says of such a filter.
 struct FuseDetail {
@@ -113,6 +114,6 @@ extern template struct Fuse<4>;
 using Fuse3 = Fuse<3>;
 using Fuse4 = Fuse<4>;
 
-}  // namespace bloom
+}  // namespace bloom::inline TRELLIS_ABI
 
 #endif  // TRELLIS_BLOOM_VARIANTS_FUSE_H_

@@ -18,7 +18,7 @@
 #include <immintrin.h>
 #endif
 
-namespace bloom {
+namespace bloom::inline TRELLIS_ABI {
 namespace {
 
 using ribbon::AttemptIn;
@@ -338,4 +338,4 @@ FilterFunctions Ribbon::Functions([[maybe_unused]] const FilterView& view, Simd 
   return kFunctions<Portable>;
 }
 
-}  // namespace bloom
+}  // namespace bloom::inline TRELLIS_ABI

@@ -55,11 +55,12 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "bloom/core/abi.h"
 #include "bloom/core/cpu.h"
 #include "bloom/core/hash.h"
 #include "bloom/core/shape.h"
 
-namespace bloom {
+namespace bloom::inline TRELLIS_ABI {
 
 struct Ribbon {
   static constexpr std::string_view kName = "ribbon";
@@ -97,6 +98,6 @@ struct Ribbon {
   static FilterFunctions Functions(const FilterView& view, Simd simd);
 };
 
-}  // namespace bloom
+}  // namespace bloom::inline TRELLIS_ABI
 
 #endif  // TRELLIS_BLOOM_VARIANTS_RIBBON_H_

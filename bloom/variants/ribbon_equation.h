@@ -5,10 +5,11 @@
 
 #include <cstdint>
 
+#include "bloom/core/abi.h"
 #include "bloom/core/shape.h"
 #include "bloom/variants/ribbon.h"
 
-namespace bloom::ribbon {
+namespace bloom::inline TRELLIS_ABI::ribbon {
 
 inline constexpr uint64_t kWordBytes = 8;
 
@@ -79,6 +80,6 @@ struct BlockPlace {
   uint32_t columns;
 };
 
-}  // namespace bloom::ribbon
+}  // namespace bloom::inline TRELLIS_ABI::ribbon
 
 #endif  // TRELLIS_BLOOM_VARIANTS_RIBBON_EQUATION_H_

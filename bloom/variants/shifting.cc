@@ -3,7 +3,7 @@
 #include "bloom/core/fetch_ahead.h"
 #include "bloom/core/staged_query.h"
 
-namespace bloom {
+namespace bloom::inline TRELLIS_ABI {
 namespace {
 
 // The pairs of a digest, one after the other: bloom/core/staged_query.h.
@@ -51,4 +51,4 @@ FilterFunctions Shifting::Functions(const FilterView& view) {
   return StagedFunctions<PairWalk, 8>(view);  // 8 pairs: an FPP of 2^-16
 }
 
-}  // namespace bloom
+}  // namespace bloom::inline TRELLIS_ABI

@@ -23,13 +23,14 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
+#include "bloom/core/abi.h"
 #include "bloom/core/bits.h"
 #include "bloom/core/hash.h"
 #include "bloom/core/probe.h"
 #include "bloom/core/shape.h"
 #include "bloom/core/shifting.h"
 
-namespace bloom {
+namespace bloom::inline TRELLIS_ABI {
 
 struct Shifting {
   static constexpr std::string_view kName = "shifting";
@@ -100,6 +101,6 @@ struct Shifting {
   }
 };
 
-}  // namespace bloom
+}  // namespace bloom::inline TRELLIS_ABI
 
 #endif  // TRELLIS_BLOOM_VARIANTS_SHIFTING_H_

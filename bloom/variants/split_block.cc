@@ -4,7 +4,7 @@
 #include "bloom/core/fetch_ahead.h"
 #include "bloom/variants/split_block_avx2.h"
 
-namespace bloom {
+namespace bloom::inline TRELLIS_ABI {
 namespace {
 
 void Prefetch(const FilterView& view, Digest digest) {
@@ -125,4 +125,4 @@ FilterFunctions SplitBlock::Functions(const FilterView&, Simd simd) {
   return kFunctions<Portable>;
 }
 
-}  // namespace bloom
+}  // namespace bloom::inline TRELLIS_ABI

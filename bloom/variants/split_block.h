@@ -24,13 +24,14 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
+#include "bloom/core/abi.h"
 #include "bloom/core/bits.h"
 #include "bloom/core/cpu.h"
 #include "bloom/core/hash.h"
 #include "bloom/core/shape.h"
 #include "bloom/core/sizing.h"
 
-namespace bloom {
+namespace bloom::inline TRELLIS_ABI {
 
 struct SplitBlockAvx2;
 
@@ -116,7 +117,7 @@ struct SplitBlock {
 #endif
 };
 
-}  // namespace bloom
+}  // namespace bloom::inline TRELLIS_ABI
 
 #ifdef TRELLIS_INLINES_AVX2
 #include "bloom/variants/split_block_avx2.h"

@@ -7,7 +7,7 @@
 #include "bloom/core/filter_format.h"
 #include "bloom/core/staged_query.h"
 
-namespace bloom {
+namespace bloom::inline TRELLIS_ABI {
 namespace {
 
 // The probes of a digest, one after the other: bloom/core/staged_query.h.
@@ -78,4 +78,4 @@ FilterFunctions Standard::Functions(const FilterView& view) {
   return StagedFunctions<ProbeWalk, 16>(view);  // 16: an FPP of 2^-16
 }
 
-}  // namespace bloom
+}  // namespace bloom::inline TRELLIS_ABI

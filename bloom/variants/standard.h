@@ -15,13 +15,14 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
+#include "bloom/core/abi.h"
 #include "bloom/core/bits.h"
 #include "bloom/core/hash.h"
 #include "bloom/core/probe.h"
 #include "bloom/core/shape.h"
 #include "bloom/core/sizing.h"
 
-namespace bloom {
+namespace bloom::inline TRELLIS_ABI {
 
 struct Standard {
   static constexpr std::string_view kName = "standard";
@@ -80,6 +81,6 @@ struct Standard {
   static FilterFunctions Functions(const FilterView& view);
 };
 
-}  // namespace bloom
+}  // namespace bloom::inline TRELLIS_ABI
 
 #endif  // TRELLIS_BLOOM_VARIANTS_STANDARD_H_

@@ -5,7 +5,7 @@
 
 #include "lsm/base/thread_index.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 namespace {
 
 #define LSM_MEMBER(enumerator, member) &Statistics::member,
@@ -114,4 +114,4 @@ void Counters::SumInto(Statistics* statistics) const {
       statistics->lookups - std::min(statistics->lookups, statistics->memtable_hits);
 }
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI

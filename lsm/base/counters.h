@@ -9,10 +9,11 @@
 #include <cstdint>
 #include <memory>
 
+#include "bloom/core/abi.h"
 #include "lsm/base/counter_list.h"
-#include "lsm/base/statistics.h"
+#include "lsm/statistics.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 
 // What one lookup did at one level.
 struct LevelCounts {
@@ -139,6 +140,6 @@ inline uint64_t Counters::Add(Counter counter, uint64_t amount) {
 }
 inline void Counters::Add(int level, const LevelCounts& counts) { Here(this).Add(level, counts); }
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI
 
 #endif  // TRELLIS_LSM_BASE_COUNTERS_H_

@@ -4,7 +4,7 @@
 #include <limits>
 #include <thread>
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 namespace {
 
 // All slots ever made.  Never freed: a writer may be looking at any of them at any time.
@@ -98,4 +98,4 @@ size_t RetireList::CountExpired() const {
   return static_cast<size_t>(first_kept - entries_.begin());
 }
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI

@@ -20,7 +20,9 @@
 #include <optional>
 #include <vector>
 
-namespace lsm {
+#include "bloom/core/abi.h"
+
+namespace lsm::inline TRELLIS_ABI {
 
 // One for the process: threads have one slot each, whichever stores they read.
 class EpochDomain {
@@ -117,6 +119,6 @@ class RetireList {
   std::vector<Entry> entries_;
 };
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI
 
 #endif  // TRELLIS_LSM_BASE_EPOCH_H_

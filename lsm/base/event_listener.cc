@@ -1,6 +1,6 @@
-#include "lsm/base/event_listener.h"
+#include "lsm/event_listener.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 
 EventListener::~EventListener() = default;
 
@@ -58,4 +58,4 @@ const char* NameOf(FailureKind kind) {
   return "unknown";
 }
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI

@@ -1,4 +1,4 @@
-#include "lsm/base/event_log.h"
+#include "lsm/event_log.h"
 
 #include <algorithm>
 #include <new>
@@ -13,7 +13,7 @@
 #include "lsm/fs/file_names.h"
 #include "lsm/fs/mutex.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 namespace {
 
 constexpr uint64_t kFileBytesMin = 1024;
@@ -343,4 +343,4 @@ void EventLog::OnFileRemoved(const FileRemoved& event) {
         [&](Line* line) { line->Add("path", event.path).Add("bytes", event.bytes); });
 }
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI

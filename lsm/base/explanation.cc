@@ -1,4 +1,4 @@
-#include "lsm/base/explanation.h"
+#include "lsm/explanation.h"
 
 #include <algorithm>
 #include <string_view>
@@ -8,7 +8,7 @@
 #include "lsm/bytes/readable.h"
 #include "lsm/bytes/status.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 namespace {
 
 // Keys may be long; a line of text should not be.
@@ -196,4 +196,4 @@ std::string Explanation::ToJson(const KeyText& key_text) const {
   return std::move(json).Take();
 }
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI

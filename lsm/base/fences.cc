@@ -7,7 +7,7 @@
 #include "lsm/base/key_head.h"
 #include "lsm/base/shared_prefix.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 
 Fences::Fences(std::span<const std::string_view> keys) {
   std::string bytes;
@@ -117,4 +117,4 @@ size_t Fences::memory_bytes() const {
          bytes_.capacity();
 }
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI

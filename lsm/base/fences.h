@@ -17,7 +17,9 @@
 #include <string_view>
 #include <vector>
 
-namespace lsm {
+#include "bloom/core/abi.h"
+
+namespace lsm::inline TRELLIS_ABI {
 
 class Fences {
  public:
@@ -70,6 +72,6 @@ class Fences {
   std::string bytes_;
 };
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI
 
 #endif  // TRELLIS_LSM_BASE_FENCES_H_

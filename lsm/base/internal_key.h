@@ -16,11 +16,12 @@
 #include <string_view>
 #include <utility>
 
+#include "bloom/core/abi.h"
 #include "bloom/core/hash.h"
 #include "lsm/base/key_head.h"
 #include "lsm/bytes/coding.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 
 // Every write gets the next one; 0 is "before all writes".
 using Sequence = uint64_t;
@@ -141,6 +142,6 @@ class LookupKey {
   std::string heap_;
 };
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI
 
 #endif  // TRELLIS_LSM_BASE_INTERNAL_KEY_H_

@@ -1,9 +1,9 @@
-#include "lsm/base/iterator.h"
+#include "lsm/iterator.h"
 
 #include <cassert>
 #include <utility>
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 namespace {
 
 class EmptyIterator : public Iterator {
@@ -35,4 +35,12 @@ std::unique_ptr<Iterator> NewEmptyIterator(absl::Status status) {
   return std::make_unique<EmptyIterator>(std::move(status));
 }
 
-}  // namespace lsm
+std::optional<std::string> PrefixEnd(std::string_view prefix) {
+  while (prefix.ends_with('\xff')) prefix.remove_suffix(1);
+  if (prefix.empty()) return std::nullopt;
+  std::string end(prefix);
+  ++end.back();
+  return end;
+}
+
+}  // namespace lsm::inline TRELLIS_ABI

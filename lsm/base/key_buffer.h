@@ -13,10 +13,11 @@
 #include <string_view>
 #include <utility>
 
+#include "bloom/core/abi.h"
 #include "lsm/base/internal_key.h"
 #include "lsm/bytes/coding.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 
 class KeyBuffer {
  public:
@@ -89,6 +90,6 @@ inline void AppendInternalKey(KeyBuffer* out, std::string_view user_key, Sequenc
   out->append({suffix, sizeof(suffix)});
 }
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI
 
 #endif  // TRELLIS_LSM_BASE_KEY_BUFFER_H_

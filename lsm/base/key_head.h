@@ -11,7 +11,9 @@
 #include <cstring>
 #include <string_view>
 
-namespace lsm {
+#include "bloom/core/abi.h"
+
+namespace lsm::inline TRELLIS_ABI {
 
 inline constexpr size_t kKeyHeadBytes = sizeof(uint64_t);
 
@@ -53,6 +55,6 @@ inline size_t CountHeadsBelow(const uint64_t* heads, size_t count, uint64_t head
   return static_cast<size_t>(base - heads) + (*base < head ? 1 : 0);
 }
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI
 
 #endif  // TRELLIS_LSM_BASE_KEY_HEAD_H_

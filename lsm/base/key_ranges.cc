@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cassert>
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 
 KeyRanges::KeyRanges(std::span<const Range> ranges) {
   if (ranges.empty()) return;
@@ -47,4 +47,4 @@ KeyRanges::KeyRanges(std::span<const Range> ranges) {
   }
 }
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI

@@ -21,9 +21,10 @@
 #include <string_view>
 #include <vector>
 
+#include "bloom/core/abi.h"
 #include "lsm/base/fences.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 
 class KeyRanges {
  public:
@@ -50,6 +51,6 @@ class KeyRanges {
   std::vector<uint32_t> held_by_;  // numbers of ranges
 };
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI
 
 #endif  // TRELLIS_LSM_BASE_KEY_RANGES_H_

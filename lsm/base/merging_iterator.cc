@@ -9,7 +9,7 @@
 #include "lsm/base/internal_key.h"
 #include "lsm/base/key_head.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 namespace {
 
 // A binary heap over the inputs that are valid, the next one to yield on top.  Moving the top input
@@ -199,4 +199,4 @@ std::unique_ptr<Iterator> NewMergingIterator(std::vector<std::unique_ptr<Iterato
   return std::make_unique<MergingIterator>(std::move(inputs));
 }
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI

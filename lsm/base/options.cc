@@ -1,14 +1,14 @@
-#include "lsm/base/options.h"
+#include "lsm/options.h"
 
 #include <cmath>
 #include <string>
 
-#include "lsm/base/filter_choice.h"
-#include "lsm/base/filter_curve.h"
 #include "lsm/bytes/readable.h"
 #include "lsm/bytes/status.h"
+#include "lsm/filters/filter_choice.h"
+#include "lsm/filters/filter_curve.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 namespace {
 
 absl::Status Refuse(std::string_view option, std::string_view value, std::string_view wanted) {
@@ -138,4 +138,4 @@ absl::Status ValidateOptions(const Options& options) {
   return CheckLevel0(options);
 }
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI

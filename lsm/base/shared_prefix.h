@@ -9,7 +9,9 @@
 #include <cstring>
 #include <string_view>
 
-namespace lsm {
+#include "bloom/core/abi.h"
+
+namespace lsm::inline TRELLIS_ABI {
 
 // The number of bytes that both begin with.
 inline size_t SharedPrefixBytes(std::string_view a, std::string_view b) {
@@ -31,6 +33,6 @@ inline size_t SharedPrefixBytes(std::string_view a, std::string_view b) {
   return i;
 }
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI
 
 #endif  // TRELLIS_LSM_BASE_SHARED_PREFIX_H_

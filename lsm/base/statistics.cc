@@ -1,4 +1,4 @@
-#include "lsm/base/statistics.h"
+#include "lsm/statistics.h"
 
 #include <algorithm>
 #include <iterator>
@@ -9,7 +9,7 @@
 #include "lsm/bytes/readable.h"
 #include "lsm/bytes/status.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 namespace {
 
 using Rows = std::vector<std::vector<std::string>>;
@@ -475,4 +475,4 @@ std::string Statistics::ToJson() const {
   return std::move(json).Take();
 }
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI

@@ -9,7 +9,7 @@
 #include "absl/base/thread_annotations.h"
 #include "lsm/fs/mutex.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 namespace {
 
 constexpr size_t kNone = std::numeric_limits<size_t>::max();
@@ -74,4 +74,4 @@ size_t ThreadIndex() {
   return TakeNumber();
 }
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI

@@ -7,11 +7,13 @@
 
 #include <cstddef>
 
-namespace lsm {
+#include "bloom/core/abi.h"
+
+namespace lsm::inline TRELLIS_ABI {
 
 // The calling thread's; constant for its life.
 size_t ThreadIndex();
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI
 
 #endif  // TRELLIS_LSM_BASE_THREAD_INDEX_H_

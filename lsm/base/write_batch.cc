@@ -1,4 +1,4 @@
-#include "lsm/base/write_batch.h"
+#include "lsm/write_batch.h"
 
 #include <algorithm>
 #include <cassert>
@@ -6,7 +6,7 @@
 #include "lsm/bytes/coding.h"
 #include "lsm/bytes/status.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 namespace {
 
 constexpr size_t kCountAt = 8;
@@ -148,4 +148,4 @@ absl::Status WriteBatch::ForEach(std::string_view encoded, Handler* handler) {
   return absl::OkStatus();
 }
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI

@@ -3,7 +3,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 namespace {
 
 // A bijection in which each bit of the input moves about half of the output's: the finalizer of
@@ -37,4 +37,4 @@ uint64_t Checksum(std::string_view first, std::string_view second, uint64_t file
   return XXH3_64bits_digest(&state);
 }
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI

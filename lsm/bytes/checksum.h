@@ -17,13 +17,15 @@
 #include <cstdint>
 #include <string_view>
 
-namespace lsm {
+#include "bloom/core/abi.h"
+
+namespace lsm::inline TRELLIS_ABI {
 
 uint64_t Checksum(std::string_view bytes, uint64_t file_id, uint64_t offset);
 // The checksum of `first` followed by `second`.
 uint64_t Checksum(std::string_view first, std::string_view second, uint64_t file_id,
                   uint64_t offset);
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI
 
 #endif  // TRELLIS_LSM_BYTES_CHECKSUM_H_

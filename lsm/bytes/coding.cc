@@ -3,7 +3,7 @@
 #include <cassert>
 #include <limits>
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 namespace {
 
 constexpr uint64_t kPayloadMask = 0x7f;
@@ -91,4 +91,4 @@ bool TakeLengthPrefixed(std::string_view* input, std::string_view* bytes) {
   return true;
 }
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI

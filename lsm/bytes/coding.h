@@ -13,7 +13,9 @@
 #include <string>
 #include <string_view>
 
-namespace lsm {
+#include "bloom/core/abi.h"
+
+namespace lsm::inline TRELLIS_ABI {
 
 static_assert(std::endian::native == std::endian::little ||
               std::endian::native == std::endian::big);
@@ -94,6 +96,6 @@ bool TakeVarint32(std::string_view* input, uint32_t* value);
 bool TakeVarint64(std::string_view* input, uint64_t* value);
 bool TakeLengthPrefixed(std::string_view* input, std::string_view* bytes);
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI
 
 #endif  // TRELLIS_LSM_BYTES_CODING_H_

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 namespace {
 
 constexpr char kDigits[] = "0123456789abcdef";
@@ -59,4 +59,4 @@ bool Unescape(std::string_view text, std::string* bytes) {
   return true;
 }
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI

@@ -7,7 +7,9 @@
 #include <string>
 #include <string_view>
 
-namespace lsm {
+#include "bloom/core/abi.h"
+
+namespace lsm::inline TRELLIS_ABI {
 
 // At most `length_max` bytes are shown, then "…" and the full length; 0 = all.
 std::string Escape(std::string_view bytes, size_t length_max = 0);
@@ -18,6 +20,6 @@ std::string QuotedKey(std::string_view key);
 // Undoes Escape; false if a backslash is not followed by a backslash or by xHH.
 bool Unescape(std::string_view text, std::string* bytes);
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI
 
 #endif  // TRELLIS_LSM_BYTES_ESCAPE_H_

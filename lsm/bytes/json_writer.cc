@@ -5,7 +5,7 @@
 #include <cmath>
 #include <utility>
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 namespace {
 
 constexpr std::string_view kReplacement = "\xef\xbf\xbd";  // U+FFFD
@@ -116,4 +116,4 @@ std::string JsonWriter::Take() && {
 
 std::string JsonWriter::Drain() { return std::exchange(text_, std::string()); }
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI

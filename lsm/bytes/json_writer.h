@@ -27,7 +27,9 @@
 #include <utility>
 #include <vector>
 
-namespace lsm {
+#include "bloom/core/abi.h"
+
+namespace lsm::inline TRELLIS_ABI {
 
 class JsonWriter {
  public:
@@ -87,6 +89,6 @@ class JsonWriter {
   bool after_key_ = false;
 };
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI
 
 #endif  // TRELLIS_LSM_BYTES_JSON_WRITER_H_

@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 
 bool BeginsWithMagic(std::string_view bytes, std::string_view magic) {
   if (bytes.size() < magic.size()) return false;
@@ -15,4 +15,4 @@ bool IsPieceOfMagic(std::string_view bytes, std::string_view magic) {
   return magic.starts_with(bytes.substr(0, bytes.find_last_not_of('\0') + 1));
 }
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI

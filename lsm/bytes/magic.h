@@ -4,7 +4,9 @@
 
 #include <string_view>
 
-namespace lsm {
+#include "bloom/core/abi.h"
+
+namespace lsm::inline TRELLIS_ABI {
 
 // Whether the bytes begin with the magic, of which one byte may be another.
 bool BeginsWithMagic(std::string_view bytes, std::string_view magic);
@@ -13,6 +15,6 @@ bool BeginsWithMagic(std::string_view bytes, std::string_view magic);
 // leave of it.
 bool IsPieceOfMagic(std::string_view bytes, std::string_view magic);
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI
 
 #endif  // TRELLIS_LSM_BYTES_MAGIC_H_

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 namespace {
 
 // Three significant digits, for 0.95 <= value < 1024 or so.
@@ -99,4 +99,4 @@ std::string ReadableTable(const std::vector<std::vector<std::string>>& rows, siz
   return text;
 }
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI

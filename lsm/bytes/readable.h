@@ -8,7 +8,9 @@
 #include <string_view>
 #include <vector>
 
-namespace lsm {
+#include "bloom/core/abi.h"
+
+namespace lsm::inline TRELLIS_ABI {
 
 // 1234567 -> "1,234,567"
 std::string ReadableCount(uint64_t count);
@@ -38,6 +40,6 @@ std::string ReadableTable(const std::vector<std::vector<std::string>>& rows, siz
 // points.
 size_t ColumnsOf(std::string_view text);
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI
 
 #endif  // TRELLIS_LSM_BYTES_READABLE_H_

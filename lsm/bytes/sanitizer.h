@@ -2,7 +2,9 @@
 #ifndef TRELLIS_LSM_BYTES_SANITIZER_H_
 #define TRELLIS_LSM_BYTES_SANITIZER_H_
 
-namespace lsm {
+#include "bloom/core/abi.h"
+
+namespace lsm::inline TRELLIS_ABI {
 
 // AddressSanitizer, which sees what is done behind the end of an allocation or after its time, but
 // not what is done within a larger one.
@@ -14,6 +16,6 @@ inline constexpr bool kHasAddressSanitizer = __has_feature(address_sanitizer);
 inline constexpr bool kHasAddressSanitizer = false;
 #endif
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI
 
 #endif  // TRELLIS_LSM_BYTES_SANITIZER_H_

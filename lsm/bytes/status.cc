@@ -2,7 +2,7 @@
 
 #include "absl/strings/cord.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 namespace {
 
 // Makes it before anything can run short.
@@ -55,4 +55,4 @@ absl::Status AsDamage(const absl::Status& status) {
   return absl::IsInvalidArgument(status) ? absl::DataLossError(status.message()) : status;
 }
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI

@@ -19,8 +19,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "bloom/core/abi.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 
 inline std::string_view ToStd(absl::string_view text) { return {text.data(), text.size()}; }
 
@@ -99,7 +100,7 @@ auto CatchOutOfMemoryAt(std::string_view file, uint64_t offset, const Call& call
 
 inline std::string_view MessageOf(const absl::Status& status) { return ToStd(status.message()); }
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI
 
 #define LSM_CONCAT_INNER(a, b) a##b
 #define LSM_CONCAT(a, b) LSM_CONCAT_INNER(a, b)

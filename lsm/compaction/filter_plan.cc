@@ -7,12 +7,12 @@
 #include <utility>
 #include <vector>
 
-#include "lsm/base/hotness.h"
 #include "lsm/bytes/status.h"
 #include "lsm/compaction/partition_plan.h"
 #include "lsm/compaction/store_reads.h"
+#include "lsm/filters/hotness.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 namespace {
 
 // By so much a store may be beyond its goal, and a table's filter larger than its share, before a
@@ -275,4 +275,4 @@ bool MoveKeepsTooMuch(const JobContext& context, const Version& version,
   return filter_bytes > kTableExcess * share;
 }
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI

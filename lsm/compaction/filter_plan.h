@@ -9,12 +9,13 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "lsm/base/options.h"
+#include "bloom/core/abi.h"
 #include "lsm/compaction/picker.h"
 #include "lsm/compaction/table_output.h"
+#include "lsm/options.h"
 #include "lsm/version/version.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 
 // Sets those members of the context that say which filters tables get.  REQUIRES: options that
 // ValidateOptions let pass.
@@ -42,6 +43,6 @@ absl::StatusOr<OutputFilters> PlanFilters(const JobContext& context, const Versi
 bool MoveKeepsTooMuch(const JobContext& context, const Version& version,
                       const CompactionPlan& plan);
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI
 
 #endif  // TRELLIS_LSM_COMPACTION_FILTER_PLAN_H_

@@ -11,7 +11,7 @@
 #include "lsm/bytes/status.h"
 #include "lsm/compaction/filter_plan.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 namespace {
 
 // Compactions read whole tables front to back, past the cache.
@@ -177,4 +177,4 @@ std::array<OpenTables, kLevels> LevelsAfter(const Version& base, const VersionEd
   return levels;
 }
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI

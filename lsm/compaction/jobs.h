@@ -10,14 +10,15 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "bloom/core/abi.h"
 #include "lsm/base/internal_key.h"
-#include "lsm/base/iterator.h"
 #include "lsm/compaction/picker.h"
 #include "lsm/compaction/table_output.h"
+#include "lsm/iterator.h"
 #include "lsm/version/version.h"
 #include "lsm/version/version_edit.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 
 // What a job did: tables that are written, synced and open, but part of no version yet.
 struct JobResult {
@@ -59,6 +60,6 @@ VersionEdit EditOf(const CompactionPlan& plan, const JobResult* result);
 std::array<OpenTables, kLevels> LevelsAfter(const Version& base, const VersionEdit& edit,
                                             const OpenTables& outputs);
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI
 
 #endif  // TRELLIS_LSM_COMPACTION_JOBS_H_

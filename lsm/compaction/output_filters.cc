@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 
 const TableFilter& OutputFilters::For(std::string_view user_key) const {
   if (choices_.size() == 1) return choices_[0].filter;
@@ -22,4 +22,4 @@ WastedReads OutputFilters::InheritedBy(std::string_view smallest, std::string_vi
   return inherited;
 }
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI

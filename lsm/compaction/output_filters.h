@@ -9,11 +9,12 @@
 #include <string_view>
 #include <vector>
 
+#include "bloom/core/abi.h"
 #include "bloom/filter_policy.h"
-#include "lsm/base/hotness.h"
 #include "lsm/compaction/store_reads.h"
+#include "lsm/filters/hotness.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 
 // The filter that a table gets.
 struct TableFilter {
@@ -60,6 +61,6 @@ class OutputFilters {
   uint64_t table_bytes_ = 0;  // of a usual table
 };
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI
 
 #endif  // TRELLIS_LSM_COMPACTION_OUTPUT_FILTERS_H_

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <set>
 
-#include "lsm/base/filter_curve.h"
+#include "lsm/filters/filter_curve.h"
 #include "lsm/table/partitions.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 namespace {
 
 // A table with less filter and index than this, or this part of the cache, keeps them whole.
@@ -47,4 +47,4 @@ size_t PlanPartitions(const Options& options, const Version& version, const Open
                         written_bytes / std::max<uint64_t>(1, tables));
 }
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI

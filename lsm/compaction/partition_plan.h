@@ -6,11 +6,12 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "lsm/base/options.h"
+#include "bloom/core/abi.h"
 #include "lsm/compaction/output_filters.h"
+#include "lsm/options.h"
 #include "lsm/version/version.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 
 // Into partitions of how many bytes (TableBuildOptions::partition_bytes) the filter and index of a
 // table are to be cut; 0: they stay whole, in memory as long as the table is open.
@@ -27,6 +28,6 @@ size_t PartitionBytes(uint64_t cache_bytes, uint64_t store_bytes, uint64_t table
 size_t PlanPartitions(const Options& options, const Version& version, const OpenTables& leaving,
                       const TableFilter& filter, uint64_t keys, uint64_t bytes, uint64_t tables);
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI
 
 #endif  // TRELLIS_LSM_COMPACTION_PARTITION_PLAN_H_

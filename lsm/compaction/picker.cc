@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 namespace {
 
 // A table that overlaps more of the level below the next than this many tables is rewritten rather
@@ -403,4 +403,4 @@ std::optional<CompactionPlan> PlanRange(const Version& version, int level,
   return plan;
 }
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI

@@ -66,10 +66,11 @@
 #include <string>
 #include <string_view>
 
-#include "lsm/base/options.h"
+#include "bloom/core/abi.h"
+#include "lsm/options.h"
 #include "lsm/version/version.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 
 // Each level below level 1 may hold this many times the bytes of the one above.
 inline constexpr uint64_t kLevelRatio = 10;
@@ -168,6 +169,6 @@ std::optional<CompactionPlan> PlanRange(const Version& version, int level,
                                         std::optional<std::string_view> from,
                                         std::optional<std::string_view> to);
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI
 
 #endif  // TRELLIS_LSM_COMPACTION_PICKER_H_

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 namespace {
 
 using TableRef = std::shared_ptr<const OpenTable>;
@@ -136,4 +136,4 @@ PlanLeft LeftAfter(const PlanLeft& left, const CompactionPlan& step, const OpenT
   return after;
 }
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI

@@ -42,10 +42,11 @@
 #include <optional>
 #include <string>
 
+#include "bloom/core/abi.h"
 #include "lsm/compaction/picker.h"
 #include "lsm/version/version.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 
 // What is left of a plan.  It keeps open only tables that it takes.
 struct PlanLeft {
@@ -65,6 +66,6 @@ std::optional<CompactionPlan> NextStep(const Version& version, const PlanLeft& l
 // What is left after the step, which made these tables.
 PlanLeft LeftAfter(const PlanLeft& left, const CompactionPlan& step, const OpenTables& outputs);
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI
 
 #endif  // TRELLIS_LSM_COMPACTION_STEPS_H_

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 namespace {
 
 // Of the table's data, the share that lies in [from, to).
@@ -87,4 +87,4 @@ WastedReads InputReads::Ahead(std::string_view from, uint64_t bytes) const {
   return Between(from, std::nullopt).reads;
 }
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI

@@ -12,11 +12,12 @@
 #include <string_view>
 #include <vector>
 
+#include "bloom/core/abi.h"
 #include "lsm/base/counters.h"
-#include "lsm/base/hotness.h"
+#include "lsm/filters/hotness.h"
 #include "lsm/version/version.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 
 class StoreReads {
  public:
@@ -64,6 +65,6 @@ class InputReads {
   std::vector<std::string_view> cuts_;  // user keys, ascending
 };
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI
 
 #endif  // TRELLIS_LSM_COMPACTION_STORE_READS_H_

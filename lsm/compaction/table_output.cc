@@ -5,7 +5,7 @@
 #include "lsm/bytes/status.h"
 #include "lsm/fs/file_names.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 namespace {
 
 // A table that overlaps more than this many full tables of the level below would be dear to compact
@@ -125,4 +125,4 @@ absl::StatusOr<OpenTables> TableOutput::Finish() {
   return std::move(finished_);
 }
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI

@@ -12,16 +12,17 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "bloom/core/abi.h"
 #include "bloom/core/hash.h"
-#include "lsm/base/filter_allocation.h"
-#include "lsm/base/filter_choice.h"
-#include "lsm/base/options.h"
 #include "lsm/compaction/output_filters.h"
-#include "lsm/fs/environment.h"
+#include "lsm/environment.h"
+#include "lsm/filters/filter_allocation.h"
+#include "lsm/filters/filter_choice.h"
+#include "lsm/options.h"
 #include "lsm/table/table_builder.h"
 #include "lsm/version/version.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 
 // What jobs need of the store.  Everything outlives the jobs.
 struct JobContext {
@@ -79,6 +80,6 @@ class TableOutput {
   bool done_ = false;
 };
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI
 
 #endif  // TRELLIS_LSM_COMPACTION_TABLE_OUTPUT_H_

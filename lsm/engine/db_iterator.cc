@@ -8,7 +8,7 @@
 #include "lsm/base/key_buffer.h"
 #include "lsm/bytes/status.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 namespace {
 
 // Entries of one user key stand together, newest first:
@@ -292,4 +292,4 @@ std::unique_ptr<Iterator> NewDbIterator(std::unique_ptr<Iterator> entries, Seque
                                       std::move(on_destroy));
 }
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI

@@ -9,12 +9,13 @@
 #include <optional>
 #include <string>
 
+#include "bloom/core/abi.h"
 #include "lsm/base/counters.h"
 #include "lsm/base/internal_key.h"
-#include "lsm/base/iterator.h"
-#include "lsm/fs/environment.h"
+#include "lsm/environment.h"
+#include "lsm/iterator.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 
 struct IteratorBounds {
   std::optional<std::string> lower;  // inclusive
@@ -34,6 +35,6 @@ std::unique_ptr<Iterator> NewDbIterator(std::unique_ptr<Iterator> entries, Seque
                                         IteratorBounds bounds, const SeekTimer& timer,
                                         std::function<void(uint64_t seeks)> on_destroy);
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI
 
 #endif  // TRELLIS_LSM_ENGINE_DB_ITERATOR_H_

@@ -10,7 +10,7 @@
 //
 // Reads take neither; one of many thousands tries to take mutex_ (NoteReads).  Files are written
 // and synced with neither mutex_ nor, but for the manifest and that switch, manifest_mutex_ held.
-// Events are delivered with neither (lsm/engine/event_queue.h).  The locks of LogSet, ReadViewCell,
+// Events are delivered with neither (lsm/events/event_queue.h).  The locks of LogSet, ReadViewCell,
 // ObsoleteFiles, EventQueue and Reserve are taken last, and nothing is waited for under them but,
 // under LogSet's, the files of the logs, and under Reserve's, its file.
 //
@@ -36,36 +36,36 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "lsm/base/copy_report.h"
+#include "bloom/core/abi.h"
 #include "lsm/base/counters.h"
-#include "lsm/base/explanation.h"
-#include "lsm/base/iterator.h"
-#include "lsm/base/options.h"
-#include "lsm/base/pace.h"
-#include "lsm/base/pinned_value.h"
-#include "lsm/base/statistics.h"
-#include "lsm/base/verify_report.h"
-#include "lsm/base/write_batch.h"
 #include "lsm/compaction/jobs.h"
 #include "lsm/compaction/steps.h"
-#include "lsm/engine/event_queue.h"
 #include "lsm/engine/failures.h"
-#include "lsm/engine/job_events.h"
-#include "lsm/engine/log_set.h"
-#include "lsm/engine/obsolete_files.h"
-#include "lsm/engine/pacer.h"
 #include "lsm/engine/read_view.h"
-#include "lsm/engine/recovery.h"
-#include "lsm/engine/reserve.h"
 #include "lsm/engine/snapshots.h"
-#include "lsm/engine/store_directory.h"
-#include "lsm/engine/store_files.h"
 #include "lsm/engine/write_pace.h"
+#include "lsm/events/event_queue.h"
+#include "lsm/events/job_events.h"
+#include "lsm/explanation.h"
 #include "lsm/fs/mutex.h"
+#include "lsm/iterator.h"
+#include "lsm/options.h"
+#include "lsm/pace.h"
+#include "lsm/pinned_value.h"
+#include "lsm/reports.h"
+#include "lsm/statistics.h"
+#include "lsm/store/log_set.h"
+#include "lsm/store/obsolete_files.h"
+#include "lsm/store/pacer.h"
+#include "lsm/store/recovery.h"
+#include "lsm/store/reserve.h"
+#include "lsm/store/store_directory.h"
+#include "lsm/store/store_files.h"
 #include "lsm/table/block_cache.h"
 #include "lsm/version/manifest.h"
+#include "lsm/write_batch.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 
 // Iterators keep it, also when it is closed; snapshots do too (db.cc).
 class Engine : public std::enable_shared_from_this<Engine> {
@@ -503,6 +503,6 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::string group_bytes_;
 };
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI
 
 #endif  // TRELLIS_LSM_ENGINE_ENGINE_H_

@@ -10,7 +10,7 @@
 #include "lsm/engine/engine.h"
 #include "lsm/fs/file_names.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 namespace {
 
 // A manifest longer than this, and than twice the snapshot that it began with, is replaced by a new
@@ -584,4 +584,4 @@ absl::Status Engine::WaitForBackgroundWork() {
   return failures_.First();
 }
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI

@@ -4,14 +4,14 @@
 
 #include "bloom/core/hash.h"
 #include "lsm/bytes/status.h"
-#include "lsm/engine/copy_store.h"
 #include "lsm/engine/engine.h"
-#include "lsm/engine/pacer.h"
-#include "lsm/engine/recovery.h"
-#include "lsm/engine/verify_table.h"
+#include "lsm/store/copy_store.h"
+#include "lsm/store/pacer.h"
+#include "lsm/store/recovery.h"
+#include "lsm/store/verify_table.h"
 #include "lsm/version/key_order.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 namespace {
 
 constexpr size_t kDamageLinesMax = 100;
@@ -302,4 +302,4 @@ absl::StatusOr<CopyReport> Engine::CopyTo(const std::string& path, bool link,
   return report;
 }
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI

@@ -3,17 +3,17 @@
 #include <new>
 #include <utility>
 
-#include "lsm/base/release.h"
 #include "lsm/bytes/status.h"
 #include "lsm/compaction/filter_plan.h"
 #include "lsm/engine/engine.h"
-#include "lsm/engine/open_tables.h"
-#include "lsm/engine/recovery.h"
-#include "lsm/engine/store_files.h"
-#include "lsm/engine/watched_directory.h"
+#include "lsm/events/watched_directory.h"
 #include "lsm/fs/file_names.h"
+#include "lsm/release.h"
+#include "lsm/store/open_tables.h"
+#include "lsm/store/recovery.h"
+#include "lsm/store/store_files.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 namespace {
 
 // Null if the logs are with the tables.
@@ -447,4 +447,4 @@ absl::Status Engine::StartReading(std::vector<std::shared_ptr<const Memtable>> m
   return absl::OkStatus();
 }
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI

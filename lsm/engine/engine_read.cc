@@ -4,13 +4,13 @@
 #include <utility>
 
 #include "lsm/base/merging_iterator.h"
-#include "lsm/base/snapshot.h"
 #include "lsm/bytes/status.h"
 #include "lsm/engine/db_iterator.h"
 #include "lsm/engine/engine.h"
+#include "lsm/snapshot.h"
 #include "lsm/table/block_reads.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 namespace {
 
 // Of the lookups of a thread, one in so many does not believe the filters, so that one whose memory
@@ -308,4 +308,4 @@ Statistics Engine::GetStatistics() {
   return statistics;
 }
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI

@@ -6,7 +6,7 @@
 #include "lsm/engine/engine.h"
 #include "lsm/fs/file_names.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 
 void Engine::AddFailure(FailureKind kind, const absl::Status& status) {
   if (!failures_.Add(kind, status)) return;
@@ -100,4 +100,4 @@ absl::Status Engine::StartOver(const ReadView& view, absl::Status* forgotten) {
   return StartWriting(std::move(state), current.Encode(), std::move(levels), &made);
 }
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI

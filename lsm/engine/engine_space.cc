@@ -2,7 +2,7 @@
 #include "lsm/bytes/status.h"
 #include "lsm/engine/engine.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 
 void Engine::BuildReserves(Reserve::Effort effort, uint64_t batch_bytes) {
   uint64_t table_bytes = 0, memtable_bytes = 0;
@@ -84,4 +84,4 @@ void Engine::WaitForReserve(const std::function<void()>& work) {
   counters_.Add(Counter::kStallNanos, store_.environment.clock->MonotonicNanos() - from);
 }
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI

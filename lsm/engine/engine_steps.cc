@@ -7,7 +7,7 @@
 #include "lsm/compaction/steps.h"
 #include "lsm/engine/engine.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 
 absl::Status Engine::Compact(Compaction* compaction, JobResult* result) {
   const CompactionPlan& plan = *compaction->plan;
@@ -72,4 +72,4 @@ void Engine::ReplacePlan(Compaction* compaction,
   compaction->plan = plan;
 }
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI

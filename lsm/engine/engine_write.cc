@@ -8,7 +8,7 @@
 #include "lsm/bytes/status.h"
 #include "lsm/engine/engine.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 namespace {
 
 // A group is not grown beyond this, so that a small write does not wait for too large a one; and a
@@ -391,4 +391,4 @@ void Engine::PublishView(ReadViewCell::Prepared prepared) {
   work_done_.SignalAll();
 }
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI

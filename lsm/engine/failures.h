@@ -19,9 +19,10 @@
 #include <initializer_list>
 
 #include "absl/status/status.h"
-#include "lsm/base/event_listener.h"
+#include "bloom/core/abi.h"
+#include "lsm/event_listener.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 
 class Failures {
  public:
@@ -56,6 +57,6 @@ class Failures {
   std::array<absl::Status, 4> statuses_;
 };
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI
 
 #endif  // TRELLIS_LSM_ENGINE_FAILURES_H_

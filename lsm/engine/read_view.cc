@@ -3,7 +3,7 @@
 #include <optional>
 #include <utility>
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 
 // Relaxed: no other thread is left.
 ReadViewCell::~ReadViewCell() { delete current_.load(std::memory_order_relaxed); }
@@ -57,4 +57,4 @@ size_t ReadViewCell::Collect() {
   }
 }
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI

@@ -8,12 +8,13 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "bloom/core/abi.h"
 #include "lsm/base/epoch.h"
 #include "lsm/fs/mutex.h"
 #include "lsm/memtable/memtable.h"
 #include "lsm/version/version.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 
 struct ReadView {
   std::shared_ptr<Memtable> memtable;                   // takes writes
@@ -85,6 +86,6 @@ class ReadViewCell {
   RetireList retired_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI
 
 #endif  // TRELLIS_LSM_ENGINE_READ_VIEW_H_

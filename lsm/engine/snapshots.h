@@ -5,10 +5,11 @@
 
 #include <set>
 
+#include "bloom/core/abi.h"
 #include "lsm/base/internal_key.h"
 #include "lsm/compaction/jobs.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 
 class Snapshots {
  public:
@@ -27,6 +28,6 @@ class Snapshots {
   std::multiset<Sequence> sequences_;
 };
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI
 
 #endif  // TRELLIS_LSM_ENGINE_SNAPSHOTS_H_

@@ -15,7 +15,9 @@
 #include <algorithm>
 #include <cstdint>
 
-namespace lsm {
+#include "bloom/core/abi.h"
+
+namespace lsm::inline TRELLIS_ABI {
 
 // Jobs of one kind, of which at most one at a time is looked at.
 class RoomMaker {
@@ -97,6 +99,6 @@ class WritePace {
   double nanos_per_byte_ = 0;
 };
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI
 
 #endif  // TRELLIS_LSM_ENGINE_WRITE_PACE_H_

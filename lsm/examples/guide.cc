@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "lsm/base/event_log.h"
 #include "lsm/db.h"
+#include "lsm/event_log.h"
 
 namespace {
 

@@ -6,8 +6,9 @@
 #include <string_view>
 
 #include "absl/status/status.h"
+#include "bloom/core/abi.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 
 // InvalidArgument unless `name` names something right in the directory: not empty, not "." or "..",
 // without slash or NUL, at most 255 bytes.  So no name, wherever it came from, leads out of the
@@ -17,6 +18,6 @@ absl::Status CheckBareName(std::string_view directory_path, std::string_view nam
 // "a/b/" for "./a//b/" and "a/b".
 std::string WithoutDetours(std::string_view path);
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI
 
 #endif  // TRELLIS_LSM_FS_BARE_NAME_H_

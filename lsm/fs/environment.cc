@@ -1,11 +1,11 @@
-#include "lsm/fs/environment.h"
+#include "lsm/environment.h"
 
 #include "lsm/fs/scheduler.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 
 Clock::~Clock() = default;
 Scheduler::~Scheduler() = default;
 RandomSource::~RandomSource() = default;
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI

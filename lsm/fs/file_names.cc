@@ -2,7 +2,7 @@
 
 #include <charconv>
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 namespace {
 
 constexpr size_t kDigitsMin = 6;
@@ -63,4 +63,4 @@ std::optional<FileName> ParseFileName(std::string_view name) {
   return FileName{FileKind::kTemporary};
 }
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI

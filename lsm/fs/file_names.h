@@ -16,7 +16,9 @@
 #include <string>
 #include <string_view>
 
-namespace lsm {
+#include "bloom/core/abi.h"
+
+namespace lsm::inline TRELLIS_ABI {
 
 enum class FileKind : uint8_t { kLock, kCurrent, kTable, kLog, kManifest, kReserve, kTemporary };
 
@@ -44,6 +46,6 @@ std::string ManifestFileName(uint64_t number);
 // alone.
 std::optional<FileName> ParseFileName(std::string_view name);
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI
 
 #endif  // TRELLIS_LSM_FS_FILE_NAMES_H_

@@ -1,4 +1,4 @@
-#include "lsm/fs/file_system.h"
+#include "lsm/file_system.h"
 
 #include <algorithm>
 #include <limits>
@@ -7,7 +7,7 @@
 #include "lsm/bytes/status.h"
 #include "lsm/fs/bare_name.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 
 ReadFile::~ReadFile() = default;
 AppendFile::~AppendFile() = default;
@@ -90,4 +90,4 @@ absl::Status CheckBareName(std::string_view directory_path, std::string_view nam
       Concat(directory_path, ": \"", Escape(name, kLengthMax), "\" is not the name of a file"));
 }
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI

@@ -11,9 +11,10 @@
 #include <utility>
 #include <vector>
 
-#include "lsm/fs/file_system.h"
+#include "bloom/core/abi.h"
+#include "lsm/file_system.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 
 class ForwardingDirectory : public Directory {
  public:
@@ -61,6 +62,6 @@ class ForwardingDirectory : public Directory {
   const std::unique_ptr<Directory> directory_;
 };
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI
 
 #endif  // TRELLIS_LSM_FS_FORWARDING_DIRECTORY_H_

@@ -5,7 +5,9 @@
 
 #include <cstddef>
 
-namespace lsm {
+#include "bloom/core/abi.h"
+
+namespace lsm::inline TRELLIS_ABI {
 
 // What one entry of the processor's address cache covers if the advice is followed, instead of
 // 4 KiB.
@@ -19,6 +21,6 @@ void PreferHugePages(void* begin, size_t size_bytes);
 // is next written to.
 void GiveBackPages(void* begin, size_t size_bytes);
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI
 
 #endif  // TRELLIS_LSM_FS_HUGE_PAGES_H_

@@ -1,4 +1,4 @@
-#include "lsm/fs/memory_file_system.h"
+#include "lsm/memory_file_system.h"
 
 #include <cassert>
 #include <cstring>
@@ -11,7 +11,7 @@
 #include "lsm/fs/memory_machine.h"
 #include "lsm/fs/mutex.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 namespace {
 
 using Machine = std::shared_ptr<MemoryMachine>;
@@ -557,4 +557,4 @@ void MemoryFileSystem::SetFreeBytes(uint64_t bytes) {
   machine_->free_bytes = bytes;
 }
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI

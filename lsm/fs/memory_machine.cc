@@ -5,7 +5,7 @@
 
 #include "lsm/bytes/status.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 namespace {
 
 using FilePointer = std::shared_ptr<MemoryFile>;
@@ -207,4 +207,4 @@ std::string_view ParentPath(std::string_view path) {
 
 std::string_view LastName(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI

@@ -14,10 +14,11 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
-#include "lsm/fs/memory_file_system.h"
+#include "bloom/core/abi.h"
 #include "lsm/fs/mutex.h"
+#include "lsm/memory_file_system.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 
 // What a name points at.  Bytes are only ever added, so the durable image is a prefix of the
 // current one.  Guarded by the machine's mutex.
@@ -125,6 +126,6 @@ std::string NormalizedPath(std::string_view path);
 std::string_view ParentPath(std::string_view path);
 std::string_view LastName(std::string_view path);
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI
 
 #endif  // TRELLIS_LSM_FS_MEMORY_MACHINE_H_

@@ -11,8 +11,9 @@
 #include <mutex>
 
 #include "absl/base/thread_annotations.h"
+#include "bloom/core/abi.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 
 class ABSL_LOCKABLE Mutex {
  public:
@@ -54,6 +55,6 @@ class CondVar {
   std::condition_variable condition_;
 };
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI
 
 #endif  // TRELLIS_LSM_FS_MUTEX_H_

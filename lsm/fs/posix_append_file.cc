@@ -7,7 +7,7 @@
 #include "lsm/bytes/status.h"
 #include "lsm/fs/posix_files.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 namespace {
 
 constexpr uint64_t kPageBytes = 4096;
@@ -98,4 +98,4 @@ absl::StatusOr<std::unique_ptr<AppendFile>> CreatePosixAppendFile(int directory_
   return std::make_unique<PosixAppendFile>(std::move(file), std::move(path));
 }
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI

@@ -12,7 +12,7 @@
 
 #include "lsm/bytes/status.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 namespace {
 
 absl::StatusCode CodeOf(int error) {
@@ -128,4 +128,4 @@ absl::Status SyncDirectory(int directory_fd, std::string_view path) {
   return absl::OkStatus();
 }
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI

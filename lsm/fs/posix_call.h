@@ -12,8 +12,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "bloom/core/abi.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 
 // "PATH: CALL: text of the error", with the kind that file_system.h names for it.
 absl::Status PosixError(int error, std::string_view path, std::string_view call);
@@ -71,6 +72,6 @@ absl::StatusOr<Descriptor> OpenRegularAt(int directory_fd, std::string_view name
 // fsync of a directory.
 absl::Status SyncDirectory(int directory_fd, std::string_view path);
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI
 
 #endif  // TRELLIS_LSM_FS_POSIX_CALL_H_

@@ -3,9 +3,9 @@
 #include <cassert>
 #include <cstdint>
 
-#include "lsm/fs/environment.h"
+#include "lsm/environment.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 namespace {
 
 uint64_t NanosOf(clockid_t clock) {
@@ -28,4 +28,4 @@ Clock& SystemClock() {
   return *clock;
 }
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI

@@ -16,7 +16,7 @@
 #include "lsm/fs/mutex.h"
 #include "lsm/fs/posix_files.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 namespace {
 
 struct DirectoryCloser {
@@ -294,4 +294,4 @@ std::unique_ptr<Directory> NewPosixDirectory(Descriptor fd, std::string path, mo
   return std::make_unique<PosixDirectory>(std::move(fd), std::move(path), file_mode);
 }
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI

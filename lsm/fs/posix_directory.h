@@ -4,10 +4,11 @@
 #include <memory>
 #include <string>
 
-#include "lsm/fs/file_system.h"
+#include "bloom/core/abi.h"
+#include "lsm/file_system.h"
 #include "lsm/fs/posix_call.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 
 // `fd` is an open directory; `path` serves messages only; `file_mode` is for files that are made.
 std::unique_ptr<Directory> NewPosixDirectory(Descriptor fd, std::string path, mode_t file_mode);
@@ -16,6 +17,6 @@ std::unique_ptr<Directory> NewPosixDirectory(Descriptor fd, std::string path, mo
 // directories are created: "new/../a" leads to "a".  The descriptor is not for reading.
 absl::StatusOr<Descriptor> FindNearestDirectory(const std::string& path);
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI
 
 #endif  // TRELLIS_LSM_FS_POSIX_DIRECTORY_H_

@@ -9,12 +9,12 @@
 
 #include "lsm/bytes/escape.h"
 #include "lsm/bytes/status.h"
-#include "lsm/fs/environment.h"
+#include "lsm/environment.h"
 #include "lsm/fs/posix_call.h"
 #include "lsm/fs/posix_directory.h"
 #include "lsm/fs/posix_read_many.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 namespace {
 
 mode_t DirectoryModeOf(FileAccess access) {
@@ -179,4 +179,4 @@ FileSystem& PosixFileSystem(FileAccess access) {
   return *file_systems[static_cast<size_t>(access)];
 }
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI

@@ -11,10 +11,11 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
-#include "lsm/fs/file_system.h"
+#include "bloom/core/abi.h"
+#include "lsm/file_system.h"
 #include "lsm/fs/posix_call.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 
 // What reads that are submitted together need to know of a file.
 class PosixReadFile : public ReadFile {
@@ -67,6 +68,6 @@ absl::StatusOr<std::unique_ptr<FileLock>> LockPosixFile(int directory_fd, std::s
                                                         std::string path, LockKind kind,
                                                         mode_t file_mode);
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI
 
 #endif  // TRELLIS_LSM_FS_POSIX_FILES_H_

@@ -5,7 +5,7 @@
 
 #include "lsm/fs/huge_pages.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 
 void PreferHugePages([[maybe_unused]] void* begin, [[maybe_unused]] size_t size_bytes) {
 #ifdef MADV_HUGEPAGE
@@ -23,4 +23,4 @@ void GiveBackPages([[maybe_unused]] void* begin, [[maybe_unused]] size_t size_by
 #endif
 }
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI

@@ -12,7 +12,7 @@
 #include "lsm/fs/mutex.h"
 #include "lsm/fs/posix_files.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 namespace {
 
 // Who in this process holds which file.  The kernel's lock belongs to an open file description, so
@@ -143,4 +143,4 @@ absl::StatusOr<std::unique_ptr<FileLock>> LockPosixFile(int directory_fd, std::s
   return std::make_unique<PosixFileLock>(std::move(registration), std::move(file), std::move(path));
 }
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI

@@ -5,9 +5,9 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "lsm/fs/environment.h"
+#include "lsm/environment.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 namespace {
 
 class KernelRandom final : public RandomSource {
@@ -34,4 +34,4 @@ RandomSource& SystemRandom() {
   return *random;
 }
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI

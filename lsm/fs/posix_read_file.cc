@@ -12,7 +12,7 @@
 #include "lsm/bytes/status.h"
 #include "lsm/fs/posix_files.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 namespace {
 
 // pread takes a signed offset.
@@ -148,4 +148,4 @@ absl::StatusOr<std::unique_ptr<ReadFile>> OpenPosixReadFile(int directory_fd, st
   return std::make_unique<BufferedReadFile>(std::move(file), std::move(path));
 }
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI

@@ -15,7 +15,7 @@
 #include "lsm/fs/posix_files.h"
 #include "lsm/fs/posix_ring.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 namespace {
 
 // A ring, and memory that direct reads of it go through.
@@ -264,4 +264,4 @@ void PosixReadMany(std::span<ReadRequest> requests, const std::function<void(siz
   for (; next < requests.size(); ++next) outcomes.ReadAndTell(next);
 }
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI

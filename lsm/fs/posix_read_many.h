@@ -7,9 +7,10 @@
 #include <functional>
 #include <span>
 
-#include "lsm/fs/file_system.h"
+#include "bloom/core/abi.h"
+#include "lsm/file_system.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 
 // FileSystem::ReadMany.  Whatever the page cache does not have in full goes through the ring; what
 // a ring does not read in full (errors, ends of files, files of other file systems) is left to
@@ -17,6 +18,6 @@ namespace lsm {
 // process forks uses rings of its own.
 void PosixReadMany(std::span<ReadRequest> requests, const std::function<void(size_t)>& done);
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI
 
 #endif  // TRELLIS_LSM_FS_POSIX_READ_MANY_H_

@@ -10,7 +10,7 @@
 #include <sched.h>
 #endif
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 
 ReadRing::~ReadRing() = default;
 
@@ -146,4 +146,4 @@ std::unique_ptr<ReadRing> OpenRing(bool* may_come) {
 
 #endif
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI

@@ -12,7 +12,9 @@
 #include <memory>
 #include <span>
 
-namespace lsm {
+#include "bloom/core/abi.h"
+
+namespace lsm::inline TRELLIS_ABI {
 
 struct RingRead {
   int descriptor = -1;
@@ -39,6 +41,6 @@ class ReadRing {
 // it is false where it was not for want of memory or of descriptors.
 std::unique_ptr<ReadRing> OpenRing(bool* may_come);
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI
 
 #endif  // TRELLIS_LSM_FS_POSIX_RING_H_

@@ -9,9 +9,10 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
+#include "bloom/core/abi.h"
 #include "lsm/fs/mutex.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 
 // Runs jobs of one store in the background.  Thread-safe.
 class Scheduler {
@@ -49,6 +50,6 @@ int CompactionsOfMachine();
 // waits for all jobs.
 absl::StatusOr<std::unique_ptr<Scheduler>> NewThreadScheduler(const ThreadCounts& counts);
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI
 
 #endif  // TRELLIS_LSM_FS_SCHEDULER_H_

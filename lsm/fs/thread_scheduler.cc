@@ -17,7 +17,7 @@
 #include "lsm/fs/mutex.h"
 #include "lsm/fs/scheduler.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 namespace {
 
 class ThreadScheduler final : public Scheduler {
@@ -110,4 +110,4 @@ absl::StatusOr<std::unique_ptr<Scheduler>> NewThreadScheduler(const ThreadCounts
   return scheduler;
 }
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI

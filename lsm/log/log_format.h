@@ -71,7 +71,9 @@
 #include <optional>
 #include <string_view>
 
-namespace lsm {
+#include "bloom/core/abi.h"
+
+namespace lsm::inline TRELLIS_ABI {
 
 inline constexpr std::string_view kLogMagic = "TRLSLOG\n";
 inline constexpr uint16_t kLogVersion = 2;
@@ -153,6 +155,6 @@ bool LoadChunk(std::string_view bytes, uint64_t file_id, uint64_t offset, std::s
 // The offset of the sector that this tag was written for; nothing if it is none of this file.
 std::optional<uint64_t> LoadSectorTag(std::string_view bytes, uint64_t file_id);
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI
 
 #endif  // TRELLIS_LSM_LOG_LOG_FORMAT_H_

@@ -8,7 +8,7 @@
 #include "lsm/bytes/status.h"
 #include "lsm/fs/huge_pages.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 namespace {
 
 // Read at a time.  Larger than any header or chunk.
@@ -336,4 +336,4 @@ absl::StatusOr<std::string_view> LogReader::BytesAt(uint64_t offset, size_t coun
   return bytes.substr(0, count);
 }
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI

@@ -13,10 +13,11 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "lsm/fs/file_system.h"
+#include "bloom/core/abi.h"
+#include "lsm/file_system.h"
 #include "lsm/log/log_format.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 
 // How the readable part of a log ended.
 enum class LogEnd : uint8_t {
@@ -154,6 +155,6 @@ class LogReader {
   Stray stray_;    // the last one found
 };
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI
 
 #endif  // TRELLIS_LSM_LOG_LOG_READER_H_

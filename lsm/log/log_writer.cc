@@ -7,7 +7,7 @@
 
 #include "lsm/bytes/status.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 namespace {
 
 // A scratch buffer beyond this is given back after the record that needed it.
@@ -122,4 +122,4 @@ absl::Status LogWriter::Close(bool sync) {
   return result;
 }
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI

@@ -14,10 +14,11 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "lsm/fs/file_system.h"
+#include "bloom/core/abi.h"
+#include "lsm/file_system.h"
 #include "lsm/log/log_format.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 
 class LogWriter {
  public:
@@ -63,6 +64,6 @@ class LogWriter {
   std::string scratch_;  // the record being framed; kept, to allocate once
 };
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI
 
 #endif  // TRELLIS_LSM_LOG_LOG_WRITER_H_

@@ -5,7 +5,7 @@
 
 #include "lsm/fs/huge_pages.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 namespace {
 
 // Blocks grow with the arena, so that a small memtable stays small and a large one takes few
@@ -80,4 +80,4 @@ void Arena::Add(Block block) {
   memory_bytes_.store(memory_bytes() + blocks_.back().size_bytes, std::memory_order_relaxed);
 }
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI

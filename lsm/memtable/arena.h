@@ -11,7 +11,9 @@
 #include <memory>
 #include <vector>
 
-namespace lsm {
+#include "bloom/core/abi.h"
+
+namespace lsm::inline TRELLIS_ABI {
 
 class Arena {
  public:
@@ -64,6 +66,6 @@ class Arena {
   std::atomic<size_t> memory_bytes_{0};
 };
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI
 
 #endif  // TRELLIS_LSM_MEMTABLE_ARENA_H_

@@ -5,7 +5,7 @@
 
 #include "lsm/bytes/status.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 namespace {
 
 // Beyond so many, their places are given back after the batch that needed them.
@@ -111,4 +111,4 @@ std::unique_ptr<Iterator> Memtable::NewIterator() const {
   return std::make_unique<MemtableIterator>(&skiplist_);
 }
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI

@@ -12,13 +12,14 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "bloom/core/abi.h"
 #include "lsm/base/internal_key.h"
-#include "lsm/base/iterator.h"
-#include "lsm/base/write_batch.h"
+#include "lsm/iterator.h"
 #include "lsm/memtable/arena.h"
 #include "lsm/memtable/skiplist.h"
+#include "lsm/write_batch.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 
 enum class MemtableAnswer : uint8_t { kAbsent, kFound, kDeleted };
 
@@ -64,6 +65,6 @@ class Memtable {
   std::vector<const Skiplist::Entry*> prepared_;
 };
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI
 
 #endif  // TRELLIS_LSM_MEMTABLE_MEMTABLE_H_

@@ -9,7 +9,7 @@
 
 #include "lsm/bytes/coding.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 namespace {
 
 // --- Hints ---
@@ -600,4 +600,4 @@ void Skiplist::Cursor::MoveBefore(const Root* root, const Target& target) {
   position_ = place.position - (entry_ != nullptr ? 1 : 0);
 }
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI

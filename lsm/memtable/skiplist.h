@@ -41,10 +41,11 @@
 #include <cstdint>
 #include <string_view>
 
+#include "bloom/core/abi.h"
 #include "lsm/base/internal_key.h"
 #include "lsm/memtable/arena.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 
 class Skiplist {
  private:
@@ -161,6 +162,6 @@ class Skiplist {
   uint64_t random_state_ = 0x9e3779b97f4a7c15;
 };
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI
 
 #endif  // TRELLIS_LSM_MEMTABLE_SKIPLIST_H_

@@ -7,7 +7,7 @@
 
 #include "lsm/table/partitions.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 namespace {
 
 // A shard holds at least this much, so that a small cache is not cut into pieces that no block fits
@@ -167,4 +167,4 @@ size_t BlockCache::used_bytes() const {
   return sum;
 }
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI

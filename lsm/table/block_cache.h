@@ -18,13 +18,14 @@
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
+#include "bloom/core/abi.h"
 #include "lsm/base/epoch.h"
+#include "lsm/block/block.h"
+#include "lsm/block/block_memory.h"
+#include "lsm/block/signposts.h"
 #include "lsm/fs/mutex.h"
-#include "lsm/table/block.h"
-#include "lsm/table/block_memory.h"
-#include "lsm/table/signposts.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 
 class CachedBlock;
 using BlockSlot = std::atomic<CachedBlock*>;
@@ -194,6 +195,6 @@ class BlockCache {
   std::array<Shard, kShards> shards_;
 };
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI
 
 #endif  // TRELLIS_LSM_TABLE_BLOCK_CACHE_H_

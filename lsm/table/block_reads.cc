@@ -2,10 +2,10 @@
 
 #include <utility>
 
+#include "lsm/block/format.h"
 #include "lsm/bytes/status.h"
-#include "lsm/table/format.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 
 std::optional<size_t> BlockReads::Find(const Table* table, size_t ordinal) const {
   // There are few, and each costs a read.
@@ -97,4 +97,4 @@ BlockRef SeekReads::Take(const Table* table, size_t ordinal, bool fill_cache) {
   return block.ok() ? *std::move(block) : BlockRef();
 }
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI

@@ -11,11 +11,12 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "lsm/fs/file_system.h"
+#include "bloom/core/abi.h"
+#include "lsm/file_system.h"
 #include "lsm/table/block_cache.h"
 #include "lsm/table/table.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 
 class BlockReads {
  public:
@@ -81,6 +82,6 @@ class SeekReads {
   bool were_read_ = false;
 };
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI
 
 #endif  // TRELLIS_LSM_TABLE_BLOCK_READS_H_

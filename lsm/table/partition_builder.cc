@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <utility>
 
-#include "lsm/base/filter_curve.h"
+#include "lsm/block/block_io.h"
 #include "lsm/bytes/coding.h"
 #include "lsm/bytes/status.h"
-#include "lsm/table/block_io.h"
+#include "lsm/filters/filter_curve.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 
 PartitionBuilder::PartitionBuilder(std::shared_ptr<const bloom::FilterPolicy> filter_policy,
                                    bloom::FilterContext filter_context, size_t partition_bytes)
@@ -101,4 +101,4 @@ absl::Status PartitionBuilder::Write(AppendFile* file, std::string* scratch, Foo
   return absl::OkStatus();
 }
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI

@@ -14,15 +14,16 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "bloom/core/abi.h"
 #include "bloom/core/hash.h"
 #include "bloom/filter_policy.h"
-#include "lsm/fs/file_system.h"
-#include "lsm/table/block.h"
-#include "lsm/table/format.h"
+#include "lsm/block/block.h"
+#include "lsm/block/format.h"
+#include "lsm/file_system.h"
 #include "lsm/table/partitions.h"
 #include "lsm/table/properties.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 
 class PartitionBuilder {
  public:
@@ -77,6 +78,6 @@ class PartitionBuilder {
   double expected_fpp_sum_ = 0;  // weighed by keys
 };
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI
 
 #endif  // TRELLIS_LSM_TABLE_PARTITION_BUILDER_H_

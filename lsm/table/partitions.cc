@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "lsm/block/block.h"
+#include "lsm/block/block_iterator.h"
 #include "lsm/bytes/coding.h"
 #include "lsm/bytes/status.h"
-#include "lsm/table/block.h"
-#include "lsm/table/block_iterator.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 
 std::string PartitionEntry::Encode() const {
   std::string bytes;
@@ -139,4 +139,4 @@ CachedPartition::CachedPartition(Part part)
       part_(std::move(part)),
       charge_bytes_(sizeof(CachedPartition) + MemoryBytesOf(part_)) {}
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI

@@ -30,13 +30,14 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "bloom/core/abi.h"
 #include "lsm/base/fences.h"
+#include "lsm/block/filter_part.h"
+#include "lsm/block/format.h"
+#include "lsm/block/index_part.h"
 #include "lsm/table/block_cache.h"
-#include "lsm/table/filter_part.h"
-#include "lsm/table/format.h"
-#include "lsm/table/index_part.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 
 inline constexpr size_t kPartitionBytes = 4096;
 inline constexpr size_t kPartitionFilterFactor = 2;
@@ -117,6 +118,6 @@ class CachedPartition : public CachedBlock {
   const size_t charge_bytes_;
 };
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI
 
 #endif  // TRELLIS_LSM_TABLE_PARTITIONS_H_

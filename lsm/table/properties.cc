@@ -12,7 +12,7 @@
 #include "lsm/bytes/escape.h"
 #include "lsm/bytes/status.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 namespace {
 
 enum class ValueType : uint8_t { kVarint = 1, kDouble = 2, kBytes = 3 };
@@ -243,4 +243,4 @@ std::map<std::string, std::string> TableProperties::ToMap() const {
   return texts;
 }
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI

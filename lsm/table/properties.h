@@ -16,9 +16,10 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "bloom/core/abi.h"
 #include "bloom/core/hash.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 
 struct TableProperties {
   uint64_t entries = 0;  // puts and deletes
@@ -75,6 +76,6 @@ struct TableProperties {
   std::map<std::string, std::string> ToMap() const;
 };
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI
 
 #endif  // TRELLIS_LSM_TABLE_PROPERTIES_H_

@@ -3,14 +3,14 @@
 #include <algorithm>
 #include <utility>
 
+#include "lsm/block/block_iterator.h"
+#include "lsm/block/signposts.h"
 #include "lsm/bytes/coding.h"
 #include "lsm/bytes/status.h"
-#include "lsm/table/block_iterator.h"
-#include "lsm/table/signposts.h"
 #include "lsm/table/table_iterator.h"
 #include "lsm/table/table_tail.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 
 Table::Table(std::unique_ptr<ReadFile> file, const TableContext& context)
     : file_(std::move(file)), context_(context) {}
@@ -286,4 +286,4 @@ absl::StatusOr<std::string> Table::ReadDataBlock(BlockHandle handle) const {
   return std::string(bytes);
 }
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI

@@ -23,24 +23,25 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "bloom/core/abi.h"
 #include "bloom/core/hash.h"
 #include "bloom/filter_policy.h"
 #include "lsm/base/counters.h"
-#include "lsm/base/explanation.h"
 #include "lsm/base/internal_key.h"
-#include "lsm/base/iterator.h"
-#include "lsm/base/options.h"
-#include "lsm/fs/file_system.h"
+#include "lsm/block/block_io.h"
+#include "lsm/block/filter_part.h"
+#include "lsm/block/format.h"
+#include "lsm/block/index_part.h"
+#include "lsm/block/signposts.h"
+#include "lsm/explanation.h"
+#include "lsm/file_system.h"
+#include "lsm/iterator.h"
+#include "lsm/options.h"
 #include "lsm/table/block_cache.h"
-#include "lsm/table/block_io.h"
-#include "lsm/table/filter_part.h"
-#include "lsm/table/format.h"
-#include "lsm/table/index_part.h"
 #include "lsm/table/partitions.h"
 #include "lsm/table/properties.h"
-#include "lsm/table/signposts.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 
 class SeekReads;  // lsm/table/block_reads.h
 class TableTail;
@@ -330,6 +331,6 @@ class Table {
   mutable std::vector<BlockSlot> slots_;       // of the data blocks
 };
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI
 
 #endif  // TRELLIS_LSM_TABLE_TABLE_H_

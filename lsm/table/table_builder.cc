@@ -5,16 +5,16 @@
 #include <utility>
 
 #include "bloom/core/hash.h"
-#include "lsm/base/filter_curve.h"
-#include "lsm/base/release.h"
 #include "lsm/base/shared_prefix.h"
-#include "lsm/base/write_batch.h"
+#include "lsm/block/block_io.h"
 #include "lsm/bytes/coding.h"
 #include "lsm/bytes/escape.h"
 #include "lsm/bytes/status.h"
-#include "lsm/table/block_io.h"
+#include "lsm/filters/filter_curve.h"
+#include "lsm/release.h"
+#include "lsm/write_batch.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 namespace {
 
 // Of key and value.  A block is ended when it has reached its size, so it holds at most one entry
@@ -246,4 +246,4 @@ uint64_t TableBuilder::size_bytes_estimate() const {
          static_cast<uint64_t>(static_cast<double>(keys) * filter_bytes_per_key_);
 }
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI

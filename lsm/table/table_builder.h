@@ -12,17 +12,18 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "bloom/core/abi.h"
 #include "bloom/core/hash.h"
 #include "bloom/filter_policy.h"
 #include "lsm/base/internal_key.h"
-#include "lsm/base/options.h"
-#include "lsm/fs/file_system.h"
-#include "lsm/table/block.h"
-#include "lsm/table/format.h"
+#include "lsm/block/block.h"
+#include "lsm/block/format.h"
+#include "lsm/file_system.h"
+#include "lsm/options.h"
 #include "lsm/table/partition_builder.h"
 #include "lsm/table/properties.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 
 struct TableBuildOptions {
   size_t block_bytes = 4096;
@@ -91,6 +92,6 @@ class TableBuilder {
   std::string scratch_;
 };
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI
 
 #endif  // TRELLIS_LSM_TABLE_TABLE_BUILDER_H_

@@ -6,12 +6,12 @@
 #include <vector>
 
 #include "bloom/core/hash.h"
-#include "lsm/base/write_batch.h"
 #include "lsm/bytes/escape.h"
 #include "lsm/bytes/status.h"
 #include "lsm/table/table_walk.h"
+#include "lsm/write_batch.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 namespace {
 
 // Meets all entries of a table in order.
@@ -224,4 +224,4 @@ TableFacts CheckTable(const Table& table, const TableCheckCalls& calls) {
   return TableChecker(table, calls).Run();
 }
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI

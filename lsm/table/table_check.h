@@ -10,9 +10,10 @@
 #include <string_view>
 
 #include "absl/status/status.h"
+#include "bloom/core/abi.h"
 #include "lsm/table/table.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 
 struct TableFacts {
   uint64_t blocks = 0;
@@ -41,6 +42,6 @@ std::string QuotedInternalKey(std::string_view internal_key);
 // was not opened with partitions_on_demand.
 TableFacts CheckTable(const Table& table, const TableCheckCalls& calls);
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI
 
 #endif  // TRELLIS_LSM_TABLE_TABLE_CHECK_H_

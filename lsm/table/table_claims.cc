@@ -6,7 +6,7 @@
 #include "lsm/bytes/escape.h"
 #include "lsm/bytes/status.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 namespace {
 
 class ClaimChecker {
@@ -127,4 +127,4 @@ absl::Status CheckPlace(const Table& table, const TablePlace& place) {
   return checker.status();
 }
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI

@@ -7,9 +7,10 @@
 #include <string_view>
 
 #include "absl/status/status.h"
+#include "bloom/core/abi.h"
 #include "lsm/table/table.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 
 // A manifest's record of a table.
 struct TableRecord {
@@ -32,6 +33,6 @@ struct TablePlace {
 // DataLoss if the table was made for a deeper level, or holds later writes.
 absl::Status CheckPlace(const Table& table, const TablePlace& place);
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI
 
 #endif  // TRELLIS_LSM_TABLE_TABLE_CLAIMS_H_

@@ -11,7 +11,7 @@
 #include "lsm/bytes/status.h"
 #include "lsm/table/block_reads.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 namespace {
 
 // What a walk reads at once: a few blocks first, for it may end soon, and twice as much each time;
@@ -424,4 +424,4 @@ void TableIterator::Prev() {
   SettleBackward();
 }
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI

@@ -16,13 +16,14 @@
 #include <string_view>
 
 #include "absl/status/status.h"
-#include "lsm/base/iterator.h"
+#include "bloom/core/abi.h"
+#include "lsm/block/block_io.h"
+#include "lsm/block/block_iterator.h"
+#include "lsm/iterator.h"
 #include "lsm/table/block_cache.h"
-#include "lsm/table/block_io.h"
-#include "lsm/table/block_iterator.h"
 #include "lsm/table/table.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 
 class TableIterator final : public Iterator {
  public:
@@ -132,6 +133,6 @@ class TableIterator final : public Iterator {
   size_t stretch_end_ = 0;
 };
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI
 
 #endif  // TRELLIS_LSM_TABLE_TABLE_ITERATOR_H_

@@ -4,7 +4,7 @@
 #include "lsm/bytes/status.h"
 #include "lsm/table/table.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 
 absl::Status Table::ReadPartitions(std::string_view top_level_bytes) {
   LSM_ASSIGN_OR_RETURN(partitions_, Partitions::Read(top_level_bytes, footer_, file_->path()));
@@ -210,4 +210,4 @@ uint64_t Table::ApproximateOffsetOf(std::string_view user_key) const {
   return ordinal < index->part->end() ? index->part->handle(ordinal).offset : footer_.data_end();
 }
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI

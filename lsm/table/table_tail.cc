@@ -7,7 +7,7 @@
 #include "lsm/bytes/status.h"
 #include "lsm/table/table.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 
 absl::Status TableTail::Read() {
   offset_ = file_bytes_ - std::min(file_bytes_, Table::kEndBytes);
@@ -72,4 +72,4 @@ absl::StatusOr<std::string_view> TableTail::Block(uint64_t file_id, BlockHandle 
   return block_.view();
 }
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI

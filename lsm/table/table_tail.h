@@ -13,11 +13,12 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "lsm/fs/file_system.h"
-#include "lsm/table/block_io.h"
-#include "lsm/table/format.h"
+#include "bloom/core/abi.h"
+#include "lsm/block/block_io.h"
+#include "lsm/block/format.h"
+#include "lsm/file_system.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 
 class TableTail {
  public:
@@ -63,6 +64,6 @@ class TableTail {
   uint64_t read_bytes_ = 0;
 };
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI
 
 #endif  // TRELLIS_LSM_TABLE_TABLE_TAIL_H_

@@ -6,13 +6,13 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
-#include "lsm/base/iterator.h"
+#include "lsm/block/block.h"
+#include "lsm/block/block_io.h"
 #include "lsm/bytes/escape.h"
 #include "lsm/bytes/status.h"
-#include "lsm/table/block.h"
-#include "lsm/table/block_io.h"
+#include "lsm/iterator.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 
 absl::Status TableWalk::CheckPlace(size_t ordinal, std::string_view first) const {
   const uint64_t offset = table_.block_handle(ordinal).offset;
@@ -114,4 +114,4 @@ BlockFacts TableWalk::WalkUnguarded(size_t ordinal, const EntryVisitor& visit) {
   return facts;
 }
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI

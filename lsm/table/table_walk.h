@@ -10,12 +10,13 @@
 #include <string_view>
 
 #include "absl/status/status.h"
+#include "bloom/core/abi.h"
 #include "lsm/base/internal_key.h"
-#include "lsm/base/options.h"
-#include "lsm/table/format.h"
+#include "lsm/block/format.h"
+#include "lsm/options.h"
 #include "lsm/table/table.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 
 // One data block, read.
 struct BlockFacts {
@@ -60,6 +61,6 @@ class TableWalk {
                       // damage
 };
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI
 
 #endif  // TRELLIS_LSM_TABLE_TABLE_WALK_H_

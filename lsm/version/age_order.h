@@ -7,9 +7,10 @@
 #include <string>
 #include <string_view>
 
+#include "bloom/core/abi.h"
 #include "lsm/base/internal_key.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 
 class AgeOrder {
  public:
@@ -45,6 +46,6 @@ class AgeOrder {
   Sequence earlier_largest_sequence_ = 0;  // of the flushes before
 };
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI
 
 #endif  // TRELLIS_LSM_VERSION_AGE_ORDER_H_

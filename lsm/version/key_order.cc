@@ -8,7 +8,7 @@
 #include "lsm/fs/file_names.h"
 #include "lsm/version/runs_reader.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 namespace {
 
 // With more runs that may contradict older ones, the choice would cost more than the comparison.
@@ -151,4 +151,4 @@ absl::StatusOr<std::optional<std::string>> CompareRuns(Directory& directory,
   return std::nullopt;
 }
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI

@@ -12,13 +12,14 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "bloom/core/abi.h"
 #include "lsm/base/internal_key.h"
-#include "lsm/fs/file_system.h"
+#include "lsm/file_system.h"
 #include "lsm/table/table.h"
 #include "lsm/version/version.h"
 #include "lsm/version/version_edit.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 
 struct AgedTable {
   TableMeta meta;
@@ -52,6 +53,6 @@ absl::StatusOr<std::optional<std::string>> CompareRuns(Directory& directory,
                                                        uint64_t bytes_max,
                                                        const KeyOrderCalls& calls);
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI
 
 #endif  // TRELLIS_LSM_VERSION_KEY_ORDER_H_

@@ -9,7 +9,7 @@
 #include "lsm/table/block_reads.h"
 #include "lsm/version/version.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 namespace {
 
 FilterVerdict VerdictOf(FilterPresence presence, bool passed) {
@@ -350,4 +350,4 @@ void Version::MultiGet(std::span<KeyLookup> lookups, const GetOptions& options, 
   Batch(*this, lookups, options, counters).Run(files);
 }
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI

@@ -8,7 +8,7 @@
 #include "lsm/bytes/status.h"
 #include "lsm/fs/file_names.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 namespace {
 
 constexpr uint32_t kCurrentVersion = 1;
@@ -306,4 +306,4 @@ absl::Status ManifestWriter::Append(const VersionEdit& edit) {
 
 absl::Status ManifestWriter::Close() { return log_->Close(/*sync=*/true); }
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI

@@ -28,14 +28,15 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "bloom/core/abi.h"
 #include "bloom/core/hash.h"
-#include "lsm/base/statistics.h"
-#include "lsm/fs/file_system.h"
+#include "lsm/file_system.h"
 #include "lsm/log/log_reader.h"
 #include "lsm/log/log_writer.h"
+#include "lsm/statistics.h"
 #include "lsm/version/version_edit.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 
 inline constexpr size_t kCurrentBytes = 40;
 inline constexpr std::string_view kCurrentMagic = "TRLSCUR\n";
@@ -164,6 +165,6 @@ class ManifestWriter {
   const std::string current_bytes_;
 };
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI
 
 #endif  // TRELLIS_LSM_VERSION_MANIFEST_H_

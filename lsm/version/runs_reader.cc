@@ -7,7 +7,7 @@
 #include "lsm/bytes/status.h"
 #include "lsm/fs/file_names.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 
 void RunsReader::AddRun(std::vector<TableMeta> tables) {
   runs_.emplace_back().tables = std::move(tables);
@@ -74,4 +74,4 @@ absl::Status RunsReader::Next() {
   return Enter(run);
 }
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI

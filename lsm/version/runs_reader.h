@@ -10,12 +10,13 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "lsm/base/iterator.h"
-#include "lsm/fs/file_system.h"
+#include "bloom/core/abi.h"
+#include "lsm/file_system.h"
+#include "lsm/iterator.h"
 #include "lsm/table/table.h"
 #include "lsm/version/version_edit.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 
 // Grammar: AddRun* Start (Valid (key | value | run | table)* Next)*.  An error ends it.
 class RunsReader {
@@ -58,6 +59,6 @@ class RunsReader {
   std::vector<size_t> heap_;  // of those that have entries left
 };
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI
 
 #endif  // TRELLIS_LSM_VERSION_RUNS_READER_H_

@@ -5,15 +5,15 @@
 #include <optional>
 #include <utility>
 
-#include "lsm/base/filter_allocation.h"
 #include "lsm/bytes/escape.h"
 #include "lsm/bytes/status.h"
+#include "lsm/filters/filter_allocation.h"
 #include "lsm/fs/file_names.h"
 #include "lsm/table/table_claims.h"
 #include "lsm/table/table_iterator.h"
 #include "lsm/version/age_order.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 namespace {
 
 bool OverlapsUserRange(const TableMeta& meta, std::string_view smallest, std::string_view largest) {
@@ -388,4 +388,4 @@ std::unique_ptr<Iterator> NewRunIterator(TableSpan tables, const Table::ScanOpti
   return std::make_unique<RunIterator>(tables, options);
 }
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI

@@ -25,18 +25,19 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "bloom/core/abi.h"
 #include "lsm/base/counters.h"
-#include "lsm/base/explanation.h"
-#include "lsm/base/hotness.h"
 #include "lsm/base/internal_key.h"
-#include "lsm/base/iterator.h"
 #include "lsm/base/key_ranges.h"
-#include "lsm/base/options.h"
-#include "lsm/base/statistics.h"
+#include "lsm/explanation.h"
+#include "lsm/filters/hotness.h"
+#include "lsm/iterator.h"
+#include "lsm/options.h"
+#include "lsm/statistics.h"
 #include "lsm/table/table.h"
 #include "lsm/version/version_edit.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 
 // A table of the store: what the manifest says of it, and the open file.
 struct OpenTable {
@@ -187,6 +188,6 @@ class Version {
 // Over the sorted, disjoint tables of one run, which must outlive it.
 std::unique_ptr<Iterator> NewRunIterator(TableSpan tables, const Table::ScanOptions& options);
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI
 
 #endif  // TRELLIS_LSM_VERSION_VERSION_H_

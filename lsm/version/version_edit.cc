@@ -1,13 +1,13 @@
 #include "lsm/version/version_edit.h"
 
 #include "lsm/base/internal_key.h"
-#include "lsm/base/statistics.h"
-#include "lsm/base/write_batch.h"
 #include "lsm/bytes/coding.h"
 #include "lsm/bytes/escape.h"
 #include "lsm/bytes/status.h"
+#include "lsm/statistics.h"
+#include "lsm/write_batch.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 namespace {
 
 constexpr char kEditFormat = 1;
@@ -266,4 +266,4 @@ absl::StatusOr<VersionEdit> VersionEdit::Decode(std::string_view bytes, std::str
   return edit;
 }
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI

@@ -38,9 +38,10 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "bloom/core/abi.h"
 #include "bloom/core/hash.h"
 
-namespace lsm {
+namespace lsm::inline TRELLIS_ABI {
 
 // What the manifest knows of a table.  Of runs lsm/version/version.h tells: a table is made for
 // one, whose number it keeps wherever it is moved.
@@ -88,6 +89,6 @@ struct VersionEdit {
                                             uint64_t offset);
 };
 
-}  // namespace lsm
+}  // namespace lsm::inline TRELLIS_ABI
 
 #endif  // TRELLIS_LSM_VERSION_VERSION_EDIT_H_

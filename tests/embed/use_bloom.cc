@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "bloom/catalog.h"
+#include "bloom/core/abi.h"
 #include "bloom/core/bits.h"
 #include "bloom/core/capacity.h"
 #include "bloom/core/concepts.h"

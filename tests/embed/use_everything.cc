@@ -10,11 +10,11 @@
 
 #include "bloom/catalog.h"
 #include "bloom/filter_policy.h"
-#include "lsm/base/event_log.h"
-#include "lsm/base/release.h"
 #include "lsm/db.h"
-#include "lsm/fs/environment.h"
-#include "lsm/fs/file_system.h"
+#include "lsm/environment.h"
+#include "lsm/event_log.h"
+#include "lsm/file_system.h"
+#include "lsm/release.h"
 
 namespace {
 

@@ -9,11 +9,11 @@
 #include <utility>
 #include <vector>
 
+#include "lsm/block/block.h"
+#include "lsm/block/format.h"
 #include "lsm/bytes/checksum.h"
 #include "lsm/bytes/coding.h"
 #include "lsm/log/log_format.h"
-#include "lsm/table/block.h"
-#include "lsm/table/format.h"
 #include "lsm/table/partitions.h"
 #include "lsm/version/manifest.h"
 

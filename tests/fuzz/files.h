@@ -14,7 +14,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "lsm/fs/file_system.h"
+#include "lsm/file_system.h"
 #include "tests/fuzz/loaders.h"
 
 namespace fuzz {

@@ -13,13 +13,13 @@
 #include <string_view>
 #include <vector>
 
-#include "lsm/fs/memory_file_system.h"
+#include "lsm/memory_file_system.h"
 #include "tests/bloom/use_loaded.h"
 #include "tests/fuzz/files.h"
 #include "tests/fuzz/loaders.h"
 #include "tests/tools/sample_store.h"
 #include "tools/sstdump/command_line.h"
-#include "tools/sstdump/commands.h"
+#include "tools/sstdump/commands/commands.h"
 #include "tools/sstdump/request.h"
 #include "tools/sstdump/world.h"
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "lsm/db.h"
-#include "lsm/fs/memory_file_system.h"
+#include "lsm/memory_file_system.h"
 #include "tests/bloom/use_loaded.h"
 #include "tests/fuzz/files.h"
 #include "tests/fuzz/loaders.h"

@@ -6,11 +6,11 @@
 #include <utility>
 
 #include "bloom/catalog.h"
-#include "lsm/base/write_batch.h"
 #include "lsm/bytes/coding.h"
 #include "lsm/bytes/escape.h"
 #include "lsm/bytes/readable.h"
 #include "lsm/bytes/status.h"
+#include "lsm/write_batch.h"
 #include "tests/reliability/reduce.h"
 #include "tests/reliability/styles.h"
 

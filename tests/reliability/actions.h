@@ -15,8 +15,8 @@
 #include <string_view>
 #include <vector>
 
-#include "lsm/base/iterator.h"
-#include "lsm/base/options.h"
+#include "lsm/iterator.h"
+#include "lsm/options.h"
 
 namespace reliability {
 

@@ -8,11 +8,11 @@
 #include <utility>
 #include <vector>
 
+#include "lsm/block/format.h"
 #include "lsm/bytes/status.h"
 #include "lsm/db.h"
 #include "lsm/fs/file_names.h"
 #include "lsm/log/log_format.h"
-#include "lsm/table/format.h"
 #include "lsm/table/table.h"
 #include "tests/lsm/engine/world.h"
 #include "tests/reliability/disk.h"

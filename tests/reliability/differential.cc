@@ -21,7 +21,7 @@
 #include "absl/status/statusor.h"
 #include "lsm/bytes/status.h"
 #include "lsm/db.h"
-#include "lsm/fs/memory_file_system.h"
+#include "lsm/memory_file_system.h"
 #include "tests/reliability/actions.h"
 #include "tests/reliability/under_way.h"
 #include "tests/support/deterministic_environment.h"

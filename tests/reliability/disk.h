@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "lsm/fs/memory_file_system.h"
+#include "lsm/memory_file_system.h"
 #include "tests/reliability/recorder.h"
 
 namespace reliability {

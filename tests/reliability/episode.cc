@@ -7,7 +7,7 @@
 
 #include "lsm/bytes/status.h"
 #include "lsm/db.h"
-#include "lsm/fs/memory_file_system.h"
+#include "lsm/memory_file_system.h"
 #include "tests/lsm/engine/full_disk.h"
 #include "tests/reliability/refusals.h"
 #include "tests/reliability/walker.h"

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "lsm/base/options.h"
+#include "lsm/options.h"
 #include "tests/reliability/actions.h"
 #include "tests/reliability/model.h"
 

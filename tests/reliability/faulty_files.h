@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "lsm/fs/memory_file_system.h"
+#include "lsm/memory_file_system.h"
 
 namespace reliability {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "lsm/version/manifest.h"
-#include "tests/lsm/engine/store_forger.h"
+#include "tests/lsm/store/store_forger.h"
 
 namespace reliability {
 

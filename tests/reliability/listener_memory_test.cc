@@ -4,8 +4,8 @@
 #include <memory>
 #include <string>
 
-#include "lsm/base/event_listener.h"
 #include "lsm/db.h"
+#include "lsm/event_listener.h"
 #include "tests/lsm/engine/world.h"
 #include "tests/reliability/short_memory.h"
 #include "tests/reliability/spared_files.h"

@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "lsm/base/event_listener.h"
 #include "lsm/bytes/status.h"
 #include "lsm/db.h"
+#include "lsm/event_listener.h"
 #include "tests/lsm/engine/world.h"
 #include "tests/reliability/reduce.h"
 #include "tests/reliability/short_memory.h"

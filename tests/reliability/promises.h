@@ -10,7 +10,7 @@
 
 #include "absl/status/status.h"
 #include "lsm/db.h"
-#include "lsm/fs/memory_file_system.h"
+#include "lsm/memory_file_system.h"
 #include "tests/reliability/copies.h"
 #include "tests/reliability/workload.h"
 

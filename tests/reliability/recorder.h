@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "lsm/fs/file_system.h"
+#include "lsm/file_system.h"
 
 namespace reliability {
 

@@ -4,8 +4,8 @@
 #include <string_view>
 #include <vector>
 
-#include "lsm/base/write_batch.h"
 #include "lsm/bytes/status.h"
+#include "lsm/write_batch.h"
 #include "tests/reliability/disk.h"
 
 namespace reliability {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "lsm/db.h"
-#include "lsm/fs/memory_file_system.h"
+#include "lsm/memory_file_system.h"
 #include "tests/lsm/engine/world.h"
 
 namespace reliability {

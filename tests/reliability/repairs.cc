@@ -9,16 +9,16 @@
 #include <utility>
 #include <vector>
 
-#include "lsm/base/write_batch.h"
+#include "lsm/block/block.h"
 #include "lsm/bytes/status.h"
 #include "lsm/db.h"
 #include "lsm/fs/file_names.h"
 #include "lsm/log/log_reader.h"
-#include "lsm/table/block.h"
 #include "lsm/table/table.h"
 #include "lsm/version/manifest.h"
-#include "tests/lsm/engine/store_forger.h"
+#include "lsm/write_batch.h"
 #include "tests/lsm/engine/world.h"
+#include "tests/lsm/store/store_forger.h"
 #include "tests/reliability/damage.h"
 #include "tests/reliability/forgeries.h"
 #include "tests/reliability/specimen.h"

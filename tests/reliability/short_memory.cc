@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <new>
 
-#include "lsm/table/block_memory.h"
+#include "lsm/block/block_memory.h"
 
 namespace reliability {
 namespace {

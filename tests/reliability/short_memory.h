@@ -18,7 +18,7 @@ struct ShortMemory {
   // These fail.
   uint64_t from = ~uint64_t{0}, to = ~uint64_t{0};
   int in_store = 0;  // deeper than 0: they count
-  // Without, each piece of block memory (lsm/table/block_memory.h) is an allocation.
+  // Without, each piece of block memory (lsm/block/block_memory.h) is an allocation.
   bool has_regions = true;
 
   static ShortMemory& OfThisThread();

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "lsm/fs/file_system.h"
+#include "lsm/file_system.h"
 
 namespace reliability {
 

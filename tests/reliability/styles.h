@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <iterator>
 
-#include "lsm/base/options.h"
+#include "lsm/options.h"
 
 namespace reliability {
 

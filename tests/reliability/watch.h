@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include "lsm/base/event_listener.h"
 #include "lsm/bytes/status.h"
 #include "lsm/db.h"
+#include "lsm/event_listener.h"
 #include "lsm/fs/file_names.h"
 
 namespace reliability {

@@ -16,7 +16,7 @@
 #include <functional>
 
 #include "absl/base/thread_annotations.h"
-#include "lsm/fs/environment.h"
+#include "lsm/environment.h"
 #include "lsm/fs/mutex.h"
 #include "lsm/fs/scheduler.h"
 

@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "lsm/bytes/status.h"
-#include "lsm/fs/memory_file_system.h"
+#include "lsm/memory_file_system.h"
 #include "tests/support/source_directory.h"
 #include "tests/tools/sample_store.h"
-#include "tools/sstdump/commands.h"
+#include "tools/sstdump/commands/commands.h"
 
 namespace tools {
 namespace {

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "lsm/fs/memory_file_system.h"
+#include "lsm/memory_file_system.h"
 #include "lsm/version/version_edit.h"
 #include "tests/tools/sample_store.h"
 

@@ -1,5 +1,5 @@
 // What each command says of a store whose contents are known.
-#include "tools/sstdump/commands.h"
+#include "tools/sstdump/commands/commands.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "lsm/fs/file_names.h"
-#include "lsm/fs/memory_file_system.h"
+#include "lsm/memory_file_system.h"
 #include "lsm/version/version_edit.h"
 #include "tests/tools/commands_fixture.h"
 #include "tests/tools/sample_store.h"

@@ -9,11 +9,11 @@
 
 #include "lsm/bytes/escape.h"
 #include "lsm/fs/file_names.h"
-#include "lsm/fs/memory_file_system.h"
+#include "lsm/memory_file_system.h"
 #include "lsm/version/manifest.h"
 #include "tests/tools/commands_fixture.h"
 #include "tests/tools/sample_store.h"
-#include "tools/sstdump/commands.h"
+#include "tools/sstdump/commands/commands.h"
 
 namespace tools {
 namespace {

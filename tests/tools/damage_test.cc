@@ -11,13 +11,13 @@
 #include <string>
 #include <vector>
 
+#include "lsm/block/format.h"
 #include "lsm/bytes/checksum.h"
 #include "lsm/bytes/coding.h"
 #include "lsm/bytes/status.h"
-#include "lsm/fs/memory_file_system.h"
-#include "lsm/table/format.h"
+#include "lsm/memory_file_system.h"
 #include "lsm/version/version_edit.h"
-#include "tests/lsm/engine/store_forger.h"
+#include "tests/lsm/store/store_forger.h"
 #include "tests/tools/sample_store.h"
 #include "tools/sstdump/command_line.h"
 #include "tools/sstdump/world.h"

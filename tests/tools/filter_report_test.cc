@@ -8,9 +8,9 @@
 #include <string>
 
 #include "lsm/fs/file_names.h"
-#include "lsm/fs/memory_file_system.h"
+#include "lsm/memory_file_system.h"
 #include "tests/tools/sample_store.h"
-#include "tools/sstdump/table_file.h"
+#include "tools/sstdump/store/table_file.h"
 
 namespace tools {
 namespace {

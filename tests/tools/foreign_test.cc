@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "lsm/block/format.h"
 #include "lsm/bytes/checksum.h"
 #include "lsm/bytes/coding.h"
-#include "lsm/fs/memory_file_system.h"
 #include "lsm/log/log_format.h"
-#include "lsm/table/format.h"
+#include "lsm/memory_file_system.h"
 #include "tests/tools/sample_store.h"
 
 namespace tools {

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "lsm/fs/memory_file_system.h"
+#include "lsm/memory_file_system.h"
 #include "tests/support/source_directory.h"
 #include "tests/tools/sample_store.h"
 

@@ -18,18 +18,18 @@
 #include "bloom/core/hash.h"
 #include "bloom/filter_policy.h"
 #include "lsm/base/internal_key.h"
-#include "lsm/base/write_batch.h"
+#include "lsm/block/block_memory.h"
 #include "lsm/bytes/status.h"
 #include "lsm/fs/file_names.h"
-#include "lsm/fs/memory_file_system.h"
-#include "lsm/table/block_memory.h"
+#include "lsm/memory_file_system.h"
 #include "lsm/table/table.h"
 #include "lsm/version/manifest.h"
+#include "lsm/write_batch.h"
 #include "tests/lsm/table/table_forgery.h"
 #include "tests/lsm/version/missing_files.h"
 #include "tests/tools/sample_store.h"
 #include "tools/sstdump/filter_report.h"
-#include "tools/sstdump/table_file.h"
+#include "tools/sstdump/store/table_file.h"
 
 namespace {
 

@@ -17,11 +17,11 @@
 #include <string>
 
 #include "bloom/filter_policy.h"
+#include "lsm/block/format.h"
 #include "lsm/bytes/checksum.h"
 #include "lsm/bytes/coding.h"
 #include "lsm/bytes/status.h"
-#include "lsm/fs/environment.h"
-#include "lsm/table/format.h"
+#include "lsm/environment.h"
 #include "tests/support/sanitized.h"
 #include "tests/support/scratch_dir.h"
 #include "tests/tools/sample_store.h"

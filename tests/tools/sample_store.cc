@@ -11,9 +11,9 @@
 
 #include "bloom/filter_policy.h"
 #include "lsm/base/internal_key.h"
-#include "lsm/base/write_batch.h"
 #include "lsm/fs/file_names.h"
 #include "lsm/version/manifest.h"
+#include "lsm/write_batch.h"
 
 namespace tools {
 namespace {

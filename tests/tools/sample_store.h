@@ -10,10 +10,10 @@
 #include <string_view>
 #include <vector>
 
-#include "lsm/base/options.h"
-#include "lsm/fs/file_system.h"
-#include "lsm/fs/memory_file_system.h"
+#include "lsm/file_system.h"
 #include "lsm/log/log_writer.h"
+#include "lsm/memory_file_system.h"
+#include "lsm/options.h"
 #include "lsm/table/table_builder.h"
 #include "lsm/version/version_edit.h"
 #include "tools/sstdump/world.h"

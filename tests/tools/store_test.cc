@@ -15,12 +15,12 @@
 
 #include "lsm/bytes/escape.h"
 #include "lsm/db.h"
-#include "lsm/fs/environment.h"
-#include "lsm/fs/memory_file_system.h"
+#include "lsm/environment.h"
+#include "lsm/memory_file_system.h"
 #include "tests/support/scratch_dir.h"
 #include "tests/support/status_matchers.h"
 #include "tests/tools/sample_store.h"
-#include "tools/sstdump/commands.h"
+#include "tools/sstdump/commands/commands.h"
 
 namespace tools {
 namespace {

@@ -6,15 +6,15 @@
 #include <string>
 #include <vector>
 
+#include "lsm/block/format.h"
 #include "lsm/bytes/checksum.h"
 #include "lsm/bytes/coding.h"
 #include "lsm/fs/file_names.h"
-#include "lsm/fs/memory_file_system.h"
-#include "lsm/table/format.h"
+#include "lsm/memory_file_system.h"
 #include "lsm/table/properties.h"
 #include "lsm/version/version_edit.h"
 #include "tests/tools/sample_store.h"
-#include "tools/sstdump/commands.h"
+#include "tools/sstdump/commands/commands.h"
 #include "tools/sstdump/wrap.h"
 
 namespace tools {

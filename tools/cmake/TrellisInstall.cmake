@@ -53,6 +53,7 @@ endfunction()
 # All of bloom/ is for direct use (tests/tidy_test.cc: all of it is here, and in tests/embed).
 trellis_install(bloom HEADERS
   bloom/catalog.h
+  bloom/core/abi.h
   bloom/core/bits.h
   bloom/core/capacity.h
   bloom/core/concepts.h
@@ -122,32 +123,28 @@ set(trellis_components bloom)
 if(TRELLIS_BUILD_LSM)
   # Of lsm/ only the store's interface and the seam to the file system (tests/tidy_test.cc: closed under inclusion).
   trellis_install(lsm HEADERS
-    lsm/base/copy_report.h
-    lsm/base/event_listener.h
-    lsm/base/event_log.h
-    lsm/base/explanation.h
-    lsm/base/filter_goal.h
-    lsm/base/histogram.h
     lsm/base/internal_key.h
-    lsm/base/iterator.h
     lsm/base/key_head.h
-    lsm/base/options.h
-    lsm/base/pace.h
-    lsm/base/pinned_value.h
-    lsm/base/prefix_end.h
-    lsm/base/recovery_report.h
-    lsm/base/repair_report.h
-    lsm/base/snapshot.h
-    lsm/base/statistics.h
-    lsm/base/verify_report.h
-    lsm/base/write_batch.h
     lsm/bytes/coding.h
     lsm/db.h
-    lsm/fs/environment.h
-    lsm/fs/file_system.h
-    lsm/fs/memory_file_system.h)
-  install(FILES ${PROJECT_BINARY_DIR}/generated/lsm/base/release.h
-          DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/trellis/lsm/base)
+    lsm/environment.h
+    lsm/event_listener.h
+    lsm/event_log.h
+    lsm/explanation.h
+    lsm/file_system.h
+    lsm/filter_goal.h
+    lsm/histogram.h
+    lsm/iterator.h
+    lsm/memory_file_system.h
+    lsm/options.h
+    lsm/pace.h
+    lsm/pinned_value.h
+    lsm/reports.h
+    lsm/snapshot.h
+    lsm/statistics.h
+    lsm/write_batch.h)
+  install(FILES ${PROJECT_BINARY_DIR}/generated/lsm/release.h
+          DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/trellis/lsm)
   set(liburing "")
   if(TARGET Liburing::uring)
     set(liburing liburing)

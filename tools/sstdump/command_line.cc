@@ -6,14 +6,14 @@
 #include <utility>
 
 #include "bloom/catalog.h"
-#include "lsm/base/options.h"
-#include "lsm/base/release.h"
+#include "lsm/block/format.h"
 #include "lsm/bytes/escape.h"
 #include "lsm/bytes/readable.h"
 #include "lsm/bytes/status.h"
 #include "lsm/log/log_format.h"
-#include "lsm/table/format.h"
-#include "tools/sstdump/commands.h"
+#include "lsm/options.h"
+#include "lsm/release.h"
+#include "tools/sstdump/commands/commands.h"
 #include "tools/sstdump/session.h"
 #include "tools/sstdump/wrap.h"
 

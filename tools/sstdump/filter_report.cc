@@ -11,7 +11,7 @@
 #include "lsm/table/table_walk.h"
 #include "tools/sstdump/layout.h"
 #include "tools/sstdump/session.h"
-#include "tools/sstdump/table_file.h"
+#include "tools/sstdump/store/table_file.h"
 
 namespace tools {
 namespace {

@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "bloom/filter_policy.h"
 #include "lsm/table/table.h"
-#include "tools/sstdump/absent_keys.h"
+#include "tools/sstdump/store/absent_keys.h"
 
 namespace tools {
 

@@ -24,7 +24,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "lsm/bytes/status.h"
-#include "lsm/fs/environment.h"
+#include "lsm/environment.h"
 #include "tools/sstdump/session.h"
 #include "tools/sstdump/world.h"
 

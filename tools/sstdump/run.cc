@@ -10,11 +10,11 @@
 #include "lsm/bytes/status.h"
 #include "lsm/fs/file_names.h"
 #include "tools/sstdump/command_line.h"
-#include "tools/sstdump/commands.h"
+#include "tools/sstdump/commands/commands.h"
 #include "tools/sstdump/layout.h"
 #include "tools/sstdump/session.h"
-#include "tools/sstdump/store_files.h"
-#include "tools/sstdump/target.h"
+#include "tools/sstdump/store/store_files.h"
+#include "tools/sstdump/store/target.h"
 #include "tools/sstdump/world.h"
 
 namespace tools {

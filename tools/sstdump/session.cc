@@ -8,7 +8,7 @@
 #include "lsm/bytes/readable.h"
 #include "lsm/bytes/status.h"
 #include "tools/sstdump/characters.h"
-#include "tools/sstdump/commands.h"
+#include "tools/sstdump/commands/commands.h"
 #include "tools/sstdump/wrap.h"
 
 namespace tools {

@@ -22,7 +22,7 @@
 #include "absl/status/status.h"
 #include "lsm/bytes/json_writer.h"
 #include "tools/sstdump/request.h"
-#include "tools/sstdump/target.h"
+#include "tools/sstdump/store/target.h"
 #include "tools/sstdump/world.h"
 
 namespace tools {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "lsm/fs/file_system.h"
+#include "lsm/file_system.h"
 
 namespace tools {
 

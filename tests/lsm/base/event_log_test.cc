@@ -1,4 +1,4 @@
-#include "lsm/base/event_log.h"
+#include "lsm/event_log.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "lsm/bytes/status.h"
-#include "lsm/fs/memory_file_system.h"
+#include "lsm/memory_file_system.h"
 #include "tests/support/scratch_dir.h"
 #include "tests/support/status_matchers.h"
 

@@ -1,4 +1,4 @@
-#include "lsm/base/explanation.h"
+#include "lsm/explanation.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "lsm/base/histogram.h"
+#include "lsm/histogram.h"
 
 #include <gtest/gtest.h>
 

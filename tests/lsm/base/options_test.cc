@@ -1,4 +1,4 @@
-#include "lsm/base/options.h"
+#include "lsm/options.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "bloom/catalog.h"
-#include "lsm/base/filter_choice.h"
+#include "lsm/filters/filter_choice.h"
 #include "tests/support/status_matchers.h"
 
 namespace lsm {

@@ -1,4 +1,4 @@
-#include "lsm/base/pinned_value.h"
+#include "lsm/pinned_value.h"
 
 #include <gtest/gtest.h>
 

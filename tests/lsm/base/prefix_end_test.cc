@@ -1,6 +1,6 @@
-#include "lsm/base/prefix_end.h"
-
 #include <gtest/gtest.h>
+
+#include "lsm/iterator.h"
 
 namespace lsm {
 namespace {

@@ -1,4 +1,4 @@
-#include "lsm/base/statistics.h"
+#include "lsm/statistics.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

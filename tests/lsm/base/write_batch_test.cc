@@ -1,4 +1,4 @@
-#include "lsm/base/write_batch.h"
+#include "lsm/write_batch.h"
 
 #include <gtest/gtest.h>
 

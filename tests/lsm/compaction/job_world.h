@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <string_view>
 
-#include "lsm/base/options.h"
 #include "lsm/compaction/jobs.h"
+#include "lsm/options.h"
 #include "tests/lsm/version/table_maker.h"
 #include "tests/support/deterministic_environment.h"
 

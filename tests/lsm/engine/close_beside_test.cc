@@ -10,8 +10,8 @@
 #include <thread>
 #include <vector>
 
-#include "lsm/base/event_listener.h"
 #include "lsm/db.h"
+#include "lsm/event_listener.h"
 #include "tests/lsm/engine/full_disk.h"
 #include "tests/lsm/engine/world.h"
 #include "tests/support/scratch_dir.h"

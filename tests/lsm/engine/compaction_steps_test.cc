@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "lsm/base/event_listener.h"
 #include "lsm/bytes/status.h"
+#include "lsm/event_listener.h"
 #include "tests/lsm/engine/full_disk.h"
 #include "tests/lsm/engine/store_test.h"
 #include "tests/support/status_matchers.h"

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "lsm/base/event_listener.h"
-#include "lsm/engine/event_queue.h"
+#include "lsm/event_listener.h"
+#include "lsm/events/event_queue.h"
 #include "tests/lsm/engine/store_test.h"
 #include "tests/support/status_matchers.h"
 

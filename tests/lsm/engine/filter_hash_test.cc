@@ -5,7 +5,7 @@
 #include "bloom/core/hash.h"
 #include "bloom/filter_policy.h"
 #include "lsm/bytes/status.h"
-#include "lsm/engine/store_files.h"
+#include "lsm/store/store_files.h"
 #include "tests/lsm/engine/store_test.h"
 
 namespace lsm {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "lsm/bytes/status.h"
-#include "lsm/fs/memory_file_system.h"
+#include "lsm/memory_file_system.h"
 
 namespace lsm {
 

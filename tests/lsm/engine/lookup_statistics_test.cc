@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "bloom/catalog.h"
+#include "lsm/block/format.h"
 #include "lsm/log/log_format.h"
-#include "lsm/table/format.h"
 #include "tests/lsm/engine/store_test.h"
 #include "tests/support/status_matchers.h"
 

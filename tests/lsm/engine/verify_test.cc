@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "lsm/engine/pacer.h"
-#include "lsm/engine/verify_table.h"
+#include "lsm/store/pacer.h"
+#include "lsm/store/verify_table.h"
 #include "lsm/version/manifest.h"
 #include "tests/lsm/engine/counting_scheduler.h"
 #include "tests/lsm/engine/store_test.h"

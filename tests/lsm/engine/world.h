@@ -14,7 +14,7 @@
 #include "lsm/bytes/status.h"
 #include "lsm/db.h"
 #include "lsm/fs/file_names.h"
-#include "lsm/fs/memory_file_system.h"
+#include "lsm/memory_file_system.h"
 #include "tests/support/deterministic_environment.h"
 #include "tests/support/status_matchers.h"
 

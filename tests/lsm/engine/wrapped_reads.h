@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "lsm/bytes/status.h"
-#include "lsm/fs/file_system.h"
+#include "lsm/file_system.h"
 #include "lsm/fs/forwarding_directory.h"
 
 namespace lsm {

@@ -8,9 +8,9 @@
 #include <thread>
 #include <vector>
 
-#include "lsm/fs/environment.h"
-#include "lsm/fs/file_system.h"
-#include "lsm/fs/memory_file_system.h"
+#include "lsm/environment.h"
+#include "lsm/file_system.h"
+#include "lsm/memory_file_system.h"
 #include "tests/support/scratch_dir.h"
 #include "tests/support/status_matchers.h"
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "lsm/fs/file_system.h"
+#include "lsm/file_system.h"
 #include "tests/support/status_matchers.h"
 
 namespace lsm {

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "lsm/fs/environment.h"
-#include "lsm/fs/file_system.h"
-#include "lsm/fs/memory_file_system.h"
+#include "lsm/environment.h"
+#include "lsm/file_system.h"
+#include "lsm/memory_file_system.h"
 #include "tests/lsm/fs/directory_fixture.h"
 #include "tests/support/scratch_dir.h"
 #include "tests/support/status_matchers.h"

@@ -1,6 +1,6 @@
 // What a crash takes and leaves, faults, and damage: what the file system in memory does beyond the
 // contract.
-#include "lsm/fs/memory_file_system.h"
+#include "lsm/memory_file_system.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "lsm/bytes/status.h"
-#include "lsm/fs/environment.h"
-#include "lsm/fs/file_system.h"
+#include "lsm/environment.h"
+#include "lsm/file_system.h"
 #include "tests/lsm/fs/directory_fixture.h"
 #include "tests/lsm/fs/watched_calls.h"
 #include "tests/support/scratch_dir.h"

@@ -18,8 +18,8 @@
 #include <string>
 #include <vector>
 
-#include "lsm/fs/environment.h"
-#include "lsm/fs/file_system.h"
+#include "lsm/environment.h"
+#include "lsm/file_system.h"
 #include "tests/lsm/fs/child_process.h"
 #include "tests/lsm/fs/directory_fixture.h"
 #include "tests/support/scratch_dir.h"

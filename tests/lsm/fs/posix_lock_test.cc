@@ -7,8 +7,8 @@
 #include <string>
 #include <utility>
 
-#include "lsm/fs/environment.h"
-#include "lsm/fs/file_system.h"
+#include "lsm/environment.h"
+#include "lsm/file_system.h"
 #include "tests/lsm/fs/child_process.h"
 #include "tests/support/scratch_dir.h"
 #include "tests/support/status_matchers.h"

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "lsm/base/write_batch.h"
 #include "lsm/bytes/coding.h"
 #include "lsm/bytes/status.h"
+#include "lsm/write_batch.h"
 #include "tests/support/status_matchers.h"
 
 namespace lsm {

@@ -10,8 +10,9 @@
 #include <string_view>
 #include <vector>
 
+#include "lsm/block/block_iterator.h"
 #include "lsm/bytes/checksum.h"
-#include "lsm/table/block_iterator.h"
+#include "lsm/bytes/status.h"
 #include "lsm/table/table_check.h"
 #include "tests/lsm/table/forgetful_policy.h"
 #include "tests/lsm/table/table_model.h"

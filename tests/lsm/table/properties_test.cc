@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "lsm/table/format.h"
+#include "lsm/block/format.h"
 #include "tests/support/status_matchers.h"
 
 namespace lsm {

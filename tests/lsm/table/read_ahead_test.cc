@@ -13,7 +13,7 @@
 
 #include "lsm/base/merging_iterator.h"
 #include "lsm/bytes/status.h"
-#include "lsm/fs/file_system.h"
+#include "lsm/file_system.h"
 #include "lsm/table/block_reads.h"
 #include "tests/lsm/table/table_model.h"
 #include "tests/support/status_matchers.h"
@@ -26,7 +26,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing_support::StatusIs;
 
-constexpr int kKeys = 10'000;
+constexpr int kEntries = 10'000;
 constexpr uint64_t kFirstBytes = 16 << 10;  // as in table_iterator.cc
 constexpr uint64_t kMostBytes = 248 << 10;
 
@@ -36,7 +36,7 @@ std::string Target(int number) { return InternalKey(NumberKey(number), kSequence
 std::string TableOfEvery(int step, int first, size_t partition_bytes = 0) {
   Rng rng(7);
   Model model;
-  for (int i = 0; i < kKeys; ++i) {
+  for (int i = 0; i < kEntries; ++i) {
     std::string value(128, '\0');
     for (char& byte : value) byte = static_cast<char>(rng());
     model.emplace(InternalKey(NumberKey(first + step * i), 5), value);
@@ -93,11 +93,11 @@ TEST_F(ReadAheadTest, AWalkReadsTwiceAsMuchEachTimeAndNothingTwice) {
     int entries = 0;
     for (forward ? iterator_->SeekToFirst() : iterator_->SeekToLast(); iterator_->Valid();
          forward ? iterator_->Next() : iterator_->Prev()) {
-      EXPECT_EQ(UserKeyOf(iterator_->key()), NumberKey(forward ? entries : kKeys - 1 - entries));
+      EXPECT_EQ(UserKeyOf(iterator_->key()), NumberKey(forward ? entries : kEntries - 1 - entries));
       ++entries;
     }
     EXPECT_OK(iterator_->status());
-    EXPECT_EQ(entries, kKeys);
+    EXPECT_EQ(entries, kEntries);
     EXPECT_EQ(read_bytes(), data_bytes);
     // Two blocks alone, four growing stretches, and the rest by the largest, of which a block's
     // length may be missing.
@@ -109,8 +109,8 @@ TEST_F(ReadAheadTest, WhoGoesOnToTheNextBlockOnlyReadsThatOne) {
   Open(TableOfEvery(1, 0));
   for (const bool forward : {true, false}) {
     iterator_ = table().NewIterator({.fill_cache = false});
-    iterator_->Seek(Target(kKeys / 2));
-    const size_t block = table().FirstBlockFor(NumberKey(kKeys / 2));
+    iterator_->Seek(Target(kEntries / 2));
+    const size_t block = table().FirstBlockFor(NumberKey(kEntries / 2));
     LeaveBlock(forward);
     EXPECT_EQ(reads(), 2u);
     EXPECT_EQ(read_bytes(), BytesOf(block) + BytesOf(forward ? block + 1 : block - 1));
@@ -122,7 +122,7 @@ TEST_F(ReadAheadTest, WhoGoesOnToTheNextBlockOnlyReadsThatOne) {
     // What was read is not read again; what comes behind a seek starts again.
     LeaveBlock(forward);
     EXPECT_EQ(reads(), 0u);
-    iterator_->Seek(Target(kKeys / 4));
+    iterator_->Seek(Target(kEntries / 4));
     EXPECT_EQ(reads(), 1u);
     LeaveBlock(forward);
     EXPECT_EQ(reads(), 1u);
@@ -134,10 +134,10 @@ TEST_F(ReadAheadTest, AWalkFromACachedBlockStartsOverToo) {
   const std::string bytes = TableOfEvery(1, 0);
   for (const bool forward : {true, false}) {
     Open(bytes);
-    iterator_->Seek(Target(3 * kKeys / 4));
-    iterator_->Seek(Target(kKeys / 2));
+    iterator_->Seek(Target(3 * kEntries / 4));
+    iterator_->Seek(Target(kEntries / 2));
     for (int i = 0; i < 4; ++i) LeaveBlock(forward);
-    iterator_->Seek(Target(3 * kKeys / 4));
+    iterator_->Seek(Target(3 * kEntries / 4));
     read_bytes();
     LeaveBlock(forward);
     const uint64_t one = read_bytes();
@@ -150,10 +150,10 @@ TEST_F(ReadAheadTest, AStretchEndsWhereABlockIsCached) {
   const std::string bytes = TableOfEvery(1, 0);
   for (const bool forward : {true, false}) {
     Open(bytes);
-    const size_t first = table().FirstBlockFor(NumberKey(kKeys / 2));
+    const size_t first = table().FirstBlockFor(NumberKey(kEntries / 2));
     const size_t cached = forward ? first + 4 : first - 4;
     iterator_->Seek(InternalKey(table().block_fence(cached), kSequenceMax));
-    iterator_->Seek(Target(kKeys / 2));
+    iterator_->Seek(Target(kEntries / 2));
     reads(), read_bytes();
     LeaveBlock(forward);
     read_bytes();
@@ -191,9 +191,9 @@ TEST_F(ReadAheadTest, DamageAheadIsMetWhereItIs) {
 
 TEST_F(ReadAheadTest, AStretchThatIsDamagedOnTheWayIsReadAgain) {
   Open(TableOfEvery(1, 0));
-  const size_t damaged = table().FirstBlockFor(NumberKey(kKeys / 2)) + 4;  // within a stretch
+  const size_t damaged = table().FirstBlockFor(NumberKey(kEntries / 2)) + 4;  // within a stretch
   char& byte = opened_.file->bytes[static_cast<size_t>(table().block_handle(damaged).offset)];
-  iterator_->Seek(Target(kKeys / 2));
+  iterator_->Seek(Target(kEntries / 2));
   LeaveBlock(/*forward=*/true);
   byte ^= 1;
   LeaveBlock(/*forward=*/true);
@@ -217,7 +217,7 @@ TEST_F(ReadAheadTest, AStretchEndsWithItsIndexPartition) {
       ++entries;
     }
     EXPECT_OK(iterator_->status());
-    EXPECT_EQ(entries, kKeys);
+    EXPECT_EQ(entries, kEntries);
     // Each partition takes a read of its index, and at least one of a stretch of blocks.
     const uint64_t count = reads();
     EXPECT_LT(count, table().block_count() / 2);
@@ -375,8 +375,8 @@ TEST_F(SeekReadsTest, ADamagedBlockIsTheErrorOfTheSeekThatLooksIntoIt) {
   EXPECT_FALSE(merged_->Valid());
   EXPECT_THAT(merged_->status(),
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr(Concat("offset ", offset, ":"))));
-  merged_->Seek(Target(2 * kKeys));
-  ExpectAt(2 * kKeys);
+  merged_->Seek(Target(2 * kEntries));
+  ExpectAt(2 * kEntries);
 }
 
 TEST_F(SeekReadsTest, ABlockThatCouldNotBeReadIsReadAgain) {

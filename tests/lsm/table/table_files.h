@@ -13,7 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "lsm/fs/file_system.h"
+#include "lsm/file_system.h"
 
 namespace lsm {
 

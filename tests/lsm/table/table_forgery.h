@@ -9,12 +9,12 @@
 #include <utility>
 #include <vector>
 
-#include "lsm/base/write_batch.h"
+#include "lsm/block/block.h"
+#include "lsm/block/format.h"
 #include "lsm/bytes/checksum.h"
 #include "lsm/bytes/coding.h"
-#include "lsm/table/block.h"
-#include "lsm/table/format.h"
 #include "lsm/table/properties.h"
+#include "lsm/write_batch.h"
 #include "tests/lsm/table/table_model.h"
 
 namespace lsm {

@@ -15,11 +15,11 @@
 #include <utility>
 #include <vector>
 
+#include "lsm/block/block_io.h"
 #include "lsm/bytes/checksum.h"
 #include "lsm/bytes/coding.h"
 #include "lsm/bytes/escape.h"
 #include "lsm/bytes/status.h"
-#include "lsm/table/block_io.h"
 #include "tests/lsm/table/table_forgery.h"
 #include "tests/lsm/table/table_model.h"
 #include "tests/support/status_matchers.h"

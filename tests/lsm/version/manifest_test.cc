@@ -13,7 +13,7 @@
 #include "lsm/bytes/checksum.h"
 #include "lsm/bytes/coding.h"
 #include "lsm/fs/file_names.h"
-#include "lsm/fs/memory_file_system.h"
+#include "lsm/memory_file_system.h"
 #include "tests/lsm/version/table_maker.h"
 #include "tests/support/status_matchers.h"
 

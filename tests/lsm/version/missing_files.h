@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "lsm/base/internal_key.h"
-#include "lsm/fs/file_system.h"
+#include "lsm/file_system.h"
 #include "lsm/version/manifest.h"
 #include "tests/support/status_matchers.h"
 

@@ -13,7 +13,7 @@
 #include "lsm/base/counters.h"
 #include "lsm/base/internal_key.h"
 #include "lsm/fs/file_names.h"
-#include "lsm/fs/memory_file_system.h"
+#include "lsm/memory_file_system.h"
 #include "lsm/table/block_cache.h"
 #include "lsm/table/table_builder.h"
 #include "lsm/version/version.h"

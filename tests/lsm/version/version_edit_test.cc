@@ -7,8 +7,8 @@
 #include <string>
 
 #include "lsm/base/internal_key.h"
-#include "lsm/base/write_batch.h"
 #include "lsm/bytes/coding.h"
+#include "lsm/write_batch.h"
 #include "tests/lsm/version/table_maker.h"
 #include "tests/support/status_matchers.h"
 

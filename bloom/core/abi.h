@@ -1,0 +1,16 @@
+// What every header and source of the libraries opens its namespace with, so that two versions of
+// Trellis can live in one process:
+//
+//   namespace lsm::inline TRELLIS_ABI { ... }
+//
+// A user writes lsm::DB; the linker sees lsm::v0_1::DB.  The version changes with the minor version
+// while the major one is 0, then with the major one, as the shared libraries' SONAME does.
+#ifndef TRELLIS_BLOOM_CORE_ABI_H_
+#define TRELLIS_BLOOM_CORE_ABI_H_
+
+// Defined already only where a program builds a second copy of the libraries under another name.
+#ifndef TRELLIS_ABI
+#define TRELLIS_ABI v0_1
+#endif
+
+#endif  // TRELLIS_BLOOM_CORE_ABI_H_

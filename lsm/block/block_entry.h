@@ -1,0 +1,58 @@
+// How the numbers before an entry's key are read.  Only for lsm/table/block*.
+#ifndef TRELLIS_LSM_BLOCK_BLOCK_ENTRY_H_
+#define TRELLIS_LSM_BLOCK_BLOCK_ENTRY_H_
+
+#include <cstdint>
+#include <string_view>
+
+#include "bloom/core/abi.h"
+#include "lsm/bytes/coding.h"
+
+namespace lsm::inline TRELLIS_ABI {
+
+struct BlockEntry {
+  uint32_t shared = 0;        // bytes of the key before it that its own begins with
+  std::string_view key_tail;  // the rest of its key
+  std::string_view value;
+
+  const char* end() const { return value.data() + value.size(); }
+};
+
+// The three lengths before an entry's key.
+struct EntryLengths {
+  uint32_t shared = 0;
+  uint32_t tail_bytes = 0;
+  uint32_t value_bytes = 0;
+};
+
+// Reads them where one is of more than a byte; returns what is behind them, or nullptr.  Apart, so
+// that what is read below stays in registers.
+const char* ReadLongLengths(const char* from, const char* limit, EntryLengths* lengths);
+
+// Reads the entry at `from`; false if it reaches beyond `limit`.  Says nothing about whether
+// `shared` can be.
+inline bool ReadBlockEntry(const char* from, const char* limit, BlockEntry* entry) {
+  if (limit - from < 3) return false;
+  uint32_t shared = static_cast<uint8_t>(from[0]);
+  uint32_t tail_bytes = static_cast<uint8_t>(from[1]);
+  uint32_t value_bytes = static_cast<uint8_t>(from[2]);
+  if ((shared | tail_bytes | value_bytes) < 0x80) [[likely]] {
+    from += 3;
+  } else {
+    EntryLengths lengths;
+    from = ReadLongLengths(from, limit, &lengths);
+    if (from == nullptr) return false;
+    shared = lengths.shared;
+    tail_bytes = lengths.tail_bytes;
+    value_bytes = lengths.value_bytes;
+  }
+  if (static_cast<uint64_t>(limit - from) < uint64_t{tail_bytes} + value_bytes) return false;
+  entry->shared = shared;
+  entry->key_tail = {from, tail_bytes};
+  entry->value = {from + tail_bytes, value_bytes};
+  return true;
+}
+
+}  // namespace lsm::inline TRELLIS_ABI
+
+#endif  // TRELLIS_LSM_BLOCK_BLOCK_ENTRY_H_

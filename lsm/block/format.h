@@ -1,0 +1,111 @@
+// What an SSTable is made of.  lsm/FORMAT.md draws the whole; this is version 1, and 2, in which
+// filter and index are cut into partitions (partitions.h).
+//
+//   file  = header data_block+ [filter_block] index_block properties_block footer            (1)
+//   file  = header data_block+ filter_partition* index_partition+ top_level_block
+//           properties_block footer                                                          (2)
+//   block = stored bytes, then a trailer of 9 bytes:
+//             u8 compression | fixed64 checksum of (stored bytes, compression), bound to file id
+//             and offset
+//
+//   header (24 bytes)
+//     0  8  magic "TRLSTBL\n"
+//     8  8  file id, drawn at random
+//    16  8  checksum of bytes 0-15, at offset 0
+//
+//   footer (112 bytes, the last of the file)
+//     0 16  filter block: fixed64 offset, fixed64 stored bytes (both 0: there is none);
+//           in version 2 all filter partitions, from the first one's offset to where the last one's
+//           trailer begins
+//    16 16  index block; in version 2 the top-level block
+//    32 16  properties block
+//    48  8  file id
+//    56  8  size of the file in bytes
+//    64  8  number of data blocks
+//    72  8  number of entries
+//    80  4  format version (1 or 2)
+//    84  4  checksum kind (1: XXH3-64, seeded)
+//    88  8  zero; in version 2 the offset of the first index partition
+//    96  8  checksum of bytes 0-95, at the footer's offset
+//   104  8  magic "TRLSTBL\n"
+//
+// A data block is LZ4 (varint32 size when expanded, then the LZ4 block) or not compressed; filter,
+// index and properties never are.  A filter block begins wherever it begins; it is loaded to
+// 64-byte aligned memory.
+#ifndef TRELLIS_LSM_BLOCK_FORMAT_H_
+#define TRELLIS_LSM_BLOCK_FORMAT_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "bloom/core/abi.h"
+
+namespace lsm::inline TRELLIS_ABI {
+
+inline constexpr std::string_view kTableMagic = "TRLSTBL\n";
+inline constexpr size_t kTableHeaderBytes = 24;
+inline constexpr size_t kFooterBytes = 112;
+inline constexpr size_t kBlockTrailerBytes = 9;
+// A larger block has one large value, or is a filter or an index.  Writers take care that they do
+// not hold its bytes more often than they must.
+inline constexpr size_t kLargeBlockBytesMin = size_t{1} << 20;
+inline constexpr uint32_t kTableVersion = 1;
+inline constexpr uint32_t kTableVersionPartitioned = 2;
+inline constexpr uint32_t kChecksumKindXxh3 = 1;
+// A larger block is not believed; an entry of the largest key and value fits.
+inline constexpr uint64_t kBlockBytesMax = uint64_t{128} << 20;
+// What is kept of a table in memory, at most: more is not believed.  Builders end a table long
+// before that (TableBuilder::is_full); of its properties two keys are the largest.
+inline constexpr uint64_t kFilterBytesMax = uint64_t{1} << 30;
+inline constexpr uint64_t kIndexBytesMax = uint64_t{256}
+                                           << 20;  // stored, and with keys written out
+inline constexpr uint64_t kPropertiesBytesMax = uint64_t{1} << 20;
+// Every so many index keys are stored whole; bounds what an index takes when its keys are expanded.
+inline constexpr int kIndexRestartInterval = 16;
+
+// Where a block's stored bytes lie; its trailer follows them.
+struct BlockHandle {
+  uint64_t offset = 0;
+  uint64_t stored_bytes = 0;
+  bool operator==(const BlockHandle&) const = default;
+  bool is_null() const { return offset == 0 && stored_bytes == 0; }
+};
+
+struct Footer {
+  BlockHandle filter;  // null: none; of a partitioned table all partitions
+  BlockHandle index;   // of a partitioned table the top-level block
+  BlockHandle properties;
+  uint64_t file_id = 0;
+  uint64_t file_bytes = 0;
+  uint64_t data_blocks = 0;
+  uint64_t entries = 0;
+  uint64_t index_partitions = 0;  // offset of the first; 0: the table is not partitioned
+
+  bool is_partitioned() const { return index_partitions != 0; }
+  // Where the data blocks end and what comes next begins.
+  uint64_t data_end() const {
+    if (!filter.is_null()) return filter.offset;
+    return is_partitioned() ? index_partitions : index.offset;
+  }
+
+  // kFooterBytes; of version 2 if the table is partitioned, else of version 1.
+  std::string Encode() const;
+
+  // `bytes` are the last kFooterBytes of `file`, which has `file_bytes`.  InvalidArgument if it is
+  // no table of Trellis (by its magic), Unimplemented for another version or checksum kind (named),
+  // DataLoss for a checksum, a size or a handle that cannot be.
+  static absl::StatusOr<Footer> Decode(std::string_view bytes, uint64_t file_bytes,
+                                       std::string_view file);
+};
+
+// header as above
+std::string EncodeTableHeader(uint64_t file_id);
+absl::StatusOr<uint64_t> DecodeTableHeader(std::string_view bytes,
+                                           std::string_view file);  // the file id
+
+}  // namespace lsm::inline TRELLIS_ABI
+
+#endif  // TRELLIS_LSM_BLOCK_FORMAT_H_

@@ -1,0 +1,281 @@
+#include "lsm/filters/filter_allocation.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "bloom/core/filter_format.h"
+#include "lsm/bytes/status.h"
+#include "lsm/filters/filter_choice.h"
+
+namespace lsm::inline TRELLIS_ABI {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// What a key of the compact kind takes longer to build than one of the fast kind (`layout_bench
+// --table`: 74 and 17 ns), and how much of that a bit is worth that a key then does without, each
+// time that level 1 is rewritten.  At an FPP of 0.01 the compact kind saves 3 bits, so it pays
+// from 2.4 times the size of level 1 on: as RocksDB advises, in the levels below.
+constexpr double kMoreBuildNanos = 57;
+constexpr double kNanosPerBit = 8;
+
+double HeaderBytes(const FilterRun& run) {
+  return static_cast<double>(run.tables) * static_cast<double>(bloom::kFilterHeaderBytes);
+}
+double BytesOf(const FilterRun& run, double bits) {
+  return HeaderBytes(run) + static_cast<double>(run.keys) * bits / 8;
+}
+double BitsIn(const FilterRun& run, double bytes) {
+  return 8 * (bytes - HeaderBytes(run)) / static_cast<double>(run.keys);
+}
+
+// A corner of a run's lower convex hull, which begins at no bytes and an FPP of 1, and what leads
+// to it from the one before.
+struct Step {
+  size_t run = 0;
+  FilterCurve::Point point;
+  double bytes = 0;        // at the corner
+  double saved_reads = 0;  // by this step
+  double more_bytes = 0;   // for it
+  double steepness() const { return saved_reads / more_bytes; }
+};
+
+// Of one run, each step less steep than the one before.
+void AddSteps(size_t index, const FilterRun& run, const FilterCurve& curve,
+              std::vector<Step>* steps) {
+  const size_t first = steps->size();
+  for (const FilterCurve::Point& point : curve.points()) {
+    Step step{index, point, BytesOf(run, point.bits), 0, 0};
+    for (;;) {
+      const bool is_first = steps->size() == first;
+      const double fpp = is_first ? 1 : steps->back().point.fpp;
+      const double bytes = is_first ? 0 : steps->back().bytes;
+      step.saved_reads = run.weight * (fpp - point.fpp);
+      step.more_bytes = step.bytes - bytes;
+      if (is_first || step.steepness() < steps->back().steepness()) break;
+      steps->pop_back();  // it lies above the line from before it to here
+    }
+    steps->push_back(step);
+  }
+}
+
+void Set(FilterShare* share, std::string_view kind, const FilterCurve::Point& point, double bytes) {
+  share->kind = kind;
+  share->target_fpp = point.target_fpp;
+  share->fpp = point.fpp;
+  share->bytes = bytes;
+  share->reason =
+      point.target_fpp <= FilterCurve::kLeastFpp ? FilterReason::kFloor : FilterReason::kShare;
+}
+
+uint64_t KeysOf(std::span<const FilterRun> runs) {
+  uint64_t keys = 0;
+  for (const FilterRun& run : runs) keys += run.keys;
+  return keys;
+}
+
+// The whole of the deepest run is rewritten while as many keys come down as there are above it.
+// In a store that only grows its tables are half of that too few keys old, in the mean, when they
+// are looked at; so if they were sized for half as many keys more, the sum is what it should be.
+double ShareBeforeGrowth(std::span<const FilterRun> runs) {
+  const auto all = static_cast<double>(KeysOf(runs));
+  size_t deepest = runs.size() - 1;
+  while (deepest > 0 && runs[deepest].continues) --deepest;
+  const auto above = static_cast<double>(KeysOf(runs.first(deepest)));
+  return all / (all + above / 2);
+}
+
+}  // namespace
+
+std::string_view NameOf(FilterReason reason) {
+  switch (reason) {
+    case FilterReason::kTarget:
+      return "target";
+    case FilterReason::kShare:
+      return "share";
+    case FilterReason::kFloor:
+      return "floor";
+    case FilterReason::kDoesNotPay:
+      return "does not pay";
+    case FilterReason::kLess:
+      return "less";
+    case FilterReason::kMore:
+      return "more";
+    case FilterReason::kHot:
+      return "hot";
+    case FilterReason::kCold:
+      return "cold";
+  }
+  return "?";
+}
+
+std::string ExplanationOf(FilterReason reason, const FilterGoal& goal) {
+  const std::string_view text = [reason]() -> std::string_view {
+    switch (reason) {
+      case FilterReason::kTarget:
+        return "written by a repair, without regard to ";
+      case FilterReason::kShare:
+        return "its share of ";
+      case FilterReason::kFloor:
+        return "as low as filters go, within ";
+      case FilterReason::kDoesNotPay:
+        return "no filter here, within ";
+      case FilterReason::kLess:
+        return "since older tables have more than theirs, less than its share of ";
+      case FilterReason::kMore:
+        return "since older tables have less than theirs, more than its share of ";
+      case FilterReason::kHot:
+        return "since lookups ask here more than elsewhere, more than by its size of ";
+      case FilterReason::kCold:
+        return "since lookups ask here less than elsewhere, less than by its size of ";
+    }
+    return "";
+  }();
+  return Concat(NameOf(reason), ": ", text, goal.ToText());
+}
+
+absl::StatusOr<std::unique_ptr<FilterAllocator>> FilterAllocator::Of(std::string_view filter_kind,
+                                                                     const FilterGoal& goal) {
+  LSM_ASSIGN_OR_RETURN(const FilterChoice choice, FilterChoice::Of(filter_kind));
+  const auto name_of = [&choice](int level) {
+    const auto& policy = choice.ForLevel(level);
+    return policy == nullptr ? std::string_view() : policy->name();
+  };
+  return std::unique_ptr<FilterAllocator>(
+      new FilterAllocator(name_of(0), name_of(FilterChoice::kFirstCompactLevel), goal));
+}
+
+double FilterAllocator::BudgetBytes(uint64_t keys) const {
+  switch (goal_.kind()) {
+    case FilterGoal::Kind::kBitsPerKey:
+      return goal_.value() * static_cast<double>(keys) / 8;
+    case FilterGoal::Kind::kBytes:
+      return goal_.value();
+    case FilterGoal::Kind::kNone:
+    case FilterGoal::Kind::kWastedReads:
+      break;
+  }
+  return kInfinity;
+}
+
+const FilterCurve& FilterAllocator::CurveOf(std::string_view kind, const FilterRun& run) const {
+  return curves_->Of(kind, run.keys / std::max<uint64_t>(run.tables, 1));
+}
+
+FilterAllocation FilterAllocator::SolveWith(std::span<const FilterRun> runs,
+                                            std::span<const std::string_view> kinds,
+                                            const Limit& limit) const {
+  FilterAllocation allocation;
+  allocation.shares.resize(runs.size());
+  std::vector<Step> steps;
+  for (size_t i = 0; i < runs.size(); ++i) {
+    if (runs[i].keys == 0 || kinds[i].empty()) continue;
+    AddSteps(i, runs[i], CurveOf(kinds[i], runs[i]), &steps);
+    allocation.wasted_reads += runs[i].weight;
+  }
+  // Stable: of steps that are worth the same, the first run's comes first.
+  std::stable_sort(steps.begin(), steps.end(),
+                   [](const Step& a, const Step& b) { return a.steepness() > b.steepness(); });
+  for (const Step& step : steps) {
+    if (allocation.wasted_reads <= limit.reads) break;
+    FilterShare& share = allocation.shares[step.run];
+    const FilterRun& run = runs[step.run];
+    const std::string_view kind = kinds[step.run];
+    const double reads_left = allocation.wasted_reads - run.weight * share.fpp;
+    const double bytes_left = allocation.bytes - share.bytes;
+    const bool is_last = bytes_left + step.bytes > limit.bytes ||
+                         reads_left + run.weight * step.point.fpp <= limit.reads;
+    FilterCurve::Point point = step.point;
+    if (bytes_left + step.bytes > limit.bytes) {
+      point = CurveOf(kind, run).At(BitsIn(run, limit.bytes - bytes_left));
+    } else if (is_last) {
+      point = CurveOf(kind, run).Reaching((limit.reads - reads_left) / run.weight);
+    }
+    if (point.fpp < share.fpp) Set(&share, kind, point, BytesOf(run, point.bits));
+    allocation.wasted_reads = reads_left + run.weight * share.fpp;
+    allocation.bytes = bytes_left + share.bytes;
+    if (is_last) break;
+  }
+  return allocation;
+}
+
+bool FilterAllocator::CompactPays(const FilterRun& run, double fpp) const {
+  const double saved_bits =
+      CurveOf(fast_kind_, run).Reaching(fpp).bits - CurveOf(compact_kind_, run).Reaching(fpp).bits;
+  return saved_bits * kNanosPerBit * run.lifetime >= kMoreBuildNanos;
+}
+
+FilterAllocation FilterAllocator::Solve(std::span<const FilterRun> runs, const Limit& limit) const {
+  std::vector<std::string_view> kinds(runs.size(), fast_kind_);
+  FilterAllocation allocation = SolveWith(runs, kinds, limit);
+  if (fast_kind_ == compact_kind_) return allocation;
+  // With the FPPs that fast kinds can have, what a compact one would save is known well enough.
+  for (size_t i = 0; i < runs.size(); ++i) {
+    const double fpp = std::min(allocation.shares[i].fpp, 0.5);
+    if (runs[i].keys > 0 && CompactPays(runs[i], fpp)) kinds[i] = compact_kind_;
+  }
+  return SolveWith(runs, kinds, limit);
+}
+
+FilterAllocation FilterAllocator::AllocateBytes(std::span<const FilterRun> runs,
+                                                double bytes) const {
+  return Solve(runs, {bytes, 0});
+}
+
+double FilterAllocator::Wanted(std::span<const FilterRun> runs) const {
+  return WantsReads() ? goal_.value() : BudgetBytes(KeysOf(runs));
+}
+
+FilterAllocation FilterAllocator::SolveFor(std::span<const FilterRun> runs, double wanted) const {
+  return WantsReads() ? Solve(runs, {kInfinity, wanted}) : AllocateBytes(runs, wanted);
+}
+
+FilterAllocation FilterAllocator::Allocate(std::span<const FilterRun> runs) const {
+  return SolveFor(runs, Wanted(runs));
+}
+
+FilterAllocation FilterAllocator::ForOutput(std::span<const FilterRun> runs,
+                                            const FilterOutput& output) const {
+  const auto total_with = [&](const FilterAllocation& allocation) {
+    double total = WantsReads() ? output.staying_reads : output.staying_bytes;
+    for (const FilterOutput::Part& part : output.parts) {
+      const FilterRun& run = runs[part.run];
+      if (run.keys == 0) continue;
+      const FilterShare& share = allocation.shares[part.run];
+      total += static_cast<double>(part.keys) / static_cast<double>(run.keys) *
+               (WantsReads() ? run.weight * share.fpp : share.bytes);
+    }
+    return total;
+  };
+  const double goal = Wanted(runs);
+  const double usual =
+      goal_.kind() == FilterGoal::Kind::kBytes ? goal * ShareBeforeGrowth(runs) : goal;
+  const FilterAllocation fair = SolveFor(runs, usual);
+  const double beyond = total_with(fair) - goal;  // negative: short of it
+  double farthest =
+      std::clamp(usual - kCorrection * beyond, usual / kCorrectionMost, usual * kCorrectionMost);
+  FilterAllocation allocation = SolveFor(runs, farthest);
+  if ((total_with(allocation) > goal) != (beyond > 0)) {
+    // Somewhere between the two the goal is met; the nearest on its right side.
+    double below = std::min(usual, farthest), above = std::max(usual, farthest);
+    constexpr int kHalvings = 10;
+    for (int i = 0; i < kHalvings; ++i) {
+      const double middle = (below + above) / 2;
+      (total_with(SolveFor(runs, middle)) > goal ? above : below) = middle;
+    }
+    allocation = SolveFor(runs, below);
+  }
+  for (const FilterOutput::Part& part : output.parts) {
+    FilterShare& share = allocation.shares[part.run];
+    if (share.reason != FilterReason::kShare) continue;
+    constexpr double kNoticed = 0.02;  // a difference that is worth a word
+    const double fair_bytes = fair.shares[part.run].bytes;
+    if (share.bytes < fair_bytes * (1 - kNoticed)) share.reason = FilterReason::kLess;
+    if (share.bytes > fair_bytes * (1 + kNoticed)) share.reason = FilterReason::kMore;
+  }
+  return allocation;
+}
+
+}  // namespace lsm::inline TRELLIS_ABI

@@ -1,0 +1,19 @@
+// Makes a store openable again from what of its files can be verified.
+#ifndef TRELLIS_LSM_REPAIR_REPAIR_H_
+#define TRELLIS_LSM_REPAIR_REPAIR_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "bloom/core/abi.h"
+#include "lsm/options.h"
+#include "lsm/reports.h"
+
+namespace lsm::inline TRELLIS_ABI {
+
+// See DB::Repair.
+absl::StatusOr<RepairReport> RepairStore(const std::string& path, const Options& options);
+
+}  // namespace lsm::inline TRELLIS_ABI
+
+#endif  // TRELLIS_LSM_REPAIR_REPAIR_H_

@@ -1,0 +1,178 @@
+// RepairJob: where the saved tables belong.
+#include <algorithm>
+#include <utility>
+
+#include "lsm/bytes/escape.h"
+#include "lsm/bytes/status.h"
+#include "lsm/compaction/filter_plan.h"
+#include "lsm/repair/repair_job.h"
+#include "lsm/version/age_order.h"
+#include "lsm/version/key_order.h"
+#include "lsm/version/runs_reader.h"
+
+namespace lsm::inline TRELLIS_ABI {
+namespace {
+
+// Beyond it all entries are numbered again, so that there are numbers left for later writes.
+constexpr Sequence kSequenceKept = kSequenceMax / 2;
+
+}  // namespace
+
+// Levels say which entries are newer, and so do sequences.  Where they disagree, sequences decide:
+// all tables are merged into one run.
+absl::Status RepairJob::PlaceTables() {
+  const Sequence largest = LargestSequence();
+  const bool renumbers = largest > kSequenceKept;
+  if (renumbers) {
+    LeaveOut(Concat(directory_.path(), ": entries have sequences up to ", largest,
+                    ", which leave no room for later writes: all are numbered again"));
+  }
+  LSM_ASSIGN_OR_RETURN(const std::string disorder, FindDisorder());
+  if (!disorder.empty()) {
+    LeaveOut(Concat(directory_.path(), ": ", disorder,
+                    ": the levels are not believed; all tables become one run, in which the "
+                    "sequences decide"));
+  }
+  if (renumbers || !disorder.empty()) {
+    for (Tables& level : new_levels_) {
+      loose_tables_.insert(loose_tables_.end(), level.begin(), level.end());
+      level.clear();
+    }
+  }
+  if (!loose_tables_.empty()) {
+    LSM_ASSIGN_OR_RETURN(const Tables merged, Merge(loose_tables_, 1, renumbers));
+    Place(1, merged);
+    loose_tables_.clear();
+  }
+  // The numbers of entries that were dropped need not be used again, unless they leave no room.
+  if (state_.last_sequence > kSequenceKept) state_.last_sequence = 0;
+  state_.last_sequence = std::max(state_.last_sequence, LargestSequence());
+  return absl::OkStatus();
+}
+
+Sequence RepairJob::LargestSequence() const {
+  Sequence largest = 0;
+  for (const Tables& level : new_levels_) {
+    for (const SalvagedTable& table : level) largest = std::max(largest, table.largest_sequence);
+  }
+  for (const SalvagedTable& table : loose_tables_)
+    largest = std::max(largest, table.largest_sequence);
+  return largest;
+}
+
+absl::StatusOr<std::string> RepairJob::FindDisorder() {
+  std::string disorder = FindDisorderOfRanges();
+  if (!disorder.empty()) return disorder;
+  return FindDisorderOfKeys();
+}
+
+// Sorts each level as a lookup asks it.
+std::string RepairJob::FindDisorderOfRanges() {
+  Tables& newest = new_levels_[0];
+  std::sort(newest.begin(), newest.end(),
+            [](const auto& a, const auto& b) { return a.meta.number > b.meta.number; });
+  AgeOrder order;
+  for (auto table = newest.rbegin(); table != newest.rend(); ++table) {
+    if (order.Follows({UserKeyOf(table->meta.smallest), UserKeyOf(table->meta.largest),
+                       table->smallest_sequence, table->largest_sequence}))
+      continue;
+    return Concat("level 0: ", TableFileName(table->meta.number),
+                  " has a higher number than tables with newer entries");
+  }
+  for (size_t level = 1; level < new_levels_.size(); ++level) {
+    Tables& tables = new_levels_[level];
+    std::sort(tables.begin(), tables.end(), [](const auto& a, const auto& b) {
+      if (a.meta.run != b.meta.run) return a.meta.run > b.meta.run;
+      return CompareInternalKeys(a.meta.smallest, b.meta.smallest) < 0;
+    });
+    for (size_t i = 1; i < tables.size(); ++i) {
+      const TableMeta& before = tables[i - 1].meta;
+      const TableMeta& after = tables[i].meta;
+      if (before.run != after.run || UserKeyOf(before.largest) < UserKeyOf(after.smallest))
+        continue;
+      return Concat("level ", level, ": ", TableFileName(before.number), " and ",
+                    TableFileName(after.number), " overlap at key ",
+                    QuotedKey(UserKeyOf(after.smallest)));
+    }
+  }
+  return "";
+}
+
+// Below the newest entry of a key anything may lie: no snapshot outlives a process.
+absl::StatusOr<std::string> RepairJob::FindDisorderOfKeys() {
+  AgedRuns runs;
+  for (size_t level = 0; level < new_levels_.size(); ++level) {
+    const Tables& tables = new_levels_[level];
+    for (size_t i = 0; i < tables.size(); ++i) {
+      const bool begins = i == 0 || level == 0 || tables[i].meta.run != tables[i - 1].meta.run;
+      if (begins) runs.emplace_back();
+      runs.back().push_back(
+          {tables[i].meta, tables[i].smallest_sequence, tables[i].largest_sequence});
+    }
+  }
+  std::string disorder;
+  KeyOrderCalls calls;
+  calls.problem = [&](const std::string& problem) {
+    disorder = problem;
+    return false;
+  };
+  LSM_RETURN_IF_ERROR(CompareRuns(directory_, context_.table_context, TablesToCompare(runs),
+                                  /*from=*/"", UINT64_MAX, calls)
+                          .status());
+  return disorder;
+}
+
+absl::StatusOr<RepairJob::Tables> RepairJob::Merge(const Tables& tables, int level,
+                                                   bool renumbers) {
+  std::vector<TableMeta> metas;
+  for (const SalvagedTable& table : tables) metas.push_back(table.meta);
+  std::sort(metas.begin(), metas.end(), [](const TableMeta& a, const TableMeta& b) {
+    return CompareInternalKeys(a.smallest, b.smallest) < 0;
+  });
+  // Disjoint tables together, so that few are open at a time.
+  std::multimap<std::string, std::vector<TableMeta>> runs;  // by their largest user keys
+  for (TableMeta& meta : metas) {
+    std::vector<TableMeta> run;
+    const auto before = runs.lower_bound(std::string(UserKeyOf(meta.smallest)));
+    if (before != runs.begin()) run = std::move(runs.extract(std::prev(before)).mapped());
+    std::string largest(UserKeyOf(meta.largest));
+    run.push_back(std::move(meta));
+    runs.emplace(std::move(largest), std::move(run));
+  }
+  RunsReader reader(&directory_, context_.table_context);
+  for (auto& [largest, run] : runs) reader.AddRun(std::move(run));
+  LSM_RETURN_IF_ERROR(reader.Start());
+  TableOutput output(context_, UsualFilter(context_, level), level, /*run=*/0,
+                     level == 0 ? UINT64_MAX : options_.table_bytes, {});
+  std::string key;  // of the entry that was added last
+  while (reader.Valid()) {
+    if (key.empty() || UserKeyOf(key) != UserKeyOf(reader.key())) {
+      key.assign(reader.key());
+      if (renumbers) {
+        const auto kind = static_cast<EntryKind>(SuffixOf(key) & 0xff);
+        key.resize(key.size() - kInternalKeySuffixBytes);
+        AppendFixed64(&key, PackSuffix(1, kind));
+      }
+      LSM_RETURN_IF_ERROR(output.Add(key, reader.value()));
+    }
+    LSM_RETURN_IF_ERROR(reader.Next());
+  }
+  LSM_ASSIGN_OR_RETURN(const OpenTables outputs, output.Finish());
+  return Written(outputs);
+}
+
+RepairJob::Tables RepairJob::Written(const OpenTables& outputs) {
+  Tables written;
+  for (const auto& table : outputs) {
+    const TableProperties& properties = table->table->properties();  // this library's
+    written.push_back({table->meta, properties.smallest_sequence, properties.largest_sequence});
+  }
+  return written;
+}
+
+void RepairJob::Place(int level, const Tables& tables) {
+  Tables& there = new_levels_[static_cast<size_t>(level)];
+  there.insert(there.end(), tables.begin(), tables.end());
+}
+
+}  // namespace lsm::inline TRELLIS_ABI

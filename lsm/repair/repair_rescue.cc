@@ -1,0 +1,380 @@
+// RepairJob: what of the tables and logs is sound.
+#include <algorithm>
+#include <utility>
+
+#include "lsm/bytes/escape.h"
+#include "lsm/bytes/status.h"
+#include "lsm/compaction/filter_plan.h"
+#include "lsm/repair/repair_job.h"
+#include "lsm/store/recovery.h"
+#include "lsm/store/store_files.h"
+#include "lsm/table/table_check.h"
+#include "lsm/table/table_claims.h"
+#include "lsm/write_batch.h"
+
+namespace lsm::inline TRELLIS_ABI {
+namespace {
+
+std::string PathOf(const Directory& directory, uint64_t table) {
+  return Concat(directory.path(), "/", TableFileName(table));
+}
+
+}  // namespace
+
+// --- tables ---
+
+absl::Status RepairJob::SalvageLevels() {
+  for (int level = 0; level < kLevels; ++level) {
+    Tables kept;
+    bool rescued_any = false;
+    for (const auto& [number, meta] : state_.levels[static_cast<size_t>(level)]) {
+      absl::StatusOr<SalvagedTable> table = ReadTable(number, meta.file_id, level);
+      if (table.ok()) {
+        table->meta.run = meta.run;
+        CompareWithRecord(meta, *table);
+        Keep(*table, &kept);
+        continue;
+      }
+      LSM_ASSIGN_OR_RETURN(const Tables rescued,
+                           Rescue(number, meta.file_id, level, meta.run, table.status()));
+      rescued_any = rescued_any || !rescued.empty();
+      kept.insert(kept.end(), rescued.begin(), rescued.end());
+    }
+    // The order of level 0 is that of its tables' numbers, which a rescued table does not keep.
+    if (level == 0 && rescued_any) {
+      LSM_ASSIGN_OR_RETURN(kept, Merge(kept, 0, /*renumbers=*/false));
+    }
+    Place(level, kept);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RepairJob::SalvageLooseTables() {
+  LSM_ASSIGN_OR_RETURN(const std::set<uint64_t> numbers, NumbersOf(directory_, FileKind::kTable));
+  for (const uint64_t number : numbers) {
+    LSM_ASSIGN_OR_RETURN(const bool foreign,
+                         IsForeign(directory_, TableFileName(number), FileKind::kTable));
+    if (foreign) continue;
+    const absl::StatusOr<SalvagedTable> table = ReadTable(number, std::nullopt, kLevels - 1);
+    if (table.ok()) {
+      Keep(*table, &loose_tables_);
+      continue;
+    }
+    LSM_ASSIGN_OR_RETURN(const Tables rescued, Rescue(number, std::nullopt, 0, 0, table.status()));
+    loose_tables_.insert(loose_tables_.end(), rescued.begin(), rescued.end());
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<RepairJob::SalvagedTable> RepairJob::ReadTable(uint64_t number,
+                                                              std::optional<uint64_t> file_id,
+                                                              int level) {
+  absl::StatusOr<std::unique_ptr<ReadFile>> file =
+      directory_.OpenRead(TableFileName(number), ReadMode::kBuffered);
+  LSM_RETURN_IF_ERROR(file.status());
+  TableContext context = context_.table_context;
+  context.file_id = file_id;
+  LSM_ASSIGN_OR_RETURN(const std::unique_ptr<Table> table, Table::Open(*std::move(file), context));
+  absl::Status problem;  // the first
+  TableCheckCalls calls;
+  calls.problem = [&](const absl::Status& status) {
+    problem = status;
+    return false;
+  };
+  const TableFacts facts = CheckTable(*table, calls);
+  LSM_RETURN_IF_ERROR(problem);
+  if (facts.entries == 0) return DamageAt(table->path(), 0, "the table has no entries");
+  SalvagedTable salvaged;
+  TableMeta& meta = salvaged.meta;
+  meta.number = number;
+  meta.file_id = table->footer().file_id;
+  meta.file_bytes = table->file_bytes();
+  meta.entries = facts.entries;
+  meta.smallest = facts.smallest;
+  meta.largest = facts.largest;
+  salvaged.smallest_sequence = facts.smallest_sequence;
+  salvaged.largest_sequence = facts.largest_sequence;
+  LSM_RETURN_IF_ERROR(
+      CheckClaims(*table, {meta.entries, UserKeyOf(meta.smallest), UserKeyOf(meta.largest)}));
+  LSM_RETURN_IF_ERROR(CheckPlace(*table, {level, facts.largest_sequence}));
+  return salvaged;
+}
+
+void RepairJob::CompareWithRecord(const TableMeta& record, const SalvagedTable& table) {
+  const TableMeta& found = table.meta;
+  const auto compare = [&](std::string_view what, const std::string& recorded,
+                           const std::string& counted) {
+    if (recorded == counted) return;
+    LeaveOut(Concat(PathOf(directory_, found.number), ": the manifest says ", what, " ", recorded,
+                    ", the table has ", counted));
+  };
+  compare("size", Concat(record.file_bytes), Concat(found.file_bytes));
+  compare("entries", Concat(record.entries), Concat(found.entries));
+  compare("smallest key", QuotedInternalKey(record.smallest), QuotedInternalKey(found.smallest));
+  compare("largest key", QuotedInternalKey(record.largest), QuotedInternalKey(found.largest));
+  if (table.largest_sequence > state_.last_sequence)
+    compare("last sequence", Concat(state_.last_sequence), Concat(table.largest_sequence));
+}
+
+void RepairJob::Keep(const SalvagedTable& table, Tables* tables) {
+  ++report_.tables_kept;
+  report_.entries_saved += table.meta.entries;
+  tables->push_back(table);
+}
+
+// New tables with the entries of those blocks that can be read.
+absl::StatusOr<RepairJob::Tables> RepairJob::Rescue(uint64_t number,
+                                                    std::optional<uint64_t> file_id, int level,
+                                                    uint32_t run, const absl::Status& damage) {
+  if (!IsDamage(damage)) return damage;
+  damaged_.insert(TableFileName(number));
+  const uint64_t lines_before = lines_left_out();
+  Tables rescued;
+  const absl::StatusOr<std::unique_ptr<Table>> table = OpenAnyTable(number, file_id);
+  if (!table.ok() && !IsDamage(table.status())) return table.status();
+  if (table.ok()) {
+    LSM_ASSIGN_OR_RETURN(rescued, RescueBlocks(**table, level, run));
+  }
+  // Otherwise its blocks are named already.
+  if (lines_left_out() == lines_before) LeaveOut(std::string(MessageOf(damage)));
+  return rescued;
+}
+
+struct RepairJob::Rescued {
+  Rescued(const JobContext& context, int level, uint32_t run_number)
+      : output(context, UsualFilter(context, level), level, run_number,
+               context.options->table_bytes, {}),
+        run(run_number) {}
+
+  TableOutput output;
+  const uint32_t run;
+  std::string last_key;
+  uint64_t entries = 0;
+  // Entries that are out of order, and the tables made of them, which overlap the others.
+  std::unique_ptr<Memtable> strays = std::make_unique<Memtable>();
+  Tables stray_tables;
+};
+
+absl::StatusOr<RepairJob::Tables> RepairJob::RescueBlocks(const Table& table, int level,
+                                                          uint32_t run) {
+  Rescued rescued(context_, level, run);
+  for (size_t part = 0; part < table.index_part_count(); ++part) {
+    const absl::StatusOr<IndexPart> index = table.ReadIndexPart(part);
+    if (!index.ok() && !IsDamage(index.status())) return index.status();
+    if (!index.ok()) {
+      LeaveOut(Concat(MessageOf(index.status()), " (keys up to ",
+                      QuotedKey(table.partitions().fence(part)), ")"));
+      continue;
+    }
+    for (size_t i = index->begin(); i < index->end(); ++i)
+      LSM_RETURN_IF_ERROR(RescueBlock(table, *index, i, &rescued));
+  }
+  LSM_RETURN_IF_ERROR(FlushStrays(&rescued));
+  if (rescued.entries == 0) return Tables();
+  ++report_.tables_rewritten;
+  report_.entries_saved += rescued.entries;
+  LSM_ASSIGN_OR_RETURN(const OpenTables outputs, rescued.output.Finish());
+  Tables tables = Written(outputs);
+  tables.insert(tables.end(), rescued.stray_tables.begin(), rescued.stray_tables.end());
+  return tables;
+}
+
+absl::Status RepairJob::RescueBlock(const Table& table, const IndexPart& index, size_t ordinal,
+                                    Rescued* rescued) {
+  const BlockHandle handle = index.handle(ordinal);
+  const auto leave_out = [&](const absl::Status& status) {
+    LeaveOut(Concat(MessageOf(status), " (keys up to ", QuotedKey(index.fence(ordinal)), ")"));
+    return absl::OkStatus();
+  };
+  const absl::StatusOr<std::string> bytes = table.ReadDataBlock(handle);
+  if (!bytes.ok() && !IsDamage(bytes.status())) return bytes.status();
+  if (!bytes.ok()) return leave_out(bytes.status());
+  Block block;
+  if (!block.Init(*bytes))
+    return leave_out(DamageAt(table.path(), handle.offset, "the block's restarts are damaged"));
+  const std::unique_ptr<Iterator> entries =
+      block.NewIterator(/*internal_keys=*/true, Concat(table.path(), ": offset ", handle.offset));
+  for (entries->SeekToFirst(); entries->Valid(); entries->Next()) {
+    ParsedKey parsed;
+    if (!ParseInternalKey(entries->key(), &parsed) || parsed.user_key.size() > kKeyBytesMax) {
+      (void)leave_out(DamageAt(table.path(), handle.offset, "an entry has a key that cannot be"));
+      continue;
+    }
+    ++rescued->entries;
+    if (!rescued->last_key.empty() && CompareInternalKeys(rescued->last_key, entries->key()) >= 0) {
+      rescued->strays->Add(parsed.sequence, parsed.kind, parsed.user_key, entries->value());
+      if (rescued->strays->memory_bytes() >= options_.write_buffer_bytes)
+        LSM_RETURN_IF_ERROR(FlushStrays(rescued));
+      continue;
+    }
+    LSM_RETURN_IF_ERROR(rescued->output.Add(entries->key(), entries->value()));
+    rescued->last_key.assign(entries->key());
+  }
+  return entries->status().ok() ? absl::OkStatus() : leave_out(entries->status());
+}
+
+absl::Status RepairJob::FlushStrays(Rescued* rescued) {
+  const std::unique_ptr<Memtable> strays =
+      std::exchange(rescued->strays, std::make_unique<Memtable>());
+  if (strays->empty()) return absl::OkStatus();
+  LSM_ASSIGN_OR_RETURN(Tables tables, Flush(*strays));
+  for (SalvagedTable& table : tables) {
+    table.meta.run = rescued->run;
+    rescued->stray_tables.push_back(std::move(table));
+  }
+  return absl::OkStatus();
+}
+
+// --- logs ---
+
+absl::Status RepairJob::SalvageLogs() {
+  LSM_ASSIGN_OR_RETURN(const std::set<uint64_t> numbers, NumbersOf(logs_, FileKind::kLog));
+  for (const uint64_t number : needed_logs_) {
+    if (numbers.contains(number)) continue;
+    LeaveOut(std::string(MessageOf(MissingLog(logs_, number))));
+    log_loss_is_named_ = true;
+  }
+  salvaged_to_ = std::max(state_.last_sequence, LargestSequence());
+  // A manifest whose oldest log is missing may be wrong about its number.
+  const bool has_oldest = numbers.contains(state_.oldest_log);
+  for (const uint64_t number : numbers) {
+    const bool is_obsolete = levels_known_ && number < state_.oldest_log;
+    in_tables_to_ = is_obsolete ? state_.last_sequence : 0;
+    if (is_obsolete && has_oldest) {
+      LSM_RETURN_IF_ERROR(PassOverLog(number));
+    } else {
+      LSM_RETURN_IF_ERROR(CatchOutOfMemoryFor(Concat(logs_.path(), "/", LogFileName(number)),
+                                              [&] { return SalvageLog(number); }));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// An old one, which is removed unless another store might miss it.
+absl::Status RepairJob::PassOverLog(uint64_t number) {
+  if (!MayBeAnothers()) return absl::OkStatus();
+  const std::string name = LogFileName(number);
+  LSM_ASSIGN_OR_RETURN(const bool foreign, IsForeign(logs_, name, FileKind::kLog));
+  if (foreign) return absl::OkStatus();
+  LeaveOut(Concat(logs_.path(), "/", name, ": no manifest says whose log this is: it is kept"));
+  damaged_logs_.insert(name);
+  return absl::OkStatus();
+}
+
+absl::Status RepairJob::SalvageLog(uint64_t number) {
+  const std::string name = LogFileName(number);
+  if (!needed_logs_.contains(number)) {
+    LSM_ASSIGN_OR_RETURN(const bool foreign, IsForeign(logs_, name, FileKind::kLog));
+    if (foreign) return absl::OkStatus();
+  }
+  LSM_ASSIGN_OR_RETURN(std::unique_ptr<ReadFile> file, logs_.OpenRead(name, ReadMode::kBuffered));
+  const absl::StatusOr<std::unique_ptr<LogReader>> log =
+      LogReader::Open(std::move(file), LogKind::kWriteAhead);
+  if (!log.ok()) {
+    if (!IsDamage(log.status())) return log.status();
+    DamagedLog(name, std::string(MessageOf(log.status())));
+    return absl::OkStatus();
+  }
+  const absl::Status id =
+      log_ids_known_
+          ? state_.CheckLogId(number, (*log)->path(), (*log)->file_id(), (*log)->size_bytes())
+          : absl::OkStatus();
+  if (!id.ok()) {
+    DamagedLog(name, std::string(MessageOf(id)));
+    return absl::OkStatus();
+  }
+  if (MayBeAnothers()) {
+    LeaveOut(Concat((*log)->path(),
+                    ": no manifest says whose log this is: its writes were taken, and it is kept"));
+    damaged_logs_.insert(name);
+  }
+  const uint64_t saved_before = report_.entries_saved;
+  LSM_RETURN_IF_ERROR(SalvageRecords(log->get(), number));
+  if (report_.entries_saved != saved_before) ++report_.logs_converted;
+  return absl::OkStatus();
+}
+
+absl::Status RepairJob::SalvageRecords(LogReader* log, uint64_t number) {
+  const std::string name = LogFileName(number);
+  MemtableFiller filler(
+      options_.write_buffer_bytes,
+      [this](const std::shared_ptr<const Memtable>& memtable) { return FlushMemtable(*memtable); });
+  for (uint64_t records = 0;; ++records) {
+    LogReader::Record record;
+    LSM_RETURN_IF_ERROR(filler.MakeRoomForNext(log));
+    const absl::StatusOr<bool> more = log->Next(&record);
+    if (more.ok() && *more) {
+      LSM_RETURN_IF_ERROR(SalvageRecord(record, name, log, &filler));
+      continue;
+    }
+    if (more.ok()) {
+      CheckEnd(*log, number, records);
+      return filler.HandOver();
+    }
+    if (!absl::IsDataLoss(more.status())) return more.status();
+    DamagedLog(name, std::string(MessageOf(more.status())));
+    LSM_ASSIGN_OR_RETURN(const bool skipped, log->SkipDamage());
+    if (!skipped) return filler.HandOver();
+  }
+}
+
+void RepairJob::CheckEnd(const LogReader& log, uint64_t number, uint64_t records) {
+  const std::string name = LogFileName(number);
+  absl::Status status =
+      state_.CheckClosedLog(number, log.path(), log.end(), log.size_bytes(), log.torn_bytes());
+  if (status.ok()) status = state_.CheckSyncedLog(number, log.path(), records);
+  if (!status.ok()) DamagedLog(name, std::string(MessageOf(status)));
+}
+
+absl::Status RepairJob::SalvageRecord(const LogReader::Record& record, const std::string& name,
+                                      LogReader* log, MemtableFiller* filler) {
+  const auto at_record = [&](auto... what) {
+    return Concat(logs_.path(), "/", name, ": record at offset ", record.offset, ": ", what...);
+  };
+  if (record.payload.size() < WriteBatch::kHeaderBytes) {
+    DamagedLog(name, at_record("too short for a batch"));
+    return absl::OkStatus();
+  }
+  const Sequence first = WriteBatch::FirstSequenceOf(record.payload);
+  if (first <= in_tables_to_) return absl::OkStatus();
+  const absl::Status status = CheckBatch(record.payload);
+  if (!status.ok()) {
+    DamagedLog(name, at_record(MessageOf(status)));
+    return absl::OkStatus();
+  }
+  // Logs lose their ends in a crash.  An opening drops what lies behind such a gap; a repair saves
+  // it, but does not keep silent about the gap.
+  if (log_ids_known_ && !log_loss_is_named_ && first > salvaged_to_ + 1) {
+    LeaveOut(at_record("the writes before it are missing, those numbered from ", salvaged_to_ + 1,
+                       " to ", first - 1));
+  }
+  salvaged_to_ = std::max(salvaged_to_, first - 1 + WriteBatch::CountOf(record.payload));
+  return filler->Add(record.payload, log);
+}
+
+absl::StatusOr<RepairJob::Tables> RepairJob::Flush(const Memtable& memtable) {
+  const std::unique_ptr<Iterator> entries = memtable.NewIterator();
+  LSM_ASSIGN_OR_RETURN(const JobResult result,
+                       RunFlush(context_, *entries, UsualFilter(context_, 0), {}));
+  return Written(result.outputs);
+}
+
+// Makes a table of level 0 above those before it; or a loose one, if it is unknown which are older.
+absl::Status RepairJob::FlushMemtable(const Memtable& memtable) {
+  report_.entries_saved += memtable.entry_count();
+  LSM_ASSIGN_OR_RETURN(const Tables written, Flush(memtable));
+  if (levels_known_) {
+    Place(0, written);
+  } else {
+    loose_tables_.insert(loose_tables_.end(), written.begin(), written.end());
+  }
+  return absl::OkStatus();
+}
+
+void RepairJob::DamagedLog(const std::string& name, std::string line) {
+  LeaveOut(std::move(line));
+  log_loss_is_named_ = true;
+  damaged_logs_.insert(name);
+}
+
+}  // namespace lsm::inline TRELLIS_ABI

@@ -1,0 +1,40 @@
+// A moment of a store, for reads that must agree with one another.
+#ifndef TRELLIS_LSM_SNAPSHOT_H_
+#define TRELLIS_LSM_SNAPSHOT_H_
+
+#include <cstdint>
+#include <functional>
+#include <utility>
+
+#include "bloom/core/abi.h"
+
+namespace lsm::inline TRELLIS_ABI {
+
+// Reads through it (ReadOptions::snapshot) see all writes before it and none after.  While it
+// lives, the store keeps the old versions that it can see.  It may outlive its DB but is of no use
+// then.  Reads of any other DB refuse it.  Immutable and thread-safe.
+class Snapshot {
+ public:
+  // Releases it.
+  ~Snapshot() { release_(sequence_); }
+  Snapshot(const Snapshot&) = delete;
+  Snapshot& operator=(const Snapshot&) = delete;
+
+  // Number of the last write that it sees.
+  uint64_t sequence() const { return sequence_; }
+
+  // --- for the store itself ---
+  // `owner` is the store's engine, which `release` keeps alive: no other engine gets its address.
+  Snapshot(const void* owner, uint64_t sequence, std::function<void(uint64_t)> release)
+      : owner_(owner), sequence_(sequence), release_(std::move(release)) {}
+  const void* owner() const { return owner_; }
+
+ private:
+  const void* const owner_;
+  const uint64_t sequence_;
+  const std::function<void(uint64_t)> release_;
+};
+
+}  // namespace lsm::inline TRELLIS_ABI
+
+#endif  // TRELLIS_LSM_SNAPSHOT_H_

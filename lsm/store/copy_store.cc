@@ -1,0 +1,237 @@
+#include "lsm/store/copy_store.h"
+
+#include <algorithm>
+#include <memory>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "lsm/bytes/status.h"
+#include "lsm/fs/file_names.h"
+#include "lsm/reports.h"
+#include "lsm/store/log_set.h"
+#include "lsm/store/recovery.h"
+#include "lsm/store/verify_table.h"
+#include "lsm/version/version.h"
+
+namespace lsm::inline TRELLIS_ABI {
+namespace {
+
+uint64_t BytesOf(const ManifestState& state) {
+  uint64_t bytes = 0;
+  for (const auto& level : state.levels) {
+    for (const auto& [number, meta] : level) bytes += meta.file_bytes;
+  }
+  return bytes;
+}
+
+// Whether the two name one and the same file, as far as the manifests tell.
+bool IsSameTable(const TableMeta& a, const TableMeta& b) {
+  return a.number == b.number && a.file_id == b.file_id && a.file_bytes == b.file_bytes &&
+         a.entries == b.entries && a.smallest == b.smallest && a.largest == b.largest;
+}
+
+bool Has(const ManifestState& state, const TableMeta& meta) {
+  return std::any_of(state.levels.begin(), state.levels.end(), [&](const auto& level) {
+    const auto place = level.find(meta.number);
+    return place != level.end() && IsSameTable(place->second, meta);
+  });
+}
+
+// As VerifyTable, but not counted by the pacer, and buffered where the file system has no other
+// way.
+absl::Status VerifyUncounted(Directory& directory, const TableMeta& meta, const TablePlace& place,
+                             ReadMode wished, const bloom::DigestSeed& digest_seed, Pacer* pacer,
+                             VerifyReport* verified) {
+  if (wished == ReadMode::kDirect &&
+      absl::IsInvalidArgument(TryDirectRead(directory, TableFileName(meta.number))))
+    wished = ReadMode::kBuffered;
+  const Pacer::Uncounted uncounted(pacer);
+  return VerifyTable(directory, meta, place, wished, digest_seed, pacer, verified);
+}
+
+// Whether the base has the table as it was written.
+absl::StatusOr<bool> IsSoundIn(const TableSource& base, const TableMeta& meta,
+                               const TablePlace& place, ReadMode wished,
+                               const bloom::DigestSeed& digest_seed, Pacer* pacer) {
+  if (base.directory == nullptr || !Has(*base.state, meta)) return false;
+  VerifyReport verified;
+  LSM_RETURN_IF_ERROR(
+      VerifyUncounted(*base.directory, meta, place, wished, digest_seed, pacer, &verified));
+  return verified.problems.empty();
+}
+
+// False if it cannot be linked.  DataLoss if the source does not have it.
+absl::StatusOr<bool> Link(const TableSource& source, const TableMeta& meta, Directory& to,
+                          NewFiles* made) {
+  const std::string name = TableFileName(meta.number);
+  const absl::Status linked =
+      made->AddMade(&to, name, [&] { return source.directory->Link(name, to, name); });
+  if (absl::IsUnimplemented(linked)) return false;
+  if (absl::IsNotFound(linked))
+    LSM_RETURN_IF_ERROR(OpenFileOfTable(*source.directory, meta, ReadMode::kBuffered).status());
+  LSM_RETURN_IF_ERROR(linked);
+  return true;
+}
+
+absl::Status CopyTable(const TableSource& from, const TableMeta& meta, const TablePlace& place,
+                       Directory& to, ReadMode wished, Pacer* pacer, NewFiles* made,
+                       CopyReport* report) {
+  const std::string name = TableFileName(meta.number);
+  const std::string path = Concat(from.directory->path(), "/", name);
+  // A file may claim more bytes than there is room for.
+  LSM_RETURN_IF_ERROR(OpenFileOfTable(*from.directory, meta, ReadMode::kBuffered).status());
+  LSM_RETURN_IF_ERROR(CopyFile(*from.directory, name, to, name, made,
+                               [&](uint64_t bytes) { return pacer->Take(path, bytes); }));
+  VerifyReport verified;
+  LSM_RETURN_IF_ERROR(
+      VerifyUncounted(to, meta, place, wished, from.state->digest_seed, pacer, &verified));
+  if (!verified.problems.empty()) {
+    return absl::DataLossError(
+        Concat(path, ": the table, or its copy, is damaged: ", verified.problems.front()));
+  }
+  ++report->tables_copied;
+  report->bytes_copied += meta.file_bytes;
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+Options OptionsOfCopy(Options options) {
+  options.mode = OpenMode::kReadOnly;
+  options.log_directory.clear();
+  options.environment.log_file_system = nullptr;
+  options.direct_reads = false;
+  options.scrub_seconds = 0;
+  options.listener = nullptr;
+  options.filter_hash = bloom::DigestHash::kXxh3;  // or whatever it has
+  return options;
+}
+
+absl::Status CheckIsOutside(const StoreDirectory& store, const std::string& path) {
+  const bool logs_are_there = store.own_log_directory != nullptr &&
+                              store.environment.log_file_system == store.environment.file_system;
+  for (Directory* each :
+       {store.directory.get(), logs_are_there ? store.own_log_directory.get() : nullptr}) {
+    if (each == nullptr) continue;
+    LSM_ASSIGN_OR_RETURN(const bool is_inside, each->Contains(path));
+    if (!is_inside) continue;
+    return absl::InvalidArgumentError(
+        Concat(path, ": a copy must not be inside the store's own directory, ", each->path()));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<StoreDirectory> OpenForCopy(const std::string& path, const Options& options) {
+  Options there = options;
+  there.mode = OpenMode::kMustNotExist;
+  LSM_ASSIGN_OR_RETURN(StoreDirectory store, StoreDirectory::Open(path, there));
+  LSM_ASSIGN_OR_RETURN(const std::vector<std::string> names, store.directory->List());
+  const bool is_whole = std::find(names.begin(), names.end(), kCurrentFileName) != names.end();
+  for (const std::string& name : names) {
+    const std::optional<FileName> parsed = ParseFileName(name);
+    if (!parsed || parsed->kind == FileKind::kLock) continue;
+    return absl::AlreadyExistsError(
+        Concat(path, "/", name, ": there are files of a store already",
+               is_whole ? ""
+                        : ", without CURRENT: of a copy that was cut short (DB::Destroy removes "
+                          "it), or of a store that lost it (DB::Repair repairs it)"));
+  }
+  if (store.own_log_directory != nullptr)
+    LSM_RETURN_IF_ERROR(CheckLogDirectoryIsFree(*store.own_log_directory));
+  return store;
+}
+
+absl::Status BringTables(const TableSource& from, bool link, const TableSource& base,
+                         const StoreDirectory& store, ReadMode wished, Pacer* pacer, NewFiles* made,
+                         CopyReport* report) {
+  Directory& to = *store.directory;
+  for (int level = 0; level < kLevels; ++level) {
+    const TablePlace place{level, from.state->last_sequence};
+    for (const auto& [number, meta] : from.state->levels[static_cast<size_t>(level)]) {
+      report->entries += meta.entries;
+      LSM_ASSIGN_OR_RETURN(bool linked,
+                           IsSoundIn(base, meta, place, wished, from.state->digest_seed, pacer));
+      if (linked) {
+        LSM_ASSIGN_OR_RETURN(linked, Link(base, meta, to, made));
+      }
+      if (!linked && link) {
+        LSM_ASSIGN_OR_RETURN(linked, Link(from, meta, to, made));
+      }
+      if (linked) {
+        ++report->tables_linked;
+        pacer->Count(meta.file_bytes);
+      } else {
+        LSM_RETURN_IF_ERROR(CopyTable(from, meta, place, to, wished, pacer, made, report));
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<uint64_t> FoundStore(const StoreDirectory& store,
+                                    std::optional<std::string_view> expected_current,
+                                    ManifestState* state, NewFiles* made) {
+  LogSet log(&store.log_directory());
+  state->oldest_log = state->next_file_number++;
+  state->log_seed = store.environment.random->Next();
+  state->log_directory = store.own_log_path;
+  state->synced_logs.clear();
+  state->closed_logs.clear();
+  state->started = true;  // by the snapshot that the manifest begins with
+  LSM_RETURN_IF_ERROR(made->AddMade(&store.log_directory(), LogFileName(state->oldest_log), [&] {
+    return log.Start(state->oldest_log, LogFileId(*state->log_seed, state->oldest_log));
+  }));
+  // It is not closed: without an end record and records, a manifest that does not know it takes it
+  // for what an opening left that failed.
+  LSM_RETURN_IF_ERROR(log.SyncNames());
+  const uint64_t manifest_number = state->next_file_number++;
+  LSM_ASSIGN_OR_RETURN(const std::unique_ptr<ManifestWriter> manifest,
+                       CreateManifest(store, manifest_number, *state, expected_current, made));
+  (void)manifest->Close();  // what counts is durable
+  return manifest_number;
+}
+
+absl::StatusOr<CopyReport> RestoreStore(const std::string& backup, const std::string& path,
+                                        const Options& options, const Pace& pace) {
+  LSM_ASSIGN_OR_RETURN(const StoreDirectory source,
+                       StoreDirectory::Open(backup, OptionsOfCopy(options)));
+  const absl::StatusOr<ManifestContents> contents = ReadManifest(*source.directory);
+  if (absl::IsNotFound(contents.status())) return NoStore(backup);
+  LSM_RETURN_IF_ERROR(contents.status());
+  LSM_RETURN_IF_ERROR(CheckIsOutside(source, path));
+  const FileSystem* const log_file_system = options.environment.log_file_system;
+  const bool logs_go_elsewhere =
+      log_file_system != nullptr && log_file_system != source.environment.file_system;
+  if (!options.log_directory.empty() && !logs_go_elsewhere)
+    LSM_RETURN_IF_ERROR(CheckIsOutside(source, options.log_directory));
+  ManifestState state = contents->state;
+
+  LSM_ASSIGN_OR_RETURN(const StoreDirectory store, OpenForCopy(path, options));
+  LSM_ASSIGN_OR_RETURN(const std::unique_ptr<Pacer> pacer,
+                       Pacer::Create(pace, store.environment, BytesOf(state)));
+  CopyReport report;
+  NewFiles made;
+  LSM_RETURN_IF_ERROR(BringTables({source.directory.get(), &state}, /*link=*/false, {}, store,
+                                  TableReadMode(options), pacer.get(), &made, &report));
+  LSM_ASSIGN_OR_RETURN(const std::set<uint64_t> logs, NumbersOf(*source.directory, FileKind::kLog));
+  for (auto number = logs.lower_bound(state.oldest_log); number != logs.end(); ++number) {
+    const std::string name = LogFileName(*number);
+    LSM_RETURN_IF_ERROR(CopyFile(*source.directory, name, store.log_directory(), name, &made));
+    LSM_ASSIGN_OR_RETURN(const bool holds_writes, HoldsWrites(store.log_directory(), name));
+    report.logs_copied += holds_writes;
+  }
+  LSM_RETURN_IF_ERROR(CheckLogs(store.log_directory(), state).status());
+  LSM_RETURN_IF_ERROR(store.log_directory().Sync());
+  LSM_ASSIGN_OR_RETURN(
+      const uint64_t manifest_number,
+      NextFileNumber(*store.directory, store.log_directory(), state.next_file_number));
+  state.next_file_number = manifest_number + 1;
+  state.log_directory = store.own_log_path;
+  LSM_ASSIGN_OR_RETURN(const std::unique_ptr<ManifestWriter> manifest,
+                       CreateManifest(store, manifest_number, state, std::nullopt, &made));
+  (void)manifest->Close();  // what counts is durable
+  return report;
+}
+
+}  // namespace lsm::inline TRELLIS_ABI

@@ -1,0 +1,76 @@
+#include "lsm/store/memtable_filler.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "lsm/bytes/status.h"
+#include "lsm/write_batch.h"
+
+namespace lsm::inline TRELLIS_ABI {
+
+absl::Status CheckBatch(std::string_view encoded) {
+  class Ignore : public WriteBatch::Handler {
+    absl::Status Put(std::string_view, std::string_view) override { return absl::OkStatus(); }
+    absl::Status Delete(std::string_view) override { return absl::OkStatus(); }
+  };
+  Ignore ignore;
+  return WriteBatch::ForEach(encoded, &ignore);
+}
+
+class MemtableFiller::Handler : public WriteBatch::Handler {
+ public:
+  Handler(MemtableFiller* filler, std::string_view payload, LogReader* log)
+      : filler_(*filler),
+        payload_(payload),
+        log_(*log),
+        next_(WriteBatch::FirstSequenceOf(payload)) {}
+
+  absl::Status Put(std::string_view key, std::string_view value) override {
+    return Add(EntryKind::kPut, key, value);
+  }
+  absl::Status Delete(std::string_view key) override { return Add(EntryKind::kDelete, key, {}); }
+
+ private:
+  absl::Status Add(EntryKind kind, std::string_view key, std::string_view value) {
+    std::shared_ptr<Memtable>& memtable = filler_.memtable_;
+    // The rest of the record counts, too; but a memtable may always have half of the maximum.
+    const size_t done = static_cast<size_t>(key.data() - payload_.data());
+    const size_t most = filler_.memory_bytes_max_;
+    const size_t room = std::max(most / 2, most - std::min(most, payload_.size() - done));
+    if (memtable != nullptr && memtable->memory_bytes() + key.size() + value.size() > room) {
+      log_.GiveBackPayload(done);
+      LSM_RETURN_IF_ERROR(filler_.HandOver());
+    }
+    if (memtable == nullptr) memtable = std::make_shared<Memtable>();
+    memtable->Add(next_++, kind, key, value);
+    return absl::OkStatus();
+  }
+
+  MemtableFiller& filler_;
+  const std::string_view payload_;
+  LogReader& log_;
+  Sequence next_;
+};
+
+MemtableFiller::MemtableFiller(size_t memory_bytes_max, MemtableSink sink)
+    : memory_bytes_max_(memory_bytes_max), sink_(std::move(sink)) {}
+
+absl::Status MemtableFiller::MakeRoomForNext(LogReader* log) {
+  const bool fits = memtable_ == nullptr ||
+                    memtable_->memory_bytes() + log->NextPayloadBytes() <= memory_bytes_max_;
+  return fits ? absl::OkStatus() : HandOver();
+}
+
+absl::Status MemtableFiller::Add(std::string_view payload, LogReader* log) {
+  Handler handler(this, payload, log);
+  LSM_RETURN_IF_ERROR(WriteBatch::ForEach(payload, &handler));
+  log->GiveBackPayload(payload.size());
+  return absl::OkStatus();
+}
+
+absl::Status MemtableFiller::HandOver() {
+  std::shared_ptr<Memtable> full = std::exchange(memtable_, nullptr);
+  return full == nullptr || full->empty() ? absl::OkStatus() : sink_(std::move(full));
+}
+
+}  // namespace lsm::inline TRELLIS_ABI

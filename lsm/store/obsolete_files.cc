@@ -1,0 +1,56 @@
+#include "lsm/store/obsolete_files.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "lsm/bytes/status.h"
+#include "lsm/fs/file_names.h"
+
+namespace lsm::inline TRELLIS_ABI {
+
+void ObsoleteFiles::Add(Tables tables) {
+  MutexLock lock(&mutex_);
+  tables_.splice(tables_.end(), tables);
+  count_.store(tables_.size(), std::memory_order_relaxed);
+}
+
+void ObsoleteFiles::RemoveUnused() {
+  Tables unused;
+  {
+    MutexLock lock(&mutex_);
+    if (closed_) return;
+    ++removing_;
+    for (auto entry = tables_.begin(); entry != tables_.end();) {
+      const auto next = std::next(entry);
+      if (entry->second.expired()) unused.splice(unused.end(), tables_, entry);
+      entry = next;
+    }
+  }
+  std::erase_if(unused, [this](const auto& entry) {
+    const absl::Status status =
+        CatchOutOfMemory([&] { return directory_->Remove(TableFileName(entry.first)); });
+    return status.ok() || absl::IsNotFound(status);
+  });
+  MutexLock lock(&mutex_);
+  if (--removing_ == 0) removed_.SignalAll();
+  if (closed_) return;
+  tables_.splice(tables_.end(), unused);  // those that could not be removed
+  count_.store(tables_.size(), std::memory_order_relaxed);
+}
+
+void ObsoleteFiles::Close() {
+  MutexLock lock(&mutex_);
+  closed_ = true;
+  tables_.clear();
+  count_.store(0, std::memory_order_relaxed);
+  while (removing_ > 0) removed_.Wait(&mutex_);
+}
+
+bool ObsoleteFiles::Has(uint64_t number) {
+  MutexLock lock(&mutex_);
+  return std::any_of(tables_.begin(), tables_.end(),
+                     [&](const auto& entry) { return entry.first == number; });
+}
+
+}  // namespace lsm::inline TRELLIS_ABI

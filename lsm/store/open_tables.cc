@@ -1,0 +1,261 @@
+#include "lsm/store/open_tables.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <new>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "lsm/bytes/status.h"
+#include "lsm/fs/mutex.h"
+#include "lsm/table/table_claims.h"
+
+namespace lsm::inline TRELLIS_ABI {
+namespace {
+
+// Whose ends one thread reads at once.
+constexpr size_t kTablesTogether = 32;
+
+// How much of its file the opening of a table needs: nearly the same part as of the one that was
+// opened before.  Threads: any.
+class EndSizes {
+ public:
+  // Relaxed, all: it is a guess, and what it misses is read by itself.
+  bool is_known() const { return part_.load(std::memory_order_relaxed) > 0; }
+
+  void Learn(const Table& table) {
+    const auto bytes = static_cast<double>(table.file_bytes() - table.opening_offset());
+    part_.store(bytes / static_cast<double>(table.file_bytes()), std::memory_order_relaxed);
+  }
+
+  // Where nothing is known, or so much is needed that a read of its own costs little beside it,
+  // what the opening would read first by itself.  From the beginning of a page on, in any case:
+  // the device reads no less.
+  size_t Guess(uint64_t file_bytes) const {
+    const double wanted =
+        static_cast<double>(file_bytes) * part_.load(std::memory_order_relaxed) * kMargin;
+    const uint64_t bytes = wanted > kBytesMax
+                               ? Table::kEndBytes
+                               : std::max(static_cast<uint64_t>(wanted), Table::kEndBytes);
+    if (bytes >= file_bytes) return static_cast<size_t>(file_bytes);
+    return static_cast<size_t>(file_bytes - (file_bytes - bytes) / kPageBytes * kPageBytes);
+  }
+
+ private:
+  static constexpr double kMargin = 1.03;  // tables of a run differ by less
+  static constexpr double kBytesMax = 256 << 10;
+  static constexpr uint64_t kPageBytes = 4096;
+
+  std::atomic<double> part_{0};
+};
+
+// Files of tables, of which the ends are read together.  Threads: one.
+class EndReads {
+ public:
+  using Open =
+      std::function<void(size_t number, std::unique_ptr<ReadFile> file, std::string_view end)>;
+
+  // There is always room for one end of kEndBytes or of what was guessed.
+  bool HasRoomFor(size_t end_bytes) const {
+    return count_ < kTablesTogether && used_bytes_ + end_bytes <= kBytes;
+  }
+
+  // REQUIRES: HasRoomFor(end_bytes), and the file is no shorter than that.  Without memory its end
+  // is not read here.
+  void Add(size_t number, std::unique_ptr<ReadFile> file, uint64_t file_bytes, size_t end_bytes) {
+    if (memory_ == nullptr) memory_.reset(new (std::nothrow) char[kBytes]);
+    ReadRequest& request = requests_[count_];
+    request = {};
+    request.file = file.get();
+    request.offset = file_bytes - end_bytes;
+    if (memory_ != nullptr) request.buffer = {memory_.get() + used_bytes_, end_bytes};
+    used_bytes_ += end_bytes;
+    numbers_[count_] = number;
+    files_[count_++] = std::move(file);
+  }
+
+  // Calls `open` with each, as soon as its end is there, while the device reads the others; with no
+  // end where it could not be read: then the opening finds out why.  `open` must not throw.
+  void ReadAll(FileSystem* files, const Open& open) {
+    const auto call = [this, &open](size_t i) {
+      const ReadRequest& request = requests_[i];
+      const bool is_there = request.status.ok() && request.bytes_read == request.buffer.size();
+      open(numbers_[i], std::move(files_[i]),
+           is_there ? std::string_view(request.buffer.data(), request.buffer.size())
+                    : std::string_view());
+    };
+    CatchOutOfMemory([&] {
+      files->ReadMany({requests_.data(), count_}, call);
+      return absl::OkStatus();
+    }).IgnoreError();
+    // Those that there was no memory for.
+    for (size_t i = 0; i < count_; ++i) {
+      if (files_[i] != nullptr) open(numbers_[i], std::move(files_[i]), {});
+    }
+    count_ = used_bytes_ = 0;
+  }
+
+ private:
+  // Ends of 40 KiB at a time, which keep the device busy for three threads.
+  static constexpr size_t kBytes = size_t{1} << 20;
+
+  std::unique_ptr<char[]> memory_;
+  size_t used_bytes_ = 0;
+  size_t count_ = 0;
+  std::array<size_t, kTablesTogether> numbers_{};
+  std::array<std::unique_ptr<ReadFile>, kTablesTogether> files_;
+  std::array<ReadRequest, kTablesTogether> requests_;
+};
+
+// The tables that are to be opened, and what became of each.  Helpers share it with the caller, who
+// may be gone when a late one comes: only between TryBegin and End may they touch what the caller
+// lent.
+class Opening {
+ public:
+  using Outcome = absl::StatusOr<std::shared_ptr<const OpenTable>>;
+
+  Opening(FileSystem* files, Directory* directory, ReadMode mode, const TableContext& context)
+      : files_(*files), directory_(*directory), mode_(mode), context_(context) {}
+
+  void Add(const TableMeta* meta) {
+    metas_.push_back(meta);
+    outcomes_.emplace_back(std::shared_ptr<const OpenTable>());
+  }
+  size_t size() const { return metas_.size(); }
+
+  void Help() {
+    if (!TryBegin()) return;
+    Work();
+    End();
+  }
+
+  // Until each table has been taken up by somebody.  Relaxed, both: who takes numbers owns what
+  // stands there, and End and FinishAll, under the mutex, hand over what was made of it.
+  void Work() {
+    EndReads reads;
+    // So that there is something for everybody, also where they are few.
+    const size_t share = std::clamp<size_t>(metas_.size() / 8, 1, kTablesTogether);
+    while (!has_failed_.load(std::memory_order_relaxed)) {
+      // One by itself tells how much to read of the others.
+      const size_t count = ends_.is_known() ? share : 1;
+      const size_t begin = next_.fetch_add(count, std::memory_order_relaxed);
+      if (begin >= metas_.size()) return;
+      const size_t end = std::min(begin + count, metas_.size());
+      for (size_t i = begin; i < end; ++i) OpenFile(i, &reads);
+      ReadAndOpen(&reads);
+    }
+  }
+
+  // Waits for those who have begun, and lets nobody begin any more.
+  void FinishAll(Scheduler* helpers) {
+    MutexLock lock(&mutex_);
+    is_over_ = true;
+    while (helping_ > 0) helpers->Wait(&mutex_, &ended_);
+  }
+
+  // By number, as they were added; after FinishAll.  Helpers that come late keep this object, and
+  // must not keep tables with it, which need the store.
+  std::vector<Outcome> TakeOutcomes() { return std::move(outcomes_); }
+
+ private:
+  void OpenFile(size_t number, EndReads* reads) {
+    const TableMeta& meta = *metas_[number];
+    std::unique_ptr<ReadFile> file;
+    const absl::Status opened = CatchOutOfMemory([&]() -> absl::Status {
+      LSM_ASSIGN_OR_RETURN(file, OpenFileOfTable(directory_, meta, mode_));
+      return absl::OkStatus();
+    });
+    if (!opened.ok()) return Note(number, opened);
+    const size_t end_bytes = ends_.Guess(meta.file_bytes);
+    if (!reads->HasRoomFor(end_bytes)) ReadAndOpen(reads);
+    reads->Add(number, std::move(file), meta.file_bytes, end_bytes);
+  }
+
+  void ReadAndOpen(EndReads* reads) {
+    reads->ReadAll(&files_,
+                   [this](size_t number, std::unique_ptr<ReadFile> file, std::string_view end) {
+                     Outcome opened = CatchOutOfMemory([&]() -> Outcome {
+                       return OpenTableIn(std::move(file), *metas_[number], context_, end);
+                     });
+                     if (opened.ok()) ends_.Learn(*(*opened)->table);
+                     Note(number, std::move(opened));
+                   });
+  }
+
+  void Note(size_t number, Outcome outcome) {
+    outcomes_[number] = std::move(outcome);
+    if (!outcomes_[number].ok()) has_failed_.store(true, std::memory_order_relaxed);
+  }
+
+  bool TryBegin() {
+    MutexLock lock(&mutex_);
+    if (is_over_) return false;
+    ++helping_;
+    return true;
+  }
+
+  void End() {
+    MutexLock lock(&mutex_);
+    if (--helping_ == 0) ended_.SignalAll();
+  }
+
+  FileSystem& files_;
+  Directory& directory_;
+  const ReadMode mode_;
+  const TableContext& context_;
+  std::vector<const TableMeta*> metas_;
+  std::vector<Outcome> outcomes_;  // each written by who took its number
+  EndSizes ends_;
+  std::atomic<size_t> next_{0};
+  std::atomic<bool> has_failed_{false};
+  Mutex mutex_;
+  CondVar ended_;
+  int helping_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool is_over_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+// What there is no memory to ask for is done without.
+void AskForHelp(const std::shared_ptr<Opening>& opening, Scheduler* helpers) {
+  for (const Scheduler::Lane lane : {Scheduler::Lane::kFlush, Scheduler::Lane::kCompaction}) {
+    CatchOutOfMemory([&] {
+      helpers->Schedule(lane, [opening] { opening->Help(); });
+      return absl::OkStatus();
+    }).IgnoreError();
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<std::array<OpenTables, kLevels>> OpenTablesOf(
+    FileSystem& files, Directory& directory, const ManifestState& state, ReadMode mode,
+    const TableContext& context, Scheduler* helpers) {
+  const auto opening = std::make_shared<Opening>(&files, &directory, mode, context);
+  for (const auto& level : state.levels) {
+    for (const auto& [number, meta] : level) opening->Add(&meta);
+  }
+  // Nothing between these two may throw, so that no helper is left with what the caller lent.
+  if (helpers != nullptr && opening->size() >= kTablesForHelp) AskForHelp(opening, helpers);
+  opening->Work();
+  opening->FinishAll(helpers);
+
+  // Numbers are taken in order, so all before the first that failed were opened.
+  std::array<OpenTables, kLevels> levels;
+  std::vector<Opening::Outcome> outcomes = opening->TakeOutcomes();
+  size_t next = 0;
+  for (size_t i = 0; i < levels.size(); ++i) {
+    for (size_t j = 0; j < state.levels[i].size(); ++j) {
+      Opening::Outcome& outcome = outcomes[next++];
+      if (!outcome.ok()) return AsDamage(outcome.status());
+      LSM_RETURN_IF_ERROR(
+          CheckPlace(*(*outcome)->table, {static_cast<int>(i), state.last_sequence}));
+      levels[i].push_back(*std::move(outcome));
+    }
+  }
+  return levels;
+}
+
+}  // namespace lsm::inline TRELLIS_ABI

@@ -1,0 +1,32 @@
+// Opens the tables of a store, several at once: each takes one read or two, which wait for the disk
+// where the files are not in memory, so those of many are under way together; and each is checked
+// and decoded by itself, by several threads.
+#ifndef TRELLIS_LSM_STORE_OPEN_TABLES_H_
+#define TRELLIS_LSM_STORE_OPEN_TABLES_H_
+
+#include <array>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "bloom/core/abi.h"
+#include "lsm/file_system.h"
+#include "lsm/fs/scheduler.h"
+#include "lsm/version/manifest.h"
+#include "lsm/version/version.h"
+
+namespace lsm::inline TRELLIS_ABI {
+
+// From so many tables on it is worth waking others.
+inline constexpr size_t kTablesForHelp = 16;
+
+// Of each level, in the order of the state; `directory` is one of `files`.  The calling thread
+// opens them, and so do the lanes of `helpers` (may be null) that come to it before all are begun:
+// nobody waits for one that is late, which finds nothing to do any more.  The first error in the
+// order of the state, as damage where a file is not what the manifest says.
+absl::StatusOr<std::array<OpenTables, kLevels>> OpenTablesOf(
+    FileSystem& files, Directory& directory, const ManifestState& state, ReadMode mode,
+    const TableContext& context, Scheduler* helpers);
+
+}  // namespace lsm::inline TRELLIS_ABI
+
+#endif  // TRELLIS_LSM_STORE_OPEN_TABLES_H_

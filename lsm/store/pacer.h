@@ -1,0 +1,64 @@
+// Keeps a long call to its pace (lsm/pace.h).  One thread.
+#ifndef TRELLIS_LSM_STORE_PACER_H_
+#define TRELLIS_LSM_STORE_PACER_H_
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "bloom/core/abi.h"
+#include "lsm/environment.h"
+#include "lsm/fs/scheduler.h"
+#include "lsm/pace.h"
+
+namespace lsm::inline TRELLIS_ABI {
+
+class Pacer {
+ public:
+  // `environment` is complete but for its scheduler; where it has none, and one is needed to wait,
+  // the pacer makes its own: ResourceExhausted if there are no threads for it.  All outlive this.
+  static absl::StatusOr<std::unique_ptr<Pacer>> Create(const Pace& pace,
+                                                       const Environment& environment,
+                                                       uint64_t bytes_total);
+
+  // Before so many bytes of the file are read: waits until they may be.  Cancelled if the caller
+  // does not want to go on.
+  absl::Status Take(std::string_view file, uint64_t bytes);
+
+  // While it stands, what is read is kept to the pace, and not counted as done: it is read once
+  // more, or perhaps to no effect.
+  class Uncounted {
+   public:
+    explicit Uncounted(Pacer* pacer) : pacer_(*pacer) { pacer_.counts_ = false; }
+    ~Uncounted() { pacer_.counts_ = true; }
+    Uncounted(const Uncounted&) = delete;
+    Uncounted& operator=(const Uncounted&) = delete;
+
+   private:
+    Pacer& pacer_;
+  };
+
+  // What need not be read, or was read uncounted, is done.
+  void Count(uint64_t bytes) { progress_.bytes_done += bytes; }
+
+ private:
+  Pacer(const Pace& pace, const Environment& environment, uint64_t bytes_total)
+      : pace_(pace), environment_(environment), scheduler_(environment.scheduler) {
+    progress_.bytes_total = bytes_total;
+  }
+
+  const Pace& pace_;
+  const Environment& environment_;
+  std::unique_ptr<Scheduler> own_scheduler_;
+  Scheduler* scheduler_;
+  Progress progress_;
+  bool counts_ = true;
+  uint64_t next_nanos_ = 0;  // when more may be read
+  uint64_t cost_nanos_ = 0;  // of what was read last
+};
+
+}  // namespace lsm::inline TRELLIS_ABI
+
+#endif  // TRELLIS_LSM_STORE_PACER_H_

@@ -1,0 +1,326 @@
+#include "lsm/store/recovery.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "lsm/bytes/status.h"
+#include "lsm/fs/file_names.h"
+#include "lsm/log/log_reader.h"
+#include "lsm/store/store_files.h"
+#include "lsm/write_batch.h"
+
+namespace lsm::inline TRELLIS_ABI {
+namespace {
+
+// Replays one log after the other.
+class Replay {
+ public:
+  // `bytes_written`: as for CheckLogs.
+  Replay(Directory& directory, const ManifestState& state, size_t memtable_bytes_max,
+         MemtableSink sink, std::map<uint64_t, uint64_t> bytes_written)
+      : directory_(directory),
+        state_(state),
+        filler_(memtable_bytes_max, std::move(sink)),
+        bytes_written_(std::move(bytes_written)) {
+    result_.last_sequence = state.last_sequence;
+  }
+
+  absl::Status Log(uint64_t number) {
+    return CatchOutOfMemoryFor(Concat(directory_.path(), "/", LogFileName(number)),
+                               [&] { return LogUnguarded(number); });
+  }
+  absl::Status LogUnguarded(uint64_t number) {
+    const bool was_durable =
+        state_.synced_logs.contains(number) || state_.closed_logs.contains(number);
+    LSM_ASSIGN_OR_RETURN(std::unique_ptr<ReadFile> file,
+                         directory_.OpenRead(LogFileName(number), ReadMode::kBuffered));
+    absl::StatusOr<std::unique_ptr<LogReader>> opened =
+        LogReader::Open(std::move(file), LogKind::kWriteAhead);
+    if (absl::IsInvalidArgument(opened.status())) {
+      LSM_ASSIGN_OR_RETURN(const FileInfo info, directory_.Stat(LogFileName(number)));
+      if (state_.HoldsNoRecord(number, info.size_bytes)) return absl::OkStatus();
+    }
+    if (!opened.ok()) return AsDamage(opened.status());
+    const std::unique_ptr<LogReader> reader = *std::move(opened);
+    LSM_RETURN_IF_ERROR(
+        state_.CheckLogId(number, reader->path(), reader->file_id(), reader->size_bytes()));
+    ++result_.report.logs;
+    LogReader::Record record;
+    uint64_t records = 0, records_dropped = 0;
+    uint64_t replayed_to = 0;  // where the part ends that was replayed
+    for (;; ++records) {
+      if (!gap_ || records == 0) replayed_to = reader->offset();
+      LSM_RETURN_IF_ERROR(filler_.MakeRoomForNext(reader.get()));
+      LSM_ASSIGN_OR_RETURN(const bool more, reader->Next(&record));
+      if (!more) break;
+      LSM_RETURN_IF_ERROR(Apply(record, reader.get(), was_durable));
+      if (gap_) ++records_dropped;
+    }
+    LSM_RETURN_IF_ERROR(state_.CheckClosedLog(number, reader->path(), reader->end(),
+                                              reader->size_bytes(), reader->torn_bytes()));
+    LSM_RETURN_IF_ERROR(CheckAllIsThere(number, *reader));
+    LSM_RETURN_IF_ERROR(state_.CheckSyncedLog(number, reader->path(), records));
+    const bool was_synced = was_durable || reader->durable_offset() > kLogHeaderBytes;
+    if (records_dropped > 0 || reader->torn_bytes() > 0) {
+      result_.report.dropped.push_back({.path = reader->path(),
+                                        .offset = replayed_to,
+                                        .bytes = reader->size_bytes() - replayed_to,
+                                        .records = records_dropped,
+                                        .synced_before = was_synced});
+    }
+    return absl::OkStatus();
+  }
+
+  // Of a log that is known to hold something and was not met.
+  absl::Status CheckAllWereMet() const {
+    const auto log = bytes_written_.lower_bound(state_.oldest_log);
+    return log == bytes_written_.end() ? absl::OkStatus() : MissingLog(directory_, log->first);
+  }
+
+  absl::StatusOr<ReplayedLogs> Finish() {
+    LSM_RETURN_IF_ERROR(filler_.HandOver());
+    return std::move(result_);
+  }
+
+ private:
+  absl::Status CheckAllIsThere(uint64_t number, const LogReader& reader) {
+    const auto written = bytes_written_.extract(number);
+    const uint64_t end = reader.size_bytes() - reader.torn_bytes();
+    if (written.empty() || end >= written.mapped()) return absl::OkStatus();
+    return DamageAt(reader.path(), end,
+                    Concat("what can be read of the log ends here; ", written.mapped(),
+                           " bytes were written to it"));
+  }
+
+  absl::Status Apply(const LogReader::Record& record, LogReader* reader, bool was_durable) {
+    const std::string& path = reader->path();
+    if (record.payload.size() < WriteBatch::kHeaderBytes) {
+      return DamageAt(path, record.offset, "the record is too short for a batch");
+    }
+    const Sequence first = WriteBatch::FirstSequenceOf(record.payload);
+    const uint32_t count = WriteBatch::CountOf(record.payload);
+    if (gap_ || first != result_.last_sequence + 1) {
+      if (was_durable || first <= result_.last_sequence) {
+        return DamageAt(path, record.offset,
+                        Concat("the writes before this record are missing: it begins with number ",
+                               first, ", the last one before is ", result_.last_sequence));
+      }
+      gap_ = true;  // all that follows was never synced, and goes with what was lost before it
+      return absl::OkStatus();
+    }
+    LSM_RETURN_IF_ERROR(WithContext(CheckBatch(record.payload),
+                                    Concat(path, ": record at offset ", record.offset)));
+    LSM_RETURN_IF_ERROR(filler_.Add(record.payload, reader));
+    result_.last_sequence += count;
+    ++result_.report.records;
+    result_.report.writes += count;
+    return absl::OkStatus();
+  }
+
+  Directory& directory_;
+  const ManifestState& state_;
+  MemtableFiller filler_;
+  std::map<uint64_t, uint64_t> bytes_written_;  // of the logs that were not met yet
+  bool gap_ = false;
+  ReplayedLogs result_;
+};
+
+absl::Status ReplayAll(Directory& log_directory, const ManifestState& state, Replay* replay) {
+  LSM_ASSIGN_OR_RETURN(const std::set<uint64_t> numbers, NumbersOf(log_directory, FileKind::kLog));
+  // Their names were durable before the manifest stated them.
+  for (const uint64_t number : state.NeededLogs()) {
+    if (!numbers.contains(number)) return MissingLog(log_directory, number);
+  }
+  for (auto number = numbers.lower_bound(state.oldest_log); number != numbers.end(); ++number) {
+    LSM_RETURN_IF_ERROR(replay->Log(*number));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status MissingLog(const Directory& directory, uint64_t number) {
+  return absl::DataLossError(Concat(directory.path(), "/", LogFileName(number),
+                                    ": the log is missing; the manifest says that it holds writes "
+                                    "(was the store opened with another Options::log_directory?)"));
+}
+
+absl::StatusOr<bool> HoldsWrites(Directory& log_directory, const std::string& name) {
+  LSM_ASSIGN_OR_RETURN(std::unique_ptr<ReadFile> file,
+                       log_directory.OpenRead(name, ReadMode::kBuffered));
+  LSM_ASSIGN_OR_RETURN(const uint64_t file_bytes, file->Size());
+  if (file_bytes <= kLogHeaderBytes) return false;
+  absl::StatusOr<std::unique_ptr<LogReader>> reader =
+      LogReader::Open(std::move(file), LogKind::kWriteAhead);
+  if (IsDamage(reader.status()) || absl::IsUnimplemented(reader.status())) return true;
+  LSM_RETURN_IF_ERROR(reader.status());
+  LogReader::Record record;
+  const absl::StatusOr<bool> more = (*reader)->Next(&record);
+  if (!more.ok() && !IsDamage(more.status())) return more.status();
+  return !more.ok() || *more || (*reader)->end() == LogEnd::kClosed;
+}
+
+namespace {
+
+absl::StatusOr<bool> HoldsLogs(Directory& log_directory) {
+  LSM_ASSIGN_OR_RETURN(const std::set<uint64_t> numbers, NumbersOf(log_directory, FileKind::kLog));
+  for (const uint64_t number : numbers) {
+    LSM_ASSIGN_OR_RETURN(const Origin origin,
+                         OriginOf(log_directory, LogFileName(number), FileKind::kLog));
+    if (origin == Origin::kStore) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+absl::Status CheckLogsBelong(Directory& log_directory, const ManifestState& state) {
+  LSM_ASSIGN_OR_RETURN(const std::set<uint64_t> numbers, NumbersOf(log_directory, FileKind::kLog));
+  const std::set<uint64_t> needed = state.NeededLogs();
+  bool any_is_ours = false;
+  for (auto number = numbers.lower_bound(state.oldest_log); number != numbers.end(); ++number) {
+    LSM_ASSIGN_OR_RETURN(std::unique_ptr<ReadFile> file,
+                         log_directory.OpenRead(LogFileName(*number), ReadMode::kBuffered));
+    const absl::StatusOr<std::unique_ptr<LogReader>> reader =
+        LogReader::Open(std::move(file), LogKind::kWriteAhead);
+    // A damaged one does not say whose it is.
+    if (IsDamage(reader.status()) || (reader.ok() && (*reader)->end() == LogEnd::kTorn)) {
+      any_is_ours |= needed.contains(*number);
+      continue;
+    }
+    LSM_RETURN_IF_ERROR(reader.status());
+    const absl::Status id =
+        state.CheckLogId(*number, (*reader)->path(), (*reader)->file_id(), (*reader)->size_bytes());
+    if (!id.ok())
+      return absl::FailedPreconditionError(
+          Concat(MessageOf(id), "; nothing was changed (if it is a left-over, move it away)"));
+    // Without records, one that is not needed may have any id.
+    any_is_ours |= needed.contains(*number) || state.IsLogId(*number, (*reader)->file_id());
+  }
+  if (any_is_ours) return absl::OkStatus();
+  // Lower ones are of earlier openings, whose seeds nobody knows any more.
+  for (const uint64_t number : numbers) {
+    const std::string name = LogFileName(number);
+    LSM_ASSIGN_OR_RETURN(const Origin origin, OriginOf(log_directory, name, FileKind::kLog));
+    if (origin != Origin::kStore) continue;
+    return absl::FailedPreconditionError(Concat(
+        log_directory.path(), "/", name,
+        ": a log, and none that the store needs is beside it (is it another store's "
+        "Options::log_directory?); nothing was changed (if it is a left-over, move it away)"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckLogsAreNotElsewhere(const StoreDirectory& there, const ManifestState& state) {
+  if (!there.own_log_path || !state.log_directory || *there.own_log_path == *state.log_directory)
+    return absl::OkStatus();
+  if (there.own_log_directory != nullptr) {
+    LSM_ASSIGN_OR_RETURN(const bool holds_logs, HoldsLogs(*there.own_log_directory));
+    if (holds_logs) return absl::OkStatus();
+  }
+  const absl::StatusOr<std::unique_ptr<Directory>> recorded =
+      there.environment.log_file_system->OpenDirectory(*state.log_directory, /*create=*/false);
+  if (absl::IsNotFound(recorded.status())) return absl::OkStatus();
+  LSM_RETURN_IF_ERROR(recorded.status());
+  LSM_ASSIGN_OR_RETURN(const bool holds_logs, HoldsLogs(**recorded));
+  // Another store's are not this one's.
+  if (!holds_logs || absl::IsFailedPrecondition(CheckLogsBelong(**recorded, state)))
+    return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      Concat(*there.own_log_path, ": no log of the store is in this directory; they are in ",
+             (*recorded)->path(),
+             ", which Options::log_directory must name (remove that directory if the logs are not "
+             "needed); nothing was changed"));
+}
+
+absl::StatusOr<ReplayedLogs> ReplayLogs(Directory& log_directory, const ManifestState& state,
+                                        size_t memtable_bytes_max, const MemtableSink& sink) {
+  Replay replay(log_directory, state, memtable_bytes_max, sink, {});
+  LSM_RETURN_IF_ERROR(ReplayAll(log_directory, state, &replay));
+  return replay.Finish();
+}
+
+absl::StatusOr<RecoveryReport> CheckLogs(Directory& log_directory, const ManifestState& state,
+                                         std::map<uint64_t, uint64_t> bytes_written) {
+  constexpr size_t kMemtableBytesMax = size_t{1} << 20;
+  const MemtableSink drop = [](const std::shared_ptr<const Memtable>&) { return absl::OkStatus(); };
+  Replay replay(log_directory, state, kMemtableBytesMax, drop, std::move(bytes_written));
+  LSM_RETURN_IF_ERROR(ReplayAll(log_directory, state, &replay));
+  LSM_RETURN_IF_ERROR(replay.CheckAllWereMet());
+  LSM_ASSIGN_OR_RETURN(ReplayedLogs replayed, replay.Finish());
+  return std::move(replayed.report);
+}
+
+absl::Status CheckNoStore(Directory& directory, Directory& log_directory) {
+  for (Directory* each : {&directory, &log_directory}) {
+    LSM_ASSIGN_OR_RETURN(const std::vector<std::string> names, each->List());
+    for (const std::string& name : names) {
+      const std::optional<FileName> parsed = ParseFileName(name);
+      bool of_store = parsed && parsed->kind == FileKind::kTable;
+      if (parsed && parsed->kind == FileKind::kLog) {
+        LSM_ASSIGN_OR_RETURN(of_store, HoldsWrites(*each, name));
+      }
+      if (of_store) {
+        return absl::DataLossError(Concat(directory.path(), "/", kCurrentFileName,
+                                          ": the file is missing, but there is ", each->path(), "/",
+                                          name, ", which belongs to a store"));
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckLogDirectoryIsFree(Directory& log_directory) {
+  LSM_ASSIGN_OR_RETURN(const std::set<uint64_t> numbers, NumbersOf(log_directory, FileKind::kLog));
+  for (const uint64_t number : numbers) {
+    const std::string name = LogFileName(number);
+    LSM_ASSIGN_OR_RETURN(const Origin origin, OriginOf(log_directory, name, FileKind::kLog));
+    if (origin == Origin::kForeign) continue;  // it will stay
+    return absl::AlreadyExistsError(
+        Concat(log_directory.path(), "/", name,
+               ": a log of another store (each needs an Options::log_directory of its own)"));
+  }
+  return absl::OkStatus();
+}
+
+void RemoveOrphans(Directory& directory, Directory& log_directory, const ManifestState& state,
+                   uint64_t manifest_number, const std::function<bool(uint64_t table)>& is_read) {
+  const auto is_orphan = [&](const FileName& name) {
+    switch (name.kind) {
+      case FileKind::kTable:
+        return std::none_of(state.levels.begin(), state.levels.end(),
+                            [&](const auto& level) { return level.contains(name.number); }) &&
+               (is_read == nullptr || !is_read(name.number));
+      case FileKind::kLog:
+        return name.number < state.oldest_log;
+      case FileKind::kManifest:
+        return name.number != manifest_number;
+      case FileKind::kTemporary:
+        return true;
+      case FileKind::kLock:
+      case FileKind::kCurrent:
+      case FileKind::kReserve:
+        return false;
+    }
+    return false;
+  };
+  const auto remove_from = [&](Directory* each) -> absl::Status {
+    const bool logs_alone = each != &directory;
+    LSM_ASSIGN_OR_RETURN(const std::vector<std::string> names, each->List());
+    for (const std::string& name : names) {
+      const std::optional<FileName> parsed = ParseFileName(name);
+      if (!parsed || !is_orphan(*parsed)) continue;
+      if (logs_alone && parsed->kind != FileKind::kLog) continue;
+      const absl::StatusOr<Origin> origin = OriginOf(*each, name, parsed->kind);
+      if (origin.ok() && *origin != Origin::kForeign) (void)each->Remove(name);
+    }
+    return absl::OkStatus();
+  };
+  // What cannot be removed now can wait.
+  for (Directory* each : {&directory, &log_directory})
+    CatchOutOfMemory([&] { return remove_from(each); }).IgnoreError();
+}
+
+}  // namespace lsm::inline TRELLIS_ABI

@@ -1,0 +1,90 @@
+// From the files of a store to what an engine starts with.
+//
+//   1. CURRENT names the manifest, the manifest the tables: all are opened.
+//   2. The logs from `oldest log` on are replayed into memtables, in order.  An opening for writing
+//      makes each a table of level 0 before it fills the next one, so memory does not grow with the
+//      logs.  An opening for reading has no place to put them, and holds them all.
+//   3. An opening for writing makes a new log and a new manifest; then it swaps CURRENT.  Until
+//      then nothing that was there is changed, so a crash in between changes nothing either: the
+//      next opening removes the tables.  One that fails removes its own.
+//
+// The records of the logs are numbered without a gap.  A gap means that a log's end was lost: that
+// is what a crash does to what was not synced, and the records behind the gap are dropped with it;
+// unless the manifest knows that a log behind the gap was synced or closed, for then its
+// predecessors were too, and something else took them: DataLoss.  And of a log that was closed in
+// order the manifest knows the size, so nothing of it may be missing.
+#ifndef TRELLIS_LSM_STORE_RECOVERY_H_
+#define TRELLIS_LSM_STORE_RECOVERY_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "bloom/core/abi.h"
+#include "lsm/file_system.h"
+#include "lsm/options.h"
+#include "lsm/reports.h"
+#include "lsm/store/memtable_filler.h"
+#include "lsm/store/store_directory.h"
+#include "lsm/version/manifest.h"
+
+namespace lsm::inline TRELLIS_ABI {
+
+struct ReplayedLogs {
+  Sequence last_sequence = 0;
+  RecoveryReport report;
+};
+
+// The error for a log that the manifest needs and that is not there.
+absl::Status MissingLog(const Directory& directory, uint64_t number);
+
+// Whether a log holds a record, or was closed in order, or cannot be read.  One of which none is
+// so is all that a crash may leave of the first opening of a store: there are no records before
+// there is a CURRENT, and a store that did not come so far does not close its log.
+absl::StatusOr<bool> HoldsWrites(Directory& log_directory, const std::string& name);
+
+// Of a directory for logs alone, before anything in it is removed: FailedPrecondition if a log is
+// another store's.  Of those that `state` might need their ids tell; older ones are taken for the
+// store's if one that it needs is there.
+absl::Status CheckLogsBelong(Directory& log_directory, const ManifestState& state);
+
+// Of a store that was opened with the log directory that `there` names: FailedPrecondition if the
+// manifest names another one, the store's logs are in that, and none is in the given one.  Nothing
+// may then be taken for lost, nor be removed.
+absl::Status CheckLogsAreNotElsewhere(const StoreDirectory& there, const ManifestState& state);
+
+// Replays the logs that `state` needs into memtables of at most `memtable_bytes_max`, and hands
+// these over, oldest first, as a MemtableFiller does.  DataLoss for a log that is damaged, missing
+// or foreign, Unimplemented for one of a newer version, and the sink's errors.
+absl::StatusOr<ReplayedLogs> ReplayLogs(Directory& log_directory, const ManifestState& state,
+                                        size_t memtable_bytes_max, const MemtableSink& sink);
+
+// The same without keeping anything: whether the logs can be replayed.  Of those whose bytes so far
+// are known, which is for who writes them, all of these must be there, also at a log's end.
+absl::StatusOr<RecoveryReport> CheckLogs(Directory& log_directory, const ManifestState& state,
+                                         std::map<uint64_t, uint64_t> bytes_written = {});
+
+// Where there is no CURRENT: OK if a store may be made, DataLoss if there are tables or records of
+// one that lost it.  What a crash may leave of the first opening of a store is no obstacle.
+absl::Status CheckNoStore(Directory& directory, Directory& log_directory);
+
+// For a store that is made where nothing was: OK if no other store has its logs in the directory,
+// AlreadyExists naming one otherwise.
+absl::Status CheckLogDirectoryIsFree(Directory& log_directory);
+
+// Removes files that a store with this state has no use for: tables that are in no level, logs
+// before the oldest, manifests but the current one, temporary files.  What is not the store's, by
+// its name or by its first bytes, is left alone; in a directory for logs alone, all but logs is. So
+// are tables that somebody still reads, if `is_read` (may be null) says so.
+void RemoveOrphans(Directory& directory, Directory& log_directory, const ManifestState& state,
+                   uint64_t manifest_number,
+                   const std::function<bool(uint64_t table)>& is_read = nullptr);
+
+}  // namespace lsm::inline TRELLIS_ABI
+
+#endif  // TRELLIS_LSM_STORE_RECOVERY_H_

@@ -1,0 +1,130 @@
+// The reserve: a file that holds nothing but space, for a store on a full disk.
+//
+// A store needs space to give space back: a delete needs a log record, an opening a log and a
+// manifest, a compaction its outputs before it may remove its inputs.  So the store takes some
+// space while there is enough (RESERVE, in its directory), and removes that file when the disk is
+// full.  From then on it refuses puts, so that the space is for deletes, flushes and compactions,
+// until there is enough to build the file again.
+//
+//   state     file                                                     puts
+//   held      there, perhaps smaller than it should be               yes
+//   tight     there, too small for the memtables: there was no       after a flush
+//             space to build it larger
+//   missing   none: there was no space to build it                   refused
+//   off       none: its limit is 0, or a call failed for another     yes
+//             reason than space
+//
+// The file holds no data, and no other file refers to it.  A missing, short or damaged one is never
+// an error.  A crash may bring a removed one back, or leave a part of one that was being built; the
+// next opening takes it for as large as it is.
+//
+// Thread-safe.  No other lock is taken while its lock is held.
+#ifndef TRELLIS_LSM_STORE_RESERVE_H_
+#define TRELLIS_LSM_STORE_RESERVE_H_
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <optional>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "bloom/core/abi.h"
+#include "lsm/file_system.h"
+#include "lsm/fs/mutex.h"
+#include "lsm/options.h"
+
+namespace lsm::inline TRELLIS_ABI {
+
+inline constexpr uint64_t kReserveBytesMin = uint64_t{64} << 10;
+
+// The limits: what Options::reserve_bytes comes to, and for a directory of logs alone, on a file
+// system of this size: a quarter of it at most, since logs may have a small partition.
+uint64_t ReserveBytesMax(const Options& options);
+uint64_t LogReserveBytesMax(const Options& options, uint64_t capacity_bytes);
+
+// How large it should be: as large as the tables, or four times the memtables, rounded down to a
+// power of two, so that it is rarely built again.
+uint64_t ReserveBytesFor(uint64_t table_bytes, uint64_t memtable_bytes);
+// How large it must be: on a full disk, there is no other space to write the memtables as tables.
+inline uint64_t ReserveBytesLeast(uint64_t memtable_bytes) {
+  return std::max(kReserveBytesMin, memtable_bytes + memtable_bytes / 4);
+}
+
+// Removes the RESERVE of a store that is locked but not open.  True if one was removed.
+bool RemoveReserve(Directory& directory);
+
+class Reserve {
+ public:
+  // What a caller of Build gives for it.
+  enum class Effort : uint8_t {
+    kNoWait,  // does not wait for the device: a crash of the machine may take the file
+    kUsual,
+    kInsist,  // and tries it although it failed before
+  };
+
+  // The directory outlives it.  Until Build, it is off.
+  Reserve(Directory* directory, uint64_t bytes_max)
+      : directory_(*directory), bytes_max_(bytes_max) {}
+  Reserve(const Reserve&) = delete;
+  Reserve& operator=(const Reserve&) = delete;
+
+  // Makes it as large as `wanted_bytes` if it is smaller and there is space, and smaller if it is
+  // beyond its limit.  With less than `least_bytes`, for want of space, it is tight or missing.
+  // If it failed though enough seemed to be free, as with a quota, it is tried more and more rarely
+  // until more is free, unless the caller insists.  Throws nothing.
+  void Build(uint64_t wanted_bytes, uint64_t least_bytes, Effort effort)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Removes the file.  True if there was one, so that there is more space than before.  Throws
+  // nothing.
+  bool Release() ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // ResourceExhausted naming the directory if it is tight or missing.
+  absl::Status CheckMayPut() const;
+  // Tight or missing.
+  // Relaxed: a put beside the release or the building may come before it or after it.
+  bool is_short() const { return short_.load(std::memory_order_relaxed); }
+  bool is_missing() const { return is_short() && held_bytes() == 0; }
+  // Relaxed: a figure.
+  uint64_t held_bytes() const { return held_bytes_.load(std::memory_order_relaxed); }
+  // Whether an attempt to build it is worth while: it has not so many bytes, is not short (then
+  // each put tries it), and the last attempt did not fail for another reason than space. Relaxed,
+  // here and below: at worst it is tried once more.
+  bool is_below(uint64_t bytes) const {
+    const auto& has_bytes = failed_.load(std::memory_order_relaxed) ? tried_bytes_ : held_bytes_;
+    return has_bytes.load(std::memory_order_relaxed) < std::min(bytes_max_, bytes) && !is_short();
+  }
+  // The same, but that it was tried before is enough, even where there was no space.
+  bool is_due(uint64_t bytes) const {
+    return tried_bytes_.load(std::memory_order_relaxed) < std::min(bytes_max_, bytes) &&
+           !is_short();
+  }
+
+ private:
+  absl::Status BuildIfSmall(uint64_t bytes, Effort effort) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // What is free.
+  absl::StatusOr<uint64_t> CheckSpaceFor(uint64_t bytes, uint64_t more_bytes, bool insist)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status Make(uint64_t bytes, Effort effort) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status RemoveFile() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // For the file of an earlier opening, once.
+  absl::Status LookForFile() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  Directory& directory_;
+  const uint64_t bytes_max_;
+  mutable Mutex mutex_;
+  std::optional<bool> is_there_ ABSL_GUARDED_BY(mutex_);  // the file; nothing: not known yet
+  uint64_t free_bytes_ ABSL_GUARDED_BY(mutex_) = 0;       // when it could not be built all the same
+  uint64_t attempts_ ABSL_GUARDED_BY(mutex_) = 0;         // wishes to build it since then
+  std::atomic<uint64_t> held_bytes_{0};                   // of the file
+  std::atomic<uint64_t> tried_bytes_{0};                  // to which it was last built
+  std::atomic<uint64_t> needed_bytes_{0};                 // free, to build it
+  std::atomic<bool> short_{false};
+  std::atomic<bool> failed_{false};  // the last attempt, for another reason than space
+};
+
+}  // namespace lsm::inline TRELLIS_ABI
+
+#endif  // TRELLIS_LSM_STORE_RESERVE_H_

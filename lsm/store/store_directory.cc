@@ -1,0 +1,144 @@
+#include "lsm/store/store_directory.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "lsm/bytes/status.h"
+#include "lsm/fs/bare_name.h"
+#include "lsm/fs/file_names.h"
+#include "lsm/store/store_files.h"
+
+namespace lsm::inline TRELLIS_ABI {
+namespace {
+
+absl::StatusOr<std::unique_ptr<FileLock>> LockFor(Directory& directory, OpenMode mode) {
+  if (mode != OpenMode::kReadOnly) return directory.Lock(kLockFileName, LockKind::kExclusive);
+  absl::StatusOr<std::unique_ptr<FileLock>> lock = directory.Lock(kLockFileName, LockKind::kShared);
+  // Nobody ever wrote here (or the files were copied without it), and a reader makes no file.
+  if (absl::IsNotFound(lock.status())) return std::unique_ptr<FileLock>();
+  return lock;
+}
+
+absl::Status CheckLogFileSystem(const Environment& environment, const Options& options) {
+  if (!options.log_directory.empty() || environment.log_file_system == environment.file_system)
+    return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "Options::environment.log_file_system needs Options::log_directory");
+}
+
+bool HasOwnLogDirectory(const std::string& path, const Environment& environment,
+                        const Options& options) {
+  return !options.log_directory.empty() &&
+         (WithoutDetours(options.log_directory) != WithoutDetours(path) ||
+          environment.log_file_system != environment.file_system);
+}
+
+// What is wrong where there is no directory for the logs, and none may be made.
+absl::Status NoLogDirectory(Directory& directory, const Options& options) {
+  LSM_ASSIGN_OR_RETURN(const std::vector<std::string> names, directory.List());
+  const bool is_store = std::any_of(names.begin(), names.end(), [](const std::string& name) {
+    const std::optional<FileName> parsed = ParseFileName(name);
+    return parsed && parsed->kind != FileKind::kLock;
+  });
+  if (!is_store) return NoStore(directory.path());
+  return absl::DataLossError(
+      Concat(options.log_directory,
+             ": the directory of the store's logs is not there (Options::log_directory); if they "
+             "are lost, make an empty one, and repair the store"));
+}
+
+// Null if there is no such directory.
+absl::StatusOr<std::unique_ptr<Directory>> OpenIfThere(FileSystem& file_system,
+                                                       const std::string& path) {
+  absl::StatusOr<std::unique_ptr<Directory>> directory =
+      file_system.OpenDirectory(path, /*create=*/false);
+  if (absl::IsNotFound(directory.status())) return std::unique_ptr<Directory>();
+  return directory;
+}
+
+// NotFound from creating a directory is no answer to whether there is a store.
+absl::StatusOr<std::unique_ptr<Directory>> OpenOrCreate(FileSystem& file_system,
+                                                        const std::string& path) {
+  absl::StatusOr<std::unique_ptr<Directory>> directory =
+      file_system.OpenDirectory(path, /*create=*/true);
+  if (!absl::IsNotFound(directory.status())) return directory;
+  return absl::UnavailableError(
+      Concat(path, ": the directory cannot be created: ", MessageOf(directory.status())));
+}
+
+}  // namespace
+
+Environment CompleteEnvironment(const Environment& environment, FileAccess access) {
+  Environment complete = environment;
+  if (complete.file_system == nullptr) complete.file_system = &PosixFileSystem(access);
+  if (complete.log_file_system == nullptr) complete.log_file_system = complete.file_system;
+  if (complete.clock == nullptr) complete.clock = &SystemClock();
+  if (complete.random == nullptr) complete.random = &SystemRandom();
+  return complete;
+}
+
+absl::Status NoStore(const std::string& path) {
+  return absl::NotFoundError(Concat(path, ": there is no store in this directory"));
+}
+
+absl::StatusOr<StoreDirectory> StoreDirectory::Peek(const std::string& path,
+                                                    const Options& options) {
+  StoreDirectory store;
+  store.environment = CompleteEnvironment(options.environment, options.file_access);
+  LSM_RETURN_IF_ERROR(CheckLogFileSystem(store.environment, options));
+  LSM_ASSIGN_OR_RETURN(store.directory, OpenIfThere(*store.environment.file_system, path));
+  if (HasOwnLogDirectory(path, store.environment, options)) {
+    store.own_log_path = options.log_directory;
+    LSM_ASSIGN_OR_RETURN(store.own_log_directory,
+                         OpenIfThere(*store.environment.log_file_system, options.log_directory));
+    if (store.own_log_directory != nullptr)
+      LSM_RETURN_IF_ERROR(CheckHoldsNoStore(*store.own_log_directory));
+  }
+  return store;
+}
+
+absl::StatusOr<StoreDirectory> StoreDirectory::Open(const std::string& path,
+                                                    const Options& options) {
+  StoreDirectory store;
+  store.environment = CompleteEnvironment(options.environment, options.file_access);
+  LSM_RETURN_IF_ERROR(CheckLogFileSystem(store.environment, options));
+  const bool create =
+      options.mode == OpenMode::kOpenOrCreate || options.mode == OpenMode::kMustNotExist;
+  const auto open = [create](FileSystem& file_system, const std::string& at) {
+    return create ? OpenOrCreate(file_system, at) : file_system.OpenDirectory(at, /*create=*/false);
+  };
+  LSM_ASSIGN_OR_RETURN(store.directory, open(*store.environment.file_system, path));
+  LSM_ASSIGN_OR_RETURN(store.lock, LockFor(*store.directory, options.mode));
+  if (HasOwnLogDirectory(path, store.environment, options)) {
+    store.own_log_path = options.log_directory;
+    absl::StatusOr<std::unique_ptr<Directory>> logs =
+        open(*store.environment.log_file_system, options.log_directory);
+    if (absl::IsNotFound(logs.status())) return NoLogDirectory(*store.directory, options);
+    LSM_ASSIGN_OR_RETURN(store.own_log_directory, std::move(logs));
+    LSM_RETURN_IF_ERROR(CheckHoldsNoStore(*store.own_log_directory));
+    absl::StatusOr<std::unique_ptr<FileLock>> lock =
+        LockFor(*store.own_log_directory, options.mode);
+    if (absl::IsFailedPrecondition(lock.status())) {
+      return absl::FailedPreconditionError(
+          Concat(MessageOf(lock.status()),
+                 " (Options::log_directory: each store needs one of its own, and that must not be "
+                 "the store's directory by another path)"));
+    }
+    LSM_ASSIGN_OR_RETURN(store.log_lock, std::move(lock));
+  }
+  return store;
+}
+
+absl::Status StoreDirectory::StartScheduler(bool with_scrub) {
+  if (environment.scheduler != nullptr) return absl::OkStatus();
+  LSM_ASSIGN_OR_RETURN(own_scheduler,
+                       NewThreadScheduler({CompactionsOfMachine(), with_scrub ? 1 : 0}));
+  environment.scheduler = own_scheduler.get();
+  return absl::OkStatus();
+}
+
+}  // namespace lsm::inline TRELLIS_ABI

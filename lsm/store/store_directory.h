@@ -1,0 +1,54 @@
+// Where a store lives, and the lock on it.
+#ifndef TRELLIS_LSM_STORE_STORE_DIRECTORY_H_
+#define TRELLIS_LSM_STORE_STORE_DIRECTORY_H_
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "bloom/core/abi.h"
+#include "lsm/environment.h"
+#include "lsm/fs/scheduler.h"
+#include "lsm/options.h"
+
+namespace lsm::inline TRELLIS_ABI {
+
+// The environment with the system's own objects for what is null (the scheduler stays null: each
+// store makes its own).
+Environment CompleteEnvironment(const Environment& environment, FileAccess access);
+
+// NotFound: there is no store in the directory.
+absl::Status NoStore(const std::string& path);
+
+struct StoreDirectory {
+  Environment environment;  // complete
+  std::unique_ptr<Scheduler> own_scheduler;
+  std::unique_ptr<Directory> directory;
+  std::unique_ptr<Directory> own_log_directory;  // null: the same
+  std::optional<std::string> own_log_path;       // of that one, also where Peek finds none
+  // Last, so that they go first.
+  std::unique_ptr<FileLock> lock;
+  std::unique_ptr<FileLock> log_lock;
+
+  Directory& log_directory() const {
+    return own_log_directory != nullptr ? *own_log_directory : *directory;
+  }
+
+  // Opens the directories that are there, and no lock, so that no trace is left: `directory` and
+  // `own_log_directory` are null where there is none.  FailedPrecondition if the one of the logs
+  // holds a store.
+  static absl::StatusOr<StoreDirectory> Peek(const std::string& path, const Options& options);
+
+  // Opens and locks: exclusively, or shared for OpenMode::kReadOnly.  Makes the directories if the
+  // mode allows.  FailedPrecondition as above.
+  static absl::StatusOr<StoreDirectory> Open(const std::string& path, const Options& options);
+
+  // For background work: a scheduler of the store's own, where the environment has none.
+  // ResourceExhausted if there are no threads for it.
+  absl::Status StartScheduler(bool with_scrub);
+};
+
+}  // namespace lsm::inline TRELLIS_ABI
+
+#endif  // TRELLIS_LSM_STORE_STORE_DIRECTORY_H_

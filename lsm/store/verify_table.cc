@@ -1,0 +1,92 @@
+#include "lsm/store/verify_table.h"
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "lsm/block/format.h"
+#include "lsm/bytes/status.h"
+#include "lsm/fs/file_names.h"
+#include "lsm/table/table_check.h"
+#include "lsm/version/version.h"
+
+namespace lsm::inline TRELLIS_ABI {
+namespace {
+
+constexpr size_t kProblemsMax = 100;  // of a file
+
+void CompareEnd(const Table& table, std::string_view which, const std::string& stated,
+                const std::string& found, VerifyReport* report) {
+  if (stated == found) return;
+  report->problems.push_back(Concat(table.path(), ": the manifest says ", which, " key ",
+                                    QuotedInternalKey(stated), ", the table has ",
+                                    QuotedInternalKey(found)));
+}
+
+// With whatever its properties say, so that all of it can be compared.
+absl::StatusOr<std::unique_ptr<Table>> Open(Directory& directory, const TableMeta& meta,
+                                            ReadMode mode, const TableContext& context) {
+  LSM_ASSIGN_OR_RETURN(std::unique_ptr<ReadFile> file, OpenFileOfTable(directory, meta, mode));
+  return Table::Open(std::move(file), context);
+}
+
+}  // namespace
+
+absl::Status VerifyTable(Directory& directory, const TableMeta& meta, const TablePlace& place,
+                         ReadMode mode, const bloom::DigestSeed& digest_seed, Pacer* pacer,
+                         VerifyReport* report) {
+  const std::string path = Concat(directory.path(), "/", TableFileName(meta.number));
+  LSM_RETURN_IF_ERROR(pacer->Take(path, 0));
+  TableContext context;
+  context.digest_seed = digest_seed;
+  context.file_id = meta.file_id;
+  const absl::StatusOr<std::unique_ptr<Table>> opened = Open(directory, meta, mode, context);
+  if (absl::IsResourceExhausted(opened.status())) return opened.status();
+  ++report->tables;
+  report->bytes += meta.file_bytes;
+  if (!opened.ok()) {
+    report->problems.emplace_back(MessageOf(opened.status()));
+    return absl::OkStatus();
+  }
+  const Table& table = **opened;
+  uint64_t bytes_opening = table.file_bytes();
+  for (size_t i = 0; i < table.block_count(); ++i)
+    bytes_opening -= table.block_handle(i).stored_bytes + kBlockTrailerBytes;
+  LSM_RETURN_IF_ERROR(pacer->Take(path, bytes_opening));  // what comes next waits for it
+  const size_t before = report->problems.size();
+  absl::Status ended;
+  TableCheckCalls calls;
+  calls.problem = [&](const absl::Status& status) {
+    if (absl::IsResourceExhausted(status)) {
+      ended = status;
+      return false;
+    }
+    report->problems.emplace_back(MessageOf(status));
+    return report->problems.size() < before + kProblemsMax;
+  };
+  calls.before_block = [&](uint64_t bytes) {
+    ended = pacer->Take(path, bytes);
+    return ended.ok();
+  };
+  const TableFacts facts = CheckTable(table, calls);
+  LSM_RETURN_IF_ERROR(ended);
+  report->blocks += facts.blocks;
+  report->entries += facts.entries;
+  report->keys += facts.keys;
+  report->keys_in_filter += facts.keys_in_filter;
+  report->filters_absent += table.filter_presence() == FilterPresence::kAbsent;
+  report->filters_unknown += table.filter_presence() == FilterPresence::kUnknown;
+  // What was not read cannot be compared.
+  if (report->problems.size() != before) return absl::OkStatus();
+  const TableRecord record{meta.entries, UserKeyOf(meta.smallest), UserKeyOf(meta.largest)};
+  for (const absl::Status& status : {CheckClaims(table, record), CheckPlace(table, place)}) {
+    if (!status.ok()) report->problems.emplace_back(MessageOf(status));
+  }
+  CompareEnd(table, "smallest", meta.smallest, facts.smallest, report);
+  CompareEnd(table, "largest", meta.largest, facts.largest, report);
+  return absl::OkStatus();
+}
+
+}  // namespace lsm::inline TRELLIS_ABI

@@ -1,0 +1,27 @@
+// One table of a store, from its file: what DB::Verify, scrubbing and backups look through.
+#ifndef TRELLIS_LSM_STORE_VERIFY_TABLE_H_
+#define TRELLIS_LSM_STORE_VERIFY_TABLE_H_
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "bloom/core/abi.h"
+#include "lsm/file_system.h"
+#include "lsm/reports.h"
+#include "lsm/store/pacer.h"
+#include "lsm/table/table_claims.h"
+#include "lsm/version/version_edit.h"
+
+namespace lsm::inline TRELLIS_ABI {
+
+// Opens the file again, so that footer, index, properties and filter are read too.  Counts the
+// entries, and compares what they come to with the properties and with the manifest, whose record
+// of the table are `meta` and `place`.  Adds what it finds to the report; an error is the pacer's,
+// or ResourceExhausted without descriptors to open the file or memory for one of its blocks.
+absl::Status VerifyTable(Directory& directory, const TableMeta& meta, const TablePlace& place,
+                         ReadMode mode, const bloom::DigestSeed& digest_seed, Pacer* pacer,
+                         VerifyReport* report);
+
+}  // namespace lsm::inline TRELLIS_ABI
+
+#endif  // TRELLIS_LSM_STORE_VERIFY_TABLE_H_

@@ -1,0 +1,339 @@
+#include "lsm/block/block_memory.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <iterator>
+#include <map>
+#include <new>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lsm/fs/huge_pages.h"
+#include "tests/support/memory_taken.h"
+
+namespace {
+
+// Allocations with at least this alignment fail.
+size_t refused_alignment = SIZE_MAX;
+
+}  // namespace
+
+// A program of its own, because of these.
+void* operator new(size_t size_bytes, std::align_val_t alignment, const std::nothrow_t&) noexcept {
+  const auto unit = static_cast<size_t>(alignment);
+  if (unit >= refused_alignment) return nullptr;
+  return std::aligned_alloc(unit, (std::max<size_t>(size_bytes, 1) + unit - 1) / unit * unit);
+}
+void* operator new(size_t size_bytes, std::align_val_t alignment) {
+  void* const memory = operator new(size_bytes, alignment, std::nothrow);
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
+}
+void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
+void operator delete(void* memory, size_t, std::align_val_t) noexcept { std::free(memory); }
+
+namespace lsm {
+namespace {
+
+using Origin = BlockMemory::Origin;
+using Rng = std::mt19937_64;
+using testing_support::ResidentBytes;
+
+constexpr size_t kPageBytes = 4096;
+constexpr size_t kSpanBytesMax = size_t{256} << 10;
+
+// Pieces in use, each full of bytes of its own.
+class Pieces {
+ public:
+  explicit Pieces(BlockMemory* memory) : memory_(memory) {}
+  ~Pieces() { FreeAll(); }
+
+  Origin Add(size_t size_bytes) {
+    const BlockMemory::Piece piece = memory_->Allocate(size_bytes);
+    const auto begin = reinterpret_cast<uintptr_t>(piece.data);
+    EXPECT_EQ(begin % BlockMemory::kAlignmentBytes, 0u);
+    const auto after = by_begin_.lower_bound(begin);
+    if (after != by_begin_.end()) {
+      EXPECT_LE(begin + size_bytes, after->first);
+    }
+    if (after != by_begin_.begin()) {
+      EXPECT_LE(EndOf(*std::prev(after)), begin);
+    }
+    std::memset(piece.data, ++last_fill_, size_bytes);
+    by_begin_[begin] = {piece, size_bytes, last_fill_};
+    begins_.push_back(begin);
+    taken_bytes_ += BlockMemory::TakenBytes(size_bytes);
+    return piece.origin;
+  }
+  void FreeAny(Rng* rng) {
+    std::swap(begins_[(*rng)() % begins_.size()], begins_.back());
+    const auto held = by_begin_.find(begins_.back());
+    begins_.pop_back();
+    Free(held->second);
+    by_begin_.erase(held);
+  }
+  // In the order of their places; `keep_each`: the first of so many stays.
+  void FreeAll(size_t keep_each = SIZE_MAX) {
+    std::map<uintptr_t, Held> kept;
+    size_t i = 0;
+    for (const auto& [begin, held] : by_begin_) {
+      if (keep_each != SIZE_MAX && i++ % keep_each == 0) {
+        kept[begin] = held;
+      } else {
+        Free(held);
+      }
+    }
+    by_begin_ = kept;
+    begins_.clear();
+    for (const auto& [begin, held] : kept) begins_.push_back(begin);
+  }
+
+  size_t count() const { return by_begin_.size(); }
+  size_t taken_bytes() const { return taken_bytes_; }
+
+ private:
+  struct Held {
+    BlockMemory::Piece piece;
+    size_t size_bytes;
+    uint8_t fill;
+  };
+  void Free(const Held& held) {
+    const auto is_own = [&](char byte) { return static_cast<uint8_t>(byte) == held.fill; };
+    EXPECT_TRUE(std::all_of(held.piece.data, held.piece.data + held.size_bytes, is_own))
+        << held.size_bytes;
+    memory_->Free(held.piece);
+    taken_bytes_ -= BlockMemory::TakenBytes(held.size_bytes);
+  }
+  static uintptr_t EndOf(const std::pair<const uintptr_t, Held>& held) {
+    return held.first + held.second.size_bytes;
+  }
+
+  BlockMemory* const memory_;
+  std::map<uintptr_t, Held> by_begin_;
+  std::vector<uintptr_t> begins_;
+  size_t taken_bytes_ = 0;
+  uint8_t last_fill_ = 0;
+};
+
+// Each power of two is as likely as another.
+size_t RandomSize(size_t bytes_max, Rng* rng) {
+  const int bits = static_cast<int>((*rng)() % (std::bit_width(bytes_max))) + 1;
+  return std::min<size_t>((*rng)() >> (64 - bits), bytes_max);
+}
+
+void ExpectNoMoreThanIsKept(const BlockMemory& memory) {
+  EXPECT_EQ(memory.run_bytes(), 0u);
+  EXPECT_LE(memory.region_count(), 1u);
+  EXPECT_LE(memory.resident_bytes(), 2 * kHugePageBytes);
+}
+
+TEST(BlockMemoryTest, PiecesOfAllSizesKeepApartWhateverComesAndGoes) {
+  for (uint64_t seed = 0; seed < 4; ++seed) {
+    BlockMemory memory;
+    Rng rng(seed);
+    Pieces pieces(&memory);
+    for (int i = 0; i < 20'000; ++i) {
+      // Towards many, and then few.
+      const bool grows = i / 2000 % 2 == 0;
+      if (pieces.count() == 0 || rng() % 100 < (grows ? 60 : 40)) {
+        pieces.Add(RandomSize(i % 50 == 0 ? size_t{3} << 20 : size_t{40} << 10, &rng));
+      } else {
+        pieces.FreeAny(&rng);
+      }
+    }
+    pieces.FreeAll();
+    ExpectNoMoreThanIsKept(memory);
+  }
+}
+
+TEST(BlockMemoryTest, SpansAndRegionsAreUsedToTheirEnds) {
+  BlockMemory memory;
+  Rng rng(1);
+  Pieces pieces(&memory);
+  for (const size_t size_bytes : {256, 700, 4200, 4600, 9000, 20'000, 32'768, 40'000, 1 << 20}) {
+    const size_t total_bytes = size_bytes < 1000 ? size_t{2} << 20 : size_t{40} << 20;
+    for (size_t i = 0; i < total_bytes / size_bytes; ++i) pieces.Add(size_bytes);
+    for (size_t i = 0; i < 1000 && pieces.count() > 0; ++i) pieces.FreeAny(&rng);
+  }
+  pieces.FreeAll();
+  ExpectNoMoreThanIsKept(memory);
+}
+
+TEST(BlockMemoryTest, APieceTakesLittleMoreThanItsSize) {
+  size_t before = 0;
+  for (size_t size_bytes = 0; size_bytes < (size_t{3} << 20); size_bytes += size_bytes / 500 + 1) {
+    const size_t taken_bytes = BlockMemory::TakenBytes(size_bytes);
+    ASSERT_GE(taken_bytes, size_bytes);
+    ASSERT_GE(taken_bytes, before);
+    before = taken_bytes;
+    const size_t waste_bytes = taken_bytes - size_bytes;
+    if (size_bytes > size_t{32} << 10) {
+      ASSERT_LT(waste_bytes, kPageBytes) << size_bytes;
+    } else if (size_bytes > 9216) {
+      ASSERT_LE(waste_bytes, size_bytes / 7) << size_bytes;
+    } else if (size_bytes > 256) {
+      ASSERT_LE(waste_bytes, std::max<size_t>(64, size_bytes / 24)) << size_bytes;
+    } else {
+      ASSERT_LE(taken_bytes, 256u);
+    }
+  }
+}
+
+TEST(BlockMemoryTest, ASmallCacheCostsLittleMoreThanItsBlocks) {
+  BlockMemory memory;
+  Rng rng(1);
+  Pieces pieces(&memory);
+  constexpr size_t kCacheBytes = size_t{8} << 20;
+  const auto add = [&] { pieces.Add(4150 + rng() % 300); };  // of four classes
+  const auto bound_bytes = [&] {
+    return pieces.taken_bytes() + pieces.taken_bytes() / 50 + 4 * kSpanBytesMax / 2;
+  };
+  while (pieces.taken_bytes() < kCacheBytes) add();
+  EXPECT_LE(memory.run_bytes(), bound_bytes());
+  EXPECT_LE(memory.resident_bytes(), bound_bytes() + kHugePageBytes);
+  for (int i = 0; i < 20'000; ++i) {
+    pieces.FreeAny(&rng);
+    add();
+  }
+  EXPECT_LE(memory.run_bytes(), bound_bytes());
+  EXPECT_LE(memory.resident_bytes(), bound_bytes() + kHugePageBytes);
+}
+
+TEST(BlockMemoryTest, FiltersStandCloseTogether) {
+  BlockMemory memory;
+  Pieces pieces(&memory);
+  for (size_t i = 0; i < 100; ++i) EXPECT_EQ(pieces.Add(722'000 + i), Origin::kRegion);
+  EXPECT_EQ(memory.run_bytes(), pieces.taken_bytes());
+  EXPECT_LE(memory.resident_bytes(), pieces.taken_bytes() * 105 / 100 + kHugePageBytes);
+}
+
+TEST(BlockMemoryTest, MemoryGoesBackAsPiecesDo) {
+  BlockMemory memory;
+  Rng rng(1);
+  Pieces pieces(&memory);
+  for (int i = 0; i < 3; ++i) {
+    for (int j = 0; j < 30'000; ++j) pieces.Add(4200);
+    EXPECT_GE(memory.region_count(), 4u);
+    EXPECT_GE(memory.resident_bytes(), pieces.taken_bytes());
+    // Those that stay do not keep their regions' other pages.
+    pieces.FreeAll(1000);
+    EXPECT_LE(memory.run_bytes(), pieces.count() * kSpanBytesMax);
+    EXPECT_LE(memory.resident_bytes(),
+              (pieces.count() + memory.region_count() + 1) * kHugePageBytes);
+    while (pieces.count() > 0) pieces.FreeAny(&rng);
+    ExpectNoMoreThanIsKept(memory);
+  }
+}
+
+TEST(BlockMemoryTest, TheSystemGetsItBack) {
+  BlockMemory memory;
+  Pieces pieces(&memory);
+  constexpr size_t kBytes = size_t{100} << 20;
+  for (size_t i = 0; i < kBytes / 4096; ++i) pieces.Add(4096);
+  const size_t before_bytes = ResidentBytes();
+  pieces.FreeAll(5000);
+  EXPECT_GE(memory.region_count(), 3u);
+  EXPECT_LT(ResidentBytes() + kBytes / 2, before_bytes);
+}
+
+TEST(BlockMemoryTest, AHugePageIsNotKeptLongerThanItsRegion) {
+  BlockMemory memory;
+  Pieces first(&memory), second(&memory);
+  while (memory.run_bytes() < size_t{30} << 20) first.Add(2 << 20);
+  for (const size_t size_bytes : {1'000'000, 900'000}) first.Add(size_bytes);
+  second.Add(2 << 20);
+  ASSERT_EQ(memory.region_count(), 2u);
+  second.FreeAll();
+  second.Add(100'000);  // in the region's first huge page, which is never given back alone
+  ASSERT_EQ(memory.region_count(), 2u);
+  first.FreeAll();   // one of its huge pages is kept, and it is
+  second.FreeAll();  // now this one is kept instead
+  EXPECT_EQ(memory.region_count(), 1u);
+  EXPECT_EQ(memory.resident_bytes(), kHugePageBytes);
+  for (int i = 0; i < 3; ++i) second.Add(2 << 20);
+  second.FreeAll();
+  ExpectNoMoreThanIsKept(memory);
+}
+
+TEST(BlockMemoryTest, WhatBecomesFreeIsUsedAgain) {
+  BlockMemory memory;
+  Rng rng(1);
+  Pieces pieces(&memory);
+  for (int j = 0; j < 20'000; ++j) pieces.Add(4200);
+  Pieces filters(&memory);
+  for (int j = 0; j < 100; ++j) filters.Add(700'000);
+  const size_t resident_bytes = memory.resident_bytes();
+  for (int i = 0; i < 3; ++i) {
+    for (int j = 0; j < 5'000; ++j) pieces.FreeAny(&rng);
+    for (int j = 0; j < 5'000; ++j) pieces.Add(4200);
+    EXPECT_EQ(memory.resident_bytes(), resident_bytes);
+    filters.FreeAll(2);
+    for (int j = 0; j < 50; ++j) filters.Add(700'000);
+    EXPECT_EQ(memory.resident_bytes(), resident_bytes);
+  }
+}
+
+TEST(BlockMemoryTest, WithoutMemoryForRegionsPiecesComeFromTheHeap) {
+  BlockMemory memory;
+  {
+    Pieces pieces(&memory);
+    refused_alignment = kHugePageBytes;
+    for (const size_t size_bytes : {size_t{300}, size_t{4200}, size_t{100'000}, size_t{5} << 20})
+      EXPECT_EQ(pieces.Add(size_bytes), Origin::kHeap) << size_bytes;
+    refused_alignment = SIZE_MAX;
+    EXPECT_EQ(pieces.Add(300), Origin::kRegion);
+    EXPECT_EQ(pieces.Add(100'000), Origin::kRegion);
+    EXPECT_EQ(pieces.Add(size_t{5} << 20), Origin::kLarge);
+    // Those that there are go on to be used.
+    refused_alignment = kHugePageBytes;
+    EXPECT_EQ(pieces.Add(300), Origin::kRegion);
+    while (memory.run_bytes() < size_t{28} << 20) EXPECT_EQ(pieces.Add(1 << 20), Origin::kRegion);
+    EXPECT_EQ(pieces.Add(2 << 20), Origin::kRegion);
+    EXPECT_EQ(pieces.Add(2 << 20), Origin::kHeap);
+    refused_alignment = SIZE_MAX;
+  }
+  ExpectNoMoreThanIsKept(memory);
+}
+
+TEST(BlockMemoryTest, WithoutAnyMemoryItSaysSoAndStaysAsItWas) {
+  BlockMemory memory;
+  Pieces pieces(&memory);
+  refused_alignment = 1;
+  for (const size_t size_bytes : {size_t{40'000'000}, size_t{2'000'000}, size_t{4200}})
+    EXPECT_THROW(memory.Allocate(size_bytes), std::bad_alloc);
+  EXPECT_EQ(memory.run_bytes(), 0u);
+  EXPECT_EQ(memory.region_count(), 0u);
+  refused_alignment = SIZE_MAX;
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(pieces.Add(4200), Origin::kRegion);
+}
+
+TEST(BlockMemoryTest, WithoutRegionsEachPieceIsFromTheHeap) {
+  BlockMemory memory(/*has_regions=*/false);
+  Pieces pieces(&memory);
+  for (const size_t size_bytes : {size_t{300}, size_t{100'000}, size_t{5} << 20})
+    EXPECT_EQ(pieces.Add(size_bytes), Origin::kHeap);
+  EXPECT_EQ(memory.region_count(), 0u);
+  memory.Free(BlockMemory::AllocateOnHeap(100));
+}
+
+TEST(BlockMemoryTest, BytesMoveWithTheirOwner) {
+  BlockBytes bytes(std::string(5000, 'a'));
+  const char* const place = bytes.view().data();
+  BlockBytes other(std::move(bytes));
+  EXPECT_EQ(other.view().data(), place);
+  EXPECT_EQ(bytes.size(), 0u);
+  other = BlockBytes("b");
+  EXPECT_EQ(other.view(), "b");
+  EXPECT_EQ(BlockBytes().view(), "");
+}
+
+}  // namespace
+}  // namespace lsm

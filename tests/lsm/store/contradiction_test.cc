@@ -1,0 +1,363 @@
+// Contents that contradict each other under checksums that are right: a store does not open on
+// them, Verify names them, and Repair makes a store of them that opens.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lsm/db.h"
+#include "lsm/store/verify_table.h"
+#include "lsm/version/key_order.h"
+#include "tests/lsm/engine/store_test.h"
+#include "tests/lsm/store/store_forger.h"
+#include "tests/support/status_matchers.h"
+
+namespace lsm {
+namespace {
+
+using testing::AllOf;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing_support::StatusIs;
+
+constexpr Sequence kBeyondAll = uint64_t{1} << 56;
+
+class ContradictionTest : public StoreTest {
+ protected:
+  // Level 1: a-m in one table, n-z in another; level 0: c, newer.
+  void MakeStore() {
+    Open();
+    for (char key = 'a'; key <= 'm'; ++key) Put(std::string(1, key), "1");
+    CompactAll();
+    for (char key = 'n'; key <= 'z'; ++key) Put(std::string(1, key), "1");
+    CompactAll();
+    Put("c", "2");
+    Flush();
+    db_ = nullptr;
+    const ManifestState state = Forger().State();
+    ASSERT_EQ(state.levels[0].size(), 1u);
+    ASSERT_EQ(state.levels[1].size(), 2u);
+    newest_ = state.levels[0].begin()->first;
+    low_ = state.levels[1].begin()->first;
+    high_ = state.levels[1].rbegin()->first;
+  }
+
+  StoreForger Forger() { return {world_.files.get(), kStorePath}; }
+
+  void Refuses(uint64_t table, const std::string& what) {
+    EXPECT_THAT(OpenStatus(), StatusIs(absl::StatusCode::kDataLoss,
+                                       AllOf(HasSubstr(Forger().PathOf(table)), HasSubstr(what))));
+  }
+
+  // Returns what Repair names.  Afterwards everything is there, and later writes stay.
+  std::vector<std::string> Repair() {
+    db_ = nullptr;
+    const absl::StatusOr<RepairReport> report = DB::Repair(kStorePath, options_);
+    EXPECT_OK(report);
+    if (!report.ok()) return {};
+    Open();
+    if (db_ == nullptr) return {};
+    const std::string all =
+        "a=1 b=1 c=2 d=1 e=1 f=1 g=1 h=1 i=1 j=1 k=1 l=1 m=1 "
+        "n=1 o=1 p=1 q=1 r=1 s=1 t=1 u=1 v=1 w=1 x=1 y=1 z=1";
+    EXPECT_EQ(Scan(), all);
+    for (char key = 'a'; key <= 'z'; ++key)
+      EXPECT_EQ(Get(std::string(1, key)), key == 'c' ? "2" : "1") << key;
+    IsSound();
+    EXPECT_OK(db_->Put("d", "3", {.sync = true}));
+    EXPECT_EQ(Get("d"), "3");
+    CompactAll();
+    EXPECT_EQ(Get("d"), "3");
+    IsSound();
+    Open();
+    EXPECT_EQ(Get("d"), "3");
+    return report->left_out;
+  }
+
+  void IsSound() {
+    ASSERT_OK_AND_ASSIGN(const VerifyReport verified, db_->Verify());
+    EXPECT_THAT(verified.problems, IsEmpty());
+  }
+
+  uint64_t newest_ = 0, low_ = 0, high_ = 0;  // numbers of tables
+};
+
+// --- sequences ---
+
+TEST_F(ContradictionTest, EntriesBeyondTheLastSequence) {
+  MakeStore();
+  Forger().ChangeSequences(high_, [](Sequence sequence) { return sequence + 1000; });
+  Refuses(high_, "largest_sequence 1026, and the last sequence of the manifest is 27");
+  EXPECT_THAT(Repair(), ElementsAre(HasSubstr("last sequence 27, the table has 1026")));
+}
+
+TEST_F(ContradictionTest, LargestSequencePropertyBeyondAllSequences) {
+  MakeStore();
+  Forger().ChangeProperties(high_, [](TableProperties* properties, Footer*) {
+    properties->largest_sequence = kBeyondAll;
+  });
+  Refuses(high_, "largest_sequence 72057594037927936");
+  EXPECT_THAT(Repair(), ElementsAre(AllOf(HasSubstr(Forger().PathOf(high_)),
+                                          HasSubstr("largest_sequence 72057594037927936"))));
+}
+
+TEST_F(ContradictionTest, LargestSequencePropertyIsTheLastOfAllSequences) {
+  MakeStore();
+  Forger().ChangeProperties(high_, [](TableProperties* properties, Footer*) {
+    properties->largest_sequence = kBeyondAll - 1;
+  });
+  Forger().ChangeManifest([](VersionEdit* edit) { edit->last_sequence = kBeyondAll - 1; });
+  EXPECT_THAT(Repair(), Contains(HasSubstr("largest_sequence 72057594037927935")));
+}
+
+// No write could follow them.
+TEST_F(ContradictionTest, EntriesWithTheLastOfAllSequences) {
+  MakeStore();
+  Forger().ChangeSequences(newest_, [](Sequence) { return kBeyondAll - 1; });
+  Refuses(newest_, "largest_sequence 72057594037927935");
+  EXPECT_THAT(Repair(), Contains(HasSubstr("numbered again")));
+}
+
+TEST_F(ContradictionTest, SequencesThatThePropertiesDoNotState) {
+  MakeStore();
+  Forger().ChangeSequences(high_, [](Sequence sequence) { return sequence + 1000; });
+  Forger().ChangeProperties(high_, [](TableProperties* properties, Footer*) {
+    properties->smallest_sequence -= 1000;
+    properties->largest_sequence -= 1000;
+  });
+  Open();
+  EXPECT_THAT(db_->Get("p").status(),
+              StatusIs(absl::StatusCode::kDataLoss,
+                       AllOf(HasSubstr(Forger().PathOf(high_)), HasSubstr("sequence"))));
+  Put("q", "1");
+  EXPECT_THAT(db_->CompactRange(), StatusIs(absl::StatusCode::kDataLoss, HasSubstr("sequence")));
+  ASSERT_OK_AND_ASSIGN(const VerifyReport verified, db_->Verify());
+  EXPECT_THAT(verified.problems, Contains(HasSubstr("counted were 1026")));
+  EXPECT_THAT(Repair(), Not(IsEmpty()));
+}
+
+TEST_F(ContradictionTest, LevelZeroOutOfOrder) {
+  MakeStore();
+  Open();
+  Put("c", "3");
+  Flush();
+  Put("c", "2");
+  Flush();
+  db_ = nullptr;
+  StoreForger forger = Forger();
+  const ManifestState state = forger.State();
+  ASSERT_EQ(state.levels[0].size(), 3u);
+  const uint64_t first = std::next(state.levels[0].begin())->first;
+  const uint64_t second = state.levels[0].rbegin()->first;
+  const StoreForger::Entries older = forger.EntriesOf(first), newer = forger.EntriesOf(second);
+  forger.SetEntries(first, newer);
+  forger.SetEntries(second, older);
+  Refuses(second, "tables with lower numbers in level 0 hold newer writes");
+  EXPECT_THAT(Repair(), Not(IsEmpty()));
+}
+
+// --- places ---
+
+TEST_F(ContradictionTest, OverlappingTablesInLevelOne) {
+  MakeStore();
+  Forger().ChangeRecord(newest_, [](VersionEdit::Added* added) { added->level = 1; });
+  EXPECT_THAT(OpenStatus(), StatusIs(absl::StatusCode::kDataLoss, HasSubstr("overlap at key")));
+  EXPECT_THAT(Repair(), ElementsAre(HasSubstr("overlap")));
+}
+
+TEST_F(ContradictionTest, LevelAboveTheOneThatATableWasMadeFor) {
+  MakeStore();
+  Forger().ChangeRecord(low_, [](VersionEdit::Added* added) { added->level = 0; });
+  Refuses(low_, "the properties say level 1, the manifest says level 0");
+  Repair();
+}
+
+// An opening reads nothing that tells it, but a newer value lies below an older one.
+TEST_F(ContradictionTest, NewerEntriesBelowOlderOnes) {
+  MakeStore();
+  Forger().ChangeRecord(newest_, [](VersionEdit::Added* added) { added->level = 3; });
+  Open();
+  ASSERT_OK_AND_ASSIGN(const VerifyReport verified, db_->Verify());
+  EXPECT_THAT(verified.problems,
+              ElementsAre(AllOf(HasSubstr("key \"c\""), HasSubstr("is newer than"))));
+  EXPECT_THAT(Repair(), ElementsAre(HasSubstr("is newer than")));
+}
+
+// A compaction in steps leaves such copies: entries that it merged into the table below are still
+// above it.
+TEST_F(ContradictionTest, CopiesAreNoContradiction) {
+  MakeStore();
+  StoreForger forger = Forger();
+  StoreForger::Entries below = forger.EntriesOf(low_), above = forger.EntriesOf(newest_);
+  ASSERT_EQ(above.size(), 1u);
+  const auto older = std::find_if(below.begin(), below.end(), [&](const auto& entry) {
+    return UserKeyOf(entry.first) == UserKeyOf(above[0].first);
+  });
+  above.push_back(*older);
+  below.insert(older, above[0]);
+  forger.SetEntries(newest_, above);
+  forger.SetEntries(low_, below);
+  EXPECT_THAT(Repair(), IsEmpty());
+}
+
+TEST_F(ContradictionTest, TheSameEntryInTwoLevels) {
+  MakeStore();
+  StoreForger::Entries entries = Forger().EntriesOf(low_);
+  entries[2] = Forger().EntriesOf(newest_)[0];
+  Forger().SetEntries(low_, entries);
+  Open();
+  IsSound();
+  db_ = nullptr;
+  entries[2].second = "other";
+  Forger().SetEntries(low_, entries);
+  Open();
+  ASSERT_OK_AND_ASSIGN(const VerifyReport verified, db_->Verify());
+  EXPECT_THAT(verified.problems,
+              ElementsAre(AllOf(HasSubstr("key \"c\""), HasSubstr("different values"))));
+}
+
+TEST_F(ContradictionTest, RunsAreComparedInPieces) {
+  MakeStore();
+  Forger().ChangeRecord(newest_, [](VersionEdit::Added* added) { added->level = 3; });
+  const ManifestState state = Forger().State();
+  const auto table = [&](int level, uint64_t number, Sequence smallest, Sequence largest) {
+    return AgedTable{state.levels[static_cast<size_t>(level)].at(number), smallest, largest};
+  };
+  const AgedRuns runs = {{table(1, low_, 1, 13), table(1, high_, 14, 26)},
+                         {table(3, newest_, 27, 27)}};
+  // The other table of level 1 has other keys.
+  const AgedRuns to_compare = TablesToCompare(runs);
+  ASSERT_EQ(to_compare.size(), 2u);
+  EXPECT_EQ(to_compare[0].size(), 1u);
+  // Older ones may lie below.
+  EXPECT_EQ(TablesToCompare({runs[1], runs[0]}).size(), 0u);
+  // So is a long level 0, whose tables are opened only if they may contradict one another.
+  AgedRuns many;
+  for (Sequence i = 1000; i > 0; --i) many.push_back({table(1, low_, 2 * i, 2 * i + 1)});
+  EXPECT_EQ(TablesToCompare(many).size(), 0u);
+  std::swap(many[500][0], many[501][0]);
+  EXPECT_EQ(TablesToCompare(many).size(), 2u);
+  ASSERT_OK_AND_ASSIGN(const auto directory,
+                       world_.files->OpenDirectory(kStorePath, /*create=*/false));
+  for (const uint64_t bytes_max : {1, 20, 1000}) {
+    std::vector<std::string> problems;
+    KeyOrderCalls calls;
+    calls.problem = [&](const std::string& problem) {
+      problems.push_back(problem);
+      return true;
+    };
+    std::optional<std::string> from("");
+    int pieces = 0;
+    for (; from; ++pieces) {
+      ASSERT_OK_AND_ASSIGN(from, CompareRuns(*directory, {}, runs, *from, bytes_max, calls));
+    }
+    EXPECT_THAT(problems, ElementsAre(HasSubstr("is newer than"))) << bytes_max;
+    EXPECT_EQ(pieces, bytes_max == 1 ? 26 : bytes_max == 20 ? 14 : 1);
+  }
+}
+
+TEST_F(ContradictionTest, OldestLogThatIsMissing) {
+  MakeStore();
+  Open();
+  Put("z", "in the log");
+  db_ = nullptr;
+  Forger().ChangeManifest([](VersionEdit* edit) { *edit->oldest_log += 1000; });
+  EXPECT_THAT(OpenStatus(), StatusIs(absl::StatusCode::kDataLoss, HasSubstr("is missing")));
+  ASSERT_OK(DB::Repair(kStorePath, options_));
+  Open();
+  EXPECT_EQ(Get("z"), "in the log");
+}
+
+// --- records of the manifest ---
+
+TEST_F(ContradictionTest, RangesOfTheManifest) {
+  const auto key = [](std::string_view user_key) {
+    std::string internal_key;
+    AppendInternalKey(&internal_key, user_key, 5, EntryKind::kPut);
+    return internal_key;
+  };
+  struct Case {
+    const char* what;
+    std::function<void(VersionEdit::Added*)> change;
+  };
+  const std::vector<Case> cases = {
+      {"narrower below", [&](auto* added) { added->table.smallest = key("b"); }},
+      {"narrower above", [&](auto* added) { added->table.largest = key("l"); }},
+      {"wider below", [&](auto* added) { added->table.smallest = key("A"); }},
+      {"wider above", [&](auto* added) { added->table.largest = key("mm"); }},
+      {"fewer entries", [](auto* added) { --added->table.entries; }},
+      {"more entries", [](auto* added) { ++added->table.entries; }},
+  };
+  for (const Case& each : cases) {
+    SCOPED_TRACE(each.what);
+    db_ = nullptr;
+    world_.files = std::make_unique<MemoryFileSystem>();
+    options_.environment.file_system = world_.files.get();
+    MakeStore();
+    Forger().ChangeRecord(low_, each.change);
+    Refuses(low_, "the manifest says");
+    EXPECT_THAT(Repair(), ElementsAre(HasSubstr("the manifest says")));
+  }
+}
+
+// Properties and manifest agree, and the entries say otherwise.
+TEST_F(ContradictionTest, RangeThatPropertiesAndManifestShare) {
+  MakeStore();
+  Forger().ChangeProperties(
+      low_, [](TableProperties* properties, Footer*) { properties->largest_key = "l"; });
+  Forger().ChangeRecord(low_, [](VersionEdit::Added* added) {
+    added->table.largest.clear();
+    AppendInternalKey(&added->table.largest, "l", 12, EntryKind::kPut);
+  });
+  Open();
+  EXPECT_THAT(db_->Get("l").status(),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr(Forger().PathOf(low_))));
+  ASSERT_OK_AND_ASSIGN(const VerifyReport verified, db_->Verify());
+  EXPECT_THAT(verified.problems, Contains(HasSubstr("largest_key")));
+  EXPECT_THAT(Repair(), ElementsAre(HasSubstr("largest_key")));
+}
+
+// --- properties ---
+
+TEST_F(ContradictionTest, EachPropertyThatFooterOrIndexRefute) {
+  struct Case {
+    const char* name;
+    std::function<void(TableProperties*)> change;
+  };
+  const std::vector<Case> cases = {
+      {"entries", [](auto* p) { ++p->entries; }},
+      {"data_blocks", [](auto* p) { ++p->data_blocks; }},
+      {"data_bytes", [](auto* p) { --p->data_bytes; }},
+      {"index_bytes", [](auto* p) { ++p->index_bytes; }},
+      {"filter_bytes", [](auto* p) { ++p->filter_bytes; }},
+      {"partitions", [](auto* p) { p->partitions = 3; }},
+      {"deletions", [](auto* p) { p->deletions = 99; }},
+      {"distinct_keys", [](auto* p) { p->distinct_keys = 99; }},
+      {"smallest_sequence", [](auto* p) { p->smallest_sequence = 99; }},
+      {"level", [](auto* p) { p->level = 2; }},
+      {"smallest_key", [](auto* p) { p->smallest_key = "A"; }},
+      {"largest_key", [](auto* p) { p->largest_key = "l"; }},
+  };
+  MakeStore();
+  const std::unique_ptr<MemoryFileSystem> sound = world_.files->Clone();
+  for (const Case& each : cases) {
+    SCOPED_TRACE(each.name);
+    db_ = nullptr;
+    world_.files = sound->Clone();
+    options_.environment.file_system = world_.files.get();
+    Forger().ChangeProperties(low_, [&](TableProperties* p, Footer*) { each.change(p); });
+    Refuses(low_, Concat("the properties say ", each.name));
+    EXPECT_THAT(Repair(), ElementsAre(HasSubstr(each.name)));
+  }
+}
+
+}  // namespace
+}  // namespace lsm

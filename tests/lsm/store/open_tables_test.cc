@@ -1,0 +1,236 @@
+// Tables that are opened several at once.
+#include "lsm/store/open_tables.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "lsm/db.h"
+#include "tests/lsm/engine/world.h"
+#include "tests/support/status_matchers.h"
+
+namespace lsm {
+namespace {
+
+using testing::HasSubstr;
+using testing_support::StatusIs;
+
+constexpr int kTables = 3 * static_cast<int>(kTablesForHelp);
+
+class OpenTablesTest : public testing::Test {
+ protected:
+  OpenTablesTest() : options_(world_.SmallOptions()) {
+    options_.level0_compaction_tables = 1000;
+    options_.level0_stop_tables = 1000;
+  }
+
+  // One key a table, and one that is in all of them.
+  void Make(int tables) {
+    absl::StatusOr<std::unique_ptr<DB>> db = DB::Open(kStorePath, options_);
+    ASSERT_OK(db);
+    for (int i = 0; i < tables; ++i) {
+      ASSERT_OK((*db)->Put(Concat("key", i), "value"));
+      ASSERT_OK((*db)->Put("all", std::to_string(i)));
+      ASSERT_OK((*db)->Flush());
+    }
+  }
+
+  // Tables with so many keys, one after the other, each with a filter of 20 bits a key.
+  void MakeOf(const std::vector<int>& keys) {
+    options_.write_buffer_bytes = 4 << 20;
+    options_.block_cache_bytes = 64 << 20;  // none in partitions
+    options_.filter_kind = "blocked";
+    options_.target_fpp = 0.0001;
+    absl::StatusOr<std::unique_ptr<DB>> db = DB::Open(kStorePath, options_);
+    ASSERT_OK(db);
+    for (size_t i = 0; i < keys.size(); ++i) {
+      for (int j = 0; j < keys[i]; ++j) ASSERT_OK((*db)->Put(Concat("key", i, "-", j), "value"));
+      ASSERT_OK((*db)->Flush());
+    }
+  }
+  void ExpectAllThere(DB& db, const std::vector<int>& keys) {
+    EXPECT_EQ(db.GetStatistics().total.tables, keys.size());
+    for (size_t i = 0; i < keys.size(); ++i) {
+      for (int j = 0; j < keys[i]; j += 1 + j / 5)
+        EXPECT_EQ(Get(db, Concat("key", i, "-", j)), "value");
+    }
+  }
+
+  void ExpectAllThere(DB& db, int tables) {
+    EXPECT_EQ(db.GetStatistics().total.tables, static_cast<uint64_t>(tables));
+    for (int i = 0; i < tables; ++i) EXPECT_EQ(Get(db, Concat("key", i)), "value");
+    EXPECT_EQ(Get(db, "all"), std::to_string(tables - 1));
+  }
+  static std::string Get(DB& db, std::string_view key) {
+    const absl::StatusOr<std::optional<std::string>> value = db.Get(key);
+    EXPECT_OK(value);
+    return value.ok() ? value->value_or("absent") : "";
+  }
+
+  World world_;
+  Options options_;
+};
+
+TEST_F(OpenTablesTest, ThreadsOpenWhatIsThere) {
+  Make(kTables);
+  options_.environment.scheduler = nullptr;  // threads
+  for (int round = 0; round < 5; ++round) {
+    absl::StatusOr<std::unique_ptr<DB>> db = DB::Open(kStorePath, options_);
+    ASSERT_OK(db);
+    ExpectAllThere(**db, kTables);
+  }
+}
+
+TEST_F(OpenTablesTest, ManyAreOpenedByAllThatAreThere) {
+  Make(kTables);
+  options_.environment.scheduler = nullptr;
+  // Nobody opens a second table before three threads have come for their first.
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::set<std::thread::id> threads;
+  world_.files->SetFault([&](FileOperation operation, const std::string& path, uint64_t) {
+    if (operation != FileOperation::kOpenRead || !path.ends_with(".table")) return absl::OkStatus();
+    std::unique_lock lock(mutex);
+    threads.insert(std::this_thread::get_id());
+    changed.notify_all();
+    changed.wait_for(lock, std::chrono::seconds(20), [&] { return threads.size() == 3; });
+    return absl::OkStatus();
+  });
+  absl::StatusOr<std::unique_ptr<DB>> db = DB::Open(kStorePath, options_);
+  world_.files->SetFault(nullptr);
+  ASSERT_OK(db);
+  EXPECT_EQ(threads.size(), 3u);
+  ExpectAllThere(**db, kTables);
+}
+
+TEST_F(OpenTablesTest, OfSeveralErrorsTheFirstIsNamed) {
+  Make(kTables);
+  options_.environment.scheduler = nullptr;
+  const std::vector<std::string> tables = world_.FilesOf(FileKind::kTable);
+  ASSERT_EQ(tables.size(), static_cast<size_t>(kTables));
+  const auto is_bad = [&](const std::string& path) {
+    return path == tables[20] || path == tables[21] || path == tables[22] || path == tables[40];
+  };
+  world_.files->SetFault([&](FileOperation operation, const std::string& path, uint64_t) {
+    if (operation != FileOperation::kOpenRead || !is_bad(path)) return absl::OkStatus();
+    // So that others come to theirs earlier.
+    if (path == tables[20]) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    return absl::UnavailableError(Concat(path, ": broken"));
+  });
+  for (int round = 0; round < 10; ++round) {
+    EXPECT_THAT(DB::Open(kStorePath, options_).status(),
+                StatusIs(absl::StatusCode::kUnavailable, HasSubstr(tables[20])));
+  }
+  world_.files->SetFault(nullptr);
+  absl::StatusOr<std::unique_ptr<DB>> db = DB::Open(kStorePath, options_);
+  ASSERT_OK(db);
+  ExpectAllThere(**db, kTables);
+}
+
+TEST_F(OpenTablesTest, DoesNotWaitForLateHelpers) {
+  Make(kTables);
+  world_.scheduler.RunAll();
+  {
+    // This scheduler runs jobs when somebody waits, which the opening does not.
+    absl::StatusOr<std::unique_ptr<DB>> db = DB::Open(kStorePath, options_);
+    ASSERT_OK(db);
+    EXPECT_GE(world_.scheduler.queued_count(), 2u);
+    ExpectAllThere(**db, kTables);
+  }
+  world_.scheduler.RunAll();  // finds nothing to do, and nothing of the store's
+}
+
+TEST_F(OpenTablesTest, FewNeedNoHelpers) {
+  Make(static_cast<int>(kTablesForHelp) - 1);
+  world_.scheduler.RunAll();
+  absl::StatusOr<std::unique_ptr<DB>> db = DB::Open(kStorePath, options_);
+  ASSERT_OK(db);
+  EXPECT_EQ(world_.scheduler.queued_count(), 0u);
+  ExpectAllThere(**db, static_cast<int>(kTablesForHelp) - 1);
+}
+
+TEST_F(OpenTablesTest, AReaderOpensThemAlone) {
+  Make(kTables);
+  options_.mode = OpenMode::kReadOnly;
+  options_.environment.scheduler = nullptr;
+  std::mutex mutex;
+  std::set<std::thread::id> threads;
+  world_.files->SetFault([&](FileOperation operation, const std::string& path, uint64_t) {
+    if (operation != FileOperation::kOpenRead || !path.ends_with(".table")) return absl::OkStatus();
+    const std::lock_guard lock(mutex);
+    threads.insert(std::this_thread::get_id());
+    return absl::OkStatus();
+  });
+  absl::StatusOr<std::unique_ptr<DB>> db = DB::Open(kStorePath, options_);
+  world_.files->SetFault(nullptr);
+  ASSERT_OK(db);
+  EXPECT_EQ(threads, std::set{std::this_thread::get_id()});
+  ExpectAllThere(**db, kTables);
+}
+
+TEST_F(OpenTablesTest, OneReadBringsWhatIsNeededOfATableLikeTheOneBefore) {
+  const std::vector<int> keys(kTables, 4000);
+  MakeOf(keys);
+  absl::StatusOr<std::unique_ptr<DB>> db = DB::Open(kStorePath, options_);
+  ASSERT_OK(db);
+  const Statistics statistics = (*db)->GetStatistics();
+  EXPECT_GT(statistics.total.filter_bytes, 2 * keys.size() * Table::kEndBytes);
+  // Opening the first table also reads how much is needed.
+  EXPECT_EQ(statistics.opening_reads, keys.size() + 1);
+  // A page for properties and footer, and one for what else is in the first page.
+  EXPECT_LE(statistics.opening_bytes_read, statistics.total.filter_bytes +
+                                               statistics.total.index_bytes +
+                                               2 * keys.size() * Table::kEndBytes);
+  ExpectAllThere(**db, keys);
+}
+
+TEST_F(OpenTablesTest, TablesThatAreUnlikeAreOpenedToo) {
+  std::vector<int> keys;
+  for (int i = 0; i < kTables; ++i) keys.push_back(i % 5 == 0 ? 1 : i % 3 == 0 ? 40 : 4000);
+  MakeOf(keys);
+  for (Scheduler* const scheduler :
+       {options_.environment.scheduler, static_cast<Scheduler*>(nullptr)}) {
+    options_.environment.scheduler = scheduler;
+    absl::StatusOr<std::unique_ptr<DB>> db = DB::Open(kStorePath, options_);
+    ASSERT_OK(db);
+    // Two thirds are like the one before, and take one read.
+    EXPECT_LT((*db)->GetStatistics().opening_reads, 2 * keys.size());
+    ExpectAllThere(**db, keys);
+    db->reset();
+    world_.scheduler.RunAll();
+  }
+}
+
+TEST_F(OpenTablesTest, AnEndThatCannotBeReadIsNamed) {
+  const std::vector<int> keys(kTables, 2000);
+  MakeOf(keys);
+  const std::vector<std::string> tables = world_.FilesOf(FileKind::kTable);
+  int failures_left = 1000;
+  world_.files->SetFault([&](FileOperation operation, const std::string& path, uint64_t) {
+    if (operation != FileOperation::kReadAt || path != tables[20] || failures_left-- <= 0)
+      return absl::OkStatus();
+    return absl::UnavailableError(Concat(path, ": broken"));
+  });
+  EXPECT_THAT(DB::Open(kStorePath, options_).status(),
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr(tables[20])));
+  // What fails with others may do by itself.
+  failures_left = 1;
+  absl::StatusOr<std::unique_ptr<DB>> db = DB::Open(kStorePath, options_);
+  world_.files->SetFault(nullptr);
+  ASSERT_OK(db);
+  EXPECT_LE(failures_left, 0);
+  ExpectAllThere(**db, keys);
+}
+
+}  // namespace
+}  // namespace lsm

@@ -1,0 +1,106 @@
+// `sstdump dump`: what a store holds, key by key: the newest value over its logs and tables.
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "lsm/base/internal_key.h"
+#include "lsm/bytes/escape.h"
+#include "lsm/bytes/status.h"
+#include "lsm/memtable/memtable.h"
+#include "tools/sstdump/commands/commands.h"
+#include "tools/sstdump/layout.h"
+#include "tools/sstdump/store/log_replay.h"
+#include "tools/sstdump/store/merged_entries.h"
+#include "tools/sstdump/store/store_files.h"
+
+namespace tools {
+namespace {
+
+using lsm::Concat;
+
+void ShowPair(const lsm::ParsedKey& key, std::string_view value, Session* session) {
+  const bool keys_only = session->request().keys_only;
+  if (session->json_wanted()) {
+    lsm::JsonWriter& json = session->BeginLine();
+    json.Member("key", session->Show(key.user_key));
+    json.Member("sequence", key.sequence);
+    if (!keys_only) json.Member("value", session->Show(value));
+    return session->EndLine();
+  }
+  std::string line = session->Show(key.user_key, KeyColumns(*session, 8, keys_only ? 1 : 2));
+  if (!keys_only) {
+    line += '\t';
+    line += session->Show(value, RestOfLine(*session, line));
+  }
+  session->Print(line + "\n");
+}
+
+// The writes of the logs within the bounds.  False, and the session knows why, if any may be
+// missing.
+bool FillMemtable(const StoreFiles& files, const KeyBounds& bounds, Session* session,
+                  lsm::Memtable* memtable) {
+  const LogReplay replay = ReplayLogs(files, session, [&](size_t, const BatchEntry& entry) {
+    const bool is_sound = session->tally().problems == 0 && entry.sequence <= lsm::kSequenceMax;
+    if (is_sound && bounds.Holds(entry.key))
+      memtable->Add(entry.sequence, entry.kind, entry.key, entry.value);
+  });
+  for (const lsm::DroppedLogEnd& end : replay.dropped) NoteDropped(end, session);
+  return replay.is_whole && replay.last_sequence <= lsm::kSequenceMax;
+}
+
+bool HasAllTables(const StoreFiles& files, const KeyBounds& bounds, const Target& target,
+                  Session* session) {
+  for (const PlacedTable& table : TablesInOrder(files.manifest.state)) {
+    if (!bounds.Meets(table) || !files.missing.contains(table.name)) continue;
+    session->Fail(FindTable(files, table.meta.number).status(), target);
+  }
+  return session->tally().problems == 0;
+}
+
+// Shows the newest version of each key, up to the first error or the limit.
+absl::Status ShowNewest(lsm::Iterator* entries, const KeyBounds& bounds, Session* session) {
+  uint64_t left = session->request().limit.value_or(UINT64_MAX);
+  std::string last;  // internal key of the entry before
+  lsm::LookupKey first(bounds.from, lsm::kSequenceMax, bloom::DigestSeed());
+  for (entries->Seek(first.internal_key()); left > 0 && entries->Valid(); entries->Next()) {
+    lsm::ParsedKey key;
+    if (!lsm::ParseInternalKey(entries->key(), &key)) return absl::DataLossError("no internal key");
+    if (bounds.to && key.user_key >= *bounds.to) break;
+    if (!last.empty() && lsm::CompareInternalKeys(last, entries->key()) >= 0) {
+      return absl::DataLossError(
+          Concat("key ", lsm::QuotedKey(key.user_key), " is there twice, or out of order"));
+    }
+    const bool is_newest = last.empty() || lsm::UserKeyOf(last) != key.user_key;
+    last.assign(entries->key());
+    if (!is_newest || key.kind != lsm::EntryKind::kPut) continue;
+    if (session->is_broken()) return absl::OkStatus();
+    ShowPair(key, entries->value(), session);
+    --left;
+  }
+  return left > 0 ? entries->status() : absl::OkStatus();
+}
+
+}  // namespace
+
+void DumpStore(const Target& target, Session* session) {
+  const absl::StatusOr<StoreFiles> files =
+      LookAtStore(session->world(), session->request(), target);
+  if (!files.ok()) return session->Fail(files.status(), target);
+  if (!files->has_state()) return session->Fail(StateProblem(*files), target);
+  const KeyBounds bounds = {session->request().from.value_or(""), session->request().to};
+  lsm::Memtable memtable;
+  const bool has_logs = FillMemtable(*files, bounds, session, &memtable);
+  if (!HasAllTables(*files, bounds, target, session) || !has_logs) {
+    return session->Note(Concat(lsm::Escape(target.path),
+                                ": nothing is dumped, as newer writes may be missing; sstdump scan "
+                                "and sstdump wal show what can be read"));
+  }
+  const std::unique_ptr<lsm::Iterator> entries = NewMergedEntries(*files, memtable, bounds);
+  const absl::Status status = ShowNewest(entries.get(), bounds, session);
+  if (status.ok()) return;
+  session->Fail(status, target);
+  session->Note(Concat(lsm::Escape(target.path),
+                       ": the dump ends here; sstdump scan shows what can be read of each table"));
+}
+
+}  // namespace tools

@@ -1,0 +1,37 @@
+// `sstdump explain`: the whole way of a lookup in a store, its logs first, then its tables as the
+// library asks them.
+#include <string>
+#include <string_view>
+
+#include "lsm/bytes/status.h"
+#include "tools/sstdump/commands/commands.h"
+#include "tools/sstdump/layout.h"
+#include "tools/sstdump/store/store_files.h"
+#include "tools/sstdump/store/store_lookup.h"
+
+namespace tools {
+
+using lsm::Concat;
+
+void ExplainKey(const Target& target, Session* session) {
+  const absl::StatusOr<StoreFiles> files =
+      LookAtStore(session->world(), session->request(), target);
+  if (!files.ok()) return session->Fail(files.status(), target);
+  if (!files->has_state()) return session->Fail(StateProblem(*files), target);
+  const std::string& key = session->request().key;
+  const lsm::Explanation explanation = LookUpInStore(*files, key, session).explanation;
+  if (session->json_wanted()) {
+    session->json().Key("explanation");
+    session->json().Json(
+        explanation.ToJson([&](std::string_view shown) { return session->Show(shown); }));
+    return;
+  }
+  session->Print(Heading(*session, target.path,
+                         Concat("lookup of ", session->ShowKey(key, KeyColumns(*session, 20, 1)))));
+  constexpr size_t kAroundKeys = 50;  // of a line of the explanation that has two
+  const size_t columns = KeyColumns(*session, kAroundKeys, 2);
+  session->Print(
+      explanation.ToText([&](std::string_view shown) { return session->ShowKey(shown, columns); }));
+}
+
+}  // namespace tools

@@ -1,0 +1,254 @@
+// `sstdump get`: how a key is looked for in one file, and what each step says; with `--raw` only
+// its value, also of a whole store.
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lsm/bytes/readable.h"
+#include "lsm/bytes/status.h"
+#include "lsm/table/table_walk.h"
+#include "tools/sstdump/commands/commands.h"
+#include "tools/sstdump/layout.h"
+#include "tools/sstdump/store/log_file.h"
+#include "tools/sstdump/store/store_files.h"
+#include "tools/sstdump/store/store_lookup.h"
+#include "tools/sstdump/store/table_file.h"
+
+namespace tools {
+namespace {
+
+using lsm::Concat;
+
+// Versions beyond are counted, not shown.
+constexpr size_t kShownVersions = 20;
+
+struct FoundVersion {
+  lsm::Sequence sequence = 0;
+  lsm::EntryKind kind = lsm::EntryKind::kPut;
+  uint64_t value_bytes = 0;
+  std::string value;  // of the newest
+};
+
+// All that a lookup in one table finds out.
+struct TableLookup {
+  bloom::Digest digest = 0;
+  bool filter_passed = true;
+  size_t first_block = 0;              // by the index; block_count() if the key is behind them all
+  size_t block_count = 0;              // that were read, from it on
+  absl::Status status;                 // why the last of these could not be read to its end
+  std::vector<FoundVersion> versions;  // newest first
+  uint64_t version_count = 0;
+
+  // The newest version comes first, so one that was found decides, whatever could not be read.
+  bool is_certain() const { return status.ok() || !versions.empty(); }
+};
+
+// Looks into the blocks whatever the filter says, so that a wrong "no" is found out.
+TableLookup LookUp(const lsm::Table& table, std::string_view user_key) {
+  TableLookup lookup;
+  lookup.digest = DigestFor(table, user_key);
+  lookup.filter_passed = PassesFilter(table, user_key);
+  lookup.first_block = table.FirstBlockFor(user_key);
+  bool is_past = false;
+  const auto visit = [&](const lsm::ParsedKey& key, std::string_view value) {
+    is_past = key.user_key > user_key;
+    if (is_past) return false;
+    if (key.user_key < user_key) return true;
+    ++lookup.version_count;
+    if (lookup.versions.size() < kShownVersions) {
+      lookup.versions.push_back({key.sequence, key.kind, value.size(), ""});
+      if (lookup.version_count == 1) lookup.versions.back().value.assign(value);
+    }
+    return true;
+  };
+  lsm::TableWalk walk(table);
+  for (size_t i = lookup.first_block; i < table.block_count(); ++i) {
+    ++lookup.block_count;
+    lookup.status = walk.Walk(i, visit).status;
+    // Only versions of the fence's own key go on in the next block.
+    if (!lookup.status.ok() || is_past || table.block_fence(i) != user_key) break;
+  }
+  return lookup;
+}
+
+const char* AnswerOf(const std::vector<FoundVersion>& versions, bool is_certain) {
+  if (!is_certain) return "unknown";
+  return versions.empty() ? "absent" : NameOf(versions.front().kind);
+}
+
+std::string FilterText(const lsm::Table& table, const TableLookup& lookup) {
+  switch (table.filter_presence()) {
+    case lsm::FilterPresence::kUsable:
+      break;
+    case lsm::FilterPresence::kAbsent:
+      return "there is none: maybe";
+    case lsm::FilterPresence::kDamaged:
+      return "damaged: maybe";
+    case lsm::FilterPresence::kUnknown:
+      return "of unknown kind: maybe";
+  }
+  const std::string kind = DescribeFilter(table).kind;
+  if (!lookup.filter_passed) return Concat(kind, " says no: a store would stop here");
+  const bool is_absent = lookup.version_count == 0 && lookup.is_certain();
+  return Concat(kind, " says maybe", is_absent ? ": a false positive" : "");
+}
+
+// Where something could not be read that may hold a newer version, none of these is the answer.
+void PrintVersions(const std::vector<FoundVersion>& versions, uint64_t count, bool is_certain,
+                   Session* session) {
+  if (!is_certain) {
+    session->Print("  answer  unknown: what may hold it cannot be read\n");
+  } else if (versions.empty()) {
+    session->Print("  answer  absent\n");
+  }
+  for (size_t i = 0; i < versions.size(); ++i) {
+    const FoundVersion& version = versions[i];
+    const bool is_put = version.kind == lsm::EntryKind::kPut;
+    const char* label = !is_certain ? "  found   " : i == 0 ? "  answer  " : "  older   ";
+    session->Print(Concat(
+        label, NameOf(version.kind), " at sequence ", version.sequence,
+        is_put ? Concat(", ", Count(version.value_bytes, "byte", "bytes")) : std::string(), "\n"));
+    if (i == 0 && is_put) {
+      session->Print(
+          Concat("  value   ", session->Show(version.value, KeyColumns(*session, 10, 1)), "\n"));
+    }
+  }
+  if (count > versions.size())
+    session->Print(Concat("  older   ", count - versions.size(), " more\n"));
+}
+
+void PrintTableLookup(const Target& target, const lsm::Table& table, const TableLookup& lookup,
+                      Session* session) {
+  const size_t columns = KeyColumns(*session, 20, 2);
+  session->Print(Heading(*session, target.path,
+                         Concat("key ", session->ShowKey(session->request().key, columns))));
+  session->Print(Concat("  digest  ", lsm::ReadableId(lookup.digest), "\n"));
+  session->Print(Concat("  filter  ", FilterText(table, lookup), "\n"));
+  if (lookup.first_block == table.block_count()) {
+    session->Print("  index   the key is behind the last block\n");
+  }
+  for (size_t i = lookup.first_block; i < lookup.first_block + lookup.block_count; ++i) {
+    const lsm::BlockHandle handle = table.block_handle(i);
+    session->Print(Concat("  index   block ", i, " at offset ", handle.offset, ", ",
+                          lsm::ReadableCount(handle.stored_bytes), " bytes, for keys up to ",
+                          session->ShowKey(table.block_fence(i), columns), "\n"));
+  }
+  PrintVersions(lookup.versions, lookup.version_count, lookup.is_certain(), session);
+}
+
+void WriteVersions(const std::vector<FoundVersion>& versions, bool is_certain, Session* session) {
+  lsm::JsonWriter& json = session->json();
+  json.Member("answer", AnswerOf(versions, is_certain));
+  if (is_certain && !versions.empty() && versions.front().kind == lsm::EntryKind::kPut) {
+    json.Member("value", session->Show(versions.front().value));
+  }
+  json.Key("versions");
+  json.BeginArray();
+  for (const FoundVersion& version : versions) {
+    json.BeginObject();
+    json.Member("sequence", version.sequence);
+    json.Member("kind", NameOf(version.kind));
+    json.Member("value_bytes", version.value_bytes);
+    json.EndObject();
+  }
+  json.EndArray();
+}
+
+void WriteTableLookup(const lsm::Table& table, const TableLookup& lookup, Session* session) {
+  lsm::JsonWriter& json = session->json();
+  json.Member("key", session->Show(session->request().key));
+  json.Member("digest", lsm::ReadableId(lookup.digest));
+  json.Member("filter_state", NameOf(table.filter_presence()));
+  json.Member("filter_passed", lookup.filter_passed);
+  json.Key("blocks");
+  json.BeginArray();
+  for (size_t i = lookup.first_block; i < lookup.first_block + lookup.block_count; ++i) {
+    json.BeginObject();
+    json.Member("ordinal", i);
+    json.Member("offset", table.block_handle(i).offset);
+    json.Member("stored_bytes", table.block_handle(i).stored_bytes);
+    json.Member("fence", session->Show(table.block_fence(i)));
+    json.EndObject();
+    session->DrainJson();
+  }
+  json.EndArray();
+  WriteVersions(lookup.versions, lookup.is_certain(), session);
+}
+
+void ShowKeyInTable(const Target& target, Session* session) {
+  const absl::StatusOr<std::unique_ptr<lsm::Table>> table = OpenTable(target);
+  if (!table.ok()) return session->Fail(table.status(), target);
+  const TableLookup lookup = LookUp(**table, session->request().key);
+  const bool raw = session->request().form == ByteForm::kRaw && !session->json_wanted();
+  if (session->json_wanted()) {
+    WriteTableLookup(**table, lookup, session);
+  } else if (!raw) {
+    PrintTableLookup(target, **table, lookup, session);
+  } else if (!lookup.versions.empty()) {
+    session->PrintRaw(lookup.versions.front().value);  // and nothing else, for a pipe
+  }
+  if (!lookup.status.ok()) session->Fail(lookup.status, target);
+  if (!lookup.filter_passed && lookup.version_count > 0) {
+    session->Damage(target, (*table)->footer().filter.offset,
+                    "the filter says no to a key that is there");
+  }
+  const absl::Status filter_status = (*table)->filter_status();
+  if (!filter_status.ok()) session->Fail(filter_status, target);
+}
+
+void ShowKeyInLog(const Target& target, Session* session) {
+  std::vector<FoundVersion> versions;
+  uint64_t count = 0;
+  const Session::Tally before = session->tally();
+  const LogSummary log = WalkLog(
+      target, lsm::LogKind::kWriteAhead, session, [&](const lsm::LogReader::Record& record) {
+        const absl::Status status =
+            WalkBatch(record, OpenedPath(target), [&](const BatchEntry& entry) {
+              if (entry.key != session->request().key) return;
+              ++count;
+              if (!versions.empty()) std::string().swap(versions.front().value);  // and its memory
+              versions.insert(versions.begin(), {entry.sequence, entry.kind, entry.value.size(),
+                                                 std::string(entry.value)});
+              if (versions.size() > kShownVersions) versions.pop_back();
+            });
+        if (!status.ok()) session->Fail(status, target);
+        return !session->has_too_many_problems();
+      });
+  // What is damaged may hold a newer one.
+  const bool is_certain = session->tally() == before;
+  const auto dropped = DroppedEndOf(target, log, /*was_durable=*/false, {});
+  if (is_certain && dropped.has_value()) NoteDropped(*dropped, session);
+  if (session->json_wanted()) {
+    session->json().Member("key", session->Show(session->request().key));
+    return WriteVersions(versions, is_certain, session);
+  }
+  if (session->request().form == ByteForm::kRaw) {
+    if (is_certain && !versions.empty()) session->PrintRaw(versions.front().value);
+    return;
+  }
+  session->Print(Heading(
+      *session, target.path,
+      Concat("key ", session->ShowKey(session->request().key, KeyColumns(*session, 20, 2)))));
+  PrintVersions(versions, count, is_certain, session);
+}
+
+// `--raw`: what the store answers, and nothing else.  A value that may be out of date is none.
+void WriteValueOfStore(const Target& target, Session* session) {
+  const absl::StatusOr<StoreFiles> files =
+      LookAtStore(session->world(), session->request(), target);
+  if (!files.ok()) return session->Fail(files.status(), target);
+  if (!files->has_state()) return session->Fail(StateProblem(*files), target);
+  const StoreLookup lookup = LookUpInStore(*files, session->request().key, session);
+  if (lookup.is_certain()) session->PrintRaw(lookup.value);
+}
+
+}  // namespace
+
+void ShowKey(const Target& target, Session* session) {
+  if (target.kind == TargetKind::kDirectory) return WriteValueOfStore(target, session);
+  if (target.kind == TargetKind::kLog) return ShowKeyInLog(target, session);
+  ShowKeyInTable(target, session);
+}
+
+}  // namespace tools

@@ -1,0 +1,334 @@
+// `sstdump levels`: the tree of a store.
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "lsm/bytes/escape.h"
+#include "lsm/bytes/readable.h"
+#include "lsm/bytes/status.h"
+#include "lsm/statistics.h"
+#include "tools/sstdump/commands/commands.h"
+#include "tools/sstdump/layout.h"
+#include "tools/sstdump/store/store_files.h"
+#include "tools/sstdump/store/table_file.h"
+#include "tools/sstdump/wrap.h"
+
+namespace tools {
+namespace {
+
+using lsm::Concat;
+using lsm::ReadableBytes;
+using lsm::ReadableCount;
+using lsm::ReadableNumber;
+
+// A table as its manifest and its file say; what the file says is zero if it cannot be opened.
+struct TableRow {
+  PlacedTable placed;
+  bool is_open = false;
+  uint64_t keys = 0;
+  uint64_t filter_bytes = 0;
+  std::string filter_kind;
+  std::string filter_reason;  // empty where there was no goal
+  bool is_filtered = false;
+  double target_fpp = 0;
+  double predicted_fpp = 1;  // without a usable filter every lookup reads
+};
+
+struct LevelRow {
+  uint64_t runs = 0;                            // of level 0 its tables
+  uint64_t tables = 0, bytes = 0, entries = 0;  // as the manifest says
+  // Sums over the readable tables.
+  uint64_t readable_tables = 0, keys = 0, filter_bytes = 0, filtered_keys = 0;
+  double target_sum = 0, predicted_sum = 0;  // weighed by keys of filtered tables
+  uint64_t newest = 0;                       // number of a table
+  std::string filter_kind, filter_reason;    // of the newest one that can be opened
+  double expected_reads = 0;  // wasted, for a lookup of an absent key that every table may hold
+
+  void Add(const TableRow& table) {
+    ++tables;
+    bytes += table.placed.meta.file_bytes;
+    entries += table.placed.meta.entries;
+    readable_tables += table.is_open ? 1 : 0;
+    keys += table.keys;
+    filter_bytes += table.filter_bytes;
+    if (table.is_open && table.placed.meta.number >= newest) {
+      newest = table.placed.meta.number;
+      filter_kind = table.filter_kind;
+      filter_reason = table.filter_reason;
+    }
+    if (!table.is_filtered) return;
+    filtered_keys += table.keys;
+    target_sum += table.target_fpp * static_cast<double>(table.keys);
+    predicted_sum += table.predicted_fpp * static_cast<double>(table.keys);
+  }
+  void Add(const LevelRow& level) {
+    runs += level.runs;
+    tables += level.tables;
+    bytes += level.bytes;
+    entries += level.entries;
+    readable_tables += level.readable_tables;
+    keys += level.keys;
+    filter_bytes += level.filter_bytes;
+    filtered_keys += level.filtered_keys;
+    target_sum += level.target_sum;
+    predicted_sum += level.predicted_sum;
+    expected_reads += level.expected_reads;
+  }
+  double target_fpp() const {
+    return filtered_keys == 0 ? 0 : target_sum / static_cast<double>(filtered_keys);
+  }
+  double predicted_fpp() const {
+    return filtered_keys == 0 ? 0 : predicted_sum / static_cast<double>(filtered_keys);
+  }
+  double bits_per_key() const {
+    return filtered_keys == 0
+               ? 0
+               : 8 * static_cast<double>(filter_bytes) / static_cast<double>(filtered_keys);
+  }
+};
+
+TableRow ReadTable(const StoreFiles& files, const PlacedTable& placed, Session* session) {
+  TableRow row;
+  row.placed = placed;
+  const absl::StatusOr<std::optional<Target>> found = FindTable(files, placed.meta.number);
+  if (!found.ok()) {
+    session->Fail(found.status(), Concat(files.directory->path(), "/", placed.name));
+    return row;
+  }
+  if (!*found) {
+    session->Note(placed.name + kMovedOn);
+    return row;
+  }
+  const Target& target = **found;
+  const absl::StatusOr<std::unique_ptr<lsm::Table>> table = OpenTable(target);
+  if (!table.ok()) {
+    session->Fail(table.status(), target);
+    return row;
+  }
+  const lsm::TableProperties& properties = (*table)->properties();
+  row.is_open = true;
+  row.keys = properties.distinct_keys;
+  row.filter_kind = NameOf((*table)->filter_presence());
+  row.filter_reason = properties.filter_reason;
+  const absl::Status filter_status = (*table)->filter_status();
+  if (!filter_status.ok()) session->Fail(filter_status, target);
+  if ((*table)->filter_presence() != lsm::FilterPresence::kUsable) return row;
+  const bloom::FilterDescription filter = DescribeFilter(**table);
+  row.filter_kind = filter.kind;
+  row.filter_bytes = (*table)->filter_memory_bytes();
+  row.is_filtered = true;
+  row.target_fpp = filter.target_fpp;
+  row.predicted_fpp = filter.predicted_fpp;
+  return row;
+}
+
+std::string NumberOrDash(double number) { return number == 0 ? "-" : ReadableNumber(number); }
+
+std::string OrDash(std::string text) { return text.empty() ? "-" : text; }
+
+// The reason's name, without what explains it.
+std::string ReasonName(const std::string& reason) {
+  return OrDash(reason.substr(0, reason.find(':')));
+}
+
+// The columns that not all stores need.
+struct Columns {
+  bool reasons;   // some table was given a filter, or none, for a goal of the store
+  bool readable;  // some table cannot be read
+};
+
+std::vector<std::string> Cells(std::string name, const LevelRow& row, const Columns& columns) {
+  std::vector<std::string> cells = {std::move(name),
+                                    ReadableCount(row.tables),
+                                    ReadableCount(row.runs),
+                                    ReadableBytes(row.bytes),
+                                    ReadableCount(row.keys),
+                                    ReadableBytes(row.filter_bytes),
+                                    NumberOrDash(row.bits_per_key()),
+                                    NumberOrDash(row.target_fpp()),
+                                    NumberOrDash(row.predicted_fpp()),
+                                    ReadableNumber(row.expected_reads)};
+  if (columns.readable) {
+    cells.push_back(row.readable_tables == row.tables
+                        ? "all"
+                        : Concat(row.readable_tables, " of ", row.tables));
+  }
+  if (columns.reasons) {
+    cells.push_back(OrDash(row.filter_kind));
+    cells.push_back(ReasonName(row.filter_reason));
+  }
+  return cells;
+}
+
+bool AnyHasReason(const std::vector<TableRow>& tables) {
+  return std::any_of(tables.begin(), tables.end(),
+                     [](const TableRow& table) { return !table.filter_reason.empty(); });
+}
+
+// "2", or "2.1" for run 1 of that level.
+std::string PlaceOf(const PlacedTable& table) {
+  return Concat(table.level, table.meta.run == 0 ? "" : Concat(".", table.meta.run));
+}
+
+void PrintTables(const std::vector<TableRow>& tables, Session* session) {
+  const bool with_reasons = AnyHasReason(tables);
+  Rows rows = {{"table", "level", "size", "entries", "filter", "FPP"}};
+  if (with_reasons) rows[0].push_back("why");
+  for (const TableRow& table : tables) {
+    rows.push_back(
+        {table.placed.name, PlaceOf(table.placed), ReadableBytes(table.placed.meta.file_bytes),
+         ReadableCount(table.placed.meta.entries), table.is_open ? table.filter_kind : "?",
+         table.is_filtered ? ReadableNumber(table.predicted_fpp) : "-"});
+    if (with_reasons) rows.back().push_back(ReasonName(table.filter_reason));
+  }
+  constexpr size_t kBlanks = 2;
+  const std::vector<std::string> left_out = LeaveOutColumns(
+      *session, {"filter", "why", "size", "entries", "FPP"}, kBlanks + kKeyRangeColumnsMin, &rows);
+  const size_t others = WidthOf(RowsText(rows, {})) + kBlanks;
+  rows[0].push_back("keys");
+  for (size_t i = 0; i < tables.size(); ++i) {
+    rows[i + 1].push_back(KeyRange(*session, lsm::UserKeyOf(tables[i].placed.meta.smallest),
+                                   lsm::UserKeyOf(tables[i].placed.meta.largest), others));
+  }
+  session->Print(RowsText(rows, left_out));
+}
+
+void WriteLevel(const LevelRow& row, lsm::JsonWriter* json) {
+  json->Member("tables", row.tables);
+  json->Member("readable_tables", row.readable_tables);
+  json->Member("runs", row.runs);
+  json->Member("table_bytes", row.bytes);
+  json->Member("entries", row.entries);
+  json->Member("keys", row.keys);
+  json->Member("filter_bytes", row.filter_bytes);
+  json->Member("bits_per_key", row.bits_per_key());
+  json->Member("target_fpp", row.target_fpp());
+  json->Member("predicted_fpp", row.predicted_fpp());
+  json->Member("expected_wasted_reads", row.expected_reads);
+  json->Member("filter", row.filter_kind);
+  json->Member("filter_reason", row.filter_reason);
+}
+
+void WriteTree(const std::array<LevelRow, lsm::kLevels>& levels, const LevelRow& all,
+               const std::vector<TableRow>& tables, Session* session) {
+  lsm::JsonWriter& json = session->json();
+  json.Key("levels");
+  json.BeginArray();
+  for (size_t i = 0; i < levels.size(); ++i) {
+    json.BeginObject();
+    json.Member("level", i);
+    WriteLevel(levels[i], &json);
+    json.EndObject();
+  }
+  json.EndArray();
+  json.Key("total");
+  json.BeginObject();
+  WriteLevel(all, &json);
+  json.EndObject();
+  json.Key("tables");
+  json.BeginArray();
+  for (const TableRow& table : tables) {
+    json.BeginObject();
+    json.Member("name", table.placed.name);
+    json.Member("level", table.placed.level);
+    json.Member("run", table.placed.meta.run);
+    json.Member("file_bytes", table.placed.meta.file_bytes);
+    json.Member("entries", table.placed.meta.entries);
+    json.Member("keys", table.keys);
+    json.Member("filter", table.is_open ? table.filter_kind : "?");
+    json.Member("filter_reason", table.filter_reason);
+    json.Member("filter_bytes", table.filter_bytes);
+    json.Member("target_fpp", table.target_fpp);
+    json.Member("predicted_fpp", table.predicted_fpp);
+    json.Member("smallest_key", session->Show(lsm::UserKeyOf(table.placed.meta.smallest)));
+    json.Member("largest_key", session->Show(lsm::UserKeyOf(table.placed.meta.largest)));
+    json.EndObject();
+    session->DrainJson();
+  }
+  json.EndArray();
+}
+
+void PrintTree(const Target& target, const std::array<LevelRow, lsm::kLevels>& levels,
+               const LevelRow& all, const std::vector<TableRow>& tables, Session* session) {
+  session->Print(Heading(
+      *session, target.path,
+      Concat("store of ", Count(all.tables, "table", "tables"), ", ", ReadableBytes(all.bytes))));
+  const Columns columns = {.reasons = AnyHasReason(tables),
+                           .readable = all.readable_tables < all.tables};
+  Rows rows = {
+      {"level", "tables", "runs", "size", "keys", "filters", "b/key", "target", "FPP", "wasted"}};
+  if (columns.readable) rows[0].push_back("readable");
+  if (columns.reasons) rows[0].insert(rows[0].end(), {"filter", "why"});
+  for (size_t i = 0; i < levels.size(); ++i) {
+    if (levels[i].tables > 0) rows.push_back(Cells(Concat(i), levels[i], columns));
+  }
+  rows.push_back(Cells("all", all, columns));
+  const std::vector<std::string> left_out = LeaveOutColumns(
+      *session, {"target", "b/key", "size", "filters", "keys", "filter", "why", "runs"}, 0, &rows);
+  session->Print(RowsText(rows, left_out));
+  session->Print(
+      "  FPP: predicted.  wasted: reads to expect of a lookup for an absent key that is\n"
+      "  within the range of every table\n");
+  if (columns.readable)
+    session->Print("  readable: keys, filters, b/key, target, FPP and wasted are of these alone\n");
+  if (!columns.reasons) return;
+  session->Print("  filter, why: of the newest table of the level, and what decided on it:\n");
+  std::set<std::string> explained;
+  for (const LevelRow& level : levels) {
+    if (!level.filter_reason.empty() && explained.insert(level.filter_reason).second)
+      session->Print(Concat("    ", lsm::Escape(level.filter_reason, 100), "\n"));
+  }
+}
+
+// Whether two tables that follow one another are of one run.
+bool IsOneRun(const TableRow& before, const TableRow& after) {
+  return after.placed.level > 0 && before.placed.level == after.placed.level &&
+         before.placed.meta.run == after.placed.meta.run;
+}
+
+// One table of a run is asked: which one, is weighed by keys; one without a filter is read for
+// certain.
+double ExpectedReadsOf(const LevelRow& run) {
+  if (run.keys == 0) return 1;
+  const auto unfiltered = static_cast<double>(run.keys - run.filtered_keys);
+  return (run.predicted_sum + unfiltered) / static_cast<double>(run.keys);
+}
+
+std::array<LevelRow, lsm::kLevels> LevelsOf(const std::vector<TableRow>& tables) {
+  std::array<LevelRow, lsm::kLevels> levels;
+  for (size_t begin = 0, end = 0; begin < tables.size(); begin = end) {
+    LevelRow& level = levels[static_cast<size_t>(tables[begin].placed.level)];
+    LevelRow run;
+    for (; end < tables.size() && (end == begin || IsOneRun(tables[end - 1], tables[end])); ++end) {
+      run.Add(tables[end]);
+      level.Add(tables[end]);
+    }
+    ++level.runs;
+    level.expected_reads += ExpectedReadsOf(run);
+  }
+  return levels;
+}
+
+}  // namespace
+
+void ShowLevels(const Target& target, Session* session) {
+  const absl::StatusOr<StoreFiles> files =
+      LookAtStore(session->world(), session->request(), target);
+  if (!files.ok()) return session->Fail(files.status(), target);
+  if (!files->has_state()) return session->Fail(StateProblem(*files), target);
+  std::vector<TableRow> tables;
+  for (const PlacedTable& placed : TablesInOrder(files->manifest.state))
+    tables.push_back(ReadTable(*files, placed, session));
+  const std::array<LevelRow, lsm::kLevels> levels = LevelsOf(tables);
+  LevelRow all;
+  for (const LevelRow& level : levels) all.Add(level);
+  if (session->json_wanted()) return WriteTree(levels, all, tables, session);
+  PrintTree(target, levels, all, tables, session);
+  if (session->request().with_tables) PrintTables(tables, session);
+}
+
+}  // namespace tools

@@ -1,0 +1,254 @@
+// `sstdump manifest`: the edits of a manifest, and their sum.
+#include "lsm/version/manifest.h"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "lsm/bytes/readable.h"
+#include "lsm/bytes/status.h"
+#include "lsm/fs/file_names.h"
+#include "lsm/version/version_edit.h"
+#include "tools/sstdump/commands/commands.h"
+#include "tools/sstdump/layout.h"
+#include "tools/sstdump/store/log_file.h"
+#include "tools/sstdump/store/store_files.h"
+
+namespace tools {
+namespace {
+
+using lsm::Concat;
+
+// "run 2 ", of any but number 0.
+std::string RunOf(const lsm::TableMeta& table) {
+  return table.run == 0 ? "" : Concat("run ", table.run, " ");
+}
+
+void PrintTable(int level, const lsm::TableMeta& table, Session* session) {
+  std::string line = Concat(
+      "    + level ", level, " ", RunOf(table), lsm::TableFileName(table.number), ", ",
+      lsm::ReadableBytes(table.file_bytes), ", ", Count(table.entries, "entry", "entries"), ", ");
+  size_t others = line.size();
+  if (session->columns() != 0 && others + kKeyRangeColumnsMin > session->columns()) {
+    constexpr size_t kIndent = 8;
+    line.back() = '\n';
+    line.append(kIndent, ' ');
+    others = kIndent;
+  }
+  line += KeyRange(*session, lsm::UserKeyOf(table.smallest), lsm::UserKeyOf(table.largest), others);
+  session->Print(line + "\n");
+}
+
+uint64_t LimitOf(const Session& session) { return session.request().limit.value_or(UINT64_MAX); }
+
+// The number of a list's items that --limit lets through.
+template <typename Item>
+std::span<const Item> Limited(const std::vector<Item>& items, const Session& session) {
+  return std::span(items).first(std::min<uint64_t>(items.size(), LimitOf(session)));
+}
+
+// "    and 12 more tables", of a list that --limit cuts.
+void PrintRest(uint64_t count, Session* session) {
+  if (count <= LimitOf(*session)) return;
+  session->Print(
+      Concat("    and ", Count(count - LimitOf(*session), "more table", "more tables"), "\n"));
+}
+
+void PrintEdit(uint64_t offset, const lsm::VersionEdit& edit, Session* session) {
+  session->Print(Concat("  edit at offset ", offset, edit.is_snapshot ? ", a snapshot\n" : "\n"));
+  std::string numbers;
+  const auto number = [&numbers](std::string_view name, const std::optional<uint64_t>& value) {
+    if (value) numbers += Concat(numbers.empty() ? "    " : ", ", name, " ", *value);
+  };
+  number("next file", edit.next_file_number);
+  number("last sequence", edit.last_sequence);
+  number("oldest log", edit.oldest_log);
+  for (const uint64_t log : edit.synced_logs) number("synced log", log);
+  for (const auto& [log, file_bytes] : edit.closed_logs) {
+    number("closed log", log);
+    numbers += Concat(" of ", file_bytes, " B");
+  }
+  if (edit.digest_seed)
+    numbers +=
+        Concat(numbers.empty() ? "    " : ", ", "digest seed ", ReadableSeed(*edit.digest_seed));
+  if (edit.log_seed)
+    numbers +=
+        Concat(numbers.empty() ? "    " : ", ", "log seed ", lsm::ReadableId(*edit.log_seed));
+  if (edit.log_directory)
+    numbers += Concat(numbers.empty() ? "    " : ", ", "log directory ",
+                      session->Show(*edit.log_directory));
+  if (!numbers.empty()) session->Print(numbers + "\n");
+  for (const lsm::VersionEdit::Removed& removed : Limited(edit.removed, *session)) {
+    session->Print(
+        Concat("    - level ", removed.level, " ", lsm::TableFileName(removed.number), "\n"));
+  }
+  PrintRest(edit.removed.size(), session);
+  for (const lsm::VersionEdit::Added& added : Limited(edit.added, *session))
+    PrintTable(added.level, added.table, session);
+  PrintRest(edit.added.size(), session);
+}
+
+void WriteTable(int level, const lsm::TableMeta& table, Session* session) {
+  lsm::JsonWriter& json = session->json();
+  json.BeginObject();
+  json.Member("level", level);
+  json.Member("run", table.run);
+  json.Member("number", table.number);
+  json.Member("file_id", lsm::ReadableId(table.file_id));
+  json.Member("file_bytes", table.file_bytes);
+  json.Member("entries", table.entries);
+  json.Member("smallest_key", session->Show(lsm::UserKeyOf(table.smallest)));
+  json.Member("largest_key", session->Show(lsm::UserKeyOf(table.largest)));
+  json.EndObject();
+}
+
+void WriteClosedLogs(const std::map<uint64_t, uint64_t>& closed_logs, lsm::JsonWriter* json) {
+  json->Key("closed_logs");
+  json->BeginArray();
+  for (const auto& [number, file_bytes] : closed_logs) {
+    json->BeginObject();
+    json->Member("number", number);
+    json->Member("file_bytes", file_bytes);
+    json->EndObject();
+  }
+  json->EndArray();
+}
+
+void WriteEdit(uint64_t offset, const lsm::VersionEdit& edit, Session* session) {
+  lsm::JsonWriter& json = session->json();
+  json.BeginObject();
+  json.Member("offset", offset);
+  json.Member("snapshot", edit.is_snapshot);
+  if (edit.next_file_number) json.Member("next_file_number", *edit.next_file_number);
+  if (edit.last_sequence) json.Member("last_sequence", *edit.last_sequence);
+  if (edit.oldest_log) json.Member("oldest_log", *edit.oldest_log);
+  if (edit.digest_seed) json.Member("digest_seed", ReadableSeed(*edit.digest_seed));
+  if (edit.log_seed) json.Member("log_seed", lsm::ReadableId(*edit.log_seed));
+  if (edit.log_directory) json.Member("log_directory", *edit.log_directory);
+  json.Key("synced_logs");
+  json.BeginArray();
+  for (const uint64_t log : edit.synced_logs) json.Number(log);
+  json.EndArray();
+  WriteClosedLogs(edit.closed_logs, &json);
+  json.Key("removed");
+  json.BeginArray();
+  for (const lsm::VersionEdit::Removed& removed : Limited(edit.removed, *session)) {
+    json.BeginObject();
+    json.Member("level", removed.level);
+    json.Member("number", removed.number);
+    json.EndObject();
+  }
+  json.EndArray();
+  json.Key("added");
+  json.BeginArray();
+  for (const lsm::VersionEdit::Added& added : Limited(edit.added, *session))
+    WriteTable(added.level, added.table, session);
+  json.EndArray();
+  json.EndObject();
+  session->DrainJson();
+}
+
+void ShowState(const ManifestWalk& walk, Session* session) {
+  const lsm::ManifestState& state = walk.state;
+  const LogSummary& log = walk.log;
+  const std::vector<PlacedTable> tables = TablesInOrder(state);
+  if (session->json_wanted()) {
+    lsm::JsonWriter& json = session->json();
+    json.Member("file_id", lsm::ReadableId(log.file_id));
+    json.Member("file_bytes", log.size_bytes);
+    json.Member("end", NameOf(log.end));
+    json.Member("torn_bytes", log.torn_bytes);
+    json.Key("state");
+    json.BeginObject();
+    json.Member("next_file_number", state.next_file_number);
+    json.Member("last_sequence", state.last_sequence);
+    json.Member("oldest_log", state.oldest_log);
+    json.Member("digest_seed", ReadableSeed(state.digest_seed));
+    if (state.log_seed) json.Member("log_seed", lsm::ReadableId(*state.log_seed));
+    if (state.log_directory) json.Member("log_directory", *state.log_directory);
+    json.Key("synced_logs");
+    json.BeginArray();
+    for (const uint64_t number : state.synced_logs) json.Number(number);
+    json.EndArray();
+    WriteClosedLogs(state.closed_logs, &json);
+    json.Member("table_count", tables.size());
+    json.Key("tables");
+    json.BeginArray();
+    for (const PlacedTable& table : Limited(tables, *session))
+      WriteTable(table.level, table.meta, session);
+    json.EndArray();
+    json.EndObject();
+    return;
+  }
+  if (!log.is_open) return;
+  session->Print(Concat("  end: ", EndText(log.end, log.torn_bytes), "\n"));
+  session->Print(Concat(
+      "  all together: next file ", state.next_file_number, ", last sequence ", state.last_sequence,
+      ", oldest log ", state.oldest_log, ",\n    digest seed ", ReadableSeed(state.digest_seed),
+      state.log_seed ? Concat(", log seed ", lsm::ReadableId(*state.log_seed)) : "",
+      state.log_directory ? Concat(",\n    log directory ", session->Show(*state.log_directory))
+                          : "",
+      "\n"));
+  for (const PlacedTable& table : Limited(tables, *session))
+    PrintTable(table.level, table.meta, session);
+  PrintRest(tables.size(), session);
+}
+
+// The manifest that CURRENT names.
+absl::StatusOr<Target> FollowCurrent(const Target& target) {
+  LSM_ASSIGN_OR_RETURN(const lsm::Current current,
+                       lsm::ReadCurrent(*target.directory, lsm::kCurrentFileName));
+  return FindTargetIn(target.directory, lsm::ManifestFileName(current.manifest_number));
+}
+
+void ShowManifestFile(const Target& target, Session* session) {
+  session->Print(
+      Heading(*session, target.path, Concat("manifest, ", lsm::ReadableBytes(target.size_bytes))));
+  if (session->json_wanted()) {
+    session->json().Key("edits");
+    session->json().BeginArray();
+  }
+  uint64_t left = LimitOf(*session);
+  const ManifestWalk walk =
+      WalkManifest(target, session, [&](uint64_t offset, const lsm::VersionEdit& edit) {
+        if (left == 0) return;
+        --left;
+        if (session->json_wanted()) {
+          WriteEdit(offset, edit, session);
+        } else {
+          PrintEdit(offset, edit, session);
+        }
+      });
+  if (session->json_wanted()) session->json().EndArray();
+  ShowState(walk, session);
+}
+
+}  // namespace
+
+void ShowManifest(const Target& target, Session* session) {
+  if (target.kind == TargetKind::kManifest) return ShowManifestFile(target, session);
+  absl::StatusOr<Target> manifest;
+  if (target.kind == TargetKind::kDirectory) {
+    const absl::StatusOr<StoreFiles> files =
+        LookAtStore(session->world(), session->request(), target);
+    if (!files.ok()) return session->Fail(files.status(), target);
+    Target directory = target;
+    directory.directory = files->directory;
+    manifest = FollowCurrent(directory);
+    // It may be no store, or another product's.
+    if (!manifest.ok() && !files->has_state()) return session->Fail(StateProblem(*files), target);
+  } else {
+    manifest = FollowCurrent(target);
+  }
+  if (!manifest.ok()) return session->Fail(manifest.status(), target);
+  if (manifest->kind != TargetKind::kManifest) {
+    return session->Damage(*manifest, 0,
+                           Concat("CURRENT names this file, but it is ", Describe(*manifest)));
+  }
+  ShowManifestFile(*manifest, session);
+}
+
+}  // namespace tools

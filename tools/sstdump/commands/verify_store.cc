@@ -1,0 +1,369 @@
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lsm/bytes/escape.h"
+#include "lsm/bytes/readable.h"
+#include "lsm/bytes/status.h"
+#include "lsm/version/age_order.h"
+#include "lsm/version/key_order.h"
+#include "tools/sstdump/commands/verify.h"
+#include "tools/sstdump/layout.h"
+#include "tools/sstdump/store/store_files.h"
+#include "tools/sstdump/store/table_verifier.h"
+
+namespace tools {
+namespace {
+
+using lsm::Concat;
+
+class StoreChecker {
+ public:
+  StoreChecker(const StoreFiles& files, const Target& target, Session* session)
+      : files_(files), target_(target), session_(session) {}
+
+  void Run() {
+    if (files_.has_state()) {
+      CheckManifest();
+      CheckLevels();
+      CheckTables();
+      CheckAges();
+      CheckLogs();
+    } else {
+      CheckManifestsByName();
+      // What is wrong with a manifest itself was said where that was looked at.
+      const absl::Status problem = StateProblem(files_);
+      if (!session_->HasSaid(problem, target_)) session_->Fail(problem, target_);
+      CheckFilesByContent();
+    }
+    NoteOthers();
+  }
+
+ private:
+  const lsm::ManifestState& state() const { return files_.manifest.state; }
+
+  std::string PathOf(const std::string& name) const {
+    return Concat(files_.directory->path(), "/", name);
+  }
+
+  // The table or log that was found; nothing if it is not there, and the session knows why.
+  std::optional<Target> Take(absl::StatusOr<std::optional<Target>> found,
+                             const lsm::Directory& directory, const std::string& name) {
+    if (!found.ok()) {
+      session_->NextFile();
+      if (++files_lost_ <= Session::kProblemsMax) {
+        session_->Fail(found.status(), Concat(directory.path(), "/", name));
+      } else {
+        session_->CountUnshown(found.status());
+      }
+      return std::nullopt;
+    }
+    if (!*found) session_->Note(name + kMovedOn);
+    return *std::move(found);
+  }
+
+  // Only the first files that cannot be opened are named, so that the output stays bounded.  Says
+  // how many more there are, and begins the count for another kind of file.
+  void NoteFilesLost(const char* one, const char* several) {
+    if (files_lost_ > Session::kProblemsMax) {
+      session_->Note(Concat(Count(files_lost_ - Session::kProblemsMax, one, several),
+                            " cannot be opened either; the problems above name the first ",
+                            Session::kProblemsMax));
+    }
+    files_lost_ = 0;
+  }
+
+  void CheckManifest() {
+    PrintVerdict(PathOf(std::string(lsm::kCurrentFileName)), session_->tally(),
+                 Concat("names ", files_.manifest.file_name), session_);
+    const absl::StatusOr<Target> manifest =
+        FindTargetIn(files_.directory, files_.manifest.file_name);
+    if (!manifest.ok()) return session_->Fail(manifest.status(), PathOf(files_.manifest.file_name));
+    const Session::Tally before = session_->tally();
+    const ManifestVerdict verdict = VerifyManifest(*manifest, session_);
+    PrintVerdict(manifest->path, before, TextOf(verdict), session_);
+  }
+
+  void CheckLevels() {
+    const std::vector<PlacedTable> tables = TablesInOrder(state());
+    for (size_t i = 1; i < tables.size(); ++i) {
+      const PlacedTable& before = tables[i - 1];
+      const PlacedTable& after = tables[i];
+      if (before.level != after.level || after.level == 0) continue;
+      if (before.meta.run != after.meta.run) continue;
+      if (lsm::UserKeyOf(before.meta.largest) < lsm::UserKeyOf(after.meta.smallest)) continue;
+      session_->Fail(absl::DataLossError(Concat(
+                         "level ", after.level, ": ", before.name, " and ", after.name,
+                         " overlap at key ", lsm::QuotedKey(lsm::UserKeyOf(after.meta.smallest)))),
+                     PathOf(files_.manifest.file_name));
+    }
+  }
+
+  void CheckTables() {
+    const std::vector<PlacedTable> tables = TablesInOrder(state());
+    std::vector<absl::StatusOr<std::optional<Target>>> found;
+    std::vector<Target> targets;
+    for (const PlacedTable& table : tables) {
+      found.push_back(FindTable(files_, table.meta.number));
+      if (found.back().ok() && *found.back()) targets.push_back(**found.back());
+    }
+    TableVerifier verifier(std::move(targets), session_);
+    const Session::Tally before_all = session_->tally();
+    for (size_t i = 0; i < tables.size() && !session_->is_broken(); ++i) {
+      const Session::Tally before = session_->tally();
+      const std::optional<Target> target =
+          Take(std::move(found[i]), *files_.directory, tables[i].name);
+      if (!target) continue;
+      const TableVerdict verdict = verifier.Next();
+      if (verifier.is_over()) return;
+      ReportTable(*target, verdict, session_);
+      if (verdict.is_open) CompareWithManifest(*target, tables[i], verdict, before);
+      PrintVerdict(target->path, before, TextOf(verdict), session_);
+    }
+    NoteFilesLost("more table", "more tables");
+    // Damaged tables cannot be compared.
+    if (session_->tally() == before_all) CheckKeyOrder(&verifier);
+  }
+
+  // Whether a lookup finds the newest entry of each key first.
+  void CheckKeyOrder(TableVerifier* verifier) {
+    session_->NextFile();
+    lsm::TableContext context;
+    context.digest_seed = state().digest_seed;
+    lsm::KeyOrderCalls calls;
+    calls.problem = [&](const std::string& problem) {
+      session_->Fail(absl::DataLossError(Concat(files_.directory->path(), ": ", problem)), target_);
+      return !session_->has_too_many_problems();
+    };
+    calls.before_bytes = [&](uint64_t bytes) {
+      return verifier->BeforeBlock(bytes) ? absl::OkStatus() : absl::CancelledError();
+    };
+    const absl::Status status =
+        lsm::CompareRuns(*files_.directory, context, lsm::TablesToCompare(runs_), /*from=*/"",
+                         UINT64_MAX, calls)
+            .status();
+    session_->ClearProgress();
+    if (status.ok() || absl::IsCancelled(status)) return;
+    if (absl::IsNotFound(status)) return session_->Note(Concat(target_.path, kMovedOn));
+    session_->Fail(status, target_);
+  }
+
+  void CompareWithManifest(const Target& target, const PlacedTable& placed,
+                           const TableVerdict& verdict, Session::Tally before) {
+    const lsm::TableMeta& meta = placed.meta;
+    const auto differs = [&](std::string_view what, const std::string& there,
+                             const std::string& here) {
+      session_->Damage(target, std::nullopt,
+                       Concat("the manifest says ", what, " ", there, ", the table has ", here));
+    };
+    if (target.size_bytes != meta.file_bytes)
+      differs("size", Concat(meta.file_bytes), Concat(target.size_bytes));
+    if (verdict.file_id != meta.file_id)
+      differs("file id", lsm::ReadableId(meta.file_id), lsm::ReadableId(verdict.file_id));
+    if (verdict.digest_seed != state().digest_seed) {
+      session_->Note(
+          Concat(lsm::Escape(target.path),
+                 ": the store cannot ask this table's filter, which was built with another seed"));
+    }
+    if (session_->tally() != before) return;  // what was not read cannot be compared
+    if (verdict.facts.entries != meta.entries)
+      differs("entries", Concat(meta.entries), Concat(verdict.facts.entries));
+    if (verdict.facts.smallest != meta.smallest)
+      differs("smallest key", lsm::QuotedInternalKey(meta.smallest),
+              lsm::QuotedInternalKey(verdict.facts.smallest));
+    if (verdict.facts.largest != meta.largest)
+      differs("largest key", lsm::QuotedInternalKey(meta.largest),
+              lsm::QuotedInternalKey(verdict.facts.largest));
+    if (verdict.facts.largest_sequence > state().last_sequence) {
+      session_->Damage(
+          target, std::nullopt,
+          Concat("the table holds writes up to sequence ", verdict.facts.largest_sequence,
+                 ", the last sequence of the manifest is ", state().last_sequence));
+    }
+    // Tables move down only.
+    if (verdict.level > placed.level)
+      differs("level", Concat(placed.level), Concat("been made for level ", verdict.level));
+    if (placed.level == 0) level0_.emplace(meta.number, verdict.facts);
+    const bool is_same_run = placed.level > 0 && placed.level == last_level_ && !runs_.empty() &&
+                             runs_.back().back().meta.run == meta.run;
+    if (!is_same_run) runs_.emplace_back();
+    last_level_ = placed.level;
+    runs_.back().push_back({meta, verdict.facts.smallest_sequence, verdict.facts.largest_sequence});
+  }
+
+  // The order of level 0, by what was counted.
+  void CheckAges() {
+    lsm::AgeOrder order;
+    for (const auto& [number, facts] : level0_) {
+      if (order.Follows({lsm::UserKeyOf(facts.smallest), lsm::UserKeyOf(facts.largest),
+                         facts.smallest_sequence, facts.largest_sequence}))
+        continue;
+      const std::string path = PathOf(lsm::TableFileName(number));
+      session_->NextFile();
+      session_->Fail(absl::DataLossError(
+                         Concat(path, ": the table begins with sequence ", facts.smallest_sequence,
+                                ", but tables with lower numbers in level 0 hold newer writes")),
+                     path);
+    }
+  }
+
+  // As recovery sees them: numbered without a gap from what the tables hold on, except behind what
+  // a crash took.
+  void CheckLogs() {
+    lsm::Sequence last = state().last_sequence;
+    bool is_gap = false;
+    for (const uint64_t number : LogNumbers(files_)) {
+      const Session::Tally before = session_->tally();
+      const bool was_durable =
+          state().synced_logs.contains(number) || state().closed_logs.contains(number);
+      const std::optional<Target> target =
+          Take(FindLog(files_, number), *files_.log_directory, lsm::LogFileName(number));
+      if (!target) continue;
+      const LogVerdict verdict = VerifyLog(*target, session_);
+      if (number >= state().oldest_log && session_->tally() == before) {
+        const absl::Status id = state().CheckLogId(number, OpenedPath(*target), verdict.log.file_id,
+                                                   verdict.log.size_bytes);
+        if (!id.ok()) session_->Fail(id, *target);
+        const absl::Status synced =
+            state().CheckSyncedLog(number, OpenedPath(*target), verdict.log.records);
+        if (!synced.ok()) session_->Fail(synced, *target);
+        const absl::Status closed =
+            state().CheckClosedLog(number, OpenedPath(*target), verdict.log.end,
+                                   verdict.log.size_bytes, verdict.log.torn_bytes);
+        if (!closed.ok()) session_->Fail(closed, *target);
+        CompareSequences(*target, verdict, was_durable, &last, &is_gap);
+        if (session_->tally() == before) NoteDropped(*target, verdict, was_durable, is_gap);
+      }
+      PrintVerdict(target->path, before, TextOf(verdict), session_);
+    }
+    NoteFilesLost("more log", "more logs");
+  }
+
+  void CompareSequences(const Target& target, const LogVerdict& verdict, bool was_durable,
+                        lsm::Sequence* last, bool* is_gap) {
+    if (verdict.entries == 0) return;
+    *is_gap = *is_gap || verdict.first_sequence != *last + 1;
+    if (*is_gap && (was_durable || verdict.first_sequence <= *last)) {
+      session_->Damage(target, std::nullopt,
+                       Concat("the log begins with sequence ", verdict.first_sequence,
+                              ", what comes before it ends with ", *last));
+    }
+    if (!*is_gap) *last = verdict.last_sequence;
+  }
+
+  void NoteDropped(const Target& target, const LogVerdict& verdict, bool was_durable, bool is_gap) {
+    UnusedRecords unused;
+    if (is_gap) unused = {verdict.log.records, verdict.first_offset};
+    const auto dropped = DroppedEndOf(target, verdict.log, was_durable, unused);
+    if (dropped.has_value()) tools::NoteDropped(*dropped, session_);
+  }
+
+  // Without a state: at least what CURRENT says, and every manifest.
+  void CheckManifestsByName() {
+    for (const std::string& name : files_.names) {
+      const std::optional<lsm::FileName> parsed = lsm::ParseFileName(name);
+      if (!parsed || parsed->kind != lsm::FileKind::kManifest) continue;
+      const absl::StatusOr<Target> target = FindTargetIn(files_.directory, name);
+      if (!target.ok()) {
+        session_->Fail(target.status(), PathOf(name));
+        continue;
+      }
+      const Session::Tally before = session_->tally();
+      const ManifestVerdict verdict = VerifyManifest(*target, session_);
+      PrintVerdict(target->path, before, TextOf(verdict), session_);
+    }
+  }
+
+  void CheckFilesByContent() {
+    std::vector<absl::Status> problems;
+    const std::vector<Target> tables = TableTargets(
+        files_, [](const PlacedTable&) { return true; }, &problems);
+    TableVerifier verifier(tables, session_);
+    for (const Target& target : tables) {
+      const Session::Tally before = session_->tally();
+      const TableVerdict verdict = verifier.Next();
+      if (verifier.is_over()) return;
+      ReportTable(target, verdict, session_);
+      PrintVerdict(target.path, before, TextOf(verdict), session_);
+    }
+    for (const Target& target : LogTargets(files_, &problems)) {
+      if (target.kind != TargetKind::kLog) {
+        session_->Note(Concat(target.name, ": no log of Trellis"));
+        continue;
+      }
+      const Session::Tally before = session_->tally();
+      const LogVerdict verdict = VerifyLog(target, session_);
+      PrintVerdict(target.path, before, TextOf(verdict), session_);
+    }
+    for (const absl::Status& problem : problems) {
+      // What is wrong with CURRENT was said already.
+      if (problem != files_.manifest_status) session_->Fail(problem, files_.directory->path());
+    }
+  }
+
+  // What is in the directory besides, which is no damage.
+  void NoteOthers() {
+    for (const uint64_t number : files_.no_logs) {
+      session_->Note(Concat(lsm::LogFileName(number),
+                            ": no log, and too short to hold writes: left of one that was being "
+                            "made when a crash came, or not the store's"));
+    }
+    for (const std::string& name : files_.names) {
+      const std::optional<lsm::FileName> parsed = lsm::ParseFileName(name);
+      if (!parsed) {
+        session_->Note(Concat(lsm::Escape(name), ": no file of the store, by its name"));
+        continue;
+      }
+      if (!files_.has_state()) continue;
+      const bool is_unused_table =
+          parsed->kind == lsm::FileKind::kTable &&
+          std::none_of(state().levels.begin(), state().levels.end(),
+                       [&](const auto& level) { return level.contains(parsed->number); });
+      const bool is_old_manifest =
+          parsed->kind == lsm::FileKind::kManifest && name != files_.manifest.file_name;
+      const bool is_old_log =
+          parsed->kind == lsm::FileKind::kLog && parsed->number < state().oldest_log;
+      if (is_unused_table || is_old_manifest || is_old_log ||
+          parsed->kind == lsm::FileKind::kTemporary) {
+        session_->Note(Concat(name, ": not in use (left over, or being made)"));
+      }
+    }
+  }
+
+  const StoreFiles& files_;
+  const Target& target_;
+  Session* const session_;
+  std::map<uint64_t, lsm::TableFacts> level0_;  // by number; of those that were read
+  lsm::AgedRuns runs_;                          // of all that were read
+  int last_level_ = 0;                          // of the last of these
+  uint64_t files_lost_ = 0;                     // of the kind that is looked at
+};
+
+}  // namespace
+
+void VerifyStore(const Target& target, Session* session) {
+  const absl::StatusOr<StoreFiles> files =
+      LookAtStore(session->world(), session->request(), target);
+  if (!files.ok()) return session->Fail(files.status(), target);
+  // Of nobody's files, or of another product's, nothing can be checked.
+  const absl::Status problem = files->has_state() ? absl::OkStatus() : StateProblem(*files);
+  if (absl::IsInvalidArgument(problem)) return session->Fail(problem, target);
+  session->set_problems_are_data();
+  session->Print(Heading(*session, target.path, absl::IsNotFound(problem) ? "directory" : "store"));
+  if (session->json_wanted()) {
+    session->json().Key("files");
+    session->json().BeginArray();
+  }
+  StoreChecker(*files, target, session).Run();
+  if (session->json_wanted()) session->json().EndArray();
+  const size_t problems = session->tally().problems;
+  session->Print(Heading(
+      *session, target.path,
+      problems == 0 ? session->Green("ok") : session->Red(Count(problems, "problem", "problems"))));
+}
+
+}  // namespace tools

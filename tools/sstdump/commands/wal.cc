@@ -1,0 +1,113 @@
+// `sstdump wal`: the records of a write-ahead log, and the writes in them.
+#include <string>
+#include <string_view>
+
+#include "lsm/bytes/readable.h"
+#include "lsm/bytes/status.h"
+#include "lsm/write_batch.h"
+#include "tools/sstdump/commands/commands.h"
+#include "tools/sstdump/layout.h"
+#include "tools/sstdump/store/log_file.h"
+
+namespace tools {
+namespace {
+
+using lsm::Concat;
+
+void PrintEntry(const BatchEntry& entry, Session* session) {
+  const size_t columns = KeyColumns(*session, 30, 2);
+  std::string line = Concat("    ", entry.sequence, "\t", NameOf(entry.kind), "\t",
+                            session->Show(entry.key, columns));
+  if (entry.kind == lsm::EntryKind::kPut && !session->request().keys_only) {
+    line += "\t";
+    line += session->Show(entry.value, RestOfLine(*session, line));
+  }
+  session->Print(line + "\n");
+}
+
+void WriteEntry(const BatchEntry& entry, Session* session) {
+  lsm::JsonWriter& json = session->json();
+  json.BeginObject();
+  json.Member("sequence", entry.sequence);
+  json.Member("kind", NameOf(entry.kind));
+  json.Member("key", session->Show(entry.key));
+  if (entry.kind == lsm::EntryKind::kPut && !session->request().keys_only)
+    json.Member("value", session->Show(entry.value));
+  json.EndObject();
+  session->DrainJson();
+}
+
+// Of a record that may hold no batch.
+struct BatchHeader {
+  lsm::Sequence first = 0;
+  uint32_t count = 0;
+};
+BatchHeader HeaderOf(std::string_view payload) {
+  if (payload.size() < lsm::WriteBatch::kHeaderBytes) return {};
+  return {lsm::WriteBatch::FirstSequenceOf(payload), lsm::WriteBatch::CountOf(payload)};
+}
+
+void ShowRecord(const Target& target, const lsm::LogReader::Record& record, Session* session) {
+  const BatchHeader batch = HeaderOf(record.payload);
+  if (session->json_wanted()) {
+    lsm::JsonWriter& json = session->BeginLine();
+    json.Member("file", target.path);
+    json.Member("offset", record.offset);
+    json.Member("bytes", record.size_bytes);
+    json.Member("durable_offset", record.durable_offset);
+    json.Member("first_sequence", batch.first);
+    json.Member("count", batch.count);
+    if (!session->request().records_only) {
+      json.Key("entries");
+      json.BeginArray();
+    }
+  } else {
+    session->Print(Concat("  record at ", record.offset, ": ",
+                          lsm::ReadableCount(record.size_bytes), " bytes, ",
+                          Count(batch.count, "entry", "entries"), " from sequence ", batch.first,
+                          ", synced up to ", record.durable_offset, "\n"));
+  }
+  const absl::Status status = WalkBatch(record, OpenedPath(target), [&](const BatchEntry& entry) {
+    if (session->request().records_only || session->is_broken()) return;
+    if (session->json_wanted()) {
+      WriteEntry(entry, session);
+    } else {
+      PrintEntry(entry, session);
+    }
+  });
+  if (session->json_wanted()) {
+    if (!session->request().records_only) session->json().EndArray();
+    session->EndLine();
+  }
+  if (!status.ok()) session->Fail(status, target);
+}
+
+}  // namespace
+
+void ShowLog(const Target& target, Session* session) {
+  session->Print(Heading(*session, target.path,
+                         Concat("write-ahead log, ", lsm::ReadableBytes(target.size_bytes))));
+  uint64_t left = session->request().limit.value_or(UINT64_MAX);
+  bool limited = false;
+  const LogSummary log = WalkLog(target, lsm::LogKind::kWriteAhead, session,
+                                 [&](const lsm::LogReader::Record& record) {
+                                   limited = left == 0;
+                                   if (limited) return false;
+                                   --left;
+                                   ShowRecord(target, record, session);
+                                   return !session->has_too_many_problems();
+                                 });
+  if (session->json_wanted()) {
+    lsm::JsonWriter& json = session->BeginLine();
+    json.Member("file", target.path);
+    json.Member("file_id", lsm::ReadableId(log.file_id));
+    json.Member("file_bytes", log.size_bytes);
+    json.Member("end", NameOf(log.end));
+    json.Member("torn_bytes", log.torn_bytes);
+    return session->EndLine();
+  }
+  if (log.is_open && !limited)
+    session->Print(Concat("  end: ", EndText(log.end, log.torn_bytes), "\n"));
+}
+
+}  // namespace tools

@@ -1,0 +1,80 @@
+// A log, record by record, going on behind damage: what wal, get, explain, manifest and verify look
+// through.
+#ifndef TRELLIS_TOOLS_SSTDUMP_STORE_LOG_FILE_H_
+#define TRELLIS_TOOLS_SSTDUMP_STORE_LOG_FILE_H_
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "bloom/core/hash.h"
+#include "lsm/base/internal_key.h"
+#include "lsm/log/log_reader.h"
+#include "lsm/reports.h"
+#include "lsm/version/manifest.h"
+#include "lsm/version/version_edit.h"
+#include "tools/sstdump/session.h"
+#include "tools/sstdump/store/target.h"
+
+namespace tools {
+
+struct LogSummary {
+  bool is_open = false;  // its header could be read
+  uint64_t file_id = 0;
+  uint64_t size_bytes = 0;
+  uint64_t records = 0;
+  uint64_t record_bytes = 0;
+  uint64_t durable_offset = 0;
+  lsm::LogEnd end = lsm::LogEnd::kNotYet;
+  uint64_t torn_bytes = 0;
+};
+
+// Calls `visit` for each sound record, false to stop.  Damage is the session's, under target.path,
+// and the walk goes on behind it.
+LogSummary WalkLog(const Target& target, lsm::LogKind kind, Session* session,
+                   const std::function<bool(const lsm::LogReader::Record&)>& visit);
+
+// Records that recovery does not use, because those before them are missing.
+struct UnusedRecords {
+  uint64_t records = 0;
+  uint64_t offset = 0;  // of the first
+};
+// The end of a sound log that recovery drops.  `was_durable`: the manifest says that it holds
+// synced writes.
+std::optional<lsm::DroppedLogEnd> DroppedEndOf(const Target& target, const LogSummary& log,
+                                               bool was_durable, const UnusedRecords& unused);
+void NoteDropped(const lsm::DroppedLogEnd& end, Session* session);
+
+// "0x0123456789abcdef", or "siphash-2-4 0x" and 32 digits.
+std::string ReadableSeed(const bloom::DigestSeed& seed);
+
+// A manifest, edit by edit.
+struct ManifestWalk {
+  LogSummary log;
+  uint64_t edits = 0;
+  lsm::ManifestState state;  // of all edits up to the first damage
+};
+// Calls `visit` for each edit that can be decoded.  Damage, also an edit that does not fit those
+// before it, or none at all, is the session's.
+ManifestWalk WalkManifest(
+    const Target& target, Session* session,
+    const std::function<void(uint64_t offset, const lsm::VersionEdit& edit)>& visit);
+
+// One write of a batch.
+struct BatchEntry {
+  lsm::Sequence sequence = 0;
+  lsm::EntryKind kind = lsm::EntryKind::kPut;
+  std::string_view key;
+  std::string_view value;
+};
+// The entries of a log's record.  DataLoss if it holds no batch; entries before the damage were
+// visited.
+absl::Status WalkBatch(const lsm::LogReader::Record& record, std::string_view file,
+                       const std::function<void(const BatchEntry&)>& visit);
+
+}  // namespace tools
+
+#endif  // TRELLIS_TOOLS_SSTDUMP_STORE_LOG_FILE_H_

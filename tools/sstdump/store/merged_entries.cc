@@ -1,0 +1,129 @@
+#include "tools/sstdump/store/merged_entries.h"
+
+#include <cassert>
+#include <utility>
+#include <vector>
+
+#include "lsm/base/internal_key.h"
+#include "lsm/base/merging_iterator.h"
+#include "lsm/bytes/escape.h"
+#include "lsm/bytes/status.h"
+#include "lsm/version/version.h"
+
+namespace tools {
+namespace {
+
+using lsm::Concat;
+
+constexpr size_t kReadaheadBytes = 256 << 10;
+
+// The tables of one run, one after the other.
+class RunEntries : public lsm::Iterator {
+ public:
+  RunEntries(const StoreFiles& files, std::vector<PlacedTable> tables)
+      : files_(files), tables_(std::move(tables)) {}
+
+  bool Valid() const override { return status_.ok() && entries_ && entries_->Valid(); }
+
+  void SeekToFirst() override {
+    next_ = 0;
+    OpenNext([](lsm::Iterator* entries) { entries->SeekToFirst(); });
+  }
+  void Seek(std::string_view target) override {
+    next_ = 0;
+    while (next_ < tables_.size() &&
+           lsm::CompareInternalKeys(tables_[next_].meta.largest, target) < 0)
+      ++next_;
+    OpenNext([target](lsm::Iterator* entries) { entries->Seek(target); });
+  }
+  void Next() override {
+    last_.assign(key());
+    entries_->Next();
+    Settle();
+    if (!Valid()) return;
+    if (lsm::CompareInternalKeys(last_, key()) >= 0) {
+      status_ = absl::DataLossError(Concat(files_.directory->path(), "/", tables_[next_ - 1].name,
+                                           ": the keys are out of order at key ",
+                                           lsm::QuotedKey(lsm::UserKeyOf(key()))));
+    }
+  }
+  std::string_view key() const override { return entries_->key(); }
+  std::string_view value() const override { return entries_->value(); }
+  absl::Status status() const override {
+    if (!status_.ok() || !entries_) return status_;
+    return entries_->status();
+  }
+
+  void SeekToLast() override { OnlyForward(); }
+  void SeekForPrev(std::string_view /*target*/) override { OnlyForward(); }
+  void Prev() override { OnlyForward(); }
+
+ private:
+  void OnlyForward() {
+    assert(false);
+    status_ = absl::UnimplementedError("merged entries go forward only");
+  }
+
+  template <typename Begin>
+  void OpenNext(const Begin& begin) {
+    entries_.reset();
+    table_.reset();
+    if (next_ == tables_.size()) return;
+    absl::StatusOr<std::shared_ptr<const lsm::OpenTable>> table =
+        OpenPlaced(files_, tables_[next_++]);
+    if (!table.ok()) {
+      const PlacedTable& placed = tables_[next_ - 1];
+      status_ =
+          IsGone(files_, *files_.directory, lsm::FileKind::kTable, placed.meta.number)
+              ? absl::UnavailableError(Concat(files_.directory->path(), "/", placed.name, kMovedOn))
+              : lsm::AsDamage(table.status());
+      return;
+    }
+    table_ = std::move(table).value();
+    entries_ = table_->table->NewIterator(
+        {.fill_cache = false, .readahead_bytes = kReadaheadBytes, .count_blocks = false});
+    begin(entries_.get());
+    Settle();
+  }
+
+  // At the end of a table goes on to the next.
+  void Settle() {
+    while (status_.ok() && entries_ && !entries_->Valid() && entries_->status().ok()) {
+      if (next_ == tables_.size()) return;
+      OpenNext([](lsm::Iterator* entries) { entries->SeekToFirst(); });
+    }
+  }
+
+  const StoreFiles& files_;
+  const std::vector<PlacedTable> tables_;
+  size_t next_ = 0;  // table to open
+  std::shared_ptr<const lsm::OpenTable> table_;
+  std::unique_ptr<lsm::Iterator> entries_;
+  std::string last_;
+  absl::Status status_;
+};
+
+}  // namespace
+
+std::unique_ptr<lsm::Iterator> NewMergedEntries(const StoreFiles& files,
+                                                const lsm::Memtable& memtable,
+                                                const KeyBounds& bounds) {
+  std::vector<std::unique_ptr<lsm::Iterator>> inputs;
+  inputs.push_back(memtable.NewIterator());
+  std::vector<PlacedTable> run;
+  const auto end_run = [&] {
+    if (!run.empty()) inputs.push_back(std::make_unique<RunEntries>(files, std::move(run)));
+    run.clear();
+  };
+  for (PlacedTable& table : TablesInOrder(files.manifest.state)) {
+    if (!bounds.Meets(table)) continue;
+    const bool is_same_run = !run.empty() && table.level > 0 && run.back().level == table.level &&
+                             run.back().meta.run == table.meta.run;
+    if (!is_same_run) end_run();
+    run.push_back(std::move(table));
+  }
+  end_run();
+  return lsm::NewMergingIterator(std::move(inputs));
+}
+
+}  // namespace tools

@@ -1,0 +1,40 @@
+// All entries of a store's tables and of a memtable, as one sorted sequence.
+#ifndef TRELLIS_TOOLS_SSTDUMP_STORE_MERGED_ENTRIES_H_
+#define TRELLIS_TOOLS_SSTDUMP_STORE_MERGED_ENTRIES_H_
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "lsm/iterator.h"
+#include "lsm/memtable/memtable.h"
+#include "tools/sstdump/store/store_files.h"
+
+namespace tools {
+
+// User keys from `from` on, before `to`.
+struct KeyBounds {
+  std::string from;
+  std::optional<std::string> to;
+
+  bool Holds(std::string_view user_key) const {
+    return user_key >= from && (!to || user_key < *to);
+  }
+  // Whether the table may hold a key within the bounds.
+  bool Meets(const PlacedTable& table) const {
+    return lsm::UserKeyOf(table.meta.largest) >= from &&
+           (!to || lsm::UserKeyOf(table.meta.smallest) < *to);
+  }
+};
+
+// Over internal keys, forward only.  One table of each run is open at a time, whatever its size;
+// tables that do not meet the bounds are not opened.  The first table that cannot be read, or whose
+// keys are out of order, ends it with an error.  `files` and `memtable` must outlive it.
+std::unique_ptr<lsm::Iterator> NewMergedEntries(const StoreFiles& files,
+                                                const lsm::Memtable& memtable,
+                                                const KeyBounds& bounds);
+
+}  // namespace tools
+
+#endif  // TRELLIS_TOOLS_SSTDUMP_STORE_MERGED_ENTRIES_H_

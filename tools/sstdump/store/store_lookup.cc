@@ -1,0 +1,159 @@
+#include "tools/sstdump/store/store_lookup.h"
+
+#include <array>
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "lsm/base/counters.h"
+#include "lsm/base/epoch.h"
+#include "lsm/bytes/status.h"
+#include "lsm/version/version.h"
+#include "tools/sstdump/layout.h"
+#include "tools/sstdump/store/log_replay.h"
+#include "tools/sstdump/store/table_file.h"
+
+namespace tools {
+namespace {
+
+using lsm::Concat;
+
+// The newest write of the key in one log.
+struct LogAnswer {
+  lsm::EntryKind kind = lsm::EntryKind::kPut;
+  std::string value;
+};
+
+// There may be many files: not all are named.
+void AddDoubt(const std::vector<std::string>& files, const char* doubt,
+              lsm::Explanation* explanation) {
+  if (files.empty()) return;
+  explanation->error +=
+      Concat(explanation->error.empty() ? "" : "; ", NamesText(files), ", which may hold ", doubt);
+}
+
+// The tables that may hold the key.  All are opened, so that damage is named.  Those of them that
+// cannot be are in `unread`.
+std::array<lsm::OpenTables, lsm::kLevels> OpenTables(const StoreFiles& files,
+                                                     const std::string& key, Session* session,
+                                                     std::vector<PlacedTable>* unread) {
+  std::array<lsm::OpenTables, lsm::kLevels> levels;
+  for (const PlacedTable& placed : TablesInOrder(files.manifest.state)) {
+    const std::string path = Concat(files.directory->path(), "/", placed.name);
+    absl::StatusOr<std::shared_ptr<const lsm::OpenTable>> table = OpenPlaced(files, placed);
+    const bool may_hold = placed.MayHold(key);
+    if (table.ok()) {
+      const absl::Status filter_status = (*table)->table->filter_status();
+      if (!filter_status.ok()) session->Fail(filter_status, path);
+      // Of the others indexes and filters are not kept: together they may be larger than memory.
+      if (may_hold) levels[static_cast<size_t>(placed.level)].push_back(std::move(table).value());
+      continue;
+    }
+    if (IsGone(files, *files.directory, lsm::FileKind::kTable, placed.meta.number)) {
+      session->Note(placed.name + kMovedOn + "; look again");
+      if (may_hold) unread->push_back(placed);
+      continue;
+    }
+    // The manifest says that it is there, and a table.
+    const absl::StatusCode code = absl::IsNotFound(table.status())
+                                      ? absl::StatusCode::kDataLoss
+                                      : lsm::AsDamage(table.status()).code();
+    session->Fail(
+        absl::Status(code, Concat(lsm::MessageOf(table.status()), "; this table is left out")),
+        path);
+    if (may_hold) unread->push_back(placed);
+  }
+  return levels;
+}
+
+// Whether a lookup comes to that table before `answered`, if that is one.
+bool ComesBefore(const PlacedTable& table, const lsm::TableStep* answered,
+                 const lsm::ManifestState& state) {
+  if (answered == nullptr) return true;
+  const auto level = static_cast<size_t>(answered->level);
+  if (table.level != answered->level) return table.level < answered->level;
+  const auto meta = state.levels[level].find(answered->table_number);
+  if (level == 0 || meta == state.levels[level].end())
+    return table.meta.number > answered->table_number;
+  return table.meta.run > meta->second.run;
+}
+
+void LookIntoTables(const StoreFiles& files, const std::string& key, Session* session,
+                    StoreLookup* lookup) {
+  lsm::Explanation& explanation = lookup->explanation;
+  std::vector<PlacedTable> unread;
+  absl::StatusOr<std::shared_ptr<const lsm::Version>> version =
+      lsm::Version::Create(OpenTables(files, key, session, &unread));
+  if (!version.ok()) {
+    explanation.error = lsm::MessageOf(version.status());
+    return session->Fail(version.status(), files.directory->path());
+  }
+  const lsm::LookupKey lookup_key(key, lsm::kSequenceMax, files.manifest.state.digest_seed);
+  lsm::Counters counters;
+  lsm::LookupResult result;
+  const lsm::EpochGuard guard;
+  const absl::Status status =
+      (*version)->Get(lookup_key, {.fill_cache = false}, &counters, &result, &explanation);
+  if (!status.ok()) {
+    explanation.error = lsm::MessageOf(status);
+    return session->Fail(status, files.directory->path());
+  }
+  const bool is_answered = result.answer != lsm::TableAnswer::kAbsent;
+  const lsm::TableStep* const answered = is_answered ? &explanation.tables.back() : nullptr;
+  std::vector<std::string> doubtful;
+  for (const PlacedTable& table : unread) {
+    if (ComesBefore(table, answered, files.manifest.state)) doubtful.push_back(table.name);
+  }
+  AddDoubt(doubtful, "the key, cannot be read", &explanation);
+  if (result.answer != lsm::TableAnswer::kFound) return;
+  explanation.found = true;
+  lookup->value.assign(result.value);
+  explanation.value_bytes = lookup->value.size();
+}
+
+}  // namespace
+
+StoreLookup LookUpInStore(const StoreFiles& files, const std::string& key, Session* session) {
+  const lsm::ManifestState& state = files.manifest.state;
+  StoreLookup lookup;
+  lsm::Explanation& explanation = lookup.explanation;
+  explanation.key = key;
+  explanation.digest = bloom::DigestOf(key, state.digest_seed);
+  for (const auto& level : state.levels) explanation.tables_by_level.push_back(level.size());
+  std::map<size_t, LogAnswer> answers;  // by log
+  const LogReplay logs = ReplayLogs(files, session, [&](size_t log, const BatchEntry& entry) {
+    if (entry.key != key) return;
+    answers[log] = {entry.kind, std::string(entry.value)};
+  });
+  for (const lsm::DroppedLogEnd& end : logs.dropped) NoteDropped(end, session);
+  explanation.sequence = logs.last_sequence;
+  std::vector<std::string> doubtful;
+  for (const LogReplay::Log& log : logs.logs) {
+    if (log.is_unread) doubtful.push_back(log.name);
+  }
+  AddDoubt(doubtful, "a newer write, cannot be read whole", &explanation);
+  // Logs hold what memtables held: the newest is asked first, and the first answer counts.
+  explanation.memtables.reserve(logs.logs.size());
+  for (size_t i = logs.logs.size(); i-- > 0;) {
+    const auto found = answers.find(i);
+    const LogAnswer* const answer = found != answers.end() ? &found->second : nullptr;
+    explanation.memtables.push_back({logs.logs[i].name, answer != nullptr ? NameOf(answer->kind)
+                                                        : logs.logs[i].is_unread ? "unread"
+                                                                                 : "absent"});
+    if (answer == nullptr) continue;
+    explanation.found = answer->kind == lsm::EntryKind::kPut;
+    explanation.answered_by = logs.logs[i].name;
+    explanation.value_bytes = answer->value.size();
+    lookup.value = answer->value;
+    return lookup;
+  }
+  LookIntoTables(files, key, session, &lookup);
+  if (!lookup.is_certain() && session->tally().problems == 0) {
+    session->Fail(absl::UnavailableError("the store was written to meanwhile: ask again"),
+                  files.directory->path());
+  }
+  return lookup;
+}
+
+}  // namespace tools

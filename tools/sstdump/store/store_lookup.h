@@ -1,0 +1,28 @@
+// One lookup in a store as the library makes it: over the logs that it would replay, then over the
+// tables, level by level.
+#ifndef TRELLIS_TOOLS_SSTDUMP_STORE_STORE_LOOKUP_H_
+#define TRELLIS_TOOLS_SSTDUMP_STORE_STORE_LOOKUP_H_
+
+#include <string>
+
+#include "lsm/explanation.h"
+#include "tools/sstdump/session.h"
+#include "tools/sstdump/store/store_files.h"
+
+namespace tools {
+
+struct StoreLookup {
+  // `error` is not empty if something that may hold a newer write of the key could not be read;
+  // the session knows why, as a problem or as a note.
+  lsm::Explanation explanation;
+  std::string value;  // if explanation.found
+
+  bool is_certain() const { return explanation.error.empty(); }
+};
+
+// REQUIRES files.has_state().
+StoreLookup LookUpInStore(const StoreFiles& files, const std::string& key, Session* session);
+
+}  // namespace tools
+
+#endif  // TRELLIS_TOOLS_SSTDUMP_STORE_STORE_LOOKUP_H_
