@@ -382,68 +382,8 @@ class ManifestStateTest : public testing::Test {
     EXPECT_OK(state_.Apply(EmptyStore(), "M", 0));
     EXPECT_OK(state_.Apply(FlushOf(4, 3), "M", 1));
   }
-  absl::Status Apply(const VersionEdit& edit) { return state_.Apply(edit, "M", 5); }
   ManifestState state_;
 };
-
-TEST_F(ManifestStateTest, RefusesEditsThatDoNotFit) {
-  const auto refused = [this](const VersionEdit& edit, const std::string& what) {
-    ManifestState state = state_;
-    EXPECT_THAT(
-        state.Apply(edit, "M", 5),
-        StatusIs(absl::StatusCode::kDataLoss, AllOf(HasSubstr("M: offset 5: "), HasSubstr(what))));
-  };
-  VersionEdit edit;
-  refused(EmptyStore(), "snapshot");
-  edit.next_file_number = 4;
-  refused(edit, "next file number runs backwards");
-  edit = {};
-  edit.last_sequence = 39;
-  refused(edit, "last sequence runs backwards");
-  edit = {};
-  edit.oldest_log = 2;
-  refused(edit, "oldest log runs backwards");
-  edit = {};
-  edit.digest_seed = 78;
-  refused(edit, "digest seed");
-  edit = {};
-  edit.log_seed = 78;
-  refused(edit, "log seed");
-  edit = {};
-  edit.log_directory = "/logs";
-  refused(edit, "log directory");
-  edit = {};
-  edit.next_file_number = kFileNumberMax + 2;
-  refused(edit, "the next file number, 9007199254740993, is beyond the largest");
-  edit = {};
-  edit.added = {{1, MetaOf(4)}};
-  refused(edit, "table 4 is added to level 1, but is in level 0");
-  edit.added = {{1, MetaOf(5)}};
-  refused(edit, "next file number is 5");
-  edit.next_file_number = 7;
-  edit.added = {{1, MetaOf(5)}, {2, MetaOf(5)}};
-  refused(edit, "table 5 is added to level 2, but is in level 1");
-  edit = {};
-  edit.removed = {{1, 4}};
-  refused(edit, "table 4 is removed from level 1");
-  edit.removed = {{0, 4}, {0, 4}};
-  refused(edit, "table 4 is removed from level 0");
-}
-
-TEST_F(ManifestStateTest, OneEditCanMoveATable) {
-  VersionEdit edit;
-  edit.removed = {{0, 4}};
-  edit.added = {{3, MetaOf(4)}};
-  EXPECT_OK(Apply(edit));
-  EXPECT_EQ(state_.levels[0].size(), 0u);
-  EXPECT_EQ(state_.levels[3].size(), 1u);
-}
-
-TEST_F(ManifestStateTest, TheSameDigestSeedMayStandAgain) {
-  VersionEdit edit;
-  edit.digest_seed = 77;
-  EXPECT_OK(Apply(edit));
-}
 
 TEST_F(ManifestStateTest, TheSeedOfTheLogsTellsTheirIds) {
   EXPECT_OK(state_.CheckLogId(3, "dir/000003.log", 1, 500)) << "without a seed any may be right";
@@ -464,77 +404,6 @@ TEST_F(ManifestStateTest, TheSeedOfTheLogsTellsTheirIds) {
         StatusIs(absl::StatusCode::kDataLoss, HasSubstr(id == 0 ? "no header" : "another log")))
         << "must be there";
   }
-}
-
-TEST_F(ManifestStateTest, SyncedLogsAreForgottenOnceTheyAreNotNeeded) {
-  VersionEdit edit;
-  edit.synced_logs = {2, 3, 9};
-  EXPECT_OK(Apply(edit));
-  EXPECT_EQ(state_.synced_logs, std::set<uint64_t>({3, 9}));
-  edit = {};
-  edit.oldest_log = 9;
-  EXPECT_OK(Apply(edit));
-  EXPECT_EQ(state_.synced_logs, std::set<uint64_t>({9}));
-}
-
-TEST_F(ManifestStateTest, ClosedLogsAreForgottenOnceTheyAreNotNeeded) {
-  VersionEdit edit;
-  edit.synced_logs = {5};
-  edit.closed_logs = {{2, 100}, {3, 200}, {9, 300}};
-  EXPECT_OK(Apply(edit));
-  EXPECT_EQ(state_.closed_logs, (std::map<uint64_t, uint64_t>{{3, 200}, {9, 300}}));
-  EXPECT_EQ(state_.NeededLogs(), std::set<uint64_t>({3, 5, 9}));
-  EXPECT_EQ(state_.ToSnapshot().closed_logs, state_.closed_logs);
-  edit = {};
-  edit.closed_logs = {{9, 300}};
-  EXPECT_OK(Apply(edit)) << "the same may stand again";
-  edit = {};
-  edit.oldest_log = 9;
-  EXPECT_OK(Apply(edit));
-  EXPECT_EQ(state_.closed_logs, (std::map<uint64_t, uint64_t>{{9, 300}}));
-  edit = {};
-  edit.closed_logs = {{9, 301}};
-  EXPECT_THAT(Apply(edit), StatusIs(absl::StatusCode::kDataLoss,
-                                    HasSubstr("closed with 300 bytes, and again with 301")));
-}
-
-TEST_F(ManifestStateTest, AClosedLogMustEndAsItWasClosed) {
-  VersionEdit edit;
-  edit.closed_logs = {{9, 300}};
-  EXPECT_OK(Apply(edit));
-  EXPECT_OK(state_.CheckClosedLog(9, "L", LogEnd::kClosed, 300, 0));
-  EXPECT_OK(state_.CheckClosedLog(8, "L", LogEnd::kTorn, 200, 50)) << "another log";
-  EXPECT_THAT(state_.CheckClosedLog(9, "L", LogEnd::kTorn, 200, 50),
-              StatusIs(absl::StatusCode::kDataLoss,
-                       AllOf(HasSubstr("L: offset 150: "), HasSubstr("the file has 200 bytes"),
-                             HasSubstr("closed in order with 300"))));
-  EXPECT_THAT(state_.CheckClosedLog(9, "L", LogEnd::kOpen, 270, 0),
-              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("L: offset 270: ")));
-  EXPECT_THAT(state_.CheckClosedLog(9, "L", LogEnd::kTorn, 300, 30),
-              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("L: offset 270: ")));
-  EXPECT_THAT(state_.CheckClosedLog(9, "L", LogEnd::kClosed, 290, 0),
-              StatusIs(absl::StatusCode::kDataLoss))
-      << "closed, but not this one";
-}
-
-TEST_F(ManifestStateTest, ASyncedLogThatIsEmptyIsDamage) {
-  VersionEdit edit;
-  edit.synced_logs = {9};
-  EXPECT_OK(Apply(edit));
-  EXPECT_OK(state_.CheckSyncedLog(9, "L", 1));
-  EXPECT_OK(state_.CheckSyncedLog(8, "L", 0)) << "another log";
-  EXPECT_THAT(state_.CheckSyncedLog(9, "L", 0),
-              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("L: offset 0: the log is empty")));
-}
-
-TEST(FreshManifestStateTest, TheFirstEditMustBeASnapshotWithADigestSeed) {
-  ManifestState state;
-  EXPECT_THAT(state.Apply(FlushOf(1, 1), "M", 5),
-              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("snapshot")));
-  VersionEdit edit = EmptyStore();
-  edit.digest_seed.reset();
-  EXPECT_THAT(state.Apply(edit, "M", 5),
-              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("digest seed")));
 }
 
 // Edits of any contents, in sound records: a wrong state may come of hostile bytes, a crash may

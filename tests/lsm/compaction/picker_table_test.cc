@@ -1,0 +1,125 @@
+// What the picker chooses, as tables of text: picker_*.txt.  Levels are written as table_text.h
+// says; a table takes 10 KiB if it does not say otherwise, level 1 may hold 64 KiB, and so much is
+// a full table.
+//
+//   version [style=leveled|tiered|lazy] [level0=TABLES] [plans=kept]
+//     the levels, one a line, and options; plans that run end, unless they are kept.  Answers with
+//     the level that is due, and what a merge of level 0 costs that readers may pay for
+//   pick [paid=BYTES] [as=run]      what to do; with `paid`, if readers have paid so much.  The
+//   plan runs from then on range LEVEL FROM TO [as=run]    the plan for a range; - is no bound
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lsm/compaction/picker.h"
+#include "tests/lsm/version/table_text.h"
+#include "tests/support/text_table.h"
+
+namespace lsm {
+namespace {
+
+using testing_support::TextCase;
+
+std::string KiB(uint64_t bytes) {
+  EXPECT_EQ(bytes % 1024, 0u);
+  return std::to_string(bytes / 1024) + " KiB";
+}
+
+class PickerTable {
+ public:
+  std::string Run(const TextCase& one) {
+    if (one.command == "version") return SetVersion(one);
+    std::optional<CompactionPlan> plan;
+    if (one.command == "pick") {
+      plan = PickCompaction(*version_, options_, running_, one.Number("paid", 0));
+    } else if (one.command == "range" && one.words.size() == 3) {
+      plan = PlanRange(*version_, static_cast<int>(testing_support::NumberOf(one.words[0])),
+                       Bound(one.words[1]), Bound(one.words[2]));
+    } else {
+      return "not understood";
+    }
+    std::string text = plan ? TextOf(*plan, one.Has("paid")) : "nothing\n";
+    if (one.Has("paid"))
+      text += IsPaidByReaders(*version_, options_, running_, one.Number("paid", 0)) ? "paid\n"
+                                                                                    : "not paid\n";
+    if (plan && one.Named("as") == "run") {
+      running_.push_back(std::make_shared<const CompactionPlan>(*plan));
+      text += Due();
+    }
+    return text;
+  }
+
+ private:
+  static std::optional<std::string_view> Bound(const std::string& word) {
+    if (word == "-") return std::nullopt;
+    return word;
+  }
+
+  std::string SetVersion(const TextCase& one) {
+    if (one.Named("plans") != "kept") {
+      running_.clear();
+      version_ = nullptr;
+      tables_ = std::make_unique<TextTables>(/*kib=*/10);
+    }
+    options_ = {};
+    options_.level1_bytes = 64 << 10;
+    options_.table_bytes = 64 << 10;
+    options_.level0_compaction_tables = static_cast<int>(one.Number("level0", 4));
+    const std::string style = one.Named("style", "leveled");
+    options_.compaction_style = style == "tiered" ? CompactionStyle::kTiered
+                                : style == "lazy" ? CompactionStyle::kLazyLeveled
+                                                  : CompactionStyle::kLeveled;
+    const auto version = Version::Create(tables_->Levels(one.input));
+    if (!version.ok()) return version.status().ToString();
+    version_ = *version;
+    const std::optional<uint64_t> price = PriceForReaders(*version_, options_);
+    return Due() + (price ? "readers may pay " + KiB(*price) + "\n" : "");
+  }
+
+  std::string Due() const {
+    const std::optional<int> level = DueLevel(*version_, options_, running_);
+    return level ? "due L" + std::to_string(*level) + "\n" : "due none\n";
+  }
+
+  std::string TextOf(const CompactionPlan& plan, bool with_price) const {
+    std::string text = "L" + std::to_string(plan.level) + " -> L" +
+                       std::to_string(plan.output_level) + " run " +
+                       std::to_string(plan.output_run) + "\n";
+    const auto add = [&](const char* name, const OpenTables& tables) {
+      if (!tables.empty()) text += std::string(name) + " " + NumbersText(tables) + "\n";
+    };
+    add("inputs", plan.inputs);
+    add("overlapped", plan.overlapped);
+    add("grandparents", plan.grandparents);
+    add("staying", plan.staying);
+    if (plan.trivial_move) text += "moved\n";
+    if (plan.for_readers) text += "for readers\n";
+    if (Conflicts(plan, running_)) text += "conflicts\n";
+    if (with_price) text += "price " + KiB(PriceOf(plan)) + "\n";
+    return text;
+  }
+
+  std::unique_ptr<TextTables> tables_;
+  Options options_;
+  std::shared_ptr<const Version> version_;
+  std::vector<std::shared_ptr<const CompactionPlan>> running_;
+};
+
+class PickerTableTest : public testing::TestWithParam<const char*> {};
+
+TEST_P(PickerTableTest, ChoosesWhatTheTableSays) {
+  PickerTable table;
+  testing_support::RunTextTable(std::string("tests/lsm/compaction/picker_") + GetParam() + ".txt",
+                                [&](const TextCase& one) { return table.Run(one); });
+}
+
+INSTANTIATE_TEST_SUITE_P(Tables, PickerTableTest,
+                         testing::Values("leveled", "tiered", "lazy", "readers", "beside",
+                                         "ranges"),
+                         [](const auto& one) { return std::string(one.param); });
+
+}  // namespace
+}  // namespace lsm

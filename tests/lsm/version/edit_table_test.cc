@@ -1,0 +1,259 @@
+// Edits of the manifest as tables of text: edits_encoded.txt has their bytes, edits_applied.txt the
+// state that they make.  An edit is written as a field a line:
+//
+//   snapshot | next_file_number N | last_sequence N | oldest_log N | digest_seed N | log_seed N |
+//   log_directory PATH synced N | closed N BYTES | removed LEVEL NUMBER added LEVEL NUMBER FILE_ID
+//   BYTES ENTRIES SMALLEST LARGEST [RUN]     keys as table_text.h writes entries
+//
+// Commands:
+//   encode    the edit's bytes, a field a line in hexadecimal digits, and whether they read back
+//   decode    bytes to an edit, or why they are none; they are written as TAG PART ...: v300 is a
+//   varint, f300 a fixed64,
+//             k:a@1 a length-prefixed internal key, K300 one of a user key of 300 bytes, s:text a
+//             length-prefixed string, t:text characters, x0aff bytes, !20 cuts the field to its
+//             first 20 bytes.  `format N` begins them, `raw PART ...` is no field
+//   fresh     begins a state
+//   apply     adds an edit to it: the state that it makes, or why it does not fit
+//   refuse    the same, and the state stays that of before
+//   log       whether a log fits the state: NUMBER end=closed|torn|open bytes=N torn=N, or NUMBER
+//   records=N
+#include <gtest/gtest.h>
+
+#include <map>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lsm/bytes/coding.h"
+#include "lsm/version/manifest.h"
+#include "lsm/version/version_edit.h"
+#include "tests/lsm/version/table_text.h"
+#include "tests/support/text_table.h"
+
+namespace lsm {
+namespace {
+
+using testing_support::NumberOf;
+using testing_support::TextCase;
+using testing_support::WordsOf;
+
+std::string Hex(std::string_view bytes) {
+  static constexpr char kDigits[] = "0123456789abcdef";
+  std::string text;
+  for (const char c : bytes) {
+    text += kDigits[static_cast<unsigned char>(c) >> 4];
+    text += kDigits[c & 15];
+  }
+  return text;
+}
+
+std::string KeyOf(std::string_view text) { return InternalKey(EntryOf(text, 1)); }
+
+std::string TextOfKey(std::string_view internal_key) {
+  ParsedKey key;
+  EXPECT_TRUE(ParseInternalKey(internal_key, &key));
+  return std::string(key.user_key) + "@" + std::to_string(key.sequence) +
+         (key.kind == EntryKind::kDelete ? "-" : "");
+}
+
+void SetField(const std::vector<std::string>& words, VersionEdit* edit) {
+  const std::string& name = words[0];
+  const auto number = [&](size_t i) { return i < words.size() ? NumberOf(words[i]) : 0; };
+  if (name == "snapshot")
+    edit->is_snapshot = true;
+  else if (name == "next_file_number")
+    edit->next_file_number = number(1);
+  else if (name == "last_sequence")
+    edit->last_sequence = number(1);
+  else if (name == "oldest_log")
+    edit->oldest_log = number(1);
+  else if (name == "digest_seed")
+    edit->digest_seed = number(1);
+  else if (name == "log_seed")
+    edit->log_seed = number(1);
+  else if (name == "log_directory")
+    edit->log_directory = words.at(1);
+  else if (name == "synced")
+    edit->synced_logs.push_back(number(1));
+  else if (name == "closed")
+    edit->closed_logs[number(1)] = number(2);
+  else if (name == "removed")
+    edit->removed.push_back({static_cast<int>(number(1)), number(2)});
+  else if (name == "added" && words.size() >= 8)
+    edit->added.push_back({static_cast<int>(number(1)),
+                           {number(2), number(3), number(4), number(5), KeyOf(words[6]),
+                            KeyOf(words[7]), static_cast<uint32_t>(number(8))}});
+  else
+    ADD_FAILURE() << "not understood: " << name;
+}
+
+VersionEdit EditOf(const TextCase& one) {
+  VersionEdit edit;
+  for (const std::string& line : one.input) SetField(WordsOf(line), &edit);
+  return edit;
+}
+
+// As EditOf reads it.
+std::string TextOf(const VersionEdit& edit) {
+  std::ostringstream text;
+  const auto add = [&](const char* name, const auto& value) {
+    if (value) text << name << " " << *value << "\n";
+  };
+  if (edit.is_snapshot) text << "snapshot\n";
+  add("next_file_number", edit.next_file_number);
+  add("last_sequence", edit.last_sequence);
+  add("oldest_log", edit.oldest_log);
+  if (edit.digest_seed) text << "digest_seed " << edit.digest_seed->low << "\n";
+  add("log_seed", edit.log_seed);
+  add("log_directory", edit.log_directory);
+  for (const uint64_t log : edit.synced_logs) text << "synced " << log << "\n";
+  for (const auto& [log, bytes] : edit.closed_logs)
+    text << "closed " << log << " " << bytes << "\n";
+  for (const auto& [level, number] : edit.removed)
+    text << "removed " << level << " " << number << "\n";
+  for (const auto& [level, table] : edit.added) {
+    text << "added " << level << " " << table.number << " " << table.file_id << " "
+         << table.file_bytes << " " << table.entries << " " << TextOfKey(table.smallest) << " "
+         << TextOfKey(table.largest);
+    if (table.run != 0) text << " " << table.run;
+    text << "\n";
+  }
+  return text.str();
+}
+
+void AppendPart(std::string_view part, std::string* bytes) {
+  const std::string_view rest = part.substr(1);
+  switch (part[0]) {
+    case 'v':
+      AppendVarint64(bytes, NumberOf(rest));
+      break;
+    case 'f':
+      AppendFixed64(bytes, NumberOf(rest));
+      break;
+    case 'k':
+      AppendLengthPrefixed(bytes, KeyOf(rest.substr(1)));
+      break;
+    case 's':
+      AppendLengthPrefixed(bytes, rest.substr(1));
+      break;
+    case 't':
+      bytes->append(rest.substr(1));
+      break;
+    case '!':
+      bytes->resize(NumberOf(rest));
+      break;
+    case 'K':
+      AppendLengthPrefixed(bytes, KeyOf(std::string(NumberOf(rest), 'x') + "@1"));
+      break;
+    case 'x':
+      for (size_t i = 0; i < rest.size(); i += 2)
+        *bytes += static_cast<char>(std::stoi(std::string(rest.substr(i, 2)), nullptr, 16));
+      break;
+    default:
+      ADD_FAILURE() << "not understood: " << part;
+  }
+}
+
+std::string BytesOf(const TextCase& one) {
+  std::string bytes;
+  for (const std::string& line : one.input) {
+    const std::vector<std::string> words = WordsOf(line);
+    if (words[0] == "format") {
+      bytes += static_cast<char>(NumberOf(words.at(1)));
+      continue;
+    }
+    std::string field;
+    for (size_t i = 1; i < words.size(); ++i) AppendPart(words[i], &field);
+    if (words[0] == "raw") {
+      bytes += field;
+    } else {
+      AppendVarint32(&bytes, static_cast<uint32_t>(NumberOf(words[0])));
+      AppendLengthPrefixed(&bytes, field);
+    }
+  }
+  return bytes;
+}
+
+// Each field on a line: tag, length, bytes.
+std::string FieldsOf(std::string_view bytes) {
+  std::string text = Hex(bytes.substr(0, 1)) + "\n";
+  for (bytes.remove_prefix(1); !bytes.empty();) {
+    const std::string_view whole = bytes;
+    uint32_t tag = 0;
+    std::string_view field;
+    if (!TakeVarint32(&bytes, &tag) || !TakeLengthPrefixed(&bytes, &field))
+      return text + "no field\n";
+    const std::string_view head = whole.substr(0, whole.size() - bytes.size() - field.size());
+    text += Hex(head) + (field.empty() ? "" : " ") + Hex(field) + "\n";
+  }
+  return text;
+}
+
+class EditTable {
+ public:
+  std::string Run(const TextCase& one) {
+    if (one.command == "encode") return Encode(EditOf(one));
+    if (one.command == "decode") return Decode(BytesOf(one));
+    if (one.command == "fresh") return state_ = {}, "";
+    if (one.command == "apply") return Apply(EditOf(one), &state_);
+    if (one.command == "refuse") {
+      ManifestState state = state_;
+      return Apply(EditOf(one), &state);
+    }
+    if (one.command == "log" && one.words.size() == 1) return CheckLog(one);
+    return "not understood";
+  }
+
+ private:
+  static std::string Encode(const VersionEdit& edit) {
+    const std::string bytes = edit.Encode();
+    const auto decoded = VersionEdit::Decode(bytes, "dir/M", 77);
+    return FieldsOf(bytes) +
+           (decoded.ok() && *decoded == edit ? "reads back" : "does not read back");
+  }
+
+  static std::string Decode(const std::string& bytes) {
+    const auto edit = VersionEdit::Decode(bytes, "dir/M", 77);
+    return edit.ok() ? TextOf(*edit) : edit.status().ToString();
+  }
+
+  static std::string Apply(const VersionEdit& edit, ManifestState* state) {
+    const absl::Status status = state->Apply(edit, "M", 5);
+    if (!status.ok()) return status.ToString();
+    std::string text = TextOf(state->ToSnapshot()) + "needed logs";
+    for (const uint64_t log : state->NeededLogs()) text += " " + std::to_string(log);
+    return text;
+  }
+
+  std::string CheckLog(const TextCase& one) const {
+    const uint64_t number = NumberOf(one.words[0]);
+    if (one.Has("records"))
+      return state_.CheckSyncedLog(number, "L", one.Number("records", 0)).ToString();
+    const std::string end = one.Named("end");
+    return state_
+        .CheckClosedLog(number, "L",
+                        end == "closed" ? LogEnd::kClosed
+                        : end == "torn" ? LogEnd::kTorn
+                                        : LogEnd::kOpen,
+                        one.Number("bytes", 0), one.Number("torn", 0))
+        .ToString();
+  }
+
+  ManifestState state_;
+};
+
+class EditTableTest : public testing::TestWithParam<const char*> {};
+
+TEST_P(EditTableTest, DoesWhatTheTableSays) {
+  EditTable table;
+  testing_support::RunTextTable(std::string("tests/lsm/version/edits_") + GetParam() + ".txt",
+                                [&](const TextCase& one) { return table.Run(one); });
+}
+
+INSTANTIATE_TEST_SUITE_P(Tables, EditTableTest, testing::Values("encoded", "applied"),
+                         [](const auto& one) { return std::string(one.param); });
+
+}  // namespace
+}  // namespace lsm

@@ -1,0 +1,126 @@
+// Versions of tables written as text, for tests that are tables of text.  A line is a level, a word
+// a table:
+//
+//   L0  9[a m]  8[k@7=old k@5-]
+//   L1  3[a c]#2/64  4
+//
+// Table 9 holds puts of "a" and "m"; table 8 a put of "k" with sequence 7 and the value "old", and
+// a tombstone of it with sequence 5.  Without @ the sequences are twice the table's number and
+// those that follow.  #2: of run 2.  /64: takes 64 KiB, as far as the manifest says.  A number
+// alone is a table that was made before.
+#ifndef TRELLIS_TESTS_LSM_VERSION_TABLE_TEXT_H_
+#define TRELLIS_TESTS_LSM_VERSION_TABLE_TEXT_H_
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lsm/version/version.h"
+#include "tests/lsm/version/table_maker.h"
+#include "tests/support/text_table.h"
+
+namespace lsm {
+
+// "k@7=old" or "k@5-" or "k", which gets the sequence `otherwise`.
+inline Entry EntryOf(std::string_view text, Sequence otherwise) {
+  Entry entry{std::string(text), otherwise, EntryKind::kPut, "v"};
+  if (const size_t equals = entry.user_key.find('='); equals != std::string::npos) {
+    entry.value = entry.user_key.substr(equals + 1);
+    entry.user_key.resize(equals);
+  } else if (entry.user_key.ends_with('-')) {
+    entry.kind = EntryKind::kDelete;
+    entry.value.clear();
+    entry.user_key.pop_back();
+  }
+  if (const size_t at = entry.user_key.find('@'); at != std::string::npos) {
+    entry.sequence = testing_support::NumberOf(std::string_view(entry.user_key).substr(at + 1));
+    entry.user_key.resize(at);
+  }
+  return entry;
+}
+
+inline std::string TextOf(const Entry& entry) {
+  return entry.user_key + "@" + std::to_string(entry.sequence) +
+         (entry.kind == EntryKind::kPut ? "=" + entry.value : "-");
+}
+
+inline std::string TextOf(const std::vector<Entry>& entries) {
+  std::string text;
+  for (const Entry& entry : entries) text += (text.empty() ? "" : " ") + TextOf(entry);
+  return text.empty() ? "nothing" : text;
+}
+
+// "9 8 6"
+inline std::string NumbersText(const OpenTables& tables) {
+  std::string text;
+  for (const uint64_t number : NumbersOf(tables))
+    text += (text.empty() ? "" : " ") + std::to_string(number);
+  return text;
+}
+
+// The tables of a test, by their numbers.
+class TextTables {
+ public:
+  // `kib`: what a table takes that says nothing of it; 0: what it does take.
+  explicit TextTables(uint64_t kib) : kib_(kib) {}
+
+  std::array<OpenTables, kLevels> Levels(const std::vector<std::string>& lines) {
+    std::array<OpenTables, kLevels> levels;
+    for (const std::string& line : lines) {
+      const uint64_t level =
+          line.starts_with("L") ? testing_support::NumberOf(line.substr(1, 1)) : kLevels;
+      EXPECT_LT(level, kLevels) << line;
+      if (level < kLevels) levels[level] = Level(std::string_view(line).substr(2));
+    }
+    return levels;
+  }
+
+  TableMaker& maker() { return maker_; }
+
+ private:
+  OpenTables Level(std::string_view rest) {
+    OpenTables tables;
+    while ((rest = rest.substr(std::min(rest.find_first_not_of(' '), rest.size()))) != "") {
+      const size_t word = std::min(rest.find(' '), rest.size());
+      const size_t close = rest.find('[') < word ? rest.find(']') : 0;
+      const size_t end = std::min(rest.find(' ', close), rest.size());
+      tables.push_back(TableOf(rest.substr(0, end)));
+      rest.remove_prefix(end);
+    }
+    return tables;
+  }
+
+  std::shared_ptr<const OpenTable> TableOf(std::string_view text) {
+    const size_t open = text.find('['), close = text.find(']');
+    const uint64_t number = testing_support::NumberOf(text.substr(0, open));
+    std::shared_ptr<const OpenTable>& table = tables_[number];
+    if (open == text.npos) {
+      EXPECT_NE(table, nullptr) << "no table yet: " << text;
+      return table;
+    }
+    std::vector<Entry> entries;
+    for (const std::string& word :
+         testing_support::WordsOf(text.substr(open + 1, close - open - 1)))
+      entries.push_back(EntryOf(word, 2 * number + entries.size()));
+    std::string_view rest = text.substr(close + 1);
+    uint64_t kib = kib_;
+    if (const size_t slash = rest.find('/'); slash != rest.npos) {
+      kib = testing_support::NumberOf(rest.substr(slash + 1));
+      rest = rest.substr(0, slash);
+    }
+    const uint64_t run = rest.empty() ? 0 : testing_support::NumberOf(rest.substr(1));
+    return table = maker_.Make(number, entries, kib << 10, static_cast<uint32_t>(run));
+  }
+
+  uint64_t kib_;
+  TableMaker maker_;
+  std::map<uint64_t, std::shared_ptr<const OpenTable>> tables_;
+};
+
+}  // namespace lsm
+
+#endif  // TRELLIS_TESTS_LSM_VERSION_TABLE_TEXT_H_

@@ -1,0 +1,49 @@
+// Tests as tables of text: a file of cases, each a command, its input, and the output that is
+// expected.
+//
+//   # a remark
+//   COMMAND WORD NAME=VALUE ...
+//   input, line by line
+//   ----
+//   expected output, line by line, up to an empty line
+//
+// With TRELLIS_REWRITE=1 in the environment, the test writes the actual output into the file
+// instead of comparing; `tools/dev rewrite` does so for all tables.  Read the difference before you
+// commit it.
+#ifndef TRELLIS_TESTS_SUPPORT_TEXT_TABLE_H_
+#define TRELLIS_TESTS_SUPPORT_TEXT_TABLE_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace testing_support {
+
+struct TextCase {
+  std::string place;  // file:line of the command
+  std::string command;
+  std::vector<std::string> words;
+  std::map<std::string, std::string> named;
+  std::vector<std::string> input;
+
+  bool Has(const std::string& name) const { return named.contains(name); }
+  // The value of NAME=VALUE.
+  std::string Named(const std::string& name, std::string_view otherwise = "") const;
+  uint64_t Number(const std::string& name, uint64_t otherwise) const;
+};
+
+// What stands between white space.
+std::vector<std::string> WordsOf(std::string_view line);
+// The number that `text` is; fails the test if it is none.
+uint64_t NumberOf(std::string_view text);
+
+// Calls `run` for each case of the file, a path below the project's root, in their order.  Fails
+// for each whose output is not the expected one, and if the file has no case.
+void RunTextTable(const std::string& file, const std::function<std::string(const TextCase&)>& run);
+
+}  // namespace testing_support
+
+#endif  // TRELLIS_TESTS_SUPPORT_TEXT_TABLE_H_
