@@ -90,14 +90,12 @@ class Subject {
     const lsm::LookupKey key(user_key, lsm::kSequenceMax, kDigestSeed);
     const lsm::EpochGuard guard;
     if (!table_->MayContain(key.digest())) return 0;
-    std::string_view value;
-    uint64_t suffix = 0;
-    lsm::BlockRef pin;
-    const auto answer = table_->Get(key, true, &value, &suffix, &pin, &counts_, nullptr);
+    lsm::TableHit hit;
+    const auto answer = table_->Get({.key = key, .counts = &counts_}, &hit);
     if (!answer.ok()) std::abort();
     if (*answer != lsm::TableAnswer::kFound) return 0;
-    benchmark::DoNotOptimize(value[0]);
-    return value.size();
+    benchmark::DoNotOptimize(hit.value[0]);
+    return hit.value.size();
   }
 
   // The same table without a cache.
@@ -185,14 +183,12 @@ void BM_GetUncached(benchmark::State& state) {
   Subject& subject = SubjectOf("blocked");
   const bench::KeyList& keys = Keys(true);
   const std::unique_ptr<lsm::Table> table = subject.OpenUncached();
-  std::string_view value;
-  uint64_t suffix = 0;
   size_t i = 0;
   for (auto _ : state) {
     const lsm::LookupKey key(keys[i], lsm::kSequenceMax, kDigestSeed);
     const lsm::EpochGuard guard;
-    lsm::BlockRef pin;
-    const auto answer = table->Get(key, true, &value, &suffix, &pin, nullptr, nullptr);
+    lsm::TableHit hit;
+    const auto answer = table->Get({key}, &hit);
     if (!answer.ok() || *answer != lsm::TableAnswer::kFound) state.SkipWithError("wrong answer");
     if (++i == keys.size()) i = 0;
   }

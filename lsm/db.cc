@@ -15,23 +15,12 @@
 namespace lsm::inline TRELLIS_ABI {
 namespace {
 
-void CopyToString(void* target, LookupResult& result) {
-  static_cast<std::string*>(target)->assign(result.value);
-}
-
-void CopyToOptional(void* target, LookupResult& result) {
-  static_cast<std::optional<std::string>*>(target)->emplace(result.value);
-}
-
-void Pin(void* target, LookupResult& result) {
-  auto* pinned = static_cast<PinnedValue*>(target);
+void Pin(LookupResult& result, PinnedValue* pinned) {
   if (!result.pin)
     return pinned->AssignCopy(result.value);  // a memtable's: holding all of that would be dear
   pinned->AssignPinned(result.value, result.pin.Release(),
                        [](void* block) { static_cast<CachedBlock*>(block)->Unref(); });
 }
-
-void Ignore(void*, LookupResult&) {}
 
 // An open store has its files.  If one is missing or in the way, another program did that: NotFound
 // or AlreadyExists would mislead the caller.
@@ -86,19 +75,25 @@ absl::StatusOr<std::optional<std::string>> DB::Get(std::string_view key,
                                                    const ReadOptions& options) {
   return CatchOutOfMemory([&]() -> absl::StatusOr<std::optional<std::string>> {
     std::optional<std::string> value;
-    const absl::StatusOr<bool> found = engine_->Get(key, options, {&CopyToOptional, &value});
+    const absl::StatusOr<bool> found =
+        engine_->Get(key, options, {[&](LookupResult& result) { value.emplace(result.value); }});
     if (!found.ok()) return found.status();
     return value;
   });
 }
 
 absl::StatusOr<bool> DB::Get(std::string_view key, std::string* value, const ReadOptions& options) {
-  return CatchOutOfMemory([&] { return engine_->Get(key, options, {&CopyToString, value}); });
+  return CatchOutOfMemory([&] {
+    return engine_->Get(key, options, {[&](LookupResult& result) { value->assign(result.value); }});
+  });
 }
 
 absl::StatusOr<bool> DB::Get(std::string_view key, PinnedValue* value, const ReadOptions& options) {
   value->Reset();
-  return CatchOutOfMemory([&] { return engine_->Get(key, options, {&Pin, value, /*pins=*/true}); });
+  return CatchOutOfMemory([&] {
+    return engine_->Get(key, options,
+                        {[&](LookupResult& result) { Pin(result, value); }, /*pins=*/true});
+  });
 }
 
 std::vector<absl::StatusOr<std::optional<std::string>>> DB::MultiGet(
@@ -175,7 +170,8 @@ Statistics DB::GetStatistics() { return engine_->GetStatistics(); }
 absl::StatusOr<Explanation> DB::Explain(std::string_view key, const ReadOptions& options) {
   return CatchOutOfMemory([&]() -> absl::StatusOr<Explanation> {
     Explanation explanation;
-    const absl::StatusOr<bool> found = engine_->Get(key, options, {&Ignore, nullptr}, &explanation);
+    const absl::StatusOr<bool> found =
+        engine_->Get(key, options, {[](LookupResult&) {}}, &explanation);
     if (!found.ok()) {
       if (explanation.tables_by_level.empty()) return found.status();  // the lookup did not begin
       explanation.error = found.status().ToString();

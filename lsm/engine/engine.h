@@ -34,6 +34,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "bloom/core/abi.h"
@@ -92,8 +93,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // Receives a value within the guard of the lookup: copies it, or, if it `pins`, takes the
   // reference to its block (which is still not set for a memtable's value).
   struct ValueSink {
-    void (*take)(void* target, LookupResult& result);
-    void* target;
+    absl::FunctionRef<void(LookupResult& result)> take;
     bool pins = false;
   };
   absl::StatusOr<bool> Get(std::string_view key, const ReadOptions& options, const ValueSink& sink,
@@ -391,9 +391,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // Has a job free what only this reference keeps; false if none can.  Throws nothing.
   bool RetireView(std::shared_ptr<const ReadView>* view) ABSL_LOCKS_EXCLUDED(mutex_);
   // `lookups`: that the thread has made, with this one.
-  absl::Status Find(const ReadView& view, const LookupKey& key, bool fill_cache, bool pin_always,
-                    const Counters::Here& counters, uint64_t lookups, LookupResult* result,
-                    Explanation* explanation);
+  void Find(const ReadView& view, const Version::GetOptions& options,
+            const Counters::Here& counters, uint64_t lookups, KeyLookup* lookup);
   // Those of some keys, side by side.  Throws std::bad_alloc if there is no memory to begin with.
   void FindTogether(const ReadView& view, std::span<const std::string_view> keys, Sequence sequence,
                     bool fill_cache, std::span<absl::StatusOr<std::optional<std::string>>> answers);

@@ -40,12 +40,13 @@ constexpr uint64_t kSeeksPerNote = 1024;
 constexpr size_t kKeysTogether = 64;
 
 // The active memtable, then the sealed ones: whether one knows the key.
-bool FindInMemtables(const ReadView& view, const LookupKey& key, LookupResult* result,
-                     Explanation* explanation) {
-  MemtableAnswer answer = view.memtable->Get(key, &result->value);
+bool FindInMemtables(const ReadView& view, KeyLookup* lookup) {
+  Explanation* const explanation = lookup->explanation;
+  LookupResult* const result = &lookup->result;
+  MemtableAnswer answer = view.memtable->Get(lookup->key, &result->value);
   if (explanation != nullptr) NoteMemtable("memtable", answer, explanation);
   for (size_t i = 0; answer == MemtableAnswer::kAbsent && i < view.sealed.size(); ++i) {
-    answer = view.sealed[i]->Get(key, &result->value);
+    answer = view.sealed[i]->Get(lookup->key, &result->value);
     if (explanation != nullptr) NoteMemtable(Concat("sealed memtable ", i), answer, explanation);
   }
   if (answer == MemtableAnswer::kAbsent) return false;
@@ -65,21 +66,16 @@ Sequence Engine::SequenceFor(const ReadView& /*view*/, const ReadOptions& option
   return visible_sequence_.load(std::memory_order_acquire);
 }
 
-absl::Status Engine::Find(const ReadView& view, const LookupKey& key, bool fill_cache,
-                          bool pin_always, const Counters::Here& counters, uint64_t lookups,
-                          LookupResult* result, Explanation* explanation) {
+void Engine::Find(const ReadView& view, const Version::GetOptions& options,
+                  const Counters::Here& counters, uint64_t lookups, KeyLookup* lookup) {
   if (lookups % kLookupsPerNote == 0) NoteReads();
-  if (FindInMemtables(view, key, result, explanation)) {
+  if (FindInMemtables(view, lookup)) {
     counters.Add(Counter::kMemtableHits, 1);
   } else {
-    Version::GetOptions options;
-    options.fill_cache = fill_cache;
-    options.pin_always = pin_always;
-    options.doubt_filters = lookups % kDoubtOneIn == 0;
-    LSM_RETURN_IF_ERROR(view.version->Get(key, options, counters, result, explanation));
+    lookup->doubt_filters = lookups % kDoubtOneIn == 0;
+    view.version->Get(lookup, options, counters);
   }
-  if (result->answer == TableAnswer::kFound) counters.Add(Counter::kLookupsFound, 1);
-  return absl::OkStatus();
+  if (lookup->result.answer == TableAnswer::kFound) counters.Add(Counter::kLookupsFound, 1);
 }
 
 absl::StatusOr<bool> Engine::Get(std::string_view key, const ReadOptions& options,
@@ -95,23 +91,23 @@ absl::StatusOr<bool> Engine::Get(std::string_view key, const ReadOptions& option
   const ReadView* view = view_.Load();
   if (view == nullptr) [[unlikely]]
     return StoreIsClosed();
-  const LookupKey lookup(key, SequenceFor(*view, options), digest_seed_);
+  KeyLookup lookup(key, SequenceFor(*view, options), digest_seed_);
+  lookup.explanation = explanation;
   if (explanation != nullptr) {
     explanation->key = std::string(key);
-    explanation->digest = lookup.digest();
-    explanation->sequence = lookup.sequence();
+    explanation->digest = lookup.key.digest();
+    explanation->sequence = lookup.key.sequence();
     for (int i = 0; i < kLevels; ++i)
       explanation->tables_by_level.push_back(view->version->level(i).size());
   }
-  LookupResult result;
-  LSM_RETURN_IF_ERROR(
-      Find(*view, lookup, options.fill_cache, sink.pins, counters, lookups, &result, explanation));
-  const bool found = result.answer == TableAnswer::kFound;
+  Find(*view, {options.fill_cache, sink.pins}, counters, lookups, &lookup);
+  LSM_RETURN_IF_ERROR(std::move(lookup.status));
+  const bool found = lookup.result.answer == TableAnswer::kFound;
   if (explanation != nullptr) {
     explanation->found = found;
-    explanation->value_bytes = found ? result.value.size() : 0;
+    explanation->value_bytes = found ? lookup.result.value.size() : 0;
   }
-  if (found) sink.take(sink.target, result);
+  if (found) sink.take(lookup.result);
   if (is_timed) [[unlikely]]
     counters_.AddTime(Timed::kGet, store_.environment.clock->MonotonicNanos() - from);
   return found;
@@ -181,15 +177,14 @@ void Engine::FindTogether(const ReadView& view, std::span<const std::string_view
     const uint64_t count = counters.Add(Counter::kLookups, 1);
     lookup.doubt_filters = count % kDoubtOneIn == 0;
     if (count % kLookupsPerNote == 0) NoteReads();
-    if (!FindInMemtables(view, lookup.key, &lookup.result, nullptr)) continue;
+    if (!FindInMemtables(view, &lookup)) continue;
     counters.Add(Counter::kMemtableHits, 1);
     give(i, absl::OkStatus(), lookup.result);
     lookups.pop_back();
     numbers.pop_back();
   }
-  Version::GetOptions options;
-  options.fill_cache = fill_cache;
-  view.version->MultiGet(lookups, options, store_.environment.file_system, counters);
+  view.version->MultiGet(lookups, {.fill_cache = fill_cache}, store_.environment.file_system,
+                         counters);
   for (size_t i = 0; i < lookups.size(); ++i)
     give(numbers[i], lookups[i].status, lookups[i].result);
 }

@@ -140,10 +140,10 @@ void Table::ReadFilter(TableTail* tail) {
                        file_->path(), footer_.filter.offset);
 }
 
-absl::StatusOr<TableAnswer> Table::GetFrom(FirstBlock first, const LookupKey& key, bool fill_cache,
-                                           std::string_view* value, uint64_t* suffix, BlockRef* pin,
-                                           LevelCounts* counts, TableStep* step,
-                                           bool pin_always) const {
+absl::StatusOr<TableAnswer> Table::GetFrom(FirstBlock first, const TableLookup& lookup,
+                                           TableHit* hit) const {
+  LevelCounts* const counts = lookup.counts;
+  TableStep* const step = lookup.step;
   bool holds_newer = false;
   const IndexPart* index = first.index;
   IndexRef next_index;
@@ -151,19 +151,19 @@ absl::StatusOr<TableAnswer> Table::GetFrom(FirstBlock first, const LookupKey& ke
     if (i == index->end()) [[unlikely]] {
       // The versions of a key go on in the next partition.
       LSM_ASSIGN_OR_RETURN(next_index,
-                           IndexPartition(partitions_->With(i), fill_cache, counts, step));
+                           IndexPartition(partitions_->With(i), lookup.fill_cache, counts, step));
       index = next_index.part;
     }
     CachedBlock* block = std::exchange(first.block, nullptr);
     bool from_cache = !first.was_read;
     if (block == nullptr) {
-      pin->Reset();  // of the block before
+      hit->pin.Reset();  // of the block before
       block = FindCached(i);
       from_cache = block != nullptr;
     }
     if (block == nullptr) {
-      LSM_ASSIGN_OR_RETURN(*pin, ReadIntoCache(*index, i, fill_cache));
-      block = pin->get();
+      LSM_ASSIGN_OR_RETURN(hit->pin, ReadIntoCache(*index, i, lookup.fill_cache));
+      block = hit->pin.get();
     }
     if (counts != nullptr) {
       ++(*counts)[from_cache ? LevelCounts::kBlocksFromCache : LevelCounts::kBlocksFromFile];
@@ -176,18 +176,18 @@ absl::StatusOr<TableAnswer> Table::GetFrom(FirstBlock first, const LookupKey& ke
       step->blocks.push_back({i, handle.offset, handle.stored_bytes, from_cache});
     }
 
-    Block::Hit hit;
-    const Block::Answer answer = block->Find(key, &hit);
-    holds_newer |= hit.skipped_newer;
+    Block::Hit in_block;
+    const Block::Answer answer = block->Find(lookup.key, &in_block);
+    holds_newer |= in_block.skipped_newer;
     switch (answer) {
       case Block::Answer::kFound:
-        if (!*pin && pin_always) {
+        if (!hit->pin && lookup.pin_always) {
           block->Ref();
-          *pin = BlockRef(block);
+          hit->pin = BlockRef(block);
         }
-        *value = hit.value;
-        *suffix = hit.suffix;
-        return static_cast<EntryKind>(hit.suffix & 0xff) == EntryKind::kDelete
+        hit->value = in_block.value;
+        hit->suffix = in_block.suffix;
+        return static_cast<EntryKind>(in_block.suffix & 0xff) == EntryKind::kDelete
                    ? TableAnswer::kDeleted
                    : TableAnswer::kFound;
       case Block::Answer::kAbsent:
@@ -197,13 +197,13 @@ absl::StatusOr<TableAnswer> Table::GetFrom(FirstBlock first, const LookupKey& ke
         return DamagedBlock(index->handle(i), "an entry is malformed");
     }
     // Only the versions of the index's own key may go on in the next block.
-    if (answer == Block::Answer::kAbsent || index->fence(i) != key.user_key()) break;
+    if (answer == Block::Answer::kAbsent || index->fence(i) != lookup.key.user_key()) break;
   }
   if (!holds_newer && filter_.presence == FilterPresence::kUsable) {
     if (counts != nullptr) ++(*counts)[LevelCounts::kFalsePositives];
     if (step != nullptr) step->false_positive = true;
   }
-  pin->Reset();
+  hit->pin.Reset();
   return TableAnswer::kAbsent;
 }
 

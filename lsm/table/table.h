@@ -63,6 +63,25 @@ struct TableContext {
 
 enum class TableAnswer : uint8_t { kAbsent, kFound, kDeleted };
 
+// What a point lookup asks a table, and how.
+struct TableLookup {
+  const LookupKey& key;
+  bool fill_cache = true;
+  // Pins the value's block in any case, so that the value may outlive the lookup's EpochGuard.
+  bool pin_always = false;
+  // Count and list what the lookup reads; null: not wanted.
+  LevelCounts* counts = nullptr;
+  TableStep* step = nullptr;
+};
+
+// The version of the key that a lookup found.
+struct TableHit {
+  std::string_view value;  // within the lookup's EpochGuard, or as long as `pin` is held
+  uint64_t suffix = 0;     // of its internal key
+  // The value's block, if the guard alone does not keep it (it is not cached), or on request.
+  BlockRef pin;
+};
+
 class Table {
  public:
   // Reads footer, properties, index and filter, and the header unless the id is known.  Errors as
@@ -110,14 +129,12 @@ class Table {
   const Partitions& partitions() const { return *partitions_; }
 
   // What the filter says of a key, also of a partitioned table: of the partition that would hold
-  // it.  One that is damaged or cannot be read says "maybe".  `counts` and `steps` may be null:
-  // both are told of the partition.  REQUIRES: an EpochGuard stands.
+  // it.  One that is damaged or cannot be read says "maybe".  REQUIRES: an EpochGuard stands.
   struct FilterAnswer {
     bool passed;
     FilterPresence presence;
   };
-  FilterAnswer AskFilter(const LookupKey& key, bool fill_cache, LevelCounts* counts,
-                         std::vector<PartitionStep>* steps) const;
+  FilterAnswer AskFilter(const TableLookup& lookup) const;
 
   // The part of the index that says where keys at or after `user_key` begin; null if there are no
   // such keys.  It is used as long as the EpochGuard that must stand, or as `pin` if that is set.
@@ -129,20 +146,16 @@ class Table {
   absl::StatusOr<IndexRef> IndexFor(std::string_view user_key, bool fill_cache, LevelCounts* counts,
                                     TableStep* step) const;
 
-  // The newest version of the key that the lookup may see, not asking the filter.  REQUIRES: an
-  // EpochGuard stands, and the caller uses `value` within it; or takes `pin`.  `pin` is set if the
-  // value lies in a block that the guard alone does not keep (one that is not cached), and with
-  // `pin_always` in any case, so that the value may outlive the guard.  `counts` and `step` may be
-  // null: both are told the blocks that were looked into, and of a false positive if the table has
-  // a usable filter (which is then taken to have said "maybe") and no version of the key at all.
-  absl::StatusOr<TableAnswer> Get(const LookupKey& key, bool fill_cache, std::string_view* value,
-                                  uint64_t* suffix, BlockRef* pin, LevelCounts* counts,
-                                  TableStep* step, bool pin_always = false) const {
+  // The newest version of the key that the lookup may see; does not ask the filter.  `hit` has a
+  // value unless the answer is kAbsent.  A usable filter is taken to have said "maybe": if the
+  // table then has no version of the key at all, a false positive is counted.  REQUIRES: an
+  // EpochGuard stands.
+  absl::StatusOr<TableAnswer> Get(const TableLookup& lookup, TableHit* hit) const {
     if (partitions_ == nullptr) [[likely]] {
-      return GetFrom({&index_, index_.LowerBound(key.user_key()), nullptr, false}, key, fill_cache,
-                     value, suffix, pin, counts, step, pin_always);
+      return GetFrom({&index_, index_.LowerBound(lookup.key.user_key()), nullptr, false}, lookup,
+                     hit);
     }
-    return GetPartitioned(key, fill_cache, value, suffix, pin, counts, step, pin_always);
+    return GetPartitioned(lookup, hit);
   }
 
   // The same in steps, for who looks up several keys side by side:
@@ -152,18 +165,16 @@ class Table {
   //   FindCached(i)     or a read of the block, which AdmitBlock takes
   //   GetFrom({index, i, block, was_read})
   //
-  // `block` is what FindCached found; or what was read, and `pin` refers to it; or null: Get does
-  // both.  `was_read`: for this lookup, so that it counts as read from the file.
+  // `block` is what FindCached found; or what was read, and `hit->pin` refers to it; or null:
+  // GetFrom does both.  `was_read`: for this lookup, so that it counts as read from the file.
   struct FirstBlock {
     const IndexPart* index;
     size_t ordinal;
     CachedBlock* block;
     bool was_read;
   };
-  absl::StatusOr<TableAnswer> GetFrom(FirstBlock first, const LookupKey& key, bool fill_cache,
-                                      std::string_view* value, uint64_t* suffix, BlockRef* pin,
-                                      LevelCounts* counts, TableStep* step,
-                                      bool pin_always = false) const;
+  absl::StatusOr<TableAnswer> GetFrom(FirstBlock first, const TableLookup& lookup,
+                                      TableHit* hit) const;
   void PrefetchSlot(size_t ordinal) const { __builtin_prefetch(&slots_[ordinal]); }
   // The block if it is cached, else null; begins to load what a lookup reads of it first.
   // REQUIRES: an EpochGuard stands, and the block is used within it.
@@ -299,10 +310,7 @@ class Table {
                                                   bool fill_cache) const;
   absl::StatusOr<IndexRef> IndexPartition(size_t number, bool fill_cache, LevelCounts* counts,
                                           TableStep* step) const;
-  absl::StatusOr<TableAnswer> GetPartitioned(const LookupKey& key, bool fill_cache,
-                                             std::string_view* value, uint64_t* suffix,
-                                             BlockRef* pin, LevelCounts* counts, TableStep* step,
-                                             bool pin_always) const;
+  absl::StatusOr<TableAnswer> GetPartitioned(const TableLookup& lookup, TableHit* hit) const;
 
   // Reads it from the file, and puts it into the cache if asked to.
   absl::StatusOr<BlockRef> ReadIntoCache(const IndexPart& index, size_t ordinal,

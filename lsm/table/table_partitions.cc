@@ -143,14 +143,16 @@ const IndexPart* Table::PeekIndexPartition(size_t number) const {
   return cached == nullptr ? nullptr : &static_cast<const CachedPartition*>(cached)->index();
 }
 
-Table::FilterAnswer Table::AskFilter(const LookupKey& key, bool fill_cache, LevelCounts* counts,
-                                     std::vector<PartitionStep>* steps) const {
+Table::FilterAnswer Table::AskFilter(const TableLookup& lookup) const {
+  const LookupKey& key = lookup.key;
   if (!is_partitioned()) return {MayContain(key.digest()), filter_.presence};
   if (footer_.filter.is_null()) return {true, FilterPresence::kAbsent};
   const size_t number = partitions_->LowerBound(key.user_key());
   // Behind all keys of the table.
   if (number == partitions_->count())
     return {filter_.presence != FilterPresence::kUsable, filter_.presence};
+  std::vector<PartitionStep>* const steps =
+      lookup.step == nullptr ? nullptr : &lookup.step->partitions;
   if (!context_.partitions_on_demand) {
     const FilterPart& part = filter_partitions_[number];
     const BlockHandle at = partitions_->entry(number).filter;
@@ -159,8 +161,9 @@ Table::FilterAnswer Table::AskFilter(const LookupKey& key, bool fill_cache, Leve
   }
   // It could not be asked if it were here.
   if (filter_.presence == FilterPresence::kUnknown) return {true, FilterPresence::kUnknown};
-  const absl::StatusOr<PartitionRef> found = CatchOutOfMemory(
-      [&] { return FindPartition(PartitionKind::kFilter, number, fill_cache, counts, steps); });
+  const absl::StatusOr<PartitionRef> found = CatchOutOfMemory([&] {
+    return FindPartition(PartitionKind::kFilter, number, lookup.fill_cache, lookup.counts, steps);
+  });
   // For want of memory.
   if (!found.ok()) return {true, FilterPresence::kDamaged};
   const FilterPart& part = found->partition->filter();
@@ -189,15 +192,12 @@ absl::StatusOr<Table::IndexRef> Table::IndexFor(std::string_view user_key, bool 
   return IndexPartition(number, fill_cache, counts, step);
 }
 
-absl::StatusOr<TableAnswer> Table::GetPartitioned(const LookupKey& key, bool fill_cache,
-                                                  std::string_view* value, uint64_t* suffix,
-                                                  BlockRef* pin, LevelCounts* counts,
-                                                  TableStep* step, bool pin_always) const {
-  LSM_ASSIGN_OR_RETURN(const IndexRef index, IndexFor(key.user_key(), fill_cache, counts, step));
-  const size_t ordinal =
-      index.part == nullptr ? block_count() : index.part->LowerBound(key.user_key());
-  return GetFrom({index.part, ordinal, nullptr, false}, key, fill_cache, value, suffix, pin, counts,
-                 step, pin_always);
+absl::StatusOr<TableAnswer> Table::GetPartitioned(const TableLookup& lookup, TableHit* hit) const {
+  const std::string_view user_key = lookup.key.user_key();
+  LSM_ASSIGN_OR_RETURN(const IndexRef index,
+                       IndexFor(user_key, lookup.fill_cache, lookup.counts, lookup.step));
+  const size_t ordinal = index.part == nullptr ? block_count() : index.part->LowerBound(user_key);
+  return GetFrom({index.part, ordinal, nullptr, false}, lookup, hit);
 }
 
 uint64_t Table::ApproximateOffsetOf(std::string_view user_key) const {

@@ -58,13 +58,11 @@ TableStep* AddStep(Explanation* explanation, int level, const OpenTable& table) 
 // of memory, it is not this lookup's matter: it was not to read anything.
 [[gnu::noinline]] bool HasAfterAll(const Table& table, const LookupKey& key, int level,
                                    const Counters::Here& counters) {
-  std::string_view value;
-  uint64_t suffix = 0;
-  BlockRef pin;
+  TableHit hit;
   LevelCounts counts;
-  const absl::StatusOr<TableAnswer> answer = CatchOutOfMemory([&] {
-    return table.Get(key, /*fill_cache=*/false, &value, &suffix, &pin, &counts, nullptr);
-  });
+  const TableLookup lookup{.key = key, .fill_cache = false, .counts = &counts};
+  const absl::StatusOr<TableAnswer> answer =
+      CatchOutOfMemory([&] { return table.Get(lookup, &hit); });
   counts[LevelCounts::kFalsePositives] = 0;  // the table thinks that the filter passed the key
   counters.Add(level, counts);
   if (!answer.ok()) return false;
@@ -81,46 +79,48 @@ TableStep* AddStep(Explanation* explanation, int level, const OpenTable& table) 
 //   (Next Take)*  End
 class Version::Search {
  public:
-  // Where it goes; begins to load what Next reads first.
-  void Begin(const Version& version, const LookupKey& key, bool fill_cache, bool doubt_filters) {
-    key_ = &key;
-    fill_cache_ = fill_cache;
-    doubt_filters_ = doubt_filters;
+  // Lists the tables; begins to load what Next reads first.  `lookup` outlives this.
+  void Begin(const Version& version, KeyLookup* lookup, const GetOptions& options) {
+    lookup_ = lookup;
+    options_ = options;
     tables_ = version.candidates_.data();
-    const std::span<const uint32_t> with_key = version.ranges_.With(key.user_key());
+    const std::span<const uint32_t> with_key = version.ranges_.With(lookup->key.user_key());
     at_ = with_key.data();
     end_ = at_ + with_key.size();
     // All filters' lines are on their way before the first one is waited for.
     for (const uint32_t number : with_key)
-      tables_[number].table->table->PrefetchFilter(key.digest());
+      tables_[number].table->table->PrefetchFilter(lookup->key.digest());
   }
 
-  // The next table that is to be looked into, or null: whose filter does not deny the key.
-  const Table* Next(const Counters::Here& counters, Explanation* explanation) {
+  // The next table whose filter does not deny the key; null if there is none.
+  const Table* Next(const Counters::Here& counters) {
+    const LookupKey& key = lookup_->key;
     for (; at_ != end_; ++at_) {
       const int level = current().level;
       const Table& table = *current().table->table;
       Table::FilterAnswer filter;
-      if (explanation != nullptr || table.has_filter_partitions()) [[unlikely]] {
-        filter = AskAndNote(table, counters, explanation);
+      if (lookup_->explanation != nullptr || table.has_filter_partitions()) [[unlikely]] {
+        filter = AskAndNote(table, counters);
       } else {
-        filter = {table.MayContain(key_->digest()), table.filter_presence()};
+        filter = {table.MayContain(key.digest()), table.filter_presence()};
       }
       CountConsidered(filter.presence, level, counters);
-      if (filter.passed || (doubt_filters_ && HasAfterAll(table, *key_, level, counters)))
+      if (filter.passed || (lookup_->doubt_filters && HasAfterAll(table, key, level, counters)))
         return &table;
       counters.Add(level, LevelCounts::kReadsAvoided, 1);
     }
     return nullptr;
   }
 
-  // Of the table that Next returned: to be handed to Table::Get.
-  TableStep* step() { return step_; }
+  // What to ask the table that Next returned.
+  TableLookup Question(LevelCounts* counts) const {
+    return {lookup_->key, options_.fill_cache, options_.pin_always, counts, step_};
+  }
   int level() const { return current().level; }
 
-  // What it answered, and counted; true if that is the lookup's answer.
-  bool Take(const absl::StatusOr<TableAnswer>& answer, uint64_t suffix, LevelCounts* counts,
-            LookupResult* result, const Counters::Here& counters, Explanation* explanation) {
+  // Takes what that table answered and counted; true if the lookup is over.
+  bool Take(const absl::StatusOr<TableAnswer>& answer, LevelCounts* counts,
+            const Counters::Here& counters) {
     const bool is_answer = !answer.ok() || *answer != TableAnswer::kAbsent;
     if (filter_failed_) [[unlikely]]
       ForgetFalsePositive(counts);
@@ -133,21 +133,22 @@ class Version::Search {
     }
     if (!answer.ok()) {
       if (step_ != nullptr) step_->outcome = "failed";
+      lookup_->status = answer.status();
       return true;
     }
-    result->answer = *answer;
+    lookup_->result.answer = *answer;
     if (step_ != nullptr) {
       step_->outcome = *answer == TableAnswer::kFound ? "put" : "delete";
-      step_->sequence = SequenceOf(suffix);
-      explanation->answered_by =
+      step_->sequence = SequenceOf(lookup_->result.suffix);
+      lookup_->explanation->answered_by =
           Concat("table ", current().table->meta.number, " at level ", current().level);
     }
     return true;
   }
 
   // Counts the levels that it came to: all of them, if no table had the key or failed.
-  void End(bool found_nothing, int deepest_level, const Counters::Here& counters) const {
-    counters.Add(found_nothing ? deepest_level : current().level, LevelCounts::kLookupsEnded, 1);
+  void End(int deepest_level, const Counters::Here& counters) const {
+    counters.Add(at_ == end_ ? deepest_level : current().level, LevelCounts::kLookupsEnded, 1);
   }
 
  private:
@@ -162,12 +163,11 @@ class Version::Search {
   // Asks the filter of the current table where that takes more than a look: it may be in
   // partitions, or somebody wants to know.
   [[gnu::noinline]] Table::FilterAnswer AskAndNote(const Table& table,
-                                                   const Counters::Here& counters,
-                                                   Explanation* explanation) {
-    if (explanation != nullptr) step_ = AddStep(explanation, current().level, *current().table);
+                                                   const Counters::Here& counters) {
+    if (lookup_->explanation != nullptr)
+      step_ = AddStep(lookup_->explanation, current().level, *current().table);
     LevelCounts counts;
-    const Table::FilterAnswer answer = table.AskFilter(
-        *key_, fill_cache_, &counts, step_ == nullptr ? nullptr : &step_->partitions);
+    const Table::FilterAnswer answer = table.AskFilter(Question(&counts));
     filter_failed_ = table.has_filter_partitions() && answer.presence != FilterPresence::kUsable;
     counters.Add(level(), counts);
     if (step_ != nullptr) {
@@ -185,34 +185,25 @@ class Version::Search {
 
   const Candidate& current() const { return tables_[*at_]; }
 
-  const LookupKey* key_ = nullptr;
+  KeyLookup* lookup_ = nullptr;
+  GetOptions options_;
   const Candidate* tables_ = nullptr;  // of the version
   const uint32_t* at_ = nullptr;       // their numbers, from here to `end_`
   const uint32_t* end_ = nullptr;
   TableStep* step_ = nullptr;
-  bool fill_cache_ = true;
   bool filter_failed_ = false;  // that of a partition of the current table
-  bool doubt_filters_ = false;
 };
 
-absl::Status Version::Get(const LookupKey& key, const GetOptions& options,
-                          const Counters::Here& counters, LookupResult* result,
-                          Explanation* explanation) const {
+void Version::Get(KeyLookup* lookup, const GetOptions& options,
+                  const Counters::Here& counters) const {
   Search search;
-  search.Begin(*this, key, options.fill_cache, options.doubt_filters);
-  result->answer = TableAnswer::kAbsent;
-  absl::Status status;
-  while (const Table* table = search.Next(counters, explanation)) {
-    uint64_t suffix = 0;
+  search.Begin(*this, lookup, options);
+  while (const Table* table = search.Next(counters)) {
     LevelCounts counts;
-    const absl::StatusOr<TableAnswer> answer =
-        table->Get(key, options.fill_cache, &result->value, &suffix, &result->pin, &counts,
-                   search.step(), options.pin_always);
-    if (!answer.ok()) status = answer.status();
-    if (search.Take(answer, suffix, &counts, result, counters, explanation)) break;
+    if (search.Take(table->Get(search.Question(&counts), &lookup->result), &counts, counters))
+      break;
   }
-  search.End(status.ok() && result->answer == TableAnswer::kAbsent, deepest_level(), counters);
-  return status;
+  search.End(deepest_level(), counters);
 }
 
 // The lookups go on side by side, a table each in a round, so that what one waits for is on its way
@@ -236,10 +227,7 @@ class Version::Batch {
         searches_(lookups.size()) {
     places_.reserve(lookups.size());
     next_places_.reserve(lookups.size());
-    for (size_t i = 0; i < lookups.size(); ++i) {
-      lookups[i].result.answer = TableAnswer::kAbsent;
-      searches_[i].Begin(version, lookups[i].key, options.fill_cache, lookups[i].doubt_filters);
-    }
+    for (size_t i = 0; i < lookups.size(); ++i) searches_[i].Begin(version, &lookups[i], options);
   }
 
   void Run(FileSystem* files) {
@@ -266,9 +254,9 @@ class Version::Batch {
   };
 
   void GoOn(size_t lookup) {
-    const Table* table = searches_[lookup].Next(counters_, nullptr);
+    const Table* table = searches_[lookup].Next(counters_);
     if (table == nullptr) {
-      searches_[lookup].End(true, deepest_level_, counters_);
+      searches_[lookup].End(deepest_level_, counters_);
       return;
     }
     Place& place = next_places_.emplace_back(
@@ -324,17 +312,13 @@ class Version::Batch {
         read = block.status();
       }
     }
-    uint64_t suffix = 0;
     LevelCounts counts;
     const absl::StatusOr<TableAnswer> answer = !read.ok() ? read : CatchOutOfMemory([&] {
-      return place->table->GetFrom(place->block, lookup.key, options_.fill_cache,
-                                   &lookup.result.value, &suffix, &lookup.result.pin, &counts,
-                                   nullptr, options_.pin_always);
+      return place->table->GetFrom(place->block, search.Question(&counts), &lookup.result);
     });
-    if (!answer.ok()) lookup.status = answer.status();
-    const bool is_over = search.Take(answer, suffix, &counts, &lookup.result, counters_, nullptr);
+    const bool is_over = search.Take(answer, &counts, counters_);
     if (!is_over) return GoOn(place->lookup);
-    search.End(false, deepest_level_, counters_);
+    search.End(deepest_level_, counters_);
   }
 
   const std::span<KeyLookup> lookups_;

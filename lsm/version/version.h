@@ -79,22 +79,25 @@ absl::StatusOr<std::shared_ptr<const OpenTable>> OpenTableIn(std::unique_ptr<Rea
                                                              std::string_view end = {},
                                                              const WastedReads& inherited = {});
 
-// Where a point lookup's answer comes from.
-struct LookupResult {
+// The answer of a point lookup, from a memtable or a table; a memtable's has no pin.
+struct LookupResult : TableHit {
   TableAnswer answer = TableAnswer::kAbsent;
-  std::string_view value;  // within the caller's EpochGuard, or as long as `pin`
-  BlockRef pin;
 };
 
-// One of several keys that are looked up together.
+// One key that is looked up, alone or with others.
 struct KeyLookup {
   KeyLookup(std::string_view user_key, Sequence sequence, const bloom::DigestSeed& seed)
       : key(user_key, sequence, seed) {}
 
   LookupKey key;
-  bool doubt_filters = false;  // as in Version::GetOptions
-  absl::Status status;         // out
-  LookupResult result;         // out
+  // Looks into tables even if their filters say no.  One that has the key nevertheless answers, and
+  // is counted.
+  bool doubt_filters = false;
+  Explanation* explanation = nullptr;  // lists each step; null: not wanted
+
+  // The outcome.
+  absl::Status status;
+  LookupResult result;
 };
 
 class Version {
@@ -120,21 +123,16 @@ class Version {
 
   struct GetOptions {
     bool fill_cache = true;
-    bool pin_always = false;  // as in Table::Get
-    // Tables whose filters say no are looked into all the same.  One that has the key nevertheless
-    // answers, and is counted.
-    bool doubt_filters = false;
+    bool pin_always = false;  // as in TableLookup
   };
-  // The newest version of the key that the lookup may see.  Asks the filters of all tables that may
-  // hold it at once: prefetches every one, then probes newest first.  REQUIRES: an EpochGuard
-  // stands.  Counts; fills `explanation` if not null.
-  absl::Status Get(const LookupKey& key, const GetOptions& options, const Counters::Here& counters,
-                   LookupResult* result, Explanation* explanation) const;
+  // Finds the newest version of the key that the lookup may see.  Asks the filters of all tables
+  // that may hold it at once: prefetches every one, then probes newest first.  REQUIRES: an
+  // EpochGuard stands, and `lookup` has no outcome yet.
+  void Get(KeyLookup* lookup, const GetOptions& options, const Counters::Here& counters) const;
 
   // The same of many keys side by side; each gets an outcome of its own.  What is not cached is
   // read from `files`, where the tables lie, with one ReadMany a round, a table each in a round.
-  // `options.doubt_filters` is not looked at.  Throws std::bad_alloc, before anything is counted,
-  // if there is no memory for it.
+  // Throws std::bad_alloc, before anything is counted, if there is no memory for it.
   void MultiGet(std::span<KeyLookup> lookups, const GetOptions& options, FileSystem* files,
                 const Counters::Here& counters) const;
 

@@ -87,13 +87,11 @@ void DemandAnswer(const lsm::Table& table, const std::vector<Entry>& entries,
                   std::string_view user_key, lsm::Sequence sequence) {
   const Entry* const entry = FindEntry(entries, user_key, sequence);
   const lsm::LookupKey key(user_key, sequence, table.digest_seed());
-  std::string_view value;
-  uint64_t suffix = 0;
   const lsm::EpochGuard guard;
-  lsm::BlockRef pin;
+  lsm::TableHit hit;
   table.PrefetchFilter(key.digest());
   table.MayContain(key.digest());
-  const auto answer = table.Get(key, true, &value, &suffix, &pin, nullptr, nullptr);
+  const auto answer = table.Get({key}, &hit);
   // The walk had every block inspected, as a lookup does.
   Demand(answer.ok(), "a table that can be walked can be asked");
   if (entry == nullptr) {
@@ -141,11 +139,9 @@ void UseDamaged(const lsm::Table& table, const Walk& seen) {
     if (iterator->Valid())
       Demand(lsm::CompareInternalKeys(iterator->key(), key) <= 0, "or backward");
     const lsm::LookupKey lookup(lsm::UserKeyOf(key), lsm::kSequenceMax, 0);
-    std::string_view value;
-    uint64_t suffix = 0;
     const lsm::EpochGuard guard;
-    lsm::BlockRef pin;
-    const auto answer = table.Get(lookup, false, &value, &suffix, &pin, nullptr, nullptr);
+    lsm::TableHit hit;
+    const auto answer = table.Get({lookup, /*fill_cache=*/false}, &hit);
     if (answer.ok()) Demand(*answer != lsm::TableAnswer::kAbsent, "a key of it is there, or lost");
   }
 }

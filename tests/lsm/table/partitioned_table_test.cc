@@ -81,12 +81,11 @@ class PartitionedTableTest : public ::testing::Test {
     cost.bytes = opened_.file->read_bytes;
     const LookupKey key(NumberKey(number), kSequenceMax, kTestSeed);
     const EpochGuard guard;
-    cost.passed = table().AskFilter(key, true, &cost.counts, &cost.step.partitions).passed;
+    const TableLookup lookup{.key = key, .counts = &cost.counts, .step = &cost.step};
+    cost.passed = table().AskFilter(lookup).passed;
     if (cost.passed) {
-      std::string_view value;
-      uint64_t suffix = 0;
-      BlockRef pin;
-      const auto answer = table().Get(key, true, &value, &suffix, &pin, &cost.counts, &cost.step);
+      TableHit hit;
+      const auto answer = table().Get(lookup, &hit);
       EXPECT_OK(answer);
       cost.answer = answer.value_or(TableAnswer::kAbsent);
     }
@@ -176,13 +175,13 @@ TEST_F(PartitionedTableTest, ADamagedFilterPartitionSaysMaybeAndIsReadOnce) {
   const EpochGuard guard;
   const uint64_t reads = opened_.file->reads;
   for (int i = 0; i < 3; ++i) {
-    const auto answer = table().AskFilter(inside, true, nullptr, nullptr);
+    const auto answer = table().AskFilter({inside});
     EXPECT_TRUE(answer.passed);
     EXPECT_EQ(answer.presence, FilterPresence::kDamaged);
   }
   EXPECT_EQ(opened_.file->reads, reads + 1);
   // The filter of the next partition is sound.
-  EXPECT_EQ(table().AskFilter(lookup, true, nullptr, nullptr).presence, FilterPresence::kUsable);
+  EXPECT_EQ(table().AskFilter({lookup}).presence, FilterPresence::kUsable);
 }
 
 TEST_F(PartitionedTableTest, AFilterPartitionThatCannotBeReadIsReadAgain) {
@@ -190,15 +189,12 @@ TEST_F(PartitionedTableTest, AFilterPartitionThatCannotBeReadIsReadAgain) {
   opened_.file->fault = absl::UnavailableError("EIO");
   const LookupKey key(NumberKey(1000), kSequenceMax, kTestSeed);
   const EpochGuard guard;
-  EXPECT_EQ(table().AskFilter(key, true, nullptr, nullptr).presence, FilterPresence::kDamaged);
-  EXPECT_TRUE(table().AskFilter(key, true, nullptr, nullptr).passed);
-  std::string_view value;
-  uint64_t suffix = 0;
-  BlockRef pin;
-  EXPECT_THAT(table().Get(key, true, &value, &suffix, &pin, nullptr, nullptr),
-              StatusIs(absl::StatusCode::kUnavailable, "EIO"));
+  EXPECT_EQ(table().AskFilter({key}).presence, FilterPresence::kDamaged);
+  EXPECT_TRUE(table().AskFilter({key}).passed);
+  TableHit hit;
+  EXPECT_THAT(table().Get({key}, &hit), StatusIs(absl::StatusCode::kUnavailable, "EIO"));
   opened_.file->fault = absl::OkStatus();
-  EXPECT_EQ(table().AskFilter(key, true, nullptr, nullptr).presence, FilterPresence::kUsable);
+  EXPECT_EQ(table().AskFilter({key}).presence, FilterPresence::kUsable);
 }
 
 TEST_F(PartitionedTableTest, ADamagedIndexPartitionIsNamedByItsOffset) {
@@ -207,13 +203,10 @@ TEST_F(PartitionedTableTest, ADamagedIndexPartitionIsNamedByItsOffset) {
   opened_.file->bytes[entry.index.offset + 10] ^= 1;
   const LookupKey key(table().partitions().fence(3), kSequenceMax, kTestSeed);
   const EpochGuard guard;
-  std::string_view value;
-  uint64_t suffix = 0;
-  BlockRef pin;
-  EXPECT_THAT(
-      table().Get(key, true, &value, &suffix, &pin, nullptr, nullptr),
-      StatusIs(absl::StatusCode::kDataLoss, HasSubstr(std::string(kTablePath) + ": offset " +
-                                                      std::to_string(entry.index.offset))));
+  TableHit hit;
+  EXPECT_THAT(table().Get({key}, &hit), StatusIs(absl::StatusCode::kDataLoss,
+                                                 HasSubstr(std::string(kTablePath) + ": offset " +
+                                                           std::to_string(entry.index.offset))));
   EXPECT_EQ(Lookup(0).answer, TableAnswer::kFound);
 }
 

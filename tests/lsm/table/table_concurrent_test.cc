@@ -82,27 +82,24 @@ TEST_P(TableConcurrentTest, LookupsAreRightWhileBlocksAndTablesGo) {
           const LookupKey key(NumberKey(number), kSequenceMax, kTestSeed);
           const EpochGuard guard;
           const Table* const table = view.current();
-          std::string_view value;
-          uint64_t suffix = 0;
-          BlockRef pin;
+          TableHit hit;
           const bool keep = rng() % 8 == 0;
-          const auto filter = table->AskFilter(key, rng() % 8 != 0, nullptr, nullptr);
+          const auto filter = table->AskFilter({key, rng() % 8 != 0});
           ASSERT_EQ(filter.presence, FilterPresence::kUsable);
           ASSERT_TRUE(filter.passed || number >= kKeys);
-          const auto answer =
-              table->Get(key, rng() % 8 != 0, &value, &suffix, &pin, nullptr, nullptr, keep);
+          const auto answer = table->Get({key, rng() % 8 != 0, keep}, &hit);
           ASSERT_OK(answer.status());
           ASSERT_EQ(*answer, number < kKeys ? TableAnswer::kFound : TableAnswer::kAbsent);
           if (number < kKeys) {
-            ASSERT_EQ(value, ValueOf(number));
+            ASSERT_EQ(hit.value, ValueOf(number));
           }
           // A pinned value stays, whatever becomes of its table.
           if (keep && number < kKeys) {
             if (kept) {
               ASSERT_EQ(kept_value, kept_expected);
             }
-            kept = std::move(pin);
-            kept_value = value;
+            kept = std::move(hit.pin);
+            kept_value = hit.value;
             kept_expected = ValueOf(number);
           }
           lookups.fetch_add(1, std::memory_order_relaxed);

@@ -96,8 +96,7 @@ class TableDamageTest : public ::testing::Test {
     const LookupKey key(user_key, kSequenceMax, kTestSeed);
     {
       const EpochGuard guard;
-      outcome->damaged_filters +=
-          table.AskFilter(key, true, nullptr, nullptr).presence == FilterPresence::kDamaged;
+      outcome->damaged_filters += table.AskFilter({key}).presence == FilterPresence::kDamaged;
     }
     const auto answer = AskTable(table, user_key, kSequenceMax);
     if (answer.ok()) {

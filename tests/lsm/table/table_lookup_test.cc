@@ -37,13 +37,14 @@ class TableLookupTest : public ::testing::Test {
     const LookupKey key(user_key, sequence, kTestSeed);
     const EpochGuard guard;
     Lookup lookup;
-    std::string_view value;
-    uint64_t suffix = 0;
-    const auto answer =
-        table.Get(key, fill_cache, &value, &suffix, &lookup.pin, &lookup.counts, &lookup.step);
+    TableHit hit;
+    const auto answer = table.Get(
+        {.key = key, .fill_cache = fill_cache, .counts = &lookup.counts, .step = &lookup.step},
+        &hit);
     EXPECT_OK(answer.status());
     if (answer.ok()) lookup.answer = *answer;
-    lookup.value = value;
+    lookup.value = hit.value;
+    lookup.pin = std::move(hit.pin);
     return lookup;
   }
 
@@ -107,46 +108,40 @@ TEST_F(TableLookupTest, WithoutACacheEveryLookupReadsItsBlock) {
 
 TEST_F(TableLookupTest, APinnedValueOutlivesGuardAndCache) {
   Build(nullptr);
-  std::string_view value;
-  BlockRef pin;
+  TableHit hit;
   for (const bool cached_before : {false, true}) {
     {
       ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTable(bytes_));
       if (cached_before) Get(*opened.table, NumberKey(100));
       const LookupKey key(NumberKey(100), kSequenceMax, kTestSeed);
       const EpochGuard guard;
-      uint64_t suffix = 0;
-      ASSERT_OK(
-          opened.table->Get(key, true, &value, &suffix, &pin, nullptr, nullptr, /*pin_always=*/true)
-              .status());
-      EXPECT_TRUE(pin);
+      ASSERT_OK(opened.table->Get({.key = key, .pin_always = true}, &hit).status());
+      EXPECT_TRUE(hit.pin);
     }
-    EXPECT_EQ(value, std::string(50, 'v'));
-    pin.Reset();
+    EXPECT_EQ(hit.value, std::string(50, 'v'));
+    hit.pin.Reset();
   }
 }
 
 TEST_F(TableLookupTest, APinIsOfTheBlockThatHoldsTheValueOrOfNone) {
   Build(nullptr);
   ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTable(bytes_));
-  BlockRef pin;
-  std::string_view value;
-  uint64_t suffix = 0;
+  TableHit hit;
   const EpochGuard guard;
   const auto get = [&](std::string_view user_key, bool fill_cache) {
     const LookupKey key(user_key, kSequenceMax, kTestSeed);
-    return opened.table->Get(key, fill_cache, &value, &suffix, &pin, nullptr, nullptr).value();
+    return opened.table->Get({key, fill_cache}, &hit).value();
   };
   EXPECT_EQ(get(NumberKey(100), /*fill_cache=*/false), TableAnswer::kFound);
-  EXPECT_TRUE(pin);
+  EXPECT_TRUE(hit.pin);
   // Read, and not found in it.
   EXPECT_EQ(get(NumberKey(101), /*fill_cache=*/false), TableAnswer::kAbsent);
-  EXPECT_FALSE(pin);
+  EXPECT_FALSE(hit.pin);
   EXPECT_EQ(get(NumberKey(100), /*fill_cache=*/true), TableAnswer::kFound);
-  EXPECT_TRUE(pin);
+  EXPECT_TRUE(hit.pin);
   // In the cache now; what the pin held before is let go.
   EXPECT_EQ(get(NumberKey(100), /*fill_cache=*/true), TableAnswer::kFound);
-  EXPECT_FALSE(pin);
+  EXPECT_FALSE(hit.pin);
 }
 
 TEST_F(TableLookupTest, AbsentKeysThatTheFilterDeniesCostNoRead) {
@@ -209,12 +204,10 @@ TEST_F(TableLookupTest, VersionsThatGoOverABlocksEndAreFollowed) {
   ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTable(BuildTable(options_, model_)));
   const LookupKey key("m", 0, kTestSeed);  // older than all of them
   const EpochGuard guard;
-  std::string_view value;
-  uint64_t suffix = 0;
-  BlockRef pin;
+  TableHit hit;
   TableStep step;
   ASSERT_OK_AND_ASSIGN(const TableAnswer answer,
-                       opened.table->Get(key, true, &value, &suffix, &pin, nullptr, &step));
+                       opened.table->Get({.key = key, .step = &step}, &hit));
   EXPECT_EQ(answer, TableAnswer::kAbsent);
   EXPECT_EQ(step.blocks.size(), opened.table->block_count());
 }

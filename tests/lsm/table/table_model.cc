@@ -186,14 +186,15 @@ absl::StatusOr<Answer> AskTable(const Table& table, std::string_view user_key, S
                                 LevelCounts* counts) {
   const LookupKey key(user_key, sequence, kTestSeed);
   const EpochGuard guard;
-  if (!table.AskFilter(key, true, counts, nullptr).passed) return Answer{};
-  std::string_view value;
+  const TableLookup lookup{.key = key, .counts = counts};
+  if (!table.AskFilter(lookup).passed) return Answer{};
   Answer answer;
-  BlockRef pin;
-  auto kind = table.Get(key, true, &value, &answer.suffix, &pin, counts, nullptr);
+  TableHit hit;
+  auto kind = table.Get(lookup, &hit);
   if (!kind.ok()) return kind.status();
   answer.kind = *kind;
-  if (answer.kind == TableAnswer::kFound) answer.value = value;
+  answer.suffix = hit.suffix;
+  if (answer.kind == TableAnswer::kFound) answer.value = hit.value;
   return answer;
 }
 

@@ -319,12 +319,9 @@ TEST_P(TableModelTest, AKeyBeyondTheLastOneCostsNoRead) {
     const std::string beyond = std::string(UserKeyOf(subject.model.rbegin()->first)) + "x";
     const LookupKey key(beyond, kSequenceMax, kTestSeed);
     const EpochGuard guard;
-    std::string_view value;
-    uint64_t suffix = 0;
-    BlockRef pin;
-    ASSERT_OK_AND_ASSIGN(
-        const TableAnswer answer,
-        subject.opened.table->Get(key, true, &value, &suffix, &pin, &counts, nullptr));
+    TableHit hit;
+    ASSERT_OK_AND_ASSIGN(const TableAnswer answer,
+                         subject.opened.table->Get({.key = key, .counts = &counts}, &hit));
     EXPECT_EQ(answer, TableAnswer::kAbsent);
     EXPECT_EQ(subject.opened.file->reads, reads);
     EXPECT_EQ(counts[LevelCounts::kBlocksFromFile] + counts[LevelCounts::kBlocksFromCache], 0u);

@@ -51,17 +51,17 @@ class PartitionedVersionTest : public testing::Test {
     if (i % 50 == 0) return "deleted";
     return i % 5 == 0 ? "top" : i % 3 == 0 ? "middle" : i % 2 == 0 ? "deep" : "absent";
   }
-  static std::string TextOf(const absl::Status& status, const LookupResult& result) {
-    if (!status.ok()) return std::string(MessageOf(status));
-    if (result.answer == TableAnswer::kFound) return std::string(result.value);
-    return result.answer == TableAnswer::kDeleted ? "deleted" : "absent";
+  static std::string TextOf(const KeyLookup& lookup) {
+    if (!lookup.status.ok()) return std::string(MessageOf(lookup.status));
+    if (lookup.result.answer == TableAnswer::kFound) return std::string(lookup.result.value);
+    return lookup.result.answer == TableAnswer::kDeleted ? "deleted" : "absent";
   }
   std::string Find(int i, Explanation* explanation = nullptr) {
-    const LookupKey key(KeyOf(i), kSequenceMax, TableMaker::kDigestSeed);
+    KeyLookup lookup(KeyOf(i), kSequenceMax, TableMaker::kDigestSeed);
+    lookup.explanation = explanation;
     const EpochGuard guard;
-    LookupResult result;
-    const absl::Status status = version_->Get(key, {}, &maker_.counters, &result, explanation);
-    return TextOf(status, result);
+    version_->Get(&lookup, {}, &maker_.counters);
+    return TextOf(lookup);
   }
 
   TableMaker maker_;
@@ -86,8 +86,7 @@ TEST_F(PartitionedVersionTest, AnswersAreThoseOfWholeTables) {
       const EpochGuard guard;
       version_->MultiGet(lookups, {}, &maker_.files, &maker_.counters);
       for (int i = 0; i < kKeys; ++i) {
-        const KeyLookup& lookup = lookups[static_cast<size_t>(i)];
-        ASSERT_EQ(TextOf(lookup.status, lookup.result), Expected(i)) << i;
+        ASSERT_EQ(TextOf(lookups[static_cast<size_t>(i)]), Expected(i)) << i;
       }
     }
     version_ = nullptr;

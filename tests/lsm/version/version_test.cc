@@ -38,13 +38,13 @@ class VersionTest : public testing::Test {
   std::string Get(const Version& version, std::string_view key, Sequence sequence = kSequenceMax,
                   Explanation* explanation = nullptr, bool doubt_filters = false) {
     const EpochGuard guard;
-    LookupResult result;
-    const absl::Status status =
-        version.Get(LookupKey(key, sequence, TableMaker::kDigestSeed),
-                    {.doubt_filters = doubt_filters}, &maker_.counters, &result, explanation);
-    if (!status.ok()) return status.ToString();
-    if (result.answer == TableAnswer::kFound) return std::string(result.value);
-    return result.answer == TableAnswer::kDeleted ? "deleted" : "absent";
+    KeyLookup lookup(key, sequence, TableMaker::kDigestSeed);
+    lookup.doubt_filters = doubt_filters;
+    lookup.explanation = explanation;
+    version.Get(&lookup, {}, &maker_.counters);
+    if (!lookup.status.ok()) return lookup.status.ToString();
+    if (lookup.result.answer == TableAnswer::kFound) return std::string(lookup.result.value);
+    return lookup.result.answer == TableAnswer::kDeleted ? "deleted" : "absent";
   }
 
   // Below level 0.

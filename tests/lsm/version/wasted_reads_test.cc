@@ -29,10 +29,11 @@ class WastedReadsTest : public testing::Test {
   TableAnswer Get(const Version& version, const std::string& key, Sequence sequence = kSequenceMax,
                   bool doubt_filters = false) {
     const EpochGuard guard;
-    LookupResult result;
-    EXPECT_OK(version.Get(LookupKey(key, sequence, TableMaker::kDigestSeed),
-                          {.doubt_filters = doubt_filters}, &maker_.counters, &result, nullptr));
-    return result.answer;
+    KeyLookup lookup(key, sequence, TableMaker::kDigestSeed);
+    lookup.doubt_filters = doubt_filters;
+    version.Get(&lookup, {}, &maker_.counters);
+    EXPECT_OK(lookup.status);
+    return lookup.result.answer;
   }
   void MultiGetAbsent(const Version& version) {
     constexpr int kAtOnce = 20;

@@ -89,16 +89,16 @@ void LookIntoTables(const StoreFiles& files, const std::string& key, Session* se
     explanation.error = lsm::MessageOf(version.status());
     return session->Fail(version.status(), files.directory->path());
   }
-  const lsm::LookupKey lookup_key(key, lsm::kSequenceMax, files.manifest.state.digest_seed);
+  lsm::KeyLookup in_tables(key, lsm::kSequenceMax, files.manifest.state.digest_seed);
+  in_tables.explanation = &explanation;
   lsm::Counters counters;
-  lsm::LookupResult result;
   const lsm::EpochGuard guard;
-  const absl::Status status =
-      (*version)->Get(lookup_key, {.fill_cache = false}, &counters, &result, &explanation);
-  if (!status.ok()) {
-    explanation.error = lsm::MessageOf(status);
-    return session->Fail(status, files.directory->path());
+  (*version)->Get(&in_tables, {.fill_cache = false}, &counters);
+  if (!in_tables.status.ok()) {
+    explanation.error = lsm::MessageOf(in_tables.status);
+    return session->Fail(in_tables.status, files.directory->path());
   }
+  const lsm::LookupResult& result = in_tables.result;
   const bool is_answered = result.answer != lsm::TableAnswer::kAbsent;
   const lsm::TableStep* const answered = is_answered ? &explanation.tables.back() : nullptr;
   std::vector<std::string> doubtful;

@@ -117,7 +117,7 @@ bool PassesFilter(const lsm::Table& table, std::string_view user_key) {
   if (!table.is_partitioned()) return table.MayContain(DigestFor(table, user_key));
   const lsm::LookupKey key(user_key, lsm::kSequenceMax, table.digest_seed());
   const lsm::EpochGuard guard;
-  return table.AskFilter(key, /*fill_cache=*/false, nullptr, nullptr).passed;
+  return table.AskFilter({key, /*fill_cache=*/false}).passed;
 }
 
 bloom::Digest DigestFor(const lsm::Table& table, std::string_view user_key) {
