@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <cstdio>
 #include <ctime>
 #include <filesystem>
@@ -17,6 +16,7 @@
 #include <thread>
 
 #include "bloom/core/cpu.h"
+#include "lsm/bytes/readable.h"
 
 #ifndef TRELLIS_BENCH_BUILD
 #define TRELLIS_BENCH_BUILD "unknown build"
@@ -24,12 +24,6 @@
 
 namespace bench {
 namespace {
-
-std::string Gibibytes(double bytes) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.1f GiB", bytes / std::pow(2, 30));
-  return text;
-}
 
 std::string Compiler() {
 #if defined(__clang__)
@@ -171,11 +165,10 @@ Conditions DescribeMachine(const std::string& directory) {
   std::getline(std::ifstream("/proc/loadavg"), load);
   char clock_cost[32];
   std::snprintf(clock_cost, sizeof clock_cost, "%.0f ns", ClockCostNanos());
-  const auto memory = static_cast<double>(MemoryBytes());
   return {
       {"Date", NowUtc()},
       {"CPU", DescribeCpu()},
-      {"Memory", Gibibytes(memory)},
+      {"Memory", lsm::ReadableBytes(MemoryBytes())},
       {"Kernel", std::string(system.sysname) + " " + system.release},
       {"File system", FileSystemOf(directory)},
       {"Load average before", load},

@@ -29,6 +29,7 @@
 #include "bench/or_die.h"
 #include "bench/table.h"
 #include "bench/workload.h"
+#include "lsm/bytes/readable.h"
 #include "lsm/db.h"
 
 namespace {
@@ -107,12 +108,13 @@ void AddRow(lsm::DB* db, const std::string& name, const Config& config, bool loc
   const lsm::Statistics now = db->GetStatistics();
   const lsm::LevelStatistics since = now.total.Since(before.total);
   const auto per_lookup = [](uint64_t count) {
-    return bench::Digits3(static_cast<double>(count) / kLookups);
+    return lsm::ReadableNumber(static_cast<double>(count) / kLookups);
   };
   const uint64_t resident = now.total.filter_bytes + now.total.index_bytes;
   table->rows.push_back({name, local ? "local" : "uniform", present ? "present" : "absent",
-                         bench::Bytes(resident + now.block_cache_bytes), bench::Bytes(resident),
-                         per_lookup(since.blocks_from_file), per_lookup(since.partitions_from_file),
+                         lsm::ReadableBytes(resident + now.block_cache_bytes),
+                         lsm::ReadableBytes(resident), per_lookup(since.blocks_from_file),
+                         per_lookup(since.partitions_from_file),
                          per_lookup(since.bytes_from_file + since.partition_bytes_from_file),
                          bench::Short(kLookups / seconds)});
 }
@@ -126,10 +128,10 @@ uint64_t Measure(const std::string& path, const std::string& name, size_t cache_
   const std::unique_ptr<lsm::DB> db = OrDie(lsm::DB::Open(path, options));
   const double seconds = SecondsSince(from);
   const lsm::Statistics now = db->GetStatistics();
-  openings->rows.push_back({name, std::to_string(now.total.tables),
-                            bench::Bytes(now.total.table_bytes), bench::Bytes(cache_bytes),
-                            std::to_string(now.opening_reads), bench::Bytes(now.opening_bytes_read),
-                            bench::Digits3(seconds * 1e3)});
+  openings->rows.push_back(
+      {name, std::to_string(now.total.tables), lsm::ReadableBytes(now.total.table_bytes),
+       lsm::ReadableBytes(cache_bytes), std::to_string(now.opening_reads),
+       lsm::ReadableBytes(now.opening_bytes_read), lsm::ReadableNumber(seconds * 1e3)});
   for (const bool local : {false, true}) {
     for (const bool present : {false, true}) AddRow(db.get(), name, config, local, present, table);
   }
@@ -140,10 +142,13 @@ uint64_t Measure(const std::string& path, const std::string& name, size_t cache_
 
 int main(int argc, char** argv) {
   Config config;
+  // Prints only the table of bench/README.md.
+  const bool excerpt = argc > 1 && std::string_view(argv[1]) == "--excerpt";
+  if (excerpt) --argc, ++argv;
   if (argc > 1) config.keys = std::strtoull(argv[1], nullptr, 10);
   if (argc > 2) config.cache_bytes = std::strtoull(argv[2], nullptr, 10) << 10;
   if (argc > 3 || config.keys < 1000 || config.cache_bytes == 0) {
-    std::cerr << "usage: partition_bench [KEYS [CACHE_KIB]]\n";
+    std::cerr << "usage: partition_bench [--excerpt] [KEYS [CACHE_KIB]]\n";
     return 2;
   }
   const std::filesystem::path folder = "partition_bench_" + std::to_string(::getpid());
@@ -166,7 +171,11 @@ int main(int argc, char** argv) {
       Measure(partitioned, "partitioned", config.cache_bytes, config, &table, &openings);
   Measure(partitioned, "partitioned, as much", config.cache_bytes + of_whole - of_parts, config,
           &table, &openings);
-  std::cout << bench::ToText(openings) << "\n" << bench::ToText(table);
+  if (excerpt) {
+    std::cout << "```text\n" << bench::ToText(table) << "```\n";
+  } else {
+    std::cout << bench::ToText(openings) << "\n" << bench::ToText(table);
+  }
   std::filesystem::remove_all(folder);
   return 0;
 }

@@ -23,6 +23,7 @@
 #include "bench/spread.h"
 #include "bench/table.h"
 #include "bench/workload.h"
+#include "lsm/bytes/readable.h"
 #include "lsm/db.h"
 
 namespace {
@@ -121,9 +122,10 @@ bench::Table TableOf(const Pair& pair) {
     std::vector<double> ratios;
     for (size_t round = 0; round < on.size(); ++round) ratios.push_back(on[round] / off[round]);
     const bench::Spread ratio = bench::SpreadOf(ratios);
-    table.rows.push_back({kNames[i], bench::Digits3(bench::SpreadOf(off).median),
-                          bench::Digits3(bench::SpreadOf(on).median), bench::Digits3(ratio.median),
-                          bench::Digits3(ratio.min), bench::Digits3(ratio.max)});
+    table.rows.push_back({kNames[i], lsm::ReadableNumber(bench::SpreadOf(off).median),
+                          lsm::ReadableNumber(bench::SpreadOf(on).median),
+                          lsm::ReadableNumber(ratio.median), lsm::ReadableNumber(ratio.min),
+                          lsm::ReadableNumber(ratio.max)});
   }
   return table;
 }

@@ -4,7 +4,6 @@
 #ifndef TRELLIS_BENCH_TABLE_H_
 #define TRELLIS_BENCH_TABLE_H_
 
-#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -28,18 +27,15 @@ struct Table {
 
 // Columns as wide as their widest cell, two blanks between; ends with a line feed.
 std::string ToText(const Table& table);
+// The same without the header.
+std::string ToRows(const Table& table);
 std::string ToHtml(const Table& table);
 // RFC 4180, with a header line.
 std::string ToCsv(const Table& table);
 
-// `value` with three significant digits and no exponent: "0.00123", "12.3", "1230".
-std::string Digits3(double value);
-// The same with a letter for large numbers: "950", "12.3k", "1.23M".
+// Three significant digits, and a letter for large numbers: "950", "12.3k", "1.23M".  For other
+// figures: lsm/bytes/readable.h.
 std::string Short(double value);
-// "12.3 KiB", "1.50 MiB"
-std::string Bytes(uint64_t bytes);
-// "12,345,678"
-std::string Grouped(uint64_t value);
 
 // For text and attribute values of HTML, in double quotes.
 std::string EscapeHtml(std::string_view text);
@@ -47,6 +43,9 @@ std::string EscapeHtml(std::string_view text);
 // Of two columns: what, and its value.
 Table PairsTable(std::string id, std::string title,
                  const std::vector<std::pair<std::string, std::string>>& pairs);
+
+// The rows of the table that begin with one of these cells.
+Table RowsNamed(Table table, const std::vector<std::string>& names);
 
 }  // namespace bench
 

@@ -8,7 +8,7 @@
 #include <system_error>
 #include <utility>
 
-#include "bench/progress.h"
+#include "bench/experiment/progress.h"
 #include "bench/seeded_random.h"
 #include "bench/workload.h"
 #include "lsm/bytes/status.h"
@@ -40,6 +40,10 @@ void ChooseShape(Results* results) {
   results->table_bytes = std::clamp<uint64_t>(file_bytes / 128, 64 * kKiB, 64 * kMiB);
 }
 
+std::string NameOfStore(lsm::CompactionStyle style, const lsm::FilterGoal& filter_goal) {
+  return lsm::Concat(NameOf(style), filter_goal.is_none() ? "" : "-goal");
+}
+
 // One store.
 class Trial {
  public:
@@ -48,7 +52,7 @@ class Trial {
       : results_(results),
         config_(results.config),
         progress_(*progress),
-        name_(lsm::Concat(NameOf(style), filter_goal.is_none() ? "" : "-goal")),
+        name_(NameOfStore(style, filter_goal)),
         path_(lsm::Concat(config_.out, "/stores/", name_)),
         random_(config_.seed, "store"),
         dice_(config_.seed),
@@ -123,6 +127,7 @@ class Trial {
   }
 
   absl::Status FlushAndWait() {
+    LSM_RETURN_IF_ERROR(config_.CheckStop());
     LSM_RETURN_IF_ERROR(db_->Write(batch_));
     batch_.Clear();
     LSM_RETURN_IF_ERROR(db_->Flush());
@@ -212,10 +217,35 @@ class Trial {
   StyleResult result_;
 };
 
+// Adds the results of all stores: of each style, first without a filter goal, then with one.
+absl::Status RunTrials(Results* results, Progress* progress) {
+  const Config& config = results->config;
+  for (const bool with_goal : {false, true}) {
+    lsm::FilterGoal goal;
+    if (with_goal) {
+      const double bits =
+          config.goal_bits > 0 ? config.goal_bits : results->styles[0].filter_bits_per_key();
+      if (bits == 0) break;
+      goal = lsm::FilterGoal::BitsPerKey(bits);
+    }
+    for (const lsm::CompactionStyle style : config.styles) {
+      Trial trial(*results, style, goal, progress);
+      LSM_ASSIGN_OR_RETURN(StyleResult result, trial.Run());
+      // All stores hold the same, so the first one tells for all.
+      if (results->styles.empty()) {
+        LSM_ASSIGN_OR_RETURN(results->compacted_bytes, trial.CompactedBytes());
+      }
+      results->styles.push_back(std::move(result));
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 double Lookups::PerLookup(uint64_t Lookups::*field) const { return Ratio(this->*field, count); }
 
+std::string StyleResult::name() const { return NameOfStore(style, filter_goal); }
 double StyleResult::write_amplification() const {
   return Ratio(flush_bytes + compaction_bytes, user_bytes);
 }
@@ -244,29 +274,15 @@ absl::StatusOr<Results> CompareStyles(const Config& config) {
   std::error_code failed;
   const std::string directory = config.out + (config.on_disk ? "/stores" : "");
   std::filesystem::create_directories(directory, failed);
-  if (failed) return absl::UnavailableError(lsm::Concat(directory, ": ", failed.message()));
+  if (failed)
+    return absl::UnavailableError(lsm::Concat("--out: ", directory, ": ", failed.message()));
   results.conditions = DescribeMachine(config.out);
   results.conditions.push_back({"Store", lsm::BuildInfo()});
   Progress progress(static_cast<double>(config.keys) * (1 + config.overwrites) *
                     static_cast<double>(2 * config.styles.size()));
-  for (const bool with_goal : {false, true}) {
-    lsm::FilterGoal goal;
-    if (with_goal) {
-      const double bits =
-          config.goal_bits > 0 ? config.goal_bits : results.styles[0].filter_bits_per_key();
-      if (bits == 0) break;
-      goal = lsm::FilterGoal::BitsPerKey(bits);
-    }
-    for (const lsm::CompactionStyle style : config.styles) {
-      Trial trial(results, style, goal, &progress);
-      LSM_ASSIGN_OR_RETURN(StyleResult result, trial.Run());
-      // All stores hold the same, so the first one tells for all.
-      if (results.styles.empty()) {
-        LSM_ASSIGN_OR_RETURN(results.compacted_bytes, trial.CompactedBytes());
-      }
-      results.styles.push_back(std::move(result));
-    }
-  }
+  const absl::Status status = RunTrials(&results, &progress);
+  results.interrupted = absl::IsCancelled(status) && !results.styles.empty();
+  if (!results.interrupted) LSM_RETURN_IF_ERROR(status);
   results.seconds = progress.elapsed_seconds();
   return results;
 }

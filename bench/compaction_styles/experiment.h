@@ -43,6 +43,8 @@ struct StyleResult {
   std::vector<uint64_t> runs;         // at each moment, of all levels
   lsm::Statistics last;               // at the end: levels, their runs and filters
 
+  // Of its store: "leveled", "leveled-goal".
+  std::string name() const;
   const char* filters() const { return filter_goal.is_none() ? "uniform" : "goal"; }
   // Bytes of tables written for a byte of the user's.
   double write_amplification() const;
@@ -57,6 +59,7 @@ struct Results {
   uint64_t compacted_bytes = 0;  // of tables that hold each key once, in one run
   // First those without a goal for their filters; none with one where filters take no memory.
   std::vector<StyleResult> styles;
+  bool interrupted = false;  // styles are missing
   double seconds = 0;
 
   // Bytes of tables for a byte of tables without old versions; mean and most of the moments.
@@ -64,7 +67,8 @@ struct Results {
   double SpaceMost(const StyleResult& style) const;
 };
 
-// Stops at the first wrong answer or error.
+// Stops at the first wrong answer or error.  Told to stop, it returns the styles that it has
+// finished, or Cancelled if there are none.
 absl::StatusOr<Results> CompareStyles(const Config& config);
 
 }  // namespace bench::styles

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "bench/report/assets.h"
+#include "lsm/bytes/readable.h"
 #include "lsm/bytes/status.h"
 
 namespace bench::styles {
@@ -29,7 +30,7 @@ const StyleResult* Find(const Results& results, lsm::CompactionStyle style, bool
 // What a goal for its filters makes of the lazily leveled store; empty if there is none.
 std::string GoalClause(const StyleResult* lazy) {
   if (lazy == nullptr) return "";
-  return lsm::Concat(", or ", Digits3(lazy->absent.PerLookup(&Lookups::blocks)),
+  return lsm::Concat(", or ", lsm::ReadableNumber(lazy->absent.PerLookup(&Lookups::blocks)),
                      " where a goal of ", lazy->filter_goal.ToText(),
                      " spreads the filters' memory over its runs");
 }
@@ -40,43 +41,42 @@ std::string Headline(const Results& results) {
   const StyleResult* lazy = Find(results, lsm::CompactionStyle::kLazyLeveled, false);
   const StyleResult* lazy_goal = Find(results, lsm::CompactionStyle::kLazyLeveled, true);
   if (leveled == nullptr || lazy == nullptr) return "";
-  return lsm::Concat("For a byte of the user's, the lazily leveled store writes ",
-                     Digits3(lazy->write_amplification()), " bytes of tables and the leveled one ",
-                     Digits3(leveled->write_amplification()), "; a lookup of a present key reads ",
-                     Digits3(lazy->present.PerLookup(&Lookups::blocks)), " data blocks against ",
-                     Digits3(leveled->present.PerLookup(&Lookups::blocks)),
-                     ", one of an absent key ", Digits3(lazy->absent.PerLookup(&Lookups::blocks)),
-                     " against ", Digits3(leveled->absent.PerLookup(&Lookups::blocks)),
-                     GoalClause(lazy_goal), "; the tables take ", Digits3(results.SpaceMean(*lazy)),
-                     " times the bytes that are needed, against ",
-                     Digits3(results.SpaceMean(*leveled)), ".");
+  return lsm::Concat(
+      "For a byte of the user's, the lazily leveled store writes ",
+      lsm::ReadableNumber(lazy->write_amplification()), " bytes of tables and the leveled one ",
+      lsm::ReadableNumber(leveled->write_amplification()), "; a lookup of a present key reads ",
+      lsm::ReadableNumber(lazy->present.PerLookup(&Lookups::blocks)), " data blocks against ",
+      lsm::ReadableNumber(leveled->present.PerLookup(&Lookups::blocks)), ", one of an absent key ",
+      lsm::ReadableNumber(lazy->absent.PerLookup(&Lookups::blocks)), " against ",
+      lsm::ReadableNumber(leveled->absent.PerLookup(&Lookups::blocks)), GoalClause(lazy_goal),
+      "; the tables take ", lsm::ReadableNumber(results.SpaceMean(*lazy)),
+      " times the bytes that are needed, against ",
+      lsm::ReadableNumber(results.SpaceMean(*leveled)), ".");
 }
 
-Table ConditionsTable(const Results& results) {
+Table RunTable(const Results& results) {
   const Config& config = results.config;
-  Conditions pairs = results.conditions;
-  pairs.push_back({"Command", config.command});
-  pairs.push_back({"Keys", lsm::Concat(Grouped(config.keys), " of 16 bytes, values of ",
+  Conditions pairs;
+  pairs.push_back({"Keys", lsm::Concat(lsm::ReadableCount(config.keys), " of 16 bytes, values of ",
                                        config.value_bytes, ", of which a compressor finds half")});
+  pairs.push_back({"Overwrites", lsm::Concat(lsm::ReadableNumber(config.overwrites),
+                                             " times the keys, at random; flushed every ",
+                                             lsm::ReadableCount(results.flush_entries),
+                                             ", each time until no compaction is due")});
   pairs.push_back(
-      {"Overwrites",
-       lsm::Concat(Digits3(config.overwrites), " times the keys, at random; flushed every ",
-                   Grouped(results.flush_entries), ", each time until no compaction is due")});
-  pairs.push_back(
-      {"Lookups", lsm::Concat(Grouped(config.lookups), " present and as many absent at ",
+      {"Lookups", lsm::Concat(lsm::ReadableCount(config.lookups), " present and as many absent at ",
                               config.moments, " moments, no block cache")});
   pairs.push_back(
       {"Settings",
        lsm::Concat("a level goes down at ", config.runs, " tables or runs; tables of ",
-                   Bytes(results.table_bytes), ", level 1 of ", Bytes(results.level1_bytes),
-                   "; filters ", config.filter_kind, " at ", Digits3(config.target_fpp))});
+                   lsm::ReadableBytes(results.table_bytes), ", level 1 of ",
+                   lsm::ReadableBytes(results.level1_bytes), "; filters ", config.filter_kind,
+                   " at ", lsm::ReadableNumber(config.target_fpp))});
   if (!results.styles.empty() && !results.styles.back().filter_goal.is_none())
     pairs.push_back({"Filter goal", results.styles.back().filter_goal.ToText()});
   pairs.push_back({"Where", config.on_disk ? "on disk" : "in memory"});
-  pairs.push_back({"Tables without old versions", Bytes(results.compacted_bytes)});
-  pairs.push_back({"Seed", std::to_string(config.seed)});
-  pairs.push_back({"Took", Digits3(results.seconds) + " s"});
-  return PairsTable("conditions", "Conditions", pairs);
+  pairs.push_back({"Tables without old versions", lsm::ReadableBytes(results.compacted_bytes)});
+  return ConditionsTable(results.conditions, pairs, config, results.seconds);
 }
 
 Json JsonOf(const Lookups& lookups) {
@@ -122,6 +122,30 @@ Json StyleJson(const Results& results, const StyleResult& style) {
           {"levels_at_the_end", LevelsJson(style)}};
 }
 
+Page PageOf(const Results& results) {
+  Page page;
+  page.title = "Trellis compaction_styles: what each style writes, reads and takes";
+  page.lead.push_back(lsm::Concat(
+      "The same random overwrites to two stores of each style of compaction, at the same settings: "
+      "one with the same target FPP for all filters, and one with a goal for all of them together. "
+      "Every answer was checked; all figures but the seconds repeat with the seed."));
+  const std::string headline = Headline(results);
+  if (!headline.empty()) page.lead.push_back(headline);
+  page.sections = {
+      {"Amplification",
+       "Write: bytes of tables written for a byte of keys and values. Read: filters asked and data "
+       "blocks read for a lookup, means over moments between the writes. Space: bytes of tables "
+       "for a byte of tables without old versions.",
+       "amplification",
+       {AmplificationTable(results)}},
+      {"The stores at the end", "", "", {ShapeTable(results)}},
+      {"Conditions", "", "", {RunTable(results)}}};
+  page.data_name = "compaction_styles";
+  page.data = ToJson(results);
+  page.script = kCompactionStylesJs;
+  return page;
+}
+
 }  // namespace
 
 Table AmplificationTable(const Results& results) {
@@ -143,14 +167,15 @@ Table AmplificationTable(const Results& results) {
               {}};
   for (const StyleResult& style : results.styles) {
     table.rows.push_back(
-        {NameOf(style.style), style.filters(), Digits3(style.write_amplification()),
-         Digits3(style.write_amplification_with_log()),
-         Digits3(style.present.PerLookup(&Lookups::filters_asked)),
-         Digits3(style.present.PerLookup(&Lookups::blocks)),
-         Digits3(style.absent.PerLookup(&Lookups::filters_asked)),
-         Digits3(style.absent.PerLookup(&Lookups::blocks)), Digits3(results.SpaceMean(style)),
-         Digits3(results.SpaceMost(style)), Digits3(MeanRuns(style)),
-         Digits3(style.filter_bits_per_key()), Digits3(style.seconds)});
+        {NameOf(style.style), style.filters(), lsm::ReadableNumber(style.write_amplification()),
+         lsm::ReadableNumber(style.write_amplification_with_log()),
+         lsm::ReadableNumber(style.present.PerLookup(&Lookups::filters_asked)),
+         lsm::ReadableNumber(style.present.PerLookup(&Lookups::blocks)),
+         lsm::ReadableNumber(style.absent.PerLookup(&Lookups::filters_asked)),
+         lsm::ReadableNumber(style.absent.PerLookup(&Lookups::blocks)),
+         lsm::ReadableNumber(results.SpaceMean(style)),
+         lsm::ReadableNumber(results.SpaceMost(style)), lsm::ReadableNumber(MeanRuns(style)),
+         lsm::ReadableNumber(style.filter_bits_per_key()), lsm::ReadableNumber(style.seconds)});
   }
   return table;
 }
@@ -176,78 +201,58 @@ Table ShapeTable(const Results& results) {
                                           : 8 * static_cast<double>(level.filter_bytes) /
                                                 static_cast<double>(level.keys);
       table.rows.push_back({NameOf(style.style), style.filters(), std::to_string(i),
-                            Grouped(level.runs), Grouped(level.tables), Bytes(level.table_bytes),
-                            Short(static_cast<double>(level.keys)), Digits3(bits)});
+                            lsm::ReadableCount(level.runs), lsm::ReadableCount(level.tables),
+                            lsm::ReadableBytes(level.table_bytes),
+                            Short(static_cast<double>(level.keys)), lsm::ReadableNumber(bits)});
     }
   }
   return table;
 }
 
 std::string ToText(const Results& results) {
-  std::string text;
-  for (const Table& table :
-       {ConditionsTable(results), ShapeTable(results), AmplificationTable(results)})
-    text += table.title + "\n" + ToText(table) + "\n";
-  const std::string headline = Headline(results);
-  return headline.empty() ? text : text + headline + "\n";
+  return TextOf({RunTable(results), ShapeTable(results), AmplificationTable(results)}) +
+         Headline(results);
 }
 
 Json ToJson(const Results& results) {
   const Config& config = results.config;
-  Json json = {{"benchmark", "compaction_styles"},
-               {"schema", 1},
-               {"settings",
-                {{"keys", config.keys},
-                 {"value_bytes", config.value_bytes},
-                 {"runs", config.runs},
-                 {"flush_entries", results.flush_entries},
-                 {"table_bytes", results.table_bytes},
-                 {"level1_bytes", results.level1_bytes},
-                 {"filter_kind", config.filter_kind},
-                 {"target_fpp", config.target_fpp},
-                 {"goal_bits", config.goal_bits},
-                 {"overwrites", config.overwrites},
-                 {"moments", config.moments},
-                 {"lookups", config.lookups},
-                 {"seed", config.seed}}},
-               {"compacted_bytes", results.compacted_bytes},
-               {"styles", Json::array()}};
+  Json json = ReportJson("compaction_styles", 1, config, results.conditions, results.seconds);
+  json["settings"] = {{"keys", config.keys},
+                      {"value_bytes", config.value_bytes},
+                      {"runs", config.runs},
+                      {"flush_entries", results.flush_entries},
+                      {"table_bytes", results.table_bytes},
+                      {"level1_bytes", results.level1_bytes},
+                      {"filter_kind", config.filter_kind},
+                      {"target_fpp", config.target_fpp},
+                      {"goal_bits", config.goal_bits},
+                      {"overwrites", config.overwrites},
+                      {"moments", config.moments},
+                      {"lookups", config.lookups},
+                      {"seed", config.seed}};
+  json["compacted_bytes"] = results.compacted_bytes;
+  json["styles"] = Json::array();
   for (const StyleResult& style : results.styles)
     json["styles"].push_back(StyleJson(results, style));
-  json["conditions"] = Json::object();
-  for (const auto& [name, value] : results.conditions) json["conditions"][name] = value;
-  json["command"] = config.command;
-  json["seconds"] = results.seconds;
   return json;
 }
 
-Page ReportPage(const Results& results, std::string chart_js) {
-  Page page;
-  page.title = "Trellis compaction_styles: what each style writes, reads and takes";
-  page.lead.push_back(lsm::Concat(
-      "The same random overwrites to two stores of each style of compaction, at the same settings: "
-      "one with the same target FPP for all filters, and one with a goal for all of them together. "
-      "Every answer was checked; all figures but the seconds repeat with the seed."));
-  const std::string headline = Headline(results);
-  if (!headline.empty()) page.lead.push_back(headline);
-  page.sections = {
-      {"Amplification",
-       "Write: bytes of tables written for a byte of keys and values. Read: filters asked and data "
-       "blocks read for a lookup, means over moments between the writes. Space: bytes of tables "
-       "for a byte of tables without old versions.",
-       "amplification",
-       {AmplificationTable(results)}},
-      {"The stores at the end", "", "", {ShapeTable(results)}},
-      {"Conditions", "", "", {ConditionsTable(results)}}};
-  page.data_name = "compaction_styles";
-  page.data = ToJson(results);
-  page.script = kCompactionStylesJs;
-  page.chart_js = std::move(chart_js);
-  return page;
+Report ReportOf(const Results& results) {
+  Report report;
+  report.text = ToText(results);
+  report.page = PageOf(results);
+  report.excerpts = {{"styles", Fenced(ToText(AmplificationTable(results)))}};
+  if (results.config.on_disk) {
+    for (const StyleResult& style : results.styles)
+      report.stores.push_back(results.config.out + "/stores/" + style.name());
+  }
+  report.interrupted = results.interrupted;
+  return report;
 }
 
-absl::Status WriteReports(const Results& results) {
-  return WriteReport(ReportPage(results, ""), results.config.out, results.config.chart_js);
+absl::StatusOr<Report> Run(const Config& config) {
+  LSM_ASSIGN_OR_RETURN(const Results results, CompareStyles(config));
+  return ReportOf(results);
 }
 
 }  // namespace bench::styles

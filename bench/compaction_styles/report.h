@@ -5,9 +5,9 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "bench/compaction_styles/experiment.h"
-#include "bench/report/page.h"
+#include "bench/experiment/run.h"
 #include "bench/table.h"
 
 namespace bench::styles {
@@ -19,9 +19,9 @@ Table ShapeTable(const Results& results);
 
 std::string ToText(const Results& results);
 nlohmann::ordered_json ToJson(const Results& results);
-Page ReportPage(const Results& results, std::string chart_js);
-// OUT/report.json and OUT/report.html, each whole or not at all.
-absl::Status WriteReports(const Results& results);
+Report ReportOf(const Results& results);
+// Compares the styles, and reports.
+absl::StatusOr<Report> Run(const Config& config);
 
 }  // namespace bench::styles
 

@@ -6,6 +6,7 @@
 
 #include "bench/filter_lab/variants.h"
 #include "bloom/core/hash.h"
+#include "lsm/bytes/readable.h"
 #include "lsm/bytes/status.h"
 
 namespace bench {
@@ -86,7 +87,7 @@ Table RowsTable(std::string id, std::string title, const std::vector<AccuracyRow
   AddRateColumns(&table);
   for (const AccuracyRow& row : rows) {
     if (&row != &rows.front() && row.variant != (&row - 1)->variant) table.rows.emplace_back();
-    table.rows.push_back({row.variant, Grouped(row.keys), Plain(row.target_fpp),
+    table.rows.push_back({row.variant, lsm::ReadableCount(row.keys), Plain(row.target_fpp),
                           std::to_string(row.filters), Fixed(row.bits_per_key, 2)});
     AddRateCells(row.rate, &table.rows.back());
   }
@@ -120,9 +121,9 @@ std::string Farthest(const std::vector<AccuracyRow>& rows) {
   }
   if (worst == nullptr) return "";
   return lsm::Concat(" Farthest from its prediction: ", worst->variant, " at ",
-                     Plain(worst->target_fpp), " with ", Grouped(worst->keys), " keys, by ",
-                     Fixed(worst->rate.deviation_percent().value_or(0), 1), " %, which is ",
-                     Fixed(most, 1), " standard errors.");
+                     Plain(worst->target_fpp), " with ", lsm::ReadableCount(worst->keys),
+                     " keys, by ", Fixed(worst->rate.deviation_percent().value_or(0), 1),
+                     " %, which is ", Fixed(most, 1), " standard errors.");
 }
 
 }  // namespace
@@ -136,14 +137,14 @@ absl::StatusOr<AccuracyResults> RunAccuracy(const LabConfig& config, Steps steps
   const std::vector<const Variant*> variants = VariantsOf(config);
   steps.Plan(std::max<size_t>(1, 2 * variants.size()));
   for (const Variant* variant : variants) {
-    steps.Begin(variant->name + " over the target");
+    LSM_RETURN_IF_ERROR(steps.Begin(variant->name + " over the target"));
     for (const double target : TargetsOf(config)) {
       LSM_ASSIGN_OR_RETURN(AccuracyRow row,
                            MeasureRow(config, *variant, KeysOverTargets(config), target));
       results.over_targets.push_back(std::move(row));
     }
     steps.Done();
-    steps.Begin(variant->name + " over the keys");
+    LSM_RETURN_IF_ERROR(steps.Begin(variant->name + " over the keys"));
     for (const uint64_t keys : KeyCountsOf(config)) {
       LSM_ASSIGN_OR_RETURN(AccuracyRow row, MeasureRow(config, *variant, keys, kFppOverKeys));
       results.over_keys.push_back(std::move(row));
@@ -174,7 +175,8 @@ std::vector<Section> SectionsOf(const AccuracyResults& results) {
        "The same at a target of " + Plain(kFppOverKeys) + "." + Farthest(results.over_keys),
        "accuracy_keys",
        {PivotTable("accuracy-keys-off", "Off by, % of the predicted, by number of keys",
-                   results.over_keys, [](const AccuracyRow& row) { return Grouped(row.keys); }),
+                   results.over_keys,
+                   [](const AccuracyRow& row) { return lsm::ReadableCount(row.keys); }),
         RowsTable("accuracy-keys", "False-positive rates over the number of keys",
                   results.over_keys)}}};
 }

@@ -8,6 +8,7 @@
 #include "bench/filter_lab/shaped.h"
 #include "bloom/core/parameters.h"
 #include "bloom/variants/standard.h"
+#include "lsm/bytes/readable.h"
 #include "lsm/bytes/status.h"
 
 namespace bench {
@@ -22,7 +23,7 @@ absl::StatusOr<BitsTableResults> RunBitsTable(const LabConfig& config, Steps ste
   const std::vector<PublishedRate> published = PublishedTable();
   steps.Plan(published.size());
   for (const PublishedRate& entry : published) {
-    steps.Begin(lsm::Concat("table: ", entry.bits_per_key, " bits a key"));
+    LSM_RETURN_IF_ERROR(steps.Begin(lsm::Concat("table: ", entry.bits_per_key, " bits a key")));
     // Other keys for each entry, or neighbours would all be off by the same.
     const uint64_t seed = config.seed + 1000 * entry.bits_per_key + 10 * entry.probes;
     LSM_ASSIGN_OR_RETURN(const Rate rate,
@@ -116,7 +117,7 @@ std::vector<Section> SectionsOf(const BitsTableResults& results) {
       {"The (m/n, k) table",
        lsm::Concat("P. Cao's rates, which planners of filters go by, measured with standard "
                    "filters of ",
-                   Grouped(results.keys),
+                   lsm::ReadableCount(results.keys),
                    " keys. The published ones are the formula's to three digits (farthest off "
                    "by ",
                    Fixed(100 * farthest, 2), " % of it)."),

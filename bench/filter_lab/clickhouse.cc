@@ -59,7 +59,7 @@ absl::StatusOr<ChoiceResults> RunChoice(const LabConfig& config, Steps steps) {
   const std::vector<double> targets = TargetsOf(config);
   steps.Plan(targets.size());
   for (const double target : targets) {
-    steps.Begin("ClickHouse's choice at " + Plain(target));
+    LSM_RETURN_IF_ERROR(steps.Begin("ClickHouse's choice at " + Plain(target)));
     for (ChoiceRow& row : Choices(target, results.keys)) {
       if (row.refusal.empty()) {
         const auto bits =

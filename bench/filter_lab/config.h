@@ -3,35 +3,27 @@
 #define TRELLIS_BENCH_FILTER_LAB_CONFIG_H_
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
+
+#include "bench/experiment/options.h"
 
 namespace bench {
 
 // How much is measured.
 enum class Effort : uint8_t {
-  kQuick,   // seconds: few keys and questions, to see that all of it works
+  kQuick,   // seconds: few keys and queries, to check that everything works
   kNormal,  // minutes
-  kFull,    // and the streams of 10^8 rows
+  kFull,    // an hour: more keys and queries, and streams of 10^8 rows
 };
 const char* NameOf(Effort effort);
 
-struct LabConfig {
-  // --- what ---
-  std::vector<std::string> only;      // names of experiments; empty: all
-  std::vector<std::string> variants;  // of those that are measured against their prediction; empty:
-                                      // all
+struct LabConfig : RunOptions {
+  std::vector<std::string> only;      // experiments to run; empty: all
+  std::vector<std::string> variants;  // of `accuracy` and of the family's rows; empty: all
   Effort effort = Effort::kNormal;
-  uint64_t seed = 1;         // of keys, questions and filters; the streams have one of their own
-  std::string sift;          // folder with the files of siftsmall; empty: vectors are made up
-  bool family_rows = false;  // print the rows of bloom/README.md's table, and nothing else
-
-  // --- where to; empty: nowhere ---
-  std::string json;
-  std::string html;
-  std::string chart_js;  // what is inlined for the plots; empty: none
-  std::string command;   // the command line, for the report
+  std::string sift;          // folder with the files of siftsmall; empty: vectors are generated
+  bool family_rows = false;  // only print the rows of bloom/README.md's table
 
   // The one of three that the effort calls for.
   template <class T>
@@ -40,13 +32,7 @@ struct LabConfig {
   }
 };
 
-// The configuration, or the code to exit with (0 after --help, 2 after a mistake, which has been
-// explained on stderr).
-struct ParsedLabCommandLine {
-  LabConfig config;
-  std::optional<int> exit_code;
-};
-ParsedLabCommandLine ParseLabCommandLine(int argc, char** argv);
+Parsed<LabConfig> ParseLabCommandLine(int argc, char** argv);
 
 }  // namespace bench
 

@@ -23,7 +23,9 @@ template <auto kRun>
 absl::StatusOr<Outcome> Show(const LabConfig& config, Steps steps) {
   const auto results = kRun(config, steps);
   if (!results.ok()) return results.status();
-  return Outcome{ToJson(*results), SectionsOf(*results)};
+  Outcome outcome{ToJson(*results), SectionsOf(*results), {}};
+  if constexpr (requires { ExcerptsOf(*results); }) outcome.excerpts = ExcerptsOf(*results);
+  return outcome;
 }
 
 }  // namespace

@@ -1,14 +1,16 @@
 // THE list of the lab's experiments.  To add one is to write its file and to name it here:
 //
 //   what it measures   a pure struct of results, from a configuration
-//   what it shows      JSON (bench/README.md explains every member), and sections of the page:
+//   what it shows      JSON (bench/report/JSON.md explains every member), and sections of the page:
 //                      tables, which the terminal shows too, and the name of a plot
 //                      (bench/report/filter_lab.js)
 #ifndef TRELLIS_BENCH_FILTER_LAB_EXPERIMENT_H_
 #define TRELLIS_BENCH_FILTER_LAB_EXPERIMENT_H_
 
 #include <nlohmann/json.hpp>
+#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -21,6 +23,8 @@ namespace bench {
 struct Outcome {
   nlohmann::ordered_json json;
   std::vector<Section> sections;
+  // Tables that a README shows, by the name of the excerpt.
+  std::vector<std::pair<std::string, std::vector<Table>>> excerpts;
 };
 
 struct LabExperiment {

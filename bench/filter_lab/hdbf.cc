@@ -6,6 +6,7 @@
 #include "bench/filter_lab/stopwatch.h"
 #include "bench/filter_lab/vector_subjects.h"
 #include "bench/filter_lab/vectors.h"
+#include "lsm/bytes/readable.h"
 #include "lsm/bytes/status.h"
 
 namespace bench {
@@ -100,9 +101,9 @@ Table RowsTable(std::string id, std::string title, const std::vector<HdbfRow>& r
     const bool is_new = &row != &rows.front() &&
                         (row.keys != (&row - 1)->keys || row.target_fpp != (&row - 1)->target_fpp);
     if (is_new) table.rows.emplace_back();
-    table.rows.push_back({Grouped(row.keys), Plain(row.target_fpp), row.filter,
-                          std::to_string(row.probes), Bytes(row.memory_bytes), Digits3(row.add_ns),
-                          Digits3(row.absent_ns)});
+    table.rows.push_back({lsm::ReadableCount(row.keys), Plain(row.target_fpp), row.filter,
+                          std::to_string(row.probes), lsm::ReadableBytes(row.memory_bytes),
+                          lsm::ReadableNumber(row.add_ns), lsm::ReadableNumber(row.absent_ns)});
     AddRateCells(row.rate, &table.rows.back());
   }
   return table;
@@ -119,12 +120,13 @@ absl::StatusOr<HdbfResults> RunHdbf(const LabConfig& config, Steps steps) {
   const std::vector<double> targets = Targets(config);
   steps.Plan(counts.size() + targets.size());
   for (const uint64_t keys : counts) {
-    steps.Begin(lsm::Concat("BF and HDBF, ", Grouped(keys), " vectors"));
+    LSM_RETURN_IF_ERROR(
+        steps.Begin(lsm::Concat("BF and HDBF, ", lsm::ReadableCount(keys), " vectors")));
     LSM_RETURN_IF_ERROR(MeasureAll(config, keys, kFppOverKeys, &results.over_keys));
     steps.Done();
   }
   for (const double target : targets) {
-    steps.Begin("BF and HDBF, target " + Plain(target));
+    LSM_RETURN_IF_ERROR(steps.Begin("BF and HDBF, target " + Plain(target)));
     LSM_RETURN_IF_ERROR(
         MeasureAll(config, config.Choose<uint64_t>(2000, kKeysOverTargets, kKeysOverTargets),
                    target, &results.over_targets));

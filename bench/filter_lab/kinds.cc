@@ -10,6 +10,7 @@
 #include "bench/filter_lab/variants.h"
 #include "bloom/catalog.h"
 #include "bloom/filter_policy.h"
+#include "lsm/bytes/readable.h"
 #include "lsm/bytes/status.h"
 
 namespace bench {
@@ -83,7 +84,8 @@ absl::StatusOr<KindResults> RunKinds(const LabConfig& config, Steps steps) {
   steps.Plan(sizes.size() * kinds.size());
   for (const Size& size : sizes) {
     for (const std::string& kind : kinds) {
-      steps.Begin(lsm::Concat(kind, ", ", Short(static_cast<double>(size.keys)), " keys"));
+      LSM_RETURN_IF_ERROR(
+          steps.Begin(lsm::Concat(kind, ", ", Short(static_cast<double>(size.keys)), " keys")));
       for (const double target : size.targets) {
         LSM_ASSIGN_OR_RETURN(KindRow row, MeasureKind(config, kind, size.keys, target));
         results.rows.push_back(std::move(row));
@@ -133,7 +135,8 @@ std::vector<Section> SectionsOf(const KindResults& results) {
       space.rows.emplace_back();
       speed.rows.emplace_back();
     }
-    const std::vector<std::string> name = {row.kind, Grouped(row.keys), Plain(row.target_fpp)};
+    const std::vector<std::string> name = {row.kind, lsm::ReadableCount(row.keys),
+                                           Plain(row.target_fpp)};
     space.rows.push_back(name);
     space.rows.back().push_back(Fixed(row.bits_per_key, 2));
     space.rows.back().push_back(Fixed(row.overhead_percent(), 1) + " %");
@@ -141,7 +144,7 @@ std::vector<Section> SectionsOf(const KindResults& results) {
     speed.rows.push_back(name);
     for (const double nanos : {row.build_ns, row.nanos.absent, row.nanos.present,
                                row.nanos.batch_absent, row.nanos.batch_present})
-      speed.rows.back().push_back(Digits3(nanos));
+      speed.rows.back().push_back(lsm::ReadableNumber(nanos));
   }
   return {{"Space against rate against speed",
            "The kinds that a file may hold. No filter that is built once does with fewer than "

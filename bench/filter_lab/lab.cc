@@ -1,10 +1,13 @@
 #include "bench/filter_lab/lab.h"
 
 #include <algorithm>
-#include <optional>
+#include <cstdio>
+#include <filesystem>
 
-#include "bench/progress.h"
+#include "bench/experiment/progress.h"
+#include "bench/filter_lab/variants.h"
 #include "bench/report/assets.h"
+#include "lsm/bytes/readable.h"
 #include "lsm/bytes/status.h"
 
 namespace bench {
@@ -20,55 +23,31 @@ bool IsWanted(const LabConfig& config, std::string_view name) {
          std::find(config.only.begin(), config.only.end(), name) != config.only.end();
 }
 
-Table ConditionsTable(const LabResults& results) {
-  Table table = PairsTable("conditions", "Conditions", results.conditions);
-  table.rows.push_back({"Command", results.config.command});
-  table.rows.push_back({"Seed", std::to_string(results.config.seed)});
-  table.rows.push_back({"Took", Digits3(results.seconds) + " s"});
-  return table;
+Table RunTable(const LabResults& results) {
+  return ConditionsTable(results.conditions, {}, results.config, results.seconds);
 }
 
-}  // namespace
+void Show(const std::string& text) {
+  std::printf("%s\n", text.c_str());
+  std::fflush(stdout);
+}
 
-absl::StatusOr<LabResults> RunLab(const LabConfig& config, void (*show)(const std::string& text)) {
-  LabResults results{config, DescribeMachine("."), 0, {}};
-  double total = 0;
-  for (const LabExperiment& experiment : LabExperiments()) {
-    if (IsWanted(config, experiment.name)) total += experiment.seconds(config);
+// The table of bloom/README.md, row by row as they are measured.
+absl::Status PrintFamilyRows(const LabConfig& config) {
+  std::printf("%s", std::string(kFamilyTableHead).c_str());
+  for (const Variant& variant : Variants()) {
+    const auto& wanted = config.variants;
+    if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), variant.name) == wanted.end())
+      continue;
+    LSM_RETURN_IF_ERROR(config.CheckStop());
+    LSM_ASSIGN_OR_RETURN(const FamilyRow row, FamilyRowOf(variant, kFamilyRowQueries));
+    std::printf("%s%s\n", row.fixed.c_str(), row.measured.c_str());
+    std::fflush(stdout);
   }
-  std::optional<Progress> progress(std::in_place, total);
-  for (const LabExperiment& experiment : LabExperiments()) {
-    if (!IsWanted(config, experiment.name)) continue;
-    progress->Announce(lsm::Concat(experiment.name, ": ", experiment.what));
-    LSM_ASSIGN_OR_RETURN(Outcome outcome,
-                         experiment.run(config, Steps(&*progress, experiment.seconds(config))));
-    progress->Clear();
-    show(TextOf(experiment, outcome));
-    results.outcomes.emplace_back(experiment.name, std::move(outcome));
-  }
-  results.seconds = progress->elapsed_seconds();
-  return results;
+  return absl::OkStatus();
 }
 
-Json ToJson(const LabResults& results) {
-  const LabConfig& config = results.config;
-  Json json = {{"benchmark", "filter_lab"},
-               {"schema", 1},
-               {"command", config.command},
-               {"seconds", results.seconds},
-               {"conditions", Json::object()},
-               {"settings",
-                {{"effort", NameOf(config.effort)},
-                 {"seed", config.seed},
-                 {"sift", config.sift.empty() ? Json() : Json(config.sift)}}},
-               {"experiments", Json::object()}};
-  for (const auto& [name, value] : results.conditions) json["conditions"][name] = value;
-  for (const auto& [name, outcome] : results.outcomes)
-    json["experiments"][std::string(name)] = outcome.json;
-  return json;
-}
-
-Page LabPage(const LabResults& results, std::string chart_js) {
+Page PageOf(const LabResults& results) {
   Page page;
   page.title = "Trellis filter_lab: filters measured against their theory";
   page.lead.push_back(
@@ -82,12 +61,50 @@ Page LabPage(const LabResults& results, std::string chart_js) {
   }
   for (const auto& [name, outcome] : results.outcomes)
     page.sections.insert(page.sections.end(), outcome.sections.begin(), outcome.sections.end());
-  page.sections.push_back({"Conditions", "", "", {ConditionsTable(results)}});
+  page.sections.push_back({"Conditions", "", "", {RunTable(results)}});
   page.data_name = "filter_lab";
   page.data = ToJson(results);
   page.script = kFilterLabJs;
-  page.chart_js = std::move(chart_js);
   return page;
+}
+
+}  // namespace
+
+absl::StatusOr<LabResults> RunLab(const LabConfig& config, void (*show)(const std::string& text)) {
+  LabResults results;
+  results.config = config;
+  results.conditions = DescribeMachine(".");
+  double total = 0;
+  for (const LabExperiment& experiment : LabExperiments()) {
+    if (IsWanted(config, experiment.name)) total += experiment.seconds(config);
+  }
+  Progress progress(total);
+  for (const LabExperiment& experiment : LabExperiments()) {
+    if (!IsWanted(config, experiment.name)) continue;
+    progress.Announce(lsm::Concat(experiment.name, ": ", experiment.what));
+    absl::StatusOr<Outcome> outcome =
+        experiment.run(config, Steps(&config, &progress, experiment.seconds(config)));
+    results.interrupted = absl::IsCancelled(outcome.status()) && !results.outcomes.empty();
+    if (results.interrupted) break;
+    LSM_RETURN_IF_ERROR(outcome.status());
+    progress.Clear();
+    show(TextOf(experiment, *outcome));
+    results.outcomes.emplace_back(experiment.name, *std::move(outcome));
+  }
+  results.seconds = progress.elapsed_seconds();
+  return results;
+}
+
+Json ToJson(const LabResults& results) {
+  const LabConfig& config = results.config;
+  Json json = ReportJson("filter_lab", 1, config, results.conditions, results.seconds);
+  json["settings"] = {{"effort", NameOf(config.effort)},
+                      {"seed", config.seed},
+                      {"sift", config.sift.empty() ? Json() : Json(config.sift)}};
+  json["experiments"] = Json::object();
+  for (const auto& [name, outcome] : results.outcomes)
+    json["experiments"][std::string(name)] = outcome.json;
+  return json;
 }
 
 std::string TextOf(const LabExperiment& experiment, const Outcome& outcome) {
@@ -103,24 +120,29 @@ std::string TextOf(const LabExperiment& experiment, const Outcome& outcome) {
   return text;
 }
 
-std::string ConditionsText(const LabResults& results) {
-  const Table table = ConditionsTable(results);
-  return lsm::Concat(table.title, "\n", ToText(table));
+Report ReportOf(const LabResults& results) {
+  Report report;
+  report.text = TextOf({RunTable(results)});
+  report.page = PageOf(results);
+  for (const auto& [name, outcome] : results.outcomes) {
+    for (const auto& [excerpt, tables] : outcome.excerpts)
+      report.excerpts.emplace_back(excerpt, Fenced(DescribeCpu() + "\n\n" + TextOf(tables)));
+  }
+  report.interrupted = results.interrupted;
+  return report;
 }
 
-absl::Status WriteLab(const LabResults& results) {
-  const LabConfig& config = results.config;
-  if (!config.json.empty()) {
-    const std::string json =
-        ToJson(results).dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
-    LSM_RETURN_IF_ERROR(WriteWhole(config.json, json));
+absl::StatusOr<Report> Run(const LabConfig& config) {
+  if (config.family_rows) {
+    LSM_RETURN_IF_ERROR(PrintFamilyRows(config));
+    return Report{};
   }
-  if (config.html.empty()) return absl::OkStatus();
-  std::string chart_js;
-  if (!config.chart_js.empty()) {
-    LSM_ASSIGN_OR_RETURN(chart_js, ReadWhole(config.chart_js));
-  }
-  return WriteWhole(config.html, RenderPage(LabPage(results, std::move(chart_js))));
+  std::error_code failed;
+  std::filesystem::create_directories(config.out, failed);
+  if (failed)
+    return absl::UnavailableError(lsm::Concat("--out: ", config.out, ": ", failed.message()));
+  LSM_ASSIGN_OR_RETURN(const LabResults results, RunLab(config, &Show));
+  return ReportOf(results);
 }
 
 }  // namespace bench

@@ -8,35 +8,33 @@
 #include <utility>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "bench/experiment/run.h"
 #include "bench/filter_lab/config.h"
 #include "bench/filter_lab/experiment.h"
-#include "bench/machine.h"
-#include "bench/report/page.h"
 
 namespace bench {
 
 struct LabResults {
   LabConfig config;
   Conditions conditions;
+  bool interrupted = false;  // experiments are missing
   double seconds = 0;
   std::vector<std::pair<std::string_view, Outcome>> outcomes;  // by name of the experiment
 };
 
-// Runs what the configuration names.  `show` gets the text of each experiment as it ends.
+// Runs what the configuration names.  `show` gets the text of each experiment as it ends.  Told to
+// stop, it returns the experiments that have ended, or Cancelled if none has.
 absl::StatusOr<LabResults> RunLab(const LabConfig& config, void (*show)(const std::string& text));
 
-// bench/README.md explains every member.
+// bench/report/JSON.md explains every member.
 nlohmann::ordered_json ToJson(const LabResults& results);
-// The page, with `chart_js`, the source of Chart.js, inlined.
-Page LabPage(const LabResults& results, std::string chart_js);
-// One experiment, and the machine and the run, as text for a terminal.
+Report ReportOf(const LabResults& results);
+// One experiment as text for a terminal.
 std::string TextOf(const LabExperiment& experiment, const Outcome& outcome);
-std::string ConditionsText(const LabResults& results);
 
-// Writes the files that the configuration names, each whole or not at all.
-absl::Status WriteLab(const LabResults& results);
+// Prints each experiment as it ends, and reports; or prints the rows of the family.
+absl::StatusOr<Report> Run(const LabConfig& config);
 
 }  // namespace bench
 

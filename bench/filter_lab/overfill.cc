@@ -10,6 +10,7 @@
 #include "bloom/filters/scalable.h"
 #include "bloom/variants/blocked.h"
 #include "bloom/variants/standard.h"
+#include "lsm/bytes/readable.h"
 #include "lsm/bytes/status.h"
 
 namespace bench {
@@ -21,7 +22,7 @@ using Json = nlohmann::ordered_json;
 template <class Filter>
 absl::Status Overfill(const LabConfig& config, double target_fpp, Steps steps,
                       OverfillResults* results) {
-  steps.Begin(lsm::Concat("overfill: ", Filter::kName));
+  LSM_RETURN_IF_ERROR(steps.Begin(lsm::Concat("overfill: ", Filter::kName)));
   const uint64_t planned = results->planned_keys;
   std::vector<OverfillRow> rows;
   for (int half = 1; half <= 10; ++half)
@@ -96,7 +97,7 @@ std::vector<Section> SectionsOf(const OverfillResults& results) {
     AddRateCells(row.rate, &table.rows.back());
   }
   return {{"Overfilled",
-           lsm::Concat("Filters that were planned for ", Grouped(results.planned_keys),
+           lsm::Concat("Filters that were planned for ", lsm::ReadableCount(results.planned_keys),
                        " keys and get t times as many, of five seeds. Those that grow take more "
                        "memory instead."),
            "overfill",

@@ -3,6 +3,8 @@
 #include <cmath>
 #include <cstdio>
 
+#include "lsm/bytes/readable.h"
+
 namespace bench {
 namespace {
 
@@ -68,7 +70,7 @@ std::string PercentText(std::optional<double> probability) {
     std::snprintf(text, sizeof text, "%.1e", 100 * *probability);
     return std::string(text) + " %";
   }
-  return Digits3(100 * *probability) + " %";
+  return lsm::ReadableNumber(100 * *probability) + " %";
 }
 
 std::string Fixed(double value, int decimals) {

@@ -6,6 +6,7 @@
 
 #include "bench/filter_lab/variants.h"
 #include "bloom/filters/retouched.h"
+#include "lsm/bytes/readable.h"
 #include "lsm/bytes/status.h"
 
 namespace bench {
@@ -71,7 +72,7 @@ absl::StatusOr<RetouchResults> RunRetouch(const LabConfig& config, Steps steps) 
   const std::vector<double> known = {0.05, 0.1, 0.2, 0.4, 0.8};  // of all false positives
   steps.Plan(shares.size() + std::size(kSchemes) * known.size());
   for (const double share : shares) {
-    steps.Begin("retouching: any ones");
+    LSM_RETURN_IF_ERROR(steps.Begin("retouching: any ones"));
     LSM_ASSIGN_OR_RETURN(Subject subject, MakeSubject(results.keys, queries, config.seed));
     results.false_positives = subject.false_positives.size();
     RetouchRow row;
@@ -86,7 +87,7 @@ absl::StatusOr<RetouchResults> RunRetouch(const LabConfig& config, Steps steps) 
   }
   for (const Scheme& scheme : kSchemes) {
     for (const double share : known) {
-      steps.Begin(lsm::Concat("retouching: ", scheme.name));
+      LSM_RETURN_IF_ERROR(steps.Begin(lsm::Concat("retouching: ", scheme.name)));
       LSM_ASSIGN_OR_RETURN(Subject subject, MakeSubject(results.keys, queries, config.seed));
       RetouchRow row;
       row.scheme = scheme.name;
@@ -148,14 +149,15 @@ std::vector<Section> SectionsOf(const RetouchResults& results) {
       table.rows.emplace_back();
     std::vector<std::string> denied;
     AddRateCells(row.denied, &denied);
-    table.rows.push_back({row.scheme, row.known > 0 ? Grouped(row.known) : "-",
-                          Grouped(row.cleared), PercentText(row.removed.measured()),
+    table.rows.push_back({row.scheme, row.known > 0 ? lsm::ReadableCount(row.known) : "-",
+                          lsm::ReadableCount(row.cleared), PercentText(row.removed.measured()),
                           PercentText(row.removed.predicted), denied[0], denied[1], denied[2],
                           denied[3], row.chi().has_value() ? Fixed(*row.chi(), 2) : "-"});
   }
   return {{"Retouched filters: the trade-off",
-           lsm::Concat("A filter of ", Grouped(results.keys), " keys at ",
-                       Plain(results.target_fpp), ", and the ", Grouped(results.false_positives),
+           lsm::Concat("A filter of ", lsm::ReadableCount(results.keys), " keys at ",
+                       Plain(results.target_fpp), ", and the ",
+                       lsm::ReadableCount(results.false_positives),
                        " absent keys that passed. To clear any ones removes as large a share of "
                        "the false positives as of the keys (chi = 1). To clear one bit of each "
                        "false positive that is known wins something, and the more the better the "

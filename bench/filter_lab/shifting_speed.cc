@@ -8,6 +8,7 @@
 #include "bloom/core/filter.h"
 #include "bloom/variants/shifting.h"
 #include "bloom/variants/standard.h"
+#include "lsm/bytes/readable.h"
 #include "lsm/bytes/status.h"
 
 namespace bench {
@@ -59,7 +60,8 @@ absl::StatusOr<ShiftingResults> RunShifting(const LabConfig& config, Steps steps
   steps.Plan(sizes.size() * probes.size());
   for (const uint64_t keys : sizes) {
     for (const uint32_t k : probes) {
-      steps.Begin(lsm::Concat("shifting, ", k, " probes, ", Short(static_cast<double>(keys))));
+      LSM_RETURN_IF_ERROR(
+          steps.Begin(lsm::Concat("shifting, ", k, " probes, ", Short(static_cast<double>(keys)))));
       LSM_ASSIGN_OR_RETURN(ShiftingRow standard, Measure<bloom::Standard>(config, keys, k));
       LSM_ASSIGN_OR_RETURN(ShiftingRow shifting, Measure<bloom::Shifting>(config, keys, k));
       results.rows.push_back(std::move(standard));
@@ -99,12 +101,13 @@ std::vector<Section> SectionsOf(const ShiftingResults& results) {
   for (size_t i = 0; i + 1 < results.rows.size(); i += 2) {
     const ShiftingRow &standard = results.rows[i], &shifting = results.rows[i + 1];
     const QueryNanos &a = standard.nanos, &b = shifting.nanos;
-    speed.rows.push_back({Grouped(standard.keys), std::to_string(standard.probes),
-                          Digits3(a.absent), Digits3(b.absent), Times(a.absent, b.absent),
-                          Digits3(a.present), Digits3(b.present), Times(a.present, b.present),
+    speed.rows.push_back({lsm::ReadableCount(standard.keys), std::to_string(standard.probes),
+                          lsm::ReadableNumber(a.absent), lsm::ReadableNumber(b.absent),
+                          Times(a.absent, b.absent), lsm::ReadableNumber(a.present),
+                          lsm::ReadableNumber(b.present), Times(a.present, b.present),
                           Times(a.batch_present, b.batch_present)});
     for (const ShiftingRow* row : {&standard, &shifting}) {
-      rates.rows.push_back({row->kind, Grouped(row->keys), std::to_string(row->probes)});
+      rates.rows.push_back({row->kind, lsm::ReadableCount(row->keys), std::to_string(row->probes)});
       AddRateCells(row->rate, &rates.rows.back());
     }
   }

@@ -8,6 +8,7 @@
 #include "bench/filter_lab/variants.h"
 #include "bench/workload.h"
 #include "bloom/filters/spectral.h"
+#include "lsm/bytes/readable.h"
 #include "lsm/bytes/status.h"
 
 namespace bench {
@@ -89,7 +90,8 @@ absl::StatusOr<SpectralResults> RunSpectral(const LabConfig& config, Steps steps
     if (counts == "zipf")
       results.additions = std::accumulate(truth.begin(), truth.end(), uint64_t{0});
     for (const double target : targets) {
-      steps.Begin(lsm::Concat("spectral, ", counts, " counts at ", Plain(target)));
+      LSM_RETURN_IF_ERROR(
+          steps.Begin(lsm::Concat("spectral, ", counts, " counts at ", Plain(target))));
       for (const bloom::SpectralMethod method : kMethods) {
         LSM_ASSIGN_OR_RETURN(SpectralRow row, Measure(config, counts, method, target, truth));
         results.rows.push_back(std::move(row));
@@ -125,12 +127,13 @@ std::vector<Section> SectionsOf(const SpectralResults& results) {
     if (&row != &results.rows.front() && row.target_fpp != (&row - 1)->target_fpp)
       table.rows.emplace_back();
     table.rows.push_back({row.counts, row.method, Plain(row.target_fpp), Fixed(row.bits_per_key, 1),
-                          Digits3(row.mean_error), std::to_string(row.too_low)});
+                          lsm::ReadableNumber(row.mean_error), std::to_string(row.too_low)});
     AddRateCells(row.rate, &table.rows.back());
   }
   return {{"Spectral filters: errors of counts",
-           lsm::Concat(Grouped(results.keys), " keys that come ", Grouped(results.additions),
-                       " times in random order, the key of rank r ", Grouped(kMostOften),
+           lsm::Concat(lsm::ReadableCount(results.keys), " keys that come ",
+                       lsm::ReadableCount(results.additions),
+                       " times in random order, the key of rank r ", lsm::ReadableCount(kMostOften),
                        "/r times; and as many keys that come five times each. A count of minimum "
                        "selection is wrong as often as an absent key passes; how often those of "
                        "the other methods are depends on the keys' counts."),

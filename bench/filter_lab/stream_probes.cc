@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "lsm/bytes/readable.h"
 #include "lsm/bytes/status.h"
 
 namespace bench {
@@ -27,8 +28,8 @@ Table RowsTable(const StreamProbesResults& results) {
   for (const StreamRun& run : results.rows) {
     if (&run != &results.rows.front() && run.probes != (&run - 1)->probes)
       table.rows.emplace_back();
-    table.rows.push_back(
-        {NameOf(run.distribution), run.filter, std::to_string(run.probes), Digits3(run.nanos())});
+    table.rows.push_back({NameOf(run.distribution), run.filter, std::to_string(run.probes),
+                          lsm::ReadableNumber(run.nanos())});
     AddRateCells(run.all().wrong(), &table.rows.back());
   }
   return table;
@@ -81,7 +82,8 @@ absl::StatusOr<StreamProbesResults> RunStreamProbes(const LabConfig& config, Ste
   steps.Plan(std::size(kDistributions) * counts.size());
   for (const Distribution distribution : kDistributions) {
     for (const uint32_t probes : counts) {
-      steps.Begin(lsm::Concat("stream: ", NameOf(distribution), ", ", probes, " probes"));
+      LSM_RETURN_IF_ERROR(
+          steps.Begin(lsm::Concat("stream: ", NameOf(distribution), ", ", probes, " probes")));
       LSM_ASSIGN_OR_RETURN(std::vector<StreamFilter> filters,
                            SoundStreamFilters(size.cells, probes, config.seed));
       for (StreamRun& run : RunStream(distribution, size.rows, config.seed, std::move(filters)))

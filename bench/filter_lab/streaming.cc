@@ -145,7 +145,7 @@ absl::StatusOr<StreamingResults> RunStreaming(const LabConfig& config, Steps ste
   results.is_full = size.rows == kSourceRows;
   steps.Plan(std::size(kDistributions));
   for (const Distribution distribution : kDistributions) {
-    steps.Begin(lsm::Concat("stream: ", NameOf(distribution)));
+    LSM_RETURN_IF_ERROR(steps.Begin(lsm::Concat("stream: ", NameOf(distribution))));
     LSM_ASSIGN_OR_RETURN(std::vector<StreamFilter> filters,
                          SoundStreamFilters(size.cells, kProbes, config.seed));
     if (distribution == Distribution::kUniform) {

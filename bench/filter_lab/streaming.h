@@ -94,6 +94,8 @@ double StreamingSeconds(const LabConfig& config);
 absl::StatusOr<StreamingResults> RunStreaming(const LabConfig& config, Steps steps);
 nlohmann::ordered_json ToJson(const StreamingResults& results);
 std::vector<Section> SectionsOf(const StreamingResults& results);
+// "streams" and "stream-times", for bench/README.md.
+std::vector<std::pair<std::string, std::vector<Table>>> ExcerptsOf(const StreamingResults& results);
 
 }  // namespace bench
 

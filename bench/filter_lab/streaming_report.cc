@@ -5,6 +5,7 @@
 
 #include "bench/filter_lab/streaming.h"
 #include "bloom/core/sizing.h"
+#include "lsm/bytes/readable.h"
 #include "lsm/bytes/status.h"
 
 namespace bench {
@@ -37,7 +38,8 @@ Table RunsTable(const StreamingResults& results) {
   for (const StreamRun& run : results.runs) {
     if (&run != &results.runs.front() && run.distribution != (&run - 1)->distribution)
       table.rows.emplace_back();
-    table.rows.push_back({NameOf(run.distribution), NameWithHash(run), Bytes(run.size_bits / 8),
+    table.rows.push_back({NameOf(run.distribution), NameWithHash(run),
+                          lsm::ReadableBytes(run.size_bits / 8),
                           Short(static_cast<double>(run.all().distinct)),
                           Short(static_cast<double>(run.all().false_positives)),
                           Short(static_cast<double>(run.all().false_negatives))});
@@ -98,9 +100,9 @@ Table TotalsTable(const StreamingResults& results) {
     for (const Distribution distribution : kDistributions) {
       const StreamRun* const run = Find(results, filter, false, distribution);
       if (run == nullptr) break;
-      row.push_back(Digits3(run->filter_seconds + run->row_seconds));
-      row.push_back(Digits3(run->filter_seconds));
-      row.push_back(Digits3(run->nanos()));
+      row.push_back(lsm::ReadableNumber(run->filter_seconds + run->row_seconds));
+      row.push_back(lsm::ReadableNumber(run->filter_seconds));
+      row.push_back(lsm::ReadableNumber(run->nanos()));
     }
     // Those that only the uniform stream has are left out.
     if (row.size() == table.columns.size()) table.rows.push_back(std::move(row));
@@ -123,18 +125,19 @@ Table TimesTable(const StreamingResults& results) {
     if (run.distribution != Distribution::kUniform) continue;
     const auto rows = static_cast<double>(run.all().rows);
     const std::optional<double> faster = run.times_faster();
-    std::vector<std::string> row = {NameWithHash(run), Digits3(1e9 * run.filter_seconds / rows),
-                                    Digits3(1e9 * run.row_seconds / rows), Digits3(run.nanos())};
+    std::vector<std::string> row = {
+        NameWithHash(run), lsm::ReadableNumber(1e9 * run.filter_seconds / rows),
+        lsm::ReadableNumber(1e9 * run.row_seconds / rows), lsm::ReadableNumber(run.nanos())};
     const StreamRun* const its_hash = run.is_source ? nullptr : Find(results, run.filter, true);
     if (its_hash != nullptr) {
-      row.push_back(Digits3(its_hash->nanos()));
+      row.push_back(lsm::ReadableNumber(its_hash->nanos()));
       row.push_back(Fixed(its_hash->nanos() / run.nanos(), 2));
     } else {
       row.insert(row.end(), 2, "-");
     }
     if (faster.has_value()) {
       const SourceFigures figures = *FiguresOfSource(run.filter);
-      row.push_back(Digits3(1e9 * figures.seconds / static_cast<double>(kSourceRows)));
+      row.push_back(lsm::ReadableNumber(1e9 * figures.seconds / static_cast<double>(kSourceRows)));
       row.push_back(Fixed(*faster, 2));
       row.push_back(results.is_full ? Fixed(100 * figures.wrong_share, 2) + " %" : "-");
     } else {
@@ -229,11 +232,11 @@ std::string RowsText(const StreamingResults& results) {
   const StreamRun* standard = Find(results, "standard", false);
   if (standard == nullptr) return "";
   const double keys = static_cast<double>(standard->all().distinct);
-  return lsm::Concat(Grouped(standard->all().rows), " rows of each stream, in filters of ",
-                     Grouped(standard->cells), " cells and ", standard->probes, " probes; ",
-                     Fixed(static_cast<double>(standard->cells) / keys, 2),
-                     " cells a distinct row of the uniform stream at the end.",
-                     PartText(results, *standard));
+  return lsm::Concat(
+      lsm::ReadableCount(standard->all().rows), " rows of each stream, in filters of ",
+      lsm::ReadableCount(standard->cells), " cells and ", standard->probes, " probes; ",
+      Fixed(static_cast<double>(standard->cells) / keys, 2),
+      " cells a distinct row of the uniform stream at the end.", PartText(results, *standard));
 }
 
 }  // namespace
@@ -298,6 +301,18 @@ std::vector<Section> SectionsOf(const StreamingResults& results) {
        "ours.",
        "streaming_times",
        {TimesTable(results)}}};
+}
+
+std::vector<std::pair<std::string, std::vector<Table>>> ExcerptsOf(
+    const StreamingResults& results) {
+  // Of the uniform stream, of which the source published figures.
+  Table runs = RunsTable(results), times = TimesTable(results);
+  std::erase_if(runs.rows, [](const std::vector<std::string>& row) {
+    return row.empty() || row[0] != NameOf(Distribution::kUniform);
+  });
+  // The last column is the source's rate: filters that the source measured.
+  std::erase_if(times.rows, [](const std::vector<std::string>& row) { return row.back() == "-"; });
+  return {{"streams", {runs, TotalsTable(results)}}, {"stream-times", {times}}};
 }
 
 }  // namespace bench

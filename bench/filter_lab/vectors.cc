@@ -13,6 +13,7 @@
 #include "bench/filter_lab/stopwatch.h"
 #include "bench/filter_lab/vector_subjects.h"
 #include "bench/sift_like.h"
+#include "lsm/bytes/readable.h"
 #include "lsm/bytes/status.h"
 
 namespace bench {
@@ -163,11 +164,11 @@ absl::StatusOr<VectorResults> RunVectors(const LabConfig& config, Steps steps) {
     return absl::OkStatus();
   };
   for (const Size& size : sizes) {
-    steps.Begin(lsm::Concat("vectors of dimension ", size.dimension));
+    LSM_RETURN_IF_ERROR(steps.Begin(lsm::Concat("vectors of dimension ", size.dimension)));
     LSM_RETURN_IF_ERROR(measure(MakeUpVectors(size.dimension, keys, size.queries, config.seed)));
   }
   if (with_files) {
-    steps.Begin("vectors of " + config.sift);
+    LSM_RETURN_IF_ERROR(steps.Begin("vectors of " + config.sift));
     LSM_ASSIGN_OR_RETURN(const VectorSet set, ReadSift(config.sift));
     LSM_RETURN_IF_ERROR(measure(set));
   }
@@ -217,11 +218,13 @@ std::vector<Section> SectionsOf(const VectorResults& results) {
       latency.rows.emplace_back();
     }
     rates.rows.push_back({std::to_string(row.dimension), row.origin, row.filter,
-                          Bytes(row.memory_bytes), Digits3(row.nanos_per_query())});
+                          lsm::ReadableBytes(row.memory_bytes),
+                          lsm::ReadableNumber(row.nanos_per_query())});
     AddRateCells(row.rate, &rates.rows.back());
     for (const VectorLatency& point : row.latency) {
       latency.rows.push_back({std::to_string(row.dimension), row.origin, row.filter,
-                              Grouped(point.queries), Digits3(point.milliseconds)});
+                              lsm::ReadableCount(point.queries),
+                              lsm::ReadableNumber(point.milliseconds)});
     }
   }
   return {{"Vectors: BF beside HDBF",

@@ -6,9 +6,10 @@
 #include <string>
 #include <utility>
 
+#include "bench/experiment/progress.h"
 #include "bench/level_filters/skew.h"
-#include "bench/progress.h"
 #include "bench/workload.h"
+#include "lsm/bytes/readable.h"
 #include "lsm/bytes/status.h"
 #include "lsm/filters/filter_curve.h"
 
@@ -47,6 +48,7 @@ class Experiment {
     LSM_ASSIGN_OR_RETURN(result.levels, store->Levels());
     LSM_RETURN_IF_ERROR(store->HoldShape());
     LSM_RETURN_IF_ERROR(AskAbsent(store.get(), &result));
+    LSM_RETURN_IF_ERROR(config_.CheckStop());
     LSM_RETURN_IF_ERROR(AskBottom(store.get(), &result));
     progress_.Advance(1);
     return result;
@@ -64,9 +66,10 @@ class Experiment {
       values_.Make(key, &value);
       LSM_RETURN_IF_ERROR(store->Write(key, value));
       if ((i + 1) % shape_.entries_per_flush != 0 && i + 1 != config_.keys) continue;
+      LSM_RETURN_IF_ERROR(config_.CheckStop());
       LSM_RETURN_IF_ERROR(store->Settle());
       LSM_RETURN_IF_ERROR(NoteMemory(store, result));
-      progress_.Show(Grouped(i + 1) + " keys");
+      progress_.Show(lsm::ReadableCount(i + 1) + " keys");
     }
     result->load_seconds = SecondsSince(from);
     return absl::OkStatus();
@@ -199,25 +202,41 @@ std::vector<ComparedStore> StoresOf(const Config& config, double same_reads) {
   return stores;
 }
 
-absl::StatusOr<Results> Run(const Config& config) {
-  std::error_code error;
-  std::filesystem::create_directories(config.out + "/stores", error);
-  if (error) return absl::UnavailableError(config.out + ": " + error.message());
-  Results results;
-  results.config = config;
-  results.conditions = DescribeMachine(config.out);
+namespace {
+
+absl::Status MeasureAll(Results* results) {
+  const Config& config = results->config;
   std::vector<ComparedStore> stores = StoresOf(config, 0);
   Experiment experiment(
       config, static_cast<double>(stores.size() + 1 + RangeWorkloads(config.seed).size()));
-  results.shape = experiment.shape();
-  for (size_t i = 0; i < stores.size(); ++i) {
-    LSM_ASSIGN_OR_RETURN(StoreResult result, experiment.Measure(stores[i]));
-    results.stores.push_back(std::move(result));
-    if (i == 0) stores = StoresOf(config, results.stores[0].expected_wasted_reads());
+  results->shape = experiment.shape();
+  absl::Status status;
+  for (size_t i = 0; i < stores.size() && status.ok(); ++i) {
+    absl::StatusOr<StoreResult> result = experiment.Measure(stores[i]);
+    status = result.status();
+    if (status.ok()) results->stores.push_back(*std::move(result));
+    if (i == 0 && status.ok())
+      stores = StoresOf(config, results->stores[0].expected_wasted_reads());
   }
-  LSM_ASSIGN_OR_RETURN(results.skew,
-                       MeasureSkew(config, experiment.shape(), experiment.progress()));
-  results.seconds = experiment.elapsed_seconds();
+  if (status.ok())
+    status = MeasureSkew(config, experiment.shape(), experiment.progress(), &results->skew);
+  results->seconds = experiment.elapsed_seconds();
+  return status;
+}
+
+}  // namespace
+
+absl::StatusOr<Results> Measure(const Config& config) {
+  std::error_code error;
+  std::filesystem::create_directories(config.out + "/stores", error);
+  if (error)
+    return absl::UnavailableError(lsm::Concat("--out: ", config.out, ": ", error.message()));
+  Results results;
+  results.config = config;
+  results.conditions = DescribeMachine(config.out);
+  const absl::Status status = MeasureAll(&results);
+  results.interrupted = absl::IsCancelled(status) && !results.stores.empty();
+  if (!results.interrupted) LSM_RETURN_IF_ERROR(status);
   return results;
 }
 

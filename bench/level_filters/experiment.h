@@ -17,8 +17,9 @@ StoreShape FourLevels(const Config& config);
 // much with less memory; 0: not known yet.
 std::vector<ComparedStore> StoresOf(const Config& config, double same_reads);
 
-// Stops at the first error, or wrong answer: every lookup's is checked.
-absl::StatusOr<Results> Run(const Config& config);
+// Stops at the first error or wrong answer; every answer is checked.  Told to stop, it returns what
+// it has, or Cancelled if it has finished no store.
+absl::StatusOr<Results> Measure(const Config& config);
 
 }  // namespace bench::level_filters
 

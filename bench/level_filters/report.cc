@@ -2,29 +2,29 @@
 
 #include <utility>
 
+#include "bench/level_filters/experiment.h"
 #include "bench/report/assets.h"
+#include "lsm/bytes/readable.h"
 #include "lsm/bytes/status.h"
 
 namespace bench::level_filters {
 namespace {
 
-Table ConditionsTable(const Results& results) {
-  Conditions pairs = {{"command", results.config.command}, {"stores", results.shape.Describe(" ")}};
+Table RunTable(const Results& results) {
+  Conditions details = {{"Stores", results.shape.Describe(" ")}};
   for (const StoreResult& store : results.stores)
-    pairs.emplace_back(store.config.name, store.config.how);
-  pairs.insert(pairs.end(), results.conditions.begin(), results.conditions.end());
-  return PairsTable("conditions", "Conditions", pairs);
+    details.emplace_back(store.config.name, store.config.how);
+  return ConditionsTable(results.conditions, details, results.config, results.seconds);
 }
 
-}  // namespace
-
-Page ReportPage(const Results& results, std::string chart_js) {
+Page PageOf(const Results& results) {
   Page page;
   page.title = "Trellis level_filters: filter memory where it spares the most reads";
   page.lead.push_back(lsm::Concat(
-      Grouped(results.config.keys), " keys of four levels, written alike into every store; ",
-      Digits3(results.config.bits_per_key),
-      " bits a key for filters, but for the store whose goal is the first one's waste.  Every "
+      lsm::ReadableCount(results.config.keys),
+      " keys in four levels, written to every store in the same order; ",
+      lsm::ReadableNumber(results.config.bits_per_key),
+      " bits per key for filters, except in the store whose goal is the first one's waste.  Every "
       "answer was checked."));
   page.sections = {
       {"Wasted reads",
@@ -46,17 +46,32 @@ Page ReportPage(const Results& results, std::string chart_js) {
        "change.",
        "skew",
        {SkewTable(results), RoundsTable(results)}},
-      {"Conditions", "", "", {ConditionsTable(results)}},
+      {"Conditions", "", "", {RunTable(results)}},
   };
   page.data_name = "level_filters";
   page.data = ToJson(results);
   page.script = kLevelFiltersJs;
-  page.chart_js = std::move(chart_js);
   return page;
 }
 
-absl::Status WriteReports(const Results& results) {
-  return WriteReport(ReportPage(results, ""), results.config.out, results.config.chart_js);
+}  // namespace
+
+Report ReportOf(const Results& results) {
+  Report report;
+  report.text = ToMarkdown(results) + "\n" +
+                TextOf({StoresTable(results), LevelsTable(results), SkewTable(results),
+                        RoundsTable(results), RunTable(results)});
+  report.page = PageOf(results);
+  report.excerpts = {{"levels", "\n" + ToMarkdown(results)}};
+  for (const StoreResult& store : results.stores)
+    report.stores.push_back(results.config.out + "/stores/" + store.config.name);
+  report.interrupted = results.interrupted;
+  return report;
+}
+
+absl::StatusOr<Report> Run(const Config& config) {
+  LSM_ASSIGN_OR_RETURN(const Results results, Measure(config));
+  return ReportOf(results);
 }
 
 }  // namespace bench::level_filters

@@ -1,19 +1,16 @@
-// The page of a run of level_filters.
+// The report of a run of level_filters.
 #ifndef TRELLIS_BENCH_LEVEL_FILTERS_REPORT_H_
 #define TRELLIS_BENCH_LEVEL_FILTERS_REPORT_H_
 
-#include <string>
-
-#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "bench/experiment/run.h"
 #include "bench/level_filters/results.h"
-#include "bench/report/page.h"
 
 namespace bench::level_filters {
 
-Page ReportPage(const Results& results, std::string chart_js);
-
-// report.json and report.html, in the directory of the run.
-absl::Status WriteReports(const Results& results);
+Report ReportOf(const Results& results);
+// Measures the stores, and reports.
+absl::StatusOr<Report> Run(const Config& config);
 
 }  // namespace bench::level_filters
 

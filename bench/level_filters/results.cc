@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "bench/experiment/run.h"
+#include "lsm/bytes/readable.h"
 #include "lsm/bytes/status.h"
 
 namespace bench::level_filters {
@@ -29,13 +31,13 @@ ordered_json ToJson(const LevelRow& level) {
           {"reason", level.reason}};
 }
 
-std::string OrDash(double value) { return value == 0 ? "-" : Digits3(value); }
+std::string OrDash(double value) { return value == 0 ? "-" : lsm::ReadableNumber(value); }
 
 double BitsPerKey(uint64_t bytes, uint64_t keys) {
   return keys == 0 ? 0 : 8 * static_cast<double>(bytes) / static_cast<double>(keys);
 }
 
-std::string Times(double times) { return times == 0 ? "-" : Digits3(times) + "x"; }
+std::string Times(double times) { return times == 0 ? "-" : lsm::ReadableNumber(times) + "x"; }
 
 std::string PercentOrDash(const std::optional<double>& part) {
   return part.has_value() ? lsm::Concat(std::lround(100 * *part), " %") : "-";
@@ -88,12 +90,8 @@ double Results::TimesFewer(const StoreResult& store, Reads StoreResult::*reads) 
 }
 
 ordered_json ToJson(const Results& results) {
-  ordered_json json;
-  json["benchmark"] = "level_filters";
-  json["schema"] = 1;
-  json["command"] = results.config.command;
-  json["seconds"] = results.seconds;
-  for (const auto& [name, value] : results.conditions) json["conditions"][name] = value;
+  ordered_json json =
+      ReportJson("level_filters", 1, results.config, results.conditions, results.seconds);
   json["settings"] = {{"keys", results.config.keys},
                       {"value_bytes", results.config.value_bytes},
                       {"bits_per_key", results.config.bits_per_key},
@@ -177,9 +175,10 @@ Table SkewTable(const Results& results) {
   for (const SkewResult& skew : results.skew) {
     const size_t from = skew.rounds.size() / 4, to = skew.rounds.size() / 2;
     table.rows.push_back(
-        {skew.name, Digits3(skew.MeanOf(&SkewRound::forgetful, from, to)),
-         Digits3(skew.MeanOf(&SkewRound::learning, from, to)), Times(skew.TimesFewer()),
-         Times(skew.best), Digits3(skew.MeanOf(&SkewRound::learning_bits, 0, skew.rounds.size())),
+        {skew.name, lsm::ReadableNumber(skew.MeanOf(&SkewRound::forgetful, from, to)),
+         lsm::ReadableNumber(skew.MeanOf(&SkewRound::learning, from, to)), Times(skew.TimesFewer()),
+         Times(skew.best),
+         lsm::ReadableNumber(skew.MeanOf(&SkewRound::learning_bits, 0, skew.rounds.size())),
          PercentOrDash(skew.Learned()), Times(skew.Worst()), PercentOrDash(skew.LearnedAgain())});
   }
   return table;
@@ -199,10 +198,11 @@ Table RoundsTable(const Results& results) {
   for (const SkewResult& skew : results.skew) {
     if (!table.rows.empty()) table.rows.emplace_back();
     for (const SkewRound& round : skew.rounds) {
-      table.rows.push_back({skew.name, PercentOrDash(round.written), Digits3(round.forgetful),
-                            Digits3(round.learning),
-                            Times(round.learning == 0 ? 0 : round.forgetful / round.learning),
-                            Digits3(round.forgetful_bits), Digits3(round.learning_bits)});
+      table.rows.push_back(
+          {skew.name, PercentOrDash(round.written), lsm::ReadableNumber(round.forgetful),
+           lsm::ReadableNumber(round.learning),
+           Times(round.learning == 0 ? 0 : round.forgetful / round.learning),
+           lsm::ReadableNumber(round.forgetful_bits), lsm::ReadableNumber(round.learning_bits)});
     }
   }
   return table;
@@ -223,12 +223,14 @@ Table StoresTable(const Results& results) {
                {"load s", "seconds to load"}},
               {}};
   for (const StoreResult& store : results.stores) {
-    table.rows.push_back(
-        {store.config.name, Bytes(store.filter_bytes()), Digits3(store.bits_per_key()),
-         OrDash(store.expected_wasted_reads()), Digits3(store.absent.per_lookup()),
-         Times(results.TimesFewer(store, &StoreResult::absent)), Digits3(store.bottom.per_lookup()),
-         Times(results.TimesFewer(store, &StoreResult::bottom)), OrDash(store.most_of_budget),
-         Digits3(store.load_seconds)});
+    table.rows.push_back({store.config.name, lsm::ReadableBytes(store.filter_bytes()),
+                          lsm::ReadableNumber(store.bits_per_key()),
+                          OrDash(store.expected_wasted_reads()),
+                          lsm::ReadableNumber(store.absent.per_lookup()),
+                          Times(results.TimesFewer(store, &StoreResult::absent)),
+                          lsm::ReadableNumber(store.bottom.per_lookup()),
+                          Times(results.TimesFewer(store, &StoreResult::bottom)),
+                          OrDash(store.most_of_budget), lsm::ReadableNumber(store.load_seconds)});
   }
   return table;
 }
@@ -249,34 +251,37 @@ Table LevelsTable(const Results& results) {
   for (const StoreResult& store : results.stores) {
     if (!table.rows.empty()) table.rows.emplace_back();
     for (const LevelRow& level : store.levels) {
-      table.rows.push_back(
-          {store.config.name, std::to_string(level.level), Grouped(level.tables),
-           Grouped(level.keys), level.kind, OrDash(BitsPerKey(level.filter_bytes, level.keys)),
-           OrDash(level.target_fpp.value_or(0)), OrDash(level.expected_wasted_reads.value_or(0)),
-           level.reason.empty() ? "-" : level.reason});
+      table.rows.push_back({store.config.name, std::to_string(level.level),
+                            lsm::ReadableCount(level.tables), lsm::ReadableCount(level.keys),
+                            level.kind, OrDash(BitsPerKey(level.filter_bytes, level.keys)),
+                            OrDash(level.target_fpp.value_or(0)),
+                            OrDash(level.expected_wasted_reads.value_or(0)),
+                            level.reason.empty() ? "-" : level.reason});
     }
   }
   return table;
 }
 
 std::string ToMarkdown(const Results& results) {
-  std::string text = lsm::Concat(
-      Grouped(results.config.keys), " keys, ", Digits3(results.config.bits_per_key),
-      " bits a key, ", Grouped(results.stores.empty() ? 0 : results.stores[0].absent.lookups),
-      " absent keys:\n\n| store | how | bits/key | absent | times fewer "
-      "| bottom | times fewer | most memory |\n"
-      "|---|---|---|---|---|---|---|---|\n");
+  std::string text =
+      lsm::Concat(lsm::ReadableCount(results.config.keys), " keys, ",
+                  lsm::ReadableNumber(results.config.bits_per_key), " bits a key, ",
+                  lsm::ReadableCount(results.stores.empty() ? 0 : results.stores[0].absent.lookups),
+                  " absent keys:\n\n| store | how | bits/key | absent | times fewer "
+                  "| bottom | times fewer | most memory |\n"
+                  "|---|---|---|---|---|---|---|---|\n");
   for (const StoreResult& store : results.stores) {
     text += lsm::Concat("| ", store.config.name, " | ", store.config.how, " | ",
-                        Digits3(store.bits_per_key()), " | ", Digits3(store.absent.per_lookup()),
-                        " | ", Times(results.TimesFewer(store, &StoreResult::absent)), " | ",
-                        Digits3(store.bottom.per_lookup()), " | ",
+                        lsm::ReadableNumber(store.bits_per_key()), " | ",
+                        lsm::ReadableNumber(store.absent.per_lookup()), " | ",
+                        Times(results.TimesFewer(store, &StoreResult::absent)), " | ",
+                        lsm::ReadableNumber(store.bottom.per_lookup()), " | ",
                         Times(results.TimesFewer(store, &StoreResult::bottom)), " | ",
                         OrDash(store.most_of_budget), " |\n");
   }
   if (results.skew.empty()) return text;
   text += lsm::Concat(
-      "\n", Grouped(results.config.skewed_lookups), " absent keys a round, ",
+      "\n", lsm::ReadableCount(results.config.skewed_lookups), " absent keys a round, ",
       PercentOrDash(results.config.written_a_round),
       " of the keys written between two rounds, wasted reads a lookup:\n\n"
       "| lookups | how | forgetful | learning | times fewer | at best | learned after | worst "

@@ -76,6 +76,7 @@ struct Results {
   StoreShape shape;
   std::vector<StoreResult> stores;  // the first is what the others are compared with
   std::vector<SkewResult> skew;
+  bool interrupted = false;  // stores or kinds of skewed lookups are missing
   double seconds = 0;
 
   // How many times fewer reads than the first store; 0 where there were none.

@@ -7,7 +7,7 @@
 #include <numeric>
 #include <utility>
 
-#include "bench/progress.h"
+#include "bench/experiment/progress.h"
 #include "lsm/bytes/status.h"
 
 namespace bench::level_filters {
@@ -32,8 +32,9 @@ class SkewExperiment {
                          MakeTrellis(directory_, store_config_, shape_, config_.seed));
     for (uint64_t i = 0; i < config_.keys; ++i) {
       LSM_RETURN_IF_ERROR(Write(store.get(), i, 1));
-      if ((i + 1) % shape_.entries_per_flush == 0 || i + 1 == config_.keys)
-        LSM_RETURN_IF_ERROR(store->Settle());
+      if ((i + 1) % shape_.entries_per_flush != 0 && i + 1 != config_.keys) continue;
+      LSM_RETURN_IF_ERROR(config_.CheckStop());
+      LSM_RETURN_IF_ERROR(store->Settle());
     }
     return absl::OkStatus();
   }
@@ -64,6 +65,7 @@ class SkewExperiment {
     Random lookups(config_.seed + 7), writes(config_.seed + 8);
     const size_t rounds = result->rounds.size();
     for (size_t round = 0; round < rounds; ++round) {
+      LSM_RETURN_IF_ERROR(config_.CheckStop());
       progress_->Show(lsm::Concat("round ", round));
       SkewRound& row = result->rounds[round];
       row.written = static_cast<double>(round) * config_.written_a_round;
@@ -172,17 +174,16 @@ std::vector<RangeWorkload> RangeWorkloads(uint64_t seed) {
           {"zipf", "100 ranges, the i-th most popular of them 1/i as much as the first", zipf}};
 }
 
-absl::StatusOr<std::vector<SkewResult>> MeasureSkew(const Config& config, const StoreShape& shape,
-                                                    Progress* progress) {
+absl::Status MeasureSkew(const Config& config, const StoreShape& shape, Progress* progress,
+                         std::vector<SkewResult>* results) {
   SkewExperiment experiment(config, shape, progress);
   LSM_RETURN_IF_ERROR(experiment.Load());
-  std::vector<SkewResult> results;
   for (const RangeWorkload& workload : RangeWorkloads(config.seed)) {
     LSM_ASSIGN_OR_RETURN(SkewResult result, experiment.Measure(workload));
-    results.push_back(std::move(result));
+    results->push_back(std::move(result));
     progress->Advance(1);
   }
-  return results;
+  return absl::OkStatus();
 }
 
 }  // namespace bench::level_filters

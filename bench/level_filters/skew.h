@@ -18,10 +18,10 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "bench/experiment/progress.h"
 #include "bench/level_filters/config.h"
 #include "bench/level_filters/results.h"
 #include "bench/level_filters/store.h"
-#include "bench/progress.h"
 #include "bench/workload.h"
 
 namespace bench::level_filters {
@@ -51,9 +51,9 @@ class RangeWorkload {
 // Evenly; 90 % in a tenth of the keys; Zipf's law over ranges in random order.
 std::vector<RangeWorkload> RangeWorkloads(uint64_t seed);
 
-// Of each of RangeWorkloads, in their order.
-absl::StatusOr<std::vector<SkewResult>> MeasureSkew(const Config& config, const StoreShape& shape,
-                                                    Progress* progress);
+// Adds the result of each of RangeWorkloads, in their order.
+absl::Status MeasureSkew(const Config& config, const StoreShape& shape, Progress* progress,
+                         std::vector<SkewResult>* results);
 
 }  // namespace bench::level_filters
 

@@ -44,11 +44,10 @@ bool CanDo(const Peer& peer, const Cell& cell) {
 
 Comparison::Comparison(const ComparisonConfig& config, std::vector<std::unique_ptr<Peer>> peers)
     : config_(config) {
-  results_.command = config.command;
+  results_.options = config;
   results_.rounds = config.rounds;
   results_.single_round_bytes = config.single_round_bytes;
   results_.seconds_per_measurement = config.seconds;
-  results_.seed = config.seed;
   results_.settings = config.settings;
   // So that the others, with which the first is compared, follow it.
   std::stable_partition(peers.begin(), peers.end(),
@@ -115,12 +114,11 @@ absl::Status Comparison::Run() {
     status = RunSize(size);
     if (!status.ok()) break;
   }
-  if (absl::IsCancelled(status))
-    results_.conditions.emplace_back("Interrupted", "not everything was measured");
+  results_.interrupted = absl::IsCancelled(status) && !results_.cells.empty();
   results_.seconds = progress_->elapsed_seconds();
   progress_->Announce(status.ok() ? "done" : "stopped");
   progress_.reset();
-  return status;
+  return results_.interrupted ? absl::OkStatus() : status;
 }
 
 absl::Status Comparison::RunSize(const DataSize& size) {
@@ -269,8 +267,7 @@ absl::Status Comparison::Rounds(const Cell& cell, const Body& body) {
       const size_t at = (i + static_cast<size_t>(round)) % stores_.size();
       if (!CanDo(*stores_[at].peer, cell)) continue;
       // Relaxed: nothing else comes with it.
-      if (config_.stop != nullptr && config_.stop->load(std::memory_order_relaxed))
-        return absl::CancelledError("interrupted");
+      LSM_RETURN_IF_ERROR(config_.CheckStop());
       LSM_ASSIGN_OR_RETURN(Sample sample, body(&stores_[at], round));
       result.samples[at].push_back(std::move(sample));
       progress_->Advance(TurnSeconds(cell));

@@ -3,7 +3,6 @@
 #ifndef TRELLIS_BENCH_PEERS_COMPARISON_H_
 #define TRELLIS_BENCH_PEERS_COMPARISON_H_
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -13,39 +12,36 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "bench/experiment/options.h"
+#include "bench/experiment/progress.h"
 #include "bench/peers/cell.h"
 #include "bench/peers/data_set.h"
 #include "bench/peers/loops.h"
 #include "bench/peers/measure.h"
 #include "bench/peers/peer.h"
 #include "bench/peers/results.h"
-#include "bench/progress.h"
 
 namespace bench::peers {
 
-struct ComparisonConfig {
-  std::vector<Cell> cells;  // what is measured, in any order
+struct ComparisonConfig : RunOptions {
+  std::vector<std::string> stores;  // names; the first is compared with the others
+  std::vector<Cell> cells;          // what is measured, in any order
   int rounds = 3;
-  // Of data of so many bytes, what passes over all keys has one round.
+  // Tasks that visit all keys have one round if the data is at least this large.
   uint64_t single_round_bytes = UINT64_MAX;
-  double seconds = 1;  // of one measurement of what reads
-  uint64_t seed = 1;
-  std::string out = "peers_out";
-  std::string chart_js;  // what is inlined for the plots; empty: none
-  std::string command;   // the command line, for the report
+  double seconds = 1;  // per measurement of lookups
   PeerSettings settings;
-  // Once it is true no further measurement begins.  Null: never.
-  const std::atomic<bool>* stop = nullptr;
 };
 
-// Grammar: Run, once; then results, if it was stopped of what was measured before.
+// Grammar: Run, once; then results.
 class Comparison {
  public:
   // The first of the peers is the one that the others are compared with.
   Comparison(const ComparisonConfig& config, std::vector<std::unique_ptr<Peer>> peers);
   ~Comparison();
 
-  // Stops at the first wrong answer or error; Cancelled if it was told to.
+  // Stops at the first wrong answer or error.  Told to stop, it keeps what it has measured, or is
+  // Cancelled if that is nothing.
   absl::Status Run();
 
   const Results& results() const { return results_; }

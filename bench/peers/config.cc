@@ -1,12 +1,8 @@
 #include "bench/peers/config.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cstdio>
 
-#include "bench/report/command_line.h"
-#include "bench/report/page.h"
-#include "bench/seed_option.h"
+#include "bench/experiment/command_line.h"
 
 namespace bench::peers {
 namespace {
@@ -17,14 +13,14 @@ const std::vector<std::string> kStates = {NameOf(State::kFilling), NameOf(State:
 const std::vector<std::string> kCaches = {NameOf(Cache::kAll), NameOf(Cache::kTenth),
                                           NameOf(Cache::kDirect)};
 
-constexpr char kFooter[] =
-    "Without options it measures what has a goal, lookups of two threads, and cold ones; with "
-    "--full everything;\n--sizes, --states, --caches, --threads and --workloads choose from "
-    "everything.\n\n"
-    "Examples\n"
-    "  peers_bench --sizes 200k:100 --rounds 1\n"
-    "  peers_bench --sizes 2M:100 --states fresh --workloads 'get present,get absent' --threads "
-    "1,2";
+constexpr char kExamples[] =
+    R"(Without options it measures what has a goal, lookups of two threads, cold lookups, and openings;
+with --full everything.  --sizes, --states, --caches, --threads and --workloads choose from
+everything.
+
+Examples:
+  peers_bench --sizes 200k:100 --rounds 1
+  peers_bench --sizes 2M:100 --states fresh --workloads 'get present,get absent' --threads 1,2)";
 
 // Of --full.
 constexpr double kFullSeconds = 0.5;
@@ -36,41 +32,27 @@ struct RawArguments {
   std::vector<int> threads;
 };
 
-void AddChoices(CLI::App* app, RawArguments* raw) {
-  app->add_flag("--full", raw->full,
-                "Everything; unless --seconds and --rounds say otherwise, lookups for half a "
-                "second, and one round of what passes over all keys of a gigabyte or more")
-      ->group("What is measured");
-  app->add_option("--sizes", raw->sizes, "KEYS:VALUE_BYTES, k and M for thousands and millions")
-      ->check([](const std::string& text) {
-        return ParseDataSize(text) ? std::string() : "is no KEYS:VALUE_BYTES from 1k:0 on: " + text;
-      })
-      ->delimiter(',')
-      ->type_name("LIST")
-      ->group("What is measured");
-  app->add_option("--states", raw->states, "filling, fresh, tables, compacted, changed")
-      ->check(CLI::IsMember(kStates))
-      ->delimiter(',')
-      ->type_name("LIST")
-      ->group("What is measured");
-  app->add_option("--caches", raw->caches, "all, tenth (of the data), direct (none, direct I/O)")
-      ->check(CLI::IsMember(kCaches))
-      ->delimiter(',')
-      ->type_name("LIST")
-      ->group("What is measured");
-  app->add_option("--threads", raw->threads, "1, 2")
-      ->check(CLI::Range(1, 2))
-      ->delimiter(',')
-      ->type_name("LIST")
-      ->group("What is measured");
+std::string CheckSize(const std::string& text) {
+  return ParseDataSize(text) ? "" : text + " is not KEYS:VALUE_BYTES with at least 1k keys";
+}
+
+void AddChoices(CommandLine* line, RawArguments* raw) {
+  line->AddFlag("--full", &raw->full,
+                "Everything.  Unless --seconds and --rounds are given, lookups take half a second, "
+                "and tasks that visit all keys have one round if the data is a gigabyte or more");
+  line->AddList("--sizes", &raw->sizes, "KEYS:VALUE_BYTES; k and M are thousands and millions")
+      ->check(CheckSize);
+  line->AddList("--states", &raw->states, "filling, fresh, tables, compacted, changed")
+      ->check(CLI::IsMember(kStates));
+  line->AddList("--caches", &raw->caches, "all, tenth (of the data), direct (none, direct I/O)")
+      ->check(CLI::IsMember(kCaches));
+  line->AddList("--threads", &raw->threads, "1, 2")->check(CLI::Range(1, 2));
   std::vector<std::string> names;
   for (const TaskInfo& task : kTasks) names.push_back(task.name);
-  // Some names have a comma, so that a semicolon divides them.
-  app->add_option("--workloads", raw->workloads, "By name, with ; between them")
+  // Some names have a comma.
+  line->AddList("--workloads", &raw->workloads, "Names, separated by semicolons")
       ->check(CLI::IsMember(names))
-      ->delimiter(';')
-      ->type_name("LIST")
-      ->group("What is measured");
+      ->delimiter(';');
 }
 
 // Whether a list of choices, if there is one, has this.
@@ -99,43 +81,31 @@ std::vector<Cell> Choose(const RawArguments& raw) {
 
 }  // namespace
 
-ParsedCommandLine ParseCommandLine(int argc, char** argv) {
-  ParsedCommandLine result;
-  ComparisonConfig& config = result.config;
-  config.chart_js = SystemChartJs();
-  config.command = CommandOf(argc, argv);
-  CLI::App app("Runs the same work on Trellis, LevelDB and RocksDB.", "peers_bench");
-  app.footer(kFooter);
+Parsed<ComparisonConfig> ParseCommandLine(int argc, char** argv) {
+  ComparisonConfig config;
+  config.stores = {"trellis", "leveldb", "rocksdb", "trellis-by-level"};
   RawArguments raw;
-  AddChoices(&app, &raw);
-  result.stores = {"trellis", "leveldb", "rocksdb", "trellis-by-level"};
-  app.add_option("--stores", result.stores, "The first is compared with the others")
-      ->check(CLI::IsMember({"trellis", "leveldb", "rocksdb", "trellis-by-level"}))
-      ->delimiter(',')
-      ->type_name("LIST")
-      ->capture_default_str()
-      ->group("What is measured");
-  app.add_option("--rounds", config.rounds, "Times that each measurement is repeated")
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str()
-      ->group("How long");
-  app.add_option("--seconds", config.seconds, "Length of one measurement of lookups")
-      ->check(CLI::Range(0.01, 3600.0))
-      ->capture_default_str()
-      ->group("How long");
-  AddSeedOption(&app, &config.seed, "Of the order of writes and lookups")->group("How long");
-  AddReportOptions(&app, &config.out, &config.chart_js, "Where to");
-  result.exit_code = ParseOrExit(&app, argc, argv);
-  if (result.exit_code) return result;
-  config.cells = Choose(raw);
-  // In hours it would be three rounds of nearly all; so it is a good hour, the same for all stores.
-  if (raw.full && app.count("--seconds") == 0) config.seconds = kFullSeconds;
-  if (raw.full && app.count("--rounds") == 0) config.single_round_bytes = kSingleRoundBytes;
-  std::string mistake =
-      ResolveChartJs("peers_bench", app.count("--chart-js") > 0, &config.chart_js);
-  if (config.cells.empty()) mistake = "nothing is left of what could be measured";
-  result.exit_code = ExitFor(mistake, app);
-  return result;
+  CommandLine line("peers_bench", "Runs the same work on Trellis, LevelDB and RocksDB.", kExamples,
+                   &config);
+  config.out = "peers_out";
+  line.Group("What is measured");
+  AddChoices(&line, &raw);
+  line.AddList("--stores", &config.stores, "The first is compared with the others")
+      ->check(CLI::IsMember({"trellis", "leveldb", "rocksdb", "trellis-by-level"}));
+  line.Group("The work");
+  line.Add("--rounds", &config.rounds, "Repetitions of each measurement")->check(Between(1, 1000));
+  line.Add("--seconds", &config.seconds, "Length of one measurement of lookups")
+      ->check(CLI::Range(0.01, 3600.0));
+  line.AddRunOptions("the order of writes and lookups");
+  const std::optional<int> exit_code = line.Parse(argc, argv, [&]() -> std::string {
+    config.cells = Choose(raw);
+    // Three rounds of nearly everything would take hours; this takes about one, for all stores.
+    if (raw.full && !line.Has("--seconds")) config.seconds = kFullSeconds;
+    if (raw.full && !line.Has("--rounds")) config.single_round_bytes = kSingleRoundBytes;
+    if (!config.cells.empty()) return "";
+    return "--states, --caches, --threads, --workloads: no measurement fits all of them";
+  });
+  return {config, exit_code};
 }
 
 }  // namespace bench::peers

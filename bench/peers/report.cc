@@ -49,9 +49,7 @@ std::vector<Section> Sections(const Results& results) {
   return sections;
 }
 
-}  // namespace
-
-Page ReportPage(const Results& results, std::string chart_js) {
+Page PageOf(const Results& results) {
   Page page;
   page.title = "Trellis peers_bench: the same work, store by store";
   std::string names;
@@ -64,13 +62,24 @@ Page ReportPage(const Results& results, std::string chart_js) {
   page.data_name = "peers";
   page.data = ToJson(results);
   page.script = kPeersJs;
-  page.chart_js = std::move(chart_js);
   return page;
 }
 
-absl::Status WriteReports(const Results& results, const std::string& out,
-                          const std::string& chart_js) {
-  return WriteReport(ReportPage(results, ""), out, chart_js);
+// What bench/README.md shows.
+std::string ExcerptOf(const Results& results) {
+  return Fenced(TextOf({GoalsTable(results)}) +
+                ToRows(RowsNamed(ConditionsTable(results), {"CPU", "Took"})));
+}
+
+}  // namespace
+
+Report ReportOf(const Results& results) {
+  Report report;
+  report.text = ToText(results);
+  report.page = PageOf(results);
+  report.excerpts = {{"peers", ExcerptOf(results)}};
+  report.interrupted = results.interrupted;
+  return report;
 }
 
 }  // namespace bench::peers

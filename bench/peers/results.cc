@@ -4,6 +4,8 @@
 #include <cmath>
 #include <iterator>
 
+#include "bench/experiment/run.h"
+#include "lsm/bytes/readable.h"
 #include "lsm/bytes/status.h"
 
 namespace bench::peers {
@@ -12,7 +14,7 @@ namespace {
 const char* const kNone = "-";
 
 std::string Text(const std::optional<double>& value) {
-  return value ? Digits3(*value) : std::string(kNone);
+  return value ? lsm::ReadableNumber(*value) : std::string(kNone);
 }
 
 std::string LabelOf(const Cell& cell) {
@@ -40,7 +42,7 @@ nlohmann::ordered_json SettingsJson(const Results& results) {
       {"single_round_bytes",
        results.single_round_bytes == UINT64_MAX ? Json(nullptr) : Json(results.single_round_bytes)},
       {"seconds_per_measurement", results.seconds_per_measurement},
-      {"seed", results.seed},
+      {"seed", results.options.seed},
       {"write_buffer_bytes", results.settings.write_buffer_bytes},
       {"block_bytes", results.settings.block_bytes},
       {"bits_per_key", results.settings.bits_per_key},
@@ -114,9 +116,9 @@ Table GoalsTable(const Results& results) {
     if (goal == nullptr || !ratio) continue;
     std::vector<std::string> row = {LabelOf(result.cell), PlaceOf(result.cell)};
     for (size_t store = 0; store < results.stores.size(); ++store)
-      row.push_back(result.has(store) ? Digits3(result.Micros(store).median) : kNone);
-    row.push_back(Digits3(ratio->median));
-    row.push_back(Digits3(ratio->percent()));
+      row.push_back(result.has(store) ? lsm::ReadableNumber(result.Micros(store).median) : kNone);
+    row.push_back(lsm::ReadableNumber(ratio->median));
+    row.push_back(lsm::ReadableNumber(ratio->percent()));
     row.push_back(goal->text);
     row.push_back(ratio->median <= goal->ratio ? "reached" : "missed");
     rows.emplace_back(ratio->median / goal->ratio, std::move(row));
@@ -150,11 +152,12 @@ Table TimesTable(const Results& results, const DataSize& size, State state, Cach
       continue;
     std::vector<std::string> row = {LabelOf(result.cell)};
     for (size_t store = 0; store < results.stores.size(); ++store) {
-      row.push_back(result.has(store) ? Digits3(result.Micros(store).median) : kNone);
-      row.push_back(result.has(store) ? Digits3(result.Micros(store).percent()) : kNone);
+      row.push_back(result.has(store) ? lsm::ReadableNumber(result.Micros(store).median) : kNone);
+      row.push_back(result.has(store) ? lsm::ReadableNumber(result.Micros(store).percent())
+                                      : kNone);
     }
     const std::optional<Spread> ratio = result.Ratio();
-    row.push_back(ratio ? Digits3(ratio->median) : kNone);
+    row.push_back(ratio ? lsm::ReadableNumber(ratio->median) : kNone);
     table.rows.push_back(std::move(row));
     if (!result.has(0) || !result.samples[0][0].quiet_micros) continue;
     add(result, "  until quiet", &Sample::quiet_micros);
@@ -178,7 +181,7 @@ Table ReadsTable(const Results& results) {
     for (size_t store = 0; store < results.stores.size(); ++store) {
       const std::optional<double> bytes = result.Median(store, &Sample::device_bytes);
       row.push_back(Text(result.Median(store, &Sample::block_reads)));
-      row.push_back(bytes ? Digits3(*bytes / 1024) : kNone);
+      row.push_back(bytes ? lsm::ReadableNumber(*bytes / 1024) : kNone);
     }
     table.rows.push_back(std::move(row));
   }
@@ -210,21 +213,21 @@ Table OpeningsTable(const Results& results) {
     for (size_t store = 0; store < results.stores.size(); ++store) {
       if (!result.has(store)) continue;
       const auto scaled = [&](std::optional<double> value, double by) {
-        return value ? Digits3(*value / by) : std::string(kNone);
+        return value ? lsm::ReadableNumber(*value / by) : std::string(kNone);
       };
       const Spread micros = result.Micros(store);
       std::vector<double> ratios;
       for (size_t round = 0; round < result.samples[store].size(); ++round)
         ratios.push_back(result.samples[0][round].micros / result.samples[store][round].micros);
       const bool is_counted = shape != nullptr && shape->figures[store].tables.has_value();
-      table.rows.push_back({result.cell.task->name, result.cell.size.name(),
-                            results.stores[store].first,
-                            is_counted ? Grouped(*shape->figures[store].tables) : kNone,
-                            Digits3(micros.median / 1000), Digits3(micros.percent()),
-                            scaled(result.Median(store, &Sample::cpu_micros), 1000),
-                            scaled(result.Median(store, &Sample::read_bytes), 1 << 20),
-                            scaled(result.Median(store, &Sample::device_bytes), 1 << 20),
-                            store == 0 ? "" : Digits3(SpreadOf(std::move(ratios)).median)});
+      table.rows.push_back(
+          {result.cell.task->name, result.cell.size.name(), results.stores[store].first,
+           is_counted ? lsm::ReadableCount(*shape->figures[store].tables) : kNone,
+           lsm::ReadableNumber(micros.median / 1000), lsm::ReadableNumber(micros.percent()),
+           scaled(result.Median(store, &Sample::cpu_micros), 1000),
+           scaled(result.Median(store, &Sample::read_bytes), 1 << 20),
+           scaled(result.Median(store, &Sample::device_bytes), 1 << 20),
+           store == 0 ? "" : lsm::ReadableNumber(SpreadOf(std::move(ratios)).median)});
     }
   }
   return table;
@@ -256,7 +259,8 @@ Table FiltersTable(const Results& results) {
         return nullptr;
       };
       const auto micros = [&](const CellResult* result) {
-        return result != nullptr ? Digits3(result->Micros(store).median) : std::string(kNone);
+        return result != nullptr ? lsm::ReadableNumber(result->Micros(store).median)
+                                 : std::string(kNone);
       };
       const CellResult* direct = find("get absent", Cache::kDirect);
       const CellResult* all = find("get absent", Cache::kAll);
@@ -264,8 +268,8 @@ Table FiltersTable(const Results& results) {
       const auto bytes = static_cast<double>(*shape.figures[store].filter_bytes);
       table.rows.push_back(
           {shape.size.name(), results.stores[store].first,
-           Bytes(*shape.figures[store].filter_bytes),
-           Digits3(8 * bytes / static_cast<double>(shape.size.keys)),
+           lsm::ReadableBytes(*shape.figures[store].filter_bytes),
+           lsm::ReadableNumber(8 * bytes / static_cast<double>(shape.size.keys)),
            direct != nullptr ? Text(direct->Median(store, &Sample::block_reads)) : kNone,
            micros(direct), micros(all), micros(find("get present", Cache::kAll))});
     }
@@ -285,7 +289,7 @@ Table LatencyTable(const Results& results) {
       for (size_t i = 0; i < std::size(kLatencyShares); ++i) {
         std::vector<double> values;
         for (const Sample& sample : result.samples[store]) values.push_back(sample.latencies[i]);
-        row.push_back(Digits3(SpreadOf(std::move(values)).median));
+        row.push_back(lsm::ReadableNumber(SpreadOf(std::move(values)).median));
       }
       table.rows.push_back(std::move(row));
     }
@@ -305,9 +309,10 @@ Table ThreadsTable(const Results& results) {
     if (one == nullptr) continue;
     std::vector<std::string> row = {result.cell.task->name, PlaceOf(result.cell)};
     for (size_t store = 0; store < results.stores.size(); ++store) {
-      row.push_back(result.has(store) && one->has(store)
-                        ? Digits3(one->Micros(store).median / result.Micros(store).median)
-                        : kNone);
+      row.push_back(
+          result.has(store) && one->has(store)
+              ? lsm::ReadableNumber(one->Micros(store).median / result.Micros(store).median)
+              : kNone);
     }
     table.rows.push_back(std::move(row));
   }
@@ -329,69 +334,63 @@ Table ShapesTable(const Results& results) {
       const PeerFigures& figures = shape.figures[store];
       if (!figures.sorted_runs && !figures.table_bytes) continue;  // a variant that is not there
       const auto bytes = [](const std::optional<uint64_t>& value) {
-        return value ? Bytes(*value) : std::string(kNone);
+        return value ? lsm::ReadableBytes(*value) : std::string(kNone);
       };
       table.rows.push_back(
           {lsm::Concat(shape.size.name(), ", ", NameOf(shape.state)), results.stores[store].first,
-           figures.sorted_runs ? Grouped(*figures.sorted_runs) : kNone,
-           shape.RunsAfter(store) ? Grouped(*shape.RunsAfter(store)) : kNone,
-           figures.tables ? Grouped(*figures.tables) : kNone, bytes(figures.table_bytes),
+           figures.sorted_runs ? lsm::ReadableCount(*figures.sorted_runs) : kNone,
+           shape.RunsAfter(store) ? lsm::ReadableCount(*shape.RunsAfter(store)) : kNone,
+           figures.tables ? lsm::ReadableCount(*figures.tables) : kNone, bytes(figures.table_bytes),
            bytes(figures.filter_bytes),
-           figures.filter_bytes ? Digits3(8 * static_cast<double>(*figures.filter_bytes) /
-                                          static_cast<double>(shape.size.keys))
-                                : kNone});
+           figures.filter_bytes
+               ? lsm::ReadableNumber(8 * static_cast<double>(*figures.filter_bytes) /
+                                     static_cast<double>(shape.size.keys))
+               : kNone});
     }
   }
   return table;
 }
 
 Table ConditionsTable(const Results& results) {
-  Table table = PairsTable("conditions", "Conditions", results.conditions);
-  table.rows.push_back({"Command", results.command});
-  for (const auto& [name, details] : results.stores) table.rows.push_back({name, details});
-  table.rows.push_back(
+  Conditions pairs = results.stores;
+  pairs.push_back(
       {"Equal for all",
-       lsm::Concat("write buffer ", Bytes(results.settings.write_buffer_bytes), ", blocks of ",
-                   Bytes(results.settings.block_bytes),
-                   "; filters: ", results.settings.bits_per_key, " bits a key, or target FPP ",
-                   Digits3(results.settings.target_fpp), "; the log written, not synced")});
+       lsm::Concat("write buffer ", lsm::ReadableBytes(results.settings.write_buffer_bytes),
+                   ", blocks of ", lsm::ReadableBytes(results.settings.block_bytes),
+                   "; filters: ", results.settings.bits_per_key, " bits per key, or target FPP ",
+                   lsm::ReadableNumber(results.settings.target_fpp),
+                   "; the log written, not synced")});
   const bool has_single = results.single_round_bytes != UINT64_MAX;
-  table.rows.push_back(
+  pairs.push_back(
       {"Rounds", std::to_string(results.rounds) +
-                     (has_single ? "; one of what passes over all keys of " +
-                                       Bytes(results.single_round_bytes) + " and more"
+                     (has_single ? "; one of tasks that visit all keys of " +
+                                       lsm::ReadableBytes(results.single_round_bytes) + " or more"
                                  : "")});
-  table.rows.push_back({"Seed", std::to_string(results.seed)});
   for (const auto& [name, micros] : results.loop_micros) {
-    table.rows.push_back(
-        {"Loop of " + name, Digits3(micros) + " us of each figure are the loop itself"});
+    pairs.push_back({"Loop of " + name,
+                     lsm::ReadableNumber(micros) + " us of each figure are the loop itself"});
   }
-  table.rows.push_back({"Took", Digits3(results.seconds) + " s"});
-  return table;
+  return bench::ConditionsTable(results.conditions, pairs, results.options, results.seconds);
 }
 
 std::string ToText(const Results& results) {
-  std::string out = "\npeers_bench: the same work, store by store\n";
-  const auto add = [&](const Table& table) {
-    if (!table.rows.empty()) out += "\n" + table.title + "\n\n" + bench::ToText(table);
-  };
+  std::vector<Table> tables;
   for (const Place& place : PlacesOf(results))
-    add(TimesTable(results, place.size, place.state, place.cache));
-  for (const Table& table :
-       {ReadsTable(results), FiltersTable(results), OpeningsTable(results), LatencyTable(results),
-        ThreadsTable(results), ShapesTable(results), ConditionsTable(results), GoalsTable(results)})
-    add(table);
-  return out;
+    tables.push_back(TimesTable(results, place.size, place.state, place.cache));
+  for (Table& table :
+       std::vector<Table>{ReadsTable(results), FiltersTable(results), OpeningsTable(results),
+                          LatencyTable(results), ThreadsTable(results), ShapesTable(results),
+                          ConditionsTable(results), GoalsTable(results)})
+    tables.push_back(std::move(table));
+  return TextOf(tables);
 }
 
 nlohmann::ordered_json ToJson(const Results& results) {
   using Json = nlohmann::ordered_json;
-  Json json = {{"benchmark", "peers_bench"},   {"schema", 2},
-               {"command", results.command},   {"seconds", results.seconds},
-               {"conditions", Json::object()}, {"settings", SettingsJson(results)},
-               {"stores", Json::array()},      {"shapes", Json::array()},
-               {"loop_us", Json::object()},    {"cells", Json::array()}};
-  for (const auto& [name, value] : results.conditions) json["conditions"][name] = value;
+  Json json = ReportJson("peers_bench", 2, results.options, results.conditions, results.seconds);
+  json["settings"] = SettingsJson(results);
+  for (const char* member : {"stores", "shapes", "cells"}) json[member] = Json::array();
+  json["loop_us"] = Json::object();
   for (const auto& [name, details] : results.stores)
     json["stores"].push_back({{"name", name}, {"details", details}});
   for (const auto& [name, micros] : results.loop_micros) json["loop_us"][name] = micros;

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "bench/experiment/options.h"
 #include "bench/machine.h"
 #include "bench/peers/cell.h"
 #include "bench/peers/peer.h"
@@ -64,19 +65,19 @@ struct Shape {
 };
 
 struct Results {
+  RunOptions options;
   Conditions conditions;
-  std::string command;
   int rounds = 0;
   uint64_t single_round_bytes = UINT64_MAX;
   double seconds_per_measurement = 0;
-  uint64_t seed = 0;
   PeerSettings settings;
   std::vector<std::pair<std::string, std::string>> stores;  // names and details
   std::vector<CellResult> cells;
   std::vector<Shape> shapes;
   // Of each figure of such a task so many microseconds are the loop itself.
   std::vector<std::pair<std::string, double>> loop_micros;
-  double seconds = 0;  // all of it
+  bool interrupted = false;  // cells, or rounds of some, are missing
+  double seconds = 0;        // all of it
 
   // Null if it was not measured.
   const CellResult* Find(const Cell& cell) const;

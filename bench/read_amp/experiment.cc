@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "bench/table.h"
+#include "lsm/bytes/readable.h"
 #include "lsm/bytes/status.h"
 
 namespace bench {
@@ -82,7 +83,10 @@ absl::StatusOr<Results> Experiment::Run() {
   LSM_RETURN_IF_ERROR(ChooseCaches());
   MakeStreams();
   MakeCells();
-  for (int round = 0; round < config_.rounds; ++round) LSM_RETURN_IF_ERROR(MeasureRound(round));
+  const absl::Status status = MeasureRounds();
+  std::erase_if(results_.cells, [](const Cell& cell) { return cell.rounds.empty(); });
+  results_.interrupted = absl::IsCancelled(status) && !results_.cells.empty();
+  if (!results_.interrupted) LSM_RETURN_IF_ERROR(status);
   NoteFill();
   LookForTrouble();
   results_.seconds = progress_->elapsed_seconds();
@@ -97,8 +101,8 @@ absl::Status Experiment::CheckRoom() const {
   const std::optional<uint64_t> free = FreeBytesAt(config_.out);
   if (!free.has_value() || *free >= wanted) return absl::OkStatus();
   return absl::ResourceExhaustedError(
-      lsm::Concat(config_.out, ": ", results_.stores.size(), " stores take up to ", Bytes(wanted),
-                  ", and ", Bytes(*free),
+      lsm::Concat(config_.out, ": ", results_.stores.size(), " stores take up to ",
+                  lsm::ReadableBytes(wanted), ", and ", lsm::ReadableBytes(*free),
                   " are free; take fewer keys, smaller values or another "
                   "directory (--out)"));
 }
@@ -113,7 +117,8 @@ absl::Status Experiment::LoadStores() {
     const auto on_progress = [&](uint64_t entries) {
       const double share = static_cast<double>(entries - std::exchange(loaded, entries));
       progress_->Advance(LoadGuess() * share / static_cast<double>(results_.stored_keys));
-      progress_->Show("load " + name + ", " + Grouped(entries) + " keys");
+      progress_->Show("load " + name + ", " + lsm::ReadableCount(entries) + " keys");
+      return config_.CheckStop();
     };
     LSM_RETURN_IF_ERROR(
         AtStore(LoadStore(directory, store.config, results_.shape, config_, keys_, on_progress),
@@ -126,6 +131,7 @@ absl::Status Experiment::LoadStores() {
 absl::Status Experiment::CheckStores() {
   progress_->Announce("check every answer, and count what the filters let pass");
   for (StoreResult& store : results_.stores) {
+    LSM_RETURN_IF_ERROR(config_.CheckStop());
     progress_->Show("check " + store.config.name());
     LSM_RETURN_IF_ERROR(AtStore(CheckStore(&store), DirectoryOf(store.config)));
     progress_->Advance(CheckGuess());
@@ -165,10 +171,12 @@ absl::Status Experiment::ChooseCaches() {
     cache.size = size;
     if (size == CacheSize::kFits) {
       cache.bytes = 2 * data + (uint64_t{16} << 20);
-      cache.note = Bytes(cache.bytes) + ", twice the data, and every block is in it beforehand";
+      cache.note =
+          lsm::ReadableBytes(cache.bytes) + ", twice the data, and every block is in it beforehand";
     } else if (size == CacheSize::kTenth) {
       cache.bytes = data / 10;
-      cache.note = Bytes(cache.bytes) + ", a tenth of the data";  // NoteFill says the rest
+      cache.note =
+          lsm::ReadableBytes(cache.bytes) + ", a tenth of the data";  // NoteFill says the rest
     } else {
       // Whether the file system can is known when a store is opened.
       absl::StatusOr<std::unique_ptr<lsm::DB>> db =
@@ -201,6 +209,11 @@ void Experiment::MakeCells() {
       }
     }
   }
+}
+
+absl::Status Experiment::MeasureRounds() {
+  for (int round = 0; round < config_.rounds; ++round) LSM_RETURN_IF_ERROR(MeasureRound(round));
+  return absl::OkStatus();
 }
 
 absl::Status Experiment::MeasureRound(int round) {
@@ -240,6 +253,7 @@ absl::Status Experiment::MeasureStore(int round, size_t cache, size_t at) {
   const uint64_t place = config_.seed + static_cast<uint64_t>(round);
   CacheResult* const cached = &results_.caches[cache];
   for (size_t w = 0; w < streams_.size(); ++w) {
+    LSM_RETURN_IF_ERROR(config_.CheckStop());
     QueryStream* stream = &streams_[w];
     if (cached->size == CacheSize::kTenth) {
       stream->Restart(place);
@@ -279,11 +293,12 @@ void Experiment::LookForRepeats() {
       }
       const auto keys = static_cast<double>(streams_[w].length());
       if (static_cast<double>(most) <= (1 - kWarmKeys) * keys) continue;
-      results_.warnings.push_back(lsm::Concat(
-          "cache tenth, ", NameOf(config_.workloads[w]), ": up to ", Grouped(most),
-          " lookups a round, and half as many before it, of ", Grouped(streams_[w].length()),
-          " keys: what a filter let pass once is in the cache the next time; give more "
-          "keys"));
+      results_.warnings.push_back(
+          lsm::Concat("cache tenth, ", NameOf(config_.workloads[w]), ": up to ",
+                      lsm::ReadableCount(most), " lookups a round, and half as many before it, of ",
+                      lsm::ReadableCount(streams_[w].length()),
+                      " keys: what a filter let pass once is in the cache the next time; give more "
+                      "keys"));
     }
   }
 }

@@ -8,7 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "bench/progress.h"
+#include "bench/experiment/progress.h"
 #include "bench/read_amp/results.h"
 
 namespace bench {
@@ -21,7 +21,8 @@ class Experiment {
  public:
   Experiment(const Config& config, KeySet keys);
 
-  // Stops at the first wrong answer or error.
+  // Stops at the first wrong answer or error.  Told to stop, it returns what it has measured, or
+  // Cancelled if that is nothing.
   absl::StatusOr<Results> Run();
 
  private:
@@ -36,6 +37,7 @@ class Experiment {
   absl::Status ChooseCaches();
   void MakeStreams();
   void MakeCells();
+  absl::Status MeasureRounds();
   absl::Status MeasureRound(int round);
   absl::Status MeasureStore(int round, size_t cache, size_t store);
   absl::StatusOr<std::unique_ptr<lsm::DB>> OpenWarm(size_t cache, size_t store);

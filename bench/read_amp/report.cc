@@ -6,6 +6,7 @@
 #include "bench/read_amp/experiment.h"
 #include "bench/read_amp/tables.h"
 #include "bench/report/assets.h"
+#include "lsm/bytes/readable.h"
 #include "lsm/bytes/status.h"
 
 namespace bench {
@@ -44,21 +45,21 @@ std::string Headline(const Results& results) {
   const CacheSize cache = results.caches[cell->cache].size;
   // Where everything is cached nothing is read, so no I/O is avoided either.
   const bool all_cached = cache == CacheSize::kFits;
-  return lsm::Concat("A lookup of an absent key ", all_cached ? "looks into " : "reads ",
-                     Digits3(results.ComparedBlocks(without)), " data blocks without filters and ",
-                     Digits3(results.ComparedBlocks(*cell)), " with ", store.config.name(), ": ",
-                     saved, all_cached ? " fewer" : " of the I/O is avoided", ", for ",
-                     Digits3(store.filter_bits_per_key()),
-                     " bits a key (block cache: ", all_cached ? "everything fits" : NameOf(cache),
-                     ").");
+  return lsm::Concat(
+      "A lookup of an absent key ", all_cached ? "looks into " : "reads ",
+      lsm::ReadableNumber(results.ComparedBlocks(without)), " data blocks without filters and ",
+      lsm::ReadableNumber(results.ComparedBlocks(*cell)), " with ", store.config.name(), ": ",
+      saved, all_cached ? " fewer" : " of the I/O is avoided", ", for ",
+      lsm::ReadableNumber(store.filter_bits_per_key()),
+      " bits a key (block cache: ", all_cached ? "everything fits" : NameOf(cache), ").");
 }
 
-Table ConditionsTable(const Results& results) {
+Table RunTable(const Results& results) {
   const KeyReport& report = results.key_report;
-  Conditions pairs = results.conditions;
-  pairs.push_back({"Command", results.config.command});
-  pairs.push_back({"Stored keys", Grouped(results.stored_keys) + ", " + report.source});
-  pairs.push_back({"Absent keys", Grouped(results.absent_keys) + ", " + report.absent_source});
+  Conditions pairs;
+  pairs.push_back({"Stored keys", lsm::ReadableCount(results.stored_keys) + ", " + report.source});
+  pairs.push_back(
+      {"Absent keys", lsm::ReadableCount(results.absent_keys) + ", " + report.absent_source});
   pairs.push_back(
       {"Left out of the keys", lsm::Concat(report.duplicates, " duplicates, ", report.empty_lines,
                                            " empty lines; absent: ", report.absent_duplicates,
@@ -66,20 +67,18 @@ Table ConditionsTable(const Results& results) {
                                            report.absent_outside, " outside of the stored range")});
   pairs.push_back({"Values", lsm::Concat(results.config.value_bytes,
                                          " bytes each, of which a compressor finds half")});
-  pairs.push_back({"Keys and values", Bytes(results.user_bytes)});
+  pairs.push_back({"Keys and values", lsm::ReadableBytes(results.user_bytes)});
   pairs.push_back({"Shape", results.shape.Describe(" ")});
   for (const CacheResult& cache : results.caches) {
     pairs.push_back({std::string("Cache ") + NameOf(cache.size), cache.note});
   }
   pairs.push_back({"Rounds", std::to_string(results.config.rounds)});
-  pairs.push_back({"Seed", std::to_string(results.config.seed)});
-  pairs.push_back({"Took", Digits3(results.seconds) + " s"});
-  return PairsTable("conditions", "Conditions", pairs);
+  return ConditionsTable(results.conditions, pairs, results.config, results.seconds);
 }
 
 std::string FppText() {
   return lsm::Concat(
-      "Stored and absent keys were asked for once (up to ", Grouped(kCheckedKeysMax),
+      "Stored and absent keys were asked for once (up to ", lsm::ReadableCount(kCheckedKeysMax),
       " of each); each question that a filter got about a key that its table does not hold counts. "
       "The bars are Wilson's 95 % intervals, and hold for the filters of this run: other seeds "
       "give filters that lie a little higher or lower. The prediction is the filters' own, from "
@@ -121,19 +120,17 @@ std::vector<Section> Sections(const Results& results) {
        "",
        {ShapeTable(results)}},
       {"All figures", "bench/README.md explains every column.", "", {FullTable(results)}},
-      {"Conditions", "", "", {ConditionsTable(results)}},
+      {"Conditions", "", "", {RunTable(results)}},
   };
 }
 
-}  // namespace
-
-Page ReportPage(const Results& results, std::string chart_js) {
+Page PageOf(const Results& results) {
   Page page;
   page.title = "Trellis read_amp: what filters do to point lookups";
-  page.lead.push_back(lsm::Concat(Grouped(results.stored_keys), " stored keys (",
-                                  results.key_report.source, "), ", Grouped(results.absent_keys),
-                                  " absent ones within their range (",
-                                  results.key_report.absent_source, ")."));
+  page.lead.push_back(
+      lsm::Concat(lsm::ReadableCount(results.stored_keys), " stored keys (",
+                  results.key_report.source, "), ", lsm::ReadableCount(results.absent_keys),
+                  " absent ones within their range (", results.key_report.absent_source, ")."));
   const std::string headline = Headline(results);
   if (!headline.empty()) page.lead.push_back(headline);
   page.warnings = results.warnings;
@@ -141,12 +138,27 @@ Page ReportPage(const Results& results, std::string chart_js) {
   page.data_name = "read_amp";
   page.data = ToJson(results);
   page.script = kReadAmpJs;
-  page.chart_js = std::move(chart_js);
   return page;
 }
 
-absl::Status WriteReports(const Results& results) {
-  return WriteReport(ReportPage(results, ""), results.config.out, results.config.chart_js);
+}  // namespace
+
+Report ReportOf(const Results& results) {
+  Report report;
+  report.text = RenderText(results);
+  report.page = PageOf(results);
+  const std::string excerpt = RenderExcerpt(results);
+  if (!excerpt.empty()) report.excerpts = {{"demo", excerpt}};
+  for (const StoreResult& store : results.stores)
+    report.stores.push_back(results.config.out + "/stores/" + store.config.name());
+  report.interrupted = results.interrupted;
+  return report;
+}
+
+absl::StatusOr<Report> Run(const Config& config) {
+  LSM_ASSIGN_OR_RETURN(KeySet keys, MakeKeySet(config));
+  LSM_ASSIGN_OR_RETURN(const Results results, Experiment(config, std::move(keys)).Run());
+  return ReportOf(results);
 }
 
 }  // namespace bench

@@ -1,20 +1,17 @@
-// The report of a run: report.json and report.html.
+// The report of a run of read_amp.
 #ifndef TRELLIS_BENCH_READ_AMP_REPORT_H_
 #define TRELLIS_BENCH_READ_AMP_REPORT_H_
 
-#include <string>
-
-#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "bench/experiment/run.h"
 #include "bench/read_amp/results.h"
-#include "bench/report/page.h"
 
 namespace bench {
 
-// The page, with `chart_js`, the source of Chart.js, inlined.
-Page ReportPage(const Results& results, std::string chart_js);
+Report ReportOf(const Results& results);
 
-// Writes report.json, then report.html, into Config::out, each whole or not at all.
-absl::Status WriteReports(const Results& results);
+// Makes the keys, measures, and reports.
+absl::StatusOr<Report> Run(const Config& config);
 
 }  // namespace bench
 

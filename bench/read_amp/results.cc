@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "bench/experiment/run.h"
+
 namespace bench {
 namespace {
 
@@ -200,12 +202,11 @@ std::optional<double> Results::AvoidedIo(const Cell& cell) const {
 }
 
 nlohmann::ordered_json ToJson(const Results& results) {
-  Json json = {{"benchmark", "read_amp"},           {"schema", 1},
-               {"command", results.config.command}, {"seconds", results.seconds},
-               {"conditions", Json::object()},      {"warnings", results.warnings},
-               {"settings", SettingsJson(results)}, {"keys", KeysJson(results)},
-               {"shape", ShapeJson(results.shape)}};
-  for (const auto& [name, value] : results.conditions) json["conditions"][name] = value;
+  Json json = ReportJson("read_amp", 1, results.config, results.conditions, results.seconds);
+  json["warnings"] = results.warnings;
+  json["settings"] = SettingsJson(results);
+  json["keys"] = KeysJson(results);
+  json["shape"] = ShapeJson(results.shape);
   for (const CacheResult& cache : results.caches) {
     json["caches"].push_back({{"name", NameOf(cache.size)},
                               {"bytes", cache.bytes},

@@ -74,7 +74,8 @@ struct Results {
   StoreShape shape;
   std::vector<StoreResult> stores;
   std::vector<CacheResult> caches;
-  std::vector<Cell> cells;  // by cache, workload, store
+  std::vector<Cell> cells;   // by cache, workload, store
+  bool interrupted = false;  // cells, or rounds of some, are missing
   double seconds = 0;
   // What a reader of the figures has to know, each a sentence.
   std::vector<std::string> warnings;

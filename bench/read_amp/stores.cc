@@ -5,6 +5,7 @@
 
 #include "bench/seeded_random.h"
 #include "bench/table.h"
+#include "lsm/bytes/readable.h"
 #include "lsm/bytes/status.h"
 
 namespace bench {
@@ -66,15 +67,15 @@ StoreShape ShapeFor(uint64_t entries, uint64_t user_bytes) {
 }
 
 std::string StoreShape::Describe(const std::string& between) const {
-  return lsm::Concat("written in random order, ", flushes, " flushes of ",
-                     Grouped(entries_per_flush), " keys,", between,
-                     "each with the compactions that it calls for; tables of ", Bytes(table_bytes),
-                     ", level 1 of ", Bytes(level1_bytes));
+  return lsm::Concat(
+      "written in random order, ", flushes, " flushes of ", lsm::ReadableCount(entries_per_flush),
+      " keys,", between, "each with the compactions that it calls for; tables of ",
+      lsm::ReadableBytes(table_bytes), ", level 1 of ", lsm::ReadableBytes(level1_bytes));
 }
 
 absl::Status LoadStore(const std::string& directory, const StoreConfig& store,
                        const StoreShape& shape, const Config& config, const KeySet& keys,
-                       const std::function<void(uint64_t)>& on_progress) {
+                       const std::function<absl::Status(uint64_t)>& on_progress) {
   lsm::Options options = OptionsOf(store, shape);
   SeededRandom random(config.seed, store.name());
   options.environment.random = &random;
@@ -96,7 +97,7 @@ absl::Status LoadStore(const std::string& directory, const StoreConfig& store,
     if (!part_ends) continue;
     LSM_RETURN_IF_ERROR(db->Flush());
     LSM_RETURN_IF_ERROR(db->WaitForBackgroundWork());
-    on_progress(i + 1);
+    LSM_RETURN_IF_ERROR(on_progress(i + 1));
   }
   return absl::OkStatus();
 }

@@ -50,7 +50,7 @@ uint64_t UserBytes(const KeySet& keys, const Config& config);
 // and seed give the same tables again, and filters that err for the same keys.
 absl::Status LoadStore(const std::string& directory, const StoreConfig& store,
                        const StoreShape& shape, const Config& config, const KeySet& keys,
-                       const std::function<void(uint64_t entries)>& on_progress);
+                       const std::function<absl::Status(uint64_t entries)>& on_progress);
 
 // Opens it read-only, so that its shape stays what it is.
 absl::StatusOr<std::unique_ptr<lsm::DB>> OpenStore(const std::string& directory,

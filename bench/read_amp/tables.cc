@@ -6,6 +6,8 @@
 #include <sstream>
 #include <utility>
 
+#include "bench/experiment/run.h"
+#include "lsm/bytes/readable.h"
 #include "lsm/bytes/status.h"
 
 namespace bench {
@@ -19,9 +21,6 @@ std::string Format(const char* format, Values... values) {
   std::snprintf(text, sizeof text, format, values...);
   return text;
 }
-
-// "0.0982 %": a probability for people.
-std::string Percent(double probability) { return Digits3(100 * probability) + " %"; }
 
 std::string OrDash(const std::optional<double>& value, const char* format) {
   return value.has_value() ? Format(format, *value) : "-";
@@ -91,11 +90,11 @@ Table CellTable(const Results& results, size_t cache, Workload workload) {
     for (size_t p = 0; p < kPercentiles.size(); ++p) {
       row.push_back(LatencyOf(*cell, p, &Short));
     }
-    row.push_back(Digits3(results.ComparedBlocks(*cell)));
-    row.push_back(Digits3(cell->bytes_from_file() / 1024));
-    row.push_back(Digits3(cell->PerLookup(&Counted::tables_considered)));
-    row.push_back(Digits3(cell->PerLookup(&Counted::reads_avoided)));
-    row.push_back(Digits3(cell->PerLookup(&Counted::wasted_reads)));
+    row.push_back(lsm::ReadableNumber(results.ComparedBlocks(*cell)));
+    row.push_back(lsm::ReadableNumber(cell->bytes_from_file() / 1024));
+    row.push_back(lsm::ReadableNumber(cell->PerLookup(&Counted::tables_considered)));
+    row.push_back(lsm::ReadableNumber(cell->PerLookup(&Counted::reads_avoided)));
+    row.push_back(lsm::ReadableNumber(cell->PerLookup(&Counted::wasted_reads)));
     row.push_back(OrDash(results.AvoidedIo(*cell), "%.2f"));
     table.rows.push_back(std::move(row));
   }
@@ -138,21 +137,38 @@ std::string ConditionsText(const Results& results) {
 
 std::string KeysText(const Results& results) {
   const KeyReport& report = results.key_report;
-  std::string out = lsm::Concat("Keys    ", Grouped(results.stored_keys), " stored (",
-                                report.source, "), ", Bytes(results.user_bytes),
+  std::string out = lsm::Concat("Keys    ", lsm::ReadableCount(results.stored_keys), " stored (",
+                                report.source, "), ", lsm::ReadableBytes(results.user_bytes),
                                 " with their values of ", results.config.value_bytes, " bytes\n");
-  out += lsm::Concat("        ", Grouped(results.absent_keys), " absent (", report.absent_source,
-                     "), all within the stored range\n");
+  out += lsm::Concat("        ", lsm::ReadableCount(results.absent_keys), " absent (",
+                     report.absent_source, "), all within the stored range\n");
   const uint64_t left_out = report.duplicates + report.empty_lines + report.absent_duplicates +
                             report.absent_stored + report.absent_outside;
   if (left_out > 0) {
-    out += lsm::Concat("        left out: ", Grouped(report.duplicates), " duplicates, ",
-                       Grouped(report.empty_lines),
-                       " empty lines; absent ones: ", Grouped(report.absent_duplicates),
-                       " duplicates, ", Grouped(report.absent_stored), " that are stored, ",
-                       Grouped(report.absent_outside), " outside of the range\n");
+    out +=
+        lsm::Concat("        left out: ", lsm::ReadableCount(report.duplicates), " duplicates, ",
+                    lsm::ReadableCount(report.empty_lines),
+                    " empty lines; absent ones: ", lsm::ReadableCount(report.absent_duplicates),
+                    " duplicates, ", lsm::ReadableCount(report.absent_stored), " that are stored, ",
+                    lsm::ReadableCount(report.absent_outside), " outside of the range\n");
   }
   return out;
+}
+
+std::string CacheHead(const Results& results, size_t cache) {
+  const CacheResult& cached = results.caches[cache];
+  return lsm::Concat("=== Block cache ", NameOf(cached.size), ": ", cached.note, "\n");
+}
+
+std::string WorkloadText(const Results& results, size_t cache, Workload workload) {
+  std::string what = NameOf(workload);
+  if (workload == Workload::kMixed) what += Format(" (%g present)", results.config.mix);
+  return "Keys: " + what + "\n" + ToText(CellTable(results, cache, workload));
+}
+
+std::string AvoidedText(const Results& results) {
+  return "Avoided I/O, per cent of the data blocks that the store without filters needs\n" +
+         ToText(AvoidedTable(results));
 }
 
 }  // namespace
@@ -170,11 +186,13 @@ Table FilterTable(const Results& results) {
   for (const StoreResult& store : results.stores) {
     if (!HasFilter(store)) continue;
     const Interval interval = WilsonInterval(store.false_positives, store.questions);
-    table.rows.push_back({store.config.name(), Percent(store.config.target_fpp),
-                          Percent(store.shape.total.predicted_fpp), Percent(store.observed_fpp()),
-                          Digits3(100 * interval.low) + " - " + Percent(interval.high),
-                          Grouped(store.questions), Format("%.2f", store.filter_bits_per_key()),
-                          Bytes(store.shape.total.filter_bytes)});
+    table.rows.push_back(
+        {store.config.name(), lsm::ReadablePercent(store.config.target_fpp),
+         lsm::ReadablePercent(store.shape.total.predicted_fpp),
+         lsm::ReadablePercent(store.observed_fpp()),
+         lsm::ReadableNumber(100 * interval.low) + " - " + lsm::ReadablePercent(interval.high),
+         lsm::ReadableCount(store.questions), Format("%.2f", store.filter_bits_per_key()),
+         lsm::ReadableBytes(store.shape.total.filter_bytes)});
   }
   return table;
 }
@@ -189,9 +207,10 @@ Table ShapeTable(const Results& results) {
                    {"loaded in s", "seconds to load", true}};
   for (const StoreResult& store : results.stores) {
     const Counted& total = store.shape.total;
-    table.rows.push_back({store.config.name(), LevelsOf(store), Bytes(total.table_bytes),
-                          Bytes(total.filter_bytes), Bytes(total.index_bytes),
-                          Digits3(store.load_seconds)});
+    table.rows.push_back(
+        {store.config.name(), LevelsOf(store), lsm::ReadableBytes(total.table_bytes),
+         lsm::ReadableBytes(total.filter_bytes), lsm::ReadableBytes(total.index_bytes),
+         lsm::ReadableNumber(store.load_seconds)});
   }
   return table;
 }
@@ -205,7 +224,7 @@ Table AvoidedTable(const Results& results) {
 
 Table BlocksTable(const Results& results) {
   return Pivot(results, "blocks", "Data blocks a lookup",
-               [&](const Cell& cell) { return Digits3(results.ComparedBlocks(cell)); });
+               [&](const Cell& cell) { return lsm::ReadableNumber(results.ComparedBlocks(cell)); });
 }
 
 Table RateTable(const Results& results) {
@@ -229,10 +248,11 @@ Table MemoryTable(const Results& results) {
     const StoreResult& store = results.stores[i];
     std::vector<std::string> row = {store.config.name(),
                                     Format("%.2f", store.filter_bits_per_key()),
-                                    Grouped(store.shape.total.filter_bytes)};
+                                    lsm::ReadableCount(store.shape.total.filter_bytes)};
     for (const Workload workload : results.config.workloads) {
       const Cell* cell = results.Find(i, 0, workload);
-      row.push_back(cell == nullptr ? "-" : Digits3(cell->PerLookup(&Counted::wasted_reads)));
+      row.push_back(cell == nullptr ? "-"
+                                    : lsm::ReadableNumber(cell->PerLookup(&Counted::wasted_reads)));
     }
     table.rows.push_back(std::move(row));
   }
@@ -248,9 +268,9 @@ Table LatencyTable(const Results& results) {
   AddCellRows(results, &table, [](const Cell& cell) {
     std::vector<std::string> figures;
     for (size_t p = 0; p < kPercentiles.size(); ++p) {
-      figures.push_back(LatencyOf(cell, p, &Digits3));
+      figures.push_back(LatencyOf(cell, p, &lsm::ReadableNumber));
     }
-    figures.push_back(Grouped(cell.timed_lookups()));
+    figures.push_back(lsm::ReadableCount(cell.timed_lookups()));
     return figures;
   });
   return table;
@@ -279,17 +299,18 @@ Table FullTable(const Results& results) {
                    {"saved", "avoided I/O, %", true}};
   AddCellRows(results, &table, [&](const Cell& cell) {
     const Spread rate = cell.lookups_per_second();
-    std::vector<std::string> figures = {Grouped(cell.lookups()), Format("%.0f", rate.median),
-                                        Format("%.0f", rate.min), Format("%.0f", rate.max)};
+    std::vector<std::string> figures = {lsm::ReadableCount(cell.lookups()),
+                                        Format("%.0f", rate.median), Format("%.0f", rate.min),
+                                        Format("%.0f", rate.max)};
     for (size_t p = 0; p < kPercentiles.size(); ++p) {
-      figures.push_back(LatencyOf(cell, p, &Digits3));
+      figures.push_back(LatencyOf(cell, p, &lsm::ReadableNumber));
     }
-    figures.push_back(Digits3(cell.blocks_touched()));
-    figures.push_back(Digits3(cell.blocks_from_file()));
-    figures.push_back(Digits3(cell.bytes_from_file()));
+    figures.push_back(lsm::ReadableNumber(cell.blocks_touched()));
+    figures.push_back(lsm::ReadableNumber(cell.blocks_from_file()));
+    figures.push_back(lsm::ReadableNumber(cell.bytes_from_file()));
     for (const auto field : {&Counted::tables_considered, &Counted::reads_avoided,
                              &Counted::wasted_reads, &Counted::useful_reads}) {
-      figures.push_back(Digits3(cell.PerLookup(field)));
+      figures.push_back(lsm::ReadableNumber(cell.PerLookup(field)));
     }
     figures.push_back(OrDash(results.AvoidedIo(cell), "%.3f"));
     return figures;
@@ -301,29 +322,35 @@ std::string RenderText(const Results& results) {
   const Config& config = results.config;
   std::string out = "\nread_amp: what filters do to point lookups\n\n" + KeysText(results) +
                     "Shape   " + results.shape.Describe("\n        ") + "\n";
-  out += lsm::Concat(
-      "Rounds  ", config.rounds, ", medians of them; +-% is half their range; ",
-      config.lookups > 0 ? Grouped(config.lookups) + " lookups" : Digits3(config.seconds) + " s",
-      " a measurement; seed ", config.seed, "\n");
+  out += lsm::Concat("Rounds  ", config.rounds, ", medians of them; +-% is half their range; ",
+                     config.lookups > 0 ? lsm::ReadableCount(config.lookups) + " lookups"
+                                        : lsm::ReadableNumber(config.seconds) + " s",
+                     " a measurement; seed ", config.seed, "\n");
   out += "\nStores\n" + ToText(ShapeTable(results));
   out += "\nFilters\n" + ToText(FilterTable(results));
   for (size_t cache = 0; cache < results.caches.size(); ++cache) {
-    const CacheResult& cached = results.caches[cache];
-    out += lsm::Concat("\n=== Block cache ", NameOf(cached.size), ": ", cached.note, "\n");
-    for (const Workload workload : config.workloads) {
-      std::string what = NameOf(workload);
-      if (workload == Workload::kMixed) what += Format(" (%g present)", config.mix);
-      out += "\nKeys: " + what + "\n" + ToText(CellTable(results, cache, workload));
-    }
+    out += "\n" + CacheHead(results, cache);
+    for (const Workload workload : config.workloads)
+      out += "\n" + WorkloadText(results, cache, workload);
   }
   out += "\nFigures are for one lookup.  blocks: data blocks ";
   out += "read from files (cache fits: looked into); tables: considered;\n";
   out += "avoided, wasted: reads of tables; saved%: blocks, against the store without filters.\n";
   out += "\nConditions\n" + ConditionsText(results);
-  out += "\nAvoided I/O, per cent of the data blocks that the store without filters needs\n";
-  out += ToText(AvoidedTable(results));
+  out += "\n" + AvoidedText(results);
   for (const std::string& warning : results.warnings) out += "\n" + Wrapped(warning, "Mind:", 6);
   return out;
+}
+
+std::string RenderExcerpt(const Results& results) {
+  const auto smallest =
+      std::max_element(results.caches.begin(), results.caches.end(),
+                       [](const CacheResult& a, const CacheResult& b) { return a.size < b.size; });
+  if (smallest == results.caches.end()) return "";
+  const auto cache = static_cast<size_t>(smallest - results.caches.begin());
+  if (results.Find(0, cache, Workload::kAbsent) == nullptr) return "";
+  return Fenced(CacheHead(results, cache) + "\n" + WorkloadText(results, cache, Workload::kAbsent) +
+                "\n" + AvoidedText(results));
 }
 
 }  // namespace bench

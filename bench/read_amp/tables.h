@@ -31,6 +31,10 @@ Table FullTable(const Results& results);
 // All that a terminal shows at the end, at most 112 columns wide.
 std::string RenderText(const Results& results);
 
+// Markdown for bench/README.md: lookups of absent keys with the smallest cache, and the avoided I/O
+// of all.  Empty if absent keys were not looked up.
+std::string RenderExcerpt(const Results& results);
+
 }  // namespace bench
 
 #endif  // TRELLIS_BENCH_READ_AMP_TABLES_H_

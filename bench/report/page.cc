@@ -125,16 +125,6 @@ std::string RenderPage(const Page& page) {
 
 const char* SystemChartJs() { return TRELLIS_CHART_JS; }
 
-std::string ResolveChartJs(const std::string& program, bool was_asked_for, std::string* path) {
-  std::error_code ignored;
-  if (path->empty() || std::filesystem::is_regular_file(*path, ignored)) return "";
-  if (was_asked_for) return "--chart-js: no file " + *path;
-  std::fprintf(stderr, "%s: no %s (Debian's package libjs-chart.js): the report has no plots\n",
-               program.c_str(), path->c_str());
-  path->clear();
-  return "";
-}
-
 // By stdio: a stream takes a read error for the end of the file.
 absl::StatusOr<std::string> ReadWhole(const std::string& path) {
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"),
@@ -178,16 +168,6 @@ absl::Status WriteWhole(const std::string& name, const std::string& bytes) {
   std::filesystem::rename(temporary, path, error);
   if (error) return absl::UnavailableError(lsm::Concat(path, ": ", error.message()));
   return absl::OkStatus();
-}
-
-absl::Status WriteReport(Page page, const std::string& out, const std::string& chart_js) {
-  const std::string json =
-      page.data.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
-  LSM_RETURN_IF_ERROR(WriteWhole(out + "/report.json", json));
-  if (!chart_js.empty()) {
-    LSM_ASSIGN_OR_RETURN(page.chart_js, ReadWhole(chart_js));
-  }
-  return WriteWhole(out + "/report.html", RenderPage(page));
 }
 
 }  // namespace bench

@@ -43,19 +43,11 @@ std::string JsonForScript(const nlohmann::ordered_json& json);
 // Chart.js as the system had it when this was built; empty if it had none.
 const char* SystemChartJs();
 
-// Clears the path of Chart.js if there is no such file, and says so on stderr.  If somebody asked
-// for that file, it is a mistake, which is returned; else an empty string.
-std::string ResolveChartJs(const std::string& program, bool was_asked_for, std::string* path);
-
 // Unavailable, with the path, if the file or any part of it cannot be read.
 absl::StatusOr<std::string> ReadWhole(const std::string& path);
 
 // Writes beside it first, then renames, so that `path` is never half a file.
 absl::Status WriteWhole(const std::string& path, const std::string& bytes);
-
-// Writes report.json (the page's data) and then report.html into `out`, each whole or not at all.
-// `chart_js`: path of what is inlined for the plots; empty: none.
-absl::Status WriteReport(Page page, const std::string& out, const std::string& chart_js);
 
 }  // namespace bench
 

@@ -8,10 +8,11 @@
 #include <utility>
 
 #include "bench/count.h"
-#include "bench/progress.h"
+#include "bench/experiment/progress.h"
 #include "bench/seeded_random.h"
 #include "bench/table.h"
 #include "bench/workload.h"
+#include "lsm/bytes/readable.h"
 #include "lsm/bytes/status.h"
 #include "lsm/db.h"
 
@@ -113,12 +114,6 @@ class Growth {
     progress_.Announce(lsm::Concat(ShortCount(point_.keys), " keys: ", what));
   }
 
-  absl::Status CheckStop() const {
-    // Relaxed: nothing else comes with it.
-    const bool stop = config_.stop != nullptr && config_.stop->load(std::memory_order_relaxed);
-    return stop ? absl::CancelledError("interrupted") : absl::OkStatus();
-  }
-
   absl::Status Fill(uint64_t keys) {
     // All filters and indexes whole, of which the laws are: beyond the cache's size they would be
     // cut into partitions.
@@ -138,7 +133,7 @@ class Growth {
       batch.Clear();
       if (number % (100 * kEntriesPerBatch) == kEntriesPerBatch - 1) {
         progress_.Show(lsm::Concat("fills: ", Short(static_cast<double>(number)), " keys"));
-        LSM_RETURN_IF_ERROR(CheckStop());
+        LSM_RETURN_IF_ERROR(config_.CheckStop());
       }
     }
     // What is in the log would be replayed by each opening.
@@ -148,7 +143,7 @@ class Growth {
     point_.shape = db_->GetStatistics();
     Close();
     LSM_ASSIGN_OR_RETURN(point_.stored_bytes, StoredBytes());
-    return CheckStop();
+    return config_.CheckStop();
   }
 
   absl::StatusOr<uint64_t> StoredBytes() const {
@@ -177,7 +172,7 @@ class Growth {
       // By the store's own count: the kernel's of calls does not see what is read through a ring.
       read_bytes += db_->GetStatistics().opening_bytes_read;
       device_bytes += device_bytes_after - device_bytes_before;
-      LSM_RETURN_IF_ERROR(CheckStop());
+      LSM_RETURN_IF_ERROR(config_.CheckStop());
     }
     openings->read_bytes = Ratio(read_bytes, millis.size());
     openings->device_bytes = Ratio(device_bytes, millis.size());
@@ -209,7 +204,7 @@ class Growth {
     const std::unique_ptr<lsm::Iterator> iterator = db_->NewIterator();
     uint64_t entries = 0;
     for (iterator->SeekToFirst(); iterator->Valid(); iterator->Next()) {
-      if (++entries % (uint64_t{1} << 20) == 0) LSM_RETURN_IF_ERROR(CheckStop());
+      if (++entries % (uint64_t{1} << 20) == 0) LSM_RETURN_IF_ERROR(config_.CheckStop());
     }
     LSM_RETURN_IF_ERROR(iterator->status());
     if (entries == point_.keys) return absl::OkStatus();
@@ -225,7 +220,7 @@ class Growth {
     while (micros.size() < 3 || SecondsSince(begin) < seconds) {
       LSM_ASSIGN_OR_RETURN(const double group_seconds, LookUpGroup(present));
       micros.push_back(group_seconds * 1e6 / static_cast<double>(kGroup));
-      LSM_RETURN_IF_ERROR(CheckStop());
+      LSM_RETURN_IF_ERROR(config_.CheckStop());
     }
     const lsm::LevelStatistics counted = db_->GetStatistics().total.Since(before);
     const uint64_t count = micros.size() * kGroup;
@@ -289,9 +284,10 @@ absl::Status CheckRoom(const Config& config) {
   const double wanted = kDiskBytes * static_cast<double>(most);
   const std::optional<uint64_t> there = FreeBytesAt(config.out);
   if (!there || static_cast<double>(*there) >= wanted) return absl::OkStatus();
-  return absl::ResourceExhaustedError(lsm::Concat(
-      "--out: ", config.out, ": ", ShortCount(config.sizes.back()), " keys may take ",
-      Bytes(static_cast<uint64_t>(wanted)), " on the way, and there are ", Bytes(*there)));
+  return absl::ResourceExhaustedError(
+      lsm::Concat("--out: ", config.out, ": ", ShortCount(config.sizes.back()), " keys may take ",
+                  lsm::ReadableBytes(static_cast<uint64_t>(wanted)), " on the way, and there are ",
+                  lsm::ReadableBytes(*there)));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include "bench/count.h"
 #include "bench/report/assets.h"
+#include "lsm/bytes/readable.h"
 #include "lsm/bytes/status.h"
 
 namespace bench::scale {
@@ -34,17 +35,18 @@ const Curve* Find(const std::vector<Curve>& curves, const std::string& id) {
 std::string GrowthOf(const std::vector<Curve>& curves, const std::string& id) {
   const Curve* curve = Find(curves, id);
   if (curve == nullptr || !curve->measured.front() || !curve->measured.back()) return "";
-  return lsm::Concat("from ", Digits3(*curve->measured.front()), " to ",
-                     Digits3(*curve->measured.back()));
+  return lsm::Concat("from ", lsm::ReadableNumber(*curve->measured.front()), " to ",
+                     lsm::ReadableNumber(*curve->measured.back()));
 }
 
 // The figures that most readers come for, in a sentence; empty of a single size.
 std::string Headline(const Results& results, const std::vector<Curve>& curves) {
   if (results.points.size() < 2) return "";
   const uint64_t first = results.points.front().keys, last = results.points.back().keys;
-  std::string text = lsm::Concat("From ", ShortCount(first), " to ", ShortCount(last), " keys, ",
-                                 Digits3(static_cast<double>(last) / static_cast<double>(first)),
-                                 " times as many");
+  std::string text =
+      lsm::Concat("From ", ShortCount(first), " to ", ShortCount(last), " keys, ",
+                  lsm::ReadableNumber(static_cast<double>(last) / static_cast<double>(first)),
+                  " times as many");
   const auto add = [&](const char* what, const char* id, const char* unit) {
     const std::string growth = GrowthOf(curves, id);
     if (!growth.empty()) text += lsm::Concat("; ", what, " ", growth, unit);
@@ -58,31 +60,31 @@ std::string Headline(const Results& results, const std::vector<Curve>& curves) {
   return text + ".";
 }
 
-Table ConditionsTable(const Results& results) {
+Table RunTable(const Results& results) {
   const Config& config = results.config;
   const Design design = DesignOf(results);
-  Conditions pairs = results.conditions;
-  pairs.push_back({"Command", config.command});
+  Conditions pairs;
   pairs.push_back({"Keys", lsm::Concat("of 16 bytes, in random order, each once; values of ",
                                        config.value_bytes, ", of which a compressor finds half")});
   pairs.push_back(
-      {"Options", lsm::Concat("write buffer ", Bytes(config.write_buffer_bytes), ", level 1 ",
-                              Bytes(config.level1_bytes), ", tables ", Bytes(config.table_bytes),
-                              ", target FPP ", Digits3(config.target_fpp), ", all else default")});
-  pairs.push_back({"Lookups", lsm::Concat("uniformly random, one thread, ", Digits3(config.seconds),
-                                          " s each; medians of groups of ", kGroup)});
+      {"Options", lsm::Concat("write buffer ", lsm::ReadableBytes(config.write_buffer_bytes),
+                              ", level 1 ", lsm::ReadableBytes(config.level1_bytes), ", tables ",
+                              lsm::ReadableBytes(config.table_bytes), ", target FPP ",
+                              lsm::ReadableNumber(config.target_fpp), ", all else default")});
+  pairs.push_back(
+      {"Lookups", lsm::Concat("uniformly random, one thread, ", lsm::ReadableNumber(config.seconds),
+                              " s each; medians of groups of ", kGroup)});
   pairs.push_back(
       {"Openings", lsm::Concat(config.openings, " of each kind, read and write; medians")});
   pairs.push_back(
       {"Of the laws",
-       lsm::Concat("e = ", Digits3(design.key_bytes), " and u = ", Digits3(design.user_key_bytes),
-                   " bytes a key, f = ", Bytes(static_cast<uint64_t>(design.flush_bytes)),
-                   ", filters of ", Digits3(design.upper_bits), " (blocked) and ",
-                   Digits3(design.lower_bits),
-                   " (ribbon) bits, C = ", Bytes(static_cast<uint64_t>(design.cpu_cache_bytes)))});
-  pairs.push_back({"Seed", std::to_string(config.seed)});
-  pairs.push_back({"Took", Digits3(results.seconds) + " s"});
-  return PairsTable("conditions", "Conditions", pairs);
+       lsm::Concat("e = ", lsm::ReadableNumber(design.key_bytes),
+                   " and u = ", lsm::ReadableNumber(design.user_key_bytes), " bytes a key, f = ",
+                   lsm::ReadableBytes(static_cast<uint64_t>(design.flush_bytes)), ", filters of ",
+                   lsm::ReadableNumber(design.upper_bits), " (blocked) and ",
+                   lsm::ReadableNumber(design.lower_bits), " (ribbon) bits, C = ",
+                   lsm::ReadableBytes(static_cast<uint64_t>(design.cpu_cache_bytes)))});
+  return ConditionsTable(results.conditions, pairs, config, results.seconds);
 }
 
 Table CacheTable(const Results& results) {
@@ -100,11 +102,14 @@ Table CacheTable(const Results& results) {
               {}};
   for (const Point& point : results.points) {
     const auto add = [&](const char* state, const Cached& cached) {
-      table.rows.push_back({ShortCount(point.keys), state, Bytes(cached.capacity_bytes),
-                            Bytes(cached.used_bytes), Digits3(cached.present.blocks_from_file),
-                            Digits3(cached.present.device_bytes),
-                            Digits3(cached.present.runs_asked), Digits3(cached.present.micros.min),
-                            Digits3(cached.present.micros.max)});
+      table.rows.push_back({ShortCount(point.keys), state,
+                            lsm::ReadableBytes(cached.capacity_bytes),
+                            lsm::ReadableBytes(cached.used_bytes),
+                            lsm::ReadableNumber(cached.present.blocks_from_file),
+                            lsm::ReadableNumber(cached.present.device_bytes),
+                            lsm::ReadableNumber(cached.present.runs_asked),
+                            lsm::ReadableNumber(cached.present.micros.min),
+                            lsm::ReadableNumber(cached.present.micros.max)});
     };
     if (point.all) {
       add("all", *point.all);
@@ -199,6 +204,52 @@ Json CurveJson(const Results& results, const Curve& curve) {
           {"law", std::move(law)}};
 }
 
+Page PageOf(const Results& results, const std::vector<Curve>& curves) {
+  Page page;
+  page.title = "Trellis scale: what grows with the number of keys, and how";
+  page.lead.push_back(
+      "One store that grows, measured at each size, beside the law that its design predicts. Marks "
+      "are measured, lines are the law, dashed beyond the largest size: computed, on paper. Every "
+      "answer was checked.");
+  const std::string headline = Headline(results, curves);
+  if (!headline.empty()) page.lead.push_back(headline);
+  page.sections = {
+      {"Lookups",
+       "Microseconds a lookup of one thread, with all blocks in the block cache, and with a tenth "
+       "of the data there and the files in the page cache.",
+       "lookups",
+       {CacheTable(results)}},
+      {"Reads",
+       "Runs whose filters an absent key asks, and tables read for it although they do not hold "
+       "it.",
+       "reads",
+       {}},
+      {"Memory", "Resident in an open store.", "memory", {}},
+      {"Opening", "Of a store that was closed, to read and write.", "opening", {}},
+      {"Amplification",
+       "Bytes of tables that flushes and compactions wrote since the store was empty, and bytes "
+       "that "
+       "its files take, for a byte of keys and values.",
+       "amplification",
+       {}},
+      {"All figures",
+       "Of sizes with a star nothing was measured: they are what the laws say.",
+       "",
+       {MeasuredTable(results, curves), DeviationTable(results, curves), LawTable(curves)}},
+      {"The store at each size", "", "", {ShapeTable(results)}},
+      {"Conditions", "", "", {RunTable(results)}}};
+  page.data_name = "scale";
+  page.data = ToJson(results);
+  page.script = kScaleJs;
+  return page;
+}
+
+// What bench/README.md shows.
+std::string ExcerptOf(const Results& results, const std::vector<Curve>& curves) {
+  return Fenced(ToRows(RowsNamed(RunTable(results), {"CPU", "Took"})) + "\n" +
+                TextOf({MeasuredTable(results, curves)}));
+}
+
 }  // namespace
 
 Table MeasuredTable(const Results& results, const std::vector<Curve>& curves) {
@@ -213,7 +264,8 @@ Table MeasuredTable(const Results& results, const std::vector<Curve>& curves) {
     std::vector<std::string> row = {curve.name};
     const bool is_bytes = curve.name.ends_with(", bytes");
     const auto text = [&](double value) {
-      return is_bytes ? Bytes(static_cast<uint64_t>(value)) : Digits3(value);
+      return is_bytes ? lsm::ReadableBytes(static_cast<uint64_t>(value))
+                      : lsm::ReadableNumber(value);
     };
     for (const std::optional<double>& value : curve.measured)
       row.push_back(value ? text(*value) : kNone);
@@ -249,8 +301,8 @@ Table LawTable(const std::vector<Curve>& curves) {
   for (const Curve& curve : curves) {
     const bool has_a = curve.source == Source::kFitted, has_b = curve.source != Source::kComputed;
     table.rows.push_back({curve.name, curve.formula, NameOf(curve.source),
-                          has_a ? Digits3(curve.line.a) : kNone,
-                          has_b ? Digits3(curve.line.b) : kNone});
+                          has_a ? lsm::ReadableNumber(curve.line.a) : kNone,
+                          has_b ? lsm::ReadableNumber(curve.line.b) : kNone});
   }
   return table;
 }
@@ -276,10 +328,12 @@ Table ShapeTable(const Results& results) {
       const lsm::LevelStatistics& level = point.shape.levels[i];
       if (level.tables == 0) continue;
       table.rows.push_back(
-          {ShortCount(point.keys), std::to_string(i), Grouped(level.runs), Grouped(level.tables),
-           Bytes(level.table_bytes), i < law.size() ? Bytes(static_cast<uint64_t>(law[i])) : kNone,
+          {ShortCount(point.keys), std::to_string(i), lsm::ReadableCount(level.runs),
+           lsm::ReadableCount(level.tables), lsm::ReadableBytes(level.table_bytes),
+           i < law.size() ? lsm::ReadableBytes(static_cast<uint64_t>(law[i])) : kNone,
            Short(static_cast<double>(level.keys)), level.filter_kind,
-           Digits3(8 * static_cast<double>(level.filter_bytes) / static_cast<double>(level.keys))});
+           lsm::ReadableNumber(8 * static_cast<double>(level.filter_bytes) /
+                               static_cast<double>(level.keys))});
     }
   }
   return table;
@@ -287,86 +341,44 @@ Table ShapeTable(const Results& results) {
 
 std::string ToText(const Results& results) {
   const std::vector<Curve> curves = CurvesOf(results);
-  std::string text;
-  for (const Table& table :
-       {ConditionsTable(results), ShapeTable(results), CacheTable(results), LawTable(curves),
-        MeasuredTable(results, curves), DeviationTable(results, curves)})
-    text += table.title + "\n" + ToText(table) + "\n";
-  const std::string headline = Headline(results, curves);
-  return headline.empty() ? text : text + headline + "\n";
+  return TextOf({RunTable(results), ShapeTable(results), CacheTable(results), LawTable(curves),
+                 MeasuredTable(results, curves), DeviationTable(results, curves)}) +
+         Headline(results, curves);
 }
 
 Json ToJson(const Results& results) {
   const Config& config = results.config;
-  Json json = {{"benchmark", "scale"},
-               {"schema", 1},
-               {"settings",
-                {{"sizes", config.sizes},
-                 {"value_bytes", config.value_bytes},
-                 {"write_buffer_bytes", config.write_buffer_bytes},
-                 {"level1_bytes", config.level1_bytes},
-                 {"table_bytes", config.table_bytes},
-                 {"target_fpp", config.target_fpp},
-                 {"seconds", config.seconds},
-                 {"openings", config.openings},
-                 {"seed", config.seed}}},
-               {"interrupted", results.interrupted},
-               {"points", Json::array()},
-               {"curves", Json::array()}};
+  Json json = ReportJson("scale", 1, config, results.conditions, results.seconds);
+  json["settings"] = {{"sizes", config.sizes},
+                      {"value_bytes", config.value_bytes},
+                      {"write_buffer_bytes", config.write_buffer_bytes},
+                      {"level1_bytes", config.level1_bytes},
+                      {"table_bytes", config.table_bytes},
+                      {"target_fpp", config.target_fpp},
+                      {"seconds", config.seconds},
+                      {"openings", config.openings},
+                      {"seed", config.seed}};
+  json["points"] = Json::array();
   for (const Point& point : results.points) json["points"].push_back(PointJson(point));
+  json["curves"] = Json::array();
   for (const Curve& curve : CurvesOf(results)) json["curves"].push_back(CurveJson(results, curve));
-  json["conditions"] = Json::object();
-  for (const auto& [name, value] : results.conditions) json["conditions"][name] = value;
-  json["command"] = config.command;
-  json["seconds"] = results.seconds;
   return json;
 }
 
-Page ReportPage(const Results& results, std::string chart_js) {
+Report ReportOf(const Results& results) {
   const std::vector<Curve> curves = CurvesOf(results);
-  Page page;
-  page.title = "Trellis scale: what grows with the number of keys, and how";
-  page.lead.push_back(
-      "One store that grows, measured at each size, beside the law that its design predicts. Marks "
-      "are measured, lines are the law, dashed beyond the largest size: computed, on paper. Every "
-      "answer was checked.");
-  const std::string headline = Headline(results, curves);
-  if (!headline.empty()) page.lead.push_back(headline);
-  if (results.interrupted) page.warnings.push_back("Interrupted: larger sizes were not measured.");
-  page.sections = {
-      {"Lookups",
-       "Microseconds a lookup of one thread, with all blocks in the block cache, and with a tenth "
-       "of the data there and the files in the page cache.",
-       "lookups",
-       {CacheTable(results)}},
-      {"Reads",
-       "Runs whose filters an absent key asks, and tables read for it although they do not hold "
-       "it.",
-       "reads",
-       {}},
-      {"Memory", "Resident in an open store.", "memory", {}},
-      {"Opening", "Of a store that was closed, to read and write.", "opening", {}},
-      {"Amplification",
-       "Bytes of tables that flushes and compactions wrote since the store was empty, and bytes "
-       "that "
-       "its files take, for a byte of keys and values.",
-       "amplification",
-       {}},
-      {"All figures",
-       "Of sizes with a star nothing was measured: they are what the laws say.",
-       "",
-       {MeasuredTable(results, curves), DeviationTable(results, curves), LawTable(curves)}},
-      {"The store at each size", "", "", {ShapeTable(results)}},
-      {"Conditions", "", "", {ConditionsTable(results)}}};
-  page.data_name = "scale";
-  page.data = ToJson(results);
-  page.script = kScaleJs;
-  page.chart_js = std::move(chart_js);
-  return page;
+  Report report;
+  report.text = ToText(results);
+  report.page = PageOf(results, curves);
+  report.excerpts = {{"scale", ExcerptOf(results, curves)}};
+  if (results.config.keep) report.stores = {results.config.out + "/store"};
+  report.interrupted = results.interrupted;
+  return report;
 }
 
-absl::Status WriteReports(const Results& results) {
-  return WriteReport(ReportPage(results, ""), results.config.out, results.config.chart_js);
+absl::StatusOr<Report> Run(const Config& config) {
+  LSM_ASSIGN_OR_RETURN(const Results results, Grow(config));
+  return ReportOf(results);
 }
 
 }  // namespace bench::scale

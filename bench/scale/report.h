@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/status.h"
-#include "bench/report/page.h"
+#include "absl/status/statusor.h"
+#include "bench/experiment/run.h"
 #include "bench/scale/curve.h"
 #include "bench/scale/experiment.h"
 #include "bench/table.h"
@@ -25,9 +25,9 @@ Table ShapeTable(const Results& results);
 
 std::string ToText(const Results& results);
 nlohmann::ordered_json ToJson(const Results& results);
-Page ReportPage(const Results& results, std::string chart_js);
-// OUT/report.json and OUT/report.html, each whole or not at all.
-absl::Status WriteReports(const Results& results);
+Report ReportOf(const Results& results);
+// Grows the store, and reports.
+absl::StatusOr<Report> Run(const Config& config);
 
 }  // namespace bench::scale
 

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -8,6 +9,8 @@
 #include "bench/compaction_styles/config.h"
 #include "bench/compaction_styles/experiment.h"
 #include "bench/compaction_styles/report.h"
+#include "lsm/bytes/readable.h"
+#include "tests/bench/page_with_plots.h"
 #include "tests/support/scratch_dir.h"
 #include "tests/support/status_matchers.h"
 
@@ -106,7 +109,7 @@ TEST_F(CompactionStylesBenchTest, TextJsonAndPageTellTheSame) {
   config_.command = "compaction_styles <of a test>";
   ASSERT_OK_AND_ASSIGN(const Results results, CompareStyles(config_));
   const std::string text = ToText(results);
-  const Page page = ReportPage(results, "// Chart.js");
+  const Page page = PageWithPlots(ReportOf(results));
   const nlohmann::ordered_json json = ToJson(results);
   ASSERT_EQ(json["styles"].size(), 6u);
   const std::vector<std::string> names = {"leveled", "tiered", "lazy-leveled",
@@ -117,7 +120,7 @@ TEST_F(CompactionStylesBenchTest, TextJsonAndPageTellTheSame) {
     EXPECT_EQ(table.rows[i][0], names[i]);
     EXPECT_EQ(table.rows[i][1], i < 3 ? "uniform" : "goal");
     EXPECT_EQ(json["styles"][i]["filters"], table.rows[i][1]);
-    EXPECT_EQ(table.rows[i][2], Digits3(json["styles"][i]["write_amplification"]));
+    EXPECT_EQ(table.rows[i][2], lsm::ReadableNumber(json["styles"][i]["write_amplification"]));
     EXPECT_THAT(text, HasSubstr("\n" + names[i]));
   }
   EXPECT_THAT(text, HasSubstr("the lazily leveled store writes"));
@@ -126,9 +129,16 @@ TEST_F(CompactionStylesBenchTest, TextJsonAndPageTellTheSame) {
   const std::string html = RenderPage(page);
   for (const char* part : {"data-plot=\"amplification\"", "compaction_styles &lt;of a test&gt;"})
     EXPECT_NE(html.find(part), html.npos) << part;  // the page is too long for a message
-  ASSERT_OK(WriteReports(results));
+  ASSERT_OK(WriteReport(ReportOf(results), config_));
   ASSERT_OK_AND_ASSIGN(const std::string written, ReadWhole(config_.out + "/report.json"));
   EXPECT_EQ(nlohmann::ordered_json::parse(written), json);
+}
+
+TEST_F(CompactionStylesBenchTest, StopsBeforeTheFirstStyleEnds) {
+  const std::atomic<bool> stop = true;
+  config_.stop = &stop;
+  EXPECT_THAT(CompareStyles(config_),
+              StatusIs(absl::StatusCode::kCancelled, HasSubstr("interrupted")));
 }
 
 TEST_F(CompactionStylesBenchTest, WhatCannotBeDoneIsSaid) {
@@ -137,7 +147,7 @@ TEST_F(CompactionStylesBenchTest, WhatCannotBeDoneIsSaid) {
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("bloomy")));
 }
 
-ParsedCommandLine Parse(std::vector<std::string> arguments) {
+Parsed<Config> Parse(std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), "compaction_styles");
   std::vector<char*> pointers;
   for (std::string& argument : arguments) pointers.push_back(argument.data());
@@ -145,7 +155,7 @@ ParsedCommandLine Parse(std::vector<std::string> arguments) {
 }
 
 TEST(CompactionStylesCommandTest, StylesAndNumbersAreTaken) {
-  const ParsedCommandLine parsed =
+  const Parsed<Config> parsed =
       Parse({"--styles", "lazy-leveled,leveled,lazy-leveled", "--keys", "5000", "--chart-js", ""});
   EXPECT_EQ(parsed.exit_code, std::nullopt);
   EXPECT_EQ(parsed.config.styles,

@@ -35,6 +35,8 @@
 #include "bench/workload.h"
 #include "bloom/core/parameters.h"
 #include "bloom/core/sizing.h"
+#include "tests/bench/interrupted_run.h"
+#include "tests/bench/page_with_plots.h"
 #include "tests/support/scratch_dir.h"
 #include "tests/support/source_directory.h"
 #include "tests/support/status_matchers.h"
@@ -435,7 +437,7 @@ TEST_F(LabRunTest, TheSourcesHashLetsFarMorePassThanASoundOne) {
 }
 
 TEST_F(LabRunTest, ThePageHoldsEverySectionItsTablesAndItsPlots) {
-  const std::string html = RenderPage(LabPage(*results_, "const Chart = undefined;"));
+  const std::string html = RenderPage(PageWithPlots(ReportOf(*results_)));
   const std::string script = kFilterLabJs;
   int plots = 0;
   for (const auto& [name, outcome] : results_->outcomes) {
@@ -476,7 +478,7 @@ TEST_F(LabRunTest, EveryMemberOfTheJsonIsInTheReadme) {
   };
   collect(json);
   EXPECT_GT(members.size(), 40u);
-  for (const std::string& member : members) ExpectIn("bench/README.md", "`" + member + "`");
+  for (const std::string& member : members) ExpectIn("bench/report/JSON.md", "`" + member + "`");
 }
 
 // --- the table of bloom/README.md ---
@@ -516,25 +518,25 @@ class LabCommandTest : public testing::Test {
 };
 
 TEST_F(LabCommandTest, WritesTheFilesThatItWasAskedFor) {
-  const std::string json = scratch_.path_of("lab.json"), html = scratch_.path_of("lab.html");
-  const Outcome outcome =
-      Run("--quick --only overfill,clickhouse --json " + json + " --html " + html);
+  const std::string folder = scratch_.path_of("lab");
+  const Outcome outcome = Run("--quick --only overfill,clickhouse --out " + folder);
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("Rates with t times the planned keys"));
   EXPECT_EQ(outcome.err.find('\r'), std::string::npos) << "a pipe is no terminal";
-  const Json parsed = Json::parse(ReadAll(json), nullptr, false);
+  const Json parsed = Json::parse(ReadAll(folder + "/report.json"), nullptr, false);
   ASSERT_FALSE(parsed.is_discarded());
   EXPECT_EQ(parsed["experiments"].size(), 2u);
-  EXPECT_THAT(ReadAll(html), HasSubstr("</html>"));
+  EXPECT_EQ(parsed["interrupted"], false);
+  EXPECT_THAT(ReadAll(folder + "/report.html"), HasSubstr("</html>"));
 }
 
 TEST_F(LabCommandTest, TheSameSeedCountsTheSameAgain) {
   const auto rows = [this](int seed) {
-    const std::string json = scratch_.path_of("lab.json");
-    EXPECT_EQ(
-        Run("--quick --only overfill --seed " + std::to_string(seed) + " --json " + json).exit_code,
-        0);
-    return Json::parse(ReadAll(json))["experiments"];
+    const std::string folder = scratch_.path_of("lab");
+    EXPECT_EQ(Run("--quick --only overfill --seed " + std::to_string(seed) + " --out " + folder)
+                  .exit_code,
+              0);
+    return Json::parse(ReadAll(folder + "/report.json"))["experiments"];
   };
   const Json first = rows(5);
   EXPECT_EQ(first, rows(5));
@@ -542,28 +544,28 @@ TEST_F(LabCommandTest, TheSameSeedCountsTheSameAgain) {
 }
 
 TEST_F(LabCommandTest, WrongArgumentsAreNamed) {
-  const std::pair<const char*, const char*> wrong[] = {
-      {"--only streams", "streams"},
-      {"--variants bloomier", "bloomier"},
-      {"--quick --full", "--full"},
-      {"--sift /no/such/folder", "/no/such/folder"},
-      {"--json /no/such/folder/lab.json", "/no/such/folder"},
-      {"--html /", "--html"},
-      {"--seed many", "--seed"},
-      {"--seed -1", "--seed"},
-      {"--seed 18446744073709551616", "--seed"},
-      {"--chart-js /no/such/file", "/no/such/file"},
-      {"everything", "everything"}};
-  for (const auto& [arguments, name] : wrong) {
+  const std::pair<const char*, std::vector<const char*>> wrong[] = {
+      {"--only streams", {"--only", "streams"}},
+      {"--variants bloomier", {"--variants", "bloomier"}},
+      {"--quick --full", {"--full"}},
+      {"--sift /no/such/folder", {"--sift", "/no/such/folder"}},
+      {"--seed many", {"--seed", "many"}},
+      {"--seed -1", {"--seed", "-1"}},
+      {"--seed 18446744073709551616", {"--seed", "18446744073709551616"}},
+      {"--chart-js /no/such/file", {"--chart-js", "/no/such/file"}},
+      {"everything", {"everything"}}};
+  for (const auto& [arguments, names] : wrong) {
     const Outcome outcome = Run(arguments);
     EXPECT_EQ(outcome.exit_code, 2) << arguments;
-    EXPECT_THAT(outcome.err, HasSubstr(name)) << arguments;
+    EXPECT_THAT(outcome.err, testing::StartsWith("filter_lab: ")) << arguments;
+    for (const char* name : names) EXPECT_THAT(outcome.err, HasSubstr(name)) << arguments;
   }
-  const std::string long_name(300, 'a');
-  for (const std::string option : {"--json ", "--html ", "--chart-js "})
-    EXPECT_EQ(Run(option + long_name).exit_code, 2) << option;
-  const std::string file = scratch_.path_of("one");
-  EXPECT_EQ(Run("--quick --json " + file + " --html " + file).exit_code, 2);
+  EXPECT_EQ(Run("--chart-js " + std::string(300, 'a')).exit_code, 2);
+  const std::string file = scratch_.path_of("file");
+  std::ofstream(file) << "x";
+  const Outcome no_folder = Run("--quick --only clickhouse --out " + file);
+  EXPECT_EQ(no_folder.exit_code, 1);
+  EXPECT_THAT(no_folder.err, HasSubstr("--out: " + file));
   EXPECT_EQ(Run("--help").exit_code, 0);
 }
 
@@ -577,33 +579,26 @@ TEST_F(LabCommandTest, PrintsARowOfTheFamily) {
   for (std::string line; std::getline(lines, line);) ExpectIn("bloom/README.md", line + "\n");
 }
 
-TEST_F(LabCommandTest, AnInterruptEndsItWithoutFiles) {
-  const std::string err = scratch_.path_of("stderr"), json = scratch_.path_of("lab.json");
-  const std::string html = scratch_.path_of("lab.html");
-  const pid_t child = ::fork();
-  ASSERT_GE(child, 0);
-  if (child == 0) {
-    if (std::freopen("/dev/null", "w", stdout) == nullptr ||
-        std::freopen(err.c_str(), "w", stderr) == nullptr) {
-      ::_exit(99);
-    }
-    ::execl(TRELLIS_FILTER_LAB, TRELLIS_FILTER_LAB, "--full", "--json", json.c_str(), "--html",
-            html.c_str(), nullptr);
-    ::_exit(98);
-  }
-  // It would go on for an hour.
-  while (ReadAll(err).find("accuracy: ") == std::string::npos) {
-    std::this_thread::yield();
-    ASSERT_EQ(::waitpid(child, nullptr, WNOHANG), 0) << "it ended by itself: " << ReadAll(err);
-  }
-  ASSERT_EQ(::kill(child, SIGINT), 0);
-  int status = 0;
-  ASSERT_EQ(::waitpid(child, &status, 0), child);
-  EXPECT_TRUE(WIFEXITED(status));
-  EXPECT_EQ(WEXITSTATUS(status), 130);
+TEST_F(LabCommandTest, InterruptInFirstExperimentWritesNoFiles) {
+  const std::string err = scratch_.path_of("stderr"), out = scratch_.path_of("lab");
+  EXPECT_EQ(RunInterrupted(TRELLIS_FILTER_LAB, {"--only", "accuracy,shifting", "--out", out},
+                           "accuracy: ", err),
+            130);
   EXPECT_THAT(ReadAll(err), HasSubstr("interrupted"));
-  for (const auto& entry : std::filesystem::directory_iterator(scratch_.path()))
-    EXPECT_EQ(entry.path().filename(), "stderr");
+  EXPECT_TRUE(std::filesystem::is_empty(out));
+}
+
+TEST_F(LabCommandTest, InterruptReportsFinishedExperiments) {
+  const std::string err = scratch_.path_of("stderr"), out = scratch_.path_of("lab");
+  // Shifting takes half a minute.
+  EXPECT_EQ(RunInterrupted(TRELLIS_FILTER_LAB, {"--only", "clickhouse,shifting", "--out", out},
+                           "shifting: ", err),
+            130);
+  const Json parsed = Json::parse(ReadAll(out + "/report.json"), nullptr, false);
+  ASSERT_FALSE(parsed.is_discarded());
+  EXPECT_EQ(parsed["interrupted"], true);
+  EXPECT_EQ(parsed["experiments"].size(), 1u);
+  EXPECT_THAT(ReadAll(out + "/report.html"), HasSubstr("the run was interrupted"));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "bench/interrupt.h"
+#include "bench/experiment/interrupt.h"
 
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -7,7 +7,7 @@
 namespace bench {
 namespace {
 
-TEST(InterruptTest, TheFirstOneStopsTheSecondEnds) {
+TEST(InterruptTest, FirstOneStopsSecondEnds) {
   EXPECT_EXIT(
       {
         const std::atomic<bool>& stopped = StopOnInterrupt("program");
@@ -18,18 +18,8 @@ TEST(InterruptTest, TheFirstOneStopsTheSecondEnds) {
         ::_exit(3);
       },
       testing::ExitedWithCode(130),
-      "program: interrupted: what is measured now is the last.*\n\n"
+      "program: interrupted: ends after the current measurement.*\n\n"
       "program: interrupted: no report was written");
-}
-
-TEST(InterruptTest, OrTheFirstOneEnds) {
-  EXPECT_EXIT(
-      {
-        EndOnInterrupt("program", "half a cake");
-        ::raise(SIGTERM);
-        ::_exit(3);
-      },
-      testing::ExitedWithCode(130), "program: interrupted: half a cake");
 }
 
 }  // namespace

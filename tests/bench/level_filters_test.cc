@@ -18,6 +18,8 @@
 #include "bench/level_filters/results.h"
 #include "bench/level_filters/skew.h"
 #include "bench/workload.h"
+#include "tests/bench/interrupted_run.h"
+#include "tests/bench/page_with_plots.h"
 #include "tests/support/scratch_dir.h"
 #include "tests/support/source_directory.h"
 
@@ -110,7 +112,7 @@ TEST(LevelFiltersResultsTest, TableJsonAndPageTellTheSame) {
   const nlohmann::ordered_json json = ToJson(results);
   EXPECT_EQ(json["stores"][1]["absent_times_fewer"], 2.5);
   EXPECT_EQ(json["stores"][1]["levels"][1]["target_fpp"], nullptr);
-  const Page page = ReportPage(results, "chart");
+  const Page page = PageWithPlots(ReportOf(results));
   EXPECT_THAT(RenderPage(page), HasSubstr("data-plot=\"wasted\""));
   EXPECT_THAT(RenderPage(page), HasSubstr("data-plot=\"skew\""));
   EXPECT_EQ(json["skew"][0]["times_fewer"], 2.5);
@@ -122,10 +124,12 @@ TEST(LevelFiltersResultsTest, TableJsonAndPageTellTheSame) {
 }
 
 TEST(LevelFiltersResultsTest, EveryMemberOfTheJsonIsInTheReadme) {
-  const std::string readme = ReadAll(testing_support::SourceDirectory() / "bench/README.md");
+  const std::string readme = ReadAll(testing_support::SourceDirectory() / "bench/report/JSON.md");
   const size_t begin = readme.find("## level_filters"), end = readme.find("## filter_lab");
   ASSERT_LT(begin, end);
-  const std::string section = readme.substr(begin, end - begin);
+  // With what all reports begin with.
+  const std::string section =
+      readme.substr(0, readme.find("## read_amp")) + readme.substr(begin, end - begin);
   const nlohmann::ordered_json json = ToJson(TwoStores());
   const auto expect = [&](const nlohmann::ordered_json& object) {
     for (const auto& [name, value] : object.items())
@@ -215,6 +219,20 @@ TEST_F(LevelFiltersCommandTest, ASmallRunShowsTheGain) {
       EXPECT_NEAR(round["forgetful_bits"], 10, 0.5);
     }
   }
+}
+
+TEST_F(LevelFiltersCommandTest, InterruptReportsFinishedStores) {
+  const std::string out = scratch_.path_of("out"), err = scratch_.path_of("stderr");
+  EXPECT_EQ(
+      RunInterrupted(TRELLIS_LEVEL_FILTERS,
+                     {"--keys", "20000", "--absent", "1000", "--bottom", "1000", "--out", out},
+                     "loading per-level", err),
+      130);
+  const auto json = nlohmann::json::parse(ReadAll(out + "/report.json"));
+  EXPECT_EQ(json["interrupted"], true);
+  EXPECT_GE(json["stores"].size(), 2u);
+  EXPECT_TRUE(json["skew"].empty());
+  EXPECT_THAT(ReadAll(out + "/report.html"), HasSubstr("the run was interrupted"));
 }
 
 TEST_F(LevelFiltersCommandTest, WrongUsageExitsWithTwo) {

@@ -14,6 +14,8 @@
 #include "bench/scale/experiment.h"
 #include "bench/scale/law.h"
 #include "bench/scale/report.h"
+#include "lsm/bytes/readable.h"
+#include "tests/bench/page_with_plots.h"
 #include "tests/support/scratch_dir.h"
 #include "tests/support/status_matchers.h"
 
@@ -189,8 +191,8 @@ TEST_F(ScaleBenchTest, TextJsonAndPageTellTheSame) {
     EXPECT_EQ(json["curves"][i]["id"], curves[i].id);
     EXPECT_EQ(json["curves"][i]["measured"][1]["value"], *curves[i].measured[1]);
     if (!curves[i].name.ends_with(", bytes")) {
-      EXPECT_EQ(measured.rows[i][2], Digits3(*curves[i].measured[1]));
-      EXPECT_EQ(measured.rows[i].back(), Digits3(curves[i].Law(1e10)));
+      EXPECT_EQ(measured.rows[i][2], lsm::ReadableNumber(*curves[i].measured[1]));
+      EXPECT_EQ(measured.rows[i].back(), lsm::ReadableNumber(curves[i].Law(1e10)));
       EXPECT_NEAR(json["curves"][i]["law"].back()["value"].get<double>(), curves[i].Law(1e10),
                   1e-6);
     }
@@ -201,7 +203,7 @@ TEST_F(ScaleBenchTest, TextJsonAndPageTellTheSame) {
   EXPECT_EQ(measured.columns[4].name, "1G *");
   EXPECT_THAT(text, HasSubstr("From 2k to 20k keys, 10.0 times as many"));
   EXPECT_THAT(text, HasSubstr("no room in memory"));
-  const Page page = ReportPage(results, "// Chart.js");
+  const Page page = PageWithPlots(ReportOf(results));
   const std::string html = RenderPage(page);
   for (const Section& section : page.sections) {
     if (section.plot.empty()) continue;
@@ -209,7 +211,7 @@ TEST_F(ScaleBenchTest, TextJsonAndPageTellTheSame) {
     EXPECT_NE(html.find("data-plot=\"" + section.plot + "\""), html.npos) << section.plot;
   }
   EXPECT_NE(html.find("scale &lt;of a test&gt;"), html.npos);
-  ASSERT_OK(WriteReports(results));
+  ASSERT_OK(WriteReport(ReportOf(results), config_));
   ASSERT_OK_AND_ASSIGN(const std::string written, ReadWhole(config_.out + "/report.json"));
   EXPECT_EQ(nlohmann::ordered_json::parse(written), json);
 }
@@ -249,7 +251,7 @@ TEST_F(ScaleBenchTest, WhatCannotBeDoneIsSaid) {
   EXPECT_THAT(Grow(config_), StatusIs(absl::StatusCode::kUnavailable, HasSubstr("/proc/nothing")));
 }
 
-ParsedCommandLine Parse(std::vector<std::string> arguments) {
+Parsed<Config> Parse(std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), "scale");
   std::vector<char*> pointers;
   for (std::string& argument : arguments) pointers.push_back(argument.data());

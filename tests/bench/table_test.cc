@@ -35,16 +35,13 @@ TEST(TableTest, HtmlIsEscaped) {
 }
 
 TEST(TableTest, FiguresHaveThreeDigits) {
-  EXPECT_EQ(Digits3(0), "0");
-  EXPECT_EQ(Digits3(0.00123456), "0.00123");
-  EXPECT_EQ(Digits3(12.3456), "12.3");
-  EXPECT_EQ(Digits3(123456), "123456");
+  EXPECT_EQ(Short(0), "0");
   EXPECT_EQ(Short(9500), "9500");
+  EXPECT_EQ(Short(9999), "9999");
+  EXPECT_EQ(Short(9999.5), "10.0k");
   EXPECT_EQ(Short(12345), "12.3k");
   EXPECT_EQ(Short(1234567), "1.23M");
-  EXPECT_EQ(Bytes(1536), "1.50 KiB");
-  EXPECT_EQ(Grouped(1234567), "1,234,567");
-  EXPECT_EQ(Grouped(123), "123");
+  EXPECT_EQ(Short(9.996), "10.0");
 }
 
 }  // namespace

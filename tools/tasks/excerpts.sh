@@ -1,35 +1,6 @@
 # What programs print, put into the documents.  Sourced by tools/dev.
 # shellcheck shell=bash
 
-# What the README shows of the demo: the store's own columns where nothing is cached, the table of avoided I/O, and
-# what the run says of the machine if the rounds differ.
-excerpt_of() {
-  awk '
-    /^=== / { in_part = /^=== Block cache none/; if (in_part) print; next }
-    /^Avoided I\/O, / { print ""; in_table = 1 }
-    in_part && /^Keys: / { in_table = /^Keys: absent/; if (in_table) print "" }
-    in_table && /^$/ { in_table = 0 }
-    /^Mind: .*was the machine busy/ { print ""; print }
-    in_table { print }' "$1"
-}
-
-# What the README shows of peers_bench: the tables of goals, of what the stores were like, of openings, of cold reads, of
-# filters by level and of two threads, and what was run where.
-excerpt_of_peers() {
-  local title
-  for title in 'Goals: ' 'The stores when they were looked into' 'Openings of a store of many' \
-    'Data blocks read from files' 'Filters of the fresh stores' 'Operations a second of two threads'; do
-    awk -v title="$title" '
-      index($0, title) == 1 { in_table = 1 }
-      in_table && /^$/ { if (++blank == 2) in_table = 0 }
-      in_table { print }' "$1"
-    echo
-  done
-  awk '
-    /^Conditions$/ { in_conditions = 1 }
-    in_conditions && /^(Date|CPU|Memory|Kernel|Build|Rounds|Trellis|LevelDB|RocksDB|Equal|Took) / { print }' "$1"
-}
-
 put_excerpt() {  # COMMAND FILE TEXT: between the marks of the command and the next end of an excerpt
   [[ -n $3 ]] || die "nothing to put into $2"
   awk -v begin="<!-- $1 -->" -v excerpt="$3" '
@@ -78,12 +49,21 @@ excerpt_snippets() {
   done
 }
 
+# What an experiment wrote beside its report: the tables of bench/README.md.
+put_written() {  # NAME FOLDER
+  [[ -s $2/excerpt-$1.md ]] || die "no $2/excerpt-$1.md: has a run ended here?"
+  put_excerpt "tools/dev excerpt $1" bench/README.md "$(cat "$2/excerpt-$1.md")"
+}
+
+# Runs an experiment and puts what it writes.
+put_experiment() {  # NAME FOLDER PROGRAM [OPTIONS]
+  "${@:3}" --out "$2" >"$logs/excerpt-$1.log" || die "$3 failed: $logs/excerpt-$1.log"
+  put_written "$1" "$2"
+}
+
 excerpt_demo() {
-  local printed=$build/demo/printed.txt
-  mkdir -p "$build/demo"
-  "$root/tools/dev" demo | tee "$printed" || exit 1
-  [[ -n $(excerpt_of "$printed") ]] || die "no table in $printed"
-  put_excerpt 'tools/dev excerpt demo' README.md '```text'$'\n'"$(excerpt_of "$printed")"$'\n''```'
+  "$root/tools/dev" demo || exit 1
+  put_written demo "$build/demo"
 }
 
 excerpt_kinds() {
@@ -96,58 +76,23 @@ excerpt_family() {
   put_printed 'tools/dev excerpt family' bloom/README.md "$build/release/bench/filter_lab" --family-rows
 }
 
-# Of those compiled for a newer CPU, if this is one, only what differs there, and its neighbours in the table.
-print_speed() {
-  "$build/release/bench/filter_bench" --table --benchmark_min_time=0.2 || return
-  [[ -z $newer ]] && return
-  echo && "$newer" --table --benchmark_min_time=0.2 --benchmark_filter='/(floor|inlined|blocked|split-block|boost)'
-}
-
 excerpt_speed() {
-  local newer=''
   must build-filter_bench 'Build filter_bench' cmake --build --preset release --target filter_bench
-  if grep -q '^TRELLIS_RUNS_X86_64_V3:INTERNAL=1$' "$build/release/CMakeCache.txt"; then
-    newer=$build/release/bench/filter_bench_v3
-    must build-filter_bench_v3 'Build filter_bench_v3' cmake --build --preset release --target filter_bench_v3
-  fi
-  put_printed 'tools/dev excerpt speed' bench/README.md print_speed
+  put_printed 'tools/dev excerpt speed' bench/README.md "$build/release/bench/filter_bench" --table \
+    --benchmark_min_time=0.2 \
+    --benchmark_filter='/(floor|inlined|blocked/9400|split-block/9400|fuse4|ribbon).*:10000000'
 }
 
-# Puts the lab's streams in full, about ten minutes of processor time, into $build/streams.txt.
-run_streams() {
-  "$build/release/bench/filter_lab" --only streaming --full >"$build/streams.txt"
-}
-
-# The CPU, and the tables of that file whose titles match a pattern.
-print_stream_tables() {  # PATTERN
-  echo '```text'
-  sed -n 's/^CPU  *//p' "$build/streams.txt"
-  awk -v titles="$1" '/^[^ ].*[a-z ]$/ && previous == "" && !/  / { wanted = $0 ~ titles; if (wanted) gaps = "\n" }
-    { previous = $0 }
-    !wanted { next }
-    /^$/ { gaps = gaps "\n"; next }
-    { printf "%s%s\n", gaps, $0; gaps = "" }' "$build/streams.txt"
-  echo '```'
-}
-
-# Rates and total times of all streams.
-print_streams() {
-  run_streams && print_stream_tables '^Rows answered wrongly$|^Processor time of all rows'
-}
-
-# The uniform stream, of which the source's program was timed: on the reference machine, so only there are they comparable.
-print_stream_times() {
-  run_streams && print_stream_tables '^Processor time of a row'
-}
-
+# Streams in full: about ten minutes of processor time.
 excerpt_streams() {
   must build-filter_lab 'Build filter_lab' cmake --build --preset release --target filter_lab
-  put_printed 'tools/dev excerpt streams' bench/README.md print_streams
+  put_experiment streams "$build/streams" "$build/release/bench/filter_lab" --only streaming --full
 }
 
+# Comparable with the source's program on its machine alone.
 excerpt_stream-times() {
   must build-filter_lab 'Build filter_lab' cmake --build --preset release --target filter_lab
-  put_printed 'tools/dev excerpt stream-times' bench/README.md print_stream_times
+  put_experiment stream-times "$build/streams" "$build/release/bench/filter_lab" --only streaming --full
 }
 
 build_level_filters() {
@@ -157,44 +102,20 @@ build_level_filters() {
   build_preset release level_filters
 }
 
-# Under which conditions, then the table; twice, up to the tables for people.
-print_levels() {
-  "$build/release/bench/level_filters" --out "$build/level_filters" >"$build/levels.txt" || return
-  awk '/^store / { exit } /^$/ { gap = 1; next } gap { print ""; gap = 0 } { print }' "$build/levels.txt"
-}
-
 excerpt_levels() {
   build_level_filters
-  put_printed 'tools/dev excerpt levels' bench/README.md print_levels
+  put_experiment levels "$build/level_filters" "$build/release/bench/level_filters"
 }
 
-# What each style costs, of trees of three and of four levels.
-print_styles() {
-  local options
-  echo '```text'
-  for options in '' ' --keys 2000000 --flushes 1024'; do
-    # shellcheck disable=SC2086  # several options
-    "$build/release/bench/compaction_styles" --out "$build/styles" $options >"$build/styles.txt" || return
-    [[ -z $options ]] || echo
-    echo "\$ tools/dev styles$options"
-    awk '/^style .* write / { in_table = 1 } in_table && /^$/ { exit } in_table' "$build/styles.txt"
-  done
-  echo '```'
-}
-
+# A tree of four levels.
 excerpt_styles() {
   build_preset release compaction_styles
-  put_printed 'tools/dev excerpt styles' bench/README.md print_styles
-}
-
-print_partitions() {
-  # shellcheck disable=SC2016  # no command substitution
-  echo '```text' && echo '$ build/release/bench/partition_bench' && "$build/release/bench/partition_bench" && echo '```'
+  put_experiment styles "$build/styles" "$build/release/bench/compaction_styles" --keys 2000000 --flushes 1024
 }
 
 excerpt_partitions() {
   build_preset release partition_bench
-  put_printed 'tools/dev excerpt partitions' bench/README.md print_partitions
+  put_printed 'tools/dev excerpt partitions' bench/README.md "$build/release/bench/partition_bench" --excerpt
 }
 
 excerpt_reliability() {
@@ -225,23 +146,6 @@ excerpt_soak() {
   put_figures 'tools/dev excerpt soak' lsm/RELIABILITY.md "$(soak_figures)"
 }
 
-# As of the last run here, which takes long: under which conditions, then all figures.
-excerpt_scale() {
-  local printed=$build/scale/printed.txt
-  [[ -s $printed ]] && grep -q '^Measured by the law' "$printed" || die 'no run of scale has come to its end here: tools/dev scale'
-  put_excerpt 'tools/dev excerpt scale' bench/README.md '```text'$'\n'"$(awk '
-    /^(CPU|Memory|Load average before|Note|Options|Of the laws|Took) / { sub(/ +$/, ""); print }
-    /^The laws$/ { print ""; in_figures = 1 }
-    in_figures && /^From .* keys, / { exit }
-    in_figures' "$printed")"$'\n''```'
-}
-
-excerpt_peers() {
-  local printed=$build/peers/printed.txt
-  [[ -s $printed ]] && grep -q '^Goals: ' "$printed" || die 'no comparison has come to its end here: tools/dev peers'
-  put_excerpt 'tools/dev excerpt peers' README.md '```text'$'\n'"$(excerpt_of_peers "$printed")"$'\n''```'
-}
-
 command_excerpt() {
   local part
   for part in "${@:-demo}"; do
@@ -249,7 +153,8 @@ command_excerpt() {
       demo) excerpt_demo ;;
       snippets) excerpt_snippets ;;
       coverage) lock && all_packages && excerpt_coverage ;;
-      soak | peers | scale) "excerpt_$part" ;;
+      soak) excerpt_soak ;;
+      peers | scale) put_written "$part" "$build/$part" ;;  # of the last run here, which takes long
       kinds | family | speed | streams | stream-times | levels | partitions | styles | reliability)
         lock && all_packages && ensure_configured release && "excerpt_$part"
         ;;

@@ -26,8 +26,7 @@ command_peers() {
   must configure-peers 'Configure the comparison' cmake -DTRELLIS_BUILD_PEERS=ON "$build/release"
   build_preset release peers_bench
   mkdir -p "$build/peers"
-  "$build/release/bench/peers/peers_bench" --out "$(from_here "$build/peers")" "$@" 9>&- | tee -i "$build/peers/running.txt" &&
-    mv "$build/peers/running.txt" "$build/peers/printed.txt"
+  "$build/release/bench/peers/peers_bench" --out "$(from_here "$build/peers")" "$@" 9>&-
 }
 
 command_level_filters() {
@@ -44,8 +43,7 @@ command_lab() {
   build_preset release filter_lab
   mkdir -p "$build/lab"
   echo
-  "$build/release/bench/filter_lab" --html "$(from_here "$build/lab")/report.html" \
-    --json "$(from_here "$build/lab")/report.json" "$@" 9>&-
+  "$build/release/bench/filter_lab" --out "$(from_here "$build/lab")" "$@" 9>&-
 }
 
 command_styles() {
@@ -62,6 +60,5 @@ command_scale() {
   build_preset release scale
   mkdir -p "$build/scale"
   echo
-  "$build/release/bench/scale" --out "$(from_here "$build/scale")" "$@" 9>&- | tee -i "$build/scale/running.txt" &&
-    mv "$build/scale/running.txt" "$build/scale/printed.txt"
+  "$build/release/bench/scale" --out "$(from_here "$build/scale")" "$@" 9>&-
 }

@@ -10,7 +10,7 @@
 namespace bench::peers {
 namespace {
 
-ParsedCommandLine Parse(std::vector<std::string> arguments) {
+Parsed<ComparisonConfig> Parse(std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), "peers_bench");
   std::vector<char*> argv;
   for (std::string& argument : arguments) argv.push_back(argument.data());
@@ -18,11 +18,11 @@ ParsedCommandLine Parse(std::vector<std::string> arguments) {
 }
 
 TEST(PeersConfigTest, WithoutOptionsWhatHasAGoalIsMeasured) {
-  const ParsedCommandLine parsed = Parse({});
+  const Parsed<ComparisonConfig> parsed = Parse({});
   ASSERT_EQ(parsed.exit_code, std::nullopt);
   // Lookups of two threads, cold lookups, and openings are measured too.
   EXPECT_EQ(parsed.config.cells.size(), Goals().size() + 4 + 4);
-  EXPECT_EQ(parsed.stores.back(), "trellis-by-level");
+  EXPECT_EQ(parsed.config.stores.back(), "trellis-by-level");
   for (const Goal& goal : Goals()) EXPECT_THAT(parsed.config.cells, testing::Contains(goal.cell));
 }
 
@@ -35,7 +35,7 @@ TEST(PeersConfigTest, OptionsChooseFromEverything) {
   EXPECT_EQ(Parse({"--full", "--rounds", "3"}).config.single_round_bytes, UINT64_MAX);
   EXPECT_EQ(Parse({"--full", "--seconds", "1"}).config.seconds, 1);
   EXPECT_EQ(Parse({}).config.single_round_bytes, UINT64_MAX);
-  const ParsedCommandLine parsed =
+  const Parsed<ComparisonConfig> parsed =
       Parse({"--sizes", "5k:10,6k:20", "--states", "fresh", "--caches", "all,direct", "--threads",
              "1", "--workloads", "get present, zipfian;get absent"});
   ASSERT_EQ(parsed.exit_code, std::nullopt);

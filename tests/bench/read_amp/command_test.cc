@@ -1,7 +1,6 @@
 // The command as people run it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,8 +11,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
-#include <thread>
 
+#include "tests/bench/interrupted_run.h"
 #include "tests/support/scratch_dir.h"
 
 namespace bench {
@@ -141,32 +140,31 @@ TEST_F(ReadAmpCommandTest, APageThatCannotBeMadeCostsNoFigures) {
   EXPECT_FALSE(std::filesystem::exists(out_ + "/report.html"));
 }
 
-TEST_F(ReadAmpCommandTest, AnInterruptEndsItWithoutAReport) {
+TEST_F(ReadAmpCommandTest, InterruptBeforeMeasurementsWritesNoReport) {
   const std::string err = scratch_.path_of("stderr");
-  const pid_t child = ::fork();
-  ASSERT_GE(child, 0);
-  if (child == 0) {
-    if (std::freopen("/dev/null", "w", stdout) == nullptr ||
-        std::freopen(err.c_str(), "w", stderr) == nullptr) {
-      ::_exit(99);
-    }
-    ::execl(TRELLIS_READ_AMP, TRELLIS_READ_AMP, "--synthetic", "20000", "--seconds", "100", "--out",
-            out_.c_str(), nullptr);
-    ::_exit(98);
-  }
-  // By then it loads or measures: it would go on for hours.
-  while (!std::filesystem::exists(out_ + "/stores/none")) {
-    std::this_thread::yield();
-    ASSERT_EQ(::waitpid(child, nullptr, WNOHANG), 0) << "it ended by itself: " << ReadAll(err);
-  }
-  ASSERT_EQ(::kill(child, SIGINT), 0);
-  int status = 0;
-  ASSERT_EQ(::waitpid(child, &status, 0), child);
-  EXPECT_TRUE(WIFEXITED(status));
-  EXPECT_EQ(WEXITSTATUS(status), 130);
+  EXPECT_EQ(
+      RunInterrupted(TRELLIS_READ_AMP, {"--synthetic", "20000", "--seconds", "100", "--out", out_},
+                     "load none", err),
+      130);
   EXPECT_THAT(ReadAll(err), HasSubstr("interrupted"));
   EXPECT_FALSE(std::filesystem::exists(out_ + "/report.json"));
   EXPECT_FALSE(std::filesystem::exists(out_ + "/report.html"));
+}
+
+TEST_F(ReadAmpCommandTest, InterruptReportsWhatWasMeasured) {
+  const std::string err = scratch_.path_of("stderr");
+  EXPECT_EQ(
+      RunInterrupted(TRELLIS_READ_AMP,
+                     {"--synthetic", "1000", "--filters", "blocked", "--fpp", "0.01", "--caches",
+                      "fits,none", "--seconds", "0.05", "--rounds", "1000", "--out", out_},
+                     "round 1 of 1000, cache none", err),
+      130);
+  const nlohmann::json json = nlohmann::json::parse(ReadAll(out_ + "/report.json"), nullptr, false);
+  ASSERT_FALSE(json.is_discarded());
+  EXPECT_EQ(json["interrupted"], true);
+  // The cache `fits` was measured: two stores, three workloads.
+  EXPECT_GE(json["cells"].size(), 6u);
+  EXPECT_THAT(ReadAll(out_ + "/report.html"), HasSubstr("the run was interrupted"));
 }
 
 }  // namespace

@@ -51,7 +51,7 @@ Results WithCaches(const std::vector<CacheSize>& caches) {
 }
 
 std::string Headline(const std::vector<CacheSize>& caches) {
-  const Page page = ReportPage(WithCaches(caches), "");
+  const Page page = ReportOf(WithCaches(caches)).page;
   return page.lead.size() < 2 ? "" : page.lead[1];
 }
 
@@ -81,9 +81,9 @@ TEST(ReportTest, WhereNothingIsReadTheHeadlineSpeaksOfNoIo) {
 TEST(ReportTest, WithoutTheDefaultFilterTheHeadlineTakesTheLastOne) {
   Results results = WithCaches({CacheSize::kNone});
   results.stores[2].config.target_fpp = 0.001;
-  EXPECT_THAT(ReportPage(results, "").lead.at(1), HasSubstr("with blocked-0.001"));
+  EXPECT_THAT(ReportOf(results).page.lead.at(1), HasSubstr("with blocked-0.001"));
   results.cells.clear();
-  EXPECT_EQ(ReportPage(results, "").lead.size(), 1u);
+  EXPECT_EQ(ReportOf(results).page.lead.size(), 1u);
 }
 
 // Lines with one space between words.
@@ -96,19 +96,19 @@ std::vector<std::string> LinesOf(const std::string& text) {
   return lines;
 }
 
-// `tools/dev excerpt demo` puts part of what the demo prints into the README.  It must be there,
-// look like what is printed today, and have a row for each store of the demo.
+// `tools/dev excerpt demo` puts the demo's excerpt into the README.  It must be there, look like
+// what is printed today, and have a row for each store of the demo.
 TEST(ReportTest, TheReadmeShowsTheDemo) {
-  std::ifstream file(testing_support::SourceDirectory() / "README.md");
+  std::ifstream file(testing_support::SourceDirectory() / "bench/README.md");
   std::stringstream readme;
   readme << file.rdbuf();
   const size_t begin = readme.str().find("<!-- tools/dev excerpt demo -->");
-  const size_t end = readme.str().find("<!-- end of excerpt -->");
+  const size_t end = readme.str().find("<!-- end of excerpt -->", begin);
   ASSERT_LT(begin, end);
   ASSERT_NE(end, std::string::npos);
   const std::vector<std::string> shown = LinesOf(readme.str().substr(begin, end - begin));
   bool cells = false;
-  for (const std::string& line : LinesOf(RenderText(WithCaches({CacheSize::kNone})))) {
+  for (const std::string& line : LinesOf(RenderExcerpt(WithCaches({CacheSize::kNone})))) {
     const bool is_header = line.starts_with("filter lookups/s ");
     cells |= is_header;
     if (is_header || line.starts_with("Avoided I/O, ") || line.starts_with("Keys: absent")) {
@@ -126,7 +126,7 @@ TEST(ReportTest, TheReadmeShowsTheDemo) {
 
 // Every member is explained where people look for it.
 TEST(ReportTest, EveryMemberOfTheJsonIsInTheReadme) {
-  std::ifstream file(testing_support::SourceDirectory() / "bench/README.md");
+  std::ifstream file(testing_support::SourceDirectory() / "bench/report/JSON.md");
   std::stringstream readme;
   readme << file.rdbuf();
   Results results = WithCaches({CacheSize::kNone});

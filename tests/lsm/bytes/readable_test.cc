@@ -44,6 +44,7 @@ TEST(ReadableTest, NumbersHaveThreeSignificantDigits) {
   EXPECT_EQ(ReadableNumber(0), "0");
   EXPECT_EQ(ReadableNumber(0.01), "0.0100");
   EXPECT_EQ(ReadableNumber(0.012345), "0.0123");
+  EXPECT_EQ(ReadableNumber(9.996), "10.0");
   EXPECT_EQ(ReadableNumber(0.5), "0.500");
   EXPECT_EQ(ReadableNumber(0.009996), "0.0100");
   EXPECT_EQ(ReadableNumber(0.09996), "0.100");

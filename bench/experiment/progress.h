@@ -2,8 +2,8 @@
 // that is left; a plain line a step in a pipe.
 //
 // Threads: one.
-#ifndef TRELLIS_BENCH_PROGRESS_H_
-#define TRELLIS_BENCH_PROGRESS_H_
+#ifndef TRELLIS_BENCH_EXPERIMENT_PROGRESS_H_
+#define TRELLIS_BENCH_EXPERIMENT_PROGRESS_H_
 
 #include <chrono>
 #include <string>
@@ -42,4 +42,4 @@ class Progress {
 
 }  // namespace bench
 
-#endif  // TRELLIS_BENCH_PROGRESS_H_
+#endif  // TRELLIS_BENCH_EXPERIMENT_PROGRESS_H_
