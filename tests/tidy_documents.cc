@@ -64,6 +64,15 @@ std::map<std::string, std::string> SnippetsOf(std::string_view source) {
   return snippets;
 }
 
+// A program without the comment that it begins with.
+std::string_view WithoutHead(std::string_view text) {
+  while (text.starts_with("//")) {
+    const size_t end = text.find('\n');
+    text.remove_prefix(end == text.npos ? text.size() : end + 1);
+  }
+  return text;
+}
+
 }  // namespace
 
 Complaints LinksLeadSomewhere(const Tree& tree) {
@@ -101,8 +110,9 @@ Complaints PathsInTextExist(const Tree& tree) {
 
 Complaints ReadmesShowCompiledPrograms(const Tree& tree) {
   static const std::map<std::string, std::vector<std::string>> programs = {
-      {"README.md", {"readme_example.cc"}},
-      {"bloom/README.md", {"filter_for_a_file.cc", "filter_in_memory.cc"}}};
+      {"README.md", {"lsm/examples/fruit.cc"}},
+      {"bloom/README.md",
+       {"bloom/examples/filter_for_a_file.cc", "bloom/examples/filter_in_memory.cc"}}};
   Complaints complaints;
   for (const auto& [path, text] : tree) {
     if (!IsDocument(path)) continue;
@@ -114,13 +124,14 @@ Complaints ReadmesShowCompiledPrograms(const Tree& tree) {
       if (!before.empty() && !SnippetMarkOf(before.back()).file.empty()) continue;
       if (++count > wanted) continue;
       const size_t begin = at + kCpp.size();
-      const auto program = tree.find("tests/embed/" + listed->second[count - 1]);
-      if (program == tree.end() ||
-          program->second != text.substr(begin, text.find(kEndOfCode, begin) - begin)) {
-        complaints.push_back(path + ": its program is not tests/embed/" +
-                             listed->second[count - 1]);
-      } else if (Lines(program->second).size() > 20) {
-        complaints.push_back(program->first + ": more than twenty lines");
+      const std::string& name = listed->second[count - 1];
+      const auto source = tree.find(name);
+      const std::string_view program =
+          source == tree.end() ? std::string_view() : WithoutHead(source->second);
+      if (program.empty() || program != text.substr(begin, text.find(kEndOfCode, begin) - begin)) {
+        complaints.push_back(path + ": its program is not " + name);
+      } else if (Lines(program).size() > 20) {
+        complaints.push_back(name + ": more than twenty lines");
       }
     }
     if (count != wanted) {
@@ -134,11 +145,37 @@ Complaints ReadmesShowCompiledPrograms(const Tree& tree) {
   return complaints;
 }
 
+Complaints ExamplesSayHowTheyAreBuilt(const Tree& tree) {
+  Complaints complaints;
+  for (const auto& [path, text] : tree) {
+    if (!IsExample(path) || !IsSource(path)) continue;
+    const std::string_view head(text.data(), text.size() - WithoutHead(text).size());
+    const std::string file = fs::path(path).filename().string();
+    const std::string name = fs::path(path).stem().string();
+    const std::string library = path.starts_with("bloom/") ? "Trellis::bloom" : "Trellis::lsm";
+    const std::string wanted = "//\n//   add_executable(" + name + " " + file +
+                               ")\n//   target_link_libraries(" + name + " PRIVATE " + library +
+                               ")\n";
+    if (!head.ends_with(wanted) || head.size() == wanted.size())
+      complaints.push_back(path + ": does not begin with its purpose and\n" + wanted);
+  }
+  return complaints;
+}
+
+Complaints TheFrontPageIsShort(const Tree& tree) {
+  constexpr size_t kLinesMax = 150;
+  const auto page = tree.find("README.md");
+  if (page == tree.end()) return {"README.md: is not there"};
+  const size_t count = Lines(page->second).size();
+  if (count <= kLinesMax) return {};
+  return {"README.md: " + std::to_string(count) + " lines, more than " + std::to_string(kLinesMax)};
+}
+
 Complaints SnippetsAreOfTheirPrograms(const Tree& tree) {
   Complaints complaints;
   std::map<std::string, std::map<std::string, std::string>> not_shown;
   for (const auto& [path, text] : tree) {
-    if (path.find("/examples/") == path.npos || !IsSource(path)) continue;
+    if (!IsExample(path) || !IsSource(path)) continue;
     not_shown[path] = SnippetsOf(text);
   }
   ForEachLine(tree, IsDocument, [&](const std::string& path, size_t i, std::string_view line) {

@@ -15,6 +15,13 @@ Complaints PathsInTextExist(const Tree& tree);
 // What a document shows as C++ is, whole, a program that embedders build and run; or a snippet.
 Complaints ReadmesShowCompiledPrograms(const Tree& tree);
 
+// Each program of an examples folder begins with a comment: its purpose, then the lines of CMake
+// that build it in a stranger's project.
+Complaints ExamplesSayHowTheyAreBuilt(const Tree& tree);
+
+// README.md has at most 150 lines.
+Complaints TheFrontPageIsShort(const Tree& tree);
+
 // The C++ after a line `<!-- FILE: NAME -->` is the snippet of that name in this file of ours: what
 // stands there between the lines `// snippet: NAME` and `// end`.  Each snippet is shown.
 Complaints SnippetsAreOfTheirPrograms(const Tree& tree);

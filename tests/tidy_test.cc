@@ -49,6 +49,15 @@ Include IncludeOf(std::string_view line) {
   return {std::string(line.substr(1, end - 1)), line[0] == '"'};
 }
 
+// Where an include leads.  A stranger copies examples as a folder, so these include headers of
+// examples by paths relative to themselves; all other files include by path from the root.
+std::string Resolved(const std::string& path, const Include& include) {
+  const bool is_beside = include.target.starts_with("..") || !Contains(include.target, "/");
+  if (!IsExample(path) || !include.quoted || !is_beside) return include.target;
+  std::string beside = (fs::path(FolderOf(path)) / include.target).lexically_normal().string();
+  return IsExample(beside) ? beside : include.target;
+}
+
 // What a folder may include besides itself and public headers.  A folder that is not here may
 // include anything.
 const std::map<std::string, std::set<std::string>>& Arrows() {
@@ -77,6 +86,7 @@ const std::map<std::string, std::set<std::string>>& Arrows() {
       {"bloom/variants", {"bloom/core"}},
       {"bloom/filters", {"bloom/core", "bloom/variants"}},
       {"bloom", bloom},
+      {"bloom/examples", bloom},
       {"lsm/bytes", {"bloom/core"}},
       {"lsm/fs", fs},
       {"lsm/filters", filters},
@@ -108,12 +118,13 @@ Complaints IncludesFollowTheArrows(const Tree& tree) {
   ForEachLine(tree, IsCode, [&](const std::string& path, size_t i, std::string_view line) {
     const Include include = IncludeOf(line);
     if (include.target.empty() || !include.quoted) return;
-    const std::string from = FolderOf(path), to = FolderOf(include.target);
-    if (to.empty() || include.target.starts_with("..")) {
+    const std::string target = Resolved(path, include);
+    const std::string from = FolderOf(path), to = FolderOf(target);
+    if (to.empty() || target.starts_with("..")) {
       complaints.push_back(At(path, i) + "include by path from the root, not \"" + include.target +
                            "\"");
     }
-    if (!IsOurs(include.target)) return;
+    if (!IsOurs(target)) return;
     const auto allowed = Arrows().find(from);
     const bool against =
         (allowed != Arrows().end() && to != from && !allowed->second.contains(to) &&
@@ -138,7 +149,7 @@ Complaints OnlyTheSeamTouchesTheSystem(const Tree& tree) {
       "time.h",  "ctime",    "random",  "liburing.h", "absl/time/clock.h"};
   Complaints complaints;
   ForEachLine(tree, IsCode, [&](const std::string& path, size_t i, std::string_view line) {
-    if (!path.starts_with("bloom/") && !path.starts_with("lsm/")) return;
+    if (IsExample(path) || (!path.starts_with("bloom/") && !path.starts_with("lsm/"))) return;
     const std::string name = fs::path(path).filename().string();
     if (path.starts_with("lsm/fs/") && (name.starts_with("posix_") || name.starts_with("system_") ||
                                         name.starts_with("thread_scheduler"))) {
@@ -188,7 +199,7 @@ Complaints NothingIsOrphaned(const Tree& tree) {
     if (IsCMake(path)) AddSourcesNamedIn(path, text, &built);
   }
   ForEachLine(tree, IsCode, [&](const std::string& path, size_t, std::string_view line) {
-    included_by[IncludeOf(line).target].insert(path);
+    included_by[Resolved(path, IncludeOf(line))].insert(path);
   });
   Complaints complaints;
   for (const auto& [path, text] : tree) {
@@ -374,7 +385,7 @@ Complaints AllOfBloomIsForEmbedders(const Tree& tree) {
   });
   Complaints complaints;
   for (const auto& [path, text] : tree) {
-    if (!IsHeader(path) || !path.starts_with("bloom/")) continue;
+    if (!IsHeader(path) || !path.starts_with("bloom/") || IsExample(path)) continue;
     if (!installed.contains(path)) complaints.push_back(path + ": is not installed");
     if (!used.contains(path))
       complaints.push_back(path + ": no program in tests/embed includes it");
@@ -480,6 +491,8 @@ std::vector<Rule> RulesOfSources() {
         {{"lsm/events/a.cc", "#include \"lsm/repair/repair.h\"\n"}},
         {{"lsm/db.cc", "#include \"bench/table.h\"\n"}},
         {{"lsm/table/a.cc", "#include \"block.h\"\n"}},
+        {{"bloom/examples/a.cc", "#include \"../../lsm/examples/text.h\"\n"}},
+        {{"bloom/examples/a.cc", "#include \"../core/a.h\"\n"}},
         {{"bench/a.cc", "#include \"tests/support/scratch_dir.h\"\n"}},
         {{"bench/a.cc", "#include \"tools/sstdump/text.h\"\n"}},
         {{"tools/sstdump/a.cc", "#include \"lsm/db.h\"\n"}},
@@ -527,9 +540,9 @@ std::vector<Rule> RulesOfPackageAndDocuments() {
     const std::string program = "int main() {}\n", shown = "```cpp\n" + program + "```\n";
     other.insert({{"README.md", shown},
                   {"bloom/README.md", shown + shown},
-                  {"tests/embed/readme_example.cc", program},
-                  {"tests/embed/filter_for_a_file.cc", program},
-                  {"tests/embed/filter_in_memory.cc", program}});
+                  {"lsm/examples/fruit.cc", "// Fruit.\n" + program},
+                  {"bloom/examples/filter_for_a_file.cc", program},
+                  {"bloom/examples/filter_in_memory.cc", program}});
     return other;
   };
   return {
@@ -565,8 +578,18 @@ std::vector<Rule> RulesOfPackageAndDocuments() {
         with_readmes({{"README.md", ""}}),
         with_readmes({{"bloom/README.md", "```cpp\nint main() {}\n```\n"}}),
         with_readmes({{"lsm/README.md", "```cpp\nint main() {}\n```\n"}}),
-        with_readmes({{"tests/embed/readme_example.cc", "int main() { }\n"}}),
+        with_readmes({{"lsm/examples/fruit.cc", "int main() { }\n"}}),
         {}}},
+      {"ExamplesSayHowTheyAreBuilt",
+       ExamplesSayHowTheyAreBuilt,
+       {{{"lsm/examples/a.cc", "// Does it.\n#include \"lsm/db.h\"\n"}},
+        {{"lsm/examples/a.cc",
+          "// Does it.\n//\n//   add_executable(b b.cc)\n"
+          "//   target_link_libraries(b PRIVATE Trellis::lsm)\nint a;\n"}},
+        {{"bloom/examples/a.cc",
+          "//\n//   add_executable(a a.cc)\n"
+          "//   target_link_libraries(a PRIVATE Trellis::bloom)\nint a;\n"}}}},
+      {"TheFrontPageIsShort", TheFrontPageIsShort, {{{"README.md", std::string(151, '\n')}}, {}}},
       {"SnippetsAreOfTheirPrograms",
        SnippetsAreOfTheirPrograms,
        {{{"a.md", "<!-- lsm/examples/a.cc: x -->\n```cpp\nint a;\n```\n"},

@@ -39,6 +39,9 @@ bool IsCMake(std::string_view path) {
   return path.ends_with("CMakeLists.txt") || path.ends_with(".cmake");
 }
 
+bool IsExample(std::string_view path) {
+  return path.starts_with("lsm/examples/") || path.starts_with("bloom/examples/");
+}
 std::string FolderOf(const std::string& path) {
   return std::filesystem::path(path).parent_path().string();
 }

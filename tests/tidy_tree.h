@@ -26,6 +26,7 @@ bool IsCode(std::string_view path);
 bool IsCMake(std::string_view path);
 bool IsDocument(std::string_view path);
 bool IsOurs(std::string_view include);  // a path that begins with a folder of ours
+bool IsExample(std::string_view path);  // programs to copy, and what they include
 std::string FolderOf(const std::string& path);
 
 // Calls `visit(path, index, line)` for each line of the files that `wanted` picks.

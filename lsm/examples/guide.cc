@@ -3,6 +3,9 @@
 //   guide DIRECTORY
 //
 // A snippet stands between `// snippet: NAME` and `// end`; the guide quotes it.
+//
+//   add_executable(guide guide.cc)
+//   target_link_libraries(guide PRIVATE Trellis::lsm)
 #include <iostream>
 #include <memory>
 #include <optional>

@@ -11,14 +11,14 @@ function(embedded name source standard library)
 endfunction()
 
 embedded(use_bloom use_bloom.cc 20 Trellis::bloom)
-embedded(filter_for_a_file filter_for_a_file.cc 20 Trellis::bloom)
-embedded(filter_in_memory filter_in_memory.cc 20 Trellis::bloom)
+embedded(filter_for_a_file ../../bloom/examples/filter_for_a_file.cc 20 Trellis::bloom)
+embedded(filter_in_memory ../../bloom/examples/filter_in_memory.cc 20 Trellis::bloom)
 set_tests_properties(filter_for_a_file filter_in_memory PROPERTIES PASS_REGULAR_EXPRESSION "banana: no\n")
 
 if(TARGET Trellis::lsm)
-  embedded(readme_example_20 readme_example.cc 20 Trellis::lsm)
-  embedded(readme_example_23 readme_example.cc 23 Trellis::lsm)
-  set_tests_properties(readme_example_20 readme_example_23 PROPERTIES
+  embedded(fruit_20 ../../lsm/examples/fruit.cc 20 Trellis::lsm)
+  embedded(fruit_23 ../../lsm/examples/fruit.cc 23 Trellis::lsm)
+  set_tests_properties(fruit_20 fruit_23 PROPERTIES
     PASS_REGULAR_EXPRESSION "banana: not there" RESOURCE_LOCK fruit.store)
   # The version that the package or the project states is that of the header and of the library.
   embedded(use_everything use_everything.cc 20 Trellis::lsm)

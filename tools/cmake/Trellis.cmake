@@ -140,6 +140,14 @@ function(trellis_test name)
   gtest_discover_tests(${name} TEST_PREFIX ${name}. DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 600 ${labels})
 endfunction()
 
+# trellis_example(SOURCE LIBRARY): a program to copy from, in build/PRESET/examples.
+function(trellis_example source library)
+  cmake_path(GET source STEM name)
+  add_executable(${name} ${source})
+  set_target_properties(${name} PROPERTIES CXX_EXTENSIONS OFF RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/examples)
+  target_link_libraries(${name} PRIVATE trellis_flags ${library})
+endfunction()
+
 # trellis_bench(NAME SRCS a_bench.cc ... DEPS targets): a program of micro benchmarks.
 function(trellis_bench name)
   cmake_parse_arguments(ARG "" "" "SRCS;DEPS" ${ARGN})

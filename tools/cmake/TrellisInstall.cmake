@@ -50,6 +50,12 @@ function(trellis_install_pages)
   endforeach()
 endfunction()
 
+# Programs of a folder, with the headers that they share.
+function(trellis_install_examples folder)
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/${folder}/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/${folder}
+          FILES_MATCHING PATTERN "*.cc" PATTERN "*.h")
+endfunction()
+
 # All of bloom/ is for direct use (tests/tidy_test.cc: all of it is here, and in tests/embed).
 trellis_install(bloom HEADERS
   bloom/catalog.h
@@ -117,7 +123,8 @@ trellis_pkg_config(trellis-bloom
   LIBRARY -ltrellis_bloom
   REQUIRES absl_status absl_statusor
   STATIC_REQUIRES absl_strings)
-trellis_install_pages(LICENSE README.md bloom/README.md)
+trellis_install_pages(LICENSE README.md bloom/README.md bloom/USES.md)
+trellis_install_examples(bloom/examples)
 set(trellis_components bloom)
 
 if(TRELLIS_BUILD_LSM)
@@ -155,7 +162,8 @@ if(TRELLIS_BUILD_LSM)
     REQUIRES "trellis-bloom = ${PROJECT_VERSION}" absl_status absl_statusor
     STATIC_REQUIRES absl_strings absl_time liblz4 ${liburing}
     STATIC_LIBS -pthread)
-  trellis_install_pages(lsm/README.md lsm/GUIDE.md lsm/examples/guide.cc lsm/FORMAT.md lsm/RELIABILITY.md lsm/design/log_tail.md)
+  trellis_install_pages(lsm/README.md lsm/GUIDE.md lsm/FORMAT.md lsm/RELIABILITY.md lsm/design/log_tail.md)
+  trellis_install_examples(lsm/examples)
   list(APPEND trellis_components lsm)
   if(trellis_is_static)
     install(FILES ${PROJECT_SOURCE_DIR}/tools/cmake/FindLZ4.cmake ${PROJECT_SOURCE_DIR}/tools/cmake/FindLiburing.cmake

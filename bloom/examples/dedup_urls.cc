@@ -1,8 +1,11 @@
-// De-duplication of a stream that never ends, in memory that never grows: a rotating filter
-// remembers the last lines and forgets the older ones.
+// Removes duplicates from a stream that never ends, in memory that never grows: a rotating filter
+// remembers the last lines and forgets older ones.
 //
-// Lines are printed as they come, and kept in the state after they were printed: who is killed
-// prints some again when started again, and drops none.
+// Lines are printed as they come, and kept in the state after they were printed. So a program that
+// was killed prints some lines again when it is started again, and loses none.
+//
+//   add_executable(dedup_urls dedup_urls.cc)
+//   target_link_libraries(dedup_urls PRIVATE Trellis::bloom)
 #include <poll.h>
 #include <signal.h>
 #include <sys/signalfd.h>
@@ -18,8 +21,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "bloom/filters/rotating.h"
-#include "tests/uses/command_line.h"
-#include "tests/uses/files.h"
+#include "command_line.h"
+#include "files.h"
 
 namespace {
 
@@ -50,7 +53,7 @@ class Deduplicator {
   absl::Status Save() {
     if (absl::Status status = Flush(); !status.ok() || state_.empty()) return status;
     saved_lines_ = lines_;
-    return uses::ReplaceFile(state_, seen_.Serialize());
+    return examples::ReplaceFile(state_, seen_.Serialize());
   }
 
   // Takes the lines that are complete, and keeps the rest for the next time.
@@ -100,7 +103,7 @@ class Deduplicator {
 
 absl::StatusOr<SeenLines> LoadOr(SeenLines fresh, const std::string& state) {
   if (state.empty()) return fresh;
-  const absl::StatusOr<std::string> bytes = uses::ReadWhole(state);
+  const absl::StatusOr<std::string> bytes = examples::ReadWhole(state);
   if (absl::IsNotFound(bytes.status())) return fresh;
   if (!bytes.ok()) return bytes.status();
   absl::StatusOr<SeenLines> seen = SeenLines::Load(*bytes);
@@ -113,7 +116,7 @@ absl::StatusOr<SeenLines> LoadOr(SeenLines fresh, const std::string& state) {
   return seen;
 }
 
-absl::Status Run(uses::CommandLine& line) {
+absl::Status Run(examples::CommandLine& line) {
   const uint64_t window = line.Count("--window", 1'000'000);
   const double fpp = line.Fpp("--fpp", 0.001);
   const uint64_t every = line.Count("--every", 1'000'000);
@@ -137,19 +140,19 @@ absl::Status Run(uses::CommandLine& line) {
   sigprocmask(SIG_BLOCK, &signals, nullptr);
   pollfd inputs[2] = {{STDIN_FILENO, POLLIN, 0},
                       {::signalfd(-1, &signals, SFD_CLOEXEC), POLLIN, 0}};
-  if (inputs[1].fd < 0) return uses::FileError("signalfd");
+  if (inputs[1].fd < 0) return examples::FileError("signalfd");
   char buffer[1 << 16];
   for (;;) {
     if (::poll(inputs, 2, -1) < 0) {
       if (errno == EINTR) continue;
-      return uses::FileError("poll");
+      return examples::FileError("poll");
     }
     if (inputs[1].revents != 0) return deduplicator.Finish(/*is_complete=*/false);
     const ssize_t count = ::read(STDIN_FILENO, buffer, sizeof(buffer));
     if (count == 0) return deduplicator.Finish(/*is_complete=*/true);
     if (count < 0 && (errno == EINTR || errno == EAGAIN)) continue;
     if (count < 0) {
-      absl::Status status = uses::FileError("the standard input");
+      absl::Status status = examples::FileError("the standard input");
       status.Update(deduplicator.Save());
       return status;
     }
@@ -161,9 +164,9 @@ absl::Status Run(uses::CommandLine& line) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return uses::Main(argc, argv,
-                    {.name = "dedup_urls",
-                     .help = kHelp,
-                     .options = {"--window", "--fpp", "--state", "--every", "--seed"}},
-                    Run);
+  return examples::Main(argc, argv,
+                        {.name = "dedup_urls",
+                         .help = kHelp,
+                         .options = {"--window", "--fpp", "--state", "--every", "--seed"}},
+                        Run);
 }

@@ -1,3 +1,7 @@
+// A filter for a file, once all keys are known: built by a policy, read by its tag.
+//
+//   add_executable(filter_for_a_file filter_for_a_file.cc)
+//   target_link_libraries(filter_for_a_file PRIVATE Trellis::bloom)
 #include <cstdint>
 #include <iostream>
 #include <string_view>

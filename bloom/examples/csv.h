@@ -6,8 +6,8 @@
 // is never closed) is DataLoss, with the number of the line.  A mark of UTF-8 at the beginning is
 // passed over.  (The parser that Debian has as headers alone, libfccp-dev, reads line by line, and
 // so has no line ends in fields.)
-#ifndef TRELLIS_TESTS_USES_CSV_H_
-#define TRELLIS_TESTS_USES_CSV_H_
+#ifndef TRELLIS_BLOOM_EXAMPLES_CSV_H_
+#define TRELLIS_BLOOM_EXAMPLES_CSV_H_
 
 #include <algorithm>
 #include <cstdint>
@@ -17,9 +17,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "tests/uses/text.h"
+#include "text.h"
 
-namespace uses {
+namespace examples {
 
 struct CsvRecord {
   std::string_view raw;  // as it stands in the file, without its end
@@ -91,6 +91,6 @@ class CsvReader {
   uint64_t line_ = 1;
 };
 
-}  // namespace uses
+}  // namespace examples
 
-#endif  // TRELLIS_TESTS_USES_CSV_H_
+#endif  // TRELLIS_BLOOM_EXAMPLES_CSV_H_

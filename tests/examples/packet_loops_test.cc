@@ -11,7 +11,7 @@
 #include <string>
 
 #include "bloom/core/sizing.h"
-#include "tests/uses/programs.h"
+#include "tests/examples/programs.h"
 
 namespace {
 

@@ -1,3 +1,8 @@
+// The program of the README: writes a batch, looks up a missing key, and shows which filter said
+// no.
+//
+//   add_executable(fruit fruit.cc)
+//   target_link_libraries(fruit PRIVATE Trellis::lsm)
 #include <iostream>
 
 #include "lsm/db.h"

@@ -12,8 +12,8 @@
 //
 // One process at a time: the store's lock sees to that.  Taking is a synced write, so that all that
 // an earlier process left is durable once it returns.
-#ifndef TRELLIS_TESTS_USES_IDS_FILTER_H_
-#define TRELLIS_TESTS_USES_IDS_FILTER_H_
+#ifndef TRELLIS_LSM_EXAMPLES_IDS_FILTER_H_
+#define TRELLIS_LSM_EXAMPLES_IDS_FILTER_H_
 
 #include <cstdint>
 #include <memory>
@@ -23,14 +23,14 @@
 #include <utility>
 #include <vector>
 
+#include "../../bloom/examples/command_line.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "bloom/core/filter.h"
 #include "bloom/variants/blocked.h"
 #include "lsm/db.h"
-#include "tests/uses/command_line.h"
 
-namespace uses {
+namespace examples {
 
 // An id's entry is kIdPrefix + id; all keys in [kIdPrefix, kIdsEnd) are ids.
 inline constexpr std::string_view kIdPrefix = "id/", kIdsEnd = "id0";
@@ -93,6 +93,6 @@ inline absl::Status SaveIdsFilter(lsm::DB& db, const TakenFilter& taken) {
   return db.Put(kFilterKey, value, {.sync = true});
 }
 
-}  // namespace uses
+}  // namespace examples
 
-#endif  // TRELLIS_TESTS_USES_IDS_FILTER_H_
+#endif  // TRELLIS_LSM_EXAMPLES_IDS_FILTER_H_

@@ -1,18 +1,19 @@
 // What the programs here have in common around their work: options, messages, exit codes.
 //
-//   absl::Status Run(uses::CommandLine& line) {
+//   absl::Status Run(examples::CommandLine& line) {
 //     const double fpp = line.Fpp("--fpp", 0.01);
 //     if (!line.status().ok()) return line.status();
 //     ...
 //   }
 //   int main(int argc, char** argv) {
-//     return uses::Main(argc, argv, {.name = "greet", .help = "...", .options = {"--fpp"}}, Run);
+//     return examples::Main(argc, argv, {.name = "greet", .help = "...", .options = {"--fpp"}},
+//     Run);
 //   }
 //
 // Exit codes: 0 well, 1 bytes that are not what they should be (DataLoss), 2 wrong use
 // (InvalidArgument), 3 what could not be read or written (all else).
-#ifndef TRELLIS_TESTS_USES_COMMAND_LINE_H_
-#define TRELLIS_TESTS_USES_COMMAND_LINE_H_
+#ifndef TRELLIS_BLOOM_EXAMPLES_COMMAND_LINE_H_
+#define TRELLIS_BLOOM_EXAMPLES_COMMAND_LINE_H_
 
 #include <fcntl.h>
 
@@ -33,7 +34,7 @@
 #include "absl/status/status.h"
 #include "bloom/core/sizing.h"
 
-namespace uses {
+namespace examples {
 
 struct Usage {
   std::string_view name;
@@ -174,6 +175,6 @@ inline int Main(int argc, char** argv, const Usage& usage, absl::Status (*run)(C
   return 3;
 }
 
-}  // namespace uses
+}  // namespace examples
 
-#endif  // TRELLIS_TESTS_USES_COMMAND_LINE_H_
+#endif  // TRELLIS_BLOOM_EXAMPLES_COMMAND_LINE_H_

@@ -1,8 +1,11 @@
-// Malicious URLs: a filter of the list answers for nearly all URLs, and an exact check in the list
-// decides on those that pass.
+// Finds malicious URLs: a filter of the list answers for nearly all URLs, and an exact check in the
+// list decides on those that pass.
 //
-// A URL that is not listed costs some questions to the filter, in memory.  One that is listed, or a
-// false positive, costs a search in the list, which may lie on a disk or on another machine.
+// A URL that is not listed costs some questions to the filter, in memory. A listed one, or a false
+// positive, costs a search in the list, which may lie on a disk or on another machine.
+//
+//   add_executable(listed_urls listed_urls.cc)
+//   target_link_libraries(listed_urls PRIVATE Trellis::bloom)
 #include <algorithm>
 #include <cstdint>
 #include <fstream>
@@ -16,8 +19,8 @@
 #include "absl/status/statusor.h"
 #include "bloom/core/hash.h"
 #include "bloom/static_filter.h"
-#include "tests/uses/command_line.h"
-#include "tests/uses/text.h"
+#include "command_line.h"
+#include "text.h"
 
 namespace {
 
@@ -45,7 +48,7 @@ class SortedList {
     std::string last;
     uint64_t number = 0;
     for (std::string line; std::getline(file_, line); last = line) {
-      line = uses::WithoutCarriageReturn(line);
+      line = examples::WithoutCarriageReturn(line);
       ++number;
       if (line <= last) {
         return absl::DataLossError(path_ + ": line " + std::to_string(number) +
@@ -82,7 +85,7 @@ class SortedList {
       if (file_.bad()) return absl::UnavailableError(path_ + ": cannot be read");
       const std::streamoff end = file_.eof() ? size_ : std::streamoff(file_.tellg());
       file_.clear();
-      const std::string_view found = uses::WithoutCarriageReturn(line);
+      const std::string_view found = examples::WithoutCarriageReturn(line);
       if (found == entry) return true;
       (found < entry ? low : high) = found < entry ? end : middle;
     }
@@ -116,7 +119,7 @@ std::vector<std::string> EntriesFor(std::string_view url) {
   return entries;
 }
 
-absl::Status Run(uses::CommandLine& line) {
+absl::Status Run(examples::CommandLine& line) {
   const double fpp = line.Fpp("--fpp", 0.01);
   const uint64_t seed = line.SeedOrRandom("--seed");
   if (!line.status().ok()) return line.status();
@@ -132,7 +135,7 @@ absl::Status Run(uses::CommandLine& line) {
   uint64_t urls = 0, listed = 0, asked = 0, searched = 0, useless = 0;
   for (std::string text; std::cout && std::getline(std::cin, text);) {
     ++urls;
-    const std::string_view url = uses::WithoutCarriageReturn(text);
+    const std::string_view url = examples::WithoutCarriageReturn(text);
     if (url.empty()) continue;
     if (url.size() > kUrlBytesMax)
       return absl::DataLossError("line " + std::to_string(urls) + " is longer than 8 KiB");
@@ -161,7 +164,7 @@ absl::Status Run(uses::CommandLine& line) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return uses::Main(
+  return examples::Main(
       argc, argv,
       {.name = "listed_urls", .help = kHelp, .options = {"--fpp", "--seed"}, .words = {1, 1}}, Run);
 }

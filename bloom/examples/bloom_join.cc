@@ -1,9 +1,12 @@
-// A join of two tables that lie apart, with a filter in place of keys that travel.
+// Joins two tables that lie on different machines, with a filter in place of keys that travel.
 //
-// The side with fewer rows sends a filter of its keys; the other sends back only those of its rows
-// that pass, and they are joined exactly: a false positive costs its row's way, and is not joined.
-// Where the small side lies on several machines, each sends a filter of its own rows, all of one
-// shape and seed, and their union is bit for bit the filter of all rows.
+// The side with fewer rows sends a filter of its keys. The other side sends back only rows that
+// pass, and they are joined exactly: a false positive costs the transfer of a row, and is not
+// joined. If the small side lies on several machines, each sends a filter of its own rows, all of
+// one shape and seed. Their union is bit for bit the filter of all rows.
+//
+//   add_executable(bloom_join bloom_join.cc)
+//   target_link_libraries(bloom_join PRIVATE Trellis::bloom)
 #include <cstdint>
 #include <iostream>
 #include <memory>
@@ -17,9 +20,9 @@
 #include "absl/status/statusor.h"
 #include "bloom/core/filter.h"
 #include "bloom/variants/standard.h"
-#include "tests/uses/command_line.h"
-#include "tests/uses/csv.h"
-#include "tests/uses/files.h"
+#include "command_line.h"
+#include "csv.h"
+#include "files.h"
 
 namespace {
 
@@ -60,12 +63,12 @@ absl::Status Read(const std::string& path, const std::string& column, Table* tab
   const auto problem = [&](const std::string& what) {
     return absl::DataLossError(path + ": " + what);
   };
-  absl::StatusOr<std::string> text = uses::ReadWhole(path);
+  absl::StatusOr<std::string> text = examples::ReadWhole(path);
   if (!text.ok()) return text.status();
   table->name = path;
   table->text = *std::move(text);
-  uses::CsvReader reader(table->text);
-  uses::CsvRecord record;
+  examples::CsvReader reader(table->text);
+  examples::CsvRecord record;
   absl::StatusOr<bool> more = reader.Next(&record);
   if (!more.ok()) return problem(std::string(more.status().message()));
   if (!*more) return problem("it is empty");
@@ -151,7 +154,7 @@ absl::Status Join(const Table& left, const Table& right, size_t parts, double fp
   return absl::OkStatus();
 }
 
-absl::Status Run(uses::CommandLine& line) {
+absl::Status Run(examples::CommandLine& line) {
   const double fpp = line.Fpp("--fpp", 0.01);
   const uint64_t parts = line.Count("--parts", 1, 1, 1000);
   const std::vector<std::string>& words = line.words();
@@ -166,7 +169,7 @@ absl::Status Run(uses::CommandLine& line) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return uses::Main(
+  return examples::Main(
       argc, argv,
       {.name = "bloom_join", .help = kHelp, .options = {"--fpp", "--parts"}, .words = {4, 4}}, Run);
 }

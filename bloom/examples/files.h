@@ -1,6 +1,6 @@
 // Whole files: read, and replaced so that whoever reads finds the old bytes or the new ones.
-#ifndef TRELLIS_TESTS_USES_FILES_H_
-#define TRELLIS_TESTS_USES_FILES_H_
+#ifndef TRELLIS_BLOOM_EXAMPLES_FILES_H_
+#define TRELLIS_BLOOM_EXAMPLES_FILES_H_
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -18,7 +18,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-namespace uses {
+namespace examples {
 
 inline absl::Status FileError(const std::string& path) { return absl::ErrnoToStatus(errno, path); }
 
@@ -75,6 +75,6 @@ inline absl::Status ReplaceFile(std::string path, std::string_view bytes) {
   return status;
 }
 
-}  // namespace uses
+}  // namespace examples
 
-#endif  // TRELLIS_TESTS_USES_FILES_H_
+#endif  // TRELLIS_BLOOM_EXAMPLES_FILES_H_

@@ -10,7 +10,7 @@
 #include "bloom/core/sizing.h"
 #include "bloom/variants/blocked.h"
 #include "bloom/variants/standard.h"
-#include "tests/uses/programs.h"
+#include "tests/examples/programs.h"
 
 namespace {
 

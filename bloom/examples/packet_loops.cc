@@ -1,5 +1,5 @@
-// Loop detection with a filter in the header of each packet: a router that finds itself in it has
-// had the packet before.
+// Detects loops with a filter in the header of each packet: a router that finds itself in the
+// filter has had the packet before.
 //
 // The packet's header, with a filter that has no header of its own (bloom/payload.h):
 //
@@ -10,6 +10,9 @@
 //
 //   number  of the packet, little-endian; the seed of the filter
 //   filter  of the routers that had the packet: kind `standard`, 6 probes
+//
+//   add_executable(packet_loops packet_loops.cc)
+//   target_link_libraries(packet_loops PRIVATE Trellis::bloom)
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -26,9 +29,9 @@
 #include "bloom/core/bits.h"
 #include "bloom/payload.h"
 #include "bloom/variants/standard.h"
-#include "tests/uses/command_line.h"
-#include "tests/uses/csv.h"
-#include "tests/uses/files.h"
+#include "command_line.h"
+#include "csv.h"
+#include "files.h"
 
 namespace {
 
@@ -68,11 +71,11 @@ absl::StatusOr<bool> Accept(std::string_view router, Header* header) {
 using Routes = std::map<std::pair<std::string, std::string>, std::string>;
 
 absl::StatusOr<Routes> ReadRoutes(const std::string& path) {
-  const absl::StatusOr<std::string> text = uses::ReadWhole(path);
+  const absl::StatusOr<std::string> text = examples::ReadWhole(path);
   if (!text.ok()) return text.status();
   Routes routes;
-  uses::CsvReader reader(*text);
-  for (uses::CsvRecord record;;) {
+  examples::CsvReader reader(*text);
+  for (examples::CsvRecord record;;) {
     const absl::StatusOr<bool> more = reader.Next(&record);
     if (!more.ok()) return absl::DataLossError(path + ": " + std::string(more.status().message()));
     if (!*more) break;
@@ -124,7 +127,7 @@ absl::StatusOr<bool> Send(const Routes& routes, const std::string& from, const s
   return !is_dropped;
 }
 
-absl::Status Run(uses::CommandLine& line) {
+absl::Status Run(examples::CommandLine& line) {
   const uint64_t tries = line.Count("--tries", 3, 1, 1000);
   const uint64_t number = line.SeedOrRandom("--number");
   if (!line.status().ok()) return line.status();
@@ -145,10 +148,10 @@ absl::Status Run(uses::CommandLine& line) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return uses::Main(argc, argv,
-                    {.name = "packet_loops",
-                     .help = kHelp,
-                     .options = {"--tries", "--number", "--headers"},
-                     .words = {3, 3}},
-                    Run);
+  return examples::Main(argc, argv,
+                        {.name = "packet_loops",
+                         .help = kHelp,
+                         .options = {"--tries", "--number", "--headers"},
+                         .words = {3, 3}},
+                        Run);
 }

@@ -1,3 +1,7 @@
+// A filter in memory, to which keys are added one by one.
+//
+//   add_executable(filter_in_memory filter_in_memory.cc)
+//   target_link_libraries(filter_in_memory PRIVATE Trellis::bloom)
 #include <iostream>
 
 #include "bloom/core/filter.h"

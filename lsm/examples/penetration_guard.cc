@@ -1,5 +1,8 @@
-// A guard against cache penetration: what guarded_store.h saves under a workload of ids of which
-// most do not exist.
+// Guards a store against lookups of ids that do not exist: shows what guarded_store.h saves under a
+// workload of ids of which most do not exist.
+//
+//   add_executable(penetration_guard penetration_guard.cc)
+//   target_link_libraries(penetration_guard PRIVATE Trellis::lsm)
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
@@ -15,12 +18,12 @@
 #include <thread>
 #include <utility>
 
+#include "../../bloom/examples/command_line.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "guarded_store.h"
+#include "ids_filter.h"
 #include "lsm/db.h"
-#include "tests/uses/command_line.h"
-#include "tests/uses/guarded_store.h"
-#include "tests/uses/ids_filter.h"
 
 namespace {
 
@@ -63,19 +66,20 @@ std::string IdOf(uint64_t number) {
 
 absl::StatusOr<uint64_t> CountIds(lsm::DB& db) {
   const std::unique_ptr<lsm::Iterator> entry =
-      db.NewIterator({.lower_bound = uses::kIdPrefix, .upper_bound = uses::kIdsEnd});
+      db.NewIterator({.lower_bound = examples::kIdPrefix, .upper_bound = examples::kIdsEnd});
   entry->SeekToLast();
   if (!entry->Valid()) {
     if (!entry->status().ok()) return entry->status();
     return uint64_t{0};
   }
   // Without gaps from 0 on: the last one tells how many.
-  const std::string start = uses::KeyOf("user");
+  const std::string start = examples::KeyOf("user");
   uint64_t last = 0, count = 0;
   const bool is_ours = entry->key().starts_with(start) &&
-                       uses::ParseNumber(entry->key().substr(start.size()), &last) && last % 2 == 0;
+                       examples::ParseNumber(entry->key().substr(start.size()), &last) &&
+                       last % 2 == 0;
   for (entry->SeekToFirst(); is_ours && entry->Valid(); entry->Next())
-    if (entry->key() != uses::KeyOf(IdOf(2 * count++))) break;
+    if (entry->key() != examples::KeyOf(IdOf(2 * count++))) break;
   if (!entry->status().ok()) return entry->status();
   if (is_ours && count == last / 2 + 1) return count;
   return absl::DataLossError("the store holds ids that are not of this program");
@@ -83,7 +87,7 @@ absl::StatusOr<uint64_t> CountIds(lsm::DB& db) {
 
 absl::Status Fill(lsm::DB& db, uint64_t ids) {
   for (uint64_t i = 0; i < ids; ++i) {
-    if (absl::Status status = db.Put(uses::KeyOf(IdOf(2 * i)), "profile"); !status.ok())
+    if (absl::Status status = db.Put(examples::KeyOf(IdOf(2 * i)), "profile"); !status.ok())
       return status;
   }
   return db.Flush();
@@ -124,13 +128,13 @@ absl::Status Measure(const char* name, const Workload& workload, lsm::DB& db, Ge
 }
 
 // Writes ids, while another thread asks for each as soon as the store itself has it.
-absl::Status WriteWhileRead(uses::GuardedStore& store, uint64_t first, uint64_t count) {
+absl::Status WriteWhileRead(examples::GuardedStore& store, uint64_t first, uint64_t count) {
   absl::Status written, read;
   std::atomic<bool> stop = false;
   uint64_t denied = 0;
   std::thread reader([&] {
     for (uint64_t i = first; i < first + count && !stop;) {
-      const auto there = store.db().Get(uses::KeyOf(IdOf(2 * i)));
+      const auto there = store.db().Get(examples::KeyOf(IdOf(2 * i)));
       if (there.ok() && !there->has_value()) continue;
       const auto found = store.Get(IdOf(2 * i));
       read = there.ok() ? found.status() : there.status();
@@ -148,7 +152,7 @@ absl::Status WriteWhileRead(uses::GuardedStore& store, uint64_t first, uint64_t 
   return read;
 }
 
-absl::Status Run(uses::CommandLine& line) {
+absl::Status Run(examples::CommandLine& line) {
   Workload workload;
   workload.ids = line.Count("--ids", 100'000);
   workload.lookups = line.Count("--lookups", 100'000);
@@ -171,16 +175,16 @@ absl::Status Run(uses::CommandLine& line) {
   } else {
     workload.ids = *there;
   }
-  absl::StatusOr<uses::TakenFilter> taken =
-      uses::TakeIdsFilter(**db, workload.ids + new_ids, fpp, workload.seed);
+  absl::StatusOr<examples::TakenFilter> taken =
+      examples::TakeIdsFilter(**db, workload.ids + new_ids, fpp, workload.seed);
   if (!taken.ok()) return taken.status();
   std::cout << workload.ids << " ids; filter " << (taken->was_saved ? "as saved, " : "rebuilt, ")
             << taken->filter.size_bits() / 8 << " bytes\n";
-  uses::GuardedStore store(*std::move(db), *std::move(taken));
+  examples::GuardedStore store(*std::move(db), *std::move(taken));
 
   PrintLine("", "lookups", "reach the store", "for nothing", "blocks", "wrong answers");
   absl::Status status = Measure("without guard", workload, store.db(), [&](const std::string& id) {
-    return store.db().Get(uses::KeyOf(id));
+    return store.db().Get(examples::KeyOf(id));
   });
   if (!status.ok()) return status;
   status = Measure("with guard", workload, store.db(),
@@ -193,7 +197,7 @@ absl::Status Run(uses::CommandLine& line) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return uses::Main(
+  return examples::Main(
       argc, argv,
       {.name = "penetration_guard",
        .help = kHelp,

@@ -2,8 +2,8 @@
 // the million, for which no cache holds anything.
 //
 // Grammar: (Get | Put)* Close.  Thread-safe, but for Close.
-#ifndef TRELLIS_TESTS_USES_GUARDED_STORE_H_
-#define TRELLIS_TESTS_USES_GUARDED_STORE_H_
+#ifndef TRELLIS_LSM_EXAMPLES_GUARDED_STORE_H_
+#define TRELLIS_LSM_EXAMPLES_GUARDED_STORE_H_
 
 #include <memory>
 #include <mutex>
@@ -15,10 +15,10 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "ids_filter.h"
 #include "lsm/db.h"
-#include "tests/uses/ids_filter.h"
 
-namespace uses {
+namespace examples {
 
 class GuardedStore {
  public:
@@ -57,6 +57,6 @@ class GuardedStore {
   TakenFilter ids_;
 };
 
-}  // namespace uses
+}  // namespace examples
 
-#endif  // TRELLIS_TESTS_USES_GUARDED_STORE_H_
+#endif  // TRELLIS_LSM_EXAMPLES_GUARDED_STORE_H_

@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "lsm/db.h"
+#include "lsm/examples/ids_filter.h"
+#include "tests/examples/programs.h"
 #include "tests/support/sanitized.h"
 #include "tests/support/status_matchers.h"
-#include "tests/uses/ids_filter.h"
-#include "tests/uses/programs.h"
 
 namespace {
 
@@ -45,7 +45,7 @@ class ExactlyOnceTest : public testing_support::ProgramsTest {
     // A filter that is there is that of the ids that are there.
     if (contents.filter.has_value()) {
       const size_t space = contents.filter->find(' ');
-      const auto filter = uses::IdsFilter::Load(contents.filter->substr(space + 1));
+      const auto filter = examples::IdsFilter::Load(contents.filter->substr(space + 1));
       EXPECT_OK(filter);
       EXPECT_EQ(filter->added_count(), contents.ids.size());
       for (const auto& id : contents.ids) EXPECT_TRUE(filter->MayContain(id.first)) << id.first;

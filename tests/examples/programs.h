@@ -1,6 +1,6 @@
 // Runs the programs of this folder as people do: by a shell, in a directory of the test's own.
-#ifndef TRELLIS_TESTS_USES_PROGRAMS_H_
-#define TRELLIS_TESTS_USES_PROGRAMS_H_
+#ifndef TRELLIS_TESTS_EXAMPLES_PROGRAMS_H_
+#define TRELLIS_TESTS_EXAMPLES_PROGRAMS_H_
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ class RunningProgram {
     if (::pipe2(to, O_CLOEXEC) != 0 || ::pipe2(from, O_CLOEXEC) != 0) std::abort();
     // As small as it can be, so that the program is not far ahead of who reads what it prints.
     ::fcntl(from[0], F_SETPIPE_SZ, 4096);
-    const std::string path = TRELLIS_USES_DIR "/" + name;
+    const std::string path = TRELLIS_EXAMPLES_DIR "/" + name;
     std::vector<char*> words = {const_cast<char*>(path.c_str())};
     for (const std::string& argument : arguments)
       words.push_back(const_cast<char*>(argument.c_str()));
@@ -115,7 +115,7 @@ class ProgramsTest : public testing::Test {
 
   Outcome Shell(const std::string& command) {
     WriteFile("command", "cd '" + scratch_.path_of("files") +
-                             "'; PATH='" TRELLIS_USES_DIR "':$PATH; " + command + "\n");
+                             "'; PATH='" TRELLIS_EXAMPLES_DIR "':$PATH; " + command + "\n");
     const int status =
         std::system(("bash '" + scratch_.path_of("command") + "' >'" + scratch_.path_of("out") +
                      "' 2>'" + scratch_.path_of("err") + "'")
@@ -158,4 +158,4 @@ class ProgramsTest : public testing::Test {
 
 }  // namespace testing_support
 
-#endif  // TRELLIS_TESTS_USES_PROGRAMS_H_
+#endif  // TRELLIS_TESTS_EXAMPLES_PROGRAMS_H_

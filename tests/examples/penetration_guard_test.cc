@@ -5,7 +5,7 @@
 #include <sstream>
 #include <string>
 
-#include "tests/uses/programs.h"
+#include "tests/examples/programs.h"
 
 namespace {
 

@@ -1,5 +1,8 @@
-// Spelling check without the word list: a filter of the list is a tenth of its size, and what it
-// has never seen is certainly not in it.
+// Checks spelling without the word list: a filter of the list is a tenth of its size, and a word
+// that does not pass is certainly not in the list.
+//
+//   add_executable(spelling spelling.cc)
+//   target_link_libraries(spelling PRIVATE Trellis::bloom)
 #include <cstdint>
 #include <filesystem>
 #include <iostream>
@@ -11,9 +14,9 @@
 #include "absl/status/statusor.h"
 #include "bloom/core/filter.h"
 #include "bloom/variants/standard.h"
-#include "tests/uses/command_line.h"
-#include "tests/uses/files.h"
-#include "tests/uses/text.h"
+#include "command_line.h"
+#include "files.h"
+#include "text.h"
 
 namespace {
 
@@ -37,17 +40,17 @@ using WordFilter = bloom::Filter<bloom::Standard>;
 // Calls `visit(word)` for each line that is not empty.
 template <class Visit>
 void ForEachWord(std::string_view list, Visit visit) {
-  list = uses::WithoutMark(list);
+  list = examples::WithoutMark(list);
   while (!list.empty()) {
     const size_t end = std::min(list.find('\n'), list.size());
-    const std::string_view word = uses::WithoutCarriageReturn(list.substr(0, end));
+    const std::string_view word = examples::WithoutCarriageReturn(list.substr(0, end));
     if (!word.empty()) visit(word);
     list.remove_prefix(std::min(end + 1, list.size()));
   }
 }
 
 absl::StatusOr<WordFilter> FilterOfList(const std::string& path, double fpp) {
-  const absl::StatusOr<std::string> list = uses::ReadWhole(path);
+  const absl::StatusOr<std::string> list = examples::ReadWhole(path);
   if (!list.ok()) return list.status();
   uint64_t count = 0;
   ForEachWord(*list, [&](std::string_view) { ++count; });
@@ -129,7 +132,7 @@ void CheckLine(const WordFilter& filter, uint64_t number, std::string_view line,
   }
 }
 
-absl::Status Run(uses::CommandLine& line) {
+absl::Status Run(examples::CommandLine& line) {
   const double fpp = line.Fpp("--fpp", 0.01);
   const std::string load = line.Text("--load"), save = line.Text("--save");
   if (line.words().empty() == load.empty()) line.Refuse("either WORDS.txt or --load FILE");
@@ -148,7 +151,7 @@ absl::Status Run(uses::CommandLine& line) {
   if (load.empty()) {
     filter = FilterOfList(line.words()[0], fpp);
   } else {
-    const absl::StatusOr<std::string> bytes = uses::ReadWhole(load);
+    const absl::StatusOr<std::string> bytes = examples::ReadWhole(load);
     if (!bytes.ok()) return bytes.status();
     filter = WordFilter::Load(*bytes);
     if (!filter.ok()) {
@@ -160,12 +163,12 @@ absl::Status Run(uses::CommandLine& line) {
   }
   if (!filter.ok()) return filter.status();
   if (!save.empty()) {
-    if (absl::Status status = uses::ReplaceFile(save, filter->Serialize()); !status.ok())
+    if (absl::Status status = examples::ReplaceFile(save, filter->Serialize()); !status.ok())
       return status;
   }
   uint64_t number = 0, wrong = 0;
   for (std::string text; std::cout && std::getline(std::cin, text); ++number)
-    CheckLine(*filter, number + 1, number == 0 ? uses::WithoutMark(text) : text, &wrong);
+    CheckLine(*filter, number + 1, number == 0 ? examples::WithoutMark(text) : text, &wrong);
   if (std::cin.bad()) return absl::UnavailableError("cannot read the standard input");
   std::cerr << "spelling: " << wrong << " words are not in the list; any that is not passes with a "
             << "probability of " << filter->CurrentFpp() << "\n";
@@ -175,10 +178,10 @@ absl::Status Run(uses::CommandLine& line) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return uses::Main(argc, argv,
-                    {.name = "spelling",
-                     .help = kHelp,
-                     .options = {"--fpp", "--save", "--load"},
-                     .words = {0, 1}},
-                    Run);
+  return examples::Main(argc, argv,
+                        {.name = "spelling",
+                         .help = kHelp,
+                         .options = {"--fpp", "--save", "--load"},
+                         .words = {0, 1}},
+                        Run);
 }

@@ -15,8 +15,8 @@
 
 #include "bloom/core/filter.h"
 #include "bloom/variants/blocked.h"
+#include "tests/examples/programs.h"
 #include "tests/support/sanitized.h"
-#include "tests/uses/programs.h"
 
 namespace {
 

@@ -1,9 +1,12 @@
-// Exactly-once effects of records that arrive more than once.
+// Applies records exactly once, though they may arrive more than once.
 //
-// An id's mark and its effect go into the store in one atomic, synced batch, so that neither can be
-// there without the other, and a record is acknowledged after that.  Nearly all records are new; a
-// filter of the ids in front of the store tells so, and only what it lets pass asks the store. What
-// would be wrong is a filter that lacks an id of the store: ids_filter.h rules that out.
+// An id's mark and its effect go into the store in one atomic, synced batch, so neither can be
+// there without the other. The record is acknowledged after that. Nearly all records are new. A
+// filter of the ids tells so, and only ids that pass are looked up in the store. A filter that
+// lacks an id of the store would be wrong: ids_filter.h rules that out.
+//
+//   add_executable(exactly_once exactly_once.cc)
+//   target_link_libraries(exactly_once PRIVATE Trellis::lsm)
 #include <cstdint>
 #include <iostream>
 #include <memory>
@@ -12,12 +15,12 @@
 #include <string_view>
 #include <utility>
 
+#include "../../bloom/examples/command_line.h"
+#include "../../bloom/examples/text.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "ids_filter.h"
 #include "lsm/db.h"
-#include "tests/uses/command_line.h"
-#include "tests/uses/ids_filter.h"
-#include "tests/uses/text.h"
 
 namespace {
 
@@ -49,16 +52,16 @@ class Account {
                                       uint64_t seed) {
     absl::StatusOr<std::unique_ptr<lsm::DB>> db = lsm::DB::Open(directory);
     if (!db.ok()) return db.status();
-    absl::StatusOr<uses::TakenFilter> taken = uses::TakeIdsFilter(**db, ids, fpp, seed);
+    absl::StatusOr<examples::TakenFilter> taken = examples::TakeIdsFilter(**db, ids, fpp, seed);
     if (!taken.ok()) return taken.status();
     const absl::StatusOr<std::optional<std::string>> total = (*db)->Get(kTotalKey);
     if (!total.ok()) return total.status();
     int64_t amount = 0;
-    const bool is_ours =
-        total->has_value() ? uses::ParseNumber(**total, &amount) : taken->filter.added_count() == 0;
+    const bool is_ours = total->has_value() ? examples::ParseNumber(**total, &amount)
+                                            : taken->filter.added_count() == 0;
     if (!is_ours) {
       // As it was found: its own program wants its filter back.
-      if (absl::Status status = uses::SaveIdsFilter(**db, *taken); !status.ok()) return status;
+      if (absl::Status status = examples::SaveIdsFilter(**db, *taken); !status.ok()) return status;
       return absl::DataLossError(
           directory + ": its total is no number, or missing: it is no store of this program");
     }
@@ -73,11 +76,11 @@ class Account {
     const std::string_view id = record.substr(0, comma);
     int64_t amount = 0;
     if (comma == record.npos || id.empty() || id.size() > kIdBytesMax ||
-        !uses::ParseNumber(record.substr(comma + 1), &amount))
+        !examples::ParseNumber(record.substr(comma + 1), &amount))
       return Refuse(record, "is no record");
     if (ids_.filter.MayContain(id)) {
       ++counts_.asked;
-      const absl::StatusOr<std::optional<std::string>> mark = db_->Get(uses::KeyOf(id));
+      const absl::StatusOr<std::optional<std::string>> mark = db_->Get(examples::KeyOf(id));
       if (!mark.ok()) return mark.status();
       if (mark->has_value()) {
         if (**mark != std::to_string(amount)) return Refuse(record, "came before as " + **mark);
@@ -91,7 +94,7 @@ class Account {
     if (__builtin_add_overflow(total_, amount, &total))
       return Refuse(record, "would take the total beyond 2^63");
     lsm::WriteBatch batch;
-    batch.Put(uses::KeyOf(id), std::to_string(amount));
+    batch.Put(examples::KeyOf(id), std::to_string(amount));
     batch.Put(kTotalKey, std::to_string(total));
     // After a failure nobody knows what is in the store: the process must end, and look at its next
     // start.
@@ -111,7 +114,7 @@ class Account {
 
   absl::Status Close() {
     const uint64_t syncs = db_->GetStatistics().log_syncs - syncs_before_;
-    if (absl::Status status = uses::SaveIdsFilter(*db_, ids_); !status.ok()) return status;
+    if (absl::Status status = examples::SaveIdsFilter(*db_, ids_); !status.ok()) return status;
     std::cerr << "exactly_once: total " << total_ << "; " << counts_.applied << " applied, "
               << counts_.again << " again, " << counts_.refused << " refused; the store was asked "
               << counts_.asked << " times and synced " << syncs << " times\n";
@@ -120,20 +123,20 @@ class Account {
   }
 
  private:
-  Account(std::unique_ptr<lsm::DB> db, uses::TakenFilter ids, int64_t total)
+  Account(std::unique_ptr<lsm::DB> db, examples::TakenFilter ids, int64_t total)
       : db_(std::move(db)),
         ids_(std::move(ids)),
         total_(total),
         syncs_before_(db_->GetStatistics().log_syncs) {}
 
   std::unique_ptr<lsm::DB> db_;
-  uses::TakenFilter ids_;
+  examples::TakenFilter ids_;
   int64_t total_;
   uint64_t syncs_before_;
   Counts counts_;
 };
 
-absl::Status Run(uses::CommandLine& line) {
+absl::Status Run(examples::CommandLine& line) {
   const uint64_t ids = line.Count("--ids", 1'000'000);
   const double fpp = line.Fpp("--fpp", 0.01);
   const uint64_t seed = line.SeedOrRandom("--seed");
@@ -143,7 +146,7 @@ absl::Status Run(uses::CommandLine& line) {
   bool is_first = true;
   for (std::string text; std::cout && std::getline(std::cin, text); is_first = false) {
     const std::string_view record =
-        uses::WithoutCarriageReturn(is_first ? uses::WithoutMark(text) : text);
+        examples::WithoutCarriageReturn(is_first ? examples::WithoutMark(text) : text);
     // What lacks its line end may be a part: "7,1" of "7,125".
     const absl::Status status =
         std::cin.eof() ? account->Refuse(record, "is cut off") : account->Take(record);
@@ -156,10 +159,10 @@ absl::Status Run(uses::CommandLine& line) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return uses::Main(argc, argv,
-                    {.name = "exactly_once",
-                     .help = kHelp,
-                     .options = {"--ids", "--fpp", "--seed"},
-                     .words = {1, 1}},
-                    Run);
+  return examples::Main(argc, argv,
+                        {.name = "exactly_once",
+                         .help = kHelp,
+                         .options = {"--ids", "--fpp", "--seed"},
+                         .words = {1, 1}},
+                        Run);
 }

@@ -7,16 +7,16 @@
 #include <sstream>
 #include <string>
 
+#include "tests/examples/programs.h"
 #include "tests/support/source_directory.h"
-#include "tests/uses/programs.h"
 
 namespace {
 
-class UsesReadmeTest : public testing_support::ProgramsTest {};
+class UsesPageTest : public testing_support::ProgramsTest {};
 
-TEST_F(UsesReadmeTest, ShowsWhatIsPrinted) {
+TEST_F(UsesPageTest, ShowsWhatIsPrinted) {
   const std::filesystem::path root = testing_support::SourceDirectory();
-  std::filesystem::copy(root / "tests/testdata/uses", PathOf(""));
+  std::filesystem::copy(root / "tests/testdata/examples", PathOf(""));
   std::stringstream readme;
   readme << std::ifstream(root / "bloom/USES.md").rdbuf();
   const std::string text = readme.str();

@@ -10,9 +10,9 @@
 
 #include "bloom/core/filter_format.h"
 #include "bloom/core/sizing.h"
+#include "bloom/examples/csv.h"
+#include "tests/examples/programs.h"
 #include "tests/support/sanitized.h"
-#include "tests/uses/csv.h"
-#include "tests/uses/programs.h"
 
 namespace {
 
@@ -24,8 +24,8 @@ using Records = std::vector<std::vector<std::string>>;
 
 // Nothing where the text is wrong.
 std::optional<Records> Read(std::string_view text) {
-  uses::CsvReader reader(text);
-  uses::CsvRecord record;
+  examples::CsvReader reader(text);
+  examples::CsvRecord record;
   Records records;
   for (;;) {
     const absl::StatusOr<bool> more = reader.Next(&record);
@@ -95,8 +95,8 @@ TEST(CsvTest, AllShortTextsAreReadAsTheGrammarHasThem) {
 }
 
 TEST(CsvTest, RecordsKnowTheirBytesAndTheirLine) {
-  uses::CsvReader reader("\xEF\xBB\xBFx,y\r\n\"1\n\n2\",\n\n3,4");
-  uses::CsvRecord record;
+  examples::CsvReader reader("\xEF\xBB\xBFx,y\r\n\"1\n\n2\",\n\n3,4");
+  examples::CsvRecord record;
   std::vector<std::pair<std::string, uint64_t>> seen;
   while (reader.Next(&record).value()) seen.emplace_back(record.raw, record.line);
   EXPECT_THAT(seen, testing::ElementsAre(testing::Pair("x,y", 1), testing::Pair("\"1\n\n2\",", 2),

@@ -1,10 +1,10 @@
 // What programs of other systems put around text, and is no part of it.
-#ifndef TRELLIS_TESTS_USES_TEXT_H_
-#define TRELLIS_TESTS_USES_TEXT_H_
+#ifndef TRELLIS_BLOOM_EXAMPLES_TEXT_H_
+#define TRELLIS_BLOOM_EXAMPLES_TEXT_H_
 
 #include <string_view>
 
-namespace uses {
+namespace examples {
 
 // Without the mark of UTF-8, which may stand at the beginning of a file.
 inline std::string_view WithoutMark(std::string_view text) {
@@ -18,6 +18,6 @@ inline std::string_view WithoutCarriageReturn(std::string_view line) {
   return line;
 }
 
-}  // namespace uses
+}  // namespace examples
 
-#endif  // TRELLIS_TESTS_USES_TEXT_H_
+#endif  // TRELLIS_BLOOM_EXAMPLES_TEXT_H_
