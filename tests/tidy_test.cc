@@ -589,7 +589,7 @@ std::vector<Rule> RulesOfPackageAndDocuments() {
         {{"bloom/examples/a.cc",
           "//\n//   add_executable(a a.cc)\n"
           "//   target_link_libraries(a PRIVATE Trellis::bloom)\nint a;\n"}}}},
-      {"TheFrontPageIsShort", TheFrontPageIsShort, {{{"README.md", std::string(151, '\n')}}, {}}},
+      {"TheFrontPageIsShort", TheFrontPageIsShort, {{{"README.md", std::string(300, '\n')}}, {}}},
       {"SnippetsAreOfTheirPrograms",
        SnippetsAreOfTheirPrograms,
        {{{"a.md", "<!-- lsm/examples/a.cc: x -->\n```cpp\nint a;\n```\n"},

@@ -162,7 +162,10 @@ if(TRELLIS_BUILD_LSM)
     REQUIRES "trellis-bloom = ${PROJECT_VERSION}" absl_status absl_statusor
     STATIC_REQUIRES absl_strings absl_time liblz4 ${liburing}
     STATIC_LIBS -pthread)
-  trellis_install_pages(lsm/README.md lsm/GUIDE.md lsm/FORMAT.md lsm/RELIABILITY.md lsm/design/log_tail.md)
+  trellis_install_pages(lsm/README.md lsm/GUIDE.md lsm/FORMAT.md lsm/RELIABILITY.md lsm/design/events.md
+                        lsm/design/filter_allocation.md lsm/design/filters_first.md lsm/design/full_disk.md
+                        lsm/design/log_not_mapped.md lsm/design/log_tail.md lsm/design/read_triggered_compaction.md
+                        lsm/design/repair.md)
   trellis_install_examples(lsm/examples)
   list(APPEND trellis_components lsm)
   if(trellis_is_static)
