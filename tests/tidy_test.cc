@@ -580,16 +580,6 @@ std::vector<Rule> RulesOfPackageAndDocuments() {
         with_readmes({{"lsm/README.md", "```cpp\nint main() {}\n```\n"}}),
         with_readmes({{"lsm/examples/fruit.cc", "int main() { }\n"}}),
         {}}},
-      {"ExamplesSayHowTheyAreBuilt",
-       ExamplesSayHowTheyAreBuilt,
-       {{{"lsm/examples/a.cc", "// Does it.\n#include \"lsm/db.h\"\n"}},
-        {{"lsm/examples/a.cc",
-          "// Does it.\n//\n//   add_executable(b b.cc)\n"
-          "//   target_link_libraries(b PRIVATE Trellis::lsm)\nint a;\n"}},
-        {{"bloom/examples/a.cc",
-          "//\n//   add_executable(a a.cc)\n"
-          "//   target_link_libraries(a PRIVATE Trellis::bloom)\nint a;\n"}}}},
-      {"TheFrontPageIsShort", TheFrontPageIsShort, {{{"README.md", std::string(300, '\n')}}, {}}},
       {"SnippetsAreOfTheirPrograms",
        SnippetsAreOfTheirPrograms,
        {{{"a.md", "<!-- lsm/examples/a.cc: x -->\n```cpp\nint a;\n```\n"},
@@ -614,9 +604,29 @@ std::vector<Rule> RulesOfPackageAndDocuments() {
   };
 }
 
+std::vector<Rule> RulesOfTheFrontDoor() {
+  return {
+      {"ExamplesSayHowTheyAreBuilt",
+       ExamplesSayHowTheyAreBuilt,
+       {{{"lsm/examples/a.cc", "// Does it.\n#include \"lsm/db.h\"\n"}},
+        {{"lsm/examples/a.cc",
+          "// Does it.\n//\n//   add_executable(b b.cc)\n"
+          "//   target_link_libraries(b PRIVATE Trellis::lsm)\nint a;\n"}},
+        {{"bloom/examples/a.cc",
+          "//\n//   add_executable(a a.cc)\n"
+          "//   target_link_libraries(a PRIVATE Trellis::bloom)\nint a;\n"}}}},
+      {"TheFrontPageIsShort",
+       TheFrontPageIsShort,
+       {{{"README.md", std::string(151, '\n') + "```text\na\n```\n"}, {"bench/README.md", "a\n"}},
+        {{"README.md", "```text\na 1\n```\n"}, {"bench/README.md", "a 2\n"}},
+        {}}},
+  };
+}
+
 std::vector<Rule> Rules() {
   std::vector<Rule> rules = RulesOfSources();
   for (const Rule& rule : RulesOfPackageAndDocuments()) rules.push_back(rule);
+  for (const Rule& rule : RulesOfTheFrontDoor()) rules.push_back(rule);
   return rules;
 }
 

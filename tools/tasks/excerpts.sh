@@ -53,6 +53,10 @@ excerpt_snippets() {
 put_written() {  # NAME FOLDER
   [[ -s $2/excerpt-$1.md ]] || die "no $2/excerpt-$1.md: has a run ended here?"
   put_excerpt "tools/dev excerpt $1" bench/README.md "$(cat "$2/excerpt-$1.md")"
+  if [[ $1 == peers ]]; then  # the first table is the front page's too
+    put_excerpt 'tools/dev excerpt peers' README.md \
+      $'```text\n'"$(awk '/^us an operation/ { on = 1 } on && /^$/ { exit } on' "$2/excerpt-peers.md")"$'\n```'
+  fi
 }
 
 # Runs an experiment and puts what it writes.
