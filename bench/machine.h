@@ -40,7 +40,7 @@ struct IoBytes {
 IoBytes ReadIoBytes();
 
 // Makes the page cache forget the files in `directory`, as far as it may: what was written is
-// synced first, and pages that somebody has mapped stay.
+// synced first, and mapped pages stay.
 void ForgetFilesIn(const std::string& directory);
 
 // Of the machine's memory, what could be had without pushing anybody out; 0 where the system does

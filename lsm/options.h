@@ -181,8 +181,8 @@ struct Options {
   // (FailedPrecondition), and another store's logs are not read (DataLoss).
   std::string log_directory = {};
 
-  // Who may read the files and directories that the store makes, besides their owner: no other
-  // user, the group, or all. kOwner (0600 and 0700); kOwner, kGroup, kAll.  Existing files keep
+  // Which users besides the owner may read the files and directories that the store makes: none,
+  // the group, or all. kOwner (0600 and 0700); kOwner, kGroup, kAll.  Existing files keep
   // their mode.  Without effect where the environment has a file system.
   FileAccess file_access = FileAccess::kOwner;
 

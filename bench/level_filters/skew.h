@@ -9,7 +9,7 @@
 //   the forgetful store is opened again
 //   a part of the keys, drawn at random over all ranges, is written once more
 //
-// At half-time the ranges change: who had learned knows the wrong thing.
+// At half-time the ranges change: what was learned before is then wrong.
 #ifndef TRELLIS_BENCH_LEVEL_FILTERS_SKEW_H_
 #define TRELLIS_BENCH_LEVEL_FILTERS_SKEW_H_
 

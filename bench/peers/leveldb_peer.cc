@@ -24,7 +24,7 @@ absl::Status ToAbsl(const leveldb::Status& status) {
 leveldb::Slice ToSlice(std::string_view bytes) { return {bytes.data(), bytes.size()}; }
 
 // The system's, with what is counted that the store does not tell: the jobs that it has given it,
-// and the reads of tables.  LevelDB tells nobody when it is done; but a job that finds more to do
+// and the reads of tables.  LevelDB does not tell when it is done; but a job that finds more to do
 // schedules the next one before it ends, so that there are none only when nothing is due.
 class CountingEnv : public leveldb::EnvWrapper {
  public:

@@ -332,7 +332,7 @@ Table ShapesTable(const Results& results) {
   for (const Shape& shape : results.shapes) {
     for (size_t store = 0; store < results.stores.size(); ++store) {
       const PeerFigures& figures = shape.figures[store];
-      if (!figures.sorted_runs && !figures.table_bytes) continue;  // a variant that is not there
+      if (!figures.sorted_runs && !figures.table_bytes) continue;  // an absent variant
       const auto bytes = [](const std::optional<uint64_t>& value) {
         return value ? lsm::ReadableBytes(*value) : std::string(kNone);
       };

@@ -67,7 +67,7 @@ class Growth {
     LSM_RETURN_IF_ERROR(MeasureOpening(/*cold=*/false, &point_.warm_opening));
     LSM_RETURN_IF_ERROR(MeasureOpening(/*cold=*/true, &point_.cold_opening));
     const uint64_t user_bytes = keys * (kKeyBytes + config_.value_bytes);
-    Close();  // so that its cache is not taken for somebody else's
+    Close();  // so that its cache is not taken for another store's
     const double wanted = kCachedBytes * static_cast<double>(user_bytes);
     point_.all.reset();
     if (wanted <= kMemoryShare * static_cast<double>(AvailableMemoryBytes())) {

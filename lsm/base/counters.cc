@@ -27,7 +27,7 @@ constexpr std::array<LatencyHistogram Statistics::*, static_cast<size_t>(Timed::
 
 }  // namespace
 
-// Relaxed, both: nobody else knows the object yet, or any more.
+// Relaxed, both: no other thread knows the object yet, or any more.
 Counters::Counters() {
   for (auto& stripe : stripes_) stripe.store(nullptr, std::memory_order_relaxed);
   stripes_.back().store(new Stripe, std::memory_order_relaxed);
@@ -106,7 +106,7 @@ void Counters::SumInto(Statistics* statistics) const {
       if (count != 0) histogram.Add(bucket, count);
     }
   }
-  // Who ended further down came by.
+  // A lookup that ended further down came by.
   for (size_t level = kLevels - 1; level > 0; --level)
     statistics->levels[level - 1].lookups += statistics->levels[level].lookups;
   // Not a sum: a lookup that goes down three levels is still one.

@@ -17,10 +17,11 @@ EpochDomain::Slot* TakeSlot() {
     if (!slot->taken.exchange(true, std::memory_order_acquire)) return slot;
   }
   auto* slot = new EpochDomain::Slot;
-  slot->taken.store(true, std::memory_order_relaxed);      // nobody else sees it yet
+  slot->taken.store(true, std::memory_order_relaxed);      // no other thread sees it yet
   slot->next = all_slots.load(std::memory_order_relaxed);  // a first guess for the exchange
   // Sequentially consistent: a writer whose scan does not meet this slot comes before the guards in
-  // it.  (Also a release: who meets it sees `next`.)  A failed one only guesses again: relaxed.
+  // it.  (Also a release: a reader that meets it sees `next`.)  A failed one only guesses again:
+  // relaxed.
   while (!all_slots.compare_exchange_weak(slot->next, slot, std::memory_order_seq_cst,
                                           std::memory_order_relaxed)) {
   }

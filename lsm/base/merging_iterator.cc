@@ -94,7 +94,7 @@ class MergingIterator final : public Iterator {
       const int order = CompareInternalKeys(a.key, b.key);
       return direction_ == Direction::kForward ? order < 0 : order > 0;
     }
-    // Without a branch: which key is less is what nobody can predict.
+    // Without a branch: which key is less cannot be predicted.
     const int is_less =
         static_cast<int>(a.first < b.first) |
         (static_cast<int>(a.first == b.first) & static_cast<int>(a.second < b.second));

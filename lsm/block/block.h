@@ -87,9 +87,9 @@ class Block {
   // Begins to load what a seek for the key reads, if it begins at a signpost.
   void PrefetchSeek(std::string_view user_key, const Signposts& signposts) const;
 
-  // The first entry at or after a user key, for who goes on from there.  What its key shares with
-  // the one before are the first bytes of the user key.  Nothing if it cannot be found from
-  // signposts.
+  // The first entry at or after a user key, for a caller that goes on from there.  What its key
+  // shares with the one before are the first bytes of the user key.  Nothing if it cannot be found
+  // from signposts.
   struct Landing {
     uint32_t offset;
     BlockEntry entry;

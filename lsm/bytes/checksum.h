@@ -2,8 +2,8 @@
 //
 // Each file draws a random 64-bit id when it is made.  A checksum is seeded with that id and the
 // offset, so that sound bytes in the wrong place (a swapped block, a write that went astray, a file
-// under another's name) do not pass.  It is no authentication: who can write the file can write the
-// checksum.
+// under another's name) do not pass.  It is no authentication: a process that can write the file
+// can write the checksum.
 //
 //   Checksum(bytes, id, offset) = XXH3_64bits_withSeed(bytes, seed), arithmetic modulo 2^64, with
 //     seed   = mix(mix(id + 0x9e3779b97f4a7c15) ^ offset)

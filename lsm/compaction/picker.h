@@ -30,8 +30,8 @@
 //
 //   - What P takes is still there when it ends: only who takes a table removes it (1).
 //   - The tables of P's output level that meet its hull are, but for those that went, the ones that
-//     V had: nobody else writes there within the hull (2).  So the outputs meet no table of the run
-//     that they join, and older and newer runs are those that they were.
+//     V had: no other job writes there within the hull (2).  So the outputs meet no table of the
+//     run that they join, and older and newer runs are those that they were.
 //   - What comes to P's own level meanwhile is newer than what P takes from there: it is a flush,
 //     or comes from a plan that brings it down from above.  That one is made of what is newer, and
 //     of tables of this level which hold no key that P takes from it: P's plan left none such

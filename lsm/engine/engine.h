@@ -292,8 +292,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
     return {current_view_, snapshots_.List()};
   }
   void ScheduleWork() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Notes what readers have paid for level 0, and begins a compaction if that is enough.  Waits for
-  // nobody: where mutex_ is taken, a later reader will see to it.
+  // Notes what readers have paid for level 0, and begins a compaction if that is enough.  Never
+  // waits: where mutex_ is taken, a later reader does it.
   void NoteReads() ABSL_LOCKS_EXCLUDED(mutex_);
   Level0Reads CountLevel0Reads() const;
   bool IsPaidByReaders() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -304,8 +304,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // Whether the next log is to be made ahead of time: once, if half a memtable is in the one in
   // use, or was in the one before, so that a store that is opened for less pays nothing.
   bool NextLogIsDue() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // True if the job will run.  Else its kind, if it is of one, has failed: nobody else might ever
-  // schedule it.
+  // True if the job will run.  Else its kind, if it is of one, has failed, and no other caller
+  // might ever schedule it.
   bool Schedule(Scheduler::Lane lane, std::optional<FailureKind> kind, std::function<void()> job)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The jobs throw nothing.  This one makes the next log, if it is due, and flushes a memtable, if
@@ -328,7 +328,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void EndCompaction(const absl::Status& status, Compaction* compaction);
   void NoteEnd(const CompactionPlan& plan, const absl::Status& status)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // One that is for readers alone fails nobody, unless it met damage.
+  // A failed read-triggered compaction is no failure of the store, unless it met damage.
   void NoteCompaction(const absl::Status& status, bool is_for_readers)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status FlushMemtable(const Memtable& memtable, const TableFilter& filter,
@@ -355,12 +355,12 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void AdoptManifest(std::unique_ptr<ManifestWriter> manifest)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(manifest_mutex_);
   absl::Status RotateManifest() ABSL_EXCLUSIVE_LOCKS_REQUIRED(manifest_mutex_);
-  // Closes tables and removes files that nobody can read any more.  Returns how many views readers
-  // still hold.
+  // Closes tables and removes files that no reader can reach any more.  Returns how many views
+  // readers still hold.
   size_t CollectGarbage();
   // The same over and over, for as long as most lookups take: a guard that stands is that of one.
   size_t CollectPatiently();
-  // Has it done again until no view is left: if nothing is written any more, nobody else would.
+  // Has it done again until no view is left: if nothing is written any more, no other job would.
   void ScheduleCollection() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   uint64_t NewFileNumber() ABSL_LOCKS_EXCLUDED(mutex_);
   // Needs no memory.
@@ -470,8 +470,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // reckoned; those while a part of it was going down do not count.
   uint64_t level0_paid_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   Level0Reads level0_reads_ ABSL_GUARDED_BY(mutex_);
-  // Compactions of level 0 that have ended.  Relaxed: with it comes nothing, and who sees it late
-  // counts some seeks that he should not, or the other way round.
+  // Compactions of level 0 that have ended.  Relaxed: publishes nothing; a stale read miscounts
+  // a few seeks.
   std::atomic<uint64_t> level0_merges_{0};
   WritePace pace_ ABSL_GUARDED_BY(mutex_);
   RoomMaker flush_room_ ABSL_GUARDED_BY(mutex_);

@@ -76,7 +76,7 @@ void Engine::NoteReads() {
         BytesPaidBy({since(now.asks, &before.asks), since(now.reads, &before.reads),
                      since(now.seeks, &before.seeks)});
     if (!TakeFromLevel0(running_plans_)) level0_paid_bytes_ += paid_bytes;
-    // Nobody pays for what there is not, nor ahead for the next.
+    // Payments end at what the tables that are there cost: none is made ahead for the next ones.
     level0_paid_bytes_ = std::min(level0_paid_bytes_,
                                   PriceForReaders(*current_view_->version, options_).value_or(0));
     if (IsPaidByReaders()) {
@@ -118,7 +118,7 @@ bool Engine::Schedule(Scheduler::Lane lane, std::optional<FailureKind> kind,
 }
 
 void Engine::NoteOutcome(const absl::Status& status, FailureKind kind) {
-  // A job that gave up because the store is being closed failed nobody.
+  // A job that gave up because the store is being closed is no failure.
   if (!status.ok() && !(absl::IsAborted(status) && closing_.load(std::memory_order_relaxed)))
     AddFailure(kind, status);
 }
@@ -223,7 +223,7 @@ void Engine::PrepareLog(bool seal_is_near) {
       made->Keep();
       return status;
     }
-    // Who verifies the logs under this lock must find the file of each name that was there.
+    // A verification of the logs under this lock must find the file of each name that was there.
     MutexLock manifest_lock(&manifest_mutex_);
     made.reset();
     return status;
@@ -269,7 +269,7 @@ absl::Status Engine::FlushMemtable(const Memtable& memtable, const TableFilter& 
   for (const auto& table : result->outputs) edit.added.push_back({0, table->meta});
   LSM_RETURN_IF_ERROR(ApplyEdit(std::move(edit), result->outputs, [&](ReadView* view) {
     view->sealed.pop_back();
-    // Who waits for the flush is woken by the view, and must find it counted.
+    // A caller that waits for the flush is woken by the view, and must find it counted.
     counters_.Add(Counter::kFlushes, 1);
     counters_.Add(Counter::kFlushBytesWritten, result->bytes_written);
     counters_.Add(Counter::kFlushNanos, store_.environment.clock->MonotonicNanos() - from);
@@ -400,7 +400,7 @@ void Engine::NoteCompaction(const absl::Status& status, bool is_for_readers) {
   if (!is_for_readers || absl::IsAborted(status) || absl::IsDataLoss(status))
     return NoteOutcome(status, FailureKind::kCompaction);
   if (status.ok()) return;
-  // Nobody needs it: a store that is only read must not fail for want of room.  Readers pay again
+  // It is optional: a store that is only read must not fail for want of room.  Readers pay again
   // before it is tried again.  If the manifest failed, that was noted and counted.
   if (failures_.OfLogOrManifest().ok()) counters_.Add(Counter::kBackgroundErrors, 1);
   level0_paid_bytes_ = 0;
@@ -465,7 +465,7 @@ absl::Status Engine::ApplyEdit(VersionEdit edit, const OpenTables& outputs,
   LSM_RETURN_IF_ERROR(RecordEdit(edit));
   MutexLock lock(&mutex_);
   // Only who holds manifest_mutex_ changes the version; writers may have sealed a memtable
-  // meanwhile, but no more than one while nobody takes it away.
+  // meanwhile, but no more than one while no flush takes it away.
   assert(current_view_->sealed.size() <= view->sealed.capacity());
   *view = *current_view_;
   view->version = std::move(version);

@@ -251,7 +251,7 @@ uint64_t Engine::NanosToWait() {
   const ReadView& view = *current_view_;
   const Version& version = *view.version;
   const size_t level0_tables = version.level(0).size() + view.sealed.size();
-  // After a failure nobody makes room there, until writes are refused or the store is resumed.
+  // After a failure no job makes room there, until writes are refused or the store is resumed.
   const bool is_level0_slow = level0_tables >= Level0TablesToSlowDown(options_) &&
                               failures_.Of(FailureKind::kCompaction).ok();
   if (view.sealed.empty() && !is_level0_slow) return pace_.Begin(0, 0);

@@ -40,8 +40,8 @@ class ReadViewCell {
   ~ReadViewCell();
 
   // Publishing comes when there is no way back, so whatever of it may fail is done before.  The
-  // view may be filled in until it is published.  Two may be prepared at once, for who records an
-  // edit and for the writer whose turn it is.
+  // view may be filled in until it is published.  Two may be prepared at once, for the thread that
+  // records an edit and for the writer whose turn it is.
   Prepared Prepare(std::shared_ptr<const ReadView> view);
 
   // Makes the view current.  The one before is kept until Collect finds that no guard can still see

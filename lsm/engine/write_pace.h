@@ -5,7 +5,7 @@
 // Room is made by a job, of which it is guessed how long it takes: as long a byte as those before
 // it.  With R bytes of room left and T nanoseconds to go until there is more, a byte costs T / R:
 // each write moves the moment at which the next one may begin by what its bytes cost.  What a write
-// takes of itself counts, so nobody waits where writers are slower than the background.  R and T
+// takes of itself counts, so a writer slower than the background work never waits.  R and T
 // are looked at again for each write, which corrects a wrong guess.
 //
 // Not thread-safe.

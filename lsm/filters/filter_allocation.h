@@ -69,7 +69,7 @@ struct FilterShare {
 
 struct FilterAllocation {
   std::vector<FilterShare> shares;  // of the runs, in their order
-  double wasted_reads = 0;  // of a lookup for a key that is not there: the sum of weights by FPPs
+  double wasted_reads = 0;          // of a lookup for an absent key: the sum of weights by FPPs
   double bytes = 0;
 };
 

@@ -24,7 +24,7 @@ namespace lsm::inline TRELLIS_ABI {
 // current one.  Guarded by the machine's mutex.
 struct MemoryFile {
   // One of the two holds the bytes: `open` while an AppendFile adds to them, then `sealed`, which
-  // clones share and nobody changes.
+  // clones share and no file changes.
   std::shared_ptr<const std::string> sealed;
   std::string open;
   uint64_t durable_bytes = 0;

@@ -70,7 +70,7 @@ class PosixDirectory final : public Directory {
 
   absl::StatusOr<std::unique_ptr<AppendFile>> CreateExclusive(std::string_view name) override {
     LSM_RETURN_IF_ERROR(CheckMayChange(name));
-    spare_.Refill(fd_.get());  // not before: who only reads needs none
+    spare_.Refill(fd_.get());  // not before: a reader needs none
     absl::StatusOr<std::unique_ptr<AppendFile>> file = WithSpares(
         name, [&] { return CreatePosixAppendFile(fd_.get(), name, PathOf(name), file_mode_); });
     // Only the directory itself can be missing here.

@@ -83,7 +83,7 @@ absl::Status MakeDirectory(const std::string& path, mode_t mode) {
     LSM_RETURN_IF_ERROR(MakeDirectory(ParentOf(path), mode));
     result = ::mkdir(path.c_str(), mode);
   }
-  // If it exists, somebody else was faster.
+  // If it exists, another process was faster.
   if (result != 0 && errno != EEXIST) return PosixError(errno, path, "make directory");
   const absl::Status synced = SyncParentOf(path, /*was_there=*/false);
   // Another sync may succeed and lie, so another attempt must find it missing.
@@ -112,7 +112,7 @@ class PosixFileSystemImpl final : public FileSystem {
     const std::string directory_path = WithoutTrailingSlashes(path);
     absl::StatusOr<Descriptor> fd = OpenPath(directory_path);
     if (create && fd.ok()) {
-      // Who made it may have been killed before syncing its parent.
+      // The process that made it may have been killed before syncing its parent.
       LSM_RETURN_IF_ERROR(SyncParentOf(directory_path, /*was_there=*/true));
     } else if (create && absl::IsNotFound(fd.status())) {
       LSM_RETURN_IF_ERROR(MakeDirectory(directory_path, DirectoryModeOf(access_)));

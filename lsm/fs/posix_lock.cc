@@ -15,8 +15,9 @@
 namespace lsm::inline TRELLIS_ABI {
 namespace {
 
-// Who in this process holds which file.  The kernel's lock belongs to an open file description, so
-// it would keep two holders in one process apart too, but could not tell them from another process.
+// Which file is held in this process, and by which lock.  The kernel's lock belongs to an open file
+// description, so it would keep two holders in one process apart too, but could not tell them from
+// another process.
 class LockRegistry {
  public:
   // The directory and the file's name: a file that another program has removed, and that is made

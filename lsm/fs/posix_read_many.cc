@@ -34,14 +34,14 @@ struct Channel {
   DirectMemory bounce;
 };
 
-// The channels of this process that nobody uses at the moment.  A channel is one thread's between
-// Take and Give.  There are no more than kChannelsMax, each with a descriptor and its memory; when
-// more threads than that read at once, the device is busy without them.
+// The channels of this process that no thread uses at the moment.  A channel is one thread's
+// between Take and Give.  There are no more than kChannelsMax, each with a descriptor and its
+// memory; when more threads than that read at once, the device is busy without them.
 class Channels {
  public:
   static constexpr size_t kChannelsMax = 32;
 
-  // Null: there is none, or none to be had.
+  // Null: there is none, or none can be made.
   static std::unique_ptr<Channel> Take() {
     Channels* const channels = OfThisProcess();
     return channels == nullptr ? nullptr : channels->TakeOrOpen();
@@ -74,7 +74,7 @@ class Channels {
   // it.)
   static Channels* OfThisProcess() {
     static std::atomic<Channels*> current{nullptr};
-    // Acquire and release: who finds the object sees it made.
+    // Acquire and release: a thread that finds the object sees it made.
     Channels* found = current.load(std::memory_order_acquire);
     if (found != nullptr && found->process_.IsThisOne()) return found;
     auto* const made = new (std::nothrow) Channels;
@@ -113,7 +113,7 @@ class Channels {
   std::array<std::atomic<Channel*>, kChannelsMax> idle_{};
 };
 
-// Requests, and who wants to know of each that it has its outcome.
+// Requests, and the callback for each that has its outcome.
 struct Outcomes {
   std::span<ReadRequest> requests;
   const std::function<void(size_t)>& done;

@@ -26,7 +26,7 @@ class KernelRing final : public ReadRing {
 
   // 0 or an errno.
   int Open() {
-    // Whoever waits for the reads takes their results; nobody need be interrupted for them.
+    // Whoever waits for the reads takes their results; no thread need be interrupted for them.
     int result = ::io_uring_queue_init(kReadsMax, &ring_, IORING_SETUP_COOP_TASKRUN);
     // Linux before 5.19 does not know the flag.
     if (result == -EINVAL) result = ::io_uring_queue_init(kReadsMax, &ring_, 0);
@@ -128,7 +128,7 @@ class KernelRing final : public ReadRing {
 
 std::unique_ptr<ReadRing> OpenRing(bool* may_come) {
   *may_come = true;
-  // A read goes on without it, so that memory which is short is nobody's error here.
+  // A read goes on without it, so lack of memory is no error here.
   std::unique_ptr<KernelRing> ring(new (std::nothrow) KernelRing);
   if (ring == nullptr) return nullptr;
   const int error = ring->Open();

@@ -37,7 +37,7 @@ class ReadRing {
   virtual bool Read(std::span<RingRead> reads, const std::function<void(size_t)>& done) = 0;
 };
 
-// Null where there is none to be had.  Then `*may_come` says whether another attempt may succeed:
+// Null where none is available.  Then `*may_come` says whether another attempt may succeed:
 // it is false where it was not for want of memory or of descriptors.
 std::unique_ptr<ReadRing> OpenRing(bool* may_come);
 

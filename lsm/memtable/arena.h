@@ -23,12 +23,13 @@ class Arena {
   Arena& operator=(const Arena&) = delete;
 
   // The next allocations of at most kReservableBytesMax each, as long as they do not come to more
-  // than this (a multiple of 8), need no memory: for who cannot turn back between two of them.
+  // than this (a multiple of 8), need no memory: for a caller that is past the
+  // point of no return between two of them.
   // What is not used of it stays for later ones, until it is given back.
   static constexpr size_t kReservableBytesMax = 1024;
   void Reserve(size_t size_bytes);
-  // Blocks that are reserved and not begun, but for one: who reserves for the worst case may hold
-  // much.
+  // Blocks that are reserved and not begun, but for one: a caller that reserves for the worst case
+  // may hold much.
   void GiveBackReserved() { spares_.resize(std::min<size_t>(spares_.size(), 1)); }
 
   // `size_bytes` > 0 bytes, aligned for any pointer or 64-bit word.

@@ -97,7 +97,7 @@ void Memtable::AddPrepared() {
 }
 
 MemtableAnswer Memtable::Get(const LookupKey& key, std::string_view* value) const {
-  // Who knows of a write's sequence number sees that it was counted before.
+  // A thread that knows a write's sequence number sees that the write was counted.
   if (empty()) return MemtableAnswer::kAbsent;
   const Skiplist::Entry* entry = skiplist_.FindAtOrAfter(key.internal_key());
   if (entry == nullptr || entry->user_key() != key.user_key()) return MemtableAnswer::kAbsent;

@@ -52,8 +52,9 @@ class Memtable {
 
   // Memory that it takes, its unused part of the last arena block included.  Any thread.
   size_t memory_bytes() const { return arena_.memory_bytes(); }
-  // Relaxed: a figure that stands before the sequence numbers of what it counts may be seen.  So
-  // who has acquired such a number and then finds the memtable empty misses none of its entries.
+  // Relaxed: a figure that stands before the sequence numbers of what it counts may be seen.  So a
+  // thread that has acquired such a number and then finds the memtable empty misses none of its
+  // entries.
   uint64_t entry_count() const { return entry_count_.load(std::memory_order_relaxed); }
   bool empty() const { return entry_count() == 0; }
 

@@ -464,8 +464,8 @@ void Skiplist::LinkIn(Root* root, Leaf** path, Leaf* leaf, uint32_t height) {
   uint32_t list_height = root->height.load(std::memory_order_relaxed);
   for (; list_height < height; ++list_height) path[list_height] = root->head;
   root->height.store(list_height, std::memory_order_relaxed);
-  // All of its own first: who comes to it at one level may go on at a higher one.  Relaxed: only
-  // this thread writes links, and nobody sees this leaf's yet.
+  // All of its own first: a reader that comes to it at one level may go on at a higher one.
+  // Relaxed: only this thread writes links, and no reader sees this leaf's yet.
   for (uint32_t level = 0; level < height; ++level) {
     const Leaf::Link& link = path[level]->links[level];
     leaf->links[level].next.store(link.next.load(std::memory_order_relaxed),

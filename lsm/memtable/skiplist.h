@@ -111,7 +111,7 @@ class Skiplist {
   Skiplist(const Skiplist&) = delete;
   Skiplist& operator=(const Skiplist&) = delete;
 
-  // An entry that is not linked in: nobody finds it.
+  // An entry that is not linked in: no search finds it.
   const Entry* NewEntry(std::string_view user_key, uint64_t suffix, std::string_view value);
   // The next `count` entries can be linked in without memory for it.  What is asked for is enough
   // for a leaf each, some ten times what they mostly take: a large amount is but addresses until it

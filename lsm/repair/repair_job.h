@@ -68,7 +68,7 @@ class RepairJob {
   // With a file id: only if it is that one.
   absl::StatusOr<std::unique_ptr<Table>> OpenAnyTable(uint64_t number,
                                                       std::optional<uint64_t> file_id);
-  // Whether the file is somebody else's, as far as its first bytes tell; it is named, and stays.
+  // Whether the file is another program's, as far as its first bytes tell; it is named, and stays.
   absl::StatusOr<bool> IsForeign(Directory& directory, const std::string& name, FileKind kind);
   void LeaveOut(std::string line);  // once
   uint64_t lines_left_out() const { return report_.left_out.size() + report_.left_out_unnamed; }

@@ -154,7 +154,7 @@ absl::StatusOr<ManifestContents> RepairJob::ReadManifestNumber(uint64_t number) 
 // A manifest that is older than the tables, or lost its end, must not make newer tables look
 // obsolete.  Tables that it does not know are obsolete, or were never finished, if it is the one
 // that CURRENT names and every file is there that it needs: a job removes nothing before its edit
-// is durable.  Otherwise nobody can say.
+// is durable.  Otherwise it is unknown.
 absl::StatusOr<bool> RepairJob::FitsTheFiles(const ManifestState& state, uint64_t number) {
   LSM_ASSIGN_OR_RETURN(std::set<uint64_t> unknown, NumbersOf(directory_, FileKind::kTable));
   LSM_ASSIGN_OR_RETURN(const std::set<uint64_t> logs, NumbersOf(logs_, FileKind::kLog));

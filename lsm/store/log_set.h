@@ -45,7 +45,7 @@ class LogSet {
  public:
   explicit LogSet(Directory* directory) : directory_(directory) {}
 
-  // --- of one thread at a time: who leads the writers, or who closes the store ---
+  // --- of one thread at a time: the writers' leader, or the thread that closes the store ---
 
   // Makes a log of this number, higher than all before, the prepared one's too, the one that takes
   // records.
@@ -103,8 +103,8 @@ class LogSet {
   Mutex mutex_;
   Logs logs_ ABSL_GUARDED_BY(mutex_);
   Logs prepared_ ABSL_GUARDED_BY(mutex_);  // at most one, above all of these
-  // The last one, which takes records.  Not guarded: it is changed and used by who leads alone, and
-  // Remove leaves it; so a record takes no lock for it.
+  // The last one, which takes records.  Not guarded: only the writers' leader changes and uses it,
+  // and Remove leaves it; so a record takes no lock for it.
   LogWriter* newest_ = nullptr;
 };
 

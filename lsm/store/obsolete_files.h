@@ -1,4 +1,4 @@
-// Tables that the current version has no use for, until nobody reads them; then their files go.
+// Tables that the current version has no use for, until no reader holds them; then their files go.
 // Thread-safe.
 #ifndef TRELLIS_LSM_STORE_OBSOLETE_FILES_H_
 #define TRELLIS_LSM_STORE_OBSOLETE_FILES_H_
@@ -21,7 +21,8 @@ class ObsoleteFiles {
  public:
   explicit ObsoleteFiles(Directory* directory) : directory_(directory) {}
 
-  // Numbers and who may hold them.  A list, so that it changes hands without taking memory.
+  // Numbers, and the tables that readers may hold.  A list, so that it changes hands without taking
+  // memory.
   using Tables = std::list<std::pair<uint64_t, std::weak_ptr<const OpenTable>>>;
 
   // REQUIRES: the edit that removed the tables is durable.  Needs no memory.
@@ -31,11 +32,11 @@ class ObsoleteFiles {
   // tried again; the next opening of the store takes what is left.  Throws nothing.
   void RemoveUnused();
 
-  // Forgets those that are still held, and waits for who is removing others: from then on nothing
-  // is removed.  Throws nothing.
+  // Forgets those that are still held, and waits for a thread that is removing others: from then
+  // on nothing is removed.  Throws nothing.
   void Close();
 
-  // Whether the table is one of them, and somebody may hold it still.
+  // Whether the table is one of them, and a reader may hold it still.
   bool Has(uint64_t number);
 
   bool empty() const {

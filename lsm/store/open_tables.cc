@@ -133,8 +133,8 @@ class Opening {
     End();
   }
 
-  // Until each table has been taken up by somebody.  Relaxed, both: who takes numbers owns what
-  // stands there, and End and FinishAll, under the mutex, hand over what was made of it.
+  // Until each table has been taken up by a thread.  Relaxed, both: the thread that takes a number
+  // owns what stands there, and End and FinishAll, under the mutex, hand over what was made of it.
   void Work() {
     EndReads reads;
     // So that there is something for everybody, also where they are few.
@@ -150,7 +150,7 @@ class Opening {
     }
   }
 
-  // Waits for those who have begun, and lets nobody begin any more.
+  // Waits for the threads that have begun, and lets no other begin.
   void FinishAll(Scheduler* helpers) {
     MutexLock lock(&mutex_);
     is_over_ = true;
@@ -208,7 +208,7 @@ class Opening {
   const ReadMode mode_;
   const TableContext& context_;
   std::vector<const TableMeta*> metas_;
-  std::vector<Outcome> outcomes_;  // each written by who took its number
+  std::vector<Outcome> outcomes_;  // each written by the thread that took its number
   EndSizes ends_;
   std::atomic<size_t> next_{0};
   std::atomic<bool> has_failed_{false};

@@ -21,8 +21,8 @@ inline constexpr size_t kTablesForHelp = 16;
 
 // Of each level, in the order of the state; `directory` is one of `files`.  The calling thread
 // opens them, and so do the lanes of `helpers` (may be null) that come to it before all are begun:
-// nobody waits for one that is late, which finds nothing to do any more.  The first error in the
-// order of the state, as damage where a file is not what the manifest says.
+// the call does not wait for a late one, which finds nothing to do any more.  The first error in
+// the order of the state, as damage where a file is not what the manifest says.
 absl::StatusOr<std::array<OpenTables, kLevels>> OpenTablesOf(
     FileSystem& files, Directory& directory, const ManifestState& state, ReadMode mode,
     const TableContext& context, Scheduler* helpers);

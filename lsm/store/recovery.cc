@@ -200,7 +200,7 @@ absl::Status CheckLogsBelong(Directory& log_directory, const ManifestState& stat
     any_is_ours |= needed.contains(*number) || state.IsLogId(*number, (*reader)->file_id());
   }
   if (any_is_ours) return absl::OkStatus();
-  // Lower ones are of earlier openings, whose seeds nobody knows any more.
+  // Lower ones are of earlier openings, whose seeds are unknown now.
   for (const uint64_t number : numbers) {
     const std::string name = LogFileName(number);
     LSM_ASSIGN_OR_RETURN(const Origin origin, OriginOf(log_directory, name, FileKind::kLog));

@@ -40,7 +40,7 @@ struct ReplayedLogs {
   RecoveryReport report;
 };
 
-// The error for a log that the manifest needs and that is not there.
+// The error for a missing log that the manifest needs.
 absl::Status MissingLog(const Directory& directory, uint64_t number);
 
 // Whether a log holds a record, or was closed in order, or cannot be read.  One of which none is
@@ -65,7 +65,7 @@ absl::StatusOr<ReplayedLogs> ReplayLogs(Directory& log_directory, const Manifest
                                         size_t memtable_bytes_max, const MemtableSink& sink);
 
 // The same without keeping anything: whether the logs can be replayed.  Of those whose bytes so far
-// are known, which is for who writes them, all of these must be there, also at a log's end.
+// are known, which only their writer knows, all of these must be there, also at a log's end.
 absl::StatusOr<RecoveryReport> CheckLogs(Directory& log_directory, const ManifestState& state,
                                          std::map<uint64_t, uint64_t> bytes_written = {});
 
@@ -80,7 +80,7 @@ absl::Status CheckLogDirectoryIsFree(Directory& log_directory);
 // Removes files that a store with this state has no use for: tables that are in no level, logs
 // before the oldest, manifests but the current one, temporary files.  What is not the store's, by
 // its name or by its first bytes, is left alone; in a directory for logs alone, all but logs is. So
-// are tables that somebody still reads, if `is_read` (may be null) says so.
+// are tables that a reader still holds, if `is_read` (may be null) says so.
 void RemoveOrphans(Directory& directory, Directory& log_directory, const ManifestState& state,
                    uint64_t manifest_number,
                    const std::function<bool(uint64_t table)>& is_read = nullptr);

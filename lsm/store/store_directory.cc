@@ -18,7 +18,8 @@ namespace {
 absl::StatusOr<std::unique_ptr<FileLock>> LockFor(Directory& directory, OpenMode mode) {
   if (mode != OpenMode::kReadOnly) return directory.Lock(kLockFileName, LockKind::kExclusive);
   absl::StatusOr<std::unique_ptr<FileLock>> lock = directory.Lock(kLockFileName, LockKind::kShared);
-  // Nobody ever wrote here (or the files were copied without it), and a reader makes no file.
+  // No store was ever written here (or the files were copied without it), and a reader makes no
+  // file.
   if (absl::IsNotFound(lock.status())) return std::unique_ptr<FileLock>();
   return lock;
 }

@@ -87,7 +87,8 @@ BlockRef BlockCache::Insert(BlockSlot* slot, BlockRef block) {
     faster->Ref();
     return BlockRef(faster);
   }
-  // Whatever is put in must get out without memory: when its table goes, nobody could be told.
+  // Whatever is put in must get out without memory: when its table goes, an error could not be
+  // reported.
   shard.retired.Reserve(shard.block_count + 1);
   while (shard.used_bytes + charge_bytes > shard_capacity_bytes_) EvictOne(&shard);
   if (shard.retired.size() >= kRetiredMax ||

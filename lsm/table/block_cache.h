@@ -49,14 +49,14 @@ class alignas(64) CachedBlock {
     for (size_t i = 0; i < kPrefetchedLines; ++i) __builtin_prefetch(at + i * 64);
   }
 
-  // The same for who will walk through the entries from the first or the last one.
+  // The same for a caller that will walk through the entries from the first or the last one.
   // REQUIRES: what Prefetch loads is here.
   void PrefetchEnds() const {
     const std::string_view bytes = block_.bytes();
     __builtin_prefetch(bytes.data());
     __builtin_prefetch(bytes.data() + bytes.size() - 1);
   }
-  // The same for who will seek this key.
+  // The same for a caller that will seek this key.
   void PrefetchSeek(std::string_view user_key) const { block_.PrefetchSeek(user_key, signposts()); }
 
   // They lie right behind this object.
@@ -81,7 +81,7 @@ class alignas(64) CachedBlock {
 
   // REQUIRES: a reference is held, or the block was found in its slot within the EpochGuard that
   // still stands.
-  // Relaxed: who may refer to it sees it already.
+  // Relaxed: a thread that may refer to it sees it already.
   void Ref() { references_.fetch_add(1, std::memory_order_relaxed); }
   void Unref();
 

@@ -38,7 +38,7 @@ class BlockReads {
   void ReadAll(FileSystem* files, bool fill_cache);
 
   // A reference to the block, or why it could not be read; as often as wanted.  `is_first`: whether
-  // nobody has taken it yet.
+  // no caller has taken it yet.
   absl::StatusOr<BlockRef> Take(size_t number, bool* is_first);
 
  private:

@@ -158,7 +158,7 @@ class Table {
     return GetPartitioned(lookup, hit);
   }
 
-  // The same in steps, for who looks up several keys side by side:
+  // The same in steps, for a caller that looks up several keys side by side:
   //
   //   index = IndexFor(the key)
   //   PrefetchSlot(i)   i = index.LowerBound(the key); block_count(): the table does not have it
@@ -296,8 +296,8 @@ class Table {
   absl::StatusOr<PartitionRef> FindPartition(PartitionKind kind, size_t number, bool fill_cache,
                                              LevelCounts* counts,
                                              std::vector<PartitionStep>* steps) const;
-  // The same with a reference in any case, for who keeps it longer than a guard should stand.  A
-  // guard does not stand while it is read.
+  // The same with a reference in any case, for a caller that keeps it longer than a guard should
+  // stand.  A guard does not stand while it is read.
   absl::StatusOr<PartitionRef> PinPartition(PartitionKind kind, size_t number, bool fill_cache,
                                             LevelCounts* counts) const;
   // Null if it is not cached.

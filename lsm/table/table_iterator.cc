@@ -49,7 +49,7 @@ absl::Status TableIterator::EnterPartition(size_t number) {
   if (index_->begin() == partitions.first_block(number) && index_->end() > index_->begin())
     return absl::OkStatus();
   LevelCounts counts;
-  // Who reads a whole table does not fill the cache with its index.
+  // A read of the whole table does not fill the cache with its index.
   const bool fill_cache = options_.fill_cache && options_.readahead_bytes == 0;
   LSM_ASSIGN_OR_RETURN(Table::PartitionRef found,
                        table_.PinPartition(PartitionKind::kIndex, number, fill_cache, &counts));

@@ -45,8 +45,8 @@ class TableIterator final : public Iterator {
  private:
   static constexpr size_t kNoBlock = static_cast<size_t>(-1);
 
-  // How the block will be walked first.  Who goes through it from its first entry on checks all
-  // that he passes; for all others the whole block is inspected when it is loaded.
+  // How the block will be walked first.  A walk from its first entry on checks all that it
+  // passes; for all others the whole block is inspected when it is loaded.
   enum class Entry : uint8_t { kFirst, kAnywhere };
   // Puts position_ onto the block, before its first entry; false if it cannot be read.  `step`: of
   // a walk that comes to it from its neighbour, 1 forward, -1 backward; 0: it was sought.
@@ -78,8 +78,8 @@ class TableIterator final : public Iterator {
     size_t begin_ordinal, end_ordinal;
     uint64_t begin, end;
   };
-  // Block `ordinal` and those behind it, or with direction -1 before it, as many as are together no
-  // longer than `bytes_max`.  For who goes through the cache only up to one that is cached.
+  // Block `ordinal` and those after it, or with direction -1 before it, as many as are together no
+  // longer than `bytes_max`.  A walk through the cache ends before one that is cached.
   Stretch StretchFrom(size_t ordinal, ptrdiff_t direction, size_t bytes_max) const;
   absl::Status ReadStretch(const Stretch& stretch, size_t bytes_max);
   bool IsInStretch(size_t ordinal) const {

@@ -59,7 +59,7 @@ class TableTail {
   uint64_t offset_;         // of what is there
   std::string_view bytes_;  // in `read_`, or the caller's
   BlockBuffer read_;
-  BlockBuffer block_;  // one that is not there
+  BlockBuffer block_;  // that the reader asked for
   uint64_t reads_ = 0;
   uint64_t read_bytes_ = 0;
 };

@@ -161,7 +161,7 @@ class Version::Search {
   }
 
   // Asks the filter of the current table where that takes more than a look: it may be in
-  // partitions, or somebody wants to know.
+  // partitions, or an explanation is being made.
   [[gnu::noinline]] Table::FilterAnswer AskAndNote(const Table& table,
                                                    const Counters::Here& counters) {
     if (lookup_->explanation != nullptr)

@@ -99,7 +99,7 @@ class Caller {
   void Run() {
     scene_.start.arrive_and_wait();
     while (calls_.size() < kCallsPerThread) Call(/*depth=*/0);
-    // Relaxed: who sees it only ends; results are taken after the thread has been joined.
+    // Relaxed: a thread that sees it only ends; results are taken after the thread has been joined.
     scene_.callers.fetch_sub(1, std::memory_order_relaxed);
   }
 

@@ -204,7 +204,7 @@ TEST_F(ProgramTest, TheStoreIsLeftAsItIs) {
   EXPECT_EQ(Shell(list).out, before);
 }
 
-// A store's lock is its writer's; who only looks takes none.
+// A store's lock is its writer's; a reader takes none.
 TEST_F(ProgramTest, ALockedStoreCanBeLookedAt) {
   auto directory = lsm::PosixFileSystem().OpenDirectory(scratch_.path_of("store"), false).value();
   const auto lock = directory->Lock("LOCK", lsm::LockKind::kExclusive);

@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 
 # Compilation is cached where ccache is there; nothing needs it.  With precompiled headers it wants to be told that
-# nobody relies on the time of day; and what one clone compiled serves another, as the sources name no place.
+# no source relies on the time of day; and what one clone compiled serves another, as the sources name no place.
 if command -v ccache >/dev/null; then
   export CMAKE_CXX_COMPILER_LAUNCHER=${CMAKE_CXX_COMPILER_LAUNCHER-ccache}
   export CCACHE_SLOPPINESS=${CCACHE_SLOPPINESS-pch_defines,time_macros}

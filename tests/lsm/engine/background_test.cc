@@ -157,7 +157,7 @@ TEST_F(BackgroundTest, WritesAreDelayedAndThenStoppedByLevel0) {
   EXPECT_EQ(Levels(), "0 1");
 }
 
-// Runs jobs only for who waits for them.
+// Runs jobs only for callers that wait for them.
 class PatientScheduler : public testing_support::SingleThreadScheduler {
  public:
   void Pause(uint64_t nanos) override { last_pause_nanos = nanos; }

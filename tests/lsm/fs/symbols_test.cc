@@ -57,7 +57,7 @@ const std::set<std::string_view> kHarmless = {
     "memmove",
     "memset",
     "pow",
-    "pthread_mutex_lock",  // lsm/fs/mutex.h; who waits for long asks the scheduler
+    "pthread_mutex_lock",  // lsm/fs/mutex.h; a long wait asks the scheduler
     "pthread_mutex_trylock",
     "pthread_mutex_unlock",
     "pthread_self",  // engine/event_queue.h: whether a callback makes the call

@@ -1,4 +1,4 @@
-// The next log is made ahead of time: who seals a memtable waits for no file, and a log that was
+// The next log is made ahead of time: sealing a memtable waits for no file, and a log that was
 // never used, or not even finished, is nothing to anybody.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

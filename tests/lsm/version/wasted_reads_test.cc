@@ -94,7 +94,7 @@ TEST_F(WastedReadsTest, WithoutAFilterEveryWastedReadCounts) {
   EXPECT_EQ(SeenBy(*table), 50);  // not wasted
 }
 
-// A key that the filter rightly knows is not there for who looks at an older state: no filter could
+// A key that the filter rightly knows is absent for a reader of an older state: no filter could
 // have spared that read.
 TEST_F(WastedReadsTest, AVersionThatIsTooNewIsNoFaultOfTheFilter) {
   const auto table = Table(1, /*sequence=*/9);

@@ -55,8 +55,8 @@ struct ManifestVerdict {
 };
 ManifestVerdict VerifyManifest(const Target& target, Session* session);
 
-// Everything: CURRENT, manifest, the tables against it, the logs against it, and files that are
-// nobody's.
+// Everything: CURRENT, manifest, the tables against it, the logs against it, and files that no
+// store owns.
 void VerifyStore(const Target& target, Session* session);
 
 // "ok", "DAMAGED" or "not checked" (it cannot be read, or is of a newer version) behind a file's

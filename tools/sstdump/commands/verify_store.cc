@@ -349,7 +349,7 @@ void VerifyStore(const Target& target, Session* session) {
   const absl::StatusOr<StoreFiles> files =
       LookAtStore(session->world(), session->request(), target);
   if (!files.ok()) return session->Fail(files.status(), target);
-  // Of nobody's files, or of another product's, nothing can be checked.
+  // Files of no store, or of another product, cannot be checked.
   const absl::Status problem = files->has_state() ? absl::OkStatus() : StateProblem(*files);
   if (absl::IsInvalidArgument(problem)) return session->Fail(problem, target);
   session->set_problems_are_data();

@@ -1,0 +1,192 @@
+#include "tests/tidy_prose.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cstddef>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace tidy {
+namespace {
+
+constexpr size_t kWordsMax = 35;
+constexpr size_t kLongPerHundred = 2;
+
+struct Passage {
+  size_t line = 0;  // index of the first one
+  std::string text;
+};
+
+// What follows the mark of a list item ("- ", "* ", "12. "), or npos if the line is none.
+size_t AfterItemMark(std::string_view line) {
+  if (line.starts_with("- ") || line.starts_with("* ")) return 2;
+  const size_t digits = line.find_first_not_of("0123456789");
+  if (digits == line.npos || digits == 0 || digits > 2) return line.npos;
+  return line.substr(digits).starts_with(". ") ? digits + 2 : line.npos;
+}
+
+// Paragraphs and list items of a document.
+std::vector<Passage> Passages(std::string_view document) {
+  std::vector<Passage> passages;
+  bool in_code = false, open = false;
+  const std::vector<std::string_view> lines = Lines(document);
+  for (size_t i = 0; i < lines.size(); ++i) {
+    std::string_view line = Trimmed(lines[i]);
+    if (line.starts_with("```")) in_code = !in_code;
+    if (in_code || line.empty() || line.starts_with("```") || line.starts_with("|") ||
+        line.starts_with("#") || line.starts_with("<")) {
+      open = false;
+      continue;
+    }
+    const size_t item = AfterItemMark(line);
+    if (item != line.npos) line = line.substr(item);
+    if (item != line.npos || !open) passages.push_back({i, ""});
+    open = true;
+    std::string& text = passages.back().text;
+    text.append(text.empty() ? "" : " ").append(line);
+  }
+  return passages;
+}
+
+// With each `span of code` as the one word "code".
+std::string WithoutCode(std::string_view text) {
+  std::string plain;
+  for (bool code = false; !text.empty(); code = !code) {
+    const size_t end = text.find('`');
+    plain.append(code ? std::string_view("code") : text.substr(0, end));
+    text = end == text.npos ? std::string_view() : text.substr(end + 1);
+  }
+  return plain;
+}
+
+bool EndsSentence(std::string_view word) {
+  while (!word.empty() && Contains(")*\"]", word.substr(word.size() - 1))) word.remove_suffix(1);
+  return word.ends_with(".") || word.ends_with("?") || word.ends_with("!");
+}
+
+// Sentences of a passage, as numbers of words.
+std::vector<size_t> SentenceLengths(const std::string& passage) {
+  std::vector<size_t> lengths;
+  std::istringstream words(WithoutCode(passage));
+  size_t length = 0;
+  for (std::string word; words >> word;) {
+    if (std::any_of(word.begin(), word.end(), [](unsigned char c) { return std::isalnum(c); }))
+      ++length;
+    if (EndsSentence(word) && length > 0) {
+      lengths.push_back(length);
+      length = 0;
+    }
+  }
+  if (length > 0) lengths.push_back(length);
+  return lengths;
+}
+
+// The text of a comment in a line of code or of a script; empty if there is none.
+std::string_view CommentOf(const std::string& path, std::string_view line) {
+  if (IsCode(path)) {
+    const size_t begin = line.find("// ");
+    return begin == line.npos ? std::string_view() : line.substr(begin + 3);
+  }
+  line = Trimmed(line);
+  return line.starts_with("# ") ? line.substr(2) : std::string_view();
+}
+
+bool IsWritten(std::string_view path) {
+  return IsCode(path) || IsCMake(path) || IsDocument(path) || path.starts_with("tools/dev") ||
+         path.ends_with(".sh");
+}
+
+// The rules are enforced here; the other folders follow as they are rewritten.  (The
+// files of these rules hold the words as examples.)
+bool IsRewritten(std::string_view path) {
+  if (path.starts_with("bloom/") || path.starts_with("bench/")) return false;
+  return IsDocument(path) || !path.starts_with("tests/");
+}
+
+// Calls `visit(path, index, prose)` for each line of prose, in lower case, with a blank at each
+// end.
+template <typename Visit>
+void ForEachLineOfProse(const Tree& tree, Visit visit) {
+  ForEachLine(tree, IsWritten, [&](const std::string& path, size_t i, std::string_view line) {
+    if (!IsRewritten(path)) return;
+    std::string prose(IsDocument(path) ? Trimmed(line) : CommentOf(path, line));
+    if (prose.empty()) return;
+    for (char& c : prose) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    visit(path, i, " " + prose + " ");
+  });
+}
+
+bool IsLetter(char c) { return std::isalpha(static_cast<unsigned char>(c)); }
+
+bool HasWords(std::string_view prose, std::string_view words) {
+  for (size_t at = prose.find(words); at != prose.npos; at = prose.find(words, at + 1)) {
+    if (!IsLetter(prose[at - 1]) && !IsLetter(prose[at + words.size()])) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+Complaints SentencesAreShort(const Tree& tree) {
+  Complaints complaints;
+  for (const auto& [path, text] : tree) {
+    if (!IsDocument(path) || !IsRewritten(path)) continue;
+    size_t sentences = 0;
+    Complaints of_document;
+    for (const Passage& passage : Passages(text)) {
+      for (const size_t length : SentenceLengths(passage.text)) {
+        ++sentences;
+        if (length > kWordsMax)
+          of_document.push_back(At(path, passage.line) + "a sentence of " + std::to_string(length) +
+                                " words");
+      }
+    }
+    if (of_document.size() > std::max<size_t>(1, sentences * kLongPerHundred / 100))
+      complaints.insert(complaints.end(), of_document.begin(), of_document.end());
+  }
+  return complaints;
+}
+
+Complaints WhoHasAnActor(const Tree& tree) {
+  Complaints complaints;
+  ForEachLineOfProse(tree, [&](const std::string& path, size_t i, std::string_view prose) {
+    if (Contains(prose, "?")) return;
+    for (const char* start :
+         {". who ", ".  who ", "; who ", ": who ", "(who ", " for who ", " and who ", " by who "}) {
+      if (Contains(prose, start)) complaints.push_back(At(path, i) + "who is \"who\"?");
+    }
+  });
+  return complaints;
+}
+
+Complaints WordsAreTheFields(const Tree& tree) {
+  static const std::vector<std::pair<std::string, std::string>> words = {
+      {"in vain", "wasted, useless"},
+      {"anew", "again"},
+      {"mend", "recover, repair or fix"},
+      {"mends", "recovers, repairs or fixes"},
+      {"mended", "recovered, repaired or fixed"},
+      {"nobody", "no caller, no process"},
+      {"somebody", "a caller, another process"},
+      {"to be had", "available"},
+      {"bears witness", "shows"},
+      {"cannot turn back", "is past the point of no return"},
+      {"holds against", "verifies against"},
+      {"hold against", "verify against"},
+      {"that is not there", "missing, absent"},
+      {"whosoever", "any caller"},
+  };
+  Complaints complaints;
+  ForEachLineOfProse(tree, [&](const std::string& path, size_t i, std::string_view prose) {
+    for (const auto& [word, better] : words) {
+      if (HasWords(prose, word))
+        complaints.push_back(At(path, i) + "says \"" + word + "\" for: " + better);
+    }
+  });
+  return complaints;
+}
+
+}  // namespace tidy
