@@ -16,6 +16,7 @@
 
 #include "lsm/db.h"
 #include "lsm/event_log.h"
+#include "lsm/memory_file_system.h"
 
 namespace {
 
@@ -197,6 +198,27 @@ absl::Status Errors(lsm::DB& db) {
   return status;
 }
 
+absl::Status OwnTests() {
+  // snippet: tests of your own
+  lsm::MemoryFileSystem files;  // outlives the store
+  lsm::Options options;
+  options.environment.file_system = &files;
+  absl::StatusOr<std::unique_ptr<lsm::DB>> opened = lsm::DB::Open("/store", options);
+  if (!opened.ok()) return opened.status();
+  absl::Status status = (*opened)->Put("a", "1", {.sync = true});
+  if (status.ok()) status = (*opened)->Put("b", "2");
+
+  files.CrashAt(0);  // the power fails now
+  opened->reset();
+  files.Restart(lsm::MemoryFileSystem::Unsynced::kLost);
+  opened = lsm::DB::Open("/store", options);  // has "a", and not "b"
+  // end
+  if (!status.ok()) return status;
+  if (!opened.ok()) return opened.status();
+  const auto a = (*opened)->Get("a"), b = (*opened)->Get("b");
+  return Expect(a.ok() && a->has_value() && b.ok() && !b->has_value(), "what a crash leaves");
+}
+
 // Runs them all in new stores.
 absl::Status Run(const std::string& directory) {
   for (const char* name : {"/store", "/small", "/watched", "/monday", "/tuesday", "/restored"}) {
@@ -206,6 +228,7 @@ absl::Status Run(const std::string& directory) {
   absl::Status status = Opening(store);
   if (status.ok()) status = Memory(directory + "/small");
   if (status.ok()) status = Events(directory);
+  if (status.ok()) status = OwnTests();
   if (!status.ok()) return status;
   absl::StatusOr<std::unique_ptr<lsm::DB>> opened = lsm::DB::Open(store);
   if (!opened.ok()) return opened.status();
