@@ -36,10 +36,12 @@ constexpr const char* kIntroduction =
     "Shows the contents of Trellis's tables, logs, manifests and stores.\n"
     "It knows files by their content, not by their names.  It only reads, and takes no lock.";
 
-constexpr const char* kAfterword =
-    "Exit code: 0 fine, 1 damage found, 2 wrong use, 3 cannot read (or not a file of "
-    "Trellis); of several paths the highest counts.  Data goes to the standard output, "
-    "messages to the standard error.  Keys are typed and shown with \\xHH for bytes that "
+constexpr const char* kExitCodes =
+    "0 fine, 1 damage found, 2 wrong use, 3 cannot read (or not a file of Trellis); of several "
+    "paths the highest counts.";
+constexpr const char* kNotes =
+    "Data goes to the standard output, messages to the standard error.  Keys are typed and shown "
+    "with \\xHH for bytes that "
     "cannot be printed and \\\\ for a backslash.  A KEY or PATH that begins with a dash "
     "comes after --.";
 
@@ -127,14 +129,17 @@ bool ReadRate(std::string_view text, uint64_t* bytes) {
   return *bytes > 0;
 }
 
-// They may stand before the command, and behind it.
+constexpr const char* kColorType = "WHEN";
+const std::vector<std::string> kColors = {"auto", "always", "never"};
+
+// They may stand before the command, and after it.
 void AddCommonOptions(CLI::App* app, Typed* typed) {
   app->add_flag("--json", typed->request.json,
                 "JSON instead of text: one document, or for scan, dump and wal one object a line");
   app->add_option("--color", typed->color,
                   "auto (on a terminal, unless NO_COLOR is set), always, never")
-      ->check(CLI::IsMember({"auto", "always", "never"}).description(""))
-      ->type_name("WHEN");
+      ->check(CLI::IsMember(kColors).description(""))
+      ->type_name(kColorType);
 }
 
 // CLI11 would give all words to PATH..., so one list holds PATH... and KEY; the last word is KEY.
@@ -232,6 +237,38 @@ void AddCommand(CLI::App* app, const Command& command, Typed* typed) {
   }
   sub->footer(Concat("Example:\n  ", command.example));
   sub->callback([request, &command] { request->command = &command; });
+}
+
+void AddAll(CLI::App* app, Typed* typed) {
+  app->footer(Concat("Exit code: ", kExitCodes, "  ", kNotes));
+  app->formatter(std::make_shared<UsageWithKey>());
+  app->set_version_flag("--version", VersionText());
+  AddCommonOptions(app, typed);
+  app->require_subcommand(1);
+  for (const Command& command : Commands()) AddCommand(app, command, typed);
+}
+
+std::vector<OptionText> OptionsOf(const CLI::App& app) {
+  std::vector<OptionText> options;
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->get_positional()) continue;
+    OptionText& text = options.emplace_back();
+    for (const std::string& name : option->get_snames()) text.names.push_back("-" + name);
+    for (const std::string& name : option->get_lnames()) text.names.push_back("--" + name);
+    text.value = option->get_type_name();
+    text.help = option->get_description();
+    if (text.value == kColorType) text.choices = kColors;
+  }
+  return options;
+}
+
+// Without those that all commands have.
+std::vector<OptionText> OptionsOfItsOwn(const CLI::App& app, const std::string& command) {
+  std::vector<OptionText> options = OptionsOf(*app.get_subcommand(command));
+  std::erase_if(options, [&](const OptionText& option) {
+    return app.get_option_no_throw(option.names.back()) != nullptr;
+  });
+  return options;
 }
 
 bool FromHex(std::string_view text, std::string* bytes) {
@@ -390,6 +427,27 @@ std::string Nearest(const std::string& typed, const std::vector<std::string>& wo
   return nearest;
 }
 
+CommandLineText DescribeCommandLine() {
+  Typed typed;
+  CLI::App app(kIntroduction, "sstdump");
+  AddAll(&app, &typed);
+  CommandLineText text{.version = TRELLIS_VERSION_STRING,
+                       .introduction = kIntroduction,
+                       .exit_codes = kExitCodes,
+                       .notes = kNotes,
+                       .options = OptionsOf(app),
+                       .commands = {}};
+  for (const Command& command : Commands()) {
+    text.commands.push_back({.name = command.name,
+                             .what = command.what,
+                             .words = command.arguments.key ? "PATH... KEY" : "PATH...",
+                             .paths = command.arguments.paths,
+                             .options = OptionsOfItsOwn(app, command.name),
+                             .example = command.example});
+  }
+  return text;
+}
+
 ParsedCommandLine ParseCommandLine(const std::vector<std::string>& arguments, const World& world) {
   std::vector<std::string> words = arguments;
   // "help" and "help COMMAND".
@@ -402,12 +460,7 @@ ParsedCommandLine ParseCommandLine(const std::vector<std::string>& arguments, co
 
   Typed typed;
   CLI::App app(kIntroduction, "sstdump");
-  app.footer(kAfterword);
-  app.formatter(std::make_shared<UsageWithKey>());
-  app.set_version_flag("--version", VersionText());
-  AddCommonOptions(&app, &typed);
-  app.require_subcommand(1);
-  for (const Command& command : Commands()) AddCommand(&app, command, &typed);
+  AddAll(&app, &typed);
   if (words.empty()) {
     *world.err << FittedHelp(app.help(), world);
     return {std::nullopt, static_cast<int>(Outcome::kUsage)};
