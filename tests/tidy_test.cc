@@ -21,6 +21,7 @@
 
 #include "tests/support/source_directory.h"
 #include "tests/tidy_documents.h"
+#include "tests/tidy_prose.h"
 #include "tests/tidy_tree.h"
 
 namespace tidy {
@@ -623,9 +624,30 @@ std::vector<Rule> RulesOfTheFrontDoor() {
   };
 }
 
+std::vector<Rule> RulesOfProse() {
+  std::string long_sentence = "It";
+  for (int i = 0; i < 35; ++i) long_sentence += " goes on";
+  const std::string two_long = long_sentence + ".  " + long_sentence + ".\n";
+  return {
+      {"SentencesAreShort",
+       SentencesAreShort,
+       {{{"README.md", two_long}}, {{"lsm/README.md", "- " + two_long}}}},
+      {"WhoHasAnActor",
+       WhoHasAnActor,
+       {{{"README.md", "It is fast.  Who reads it knows.\n"}},
+        {{"lsm/a.h", "int x;  // for who must know\n"}}}},
+      {"WordsAreTheFields",
+       WordsAreTheFields,
+       {{{"lsm/a.cc", "// Written anew.\n"}},
+        {{"README.md", "A read in vain\n"}},
+        {{"tools/cmake/a.cmake", "# nobody sees it\n"}}}},
+  };
+}
+
 std::vector<Rule> Rules() {
   std::vector<Rule> rules = RulesOfSources();
   for (const Rule& rule : RulesOfPackageAndDocuments()) rules.push_back(rule);
+  for (const Rule& rule : RulesOfProse()) rules.push_back(rule);
   for (const Rule& rule : RulesOfTheFrontDoor()) rules.push_back(rule);
   return rules;
 }

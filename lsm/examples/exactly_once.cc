@@ -96,8 +96,8 @@ class Account {
     lsm::WriteBatch batch;
     batch.Put(examples::KeyOf(id), std::to_string(amount));
     batch.Put(kTotalKey, std::to_string(total));
-    // After a failure nobody knows what is in the store: the process must end, and look at its next
-    // start.
+    // After a failure it is unknown what is in the store: the process must end, and look at its
+    // next start.
     if (absl::Status status = db_->Write(batch, {.sync = true}); !status.ok()) return status;
     total_ = total;
     ids_.filter.Add(id);
