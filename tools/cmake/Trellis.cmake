@@ -108,36 +108,45 @@ function(trellis_link_objects target)
   endwhile()
 endfunction()
 
-# trellis_test(NAME SRCS a_test.cc ... DEPS targets [LABELS concurrent slow ...] [CALCULATES])
-# One program of GoogleTest tests.  `concurrent` puts it into the ThreadSanitizer run, `slow` keeps it out of
-# `tools/dev quick`.  CALCULATES: it runs for longer than it compiles, so that it is optimised under a sanitizer too.
+# trellis_test(NAME SRCS a_test.cc ... DEPS targets [LABELS concurrent memory slow ...] [CALCULATES])
+# One program of GoogleTest tests.  Labels choose it for a part of `tools/dev test`:
+#   concurrent  ThreadSanitizer runs it
+#   memory      it reads bytes or manages memory: AddressSanitizer runs it
+#   slow        `tools/dev quick` leaves it out; all others get the label quick
+#   bench       it tests a benchmark; all others get the label product
+# CALCULATES: it runs for longer than it compiles, so that it is optimised.  Any other test is not: most of what it costs
+# to compile are templates that run once.
 function(trellis_test name)
   cmake_parse_arguments(ARG "CALCULATES" "" "SRCS;DEPS;LABELS" ${ARGN})
   add_executable(${name} ${ARG_SRCS})
   set_target_properties(${name} PROPERTIES CXX_EXTENSIONS OFF)
   target_link_libraries(${name} PRIVATE trellis_test_flags ${ARG_DEPS} trellis_test_place GTest::gtest_main)
-  if(TRELLIS_SANITIZE AND NOT ARG_CALCULATES)
-    target_compile_options(${name} PRIVATE -O0)  # half the time
+  if(ARG_CALCULATES)
+    target_precompile_headers(${name} REUSE_FROM trellis_test_support)
+  else()
+    set_target_properties(${name} PROPERTIES TRELLIS_UNOPTIMISED ON)
     get_target_property(headers trellis_test_support PRECOMPILE_HEADERS)
     trellis_precompile_together(${name} TRELLIS_PRECOMPILED_UNOPTIMISED ${headers})
-  else()
-    target_precompile_headers(${name} REUSE_FROM trellis_test_support)
   endif()
   # Most of what a test costs to compile are GoogleMock's templates, which its neighbours use too.
   if(TRELLIS_PRECOMPILE)
     set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 4)
   endif()
-  if("concurrent" IN_LIST ARG_LABELS)
-    if(NOT TARGET concurrent_tests)
-      add_custom_target(concurrent_tests COMMENT "Tests labelled concurrent")
+  if(NOT "bench" IN_LIST ARG_LABELS)
+    list(APPEND ARG_LABELS product)
+    if(NOT "slow" IN_LIST ARG_LABELS)
+      list(APPEND ARG_LABELS quick)
     endif()
-    add_dependencies(concurrent_tests ${name})
   endif()
-  list(JOIN ARG_LABELS "\\;" labels)
-  if(labels)
-    set(labels LABELS "${labels}")
-  endif()
-  gtest_discover_tests(${name} TEST_PREFIX ${name}. DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 600 ${labels})
+  # Each label's programs can be built by themselves: concurrent_tests and so on.
+  foreach(label IN LISTS ARG_LABELS)
+    if(NOT TARGET ${label}_tests)
+      add_custom_target(${label}_tests)
+    endif()
+    add_dependencies(${label}_tests ${name})
+  endforeach()
+  list(JOIN ARG_LABELS "-" labels)  # one label: gtest_discover_tests passes no list on
+  gtest_discover_tests(${name} TEST_PREFIX ${name}. DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 600 LABELS ${labels})
 endfunction()
 
 # trellis_example(SOURCE LIBRARY): a program to copy from, in build/PRESET/examples.

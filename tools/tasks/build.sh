@@ -110,13 +110,17 @@ embed() {
 }
 test_embedded() { (cd -- "$build/embed/$1" && ctest -j "$(nproc)" --no-tests=error --output-on-failure); }
 
-check_embedders() {
+check_embedding() {
   if check stage 'Install the release build' stage "$build/release" static; then
     if check embed-find_package 'Embed by find_package' embed find_package static \
       -DCMAKE_PREFIX_PATH="$build/stage/static"; then
       check_tests run-find_package 'Run what found the package' test_embedded static
     fi
   fi
+}
+
+check_embedders() {
+  check_embedding
   if check embed-subdirectory 'Embed by add_subdirectory, shared libraries' embed subdirectory subdirectory \
     -DBUILD_SHARED_LIBS=ON -DTRELLIS_INSTALL=ON; then
     check_tests run-subdirectory 'Run what holds the sources' test_embedded subdirectory

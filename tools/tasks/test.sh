@@ -1,11 +1,41 @@
 # Everything that must pass, and parts of it.  Sourced by tools/dev.
 # shellcheck shell=bash
 
+# Without --full: what a change to the store, the filters or sstdump is most likely to break.
 command_test() {
-  local preset
-  lock
-  all_packages
-  how=check
+  case "$#:${1:-}" in
+    0:) lock; all_packages; how=check; test_product ;;
+    1:--full) lock; all_packages; how=check; test_everything ;;
+    *) misuse 'test [--full]' ;;
+  esac
+  summary
+  printf '%d passed, %d failed\n' "$passed" "$failed"
+  ((failed == 0 && passed > 0))
+}
+
+test_product() {
+  check format 'Layout, by clang-format' clang_format --dry-run -Werror
+  if build_preset release bloom/all lsm/all tools/all product_tests reliability; then
+    check_tests test-release 'Test release' test_preset release -L product
+    check reliability-minute 'Look for lost and misread data, a minute' \
+      "$build/release/tests/reliability/reliability" part 12 "${jobs_left_out[@]}"
+    reliability_figures | sed 's/^/      /'
+    check_embedding
+  else
+    left_out test-release build-release
+    left_out reliability-minute build-release
+    left_out embed-find_package build-release
+  fi
+  if build_preset asan memory_tests; then
+    check_tests test-asan 'Test what reads bytes and manages memory with AddressSanitizer' \
+      test_preset asan -L memory
+  else
+    left_out test-asan build-asan
+  fi
+  test_concurrent concurrent_tests
+}
+
+test_everything() {
   check format 'Layout, by clang-format' clang_format --dry-run -Werror
   if build_preset release; then
     check_tests test-release 'Test release' test_preset release
@@ -31,29 +61,43 @@ command_test() {
   else
     left_out fuzz build-fuzz
   fi
-  if build_preset tsan concurrent_tests reliability; then
-    check_tests test-tsan 'Test what is concurrent with ThreadSanitizer' test_preset tsan
+  if test_concurrent concurrent_tests reliability; then
     check histories-tsan 'Look for an order of concurrent calls with it' \
       "$build/tsan/tests/reliability/reliability" histories 1 2000
     reliability_figures | sed 's/^/      /'
   else
-    left_out test-tsan build-tsan
     left_out histories-tsan build-tsan
   fi
-  summary
-  printf '%d passed, %d failed\n' "$passed" "$failed"
-  ((failed == 0 && passed > 0))
+}
+
+# test_concurrent TARGET...: false if they cannot be built.
+test_concurrent() {
+  if ! build_preset tsan "$@"; then
+    left_out test-tsan build-tsan
+    return 1
+  fi
+  check_tests test-tsan 'Test what is concurrent with ThreadSanitizer' test_preset tsan
+  return 0
 }
 
 command_quick() {
-  local choice=()
-  if (($# > 0)); then choice=(-R "$1"); fi
+  local tests=(quick_tests) choice=(-L quick)
+  if (($# > 0)); then tests=(product_tests) choice=(-L product -R "$1"); fi
   lock
   all_packages
-  build_preset release
-  check_tests test-release 'Test release, without the slow ones' test_preset release -LE slow "${choice[@]}"
+  build_preset release "${tests[@]}"
+  check_tests test-release 'Test release' test_preset release "${choice[@]}"
   summary
   ((failed == 0))
+}
+
+# What tests that are tables of text say is replaced by what comes of them.
+command_rewrite() {
+  lock
+  all_packages
+  build_preset release product_tests
+  TRELLIS_REWRITE=1 must rewrite 'Rewrite tables of text' test_preset release -R '\.Tables/'
+  (cd -- "$root" && git --no-pager diff --stat -- 'tests/*.txt')
 }
 
 command_soak() {
