@@ -1,5 +1,8 @@
 #include "tools/sstdump/commands/commands.h"
 
+#include <algorithm>
+#include <iterator>
+
 namespace tools {
 namespace {
 
@@ -130,6 +133,13 @@ constexpr Command kCommands[] = {
      .on_directory = OnDirectory::kWhole,
      .arguments = {.paths = "Stores", .key = true, .forms = true, .logs = true}},
 };
+
+// A row that lacks a part does not compile.
+constexpr bool IsWhole(const Command& command) {
+  return command.name != nullptr && command.what != nullptr && command.example != nullptr &&
+         command.show != nullptr && command.kinds != 0 && command.arguments.paths != nullptr;
+}
+static_assert(std::all_of(std::begin(kCommands), std::end(kCommands), IsWhole));
 
 }  // namespace
 
