@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <set>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -253,6 +254,37 @@ Complaints SharedSentencesAreTheSame(const Tree& tree) {
         complaints.push_back(At(path, i) + "is not in " + name + ": " + sentence);
     }
   });
+  return complaints;
+}
+
+Complaints BuildOptionsAreDocumented(const Tree& tree) {
+  const auto words_after = [&](const std::string& path, std::vector<std::string_view> starts) {
+    std::set<std::string> words;
+    const auto file = tree.find(path);
+    if (file == tree.end()) return words;
+    for (std::string_view line : Lines(file->second)) {
+      for (const std::string_view start : starts) {
+        if (!line.starts_with(start)) continue;
+        const std::string_view rest =
+            line.substr(start.size() - std::string_view("TRELLIS_").size());
+        words.emplace(rest.substr(0, rest.find_first_of(" `)")));
+      }
+    }
+    return words;
+  };
+  const std::set<std::string> made = words_after(
+      "CMakeLists.txt", {"option(TRELLIS_", "cmake_dependent_option(TRELLIS_", "set(TRELLIS_"});
+  const std::set<std::string> documented = words_after("CONTRIBUTING.md", {"| `TRELLIS_"});
+  Complaints complaints;
+  if (made.empty()) complaints.push_back("CMakeLists.txt: has no option that this test can see");
+  for (const std::string& option : made) {
+    if (!documented.contains(option))
+      complaints.push_back("CONTRIBUTING.md: has no row for the build option " + option);
+  }
+  for (const std::string& option : documented) {
+    if (!made.contains(option))
+      complaints.push_back("CONTRIBUTING.md: CMakeLists.txt has no option " + option);
+  }
   return complaints;
 }
 

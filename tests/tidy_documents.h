@@ -32,6 +32,9 @@ Complaints ExcerptsHoldSomething(const Tree& tree);
 // A quotation after a line `<!-- also in: FILE ... -->` stands in these files word for word.
 Complaints SharedSentencesAreTheSame(const Tree& tree);
 
+// CONTRIBUTING.md has a row for each build option of CMakeLists.txt, and for no other.
+Complaints BuildOptionsAreDocumented(const Tree& tree);
+
 }  // namespace tidy
 
 #endif  // TRELLIS_TESTS_TIDY_DOCUMENTS_H_

@@ -601,6 +601,12 @@ std::vector<Rule> RulesOfPackageAndDocuments() {
        {{{"a.md", "<!-- also in: lsm/a.h -->\n> One\n> two.\n"}, {"lsm/a.h", "// One\n// 2.\n"}},
         {{"a.md", "<!-- also in: lsm/a.h -->\n> One.\n"}},
         {{"a.md", "<!-- also in: lsm/a.h -->\nOne.\n"}, {"lsm/a.h", "// One.\n"}}}},
+      {"BuildOptionsAreDocumented",
+       BuildOptionsAreDocumented,
+       {{{"CMakeLists.txt", "option(TRELLIS_A \"\" ON)\n"}},
+        {{"CMakeLists.txt", "option(TRELLIS_A \"\" ON)\n"},
+         {"CONTRIBUTING.md", "| `TRELLIS_A` |\n| `TRELLIS_B` |\n"}},
+        {}}},
       {"TheTopLevelIsBare", TheTopLevelIsBare, {{{"util/a.h", ""}}, {{"notes.txt", ""}}}},
   };
 }

@@ -8,6 +8,11 @@
 #ifndef TRELLIS_BLOOM_CORE_ABI_H_
 #define TRELLIS_BLOOM_CORE_ABI_H_
 
+// Public headers include this one before any other of Trellis, so that this is the first error.
+#if __cplusplus < 202002L
+#error "Trellis needs C++20: compile with -std=c++20 or later (CMake: CXX_STANDARD 20)"
+#endif
+
 // Defined already only where a program builds a second copy of the libraries under another name.
 #ifndef TRELLIS_ABI
 #define TRELLIS_ABI v0_1

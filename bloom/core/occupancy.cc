@@ -46,7 +46,8 @@ class Chain {
 
   Chain Then(const Chain& next) const {
     Chain result(watched_);
-    for (size_t i = 0; i <= watched_; ++i) {
+    const size_t last = std::min(watched_, kStates - 1);  // which GCC 14 does not see of itself
+    for (size_t i = 0; i <= last; ++i) {
       for (size_t j = 0; j <= i; ++j) {
         double sum = 0;
         for (size_t via = j; via <= i; ++via) sum += to_[i][via] * next.to_[via][j];

@@ -5,7 +5,9 @@
 # a debugger and a sanitizer's traces need the place.
 add_library(trellis_flags INTERFACE)
 target_compile_features(trellis_flags INTERFACE cxx_std_20)
-target_compile_options(trellis_flags INTERFACE -Wall -Wextra -Wshadow $<$<BOOL:${TRELLIS_WERROR}>:-Werror>
+# A lack of memory is caught where it happens, so that -fexceptions stands even if the project around this one compiles
+# without exceptions.
+target_compile_options(trellis_flags INTERFACE -fexceptions -Wall -Wextra -Wshadow $<$<BOOL:${TRELLIS_WERROR}>:-Werror>
                        $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety>
                        # GCC 12 sees overlaps in "a" + std::string() that cannot be (its bug 105329)
                        $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>

@@ -1,6 +1,11 @@
-# What `cmake --install` puts where: libraries, public headers, the package for find_package(Trellis), the
-# pkg-config files, the pages that headers refer to, and sstdump.  Everything finds its neighbours relative to
-# itself, so that the installed tree may be moved as a whole.
+# What `cmake --install` puts where, in three components:
+#
+#   libraries    shared libraries
+#   development  public headers, static libraries, the package for find_package(Trellis), the pkg-config files, and
+#                the pages that headers refer to
+#   tools        sstdump, its manual page, and its completion for bash
+#
+# Everything finds its neighbours relative to itself, so that the installed tree may be moved as a whole.
 include(CMakePackageConfigHelpers)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/Trellis)
@@ -16,11 +21,11 @@ function(trellis_install name)
   target_sources(${target} PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${ARG_HEADERS})
   set_target_properties(${target} PROPERTIES INSTALL_RPATH "$ORIGIN")
   install(TARGETS ${target} EXPORT Trellis_${name}
-          ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
-          LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
-          RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR}
-          FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/trellis)
-  install(EXPORT Trellis_${name} NAMESPACE Trellis:: FILE Trellis_${name}.cmake DESTINATION ${package_dir})
+          ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development
+          LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT libraries NAMELINK_COMPONENT development
+          FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/trellis COMPONENT development)
+  install(EXPORT Trellis_${name} NAMESPACE Trellis:: FILE Trellis_${name}.cmake DESTINATION ${package_dir}
+          COMPONENT development)
 endfunction()
 
 # trellis_pkg_config(NAME DESCRIPTION text LIBRARY -lname REQUIRES packages [STATIC_REQUIRES packages]
@@ -39,14 +44,15 @@ function(trellis_pkg_config pc_name)
   list(JOIN pc_requires ", " pc_requires)
   list(JOIN pc_libs " " pc_libs)
   configure_file(${PROJECT_SOURCE_DIR}/tools/cmake/trellis.pc.in ${pc_name}.pc @ONLY)
-  install(FILES ${CMAKE_CURRENT_BINARY_DIR}/${pc_name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+  install(FILES ${CMAKE_CURRENT_BINARY_DIR}/${pc_name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig
+          COMPONENT development)
 endfunction()
 
 # Pages keep their places among one another, so that their links hold.
 function(trellis_install_pages)
   foreach(page IN LISTS ARGN)
     cmake_path(GET page PARENT_PATH folder)
-    install(FILES ${PROJECT_SOURCE_DIR}/${page} DESTINATION ${CMAKE_INSTALL_DOCDIR}/${folder})
+    install(FILES ${PROJECT_SOURCE_DIR}/${page} DESTINATION ${CMAKE_INSTALL_DOCDIR}/${folder} COMPONENT development)
   endforeach()
 endfunction()
 
@@ -151,7 +157,7 @@ if(TRELLIS_BUILD_LSM)
     lsm/statistics.h
     lsm/write_batch.h)
   install(FILES ${PROJECT_BINARY_DIR}/generated/lsm/release.h
-          DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/trellis/lsm)
+          DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/trellis/lsm COMPONENT development)
   set(liburing "")
   if(TARGET Liburing::uring)
     set(liburing liburing)
@@ -170,11 +176,15 @@ if(TRELLIS_BUILD_LSM)
   list(APPEND trellis_components lsm)
   if(trellis_is_static)
     install(FILES ${PROJECT_SOURCE_DIR}/tools/cmake/FindLZ4.cmake ${PROJECT_SOURCE_DIR}/tools/cmake/FindLiburing.cmake
-            DESTINATION ${package_dir})
+            DESTINATION ${package_dir} COMPONENT development)
   endif()
 endif()
 if(TARGET sstdump)
-  install(TARGETS sstdump RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(TARGETS sstdump RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT tools)
+  install(FILES ${PROJECT_BINARY_DIR}/generated/manual/sstdump.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1
+          COMPONENT tools)
+  install(FILES ${PROJECT_BINARY_DIR}/generated/manual/sstdump
+          DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions COMPONENT tools)
   trellis_install_pages(tools/README.md)
 endif()
 
@@ -184,4 +194,4 @@ configure_package_config_file(${PROJECT_SOURCE_DIR}/tools/cmake/TrellisConfig.cm
 write_basic_package_version_file(TrellisConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/TrellisConfig.cmake
               ${CMAKE_CURRENT_BINARY_DIR}/TrellisConfigVersion.cmake
-        DESTINATION ${package_dir})
+        DESTINATION ${package_dir} COMPONENT development)
