@@ -2,19 +2,19 @@
 
 #include <utility>
 
-#include "bench/filter_lab/accuracy.h"
-#include "bench/filter_lab/bits_table.h"
-#include "bench/filter_lab/clickhouse.h"
-#include "bench/filter_lab/distributions.h"
-#include "bench/filter_lab/hdbf.h"
-#include "bench/filter_lab/kinds.h"
-#include "bench/filter_lab/overfill.h"
-#include "bench/filter_lab/retouching.h"
-#include "bench/filter_lab/shifting_speed.h"
-#include "bench/filter_lab/spectral_error.h"
-#include "bench/filter_lab/stream_probes.h"
-#include "bench/filter_lab/streaming.h"
-#include "bench/filter_lab/vectors.h"
+#include "bench/filter_lab/filters/accuracy.h"
+#include "bench/filter_lab/filters/bits_table.h"
+#include "bench/filter_lab/filters/clickhouse.h"
+#include "bench/filter_lab/filters/kinds.h"
+#include "bench/filter_lab/filters/overfill.h"
+#include "bench/filter_lab/filters/retouching.h"
+#include "bench/filter_lab/filters/shifting_speed.h"
+#include "bench/filter_lab/filters/spectral_error.h"
+#include "bench/filter_lab/streams/distributions.h"
+#include "bench/filter_lab/streams/stream_probes.h"
+#include "bench/filter_lab/streams/streaming.h"
+#include "bench/filter_lab/vectors/hdbf.h"
+#include "bench/filter_lab/vectors/vectors.h"
 
 namespace bench {
 namespace {

@@ -11,10 +11,10 @@
 #include <string>
 #include <vector>
 
-#include "bench/filter_lab/source_filters.h"
-#include "bench/filter_lab/stream.h"
-#include "bench/filter_lab/stream_filters.h"
-#include "bench/filter_lab/streaming.h"
+#include "bench/filter_lab/streams/source_filters.h"
+#include "bench/filter_lab/streams/stream.h"
+#include "bench/filter_lab/streams/stream_filters.h"
+#include "bench/filter_lab/streams/streaming.h"
 #include "bench/report/page.h"
 #include "bench/table.h"
 #include "bench/workload.h"

@@ -1,0 +1,184 @@
+#include "bench/filter_lab/filters/accuracy.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "bench/filter_lab/variants.h"
+#include "bloom/core/hash.h"
+#include "lsm/bytes/readable.h"
+#include "lsm/bytes/status.h"
+
+namespace bench {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr double kFppOverKeys = 0.01;
+
+std::vector<double> TargetsOf(const LabConfig& config) {
+  if (config.effort == Effort::kQuick) return {0.1, 0.01};
+  return {0.2, 0.1, 0.03, 0.01, 0.003, 0.001, 0.0003, 0.0001};
+}
+
+uint64_t KeysOverTargets(const LabConfig& config) {
+  return config.Choose<uint64_t>(10'000, 100'000, 100'000);
+}
+
+std::vector<uint64_t> KeyCountsOf(const LabConfig& config) {
+  std::vector<uint64_t> counts = {1000, 10'000};
+  if (config.effort != Effort::kQuick) counts.insert(counts.end(), {100'000, 1'000'000});
+  if (config.effort == Effort::kFull) counts.push_back(10'000'000);
+  return counts;
+}
+
+std::vector<const Variant*> VariantsOf(const LabConfig& config) {
+  std::vector<const Variant*> chosen;
+  for (const Variant& variant : Variants()) {
+    const auto& wanted = config.variants;
+    if (wanted.empty() || std::find(wanted.begin(), wanted.end(), variant.name) != wanted.end())
+      chosen.push_back(&variant);
+  }
+  return chosen;
+}
+
+// So many that the standard error is 1 %, spread over filters of several seeds: the fewer keys a
+// filter has, the more it differs from others.
+absl::StatusOr<AccuracyRow> MeasureRow(const LabConfig& config, const Variant& variant,
+                                       uint64_t keys, double target_fpp) {
+  const double hits = config.Choose(1e3, 1e4, 1e4);
+  AccuracyRow row;
+  row.variant = variant.name;
+  row.keys = keys;
+  row.target_fpp = target_fpp;
+  row.filters = std::clamp<uint64_t>(300'000 / keys, 3, 100);
+  const auto queries = static_cast<uint64_t>(std::ceil(hits / target_fpp));
+  // Other keys for each row: chance should not be the same in two of them.
+  const uint64_t seed =
+      bloom::DigestOf(lsm::Concat(variant.name, " ", keys, " ", target_fpp), config.seed);
+  LSM_ASSIGN_OR_RETURN(const VariantSample sample,
+                       MeasureVariant(variant, keys, target_fpp, seed, row.filters, queries));
+  row.bits_per_key = static_cast<double>(sample.size_bits) / static_cast<double>(keys);
+  row.rate = sample.rate;
+  return row;
+}
+
+Json RowsJson(const std::vector<AccuracyRow>& rows) {
+  Json json = Json::array();
+  for (const AccuracyRow& row : rows) {
+    Json item = {{"variant", row.variant},
+                 {"keys", row.keys},
+                 {"target_fpp", row.target_fpp},
+                 {"filters", row.filters},
+                 {"bits_per_key", row.bits_per_key}};
+    AddRate(row.rate, &item);
+    json.push_back(std::move(item));
+  }
+  return json;
+}
+
+Table RowsTable(std::string id, std::string title, const std::vector<AccuracyRow>& rows) {
+  Table table{std::move(id), std::move(title), {}, {}};
+  table.columns = {{"variant", "", false},
+                   {"keys", "", true},
+                   {"target", "target FPP", true},
+                   {"filters", "filters, of as many seeds", true},
+                   {"bits/key", "", true}};
+  AddRateColumns(&table);
+  for (const AccuracyRow& row : rows) {
+    if (&row != &rows.front() && row.variant != (&row - 1)->variant) table.rows.emplace_back();
+    table.rows.push_back({row.variant, lsm::ReadableCount(row.keys), Plain(row.target_fpp),
+                          std::to_string(row.filters), Fixed(row.bits_per_key, 2)});
+    AddRateCells(row.rate, &table.rows.back());
+  }
+  return table;
+}
+
+// A row a variant, a column for each value of what is varied: off by, in per cent of the predicted.
+Table PivotTable(std::string id, std::string title, const std::vector<AccuracyRow>& rows,
+                 std::string (*heading)(const AccuracyRow&)) {
+  Table table{std::move(id), std::move(title), {{"variant", "", false}}, {}};
+  for (const AccuracyRow& row : rows) {
+    if (row.variant == rows.front().variant) table.columns.push_back({heading(row), "", true});
+    if (table.rows.empty() || table.rows.back()[0] != row.variant)
+      table.rows.push_back({row.variant});
+    table.rows.back().push_back(SignedPercent(row.rate.deviation_percent()));
+  }
+  return table;
+}
+
+// The row that is farthest from its prediction, in standard errors.
+std::string Farthest(const std::vector<AccuracyRow>& rows) {
+  const AccuracyRow* worst = nullptr;
+  double most = 0;
+  for (const AccuracyRow& row : rows) {
+    const double off =
+        std::abs(row.rate.measured() - row.rate.predicted.value_or(0)) / row.rate.standard_error();
+    if (row.rate.deviation_percent().has_value() && off > most) {
+      most = off;
+      worst = &row;
+    }
+  }
+  if (worst == nullptr) return "";
+  return lsm::Concat(" Farthest from its prediction: ", worst->variant, " at ",
+                     Plain(worst->target_fpp), " with ", lsm::ReadableCount(worst->keys),
+                     " keys, by ", Fixed(worst->rate.deviation_percent().value_or(0), 1),
+                     " %, which is ", Fixed(most, 1), " standard errors.");
+}
+
+}  // namespace
+
+double AccuracySeconds(const LabConfig& config) {
+  return static_cast<double>(VariantsOf(config).size()) * config.Choose(0.1, 3.0, 20.0);
+}
+
+absl::StatusOr<AccuracyResults> RunAccuracy(const LabConfig& config, Steps steps) {
+  AccuracyResults results;
+  const std::vector<const Variant*> variants = VariantsOf(config);
+  steps.Plan(std::max<size_t>(1, 2 * variants.size()));
+  for (const Variant* variant : variants) {
+    LSM_RETURN_IF_ERROR(steps.Begin(variant->name + " over the target"));
+    for (const double target : TargetsOf(config)) {
+      LSM_ASSIGN_OR_RETURN(AccuracyRow row,
+                           MeasureRow(config, *variant, KeysOverTargets(config), target));
+      results.over_targets.push_back(std::move(row));
+    }
+    steps.Done();
+    LSM_RETURN_IF_ERROR(steps.Begin(variant->name + " over the keys"));
+    for (const uint64_t keys : KeyCountsOf(config)) {
+      LSM_ASSIGN_OR_RETURN(AccuracyRow row, MeasureRow(config, *variant, keys, kFppOverKeys));
+      results.over_keys.push_back(std::move(row));
+    }
+    steps.Done();
+  }
+  return results;
+}
+
+Json ToJson(const AccuracyResults& results) {
+  return {{"over_targets", RowsJson(results.over_targets)},
+          {"over_keys", RowsJson(results.over_keys)}};
+}
+
+std::vector<Section> SectionsOf(const AccuracyResults& results) {
+  return {
+      {"Measured beside predicted: over the target",
+       "Each variant, asked for keys that were never added, against what it predicts of itself. "
+       "The bars are two standard errors either way." +
+           Farthest(results.over_targets),
+       "accuracy_targets",
+       {PivotTable("accuracy-targets-off", "Off by, % of the predicted, by target FPP",
+                   results.over_targets,
+                   [](const AccuracyRow& row) { return Plain(row.target_fpp); }),
+        RowsTable("accuracy-targets", "False-positive rates over the target",
+                  results.over_targets)}},
+      {"Measured beside predicted: over the number of keys",
+       "The same at a target of " + Plain(kFppOverKeys) + "." + Farthest(results.over_keys),
+       "accuracy_keys",
+       {PivotTable("accuracy-keys-off", "Off by, % of the predicted, by number of keys",
+                   results.over_keys,
+                   [](const AccuracyRow& row) { return lsm::ReadableCount(row.keys); }),
+        RowsTable("accuracy-keys", "False-positive rates over the number of keys",
+                  results.over_keys)}}};
+}
+
+}  // namespace bench
