@@ -1,9 +1,9 @@
 #include "bench/read_amp/results.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "bench/experiment/run.h"
+#include "lsm/bytes/wilson_interval.h"
 
 namespace bench {
 namespace {
@@ -51,7 +51,7 @@ Json ShapeJson(const StoreShape& shape) {
 Json StoreJson(const StoreResult& store) {
   const bool filtered = store.config.filter_kind != "none";
   const lsm::LevelStatistics& total = store.shape.total;
-  const Interval interval = WilsonInterval(store.false_positives, store.questions);
+  const lsm::Interval interval = lsm::WilsonInterval(store.false_positives, store.questions);
   Json json = {{"name", store.config.name()},
                {"filter", store.config.filter_kind},
                {"target_fpp", filtered ? Json(store.config.target_fpp) : Json()},
@@ -113,18 +113,6 @@ Json CellJson(const Results& results, const Cell& cell) {
 }
 
 }  // namespace
-
-Interval WilsonInterval(uint64_t hits, uint64_t trials) {
-  if (trials == 0) return {0, 1};
-  // (p + z^2/2n ± z sqrt(p (1-p) / n + z^2/4n^2)) / (1 + z^2/n), E. B. Wilson 1927; z for 95 %.
-  constexpr double z = 1.959964;
-  const double n = static_cast<double>(trials);
-  const double p = static_cast<double>(hits) / n;
-  const double middle = p + z * z / (2 * n);
-  const double half = z * std::sqrt(p * (1 - p) / n + z * z / (4 * n * n));
-  const double scale = 1 + z * z / n;
-  return {std::max(0.0, (middle - half) / scale), std::min(1.0, (middle + half) / scale)};
-}
 
 double StoreResult::observed_fpp() const {
   return questions == 0 ? 0 : static_cast<double>(false_positives) / static_cast<double>(questions);

@@ -19,14 +19,6 @@
 
 namespace bench {
 
-struct Interval {
-  double low = 0;
-  double high = 0;
-};
-
-// Wilson's 95 % interval for the probability behind `hits` of `trials`; [0, 1] for none.
-Interval WilsonInterval(uint64_t hits, uint64_t trials);
-
 struct StoreResult {
   StoreConfig config;
   double load_seconds = 0;

@@ -9,6 +9,7 @@
 #include "bench/experiment/run.h"
 #include "lsm/bytes/readable.h"
 #include "lsm/bytes/status.h"
+#include "lsm/bytes/wilson_interval.h"
 
 namespace bench {
 namespace {
@@ -185,7 +186,7 @@ Table FilterTable(const Results& results) {
                    {"in memory", "filter bytes in memory", true}};
   for (const StoreResult& store : results.stores) {
     if (!HasFilter(store)) continue;
-    const Interval interval = WilsonInterval(store.false_positives, store.questions);
+    const lsm::Interval interval = lsm::WilsonInterval(store.false_positives, store.questions);
     table.rows.push_back(
         {store.config.name(), lsm::ReadablePercent(store.config.target_fpp),
          lsm::ReadablePercent(store.shape.total.predicted_fpp),

@@ -69,14 +69,15 @@ TEST(AbsentKeysTest, AreFoundBetweenNeighboursThatLeaveRoom) {
 
 TEST(WilsonIntervalTest, IsThatOfTheTextbook) {
   // 10 of 100: 0.0552 to 0.1744 (Newcombe 1998, method 3).
-  const Interval ten = WilsonInterval(10, 100);
+  const lsm::Interval ten = lsm::WilsonInterval(10, 100);
   EXPECT_NEAR(ten.low, 0.0552, 0.0001);
   EXPECT_NEAR(ten.high, 0.1744, 0.0001);
-  const Interval none = WilsonInterval(0, 100);
+  const lsm::Interval none = lsm::WilsonInterval(0, 100);
   EXPECT_EQ(none.low, 0);
   EXPECT_NEAR(none.high, 0.0370, 0.0001);
-  EXPECT_EQ(WilsonInterval(100, 100).high, 1);
-  EXPECT_EQ(WilsonInterval(0, 0).high, 1);
+  EXPECT_EQ(lsm::WilsonInterval(100, 100).high, 1);
+  EXPECT_EQ(lsm::WilsonInterval(0, 0).high, 1);
+  EXPECT_GT(lsm::WilsonInterval(0, 1000).high, 0);
 }
 
 // The true rate of a filter with that many bits is close to its prediction, so the interval should

@@ -119,7 +119,7 @@ FilterMeasurement MeasureFilter(const lsm::Table& table, uint64_t probes, uint64
     prober.Break();
     if (result.damage.size() >= Session::kProblemsMax) break;
   }
-  result.interval = WilsonInterval(result.passed, result.probes);
+  result.interval = lsm::WilsonInterval(result.passed, result.probes);
   return result;
 }
 

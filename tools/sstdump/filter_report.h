@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "bloom/filter_policy.h"
+#include "lsm/bytes/wilson_interval.h"
 #include "lsm/table/table.h"
 #include "tools/sstdump/store/absent_keys.h"
 
@@ -21,7 +22,7 @@ struct FilterMeasurement {
   uint64_t probes = 0;           // absent keys asked
   uint64_t probe_bytes = 0;      // of these keys
   uint64_t passed = 0;           // of the absent keys
-  Interval interval;             // of the rate, 95 %
+  lsm::Interval interval;        // of the rate, 95 %
   std::vector<absl::Status>
       damage;  // of blocks, whose keys were not asked; and of each false negative
 

@@ -24,16 +24,6 @@ Results TwoStores(CacheSize cache) {
   return results;
 }
 
-TEST(ResultsTest, WilsonIntervalsAreThoseOfTheBooks) {
-  // 10 of 100: (0.0552, 0.1744), as in any table of Wilson's score interval.
-  const Interval interval = WilsonInterval(10, 100);
-  EXPECT_NEAR(interval.low, 0.0552, 0.0001);
-  EXPECT_NEAR(interval.high, 0.1744, 0.0001);
-  EXPECT_EQ(WilsonInterval(0, 0).high, 1);
-  EXPECT_NEAR(WilsonInterval(0, 1000).low, 0, 1e-12);
-  EXPECT_GT(WilsonInterval(0, 1000).high, 0);
-}
-
 TEST(ResultsTest, SpreadsHaveMedians) {
   EXPECT_EQ(SpreadOf({3, 1, 2}).median, 2);
   EXPECT_EQ(SpreadOf({4, 1, 2, 3}).median, 2.5);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <cmath>
 
 #include "lsm/base/shared_prefix.h"
 
@@ -50,17 +49,6 @@ bool AbsentKeys::Extend(std::string_view below, std::string_view above, std::str
     if (*key < above) return true;
   }
   return false;
-}
-
-Interval WilsonInterval(uint64_t hits, uint64_t trials) {
-  if (trials == 0) return {};
-  constexpr double kZ = 1.959964;  // of the normal distribution, for 95 %
-  const auto n = static_cast<double>(trials);
-  const double p = static_cast<double>(hits) / n;
-  const double center = p + kZ * kZ / (2 * n);
-  const double spread = kZ * std::sqrt(p * (1 - p) / n + kZ * kZ / (4 * n * n));
-  const double scale = 1 + kZ * kZ / n;
-  return {std::max(0.0, (center - spread) / scale), std::min(1.0, (center + spread) / scale)};
 }
 
 }  // namespace tools

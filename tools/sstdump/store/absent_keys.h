@@ -33,16 +33,6 @@ class AbsentKeys {
   std::mt19937_64 random_;
 };
 
-struct Interval {
-  double low = 0;
-  double high = 1;
-};
-
-// In which the true rate lies with 95 % confidence if `hits` of `trials` were counted (E. B.
-// Wilson, "Probable inference, the law of succession, and statistical inference", 1927): it stays
-// within [0, 1], and means something for few hits too.
-Interval WilsonInterval(uint64_t hits, uint64_t trials);
-
 }  // namespace tools
 
 #endif  // TRELLIS_TOOLS_SSTDUMP_STORE_ABSENT_KEYS_H_
