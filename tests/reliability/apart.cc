@@ -16,7 +16,7 @@
 #include <string_view>
 
 #include "lsm/bytes/status.h"
-#include "tests/reliability/under_way.h"
+#include "tests/reliability/workload/under_way.h"
 
 namespace reliability {
 namespace {

@@ -4,20 +4,20 @@
 
 #include "lsm/bytes/readable.h"
 #include "lsm/bytes/status.h"
-#include "tests/reliability/crash.h"
-#include "tests/reliability/damage.h"
-#include "tests/reliability/faults.h"
-#include "tests/reliability/histories.h"
-#include "tests/reliability/kills.h"
-#include "tests/reliability/large_store.h"
-#include "tests/reliability/memory.h"
-#include "tests/reliability/model.h"
-#include "tests/reliability/power_cuts.h"
-#include "tests/reliability/repairs.h"
-#include "tests/reliability/rotation.h"
-#include "tests/reliability/scripts.h"
+#include "tests/reliability/jobs/crash.h"
+#include "tests/reliability/jobs/damage.h"
+#include "tests/reliability/jobs/faults.h"
+#include "tests/reliability/jobs/histories.h"
+#include "tests/reliability/jobs/kills.h"
+#include "tests/reliability/jobs/large_store.h"
+#include "tests/reliability/jobs/memory.h"
+#include "tests/reliability/jobs/model.h"
+#include "tests/reliability/jobs/power_cuts.h"
+#include "tests/reliability/jobs/repairs.h"
+#include "tests/reliability/jobs/rotation.h"
+#include "tests/reliability/jobs/scripts.h"
 #ifdef TRELLIS_HAS_PEERS
-#include "tests/reliability/differential.h"
+#include "tests/reliability/jobs/differential.h"
 #endif
 
 namespace reliability {

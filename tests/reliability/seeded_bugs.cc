@@ -15,7 +15,7 @@
 
 #include "tests/reliability/apart.h"
 #include "tests/reliability/jobs.h"
-#include "tests/reliability/reduce.h"
+#include "tests/reliability/workload/reduce.h"
 
 namespace reliability {
 

@@ -1,0 +1,137 @@
+// The disk of a machine that may crash at any moment: what is durable, what is not, and every image
+// that a crash may leave.
+//
+// The model.  A file is a durable prefix and bytes behind it that were not synced.  Of those, each
+// sector of 512 bytes may be there, be zeros, or be anything; and the file may end anywhere behind
+// the durable prefix.  A directory is a durable set of names and the changes since its last sync
+// (created, renamed, removed), any subset of which may be lost.  A sector that holds the end of
+// what is durable keeps that part, and has the rest or zeros: disks write sectors whole.
+#ifndef TRELLIS_TESTS_RELIABILITY_FAULTS_DISK_H_
+#define TRELLIS_TESTS_RELIABILITY_FAULTS_DISK_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lsm/memory_file_system.h"
+#include "tests/reliability/faults/recorder.h"
+
+namespace reliability {
+
+inline constexpr uint64_t kSectorBytes = 512;
+
+enum class SectorFate : uint8_t { kKept, kZero, kGarbage };
+
+// What a crash takes.  Its lists are parallel to those of the Pending that it was made for.
+struct Loss {
+  struct Tail {
+    uint64_t size_bytes = 0;        // where the file ends, at or behind its durable prefix
+    std::vector<SectorFate> fates;  // of the sectors that are not wholly durable
+  };
+  std::vector<bool> changes_kept;
+  std::vector<Tail> tails;
+};
+
+// What is on the disk and not durable, in the order in which it came.
+struct Pending {
+  struct Change {  // of a name
+    uint64_t event = 0;
+    uint32_t folder = 0;
+    Event::Kind kind = Event::kCreate;  // or kRename, kRemove
+    std::string name;
+    std::string to;
+    uint32_t file = 0;
+  };
+  struct Tail {
+    uint32_t file = 0;
+    uint64_t durable_bytes = 0;
+    uint64_t size_bytes = 0;
+    std::vector<std::pair<uint64_t, uint64_t>> sizes;  // event, and the size after it
+
+    uint64_t first_sector() const { return durable_bytes / kSectorBytes; }
+    uint64_t sectors() const {
+      return (size_bytes + kSectorBytes - 1) / kSectorBytes - first_sector();
+    }
+  };
+  std::vector<Change> changes;
+  std::vector<Tail> tails;
+};
+
+// Files by their paths.
+struct Image {
+  std::vector<std::string> directories;
+  std::vector<std::pair<std::string, std::string>> files;  // ascending
+
+  // The image of these directories, as far as they exist.
+  static Image Of(lsm::MemoryFileSystem& files, const std::vector<std::string>& directories);
+
+  uint64_t Digest() const;
+  std::unique_ptr<lsm::MemoryFileSystem> ToFiles() const;
+
+  uint64_t bytes() const;
+  // The file of this byte, and its offset there.  `byte` counts the bytes of all files in order.
+  std::pair<size_t, uint64_t> PlaceOf(uint64_t byte) const;
+};
+
+class Disk {
+ public:
+  Disk() = default;
+  // All of it durable.
+  explicit Disk(const Image& image);
+
+  void Apply(const Event& event);
+
+  // The number of files that ever existed.
+  uint32_t file_count() const { return static_cast<uint32_t>(files_.size()); }
+
+  Pending pending() const;
+  Image After(const Pending& pending, const Loss& loss) const;
+  // As the machine sees it while it does not crash.
+  Image Now() const;
+
+ private:
+  struct File {
+    std::string bytes;
+    uint64_t durable_bytes = 0;
+    std::vector<std::pair<uint64_t, uint64_t>> sizes;  // since the last sync: event, size after it
+  };
+  using Names = std::map<std::string, uint32_t>;
+  struct Folder {
+    std::string path;
+    Names durable;
+    Names now;
+    std::vector<Pending::Change> changes;
+  };
+
+  Folder& FolderOf(const std::string& path);
+  static void Change(Names* names, const Pending::Change& change);
+
+  uint64_t events_ = 0;
+  std::vector<File> files_;
+  std::vector<Folder> folders_;
+};
+
+// How many losses of each kind are tried where there are too many to try all.
+struct LossLimits {
+  size_t atoms_for_all_subsets = 12;  // changes and sectors: with so many or fewer, every subset
+  size_t atoms_for_pairs = 64;        // otherwise, each alone; with so many, also each two
+  size_t samples = 4096;              // and so many at random
+  size_t cuts = 512;                  // bytes of the last append after which it is cut
+  // Only one in this many subsets, samples and cuts is tried, chosen at random.
+  uint64_t one_in = 1;
+};
+
+// Calls `visit` for: nothing lost; all lost; every prefix of what happened; every subset of the
+// changes and sectors, or all but one or two, one or two alone, and samples; every cut of the last
+// append with every subset of the changes.  What is lost of a file is missing at its end, zeros, or
+// garbage.  Until `visit` returns false.
+void ForEachLoss(const Pending& pending, const LossLimits& limits, uint64_t seed,
+                 const std::function<bool(const Loss&)>& visit);
+
+}  // namespace reliability
+
+#endif  // TRELLIS_TESTS_RELIABILITY_FAULTS_DISK_H_

@@ -1,0 +1,286 @@
+#include "tests/reliability/faults/forgeries.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "lsm/base/internal_key.h"
+#include "lsm/bytes/status.h"
+#include "lsm/fs/file_names.h"
+
+namespace reliability {
+namespace {
+
+using lsm::Concat;
+using lsm::EntryKind;
+using lsm::Footer;
+using lsm::kSequenceMax;
+using lsm::Sequence;
+using lsm::StoreForger;
+using lsm::TableMeta;
+using lsm::TableProperties;
+using lsm::VersionEdit;
+
+std::string WithUserKey(std::string_view internal_key, std::string_view user_key) {
+  std::string key(user_key);
+  key.append(internal_key.substr(internal_key.size() - lsm::kInternalKeySuffixBytes));
+  return key;
+}
+std::string Narrower(const std::string& smallest) {
+  return WithUserKey(smallest, std::string(lsm::UserKeyOf(smallest)) + "0");
+}
+std::string Cut(const std::string& key) {
+  const std::string_view user_key = lsm::UserKeyOf(key);
+  return WithUserKey(key, user_key.substr(0, user_key.size() - 1));
+}
+
+class Catalogue {
+ public:
+  explicit Catalogue(const lsm::ManifestState& state) : state_(state) {}
+
+  std::vector<Forgery> Take() {
+    for (int level = 0; level < lsm::kLevels; ++level) {
+      for (const auto& [number, meta] : state_.levels[static_cast<size_t>(level)]) {
+        Properties(number);
+        Records(number, meta, level);
+        EntriesOf(number);
+        BlocksOf(number);
+      }
+    }
+    Pairs();
+    Manifest();
+    return std::move(forgeries_);
+  }
+
+ private:
+  void Add(std::string what, Trace trace, std::function<void(StoreForger*)> apply) {
+    forgeries_.push_back({std::move(what), trace, std::move(apply)});
+  }
+
+  void Property(uint64_t table, std::string_view what,
+                const std::function<void(TableProperties*, Footer*)>& change) {
+    Add(Concat(lsm::TableFileName(table), ": properties: ", what), Trace::kNamed,
+        [table, change](StoreForger* forger) { forger->ChangeProperties(table, change); });
+  }
+
+  void Properties(uint64_t table) {
+    using P = TableProperties;
+    const std::pair<const char*, uint64_t P::*> numbers[] = {
+        {"entries", &P::entries},
+        {"deletions", &P::deletions},
+        {"distinct_keys", &P::distinct_keys},
+        {"smallest_sequence", &P::smallest_sequence},
+        {"largest_sequence", &P::largest_sequence},
+        {"raw_key_bytes", &P::raw_key_bytes},
+        {"raw_value_bytes", &P::raw_value_bytes},
+        {"data_bytes", &P::data_bytes},
+        {"uncompressed_data_bytes", &P::uncompressed_data_bytes},
+        {"data_blocks", &P::data_blocks},
+        {"index_bytes", &P::index_bytes},
+        {"filter_bytes", &P::filter_bytes},
+        {"partitions", &P::partitions}};
+    for (const auto& number : numbers) {
+      const auto name = std::get<0>(number);
+      const auto member = std::get<1>(number);
+      const auto set = [&](std::string_view to, const std::function<uint64_t(uint64_t)>& change) {
+        Property(table, Concat(name, " ", to),
+                 [member, change](P* p, Footer*) { p->*member = change(p->*member); });
+      };
+      set("one more", [](uint64_t value) { return value + 1; });
+      set("one less", [](uint64_t value) { return value - 1; });
+      set("2^56 - 1", [](uint64_t) { return kSequenceMax; });
+      set("2^56", [](uint64_t) { return kSequenceMax + 1; });
+      set("2^64 - 1", [](uint64_t) { return UINT64_MAX; });
+    }
+    Property(table, "level 6", [](P* p, Footer*) { p->level = 6; });
+    Property(table, "level 700", [](P* p, Footer*) { p->level = 700; });
+    Property(table, "smallest_key narrower", [](P* p, Footer*) { p->smallest_key += "0"; });
+    Property(table, "smallest_key wider", [](P* p, Footer*) { p->smallest_key.pop_back(); });
+    Property(table, "largest_key narrower", [](P* p, Footer*) { p->largest_key.pop_back(); });
+    Property(table, "largest_key wider", [](P* p, Footer*) { p->largest_key += "0"; });
+    Property(table, "none, and the footer says one entry more",
+             [](P*, Footer* footer) { ++footer->entries; });
+    Property(table, "none, and the footer says one block more",
+             [](P*, Footer* footer) { ++footer->data_blocks; });
+    Property(table, "and footer: one entry more", [](P* p, Footer* footer) {
+      ++p->entries;
+      ++footer->entries;
+    });
+  }
+
+  void Record(uint64_t table, std::string_view what, Trace trace,
+              const std::function<void(VersionEdit::Added*)>& change) {
+    Add(Concat(lsm::TableFileName(table), ": record: ", what), trace,
+        [table, change](StoreForger* forger) { forger->ChangeRecord(table, change); });
+  }
+
+  void Records(uint64_t table, const TableMeta& meta, int level) {
+    using Added = VersionEdit::Added;
+    const bool has_keys_between = meta.entries > 1;
+    Record(table, "one entry more", Trace::kNamed, [](Added* a) { ++a->table.entries; });
+    Record(table, "one entry less", Trace::kNamed, [](Added* a) { --a->table.entries; });
+    Record(table, "one byte more", Trace::kNamed, [](Added* a) { ++a->table.file_bytes; });
+    Record(table, "another id", Trace::kNamed, [](Added* a) { ++a->table.file_id; });
+    if (has_keys_between) {
+      Record(table, "smallest narrower", Trace::kNamed,
+             [](Added* a) { a->table.smallest = Narrower(a->table.smallest); });
+      Record(table, "largest narrower", Trace::kNamed,
+             [](Added* a) { a->table.largest = Cut(a->table.largest); });
+    }
+    Record(table, "smallest wider", Trace::kNamed,
+           [](Added* a) { a->table.smallest = Cut(a->table.smallest); });
+    Record(table, "largest wider", Trace::kNamed,
+           [](Added* a) { a->table.largest = Narrower(a->table.largest); });
+    Record(table, "smallest at another sequence", Trace::kNamed, [](Added* a) {
+      std::string key(lsm::UserKeyOf(a->table.smallest));
+      lsm::AppendFixed64(&key, lsm::SuffixOf(a->table.smallest) + 256);
+      a->table.smallest = key;
+    });
+    for (const int to : {0, 1, 2, lsm::kLevels - 1}) {
+      if (to == level) continue;
+      Record(table, Concat("level ", to), to < level ? Trace::kNamed : Trace::kNone,
+             [to](Added* a) {
+               a->level = to;
+               if (to == 0) a->table.run = 0;
+             });
+    }
+    if (level > 0) Record(table, "another run", Trace::kNone, [](Added* a) { a->table.run += 3; });
+    // The lie that no other figure refutes.
+    Add(Concat(lsm::TableFileName(table), ": record and properties: largest narrower"),
+        Trace::kVerified, [table, meta](StoreForger* forger) {
+          const std::string narrower = Cut(meta.largest);
+          forger->ChangeRecord(table, [&](Added* a) {
+            a->table.largest = std::max(
+                narrower, a->table.smallest,
+                [](const auto& a1, const auto& b) { return lsm::CompareInternalKeys(a1, b) < 0; });
+          });
+          forger->ChangeProperties(table, [&](TableProperties* p, Footer*) {
+            p->largest_key =
+                std::max<std::string>(std::string(lsm::UserKeyOf(narrower)), p->smallest_key);
+          });
+        });
+  }
+
+  void EntriesOf(uint64_t table) {
+    const std::string name = lsm::TableFileName(table);
+    const auto sequences = [&](std::string_view what,
+                               const std::function<Sequence(Sequence)>& change) {
+      Add(Concat(name, ": sequences ", what), Trace::kNamed,
+          [table, change](StoreForger* forger) { forger->ChangeSequences(table, change); });
+    };
+    sequences("beyond the last one", [](Sequence s) { return s + 100'000; });
+    sequences("2^56 - 1", [](Sequence) { return kSequenceMax; });
+    sequences("near 2^56", [](Sequence s) { return kSequenceMax - 1000 + s % 1000; });
+    Add(Concat(name, ": sequences beyond the last one, and the properties deny it"), Trace::kNamed,
+        [table](StoreForger* forger) {
+          forger->ChangeSequences(table, [](Sequence s) { return s + 100'000; });
+          forger->ChangeProperties(table, [](TableProperties* p, Footer*) {
+            p->smallest_sequence -= 100'000;
+            p->largest_sequence -= 100'000;
+          });
+        });
+    Add(Concat(name, ": a key longer than keys may be"), Trace::kNamed,
+        [table](StoreForger* forger) {
+          StoreForger::Entries entries = forger->EntriesOf(table);
+          const std::string last = entries.back().first;
+          entries.emplace_back(
+              WithUserKey(last, std::string(lsm::UserKeyOf(last)) + std::string(70'000, 'x')),
+              "long");
+          forger->SetEntries(table, entries);
+        });
+  }
+
+  // Blocks whose keys are in order, one after the other in the wrong order.
+  void BlocksOf(uint64_t table) {
+    Add(Concat(lsm::TableFileName(table), ": blocks in the wrong order"), Trace::kVerified,
+        [table](StoreForger* forger) {
+          const StoreForger::Entries entries = forger->EntriesOf(table);
+          const auto half = entries.begin() + static_cast<std::ptrdiff_t>(entries.size() / 2);
+          forger->SetBlocks(table, {{half, entries.end()}, {entries.begin(), half}});
+        });
+  }
+
+  void Pairs() {
+    const auto& level0 = state_.levels[0];
+    for (auto a = level0.begin(); a != level0.end(); ++a) {
+      for (auto b = std::next(a); b != level0.end(); ++b) {
+        Add(Concat(lsm::TableFileName(a->first), " and ", lsm::TableFileName(b->first),
+                   ": entries swapped"),
+            Trace::kNamed, [first = a->first, second = b->first](StoreForger* forger) {
+              const StoreForger::Entries older = forger->EntriesOf(first);
+              forger->SetEntries(first, forger->EntriesOf(second));
+              forger->SetEntries(second, older);
+            });
+      }
+    }
+    for (size_t level = 1; level < state_.levels.size(); ++level) {
+      const auto& tables = state_.levels[level];
+      for (const auto& [a, a_meta] : tables) {
+        for (const auto& [b, b_meta] : tables) {
+          if (a == b || a_meta.run != b_meta.run) continue;
+          if (lsm::UserKeyOf(a_meta.largest) >= lsm::UserKeyOf(b_meta.smallest)) continue;
+          Add(Concat(lsm::TableFileName(a), ": holds the keys of ", lsm::TableFileName(b)),
+              Trace::kNamed, [a = a, b = b](StoreForger* forger) {
+                StoreForger::Entries entries = forger->EntriesOf(a);
+                const StoreForger::Entries more = forger->EntriesOf(b);
+                entries.insert(entries.end(), more.begin(), more.end());
+                forger->SetEntries(a, entries);
+              });
+        }
+      }
+    }
+  }
+
+  void Edit(std::string_view what, Trace trace, const std::function<void(VersionEdit*)>& change) {
+    Add(Concat("manifest: ", what), trace,
+        [change](StoreForger* forger) { forger->ChangeManifest(change); });
+  }
+
+  void Manifest() {
+    Edit("last sequence 0", Trace::kHarmless, [](VersionEdit* edit) { edit->last_sequence = 0; });
+    Edit("last sequence one less", Trace::kHarmless,
+         [](VersionEdit* edit) { --*edit->last_sequence; });
+    Edit("last sequence one more", Trace::kHarmless,
+         [](VersionEdit* edit) { ++*edit->last_sequence; });
+    Edit("last sequence 2^56 - 1", Trace::kHarmless,
+         [](VersionEdit* edit) { edit->last_sequence = kSequenceMax; });
+    Edit("next file number 1", Trace::kHarmless,
+         [](VersionEdit* edit) { edit->next_file_number = 1; });
+    Edit("next file number the last", Trace::kHarmless,
+         [](VersionEdit* edit) { edit->next_file_number = lsm::kFileNumberMax; });
+    Edit("oldest log one higher", Trace::kHarmless, [](VersionEdit* edit) { ++*edit->oldest_log; });
+    Edit("oldest log far beyond", Trace::kHarmless,
+         [](VersionEdit* edit) { *edit->oldest_log += 1000; });
+    Edit("oldest log 0", Trace::kHarmless, [](VersionEdit* edit) { edit->oldest_log = 0; });
+    Edit("another log seed", Trace::kHarmless, [](VersionEdit* edit) { ++*edit->log_seed; });
+    Edit("no log seed", Trace::kHarmless, [](VersionEdit* edit) { edit->log_seed.reset(); });
+    Edit("another digest seed", Trace::kHarmless,
+         [](VersionEdit* edit) { ++edit->digest_seed->low; });
+    Edit("a synced log that never was", Trace::kHarmless,
+         [](VersionEdit* edit) { edit->synced_logs.push_back(*edit->next_file_number + 5); });
+    Edit("a closed log that never was", Trace::kHarmless,
+         [](VersionEdit* edit) { edit->closed_logs.emplace(*edit->next_file_number + 5, 1000); });
+    Edit("a table that never was", Trace::kHarmless, [](VersionEdit* edit) {
+      VersionEdit::Added added = edit->added.front();
+      added.table.number = (*edit->next_file_number)++;
+      edit->added.push_back(added);
+    });
+    Edit("a table twice", Trace::kHarmless,
+         [](VersionEdit* edit) { edit->added.push_back(edit->added.front()); });
+  }
+
+  const lsm::ManifestState& state_;
+  std::vector<Forgery> forgeries_;
+};
+
+}  // namespace
+
+std::vector<Forgery> ForgeriesOf(const lsm::ManifestState& state) {
+  return Catalogue(state).Take();
+}
+
+}  // namespace reliability

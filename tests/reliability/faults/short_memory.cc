@@ -1,0 +1,91 @@
+#include "tests/reliability/faults/short_memory.h"
+
+#include <cstddef>
+#include <cstdlib>
+#include <new>
+
+#include "lsm/block/block_memory.h"
+
+namespace reliability {
+namespace {
+
+constinit thread_local ShortMemory short_memory;
+
+// Null where there is none, or there shall be none.
+void* Allocate(std::size_t size, std::size_t alignment) {
+  if (!short_memory.has_regions && alignment == lsm::BlockMemory::kRegionBytes) return nullptr;
+  if (short_memory.in_store > 0) {
+    const uint64_t number = short_memory.count++;
+    if (number >= short_memory.from && number < short_memory.to) {
+      ++short_memory.failed;
+      return nullptr;
+    }
+  }
+  if (size == 0) size = 1;
+  if (alignment <= alignof(std::max_align_t)) return std::malloc(size);
+  return std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
+}
+
+void* AllocateOrThrow(std::size_t size, std::size_t alignment) {
+  void* const memory = Allocate(size, alignment);
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
+}
+
+}  // namespace
+
+ShortMemory& ShortMemory::OfThisThread() { return short_memory; }
+
+void TakeMemory() { ::operator delete(AllocateOrThrow(1, 1)); }
+
+}  // namespace reliability
+
+// ThreadSanitizer's own runtime replaces them already and takes no second: with it memory runs out
+// at TakeMemory alone.
+#if defined(__SANITIZE_THREAD__)
+#define TRELLIS_OPERATOR_NEW_IS_TAKEN
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define TRELLIS_OPERATOR_NEW_IS_TAKEN
+#endif
+#endif
+
+#ifndef TRELLIS_OPERATOR_NEW_IS_TAKEN
+using reliability::Allocate;
+using reliability::AllocateOrThrow;
+
+// All that the standard lets a program replace.
+void* operator new(std::size_t size) { return AllocateOrThrow(size, 1); }
+void* operator new[](std::size_t size) { return AllocateOrThrow(size, 1); }
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept { return Allocate(size, 1); }
+void* operator new[](std::size_t size, const std::nothrow_t&) noexcept { return Allocate(size, 1); }
+void* operator new(std::size_t size, std::align_val_t alignment) {
+  return AllocateOrThrow(size, static_cast<std::size_t>(alignment));
+}
+void* operator new[](std::size_t size, std::align_val_t alignment) {
+  return AllocateOrThrow(size, static_cast<std::size_t>(alignment));
+}
+void* operator new(std::size_t size, std::align_val_t alignment, const std::nothrow_t&) noexcept {
+  return Allocate(size, static_cast<std::size_t>(alignment));
+}
+void* operator new[](std::size_t size, std::align_val_t alignment, const std::nothrow_t&) noexcept {
+  return Allocate(size, static_cast<std::size_t>(alignment));
+}
+
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete[](void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete(void* memory, const std::nothrow_t&) noexcept { std::free(memory); }
+void operator delete[](void* memory, const std::nothrow_t&) noexcept { std::free(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, std::align_val_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::align_val_t, const std::nothrow_t&) noexcept {
+  std::free(memory);
+}
+void operator delete[](void* memory, std::align_val_t, const std::nothrow_t&) noexcept {
+  std::free(memory);
+}
+#endif  // TRELLIS_OPERATOR_NEW_IS_TAKEN

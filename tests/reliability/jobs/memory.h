@@ -1,0 +1,28 @@
+// One allocation of a workload fails, or all from one on: every answer of the store is right or an
+// error that says so; what it refused is not there; what it acknowledged is, whether the store is
+// resumed, opened again, repaired, or the machine crashes.
+#ifndef TRELLIS_TESTS_RELIABILITY_JOBS_MEMORY_H_
+#define TRELLIS_TESTS_RELIABILITY_JOBS_MEMORY_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tests/reliability/workload/promises.h"
+#include "tests/reliability/workload/workload.h"
+
+namespace reliability {
+
+struct MemoryOptions {
+  uint64_t seed = 1;  // also chooses among the store's options
+  WorkloadShape shape;
+  uint64_t runs = 1;  // spread over the workload's allocations
+};
+
+// The places are allocations.
+TrialReport FailAllocations(const MemoryOptions& options);
+TrialReport FailAllocations(const MemoryOptions& options, const std::vector<Step>& steps);
+
+}  // namespace reliability
+
+#endif  // TRELLIS_TESTS_RELIABILITY_JOBS_MEMORY_H_

@@ -1,0 +1,91 @@
+#include "tests/reliability/jobs/model.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lsm/bytes/status.h"
+#include "tests/reliability/jobs/episode.h"
+#include "tests/reliability/workload/actions.h"
+#include "tests/reliability/workload/under_way.h"
+
+namespace reliability {
+namespace {
+
+using lsm::Concat;
+
+constexpr size_t kEpisodeActions = 20'000;
+constexpr size_t kReductionEffortMax = 600'000;
+
+// How often each action comes, of about ten thousand.  The cheap ones most.
+ActionWeights UsualWeights() {
+  ActionWeights weights = {};
+  weights[Action::kPut] = 2600;
+  weights[Action::kDelete] = 700;
+  weights[Action::kBatch] = 250;
+  weights[Action::kGet] = 4300;
+  weights[Action::kMultiGet] = 100;
+  weights[Action::kExplain] = 20;
+  weights[Action::kStatistics] = 3;
+  weights[Action::kSnapshot] = 100;
+  weights[Action::kNewIterator] = 200;
+  weights[Action::kWalk] = 1300;
+  weights[Action::kScan] = 1;
+  weights[Action::kBackgroundJob] = 100;
+  weights[Action::kBackground] = 8;
+  weights[Action::kFlush] = 6;
+  weights[Action::kCompact] = 3;
+  weights[Action::kReopen] = 3;
+  weights[Action::kKill] = 2;
+  weights[Action::kCrash] = 2;
+  weights[Action::kDisturb] = 2;
+  weights[Action::kFullDisk] = 8;
+  return weights;
+}
+
+EpisodeSettings SettingsOf(uint64_t seed) {
+  Draws draws(seed);
+  EpisodeSettings settings;
+  settings.options = AnyOptions(draws);
+  if (draws.OneIn(2)) settings.options.log_directory = "/logs";
+  settings.keys = draws.Of({40, 600, 5000, 5000, 5000});
+  settings.small_bytes = draws.Of({12, 60, 60, 200, 600});
+  settings.large_bytes = draws.Of({1000, 6000});
+  settings.weights = UsualWeights();
+  // What is never done in one episode is done more often in another.
+  for (size_t kind = Action::kSnapshot; kind < Action::kKinds; ++kind)
+    settings.weights[kind] *= draws.Of({0u, 1u, 1u, 3u});
+  if (draws.OneIn(4)) settings.options.filter_hash = bloom::DigestHash::kSipHash;
+  return settings;
+}
+
+std::string TextOf(const EpisodeSettings& settings) {
+  return Concat(reliability::TextOf(settings.options), ", logs ",
+                settings.options.log_directory.empty() ? "with the tables" : "apart", "; ",
+                settings.keys, " keys, values up to ", settings.small_bytes, " and ",
+                settings.large_bytes, " bytes");
+}
+
+}  // namespace
+
+ModelReport CheckAgainstMap(uint64_t seed, uint64_t operations) {
+  ModelReport report;
+  for (; report.operations < operations && report.finding.empty(); ++seed) {
+    SayUnderWay(Concat("the episode of seed ", seed, " (as amount, ", report.operations + 1, ")"));
+    const Script script(seed, SettingsOf(seed));
+    const std::vector<Action> actions = MakeActions(seed, script.settings.weights, kEpisodeActions);
+    ++report.episodes;
+    const std::optional<size_t> failed_at = RunEpisode(script, actions, &report, nullptr).failed_at;
+    if (!failed_at) continue;
+    report.finding =
+        Concat("seed ", seed, ", ",
+               FindingOf(actions, *failed_at, TextOf(script.settings), kReductionEffortMax,
+                         [&](const std::vector<Action>& some, std::vector<std::string>* words) {
+                           ModelReport unused;
+                           return RunEpisode(script, some, &unused, words);
+                         }));
+  }
+  return report;
+}
+
+}  // namespace reliability

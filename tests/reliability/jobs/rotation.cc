@@ -1,0 +1,506 @@
+#include "tests/reliability/jobs/rotation.h"
+
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "lsm/bytes/status.h"
+#include "lsm/db.h"
+#include "lsm/store/store_files.h"
+#include "tests/lsm/engine/world.h"
+#include "tests/lsm/fs/child_process.h"
+#include "tests/reliability/faults/disk.h"
+#include "tests/reliability/faults/faulty_files.h"
+#include "tests/reliability/faults/recorder.h"
+#include "tests/reliability/workload/promises.h"
+#include "tests/reliability/workload/under_way.h"
+#include "tests/reliability/workload/workload.h"
+
+namespace reliability {
+namespace {
+
+using lsm::Concat;
+using lsm::DB;
+using lsm::FileKind;
+using lsm::World;
+using Operation = lsm::FileOperation;
+using Unsynced = lsm::MemoryFileSystem::Unsynced;
+using testing_support::InChild;
+
+constexpr char kPath[] = "/store";
+constexpr char kLogsPath[] = "/logs";
+constexpr uint64_t kManifestBytesMax = uint64_t{64} << 20;  // as in lsm/engine/engine_background.cc
+constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
+
+// About the bytes of an edit that adds a table of this key alone.  With the longest keys some 500
+// do to fill a manifest.
+constexpr uint64_t kEditBytes = 2 * lsm::kKeyBytesMax + 200;
+const std::string& LongKey() {
+  static const std::string* const key = new std::string(lsm::kKeyBytesMax, 'k');
+  return *key;
+}
+
+// Many of the unsynced changes are edits of a manifest, all alike.
+constexpr LossLimits kLimits{
+    .atoms_for_all_subsets = 8, .atoms_for_pairs = 0, .samples = 64, .cuts = 8, .one_in = 8};
+
+lsm::Options OptionsOn(World& world, lsm::FileSystem* files, bool logs_apart) {
+  lsm::Options options = world.SmallOptions();
+  // Nothing is compacted but what is told to be.
+  options.level0_compaction_tables = 1000;
+  options.level0_stop_tables = 1000;
+  options.write_buffer_bytes = 1 << 20;
+  options.filter_kind = "none";
+  options.environment.file_system = files;
+  if (logs_apart) options.log_directory = kLogsPath;
+  return options;
+}
+
+// Files of a kind, but for those whose first bytes are garbage, as a crash may leave them: they may
+// be somebody else's, so that the store leaves them alone.
+size_t CountOfStore(World& world, FileKind kind, const std::string& path = kPath) {
+  const std::vector<std::string> files = world.FilesOf(kind, path);
+  const auto directory = world.files->OpenDirectory(path, /*create=*/false);
+  return static_cast<size_t>(
+      std::count_if(files.begin(), files.end(), [&](const std::string& file) {
+        const auto origin = lsm::OriginOf(**directory, file.substr(path.size() + 1), kind);
+        return !origin.ok() || *origin != lsm::Origin::kForeign;
+      }));
+}
+
+// What an opening, or a resumption, leaves in the directories besides what the store needs; or
+// nothing.
+std::string LeftOver(World& world, DB& db, bool logs_apart) {
+  const size_t tables = CountOfStore(world, FileKind::kTable);
+  const uint64_t needed = db.GetStatistics().total.tables;
+  if (tables != needed) return Concat(tables, " tables are there, of which it needs ", needed);
+  const size_t manifests = CountOfStore(world, FileKind::kManifest);
+  if (manifests != 1) return Concat(manifests, " manifests are there");
+  const size_t logs = CountOfStore(world, FileKind::kLog, logs_apart ? kLogsPath : kPath);
+  if (logs != 1) return Concat(logs, " logs are there");
+  const size_t temporary = CountOfStore(world, FileKind::kTemporary);
+  return temporary == 0 ? "" : Concat(temporary, " temporary files are there");
+}
+
+// A store whose manifest the next edit makes too long.
+class FilledStore {
+ public:
+  explicit FilledStore(const RotationOptions& options)
+      : world_(options.seed),
+        files_(world_.files.get()),
+        recorder_(&files_),
+        logs_apart_(options.logs_apart),
+        by_compaction_(options.by_compaction) {}
+
+  absl::Status Fill() {
+    LSM_RETURN_IF_ERROR(Open());
+    for (int flushes = 1; ManifestBytes() + kEditBytes < kManifestBytesMax; ++flushes) {
+      LSM_RETURN_IF_ERROR(Write({{LongKey(), Concat(flushes)}}, false));
+      LSM_RETURN_IF_ERROR(db_->Flush());
+      promises_.Synced();
+      // So that few tables are left.
+      if (flushes % 10 == 0 && ManifestBytes() + 4 * kEditBytes < kManifestBytesMax)
+        LSM_RETURN_IF_ERROR(db_->CompactRange());
+    }
+    manifest_ = Manifest();
+    // Acknowledged, and not synced.
+    return by_compaction_ ? absl::OkStatus() : Write({{LongKey(), "rotated"}}, false);
+  }
+
+  absl::Status Rotate() { return by_compaction_ ? db_->CompactRange() : db_->Flush(); }
+  bool HasRotated() { return Manifest() != manifest_; }
+  const std::string& full_manifest() const { return manifest_; }  // its path
+
+  absl::Status Open() {
+    db_ = nullptr;
+    LSM_ASSIGN_OR_RETURN(db_, DB::Open(kPath, Options()));
+    return absl::OkStatus();
+  }
+
+  absl::Status Write(const Commit& commit, bool sync) {
+    const absl::Status status = WriteCommit(*db_, commit, sync);
+    const std::string problem = promises_.Answered(commit, status);
+    if (!problem.empty()) return absl::InternalError(problem);
+    if (status.ok() && sync) promises_.Synced();
+    return status;
+  }
+
+  lsm::Options Options() { return OptionsOn(world_, &recorder_, logs_apart_); }
+  World& world() { return world_; }
+  FaultyFiles& files() { return files_; }
+  const Journal& journal() const { return recorder_.journal(); }
+  DB& db() { return *db_; }
+  Promises& promises() { return promises_; }
+  bool logs_apart() const { return logs_apart_; }
+
+ private:
+  std::string Manifest() {
+    const std::vector<std::string> manifests = world_.FilesOf(FileKind::kManifest);
+    return manifests.empty() ? "" : manifests.back();
+  }
+  uint64_t ManifestBytes() {
+    const auto directory = world_.files->OpenDirectory(kPath, false);
+    const std::string path = Manifest();
+    return (*directory)->Stat(path.substr(path.rfind('/') + 1))->size_bytes;
+  }
+
+  World world_;
+  FaultyFiles files_;
+  Recorder recorder_;
+  const bool logs_apart_, by_compaction_;
+  std::string manifest_;  // when it was full
+  Promises promises_;
+  std::unique_ptr<DB> db_;
+};
+
+// How a call is to fail, and what comes then.
+enum class Then : uint8_t { kResume, kReopen, kCrash };
+struct Case {
+  FaultKind kind = FaultKind::kIo;
+  uint64_t from = kNever, to = kNever;
+  Then then = Then::kReopen;
+};
+const char* NameOf(Then then) {
+  switch (then) {
+    case Then::kResume:
+      return "resumed";
+    case Then::kReopen:
+      return "opened again";
+    case Then::kCrash:
+      return "the machine crashes";
+  }
+  return "?";
+}
+
+// A rotation of which calls fail.  In a process of its own, which has its copy of the filled store.
+class Trial {
+ public:
+  explicit Trial(FilledStore* store) : store_(*store) {}
+
+  // What goes wrong, or empty.
+  std::string Run(const Case& fault) {
+    drops_ = fault.kind == FaultKind::kSyncDrops;
+    files().FailCalls(fault.kind, fault.from, fault.to);
+    const absl::Status status = store_.Rotate();
+    if (!status.ok() && files().failed() == 0)
+      Fail(Concat("fails without a cause: ", status.ToString()));
+    if (status.ok()) promises().Synced();
+    if (status.ok() && !store_.HasRotated()) Fail("the manifest is the old one");
+    LookAround();
+    Write({{"beside", "1"}}, false);
+    LookAround();
+    if (fault.then == Then::kCrash) {
+      CheckCrash();
+      return problem_;
+    }
+    files().Heal();
+    if (fault.then == Then::kResume && !store_.db().GetFailure().ok()) {
+      Resume();
+    } else {
+      Reopen();
+    }
+    if (!problem_.empty()) return problem_;
+    Write({{"beside", "2"}}, true);
+    Check(store_.db().Flush());
+    // What could not be removed is tried again after each job.
+    Fail(LeftOver(store_.world(), store_.db(), store_.logs_apart()));
+    LookAround();
+    CheckCrash();
+    Reopen();
+    if (problem_.empty()) Fail(LeftOver(store_.world(), store_.db(), store_.logs_apart()));
+    return problem_;
+  }
+
+  bool was_resumed() { return promises().was_resumed(); }
+
+ private:
+  FaultyFiles& files() { return store_.files(); }
+  Promises& promises() { return store_.promises(); }
+
+  // Keeps the first problem.  An empty one is none.
+  void Fail(const std::string& problem) {
+    if (problem_.empty()) problem_ = problem;
+  }
+  // The call must succeed, now that nothing fails any more.
+  void Check(const absl::Status& status) {
+    if (!status.ok()) Fail(Concat("healed, but fails: ", status.ToString()));
+  }
+
+  void Write(const Commit& commit, bool is_healed) {
+    const absl::Status status = store_.Write(commit, /*sync=*/is_healed);
+    if (absl::IsInternal(status)) return Fail(status.ToString());
+    if (is_healed) return Check(status);
+    if (!status.ok() && store_.db().GetFailure().ok())
+      Fail(Concat("a write fails, and GetFailure says OK: ", status.ToString()));
+  }
+
+  void LookAround() {
+    for (const std::string& key : promises().history().keys()) {
+      const uint64_t failed_before = files().failed();
+      const absl::StatusOr<std::optional<std::string>> value = store_.db().Get(key);
+      // Whatever failed before, a read goes on.
+      if (!value.ok() && files().failed() == failed_before)
+        Fail(Concat("Get fails without a cause: ", value.status().ToString()));
+      if (value.ok() && *value != promises().ValueOf(key)) Fail("Get gives a wrong answer");
+    }
+  }
+
+  void CheckCrash() {
+    if (problem_.empty())
+      Fail(promises().ProblemAfterCrash(*store_.world().files, kPath, store_.Options()));
+  }
+
+  void Resume() {
+    Check(store_.db().Resume());
+    Fail(promises().Resumed(store_.db().GetFailure(), false));
+    LookAround();
+    CheckCrash();
+  }
+
+  void Reopen() {
+    if (!problem_.empty()) return;
+    const absl::Status status = store_.Open();
+    if (!status.ok()) return Fail(Concat("cannot be opened: ", status.ToString()));
+    const absl::StatusOr<Contents> found = lsm::ReadAll(store_.db());
+    if (!found.ok()) return Fail(Concat("cannot be read: ", found.status().ToString()));
+    Fail(promises().Opened(*found, drops_));
+  }
+
+  FilledStore& store_;
+  bool drops_ = false;
+  std::string problem_;
+};
+
+class Failures {
+ public:
+  Failures(const RotationOptions& options, FilledStore* store, RotationReport* report)
+      : options_(options), report_(*report), store_(*store), dice_(options.seed) {}
+
+  void Run() {
+    std::vector<std::pair<std::string, Case>> cases;
+    const uint64_t first = store_.files().calls();
+    for (const auto& [at, call] : CallsOfRotation()) {
+      ++report_.calls;
+      for (const FaultKind kind : kFaultKinds) {
+        if (!CanFailSo(call, kind)) continue;
+        for (const bool lasts : {false, true}) {
+          for (const Then then : {Then::kResume, Then::kReopen, Then::kCrash}) {
+            cases.emplace_back(Concat("call ", at, " (", lsm::NameOf(call), ")",
+                                      lasts ? " and all later ones" : "", " failing with ",
+                                      NameOf(kind), ", then ", NameOf(then)),
+                               Case{kind, first + at, lasts ? kNever : first + at + 1, then});
+          }
+        }
+      }
+    }
+    report_.cases += cases.size();
+    const uint64_t one_in = std::max<uint64_t>(cases.size() / options_.runs_max, 1);
+    for (const auto& [what, fault] : cases) {
+      if (dice_.OneIn(one_in)) Try(what, fault);
+    }
+  }
+
+ private:
+  void Fail(const std::string& what, const std::string& problem) {
+    if (report_.finding.empty())
+      report_.finding = Concat("seed ", options_.seed, ", ", what, ": ", problem);
+  }
+
+  // The calls of a rotation without faults, from the first call for a manifest on: those before it
+  // are as in any flush or compaction.  Numbers count from the first call of all.
+  std::vector<std::pair<uint64_t, Operation>> CallsOfRotation() {
+    const uint64_t before = store_.files().calls();
+    const std::string text = InChild([&] {
+      std::optional<uint64_t> first;
+      store_.world().files->SetFault([&](Operation, const std::string& path, uint64_t) {
+        if (!first && path == store_.full_manifest()) first = store_.files().calls() - 1;
+        return absl::OkStatus();
+      });
+      const absl::Status status = store_.Rotate();
+      if (!status.ok()) return Concat("failed: ", status.ToString());
+      if (!first || !store_.HasRotated()) return std::string("the manifest is the old one");
+      std::string calls;
+      for (uint64_t i = before; i < store_.files().calls(); ++i)
+        calls += i < *first
+                     ? '.'
+                     : static_cast<char>('A' + static_cast<int>(store_.files().operations()[i]));
+      return calls;
+    });
+    std::vector<std::pair<uint64_t, Operation>> calls;
+    if (text.find(' ') != text.npos) {  // a sentence, be it of how the child ended
+      Fail("without any fault", text);
+      return calls;
+    }
+    for (uint64_t i = 0; i < text.size(); ++i) {
+      if (text[i] != '.') calls.emplace_back(i, static_cast<Operation>(text[i] - 'A'));
+    }
+    return calls;
+  }
+
+  void Try(const std::string& what, const Case& fault) {
+    if (!report_.finding.empty()) return;
+    SayUnderWay(Concat("seed ", options_.seed, ", ", what));
+    ++report_.runs;
+    const std::string text = InChild([&] {
+      Trial trial(&store_);
+      const std::string problem = trial.Run(fault);
+      return Concat(trial.was_resumed() ? "r" : "o", problem);
+    });
+    report_.resumed += text.starts_with('r');
+    if (text != "r" && text != "o") Fail(what, text.substr(1));
+  }
+
+  const RotationOptions& options_;
+  RotationReport& report_;
+  FilledStore& store_;
+  lsm::Dice dice_;
+};
+
+// Every crash of a rotation, which this process makes: the store is used up.
+//
+// What was in the full manifest before stays out of the images until they are opened, for they are
+// many, and it is long.
+class Crashes {
+ public:
+  Crashes(const RotationOptions& options, FilledStore* store, RotationReport* report)
+      : options_(options), report_(*report), store_(*store) {}
+
+  void Run() {
+    const Journal& journal = store_.journal();
+    const uint64_t begin = journal.size();
+    const size_t commits = store_.promises().history().size();
+    const std::string full = store_.world().files->FileBytes(store_.full_manifest());
+    kept_apart_ = full.substr(0, full.size() / kSectorBytes * kSectorBytes);
+    const absl::Status status = store_.Rotate();
+    if (!status.ok()) return Fail("without any crash", status.ToString());
+    if (!store_.HasRotated()) return Fail("without any crash", "the manifest is the old one");
+    const uint64_t end = journal.size();
+    for (uint64_t i = 0; i < begin; ++i) Apply(journal[i]);
+    // What comes before the edit is as in any flush or compaction.
+    uint64_t first = begin;
+    for (; first < end && full_bytes_ <= full.size(); ++first) Apply(journal[first]);
+    const uint64_t moments = end - first + 1;
+    images_of_moment_ = options_.images_max / moments + 1;
+    // With little to do, some of the moments.
+    const uint64_t one_in = std::max<uint64_t>(moments / 2 / options_.images_max, 1);
+    lsm::Dice dice(options_.seed);
+    for (uint64_t events = first; report_.finding.empty(); ++events) {
+      moment_ = Concat("crash after change ", events - begin, " of ", end - begin, " (",
+                       NameOf(journal[events - 1].kind), " ", journal[events - 1].name, ")");
+      // Before the flush is through its write need not be durable.
+      const bool is_durable = events == end || options_.by_compaction;
+      if (dice.OneIn(one_in)) CheckMoment(events, commits, is_durable ? commits : commits - 1);
+      if (events == end) return;
+      Apply(journal[events]);
+    }
+  }
+
+ private:
+  void Fail(const std::string& what, const std::string& problem) {
+    if (report_.finding.empty() && !problem.empty())
+      report_.finding = Concat("seed ", options_.seed, ", ", what, ": ", problem);
+  }
+
+  void Apply(const Event& event) {
+    if (event.kind == Event::kCreate && IsFull(Concat(event.directory, "/", event.name)))
+      full_file_ = event.file;
+    if (event.kind != Event::kAppend || event.file != full_file_) return disk_.Apply(event);
+    const uint64_t from = full_bytes_;
+    full_bytes_ += event.bytes.size();
+    if (full_bytes_ <= kept_apart_.size()) return;
+    Event rest = event;
+    if (from < kept_apart_.size()) rest.bytes.erase(0, kept_apart_.size() - from);
+    disk_.Apply(rest);
+  }
+  bool IsFull(const std::string& path) const { return path == store_.full_manifest(); }
+
+  // The bytes of the full manifest are shared with the image before, if they are the same.
+  std::unique_ptr<lsm::MemoryFileSystem> ToFiles(Image image) {
+    const auto full = std::find_if(image.files.begin(), image.files.end(),
+                                   [this](const auto& file) { return IsFull(file.first); });
+    if (full == image.files.end()) return image.ToFiles();
+    if (with_full_ == nullptr || full->second != full_end_) {
+      full_end_ = full->second;
+      with_full_ = std::make_unique<lsm::MemoryFileSystem>();
+      for (const std::string& path : image.directories)
+        (void)with_full_->OpenDirectory(path, /*create=*/true);
+      with_full_->SetFileBytes(full->first, kept_apart_ + full_end_);
+    }
+    std::unique_ptr<lsm::MemoryFileSystem> files = with_full_->Clone();
+    for (const auto& [path, bytes] : image.files) {
+      if (!IsFull(path)) files->SetFileBytes(path, bytes);
+    }
+    return files;
+  }
+
+  void CheckMoment(uint64_t events, size_t acknowledged, size_t durable) {
+    SayUnderWay(moment_);
+    ++report_.moments;
+    images_left_ = images_of_moment_;
+    Check(disk_.Now(), acknowledged);
+    const Pending pending = disk_.pending();
+    ForEachLoss(pending, kLimits, options_.seed ^ (events << 20), [&](const Loss& loss) {
+      if (images_left_ > 0) Check(disk_.After(pending, loss), durable);
+      return images_left_ > 0 && report_.finding.empty();
+    });
+  }
+
+  void Check(const Image& image, size_t least) {
+    // The same image may have been looked at where less was promised.
+    if (!known_.insert(image.Digest() + least).second) return;
+    --images_left_;
+    ++report_.images;
+    Fail(moment_, ProblemOf(image, least));
+  }
+
+  // Opened, and once more after another crash, it holds what was promised, and nothing is left
+  // over.
+  std::string ProblemOf(const Image& image, size_t least) {
+    World world(99, ToFiles(image));
+    const lsm::Options options = OptionsOn(world, world.files.get(), options_.logs_apart);
+    for (const char* const when : {"opened", "opened again"}) {
+      const absl::StatusOr<std::unique_ptr<DB>> db = DB::Open(kPath, options);
+      if (!db.ok()) return Concat("not ", when, ": ", db.status().ToString());
+      const absl::StatusOr<size_t> count = CountCommits(**db, store_.promises().history());
+      if (!count.ok()) return Concat(when, ": ", count.status().ToString());
+      if (*count < least) return Concat(when, ", has ", *count, " commits of ", least);
+      least = *count;  // which was seen
+      const std::string left_over = LeftOver(world, **db, options_.logs_apart);
+      if (!left_over.empty()) return Concat(when, ": ", left_over);
+      world.files->Restart(Unsynced::kLost);
+    }
+    return "";
+  }
+
+  const RotationOptions& options_;
+  RotationReport& report_;
+  FilledStore& store_;
+  Disk disk_;
+  std::string kept_apart_;   // the first bytes of the full manifest
+  uint64_t full_bytes_ = 0;  // appended to it so far
+  uint32_t full_file_ = ~uint32_t{0};
+  std::unique_ptr<lsm::MemoryFileSystem> with_full_;  // of an image, that one alone
+  std::string full_end_;                              // what it held there behind kept_apart_
+  std::unordered_set<uint64_t> known_;
+  std::string moment_;
+  uint64_t images_of_moment_ = 0, images_left_ = 0;
+};
+
+}  // namespace
+
+RotationReport CheckRotation(const RotationOptions& options) {
+  RotationReport report;
+  FilledStore store(options);
+  const absl::Status filled = store.Fill();
+  if (!filled.ok())
+    report.finding = Concat("seed ", options.seed, ", while it is filled: ", filled.ToString());
+  if (report.finding.empty()) Failures(options, &store, &report).Run();
+  if (report.finding.empty()) Crashes(options, &store, &report).Run();
+  return report;
+}
+
+}  // namespace reliability

@@ -1,0 +1,31 @@
+// All short workloads: every sequence of up to four operations, each crashed everywhere.
+#ifndef TRELLIS_TESTS_RELIABILITY_JOBS_SCRIPTS_H_
+#define TRELLIS_TESTS_RELIABILITY_JOBS_SCRIPTS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tests/reliability/workload/workload.h"
+
+namespace reliability {
+
+// Scripts of one to four operations, each of eight kinds: 8 + 64 + 512 + 4096.
+inline constexpr uint64_t kScripts = 4680;
+// The script of this number, short ones first.
+std::vector<Step> ScriptOf(uint64_t number);
+
+struct ScriptReport {
+  uint64_t scripts = 0;
+  uint64_t images = 0;   // distinct ones of each script
+  uint64_t doubles = 0;  // of them, left by crashes of recoveries
+  std::string finding;
+};
+
+// So many scripts from that number on, and from the first again behind the last; with every loss at
+// every moment, however many.
+ScriptReport CrashScripts(uint64_t first, uint64_t count);
+
+}  // namespace reliability
+
+#endif  // TRELLIS_TESTS_RELIABILITY_JOBS_SCRIPTS_H_

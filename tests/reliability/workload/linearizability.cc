@@ -1,0 +1,203 @@
+#include "tests/reliability/workload/linearizability.h"
+
+#include <algorithm>
+#include <limits>
+#include <unordered_set>
+#include <utility>
+
+#include "lsm/bytes/status.h"
+
+namespace reliability {
+namespace {
+
+using lsm::Concat;
+
+// Hundreds of histories are judged to get there: a few calls too many are left rather than to wait.
+constexpr uint64_t kPositionsForEssence = 10'000;
+
+// The search of Wing and Gong ("Testing and verifying concurrent objects", 1993) that remembers
+// where it has been (Lowe, "Testing for linearizability", 2017).  It looks at all orders, but that
+// a read which agrees with what is there takes its turn at once: an order in which it comes later
+// stays one when it is moved up to here, for it changes nothing.  So only writes that overlap make
+// branches.
+class Search {
+ public:
+  Search(const std::vector<TimedCall>& calls, const std::vector<uint64_t>& initial)
+      : words_((calls.size() + 63) / 64), start_(words_, 0) {
+    for (const TimedCall& call : calls) calls_.push_back(&call);
+    std::sort(calls_.begin(), calls_.end(),
+              [](const TimedCall* a, const TimedCall* b) { return a->begun < b->begun; });
+    start_.insert(start_.end(), initial.begin(), initial.end());
+  }
+
+  Judgement Run(uint64_t positions_max) {
+    std::vector<Position> pending = {start_};
+    std::unordered_set<Position, HashOfPosition> seen;
+    while (!pending.empty()) {
+      Position position = std::move(pending.back());
+      pending.pop_back();
+      TakeReads(&position);
+      const std::vector<size_t> next = Candidates(position);
+      if (next.empty()) return {Verdict::kLinearizable, seen.size() + 1};
+      if (!seen.insert(position).second) continue;
+      if (seen.size() >= positions_max) return {Verdict::kUndecided, seen.size()};
+      // The last one first: those that began first are then tried first.
+      for (auto i = next.rbegin(); i != next.rend(); ++i) {
+        if (calls_[*i]->kind != TimedCall::kWrite) continue;
+        pending.push_back(position);
+        Take(*i, &pending.back());
+      }
+    }
+    return {Verdict::kNotLinearizable, seen.size()};
+  }
+
+ private:
+  // A bit for each call, whether it has had its turn; then a word for each key, what is there.
+  using Position = std::vector<uint64_t>;
+  struct HashOfPosition {
+    size_t operator()(const Position& position) const {
+      uint64_t hash = 0;
+      for (const uint64_t word : position) {
+        hash = (hash ^ word) * 0x9e3779b97f4a7c15;
+        hash ^= hash >> 32;
+      }
+      return static_cast<size_t>(hash);
+    }
+  };
+
+  static bool IsDone(const Position& position, size_t call) {
+    return (position[call / 64] >> call % 64 & 1) != 0;
+  }
+
+  // Those that may be next: no other one that has not had its turn returned before they began.
+  std::vector<size_t> Candidates(const Position& position) const {
+    std::vector<size_t> candidates;
+    size_t first = 0;
+    while (first + 64 <= calls_.size() && ~position[first / 64] == 0) first += 64;
+    uint64_t first_return = std::numeric_limits<uint64_t>::max();
+    for (size_t i = first; i < calls_.size() && calls_[i]->begun < first_return; ++i) {
+      if (IsDone(position, i)) continue;
+      candidates.push_back(i);
+      first_return = std::min(first_return, calls_[i]->returned);
+    }
+    return candidates;
+  }
+
+  void Take(size_t call, Position* position) const {
+    (*position)[call / 64] |= uint64_t{1} << call % 64;
+    if (calls_[call]->kind == TimedCall::kRead) return;
+    for (const KeyValue& entry : calls_[call]->entries)
+      (*position)[words_ + entry.key] = entry.value;
+  }
+
+  bool Agrees(const TimedCall& call, const Position& position) const {
+    return std::all_of(call.entries.begin(), call.entries.end(), [&](const KeyValue& entry) {
+      return position[words_ + entry.key] == entry.value;
+    });
+  }
+
+  void TakeReads(Position* position) const {
+    for (bool any = true; any;) {
+      any = false;
+      for (const size_t i : Candidates(*position)) {
+        if (calls_[i]->kind != TimedCall::kRead || !Agrees(*calls_[i], *position)) continue;
+        Take(i, position);
+        any = true;
+      }
+    }
+  }
+
+  const size_t words_;
+  Position start_;
+  std::vector<const TimedCall*> calls_;  // in the order in which they began
+};
+
+bool Writes(const TimedCall& call, size_t key) {
+  return call.kind == TimedCall::kWrite &&
+         std::any_of(call.entries.begin(), call.entries.end(),
+                     [key](const KeyValue& entry) { return entry.key == key; });
+}
+
+// Whether a read found what the write left there.  Many writes leave nothing: of these it cannot
+// have been one that began when the read was over, or behind which another write of the key
+// certainly came.
+bool MayHaveBeenFound(const KeyValue& entry, const TimedCall& write,
+                      const std::vector<TimedCall>& calls) {
+  return std::any_of(calls.begin(), calls.end(), [&](const TimedCall& read) {
+    if (read.kind != TimedCall::kRead ||
+        std::find(read.entries.begin(), read.entries.end(), entry) == read.entries.end())
+      return false;
+    if (entry.value != kAbsent) return true;
+    return read.returned > write.begun &&
+           std::none_of(calls.begin(), calls.end(), [&](const TimedCall& other) {
+             return other.begun > write.returned && other.returned < read.begun &&
+                    Writes(other, entry.key);
+           });
+  });
+}
+
+// Whether this is still not linearizable.
+bool StaysWrong(const std::vector<TimedCall>& calls, const std::vector<uint64_t>& initial) {
+  return Judge(calls, initial, kPositionsForEssence).verdict == Verdict::kNotLinearizable;
+}
+
+// Leaves out entries of the call that do not matter; returns whether there were any.  If all calls
+// are linearizable they are so without an entry of a read, which asks for less then, and without
+// one of a write that nobody can have found: so what is left proves as much as the whole.
+bool LeaveOutEntries(size_t index, const std::vector<uint64_t>& initial,
+                     std::vector<TimedCall>* calls) {
+  bool any = false;
+  for (size_t i = (*calls)[index].entries.size(); i-- > 0;) {
+    const TimedCall& call = (*calls)[index];
+    if (call.kind == TimedCall::kWrite && MayHaveBeenFound(call.entries[i], call, *calls)) continue;
+    std::vector<TimedCall> rest = *calls;
+    rest[index].entries.erase(rest[index].entries.begin() + static_cast<ptrdiff_t>(i));
+    if (!StaysWrong(rest, initial)) continue;
+    *calls = std::move(rest);
+    any = true;
+  }
+  return any;
+}
+
+}  // namespace
+
+Judgement Judge(const std::vector<TimedCall>& calls, const std::vector<uint64_t>& initial,
+                uint64_t positions_max) {
+  return Search(calls, initial).Run(positions_max);
+}
+
+std::vector<TimedCall> Essence(std::vector<TimedCall> calls, const std::vector<uint64_t>& initial) {
+  for (bool any = true; any;) {
+    any = false;
+    for (size_t i = calls.size(); i-- > 0;) {
+      // All of it at once is tried first, since most calls go whole.
+      std::vector<TimedCall> rest = calls;
+      rest.erase(rest.begin() + static_cast<ptrdiff_t>(i));
+      const bool may_go = calls[i].kind == TimedCall::kRead ||
+                          std::none_of(calls[i].entries.begin(), calls[i].entries.end(),
+                                       [&](const KeyValue& entry) {
+                                         return MayHaveBeenFound(entry, calls[i], calls);
+                                       });
+      if (may_go && StaysWrong(rest, initial)) {
+        calls = std::move(rest);
+        any = true;
+      } else if (LeaveOutEntries(i, initial, &calls)) {
+        any = true;
+      }
+    }
+  }
+  return calls;
+}
+
+std::string TextOf(const TimedCall& call) {
+  std::string text =
+      Concat("thread ", call.thread, ", ", call.begun, " to ", call.returned, ": ", call.name);
+  for (const KeyValue& entry : call.entries) {
+    text += Concat(&entry == &call.entries.front() ? " " : ", ", "k", entry.key,
+                   call.kind == TimedCall::kWrite ? " = " : " is ",
+                   entry.value == kAbsent ? "-" : Concat(entry.value));
+  }
+  return text;
+}
+
+}  // namespace reliability

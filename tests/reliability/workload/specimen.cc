@@ -1,0 +1,83 @@
+#include "tests/reliability/workload/specimen.h"
+
+#include <memory>
+#include <optional>
+#include <utility>
+
+namespace reliability {
+
+using lsm::Concat;
+using lsm::DB;
+using lsm::World;
+
+std::string Specimen::Make() {
+  World world(seed_);
+  lsm::Options options = OptionsOn(world);
+  if (has_runs_) {
+    options.compaction_style = lsm::CompactionStyle::kTiered;
+    options.level0_compaction_tables = 3;
+  }
+  absl::StatusOr<std::unique_ptr<DB>> db = DB::Open(kPath, options);
+  if (!db.ok()) return db.status().ToString();
+  absl::Status status;
+  const auto write = [&](int i, bool deletes) {
+    // All of one size, so that blocks and sectors are, which can then take each other's place.
+    const size_t number = 1000 + history_.size();
+    Commit commit = {{Key(i), Concat("value ", seed_, " ", number, std::string(40, '.'))}};
+    // In the first tables it would stand in the way of having two side by side in level 1.
+    if (i >= 90 || history_.size() >= 90) commit.emplace_back("last", Concat(number));
+    if (deletes) commit[0].second = std::nullopt;
+    status.Update(WriteCommit(**db, commit, /*sync=*/true));
+    history_.Add(commit);
+    Apply(commit, &contents_);
+  };
+  for (int i = 0; i < 90; ++i) {
+    write(i, false);
+    if (i % 45 == 44) status.Update((*db)->CompactRange());
+  }
+  for (int i = 40; i < 120; i += 2) write(i, i % 9 == 0);
+  status.Update((*db)->Flush());
+  for (int i = 5; i < 150; i += 7) write(i, i % 4 == 0);
+  status.Update((*db)->Flush());
+  if (has_runs_) {
+    for (const int first : {8, 9}) {
+      for (int i = first; i < 150; i += 11) write(i, i % 3 == 0);
+      status.Update((*db)->Flush());
+      status.Update((*db)->WaitForBackgroundWork());
+    }
+    if ((*db)->GetStatistics().levels[1].runs != 2) return "level 1 has no two runs";
+  }
+  in_tables_ = history_.size();
+  for (int i = 0; i < 150; i += 5) write(i, i % 8 == 0);
+  // The last sector of a log holds the end of a short record, or nothing but that of a long one.
+  if (!logs_apart_) WriteLong(**db, &status);
+  write(3, false);
+  if (logs_apart_) WriteLong(**db, &status);
+  if (!status.ok()) return status.ToString();
+  std::unique_ptr<lsm::MemoryFileSystem> files;
+  if (!closed_) files = world.files->Clone();
+  db->reset();
+  if (closed_) files = world.files->Clone();
+  image_ = Image::Of(*files, {kPath, kLogsPath});
+  return "";
+}
+
+lsm::Options Specimen::OptionsOn(World& world) const {
+  lsm::Options options = world.SmallOptions();
+  options.level0_compaction_tables = 8;
+  options.compression = lz4_ ? lsm::Compression::kLz4 : lsm::Compression::kNone;
+  // Smaller than all filters and indexes, so that tables are written in partitions.
+  if (lz4_) options.block_cache_bytes = 1;
+  if (logs_apart_) options.log_directory = kLogsPath;
+  return options;
+}
+
+void Specimen::WriteLong(DB& db, absl::Status* status) {
+  Commit commit = {{Key(2), ""}, {"last", "long"}};
+  for (int i = 0; i < 300; ++i) *commit[0].second += Concat(1000 + i, "-", seed_, " ");
+  status->Update(WriteCommit(db, commit, /*sync=*/true));
+  history_.Add(commit);
+  Apply(commit, &contents_);
+}
+
+}  // namespace reliability

@@ -1,0 +1,21 @@
+// Styles of compaction by number, so that stores are opened with each in turn.
+#ifndef TRELLIS_TESTS_RELIABILITY_WORKLOAD_STYLES_H_
+#define TRELLIS_TESTS_RELIABILITY_WORKLOAD_STYLES_H_
+
+#include <cstdint>
+#include <iterator>
+
+#include "lsm/options.h"
+
+namespace reliability {
+
+inline lsm::CompactionStyle StyleOf(uint64_t number) {
+  constexpr lsm::CompactionStyle kStyles[] = {lsm::CompactionStyle::kLeveled,
+                                              lsm::CompactionStyle::kTiered,
+                                              lsm::CompactionStyle::kLazyLeveled};
+  return kStyles[number % std::size(kStyles)];
+}
+
+}  // namespace reliability
+
+#endif  // TRELLIS_TESTS_RELIABILITY_WORKLOAD_STYLES_H_

@@ -1,0 +1,40 @@
+// What a store should hold, and where an iterator over it should stand.
+#ifndef TRELLIS_TESTS_RELIABILITY_WORKLOAD_WALKER_H_
+#define TRELLIS_TESTS_RELIABILITY_WORKLOAD_WALKER_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "lsm/db.h"
+#include "tests/reliability/workload/actions.h"
+
+namespace reliability {
+
+// By the rank of the key.
+using State = std::vector<Value>;
+using SharedState = std::shared_ptr<const State>;
+
+inline constexpr uint32_t kNowhere = ~uint32_t{0};
+
+// As of when a read is: a snapshot, or now.
+struct View {
+  std::shared_ptr<const lsm::Snapshot> snapshot;
+  SharedState state;
+};
+
+// A user's iterator, what it walks over, and where it should stand.
+struct Walker {
+  View view;
+  RankBounds bounds;
+  lsm::ReadOptions options;
+  std::unique_ptr<lsm::Iterator> iterator;
+  uint32_t at = kNowhere;
+
+  // Where the move should lead.
+  uint32_t After(const Move& move) const;
+};
+
+}  // namespace reliability
+
+#endif  // TRELLIS_TESTS_RELIABILITY_WORKLOAD_WALKER_H_

@@ -1,0 +1,107 @@
+// An embedder watches a store by its events and statistics.
+#ifndef TRELLIS_TESTS_RELIABILITY_WORKLOAD_WATCH_H_
+#define TRELLIS_TESTS_RELIABILITY_WORKLOAD_WATCH_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lsm/bytes/status.h"
+#include "lsm/db.h"
+#include "lsm/event_listener.h"
+#include "lsm/fs/file_names.h"
+
+namespace reliability {
+
+// Keeps the set of a store's files by its events, and uses the store in callbacks.
+class Watch final : public lsm::EventListener {
+ public:
+  // For a store in `store` that is opened later, with its logs there or in "/logs".
+  Watch(lsm::FileSystem& file_system, std::string store)
+      : file_system_(file_system), store_(std::move(store)), files_(FilesThere()) {}
+
+  // Returns an error's text; empty if the events name exactly the existing files.
+  std::string Problem() const {
+    const std::set<std::string> there = FilesThere();
+    if (there == files_) return "";
+    return lsm::Concat("events tell of ", files_.size(), " files, ", there.size(), " are there");
+  }
+
+  // Returns an error's text; empty if each counted stall had an event and, where jobs do not
+  // overlap, each event was counted.  (Where they overlap, a stall may end before it is counted.)
+  std::string ProblemOfStalls(const lsm::Statistics& statistics, bool jobs_overlap) const {
+    const uint64_t counted[] = {statistics.stalls_memtable, statistics.stalls_level0,
+                                statistics.stalls_log, statistics.stalls_reserve};
+    for (size_t cause = 0; cause < std::size(counted); ++cause) {
+      if (counted[cause] > stalls_[cause] ||
+          (!jobs_overlap && counted[cause] == 0 && stalls_[cause] > 0))
+        return lsm::Concat("events tell of ", stalls_[cause], " stalls (",
+                           lsm::NameOf(static_cast<lsm::StallCause>(cause)), "), of which ",
+                           counted[cause], " are counted");
+    }
+    return "";
+  }
+
+  lsm::DB* db = nullptr;  // null while it is opened
+
+  void OnFileCreated(const lsm::FileCreated& event) override { files_.insert(event.path); }
+  void OnFileRemoved(const lsm::FileRemoved& event) override { files_.erase(event.path); }
+  void OnFlushEnd(const lsm::FlushEnd&) override { Ask(); }
+  void OnCompactionBegin(const lsm::CompactionBegin&) override { Ask(); }
+  void OnStallBegin(const lsm::StallBegin& event) override {
+    ++stalls_[static_cast<size_t>(event.cause)];
+    Ask();
+  }
+  void OnFailure(const lsm::Failure&) override { Ask(); }
+
+ private:
+  std::set<std::string> FilesThere() const {
+    std::set<std::string> paths;
+    for (const std::string& path : {store_, std::string("/logs")}) {
+      const auto directory = file_system_.OpenDirectory(path, /*create=*/false);
+      if (!directory.ok()) continue;
+      const std::vector<std::string> names = (*directory)->List().value();
+      for (const std::string& name : names) {
+        const std::optional<lsm::FileName> parsed = lsm::ParseFileName(name);
+        if (parsed && parsed->kind != lsm::FileKind::kLock &&
+            parsed->kind != lsm::FileKind::kCurrent && parsed->kind != lsm::FileKind::kTemporary)
+          paths.insert(lsm::Concat(path, "/", name));
+      }
+    }
+    return paths;
+  }
+
+  void Ask() {
+    if (db == nullptr) return;
+    (void)db->GetFailure();
+    (void)db->GetStatistics();
+    (void)db->ApproximateBytes();  // not Get: on a machine that crashed it is a read that failed
+  }
+
+  lsm::FileSystem& file_system_;
+  const std::string store_;
+  std::set<std::string> files_;
+  uint64_t stalls_[4] = {};  // by cause
+};
+
+// Returns an error's text; empty if the difference of one moment and itself is zero, and if a store
+// that was just opened has counted nothing.
+inline std::string ProblemOfSince(const lsm::Statistics& statistics) {
+  for (const lsm::Statistics& nothing :
+       {statistics.Since(statistics), lsm::Statistics().Since(statistics)}) {
+    const uint64_t counts = nothing.lookups + nothing.iterators + nothing.seeks + nothing.writes +
+                            nothing.flushes + nothing.log_bytes_written + nothing.stall_nanos +
+                            nothing.get_times.count();
+    if (counts != 0) return "Statistics::Since counts where nothing was counted";
+  }
+  return "";
+}
+
+}  // namespace reliability
+
+#endif  // TRELLIS_TESTS_RELIABILITY_WORKLOAD_WATCH_H_

@@ -1,0 +1,102 @@
+// What the store is made to do while it is watched, and what it then owes.
+#ifndef TRELLIS_TESTS_RELIABILITY_WORKLOAD_WORKLOAD_H_
+#define TRELLIS_TESTS_RELIABILITY_WORKLOAD_WORKLOAD_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "lsm/db.h"
+
+namespace reliability {
+
+// What a write does to each of its keys, in order; no value: it is deleted.
+using Commit = std::vector<std::pair<std::string, std::optional<std::string>>>;
+using Contents = std::map<std::string, std::string>;
+
+void Apply(const Commit& commit, Contents* contents);
+absl::Status WriteCommit(lsm::DB& db, const Commit& commit, bool sync);
+std::string TextOf(const Commit& commit);
+
+struct Step {
+  enum Kind : uint8_t {
+    kWrite,
+    kFlush,
+    kCompact,
+    kBackground,  // waits for what is due
+    kReopen,      // closes the store and opens it
+    kKill,        // the process ends as by SIGKILL; another one opens the store
+    kCopy,        // a checkpoint, a backup or a restored store (copies.h)
+    kVerify,      // DB::Verify, which finds nothing
+  };
+  Kind kind = kWrite;
+  Commit commit;      // kWrite
+  bool sync = false;  // kWrite
+
+  // Whether all that came before it, and it, is to survive a crash once it succeeded.
+  bool MakesDurable() const { return sync || kind == kFlush || kind == kCompact; }
+};
+const char* NameOf(Step::Kind kind);
+// The one call that a step is to kWrite, kFlush, kCompact and kBackground; InternalError of others.
+absl::Status Carry(const Step& step, lsm::DB& db);
+std::string TextOf(const std::vector<Step>& steps);
+
+struct WorkloadShape {
+  size_t steps = 60;
+  size_t keys = 10;
+  size_t value_bytes = 40;       // at most, of most values
+  size_t large_value_bytes = 0;  // of one in twelve
+  bool copies = false;           // some steps are copies, or verify
+  bool wide = false;             // begins with several tables that a newer one overlaps
+};
+
+// Every write leaves contents that no other leaves, for it writes its number to a key of its own.
+// The first step opens the store.
+std::vector<Step> MakeWorkload(uint64_t seed, const WorkloadShape& shape);
+
+// The commits in their order, and which contents each of them leads to.
+class History {
+ public:
+  History();
+  void Add(const Commit& commit);
+  size_t size() const { return digests_.size() - 1; }  // in commits
+  // The number of commits that lead to contents of this digest.
+  std::optional<size_t> CountOf(uint64_t contents_digest) const;
+  const std::set<std::string>& keys() const { return keys_; }
+  // Without the commits from `count` on.
+  void Truncate(size_t count);
+
+ private:
+  std::vector<Commit> commits_;
+  std::vector<uint64_t> digests_;  // of the contents after 0, 1, … commits
+  std::unordered_map<uint64_t, size_t> counts_;
+  Contents contents_;
+  std::set<std::string> keys_;
+};
+
+// Does not depend on the order.
+class ContentsDigest {
+ public:
+  void Add(std::string_view key, std::string_view value);
+  uint64_t value() const { return sum_; }
+
+ private:
+  uint64_t sum_ = 0;
+};
+uint64_t DigestOf(const Contents& contents);
+
+// Everything that an iterator and Get say of the store, held against one another: the number of
+// commits that it amounts to, or what is wrong.
+absl::StatusOr<size_t> CountCommits(lsm::DB& db, const History& history);
+
+}  // namespace reliability
+
+#endif  // TRELLIS_TESTS_RELIABILITY_WORKLOAD_WORKLOAD_H_
