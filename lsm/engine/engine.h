@@ -39,7 +39,9 @@
 #include "absl/status/statusor.h"
 #include "bloom/core/abi.h"
 #include "lsm/base/counters.h"
+#include "lsm/compaction/compaction_schedule.h"
 #include "lsm/compaction/jobs.h"
+#include "lsm/compaction/level0_account.h"
 #include "lsm/compaction/steps.h"
 #include "lsm/engine/failures.h"
 #include "lsm/engine/read_view.h"
@@ -149,22 +151,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
     std::shared_ptr<const ReadView> view;
     SnapshotList snapshots;
   };
-  struct RangeRequest {
-    int level;
-    std::optional<std::string_view> from, to;
-    bool in_hand = false;  // a job looks at it, or carries it out
-    bool done = false;
-    absl::Status status = absl::OkStatus();  // when done
-  };
-  // A compaction, from the choice of what it does to its end.
-  struct Compaction {
-    std::shared_ptr<const Version> version;
-    SnapshotList snapshots;                      // with the version, until it is taken in steps
-    RangeRequest* request = nullptr;             // the one that is carried out, if it is one
-    std::shared_ptr<const CompactionPlan> plan;  // null: there is nothing to do
-    bool in_vain = false;  // there is none because of those that run, or of what they left
-    uint64_t shape = 0;    // as of which it was chosen
-  };
+  using Compaction = CompactionSchedule::Job;
 
   // A table that may be removed meanwhile.
   struct PlacedTable {
@@ -292,11 +279,9 @@ class Engine : public std::enable_shared_from_this<Engine> {
     return {current_view_, snapshots_.List()};
   }
   void ScheduleWork() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Notes what readers have paid for level 0, and begins a compaction if that is enough.  Never
-  // waits: where mutex_ is taken, a later reader does it.
+  // Charges readers for level 0, and schedules its merge once they have paid for it.  Does not
+  // wait: if another thread holds mutex_, a later reader does it.
   void NoteReads() ABSL_LOCKS_EXCLUDED(mutex_);
-  Level0Reads CountLevel0Reads() const;
-  bool IsPaidByReaders() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // FlushOne, if it has anything to do and does not wait for its turn already.
   void ScheduleFlush() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Whether a job may begin at all.
@@ -324,13 +309,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // Chooses what to do beside the compactions that run.  One job at a time: until it is among them
   // (BeginCompaction), no other may choose.
   absl::Status ChooseCompaction(Compaction* compaction);
-  void BeginCompaction(const absl::Status& chosen, Compaction* compaction);
-  void EndCompaction(const absl::Status& status, Compaction* compaction);
-  void NoteEnd(const CompactionPlan& plan, const absl::Status& status)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // A failed read-triggered compaction is no failure of the store, unless it met damage.
-  void NoteCompaction(const absl::Status& status, bool is_for_readers)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void BeginCompaction(Compaction* compaction);
   absl::Status FlushMemtable(const Memtable& memtable, const TableFilter& filter,
                              Sequence last_sequence, uint64_t next_log,
                              const SnapshotList& snapshots, JobResult* result);
@@ -340,11 +319,12 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // for ApplyEdit.
   absl::Status ApplyCompaction(const CompactionPlan& plan, const JobResult& result,
                                const std::function<void(ReadView*)>& change);
-  void NoteOutcome(const absl::Status& status, FailureKind kind)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void FinishJob(FailureKind kind);
+  // The end of every flush and compaction, the latter with its `compaction`: notes a failure, lets
+  // go of what the job held, removes obsolete files, builds the reserve, and schedules what is due
+  // next.
+  void FinishJob(FailureKind kind, const absl::Status& status, Compaction* compaction = nullptr);
   // Waits until the request is carried out, or cannot be.
-  absl::Status RequestRange(RangeRequest* request);
+  absl::Status RequestRange(CompactionSchedule::Request* request);
   // Makes the edit durable and publishes the version that it leads to, with `change` made to the
   // view.
   absl::Status ApplyEdit(VersionEdit edit, const OpenTables& outputs,
@@ -373,9 +353,6 @@ class Engine : public std::enable_shared_from_this<Engine> {
   absl::Status CompactInSteps(Compaction* compaction, JobResult* result);
   // REQUIRES: something is left.
   absl::Status TakeStep(Compaction* compaction, PlanLeft* left, JobResult* total);
-  // Of the compaction, among those that run.
-  void ReplacePlan(Compaction* compaction, const std::shared_ptr<const CompactionPlan>& plan)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // --- reading (engine_read.cc) ---
   // False for a snapshot of another engine's.
@@ -384,8 +361,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // older than the view's tables may have lost its entries to a flush or a compaction.
   Sequence SequenceFor(const ReadView& view, const ReadOptions& options) const;
   std::unique_ptr<Iterator> MakeIterator(const ReadOptions& options);
-  // Of an iterator that is gone, whose view had so many tables in level 0 after so many merges.
-  void CountSeeks(uint64_t seeks, uint64_t level0_tables, uint64_t level0_merges);
+  // Counts the seeks of an iterator that is gone.
+  void CountSeeks(uint64_t seeks, const Level0Account::Seen& level0);
   // Gives up a shared view, and removes the files that only it had kept.  Throws nothing.
   void LetGo(std::shared_ptr<const ReadView> view);
   // Has a job free what only this reference keeps; false if none can.  Throws nothing.
@@ -428,6 +405,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
 
   // --- thread-safe of themselves; the cache outlives the tables, which the views hold ---
   Counters counters_;
+  Level0Account level0_account_;
   BlockCache block_cache_;
   ObsoleteFiles obsolete_;
   LogSet logs_;
@@ -452,27 +430,12 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::vector<MemtableLog> memtable_logs_ ABSL_GUARDED_BY(mutex_);
   NextLog next_log_ ABSL_GUARDED_BY(mutex_) = NextLog::kNotBegun;
   std::deque<Writer*> writers_ ABSL_GUARDED_BY(mutex_);
-  std::deque<RangeRequest*> range_requests_ ABSL_GUARDED_BY(mutex_);
   Snapshots snapshots_ ABSL_GUARDED_BY(mutex_);
   Sequence last_sequence_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t next_file_number_ ABSL_GUARDED_BY(mutex_) = 1;
   bool flush_scheduled_ ABSL_GUARDED_BY(mutex_) = false;
-  int compactions_ ABSL_GUARDED_BY(mutex_) = 0;                   // jobs that are scheduled or run
-  bool compaction_is_to_choose_ ABSL_GUARDED_BY(mutex_) = false;  // one of these has no plan yet
-  // Those of the jobs that have one.  They conflict nowhere (lsm/compaction/picker.h).
-  std::vector<std::shared_ptr<const CompactionPlan>> running_plans_ ABSL_GUARDED_BY(mutex_);
-  size_t most_running_plans_ ABSL_GUARDED_BY(mutex_) = 0;
-  // Another number whenever there may be something to compact that could not be before: the version
-  // changed, or a compaction ended, or one was asked for.
-  uint64_t shape_ ABSL_GUARDED_BY(mutex_) = 1;
-  uint64_t shape_in_vain_ ABSL_GUARDED_BY(mutex_) = 0;  // as of which there was nothing
-  // What readers have paid for level 0 (lsm/compaction/picker.h), and the reads until which that is
-  // reckoned; those while a part of it was going down do not count.
-  uint64_t level0_paid_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
-  Level0Reads level0_reads_ ABSL_GUARDED_BY(mutex_);
-  // Compactions of level 0 that have ended.  Relaxed: publishes nothing; a stale read miscounts
-  // a few seeks.
-  std::atomic<uint64_t> level0_merges_{0};
+  CompactionSchedule schedule_ ABSL_GUARDED_BY(mutex_);
+  int compactions_ ABSL_GUARDED_BY(mutex_) = 0;  // jobs that are scheduled or run
   WritePace pace_ ABSL_GUARDED_BY(mutex_);
   RoomMaker flush_room_ ABSL_GUARDED_BY(mutex_);
   RoomMaker level0_room_ ABSL_GUARDED_BY(mutex_);

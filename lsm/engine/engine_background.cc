@@ -32,57 +32,32 @@ void Engine::ScheduleWork() {
   ScheduleFlush();
   // While space is short one at a time, so that the reserve is enough.
   const int compactions_max = IsRoomShort() ? std::min(1, compactions_max_) : compactions_max_;
-  if (compaction_is_to_choose_ || compactions_ >= compactions_max || shape_ == shape_in_vain_ ||
+  if (!schedule_.MayChoose() || compactions_ >= compactions_max ||
       !failures_.Of(FailureKind::kCompaction).ok())
     return;
-  const bool is_due = !range_requests_.empty() ||
-                      DueLevel(*current_view_->version, options_, running_plans_).has_value();
-  if (!is_due && !IsPaidByReaders()) return;
-  // What is for readers alone, one of them will see to again.
+  const Version& version = *current_view_->version;
+  const bool is_due = schedule_.IsDue(version, options_);
+  if (!is_due && !level0_account_.IsPaid(version, options_, schedule_.running())) return;
+  // A merge that only readers need is scheduled again by one of them.
   const std::optional<FailureKind> kind =
       is_due ? std::optional(FailureKind::kCompaction) : std::nullopt;
-  compaction_is_to_choose_ = Schedule(Scheduler::Lane::kCompaction, kind, [this] { CompactOne(); });
-  if (compaction_is_to_choose_) ++compactions_;
-}
-
-Level0Reads Engine::CountLevel0Reads() const {
-  const auto sum = [this](LevelCounts::Field field) { return counters_.SumOf(0, field); };
-  return {sum(LevelCounts::kReadsAvoided), sum(LevelCounts::kWastedReads),
-          counters_.SumOf(Counter::kLevel0Seeks)};
-}
-
-bool Engine::IsPaidByReaders() const {
-  return lsm::IsPaidByReaders(*current_view_->version, options_, running_plans_,
-                              level0_paid_bytes_);
+  if (!Schedule(Scheduler::Lane::kCompaction, kind, [this] { CompactOne(); })) return;
+  schedule_.NoteScheduled();
+  ++compactions_;
 }
 
 void Engine::NoteReads() {
   if (options_.mode == OpenMode::kReadOnly) return;
-  // Before the lock: it looks at what every thread has counted.
-  const Level0Reads now = CountLevel0Reads();
+  const Level0Reads now = level0_account_.CountReads();
   if (!mutex_.TryLock()) return;
   // An iterator may outlive the store, which keeps its lock for as long as jobs may begin; and go
   // in a child that the process forked.
   if (MayBegin() && CatchOutOfMemory([this] { return CheckProcess(); }).ok()) {
-    const bool was_paid = IsPaidByReaders();
-    Level0Reads& before = level0_reads_;
-    // Others who summed up later may have been here earlier.
-    const auto since = [](uint64_t count, uint64_t* noted) {
-      const uint64_t more = count > *noted ? count - *noted : 0;
-      *noted += more;
-      return more;
-    };
-    const uint64_t paid_bytes =
-        BytesPaidBy({since(now.asks, &before.asks), since(now.reads, &before.reads),
-                     since(now.seeks, &before.seeks)});
-    if (!TakeFromLevel0(running_plans_)) level0_paid_bytes_ += paid_bytes;
-    // Payments end at what the tables that are there cost: none is made ahead for the next ones.
-    level0_paid_bytes_ = std::min(level0_paid_bytes_,
-                                  PriceForReaders(*current_view_->version, options_).value_or(0));
-    if (IsPaidByReaders()) {
-      if (!was_paid) ++shape_;
-      ScheduleWork();  // again, where there was no memory for it
-    }
+    const Version& version = *current_view_->version;
+    const RunningPlans running = schedule_.running();
+    if (level0_account_.AddReads(now, version, options_, running)) schedule_.NoteChange();
+    // Also if it was paid before: there may have been no memory to schedule it.
+    if (level0_account_.IsPaid(version, options_, running)) ScheduleWork();
   }
   mutex_.Unlock();
 }
@@ -117,14 +92,36 @@ bool Engine::Schedule(Scheduler::Lane lane, std::optional<FailureKind> kind,
   return status.ok();
 }
 
-void Engine::NoteOutcome(const absl::Status& status, FailureKind kind) {
-  // A job that gave up because the store is being closed is no failure.
-  if (!status.ok() && !(absl::IsAborted(status) && closing_.load(std::memory_order_relaxed)))
-    AddFailure(kind, status);
-}
-
-void Engine::FinishJob(FailureKind kind) {
-  // Outside of the lock: closes tables, removes files.
+void Engine::FinishJob(FailureKind kind, const absl::Status& status, Compaction* compaction) {
+  {
+    MutexLock lock(&mutex_);
+    const bool is_for_readers =
+        compaction != nullptr &&
+        schedule_.IsForReadersAlone(*compaction, *current_view_->version, options_);
+    const bool is_closing =
+        absl::IsAborted(status) && closing_.load(std::memory_order_relaxed);  // no failure
+    if (is_for_readers && !status.ok() && !absl::IsAborted(status) && !absl::IsDataLoss(status)) {
+      // A store that is only read must not fail for lack of space.  Readers pay again before the
+      // next attempt.  A failure of the manifest was counted when it was noted.
+      if (failures_.OfLogOrManifest().ok()) counters_.Add(Counter::kBackgroundErrors, 1);
+      level0_account_.Forfeit();
+    } else if (!status.ok() && !is_closing) {
+      AddFailure(kind, status);
+    }
+    if (compaction != nullptr) {
+      if (compaction->plan != nullptr && compaction->plan->level == 0) level0_account_.NoteMerge();
+      if (level0_plan_ != nullptr && level0_plan_ == compaction->plan.get()) {
+        level0_plan_ = nullptr;
+        level0_room_.End(store_.environment.clock->MonotonicNanos(), status.ok());
+      }
+      schedule_.End(compaction, status);
+      ScheduleWork();
+    } else if (flush_room_.runs()) {
+      flush_room_.End(store_.environment.clock->MonotonicNanos(), status.ok());
+    }
+  }
+  if (compaction != nullptr) *compaction = {};  // holds tables that may be obsolete
+  // Without the lock: closes tables, removes files.
   const size_t views = CollectPatiently();
   BuildReserves(Reserve::Effort::kUsual);
   events_->Deliver();
@@ -192,13 +189,9 @@ void Engine::FlushOne() {
   }
   // Before the flush: the writer that fills the next memtable goes on as soon as that is done.
   PrepareLog(/*seal_is_near=*/false);
-  if (flushes) {
-    const absl::Status status = WithReserve([this] { return FlushOldest(); });
-    MutexLock lock(&mutex_);
-    flush_room_.End(store_.environment.clock->MonotonicNanos(), status.ok());
-    NoteOutcome(status, FailureKind::kFlush);
-  }
-  FinishJob(FailureKind::kFlush);
+  absl::Status status;
+  if (flushes) status = WithReserve([this] { return FlushOldest(); });
+  FinishJob(FailureKind::kFlush, status);
 }
 
 void Engine::PrepareLog(bool seal_is_near) {
@@ -285,7 +278,7 @@ absl::Status Engine::FlushMemtable(const Memtable& memtable, const TableFilter& 
 void Engine::CompactOne() {
   Compaction compaction;
   absl::Status status = CatchOutOfMemory([&] { return ChooseCompaction(&compaction); });
-  BeginCompaction(status, &compaction);
+  if (status.ok()) BeginCompaction(&compaction);
   if (compaction.plan != nullptr) {
     const CompactionReason reason = compaction.request != nullptr  ? CompactionReason::kRequest
                                     : compaction.plan->for_readers ? CompactionReason::kReaders
@@ -300,110 +293,44 @@ void Engine::CompactOne() {
           });
     });
   }
-  EndCompaction(status, &compaction);
-  FinishJob(FailureKind::kCompaction);
+  FinishJob(FailureKind::kCompaction, status, &compaction);
 }
 
 absl::Status Engine::ChooseCompaction(Compaction* compaction) {
-  std::vector<std::shared_ptr<const CompactionPlan>> running;
-  uint64_t paid_bytes = 0;
-  RangeRequest* request = nullptr;
+  CompactionSchedule::Plans running;
   {
     MutexLock lock(&mutex_);
     JobStart start = BeginJob();
     compaction->version = start.view->version;  // not the view, which holds memtables too
     compaction->snapshots = std::move(start.snapshots);
-    compaction->shape = shape_;
-    running = running_plans_;
-    paid_bytes = level0_paid_bytes_;
-    if (!range_requests_.empty()) {
-      request = range_requests_.front();
-      request->in_hand = true;
-      compaction->request = request;
-    }
+    running = schedule_.StartChoosing(compaction);
   }
-  // Plans that end meanwhile change nothing: what they took and wrote, this one leaves alone.
+  // Plans that end meanwhile change nothing: this one leaves alone what they took and wrote.
   const Version& version = *compaction->version;
+  const CompactionSchedule::Request* const request = compaction->request;
   std::optional<CompactionPlan> plan =
       request != nullptr ? PlanRange(version, request->level, request->from, request->to)
-                         : PickCompaction(version, options_, running, paid_bytes);
+                         : PickCompaction(version, options_, running, level0_account_.paid_bytes());
   if (closing_.load(std::memory_order_relaxed)) return absl::OkStatus();
-  // While a request waits, nothing else is begun, or it might wait for ever.
-  compaction->in_vain = request == nullptr ? !plan : plan && Conflicts(*plan, running);
-  if (plan && !compaction->in_vain)
+  // While a request waits, no other compaction begins, or the request might wait for ever.
+  compaction->found_nothing = request == nullptr ? !plan : plan && Conflicts(*plan, running);
+  if (plan && !compaction->found_nothing)
     compaction->plan = std::make_shared<const CompactionPlan>(*std::move(plan));
   return absl::OkStatus();
 }
 
-void Engine::BeginCompaction(const absl::Status& chosen, Compaction* compaction) {
+void Engine::BeginCompaction(Compaction* compaction) {
   MutexLock lock(&mutex_);
-  if (!chosen.ok()) {
-    NoteCompaction(chosen, compaction->request == nullptr &&
-                               !DueLevel(*current_view_->version, options_, running_plans_));
-  }
-  compaction_is_to_choose_ = false;
-  if (compaction->in_vain) shape_in_vain_ = compaction->shape;
-  if (compaction->request != nullptr) {
-    if (compaction->in_vain) {
-      std::exchange(compaction->request, nullptr)->in_hand = false;
-    } else {
-      std::erase(range_requests_, compaction->request);
-    }
-  }
-  if (compaction->plan != nullptr) {
-    running_plans_.push_back(compaction->plan);  // has the memory
-    if (running_plans_.size() > most_running_plans_) {
-      most_running_plans_ = running_plans_.size();
-      counters_.Add(Counter::kCompactionsAtOnce, 1);
-    }
-    if (compaction->plan->level == 0)
-      level0_paid_bytes_ -= std::min(level0_paid_bytes_, PriceOf(*compaction->plan));
-    if (compaction->plan->level == 0 && !compaction->plan->trivial_move &&
-        level0_plan_ == nullptr) {
-      level0_plan_ = compaction->plan.get();
-      level0_room_.Begin(store_.environment.clock->MonotonicNanos(), BytesTakenBy(*level0_plan_));
+  if (schedule_.Begin(compaction)) counters_.Add(Counter::kCompactionsAtOnce, 1);
+  const CompactionPlan* const plan = compaction->plan.get();
+  if (plan != nullptr && plan->level == 0) {
+    level0_account_.Spend(*plan);
+    if (!plan->trivial_move && level0_plan_ == nullptr) {
+      level0_plan_ = plan;
+      level0_room_.Begin(store_.environment.clock->MonotonicNanos(), BytesTakenBy(*plan));
     }
   }
   ScheduleWork();
-}
-
-void Engine::EndCompaction(const absl::Status& status, Compaction* compaction) {
-  {
-    MutexLock lock(&mutex_);
-    if (compaction->plan != nullptr) {
-      std::erase(running_plans_, compaction->plan);
-      // Before anybody may choose the same once more.
-      NoteEnd(*compaction->plan, status);
-    }
-    if (level0_plan_ != nullptr && level0_plan_ == compaction->plan.get()) {
-      level0_plan_ = nullptr;
-      level0_room_.End(store_.environment.clock->MonotonicNanos(), status.ok());
-    }
-    if (compaction->request != nullptr) {
-      compaction->request->status = status;
-      compaction->request->done = true;
-    }
-    if (!compaction->in_vain) ++shape_;
-    ScheduleWork();
-  }
-  // They hold tables that are to be collected.
-  compaction->plan.reset();
-  compaction->version.reset();
-}
-
-void Engine::NoteEnd(const CompactionPlan& plan, const absl::Status& status) {
-  if (plan.level == 0) level0_merges_.fetch_add(1, std::memory_order_relaxed);
-  NoteCompaction(status, plan.for_readers);
-}
-
-void Engine::NoteCompaction(const absl::Status& status, bool is_for_readers) {
-  if (!is_for_readers || absl::IsAborted(status) || absl::IsDataLoss(status))
-    return NoteOutcome(status, FailureKind::kCompaction);
-  if (status.ok()) return;
-  // It is optional: a store that is only read must not fail for want of room.  Readers pay again
-  // before it is tried again.  If the manifest failed, that was noted and counted.
-  if (failures_.OfLogOrManifest().ok()) counters_.Add(Counter::kBackgroundErrors, 1);
-  level0_paid_bytes_ = 0;
 }
 
 absl::Status Engine::CompactPlan(const Version& version, const CompactionPlan& plan,
@@ -532,10 +459,9 @@ uint64_t Engine::NewFileNumber() {
   return next_file_number_++;
 }
 
-absl::Status Engine::RequestRange(RangeRequest* request) {
+absl::Status Engine::RequestRange(CompactionSchedule::Request* request) {
   MutexLock lock(&mutex_);
-  range_requests_.push_back(request);
-  ++shape_;
+  schedule_.Add(request);
   ScheduleWork();
   while (!request->done) {
     // After a failure nothing is begun any more; what was begun is waited for, since it uses the
@@ -544,7 +470,7 @@ absl::Status Engine::RequestRange(RangeRequest* request) {
         failures_.FirstOf({FailureKind::kLog, FailureKind::kManifest, FailureKind::kCompaction});
     failure.Update(CheckOpen());
     if (!failure.ok() && !request->in_hand) {
-      std::erase(range_requests_, request);
+      schedule_.Withdraw(request);
       return failure;
     }
     scheduler_->Wait(&mutex_, &work_done_);
@@ -567,7 +493,7 @@ absl::Status Engine::CompactRange(std::optional<std::string_view> from,
   };
   for (int level = 0; level < kLevels; ++level) {
     // The last level has nothing to go down to: what is in it is rewritten where it is.
-    RangeRequest request{level, from, to};
+    CompactionSchedule::Request request{level, from, to};
     LSM_RETURN_IF_ERROR(RequestRange(&request));
     // Looked at afterwards: while the request waited, another job may have moved it down.
     if (level > 0 && level >= deepest_level()) break;

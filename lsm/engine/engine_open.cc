@@ -130,6 +130,7 @@ Engine::Engine(const Options& options, StoreDirectory store, std::shared_ptr<Eve
       store_(std::move(store)),
       scheduler_(store_.environment.scheduler),
       compactions_max_(scheduler_ != nullptr ? scheduler_->CompactionsAtOnce() : 0),
+      level0_account_(&counters_),
       block_cache_(options.block_cache_bytes),
       obsolete_(store_.directory.get()),
       logs_(&store_.log_directory()),
@@ -268,7 +269,7 @@ absl::Status Engine::Start() {
                                                              contents.state.next_file_number));
     MutexLock lock(&mutex_);
     next_file_number_ = next;
-    running_plans_.reserve(static_cast<size_t>(compactions_max_));
+    schedule_.Reserve(static_cast<size_t>(compactions_max_));
   }
   LSM_ASSIGN_OR_RETURN(
       auto levels, OpenTablesOf(*store_.environment.file_system, directory, contents.state,

@@ -213,26 +213,22 @@ std::unique_ptr<Iterator> Engine::MakeIterator(const ReadOptions& options) {
   for (const auto& memtable : view->sealed) inputs.push_back(memtable->NewIterator());
   view->version->AddIterators(scan, &inputs);
   const uint64_t iterators = counters_.Add(Counter::kIterators, 1);
-  const uint64_t level0_tables = view->version->run_count(0);
-  const uint64_t level0_merges = level0_merges_.load(std::memory_order_relaxed);
+  const Level0Account::Seen level0 = level0_account_.See(*view->version);
   return NewDbIterator(NewMergingIterator(std::move(inputs)), sequence,
                        {std::optional<std::string>(options.lower_bound),
                         std::optional<std::string>(options.upper_bound)},
                        {&counters_, store_.environment.clock, iterators},
                        // With it goes, after the inputs that use it, `seek_reads`.
-                       [self = shared_from_this(), view = std::move(view), level0_tables,
-                        level0_merges, seek_reads = std::move(seek_reads)](uint64_t seeks) mutable {
+                       [self = shared_from_this(), view = std::move(view), level0,
+                        seek_reads = std::move(seek_reads)](uint64_t seeks) mutable {
                          self->LetGo(std::move(view));
-                         self->CountSeeks(seeks, level0_tables, level0_merges);
+                         self->CountSeeks(seeks, level0);
                        });
 }
 
-void Engine::CountSeeks(uint64_t seeks, uint64_t level0_tables, uint64_t level0_merges) {
-  const Counters::Here counters(&counters_);
-  // Of a level 0 that is gone nothing more can be merged.
-  if (level0_merges_.load(std::memory_order_relaxed) == level0_merges)
-    counters.Add(Counter::kLevel0Seeks, seeks * level0_tables);
-  const uint64_t count = counters.Add(Counter::kSeeks, seeks);
+void Engine::CountSeeks(uint64_t seeks, const Level0Account::Seen& level0) {
+  level0_account_.CountSeeks(seeks, level0);
+  const uint64_t count = Counters::Here(&counters_).Add(Counter::kSeeks, seeks);
   if (count / kSeeksPerNote != (count - seeks) / kSeeksPerNote) NoteReads();
 }
 

@@ -68,7 +68,7 @@ absl::Status Engine::Mend() {
   event.nanos = store_.environment.clock->MonotonicNanos() - from;
   event.status = status;
   events_->Add(std::move(event));
-  ++shape_;
+  schedule_.NoteChange();
   if (status.ok()) failures_.Clear();
   // The log that is there may have lost its name, and the next sync would not tell.
   if (!status.ok() && !forgotten.ok()) AddFailure(FailureKind::kLog, forgotten);

@@ -50,26 +50,16 @@ absl::Status Engine::TakeStep(Compaction* compaction, PlanLeft* left, JobResult*
   PlanLeft next = LeftAfter(*left, step, result.outputs);
   const auto plan = std::make_shared<const CompactionPlan>(next.plan);
   // With the view, so that no other compaction is chosen for the outputs before.
-  const auto replace = [&](ReadView*)
-                           ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { ReplacePlan(compaction, plan); };
+  const auto replace = [&](ReadView*) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (level0_plan_ == compaction->plan.get()) level0_plan_ = plan.get();
+    schedule_.Replace(compaction, plan);
+  };
   LSM_RETURN_IF_ERROR(ApplyCompaction(step, result, replace));
   *left = std::move(next);
   total->bytes_read += result.bytes_read;
   total->bytes_written += result.bytes_written;
   total->entries_dropped += result.entries_dropped;
   return absl::OkStatus();
-}
-
-void Engine::ReplacePlan(Compaction* compaction,
-                         const std::shared_ptr<const CompactionPlan>& plan) {
-  const auto running = std::find(running_plans_.begin(), running_plans_.end(), compaction->plan);
-  if (plan->inputs.empty()) {
-    running_plans_.erase(running);  // a plan without tables has no hull
-  } else {
-    *running = plan;
-  }
-  if (level0_plan_ == compaction->plan.get()) level0_plan_ = plan.get();
-  compaction->plan = plan;
 }
 
 }  // namespace lsm::inline TRELLIS_ABI

@@ -385,7 +385,8 @@ absl::Status Engine::Flush() {
 }
 
 void Engine::PublishView(ReadViewCell::Prepared prepared) {
-  if (current_view_ == nullptr || current_view_->version != (*prepared)->version) ++shape_;
+  if (current_view_ == nullptr || current_view_->version != (*prepared)->version)
+    schedule_.NoteChange();
   current_view_ = *prepared;
   view_.Publish(std::move(prepared));
   work_done_.SignalAll();

@@ -1,0 +1,104 @@
+// Which compactions run, which ranges are to be compacted on request, and whether it is worth
+// looking for another compaction.
+//
+// A job goes through these steps:
+//
+//   NoteScheduled   a job was scheduled; until it has chosen a plan, no other one is scheduled
+//   StartChoosing   it takes a copy of what it chooses from, and then chooses without the lock
+//   Begin           its plan is one of those that run, or it found none
+//   End             its plan runs no more, and the request that it carried out is done
+//
+// Not thread-safe: the engine's mutex guards it.  Errors are the jobs' own; only StartChoosing, Add
+// and Reserve take memory.
+#ifndef TRELLIS_LSM_COMPACTION_COMPACTION_SCHEDULE_H_
+#define TRELLIS_LSM_COMPACTION_COMPACTION_SCHEDULE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "bloom/core/abi.h"
+#include "lsm/compaction/jobs.h"
+#include "lsm/compaction/picker.h"
+#include "lsm/options.h"
+#include "lsm/version/version.h"
+
+namespace lsm::inline TRELLIS_ABI {
+
+class CompactionSchedule {
+ public:
+  // One level of a range that DB::CompactRange brings down.  The caller keeps it until it is done
+  // or withdrawn.
+  struct Request {
+    int level = 0;
+    std::optional<std::string_view> from, to;
+    bool in_hand = false;  // a job looks at it or carries it out
+    bool done = false;
+    absl::Status status = absl::OkStatus();  // when done
+  };
+
+  // A compaction, from the choice of its plan to its end.
+  struct Job {
+    std::shared_ptr<const Version> version;
+    SnapshotList snapshots;                      // with the version, until it goes in steps
+    Request* request = nullptr;                  // null: none is carried out
+    std::shared_ptr<const CompactionPlan> plan;  // null: there is nothing to do
+    // There is no plan: nothing is due, or all due work conflicts with running compactions.
+    bool found_nothing = false;
+    bool has_begun = false;
+    uint64_t revision = 0;  // as of which it chose
+  };
+
+  using Plans = std::vector<std::shared_ptr<const CompactionPlan>>;
+
+  // REQUIRES: before the first job.  At most that many run at once.
+  void Reserve(size_t jobs) { running_.reserve(jobs); }
+
+  // Whether a job should look for work: no job is choosing, and something changed since the last
+  // one found nothing.
+  bool MayChoose() const { return !is_choosing_ && revision_ != idle_revision_; }
+  // Whether there is work that must be done: a request, or a level over its limit.
+  bool IsDue(const Version& version, const Options& options) const {
+    return !requests_.empty() || DueLevel(version, options, running_).has_value();
+  }
+  // Something may be compacted that could not be before: the version changed, for instance.
+  void NoteChange() { ++revision_; }
+
+  void Add(Request* request);
+  // REQUIRES: it is not in hand, nor done.
+  void Withdraw(Request* request);
+
+  void NoteScheduled() { is_choosing_ = true; }
+  // Hands out the plans that run, and gives the job its request, if one waits.
+  Plans StartChoosing(Job* job);
+  // True if more compactions run at once than ever before.
+  bool Begin(Job* job);
+  // Whether only readers need the job, so that its failure stops nothing.  REQUIRES: it ends.
+  bool IsForReadersAlone(const Job& job, const Version& version, const Options& options) const;
+  // `status` goes to the job's request.  A job that could not choose ends without Begin.
+  void End(Job* job, const absl::Status& status);
+  // The job goes on with this plan: what is left of its own after a step.  A plan without inputs
+  // has no hull, and is no longer one of those that run.
+  void Replace(Job* job, const std::shared_ptr<const CompactionPlan>& plan);
+
+  RunningPlans running() const { return running_; }
+
+ private:
+  std::deque<Request*> requests_;
+  Plans running_;  // no two of them conflict (lsm/compaction/picker.h)
+  size_t most_running_ = 0;
+  bool is_choosing_ = false;  // a job that is scheduled or runs has not begun
+  // Another number whenever there may be something to compact that could not be before: the version
+  // changed, a compaction ended, or one was asked for.
+  uint64_t revision_ = 1;
+  uint64_t idle_revision_ = 0;  // as of which a job found nothing
+};
+
+}  // namespace lsm::inline TRELLIS_ABI
+
+#endif  // TRELLIS_LSM_COMPACTION_COMPACTION_SCHEDULE_H_

@@ -1,0 +1,52 @@
+#include "lsm/compaction/level0_account.h"
+
+#include <algorithm>
+
+namespace lsm::inline TRELLIS_ABI {
+
+Level0Reads Level0Account::CountReads() const {
+  const auto sum = [this](LevelCounts::Field field) { return counters_.SumOf(0, field); };
+  return {sum(LevelCounts::kReadsAvoided), sum(LevelCounts::kWastedReads),
+          counters_.SumOf(Counter::kLevel0Seeks)};
+}
+
+bool Level0Account::AddReads(const Level0Reads& now, const Version& version, const Options& options,
+                             RunningPlans running) {
+  MutexLock lock(&mutex_);
+  const bool was_paid = IsPaidLocked(version, options, running);
+  // A thread that summed up later may have been here earlier.
+  const auto since = [](uint64_t count, uint64_t* charged) {
+    const uint64_t more = count > *charged ? count - *charged : 0;
+    *charged += more;
+    return more;
+  };
+  const uint64_t more_bytes =
+      BytesPaidBy({since(now.asks, &charged_.asks), since(now.reads, &charged_.reads),
+                   since(now.seeks, &charged_.seeks)});
+  if (!TakeFromLevel0(running)) paid_bytes_ += more_bytes;
+  paid_bytes_ = std::min(paid_bytes_, PriceForReaders(version, options).value_or(0));
+  return !was_paid && IsPaidLocked(version, options, running);
+}
+
+bool Level0Account::IsPaid(const Version& version, const Options& options,
+                           RunningPlans running) const {
+  MutexLock lock(&mutex_);
+  return IsPaidLocked(version, options, running);
+}
+
+uint64_t Level0Account::paid_bytes() const {
+  MutexLock lock(&mutex_);
+  return paid_bytes_;
+}
+
+void Level0Account::Spend(const CompactionPlan& plan) {
+  MutexLock lock(&mutex_);
+  paid_bytes_ -= std::min(paid_bytes_, PriceOf(plan));
+}
+
+void Level0Account::Forfeit() {
+  MutexLock lock(&mutex_);
+  paid_bytes_ = 0;
+}
+
+}  // namespace lsm::inline TRELLIS_ABI
