@@ -4,12 +4,12 @@
 // Threads: every public function may be called by any thread.  Locks, in the order in which they
 // are taken:
 //
-//   manifest_mutex_   one edit at a time: from the version it starts from to the view it publishes;
-//                     and the switch to another log and manifest
-//   mutex_            everything small: the queue of writers, numbers, snapshots, what is scheduled
+//   manifest_.mutex()   one edit at a time: from the version it starts from to the view it
+//                       publishes; and the switch to another log and manifest
+//   mutex_              everything small: the queue of writers, snapshots, what is scheduled
 //
 // Reads take neither; one of many thousands tries to take mutex_ (NoteReads).  Files are written
-// and synced with neither mutex_ nor, but for the manifest and that switch, manifest_mutex_ held.
+// and synced with neither mutex_ nor, but for the manifest and that switch, manifest_.mutex() held.
 // Events are delivered with neither (lsm/events/event_queue.h).  The locks of LogSet, ReadViewCell,
 // ObsoleteFiles, EventQueue and Reserve are taken last, and nothing is waited for under them but,
 // under LogSet's, the files of the logs, and under Reserve's, its file.
@@ -58,6 +58,7 @@
 #include "lsm/reports.h"
 #include "lsm/statistics.h"
 #include "lsm/store/log_set.h"
+#include "lsm/store/manifest_keeper.h"
 #include "lsm/store/obsolete_files.h"
 #include "lsm/store/pacer.h"
 #include "lsm/store/recovery.h"
@@ -207,7 +208,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // there are, wait until all of it is done.
   absl::Status SwitchFiles(ManifestState state, std::optional<std::string_view> expected_current,
                            const std::shared_ptr<ReadView>& view, NewFiles* made)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(manifest_mutex_);
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(manifest_.mutex());
   absl::Status StartReading(std::vector<std::shared_ptr<const Memtable>> memtables,
                             std::array<OpenTables, kLevels> levels);
 
@@ -299,12 +300,12 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // Whether a memtable is sealed; from now on a flush of it counts for the pace of writes.
   bool BeginFlush() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Makes the next log, if it is due, or if the memtable is about to be sealed.
-  void PrepareLog(bool seal_is_near) ABSL_LOCKS_EXCLUDED(mutex_, manifest_mutex_);
+  void PrepareLog(bool seal_is_near) ABSL_LOCKS_EXCLUDED(mutex_, manifest_.mutex());
   absl::Status FlushOldest();
   // What the job returns.  On a full disk it runs once more, with the space of the reserve, unless
   // it is unknown what is on disk.
   template <typename Job>
-  absl::Status WithReserve(const Job& job) ABSL_LOCKS_EXCLUDED(mutex_, manifest_mutex_);
+  absl::Status WithReserve(const Job& job) ABSL_LOCKS_EXCLUDED(mutex_, manifest_.mutex());
   void CompactOne();
   // Chooses what to do beside the compactions that run.  One job at a time: until it is among them
   // (BeginCompaction), no other may choose.
@@ -329,12 +330,6 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // view.
   absl::Status ApplyEdit(VersionEdit edit, const OpenTables& outputs,
                          const std::function<void(ReadView*)>& change);
-  // Throws nothing: whatever keeps the edit from being recorded is a failure of the manifest.
-  absl::Status RecordEdit(const VersionEdit& edit) ABSL_EXCLUSIVE_LOCKS_REQUIRED(manifest_mutex_);
-  absl::Status WriteEdit(const VersionEdit& edit) ABSL_EXCLUSIVE_LOCKS_REQUIRED(manifest_mutex_);
-  void AdoptManifest(std::unique_ptr<ManifestWriter> manifest)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(manifest_mutex_);
-  absl::Status RotateManifest() ABSL_EXCLUSIVE_LOCKS_REQUIRED(manifest_mutex_);
   // Closes tables and removes files that no reader can reach any more.  Returns how many views
   // readers still hold.
   size_t CollectGarbage();
@@ -342,7 +337,6 @@ class Engine : public std::enable_shared_from_this<Engine> {
   size_t CollectPatiently();
   // Has it done again until no view is left: if nothing is written any more, no other job would.
   void ScheduleCollection() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  uint64_t NewFileNumber() ABSL_LOCKS_EXCLUDED(mutex_);
   // Needs no memory.
   void PublishView(ReadViewCell::Prepared prepared) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -378,7 +372,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // The pace, which also ends the call when the store is closed.
   Pace UntilClosed(const Pace& pace) const;
   // Fails with ResourceExhausted alone, as VerifyTable does.
-  absl::Status VerifyRecords(VerifyReport* report) ABSL_LOCKS_EXCLUDED(manifest_mutex_, mutex_);
+  absl::Status VerifyRecords(VerifyReport* report) ABSL_LOCKS_EXCLUDED(manifest_.mutex(), mutex_);
   bool RecordsAreKnown() ABSL_LOCKS_EXCLUDED(mutex_);
   // Nothing if the table is not the store's any more.
   absl::Status VerifyIfThere(const PlacedTable& table, Pacer* pacer, VerifyReport* report)
@@ -417,11 +411,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // memtable is read.
   std::atomic<Sequence> visible_sequence_{0};
 
-  Mutex manifest_mutex_ ABSL_ACQUIRED_BEFORE(mutex_);
-  std::unique_ptr<ManifestWriter> manifest_ ABSL_GUARDED_BY(manifest_mutex_);
-  ManifestState manifest_state_ ABSL_GUARDED_BY(manifest_mutex_);
-  uint64_t manifest_bytes_max_ ABSL_GUARDED_BY(manifest_mutex_) = 0;  // beyond it, a new one begins
-  absl::Status manifest_status_ ABSL_GUARDED_BY(manifest_mutex_);     // the first failure
+  ManifestKeeper manifest_;  // its mutex is taken before mutex_
 
   Mutex mutex_;
   CondVar work_done_;  // a job ended, or a view was published
@@ -432,7 +422,6 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::deque<Writer*> writers_ ABSL_GUARDED_BY(mutex_);
   Snapshots snapshots_ ABSL_GUARDED_BY(mutex_);
   Sequence last_sequence_ ABSL_GUARDED_BY(mutex_) = 0;
-  uint64_t next_file_number_ ABSL_GUARDED_BY(mutex_) = 1;
   bool flush_scheduled_ ABSL_GUARDED_BY(mutex_) = false;
   CompactionSchedule schedule_ ABSL_GUARDED_BY(mutex_);
   int compactions_ ABSL_GUARDED_BY(mutex_) = 0;  // jobs that are scheduled or run

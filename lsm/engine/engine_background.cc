@@ -13,10 +13,6 @@
 namespace lsm::inline TRELLIS_ABI {
 namespace {
 
-// A manifest longer than this, and than twice the snapshot that it began with, is replaced by a new
-// one.
-constexpr uint64_t kManifestBytesMin = uint64_t{64} << 20;
-
 // How long a job waits for readers of what it made superfluous, before it lets others come first.
 constexpr int kCollectTrials = 10;
 constexpr uint64_t kCollectNanos = 1'000'000;
@@ -202,7 +198,7 @@ void Engine::PrepareLog(bool seal_is_near) {
                                            !current_view_->memtable->empty());
     if (!MayBegin() || !is_due) return;
     next_log_ = NextLog::kBeingMade;
-    number = next_file_number_++;
+    number = manifest_.NewFileNumber();
   }
   // Its failure concerns no one yet: the writer that needs the log makes it, and gets the error.
   CatchOutOfMemory([&] {
@@ -216,8 +212,8 @@ void Engine::PrepareLog(bool seal_is_near) {
       made->Keep();
       return status;
     }
-    // A verification of the logs under this lock must find the file of each name that was there.
-    MutexLock manifest_lock(&manifest_mutex_);
+    // A thread that verifies the logs under this lock must find each file whose name it has seen.
+    MutexLock manifest_lock(manifest_.mutex());
     made.reset();
     return status;
   }).IgnoreError();
@@ -367,19 +363,19 @@ absl::Status Engine::ApplyEdit(VersionEdit edit, const OpenTables& outputs,
   NewFiles made;  // until the manifest may name them
   for (const auto& table : outputs)
     made.Add(store_.directory.get(), TableFileName(table->meta.number));
-  MutexLock manifest_lock(&manifest_mutex_);
-  LSM_RETURN_IF_ERROR(manifest_status_);
+  MutexLock manifest_lock(manifest_.mutex());
+  LSM_RETURN_IF_ERROR(manifest_.status());
   std::shared_ptr<const Version> base;
   {
     MutexLock lock(&mutex_);
     base = current_view_->version;
-    edit.next_file_number = next_file_number_;
   }
+  edit.next_file_number = manifest_.next_file_number();
   std::shared_ptr<const Version> version = base;
   if (!edit.added.empty() || !edit.removed.empty()) {
     LSM_ASSIGN_OR_RETURN(version, Version::Create(LevelsAfter(*base, edit, outputs)));
   }
-  if (version == base && change == nullptr) return RecordEdit(edit);
+  if (version == base && change == nullptr) return manifest_.Record(edit);
   // What is recorded must become visible, so the view has its memory beforehand.
   const auto view = std::make_shared<ReadView>();
   ReadViewCell::Prepared prepared;
@@ -389,10 +385,10 @@ absl::Status Engine::ApplyEdit(VersionEdit edit, const OpenTables& outputs,
     prepared = view_.Prepare(view);
   }
   made.Keep();
-  LSM_RETURN_IF_ERROR(RecordEdit(edit));
+  LSM_RETURN_IF_ERROR(manifest_.Record(edit));
   MutexLock lock(&mutex_);
-  // Only who holds manifest_mutex_ changes the version; writers may have sealed a memtable
-  // meanwhile, but no more than one while no flush takes it away.
+  // Only a holder of the manifest's mutex changes the version.  A writer may have sealed a memtable
+  // meanwhile, but no more than one as long as none is removed.
   assert(current_view_->sealed.size() <= view->sealed.capacity());
   *view = *current_view_;
   view->version = std::move(version);
@@ -401,62 +397,11 @@ absl::Status Engine::ApplyEdit(VersionEdit edit, const OpenTables& outputs,
   return absl::OkStatus();
 }
 
-absl::Status Engine::RecordEdit(const VersionEdit& edit) {
-  // After a failure it is unknown which edits count, and even which manifest is the current one.
-  // An edit that another job had ready must not follow: it might go to the wrong one, and what it
-  // makes superfluous would be removed.
-  LSM_RETURN_IF_ERROR(manifest_status_);
-  try {
-    manifest_status_ = WriteEdit(edit);
-  } catch (const std::bad_alloc&) {
-    manifest_status_ = OutOfMemory();
-  }
-  if (!manifest_status_.ok()) {
-    MutexLock lock(&mutex_);
-    AddFailure(FailureKind::kManifest, manifest_status_);
-  }
-  return manifest_status_;
-}
-
-absl::Status Engine::WriteEdit(const VersionEdit& edit) {
-  LSM_RETURN_IF_ERROR(manifest_->Append(edit));
-  LSM_RETURN_IF_ERROR(
-      manifest_state_.Apply(edit, "the manifest being written", manifest_->size_bytes()));
-  return manifest_->size_bytes() > manifest_bytes_max_ ? RotateManifest() : absl::OkStatus();
-}
-
-void Engine::AdoptManifest(std::unique_ptr<ManifestWriter> manifest) {
-  manifest_ = std::move(manifest);
-  // The snapshot of a large store may be long of itself, and must not be written again at each
-  // edit.
-  manifest_bytes_max_ = std::max(kManifestBytesMin, 2 * manifest_->size_bytes());
-}
-
-absl::Status Engine::RotateManifest() {
-  const uint64_t old_number = manifest_->number();
-  const uint64_t number = NewFileNumber();
-  manifest_state_.next_file_number = std::max(manifest_state_.next_file_number, number + 1);
-  const std::string current = manifest_->current_bytes();
-  NewFiles made;
-  LSM_ASSIGN_OR_RETURN(std::unique_ptr<ManifestWriter> next,
-                       CreateManifest(store_, number, manifest_state_, current, &made));
-  (void)manifest_->Close();
-  AdoptManifest(std::move(next));
-  (void)store_.directory->Remove(ManifestFileName(old_number));  // or at the next opening
-  return absl::OkStatus();
-}
-
 size_t Engine::CollectGarbage() {
   const size_t views = view_.Collect();
   if (!obsolete_.empty()) obsolete_.RemoveUnused();
   events_->Deliver();
   return views;
-}
-
-uint64_t Engine::NewFileNumber() {
-  MutexLock lock(&mutex_);
-  // NextFileNumber has seen to it that there are enough.
-  return next_file_number_++;
 }
 
 absl::Status Engine::RequestRange(CompactionSchedule::Request* request) {

@@ -74,10 +74,10 @@ absl::Status Engine::VerifyRecords(VerifyReport* report) {
   ManifestState state;
   {
     // No edit comes between.
-    MutexLock manifest_lock(&manifest_mutex_);
+    MutexLock manifest_lock(manifest_.mutex());
     report->records_left_out = !RecordsAreKnown();
     if (report->records_left_out) return absl::OkStatus();
-    state = manifest_state_;
+    state = manifest_.state();
     const absl::StatusOr<ManifestContents> contents = ReadManifest(*store_.directory);
     if (absl::IsResourceExhausted(contents.status())) return contents.status();
     if (!contents.ok()) {
@@ -91,10 +91,10 @@ absl::Status Engine::VerifyRecords(VerifyReport* report) {
   // without it.  What is wrong then may be that logs came or went meanwhile.
   absl::StatusOr<RecoveryReport> logs = CheckLogs(store_.log_directory(), state, logs_.Sizes());
   if (!logs.ok()) {
-    MutexLock manifest_lock(&manifest_mutex_);
+    MutexLock manifest_lock(manifest_.mutex());
     report->records_left_out = !RecordsAreKnown();
     if (report->records_left_out) return absl::OkStatus();
-    logs = CheckLogs(store_.log_directory(), manifest_state_, logs_.Sizes());
+    logs = CheckLogs(store_.log_directory(), manifest_.state(), logs_.Sizes());
   }
   if (absl::IsResourceExhausted(logs.status())) return logs.status();
   if (!logs.ok()) report->problems.emplace_back(MessageOf(logs.status()));
@@ -186,7 +186,7 @@ bool Engine::ScheduleScrub() {
 // The tables follow one another by their numbers.  A round goes through those that were there when
 // it began: new ones may come faster than they can be read.
 Engine::ScrubStep Engine::NextToScrub() {
-  if (scrubbed_number_ == 0) scrub_end_ = next_file_number_;
+  if (scrubbed_number_ == 0) scrub_end_ = manifest_.next_file_number();
   ScrubStep step;
   uint64_t bytes_total = 0, bytes = 0;
   for (int level = 0; level < kLevels; ++level) {
@@ -277,9 +277,9 @@ absl::StatusOr<CopyReport> Engine::CopyTo(const std::string& path, bool link,
   ManifestState state;
   std::shared_ptr<const Version> version;  // keeps the files
   {
-    MutexLock manifest_lock(&manifest_mutex_);
-    LSM_RETURN_IF_ERROR(manifest_status_);
-    state = manifest_state_;
+    MutexLock manifest_lock(manifest_.mutex());
+    LSM_RETURN_IF_ERROR(manifest_.status());
+    state = manifest_.state();
     MutexLock lock(&mutex_);
     version = current_view_->version;
   }

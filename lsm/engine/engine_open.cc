@@ -135,7 +135,11 @@ Engine::Engine(const Options& options, StoreDirectory store, std::shared_ptr<Eve
       obsolete_(store_.directory.get()),
       logs_(&store_.log_directory()),
       reserve_(store_.directory.get(), ReserveBytesMax(options)),
-      log_reserve_(LogReserveIn(store_.own_log_directory.get(), options)) {}
+      log_reserve_(LogReserveIn(store_.own_log_directory.get(), options)),
+      manifest_(&store_, [this](const absl::Status& status) {
+        MutexLock lock(&mutex_);
+        AddFailure(FailureKind::kManifest, status);
+      }) {}
 
 Engine::~Engine() {
   // Unless its owner has closed it.
@@ -225,10 +229,10 @@ absl::Status Engine::ReleaseStore() {
   VersionEdit closing;
   if (was_opened_ && status.ok()) status = logs_.Close(&closing.closed_logs);
   {
-    MutexLock lock(&manifest_mutex_);
+    MutexLock lock(manifest_.mutex());
     // From now on logs that lost their end are noticed.
-    if (!closing.closed_logs.empty()) status.Update(RecordEdit(closing));
-    if (manifest_ != nullptr) status.Update(manifest_->Close());
+    if (!closing.closed_logs.empty()) status.Update(manifest_.Record(closing));
+    status.Update(manifest_.Close());
   }
   // Joins its threads, so that no job is still on its way out of a function of ours.
   store_.own_scheduler.reset();
@@ -261,14 +265,14 @@ absl::Status Engine::Start() {
   job_context_.table_context.counters = &counters_;
   job_context_.table_context.digest_seed = digest_seed_;
   job_context_.table_context.partitions_on_demand = true;
-  job_context_.new_file_number = [this] { return NewFileNumber(); };
+  job_context_.new_file_number = [this] { return manifest_.NewFileNumber(); };
   LSM_RETURN_IF_ERROR(ChooseFilters(options_, &job_context_));
 
   if (options_.mode != OpenMode::kReadOnly) {
     LSM_ASSIGN_OR_RETURN(const uint64_t next, NextFileNumber(directory, store_.log_directory(),
                                                              contents.state.next_file_number));
+    manifest_.SetNextFileNumber(next);
     MutexLock lock(&mutex_);
-    next_file_number_ = next;
     schedule_.Reserve(static_cast<size_t>(compactions_max_));
   }
   LSM_ASSIGN_OR_RETURN(
@@ -295,8 +299,8 @@ absl::Status Engine::Start() {
     last_sequence_ = replayed.last_sequence;
   }
   if (options_.mode == OpenMode::kReadOnly) {
-    MutexLock lock(&manifest_mutex_);
-    manifest_state_ = contents.state;
+    MutexLock lock(manifest_.mutex());
+    manifest_.Load(contents.state);
     return StartReading(std::move(held), std::move(levels));
   }
   // The lock's name before a log's: it tells a later opening that the log may be this store's.
@@ -376,7 +380,7 @@ absl::Status Engine::StartWriting(ManifestState state,
   view->memtable = std::make_shared<Memtable>();
   LSM_ASSIGN_OR_RETURN(view->version, Version::Create(std::move(levels)));
   absl::Status status;
-  MutexLock manifest_lock(&manifest_mutex_);
+  MutexLock manifest_lock(manifest_.mutex());
   try {
     status = SwitchFiles(std::move(state), expected_current, view, made);
   } catch (const std::bad_alloc&) {
@@ -385,9 +389,7 @@ absl::Status Engine::StartWriting(ManifestState state,
   if (status.ok()) return status;
   // Which log takes the records, and which manifest is the current one, is unknown; so nothing may
   // be written to either before another attempt has come through.
-  manifest_status_ = status;
-  MutexLock lock(&mutex_);
-  AddFailure(FailureKind::kManifest, status);
+  manifest_.Fail(status);
   return status;
 }
 
@@ -395,7 +397,7 @@ absl::Status Engine::SwitchFiles(ManifestState state,
                                  std::optional<std::string_view> expected_current,
                                  const std::shared_ptr<ReadView>& view, NewFiles* made) {
   log_seed_ = store_.environment.random->Next();
-  const uint64_t log_number = NewFileNumber();
+  const uint64_t log_number = manifest_.NewFileNumber();
   LSM_RETURN_IF_ERROR(made->AddMade(&store_.log_directory(), LogFileName(log_number), [&] {
     return logs_.Start(log_number, LogFileId(log_seed_, log_number));
   }));
@@ -406,22 +408,17 @@ absl::Status Engine::SwitchFiles(ManifestState state,
   state.synced_logs.clear();
   state.closed_logs.clear();
   state.started = true;  // by the snapshot that the new manifest begins with
-  const uint64_t manifest_number = NewFileNumber();
   {
     MutexLock lock(&mutex_);
     state.last_sequence = last_sequence_;
-    state.next_file_number = next_file_number_;
   }
   std::vector<MemtableLog> memtable_logs = {{log_number}};
   ReadViewCell::Prepared prepared = view_.Prepare(view);
-  LSM_ASSIGN_OR_RETURN(std::unique_ptr<ManifestWriter> manifest,
-                       CreateManifest(store_, manifest_number, state, expected_current, made));
+  LSM_ASSIGN_OR_RETURN(const uint64_t manifest_number,
+                       manifest_.Begin(std::move(state), expected_current, made));
   // With DB::Resume there may be readers.
-  RemoveOrphans(*store_.directory, store_.log_directory(), state, manifest_number,
+  RemoveOrphans(*store_.directory, store_.log_directory(), manifest_.state(), manifest_number,
                 [this](uint64_t table) { return obsolete_.Has(table); });
-  AdoptManifest(std::move(manifest));
-  manifest_state_ = std::move(state);
-  manifest_status_ = absl::OkStatus();
   {
     MutexLock lock(&mutex_);
     memtable_logs_ = std::move(memtable_logs);

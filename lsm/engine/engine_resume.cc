@@ -86,10 +86,7 @@ absl::Status Engine::StartOver(const ReadView& view, absl::Status* forgotten) {
   forgotten->Update(store_.log_directory().ForgetFailedSync());
   LSM_ASSIGN_OR_RETURN(const Current current, ReadCurrent(*store_.directory, kCurrentFileName));
   ManifestState state;
-  {
-    MutexLock lock(&manifest_mutex_);
-    state.digest_seed = manifest_state_.digest_seed;
-  }
+  state.digest_seed = digest_seed_;
   std::array<OpenTables, kLevels> levels;
   for (int i = 0; i < kLevels; ++i) levels[static_cast<size_t>(i)] = view.version->level(i);
   NewFiles made;

@@ -342,7 +342,7 @@ absl::Status Engine::SealMemtable(FlushReason reason, StallEvents* stall, bool* 
 }
 
 absl::StatusOr<uint64_t> Engine::StartLog(StallEvents* stall, bool* counted) {
-  const uint64_t number = next_file_number_++;
+  const uint64_t number = manifest_.NewFileNumber();
   next_log_ = NextLog::kBeingMade;  // no job begins the same
   // Makes and syncs a file.  Meanwhile this writer still leads, so no other seals or writes.
   stall->Begin(StallCause::kLog);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "lsm/bytes/coding.h"
+#include "lsm/store/manifest_keeper.h"
 #include "lsm/version/manifest.h"
 #include "tests/lsm/engine/store_test.h"
 #include "tests/support/status_matchers.h"
@@ -22,7 +23,7 @@ using testing::Not;
 using testing_support::IsOk;
 using Unsynced = MemoryFileSystem::Unsynced;
 
-constexpr uint64_t kLimitBytes = uint64_t{64} << 20;  // as in engine_background.cc
+constexpr uint64_t kLimitBytes = ManifestKeeper::kBytesMin;
 
 class ManifestRotationTest : public StoreTest {
  protected:

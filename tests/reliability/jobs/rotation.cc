@@ -33,7 +33,7 @@ using testing_support::InChild;
 
 constexpr char kPath[] = "/store";
 constexpr char kLogsPath[] = "/logs";
-constexpr uint64_t kManifestBytesMax = uint64_t{64} << 20;  // as in lsm/engine/engine_background.cc
+constexpr uint64_t kManifestBytesMax = uint64_t{64} << 20;  // ManifestKeeper::kBytesMin
 constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
 
 // About the bytes of an edit that adds a table of this key alone.  With the longest keys some 500
