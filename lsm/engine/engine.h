@@ -42,13 +42,11 @@
 #include "lsm/compaction/compaction_schedule.h"
 #include "lsm/compaction/jobs.h"
 #include "lsm/compaction/level0_account.h"
-#include "lsm/compaction/steps.h"
 #include "lsm/engine/failures.h"
 #include "lsm/engine/read_view.h"
 #include "lsm/engine/snapshots.h"
 #include "lsm/engine/write_pace.h"
 #include "lsm/events/event_queue.h"
-#include "lsm/events/job_events.h"
 #include "lsm/explanation.h"
 #include "lsm/fs/mutex.h"
 #include "lsm/iterator.h"
@@ -60,8 +58,6 @@
 #include "lsm/store/log_set.h"
 #include "lsm/store/manifest_keeper.h"
 #include "lsm/store/obsolete_files.h"
-#include "lsm/store/pacer.h"
-#include "lsm/store/recovery.h"
 #include "lsm/store/reserve.h"
 #include "lsm/store/store_directory.h"
 #include "lsm/store/store_files.h"
@@ -70,6 +66,10 @@
 #include "lsm/write_batch.h"
 
 namespace lsm::inline TRELLIS_ABI {
+
+class Pacer;
+struct PlanLeft;
+class StallEvents;
 
 // Iterators keep it, also when it is closed; snapshots do too (db.cc).
 class Engine : public std::enable_shared_from_this<Engine> {
@@ -248,7 +248,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // Of a write that was not begun.
   static absl::Status Refusal(const absl::Status& failure);
   // By the writer whose turn it is.
-  absl::Status Mend() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status RecoverFromFailures() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status StartOver(const ReadView& view, absl::Status* forgotten) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // --- a full disk (engine_space.cc) ---
@@ -436,7 +436,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::vector<std::string> damage_ ABSL_GUARDED_BY(mutex_);
   std::set<uint64_t> damage_known_ ABSL_GUARDED_BY(mutex_);  // digests of all lines
   Failures failures_ ABSL_GUARDED_BY(mutex_);
-  bool mending_ ABSL_GUARDED_BY(mutex_) = false;  // no job is to begin
+  bool is_recovering_ ABSL_GUARDED_BY(mutex_) = false;  // no job is to begin
   // Set under mutex_, when Close begins.  Relaxed wherever it is read without: jobs only look
   // whether they should hurry.
   std::atomic<bool> closing_{false};

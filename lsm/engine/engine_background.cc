@@ -8,6 +8,7 @@
 #include "lsm/compaction/filter_plan.h"
 #include "lsm/compaction/picker.h"
 #include "lsm/engine/engine.h"
+#include "lsm/events/job_events.h"
 #include "lsm/fs/file_names.h"
 
 namespace lsm::inline TRELLIS_ABI {
@@ -20,7 +21,8 @@ constexpr uint64_t kCollectNanos = 1'000'000;
 }  // namespace
 
 bool Engine::MayBegin() {
-  return !closing_.load(std::memory_order_relaxed) && !mending_ && failures_.OfLogOrManifest().ok();
+  return !closing_.load(std::memory_order_relaxed) && !is_recovering_ &&
+         failures_.OfLogOrManifest().ok();
 }
 
 void Engine::ScheduleWork() {

@@ -6,6 +6,7 @@
 #include "lsm/bytes/status.h"
 #include "lsm/compaction/filter_plan.h"
 #include "lsm/engine/engine.h"
+#include "lsm/events/job_events.h"
 #include "lsm/events/watched_directory.h"
 #include "lsm/fs/file_names.h"
 #include "lsm/release.h"

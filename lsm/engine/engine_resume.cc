@@ -49,10 +49,10 @@ absl::Status Engine::Resume() {
 // current one.  So none of them is used any more.  What readers see now, which is exactly what was
 // acknowledged, is what the store goes on from: its memtables become tables, and there are a new
 // log and a new manifest, as when a store is opened.
-absl::Status Engine::Mend() {
+absl::Status Engine::RecoverFromFailures() {
   if (failures_.First().ok()) return absl::OkStatus();
   const uint64_t from = store_.environment.clock->MonotonicNanos();
-  mending_ = true;
+  is_recovering_ = true;
   while (flush_scheduled_ || compactions_ > 0 || next_log_ == NextLog::kBeingMade)
     scheduler_->Wait(&mutex_, &work_done_);
   // Only jobs and the writer whose turn it is replace views.
@@ -63,7 +63,7 @@ absl::Status Engine::Mend() {
   absl::Status status = CatchOutOfMemory(start_over);
   if (IsDiskFull(status) && ReleaseReserves()) status = CatchOutOfMemory(start_over);
   mutex_.Lock();
-  mending_ = false;
+  is_recovering_ = false;
   Resumed event;
   event.nanos = store_.environment.clock->MonotonicNanos() - from;
   event.status = status;

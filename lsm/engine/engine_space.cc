@@ -1,6 +1,7 @@
 // Engine: a full disk, and the reserve for it.
 #include "lsm/bytes/status.h"
 #include "lsm/engine/engine.h"
+#include "lsm/events/job_events.h"
 
 namespace lsm::inline TRELLIS_ABI {
 

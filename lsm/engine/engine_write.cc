@@ -7,6 +7,7 @@
 
 #include "lsm/bytes/status.h"
 #include "lsm/engine/engine.h"
+#include "lsm/events/job_events.h"
 
 namespace lsm::inline TRELLIS_ABI {
 namespace {
@@ -123,7 +124,7 @@ absl::Status Engine::Lead(Writer* leader) {
         status = MakeRoom(/*seal_now=*/true);
         break;
       case Writer::Task::kResume:
-        status = Mend();
+        status = RecoverFromFailures();
         break;
     }
   } catch (const std::bad_alloc&) {
