@@ -100,6 +100,7 @@
 #include "lsm/event_listener.h"
 #include "lsm/explanation.h"
 #include "lsm/iterator.h"
+#include "lsm/limits.h"
 #include "lsm/options.h"
 #include "lsm/pace.h"
 #include "lsm/pinned_value.h"

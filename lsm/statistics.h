@@ -13,11 +13,10 @@
 
 #include "bloom/core/abi.h"
 #include "lsm/histogram.h"
+#include "lsm/limits.h"
 #include "lsm/reports.h"
 
 namespace lsm::inline TRELLIS_ABI {
-
-inline constexpr int kLevels = 7;
 
 // How the point lookups fared at one level, and what the level is.
 struct LevelStatistics {

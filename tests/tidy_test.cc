@@ -340,7 +340,8 @@ std::set<std::string> Installed(const Tree& tree) {
   return rules == tree.end() ? std::set<std::string>() : PathsIn(rules->second);
 }
 
-// Headers that are installed include installed ones, and of Abseil only Status and StatusOr.
+// Headers that are installed include installed ones, and of Abseil only Status and StatusOr.  Of
+// lsm/ they are those that stand there directly: the path tells what is public.
 Complaints InstalledHeadersAreClosed(const Tree& tree) {
   std::set<std::string> installed = Installed(tree);
   std::erase_if(installed, [](const std::string& path) { return !IsHeader(path); });
@@ -350,8 +351,12 @@ Complaints InstalledHeadersAreClosed(const Tree& tree) {
   for (const std::string& path : installed) {
     if (!tree.contains(path) && !tree.contains(path + ".in"))
       complaints.push_back(kInstallRules + ": there is no " + path);
+    if (path.starts_with("lsm/") && FolderOf(path) != "lsm")
+      complaints.push_back(kInstallRules + ": installs the private " + path);
   }
   ForEachLine(tree, IsHeader, [&](const std::string& path, size_t i, std::string_view line) {
+    if (FolderOf(path) == "lsm" && i == 0 && !installed.contains(path))
+      complaints.push_back(path + ": is public, but not installed");
     if (!installed.contains(path)) return;
     const std::string target = IncludeOf(line).target;
     if (IsOurs(target) && !installed.contains(target))
@@ -554,6 +559,8 @@ std::vector<Rule> RulesOfPackageAndDocuments() {
          {"lsm/b.h", ""}},
         {{kInstallRules, "HEADERS lsm/a.h)\n"},
          {"lsm/a.h", "#include \"absl/strings/string_view.h\"\n"}},
+        {{kInstallRules, "HEADERS lsm/base/b.h)\n"}, {"lsm/base/b.h", ""}},
+        {{kInstallRules, "HEADERS lsm/a.h)\n"}, {"lsm/a.h", ""}, {"lsm/b.h", "\n"}},
         {{kInstallRules, "HEADERS lsm/a.h)\n"}},
         {}}},
       {"PagesForEmbeddersAreInstalled",

@@ -8,6 +8,7 @@
 #include "bench/report/page.h"
 #include "lsm/bytes/status.h"
 #include "lsm/db.h"
+#include "lsm/limits.h"
 
 namespace bench {
 namespace {

@@ -8,7 +8,7 @@
 #include "lsm/base/key_head.h"
 #include "lsm/block/block_entry.h"
 #include "lsm/bytes/status.h"
-#include "lsm/write_batch.h"
+#include "lsm/limits.h"
 
 namespace lsm::inline TRELLIS_ABI {
 namespace {

@@ -5,6 +5,7 @@
 #include <new>
 #include <utility>
 
+#include "lsm/base/encoded_batch.h"
 #include "lsm/bytes/status.h"
 #include "lsm/engine/engine.h"
 #include "lsm/events/job_events.h"
@@ -151,7 +152,7 @@ absl::Status Engine::Lead(Writer* leader) {
 absl::Status Engine::Commit(Writer* leader, Writer** last) {
   bool sync = false;
   *last = BuildGroup(leader, &sync);
-  const uint32_t entries = WriteBatch::CountOf(group_bytes_);
+  const uint32_t entries = EncodedBatch::CountOf(group_bytes_);
   // The highest number itself is never used: a batch's numbers must have one behind them.
   if (last_sequence_ + entries >= kSequenceMax) {
     return absl::ResourceExhaustedError(
@@ -184,7 +185,7 @@ Engine::Writer* Engine::BuildGroup(Writer* leader, bool* sync) {
   const size_t bytes_max = leader_bytes <= kSmallGroupBytesMax
                                ? leader_bytes + kSmallGroupBytesMax
                                : std::max(leader_bytes, kGroupBytesMax);
-  group_bytes_.assign(leader->batch->encoded());
+  group_bytes_.assign(EncodedBatch::Of(*leader->batch));
   uint32_t count = leader->batch->count();
   *sync = leader->sync;
   Writer* last = leader;
@@ -197,7 +198,7 @@ Engine::Writer* Engine::BuildGroup(Writer* leader, bool* sync) {
     if (next->batch->has_puts() &&
         (IsRoomShort() || !FitsIntoReserve(group_bytes_.size() + next->batch->size_bytes())))
       break;
-    group_bytes_.append(next->batch->encoded().substr(WriteBatch::kHeaderBytes));
+    group_bytes_.append(EncodedBatch::Of(*next->batch).substr(EncodedBatch::kHeaderBytes));
     count += next->batch->count();
     last = next;
   }
@@ -213,7 +214,7 @@ absl::Status Engine::PrepareGroup(Memtable* memtable) {
 
 absl::Status Engine::CommitGroup(Memtable* memtable, bool sync) {
   // A group without entries only asks for a sync.
-  if (WriteBatch::CountOf(group_bytes_) > 0) {
+  if (EncodedBatch::CountOf(group_bytes_) > 0) {
     LSM_ASSIGN_OR_RETURN(const uint64_t log_bytes, logs_.Append(group_bytes_));
     const Counters::Here counters(&counters_);
     counters.Add(Counter::kWriteGroups, 1);

@@ -29,6 +29,7 @@
 #include "bloom/core/filter.h"
 #include "bloom/variants/blocked.h"
 #include "lsm/db.h"
+#include "lsm/limits.h"
 
 namespace examples {
 

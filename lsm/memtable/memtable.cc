@@ -3,6 +3,7 @@
 #include <cassert>
 #include <utility>
 
+#include "lsm/base/encoded_batch.h"
 #include "lsm/bytes/status.h"
 
 namespace lsm::inline TRELLIS_ABI {
@@ -12,7 +13,7 @@ namespace {
 constexpr size_t kPreparedKept = 4096;
 
 // Makes the entries of a batch, and links none in.
-class EntryMaker : public WriteBatch::Handler {
+class EntryMaker : public EncodedBatch::Handler {
  public:
   EntryMaker(Skiplist* list, Sequence first, std::vector<const Skiplist::Entry*>* made)
       : list_(list), next_(first), made_(made) {}
@@ -78,11 +79,11 @@ void Memtable::Add(Sequence sequence, EntryKind kind, std::string_view user_key,
 
 absl::Status Memtable::PrepareBatch(std::string_view encoded) {
   prepared_.clear();
-  if (encoded.size() < WriteBatch::kHeaderBytes) {
+  if (encoded.size() < EncodedBatch::kHeaderBytes) {
     return DamageAt("write batch", encoded.size(), "shorter than its header");
   }
-  EntryMaker maker(&skiplist_, WriteBatch::FirstSequenceOf(encoded), &prepared_);
-  LSM_RETURN_IF_ERROR(WriteBatch::ForEach(encoded, &maker));
+  EntryMaker maker(&skiplist_, EncodedBatch::FirstSequenceOf(encoded), &prepared_);
+  LSM_RETURN_IF_ERROR(EncodedBatch::ForEach(encoded, &maker));
   skiplist_.Reserve(prepared_.size());
   return absl::OkStatus();
 }

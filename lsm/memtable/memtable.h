@@ -17,7 +17,6 @@
 #include "lsm/iterator.h"
 #include "lsm/memtable/arena.h"
 #include "lsm/memtable/skiplist.h"
-#include "lsm/write_batch.h"
 
 namespace lsm::inline TRELLIS_ABI {
 

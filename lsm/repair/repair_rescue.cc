@@ -2,15 +2,16 @@
 #include <algorithm>
 #include <utility>
 
+#include "lsm/base/encoded_batch.h"
 #include "lsm/bytes/escape.h"
 #include "lsm/bytes/status.h"
 #include "lsm/compaction/filter_plan.h"
+#include "lsm/limits.h"
 #include "lsm/repair/repair_job.h"
 #include "lsm/store/recovery.h"
 #include "lsm/store/store_files.h"
 #include "lsm/table/table_check.h"
 #include "lsm/table/table_claims.h"
-#include "lsm/write_batch.h"
 
 namespace lsm::inline TRELLIS_ABI {
 namespace {
@@ -331,11 +332,11 @@ absl::Status RepairJob::SalvageRecord(const LogReader::Record& record, const std
   const auto at_record = [&](auto... what) {
     return Concat(logs_.path(), "/", name, ": record at offset ", record.offset, ": ", what...);
   };
-  if (record.payload.size() < WriteBatch::kHeaderBytes) {
+  if (record.payload.size() < EncodedBatch::kHeaderBytes) {
     DamagedLog(name, at_record("too short for a batch"));
     return absl::OkStatus();
   }
-  const Sequence first = WriteBatch::FirstSequenceOf(record.payload);
+  const Sequence first = EncodedBatch::FirstSequenceOf(record.payload);
   if (first <= in_tables_to_) return absl::OkStatus();
   const absl::Status status = CheckBatch(record.payload);
   if (!status.ok()) {
@@ -348,7 +349,7 @@ absl::Status RepairJob::SalvageRecord(const LogReader::Record& record, const std
     LeaveOut(at_record("the writes before it are missing, those numbered from ", salvaged_to_ + 1,
                        " to ", first - 1));
   }
-  salvaged_to_ = std::max(salvaged_to_, first - 1 + WriteBatch::CountOf(record.payload));
+  salvaged_to_ = std::max(salvaged_to_, first - 1 + EncodedBatch::CountOf(record.payload));
   return filler->Add(record.payload, log);
 }
 

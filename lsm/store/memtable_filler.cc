@@ -3,27 +3,27 @@
 #include <algorithm>
 #include <utility>
 
+#include "lsm/base/encoded_batch.h"
 #include "lsm/bytes/status.h"
-#include "lsm/write_batch.h"
 
 namespace lsm::inline TRELLIS_ABI {
 
 absl::Status CheckBatch(std::string_view encoded) {
-  class Ignore : public WriteBatch::Handler {
+  class Ignore : public EncodedBatch::Handler {
     absl::Status Put(std::string_view, std::string_view) override { return absl::OkStatus(); }
     absl::Status Delete(std::string_view) override { return absl::OkStatus(); }
   };
   Ignore ignore;
-  return WriteBatch::ForEach(encoded, &ignore);
+  return EncodedBatch::ForEach(encoded, &ignore);
 }
 
-class MemtableFiller::Handler : public WriteBatch::Handler {
+class MemtableFiller::Handler : public EncodedBatch::Handler {
  public:
   Handler(MemtableFiller* filler, std::string_view payload, LogReader* log)
       : filler_(*filler),
         payload_(payload),
         log_(*log),
-        next_(WriteBatch::FirstSequenceOf(payload)) {}
+        next_(EncodedBatch::FirstSequenceOf(payload)) {}
 
   absl::Status Put(std::string_view key, std::string_view value) override {
     return Add(EntryKind::kPut, key, value);
@@ -63,7 +63,7 @@ absl::Status MemtableFiller::MakeRoomForNext(LogReader* log) {
 
 absl::Status MemtableFiller::Add(std::string_view payload, LogReader* log) {
   Handler handler(this, payload, log);
-  LSM_RETURN_IF_ERROR(WriteBatch::ForEach(payload, &handler));
+  LSM_RETURN_IF_ERROR(EncodedBatch::ForEach(payload, &handler));
   log->GiveBackPayload(payload.size());
   return absl::OkStatus();
 }

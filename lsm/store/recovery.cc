@@ -5,11 +5,11 @@
 #include <string>
 #include <utility>
 
+#include "lsm/base/encoded_batch.h"
 #include "lsm/bytes/status.h"
 #include "lsm/fs/file_names.h"
 #include "lsm/log/log_reader.h"
 #include "lsm/store/store_files.h"
-#include "lsm/write_batch.h"
 
 namespace lsm::inline TRELLIS_ABI {
 namespace {
@@ -96,11 +96,11 @@ class Replay {
 
   absl::Status Apply(const LogReader::Record& record, LogReader* reader, bool was_durable) {
     const std::string& path = reader->path();
-    if (record.payload.size() < WriteBatch::kHeaderBytes) {
+    if (record.payload.size() < EncodedBatch::kHeaderBytes) {
       return DamageAt(path, record.offset, "the record is too short for a batch");
     }
-    const Sequence first = WriteBatch::FirstSequenceOf(record.payload);
-    const uint32_t count = WriteBatch::CountOf(record.payload);
+    const Sequence first = EncodedBatch::FirstSequenceOf(record.payload);
+    const uint32_t count = EncodedBatch::CountOf(record.payload);
     if (gap_ || first != result_.last_sequence + 1) {
       if (was_durable || first <= result_.last_sequence) {
         return DamageAt(path, record.offset,

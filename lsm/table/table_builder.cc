@@ -11,8 +11,8 @@
 #include "lsm/bytes/escape.h"
 #include "lsm/bytes/status.h"
 #include "lsm/filters/filter_curve.h"
+#include "lsm/limits.h"
 #include "lsm/release.h"
-#include "lsm/write_batch.h"
 
 namespace lsm::inline TRELLIS_ABI {
 namespace {

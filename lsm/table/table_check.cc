@@ -8,8 +8,8 @@
 #include "bloom/core/hash.h"
 #include "lsm/bytes/escape.h"
 #include "lsm/bytes/status.h"
+#include "lsm/limits.h"
 #include "lsm/table/table_walk.h"
-#include "lsm/write_batch.h"
 
 namespace lsm::inline TRELLIS_ABI {
 namespace {

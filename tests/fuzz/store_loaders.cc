@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "bloom/filter_policy.h"
+#include "lsm/base/encoded_batch.h"
 #include "lsm/base/internal_key.h"
 #include "lsm/fs/file_names.h"
 #include "lsm/log/log_format.h"
@@ -45,7 +46,7 @@ struct Write {
   bool operator==(const Write&) const = default;
 };
 
-class Writes : public lsm::WriteBatch::Handler {
+class Writes : public lsm::EncodedBatch::Handler {
  public:
   absl::Status Put(std::string_view key, std::string_view value) override {
     all.push_back({false, std::string(key), std::string(value)});
@@ -61,7 +62,7 @@ class Writes : public lsm::WriteBatch::Handler {
 bool UseBatch(std::string_view bytes) {
   const ExactCopy copy(bytes);
   Writes writes;
-  const bool is_batch = lsm::WriteBatch::ForEach(copy.view(), &writes).ok();
+  const bool is_batch = lsm::EncodedBatch::ForEach(copy.view(), &writes).ok();
   lsm::Memtable memtable;
   Demand(memtable.PrepareBatch(copy.view()).ok() == is_batch, "what can be walked can be applied");
   if (!is_batch) return false;
@@ -70,12 +71,15 @@ bool UseBatch(std::string_view bytes) {
   lsm::WriteBatch again;
   for (const Write& write : writes.all)
     write.is_delete ? again.Delete(write.key) : again.Put(write.key, write.value);
-  again.SetFirstSequence(lsm::WriteBatch::FirstSequenceOf(bytes));
+  lsm::EncodedBatch::SetFirstSequence(&again, lsm::EncodedBatch::FirstSequenceOf(bytes));
   Demand(again.status().ok() && again.count() == writes.all.size(), "it can be written again");
   // A length may have been written with more bytes than it needs.
-  Demand(again.encoded().size() < bytes.size() || again.encoded() == bytes, "and is the same then");
+  Demand(
+      lsm::EncodedBatch::Of(again).size() < bytes.size() || lsm::EncodedBatch::Of(again) == bytes,
+      "and is the same then");
   Writes read_again;
-  Demand(lsm::WriteBatch::ForEach(again.encoded(), &read_again).ok(), "it can be read again");
+  Demand(lsm::EncodedBatch::ForEach(lsm::EncodedBatch::Of(again), &read_again).ok(),
+         "it can be read again");
   Demand(read_again.all == writes.all, "with the same writes");
 
   std::map<std::string, Write> newest;
@@ -94,10 +98,10 @@ bool UseBatch(std::string_view bytes) {
 
 // As many as there are, as far as the lengths lead, and a sequence number that there is.
 void CountBatch(std::string& bytes, uint64_t) {
-  if (bytes.size() < lsm::WriteBatch::kHeaderBytes) return;
-  std::string_view rest = std::string_view(bytes).substr(lsm::WriteBatch::kHeaderBytes), ignored;
+  if (bytes.size() < lsm::EncodedBatch::kHeaderBytes) return;
+  std::string_view rest = std::string_view(bytes).substr(lsm::EncodedBatch::kHeaderBytes), ignored;
   uint32_t count = 0;
-  size_t sound_bytes = lsm::WriteBatch::kHeaderBytes;
+  size_t sound_bytes = lsm::EncodedBatch::kHeaderBytes;
   while (!rest.empty() && static_cast<uint8_t>(rest[0]) < 2) {
     const bool is_put = rest[0] == 1;
     rest.remove_prefix(1);
@@ -117,14 +121,14 @@ std::string SomeBatch(lsm::Sequence sequence) {
   batch.Delete("key");
   batch.Put("", std::string(200, 'v'));
   batch.Put("kez", "");
-  batch.SetFirstSequence(sequence);
-  return std::string(batch.encoded());
+  lsm::EncodedBatch::SetFirstSequence(&batch, sequence);
+  return std::string(lsm::EncodedBatch::Of(batch));
 }
 
 std::vector<std::string> BatchSeeds() {
   lsm::WriteBatch one;
   one.Put("a", "b");
-  return {SomeBatch(0), SomeBatch(lsm::kSequenceMax - 10), std::string(one.encoded())};
+  return {SomeBatch(0), SomeBatch(lsm::kSequenceMax - 10), std::string(lsm::EncodedBatch::Of(one))};
 }
 
 // --- version edits ---

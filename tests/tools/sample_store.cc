@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "bloom/filter_policy.h"
+#include "lsm/base/encoded_batch.h"
 #include "lsm/base/internal_key.h"
 #include "lsm/fs/file_names.h"
 #include "lsm/version/manifest.h"
@@ -37,8 +38,8 @@ std::string EncodedBatch(const std::vector<SampleEntry>& entries) {
       batch.Put(entry.key, entry.value);
     }
   }
-  batch.SetFirstSequence(entries.front().sequence);
-  return std::string(batch.encoded());
+  lsm::EncodedBatch::SetFirstSequence(&batch, entries.front().sequence);
+  return std::string(lsm::EncodedBatch::Of(batch));
 }
 
 // Keys that are hard on eyes and parsers.

@@ -136,9 +136,6 @@ set(trellis_components bloom)
 if(TRELLIS_BUILD_LSM)
   # Of lsm/ only the store's interface and the seam to the file system (tests/tidy_test.cc: closed under inclusion).
   trellis_install(lsm HEADERS
-    lsm/base/internal_key.h
-    lsm/base/key_head.h
-    lsm/bytes/coding.h
     lsm/db.h
     lsm/environment.h
     lsm/event_listener.h
@@ -148,6 +145,7 @@ if(TRELLIS_BUILD_LSM)
     lsm/filter_goal.h
     lsm/histogram.h
     lsm/iterator.h
+    lsm/limits.h
     lsm/memory_file_system.h
     lsm/options.h
     lsm/pace.h

@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "lsm/base/encoded_batch.h"
 #include "lsm/bytes/coding.h"
+#include "lsm/limits.h"
 #include "tests/support/status_matchers.h"
 
 namespace lsm {
@@ -16,7 +18,7 @@ using testing::HasSubstr;
 using testing_support::StatusIs;
 
 // Writes down what it is given; fails at the entry that it is told to.
-class Recorder : public WriteBatch::Handler {
+class Recorder : public EncodedBatch::Handler {
  public:
   absl::Status Put(std::string_view key, std::string_view value) override {
     return Record("put " + std::string(key) + "=" + std::string(value));
@@ -37,7 +39,7 @@ class Recorder : public WriteBatch::Handler {
 std::vector<std::string> EntriesOf(const WriteBatch& batch) {
   Recorder recorder;
   EXPECT_OK(batch.status());
-  EXPECT_OK(WriteBatch::ForEach(batch.encoded(), &recorder));
+  EXPECT_OK(EncodedBatch::ForEach(EncodedBatch::Of(batch), &recorder));
   EXPECT_EQ(recorder.entries.size(), batch.count());
   return recorder.entries;
 }
@@ -45,7 +47,7 @@ std::vector<std::string> EntriesOf(const WriteBatch& batch) {
 TEST(WriteBatchTest, ANewBatchIsEmpty) {
   WriteBatch batch;
   EXPECT_EQ(batch.count(), 0u);
-  EXPECT_EQ(batch.size_bytes(), WriteBatch::kHeaderBytes);
+  EXPECT_EQ(batch.size_bytes(), EncodedBatch::kHeaderBytes);
   EXPECT_TRUE(EntriesOf(batch).empty());
 }
 
@@ -65,28 +67,28 @@ TEST(WriteBatchTest, EntriesComeBackInOrder) {
 
 TEST(WriteBatchTest, TheEncodingIsAsDrawn) {
   WriteBatch batch;
-  batch.SetFirstSequence(0x0102030405);
+  EncodedBatch::SetFirstSequence(&batch, 0x0102030405);
   batch.Put("key", "value");
   batch.Delete("k");
-  EXPECT_EQ(batch.encoded(), std::string("\x05\x04\x03\x02\x01\0\0\0"
-                                         "\x02\0\0\0"
-                                         "\x01\x03key\x05value"
-                                         "\0\x01k",
-                                         12 + 11 + 3));
-  EXPECT_EQ(WriteBatch::FirstSequenceOf(batch.encoded()), 0x0102030405u);
-  EXPECT_EQ(WriteBatch::CountOf(batch.encoded()), 2u);
+  EXPECT_EQ(EncodedBatch::Of(batch), std::string("\x05\x04\x03\x02\x01\0\0\0"
+                                                 "\x02\0\0\0"
+                                                 "\x01\x03key\x05value"
+                                                 "\0\x01k",
+                                                 12 + 11 + 3));
+  EXPECT_EQ(EncodedBatch::FirstSequenceOf(EncodedBatch::Of(batch)), 0x0102030405u);
+  EXPECT_EQ(EncodedBatch::CountOf(EncodedBatch::Of(batch)), 2u);
 }
 
 TEST(WriteBatchTest, AppendAddsAllEntriesOfTheOther) {
   WriteBatch batch, other;
   batch.Put("a", "1");
-  batch.SetFirstSequence(7);
+  EncodedBatch::SetFirstSequence(&batch, 7);
   other.Delete("b");
   other.Put("c", "3");
-  other.SetFirstSequence(99);
+  EncodedBatch::SetFirstSequence(&other, 99);
   batch.Append(other);
   EXPECT_EQ(EntriesOf(batch), (std::vector<std::string>{"put a=1", "delete b", "put c=3"}));
-  EXPECT_EQ(WriteBatch::FirstSequenceOf(batch.encoded()), 7u);
+  EXPECT_EQ(EncodedBatch::FirstSequenceOf(EncodedBatch::Of(batch)), 7u);
   EXPECT_EQ(EntriesOf(other).size(), 2u);
   batch.Append(batch);
   EXPECT_EQ(batch.count(), 6u);
@@ -117,10 +119,10 @@ TEST(WriteBatchTest, WhatIsBeyondALimitSpoilsTheBatch) {
   batch.Put(std::string(kKeyBytesMax + 1, 'k'), "v");
   EXPECT_THAT(batch.status(), StatusIs(absl::StatusCode::kInvalidArgument,
                                        HasSubstr("a key of 65537 bytes; at most 65536")));
-  const std::string before(batch.encoded());
+  const std::string before(EncodedBatch::Of(batch));
   batch.Put("b", "2");
   batch.Delete("b");
-  EXPECT_EQ(batch.encoded(), before) << "it stays spoilt";
+  EXPECT_EQ(EncodedBatch::Of(batch), before) << "it stays spoilt";
 
   WriteBatch other;
   other.Put("x", "");
@@ -160,7 +162,7 @@ TEST(WriteBatchTest, TheHandlersErrorEndsTheWalk) {
   for (int i = 0; i < 5; ++i) batch.Put("k", "v");
   Recorder recorder;
   recorder.fail_at = 2;
-  EXPECT_THAT(WriteBatch::ForEach(batch.encoded(), &recorder),
+  EXPECT_THAT(EncodedBatch::ForEach(EncodedBatch::Of(batch), &recorder),
               StatusIs(absl::StatusCode::kAborted, "told to"));
   EXPECT_EQ(recorder.entries.size(), 2u);
 }
@@ -172,12 +174,12 @@ TEST(WriteBatchTest, EveryTruncationIsDamage) {
   batch.Put(std::string(200, 'k'), std::string(300, 'v'));
   for (size_t size = 0; size < batch.size_bytes(); ++size) {
     Recorder recorder;
-    EXPECT_THAT(WriteBatch::ForEach(batch.encoded().substr(0, size), &recorder),
+    EXPECT_THAT(EncodedBatch::ForEach(EncodedBatch::Of(batch).substr(0, size), &recorder),
                 StatusIs(absl::StatusCode::kDataLoss, HasSubstr("write batch: offset")))
         << size;
   }
   Recorder recorder;
-  EXPECT_THAT(WriteBatch::ForEach(std::string(batch.encoded()) + "x", &recorder),
+  EXPECT_THAT(EncodedBatch::ForEach(std::string(EncodedBatch::Of(batch)) + "x", &recorder),
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("more bytes than")));
 }
 
@@ -192,7 +194,7 @@ TEST(WriteBatchTest, WhatNoBatchHoldsIsDamage) {
   const std::string_view put = "\x01\x01k\x01v";
   const auto walk = [](const std::string& encoded) {
     Recorder recorder;
-    return WriteBatch::ForEach(encoded, &recorder);
+    return EncodedBatch::ForEach(encoded, &recorder);
   };
   EXPECT_OK(walk(Encoded(1, 1, put)));
   EXPECT_OK(walk(Encoded(kSequenceMax - 1, 1, put)));
@@ -224,19 +226,19 @@ TEST(WriteBatchTest, FlippedBitsNeverCrash) {
   batch.Delete("gone");
   batch.Put(std::string(200, 'k'), std::string(20, 'v'));
   for (size_t bit = 0; bit < 8 * batch.size_bytes(); ++bit) {
-    std::string bytes(batch.encoded());
+    std::string bytes(EncodedBatch::Of(batch));
     bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ (1 << (bit % 8)));
     Recorder recorder;
-    const absl::Status status = WriteBatch::ForEach(bytes, &recorder);
+    const absl::Status status = EncodedBatch::ForEach(bytes, &recorder);
     EXPECT_TRUE(status.ok() || status.code() == absl::StatusCode::kDataLoss) << status;
   }
   for (uint64_t seed = 0; seed < 20000; ++seed) {
     std::mt19937_64 random(seed);
-    std::string bytes(batch.encoded());
+    std::string bytes(EncodedBatch::Of(batch));
     for (int i = 0; i < 4; ++i) bytes[random() % bytes.size()] = static_cast<char>(random());
     bytes.resize(random() % (bytes.size() + 20));
     Recorder recorder;
-    const absl::Status status = WriteBatch::ForEach(bytes, &recorder);
+    const absl::Status status = EncodedBatch::ForEach(bytes, &recorder);
     EXPECT_TRUE(status.ok() || status.code() == absl::StatusCode::kDataLoss) << seed;
   }
 }

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "lsm/limits.h"
 #include "tests/lsm/engine/store_test.h"
 #include "tests/support/status_matchers.h"
 

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "lsm/limits.h"
 #include "tests/lsm/engine/store_test.h"
 #include "tests/support/status_matchers.h"
 

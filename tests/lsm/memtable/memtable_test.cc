@@ -9,8 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "lsm/base/encoded_batch.h"
 #include "lsm/bytes/coding.h"
 #include "lsm/bytes/status.h"
+#include "lsm/limits.h"
 #include "lsm/write_batch.h"
 #include "tests/support/status_matchers.h"
 
@@ -343,8 +345,8 @@ TEST(MemtableTest, ALargeBatchTakesNoMoreMemoryThanSingleEntries) {
     singly.Add(static_cast<Sequence>(1 + i), EntryKind::kPut, key, "v");
     batch.Put(key, "v");
   }
-  batch.SetFirstSequence(1);
-  ASSERT_OK(at_once.PrepareBatch(batch.encoded()));
+  EncodedBatch::SetFirstSequence(&batch, 1);
+  ASSERT_OK(at_once.PrepareBatch(EncodedBatch::Of(batch)));
   at_once.AddPrepared();
   EXPECT_EQ(at_once.entry_count(), static_cast<uint64_t>(kEntries));
   EXPECT_LE(at_once.memory_bytes(), singly.memory_bytes() * 5 / 4);
@@ -369,9 +371,9 @@ TEST(MemtableTest, AddsABatchFromTheSequenceNumberThatItStates) {
   batch.Put("a", "1");
   batch.Delete("b");
   batch.Put("a", "3");
-  batch.SetFirstSequence(10);
+  EncodedBatch::SetFirstSequence(&batch, 10);
   Memtable memtable;
-  ASSERT_OK(memtable.PrepareBatch(batch.encoded()));
+  ASSERT_OK(memtable.PrepareBatch(EncodedBatch::Of(batch)));
   memtable.AddPrepared();
   EXPECT_EQ(memtable.entry_count(), 3u);
   std::string_view value;
@@ -389,10 +391,10 @@ TEST(MemtableTest, WhatIsPreparedIsThereOnceItIsAdded) {
   for (int round = 0; round < 50; ++round) {
     WriteBatch batch;
     for (int i = 0; i < 40; ++i) batch.Put(std::to_string((i * 7919 + round) % 4001), "value");
-    batch.SetFirstSequence(sequence + 1);
+    EncodedBatch::SetFirstSequence(&batch, sequence + 1);
     // Given up at first, as by a writer who is short of memory for something else.
-    ASSERT_OK(memtable.PrepareBatch(batch.encoded()));
-    ASSERT_OK(memtable.PrepareBatch(batch.encoded()));
+    ASSERT_OK(memtable.PrepareBatch(EncodedBatch::Of(batch)));
+    ASSERT_OK(memtable.PrepareBatch(EncodedBatch::Of(batch)));
     ASSERT_EQ(memtable.entry_count(), sequence);
     std::string_view value;
     ASSERT_EQ(memtable.Get(LookupKey(std::to_string(round), sequence + 40, 0), &value),
@@ -413,11 +415,11 @@ TEST(MemtableTest, DamagedBatchesAreErrorsAndAddNothing) {
   batch.Put("b", "2");
   Memtable memtable;
   for (size_t size = 0; size < batch.size_bytes(); ++size) {
-    EXPECT_THAT(memtable.PrepareBatch(batch.encoded().substr(0, size)),
+    EXPECT_THAT(memtable.PrepareBatch(EncodedBatch::Of(batch).substr(0, size)),
                 StatusIs(absl::StatusCode::kDataLoss, HasSubstr("write batch: offset")));
     EXPECT_TRUE(memtable.empty());
   }
-  std::string bytes(batch.encoded());
+  std::string bytes(EncodedBatch::Of(batch));
   StoreFixed64(bytes.data(), kSequenceMax + 1);
   EXPECT_THAT(memtable.PrepareBatch(bytes), StatusIs(absl::StatusCode::kDataLoss));
 }

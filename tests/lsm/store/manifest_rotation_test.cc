@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "lsm/bytes/coding.h"
+#include "lsm/limits.h"
 #include "lsm/store/manifest_keeper.h"
 #include "lsm/version/manifest.h"
 #include "tests/lsm/engine/store_test.h"

@@ -12,7 +12,6 @@
 
 #include "lsm/log/log_writer.h"
 #include "lsm/version/manifest.h"
-#include "lsm/write_batch.h"
 #include "tests/lsm/engine/store_test.h"
 #include "tests/support/status_matchers.h"
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "lsm/limits.h"
 #include "lsm/release.h"
-#include "lsm/write_batch.h"
 #include "tests/lsm/table/table_model.h"
 #include "tests/support/status_matchers.h"
 

@@ -13,8 +13,8 @@
 #include "lsm/block/format.h"
 #include "lsm/bytes/checksum.h"
 #include "lsm/bytes/coding.h"
+#include "lsm/limits.h"
 #include "lsm/table/properties.h"
-#include "lsm/write_batch.h"
 #include "tests/lsm/table/table_model.h"
 
 namespace lsm {

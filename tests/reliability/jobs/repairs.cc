@@ -9,14 +9,15 @@
 #include <utility>
 #include <vector>
 
+#include "lsm/base/encoded_batch.h"
 #include "lsm/block/block.h"
 #include "lsm/bytes/status.h"
 #include "lsm/db.h"
 #include "lsm/fs/file_names.h"
+#include "lsm/limits.h"
 #include "lsm/log/log_reader.h"
 #include "lsm/table/table.h"
 #include "lsm/version/manifest.h"
-#include "lsm/write_batch.h"
 #include "tests/lsm/engine/world.h"
 #include "tests/lsm/store/store_forger.h"
 #include "tests/reliability/faults/forgeries.h"
@@ -124,7 +125,7 @@ class Survey {
     }
   }
 
-  class Batch : public lsm::WriteBatch::Handler {
+  class Batch : public lsm::EncodedBatch::Handler {
    public:
     Batch(Survey* survey, Sequence first) : survey_(*survey), next_(first) {}
     absl::Status Put(std::string_view key, std::string_view value) override {
@@ -155,9 +156,9 @@ class Survey {
         if (!skipped.ok() || !*skipped) return;
         continue;
       }
-      if (record.payload.size() < lsm::WriteBatch::kHeaderBytes) continue;
-      Batch batch(this, lsm::WriteBatch::FirstSequenceOf(record.payload));
-      (void)lsm::WriteBatch::ForEach(record.payload, &batch);
+      if (record.payload.size() < lsm::EncodedBatch::kHeaderBytes) continue;
+      Batch batch(this, lsm::EncodedBatch::FirstSequenceOf(record.payload));
+      (void)lsm::EncodedBatch::ForEach(record.payload, &batch);
     }
   }
 

@@ -10,6 +10,7 @@
 
 #include "lsm/bytes/status.h"
 #include "lsm/db.h"
+#include "lsm/limits.h"
 #include "lsm/store/store_files.h"
 #include "tests/lsm/engine/world.h"
 #include "tests/lsm/fs/child_process.h"

@@ -10,7 +10,7 @@
 #include "lsm/bytes/escape.h"
 #include "lsm/bytes/readable.h"
 #include "lsm/bytes/status.h"
-#include "lsm/write_batch.h"
+#include "lsm/limits.h"
 #include "tests/reliability/workload/reduce.h"
 #include "tests/reliability/workload/styles.h"
 

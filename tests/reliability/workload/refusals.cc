@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "lsm/bytes/status.h"
-#include "lsm/write_batch.h"
+#include "lsm/limits.h"
 #include "tests/reliability/faults/disk.h"
 
 namespace reliability {

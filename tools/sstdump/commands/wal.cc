@@ -2,9 +2,9 @@
 #include <string>
 #include <string_view>
 
+#include "lsm/base/encoded_batch.h"
 #include "lsm/bytes/readable.h"
 #include "lsm/bytes/status.h"
-#include "lsm/write_batch.h"
 #include "tools/sstdump/commands/commands.h"
 #include "tools/sstdump/layout.h"
 #include "tools/sstdump/store/log_file.h"
@@ -43,8 +43,8 @@ struct BatchHeader {
   uint32_t count = 0;
 };
 BatchHeader HeaderOf(std::string_view payload) {
-  if (payload.size() < lsm::WriteBatch::kHeaderBytes) return {};
-  return {lsm::WriteBatch::FirstSequenceOf(payload), lsm::WriteBatch::CountOf(payload)};
+  if (payload.size() < lsm::EncodedBatch::kHeaderBytes) return {};
+  return {lsm::EncodedBatch::FirstSequenceOf(payload), lsm::EncodedBatch::CountOf(payload)};
 }
 
 void ShowRecord(const Target& target, const lsm::LogReader::Record& record, Session* session) {

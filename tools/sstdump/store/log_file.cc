@@ -3,17 +3,17 @@
 #include <memory>
 #include <utility>
 
+#include "lsm/base/encoded_batch.h"
 #include "lsm/bytes/escape.h"
 #include "lsm/bytes/readable.h"
 #include "lsm/bytes/status.h"
-#include "lsm/write_batch.h"
 
 namespace tools {
 namespace {
 
 using lsm::Concat;
 
-class BatchWalker : public lsm::WriteBatch::Handler {
+class BatchWalker : public lsm::EncodedBatch::Handler {
  public:
   BatchWalker(lsm::Sequence first, const std::function<void(const BatchEntry&)>& visit)
       : sequence_(first), visit_(visit) {}
@@ -128,11 +128,11 @@ ManifestWalk WalkManifest(
 
 absl::Status WalkBatch(const lsm::LogReader::Record& record, std::string_view file,
                        const std::function<void(const BatchEntry&)>& visit) {
-  if (record.payload.size() < lsm::WriteBatch::kHeaderBytes) {
+  if (record.payload.size() < lsm::EncodedBatch::kHeaderBytes) {
     return lsm::DamageAt(file, record.offset, "the record is too short for a batch of writes");
   }
-  BatchWalker walker(lsm::WriteBatch::FirstSequenceOf(record.payload), visit);
-  const absl::Status status = lsm::WriteBatch::ForEach(record.payload, &walker);
+  BatchWalker walker(lsm::EncodedBatch::FirstSequenceOf(record.payload), visit);
+  const absl::Status status = lsm::EncodedBatch::ForEach(record.payload, &walker);
   if (status.ok()) return status;
   return lsm::DamageAt(file, record.offset, lsm::MessageOf(status));
 }

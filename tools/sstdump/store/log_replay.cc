@@ -4,9 +4,9 @@
 #include <set>
 #include <utility>
 
+#include "lsm/base/encoded_batch.h"
 #include "lsm/bytes/status.h"
 #include "lsm/fs/file_names.h"
-#include "lsm/write_batch.h"
 
 namespace tools {
 namespace {
@@ -84,8 +84,8 @@ class Replayer {
   bool Follows(const Target& log, const lsm::LogReader::Record& record) {
     // Numbers are missing after damage, which was said already.
     if (session_->tally().problems > 0 || !replay_.is_whole) return true;
-    if (record.payload.size() < lsm::WriteBatch::kHeaderBytes) return true;
-    const lsm::Sequence first = lsm::WriteBatch::FirstSequenceOf(record.payload);
+    if (record.payload.size() < lsm::EncodedBatch::kHeaderBytes) return true;
+    const lsm::Sequence first = lsm::EncodedBatch::FirstSequenceOf(record.payload);
     const lsm::Sequence last = replay_.last_sequence;
     if (!is_gap_ && first == last + 1) return true;
     if (was_durable_ || first <= last) {

@@ -1,0 +1,55 @@
+// The encoding of a WriteBatch, which is also the payload of a log record:
+//
+//   fixed64 sequence of the first entry | fixed32 count | entries:
+//     u8 kind (EntryKind) | varint32 key length | key | [kPut: varint32 value length | value]
+#ifndef TRELLIS_LSM_BASE_ENCODED_BATCH_H_
+#define TRELLIS_LSM_BASE_ENCODED_BATCH_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "bloom/core/abi.h"
+#include "lsm/base/internal_key.h"
+#include "lsm/bytes/coding.h"
+#include "lsm/write_batch.h"
+
+namespace lsm::inline TRELLIS_ABI {
+
+class EncodedBatch {
+ public:
+  static constexpr size_t kHeaderBytes = 12;
+
+  // Good until the batch changes.
+  static std::string_view Of(const WriteBatch& batch) { return batch.bytes_; }
+  static void SetFirstSequence(WriteBatch* batch, Sequence sequence);
+
+  // Receives the entries in order.
+  class Handler {
+   public:
+    virtual ~Handler();
+    virtual absl::Status Put(std::string_view key, std::string_view value) = 0;
+    virtual absl::Status Delete(std::string_view key) = 0;
+  };
+
+  // Walks encoded bytes, trusting none of them.  DataLoss (with the offset within the batch) unless
+  // they are exactly the entries that the header counts, each within its limits, and the sequence
+  // numbers are in range.  The handler may have had some entries by then.  Its own error ends the
+  // walk.
+  static absl::Status ForEach(std::string_view encoded, Handler* handler);
+
+  // REQUIRES: at least a header.
+  static Sequence FirstSequenceOf(std::string_view encoded) { return LoadFixed64(encoded.data()); }
+  static uint32_t CountOf(std::string_view encoded) {
+    return LoadFixed32(encoded.data() + kCountAt);
+  }
+
+ private:
+  friend class WriteBatch;
+  static constexpr size_t kCountAt = 8;
+};
+
+}  // namespace lsm::inline TRELLIS_ABI
+
+#endif  // TRELLIS_LSM_BASE_ENCODED_BATCH_H_
