@@ -42,10 +42,10 @@
 #include "bench/item_times.h"
 #include "bench/machine.h"
 #include "bloom/catalog.h"
-#include "bloom/core/filter.h"
+#include "bloom/concurrent.h"
+#include "bloom/filter.h"
 #include "bloom/filter_policy.h"
-#include "bloom/filters/concurrent.h"
-#include "bloom/filters/rotating.h"
+#include "bloom/rotating.h"
 
 #ifdef TRELLIS_HAVE_BOOST_BLOOM
 #include <boost/bloom.hpp>

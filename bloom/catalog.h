@@ -1,19 +1,13 @@
-// THE list of filter kinds that a file may hold.  Decoding, PolicyFromName, the typed tests and the
-// benchmarks are driven from it; to add a kind is to add it here (bloom/README.md).
+// THE list of filter kinds that a file may hold.  To add a kind: write its struct in
+// bloom/variants/, include it here, and name it in one of the lists below.  Decoding, policies,
+// StaticFilter, sstdump, the typed tests, golden files, fuzzers and benchmarks follow.
 //
-//   tag  kind
-//     0  none: never written
-//     1  empty
-//     2  standard
-//     3  blocked
-//     4  split-block
-//     5  ribbon
-//     6  fuse3
-//     7  fuse4
-//     8  shifting
+// Tags and names are for ever.  A tag below 64 is a kind that a file may hold; the others are
+// objects (bloom/family.h).  0 is never written.
 #ifndef TRELLIS_BLOOM_CATALOG_H_
 #define TRELLIS_BLOOM_CATALOG_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -33,8 +27,24 @@
 
 namespace bloom::inline TRELLIS_ABI {
 
+// Tags from here on are of filters that are objects.
+inline constexpr uint8_t kFirstObjectTag = 64;
+
 template <StaticKind... Kinds>
 struct KindList {
+  // Whether all have tags and names of their own, and no tag of an object.
+  static consteval bool IsSound() {
+    const uint8_t tags[] = {Kinds::kTag...};
+    const std::string_view names[] = {Kinds::kName...};
+    for (size_t i = 0; i < sizeof...(Kinds); ++i) {
+      if (tags[i] == 0 || tags[i] >= kFirstObjectTag) return false;
+      for (size_t j = 0; j < i; ++j) {
+        if (tags[i] == tags[j] || names[i] == names[j]) return false;
+      }
+    }
+    return true;
+  }
+
   // Calls `visit` with an object of each kind, for its type.
   template <class Visitor>
   static constexpr void ForEach(Visitor&& visit) {
@@ -56,6 +66,7 @@ using SolvedKinds = KindList<Ribbon, Fuse3, Fuse4>;
 using KeyedKinds = Joined<BitKinds, SolvedKinds>::Kinds;
 // Kinds that a file may hold.
 using FileKinds = Joined<KindList<Empty>, KeyedKinds>::Kinds;
+static_assert(FileKinds::IsSound(), "a kind's tag or name is taken, or its tag is out of range");
 
 // The statics of one kind, for code that learns the kind at run time.
 struct KindEntry {

@@ -1,46 +1,29 @@
-// THE list of the filters that are objects: made in memory, changed key by key, saved and loaded.
-// The typed tests and the lab are driven from it; to add one is to add it here (bloom/README.md).
+// THE lists of the filters that are objects: made in memory, changed key by key, saved and loaded.
+// To add one: include its header here (bloom/literature.h for one in that folder), and name it in
+// one of the lists below.  Typed tests, golden files, fuzzers and the lab follow, or do not compile
+// until they know how to ask it.
 //
-// Their bytes have the header of all filters (bloom/core/filter_format.h), with tags of their own.
-// A FilterReader answers "maybe" to them and names the tag.
-//
-//   tag  kind
-//    64  counting
-//    65  spectral
-//    66  shifting-counting
-//    67  shifting-double
-//    71  dynamic, with rows of some kind
-//    72  scalable, with rows of some kind
-//    73  retouched
-//    74  rotating, with rows of some kind
-//
-// Not in Family, since they are asked something else or are given something else than keys:
-//
-//    68  shifting-association
-//    69  shifting-multiplicity
-//    70  spatial
-//    75  prefix
-//    76  vectors
-//    77  counting-vectors
+// Their bytes have the header of all filters (bloom/core/filter_format.h), with tags of their own,
+// from 64 on.  A FilterReader answers "maybe" to them and names the tag.
 #ifndef TRELLIS_BLOOM_FAMILY_H_
 #define TRELLIS_BLOOM_FAMILY_H_
 
+#include <concepts>
+#include <cstdint>
+#include <type_traits>
+
+#include "bloom/catalog.h"
+#include "bloom/concurrent.h"
 #include "bloom/core/abi.h"
 #include "bloom/core/concepts.h"
-#include "bloom/core/filter.h"
-#include "bloom/filters/concurrent.h"
-#include "bloom/filters/counting.h"
-#include "bloom/filters/dynamic.h"
-#include "bloom/filters/retouched.h"
-#include "bloom/filters/rotating.h"
-#include "bloom/filters/scalable.h"
-#include "bloom/filters/shifting_counting.h"
-#include "bloom/filters/shifting_double.h"
-#include "bloom/filters/spectral.h"
-#include "bloom/variants/blocked.h"
-#include "bloom/variants/shifting.h"
-#include "bloom/variants/split_block.h"
-#include "bloom/variants/standard.h"
+#include "bloom/counting.h"
+#include "bloom/dynamic.h"
+#include "bloom/filter.h"
+#include "bloom/literature.h"
+#include "bloom/parquet.h"
+#include "bloom/prefix.h"
+#include "bloom/rotating.h"
+#include "bloom/scalable.h"
 
 namespace bloom::inline TRELLIS_ABI {
 
@@ -52,6 +35,56 @@ using Family = FilterList<Filter<Standard>, Filter<Blocked>, Filter<SplitBlock>,
                           ConcurrentFilter, CountingFilter, SpectralFilter, ShiftingCountingFilter,
                           ShiftingDoubleFilter, DynamicFilter<>, DynamicFilter<CountingFilter>,
                           ScalableFilter<>, RetouchedFilter, RotatingFilter<>>;
+
+// Those that answer another question, or take something else than keys.
+template <class... Filters>
+struct ObjectList {};
+using OtherFilters =
+    ObjectList<SpatialFilter, ShiftingAssociationFilter, ShiftingMultiplicityFilter, PrefixFilter,
+               ParquetFilter, VectorFilter<float>, VectorFilter<float, CountingFilter>>;
+
+// --- what a compiler checks ---
+
+// Parquet's bytes have no tag.
+template <class F>
+concept Tagged = requires {
+  { F::kTag } -> std::convertible_to<uint8_t>;
+};
+
+// One kind with different rows has one tag.
+template <class A, class B>
+inline constexpr bool kHaveOneTag = false;
+template <class RowsOfA, class RowsOfB>
+inline constexpr bool kHaveOneTag<DynamicFilter<RowsOfA>, DynamicFilter<RowsOfB>> = true;
+
+// Whether a tag is one of a kind in files, whose bytes the filter then has.
+template <class... Kinds>
+consteval bool IsTagOf(KindList<Kinds...>, uint8_t tag) {
+  return ((Kinds::kTag == tag) || ...);
+}
+
+template <class A, class B>
+consteval bool ClashWith() {
+  if constexpr (std::is_same_v<A, B> || kHaveOneTag<A, B> || !Tagged<A> || !Tagged<B>) {
+    return false;
+  } else {
+    return A::kName == B::kName || (A::kTag == B::kTag && A::kTag >= kFirstObjectTag);
+  }
+}
+
+template <class A, class... All>
+consteval bool HasItsOwnTag() {
+  if constexpr (Tagged<A>) {
+    if (A::kTag < kFirstObjectTag && !IsTagOf(FileKinds{}, A::kTag)) return false;
+  }
+  return !(ClashWith<A, All>() || ...);
+}
+
+template <class... A, class... B>
+consteval bool AreSound(FilterList<A...>, ObjectList<B...>) {
+  return (HasItsOwnTag<A, A..., B...>() && ...) && (HasItsOwnTag<B, A..., B...>() && ...);
+}
+static_assert(AreSound(Family{}, OtherFilters{}), "a filter's tag or name is taken");
 
 }  // namespace bloom::inline TRELLIS_ABI
 

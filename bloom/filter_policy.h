@@ -7,7 +7,7 @@
 // A policy never has a say in reading: a file written under one policy is read the same under any
 // other.  Bytes that no reader of this library understands answer "maybe" and say so in `state()`.
 //
-// A filter speaks of digests (bloom/core/hash.h), not of keys: a lookup hashes its key once and
+// A filter speaks of digests (bloom/hash.h), not of keys: a lookup hashes its key once and
 // asks as many filters as it likes.
 #ifndef TRELLIS_BLOOM_FILTER_POLICY_H_
 #define TRELLIS_BLOOM_FILTER_POLICY_H_
@@ -24,9 +24,9 @@
 #include "absl/status/statusor.h"
 #include "bloom/core/abi.h"
 #include "bloom/core/filter_format.h"  // FilterState
-#include "bloom/core/hash.h"
 #include "bloom/core/shape.h"
 #include "bloom/core/sizing.h"  // CheckTargetFpp
+#include "bloom/hash.h"
 
 namespace bloom::inline TRELLIS_ABI {
 

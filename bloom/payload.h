@@ -19,12 +19,13 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "bloom/catalog.h"
 #include "bloom/core/abi.h"
 #include "bloom/core/bits.h"
 #include "bloom/core/concepts.h"
 #include "bloom/core/filter_format.h"
-#include "bloom/core/hash.h"
 #include "bloom/core/shape.h"
+#include "bloom/hash.h"
 
 namespace bloom::inline TRELLIS_ABI {
 

@@ -18,8 +18,8 @@
 #include "absl/status/statusor.h"
 #include "bloom/core/abi.h"
 #include "bloom/core/bits.h"
-#include "bloom/core/hash.h"
 #include "bloom/filter_policy.h"
+#include "bloom/hash.h"
 
 namespace bloom::inline TRELLIS_ABI {
 

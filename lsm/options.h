@@ -13,8 +13,8 @@
 
 #include "absl/status/status.h"
 #include "bloom/core/abi.h"
-#include "bloom/core/hash.h"
 #include "bloom/filter_policy.h"
+#include "bloom/hash.h"
 #include "lsm/environment.h"
 #include "lsm/filter_goal.h"
 

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "bench/filter_lab/variants.h"
-#include "bloom/core/filter.h"
+#include "bloom/filter.h"
 #include "bloom/variants/shifting.h"
 #include "bloom/variants/standard.h"
 #include "lsm/bytes/status.h"

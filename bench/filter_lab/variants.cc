@@ -4,21 +4,13 @@
 #include <array>
 #include <memory>
 #include <span>
+#include <type_traits>
 #include <utility>
 
 #include "bench/workload.h"
 #include "bloom/catalog.h"
-#include "bloom/core/filter.h"
 #include "bloom/family.h"
 #include "bloom/filter_policy.h"
-#include "bloom/filters/counting.h"
-#include "bloom/filters/parquet.h"
-#include "bloom/filters/prefix.h"
-#include "bloom/filters/shifting_association.h"
-#include "bloom/filters/shifting_multiplicity.h"
-#include "bloom/filters/spatial.h"
-#include "bloom/filters/vectors.h"
-#include "bloom/variants/blocked.h"
 #include "lsm/bytes/status.h"
 
 namespace bench {
@@ -93,7 +85,7 @@ Variant FamilyVariant() {
 }
 
 // Whose question is in which of several areas a key lies; the keys are spread over three.
-Variant SpatialVariant() {
+Variant VariantOf(std::type_identity<bloom::SpatialFilter>) {
   return {std::string(bloom::SpatialFilter::kName), bloom::SpatialFilter::kTag,
           [](uint64_t keys, double target_fpp, uint64_t seed,
              uint64_t queries) -> absl::StatusOr<VariantSample> {
@@ -111,7 +103,7 @@ Variant SpatialVariant() {
 
 // Which of two sets is a key in?  A third of the keys is in each region, and what is wrong is the
 // answer of more than one region for a key, so that it is keys that are asked for.
-Variant AssociationVariant() {
+Variant VariantOf(std::type_identity<bloom::ShiftingAssociationFilter>) {
   using Filter = bloom::ShiftingAssociationFilter;
   return {std::string(Filter::kName), Filter::kTag,
           [](uint64_t keys, double target_fpp, uint64_t seed,
@@ -135,7 +127,7 @@ Variant AssociationVariant() {
 }
 
 // How often is a key there?  Up to 20 times; wrong is a count above 0 of an absent key.
-Variant MultiplicityVariant() {
+Variant VariantOf(std::type_identity<bloom::ShiftingMultiplicityFilter>) {
   using Filter = bloom::ShiftingMultiplicityFilter;
   return {std::string(Filter::kName), Filter::kTag,
           [](uint64_t keys, double target_fpp, uint64_t seed,
@@ -171,7 +163,7 @@ absl::StatusOr<VariantSample> AskByNumber(const Filter& filter, uint64_t keys, u
 }
 
 // 64-bit integers, in a number of lines that is a power of two: up to twice what would do.
-Variant ParquetVariant() {
+Variant VariantOf(std::type_identity<bloom::ParquetFilter>) {
   return {"parquet", 0,
           [](uint64_t keys, double target_fpp, uint64_t seed,
              uint64_t queries) -> absl::StatusOr<VariantSample> {
@@ -191,7 +183,7 @@ Variant ParquetVariant() {
 }
 
 // Prefixes of 16 bytes.
-Variant PrefixVariant() {
+Variant VariantOf(std::type_identity<bloom::PrefixFilter>) {
   using Filter = bloom::PrefixFilter;
   return {std::string(Filter::kName), Filter::kTag,
           [](uint64_t keys, double target_fpp, uint64_t seed,
@@ -207,8 +199,8 @@ Variant PrefixVariant() {
 }
 
 // Vectors of eight components, of bits or of counters.
-template <class Base>
-Variant VectorVariant() {
+template <class T, class Base>
+Variant VariantOf(std::type_identity<bloom::VectorFilter<T, Base>>) {
   using Filter = bloom::VectorFilter<int32_t, Base>;
   return {std::string(Filter::kName), Filter::kTag,
           [](uint64_t keys, double target_fpp, uint64_t seed,
@@ -242,16 +234,18 @@ void AddFamily(bloom::FilterList<Filters...>, std::vector<Variant>* variants) {
   }
 }
 
+// One function above for each.
+template <class... Filters>
+void AddOthers(bloom::ObjectList<Filters...>, std::vector<Variant>* variants) {
+  (variants->push_back(VariantOf(std::type_identity<Filters>{})), ...);
+}
+
 std::vector<Variant> MakeVariants() {
   std::vector<Variant> variants;
   bloom::KeyedKinds::ForEach(
       [&variants]<bloom::StaticKind K>(K) { variants.push_back(CatalogVariant<K>()); });
   AddFamily(bloom::Family(), &variants);
-  for (Variant& variant : std::vector<Variant>{
-           ParquetVariant(), SpatialVariant(), AssociationVariant(), MultiplicityVariant(),
-           PrefixVariant(), VectorVariant<bloom::Filter<bloom::Blocked>>(),
-           VectorVariant<bloom::CountingFilter>()})
-    variants.push_back(std::move(variant));
+  AddOthers(bloom::OtherFilters(), &variants);
   std::stable_sort(variants.begin(), variants.end(),
                    [](const Variant& a, const Variant& b) { return a.tag < b.tag; });
   return variants;

@@ -12,7 +12,7 @@
 
 #include "absl/status/statusor.h"
 #include "bench/filter_lab/rate.h"
-#include "bloom/core/hash.h"
+#include "bloom/hash.h"
 
 namespace bench {
 

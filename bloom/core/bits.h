@@ -10,6 +10,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -40,6 +41,10 @@ inline void SetBit(uint8_t* bits, uint64_t position) {
 
 inline void ClearBit(uint8_t* bits, uint64_t position) {
   bits[position >> 3] = static_cast<uint8_t>(bits[position >> 3] & ~(1u << (position & 7)));
+}
+
+inline std::span<const uint8_t> BytesOf(std::string_view text) {
+  return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
 }
 
 // Number of ones in bytes.

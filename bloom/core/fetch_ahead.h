@@ -9,8 +9,8 @@
 #include <span>
 
 #include "bloom/core/abi.h"
-#include "bloom/core/hash.h"
 #include "bloom/core/shape.h"
+#include "bloom/hash.h"
 
 namespace bloom::inline TRELLIS_ABI {
 

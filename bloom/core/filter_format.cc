@@ -5,8 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "bloom/core/bits.h"
-#include "bloom/core/hash.h"
 #include "bloom/core/sizing.h"
+#include "bloom/hash.h"
 
 namespace bloom::inline TRELLIS_ABI {
 namespace {

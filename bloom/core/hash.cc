@@ -1,4 +1,4 @@
-#include "bloom/core/hash.h"
+#include "bloom/hash.h"
 
 // Inlined, so that programs which link Trellis::bloom need no xxHash library and meet no second
 // copy of it.

@@ -1,4 +1,4 @@
-#include "bloom/core/parameters.h"
+#include "bloom/parameters.h"
 
 #include <algorithm>
 #include <cmath>

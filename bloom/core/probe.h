@@ -28,7 +28,7 @@ constexpr uint64_t ReduceRange(uint64_t value, uint64_t size) {
 // states of a congruential generator, with a multiplier that is good in the spectral test up to
 // dimension eight (Steele, Vigna 2021).  In double hashing (h + i * step) the positions of two keys
 // run along each other and overlap in part: 40 keys at 0.001 would let half as many absent keys
-// again pass (tests/bloom/probes_test.cc).
+// again pass (tests/bloom/core/probes_test.cc).
 class Probes {
  public:
   Probes() = default;

@@ -7,7 +7,7 @@
 #include <span>
 
 #include "bloom/core/abi.h"
-#include "bloom/core/hash.h"
+#include "bloom/hash.h"
 
 namespace bloom::inline TRELLIS_ABI {
 

@@ -29,8 +29,8 @@
 
 #include "bloom/core/abi.h"
 #include "bloom/core/fetch_ahead.h"
-#include "bloom/core/hash.h"
 #include "bloom/core/shape.h"
+#include "bloom/hash.h"
 
 namespace bloom::inline TRELLIS_ABI {
 

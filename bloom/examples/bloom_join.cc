@@ -18,8 +18,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "bloom/core/filter.h"
-#include "bloom/variants/standard.h"
+#include "bloom/filter.h"
 #include "command_line.h"
 #include "csv.h"
 #include "files.h"

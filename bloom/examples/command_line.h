@@ -32,7 +32,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "bloom/core/sizing.h"
+#include "bloom/parameters.h"
 
 namespace examples {
 

@@ -20,7 +20,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "bloom/filters/rotating.h"
+#include "bloom/rotating.h"
 #include "command_line.h"
 #include "files.h"
 

@@ -4,8 +4,7 @@
 //   target_link_libraries(filter_in_memory PRIVATE Trellis::bloom)
 #include <iostream>
 
-#include "bloom/core/filter.h"
-#include "bloom/variants/standard.h"
+#include "bloom/filter.h"
 
 int main() {
   auto filter = bloom::Filter<bloom::Standard>::Make(1'000'000, 0.01);

@@ -17,7 +17,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "bloom/core/hash.h"
+#include "bloom/hash.h"
 #include "bloom/static_filter.h"
 #include "command_line.h"
 #include "text.h"

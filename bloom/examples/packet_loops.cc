@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <cstring>
 #include <iostream>
 #include <map>
 #include <span>
@@ -26,9 +27,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "bloom/core/bits.h"
 #include "bloom/payload.h"
-#include "bloom/variants/standard.h"
 #include "command_line.h"
 #include "csv.h"
 #include "files.h"
@@ -55,14 +54,19 @@ using Header = std::array<uint8_t, kHeaderBytes>;
 
 Header HeaderOf(uint64_t number) {
   Header header = {};
-  bloom::Store64(header.data(), number);
+  std::memcpy(header.data(), &number, sizeof number);
   return header;
+}
+uint64_t NumberOf(const Header& header) {
+  uint64_t number;
+  std::memcpy(&number, header.data(), sizeof number);
+  return number;
 }
 
 // A router's step with a packet's header.  False: it drops the packet.
 absl::StatusOr<bool> Accept(std::string_view router, Header* header) {
-  auto routers = bloom::PayloadFilter<bloom::Standard>::Over(
-      std::span(*header).subspan(kFilterAt), kFilterShape, bloom::Load64(header->data()));
+  auto routers = bloom::PayloadFilter<bloom::Standard>::Over(std::span(*header).subspan(kFilterAt),
+                                                             kFilterShape, NumberOf(*header));
   if (!routers.ok()) return routers.status();
   return routers->AddIfAbsent(router);
 }

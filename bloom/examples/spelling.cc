@@ -12,8 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "bloom/core/filter.h"
-#include "bloom/variants/standard.h"
+#include "bloom/filter.h"
 #include "command_line.h"
 #include "files.h"
 #include "text.h"

@@ -1,4 +1,4 @@
-#include "bloom/filters/concurrent.h"
+#include "bloom/concurrent.h"
 
 #include <algorithm>
 #include <array>

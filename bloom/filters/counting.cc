@@ -1,4 +1,4 @@
-#include "bloom/filters/counting.h"
+#include "bloom/counting.h"
 
 #include <algorithm>
 #include <cmath>

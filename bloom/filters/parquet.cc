@@ -1,4 +1,4 @@
-#include "bloom/filters/parquet.h"
+#include "bloom/parquet.h"
 
 #include <algorithm>
 #include <bit>
@@ -6,8 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "bloom/core/filter_format.h"
-#include "bloom/core/hash.h"
 #include "bloom/core/sizing.h"
+#include "bloom/hash.h"
 
 namespace bloom::inline TRELLIS_ABI {
 namespace {

@@ -1,4 +1,4 @@
-#include "bloom/filters/prefix.h"
+#include "bloom/prefix.h"
 
 #include <charconv>
 

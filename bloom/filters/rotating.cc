@@ -1,4 +1,4 @@
-#include "bloom/filters/rotating.h"
+#include "bloom/rotating.h"
 
 #include "absl/strings/str_cat.h"
 #include "bloom/core/sizing.h"

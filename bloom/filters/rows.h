@@ -5,7 +5,7 @@
 // of a shape, and similar ones in the others.  That does no harm: what a query meets there are the
 // bits of other keys, which are independent of it and of one another.
 //
-// Their bytes are parts (bloom/core/parts.h): rows as they serialize themselves.  Of the header,
+// Their bytes are parts (bloom/filters/parts.h): rows as they serialize themselves.  Of the header,
 //   size    is a capacity in keys
 //   probes  those of the first row
 //   detail  has the tag of the rows' kind in its low 8 bits
@@ -28,9 +28,9 @@
 #include "bloom/core/abi.h"
 #include "bloom/core/concepts.h"
 #include "bloom/core/filter_format.h"
-#include "bloom/core/hash.h"
-#include "bloom/core/parts.h"
 #include "bloom/core/shape.h"
+#include "bloom/filters/parts.h"
+#include "bloom/hash.h"
 
 namespace bloom::inline TRELLIS_ABI {
 

@@ -1,4 +1,4 @@
-#include "bloom/filters/scalable.h"
+#include "bloom/scalable.h"
 
 #include <algorithm>
 #include <bit>

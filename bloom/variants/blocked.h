@@ -31,10 +31,10 @@
 #include "bloom/core/abi.h"
 #include "bloom/core/bits.h"
 #include "bloom/core/cpu.h"
-#include "bloom/core/hash.h"
 #include "bloom/core/probe.h"
 #include "bloom/core/shape.h"
 #include "bloom/core/sizing.h"
+#include "bloom/hash.h"
 
 namespace bloom::inline TRELLIS_ABI {
 

@@ -1,5 +1,5 @@
 // How a blocked filter is asked with AVX2: by variants/blocked.cc where the CPU has it, and in the
-// caller's own loop where the program is compiled for it (Filter, bloom/core/filter.h).  Always
+// caller's own loop where the program is compiled for it (Filter, bloom/filter.h).  Always
 // inlined: a copy of its own, compiled for a newer CPU yet, could replace the library's.
 #ifndef TRELLIS_BLOOM_VARIANTS_BLOCKED_AVX2_H_
 #define TRELLIS_BLOOM_VARIANTS_BLOCKED_AVX2_H_

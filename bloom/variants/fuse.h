@@ -53,8 +53,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "bloom/core/abi.h"
-#include "bloom/core/hash.h"
 #include "bloom/core/shape.h"
+#include "bloom/hash.h"
 
 namespace bloom::inline TRELLIS_ABI {
 
@@ -87,7 +87,7 @@ struct Fuse {
   static constexpr uint32_t kMaxSegmentLog2 = 18;
   static constexpr uint32_t kMaxRemainderBits = 32;  // -log2(kMinTargetFpp)
   // Attempts that Solve makes.  One fails with a probability of 0.45 at most, and of less than 0.08
-  // from 1000 keys on (tests/bloom/fuse_test.cc).
+  // from 1000 keys on (tests/bloom/variants/fuse_test.cc).
   static constexpr uint32_t kAttempts = 64;
 
   static absl::StatusOr<Shape> ShapeFor(uint64_t key_count, double target_fpp);

@@ -40,7 +40,7 @@ using ribbon::WordsOf;
 
 // Slots of a shard with which 19 of 20 attempts succeed for n keys: fitted to the most keys for
 // which they did in 192, 256, 384, 512, 768, ... 131072 slots, judged by 300 to 8000 attempts each.
-// tests/bloom/ribbon_test.cc measures the share again.
+// tests/bloom/variants/ribbon_test.cc measures the share again.
 uint64_t SlotsFor(double n) {
   const double doublings = std::max(std::log2(n) - 9, 0.0);
   const double slots = n * (1.0195 + 0.00026 * doublings * doublings) + 1.5;

@@ -57,8 +57,8 @@
 #include "absl/status/statusor.h"
 #include "bloom/core/abi.h"
 #include "bloom/core/cpu.h"
-#include "bloom/core/hash.h"
 #include "bloom/core/shape.h"
+#include "bloom/hash.h"
 
 namespace bloom::inline TRELLIS_ABI {
 

@@ -2,8 +2,8 @@
 // bases as there are probes, and behind each of them a second bit at one offset for all.
 //
 //     h = Remix(digest, seed)
-//     bit 2i = base i = position i of bloom::Probes(h, m)              (bloom/core/shifting.h)
-//     bit 2i + 1 = base i + o,  o the key's first offset of 56
+//     bit 2i = base i = position i of bloom::Probes(h, m) (bloom/variants/shifted_bits.h) bit 2i +
+//     1 = base i + o,  o the key's first offset of 56
 //
 //     size: m bases; k even
 //     payload: ceil((m + 56) / 8) bytes; bit p is bit (p & 7) of byte (p >> 3); bits from m + 56 on
@@ -25,10 +25,10 @@
 #include "absl/status/statusor.h"
 #include "bloom/core/abi.h"
 #include "bloom/core/bits.h"
-#include "bloom/core/hash.h"
 #include "bloom/core/probe.h"
 #include "bloom/core/shape.h"
-#include "bloom/core/shifting.h"
+#include "bloom/hash.h"
+#include "bloom/variants/shifted_bits.h"
 
 namespace bloom::inline TRELLIS_ABI {
 

@@ -8,7 +8,7 @@
 //     payload:  | line 0: 8 words of 32 bits | line 1 | ... |   little-endian
 //
 // The bits of a line mean what Parquet's specification says, for the same h; there h is the XXH64
-// of a value (bloom/filters/parquet.h).  Always eight probes, of which each has 32 values only, in
+// of a value (bloom/parquet.h).  Always eight probes, of which each has 32 values only, in
 // lines of half a cache line: larger than `blocked` at equal FPP, by 24 % at 0.1, 6 % at 0.01, 9 %
 // at 0.001.
 //
@@ -27,9 +27,9 @@
 #include "bloom/core/abi.h"
 #include "bloom/core/bits.h"
 #include "bloom/core/cpu.h"
-#include "bloom/core/hash.h"
 #include "bloom/core/shape.h"
 #include "bloom/core/sizing.h"
+#include "bloom/hash.h"
 
 namespace bloom::inline TRELLIS_ABI {
 

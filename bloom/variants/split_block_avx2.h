@@ -1,6 +1,6 @@
 // How a split-block filter is asked and added to with AVX2: by variants/split_block.cc where the
 // CPU has it, and in the caller's own loop where the program is compiled for it (Filter,
-// bloom/core/filter.h).  Always inlined: a copy of its own, compiled for a newer CPU yet, could
+// bloom/filter.h).  Always inlined: a copy of its own, compiled for a newer CPU yet, could
 // replace the library's.
 #ifndef TRELLIS_BLOOM_VARIANTS_SPLIT_BLOCK_AVX2_H_
 #define TRELLIS_BLOOM_VARIANTS_SPLIT_BLOCK_AVX2_H_

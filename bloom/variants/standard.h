@@ -17,10 +17,10 @@
 #include "absl/status/statusor.h"
 #include "bloom/core/abi.h"
 #include "bloom/core/bits.h"
-#include "bloom/core/hash.h"
 #include "bloom/core/probe.h"
 #include "bloom/core/shape.h"
 #include "bloom/core/sizing.h"
+#include "bloom/hash.h"
 
 namespace bloom::inline TRELLIS_ABI {
 

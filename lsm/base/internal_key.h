@@ -17,7 +17,7 @@
 #include <utility>
 
 #include "bloom/core/abi.h"
-#include "bloom/core/hash.h"
+#include "bloom/hash.h"
 #include "lsm/base/key_head.h"
 #include "lsm/bytes/coding.h"
 

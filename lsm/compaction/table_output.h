@@ -13,7 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "bloom/core/abi.h"
-#include "bloom/core/hash.h"
+#include "bloom/hash.h"
 #include "lsm/compaction/output_filters.h"
 #include "lsm/environment.h"
 #include "lsm/filters/filter_allocation.h"

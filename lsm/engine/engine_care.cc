@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "bloom/core/hash.h"
+#include "bloom/hash.h"
 #include "lsm/bytes/status.h"
 #include "lsm/engine/engine.h"
 #include "lsm/store/copy_store.h"

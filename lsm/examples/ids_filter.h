@@ -26,8 +26,7 @@
 #include "../../bloom/examples/command_line.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "bloom/core/filter.h"
-#include "bloom/variants/blocked.h"
+#include "bloom/filter.h"
 #include "lsm/db.h"
 #include "lsm/limits.h"
 

@@ -18,7 +18,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "bloom/core/abi.h"
-#include "bloom/core/hash.h"
+#include "bloom/hash.h"
 #include "lsm/environment.h"
 #include "lsm/file_system.h"
 #include "lsm/fs/file_names.h"

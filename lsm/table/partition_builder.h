@@ -15,8 +15,8 @@
 
 #include "absl/status/status.h"
 #include "bloom/core/abi.h"
-#include "bloom/core/hash.h"
 #include "bloom/filter_policy.h"
+#include "bloom/hash.h"
 #include "lsm/block/block.h"
 #include "lsm/block/format.h"
 #include "lsm/file_system.h"

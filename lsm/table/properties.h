@@ -17,7 +17,7 @@
 
 #include "absl/status/statusor.h"
 #include "bloom/core/abi.h"
-#include "bloom/core/hash.h"
+#include "bloom/hash.h"
 
 namespace lsm::inline TRELLIS_ABI {
 

@@ -4,7 +4,7 @@
 #include <cassert>
 #include <utility>
 
-#include "bloom/core/hash.h"
+#include "bloom/hash.h"
 #include "lsm/base/shared_prefix.h"
 #include "lsm/block/block_io.h"
 #include "lsm/bytes/coding.h"

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "bloom/core/hash.h"
+#include "bloom/hash.h"
 #include "lsm/bytes/escape.h"
 #include "lsm/bytes/status.h"
 #include "lsm/limits.h"

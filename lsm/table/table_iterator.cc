@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <utility>
 
-#include "bloom/core/hash.h"
+#include "bloom/hash.h"
 #include "lsm/base/epoch.h"
 #include "lsm/bytes/escape.h"
 #include "lsm/bytes/status.h"

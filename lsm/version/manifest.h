@@ -29,7 +29,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "bloom/core/abi.h"
-#include "bloom/core/hash.h"
+#include "bloom/hash.h"
 #include "lsm/file_system.h"
 #include "lsm/log/log_reader.h"
 #include "lsm/log/log_writer.h"

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "bench/sift_like.h"
-#include "bloom/core/filter.h"
-#include "bloom/core/vector_digest.h"
-#include "bloom/filters/vectors.h"
+#include "bloom/filter.h"
+#include "bloom/literature/vector_digest.h"
+#include "bloom/literature/vectors.h"
 #include "bloom/variants/standard.h"
 
 namespace bench {

@@ -13,8 +13,8 @@
 #include <unordered_set>
 #include <vector>
 
-#include "bloom/core/filter.h"
-#include "bloom/filters/vectors.h"
+#include "bloom/filter.h"
+#include "bloom/literature/vectors.h"
 #include "bloom/variants/standard.h"
 
 namespace bench {

@@ -15,8 +15,8 @@
 
 #include "bloom/catalog.h"
 #include "bloom/core/filter_format.h"
-#include "bloom/core/hash.h"
 #include "bloom/filter_policy.h"
+#include "bloom/hash.h"
 #include "bloom/inspect.h"
 #include "tests/bloom/kinds.h"
 

@@ -13,12 +13,12 @@
 #include <vector>
 
 #include "bloom/core/bits.h"
-#include "bloom/core/shifting.h"
 #include "bloom/core/sizing.h"
 #include "bloom/family.h"
-#include "bloom/filters/shifting_association.h"
-#include "bloom/filters/shifting_multiplicity.h"
-#include "bloom/filters/spatial.h"
+#include "bloom/literature/shifting_association.h"
+#include "bloom/literature/shifting_multiplicity.h"
+#include "bloom/literature/spatial.h"
+#include "bloom/variants/shifted_bits.h"
 #include "tests/bloom/kinds.h"
 #include "tests/support/status_matchers.h"
 

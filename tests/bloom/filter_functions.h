@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "bloom/core/filter.h"
+#include "bloom/filter.h"
 #include "bloom/variants/blocked.h"
 
 namespace testing_support {

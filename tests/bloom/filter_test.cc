@@ -1,4 +1,4 @@
-#include "bloom/core/filter.h"
+#include "bloom/filter.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "bloom/core/hash.h"
 #include "bloom/core/probe.h"
 #include "bloom/filter_policy.h"
+#include "bloom/hash.h"
 #include "bloom/variants/standard.h"
 #include "tests/bloom/kinds.h"
 #include "tests/support/status_matchers.h"

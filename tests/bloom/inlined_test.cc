@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "bloom/core/concepts.h"
-#include "bloom/core/filter.h"
+#include "bloom/filter.h"
 #include "bloom/variants/blocked.h"
 #include "bloom/variants/split_block.h"
 #include "bloom/variants/standard.h"

@@ -35,13 +35,13 @@ struct KindNames {
   }
 };
 
-// Probes that a filter of this kind can have, for tests that choose its shape.
+// Probes that a filter of this kind can have, for tests that choose its shape: its only number, or
+// an even one.
 template <class K>
-inline constexpr uint32_t kSomeProbes = 5;
-template <>
-inline constexpr uint32_t kSomeProbes<bloom::SplitBlock> = bloom::SplitBlock::kProbes;
-template <>
-inline constexpr uint32_t kSomeProbes<bloom::Shifting> = 4;
+inline constexpr uint32_t kSomeProbes = 4;
+template <class K>
+requires requires { K::kProbes; }
+inline constexpr uint32_t kSomeProbes<K> = K::kProbes;
 
 // Few keys, and a target, at which a policy makes a filter of its kind whatever it is: for fewer
 // keys, and at targets between two powers of 1/2, a solved kind may be no smaller than a standard

@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "bloom/catalog.h"
+#include "bloom/counting.h"
 #include "bloom/filter_policy.h"
-#include "bloom/filters/counting.h"
-#include "bloom/filters/digests_by_bit.h"
-#include "bloom/filters/retouched.h"
+#include "bloom/literature/digests_by_bit.h"
+#include "bloom/literature/retouched.h"
 #include "bloom/static_filter.h"
 #include "tests/bloom/kinds.h"
 

@@ -6,17 +6,11 @@
 #include <cstdio>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
-#include "bloom/core/filter_format.h"
 #include "bloom/family.h"
-#include "bloom/filters/counting.h"
-#include "bloom/filters/parquet.h"
-#include "bloom/filters/prefix.h"
-#include "bloom/filters/shifting_association.h"
-#include "bloom/filters/shifting_multiplicity.h"
-#include "bloom/filters/spatial.h"
-#include "bloom/filters/vectors.h"
+#include "bloom/hash.h"
 #include "tests/support/golden.h"
 
 namespace {
@@ -49,7 +43,48 @@ std::string FamilyLines(bloom::FilterList<Filters...>) {
   return text;
 }
 
-template <class T, class Base>
+// --- one function for each of OtherFilters ---
+
+constexpr int kObjectKeys = 30;
+
+std::string LinesOf(std::type_identity<bloom::SpatialFilter>) {
+  auto filter =
+      bloom::SpatialFilter::Make(kObjectKeys, 0.01, {.areas = 5, .seed = kObjectSeed}).value();
+  for (int i = 0; i < kObjectKeys; ++i) {
+    EXPECT_TRUE(filter.Add(ObjectKey(i), 1 + static_cast<uint32_t>(i) % 5).ok());
+  }
+  return ObjectLine("spatial", filter.Serialize());
+}
+
+std::string LinesOf(std::type_identity<bloom::ShiftingAssociationFilter>) {
+  auto filter = bloom::ShiftingAssociationFilter::Make(kObjectKeys, 0.01, kObjectSeed).value();
+  for (int i = 0; i < kObjectKeys; ++i) filter.Add(ObjectKey(i), i % 3 != 0, i % 3 != 1);
+  return ObjectLine("shifting-association", filter.Serialize());
+}
+
+std::string LinesOf(std::type_identity<bloom::ShiftingMultiplicityFilter>) {
+  auto filter = bloom::ShiftingMultiplicityFilter::Make(kObjectKeys, 9, 0.01, kObjectSeed).value();
+  for (int i = 0; i < kObjectKeys; ++i) {
+    EXPECT_TRUE(filter.Add(ObjectKey(i), 1 + static_cast<uint32_t>(i) % 9).ok());
+  }
+  return ObjectLine("shifting-multiplicity", filter.Serialize());
+}
+
+std::string LinesOf(std::type_identity<bloom::PrefixFilter>) {
+  auto filter = bloom::PrefixFilter::Make(kObjectKeys, 0.01,
+                                          {.extractor = "delimiter:y", .seed = kObjectSeed})
+                    .value();
+  for (int i = 0; i < kObjectKeys; ++i) filter.Add(std::to_string(i) + ObjectKey(i));
+  return ObjectLine("prefix", filter.Serialize());
+}
+
+std::string LinesOf(std::type_identity<bloom::ParquetFilter>) {
+  auto filter = bloom::ParquetFilter::Make(kObjectKeys, 0.01).value();
+  for (int i = 0; i < kObjectKeys; ++i) filter.Add(int64_t{i});
+  return ObjectLine("parquet", filter.Serialize());
+}
+
+template <class T, class Base = bloom::Filter<bloom::Blocked>>
 std::string VectorLine() {
   using F = bloom::VectorFilter<T, Base>;
   F filter = F::Make(20, 0.01, {.dimension = 3, .seed = kObjectSeed}).value();
@@ -60,33 +95,24 @@ std::string VectorLine() {
   return ObjectLine(F::kName, filter.Serialize());
 }
 
+std::string LinesOf(std::type_identity<bloom::VectorFilter<float>>) {
+  return VectorLine<int32_t>() + VectorLine<float>();
+}
+
+std::string LinesOf(std::type_identity<bloom::VectorFilter<float, bloom::CountingFilter>>) {
+  return VectorLine<uint8_t, bloom::CountingFilter>();
+}
+
+template <class... Filters>
+std::string LinesOfAll(bloom::ObjectList<Filters...>) {
+  std::string text;
+  ((text += LinesOf(std::type_identity<Filters>{})), ...);
+  return text;
+}
+
 TEST(ObjectsGoldenTest, TheirBytesAreFrozen) {
-  std::string text = FamilyLines(bloom::Family());
-  auto spatial = bloom::SpatialFilter::Make(30, 0.01, {.areas = 5, .seed = kObjectSeed}).value();
-  auto sets = bloom::ShiftingAssociationFilter::Make(30, 0.01, kObjectSeed).value();
-  auto counts = bloom::ShiftingMultiplicityFilter::Make(30, 9, 0.01, kObjectSeed).value();
-  auto prefixes =
-      bloom::PrefixFilter::Make(30, 0.01, {.extractor = "delimiter:y", .seed = kObjectSeed})
-          .value();
-  auto parquet = bloom::ParquetFilter::Make(30, 0.01).value();
-  for (int i = 0; i < 30; ++i) {
-    const std::string key = ObjectKey(i);
-    const auto number = static_cast<uint32_t>(i);
-    EXPECT_TRUE(spatial.Add(key, 1 + number % 5).ok());
-    sets.Add(key, i % 3 != 0, i % 3 != 1);
-    EXPECT_TRUE(counts.Add(key, 1 + number % 9).ok());
-    prefixes.Add(std::to_string(i) + key);
-    parquet.Add(int64_t{i});
-  }
-  text += ObjectLine("spatial", spatial.Serialize());
-  text += ObjectLine("shifting-association", sets.Serialize());
-  text += ObjectLine("shifting-multiplicity", counts.Serialize());
-  text += ObjectLine("prefix", prefixes.Serialize());
-  text += ObjectLine("parquet", parquet.Serialize());
-  text += VectorLine<int32_t, bloom::Filter<bloom::Blocked>>();
-  text += VectorLine<float, bloom::Filter<bloom::Blocked>>();
-  text += VectorLine<uint8_t, bloom::CountingFilter>();
-  testing_support::ExpectGolden("bloom/objects.golden", text);
+  testing_support::ExpectGolden("bloom/objects.golden",
+                                FamilyLines(bloom::Family()) + LinesOfAll(bloom::OtherFilters()));
 }
 
 }  // namespace

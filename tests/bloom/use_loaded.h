@@ -13,7 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "bloom/filters/retouched.h"
+#include "bloom/literature/retouched.h"
 #include "tests/bloom/kinds.h"
 
 namespace testing_support {

@@ -1,5 +1,6 @@
-// A program that wants the filters alone: each header of bloom/ once, so that what is installed is
-// known to be complete.  Says what it got wrong, and exits with 1, if it did.
+// A program that wants the filters alone: it includes every public header, bloom/*.h, so that the
+// installed headers are known to be complete.  It prints what is wrong, and exits with 1 if
+// anything is.
 #include <cstdint>
 #include <iostream>
 #include <string>
@@ -7,64 +8,22 @@
 #include <vector>
 
 #include "bloom/catalog.h"
-#include "bloom/core/abi.h"
-#include "bloom/core/bits.h"
-#include "bloom/core/capacity.h"
-#include "bloom/core/concepts.h"
-#include "bloom/core/cpu.h"
-#include "bloom/core/fetch_ahead.h"
-#include "bloom/core/filter.h"
-#include "bloom/core/filter_format.h"
-#include "bloom/core/hash.h"
-#include "bloom/core/occupancy.h"
-#include "bloom/core/packed.h"
-#include "bloom/core/parameters.h"
-#include "bloom/core/parts.h"
-#include "bloom/core/probe.h"
-#include "bloom/core/shape.h"
-#include "bloom/core/shifting.h"
-#include "bloom/core/siblings.h"
-#include "bloom/core/siphash.h"
-#include "bloom/core/sizing.h"
-#include "bloom/core/staged_query.h"
-#include "bloom/core/stored_bits.h"
-#include "bloom/core/stored_counters.h"
-#include "bloom/core/vector_digest.h"
-#include "bloom/core/vector_file.h"
-#include "bloom/core/wrapped.h"
+#include "bloom/concurrent.h"
+#include "bloom/counting.h"
+#include "bloom/dynamic.h"
 #include "bloom/family.h"
+#include "bloom/filter.h"
 #include "bloom/filter_policy.h"
-#include "bloom/filters/concurrent.h"
-#include "bloom/filters/counting.h"
-#include "bloom/filters/digests_by_bit.h"
-#include "bloom/filters/dynamic.h"
-#include "bloom/filters/parquet.h"
-#include "bloom/filters/prefix.h"
-#include "bloom/filters/retouched.h"
-#include "bloom/filters/rotating.h"
-#include "bloom/filters/rows.h"
-#include "bloom/filters/scalable.h"
-#include "bloom/filters/shifting_association.h"
-#include "bloom/filters/shifting_counting.h"
-#include "bloom/filters/shifting_double.h"
-#include "bloom/filters/shifting_multiplicity.h"
-#include "bloom/filters/spatial.h"
-#include "bloom/filters/spectral.h"
-#include "bloom/filters/vectors.h"
+#include "bloom/hash.h"
 #include "bloom/inspect.h"
-#include "bloom/kind_builder.h"
+#include "bloom/literature.h"
+#include "bloom/parameters.h"
+#include "bloom/parquet.h"
 #include "bloom/payload.h"
+#include "bloom/prefix.h"
+#include "bloom/rotating.h"
+#include "bloom/scalable.h"
 #include "bloom/static_filter.h"
-#include "bloom/variants/blocked.h"
-#include "bloom/variants/blocked_avx2.h"
-#include "bloom/variants/empty.h"
-#include "bloom/variants/fuse.h"
-#include "bloom/variants/ribbon.h"
-#include "bloom/variants/ribbon_equation.h"
-#include "bloom/variants/shifting.h"
-#include "bloom/variants/split_block.h"
-#include "bloom/variants/split_block_avx2.h"
-#include "bloom/variants/standard.h"
 
 namespace {
 
@@ -92,7 +51,7 @@ std::string UsePolicy() {
   if (!bytes.ok()) return Expect(false, bytes.status().ToString()), "";
   const bloom::FilterReader reader = bloom::FilterReader::Open(*bytes);
   Expect(reader.MayContain(bloom::DigestOf("5", 42)), "the filter lost a key");
-  Expect(bloom::DigestOf("5", {bloom::DigestHash::kSipHash, 42, 7}) == bloom::SipHash24("5", 42, 7),
+  Expect(bloom::DigestOf("5", {bloom::DigestHash::kSipHash, 42, 7}) != bloom::DigestOf("5", 42),
          "DigestSeed");
   Expect(reader.Describe().kind == "standard", "Describe");
   Expect(bloom::FillByPart(reader, 4).size() == 4, "FillByPart");
@@ -137,7 +96,6 @@ void UseShifting() {
   Expect(counters.ok() && counters->Remove("apple") && !counters->MayContain("apple"), "Remove");
   auto doubled = bloom::ShiftingDoubleFilter::Make(1000, 0.01);
   Expect(doubled.ok() && doubled->size_bits() > 2 * doubled->shape().size, "size_bits");
-  Expect(bloom::ShiftingFpp(1000, 4, 0, bloom::kMaxOffset) == 0, "ShiftingFpp");
 }
 
 void UsePayload(const std::string& bytes) {
@@ -147,7 +105,6 @@ void UsePayload(const std::string& bytes) {
   uint8_t field[16] = {};
   auto filter = bloom::PayloadFilter<bloom::Standard>::Over(field, {.size = 128, .probes = 4});
   Expect(filter.ok() && filter->AddIfAbsent("apple") && !filter->AddIfAbsent("apple"), "payload");
-  Expect(bloom::MostKeysWithin(0.5, [](uint64_t n) { return n / 10.0; }) == 5, "MostKeysWithin");
 }
 
 void UseStatic() {
@@ -158,13 +115,9 @@ void UseStatic() {
 
 void UseParts(const std::string& bytes) {
   Expect(bloom::OpenFilter(bytes).kind == bloom::FindKind(bloom::Standard::kTag), "OpenFilter");
-  const bloom::ParsedFilter parsed = bloom::ParseFilter(bytes);
-  Expect(parsed.header.key_count == 1000, "ParseFilter");
-  Expect(bloom::CountOnes(parsed.payload.data(), parsed.payload.size()) > 0, "CountOnes");
-  const auto shape = bloom::BlockedShapeFor(1000, 0.01);
-  Expect(shape.ok() && shape->probes <= bloom::kMaxProbes, "BlockedShapeFor");
+  const auto shape = bloom::Blocked::ShapeFor(1000, 0.01);
+  Expect(shape.ok() && shape->probes > 0, "ShapeFor");
   Expect(bloom::BestProbesFor(10'000, 1000).value_or(0) == 7, "BestProbesFor");
-  Expect(bloom::OccupiedMoment(1, 1, 1) == 1, "OccupiedMoment");
   auto counting = bloom::CountingFilter::MakeWithCounters(1000, 0.01, 8);
   if (counting.ok()) counting->Add("apple");
   Expect(counting.ok() && counting->Remove("apple") && !counting->MayContain("apple"), "Remove");
@@ -180,9 +133,6 @@ void UseParts(const std::string& bytes) {
   auto shared = bloom::ConcurrentFilter::Make(1000, 0.01);
   Expect(shared.ok() && shared->AddIfAbsent("apple") && !shared->AddIfAbsent("apple"),
          "AddIfAbsent");
-  Expect(bloom::PackedBytes(10, 4) == 5, "PackedBytes");
-  Expect(bloom::ReadParts(bloom::BytesOf("")).ok(), "ReadParts");
-  Expect(bloom::ReduceRange(bloom::Remix(1, 2), 10) < 10, "ReduceRange");
 }
 
 void UseFiltersOfFilters() {
@@ -194,15 +144,8 @@ void UseFiltersOfFilters() {
          "scalable");
   auto rotating = bloom::RotatingFilter<>::MakeWithGenerations(10, 0.01, 2);
   Expect(rotating.ok() && rotating->AddIfAbsent("apple"), "rotating");
-  std::vector<bloom::Filter<bloom::Blocked>> generations;
-  while (generations.size() < 2)
-    generations.push_back(bloom::Filter<bloom::Blocked>::Make(10, 0.01).value());
-  generations.back().Add("apple");
-  const bloom::Siblings<bloom::Blocked> siblings(generations);
-  Expect(siblings.AnyMayContain(generations.front().DigestOf("apple")), "AnyMayContain");
   if (rotating.ok()) rotating->Advance(), rotating->Advance();
   Expect(rotating.ok() && !rotating->MayContain("apple"), "Advance");
-  static_assert(bloom::RowFilter<bloom::CountingFilter>);
   auto retouched = bloom::RetouchedFilter::Make(10, 0.01);
   if (retouched.ok()) retouched->Add("apple");
   Expect(retouched.ok() && retouched->RandomClearing(1, 2).ok() && !retouched->MayContain("apple"),
@@ -225,11 +168,6 @@ void UsePrefixesAndVectors() {
       bloom::VectorFilter<float, bloom::CountingFilter>::Make(100, 0.001, {.dimension = 3});
   if (!parsed.ok() || !vectors.ok()) return Expect(false, "vectors");
   Expect(vectors->Add((*parsed)[0]).ok() && vectors->MayContain(vector), "VectorFilter");
-  Expect(vectors->DigestOf(vector) == bloom::VectorDigest<float>(vector, 0), "VectorDigest");
-  Expect(bloom::Unwrap<bloom::VectorFilter<float, bloom::CountingFilter>, bloom::CountingFilter>(
-             vectors->Serialize())
-             .ok(),
-         "Unwrap");
   Expect(vectors->Remove(vector) && !vectors->MayContain(vector), "Remove");
 }
 
@@ -247,7 +185,6 @@ int main() {
   for (int key = 0; key < 1000; ++key) digests.push_back(bloom::DigestOf(std::to_string(key), 42));
   bloom::SolvedKinds::ForEach([&]<bloom::SolvedKind Kind>(Kind) { UseSolved<Kind>(digests); });
   UseShifting();
-  std::cout << bloom::KeyedKindNames()
-            << (bloom::BestSimd() == bloom::Simd::kAvx2 ? " (AVX2)\n" : " (portable)\n");
+  std::cout << bloom::KeyedKindNames() << "\n";
   return wrong == 0 ? 0 : 1;
 }

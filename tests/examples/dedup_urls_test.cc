@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "bloom/core/filter.h"
+#include "bloom/filter.h"
 #include "bloom/variants/blocked.h"
 #include "tests/examples/programs.h"
 #include "tests/support/sanitized.h"

@@ -6,8 +6,8 @@
 #include <set>
 #include <string>
 
-#include "bloom/core/filter.h"
 #include "bloom/core/sizing.h"
+#include "bloom/filter.h"
 #include "bloom/variants/blocked.h"
 #include "bloom/variants/standard.h"
 #include "tests/examples/programs.h"

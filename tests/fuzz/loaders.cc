@@ -8,7 +8,6 @@
 
 #include "bloom/family.h"
 #include "bloom/filter_policy.h"
-#include "bloom/filters/parquet.h"
 #include "bloom/inspect.h"
 #include "tests/bloom/kinds.h"
 #include "tests/bloom/use_loaded.h"
@@ -76,24 +75,6 @@ std::vector<std::string> FilterSeeds() {
   return seeds;
 }
 
-bool UseParquet(std::string_view bytes) {
-  const ExactCopy copy(bytes);
-  auto filter = bloom::ParquetFilter::Load(copy.view());
-  if (!filter.ok()) return false;
-  filter->Add(int64_t{7});
-  Demand(filter->MayContain(int64_t{7}), "a value is in once it was added");
-  filter->CurrentFpp();
-  const auto again = bloom::ParquetFilter::Load(filter->Serialize());
-  Demand(again.ok() && again->Serialize() == filter->Serialize(), "it can be saved and loaded");
-  return true;
-}
-
-std::vector<std::string> ParquetSeeds() {
-  auto filter = bloom::ParquetFilter::Make(10, 0.01).value();
-  for (int32_t i = 0; i < 10; ++i) filter.Add(i);
-  return {filter.Serialize()};
-}
-
 template <class... Filters>
 void AddFamily(bloom::FilterList<Filters...>, std::vector<Loader>& loaders) {
   (loaders.push_back({std::string(Filters::kName), &UseFilter<Filters>, &ReshapeHeader,
@@ -128,8 +109,6 @@ const std::vector<Loader>& Loaders() {
     std::vector<Loader> loaders;
     loaders.push_back({"reader", &UseReader, &ReshapeHeader, &RepairHeader, &ReaderSeeds});
     AddFamily(bloom::Family(), loaders);
-    loaders.push_back({"parquet", &UseParquet, [](std::string&, uint64_t) {}, [](std::string&) {},
-                       &ParquetSeeds});
     for (Loader& loader : OtherLoaders()) loaders.push_back(std::move(loader));
     for (Loader& loader : StoreLoaders()) loaders.push_back(std::move(loader));
     return loaders;

@@ -4,16 +4,11 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
-#include "bloom/core/vector_file.h"
-#include "bloom/filters/counting.h"
-#include "bloom/filters/prefix.h"
-#include "bloom/filters/shifting_association.h"
-#include "bloom/filters/shifting_multiplicity.h"
-#include "bloom/filters/spatial.h"
-#include "bloom/filters/vectors.h"
+#include "bloom/family.h"
 #include "tests/bloom/kinds.h"
 #include "tests/bloom/use_loaded.h"
 #include "tests/fuzz/loaders.h"
@@ -227,6 +222,26 @@ std::vector<std::string> VectorSeeds() {
   return seeds;
 }
 
+// --- Parquet's ---
+
+bool UseParquet(std::string_view bytes) {
+  const ExactCopy copy(bytes);
+  auto filter = bloom::ParquetFilter::Load(copy.view());
+  if (!filter.ok()) return false;
+  filter->Add(int64_t{7});
+  Demand(filter->MayContain(int64_t{7}), "a value is in once it was added");
+  filter->CurrentFpp();
+  const auto again = bloom::ParquetFilter::Load(filter->Serialize());
+  Demand(again.ok() && again->Serialize() == filter->Serialize(), "it can be saved and loaded");
+  return true;
+}
+
+std::vector<std::string> ParquetSeeds() {
+  auto filter = bloom::ParquetFilter::Make(10, 0.01).value();
+  for (int32_t i = 0; i < 10; ++i) filter.Add(i);
+  return {filter.Serialize()};
+}
+
 // --- files of vectors ---
 
 template <class T>
@@ -269,19 +284,51 @@ std::vector<std::string> VectorFileSeeds() {
   return seeds;
 }
 
+// --- one function for each of OtherFilters ---
+
+Loader LoaderOf(std::type_identity<bloom::SpatialFilter>) {
+  return {"spatial", &UseSpatial, &ReshapeHeader, &RepairHeader, &SpatialSeeds};
+}
+Loader LoaderOf(std::type_identity<Association>) {
+  return {"shifting-association", &UseAssociation, &ReshapeHeader, &RepairHeader,
+          &AssociationSeeds};
+}
+Loader LoaderOf(std::type_identity<Multiplicity>) {
+  return {"shifting-multiplicity", &UseMultiplicity, &ReshapeHeader, &RepairHeader,
+          &MultiplicitySeeds};
+}
+Loader LoaderOf(std::type_identity<bloom::PrefixFilter>) {
+  return {"prefix", &UsePrefix, &ReshapeBoth, &RepairBoth, &PrefixSeeds};
+}
+Loader LoaderOf(std::type_identity<bloom::ParquetFilter>) {
+  return {"parquet", &UseParquet, [](std::string&, uint64_t) {}, [](std::string&) {},
+          &ParquetSeeds};
+}
+// All vectors have one.
+template <class T, class Base>
+Loader LoaderOf(std::type_identity<Vectors<T, Base>>) {
+  return {"vectors", &UseAllVectors, &ReshapeBoth, &RepairBoth, &VectorSeeds};
+}
+
+template <class... Filters>
+std::vector<Loader> LoadersOf(bloom::ObjectList<Filters...>) {
+  std::vector<Loader> loaders;
+  for (Loader& loader : std::vector<Loader>{LoaderOf(std::type_identity<Filters>{})...}) {
+    const bool is_new = std::none_of(loaders.begin(), loaders.end(), [&](const Loader& other) {
+      return other.name == loader.name;
+    });
+    if (is_new) loaders.push_back(std::move(loader));
+  }
+  return loaders;
+}
+
 }  // namespace
 
 std::vector<Loader> OtherLoaders() {
-  const auto nothing = [](std::string&) {};
-  return {
-      {"spatial", &UseSpatial, &ReshapeHeader, &RepairHeader, &SpatialSeeds},
-      {"shifting-association", &UseAssociation, &ReshapeHeader, &RepairHeader, &AssociationSeeds},
-      {"shifting-multiplicity", &UseMultiplicity, &ReshapeHeader, &RepairHeader,
-       &MultiplicitySeeds},
-      {"prefix", &UsePrefix, &ReshapeBoth, &RepairBoth, &PrefixSeeds},
-      {"vectors", &UseAllVectors, &ReshapeBoth, &RepairBoth, &VectorSeeds},
-      {"vector-file", &UseVectorFile, &ReshapeVectorFile, nothing, &VectorFileSeeds},
-  };
+  std::vector<Loader> loaders = LoadersOf(bloom::OtherFilters());
+  loaders.push_back(
+      {"vector-file", &UseVectorFile, &ReshapeVectorFile, [](std::string&) {}, &VectorFileSeeds});
+  return loaders;
 }
 
 }  // namespace fuzz

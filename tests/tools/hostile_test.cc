@@ -15,8 +15,8 @@
 #include <utility>
 #include <vector>
 
-#include "bloom/core/hash.h"
 #include "bloom/filter_policy.h"
+#include "bloom/hash.h"
 #include "lsm/base/internal_key.h"
 #include "lsm/block/block_memory.h"
 #include "lsm/bytes/status.h"

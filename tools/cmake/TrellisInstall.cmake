@@ -62,67 +62,26 @@ function(trellis_install_examples folder)
           FILES_MATCHING PATTERN "*.cc" PATTERN "*.h")
 endfunction()
 
-# All of bloom/ is for direct use (tests/tidy_test.cc: all of it is here, and in tests/embed).
-trellis_install(bloom HEADERS
-  bloom/catalog.h
-  bloom/core/abi.h
-  bloom/core/bits.h
-  bloom/core/capacity.h
-  bloom/core/concepts.h
-  bloom/core/cpu.h
-  bloom/core/fetch_ahead.h
-  bloom/core/filter.h
-  bloom/core/filter_format.h
-  bloom/core/hash.h
-  bloom/core/occupancy.h
-  bloom/core/packed.h
-  bloom/core/parameters.h
-  bloom/core/parts.h
-  bloom/core/probe.h
-  bloom/core/shape.h
-  bloom/core/shifting.h
-  bloom/core/siblings.h
-  bloom/core/siphash.h
-  bloom/core/sizing.h
-  bloom/core/staged_query.h
-  bloom/core/stored_bits.h
-  bloom/core/stored_counters.h
-  bloom/core/vector_digest.h
-  bloom/core/vector_file.h
-  bloom/core/wrapped.h
-  bloom/family.h
-  bloom/filter_policy.h
-  bloom/filters/concurrent.h
-  bloom/filters/counting.h
-  bloom/filters/digests_by_bit.h
-  bloom/filters/dynamic.h
-  bloom/filters/parquet.h
-  bloom/filters/prefix.h
-  bloom/filters/retouched.h
-  bloom/filters/rotating.h
-  bloom/filters/rows.h
-  bloom/filters/scalable.h
-  bloom/filters/shifting_association.h
-  bloom/filters/shifting_counting.h
-  bloom/filters/shifting_double.h
-  bloom/filters/shifting_multiplicity.h
-  bloom/filters/spatial.h
-  bloom/filters/spectral.h
-  bloom/filters/vectors.h
-  bloom/inspect.h
-  bloom/kind_builder.h
-  bloom/payload.h
-  bloom/static_filter.h
-  bloom/variants/blocked.h
-  bloom/variants/blocked_avx2.h
-  bloom/variants/empty.h
-  bloom/variants/fuse.h
-  bloom/variants/ribbon.h
-  bloom/variants/ribbon_equation.h
-  bloom/variants/shifting.h
-  bloom/variants/split_block.h
-  bloom/variants/split_block_avx2.h
-  bloom/variants/standard.h)
+# trellis_public_headers(VARIABLE FOLDER): FOLDER/*.h, which are public, and the private headers that they include.
+function(trellis_public_headers variable folder)
+  file(GLOB queue RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.h)
+  set(headers "")
+  while(queue)
+    list(POP_FRONT queue header)
+    if(header IN_LIST headers)
+      continue()
+    endif()
+    list(APPEND headers ${header})
+    file(STRINGS ${PROJECT_SOURCE_DIR}/${header} includes REGEX "^#include \"${folder}/")
+    list(TRANSFORM includes REPLACE "^#include \"([^\"]+)\".*" "\\1")
+    list(APPEND queue ${includes})
+  endwhile()
+  list(SORT headers)
+  set(${variable} ${headers} PARENT_SCOPE)
+endfunction()
+
+trellis_public_headers(bloom_headers bloom)
+trellis_install(bloom HEADERS ${bloom_headers})
 
 trellis_pkg_config(trellis-bloom
   DESCRIPTION "Bloom filters sized from a target false-positive probability"

@@ -6,7 +6,7 @@
 
 #include "bench/filter_lab/filters/published.h"
 #include "bench/filter_lab/shaped.h"
-#include "bloom/core/parameters.h"
+#include "bloom/parameters.h"
 #include "bloom/variants/standard.h"
 #include "lsm/bytes/readable.h"
 #include "lsm/bytes/status.h"

@@ -4,8 +4,8 @@
 
 #include "bench/filter_lab/filters/published.h"
 #include "bench/filter_lab/shaped.h"
-#include "bloom/core/parameters.h"
 #include "bloom/core/sizing.h"
+#include "bloom/parameters.h"
 #include "bloom/variants/standard.h"
 #include "lsm/bytes/status.h"
 

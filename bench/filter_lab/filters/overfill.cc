@@ -5,9 +5,9 @@
 
 #include "bench/filter_lab/shaped.h"
 #include "bench/filter_lab/variants.h"
-#include "bloom/core/filter.h"
-#include "bloom/filters/dynamic.h"
-#include "bloom/filters/scalable.h"
+#include "bloom/dynamic.h"
+#include "bloom/filter.h"
+#include "bloom/scalable.h"
 #include "bloom/variants/blocked.h"
 #include "bloom/variants/standard.h"
 #include "lsm/bytes/readable.h"

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "bench/filter_lab/variants.h"
-#include "bloom/filters/retouched.h"
+#include "bloom/literature/retouched.h"
 #include "lsm/bytes/readable.h"
 #include "lsm/bytes/status.h"
 

@@ -5,7 +5,7 @@
 
 #include "bench/filter_lab/shaped.h"
 #include "bench/filter_lab/variants.h"
-#include "bloom/core/filter.h"
+#include "bloom/filter.h"
 #include "bloom/variants/shifting.h"
 #include "bloom/variants/standard.h"
 #include "lsm/bytes/readable.h"

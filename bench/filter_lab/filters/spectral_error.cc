@@ -7,7 +7,7 @@
 
 #include "bench/filter_lab/variants.h"
 #include "bench/workload.h"
-#include "bloom/filters/spectral.h"
+#include "bloom/literature/spectral.h"
 #include "lsm/bytes/readable.h"
 #include "lsm/bytes/status.h"
 

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "bloom/core/hash.h"
+#include "bloom/hash.h"
 
 namespace bench {
 

@@ -4,10 +4,10 @@
 #include <utility>
 
 #include "bench/sax_hash.h"
-#include "bloom/core/filter.h"
 #include "bloom/core/sizing.h"
-#include "bloom/filters/counting.h"
-#include "bloom/filters/vectors.h"
+#include "bloom/counting.h"
+#include "bloom/filter.h"
+#include "bloom/literature/vectors.h"
 #include "bloom/variants/blocked.h"
 #include "bloom/variants/standard.h"
 #include "lsm/bytes/status.h"

@@ -11,7 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "bloom/core/vector_file.h"
+#include "bloom/literature/vector_file.h"
 
 namespace bench {
 

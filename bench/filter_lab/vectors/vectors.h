@@ -12,7 +12,7 @@
 #include "bench/filter_lab/rate.h"
 #include "bench/filter_lab/steps.h"
 #include "bench/report/page.h"
-#include "bloom/core/vector_file.h"
+#include "bloom/literature/vector_file.h"
 
 namespace bench {
 

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "bloom/core/hash.h"
+#include "bloom/hash.h"
 #include "lsm/table/table.h"
 #include "tests/lsm/engine/store_test.h"
 #include "tests/support/status_matchers.h"

@@ -2,8 +2,8 @@
 #include <cstdint>
 #include <string>
 
-#include "bloom/core/hash.h"
 #include "bloom/filter_policy.h"
+#include "bloom/hash.h"
 #include "lsm/bytes/status.h"
 #include "lsm/store/store_files.h"
 #include "tests/lsm/engine/store_test.h"

@@ -5,7 +5,7 @@
 #include <set>
 #include <utility>
 
-#include "bloom/core/hash.h"
+#include "bloom/hash.h"
 #include "lsm/bytes/status.h"
 #include "tests/support/deterministic_environment.h"
 

@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "bloom/core/hash.h"
+#include "bloom/hash.h"
 #include "lsm/bytes/escape.h"
 #include "lsm/bytes/status.h"
 #include "tests/support/deterministic_environment.h"

@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "absl/status/status.h"
-#include "bloom/core/hash.h"
+#include "bloom/hash.h"
 #include "lsm/base/internal_key.h"
 #include "lsm/log/log_reader.h"
 #include "lsm/reports.h"

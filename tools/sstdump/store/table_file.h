@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
-#include "bloom/core/hash.h"
+#include "bloom/hash.h"
 #include "lsm/table/table.h"
 #include "tools/sstdump/store/target.h"
 

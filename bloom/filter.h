@@ -1,0 +1,240 @@
+// A filter in memory that keys are added to one by one: for programs that want a filter and no
+// store.
+//
+//   auto filter = bloom::Filter<bloom::Blocked>::Make(1'000'000, 0.01);  // absl::StatusOr
+//   filter->Add("apple");
+//   filter->MayContain("pear");                     // false, but for one key in a hundred
+//   const std::string bytes = filter->Serialize();  // for a file; Load reads it back
+//
+// Thread-safe as long as nobody changes it; a change needs exclusive access.  Movable, not
+// copyable. More keys than it was made for raise the FPP: CurrentFpp() tells to what.
+#ifndef TRELLIS_BLOOM_FILTER_H_
+#define TRELLIS_BLOOM_FILTER_H_
+
+#include <cassert>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "bloom/catalog.h"
+#include "bloom/core/abi.h"
+#include "bloom/core/bits.h"
+#include "bloom/core/capacity.h"
+#include "bloom/core/concepts.h"
+#include "bloom/core/cpu.h"
+#include "bloom/core/fetch_ahead.h"
+#include "bloom/core/filter_format.h"
+#include "bloom/core/shape.h"
+#include "bloom/core/sizing.h"
+#include "bloom/core/stored_bits.h"
+#include "bloom/hash.h"
+
+namespace bloom::inline TRELLIS_ABI {
+
+template <BitLayout Layout>
+class Filter {
+ public:
+  static constexpr std::string_view kName = Layout::kName;
+  static constexpr uint8_t kTag = Layout::kTag;
+  using LayoutType = Layout;
+
+  // Sized for `key_count` keys at `target_fpp`.  `seed` makes keys that collide in one filter
+  // differ in another; where keys come from strangers, draw it at random.  InvalidArgument for a
+  // bad count or FPP, ResourceExhausted without memory.
+  static absl::StatusOr<Filter> Make(uint64_t key_count, double target_fpp, uint64_t seed = 0) {
+    absl::StatusOr<Shape> shape = Layout::ShapeFor(key_count, target_fpp);
+    if (!shape.ok()) return shape.status();
+    return MakeOfShape(*shape, target_fpp, seed);
+  }
+
+  // Of a size and a number of probes that the caller chose (bloom/parameters.h helps), for
+  // instance one that can be folded; `target_fpp` is only kept with it.  Errors as above, for a
+  // shape that the layout cannot have too.
+  static absl::StatusOr<Filter> MakeOfShape(const Shape& shape, double target_fpp,
+                                            uint64_t seed = 0) {
+    if (absl::Status status = CheckTargetFpp(target_fpp); !status.ok()) return status;
+    absl::StatusOr<StoredBits> stored =
+        StoredBits::Zeros<Layout>(shape, Layout::PayloadBytes(shape), seed, target_fpp);
+    if (!stored.ok()) return stored.status();
+    return Filter(*std::move(stored));
+  }
+
+  // From the bytes of Serialize, or of a FilterBuilder of the same kind that keys were added to.
+  // DataLoss if they are damaged, Unimplemented if their version is unknown, InvalidArgument if
+  // they are a filter of another kind; so is that of a FilterBuilder without keys, which is empty
+  // and has no room for any.
+  //
+  // A filter that was built from digests must be asked by digests: Add and MayContain hash keys
+  // under seed(), and would deny keys that its builder was given under another one.
+  static absl::StatusOr<Filter> Load(std::string_view bytes) {
+    absl::StatusOr<StoredBits> stored = StoredBits::Load<Layout>(bytes);
+    if (!stored.ok()) return stored.status();
+    return Filter(*std::move(stored));
+  }
+
+  Filter(Filter&&) = default;
+  Filter& operator=(Filter&&) = default;
+
+  // The digest of a key in this filter, for those who ask it more than once.
+  Digest DigestOf(std::string_view key) const { return bloom::DigestOf(key, seed()); }
+
+  TRELLIS_OF_THIS_CPU void Add(std::string_view key) { AddDigest(DigestOf(key)); }
+  TRELLIS_OF_THIS_CPU void AddDigest(Digest digest) { AddHash(Remix(digest, seed())); }
+  void AddDigests(std::span<const Digest> digests) {
+    Layout::Build(stored_.bits.data(), shape(), seed(), digests);
+    stored_.header.CountKeys(digests.size());
+  }
+
+  // Asks and adds in one: what a stream is rid of its duplicates with.  True if the key did not
+  // pass, so that it is certainly new, and is in now; false if it passed, and then nothing is
+  // changed.
+  TRELLIS_OF_THIS_CPU bool AddIfAbsent(std::string_view key) {
+    return AddDigestIfAbsent(DigestOf(key));
+  }
+  TRELLIS_OF_THIS_CPU bool AddDigestIfAbsent(Digest digest) {
+    return AddHashIfAbsent(digest, Remix(digest, seed()));
+  }
+  // were_absent[i] = AddDigestIfAbsent(digests[i]) for one i after the other, with the cache misses
+  // of many of them overlapped.  REQUIRES: were_absent.size() >= digests.size().
+  TRELLIS_OF_THIS_CPU void AddDigestsIfAbsent(std::span<const Digest> digests,
+                                              std::span<bool> were_absent) {
+    assert(were_absent.size() >= digests.size());
+    TakeFetchingAhead<Layout>(
+        stored_.bits.data(), shape(), seed(), digests,
+        [&](size_t i, uint64_t hash) { were_absent[i] = AddHashIfAbsent(digests[i], hash); });
+  }
+
+  // False only if the key was never added.
+  TRELLIS_OF_THIS_CPU bool MayContain(std::string_view key) const {
+    return MayContainDigest(DigestOf(key));
+  }
+  TRELLIS_OF_THIS_CPU bool MayContainDigest(Digest digest) const {
+    return HasAll(digest, Remix(digest, seed()));
+  }
+  // Starts to load what MayContainDigest looks at first: for those who know many digests ahead.
+  void Prefetch(Digest digest) const { functions_.prefetch(view(), digest); }
+  // results[i] = MayContainDigest(digests[i]), in less time from about eight of them on.  REQUIRES:
+  // results.size() >= digests.size().
+  void MayContainBatch(std::span<const Digest> digests, std::span<bool> results) const {
+    assert(results.size() >= digests.size());
+    functions_.may_contain_batch(view(), digests.data(), digests.size(), results.data());
+  }
+
+  // Adds all keys of `other`: bit for bit what adding them one by one would give.  InvalidArgument,
+  // naming the difference, unless shape and seed agree; nothing is changed then.
+  absl::Status Merge(const Filter& other) { return stored_.Merge(other.stored_); }
+
+  // Keeps only bits that `other` has too.  Every key that was added to both passes, and more absent
+  // keys than in a filter made of those alone: bits of different keys may meet.  added_count() is
+  // then the lower of the two, of which the keys in both are at most as many.  Errors as for Merge.
+  absl::Status Intersect(const Filter& other) { return stored_.Intersect(other.stored_); }
+
+  // Halves the size: bit for bit what adding the same keys to a filter of half the size would give,
+  // with an FPP that is higher accordingly.  InvalidArgument if the size (bits, or lines) is odd,
+  // ResourceExhausted without memory; nothing is changed then.
+  absl::Status FoldInHalf() requires FoldableLayout<Layout> {
+    if (shape().size % 2 != 0) {
+      return absl::InvalidArgumentError("a filter of odd size cannot be folded: size " +
+                                        std::to_string(shape().size));
+    }
+    Shape half = shape();
+    half.size /= 2;
+    absl::StatusOr<AlignedBytes> bits = ZerosFor(Layout::PayloadBytes(half));
+    if (!bits.ok()) return bits.status();
+    Layout::FoldInHalf(stored_.bits.data(), shape(), bits->data());
+    FilterHeader header = stored_.header;
+    header.shape = half;
+    *this = Filter(StoredBits{header, *std::move(bits)});
+    return absl::OkStatus();
+  }
+
+  // Forgets all keys, keeps shape and seed.
+  void Clear() { stored_.Clear(); }
+
+  // A header and the bits, as bloom/core/filter_format.h draws them; FilterReader reads them too.
+  std::string Serialize() const { return stored_.Serialize(); }
+
+  // Its bits, valid until it is folded, assigned to or destroyed; moving it keeps them.
+  const FilterView& view() const { return view_; }
+  const Shape& shape() const { return stored_.header.shape; }
+  uint64_t seed() const { return stored_.header.seed; }
+  double target_fpp() const { return stored_.header.target_fpp; }
+  uint64_t size_bits() const { return Layout::SizeBits(shape()); }
+  // Keys added, each time that one was, and those of merged filters.
+  uint64_t added_count() const { return stored_.header.key_count; }
+
+  // FPP once `key_count` different keys are in.
+  double PredictedFpp(uint64_t key_count) const { return Layout::PredictedFpp(shape(), key_count); }
+  // FPP of the bits as they are.  Reads all of them.
+  double CurrentFpp() const { return Layout::CurrentFpp(view()); }
+  // Number of different keys, judged by the share of ones; infinity if all bits are set.  Reads all
+  // bits.
+  double EstimatedKeyCount() const { return Layout::KeyCountFromFill(shape(), Fill()); }
+  // The number of keys that the filter has room for: the most with PredictedFpp <= target_fpp().
+  // That is the number that it was made for, or more where sizes are rounded up.
+  uint64_t KeyCapacity() const {
+    return MostKeysWithin(target_fpp(), [this](uint64_t n) { return PredictedFpp(n); });
+  }
+  // Number of ones, and their share of all bits.  Each reads all bits.
+  uint64_t CountOnes() const { return stored_.Ones(); }
+  double Fill() const { return stored_.OnesPer(size_bits()); }
+
+ private:
+  explicit Filter(StoredBits stored)
+      : stored_(std::move(stored)),
+        view_{stored_.bits.data(), stored_.header.shape, stored_.header.seed},
+        functions_(Layout::Functions(view_)),
+        add_(AdderFor(stored_.header.shape)) {}
+
+  static AddFunction AdderFor(const Shape& shape) {
+    if constexpr (AdderLayout<Layout>) {
+      return Layout::Adder(shape);
+    } else {
+      static_cast<void>(shape);
+      return &Layout::Add;
+    }
+  }
+
+  // In all of these `hash` is Remix(digest, seed()).  What is called by a pointer makes its own of
+  // the digest; what is inlined takes this one.
+  TRELLIS_OF_THIS_CPU bool HasAll(Digest digest, [[maybe_unused]] uint64_t hash) const {
+    if constexpr (InlinedLayout<Layout>) {
+      return Layout::Inlined::HasAll(view(), hash);
+    } else {
+      return functions_.may_contain(view(), digest);
+    }
+  }
+  TRELLIS_OF_THIS_CPU void AddHash(uint64_t hash) {
+    if constexpr (InlinedAddLayout<Layout>) {
+      Layout::Inlined::Add(stored_.bits.data(), shape(), hash);
+    } else {
+      add_(stored_.bits.data(), shape(), hash);
+    }
+    stored_.header.CountKeys();
+  }
+  TRELLIS_OF_THIS_CPU bool AddHashIfAbsent([[maybe_unused]] Digest digest, uint64_t hash) {
+    if constexpr (AskAndAddLayout<Layout>) {
+      const bool was_absent = Layout::AddIfAbsent(stored_.bits.data(), shape(), hash);
+      stored_.header.CountKeys(was_absent ? 1 : 0);
+      return was_absent;
+    } else {
+      if (HasAll(digest, hash)) return false;
+      AddHash(hash);
+      return true;
+    }
+  }
+
+  StoredBits stored_;
+  FilterView view_;  // of its bits, ready for every question
+  FilterFunctions functions_;
+  AddFunction add_;
+};
+
+}  // namespace bloom::inline TRELLIS_ABI
+
+#endif  // TRELLIS_BLOOM_FILTER_H_

@@ -1,0 +1,69 @@
+// Files of vectors, as collections for nearest-neighbour search are published: fvecs (float32),
+// ivecs (int32) and bvecs (uint8).
+//
+//     record:  | dimension d: int32 | d components of 4, 4 or 1 bytes |     all little-endian
+//     file:    | record | record | ... |                                    all of one dimension
+//
+// To read the file is the caller's; this is about its bytes, which may be anything.  Pure
+// functions; thread-safe.
+#ifndef TRELLIS_BLOOM_LITERATURE_VECTOR_FILE_H_
+#define TRELLIS_BLOOM_LITERATURE_VECTOR_FILE_H_
+
+#include <cassert>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "bloom/core/abi.h"
+#include "bloom/literature/vector_digest.h"
+
+namespace bloom::inline TRELLIS_ABI {
+
+// Above any that is in use; a larger one is damage, or a file of another type.
+inline constexpr uint32_t kMaxVectorDimension = 1 << 20;
+
+// Vectors of one dimension, in one piece of memory.
+template <VectorComponent T>
+class VectorList {
+ public:
+  // None yet.  REQUIRES: 1 <= dimension <= kMaxVectorDimension.
+  explicit VectorList(uint32_t dimension) : dimension_(dimension) {
+    assert(dimension >= 1 && dimension <= kMaxVectorDimension);
+  }
+
+  // REQUIRES: of the dimension.
+  void Add(std::span<const T> vector) {
+    assert(vector.size() == dimension_);
+    components_.insert(components_.end(), vector.begin(), vector.end());
+  }
+  void Reserve(size_t count) { components_.reserve(count * dimension_); }
+
+  uint32_t dimension() const { return dimension_; }
+  size_t size() const { return components_.size() / dimension_; }
+  std::span<const T> operator[](size_t i) const {
+    return std::span<const T>(components_).subspan(i * dimension_, dimension_);
+  }
+
+ private:
+  uint32_t dimension_;
+  std::vector<T> components_;
+};
+
+// DataLoss, which names the record and its offset, if a dimension is not in [1,
+// kMaxVectorDimension] or not that of the first record, or if the last record is not whole; and for
+// a file of no records, which has no dimension.  Takes as much memory as the bytes.
+template <VectorComponent T>
+absl::StatusOr<VectorList<T>> ParseVectors(std::string_view bytes);
+
+// The bytes of such a file.
+template <VectorComponent T>
+std::string EncodeVectors(const VectorList<T>& vectors);
+
+}  // namespace bloom::inline TRELLIS_ABI
+
+#endif  // TRELLIS_BLOOM_LITERATURE_VECTOR_FILE_H_

@@ -1,0 +1,174 @@
+// A filter whose keys are vectors of int32, float32 or uint8.
+//
+//   auto filter = bloom::VectorFilter<float>::Make(1'000'000, 0.01, {.dimension = 128});
+//   absl::Status status = filter->Add(vector);  // of 128 components, or it is an error
+//   filter->MayContain(other);
+//
+// It is another filter (of bits, or of counters, which can forget) that is given the VectorDigest
+// of each vector: what that one promises of size and FPP holds here.
+//
+// Bytes: EncodeWrapped of the other one (bloom/core/wrapped.h), no tail;
+//
+//     detail:  bits 0 to 31 the dimension, 0 for any; bits 32 to 39 the VectorType; the rest zeros
+//
+// As thread-safe as the other one.  Movable, not copyable.
+#ifndef TRELLIS_BLOOM_LITERATURE_VECTORS_H_
+#define TRELLIS_BLOOM_LITERATURE_VECTORS_H_
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "bloom/core/abi.h"
+#include "bloom/core/concepts.h"
+#include "bloom/core/shape.h"
+#include "bloom/core/wrapped.h"
+#include "bloom/filter.h"
+#include "bloom/hash.h"
+#include "bloom/literature/vector_digest.h"
+#include "bloom/variants/blocked.h"
+
+namespace bloom::inline TRELLIS_ABI {
+
+template <class F>
+concept ForgettingFilter = KeyFilter<F> && requires(F f) {
+  { f.RemoveDigest(Digest{}) } -> std::same_as<bool>;
+};
+
+// What a VectorFilter can be made of: one whose bytes name its shape, and that denies no key.
+template <class F>
+concept VectorBase = KeyFilter<F> && !kMayDeny<F> && requires(const F& f) {
+  { f.shape() } -> std::convertible_to<Shape>;
+};
+
+struct VectorOptions {
+  uint32_t dimension = 0;  // of all vectors; 0: any
+  uint64_t seed = 0;
+};
+
+template <VectorComponent T, VectorBase Base = Filter<Blocked>>
+class VectorFilter {
+ public:
+  static constexpr std::string_view kName = ForgettingFilter<Base> ? "counting-vectors" : "vectors";
+  static constexpr uint8_t kTag = ForgettingFilter<Base> ? 77 : 76;
+  static constexpr uint8_t kVersion = 1;
+  static constexpr uint8_t kLineBytesLog2 = 0;
+  static constexpr bool kHasDetail = true;
+
+  // For `vector_count` vectors at `target_fpp`.
+  // InvalidArgument for a bad count or FPP, ResourceExhausted without memory.
+  static absl::StatusOr<VectorFilter> Make(uint64_t vector_count, double target_fpp,
+                                           const VectorOptions& options = {}) {
+    absl::StatusOr<Base> base = Base::Make(vector_count, target_fpp, options.seed);
+    if (!base.ok()) return base.status();
+    return VectorFilter(options.dimension, *std::move(base));
+  }
+
+  // From the bytes of Serialize.  DataLoss if they are damaged, Unimplemented if their version is
+  // unknown, InvalidArgument, which names the difference, if they are a filter of another kind, of
+  // another type of component, or of another dimension than the one that is given here.
+  static absl::StatusOr<VectorFilter> Load(std::string_view bytes,
+                                           std::optional<uint32_t> dimension = std::nullopt) {
+    absl::StatusOr<Unwrapped<Base>> parts = Unwrap<VectorFilter, Base>(bytes);
+    if (!parts.ok()) return parts.status();
+    if (TypeIn(parts->detail) != kVectorTypeOf<T>) {
+      return absl::InvalidArgumentError("filter is of " + NameIn(parts->detail) +
+                                        " vectors, not of " + NameIn(DetailOf(0)));
+    }
+    const auto own = static_cast<uint32_t>(parts->detail);
+    if (dimension.has_value() && *dimension != own) {
+      return absl::InvalidArgumentError("filter is of vectors of dimension " + DimensionName(own) +
+                                        ", not " + DimensionName(*dimension));
+    }
+    return VectorFilter(own, std::move(parts->base));
+  }
+
+  // For those who ask more than once, and for AddDigest and MayContainDigest.
+  Digest DigestOf(std::span<const T> vector) const { return VectorDigest(vector, base_.seed()); }
+
+  // InvalidArgument if the vector is of another dimension; nothing is changed then.
+  absl::Status Add(std::span<const T> vector) {
+    if (!Fits(vector)) {
+      return absl::InvalidArgumentError("vector of dimension " + std::to_string(vector.size()) +
+                                        " for a filter of dimension " + std::to_string(dimension_));
+    }
+    AddDigest(DigestOf(vector));
+    return absl::OkStatus();
+  }
+  void AddDigest(Digest digest) { base_.AddDigest(digest); }
+
+  // False only if the vector was never added; so for another dimension.
+  bool MayContain(std::span<const T> vector) const {
+    return Fits(vector) && MayContainDigest(DigestOf(vector));
+  }
+  bool MayContainDigest(Digest digest) const { return base_.MayContainDigest(digest); }
+
+  // Takes back one addition.  False if there was none, as far as can be told (CountingFilter).
+  bool Remove(std::span<const T> vector) requires ForgettingFilter<Base> {
+    return Fits(vector) && base_.RemoveDigest(DigestOf(vector));
+  }
+
+  // Adds all vectors of `other`, as the base does.  InvalidArgument, naming the difference, unless
+  // dimension, shape and seed agree; nothing is changed then.
+  absl::Status Merge(const VectorFilter& other) {
+    if (dimension_ != other.dimension_)
+      return CannotMerge("dimensions", DimensionName(dimension_), DimensionName(other.dimension_));
+    return base_.Merge(other.base_);
+  }
+
+  // Forgets all vectors, keeps dimension, shape and seed.
+  void Clear() { base_.Clear(); }
+
+  std::string Serialize() const { return EncodeWrapped<VectorFilter>(base_, DetailOf(dimension_)); }
+
+  // 0 for any.
+  uint32_t dimension() const { return dimension_; }
+  const Base& base() const { return base_; }
+  uint64_t seed() const { return base_.seed(); }
+  double target_fpp() const { return base_.target_fpp(); }
+  uint64_t size_bits() const { return base_.size_bits(); }
+  uint64_t added_count() const { return base_.added_count(); }
+
+  // FPP once `vector_count` different vectors are in, and with the bits as they are.
+  double PredictedFpp(uint64_t vector_count) const { return base_.PredictedFpp(vector_count); }
+  double CurrentFpp() const { return base_.CurrentFpp(); }
+  // Number of different vectors, judged by the share of ones, where the base can tell.
+  double EstimatedKeyCount() const requires requires(const Base& b) { b.EstimatedKeyCount(); }
+  { return base_.EstimatedKeyCount(); }
+
+  // What is wrong with a shape and payload from a file; empty if nothing.
+  static std::string Problem(const Shape& shape, std::span<const uint8_t> payload) {
+    if (shape.detail >> 40 != 0 || NameIn(shape.detail).empty())
+      return "has vectors of unknown type " + std::to_string(shape.detail >> 32);
+    if (shape.size < payload.size()) return "has bytes behind the filter inside";
+    return WrappedProblem(shape, payload);
+  }
+
+ private:
+  VectorFilter(uint32_t dimension, Base base) : dimension_(dimension), base_(std::move(base)) {}
+
+  bool Fits(std::span<const T> vector) const {
+    return dimension_ == 0 || vector.size() == dimension_;
+  }
+
+  static uint64_t DetailOf(uint32_t dimension) {
+    return uint64_t{static_cast<uint8_t>(kVectorTypeOf<T>)} << 32 | dimension;
+  }
+  static VectorType TypeIn(uint64_t detail) { return static_cast<VectorType>(detail >> 32 & 0xff); }
+  static std::string NameIn(uint64_t detail) { return std::string(NameOf(TypeIn(detail))); }
+  static std::string DimensionName(uint32_t dimension) {
+    return dimension == 0 ? "any" : std::to_string(dimension);
+  }
+
+  uint32_t dimension_;  // 0 for any
+  Base base_;
+};
+
+}  // namespace bloom::inline TRELLIS_ABI
+
+#endif  // TRELLIS_BLOOM_LITERATURE_VECTORS_H_

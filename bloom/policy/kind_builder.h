@@ -1,0 +1,144 @@
+// The builder of a keyed kind: what PolicyFromName's policies make.
+#ifndef TRELLIS_BLOOM_POLICY_KIND_BUILDER_H_
+#define TRELLIS_BLOOM_POLICY_KIND_BUILDER_H_
+
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "bloom/catalog.h"
+#include "bloom/core/abi.h"
+#include "bloom/core/bits.h"
+#include "bloom/filter_policy.h"
+
+namespace bloom::inline TRELLIS_ABI {
+
+// Internal unless the filter is usable and passes every digest: the last line before data could be
+// lost.
+absl::Status CheckHasAll(std::string_view filter, std::span<const Digest> digests);
+
+// ResourceExhausted: so many digests could be kept, and no more.
+absl::Status NoMemoryBeyond(uint64_t digests);
+
+// Bytes of a filter of kind K over the digests.
+template <StaticKind K>
+absl::StatusOr<std::string> BuildFilter(const FilterContext& context,
+                                        std::span<const Digest> digests) {
+  absl::StatusOr<Shape> shape = K::ShapeFor(digests.size(), context.target_fpp);
+  if (!shape.ok()) return shape.status();
+  absl::StatusOr<AlignedBytes> payload = ZerosFor(K::PayloadBytes(*shape));
+  if (!payload.ok()) return payload.status();
+  if constexpr (SolvedKind<K>) {
+    if (absl::Status status = K::Solve(payload->data(), *shape, context.seed, digests);
+        !status.ok())
+      return status;
+  } else if constexpr (BitLayout<K>) {
+    K::Build(payload->data(), *shape, context.seed, digests);
+  }
+  FilterHeader header = HeaderFor<K>(*shape, context.seed, context.target_fpp);
+  header.key_count = digests.size();
+  return EncodeFilter(header, payload->span());
+}
+
+// Whether so few keys are to be kept at that FPP that K, which is solved, is no smaller than a
+// standard filter: what it saves is not worth its padding.
+template <SolvedKind K>
+absl::StatusOr<bool> StandardIsAsSmall(uint64_t key_count, double target_fpp) {
+  const absl::StatusOr<Shape> standard = Standard::ShapeFor(key_count, target_fpp);
+  if (!standard.ok()) return standard.status();
+  const absl::StatusOr<Shape> shape = K::ShapeFor(key_count, target_fpp);
+  return !shape.ok() || K::SizeBits(*shape) >= Standard::SizeBits(*standard);
+}
+
+// The same as BuildFilter where K may have no solution, or not be worth it: a standard filter then.
+template <StaticKind K>
+absl::StatusOr<std::string> BuildBest(const FilterContext& context,
+                                      std::span<const Digest> digests) {
+  if constexpr (SolvedKind<K>) {
+    const absl::StatusOr<bool> as_small = StandardIsAsSmall<K>(digests.size(), context.target_fpp);
+    if (!as_small.ok()) return as_small.status();
+    if (!*as_small) {
+      absl::StatusOr<std::string> filter = BuildFilter<K>(context, digests);
+      if (!absl::IsAborted(filter.status())) return filter;
+    }
+    return BuildFilter<Standard>(context, digests);
+  } else {
+    return BuildFilter<K>(context, digests);
+  }
+}
+
+// Of what BuildFilter makes.
+template <StaticKind K>
+absl::StatusOr<FilterSize> SizeOf(uint64_t key_count, double target_fpp) {
+  const absl::StatusOr<Shape> shape = K::ShapeFor(key_count, target_fpp);
+  if (!shape.ok()) return shape.status();
+  return FilterSize{kFilterHeaderBytes + K::PayloadBytes(*shape),
+                    K::PredictedFpp(*shape, key_count)};
+}
+
+// Of what BuildBest makes, if there is a solution.
+template <StaticKind K>
+absl::StatusOr<FilterSize> SizeOfBest(uint64_t key_count, double target_fpp) {
+  if constexpr (SolvedKind<K>) {
+    const absl::StatusOr<bool> as_small = StandardIsAsSmall<K>(key_count, target_fpp);
+    if (!as_small.ok()) return as_small.status();
+    if (*as_small) return SizeOf<Standard>(key_count, target_fpp);
+  }
+  return SizeOf<K>(key_count, target_fpp);
+}
+
+// No filter leaves it that was not asked for all its digests.
+template <StaticKind K>
+class KindBuilder final : public FilterBuilder {
+ public:
+  explicit KindBuilder(const FilterContext& context) : context_(context) {}
+
+  void Add(Digest digest) override {
+    if (!digests_.empty() && digests_.back() == digest) return;
+    try {
+      digests_.push_back(digest);
+    } catch (const std::bad_alloc&) {
+      dropped_ = true;
+    }
+  }
+
+  uint64_t key_count() const override { return digests_.size(); }
+
+  absl::StatusOr<std::string> Finish() override {
+    if (dropped_) return NoMemoryBeyond(digests_.size());
+    try {
+      absl::StatusOr<std::string> filter = digests_.empty() ? BuildFilter<Empty>(context_, digests_)
+                                                            : BuildBest<K>(context_, digests_);
+      if (!filter.ok()) return filter;
+      if (absl::Status status = CheckHasAll(*filter, digests_); !status.ok()) return status;
+      return filter;
+    } catch (const std::bad_alloc&) {  // of the bytes, or of what solving takes
+      return NoMemoryForDigests(digests_.size());
+    }
+  }
+
+ private:
+  const FilterContext context_;
+  std::vector<Digest> digests_;
+  bool dropped_ = false;  // a digest that there was no memory for
+};
+
+template <StaticKind K>
+class KindPolicy final : public FilterPolicy {
+ public:
+  std::string_view name() const override { return K::kName; }
+
+  std::unique_ptr<FilterBuilder> NewBuilder(const FilterContext& context) const override {
+    return std::make_unique<KindBuilder<K>>(context);
+  }
+};
+
+}  // namespace bloom::inline TRELLIS_ABI
+
+#endif  // TRELLIS_BLOOM_POLICY_KIND_BUILDER_H_

@@ -1,0 +1,96 @@
+#include "bloom/static_filter.h"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "bloom/core/bits.h"
+#include "bloom/filter.h"
+#include "bloom/variants/standard.h"
+
+namespace bloom::inline TRELLIS_ABI {
+namespace {
+
+// So few are sorted at once.
+constexpr size_t kFewDigests = 10'000;
+
+// Whether more than a fiftieth of the digests, or so, stand there already: by the ones of a filter
+// of one probe and a bit a digest, which tell the number of different ones within 0.85 / sqrt(n)
+// (Whang, Vander-Zanden, Taylor 1990: linear counting).  Takes a twentieth of the time of sorting.
+absl::StatusOr<bool> MayRepeat(std::span<const Digest> digests) {
+  if (digests.size() <= kFewDigests) return true;
+  absl::StatusOr<Filter<Standard>> seen = Filter<Standard>::MakeOfShape({digests.size(), 1}, 0.5);
+  if (!seen.ok()) return seen.status();
+  seen->AddDigests(digests);
+  return seen->EstimatedKeyCount() < 0.98 * static_cast<double>(digests.size());
+}
+
+absl::StatusOr<std::string> BuildFrom(const FilterPolicy& policy, const FilterContext& context,
+                                      std::span<const Digest> digests) {
+  const std::unique_ptr<FilterBuilder> builder = policy.NewBuilder(context);
+  for (const Digest digest : digests) builder->Add(digest);
+  return builder->Finish();
+}
+
+// Copies of `digests`, ascending: the builder counts equal ones once that follow each other.
+std::vector<Digest> Sorted(std::span<const Digest> digests) {
+  std::vector<Digest> sorted(digests.begin(), digests.end());
+  std::sort(sorted.begin(), sorted.end());
+  return sorted;
+}
+
+}  // namespace
+
+absl::StatusOr<StaticFilter> StaticFilter::OfKeys(std::string_view kind,
+                                                  std::span<const std::string_view> keys,
+                                                  double target_fpp, uint64_t seed) {
+  std::vector<Digest> digests;
+  try {
+    digests.reserve(keys.size());
+  } catch (const std::bad_alloc&) {
+    return NoMemoryForDigests(keys.size());
+  }
+  for (const std::string_view key : keys) digests.push_back(bloom::DigestOf(key, seed));
+  return OfDigests(kind, digests, target_fpp, seed);
+}
+
+absl::StatusOr<StaticFilter> StaticFilter::OfDigests(std::string_view kind,
+                                                     std::span<const Digest> digests,
+                                                     double target_fpp, uint64_t seed) {
+  const absl::StatusOr<std::shared_ptr<const FilterPolicy>> policy = PolicyFromName(kind);
+  if (!policy.ok()) return policy.status();
+  const absl::StatusOr<bool> may_repeat = MayRepeat(digests);
+  if (!may_repeat.ok()) return may_repeat.status();
+  const FilterContext context{.target_fpp = target_fpp, .seed = seed};
+  absl::StatusOr<std::string> bytes;
+  try {
+    bytes = *may_repeat ? BuildFrom(**policy, context, Sorted(digests))
+                        : BuildFrom(**policy, context, digests);
+  } catch (const std::bad_alloc&) {
+    return NoMemoryForDigests(digests.size());
+  }
+  if (!bytes.ok()) return bytes.status();
+  return Load(*bytes);
+}
+
+absl::StatusOr<StaticFilter> StaticFilter::Load(std::string_view bytes) {
+  absl::StatusOr<AlignedBytes> copy = ZerosFor(bytes.size());
+  if (!copy.ok()) return copy.status();
+  if (!bytes.empty()) std::memcpy(copy->data(), bytes.data(), bytes.size());
+  StaticFilter filter(*std::move(copy));
+  switch (filter.reader_.state()) {
+    case FilterState::kUsable:
+      return filter;
+    case FilterState::kUnknown:
+      return absl::UnimplementedError(absl::StrCat("filter: ", filter.Describe().problem));
+    case FilterState::kDamaged:
+      break;
+  }
+  return absl::DataLossError(absl::StrCat("filter: ", filter.Describe().problem));
+}
+
+}  // namespace bloom::inline TRELLIS_ABI

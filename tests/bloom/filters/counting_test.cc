@@ -1,0 +1,217 @@
+#include "bloom/counting.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "bloom/core/probe.h"
+#include "bloom/filter.h"
+#include "bloom/variants/standard.h"
+#include "tests/bloom/kinds.h"
+#include "tests/support/status_matchers.h"
+
+namespace {
+
+using bloom::CountingFilter;
+using testing::HasSubstr;
+using testing_support::DigestOfKey;
+using testing_support::IsOk;
+using testing_support::StatusIs;
+
+CountingFilter MakeCounting(uint64_t keys, double fpp = 0.01, uint32_t bits = 4,
+                            uint64_t seed = 1) {
+  return CountingFilter::MakeWithCounters(keys, fpp, bits, seed).value();
+}
+
+TEST(CountingTest, ForgetsWhatIsRemoved) {
+  CountingFilter filter = MakeCounting(10'000);
+  for (uint64_t i = 0; i < 10'000; ++i) filter.AddDigest(DigestOfKey(i));
+  for (uint64_t i = 0; i < 5000; ++i) EXPECT_TRUE(filter.RemoveDigest(DigestOfKey(i)));
+  for (uint64_t i = 5000; i < 10'000; ++i) ASSERT_TRUE(filter.MayContainDigest(DigestOfKey(i)));
+  int passing = 0;
+  for (uint64_t i = 0; i < 5000; ++i) passing += filter.MayContainDigest(DigestOfKey(i));
+  EXPECT_LT(passing, 25);  // as a filter of half the planned keys does: 0.0002
+  EXPECT_EQ(filter.added_count(), 5000u);
+  EXPECT_EQ(filter.CountSaturated(), 0u);
+}
+
+TEST(CountingTest, RemovingAllThatWasAddedLeavesANewFilter) {
+  for (const uint32_t bits : {3, 4, 5, 8, 16, 32}) {
+    CountingFilter filter = MakeCounting(1000, 0.01, bits);
+    const std::string empty = filter.Serialize();
+    for (uint64_t i = 0; i < 500; ++i) filter.AddDigest(DigestOfKey(i));
+    ASSERT_EQ(filter.CountSaturated(), 0u) << bits;
+    for (uint64_t i = 500; i-- > 0;) ASSERT_TRUE(filter.RemoveDigest(DigestOfKey(i)));
+    EXPECT_EQ(filter.Serialize(), empty) << bits;
+  }
+}
+
+TEST(CountingTest, RemovingWhatIsNotThereIsRefusedAndChangesNothing) {
+  CountingFilter filter = MakeCounting(1000, 1e-6);
+  EXPECT_FALSE(filter.Remove("apple"));
+  filter.Add("pear");
+  const std::string before = filter.Serialize();
+  EXPECT_FALSE(filter.Remove("apple"));
+  EXPECT_EQ(filter.Serialize(), before);
+  EXPECT_TRUE(filter.Remove("pear"));
+  EXPECT_FALSE(filter.Remove("pear"));
+  EXPECT_EQ(filter.added_count(), 0u);
+}
+
+// In so small a filter keys share cells, have one twice, and fill counters to the brim.
+TEST(CountingTest, CountersAreThoseOfTheOracle) {
+  std::mt19937_64 random(11);
+  for (const uint32_t bits : {1, 2, 4, 7}) {
+    // 512 cells with one probe at 0.1 and 3 keys; made small by a shape of its own.
+    CountingFilter filter = MakeCounting(3, 1e-9, bits, 9);
+    const uint64_t cells = filter.shape().size;
+    const uint64_t most = (uint64_t{1} << bits) - 1;
+    std::vector<uint64_t> oracle(cells, 0);
+    std::map<uint64_t, int> added;
+    const auto cells_of = [&](uint64_t key) {
+      bloom::Probes probes(bloom::Remix(DigestOfKey(key), 9), cells);
+      std::vector<uint64_t> all;
+      for (uint32_t i = 0; i < filter.shape().probes; ++i) all.push_back(probes.Next());
+      std::sort(all.begin(), all.end());
+      all.erase(std::unique(all.begin(), all.end()), all.end());
+      return all;
+    };
+    for (int step = 0; step < 20'000; ++step) {
+      const uint64_t key = random() % 100;
+      const std::vector<uint64_t> mine = cells_of(key);
+      const bool present =
+          std::all_of(mine.begin(), mine.end(), [&](uint64_t cell) { return oracle[cell] > 0; });
+      ASSERT_EQ(filter.MayContainDigest(DigestOfKey(key)), present);
+      if (random() % 2 == 0) {
+        filter.AddDigest(DigestOfKey(key));
+        for (const uint64_t cell : mine) oracle[cell] = std::min(oracle[cell] + 1, most);
+        ++added[key];
+      } else if (added[key] > 0) {
+        ASSERT_TRUE(filter.RemoveDigest(DigestOfKey(key)));
+        for (const uint64_t cell : mine) oracle[cell] -= oracle[cell] < most;
+        --added[key];
+      }
+      ASSERT_EQ(filter.CountSaturated(),
+                static_cast<uint64_t>(std::count(oracle.begin(), oracle.end(), most)));
+    }
+    for (const auto& [key, times] : added) {
+      EXPECT_TRUE(times == 0 || filter.MayContainDigest(DigestOfKey(key)));
+    }
+  }
+}
+
+TEST(CountingTest, AFullCounterStaysForEver) {
+  CountingFilter filter = MakeCounting(100, 0.01, 4);
+  for (int i = 0; i < 20; ++i) filter.Add("apple");
+  EXPECT_GT(filter.CountSaturated(), 0u);
+  for (int i = 0; i < 20; ++i) EXPECT_TRUE(filter.Remove("apple"));
+  EXPECT_TRUE(filter.MayContain("apple"));  // nobody can know better
+  CountingFilter wide = MakeCounting(100, 0.01, 8);
+  for (int i = 0; i < 20; ++i) wide.Add("apple");
+  for (int i = 0; i < 20; ++i) EXPECT_TRUE(wide.Remove("apple"));
+  EXPECT_FALSE(wide.MayContain("apple"));
+}
+
+TEST(CountingTest, CountersOfFourBitsDoNotOverflowByChance) {
+  CountingFilter filter = MakeCounting(200'000);
+  for (uint64_t i = 0; i < 200'000; ++i) filter.AddDigest(DigestOfKey(i));
+  EXPECT_EQ(filter.CountSaturated(), 0u);
+}
+
+// P(X >= least) for X of Poisson's distribution.
+double PoissonTail(double mean, uint32_t least) {
+  double tail = 0;
+  for (uint32_t i = least; i < least + 100; ++i)
+    tail += std::exp(i * std::log(mean) - mean - std::lgamma(i + 1.0));
+  return tail;
+}
+
+TEST(CountingTest, CountersFillAsOftenAsTheirDistributionSays) {
+  // With the planned keys, 7.1 * 10^-17 of the counters of four bits get more than they hold (Fan's
+  // bound: 1.37 * 10^-15), and 7.2 * 10^-7 of those of three: more keys, or fewer bits, show it.
+  constexpr uint64_t kPlanned = 200'000;
+  const struct {
+    uint32_t bits;
+    uint64_t times;  // the planned keys
+    double tolerance;
+  } cases[] = {{2, 1, 0.02}, {2, 2, 0.02}, {3, 2, 0.1}, {3, 4, 0.02}, {4, 8, 0.1}, {4, 10, 0.03}};
+  for (const auto& c : cases) {
+    CountingFilter filter = MakeCounting(kPlanned, 0.01, c.bits);
+    for (uint64_t i = 0; i < c.times * kPlanned; ++i) filter.AddDigest(DigestOfKey(i));
+    const auto cells = static_cast<double>(filter.shape().size);
+    const double mean = filter.shape().probes * static_cast<double>(c.times * kPlanned) / cells;
+    EXPECT_NEAR(static_cast<double>(filter.CountSaturated()) /
+                    (cells * PoissonTail(mean, (1u << c.bits) - 1)),
+                1, c.tolerance)
+        << c.bits << " bits, " << c.times << " times the keys";
+  }
+}
+
+// Counters that are or-ed bit by bit, as in a known implementation, make 1 + 2 a 3 and 1 + 1 a 1: a
+// key that both hold is then denied once it is removed from one.
+TEST(CountingTest, AUnionAddsAndStopsAtTheMaximum) {
+  CountingFilter left = MakeCounting(100), right = MakeCounting(100);
+  left.Add("apple");
+  right.Add("apple");
+  ASSERT_THAT(left.Merge(right), IsOk());
+  EXPECT_TRUE(left.Remove("apple"));
+  EXPECT_TRUE(left.MayContain("apple"));
+  EXPECT_TRUE(left.Remove("apple"));
+  EXPECT_FALSE(left.MayContain("apple"));
+  for (int i = 0; i < 10; ++i) left.Add("pear"), right.Add("pear");
+  ASSERT_THAT(left.Merge(right), IsOk());
+  EXPECT_GT(left.CountSaturated(), 0u);
+  EXPECT_TRUE(left.MayContain("pear"));
+}
+
+// Bit by bit, 1 and 2 have nothing in common.
+TEST(CountingTest, AnIntersectionHoldsWhatBothHold) {
+  CountingFilter left = MakeCounting(1000), right = MakeCounting(1000);
+  for (uint64_t i = 0; i < 600; ++i) left.AddDigest(DigestOfKey(i));
+  for (uint64_t i = 400; i < 1000; ++i) {
+    right.AddDigest(DigestOfKey(i));
+    right.AddDigest(DigestOfKey(i));
+  }
+  ASSERT_THAT(left.Intersect(right), IsOk());
+  for (uint64_t i = 400; i < 600; ++i) EXPECT_TRUE(left.MayContainDigest(DigestOfKey(i)));
+  int passing = 0;
+  for (uint64_t i = 0; i < 400; ++i) passing += left.MayContainDigest(DigestOfKey(i));
+  EXPECT_LT(passing, 20);
+  const std::string before = left.Serialize();
+  EXPECT_THAT(left.Intersect(MakeCounting(1000, 0.01, 4, 2)),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("seeds")));
+  EXPECT_THAT(left.Intersect(MakeCounting(1000, 0.01, 8)),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("counter_bits 4 and 8")));
+  EXPECT_EQ(left.Serialize(), before);
+}
+
+TEST(CountingTest, AsAStandardFilterItHasTheBitsOfItsKeys) {
+  CountingFilter counting = MakeCounting(1000, 0.01, 4, 77);
+  for (uint64_t i = 0; i < 1500; ++i) counting.AddDigest(DigestOfKey(i));
+  for (uint64_t i = 1000; i < 1500; ++i) counting.RemoveDigest(DigestOfKey(i));
+  auto standard = bloom::Filter<bloom::Standard>::Make(1000, 0.01, 77).value();
+  for (uint64_t i = 0; i < 1000; ++i) standard.AddDigest(DigestOfKey(i));
+  EXPECT_EQ(counting.SerializeAsStandard().value(), standard.Serialize());
+}
+
+TEST(CountingTest, MoreCountersThanThereMayBeAreRefusedByTheNumberOfKeys) {
+  EXPECT_THAT(CountingFilter::MakeWithCounters(uint64_t{1} << 52, 0.01, 8),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("key_count 4503599627370496 at target_fpp 0.01 needs more than")));
+}
+
+TEST(CountingTest, WidthsThatNoCounterHasAreRefusedByName) {
+  for (const uint32_t bits : {0, 33, 64, 1000}) {
+    EXPECT_THAT(CountingFilter::MakeWithCounters(10, 0.01, bits),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("counter_bits")));
+  }
+}
+
+}  // namespace
