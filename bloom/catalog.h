@@ -97,6 +97,6 @@ struct OpenedFilter {
 // Never fails and never reads outside: any bytes whatever.  The view points into them.
 OpenedFilter OpenFilter(std::string_view bytes);
 
-}  // namespace bloom::inline TRELLIS_ABI
+}  // namespace bloom
 
 #endif  // TRELLIS_BLOOM_CATALOG_H_

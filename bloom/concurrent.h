@@ -147,6 +147,6 @@ class ConcurrentFilter {
   AlignedBytes counts_;
 };
 
-}  // namespace bloom::inline TRELLIS_ABI
+}  // namespace bloom
 
 #endif  // TRELLIS_BLOOM_CONCURRENT_H_

@@ -133,6 +133,6 @@ class CountingFilter {
   StoredCounters stored_;
 };
 
-}  // namespace bloom::inline TRELLIS_ABI
+}  // namespace bloom
 
 #endif  // TRELLIS_BLOOM_COUNTING_H_

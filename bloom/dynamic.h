@@ -236,6 +236,6 @@ class DynamicFilter {
   size_t with_room_ = 0;   // no row before it has room
 };
 
-}  // namespace bloom::inline TRELLIS_ABI
+}  // namespace bloom
 
 #endif  // TRELLIS_BLOOM_DYNAMIC_H_

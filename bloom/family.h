@@ -86,6 +86,6 @@ consteval bool AreSound(FilterList<A...>, ObjectList<B...>) {
 }
 static_assert(AreSound(Family{}, OtherFilters{}), "a filter's tag or name is taken");
 
-}  // namespace bloom::inline TRELLIS_ABI
+}  // namespace bloom
 
 #endif  // TRELLIS_BLOOM_FAMILY_H_

@@ -235,6 +235,6 @@ class Filter {
   AddFunction add_;
 };
 
-}  // namespace bloom::inline TRELLIS_ABI
+}  // namespace bloom
 
 #endif  // TRELLIS_BLOOM_FILTER_H_

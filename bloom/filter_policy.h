@@ -172,6 +172,6 @@ class FilterReader {
   std::string_view bytes_;  // the whole filter, header included
 };
 
-}  // namespace bloom::inline TRELLIS_ABI
+}  // namespace bloom
 
 #endif  // TRELLIS_BLOOM_FILTER_POLICY_H_

@@ -68,6 +68,6 @@ uint64_t ChecksumOf(std::string_view head, std::string_view body);
 // XXH64, seed 0: another hash, which files of others are written with.
 uint64_t Xxh64Of(std::string_view bytes);
 
-}  // namespace bloom::inline TRELLIS_ABI
+}  // namespace bloom
 
 #endif  // TRELLIS_BLOOM_HASH_H_

@@ -15,6 +15,6 @@ namespace bloom::inline TRELLIS_ABI {
 // whose fill tells nothing (FilterReader::has_fill).  Reads the whole filter.
 std::vector<double> FillByPart(const FilterReader& reader, size_t parts);
 
-}  // namespace bloom::inline TRELLIS_ABI
+}  // namespace bloom
 
 #endif  // TRELLIS_BLOOM_INSPECT_H_

@@ -67,6 +67,6 @@ struct TableChoice {
 };
 absl::StatusOr<TableChoice> ChooseFromTable(double target_fpp);
 
-}  // namespace bloom::inline TRELLIS_ABI
+}  // namespace bloom
 
 #endif  // TRELLIS_BLOOM_PARAMETERS_H_

@@ -100,6 +100,6 @@ class ParquetFilter {
   AlignedBytes bits_;
 };
 
-}  // namespace bloom::inline TRELLIS_ABI
+}  // namespace bloom
 
 #endif  // TRELLIS_BLOOM_PARQUET_H_

@@ -111,6 +111,6 @@ class PayloadFilter {
   FilterFunctions functions_;
 };
 
-}  // namespace bloom::inline TRELLIS_ABI
+}  // namespace bloom
 
 #endif  // TRELLIS_BLOOM_PAYLOAD_H_

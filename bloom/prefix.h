@@ -165,6 +165,6 @@ class PrefixFilter {
   std::optional<Digest> last_key_;
 };
 
-}  // namespace bloom::inline TRELLIS_ABI
+}  // namespace bloom
 
 #endif  // TRELLIS_BLOOM_PREFIX_H_

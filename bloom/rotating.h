@@ -287,6 +287,6 @@ class RotatingFilter {
   uint32_t newest_ = 0;
 };
 
-}  // namespace bloom::inline TRELLIS_ABI
+}  // namespace bloom
 
 #endif  // TRELLIS_BLOOM_ROTATING_H_

@@ -306,6 +306,6 @@ class ScalableFilter {
   size_t with_room_ = 0;   // no row before it has room
 };
 
-}  // namespace bloom::inline TRELLIS_ABI
+}  // namespace bloom
 
 #endif  // TRELLIS_BLOOM_SCALABLE_H_

@@ -78,6 +78,6 @@ class StaticFilter {
   FilterReader reader_;  // of them
 };
 
-}  // namespace bloom::inline TRELLIS_ABI
+}  // namespace bloom
 
 #endif  // TRELLIS_BLOOM_STATIC_FILTER_H_

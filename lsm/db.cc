@@ -194,4 +194,4 @@ std::string BuildInfo() {
                 "), compression lz4");
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

@@ -328,6 +328,6 @@ class DB {
 // lsm/release.h has the version alone, for the preprocessor.
 std::string BuildInfo();
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_DB_H_

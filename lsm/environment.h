@@ -56,6 +56,6 @@ FileSystem& PosixFileSystem(FileAccess access = FileAccess::kOwner);
 Clock& SystemClock();
 RandomSource& SystemRandom();
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_ENVIRONMENT_H_

@@ -224,6 +224,6 @@ class EventListener {
   virtual void OnFileRemoved(const FileRemoved&) {}
 };
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_EVENT_LISTENER_H_

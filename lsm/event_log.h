@@ -86,6 +86,6 @@ class EventLog final : public EventListener {
   const std::unique_ptr<Files> files_;
 };
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_EVENT_LOG_H_

@@ -73,6 +73,6 @@ struct Explanation {
   std::string ToJson(const KeyText& key_text = {}) const;
 };
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_EXPLANATION_H_

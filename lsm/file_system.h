@@ -234,6 +234,6 @@ class FileSystem {
 absl::StatusOr<std::string> ReadWholeFile(Directory& directory, std::string_view name,
                                           uint64_t size_max_bytes);
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_FILE_SYSTEM_H_

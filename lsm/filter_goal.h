@@ -45,6 +45,6 @@ class FilterGoal {
   double value_ = 0;
 };
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_FILTER_GOAL_H_

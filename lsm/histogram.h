@@ -124,6 +124,6 @@ class BasicHistogram {
 // For the times in Statistics.  Percentiles are off by at most 1/32, about 3 %.
 using LatencyHistogram = BasicHistogram<4>;
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_HISTOGRAM_H_

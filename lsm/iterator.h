@@ -63,6 +63,6 @@ std::unique_ptr<Iterator> NewEmptyIterator(absl::Status status = absl::OkStatus(
 // in the call itself, but must be a variable where the ReadOptions is one.
 std::optional<std::string> PrefixEnd(std::string_view prefix);
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_ITERATOR_H_

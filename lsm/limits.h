@@ -19,6 +19,6 @@ inline constexpr size_t kBatchBytesMax = size_t{256} << 20;
 // Levels of a store.
 inline constexpr int kLevels = 7;
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_LIMITS_H_

@@ -103,6 +103,6 @@ class MemoryFileSystem : public FileSystem {
   const std::shared_ptr<MemoryMachine> machine_;
 };
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_MEMORY_FILE_SYSTEM_H_

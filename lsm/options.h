@@ -214,6 +214,6 @@ struct WriteOptions {
   bool sync = false;
 };
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_OPTIONS_H_

@@ -28,6 +28,6 @@ struct Pace {
   std::function<bool(const Progress&)> progress = nullptr;
 };
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_PACE_H_

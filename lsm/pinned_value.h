@@ -61,6 +61,6 @@ class PinnedValue {
   std::string copy_;  // kept for its capacity
 };
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_PINNED_VALUE_H_

@@ -96,6 +96,6 @@ struct CopyReport {
   uint64_t entries = 0;        // versions and tombstones in all its tables
 };
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_REPORTS_H_

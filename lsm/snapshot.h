@@ -35,6 +35,6 @@ class Snapshot {
   const std::function<void(uint64_t)> release_;
 };
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_SNAPSHOT_H_

@@ -199,6 +199,6 @@ struct Statistics {
   std::string ToJson() const;
 };
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_STATISTICS_H_

@@ -50,6 +50,6 @@ class WriteBatch {
   absl::Status status_;  // the first thing that spoiled it
 };
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_WRITE_BATCH_H_

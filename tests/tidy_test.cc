@@ -21,6 +21,7 @@
 
 #include "tests/support/source_directory.h"
 #include "tests/tidy_documents.h"
+#include "tests/tidy_package.h"
 #include "tests/tidy_prose.h"
 #include "tests/tidy_tree.h"
 
@@ -34,21 +35,6 @@ constexpr size_t kFunctionLinesMax = 80;
 constexpr size_t kOptionsMax = 24;
 
 // --- rules ---
-
-// What stands between the quotes or brackets of an #include; empty if the line is none.
-struct Include {
-  std::string target;
-  bool quoted = false;
-};
-Include IncludeOf(std::string_view line) {
-  line = Trimmed(line);
-  if (!line.starts_with("#include")) return {};
-  line = Trimmed(line.substr(8));
-  if (line.size() < 2 || (line[0] != '"' && line[0] != '<')) return {};
-  const size_t end = line.find(line[0] == '"' ? '"' : '>', 1);
-  if (end == std::string_view::npos) return {};
-  return {std::string(line.substr(1, end - 1)), line[0] == '"'};
-}
 
 // Where an include leads.  A stranger copies examples as a folder, so these include headers of
 // examples by paths relative to themselves; all other files include by path from the root.
@@ -112,14 +98,6 @@ const std::map<std::string, std::set<std::string>>& Arrows() {
 // all.
 bool IsContract(const std::string& path) {
   return IsHeader(path) && FolderOf(path) == "lsm" && path != "lsm/db.h";
-}
-
-// The headers of bloom/ that a header includes, directly or not, itself among them.
-void AddBloomHeaders(const Tree& tree, const std::string& path, std::set<std::string>* headers) {
-  const auto file = tree.find(path);
-  if (!path.starts_with("bloom/") || !headers->insert(path).second || file == tree.end()) return;
-  for (std::string_view line : Lines(file->second))
-    AddBloomHeaders(tree, IncludeOf(line).target, headers);
 }
 
 // A public header of bloom/ stands as high as the highest folder that it includes.  A folder may
@@ -335,118 +313,6 @@ Complaints NamesAreQualified(const Tree& tree) {
   ForEachLine(tree, IsCode, [&](const std::string& path, size_t i, std::string_view line) {
     if (Trimmed(line).starts_with("using namespace"))
       complaints.push_back(At(path, i) + "says using namespace");
-  });
-  return complaints;
-}
-
-const std::string kInstallRules = "tools/cmake/TrellisInstall.cmake";
-
-// Paths in a text that begin with a folder of ours.
-std::set<std::string> PathsIn(std::string_view text) {
-  const auto belongs = [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) || Contains("_-/.", std::string(1, c));
-  };
-  std::set<std::string> paths;
-  for (size_t begin = 0; begin < text.size();) {
-    size_t end = begin;
-    while (end < text.size() && belongs(text[end])) ++end;
-    std::string word(text.substr(begin, end - begin));
-    while (word.ends_with(".")) word.pop_back();  // of a sentence
-    if (IsOurs(word)) paths.insert(word);
-    begin = end + 1;
-  }
-  return paths;
-}
-
-// What the install rules name, and of bloom/ the public headers with those that they include.
-std::set<std::string> Installed(const Tree& tree) {
-  const auto rules = tree.find(kInstallRules);
-  if (rules == tree.end()) return {};
-  std::set<std::string> installed = PathsIn(rules->second);
-  for (const auto& [path, text] : tree) {
-    if (IsHeader(path) && FolderOf(path) == "bloom") AddBloomHeaders(tree, path, &installed);
-  }
-  return installed;
-}
-
-// Headers that are installed include installed ones, and of Abseil only Status and StatusOr.  Of
-// lsm/ they are those that stand there directly: the path tells what is public.
-Complaints InstalledHeadersAreClosed(const Tree& tree) {
-  std::set<std::string> installed = Installed(tree);
-  std::erase_if(installed, [](const std::string& path) { return !IsHeader(path); });
-  Complaints complaints;
-  if (installed.empty())
-    complaints.push_back(kInstallRules + ": installs no headers that this test can see");
-  for (const std::string& path : installed) {
-    if (!tree.contains(path) && !tree.contains(path + ".in"))
-      complaints.push_back(kInstallRules + ": there is no " + path);
-    if (path.starts_with("lsm/") && FolderOf(path) != "lsm")
-      complaints.push_back(kInstallRules + ": installs the private " + path);
-  }
-  ForEachLine(tree, IsHeader, [&](const std::string& path, size_t i, std::string_view line) {
-    if (FolderOf(path) == "lsm" && i == 0 && !installed.contains(path))
-      complaints.push_back(path + ": is public, but not installed");
-    if (!installed.contains(path)) return;
-    const std::string target = IncludeOf(line).target;
-    if (IsOurs(target) && !installed.contains(target))
-      complaints.push_back(At(path, i) + target + " is not installed");
-    if (target.starts_with("absl/") && !target.starts_with("absl/status/")) {
-      complaints.push_back(At(path, i) + "is public, and must not show " + target);
-    }
-  });
-  return complaints;
-}
-
-// Where an installed header sends its reader, there is something.
-Complaints PagesForEmbeddersAreInstalled(const Tree& tree) {
-  const std::set<std::string> installed = Installed(tree);
-  Complaints complaints;
-  ForEachLine(tree, IsHeader, [&](const std::string& path, size_t i, std::string_view line) {
-    if (!installed.contains(path)) return;
-    for (const std::string& page : PathsIn(line)) {
-      if (IsDocument(page) && !installed.contains(page))
-        complaints.push_back(At(path, i) + page + " is not installed");
-    }
-  });
-  return complaints;
-}
-
-// Programs of users include the public headers of bloom/, each of them somewhere, and no others.
-Complaints PublicHeadersOfBloomAreEnough(const Tree& tree) {
-  std::set<std::string> used;
-  Complaints complaints;
-  ForEachLine(tree, IsCode, [&](const std::string& path, size_t i, std::string_view line) {
-    const bool is_program = path.starts_with("tests/embed/") || IsExample(path) ||
-                            (FolderOf(path) == "lsm" && IsHeader(path));
-    const std::string target = IncludeOf(line).target;
-    if (!is_program || !target.starts_with("bloom/") || IsExample(target)) return;
-    used.insert(target);
-    if (FolderOf(target) != "bloom" && target != "bloom/core/abi.h")
-      complaints.push_back(At(path, i) + "uses the private header " + target);
-  });
-  for (const auto& [path, text] : tree) {
-    if (IsHeader(path) && FolderOf(path) == "bloom" && !used.contains(path))
-      complaints.push_back(path + ": no program in tests/embed includes it");
-  }
-  return complaints;
-}
-
-// The version is that of the CMake project; sources get it from lsm/release.h or as a
-// definition.
-Complaints TheReleaseStandsOnce(const Tree& tree) {
-  const auto top = tree.find("CMakeLists.txt");
-  const std::string_view text = top == tree.end() ? "" : std::string_view(top->second);
-  const std::string_view before = "project(Trellis VERSION ";
-  const size_t begin = text.find(before);
-  if (begin == text.npos) return {"CMakeLists.txt: states no version that this test can see"};
-  const std::string_view behind = text.substr(begin + before.size());
-  const std::string version(behind.substr(0, behind.find_first_of(" )\n")));
-  Complaints complaints;
-  ForEachLine(tree, IsCode, [&](const std::string& path, size_t i, std::string_view line) {
-    if (!path.starts_with("bloom/") && !path.starts_with("lsm/") && !path.starts_with("tools/"))
-      return;
-    if (Contains(line.substr(0, line.find("//")), version))
-      complaints.push_back(At(path, i) + "spells the version " + version);
   });
   return complaints;
 }

@@ -55,4 +55,14 @@ bool IsOurs(std::string_view include) {
 
 bool IsDocument(std::string_view path) { return path.ends_with(".md"); }
 
+Include IncludeOf(std::string_view line) {
+  line = Trimmed(line);
+  if (!line.starts_with("#include")) return {};
+  line = Trimmed(line.substr(8));
+  if (line.size() < 2 || (line[0] != '"' && line[0] != '<')) return {};
+  const size_t end = line.find(line[0] == '"' ? '"' : '>', 1);
+  if (end == std::string_view::npos) return {};
+  return {std::string(line.substr(1, end - 1)), line[0] == '"'};
+}
+
 }  // namespace tidy

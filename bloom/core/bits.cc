@@ -36,4 +36,4 @@ AlignedBytes AlignedBytes::Zeros(size_t size) {
   return bytes;
 }
 
-}  // namespace bloom::inline TRELLIS_ABI
+}  // namespace bloom

@@ -132,6 +132,6 @@ inline uint64_t AddUpTo(uint64_t most, uint64_t a, uint64_t b) {
   return b < most - a ? a + b : most;
 }
 
-}  // namespace bloom::inline TRELLIS_ABI
+}  // namespace bloom
 
 #endif  // TRELLIS_BLOOM_CORE_BITS_H_

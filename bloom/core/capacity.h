@@ -27,6 +27,6 @@ uint64_t MostKeysWithin(double most_rate, const RateOf& rate_of) {
   return most;
 }
 
-}  // namespace bloom::inline TRELLIS_ABI
+}  // namespace bloom
 
 #endif  // TRELLIS_BLOOM_CORE_CAPACITY_H_

@@ -154,6 +154,6 @@ concept KeyFilter = requires(F f, const F& c, uint64_t n, std::string_view bytes
   { c.CurrentFpp() } -> std::same_as<double>;
 };
 
-}  // namespace bloom::inline TRELLIS_ABI
+}  // namespace bloom
 
 #endif  // TRELLIS_BLOOM_CORE_CONCEPTS_H_

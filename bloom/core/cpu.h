@@ -33,6 +33,6 @@ inline Simd BestSimd() {
   return Simd::kPortable;
 }
 
-}  // namespace bloom::inline TRELLIS_ABI
+}  // namespace bloom
 
 #endif  // TRELLIS_BLOOM_CORE_CPU_H_

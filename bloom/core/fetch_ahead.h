@@ -98,6 +98,6 @@ void TakeFetchingAhead(const uint8_t* payload, const Shape& shape, uint64_t seed
                            FetchOf<Layout>(payload, shape), take);
 }
 
-}  // namespace bloom::inline TRELLIS_ABI
+}  // namespace bloom
 
 #endif  // TRELLIS_BLOOM_CORE_FETCH_AHEAD_H_

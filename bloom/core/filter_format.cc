@@ -175,4 +175,4 @@ absl::Status CheckMergeable(const FilterHeader& a, const FilterHeader& b,
   return absl::OkStatus();
 }
 
-}  // namespace bloom::inline TRELLIS_ABI
+}  // namespace bloom

@@ -147,6 +147,6 @@ absl::Status CheckDetail(const Shape& shape) {
   return absl::InvalidArgumentError("shape.detail must be 0, is " + std::to_string(shape.detail));
 }
 
-}  // namespace bloom::inline TRELLIS_ABI
+}  // namespace bloom
 
 #endif  // TRELLIS_BLOOM_CORE_FILTER_FORMAT_H_

@@ -80,4 +80,4 @@ uint64_t ChecksumOf(std::string_view head, std::string_view body) {
   return XXH3_64bits_digest(&state);
 }
 
-}  // namespace bloom::inline TRELLIS_ABI
+}  // namespace bloom

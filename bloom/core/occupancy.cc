@@ -141,4 +141,4 @@ double OccupiedMoment(uint64_t cells, uint32_t probes, double throws) {
                                                  : ByMoments(count, probes, throws);
 }
 
-}  // namespace bloom::inline TRELLIS_ABI
+}  // namespace bloom

@@ -81,6 +81,6 @@ double MeanOverBinomial(uint64_t trials, double p, const MakeTerm& make_term) {
   return sum / weights;
 }
 
-}  // namespace bloom::inline TRELLIS_ABI
+}  // namespace bloom
 
 #endif  // TRELLIS_BLOOM_CORE_OCCUPANCY_H_

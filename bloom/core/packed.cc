@@ -50,4 +50,4 @@ uint64_t PackedArray::CountNonZero() const {
   return count;
 }
 
-}  // namespace bloom::inline TRELLIS_ABI
+}  // namespace bloom

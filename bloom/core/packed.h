@@ -87,6 +87,6 @@ class PackedArray {
   AlignedBytes bits_;  // and 7 bytes of zeros
 };
 
-}  // namespace bloom::inline TRELLIS_ABI
+}  // namespace bloom
 
 #endif  // TRELLIS_BLOOM_CORE_PACKED_H_

@@ -128,4 +128,4 @@ absl::StatusOr<TableChoice> ChooseFromTable(double target_fpp) {
                    kTableBitsMax, " bits a key"));
 }
 
-}  // namespace bloom::inline TRELLIS_ABI
+}  // namespace bloom

@@ -65,6 +65,6 @@ class DistinctProbes {
   uint32_t count_ = 0;
 };
 
-}  // namespace bloom::inline TRELLIS_ABI
+}  // namespace bloom
 
 #endif  // TRELLIS_BLOOM_CORE_PROBE_H_

@@ -63,6 +63,6 @@ struct SiblingFunctions {
                                 std::span<const Digest> digests, bool* results);
 };
 
-}  // namespace bloom::inline TRELLIS_ABI
+}  // namespace bloom
 
 #endif  // TRELLIS_BLOOM_CORE_SHAPE_H_

@@ -50,4 +50,4 @@ uint64_t SipHash24(std::string_view bytes, uint64_t key_low, uint64_t key_high) 
   return state.v0 ^ state.v1 ^ state.v2 ^ state.v3;
 }
 
-}  // namespace bloom::inline TRELLIS_ABI
+}  // namespace bloom

@@ -15,6 +15,6 @@ namespace bloom::inline TRELLIS_ABI {
 // to tell them from random bits, whatever the bytes.
 uint64_t SipHash24(std::string_view bytes, uint64_t key_low, uint64_t key_high);
 
-}  // namespace bloom::inline TRELLIS_ABI
+}  // namespace bloom
 
 #endif  // TRELLIS_BLOOM_CORE_SIPHASH_H_

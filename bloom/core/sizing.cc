@@ -283,4 +283,4 @@ double BlockedKeyCountFromFill(uint64_t lines, uint32_t probes, double fill) {
   return std::log1p(-fill) / std::log1p(-set_by_key / static_cast<double>(lines));
 }
 
-}  // namespace bloom::inline TRELLIS_ABI
+}  // namespace bloom

@@ -85,6 +85,6 @@ double StandardKeyCountFromFill(uint64_t bits, uint32_t probes, double fill);
 // The same for the blocked kind: E[fill] = 1 - (1 - (1 - (1 - 1/512)^k) / lines)^n, solved for n.
 double BlockedKeyCountFromFill(uint64_t lines, uint32_t probes, double fill);
 
-}  // namespace bloom::inline TRELLIS_ABI
+}  // namespace bloom
 
 #endif  // TRELLIS_BLOOM_CORE_SIZING_H_

@@ -117,6 +117,6 @@ FilterFunctions StagedFunctions(const FilterView& view) {
   return kStagedQueries<Walk, kMost>[steps <= kMost ? steps : 0];
 }
 
-}  // namespace bloom::inline TRELLIS_ABI
+}  // namespace bloom
 
 #endif  // TRELLIS_BLOOM_CORE_STAGED_QUERY_H_

@@ -91,6 +91,6 @@ struct StoredBits {
   }
 };
 
-}  // namespace bloom::inline TRELLIS_ABI
+}  // namespace bloom
 
 #endif  // TRELLIS_BLOOM_CORE_STORED_BITS_H_

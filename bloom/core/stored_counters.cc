@@ -44,4 +44,4 @@ uint64_t StoredCounters::CountSaturated() const {
   return count;
 }
 
-}  // namespace bloom::inline TRELLIS_ABI
+}  // namespace bloom

@@ -84,6 +84,6 @@ struct StoredCounters {
   uint64_t CountSaturated() const;
 };
 
-}  // namespace bloom::inline TRELLIS_ABI
+}  // namespace bloom
 
 #endif  // TRELLIS_BLOOM_CORE_STORED_COUNTERS_H_

@@ -70,6 +70,6 @@ absl::StatusOr<Unwrapped<Base>> Unwrap(std::string_view bytes) {
   return Unwrapped<Base>{*std::move(base), header.shape.detail, payload.substr(header.shape.size)};
 }
 
-}  // namespace bloom::inline TRELLIS_ABI
+}  // namespace bloom
 
 #endif  // TRELLIS_BLOOM_CORE_WRAPPED_H_

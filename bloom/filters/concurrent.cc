@@ -244,4 +244,4 @@ double ConcurrentFilter::EstimatedKeyCount() const {
   return Blocked::KeyCountFromFill(header_.shape, fill);
 }
 
-}  // namespace bloom::inline TRELLIS_ABI
+}  // namespace bloom

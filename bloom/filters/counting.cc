@@ -108,4 +108,4 @@ double CountingFilter::EstimatedKeyCount() const {
   return StandardKeyCountFromFill(shape().size, shape().probes, stored_.Fill());
 }
 
-}  // namespace bloom::inline TRELLIS_ABI
+}  // namespace bloom

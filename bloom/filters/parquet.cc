@@ -240,4 +240,4 @@ double ParquetFilter::EstimatedValueCount() const {
                                       ones / static_cast<double>(SplitBlock::SizeBits(shape_)));
 }
 
-}  // namespace bloom::inline TRELLIS_ABI
+}  // namespace bloom

@@ -40,4 +40,4 @@ absl::StatusOr<std::vector<std::string_view>> ReadParts(std::span<const uint8_t>
   return parts;
 }
 
-}  // namespace bloom::inline TRELLIS_ABI
+}  // namespace bloom

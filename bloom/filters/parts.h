@@ -25,6 +25,6 @@ void AppendPart(std::string_view part, std::string& payload);
 // the payload does.
 absl::StatusOr<std::vector<std::string_view>> ReadParts(std::span<const uint8_t> payload);
 
-}  // namespace bloom::inline TRELLIS_ABI
+}  // namespace bloom
 
 #endif  // TRELLIS_BLOOM_FILTERS_PARTS_H_

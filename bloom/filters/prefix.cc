@@ -149,4 +149,4 @@ std::string PrefixFilter::Serialize() const {
                                      extractor_.name());
 }
 
-}  // namespace bloom::inline TRELLIS_ABI
+}  // namespace bloom

@@ -45,4 +45,4 @@ absl::Status GenerationTooFull(uint32_t age, uint64_t mine, uint64_t theirs, uin
                                                  " have no room in a generation of ", capacity));
 }
 
-}  // namespace bloom::inline TRELLIS_ABI
+}  // namespace bloom

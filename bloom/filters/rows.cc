@@ -53,4 +53,4 @@ absl::Status CheckRowsMergeable(FilterHeader a, FilterHeader b, const Shape& row
   return CheckMergeable(a, b);
 }
 
-}  // namespace bloom::inline TRELLIS_ABI
+}  // namespace bloom

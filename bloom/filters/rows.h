@@ -194,6 +194,6 @@ absl::Status CheckKeyCount(const FilterHeader& header, const std::vector<Row>& r
   return absl::DataLossError("filter: its rows have other numbers of keys than it says");
 }
 
-}  // namespace bloom::inline TRELLIS_ABI
+}  // namespace bloom
 
 #endif  // TRELLIS_BLOOM_FILTERS_ROWS_H_

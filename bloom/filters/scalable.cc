@@ -94,4 +94,4 @@ std::string LevelsProblem(std::string_view levels, size_t rows) {
   return "";
 }
 
-}  // namespace bloom::inline TRELLIS_ABI
+}  // namespace bloom

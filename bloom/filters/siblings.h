@@ -95,6 +95,6 @@ class Siblings {
   bool is_far_ = false;
 };
 
-}  // namespace bloom::inline TRELLIS_ABI
+}  // namespace bloom
 
 #endif  // TRELLIS_BLOOM_FILTERS_SIBLINGS_H_

@@ -158,4 +158,4 @@ uint64_t DigestsByBit::size_bytes() const {
          links_.size() * sizeof(uint32_t);
 }
 
-}  // namespace bloom::inline TRELLIS_ABI
+}  // namespace bloom

@@ -127,6 +127,6 @@ class DigestsByBit {
   uint64_t key_count_ = 0;
 };
 
-}  // namespace bloom::inline TRELLIS_ABI
+}  // namespace bloom
 
 #endif  // TRELLIS_BLOOM_LITERATURE_DIGESTS_BY_BIT_H_

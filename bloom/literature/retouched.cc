@@ -332,4 +332,4 @@ double RetouchedFilter::EstimatedKeyCount() const {
   return StandardKeyCountFromFill(shape().size, shape().probes, stored_.OnesPer(shape().size));
 }
 
-}  // namespace bloom::inline TRELLIS_ABI
+}  // namespace bloom

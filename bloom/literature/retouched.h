@@ -193,6 +193,6 @@ class RetouchedFilter {
   DigestsByBit digests_;
 };
 
-}  // namespace bloom::inline TRELLIS_ABI
+}  // namespace bloom
 
 #endif  // TRELLIS_BLOOM_LITERATURE_RETOUCHED_H_

@@ -126,4 +126,4 @@ double ShiftingAssociationFilter::EstimatedKeyCount() const {
   return StandardKeyCountFromFill(shape().size, shape().probes, stored_.OnesPer(shape().size));
 }
 
-}  // namespace bloom::inline TRELLIS_ABI
+}  // namespace bloom

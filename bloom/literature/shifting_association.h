@@ -140,6 +140,6 @@ class ShiftingAssociationFilter {
   StoredBits stored_;
 };
 
-}  // namespace bloom::inline TRELLIS_ABI
+}  // namespace bloom
 
 #endif  // TRELLIS_BLOOM_LITERATURE_SHIFTING_ASSOCIATION_H_

@@ -104,4 +104,4 @@ double ShiftingCountingFilter::EstimatedKeyCount() const {
   return ShiftingKeyCountFromFill(shape().size, shape().probes, Offsets(), stored_.Fill());
 }
 
-}  // namespace bloom::inline TRELLIS_ABI
+}  // namespace bloom

@@ -145,6 +145,6 @@ class ShiftingCountingFilter {
   StoredCounters stored_;
 };
 
-}  // namespace bloom::inline TRELLIS_ABI
+}  // namespace bloom
 
 #endif  // TRELLIS_BLOOM_LITERATURE_SHIFTING_COUNTING_H_

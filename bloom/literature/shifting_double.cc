@@ -104,4 +104,4 @@ double ShiftingDoubleFilter::EstimatedKeyCount() const {
   return StandardKeyCountFromFill(shape().size, 1, ones / static_cast<double>(shape().size));
 }
 
-}  // namespace bloom::inline TRELLIS_ABI
+}  // namespace bloom

@@ -112,6 +112,6 @@ class ShiftingDoubleFilter {
   StoredBits stored_;
 };
 
-}  // namespace bloom::inline TRELLIS_ABI
+}  // namespace bloom
 
 #endif  // TRELLIS_BLOOM_LITERATURE_SHIFTING_DOUBLE_H_

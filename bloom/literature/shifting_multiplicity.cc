@@ -112,4 +112,4 @@ double ShiftingMultiplicityFilter::EstimatedKeyCount() const {
   return StandardKeyCountFromFill(shape().size, shape().probes, stored_.OnesPer(shape().size));
 }
 
-}  // namespace bloom::inline TRELLIS_ABI
+}  // namespace bloom

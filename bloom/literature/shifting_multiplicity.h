@@ -126,6 +126,6 @@ class ShiftingMultiplicityFilter {
   StoredBits stored_;
 };
 
-}  // namespace bloom::inline TRELLIS_ABI
+}  // namespace bloom
 
 #endif  // TRELLIS_BLOOM_LITERATURE_SHIFTING_MULTIPLICITY_H_

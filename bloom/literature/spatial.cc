@@ -155,4 +155,4 @@ std::vector<AreaRates> SpatialFilter::CurrentAreas() const {
   return rates;
 }
 
-}  // namespace bloom::inline TRELLIS_ABI
+}  // namespace bloom

@@ -165,6 +165,6 @@ class SpatialFilter {
   PackedArray labels_;  // none above areas()
 };
 
-}  // namespace bloom::inline TRELLIS_ABI
+}  // namespace bloom
 
 #endif  // TRELLIS_BLOOM_LITERATURE_SPATIAL_H_

@@ -308,4 +308,4 @@ double SpectralFilter::CurrentUndercountBound() const {
   return std::pow(marks * cells, header_.shape.probes);
 }
 
-}  // namespace bloom::inline TRELLIS_ABI
+}  // namespace bloom

@@ -229,6 +229,6 @@ class SpectralFilter {
   std::optional<Moved> moved_;  // has a value exactly under recurring minimum
 };
 
-}  // namespace bloom::inline TRELLIS_ABI
+}  // namespace bloom
 
 #endif  // TRELLIS_BLOOM_LITERATURE_SPECTRAL_H_

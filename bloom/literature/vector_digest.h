@@ -78,6 +78,6 @@ Digest VectorDigest(std::span<const T> vector, uint64_t seed) {
   }
 }
 
-}  // namespace bloom::inline TRELLIS_ABI
+}  // namespace bloom
 
 #endif  // TRELLIS_BLOOM_LITERATURE_VECTOR_DIGEST_H_

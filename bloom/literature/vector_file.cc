@@ -91,4 +91,4 @@ template std::string EncodeVectors(const VectorList<int32_t>& vectors);
 template std::string EncodeVectors(const VectorList<float>& vectors);
 template std::string EncodeVectors(const VectorList<uint8_t>& vectors);
 
-}  // namespace bloom::inline TRELLIS_ABI
+}  // namespace bloom

@@ -64,6 +64,6 @@ absl::StatusOr<VectorList<T>> ParseVectors(std::string_view bytes);
 template <VectorComponent T>
 std::string EncodeVectors(const VectorList<T>& vectors);
 
-}  // namespace bloom::inline TRELLIS_ABI
+}  // namespace bloom
 
 #endif  // TRELLIS_BLOOM_LITERATURE_VECTOR_FILE_H_

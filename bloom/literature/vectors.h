@@ -169,6 +169,6 @@ class VectorFilter {
   Base base_;
 };
 
-}  // namespace bloom::inline TRELLIS_ABI
+}  // namespace bloom
 
 #endif  // TRELLIS_BLOOM_LITERATURE_VECTORS_H_

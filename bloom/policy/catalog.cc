@@ -61,4 +61,4 @@ OpenedFilter OpenFilter(std::string_view bytes) {
   return opened;
 }
 
-}  // namespace bloom::inline TRELLIS_ABI
+}  // namespace bloom

@@ -112,4 +112,4 @@ FilterDescription FilterReader::Describe() const {
   return description;
 }
 
-}  // namespace bloom::inline TRELLIS_ABI
+}  // namespace bloom

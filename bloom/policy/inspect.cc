@@ -23,4 +23,4 @@ std::vector<double> FillByPart(const FilterReader& reader, size_t parts) {
   return fills;
 }
 
-}  // namespace bloom::inline TRELLIS_ABI
+}  // namespace bloom

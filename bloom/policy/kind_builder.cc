@@ -33,4 +33,4 @@ absl::Status NoMemoryBeyond(uint64_t digests) {
       absl::StrCat("no memory for more than ", digests, " digests of keys"));
 }
 
-}  // namespace bloom::inline TRELLIS_ABI
+}  // namespace bloom

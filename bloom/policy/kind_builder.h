@@ -139,6 +139,6 @@ class KindPolicy final : public FilterPolicy {
   }
 };
 
-}  // namespace bloom::inline TRELLIS_ABI
+}  // namespace bloom
 
 #endif  // TRELLIS_BLOOM_POLICY_KIND_BUILDER_H_

@@ -39,4 +39,4 @@ absl::StatusOr<std::string> AddHeader(const PayloadParameters& parameters,
   return EncodeFilter(filter.header, filter.payload);
 }
 
-}  // namespace bloom::inline TRELLIS_ABI
+}  // namespace bloom

@@ -93,4 +93,4 @@ absl::StatusOr<StaticFilter> StaticFilter::Load(std::string_view bytes) {
   return absl::DataLossError(absl::StrCat("filter: ", filter.Describe().problem));
 }
 
-}  // namespace bloom::inline TRELLIS_ABI
+}  // namespace bloom

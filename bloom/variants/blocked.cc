@@ -245,4 +245,4 @@ SiblingFunctions Blocked::FunctionsOfSiblings([[maybe_unused]] Simd simd) {
   return kSiblingFunctions<Portable>;
 }
 
-}  // namespace bloom::inline TRELLIS_ABI
+}  // namespace bloom

@@ -127,7 +127,7 @@ struct Blocked {
 #endif
 };
 
-}  // namespace bloom::inline TRELLIS_ABI
+}  // namespace bloom
 
 #ifdef TRELLIS_INLINES_AVX2
 #include "bloom/variants/blocked_avx2.h"

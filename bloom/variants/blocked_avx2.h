@@ -108,7 +108,7 @@ struct BlockedAvx2 {
   }();
 };
 
-}  // namespace bloom::inline TRELLIS_ABI
+}  // namespace bloom
 
 #endif  // defined(__x86_64__)
 

@@ -45,6 +45,6 @@ struct Empty {
   }
 };
 
-}  // namespace bloom::inline TRELLIS_ABI
+}  // namespace bloom
 
 #endif  // TRELLIS_BLOOM_VARIANTS_EMPTY_H_

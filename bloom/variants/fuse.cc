@@ -494,4 +494,4 @@ FilterFunctions Fuse<kArity>::Functions(const FilterView& view) {
 template struct Fuse<3>;
 template struct Fuse<4>;
 
-}  // namespace bloom::inline TRELLIS_ABI
+}  // namespace bloom

@@ -114,6 +114,6 @@ extern template struct Fuse<4>;
 using Fuse3 = Fuse<3>;
 using Fuse4 = Fuse<4>;
 
-}  // namespace bloom::inline TRELLIS_ABI
+}  // namespace bloom
 
 #endif  // TRELLIS_BLOOM_VARIANTS_FUSE_H_

@@ -338,4 +338,4 @@ FilterFunctions Ribbon::Functions([[maybe_unused]] const FilterView& view, Simd 
   return kFunctions<Portable>;
 }
 
-}  // namespace bloom::inline TRELLIS_ABI
+}  // namespace bloom

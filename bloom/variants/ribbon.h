@@ -98,6 +98,6 @@ struct Ribbon {
   static FilterFunctions Functions(const FilterView& view, Simd simd);
 };
 
-}  // namespace bloom::inline TRELLIS_ABI
+}  // namespace bloom
 
 #endif  // TRELLIS_BLOOM_VARIANTS_RIBBON_H_

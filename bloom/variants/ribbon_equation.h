@@ -80,6 +80,6 @@ struct BlockPlace {
   uint32_t columns;
 };
 
-}  // namespace bloom::inline TRELLIS_ABI::ribbon
+}  // namespace bloom::ribbon
 
 #endif  // TRELLIS_BLOOM_VARIANTS_RIBBON_EQUATION_H_

@@ -271,4 +271,4 @@ absl::Status Ribbon::Solve(uint8_t* payload, Shape& shape, uint64_t seed,
   return absl::OkStatus();
 }
 
-}  // namespace bloom::inline TRELLIS_ABI
+}  // namespace bloom

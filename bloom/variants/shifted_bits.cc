@@ -329,4 +329,4 @@ double PairedFppOfBits(const uint8_t* bits, uint64_t bases, uint32_t probes, uin
   });
 }
 
-}  // namespace bloom::inline TRELLIS_ABI
+}  // namespace bloom

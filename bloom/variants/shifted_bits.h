@@ -143,6 +143,6 @@ double PairedFpp(uint64_t bases, uint32_t probes, uint32_t offsets,
 // The same of bits; `bits` has ShiftedBytes(bases) bytes.
 double PairedFppOfBits(const uint8_t* bits, uint64_t bases, uint32_t probes, uint32_t offsets);
 
-}  // namespace bloom::inline TRELLIS_ABI
+}  // namespace bloom
 
 #endif  // TRELLIS_BLOOM_VARIANTS_SHIFTED_BITS_H_

@@ -51,4 +51,4 @@ FilterFunctions Shifting::Functions(const FilterView& view) {
   return StagedFunctions<PairWalk, 8>(view);  // 8 pairs: an FPP of 2^-16
 }
 
-}  // namespace bloom::inline TRELLIS_ABI
+}  // namespace bloom

@@ -101,6 +101,6 @@ struct Shifting {
   }
 };
 
-}  // namespace bloom::inline TRELLIS_ABI
+}  // namespace bloom
 
 #endif  // TRELLIS_BLOOM_VARIANTS_SHIFTING_H_

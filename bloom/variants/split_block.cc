@@ -125,4 +125,4 @@ FilterFunctions SplitBlock::Functions(const FilterView&, Simd simd) {
   return kFunctions<Portable>;
 }
 
-}  // namespace bloom::inline TRELLIS_ABI
+}  // namespace bloom

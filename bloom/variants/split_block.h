@@ -117,7 +117,7 @@ struct SplitBlock {
 #endif
 };
 
-}  // namespace bloom::inline TRELLIS_ABI
+}  // namespace bloom
 
 #ifdef TRELLIS_INLINES_AVX2
 #include "bloom/variants/split_block_avx2.h"

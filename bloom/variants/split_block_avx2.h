@@ -41,7 +41,7 @@ struct SplitBlockAvx2 {
   }
 };
 
-}  // namespace bloom::inline TRELLIS_ABI
+}  // namespace bloom
 
 #endif  // defined(__x86_64__)
 

@@ -78,4 +78,4 @@ FilterFunctions Standard::Functions(const FilterView& view) {
   return StagedFunctions<ProbeWalk, 16>(view);  // 16: an FPP of 2^-16
 }
 
-}  // namespace bloom::inline TRELLIS_ABI
+}  // namespace bloom

@@ -81,6 +81,6 @@ struct Standard {
   static FilterFunctions Functions(const FilterView& view);
 };
 
-}  // namespace bloom::inline TRELLIS_ABI
+}  // namespace bloom
 
 #endif  // TRELLIS_BLOOM_VARIANTS_STANDARD_H_

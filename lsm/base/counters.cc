@@ -114,4 +114,4 @@ void Counters::SumInto(Statistics* statistics) const {
       statistics->lookups - std::min(statistics->lookups, statistics->memtable_hits);
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

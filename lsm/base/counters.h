@@ -140,6 +140,6 @@ inline uint64_t Counters::Add(Counter counter, uint64_t amount) {
 }
 inline void Counters::Add(int level, const LevelCounts& counts) { Here(this).Add(level, counts); }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_BASE_COUNTERS_H_

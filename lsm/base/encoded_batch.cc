@@ -66,4 +66,4 @@ absl::Status EncodedBatch::ForEach(std::string_view encoded, Handler* handler) {
   return absl::OkStatus();
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

@@ -50,6 +50,6 @@ class EncodedBatch {
   static constexpr size_t kCountAt = 8;
 };
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_BASE_ENCODED_BATCH_H_

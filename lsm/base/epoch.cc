@@ -99,4 +99,4 @@ size_t RetireList::CountExpired() const {
   return static_cast<size_t>(first_kept - entries_.begin());
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

@@ -119,6 +119,6 @@ class RetireList {
   std::vector<Entry> entries_;
 };
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_BASE_EPOCH_H_

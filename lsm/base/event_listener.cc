@@ -58,4 +58,4 @@ const char* NameOf(FailureKind kind) {
   return "unknown";
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

@@ -343,4 +343,4 @@ void EventLog::OnFileRemoved(const FileRemoved& event) {
         [&](Line* line) { line->Add("path", event.path).Add("bytes", event.bytes); });
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

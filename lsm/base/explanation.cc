@@ -196,4 +196,4 @@ std::string Explanation::ToJson(const KeyText& key_text) const {
   return std::move(json).Take();
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

@@ -117,4 +117,4 @@ size_t Fences::memory_bytes() const {
          bytes_.capacity();
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

@@ -72,6 +72,6 @@ class Fences {
   std::string bytes_;
 };
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_BASE_FENCES_H_

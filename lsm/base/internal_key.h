@@ -142,6 +142,6 @@ class LookupKey {
   std::string heap_;
 };
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_BASE_INTERNAL_KEY_H_

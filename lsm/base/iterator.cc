@@ -43,4 +43,4 @@ std::optional<std::string> PrefixEnd(std::string_view prefix) {
   return end;
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

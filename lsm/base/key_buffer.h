@@ -90,6 +90,6 @@ inline void AppendInternalKey(KeyBuffer* out, std::string_view user_key, Sequenc
   out->append({suffix, sizeof(suffix)});
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_BASE_KEY_BUFFER_H_

@@ -55,6 +55,6 @@ inline size_t CountHeadsBelow(const uint64_t* heads, size_t count, uint64_t head
   return static_cast<size_t>(base - heads) + (*base < head ? 1 : 0);
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_BASE_KEY_HEAD_H_

@@ -47,4 +47,4 @@ KeyRanges::KeyRanges(std::span<const Range> ranges) {
   }
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

@@ -51,6 +51,6 @@ class KeyRanges {
   std::vector<uint32_t> held_by_;  // numbers of ranges
 };
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_BASE_KEY_RANGES_H_

@@ -199,4 +199,4 @@ std::unique_ptr<Iterator> NewMergingIterator(std::vector<std::unique_ptr<Iterato
   return std::make_unique<MergingIterator>(std::move(inputs));
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

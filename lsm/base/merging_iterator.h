@@ -16,6 +16,6 @@ namespace lsm::inline TRELLIS_ABI {
 // first input that fails makes the whole fail: an entry is never skipped silently.
 std::unique_ptr<Iterator> NewMergingIterator(std::vector<std::unique_ptr<Iterator>> inputs);
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_BASE_MERGING_ITERATOR_H_

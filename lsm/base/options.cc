@@ -138,4 +138,4 @@ absl::Status ValidateOptions(const Options& options) {
   return CheckLevel0(options);
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

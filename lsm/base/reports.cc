@@ -39,4 +39,4 @@ uint64_t RecoveryReport::dropped_bytes() const {
   return sum;
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

@@ -33,6 +33,6 @@ inline size_t SharedPrefixBytes(std::string_view a, std::string_view b) {
   return i;
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_BASE_SHARED_PREFIX_H_

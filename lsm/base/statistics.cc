@@ -475,4 +475,4 @@ std::string Statistics::ToJson() const {
   return std::move(json).Take();
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

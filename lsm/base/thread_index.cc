@@ -74,4 +74,4 @@ size_t ThreadIndex() {
   return TakeNumber();
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

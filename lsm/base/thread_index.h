@@ -14,6 +14,6 @@ namespace lsm::inline TRELLIS_ABI {
 // The calling thread's; constant for its life.
 size_t ThreadIndex();
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_BASE_THREAD_INDEX_H_

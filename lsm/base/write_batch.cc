@@ -92,4 +92,4 @@ void WriteBatch::Append(const WriteBatch& other) {
   StoreFixed32(bytes_.data() + EncodedBatch::kCountAt, count_sum);
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

@@ -303,4 +303,4 @@ void BlockBuilder::Reset() {
   since_restart_ = 0;
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

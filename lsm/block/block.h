@@ -149,6 +149,6 @@ class BlockBuilder {
   int since_restart_ = 0;
 };
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_BLOCK_BLOCK_H_

@@ -53,6 +53,6 @@ inline bool ReadBlockEntry(const char* from, const char* limit, BlockEntry* entr
   return true;
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_BLOCK_BLOCK_ENTRY_H_

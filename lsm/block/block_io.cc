@@ -220,4 +220,4 @@ absl::StatusOr<std::string_view> OpenPlainBlock(std::string_view stored_with_tra
   return DamageAt(file, handle.offset, "the block is compressed, as only data blocks are");
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

@@ -113,6 +113,6 @@ absl::StatusOr<std::string_view> OpenPlainBlock(std::string_view stored_with_tra
 absl::StatusOr<std::string_view> ExpandLz4(std::string_view stored, uint64_t offset,
                                            std::string_view file, BlockRoom* room);
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_BLOCK_BLOCK_IO_H_

@@ -254,4 +254,4 @@ void BlockIterator::Prev() {
   }
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

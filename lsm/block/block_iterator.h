@@ -110,6 +110,6 @@ class BlockIterator {
   std::string passed_keys_;
 };
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_BLOCK_BLOCK_ITERATOR_H_

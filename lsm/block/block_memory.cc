@@ -399,4 +399,4 @@ BlockBytes::BlockBytes(std::string_view bytes)
   bytes.copy(piece_.data, bytes.size());
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

@@ -153,6 +153,6 @@ class BlockBytes {
   size_t size_bytes_ = 0;
 };
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_BLOCK_BLOCK_MEMORY_H_

@@ -52,4 +52,4 @@ FilterPart OpenFilter(const absl::StatusOr<std::string_view>& bytes, bool knows_
   return part;
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

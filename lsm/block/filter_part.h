@@ -34,6 +34,6 @@ struct FilterPart {
 FilterPart OpenFilter(const absl::StatusOr<std::string_view>& bytes, bool knows_seed,
                       std::string_view path, uint64_t offset);
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_BLOCK_FILTER_PART_H_

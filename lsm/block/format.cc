@@ -133,4 +133,4 @@ absl::StatusOr<uint64_t> DecodeTableHeader(std::string_view bytes, std::string_v
   return file_id;
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

@@ -106,6 +106,6 @@ std::string EncodeTableHeader(uint64_t file_id);
 absl::StatusOr<uint64_t> DecodeTableHeader(std::string_view bytes,
                                            std::string_view file);  // the file id
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_BLOCK_FORMAT_H_

@@ -87,4 +87,4 @@ IndexPart IndexReader::Finish() {
   return std::move(part_);
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

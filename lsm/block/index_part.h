@@ -103,6 +103,6 @@ class IndexReader {
   std::vector<uint64_t> key_ends_;  // one more than keys
 };
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_BLOCK_INDEX_PART_H_

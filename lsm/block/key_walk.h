@@ -69,6 +69,6 @@ class KeyWalk {
   uint8_t differing_byte_ = 0;  // its byte at `matched_`, if it is that long
 };
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_BLOCK_KEY_WALK_H_

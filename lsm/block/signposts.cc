@@ -42,4 +42,4 @@ std::string_view InspectDataBlock(const Block& block, const BlockBounds& bounds,
   }
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

@@ -61,6 +61,6 @@ struct BlockBounds {
 std::string_view InspectDataBlock(const Block& block, const BlockBounds& bounds,
                                   SignpostPlan* plan);
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_BLOCK_SIGNPOSTS_H_

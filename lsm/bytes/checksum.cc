@@ -37,4 +37,4 @@ uint64_t Checksum(std::string_view first, std::string_view second, uint64_t file
   return XXH3_64bits_digest(&state);
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

@@ -26,6 +26,6 @@ uint64_t Checksum(std::string_view bytes, uint64_t file_id, uint64_t offset);
 uint64_t Checksum(std::string_view first, std::string_view second, uint64_t file_id,
                   uint64_t offset);
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_BYTES_CHECKSUM_H_

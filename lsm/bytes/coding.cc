@@ -91,4 +91,4 @@ bool TakeLengthPrefixed(std::string_view* input, std::string_view* bytes) {
   return true;
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

@@ -96,6 +96,6 @@ bool TakeVarint32(std::string_view* input, uint32_t* value);
 bool TakeVarint64(std::string_view* input, uint64_t* value);
 bool TakeLengthPrefixed(std::string_view* input, std::string_view* bytes);
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_BYTES_CODING_H_

@@ -59,4 +59,4 @@ bool Unescape(std::string_view text, std::string* bytes) {
   return true;
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

@@ -20,6 +20,6 @@ std::string QuotedKey(std::string_view key);
 // Undoes Escape; false if a backslash is not followed by a backslash or by xHH.
 bool Unescape(std::string_view text, std::string* bytes);
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_BYTES_ESCAPE_H_

@@ -116,4 +116,4 @@ std::string JsonWriter::Take() && {
 
 std::string JsonWriter::Drain() { return std::exchange(text_, std::string()); }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

@@ -89,6 +89,6 @@ class JsonWriter {
   bool after_key_ = false;
 };
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_BYTES_JSON_WRITER_H_

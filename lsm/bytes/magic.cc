@@ -15,4 +15,4 @@ bool IsPieceOfMagic(std::string_view bytes, std::string_view magic) {
   return magic.starts_with(bytes.substr(0, bytes.find_last_not_of('\0') + 1));
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

@@ -15,6 +15,6 @@ bool BeginsWithMagic(std::string_view bytes, std::string_view magic);
 // leave of it.
 bool IsPieceOfMagic(std::string_view bytes, std::string_view magic);
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_BYTES_MAGIC_H_

@@ -99,4 +99,4 @@ std::string ReadableTable(const std::vector<std::vector<std::string>>& rows, siz
   return text;
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

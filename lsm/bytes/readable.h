@@ -40,6 +40,6 @@ std::string ReadableTable(const std::vector<std::vector<std::string>>& rows, siz
 // points.
 size_t ColumnsOf(std::string_view text);
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_BYTES_READABLE_H_

@@ -16,6 +16,6 @@ inline constexpr bool kHasAddressSanitizer = __has_feature(address_sanitizer);
 inline constexpr bool kHasAddressSanitizer = false;
 #endif
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_BYTES_SANITIZER_H_

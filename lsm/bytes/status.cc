@@ -55,4 +55,4 @@ absl::Status AsDamage(const absl::Status& status) {
   return absl::IsInvalidArgument(status) ? absl::DataLossError(status.message()) : status;
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

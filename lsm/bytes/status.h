@@ -100,7 +100,7 @@ auto CatchOutOfMemoryAt(std::string_view file, uint64_t offset, const Call& call
 
 inline std::string_view MessageOf(const absl::Status& status) { return ToStd(status.message()); }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #define LSM_CONCAT_INNER(a, b) a##b
 #define LSM_CONCAT(a, b) LSM_CONCAT_INNER(a, b)

@@ -29,6 +29,6 @@ inline Interval WilsonInterval(uint64_t hits, uint64_t trials) {
   return {std::max(0.0, (center - spread) / scale), std::min(1.0, (center + spread) / scale)};
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_BYTES_WILSON_INTERVAL_H_

@@ -66,4 +66,4 @@ void CompactionSchedule::Replace(Job* job, const std::shared_ptr<const Compactio
   job->plan = plan;
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

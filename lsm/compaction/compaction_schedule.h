@@ -99,6 +99,6 @@ class CompactionSchedule {
   uint64_t idle_revision_ = 0;  // as of which a job found nothing
 };
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_COMPACTION_COMPACTION_SCHEDULE_H_

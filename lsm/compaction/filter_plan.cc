@@ -275,4 +275,4 @@ bool MoveKeepsTooMuch(const JobContext& context, const Version& version,
   return filter_bytes > kTableExcess * share;
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

@@ -43,6 +43,6 @@ absl::StatusOr<OutputFilters> PlanFilters(const JobContext& context, const Versi
 bool MoveKeepsTooMuch(const JobContext& context, const Version& version,
                       const CompactionPlan& plan);
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_COMPACTION_FILTER_PLAN_H_

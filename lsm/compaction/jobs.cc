@@ -177,4 +177,4 @@ std::array<OpenTables, kLevels> LevelsAfter(const Version& base, const VersionEd
   return levels;
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

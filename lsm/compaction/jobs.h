@@ -60,6 +60,6 @@ VersionEdit EditOf(const CompactionPlan& plan, const JobResult* result);
 std::array<OpenTables, kLevels> LevelsAfter(const Version& base, const VersionEdit& edit,
                                             const OpenTables& outputs);
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_COMPACTION_JOBS_H_

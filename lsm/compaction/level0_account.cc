@@ -49,4 +49,4 @@ void Level0Account::Forfeit() {
   paid_bytes_ = 0;
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

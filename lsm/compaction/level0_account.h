@@ -77,6 +77,6 @@ class Level0Account {
   std::atomic<uint64_t> merges_{0};  // of level 0 that have ended
 };
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_COMPACTION_LEVEL0_ACCOUNT_H_

@@ -22,4 +22,4 @@ WastedReads OutputFilters::InheritedBy(std::string_view smallest, std::string_vi
   return inherited;
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

@@ -61,6 +61,6 @@ class OutputFilters {
   uint64_t table_bytes_ = 0;  // of a usual table
 };
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_COMPACTION_OUTPUT_FILTERS_H_

@@ -47,4 +47,4 @@ size_t PlanPartitions(const Options& options, const Version& version, const Open
                         written_bytes / std::max<uint64_t>(1, tables));
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

@@ -28,6 +28,6 @@ size_t PartitionBytes(uint64_t cache_bytes, uint64_t store_bytes, uint64_t table
 size_t PlanPartitions(const Options& options, const Version& version, const OpenTables& leaving,
                       const TableFilter& filter, uint64_t keys, uint64_t bytes, uint64_t tables);
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_COMPACTION_PARTITION_PLAN_H_

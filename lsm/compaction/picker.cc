@@ -403,4 +403,4 @@ std::optional<CompactionPlan> PlanRange(const Version& version, int level,
   return plan;
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

@@ -169,6 +169,6 @@ std::optional<CompactionPlan> PlanRange(const Version& version, int level,
                                         std::optional<std::string_view> from,
                                         std::optional<std::string_view> to);
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_COMPACTION_PICKER_H_

@@ -136,4 +136,4 @@ PlanLeft LeftAfter(const PlanLeft& left, const CompactionPlan& step, const OpenT
   return after;
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

@@ -66,6 +66,6 @@ std::optional<CompactionPlan> NextStep(const Version& version, const PlanLeft& l
 // What is left after the step, which made these tables.
 PlanLeft LeftAfter(const PlanLeft& left, const CompactionPlan& step, const OpenTables& outputs);
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_COMPACTION_STEPS_H_

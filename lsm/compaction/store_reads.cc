@@ -87,4 +87,4 @@ WastedReads InputReads::Ahead(std::string_view from, uint64_t bytes) const {
   return Between(from, std::nullopt).reads;
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

@@ -65,6 +65,6 @@ class InputReads {
   std::vector<std::string_view> cuts_;  // user keys, ascending
 };
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_COMPACTION_STORE_READS_H_

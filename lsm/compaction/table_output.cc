@@ -125,4 +125,4 @@ absl::StatusOr<OpenTables> TableOutput::Finish() {
   return std::move(finished_);
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

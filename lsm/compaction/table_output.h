@@ -80,6 +80,6 @@ class TableOutput {
   bool done_ = false;
 };
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_COMPACTION_TABLE_OUTPUT_H_

@@ -292,4 +292,4 @@ std::unique_ptr<Iterator> NewDbIterator(std::unique_ptr<Iterator> entries, Seque
                                       std::move(on_destroy));
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

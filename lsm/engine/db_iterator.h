@@ -35,6 +35,6 @@ std::unique_ptr<Iterator> NewDbIterator(std::unique_ptr<Iterator> entries, Seque
                                         IteratorBounds bounds, const SeekTimer& timer,
                                         std::function<void(uint64_t seeks)> on_destroy);
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_ENGINE_DB_ITERATOR_H_

@@ -454,6 +454,6 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::string group_bytes_;
 };
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_ENGINE_ENGINE_H_

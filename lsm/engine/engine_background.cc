@@ -457,4 +457,4 @@ absl::Status Engine::WaitForBackgroundWork() {
   return failures_.First();
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

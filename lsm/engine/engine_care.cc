@@ -302,4 +302,4 @@ absl::StatusOr<CopyReport> Engine::CopyTo(const std::string& path, bool link,
   return report;
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

@@ -446,4 +446,4 @@ absl::Status Engine::StartReading(std::vector<std::shared_ptr<const Memtable>> m
   return absl::OkStatus();
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

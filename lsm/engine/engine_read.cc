@@ -299,4 +299,4 @@ Statistics Engine::GetStatistics() {
   return statistics;
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

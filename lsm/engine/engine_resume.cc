@@ -97,4 +97,4 @@ absl::Status Engine::StartOver(const ReadView& view, absl::Status* forgotten) {
   return StartWriting(std::move(state), current.Encode(), std::move(levels), &made);
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

@@ -85,4 +85,4 @@ void Engine::WaitForReserve(const std::function<void()>& work) {
   counters_.Add(Counter::kStallNanos, store_.environment.clock->MonotonicNanos() - from);
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

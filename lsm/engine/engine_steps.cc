@@ -62,4 +62,4 @@ absl::Status Engine::TakeStep(Compaction* compaction, PlanLeft* left, JobResult*
   return absl::OkStatus();
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

@@ -394,4 +394,4 @@ void Engine::PublishView(ReadViewCell::Prepared prepared) {
   work_done_.SignalAll();
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

@@ -57,6 +57,6 @@ class Failures {
   std::array<absl::Status, 4> statuses_;
 };
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_ENGINE_FAILURES_H_

@@ -57,4 +57,4 @@ size_t ReadViewCell::Collect() {
   }
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

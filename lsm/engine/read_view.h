@@ -86,6 +86,6 @@ class ReadViewCell {
   RetireList retired_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_ENGINE_READ_VIEW_H_

@@ -28,6 +28,6 @@ class Snapshots {
   std::multiset<Sequence> sequences_;
 };
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_ENGINE_SNAPSHOTS_H_

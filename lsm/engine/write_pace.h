@@ -99,6 +99,6 @@ class WritePace {
   double nanos_per_byte_ = 0;
 };
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_ENGINE_WRITE_PACE_H_

@@ -120,4 +120,4 @@ absl::Status EventQueue::CalledFromProgress(const char* what) {
              "(lsm/pace.h)"));
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

@@ -147,6 +147,6 @@ class EventQueue {
   uint64_t lost_ ABSL_GUARDED_BY(mutex_) = 0;  // since the last event in the queue
 };
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_EVENTS_EVENT_QUEUE_H_

@@ -129,4 +129,4 @@ void StallEvents::End() {
   cause_.reset();
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

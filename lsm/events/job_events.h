@@ -46,6 +46,6 @@ class StallEvents {
   uint64_t from_ = 0;
 };
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_EVENTS_JOB_EVENTS_H_

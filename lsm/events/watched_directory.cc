@@ -76,4 +76,4 @@ std::unique_ptr<Directory> WatchDirectory(std::unique_ptr<Directory> directory,
   return std::make_unique<WatchedDirectory>(std::move(directory), events);
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

@@ -14,6 +14,6 @@ namespace lsm::inline TRELLIS_ABI {
 // out of the store, into a copy.  The queue outlives it.
 std::unique_ptr<Directory> WatchDirectory(std::unique_ptr<Directory> directory, EventQueue* events);
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_EVENTS_WATCHED_DIRECTORY_H_

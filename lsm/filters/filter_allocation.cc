@@ -278,4 +278,4 @@ FilterAllocation FilterAllocator::ForOutput(std::span<const FilterRun> runs,
   return allocation;
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

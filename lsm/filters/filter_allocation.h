@@ -139,6 +139,6 @@ class FilterAllocator {
   const std::unique_ptr<FilterCurves> curves_ = std::make_unique<FilterCurves>();
 };
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_FILTERS_FILTER_ALLOCATION_H_

@@ -23,4 +23,4 @@ absl::StatusOr<FilterChoice> FilterChoice::Of(std::string_view filter_kind) {
   return choice;
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

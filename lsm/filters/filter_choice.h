@@ -39,6 +39,6 @@ class FilterChoice {
   std::shared_ptr<const bloom::FilterPolicy> upper_, lower_;
 };
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_FILTERS_FILTER_CHOICE_H_

@@ -87,4 +87,4 @@ double TextbookFilterBytesPerKey(double fpp) {
   return -std::log(fpp) / (std::log(2) * std::log(2) * 8);
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

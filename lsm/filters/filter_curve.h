@@ -76,6 +76,6 @@ class FilterCurves {
       ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_FILTERS_FILTER_CURVE_H_

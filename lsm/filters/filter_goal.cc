@@ -18,4 +18,4 @@ std::string FilterGoal::ToText() const {
   return "?";
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

@@ -35,4 +35,4 @@ double HotnessScale::HotnessOf(const WastedReads& reads) const {
 int HotnessStepOf(double hotness) { return static_cast<int>(std::lround(2 * std::log2(hotness))); }
 double HotnessOfStep(int step) { return std::exp2(step / 2.0); }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

@@ -98,6 +98,6 @@ class HotnessScale {
 int HotnessStepOf(double hotness);
 double HotnessOfStep(int step);
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_FILTERS_HOTNESS_H_

@@ -18,6 +18,6 @@ absl::Status CheckBareName(std::string_view directory_path, std::string_view nam
 // "a/b/" for "./a//b/" and "a/b".
 std::string WithoutDetours(std::string_view path);
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_FS_BARE_NAME_H_

@@ -8,4 +8,4 @@ Clock::~Clock() = default;
 Scheduler::~Scheduler() = default;
 RandomSource::~RandomSource() = default;
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

@@ -63,4 +63,4 @@ std::optional<FileName> ParseFileName(std::string_view name) {
   return FileName{FileKind::kTemporary};
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

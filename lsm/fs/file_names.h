@@ -46,6 +46,6 @@ std::string ManifestFileName(uint64_t number);
 // alone.
 std::optional<FileName> ParseFileName(std::string_view name);
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_FS_FILE_NAMES_H_

@@ -90,4 +90,4 @@ absl::Status CheckBareName(std::string_view directory_path, std::string_view nam
       Concat(directory_path, ": \"", Escape(name, kLengthMax), "\" is not the name of a file"));
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

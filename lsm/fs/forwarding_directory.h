@@ -62,6 +62,6 @@ class ForwardingDirectory : public Directory {
   const std::unique_ptr<Directory> directory_;
 };
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_FS_FORWARDING_DIRECTORY_H_

@@ -21,6 +21,6 @@ void PreferHugePages(void* begin, size_t size_bytes);
 // is next written to.
 void GiveBackPages(void* begin, size_t size_bytes);
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_FS_HUGE_PAGES_H_

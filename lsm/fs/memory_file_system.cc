@@ -557,4 +557,4 @@ void MemoryFileSystem::SetFreeBytes(uint64_t bytes) {
   machine_->free_bytes = bytes;
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

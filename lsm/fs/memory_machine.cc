@@ -207,4 +207,4 @@ std::string_view ParentPath(std::string_view path) {
 
 std::string_view LastName(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

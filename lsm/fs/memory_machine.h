@@ -126,6 +126,6 @@ std::string NormalizedPath(std::string_view path);
 std::string_view ParentPath(std::string_view path);
 std::string_view LastName(std::string_view path);
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_FS_MEMORY_MACHINE_H_

@@ -55,6 +55,6 @@ class CondVar {
   std::condition_variable condition_;
 };
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_FS_MUTEX_H_

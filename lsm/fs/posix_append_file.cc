@@ -98,4 +98,4 @@ absl::StatusOr<std::unique_ptr<AppendFile>> CreatePosixAppendFile(int directory_
   return std::make_unique<PosixAppendFile>(std::move(file), std::move(path));
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

@@ -128,4 +128,4 @@ absl::Status SyncDirectory(int directory_fd, std::string_view path) {
   return absl::OkStatus();
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

@@ -72,6 +72,6 @@ absl::StatusOr<Descriptor> OpenRegularAt(int directory_fd, std::string_view name
 // fsync of a directory.
 absl::Status SyncDirectory(int directory_fd, std::string_view path);
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_FS_POSIX_CALL_H_

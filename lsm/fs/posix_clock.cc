@@ -28,4 +28,4 @@ Clock& SystemClock() {
   return *clock;
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

@@ -294,4 +294,4 @@ std::unique_ptr<Directory> NewPosixDirectory(Descriptor fd, std::string path, mo
   return std::make_unique<PosixDirectory>(std::move(fd), std::move(path), file_mode);
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

@@ -17,6 +17,6 @@ std::unique_ptr<Directory> NewPosixDirectory(Descriptor fd, std::string path, mo
 // directories are created: "new/../a" leads to "a".  The descriptor is not for reading.
 absl::StatusOr<Descriptor> FindNearestDirectory(const std::string& path);
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_FS_POSIX_DIRECTORY_H_

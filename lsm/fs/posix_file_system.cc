@@ -179,4 +179,4 @@ FileSystem& PosixFileSystem(FileAccess access) {
   return *file_systems[static_cast<size_t>(access)];
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

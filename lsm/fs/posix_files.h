@@ -68,6 +68,6 @@ absl::StatusOr<std::unique_ptr<FileLock>> LockPosixFile(int directory_fd, std::s
                                                         std::string path, LockKind kind,
                                                         mode_t file_mode);
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_FS_POSIX_FILES_H_

@@ -23,4 +23,4 @@ void GiveBackPages([[maybe_unused]] void* begin, [[maybe_unused]] size_t size_by
 #endif
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

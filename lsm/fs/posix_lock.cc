@@ -144,4 +144,4 @@ absl::StatusOr<std::unique_ptr<FileLock>> LockPosixFile(int directory_fd, std::s
   return std::make_unique<PosixFileLock>(std::move(registration), std::move(file), std::move(path));
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

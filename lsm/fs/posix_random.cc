@@ -34,4 +34,4 @@ RandomSource& SystemRandom() {
   return *random;
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

@@ -148,4 +148,4 @@ absl::StatusOr<std::unique_ptr<ReadFile>> OpenPosixReadFile(int directory_fd, st
   return std::make_unique<BufferedReadFile>(std::move(file), std::move(path));
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

@@ -264,4 +264,4 @@ void PosixReadMany(std::span<ReadRequest> requests, const std::function<void(siz
   for (; next < requests.size(); ++next) outcomes.ReadAndTell(next);
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

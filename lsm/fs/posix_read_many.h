@@ -18,6 +18,6 @@ namespace lsm::inline TRELLIS_ABI {
 // process forks uses rings of its own.
 void PosixReadMany(std::span<ReadRequest> requests, const std::function<void(size_t)>& done);
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_FS_POSIX_READ_MANY_H_

@@ -146,4 +146,4 @@ std::unique_ptr<ReadRing> OpenRing(bool* may_come) {
 
 #endif
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

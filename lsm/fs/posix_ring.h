@@ -41,6 +41,6 @@ class ReadRing {
 // it is false where it was not for want of memory or of descriptors.
 std::unique_ptr<ReadRing> OpenRing(bool* may_come);
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_FS_POSIX_RING_H_

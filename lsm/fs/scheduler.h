@@ -50,6 +50,6 @@ int CompactionsOfMachine();
 // waits for all jobs.
 absl::StatusOr<std::unique_ptr<Scheduler>> NewThreadScheduler(const ThreadCounts& counts);
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_FS_SCHEDULER_H_

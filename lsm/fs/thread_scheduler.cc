@@ -110,4 +110,4 @@ absl::StatusOr<std::unique_ptr<Scheduler>> NewThreadScheduler(const ThreadCounts
   return scheduler;
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

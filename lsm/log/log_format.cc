@@ -132,4 +132,4 @@ bool LoadChunk(std::string_view bytes, uint64_t file_id, uint64_t offset, std::s
          LoadFixed64(bytes.data()) == Checksum(*piece, file_id, offset);
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

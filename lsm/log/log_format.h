@@ -155,6 +155,6 @@ bool LoadChunk(std::string_view bytes, uint64_t file_id, uint64_t offset, std::s
 // The offset of the sector that this tag was written for; nothing if it is none of this file.
 std::optional<uint64_t> LoadSectorTag(std::string_view bytes, uint64_t file_id);
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_LOG_LOG_FORMAT_H_

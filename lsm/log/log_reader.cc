@@ -336,4 +336,4 @@ absl::StatusOr<std::string_view> LogReader::BytesAt(uint64_t offset, size_t coun
   return bytes.substr(0, count);
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

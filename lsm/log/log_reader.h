@@ -155,6 +155,6 @@ class LogReader {
   Stray stray_;    // the last one found
 };
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_LOG_LOG_READER_H_

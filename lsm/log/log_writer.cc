@@ -122,4 +122,4 @@ absl::Status LogWriter::Close(bool sync) {
   return result;
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

@@ -64,6 +64,6 @@ class LogWriter {
   std::string scratch_;  // the record being framed; kept, to allocate once
 };
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_LOG_LOG_WRITER_H_

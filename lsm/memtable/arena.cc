@@ -80,4 +80,4 @@ void Arena::Add(Block block) {
   memory_bytes_.store(memory_bytes() + blocks_.back().size_bytes, std::memory_order_relaxed);
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

@@ -67,6 +67,6 @@ class Arena {
   std::atomic<size_t> memory_bytes_{0};
 };
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_MEMTABLE_ARENA_H_

@@ -112,4 +112,4 @@ std::unique_ptr<Iterator> Memtable::NewIterator() const {
   return std::make_unique<MemtableIterator>(&skiplist_);
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

@@ -65,6 +65,6 @@ class Memtable {
   std::vector<const Skiplist::Entry*> prepared_;
 };
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_MEMTABLE_MEMTABLE_H_

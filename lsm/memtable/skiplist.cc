@@ -600,4 +600,4 @@ void Skiplist::Cursor::MoveBefore(const Root* root, const Target& target) {
   position_ = place.position - (entry_ != nullptr ? 1 : 0);
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

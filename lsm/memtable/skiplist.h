@@ -162,6 +162,6 @@ class Skiplist {
   uint64_t random_state_ = 0x9e3779b97f4a7c15;
 };
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_MEMTABLE_SKIPLIST_H_

@@ -61,4 +61,4 @@ absl::StatusOr<RepairReport> RepairStore(const std::string& path, const Options&
   return removed ? run() : std::move(report);
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

@@ -14,6 +14,6 @@ namespace lsm::inline TRELLIS_ABI {
 // See DB::Repair.
 absl::StatusOr<RepairReport> RepairStore(const std::string& path, const Options& options);
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_REPAIR_REPAIR_H_

@@ -152,6 +152,6 @@ class RepairJob {
   std::set<std::string> damaged_, damaged_logs_;   // names of files that are kept as they are
 };
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_REPAIR_REPAIR_JOB_H_

@@ -175,4 +175,4 @@ void RepairJob::Place(int level, const Tables& tables) {
   there.insert(there.end(), tables.begin(), tables.end());
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

@@ -225,4 +225,4 @@ void RepairJob::LeaveOut(std::string line) {
   }
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

@@ -378,4 +378,4 @@ void RepairJob::DamagedLog(const std::string& name, std::string line) {
   damaged_logs_.insert(name);
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

@@ -108,4 +108,4 @@ void RepairJob::RemoveDamagedFiles() {
   for (const std::string& name : damaged_logs_) (void)logs_.Remove(name);
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

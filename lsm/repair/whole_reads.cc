@@ -52,4 +52,4 @@ std::unique_ptr<Directory> WithWholeReads(std::unique_ptr<Directory> directory) 
   return std::make_unique<WholeReadsDirectory>(std::move(directory));
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

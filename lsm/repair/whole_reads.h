@@ -14,6 +14,6 @@ namespace lsm::inline TRELLIS_ABI {
 // bytes that are not there, and must not give up those that were only not read.
 std::unique_ptr<Directory> WithWholeReads(std::unique_ptr<Directory> directory);
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_REPAIR_WHOLE_READS_H_

@@ -234,4 +234,4 @@ absl::StatusOr<CopyReport> RestoreStore(const std::string& backup, const std::st
   return report;
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

@@ -60,6 +60,6 @@ absl::StatusOr<uint64_t> FoundStore(const StoreDirectory& store,
 absl::StatusOr<CopyReport> RestoreStore(const std::string& backup, const std::string& path,
                                         const Options& options, const Pace& pace);
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_STORE_COPY_STORE_H_

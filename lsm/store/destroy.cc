@@ -158,4 +158,4 @@ absl::Status DestroyStore(const std::string& path, const Options& options) {
   return RemoveIfEmpty(*store.environment.file_system, *store.directory);
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

@@ -13,6 +13,6 @@ namespace lsm::inline TRELLIS_ABI {
 // See DB::Destroy.
 absl::Status DestroyStore(const std::string& path, const Options& options);
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_STORE_DESTROY_H_

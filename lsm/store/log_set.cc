@@ -149,4 +149,4 @@ absl::Status LogSet::Close(std::map<uint64_t, uint64_t>* closed) {
   return first;
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

@@ -108,6 +108,6 @@ class LogSet {
   LogWriter* newest_ = nullptr;
 };
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_STORE_LOG_SET_H_

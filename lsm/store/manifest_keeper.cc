@@ -66,4 +66,4 @@ absl::Status ManifestKeeper::Rotate() {
   return absl::OkStatus();
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

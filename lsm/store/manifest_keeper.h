@@ -102,6 +102,6 @@ class ManifestKeeper {
   absl::Status status_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_STORE_MANIFEST_KEEPER_H_

@@ -73,4 +73,4 @@ absl::Status MemtableFiller::HandOver() {
   return full == nullptr || full->empty() ? absl::OkStatus() : sink_(std::move(full));
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

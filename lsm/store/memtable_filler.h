@@ -50,6 +50,6 @@ class MemtableFiller {
   std::shared_ptr<Memtable> memtable_;
 };
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_STORE_MEMTABLE_FILLER_H_

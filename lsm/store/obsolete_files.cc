@@ -53,4 +53,4 @@ bool ObsoleteFiles::Has(uint64_t number) {
                      [&](const auto& entry) { return entry.first == number; });
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

@@ -53,6 +53,6 @@ class ObsoleteFiles {
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_STORE_OBSOLETE_FILES_H_

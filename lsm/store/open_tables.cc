@@ -258,4 +258,4 @@ absl::StatusOr<std::array<OpenTables, kLevels>> OpenTablesOf(
   return levels;
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

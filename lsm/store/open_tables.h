@@ -27,6 +27,6 @@ absl::StatusOr<std::array<OpenTables, kLevels>> OpenTablesOf(
     FileSystem& files, Directory& directory, const ManifestState& state, ReadMode mode,
     const TableContext& context, Scheduler* helpers);
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_STORE_OPEN_TABLES_H_

@@ -41,4 +41,4 @@ absl::Status Pacer::Take(std::string_view file, uint64_t bytes) {
   return absl::OkStatus();
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

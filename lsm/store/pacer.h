@@ -59,6 +59,6 @@ class Pacer {
   uint64_t cost_nanos_ = 0;  // of what was read last
 };
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_STORE_PACER_H_

@@ -323,4 +323,4 @@ void RemoveOrphans(Directory& directory, Directory& log_directory, const Manifes
     CatchOutOfMemory([&] { return remove_from(each); }).IgnoreError();
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

@@ -85,6 +85,6 @@ void RemoveOrphans(Directory& directory, Directory& log_directory, const Manifes
                    uint64_t manifest_number,
                    const std::function<bool(uint64_t table)>& is_read = nullptr);
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_STORE_RECOVERY_H_

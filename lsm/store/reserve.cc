@@ -163,4 +163,4 @@ absl::Status Reserve::CheckMayPut() const {
              "a smaller Options::reserve_bytes needs fewer)"));
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

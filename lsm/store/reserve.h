@@ -125,6 +125,6 @@ class Reserve {
   std::atomic<bool> failed_{false};  // the last attempt, for another reason than space
 };
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_STORE_RESERVE_H_

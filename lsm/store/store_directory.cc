@@ -142,4 +142,4 @@ absl::Status StoreDirectory::StartScheduler(bool with_scrub) {
   return absl::OkStatus();
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

@@ -49,6 +49,6 @@ struct StoreDirectory {
   absl::Status StartScheduler(bool with_scrub);
 };
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_STORE_STORE_DIRECTORY_H_

@@ -179,4 +179,4 @@ absl::StatusOr<std::unique_ptr<ManifestWriter>> CreateManifest(
   });
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

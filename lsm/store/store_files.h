@@ -110,6 +110,6 @@ absl::Status CopyFile(Directory& from, const std::string& name, Directory& to,
                       const std::string& new_name, NewFiles* made,
                       const std::function<absl::Status(uint64_t bytes)>& before_read = nullptr);
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_STORE_STORE_FILES_H_

@@ -89,4 +89,4 @@ absl::Status VerifyTable(Directory& directory, const TableMeta& meta, const Tabl
   return absl::OkStatus();
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

@@ -22,6 +22,6 @@ absl::Status VerifyTable(Directory& directory, const TableMeta& meta, const Tabl
                          ReadMode mode, const bloom::DigestSeed& digest_seed, Pacer* pacer,
                          VerifyReport* report);
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_STORE_VERIFY_TABLE_H_

@@ -168,4 +168,4 @@ size_t BlockCache::used_bytes() const {
   return sum;
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

@@ -195,6 +195,6 @@ class BlockCache {
   std::array<Shard, kShards> shards_;
 };
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_TABLE_BLOCK_CACHE_H_

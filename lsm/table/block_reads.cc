@@ -97,4 +97,4 @@ BlockRef SeekReads::Take(const Table* table, size_t ordinal, bool fill_cache) {
   return block.ok() ? *std::move(block) : BlockRef();
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

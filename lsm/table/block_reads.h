@@ -82,6 +82,6 @@ class SeekReads {
   bool were_read_ = false;
 };
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_TABLE_BLOCK_READS_H_

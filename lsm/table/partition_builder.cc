@@ -101,4 +101,4 @@ absl::Status PartitionBuilder::Write(AppendFile* file, std::string* scratch, Foo
   return absl::OkStatus();
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

@@ -78,6 +78,6 @@ class PartitionBuilder {
   double expected_fpp_sum_ = 0;  // weighed by keys
 };
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_TABLE_PARTITION_BUILDER_H_

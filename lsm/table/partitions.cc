@@ -139,4 +139,4 @@ CachedPartition::CachedPartition(Part part)
       part_(std::move(part)),
       charge_bytes_(sizeof(CachedPartition) + MemoryBytesOf(part_)) {}
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

@@ -118,6 +118,6 @@ class CachedPartition : public CachedBlock {
   const size_t charge_bytes_;
 };
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_TABLE_PARTITIONS_H_

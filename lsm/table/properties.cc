@@ -243,4 +243,4 @@ std::map<std::string, std::string> TableProperties::ToMap() const {
   return texts;
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

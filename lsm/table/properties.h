@@ -76,6 +76,6 @@ struct TableProperties {
   std::map<std::string, std::string> ToMap() const;
 };
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_TABLE_PROPERTIES_H_

@@ -286,4 +286,4 @@ absl::StatusOr<std::string> Table::ReadDataBlock(BlockHandle handle) const {
   return std::string(bytes);
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

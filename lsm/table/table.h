@@ -339,6 +339,6 @@ class Table {
   mutable std::vector<BlockSlot> slots_;       // of the data blocks
 };
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_TABLE_TABLE_H_

@@ -246,4 +246,4 @@ uint64_t TableBuilder::size_bytes_estimate() const {
          static_cast<uint64_t>(static_cast<double>(keys) * filter_bytes_per_key_);
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

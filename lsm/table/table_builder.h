@@ -92,6 +92,6 @@ class TableBuilder {
   std::string scratch_;
 };
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_TABLE_TABLE_BUILDER_H_

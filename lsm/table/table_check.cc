@@ -224,4 +224,4 @@ TableFacts CheckTable(const Table& table, const TableCheckCalls& calls) {
   return TableChecker(table, calls).Run();
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

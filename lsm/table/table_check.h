@@ -42,6 +42,6 @@ std::string QuotedInternalKey(std::string_view internal_key);
 // was not opened with partitions_on_demand.
 TableFacts CheckTable(const Table& table, const TableCheckCalls& calls);
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_TABLE_TABLE_CHECK_H_

@@ -127,4 +127,4 @@ absl::Status CheckPlace(const Table& table, const TablePlace& place) {
   return checker.status();
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

@@ -33,6 +33,6 @@ struct TablePlace {
 // DataLoss if the table was made for a deeper level, or holds later writes.
 absl::Status CheckPlace(const Table& table, const TablePlace& place);
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_TABLE_TABLE_CLAIMS_H_

@@ -424,4 +424,4 @@ void TableIterator::Prev() {
   SettleBackward();
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

@@ -133,6 +133,6 @@ class TableIterator final : public Iterator {
   size_t stretch_end_ = 0;
 };
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_TABLE_TABLE_ITERATOR_H_

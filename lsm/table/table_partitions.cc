@@ -210,4 +210,4 @@ uint64_t Table::ApproximateOffsetOf(std::string_view user_key) const {
   return ordinal < index->part->end() ? index->part->handle(ordinal).offset : footer_.data_end();
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

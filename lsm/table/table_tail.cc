@@ -72,4 +72,4 @@ absl::StatusOr<std::string_view> TableTail::Block(uint64_t file_id, BlockHandle 
   return block_.view();
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

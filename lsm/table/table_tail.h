@@ -64,6 +64,6 @@ class TableTail {
   uint64_t read_bytes_ = 0;
 };
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_TABLE_TABLE_TAIL_H_

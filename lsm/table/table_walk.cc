@@ -114,4 +114,4 @@ BlockFacts TableWalk::WalkUnguarded(size_t ordinal, const EntryVisitor& visit) {
   return facts;
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

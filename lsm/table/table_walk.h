@@ -61,6 +61,6 @@ class TableWalk {
                       // damage
 };
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_TABLE_TABLE_WALK_H_

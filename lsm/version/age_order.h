@@ -46,6 +46,6 @@ class AgeOrder {
   Sequence earlier_largest_sequence_ = 0;  // of the flushes before
 };
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_VERSION_AGE_ORDER_H_

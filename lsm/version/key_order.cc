@@ -151,4 +151,4 @@ absl::StatusOr<std::optional<std::string>> CompareRuns(Directory& directory,
   return std::nullopt;
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

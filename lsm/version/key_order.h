@@ -53,6 +53,6 @@ absl::StatusOr<std::optional<std::string>> CompareRuns(Directory& directory,
                                                        uint64_t bytes_max,
                                                        const KeyOrderCalls& calls);
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_VERSION_KEY_ORDER_H_

@@ -334,4 +334,4 @@ void Version::MultiGet(std::span<KeyLookup> lookups, const GetOptions& options, 
   Batch(*this, lookups, options, counters).Run(files);
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

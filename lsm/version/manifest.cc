@@ -306,4 +306,4 @@ absl::Status ManifestWriter::Append(const VersionEdit& edit) {
 
 absl::Status ManifestWriter::Close() { return log_->Close(/*sync=*/true); }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

@@ -165,6 +165,6 @@ class ManifestWriter {
   const std::string current_bytes_;
 };
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_VERSION_MANIFEST_H_

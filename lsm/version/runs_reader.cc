@@ -74,4 +74,4 @@ absl::Status RunsReader::Next() {
   return Enter(run);
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

@@ -59,6 +59,6 @@ class RunsReader {
   std::vector<size_t> heap_;  // of those that have entries left
 };
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_VERSION_RUNS_READER_H_

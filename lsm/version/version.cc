@@ -388,4 +388,4 @@ std::unique_ptr<Iterator> NewRunIterator(TableSpan tables, const Table::ScanOpti
   return std::make_unique<RunIterator>(tables, options);
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

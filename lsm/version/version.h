@@ -186,6 +186,6 @@ class Version {
 // Over the sorted, disjoint tables of one run, which must outlive it.
 std::unique_ptr<Iterator> NewRunIterator(TableSpan tables, const Table::ScanOptions& options);
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_VERSION_VERSION_H_

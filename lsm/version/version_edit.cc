@@ -266,4 +266,4 @@ absl::StatusOr<VersionEdit> VersionEdit::Decode(std::string_view bytes, std::str
   return edit;
 }
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm

@@ -89,6 +89,6 @@ struct VersionEdit {
                                             uint64_t offset);
 };
 
-}  // namespace lsm::inline TRELLIS_ABI
+}  // namespace lsm
 
 #endif  // TRELLIS_LSM_VERSION_VERSION_EDIT_H_
