@@ -195,6 +195,20 @@ void AddSourcesNamedIn(const std::string& path, const std::string& text,
   }
 }
 
+// A folder is small enough to take in.
+Complaints NoFolderIsWide(const Tree& tree) {
+  constexpr size_t kFilesMax = 30;
+  std::map<std::string, size_t> files;
+  for (const auto& [path, text] : tree) ++files[FolderOf(path)];
+  Complaints complaints;
+  for (const auto& [folder, count] : files) {
+    if (count > kFilesMax)
+      complaints.push_back(folder + " holds " + std::to_string(count) + " files, more than " +
+                           std::to_string(kFilesMax));
+  }
+  return complaints;
+}
+
 Complaints NothingIsOrphaned(const Tree& tree) {
   std::set<std::string> built;
   std::map<std::string, std::set<std::string>> included_by;
@@ -376,6 +390,8 @@ struct Rule {
 void PrintTo(const Rule& rule, std::ostream* out) { *out << rule.name; }
 
 std::vector<Rule> RulesOfSources() {
+  Tree wide;
+  for (int i = 0; i < 31; ++i) wide["lsm/a" + std::to_string(i) + ".txt"] = "";
   const std::string long_function = "void F() {\n" + std::string(100, '\n') + "  return;\n}\n";
   std::string many_options = "struct Options {\n";
   for (int i = 0; i <= static_cast<int>(kOptionsMax); ++i)
@@ -418,6 +434,7 @@ std::vector<Rule> RulesOfSources() {
         {{"lsm/a.h", ""},
          {"lsm/a.cc", "#include \"lsm/a.h\"\n"},
          {"lsm/CMakeLists.txt", "add(a.cc)\n"}}}},
+      {"NoFolderIsWide", NoFolderIsWide, {wide}},
       {"NothingIsPutOff",
        NothingIsPutOff,
        {{{"lsm/a.cc", "int x;  // " + Spelt("TO", "DO") + ": more\n"}},
