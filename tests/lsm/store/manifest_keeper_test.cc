@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "lsm/base/internal_key.h"
 #include "tests/lsm/engine/world.h"
 #include "tests/support/status_matchers.h"
 
