@@ -101,8 +101,8 @@ void DemandAnswer(const lsm::Table& table, const std::vector<Entry>& entries,
   const bool is_delete = (lsm::SuffixOf(entry->key) & 0xff) == 0;
   Demand(*answer == (is_delete ? lsm::TableAnswer::kDeleted : lsm::TableAnswer::kFound),
          "what a walk comes by is found");
-  Demand(suffix == lsm::SuffixOf(entry->key), "in the same version");
-  Demand(is_delete || value == entry->value, "with the same value");
+  Demand(hit.suffix == lsm::SuffixOf(entry->key), "in the same version");
+  Demand(is_delete || hit.value == entry->value, "with the same value");
 }
 
 // Some of the entries, and places beside them.
