@@ -9,6 +9,7 @@
 #ifndef TRELLIS_BLOOM_LITERATURE_VECTOR_FILE_H_
 #define TRELLIS_BLOOM_LITERATURE_VECTOR_FILE_H_
 
+#include <algorithm>
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
@@ -39,7 +40,10 @@ class VectorList {
   // REQUIRES: of the dimension.
   void Add(std::span<const T> vector) {
     assert(vector.size() == dimension_);
-    components_.insert(components_.end(), vector.begin(), vector.end());
+    const size_t before = components_.size();
+    // Not insert(): GCC 12 warns of an overflow there that cannot be.
+    components_.resize(before + vector.size());
+    std::copy(vector.begin(), vector.end(), components_.begin() + static_cast<ptrdiff_t>(before));
   }
   void Reserve(size_t count) { components_.reserve(count * dimension_); }
 
