@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "lsm/base/internal_key.h"
 #include "lsm/version/manifest.h"
 #include "tests/lsm/engine/store_test.h"
 #include "tests/lsm/engine/wrapped_reads.h"

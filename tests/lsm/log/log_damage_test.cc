@@ -639,7 +639,6 @@ class HolesReadFile : public ReadFile {
   static constexpr uint64_t kSize = uint64_t{1} << 40;
   static constexpr uint64_t kApart = uint64_t{1} << 32;
   static constexpr uint64_t kPiece = 4096;
-  static constexpr uint64_t kStored = kSize / kApart * kPiece;
 
  private:
   const std::string bytes_;
