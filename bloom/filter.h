@@ -52,9 +52,9 @@ class Filter {
     return MakeOfShape(*shape, target_fpp, seed);
   }
 
-  // Of a size and a number of probes that the caller chose (bloom/parameters.h helps), for
-  // instance one that can be folded; `target_fpp` is only kept with it.  Errors as above, for a
-  // shape that the layout cannot have too.
+  // Makes a filter with a size and a number of probes that the caller chooses (bloom/parameters.h
+  // helps), for instance one that can be folded.  `target_fpp` is stored and has no other effect.
+  // Errors as above, and InvalidArgument for a shape that the layout cannot have.
   static absl::StatusOr<Filter> MakeOfShape(const Shape& shape, double target_fpp,
                                             uint64_t seed = 0) {
     if (absl::Status status = CheckTargetFpp(target_fpp); !status.ok()) return status;

@@ -43,8 +43,8 @@ struct Environment {
   RandomSource* random = nullptr;
 };
 
-// Who may read the files and directories that are made, as far as the umask allows.  Only
-// their owner may write any.
+// The users that may read new files and directories, as far as the umask allows.  Only the owner
+// may write them.
 enum class FileAccess : uint8_t {
   kOwner,  // files 0600, directories 0700
   kGroup,  // 0640, 0750

@@ -181,9 +181,9 @@ struct Options {
   // (FailedPrecondition), and another store's logs are not read (DataLoss).
   std::string log_directory = {};
 
-  // Which users besides the owner may read the files and directories that the store makes: none,
-  // the group, or all. kOwner (0600 and 0700); kOwner, kGroup, kAll.  Existing files keep
-  // their mode.  Without effect where the environment has a file system.
+  // The users besides the owner that may read new files and directories of the store: none
+  // (kOwner: modes 0600 and 0700), the group (kGroup) or all (kAll).  Existing files keep their
+  // mode.  Without effect where the environment has a file system.
   FileAccess file_access = FileAccess::kOwner;
 
   // File system, clock, scheduler and randomness (lsm/environment.h).  The system's own.

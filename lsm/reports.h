@@ -55,10 +55,10 @@ struct VerifyReport {
   // CURRENT, the manifest and the logs were not looked at, for after a failed write it is unknown
   // what they hold (DB::GetFailure).  After DB::Resume they are looked at again.
   bool records_left_out = false;
-  // What is wrong, each a line that names the file, the offset where there is one, and what:
-  // damage, and files that cannot be read.  Up to 100 for a table, and up to 100 across levels; the
-  // first of CURRENT and the manifest, and the first of the logs (`sstdump verify` names the rest).
-  // Empty: all that was looked at is as it was written.
+  // Damage, and files that cannot be read.  Each line names the file, the offset if there is one,
+  // and the fault.  There are up to 100 for a table, and up to 100 across levels; the first of
+  // CURRENT and the manifest, and the first of the logs (`sstdump verify` names the rest).  Empty:
+  // all that was read is as it was written.
   std::vector<std::string> problems;
   // For a store that is open for reading only: ends of its logs that an opening drops, which may be
   // torn writes.  A store that is open for writing has none;
@@ -68,14 +68,13 @@ struct VerifyReport {
 
 // --- DB::Repair: what it saved, and what it left out ---
 
-// What a repair did.
 struct RepairReport {
   uint64_t tables_kept = 0;
   uint64_t tables_rewritten = 0;  // a block, the filter or a property was damaged or wrong
   uint64_t logs_converted = 0;    // into tables
   uint64_t entries_saved = 0;
-  // What was left out, each a line that names the file, the offset and why; also a log that is
-  // missing, writes that are missing before others that were saved, and what contradicts the
+  // Bytes that were left out: each line names the file, the offset and the reason.  Lines also name
+  // missing logs, writes that are missing before others that were saved, and contradictions to the
   // entries.  The damaged files themselves are kept, each beside where it was, with ".damaged" at
   // the end of its name (and a number, where an earlier repair kept another one).  Files that only
   // have a store's names stay as they are.

@@ -32,7 +32,7 @@ class WriteBatch {
 
   uint32_t count() const;
   size_t size_bytes() const { return bytes_.size(); }
-  // Of keys and values alone.
+  // Bytes of keys and values, without framing.
   uint64_t user_bytes() const { return user_bytes_; }
   const absl::Status& status() const { return status_; }
   bool has_puts() const { return has_puts_; }

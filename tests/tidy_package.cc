@@ -25,7 +25,7 @@ std::set<std::string> PathsIn(std::string_view text) {
   return paths;
 }
 
-// What the install rules name, and of bloom/ the public headers with those that they include.
+// The files that the install rules name, and the public headers of bloom/ with their includes.
 std::set<std::string> Installed(const Tree& tree) {
   const auto rules = tree.find(kInstallRules);
   if (rules == tree.end()) return {};

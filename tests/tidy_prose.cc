@@ -20,7 +20,7 @@ struct Passage {
   std::string text;
 };
 
-// What follows the mark of a list item ("- ", "* ", "12. "), or npos if the line is none.
+// The position after the mark of a list item ("- ", "* ", "12. "); npos if there is none.
 size_t AfterItemMark(std::string_view line) {
   if (line.starts_with("- ") || line.starts_with("* ")) return 2;
   const size_t digits = line.find_first_not_of("0123456789");

@@ -45,8 +45,8 @@ std::string Resolved(const std::string& path, const Include& include) {
   return IsExample(beside) ? beside : include.target;
 }
 
-// What a folder may include besides itself and public headers.  A folder that is not here may
-// include anything.
+// The folders that a folder may include, besides itself and public headers.  A folder that is not
+// listed may include anything.
 const std::map<std::string, std::set<std::string>>& Arrows() {
   static const std::set<std::string> bloom = {
       "bloom", "bloom/core", "bloom/filters", "bloom/literature", "bloom/policy", "bloom/variants"};

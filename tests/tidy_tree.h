@@ -29,7 +29,7 @@ bool IsOurs(std::string_view include);  // a path that begins with a folder of o
 bool IsExample(std::string_view path);  // programs to copy, and what they include
 std::string FolderOf(const std::string& path);
 
-// What stands between the quotes or brackets of an #include; empty if the line is none.
+// The target of an #include; empty if the line is none.
 struct Include {
   std::string target;
   bool quoted = false;

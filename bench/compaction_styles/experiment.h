@@ -43,7 +43,7 @@ struct StyleResult {
   std::vector<uint64_t> runs;         // at each moment, of all levels
   lsm::Statistics last;               // at the end: levels, their runs and filters
 
-  // Of its store: "leveled", "leveled-goal".
+  // The name of its store: "leveled", "leveled-goal".
   std::string name() const;
   const char* filters() const { return filter_goal.is_none() ? "uniform" : "goal"; }
   // Bytes of tables written for a byte of the user's.

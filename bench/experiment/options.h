@@ -1,4 +1,4 @@
-// What every experiment is asked: where its reports go, the seed, and when to stop.
+// Options of every experiment: the directory of its reports, the seed, and when to stop.
 #ifndef TRELLIS_BENCH_EXPERIMENT_OPTIONS_H_
 #define TRELLIS_BENCH_EXPERIMENT_OPTIONS_H_
 

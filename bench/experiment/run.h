@@ -17,7 +17,7 @@
 
 namespace bench {
 
-// What an experiment hands over at its end.
+// The result of an experiment, which RunExperiment prints and writes to files.
 struct Report {
   std::string text;  // for the terminal
   Page page;         // report.html; its data is report.json.  No title: the run wrote no files

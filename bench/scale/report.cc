@@ -244,7 +244,7 @@ Page PageOf(const Results& results, const std::vector<Curve>& curves) {
   return page;
 }
 
-// What bench/README.md shows.
+// The excerpt for bench/README.md.
 std::string ExcerptOf(const Results& results, const std::vector<Curve>& curves) {
   return Fenced(ToRows(RowsNamed(RunTable(results), {"CPU", "Took"})) + "\n" +
                 TextOf({MeasuredTable(results, curves)}));

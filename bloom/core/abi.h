@@ -1,5 +1,5 @@
-// What every header and source of the libraries opens its namespace with, so that two versions of
-// Trellis can live in one process:
+// The inline namespace of the libraries.  Its name carries the version of the binary interface, so
+// that two versions of Trellis can live in one process.  Every header and source opens it:
 //
 //   namespace lsm::inline TRELLIS_ABI { ... }
 //

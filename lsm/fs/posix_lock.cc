@@ -15,7 +15,7 @@
 namespace lsm::inline TRELLIS_ABI {
 namespace {
 
-// Which file is held in this process, and by which lock.  The kernel's lock belongs to an open file
+// The locks that this process holds.  The kernel's lock belongs to an open file
 // description, so it would keep two holders in one process apart too, but could not tell them from
 // another process.
 class LockRegistry {

@@ -57,7 +57,7 @@ bool RemoveReserve(Directory& directory);
 
 class Reserve {
  public:
-  // What a caller of Build gives for it.
+  // How much time a caller of Build gives it.
   enum class Effort : uint8_t {
     kNoWait,  // does not wait for the device: a crash of the machine may take the file
     kUsual,

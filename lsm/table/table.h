@@ -63,7 +63,7 @@ struct TableContext {
 
 enum class TableAnswer : uint8_t { kAbsent, kFound, kDeleted };
 
-// What a point lookup asks a table, and how.
+// One point lookup in one table.
 struct TableLookup {
   const LookupKey& key;
   bool fill_cache = true;

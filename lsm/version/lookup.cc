@@ -112,7 +112,7 @@ class Version::Search {
     return nullptr;
   }
 
-  // What to ask the table that Next returned.
+  // The lookup in the table that Next returned.
   TableLookup Question(LevelCounts* counts) const {
     return {lookup_->key, options_.fill_cache, options_.pin_always, counts, step_};
   }

@@ -35,7 +35,7 @@ struct TextCase {
   uint64_t Number(const std::string& name, uint64_t otherwise) const;
 };
 
-// What stands between white space.
+// The words of a line, separated by white space.
 std::vector<std::string> WordsOf(std::string_view line);
 // The number that `text` is; fails the test if it is none.
 uint64_t NumberOf(std::string_view text);

@@ -102,7 +102,7 @@ class CompletionTest : public testing::Test {
     std::ofstream(scratch_.path() + "/other");
   }
 
-  // What bash offers for the last of `words`.
+  // The completions that bash offers for the last of `words`.
   std::vector<std::string> Offered(const std::string& words) {
     const std::string command = "cd '" + scratch_.path() +
                                 "' && bash --norc -u -c 'source ./sstdump.bash; COMP_WORDS=(" +

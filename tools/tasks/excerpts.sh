@@ -49,7 +49,7 @@ excerpt_snippets() {
   done
 }
 
-# What an experiment wrote beside its report: the tables of bench/README.md.
+# Puts the excerpt that an experiment wrote beside its report into bench/README.md.
 put_written() {  # NAME FOLDER
   [[ -s $2/excerpt-$1.md ]] || die "no $2/excerpt-$1.md: has a run ended here?"
   put_excerpt "tools/dev excerpt $1" bench/README.md "$(cat "$2/excerpt-$1.md")"

@@ -91,7 +91,7 @@ command_quick() {
   ((failed == 0))
 }
 
-# What tests that are tables of text say is replaced by what comes of them.
+# Rewrites the expectations of tests that are tables of text.
 command_rewrite() {
   lock
   all_packages

@@ -305,7 +305,7 @@ std::vector<Section> SectionsOf(const StreamingResults& results) {
 
 std::vector<std::pair<std::string, std::vector<Table>>> ExcerptsOf(
     const StreamingResults& results) {
-  // Of the uniform stream, of which the source published figures.
+  // Only the uniform stream: the source published figures for no other.
   Table runs = RunsTable(results), times = TimesTable(results);
   std::erase_if(runs.rows, [](const std::vector<std::string>& row) {
     return row.empty() || row[0] != NameOf(Distribution::kUniform);

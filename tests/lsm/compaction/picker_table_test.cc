@@ -1,4 +1,4 @@
-// What the picker chooses, as tables of text: picker_*.txt.  Levels are written as table_text.h
+// The choices of the picker, as tables of text: picker_*.txt.  Levels are written as table_text.h
 // says; a table takes 10 KiB if it does not say otherwise, level 1 may hold 64 KiB, and so much is
 // a full table.
 //

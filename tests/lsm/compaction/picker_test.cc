@@ -1,5 +1,5 @@
-// What no table of text (picker_table_test.cc) says: limits, prices, and plans that the picker
-// itself does not make.
+// Limits, prices, and plans that the picker itself does not make.  Its choices are tables of text
+// (picker_table_test.cc).
 #include "lsm/compaction/picker.h"
 
 #include <gtest/gtest.h>
