@@ -43,8 +43,7 @@ IoBytes ReadIoBytes();
 // synced first, and mapped pages stay.
 void ForgetFilesIn(const std::string& directory);
 
-// Of the machine's memory, what could be had without pushing anybody out; 0 where the system does
-// not tell.
+// Memory that is available without evicting other programs; 0 if the system does not tell.
 uint64_t AvailableMemoryBytes();
 
 // What reading the clock costs, on average.

@@ -1,7 +1,7 @@
 // What partitions of filters and indexes cost and save: a store whose filters and indexes are
 // several times its block cache, once whole, once in partitions, read directly from the disk.
 //
-//   partition_bench [KEYS [CACHE_KIB]]      4,000,000 keys, a cache of 1024 KiB
+//   partition_bench [--excerpt] [KEYS [CACHE_KIB]]      4,000,000 keys, a cache of 1024 KiB
 //
 // KEYS keys "%016d" with values of 20 bytes are loaded in random order and compacted, by a store
 // with a large cache (whole) and by one with CACHE_KIB (in partitions).  Both are then opened with
@@ -142,7 +142,7 @@ uint64_t Measure(const std::string& path, const std::string& name, size_t cache_
 
 int main(int argc, char** argv) {
   Config config;
-  // Prints only the table of bench/README.md.
+  // --excerpt: only the table of bench/README.md, as Markdown.
   const bool excerpt = argc > 1 && std::string_view(argv[1]) == "--excerpt";
   if (excerpt) --argc, ++argv;
   if (argc > 1) config.keys = std::strtoull(argv[1], nullptr, 10);

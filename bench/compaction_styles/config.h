@@ -1,4 +1,4 @@
-// What a run of compaction_styles was asked to do.
+// The options of a run of compaction_styles.
 #ifndef TRELLIS_BENCH_COMPACTION_STYLES_CONFIG_H_
 #define TRELLIS_BENCH_COMPACTION_STYLES_CONFIG_H_
 

@@ -1,14 +1,13 @@
 #include "bench/compaction_styles/experiment.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <memory>
 #include <numeric>
 #include <optional>
-#include <system_error>
 #include <utility>
 
 #include "bench/experiment/progress.h"
+#include "bench/report/page.h"
 #include "bench/seeded_random.h"
 #include "bench/workload.h"
 #include "lsm/bytes/status.h"
@@ -271,11 +270,7 @@ absl::StatusOr<Results> CompareStyles(const Config& config) {
   Results results;
   results.config = config;
   ChooseShape(&results);
-  std::error_code failed;
-  const std::string directory = config.out + (config.on_disk ? "/stores" : "");
-  std::filesystem::create_directories(directory, failed);
-  if (failed)
-    return absl::UnavailableError(lsm::Concat("--out: ", directory, ": ", failed.message()));
+  LSM_RETURN_IF_ERROR(MakeOutputDirectory(config.out + (config.on_disk ? "/stores" : "")));
   results.conditions = DescribeMachine(config.out);
   results.conditions.push_back({"Store", lsm::BuildInfo()});
   Progress progress(static_cast<double>(config.keys) * (1 + config.overwrites) *

@@ -27,7 +27,7 @@ const StyleResult* Find(const Results& results, lsm::CompactionStyle style, bool
   return nullptr;
 }
 
-// What a goal for its filters makes of the lazily leveled store; empty if there is none.
+// How a filter goal changes the lazily leveled store; empty without one.
 std::string GoalClause(const StyleResult* lazy) {
   if (lazy == nullptr) return "";
   return lsm::Concat(", or ", lsm::ReadableNumber(lazy->absent.PerLookup(&Lookups::blocks)),

@@ -1,4 +1,4 @@
-// What a run found, as text, as JSON and as a page with a plot.
+// The results of a run, as text, JSON and a page with a plot.
 #ifndef TRELLIS_BENCH_COMPACTION_STYLES_REPORT_H_
 #define TRELLIS_BENCH_COMPACTION_STYLES_REPORT_H_
 

@@ -45,21 +45,19 @@ int Finish(absl::StatusOr<Report> report, const RunOptions& options) {
   if (report->page.title.empty()) return FlushOutput(options);
   // Printed first: if writing the report fails, the figures are not lost.
   std::printf("%s\n", report->text.c_str());
-  const std::vector<std::string> stores = report->stores;
-  const bool interrupted = report->interrupted;
-  const absl::Status written = WriteReport(*std::move(report), options);
+  const absl::Status written = WriteReport(*report, options);
   if (!written.ok()) return Fail(written, options);
 
   const char* const out = options.out.c_str();
   std::printf("Report  %s/report.html (open it in a browser), %s/report.json\n", out, out);
   const char* head = "Stores  ";
-  for (const std::string& store : stores) {
+  for (const std::string& store : report->stores) {
     std::printf("%s%s\n", head, store.c_str());
     head = "        ";
   }
-  if (!stores.empty()) std::printf("        (`sstdump levels DIR` shows one)\n");
+  if (!report->stores.empty()) std::printf("        (`sstdump levels DIR` shows one)\n");
   const int code = FlushOutput(options);
-  return code == 0 && interrupted ? kInterrupted : code;
+  return code == 0 && report->interrupted ? kInterrupted : code;
 }
 
 Table ConditionsTable(const Conditions& machine, const Conditions& details,
@@ -91,8 +89,9 @@ std::string TextOf(const std::vector<Table>& tables) {
   return text;
 }
 
-std::string Fenced(const std::string& text) {
-  return "```text\n" + text + (text.ends_with('\n') ? "" : "\n") + "```\n";
+std::string Fenced(std::string text) {
+  while (text.ends_with('\n')) text.pop_back();
+  return "```text\n" + text + "\n```\n";
 }
 
 }  // namespace bench

@@ -58,7 +58,7 @@ nlohmann::ordered_json ReportJson(const char* benchmark, int schema, const RunOp
 std::string TextOf(const std::vector<Table>& tables);
 
 // Text as it was printed, for Markdown.
-std::string Fenced(const std::string& text);
+std::string Fenced(std::string text);
 
 }  // namespace bench
 

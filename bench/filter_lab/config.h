@@ -1,4 +1,4 @@
-// What a run of filter_lab was asked to do.
+// The options of a run of filter_lab.
 #ifndef TRELLIS_BENCH_FILTER_LAB_CONFIG_H_
 #define TRELLIS_BENCH_FILTER_LAB_CONFIG_H_
 

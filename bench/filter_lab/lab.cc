@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <filesystem>
 
 #include "bench/experiment/progress.h"
 #include "bench/filter_lab/variants.h"
 #include "bench/report/assets.h"
+#include "bench/report/page.h"
 #include "lsm/bytes/readable.h"
 #include "lsm/bytes/status.h"
 
@@ -35,12 +35,9 @@ void Show(const std::string& text) {
 // The table of bloom/README.md, row by row as they are measured.
 absl::Status PrintFamilyRows(const LabConfig& config) {
   std::printf("%s", std::string(kFamilyTableHead).c_str());
-  for (const Variant& variant : Variants()) {
-    const auto& wanted = config.variants;
-    if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), variant.name) == wanted.end())
-      continue;
+  for (const Variant* variant : VariantsNamed(config.variants)) {
     LSM_RETURN_IF_ERROR(config.CheckStop());
-    LSM_ASSIGN_OR_RETURN(const FamilyRow row, FamilyRowOf(variant, kFamilyRowQueries));
+    LSM_ASSIGN_OR_RETURN(const FamilyRow row, FamilyRowOf(*variant, kFamilyRowQueries));
     std::printf("%s%s\n", row.fixed.c_str(), row.measured.c_str());
     std::fflush(stdout);
   }
@@ -51,8 +48,8 @@ Page PageOf(const LabResults& results) {
   Page page;
   page.title = "Trellis filter_lab: filters measured against their theory";
   page.lead.push_back(
-      "What each filter of the library promises, beside what it does; and the experiments of those "
-      "who compared such filters before, with sound code. A rate is of keys that were certainly "
+      "Each filter of the library beside its prediction, and earlier comparisons of such filters, "
+      "repeated with sound code. A rate is of keys that were certainly "
       "never added. Every row names the queries behind it and the standard error that follows from "
       "their number alone.");
   if (results.config.effort == Effort::kQuick) {
@@ -137,10 +134,7 @@ absl::StatusOr<Report> Run(const LabConfig& config) {
     LSM_RETURN_IF_ERROR(PrintFamilyRows(config));
     return Report{};
   }
-  std::error_code failed;
-  std::filesystem::create_directories(config.out, failed);
-  if (failed)
-    return absl::UnavailableError(lsm::Concat("--out: ", config.out, ": ", failed.message()));
+  LSM_RETURN_IF_ERROR(MakeOutputDirectory(config.out));
   LSM_ASSIGN_OR_RETURN(const LabResults results, RunLab(config, &Show));
   return ReportOf(results);
 }

@@ -70,7 +70,7 @@ std::string PercentText(std::optional<double> probability) {
     std::snprintf(text, sizeof text, "%.1e", 100 * *probability);
     return std::string(text) + " %";
   }
-  return lsm::ReadableNumber(100 * *probability) + " %";
+  return lsm::ReadablePercent(*probability);
 }
 
 std::string Fixed(double value, int decimals) {

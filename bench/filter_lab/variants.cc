@@ -84,7 +84,7 @@ Variant FamilyVariant() {
           }};
 }
 
-// Whose question is in which of several areas a key lies; the keys are spread over three.
+// Asks in which of three areas a key lies; the keys are spread over all three.
 Variant VariantOf(std::type_identity<bloom::SpatialFilter>) {
   return {std::string(bloom::SpatialFilter::kName), bloom::SpatialFilter::kTag,
           [](uint64_t keys, double target_fpp, uint64_t seed,
@@ -234,7 +234,7 @@ void AddFamily(bloom::FilterList<Filters...>, std::vector<Variant>* variants) {
   }
 }
 
-// One function above for each.
+// Each has its own VariantOf above.
 template <class... Filters>
 void AddOthers(bloom::ObjectList<Filters...>, std::vector<Variant>* variants) {
   (variants->push_back(VariantOf(std::type_identity<Filters>{})), ...);
@@ -256,6 +256,15 @@ std::vector<Variant> MakeVariants() {
 const std::vector<Variant>& Variants() {
   static const auto* const variants = new std::vector<Variant>(MakeVariants());
   return *variants;
+}
+
+std::vector<const Variant*> VariantsNamed(const std::vector<std::string>& names) {
+  std::vector<const Variant*> chosen;
+  for (const Variant& variant : Variants()) {
+    if (names.empty() || std::find(names.begin(), names.end(), variant.name) != names.end())
+      chosen.push_back(&variant);
+  }
+  return chosen;
 }
 
 absl::StatusOr<VariantSample> MeasureVariant(const Variant& variant, uint64_t keys,

@@ -40,6 +40,8 @@ struct Variant {
 
 // By tag.
 const std::vector<Variant>& Variants();
+// Those with one of these names; all of them if there are no names.
+std::vector<const Variant*> VariantsNamed(const std::vector<std::string>& names);
 
 // Several filters with seeds from `seed` on, each asked for its part of `queries`.
 absl::StatusOr<VariantSample> MeasureVariant(const Variant& variant, uint64_t keys,

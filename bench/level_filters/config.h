@@ -1,4 +1,4 @@
-// What a run of level_filters was asked to do.
+// The options of a run of level_filters.
 #ifndef TRELLIS_BENCH_LEVEL_FILTERS_CONFIG_H_
 #define TRELLIS_BENCH_LEVEL_FILTERS_CONFIG_H_
 

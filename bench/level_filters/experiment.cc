@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <chrono>
-#include <filesystem>
 #include <string>
 #include <utility>
 
 #include "bench/experiment/progress.h"
 #include "bench/level_filters/skew.h"
+#include "bench/report/page.h"
 #include "bench/workload.h"
 #include "lsm/bytes/readable.h"
 #include "lsm/bytes/status.h"
@@ -227,10 +227,7 @@ absl::Status MeasureAll(Results* results) {
 }  // namespace
 
 absl::StatusOr<Results> Measure(const Config& config) {
-  std::error_code error;
-  std::filesystem::create_directories(config.out + "/stores", error);
-  if (error)
-    return absl::UnavailableError(lsm::Concat("--out: ", config.out, ": ", error.message()));
+  LSM_RETURN_IF_ERROR(MakeOutputDirectory(config.out + "/stores"));
   Results results;
   results.config = config;
   results.conditions = DescribeMachine(config.out);

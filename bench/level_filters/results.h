@@ -91,7 +91,7 @@ Table StoresTable(const Results& results);
 Table LevelsTable(const Results& results);
 Table SkewTable(const Results& results);    // of each workload, in short
 Table RoundsTable(const Results& results);  // and round by round
-// What the README shows: the stores in Markdown, and under what conditions.
+// The excerpt for bench/README.md: the stores and the skewed lookups, each with its sizes.
 std::string ToMarkdown(const Results& results);
 
 }  // namespace bench::level_filters

@@ -1,4 +1,4 @@
-// What is measured: one workload on stores of one size, in one state, with one cache, by so many
+// One measurement: a workload on stores of one size, in one state, with one cache, by a number of
 // threads.
 #ifndef TRELLIS_BENCH_PEERS_CELL_H_
 #define TRELLIS_BENCH_PEERS_CELL_H_

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cctype>
 #include <chrono>
-#include <filesystem>
 #include <optional>
 #include <utility>
 
@@ -11,6 +10,7 @@
 #include "bench/peers/nothing_peer.h"
 #include "bench/peers/openings.h"
 #include "bench/peers/paced_writer.h"
+#include "bench/report/page.h"
 #include "lsm/bytes/status.h"
 
 namespace bench::peers {
@@ -104,10 +104,7 @@ double Comparison::GuessSeconds() const {
 
 absl::Status Comparison::Run() {
   progress_ = std::make_unique<Progress>(GuessSeconds());
-  std::error_code error;
-  std::filesystem::create_directories(config_.out + "/stores", error);
-  if (error)
-    return absl::UnavailableError(lsm::Concat("--out: ", config_.out, ": ", error.message()));
+  LSM_RETURN_IF_ERROR(MakeOutputDirectory(config_.out + "/stores"));
   results_.conditions = DescribeMachine(config_.out);
   absl::Status status;
   for (const DataSize& size : Sizes()) {
@@ -266,7 +263,6 @@ absl::Status Comparison::Rounds(const Cell& cell, const Body& body) {
       // Another one is first each time, the others follow in turn.
       const size_t at = (i + static_cast<size_t>(round)) % stores_.size();
       if (!CanDo(*stores_[at].peer, cell)) continue;
-      // Relaxed: nothing else comes with it.
       LSM_RETURN_IF_ERROR(config_.CheckStop());
       LSM_ASSIGN_OR_RETURN(Sample sample, body(&stores_[at], round));
       result.samples[at].push_back(std::move(sample));

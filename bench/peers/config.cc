@@ -22,7 +22,7 @@ Examples:
   peers_bench --sizes 200k:100 --rounds 1
   peers_bench --sizes 2M:100 --states fresh --workloads 'get present,get absent' --threads 1,2)";
 
-// Of --full.
+// Defaults of --full.
 constexpr double kFullSeconds = 0.5;
 constexpr uint64_t kSingleRoundBytes = 1000000000;
 

@@ -1,4 +1,4 @@
-// What a run of peers_bench was asked to do.
+// The options of a run of peers_bench.
 #ifndef TRELLIS_BENCH_PEERS_CONFIG_H_
 #define TRELLIS_BENCH_PEERS_CONFIG_H_
 

@@ -77,7 +77,8 @@ Report ReportOf(const Results& results) {
   Report report;
   report.text = ToText(results);
   report.page = PageOf(results);
-  report.excerpts = {{"peers", ExcerptOf(results)}};
+  report.excerpts = {{"peers", ExcerptOf(results)},
+                     {"goals", Fenced(ToText(GoalsTable(results)))}};  // of README.md
   report.interrupted = results.interrupted;
   return report;
 }

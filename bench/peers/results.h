@@ -74,7 +74,7 @@ struct Results {
   std::vector<std::pair<std::string, std::string>> stores;  // names and details
   std::vector<CellResult> cells;
   std::vector<Shape> shapes;
-  // Of each figure of such a task so many microseconds are the loop itself.
+  // By task: the microseconds of each figure that the loop itself takes.
   std::vector<std::pair<std::string, double>> loop_micros;
   bool interrupted = false;  // cells, or rounds of some, are missing
   double seconds = 0;        // all of it

@@ -1,4 +1,4 @@
-// What a run of read_amp was asked to do.
+// The options of a run of read_amp.
 #ifndef TRELLIS_BENCH_READ_AMP_CONFIG_H_
 #define TRELLIS_BENCH_READ_AMP_CONFIG_H_
 

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <chrono>
-#include <filesystem>
 #include <utility>
 
+#include "bench/report/page.h"
 #include "bench/table.h"
 #include "lsm/bytes/readable.h"
 #include "lsm/bytes/status.h"
@@ -69,12 +69,7 @@ absl::StatusOr<Results> Experiment::Run() {
   const double measured = stores * static_cast<double>(config_.caches.size()) * config_.rounds;
   progress_ =
       std::make_unique<Progress>(stores * (LoadGuess() + CheckGuess()) + measured * StoreGuess());
-  std::error_code error;
-  std::filesystem::create_directories(config_.out + "/stores", error);
-  if (error) {
-    return absl::UnavailableError(
-        lsm::Concat("--out: ", config_.out, "/stores: ", error.message()));
-  }
+  LSM_RETURN_IF_ERROR(MakeOutputDirectory(config_.out + "/stores"));
   LSM_RETURN_IF_ERROR(CheckRoom());
   results_.conditions = DescribeMachine(config_.out);
   results_.conditions.push_back({"Store", lsm::BuildInfo()});

@@ -170,4 +170,11 @@ absl::Status WriteWhole(const std::string& name, const std::string& bytes) {
   return absl::OkStatus();
 }
 
+absl::Status MakeOutputDirectory(const std::string& path) {
+  std::error_code failed;
+  std::filesystem::create_directories(path, failed);
+  if (failed) return absl::UnavailableError(lsm::Concat("--out: ", path, ": ", failed.message()));
+  return absl::OkStatus();
+}
+
 }  // namespace bench

@@ -49,6 +49,9 @@ absl::StatusOr<std::string> ReadWhole(const std::string& path);
 // Writes beside it first, then renames, so that `path` is never half a file.
 absl::Status WriteWhole(const std::string& path, const std::string& bytes);
 
+// Makes a directory for --out, with its parents.
+absl::Status MakeOutputDirectory(const std::string& path);
+
 }  // namespace bench
 
 #endif  // TRELLIS_BENCH_REPORT_PAGE_H_

@@ -1,4 +1,4 @@
-// What a run of scale was asked to do.
+// The options of a run of scale.
 #ifndef TRELLIS_BENCH_SCALE_CONFIG_H_
 #define TRELLIS_BENCH_SCALE_CONFIG_H_
 
@@ -14,7 +14,7 @@ struct Config : RunOptions {
   // --- the store ---
   std::vector<uint64_t> sizes;  // keys of 16 bytes, ascending; the store grows through them
   uint64_t value_bytes = 100;
-  // Of lsm::Options, whose defaults these are.
+  // Options of the store, with the defaults of lsm::Options.
   uint64_t write_buffer_bytes = uint64_t{64} << 20;
   uint64_t level1_bytes = uint64_t{256} << 20;
   uint64_t table_bytes = uint64_t{64} << 20;

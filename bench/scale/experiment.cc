@@ -9,6 +9,7 @@
 
 #include "bench/count.h"
 #include "bench/experiment/progress.h"
+#include "bench/report/page.h"
 #include "bench/seeded_random.h"
 #include "bench/table.h"
 #include "bench/workload.h"
@@ -300,10 +301,7 @@ double Point::space_amplification() const { return Ratio(stored_bytes, user_byte
 absl::StatusOr<Results> Grow(const Config& config) {
   Results results;
   results.config = config;
-  std::error_code failed;
-  std::filesystem::create_directories(config.out, failed);
-  if (failed)
-    return absl::UnavailableError(lsm::Concat("--out: ", config.out, ": ", failed.message()));
+  LSM_RETURN_IF_ERROR(MakeOutputDirectory(config.out));
   LSM_RETURN_IF_ERROR(CheckRoom(config));
   results.conditions = DescribeMachine(config.out);
   results.conditions.push_back({"Store", lsm::BuildInfo()});

@@ -225,7 +225,7 @@ Page PageOf(const Results& results, const std::vector<Curve>& curves) {
        "reads",
        {}},
       {"Memory", "Resident in an open store.", "memory", {}},
-      {"Opening", "Of a store that was closed, to read and write.", "opening", {}},
+      {"Opening", "Opening a closed store to read and write.", "opening", {}},
       {"Amplification",
        "Bytes of tables that flushes and compactions wrote since the store was empty, and bytes "
        "that "
@@ -233,7 +233,7 @@ Page PageOf(const Results& results, const std::vector<Curve>& curves) {
        "amplification",
        {}},
       {"All figures",
-       "Of sizes with a star nothing was measured: they are what the laws say.",
+       "Starred sizes were not measured; their figures come from the laws.",
        "",
        {MeasuredTable(results, curves), DeviationTable(results, curves), LawTable(curves)}},
       {"The store at each size", "", "", {ShapeTable(results)}},

@@ -1,4 +1,4 @@
-// What a run found, as text, as JSON and as a page with plots.
+// The results of a run, as text, JSON and a page with plots.
 #ifndef TRELLIS_BENCH_SCALE_REPORT_H_
 #define TRELLIS_BENCH_SCALE_REPORT_H_
 

@@ -32,16 +32,6 @@ std::vector<uint64_t> KeyCountsOf(const LabConfig& config) {
   return counts;
 }
 
-std::vector<const Variant*> VariantsOf(const LabConfig& config) {
-  std::vector<const Variant*> chosen;
-  for (const Variant& variant : Variants()) {
-    const auto& wanted = config.variants;
-    if (wanted.empty() || std::find(wanted.begin(), wanted.end(), variant.name) != wanted.end())
-      chosen.push_back(&variant);
-  }
-  return chosen;
-}
-
 // So many that the standard error is 1 %, spread over filters of several seeds: the fewer keys a
 // filter has, the more it differs from others.
 absl::StatusOr<AccuracyRow> MeasureRow(const LabConfig& config, const Variant& variant,
@@ -129,12 +119,12 @@ std::string Farthest(const std::vector<AccuracyRow>& rows) {
 }  // namespace
 
 double AccuracySeconds(const LabConfig& config) {
-  return static_cast<double>(VariantsOf(config).size()) * config.Choose(0.1, 3.0, 20.0);
+  return static_cast<double>(VariantsNamed(config.variants).size()) * config.Choose(0.1, 3.0, 20.0);
 }
 
 absl::StatusOr<AccuracyResults> RunAccuracy(const LabConfig& config, Steps steps) {
   AccuracyResults results;
-  const std::vector<const Variant*> variants = VariantsOf(config);
+  const std::vector<const Variant*> variants = VariantsNamed(config.variants);
   steps.Plan(std::max<size_t>(1, 2 * variants.size()));
   for (const Variant* variant : variants) {
     LSM_RETURN_IF_ERROR(steps.Begin(variant->name + " over the target"));

@@ -1,5 +1,5 @@
-// The filters of the streaming experiment, each behind one function: it is told of row after row,
-// and says of each whether it was there before.
+// The filters of the streaming experiment behind one interface: each gets row after row, and says
+// which rows it has seen before.
 #ifndef TRELLIS_BENCH_FILTER_LAB_STREAMS_STREAM_FILTERS_H_
 #define TRELLIS_BENCH_FILTER_LAB_STREAMS_STREAM_FILTERS_H_
 

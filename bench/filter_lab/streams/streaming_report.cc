@@ -312,7 +312,7 @@ std::vector<std::pair<std::string, std::vector<Table>>> ExcerptsOf(
   });
   // The last column is the source's rate: filters that the source measured.
   std::erase_if(times.rows, [](const std::vector<std::string>& row) { return row.back() == "-"; });
-  return {{"streams", {runs, TotalsTable(results)}}, {"stream-times", {times}}};
+  return {{"streams", {runs}}, {"stream-times", {times}}};
 }
 
 }  // namespace bench
