@@ -5,8 +5,7 @@
 # a debugger and a sanitizer's traces need the place.
 add_library(trellis_flags INTERFACE)
 target_compile_features(trellis_flags INTERFACE cxx_std_20)
-# A lack of memory is caught where it happens, so that -fexceptions stands even if the project around this one compiles
-# without exceptions.
+# Trellis catches std::bad_alloc, so it needs exceptions even if the project around it compiles without them.
 target_compile_options(trellis_flags INTERFACE -fexceptions -Wall -Wextra -Wshadow $<$<BOOL:${TRELLIS_WERROR}>:-Werror>
                        $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety>
                        # GCC 12 sees overlaps in "a" + std::string() that cannot be (its bug 105329)
@@ -116,8 +115,8 @@ endfunction()
 #   memory      it reads bytes or manages memory: AddressSanitizer runs it
 #   slow        `tools/dev quick` leaves it out; all others get the label quick
 #   bench       it tests a benchmark; all others get the label product
-# CALCULATES: it runs for longer than it compiles, so that it is optimised.  Any other test is not: most of what it costs
-# to compile are templates that run once.
+# CALCULATES: it runs longer than it compiles, so it is optimised.  Other tests are not: they mostly instantiate
+# templates that run once.
 function(trellis_test name)
   cmake_parse_arguments(ARG "CALCULATES" "" "SRCS;DEPS;LABELS" ${ARGN})
   add_executable(${name} ${ARG_SRCS})

@@ -2,7 +2,7 @@
 #
 #   libraries    shared libraries
 #   development  public headers, static libraries, the package for find_package(Trellis), the pkg-config files, and
-#                the pages that headers refer to
+#                the pages that headers refer to, and the examples
 #   tools        sstdump, its manual page, and its completion for bash
 #
 # Everything finds its neighbours relative to itself, so that the installed tree may be moved as a whole.
@@ -59,7 +59,7 @@ endfunction()
 # Programs of a folder, with the headers that they share.
 function(trellis_install_examples folder)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/${folder}/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/${folder}
-          FILES_MATCHING PATTERN "*.cc" PATTERN "*.h")
+          COMPONENT development FILES_MATCHING PATTERN "*.cc" PATTERN "*.h")
 endfunction()
 
 # trellis_public_headers(VARIABLE FOLDER): FOLDER/*.h, which are public, and the private headers that they include.

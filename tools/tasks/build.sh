@@ -1,8 +1,8 @@
 # Building by presets, checks of the sources, and the programs of embedders.  Sourced by tools/dev.
 # shellcheck shell=bash
 
-# Compilation is cached where ccache is there; nothing needs it.  With precompiled headers it wants to be told that
-# no source relies on the time of day; and what one clone compiled serves another, as the sources name no place.
+# Uses ccache if it is installed.  Precompiled headers need its sloppiness about times; clones share the cache, because
+# no source names its place.
 if command -v ccache >/dev/null; then
   export CMAKE_CXX_COMPILER_LAUNCHER=${CMAKE_CXX_COMPILER_LAUNCHER-ccache}
   export CCACHE_SLOPPINESS=${CCACHE_SLOPPINESS-pch_defines,time_macros}

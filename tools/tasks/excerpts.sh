@@ -49,14 +49,16 @@ excerpt_snippets() {
   done
 }
 
+# Puts the goals of the last comparison into both pages.  A comparison takes long, so none is run here.
+excerpt_peers() {
+  put_written peers "$build/peers"
+  put_excerpt 'tools/dev excerpt peers' README.md "$(cat "$build/peers/excerpt-goals.md")"
+}
+
 # Puts the excerpt that an experiment wrote beside its report into bench/README.md.
 put_written() {  # NAME FOLDER
   [[ -s $2/excerpt-$1.md ]] || die "no $2/excerpt-$1.md: has a run ended here?"
   put_excerpt "tools/dev excerpt $1" bench/README.md "$(cat "$2/excerpt-$1.md")"
-  if [[ $1 == peers ]]; then  # the first table is the front page's too
-    put_excerpt 'tools/dev excerpt peers' README.md \
-      $'```text\n'"$(awk '/^us an operation/ { on = 1 } on && /^$/ { exit } on' "$2/excerpt-peers.md")"$'\n```'
-  fi
 }
 
 # Runs an experiment and puts what it writes.
@@ -71,33 +73,30 @@ excerpt_demo() {
 }
 
 excerpt_kinds() {
-  must build-layout_bench 'Build layout_bench' cmake --build --preset release --target layout_bench
+  build_preset release layout_bench
   put_printed 'tools/dev excerpt kinds' bloom/README.md "$build/release/bench/layout_bench" --table
 }
 
 excerpt_family() {
-  must build-filter_lab 'Build filter_lab' cmake --build --preset release --target filter_lab
+  build_preset release filter_lab
   put_printed 'tools/dev excerpt family' bloom/README.md "$build/release/bench/filter_lab" --family-rows
 }
 
 excerpt_speed() {
-  must build-filter_bench 'Build filter_bench' cmake --build --preset release --target filter_bench
+  build_preset release filter_bench
   put_printed 'tools/dev excerpt speed' bench/README.md "$build/release/bench/filter_bench" --table \
     --benchmark_min_time=0.2 \
     --benchmark_filter='/(floor|inlined|blocked/9400|split-block/9400|fuse4|ribbon).*:10000000'
 }
 
 # Streams in full: about ten minutes of processor time.
-excerpt_streams() {
-  must build-filter_lab 'Build filter_lab' cmake --build --preset release --target filter_lab
-  put_experiment streams "$build/streams" "$build/release/bench/filter_lab" --only streaming --full
+excerpt_streams() {  # [NAME]
+  build_preset release filter_lab
+  put_experiment "${1:-streams}" "$build/streams" "$build/release/bench/filter_lab" --only streaming --full
 }
 
-# Comparable with the source's program on its machine alone.
-excerpt_stream-times() {
-  must build-filter_lab 'Build filter_lab' cmake --build --preset release --target filter_lab
-  put_experiment stream-times "$build/streams" "$build/release/bench/filter_lab" --only streaming --full
-}
+# Only the reference machine is comparable with the source's program.
+excerpt_stream-times() { excerpt_streams stream-times; }
 
 build_level_filters() {
   if [[ -z ${TRELLIS_NO_PEERS:-} ]]; then
@@ -158,9 +157,10 @@ command_excerpt() {
       snippets) excerpt_snippets ;;
       coverage) lock && all_packages && excerpt_coverage ;;
       soak) excerpt_soak ;;
-      peers | scale) put_written "$part" "$build/$part" ;;  # of the last run here, which takes long
+      peers) excerpt_peers ;;
+      scale) put_written scale "$build/scale" ;;  # of the last run here, which takes long
       kinds | family | speed | streams | stream-times | levels | partitions | styles | reliability)
-        lock && all_packages && ensure_configured release && "excerpt_$part"
+        lock && all_packages && "excerpt_$part"
         ;;
       *) misuse "there is no excerpt $part" ;;
     esac

@@ -18,14 +18,13 @@ command_bench() {
   done
 }
 
-# Those who are compared with are no part of anything else, so they are not among the packages of setup.
+# Nothing else needs the peers, so setup does not install their packages.
 command_peers() {
   lock
   all_packages
   ensure_configured release
   must configure-peers 'Configure the comparison' cmake -DTRELLIS_BUILD_PEERS=ON "$build/release"
   build_preset release peers_bench
-  mkdir -p "$build/peers"
   "$build/release/bench/peers/peers_bench" --out "$(from_here "$build/peers")" "$@" 9>&-
 }
 
@@ -41,7 +40,6 @@ command_lab() {
   lock
   setup "${packages_to_build[@]}" "${packages_to_report[@]}"
   build_preset release filter_lab
-  mkdir -p "$build/lab"
   echo
   "$build/release/bench/filter_lab" --out "$(from_here "$build/lab")" "$@" 9>&-
 }
@@ -58,7 +56,6 @@ command_scale() {
   lock
   setup "${packages_to_build[@]}" "${packages_to_report[@]}"
   build_preset release scale
-  mkdir -p "$build/scale"
   echo
   "$build/release/bench/scale" --out "$(from_here "$build/scale")" "$@" 9>&-
 }

@@ -1,20 +1,25 @@
 # Everything that must pass, and parts of it.  Sourced by tools/dev.
 # shellcheck shell=bash
 
-# Without --full: what a change to the store, the filters or sstdump is most likely to break.
+# Without --full: the checks that a change to the store, the filters or sstdump is most likely to fail.
 command_test() {
+  local tests=test_product
   case "$#:${1:-}" in
-    0:) lock; all_packages; how=check; test_product ;;
-    1:--full) lock; all_packages; how=check; test_everything ;;
+    0:) ;;
+    1:--full) tests=test_everything ;;
     *) misuse 'test [--full]' ;;
   esac
+  lock
+  all_packages
+  how=check
+  check format 'Layout, by clang-format' clang_format --dry-run -Werror
+  "$tests"
   summary
   printf '%d passed, %d failed\n' "$passed" "$failed"
   ((failed == 0 && passed > 0))
 }
 
 test_product() {
-  check format 'Layout, by clang-format' clang_format --dry-run -Werror
   if build_preset release bloom/all lsm/all tools/all product_tests reliability; then
     check_tests test-release 'Test release' test_preset release -L product
     check reliability-minute 'Look for lost and misread data, a minute' \
@@ -36,7 +41,6 @@ test_product() {
 }
 
 test_everything() {
-  check format 'Layout, by clang-format' clang_format --dry-run -Werror
   if build_preset release; then
     check_tests test-release 'Test release' test_preset release
     check reliability 'Look for lost and misread data, and for seeded bugs' reliability

@@ -7,8 +7,8 @@
 #include "lsm/bytes/status.h"
 #include "lsm/version/manifest.h"
 #include "tools/sstdump/commands/commands.h"
+#include "tools/sstdump/commands/table_verifier.h"
 #include "tools/sstdump/layout.h"
-#include "tools/sstdump/store/table_verifier.h"
 
 namespace tools {
 namespace {

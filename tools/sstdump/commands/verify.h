@@ -59,7 +59,7 @@ ManifestVerdict VerifyManifest(const Target& target, Session* session);
 // store owns.
 void VerifyStore(const Target& target, Session* session);
 
-// "ok", "DAMAGED" or "not checked" (it cannot be read, or is of a newer version) behind a file's
+// "ok", "DAMAGED" or "not checked" (it cannot be read, or is of a newer version) after a file's
 // name, and what was counted.  REQUIRES: `before` was session's tally() before the file.
 void PrintVerdict(const std::string& path, Session::Tally before, const std::string& counted,
                   Session* session);

@@ -11,10 +11,10 @@
 #include "lsm/bytes/status.h"
 #include "lsm/version/age_order.h"
 #include "lsm/version/key_order.h"
+#include "tools/sstdump/commands/table_verifier.h"
 #include "tools/sstdump/commands/verify.h"
 #include "tools/sstdump/layout.h"
 #include "tools/sstdump/store/store_files.h"
-#include "tools/sstdump/store/table_verifier.h"
 
 namespace tools {
 namespace {

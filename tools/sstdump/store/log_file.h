@@ -1,5 +1,5 @@
-// A log, record by record, going on behind damage: what wal, get, explain, manifest and verify look
-// through.
+// Walks a log record by record and continues after damage; wal, get, explain, manifest and verify
+// use it.
 #ifndef TRELLIS_TOOLS_SSTDUMP_STORE_LOG_FILE_H_
 #define TRELLIS_TOOLS_SSTDUMP_STORE_LOG_FILE_H_
 
@@ -33,7 +33,7 @@ struct LogSummary {
 };
 
 // Calls `visit` for each sound record, false to stop.  Damage is the session's, under target.path,
-// and the walk goes on behind it.
+// and the walk continues after it.
 LogSummary WalkLog(const Target& target, lsm::LogKind kind, Session* session,
                    const std::function<bool(const lsm::LogReader::Record&)>& visit);
 

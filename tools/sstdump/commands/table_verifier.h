@@ -1,6 +1,6 @@
 // Checks many tables, several at a time, and returns what was found in the order of the tables.
-#ifndef TRELLIS_TOOLS_SSTDUMP_STORE_TABLE_VERIFIER_H_
-#define TRELLIS_TOOLS_SSTDUMP_STORE_TABLE_VERIFIER_H_
+#ifndef TRELLIS_TOOLS_SSTDUMP_COMMANDS_TABLE_VERIFIER_H_
+#define TRELLIS_TOOLS_SSTDUMP_COMMANDS_TABLE_VERIFIER_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -62,4 +62,4 @@ class TableVerifier {
 
 }  // namespace tools
 
-#endif  // TRELLIS_TOOLS_SSTDUMP_STORE_TABLE_VERIFIER_H_
+#endif  // TRELLIS_TOOLS_SSTDUMP_COMMANDS_TABLE_VERIFIER_H_

@@ -1,4 +1,4 @@
-#include "tools/sstdump/store/table_verifier.h"
+#include "tools/sstdump/commands/table_verifier.h"
 
 #include <algorithm>
 #include <cassert>
