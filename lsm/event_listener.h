@@ -132,7 +132,8 @@ enum class StallCause : uint8_t {
 };
 const char* NameOf(StallCause cause);
 
-// Writes wait.  The short delays before that (Statistics::slowdowns) are no events.
+// Writes wait.  The short delays before that (Statistics::slowdowns) are no events.  A stall for
+// the reserve may contain others.
 struct StallBegin : Event {
   StallCause cause = StallCause::kMemtable;
 };

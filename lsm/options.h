@@ -125,9 +125,10 @@ struct Options {
   // --- shape of the tree ---
 
   // How tables are kept below level 0. kLeveled; kLeveled, kTiered, kLazyLeveled. kLazyLeveled
-  // writes about half as much for random writes, reads somewhat more for a lookup, and may take
-  // more room. kTiered trades further in that direction.  A store may be opened with any style,
-  // whatever it was written with: background work brings it to the new shape.
+  // writes less than half as much for random writes, reads somewhat more for a lookup, and takes
+  // more room while the deepest level is merged. kTiered trades further in that direction.  A store
+  // may be opened with any style, whatever it was written with: background work brings it to the
+  // new shape.
   CompactionStyle compaction_style = CompactionStyle::kLeveled;
 
   // Bytes that level 1 may hold; each level below may hold 10 times as much.  256 MiB; [64 KiB, 1

@@ -125,9 +125,9 @@ struct Statistics {
   uint64_t stalls_memtable = 0;  // writes that waited because the memtables were full
   uint64_t stalls_level0 = 0;    // writes that waited because level 0 had too many tables
   uint64_t stalls_log = 0;       // writes that waited because the next log was not made yet
-  uint64_t stalls_reserve = 0;   // puts that waited because the reserve was too small for them
-  uint64_t slowdowns = 0;        // writes that were delayed before it came to one of these
-  uint64_t stall_nanos = 0;      // time spent in all of these
+  uint64_t stalls_reserve = 0;  // waits of puts for a larger reserve; a put may wait more than once
+  uint64_t slowdowns = 0;       // writes that were delayed before it came to one of these
+  uint64_t stall_nanos = 0;  // time spent in all of these; a flush for the reserve may count twice
 
   // Memory and state.
   uint64_t memtable_bytes = 0;

@@ -44,9 +44,12 @@ class EncodedBatch {
   static uint32_t CountOf(std::string_view encoded) {
     return LoadFixed32(encoded.data() + kCountAt);
   }
+  // REQUIRES: at least a header.
+  static void SetCount(std::string* encoded, uint32_t count) {
+    StoreFixed32(encoded->data() + kCountAt, count);
+  }
 
  private:
-  friend class WriteBatch;
   static constexpr size_t kCountAt = 8;
 };
 

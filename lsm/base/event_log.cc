@@ -118,6 +118,7 @@ class EventLog::Files {
     // No other file: if lines cannot be written, rotating would replace old ones by empty files.
     if (is_torn_) LSM_RETURN_IF_ERROR(file_->Append("\n"));
     const uint64_t before = file_->size_bytes();
+    is_torn_ = true;  // until Append returns: it may throw
     const absl::Status status = file_->Append(line);
     is_torn_ = !status.ok() && file_->size_bytes() > before;
     return status;

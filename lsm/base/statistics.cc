@@ -225,7 +225,7 @@ std::string WritesText(const Statistics& statistics) {
   rows.push_back({"writes that waited for a memtable", ReadableCount(statistics.stalls_memtable)});
   rows.push_back({"writes that waited for level 0", ReadableCount(statistics.stalls_level0)});
   rows.push_back({"writes that waited for the next log", ReadableCount(statistics.stalls_log)});
-  rows.push_back({"puts that waited for the reserve", ReadableCount(statistics.stalls_reserve)});
+  rows.push_back({"waits of puts for the reserve", ReadableCount(statistics.stalls_reserve)});
   rows.push_back({"writes delayed before that", ReadableCount(statistics.slowdowns)});
   rows.push_back({"  time of all these", ReadableNanos(statistics.stall_nanos)});
   if (statistics.listener_calls > 0) {

@@ -70,7 +70,7 @@ void WriteBatch::Add(EntryKind kind, std::string_view key, std::string_view valu
   if (!status_.ok()) return bytes_.resize(size_before);  // half an entry, perhaps
   user_bytes_ += key.size() + value.size();
   has_puts_ |= kind == EntryKind::kPut;
-  StoreFixed32(bytes_.data() + EncodedBatch::kCountAt, count() + 1);
+  EncodedBatch::SetCount(&bytes_, count() + 1);
 }
 
 void WriteBatch::Append(const WriteBatch& other) {
@@ -82,14 +82,14 @@ void WriteBatch::Append(const WriteBatch& other) {
   status_ = CatchOutOfMemory([&]() -> absl::Status {
     if (added_bytes > kBatchBytesMax - bytes_.size())
       return TooLong("a batch", bytes_.size() + added_bytes, kBatchBytesMax);
-    bytes_.append(other.bytes_, EncodedBatch::kHeaderBytes,
-                  added_bytes);  // sound for `other` == *this too
+    // Sound for `other` == *this too.
+    bytes_.append(other.bytes_, EncodedBatch::kHeaderBytes, added_bytes);
     return absl::OkStatus();
   });
   if (!status_.ok()) return;
   user_bytes_ += other.user_bytes_;
   has_puts_ |= other.has_puts_;
-  StoreFixed32(bytes_.data() + EncodedBatch::kCountAt, count_sum);
+  EncodedBatch::SetCount(&bytes_, count_sum);
 }
 
 }  // namespace lsm

@@ -59,9 +59,9 @@ class Level0Account {
   }
   // Counts the seeks of an iterator that is gone, unless level 0 was merged since it was made:
   // another merge would not have spared them.
-  void CountSeeks(uint64_t seeks, const Seen& seen) {
+  void CountSeeks(uint64_t seeks, const Seen& seen, const Counters::Here& counters) {
     if (merges_.load(std::memory_order_relaxed) == seen.merges)
-      Counters::Here(&counters_).Add(Counter::kLevel0Seeks, seeks * seen.tables);
+      counters.Add(Counter::kLevel0Seeks, seeks * seen.tables);
   }
 
  private:

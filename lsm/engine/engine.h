@@ -11,8 +11,8 @@
 // Reads take neither; one of many thousands tries to take mutex_ (NoteReads).  Files are written
 // and synced with neither mutex_ nor, but for the manifest and that switch, manifest_.mutex() held.
 // Events are delivered with neither (lsm/events/event_queue.h).  The locks of LogSet, ReadViewCell,
-// ObsoleteFiles, EventQueue and Reserve are taken last, and nothing is waited for under them but,
-// under LogSet's, the files of the logs, and under Reserve's, its file.
+// ObsoleteFiles, EventQueue, Level0Account and Reserve are taken last, and nothing is waited for
+// under them but, under LogSet's, the files of the logs, and under Reserve's, its file.
 //
 // Memory may run out at any allocation.  The calls that return a status leave std::bad_alloc to
 // lsm/db.cc and change nothing before it; what cannot be turned back (a group that is in the log,
@@ -203,9 +203,9 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // there is changed.
   absl::Status StartWriting(ManifestState state, std::optional<std::string_view> expected_current,
                             std::array<OpenTables, kLevels> levels, NewFiles* made);
-  // Its second half: the switch to new files.  From the moment on at which CURRENT may lead to
-  // them, `made` keeps none of them.  Threads that read manifest and logs, or ask which tables
-  // there are, wait until all of it is done.
+  // Its second half: the switch to new files.  Once CURRENT may lead to them, the files in `made`
+  // stay, also after a failure.  Threads that read manifest and logs, or ask which tables there
+  // are, wait until all of it is done.
   absl::Status SwitchFiles(ManifestState state, std::optional<std::string_view> expected_current,
                            const std::shared_ptr<ReadView>& view, NewFiles* made)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(manifest_.mutex());
@@ -234,7 +234,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // All that may fail without leaving a trace.
   absl::Status PrepareGroup(Memtable* memtable);
   absl::Status CommitGroup(Memtable* memtable, bool sync);
-  // Of the write that begins.
+  // Nanoseconds that the next write must wait.
   uint64_t NanosToWait() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void WaitStalled(StallCause cause, StallEvents* stall, bool* counted)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -245,15 +245,15 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // --- failures (engine_resume.cc) ---
   void AddFailure(FailureKind kind, const absl::Status& status)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Of a write that was not begun.
+  // The error of a write that was refused before it began.
   static absl::Status Refusal(const absl::Status& failure);
   // By the writer whose turn it is.
   absl::Status RecoverFromFailures() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status StartOver(const ReadView& view, absl::Status* forgotten) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // --- a full disk (engine_space.cc) ---
-  // Of both directories, because the file systems may be one.  `batch_bytes`: that are about to
-  // come into the memtable.  These throw nothing.
+  // Builds the reserves of both directories, since the file systems may be one.  `batch_bytes`:
+  // bytes that are about to enter the memtable.  These throw nothing.
   void BuildReserves(Reserve::Effort effort, uint64_t batch_bytes = 0) ABSL_LOCKS_EXCLUDED(mutex_);
   // True: there is more space than before.
   bool ReleaseReserves();
@@ -269,8 +269,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   bool FitsIntoReserve(uint64_t batch_bytes) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // After a put was refused: makes the reserve large enough, if that is possible.
   void LookForSpace(uint64_t batch_bytes) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Does what a put waits for, as a stall.
-  void WaitForReserve(const std::function<void()>& work) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Runs `work` and counts its time as a stall of the put.
+  void WaitForReserve(absl::FunctionRef<void()> work) ABSL_LOCKS_EXCLUDED(mutex_);
   // Whether the memtables have come near its size.
   bool ReserveIsDue() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 

@@ -93,22 +93,22 @@ bool Engine::Schedule(Scheduler::Lane lane, std::optional<FailureKind> kind,
 void Engine::FinishJob(FailureKind kind, const absl::Status& status, Compaction* compaction) {
   {
     MutexLock lock(&mutex_);
-    const bool is_for_readers =
-        compaction != nullptr &&
-        schedule_.IsForReadersAlone(*compaction, *current_view_->version, options_);
-    const bool is_closing =
-        absl::IsAborted(status) && closing_.load(std::memory_order_relaxed);  // no failure
-    if (is_for_readers && !status.ok() && !absl::IsAborted(status) && !absl::IsDataLoss(status)) {
+    const bool gave_up = absl::IsAborted(status) && closing_.load(std::memory_order_relaxed);
+    const bool is_failure = !status.ok() && !gave_up;
+    if (is_failure && compaction != nullptr && !absl::IsAborted(status) &&
+        !absl::IsDataLoss(status) &&
+        schedule_.IsForReadersAlone(*compaction, *current_view_->version, options_)) {
       // A store that is only read must not fail for lack of space.  Readers pay again before the
       // next attempt.  A failure of the manifest was counted when it was noted.
       if (failures_.OfLogOrManifest().ok()) counters_.Add(Counter::kBackgroundErrors, 1);
       level0_account_.Forfeit();
-    } else if (!status.ok() && !is_closing) {
+    } else if (is_failure) {
       AddFailure(kind, status);
     }
     if (compaction != nullptr) {
-      if (compaction->plan != nullptr && compaction->plan->level == 0) level0_account_.NoteMerge();
-      if (level0_plan_ != nullptr && level0_plan_ == compaction->plan.get()) {
+      const CompactionPlan* const plan = compaction->plan.get();
+      if (plan != nullptr && plan->level == 0) level0_account_.NoteMerge();
+      if (plan != nullptr && plan == level0_plan_) {
         level0_plan_ = nullptr;
         level0_room_.End(store_.environment.clock->MonotonicNanos(), status.ok());
       }
@@ -296,19 +296,21 @@ void Engine::CompactOne() {
 
 absl::Status Engine::ChooseCompaction(Compaction* compaction) {
   CompactionSchedule::Plans running;
+  uint64_t paid_bytes = 0;
   {
     MutexLock lock(&mutex_);
     JobStart start = BeginJob();
     compaction->version = start.view->version;  // not the view, which holds memtables too
     compaction->snapshots = std::move(start.snapshots);
     running = schedule_.StartChoosing(compaction);
+    paid_bytes = level0_account_.paid_bytes();
   }
   // Plans that end meanwhile change nothing: this one leaves alone what they took and wrote.
   const Version& version = *compaction->version;
   const CompactionSchedule::Request* const request = compaction->request;
   std::optional<CompactionPlan> plan =
       request != nullptr ? PlanRange(version, request->level, request->from, request->to)
-                         : PickCompaction(version, options_, running, level0_account_.paid_bytes());
+                         : PickCompaction(version, options_, running, paid_bytes);
   if (closing_.load(std::memory_order_relaxed)) return absl::OkStatus();
   // While a request waits, no other compaction begins, or the request might wait for ever.
   compaction->found_nothing = request == nullptr ? !plan : plan && Conflicts(*plan, running);

@@ -13,9 +13,9 @@
 namespace lsm::inline TRELLIS_ABI {
 namespace {
 
-// Of the lookups of a thread, one in so many does not believe the filters, so that one whose memory
-// was damaged after it was read is found out.  Its reads, one for each table, are too few to be
-// measured.  A prime, so that no rhythm of a program's lookups hides a key from it.
+// One in kDoubtOneIn of a thread's lookups does not believe the filters.  This finds a filter whose
+// memory was damaged after it was read.  Its reads, one for each table, are too few to be measured.
+// A prime, so that no rhythm of a program's lookups hides a key from it.
 constexpr uint64_t kDoubtOneIn = 65'537;
 
 absl::Status SnapshotOfAnother() {
@@ -30,8 +30,8 @@ void NoteMemtable(std::string name, MemtableAnswer answer, Explanation* explanat
                                                          : "delete"});
 }
 
-// Of the lookups of a thread, and of the seeks of its iterators that are gone, one in so many looks
-// whether level 0 was read too often (Engine::NoteReads, which takes some 0.3 us).
+// One in kLookupsPerNote of a thread's lookups, and one in kSeeksPerNote of the seeks of its closed
+// iterators, checks whether level 0 was read too often (Engine::NoteReads, about 0.3 us).
 constexpr uint64_t kLookupsPerNote = 16'384;
 constexpr uint64_t kSeeksPerNote = 1024;
 
@@ -227,8 +227,9 @@ std::unique_ptr<Iterator> Engine::MakeIterator(const ReadOptions& options) {
 }
 
 void Engine::CountSeeks(uint64_t seeks, const Level0Account::Seen& level0) {
-  level0_account_.CountSeeks(seeks, level0);
-  const uint64_t count = Counters::Here(&counters_).Add(Counter::kSeeks, seeks);
+  const Counters::Here counters(&counters_);
+  level0_account_.CountSeeks(seeks, level0, counters);
+  const uint64_t count = counters.Add(Counter::kSeeks, seeks);
   if (count / kSeeksPerNote != (count - seeks) / kSeeksPerNote) NoteReads();
 }
 

@@ -75,7 +75,7 @@ void Engine::LookForSpace(uint64_t batch_bytes) {
   });
 }
 
-void Engine::WaitForReserve(const std::function<void()>& work) {
+void Engine::WaitForReserve(absl::FunctionRef<void()> work) {
   StallEvents stall(events_.get(), store_.environment.clock);
   stall.Begin(StallCause::kReserve);
   events_->Deliver();

@@ -202,7 +202,7 @@ Engine::Writer* Engine::BuildGroup(Writer* leader, bool* sync) {
     count += next->batch->count();
     last = next;
   }
-  StoreFixed32(group_bytes_.data() + 8, count);
+  EncodedBatch::SetCount(&group_bytes_, count);
   return last;
 }
 

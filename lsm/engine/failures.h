@@ -6,8 +6,8 @@
 //   manifest      recording an edit, in whatever job       the same
 //   flush         writing a table of a sealed memtable     flushes; writes, once the next memtable
 //                                                          is full too
-//   compaction    reading its inputs, writing its tables   compactions; writes, once level 0 is
-//   full
+//   compaction    reading its inputs, writing its tables   compactions; writes, once level 0
+//                                                          is full
 //
 // Reads go on in any case.  Engine::Resume recovers from them all.  Not thread-safe.
 #ifndef TRELLIS_LSM_ENGINE_FAILURES_H_

@@ -200,10 +200,8 @@ absl::StatusOr<CopyReport> RestoreStore(const std::string& backup, const std::st
   if (absl::IsNotFound(contents.status())) return NoStore(backup);
   LSM_RETURN_IF_ERROR(contents.status());
   LSM_RETURN_IF_ERROR(CheckIsOutside(source, path));
-  const FileSystem* const log_file_system = options.environment.log_file_system;
-  const bool logs_go_elsewhere =
-      log_file_system != nullptr && log_file_system != source.environment.file_system;
-  if (!options.log_directory.empty() && !logs_go_elsewhere)
+  const Environment to = CompleteEnvironment(options.environment, options.file_access);
+  if (!options.log_directory.empty() && to.log_file_system == source.environment.file_system)
     LSM_RETURN_IF_ERROR(CheckIsOutside(source, options.log_directory));
   ManifestState state = contents->state;
 

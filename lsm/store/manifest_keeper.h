@@ -73,7 +73,7 @@ class ManifestKeeper {
     state_ = std::move(state);
   }
   // Begins a manifest of this state, and makes CURRENT, which holds `expected_current`, name it.
-  // From the moment on at which CURRENT may name it, `made` keeps no file.  Returns its number.
+  // Once CURRENT may name it, the files in `made` stay, also after a failure.  Returns its number.
   // The caller passes an error on to Fail, perhaps after more has failed.
   absl::StatusOr<uint64_t> Begin(ManifestState state,
                                  std::optional<std::string_view> expected_current, NewFiles* made)

@@ -129,12 +129,12 @@ TEST_F(Level0AccountTest, AfterAFailureReadersPayAgain) {
 TEST_F(Level0AccountTest, SeeksOfAMergedLevel0DoNotCount) {
   const Level0Account::Seen seen = account_.See(*version_);
   EXPECT_EQ(seen.tables, 2u);
-  account_.CountSeeks(10, seen);
+  account_.CountSeeks(10, seen, Counters::Here(&counters_));
   EXPECT_EQ(account_.CountReads().seeks, 20u);
   account_.NoteMerge();
-  account_.CountSeeks(10, seen);
+  account_.CountSeeks(10, seen, Counters::Here(&counters_));
   EXPECT_EQ(account_.CountReads().seeks, 20u);
-  account_.CountSeeks(1, account_.See(*version_));
+  account_.CountSeeks(1, account_.See(*version_), Counters::Here(&counters_));
   EXPECT_EQ(account_.CountReads().seeks, 22u);
 }
 
