@@ -84,7 +84,7 @@ ParsedFilter ParseFilter(std::string_view bytes) {
   }
   const std::string_view body = bytes.substr(kFilterHeaderBytes);
   parsed.header = DecodeHeader(bytes.data());
-  parsed.payload = {reinterpret_cast<const uint8_t*>(body.data()), body.size()};
+  parsed.payload = BytesOf(body);
   if (Load64(bytes.data() + kChecksumAt) != ChecksumOf(bytes.substr(0, kChecksumAt), body)) {
     parsed.problem = "checksum does not match";
     return parsed;

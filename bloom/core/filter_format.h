@@ -139,8 +139,8 @@ std::string Exactly(double number);
 absl::Status CheckMergeable(const FilterHeader& a, const FilterHeader& b,
                             std::string_view detail_name = "details");
 
-// InvalidArgument if a shape that somebody chose has a detail which filters of class F have not:
-// nobody would load their bytes.
+// InvalidArgument if the caller's shape has a detail that filters of class F do not have: Load
+// would refuse their bytes.
 template <class F>
 absl::Status CheckDetail(const Shape& shape) {
   if (kHasDetail<F> || shape.detail == 0) return absl::OkStatus();

@@ -46,7 +46,7 @@ class Chain {
 
   Chain Then(const Chain& next) const {
     Chain result(watched_);
-    const size_t last = std::min(watched_, kStates - 1);  // which GCC 14 does not see of itself
+    const size_t last = std::min(watched_, kStates - 1);  // GCC 14 cannot prove the bound
     for (size_t i = 0; i <= last; ++i) {
       for (size_t j = 0; j <= i; ++j) {
         double sum = 0;

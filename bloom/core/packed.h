@@ -36,7 +36,7 @@ inline uint64_t LoadPacked(const uint8_t* bytes, uint32_t width, uint64_t i) {
   return Load64(bytes + (bit >> 3)) >> (bit & 7) & ((uint64_t{1} << width) - 1);
 }
 
-// Thread-safe as long as nobody changes it.
+// Thread-safe while no thread changes it.
 class PackedArray {
  public:
   PackedArray() = default;

@@ -30,7 +30,7 @@ struct Shape {
   friend bool operator==(const Shape&, const Shape&) = default;
 };
 
-// The bits of a filter that somebody else owns.
+// The bits of a filter, owned by another object.
 struct FilterView {
   const uint8_t* payload = nullptr;  // needs no alignment
   Shape shape;

@@ -11,8 +11,8 @@
 
 namespace bloom::inline TRELLIS_ABI {
 
-// 64 bits of the bytes under a key of 128 (the paper's k0 and k1).  Without the key nobody is known
-// to tell them from random bits, whatever the bytes.
+// 64 bits of the bytes under a key of 128 (the paper's k0 and k1).  No method is known that
+// tells them from random bits without the key.
 uint64_t SipHash24(std::string_view bytes, uint64_t key_low, uint64_t key_high);
 
 }  // namespace bloom

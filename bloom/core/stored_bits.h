@@ -1,7 +1,7 @@
 // The bits of a filter that is an object, with the header that they are saved with: what such
 // filters share whose union is the union of their bits.
 //
-// Thread-safe as long as nobody changes it.  Movable, not copyable.
+// Thread-safe while no thread changes it.  Movable, not copyable.
 #ifndef TRELLIS_BLOOM_CORE_STORED_BITS_H_
 #define TRELLIS_BLOOM_CORE_STORED_BITS_H_
 

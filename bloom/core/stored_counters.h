@@ -1,9 +1,9 @@
 // The counters of a filter that forgets keys, with the header that they are saved with: what such
 // filters share, whichever cells a key has.  The detail of the shape is the bits of a counter.
 //
-// A counter that reached its maximum stays there: how often it was raised besides, nobody knows.
+// A counter that reached its maximum stays there: how often it was raised after that is unknown.
 //
-// Thread-safe as long as nobody changes it.  Movable, not copyable.
+// Thread-safe while no thread changes it.  Movable, not copyable.
 #ifndef TRELLIS_BLOOM_CORE_STORED_COUNTERS_H_
 #define TRELLIS_BLOOM_CORE_STORED_COUNTERS_H_
 

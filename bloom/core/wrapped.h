@@ -21,6 +21,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "bloom/core/abi.h"
+#include "bloom/core/bits.h"
 #include "bloom/core/concepts.h"
 #include "bloom/core/filter_format.h"
 #include "bloom/core/shape.h"
@@ -36,7 +37,7 @@ std::string EncodeWrapped(const Base& base, uint64_t detail, std::string_view ta
   FilterHeader header = HeaderFor<Outer>(shape, saved.seed, saved.target_fpp);
   header.key_count = saved.key_count;
   payload.append(tail);
-  return EncodeFilter(header, {reinterpret_cast<const uint8_t*>(payload.data()), payload.size()});
+  return EncodeFilter(header, BytesOf(payload));
 }
 
 // What is wrong with the size; empty if nothing.  For the outer kind's Problem.

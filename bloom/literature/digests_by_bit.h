@@ -18,10 +18,10 @@
 // keys as planned, 38 and 36 bytes a key.
 //
 // To find a digest, and to add or remove it, takes the time to walk the lists of its bits: of one
-// key or two, unless there are many more than the bits are meant for, or somebody who knows the
-// seed chose them to share a bit.
+// key or two, unless there are many more than the bits are meant for, or an attacker who
+// knows the seed chose them to share a bit.
 //
-// Thread-safe as long as nobody changes it.  Movable, not copyable; what was moved from may only be
+// Thread-safe while no thread changes it.  Movable, not copyable; what was moved from may only be
 // assigned to or destroyed.
 #ifndef TRELLIS_BLOOM_LITERATURE_DIGESTS_BY_BIT_H_
 #define TRELLIS_BLOOM_LITERATURE_DIGESTS_BY_BIT_H_

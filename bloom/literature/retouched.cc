@@ -310,8 +310,7 @@ std::string RetouchedFilter::Serialize() const {
     AppendNumbers({digests_.Count(kind)}, &payload);
     AppendNumbers(digests_.Sorted(kind), &payload);
   }
-  return EncodeFilter(stored_.header,
-                      {reinterpret_cast<const uint8_t*>(payload.data()), payload.size()});
+  return EncodeFilter(stored_.header, BytesOf(payload));
 }
 
 std::string RetouchedFilter::SerializeBits() const {

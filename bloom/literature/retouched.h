@@ -28,8 +28,8 @@
 // costs nothing more at its other bits, and costs again once others have set its bit again.  That
 // takes as many questions as there are keys and known false positives at the bits of the one that
 // is to go: a few microseconds.  In a filter of many times its planned keys these are many, and so
-// they are where somebody who knows the seed chose keys that share bits, or made the file: then all
-// calls but questions take time in proportion.
+// they are where an attacker who knows the seed chose keys that share bits, or made the file: then
+// all calls but questions take time in proportion.
 //
 // Payload, of m bits:
 //
@@ -41,7 +41,7 @@
 //
 // Digests ascend strictly, and none stands in both parts.
 //
-// Thread-safe as long as nobody changes it.  Movable, not copyable.
+// Thread-safe while no thread changes it.  Movable, not copyable.
 #ifndef TRELLIS_BLOOM_LITERATURE_RETOUCHED_H_
 #define TRELLIS_BLOOM_LITERATURE_RETOUCHED_H_
 
@@ -105,7 +105,7 @@ class RetouchedFilter {
   bool MayContain(std::string_view key) const { return MayContainDigest(DigestOf(key)); }
   bool MayContainDigest(Digest digest) const { return functions_.may_contain(view(), digest); }
 
-  // From now on `key`, which nobody added, weighs in the choice of bits.  True if it did not yet;
+  // From now on `key`, which was not added, weighs in the choice of bits.  True if it did not yet;
   // false too if it was added, since it is no false positive then, and if it does not pass, since
   // there is nothing to be rid of.  FailedPrecondition without bookkeeping, ResourceExhausted if it
   // has 2^32 - 1 keys and known false positives, or there is no memory for another.

@@ -30,7 +30,7 @@
 // its planned keys are at most 1 % below the predictions from 2000 keys on, 4 % from 500 on; with
 // 100 keys they are about 10 % below, with 20 keys 3 to 45 %.
 //
-// Thread-safe as long as nobody changes it.  Movable, not copyable.
+// Thread-safe while no thread changes it.  Movable, not copyable.
 #ifndef TRELLIS_BLOOM_LITERATURE_SHIFTING_ASSOCIATION_H_
 #define TRELLIS_BLOOM_LITERATURE_SHIFTING_ASSOCIATION_H_
 

@@ -18,7 +18,7 @@
 // A key counts once in each of its cells.  A counter that reached its maximum stays there for ever,
 // as in CountingFilter, whose header says how seldom that is.
 //
-// Thread-safe as long as nobody changes it.  Movable, not copyable.
+// Thread-safe while no thread changes it.  Movable, not copyable.
 #ifndef TRELLIS_BLOOM_LITERATURE_SHIFTING_COUNTING_H_
 #define TRELLIS_BLOOM_LITERATURE_SHIFTING_COUNTING_H_
 

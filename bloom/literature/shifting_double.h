@@ -12,7 +12,7 @@
 // numbers.  `standard` does better with the same memory: at 0.01 this filter needs 11.56 bits a key
 // against 9.59, and with 11.56 bits the standard one has an FPP of 0.0039.
 //
-// Thread-safe as long as nobody changes it.  Movable, not copyable.
+// Thread-safe while no thread changes it.  Movable, not copyable.
 #ifndef TRELLIS_BLOOM_LITERATURE_SHIFTING_DOUBLE_H_
 #define TRELLIS_BLOOM_LITERATURE_SHIFTING_DOUBLE_H_
 

@@ -31,7 +31,7 @@
 // so that all p_i together are B(N_1), which the filter is sized by.  A key of area i is reported
 // in j > i with a probability of p_j.
 //
-// Thread-safe as long as nobody changes it.  Movable, not copyable.
+// Thread-safe while no thread changes it.  Movable, not copyable.
 #ifndef TRELLIS_BLOOM_LITERATURE_SPATIAL_H_
 #define TRELLIS_BLOOM_LITERATURE_SPATIAL_H_
 

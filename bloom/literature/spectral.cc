@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "bloom/core/bits.h"
 #include "bloom/core/occupancy.h"
 #include "bloom/core/sizing.h"
 
@@ -263,7 +264,7 @@ std::string SpectralFilter::Serialize() const {
     const std::span<const uint8_t> bytes = part->bytes();
     payload.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   }
-  return EncodeFilter(header_, {reinterpret_cast<const uint8_t*>(payload.data()), payload.size()});
+  return EncodeFilter(header_, BytesOf(payload));
 }
 
 SpectralMethod SpectralFilter::method() const { return MethodOf(header_.shape); }

@@ -48,7 +48,7 @@
 //     +--------------+----------------------------+---------------------+
 //                    |<------- recurring minimum alone has these ------>|
 //
-// Thread-safe as long as nobody changes it.  Movable, not copyable.
+// Thread-safe while no thread changes it.  Movable, not copyable.
 #ifndef TRELLIS_BLOOM_LITERATURE_SPECTRAL_H_
 #define TRELLIS_BLOOM_LITERATURE_SPECTRAL_H_
 

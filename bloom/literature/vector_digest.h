@@ -7,7 +7,7 @@
 // digests that differ as those of different keys do.  Any length is a vector, 0 and 1 included.
 //
 // Numbers are compared as bytes: -0.0 is not +0.0, and a NaN is itself, bit for bit, and no other
-// NaN.  Who means numbers makes them equal first.
+// NaN.  A caller that compares numbers makes them equal first.
 //
 // Frozen, as filters on disk depend on it; pinned by golden values.  Thread-safe.
 #ifndef TRELLIS_BLOOM_LITERATURE_VECTOR_DIGEST_H_
