@@ -10,9 +10,9 @@
 //
 // Is a key new?  The bits alone cannot tell.  Say A has set the first of two bits of a key and is
 // delayed.  Another thread B with that key finds one bit missing, as if other keys had set the
-// first, and must call the key new.  A then finds both set, and cannot know whether by B, so that
-// the key was called new already, or by other keys, so that nobody has.  Hence a claim comes before
-// the bits:
+// first, and must call the key new.  A then finds both set, and cannot know by which
+// key: by B's, so that the key was called new already, or by others, so that it was not.  Hence a
+// claim comes before the bits:
 //
 //     claims: | 1024 words of 64 bits |   hash = Remix(digest, seed)
 //     word (hash & 1023):  | 54 high bits of the hash | state: 10 bits |
@@ -21,7 +21,7 @@
 // Whoever finds bits missing puts its hash there by compare-and-swap, after it has set the bits of
 // a claim that is still at 1, whose owner may be asleep, and has looked at its own bits once more.
 // A claim goes only after the bits of its key are set, so none comes twice, and a swap that
-// succeeds proves that nobody claimed anything there since the word was read.
+// succeeds proves that no thread claimed anything there since the word was read.
 //
 // Thread-safe, but for Clear, moving and destruction, which need exclusive access.  Movable, not
 // copyable.
@@ -101,7 +101,7 @@ class ConcurrentFilter {
   double target_fpp() const { return header_.target_fpp; }
   uint64_t size_bits() const { return Blocked::SizeBits(header_.shape); }
   // Keys added, each time that Add was called and where AddIfAbsent was told "new", and those of
-  // merged filters.  Exact once nobody adds.
+  // merged filters.  Exact when no thread adds.
   uint64_t added_count() const;
 
   // FPP once `key_count` different keys are in.

@@ -12,12 +12,12 @@
 //     cell i of a key = position i of bloom::Probes(Remix(digest, seed), cells)
 //     payload: `size` counters of `detail` bits, packed (bloom/core/packed.h)
 //
-// A counter that reached its maximum stays there for ever, since nobody knows how many it stands
-// for: a key is never denied for it, but what lies there is never forgotten either.  With as many
+// A counter that reached its maximum stays there for ever, since its true value is unknown: a key
+// is never denied for it, but what lies there is never forgotten either.  With as many
 // keys as planned, each added once, a cell has ln 2 keys on average, and one of 4 bits overflows
 // with a probability of 7 * 10^-17.  Keys that are added often need more bits.
 //
-// Thread-safe as long as nobody changes it.  Movable, not copyable.
+// Thread-safe while no thread changes it.  Movable, not copyable.
 #ifndef TRELLIS_BLOOM_COUNTING_H_
 #define TRELLIS_BLOOM_COUNTING_H_
 

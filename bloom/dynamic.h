@@ -20,7 +20,7 @@
 // lie in the first row here and in the second there, and an intersection row by row, as in a known
 // implementation, denies it.
 //
-// Thread-safe as long as nobody changes it.  Movable, not copyable.
+// Thread-safe while no thread changes it.  Movable, not copyable.
 #ifndef TRELLIS_BLOOM_DYNAMIC_H_
 #define TRELLIS_BLOOM_DYNAMIC_H_
 
@@ -106,7 +106,7 @@ class DynamicFilter {
   }
 
   // Takes back one addition, if exactly one row lets the key pass, which is then the row that it is
-  // in.  Otherwise false, and nothing is changed: the key is in no row, or nobody knows in which.
+  // in.  Otherwise false, and nothing is changed: the key is in no row, or its row is unknown.
   // The latter happens to keys that were added in two rows, and to a share of
   // 1 - (1 - f)^(rows - 1) of the others.  To remove a key that was never added but passes damages
   // others: they may then be denied.

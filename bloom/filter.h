@@ -6,7 +6,7 @@
 //   filter->MayContain("pear");                     // false, but for one key in a hundred
 //   const std::string bytes = filter->Serialize();  // for a file; Load reads it back
 //
-// Thread-safe as long as nobody changes it; a change needs exclusive access.  Movable, not
+// Thread-safe while no thread changes it; a change needs exclusive access.  Movable, not
 // copyable. More keys than it was made for raise the FPP: CurrentFpp() tells to what.
 #ifndef TRELLIS_BLOOM_FILTER_H_
 #define TRELLIS_BLOOM_FILTER_H_

@@ -13,7 +13,7 @@
 //                      4: union compression { 1: UNCOMPRESSED {} } }
 //
 // Parquet has no checksum here, nor the number of values.  Apache Parquet, BloomFilter.md and
-// parquet.thrift.  Thread-safe as long as nobody changes it.  Movable, not copyable.
+// parquet.thrift.  Thread-safe while no thread changes it.  Movable, not copyable.
 #ifndef TRELLIS_BLOOM_PARQUET_H_
 #define TRELLIS_BLOOM_PARQUET_H_
 

@@ -22,7 +22,7 @@
 // name, detail is 1 if whole keys are in too, else 0.  Which prefixes exist can be found out by
 // anyone who can time lookups, step by step from short ones: not for keys that are secret.
 //
-// Thread-safe as long as nobody changes it.  Movable, not copyable.
+// Thread-safe while no thread changes it.  Movable, not copyable.
 #ifndef TRELLIS_BLOOM_PREFIX_H_
 #define TRELLIS_BLOOM_PREFIX_H_
 

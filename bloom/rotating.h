@@ -23,7 +23,7 @@
 // times an hour, it forgets keys after one hour at the earliest and g / (g - 1) hours at the
 // latest, or earlier if more than c keys come between two calls.
 //
-// Rows are Filter<Blocked> or Filter<Standard>.  Thread-safe as long as nobody changes it. Movable,
+// Rows are Filter<Blocked> or Filter<Standard>.  Thread-safe while no thread changes it. Movable,
 // not copyable.
 #ifndef TRELLIS_BLOOM_ROTATING_H_
 #define TRELLIS_BLOOM_ROTATING_H_
@@ -141,8 +141,8 @@ class RotatingFilter {
   // True if the key does not pass, and then it is certainly not among the last window() additions.
   // Remembers it from now on: a key that does not pass the newest generation is added to that, be
   // it new or remembered by an older one alone.  So a key that comes again and again within the
-  // window is never taken for new, and takes a share of one generation after the other.  (Who wants
-  // a key to be new again once a window has passed since it first came asks MayContain, then Add.)
+  // window is never taken for new, and takes a share of one generation after the other.  (If a
+  // key shall be new again once a window has passed since it first came, ask MayContain, then Add.)
   bool AddIfAbsent(std::string_view key) { return AddDigestIfAbsent(DigestOf(key)); }
   bool AddDigestIfAbsent(Digest digest) {
     siblings_.PrefetchIfFar(digest);

@@ -15,7 +15,7 @@
 // than a filter that was planned for n keys; all of that row, half of all bits, may not be in use
 // yet.
 //
-// Rows are Filter<Blocked> or Filter<Standard>.  Thread-safe as long as nobody changes it. Movable,
+// Rows are Filter<Blocked> or Filter<Standard>.  Thread-safe while no thread changes it. Movable,
 // not copyable.
 #ifndef TRELLIS_BLOOM_SCALABLE_H_
 #define TRELLIS_BLOOM_SCALABLE_H_

@@ -61,8 +61,8 @@ struct VerifyReport {
   // all that was read is as it was written.
   std::vector<std::string> problems;
   // For a store that is open for reading only: ends of its logs that an opening drops, which may be
-  // torn writes.  A store that is open for writing has none;
-  // Statistics::recovery tells what its opening dropped.
+  // torn writes.  A store that is open for writing has none; Statistics::recovery tells what its
+  // opening dropped.
   std::vector<DroppedLogEnd> dropped;
 };
 

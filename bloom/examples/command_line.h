@@ -1,4 +1,4 @@
-// What the programs here have in common around their work: options, messages, exit codes.
+// Options, messages and exit codes of the example programs.
 //
 //   absl::Status Run(examples::CommandLine& line) {
 //     const double fpp = line.Fpp("--fpp", 0.01);
@@ -6,12 +6,12 @@
 //     ...
 //   }
 //   int main(int argc, char** argv) {
-//     return examples::Main(argc, argv, {.name = "greet", .help = "...", .options = {"--fpp"}},
-//     Run);
+//     return examples::Main(argc, argv,
+//                           {.name = "greet", .help = "...", .options = {"--fpp"}}, Run);
 //   }
 //
-// Exit codes: 0 well, 1 bytes that are not what they should be (DataLoss), 2 wrong use
-// (InvalidArgument), 3 what could not be read or written (all else).
+// Exit codes: 0 success, 1 damaged input (DataLoss), 2 wrong use (InvalidArgument), 3 anything
+// else, such as a failed read or write.
 #ifndef TRELLIS_BLOOM_EXAMPLES_COMMAND_LINE_H_
 #define TRELLIS_BLOOM_EXAMPLES_COMMAND_LINE_H_
 

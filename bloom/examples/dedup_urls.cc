@@ -36,7 +36,7 @@ the others, a share of F is lost.
   --state FILE  goes on from there if the file exists, and replaces it at the end of the lines, on
                 SIGINT and SIGTERM (once what was printed is read), and from time to time
   --every N     lines between two such times; 1,000,000
-  --seed N      of a new state; random, so that nobody can choose lines that are lost
+  --seed N      of a new state; random, so that no attacker can choose lines that are lost
 )";
 
 using SeenLines = bloom::RotatingFilter<>;

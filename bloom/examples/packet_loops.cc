@@ -54,12 +54,12 @@ using Header = std::array<uint8_t, kHeaderBytes>;
 
 Header HeaderOf(uint64_t number) {
   Header header = {};
-  std::memcpy(header.data(), &number, sizeof number);
+  for (size_t i = 0; i < sizeof number; ++i) header[i] = static_cast<uint8_t>(number >> (8 * i));
   return header;
 }
 uint64_t NumberOf(const Header& header) {
-  uint64_t number;
-  std::memcpy(&number, header.data(), sizeof number);
+  uint64_t number = 0;
+  for (size_t i = sizeof number; i-- > 0;) number = number << 8 | header[i];
   return number;
 }
 

@@ -55,8 +55,9 @@ uint64_t MyCountLine() {
 }  // namespace
 
 // About the memory orders of the bits.  All are relaxed, because nothing else is handed over by
-// them: for one word alone all threads see one order of its changes, and who learnt of an addition
-// by other means (which order memory) cannot see an older word than the one that it left behind.
+// them: for one word alone all threads see one order of its changes, and a thread that learnt of an
+// addition by other means (which order memory) cannot see an older word than the one that it left
+// behind.
 struct ConcurrentFilter::LineMask {
   LineMask(const Shape& shape, uint64_t hash) : first_word(FirstWordOf(shape, hash)) {
     const uint64_t in_line = Blocked::InLine(hash);
@@ -200,7 +201,7 @@ void ConcurrentFilter::CountOne() {
   WordOf(counts_, MyCountLine() * kWordsPerCount).fetch_add(1, std::memory_order_relaxed);
 }
 
-// In the line behind those of the threads, which nobody makes overflow one by one.
+// In the line after those of the threads: single additions never make it overflow.
 void ConcurrentFilter::CountMany(uint64_t additions) {
   const std::atomic_ref<uint64_t> word = WordOf(counts_, kCountLines * kWordsPerCount);
   uint64_t count = word.load(std::memory_order_relaxed);

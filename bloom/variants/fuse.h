@@ -100,8 +100,8 @@ struct Fuse {
   static std::string Problem(const Shape& shape, std::span<const uint8_t> payload);
 
   // Needs 20 bytes a key while it runs (and a little more for few keys).  Equal digests count once.
-  // Who knows the seed can make up keys that no attempt solves: the status is Aborted then.
-  // REQUIRES: a shape made for as many keys, or more.
+  // An attacker who knows the seed can make up keys that no attempt solves: the status is Aborted
+  // then. REQUIRES: a shape made for as many keys, or more.
   static absl::Status Solve(uint8_t* payload, Shape& shape, uint64_t seed,
                             std::span<const Digest> digests);
 

@@ -1,9 +1,9 @@
 // The shifting Bloom filter for membership (ShBF_M of Yang et al., PVLDB 9(5), 2016): half as many
-// bases as there are probes, and behind each of them a second bit at one offset for all.
+// bases as there are probes, and after each of them a second bit at one offset for all.
 //
-//     h = Remix(digest, seed)
-//     bit 2i = base i = position i of bloom::Probes(h, m) (bloom/variants/shifted_bits.h) bit 2i +
-//     1 = base i + o,  o the key's first offset of 56
+//     h = Remix(digest, seed);  positions and offsets: bloom/variants/shifted_bits.h
+//     bit 2i = base i = position i of bloom::Probes(h, m)
+//     bit 2i + 1 = base i + o,  o the key's first offset of 56
 //
 //     size: m bases; k even
 //     payload: ceil((m + 56) / 8) bytes; bit p is bit (p & 7) of byte (p >> 3); bits from m + 56 on

@@ -1,4 +1,4 @@
-// How the numbers before an entry's key are read.  Only for lsm/table/block*.
+// Reads the numbers before an entry's key.  Only for lsm/block/block*.
 #ifndef TRELLIS_LSM_BLOCK_BLOCK_ENTRY_H_
 #define TRELLIS_LSM_BLOCK_BLOCK_ENTRY_H_
 

@@ -3,7 +3,7 @@
 //
 // Such a filter must never lack an id of the store: its "no" is final.  So it lies in the store
 // itself, and only while no thread writes: TakeIdsFilter takes it out, durably, before the first id
-// is written, SaveIdsFilter puts it back behind the last.  A process that ends in between leaves a
+// is written, SaveIdsFilter puts it back after the last.  A process that ends in between leaves a
 // store without one, and the next start makes it from the ids.  As the two lie together, no backup
 // or copy has a filter that is older than its ids; and as each taking has a number, one that
 // DB::Repair brings back (deleted keys may come back there) is known as old.

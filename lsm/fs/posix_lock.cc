@@ -15,9 +15,8 @@
 namespace lsm::inline TRELLIS_ABI {
 namespace {
 
-// The locks that this process holds.  The kernel's lock belongs to an open file
-// description, so it would keep two holders in one process apart too, but could not tell them from
-// another process.
+// The locks that this process holds.  The kernel's lock belongs to an open file description, so it
+// would keep two holders in one process apart too, but could not tell them from another process.
 class LockRegistry {
  public:
   // The directory and the file's name: a file that another program has removed, and that is made

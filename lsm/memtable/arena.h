@@ -22,10 +22,9 @@ class Arena {
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 
-  // The next allocations of at most kReservableBytesMax each, as long as they do not come to more
-  // than this (a multiple of 8), need no memory: for a caller that is past the
-  // point of no return between two of them.
-  // What is not used of it stays for later ones, until it is given back.
+  // The next allocations of at most kReservableBytesMax each need no memory, as long as they do not
+  // come to more than this (a multiple of 8): for a caller that is past the point of no return.
+  // Unused bytes stay for later allocations, until they are given back.
   static constexpr size_t kReservableBytesMax = 1024;
   void Reserve(size_t size_bytes);
   // Blocks that are reserved and not begun, but for one: a caller that reserves for the worst case

@@ -91,7 +91,7 @@ Json ToJson(const ChoiceResults& results) {
 }
 
 std::vector<Section> SectionsOf(const ChoiceResults& results) {
-  Table table{"clickhouse", "Bits, probes and rates by who chose them", {}, {}};
+  Table table{"clickhouse", "Bits, probes and rates by chooser", {}, {}};
   table.columns = {{"target", "target FPP", true},
                    {"chosen by", "", false},
                    {"bits/key", "", true},
