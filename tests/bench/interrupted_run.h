@@ -24,6 +24,7 @@ inline int RunInterrupted(const std::string& program, std::vector<std::string> a
   for (std::string& argument : arguments) argv.push_back(argument.data());
   argv.push_back(nullptr);
   const pid_t child = ::fork();
+  if (child < 0) return -1;
   if (child == 0) {
     if (std::freopen("/dev/null", "w", stdout) == nullptr ||
         std::freopen(err.c_str(), "w", stderr) == nullptr) {

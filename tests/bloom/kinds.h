@@ -43,6 +43,12 @@ template <class K>
 requires requires { K::kProbes; }
 inline constexpr uint32_t kSomeProbes<K> = K::kProbes;
 
+// Where any number will do, an odd one: pairs and groups of three then have a rest.
+template <>
+inline constexpr uint32_t kSomeProbes<bloom::Standard> = 5;
+template <>
+inline constexpr uint32_t kSomeProbes<bloom::Blocked> = 5;
+
 // Few keys, and a target, at which a policy makes a filter of its kind whatever it is: for fewer
 // keys, and at targets between two powers of 1/2, a solved kind may be no smaller than a standard
 // filter, which it then makes instead.

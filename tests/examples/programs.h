@@ -1,4 +1,5 @@
-// Runs the programs of this folder as people do: by a shell, in a directory of the test's own.
+// Runs the programs of bloom/examples and lsm/examples as people do: by a shell, in a directory of
+// the test's own.
 #ifndef TRELLIS_TESTS_EXAMPLES_PROGRAMS_H_
 #define TRELLIS_TESTS_EXAMPLES_PROGRAMS_H_
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <fstream>
@@ -37,12 +38,25 @@ std::string AsOutput(std::string text) {
 }  // namespace
 
 std::string TextCase::Named(const std::string& name, std::string_view otherwise) const {
-  const auto found = named.find(name);
-  return found == named.end() ? std::string(otherwise) : found->second;
+  return Has(name) ? named.at(name) : std::string(otherwise);
 }
 
 uint64_t TextCase::Number(const std::string& name, uint64_t otherwise) const {
   return Has(name) ? NumberOf(Named(name)) : otherwise;
+}
+
+size_t TextCase::OneOf(const std::string& name, const std::vector<std::string>& values) const {
+  if (!Has(name)) return 0;
+  const auto found = std::find(values.begin(), values.end(), Named(name));
+  if (found != values.end()) return static_cast<size_t>(found - values.begin());
+  ADD_FAILURE() << place << ": " << name << "=" << Named(name);
+  return 0;
+}
+
+std::string TextCase::NotUnderstood() const {
+  ADD_FAILURE() << place << ": there is no command " << command << " with " << words.size()
+                << " words";
+  return "";
 }
 
 std::vector<std::string> WordsOf(std::string_view line) {
@@ -80,6 +94,8 @@ void RunTextTable(const std::string& file, const std::function<std::string(const
     std::string expected;
     while (next() && !line.empty()) expected += line + "\n";
     const std::string actual = AsOutput(run(one));
+    for (const auto& [name, value] : one.named)
+      EXPECT_TRUE(one.known.contains(name)) << one.place << ": " << name << " means nothing";
     EXPECT_EQ(actual.find("\n\n"), actual.npos) << one.place << ": an empty line in the output";
     if (!rewrites) {
       EXPECT_EQ(actual, expected) << one.place;

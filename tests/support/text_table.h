@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,10 +30,18 @@ struct TextCase {
   std::map<std::string, std::string> named;
   std::vector<std::string> input;
 
-  bool Has(const std::string& name) const { return named.contains(name); }
+  // The names that a test asked for.  Others are typing errors, and fail it.
+  mutable std::set<std::string> known;
+
+  bool Has(const std::string& name) const { return known.insert(name), named.contains(name); }
   // The value of NAME=VALUE.
   std::string Named(const std::string& name, std::string_view otherwise = "") const;
   uint64_t Number(const std::string& name, uint64_t otherwise) const;
+  // The position in `values` of the value of NAME=VALUE, 0 if the name is missing; fails the test
+  // if it is none of them.
+  size_t OneOf(const std::string& name, const std::vector<std::string>& values) const;
+  // Fails the test: nothing is done for such a command.
+  std::string NotUnderstood() const;
 };
 
 // The words of a line, separated by white space.

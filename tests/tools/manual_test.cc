@@ -33,6 +33,7 @@ std::string HelpOf(const std::string& command) {
   world.out = &out;
   world.err = &err;
   ParseCommandLine({"help", command}, world);
+  EXPECT_THAT(out.str(), HasSubstr("--json")) << command << err.str();
   return out.str();
 }
 

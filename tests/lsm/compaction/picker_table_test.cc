@@ -5,8 +5,10 @@
 //   version [style=leveled|tiered|lazy] [level0=TABLES] [plans=kept]
 //     the levels, one a line, and options; plans that run end, unless they are kept.  Answers with
 //     the level that is due, and what a merge of level 0 costs that readers may pay for
-//   pick [paid=BYTES] [as=run]      what to do; with `paid`, if readers have paid so much.  The
-//   plan runs from then on range LEVEL FROM TO [as=run]    the plan for a range; - is no bound
+//   pick [paid=BYTES] [as=run]
+//     the choice; with `paid`, after readers have paid that much.  With as=run its plan runs on
+//   range LEVEL FROM TO [as=run]
+//     the plan for a range; - is no bound
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -39,7 +41,7 @@ class PickerTable {
       plan = PlanRange(*version_, static_cast<int>(testing_support::NumberOf(one.words[0])),
                        Bound(one.words[1]), Bound(one.words[2]));
     } else {
-      return "not understood";
+      return one.NotUnderstood();
     }
     std::string text = plan ? TextOf(*plan, one.Has("paid")) : "nothing\n";
     if (one.Has("paid"))
@@ -68,10 +70,9 @@ class PickerTable {
     options_.level1_bytes = 64 << 10;
     options_.table_bytes = 64 << 10;
     options_.level0_compaction_tables = static_cast<int>(one.Number("level0", 4));
-    const std::string style = one.Named("style", "leveled");
-    options_.compaction_style = style == "tiered" ? CompactionStyle::kTiered
-                                : style == "lazy" ? CompactionStyle::kLazyLeveled
-                                                  : CompactionStyle::kLeveled;
+    constexpr CompactionStyle kStyles[] = {CompactionStyle::kLeveled, CompactionStyle::kTiered,
+                                           CompactionStyle::kLazyLeveled};
+    options_.compaction_style = kStyles[one.OneOf("style", {"leveled", "tiered", "lazy"})];
     const auto version = Version::Create(tables_->Levels(one.input));
     if (!version.ok()) return version.status().ToString();
     version_ = *version;

@@ -60,7 +60,7 @@ const std::set<std::string_view> kHarmless = {
     "pthread_mutex_lock",  // lsm/fs/mutex.h; a long wait asks the scheduler
     "pthread_mutex_trylock",
     "pthread_mutex_unlock",
-    "pthread_self",  // engine/event_queue.h: whether a callback makes the call
+    "pthread_self",  // events/event_queue.h: whether a callback makes the call
     "round",
     "snprintf",
     "sqrt",

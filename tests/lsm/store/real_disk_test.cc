@@ -11,6 +11,7 @@
 #include <random>
 #include <string>
 
+#include "absl/cleanup/cleanup.h"
 #include "lsm/bytes/status.h"
 #include "lsm/db.h"
 #include "tests/support/scratch_dir.h"
@@ -68,6 +69,10 @@ TEST_F(RealDiskTest, LogsMayHaveASmallPartition) {
   options_.log_directory = scratch_.path_of("logs");
   ASSERT_EQ(::mkdir(options_.log_directory.c_str(), 0700), 0);
   ASSERT_EQ(::mount("tmpfs", options_.log_directory.c_str(), "tmpfs", 0, "size=3m"), 0);
+  const auto unmount = absl::MakeCleanup([this] {
+    db_ = nullptr;
+    ::umount2(options_.log_directory.c_str(), MNT_DETACH);
+  });
   ASSERT_OK(Open());
   for (int i = 0; i < 6000; ++i) {
     const absl::Status status = db_->Put(Key(i % 3000), Value(i));
@@ -82,8 +87,6 @@ TEST_F(RealDiskTest, LogsMayHaveASmallPartition) {
   ASSERT_EQ(::unlink((options_.log_directory + "/RESERVE").c_str()), 0);
   ASSERT_OK(Open());
   EXPECT_OK(db_->Put("more", "y"));
-  db_ = nullptr;
-  ::umount2(options_.log_directory.c_str(), MNT_DETACH);
 }
 
 TEST_F(RealDiskTest, AStoreWithoutAReserveIsStuck) {

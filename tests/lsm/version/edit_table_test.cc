@@ -1,22 +1,23 @@
 // Edits of the manifest as tables of text: edits_encoded.txt has their bytes, edits_applied.txt the
 // state that they make.  An edit is written as a field a line:
 //
-//   snapshot | next_file_number N | last_sequence N | oldest_log N | digest_seed N | log_seed N |
-//   log_directory PATH synced N | closed N BYTES | removed LEVEL NUMBER added LEVEL NUMBER FILE_ID
-//   BYTES ENTRIES SMALLEST LARGEST [RUN]     keys as table_text.h writes entries
+//   snapshot | next_file_number N | last_sequence N | oldest_log N | digest_seed N | log_seed N
+//   log_directory PATH
+//   synced N | closed N BYTES | removed LEVEL NUMBER
+//   added LEVEL NUMBER FILE_ID BYTES ENTRIES SMALLEST LARGEST [RUN]; keys as in table_text.h
 //
 // Commands:
 //   encode    the edit's bytes, a field a line in hexadecimal digits, and whether they read back
-//   decode    bytes to an edit, or why they are none; they are written as TAG PART ...: v300 is a
-//   varint, f300 a fixed64,
-//             k:a@1 a length-prefixed internal key, K300 one of a user key of 300 bytes, s:text a
-//             length-prefixed string, t:text characters, x0aff bytes, !20 cuts the field to its
-//             first 20 bytes.  `format N` begins them, `raw PART ...` is no field
+//   decode    bytes to an edit, or why they are none; they are written as TAG PART ...  A part
+//             v300 is a varint, f300 a fixed64, k:a@1 a length-prefixed internal key, K300 one of
+//             a user key of 300 bytes, s:text a length-prefixed string, t:text characters, x0aff
+//             bytes; !20 cuts the field to its first 20 bytes.  `format N` begins them, `raw PART
+//             ...` is no field
 //   fresh     begins a state
 //   apply     adds an edit to it: the state that it makes, or why it does not fit
 //   refuse    the same, and the state stays that of before
-//   log       whether a log fits the state: NUMBER end=closed|torn|open bytes=N torn=N, or NUMBER
-//   records=N
+//   log       whether a log fits the state: NUMBER end=closed|torn|open bytes=N torn=N,
+//             or NUMBER records=N
 #include <gtest/gtest.h>
 
 #include <map>
@@ -203,7 +204,7 @@ class EditTable {
       return Apply(EditOf(one), &state);
     }
     if (one.command == "log" && one.words.size() == 1) return CheckLog(one);
-    return "not understood";
+    return one.NotUnderstood();
   }
 
  private:
@@ -231,12 +232,9 @@ class EditTable {
     const uint64_t number = NumberOf(one.words[0]);
     if (one.Has("records"))
       return state_.CheckSyncedLog(number, "L", one.Number("records", 0)).ToString();
-    const std::string end = one.Named("end");
+    constexpr LogEnd kEnds[] = {LogEnd::kOpen, LogEnd::kTorn, LogEnd::kClosed};
     return state_
-        .CheckClosedLog(number, "L",
-                        end == "closed" ? LogEnd::kClosed
-                        : end == "torn" ? LogEnd::kTorn
-                                        : LogEnd::kOpen,
+        .CheckClosedLog(number, "L", kEnds[one.OneOf("end", {"open", "torn", "closed"})],
                         one.Number("bytes", 0), one.Number("torn", 0))
         .ToString();
   }

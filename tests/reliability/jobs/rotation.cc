@@ -11,6 +11,7 @@
 #include "lsm/bytes/status.h"
 #include "lsm/db.h"
 #include "lsm/limits.h"
+#include "lsm/store/manifest_keeper.h"
 #include "lsm/store/store_files.h"
 #include "tests/lsm/engine/world.h"
 #include "tests/lsm/fs/child_process.h"
@@ -34,7 +35,7 @@ using testing_support::InChild;
 
 constexpr char kPath[] = "/store";
 constexpr char kLogsPath[] = "/logs";
-constexpr uint64_t kManifestBytesMax = uint64_t{64} << 20;  // ManifestKeeper::kBytesMin
+constexpr uint64_t kManifestBytesMax = lsm::ManifestKeeper::kBytesMin;
 constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
 
 // About the bytes of an edit that adds a table of this key alone.  With the longest keys some 500
