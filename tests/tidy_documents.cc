@@ -1,6 +1,7 @@
 #include "tests/tidy_documents.h"
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -74,6 +75,25 @@ std::string_view WithoutHead(std::string_view text) {
   return text;
 }
 
+// The headings of a document as the ends of links: "## Two `words`." is "two-words".
+std::set<std::string> AnchorsOf(const Tree& tree, const std::string& path) {
+  std::set<std::string> anchors;
+  const auto document = tree.find(path);
+  if (document == tree.end()) return anchors;
+  for (std::string_view line : Lines(document->second)) {
+    const size_t begin = line.find_first_not_of('#');
+    if (begin == 0 || begin == line.npos || line[begin] != ' ') continue;
+    std::string anchor;
+    for (const char c : Trimmed(line.substr(begin))) {
+      if (c == ' ') anchor += '-';
+      if (std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_')
+        anchor += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    }
+    anchors.insert(anchor);
+  }
+  return anchors;
+}
+
 }  // namespace
 
 Complaints LinksLeadSomewhere(const Tree& tree) {
@@ -81,11 +101,16 @@ Complaints LinksLeadSomewhere(const Tree& tree) {
   ForEachLine(tree, IsDocument, [&](const std::string& path, size_t i, std::string_view line) {
     for (size_t at = line.find("]("); at != std::string_view::npos; at = line.find("](", at + 2)) {
       std::string target(line.substr(at + 2, line.find(')', at) - at - 2));
-      target = target.substr(0, target.find('#'));
-      if (target.empty() || Contains(target, "://") || target.starts_with("mailto:")) continue;
-      std::string resolved = (fs::path(FolderOf(path)) / target).lexically_normal().string();
+      if (Contains(target, "://") || target.starts_with("mailto:")) continue;
+      const size_t hash = target.find('#');
+      const std::string anchor = hash == target.npos ? "" : target.substr(hash + 1);
+      target = target.substr(0, hash);
+      std::string resolved =
+          target.empty() ? path : (fs::path(FolderOf(path)) / target).lexically_normal().string();
       while (resolved.ends_with("/")) resolved.pop_back();
       if (!Exists(tree, resolved)) complaints.push_back(At(path, i) + "there is no " + target);
+      if (!anchor.empty() && !AnchorsOf(tree, resolved).contains(anchor))
+        complaints.push_back(At(path, i) + resolved + " has no heading #" + anchor);
     }
   });
   return complaints;

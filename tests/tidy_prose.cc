@@ -67,21 +67,25 @@ bool EndsSentence(std::string_view word) {
   return word.ends_with(".") || word.ends_with("?") || word.ends_with("!");
 }
 
-// Sentences of a passage, as numbers of words.
-std::vector<size_t> SentenceLengths(const std::string& passage) {
-  std::vector<size_t> lengths;
+struct Sentence {
+  std::string first_word;
+  size_t words = 0;
+  bool is_question = false;
+};
+
+std::vector<Sentence> SentencesOf(const std::string& passage) {
+  std::vector<Sentence> sentences;
   std::istringstream words(WithoutCode(passage));
-  size_t length = 0;
+  bool begins = true;
   for (std::string word; words >> word;) {
+    if (begins) sentences.push_back({word});
+    begins = EndsSentence(word);
+    Sentence& sentence = sentences.back();
+    sentence.is_question |= Contains(word, "?");
     if (std::any_of(word.begin(), word.end(), [](unsigned char c) { return std::isalnum(c); }))
-      ++length;
-    if (EndsSentence(word) && length > 0) {
-      lengths.push_back(length);
-      length = 0;
-    }
+      ++sentence.words;
   }
-  if (length > 0) lengths.push_back(length);
-  return lengths;
+  return sentences;
 }
 
 // The text of a comment in a line of code or of a script; empty if there is none.
@@ -99,12 +103,9 @@ bool IsWritten(std::string_view path) {
          path.ends_with(".sh");
 }
 
-// The rules about words are enforced here; the other folders follow as they are rewritten.  (The
-// files of these rules hold the words as examples.)
-bool IsRewritten(std::string_view path) {
-  if (path.starts_with("bloom/") || path.starts_with("bench/")) return false;
-  return IsDocument(path) || !path.starts_with("tests/");
-}
+// Comments of tests follow when they are rewritten.  (The rules themselves hold the words as
+// examples.)
+bool IsRewritten(std::string_view path) { return IsDocument(path) || !path.starts_with("tests/"); }
 
 // Calls `visit(path, index, prose)` for each line of prose, in lower case, with a blank at each
 // end.
@@ -114,8 +115,10 @@ void ForEachLineOfProse(const Tree& tree, Visit visit) {
     if (!IsRewritten(path)) return;
     std::string prose(IsDocument(path) ? Trimmed(line) : CommentOf(path, line));
     if (prose.empty()) return;
+    // A line that begins a sentence: what stood before it ended one.
+    const bool begins = std::isupper(static_cast<unsigned char>(prose[0])) != 0;
     for (char& c : prose) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    visit(path, i, " " + prose + " ");
+    visit(path, i, (begins ? ". " : " ") + prose + " ");
   });
 }
 
@@ -137,15 +140,30 @@ Complaints SentencesAreShort(const Tree& tree) {
     size_t sentences = 0;
     Complaints of_document;
     for (const Passage& passage : Passages(text)) {
-      for (const size_t length : SentenceLengths(passage.text)) {
+      for (const Sentence& sentence : SentencesOf(passage.text)) {
         ++sentences;
-        if (length > kWordsMax)
-          of_document.push_back(At(path, passage.line) + "a sentence of " + std::to_string(length) +
-                                " words");
+        if (sentence.words > kWordsMax)
+          of_document.push_back(At(path, passage.line) + "a sentence of " +
+                                std::to_string(sentence.words) + " words");
       }
     }
     if (of_document.size() > std::max<size_t>(1, sentences * kLongPerHundred / 100))
       complaints.insert(complaints.end(), of_document.begin(), of_document.end());
+  }
+  return complaints;
+}
+
+Complaints SentencesHaveSubjects(const Tree& tree) {
+  Complaints complaints;
+  for (const auto& [path, text] : tree) {
+    if (!IsDocument(path)) continue;
+    for (const Passage& passage : Passages(text)) {
+      for (const Sentence& sentence : SentencesOf(passage.text)) {
+        const std::string& word = sentence.first_word;
+        if (!sentence.is_question && (word == "What" || word == "Whatever" || word == "Of"))
+          complaints.push_back(At(path, passage.line) + "a sentence begins with \"" + word + "\"");
+      }
+    }
   }
   return complaints;
 }
