@@ -89,13 +89,20 @@ TEST_F(RealDiskTest, LogsMayHaveASmallPartition) {
   EXPECT_OK(db_->Put("more", "y"));
 }
 
+// A compaction may free a little space after a put has failed.  Sooner or later it cannot.
 TEST_F(RealDiskTest, AStoreWithoutAReserveIsStuck) {
   if (!is_mounted_) return;
   options_.reserve_bytes = 0;
   ASSERT_OK(Open());
-  Fill();
-  EXPECT_THAT(db_->Resume(), StatusIs(absl::StatusCode::kResourceExhausted));
-  EXPECT_THAT(Open(), StatusIs(absl::StatusCode::kResourceExhausted));
+  absl::Status resumed, opened;
+  for (int round = 0; resumed.ok() || opened.ok(); ++round) {
+    ASSERT_LT(round, 100) << "puts: " << puts_;
+    ASSERT_NO_FATAL_FAILURE(Fill());
+    resumed = db_->Resume();
+    if (!resumed.ok()) opened = Open();
+  }
+  EXPECT_THAT(resumed, StatusIs(absl::StatusCode::kResourceExhausted));
+  EXPECT_THAT(opened, StatusIs(absl::StatusCode::kResourceExhausted));
 }
 
 TEST_F(RealDiskTest, AStoreWithAReserveDeletesItsWayOut) {
