@@ -1,9 +1,14 @@
-// THE list of filter kinds that a file may hold.  To add a kind: write its struct in
-// bloom/variants/, include it here, and name it in one of the lists below.  Decoding, policies,
-// StaticFilter, sstdump, the typed tests, golden files, fuzzers and benchmarks follow.
+// The list of all filter kinds that a file may hold.  To add a kind:
 //
-// Tags and names are for ever.  A tag below 64 is a kind that a file may hold; the others are
-// objects (bloom/family.h).  0 is never written.
+//   1. Write its struct in bloom/variants/.
+//   2. Include it here.
+//   3. Name it in one of the lists below.
+//
+// Decoding, policies, StaticFilter, sstdump, the typed tests, golden files, fuzzers and benchmarks
+// follow.
+//
+// Tags and names never change once a file may hold them.  Tags below 64 are kinds in files; the
+// others are filter objects (bloom/family.h).  Tag 0 is never written.
 #ifndef TRELLIS_BLOOM_CATALOG_H_
 #define TRELLIS_BLOOM_CATALOG_H_
 
@@ -27,12 +32,12 @@
 
 namespace bloom::inline TRELLIS_ABI {
 
-// Tags from here on are of filters that are objects.
+// The first tag of filter objects.
 inline constexpr uint8_t kFirstObjectTag = 64;
 
 template <StaticKind... Kinds>
 struct KindList {
-  // Whether all have tags and names of their own, and no tag of an object.
+  // Whether all kinds have tags and names of their own, and no tag of an object.
   static consteval bool IsSound() {
     const uint8_t tags[] = {Kinds::kTag...};
     const std::string_view names[] = {Kinds::kName...};
@@ -45,7 +50,7 @@ struct KindList {
     return true;
   }
 
-  // Calls `visit` with an object of each kind, for its type.
+  // Calls `visit` with a default object of each kind, as a carrier of its type.
   template <class Visitor>
   static constexpr void ForEach(Visitor&& visit) {
     (visit(Kinds{}), ...);
@@ -59,8 +64,8 @@ struct Joined<KindList<A...>, KindList<B...>> {
   using Kinds = KindList<A..., B...>;
 };
 
-// Kinds that hold keys, which a policy can ask for: those that keys are added to one by one, and
-// those that are solved.
+// Kinds that a policy can choose: BitKinds, to which keys are added one by one, and kinds whose
+// bits are solved for all keys at once.
 using BitKinds = KindList<Standard, Blocked, SplitBlock, Shifting>;
 using SolvedKinds = KindList<Ribbon, Fuse3, Fuse4>;
 using KeyedKinds = Joined<BitKinds, SolvedKinds>::Kinds;
@@ -68,7 +73,7 @@ using KeyedKinds = Joined<BitKinds, SolvedKinds>::Kinds;
 using FileKinds = Joined<KindList<Empty>, KeyedKinds>::Kinds;
 static_assert(FileKinds::IsSound(), "a kind's tag or name is taken, or its tag is out of range");
 
-// The statics of one kind, for code that learns the kind at run time.
+// The static members of one kind, for code that learns the kind at run time.
 struct KindEntry {
   uint8_t tag;
   std::string_view name;
@@ -76,25 +81,26 @@ struct KindEntry {
   FilterFunctions (*functions)(const FilterView& view);
   uint64_t (*size_bits)(const Shape& shape);
   double (*predicted_fpp)(const Shape& shape, uint64_t key_count);
-  // Null where the kind has no bits whose share of ones tells anything.
+  // Null if the kind's share of ones carries no information.
   double (*current_fpp)(const FilterView& view) = nullptr;
   double (*key_count_from_fill)(const Shape& shape, double fill) = nullptr;
 };
 
-// Null where this library has no kind with that tag.
+// Null if this library has no kind with that tag.
 const KindEntry* FindKind(uint8_t tag);
 
-// Names of the kinds that a policy can ask for, e.g. "standard, blocked".
+// Names of the kinds that a policy can choose, e.g.  "standard, blocked".
 std::string KeyedKindNames();
 
-// A filter in bytes, judged in full.
+// The result of OpenFilter.
 struct OpenedFilter {
   ParsedFilter parsed;
-  const KindEntry* kind = nullptr;  // null where the tag is unknown or unreadable
-  FilterView view;                  // set where the state is kUsable
+  const KindEntry* kind = nullptr;  // null if the tag is unknown or unreadable
+  FilterView view;                  // set if the state is kUsable
 };
 
-// Never fails and never reads outside: any bytes whatever.  The view points into them.
+// Checks header and checksum of a filter.  Accepts any bytes, never fails and never reads outside
+// them.  The view points into `bytes`.
 OpenedFilter OpenFilter(std::string_view bytes);
 
 }  // namespace bloom

@@ -1,29 +1,34 @@
-// A filter that any number of threads add to and ask at the same time, without locks.
+// A Bloom filter that any number of threads can add to and query at the same time, without locks.
 //
 //   auto filter = bloom::ConcurrentFilter::Make(1'000'000, 0.01);
-//   if (filter->AddIfAbsent("apple")) Process("apple");  // in one thread alone
+//   if (filter->AddIfAbsent("apple")) Process("apple");  // true in one thread only
 //
-// Shape, probes and bytes are those of the blocked kind (bloom/variants/blocked.h): Serialize gives
-// what Filter<Blocked> gives for the same keys, and each loads what the other saved.  All bits of a
-// key lie in one line, which is eight words of 64 bits; a word is changed by one atomic "or", and
-// only if it lacks bits, so that a key that is there already takes no line away from other cores.
+// Shape, probes and bytes are those of the blocked kind (bloom/variants/blocked.h).  For the same
+// keys Serialize gives the bytes of Filter<Blocked>, and each loads what the other saved.  All bits
+// of a key lie in one cache line of eight 64-bit words.  An atomic "or" changes a word, and only if
+// the word lacks bits, so adding a present key does not take the line away from other cores.
 //
-// Is a key new?  The bits alone cannot tell.  Say A has set the first of two bits of a key and is
-// delayed.  Another thread B with that key finds one bit missing, as if other keys had set the
-// first, and must call the key new.  A then finds both set, and cannot know by which
-// key: by B's, so that the key was called new already, or by others, so that it was not.  Hence a
-// claim comes before the bits:
+// AddIfAbsent.  The bits alone cannot tell which thread was first.  Example: thread A sets the
+// first of a key's two bits and is delayed.  Thread B adds the same key, finds one bit missing, and
+// must call the key new.  A continues and finds both bits set.  A cannot know whether B set them
+// (the key has been called new) or other keys did (it has not).  Therefore a thread claims a key
+// before it sets the key's bits:
 //
 //     claims: | 1024 words of 64 bits |   hash = Remix(digest, seed)
 //     word (hash & 1023):  | 54 high bits of the hash | state: 10 bits |
-//                          state 1: its bits are being set, 2: they are set; all zeros: none yet
+//                          state 1: the bits are being set, 2: they are set; zero word: no claim
+//                          yet
 //
-// Whoever finds bits missing puts its hash there by compare-and-swap, after it has set the bits of
-// a claim that is still at 1, whose owner may be asleep, and has looked at its own bits once more.
-// A claim goes only after the bits of its key are set, so none comes twice, and a swap that
-// succeeds proves that no thread claimed anything there since the word was read.
+// A thread that finds bits missing
 //
-// Thread-safe, but for Clear, moving and destruction, which need exclusive access.  Movable, not
+//   1. sets the bits of the claim in its word, if that claim is in state 1 (its thread may sleep);
+//   2. looks at the bits of its own key again;
+//   3. writes its claim by compare-and-swap.
+//
+// A claim is replaced only after all bits of its key are set, so no claim occurs twice.  A
+// successful swap proves that no thread claimed anything in that word since it was read.
+//
+// Thread-safe, except Clear, moving and destruction, which need exclusive access.  Movable, not
 // copyable.
 #ifndef TRELLIS_BLOOM_CONCURRENT_H_
 #define TRELLIS_BLOOM_CONCURRENT_H_
@@ -49,19 +54,20 @@ namespace bloom::inline TRELLIS_ABI {
 class ConcurrentFilter {
  public:
   static constexpr std::string_view kName = "concurrent";
-  static constexpr uint8_t kTag = Blocked::kTag;  // in memory a filter of its own, in bytes none
+  static constexpr uint8_t kTag = Blocked::kTag;  // the bytes are those of a blocked filter
 
-  // Sized for `key_count` keys at `target_fpp`, as the blocked kind is; and 9 KiB for claims and
-  // counts.  InvalidArgument for a bad count or FPP, ResourceExhausted without memory.
+  // Makes a filter for `key_count` keys at `target_fpp`, with the size of the blocked kind plus 9
+  // KiB for claims and counts.  InvalidArgument for a bad count or FPP, ResourceExhausted without
+  // memory.
   static absl::StatusOr<ConcurrentFilter> Make(uint64_t key_count, double target_fpp,
                                                uint64_t seed = 0);
 
-  // From the bytes of Serialize, of Filter<Blocked>, or of a FilterBuilder of that kind.  DataLoss
+  // Loads the bytes of Serialize, of Filter<Blocked>, or of a FilterBuilder of that kind.  DataLoss
   // if they are damaged, Unimplemented if their version is unknown, InvalidArgument if they are a
   // filter of another kind.
   //
-  // A filter that was built from digests must be asked by digests: Add and MayContain hash keys
-  // under seed(), and would deny keys that its builder was given under another one.
+  // Query a filter that was built from digests by digests.  Add and MayContain hash keys under
+  // seed(), and would deny keys whose digests were made under another one.
   static absl::StatusOr<ConcurrentFilter> Load(std::string_view bytes);
 
   Digest DigestOf(std::string_view key) const { return bloom::DigestOf(key, header_.seed); }
@@ -69,30 +75,32 @@ class ConcurrentFilter {
   void Add(std::string_view key) { AddDigest(DigestOf(key)); }
   void AddDigest(Digest digest);
 
-  // Adds the key, and tells whether it was new.  The key is in afterwards, whatever the answer.
+  // Adds the key, and returns whether it was new.  Afterwards the filter contains the key in any
+  // case.
   //
-  // Of all calls with one key, in however many threads and at whatever times, at most one is told
-  // true.  None is only where the bits of the key were set already: by Add, Merge or Load, or by
-  // other keys, with the probability that an absent key passes.  "New" is told to the first call
-  // that claims the key, which need not be the first that began.  No thread ever waits for another.
+  // Of all calls with the same key, in any threads and at any times, at most one returns true.
+  // None does if the key's bits were already set: by Add, Merge or Load, or by other keys (with the
+  // probability of a false positive).  The call that claims the key first returns true; it need not
+  // be the call that began first.  No thread ever waits for another.
   bool AddIfAbsent(std::string_view key) { return AddDigestIfAbsent(DigestOf(key)); }
   bool AddDigestIfAbsent(Digest digest);
 
-  // False only if the key was not added before the call began: "before" as by a lock, a join, or
-  // any other hand-over between threads.  "Maybe" hands nothing over by itself: what a thread wrote
-  // before it added a key is not thereby visible to one that finds the key.
+  // False only if the key was not added before the call began, where "before" is established by a
+  // lock, a join, or any other synchronization.  A "maybe" does not synchronize: it does not make
+  // visible what another thread wrote before it added the key.
   bool MayContain(std::string_view key) const { return MayContainDigest(DigestOf(key)); }
   bool MayContainDigest(Digest digest) const;
 
-  // Adds all keys of `other`.  Those that are added to either in the meantime are in or not.
-  // InvalidArgument, naming the difference, unless shape and seed agree; nothing is changed then.
+  // Adds all keys of `other`.  Keys that are added to either filter during the call may or may not
+  // be included.  InvalidArgument, naming the difference, unless shape and seed agree; then nothing
+  // changes.
   absl::Status Merge(const ConcurrentFilter& other);
 
-  // Forgets all keys, keeps shape and seed.  REQUIRES: exclusive access.
+  // Removes all keys; keeps shape and seed.  REQUIRES: exclusive access.
   void Clear();
 
-  // Holds all keys that were added before the call began; those that are added in the meantime are
-  // in or not, or with some of their bits, and the key count may be off by as many.  Takes twice
+  // The bytes contain all keys added before the call began.  A key added during the call may be
+  // included fully, partly or not at all, and the key count may be off accordingly.  Needs twice
   // the memory of the bytes for a while.
   std::string Serialize() const;
 
@@ -100,27 +108,27 @@ class ConcurrentFilter {
   uint64_t seed() const { return header_.seed; }
   double target_fpp() const { return header_.target_fpp; }
   uint64_t size_bits() const { return Blocked::SizeBits(header_.shape); }
-  // Keys added, each time that Add was called and where AddIfAbsent was told "new", and those of
-  // merged filters.  Exact when no thread adds.
+  // Number of additions: calls of Add, calls of AddIfAbsent that returned true, and those of merged
+  // filters.  Exact while no thread adds.
   uint64_t added_count() const;
 
-  // FPP once `key_count` different keys are in.
+  // FPP with `key_count` different keys.
   double PredictedFpp(uint64_t key_count) const {
     return Blocked::PredictedFpp(header_.shape, key_count);
   }
-  // The number of keys that the filter has room for: the most with PredictedFpp <= target_fpp().
-  // That is the number that it was made for, or more where sizes are rounded up.
+  // Capacity in keys: the most with PredictedFpp <= target_fpp().  At least the number that the
+  // filter was made for; more if its size was rounded up.
   uint64_t KeyCapacity() const {
     return MostKeysWithin(target_fpp(), [this](uint64_t n) { return PredictedFpp(n); });
   }
-  // Number of ones; FPP of the bits as they are; the number of different keys, judged by the share
-  // of ones.  Each reads all bits.
+  // Number of ones; FPP of the current bits; number of different keys, estimated from the share of
+  // ones.  Each reads all bits.
   uint64_t CountOnes() const;
   double CurrentFpp() const;
   double EstimatedKeyCount() const;
 
  private:
-  // Which bits of a line a key has, as words of the line.
+  // The bits of one key, as words of its line.
   struct LineMask;
 
   ConcurrentFilter(const FilterHeader& header, AlignedBytes bits, AlignedBytes claims,
@@ -136,14 +144,14 @@ class ConcurrentFilter {
   bool Claim(uint64_t hash);
   void CountOne();
   void CountMany(uint64_t additions);
-  // As they are at some moment of the call, each word on its own.
+  // Copies words.  Each is as it was at some moment of the call.
   void CopyWords(uint64_t first, uint64_t count, uint8_t* to) const;
 
-  FilterHeader header_;  // without the key count
+  FilterHeader header_;  // its key count is not used
   AlignedBytes bits_;
   AlignedBytes claims_;
-  // Of additions: a word in a line of its own for each group of threads, and one for those of
-  // filters that were loaded or merged.
+  // Counts of additions: a word on its own cache line for each group of threads, and one for loaded
+  // and merged filters.
   AlignedBytes counts_;
 };
 

@@ -1,21 +1,20 @@
-// A Bloom filter that forgets: counters in place of bits (Fan, Cao, Almeida, Broder 2000).
+// A Bloom filter with removal: counters in place of bits (Fan, Cao, Almeida, Broder 2000).
 //
 //   auto filter = bloom::CountingFilter::Make(1'000'000, 0.01);
 //   filter->Add("apple");
 //   filter->Remove("apple");        // true
 //   filter->MayContain("apple");    // false
 //
-// A cell counts the additions of keys that have one of their probes there, each key once however
-// many of its probes it has there.  An absent key passes as in the standard filter of as many
-// cells.
+// A cell counts the additions of keys that probe it.  A key counts once, even if several of its
+// probes hit the cell.  The FPP is that of a standard filter with as many bits as there are cells.
 //
 //     cell i of a key = position i of bloom::Probes(Remix(digest, seed), cells)
 //     payload: `size` counters of `detail` bits, packed (bloom/core/packed.h)
 //
-// A counter that reached its maximum stays there for ever, since its true value is unknown: a key
-// is never denied for it, but what lies there is never forgotten either.  With as many
-// keys as planned, each added once, a cell has ln 2 keys on average, and one of 4 bits overflows
-// with a probability of 7 * 10^-17.  Keys that are added often need more bits.
+// A counter at its maximum stays there for ever, since its true value is unknown.  This causes no
+// false negative, but such a cell never becomes zero again.  With the planned number of keys, each
+// added once, a cell has ln 2 keys on average, and a counter of 4 bits overflows with probability
+// 7 * 10^-17.  If keys are added many times, use wider counters.
 //
 // Thread-safe while no thread changes it.  Movable, not copyable.
 #ifndef TRELLIS_BLOOM_COUNTING_H_
@@ -45,25 +44,25 @@ class CountingFilter {
   static constexpr uint8_t kTag = 64;
   static constexpr uint8_t kVersion = 1;
   static constexpr uint8_t kLineBytesLog2 = 0;
-  static constexpr bool kHasDetail = true;  // bits of a counter
+  static constexpr bool kHasDetail = true;  // bits per counter
 
   static constexpr uint32_t kDefaultCounterBits = 4;
   static constexpr uint32_t kMaxCounterBits = 32;
 
-  // Sized for `key_count` keys at `target_fpp`, as the standard filter is.  InvalidArgument for a
-  // bad count, FPP or width, ResourceExhausted without memory.
+  // Makes a filter for `key_count` keys at `target_fpp`, sized as the standard filter.
+  // InvalidArgument for a bad count, FPP or width, ResourceExhausted without memory.
   static absl::StatusOr<CountingFilter> Make(uint64_t key_count, double target_fpp,
                                              uint64_t seed = 0) {
     return MakeWithCounters(key_count, target_fpp, kDefaultCounterBits, seed);
   }
-  // With counters of another width: [1, 32] bits.
+  // As Make, with `counter_bits` bits per counter: [1, 32].
   static absl::StatusOr<CountingFilter> MakeWithCounters(uint64_t key_count, double target_fpp,
                                                          uint32_t counter_bits, uint64_t seed = 0);
-  // Of a number of cells, probes and bits of a counter (`detail`) that the caller chose.
+  // Makes a filter with a given number of cells, probes, and bits per counter (`detail`).
   static absl::StatusOr<CountingFilter> MakeOfShape(const Shape& shape, double target_fpp,
                                                     uint64_t seed = 0);
 
-  // From the bytes of Serialize.  DataLoss if they are damaged, Unimplemented if their version is
+  // Loads the bytes of Serialize.  DataLoss if they are damaged, Unimplemented if their version is
   // unknown, InvalidArgument if they are a filter of another kind.
   static absl::StatusOr<CountingFilter> Load(std::string_view bytes);
 
@@ -72,27 +71,27 @@ class CountingFilter {
   void Add(std::string_view key) { AddDigest(DigestOf(key)); }
   void AddDigest(Digest digest);
 
-  // Takes back one addition.  False if there was none, as far as can be told, and then nothing is
-  // changed.  To remove a key that was never added but passes damages others: they may then be
-  // denied.
+  // Undoes one addition.  Returns false, and changes nothing, if the filter can tell that there was
+  // none.  Removing a key that was never added but passes damages the filter: it may then deny
+  // other keys.
   bool Remove(std::string_view key) { return RemoveDigest(DigestOf(key)); }
   bool RemoveDigest(Digest digest);
 
-  // False only if the key was never added, or removed as often.
+  // False only if the key was never added, or was removed as often as it was added.
   bool MayContain(std::string_view key) const { return MayContainDigest(DigestOf(key)); }
   bool MayContainDigest(Digest digest) const;
 
-  // Union: adds the counters, each up to its maximum.  Intersection: the lower of two counters;
-  // holds at least the keys of both.  InvalidArgument, naming the difference, unless shape and seed
-  // agree; nothing is changed then.
+  // Merge adds the counters, each up to its maximum (union).  Intersect takes the lower of two
+  // counters; the result contains at least the keys of both.  InvalidArgument, naming the
+  // difference, unless shape and seed agree; then nothing changes.
   absl::Status Merge(const CountingFilter& other) { return stored_.Merge(other.stored_); }
   absl::Status Intersect(const CountingFilter& other) { return stored_.Intersect(other.stored_); }
 
-  // Forgets all keys, keeps shape and seed.
+  // Removes all keys; keeps shape and seed.
   void Clear() { stored_.Clear(); }
 
   std::string Serialize() const { return stored_.Serialize(); }
-  // The standard filter of the keys that are in: a bit a cell, for Filter<Standard>::Load and
+  // Bytes of a standard filter with the same keys, one bit per cell, for Filter<Standard>::Load and
   // FilterReader.  ResourceExhausted without memory.
   absl::StatusOr<std::string> SerializeAsStandard() const;
 
@@ -101,25 +100,25 @@ class CountingFilter {
   uint64_t seed() const { return stored_.header.seed; }
   double target_fpp() const { return stored_.header.target_fpp; }
   uint64_t size_bits() const { return stored_.counters.size_bits(); }
-  // Additions less removals.
+  // Additions minus removals.
   uint64_t added_count() const { return stored_.header.key_count; }
 
-  // FPP once `key_count` different keys are in.
+  // FPP with `key_count` different keys.
   double PredictedFpp(uint64_t key_count) const;
-  // The number of keys that the filter has room for: the most with PredictedFpp <= target_fpp().
-  // That is the number that it was made for, or more where sizes are rounded up.
+  // Capacity in keys: the most with PredictedFpp <= target_fpp().  At least the number that the
+  // filter was made for; more if its size was rounded up.
   uint64_t KeyCapacity() const {
     return MostKeysWithin(target_fpp(), [this](uint64_t n) { return PredictedFpp(n); });
   }
-  // Number of cells that are not zero: the ones of the standard filter of the same keys.
+  // Number of nonzero cells: the number of ones in the standard filter of the same keys.
   uint64_t CountOnes() const { return stored_.counters.CountNonZero(); }
-  // FPP of the counters as they are; the number of different keys, judged by the share of cells
-  // that are not zero; the number of counters that will never be lowered.  Each reads all of them.
+  // FPP of the current counters; number of different keys, estimated from the share of nonzero
+  // cells; number of counters at their maximum, which never decrease.  Each reads all counters.
   double CurrentFpp() const;
   double EstimatedKeyCount() const;
   uint64_t CountSaturated() const { return stored_.CountSaturated(); }
 
-  // What is wrong with a shape and payload from a file; empty if nothing.
+  // Describes what is wrong with a shape and payload from a file; empty if nothing is.
   static std::string Problem(const Shape& shape, std::span<const uint8_t> payload);
 
  private:

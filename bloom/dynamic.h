@@ -1,24 +1,23 @@
-// A filter that grows row by row (Guo, Wu, Chen, Yuan, Luo 2010): whenever its rows are full it
-// gets another one, of the same shape.
+// A filter that grows by rows of equal shape (Guo, Wu, Chen, Yuan, Luo 2010).  When all rows are
+// full, it adds another one.
 //
-//   auto filter = bloom::DynamicFilter<>::Make(100'000, 0.001);  // keys a row, FPP of a full row
+//   auto filter = bloom::DynamicFilter<>::Make(100'000, 0.001);  // keys per row, FPP of a full row
 //   filter->Add("apple");                                        // as often as you like
 //   filter->MayContain("pear");
 //
-// A row takes a number c of additions.  A key goes into the first row that has room, and passes if
-// it passes any row.  With f(n) the FPP of a row of n keys, that of the whole is
+// A row takes c additions.  A key goes into the first row that has room, and passes if it passes
+// any row.  With f(n) the FPP of a row of n keys, the FPP of the whole is
 //
 //     1 - (1 - f(c))^floor(n / c) * (1 - f(n mod c))
 //
-// which grows with the number of rows, about n / c * f(c): for streams without an end there is
-// bloom/scalable.h.  A query costs a look into each row, where an absent key is concerned.
+// It grows with the number of rows, about n / c * f(c).  For unbounded streams use
+// bloom/scalable.h. A query of an absent key looks into every row.
 //
-// A row is any filter that is a RowFilter, such as Filter<Blocked> and Filter<Standard>, or
-// CountingFilter, with which keys can be removed.
+// A row is any RowFilter, such as Filter<Blocked> or Filter<Standard>; with CountingFilter keys can
+// be removed.
 //
-// There is no Intersect, since rows of two filters have nothing to do with one another: a key may
-// lie in the first row here and in the second there, and an intersection row by row, as in a known
-// implementation, denies it.
+// There is no Intersect: a key may lie in the first row of one filter and in the second of the
+// other, so an intersection row by row would deny it.
 //
 // Thread-safe while no thread changes it.  Movable, not copyable.
 #ifndef TRELLIS_BLOOM_DYNAMIC_H_
@@ -47,8 +46,8 @@
 
 namespace bloom::inline TRELLIS_ABI {
 
-// Its bytes: the header's size is c, its detail the tag of the rows; the parts are the rows in
-// their order, at least one.
+// Bytes: the header's size is c, its detail is the tag of the rows.  The parts are the rows in
+// order, at least one.
 template <RowFilter Row = Filter<Blocked>>
 class DynamicFilter {
   static constexpr auto kNameChars = NameWithRows<Row>("dynamic");
@@ -58,23 +57,23 @@ class DynamicFilter {
   static constexpr uint8_t kTag = 71;
   static constexpr uint8_t kVersion = 1;
   static constexpr uint8_t kLineBytesLog2 = 0;
-  static constexpr bool kHasDetail = true;  // the tag of the rows
+  static constexpr bool kHasDetail = true;  // tag of the rows
 
-  // With rows that are sized for `row_capacity` keys at `target_fpp` each.  Errors as for
+  // Makes a filter whose rows are made for `row_capacity` keys at `target_fpp` each.  Errors as for
   // Row::Make.
   static absl::StatusOr<DynamicFilter> Make(uint64_t row_capacity, double target_fpp,
                                             uint64_t seed = 0) {
     if (row_capacity == 0) return absl::InvalidArgumentError("row_capacity must be at least 1");
     return From(row_capacity, Row::Make(row_capacity, target_fpp, seed));
   }
-  // With rows of a shape that the caller chose.
+  // Makes a filter with rows of a given shape.
   static absl::StatusOr<DynamicFilter> MakeOfShape(uint64_t row_capacity, const Shape& row_shape,
                                                    double target_fpp, uint64_t seed = 0) {
     if (row_capacity == 0) return absl::InvalidArgumentError("row_capacity must be at least 1");
     return From(row_capacity, Row::MakeOfShape(row_shape, target_fpp, seed));
   }
 
-  // From the bytes of Serialize.  DataLoss if they are damaged, Unimplemented if their version is
+  // Loads the bytes of Serialize.  DataLoss if they are damaged, Unimplemented if their version is
   // unknown, InvalidArgument if they are a filter of another kind or with other rows.
   static absl::StatusOr<DynamicFilter> Load(std::string_view bytes) {
     const absl::StatusOr<ParsedFilter> parsed = ParseAs<DynamicFilter>(bytes);
@@ -91,13 +90,12 @@ class DynamicFilter {
 
   Digest DigestOf(std::string_view key) const { return bloom::DigestOf(key, header_.seed); }
 
-  // Adds and counts a key whether or not it is in already, and so uses up room: the same key again
-  // and again makes row after row.  AddIfAbsent does not.  Without memory for a further row, the
-  // last one takes more keys than its share.
+  // Adds a key.  Repeated additions of one key use up room each time, and make further rows;
+  // AddIfAbsent avoids that.  If there is no memory for a further row, the last one is overfilled.
   void Add(std::string_view key) { AddDigest(DigestOf(key)); }
   void AddDigest(Digest digest) { RowWithRoom().AddDigest(digest); }
 
-  // Adds a key that does not pass yet; true if it did not, and then it is certainly new.
+  // Adds the key unless it passes.  Returns true if it did not pass; it is then certainly new.
   bool AddIfAbsent(std::string_view key) { return AddDigestIfAbsent(DigestOf(key)); }
   bool AddDigestIfAbsent(Digest digest) {
     if (MayContainDigest(digest)) return false;
@@ -105,11 +103,10 @@ class DynamicFilter {
     return true;
   }
 
-  // Takes back one addition, if exactly one row lets the key pass, which is then the row that it is
-  // in.  Otherwise false, and nothing is changed: the key is in no row, or its row is unknown.
-  // The latter happens to keys that were added in two rows, and to a share of
-  // 1 - (1 - f)^(rows - 1) of the others.  To remove a key that was never added but passes damages
-  // others: they may then be denied.
+  // Undoes one addition, if exactly one row lets the key pass.  Otherwise returns false and changes
+  // nothing: no row has the key, or its row is ambiguous.  It is ambiguous for keys that were added
+  // in two rows, and for a share of 1 - (1 - f)^(rows - 1) of the others.  Removing a key that was
+  // never added but passes damages the filter: it may then deny other keys.
   bool Remove(std::string_view key) requires RemovableRow<Row> {
     return RemoveDigest(DigestOf(key));
   }
@@ -125,14 +122,14 @@ class DynamicFilter {
     return true;
   }
 
-  // False only if the key was never added, or removed.
+  // False only if the key was never added, or was removed.
   bool MayContain(std::string_view key) const { return MayContainDigest(DigestOf(key)); }
   bool MayContainDigest(Digest digest) const { return AnyMayContain(rows_, digest); }
 
-  // Adds all keys of `other`: each of its rows goes into the first row here that has room for all
-  // its keys, or becomes a further row; none is overfilled.  InvalidArgument, naming the
-  // difference, unless capacity, target, seed and the shape of the rows agree, ResourceExhausted
-  // without memory; nothing is changed then.
+  // Adds all keys of `other`.  Each of its rows is merged into the first row here that has room for
+  // all its keys, or becomes a further row.  No row is overfilled.  InvalidArgument, naming the
+  // difference, unless capacity, target, seed and row shape agree; ResourceExhausted without
+  // memory.  On an error nothing changes.
   absl::Status Merge(const DynamicFilter& other) {
     if (absl::Status status =
             CheckRowsMergeable(header_, other.header_, rows_[0].shape(), other.rows_[0].shape());
@@ -141,8 +138,8 @@ class DynamicFilter {
     absl::StatusOr<std::vector<Row>> copies = CopyRows(other.rows_);
     if (!copies.ok()) return copies.status();
     SkipFullRows();
-    // A full row fits into an empty one only.  Rows get no emptier here, so that all full ones
-    // together look for those once.
+    // A full row fits only into an empty one.  Rows here never lose keys, so one pass looks for the
+    // empty ones.
     size_t maybe_empty = with_room_;
     for (Row& row : *copies) {
       if (row.added_count() == 0) continue;
@@ -159,7 +156,7 @@ class DynamicFilter {
     return absl::OkStatus();
   }
 
-  // Forgets all keys, and all rows but one.
+  // Removes all keys, and all rows but one.
   void Clear() {
     rows_.erase(rows_.begin() + 1, rows_.end());
     rows_[0].Clear();
@@ -179,26 +176,26 @@ class DynamicFilter {
   // REQUIRES: i < row_count().
   const Row& row(size_t i) const { return rows_[i]; }
   uint64_t seed() const { return header_.seed; }
-  // Of a full row.
+  // FPP of a full row.
   double target_fpp() const { return header_.target_fpp; }
   uint64_t size_bits() const { return SizeBitsOf(rows_); }
-  // Additions less removals.
+  // Additions minus removals.
   uint64_t added_count() const { return AddedTo(rows_); }
 
-  // FPP once `key_count` different keys are in, by the formula above.
+  // FPP with `key_count` different keys, by the formula above.
   double PredictedFpp(uint64_t key_count) const {
     AnyPasses any;
     any.Add(rows_[0].PredictedFpp(row_capacity()), key_count / row_capacity());
     any.Add(rows_[0].PredictedFpp(key_count % row_capacity()));
     return any.Fpp();
   }
-  // FPP of the bits as they are; the number of different keys, judged by the fill of the rows,
-  // where one that is in two rows counts twice.  Each reads all rows.
+  // FPP of the current bits; number of different keys, estimated from the fill of the rows (a key
+  // in two rows counts twice).  Each reads all rows.
   double CurrentFpp() const { return CurrentFppOf(rows_); }
   double EstimatedKeyCount() const { return EstimatedKeyCountOf(rows_); }
 
-  // What is wrong with a shape and payload from a file, the rows themselves apart; empty if
-  // nothing.
+  // Describes what is wrong with a shape and payload from a file, except in the rows themselves;
+  // empty if nothing is.
   static std::string Problem(const Shape& shape, std::span<const uint8_t> payload) {
     if (shape.detail != RowTagOf(shape.detail)) return "has a detail that no such filter has";
     return RowsProblem(shape, payload, 1, UINT64_MAX);
@@ -207,7 +204,7 @@ class DynamicFilter {
  private:
   DynamicFilter(const FilterHeader& header, std::vector<Row> rows)
       : header_(header), rows_(std::move(rows)) {
-    header_.key_count = 0;  // rows know theirs
+    header_.key_count = 0;  // each row has its own count
   }
 
   static absl::StatusOr<DynamicFilter> From(uint64_t row_capacity, absl::StatusOr<Row> first) {
@@ -233,7 +230,7 @@ class DynamicFilter {
 
   FilterHeader header_;
   std::vector<Row> rows_;  // at least one
-  size_t with_room_ = 0;   // no row before it has room
+  size_t with_room_ = 0;   // rows before it have no room
 };
 
 }  // namespace bloom

@@ -1,10 +1,10 @@
-// THE lists of the filters that are objects: made in memory, changed key by key, saved and loaded.
-// To add one: include its header here (bloom/literature.h for one in that folder), and name it in
-// one of the lists below.  Typed tests, golden files, fuzzers and the lab follow, or do not compile
-// until they know how to ask it.
+// The lists of all filter objects: filters that are made in memory, changed key by key, saved and
+// loaded.  To add one, include its header here (bloom/literature.h for one in that folder) and name
+// it in one of the lists below.  Typed tests, golden files, fuzzers and the lab follow; where they
+// need code to query it, they do not compile without it.
 //
-// Their bytes have the header of all filters (bloom/core/filter_format.h), with tags of their own,
-// from 64 on.  A FilterReader answers "maybe" to them and names the tag.
+// Their bytes have the header of all filters (bloom/core/filter_format.h), with tags from 64 on.  A
+// FilterReader answers "maybe" to them and names the tag.
 #ifndef TRELLIS_BLOOM_FAMILY_H_
 #define TRELLIS_BLOOM_FAMILY_H_
 
@@ -30,20 +30,20 @@ namespace bloom::inline TRELLIS_ABI {
 template <KeyFilter... Filters>
 struct FilterList {};
 
-// Those that answer "was this key added?", each sized from the number of keys and a target FPP.
+// Filters that answer "was this key added?", made from a number of keys and a target FPP.
 using Family = FilterList<Filter<Standard>, Filter<Blocked>, Filter<SplitBlock>, Filter<Shifting>,
                           ConcurrentFilter, CountingFilter, SpectralFilter, ShiftingCountingFilter,
                           ShiftingDoubleFilter, DynamicFilter<>, DynamicFilter<CountingFilter>,
                           ScalableFilter<>, RetouchedFilter, RotatingFilter<>>;
 
-// Those that answer another question, or take something else than keys.
+// Filters that answer another question, or take something other than keys.
 template <class... Filters>
 struct ObjectList {};
 using OtherFilters =
     ObjectList<SpatialFilter, ShiftingAssociationFilter, ShiftingMultiplicityFilter, PrefixFilter,
                ParquetFilter, VectorFilter<float>, VectorFilter<float, CountingFilter>>;
 
-// --- what a compiler checks ---
+// --- checked at compile time ---
 
 // Parquet's bytes have no tag.
 template <class F>
@@ -57,7 +57,7 @@ inline constexpr bool kHaveOneTag = false;
 template <class RowsOfA, class RowsOfB>
 inline constexpr bool kHaveOneTag<DynamicFilter<RowsOfA>, DynamicFilter<RowsOfB>> = true;
 
-// Whether a tag is one of a kind in files, whose bytes the filter then has.
+// Whether a tag is that of a kind in files.  The filter's bytes are then those of that kind.
 template <class... Kinds>
 consteval bool IsTagOf(KindList<Kinds...>, uint8_t tag) {
   return ((Kinds::kTag == tag) || ...);

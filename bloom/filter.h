@@ -1,13 +1,13 @@
-// A filter in memory that keys are added to one by one: for programs that want a filter and no
-// store.
+// A Bloom filter in memory, to which keys are added one by one.  For programs that need a filter
+// without a store.
 //
 //   auto filter = bloom::Filter<bloom::Blocked>::Make(1'000'000, 0.01);  // absl::StatusOr
 //   filter->Add("apple");
-//   filter->MayContain("pear");                     // false, but for one key in a hundred
+//   filter->MayContain("pear");                     // false, except for one key in a hundred
 //   const std::string bytes = filter->Serialize();  // for a file; Load reads it back
 //
-// Thread-safe while no thread changes it; a change needs exclusive access.  Movable, not
-// copyable. More keys than it was made for raise the FPP: CurrentFpp() tells to what.
+// Thread-safe while no thread changes it; a change needs exclusive access.  Movable, not copyable.
+// More keys than planned raise the FPP; CurrentFpp() returns the actual one.
 #ifndef TRELLIS_BLOOM_FILTER_H_
 #define TRELLIS_BLOOM_FILTER_H_
 
@@ -43,18 +43,18 @@ class Filter {
   static constexpr uint8_t kTag = Layout::kTag;
   using LayoutType = Layout;
 
-  // Sized for `key_count` keys at `target_fpp`.  `seed` makes keys that collide in one filter
-  // differ in another; where keys come from strangers, draw it at random.  InvalidArgument for a
-  // bad count or FPP, ResourceExhausted without memory.
+  // Makes a filter for `key_count` keys at `target_fpp`.  Filters with different `seed`s have
+  // different false positives; draw the seed at random if untrusted users choose keys.
+  // InvalidArgument for a bad count or FPP, ResourceExhausted without memory.
   static absl::StatusOr<Filter> Make(uint64_t key_count, double target_fpp, uint64_t seed = 0) {
     absl::StatusOr<Shape> shape = Layout::ShapeFor(key_count, target_fpp);
     if (!shape.ok()) return shape.status();
     return MakeOfShape(*shape, target_fpp, seed);
   }
 
-  // Makes a filter with a size and a number of probes that the caller chooses (bloom/parameters.h
-  // helps), for instance one that can be folded.  `target_fpp` is stored and has no other effect.
-  // Errors as above, and InvalidArgument for a shape that the layout cannot have.
+  // Makes a filter with a given size and number of probes (bloom/parameters.h helps to choose), for
+  // example one that can be folded.  `target_fpp` is stored and has no other effect.  Errors as
+  // above, and InvalidArgument for a shape that the layout cannot have.
   static absl::StatusOr<Filter> MakeOfShape(const Shape& shape, double target_fpp,
                                             uint64_t seed = 0) {
     if (absl::Status status = CheckTargetFpp(target_fpp); !status.ok()) return status;
@@ -64,13 +64,13 @@ class Filter {
     return Filter(*std::move(stored));
   }
 
-  // From the bytes of Serialize, or of a FilterBuilder of the same kind that keys were added to.
-  // DataLoss if they are damaged, Unimplemented if their version is unknown, InvalidArgument if
-  // they are a filter of another kind; so is that of a FilterBuilder without keys, which is empty
-  // and has no room for any.
+  // Loads the bytes of Serialize, or of a FilterBuilder of the same kind.  DataLoss if they are
+  // damaged, Unimplemented if their version is unknown, InvalidArgument if they are a filter of
+  // another kind.  (A FilterBuilder without keys makes the kind "empty", which has no room for
+  // keys.)
   //
-  // A filter that was built from digests must be asked by digests: Add and MayContain hash keys
-  // under seed(), and would deny keys that its builder was given under another one.
+  // Query a filter that was built from digests by digests.  Add and MayContain hash keys under
+  // seed(), and would deny keys whose digests were made under another one.
   static absl::StatusOr<Filter> Load(std::string_view bytes) {
     absl::StatusOr<StoredBits> stored = StoredBits::Load<Layout>(bytes);
     if (!stored.ok()) return stored.status();
@@ -80,7 +80,7 @@ class Filter {
   Filter(Filter&&) = default;
   Filter& operator=(Filter&&) = default;
 
-  // The digest of a key in this filter, for those who ask it more than once.
+  // The digest of a key in this filter, for callers that use it more than once.
   Digest DigestOf(std::string_view key) const { return bloom::DigestOf(key, seed()); }
 
   TRELLIS_OF_THIS_CPU void Add(std::string_view key) { AddDigest(DigestOf(key)); }
@@ -90,17 +90,16 @@ class Filter {
     stored_.header.CountKeys(digests.size());
   }
 
-  // Asks and adds in one: what a stream is rid of its duplicates with.  True if the key did not
-  // pass, so that it is certainly new, and is in now; false if it passed, and then nothing is
-  // changed.
+  // Adds the key unless it passes, e.g. to remove duplicates from a stream.  Returns true if it did
+  // not pass; it is then certainly new.  Returns false if it passed; nothing changes then.
   TRELLIS_OF_THIS_CPU bool AddIfAbsent(std::string_view key) {
     return AddDigestIfAbsent(DigestOf(key));
   }
   TRELLIS_OF_THIS_CPU bool AddDigestIfAbsent(Digest digest) {
     return AddHashIfAbsent(digest, Remix(digest, seed()));
   }
-  // were_absent[i] = AddDigestIfAbsent(digests[i]) for one i after the other, with the cache misses
-  // of many of them overlapped.  REQUIRES: were_absent.size() >= digests.size().
+  // were_absent[i] = AddDigestIfAbsent(digests[i]), in order of i, with the cache misses of many
+  // digests overlapped.  REQUIRES: were_absent.size() >= digests.size().
   TRELLIS_OF_THIS_CPU void AddDigestsIfAbsent(std::span<const Digest> digests,
                                               std::span<bool> were_absent) {
     assert(were_absent.size() >= digests.size());
@@ -116,27 +115,29 @@ class Filter {
   TRELLIS_OF_THIS_CPU bool MayContainDigest(Digest digest) const {
     return HasAll(digest, Remix(digest, seed()));
   }
-  // Starts to load what MayContainDigest looks at first: for those who know many digests ahead.
+  // Starts loading the memory that MayContainDigest reads first.  For callers that know many
+  // digests in advance.
   void Prefetch(Digest digest) const { functions_.prefetch(view(), digest); }
-  // results[i] = MayContainDigest(digests[i]), in less time from about eight of them on.  REQUIRES:
-  // results.size() >= digests.size().
+  // results[i] = MayContainDigest(digests[i]); faster than single calls from about eight digests
+  // on.  REQUIRES: results.size() >= digests.size().
   void MayContainBatch(std::span<const Digest> digests, std::span<bool> results) const {
     assert(results.size() >= digests.size());
     functions_.may_contain_batch(view(), digests.data(), digests.size(), results.data());
   }
 
-  // Adds all keys of `other`: bit for bit what adding them one by one would give.  InvalidArgument,
-  // naming the difference, unless shape and seed agree; nothing is changed then.
+  // Adds all keys of `other`.  The bits are the same as if they were added one by one.
+  // InvalidArgument, naming the difference, unless shape and seed agree; then nothing changes.
   absl::Status Merge(const Filter& other) { return stored_.Merge(other.stored_); }
 
-  // Keeps only bits that `other` has too.  Every key that was added to both passes, and more absent
-  // keys than in a filter made of those alone: bits of different keys may meet.  added_count() is
-  // then the lower of the two, of which the keys in both are at most as many.  Errors as for Merge.
+  // Keeps only bits that `other` also has.  Every key that was added to both passes.  More absent
+  // keys pass than in a filter made of those keys, since bits of different keys may coincide.
+  // added_count() becomes the lower of the two counts, an upper bound of the common keys.  Errors
+  // as for Merge.
   absl::Status Intersect(const Filter& other) { return stored_.Intersect(other.stored_); }
 
-  // Halves the size: bit for bit what adding the same keys to a filter of half the size would give,
-  // with an FPP that is higher accordingly.  InvalidArgument if the size (bits, or lines) is odd,
-  // ResourceExhausted without memory; nothing is changed then.
+  // Halves the size.  The bits are the same as if the keys were added to a filter of half the size,
+  // so the FPP rises accordingly.  InvalidArgument if the size (bits, or lines) is odd,
+  // ResourceExhausted without memory; then nothing changes.
   absl::Status FoldInHalf() requires FoldableLayout<Layout> {
     if (shape().size % 2 != 0) {
       return absl::InvalidArgumentError("a filter of odd size cannot be folded: size " +
@@ -153,30 +154,31 @@ class Filter {
     return absl::OkStatus();
   }
 
-  // Forgets all keys, keeps shape and seed.
+  // Removes all keys; keeps shape and seed.
   void Clear() { stored_.Clear(); }
 
-  // A header and the bits, as bloom/core/filter_format.h draws them; FilterReader reads them too.
+  // Header and bits, as bloom/core/filter_format.h draws them.  FilterReader reads them too.
   std::string Serialize() const { return stored_.Serialize(); }
 
-  // Its bits, valid until it is folded, assigned to or destroyed; moving it keeps them.
+  // The bits.  Valid until the filter is folded, assigned to or destroyed; still valid after a
+  // move.
   const FilterView& view() const { return view_; }
   const Shape& shape() const { return stored_.header.shape; }
   uint64_t seed() const { return stored_.header.seed; }
   double target_fpp() const { return stored_.header.target_fpp; }
   uint64_t size_bits() const { return Layout::SizeBits(shape()); }
-  // Keys added, each time that one was, and those of merged filters.
+  // Number of additions, including those of merged filters.
   uint64_t added_count() const { return stored_.header.key_count; }
 
-  // FPP once `key_count` different keys are in.
+  // FPP with `key_count` different keys.
   double PredictedFpp(uint64_t key_count) const { return Layout::PredictedFpp(shape(), key_count); }
-  // FPP of the bits as they are.  Reads all of them.
+  // FPP of the current bits.  Reads all of them.
   double CurrentFpp() const { return Layout::CurrentFpp(view()); }
-  // Number of different keys, judged by the share of ones; infinity if all bits are set.  Reads all
-  // bits.
+  // Number of different keys, estimated from the share of ones; infinity if all bits are set.
+  // Reads all bits.
   double EstimatedKeyCount() const { return Layout::KeyCountFromFill(shape(), Fill()); }
-  // The number of keys that the filter has room for: the most with PredictedFpp <= target_fpp().
-  // That is the number that it was made for, or more where sizes are rounded up.
+  // Capacity in keys: the most with PredictedFpp <= target_fpp().  At least the number that the
+  // filter was made for; more if its size was rounded up.
   uint64_t KeyCapacity() const {
     return MostKeysWithin(target_fpp(), [this](uint64_t n) { return PredictedFpp(n); });
   }
@@ -200,8 +202,8 @@ class Filter {
     }
   }
 
-  // In all of these `hash` is Remix(digest, seed()).  What is called by a pointer makes its own of
-  // the digest; what is inlined takes this one.
+  // In these functions `hash` is Remix(digest, seed()).  Functions called by pointer compute it
+  // from the digest; inlined ones take it.
   TRELLIS_OF_THIS_CPU bool HasAll(Digest digest, [[maybe_unused]] uint64_t hash) const {
     if constexpr (InlinedLayout<Layout>) {
       return Layout::Inlined::HasAll(view(), hash);
@@ -230,7 +232,7 @@ class Filter {
   }
 
   StoredBits stored_;
-  FilterView view_;  // of its bits, ready for every question
+  FilterView view_;  // of the bits, ready for queries
   FilterFunctions functions_;
   AddFunction add_;
 };

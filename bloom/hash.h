@@ -1,7 +1,8 @@
-// The one digest that a lookup computes of its key, the remix that makes it another one per file,
-// and the checksum of a filter's bytes.
+// The digest of a key, computed once per lookup; the remix, which makes an independent digest for
+// each file; and the checksum of a filter's bytes.
 //
-// All three are frozen: filters on disk depend on them.  tests/bloom pins them with golden values.
+// All three are frozen, since filters on disk depend on them.  Golden values in tests/bloom pin
+// them.
 #ifndef TRELLIS_BLOOM_HASH_H_
 #define TRELLIS_BLOOM_HASH_H_
 
@@ -17,18 +18,17 @@ namespace bloom::inline TRELLIS_ABI {
 // 64 bits that stand for a key.
 using Digest = uint64_t;
 
-// XXH3-64 of the key's bytes under a seed (xxHash 0.8 or newer: the same on every platform). Stores
-// draw the seed at random, so that keys that collide in one store do not in the next; this is no
-// MAC.
+// XXH3-64 of the key's bytes under a seed (xxHash 0.8 or newer, the same on every platform).
+// Stores draw the seed at random, so that different stores have different collisions.  Not a MAC.
 Digest DigestOf(std::string_view key, uint64_t seed);
 
-// The hashes that digests may be made with.
+// Hash functions for digests.
 enum class DigestHash : uint8_t {
   kXxh3 = 1,
-  kSipHash = 2,  // SipHash-2-4 (siphash.h), for keys that strangers choose: slower
+  kSipHash = 2,  // SipHash-2-4 (bloom/core/siphash.h), for keys that untrusted users choose; slower
 };
 
-// What the digests of one store are made with.
+// Hash function and seed of a store's digests.
 struct DigestSeed {
   constexpr DigestSeed(uint64_t xxh3_seed = 0) : low(xxh3_seed) {}  // NOLINT: the common one
   constexpr DigestSeed(DigestHash of, uint64_t low_half, uint64_t high_half)
@@ -37,16 +37,17 @@ struct DigestSeed {
 
   DigestHash hash = DigestHash::kXxh3;
   uint64_t low = 0;
-  uint64_t high = 0;  // of SipHash's key
+  uint64_t high = 0;  // second half of SipHash's key
 };
 
 Digest DigestOf(std::string_view key, const DigestSeed& seed);
 
-// Of the 64-bit finalizer of MurmurHash3 (Appleby).
+// Factors of the 64-bit finalizer of MurmurHash3 (Appleby).
 inline constexpr uint64_t kRemixFactors[] = {0xff51afd7ed558ccdULL, 0xc4ceb9fe1a85ec53ULL};
 
-// Another digest from this one, a bijection for each salt: every bit of the result depends on every
-// bit of the digest. Steps: xor the salt, then that finalizer (multiply-xorshift).
+// An independent digest for each salt: xors the salt, then applies that finalizer
+// (multiply-xorshift).  A bijection for each salt; every bit of the result depends on every bit of
+// the digest.
 constexpr Digest Remix(Digest digest, uint64_t salt) {
   uint64_t h = digest ^ salt;
   h ^= h >> 33;
@@ -57,15 +58,15 @@ constexpr Digest Remix(Digest digest, uint64_t salt) {
   return h;
 }
 
-// hashes[i] = Remix(digests[i], salt), four at a time where the CPU can.  `simd` is for tests and
-// benchmarks; it must be one that this CPU has.
+// hashes[i] = Remix(digests[i], salt), four at a time if the CPU can.  `simd` is for tests and
+// benchmarks; the CPU must support it.
 void RemixAll(std::span<const Digest> digests, uint64_t salt, uint64_t* hashes,
               Simd simd = BestSimd());
 
 // XXH3-64, seed 0, of the bytes of `head` followed by those of `body`.
 uint64_t ChecksumOf(std::string_view head, std::string_view body);
 
-// XXH64, seed 0: another hash, which files of others are written with.
+// XXH64, seed 0: for filters of other programs, such as Parquet's.
 uint64_t Xxh64Of(std::string_view bytes);
 
 }  // namespace bloom

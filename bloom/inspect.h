@@ -1,4 +1,4 @@
-// What tools show of a filter besides FilterReader::Describe.
+// Details of a filter for tools, in addition to FilterReader::Describe.
 #ifndef TRELLIS_BLOOM_INSPECT_H_
 #define TRELLIS_BLOOM_INSPECT_H_
 
@@ -10,9 +10,9 @@
 
 namespace bloom::inline TRELLIS_ABI {
 
-// Share of ones in each of `parts` equal stretches of the filter's bits, in order: a picture of the
-// fill. Fewer parts if there are fewer bits; none if the filter is empty, not usable, or of a kind
-// whose fill tells nothing (FilterReader::has_fill).  Reads the whole filter.
+// Shows how evenly a filter is filled: the share of ones in each of `parts` equal ranges of its
+// bits, in order.  Fewer parts if there are fewer bits.  Empty if the filter is empty or not
+// usable, or its fill carries no information (FilterReader::has_fill).  Reads the whole filter.
 std::vector<double> FillByPart(const FilterReader& reader, size_t parts);
 
 }  // namespace bloom

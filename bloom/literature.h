@@ -1,14 +1,14 @@
-// The filters that serve the literature: what papers propose and measure, kept for comparison and
-// for the rare program that needs exactly one of them.  Each header says which paper it follows.
+// Filters from the literature, kept for comparison and for the rare program that needs exactly one
+// of them.  Each header names its paper.
 //
 //   RetouchedFilter              denies chosen false positives, and some keys with them
 //   ShiftingAssociationFilter    in which of two sets is a key?
 //   ShiftingCountingFilter       `counting`, with one load for two counters
 //   ShiftingDoubleFilter         `shifting` with a second array
-//   ShiftingMultiplicityFilter   how often is a key there, of counts that are known beforehand?
+//   ShiftingMultiplicityFilter   how often does a key occur, if all counts are known in advance?
 //   SpatialFilter                in which of many areas does a key lie?
 //   SpectralFilter               how often was a key added?
-//   VectorFilter                 keys are vectors; VectorList reads the files that they come in
+//   VectorFilter                 keys are vectors; VectorList reads the usual files of them
 #ifndef TRELLIS_BLOOM_LITERATURE_H_
 #define TRELLIS_BLOOM_LITERATURE_H_
 

@@ -1,14 +1,14 @@
-// The bits of a filter without the header of 64 bytes: for protocols that have a header of their
-// own, in which a filter is one field, for instance of a packet.
+// The bits of a filter without its header of 64 bytes.  For protocols whose own header has the
+// parameters, for example a packet with a filter as one of its fields.
 //
 //   // Both ends know that the field has 128 bits and 6 probes; the packet's number is the seed.
 //   auto seen = bloom::PayloadFilter<bloom::Standard>::Over(field, {.size = 128, .probes = 6}, id);
 //   if (seen.ok() && !seen->AddIfAbsent("router 7"))  // seen before, or a false positive
 //
-// The bits are those that follow the header in a filter with one (bloom/README.md, "The bytes").
-// Nothing in them says what they are, and nothing checks them.  Kind, shape and seed come from the
-// protocol, and so does a checksum: with other parameters, or after one flipped bit, a filter
-// denies keys that were added.
+// These are the bits that follow the header of a complete filter (bloom/README.md, "The bytes").
+// They do not describe themselves and have no checksum.  The protocol must supply kind, shape, seed
+// and a checksum: with wrong parameters, or after one flipped bit, a filter denies keys that were
+// added.
 #ifndef TRELLIS_BLOOM_PAYLOAD_H_
 #define TRELLIS_BLOOM_PAYLOAD_H_
 
@@ -29,12 +29,12 @@
 
 namespace bloom::inline TRELLIS_ABI {
 
-// The figures that the header of a filter states and its bits do not.
+// What the header of a filter states and its bits do not.
 struct PayloadParameters {
   uint8_t kind = 0;  // tag; one of bloom/catalog.h
   Shape shape;
   uint64_t seed = 0;
-  // No answer depends on these two.
+  // These two do not influence answers.
   uint64_t key_count = 0;
   double target_fpp = 0.01;
 
@@ -46,24 +46,22 @@ struct PayloadParts {
   std::string_view payload;  // points into the bytes
 };
 
-// `bytes` are those of Serialize or of a FilterBuilder.  DataLoss if they are damaged,
-// Unimplemented if their kind or version is not one of bloom/catalog.h.
+// Splits `bytes` of Serialize or of a FilterBuilder.  DataLoss if they are damaged, Unimplemented
+// if their kind or version is not one of bloom/catalog.h.
 absl::StatusOr<PayloadParts> RemoveHeader(std::string_view bytes);
 
-// The whole bytes again, for FilterReader or Load: equal to those that the header was removed from.
-// Unimplemented for an unknown kind.  DataLoss if no filter has these parameters and this payload.
-// Nothing else is noticed: with a wrong seed the filter denies its keys.
+// Rebuilds the complete bytes, for FilterReader or Load: equal to those that the header was removed
+// from.  Unimplemented for an unknown kind.  DataLoss if no filter has these parameters and this
+// payload.  Other errors go unnoticed: with a wrong seed the filter denies its keys.
 absl::StatusOr<std::string> AddHeader(const PayloadParameters& parameters,
                                       std::string_view payload);
 
-// A filter whose bits lie in bytes that the caller owns, and which need no alignment.  Allocates
-// nothing.  A copy is another view of the same bits.
-//
-// Thread-safe as long as no thread changes the bytes.
+// A filter on bits in the caller's memory, which needs no alignment.  Allocates nothing.  A copy is
+// another view of the same bits.  Thread-safe while no thread changes the bytes.
 template <BitLayout Layout>
 class PayloadFilter {
  public:
-  // Zeros are a filter without keys.  `payload` has Layout::PayloadBytes(shape) bytes and must
+  // All zeros are a filter without keys.  `payload` must have Layout::PayloadBytes(shape) bytes and
   // outlive the filter.  DataLoss if no filter has this shape and this payload.
   static absl::StatusOr<PayloadFilter> Over(std::span<uint8_t> payload, const Shape& shape,
                                             uint64_t seed = 0) {
@@ -78,8 +76,8 @@ class PayloadFilter {
   void Add(std::string_view key) { AddDigest(DigestOf(key)); }
   void AddDigest(Digest digest) { Layout::Add(payload_.data(), shape_, Remix(digest, seed_)); }
 
-  // Asks and adds in one.  True if the key did not pass, so that it is certainly new, and is in
-  // now; false if it passed, and then nothing is changed.
+  // Adds the key unless it passes.  Returns true if it did not pass; it is then certainly new.
+  // Returns false if it passed; nothing changes then.
   bool AddIfAbsent(std::string_view key) { return AddDigestIfAbsent(DigestOf(key)); }
   bool AddDigestIfAbsent(Digest digest) {
     if (MayContainDigest(digest)) return false;
@@ -93,9 +91,9 @@ class PayloadFilter {
 
   const Shape& shape() const { return shape_; }
   uint64_t seed() const { return seed_; }
-  // FPP once `key_count` different keys are in.
+  // FPP with `key_count` different keys.
   double PredictedFpp(uint64_t key_count) const { return Layout::PredictedFpp(shape_, key_count); }
-  // FPP of the bits as they are, and the number of ones.  Each reads all bits.
+  // FPP of the current bits, and number of ones.  Each reads all bits.
   double CurrentFpp() const { return Layout::CurrentFpp(view()); }
   uint64_t CountOnes() const { return bloom::CountOnes(payload_.data(), payload_.size()); }
 

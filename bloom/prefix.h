@@ -1,26 +1,27 @@
-// A filter of the prefixes of keys: for scans that stay within one prefix, and so can leave out
-// what holds no key with it.
+// A filter of key prefixes: a scan within one prefix can skip files that have no key with it.
 //
 //   auto filter = bloom::PrefixFilter::Make(10'000, 0.01, {.extractor = "delimiter:/"});
 //   filter->Add("fruit/apple");
 //   filter->MayContainPrefix("fruit/");              // true
-//   filter->MayContainPrefix("nuts/");               // false, but for one prefix in a hundred
-//   filter->MayMatchRange("nuts/a", "nuts/z");       // false with it
+//   filter->MayContainPrefix("nuts/");               // false, except for one prefix in a hundred
+//   filter->MayMatchRange("nuts/a", "nuts/z");       // likewise
 //
-// What the prefix of a key is, an extractor says, whose name goes with the bytes:
+// An extractor defines the prefix of a key.  Its name is stored in the filter's bytes.
 //
-//   fixed:N              the first N bytes; shorter keys have none
-//   delimiter:C          up to and including the first byte C; keys without it have none
-//   delimiter:C:COUNT    up to and including number COUNT of them
+//   fixed:N              the first N bytes; shorter keys have no prefix
+//   delimiter:C          up to and including the first byte C; keys without C have no prefix
+//   delimiter:C:COUNT    up to and including byte C number COUNT
 //
-// C is one byte, any byte, as it is: "delimiter:::2" counts colons.  N and COUNT: 1 to 65535.
+// C is any one byte, unescaped: "delimiter:::2" counts colons.  N and COUNT: 1 to 65535.
 //
-// A key without a prefix is out of the domain: it leaves nothing in the filter, and every question
-// that it might be an answer to is answered "maybe".
+// A key without a prefix is out of the domain: it adds nothing to the filter, and a query that it
+// could match is answered "maybe".
 //
-// Bytes: EncodeWrapped of a Filter<Blocked> (bloom/core/wrapped.h); the tail is the extractor's
-// name, detail is 1 if whole keys are in too, else 0.  Which prefixes exist can be found out by
-// anyone who can time lookups, step by step from short ones: not for keys that are secret.
+// Bytes: EncodeWrapped of a Filter<Blocked> (bloom/core/wrapped.h).  The tail is the extractor's
+// name; detail is 1 if whole keys are added too, else 0.
+//
+// Do not use it for secret keys: a caller that can time lookups can find the existing prefixes step
+// by step, starting from short ones.
 //
 // Thread-safe while no thread changes it.  Movable, not copyable.
 #ifndef TRELLIS_BLOOM_PREFIX_H_
@@ -50,11 +51,11 @@ class PrefixExtractor {
   // InvalidArgument, with the name, if it is none of those above.
   static absl::StatusOr<PrefixExtractor> FromName(std::string_view name);
 
-  // By which FromName makes the same one: "delimiter:/" for "delimiter:/:1" too.
+  // The canonical name for FromName: "delimiter:/" also for "delimiter:/:1".
   std::string name() const;
 
-  // Of a key, or of whatever begins as a key does; nothing if that is out of the domain.  All
-  // strings that begin with a prefix have that one.
+  // The prefix of a key, or of a string that a key begins with; nullopt if it has none.  All
+  // strings that begin with a prefix have that prefix.
   std::optional<std::string_view> PrefixOf(std::string_view key) const;
 
  private:
@@ -65,13 +66,13 @@ class PrefixExtractor {
 
   Rule rule_;
   char delimiter_;
-  uint32_t count_;  // of bytes, or of delimiters
+  uint32_t count_;  // number of bytes, or of delimiters
 };
 
-// What a filter holds besides prefixes.
+// Whether a filter holds whole keys in addition to prefixes.
 enum class WholeKeys : uint8_t { kLeftOut, kToo };
 
-// Whether the end of a range belongs to it.
+// Whether a range includes its end.
 enum class RangeEnd : uint8_t { kIncluded, kExcluded };
 
 struct PrefixOptions {
@@ -88,43 +89,44 @@ class PrefixFilter {
   static constexpr uint8_t kLineBytesLog2 = 0;
   static constexpr bool kHasDetail = true;  // 1: whole keys too
 
-  // `key_count` is the number of different prefixes that will come, plus that of the keys if they
-  // come whole too.  InvalidArgument for a bad extractor, count or FPP, ResourceExhausted without
-  // memory.
+  // Makes a filter.  `key_count` is the number of different prefixes, plus the number of keys if
+  // whole keys are added too.  InvalidArgument for a bad extractor, count or FPP, ResourceExhausted
+  // without memory.
   static absl::StatusOr<PrefixFilter> Make(uint64_t key_count, double target_fpp,
                                            const PrefixOptions& options);
 
-  // From the bytes of Serialize.  DataLoss if they are damaged, Unimplemented if their version or
+  // Loads the bytes of Serialize.  DataLoss if they are damaged, Unimplemented if their version or
   // their extractor is unknown, InvalidArgument if they are a filter of another kind.
   static absl::StatusOr<PrefixFilter> Load(std::string_view bytes);
 
-  // Adds the prefix, if the key has one, and the key itself if such are in.  What is the same as
-  // the time before is not added again: keys that come in order add each prefix once.
+  // Adds the prefix of the key, if it has one, and the key itself if whole keys are added too.
+  // Skips a prefix or key equal to the last one, so sorted keys add each prefix once.
   void Add(std::string_view key);
 
-  // False only if no key was added that begins with `prefix`.  "Maybe" if that is too short to have
-  // a full prefix; if it is longer than one, the full prefix is what is asked for.
+  // False only if no added key begins with `prefix`.  "Maybe" if it is too short to have a full
+  // prefix.  If it is longer than one, only its full prefix is looked up.
   bool MayContainPrefix(std::string_view prefix) const;
 
-  // False only if no key was added that lies in [low, high], or in [low, high) if the end is
-  // excluded; keys are compared byte by byte, unsigned, shorter ones first.
+  // False only if no added key is in [low, high], or in [low, high) if the end is excluded.  Keys
+  // are compared byte by byte, unsigned, shorter ones first.
   //
-  // "No" is possible where all of the range has one full prefix: where both bounds have it, or,
-  // the end excluded, where `low` has it and `high` is the first string after all that begin with
-  // it ("user0" for "user/").  Any other range is "maybe", an empty one (low > high) too, unless
-  // its bounds share a prefix that is absent.  An open lower bound is covered by what is said of
-  // the closed one.
+  // "No" is possible if the whole range has one full prefix: if both bounds have it; or, with the
+  // end excluded, if `low` has it and `high` is the first string after all strings with it ("user0"
+  // for "user/").  Any other range is "maybe".  So is an empty one (low > high), unless its bounds
+  // share an absent prefix.  For a range with an open lower bound, use the answer for the closed
+  // one.
   bool MayMatchRange(std::string_view low, std::string_view high,
                      RangeEnd end = RangeEnd::kIncluded) const;
 
-  // False only if the key was never added: by the key itself if such are in, else by its prefix.
+  // False only if the key was never added.  Looks up the key itself if whole keys are added,
+  // otherwise its prefix.
   bool MayContain(std::string_view key) const;
 
-  // Adds what is in `other`.  InvalidArgument, naming the difference, unless extractor, whole keys,
-  // shape and seed agree; nothing is changed then.
+  // Adds the content of `other`.  InvalidArgument, naming the difference, unless extractor, whole
+  // keys, shape and seed agree; then nothing changes.
   absl::Status Merge(const PrefixFilter& other);
 
-  // Forgets all, keeps shape, seed and extractor.
+  // Removes everything; keeps shape, seed and extractor.
   void Clear();
 
   std::string Serialize() const;
@@ -135,21 +137,21 @@ class PrefixFilter {
   uint64_t seed() const { return filter_.seed(); }
   double target_fpp() const { return filter_.target_fpp(); }
   uint64_t size_bits() const { return filter_.size_bits(); }
-  // Prefixes and keys, each time that one was added.
+  // Number of additions of prefixes and keys.
   uint64_t added_count() const { return filter_.added_count(); }
 
-  // Probability that a prefix passes which no key has (and, where whole keys are in, an absent key
-  // that is not itself the prefix of another), with `key_count` different prefixes and keys in; and
-  // with the bits as they are.
+  // FPP for a prefix that no key has (and, with whole keys, for an absent key that is not itself
+  // the prefix of another): with `key_count` different prefixes and keys, and with the current
+  // bits.
   double PredictedFpp(uint64_t key_count) const { return filter_.PredictedFpp(key_count); }
   double CurrentFpp() const { return filter_.CurrentFpp(); }
-  // The number of different prefixes and keys that there is room for; the number of ones.
+  // Capacity in different prefixes and keys; number of ones.
   uint64_t KeyCapacity() const { return filter_.KeyCapacity(); }
   uint64_t CountOnes() const { return filter_.CountOnes(); }
-  // Number of different prefixes and keys, judged by the share of ones.
+  // Number of different prefixes and keys, estimated from the share of ones.
   double EstimatedKeyCount() const { return filter_.EstimatedKeyCount(); }
 
-  // What is wrong with a shape and payload from a file; empty if nothing.
+  // Describes what is wrong with a shape and payload from a file; empty if nothing is.
   static std::string Problem(const Shape& shape, std::span<const uint8_t> payload);
 
  private:
@@ -158,8 +160,8 @@ class PrefixFilter {
 
   PrefixExtractor extractor_;
   WholeKeys whole_keys_;
-  // Keys and prefixes need not be told apart: a key is equal to a full prefix only if that is its
-  // own.
+  // Holds keys and prefixes in one space.  A key can equal only its own full prefix, so they do not
+  // collide.
   Filter<Blocked> filter_;
   std::optional<Digest> last_prefix_;
   std::optional<Digest> last_key_;

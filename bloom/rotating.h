@@ -1,29 +1,29 @@
-// A filter for a stream without an end: it remembers the last keys and forgets the older ones, in
-// memory that never grows.
+// A filter for an unbounded stream.  It remembers recent keys and forgets older ones, in constant
+// memory.
 //
 //   auto seen = bloom::RotatingFilter<>::Make(1'000'000, 0.001);  // a window of the last million
 //   if (seen->AddIfAbsent(event_id)) Deliver(event);              // new, as far as it remembers
 //
-// It has g generations of room for c additions each.  Keys are added to the newest; when that has
-// its c, the oldest is cleared and becomes the newest.  A key passes if it passes any generation.
-// Hence, of any stream of additions:
+// It has g generations of c additions each.  Keys are added to the newest generation.  When that is
+// full, the oldest is cleared and becomes the newest.  A key passes if it passes any generation.
+// Hence, for any stream of additions:
 //
-//   - a key is remembered through at least the next (g - 1) * c additions after its own, which is
-//     the window (`window()`), whatever keys those are;
-//   - it is forgotten, up to the FPP, g * c additions after its own, at the latest.
+//   - a key is remembered during at least the next (g - 1) * c additions, whatever keys those are;
+//     this number is the window (`window()`);
+//   - it is forgotten, except for false positives, after g * c additions at the latest.
 //
-// With f(n) the FPP of a generation of n keys, an absent key passes with
+// With f(n) the FPP of a generation of n keys, an absent key passes with probability
 //
 //     1 - (1 - f(c))^(g - 1) * (1 - f(keys of the newest))
 //
-// and generations are sized so that this meets the target where it is worst, with all g full.  A
-// window of n keys takes g / (g - 1) times the bits of n keys at an FPP of about e / g.
+// Generations are sized to meet the target in the worst case, with all g full.  A window of n keys
+// takes g / (g - 1) times the bits of n keys at an FPP of about e / g, with e the target.
 //
-// `Advance` turns to a new generation before the newest is full, for windows of time: called g - 1
-// times an hour, it forgets keys after one hour at the earliest and g / (g - 1) hours at the
-// latest, or earlier if more than c keys come between two calls.
+// For a window of time, `Advance` begins a new generation before the newest is full.  Called g - 1
+// times an hour, it makes the filter forget keys after one hour at the earliest and g / (g - 1)
+// hours at the latest (earlier if more than c keys come between two calls).
 //
-// Rows are Filter<Blocked> or Filter<Standard>.  Thread-safe while no thread changes it. Movable,
+// Rows are Filter<Blocked> or Filter<Standard>.  Thread-safe while no thread changes it.  Movable,
 // not copyable.
 #ifndef TRELLIS_BLOOM_ROTATING_H_
 #define TRELLIS_BLOOM_ROTATING_H_
@@ -55,20 +55,20 @@
 
 namespace bloom::inline TRELLIS_ABI {
 
-// How large a generation is: (g - 1) of them hold the window, g of them meet the target.
+// Size of a generation: g - 1 of them hold the window, and g of them meet the target.
 struct RotatingPlan {
   uint64_t capacity = 0;  // c
   double target_fpp = 0;  // of a full generation
 };
-// InvalidArgument for a bad target, or a number of generations that is none.
+// InvalidArgument for a bad target or number of generations.
 absl::StatusOr<RotatingPlan> PlanRotating(uint64_t key_count, double target_fpp,
                                           uint32_t generations);
-// The generations that a header's detail tells; 0 if it is none that such a filter has.
+// The number of generations in a header's detail; 0 if it is not a valid one.
 uint32_t GenerationsOf(uint64_t detail);
-// Of two generations that cannot be merged.
+// The error of merging two generations that have too many keys together.
 absl::Status GenerationTooFull(uint32_t age, uint64_t mine, uint64_t theirs, uint64_t capacity);
 
-// Its bytes: the header's size is c, its key count that of all additions ever; its detail has the
+// Bytes: the header's size is c, its key count is that of all additions ever.  Its detail has the
 // tag of the rows in bits 0 to 7 and g in bits 8 to 15.  The parts are the generations, the newest
 // first.
 template <RowFilter Row = Filter<Blocked>>
@@ -84,13 +84,14 @@ class RotatingFilter {
 
   static constexpr uint32_t kDefaultGenerations = 4;
 
-  // Remembers at least the last `key_count` additions.  InvalidArgument for a bad count or FPP,
-  // ResourceExhausted without memory.
+  // Makes a filter that remembers at least the last `key_count` additions.  InvalidArgument for a
+  // bad count or FPP, ResourceExhausted without memory.
   static absl::StatusOr<RotatingFilter> Make(uint64_t key_count, double target_fpp,
                                              uint64_t seed = 0) {
     return MakeWithGenerations(key_count, target_fpp, kDefaultGenerations, seed);
   }
-  // With another number of generations: 2 to 64.  More of them forget more evenly and ask longer.
+  // As Make, with 2 to 64 generations.  More generations forget more evenly, but make queries
+  // slower.
   static absl::StatusOr<RotatingFilter> MakeWithGenerations(uint64_t key_count, double target_fpp,
                                                             uint32_t generations,
                                                             uint64_t seed = 0) {
@@ -110,7 +111,7 @@ class RotatingFilter {
     return RotatingFilter(HeaderFor<RotatingFilter>(shape, seed, target_fpp), std::move(rows));
   }
 
-  // From the bytes of Serialize.  DataLoss if they are damaged, Unimplemented if their version is
+  // Loads the bytes of Serialize.  DataLoss if they are damaged, Unimplemented if their version is
   // unknown, InvalidArgument if they are a filter of another kind or with other rows.
   static absl::StatusOr<RotatingFilter> Load(std::string_view bytes) {
     const absl::StatusOr<ParsedFilter> parsed = ParseAs<RotatingFilter>(bytes);
@@ -130,7 +131,7 @@ class RotatingFilter {
 
   Digest DigestOf(std::string_view key) const { return bloom::DigestOf(key, header_.seed); }
 
-  // Adds a key to the newest generation, whether or not it is in already.
+  // Adds a key to the newest generation, even if an older one has it.
   void Add(std::string_view key) { AddDigest(DigestOf(key)); }
   void AddDigest(Digest digest) {
     if (newest().added_count() >= generation_capacity()) Advance();
@@ -138,21 +139,22 @@ class RotatingFilter {
     header_.CountKeys();
   }
 
-  // True if the key does not pass, and then it is certainly not among the last window() additions.
-  // Remembers it from now on: a key that does not pass the newest generation is added to that, be
-  // it new or remembered by an older one alone.  So a key that comes again and again within the
-  // window is never taken for new, and takes a share of one generation after the other.  (If a
-  // key shall be new again once a window has passed since it first came, ask MayContain, then Add.)
+  // Returns true if the key does not pass; it is then certainly not among the last window()
+  // additions.  Adds the key unless the newest generation already has it, even if an older one
+  // does.  So a key that recurs within the window is never reported as new again, and takes room in
+  // one generation after the other.  (To report a key as new once a window has passed since its
+  // first occurrence, call MayContain, then Add.)
   bool AddIfAbsent(std::string_view key) { return AddDigestIfAbsent(DigestOf(key)); }
   bool AddDigestIfAbsent(Digest digest) {
     siblings_.PrefetchIfFar(digest);
     return AddFetchedIfAbsent(digest);
   }
-  // were_absent[i] = AddDigestIfAbsent(digests[i]) for one i after the other, with the cache misses
-  // of many of them overlapped.  REQUIRES: were_absent.size() >= digests.size().
+  // were_absent[i] = AddDigestIfAbsent(digests[i]), in order of i, with the cache misses of many
+  // digests overlapped.  REQUIRES: were_absent.size() >= digests.size().
   void AddDigestsIfAbsent(std::span<const Digest> digests, std::span<bool> were_absent) {
     assert(were_absent.size() >= digests.size());
-    // The fetched lines are right after a turn too: only the order of the generations changes.
+    // The fetched lines stay the right ones after a rotation, which changes only the order of
+    // generations.
     for (size_t i = 0; i < std::min(digests.size(), kAddsAhead); ++i)
       siblings_.PrefetchIfFar(digests[i]);
     for (size_t i = 0; i < digests.size(); ++i) {
@@ -161,14 +163,14 @@ class RotatingFilter {
     }
   }
 
-  // False only if the key was not among the last window() additions, or generations that hold some
-  // of them were dropped by Advance.
+  // False only if the key is not among the last window() additions, or Advance has dropped
+  // generations that hold some of these.
   bool MayContain(std::string_view key) const { return MayContainDigest(DigestOf(key)); }
   bool MayContainDigest(Digest digest) const { return siblings_.AnyMayContain(digest); }
-  // Starts to load what MayContainDigest looks at first, in all generations.
+  // Starts loading the memory that MayContainDigest reads first, in all generations.
   void Prefetch(Digest digest) const { siblings_.Prefetch(digest); }
-  // results[i] = MayContainDigest(digests[i]), in less time.  REQUIRES: results.size() >=
-  // digests.size().
+  // results[i] = MayContainDigest(digests[i]), faster than single calls.  REQUIRES: results.size()
+  // >= digests.size().
   void MayContainBatch(std::span<const Digest> digests, std::span<bool> results) const {
     assert(results.size() >= digests.size());
     siblings_.AnyMayContainBatch(digests, results);
@@ -180,11 +182,11 @@ class RotatingFilter {
     newest().Clear();
   }
 
-  // Remembers what both do: each generation gets the keys of that of the same age, and goes with
-  // it. InvalidArgument, naming the difference, unless parameters and seed agree, and also where a
-  // generation would get more keys than it has room for: its FPP would then be far above the
-  // target, and new keys be taken for old ones.  Ask both filters instead.  Nothing is changed
-  // then.
+  // Adds the keys that `other` remembers: each generation gets those of the same age, and will be
+  // forgotten with it.  On an error nothing changes.  InvalidArgument, naming the difference,
+  // unless parameters and seed agree, and also if a generation would exceed its capacity.  (Its FPP
+  // would then be far above the target, and new keys would be taken for old ones.  Query both
+  // filters instead.)
   absl::Status Merge(const RotatingFilter& other) {
     if (generations() != other.generations())
       return CannotMerge("generations", std::to_string(generations()),
@@ -206,7 +208,7 @@ class RotatingFilter {
     return absl::OkStatus();
   }
 
-  // Forgets all keys and the number of additions.
+  // Forgets all keys, and the number of additions.
   void Clear() {
     for (Row& row : rows_) row.Clear();
     header_.key_count = 0;
@@ -219,26 +221,26 @@ class RotatingFilter {
   }
 
   uint32_t generations() const { return static_cast<uint32_t>(rows_.size()); }
-  // c above.
+  // The c above.
   uint64_t generation_capacity() const { return header_.shape.size; }
-  // How many of the last additions are remembered at least; at most one generation more are.
+  // Number of last additions that are certainly remembered.  Up to one more generation may be.
   uint64_t window() const {
     uint64_t keys = 0;
     return __builtin_mul_overflow(generation_capacity(), generations() - 1, &keys) ? UINT64_MAX
                                                                                    : keys;
   }
-  // Additions to the generation of an age, 0 for the newest.  REQUIRES: age < generations().
+  // Additions to the generation of an age; the newest has age 0.  REQUIRES: age < generations().
   uint64_t added_count_of_age(uint32_t age) const { return OfAge(age).added_count(); }
   uint64_t seed() const { return header_.seed; }
   double target_fpp() const { return header_.target_fpp; }
   uint64_t size_bits() const { return SizeBitsOf(rows_); }
-  // Additions ever, those that are forgotten included.
+  // All additions ever, including forgotten ones.
   uint64_t added_count() const { return header_.key_count; }
-  // Additions to the generations that there are.
+  // Additions to the current generations.
   uint64_t remembered_count() const { return AddedTo(rows_); }
 
-  // FPP after `key_count` additions of different keys, by the formula above.  At its highest where
-  // all generations are full, which is at g * c.
+  // FPP after `key_count` additions of different keys, by the formula above.  Highest at g * c
+  // additions, when all generations are full.
   double PredictedFpp(uint64_t key_count) const {
     if (key_count == 0) return 0;
     const uint64_t full = (key_count - 1) / generation_capacity();
@@ -248,13 +250,13 @@ class RotatingFilter {
     any.Add(rows_[0].PredictedFpp(key_count - full * generation_capacity()));
     return any.Fpp();
   }
-  // FPP of the bits as they are; the number of different keys that are remembered, judged by the
-  // fill, where one that is in two generations counts twice.  Each reads all generations.
+  // FPP of the current bits; number of different remembered keys, estimated from the fill (a key in
+  // two generations counts twice).  Each reads all generations.
   double CurrentFpp() const { return CurrentFppOf(rows_); }
   double EstimatedKeyCount() const { return EstimatedKeyCountOf(rows_); }
 
-  // What is wrong with a shape and payload from a file, the rows themselves apart; empty if
-  // nothing.
+  // Describes what is wrong with a shape and payload from a file, except in the rows themselves;
+  // empty if nothing is.
   static std::string Problem(const Shape& shape, std::span<const uint8_t> payload) {
     const uint32_t generations = GenerationsOf(shape.detail);
     if (generations == 0) return "has a number of generations that no such filter has";
@@ -282,8 +284,8 @@ class RotatingFilter {
   }
 
   FilterHeader header_;
-  std::vector<Row> rows_;                        // ages ascend from newest_ on, round about
-  Siblings<typename Row::LayoutType> siblings_;  // all of them, in the order of rows_
+  std::vector<Row> rows_;                        // ages ascend from newest_ on, cyclically
+  Siblings<typename Row::LayoutType> siblings_;  // all rows, in the order of rows_
   uint32_t newest_ = 0;
 };
 

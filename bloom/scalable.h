@@ -1,21 +1,22 @@
-// A filter that grows with its keys and keeps its FPP for ever (Almeida, Baquero, Preguica,
-// Hutchison 2007): each further row takes more keys than the one before, at a lower FPP.
+// A filter that grows without bound and keeps its FPP (Almeida, Baquero, Preguica, Hutchison 2007).
+// Each further row takes more keys than the one before, at a lower FPP.
 //
-//   auto filter = bloom::ScalableFilter<>::Make(1000, 0.01);  // keys at first, FPP for ever
+//   auto filter = bloom::ScalableFilter<>::Make(1000, 0.01);  // initial capacity, FPP for ever
 //   if (filter->AddIfAbsent("apple")) ...                     // it is new
 //
 // With e the target, s the growth and r the tightening, row i takes
 //
 //     n0 * s^i keys at an FPP of e * (1 - r) * r^i
 //
-// and since the targets of all rows sum up to e, an absent key passes with at most e, however many
-// keys there are; exactly with 1 - product over the rows of (1 - FPP of the row).  (Row targets end
-// at kMinTargetFpp, which raises the sum by less than 2^-26.)  With s = 2 and r = 1/2 a filter of n
-// keys has about log2(n / n0) rows, and its last row needs that many times 1.44 bits a key more
-// than a filter that was planned for n keys; all of that row, half of all bits, may not be in use
-// yet.
+// The targets of all rows sum up to e.  So an absent key passes with probability at most e, however
+// many keys there are; exactly, 1 - product over the rows of (1 - FPP of the row).  (Row targets
+// end at kMinTargetFpp, which raises the sum by less than 2^-26.)
 //
-// Rows are Filter<Blocked> or Filter<Standard>.  Thread-safe while no thread changes it. Movable,
+// With s = 2 and r = 1/2, a filter of n keys has about log2(n / n0) rows.  Its last row takes that
+// many times 1.44 bits/key more than a filter planned for n keys.  In the worst case that row, half
+// of all bits, is still unused.
+//
+// Rows are Filter<Blocked> or Filter<Standard>.  Thread-safe while no thread changes it.  Movable,
 // not copyable.
 #ifndef TRELLIS_BLOOM_SCALABLE_H_
 #define TRELLIS_BLOOM_SCALABLE_H_
@@ -48,23 +49,23 @@ struct ScalableGrowth {
   float tightening = 0.5f;  // r: 0.1 to 0.9
 };
 
-// How large the rows are.
+// Sizes of the rows.
 class ScalablePlan {
  public:
-  // InvalidArgument for a bad target or growth, or a target whose rows would be below
-  // kMinTargetFpp from the first on.
+  // InvalidArgument for a bad target or growth, or a target so low that even the first row would be
+  // below kMinTargetFpp.
   static absl::StatusOr<ScalablePlan> Make(uint64_t first_capacity, double target_fpp,
                                            const ScalableGrowth& growth);
-  // From a header that Problem found nothing wrong with.
+  // REQUIRES: Problem found nothing wrong with the header.
   static ScalablePlan Of(const FilterHeader& header);
-  // What is wrong with the growth that a header's detail tells; empty if nothing.
+  // Describes what is wrong with the growth in a header's detail; empty if nothing is.
   static std::string Problem(uint64_t detail);
 
   // The header's detail: the tag of the rows in bits 0 to 7, the growth factor in bits 8 to 15, the
   // tightening as IEEE 754 binary32 in bits 32 to 63.
   uint64_t Detail(uint8_t row_tag) const;
 
-  // Of the rows of a level; levels count from 0.  Keys: at most 2^62.
+  // Capacity and target of the rows of a level.  Levels count from 0.  Capacity: at most 2^62 keys.
   uint64_t CapacityOf(uint32_t level) const;
   double TargetOf(uint32_t level) const;
   const ScalableGrowth& growth() const { return growth_; }
@@ -78,12 +79,12 @@ class ScalablePlan {
   ScalableGrowth growth_;
 };
 
-// What is wrong with the levels of the rows of a file, a byte each: they must be as many as the
-// rows, ascend from 0, and leave none out.  Empty if nothing.
+// Describes what is wrong with the levels of the rows of a file, a byte each; empty if nothing is.
+// There must be one for each row, ascending from 0, with none left out.
 std::string LevelsProblem(std::string_view levels, size_t rows);
 
-// Its bytes: the header's size is n0, its detail as ScalablePlan has it.  The first part has the
-// level of each row, a byte each; the others are the rows, levels ascending.
+// Bytes: the header's size is n0, its detail that of ScalablePlan.  The first part has the level of
+// each row, a byte each.  The other parts are the rows, by ascending level.
 template <RowFilter Row = Filter<Blocked>>
 class ScalableFilter {
   static constexpr auto kNameChars = NameWithRows<Row>("scalable");
@@ -95,7 +96,7 @@ class ScalableFilter {
   static constexpr uint8_t kLineBytesLog2 = 0;
   static constexpr bool kHasDetail = true;  // rows and growth
 
-  // Starts with room for `key_count` keys.  InvalidArgument for a bad count or FPP,
+  // Makes a filter whose first row takes `key_count` keys.  InvalidArgument for a bad count or FPP,
   // ResourceExhausted without memory.
   static absl::StatusOr<ScalableFilter> Make(uint64_t key_count, double target_fpp,
                                              uint64_t seed = 0) {
@@ -115,7 +116,7 @@ class ScalableFilter {
                           std::string(1, '\0'));
   }
 
-  // From the bytes of Serialize.  DataLoss if they are damaged, Unimplemented if their version is
+  // Loads the bytes of Serialize.  DataLoss if they are damaged, Unimplemented if their version is
   // unknown, InvalidArgument if they are a filter of another kind or with other rows.
   static absl::StatusOr<ScalableFilter> Load(std::string_view bytes) {
     const absl::StatusOr<ParsedFilter> parsed = ParseAs<ScalableFilter>(bytes);
@@ -132,13 +133,12 @@ class ScalableFilter {
 
   Digest DigestOf(std::string_view key) const { return bloom::DigestOf(key, header_.seed); }
 
-  // Adds and counts a key whether or not it is in already, and so uses up room; AddIfAbsent does
-  // not.  Without memory for a further row, the last one takes more keys than its share, and the
-  // FPP rises.
+  // Adds a key.  Repeated additions of one key use up room each time; AddIfAbsent avoids that.  If
+  // there is no memory for a further row, the last one is overfilled, and the FPP rises.
   void Add(std::string_view key) { AddDigest(DigestOf(key)); }
   void AddDigest(Digest digest) { RowWithRoom().AddDigest(digest); }
 
-  // Adds a key that does not pass yet; true if it did not, and then it is certainly new.
+  // Adds the key unless it passes.  Returns true if it did not pass; it is then certainly new.
   bool AddIfAbsent(std::string_view key) { return AddDigestIfAbsent(DigestOf(key)); }
   bool AddDigestIfAbsent(Digest digest) {
     if (MayContainDigest(digest)) return false;
@@ -150,11 +150,11 @@ class ScalableFilter {
   bool MayContain(std::string_view key) const { return MayContainDigest(DigestOf(key)); }
   bool MayContainDigest(Digest digest) const { return AnyMayContain(rows_, digest); }
 
-  // Adds all keys of `other`: each of its rows goes into the first row of its level here that has
-  // room for all its keys, or is kept beside it; none is overfilled.  Where rows are kept, the FPP
-  // is bounded by the sum of those of the two filters, and no longer by the target.
-  // InvalidArgument, naming the difference, unless parameters and seed agree, ResourceExhausted
-  // without memory; nothing is changed then.
+  // Adds all keys of `other`.  Each of its rows is merged into the first row of its level here that
+  // has room for all its keys, or is kept beside it.  No row is overfilled.  If rows are kept, the
+  // FPP is bounded by the sum of the two filters' FPPs, no longer by the target.  InvalidArgument,
+  // naming the difference, unless parameters and seed agree; ResourceExhausted without memory.  On
+  // an error nothing changes.
   absl::Status Merge(const ScalableFilter& other) {
     if (absl::Status status = CheckMerge(other); !status.ok()) return status;
     absl::StatusOr<std::vector<Row>> copies = CopyRows(other.rows_);
@@ -177,7 +177,7 @@ class ScalableFilter {
     return absl::OkStatus();
   }
 
-  // Forgets all keys, and all rows but the first.
+  // Removes all keys, and all rows but the first.
   void Clear() {
     rows_.erase(rows_.begin() + 1, rows_.end());
     levels_.resize(1);
@@ -197,16 +197,16 @@ class ScalableFilter {
   size_t row_count() const { return rows_.size(); }
   // REQUIRES: i < row_count().
   const Row& row(size_t i) const { return rows_[i]; }
-  // Keys that row i takes.
+  // Capacity of row i in keys.
   uint64_t row_capacity(size_t i) const { return plan_.CapacityOf(LevelOf(i)); }
   uint64_t seed() const { return header_.seed; }
-  // Of the whole, however many keys there are.
+  // FPP of the whole filter, however many keys there are.
   double target_fpp() const { return header_.target_fpp; }
   uint64_t size_bits() const { return SizeBitsOf(rows_); }
   uint64_t added_count() const { return AddedTo(rows_); }
 
-  // FPP once `key_count` different keys are in, with none merged.  Rows that are not there yet
-  // count with their targets, as if they were full.
+  // FPP with `key_count` different keys and no merged rows.  A row that does not exist yet counts
+  // with its target, as if full.
   double PredictedFpp(uint64_t key_count) const {
     AnyPasses any;
     size_t next = 0;
@@ -218,13 +218,13 @@ class ScalableFilter {
     }
     return any.Fpp();
   }
-  // FPP of the bits as they are; the number of different keys, judged by the fill of the rows,
-  // where one that is in two rows counts twice.  Each reads all rows.
+  // FPP of the current bits; number of different keys, estimated from the fill of the rows (a key
+  // in two rows counts twice).  Each reads all rows.
   double CurrentFpp() const { return CurrentFppOf(rows_); }
   double EstimatedKeyCount() const { return EstimatedKeyCountOf(rows_); }
 
-  // What is wrong with a shape and payload from a file, the rows themselves apart; empty if
-  // nothing.
+  // Describes what is wrong with a shape and payload from a file, except in the rows themselves;
+  // empty if nothing is.
   static std::string Problem(const Shape& shape, std::span<const uint8_t> payload) {
     if (std::string problem = ScalablePlan::Problem(shape.detail); !problem.empty()) return problem;
     if (std::string problem = RowsProblem(shape, payload, 2, UINT64_MAX); !problem.empty())
@@ -239,19 +239,19 @@ class ScalableFilter {
         plan_(ScalablePlan::Of(header)),
         rows_(std::move(rows)),
         levels_(std::move(levels)) {
-    header_.key_count = 0;  // rows know theirs
+    header_.key_count = 0;  // each row has its own count
   }
 
   uint32_t LevelOf(size_t i) const { return static_cast<uint8_t>(levels_[i]); }
-  // The first row behind those of a level.
+  // The first row after those of a level.
   size_t LevelEnd(uint32_t level) const {
     size_t end = 0;
     while (end < levels_.size() && LevelOf(end) <= level) ++end;
     return end;
   }
 
-  // DataLoss unless each row of a file is one that its level may have.  A row that is too small for
-  // its share would be no lie about itself, but let the next row be far larger than the file.
+  // DataLoss unless each row of a file is one that its level may have.  Otherwise a small row in a
+  // level would make the next row far larger than the file.
   absl::Status CheckRows() const {
     size_t first = 0;  // of its level
     for (size_t i = 0; i < rows_.size(); ++i) {
@@ -303,7 +303,7 @@ class ScalableFilter {
   ScalablePlan plan_;
   std::vector<Row> rows_;  // at least one
   std::string levels_;     // of the rows, ascending, none left out
-  size_t with_room_ = 0;   // no row before it has room
+  size_t with_room_ = 0;   // rows before it have no room
 };
 
 }  // namespace bloom

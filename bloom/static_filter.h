@@ -1,5 +1,5 @@
-// A filter of keys that are all known, in memory: of any kind that a file may hold, those that are
-// solved included, to which no key can be added.
+// A filter of a fixed set of keys, in memory.  It can have any kind that a file may hold, also the
+// smaller ones that are solved for all keys at once (fuse, ribbon).
 //
 //   const std::vector<std::string_view> keys = {"apple", "cherry"};
 //   auto filter = bloom::StaticFilter::OfKeys("ribbon", keys, 0.01);
@@ -25,36 +25,38 @@ namespace bloom::inline TRELLIS_ABI {
 
 class StaticFilter {
  public:
-  // Of one of KeyedKinds (bloom/catalog.h), or a standard filter where that is as small or the kind
-  // finds no solution, or the empty one of no keys: kind_name() tells.  Keys may stand there more
-  // than once; where more than some 2 % are there already, the filter is sized from the different
-  // ones, which takes sorting.  `seed` makes keys that collide in one filter differ in another.
+  // Makes a filter of the given keys.  `kind` is one of KeyedKinds (bloom/catalog.h).  The result
+  // is a standard filter if the kind would be no smaller or finds no solution, and an empty one
+  // without keys: kind_name() tells.
+  //
+  // Keys may repeat.  If more than about 2 % are duplicates, the filter is sized for the distinct
+  // ones, which requires sorting.  Filters with different `seed`s have different false positives.
   // InvalidArgument for an unknown kind or a bad FPP, ResourceExhausted without memory.
   static absl::StatusOr<StaticFilter> OfKeys(std::string_view kind,
                                              std::span<const std::string_view> keys,
                                              double target_fpp, uint64_t seed = 0);
-  // Of digests that the caller made, under whatever seed; to be asked by digests.
+  // As OfKeys, from digests that the caller made under any seed.  Query it by digests.
   static absl::StatusOr<StaticFilter> OfDigests(std::string_view kind,
                                                 std::span<const Digest> digests, double target_fpp,
                                                 uint64_t seed = 0);
 
-  // From the bytes of Serialize, or of a FilterBuilder.  DataLoss if they are damaged,
+  // Loads the bytes of Serialize, or of a FilterBuilder.  DataLoss if they are damaged,
   // Unimplemented if their kind or version is unknown.
   //
-  // A filter that was built from digests must be asked by digests: MayContain(key) hashes the key
-  // under seed(), and would deny keys whose digests were made under another one.
+  // Query a filter that was built from digests by digests.  MayContain(key) hashes the key under
+  // seed(), and would deny keys whose digests were made under another one.
   static absl::StatusOr<StaticFilter> Load(std::string_view bytes);
 
   Digest DigestOf(std::string_view key) const { return bloom::DigestOf(key, reader_.seed()); }
 
-  // False only if it was not made of the key (see Load where it was made of digests).
+  // False only if the key was not among those given (see Load for filters made of digests).
   bool MayContain(std::string_view key) const { return MayContainDigest(DigestOf(key)); }
   bool MayContainDigest(Digest digest) const { return reader_.MayContain(digest); }
   // results[i] = MayContainDigest(digests[i]).  REQUIRES: results.size() >= digests.size().
   void MayContainBatch(std::span<const Digest> digests, std::span<bool> results) const {
     reader_.MayContainBatch(digests, results);
   }
-  // Starts to load what MayContainDigest looks at first.
+  // Starts loading the memory that MayContainDigest reads first.
   void Prefetch(Digest digest) const { reader_.Prefetch(digest); }
 
   std::string Serialize() const {
@@ -65,7 +67,7 @@ class StaticFilter {
   uint64_t seed() const { return reader_.seed(); }
   uint64_t size_bits() const { return reader_.size_bits(); }
   double PredictedFpp() const { return reader_.predicted_fpp(); }
-  // Everything that it says of itself.  Reads all of it.
+  // Everything that the filter says about itself.  Reads all of it.
   FilterDescription Describe() const { return reader_.Describe(); }
 
  private:

@@ -1,88 +1,104 @@
-// The store: what embedders include.
+// The store: the header that embedders include.
 //
 //   absl::StatusOr<std::unique_ptr<lsm::DB>> db = lsm::DB::Open("/var/lib/app/store");
 //   absl::Status status = (*db)->Put("key", "value");
 //   absl::StatusOr<std::optional<std::string>> value = (*db)->Get("key");   // nullopt: absent
 //
-// Keys and values are any bytes, the empty key included; keys up to 64 KiB, values up to 64 MiB,
-// batches up to 256 MiB.  Keys are ordered by their bytes.  Reads accept longer keys, which are
-// never found.
+// Keys and values are any bytes; the empty key is a key like any other.  Keys are ordered by their
+// bytes.  Limits: keys 64 KiB, values 64 MiB, batches 256 MiB.  A read may ask for a longer key; it
+// is never found.
 //
-// Durability.  After a crash the store is a prefix of the order in which writes were committed,
-// which contains every write that was acknowledged with `sync`, and every write before one or
-// before a Flush.  A batch is there whole or not at all.  After damage to any file a read gives the
-// right answer or an error that names the file and the offset; never a wrong answer, never a
-// missing key.  One thing is dropped without an error: what looks like a write that a crash tore,
-// at the end of a log of a store that was not closed (lsm/README.md says exactly what).
+// Durability.  Writes are committed in one order.  After a crash the store holds a prefix of that
+// order.  The prefix contains every write that was acknowledged with `sync` or followed by a
+// successful Flush, and every write before one of these.  A batch is applied whole or not at all.
 //
-// Errors are absl::Status values of these kinds.  A missing key is not an error:
+// Damage.  After damage to any file a read returns the right answer, or an error that names the
+// file and the offset.  It never returns a wrong answer, and never loses a key silently.  One
+// exception: at the end of a log of a store that was not closed, damage that looks like a write
+// torn by a crash is dropped without an error (lsm/README.md, "Durability contract").
 //
-//   InvalidArgument     an option, key, value or batch is out of its range; names it and the range;
-//                       or a snapshot is another DB's, or a copy would be inside its own store
-//   NotFound            there is no store, and the mode or the call demands one
-//   AlreadyExists       there is a store, and the mode forbids one; or a new store's log directory
-//                       holds the logs of another store
-//   FailedPrecondition  the store is open elsewhere, or open for reading only; or the log directory
-//                       holds a store; or files with a store's names are not files of Trellis
-//                       (Open: the CURRENT of LevelDB or RocksDB), or (Destroy, Repair) the logs
-//                       are another store's; or this process is a forked child of the one that
-//                       opened it; or the store was closed (DB::Close); or a call that may wait
-//                       comes from a callback of Options::listener or from Pace::progress
-//   DataLoss            a file is missing, or its bytes are not what was written: damaged, cut off,
-//                       another's; names the file and, where it is there, the offset
-//   Unimplemented       a file of a newer version of the format; names the file and what is new
-//   ResourceExhausted   there is no memory, the disk is full, too many files are open, there are no
-//                       threads for background work, or 2^56 writes or 2^53 file numbers are used
-//                       up
-//   Unavailable         any other failure of the file system (EIO …), with its own text; also if
-//                       a directory cannot be created, or another program removed files or the
+// Errors are absl::Status values.  A missing key is not an error.
+//
+//   InvalidArgument     an option, key, value or batch is out of its range: the message names it
+//   and
+//                       the range; or a snapshot belongs to another DB; or a copy would lie inside
+//                       its own store
+//   NotFound            there is no store, and the mode or the call requires one
+//   AlreadyExists       there is a store, and the mode forbids one; or the log directory of a new
+//                       store holds the logs of another store
+//   FailedPrecondition  the store is open elsewhere, or open for reading only, or was closed
+//                       (DB::Close); the log directory holds a store; files with a store's names
+//                       were not written by Trellis (Open: the CURRENT of LevelDB or RocksDB); the
+//                       logs are another store's (Destroy, Repair); this process is a forked child
+//                       of the one that opened the store; a call that may wait was made inside a
+//                       callback (Options::listener, Pace::progress)
+//   DataLoss            a file is missing, or its bytes are not those that were written; names the
+//                       file and, if the file exists, the offset
+//   Unimplemented       a file was written by a newer version of the format; names the file and the
+//                       unknown part
+//   ResourceExhausted   memory, disk space, file descriptors or threads have run out; or 2^56
+//   writes
+//                       or 2^53 file numbers are used up
+//   Unavailable         any other failure of the file system (EIO …), with its own text; also: a
+//                       directory cannot be created, or another program removed files or the
 //                       directory of an open store
 //   Cancelled           Pace::progress ended the call
-//   Aborted             the store takes no more writes after an earlier failure; names that one
-//   Unknown             of a write alone: it failed in a way that leaves open whether it is in the
-//                       store; says why
+//   Aborted             the store takes no more writes after an earlier failure; names that failure
+//   Unknown             writes only: the write failed, and it is open whether the store holds it
 //
-// A write that fails with anything but Unknown is not in the store.
+// A write that fails with any code but Unknown is not in the store.
 //
-// After a failure reads go on, and show what was acknowledged before.  If a log or the manifest
-// cannot be written or synced, it is unknown what is on disk: the writes in question return
-// Unknown, later writes and flushes return Aborted.  A flush or a compaction that fails drops what
-// it wrote, and writes go on until the next memtable, or level 0, is full.  Once the cause is gone
-// (the disk has room, descriptors are free), Resume recovers: the store is then what reads showed,
-// so writes of unknown outcome are not in it.  Opening the store again finds out instead: each of
-// them is there whole, or not at all.  Invalid arguments and failed reads change nothing.
+// After a failure, reads continue and show what was acknowledged before it.
+//
+//   failed                      then
+//   ------------------------- ---------------------------------------------------------------------
+//   an argument; a read         nothing changes
+//   a flush or compaction       its output is dropped; writes continue until the next memtable, or
+//                               level 0, is full
+//   a write or sync of a log    the state on disk is unknown: the affected writes return Unknown,
+//   later or the manifest             writes and flushes return Aborted
+//
+// Once the cause is gone (free disk space, free descriptors), Resume recovers.  The store is then
+// what reads showed, so it does not hold the writes that returned Unknown.  If you open the store
+// again instead, each of those writes is there whole or not at all.
 //
 // A full disk.  The store keeps a file in reserve (Options::reserve_bytes) and gives it up when the
-// disk is full: a put then returns ResourceExhausted, which says how many bytes must become free.
-// What to do: if writes return Aborted or Unknown, call Resume or open the store again; delete
-// keys; call CompactRange.  Puts succeed again as soon as there is space for the reserve.  A
-// checkpoint keeps the space of its tables.  Repair gives the reserve up too, and builds none.
-// Statistics::puts_refused and EventListener::OnSpaceChange tell this state.
+// disk is full.  A put then returns ResourceExhausted and says how many bytes must become free.  To
+// make room:
 //
-// The time and memory that a file costs are bounded by what it holds, not by what it claims;
-// RELIABILITY.md states the bounds.  If a table, a log or the manifest asks for more memory than
-// there is, the error names it.
+//   1. If writes return Aborted or Unknown, call Resume or open the store again.
+//   2. Delete keys.
+//   3. Call CompactRange.
 //
-// Running out of memory is a failure like any other, also in the background: ResourceExhausted, or
-// Unknown for a write that may be in the log.  Calls that return no status throw std::bad_alloc
-// then, and change nothing: GetSnapshot, ApproximateBytes, GetStatistics, GetDamage; MultiGet, if
-// there is no memory for the answers themselves; NewIterator, if there is none even for an iterator
-// with an error.
+// Puts succeed again as soon as there is space for the reserve.  Statistics::puts_refused and
+// EventListener::OnSpaceChange report the state.  A checkpoint keeps the space of its tables in
+// use. Repair gives the reserve up too, and creates no new one.
 //
-// SIGXFSZ: a process whose files are limited (`ulimit -f`, RLIMIT_FSIZE) is killed by this signal
-// when a write goes beyond the limit.  Ignore it (`signal(SIGXFSZ, SIG_IGN)`) in a process that may
-// be so limited: such a write then fails with ResourceExhausted, as on a full disk.  The library
-// changes no signal's disposition.
+// Memory.  The time and memory that a file costs are bounded by its size, not by what it claims;
+// the bounds are in lsm/RELIABILITY.md.  If a table, a log or the manifest needs more memory than
+// there is, the error names it.  Running out of memory is an error like any other, also in
+// background work: ResourceExhausted, or Unknown for a write that may be in the log.  Calls that
+// return no status throw std::bad_alloc then, and change nothing: GetSnapshot, ApproximateBytes,
+// GetStatistics, GetDamage; MultiGet, if there is no memory for the answers themselves;
+// NewIterator, if there is none even for an iterator with an error.
 //
-// Threads: any number may use one DB.  One process at a time may have a store open for writing,
-// once; several may read one that no process writes.  Iterators, snapshots and pinned values may
-// outlive the DB: iterators go on showing what they showed, and keep its memory and the files that
-// they read open; the directory is free for another opening.
+// SIGXFSZ.  Where the size of files is limited (`ulimit -f`, RLIMIT_FSIZE), this signal kills a
+// process that writes beyond the limit.  Ignore it (`signal(SIGXFSZ, SIG_IGN)`): the write then
+// fails with ResourceExhausted, as on a full disk.  The library changes no signal's disposition.
 //
-// A process that was forked while a store was open must not use that DB, or what came from it: it
-// has none of the store's threads.  What it writes is refused, and the destructors of its DB and of
-// snapshots do nothing, so that the child may call exit.  If the parent dies without closing the
-// store, a child that lives on keeps it locked.
+// Threads.  Any number of threads may use one DB.
+//
+// Processes.  One process at a time may have a store open for writing, and only once.  Several may
+// have it open for reading, if none has it open for writing.
+//
+// Lifetime.  Iterators, snapshots and pinned values may outlive the DB.  Such an iterator still
+// shows the same entries, and keeps the memory and the open files that it needs.  The directory can
+// be opened again meanwhile.
+//
+// Fork.  A process that was forked while a store was open must not use that DB or its iterators,
+// snapshots and values: it has none of the store's threads.  Its writes are refused.  The
+// destructors of its DB and snapshots do nothing, so it may call exit.  If the parent dies without
+// closing the store, a child that lives on keeps the store locked.
 #ifndef TRELLIS_LSM_DB_H_
 #define TRELLIS_LSM_DB_H_
 
@@ -115,40 +131,48 @@ class Engine;
 
 class DB {
  public:
-  // Opens the store in the directory.  Where the mode allows a new store, it also makes the
-  // directory and any missing parents (likewise for Options::log_directory).  NotFound or
-  // AlreadyExists as the mode says, and AlreadyExists for a new store whose Options::log_directory
-  // is another store's; FailedPrecondition if it is open elsewhere; InvalidArgument for a bad
-  // option, also one that the file system cannot fulfil; DataLoss for files that are damaged,
-  // missing or not Trellis's: Repair may then save what there is; Unimplemented for files of a
-  // newer version.  Files that are not the store's, by their names or their first bytes, are never
-  // removed.
+  // Opens the store in `directory`.  Where the mode allows a new store, creates the directory and
+  // any missing parents (likewise for Options::log_directory).  Never removes a file that is not
+  // the store's, by its name or its first bytes.
+  //
+  //   NotFound, AlreadyExists   as the mode says; AlreadyExists also if Options::log_directory of a
+  //   new
+  //                             store is another store's
+  //   FailedPrecondition        the store is open elsewhere; or see the table above
+  //   InvalidArgument           an option is out of range, or the file system does not support it
+  //   DataLoss                  files are damaged, missing or not Trellis's.  Repair may save the
+  //   rest Unimplemented             files of a newer version of the format
   static absl::StatusOr<std::unique_ptr<DB>> Open(const std::string& directory,
                                                   const Options& options = {});
 
-  // Waits for the calls and the background work that are running, and syncs the log.  OK: all that
-  // was acknowledged is durable, and the next opening notices if any of it is missing.  Otherwise
-  // the first failure: of the last syncs, or of the log or the manifest before (GetFailure).
-  // Unsynced writes are then as after a crash.  The directory is free for another opening either
-  // way.  A failed flush or compaction is no failure of Close: the log has what it should write.
+  // Waits for running calls and background work, and syncs the log.  The directory can be opened
+  // again afterwards, whatever Close returns.
   //
-  // May be called beside any other call and more than once; each returns the same.  Calls that
-  // wait, and those that come later, return FailedPrecondition.  These go on after it:
-  // GetStatistics and GetDamage show what there was until then, GetSnapshot gives a snapshot that
-  // no read takes, ApproximateBytes is 0, and iterators and pinned values show what they showed.
+  // OK means: all acknowledged writes are durable, and the next opening notices if any is missing.
+  // Otherwise returns the first failure: of these last syncs, or an earlier one of the log or the
+  // manifest (GetFailure).  Unsynced writes are then as after a crash.  A failed flush or
+  // compaction does not make Close fail, since the log holds those writes.
+  //
+  // Any thread may call Close, at any time and repeatedly; each call returns the same status.
+  // Other calls that are waiting, and all later ones, return FailedPrecondition, except:
+  //
+  //   GetStatistics, GetDamage   show the state at the time of Close
+  //   GetSnapshot                returns a snapshot that every read refuses
+  //   ApproximateBytes           returns 0
+  //   iterators, pinned values   stay usable
   absl::Status Close();
 
-  // Closes the store if that was not done.  It cannot return a failure: Close does.  Called from a
-  // callback of Options::listener, from Pace::progress or in a forked child, it closes nothing: the
-  // store then stays open, and its directory locked, until the process ends.
+  // Closes the store if Close was not called.  A destructor cannot report a failure; call Close for
+  // that.  In a callback of Options::listener, in Pace::progress and in a forked child it closes
+  // nothing: the store then stays open, and its directory locked, until the process ends.
   ~DB();
   DB(const DB&) = delete;
   DB& operator=(const DB&) = delete;
 
   // --- writes: visible to all reads that begin after they return ---
   //
-  // FailedPrecondition if the store is open for reading only.  An empty batch with `sync` makes all
-  // earlier writes durable, and is the way to do only that; without `sync` it does nothing.
+  // FailedPrecondition if the store is open for reading only.  To make all earlier writes durable,
+  // write an empty batch with `sync`.  Without `sync` an empty batch does nothing.
 
   absl::Status Put(std::string_view key, std::string_view value, const WriteOptions& options = {});
   absl::Status Delete(std::string_view key, const WriteOptions& options = {});
@@ -156,31 +180,32 @@ class DB {
 
   // --- reads ---
 
-  // The value, or nullopt if the key is not there.
+  // The value, or nullopt if the key is absent.
   absl::StatusOr<std::optional<std::string>> Get(std::string_view key,
                                                  const ReadOptions& options = {});
 
-  // Whether the key is there; if so, its value is copied to `value`, whose memory is used again.
+  // Returns whether the store has the key.  If so, copies its value to `value`, whose memory is
+  // reused.
   absl::StatusOr<bool> Get(std::string_view key, std::string* value,
                            const ReadOptions& options = {});
 
-  // The same without a copy, where the value lies in a cached block.
+  // As above, but without a copy if the value lies in a cached block.
   absl::StatusOr<bool> Get(std::string_view key, PinnedValue* value,
                            const ReadOptions& options = {});
 
-  // For each key what Get would return, all as of the same moment.  They are looked up side by
-  // side, and blocks that are not cached are read together, each once.
+  // Returns for each key what Get would return, all as of the same moment.  Looks the keys up
+  // together: uncached blocks are read in parallel, each one once.
   std::vector<absl::StatusOr<std::optional<std::string>>> MultiGet(
       std::span<const std::string_view> keys, const ReadOptions& options = {});
 
-  // Over user keys, as of now or of the options' snapshot.  Never null; its status() has the error.
-  // For all keys with a prefix:
+  // Walks user keys, as of now or of the options' snapshot.  Never null; an error is in its
+  // status(). For all keys with a prefix:
   //
   //   auto iterator =
   //       db.NewIterator({.lower_bound = prefix, .upper_bound = lsm::PrefixEnd(prefix)});
   //
-  // An iterator that crosses uncached blocks reads ahead, up to 248 KiB in each run of tables.  It
-  // holds these bytes as long as it lives, in addition to the block cache.
+  // An iterator that crosses uncached blocks reads ahead, up to 248 KiB in each sorted run.  It
+  // holds these bytes until it is destroyed, in addition to the block cache.
   std::unique_ptr<Iterator> NewIterator(const ReadOptions& options = {});
 
   std::unique_ptr<const Snapshot> GetSnapshot();
@@ -188,134 +213,163 @@ class DB {
   // --- upkeep ---
 
   // These return any error of the work that they wait for, including earlier failures that were not
-  // resumed.  Flush and CompactRange: FailedPrecondition if the store is open for reading only.
+  // resumed.  Flush and CompactRange return FailedPrecondition if the store is open for reading
+  // only.
 
-  // Writes what is in memory to tables, and waits for it: after OK all earlier writes are durable.
+  // Writes the memtables to tables, and waits for that.  After OK all earlier writes are durable.
   absl::Status Flush();
 
-  // Flushes, then merges everything in [from, to) down to one sorted run, and waits for it;
-  // nullopt: to the end on that side.  An empty range (from >= to) is OK.
+  // Flushes, merges all entries in [from, to) into one sorted run, and waits for that. nullopt:
+  // unbounded on that side.  An empty range (from >= to) is OK.
   absl::Status CompactRange(std::optional<std::string_view> from = std::nullopt,
                             std::optional<std::string_view> to = std::nullopt);
 
   // Waits until no flush or compaction is running or due.
   absl::Status WaitForBackgroundWork();
 
-  // Recovers from failures, once their cause is gone.  After OK the store takes writes again, and
-  // is exactly what reads showed all the time.  Flushes, and begins a new log and a new manifest,
-  // as an opening does; never syncs a file again whose sync failed.  OK at once if nothing failed.
-  // A failure after that, even right after it, is a new one, which GetFailure returns.  After an
-  // error nothing has changed: reads show what they did, writes are refused as before, and Resume
-  // may be tried again.  It cannot help if the store's directory was removed or replaced, even if
-  // one of that name was created again: open the store again instead.
+  // Recovers after failures whose cause is gone.  Flushes, and begins a new log and a new manifest,
+  // as an opening does.  Never syncs a file again whose sync failed.
+  //
+  // OK: the store takes writes again, and holds exactly what reads have shown.  OK at once if
+  // nothing has failed.  A later failure, even right after Resume, is a new one, which GetFailure
+  // returns.
+  //
+  // Error: nothing has changed.  Reads continue, writes are still refused, and Resume may be called
+  // again.  Resume cannot help if the store's directory was removed or replaced, even if a
+  // directory of that name exists again.  In that case, open the store again.
   absl::Status Resume();
 
-  // OK, or the first failure that was not resumed: why writes are refused, or soon will be.
+  // OK, or the first failure that was not resumed.  While there is one, writes are refused or soon
+  // will be.
   absl::Status GetFailure();
 
-  // About how many bytes of files the keys in [from, to) take; nullopt: to the end on that side.  0
-  // if from >= to.  Keys in memory do not count.
+  // Approximate size in files, in bytes, of the keys in [from, to). nullopt: unbounded on that
+  // side. 0 if from >= to.  Keys in memtables do not count.
   uint64_t ApproximateBytes(std::optional<std::string_view> from = std::nullopt,
                             std::optional<std::string_view> to = std::nullopt);
 
   Statistics GetStatistics();
 
-  // Every step of the lookup that Get(key) makes; counts as one.  If a table cannot be read: the
-  // steps up to there, and the error of Get in `error`.
+  // Performs the lookup of Get(key) and returns every step of it.  Statistics count it as a lookup.
+  // If a table cannot be read, returns the steps before that, and the error of Get in `error`.
   absl::StatusOr<Explanation> Explain(std::string_view key, const ReadOptions& options = {});
 
   // --- care ---
 
-  // Reads everything from the files, past the block cache, and checks it: CURRENT, the manifest and
-  // the logs; of every table all checksums, the order of all keys, index, counts, what the manifest
-  // says, and the filter's answer for every key; and across levels, that the newest entry of each
-  // key is the one that lookups find first.  The report says what is wrong.
+  // Reads all files of the store, not through the block cache, and reports what is wrong with them.
+  // Checks:
   //
-  // Writes, reads and background work go on meanwhile.  Only while CURRENT and the manifest are
-  // read do flushes, compactions and first syncs of logs wait with their notes in the manifest.
-  // CURRENT, manifest and logs come first, at full speed; `pace` applies to tables.  Tables that
-  // come and go meanwhile are left out.  Manifest and logs are left out after a failed write, until
-  // Resume: it is unknown what they hold.
+  //   - CURRENT, the manifest and the logs;
+  //   - each table: all checksums, the order of the keys, index, counts, the manifest's record of
+  //   the
+  //     table, and the filter's answer for every key;
+  //   - across levels: a lookup finds the newest entry of each key first.
   //
-  // Levels are compared if all tables are sound.  For that, tables whose keys overlap those of
-  // another level are read a second time, unless one of the two holds only newer writes.  They are
-  // read at the same pace, in pieces of 256 MiB, so that files that compactions make obsolete do
-  // not stay long.
+  // Writes, reads and background work continue meanwhile.  The only wait: while Verify reads
+  // CURRENT and the manifest, a flush, a compaction or the first sync of a log cannot record itself
+  // in the manifest.  CURRENT, manifest and logs come first, at full speed; `pace` applies to
+  // tables.
   //
-  // Cancelled if pace.progress ends it.  ResourceExhausted without threads, descriptors or memory,
-  // which is no damage.
+  // Not checked: tables that are created or removed during the call; after a failed write, also
+  // manifest and logs, until Resume, since their content is unknown.
+  //
+  // Levels are compared only if all tables are sound.  This reads a table a second time if its keys
+  // overlap those of another level, unless one of the two holds only newer writes.  These reads
+  // keep to the same pace.  They go in pieces of 256 MiB, so that the files of obsolete tables are
+  // not held for long.
+  //
+  // Cancelled if pace.progress ends the call.  ResourceExhausted if threads, descriptors or memory
+  // run out; that is not damage.
   absl::StatusOr<VerifyReport> Verify(const Pace& pace = {});
 
-  // Problems that Verify and scrubbing (Options::scrub_seconds) have found since the store was
-  // opened, each line once; 100 at most.
+  // Problems found by Verify and by scrubbing (Options::scrub_seconds) since the store was opened.
+  // Each line is listed once; at most 100 lines.
   std::vector<std::string> GetDamage();
 
-  // Makes a store in another directory that holds what this one held at some moment during the
-  // call, including all that was written before the call; flushes.  Tables are hard links, which
-  // cost nothing until compactions replace them here; where the file system cannot link, they are
-  // copied and verified.  The directory is created if needed.  The copy is a store of its own, to
-  // be opened without a log_directory.
+  // Creates a second store, in `directory`, with the state of this one at some moment during the
+  // call.  It contains all writes made before the call.  Flushes first.  Tables are hard links,
+  // which take no space until compactions here replace the originals; where the file system cannot
+  // link, they are copied and verified.  Creates the directory if needed.  Open the copy without a
+  // log_directory.
   //
-  //   InvalidArgument     the directory is inside this one's directory or log_directory, by
-  //                       whatever path
-  //   AlreadyExists       it has files of a store, perhaps of one that was not finished
+  //   InvalidArgument     `directory` lies inside this store's directory or log_directory, by
+  //   whatever
+  //                       path
+  //   AlreadyExists       it has files of a store, perhaps of an unfinished one
   //   FailedPrecondition  it is in use, or this store is open for reading only
   //
-  // On failure there is no copy; a directory with a LOCK file may remain (or a whole copy, if only
-  // the very last sync failed).  After a crash files may remain too.  Destroy removes all of it.
+  // On failure there is no copy.  A directory with a LOCK file may remain, or a whole copy if only
+  // the very last sync failed.  A crash may also leave files.  Destroy removes all of these.
   absl::Status Checkpoint(const std::string& directory);
 
-  // The same with copies.  Each is read back (past the page cache, with Options::direct_reads and
-  // where its file system can) and verified as by Verify: DataLoss if one is not what was written.
-  // `base` may be an earlier backup of this store.  Tables that it has already are linked from
-  // there, so that a series of backups takes the room of what changed; Destroy can remove each of
-  // them.  Linked tables are verified too, and copied again if they are damaged.  NotFound if there
-  // is no backup in `base`.  `pace` counts the bytes of the tables.
+  // Like Checkpoint, but copies the tables.  Each copy is read back and verified as Verify does:
+  // DataLoss if it differs from what was written.  With Options::direct_reads, and if the file
+  // system of the copy supports it, it is read past the page cache.
+  //
+  // `base` may name an earlier backup of this store.  Tables that it already has are linked from
+  // there, so each backup of a series takes only the space of its changes.  Destroy can remove any
+  // one of them.  A linked table is verified too, and copied again if it is damaged.  NotFound if
+  // `base` holds no backup.  `pace` counts the bytes of tables.
   absl::StatusOr<CopyReport> Backup(const std::string& directory, const std::string& base = "",
                                     const Pace& pace = {});
 
-  // Makes a store in `directory` from a backup, a checkpoint, or any store that is not open for
-  // writing and has no log_directory: opens it for reading, copies, and verifies the copies as
-  // Backup does.  `options` say where the new one's logs go, who may read its files, whether copies
-  // are read back directly, and of what environment both are.  A log that is a sparse file is
-  // copied whole, so that it takes the time and the room of its size.  Errors as Backup, with what
-  // it leaves; InvalidArgument if `directory` or Options::log_directory is inside the backup's
-  // directory; NotFound if there is no backup; DataLoss if anything in it is damaged: no store is
-  // made then.
+  // Creates a store in `directory` from a backup, a checkpoint, or any store that has no
+  // log_directory and is not open for writing.  Opens it for reading, copies its files, and
+  // verifies the copies as Backup does.
+  //
+  // `options` apply to the new store: where its logs go, who may read its files, whether copies are
+  // read back directly.  Their environment applies to both.  A sparse log is copied whole and takes
+  // the time and space of its full size.
+  //
+  // On an error no store is created.  Errors and leftovers as for Backup, and:
+  //
+  //   InvalidArgument  `directory` or Options::log_directory lies inside the backup's directory
+  //   NotFound         there is no backup
+  //   DataLoss         any part of the backup is damaged
   static absl::StatusOr<CopyReport> Restore(const std::string& backup, const std::string& directory,
                                             const Options& options = {}, const Pace& pace = {});
 
   // Destroy and Repair need the log_directory and the environment with which the store was written.
-  // Destroy reads no other option.  Repair writes tables as the other options say (but not `mode`
-  // and `direct_reads`).  Both return FailedPrecondition, and change nothing,
+  // Destroy reads no other option.  Repair writes tables as the other options say (it ignores
+  // `mode` and `direct_reads`).  Both return FailedPrecondition, and change nothing, in these
+  // cases:
   //
-  //   - if the store is open;
-  //   - if the files are another product's (LevelDB and RocksDB have a CURRENT and NNNNNN.log too);
-  //   - if the logs in the log_directory are another store's, as far as the manifest that CURRENT
-  //     names can tell.  Without that manifest Repair takes the writes of all logs there, and keeps
-  //     the files as NAME.damaged;
-  //   - if that manifest names a log_directory, and none is given;
-  //   - if another one without logs is given, while the store's logs are in the one that it names.
+  //   - The store is open.
+  //   - The files are another product's (LevelDB and RocksDB also have CURRENT and NNNNNN.log).
+  //   - The logs in the log_directory are another store's, according to the manifest that CURRENT
+  //     names.  Without that manifest Repair takes the writes of all logs there, and keeps the
+  //     files as NAME.damaged.
+  //   - The manifest names a log_directory, and none is given.
+  //   - A different log_directory without logs is given, while the one that the manifest names has
+  //   the
+  //     store's logs.
 
-  // Removes a store's files, and the directory if it is empty then.  OK if there is no store: an
-  // empty directory is removed all the same.  A directory stays, which is no error, if it holds
-  // anything else (such as what Repair kept as NAME.damaged), if the path is a symbolic link (which
-  // stays too) or a mount point, or if the directory above may not be changed.  All files that have
-  // a store's names must be ours by their first bytes, or empty.
+  // Removes the files of the store, and then the directory if it is empty.  OK if there is no
+  // store; an empty directory is removed then too.  The directory stays, without an error, if
   //
-  // FailedPrecondition, and nothing is changed, where logs would be left that no call could find:
-  // the store was written with a log_directory, and none, or a wrong one, is given; or there is no
-  // store, but there are logs in the log_directory.  Destroy of that directory alone removes them.
+  //   - it holds anything else, for example files that Repair kept as NAME.damaged;
+  //   - the path is a symbolic link (which stays too) or a mount point;
+  //   - the parent directory may not be changed.
+  //
+  // Every file with a store's name must be Trellis's by its first bytes, or empty.
+  // FailedPrecondition, with nothing changed, if logs would remain that no call could find: the
+  // store was written with a log_directory, and none or a wrong one is given; or there is no store,
+  // but the log_directory holds logs.  To remove such logs, call Destroy on the log directory
+  // itself.
   static absl::Status Destroy(const std::string& directory, const Options& options = {});
 
-  // Makes a store openable again from the parts of its files that can be verified.  It believes
-  // entries, not what properties and manifest say of them.  OK means that the store opens.  The
-  // report names what was left out, and what contradicted the entries.  It also names missing logs
-  // that the store needs, whose writes are lost.  (If the logs are gone, Repair goes on without any
-  // if it is given an empty log_directory.)  NotFound if the directory holds no file of a store,
-  // DataLoss if there is no log_directory.  Only damage is left out: any other failure
-  // (ResourceExhausted, Unavailable, and Unimplemented for files of a newer version) ends the
-  // repair with the store as it was.
+  // Makes a store openable again from those parts of its files that pass verification.  Trusts the
+  // entries over properties and manifest.  OK means that the store opens.  The report names
+  // everything that was left out, contradictions to the entries, and missing logs that the store
+  // needs: their writes are lost.
+  //
+  //   NotFound           the directory holds no file of a store
+  //   DataLoss           the log_directory does not exist.  If the logs are gone for good, give an
+  //   empty
+  //                      log_directory: Repair then goes on without logs
+  //   any other failure  (ResourceExhausted, Unavailable; Unimplemented for files of a newer
+  //   version)
+  //                      ends the repair and leaves the store as it was.  Only damage is left out
   static absl::StatusOr<RepairReport> Repair(const std::string& directory,
                                              const Options& options = {});
 
@@ -324,7 +378,7 @@ class DB {
   const std::shared_ptr<Engine> engine_;
 };
 
-// E.g. "trellis 0.1.0, filters standard, blocked (AVX2), compression lz4": what this build can do.
+// Describes this build, e.g.  "trellis 0.1.0, filters standard, blocked (AVX2), compression lz4".
 // lsm/release.h has the version alone, for the preprocessor.
 std::string BuildInfo();
 

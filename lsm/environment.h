@@ -1,6 +1,6 @@
-// What the store needs of the world besides files: a clock, a way to run work in the background,
-// and randomness.  With the file system they make an Environment; a deterministic one replays a
-// run from one seed.
+// The store's connections to the operating system: file systems, a clock, threads for background
+// work, and randomness.  By default they are the system's own.  A deterministic Environment replays
+// a run from one seed.
 #ifndef TRELLIS_LSM_ENVIRONMENT_H_
 #define TRELLIS_LSM_ENVIRONMENT_H_
 
@@ -17,9 +17,9 @@ class Scheduler;  // lsm/fs/scheduler.h, which is private: embedders leave it nu
 class Clock {
  public:
   virtual ~Clock();
-  // Since some fixed moment; never runs backwards.
+  // Nanoseconds since some fixed moment; never runs backwards.
   virtual uint64_t MonotonicNanos() = 0;
-  // Since 1970, for people to read; the store decides nothing by it.
+  // Microseconds since 1970, shown to people.  The store makes no decision by it.
   virtual uint64_t WallMicros() = 0;
 };
 
@@ -30,28 +30,27 @@ class RandomSource {
   virtual uint64_t Next() = 0;
 };
 
-// The objects outlive every store opened with them, and the file systems also the iterators that
-// outlive their DB.  Null members stand for the system's own; a null scheduler gives each store one
-// thread a lane.
+// The objects must outlive every store that was opened with them.  File systems must also outlive
+// iterators that outlive their DB.  A null member selects the system's own; a null scheduler gives
+// each store one thread for each lane of work.
 struct Environment {
   FileSystem* file_system = nullptr;
-  // For the logs, where they live in another place than the tables (Options::log_directory); null
-  // stands for the same.
+  // Holds the logs if Options::log_directory puts them elsewhere.  Null: the same as file_system.
   FileSystem* log_file_system = nullptr;
   Clock* clock = nullptr;
   Scheduler* scheduler = nullptr;
   RandomSource* random = nullptr;
 };
 
-// The users that may read new files and directories, as far as the umask allows.  Only the owner
-// may write them.
+// The users that may read new files and directories, subject to the umask.  Only the owner may
+// write them.
 enum class FileAccess : uint8_t {
   kOwner,  // files 0600, directories 0700
   kGroup,  // 0640, 0750
   kAll,    // 0644, 0755
 };
 
-// Live as long as the process.
+// They live as long as the process.
 FileSystem& PosixFileSystem(FileAccess access = FileAccess::kOwner);
 Clock& SystemClock();
 RandomSource& SystemRandom();

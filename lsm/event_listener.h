@@ -1,11 +1,10 @@
-// Reports to an embedder, as they happen: flushes, compactions, stalls, failures, openings and
+// Reports events to an embedder as they happen: flushes, compactions, stalls, failures, openings,
 // files.  Derive from EventListener, override what you need, and pass it as Options::listener.
 // lsm/event_log.h has a listener that writes a text log.
 //
-// Threads.  Events are queued in the order in which they happen, and delivered by whichever thread
-// of the store or of its callers is free to do so: soon after, but not always on the thread that
-// caused them.  Callbacks of one store never overlap.  A listener that several stores share must
-// itself be thread-safe.
+// Threads.  Events are queued in the order in which they happen.  Any free thread of the store or
+// of its callers delivers them: soon, but not always the thread that caused them.  Callbacks of one
+// store never overlap.  A listener that several stores share must itself be thread-safe.
 //
 // No lock of the store is held during a callback.
 //
@@ -17,23 +16,23 @@
 //   GetDamage, ApproximateBytes             FailedPrecondition, because they might wait for the
 //   use other stores, but not in a circle   thread that runs the callback
 //   wake a thread that does anything        wait for a thread that uses the store, or for a mutex
-//                                           that one holds while it does
+//                                           that such a thread holds
 //                                           destroy the DB: the store then stays open, and its
 //                                           directory locked, until the process ends
 //                                           throw: an exception ends the process
 //
 // A slow callback delays the thread that delivers it: a flush, a compaction, or a writer that
-// caused an event.  The other threads go on.  If kEventsQueuedMax events wait, later ones are
-// dropped and counted (Event::lost), except OnOpenEnd and OnClose.  So where `lost` is not 0, a
-// begin may have no end, and an end no begin.
+// caused an event.  The other threads continue.  While kEventsQueuedMax events wait, further ones
+// are dropped and counted (Event::lost), except OnOpenEnd and OnClose.  So around an event with
+// `lost` above 0, a begin may lack its end, and an end its begin.
 //
-// The first callback is OnOpenBegin.  After a failed opening the last one is OnOpenEnd.  OnClose is
-// the last one of a store: none follows once DB::Close or ~DB returns.  If an option is invalid,
-// there is no callback at all.
+// Order.  OnOpenBegin comes first.  If the opening fails, OnOpenEnd comes last; otherwise OnClose
+// does, and no callback follows once DB::Close or ~DB has returned.  If an option is invalid, there
+// is no callback at all.
 //
-// Callbacks come before DB::Open has returned, also from threads of the store.  A listener that
-// reads its DB keeps it in a std::atomic<DB*>, null until Open has returned and again before the DB
-// is destroyed.
+// Callbacks begin before DB::Open returns, also on threads of the store.  A listener that reads its
+// DB therefore keeps it in a std::atomic<DB*>: null until Open has returned, and null again before
+// the DB is destroyed.
 #ifndef TRELLIS_LSM_EVENT_LISTENER_H_
 #define TRELLIS_LSM_EVENT_LISTENER_H_
 
@@ -51,11 +50,11 @@ namespace lsm::inline TRELLIS_ABI {
 
 inline constexpr size_t kEventsQueuedMax = 10'000;
 
-// The members of all events.
+// Members common to all events.
 struct Event {
-  uint64_t wall_micros = 0;  // when it happened, since 1970
+  uint64_t wall_micros = 0;  // of the event, since 1970
   std::string_view store;    // directory of the store; valid during the callback
-  uint64_t lost = 0;         // events dropped right before this one
+  uint64_t lost = 0;         // events dropped just before this one
 };
 
 struct TableInfo {
@@ -76,7 +75,7 @@ enum class FlushReason : uint8_t {
 const char* NameOf(FlushReason reason);
 
 struct FlushBegin : Event {
-  uint64_t job = 0;  // the same number in FlushEnd; counts flushes and compactions of this opening
+  uint64_t job = 0;  // same number as in FlushEnd; counts flushes and compactions since the opening
   FlushReason reason = FlushReason::kMemtable;
   uint64_t entries = 0;
   uint64_t memtable_bytes = 0;
@@ -85,16 +84,17 @@ struct FlushBegin : Event {
 struct FlushEnd : Event {
   uint64_t job = 0;
   FlushReason reason = FlushReason::kMemtable;
-  uint64_t entries = 0;            // in the memtable
-  std::vector<TableInfo> outputs;  // usually one; none after a failure, or if all was superseded
+  uint64_t entries = 0;  // in the memtable
+  std::vector<TableInfo>
+      outputs;  // usually one; none after a failure, or if every entry was superseded
   uint64_t bytes_written = 0;
   uint64_t nanos = 0;
   absl::Status status;
 };
 
 enum class CompactionReason : uint8_t {
-  kLevel,    // a level was over its limit
-  kReaders,  // reads of level 0 cost more than merging it
+  kLevel,    // a level exceeded its limit
+  kReaders,  // read-triggered: reads of level 0 cost more than merging it
   kRequest,  // DB::CompactRange
 };
 const char* NameOf(CompactionReason reason);
@@ -114,8 +114,8 @@ struct CompactionEnd : Event {
   int output_level = 0;
   bool moved = false;  // the inputs changed level without being rewritten
   std::vector<TableInfo> inputs;
-  // None after a failure.  On a full disk a compaction is carried out in steps: then its outputs
-  // include the inputs that did not have to be rewritten, and some may be there after a failure.
+  // Empty after a failure.  Exception: on a full disk a compaction runs in steps.  Its outputs then
+  // include inputs that needed no rewriting, and may be present after a failure.
   std::vector<TableInfo> outputs;
   uint64_t bytes_read = 0;
   uint64_t bytes_written = 0;
@@ -128,12 +128,12 @@ enum class StallCause : uint8_t {
   kMemtable,  // both memtables are full: a flush must end
   kLevel0,    // level 0 has Options::level0_stop_tables tables: a compaction must end
   kLog,       // the next log is not made yet; or the writer makes it itself
-  kReserve,   // the reserve for a full disk is too small for the put: it is built, or a flush ends
+  kReserve,   // the reserve for a full disk is too small for the put: it grows, or a flush must end
 };
 const char* NameOf(StallCause cause);
 
-// Writes wait.  The short delays before that (Statistics::slowdowns) are no events.  A stall for
-// the reserve may contain others.
+// Writes wait.  The short delays before that (Statistics::slowdowns) are not events.  A stall for
+// the reserve may contain other stalls.
 struct StallBegin : Event {
   StallCause cause = StallCause::kMemtable;
 };
@@ -151,20 +151,20 @@ const char* NameOf(FailureKind kind);
 struct Failure : Event {
   FailureKind kind = FailureKind::kLog;
   absl::Status status;
-  // At once.  After a failed flush or compaction they stop when the next memtable, or level 0, is
-  // full.
+  // Writes are refused from now on.  After a failed flush or compaction it is false: writes stop
+  // later, when the next memtable, or level 0, is full.
   bool writes_stopped = false;
 };
 
-// DB::Resume ended, and there was something to resume.
+// DB::Resume ended, after a failure.  (No event if nothing had failed.)
 struct Resumed : Event {
   uint64_t nanos = 0;
   absl::Status status;  // OK: the store takes writes again
 };
 
-// The disk is full, or has space again (Options::reserve_bytes).
+// The disk became full, or has space again (Options::reserve_bytes).
 struct SpaceChange : Event {
-  // From now on puts fail with ResourceExhausted, because there is no space for the reserve.
+  // Puts fail with ResourceExhausted from now on: there is no space for the reserve.
   bool puts_refused = false;
   uint64_t reserve_bytes = 0;
 };
@@ -177,7 +177,8 @@ struct OpenBegin : Event {
 struct OpenEnd : Event {
   uint64_t nanos = 0;
   absl::Status status;
-  RecoveryReport recovery;  // what was replayed from logs, and dropped; empty after a failure
+  RecoveryReport
+      recovery;  // what was replayed from logs, and what was dropped; empty after a failure
 };
 
 struct Closed : Event {
@@ -185,20 +186,20 @@ struct Closed : Event {
   absl::Status status;  // what DB::Close returns
 };
 
-// One line of DB::GetDamage, when DB::Verify or scrubbing finds it first.
+// A new line of DB::GetDamage, found by DB::Verify or by scrubbing.
 struct DamageFound : Event {
   std::string line;
 };
 
-// A file of the store was created.  Logs and manifests grow afterwards: they are reported when they
-// are created, with 0 bytes.  A table is reported when it is whole, or when writing it ended early.
+// The store created a file.  A log or manifest is reported at its creation, with 0 bytes, and grows
+// later.  A table is reported when it is complete, or when writing it ended early.
 struct FileCreated : Event {
   std::string path;
   uint64_t bytes = 0;
 };
 
-// A file of the store was removed: because it was obsolete, or unfinished after a failure, or, at
-// opening, left over from a crash.
+// The store removed a file: it was obsolete, unfinished after a failure, or left over from a crash
+// (at opening).
 struct FileRemoved : Event {
   std::string path;
   uint64_t bytes = 0;

@@ -8,8 +8,8 @@
 //   2026-11-26T17:05:18.123456Z event=flush_end job=3 reason=memtable entries=51200
 //   outputs=12 bytes=4096000 us=31250 status=ok store="/var/lib/app"      (one line in the file)
 //
-// Values with other characters than letters, digits and ",-._/:" are quoted; in them `\xHH` stands
-// for a quote and for bytes that are not printable.
+// A value is quoted if it has characters other than letters, digits and ",-._/:".  Within quotes,
+// `\xHH` stands for a quote or an unprintable byte.
 #ifndef TRELLIS_LSM_EVENT_LOG_H_
 #define TRELLIS_LSM_EVENT_LOG_H_
 
@@ -26,36 +26,36 @@
 namespace lsm::inline TRELLIS_ABI {
 
 struct EventLogOptions {
-  // Created if needed.  May be the store's own, but DB::Destroy leaves the log's files there.
+  // Created if needed.  May be the store's directory; DB::Destroy then leaves the log's files
+  // there.
   std::string directory = {};
-  // NAME is written to; NAME.1 is the one before, and so on.
+  // Name of the file being written.  NAME.1 is the one before it, and so on.
   std::string name = "LOG";
-  // The next line begins another file if it would make this one longer.  10 MiB; at least 1 KiB.
+  // The log begins a new file rather than let one exceed this size. 10 MiB; at least 1 KiB.
   uint64_t file_bytes_max = uint64_t{10} << 20;
-  // Files kept, with the one written to.  5; [1, 1000].
+  // Number of files kept, including the one being written. 5; [1, 1000].
   int files_max = 5;
-  // Outlives the log; null: the system's.
+  // Must outlive the log.  Null: the system's.
   FileSystem* file_system = nullptr;
 };
 
-// Thread-safe; may be the listener of several stores at once.  Its failures never reach a store: a
-// line that cannot be written is dropped and counted.  A part of it may be in the file; the next
-// line begins on a line of its own.
+// Thread-safe.  One EventLog may be the listener of several stores at once.  Its failures never
+// reach a store: a line that cannot be written is dropped and counted.  Part of it may be in the
+// file; the next line still begins on a line of its own.
 //
-// It rotates its files itself: only one EventLog at a time may have a directory and name, in all
-// processes.  If another program removes, renames, cuts or replaces the file that is written to, or
-// removes the directory, the next line begins another file.  It compares sizes: if the file in its
-// place has the same size, the next line is still written to the old file, and the one after that
-// begins another.
+// Only one EventLog at a time, in all processes, may use a directory and name, since it rotates its
+// files itself.  If another program removes, renames, truncates or replaces the current file, or
+// removes the directory, the next line begins a new file.  (The log compares sizes.  If the
+// replacement has the same size, one more line goes to the old file.)
 class EventLog final : public EventListener {
  public:
-  // Begins a new file; one of an earlier process becomes NAME.1.  InvalidArgument for a value out
-  // of range, and for a name that is one of a store's files.
+  // Begins a new file; a file of an earlier process becomes NAME.1.  InvalidArgument if a value is
+  // out of range, or the name is one that a store's file can have.
   static absl::StatusOr<std::shared_ptr<EventLog>> Open(const EventLogOptions& options);
   ~EventLog() override;
 
   uint64_t lines_lost() const;
-  // Why the last of them was lost; OK if none was.
+  // Why the most recently lost line was lost; OK if none was.
   absl::Status status() const;
 
   void OnOpenBegin(const OpenBegin& event) override;
@@ -79,7 +79,7 @@ class EventLog final : public EventListener {
   class Line;
   explicit EventLog(std::unique_ptr<Files> files);
 
-  // Writes the event's line with what `add` adds to it.  Throws nothing.
+  // Writes the event's line, with the fields that `add` adds.  Does not throw.
   template <typename AddFields>
   void Write(const Event& event, const char* name, const AddFields& add);
 

@@ -1,4 +1,4 @@
-// The whole way of one point lookup, step by step: what DB::Explain and `sstdump explain` return.
+// Every step of one point lookup: the result of DB::Explain and `sstdump explain`.
 #ifndef TRELLIS_LSM_EXPLANATION_H_
 #define TRELLIS_LSM_EXPLANATION_H_
 
@@ -15,7 +15,7 @@ namespace lsm::inline TRELLIS_ABI {
 enum class FilterVerdict : uint8_t { kAbsent, kNo, kMaybe, kDamaged, kUnknown };
 const char* NameOf(FilterVerdict verdict);
 
-// One data block that was looked into.
+// A data block that the lookup searched.
 struct BlockStep {
   uint64_t ordinal = 0;  // which data block of its table, from 0
   uint64_t offset = 0;
@@ -23,9 +23,9 @@ struct BlockStep {
   bool from_cache = false;
 };
 
-// One partition of a filter or an index that was looked into.
+// A partition of a filter or an index that the lookup searched.
 struct PartitionStep {
-  bool is_filter = false;  // else of the index
+  bool is_filter = false;  // false: of the index
   uint64_t ordinal = 0;    // which partition of its table, from 0
   uint64_t offset = 0;
   uint64_t stored_bytes = 0;  // in the file, without the trailer
@@ -40,11 +40,12 @@ struct TableStep {
   FilterVerdict filter = FilterVerdict::kAbsent;
   std::vector<PartitionStep> partitions;  // none if the table is not partitioned
   std::vector<BlockStep> blocks;  // none if the filter said no, or the key is beyond the last block
-  // What the table said: "skipped" (filter), "absent", "put", "delete", "failed" (to be read).
+  // "skipped" (by the filter), "absent", "put", "delete", or "failed" (the table could not be
+  // read).
   std::string outcome;
   uint64_t sequence = 0;  // of the entry found
-  // The filter said "maybe" and the table has no version of the key, not even one that is newer
-  // than the lookup may see.
+  // The filter said "maybe", but the table has no version of the key, not even one too new for the
+  // lookup to see.
   bool false_positive = false;
 };
 
@@ -56,18 +57,18 @@ struct MemtableStep {
 struct Explanation {
   std::string key;
   uint64_t digest = 0;
-  uint64_t sequence = 0;  // as of which the lookup was made
+  uint64_t sequence = 0;  // the lookup sees entries up to this one
   std::vector<MemtableStep> memtables;
-  std::vector<uint64_t> tables_by_level;  // how many tables each level has
+  std::vector<uint64_t> tables_by_level;  // number of tables in each level
   std::vector<TableStep> tables;          // in the order in which they were considered
   bool found = false;
-  std::string answered_by;  // "memtable", "table 12 at level 2"; empty: none has the key
+  std::string answered_by;  // "memtable", "table 12 at level 2"; empty: nothing has the key
   uint64_t value_bytes = 0;
-  // The error of Get, if a table could not be read.  The steps tell how far the lookup came.  Empty
-  // otherwise.
+  // The error of Get if a table could not be read; empty otherwise.  The steps show how far the
+  // lookup came.
   std::string error;
 
-  // Keys as `key_text` shows them; without one escaped, and in the text cut if they are long.
+  // `key_text` shows a key as text.  Null: keys are escaped, and ToText also shortens long ones.
   using KeyText = std::function<std::string(std::string_view key)>;
   std::string ToText(const KeyText& key_text = {}) const;
   std::string ToJson(const KeyText& key_text = {}) const;

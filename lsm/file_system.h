@@ -1,29 +1,31 @@
-// The one way in which the store touches files.  Nothing else in it calls open, write, fsync,
-// rename or mmap.
+// The file-system interface of the store.  No other code of it calls open, write, fsync, rename or
+// mmap.
 //
-// Three kinds of implementations are planned for: POSIX (PosixFileSystem() in environment.h),
-// memory with injected faults (memory_file_system.h), and object stores.  So the seam has the shape
-// that all of them can keep:
+// Implementations: POSIX (PosixFileSystem() in environment.h), memory with injected faults
+// (memory_file_system.h), and, planned, object stores.  The interface asks for what all three can
+// do:
 //
-//   * A Directory is an open handle; every name is bare (no slash, not "." or "..").
+//   * A Directory is an open handle.  Every name is bare: no slash, not "." or "..".
 //   * A file is written once, front to back, through an AppendFile, and read at offsets through a
 //     ReadFile.
-//   * What is not synced may be lost in a crash, in any subset of its sectors; a new, renamed or
-//     removed name may be lost until Directory::Sync returned.  Nothing is synced by being closed.
-//   * The pointer to the current manifest is swapped by AtomicReplace, not by rename.
-//   * Reads may be short at the end of the file, and say so; several can be submitted together.
+//   * A crash may lose any subset of the sectors that are not synced.  It may also lose a created,
+//     renamed or removed name until Directory::Sync has returned.  Closing a file syncs nothing.
+//   * AtomicReplace swaps the pointer to the current manifest; rename does not.
+//   * A read may be short at the end of the file, and says so.  Several reads can be submitted
+//     together.
 //
-// Errors.  Each message holds the path.
+// Errors.  Each message contains the path.
 //
-// NotFound, AlreadyExists
-// ResourceExhausted    ENOSPC, EDQUOT, EFBIG, EMFILE, ENFILE, ENOMEM
-// FailedPrecondition   lock held by another, directory not empty, changes by a forked child of the
-//                      process that opened it
-// InvalidArgument      a name with a slash, …
-// Unavailable          all else, such as EIO or a name that is a symbolic link
+//   NotFound, AlreadyExists
+//   ResourceExhausted    ENOSPC, EDQUOT, EFBIG, EMFILE, ENFILE, ENOMEM
+//   FailedPrecondition   another holder has the lock; the directory is not empty; a forked child of
+//   the
+//                        process that opened the object tries to change something
+//   InvalidArgument      a name with a slash, …
+//   Unavailable          everything else, such as EIO or a name that is a symbolic link
 //
-// Threads: FileSystem, Directory and ReadFile may be used by several threads at once; an AppendFile
-// by one at a time.
+// Threads: several threads may use a FileSystem, Directory or ReadFile at once, but only one at a
+// time an AppendFile.
 #ifndef TRELLIS_LSM_FILE_SYSTEM_H_
 #define TRELLIS_LSM_FILE_SYSTEM_H_
 
@@ -48,23 +50,23 @@ class ReadFile {
  public:
   virtual ~ReadFile();
 
-  // Reads up to `buffer.size()` bytes at `offset` into `buffer` and returns how many: fewer only
-  // where the file ends (0 at and beyond its end).  Never a short read for another reason.
+  // Reads up to `buffer.size()` bytes at `offset` into `buffer` and returns their number.  It is
+  // smaller only if the file ends there (0 at and beyond the end).
   virtual absl::StatusOr<size_t> ReadAt(uint64_t offset, std::span<char> buffer) const = 0;
 
   virtual absl::StatusOr<uint64_t> Size() const = 0;
 
-  // The first offset at or after `offset` where the file may hold anything but zeros; the file's
-  // size if there is none.  The file system answers without reading the file, so a search of a
-  // sparse file costs what the file stores, not its claimed size.  `offset` if nothing is known,
-  // which is what the default returns.
+  // The first offset at or after `offset` where the file may hold nonzero bytes, or the file's size
+  // if there is none.  The file system answers without reading the file, so searching a sparse file
+  // costs what the file stores, not its claimed size.  Returns `offset` if nothing is known; so
+  // does the default.
   virtual absl::StatusOr<uint64_t> NextData(uint64_t offset) const;
 
   // The path, for messages.
   virtual const std::string& path() const = 0;
 };
 
-// One read of several that are submitted together.
+// One of several reads that are submitted together.
 struct ReadRequest {
   const ReadFile* file = nullptr;
   uint64_t offset = 0;
@@ -73,53 +75,54 @@ struct ReadRequest {
   size_t bytes_read = 0;  // out: short only where the file ends
 };
 
-// The request by its file's ReadAt.
+// Executes the request by the ReadAt of its file.
 void ReadAlone(ReadRequest* request);
 
-// Write access to one new file, or to the end of an old one.
+// Write access to a new file, or to the end of an existing one.
 class AppendFile {
  public:
-  // Closes, and drops what Close would have returned.
+  // Closes the file, and ignores the status that Close would return.
   virtual ~AppendFile();
 
-  // Adds all the bytes, or fails; after a failure it is unknown how many of them are there.  The
-  // bytes survive the end of the process once this returns, and a crash of the machine only once
-  // Sync returns.
+  // Appends all the bytes, or fails; after a failure any number of them may be in the file.  Once
+  // this returns, the bytes survive the end of the process.  Only Sync makes them survive a crash
+  // of the machine.
   virtual absl::Status Append(std::string_view bytes) = 0;
 
-  // Appends zeros whose room on the device is taken from now on, so that it comes back when the
-  // file is removed.  After a failure it is unknown how many of them are there.  The default
-  // appends zeros and syncs them, since some file systems look for room only then.
+  // Appends zeros that occupy space on the device from now on; removing the file frees it.  After a
+  // failure any number of them may be in the file.  The default appends zeros and syncs them, since
+  // some file systems allocate space only at a sync.
   virtual absl::Status Allocate(uint64_t bytes);
 
-  // Everything appended so far survives a crash, though not the file's name (Directory::Sync).
-  // After a failure nothing is known about any byte since the last success, and the file must not
-  // be synced again.
+  // After OK everything appended so far survives a crash, but perhaps not the file's name
+  // (Directory::Sync).  After a failure the state of all bytes since the last success is unknown,
+  // and the file must not be synced again.
   virtual absl::Status Sync() = 0;
 
-  // Begins to write what was appended to the device, and waits for nothing, so that a later Sync
-  // has less to do.  It promises nothing, and an error is left to Sync.  Does nothing by default.
+  // Starts writing the appended bytes to the device, without waiting, so that a later Sync has less
+  // to do.  Guarantees nothing, and leaves errors to Sync.  Does nothing by default.
   virtual void StartWriteback() {}
 
-  // No other call may follow.
+  // Must be the last call.
   virtual absl::Status Close() = 0;
 
-  // Bytes in the file, counting what was appended.
+  // Size of the file, including appended bytes.
   virtual uint64_t size_bytes() const = 0;
 
   virtual const std::string& path() const = 0;
 };
 
-// Held until destroyed, or until the process ends, however it ends.
+// A lock, held until this is destroyed or the process ends in any way.
 class FileLock {
  public:
   virtual ~FileLock();
 
-  // Releases the lock before the destructor does.  CheckHolder may be called beside it and after
-  // it.
+  // Releases the lock before the destructor does.  CheckHolder may run at the same time, and
+  // afterwards.
   virtual void Release() = 0;
 
-  // FailedPrecondition in a forked child of the process that holds it: the child does not hold it.
+  // FailedPrecondition in a forked child of the process that holds the lock: the child does not
+  // hold it.
   virtual absl::Status CheckHolder() const { return absl::OkStatus(); }
 };
 
@@ -127,7 +130,7 @@ enum class LockKind { kExclusive, kShared };
 
 enum class ReadMode {
   kBuffered,  // through the page cache
-  kDirect,    // past it, where the file system allows; InvalidArgument where it does not
+  kDirect,    // past it (O_DIRECT); InvalidArgument if the file system does not support it
 };
 
 struct FileInfo {
@@ -141,50 +144,49 @@ class Directory {
   virtual absl::StatusOr<std::unique_ptr<ReadFile>> OpenRead(std::string_view name,
                                                              ReadMode mode) = 0;
 
-  // AlreadyExists if the name is there; Unavailable if the directory itself was removed.
+  // AlreadyExists if the name exists; Unavailable if the directory itself was removed.
   virtual absl::StatusOr<std::unique_ptr<AppendFile>> CreateExclusive(std::string_view name) = 0;
 
-  // Bare names of the files (not of directories), in any order.
+  // Bare names of the files, without those of directories, in any order.
   virtual absl::StatusOr<std::vector<std::string>> List() = 0;
 
   virtual absl::StatusOr<FileInfo> Stat(std::string_view name) = 0;
 
-  // Moves a file to another name, replacing what is there; its handles stay good.
+  // Renames a file, replacing any file of the new name.  Open handles stay usable.
   virtual absl::Status Rename(std::string_view from, std::string_view to) = 0;
 
-  // Gives a file that is not appended to any more a second name, in `to`, which may be this
-  // directory; the two are one file.  AlreadyExists if that name exists.  Unimplemented where the
-  // file system cannot do it (`to` is on another one, or it has no links); the default returns
-  // that.
+  // Gives a file that is no longer appended to a second name, in `to`, which may be this directory.
+  // The two names are one file.  AlreadyExists if the new name exists.  Unimplemented if the file
+  // system cannot link (`to` is on another one, or it has no links); so does the default.
   virtual absl::Status Link(std::string_view name, Directory& to, std::string_view new_name);
 
-  // NotFound if it is not there.  Handles that are open stay good.
+  // NotFound if the name does not exist.  Open handles stay usable.
   virtual absl::Status Remove(std::string_view name) = 0;
 
-  // Bytes that new files here can take, as far as the file system knows: a quota may leave less.
-  // The largest number where nothing is known, which is what this returns by default.
+  // Free bytes for new files here, as far as the file system knows; a quota may leave less.
+  // Returns the largest number if nothing is known; so does the default.
   virtual absl::StatusOr<uint64_t> FreeBytes();
 
-  // The size of the file system, likewise.
+  // Size of the file system in bytes; the same if nothing is known.
   virtual absl::StatusOr<uint64_t> CapacityBytes();
 
-  // Names created, renamed and removed so far survive a crash.  After a failure it is unknown which
-  // of those since the last success do, a later attempt would not find out, and every later call
-  // returns the same error.
+  // After OK all names created, renamed and removed so far survive a crash.  After a failure it is
+  // unknown which of those since the last success do.  A second attempt could not find out, so
+  // every later call returns the same error.
   virtual absl::Status Sync() = 0;
 
-  // Lets Sync try again, and returns the error that it would go on returning; OK: none failed.
-  // After an error, the caller must not rely on any name that was created, renamed or removed
+  // Lets Sync try again, and returns the error that it would have kept returning (OK if none
+  // failed).  After an error, the caller must not rely on any name created, renamed or removed
   // between the last success and this call.
   virtual absl::Status ForgetFailedSync() = 0;
 
-  // Makes `name` hold `bytes`, durably and at once: after a crash it holds either these or what it
-  // held before.  `expected` is what it must hold now (nullopt: it must not exist); otherwise
-  // Aborted, and nothing is changed.  After any other error it may hold either.  Other names may
-  // become durable with it, or not.
+  // Makes `name` hold `bytes`, atomically and durably: after a crash it holds either these bytes or
+  // its earlier ones.  `expected` is the required content before the call (nullopt: it must not
+  // exist).  If it differs, returns Aborted and changes nothing.  After any other error the file
+  // may hold either.  Other names may become durable too.
   //
-  // `before_swap` (may be null) is called right before it may hold the new bytes.  Until then an
-  // error, whichever it is, has left what was there.
+  // `before_swap` (may be null) is called just before the file may hold the new bytes.  Any error
+  // before that call leaves the earlier content.
   virtual absl::Status AtomicReplace(std::string_view name, std::string_view bytes,
                                      std::optional<std::string_view> expected,
                                      const std::function<void()>& before_swap) = 0;
@@ -193,14 +195,14 @@ class Directory {
     return AtomicReplace(name, bytes, expected, nullptr);
   }
 
-  // Takes the lock on `name`, which it creates if need be (not for kShared).  FailedPrecondition if
-  // another process, or another holder in this one, has it; the message says which, as far as is
+  // Locks `name`, and creates it if needed (not for kShared).  FailedPrecondition if another
+  // process, or another holder in this one, has the lock; the message says which, as far as is
   // known.
   virtual absl::StatusOr<std::unique_ptr<FileLock>> Lock(std::string_view name, LockKind kind) = 0;
 
-  // Whether `path`, which need not exist, is this directory or lies in it.  The default compares
-  // the paths as text; POSIX also resolves links and "..", as they lead once the missing
-  // directories are created.
+  // Returns whether `path`, which need not exist, is this directory or lies inside it.  The default
+  // compares the paths as text.  POSIX also resolves links and "..", as if the missing directories
+  // had been created.
   virtual absl::StatusOr<bool> Contains(const std::string& path);
 
   // The path, for messages.
@@ -211,26 +213,27 @@ class FileSystem {
  public:
   virtual ~FileSystem();
 
-  // NotFound if there is no such directory, unless `create`, which makes it, and its parents if
-  // need be, durably.
+  // Opens a directory.  `create` creates it and missing parents, durably.  Without `create`:
+  // NotFound if it does not exist.
   virtual absl::StatusOr<std::unique_ptr<Directory>> OpenDirectory(const std::string& path,
                                                                    bool create) = 0;
 
-  // Removes an empty directory.  FailedPrecondition if it is not empty, or cannot be removed though
-  // its files can: the path is a symbolic link or ends with a dot, something is mounted there, or
-  // the directory above may not be changed.
+  // Removes an empty directory.  FailedPrecondition if it is not empty, or cannot be removed
+  // although its files can: the path is a symbolic link or ends with a dot, something is mounted
+  // there, or the parent directory may not be changed.
   virtual absl::Status RemoveDirectory(const std::string& path) = 0;
 
-  // Does all the reads, in any order and at once where the system can; each request gets its own
-  // outcome, the one that ReadAt would give it.
+  // Executes all the reads, in any order, in parallel where the system can.  Each request gets the
+  // outcome that its ReadAt would return.
   //
-  // `done` (may be null) is called with the number of each request once it has its outcome, in any
-  // order, on this thread and one at a time; others may be under way then.  It must not throw.
+  // `done` (may be null) is called with the index of each request when its outcome is ready: in any
+  // order, on this thread, one call at a time, perhaps while other reads are in flight.  It must
+  // not throw.
   virtual void ReadMany(std::span<ReadRequest> requests, const std::function<void(size_t)>& done);
   void ReadMany(std::span<ReadRequest> requests) { ReadMany(requests, nullptr); }
 };
 
-// The whole file; ResourceExhausted beyond `size_max_bytes`.
+// Reads a whole file.  ResourceExhausted if it is larger than `size_max_bytes`.
 absl::StatusOr<std::string> ReadWholeFile(Directory& directory, std::string_view name,
                                           uint64_t size_max_bytes);
 

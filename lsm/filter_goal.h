@@ -1,4 +1,4 @@
-// What the filters of a whole store are to reach together: Options::filter_goal.
+// A goal for all filters of a store together: Options::filter_goal.
 #ifndef TRELLIS_LSM_FILTER_GOAL_H_
 #define TRELLIS_LSM_FILTER_GOAL_H_
 
@@ -9,17 +9,18 @@
 
 namespace lsm::inline TRELLIS_ABI {
 
-// A kind of goal and its figure; a value.  Holds any figure; ValidateOptions limits them.
+// A kind of goal and its figure.  A value type.  Any figure is accepted here; ValidateOptions
+// checks the range.
 class FilterGoal {
  public:
   enum class Kind : uint8_t {
-    kNone,         // Options::target_fpp holds for every table
-    kBitsPerKey,   // filter bits for each key of the store.  A key counts once for each table that
-                   // holds it, since it is in that table's filter
-    kBytes,        // bytes of memory for all filters together
-    kWastedReads,  // expected reads of tables by a lookup of an absent key.  Lookups are taken as
-                   // they are, more frequent in some ranges of keys than in others
-                   // (lsm/filters/hotness.h), and not as uniform
+    kNone,         // no common goal: Options::target_fpp applies to every table
+    kBitsPerKey,   // filter bits per key of the store.  A key counts once for each
+                   // table that holds it, since that table's filter has it
+    kBytes,        // memory of all filters together, in bytes
+    kWastedReads,  // expected table reads per lookup of an absent key.  Assumes that
+                   // lookups follow the observed distribution over ranges of keys
+                   // (lsm/filters/hotness.h), not a uniform one
   };
 
   constexpr FilterGoal() = default;
@@ -33,7 +34,7 @@ class FilterGoal {
   constexpr double value() const { return value_; }
   constexpr bool is_none() const { return kind_ == Kind::kNone; }
 
-  // "10 bits a key", "64.0 MiB of filters", "0.01 wasted reads a lookup", "none".
+  // E.g.  "10 bits a key", "64.0 MiB of filters", "0.01 wasted reads a lookup", "none".
   std::string ToText() const;
 
   friend constexpr bool operator==(const FilterGoal&, const FilterGoal&) = default;

@@ -1,7 +1,8 @@
-// Counts of values by size, from which percentiles are read.
+// A histogram of integers, and their percentiles.
 //
-// Log-linear: values below 2^kLinearBits have a bucket each; every power of two above is cut into
-// 2^kLinearBits equal parts.  So a bucket is at most 1 / 2^kLinearBits of its values wide.
+// Log-linear: each value below 2^kLinearBits has its own bucket.  Above that, each power of two is
+// divided into 2^kLinearBits equal buckets, so the width of a bucket is at most 1 / 2^kLinearBits
+// of its values.
 //
 //   bucket of v, with s = floor(log2 v) - kLinearBits:   2^kLinearBits s + (v >> s)
 #ifndef TRELLIS_LSM_HISTOGRAM_H_
@@ -18,7 +19,7 @@
 
 namespace lsm::inline TRELLIS_ABI {
 
-// Threads: like a vector of integers.
+// Thread-compatible, like a vector of integers.
 template <int kLinearBits>
 class BasicHistogram {
  public:
@@ -39,8 +40,8 @@ class BasicHistogram {
     for (size_t i = 0; i < other.counts_.size(); ++i) Add(i, other.counts_[i]);
   }
 
-  // The values recorded after `before` was copied from this one.  A bucket in which `before` counts
-  // more, because it is no earlier copy, counts 0.
+  // Returns the values recorded since `before` was copied from this histogram.  If a bucket of
+  // `before` counts more (so `before` is no earlier copy), the result counts 0 there.
   BasicHistogram Since(const BasicHistogram& before) const {
     BasicHistogram difference;
     for (size_t i = 0; i < counts_.size(); ++i)
@@ -48,7 +49,8 @@ class BasicHistogram {
     return difference;
   }
 
-  // Whether every bucket counts at least as much as that of `before`, as it does for a later copy.
+  // Returns whether every bucket counts at least as much as in `before`.  True if `before` is an
+  // earlier copy.
   bool IsAtLeast(const BasicHistogram& before) const {
     for (size_t i = 0; i < before.counts_.size(); ++i) {
       if (CountAt(i) < before.counts_[i]) return false;
@@ -58,7 +60,7 @@ class BasicHistogram {
 
   uint64_t count() const { return count_; }
 
-  // The sum of the values, each taken as the middle of its bucket.
+  // Sum of the values, taking each as the middle of its bucket.
   double sum() const {
     double sum = 0;
     for (size_t i = 0; i < counts_.size(); ++i)
@@ -66,9 +68,9 @@ class BasicHistogram {
     return sum;
   }
 
-  // The buckets that are not empty, by ascending values, for programs that export them.
+  // A bucket that is not empty.  For programs that export them: ascending by value.
   struct Bucket {
-    uint64_t largest = 0;  // value that belongs to the bucket
+    uint64_t largest = 0;  // value of the bucket
     uint64_t count = 0;    // values in this bucket alone
     bool operator==(const Bucket&) const = default;
   };
@@ -80,8 +82,8 @@ class BasicHistogram {
     return buckets;
   }
 
-  // The middle of the first bucket such that at least `share` (of [0, 1]) of all values are in it
-  // or below it: off by at most half a bucket.  0 while nothing was recorded.  NaN is as 0.
+  // The middle of the first bucket at which the cumulated count reaches `share` (in [0, 1]) of all
+  // values; off by at most half a bucket. 0 if nothing was recorded.  NaN counts as 0.
   uint64_t Percentile(double share) const {
     if (count_ == 0) return 0;
     uint64_t rank = 1;
@@ -96,8 +98,8 @@ class BasicHistogram {
     while ((seen += counts_[bucket]) < rank) ++bucket;
     return MiddleOf(bucket);
   }
-  // The largest value recorded, to half a bucket.  Where only a sample of the calls is timed, as in
-  // Statistics, it is the slowest timed call: a slower one may not be in the sample.
+  // The largest value recorded, to half a bucket.  The histograms in Statistics time only a sample
+  // of the calls, so a slower call may be missing.
   uint64_t max() const { return Percentile(1); }
 
  private:
@@ -117,11 +119,11 @@ class BasicHistogram {
     return SmallestOf(bucket) + ((uint64_t{1} << ShiftOf(bucket)) - 1);
   }
 
-  std::vector<uint64_t> counts_;  // empty while nothing was recorded
+  std::vector<uint64_t> counts_;  // empty until a value is recorded
   uint64_t count_ = 0;
 };
 
-// For the times in Statistics.  Percentiles are off by at most 1/32, about 3 %.
+// The latencies in Statistics.  Percentiles are off by at most 1/32 (about 3 %).
 using LatencyHistogram = BasicHistogram<4>;
 
 }  // namespace lsm

@@ -1,4 +1,4 @@
-// The sizes that no store exceeds, whatever its options.
+// Sizes that no store exceeds, whatever its options.
 #ifndef TRELLIS_LSM_LIMITS_H_
 #define TRELLIS_LSM_LIMITS_H_
 
@@ -8,15 +8,14 @@
 
 namespace lsm::inline TRELLIS_ABI {
 
-// Longest key and value, in bytes; a longer one makes the call that brought it fail with
-// InvalidArgument.
+// Longest key and value, in bytes.  A call with a longer one fails with InvalidArgument.
 inline constexpr size_t kKeyBytesMax = size_t{64} << 10;
 inline constexpr size_t kValueBytesMax = size_t{64} << 20;
 
-// The most bytes of a WriteBatch, encoded.
+// Largest WriteBatch, in encoded bytes.
 inline constexpr size_t kBatchBytesMax = size_t{256} << 20;
 
-// Levels of a store.
+// Number of levels.
 inline constexpr int kLevels = 7;
 
 }  // namespace lsm

@@ -1,10 +1,10 @@
-// A file system in memory that keeps apart what is durable and what a crash may take, counts its
-// operations, and fails or stops at the one it is told to.  The contract is that of file_system.h,
-// so a store cannot tell the difference; the tests decide what the "machine" loses.
+// A file system in memory, for tests.  It simulates crashes, counts its operations, and fails or
+// stops at a chosen one.  It fulfils the contract of file_system.h, so a store works with it as
+// with any other.
 //
-// Model of a crash: a file is a durable image (as of its last Sync) and a current one.  A directory
-// is a durable set of names (as of its last Sync) and a current one; a name points at a file, so a
-// durable name may point at a file with less in it than was appended.
+// Model of a crash: a file has a durable image (as of its last Sync) and a current one.  A
+// directory has a durable set of names (as of its last Sync) and a current one.  A name refers to a
+// file, so a durable name may refer to a file that lacks some of its appended bytes.
 //
 // Thread-safe.
 #ifndef TRELLIS_LSM_MEMORY_FILE_SYSTEM_H_
@@ -20,9 +20,9 @@
 
 namespace lsm::inline TRELLIS_ABI {
 
-class MemoryMachine;  // memory_machine.h: what the handles share
+class MemoryMachine;  // lsm/fs/memory_machine.h: the state that the handles share
 
-// Every call that can fail or change something is an operation.  Reads count too.
+// The operations that are counted: every call that can fail or change something, reads included.
 enum class FileOperation : uint8_t {
   kOpenDirectory,
   kRemoveDirectory,
@@ -48,13 +48,13 @@ const char* NameOf(FileOperation operation);
 
 class MemoryFileSystem : public FileSystem {
  public:
-  // What the "machine" keeps of what was not synced when it crashes.
+  // What a crash does with the state that is not synced.
   enum class Unsynced { kLost, kKept };
 
-  // Asked before each operation, which has this number (from 0) since the last ResetCounts; OK lets
-  // it go ahead. An error is returned to the caller instead: a kAppend or kAllocate then keeps the
-  // first half of its bytes, nothing else has any effect.  Called with no lock of the file system's
-  // held.
+  // Called before each operation with its number, counted from 0 since the last ResetCounts.  OK
+  // lets it proceed.  An error is returned to the caller of the operation: a kAppend or kAllocate
+  // then keeps the first half of its bytes; other operations have no effect.  Called without any
+  // lock of the file system held.
   using Fault = std::function<absl::Status(FileOperation operation, const std::string& path,
                                            uint64_t number)>;
 
@@ -69,32 +69,33 @@ class MemoryFileSystem : public FileSystem {
   uint64_t operation_count() const;
   void ResetCounts();
 
-  // From the given operation on (counted like a Fault's number) every operation fails with
+  // From this operation on (numbered as for Fault) every operation fails with
   // Unavailable("crashed") and changes nothing, until Restart.  The operation itself does not
-  // happen; an append keeps its first half.
+  // happen either, except that an append keeps its first half.
   void CrashAt(uint64_t operation_number);
   bool crashed() const;
 
-  // The machine comes back: every handle of before is dead (its calls fail, its locks are gone),
-  // and each file and directory is what `unsynced` leaves of it.  Faults and CrashAt are cleared.
+  // Restarts the machine after a crash.  All earlier handles are dead: their calls fail and their
+  // locks are released.  `unsynced` decides what files and directories hold.  Clears faults and
+  // CrashAt.
   void Restart(Unsynced unsynced);
 
-  // An independent file system with the same files, as if copied now; no faults, no handles, no
-  // crash.  It too keeps apart what is durable, so it is also what a process finds that starts
-  // after another was killed, the machine going on.  Cheap: bytes of closed files are shared.
+  // An independent copy of the file system, without faults, handles or a crash.  It keeps durable
+  // and current state apart, as the original does.  So it also shows what a new process finds if
+  // another was killed while the machine kept running.  Cheap: closed files share their bytes.
   std::unique_ptr<MemoryFileSystem> Clone() const;
 
-  // For tests that damage files: bytes of a file as they are now (empty if there is none), and a
-  // way to replace them, durably.
+  // The current bytes of a file (empty if there is none), and a way to replace them durably.  For
+  // tests that damage files.
   std::string FileBytes(const std::string& path) const;
   void SetFileBytes(const std::string& path, std::string bytes);
 
-  // As a kernel whose sync of the directory has failed: what is not durable of its names becomes so
-  // by no later sync, but when the name changes again.
+  // Acts as a kernel after a failed sync of the directory: names that are not durable now do not
+  // become durable by a later sync, unless they change again.
   void DropUnsyncedNames(const std::string& path);
 
-  // Bytes that can still be appended before the disk is full (IsDiskFull); no limit at first.  A
-  // file gives its bytes back when its last name goes; a directory takes none.
+  // Sets the bytes that can still be appended before the disk is full (IsDiskFull).  No limit by
+  // default.  Removing a file's last name frees its bytes.  Directories take no space.
   void SetFreeBytes(uint64_t bytes);
 
  private:

@@ -1,7 +1,6 @@
-// A value that was looked up, held without a copy where it lies in a block of the cache.
-//
-// Holds that block in memory until it is reset, assigned to, or destroyed; it may outlive the DB.
-// Movable; not thread-safe.
+// The value of a lookup, without a copy if it lies in a block of the cache.  In that case it pins
+// the block in memory until it is reset, assigned to, or destroyed.  May outlive the DB.  Movable;
+// not thread-safe.
 #ifndef TRELLIS_LSM_PINNED_VALUE_H_
 #define TRELLIS_LSM_PINNED_VALUE_H_
 
@@ -46,7 +45,7 @@ class PinnedValue {
     copy_.assign(value);
     view_ = copy_;
   }
-  // `release(pinned)` is called once, when the value is let go.
+  // Calls `release(pinned)` once, when the value is reset, assigned to, or destroyed.
   void AssignPinned(std::string_view value, void* pinned, void (*release)(void*)) {
     Reset();
     view_ = value;

@@ -1,4 +1,4 @@
-// A moment of a store, for reads that must agree with one another.
+// A fixed moment of a store, for several reads that must agree.
 #ifndef TRELLIS_LSM_SNAPSHOT_H_
 #define TRELLIS_LSM_SNAPSHOT_H_
 
@@ -10,8 +10,8 @@
 
 namespace lsm::inline TRELLIS_ABI {
 
-// Reads through it (ReadOptions::snapshot) see all writes before it and none after.  While it
-// lives, the store keeps the old versions that it can see.  It may outlive its DB but is of no use
+// Reads with it (ReadOptions::snapshot) see all writes before it and none after.  While it exists,
+// the store keeps the old versions that it can see.  May outlive its DB, but no read accepts it
 // then.  Reads of any other DB refuse it.  Immutable and thread-safe.
 class Snapshot {
  public:
@@ -20,11 +20,11 @@ class Snapshot {
   Snapshot(const Snapshot&) = delete;
   Snapshot& operator=(const Snapshot&) = delete;
 
-  // Number of the last write that it sees.
+  // Number of the last write that it can see.
   uint64_t sequence() const { return sequence_; }
 
-  // --- for the store itself ---
-  // `owner` is the store's engine, which `release` keeps alive: no other engine gets its address.
+  // --- for the store itself --- `owner` is the store's engine.  `release` keeps it alive, so that
+  // no other engine gets its address.
   Snapshot(const void* owner, uint64_t sequence, std::function<void(uint64_t)> release)
       : owner_(owner), sequence_(sequence), release_(std::move(release)) {}
   const void* owner() const { return owner_; }

@@ -1,6 +1,6 @@
-// Puts and deletes that take effect together or not at all, in order.
+// A sequence of puts and deletes that is applied in order, all or nothing.
 //
-// Threads: like a string.
+// Thread-compatible, like a string.
 #ifndef TRELLIS_LSM_WRITE_BATCH_H_
 #define TRELLIS_LSM_WRITE_BATCH_H_
 
@@ -20,19 +20,19 @@ class WriteBatch {
  public:
   WriteBatch();
 
-  // A key, value or batch beyond its limit (lsm/limits.h), or memory that runs out, spoils the
-  // batch: `status` says why, and a write of it fails with that.
+  // If a key, value or the batch exceeds its limit (lsm/limits.h), or memory runs out, the batch
+  // becomes invalid: `status` says why, and writing it fails with that status.
   void Put(std::string_view key, std::string_view value);
   void Delete(std::string_view key);
 
-  // All entries of `other` after the ones here.
+  // Appends all entries of `other`.
   void Append(const WriteBatch& other);
 
   void Clear();
 
   uint32_t count() const;
   size_t size_bytes() const { return bytes_.size(); }
-  // Bytes of keys and values, without framing.
+  // Bytes of keys and values, without encoding overhead.
   uint64_t user_bytes() const { return user_bytes_; }
   const absl::Status& status() const { return status_; }
   bool has_puts() const { return has_puts_; }
@@ -40,14 +40,14 @@ class WriteBatch {
  private:
   friend class EncodedBatch;  // lsm/base/encoded_batch.h
 
-  // OK, or what spoils the batch.
+  // OK, or why these would make the batch invalid.
   absl::Status CheckRoomFor(std::string_view key, std::string_view value) const;
   void Add(EntryKind kind, std::string_view key, std::string_view value);
 
   std::string bytes_;
   uint64_t user_bytes_ = 0;
   bool has_puts_ = false;
-  absl::Status status_;  // the first thing that spoiled it
+  absl::Status status_;  // the first error
 };
 
 }  // namespace lsm
