@@ -27,7 +27,7 @@ std::string NamesOf(const std::vector<OptionText>& options) {
   return Joined(names, " ");
 }
 
-// The options that take a value, by what completes the value.
+// Groups the options that take a value by how bash completes that value.
 std::map<std::string, std::vector<std::string>> OptionsByCompletion(const CommandLineText& text) {
   std::map<std::string, std::vector<std::string>> by_completion;
   const auto add = [&](const std::vector<OptionText>& options) {
@@ -47,7 +47,7 @@ std::map<std::string, std::vector<std::string>> OptionsByCompletion(const Comman
   return by_completion;
 }
 
-// Words are those that bash splits: "--color=always" is three.  `$offered` is what compgen takes.
+// bash splits "--color=always" into three words.  `$offered` becomes compgen's arguments.
 constexpr const char* kStart =
     R"(# Completion of sstdump for bash.  Made by tools/manual from the help of sstdump.
 _sstdump() {

@@ -1,4 +1,4 @@
-// Completion of sstdump's command line in bash, from the same texts as its help.
+// Bash completion for sstdump, generated from the texts of its help.
 #ifndef TRELLIS_TOOLS_MANUAL_BASH_COMPLETION_H_
 #define TRELLIS_TOOLS_MANUAL_BASH_COMPLETION_H_
 
@@ -8,8 +8,8 @@
 
 namespace tools {
 
-// A script for bash to source.  Completes commands, their options, the values of options that have
-// a list of them, directories, and paths.
+// A script for bash to source.  It completes commands, options, paths, directories, and values that
+// come from a list.
 std::string BashCompletion(const CommandLineText& text);
 
 }  // namespace tools

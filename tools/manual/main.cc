@@ -1,4 +1,4 @@
-// Writes the manual page of sstdump and its completion for bash.  Runs while Trellis is built.
+// Writes sstdump's manual page and its bash completion during the build.
 #include <fstream>
 #include <iostream>
 #include <string>

@@ -9,7 +9,7 @@ namespace {
 
 using lsm::Concat;
 
-// Text as troff shows it: backslashes and dashes as they are, no line taken for a request.
+// Escapes text for troff: backslashes and dashes stay literal, and no line becomes a request.
 std::string Quoted(std::string_view text) {
   std::string quoted;
   bool at_start = true;

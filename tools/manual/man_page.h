@@ -8,7 +8,7 @@
 
 namespace tools {
 
-// For man(1), in the language of man(7).
+// Formatted for man(1), in the macros of man(7).
 std::string ManPage(const CommandLineText& text);
 
 }  // namespace tools

@@ -11,8 +11,8 @@
 namespace tools {
 namespace {
 
-// A code point; `bytes` is 0 if the text begins with no well-formed sequence (Unicode 15, table
-// 3-7).
+// A code point.  `bytes` is 0 if the text does not begin with a well-formed sequence (Unicode 15,
+// table 3-7).
 struct CodePoint {
   uint32_t value = 0;
   size_t bytes = 0;
@@ -35,8 +35,8 @@ CodePoint FirstCodePoint(std::string_view text) {
   return {value, bytes};
 }
 
-// Characters that are invisible although the C library gives them columns, or that change how their
-// neighbours are shown.
+// Characters that are invisible although the C library counts columns for them, or that change how
+// their neighbours look.
 struct Range {
   uint32_t first, last;
 };
@@ -46,8 +46,7 @@ constexpr Range kUnseen[] = {
     {0x3000, 0x3000}, {0x3164, 0x3164}, {0xe000, 0xf8ff},   {0xfe00, 0xfe0f},   {0xfeff, 0xfeff},
     {0xffa0, 0xffa0}, {0xfff0, 0xffff}, {0x1d173, 0x1d17a}, {0xe0000, 0x10ffff}};
 
-// The columns of a character as the C library knows them, in whatever locale the process is; -1 if
-// it cannot be printed.
+// The character's columns according to the C library, in any locale; -1 if it is not printable.
 int ColumnsOfCodePoint(uint32_t value) {
   static const locale_t utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr);
   if (utf8 == nullptr) return -1;

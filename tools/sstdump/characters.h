@@ -10,16 +10,16 @@ namespace tools {
 
 // The first character of a text.
 struct Character {
-  size_t bytes = 1;    // at least 1, also where they are no UTF-8
-  size_t columns = 1;  // that a terminal gives it: 0 to 2
-  // It can be seen, and is no more than it seems to be: valid UTF-8, and no control, formatting,
-  // bidirectional, combining, zero-width or blank character but the space of ASCII.
+  size_t bytes = 1;    // at least 1, even for invalid UTF-8
+  size_t columns = 1;  // on a terminal: 0 to 2
+  // Visible, and not easily mistaken for another character: valid UTF-8, and not a control,
+  // formatting, bidirectional, combining, zero-width or blank character (ASCII's space is plain).
   bool is_plain = false;
 };
 // REQUIRES: `text` is not empty.
 Character FirstCharacter(std::string_view text);
 
-// As lsm::Escape, but plain characters beyond ASCII stay as they are.  lsm::Unescape undoes it.
+// Like lsm::Escape, but keeps plain characters beyond ASCII.  lsm::Unescape undoes it.
 std::string EscapeAllButPlain(std::string_view bytes);
 
 // Columns of a text without colour, tabs and control characters.

@@ -22,7 +22,7 @@ namespace {
 
 using lsm::Concat;
 
-// What CLI11 fills in, before keys are turned into bytes.
+// Filled in by CLI11.  Keys are still as typed.
 struct Typed {
   Request request;
   std::string color = "auto";
@@ -45,11 +45,11 @@ constexpr const char* kNotes =
     "cannot be printed and \\\\ for a backslash.  A KEY or PATH that begins with a dash "
     "comes after --.";
 
-// The column where CLI11 begins what an option or a command does.
+// The column where CLI11 puts the description of an option or command.
 constexpr size_t kHelpColumn = 30;
 constexpr size_t kHelpColumnsMax = 80;
 
-// As CLI11 does not break lines.
+// CLI11 does not break lines.
 std::string FittedHelp(std::string_view help, const World& world) {
   const size_t columns = world.terminal.is_terminal
                              ? std::min(world.terminal.columns, kHelpColumnsMax)
@@ -80,7 +80,7 @@ std::vector<std::string> CommandNames() {
   return names;
 }
 
-// Edits (insert, remove, replace, swap neighbours) that make one word of the other.
+// The number of edits (insert, remove, replace, swap neighbours) that turn one word into the other.
 size_t EditDistance(const std::string& a, const std::string& b) {
   std::vector<std::vector<size_t>> d(a.size() + 1, std::vector<size_t>(b.size() + 1));
   for (size_t i = 0; i <= a.size(); ++i) {
@@ -98,13 +98,13 @@ size_t EditDistance(const std::string& a, const std::string& b) {
   return d[a.size()][b.size()];
 }
 
-// CLI11 takes "-1" for the largest number there is.
+// CLI11 accepts "-1" as the largest number.
 std::string CheckCount(const std::string& text) {
   const bool is_count = !text.empty() && text.find_first_not_of("0123456789") == text.npos;
   return is_count ? "" : Concat("\"", lsm::Escape(text, 40), "\" is no number");
 }
 
-// More would be asked for minutes.
+// More probes would take minutes.
 constexpr uint64_t kProbesMax = 1'000'000'000;
 
 std::string CheckProbes(const std::string& text) {
@@ -117,7 +117,7 @@ std::string CheckProbes(const std::string& text) {
 
 constexpr uint64_t kThreadsMax = 256;
 
-// "64", "50M": bytes a second.
+// Bytes per second: "64", "50M".
 bool ReadRate(std::string_view text, uint64_t* bytes) {
   constexpr std::string_view kUnits = "KMG";
   const size_t unit = text.empty() ? kUnits.npos : kUnits.find(text.back());
@@ -132,7 +132,7 @@ bool ReadRate(std::string_view text, uint64_t* bytes) {
 constexpr const char* kColorType = "WHEN";
 const std::vector<std::string> kColors = {"auto", "always", "never"};
 
-// They may stand before the command, and after it.
+// These options are accepted before and after the command.
 void AddCommonOptions(CLI::App* app, Typed* typed) {
   app->add_flag("--json", typed->request.json,
                 "JSON instead of text: one document, or for scan, dump and wal one object a line");
@@ -142,7 +142,8 @@ void AddCommonOptions(CLI::App* app, Typed* typed) {
       ->type_name(kColorType);
 }
 
-// CLI11 would give all words to PATH..., so one list holds PATH... and KEY; the last word is KEY.
+// CLI11 would put all words into PATH..., so one list takes both PATH... and KEY.  KEY is the last
+// word.
 constexpr const char* kKeyName = "KEY";
 class UsageWithKey : public CLI::Formatter {
  public:
@@ -176,7 +177,7 @@ void AddForms(CLI::App* app, bool may_be_raw, Typed* typed) {
       ->excludes(hex);
 }
 
-// CLI11 has more units, of which some stand for powers of ten.
+// CLI11's own units include powers of ten.
 std::string CheckRate(const std::string& text) {
   uint64_t bytes = 0;
   return ReadRate(text, &bytes) ? ""
@@ -262,7 +263,7 @@ std::vector<OptionText> OptionsOf(const CLI::App& app) {
   return options;
 }
 
-// Without those that all commands have.
+// Without the options that all commands share.
 std::vector<OptionText> OptionsOfItsOwn(const CLI::App& app, const std::string& command) {
   std::vector<OptionText> options = OptionsOf(*app.get_subcommand(command));
   std::erase_if(options, [&](const OptionText& option) {
@@ -278,7 +279,7 @@ bool FromHex(std::string_view text, std::string* bytes) {
   return lsm::Unescape(escaped, bytes);
 }
 
-// False, and a message, if the text is not in the form that keys are typed in.
+// Prints a message and returns false if the text is not a valid key in the form typed.
 bool ReadKey(const std::string& text, const Typed& typed, const World& world, std::string* key) {
   if (typed.hex ? FromHex(text, key) : lsm::Unescape(text, key)) return true;
   *world.err << "sstdump: key \"" << lsm::Escape(text)
@@ -287,7 +288,7 @@ bool ReadKey(const std::string& text, const Typed& typed, const World& world, st
   return false;
 }
 
-// The keys from `prefix` on that begin with it end before this one; nothing if they are the last.
+// The first key after all keys that begin with `prefix`; nothing if no key follows them.
 std::optional<std::string> EndOfPrefix(std::string prefix) {
   while (!prefix.empty() && prefix.back() == '\xff') prefix.pop_back();
   if (prefix.empty()) return std::nullopt;
@@ -312,11 +313,11 @@ bool ReadKeys(const Typed& typed, const World& world, Request* request) {
   return true;
 }
 
-// The first word, if it is no command: CLI11's own message would not say which one was meant.
+// The first word if it is not a command.  CLI11's own message would not suggest a command.
 std::string UnknownCommand(const std::vector<std::string>& arguments) {
   for (size_t i = 0; i < arguments.size(); ++i) {
     if (arguments[i] == "--color") {
-      ++i;  // its value
+      ++i;  // the option's value
     } else if (!arguments[i].starts_with("-")) {
       const std::vector<std::string> names = CommandNames();
       return std::find(names.begin(), names.end(), arguments[i]) == names.end() ? arguments[i] : "";
@@ -325,7 +326,7 @@ std::string UnknownCommand(const std::vector<std::string>& arguments) {
   return "";
 }
 
-// The first word before `--` that looks like an option and is none; empty if there is none.
+// The first word before `--` that looks like an option but is not one; empty if there is none.
 std::string UnknownOption(const std::vector<std::string>& arguments,
                           const std::vector<CLI::App*>& used) {
   if (used.empty()) return "";
@@ -356,14 +357,14 @@ ParsedCommandLine SayUnknown(const std::string& word, const World& world) {
   return Wrong(world, message);
 }
 
-// CLI11 takes a word "[a,b]" in a list for two words, and "{}" for none.  A NUL byte in front
-// prevents that; no word has one, since it ends words.
+// In a list, CLI11 reads a word "[a,b]" as two words and "{}" as none.  A NUL byte in front
+// prevents that; no argument contains one.
 void Protect(std::string* word) {
   if (word->starts_with('[') || word->starts_with('{')) word->insert(word->begin(), '\0');
 }
 
-// For "--prefix=" CLI11 takes the next word as the value; "--prefix" with an empty word after it is
-// what was meant.
+// CLI11 reads the word after "--prefix=" as the value.  Splits it into "--prefix" and an empty
+// word, which is what the user meant.
 void SplitEmptyValues(std::vector<std::string>* words) {
   std::vector<std::string> split;
   for (auto word = words->begin(); word != words->end(); ++word) {
@@ -388,7 +389,7 @@ void Unprotect(Typed* typed) {
   }
 }
 
-// Splits the words into PATH... and KEY.  Returns what is wrong with them; empty if nothing is.
+// Splits the words into PATH... and KEY.  Returns an error message, or an empty text.
 std::string TakePaths(Typed* typed, const World& world) {
   Request& request = typed->request;
   const std::string name = request.command->name;
@@ -415,10 +416,10 @@ std::string Nearest(const std::string& typed, const std::vector<std::string>& wo
   std::string nearest;
   size_t least = kEditsMax + 1;
   for (const std::string& word : words) {
-    // The beginning of a word is as good as one edit.
+    // The beginning of a word counts as one edit.
     const size_t edits =
         typed.size() >= 2 && word.starts_with(typed) ? 1 : EditDistance(typed.substr(0, 40), word);
-    // Of a short word too little would be left.
+    // Too little would be left of a short word.
     if (edits < least && edits < word.size() - 1) {
       least = edits;
       nearest = word;
@@ -468,7 +469,7 @@ ParsedCommandLine ParseCommandLine(const std::vector<std::string>& arguments, co
   SplitEmptyValues(&words);
   try {
     for (std::string& word : words) Protect(&word);
-    std::reverse(words.begin(), words.end());  // as CLI11 takes a vector
+    std::reverse(words.begin(), words.end());  // CLI11 expects a vector in reverse order
     app.parse(words);
   } catch (const CLI::CallForVersion&) {
     const std::string text = VersionText() + "\n";

@@ -1,4 +1,4 @@
-// The command line: what may stand there, what it means, and the help.
+// The command line: its grammar, its meaning, and the help.
 #ifndef TRELLIS_TOOLS_SSTDUMP_COMMAND_LINE_H_
 #define TRELLIS_TOOLS_SSTDUMP_COMMAND_LINE_H_
 
@@ -11,19 +11,19 @@
 
 namespace tools {
 
-// What to do, or an exit code: help was shown (0), or the arguments are wrong and it was said why
-// (2).
+// Either a request, or an exit code: 0 after help was shown, 2 after a message about wrong
+// arguments.
 struct ParsedCommandLine {
   std::optional<Request> request;
   int exit_code = 0;
 };
 ParsedCommandLine ParseCommandLine(const std::vector<std::string>& arguments, const World& world);
 
-// The texts of the help, from which the manual page and the completion of the shell are made.
+// The texts of the help.  The manual page and the shell completion are made from them too.
 struct OptionText {
   std::vector<std::string> names;    // "-h", "--help"
   std::string value;                 // "N"; empty for a flag
-  std::vector<std::string> choices;  // the values, if there is a list of them
+  std::vector<std::string> choices;  // if the value comes from a list
   std::string help;
 };
 struct CommandText {
@@ -35,12 +35,12 @@ struct CommandText {
 };
 struct CommandLineText {
   std::string version, introduction, exit_codes, notes;
-  std::vector<OptionText> options;  // before any command, and after it
+  std::vector<OptionText> options;  // before or after any command
   std::vector<CommandText> commands;
 };
 CommandLineText DescribeCommandLine();
 
-// The word of `words` that `typed` is most likely meant to be; empty if it is like none.
+// The word of `words` most similar to `typed`; empty if none is similar.
 std::string Nearest(const std::string& typed, const std::vector<std::string>& words);
 
 }  // namespace tools

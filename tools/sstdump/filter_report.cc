@@ -16,11 +16,12 @@
 namespace tools {
 namespace {
 
-constexpr uint64_t kSeed = 0x7265616c20667070;  // any; the same file gives the same figures
+constexpr uint64_t kSeed =
+    0x7265616c20667070;  // fixed, so that the same file gives the same figures
 constexpr size_t kFillBlockBytes = 64;
 
-// Meets the table's keys, and asks the filter about each and about some between.  They come in
-// order: whoever walks the table sees to that.
+// Receives the table's keys in order.  Asks the filter about each key, and about absent keys
+// between neighbours.
 class Prober {
  public:
   Prober(const lsm::Table& table, uint64_t probes, uint64_t probe_bytes, FilterMeasurement* result)
@@ -29,7 +30,7 @@ class Prober {
         probe_bytes_(probe_bytes),
         result_(result),
         absent_keys_(kSeed) {
-    // Not trusted: if the properties say too much or too little, it is asked less or more.
+    // The properties are not trusted: wrong counts only change the number of probes.
     const uint64_t keys = std::max<uint64_t>(table.properties().distinct_keys, 2);
     gaps_ = keys - 1;
   }
@@ -51,14 +52,14 @@ class Prober {
     has_previous_ = true;
   }
 
-  // What follows is not the neighbour of what came before.
+  // The next key is not the neighbour of the previous one.
   void Break() { has_previous_ = false; }
 
  private:
   bool Passes(std::string_view user_key) const { return PassesFilter(table_, user_key); }
 
   void AskBetween(std::string_view below, std::string_view above) {
-    // An even share for each gap.
+    // An even share of the probes for each gap.
     ++gap_;
     const uint64_t due = Share(probes_);
     const uint64_t due_bytes = Share(probe_bytes_);
@@ -67,14 +68,14 @@ class Prober {
       const bool made = (mutate && absent_keys_.Mutate(below, above, &key_)) ||
                         absent_keys_.Extend(below, above, &key_);
       if (!made) return;
-      mutate = false;  // there may be few of them, and each counts once
+      mutate = false;  // small gaps hold few keys, and each key counts once
       ++result_->probes;
       result_->probe_bytes += key_.size();
       if (Passes(key_)) ++result_->passed;
     }
   }
 
-  // What the gaps up to this one have of the whole.
+  // The share of the gaps so far in the whole.
   uint64_t Share(uint64_t whole) const {
     if (gap_ >= gaps_) return whole;
     return static_cast<uint64_t>(static_cast<double>(whole) * static_cast<double>(gap_) /
@@ -128,8 +129,8 @@ std::vector<FillBin> FillHistogram(const bloom::FilterReader& filter) {
   constexpr size_t kBins = 20;
   std::array<uint64_t, kBins> counts{};
   const std::string_view payload = filter.payload();
-  // A shorter rest has fewer bits, and its share says less: it is left out unless it is all there
-  // is.
+  // The last, shorter block has fewer bits, so its fill says less.  It is left out unless it is the
+  // only one.
   for (size_t at = 0; at < payload.size(); at += kFillBlockBytes) {
     const std::string_view block = payload.substr(at, kFillBlockBytes);
     if (block.size() < kFillBlockBytes && at > 0) break;

@@ -1,4 +1,4 @@
-// The program: the world as it is.
+// The program: connects sstdump to the process's streams, files and terminal.
 #include <poll.h>
 #include <signal.h>
 #include <sys/ioctl.h>
@@ -31,7 +31,7 @@
 namespace tools {
 namespace {
 
-// The standard output; remembers why it failed.
+// The standard output.  It remembers why a write failed.
 class OutputBuffer : public std::streambuf {
  public:
   OutputBuffer() { setp(buffer_, buffer_ + sizeof(buffer_)); }
@@ -62,7 +62,7 @@ bool IsSet(const char* variable) {
   return value != nullptr && *value != '\0';
 }
 
-// As the C library decides it: the first of these that is set.
+// The C library's rule: the first of these variables that is set decides.
 bool LocaleIsUtf8() {
   for (const char* variable : {"LC_ALL", "LC_CTYPE", "LANG"}) {
     if (!IsSet(variable)) continue;
@@ -89,7 +89,8 @@ Terminal StandardOutput() {
   return terminal;
 }
 
-// Whatever a file asks for, the machine stays usable.  (Sanitizers reserve more than any limit.)
+// A file must not make sstdump exhaust the machine's memory.  (Sanitizers reserve more than any
+// limit.)
 void LimitMemory() {
 #ifndef TRELLIS_SANITIZED
   constexpr rlim_t kBytesMax = rlim_t{4} << 30;
@@ -101,7 +102,7 @@ void LimitMemory() {
 #endif
 }
 
-// As many files as the system allows may be open; some are needed for other things.
+// As many files as the system allows to be open, less a few for other uses.
 size_t PinnedFilesMax() {
   constexpr rlim_t kOthers = 64, kPinnedMax = 100'000;
   rlimit limit{};
@@ -121,7 +122,8 @@ uint64_t NowNanos() {
   return static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch() /
                                std::chrono::nanoseconds(1));
 }
-// Whether the output is a pipe whose other end was closed; --rate may sleep long between writes.
+// True if the output is a pipe whose reader has gone.  With --rate the next write may be seconds
+// away.
 bool OutputIsGone() {
   pollfd output{.fd = STDOUT_FILENO, .events = 0, .revents = 0};
   return poll(&output, 1, 0) == 1 && (output.revents & POLLERR) != 0;
@@ -155,7 +157,7 @@ absl::StatusOr<std::string> FollowLink(const std::string& path) {
 
 int Main(int argc, char** argv) {
   LimitMemory();
-  // A closed pipe is an error of a write then, and ends the run in order.
+  // With SIGPIPE ignored, a closed pipe is a write error, and the run ends in order.
   signal(SIGPIPE, SIG_IGN);
   OutputBuffer buffer;
   std::ostream out(&buffer);

@@ -1,4 +1,4 @@
-// What the command line asked for.
+// What the user asked for on the command line.
 #ifndef TRELLIS_TOOLS_SSTDUMP_REQUEST_H_
 #define TRELLIS_TOOLS_SSTDUMP_REQUEST_H_
 
@@ -9,7 +9,7 @@
 
 namespace tools {
 
-// How keys and values are shown, and keys read from the command line.
+// The form in which keys and values are shown, and keys are typed.
 enum class ByteForm { kEscaped, kHex, kRaw };
 
 struct Command;
@@ -21,7 +21,7 @@ struct Request {
   bool color = false;
   ByteForm form = ByteForm::kEscaped;
 
-  // Of single commands; keys are the bytes themselves.
+  // Options of single commands.  Keys are bytes, no longer escaped.
   std::string key;                           // get, explain
   std::optional<std::string> from;           // scan, dump
   std::optional<std::string> to;             // scan, dump
@@ -32,7 +32,7 @@ struct Request {
   std::optional<uint64_t> probes;            // filter
   std::optional<uint64_t> rate;              // verify: bytes a second
   std::optional<uint64_t> threads;           // verify
-  std::optional<std::string> log_directory;  // commands that look at whole stores
+  std::optional<std::string> log_directory;  // commands that read whole stores
 };
 
 }  // namespace tools

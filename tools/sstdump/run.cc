@@ -36,14 +36,14 @@ const char* CommandFor(TargetKind kind) {
   }
 }
 
-// `get --raw` writes one value, so that it asks a store as a whole.
+// `get --raw` writes one value, so it takes a store as a whole.
 OnDirectory OnDirectoryOf(const Command& command, const Request& request) {
   const bool is_one_value =
       command.show == &ShowKey && request.form == ByteForm::kRaw && !request.json;
   return is_one_value ? OnDirectory::kWhole : command.on_directory;
 }
 
-// One path: it is what the command takes, or a message says what it is.
+// Shows one path, or says why the command does not take it.
 void ShowOne(const Command& command, const Target& target, Session* session) {
   session->Begin(target.path, NameOf(target.kind));
   if ((command.kinds & Bit(target.kind)) != 0) {
@@ -70,14 +70,14 @@ void ShowFailure(const absl::Status& status, const Target& target, Session* sess
   session->End();
 }
 
-// The files of a directory that a command is called for, and why others are not among them.
+// The files of a directory that the command will show, and why others are left out.
 struct ChosenFiles {
   std::vector<Target> targets;
   std::vector<absl::Status> problems;
   std::vector<std::string> out_of_range;  // tables that cannot hold the key
 };
 
-// Of the logs those that are still needed, the newest first.
+// Keeps only logs that are still needed, newest first.
 void KeepAsALookupAsks(const StoreFiles& files, std::vector<Target>* logs) {
   const auto is_done_with = [&](const Target& log) {
     const std::optional<lsm::FileName> name = lsm::ParseFileName(log.name);
@@ -107,7 +107,7 @@ ChosenFiles Choose(const Command& command, const StoreFiles& files, const Reques
 void ShowProblems(const StoreFiles& files, const Target& directory, ChosenFiles* chosen,
                   Session* session) {
   std::vector<absl::Status>& problems = chosen->problems;
-  // Without a CURRENT it is a directory with some files in it, which may be all that was asked for.
+  // Without a CURRENT it is a directory with some files, which may be all that the user wants.
   const bool has_store = !absl::IsNotFound(files.manifest_status);
   const bool is_lost = has_store && !files.has_state();
   if (is_lost &&
@@ -127,7 +127,7 @@ void ShowProblems(const StoreFiles& files, const Target& directory, ChosenFiles*
   session->End();
 }
 
-// A store without tables is fine, and says so.  It always has a log.
+// A store without tables is fine; a note says so.  A store always has a log.
 void SayThatThereAreNoTables(const Target& directory, Session* session) {
   session->Begin(directory.path, NameOf(directory.kind));
   session->Note(Concat(lsm::Escape(directory.path),
@@ -150,7 +150,7 @@ void SayWhatScanLeavesOut(const StoreFiles& files, const Target& directory, Sess
   session->End();
 }
 
-// In one line, as there may be many.
+// Uses one line, because there may be many names.
 void ShowOutOfRange(const Target& directory, const std::vector<std::string>& names,
                     Session* session) {
   if (names.empty()) return;
@@ -168,7 +168,7 @@ void ShowOutOfRange(const Target& directory, const std::vector<std::string>& nam
   session->End();
 }
 
-// The answers above are each of one file; a missing file may hold a newer entry.
+// Each answer above is of one file; a missing file may hold a newer entry.
 void SayThatTheAnswerIsUnknown(const Target& directory, Session* session) {
   session->Begin(directory.path, NameOf(directory.kind));
   const std::string& key = session->request().key;
@@ -182,12 +182,12 @@ void SayThatTheAnswerIsUnknown(const Target& directory, Session* session) {
   session->End();
 }
 
-// The files of a directory, one after the other.
+// Shows the files of a directory one by one.
 void ShowFilesOf(const Command& command, const Target& directory, Session* session) {
   const absl::StatusOr<StoreFiles> files =
       LookAtStore(session->world(), session->request(), directory);
   if (!files.ok()) return ShowFailure(files.status(), directory.path, "directory", session);
-  // Of another product's files nothing can be shown.
+  // Nothing can be shown of another product's files.
   if (absl::IsInvalidArgument(files->manifest_status))
     return ShowFailure(files->manifest_status, directory, session);
   ChosenFiles chosen = Choose(command, *files, session->request());
@@ -231,8 +231,8 @@ int RunRequest(const Request& request, const World& world) {
   Session session(world, request);
   for (const std::string& path : request.paths) {
     if (session.is_broken()) break;
-    // Commands name a table, log or manifest that asks for too much memory.  Any other lack of
-    // memory ends the run, in the middle of its output.
+    // Commands name a table, log or manifest that needs too much memory.  Any other lack of memory
+    // ends the run in the middle of its output.
     const absl::Status status = lsm::CatchOutOfMemoryFor(path, [&] {
       ShowPath(*command, path, &session);
       return absl::OkStatus();
@@ -242,7 +242,7 @@ int RunRequest(const Request& request, const World& world) {
     *world.err << "sstdump: " << lsm::MessageOf(status) << " (sstdump takes no more than 4 GiB)\n";
     return static_cast<int>(Outcome::kUnreadable);
   }
-  // The loops above and in the command end early once nothing can be written.
+  // The loops above and the command end early once nothing can be written.
   if (command->show == &Verify && session.is_broken()) session.CutShort();
   return session.Finish();
 }

@@ -16,8 +16,7 @@ namespace {
 
 using lsm::Concat;
 
-// A message may hold bytes of a file or of a path.  What it has escaped stays as it is, and so does
-// the mark of what it has cut.
+// A message may contain bytes of a file or path.  Existing escapes and the mark of a cut stay.
 std::string Printable(std::string_view text) {
   constexpr std::string_view kCut = "…";
   std::string printable;
@@ -30,7 +29,7 @@ std::string Printable(std::string_view text) {
   return printable;
 }
 
-// An escape, which is not to be cut in two, or a character.
+// A character, or an escape, which must not be cut in two.
 Character FirstPiece(std::string_view text) {
   if (!text.starts_with('\\')) return FirstCharacter(text);
   const size_t length = std::min<size_t>(text.starts_with("\\\\") ? 2 : 4, text.size());
@@ -282,10 +281,10 @@ std::string Session::Colored(const char* code, std::string_view text) const {
 }
 
 std::string Session::Show(std::string_view bytes, size_t columns_max) const {
-  // Raw bytes have no place in JSON.
+  // JSON cannot hold raw bytes.
   if (request_.form == ByteForm::kRaw && !json_wanted()) return std::string(bytes);
   const bool hex = request_.form == ByteForm::kHex;
-  // Not more bytes than may be seen are looked at: a value may be long.
+  // A value may be long, so only the bytes that can be visible are read.
   constexpr size_t kBytesOfAColumn = 4;
   if (columns_max != 0) bytes = bytes.substr(0, kBytesOfAColumn * (columns_max + 1));
   const bool has_characters =
@@ -312,7 +311,7 @@ std::string Session::Fit(std::string text, size_t columns_max) const {
   for (size_t columns = 0;;) {
     const Character piece = FirstPiece(std::string_view(text).substr(end));
     columns += piece.columns;
-    if (columns >= columns_max) break;  // the mark takes one
+    if (columns >= columns_max) break;  // the mark takes one column
     end += piece.bytes;
   }
   text.resize(end);

@@ -1,4 +1,4 @@
-// One run of sstdump: what it says, in which form, and how it ends.
+// One run of sstdump: its output, in text or JSON, and its exit code.
 //
 // Text goes to `out` as it comes.  In JSON the run is one document, written piece by piece:
 //
@@ -6,9 +6,9 @@
 //   RESULT = {"path":"…","kind":"table", …fields of the command…,
 //             "outcome":"damaged","problems":[{"file":"…","offset":12,"message":"…"}],"notes":["…"]}
 //
-// `offset` is there if the message is about a place in the file.  Commands whose output may be long
-// (Command::lines) write JSON Lines instead, an object a line: first what the command shows of a
-// path, then that path's RESULT, and last {"command":"scan","exit_code":1}.
+// `offset` is present if the message is about a place in the file.  Commands whose output may be
+// long (Command::lines) write JSON Lines instead, one object per line: the lines of each path, that
+// path's RESULT, and finally {"command":"scan","exit_code":1}.
 #ifndef TRELLIS_TOOLS_SSTDUMP_SESSION_H_
 #define TRELLIS_TOOLS_SSTDUMP_SESSION_H_
 
@@ -27,12 +27,12 @@
 
 namespace tools {
 
-// The exit code.  Of several files the highest counts.
+// The exit code.  With several files the highest counts.
 enum class Outcome : int { kFine = 0, kDamaged = 1, kUsage = 2, kUnreadable = 3 };
 
-// A library's message taken apart: "FILE: offset N: what", where FILE is `opened` or a file in it.
+// The parts of a library's message "FILE: offset N: what".  FILE is `opened`, or a file in it.
 struct PlacedMessage {
-  std::string file;  // with `shown` in the place of `opened`
+  std::string file;  // with `opened` replaced by `shown`
   std::optional<uint64_t> offset;
   std::string message;
 };
@@ -51,48 +51,49 @@ class Session {
 
   void Begin(const std::string& path, std::string_view kind);
   void End();
-  // Ends the document; the exit code.
+  // Ends the document.  Returns the exit code.
   int Finish();
 
-  // --- what a result says ---
+  // --- contents of a result ---
 
-  // Text; not where JSON is wanted.  A line ends with '\n'.  On a terminal a line that is too long
-  // is broken, or cut if it has tabs.
+  // Prints text; does nothing in JSON.  A line ends with '\n'.  A terminal gets long lines broken,
+  // or cut if they contain tabs.
   void Print(std::string_view text);
-  // Bytes as they are, for `--raw`.
+  // Prints bytes unchanged, for `--raw`.
   void PrintRaw(std::string_view bytes);
-  // Members of the result, or of a line that was begun.  REQUIRES json_wanted().
+  // Members of the result, or of the line that BeginLine began.  REQUIRES json_wanted().
   lsm::JsonWriter& json() { return json_; }
-  // One line of JSON Lines: its members come between the two, by the writer that BeginLine returns
-  // or json().
+  // Begins and ends one line of JSON Lines.  Its members are written in between, by the returned
+  // writer or by json().
   lsm::JsonWriter& BeginLine();
   void EndLine();
-  // Writes what the JSON writer has so far: after each item of a list that may be long.
+  // Flushes the JSON writer.  Call after each item of a list that may be long.
   void DrainJson();
 
-  // The file is damaged (DataLoss), or cannot be read (any other error).
+  // Reports that the file is damaged (DataLoss) or unreadable (any other error).
   void Fail(const absl::Status& status, const Target& target);
-  // Damage at a place.
+  // Reports damage at an offset.
   void Damage(const Target& target, std::optional<uint64_t> offset, std::string message);
-  // The same where there is no target: a path that leads nowhere.
+  // For a path without a target: it leads nowhere.
   void Fail(const absl::Status& status, const std::string& path);
-  // A problem of another file that is counted and not shown.
+  // Counts a problem of another file without showing it.
   void CountUnshown(const absl::Status& status);
-  // Whether this result has shown that problem.
+  // True if this result has shown this problem.
   bool HasSaid(const absl::Status& status, const Target& target) const;
-  // The command does not fit what the path leads to.
+  // Reports that the command does not take this kind of file.
   void Misuse(const std::string& path, std::string message);
-  // Worth knowing, and no fault.
+  // Reports something worth knowing that is not a fault.
   void Note(std::string message);
-  // Tells which file the next lines are of, on the standard error: it is not data.  Not in JSON.
+  // Names the file that the next lines are about, on the standard error: it is not data.  Not in
+  // JSON.
   void Announce(const std::string& path);
 
-  // Shows a line on the terminal of the messages, in place of the one before; removes it.  Does
-  // nothing without a terminal.
+  // Shows a line on the terminal of the messages, in place of the previous one; an empty text
+  // removes it.  Does nothing without a terminal.
   void ShowProgress(const std::string& text);
   void ClearProgress();
 
-  // How many problems this result has had, and how many of these were damage.
+  // The problems of this result, and how many of them are damage.
   struct Tally {
     size_t problems = 0;
     size_t damage = 0;
@@ -100,25 +101,25 @@ class Session {
   };
   Tally tally() const { return tally_; }
 
-  // After so many, a file's further damage is not looked for: time and output stay bounded.
+  // After this many problems no more damage of a file is looked for: bounds time and output.
   static constexpr size_t kProblemsMax = 100;
   bool has_too_many_problems() const { return file_problem_count_ >= kProblemsMax; }
-  // What follows is about another file of the same result.
+  // The next problems are about another file of the same result.
   void NextFile() { file_problem_count_ = 0; }
 
-  // Problems and notes of this result are data, and go to `out` with it: those of `verify`.
+  // Treats problems and notes of this result as data, which go to `out`; for `verify`.
   void set_problems_are_data() { problems_are_data_ = true; }
 
-  // The place where the output goes takes no more (a closed pipe, a full disk).
+  // True if the output accepts no more bytes (closed pipe, full disk).
   bool is_broken() const { return world_.out->fail(); }
-  // A check ended early, because its output takes no more: what it has not read may be damaged.
+  // Records that a check ended early because its output failed: unread files may be damaged.
   void CutShort() { is_cut_short_ = true; }
-  // Whether the reader of the output has gone.  Any thread.
+  // True if the reader of the output has gone.  Any thread.
   bool output_is_gone() const { return world_.output_is_gone && world_.output_is_gone(); }
 
-  // --- how things look ---
+  // --- appearance ---
 
-  // For a terminal's width; 0: as long as they are.
+  // The terminal's width; 0: unlimited.
   size_t columns() const { return world_.terminal.is_terminal ? world_.terminal.columns : 0; }
   std::string Bold(std::string_view text) const { return Colored("1", text); }
   std::string Red(std::string_view text) const { return Colored("1;31", text); }
@@ -126,11 +127,11 @@ class Session {
   std::string Yellow(std::string_view text) const { return Colored("33", text); }
   std::string Dim(std::string_view text) const { return Colored("2", text); }
 
-  // A key or value as text: escaped or in hex as was asked for, cut to `columns_max` if not 0.  A
-  // terminal that knows UTF-8 gets its plain characters (characters.h) as they are.
+  // A key or value as text, escaped or in hexadecimal as requested, cut to `columns_max` if not 0.
+  // A UTF-8 terminal shows plain characters (characters.h) unescaped.
   std::string Show(std::string_view bytes, size_t columns_max = 0) const;
-  // A key on a screen: "(empty)" if it is.  Of one that is longer than kShownKeyBytes only the
-  // beginning is shown, and the length if there is room.  Raw keys are shown whole.
+  // A key for a screen; the empty key is "(empty)".  A key longer than kShownKeyBytes is cut,
+  // followed by its length if there is room.  Raw keys are whole.
   static constexpr size_t kShownKeyBytes = 100;
   std::string ShowKey(std::string_view key, size_t columns_max = 0) const;
   // Escaped text, cut to `columns_max` if not 0.
@@ -159,12 +160,12 @@ class Session {
   bool is_cut_short_ = false;
   bool problems_are_data_ = false;
 
-  bool has_progress_ = false;  // stands on the terminal
+  bool has_progress_ = false;  // is on the terminal now
 
-  // Of the result that was begun.
+  // Of the current result.
   std::string path_, kind_;
   Outcome outcome_ = Outcome::kFine;
-  std::vector<Problem> problems_;  // those that are shown
+  std::vector<Problem> problems_;  // only those shown
   std::vector<std::string> notes_;
   Tally tally_;
   size_t file_problem_count_ = 0;

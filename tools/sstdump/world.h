@@ -1,5 +1,5 @@
-// What sstdump needs of the world, so that tests can be one: files, where output goes, and what
-// that place can show.
+// Everything that sstdump needs from its surroundings, so that tests can replace it: files, output,
+// and the terminal's abilities.
 #ifndef TRELLIS_TOOLS_SSTDUMP_WORLD_H_
 #define TRELLIS_TOOLS_SSTDUMP_WORLD_H_
 
@@ -18,10 +18,10 @@ namespace tools {
 struct Request;
 
 struct Terminal {
-  bool is_terminal = false;  // a person looks at it: colour, and lines that fit
+  bool is_terminal = false;  // a person reads it: colour, and lines that fit
   size_t columns = 80;       // of a terminal
   bool allows_color = true;  // neither NO_COLOR nor TERM=dumb
-  bool has_utf8 = true;      // else bars are drawn with ASCII characters
+  bool has_utf8 = true;      // otherwise bars use ASCII characters
 };
 
 struct World {
@@ -29,18 +29,17 @@ struct World {
   std::ostream* out = nullptr;  // data
   std::ostream* err = nullptr;  // messages
   Terminal terminal;            // of `out`
-  // The path behind symbolic links.  The user who names a link means what it leads to; links that
-  // are found inside of a store are not followed.  Unavailable if it leads to something without a
-  // path, such as a pipe.
+  // Resolves symbolic links.  A link that the user typed means its target; links found inside a
+  // store are not followed.  Unavailable if the target has no path, such as a pipe.
   std::function<absl::StatusOr<std::string>(const std::string&)> resolve;
-  // How many files of a store may be held open.
+  // The number of a store's files that may be held open.
   size_t pinned_files_max = 512;
-  // `err` is a terminal, on which a line may be written over.
+  // `err` is a terminal, where a line can be overwritten.
   bool shows_progress = false;
   // A clock, and a way to wait; without them nothing waits.
   std::function<uint64_t()> now_nanos = nullptr;
   std::function<void(uint64_t nanos)> sleep_nanos = nullptr;
-  // Whether the reader of `out` has gone; known without a write.  Any thread.
+  // True if the reader of `out` has gone, without writing to it.  Any thread.
   std::function<bool()> output_is_gone = nullptr;
 };
 
@@ -48,7 +47,7 @@ struct World {
 // session.h).
 int RunSstdump(const std::vector<std::string>& arguments, const World& world);
 
-// The same of arguments that ParseCommandLine has read.
+// Runs a request that ParseCommandLine has parsed.
 int RunRequest(const Request& request, const World& world);
 
 }  // namespace tools

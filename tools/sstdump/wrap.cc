@@ -9,7 +9,7 @@ namespace {
 
 constexpr size_t kTabColumns = 8;
 
-// What a terminal shows in one piece: a character, or a switch of colour.
+// Text that a terminal shows as one piece: a character, or a colour sequence.
 struct Unit {
   size_t bytes = 1;
   size_t columns = 1;
@@ -25,7 +25,7 @@ Unit UnitAt(std::string_view line, size_t at) {
   return {character.bytes, character.columns, true};
 }
 
-// The column after this unit, which begins with `c`, in a line that has reached `column`.
+// The column after this unit.  The unit begins with `c` and starts at `column`.
 size_t ColumnBehind(size_t column, char c, const Unit& unit) {
   return c == '\t' ? column + kTabColumns - column % kTabColumns : column + unit.columns;
 }
@@ -33,9 +33,9 @@ size_t ColumnBehind(size_t column, char c, const Unit& unit) {
 std::string WrappedLine(std::string_view line, size_t columns, size_t hanging) {
   hanging = std::min(hanging, columns / 2);
   std::string text;
-  size_t begin = 0;                                                  // of what is not in `text` yet
-  size_t word = std::min(line.find_first_not_of(' '), line.size());  // the first one of this line
-  size_t blank = line.npos;  // the last one behind a word of this line
+  size_t begin = 0;  // start of the text that is not in `text` yet
+  size_t word = std::min(line.find_first_not_of(' '), line.size());  // first word of this line
+  size_t blank = line.npos;  // last blank after a word of this line
   size_t column = 0;
   for (size_t at = 0; at < line.size();) {
     const Unit unit = UnitAt(line, at);
@@ -59,7 +59,7 @@ std::string WrappedLine(std::string_view line, size_t columns, size_t hanging) {
   return text.append(line.substr(begin));
 }
 
-// Switches of colour stay: the last one switches it off.
+// Keeps colour sequences, because the last one switches colour off.
 std::string CutLine(std::string_view line, size_t columns, std::string_view mark) {
   std::string text;
   size_t column = 0;
@@ -72,7 +72,7 @@ std::string CutLine(std::string_view line, size_t columns, std::string_view mark
       text.append(piece);
     } else if (!is_cut) {
       column = ColumnBehind(column, piece[0], unit);
-      // The mark takes the last column, also if this character would just fit.
+      // The mark takes the last column, even if this character would just fit.
       is_cut = column >= columns;
       text.append(is_cut ? mark : piece);
     }

@@ -1,5 +1,5 @@
-// Lines that fit a terminal.  Columns are counted as it counts them for UTF-8 text (characters.h):
-// a sequence that switches colour takes none, a tab reaches to the next multiple of eight.
+// Makes lines fit a terminal.  Columns are counted as a terminal counts UTF-8 text (characters.h):
+// colour sequences take none, and a tab extends to the next multiple of eight.
 #ifndef TRELLIS_TOOLS_SSTDUMP_WRAP_H_
 #define TRELLIS_TOOLS_SSTDUMP_WRAP_H_
 
@@ -9,17 +9,16 @@
 
 namespace tools {
 
-// Of one line; of the longest one.
+// The columns of one line; of the longest line of a text.
 size_t ColumnsShown(std::string_view line);
 size_t WidthOf(std::string_view text);
 
-// Breaks the lines of `text` that are longer than `columns` at blanks, and words that are longer
-// anywhere.  What follows a break begins with `hanging` blanks, but at most half of the columns.
-// Nothing but blanks is lost.
+// Breaks lines longer than `columns` at blanks, and longer words anywhere.  Continued lines begin
+// with `hanging` blanks, at most half of the columns.  Only blanks are lost.
 std::string Wrapped(std::string_view text, size_t columns, size_t hanging);
 
-// The same for text of any command: what follows a break is a little further in than its line, and
-// lines with tabs, which are a table's, are cut instead.
+// The same for any command's text.  Continued lines are indented a little more than their line.
+// Lines with tabs belong to a table and are cut instead.
 std::string Fitted(std::string_view text, size_t columns, bool has_utf8);
 
 }  // namespace tools

@@ -1,4 +1,4 @@
-// `sstdump blocks`: where each block of a table lies, what is in it, and whether it is sound.
+// `sstdump blocks`: offset, sizes, contents and soundness of each block of a table.
 #include <memory>
 #include <string>
 #include <vector>
@@ -19,7 +19,7 @@ using lsm::Concat;
 
 struct Column {
   size_t width;
-  size_t terminal_columns_min;  // a narrower one has no room for it
+  size_t terminal_columns_min;  // the column is left out on a narrower terminal
 };
 constexpr Column kColumns[] = {{10, 0}, {11, 0}, {8, 0}, {8, 72}, {5, 78}, {5, 63}, {5, 0}};
 
@@ -27,7 +27,7 @@ std::string Padded(const std::string& text, size_t width) {
   return std::string(width > text.size() ? width - text.size() : 0, ' ') + text;
 }
 
-// Rows come one by one, so the widths of the columns are fixed.
+// Rows are printed one by one, so columns have fixed widths.
 std::string Row(const Session& session, const std::vector<std::string>& cells) {
   std::string row;
   for (size_t i = 0; i < std::size(kColumns) && i < cells.size(); ++i) {
@@ -66,7 +66,7 @@ void WriteBlock(const lsm::BlockFacts& facts, Session* session) {
   session->DrainJson();
 }
 
-// Filter, index and properties: Table::Open has verified them, except for the filter.
+// Shows filter, index and properties.  Table::Open has verified all of them but the filter.
 void ShowOtherBlocks(const lsm::Table& table, Session* session) {
   struct Part {
     const char* name;

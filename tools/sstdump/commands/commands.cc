@@ -134,7 +134,7 @@ constexpr Command kCommands[] = {
      .arguments = {.paths = "Stores", .key = true, .forms = true, .logs = true}},
 };
 
-// A row that lacks a part does not compile.
+// Used in a static_assert: an incomplete row does not compile.
 constexpr bool IsWhole(const Command& command) {
   return command.name != nullptr && command.what != nullptr && command.example != nullptr &&
          command.show != nullptr && command.kinds != 0 && command.arguments.paths != nullptr;

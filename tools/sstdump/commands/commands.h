@@ -1,5 +1,5 @@
-// The commands.  Each has a file of its own and a row in the table of commands.cc, from which the
-// command line, the help and the calls are made.
+// The commands.  Each has its own file and a row in the table of commands.cc.  The command line,
+// the help and the dispatch are made from that table.
 #ifndef TRELLIS_TOOLS_SSTDUMP_COMMANDS_COMMANDS_H_
 #define TRELLIS_TOOLS_SSTDUMP_COMMANDS_COMMANDS_H_
 
@@ -12,7 +12,8 @@
 
 namespace tools {
 
-// Each shows one path.  The session has begun a result for the path, and ends it afterwards.
+// Each function shows one path.  The caller begins the path's result in the session before the call
+// and ends it after.
 void ShowInfo(const Target& target, Session* session);
 void ShowProperties(const Target& target, Session* session);
 void ShowBlocks(const Target& target, Session* session);
@@ -26,14 +27,14 @@ void ShowManifest(const Target& target, Session* session);
 void ShowLevels(const Target& target, Session* session);
 void ExplainKey(const Target& target, Session* session);
 
-// How a command takes a directory: as a whole, or file by file.
+// How a command treats a directory: as a whole, or file by file.
 enum class OnDirectory { kWhole, kTables, kLogs, kLogsAndTables };
 
-// The arguments that a command takes, besides paths and those that all have.
+// The arguments that a command takes besides paths and the common options.
 struct CommandArguments {
   const char* paths;                // help of PATH
-  const char* limit = nullptr;      // help of --limit; null: there is none
-  const char* keys_only = nullptr;  // the same of --keys-only
+  const char* limit = nullptr;      // help of --limit; null: no such option
+  const char* keys_only = nullptr;  // help of --keys-only; null: no such option
   bool key = false;                 // KEY, after the paths
   bool range = false;               // --from, --to, --prefix
   bool forms = false;               // --hex
@@ -50,18 +51,18 @@ inline constexpr uint32_t kAnyKind = UINT32_MAX;
 
 struct Command {
   const char* name;
-  const char* what;     // one line
-  const char* example;  // command lines
+  const char* what;     // one line for the help
+  const char* example;  // command lines for the help
   void (*show)(const Target& target, Session* session);
-  uint32_t kinds;  // that it takes, a bit each
+  uint32_t kinds;  // accepted kinds of files, a bit each
   OnDirectory on_directory;
   CommandArguments arguments;
   bool lines = false;  // with --json: one object a line instead of one document
 };
 
-// In the order of the help.
+// In the order that the help shows.
 std::span<const Command> Commands();
-// Null if there is none of that name.
+// Null if no command has that name.
 const Command* FindCommand(std::string_view name);
 
 }  // namespace tools

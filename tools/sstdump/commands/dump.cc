@@ -1,4 +1,4 @@
-// `sstdump dump`: what a store holds, key by key: the newest value over its logs and tables.
+// `sstdump dump`: a store's contents: the newest value of each key over its logs and tables.
 #include <memory>
 #include <string>
 #include <string_view>
@@ -35,7 +35,7 @@ void ShowPair(const lsm::ParsedKey& key, std::string_view value, Session* sessio
   session->Print(line + "\n");
 }
 
-// The writes of the logs within the bounds.  False, and the session knows why, if any may be
+// Adds the logs' writes within the bounds.  Returns false, and tells the session why, if any may be
 // missing.
 bool FillMemtable(const StoreFiles& files, const KeyBounds& bounds, Session* session,
                   lsm::Memtable* memtable) {
@@ -60,7 +60,7 @@ bool HasAllTables(const StoreFiles& files, const KeyBounds& bounds, const Target
 // Shows the newest version of each key, up to the first error or the limit.
 absl::Status ShowNewest(lsm::Iterator* entries, const KeyBounds& bounds, Session* session) {
   uint64_t left = session->request().limit.value_or(UINT64_MAX);
-  std::string last;  // internal key of the entry before
+  std::string last;  // the previous internal key
   lsm::LookupKey first(bounds.from, lsm::kSequenceMax, bloom::DigestSeed());
   for (entries->Seek(first.internal_key()); left > 0 && entries->Valid(); entries->Next()) {
     lsm::ParsedKey key;

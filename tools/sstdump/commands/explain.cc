@@ -1,5 +1,5 @@
-// `sstdump explain`: the whole way of a lookup in a store, its logs first, then its tables as the
-// library asks them.
+// `sstdump explain`: every step of a lookup in a store: the logs first, then the tables in the
+// order in which the library asks them.
 #include <string>
 #include <string_view>
 
@@ -28,7 +28,7 @@ void ExplainKey(const Target& target, Session* session) {
   }
   session->Print(Heading(*session, target.path,
                          Concat("lookup of ", session->ShowKey(key, KeyColumns(*session, 20, 1)))));
-  constexpr size_t kAroundKeys = 50;  // of a line of the explanation that has two
+  constexpr size_t kAroundKeys = 50;  // room for the rest of a line that shows two keys
   const size_t columns = KeyColumns(*session, kAroundKeys, 2);
   session->Print(
       explanation.ToText([&](std::string_view shown) { return session->ShowKey(shown, columns); }));

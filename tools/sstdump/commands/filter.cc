@@ -1,4 +1,4 @@
-// `sstdump filter`: what a table's filter is, promises and does.
+// `sstdump filter`: the kind and size of a table's filter, its target, and its measured FPP.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -23,7 +23,7 @@ using lsm::ReadableNumber;
 
 constexpr size_t kStretches = 64;
 
-// As many of them as stand in one line.
+// As many stretches as fit in one line.
 size_t StretchesFor(const Session& session) {
   constexpr size_t kFrame = 6;
   if (session.columns() == 0) return kStretches;
@@ -38,8 +38,7 @@ std::string MeasuredText(const FilterMeasurement& measured) {
                 ReadableNumber(measured.interval.high), ")");
 }
 
-// Green where it should be, yellow where it is getting full, red where it answers little but
-// "maybe".
+// Green if the fill is normal, yellow if it is high, red if the filter answers almost only "maybe".
 std::string ColoredSpark(double fill, const Session& session) {
   const std::string spark = Spark(fill, session.world().terminal.has_utf8);
   return fill < 0.6   ? session.Green(spark)
@@ -61,7 +60,7 @@ void PrintPicture(const lsm::Table& table, const std::vector<double>& stretches,
 
 void PrintHistogram(const std::vector<FillBin>& bins, Session* session) {
   if (bins.empty()) return;
-  constexpr size_t kFigures = 14;  // to the left of the bar
+  constexpr size_t kFigures = 14;  // columns left of the bar
   uint64_t most = 1;
   for (const FillBin& bin : bins) most = std::max(most, bin.blocks);
   const size_t others = kFigures + 1 + ReadableCount(most).size();
@@ -120,7 +119,7 @@ void PrintReport(const Target& target, const lsm::Table& table,
                                               : Concat(measured.false_negatives, " LOST"))});
   }
   session->Print(FieldsText(*session, fields));
-  if (table.is_partitioned()) return;  // each partition is a filter of its own
+  if (table.is_partitioned()) return;  // each partition is a separate filter
   PrintPicture(table, bloom::FillByPart(table.filter(), StretchesFor(*session)), session);
   PrintHistogram(FillHistogram(table.filter()), session);
 }
@@ -168,7 +167,7 @@ void WriteReport(const lsm::Table& table, const bloom::FilterDescription& filter
   json->EndArray();
 }
 
-// A filter that cannot be asked.
+// Reports a filter that cannot be used.
 void ShowUnusable(const Target& target, const lsm::Table& table, Session* session) {
   if (session->json_wanted()) {
     session->json().Member("filter_bytes", table.footer().filter.stored_bytes);

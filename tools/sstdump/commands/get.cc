@@ -1,5 +1,5 @@
-// `sstdump get`: how a key is looked for in one file, and what each step says; with `--raw` only
-// its value, also of a whole store.
+// `sstdump get`: each step of a search for a key in one file.  With `--raw` only the value, also of
+// a whole store.
 #include <memory>
 #include <string>
 #include <string_view>
@@ -20,31 +20,32 @@ namespace {
 
 using lsm::Concat;
 
-// Versions beyond are counted, not shown.
+// Further versions are counted but not shown.
 constexpr size_t kShownVersions = 20;
 
 struct FoundVersion {
   lsm::Sequence sequence = 0;
   lsm::EntryKind kind = lsm::EntryKind::kPut;
   uint64_t value_bytes = 0;
-  std::string value;  // of the newest
+  std::string value;  // of the newest version
 };
 
-// All that a lookup in one table finds out.
+// The result of a lookup in one table.
 struct TableLookup {
   bloom::Digest digest = 0;
   bool filter_passed = true;
-  size_t first_block = 0;              // by the index; block_count() if the key is behind them all
-  size_t block_count = 0;              // that were read, from it on
-  absl::Status status;                 // why the last of these could not be read to its end
+  size_t first_block = 0;              // by the index; block_count() if the key is after all blocks
+  size_t block_count = 0;              // blocks read, from first_block on
+  absl::Status status;                 // the error that ended the last of these reads, if any
   std::vector<FoundVersion> versions;  // newest first
   uint64_t version_count = 0;
 
-  // The newest version comes first, so one that was found decides, whatever could not be read.
+  // Versions come newest first.  If any was found it is the answer, even if a later block is
+  // unreadable.
   bool is_certain() const { return status.ok() || !versions.empty(); }
 };
 
-// Looks into the blocks whatever the filter says, so that a wrong "no" is found out.
+// Reads the blocks even if the filter says "no", to detect a wrong "no".
 TableLookup LookUp(const lsm::Table& table, std::string_view user_key) {
   TableLookup lookup;
   lookup.digest = DigestFor(table, user_key);
@@ -66,7 +67,7 @@ TableLookup LookUp(const lsm::Table& table, std::string_view user_key) {
   for (size_t i = lookup.first_block; i < table.block_count(); ++i) {
     ++lookup.block_count;
     lookup.status = walk.Walk(i, visit).status;
-    // Only versions of the fence's own key go on in the next block.
+    // Only versions of the fence's own key continue in the next block.
     if (!lookup.status.ok() || is_past || table.block_fence(i) != user_key) break;
   }
   return lookup;
@@ -94,7 +95,7 @@ std::string FilterText(const lsm::Table& table, const TableLookup& lookup) {
   return Concat(kind, " says maybe", is_absent ? ": a false positive" : "");
 }
 
-// Where something could not be read that may hold a newer version, none of these is the answer.
+// If a newer version may be unreadable, none of these versions is the answer.
 void PrintVersions(const std::vector<FoundVersion>& versions, uint64_t count, bool is_certain,
                    Session* session) {
   if (!is_certain) {
@@ -186,7 +187,7 @@ void ShowKeyInTable(const Target& target, Session* session) {
   } else if (!raw) {
     PrintTableLookup(target, **table, lookup, session);
   } else if (!lookup.versions.empty()) {
-    session->PrintRaw(lookup.versions.front().value);  // and nothing else, for a pipe
+    session->PrintRaw(lookup.versions.front().value);  // nothing else, for a pipe
   }
   if (!lookup.status.ok()) session->Fail(lookup.status, target);
   if (!lookup.filter_passed && lookup.version_count > 0) {
@@ -207,7 +208,8 @@ void ShowKeyInLog(const Target& target, Session* session) {
             WalkBatch(record, OpenedPath(target), [&](const BatchEntry& entry) {
               if (entry.key != session->request().key) return;
               ++count;
-              if (!versions.empty()) std::string().swap(versions.front().value);  // and its memory
+              if (!versions.empty())
+                std::string().swap(versions.front().value);  // frees its memory too
               versions.insert(versions.begin(), {entry.sequence, entry.kind, entry.value.size(),
                                                  std::string(entry.value)});
               if (versions.size() > kShownVersions) versions.pop_back();
@@ -215,7 +217,7 @@ void ShowKeyInLog(const Target& target, Session* session) {
         if (!status.ok()) session->Fail(status, target);
         return !session->has_too_many_problems();
       });
-  // What is damaged may hold a newer one.
+  // Damaged parts may hold a newer version.
   const bool is_certain = session->tally() == before;
   const auto dropped = DroppedEndOf(target, log, /*was_durable=*/false, {});
   if (is_certain && dropped.has_value()) NoteDropped(*dropped, session);
@@ -233,7 +235,7 @@ void ShowKeyInLog(const Target& target, Session* session) {
   PrintVersions(versions, count, is_certain, session);
 }
 
-// `--raw`: what the store answers, and nothing else.  A value that may be out of date is none.
+// `--raw`: prints the store's answer and nothing else.  Prints no value that may be stale.
 void WriteValueOfStore(const Target& target, Session* session) {
   const absl::StatusOr<StoreFiles> files =
       LookAtStore(session->world(), session->request(), target);

@@ -1,4 +1,4 @@
-// `sstdump info`: one screen on what a file or a store is.
+// `sstdump info`: one screen about a file or a store.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -33,7 +33,7 @@ uint32_t VersionOf(const lsm::Table& table) {
   return table.is_partitioned() ? lsm::kTableVersionPartitioned : lsm::kTableVersion;
 }
 
-// A table's filter in a line.
+// One line about a table's filter.
 std::string FilterText(const lsm::Table& table, const bloom::FilterDescription& filter) {
   if (table.filter_presence() == lsm::FilterPresence::kAbsent) return "none";
   if (table.filter_presence() != lsm::FilterPresence::kUsable) {
@@ -215,14 +215,13 @@ void ShowManifestInfo(const Target& target, Session* session) {
                  {"end", EndText(walk.log.end, walk.log.torn_bytes)}}));
 }
 
-// What is in a store, summed up.
+// Totals of a store.
 struct StoreSums {
   uint64_t tables = 0, table_bytes = 0, entries = 0, log_bytes = 0, needed_logs = 0;
   uint64_t reserve_bytes = 0;
   int deepest_level = 0;
   std::string smallest_key, largest_key;
-  std::vector<std::string>
-      unused;  // files that are the store's by name, and that it has no use for
+  std::vector<std::string> unused;  // files named like the store's that it no longer needs
 };
 
 StoreSums SumUp(const StoreFiles& files, Session* session) {

@@ -1,4 +1,4 @@
-// `sstdump levels`: the tree of a store.
+// `sstdump levels`: the store's tables by level.
 #include <algorithm>
 #include <array>
 #include <memory>
@@ -25,28 +25,29 @@ using lsm::ReadableBytes;
 using lsm::ReadableCount;
 using lsm::ReadableNumber;
 
-// A table as its manifest and its file say; what the file says is zero if it cannot be opened.
+// A table according to its manifest and its file.  If the file cannot be opened, its figures are
+// zero.
 struct TableRow {
   PlacedTable placed;
   bool is_open = false;
   uint64_t keys = 0;
   uint64_t filter_bytes = 0;
   std::string filter_kind;
-  std::string filter_reason;  // empty where there was no goal
+  std::string filter_reason;  // empty if the table was written without a filter goal
   bool is_filtered = false;
   double target_fpp = 0;
-  double predicted_fpp = 1;  // without a usable filter every lookup reads
+  double predicted_fpp = 1;  // without a usable filter every lookup reads a block
 };
 
 struct LevelRow {
-  uint64_t runs = 0;                            // of level 0 its tables
-  uint64_t tables = 0, bytes = 0, entries = 0;  // as the manifest says
+  uint64_t runs = 0;                            // at level 0 the number of tables
+  uint64_t tables = 0, bytes = 0, entries = 0;  // according to the manifest
   // Sums over the readable tables.
   uint64_t readable_tables = 0, keys = 0, filter_bytes = 0, filtered_keys = 0;
-  double target_sum = 0, predicted_sum = 0;  // weighed by keys of filtered tables
-  uint64_t newest = 0;                       // number of a table
-  std::string filter_kind, filter_reason;    // of the newest one that can be opened
-  double expected_reads = 0;  // wasted, for a lookup of an absent key that every table may hold
+  double target_sum = 0, predicted_sum = 0;  // weighted by the keys of tables with filters
+  uint64_t newest = 0;                       // number of the newest readable table
+  std::string filter_kind, filter_reason;    // of that table
+  double expected_reads = 0;  // wasted reads expected for an absent key within every table's range
 
   void Add(const TableRow& table) {
     ++tables;
@@ -130,15 +131,15 @@ std::string NumberOrDash(double number) { return number == 0 ? "-" : ReadableNum
 
 std::string OrDash(std::string text) { return text.empty() ? "-" : text; }
 
-// The reason's name, without what explains it.
+// The reason's name, without its explanation.
 std::string ReasonName(const std::string& reason) {
   return OrDash(reason.substr(0, reason.find(':')));
 }
 
-// The columns that not all stores need.
+// Columns that only some stores need.
 struct Columns {
-  bool reasons;   // some table was given a filter, or none, for a goal of the store
-  bool readable;  // some table cannot be read
+  bool reasons;   // a filter goal chose some table's filter, or gave it none
+  bool readable;  // some table is unreadable
 };
 
 std::vector<std::string> Cells(std::string name, const LevelRow& row, const Columns& columns) {
@@ -169,7 +170,7 @@ bool AnyHasReason(const std::vector<TableRow>& tables) {
                      [](const TableRow& table) { return !table.filter_reason.empty(); });
 }
 
-// "2", or "2.1" for run 1 of that level.
+// "2", or "2.1" for run 1 of level 2.
 std::string PlaceOf(const PlacedTable& table) {
   return Concat(table.level, table.meta.run == 0 ? "" : Concat(".", table.meta.run));
 }
@@ -284,14 +285,14 @@ void PrintTree(const Target& target, const std::array<LevelRow, lsm::kLevels>& l
   }
 }
 
-// Whether two tables that follow one another are of one run.
+// True if two consecutive tables belong to the same run.
 bool IsOneRun(const TableRow& before, const TableRow& after) {
   return after.placed.level > 0 && before.placed.level == after.placed.level &&
          before.placed.meta.run == after.placed.meta.run;
 }
 
-// One table of a run is asked: which one, is weighed by keys; one without a filter is read for
-// certain.
+// A lookup asks one table of a run.  Tables are weighted by their keys; a table without a filter
+// costs one read.
 double ExpectedReadsOf(const LevelRow& run) {
   if (run.keys == 0) return 1;
   const auto unfiltered = static_cast<double>(run.keys - run.filtered_keys);

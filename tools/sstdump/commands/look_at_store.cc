@@ -17,7 +17,7 @@ namespace {
 
 using lsm::Concat;
 
-// Whether the directory has a file that is Trellis's by its content.
+// True if the directory has a file with Trellis's content.
 bool HoldsOurs(const StoreFiles& files) {
   return std::any_of(files.names.begin(), files.names.end(), [&](const std::string& name) {
     const absl::StatusOr<Target> target = FindTargetIn(files.directory, name);
@@ -26,7 +26,7 @@ bool HoldsOurs(const StoreFiles& files) {
   });
 }
 
-// Other products have a CURRENT, too.  It is no damage, except in a store of ours.
+// Other products also have a file CURRENT.  A foreign one is damage only in a Trellis store.
 absl::Status NameForeign(const StoreFiles& files, const absl::Status& problem) {
   const absl::StatusOr<Target> current =
       FindTargetIn(files.directory, std::string(lsm::kCurrentFileName));
@@ -38,8 +38,8 @@ absl::Status NameForeign(const StoreFiles& files, const absl::Status& problem) {
   return absl::DataLossError(lsm::Concat(lsm::MessageOf(problem)));
 }
 
-// Whether an opening of the store passes over the file of this number: it is no log, and holds
-// no record.
+// True if opening the store would skip the file of this number: it is not a log and holds no
+// record.
 bool IsNoLog(const StoreFiles& files, uint64_t number) {
   absl::StatusOr<std::unique_ptr<lsm::ReadFile>> file =
       files.log_directory->OpenRead(lsm::LogFileName(number), lsm::ReadMode::kBuffered);
@@ -51,7 +51,7 @@ bool IsNoLog(const StoreFiles& files, uint64_t number) {
              lsm::LogReader::Open(*std::move(file), lsm::LogKind::kWriteAhead).status());
 }
 
-// One look at a store: its manifest, and the files that this names, held open.
+// One look at a store.  It reads the manifest and holds the files that it names open.
 class Look {
  public:
   Look(const Request& request, size_t pinned_files_max)
@@ -73,17 +73,17 @@ class Look {
     return files;
   }
 
-  // Whether `files` are those of one moment.  Otherwise another look is needed.
+  // True if `files` were all current at one moment.  Otherwise another look is needed.
   bool IsOfOneMoment(const StoreFiles& files) const {
     if (MarkOf(tables_->now()) == mark_) return !is_log_gone_;
     if (!files.has_state() || !files.missing.empty() || is_log_gone_) return false;
-    // Tables that are gone by now are held open, so only logs could have changed.
+    // Deleted tables are still held open, so only logs could have changed.
     const absl::StatusOr<lsm::ManifestContents> now = lsm::ReadManifest(tables_->now());
     return now.ok() && now->state.oldest_log == files.manifest.state.oldest_log;
   }
 
  private:
-  // A file that cannot be opened here fails with a message where it is needed.
+  // If the manifest cannot be opened here, the code that needs it reports the error.
   void PinManifest() {
     const std::string current_name(lsm::kCurrentFileName);
     tables_->Pin(current_name).IgnoreError();
@@ -133,13 +133,13 @@ class Look {
     for (const uint64_t number : logs) {
       const std::string name = lsm::LogFileName(number);
       if (!IsMissing(logs_.get(), name)) continue;
-      // A log that was being made may be removed again.
+      // The store may remove a log while it creates it.
       if (needed.contains(number))
         files->missing.insert(name);
       else
         is_log_gone_ = true;
     }
-    // A log that is not needed any more may be removed at any moment.
+    // The store may remove an obsolete log at any moment.
     std::erase_if(files->logs, [&](uint64_t number) {
       return number < state.oldest_log && IsMissing(logs_.get(), lsm::LogFileName(number));
     });

@@ -22,7 +22,7 @@ namespace {
 
 using lsm::Concat;
 
-// "run 2 ", of any but number 0.
+// "run 2 ", or nothing for run 0.
 std::string RunOf(const lsm::TableMeta& table) {
   return table.run == 0 ? "" : Concat("run ", table.run, " ");
 }
@@ -44,13 +44,13 @@ void PrintTable(int level, const lsm::TableMeta& table, Session* session) {
 
 uint64_t LimitOf(const Session& session) { return session.request().limit.value_or(UINT64_MAX); }
 
-// The number of a list's items that --limit lets through.
+// The number of items that --limit allows.
 template <typename Item>
 std::span<const Item> Limited(const std::vector<Item>& items, const Session& session) {
   return std::span(items).first(std::min<uint64_t>(items.size(), LimitOf(session)));
 }
 
-// "    and 12 more tables", of a list that --limit cuts.
+// "    and 12 more tables", for a list cut by --limit.
 void PrintRest(uint64_t count, Session* session) {
   if (count <= LimitOf(*session)) return;
   session->Print(
@@ -238,7 +238,7 @@ void ShowManifest(const Target& target, Session* session) {
     Target directory = target;
     directory.directory = files->directory;
     manifest = FollowCurrent(directory);
-    // It may be no store, or another product's.
+    // The directory may be no store, or another product's.
     if (!manifest.ok() && !files->has_state()) return session->Fail(StateProblem(*files), target);
   } else {
     manifest = FollowCurrent(target);

@@ -1,4 +1,4 @@
-// `sstdump properties`: everything that a table says of itself.
+// `sstdump properties`: all properties that a table records.
 #include <map>
 #include <memory>
 #include <string>
@@ -12,14 +12,14 @@
 namespace tools {
 namespace {
 
-// The properties that are no numbers; those of a newer version, too, are shown as text.
+// Properties that are texts.  Unknown properties of newer versions are shown as text too.
 bool IsText(const std::string& name, const lsm::TableProperties& properties) {
   return name == "compression" || name == "created_by" || name == "filter_kind" ||
          name == "filter_reason" || name == "largest_key" || name == "smallest_key" ||
          name.starts_with("digest_seed") || properties.others.contains(name);
 }
 
-// Identifiers, which are no quantities, in hexadecimal.
+// Identifiers are not quantities: shown in hexadecimal.
 std::map<std::string, std::string> TextsOf(const lsm::TableProperties& properties) {
   std::map<std::string, std::string> texts = properties.ToMap();
   const auto as_id = [&texts](const std::string& name, uint64_t id) {
@@ -38,7 +38,7 @@ void WriteProperties(const lsm::TableProperties& properties, lsm::JsonWriter* js
     if (IsText(name, properties)) {
       json->String(value);
     } else if (name == "target_fpp" || name == "expected_fpp") {
-      // As text a double may be what JSON has not.
+      // The text form of a double may be invalid JSON.
       json->Number(name == "target_fpp" ? properties.target_fpp : properties.expected_fpp);
     } else {
       json->Number(std::stoull(value));

@@ -14,11 +14,12 @@ namespace {
 
 using lsm::Concat;
 
-// One line: key, or key, sequence, kind and value with tabs between; escapes hold no tabs.
+// Prints one line: the key, or key, sequence, kind and value separated by tabs.  Escaped bytes
+// contain no tabs.
 void PrintEntry(const lsm::ParsedKey& key, std::string_view value, Session* session) {
   if (session->request().keys_only)
     return session->Print(Concat(session->Show(key.user_key, KeyColumns(*session, 0, 1)), "\n"));
-  // As it stands in a pipe; on a terminal a long value would be a screen full.
+  // In a pipe keys are whole.  On a terminal a long value would fill the screen.
   const size_t columns = KeyColumns(*session, 24, 2);
   const std::string line = Concat(session->Show(key.user_key, columns), "\t", key.sequence, "\t",
                                   NameOf(key.kind), "\t");

@@ -15,13 +15,13 @@ namespace {
 constexpr uint64_t kSecond = 1'000'000'000;
 constexpr uint64_t kBetweenShown = kSecond / 4;
 
-// Shorter sleeps cost more than they wait.
+// Shorter sleeps cost more than the time they wait.
 constexpr uint64_t kSleepMin = kSecond / 100;
 constexpr uint64_t kOvershotMax = kSecond / 10;
 // Longer sleeps would delay the end of the run.
 constexpr uint64_t kSleepMax = kSecond / 10;
 
-// Verdicts hold keys, which may be long: not many wait for their turn.
+// Verdicts hold keys, which may be long, so only a few may wait to be shown.
 constexpr size_t kAheadOfEachThread = 2;
 
 uint64_t Rate(uint64_t bytes, uint64_t nanos) {
@@ -40,12 +40,12 @@ TableVerifier::TableVerifier(std::vector<Target> tables, Session* session)
   for (const Target& table : tables_) bytes_total_ += table.size_bytes;
   const uint64_t threads = session->request().threads.value_or(1);
   if (threads == 1) return;
-  const lsm::MutexLock lock(&mutex_);  // so that the threads see how many they are
+  const lsm::MutexLock lock(&mutex_);  // so that all threads see the final number of threads
   try {
     for (size_t i = 0; i < std::min<uint64_t>(threads, tables_.size()); ++i)
       threads_.emplace_back([this] { Work(); });
   } catch (const std::system_error&) {
-    // The system gives no more of them: fewer do it too, or the caller's alone.
+    // If the system gives no more threads, fewer do the work, or only the caller's.
   }
 }
 
@@ -125,7 +125,7 @@ bool TableVerifier::BeforeBlock(uint64_t bytes) {
     bytes_total_ = std::max(bytes_total_, bytes_done_);  // tables may be read twice
     const uint64_t now = NowNanos();
     if (const std::optional<uint64_t> rate = session_->request().rate) {
-      // Later reads make up for a sleep that took too long, but not for the time of checks.
+      // Later reads catch up after a sleep that took too long, but not after slow checks.
       next_read_nanos_ = std::max(next_read_nanos_, now - std::min(now, kOvershotMax));
       wait_nanos = next_read_nanos_ - std::min(now, next_read_nanos_);
       if (wait_nanos < kSleepMin) wait_nanos = 0;
@@ -135,7 +135,7 @@ bool TableVerifier::BeforeBlock(uint64_t bytes) {
     if (threads_.empty()) {
       ShowProgress();
     } else if (now - shown_nanos_ >= kBetweenShown) {
-      changed_.SignalAll();  // the caller's thread shows it
+      changed_.SignalAll();  // the caller's thread prints the progress
     }
   }
   return Sleep(wait_nanos);

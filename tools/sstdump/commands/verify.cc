@@ -1,4 +1,4 @@
-// `sstdump verify`: is everything as it was written?
+// `sstdump verify`: checks that everything is as it was written.
 #include "tools/sstdump/commands/verify.h"
 
 #include <string>

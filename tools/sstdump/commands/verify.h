@@ -1,5 +1,5 @@
-// The parts of `sstdump verify`.  Each names every damage that it finds to the session and returns
-// what it counted.
+// The parts of `sstdump verify`.  Each reports all damage that it finds to the session and returns
+// its counts.
 #ifndef TRELLIS_TOOLS_SSTDUMP_COMMANDS_VERIFY_H_
 #define TRELLIS_TOOLS_SSTDUMP_COMMANDS_VERIFY_H_
 
@@ -17,33 +17,33 @@
 
 namespace tools {
 
-// A problem, or something worth knowing.
+// A problem or a note.
 struct Finding {
-  absl::Status problem;  // OK: it is a note
+  absl::Status problem;  // OK: this is a note
   std::string note;
 };
 
 struct TableVerdict {
   std::vector<Finding> findings;
   bool is_open = false;
-  std::string filter;  // its state
+  std::string filter;  // state of the filter
   uint64_t file_id = 0;
-  std::optional<bloom::DigestSeed> digest_seed;  // nothing: of an unknown hash
-  int level = 0;                                 // that it was made for; 0 if it does not say
+  std::optional<bloom::DigestSeed> digest_seed;  // nothing: unknown hash
+  int level = 0;                                 // that the table was written for; 0: not recorded
   lsm::TableFacts facts;
 };
-// Checks all that lsm::CheckTable does.  Any thread.  `before_block` is called before each read,
-// with its number of bytes, and says whether to go on.
+// Makes all checks of lsm::CheckTable.  Any thread.  Calls `before_block` before each read with the
+// number of bytes; false ends the check.
 TableVerdict CheckTableFile(const Target& target,
                             const std::function<bool(uint64_t bytes)>& before_block);
-// Tells the session what was found.
+// Reports the findings to the session.
 void ReportTable(const Target& target, const TableVerdict& verdict, Session* session);
 
 struct LogVerdict {
   LogSummary log;
   uint64_t entries = 0;
   uint64_t first_offset = 0;         // of the first record
-  lsm::Sequence first_sequence = 0;  // 0: there are no entries
+  lsm::Sequence first_sequence = 0;  // 0: no entries
   lsm::Sequence last_sequence = 0;
 };
 LogVerdict VerifyLog(const Target& target, Session* session);
@@ -55,12 +55,11 @@ struct ManifestVerdict {
 };
 ManifestVerdict VerifyManifest(const Target& target, Session* session);
 
-// Everything: CURRENT, manifest, the tables against it, the logs against it, and files that no
-// store owns.
+// Checks CURRENT, the manifest, tables and logs against the manifest, and files that no store owns.
 void VerifyStore(const Target& target, Session* session);
 
-// "ok", "DAMAGED" or "not checked" (it cannot be read, or is of a newer version) after a file's
-// name, and what was counted.  REQUIRES: `before` was session's tally() before the file.
+// Prints "ok", "DAMAGED" or "not checked" (unreadable, or of a newer version) after the file's
+// name, then the counts.  REQUIRES: `before` was session's tally() before the file.
 void PrintVerdict(const std::string& path, Session::Tally before, const std::string& counted,
                   Session* session);
 

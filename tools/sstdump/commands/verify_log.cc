@@ -20,7 +20,7 @@ LogVerdict VerifyLog(const Target& target, Session* session) {
         bool is_first = true;
         const absl::Status status =
             WalkBatch(record, OpenedPath(target), [&](const BatchEntry& entry) {
-              // Behind damage numbers are missing, which was said already.
+              // Numbers are missing after damage, which was reported already.
               const bool is_gap =
                   is_first && verdict.entries > 0 && entry.sequence != verdict.last_sequence + 1;
               if (is_gap && session->tally() == before) {

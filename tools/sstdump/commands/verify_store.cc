@@ -35,7 +35,7 @@ class StoreChecker {
       CheckLogs();
     } else {
       CheckManifestsByName();
-      // What is wrong with a manifest itself was said where that was looked at.
+      // Errors of the manifest itself were reported when it was read.
       const absl::Status problem = StateProblem(files_);
       if (!session_->HasSaid(problem, target_)) session_->Fail(problem, target_);
       CheckFilesByContent();
@@ -50,7 +50,7 @@ class StoreChecker {
     return Concat(files_.directory->path(), "/", name);
   }
 
-  // The table or log that was found; nothing if it is not there, and the session knows why.
+  // The table or log that was found; nothing if it is missing, which the session already knows.
   std::optional<Target> Take(absl::StatusOr<std::optional<Target>> found,
                              const lsm::Directory& directory, const std::string& name) {
     if (!found.ok()) {
@@ -66,8 +66,8 @@ class StoreChecker {
     return *std::move(found);
   }
 
-  // Only the first files that cannot be opened are named, so that the output stays bounded.  Says
-  // how many more there are, and begins the count for another kind of file.
+  // Only the first files that cannot be opened are named, to bound the output.  Reports how many
+  // more there are, and restarts the count for the next kind of file.
   void NoteFilesLost(const char* one, const char* several) {
     if (files_lost_ > Session::kProblemsMax) {
       session_->Note(Concat(Count(files_lost_ - Session::kProblemsMax, one, several),
@@ -129,7 +129,7 @@ class StoreChecker {
     if (session_->tally() == before_all) CheckKeyOrder(&verifier);
   }
 
-  // Whether a lookup finds the newest entry of each key first.
+  // Checks that a lookup finds the newest entry of each key first.
   void CheckKeyOrder(TableVerifier* verifier) {
     session_->NextFile();
     lsm::TableContext context;
@@ -184,7 +184,7 @@ class StoreChecker {
           Concat("the table holds writes up to sequence ", verdict.facts.largest_sequence,
                  ", the last sequence of the manifest is ", state().last_sequence));
     }
-    // Tables move down only.
+    // Tables only move down.
     if (verdict.level > placed.level)
       differs("level", Concat(placed.level), Concat("been made for level ", verdict.level));
     if (placed.level == 0) level0_.emplace(meta.number, verdict.facts);
@@ -195,7 +195,7 @@ class StoreChecker {
     runs_.back().push_back({meta, verdict.facts.smallest_sequence, verdict.facts.largest_sequence});
   }
 
-  // The order of level 0, by what was counted.
+  // Checks the order of level 0 by its sequence numbers.
   void CheckAges() {
     lsm::AgeOrder order;
     for (const auto& [number, facts] : level0_) {
@@ -211,8 +211,8 @@ class StoreChecker {
     }
   }
 
-  // As recovery sees them: numbered without a gap from what the tables hold on, except behind what
-  // a crash took.
+  // Checks logs as recovery does: numbered without a gap from where the tables end, except after a
+  // torn end that a crash left.
   void CheckLogs() {
     lsm::Sequence last = state().last_sequence;
     bool is_gap = false;
@@ -262,7 +262,7 @@ class StoreChecker {
     if (dropped.has_value()) tools::NoteDropped(*dropped, session_);
   }
 
-  // Without a state: at least what CURRENT says, and every manifest.
+  // Without a state: checks the manifest that CURRENT names, and every other manifest.
   void CheckManifestsByName() {
     for (const std::string& name : files_.names) {
       const std::optional<lsm::FileName> parsed = lsm::ParseFileName(name);
@@ -300,12 +300,12 @@ class StoreChecker {
       PrintVerdict(target.path, before, TextOf(verdict), session_);
     }
     for (const absl::Status& problem : problems) {
-      // What is wrong with CURRENT was said already.
+      // Errors of CURRENT were reported already.
       if (problem != files_.manifest_status) session_->Fail(problem, files_.directory->path());
     }
   }
 
-  // What is in the directory besides, which is no damage.
+  // Notes other files in the directory.  They are not damage.
   void NoteOthers() {
     for (const uint64_t number : files_.no_logs) {
       session_->Note(Concat(lsm::LogFileName(number),
@@ -337,10 +337,10 @@ class StoreChecker {
   const StoreFiles& files_;
   const Target& target_;
   Session* const session_;
-  std::map<uint64_t, lsm::TableFacts> level0_;  // by number; of those that were read
-  lsm::AgedRuns runs_;                          // of all that were read
-  int last_level_ = 0;                          // of the last of these
-  uint64_t files_lost_ = 0;                     // of the kind that is looked at
+  std::map<uint64_t, lsm::TableFacts> level0_;  // by number; only tables that were read
+  lsm::AgedRuns runs_;                          // of all tables that were read
+  int last_level_ = 0;                          // of the last one added
+  uint64_t files_lost_ = 0;                     // of the current kind
 };
 
 }  // namespace
@@ -349,7 +349,7 @@ void VerifyStore(const Target& target, Session* session) {
   const absl::StatusOr<StoreFiles> files =
       LookAtStore(session->world(), session->request(), target);
   if (!files.ok()) return session->Fail(files.status(), target);
-  // Files of no store, or of another product, cannot be checked.
+  // Files that belong to no store, or to another product, cannot be checked.
   const absl::Status problem = files->has_state() ? absl::OkStatus() : StateProblem(*files);
   if (absl::IsInvalidArgument(problem)) return session->Fail(problem, target);
   session->set_problems_are_data();

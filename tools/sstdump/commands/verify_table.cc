@@ -26,7 +26,7 @@ void AddNote(const Target& target, const std::string& note, TableVerdict* verdic
   verdict->findings.push_back({absl::OkStatus(), Concat(lsm::Escape(target.path), ": ", note)});
 }
 
-// Nothing can be held against a property that is missing, which is no damage.
+// A missing property cannot be checked.  It is not damage.
 void NoteMissingProperties(const Target& target, const lsm::Table& table, TableVerdict* verdict) {
   std::string names;
   for (const std::string_view name : table.properties().missing)
@@ -46,7 +46,7 @@ void CheckOpenTable(const Target& target, const lsm::Table& table,
   verdict->digest_seed = table.properties().digest_seed_and_hash();
   verdict->level = table.properties().level;
   verdict->filter = NameOf(table.filter_presence());
-  // Bytes read to open it.
+  // Bytes read to open the table.
   uint64_t bytes_opening = table.file_bytes();
   for (size_t i = 0; i < table.block_count(); ++i) {
     const uint64_t block = table.block_handle(i).stored_bytes + lsm::kBlockTrailerBytes;
@@ -63,13 +63,13 @@ void CheckOpenTable(const Target& target, const lsm::Table& table,
   verdict->facts = lsm::CheckTable(table, calls);
 }
 
-// Of a table that cannot be opened for what is `known`: which of its blocks are damaged besides.
+// For a table that fails to open with `known`: finds which of its blocks are damaged too.
 void CheckParts(const Target& target, const absl::Status& known, TableVerdict* verdict) {
   const absl::StatusOr<std::unique_ptr<lsm::ReadFile>> file = OpenTarget(target);
   if (!file.ok()) return;
   const absl::StatusOr<lsm::Footer> footer = ReadFooter(**file);
   if (!footer.ok()) return;
-  // Partitions are not looked at without the top-level block that says where they lie.
+  // Without the top-level block the partitions' offsets are unknown.
   const lsm::BlockHandle filter = footer->is_partitioned() ? lsm::BlockHandle() : footer->filter;
   for (const lsm::BlockHandle handle : {filter, footer->index, footer->properties}) {
     if (handle.is_null() || handle.stored_bytes > lsm::kIndexBytesMax) continue;
@@ -86,7 +86,7 @@ TableVerdict CheckTableFile(const Target& target,
   TableVerdict verdict;
   absl::StatusOr<std::unique_ptr<lsm::Table>> table = OpenTable(target);
   const absl::Status problem = table.status();
-  // If only the header is damaged, everything else can be checked, and the header is named there.
+  // If only the header is damaged, everything else is checked and the header is reported there.
   if (absl::IsDataLoss(problem)) {
     absl::StatusOr<std::unique_ptr<lsm::Table>> without_header = OpenTableByFooter(target);
     if (without_header.ok()) table = std::move(without_header);

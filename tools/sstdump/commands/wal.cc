@@ -37,7 +37,7 @@ void WriteEntry(const BatchEntry& entry, Session* session) {
   session->DrainJson();
 }
 
-// Of a record that may hold no batch.
+// The header of a record, which may not hold a batch.
 struct BatchHeader {
   lsm::Sequence first = 0;
   uint32_t count = 0;

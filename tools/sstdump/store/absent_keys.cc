@@ -24,7 +24,7 @@ bool AbsentKeys::Mutate(std::string_view below, std::string_view above, std::str
   if (shared == below.size()) return false;
   for (int i = 0; i < kTries; ++i) {
     key->assign(below);
-    // The first byte in which the two differ decides; one further on changes less.
+    // The first byte in which the two keys differ decides.  A later byte changes less.
     const size_t at = shared + random_() % (below.size() - shared);
     const auto byte_below = static_cast<uint8_t>(below[at]);
     (*key)[at] =
@@ -38,7 +38,7 @@ bool AbsentKeys::Mutate(std::string_view below, std::string_view above, std::str
 
 bool AbsentKeys::Extend(std::string_view below, std::string_view above, std::string* key) {
   assert(below < above);
-  // Where `above` begins with `below`, what comes behind must not pass it.
+  // If `below` is a prefix of `above`, the added bytes must stay below the rest of `above`.
   const bool is_prefix = above.starts_with(below);
   const uint8_t most = is_prefix ? static_cast<uint8_t>(above[below.size()]) : 0xff;
   for (int i = 0; i < kTries; ++i) {

@@ -1,9 +1,9 @@
-// Keys that a table does not hold but that lie within its range, to measure its filter with: what
-// lies outside is turned away before any filter is asked, and would flatter it.
+// Absent keys within a table's range, to measure its filter.  Keys outside the range never reach a
+// filter, so they would make it look better.
 //
-// Such a key lies strictly between two neighbours of the table's own keys, so it is certain to be
-// absent, with no set of keys in memory.  Only a few bytes of it are random, so that a long key
-// costs no more than to copy it.
+// Each key lies strictly between two neighbouring keys of the table, so it is certainly absent, and
+// no set of keys is needed in memory.  Only a few bytes are random, so a long key costs little more
+// than a copy.
 #ifndef TRELLIS_TOOLS_SSTDUMP_STORE_ABSENT_KEYS_H_
 #define TRELLIS_TOOLS_SSTDUMP_STORE_ABSENT_KEYS_H_
 
@@ -16,14 +16,14 @@ namespace tools {
 
 class AbsentKeys {
  public:
-  // The same seed makes the same keys.
+  // The same seed gives the same keys.
   explicit AbsentKeys(uint64_t seed) : random_(seed) {}
 
-  // A key of the same length as `below`, strictly between the two; false if a few tries find none.
-  // REQUIRES, here and in Extend: below < above.
+  // Makes a key as long as `below`, strictly between the two.  False if a few tries find none.
+  // REQUIRES (also of Extend): below < above.
   bool Mutate(std::string_view below, std::string_view above, std::string* key);
 
-  // `below` with random bytes behind, strictly between the two, a new one each time; false if a few
+  // Appends random bytes to `below`, different each time, strictly between the two.  False if a few
   // tries find none.
   bool Extend(std::string_view below, std::string_view above, std::string* key);
 

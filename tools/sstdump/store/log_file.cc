@@ -67,7 +67,7 @@ LogSummary WalkLog(const Target& target, lsm::LogKind kind, Session* session,
   absl::StatusOr<std::unique_ptr<lsm::LogReader>> reader =
       lsm::LogReader::Open(std::move(file).value(), kind);
   if (!reader.ok()) {
-    // Taken for a log by its magic, its name or the manifest.
+    // The target is a log by its magic, its name or the manifest, so this is damage.
     session->Fail(lsm::AsDamage(reader.status()), target);
     return summary;
   }
@@ -114,7 +114,7 @@ ManifestWalk WalkManifest(
           return !session->has_too_many_problems();
         }
         visit(record.offset, *edit);
-        // Behind an edit that is missing or does not fit, the next ones need not fit.
+        // After a missing or wrong edit the following ones need not fit.
         if (session->tally() != before) return true;
         const absl::Status status = walk.state.Apply(*edit, path, record.offset);
         if (!status.ok()) session->Fail(status, target);

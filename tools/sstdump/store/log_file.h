@@ -1,5 +1,5 @@
-// Walks a log record by record and continues after damage; wal, get, explain, manifest and verify
-// use it.
+// Walks a log record by record and continues after damage.  Used by wal, get, explain, manifest and
+// verify.
 #ifndef TRELLIS_TOOLS_SSTDUMP_STORE_LOG_FILE_H_
 #define TRELLIS_TOOLS_SSTDUMP_STORE_LOG_FILE_H_
 
@@ -22,7 +22,7 @@
 namespace tools {
 
 struct LogSummary {
-  bool is_open = false;  // its header could be read
+  bool is_open = false;  // its header is readable
   uint64_t file_id = 0;
   uint64_t size_bytes = 0;
   uint64_t records = 0;
@@ -32,17 +32,17 @@ struct LogSummary {
   uint64_t torn_bytes = 0;
 };
 
-// Calls `visit` for each sound record, false to stop.  Damage is the session's, under target.path,
-// and the walk continues after it.
+// Calls `visit` for each sound record; false stops.  Reports damage to the session under
+// target.path and goes on after it.
 LogSummary WalkLog(const Target& target, lsm::LogKind kind, Session* session,
                    const std::function<bool(const lsm::LogReader::Record&)>& visit);
 
-// Records that recovery does not use, because those before them are missing.
+// Records that recovery does not use because earlier ones are missing.
 struct UnusedRecords {
   uint64_t records = 0;
-  uint64_t offset = 0;  // of the first
+  uint64_t offset = 0;  // of the first one
 };
-// The end of a sound log that recovery drops.  `was_durable`: the manifest says that it holds
+// The end of a sound log that recovery drops.  `was_durable`: the manifest says that the log holds
 // synced writes.
 std::optional<lsm::DroppedLogEnd> DroppedEndOf(const Target& target, const LogSummary& log,
                                                bool was_durable, const UnusedRecords& unused);
@@ -51,14 +51,14 @@ void NoteDropped(const lsm::DroppedLogEnd& end, Session* session);
 // "0x0123456789abcdef", or "siphash-2-4 0x" and 32 digits.
 std::string ReadableSeed(const bloom::DigestSeed& seed);
 
-// A manifest, edit by edit.
+// A walk through a manifest's edits.
 struct ManifestWalk {
   LogSummary log;
   uint64_t edits = 0;
-  lsm::ManifestState state;  // of all edits up to the first damage
+  lsm::ManifestState state;  // after all edits up to the first damage
 };
-// Calls `visit` for each edit that can be decoded.  Damage, also an edit that does not fit those
-// before it, or none at all, is the session's.
+// Calls `visit` for each decodable edit.  Reports damage to the session; an edit that does not fit
+// the earlier ones, and a manifest without edits, are damage too.
 ManifestWalk WalkManifest(
     const Target& target, Session* session,
     const std::function<void(uint64_t offset, const lsm::VersionEdit& edit)>& visit);
@@ -70,8 +70,8 @@ struct BatchEntry {
   std::string_view key;
   std::string_view value;
 };
-// The entries of a log's record.  DataLoss if it holds no batch; entries before the damage were
-// visited.
+// Visits the entries of a log's record.  DataLoss if it holds no batch; entries before the damage
+// have been visited.
 absl::Status WalkBatch(const lsm::LogReader::Record& record, std::string_view file,
                        const std::function<void(const BatchEntry&)>& visit);
 

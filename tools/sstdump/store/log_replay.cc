@@ -82,7 +82,7 @@ class Replayer {
   }
 
   bool Follows(const Target& log, const lsm::LogReader::Record& record) {
-    // Numbers are missing after damage, which was said already.
+    // Numbers are missing after damage, which was reported already.
     if (session_->tally().problems > 0 || !replay_.is_whole) return true;
     if (record.payload.size() < lsm::EncodedBatch::kHeaderBytes) return true;
     const lsm::Sequence first = lsm::EncodedBatch::FirstSequenceOf(record.payload);
@@ -108,10 +108,10 @@ class Replayer {
   Session* const session_;
   const std::function<void(size_t log, const BatchEntry& entry)>& visit_;
   LogReplay replay_;
-  bool was_durable_ = false;  // the log that is read
+  bool was_durable_ = false;  // of the current log
   bool was_read_ = true;
   bool is_gap_ = false;
-  UnusedRecords unused_;  // of the log that is read
+  UnusedRecords unused_;  // of the current log
 };
 
 }  // namespace

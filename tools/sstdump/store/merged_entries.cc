@@ -86,7 +86,7 @@ class RunEntries : public lsm::Iterator {
     Settle();
   }
 
-  // At the end of a table goes on to the next.
+  // Moves on to the next table at the end of a table.
   void Settle() {
     while (status_.ok() && entries_ && !entries_->Valid() && entries_->status().ok()) {
       if (next_ == tables_.size()) return;
@@ -96,7 +96,7 @@ class RunEntries : public lsm::Iterator {
 
   const StoreFiles& files_;
   const std::vector<PlacedTable> tables_;
-  size_t next_ = 0;  // table to open
+  size_t next_ = 0;  // next table to open
   std::shared_ptr<const lsm::OpenTable> table_;
   std::unique_ptr<lsm::Iterator> entries_;
   std::string last_;

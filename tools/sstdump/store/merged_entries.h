@@ -13,7 +13,7 @@
 
 namespace tools {
 
-// User keys from `from` on, before `to`.
+// User keys from `from` (included) to `to` (excluded).
 struct KeyBounds {
   std::string from;
   std::optional<std::string> to;
@@ -21,16 +21,16 @@ struct KeyBounds {
   bool Holds(std::string_view user_key) const {
     return user_key >= from && (!to || user_key < *to);
   }
-  // Whether the table may hold a key within the bounds.
+  // True if the table may hold a key within the bounds.
   bool Meets(const PlacedTable& table) const {
     return lsm::UserKeyOf(table.meta.largest) >= from &&
            (!to || lsm::UserKeyOf(table.meta.smallest) < *to);
   }
 };
 
-// Over internal keys, forward only.  One table of each run is open at a time, whatever its size;
-// tables that do not meet the bounds are not opened.  The first table that cannot be read, or whose
-// keys are out of order, ends it with an error.  `files` and `memtable` must outlive it.
+// Iterates over internal keys, forward only.  Only one table per run is open at a time.  Tables
+// outside the bounds are not opened.  An unreadable table, or keys out of order, end it with an
+// error.  `files` and `memtable` must outlive it.
 std::unique_ptr<lsm::Iterator> NewMergedEntries(const StoreFiles& files,
                                                 const lsm::Memtable& memtable,
                                                 const KeyBounds& bounds);

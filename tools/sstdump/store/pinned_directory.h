@@ -1,7 +1,7 @@
-// A directory of which some files are held open: they stay readable, and as they are, while another
+// A directory that holds some of its files open: they stay readable and unchanged while another
 // process removes them.
 //
-// Threads: Pin by one, and then all else by any number.
+// Threads: all calls of Pin from one thread; after that, any threads.
 #ifndef TRELLIS_TOOLS_SSTDUMP_STORE_PINNED_DIRECTORY_H_
 #define TRELLIS_TOOLS_SSTDUMP_STORE_PINNED_DIRECTORY_H_
 
@@ -28,10 +28,10 @@ class PinnedDirectory : public lsm::Directory {
   // Opens the file and keeps it open.
   absl::Status Pin(const std::string& name);
   size_t pinned_count() const { return pinned_.size(); }
-  // The directory as it is now.
+  // The current state of the directory.
   lsm::Directory& now() const { return *directory_; }
 
-  // For a pinned name: the file that was pinned.  Else the file that is there.
+  // A pinned file for a pinned name; otherwise the current file of that name.
   absl::StatusOr<std::unique_ptr<lsm::ReadFile>> OpenRead(std::string_view name,
                                                           lsm::ReadMode mode) override;
   absl::StatusOr<lsm::FileInfo> Stat(std::string_view name) override;
@@ -39,7 +39,7 @@ class PinnedDirectory : public lsm::Directory {
   absl::StatusOr<std::vector<std::string>> List() override { return directory_->List(); }
   const std::string& path() const override { return directory_->path(); }
 
-  // Calls that would change something: Unimplemented.
+  // Calls that would change something return Unimplemented.
   absl::StatusOr<std::unique_ptr<lsm::AppendFile>> CreateExclusive(std::string_view name) override;
   absl::Status Rename(std::string_view from, std::string_view to) override;
   absl::Status Remove(std::string_view name) override;

@@ -19,7 +19,7 @@ absl::StatusOr<std::optional<Target>> FindPart(const StoreFiles& files,
   const std::string name = is_log ? lsm::LogFileName(number) : lsm::TableFileName(number);
   absl::StatusOr<Target> target = FindTargetIn(directory, name);
   if (target.ok()) {
-    // What it really is, will be found out by those who read it.
+    // Code that reads the file later finds out what it really is.
     target->kind = is_log ? TargetKind::kLog : TargetKind::kTable;
     return std::optional<Target>(std::move(target).value());
   }
@@ -52,7 +52,7 @@ absl::Status StateProblem(const StoreFiles& files) {
     const std::optional<lsm::FileName> parsed = lsm::ParseFileName(name);
     if (!parsed || (parsed->kind != lsm::FileKind::kTable && parsed->kind != lsm::FileKind::kLog))
       continue;
-    // Other products have files of such names.
+    // Other products have files with such names.
     const absl::StatusOr<Target> target = FindTargetIn(files.directory, name);
     if (!target.ok()) return target.status();
     if (target->kind == TargetKind::kForeign) continue;
@@ -76,7 +76,7 @@ Mark MarkOf(lsm::Directory& directory) {
 }
 
 const lsm::ManifestState* ManifestNow::Read(lsm::Directory& directory) {
-  // Taken before the manifest is read: after an append in between, the next mark differs.
+  // Taken before the manifest is read: if the manifest grows in between, the next mark differs.
   Mark mark = MarkOf(directory);
   if (mark.current.empty()) return nullptr;
   if (mark != mark_) {
@@ -184,7 +184,7 @@ std::vector<Target> LogTargets(const StoreFiles& files, std::vector<absl::Status
       problems->push_back(target.status());
     } else if (*target) {
       targets.push_back(**std::move(target));
-    } else if (number >= files.manifest.state.oldest_log) {  // the others are only left over
+    } else if (number >= files.manifest.state.oldest_log) {  // the others are obsolete
       problems->push_back(MovedOn(*files.log_directory, lsm::LogFileName(number)));
     }
   }

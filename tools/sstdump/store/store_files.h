@@ -1,4 +1,4 @@
-// The files of a store's directory, and what its manifest says of them.
+// The files of a store's directory, and what its manifest says about them.
 #ifndef TRELLIS_TOOLS_SSTDUMP_STORE_STORE_FILES_H_
 #define TRELLIS_TOOLS_SSTDUMP_STORE_STORE_FILES_H_
 
@@ -24,67 +24,69 @@
 
 namespace tools {
 
-// Changes whenever the store does: the bytes of CURRENT, and the size of the manifest.
+// Changes whenever the store does: the bytes of CURRENT and the size of the manifest.
 struct Mark {
-  std::string current;  // empty: it cannot be read
+  std::string current;  // empty: unreadable
   uint64_t manifest_bytes = 0;
   bool operator==(const Mark&) const = default;
 };
 Mark MarkOf(lsm::Directory& directory);
 
-// The manifest that CURRENT names now.  Read again only if CURRENT or the file's size changed, so
-// that asking once for each of many missing files takes no longer than reading it once.  One thread
-// at a time.
+// The manifest that CURRENT names now.  It is read again only if CURRENT or the file's size has
+// changed, so asking for each of many missing files costs one read.  One thread at a time.
 class ManifestNow {
  public:
-  // Null if it cannot be read.
+  // Null if it is unreadable.
   const lsm::ManifestState* Read(lsm::Directory& directory);
 
  private:
-  Mark mark_;  // taken before `contents_` was read; empty: it was not read yet
+  Mark mark_;  // taken before `contents_` was read; empty: not read yet
   absl::StatusOr<lsm::ManifestContents> contents_ = absl::UnknownError("");
 };
 
 struct StoreFiles {
   std::shared_ptr<lsm::Directory> directory;
-  // That of --logs, else the one that the manifest records, else the same.
+  // From --logs, else from the manifest, else the store's own directory.
   std::shared_ptr<lsm::Directory> log_directory;
-  // The recorded one, if it cannot be opened: `log_directory` then is the store's own.
+  // The recorded log directory if it cannot be opened; `log_directory` is then the store's own.
   std::optional<std::string> lost_log_directory;
-  std::shared_ptr<lsm::Directory> now;  // the directory without what is held open
+  std::shared_ptr<lsm::Directory> now;  // the directory without the pinned files
   std::vector<std::string> names;       // in the directory, sorted
-  std::vector<uint64_t> logs;           // numbers of those in the log directory, sorted
-  std::vector<uint64_t> no_logs;        // in their place: no logs, and too short to hold a record
-  std::set<std::string> missing;        // names of needed files that are not there
+  std::vector<uint64_t> logs;           // numbers of the logs in the log directory, sorted
+  std::vector<uint64_t> no_logs;        // named like logs, but without a log's header or record
+  std::set<std::string> missing;        // names of needed files that are missing
 
-  // OK, or why there is no state.  NotFound: the directory has no CURRENT.  InvalidArgument: it is
-  // another product's.
+  // OK, or the reason why there is no state.  NotFound: the directory has no CURRENT.
+  // InvalidArgument: CURRENT is another product's.
   absl::Status manifest_status;
-  lsm::ManifestContents manifest;  // if OK
+  lsm::ManifestContents manifest;  // valid if manifest_status is OK
   std::shared_ptr<ManifestNow> manifest_now = std::make_shared<ManifestNow>();
 
   bool has_state() const { return manifest_status.ok(); }
 };
 
-// The files as they were at one moment.  Those that the manifest names are held open, so that a
-// store that another process writes to cannot take them away meanwhile; at most
-// `world.pinned_files_max`.  If some are gone before they are open, the manifest is read again.
-// Fails where the directory cannot be listed; Unavailable if the store moves on every time.
+// The files as they were at one moment.
+//
+// - Files that the manifest names are held open, at most `world.pinned_files_max` of them, so that
+//   a store in use cannot remove them meanwhile.
+// - If some were removed before they could be opened, the manifest is read again.
+// - Fails if the directory cannot be listed.  Unavailable if the store changes during every
+//   attempt.
 absl::StatusOr<StoreFiles> LookAtStore(const World& world, const Request& request,
                                        const Target& directory);
 
-// Why there is no state.  A directory without a CURRENT is no store; unless it holds files of one.
-// REQUIRES !has_state().
+// Why there is no state.  A directory without a CURRENT is not a store, unless it holds a store's
+// files.  REQUIRES !has_state().
 absl::Status StateProblem(const StoreFiles& files);
 
-// Whether a table or a log of the manifest that is not held open is missing because the store,
-// which is being written, does not need it any more: a newer manifest says so.
+// True if a missing table or log, which is not held open, is obsolete by now: a newer manifest of
+// the store in use no longer names it.
 bool IsGone(const StoreFiles& files, lsm::Directory& directory, lsm::FileKind kind,
             uint64_t number);
 inline constexpr const char* kMovedOn =
     ": the store was written to meanwhile, and needs this file no more";
 
-// A table where the manifest says it is.
+// A table and its place in the manifest.
 struct PlacedTable {
   int level = 0;
   lsm::TableMeta meta;
@@ -94,29 +96,29 @@ struct PlacedTable {
     return lsm::UserKeyOf(meta.smallest) <= user_key && user_key <= lsm::UserKeyOf(meta.largest);
   }
 };
-// By level, in the order in which a lookup asks them: level 0 newest first, deeper ones by run, the
+// In the order in which a lookup asks them: by level; level 0 newest first; deeper levels by run,
 // newest first, and by key.
 std::vector<PlacedTable> TablesInOrder(const lsm::ManifestState& state);
 
-// Opens it with the checks of an opening of the store.
+// Opens a table with the checks that opening the store makes.
 absl::StatusOr<std::shared_ptr<const lsm::OpenTable>> OpenPlaced(const StoreFiles& files,
                                                                  const PlacedTable& table);
 
-// The file of a table that the manifest names, or of a log that the store needs: taken for that,
-// whatever it holds.  Nothing if the store does without it by now (see IsGone); DataLoss if it is
-// missing.  REQUIRES files.has_state().
+// The file of a table that the manifest names, or of a log that the store needs.  It counts as
+// that, whatever it contains.  Nothing if the store no longer needs it (see IsGone); DataLoss if it
+// is missing.  REQUIRES files.has_state().
 absl::StatusOr<std::optional<Target>> FindTable(const StoreFiles& files, uint64_t number);
 absl::StatusOr<std::optional<Target>> FindLog(const StoreFiles& files, uint64_t number);
 
-// The tables of a directory: those of the manifest in the order above, or, where there is none,
-// every file that is a table.  Those of the manifest that are not wanted are left out.
+// The tables of a directory.  With a manifest: its tables in the order above, if wanted.  Without
+// one: every file that is a table.
 std::vector<Target> TableTargets(const StoreFiles& files,
                                  const std::function<bool(const PlacedTable&)>& is_wanted,
                                  std::vector<absl::Status>* problems);
-// Numbers of the logs that are there, and of those that the manifest needs.
+// The numbers of the existing logs and of the logs that the manifest needs.
 std::set<uint64_t> LogNumbers(const StoreFiles& files);
-// Its logs, oldest first, with a problem for each one that is needed and missing; without a
-// manifest also files that are logs by their names alone, whose kind then tells what they are.
+// Its logs, oldest first, and a problem for each needed log that is missing.  Without a manifest
+// also files that are logs only by name; their kind says what they are.
 std::vector<Target> LogTargets(const StoreFiles& files, std::vector<absl::Status>* problems);
 
 }  // namespace tools

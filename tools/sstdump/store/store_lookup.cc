@@ -25,7 +25,7 @@ struct LogAnswer {
   std::string value;
 };
 
-// There may be many files: not all are named.
+// Names only the first of many files.
 void AddDoubt(const std::vector<std::string>& files, const char* doubt,
               lsm::Explanation* explanation) {
   if (files.empty()) return;
@@ -33,8 +33,8 @@ void AddDoubt(const std::vector<std::string>& files, const char* doubt,
       Concat(explanation->error.empty() ? "" : "; ", NamesText(files), ", which may hold ", doubt);
 }
 
-// The tables that may hold the key.  All are opened, so that damage is named.  Those of them that
-// cannot be are in `unread`.
+// The tables that may hold the key.  Opens all of them, so that damage is reported.  Tables that
+// cannot be opened go to `unread`.
 std::array<lsm::OpenTables, lsm::kLevels> OpenTables(const StoreFiles& files,
                                                      const std::string& key, Session* session,
                                                      std::vector<PlacedTable>* unread) {
@@ -46,7 +46,7 @@ std::array<lsm::OpenTables, lsm::kLevels> OpenTables(const StoreFiles& files,
     if (table.ok()) {
       const absl::Status filter_status = (*table)->table->filter_status();
       if (!filter_status.ok()) session->Fail(filter_status, path);
-      // Of the others indexes and filters are not kept: together they may be larger than memory.
+      // Indexes and filters of the other tables are not kept: together they may exceed memory.
       if (may_hold) levels[static_cast<size_t>(placed.level)].push_back(std::move(table).value());
       continue;
     }
@@ -55,7 +55,7 @@ std::array<lsm::OpenTables, lsm::kLevels> OpenTables(const StoreFiles& files,
       if (may_hold) unread->push_back(placed);
       continue;
     }
-    // The manifest says that it is there, and a table.
+    // The manifest says that the table exists, so NotFound is damage.
     const absl::StatusCode code = absl::IsNotFound(table.status())
                                       ? absl::StatusCode::kDataLoss
                                       : lsm::AsDamage(table.status()).code();
@@ -67,7 +67,7 @@ std::array<lsm::OpenTables, lsm::kLevels> OpenTables(const StoreFiles& files,
   return levels;
 }
 
-// Whether a lookup comes to that table before `answered`, if that is one.
+// True if a lookup asks `table` before `answered`, or if no table answered.
 bool ComesBefore(const PlacedTable& table, const lsm::TableStep* answered,
                  const lsm::ManifestState& state) {
   if (answered == nullptr) return true;
@@ -133,7 +133,7 @@ StoreLookup LookUpInStore(const StoreFiles& files, const std::string& key, Sessi
     if (log.is_unread) doubtful.push_back(log.name);
   }
   AddDoubt(doubtful, "a newer write, cannot be read whole", &explanation);
-  // Logs hold what memtables held: the newest is asked first, and the first answer counts.
+  // Logs correspond to memtables: the newest is asked first, and the first answer counts.
   explanation.memtables.reserve(logs.logs.size());
   for (size_t i = logs.logs.size(); i-- > 0;) {
     const auto found = answers.find(i);

@@ -1,4 +1,4 @@
-// One lookup in a store as the library makes it: over the logs that it would replay, then over the
+// One lookup in a store, in the library's order: the logs that opening would replay, then the
 // tables, level by level.
 #ifndef TRELLIS_TOOLS_SSTDUMP_STORE_STORE_LOOKUP_H_
 #define TRELLIS_TOOLS_SSTDUMP_STORE_STORE_LOOKUP_H_
@@ -12,8 +12,8 @@
 namespace tools {
 
 struct StoreLookup {
-  // `error` is not empty if something that may hold a newer write of the key could not be read;
-  // the session knows why, as a problem or as a note.
+  // `error` is set if a file is unreadable that may hold a newer write of the key; the session has
+  // it as a problem or a note.
   lsm::Explanation explanation;
   std::string value;  // if explanation.found
 

@@ -24,10 +24,10 @@ absl::Status CheckSize(const std::string& path, std::string_view what,
                                              " that sstdump loads"));
 }
 
-// What a footer that is otherwise sound would make Table::Open load.
+// Checks the sizes that a footer, even a sound one, would make Table::Open load.
 absl::Status CheckSizes(const lsm::ReadFile& file) {
   const absl::StatusOr<lsm::Footer> footer = ReadFooter(file);
-  if (!footer.ok()) return absl::OkStatus();  // Table::Open says so better
+  if (!footer.ok()) return absl::OkStatus();  // Table::Open reports it better
   LSM_RETURN_IF_ERROR(CheckSize(file.path(), "filter", footer->filter, lsm::kFilterBytesMax));
   LSM_RETURN_IF_ERROR(CheckSize(file.path(), "index", footer->index, lsm::kIndexBytesMax));
   if (footer->is_partitioned()) {

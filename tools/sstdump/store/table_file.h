@@ -1,4 +1,4 @@
-// A table as the commands open it, and what they say about its filter.
+// Opens tables for the commands, and describes their filters.
 #ifndef TRELLIS_TOOLS_SSTDUMP_STORE_TABLE_FILE_H_
 #define TRELLIS_TOOLS_SSTDUMP_STORE_TABLE_FILE_H_
 
@@ -14,24 +14,28 @@
 
 namespace tools {
 
-// DataLoss, or Unimplemented, if there is none that is sound.
+// DataLoss or Unimplemented if the footer is not usable.
 absl::StatusOr<lsm::Footer> ReadFooter(const lsm::ReadFile& file);
 
-// Table::Open; ResourceExhausted if it would have to load more than can be, as a forged footer may
-// ask for in a file that is mostly holes; DataLoss for what is no table at all, as the target was
-// taken for one by its magic, its name or the manifest.
+// Table::Open with limits:
+//
+// - ResourceExhausted if it would load more than fits; a forged footer in a sparse file may ask for
+//   that.
+// - DataLoss if the file is not a table at all, since its magic, its name or the manifest says that
+//   it is one.
 absl::StatusOr<std::unique_ptr<lsm::Table>> OpenTable(const Target& target);
 
-// The same of a table whose header is not looked at, for its footer says whose blocks they are.
+// The same without a check of the header: the footer identifies the blocks' file.
 absl::StatusOr<std::unique_ptr<lsm::Table>> OpenTableByFooter(const Target& target);
 
-// Of a filter that is not known: what it is.
+// Describes a filter of an unknown kind.
 std::string UnknownFilterText(const lsm::Table& table);
 
-// Of its filter; of a partitioned one all partitions together: sums, and means weighed by keys.
+// Describes its filter.  For a partitioned filter: sums over all partitions, and means weighted by
+// keys.
 bloom::FilterDescription DescribeFilter(const lsm::Table& table);
 
-// Whether the filter does not deny the key.
+// False if the filter denies the key.
 bool PassesFilter(const lsm::Table& table, std::string_view user_key);
 
 bloom::Digest DigestFor(const lsm::Table& table, std::string_view user_key);

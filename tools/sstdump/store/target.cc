@@ -21,7 +21,7 @@ using lsm::LoadFixed64;
 constexpr size_t kMagicBytes = 8;
 constexpr size_t kHeadBytes = 64;
 
-// Bits of a magic that may be flipped for it to be called damaged; two random magics differ in 32.
+// A magic with up to this many flipped bits counts as damaged.  Two random magics differ in 32.
 constexpr int kFlippedBitsMax = 4;
 
 bool IsNearly(std::string_view bytes, std::string_view magic) {
@@ -29,7 +29,7 @@ bool IsNearly(std::string_view bytes, std::string_view magic) {
   return std::popcount(LoadFixed64(bytes.data()) ^ LoadFixed64(magic.data())) <= kFlippedBitsMax;
 }
 
-// Tables of other stores end with eight bytes that tell whose they are (little-endian).
+// Tables of other stores end with eight bytes that identify the store (little-endian).
 struct ForeignMagic {
   uint64_t magic;
   const char* what;
@@ -57,7 +57,7 @@ std::string DescribeForeign(std::string_view head, std::string_view tail) {
                 "\"");
 }
 
-// Of a log whose header may be damaged: what it says, or the nearer of the two.
+// The kind of a log whose header may be damaged: what it says, or the nearer one.
 TargetKind KindOfLog(std::string_view head) {
   if (head.size() < lsm::kLogHeaderBytes) return TargetKind::kLog;
   lsm::LogHeader header;
@@ -68,7 +68,7 @@ TargetKind KindOfLog(std::string_view head) {
   return static_cast<uint8_t>(head[10]) == 2 ? TargetKind::kManifest : TargetKind::kLog;
 }
 
-// Of a file that was being made when a crash came: nothing is in it, or zeros.
+// Classifies a file that a crash left empty or full of zeros.
 void ClassifyByName(Target* target) {
   const std::optional<lsm::FileName> name = lsm::ParseFileName(target->name);
   if (!name) return;
@@ -134,7 +134,7 @@ SplitPath Split(const std::string& path) {
   return {slash == 0 ? "/" : path.substr(0, slash), path.substr(slash + 1)};
 }
 
-// The status with the path that was typed where its message begins with the one that was opened.
+// The status with the typed path in place of the opened one at the start of its message.
 absl::Status Renamed(const absl::Status& status, const std::string& opened,
                      const std::string& typed) {
   const std::string_view message = lsm::MessageOf(status);
@@ -219,7 +219,7 @@ absl::StatusOr<Target> FindTarget(const World& world, const std::string& path) {
     target.directory = std::move(directory).value();
     return target;
   }
-  // Only "not a directory" says that it may be a file.
+  // Only "not a directory" means that it may be a file.
   const SplitPath split = Split(resolved);
   if (!absl::IsInvalidArgument(directory.status()) || split.name.empty()) return directory.status();
   LSM_ASSIGN_OR_RETURN(std::shared_ptr<lsm::Directory> parent,

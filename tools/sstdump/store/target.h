@@ -1,5 +1,5 @@
-// What a path leads to, told by its content and not by its name; except where a crash left nothing
-// but the name.
+// What a path leads to.  Its content decides, not its name, except where a crash left only the
+// name.
 #ifndef TRELLIS_TOOLS_SSTDUMP_STORE_TARGET_H_
 #define TRELLIS_TOOLS_SSTDUMP_STORE_TARGET_H_
 
@@ -18,27 +18,27 @@ namespace tools {
 
 enum class TargetKind : uint8_t {
   kDirectory,
-  kTable,     // begins or ends like one
+  kTable,     // begins or ends like a table
   kLog,       // a write-ahead log
   kManifest,  // a log of version edits
   kCurrent,   // the file that names the manifest
   kLock,      // the file that a writer locks: empty
-  kReserve,   // the space that a store keeps for a full disk
-  kForeign,   // a table of another store, or a file that is nothing of Trellis's
+  kReserve,   // space that a store reserves for a full disk
+  kForeign,   // another store's table, or any file that is not Trellis's
 };
 
-// "directory", "table", "log", "manifest", "current", "lock", "reserve",
-// "foreign": as in JSON.
+// The name in JSON: "directory", "table", "log", "manifest", "current", "lock", "reserve",
+// "foreign".
 const char* NameOf(TargetKind kind);
 
-// What a file is that begins as those that name the manifest of other stores do.
+// A file that begins like another store's CURRENT.
 inline constexpr const char* kForeignCurrent =
     "the CURRENT of a LevelDB or RocksDB store, which sstdump does not read";
 
 struct Target {
-  std::string path;  // for people
+  std::string path;  // to show
   TargetKind kind = TargetKind::kForeign;
-  std::string foreign;  // what a foreign file is, as far as can be told
+  std::string foreign;  // what a foreign file is, if known
   std::shared_ptr<lsm::Directory>
       directory;            // the directory itself, or the one that holds the file
   std::string name;         // in it; empty for a directory
@@ -53,8 +53,7 @@ absl::StatusOr<Target> FindTargetIn(const std::shared_ptr<lsm::Directory>& direc
 
 absl::StatusOr<std::unique_ptr<lsm::ReadFile>> OpenTarget(const Target& target);
 
-// The path by which the library knows the file, in messages: it may differ from the one that was
-// typed.
+// The path that the library's messages show; it may differ from the typed path.
 std::string OpenedPath(const Target& target);
 
 // "a write-ahead log", …
