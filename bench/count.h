@@ -1,4 +1,4 @@
-// Numbers of keys as people write them: "2M".
+// Numbers of keys in short form: "2M".
 #ifndef TRELLIS_BENCH_COUNT_H_
 #define TRELLIS_BENCH_COUNT_H_
 
@@ -9,10 +9,10 @@
 
 namespace bench {
 
-// "20M" -> 20000000; k and M stand for thousands and millions.  All of the text must be the number.
+// "20M" -> 20000000; k and M mean thousands and millions.  The whole text must be the number.
 std::optional<uint64_t> ParseCount(std::string_view text);
 
-// The shortest text that ParseCount reads as this number: "20M", "1500k", "1234".
+// The shortest text that ParseCount parses to this number: "20M", "1500k", "1234".
 std::string ShortCount(uint64_t count);
 
 }  // namespace bench

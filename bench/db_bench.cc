@@ -1,29 +1,29 @@
-// A whole store, through its public API, one thread.
+// A whole store through its public API, one thread.
 //
-//   BM_Put                      one key a call, random order, log not synced
-//   BM_WriteBatch/N             N keys a batch; the Time column is a key's
-//   BM_GetPresent/KIND          keys that are there, random order
-//   BM_GetAbsent/KIND           keys that are not there, between those that are
-//   BM_MultiGet/present|absent  64 keys a call; the Time column is a call's, "s/key" a key's
-//   BM_Seek                     to a key that is there or to one that is not, and ten entries on
-//   BM_Scan/forward|backward    the Time column is an entry's
-//   BM_Loop/present|absent      what is not the store's in BM_Get…: the next key, and the check
+//   BM_Put                      one key per call, random order, log not synced
+//   BM_WriteBatch/N             N keys per batch; the Time column is per key
+//   BM_GetPresent/KIND          present keys, random order
+//   BM_GetAbsent/KIND           absent keys between present ones
+//   BM_MultiGet/present|absent  64 keys per call; the Time column is per call, "s/key" per key
+//   BM_Seek                     seek to a present or absent key, then ten entries further
+//   BM_Scan/forward|backward    the Time column is per entry
+//   BM_Loop/present|absent      the overhead of BM_Get…: choosing the key and checking the answer
 //
 // KIND of the filters: none, standard, blocked (target FPP 0.01 both), blocked_1e-3 (0.001).
 //
 // 500,000 keys "%016d" with values of 100 bytes that LZ4 halves, all in the block cache, in several
-// runs of tables: flushed 18 times, each with the compactions that it calls for, so that all stores
-// get the same shape but for a table or two.
+// runs of tables.  The load flushes 18 times and waits for compactions each time, so all stores get
+// the same shape but for a table or two.
 //
-// Every answer of a get is checked, and the value with it; every seek, where it comes to lie and
-// where it is ten entries on; that is in the time.  A scan is checked as a whole, keys and values,
-// before it is timed; while it is timed, its entries are counted.
+// Checks: every answer of a get, with its value; the position of every seek, at once and ten
+// entries later (both within the measured time); all keys and values of a scan before it is timed,
+// and the number of its entries while it is timed.
 //
-// Counters: blocks a get, tables considered a get, the filters' bits a key, and their observed FPP
-// for the keys that were asked for.  Keys, values and order follow from fixed seeds; the stores
-// draw their own, so that the FPP differs a little from run to run.
+// Counters: blocks per get, tables considered per get, filter bits per key, and the observed FPP
+// for the keys asked.  Keys, values and order follow from fixed seeds.  Stores draw their own
+// seeds, so the FPP varies a little between runs.
 //
-// The stores lie in the system's folder for temporary files and are removed at the end.
+// The stores are in the system's directory for temporary files and are removed at the end.
 #include <benchmark/benchmark.h>
 #include <unistd.h>
 
@@ -49,7 +49,7 @@ constexpr size_t kStreamLength = 1 << 18;
 
 using bench::OrDie;
 
-// A folder of this process, removed when it ends.
+// A directory of this process, removed when the process ends.
 class Scratch {
  public:
   Scratch()
@@ -83,7 +83,7 @@ lsm::Options OptionsOf(const std::string& filter_kind, double target_fpp) {
   return options;
 }
 
-// Even numbers are there, odd ones are not.
+// Even numbers are present, odd ones absent.
 struct Keys {
   bench::KeyList present, absent;
 };
@@ -105,7 +105,7 @@ const bench::ValueMaker& TheValues() {
   return values;
 }
 
-// Whether a scan gives every key with its value, in order.
+// True if a scan returns every key with its value, in order.
 bool ScanIsRight(lsm::DB* db, bool forward) {
   const std::unique_ptr<lsm::Iterator> iterator = db->NewIterator();
   forward ? iterator->SeekToFirst() : iterator->SeekToLast();
@@ -120,9 +120,9 @@ bool ScanIsRight(lsm::DB* db, bool forward) {
   return count == kKeys;
 }
 
-// Loaded when it is first asked for, then kept.
+// Loads the store on first use and keeps it.
 lsm::DB* LoadedStore(const std::string& filter_kind, double target_fpp) {
-  TheScratch();  // is to outlive the stores
+  TheScratch();  // must outlive the stores
   static std::map<std::string, std::unique_ptr<lsm::DB>> stores;
   std::unique_ptr<lsm::DB>& db = stores[filter_kind + std::to_string(target_fpp)];
   if (db != nullptr) return db.get();
@@ -136,12 +136,12 @@ lsm::DB* LoadedStore(const std::string& filter_kind, double target_fpp) {
     OrDie(db->Flush());
     OrDie(db->WaitForBackgroundWork());
   }
-  // It stays in this shape, whoever reads it.
+  // Read-only, so reads cannot change its shape.
   lsm::Options options = OptionsOf(filter_kind, target_fpp);
   options.mode = lsm::OpenMode::kReadOnly;
   db = nullptr;
   db = OrDie(lsm::DB::Open(directory, options));
-  // And every block is in the cache.
+  // Also brings every block into the cache.
   if (!ScanIsRight(db.get(), true)) OrDie(absl::InternalError("a scan after loading is wrong"));
   return db.get();
 }
@@ -150,7 +150,7 @@ bench::QueryStream StreamOf(bench::Workload workload) {
   return bench::QueryStream(workload, TheKeys().present, TheKeys().absent, 0.5, kStreamLength, 7);
 }
 
-// What the store counted since `before`, for each of `gets` lookups.
+// Sets counters from the store's statistics since `before`, per lookup.
 void SetCounters(benchmark::State& state, lsm::DB* db, const lsm::LevelStatistics& before,
                  double gets) {
   const lsm::LevelStatistics since = db->GetStatistics().total.Since(before);
@@ -208,7 +208,7 @@ void BM_MultiGet(benchmark::State& state, bench::Workload workload) {
       benchmark::Counter(gets, benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
 }
 
-// Whether the iterator is at the key with this number, or at the end if there is none.
+// True if the iterator is at the key with this number, or at the end if no such key exists.
 bool IsAt(const lsm::Iterator& iterator, uint64_t number) {
   if (number >= 2 * kKeys) return !iterator.Valid();
   return iterator.Valid() && iterator.key() == bench::DecimalKey(number);
@@ -223,7 +223,7 @@ void BM_Seek(benchmark::State& state) {
     const std::string_view sought = stream.Next().key;
     uint64_t number = 0;
     std::from_chars(sought.data(), sought.data() + sought.size(), number);
-    number += number % 2;  // the least stored one that is not below it
+    number += number % 2;  // the smallest present number that is not less
     iterator->Seek(sought);
     const bool found = IsAt(*iterator, number);
     for (int i = 0; i < kEntriesOn && iterator->Valid(); ++i) iterator->Next();
@@ -256,7 +256,7 @@ void BM_Scan(benchmark::State& state, bool forward) {
   OrDie(iterator->status());
 }
 
-// With values that are at hand, as one is that a store has just returned.
+// The values are in the processor's cache, like one that a store has just returned.
 void BM_Loop(benchmark::State& state, bench::Workload workload) {
   constexpr size_t kValues = 256;
   bench::QueryStream stream = StreamOf(workload);
@@ -279,11 +279,11 @@ void BM_Loop(benchmark::State& state, bench::Workload workload) {
   }
 }
 
-// Batches of so many entries; of one, plain puts.
+// Batches of this many entries; plain puts if it is one.
 void BM_Write(benchmark::State& state) {
   const int64_t batch_entries = state.range(0);
   const std::string directory = TheScratch().PathOf("write");
-  lsm::Options options;  // with buffers as a user has them
+  lsm::Options options;  // with the default write buffers
   OrDie(lsm::DB::Destroy(directory, options));
   std::unique_ptr<lsm::DB> db = OrDie(lsm::DB::Open(directory, options));
   bench::Random random(3);
@@ -339,7 +339,7 @@ void RegisterAll() {
   benchmark::RegisterBenchmark("BM_Loop/absent", BM_Loop, Workload::kAbsent);
 }
 
-// Before main, which is Google Benchmark's.
+// Runs before main, which is Google Benchmark's.
 const bool registered = [] {
   RegisterAll();
   return true;

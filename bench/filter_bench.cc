@@ -1,26 +1,26 @@
-// Filters at the rates and sizes at which others publish their times: a 64-bit hash per key is
+// Filters at the rates and sizes for which other libraries publish times: a 64-bit hash per key is
 // given, one thread.
 //
-//   BM_Add/FILTER/n:N        a filter is made and gets its keys one by one; time per key
-//   BM_AddBatch              the same, all keys in one call
-//   BM_Build                 one that is solved: all keys in one call
-//   BM_Miss, BM_Hit          single questions, independent of each other; time per question
-//   BM_BatchMiss, BM_BatchHit   questions by 256
+//   BM_Add/FILTER/n:N          makes a filter and adds keys one by one; time per key
+//   BM_AddBatch                the same with all keys in one call
+//   BM_Build                   a solved filter: all keys in one call
+//   BM_Miss, BM_Hit            single independent queries; time per query
+//   BM_BatchMiss, BM_BatchHit  queries in batches of 256
 //
-// N: 100,000 keys, which make a filter that stays in the second-level cache, and ten million.
-// Counters: ns_per_item, bits_per_key, and fpp as measured over absent keys.
+// N: 100,000 keys, whose filter stays in the second-level cache, and ten million.
+// Counters: ns_per_item, bits_per_key, and the fpp measured over absent keys.
 //
 //   filter_bench --table        runs all of them nine times and prints the table of bench/README.md
 //
-// `floor` is one load a question from as many lines, at the time and on the machine of the others;
-// `inlined` is what single questions could cost without a call and a seed.
+// `floor` is one load per query from as many lines: the lower bound on this machine at the time of
+// the run.  `inlined` is the cost of a single query without a call and a seed.
 //
-// Compiled as filter_bench_v3 for CPUs of the level x86-64-v3 (those with AVX2), blocked and
-// split-block are inlined as well, as in any program that is compiled for those.
+// filter_bench_v3 is the same program compiled for x86-64-v3 (CPUs with AVX2).  There blocked and
+// split-block are inlined, as in any program compiled for such CPUs.
 //
-// Where CMake finds them (bench/CMakeLists.txt), the filters of others take their turns among them:
-// Boost.Bloom (Boost 1.89 and later), and the binary fuse filters of xor_singleheader.  Those have
-// the code of the CPU that they are compiled for; ours choose theirs at run time besides.
+// Other libraries' filters are measured between them if CMake finds those libraries
+// (bench/CMakeLists.txt): Boost.Bloom (Boost 1.89 and later), and the binary fuse filters of
+// xor_singleheader.  Their code is fixed by the compiler's target; ours also chooses at run time.
 #include <benchmark/benchmark.h>
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -63,7 +63,7 @@ using Answers = std::span<bool>;
 constexpr uint64_t kSeed = 0x5eed;
 constexpr size_t kBatch = 256;
 
-// Number i: the first n are in a filter of n keys, others are not.
+// Number i.  A filter of n keys holds the first n; the others are absent.
 Digest DigestOfKey(uint64_t i) { return bloom::Remix(i, 0x6b6579); }
 
 std::vector<Digest> DigestsFrom(uint64_t from, size_t count) {
@@ -72,8 +72,8 @@ std::vector<Digest> DigestsFrom(uint64_t from, size_t count) {
   return digests;
 }
 
-// As many questions as do not repeat what is in a cache merely because they were asked before, in
-// random order over the filter.
+// Queries in random order over the filter; so many that none is cached merely because it was made
+// before.
 std::vector<Digest> Questions(uint64_t keys, bool present) {
   constexpr size_t kCount = size_t{1} << 21;
   std::vector<Digest> digests(kCount);
@@ -82,7 +82,7 @@ std::vector<Digest> Questions(uint64_t keys, bool present) {
   return digests;
 }
 
-// --- what is compared: Make(n), then keys; then questions ---
+// --- the compared filters: Make(n), then keys, then queries ---
 
 template <class F>
 concept TakesDigests = requires(F f, Digests digests) {
@@ -93,7 +93,7 @@ concept AnswersBatches = requires(const F& f, Digests digests, Answers answers) 
   f.MayContainBatch(digests, answers);
 };
 
-// A filter that keys are added to, at a target given in millionths.
+// A filter with a target in millionths to which keys are added.
 template <class Filter, int kPpm>
 struct Added {
   static std::string Name() {
@@ -114,7 +114,7 @@ struct Added {
 template <bloom::BitLayout K, int kPpm>
 using AddedKind = Added<bloom::Filter<K>, kPpm>;
 
-// A kind that is solved for all keys.
+// A kind that is solved for all its keys at once.
 template <bloom::SolvedKind K, int kPpm>
 struct Solved {
   static std::string Name() { return std::string(K::kName) + "/" + std::to_string(kPpm) + "ppm"; }
@@ -142,8 +142,8 @@ struct Solved {
   bloom::FilterFunctions functions;
 };
 
-// The alternative to a rotating filter where memory does not matter: a set that keeps all digests.
-// Bits a key are those of its nodes and buckets, without the overhead of malloc.
+// The alternative to a rotating filter if memory does not matter: a set of all digests.  Bits per
+// key count nodes and buckets, without malloc's overhead.
 struct HashSet {
   static std::string Name() { return "unordered_set"; }
   explicit HashSet(uint64_t keys) { set.reserve(keys); }
@@ -155,8 +155,8 @@ struct HashSet {
   std::unordered_set<Digest> set;
 };
 
-// What no single question can do without: of the line that a hash names, in as many bits, one byte,
-// inlined.
+// The least work that any query needs, inlined: one byte of the line that the hash selects, among
+// as many bits.
 struct Floor {
   static std::string Name() { return "floor/one_load"; }
   explicit Floor(uint64_t keys)
@@ -175,9 +175,8 @@ struct Floor {
 };
 
 #if defined(__x86_64__)
-// What a library in headers reaches that is compiled for this very CPU and takes hashes as they
-// are: the eight probes of split-block, in the caller's loop, without the call and the remix of a
-// filter that chooses its code at run time and has a seed.
+// The speed of a header library that is compiled for this CPU and does not remix hashes: the eight
+// probes of split-block in the caller's loop, without a call or a seed.
 struct Inlined {
   static std::string Name() { return "inlined/eight_probes"; }
   explicit Inlined(uint64_t keys)
@@ -250,7 +249,7 @@ struct OfXorSingleheader {
   OfXorSingleheader& operator=(const OfXorSingleheader&) = delete;
 
   void AddAll(Digests digests) {
-    std::vector<uint64_t> keys(digests.begin(), digests.end());  // it may sort them
+    std::vector<uint64_t> keys(digests.begin(), digests.end());  // they may be sorted
     if (!binary_fuse8_populate(keys.data(), static_cast<uint32_t>(keys.size()), &filter))
       std::exit(1);
   }
@@ -261,8 +260,9 @@ struct OfXorSingleheader {
 };
 #endif
 
-// Rates at which others publish: 0.82 % with 10 bits (classic), 0.94 % (blocked, which there has
-// the layout of split-block), 0.545 % and 0.42 % with 12 bits (multiblock), 1/256 (fuse, ribbon).
+// Rates for which other libraries publish times: 0.82 % with 10 bits (classic), 0.94 % (their
+// blocked, which has the layout of split-block), 0.545 % and 0.42 % with 12 bits (multiblock),
+// 1/256 (fuse, ribbon).
 template <class... Filters>
 struct FilterTypes {};
 using Compared =
@@ -308,7 +308,7 @@ void Fill(F& filter, Digests digests) {
   }
 }
 
-// The filter of so many keys that questions are put to; the last one only.
+// The filter of n keys that is queried.  Only the last one is kept.
 template <class F>
 const F& FilledFilter(uint64_t keys) {
   static uint64_t its_keys = 0;
@@ -329,7 +329,7 @@ void Report(benchmark::State& state, uint64_t keys, uint64_t size_bits, uint64_t
   state.counters["bits_per_key"] = static_cast<double>(size_bits) / static_cast<double>(keys);
 }
 
-// Making it is in the time, as it is for those who publish theirs; it is small.
+// The time includes making the filter, as in the published figures; it is small.
 template <class F, bool kOneByOne>
 void BM_Fill(benchmark::State& state) {
   const auto keys = static_cast<uint64_t>(state.range(0));
@@ -352,7 +352,7 @@ void BM_Ask(benchmark::State& state) {
   const std::vector<Digest> questions = Questions(keys, kPresent);
   uint64_t passed = 0, asked = 0;
   size_t at = 0;
-  // By blocks, so that the loop of the benchmark is no part of the time.
+  // In blocks, so that the benchmark's own loop is not measured.
   for (auto _ : state) {
     if constexpr (requires { filter.CountPassing(Digests()); }) {
       passed += filter.CountPassing({&questions[at], kBatch});
@@ -467,7 +467,7 @@ int main(int argc, char** argv) {
     return 1;
   }
 #endif
-  // In random order, so that what else the machine does meets all alike.
+  // In random order, so that other work on the machine affects all alike.
   return bench::RunBenchmarks(
       argc, argv, {"--benchmark_repetitions=9", "--benchmark_enable_random_interleaving=true"},
       [] { RegisterAll(Compared()); },

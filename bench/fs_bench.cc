@@ -1,11 +1,11 @@
-// Reads of blocks of 4 KiB with their trailers at random places of a file of 512 MiB, on the file
-// system that the working directory lies on.
+// Random reads of 4 KiB blocks with trailers from a file of 512 MiB in the working directory's file
+// system.
 //
 //   BM_ReadAt/HOW        one after the other
 //   BM_ReadMany/HOW/N    N submitted together, as MultiGet does
 //
-// HOW: direct, past the page cache; cached, from it (all of the file is there).  The Time column
-// and "s/read" are a read's.  The file is removed at the end.
+// HOW: direct, past the page cache; cached, with the whole file in the page cache.  The Time column
+// and "s/read" are per read.  The file is removed at the end.
 #include <benchmark/benchmark.h>
 
 #include <cstdint>
@@ -28,7 +28,7 @@ constexpr size_t kReadBytes = 4096 + 13;
 
 using bench::OrDie;
 
-// The file, made once.
+// The file, created once.
 class TestFile {
  public:
   TestFile() : directory_(OrDie(lsm::PosixFileSystem().OpenDirectory(".", /*create=*/false))) {

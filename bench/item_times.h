@@ -1,5 +1,5 @@
-// Micro benchmarks that print a table of themselves: of each, by "FUNCTION/ARGUMENTS", the counter
-// ns_per_item of every repetition, and the other counters.
+// Micro benchmarks that print a table.  Collects, by "FUNCTION/ARGUMENTS", the counter ns_per_item
+// of every repetition and the last values of the other counters.
 #ifndef TRELLIS_BENCH_ITEM_TIMES_H_
 #define TRELLIS_BENCH_ITEM_TIMES_H_
 
@@ -21,8 +21,8 @@ namespace bench {
 class ItemTimes : public benchmark::BenchmarkReporter {
  public:
   struct Item {
-    std::vector<double> nanos;               // one each repetition
-    std::map<std::string, double> counters;  // of the last
+    std::vector<double> nanos;               // one per repetition
+    std::map<std::string, double> counters;  // of the last repetition
 
     double best() const { return *std::min_element(nanos.begin(), nanos.end()); }
     double median() const {
@@ -34,7 +34,7 @@ class ItemTimes : public benchmark::BenchmarkReporter {
 
   bool ReportContext(const Context&) override { return true; }
 
-  // Also says each on stderr: a table takes minutes.
+  // Also prints each result on stderr, because a table takes minutes.
   void ReportRuns(const std::vector<Run>& runs) override {
     for (const Run& run : runs) {
       if (run.run_type != Run::RT_Iteration || run.error_occurred) continue;
@@ -46,7 +46,7 @@ class ItemTimes : public benchmark::BenchmarkReporter {
     }
   }
 
-  // Null if it was not run.
+  // Null if it did not run.
   const Item* Find(const std::string& name) const {
     const auto found = items_.find(name);
     return found == items_.end() ? nullptr : &found->second;
@@ -59,8 +59,7 @@ class ItemTimes : public benchmark::BenchmarkReporter {
   std::map<std::string, Item> items_;
 };
 
-// Cells of a table in Markdown: " 12 |", " 1.2 |", " 1.2 / 0.9 |", or " - |" for what was not
-// measured.
+// Cells of a Markdown table: " 12 |", " 1.2 |", " 1.2 / 0.9 |", or " - |" without a result.
 inline std::string NanosText(double nanos) {
   char text[32];
   std::snprintf(text, sizeof text, nanos < 9.95 ? "%.1f" : "%.0f", nanos);
@@ -72,9 +71,9 @@ inline void PrintNanosCell(double median, double best) {
 }
 inline void PrintNoCell() { std::printf(" - |"); }
 
-// The body of a program's main; returns its exit code.  With --table among the arguments, which
-// Google Benchmark would not know, all is run with `table_options` of that library and then printed
-// as a table; 1 if there is nothing to print, or it cannot be.
+// The body of a program's main; returns the exit code.  With --table (unknown to Google Benchmark)
+// runs everything with `table_options` and prints the table; 1 if there is nothing to print or
+// printing fails.
 inline int RunBenchmarks(int argc, char** argv, std::vector<std::string> table_options,
                          const std::function<void()>& register_all,
                          const std::function<void(const ItemTimes&)>& print_table) {
@@ -82,7 +81,7 @@ inline int RunBenchmarks(int argc, char** argv, std::vector<std::string> table_o
   const bool table = std::erase_if(arguments, [](const char* argument) {
                        return std::string_view(argument) == "--table";
                      }) > 0;
-  if (table) {  // in front: later ones override them
+  if (table) {  // in front, because later options override them
     for (std::string& option : table_options)
       arguments.insert(arguments.begin() + 1, option.data());
   }

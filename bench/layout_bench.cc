@@ -1,18 +1,18 @@
-// Filters by themselves: time to build and to ask, for every kind of the catalog.
+// Filters by themselves: build and query times of every kind in the catalog.
 //
 //   BM_Build/KIND/n:KEYS/fpp_ppm:F   FilterBuilder from Add to Finish; time per key
-//   BM_Miss, BM_Hit                  independent queries of absent, present keys: many are under
-//                                    way at a time, so this is throughput; time per query
-//   BM_ChainedMiss, BM_ChainedHit    each query waits for the answer to the last: latency, but
-//                                    where a kind answers by a branch the CPU need not wait, it
-//                                    guesses
-//   BM_BatchMiss, BM_BatchHit        MayContainBatch, 256 digests a call; time per digest
+//   BM_Miss, BM_Hit                  independent queries of absent, present keys; many are in
+//   flight,
+//                                    so this is throughput; time per query
+//   BM_ChainedMiss, BM_ChainedHit    each query depends on the previous answer: latency.  A kind
+//   that
+//                                    answers by a branch lets the CPU predict instead of wait
+//   BM_BatchMiss, BM_BatchHit        MayContainBatch, 256 digests per call; time per digest
 //
-// n = 100,000 keys make a filter that stays in the second-level cache.  The other n, at an FPP of
-// 0.01, makes one that is out of cache: at least 512 MiB and at least four times the last-level
-// cache that the system reports.  Kinds that are solved have fewer keys there where memory is
-// short: as many as can be solved in half of it.  Counters: keys, probes, bits_per_key, MiB, and
-// fpp as measured over absent keys beside the predicted one.
+// The filter of n = 100,000 keys stays in the second-level cache.  The other n, at an FPP of 0.01,
+// makes a filter outside of any cache: at least 512 MiB and four times the last-level cache.
+// Solved kinds get fewer keys there if memory is short: as many as half of it can solve.  Counters:
+// keys, probes, bits_per_key, MiB, the fpp measured over absent keys, and the predicted one.
 //
 //   layout_bench --table             runs all five times and prints the tables of bloom/README.md,
 //                                    with the best time of the five
@@ -50,7 +50,7 @@ uint64_t OutOfCacheBytes() {
   return std::max(uint64_t{512} << 20, 4 * bench::LastLevelCacheBytes());
 }
 
-// As many keys as make the smallest kind that large.
+// The number of keys at which even the smallest kind is that large.
 int64_t OutOfCacheKeys() {
   constexpr uint64_t kMany = 1'000'000;
   const double bits_per_key =
@@ -60,11 +60,11 @@ int64_t OutOfCacheKeys() {
   return static_cast<int64_t>(std::ceil(keys / kMany)) * static_cast<int64_t>(kMany);
 }
 
-// Bytes a key that a solved kind takes while it is built: its digests, the filter twice, and what
-// Solve needs.
+// Bytes per key that a solved kind takes during the build: its digests, the filter twice, and
+// Solve's working memory.
 constexpr uint64_t kSolvingBytesPerKey = 40;
 
-// As many, or fewer where a kind must have all digests at once and there is no memory for that.
+// The same number of keys, or fewer if a kind needs all digests at once and memory is short.
 template <bloom::StaticKind K>
 int64_t OutOfCacheKeysOf() {
   if constexpr (bloom::SolvedKind<K>) {
@@ -76,10 +76,10 @@ int64_t OutOfCacheKeysOf() {
   }
 }
 
-// Digest of key i: the first n are in a filter of n keys, others are not.
+// Digest of key i.  A filter of n keys holds the first n; the others are absent.
 Digest DigestOfKey(uint64_t i) { return bloom::Remix(i, 0x6b6579); }
 
-// A filter of n keys, at least aligned as the store aligns it.
+// A filter of n keys, aligned at least as in a store.
 struct Subject {
   bloom::AlignedBytes bytes;
   bloom::FilterReader reader;
@@ -96,7 +96,7 @@ double MeasureFpp(const bloom::FilterReader& reader, uint64_t keys) {
 
 template <bloom::BitLayout K>
 void FillPayload(uint8_t* payload, const bloom::Shape& shape, uint64_t keys) {
-  // Not by way of a builder: its digests would take 8 bytes a key.
+  // Not built by FilterBuilder, whose digests would take 8 bytes per key.
   std::vector<Digest> digests;
   for (uint64_t i = 0; i < keys;) {
     digests.clear();
@@ -122,7 +122,7 @@ std::unique_ptr<Subject> MakeSubject(uint64_t keys, double fpp) {
   bloom::FilterHeader header = bloom::HeaderFor<K>(shape, kSeed, fpp);
   header.key_count = keys;
   const std::string encoded = bloom::EncodeFilter(header, payload.span());
-  payload = bloom::AlignedBytes();  // no third copy of a large filter
+  payload = bloom::AlignedBytes();  // frees the third copy of a large filter
   auto subject = std::make_unique<Subject>();
   subject->bytes = bloom::AlignedBytes::Zeros(encoded.size());
   std::copy(encoded.begin(), encoded.end(), subject->bytes.data());
@@ -135,8 +135,8 @@ std::unique_ptr<Subject> MakeSubject(uint64_t keys, double fpp) {
 
 double FppOf(const benchmark::State& state) { return static_cast<double>(state.range(1)) / 1e6; }
 
-// Made once for all benchmarks of one kind and size; the last one only, since the large ones are
-// large.
+// Made once for all benchmarks of one kind and size.  Only the last one is kept, because the large
+// ones are large.
 template <bloom::StaticKind K>
 const Subject& SubjectFor(const benchmark::State& state) {
   static std::map<std::pair<int64_t, int64_t>, std::unique_ptr<Subject>> subjects;
@@ -160,8 +160,8 @@ void Report(benchmark::State& state, const Subject& subject, int64_t items) {
   state.counters["MiB"] = static_cast<double>(subject.description.size_bits) / 8 / (1 << 20);
 }
 
-// Digests to ask for, in random order over the filter: as many as it has lines of 64 bytes, so that
-// those a question touches are not in cache merely because they were touched a round ago.
+// Queries in random order over the filter.  As many as it has 64-byte lines, so that a query's
+// lines are not cached merely because of the previous round.
 std::vector<Digest> Questions(const Subject& subject, bool present) {
   const uint64_t keys = subject.description.key_count;
   const uint64_t count =
@@ -186,7 +186,7 @@ void BM_Build(benchmark::State& state) {
   Report(state, subject, static_cast<int64_t>(state.iterations()) * state.range(0));
 }
 
-// kChained: the next question is known only when the last is answered.
+// kChained: the next query depends on the previous answer.
 template <bloom::StaticKind K, bool kPresent, bool kChained>
 void BM_Query(benchmark::State& state) {
   const Subject& subject = SubjectFor<K>(state);
@@ -201,7 +201,7 @@ void BM_Query(benchmark::State& state) {
     if constexpr (kChained) {
       uint64_t wait = answer;
       asm volatile("" : "+r"(wait));
-      at += wait & 2;  // adds nothing, but the CPU has to wait to know
+      at += wait & 2;  // adds 0, but the CPU has to wait for the answer
     }
   }
   benchmark::DoNotOptimize(passed);
@@ -224,7 +224,7 @@ void BM_Batch(benchmark::State& state) {
   Report(state, subject, static_cast<int64_t>(state.iterations() * kBatch));
 }
 
-// Size by size, since the filters of one size are kept only until the next is asked for.
+// Size by size, because a filter is kept only until the next size is needed.
 template <bloom::StaticKind K>
 void RegisterKind() {
   const auto add = [](const std::string& name, void (*body)(benchmark::State&), int64_t keys,
@@ -254,7 +254,7 @@ constexpr char kTimeHeads[] =
     " absent | present | absent, chained | present, chained | absent, in batches | present, in "
     "batches |\n";
 
-// Of the benchmark, a kind and a size.
+// The time of a benchmark for one kind and size.
 template <bloom::StaticKind K>
 std::string NameOf(std::string_view benchmark, int64_t keys, int64_t ppm) {
   return std::string(benchmark) + "/" + std::string(K::kName) + "/n:" + std::to_string(keys) +
@@ -321,7 +321,7 @@ int main(int argc, char** argv) {
                                 std::to_string(OutOfCacheBytes() >> 20) + " MiB and more");
     bloom::KeyedKinds::ForEach([]<bloom::StaticKind K>(K) { RegisterKind<K>(); });
   };
-  // One after the other: a large filter takes minutes to make, and is asked in all ways before the
-  // next takes its memory.
+  // In sequence: a large filter takes minutes to build, and is queried in all ways before the next
+  // one takes its memory.
   return bench::RunBenchmarks(argc, argv, {"--benchmark_repetitions=5"}, register_all, PrintTables);
 }

@@ -1,4 +1,4 @@
-// Under what conditions figures were taken: what has to stand beside every one of them.
+// The conditions of a measurement, which every report shows with its figures.
 #ifndef TRELLIS_BENCH_MACHINE_H_
 #define TRELLIS_BENCH_MACHINE_H_
 
@@ -10,43 +10,43 @@
 
 namespace bench {
 
-// Names and values, in the order in which people read them.
+// Names and values in the order of the report.
 using Conditions = std::vector<std::pair<std::string, std::string>>;
 
-// The machine, this build, and the file system that `directory` (which exists) is on.
+// The machine, this build, and the file system of `directory`, which must exist.
 Conditions DescribeMachine(const std::string& directory);
 
-// "ext4 on /dev/sda1": what holds `path`; "unknown" where the system does not tell.
+// "ext4 on /dev/sda1": the file system of `path`; "unknown" if the system does not tell.
 std::string FileSystemOf(const std::string& path);
 
 // "AMD EPYC (family 25, model 1), 2 cores, 32 MiB of last-level cache, with AVX2"
 std::string DescribeCpu();
 
-// Of the first CPU, in bytes; 0 where the system does not tell.
+// Of the first CPU, in bytes; 0 if the system does not tell.
 uint64_t LastLevelCacheBytes();
 
-// Of the machine, in use or not.
+// The machine's memory, free or not.
 uint64_t MemoryBytes();
 
-// Bytes that may still be written there; nullopt where the system does not tell.
+// The free bytes at `path`; nullopt if the system does not tell.
 std::optional<uint64_t> FreeBytesAt(const std::string& path);
 
-// Of this process since it began, as the system counts them; 0 where it does not tell.
+// Bytes read and written by this process so far, as the system counts them; 0 if it does not tell.
 struct IoBytes {
   uint64_t read_from_devices = 0;
-  uint64_t read = 0;     // by read calls, from wherever they were; what is mapped is not in it
-  uint64_t written = 0;  // handed to the system
+  uint64_t read = 0;     // by read calls, from cache or device; excludes mapped files
+  uint64_t written = 0;  // passed to the system
 };
 IoBytes ReadIoBytes();
 
-// Makes the page cache forget the files in `directory`, as far as it may: what was written is
-// synced first, and mapped pages stay.
+// Drops the files in `directory` from the page cache as far as possible: syncs written files first;
+// mapped pages stay.
 void ForgetFilesIn(const std::string& directory);
 
-// Memory that is available without evicting other programs; 0 if the system does not tell.
+// Memory available without evicting other programs; 0 if the system does not tell.
 uint64_t AvailableMemoryBytes();
 
-// What reading the clock costs, on average.
+// The average cost of reading the clock.
 double ClockCostNanos();
 
 // "2026-01-31 12:34:56 UTC"

@@ -1,13 +1,13 @@
-// What a write costs below the write queue: the memtable, and the log's framing and its write to a
+// The costs of a write below the write queue: the memtable, and the log's framing and write to a
 // file.
 //
-// Keys have 16 bytes: "digits" are db_bench's (decimal, padded with zeros, so that they share their
-// first bytes), "binary" are random.  Values have 100 bytes.
+// Keys have 16 bytes.  "digits" are db_bench's (decimal, padded with zeros, so they share their
+// first bytes); "binary" are random.  Values have 100 bytes.
 //
-//   BM_MemtableInsert/KEYS_ORDER/N  N entries into an empty memtable; the Time column is that of
-//                                   them all, "per_entry" an entry's
+//   BM_MemtableInsert/KEYS_ORDER/N  N entries into an empty memtable; the Time column is for all,
+//                                   "per_entry" for one
 //   BM_MemtableGet/KEYS_OUTCOME/N   one key of a memtable with N entries, random order
-//   BM_MemtableScan/N               the Time column is an entry's
+//   BM_MemtableScan/N               the Time column is per entry
 //   BM_LogAppend/N                  a record of N entries of 130 bytes, written and not synced
 #include <benchmark/benchmark.h>
 
@@ -32,7 +32,7 @@ enum class Order { kRandom, kSequential };
 
 constexpr size_t kValueBytes = 100;
 
-// Key number `i`; neighbours in number are neighbours in order for kDigits.
+// Key number `i`.  kDigits keys sort by their numbers.
 std::string KeyOf(Keys keys, uint64_t i) {
   if (keys == Keys::kDigits) return bench::DecimalKey(i);
   bench::Random random(i);
@@ -42,7 +42,7 @@ std::string KeyOf(Keys keys, uint64_t i) {
   return key;
 }
 
-// The keys with numbers 0, 2, 4 … so that odd ones are absent and within range.
+// The keys with numbers 0, 2, 4 …; odd numbers are absent and within range.
 std::vector<std::string> StoredKeys(Keys keys, Order order, size_t count) {
   std::vector<uint64_t> numbers;
   if (order == Order::kRandom) {
@@ -115,7 +115,7 @@ void BM_MemtableScan(benchmark::State& state) {
   }
 }
 
-// Of records as a write makes them.
+// Records like those of a write.
 void BM_LogAppend(benchmark::State& state) {
   constexpr uint64_t kFileBytesMax = uint64_t{256} << 20;
   const std::string payload(static_cast<size_t>(state.range(0)) * 130, 'p');

@@ -1,4 +1,4 @@
-// Ends a micro benchmark that cannot go on, saying why.
+// Ends a micro benchmark after an error, with a message.
 #ifndef TRELLIS_BENCH_OR_DIE_H_
 #define TRELLIS_BENCH_OR_DIE_H_
 

@@ -1,20 +1,20 @@
-// What partitions of filters and indexes cost and save: a store whose filters and indexes are
-// several times its block cache, once whole, once in partitions, read directly from the disk.
+// The costs and savings of partitioned filters and indexes: a store whose filters and indexes are
+// several times its block cache, whole and partitioned, with direct reads.
 //
 //   partition_bench [--excerpt] [KEYS [CACHE_KIB]]      4,000,000 keys, a cache of 1024 KiB
 //
 // KEYS keys "%016d" with values of 20 bytes are loaded in random order and compacted, by a store
-// with a large cache (whole) and by one with CACHE_KIB (in partitions).  Both are then opened with
-// direct reads and
+// with a large cache (whole) and by one with CACHE_KIB (partitioned).  Both are then opened with
+// direct reads:
 //
 //   whole                 a cache of CACHE_KIB, filters and indexes resident on top
 //   partitioned           a cache of CACHE_KIB, partitions within it
-//   partitioned, as much  a cache of so much more that all in all it takes the memory of `whole`
+//   partitioned, as much  a cache so large that all memory together equals that of `whole`
 //
-// and asked for keys that are there and for keys that are not, uniformly, and 9 times in 10 in one
-// hundredth of the key range (local).  After as many lookups that are not counted, for each:
-// memory, reads and bytes from files a lookup (data blocks, and partitions), lookups a second.
-// Every answer is checked.  The stores lie in the working directory and are removed at the end.
+// Lookups ask present and absent keys, uniformly, or 9 times in 10 within one hundredth of the key
+// range (local).  After as many uncounted lookups it prints for each: memory, reads and bytes from
+// files per lookup (data blocks and partitions), and lookups per second.  Every answer is checked.
+// The stores are in the working directory and are removed at the end.
 #include <unistd.h>
 
 #include <chrono>
@@ -61,7 +61,7 @@ lsm::Options OptionsOf(size_t cache_bytes) {
   return options;
 }
 
-// Even numbers are there, odd ones are not.
+// Even numbers are present, odd ones absent.
 void Load(const std::string& path, const Config& config, size_t cache_bytes) {
   const std::unique_ptr<lsm::DB> db = OrDie(lsm::DB::Open(path, OptionsOf(cache_bytes)));
   std::string value;
@@ -119,7 +119,7 @@ void AddRow(lsm::DB* db, const std::string& name, const Config& config, bool loc
                          bench::Short(kLookups / seconds)});
 }
 
-// Returns what it keeps in memory besides the cache.
+// Returns the memory in use besides the cache.
 uint64_t Measure(const std::string& path, const std::string& name, size_t cache_bytes,
                  const Config& config, bench::Table* table, bench::Table* openings) {
   lsm::Options options = OptionsOf(cache_bytes);
@@ -142,7 +142,7 @@ uint64_t Measure(const std::string& path, const std::string& name, size_t cache_
 
 int main(int argc, char** argv) {
   Config config;
-  // --excerpt: only the table of bench/README.md, as Markdown.
+  // --excerpt: prints only the table of bench/README.md, as Markdown.
   const bool excerpt = argc > 1 && std::string_view(argv[1]) == "--excerpt";
   if (excerpt) --argc, ++argv;
   if (argc > 1) config.keys = std::strtoull(argv[1], nullptr, 10);

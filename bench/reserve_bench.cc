@@ -1,9 +1,9 @@
 // The cost of the reserve for a full disk (Options::reserve_bytes, lsm/design/full_disk.md) on the
-// file system of the working directory: the same work with reserve_bytes 0 and with the default.
+// working directory's file system: the same work with reserve_bytes 0 and with the default.
 //
-// A round does all of it, and alternates between the two from one opening to the next.  The table
-// has the medians over the rounds in milliseconds, of openings those of a round's medians; and the
-// median and the limits of the rounds' ratios.  Most of the time is spent in fsync.
+// A round does all of it and alternates between the two cases from one opening to the next.  The
+// table has medians over the rounds in milliseconds (for openings, of each round's median), and the
+// median and limits of the rounds' ratios.  Most of the time is spent in fsync.
 //
 //   reserve_bench [ROUNDS]
 #include <unistd.h>
@@ -33,7 +33,7 @@ using bench::OrDie;
 constexpr uint64_t kFlushes = 25;
 constexpr uint64_t kEntriesPerFlush = 4096;
 constexpr size_t kValueBytes = 1024;  // so a flush writes about 4 MiB
-constexpr uint64_t kOpenings = 20;    // a round
+constexpr uint64_t kOpenings = 20;    // per round
 
 enum Case : size_t { kCreate, kOpenEmpty, kFlush, kLoad, kOpenFull, kOpenWithout, kCases };
 constexpr std::array<const char*, kCases> kNames = {
@@ -49,10 +49,10 @@ struct Store {
   std::unique_ptr<lsm::DB> Open() const { return OrDie(lsm::DB::Open(path, options)); }
   void Destroy() const { OrDie(lsm::DB::Destroy(path, options)); }
 };
-// With reserve_bytes 0, and with the default.
+// One store with reserve_bytes 0, one with the default.
 using Pair = std::array<Store, 2>;
 
-// Milliseconds that `work` takes.
+// The milliseconds that `work` takes.
 template <typename Work>
 double Timed(const Work& work) {
   const auto from = std::chrono::steady_clock::now();
@@ -60,7 +60,7 @@ double Timed(const Work& work) {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - from).count();
 }
 
-// The median of many openings, `prepare` before each.
+// The median time of many openings; calls `prepare` before each.
 template <typename Prepare>
 void TimeOpenings(Pair* pair, Case which, const Prepare& prepare) {
   std::array<std::vector<double>, 2> times;

@@ -1,5 +1,5 @@
-// Shift-add-xor hashing, and filters made of it, as an older study of filters for vectors has them:
-// baselines to measure against, faults included.  For benchmarks alone; bloom/ has none of it.
+// Shift-add-xor hashing, and filters based on it, from an older study of filters for vectors.  They
+// are baselines, faults included, for benchmarks only; bloom/ has none of it.
 //
 //     h = initial value;  for each element c:  h = h ^ ((h << 5) + (h >> 2) + c)   (32 bits)
 //
@@ -24,24 +24,24 @@ uint32_t SaxHash(std::span<const Element> elements, uint32_t initial = 0) {
   return hash;
 }
 
-// Known to be wrong: `while (--length)` ends before the last element, and the sign bit is cut off.
-// All vectors of one element have one hash; of no element the loop would never end, which is left
-// out here.
+// Known to be wrong: `while (--length)` stops before the last element, and the sign bit is lost.
+// All vectors of one element have the same hash.  The study's loop would never end for an empty
+// vector; this one does.
 template <class Element>
 uint32_t SaxHashWithoutLast(std::span<const Element> elements) {
   if (elements.empty()) return 0;
   return SaxHash(elements.first(elements.size() - 1)) & 0x7fffffff;
 }
 
-// How the positions of one vector are found.
+// How the positions of one vector are chosen.
 enum class SaxProbes {
-  kSeeded,     // from as many initial values
-  kSameAgain,  // known to be wrong: the one hash again and again, so that one bit is set
+  kSeeded,     // from different initial values
+  kSameAgain,  // known to be wrong: the same hash each time, so only one bit is set
 };
 
-// n keys at a target rate e are given m = n ln(1/e) / ln(2)^2 bits and k = m ln(2) / n probes.  Of
-// which kSameAgain makes a filter of one probe, with a rate of 1 - e^(-n/m): 9.91 % for 1 %,
-// 6.72 % for 0.1 %.
+// n keys with a target rate e get m = n ln(1/e) / ln(2)^2 bits and k = m ln(2) / n probes.  With
+// kSameAgain that is a filter of one probe with a rate of 1 - e^(-n/m): 9.91 % for 1 %, 6.72 % for
+// 0.1 %.
 template <class Element>
 class SaxFilter {
  public:

@@ -1,4 +1,4 @@
-// Randomness for a store from a seed, so that a store which is made again is the same.
+// A store's randomness from a seed, so that the same run makes the same store.
 #ifndef TRELLIS_BENCH_SEEDED_RANDOM_H_
 #define TRELLIS_BENCH_SEEDED_RANDOM_H_
 
@@ -11,8 +11,8 @@
 
 namespace bench {
 
-// What a store draws when it is made and loaded (the seed of its digests, the ids of its files),
-// from the seed of the run and the store's name.  Thread-safe.
+// The random choices of a new store (the seed of its digests, the ids of its files), from the run's
+// seed and the store's name.  Thread-safe.
 class SeededRandom : public lsm::RandomSource {
  public:
   SeededRandom(uint64_t seed, const std::string& name) {
@@ -22,7 +22,7 @@ class SeededRandom : public lsm::RandomSource {
   }
   uint64_t Next() override {
     constexpr uint64_t kStep = 0x9e3779b97f4a7c15;
-    // Relaxed: nothing else is passed on by it.
+    // Relaxed: passes nothing else on.
     return Mix(state_.fetch_add(kStep, std::memory_order_relaxed) + kStep);
   }
 

@@ -10,14 +10,14 @@
 namespace bench {
 namespace {
 
-// Of 100 queries.
+// Per 100 queries.
 constexpr uint64_t kNearDuplicates = 10;
 constexpr uint64_t kDuplicates = 1;
 
-// The numbers of new vectors, far from those of the base.
+// The numbers of new vectors; far above the base's.
 constexpr uint64_t kFirstQuery = uint64_t{1} << 63;
 
-// A product of three fractions, each of a third of the bits: many small ones, few large ones.
+// A product of three fractions, each from a third of the bits: many small values, few large ones.
 double Skewed(uint64_t bits) {
   const auto fraction = [](uint64_t part) { return static_cast<double>(part & 0x1fffff); };
   return fraction(bits) * fraction(bits >> 21) * fraction(bits >> 42) * 0x1p-63;

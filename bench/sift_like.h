@@ -1,15 +1,15 @@
-// Vectors that look like the SIFT descriptors of which collections for nearest-neighbour search are
-// made, without any file: for measuring filters whose keys are vectors.
+// Synthetic vectors that resemble SIFT descriptors, the usual data of nearest-neighbour search, to
+// measure filters whose keys are vectors.
 //
-// A component is a skewed non-negative whole number from 0 to 255, many of them small and a few
-// large.  Components come in groups of 16 that have a strength in common, so that neighbours are
-// correlated.  The norm is a little below 512 (times sqrt(dimension / 128)).  As float32 they are
-// whole numbers, whose low mantissa bits are all zeros: a hash that looks at low bits alone fails.
+// A component is a whole number from 0 to 255 with a skewed distribution: many small ones, few
+// large ones.  Components in a group of 16 share a strength, so neighbours are correlated.  The
+// norm is a little below 512 (times sqrt(dimension / 128)).  As float32 they are whole numbers
+// whose low mantissa bits are zeros: a hash of low bits alone fails.
 //
-// Vector number i of a collection follows from the seed and i: nothing is kept, and any part can be
-// made again.  Queries are new vectors, but one in ten differs from a base vector by one in one
-// component, and one in a hundred is a base vector, so that whoever measures must leave out what is
-// present.
+// Vector number i of a collection follows from the seed and i: nothing is stored, and any part can
+// be made again.  Queries are new vectors, except that one in ten differs from a base vector by one
+// in one component, and one in a hundred is a base vector.  So a measurement must leave out present
+// vectors.
 #ifndef TRELLIS_BENCH_SIFT_LIKE_H_
 #define TRELLIS_BENCH_SIFT_LIKE_H_
 
@@ -37,7 +37,7 @@ class SiftLike {
   uint64_t base_count() const { return base_count_; }
   uint32_t dimension() const { return dimension_; }
 
-  // Base vector i < base_count(), and query i, of any number.  `vector` has dimension() components.
+  // Base vector i < base_count(), and query i for any i.  `vector` has dimension() components.
   void Base(uint64_t i, std::span<uint8_t> vector) const;
   Origin Query(uint64_t i, std::span<uint8_t> vector) const;
 

@@ -1,4 +1,4 @@
-// What is said of a figure that was measured several times.
+// The median and the spread of a repeated measurement.
 #ifndef TRELLIS_BENCH_SPREAD_H_
 #define TRELLIS_BENCH_SPREAD_H_
 
@@ -12,11 +12,11 @@ struct Spread {
   double median = 0;
   double min = 0;
   double max = 0;
-  // Half the way from min to max, in per cent of the median.
+  // Half of max - min, in per cent of the median.
   double percent() const { return median == 0 ? 0 : 50 * (max - min) / median; }
 };
 
-// Of at least one value.
+// REQUIRES: at least one value.
 inline Spread SpreadOf(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   const size_t n = values.size();

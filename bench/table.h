@@ -1,6 +1,6 @@
-// A table of figures, and its three forms: text for a terminal, HTML for a page, CSV for a program.
+// A table of figures in three forms: text for a terminal, HTML for a page, CSV for a program.
 //
-// One Table serves all three, so that they cannot tell different stories.
+// All three come from one Table, so they agree.
 #ifndef TRELLIS_BENCH_TABLE_H_
 #define TRELLIS_BENCH_TABLE_H_
 
@@ -12,20 +12,22 @@
 namespace bench {
 
 struct Column {
-  std::string name;       // as wide as it may be in a terminal: "p99"
+  std::string name;       // short, for a terminal: "p99"
   std::string long_name;  // for HTML and CSV, with its unit: "p99 latency, us"; empty: like `name`
-  bool is_number = true;  // to the right; text goes to the left
+  bool is_number = true;  // aligned right; text is aligned left
 };
 
 struct Table {
   std::string id;  // [a-z0-9-]+: names the CSV file and the place in the page
   std::string title;
   std::vector<Column> columns;
-  // As many cells as columns; none at all: a gap between groups (CSV leaves it out).
+  // Each row has a cell for each column.  A row without cells is a gap between groups (left out of
+  // CSV).
   std::vector<std::vector<std::string>> rows;
 };
 
-// Columns as wide as their widest cell, two blanks between; ends with a line feed.
+// Each column is as wide as its widest cell, with two blanks between columns; ends with a line
+// feed.
 std::string ToText(const Table& table);
 // The same without the header.
 std::string ToRows(const Table& table);
@@ -33,18 +35,18 @@ std::string ToHtml(const Table& table);
 // RFC 4180, with a header line.
 std::string ToCsv(const Table& table);
 
-// Three significant digits, and a letter for large numbers: "950", "12.3k", "1.23M".  For other
-// figures: lsm/bytes/readable.h.
+// Three significant digits, and a letter for large numbers: "950", "12.3k", "1.23M".  Other formats
+// are in lsm/bytes/readable.h.
 std::string Short(double value);
 
-// For text and attribute values of HTML, in double quotes.
+// Escapes HTML text and double-quoted attribute values.
 std::string EscapeHtml(std::string_view text);
 
-// Of two columns: what, and its value.
+// A table of two columns: names and values.
 Table PairsTable(std::string id, std::string title,
                  const std::vector<std::pair<std::string, std::string>>& pairs);
 
-// The rows of the table that begin with one of these cells.
+// The rows that begin with one of these cells.
 Table RowsNamed(Table table, const std::vector<std::string>& names);
 
 }  // namespace bench

@@ -1,23 +1,24 @@
-// One table by itself, everything in memory: what a lookup costs once filter, index and blocks are
-// there.
+// One table by itself, everything in memory: the cost of a lookup once filter, index and blocks are
+// loaded.
 //
-//   BM_FenceSearch      which of 64k blocks holds a key
-//   BM_BlockSearch/R    a key in one data block of 4 KiB with restart interval R; block and keys
+//   BM_FenceSearch      finds the block of a key among 64k blocks
+//   BM_BlockSearch/R    finds a key in a data block of 4 KiB with restart interval R; block and
+//   keys
 //                       stay in the first-level cache
-//   BM_GetPresent/KIND  Table::Get of a key that is there, in random order
-//   BM_GetAbsent/KIND   Table::Get of a key that is not, within the table's range
+//   BM_GetPresent/KIND  Table::Get of a present key, in random order
+//   BM_GetAbsent/KIND   Table::Get of an absent key within the table's range
 //   BM_GetUncached      BM_GetPresent/blocked without a block cache: the block is read from the
 //                       file (in memory), verified and expanded each time
-//   BM_Scan/HOW         forward, backward, or forward with readahead; the Time column is an entry's
-//   BM_Build/KIND       a table of 200,000 entries; "s/entry" is an entry's
+//   BM_Scan/HOW         forward, backward, or forward with readahead; the Time column is per entry
+//   BM_Build/KIND       a table of 200,000 entries; "s/entry" is per entry
 //   BM_EpochGuard       entering and leaving a guard, as each lookup does once
 //
 // KIND of the filter: none, standard, blocked.
 //
-// 2 million keys "%016d", values of 100 bytes that LZ4 halves.  A lookup here is what a store does
-// per table: hash the key, enter a guard, ask the filter, search the index and the block; the keys
-// come in random order, so that most of what it touches comes from DRAM.  Whether they are found is
-// checked.  Counters: blocks per lookup, the filter's bits per key, and fpp as it was measured.
+// 2 million keys "%016d", values of 100 bytes that LZ4 halves.  A lookup does here what a store
+// does per table: hash the key, enter a guard, ask the filter, search the index and the block.
+// Keys come in random order, so most memory accesses go to DRAM.  Each lookup's outcome is checked.
+// Counters: blocks per lookup, the filter's bits per key, and the measured fpp.
 #include <benchmark/benchmark.h>
 
 #include <cstdint>
@@ -44,7 +45,7 @@ constexpr size_t kValueBytes = 100;
 constexpr uint64_t kDigestSeed = 0x5eed;
 constexpr lsm::Sequence kSequence = 1;
 
-// Key i of those that are there; those in between are not.
+// Present key i; the keys in between are absent.
 std::string PresentKey(uint64_t i) { return bench::DecimalKey(2 * i); }
 std::string AbsentKey(uint64_t i) { return bench::DecimalKey(2 * i + 1); }
 
@@ -81,11 +82,11 @@ class Subject {
     context.digest_seed = kDigestSeed;
     table_ = OrDie(
         lsm::Table::Open(OrDie(directory->OpenRead("1.table", lsm::ReadMode::kBuffered)), context));
-    // In random order, as the blocks of a store that has been read for a while lie in memory.
+    // Random order, as in the memory of a store that has been read for a while.
     for (const uint64_t i : bench::Shuffled(kKeys, 7)) Lookup(PresentKey(i));
   }
 
-  // The answer's size; 0 if there is none.
+  // The size of the value; 0 if the key is absent.
   size_t Lookup(std::string_view user_key) {
     const lsm::LookupKey key(user_key, lsm::kSequenceMax, kDigestSeed);
     const lsm::EpochGuard guard;
@@ -98,7 +99,7 @@ class Subject {
     return hit.value.size();
   }
 
-  // The same table without a cache.
+  // Opens the same table without a cache.
   std::unique_ptr<lsm::Table> OpenUncached() {
     std::unique_ptr<lsm::Directory> directory = OrDie(files_.OpenDirectory("/bench", false));
     return OrDie(
@@ -107,7 +108,7 @@ class Subject {
 
   const lsm::Table& table() const { return *table_; }
   const lsm::TableSummary& summary() const { return summary_; }
-  // Blocks looked into since the last call.
+  // Blocks touched since the last call.
   double TakeBlocks() {
     const double blocks =
         counts_[lsm::LevelCounts::kBlocksFromCache] + counts_[lsm::LevelCounts::kBlocksFromFile];
@@ -124,7 +125,7 @@ class Subject {
 };
 
 Subject& SubjectOf(const std::string& filter_kind) {
-  // One at a time fits into small machines.
+  // Only one at a time, to fit into small machines.
   static std::unique_ptr<Subject> subject;
   static std::string kind_of_subject;
   if (subject == nullptr || kind_of_subject != filter_kind) {
@@ -178,7 +179,7 @@ BENCHMARK_CAPTURE(BM_GetAbsent, standard, "standard");
 BENCHMARK_CAPTURE(BM_GetPresent, blocked, "blocked");
 BENCHMARK_CAPTURE(BM_GetAbsent, blocked, "blocked");
 
-// A block read from the file (in memory), verified, expanded and inspected for each lookup.
+// Reads a block from the file (in memory), verifies, expands and parses it for each lookup.
 void BM_GetUncached(benchmark::State& state) {
   Subject& subject = SubjectOf("blocked");
   const bench::KeyList& keys = Keys(true);
@@ -220,7 +221,7 @@ void BM_FenceSearch(benchmark::State& state) {
   for (uint64_t i = 0; i < kFences; ++i) keys.push_back(bench::DecimalKey(64 * i));
   const std::vector<std::string_view> views(keys.begin(), keys.end());
   const lsm::Fences fences(views);
-  constexpr size_t kSought = 4096;  // a power of two: taking turns costs no division
+  constexpr size_t kSought = 4096;  // a power of two, so that wrapping around costs no division
   std::vector<std::string> sought;
   for (uint64_t i = 0; i < kSought; ++i)
     sought.push_back(bench::DecimalKey(bench::Mix(i) % (64 * kFences)));
@@ -244,7 +245,7 @@ void BM_BlockSearch(benchmark::State& state) {
   const std::string bytes(builder.Finish());
   lsm::Block block;
   if (!block.Init(bytes)) std::abort();
-  constexpr size_t kSought = 64;  // some 12 KiB: they and the block fit into the first-level cache
+  constexpr size_t kSought = 64;  // some 12 KiB: keys and block fit into the first-level cache
   std::vector<std::unique_ptr<lsm::LookupKey>> sought;
   for (uint64_t i = 0; i < kSought; ++i) {
     sought.push_back(
@@ -283,7 +284,7 @@ void BM_EpochGuard(benchmark::State& state) {
 }
 BENCHMARK(BM_EpochGuard);
 
-// One key's digest, the next one's only after it: what it adds to a lookup.
+// Each digest depends on the previous one: shows what a digest adds to a lookup.
 void BM_Digest(benchmark::State& state, bloom::DigestHash hash) {
   const bloom::DigestSeed seed(hash, 42, hash == bloom::DigestHash::kXxh3 ? 0 : 43);
   std::string key(static_cast<size_t>(state.range(0)), 'k');

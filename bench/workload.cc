@@ -9,7 +9,7 @@
 namespace bench {
 namespace {
 
-// Not for disk: only benchmarks' values depend on it.
+// Not stored anywhere: only benchmarks' values depend on it.
 uint64_t HashOf(std::string_view key, uint64_t version) {
   uint64_t hash = key.size() * 0x9e3779b97f4a7c15ULL + (version - 1);
   while (key.size() >= 8) {
@@ -26,7 +26,7 @@ uint64_t HashOf(std::string_view key, uint64_t version) {
 // The `i`-th word of a value's random half.
 uint64_t WordOf(uint64_t hash, size_t i) { return Mix(hash + i * 0x9e3779b97f4a7c15ULL); }
 
-// Walks the keys of one list in random order, again and again.
+// Yields the keys of one list in random order, in a loop.
 class Deck {
  public:
   Deck(const KeyList& keys, uint64_t seed) : keys_(keys), order_(Shuffled(keys.size(), seed)) {}
@@ -90,7 +90,7 @@ bool ValueMaker::Matches(std::string_view key, std::string_view value, uint64_t 
   if (value.size() != value_bytes_) return false;
   const uint64_t hash = HashOf(key, version);
   const size_t half = (value_bytes_ + 1) / 2;
-  // Whole words by an instruction: this is in the time of most figures.
+  // Writes whole words, because this is part of most measured times.
   size_t i = 0;
   for (; i + 8 <= half; i += 8) {
     const uint64_t word = WordOf(hash, i / 8);

@@ -1,4 +1,4 @@
-// Keys, values and the order in which a benchmark asks for them.
+// Keys, values and query orders for benchmarks.
 //
 // Everything follows from seeds: the same seed gives the same work on every machine.
 #ifndef TRELLIS_BENCH_WORKLOAD_H_
@@ -39,7 +39,7 @@ class Random {
 // The numbers below `count` in random order.
 std::vector<uint64_t> Shuffled(uint64_t count, uint64_t seed);
 
-// 16 hexadecimal digits; different for different numbers under one seed.
+// 16 hexadecimal digits; different numbers under one seed give different keys.
 std::string SyntheticKey(uint64_t number, uint64_t seed);
 
 // `number` in 16 hexadecimal digits.
@@ -48,8 +48,8 @@ std::string HexKey(uint64_t number);
 // `number` in 16 decimal digits.
 std::string DecimalKey(uint64_t number);
 
-// Keys one after another in one piece of memory, so that walking them costs the benchmark next to
-// nothing.  Views are good until the next Add.
+// Keys stored one after another in one piece of memory, so walking them costs next to nothing.
+// Views are valid until the next Add.
 class KeyList {
  public:
   KeyList() : ends_(1, 0) {}
@@ -67,12 +67,12 @@ class KeyList {
   std::vector<size_t> ends_;  // [0] is 0
 };
 
-// The value of each key: any benchmark can check an answer without having kept the values.
+// The value of each key.  A benchmark can check an answer without storing values.
 //
-//   value = R R, cut to the length wanted; R is half of it, random, and follows from the key
+//   value = R R, cut to the wanted length; R is half of it, random, and follows from the key
 //
-// so that a compressor that finds repetitions halves it.  Where a key is written more than once,
-// its value follows from the version, too.
+// A compressor that finds repetitions halves it.  If a key is written more than once, its value
+// also depends on the version.
 class ValueMaker {
  public:
   explicit ValueMaker(size_t value_bytes) : value_bytes_(value_bytes) {}
@@ -85,11 +85,11 @@ class ValueMaker {
   size_t value_bytes_;
 };
 
-// Named streams of lookups.
+// Kinds of lookup streams.
 enum class Workload : uint8_t { kPresent, kAbsent, kMixed };
 const char* NameOf(Workload workload);
 
-// Endless: keys in random order, each once before any comes again.
+// Endless: keys in random order, each once before any is repeated.
 class QueryStream {
  public:
   struct Query {
@@ -97,16 +97,15 @@ class QueryStream {
     bool present = false;
   };
 
-  // At most `length` queries before it starts again.  kMixed draws present keys with probability
-  // `present_share`.  The list or lists that the workload draws from must not be empty.
+  // At most `length` queries before it repeats.  kMixed draws present keys with probability
+  // `present_share`.  The lists that the workload draws from must not be empty.
   QueryStream(Workload workload, const KeyList& present, const KeyList& absent,
               double present_share, size_t length, uint64_t seed);
 
   Workload workload() const { return workload_; }
   size_t length() const { return keys_.size(); }
 
-  // Goes to a place that follows from `seed` alone, and from there on by this share of the length,
-  // in [0, 1).
+  // Moves to a position that follows from `seed`, plus `share` of the length, in [0, 1).
   void Restart(uint64_t seed, double share = 0) {
     const auto ahead = static_cast<size_t>(share * static_cast<double>(keys_.size()));
     at_ = (Mix(seed) % keys_.size() + ahead) % keys_.size();

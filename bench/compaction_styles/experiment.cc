@@ -27,11 +27,11 @@ double Ratio(uint64_t part, uint64_t whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
 }
 
-// Sizes follow the keys, so that few keys too make a tree of several levels: a flush is a table of
-// level 0, and level 1 holds as much as go into it together.
+// Sizes follow the number of keys, so that even few keys make several levels: a flush makes one
+// table of level 0, and level 1 holds as much as one compaction of level 0 moves down.
 void ChooseShape(Results* results) {
   const Config& config = results->config;
-  // Values shrink to about half in the files.
+  // Values compress to about half in the files.
   const uint64_t file_bytes = config.keys * (kKeyBytes + config.value_bytes) * 6 / 10;
   results->flush_entries = std::max<uint64_t>(1, config.keys / config.flushes);
   results->level1_bytes = std::clamp<uint64_t>(
@@ -68,7 +68,7 @@ class Trial {
     options_.table_bytes = results.table_bytes;
     options_.level1_bytes = results.level1_bytes;
     options_.block_cache_bytes = 0;
-    // Never reached: the flushes come first.
+    // Never reached, because Flush is called earlier.
     const uint64_t flush_bytes =
         results.flush_entries * (kKeyBytes + config_.value_bytes + 128) + kMiB;
     options_.write_buffer_bytes =
@@ -91,7 +91,7 @@ class Trial {
     return std::move(result_);
   }
 
-  // Bytes of tables when each key is there once, found out on a copy.
+  // Bytes of tables that hold each key once, measured on a copy.
   absl::StatusOr<uint64_t> CompactedBytes() {
     const std::string copy_path = path_ + "-compacted";
     LSM_RETURN_IF_ERROR(lsm::DB::Destroy(copy_path, options_));
@@ -162,13 +162,13 @@ class Trial {
     result_.runs.push_back(statistics.total.runs);
     LSM_RETURN_IF_ERROR(LookUp(/*present=*/true, &result_.present));
     LSM_RETURN_IF_ERROR(LookUp(/*present=*/false, &result_.absent));
-    return db_->WaitForBackgroundWork();  // what readers may have paid for
+    return db_->WaitForBackgroundWork();  // read-triggered compactions too
   }
 
   absl::Status LookUp(bool present, Lookups* lookups) {
     const lsm::LevelStatistics before = db_->GetStatistics().total;
     for (uint64_t i = 0; i < config_.lookups; ++i) {
-      // Numbers from config_.keys on are of keys that are never written.
+      // Numbers from config_.keys on belong to keys that are never written.
       const uint64_t number = dice_.Below(config_.keys) + (present ? 0 : config_.keys);
       const std::string key = KeyOf(number);
       LSM_ASSIGN_OR_RETURN(const std::optional<std::string> value, db_->Get(key));
@@ -216,7 +216,7 @@ class Trial {
   StyleResult result_;
 };
 
-// Adds the results of all stores: of each style, first without a filter goal, then with one.
+// Adds the results of all stores: for each style first without, then with a filter goal.
 absl::Status RunTrials(Results* results, Progress* progress) {
   const Config& config = results->config;
   for (const bool with_goal : {false, true}) {
@@ -230,7 +230,7 @@ absl::Status RunTrials(Results* results, Progress* progress) {
     for (const lsm::CompactionStyle style : config.styles) {
       Trial trial(*results, style, goal, progress);
       LSM_ASSIGN_OR_RETURN(StyleResult result, trial.Run());
-      // All stores hold the same, so the first one tells for all.
+      // All stores hold the same data, so the first one is enough.
       if (results->styles.empty()) {
         LSM_ASSIGN_OR_RETURN(results->compacted_bytes, trial.CompactedBytes());
       }

@@ -1,10 +1,10 @@
-// The run itself: the same writes to two stores of each style, and what they cost.  The first has
-// the same target FPP for each table, the second a goal for all its filters.
+// Runs the experiment: the same writes to two stores of each style, and their costs.  The first
+// store has the same target FPP for all tables, the second a goal for all its filters.
 //
-// All keys are written once, in random order; then random keys are written again, and that is what
-// counts.  After each flush the compactions that it calls for are waited for, so that the figures
-// are those of the shapes and the same in each run.  At moments between the writes, lookups of
-// present and of absent keys are counted, without block cache, and every answer is checked.
+// All keys are written once, in random order.  Then random keys are overwritten, and these writes
+// are measured.  The run waits after each flush for all due compactions, so that figures depend
+// only on the style and repeat.  At moments between the writes it counts the costs of lookups of
+// present and of absent keys, without a block cache, and checks every answer.
 #ifndef TRELLIS_BENCH_COMPACTION_STYLES_EXPERIMENT_H_
 #define TRELLIS_BENCH_COMPACTION_STYLES_EXPERIMENT_H_
 
@@ -20,12 +20,12 @@
 
 namespace bench::styles {
 
-// Lookups of one kind, at all moments together.
+// Lookups of one kind, over all moments.
 struct Lookups {
   uint64_t count = 0;
-  uint64_t filters_asked = 0;  // tables whose range holds the key, as far as the lookup came
+  uint64_t filters_asked = 0;  // tables whose range holds the key, until the lookup ended
   uint64_t blocks = 0;         // data blocks read
-  uint64_t wasted_reads = 0;   // tables that were read and did not hold the key
+  uint64_t wasted_reads = 0;   // tables read that did not hold the key
 
   double PerLookup(uint64_t Lookups::*field) const;
 };
@@ -33,20 +33,20 @@ struct Lookups {
 struct StyleResult {
   lsm::CompactionStyle style = lsm::CompactionStyle::kLeveled;
   lsm::FilterGoal filter_goal;
-  // Of the overwrites.
+  // Of the overwrites:
   uint64_t user_bytes = 0;                                        // keys and values
   uint64_t log_bytes = 0, flush_bytes = 0, compaction_bytes = 0;  // written
   uint64_t compactions = 0, moves = 0;
-  double seconds = 0;  // of flushes and compactions; other than all else, it does not repeat
+  double seconds = 0;  // of flushes and compactions; the only figure that does not repeat
   Lookups present, absent;
   std::vector<uint64_t> table_bytes;  // at each moment
-  std::vector<uint64_t> runs;         // at each moment, of all levels
+  std::vector<uint64_t> runs;         // at each moment, over all levels
   lsm::Statistics last;               // at the end: levels, their runs and filters
 
   // The name of its store: "leveled", "leveled-goal".
   std::string name() const;
   const char* filters() const { return filter_goal.is_none() ? "uniform" : "goal"; }
-  // Bytes of tables written for a byte of the user's.
+  // Table bytes written per user byte.
   double write_amplification() const;
   double write_amplification_with_log() const;
   double filter_bits_per_key() const;
@@ -57,18 +57,18 @@ struct Results {
   Conditions conditions;
   uint64_t flush_entries = 0, table_bytes = 0, level1_bytes = 0;  // the settings
   uint64_t compacted_bytes = 0;  // of tables that hold each key once, in one run
-  // First those without a goal for their filters; none with one where filters take no memory.
+  // All stores without a filter goal, then all with one; no second group if filters take no memory.
   std::vector<StyleResult> styles;
   bool interrupted = false;  // styles are missing
   double seconds = 0;
 
-  // Bytes of tables for a byte of tables without old versions; mean and most of the moments.
+  // Bytes of tables per byte of tables without old versions: mean and maximum over the moments.
   double SpaceMean(const StyleResult& style) const;
   double SpaceMost(const StyleResult& style) const;
 };
 
-// Stops at the first wrong answer or error.  Told to stop, it returns the styles that it has
-// finished, or Cancelled if there are none.
+// Stops at the first wrong answer or error.  If told to stop, returns the finished styles, or
+// Cancelled if there are none.
 absl::StatusOr<Results> CompareStyles(const Config& config);
 
 }  // namespace bench::styles

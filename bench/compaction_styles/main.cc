@@ -1,4 +1,4 @@
-// compaction_styles: what each style of compaction writes, reads and occupies.
+// compaction_styles: write, read and space costs of each compaction style.
 // bench/README.md explains it.
 #include "bench/compaction_styles/report.h"
 

@@ -35,7 +35,7 @@ std::string GoalClause(const StyleResult* lazy) {
                      " spreads the filters' memory over its runs");
 }
 
-// The figures that most readers come for, in a sentence; empty if one of the two is not there.
+// The most important figures in a sentence; empty if one of the two styles is missing.
 std::string Headline(const Results& results) {
   const StyleResult* leveled = Find(results, lsm::CompactionStyle::kLeveled, false);
   const StyleResult* lazy = Find(results, lsm::CompactionStyle::kLazyLeveled, false);

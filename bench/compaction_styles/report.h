@@ -12,7 +12,7 @@
 
 namespace bench::styles {
 
-// A row for each style: what it writes, reads and takes.
+// A row for each style: its write, read and space costs.
 Table AmplificationTable(const Results& results);
 // A row for each level of each store at the end.
 Table ShapeTable(const Results& results);
@@ -20,7 +20,7 @@ Table ShapeTable(const Results& results);
 std::string ToText(const Results& results);
 nlohmann::ordered_json ToJson(const Results& results);
 Report ReportOf(const Results& results);
-// Compares the styles, and reports.
+// Compares the styles and makes the report.
 absl::StatusOr<Report> Run(const Config& config);
 
 }  // namespace bench::styles

@@ -21,8 +21,8 @@ std::string FailureMessage(const CLI::App* app, const CLI::Error& error) {
   return app->get_name() + ": " + error.what() + "\nRun with --help for more information.\n";
 }
 
-// Clears the path of Chart.js if there is no such file.  Returns a mistake if the user asked for
-// that file; otherwise says on stderr that there will be no plots.
+// Clears the path of Chart.js if the file does not exist.  If the user asked for that file, returns
+// an error message; otherwise warns on stderr that the report will have no plots.
 std::string ResolveChartJs(bool was_asked_for, RunOptions* options) {
   std::string& path = options->chart_js;
   std::error_code ignored;
@@ -37,7 +37,7 @@ std::string ResolveChartJs(bool was_asked_for, RunOptions* options) {
 }  // namespace
 
 CLI::Validator Between(uint64_t least, uint64_t most) {
-  // CLI11 itself reads -1, and 2^64 and more, as 2^64 - 1.
+  // CLI11 alone would parse -1, and 2^64 and more, as 2^64 - 1.
   const std::string range = std::to_string(least) + " to " + std::to_string(most);
   return CLI::Validator(
       [=](const std::string& text) {

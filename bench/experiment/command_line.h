@@ -1,5 +1,5 @@
-// The one option parser of the experiments.  Every mistake is reported as "PROGRAM: OPTION: why",
-// with the value that was given.
+// The option parser of all experiments.  Every error is reported as "PROGRAM: OPTION: why" with the
+// given value.
 #ifndef TRELLIS_BENCH_EXPERIMENT_COMMAND_LINE_H_
 #define TRELLIS_BENCH_EXPERIMENT_COMMAND_LINE_H_
 
@@ -13,14 +13,14 @@
 
 namespace bench {
 
-// Grammar: Group and Add in the order in which --help lists them; AddRunOptions; Parse, once.
+// Call order: Group and Add, in the order that --help shows; AddRunOptions; Parse once.
 class CommandLine {
  public:
-  // `program` must outlive the options, and all variables the command line.
+  // `program` must outlive this object, and all variables too.
   CommandLine(const char* program, const std::string& summary, const std::string& footer,
               RunOptions* options);
 
-  // Heads the options that are added from here on.
+  // The heading for the options added after this call.
   void Group(const std::string& heading) { group_ = heading; }
 
   // The initial value of the variable is the default.
@@ -38,13 +38,13 @@ class CommandLine {
   CLI::Option* AddFlag(const char* name, bool* value, const std::string& help) {
     return app_.add_flag(name, *value, help)->group(group_);
   }
-  // --seed, and, under "Output", --out and --chart-js.  `seeded`: what the seed determines.
+  // Adds --seed, and under "Output" --out and --chart-js.  `seeded` says what the seed determines.
   void AddRunOptions(const std::string& seeded);
 
   bool Has(const char* option) const { return app_.count(option) > 0; }
 
-  // The exit code, or nothing if the program should run.  `resolve` makes the rest of the
-  // configuration; it returns a mistake, which begins with the option, or an empty string.
+  // Returns the exit code, or nothing if the program should run.  `resolve` completes the
+  // configuration; it returns an error message that begins with the option, or an empty string.
   std::optional<int> Parse(
       int argc, char** argv,
       const std::function<std::string()>& resolve = [] { return std::string(); });
@@ -55,7 +55,7 @@ class CommandLine {
   std::string group_ = "Options";
 };
 
-// A check for CLI::Option::check: whole numbers of an inclusive range.
+// A check for CLI::Option::check: whole numbers in an inclusive range.
 CLI::Validator Between(uint64_t least, uint64_t most);
 
 }  // namespace bench

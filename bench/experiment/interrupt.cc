@@ -8,13 +8,13 @@
 namespace bench {
 namespace {
 
-const char* program_name = "";  // set before the handler is, and never again
+const char* program_name = "";  // set once, before the handler is installed
 
 std::atomic<bool> interrupted = false;
-static_assert(std::atomic<bool>::is_always_lock_free);  // so that a signal's handler may set it
+static_assert(std::atomic<bool>::is_always_lock_free);  // so a signal handler may set it
 
 void Say(const char* what) {
-  // Not by stdio, which the signal may have interrupted.
+  // Does not use stdio, which the signal may have interrupted.
   for (const char* part : {"\n", program_name, ": interrupted: ", what, "\n"}) {
     [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, part, std::strlen(part));
   }

@@ -1,5 +1,5 @@
-// Ctrl-C in a run that has measured for a while: the first one ends it after the current
-// measurement, so that the results so far are reported; the second one ends it at once.
+// Ctrl-C in a long run.  The first one ends the run after the current measurement and reports the
+// results so far; the second one ends it at once.
 #ifndef TRELLIS_BENCH_EXPERIMENT_INTERRUPT_H_
 #define TRELLIS_BENCH_EXPERIMENT_INTERRUPT_H_
 
@@ -7,9 +7,9 @@
 
 namespace bench {
 
-// From here on the first SIGINT or SIGTERM sets the returned flag, and the second ends the process
-// with exit code 130.  Each says so on stderr, after "PROGRAM: ".  `program` must live as long as
-// the process.  Call it once.
+// After this call the first SIGINT or SIGTERM sets the returned flag, and the second ends the
+// process with exit code 130.  Each prints a message on stderr that begins with "PROGRAM: ".
+// `program` must live as long as the process.  Call it once.
 const std::atomic<bool>& StopOnInterrupt(const char* program);
 
 }  // namespace bench

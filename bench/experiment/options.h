@@ -1,4 +1,4 @@
-// Options of every experiment: the directory of its reports, the seed, and when to stop.
+// Options of every experiment: the directory for reports, the seed, and when to stop.
 #ifndef TRELLIS_BENCH_EXPERIMENT_OPTIONS_H_
 #define TRELLIS_BENCH_EXPERIMENT_OPTIONS_H_
 
@@ -18,7 +18,7 @@ struct RunOptions {
   std::string out;  // directory for the reports and the stores; the command line sets a default
   std::string chart_js;  // the file of Chart.js to inline into the page; empty: no plots
   std::string command;   // the command line as it was typed, for the report
-  // Becomes true when the run should end with what it has measured so far.  Null: never.
+  // Becomes true when the run should end with its results so far.  Null: never.
   const std::atomic<bool>* stop = nullptr;
 
   // Cancelled once `stop` is true.
@@ -30,8 +30,8 @@ struct RunOptions {
   }
 };
 
-// A command line: its configuration, or the exit code (0 after --help; 2 after a mistake, which
-// has been explained on stderr).
+// A parsed command line: the configuration, or the exit code (0 after --help; 2 after an error,
+// which has been explained on stderr).
 template <typename Config>
 struct Parsed {
   Config config;

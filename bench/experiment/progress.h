@@ -1,5 +1,5 @@
-// How far a long run has come, on stderr: one line that is rewritten on a terminal, with the time
-// that is left; a plain line a step in a pipe.
+// Progress of a long run on stderr.  On a terminal: one line, rewritten, with the remaining time.
+// In a pipe: one plain line per step.
 //
 // Threads: one.
 #ifndef TRELLIS_BENCH_EXPERIMENT_PROGRESS_H_
@@ -12,20 +12,20 @@ namespace bench {
 
 class Progress {
  public:
-  // `total` in seconds, as far as one can guess them; what counts is how the steps relate.
+  // `total` in seconds, estimated.  Only the ratios between the steps matter.
   explicit Progress(double total);
-  // Leaves the terminal on a fresh line.
+  // Ends the terminal's current line.
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  // A step that is worth a line of its own in a pipe.
+  // Begins a step that gets a line of its own in a pipe.
   void Announce(const std::string& what);
-  // What is done within it; shown on a terminal only.
+  // Shows the activity within a step, on a terminal only.
   void Show(const std::string& what);
-  // Takes the line away for other output; the next call brings it back.
+  // Removes the line to make room for other output; the next call shows it again.
   void Clear();
-  // That much of the total is done.
+  // This much of the total is done.
   void Advance(double amount) { done_ += amount; }
 
   double elapsed_seconds() const;

@@ -15,7 +15,7 @@ int Fail(const absl::Status& status, const RunOptions& options) {
   return absl::IsCancelled(status) ? kInterrupted : kFailed;
 }
 
-// The exit code: whether everything that was printed has arrived.
+// The exit code: failure if some output was not written.
 int FlushOutput(const RunOptions& options) {
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return 0;
   return Fail(absl::UnavailableError("cannot write to standard output"), options);
@@ -43,7 +43,7 @@ int Finish(absl::StatusOr<Report> report, const RunOptions& options) {
     report->page.warnings.push_back("the run was interrupted: some measurements are missing.");
   report->page.data["interrupted"] = report->interrupted;
   if (report->page.title.empty()) return FlushOutput(options);
-  // Printed first: if writing the report fails, the figures are not lost.
+  // Printed first, so that an error while writing the report does not lose the figures.
   std::printf("%s\n", report->text.c_str());
   const absl::Status written = WriteReport(*report, options);
   if (!written.ok()) return Fail(written, options);

@@ -1,4 +1,4 @@
-// The main program of every experiment, and the one writer of its reports.
+// The main program of every experiment, and the only writer of reports.
 #ifndef TRELLIS_BENCH_EXPERIMENT_RUN_H_
 #define TRELLIS_BENCH_EXPERIMENT_RUN_H_
 
@@ -17,24 +17,24 @@
 
 namespace bench {
 
-// The result of an experiment, which RunExperiment prints and writes to files.
+// The result of an experiment.  RunExperiment prints it and writes it to files.
 struct Report {
   std::string text;  // for the terminal
-  Page page;         // report.html; its data is report.json.  No title: the run wrote no files
-  // Markdown for a README, by the name that `tools/dev excerpt` knows: excerpt-NAME.md.
+  Page page;         // report.html, whose data is report.json.  No title: the run wrote no files
+  // Markdown for a README, by the name used in `tools/dev excerpt`: excerpt-NAME.md.
   std::vector<std::pair<std::string, std::string>> excerpts;
-  std::vector<std::string> stores;  // directories that are left for `sstdump levels`
-  bool interrupted = false;         // it holds only part of what was asked for
+  std::vector<std::string> stores;  // directories kept for `sstdump levels`
+  bool interrupted = false;         // contains only part of the requested measurements
 };
 
-// Writes OUT/report.json, OUT/report.html, and the excerpts of a run that was not interrupted, each
-// whole or not at all.
+// Writes OUT/report.json and OUT/report.html, and the excerpts if the run was not interrupted.
+// Each file is written completely or not at all.
 absl::Status WriteReport(Report report, const RunOptions& options);
 
 // Prints and writes the report.  Returns the exit code.
 int Finish(absl::StatusOr<Report> report, const RunOptions& options);
 
-// All of main.  `run` returns Cancelled if it was stopped before it had measured anything.
+// The body of main.  `run` returns Cancelled if it was stopped before its first result.
 template <typename Config>
 int RunExperiment(int argc, char** argv, Parsed<Config> (*parse)(int argc, char** argv),
                   absl::StatusOr<Report> (*run)(const Config& config)) {
@@ -46,18 +46,18 @@ int RunExperiment(int argc, char** argv, Parsed<Config> (*parse)(int argc, char*
 
 // --- shared parts of reports ---
 
-// "Conditions": the machine, then `details`, then command, seed and duration.
+// "Conditions": the machine, `details`, the command, the seed and the duration.
 Table ConditionsTable(const Conditions& machine, const Conditions& details,
                       const RunOptions& options, double seconds);
 
-// The members that every report.json begins with.
+// The first members of every report.json.
 nlohmann::ordered_json ReportJson(const char* benchmark, int schema, const RunOptions& options,
                                   const Conditions& machine, double seconds);
 
-// Each table under its title, those without rows left out.
+// Each table under its title, without empty tables.
 std::string TextOf(const std::vector<Table>& tables);
 
-// Text as it was printed, for Markdown.
+// Printed text as a Markdown code block.
 std::string Fenced(std::string text);
 
 }  // namespace bench

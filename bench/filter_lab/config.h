@@ -10,7 +10,7 @@
 
 namespace bench {
 
-// How much is measured.
+// How much to measure.
 enum class Effort : uint8_t {
   kQuick,   // seconds: few keys and queries, to check that everything works
   kNormal,  // minutes
@@ -22,10 +22,10 @@ struct LabConfig : RunOptions {
   std::vector<std::string> only;      // experiments to run; empty: all
   std::vector<std::string> variants;  // of `accuracy` and of the family's rows; empty: all
   Effort effort = Effort::kNormal;
-  std::string sift;          // folder with the files of siftsmall; empty: vectors are generated
-  bool family_rows = false;  // only print the rows of bloom/README.md's table
+  std::string sift;          // directory with the files of siftsmall; empty: vectors are generated
+  bool family_rows = false;  // only print the rows for the table of bloom/README.md
 
-  // The one of three that the effort calls for.
+  // The value for the chosen effort.
   template <class T>
   T Choose(T quick, T normal, T full) const {
     return effort == Effort::kQuick ? quick : effort == Effort::kNormal ? normal : full;

@@ -15,7 +15,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Longer tables are for the report.
+// Longer tables appear only in the report.
 constexpr size_t kRowsMax = 60;
 
 bool IsWanted(const LabConfig& config, std::string_view name) {
@@ -32,7 +32,7 @@ void Show(const std::string& text) {
   std::fflush(stdout);
 }
 
-// The table of bloom/README.md, row by row as they are measured.
+// Prints the table of bloom/README.md, each row as soon as it is measured.
 absl::Status PrintFamilyRows(const LabConfig& config) {
   std::printf("%s", std::string(kFamilyTableHead).c_str());
   for (const Variant* variant : VariantsNamed(config.variants)) {

@@ -1,4 +1,4 @@
-// A run of the lab: its experiments one after the other, and what is written of them.
+// A run of the lab: runs the experiments one by one and writes their results.
 #ifndef TRELLIS_BENCH_FILTER_LAB_LAB_H_
 #define TRELLIS_BENCH_FILTER_LAB_LAB_H_
 
@@ -23,8 +23,8 @@ struct LabResults {
   std::vector<std::pair<std::string_view, Outcome>> outcomes;  // by name of the experiment
 };
 
-// Runs what the configuration names.  `show` gets the text of each experiment as it ends.  Told to
-// stop, it returns the experiments that have ended, or Cancelled if none has.
+// Runs the configured experiments.  Calls `show` with the text of each finished experiment.  If
+// told to stop, returns the finished experiments, or Cancelled if there are none.
 absl::StatusOr<LabResults> RunLab(const LabConfig& config, void (*show)(const std::string& text));
 
 // bench/report/JSON.md explains every member.
@@ -33,7 +33,8 @@ Report ReportOf(const LabResults& results);
 // One experiment as text for a terminal.
 std::string TextOf(const LabExperiment& experiment, const Outcome& outcome);
 
-// Prints each experiment as it ends, and reports; or prints the rows of the family.
+// Prints each experiment as it finishes and makes the report; or prints the rows of the filter
+// family.
 absl::StatusOr<Report> Run(const LabConfig& config);
 
 }  // namespace bench

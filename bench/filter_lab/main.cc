@@ -1,4 +1,4 @@
-// filter_lab: the filters of bloom/ measured against their theory, and the experiments of others
+// filter_lab: the filters of bloom/ measured against theory, and published experiments repeated
 // with sound code.  bench/README.md explains it.
 #include "bench/filter_lab/lab.h"
 

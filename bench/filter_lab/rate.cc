@@ -8,7 +8,7 @@
 namespace bench {
 namespace {
 
-// With fewer, chance is all that shows.
+// With fewer hits the deviation is only chance.
 constexpr double kFewHits = 3;
 
 }  // namespace
@@ -64,7 +64,7 @@ std::string SignedPercent(std::optional<double> percent) {
 
 std::string PercentText(std::optional<double> probability) {
   if (!probability.has_value()) return "-";
-  // Beyond three digits after the point a reader would have to count zeros.
+  // Smaller numbers would need many zeros.
   if (*probability > 0 && *probability < 1e-6) {
     char text[32];
     std::snprintf(text, sizeof text, "%.1e", 100 * *probability);

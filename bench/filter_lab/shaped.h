@@ -1,4 +1,4 @@
-// Filters of a shape that an experiment chose, asked for absent keys.
+// Filters of a given shape, queried with absent keys.
 #ifndef TRELLIS_BENCH_FILTER_LAB_SHAPED_H_
 #define TRELLIS_BENCH_FILTER_LAB_SHAPED_H_
 
@@ -11,14 +11,14 @@
 
 namespace bench {
 
-// Five filters of up to a million keys, or one of more, which differ less from each other and take
-// long; of seeds from `seed` on.  As many queries as make the standard error 1 % of what is
-// predicted, but at most `queries_max`.  Of the layouts `standard` and `shifting`.
+// Queries filters with seeds from `seed` on: five of up to a million keys each, or one larger one,
+// because large filters differ less and take long.  Makes enough queries for a standard error of 1
+// % of the prediction, at most `queries_max`.  For the layouts `standard` and `shifting`.
 template <bloom::BitLayout Layout>
 absl::StatusOr<Rate> MeasureShape(const bloom::Shape& shape, uint64_t keys, uint64_t seed,
                                   uint64_t queries_max);
 
-// How many queries make the standard error of a rate 1 % of it; at most `most`, at least 10^6.
+// The number of queries for a standard error of 1 % of the rate; at least 10^6, at most `most`.
 uint64_t QueriesFor(double rate, uint64_t most);
 
 }  // namespace bench

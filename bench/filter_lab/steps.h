@@ -1,4 +1,4 @@
-// The progress of one experiment of several, and whether it should stop.
+// The progress of one experiment among several, and whether to stop.
 #ifndef TRELLIS_BENCH_FILTER_LAB_STEPS_H_
 #define TRELLIS_BENCH_FILTER_LAB_STEPS_H_
 
@@ -14,7 +14,7 @@ class Steps {
  public:
   // Shows nothing and never stops.
   Steps() = default;
-  // `seconds`: the experiment's part of the total.
+  // `seconds`: this experiment's part of the total.
   Steps(const RunOptions* options, Progress* progress, double seconds)
       : options_(options), progress_(progress), seconds_(seconds) {}
 

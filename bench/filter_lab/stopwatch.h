@@ -1,4 +1,4 @@
-// Time that the calling thread spends.
+// Time spent by the calling thread.
 #ifndef TRELLIS_BENCH_FILTER_LAB_STOPWATCH_H_
 #define TRELLIS_BENCH_FILTER_LAB_STOPWATCH_H_
 
@@ -8,15 +8,15 @@
 
 namespace bench {
 
-// Processor time of this thread, in seconds: where a machine is shared, a wall clock tells of
-// others.  Caches that others fill show in it all the same.
+// Processor time of this thread in seconds.  On a shared machine a wall clock would include other
+// processes.  Their effect on the caches is still included.
 inline double ThreadSeconds() {
   struct timespec now {};
   ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-// Adds the time of its life to a sum.
+// Adds the lifetime of the object to a sum.
 class Timed {
  public:
   explicit Timed(double* seconds) : seconds_(seconds), begin_(ThreadSeconds()) {}
@@ -29,7 +29,7 @@ class Timed {
   const double begin_;
 };
 
-// Nanoseconds an item of the quickest of `repeats` calls of `work`.
+// Nanoseconds per item of the fastest of `repeats` calls of `work`.
 template <class Work>
 double BestNanos(int repeats, uint64_t items, Work work) {
   double best = 1e300;

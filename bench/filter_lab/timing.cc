@@ -14,7 +14,7 @@ using bloom::Digest;
 
 constexpr size_t kBatch = 256;
 
-// Many enough that no answer is learnt by heart.
+// Enough queries that branch prediction cannot learn the answers.
 std::vector<Digest> Questions(uint64_t keys, bool present, uint64_t salt) {
   std::vector<Digest> digests(1 << 18);
   for (uint64_t i = 0; i < digests.size(); ++i)

@@ -1,4 +1,4 @@
-// What a question to a filter costs.
+// The time of a query to a filter.
 #ifndef TRELLIS_BENCH_FILTER_LAB_TIMING_H_
 #define TRELLIS_BENCH_FILTER_LAB_TIMING_H_
 
@@ -14,20 +14,20 @@
 
 namespace bench {
 
-// Nanoseconds of processor time of an independent question about an absent or a present key, singly
-// and in batches: the best of several passes.
+// Nanoseconds of processor time of an independent query for an absent or present key, single and
+// batched: the best of several passes.
 struct QueryNanos {
   double absent = 0, present = 0;
   double batch_absent = 0, batch_present = 0;
 };
 
-// Of a filter whose keys are LabDigest(0, salt) to LabDigest(keys - 1, salt).
+// For a filter whose keys are LabDigest(0, salt) to LabDigest(keys - 1, salt).
 QueryNanos TimeQueries(const bloom::FilterReader& reader, uint64_t keys, uint64_t salt,
                        int repeats);
-// Puts absent_ns, present_ns, batch_absent_ns and batch_present_ns behind the members of a row.
+// Appends absent_ns, present_ns, batch_absent_ns and batch_present_ns to a row.
 void AddNanos(const QueryNanos& nanos, nlohmann::ordered_json* row);
 
-// A filter's bytes in memory as the store has them, and a reader of them.
+// A filter's bytes in memory as a store keeps them, with a reader.
 struct AlignedFilter {
   bloom::AlignedBytes bytes;
   bloom::FilterReader reader;

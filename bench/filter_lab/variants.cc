@@ -22,7 +22,8 @@ absl::Status Denies(std::string_view name) {
   return absl::InternalError(lsm::Concat(name, ": denies a key that was added"));
 }
 
-// How many of the keys [from, from + count) pass, asked in batches where the filter takes them.
+// The number of keys [from, from + count) that pass, queried in batches if the filter supports
+// them.
 template <class Filter>
 uint64_t CountPassing(const Filter& filter, uint64_t from, uint64_t count, uint64_t salt) {
   constexpr size_t kBatch = 512;
@@ -51,7 +52,7 @@ absl::StatusOr<VariantSample> Ask(std::string_view name, const Filter& filter, u
                        filter.size_bits()};
 }
 
-// A kind of the catalog: built as for a file, and read as from one.
+// A kind of the catalog, built for a file and read as from a file.
 template <bloom::StaticKind K>
 Variant CatalogVariant() {
   return {std::string(K::kName), K::kTag,
@@ -67,7 +68,7 @@ Variant CatalogVariant() {
           }};
 }
 
-// Puts the keys into a filter that was made, and asks it.
+// Adds the keys to a new filter and queries it.
 template <class Filter>
 absl::StatusOr<VariantSample> FillAndAsk(absl::StatusOr<Filter> filter, uint64_t keys,
                                          uint64_t salt, uint64_t queries) {
@@ -84,7 +85,7 @@ Variant FamilyVariant() {
           }};
 }
 
-// Asks in which of three areas a key lies; the keys are spread over all three.
+// Queries the area of a key; keys are spread over three areas.
 Variant VariantOf(std::type_identity<bloom::SpatialFilter>) {
   return {std::string(bloom::SpatialFilter::kName), bloom::SpatialFilter::kTag,
           [](uint64_t keys, double target_fpp, uint64_t seed,
@@ -101,8 +102,8 @@ Variant VariantOf(std::type_identity<bloom::SpatialFilter>) {
           }};
 }
 
-// Which of two sets is a key in?  A third of the keys is in each region, and what is wrong is the
-// answer of more than one region for a key, so that it is keys that are asked for.
+// Which of two sets holds a key?  Each region holds a third of the keys.  An answer with more than
+// one region counts as wrong, so the queries are for stored keys.
 Variant VariantOf(std::type_identity<bloom::ShiftingAssociationFilter>) {
   using Filter = bloom::ShiftingAssociationFilter;
   return {std::string(Filter::kName), Filter::kTag,
@@ -126,7 +127,7 @@ Variant VariantOf(std::type_identity<bloom::ShiftingAssociationFilter>) {
           }};
 }
 
-// How often is a key there?  Up to 20 times; wrong is a count above 0 of an absent key.
+// How often does a key occur?  Up to 20 times.  A count above 0 of an absent key is wrong.
 Variant VariantOf(std::type_identity<bloom::ShiftingMultiplicityFilter>) {
   using Filter = bloom::ShiftingMultiplicityFilter;
   return {std::string(Filter::kName), Filter::kTag,
@@ -150,7 +151,7 @@ Variant VariantOf(std::type_identity<bloom::ShiftingMultiplicityFilter>) {
           }};
 }
 
-// Filters that are asked for something else than digests: for number i of a space of keys.
+// Filters whose keys are not digests; they take number i of a key space.
 template <class Filter, class Contains>
 absl::StatusOr<VariantSample> AskByNumber(const Filter& filter, uint64_t keys, uint64_t queries,
                                           const Contains& contains) {
@@ -162,7 +163,7 @@ absl::StatusOr<VariantSample> AskByNumber(const Filter& filter, uint64_t keys, u
   return VariantSample{{passing, queries, filter.PredictedFpp(keys)}, filter.size_bits()};
 }
 
-// 64-bit integers, in a number of lines that is a power of two: up to twice what would do.
+// 64-bit integers.  The number of lines is a power of two: up to twice as many as needed.
 Variant VariantOf(std::type_identity<bloom::ParquetFilter>) {
   return {"parquet", 0,
           [](uint64_t keys, double target_fpp, uint64_t seed,
@@ -222,7 +223,7 @@ Variant VariantOf(std::type_identity<bloom::VectorFilter<T, Base>>) {
           }};
 }
 
-// Those that are no kind of the catalog in memory.
+// Filters of the family that are not a kind of the catalog.
 template <class... Filters>
 void AddFamily(bloom::FilterList<Filters...>, std::vector<Variant>* variants) {
   const auto is_new = [variants](const Variant& variant) {
@@ -234,7 +235,7 @@ void AddFamily(bloom::FilterList<Filters...>, std::vector<Variant>* variants) {
   }
 }
 
-// Each has its own VariantOf above.
+// Each of them has a VariantOf above.
 template <class... Filters>
 void AddOthers(bloom::ObjectList<Filters...>, std::vector<Variant>* variants) {
   (variants->push_back(VariantOf(std::type_identity<Filters>{})), ...);

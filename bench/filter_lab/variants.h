@@ -1,6 +1,6 @@
-// Every filter that answers "was this key added?", behind one function each: what the experiments
-// and the table of bloom/README.md walk.  Made from the catalog and the family, and from those that
-// are in neither because they answer another question first.
+// Every filter that answers "was this key added?", behind one interface.  The experiments and the
+// table of bloom/README.md iterate over it.  It is made from the catalog and the family, and from
+// filters in neither because they mainly answer another question.
 #ifndef TRELLIS_BENCH_FILTER_LAB_VARIANTS_H_
 #define TRELLIS_BENCH_FILTER_LAB_VARIANTS_H_
 
@@ -16,23 +16,23 @@
 
 namespace bench {
 
-// Digest of key i: different for different i under one salt, so that keys from n on are certainly
-// not among the first n; and keys of one salt are others than those of the next.
+// Digest of key i.  Different i under one salt give different digests, so keys from n on are
+// certainly not among the first n.  Different salts give different keys.
 inline bloom::Digest LabDigest(uint64_t i, uint64_t salt) {
   return bloom::Remix(i, bloom::Remix(salt, 1));
 }
 
-// One filter with the first n keys in it, asked for the next `queries`.
+// One filter that holds the first n keys, queried with the next `queries` keys.
 struct VariantSample {
   Rate rate;
-  uint64_t size_bits = 0;  // of all its memory that grows with the keys, once they are in
+  uint64_t size_bits = 0;  // all memory that grows with the keys, after they were added
 };
 
 struct Variant {
   std::string name;
-  uint8_t tag = 0;  // of its bytes; 0 if they are another's format
-  // Makes a filter of `keys` keys for `target_fpp` and asks it.  Internal, naming it, if it denies
-  // a key that was added.
+  uint8_t tag = 0;  // of its bytes; 0 if they have another format
+  // Makes a filter of `keys` keys for `target_fpp` and queries it.  Internal, naming the filter, if
+  // it denies an added key.
   std::function<absl::StatusOr<VariantSample>(uint64_t keys, double target_fpp, uint64_t seed,
                                               uint64_t queries)>
       measure;
@@ -40,16 +40,16 @@ struct Variant {
 
 // By tag.
 const std::vector<Variant>& Variants();
-// Those with one of these names; all of them if there are no names.
+// The variants with these names; all variants if there are no names.
 std::vector<const Variant*> VariantsNamed(const std::vector<std::string>& names);
 
-// Several filters with seeds from `seed` on, each asked for its part of `queries`.
+// Measures several filters with seeds from `seed` on; each gets its part of `queries`.
 absl::StatusOr<VariantSample> MeasureVariant(const Variant& variant, uint64_t keys,
                                              double target_fpp, uint64_t seed, uint64_t filters,
                                              uint64_t queries);
 
-// A row of the table in bloom/README.md: its columns that follow from the sizes alone, which a test
-// holds true, and the one that was measured.
+// A row of the table in bloom/README.md: the columns that follow from sizes alone, which a test
+// checks, and the measured column.
 struct FamilyRow {
   std::string fixed;     // "| standard | 2 | 9.59 | 0.01000 |"
   std::string measured;  // " 0.01003 | `filter_lab --family-rows --variants standard` |"

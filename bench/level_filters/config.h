@@ -13,9 +13,9 @@ struct Config : RunOptions {
   uint64_t value_bytes = 100;
   double bits_per_key = 10;  // the filter memory of each store
   uint64_t absent_lookups = 1'000'000;
-  uint64_t bottom_lookups = 200'000;  // of keys that the deepest level holds, each once
-  // Skewed lookups of absent keys: lookups a round, rounds, and what is written between two rounds
-  // as a share of the keys.
+  uint64_t bottom_lookups = 200'000;  // of keys in the deepest level, each once
+  // Skewed lookups of absent keys: lookups per round, rounds, and the share of the keys that is
+  // rewritten between two rounds.
   uint64_t skewed_lookups = 500'000;
   uint64_t rounds = 16;
   double written_a_round = 0.05;

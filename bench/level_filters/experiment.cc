@@ -22,8 +22,8 @@ double SecondsSince(Clock::time_point from) {
   return std::chrono::duration<double>(Clock::now() - from).count();
 }
 
-// Keys are made of numbers: those below `keys` are stored, in their order, which is a random one of
-// the keys; those from there on are absent.
+// Keys are made from numbers.  Numbers below `keys` are stored, in number order, which is a random
+// order of the keys; larger ones are absent.
 class Experiment {
  public:
   Experiment(const Config& config, double progress_total)
@@ -102,8 +102,7 @@ class Experiment {
     return absl::OkStatus();
   }
 
-  // Stored keys in an order that has nothing to do with when they were written, as far as the
-  // deepest level has them.
+  // Stored keys that are in the deepest level, in an order independent of when they were written.
   absl::StatusOr<std::vector<std::string>> KeysOfTheBottom(Store* store,
                                                            const StoreResult& result) const {
     const int bottom = result.levels.empty() ? 0 : result.levels.back().level;
@@ -146,22 +145,22 @@ class Experiment {
 
 }  // namespace
 
-// What Options' defaults are to each other, in small: a flush and a table are a quarter of level 1,
-// each level below is ten times as large as the one above, and the third of them just has room for
-// all keys.  A number of flushes that leaves two tables in level 0.
+// Shapes a small tree with the proportions of the default options: a flush and a table are a
+// quarter of level 1; each deeper level is ten times larger; the third of them just holds all keys.
+// The number of flushes leaves two tables in level 0.
 StoreShape FourLevels(const Config& config) {
   const uint64_t entry_bytes = SyntheticKey(0, 0).size() + config.value_bytes;
-  // Values shrink to half in the files, and sequence numbers and the index come on top.
+  // Values compress to half in the files; sequence numbers and the index are added.
   const uint64_t file_bytes = config.keys * (entry_bytes - config.value_bytes / 3);
   constexpr uint64_t kLevel1Share = 96;
   constexpr uint64_t kFlushesOfLevel1 = 4;
-  constexpr uint64_t kLeast = uint64_t{64} << 10;  // of these options
+  constexpr uint64_t kLeast = uint64_t{64} << 10;  // the minimum of these options
   StoreShape shape;
   shape.level1_bytes = std::max(kLeast, file_bytes / kLevel1Share);
   shape.table_bytes = std::max(kLeast, shape.level1_bytes / kFlushesOfLevel1);
   shape.flushes = kLevel1Share * kFlushesOfLevel1 + 2;
   shape.entries_per_flush = (config.keys + shape.flushes - 1) / shape.flushes;
-  // Never reached: the flushes come first.
+  // Never reached, because Flush is called earlier.
   shape.write_buffer_bytes =
       std::max(uint64_t{1} << 20, 4 * shape.entries_per_flush * (entry_bytes + 128));
   return shape;
@@ -169,7 +168,7 @@ StoreShape FourLevels(const Config& config) {
 
 std::vector<ComparedStore> StoresOf(const Config& config, double same_reads) {
   const double bits = config.bits_per_key;
-  // What so many bits buy; tables are large enough here for their headers not to count.
+  // The FPP for this many bits.  Tables are large enough here to ignore their headers.
   const auto fpp_of = [bits](std::string_view kind) {
     return lsm::FilterCurve(kind, uint64_t{1} << 20).At(bits).target_fpp;
   };

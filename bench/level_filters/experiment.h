@@ -1,4 +1,4 @@
-// The run itself: loads the stores, asks them, counts.
+// Runs the experiment: loads the stores, looks keys up, and counts wasted reads.
 #ifndef TRELLIS_BENCH_LEVEL_FILTERS_EXPERIMENT_H_
 #define TRELLIS_BENCH_LEVEL_FILTERS_EXPERIMENT_H_
 
@@ -9,16 +9,16 @@
 
 namespace bench::level_filters {
 
-// How the stores are cut.
+// The shape of the stores.
 StoreShape FourLevels(const Config& config);
 
-// The stores that a run compares: first the one with the same FPP everywhere, of the memory that is
-// asked for.  `same_reads`: what that one is expected to waste, for the store that is to waste as
-// much with less memory; 0: not known yet.
+// The compared stores.  The first one has the same FPP everywhere and the requested memory.
+// `same_reads` is the first store's expected number of wasted reads, for the store that may waste
+// as much with less memory; 0: not known yet.
 std::vector<ComparedStore> StoresOf(const Config& config, double same_reads);
 
-// Stops at the first error or wrong answer; every answer is checked.  Told to stop, it returns what
-// it has, or Cancelled if it has finished no store.
+// Stops at the first error or wrong answer; checks every answer.  If told to stop, returns the
+// results so far, or Cancelled if no store is finished.
 absl::StatusOr<Results> Measure(const Config& config);
 
 }  // namespace bench::level_filters

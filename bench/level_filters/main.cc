@@ -1,4 +1,4 @@
-// level_filters: what it is worth to spread filter memory over the levels.
+// level_filters: the gain from spreading filter memory over the levels.
 // bench/README.md explains it.
 #include "bench/level_filters/report.h"
 

@@ -1,4 +1,4 @@
-// In place of rocksdb_store.cc where RocksDB is not compared with.
+// Replaces rocksdb_store.cc in builds without RocksDB.
 #include "bench/level_filters/store.h"
 
 namespace bench::level_filters {

@@ -9,7 +9,7 @@
 namespace bench::level_filters {
 
 Report ReportOf(const Results& results);
-// Measures the stores, and reports.
+// Measures the stores and makes the report.
 absl::StatusOr<Report> Run(const Config& config);
 
 }  // namespace bench::level_filters

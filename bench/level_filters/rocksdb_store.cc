@@ -1,4 +1,4 @@
-// Compiled only where RocksDB is compared with; no_rocksdb.cc stands in for it elsewhere.
+// Compiled only in builds with RocksDB; no_rocksdb.cc replaces it elsewhere.
 #include <rocksdb/db.h>
 #include <rocksdb/filter_policy.h>
 #include <rocksdb/metadata.h>
@@ -25,8 +25,8 @@ absl::Status ToAbsl(const rocksdb::Status& status) {
 }
 rocksdb::Slice ToSlice(std::string_view bytes) { return {bytes.data(), bytes.size()}; }
 
-// Without a block cache each block that is looked into is read, so its own counters of this thread
-// tell the reads of data blocks; its filters and indexes are resident.
+// Without a block cache every lookup of a block reads it, so RocksDB's thread-local counters count
+// reads of data blocks.  Filters and indexes are resident.
 class RocksDbStore : public Store {
  public:
   absl::Status Open(const std::string& directory, const ComparedStore& config,
@@ -55,8 +55,8 @@ class RocksDbStore : public Store {
     return ToAbsl(db_->Put({}, ToSlice(key), ToSlice(value)));
   }
 
-  // Each of these tells of a job until the next one does, but one look at all takes a while, so
-  // they are to agree several times.
+  // Each property may miss a job that starts just after it was read.  Reading all takes a while, so
+  // they must agree several times.
   absl::Status Settle() override {
     LSM_RETURN_IF_ERROR(ToAbsl(db_->Flush({})));
     constexpr int kQuietLooks = 3;
@@ -85,7 +85,7 @@ class RocksDbStore : public Store {
   uint64_t wasted_reads() override { return wasted_reads_; }
 
   absl::StatusOr<std::optional<int>> LevelOf(std::string_view key) override {
-    // PerfContext::Reset leaves these counts as they are.
+    // PerfContext::Reset does not reset these counters.
     const auto answers_by_level = [] {
       std::map<uint32_t, uint64_t> answers;
       const auto* levels = rocksdb::get_perf_context()->level_to_perf_context;

@@ -51,7 +51,7 @@ class SkewExperiment {
     return OpenTrellis(directory, store_config_, shape_, config_.seed);
   }
 
-  // All rounds of a copy of the store.
+  // Runs all rounds on a copy of the store.
   absl::Status Run(const RangeWorkload& workload, bool forgets, SkewResult* result) {
     const std::string name =
         lsm::Concat(directory_, "-", workload.name(), forgets ? "-forgetful" : "-learning");
@@ -71,7 +71,7 @@ class SkewExperiment {
       row.written = static_cast<double>(round) * config_.written_a_round;
       LSM_ASSIGN_OR_RETURN((forgets ? row.forgetful : row.learning),
                            Ask(store.get(), workload, round >= rounds / 2, &lookups));
-      // They may have had level 0 merged.
+      // The lookups may have triggered a compaction of level 0.
       LSM_RETURN_IF_ERROR(store->Settle());
       LSM_ASSIGN_OR_RETURN((forgets ? row.forgetful_bits : row.learning_bits),
                            BitsPerKey(store.get()));
@@ -158,7 +158,7 @@ std::string RangeWorkload::Draw(Random* random, bool moved) const {
   if (moved) range = (range + count / 2) % count;
   const double fraction =
       (static_cast<double>(range) + random->Fraction()) / static_cast<double>(count);
-  // The top 32 bits are the place, the others random: not a stored key, but for a chance of 10^-13.
+  // The top 32 bits are the position, the others random: a stored key only with probability 10^-13.
   const auto top = static_cast<uint64_t>(fraction * 0x1p32);
   return HexKey((std::min<uint64_t>(top, 0xffffffff) << 32) | (random->Next() >> 32));
 }

@@ -1,15 +1,15 @@
-// What it is worth that filters follow the lookups: keys that are not there, asked for in some
-// ranges of keys more than in others, while the store goes on being written.
+// The gain from filters that follow the lookups: absent keys are looked up more often in some
+// ranges than in others, while the store is being written.
 //
-// A store with a goal of bits a key is loaded, and copied for each workload, twice: for one that
-// may learn, and for one that is closed and opened after each round's lookups, before anything is
-// written, so that it has forgotten what it counted whenever filters are made.  A round:
+// A store with a goal of bits per key is loaded and copied twice for each workload.  One copy may
+// learn.  The other one is closed and reopened after each round's lookups, before any write, so it
+// has forgotten its counts whenever filters are built.  A round:
 //
 //   lookups of absent keys, whose wasted reads count
-//   the forgetful store is opened again
-//   a part of the keys, drawn at random over all ranges, is written once more
+//   the forgetful store is reopened
+//   a share of the keys, drawn at random over all ranges, is rewritten
 //
-// At half-time the ranges change: what was learned before is then wrong.
+// Half-way the ranges change: earlier counts are wrong from then on.
 #ifndef TRELLIS_BENCH_LEVEL_FILTERS_SKEW_H_
 #define TRELLIS_BENCH_LEVEL_FILTERS_SKEW_H_
 
@@ -26,29 +26,29 @@
 
 namespace bench::level_filters {
 
-// Shares of lookups that go to each of equal ranges of keys.
+// The share of lookups for each of equal ranges of keys.
 class RangeWorkload {
  public:
   static constexpr int kRanges = 100;
 
-  // The ranges' weights in their order, and in the order that they have from half-time on.
+  // The weights of the ranges; from half-time on they are assigned to the ranges in another order.
   RangeWorkload(std::string name, std::string how, const std::vector<double>& weights);
 
   const std::string& name() const { return name_; }
   const std::string& how() const { return how_; }
-  // How many times fewer wasted reads the same memory could buy at best, by theory: e to the
-  // divergence of the keys' distribution from the lookups'.
+  // The theoretical limit of how many times fewer reads the same memory can waste: e to the power
+  // of the divergence of the keys' distribution from the lookups'.
   double best() const;
-  // A random key in a range that is drawn; `moved`: with the ranges of the second half.
+  // A random key in a randomly drawn range; `moved`: with the ranges of the second half.
   std::string Draw(Random* random, bool moved) const;
 
  private:
   std::string name_, how_;
   std::vector<double> shares_;      // sum 1
-  std::vector<double> cumulative_;  // of them
+  std::vector<double> cumulative_;  // cumulative shares
 };
 
-// Evenly; 90 % in a tenth of the keys; Zipf's law over ranges in random order.
+// Even lookups; 90 % in a tenth of the keys; Zipf's law over ranges in random order.
 std::vector<RangeWorkload> RangeWorkloads(uint64_t seed);
 
 // Adds the result of each of RangeWorkloads, in their order.

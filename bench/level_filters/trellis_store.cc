@@ -41,7 +41,7 @@ class TrellisStore : public Store {
     return db_->WaitForBackgroundWork();
   }
 
-  // Readers who have paid for it would have level 0 merged.
+  // Lookups could trigger a compaction of level 0.
   absl::Status HoldShape() override {
     db_ = nullptr;
     options_.mode = lsm::OpenMode::kReadOnly;

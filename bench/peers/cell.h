@@ -1,5 +1,5 @@
-// One measurement: a workload on stores of one size, in one state, with one cache, by a number of
-// threads.
+// A cell is one measurement: a workload on stores of one size, in one state, with one cache and a
+// number of threads.
 #ifndef TRELLIS_BENCH_PEERS_CELL_H_
 #define TRELLIS_BENCH_PEERS_CELL_H_
 
@@ -16,28 +16,27 @@ struct DataSize {
   uint64_t keys = 0;
   uint64_t value_bytes = 0;
 
-  uint64_t user_bytes() const;  // of all keys and values
+  uint64_t user_bytes() const;  // keys and values together
   std::string name() const;     // "2M x 100 B"
   bool operator==(const DataSize&) const = default;
 };
 
-// "2M:100": so many keys, k and M after a number for thousands and millions, with values of so many
-// bytes.
+// "2M:100": a number of keys (k and M for thousands and millions) and the bytes of a value.
 std::optional<DataSize> ParseDataSize(std::string_view text);
 
 enum class State : uint8_t {
   kFilling,    // the workload begins with an empty store
-  kFresh,      // filled in random order and left as that was: several sorted runs
-  kTables,     // all merged into one, of about a thousand tables
-  kCompacted,  // all merged into one
-  kChanged,    // compacted, then changed by the workloads before this one
+  kFresh,      // after a random fill: several sorted runs
+  kTables,     // merged into one run of about a thousand tables
+  kCompacted,  // merged into one run
+  kChanged,    // compacted, then changed by earlier workloads
 };
 const char* NameOf(State state);
 
-// How much block cache a store has, beside its keys and values.
+// The size of a store's block cache, relative to its keys and values.
 enum class Cache : uint8_t {
-  kAll,     // room for everything, and everything is in it
-  kTenth,   // a tenth, over the page cache of the system
+  kAll,     // holds everything, and is full before the measurement
+  kTenth,   // a tenth, over the system's page cache
   kDirect,  // none, and direct I/O
 };
 const char* NameOf(Cache cache);
@@ -63,31 +62,31 @@ enum class Task : uint8_t {
 
 enum class Draw : uint8_t { kUniform, kZipfian };
 
-// One of those in kTasks.
+// A row of kTasks.
 struct TaskInfo {
   const char* name;
   Task task;
-  double present_share;  // of the keys that are asked for
+  double present_share;  // of the keys looked up
   Draw draw;
-  char letter;  // of YCSB's workloads, else 0
+  char letter;  // of YCSB's workloads; otherwise 0
 
-  // Which begin with an empty store, only look, or change what is there.
+  // The task begins with an empty store, only reads, or changes the store's contents.
   bool fills() const { return task == Task::kFillInTurn || task == Task::kFillRandom; }
   bool reads() const { return task >= Task::kGet && task <= Task::kScanBackward; }
   bool opens() const { return task >= Task::kOpen && task <= Task::kOpenColdAndGet; }
-  // Of those that open: whether the page cache is to forget the files before, and the first gets
-  // count.
+  // For tasks that open: the files are dropped from the page cache first; the first gets are
+  // measured too.
   bool is_cold() const { return task == Task::kOpenCold || task == Task::kOpenColdAndGet; }
   bool asks_first() const { return task == Task::kOpenAndGet || task == Task::kOpenColdAndGet; }
   bool changes() const { return task >= Task::kGetWhileWriting; }
-  // Whether a turn of it goes through all keys, however long that takes.
+  // One turn visits all keys, however long that takes.
   bool passes() const {
     return fills() || scans() || task == Task::kOverwrite || task == Task::kOverload;
   }
   bool scans() const { return task == Task::kScanForward || task == Task::kScanBackward; }
 };
 
-// In the order in which they are measured; those that change what is there come last.
+// In the order of measurement.  Tasks that change the contents come last.
 inline constexpr std::array kTasks = {
     TaskInfo{"fillseq", Task::kFillInTurn, 1, Draw::kUniform, 0},
     TaskInfo{"fillrandom", Task::kFillRandom, 1, Draw::kUniform, 0},
@@ -128,22 +127,21 @@ struct Cell {
   bool operator==(const Cell&) const = default;
 };
 
-// What is wanted for one of them: at most this part of the better peer's time.
+// The goal of a cell: at most this part of the better peer's time.
 struct Goal {
   Cell cell;
   double ratio = 0;
   const char* text = "";  // "1/3"
 };
 const std::vector<Goal>& Goals();
-// Null where there is none.
+// Null if the cell has no goal.
 const Goal* GoalOf(const Cell& cell);
 
-// What is measured unless more is asked for: what has a goal, and what tells whether those are met
-// that are no ratio to the best of the others: lookups of two threads, the blocks that cold lookups
-// read, and openings.
+// The default measurements: cells with a goal, and those that show other goals than a ratio to the
+// best peer: lookups of two threads, blocks read by cold lookups, and openings.
 bool IsByDefault(const Cell& cell);
 
-// The cells that make sense: every state and cache for what reads, one thread for all but lookups.
+// The meaningful cells: every state and cache for tasks that read; one thread except for lookups.
 std::vector<Cell> AllCells(const std::vector<DataSize>& sizes);
 
 }  // namespace bench::peers

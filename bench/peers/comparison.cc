@@ -17,10 +17,10 @@ namespace bench::peers {
 namespace {
 
 constexpr double kWriterPutsPerSecond = 20000;
-constexpr uint64_t kYcsbOperationsMax = 200000;  // a round
+constexpr uint64_t kYcsbOperationsMax = 200000;  // per round
 constexpr size_t kZipfianDraws = size_t{1} << 22;
 
-// "rocksdb"; of a variant all of its name: "trellis-by-level".
+// "rocksdb"; for a variant its whole name: "trellis-by-level".
 std::string FolderOf(const Peer& peer) {
   std::string name = peer.name();
   if (!peer.is_variant()) name = name.substr(0, name.find(' '));
@@ -33,7 +33,7 @@ std::string FolderOf(const Peer& peer) {
 uint64_t YcsbOperations(const DataSize& size) { return std::min(size.keys, kYcsbOperationsMax); }
 
 bool CanDo(const Peer& peer, const Cell& cell) {
-  // Where filters differ by level, and tell.
+  // Only where filters differ by level and that matters.
   if (peer.is_variant() && (cell.task->task != Task::kGet || cell.state != State::kFresh))
     return false;
   return (cell.cache != Cache::kDirect || peer.has_direct_reads()) &&
@@ -49,7 +49,7 @@ Comparison::Comparison(const ComparisonConfig& config, std::vector<std::unique_p
   results_.single_round_bytes = config.single_round_bytes;
   results_.seconds_per_measurement = config.seconds;
   results_.settings = config.settings;
-  // So that the others, with which the first is compared, follow it.
+  // The first store must come first, because the others are compared with it.
   std::stable_partition(peers.begin(), peers.end(),
                         [](const auto& peer) { return !peer->is_variant(); });
   for (std::unique_ptr<Peer>& peer : peers) {
@@ -86,7 +86,7 @@ int Comparison::RoundsOf(const Cell& cell) const {
   return is_long ? 1 : config_.rounds;
 }
 
-// A guess, of one store's turn.
+// The estimated time of one store's turn.
 double Comparison::TurnSeconds(const Cell& cell) const {
   if (cell.task->reads() && !cell.task->scans())
     return config_.seconds * (cell.cache == Cache::kTenth ? 1.5 : 1);
@@ -141,7 +141,7 @@ absl::Status Comparison::RunSize(const DataSize& size) {
   const bool reads_compacted = !CellsOf(size, State::kCompacted, std::nullopt).empty();
   const bool changes = !CellsOf(size, State::kChanged, std::nullopt).empty();
   if (opens && (reads_compacted || changes)) {
-    // A store that is one run already keeps its tables, whatever size others are to have.
+    // A store that is one run already keeps its tables, whatever table size the others get.
     for (Store& store : stores_) store.is_filled = store.peer->is_variant() && store.is_filled;
     LSM_RETURN_IF_ERROR(FillTheRest(size));
   }
@@ -151,7 +151,7 @@ absl::Status Comparison::RunSize(const DataSize& size) {
   return Close();
 }
 
-// In random order, those that are looked into or changed, and were not filled so by a cell.
+// Fills, in random order, the stores that will be read or changed and were not filled by a cell.
 absl::Status Comparison::FillTheRest(const DataSize& size) {
   const Cell fill{size, State::kFilling, Cache::kAll, 1, nullptr};
   std::vector<Cell> cells;
@@ -236,7 +236,7 @@ absl::Status Comparison::Change(const DataSize& size) {
     if (store.peer->is_variant()) continue;
     LSM_RETURN_IF_ERROR(Reopen(&store, SettingsFor(size, Cache::kAll)));
     LSM_RETURN_IF_ERROR(Warm(&store, Cache::kAll));
-    // For what is inserted.
+    // Room for keys that the workload inserts.
     store.contents->Diversify(size.keys +
                               YcsbOperations(size) * static_cast<uint64_t>(config_.rounds));
   }
@@ -260,7 +260,7 @@ absl::Status Comparison::Rounds(const Cell& cell, const Body& body) {
                                     cell.threads, cell.threads == 1 ? " thread" : " threads",
                                     ", round ", round + 1, " of ", rounds));
     for (size_t i = 0; i < stores_.size(); ++i) {
-      // Another one is first each time, the others follow in turn.
+      // Each round begins with another store.
       const size_t at = (i + static_cast<size_t>(round)) % stores_.size();
       if (!CanDo(*stores_[at].peer, cell)) continue;
       LSM_RETURN_IF_ERROR(config_.CheckStop());
@@ -292,7 +292,7 @@ absl::StatusOr<Sample> Comparison::WriteOnce(Store* store, std::unique_ptr<Loop>
   std::vector<std::unique_ptr<Loop>> loops;
   loops.push_back(std::move(loop));
   LSM_ASSIGN_OR_RETURN(const Measured measured, Measure(loops, std::nullopt));
-  // What is left to do is not to run beside the next store's work.
+  // Background work must not run during the next store's turn.
   LSM_RETURN_IF_ERROR(store->peer->WaitUntilQuiet());
   const std::chrono::duration<double> until_quiet = std::chrono::steady_clock::now() - begin;
   const double operations = static_cast<double>(measured.operations);
@@ -321,8 +321,8 @@ absl::StatusOr<Sample> Comparison::ReadOnce(Store* store, const Cell& cell, int 
     return loops;
   };
   if (!cell.task->scans()) {
-    // The caches of the processor still hold what the store before this one needed; and a cache
-    // that does not hold everything is to hold what this workload asks for often.
+    // The processor's caches still hold the previous store's data; and a cache that does not hold
+    // everything must first hold what this workload reads often.
     const double seconds = cell.cache == Cache::kTenth ? config_.seconds / 2 : config_.seconds / 20;
     LSM_RETURN_IF_ERROR(Measure(loops_from(seed + 1000), seconds).status());
   }
@@ -459,7 +459,8 @@ absl::Status Comparison::MeasureLoop(const Cell& cell) {
   for (const auto& [measured_name, micros] : results_.loop_micros) {
     if (measured_name == name) return absl::OkStatus();
   }
-  // As many answers as the processor keeps at hand, as it does what a store has just handed out.
+  // Few enough answers to stay in the processor's cache, like an answer that a store has just
+  // returned.
   constexpr size_t kKept = 4 * kGroup;
   constexpr int kTimes = 1000;
   Contents contents(static_cast<size_t>(cell.size.value_bytes));
@@ -479,7 +480,7 @@ absl::Status Comparison::MeasureLoop(const Cell& cell) {
       done += static_cast<size_t>(step);
     }
     const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
-    if (i == 0) continue;  // records the answers
+    if (i == 0) continue;  // the first round records the answers
     operations += kKept;
     seconds += taken.count();
   }

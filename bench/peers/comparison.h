@@ -1,5 +1,5 @@
-// The same work for several stores, in rounds that alternate between them.  A store is timed only
-// when the others have no work in the background left.
+// The same work for several stores, in rounds that alternate between them.  A store is measured
+// only while the others have no background work.
 #ifndef TRELLIS_BENCH_PEERS_COMPARISON_H_
 #define TRELLIS_BENCH_PEERS_COMPARISON_H_
 
@@ -24,39 +24,40 @@
 namespace bench::peers {
 
 struct ComparisonConfig : RunOptions {
-  std::vector<std::string> stores;  // names; the first is compared with the others
-  std::vector<Cell> cells;          // what is measured, in any order
+  std::vector<std::string> stores;  // the first is compared with the others
+  std::vector<Cell> cells;          // cells to measure, in any order
   int rounds = 3;
-  // Tasks that visit all keys have one round if the data is at least this large.
+  // Tasks that visit all keys have only one round if the data is at least this large.
   uint64_t single_round_bytes = UINT64_MAX;
   double seconds = 1;  // per measurement of lookups
   PeerSettings settings;
 };
 
-// Grammar: Run, once; then results.
+// Call order: Run once, then results.
 class Comparison {
  public:
-  // The first of the peers is the one that the others are compared with.
+  // The first peer is compared with the others.
   Comparison(const ComparisonConfig& config, std::vector<std::unique_ptr<Peer>> peers);
   ~Comparison();
 
-  // Stops at the first wrong answer or error.  Told to stop, it keeps what it has measured, or is
-  // Cancelled if that is nothing.
+  // Stops at the first wrong answer or error.  If told to stop, keeps the results so far; Cancelled
+  // if there are none.
   absl::Status Run();
 
   const Results& results() const { return results_; }
 
  private:
-  // One of the stores, and what is known of it.
+  // A store and its state.
   struct Store {
     std::unique_ptr<Peer> peer;
     std::string directory;
     std::unique_ptr<Contents> contents;
-    bool is_filled = false;  // with what is of the size
+    bool is_filled = false;  // holds the data of the current size
   };
   using Body = std::function<absl::StatusOr<Sample>(Store* store, int round)>;
 
-  // Sizes in the order in which the cells first name them; cells of them, in order of the tasks.
+  // Sizes in the order in which the cells first name them; the cells of a size in the order of the
+  // tasks.
   std::vector<DataSize> Sizes() const;
   std::vector<Cell> CellsOf(const DataSize& size, State state, std::optional<Cache> cache) const;
   int RoundsOf(const Cell& cell) const;
@@ -66,33 +67,33 @@ class Comparison {
   absl::Status RunSize(const DataSize& size);
   absl::Status FillTheRest(const DataSize& size);
   absl::Status LookInto(const DataSize& size, State state);
-  // Those of the stores that have to do with any of the cells.
+  // The stores that any of the cells needs.
   std::vector<Store*> StoresFor(const std::vector<Cell>& cells);
-  // All but variants, again, into tables of such a size.
+  // Compacts all stores but variants again, into tables of this size.
   absl::Status Compact(const DataSize& size, uint64_t table_bytes);
   absl::Status OpenMany(const DataSize& size);
   absl::Status Change(const DataSize& size);
 
-  // Each store in turn, in every round, if it can do what the cell asks for.
+  // Runs each store that supports the cell in turn, in every round.
   absl::Status Rounds(const Cell& cell, const Body& body);
 
   absl::StatusOr<Sample> FillOnce(Store* store, const Cell& cell, const Numbers& order);
   absl::StatusOr<Sample> ReadOnce(Store* store, const Cell& cell, int round);
   absl::StatusOr<Sample> ChangeOnce(Store* store, const Cell& cell, int round);
-  // Writes, then waits until all is quiet.
+  // Writes, then waits until the background work is done.
   absl::StatusOr<Sample> WriteOnce(Store* store, std::unique_ptr<Loop> loop);
 
   absl::Status Reopen(Store* store, const PeerSettings& settings);
-  // So often does the overload write everything: until what is written fills the write buffer many
-  // times, more often than any store lets such pile up.
+  // How many times the overload writes all keys: enough to fill the write buffer many times, more
+  // often than any store lets full buffers pile up.
   int OverloadPasses(const DataSize& size) const;
   PeerSettings SettingsFor(const DataSize& size, Cache cache) const;
   absl::Status Close();
   absl::Status Warm(Store* store, Cache cache);
   absl::Status NoteShape(const DataSize& size, State state);
-  // Of the shape that was noted last.
+  // Adds the sorted runs after all measurements to the shape noted last.
   absl::Status NoteRunsAfter(const DataSize& size, State state);
-  // What the loop of a fill or of lookups itself costs, once a size.
+  // Measures the overhead of the loop of a fill or of lookups, once per size.
   absl::Status MeasureLoop(const Cell& cell);
 
   const ComparisonConfig config_;

@@ -22,7 +22,7 @@ Examples:
   peers_bench --sizes 200k:100 --rounds 1
   peers_bench --sizes 2M:100 --states fresh --workloads 'get present,get absent' --threads 1,2)";
 
-// Defaults of --full.
+// Defaults for --full.
 constexpr double kFullSeconds = 0.5;
 constexpr uint64_t kSingleRoundBytes = 1000000000;
 
@@ -49,13 +49,13 @@ void AddChoices(CommandLine* line, RawArguments* raw) {
   line->AddList("--threads", &raw->threads, "1, 2")->check(CLI::Range(1, 2));
   std::vector<std::string> names;
   for (const TaskInfo& task : kTasks) names.push_back(task.name);
-  // Some names have a comma.
+  // Some names contain a comma.
   line->AddList("--workloads", &raw->workloads, "Names, separated by semicolons")
       ->check(CLI::IsMember(names))
       ->delimiter(';');
 }
 
-// Whether a list of choices, if there is one, has this.
+// True if the list is absent or contains the choice.
 template <typename Text>
 bool Has(const std::vector<Text>& list, const Text& wanted) {
   return list.empty() || std::find(list.begin(), list.end(), wanted) != list.end();
@@ -99,7 +99,7 @@ Parsed<ComparisonConfig> ParseCommandLine(int argc, char** argv) {
   line.AddRunOptions("the order of writes and lookups");
   const std::optional<int> exit_code = line.Parse(argc, argv, [&]() -> std::string {
     config.cells = Choose(raw);
-    // Three rounds of nearly everything would take hours; this takes about one, for all stores.
+    // Three rounds of nearly everything would take hours; this takes about one for all stores.
     if (raw.full && !line.Has("--seconds")) config.seconds = kFullSeconds;
     if (raw.full && !line.Has("--rounds")) config.single_round_bytes = kSingleRoundBytes;
     if (!config.cells.empty()) return "";

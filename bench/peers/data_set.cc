@@ -77,7 +77,7 @@ void Contents::Diversify(uint64_t capacity) {
   if (versions_ != nullptr && capacity <= capacity_) return;
   auto versions = std::make_unique<std::atomic<uint8_t>[]>(static_cast<size_t>(capacity));
   for (uint64_t i = 0; i < capacity; ++i)
-    versions[i].store(VersionOf(i), std::memory_order_relaxed);  // no other thread is here
+    versions[i].store(VersionOf(i), std::memory_order_relaxed);  // no other thread exists yet
   versions_ = std::move(versions);
   capacity_ = capacity;
 }

@@ -1,11 +1,11 @@
-// What is stored, asked for and expected: keys by their number, values by key and version, orders.
+// Keys by number, values by key and version, and the orders of operations.
 //
-//   number i of n      key, 16 decimal digits      is there
-//   present            2 i                         from the fill on
-//   absent             2 i + 1, i < n - 1          never: it lies between two that are
+//   number i of n      key, 16 decimal digits      in the store
+//   present            2 i                         after the fill
+//   absent             2 i + 1, i < n - 1          never; lies between two present keys
 //
-// Keys are made from numbers where they are needed, so that a loop over any number of them has
-// nothing to fetch from memory but the numbers, in the order in which they lie there.
+// Keys are made from numbers on use, so a loop fetches nothing from memory but the numbers, in the
+// order in which they are stored.
 #ifndef TRELLIS_BENCH_PEERS_DATA_SET_H_
 #define TRELLIS_BENCH_PEERS_DATA_SET_H_
 
@@ -24,7 +24,7 @@ namespace bench::peers {
 
 inline constexpr size_t kKeyBytes = 16;
 
-// A key in a place of its own.
+// A key with its own buffer.
 class DigitKey {
  public:
   DigitKey() = default;
@@ -38,60 +38,60 @@ class DigitKey {
   std::array<char, kKeyBytes> digits_;
 };
 
-// Numbers of keys in the order in which they are written or asked for.
+// Numbers of keys in the order of operations.
 using Numbers = std::vector<uint32_t>;
 
 // 0 ... n - 1: in turn, or each once in random order.
 Numbers InTurn(uint64_t n);
 Numbers InRandomOrder(uint64_t n, uint64_t seed);
 
-// `length` draws of [0, n) with Zipf's frequencies: the r-th most popular with probability
-// proportional to 1 / r^theta; which number is how popular is random (as YCSB's scrambled
+// `length` draws of [0, n) with Zipf's frequencies: the r-th most popular has a probability
+// proportional to 1 / r^theta.  Popularity is assigned to numbers at random (as in YCSB's scrambled
 // generator).  The method is Gray et al., "Quickly generating billion-record synthetic databases",
 // SIGMOD 1994.  theta in (0, 1).
 Numbers Zipfian(uint64_t n, size_t length, double theta, uint64_t seed);
 
-// The zipfian of YCSB's workloads.
+// YCSB's theta.
 inline constexpr double kTheta = 0.99;
 
-// What one store holds: of the numbers in [0, size) some version of the value, or nothing.
+// The expected contents of one store: for each number in [0, size) a version of the value, or none.
 //
-// Threads: one writes and any number read, if they expect what Since says.
+// Threads: one writer and any number of readers, if they expect what Since says.
 class Contents {
  public:
   explicit Contents(size_t value_bytes) : values_(value_bytes) {}
 
-  // Empty, or all of [0, size) with their first values.
+  // Expects nothing, or all of [0, size) with their first values.
   void Clear() { Reset(0, 0); }
   void FillUpTo(uint64_t size) { Reset(size, 1); }
 
   uint64_t size() const { return size_; }
   size_t value_bytes() const { return values_.value_bytes(); }
-  // Of all numbers; each access costs a cache miss once they differ.
+  // True if all numbers have the same version.  Otherwise each access costs a cache miss.
   bool is_uniform() const { return versions_ == nullptr; }
 
-  // Room for numbers up to here, and versions that differ.
+  // Makes room for numbers below `capacity`, and for differing versions.
   void Diversify(uint64_t capacity);
-  // What the next version of a number is written as; then, once that is done, Wrote.
+  // Makes the next version of a number's value.  Call Wrote after writing it.
   void MakeNext(uint64_t number, std::string* value) const;
-  // The value that is there.
+  // Makes the current value.
   void Make(uint64_t number, std::string* value) const {
     values_.Make(DigitKey::Present(number), value, VersionOf(number));
   }
   void Wrote(uint64_t number);
   void Removed(uint64_t number);
-  // Each of these was written once more.
+  // Each of these numbers was written once more.
   void WroteAllOf(const Numbers& numbers);
 
-  // Version of a number, 0: none.
+  // The version of a number; 0: absent.
   uint8_t VersionOf(uint64_t number) const {
     if (versions_ == nullptr) return number < size_ ? uniform_ : 0;
-    // Acquire: whoever sees a version as written sees the size that goes with it.
+    // Acquire: a reader that sees a version as written also sees the size that belongs to it.
     return number < capacity_ ? versions_[number].load(std::memory_order_acquire) : 0;
   }
 
-  // Whether this is what a store may answer.  With a writer beside: any version from that of
-  // `before`, taken before asking, to the one that is being written now.
+  // True if a store may answer this.  With a concurrent writer: any version from `before`, taken
+  // before the lookup, up to the one that is being written.
   bool Matches(uint64_t number, std::string_view value) const {
     return values_.Matches(DigitKey::Present(number), value, VersionOf(number));
   }

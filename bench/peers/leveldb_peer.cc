@@ -23,9 +23,9 @@ absl::Status ToAbsl(const leveldb::Status& status) {
 
 leveldb::Slice ToSlice(std::string_view bytes) { return {bytes.data(), bytes.size()}; }
 
-// The system's, with what is counted that the store does not tell: the jobs that it has given it,
-// and the reads of tables.  LevelDB does not tell when it is done; but a job that finds more to do
-// schedules the next one before it ends, so that there are none only when nothing is due.
+// The system's environment, with counters that LevelDB lacks: scheduled jobs, and reads of tables.
+// LevelDB does not report that it is idle.  But a job that finds more to do schedules the next one
+// before it ends, so no jobs means that nothing is due.
 class CountingEnv : public leveldb::EnvWrapper {
  public:
   CountingEnv() : leveldb::EnvWrapper(leveldb::Env::Default()) {}
@@ -66,7 +66,7 @@ class CountingEnv : public leveldb::EnvWrapper {
         : file_(file), reads_(*reads) {}
     leveldb::Status Read(uint64_t offset, size_t bytes, leveldb::Slice* result,
                          char* scratch) const override {
-      reads_.fetch_add(1, std::memory_order_relaxed);  // a count, which orders nothing
+      reads_.fetch_add(1, std::memory_order_relaxed);  // a counter; orders nothing
       return file_->Read(offset, bytes, result, scratch);
     }
 
@@ -164,7 +164,7 @@ class LevelDbPeer : public Peer {
 
   absl::Status Close() override {
     db_.reset();
-    env_.WaitUntilIdle();  // its last job is done, but may not have been counted yet
+    env_.WaitUntilIdle();  // its last job is done, but may not be counted yet
     cache_.reset();
     filter_.reset();
     return absl::OkStatus();

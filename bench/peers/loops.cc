@@ -23,7 +23,7 @@ absl::Status WrongValue(const Peer& peer, std::string_view key) {
   return Wrong(peer, "another value than was written", key);
 }
 
-// Numbers, over and over, from a place that follows from where the loop starts.
+// Repeats a list of numbers, from a position that depends on where the loop starts.
 class Circle {
  public:
   Circle(const Numbers& numbers, const Start& start)
@@ -43,7 +43,7 @@ class Circle {
   size_t at_;
 };
 
-// Keys that are there, and keys that are not, in the proportion of a task.
+// Present and absent keys in the proportion of a task.
 class Questions {
  public:
   struct Question {
@@ -63,7 +63,7 @@ class Questions {
     uint64_t number = circle_.Next();
     const bool present = share_ == 1 || (share_ != 0 && random_.Fraction() < share_);
     if (present) return {DigitKey::Present(number), number, true};
-    // The one behind the last key is out of range, and would flatter.
+    // The absent key after the last present key is out of range and would look too fast.
     if (number == last_) number = 0;
     return {DigitKey::Absent(number), number, false};
   }
@@ -75,7 +75,7 @@ class Questions {
   const double share_;
 };
 
-// A get with its answer checked.
+// A get that checks its answer.
 absl::Status CheckedGet(const Subject& subject, const Questions::Question& question) {
   std::string_view value;
   const Reader::Answer answer = subject.reader->Get(question.key, &value);
@@ -135,7 +135,7 @@ class MultiGetLoop : public Loop {
   std::vector<std::optional<std::string_view>> values_;
 };
 
-// That a cursor stands at this number, which is there.
+// Checks that a cursor is at this number, which is present.
 absl::Status CheckAt(const Subject& subject, Cursor* cursor, uint64_t number) {
   const DigitKey key = DigitKey::Present(number);
   if (!cursor->Valid()) {
@@ -148,7 +148,7 @@ absl::Status CheckAt(const Subject& subject, Cursor* cursor, uint64_t number) {
   return absl::OkStatus();
 }
 
-// Each with a cursor of its own, as who asks for a range makes it.
+// Each seek uses a new cursor, like a program that reads a range.
 class SeekLoop : public Loop {
  public:
   SeekLoop(const Subject& subject, const Orders& orders, const Start& start)
@@ -174,8 +174,7 @@ class SeekLoop : public Loop {
   Circle circle_;
 };
 
-// Over everything, once; of every 64th entry the key and the value are checked, and the number of
-// all.
+// Visits everything once; checks the key and value of every 64th entry, and the number of entries.
 class ScanLoop : public Loop {
  public:
   ScanLoop(const Subject& subject, bool forward)
@@ -381,8 +380,8 @@ class YcsbLoop : public Loop {
     return absl::OkStatus();
   }
 
-  // The newer the likelier: as far behind the newest as some rank of 1 / r, which is what the
-  // zipfian is but for its theta.
+  // Newer numbers are more likely: the distance from the newest has probability proportional to 1 /
+  // r, a Zipf distribution except for its theta.
   uint64_t Latest() {
     const auto size = static_cast<double>(subject_.contents->size());
     const auto back = static_cast<uint64_t>(std::pow(size, random_.Fraction())) - 1;

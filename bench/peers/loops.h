@@ -1,5 +1,5 @@
-// The loop of one thread over a store in one workload, some operations at a time, with every answer
-// checked.
+// One thread's loop over a store in one workload.  Each step makes some operations and checks every
+// answer.
 #ifndef TRELLIS_BENCH_PEERS_LOOPS_H_
 #define TRELLIS_BENCH_PEERS_LOOPS_H_
 
@@ -19,9 +19,9 @@ namespace bench::peers {
 // Nanoseconds; buckets are less than 0.8 % wide.
 using Histogram = lsm::BasicHistogram<7>;
 
-// The orders from which all loops over stores of one size draw.
+// The orders that all loops over stores of one size use.
 struct Orders {
-  Numbers random;   // all, each once
+  Numbers random;   // each number once
   Numbers zipfian;  // draws
 };
 
@@ -30,17 +30,17 @@ class Loop {
  public:
   virtual ~Loop() = default;
 
-  // Makes some operations, and returns how many.  0: all are done.
+  // Makes some operations and returns how many.  0: all are done.
   virtual absl::StatusOr<uint64_t> Step() = 0;
 };
 
-// The place in the orders where a loop begins: in one round all stores begin at the same place.
+// The place in the orders where a loop begins.  In one round all stores begin at the same place.
 struct Start {
   uint64_t seed = 1;
   int thread = 0;
 };
 
-// The store that a loop works on.  `reader` and `contents` belong to the store.
+// The store that a loop uses.  `reader` and `contents` belong to it.
 struct Subject {
   Peer* peer;
   Reader* reader;
@@ -58,21 +58,20 @@ std::unique_ptr<Loop> NewReadLoop(const TaskInfo& task, const Subject& subject,
 
 // Writes each number of `order` once: new ones, or once more.
 std::unique_ptr<Loop> NewPutLoop(const Subject& subject, const Numbers& order);
-// The same so many times over, with the nanoseconds of each put.  What it wrote, it tells the
-// subject's contents.
+// The same, `passes` times, recording the nanoseconds of each put.  Updates the subject's contents.
 std::unique_ptr<Loop> NewTimedPutLoop(const Subject& subject, const Numbers& order, int passes,
                                       Histogram* nanos);
-// Deletes the numbers of `order` whose remainder by `parts` is `part`.
+// Deletes the numbers of `order` that leave remainder `part` when divided by `parts`.
 std::unique_ptr<Loop> NewDeleteLoop(const Subject& subject, const Numbers& order, uint64_t parts,
                                     uint64_t part);
 
-// Gets while another thread writes; checks that values are none but those that may be there.
+// Gets while another thread writes; checks that each value is one that may be in the store.
 std::unique_ptr<Loop> NewGetBesideWriterLoop(const Subject& subject, const Orders& orders,
                                              const Start& start);
 
-// YCSB's core workload of that letter, `operations` of it:
+// `operations` operations of YCSB's core workload with that letter:
 //   A half reads, half updates     B 95 % reads, 5 % updates      C reads
-//   D 95 % reads of what is new, 5 % inserts     E 95 % scans, 5 % inserts
+//   D 95 % reads of recent keys, 5 % inserts     E 95 % scans, 5 % inserts
 //   F half reads, half read-modify-write
 // An update writes the whole value.
 std::unique_ptr<Loop> NewYcsbLoop(char letter, const Subject& subject, const Orders& orders,

@@ -1,5 +1,4 @@
-// peers_bench: Trellis beside LevelDB and RocksDB, as Debian packages them.  bench/README.md
-// explains it.
+// peers_bench: compares Trellis with Debian's LevelDB and RocksDB.  bench/README.md explains it.
 #include <string>
 #include <utility>
 #include <vector>

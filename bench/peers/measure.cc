@@ -25,11 +25,11 @@ struct Outcome {
   uint64_t operations = 0;
 };
 
-// `ended`: some loop has failed, so that this one need not go on.
+// `ended`: another loop has failed, so this one may stop.
 Outcome RunOne(Loop* loop, std::optional<double> seconds, std::atomic<bool>* ended) {
   Outcome outcome;
   const SteadyClock::time_point begin = SteadyClock::now();
-  // Relaxed: it orders nothing, and a step more does no harm.
+  // Relaxed: orders nothing, and one step more does no harm.
   while (!ended->load(std::memory_order_relaxed)) {
     const absl::StatusOr<uint64_t> done = loop->Step();
     if (!done.ok()) {

@@ -11,7 +11,7 @@ namespace {
 class NothingReader : public Reader {
  public:
   NothingReader(const Contents* contents, size_t kept) : contents_(*contents), kept_(kept) {
-    answers_.reserve(kept);  // short values lie within, and views of them are handed out
+    answers_.reserve(kept);  // short values are stored inline, and views of them are returned
   }
 
   Answer Get(std::string_view key, std::string_view* value) override {
@@ -61,7 +61,7 @@ class NothingPeer : public Peer {
   absl::Status Open(const std::string&, const PeerSettings&, Begin) override { return {}; }
   absl::Status Close() override { return {}; }
   absl::Status Put(std::string_view, std::string_view value) override {
-    asm volatile("" : : "r"(value.data()) : "memory");  // it is to be made
+    asm volatile("" : : "r"(value.data()) : "memory");  // the value must be computed
     return {};
   }
   absl::Status Delete(std::string_view) override { return {}; }

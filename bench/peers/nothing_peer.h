@@ -1,8 +1,7 @@
-// A store that does nothing: what is left of a loop's time are the loop's own costs.
+// A store that does nothing: a loop over it measures the loop's own overhead.
 //
-// Its readers answer rightly, from answers that they have made before: the first `kept` gets are
-// recorded, and given again in the same order from then on.  So a loop over it must ask for the
-// same keys again and again, so many each time.
+// Its readers give right answers, recorded earlier: the first `kept` gets are recorded, then
+// repeated in the same order.  So a loop over it must ask for the same `kept` keys again and again.
 #ifndef TRELLIS_BENCH_PEERS_NOTHING_PEER_H_
 #define TRELLIS_BENCH_PEERS_NOTHING_PEER_H_
 
@@ -14,7 +13,7 @@
 
 namespace bench::peers {
 
-// For values as `contents` (which outlives it) holds them.
+// Returns the values that `contents` expects; `contents` must outlive it.
 std::unique_ptr<Peer> NewNothingPeer(const Contents* contents, size_t kept);
 
 }  // namespace bench::peers

@@ -15,7 +15,7 @@ namespace bench::peers {
 namespace {
 
 // Half of a value is compressible.
-constexpr double kTableBytes = 0.65;  // of a byte of the user's
+constexpr double kTableBytes = 0.65;  // per user byte
 
 double MedianOf(std::vector<double> values) { return SpreadOf(std::move(values)).median; }
 

@@ -15,7 +15,7 @@ PacedWriter::PacedWriter(const Subject& subject, const Numbers& order, double pu
 PacedWriter::~PacedWriter() { Stop().IgnoreError(); }
 
 absl::Status PacedWriter::Stop() {
-  // Relaxed: it orders nothing; what the thread did is seen after join.
+  // Relaxed: orders nothing; join makes the thread's work visible.
   stopping_.store(true, std::memory_order_relaxed);
   if (thread_.joinable()) thread_.join();
   return status_;

@@ -1,4 +1,4 @@
-// Writes beside a measurement, at the same pace whatever the store: a faster one is not to be
+// Writes during a measurement, at the same pace for every store: a faster store must not be
 // punished by more writes.
 #ifndef TRELLIS_BENCH_PEERS_PACED_WRITER_H_
 #define TRELLIS_BENCH_PEERS_PACED_WRITER_H_
@@ -15,16 +15,17 @@ namespace bench::peers {
 
 class PacedWriter {
  public:
-  // Begins at once: overwrites the numbers of `order`, which are there, over and over.
+  // Begins at once: overwrites the numbers of `order`, which are present, in a loop.
   PacedWriter(const Subject& subject, const Numbers& order, double puts_per_second);
   ~PacedWriter();
   PacedWriter(const PacedWriter&) = delete;
   PacedWriter& operator=(const PacedWriter&) = delete;
 
-  // Of fewer puts it is not said that a store is too slow: the scheduler of a busy machine may be.
+  // With fewer puts a store is not called too slow, because a busy machine's scheduler may be the
+  // cause.
   static constexpr uint64_t kPutsToJudge = 1000;
 
-  // The first error; ResourceExhausted if the store could not keep the pace by half.
+  // The first error; ResourceExhausted if the store reached less than half of the pace.
   absl::Status Stop();
 
  private:
@@ -34,7 +35,7 @@ class PacedWriter {
   const Numbers& order_;
   const double puts_per_second_;
   std::atomic<bool> stopping_{false};
-  absl::Status status_;  // of the thread, until it is joined
+  absl::Status status_;  // written by the thread; read after it is joined
   std::thread thread_;
 };
 

@@ -1,4 +1,5 @@
-// One interface over the stores that are compared: each behind the calls that its makers recommend.
+// One interface over the compared stores.  Each is used through the calls that its makers
+// recommend.
 #ifndef TRELLIS_BENCH_PEERS_PEER_H_
 #define TRELLIS_BENCH_PEERS_PEER_H_
 
@@ -15,19 +16,19 @@
 
 namespace bench::peers {
 
-// What is the same for all of them.
+// Settings common to all stores.
 struct PeerSettings {
   uint64_t write_buffer_bytes = uint64_t{64} << 20;
   uint64_t block_cache_bytes = 0;
   uint64_t block_bytes = 4096;
-  uint64_t table_bytes = 0;   // at which another table is begun; 0: each store's default
-  int bits_per_key = 10;      // of the filters of those that are told bits
-  double target_fpp = 0.01;   // of the filters of those that are told a probability
+  uint64_t table_bytes = 0;   // size at which a table ends; 0: the store's default
+  int bits_per_key = 10;      // for stores that take bits
+  double target_fpp = 0.01;   // for stores that take a probability
   bool direct_reads = false;  // past the page cache of the system
-  bool counts_reads = false;  // so that data_block_reads() tells something, where that costs time
+  bool counts_reads = false;  // makes data_block_reads() work where counting costs time
 };
 
-// Walks a store in the order of its keys, as of when it was made.  Threads: one.
+// Iterates over a snapshot of a store in key order.  Threads: one.
 class Cursor {
  public:
   virtual ~Cursor() = default;
@@ -35,29 +36,29 @@ class Cursor {
   virtual void SeekToFirst() = 0;
   virtual void SeekToLast() = 0;
   virtual void Seek(std::string_view key) = 0;
-  // Only if Valid(), like what follows.
+  // REQUIRES here and below: Valid().
   virtual void Next() = 0;
   virtual void Prev() = 0;
   virtual bool Valid() = 0;
-  // Good until the cursor moves.
+  // Valid until the cursor moves.
   virtual std::string_view key() = 0;
   virtual std::string_view value() = 0;
-  // Why it is not valid, if that is an error.
+  // The error that made the cursor invalid, or OK.
   virtual absl::Status status() = 0;
 };
 
-// One thread's way to look into an open store; must not outlive its being open.
+// One thread's access to an open store; must not outlive its being open.
 class Reader {
  public:
   enum class Answer { kFound, kAbsent, kError };
 
   virtual ~Reader() = default;
 
-  // `value` is good until the next call.  After kError, error() tells why.
+  // `value` is valid until the next call.  After kError, error() has the reason.
   virtual Answer Get(std::string_view key, std::string_view* value) = 0;
 
-  // All of them in one call; values, as many as keys, are good until the next one.  Unimplemented
-  // where the store has no such call.
+  // Looks up all keys in one call; `values` has as many elements as `keys`, valid until the next
+  // call.  Unimplemented if the store has no such call.
   virtual absl::Status MultiGet(std::span<const std::string_view> keys,
                                 std::vector<std::optional<std::string_view>>* values) = 0;
 
@@ -69,31 +70,31 @@ class Reader {
   absl::Status error_;
 };
 
-// What a store tells of itself; nullopt: it does not.
+// The store's own figures; nullopt: not reported.
 struct PeerFigures {
-  std::optional<uint64_t> sorted_runs;  // tables of level 0, and levels below that hold any
+  std::optional<uint64_t> sorted_runs;  // tables of level 0, and deeper levels that hold any
   std::optional<uint64_t> table_bytes;
   std::optional<uint64_t> filter_bytes;  // in memory, of all tables
   std::optional<uint64_t> tables;
 };
 
-// Grammar: (Open use* Close)*.  Threads: one, but for Put, Delete and NewReader.
+// Call order: (Open use* Close)*.  Threads: one, except for Put, Delete and NewReader.
 class Peer {
  public:
   virtual ~Peer() = default;
 
   // "RocksDB 7.8"
   virtual std::string name() const = 0;
-  // Whether it is another one of the first store's: measured beside it where that tells something,
-  // and not among those that it is compared with.
+  // True if this is a variant of the first store.  It is measured where that is informative, and
+  // takes no part in the comparison.
   virtual bool is_variant() const { return false; }
-  // What is particular about it: compression, filter, where it departs from the settings.
+  // Its peculiarities: compression, filter, deviations from the settings.
   virtual std::string details() const = 0;
-  // Whether it can read past the page cache, and answer many keys at once.
+  // True if it can read past the page cache, and look up many keys in one call.
   virtual bool has_direct_reads() const = 0;
   virtual bool has_multi_get() const = 0;
 
-  // A store in `directory`: a new, empty one in place of what is there, or the one that is there.
+  // Opens a store in `directory`: a new, empty one that replaces the old, or the existing one.
   enum class Begin { kAnew, kAsItIs };
   virtual absl::Status Open(const std::string& directory, const PeerSettings& settings,
                             Begin begin) = 0;
@@ -101,24 +102,24 @@ class Peer {
 
   virtual absl::Status Put(std::string_view key, std::string_view value) = 0;
   virtual absl::Status Delete(std::string_view key) = 0;
-  // Waits until no work in the background is running or due.
+  // Waits until no background work is running or due.
   virtual absl::Status WaitUntilQuiet() = 0;
-  // Merges all there is into one sorted run.
+  // Merges everything into one sorted run.
   virtual absl::Status CompactAll() = 0;
 
   virtual std::unique_ptr<Reader> NewReader() = 0;
 
-  // Data blocks read from files since it was opened, if the settings asked to count them; nullopt
-  // where the store does not tell.
+  // Data blocks read from files since the store was opened, if the settings asked to count them;
+  // nullopt if the store does not count.
   virtual std::optional<uint64_t> data_block_reads() = 0;
-  // Bytes of tables read from files since it was opened, by the store's own count; nullopt: the
-  // kernel's count of what calls read tells them.  Of reads through a ring that knows nothing.
+  // Table bytes read from files since the store was opened, by its own count.  nullopt: use the
+  // kernel's count of read calls, which excludes reads through io_uring.
   virtual std::optional<uint64_t> table_bytes_read() { return std::nullopt; }
   virtual absl::StatusOr<PeerFigures> Figures() = 0;
 };
 
 std::unique_ptr<Peer> NewTrellisPeer();
-// With as many filter bits a key as the others have, but spread over the levels.
+// The same filter bits per key as the others, but spread over the levels.
 std::unique_ptr<Peer> NewTrellisByLevelPeer();
 std::unique_ptr<Peer> NewLevelDbPeer();
 std::unique_ptr<Peer> NewRocksDbPeer();

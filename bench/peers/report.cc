@@ -78,7 +78,7 @@ Report ReportOf(const Results& results) {
   report.text = ToText(results);
   report.page = PageOf(results);
   report.excerpts = {{"peers", ExcerptOf(results)},
-                     {"goals", Fenced(ToText(GoalsTable(results)))}};  // of README.md
+                     {"goals", Fenced(ToText(GoalsTable(results)))}};  // for README.md
   report.interrupted = results.interrupted;
   return report;
 }

@@ -26,7 +26,7 @@ std::string PlaceOf(const Cell& cell) {
   return lsm::Concat(cell.size.name(), ", ", NameOf(cell.state), ", cache ", NameOf(cell.cache));
 }
 
-// Columns of a figure for each store.
+// Adds a column for each store.
 void AddStores(const Results& results, const char* unit, bool with_spread, Table* table) {
   for (const auto& [name, details] : results.stores) {
     table->columns.push_back({name, lsm::Concat(name, ", ", unit), true});

@@ -1,4 +1,4 @@
-// What a comparison has found: per cell, store and round, and what is said of it.
+// The results of a comparison by cell, store and round, and the report's tables.
 #ifndef TRELLIS_BENCH_PEERS_RESULTS_H_
 #define TRELLIS_BENCH_PEERS_RESULTS_H_
 
@@ -20,43 +20,43 @@ namespace bench::peers {
 
 // One measurement.
 struct Sample {
-  double micros = 0;      // an operation, of all threads together
+  double micros = 0;      // per operation, over all threads
   double cpu_micros = 0;  // of all threads of the process
-  // Of tasks that write: until nothing runs or is due in the background any more, and the bytes
-  // handed to the system until then by the bytes of keys and values written.
+  // For tasks that write: time until no background work is running or due, and bytes passed to the
+  // system until then, per byte of keys and values written.
   std::optional<double> quiet_micros, quiet_cpu_micros, write_amplification;
-  // Of tasks that read, where the cache does not hold everything: an operation's data blocks, and
-  // bytes from devices.
+  // For tasks that read with a cache that does not hold everything: data blocks and device bytes
+  // per operation.
   std::optional<double> block_reads, device_bytes;
-  // Of openings: bytes through read calls, beside the bytes from devices.
+  // For openings: bytes by read calls, besides device bytes.
   std::optional<double> read_bytes;
-  // Microseconds of single puts: kLatencyShares of them took no longer, and the longest.
+  // Microseconds of single puts: the percentiles at kLatencyShares, and the maximum.
   std::vector<double> latencies;
 };
 inline constexpr double kLatencyShares[] = {0.5, 0.99, 0.999, 0.9999, 1};
 
 struct CellResult {
   Cell cell;
-  std::vector<std::vector<Sample>> samples;  // [store][round]; a store that cannot do it has none
-  size_t rivals = SIZE_MAX;                  // the stores from here on are variants of the first
+  std::vector<std::vector<Sample>> samples;  // [store][round]; a store may lack the task
+  size_t rivals = SIZE_MAX;  // the stores from this index on are variants of the first
 
   bool has(size_t store) const { return !samples[store].empty(); }
   Spread Micros(size_t store) const;
-  // Median over the rounds, nullopt if any round lacks it.
+  // The median over the rounds; nullopt if any round lacks the value.
   template <typename Value>
   std::optional<double> Median(size_t store, Value Sample::*member) const;
-  // The first store by the best of the others, round by round: what slows the machine for a while
-  // slows them all.  nullopt without others.
+  // The first store's time divided by the best of the others', round by round, so that a slow phase
+  // of the machine affects both.  nullopt without others.
   std::optional<Spread> Ratio() const;
 };
 
-// What a store was like when it was looked into.
+// The shape of the stores when they were read.
 struct Shape {
   DataSize size;
   State state = State::kFresh;
   std::vector<PeerFigures> figures;  // by store
-  // By store, when all measurements were made: a store may do work in the background for its
-  // readers.  Empty: none were made of this state.
+  // By store, after all measurements: read-triggered compactions may have changed it.  Empty: this
+  // state was not measured.
   std::vector<std::optional<uint64_t>> runs_after;
 
   std::optional<uint64_t> RunsAfter(size_t store) const {
@@ -74,33 +74,33 @@ struct Results {
   std::vector<std::pair<std::string, std::string>> stores;  // names and details
   std::vector<CellResult> cells;
   std::vector<Shape> shapes;
-  // By task: the microseconds of each figure that the loop itself takes.
+  // By task: the loop's own share of each figure, in microseconds.
   std::vector<std::pair<std::string, double>> loop_micros;
-  bool interrupted = false;  // cells, or rounds of some, are missing
-  double seconds = 0;        // all of it
+  bool interrupted = false;  // cells, or some rounds, are missing
+  double seconds = 0;        // of the whole run
 
-  // Null if it was not measured.
+  // Null if the cell was not measured.
   const CellResult* Find(const Cell& cell) const;
 };
 
-// Those with a goal, the ones that miss theirs by most first.
+// The cells with a goal; those that miss it by most come first.
 Table GoalsTable(const Results& results);
-// The cells of a size, a state and a cache.
+// The cells of one size, state and cache.
 Table TimesTable(const Results& results, const DataSize& size, State state, Cache cache);
-// Blocks and bytes a lookup, of caches that do not hold everything.
+// Blocks and bytes per lookup, for caches that do not hold everything.
 Table ReadsTable(const Results& results);
-// Openings, each beside those of the others.
+// Openings of all stores side by side.
 Table OpeningsTable(const Results& results);
-// Of fresh stores: what their filters take, and what that spares.
+// Fresh stores: filter memory, and the reads that it saves.
 Table FiltersTable(const Results& results);
-// How long single puts took.
+// Percentiles of single puts.
 Table LatencyTable(const Results& results);
-// Two threads beside one.
+// Two threads compared with one.
 Table ThreadsTable(const Results& results);
 Table ShapesTable(const Results& results);
 Table ConditionsTable(const Results& results);
 
-// Of what was measured: the sizes, states and caches, in order.
+// A measured combination of size, state and cache.
 struct Place {
   DataSize size;
   State state;
@@ -109,7 +109,7 @@ struct Place {
 };
 std::vector<Place> PlacesOf(const Results& results);
 
-// All of it, for a terminal.
+// Everything, for a terminal.
 std::string ToText(const Results& results);
 nlohmann::ordered_json ToJson(const Results& results);
 

@@ -30,7 +30,7 @@ absl::Status ToAbsl(const rocksdb::Status& status) {
 rocksdb::Slice ToSlice(std::string_view bytes) { return {bytes.data(), bytes.size()}; }
 std::string_view ToView(const rocksdb::Slice& slice) { return {slice.data(), slice.size()}; }
 
-// Reads of tables, each block of a MultiRead as one.
+// Counts reads of tables; each block of a MultiRead counts as one.
 class CountingFile : public rocksdb::FSRandomAccessFileOwnerWrapper {
  public:
   CountingFile(std::unique_ptr<rocksdb::FSRandomAccessFile>&& file, std::atomic<uint64_t>* reads)
@@ -39,7 +39,7 @@ class CountingFile : public rocksdb::FSRandomAccessFileOwnerWrapper {
   rocksdb::IOStatus Read(uint64_t offset, size_t bytes, const rocksdb::IOOptions& options,
                          rocksdb::Slice* result, char* scratch,
                          rocksdb::IODebugContext* context) const override {
-    reads_.fetch_add(1, std::memory_order_relaxed);  // a count, which orders nothing
+    reads_.fetch_add(1, std::memory_order_relaxed);  // a counter; orders nothing
     return FSRandomAccessFileOwnerWrapper::Read(offset, bytes, options, result, scratch, context);
   }
   rocksdb::IOStatus MultiRead(rocksdb::FSReadRequest* requests, size_t count,
@@ -185,8 +185,8 @@ class RocksDbPeer : public Peer {
     return ToAbsl(db_->Delete(write_options_, ToSlice(key)));
   }
 
-  // This version has no call for it.  Each of these tells of a job until the next one does, but one
-  // look at all four takes a while, so they are to agree several times.
+  // This version has no call for it.  Each property may miss a job that starts just after it was
+  // read.  Reading all four takes a while, so they must agree several times.
   absl::Status WaitUntilQuiet() override {
     constexpr int kQuietLooks = 3;
     for (int quiet = 0; quiet < kQuietLooks; ++quiet) {
@@ -204,7 +204,7 @@ class RocksDbPeer : public Peer {
     return absl::OkStatus();
   }
 
-  // Also what is in the last level already, as the others do: so that nothing old stays.
+  // Rewrites the last level too, like the other stores, so that no obsolete data stays.
   absl::Status CompactAll() override {
     rocksdb::CompactRangeOptions options;
     options.bottommost_level_compaction = rocksdb::BottommostLevelCompaction::kForceOptimized;

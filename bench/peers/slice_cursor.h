@@ -1,4 +1,4 @@
-// A cursor over a store whose API is LevelDB's, as RocksDB's is: same names, slices, statuses.
+// A cursor over a store with LevelDB's API (RocksDB too): same names, slices, statuses.
 #ifndef TRELLIS_BENCH_PEERS_SLICE_CURSOR_H_
 #define TRELLIS_BENCH_PEERS_SLICE_CURSOR_H_
 

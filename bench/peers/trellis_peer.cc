@@ -93,7 +93,7 @@ class TrellisPeer : public Peer {
     if (by_level_) {
       options.filter_goal = lsm::FilterGoal::BitsPerKey(settings.bits_per_key);
     } else {
-      // What both others have is like it: as fast, and as large.
+      // The other stores' filters are similar: as fast and as large.
       options.filter_kind = "blocked";
       options.target_fpp = settings.target_fpp;
     }

@@ -71,7 +71,7 @@ void AddOptions(CommandLine* line, Config* config, RawArguments* raw) {
   line->AddRunOptions("keys, lookups and filters; times never repeat");
 }
 
-// Without repetitions, each where it stands first.
+// Removes repetitions; keeps each value's first place.
 template <typename Value>
 void MakeUnique(std::vector<Value>* list) {
   auto end = list->end();
@@ -79,7 +79,7 @@ void MakeUnique(std::vector<Value>* list) {
   list->erase(end, list->end());
 }
 
-// Returns a mistake, or an empty string.
+// Returns an error message, or an empty string.
 std::string Resolve(const RawArguments& raw, Config* config) {
   if (config->key_files.empty() && config->synthetic == 0)
     return "--keys FILE or --synthetic N is required";
@@ -91,7 +91,7 @@ std::string Resolve(const RawArguments& raw, Config* config) {
   MakeUnique(&config->caches);
   MakeUnique(&config->workloads);
   MakeUnique(&config->filters);
-  std::erase(config->filters, "none");  // it is always compared
+  std::erase(config->filters, "none");  // it is always in the comparison
   std::sort(config->target_fpps.rbegin(), config->target_fpps.rend());
   MakeUnique(&config->target_fpps);
   return "";

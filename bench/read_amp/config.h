@@ -26,7 +26,7 @@ struct Config : RunOptions {
   uint64_t synthetic = 0;  // number of generated keys; 0: keys come from the files
   uint64_t value_bytes = 100;
 
-  // --- what is compared, always with a store without filters ---
+  // --- the comparison, which always includes a store without filters ---
   std::vector<std::string> filters = {"standard", "blocked"};
   std::vector<double> target_fpps = {0.1, 0.01, 0.001};
   std::vector<CacheSize> caches = {CacheSize::kFits, CacheSize::kTenth, CacheSize::kNone};

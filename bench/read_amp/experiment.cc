@@ -12,14 +12,14 @@
 namespace bench {
 namespace {
 
-// Queries of a stream before it repeats itself.
+// The number of queries before a stream repeats.
 constexpr size_t kStreamLength = size_t{1} << 20;
-// A small cache is filled as far as this; then come lookups for this share of a measurement.
+// A small cache is filled up to this share; then come lookups for this share of a measurement.
 constexpr double kFilled = 0.95;
 constexpr double kWarmShare = 0.5;
-// A stream's keys for those lookups lie before those of the measurement, so that they are others.
+// The keys of those lookups come before the measurement's in a stream, so they differ.
 constexpr double kWarmKeys = kWarmShare / (1 + kWarmShare);
-// Spread of rates that is worth a warning.
+// A spread of rates above this gives a warning.
 constexpr int kRestlessPercent = 15;
 
 double SecondsSince(std::chrono::steady_clock::time_point begin) {
@@ -91,7 +91,7 @@ absl::StatusOr<Results> Experiment::Run() {
 }
 
 absl::Status Experiment::CheckRoom() const {
-  // While a compaction is under way its inputs and outputs are both there.
+  // During a compaction its inputs and outputs both exist.
   const uint64_t wanted = results_.user_bytes * (results_.stores.size() + 1);
   const std::optional<uint64_t> free = FreeBytesAt(config_.out);
   if (!free.has_value() || *free >= wanted) return absl::OkStatus();
@@ -171,9 +171,9 @@ absl::Status Experiment::ChooseCaches() {
     } else if (size == CacheSize::kTenth) {
       cache.bytes = data / 10;
       cache.note =
-          lsm::ReadableBytes(cache.bytes) + ", a tenth of the data";  // NoteFill says the rest
+          lsm::ReadableBytes(cache.bytes) + ", a tenth of the data";  // NoteFill adds the rest
     } else {
-      // Whether the file system can is known when a store is opened.
+      // Opening a store shows whether the file system supports direct I/O.
       absl::StatusOr<std::unique_ptr<lsm::DB>> db =
           OpenStore(DirectoryOf(store(0)), store(0), results_.shape, 0, true);
       if (!db.ok() && !absl::IsInvalidArgument(db.status())) return db.status();
@@ -217,7 +217,7 @@ absl::Status Experiment::MeasureRound(int round) {
                                     NameOf(results_.caches[cache].size)));
     const size_t stores = results_.stores.size();
     for (size_t i = 0; i < stores; ++i) {
-      // Back and forth, so that a machine that grows slower or faster favours none.
+      // Every second round runs backwards, so that a machine whose speed changes favours no store.
       const size_t at = round % 2 == 0 ? i : stores - 1 - i;
       const std::string directory = DirectoryOf(store(at));
       LSM_RETURN_IF_ERROR(AtStore(MeasureStore(round, cache, at), directory));
@@ -234,7 +234,7 @@ absl::StatusOr<std::unique_ptr<lsm::DB>> Experiment::OpenWarm(size_t cache, size
   LSM_ASSIGN_OR_RETURN(
       std::unique_ptr<lsm::DB> db,
       OpenStore(DirectoryOf(store(at)), store(at), results_.shape, wanted.bytes, wanted.direct));
-  // By a scan, since of absent keys few have a block read that could fill it.
+  // Filled by a scan, because lookups of absent keys rarely read a block.
   if (wanted.size != CacheSize::kNone) {
     LSM_RETURN_IF_ERROR(WarmByScan(db.get(), wanted.size == CacheSize::kFits ? 1 : kFilled));
   }
@@ -244,7 +244,7 @@ absl::StatusOr<std::unique_ptr<lsm::DB>> Experiment::OpenWarm(size_t cache, size
 absl::Status Experiment::MeasureStore(int round, size_t cache, size_t at) {
   LSM_ASSIGN_OR_RETURN(const std::unique_ptr<lsm::DB> db, OpenWarm(cache, at));
   const Budget budget = {config_.seconds, config_.lookups};
-  // Where all stores begin; how far each comes in its seconds is up to it.
+  // All stores begin here; how far each gets in its time varies.
   const uint64_t place = config_.seed + static_cast<uint64_t>(round);
   CacheResult* const cached = &results_.caches[cache];
   for (size_t w = 0; w < streams_.size(); ++w) {
@@ -266,15 +266,15 @@ absl::Status Experiment::MeasureStore(int round, size_t cache, size_t at) {
 void Experiment::NoteFill() {
   for (CacheResult& cache : results_.caches) {
     if (cache.size != CacheSize::kTenth) continue;
-    // Downwards: it is a promise.
+    // Rounded down, because it is a guarantee.
     const int percent = static_cast<int>(100 * cache.least_fill);
     cache.note +=
         lsm::Concat(", ", percent, " % full or more beforehand; misses go to the page cache");
   }
 }
 
-// A cache smaller than the data comes to hold the blocks of those few absent keys that a filter
-// lets pass, if they are asked for again and again.
+// Repeated lookups of the same absent keys would bring the blocks of those few that pass a filter
+// into a cache that is smaller than the data.
 void Experiment::LookForRepeats() {
   for (const CacheResult& cache : results_.caches) {
     if (cache.size != CacheSize::kTenth) continue;

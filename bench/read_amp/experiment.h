@@ -1,4 +1,4 @@
-// The run itself: loads the stores, checks them, measures them in rounds.
+// Runs the experiment: loads the stores, checks them, and measures them in rounds.
 #ifndef TRELLIS_BENCH_READ_AMP_EXPERIMENT_H_
 #define TRELLIS_BENCH_READ_AMP_EXPERIMENT_H_
 
@@ -13,16 +13,16 @@
 
 namespace bench {
 
-// Of each kind, stored and absent, that the check asks for; more would tell no more.
+// Limit for the stored keys, and for the absent keys, of the check; more would add nothing.
 inline constexpr uint64_t kCheckedKeysMax = 2000000;
 
-// Grammar: Run, once.
+// Call Run once.
 class Experiment {
  public:
   Experiment(const Config& config, KeySet keys);
 
-  // Stops at the first wrong answer or error.  Told to stop, it returns what it has measured, or
-  // Cancelled if that is nothing.
+  // Stops at the first wrong answer or error.  If told to stop, returns the results so far, or
+  // Cancelled if there are none.
   absl::StatusOr<Results> Run();
 
  private:
@@ -31,7 +31,7 @@ class Experiment {
 
   absl::Status CheckRoom() const;
   absl::Status LoadStores();
-  // Asks for every key once: are the answers right, and how often do the filters pass?
+  // Looks up every key once: checks the answers, and counts how often filters pass.
   absl::Status CheckStores();
   absl::Status CheckStore(StoreResult* result);
   absl::Status ChooseCaches();
@@ -41,13 +41,13 @@ class Experiment {
   absl::Status MeasureRound(int round);
   absl::Status MeasureStore(int round, size_t cache, size_t store);
   absl::StatusOr<std::unique_ptr<lsm::DB>> OpenWarm(size_t cache, size_t store);
-  // Adds to the notes how full the small cache was.
+  // Notes how full the small cache was.
   void NoteFill();
-  // Adds to the warnings what makes figures doubtful.
+  // Adds warnings about doubtful figures.
   void LookForTrouble();
   void LookForRepeats();
 
-  // Guesses, in seconds, for the progress alone.
+  // An estimate in seconds, for the progress only.
   double LoadGuess() const;
   double CheckGuess() const;
   double StoreGuess() const;
@@ -55,7 +55,7 @@ class Experiment {
   const Config& config_;
   const KeySet keys_;
   const ValueMaker values_;
-  std::vector<QueryStream> streams_;  // by Config::workloads
+  std::vector<QueryStream> streams_;  // in the order of Config::workloads
   Results results_;
   std::unique_ptr<Progress> progress_;
 };

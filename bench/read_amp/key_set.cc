@@ -13,12 +13,13 @@
 namespace bench {
 namespace {
 
-// One key in so many is left out of the stores when no absent keys are given.
+// One key in this many is not stored if no absent keys are given.
 constexpr uint64_t kHeldOut = 5;
 
 using KeyIndex = std::unordered_set<std::string_view>;
 
-// The lines of `bytes` without their ends ("\n" or "\r\n"), empty ones counted and left out.
+// Adds the lines of `bytes` without their ends ("\n" or "\r\n").  Empty lines are counted and left
+// out.
 absl::Status AddLines(const std::string& path, std::string_view bytes,
                       std::vector<std::string_view>* lines, uint64_t* empty_lines) {
   uint64_t number = 0;
@@ -40,7 +41,7 @@ absl::Status AddLines(const std::string& path, std::string_view bytes,
   return absl::OkStatus();
 }
 
-// The files' bytes, which the lines point into.
+// The bytes of the files; the lines point into them.
 struct Lines {
   std::vector<std::string> files;
   std::vector<std::string_view> lines;
@@ -64,7 +65,7 @@ std::string Joined(const std::vector<std::string>& paths) {
   return out;
 }
 
-// Leaves each line once, at its first place; returns how many went.
+// Keeps the first of equal lines; returns the number of removed ones.
 uint64_t RemoveDuplicates(std::vector<std::string_view>* lines, KeyIndex* index) {
   const size_t before = lines->size();
   index->reserve(before);
@@ -76,7 +77,8 @@ void AddShuffled(const std::vector<std::string_view>& keys, uint64_t seed, KeyLi
   for (const uint64_t i : Shuffled(keys.size(), seed)) list->Add(keys[static_cast<size_t>(i)]);
 }
 
-// Keeps those between the least and the greatest of `stored`; returns how many went.
+// Keeps the lines between the least and the greatest of `stored`; returns the number of removed
+// ones.
 uint64_t KeepInside(const std::vector<std::string_view>& stored,
                     std::vector<std::string_view>* absent) {
   const auto ends = std::minmax_element(stored.begin(), stored.end());

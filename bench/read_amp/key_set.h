@@ -1,4 +1,4 @@
-// Which keys are stored and which are only asked for.
+// Chooses the stored keys and the absent keys.
 #ifndef TRELLIS_BENCH_READ_AMP_KEY_SET_H_
 #define TRELLIS_BENCH_READ_AMP_KEY_SET_H_
 
@@ -11,24 +11,24 @@
 
 namespace bench {
 
-// What became of the lines of the files.
+// What happened to the lines of the files.
 struct KeyReport {
   std::string source;  // "words.txt", "synthetic, 16 bytes"
   std::string absent_source;
   uint64_t empty_lines = 0;        // left out, in all files
   uint64_t duplicates = 0;         // left out of the stored keys
-  uint64_t absent_duplicates = 0;  // left out of the absent keys: there more than once
+  uint64_t absent_duplicates = 0;  // left out of the absent keys: repeated
   uint64_t absent_stored = 0;      //   are stored keys
   uint64_t absent_outside = 0;     //   are below the least or above the greatest stored key
 };
 
 struct KeySet {
-  KeyList stored;  // distinct, in the order in which they are to be written (random)
+  KeyList stored;  // distinct, in writing order (random)
   KeyList absent;  // distinct, none stored, each between the least and the greatest stored key
   KeyReport report;
 };
 
-// InvalidArgument if nothing, or nothing absent, is left, or a line is longer than a key may be;
+// InvalidArgument if no stored or no absent key remains, or a line is longer than a key may be;
 // Unavailable if a file cannot be read.
 absl::StatusOr<KeySet> MakeKeySet(const Config& config);
 

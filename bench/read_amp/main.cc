@@ -1,4 +1,4 @@
-// read_amp: what the filters of a store do to point lookups.
+// read_amp: the effect of a store's filters on point lookups.
 // bench/README.md explains it.
 #include "bench/read_amp/report.h"
 

@@ -20,8 +20,8 @@ using Histogram = lsm::BasicHistogram<7>;
 using SteadyClock = std::chrono::steady_clock;
 
 constexpr uint64_t kGroup = 16;             // lookups between two readings of the clock
-constexpr int kTrialGroups = 7;             // that tell whether lookups are slow
-constexpr double kSlowLookupNanos = 10000;  // beside which a reading of the clock is nothing
+constexpr int kTrialGroups = 7;             // to find out whether lookups are slow
+constexpr double kSlowLookupNanos = 10000;  // above this a reading of the clock is negligible
 constexpr double kTimedShare = 0.4;         // of a measurement of fast lookups
 
 double NanosBetween(SteadyClock::time_point from, SteadyClock::time_point to) {
@@ -36,7 +36,7 @@ class Phase {
   uint64_t lookups() const { return lookups_; }
   double nanos() const { return nanos_; }
 
-  // Looks up in groups, and reads the clock between them.
+  // Looks up in groups, and reads the clock between groups.
   absl::Status RunUntimed(const Budget& budget) {
     return Run(budget, [this](uint64_t group) -> absl::Status {
       for (uint64_t i = 0; i < group; ++i) LSM_RETURN_IF_ERROR(Lookup());
@@ -44,7 +44,7 @@ class Phase {
     });
   }
 
-  // One by one, each into the histogram.
+  // Looks up one by one, each time into the histogram.
   absl::Status RunTimed(const Budget& budget, Histogram* histogram) {
     return Run(budget, [this, histogram](uint64_t group) -> absl::Status {
       SteadyClock::time_point before = SteadyClock::now();
@@ -151,7 +151,7 @@ absl::Status WarmByLookups(lsm::DB* db, QueryStream* stream, const ValueMaker& v
 }
 
 absl::Status WarmByScan(lsm::DB* db, double share) {
-  constexpr uint64_t kEntries = 16384;  // between two looks at the cache
+  constexpr uint64_t kEntries = 16384;  // between two checks of the cache
   const std::unique_ptr<lsm::Iterator> iterator = db->NewIterator();
   uint64_t read = 0;
   for (iterator->SeekToFirst(); iterator->Valid(); iterator->Next()) {

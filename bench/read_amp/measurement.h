@@ -1,4 +1,4 @@
-// One measurement: one store, one cache, one workload, once.
+// One measurement: one store, one cache, one workload, one round.
 #ifndef TRELLIS_BENCH_READ_AMP_MEASUREMENT_H_
 #define TRELLIS_BENCH_READ_AMP_MEASUREMENT_H_
 
@@ -16,7 +16,7 @@ namespace bench {
 
 inline constexpr std::array<double, 4> kPercentiles = {0.5, 0.95, 0.99, 0.999};
 
-// Timed lookups of which a percentile is worth its name: two lie beyond it.
+// The timed lookups that a percentile needs: two lie beyond it.
 constexpr uint64_t TimedLookupsFor(double percentile) {
   return static_cast<uint64_t>(2 / (1 - percentile) + 0.5);
 }
@@ -24,12 +24,12 @@ constexpr uint64_t TimedLookupsFor(double percentile) {
 struct Measurement {
   uint64_t lookups = 0;
   double lookups_per_second = 0;
-  uint64_t timed_lookups = 0;                            // those that the percentiles are of
+  uint64_t timed_lookups = 0;                            // the lookups behind the percentiles
   std::array<double, kPercentiles.size()> latency_us{};  // at kPercentiles
-  lsm::LevelStatistics counted;                          // what the store counted meanwhile
+  lsm::LevelStatistics counted;                          // by the store in that time
 };
 
-// How long a measurement takes: so many lookups, exactly, if that is set; else the seconds.
+// The length of a measurement: exactly `lookups` if set; otherwise the seconds.
 struct Budget {
   double seconds = 0;
   uint64_t lookups = 0;
@@ -41,26 +41,28 @@ struct Budget {
 absl::Status CheckedGet(lsm::DB* db, const QueryStream::Query& query, const ValueMaker& values,
                         lsm::PinnedValue* value);
 
-// Lookups from the stream.  The first 112 count for nothing: they tell whether lookups are slow.
-// The rate comes from lookups between which no clock is read, except every 16; the percentiles from
-// lookups that are timed one by one, unless a lookup takes so long that reading the clock does not
-// matter: then they are the same ones.
+// Measures lookups from the stream.
+//
+// - The first 112 lookups do not count; they show whether lookups are slow.
+// - The rate comes from lookups with one clock reading per 16.
+// - The percentiles come from lookups that are timed one by one.  Slow lookups, beside which
+//   reading the clock is negligible, serve for both.
 absl::StatusOr<Measurement> Measure(lsm::DB* db, QueryStream* stream, const ValueMaker& values,
                                     const Budget& budget);
 
-// Whether lookups are slow beside a reading of the clock, from what some groups of 16 took.  By the
-// median: the processor may be taken away during a group or two.
+// True if lookups are slow compared with a reading of the clock, by the times of some groups of 16.
+// Uses the median, because a group or two may be descheduled.
 bool LookupsAreSlow(std::vector<double> group_nanos);
 
 // Looks up without measuring.
 absl::Status WarmByLookups(lsm::DB* db, QueryStream* stream, const ValueMaker& values,
                            const Budget& budget);
 
-// Reads blocks into the cache, from the first on, until so much of its budget is in use or there
-// are no more.
+// Reads blocks into the cache, from the first one on, until this share of its budget is used or no
+// block is left.
 absl::Status WarmByScan(lsm::DB* db, double share);
 
-// The share of the block cache's budget that is in use; 0 without a cache.
+// The used share of the block cache's budget; 0 without a cache.
 double CacheFill(lsm::DB* db);
 
 }  // namespace bench

@@ -12,9 +12,9 @@
 namespace bench {
 namespace {
 
-// What absent keys cost with the least cache that was measured, wherever it stands in the list: of
-// the store with the default target if it is there and has the kind that upper levels get, else of
-// the last one.
+// The cell for the headline: absent keys with the smallest measured cache.  Its store has the
+// default target and the kind of the upper levels if such a store was measured; otherwise it is the
+// last one.
 const Cell* HeadlineCell(const Results& results) {
   const lsm::Options defaults;
   const auto is_default = [&](const Cell* cell) {
@@ -25,7 +25,7 @@ const Cell* HeadlineCell(const Results& results) {
   const Cell* chosen = nullptr;
   for (const Cell& cell : results.cells) {
     if (cell.workload != Workload::kAbsent || cell.store == 0) continue;
-    // CacheSize goes from the largest to none.
+    // CacheSize is ordered from the largest to none.
     const CacheSize size = results.caches[cell.cache].size;
     const CacheSize least = chosen == nullptr ? size : results.caches[chosen->cache].size;
     if (size < least || (size == least && is_default(chosen))) continue;
@@ -34,7 +34,7 @@ const Cell* HeadlineCell(const Results& results) {
   return chosen;
 }
 
-// The figures that most readers come for, in a sentence.
+// The most important figures in a sentence.
 std::string Headline(const Results& results) {
   const Cell* cell = HeadlineCell(results);
   if (cell == nullptr || !results.AvoidedIo(*cell).has_value()) return "";
@@ -43,7 +43,7 @@ std::string Headline(const Results& results) {
   char saved[32];
   std::snprintf(saved, sizeof saved, "%.2f %%", *results.AvoidedIo(*cell));
   const CacheSize cache = results.caches[cell->cache].size;
-  // Where everything is cached nothing is read, so no I/O is avoided either.
+  // With everything cached nothing is read, so no I/O is avoided either.
   const bool all_cached = cache == CacheSize::kFits;
   return lsm::Concat(
       "A lookup of an absent key ", all_cached ? "looks into " : "reads ",

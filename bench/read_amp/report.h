@@ -10,7 +10,7 @@ namespace bench {
 
 Report ReportOf(const Results& results);
 
-// Makes the keys, measures, and reports.
+// Makes the keys, measures, and makes the report.
 absl::StatusOr<Report> Run(const Config& config);
 
 }  // namespace bench

@@ -1,6 +1,6 @@
-// What a run of read_amp found out, and what follows from it.
+// The results of a run of read_amp, and figures derived from them.
 //
-// bench/README.md says what each figure means and by what formula it is made.
+// bench/README.md explains each figure and its formula.
 #ifndef TRELLIS_BENCH_READ_AMP_RESULTS_H_
 #define TRELLIS_BENCH_READ_AMP_RESULTS_H_
 
@@ -22,8 +22,8 @@ namespace bench {
 struct StoreResult {
   StoreConfig config;
   double load_seconds = 0;
-  lsm::Statistics shape;   // taken when it was opened: levels, bytes, filters
-  uint64_t questions = 0;  // asked to filters about keys that their table does not hold
+  lsm::Statistics shape;   // taken after opening: levels, bytes, filters
+  uint64_t questions = 0;  // filter queries for keys that their table does not hold
   uint64_t false_positives = 0;
 
   double observed_fpp() const;
@@ -35,7 +35,7 @@ struct CacheResult {
   uint64_t bytes = 0;
   bool direct = false;
   std::string note;       // "64.0 MiB, twice the data, and every block is in it beforehand"
-  double least_fill = 1;  // share of its bytes in use when a measurement began; 0 without a cache
+  double least_fill = 1;  // used share of its bytes when a measurement began; 0 without a cache
 };
 
 struct Cell {
@@ -45,16 +45,16 @@ struct Cell {
   std::vector<Measurement> rounds;
 
   uint64_t lookups() const;
-  uint64_t timed_lookups() const;  // of the round that timed fewest
+  uint64_t timed_lookups() const;  // in the round with the fewest
   Spread lookups_per_second() const;
-  // Of an index into kPercentiles.  Null if a round timed too few lookups for it.
+  // By index into kPercentiles.  Null if a round timed too few lookups for it.
   std::optional<Spread> latency_us(size_t percentile) const;
-  // What the store counted in all rounds, and that for a lookup.
+  // The store's count over all rounds, and per lookup.
   uint64_t Sum(uint64_t lsm::LevelStatistics::*field) const;
   double PerLookup(uint64_t lsm::LevelStatistics::*field) const;
-  double blocks_touched() const;    // a lookup, from cache or file
-  double blocks_from_file() const;  // a lookup
-  // A lookup: of data blocks, and of partitions of filters and indexes.
+  double blocks_touched() const;    // per lookup, from cache or file
+  double blocks_from_file() const;  // per lookup
+  // Per lookup: data blocks, and partitions of filters and indexes.
   double bytes_from_file() const;
 };
 
@@ -66,20 +66,20 @@ struct Results {
   StoreShape shape;
   std::vector<StoreResult> stores;
   std::vector<CacheResult> caches;
-  std::vector<Cell> cells;   // by cache, workload, store
-  bool interrupted = false;  // cells, or rounds of some, are missing
+  std::vector<Cell> cells;   // ordered by cache, workload, store
+  bool interrupted = false;  // cells, or some rounds, are missing
   double seconds = 0;
-  // What a reader of the figures has to know, each a sentence.
+  // Sentences that a reader of the figures must know.
   std::vector<std::string> warnings;
 
   const Cell* Find(size_t store, size_t cache, Workload workload) const;
 
-  // The data blocks a lookup by which stores are compared: those read from files; where everything
-  // is cached, those that were looked into.
+  // The data blocks per lookup by which stores are compared: blocks read from files, or blocks
+  // touched if everything is cached.
   double ComparedBlocks(const Cell& cell) const;
 
-  // Per cent of the data blocks of the store without filters that this one did without, same cache
-  // and workload.  Null for that store itself, and where it read none.
+  // The share (in per cent) of data blocks that this store avoids, compared with the store without
+  // filters at the same cache and workload.  Null for that store itself, and if it read none.
   std::optional<double> AvoidedIo(const Cell& cell) const;
 };
 

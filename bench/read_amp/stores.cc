@@ -47,7 +47,7 @@ uint64_t UserBytes(const KeySet& keys, const Config& config) {
 }
 
 StoreShape ShapeFor(uint64_t entries, uint64_t user_bytes) {
-  // With four tables a compaction of level 0, 4 n + 2 flushes leave two tables there.
+  // A compaction takes four tables of level 0, so 4 n + 2 flushes leave two there.
   constexpr uint64_t kFlushesMin = 34;
   constexpr uint64_t kFlushBytesMax = 48 * kMiB;
   uint64_t flushes = std::max(kFlushesMin, user_bytes / kFlushBytesMax + 1);
@@ -56,11 +56,11 @@ StoreShape ShapeFor(uint64_t entries, uint64_t user_bytes) {
   StoreShape shape;
   shape.flushes = std::min(flushes, std::max<uint64_t>(1, entries));
   shape.entries_per_flush = (entries + shape.flushes - 1) / shape.flushes;
-  // Values shrink to about half in the files.
+  // Values compress to about half in the files.
   const uint64_t file_bytes = user_bytes * 6 / 10;
   shape.level1_bytes = std::clamp<uint64_t>(file_bytes / 30, 64 * kKiB, 256 * kMiB);
   shape.table_bytes = std::clamp<uint64_t>(file_bytes / 64, 64 * kKiB, 64 * kMiB);
-  // Never reached: the flushes come first.
+  // Never reached, because Flush is called earlier.
   const uint64_t flush_bytes = user_bytes / shape.flushes + 128 * shape.entries_per_flush;
   shape.write_buffer_bytes = std::clamp<uint64_t>(2 * flush_bytes + kMiB, kMiB, 1024 * kMiB);
   return shape;

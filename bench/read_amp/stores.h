@@ -1,4 +1,4 @@
-// The stores that are compared: what they are called, what shape they get, how they are loaded.
+// The compared stores: names, shapes, and loading.
 #ifndef TRELLIS_BENCH_READ_AMP_STORES_H_
 #define TRELLIS_BENCH_READ_AMP_STORES_H_
 
@@ -20,23 +20,23 @@ struct StoreConfig {
   std::string filter_kind;  // "none", "standard", "blocked"
   double target_fpp = 0;    // 0 for "none"
 
-  // "none", "blocked-0.01": also the name of its directory.
+  // "none", "blocked-0.01"; also the name of its directory.
   std::string name() const;
 };
 
-// The one without filters first, then kind by kind, each with falling targets.
+// The store without filters first, then kind by kind, each with falling targets.
 std::vector<StoreConfig> StoresOf(const Config& config);
 
-// Sizes that give a store of this many bytes several runs of tables: a few new ones in level 0, and
-// three levels below, each ten times as large as the one above.
+// Sizes that give a store of this many bytes several runs: a few new tables in level 0, and three
+// deeper levels, each ten times larger than the one above.
 struct StoreShape {
-  uint64_t flushes = 0;  // the load is cut into so many equal parts
+  uint64_t flushes = 0;  // the load is cut into this many equal parts
   uint64_t entries_per_flush = 0;
   uint64_t table_bytes = 0;
   uint64_t level1_bytes = 0;
   uint64_t write_buffer_bytes = 0;
 
-  // In two parts, with `between` between them.
+  // A description in two parts, with `between` between them.
   std::string Describe(const std::string& between) const;
 };
 StoreShape ShapeFor(uint64_t entries, uint64_t user_bytes);
@@ -45,14 +45,14 @@ StoreShape ShapeFor(uint64_t entries, uint64_t user_bytes);
 uint64_t UserBytes(const KeySet& keys, const Config& config);
 
 // Replaces the store in `directory` by one with all stored keys.  Flushes after every part and
-// waits for the compactions that follow from it, so that stores with different filters get the same
-// shape, but for a table or two.  Nothing is compacted beyond that.  The same keys, configuration
-// and seed give the same tables again, and filters that err for the same keys.
+// waits for the compactions due, and compacts nothing else.  So stores with different filters get
+// the same shape, but for a table or two.  The same keys, configuration and seed give the same
+// tables, and filters that err for the same keys.
 absl::Status LoadStore(const std::string& directory, const StoreConfig& store,
                        const StoreShape& shape, const Config& config, const KeySet& keys,
                        const std::function<absl::Status(uint64_t entries)>& on_progress);
 
-// Opens it read-only, so that its shape stays what it is.
+// Opens it read-only, so its shape cannot change.
 absl::StatusOr<std::unique_ptr<lsm::DB>> OpenStore(const std::string& directory,
                                                    const StoreConfig& store,
                                                    const StoreShape& shape,

@@ -47,7 +47,7 @@ std::string LevelsOf(const StoreResult& store) {
   return out;
 }
 
-// A row a store, a column for each cache and workload.
+// A row for each store, a column for each cache and workload.
 Table Pivot(const Results& results, std::string id, std::string title,
             const std::function<std::string(const Cell&)>& text_of) {
   Table table;
@@ -102,7 +102,7 @@ Table CellTable(const Results& results, size_t cache, Workload workload) {
   return table;
 }
 
-// A row for each cell, groups apart.
+// A row for each cell, with gaps between groups.
 void AddCellRows(const Results& results, Table* table,
                  const std::function<std::vector<std::string>(const Cell&)>& figures_of) {
   for (const Cell& cell : results.cells) {
@@ -114,7 +114,7 @@ void AddCellRows(const Results& results, Table* table,
   }
 }
 
-// Lines of at most 112 columns; all but the first have so many blanks in front.
+// Breaks text into lines of at most 112 columns; all but the first begin with `indent` blanks.
 std::string Wrapped(const std::string& text, std::string line, size_t indent) {
   constexpr size_t kWidth = 112;
   std::istringstream words(text);
@@ -219,7 +219,7 @@ Table ShapeTable(const Results& results) {
 Table AvoidedTable(const Results& results) {
   Table table = Pivot(results, "avoided", "Avoided I/O, per cent",
                       [&](const Cell& cell) { return OrDash(results.AvoidedIo(cell), "%.2f"); });
-  if (!table.rows.empty()) table.rows.erase(table.rows.begin());  // the store to compare with
+  if (!table.rows.empty()) table.rows.erase(table.rows.begin());  // the store compared with
   return table;
 }
 

@@ -1,4 +1,4 @@
-// The figures of a run as tables: for the terminal, and for the page.
+// The results as tables, for the terminal and for the page.
 #ifndef TRELLIS_BENCH_READ_AMP_TABLES_H_
 #define TRELLIS_BENCH_READ_AMP_TABLES_H_
 
@@ -10,25 +10,25 @@
 
 namespace bench {
 
-// --- one row a store ---
+// --- one row for each store ---
 
 // Target, predicted and observed FPP, memory.
 Table FilterTable(const Results& results);
 // Levels and sizes.
 Table ShapeTable(const Results& results);
-// Avoided I/O, blocks a lookup, lookups a second: a column for each cache and workload.
+// Avoided I/O, blocks per lookup, lookups per second: a column for each cache and workload.
 Table AvoidedTable(const Results& results);
 Table BlocksTable(const Results& results);
 Table RateTable(const Results& results);
-// Filter memory beside wasted reads.
+// Filter memory and wasted reads.
 Table MemoryTable(const Results& results);
 
-// --- one row a measurement ---
+// --- one row for each measurement ---
 
 Table LatencyTable(const Results& results);
 Table FullTable(const Results& results);
 
-// All that a terminal shows at the end, at most 112 columns wide.
+// The whole output for the terminal, at most 112 columns wide.
 std::string RenderText(const Results& results);
 
 // Markdown for bench/README.md: lookups of absent keys with the smallest cache, and the avoided I/O

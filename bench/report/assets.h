@@ -1,5 +1,5 @@
-// The page's template, style and scripts: the files of their names in this folder, put into the
-// program when it is built (embed.cmake).
+// The page's template, style and scripts: files in this directory, embedded into the program during
+// the build (embed.cmake).
 #ifndef TRELLIS_BENCH_REPORT_ASSETS_H_
 #define TRELLIS_BENCH_REPORT_ASSETS_H_
 

@@ -21,7 +21,7 @@
 namespace bench {
 namespace {
 
-// For the part of a data: URL after the comma.
+// Encodes the part of a data: URL after the comma.
 std::string PercentEncode(std::string_view bytes) {
   std::string out;
   for (const char c : bytes) {
@@ -42,7 +42,7 @@ std::string Paragraph(std::string_view text, const char* kind = "") {
   return std::string("<p") + kind + ">" + EscapeHtml(text) + "</p>\n";
 }
 
-// Open, so that all is there with scripts off; the script closes those that have a plot above.
+// Tables are open, so that they show with scripts off; the script closes those under a plot.
 std::string TableHtml(const Page& page, const Table& table) {
   return "<details open id=\"table-" + EscapeHtml(table.id) + "\"><summary>" +
          EscapeHtml(table.title) + "</summary>\n<div class=\"scroll\">" + ToHtml(table) +
@@ -70,7 +70,7 @@ std::string BodyHtml(const Page& page) {
   return body;
 }
 
-// Fills each {{name}} of the template, once, without looking into what was filled in.
+// Replaces each {{name}} of the template once; does not look into the inserted text.
 std::string Fill(std::string_view page_template,
                  const std::map<std::string_view, std::string>& values) {
   std::string out;
@@ -86,8 +86,7 @@ std::string Fill(std::string_view page_template,
   return out.append(page_template);
 }
 
-// A script's source in which no "</script" ends its element early; "<\/" means the same in a
-// string.
+// Keeps "</script" in a script's source from ending its element; "<\/" means the same in a string.
 std::string SourceForScript(std::string source) {
   constexpr std::string_view kEnd = "</script";
   const auto same = [](char a, char b) { return std::tolower(static_cast<unsigned char>(a)) == b; };
@@ -125,7 +124,7 @@ std::string RenderPage(const Page& page) {
 
 const char* SystemChartJs() { return TRELLIS_CHART_JS; }
 
-// By stdio: a stream takes a read error for the end of the file.
+// Uses stdio, because a stream treats a read error as the end of the file.
 absl::StatusOr<std::string> ReadWhole(const std::string& path) {
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"),
                                                              &std::fclose);
@@ -143,7 +142,7 @@ absl::StatusOr<std::string> ReadWhole(const std::string& path) {
 }
 
 absl::Status WriteWhole(const std::string& name, const std::string& bytes) {
-  // Through symbolic links, and over nothing that is no file: a device, a pipe.
+  // Follows symbolic links, and does not replace anything but a file (a device, a pipe).
   std::error_code no_such;
   const std::filesystem::path found = std::filesystem::canonical(name, no_such);
   const std::string path = no_such ? name : found.string();

@@ -1,7 +1,7 @@
-// An HTML page of figures that stands alone: one file, which loads nothing from anywhere.
+// A self-contained HTML page of figures: one file that loads nothing else.
 //
-// The tables are plain HTML and legible with scripts off; scripts draw plots above them from the
-// JSON that the page carries.
+// The tables are plain HTML and legible with scripts off.  Scripts draw plots above them from the
+// page's own JSON.
 #ifndef TRELLIS_BENCH_REPORT_PAGE_H_
 #define TRELLIS_BENCH_REPORT_PAGE_H_
 
@@ -18,8 +18,8 @@ namespace bench {
 
 struct Section {
   std::string title;
-  std::string text;  // a sentence or two: what is to be seen
-  std::string plot;  // name of the plot that scripts draw above the table; empty: none
+  std::string text;  // a sentence or two on what it shows
+  std::string plot;  // name of the plot above the table; empty: none
   std::vector<Table> tables;
 };
 
@@ -28,8 +28,8 @@ struct Page {
   std::vector<std::string> lead;  // paragraphs at the top
   std::vector<std::string> warnings;
   std::vector<Section> sections;
-  std::string data_name;        // begins the names of the CSV files: "read_amp"
-  nlohmann::ordered_json data;  // what the scripts see
+  std::string data_name;        // prefix of the CSV files' names: "read_amp"
+  nlohmann::ordered_json data;  // the scripts' data
   std::string script;           // draws the plots by name (assets.h)
   std::string chart_js;         // source of Chart.js; empty: no plots
 };
@@ -37,19 +37,19 @@ struct Page {
 // The whole file.
 std::string RenderPage(const Page& page);
 
-// JSON that may stand inside of a <script> element: it has no "<", and nothing but ASCII.
+// JSON for a <script> element: contains no "<", and only ASCII.
 std::string JsonForScript(const nlohmann::ordered_json& json);
 
-// Chart.js as the system had it when this was built; empty if it had none.
+// Chart.js as installed when this was built; empty if it was not.
 const char* SystemChartJs();
 
-// Unavailable, with the path, if the file or any part of it cannot be read.
+// Unavailable, with the path, if any part of the file cannot be read.
 absl::StatusOr<std::string> ReadWhole(const std::string& path);
 
-// Writes beside it first, then renames, so that `path` is never half a file.
+// Writes another file first and renames it, so that `path` is always complete.
 absl::Status WriteWhole(const std::string& path, const std::string& bytes);
 
-// Makes a directory for --out, with its parents.
+// Makes the directory for --out and its parents.
 absl::Status MakeOutputDirectory(const std::string& path);
 
 }  // namespace bench

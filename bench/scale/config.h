@@ -19,10 +19,10 @@ struct Config : RunOptions {
   uint64_t level1_bytes = uint64_t{256} << 20;
   uint64_t table_bytes = uint64_t{64} << 20;
   double target_fpp = 0.01;
-  // --- the work ---
-  double seconds = 2;  // of one measurement of lookups
-  int openings = 7;    // of each kind at each size
-  std::string note;    // a remark for the conditions
+  // --- the measurement ---
+  double seconds = 2;  // per measurement of lookups
+  int openings = 7;    // of each kind, at each size
+  std::string note;    // a remark for the report's conditions
   bool keep = false;   // keeps the store at the end
 };
 

@@ -11,7 +11,7 @@
 namespace bench::scale {
 namespace {
 
-// Of the filters of one table.
+// For the filters of one table.
 constexpr uint64_t kKeysOfATable = 1 << 19;
 
 struct Definition {
@@ -130,7 +130,8 @@ Design DesignOf(const Results& results) {
   Design design;
   design.key_bytes = by_keys(last.shape.total.table_bytes);
   design.user_key_bytes = by_keys(last.user_bytes);
-  // The last flush of a size is of what was left, so it is smaller; the largest size has most.
+  // The last flush of a size holds the rest, so it is smaller.  At the largest size it matters
+  // least.
   design.flush_bytes = static_cast<double>(last.flush_bytes) /
                        static_cast<double>(std::max<uint64_t>(1, last.flushes));
   const lsm::Options options;

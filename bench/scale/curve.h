@@ -1,4 +1,4 @@
-// Each cost over the number of keys: what was measured, and what the law says (law.h).
+// Each cost by number of keys: measured values, and the law's (law.h).
 #ifndef TRELLIS_BENCH_SCALE_CURVE_H_
 #define TRELLIS_BENCH_SCALE_CURVE_H_
 
@@ -12,9 +12,9 @@
 
 namespace bench::scale {
 
-// Where a law's figures come from.
+// The origin of a law's constants.
 enum class Source : uint8_t {
-  kComputed,      // from the options and the store's own bytes a key; nothing is fitted
+  kComputed,      // from the options and the store's bytes per key; nothing is fitted
   kProportional,  // b x, b fitted
   kFitted,        // a + b x, both fitted
 };
@@ -22,28 +22,28 @@ enum class Source : uint8_t {
 const char* NameOf(Source source);
 
 struct Curve {
-  std::string id;       // of JSON and plots: "get_absent_all_us"
+  std::string id;       // for JSON and plots: "get_absent_all_us"
   std::string name;     // "get absent, all cached, us"
   std::string formula;  // of the law
   Source source = Source::kComputed;
   std::function<double(double keys)> x;         // of the law
-  Line line;                                    // of computed ones 0 + 1 x
-  std::vector<std::optional<double>> measured;  // by point
+  Line line;                                    // 0 + 1 x for computed laws
+  std::vector<std::optional<double>> measured;  // for each point
 
   double Law(double keys) const { return line.a + line.b * x(keys); }
-  // What was measured by what the law says, - 1; nullopt where it was not.
+  // Measured value divided by the law's, minus 1; nullopt if it was not measured.
   std::optional<double> Deviation(const Results& results, size_t point) const;
-  // The largest in size of all points.
+  // The deviation of largest magnitude over all points.
   double WorstDeviation(const Results& results) const;
 };
 
-// What the laws start from, of the largest size.  At least one point must be there.
+// The parameters of the laws, taken from the largest size.  REQUIRES: at least one point.
 Design DesignOf(const Results& results);
 
-// All of them, none that was not measured at any size.
+// All curves that were measured at some size.
 std::vector<Curve> CurvesOf(const Results& results);
 
-// Beyond what was measured: the sizes for which there are laws on paper.
+// Sizes beyond the measurements, for the laws on paper.
 inline constexpr double kPaperKeys[] = {1e9, 1e10};
 
 }  // namespace bench::scale

@@ -22,13 +22,13 @@ namespace {
 
 constexpr uint64_t kKeyBytes = 16;
 constexpr uint64_t kEntriesPerBatch = 100;
-// Numbers from here on are of keys that are never written.
+// Numbers from here on belong to keys that are never written.
 constexpr uint64_t kFirstAbsent = uint64_t{1} << 48;
-// Guesses, for the progress and for what there must be room for.
-constexpr double kFillSeconds = 6e-6;  // a key
-constexpr double kCachedBytes = 1.25;  // in memory, of a byte of the user's
-constexpr double kMemoryShare = 0.7;   // of what is available may go into the block cache
-constexpr double kDiskBytes = 2;       // a byte of the user's: tables, and what compactions write
+// Estimates for the progress and the needed space.
+constexpr double kFillSeconds = 6e-6;  // per key
+constexpr double kCachedBytes = 1.25;  // in memory, per user byte
+constexpr double kMemoryShare = 0.7;   // of the available memory, for the block cache
+constexpr double kDiskBytes = 2;       // per user byte: tables, and the output of compactions
 
 using SteadyClock = std::chrono::steady_clock;
 
@@ -53,7 +53,7 @@ class Growth {
     options_.level1_bytes = config.level1_bytes;
     options_.table_bytes = config.table_bytes;
     options_.target_fpp = config.target_fpp;
-    options_.reserve_bytes = 0;  // it would be counted among the bytes on disk
+    options_.reserve_bytes = 0;  // it would count as bytes on disk
     options_.environment.random = &random_;
   }
 
@@ -68,7 +68,7 @@ class Growth {
     LSM_RETURN_IF_ERROR(MeasureOpening(/*cold=*/false, &point_.warm_opening));
     LSM_RETURN_IF_ERROR(MeasureOpening(/*cold=*/true, &point_.cold_opening));
     const uint64_t user_bytes = keys * (kKeyBytes + config_.value_bytes);
-    Close();  // so that its cache is not taken for another store's
+    Close();  // so that the next store does not inherit its cache
     const double wanted = kCachedBytes * static_cast<double>(user_bytes);
     point_.all.reset();
     if (wanted <= kMemoryShare * static_cast<double>(AvailableMemoryBytes())) {
@@ -94,7 +94,7 @@ class Growth {
     return absl::OkStatus();
   }
 
-  // What was counted since it was opened goes into the sums.
+  // Adds the counts since opening to the sums.
   void Close() {
     if (db_ == nullptr) return;
     Count(db_->GetStatistics());
@@ -116,8 +116,8 @@ class Growth {
   }
 
   absl::Status Fill(uint64_t keys) {
-    // All filters and indexes whole, of which the laws are: beyond the cache's size they would be
-    // cut into partitions.
+    // Keeps all filters and indexes whole, as the laws assume: larger ones than the cache would be
+    // partitioned.
     LSM_RETURN_IF_ERROR(Open(std::max<uint64_t>(uint64_t{64} << 20, 8 * keys)));
     const uint64_t begin_keys = std::exchange(point_.keys, keys);
     Say("fills");
@@ -137,7 +137,7 @@ class Growth {
         LSM_RETURN_IF_ERROR(config_.CheckStop());
       }
     }
-    // What is in the log would be replayed by each opening.
+    // Otherwise each opening would replay the log.
     LSM_RETURN_IF_ERROR(db_->Flush());
     LSM_RETURN_IF_ERROR(db_->WaitForBackgroundWork());
     point_.fill_seconds = SecondsSince(begin);
@@ -168,9 +168,10 @@ class Growth {
       LSM_RETURN_IF_ERROR(Open(uint64_t{64} << 20));
       const double seconds = SecondsSince(begin);
       const uint64_t device_bytes_after = ReadIoBytes().read_from_devices;
-      if (i == 0) continue;  // of warm ones it brings the files in
+      if (i == 0) continue;  // the first warm opening only brings the files in
       millis.push_back(1000 * seconds);
-      // By the store's own count: the kernel's of calls does not see what is read through a ring.
+      // By the store's count, because the kernel's count of read calls misses reads through
+      // io_uring.
       read_bytes += db_->GetStatistics().opening_bytes_read;
       device_bytes += device_bytes_after - device_bytes_before;
       LSM_RETURN_IF_ERROR(config_.CheckStop());
@@ -183,12 +184,13 @@ class Growth {
 
   absl::Status MeasureLookups(const char* what, uint64_t cache_bytes, Cached* cached) {
     Say(what);
-    // Readers would have level 0 merged, and the laws are of the shape that the fill left.
+    // Read-only: lookups could trigger a compaction of level 0, but the laws describe the shape
+    // after the fill.
     LSM_RETURN_IF_ERROR(Open(cache_bytes, lsm::OpenMode::kReadOnly));
     LSM_RETURN_IF_ERROR(Scan());
     for (const bool present : {false, true}) {
       Lookups* lookups = present ? &cached->present : &cached->absent;
-      // Once before: a cache that does not hold everything is to hold what this asks for.
+      // Warms up: a cache that does not hold everything must first hold what is read often.
       LSM_RETURN_IF_ERROR(LookUp(present, config_.seconds / 2, lookups));
       *lookups = {};
       LSM_RETURN_IF_ERROR(LookUp(present, config_.seconds, lookups));
@@ -200,7 +202,7 @@ class Growth {
     return absl::OkStatus();
   }
 
-  // Of everything, which counts it too.
+  // Visits and counts all entries.
   absl::Status Scan() {
     const std::unique_ptr<lsm::Iterator> iterator = db_->NewIterator();
     uint64_t entries = 0;
@@ -234,7 +236,7 @@ class Growth {
     return absl::OkStatus();
   }
 
-  // Keys are made before, and answers, which are copied out, checked after: neither is timed.
+  // Keys are made before and copied answers checked after the measured time.
   absl::StatusOr<double> LookUpGroup(bool present) {
     keys_.clear();
     for (size_t i = 0; i < kGroup; ++i) {
@@ -273,8 +275,8 @@ class Growth {
   const ValueMaker values_;
   lsm::Options options_;
   std::unique_ptr<lsm::DB> db_;
-  Point point_;  // the last one, and the sums so far
-  // Of a group of lookups.
+  Point point_;  // the current size, with the sums so far
+  // For a group of lookups.
   std::vector<std::string> keys_;
   std::string found_;
   lsm::PinnedValue value_;

@@ -6,7 +6,7 @@
 namespace bench::scale {
 namespace {
 
-// Of a random line of so many bytes.
+// For a random line among so many bytes.
 double MissShare(const Design& design, double bytes) {
   return bytes <= design.cpu_cache_bytes ? 0 : 1 - design.cpu_cache_bytes / bytes;
 }
@@ -20,14 +20,14 @@ double LevelBytesMax(const Design& design, size_t level) {
   return design.level1_bytes * std::pow(design.level_ratio, static_cast<double>(level) - 1);
 }
 
-// d_i, of what comes to the level.
+// The law's d_i.
 double Density(const Design& design, size_t level) {
   const double together = design.level0_tables * design.flush_bytes;
   if (level == 1) return together;
   return 2 * LevelBytesMax(design, level - 1) + (level == 2 ? together : 0);
 }
 
-// Of each level, the runs that a key asks.
+// For each level, the number of runs that a lookup asks.
 std::vector<double> RunsAsked(const Design& design, double keys) {
   const std::vector<double> levels = LevelBytes(design, keys);
   std::vector<double> asked(levels.size(), 1);
@@ -100,7 +100,7 @@ double WriteAmplification(const Design& design, double keys) {
 double FilterBytes(const Design& design, double keys) {
   const std::vector<double> levels = LevelBytes(design, keys);
   double upper = levels.size() == 1 ? keys * design.key_bytes : levels[1];
-  // What is in level 0 came off the deepest level, as everything else is full.
+  // Every other level is full, so what is in level 0 is missing from the deepest level.
   if (levels.size() > 2) upper += levels[0];
   const double upper_keys = std::min(keys, upper / design.key_bytes);
   return (upper_keys * design.upper_bits + (keys - upper_keys) * design.lower_bits) / 8;

@@ -1,4 +1,4 @@
-// scale: how a store's costs grow with its keys, beside what the design predicts.
+// scale: the growth of a store's costs with its keys, and the design's predictions.
 // bench/README.md explains it.
 #include "bench/scale/report.h"
 

@@ -31,7 +31,7 @@ const Curve* Find(const std::vector<Curve>& curves, const std::string& id) {
   return nullptr;
 }
 
-// From the least to the largest size, where it was measured at both.
+// From the smallest to the largest size, if both were measured.
 std::string GrowthOf(const std::vector<Curve>& curves, const std::string& id) {
   const Curve* curve = Find(curves, id);
   if (curve == nullptr || !curve->measured.front() || !curve->measured.back()) return "";
@@ -39,7 +39,7 @@ std::string GrowthOf(const std::vector<Curve>& curves, const std::string& id) {
                      lsm::ReadableNumber(*curve->measured.back()));
 }
 
-// The figures that most readers come for, in a sentence; empty of a single size.
+// The most important figures in a sentence; empty with a single size.
 std::string Headline(const Results& results, const std::vector<Curve>& curves) {
   if (results.points.size() < 2) return "";
   const uint64_t first = results.points.front().keys, last = results.points.back().keys;

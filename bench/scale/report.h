@@ -14,9 +14,9 @@
 
 namespace bench::scale {
 
-// A row for each cost: what was measured at each size, and what the law says of larger ones.
+// A row for each cost: measured at each size, and by its law at larger ones.
 Table MeasuredTable(const Results& results, const std::vector<Curve>& curves);
-// By how much that is off what the law says, in per cent.
+// The deviation of the measurements from the laws, in per cent.
 Table DeviationTable(const Results& results, const std::vector<Curve>& curves);
 // The laws with their constants.
 Table LawTable(const std::vector<Curve>& curves);
@@ -26,7 +26,7 @@ Table ShapeTable(const Results& results);
 std::string ToText(const Results& results);
 nlohmann::ordered_json ToJson(const Results& results);
 Report ReportOf(const Results& results);
-// Grows the store, and reports.
+// Grows the store and makes the report.
 absl::StatusOr<Report> Run(const Config& config);
 
 }  // namespace bench::scale

@@ -32,8 +32,8 @@ std::vector<uint64_t> KeyCountsOf(const LabConfig& config) {
   return counts;
 }
 
-// So many that the standard error is 1 %, spread over filters of several seeds: the fewer keys a
-// filter has, the more it differs from others.
+// Enough queries for a standard error of 1 %, spread over filters of several seeds: filters with
+// fewer keys differ more among each other.
 absl::StatusOr<AccuracyRow> MeasureRow(const LabConfig& config, const Variant& variant,
                                        uint64_t keys, double target_fpp) {
   const double hits = config.Choose(1e3, 1e4, 1e4);
@@ -43,7 +43,7 @@ absl::StatusOr<AccuracyRow> MeasureRow(const LabConfig& config, const Variant& v
   row.target_fpp = target_fpp;
   row.filters = std::clamp<uint64_t>(300'000 / keys, 3, 100);
   const auto queries = static_cast<uint64_t>(std::ceil(hits / target_fpp));
-  // Other keys for each row: chance should not be the same in two of them.
+  // Different keys for each row, so that rows do not share the same chance.
   const uint64_t seed =
       bloom::DigestOf(lsm::Concat(variant.name, " ", keys, " ", target_fpp), config.seed);
   LSM_ASSIGN_OR_RETURN(const VariantSample sample,
@@ -84,7 +84,8 @@ Table RowsTable(std::string id, std::string title, const std::vector<AccuracyRow
   return table;
 }
 
-// A row a variant, a column for each value of what is varied: off by, in per cent of the predicted.
+// A row for each variant, a column for each varied value: the deviation in per cent of the
+// prediction.
 Table PivotTable(std::string id, std::string title, const std::vector<AccuracyRow>& rows,
                  std::string (*heading)(const AccuracyRow&)) {
   Table table{std::move(id), std::move(title), {{"variant", "", false}}, {}};
@@ -97,7 +98,7 @@ Table PivotTable(std::string id, std::string title, const std::vector<AccuracyRo
   return table;
 }
 
-// The row that is farthest from its prediction, in standard errors.
+// The row with the largest deviation from its prediction, in standard errors.
 std::string Farthest(const std::vector<AccuracyRow>& rows) {
   const AccuracyRow* worst = nullptr;
   double most = 0;

@@ -1,4 +1,4 @@
-// Every variant against its own prediction: over the target FPP, and over the number of keys.
+// Every variant's FPP against its prediction, by target FPP and by number of keys.
 #ifndef TRELLIS_BENCH_FILTER_LAB_FILTERS_ACCURACY_H_
 #define TRELLIS_BENCH_FILTER_LAB_FILTERS_ACCURACY_H_
 
@@ -19,7 +19,7 @@ struct AccuracyRow {
   std::string variant;
   uint64_t keys = 0;
   double target_fpp = 0;
-  uint64_t filters = 0;  // of as many seeds
+  uint64_t filters = 0;  // each with its own seed
   double bits_per_key = 0;
   Rate rate;
 };

@@ -24,7 +24,7 @@ absl::StatusOr<BitsTableResults> RunBitsTable(const LabConfig& config, Steps ste
   steps.Plan(published.size());
   for (const PublishedRate& entry : published) {
     LSM_RETURN_IF_ERROR(steps.Begin(lsm::Concat("table: ", entry.bits_per_key, " bits a key")));
-    // Other keys for each entry, or neighbours would all be off by the same.
+    // Different keys for each entry; otherwise neighbours would deviate alike.
     const uint64_t seed = config.seed + 1000 * entry.bits_per_key + 10 * entry.probes;
     LSM_ASSIGN_OR_RETURN(const Rate rate,
                          MeasureShape<bloom::Standard>(
@@ -66,7 +66,7 @@ Json ToJson(const BitsTableResults& results) {
 
 namespace {
 
-// The textbook's k is not a whole number; this shows the cost of rounding it.
+// The textbook's k is not a whole number; this table shows the cost of rounding it.
 Table BestTable(const BitsTableResults& results) {
   Table table{"bits-table-best", "The best k: (m/n) ln 2, and a whole one", {}, {}};
   table.columns = {{"m/n", "bits a key", true},

@@ -1,4 +1,4 @@
-// The (m/n, k) table, measured beside the published one.
+// The (m/n, k) table, measured and published.
 #ifndef TRELLIS_BENCH_FILTER_LAB_FILTERS_BITS_TABLE_H_
 #define TRELLIS_BENCH_FILTER_LAB_FILTERS_BITS_TABLE_H_
 
@@ -18,16 +18,16 @@ struct BitsTableRow {
   uint32_t bits_per_key = 0;
   uint32_t probes = 0;
   double published = 0;  // to three digits
-  Rate rate;             // of standard filters of just that shape
+  Rate rate;             // of standard filters of exactly that shape
 };
 
-// For one number of bits a key: the k of the textbook, and the best whole one.
+// For one number of bits per key: the textbook's k, and the best whole k.
 struct BestProbesRow {
   uint32_t bits_per_key = 0;
   double real_probes = 0;  // (m/n) ln 2
   double real_rate = 0;    // 0.6185^(m/n)
   uint32_t probes = 0;
-  Rate rate;  // of the whole k
+  Rate rate;  // for the whole k
 };
 
 struct BitsTableResults {

@@ -19,7 +19,7 @@ std::vector<double> TargetsOf(const LabConfig& config) {
   return {0.3, 0.225, 0.1, 0.05, 0.025, 0.01, 0.005, 0.001, 0.0005, 0.0002, 0.0001, 0.00005};
 }
 
-// What each chooser says, not measured yet.
+// The choice of each planner, not measured yet.
 std::vector<ChoiceRow> Choices(double target, uint64_t keys) {
   std::vector<ChoiceRow> rows(3);
   for (ChoiceRow& row : rows) row.target_fpp = target;

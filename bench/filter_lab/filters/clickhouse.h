@@ -1,4 +1,4 @@
-// A planner that goes by a table of whole numbers, beside the optimum.
+// A planner that uses a table of whole numbers, compared with the optimum.
 #ifndef TRELLIS_BENCH_FILTER_LAB_FILTERS_CLICKHOUSE_H_
 #define TRELLIS_BENCH_FILTER_LAB_FILTERS_CLICKHOUSE_H_
 
@@ -17,10 +17,10 @@ namespace bench {
 
 struct ChoiceRow {
   double target_fpp = 0;
-  // "ClickHouse", "table" (bloom::ChooseFromTable), "optimum"; "ClickHouse 21.12" where that
-  // version chooses otherwise.
+  // "ClickHouse", "table" (bloom::ChooseFromTable), "optimum"; "ClickHouse 21.12" if that version
+  // chooses differently.
   std::string chooser;
-  // All of them 0, and no rate, where the chooser refuses.
+  // All 0, without a rate, if the planner refuses the target.
   double bits_per_key = 0;
   uint32_t probes = 0;
   Rate rate;

@@ -37,9 +37,9 @@ absl::StatusOr<KindRow> MeasureKind(const LabConfig& config, std::string_view ki
   });
   LSM_RETURN_IF_ERROR(status);
   LSM_ASSIGN_OR_RETURN(const AlignedFilter filter, Align(encoded));
-  encoded = std::string();  // no second copy of a large filter
+  encoded = std::string();  // frees the second copy of a large filter
   const bloom::FilterReader& reader = filter.reader;
-  row.kind = reader.kind_name();  // standard, where the kind is no smaller
+  row.kind = reader.kind_name();  // "standard" if the kind would be no smaller
   row.bits_per_key = static_cast<double>(reader.size_bits()) / static_cast<double>(keys);
   row.rate.predicted = reader.predicted_fpp();
   row.nanos = TimeQueries(reader, keys, config.seed, repeats);

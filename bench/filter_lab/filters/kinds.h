@@ -1,4 +1,4 @@
-// Space against FPP against speed: every kind that a file may hold.
+// Space, FPP and speed of every kind that a file may hold.
 #ifndef TRELLIS_BENCH_FILTER_LAB_FILTERS_KINDS_H_
 #define TRELLIS_BENCH_FILTER_LAB_FILTERS_KINDS_H_
 
@@ -16,7 +16,7 @@
 
 namespace bench {
 
-// The fewest bits a key with which any filter that is built once can have this rate: log2(1 / e).
+// The lower bound of bits per key for any filter built once at this rate: log2(1 / e).
 double LimitBitsPerKey(double fpp);
 
 struct KindRow {
@@ -25,10 +25,10 @@ struct KindRow {
   double target_fpp = 0;
   double bits_per_key = 0;
   Rate rate;
-  double build_ns = 0;  // of processor time, a key; the check of the build included
+  double build_ns = 0;  // processor time per key, including the check of the build
   QueryNanos nanos;
 
-  // Of the bits, over the limit at the predicted rate.
+  // The bits per key over the lower bound for the predicted rate.
   double overhead_percent() const;
 };
 

@@ -18,7 +18,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Some filters, each of which is asked whenever it has as many keys as the next t says.
+// Several filters.  Each is queried whenever its number of keys reaches the next t.
 template <class Filter>
 absl::Status Overfill(const LabConfig& config, double target_fpp, Steps steps,
                       OverfillResults* results) {

@@ -1,4 +1,4 @@
-// Filters that get other than the planned number of keys.
+// Filters that hold more or fewer keys than planned.
 #ifndef TRELLIS_BENCH_FILTER_LAB_FILTERS_OVERFILL_H_
 #define TRELLIS_BENCH_FILTER_LAB_FILTERS_OVERFILL_H_
 
@@ -18,7 +18,7 @@ namespace bench {
 struct OverfillRow {
   std::string variant;
   double target_fpp = 0;
-  double times = 0;  // t: keys, by those that were planned
+  double times = 0;  // t: actual keys per planned key
   double bits_per_key = 0;
   Rate rate;
 };

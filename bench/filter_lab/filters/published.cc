@@ -5,7 +5,7 @@
 namespace bench {
 namespace {
 
-// By bits a key from 2 on; within a row by probes from 1 on.
+// By bits per key from 2 on; within a row by probes from 1 on.
 const std::vector<std::vector<double>>& Rows() {
   static const auto* const rows = new std::vector<std::vector<double>>{
       {0.393, 0.400},

@@ -26,7 +26,7 @@ constexpr Scheme kSchemes[] = {{"random bit", bloom::ClearingScheme::kRandom},
                                {"most false positives", bloom::ClearingScheme::kMaximumFp},
                                {"ratio", bloom::ClearingScheme::kRatio}};
 
-// A filter with its keys, and absent ones that pass.
+// A filter with its keys, and absent keys that pass.
 struct Subject {
   bloom::RetouchedFilter filter;
   std::vector<Digest> false_positives;
@@ -48,7 +48,7 @@ absl::StatusOr<Subject> MakeSubject(uint64_t keys, uint64_t queries, uint64_t se
   return subject;
 }
 
-// Counts what a filter lost after `cleared` bits of it were.
+// Counts the filter's losses after `cleared` of its bits were cleared.
 void Count(const Subject& subject, uint64_t keys, uint64_t seed, RetouchRow* row) {
   uint64_t removed = 0, denied = 0;
   for (const Digest digest : subject.false_positives)
@@ -69,7 +69,8 @@ absl::StatusOr<RetouchResults> RunRetouch(const LabConfig& config, Steps steps) 
   results.target_fpp = kTarget;
   const uint64_t queries = config.Choose<uint64_t>(100'000, 1'000'000, 4'000'000);
   const std::vector<double> shares = {0.005, 0.01, 0.02, 0.05, 0.1};
-  const std::vector<double> known = {0.05, 0.1, 0.2, 0.4, 0.8};  // of all false positives
+  const std::vector<double> known = {0.05, 0.1, 0.2, 0.4,
+                                     0.8};  // as a share of all false positives
   steps.Plan(shares.size() + std::size(kSchemes) * known.size());
   for (const double share : shares) {
     LSM_RETURN_IF_ERROR(steps.Begin("retouching: any ones"));
@@ -99,7 +100,8 @@ absl::StatusOr<RetouchResults> RunRetouch(const LabConfig& config, Steps steps) 
       }
       LSM_ASSIGN_OR_RETURN(row.cleared, subject.filter.ClearKnownFalsePositives(scheme.scheme));
       if (scheme.scheme == bloom::ClearingScheme::kRandom) {
-        // As likely as any other bits to be those of a key; the known ones go in any case.
+        // The cleared bits are as likely as any others to belong to a key; the known false
+        // positives are removed in any case.
         const double lost = 1 - std::pow(1 - static_cast<double>(row.cleared) / subject.ones,
                                          subject.filter.shape().probes);
         const double part =

@@ -1,4 +1,4 @@
-// What it costs to clear bits of false positives: false negatives.
+// The cost of clearing bits of false positives: false negatives.
 #ifndef TRELLIS_BENCH_FILTER_LAB_FILTERS_RETOUCHING_H_
 #define TRELLIS_BENCH_FILTER_LAB_FILTERS_RETOUCHING_H_
 
@@ -17,13 +17,13 @@
 namespace bench {
 
 struct RetouchRow {
-  std::string scheme;    // "any ones": a share of all ones at random; else whose bit is chosen how
-  uint64_t known = 0;    // false positives that are known, one bit of each is cleared
+  std::string scheme;    // "any ones": random ones; otherwise how the bits are chosen
+  uint64_t known = 0;    // known false positives, of which one bit each is cleared
   uint64_t cleared = 0;  // bits
-  Rate removed;          // of the false positives of a set of queries, those that pass no more
-  Rate denied;           // of the keys, those that pass no more
+  Rate removed;          // share of a query set's false positives that no longer pass
+  Rate denied;           // share of the keys that no longer pass
 
-  // Paper's chi: removed by denied, above 1 where something is won.
+  // The paper's chi: removed by denied.  Above 1 the clearing gains.
   std::optional<double> chi() const {
     if (denied.hits == 0) return std::nullopt;
     return removed.measured() / denied.measured();
@@ -33,7 +33,7 @@ struct RetouchRow {
 struct RetouchResults {
   uint64_t keys = 0;
   double target_fpp = 0;
-  uint64_t false_positives = 0;  // in the set of queries
+  uint64_t false_positives = 0;  // in the query set
   std::vector<RetouchRow> rows;
 };
 

@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// As a store asks: bytes in memory.
+// From bytes in memory, as in a store.
 template <class Layout>
 absl::StatusOr<QueryNanos> Time(const bloom::Shape& shape, uint64_t keys, const LabConfig& config) {
   std::string encoded;
@@ -26,7 +26,7 @@ absl::StatusOr<QueryNanos> Time(const bloom::Shape& shape, uint64_t keys, const 
     encoded = filter.Serialize();
   }
   LSM_ASSIGN_OR_RETURN(const AlignedFilter filter, Align(encoded));
-  encoded = std::string();  // no second copy beside it in the cache
+  encoded = std::string();  // frees the second copy in the cache
   return TimeQueries(filter.reader, keys, config.seed, config.Choose(2, 5, 9));
 }
 

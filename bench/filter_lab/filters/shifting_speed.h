@@ -1,4 +1,5 @@
-// What the shifting filter is for: half the loads of a standard filter of the same bits and probes.
+// The purpose of the shifting filter: half the loads of a standard filter with the same bits and
+// probes.
 #ifndef TRELLIS_BENCH_FILTER_LAB_FILTERS_SHIFTING_SPEED_H_
 #define TRELLIS_BENCH_FILTER_LAB_FILTERS_SHIFTING_SPEED_H_
 
@@ -20,7 +21,7 @@ struct ShiftingRow {
   std::string kind;  // "standard", then "shifting" of the same shape
   uint64_t keys = 0;
   uint32_t probes = 0;
-  uint64_t cells = 0;  // as many as make half of them ones in the standard filter
+  uint64_t cells = 0;  // chosen so that half of them are ones in the standard filter
   Rate rate;
   QueryNanos nanos;
 };

@@ -20,11 +20,11 @@ constexpr bloom::SpectralMethod kMethods[] = {bloom::SpectralMethod::kMinimumSel
                                               bloom::SpectralMethod::kMinimalIncrease,
                                               bloom::SpectralMethod::kRecurringMinimum};
 
-// The most that the first key comes; a counter holds it, and what others add to it.
+// The most occurrences of the first key.  A counter can hold them and what other keys add.
 constexpr uint64_t kMostOften = 50'000;
 constexpr uint32_t kCounterBits = 20;
 
-// How often each key comes.
+// The number of occurrences of each key.
 std::vector<uint64_t> CountsOf(const std::string& counts, uint64_t keys) {
   std::vector<uint64_t> truth(keys);
   for (uint64_t i = 0; i < keys; ++i)

@@ -1,4 +1,4 @@
-// How wrong the counts of a spectral filter are, where a few keys come often and most seldom.
+// Errors of a spectral filter's counts if few keys are frequent and most are rare.
 #ifndef TRELLIS_BENCH_FILTER_LAB_FILTERS_SPECTRAL_ERROR_H_
 #define TRELLIS_BENCH_FILTER_LAB_FILTERS_SPECTRAL_ERROR_H_
 
@@ -16,18 +16,18 @@
 namespace bench {
 
 struct SpectralRow {
-  std::string counts;  // "zipf": the key of rank r comes C / r times; "equal": all equally often
+  std::string counts;  // "zipf": the key of rank r occurs C / r times; "equal": all equally often
   std::string method;
   double target_fpp = 0;
   double bits_per_key = 0;
-  Rate rate;              // of keys, those whose count is wrong
-  double mean_error = 0;  // of a key's count, wrong or not: |count - truth|
+  Rate rate;              // share of keys with a wrong count
+  double mean_error = 0;  // mean of |count - truth| over all keys
   uint64_t too_low = 0;   // keys
 };
 
 struct SpectralResults {
   uint64_t keys = 0;
-  uint64_t additions = 0;  // of all keys together, zipfian
+  uint64_t additions = 0;  // of all keys together, zipfian counts
   std::vector<SpectralRow> rows;
 };
 

@@ -14,9 +14,9 @@ using Json = nlohmann::ordered_json;
 
 // The law of a distribution.
 struct Law {
-  double times;  // by which values are multiplied before they are truncated
+  double times;  // factor applied to values before truncation
   double mean, deviation;
-  double from, to;  // what is shown: all but a share of 10^-4
+  double from, to;  // shown range: all but a share of 10^-4
   int bins;
   double (*below)(double value);  // probability of a lower value
 };

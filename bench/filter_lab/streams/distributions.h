@@ -1,4 +1,4 @@
-// The distributions of the three streams: how their values are spread, and how many rows are new.
+// The distributions of the three streams: how values are spread, and how many rows are new.
 #ifndef TRELLIS_BENCH_FILTER_LAB_STREAMS_DISTRIBUTIONS_H_
 #define TRELLIS_BENCH_FILTER_LAB_STREAMS_DISTRIBUTIONS_H_
 
@@ -20,17 +20,17 @@ namespace bench {
 struct DistributionBin {
   double from = 0;
   double to = 0;
-  Rate share;  // of all rows, beside its probability
+  Rate share;  // of all rows, with its probability as prediction
 };
 
 struct DistributionRow {
   Distribution distribution = Distribution::kUniform;
   uint64_t rows = 0;
-  double mean = 0;       // in the distribution's unit, as the next two
+  double mean = 0;       // in the distribution's unit, like the next two
   double deviation = 0;  // standard deviation
   double least = 0, most = 0;
   std::vector<DistributionBin> bins;
-  // Rows so far, and different ones among them: tenth by tenth.
+  // For each tenth of the stream: rows so far, and distinct rows among them.
   std::vector<std::pair<uint64_t, uint64_t>> distinct;
 };
 

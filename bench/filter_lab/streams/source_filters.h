@@ -1,17 +1,17 @@
-// KNOWN-BAD baselines, for the lab alone: filters with the hash of a public program whose rankings
-// of filters this lab looks into.
+// KNOWN-BAD baselines, for the lab only: filters with the hash function of a public program (the
+// source) whose ranking of filters the lab examines.
 //
 //     H = the key's bytes as digits of a number, modulo P = 1,610,612,741
 //     probe i = ((H + constant_i) mod P) mod m
 //
-// All k "hashes" are one, so that the k probes of two keys meet together or not at all:
+// All k "hashes" are the same function, so the k probes of two keys collide together or not at all:
 //
-//   - Keys with the same H are the same key: an absent key passes with n / P, whatever k and m are.
-//   - Keys whose H differ by a multiple of m meet in all probes, but for those whose sum wraps
-//     around P for one of them and not for the other.
+// - Keys with the same H are indistinguishable: an absent key passes with n / P, for any k and m.
+// - Keys whose H differ by a multiple of m collide in all probes, except those whose sum wraps
+//   around P for only one of the two.
 //
-// The layout of the filters is sound, and that of the library's.  What base and constants the
-// program has makes little difference; those here are of no meaning.
+// The layouts are sound and are the library's.  The program's base and constants matter little;
+// those used here are arbitrary.
 #ifndef TRELLIS_BENCH_FILTER_LAB_STREAMS_SOURCE_FILTERS_H_
 #define TRELLIS_BENCH_FILTER_LAB_STREAMS_SOURCE_FILTERS_H_
 
@@ -29,7 +29,7 @@ uint64_t SourceHash(std::string_view key);
 // (hash + constant) mod P.  REQUIRES: hash < P, probe < kSourceProbesMax.
 uint64_t SourceProbe(uint64_t hash, uint32_t probe);
 
-// How filters answer and take a key in one: whether it passes, and then it is in.
+// Tests and adds a key in one call: returns whether it passed, and adds it.
 class SourceBloom {
  public:
   SourceBloom(uint64_t cells, uint32_t probes) : cells_(cells), probes_(probes), bits_(cells) {}
@@ -41,8 +41,8 @@ class SourceBloom {
   std::vector<bool> bits_;
 };
 
-// Half of the probes, and behind each of them a second bit at an offset from the same hash.
-// REQUIRES: probes is even.  With `doubled`, a second array in which a key has one more bit.
+// Half of the probes, each with a second bit at an offset from the same hash.  REQUIRES: probes is
+// even.  With `doubled`, a key has one more bit in a second array.
 class SourceShifting {
  public:
   static constexpr uint64_t kOffsets = 56;
@@ -58,8 +58,8 @@ class SourceShifting {
   std::vector<bool> second_;
 };
 
-// Labels of 16 bits; the key's own hash says which area it belongs to, and it passes if that is the
-// lowest label that it finds.
+// Labels of 16 bits.  The key's own hash determines its area; it passes if that is the smallest
+// label among its cells.
 class SourceSpatial {
  public:
   static constexpr uint64_t kAreas = 65'535;

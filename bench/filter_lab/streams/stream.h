@@ -1,4 +1,4 @@
-// The rows of the streaming experiment, and which of them came before.
+// The rows of the streaming experiment, and which of them are repeated.
 #ifndef TRELLIS_BENCH_FILTER_LAB_STREAMS_STREAM_H_
 #define TRELLIS_BENCH_FILTER_LAB_STREAMS_STREAM_H_
 
@@ -23,8 +23,8 @@ inline constexpr Distribution kDistributions[] = {Distribution::kNormal, Distrib
 const char* NameOf(Distribution distribution);
 const char* DescriptionOf(Distribution distribution);
 
-// Endless: what libstdc++ draws with a fresh default_random_engine of seed 2022, truncated to
-// integers.  Another standard library draws other numbers.
+// Endless: the numbers that libstdc++ draws with a fresh default_random_engine of seed 2022,
+// truncated to integers.  Other standard libraries draw other numbers.
 class ValueStream {
  public:
   explicit ValueStream(Distribution distribution);
@@ -34,11 +34,11 @@ class ValueStream {
   std::function<int64_t()> next_;
 };
 
-// Exactly the values that came before: a bit for each value in (-2^35, 2^35), in pages that are
-// made when they are needed.
+// The exact set of earlier values: one bit for each value in (-2^35, 2^35), in pages made on
+// demand.
 class SeenValues {
  public:
-  // Whether it came before; from then on it has.
+  // Returns whether the value was added before, and adds it.
   bool TestAndAdd(int64_t value);
   uint64_t distinct() const { return distinct_; }
 
@@ -51,13 +51,13 @@ class SeenValues {
   uint64_t distinct_ = 0;
 };
 
-// Part of a stream, as the filters get it.
+// A part of a stream, as given to the filters.
 struct StreamChunk {
-  std::string texts;           // decimal, one behind the other
-  std::vector<uint32_t> ends;  // of them
-  std::vector<uint8_t> seen;   // whether the value came before
+  std::string texts;           // decimal, concatenated
+  std::vector<uint32_t> ends;  // ends of the texts
+  std::vector<uint8_t> seen;   // whether the value occurred before
   std::vector<bloom::Digest> digests;
-  uint64_t distinct_before = 0;  // values before the chunk
+  uint64_t distinct_before = 0;  // distinct values before the chunk
   uint64_t distinct_after = 0;
 
   size_t size() const { return ends.size(); }
@@ -67,18 +67,18 @@ struct StreamChunk {
   }
 };
 
-// Seconds of processor time that the rows themselves cost.
+// Seconds of processor time for making the rows themselves.
 struct StreamSeconds {
-  double draw = 0;  // numbers, and their decimal text
+  double draw = 0;  // numbers and their decimal text
   double hash = 0;  // a digest of each text
 };
 
-// A chunk after the other.
+// Returns one chunk after another.
 class RowStream {
  public:
   RowStream(Distribution distribution, uint64_t seed) : values_(distribution), seed_(seed) {}
 
-  // The next `rows` of them; good until the next call.
+  // The next `rows` rows; valid until the next call.
   const StreamChunk& Next(size_t rows);
   const StreamSeconds& seconds() const { return seconds_; }
 

@@ -17,16 +17,16 @@
 namespace bench {
 namespace {
 
-constexpr double kAnyFpp = 0.01;  // kept with a filter whose shape was chosen
+constexpr double kAnyFpp = 0.01;  // stored with a filter whose shape was chosen
 
-// The keys of one area pass in B(N) / s of the cases and are denied in more of them the more areas
-// there are, up to the mean of B over [0, N].  In the source's experiment in full the first is less
-// than a percent of the second from some hundred areas on, and a label then still fits a byte.
+// With more areas, keys of one area pass less often (B(N) / s) but are denied more often, up to the
+// mean of B over [0, N].  In the source's full experiment the first is less than a percent of the
+// second from some hundred areas on.  A label of 255 areas still fits a byte.
 constexpr uint32_t kStreamAreas = 255;
 
 uint64_t Whole(double count) { return static_cast<uint64_t>(count + 0.5); }
 
-// A filter that adds digests if they are absent, whole chunks at a time.
+// A filter that adds absent digests, a whole chunk at a time.
 template <class Layout>
 absl::StatusOr<StreamFilter> LayoutFilter(std::string name, uint64_t cells, uint32_t probes,
                                           uint64_t seed) {
@@ -42,7 +42,7 @@ absl::StatusOr<StreamFilter> LayoutFilter(std::string name, uint64_t cells, uint
   return result;
 }
 
-// A filter that is asked and added to, row by row.
+// A filter that is queried and extended row by row.
 absl::StatusOr<StreamFilter> ShiftingDoubleStreamFilter(uint64_t cells, uint32_t probes,
                                                         uint64_t seed) {
   using Filter = bloom::ShiftingDoubleFilter;
@@ -62,10 +62,10 @@ absl::StatusOr<StreamFilter> ShiftingDoubleStreamFilter(uint64_t cells, uint32_t
   return result;
 }
 
-// Says that a row was there if the area that it finds is the row's own, which follows from its
-// digest.  With N rows in, spread over s areas, and B(n) the standard filter's rate:
+// A row counts as seen if the area that is found is the row's own area, which follows from its
+// digest.  With N rows spread over s areas, and B(n) the standard filter's rate:
 //
-//   a new row of area i passes with B(N_i) - B(N_(i+1)), on the mean over the areas B(N) / s;
+//   a new row of area i passes with B(N_i) - B(N_(i+1)), on average over the areas B(N) / s;
 //   an old row of area i is denied with B(N_(i+1)), the rate of the rows of higher areas alone.
 absl::StatusOr<StreamFilter> SpatialStreamFilter(uint64_t cells, uint32_t probes, uint64_t seed) {
   using Filter = bloom::SpatialFilter;
@@ -84,7 +84,7 @@ absl::StatusOr<StreamFilter> SpatialStreamFilter(uint64_t cells, uint32_t probes
           1 + bloom::ReduceRange(bloom::Remix(digest, kAreaSalt), kStreamAreas));
       const uint32_t found = filter->AreaOfDigest(digest);
       passes[i] = found == area;
-      // Where a higher one is found, no cell is lower.
+      // If a higher area is found, no cell holds a lower one.
       if (found < area) (void)filter->AddDigest(digest, area);
     }
   };

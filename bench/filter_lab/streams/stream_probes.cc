@@ -35,7 +35,7 @@ Table RowsTable(const StreamProbesResults& results) {
   return table;
 }
 
-// The number of probes with the fewest wrong answers, for each filter and stream.
+// For each filter and stream, the number of probes with the fewest wrong answers.
 Table BestTable(const StreamProbesResults& results) {
   Table table{"stream-probes-best", "Number of probes with the fewest wrong answers", {}, {}};
   table.columns = {{"stream", "", false},
@@ -62,7 +62,7 @@ Table BestTable(const StreamProbesResults& results) {
     if (!table.rows.empty() && table.rows.back()[0] != NameOf(measured->distribution))
       table.rows.emplace_back();
     const Rate fewest = measured->all().wrong();
-    // Without wrong answers, several numbers are equally good.
+    // Without wrong answers several numbers are equally good.
     const std::string k = fewest.hits == 0 ? "-" : std::to_string(measured->probes);
     table.rows.push_back({NameOf(measured->distribution), measured->filter, k,
                           PercentText(fewest.measured()), std::to_string(theory->probes),

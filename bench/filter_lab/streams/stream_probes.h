@@ -1,4 +1,4 @@
-// The streams again, with other numbers of probes in filters of the same size.
+// The streams repeated with other numbers of probes in filters of the same size.
 #ifndef TRELLIS_BENCH_FILTER_LAB_STREAMS_STREAM_PROBES_H_
 #define TRELLIS_BENCH_FILTER_LAB_STREAMS_STREAM_PROBES_H_
 

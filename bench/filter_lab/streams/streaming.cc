@@ -23,7 +23,7 @@ double MeanOver(const std::function<double(double)>& f, double from, double to) 
   return sum / (3 * kParts);
 }
 
-// How many of a chunk's rows should be answered wrongly.
+// The expected number of wrong answers for a chunk's rows.
 std::optional<double> ExpectedWrong(const StreamFilter& filter, const StreamChunk& chunk) {
   if (filter.passing == nullptr) return std::nullopt;
   const auto from = static_cast<double>(chunk.distinct_before);
@@ -36,11 +36,11 @@ std::optional<double> ExpectedWrong(const StreamFilter& filter, const StreamChun
   return expected;
 }
 
-// The source's uniform rows fall on as many values v as there are rows and cells.  What decides a
-// row's value is a state of a generator that comes back to none before it had all s = 2^31 - 2, so
-// that the s / v states of each value are drawn without replacement: with a share u = 1 - t v / s
-// of the states left after a share t of the rows, u^(s / v) of the values are not in yet, rather
-// than e^-t, and a row is new with u^(s / v) / u.  The mean over t.
+// In the source's uniform stream there are as many possible values v as rows and cells.  A row's
+// value follows from the state of a generator that visits all s = 2^31 - 2 states before it repeats
+// one.  So the s / v states of each value are drawn without replacement.  After a share t of the
+// rows, u = 1 - t v / s of the states are left, and u^(s / v) of the values are not in yet, rather
+// than e^-t.  A row is new with probability u^(s / v) / u.  Returns the mean over t.
 double TheoryOfSource(const StreamFilter& filter) {
   constexpr double kStatesPerValue = 2147483646.0 / static_cast<double>(kSourceRows);
   const auto wrong_at = [&filter](double t) {
@@ -69,8 +69,8 @@ void Count(const StreamChunk& chunk, std::span<const bool> passes, StreamTenth* 
 }  // namespace
 
 StreamSize StreamSizeOf(const LabConfig& config) {
-  // The tenth of the stream that the usual run sees is the beginning of the whole one, with the
-  // same filters: it ends where these have as many keys as they should.
+  // The tenth of the stream that the usual run measures is the beginning of the whole stream, with
+  // the same filters.  It ends where they hold the planned number of keys.
   return config.Choose<StreamSize>({50'000, 250'000}, {10'000'000, kSourceCells},
                                    {kSourceRows, kSourceCells});
 }
@@ -93,8 +93,8 @@ std::optional<double> StreamRun::times_faster() const {
 
 std::vector<StreamRun> RunStream(Distribution distribution, uint64_t rows, uint64_t seed,
                                  std::vector<StreamFilter> filters) {
-  // So many rows that a filter fills the caches again within a small part of its turn; their
-  // number divides a tenth.
+  // Enough rows that filling the caches again takes only a small part of a filter's turn.  The
+  // number divides a tenth of the stream.
   constexpr uint64_t kChunkRows = 1'000'000;
   const uint64_t tenth = rows / 10;
   const uint64_t chunk_rows = tenth / ((tenth + kChunkRows - 1) / kChunkRows);

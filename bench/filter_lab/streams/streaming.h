@@ -1,5 +1,6 @@
-// Streams whose rows are asked for and then added, in filters that are too small for them: the
-// experiment of a public comparison of filters, with sound hashes, and with its own.
+// Streams whose rows are queried and then added, in filters that are too small for them: the
+// experiment of a public comparison of filters (the source), with sound hashes and with the
+// source's hash.
 #ifndef TRELLIS_BENCH_FILTER_LAB_STREAMS_STREAMING_H_
 #define TRELLIS_BENCH_FILTER_LAB_STREAMS_STREAMING_H_
 
@@ -19,8 +20,8 @@
 
 namespace bench {
 
-// Given facts: what the source's own program did on the uniform stream of 10^8 rows with 10^8 cells
-// and 10 probes, compiled with -O2 on the reference machine, and what its authors saw on theirs.
+// Given figures: the source's own program on its uniform stream of 10^8 rows with 10^8 cells and 10
+// probes, compiled with -O2 on the reference machine, and its authors' published figures.
 struct SourceFigures {
   double seconds = 0;
   double authors_seconds = 0;
@@ -28,18 +29,18 @@ struct SourceFigures {
 };
 inline constexpr uint64_t kSourceRows = 100'000'000;
 inline constexpr uint64_t kSourceCells = 100'000'000;
-// Null for a filter that it does not have.
+// Null for a filter that the source does not have.
 std::optional<SourceFigures> FiguresOfSource(const std::string& filter);
 
-// From the first row on.
+// Cumulative from the first row on.
 struct StreamTenth {
   uint64_t rows = 0;
   uint64_t distinct = 0;
-  uint64_t false_positives = 0;    // new, and said to be there
-  uint64_t false_negatives = 0;    // there, and said to be new: spatial filters alone
-  std::optional<double> expected;  // both together, by theory
+  uint64_t false_positives = 0;    // new rows reported as seen
+  uint64_t false_negatives = 0;    // seen rows reported as new; spatial filters only
+  std::optional<double> expected;  // wrong answers in theory, both kinds
 
-  // Of all rows so far, the share that was answered wrongly.
+  // The share of wrong answers among all rows so far.
   Rate wrong() const { return {false_positives + false_negatives, rows, predicted()}; }
   std::optional<double> predicted() const {
     if (!expected.has_value()) return std::nullopt;
@@ -55,26 +56,27 @@ struct StreamRun {
   uint64_t cells = 0;
   uint64_t size_bits = 0;
   std::vector<StreamTenth> tenths;
-  // What theory says of the source's experiment in full, however many rows there were here: the
-  // share of its rows that this filter, with a sound hash, answers wrongly.  Of the uniform stream.
+  // Theory for the source's full experiment, independent of the rows measured here: the share of
+  // its rows that this filter, with a sound hash, answers wrongly.  Uniform stream only.
   std::optional<double> theory_of_source = std::nullopt;
-  double filter_seconds = 0;  // asking and adding, digests given; a baseline's own hash included
-  double row_seconds = 0;     // drawing the rows, their text, their digests
+  double filter_seconds =
+      0;                   // querying and adding, without digests; a baseline's own hash included
+  double row_seconds = 0;  // drawing the rows, their texts, their digests
 
   const StreamTenth& all() const { return tenths.back(); }
-  // Of one row, all included.
+  // Per row, everything included.
   double nanos() const {
     return 1e9 * (filter_seconds + row_seconds) / static_cast<double>(all().rows);
   }
-  // By how much all of it is quicker than the source's program, row by row.  Null where that is
-  // not known: for other streams than the uniform one, for baselines, for other probes than 10 or
-  // other cells than 10^8.
+  // How many times faster a row is than in the source's program.  Null if the source has no figure:
+  // for other streams than the uniform one, for baselines, for other probes than 10 or other cells
+  // than 10^8.
   std::optional<double> times_faster() const;
 };
 
 struct StreamingResults {
   std::vector<StreamRun> runs;  // by distribution
-  // Whether it is the source's experiment in full: as many rows and cells.
+  // True if rows and cells are those of the source's full experiment.
   bool is_full = false;
 };
 
@@ -84,7 +86,7 @@ struct StreamSize {
 };
 StreamSize StreamSizeOf(const LabConfig& config);
 
-// All filters over one stream; `rows` is a multiple of 10.
+// Runs all filters over one stream; `rows` is a multiple of 10.
 std::vector<StreamRun> RunStream(Distribution distribution, uint64_t rows, uint64_t seed,
                                  std::vector<StreamFilter> filters);
 

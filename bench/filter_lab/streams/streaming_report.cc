@@ -1,4 +1,4 @@
-// What the streaming experiment shows: its figures, and what they say of the source's rankings.
+// The report of the streaming experiment: its figures, and their verdict on the source's rankings.
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -65,7 +65,7 @@ Table TenthsTable(const StreamingResults& results) {
   return table;
 }
 
-// Null if it was not run.
+// Null if that run was not made.
 const StreamRun* Find(const StreamingResults& results, const std::string& filter, bool is_source,
                       Distribution distribution = Distribution::kUniform) {
   for (const StreamRun& run : results.runs) {
@@ -75,7 +75,7 @@ const StreamRun* Find(const StreamingResults& results, const std::string& filter
   return nullptr;
 }
 
-// Names of those with a sound hash, each once.
+// The names of filters with a sound hash, each once.
 std::vector<std::string> SoundFilters(const StreamingResults& results) {
   std::vector<std::string> names;
   for (const StreamRun& run : results.runs) {
@@ -85,7 +85,7 @@ std::vector<std::string> SoundFilters(const StreamingResults& results) {
   return names;
 }
 
-// One row a filter, one column a stream.
+// A row for each filter, a column for each stream.
 Table TotalsTable(const StreamingResults& results) {
   Table table{"streaming-totals", "Processor time of all rows of each stream", {}, {}};
   table.columns = {{"filter", "", false}};
@@ -104,7 +104,7 @@ Table TotalsTable(const StreamingResults& results) {
       row.push_back(lsm::ReadableNumber(run->filter_seconds));
       row.push_back(lsm::ReadableNumber(run->nanos()));
     }
-    // Those that only the uniform stream has are left out.
+    // Leaves out filters that only the uniform stream has.
     if (row.size() == table.columns.size()) table.rows.push_back(std::move(row));
   }
   return table;
@@ -153,8 +153,8 @@ std::string Ordered(double a, double b, int digits = 2) {
   return Fixed(100 * a, digits) + (a < b ? " < " : " > ") + Fixed(100 * b, digits) + " %";
 }
 
-// Of two filters that the source ranks: by what it says, by its hash here, by a sound one here, by
-// theory.
+// Compares two filters that the source ranks: by its figures, by its hash here, by a sound hash
+// here, and by theory.
 void AddRanking(const StreamingResults& results, const std::string& better,
                 const std::string& worse, Table* table) {
   const StreamRun *sound_a = Find(results, better, false), *sound_b = Find(results, worse, false);
@@ -217,7 +217,7 @@ std::string EqualMemoryText(const StreamingResults& results) {
   return text;
 }
 
-// How much of the source's experiment it is.
+// Says how much of the source's experiment the run covers.
 std::string PartText(const StreamingResults& results, const StreamRun& run) {
   if (results.is_full) return "";
   if (run.cells < kSourceCells)
@@ -305,12 +305,12 @@ std::vector<Section> SectionsOf(const StreamingResults& results) {
 
 std::vector<std::pair<std::string, std::vector<Table>>> ExcerptsOf(
     const StreamingResults& results) {
-  // Only the uniform stream: the source published figures for no other.
+  // Only the uniform stream: the source published no figures for the others.
   Table runs = RunsTable(results), times = TimesTable(results);
   std::erase_if(runs.rows, [](const std::vector<std::string>& row) {
     return row.empty() || row[0] != NameOf(Distribution::kUniform);
   });
-  // The last column is the source's rate: filters that the source measured.
+  // The last column is the source's rate; keeps only filters that the source measured.
   std::erase_if(times.rows, [](const std::vector<std::string>& row) { return row.back() == "-"; });
   return {{"streams", {runs}}, {"stream-times", {times}}};
 }

@@ -39,7 +39,7 @@ absl::StatusOr<HdbfRow> Measure(const LabConfig& config, const VectorSet& set, d
               0,
               0,
               Rate{0, 0, subject->predicted}};
-  // Adding again sets no bit that was not set, so that the filter stays as it is.
+  // Adding the vectors again sets no new bit, so the filter does not change.
   LSM_RETURN_IF_ERROR(AddAll(set.base, subject));
   row.rate.Add(subject->count_passing(set.queries, queries), queries);
   const int repeats = config.Choose(1, 3, 5);
@@ -58,7 +58,8 @@ absl::StatusOr<HdbfRow> Measure(const LabConfig& config, const VectorSet& set, d
 
 absl::Status MeasureAll(const LabConfig& config, uint64_t keys, double target_fpp,
                         std::vector<HdbfRow>* rows) {
-  // Other vectors for each number of keys and target: chance should not be the same in two of them.
+  // Different vectors for each number of keys and target, so that rows do not share the same
+  // chance.
   const uint64_t seed = config.seed + keys + static_cast<uint64_t>(1 / target_fpp);
   const VectorSet set =
       MakeUpVectors(kDimension, keys, config.Choose<uint64_t>(5000, 100'000, 200'000), seed);

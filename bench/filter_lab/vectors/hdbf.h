@@ -1,5 +1,5 @@
-// Filters of vectors over the number of keys and over the target: the figures in which an older
-// study compares its BF and HDBF, with its two filters and with sound ones.
+// Filters of vectors by number of keys and by target: the figures with which an older study
+// compares its BF and HDBF, for the study's two filters and for sound ones.
 #ifndef TRELLIS_BENCH_FILTER_LAB_VECTORS_HDBF_H_
 #define TRELLIS_BENCH_FILTER_LAB_VECTORS_HDBF_H_
 
@@ -22,8 +22,8 @@ struct HdbfRow {
   double target_fpp = 0;
   uint32_t probes = 0;
   uint64_t memory_bytes = 0;  // of the filter itself
-  double add_ns = 0;          // of processor time, a vector
-  double absent_ns = 0;       // a question for an absent one
+  double add_ns = 0;          // processor time per vector
+  double absent_ns = 0;       // per query of an absent vector
   Rate rate;
 };
 

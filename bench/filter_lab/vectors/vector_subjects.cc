@@ -26,7 +26,7 @@ auto Counting(std::shared_ptr<Filter> filter, MayContain may_contain) {
   };
 }
 
-// The study's filters: its BF hashes the bytes of a vector, its HDBF the components.
+// The study's filters.  Its BF hashes the bytes of a vector, its HDBF the components.
 template <class Element>
 VectorSubject SaxSubject(std::string name, uint64_t keys, double target_fpp, SaxProbes probes) {
   const auto elements_of = [](Vector vector) {
@@ -42,7 +42,7 @@ VectorSubject SaxSubject(std::string name, uint64_t keys, double target_fpp, Sax
         return asked.MayContain(elements_of(vector));
       });
   subject.size_bits = filter->size_bits();
-  // One hash again and again is one probe.
+  // The same hash k times is one probe.
   subject.probes = filter->probes();
   const uint32_t different = probes == SaxProbes::kSameAgain ? 1 : filter->probes();
   subject.predicted = bloom::StandardFpp(filter->size_bits(), different, keys);

@@ -28,7 +28,7 @@ std::string_view BytesOf(Vector vector) {
   return {reinterpret_cast<const char*>(vector.data()), vector.size_bytes()};
 }
 
-// Adds those of `candidates` that are neither stored nor among the queries yet.
+// Adds the `candidates` that are neither stored nor among the queries yet.
 class QueryCollector {
  public:
   explicit QueryCollector(VectorSet* set) : set_(set) {

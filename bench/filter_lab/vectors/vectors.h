@@ -1,4 +1,4 @@
-// Filters whose keys are vectors: those of an older study, faults included, beside the library's.
+// Filters whose keys are vectors: an older study's, faults included, and the library's.
 #ifndef TRELLIS_BENCH_FILTER_LAB_VECTORS_VECTORS_H_
 #define TRELLIS_BENCH_FILTER_LAB_VECTORS_VECTORS_H_
 
@@ -16,24 +16,24 @@
 
 namespace bench {
 
-// What is stored, and what is asked for: vectors that are certainly not stored.
+// Stored vectors, and query vectors that are certainly not stored.
 struct VectorSet {
-  std::string origin;  // "made up", or the folder of files
+  std::string origin;  // "made up", or the directory of the files
   bloom::VectorList<int32_t> base;
   bloom::VectorList<int32_t> queries;
-  uint64_t left_out = 0;  // queries that are base vectors, or came before
+  uint64_t left_out = 0;  // queries that are base vectors or repeated
 
   explicit VectorSet(uint32_t dimension) : base(dimension), queries(dimension) {}
 };
 VectorSet MakeUpVectors(uint32_t dimension, uint64_t base_count, uint64_t query_count,
                         uint64_t seed);
-// Of siftsmall_base.fvecs; queries are siftsmall_learn.fvecs and siftsmall_query.fvecs.  Errors
+// Reads siftsmall_base.fvecs; queries are siftsmall_learn.fvecs and siftsmall_query.fvecs.  Errors
 // name the file.
 absl::StatusOr<VectorSet> ReadSift(const std::string& folder);
 
 struct VectorLatency {
   uint64_t queries = 0;
-  double milliseconds = 0;  // of processor time, for all of them
+  double milliseconds = 0;  // processor time for all of them
 };
 
 struct VectorRow {
