@@ -109,11 +109,10 @@ struct FilterDescription {
   // bits are ones whatever the keys.  These have no fill and no key estimate, and current_fpp is
   // the prediction.
   bool has_fill = false;
-  uint64_t ones = 0;       // number of ones among the bits
-  double fill = 0;         // their share
-  double current_fpp = 0;  // of the current bits, whatever n was
-  double estimated_key_count =
-      0;  // number that sets as many bits on average; infinity if all are set
+  uint64_t ones = 0;               // number of ones among the bits
+  double fill = 0;                 // their share
+  double current_fpp = 0;          // of the current bits, whatever n was
+  double estimated_key_count = 0;  // number that sets as many bits; infinity if all are set
 };
 
 // Answers from the bytes of one filter, which must outlive it.  Immutable, thread-safe, cheap to

@@ -84,9 +84,8 @@ struct FlushBegin : Event {
 struct FlushEnd : Event {
   uint64_t job = 0;
   FlushReason reason = FlushReason::kMemtable;
-  uint64_t entries = 0;  // in the memtable
-  std::vector<TableInfo>
-      outputs;  // usually one; none after a failure, or if every entry was superseded
+  uint64_t entries = 0;            // in the memtable
+  std::vector<TableInfo> outputs;  // usually one; none after a failure, or if all was superseded
   uint64_t bytes_written = 0;
   uint64_t nanos = 0;
   absl::Status status;
@@ -177,8 +176,7 @@ struct OpenBegin : Event {
 struct OpenEnd : Event {
   uint64_t nanos = 0;
   absl::Status status;
-  RecoveryReport
-      recovery;  // what was replayed from logs, and what was dropped; empty after a failure
+  RecoveryReport recovery;  // replayed from logs, and dropped; empty after a failure
 };
 
 struct Closed : Event {

@@ -48,11 +48,10 @@ struct VerifyReport {
   uint64_t blocks = 0;  // data blocks
   uint64_t bytes = 0;   // of tables
   uint64_t entries = 0;
-  uint64_t keys = 0;            // distinct user keys of each table, summed over the tables
-  uint64_t keys_in_filter = 0;  // keys that a usable filter was asked for, and answered "maybe"
-  uint64_t filters_absent = 0;  // tables that were built without a filter
-  uint64_t filters_unknown =
-      0;  // tables whose filter this library, or this store, cannot query: not damage
+  uint64_t keys = 0;             // distinct user keys of each table, summed over the tables
+  uint64_t keys_in_filter = 0;   // keys that a usable filter was asked for, and answered "maybe"
+  uint64_t filters_absent = 0;   // tables that were built without a filter
+  uint64_t filters_unknown = 0;  // tables whose filter this library, or store, cannot query
   // True if CURRENT, the manifest and the logs were not checked, because their content is unknown
   // after a failed write (DB::GetFailure).  DB::Resume ends that.
   bool records_left_out = false;

@@ -80,8 +80,7 @@ struct LevelStatistics {
 
 struct Statistics {
   std::array<LevelStatistics, kLevels> levels;
-  LevelStatistics
-      total;  // sum; `lookups` is the number of point lookups that went beyond the memtables
+  LevelStatistics total;             // sum; `lookups`: point lookups that went beyond the memtables
   std::string filter_goal = "none";  // Options::filter_goal, as text
 
   // Reads.
@@ -125,10 +124,9 @@ struct Statistics {
   uint64_t stalls_memtable = 0;  // writes that waited because both memtables were full
   uint64_t stalls_level0 = 0;    // writes that waited because level 0 had too many tables
   uint64_t stalls_log = 0;       // writes that waited because the next log was not ready
-  uint64_t stalls_reserve =
-      0;  // times that a put waited for a larger reserve; one put may wait more than once
-  uint64_t slowdowns = 0;    // writes that were delayed to avoid a stall
-  uint64_t stall_nanos = 0;  // total of these waits; a flush for the reserve may count twice
+  uint64_t stalls_reserve = 0;   // waits of puts for a larger reserve; a put may wait repeatedly
+  uint64_t slowdowns = 0;        // writes that were delayed to avoid a stall
+  uint64_t stall_nanos = 0;      // total of these waits; a flush for the reserve may count twice
 
   // Memory and state.
   uint64_t memtable_bytes = 0;

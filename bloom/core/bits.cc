@@ -7,12 +7,11 @@
 namespace bloom::inline TRELLIS_ABI {
 namespace {
 
-// A page of these spares the miss of address translation that a random access to a large filter
-// costs besides its cache miss.
+// Huge pages avoid the miss of address translation that a random access to a large filter costs in
+// addition to its cache miss.
 constexpr size_t kHugePage = size_t{2} << 20;
 
-// Sizes from which on a filter asks for them.  Smaller ones fit what an address cache covers with
-// ordinary pages.
+// Smallest filter that uses huge pages.  The TLB covers smaller ones with ordinary pages.
 constexpr size_t kHugeFrom = 4 * kHugePage;
 
 size_t RoundUp(size_t size, size_t unit) { return (size + unit - 1) / unit * unit; }
@@ -27,8 +26,8 @@ AlignedBytes AlignedBytes::Zeros(size_t size) {
   if (bytes.data_ == nullptr) return bytes;
   bytes.size_ = size;
 #ifdef __linux__
-  // Whole ones only: the rest would take as much again for a few bytes.  It is advice, and may
-  // fail.
+  // Only whole huge pages: one for the rest would take a full page for a few bytes.  This is advice
+  // to the kernel, and may fail.
   if (alignment == kHugePage)
     static_cast<void>(madvise(bytes.data(), size / kHugePage * kHugePage, MADV_HUGEPAGE));
 #endif

@@ -1,4 +1,4 @@
-// Bits in memory: bit p is bit (p & 7) of byte (p >> 3), on disk and off it.
+// Bits in memory.  Bit p is bit (p & 7) of byte (p >> 3), in memory as on disk.
 #ifndef TRELLIS_BLOOM_CORE_BITS_H_
 #define TRELLIS_BLOOM_CORE_BITS_H_
 
@@ -19,7 +19,7 @@
 
 namespace bloom::inline TRELLIS_ABI {
 
-// The number that eight bytes are, the first of them the least significant.
+// The number in eight bytes, the least significant first.
 inline uint64_t Load64(const void* from) {
   uint64_t value;
   std::memcpy(&value, from, 8);
@@ -47,7 +47,7 @@ inline std::span<const uint8_t> BytesOf(std::string_view text) {
   return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
 }
 
-// Number of ones in bytes.
+// Number of ones in `size` bytes.
 inline uint64_t CountOnes(const uint8_t* bytes, uint64_t size) {
   uint64_t ones = 0;
   for (; size >= 8; bytes += 8, size -= 8) {
@@ -69,7 +69,7 @@ inline uint64_t CountOnesBetween(const uint8_t* bits, uint64_t from, uint64_t to
   return ones;
 }
 
-// Ors neighbouring lines, 2i and 2i + 1, into line i of `half`, which was zeros.
+// Ors neighbouring lines, 2i and 2i + 1, into line i of `half`, which must be zeros.
 inline void FoldLinesInHalf(std::span<const uint8_t> lines, size_t line_bytes, uint8_t* half) {
   for (size_t i = 0; i < lines.size(); ++i) {
     uint8_t& both = half[i / (2 * line_bytes) * line_bytes + i % line_bytes];
@@ -77,13 +77,14 @@ inline void FoldLinesInHalf(std::span<const uint8_t> lines, size_t line_bytes, u
   }
 }
 
-// Bytes of zeros that start at a multiple of 64, so that a line of 512 bits is one cache line.
+// Zeroed bytes at an address that is a multiple of 64, so that a line of 512 bits is one cache
+// line.
 class AlignedBytes {
  public:
   static constexpr size_t kAlignment = 64;
 
   AlignedBytes() = default;
-  // The other one is empty then.
+  // Leaves the other one empty.
   AlignedBytes(AlignedBytes&& other) noexcept
       : data_(std::move(other.data_)), size_(std::exchange(other.size_, 0)) {}
   AlignedBytes& operator=(AlignedBytes&& other) noexcept {
@@ -92,7 +93,7 @@ class AlignedBytes {
     return *this;
   }
 
-  // Empty (data() is null) if size is 0 or there is no memory.
+  // Empty (data() is null) if size is 0 or memory has run out.
   static AlignedBytes Zeros(size_t size);
 
   uint8_t* data() { return data_.get(); }
@@ -120,7 +121,7 @@ inline absl::Status NoMemoryForDigests(uint64_t count) {
   return absl::ResourceExhaustedError("no memory for " + std::to_string(count) + " digests");
 }
 
-// As AlignedBytes::Zeros; ResourceExhausted if there is no memory.
+// As AlignedBytes::Zeros, but ResourceExhausted if memory has run out.
 inline absl::StatusOr<AlignedBytes> ZerosFor(uint64_t size) {
   AlignedBytes bytes = AlignedBytes::Zeros(size);
   if (bytes.size() == size) return bytes;

@@ -1,4 +1,4 @@
-// How many keys a filter takes before its rate is above a target.
+// How many keys a filter takes before its rate exceeds a target.
 #ifndef TRELLIS_BLOOM_CORE_CAPACITY_H_
 #define TRELLIS_BLOOM_CORE_CAPACITY_H_
 
@@ -8,10 +8,10 @@
 
 namespace bloom::inline TRELLIS_ABI {
 
-// The largest n with rate_of(n) <= most_rate; 0 if rate_of(1) is higher already.  About 2 log2(n)
-// calls. REQUIRES: rate_of never falls as n grows.
+// The largest n with rate_of(n) <= most_rate; 0 if rate_of(1) is already higher.  Takes about 2
+// log2(n) calls.  REQUIRES: rate_of never falls as n grows.
 //
-// It searches because closed forms are wrong by their rounding, most of all for rates near 1.
+// It searches because closed forms suffer from rounding, most of all for rates near 1.
 template <class RateOf>
 uint64_t MostKeysWithin(double most_rate, const RateOf& rate_of) {
   uint64_t most = 0, too_many = 1;

@@ -1,16 +1,16 @@
-// What a kind of filter is: a struct of static members, no object and no base class.
+// The concepts of a filter kind.  A kind is a struct of static members, without objects or a base
+// class.
 //
-//   StaticKind   asked, once it is built from all its digests.  The store needs no more.  It is
-//                either of the next two (or Empty, which is built from none):
-//   SolvedKind   built from all digests together, as a system of equations that may have no
-//                solution.
-//   BitLayout    takes one digest at a time, so that Filter<Layout> can keep it open, and its fill
-//                tells how full it is.
-//   FoldableLayout  a BitLayout of which half the size is a half of the bits, or of the lines:
-//                two neighbours become one.
-//   KeyFilter    a filter that is an object: Filter<Layout>, and those of bloom/family.h.
+//   StaticKind   can be queried once it is built from all its digests.  The store needs no more. It
+//               is a SolvedKind, a BitLayout, or Empty (which is built from none).
+//   SolvedKind   is built from all digests together, as a system of equations that may have no
+//               solution.
+//   BitLayout    takes one digest at a time, so Filter<Layout> can keep adding; its fill tells how
+//               full it is.
+//   FoldableLayout  is a BitLayout that can be halved: two neighbouring bits or lines become one.
+//   KeyFilter    is a filter object: Filter<Layout>, and those of bloom/family.h.
 //
-// bloom/README.md lists the steps by which one is added.
+// CONTRIBUTING.md has the steps to add a kind.
 #ifndef TRELLIS_BLOOM_CORE_CONCEPTS_H_
 #define TRELLIS_BLOOM_CORE_CONCEPTS_H_
 
@@ -29,27 +29,27 @@ namespace bloom::inline TRELLIS_ABI {
 
 template <class K>
 concept StaticKind = requires(const FilterView& view, Shape shape, uint8_t* payload, uint64_t n) {
-  // By which PolicyFromName and tools know it, and by which files do.  Both are for ever.
+  // Name for PolicyFromName and tools, and tag in files.  Neither ever changes.
   { K::kName } -> std::convertible_to<std::string_view>;
   { K::kTag } -> std::convertible_to<uint8_t>;
-  // Version of the payload's layout, and log2 of the bytes of its lines (0: it has none).
+  // Version of the payload's layout, and log2 of the bytes of a line (0: no lines).
   { K::kVersion } -> std::convertible_to<uint8_t>;
   { K::kLineBytesLog2 } -> std::convertible_to<uint8_t>;
 
-  // Smallest shape that keeps n keys at an FPP; InvalidArgument for what cannot be.
+  // Smallest shape that keeps n keys at an FPP; InvalidArgument if there is none.
   { K::ShapeFor(n, double{}) } -> std::same_as<absl::StatusOr<Shape>>;
-  // FPP of a shape with n keys in it.
+  // FPP of a shape with n keys.
   { K::PredictedFpp(shape, n) } -> std::same_as<double>;
-  // Of a sound shape: bits and bytes of the payload.  Must not overflow for any shape whatever.
+  // Bits and bytes of the payload of a sound shape.  Must not overflow for any shape, sound or not.
   { K::SizeBits(shape) } -> std::same_as<uint64_t>;
   { K::PayloadBytes(shape) } -> std::same_as<uint64_t>;
-  // What is wrong with a shape and payload from a file; empty if nothing.
+  // Describes what is wrong with a shape and payload from a file; empty if nothing is.
   { K::Problem(shape, std::span<const uint8_t>{}) } -> std::same_as<std::string>;
-  // The fastest way to ask on this CPU, for a view that Problem found nothing wrong with.
+  // The fastest query functions for this CPU.  REQUIRES: Problem found nothing wrong with the view.
   { K::Functions(view) } -> std::same_as<FilterFunctions>;
 };
 
-// Whether the kind uses Shape::detail: a constant of that name, false where there is none.
+// Whether the kind uses Shape::detail: its constant of that name, false if it has none.
 template <class K>
 inline constexpr bool kHasDetail = false;
 template <class K>
@@ -60,9 +60,9 @@ inline constexpr bool kHasDetail<K> = K::kHasDetail;
 
 template <class K>
 concept SolvedKind = StaticKind<K> && requires(Shape shape, uint8_t* payload) {
-  // Into a payload of zeros: what answers "maybe" to all digests, of which some may be equal.  May
-  // note in shape.detail which attempt succeeded.  Aborted if none did, ResourceExhausted without
-  // memory; the payload is worth nothing then.
+  // Fills a payload of zeros so that it answers "maybe" to all digests, which may repeat.  May note
+  // in shape.detail which attempt succeeded.  Aborted if none did, ResourceExhausted without
+  // memory; the payload is then unusable.
   { K::Solve(payload, shape, uint64_t{}, std::span<const Digest>{}) } -> std::same_as<absl::Status>;
 };
 
@@ -73,43 +73,44 @@ concept BitLayout = StaticKind<L> &&
   {L::Build(payload, shape, uint64_t{}, std::span<const Digest>{})};
   // Adds Remix(digest, seed).
   {L::Add(payload, shape, uint64_t{})};
-  // Starts to load all that Add of the same hash touches.  Always inlined: GCC 12 drops calls to
-  // what only prefetches.
+  // Starts loading all memory that Add of the same hash accesses.  Must be always inlined: GCC 12
+  // drops calls to functions that only prefetch.
   {L::Fetch(payload, shape, uint64_t{})};
-  // FPP of the bits as they are, and the number of keys that would set as many.
+  // FPP of the current bits, and number of keys that sets as many bits on average.
   { L::CurrentFpp(view) } -> std::same_as<double>;
   { L::KeyCountFromFill(shape, double{}) } -> std::same_as<double>;
 };
 
-// A BitLayout with a way to add that depends on the CPU and the shape: the same bits as Add.
+// A BitLayout with an Add function that depends on the CPU and the shape.  It sets the same bits as
+// Add.
 template <class L>
 concept AdderLayout = BitLayout<L> && requires(Shape shape) {
   { L::Adder(shape) } -> std::same_as<AddFunction>;
 };
 
-// A BitLayout that asks and adds in one walk over a digest's bits.
+// A BitLayout that queries and adds in one walk over a digest's bits.
 template <class L>
 concept AskAndAddLayout = BitLayout<L> && requires(uint8_t* payload, Shape shape) {
-  // Whether a bit of the hash was not set; all are then.
+  // Sets all bits of the hash; returns whether one was not set.
   { L::AddIfAbsent(payload, shape, uint64_t{}) } -> std::same_as<bool>;
 };
 
-// A BitLayout that is asked in several filters of one shape and seed at once: a digest's positions
-// are the same in all of them.
+// A BitLayout that can be queried in several filters at once.  They have one shape and seed, so a
+// digest has the same positions in all of them.
 template <class L>
 concept SiblingLayout = BitLayout<L> && requires(const FilterView& view) {
   { L::FunctionsOfSiblings(view) } -> std::same_as<SiblingFunctions>;
 };
 
-// A BitLayout with code in headers for the CPU that a program is compiled for: asked without a
-// call, a core has more questions under way.  There is no such type as L::Inlined where that CPU
-// has not the instructions.
+// A BitLayout with inline code for the CPU that the program is compiled for.  Without a call, the
+// core has more queries in flight.  The type L::Inlined does not exist if that CPU lacks the
+// instructions.
 template <class L>
 concept InlinedLayout = BitLayout<L> && requires(const FilterView& view, uint64_t hash) {
   // Whether all bits of the hash are set.
   { L::Inlined::HasAll(view, hash) } -> std::same_as<bool>;
 };
-// One that is added to likewise.
+// Inline code for additions, likewise.
 template <class L>
 concept InlinedAddLayout = InlinedLayout<L> && requires(uint8_t* payload, Shape shape) {
   {L::Inlined::Add(payload, shape, uint64_t{})};
@@ -117,12 +118,12 @@ concept InlinedAddLayout = InlinedLayout<L> && requires(uint8_t* payload, Shape 
 
 template <class L>
 concept FoldableLayout = BitLayout<L> && requires(uint8_t* payload, Shape shape) {
-  // Of a payload of an even size into one of zeros of half the size: sets the bits that the same
-  // digests set in a filter made so small.
+  // Folds a payload of even size into zeros of half the size.  The result has the bits that the
+  // same digests set in a filter of half the size.
   {L::FoldInHalf(static_cast<const uint8_t*>(payload), shape, payload)};
 };
 
-// Whether a filter may deny a key that was added; one that may says so: F::kMayDeny.
+// Whether a filter may deny an added key.  Such filters declare F::kMayDeny.
 template <class F>
 inline constexpr bool kMayDeny = false;
 template <class F>
@@ -142,13 +143,13 @@ concept KeyFilter = requires(F f, const F& c, uint64_t n, std::string_view bytes
   { c.MayContain(bytes) } -> std::same_as<bool>;
   { c.MayContainDigest(Digest{}) } -> std::same_as<bool>;
   {f.Clear()};
-  // InvalidArgument, naming the difference, where two do not fit together; nothing is changed then.
+  // InvalidArgument, naming the difference, if the two cannot be merged; then nothing changes.
   { f.Merge(c) } -> std::same_as<absl::Status>;
   { c.seed() } -> std::same_as<uint64_t>;
   { c.target_fpp() } -> std::same_as<double>;
   { c.added_count() } -> std::same_as<uint64_t>;
-  // All memory that grows with the filter and that a question looks at (RetouchedFilter has
-  // bookkeeping besides).
+  // All memory that grows with the filter and that a query reads.  (RetouchedFilter has further
+  // bookkeeping.)
   { c.size_bits() } -> std::same_as<uint64_t>;
   { c.PredictedFpp(n) } -> std::same_as<double>;
   { c.CurrentFpp() } -> std::same_as<double>;

@@ -1,15 +1,15 @@
-// Which instructions this CPU has.  All paths give the same bits and the same answers.
+// The vector instructions of this CPU.  All code paths give the same bits and the same answers.
 #ifndef TRELLIS_BLOOM_CORE_CPU_H_
 #define TRELLIS_BLOOM_CORE_CPU_H_
 
-// In front of functions that are compiled for AVX2, whatever the build is for.
+// Marks functions that are compiled for AVX2, whatever CPU the build targets.
 #if defined(__x86_64__)
 #define TRELLIS_AVX2 __attribute__((target("avx2")))
 #endif
 
-// For functions in headers whose code is another one in files that are compiled for AVX2: a linker
-// keeps one of several copies of a function, and must not take that one for files that are compiled
-// for any CPU.  With this their names differ.
+// Marks functions in headers whose code differs in files compiled for AVX2.  A linker keeps one
+// copy of a function, and must not keep the AVX2 copy for files compiled for any CPU.  This gives
+// the copies different names.
 #if defined(__x86_64__) && defined(__AVX2__)
 #define TRELLIS_INLINES_AVX2 1
 #define TRELLIS_OF_THIS_CPU [[gnu::abi_tag("avx2")]]

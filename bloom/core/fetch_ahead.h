@@ -1,5 +1,5 @@
-// Many digests in one call, each of which touches lines all over a filter: what one will touch is
-// fetched while those before it have their turns.
+// Many digests in one call.  Each accesses lines all over a filter, so their lines are fetched
+// while earlier digests are processed.
 #ifndef TRELLIS_BLOOM_CORE_FETCH_AHEAD_H_
 #define TRELLIS_BLOOM_CORE_FETCH_AHEAD_H_
 
@@ -14,22 +14,23 @@
 
 namespace bloom::inline TRELLIS_ABI {
 
-// Digests by which fetching is ahead in batches, and in additions that touch one line each: about
-// as many as a core has misses in flight.  Of 16, 32, 64 and 96 this was as fast as any, for kinds
-// of one line a key and of several.
+// How many digests to fetch ahead in batch queries, and in additions that access one line each:
+// about as many as a core has misses in flight.  Of 16, 32, 64 and 96 it was as fast as any, for
+// kinds with one line per key and with several.
 inline constexpr size_t kBatchGroup = 32;
 
-// The same for additions to any layout, by TakeFetchingAhead: most touch a line for every probe.
+// How many to fetch ahead in additions to any layout (TakeFetchingAhead), most of which access a
+// line for each probe.
 inline constexpr size_t kAddsAhead = 16;
 
 // Payloads up to this size stay in a second-level cache, where fetching ahead costs more than it
-// gains.
+// saves.
 inline constexpr uint64_t kNearPayloadBytes = 256 << 10;
 
-// The hashes of digests[begin] and on, whose loads are under way where the payload is far, and
-// those of the following group, whose loads are to be started meanwhile, one each turn: asked for
-// all at once they hold each other up.  `next` is empty in the last group, and where the payload is
-// near.
+// A group of hashes, digests[begin] and on.  If the payload is large, their loads are in flight.
+// `next` is the following group, whose loads are to be started meanwhile, one in each step, since
+// many loads at once delay each other.  `next` is empty in the last group, and if the payload is
+// small.
 struct HashGroup {
   bool is_far;
   size_t begin;
@@ -37,8 +38,7 @@ struct HashGroup {
   std::span<const uint64_t> next;
 };
 
-// Calls take(group) for one group after the other; fetch(hash) starts to load what the hash
-// touches.
+// Calls take(group) for each group in turn. fetch(hash) starts loading what the hash accesses.
 template <size_t kGroup, class Fetch, class Take>
 void TakeInGroups(std::span<const Digest> digests, uint64_t seed, uint64_t payload_bytes,
                   const Fetch& fetch, const Take& take) {
@@ -61,7 +61,7 @@ void TakeInGroups(std::span<const Digest> digests, uint64_t seed, uint64_t paylo
   }
 }
 
-// Calls take(i, Remix(digests[i], seed)) for every i in order, for what needs no code for another
+// Calls take(i, Remix(digests[i], seed)) for every i in order.  For code that is not specific to a
 // CPU.
 template <size_t kGroup, class Fetch, class Take>
 void TakeOneByOne(std::span<const Digest> digests, uint64_t seed, uint64_t payload_bytes,
@@ -74,7 +74,7 @@ void TakeOneByOne(std::span<const Digest> digests, uint64_t seed, uint64_t paylo
   });
 }
 
-// Starts to load what a hash touches in a layout, by Layout::Fetch(payload, shape, hash).
+// Starts loading what a hash accesses in a layout, by Layout::Fetch(payload, shape, hash).
 template <class Layout>
 auto FetchOf(const uint8_t* payload, const Shape& shape) {
   return [ payload, &shape ](uint64_t hash) __attribute__((always_inline)) {

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view kMagic = "TRLBLOOM";
 
-// Offsets of the fields that are drawn in the header.
+// Offsets of the header's fields.
 constexpr size_t kVersionAt = 9;
 constexpr size_t kProbesAt = 10;
 constexpr size_t kLineAt = 11;
@@ -125,7 +125,7 @@ void Judge(const KindRules& rules, ParsedFilter& parsed) {
   } else if (absl::Status status = CheckTargetFpp(header.target_fpp); !status.ok()) {
     parsed.problem = std::string(status.message());
   } else if (header.shape.size == 0 && header.key_count != 0) {
-    // Of no bits at all: the empty filter's "no" would deny them.
+    // Without bits, the filter would deny its keys as the empty filter does.
     parsed.problem = absl::StrCat("has no bits for its ", header.key_count, " keys");
   } else {
     parsed.problem = rules.problem(header.shape, parsed.payload);
@@ -167,7 +167,7 @@ absl::Status CheckMergeable(const FilterHeader& a, const FilterHeader& b,
   const auto differ = [](std::string_view what, uint64_t one, uint64_t other) {
     return CannotMerge(what, std::to_string(one), std::to_string(other));
   };
-  // Sizes often follow from it.
+  // The detail comes first, since sizes often follow from it.
   if (left.detail != right.detail) return differ(detail_name, left.detail, right.detail);
   if (left.size != right.size) return differ("sizes", left.size, right.size);
   if (left.probes != right.probes) return differ("probes", left.probes, right.probes);

@@ -45,15 +45,15 @@ namespace bloom::inline TRELLIS_ABI {
 inline constexpr size_t kFilterHeaderBytes = 64;
 inline constexpr size_t kFilterKindAt = 8;  // offset of the tag
 
-// Hash ids.
+// Identifiers of hashes.
 inline constexpr uint8_t kHashXxh3Remixed = 1;
 
-// What the bytes of a filter are.
+// Whether the bytes of a filter can be used.
 enum class FilterState : uint8_t {
   kUsable,   // MayContain may answer "no"
-  kDamaged,  // a checksum or the geometry is wrong: every answer is "maybe"
-  kUnknown,  // sound, but of a kind or version that this library does not know: every answer is
-             // "maybe"
+  kDamaged,  // a checksum or the geometry is wrong; every answer is "maybe"
+  kUnknown,  // sound, but of a kind or version that this library does not know; every
+             // answer is "maybe"
 };
 
 struct FilterHeader {
@@ -66,27 +66,27 @@ struct FilterHeader {
   uint64_t key_count = 0;
   double target_fpp = 0;
 
-  // Additions; the number stops at the most that it holds.
+  // Counts additions.  The count stops at its maximum.
   void CountKeys(uint64_t more = 1) { key_count = AddUpTo(UINT64_MAX, key_count, more); }
 };
 
-// Bytes of a filter as far as they can be judged without knowing its kind.
+// The bytes of a filter, checked as far as possible without knowing the kind.
 struct ParsedFilter {
   FilterState state = FilterState::kDamaged;
   std::string problem;  // empty if and only if the state is kUsable
-  FilterHeader header;  // zeros where the bytes have no readable header
+  FilterHeader header;  // zeros if the header is unreadable
   std::span<const uint8_t> payload;
 };
 
-// Puts header and payload together and adds the checksum.
+// Combines header and payload and adds the checksum.
 std::string EncodeFilter(const FilterHeader& header, std::span<const uint8_t> payload);
 
-// Reads any bytes whatever.  kUsable means: length, magic and checksum are right, the hash is the
-// one that this library computes and the reserved bytes are zero; the kind is the caller's to look
-// at, and then Judge's to judge.  The payload points into `bytes`.
+// Parses any bytes. kUsable means: length, magic and checksum are right, the hash is one that this
+// library computes, and the reserved bytes are zero.  The caller then looks at the kind and calls
+// Judge.  The payload points into `bytes`.
 ParsedFilter ParseFilter(std::string_view bytes);
 
-// What kUsable bytes with the tag of a kind must fulfil besides.
+// Further rules for kUsable bytes that have the tag of a kind.
 struct KindRules {
   std::string_view name;
   uint8_t version;
@@ -94,12 +94,12 @@ struct KindRules {
   bool has_detail;
   std::string (*problem)(const Shape& shape, std::span<const uint8_t> payload);
 };
-// Of a kind, or of a filter that is an object.
+// Rules of a kind, or of a filter object.
 template <class K>
 inline constexpr KindRules kRulesOf = {K::kName, K::kVersion, K::kLineBytesLog2, kHasDetail<K>,
                                        &K::Problem};
 
-// Of a filter of that kind, without keys yet.
+// Header of a filter of that kind, without keys.
 template <class K>
 FilterHeader HeaderFor(const Shape& shape, uint64_t seed, double target_fpp) {
   return {.kind = K::kTag,
@@ -110,18 +110,18 @@ FilterHeader HeaderFor(const Shape& shape, uint64_t seed, double target_fpp) {
           .target_fpp = target_fpp};
 }
 
-// What is wrong with the number of probes of a shape from a file; empty if nothing.
+// Describes what is wrong with the number of probes of a shape from a file; empty if nothing is.
 std::string ProbesProblem(const Shape& shape);
 
-// Lowers the state of a usable filter that breaks the rules of its kind: kUnknown for another
-// version, kDamaged for an impossible geometry.
+// Lowers the state of a usable filter that breaks the rules of its kind: to kUnknown for another
+// version, to kDamaged for an impossible geometry.
 void Judge(const KindRules& rules, ParsedFilter& parsed);
 
-// For those who want a filter of one kind or none.  DataLoss, Unimplemented or InvalidArgument
-// (another kind) unless the filter, once judged, is usable and has that tag.
+// For callers that accept one kind only: DataLoss, Unimplemented or InvalidArgument (another kind),
+// unless the filter is judged usable and has that tag.
 absl::Status CheckIsKind(const KindRules& rules, uint8_t tag, ParsedFilter& parsed);
 
-// The same, from the bytes.
+// As above, from the bytes.
 template <class K>
 absl::StatusOr<ParsedFilter> ParseAs(std::string_view bytes) {
   ParsedFilter parsed = ParseFilter(bytes);
@@ -129,17 +129,18 @@ absl::StatusOr<ParsedFilter> ParseAs(std::string_view bytes) {
   return parsed;
 }
 
-// InvalidArgument that names what makes two filters impossible to merge, and its two values.
+// InvalidArgument that names the difference between two filters which prevents a merge, and its two
+// values.
 absl::Status CannotMerge(std::string_view what, const std::string& a, const std::string& b);
-// A number with all digits that tell it from others.
+// A number with enough digits to tell it from any other.
 std::string Exactly(double number);
 
-// InvalidArgument, naming the difference, unless the bits of two filters of one kind mean the same.
-// `detail_name` is what the detail of that kind is called.
+// InvalidArgument, naming the difference, unless the bits of two filters of one kind have the same
+// meaning.  `detail_name` is the kind's name for its detail.
 absl::Status CheckMergeable(const FilterHeader& a, const FilterHeader& b,
                             std::string_view detail_name = "details");
 
-// InvalidArgument if the caller's shape has a detail that filters of class F do not have: Load
+// InvalidArgument if the caller's shape has a detail that filters of class F cannot have: Load
 // would refuse their bytes.
 template <class F>
 absl::Status CheckDetail(const Shape& shape) {

@@ -1,7 +1,7 @@
 #include "bloom/hash.h"
 
-// Inlined, so that programs which link Trellis::bloom need no xxHash library and meet no second
-// copy of it.
+// Inlined, so that programs that link Trellis::bloom need no xxHash library, and do not clash with
+// another copy of it.
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
@@ -22,7 +22,7 @@ TRELLIS_AVX2 inline __m256i FoldHigh(__m256i h) {  // h ^ h >> 33
   return _mm256_xor_si256(h, _mm256_srli_epi64(h, 33));
 }
 
-// Modulo 2^64, of products of 32 bits: low * low + (low * high + high * low) * 2^32.
+// The product modulo 2^64 from products of 32 bits: low * low + (low * high + high * low) * 2^32.
 TRELLIS_AVX2 inline __m256i Multiply(__m256i h, uint64_t factor) {
   const __m256i low = _mm256_set1_epi64x(static_cast<long long>(factor));
   const __m256i high = _mm256_srli_epi64(low, 32);
@@ -31,7 +31,7 @@ TRELLIS_AVX2 inline __m256i Multiply(__m256i h, uint64_t factor) {
   return _mm256_add_epi64(_mm256_mul_epu32(h, low), _mm256_slli_epi64(cross, 32));
 }
 
-// All but the last, at most three; returns how many.
+// Remixes all but the last (at most three) digests; returns how many.
 TRELLIS_AVX2 size_t RemixByFour(std::span<const Digest> digests, uint64_t salt, uint64_t* hashes) {
   const size_t count = digests.size() / 4 * 4;
   const __m256i salts = _mm256_set1_epi64x(static_cast<long long>(salt));

@@ -9,13 +9,13 @@
 namespace bloom::inline TRELLIS_ABI {
 namespace {
 
-// Cells or throws.  Each throw of a chain costs it a rounding.
+// Most cells or throws for the chain, where each throw adds a rounding error.
 constexpr double kMostByChain = 1 << 20;
 
-// Chances to get, in some number of throws, from i to j of the watched cells still empty; j <= i.
+// Probabilities that a number of throws takes the number of watched empty cells from i to j <= i.
 class Chain {
  public:
-  // No throw, and at most that many watched cells.
+  // No throw; at most `watched` watched cells.
   explicit Chain(size_t watched) : watched_(watched) {
     for (size_t i = 0; i <= watched; ++i) to_[i][i] = 1;
   }
@@ -76,7 +76,7 @@ double ByChain(double cells, uint32_t probes, double throws) {
   const std::array<double, kMaxProbes + 1> ways = StirlingNumbers(probes);
   const Chain chain = Chain::Power(Chain::Step(cells, probes), throws);
   double sum = 0;
-  double all_differ = 1;  // chance that j random cells do
+  double all_differ = 1;  // probability that j random cells are all different
   for (uint32_t j = 0; j <= probes; ++j) {
     const double meet = all_differ * std::pow(cells, static_cast<double>(j) - probes);
     sum += ways[j] * meet * chain.AllOccupied(j);
@@ -109,9 +109,9 @@ double MomentOfFill(double mean, double variance, uint32_t probes) {
 Occupancy OccupancyAfter(double cells, double throws) {
   if (throws <= 0) return {};
   if (cells <= 1) return {cells, 0};
-  // With the chances a and b that one given cell, and that two given ones, are empty, the variance
-  // of the share is (b - a^2) + (a - b) / cells: both differences by the logarithms of b / a^2 and
-  // b / a.
+  // With a and b the probabilities that one given cell, and two given cells, are empty, the
+  // variance of the share is (b - a^2) + (a - b) / cells.  Both differences are computed from the
+  // logarithms of b / a^2 and b / a.
   const double log_empty = throws * std::log1p(-1 / cells);
   const double one_empty = std::exp(log_empty);
   const double others = cells - 1;

@@ -1,8 +1,8 @@
-// Balls into cells: what the exact false-positive rates are made of.
+// The occupancy problem (balls into cells), from which the exact false-positive rates follow.
 //
-// F is the share of cells that are occupied after some number of throws, each of them uniform.  A
-// query of k probes passes with E[F^k], which is more than E[F]^k because F varies.  Pure
-// functions; thread-safe.
+// F is the share of occupied cells after some number of uniform throws.  A query of k probes passes
+// with probability E[F^k].  That is more than E[F]^k, because F varies.  Pure functions;
+// thread-safe.
 #ifndef TRELLIS_BLOOM_CORE_OCCUPANCY_H_
 #define TRELLIS_BLOOM_CORE_OCCUPANCY_H_
 
@@ -13,34 +13,34 @@
 
 namespace bloom::inline TRELLIS_ABI {
 
-// E[F^k] from F's mean and variance, with its higher moments those of a normal distribution:
-// sum over j of C(k, 2j) (2j - 1)!! mean^(k - 2j) variance^j.
+// E[F^k] from mean and variance of F, with the higher moments of a normal distribution: sum over j
+// of C(k, 2j) (2j - 1)!! mean^(k - 2j) variance^j.
 double MomentOfFill(double mean, double variance, uint32_t probes);
 
-// E[F^k] for `cells` cells after `throws` throws, without any assumption:
+// E[F^k] for `cells` cells after `throws` throws, exactly:
 //
 //     sum over j of S(k, j) * cells! / (cells - j)! / cells^k * P(j given cells are all occupied)
 //
-// where S(k, j), Stirling's numbers of the second kind, count the ways in which k probes meet j
-// different cells.  P is taken from powers of the chain "how many of the j are still empty", so
-// that no term is negative and nothing cancels.  Where both cells and throws are beyond 2^20, by
-// mean and variance, which are exact; what that leaves out is below 10^-7 of the result.  1 where
-// there is no cell.
-// REQUIRES: probes <= kMaxProbes.
+// S(k, j), Stirling's numbers of the second kind, counts the ways in which k probes meet j
+// different cells.  P is computed by powers of the Markov chain "how many of the j are still
+// empty", so no term is negative and nothing cancels.  If both cells and throws exceed 2^20, the
+// moments follow from mean and variance, which are exact; the error is below 10^-7 of the result.
+// 1 if there are no cells. REQUIRES: probes <= kMaxProbes.
 double OccupiedMoment(uint64_t cells, uint32_t probes, double throws);
 
-// How many of `cells` cells are occupied after `throws` throws: exact mean and variance.
+// Number of occupied cells after `throws` throws: exact mean and variance.
 struct Occupancy {
   double mean = 0;
   double variance = 0;
 };
 Occupancy OccupancyAfter(double cells, double throws);
 
-// E[S^k] / cells^k for a whole number S of cells, from its mean and variance.  S may be small, even
-// below 1, so a normal distribution does not fit.  Its factorial moments are taken to be those of
-// the binomial, Poisson and negative binomial distributions, which are Panjer's class (a, b, 0)
-// (Panjer 1981, "Recursive evaluation of a family of compound distributions", ASTIN Bulletin 12;
-// Sundt and Jewell 1981 show that it holds no others), with t = variance / mean - 1:
+// E[S^k] / cells^k for a random whole number S of cells, from its mean and variance.  S may be
+// small, even below 1, so a normal distribution does not fit.  Instead its factorial moments are
+// assumed to be those of the binomial, Poisson and negative binomial distributions, which form
+// Panjer's class (a, b, 0) (Panjer 1981, "Recursive evaluation of a family of compound
+// distributions", ASTIN Bulletin 12; Sundt and Jewell 1981 show that it has no others).  With t =
+// variance / mean - 1:
 //
 //     E[S (S - 1) ... (S - j + 1)] = mean (mean + t) ... (mean + (j - 1) t)
 //     E[S^k] = sum over j of S(k, j) times that,   S(k, j) as above
@@ -49,13 +49,12 @@ Occupancy OccupancyAfter(double cells, double throws);
 // REQUIRES: k <= kMaxProbes.
 double MomentOfCount(double cells, double mean, double variance, uint32_t k);
 
-// E[f(X)] for X ~ Binomial(n, p), where 0 <= f <= 1.  make_term(x) makes a term that steps from one
-// x to the next: Fpp() is f(x), Up() and Down() change x by one.
-// REQUIRES: 0 < p < 1, n > 0.
+// E[f(X)] for X ~ Binomial(n, p), with 0 <= f <= 1. make_term(x) returns a term that can step from
+// one x to the next: Fpp() is f(x), Up() and Down() change x by one.  REQUIRES: 0 < p < 1, n > 0.
 template <class MakeTerm>
 double MeanOverBinomial(uint64_t trials, double p, const MakeTerm& make_term) {
   const auto n = static_cast<double>(trials);
-  // Weights relative to that of the mode; their sum normalises in the end.
+  // Weights are relative to that of the mode; dividing by their sum normalises them.
   const double mode = std::floor((n + 1) * p);
   const double odds = p / (1 - p);
   double weights = 0;

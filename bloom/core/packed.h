@@ -1,9 +1,9 @@
-// An array of small numbers of one width, one behind the other without gaps.
+// An array of small numbers of equal width, without gaps.
 //
 //     width w:  | number 0: w bits | number 1 | ...  bit p is bit (p & 7) of byte (p >> 3)
 //
-// so that number i lies in bits [i * w, (i + 1) * w), its least significant bit first; the bits
-// behind the last number are zero.
+// Number i is in bits [i * w, (i + 1) * w), least significant bit first.  The bits after the last
+// number are zero.
 #ifndef TRELLIS_BLOOM_CORE_PACKED_H_
 #define TRELLIS_BLOOM_CORE_PACKED_H_
 
@@ -20,17 +20,17 @@
 
 namespace bloom::inline TRELLIS_ABI {
 
-// The widest number: 7 bits before it in its first byte, and it is still loaded at once.
+// The largest width: with 7 bits before it in its first byte, one load still covers a number.
 inline constexpr uint32_t kMaxPackedBits = 57;
 
-// Bytes of `count` numbers of `width` bits; UINT64_MAX for more than a filter may have.
+// Bytes of `count` numbers of `width` bits; UINT64_MAX if a filter may not have that many.
 uint64_t PackedBytes(uint64_t count, uint32_t width);
 
-// What is wrong with bytes from a file that should be `count` numbers of `width` bits; empty if
-// nothing.
+// Describes what is wrong with bytes from a file as `count` numbers of `width` bits; empty if
+// nothing is.
 std::string PackedProblem(uint64_t count, uint32_t width, std::span<const uint8_t> bytes);
 
-// Number i of an array in memory, of which 7 bytes behind the end can be read.
+// Number i of an array in memory.  REQUIRES: 7 bytes after the end are readable.
 inline uint64_t LoadPacked(const uint8_t* bytes, uint32_t width, uint64_t i) {
   const uint64_t bit = i * width;
   return Load64(bytes + (bit >> 3)) >> (bit & 7) & ((uint64_t{1} << width) - 1);
@@ -41,10 +41,10 @@ class PackedArray {
  public:
   PackedArray() = default;
 
-  // InvalidArgument if there are more bits than a filter may have, ResourceExhausted if there is no
-  // memory.  REQUIRES: width in [1, kMaxPackedBits].
+  // An array of zeros.  InvalidArgument if a filter may not have that many bits, ResourceExhausted
+  // without memory.  REQUIRES: width in [1, kMaxPackedBits].
   static absl::StatusOr<PackedArray> Zeros(uint64_t count, uint32_t width);
-  // The same with what bytes() gave, which PackedProblem finds nothing wrong with.
+  // An array from what bytes() returned.  REQUIRES: PackedProblem finds nothing wrong with it.
   static absl::StatusOr<PackedArray> From(uint64_t count, uint32_t width,
                                           std::span<const uint8_t> bytes);
 
@@ -52,7 +52,7 @@ class PackedArray {
     assert(i < count_);
     return LoadPacked(bits_.data(), width_, i);
   }
-  // Starts to load it.  (Inlined: GCC 12 drops calls to what only prefetches.)
+  // Starts loading number i.  (Inlined: GCC 12 drops calls to functions that only prefetch.)
   [[gnu::always_inline]] void Prefetch(uint64_t i) const {
     __builtin_prefetch(bits_.data() + (i * width_ >> 3));
   }
@@ -84,7 +84,7 @@ class PackedArray {
 
   uint64_t count_ = 0;
   uint32_t width_ = 1;
-  AlignedBytes bits_;  // and 7 bytes of zeros
+  AlignedBytes bits_;  // the numbers and 7 bytes of zeros
 };
 
 }  // namespace bloom

@@ -35,7 +35,7 @@ absl::Status FirstError(std::initializer_list<absl::Status> statuses) {
   return absl::OkStatus();
 }
 
-// To three digits.
+// Rounds to three digits.
 double Rounded(double rate) {
   const double unit = std::pow(10.0, std::floor(std::log10(rate)) - 2);
   return std::round(rate / unit) * unit;
@@ -85,7 +85,7 @@ absl::StatusOr<uint64_t> KeyCapacityOf(uint64_t bits, uint32_t probes, double ta
       !status.ok())
     return status;
   if (bits == 1) return uint64_t{0};  // one key fills it
-  // The true rate is never below the classic one, but next to 1 its sum may round to less.
+  // The exact rate is never below the classic one, but near 1 rounding may make its sum smaller.
   return MostKeysWithin(target_fpp, [&](uint64_t keys) {
     return std::max(StandardFpp(bits, probes, keys), ClassicFpp(bits, probes, keys));
   });
@@ -116,10 +116,10 @@ absl::StatusOr<double> RateInTable(uint32_t bits_per_key, uint32_t probes) {
 absl::StatusOr<TableChoice> ChooseFromTable(double target_fpp) {
   if (absl::Status status = CheckTargetFpp(target_fpp); !status.ok()) return status;
   for (uint32_t bits = kTableBitsMin; bits <= kTableBitsMax; ++bits) {
-    // Fewer probes first; beyond the best number the rates only rise.
+    // Fewer probes first.  Beyond the best number the rates only rise.
     for (uint32_t probes = 1; probes <= bits; ++probes) {
       const double fpp = TableRate(bits, probes);
-      // A rate that is rounded to the target itself may be another number in its last bit.
+      // A rate that rounds to the target may differ from it in the last bit.
       if (Rounded(fpp) <= target_fpp * (1 + 1e-12)) return TableChoice{bits, probes, fpp};
     }
   }

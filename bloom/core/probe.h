@@ -1,4 +1,4 @@
-// From 64 random bits to positions.
+// Positions in a filter from 64 random bits.
 #ifndef TRELLIS_BLOOM_CORE_PROBE_H_
 #define TRELLIS_BLOOM_CORE_PROBE_H_
 
@@ -10,25 +10,25 @@
 
 namespace bloom::inline TRELLIS_ABI {
 
-// Maps a uniform 64-bit value to [0, size) by the high half of the product (Lemire): no division,
-// any size, and the order of values is kept, so that the top bits of `value` decide.
+// Maps a uniform 64-bit value to [0, size) by the high half of the product (Lemire).  It needs no
+// division, works for any size, and keeps the order of values: the top bits of `value` decide.
 constexpr uint64_t ReduceRange(uint64_t value, uint64_t size) {
   __extension__ using Wide = unsigned __int128;
   return static_cast<uint64_t>((static_cast<Wide>(value) * size) >> 64);
 }
 
-// The positions of one key among `cells` cells, one after the other: each anywhere, and as good as
-// independent.
+// The positions of one key among `cells` cells, one after the other.  Each is uniform, and they are
+// practically independent.
 //
 //     x_0 = hash;  x_(i+1) = x_i * 0xd1342543de82ef95  (mod 2^64)
 //     position i = high 64 bits of x_i * cells
 //
-// The multiplier is odd, so each x_i is a bijection of the hash: every single position is uniform
-// over all cells, however many there are.  Those of two keys that meet in one part in the next: the
-// states of a congruential generator, with a multiplier that is good in the spectral test up to
-// dimension eight (Steele, Vigna 2021).  In double hashing (h + i * step) the positions of two keys
-// run along each other and overlap in part: 40 keys at 0.001 would let half as many absent keys
-// again pass (tests/bloom/core/probes_test.cc).
+// The multiplier is odd, so each x_i is a bijection of the hash, and every single position is
+// uniform over all cells, however many there are.  After a collision the positions of two keys
+// separate again: the x_i are states of a congruential generator whose multiplier is good in the
+// spectral test up to dimension eight (Steele, Vigna 2021).  With double hashing (h + i * step) the
+// positions of two keys would run in parallel and overlap partly: with 40 keys at 0.001, half as
+// many absent keys again would pass (tests/bloom/core/probes_test.cc).
 class Probes {
  public:
   Probes() = default;
@@ -45,8 +45,8 @@ class Probes {
   uint64_t cells_ = 0;
 };
 
-// The same without repetitions, for cells that count: a key that meets a cell twice counts once
-// there, when it comes and when it goes.  In the order of the probes.
+// The positions without repetitions, in the same order.  For counters: if several probes of a key
+// meet in a cell, the key counts once there, when added and when removed.
 class DistinctProbes {
  public:
   DistinctProbes(uint64_t hash, uint64_t cells, uint32_t probes) {

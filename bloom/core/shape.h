@@ -1,4 +1,4 @@
-// What every kind of filter is described by, and how a filter is queried without knowing its kind.
+// The description that all filter kinds share, and how to query a filter without knowing its kind.
 #ifndef TRELLIS_BLOOM_CORE_SHAPE_H_
 #define TRELLIS_BLOOM_CORE_SHAPE_H_
 
@@ -11,21 +11,21 @@
 
 namespace bloom::inline TRELLIS_ABI {
 
-// Most probes that any kind makes: log2(1 / kMinTargetFpp), beyond which a classic filter gains
-// nothing.
+// Largest number of probes of any kind: log2(1 / kMinTargetFpp).  More would not improve a classic
+// filter.
 inline constexpr uint32_t kMaxProbes = 32;
 
-// Smallest target false-positive probability (FPP) that can be asked for.
+// Smallest target false-positive probability (FPP).
 inline constexpr double kMinTargetFpp = 1.0 / (uint64_t{1} << 32);
 
-// Bits beyond which no filter is made: far above any memory, far below any overflow.
+// Largest filter in bits: far above any memory, far below any overflow.
 inline constexpr uint64_t kMaxSizeBits = uint64_t{1} << 56;
 
-// Size and probes of a filter: all that sizing decides and a query needs besides bits and seed.
+// Size and probes of a filter.  Sizing computes it; a query needs it in addition to bits and seed.
 struct Shape {
   uint64_t size = 0;    // in the unit of the kind: bits, lines, slots, cells
   uint32_t probes = 0;  // k, 1 to kMaxProbes
-  uint64_t detail = 0;  // what else a kind's geometry needs, as its header draws it; else 0
+  uint64_t detail = 0;  // further geometry that a kind needs, as its header draws it; else 0
 
   friend bool operator==(const Shape&, const Shape&) = default;
 };
@@ -37,23 +37,23 @@ struct FilterView {
   uint64_t seed = 0;  // of the remix
 };
 
-// Sets the bits of Remix(digest, seed), on this CPU and for one shape.
+// Sets the bits of Remix(digest, seed); for this CPU and one shape.
 using AddFunction = void (*)(uint8_t* payload, const Shape& shape, uint64_t hash);
 
-// How one kind answers, on this CPU and for one shape.  Plain functions instead of virtual ones: a
-// reader then keeps them beside the view, in one cache line, with no object behind.
+// The query functions of one kind, for this CPU and one shape.  They are plain function pointers
+// instead of virtual functions, so a reader keeps them next to the view, in one cache line.
 struct FilterFunctions {
   // False only if the digest was never added.
   bool (*may_contain)(const FilterView& view, Digest digest);
-  // Starts to load what may_contain will touch first.
+  // Starts loading the memory that may_contain reads first.
   void (*prefetch)(const FilterView& view, Digest digest);
   // results[i] = may_contain(digests[i]) for all i < count, with the cache misses overlapped.
   void (*may_contain_batch)(const FilterView& view, const Digest* digests, size_t count,
                             bool* results);
 };
 
-// Filters of one shape and seed that are asked together: does any of them let a digest pass?
-// `view` has their shape and seed, and its own payload is not looked at.
+// Queries several filters of one shape and seed together: does any of them let a digest pass?
+// `view` has their shape and seed; its own payload is not read.
 using Payloads = std::span<const uint8_t* const>;
 struct SiblingFunctions {
   // False only if the digest was added to none of them.

@@ -39,7 +39,7 @@ uint64_t SipHash24(std::string_view bytes, uint64_t key_low, uint64_t key_high) 
   // "somepseudorandomlygeneratedbytes"
   State state = {key_low ^ 0x736f6d6570736575, key_high ^ 0x646f72616e646f6d,
                  key_low ^ 0x6c7967656e657261, key_high ^ 0x7465646279746573};
-  // The last word has what is left of the bytes, and their number modulo 256 on top.
+  // The last word: the remaining bytes, and the length modulo 256 in the top byte.
   uint64_t last = static_cast<uint64_t>(bytes.size()) << 56;
   for (; bytes.size() >= 8; bytes.remove_prefix(8)) state.Take(Load64(bytes.data()));
   for (size_t i = 0; i < bytes.size(); ++i)

@@ -20,15 +20,15 @@ absl::Status CheckRequest(uint64_t key_count, double target_fpp) {
   return CheckTargetFpp(target_fpp);
 }
 
-// The bits with which the classic formula meets a target; at least kMinStandardBits.
+// The bits for which the classic formula meets a target; at least kMinStandardBits.
 double ClassicBitsFor(uint64_t key_count, double target_fpp, uint32_t probes) {
-  // ln(1 - e^(1/k)), right for targets next to 1 too.
+  // ln(1 - e^(1/k)), accurate also for targets near 1.
   const double log_zero = std::log(-std::expm1(std::log(target_fpp) / probes));
   const double throws = static_cast<double>(probes) * static_cast<double>(key_count);
   return std::max<double>(kMinStandardBits, std::ceil(-1 / std::expm1(log_zero / throws)));
 }
 
-// The least number from `low` on that passes; it is near `low`.  REQUIRES: all larger ones pass.
+// The least number from `low` on that passes, which is near `low`.  REQUIRES: all larger ones pass.
 template <class Passes>
 uint64_t FewestFrom(uint64_t low, const Passes& passes) {
   if (passes(low)) return low;
@@ -42,8 +42,8 @@ uint64_t FewestFrom(uint64_t low, const Passes& passes) {
   return high;
 }
 
-// The chance that k random positions of a line are all ones after some number of throws, stepped
-// from one number of keys in the line to the next.
+// The probability that k random positions of a line are all ones, stepped from one number of keys
+// in the line to the next.
 class LineFill {
  public:
   LineFill(uint32_t probes, double keys)
@@ -68,13 +68,13 @@ class LineFill {
 
  private:
   uint32_t probes_;
-  double one_step_;  // chance that a key leaves a given bit alone
+  double one_step_;  // probability that a key leaves a given bit unset
   double two_step_;  // ... two given bits
-  double one_zero_;  // chance that a given bit is still zero
+  double one_zero_;  // probability that a given bit is still zero
   double two_zero_;  // ... two given bits
 };
 
-// The same for a key that sets one of 32 bits in each of eight words.
+// As LineFill, for keys that set one of 32 bits in each of eight words.
 class WordsFill {
  public:
   explicit WordsFill(double keys) : keys_(keys), zero_(std::pow(kStep, keys)) {}
@@ -93,14 +93,14 @@ class WordsFill {
 
  private:
   static constexpr double kStep = 1 - 1.0 / kSplitBlockWordBits;
-  static constexpr double kEqualWords = 0x1p-32;  // chance that two keys have the same 32 bits
+  static constexpr double kEqualWords = 0x1p-32;  // probability that two keys have the same 32 bits
 
   double keys_;
-  double zero_;  // chance that a given bit is still zero
+  double zero_;  // probability that a given bit is still zero
 };
 
-// Smallest number of lines with fpp_of(lines, probes) <= target, found between one that fails and
-// one that passes by false position in log-log scale, where the curve is nearly straight.
+// Smallest number of lines with fpp_of(lines, probes) <= target.  Searches between a failing and a
+// passing number by false position in log-log scale, where the curve is nearly straight.
 class LineSearch {
  public:
   using FppOf = double (*)(uint64_t lines, uint32_t probes, uint64_t key_count);
@@ -112,7 +112,7 @@ class LineSearch {
     return fpp_of_(lines, probes, key_count_) <= target_fpp_;
   }
 
-  // More than a filter may have if it would take so many.
+  // Returns more than a filter may have if it would need that many.
   uint64_t Fewest(uint32_t probes, uint64_t guess) const {
     Point fails, passes;
     Point point = At(guess, probes);
@@ -130,7 +130,7 @@ class LineSearch {
       Point& same = point.excess > 0 ? fails : passes;
       Point& other = point.excess > 0 ? passes : fails;
       same = point;
-      other.excess /= 2;  // the Illinois rule: an end that stays put counts for less each time
+      other.excess /= 2;  // Illinois rule: an end that does not move counts half each time
     }
     return passes.lines;
   }
@@ -190,7 +190,7 @@ double StandardFpp(uint64_t bits, uint32_t probes, uint64_t key_count) {
 absl::StatusOr<Shape> StandardShapeFor(uint64_t key_count, double target_fpp) {
   if (absl::Status status = CheckRequest(key_count, target_fpp); !status.ok()) return status;
   constexpr auto kMost = static_cast<double>(kMaxSizeBits);
-  std::array<double, kMaxProbes + 1> classic;  // by probes, and never enough or just enough
+  std::array<double, kMaxProbes + 1> classic;  // by probes; never enough or just enough
   classic[0] = HUGE_VAL;
   for (uint32_t probes = 1; probes <= kMaxProbes; ++probes)
     classic[probes] = ClassicBitsFor(key_count, target_fpp, probes);
@@ -228,8 +228,7 @@ absl::StatusOr<Shape> BlockedShapeFor(uint64_t key_count, double target_fpp) {
   absl::StatusOr<Shape> classic = StandardShapeFor(key_count, target_fpp);
   if (!classic.ok()) return classic.status();
   const LineSearch search(&BlockedFpp, key_count, target_fpp);
-  // Uneven lines want more bits than the classic filter and at most its probes, which are log2(1 /
-  // e).
+  // Uneven lines need more bits than the classic filter, but at most its probes, log2(1 / e).
   const auto most_probes = std::min(static_cast<uint32_t>(-std::log2(target_fpp)) + 1, kMaxProbes);
   const uint64_t guess = classic->size / kLineBits + classic->size / (16 * kLineBits) + 1;
   Shape best;
@@ -272,7 +271,7 @@ absl::StatusOr<Shape> SplitBlockShapeFor(uint64_t key_count, double target_fpp) 
 
 double StandardKeyCountFromFill(uint64_t bits, uint32_t probes, double fill) {
   if (bits == 0 || probes == 0) return 0;
-  if (fill >= 1) return HUGE_VAL;  // of a single bit too, where the quotient is none
+  if (fill >= 1) return HUGE_VAL;  // also for a single bit, where the quotient is undefined
   return std::log1p(-fill) / (probes * std::log1p(-1 / static_cast<double>(bits)));
 }
 

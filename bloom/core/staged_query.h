@@ -1,9 +1,9 @@
-// How a filter is asked whose probes lie anywhere: an absent key fails one of its first steps with
-// a high probability, so a query takes those together and seldom the others.  Within each of the
-// two parts no branch stands between the steps: the CPU loads them at the same time, which costs
-// one miss instead of several where the filter is not in cache.
+// Queries of filters whose probes lie anywhere.  An absent key fails one of its first steps with
+// high probability, so a query takes the first steps together, and the others only if those pass.
+// Within each of the two parts there are no branches.  The CPU therefore loads the steps of a part
+// at the same time, which costs one miss instead of several if the filter is not in cache.
 //
-// A kind says what its steps are, for the walk of one digest through one filter:
+// A kind describes its steps as the walk of one digest through one filter:
 //
 //     struct Walk {
 //       static constexpr uint32_t kFirst;                  // steps that are taken together
@@ -12,11 +12,10 @@
 //       Walk();
 //       Walk(const Shape& shape, uint64_t hash);
 //       bool HasAll(const uint8_t* payload, uint32_t count);  // of the next steps
-//       void Fetch(const uint8_t* payload, uint32_t count);   // starts to load the next steps
+//       void Fetch(const uint8_t* payload, uint32_t count);   // starts loading the next steps
 //     };
 //
-// Fetch must be always inlined: GCC 12 takes a function that only prefetches for one without
-// effect, and drops calls to it.
+// Fetch must be always inlined: GCC 12 drops calls to functions that only prefetch.
 #ifndef TRELLIS_BLOOM_CORE_STAGED_QUERY_H_
 #define TRELLIS_BLOOM_CORE_STAGED_QUERY_H_
 
@@ -34,7 +33,7 @@
 
 namespace bloom::inline TRELLIS_ABI {
 
-// The functions for kSteps steps, unrolled; for as many as the view says where kSteps is 0.
+// The functions for kSteps steps, unrolled. kSteps = 0: for the number of steps in the view.
 template <class Walk, uint32_t kSteps>
 struct StagedQuery {
   static uint32_t Count(const FilterView& view) {
@@ -73,8 +72,8 @@ struct StagedQuery {
       *results++ = Walk(view.shape, hash).HasAll(view.payload, Count(view));
   }
 
-  // Tests the first steps, while those of the next group are fetched; then fetches and tests the
-  // other steps of those that passed.
+  // Tests the first steps of a group while it fetches those of the next.  Then fetches and tests
+  // the other steps of the digests that passed.
   static void FarGroup(FilterView view, const HashGroup& group, bool* results) {
     const uint32_t first = First(view);
     const uint32_t rest = Count(view) - first;
@@ -105,12 +104,12 @@ constexpr auto StagedQueries(std::integer_sequence<uint32_t, kSteps...>) {
                                  &StagedQuery<Walk, kSteps>::MayContainBatch}...};
 }
 
-// By number of steps up to kMost; entry 0 serves all others.
+// Functions by number of steps, up to kMost.  Entry 0 serves all other numbers.
 template <class Walk, uint32_t kMost>
 inline constexpr auto kStagedQueries =
     StagedQueries<Walk>(std::make_integer_sequence<uint32_t, kMost + 1>{});
 
-// The functions that serve this view.
+// The functions for this view.
 template <class Walk, uint32_t kMost>
 FilterFunctions StagedFunctions(const FilterView& view) {
   const uint32_t steps = Walk::Count(view.shape);

@@ -1,5 +1,5 @@
-// The bits of a filter that is an object, with the header that they are saved with: what such
-// filters share whose union is the union of their bits.
+// The bits of a filter object, with the header for saving them.  Shared by filters whose union is
+// the union of their bits.
 //
 // Thread-safe while no thread changes it.  Movable, not copyable.
 #ifndef TRELLIS_BLOOM_CORE_STORED_BITS_H_
@@ -25,7 +25,7 @@ struct StoredBits {
   FilterHeader header;
   AlignedBytes bits;
 
-  // Zeros for a filter of class F.  InvalidArgument if that cannot have the shape,
+  // All zeros, for a filter of class F.  InvalidArgument if F cannot have the shape,
   // ResourceExhausted without memory.
   template <class F>
   static absl::StatusOr<StoredBits> Zeros(const Shape& shape, uint64_t bytes, uint64_t seed,
@@ -40,8 +40,8 @@ struct StoredBits {
     return StoredBits{HeaderFor<F>(shape, seed, target_fpp), *std::move(zeros)};
   }
 
-  // What Serialize gave.  DataLoss if it is damaged, Unimplemented if its version is unknown,
-  // InvalidArgument if it is a filter of another kind.
+  // Loads the bytes of Serialize.  DataLoss if they are damaged, Unimplemented if their version is
+  // unknown, InvalidArgument if they are a filter of another kind.
   template <class F>
   static absl::StatusOr<StoredBits> Load(std::string_view bytes) {
     const absl::StatusOr<ParsedFilter> parsed = ParseAs<F>(bytes);
@@ -60,8 +60,8 @@ struct StoredBits {
 
   std::string Serialize() const { return EncodeFilter(header, bits.span()); }
 
-  // Takes over all ones.  InvalidArgument, naming the difference, unless shape and seed agree;
-  // nothing is changed then.
+  // Ors the bits of `other`.  InvalidArgument, naming the difference, unless shape and seed agree;
+  // then nothing changes.
   absl::Status Merge(const StoredBits& other, std::string_view detail_name = "details") {
     if (absl::Status status = CheckMergeable(header, other.header, detail_name); !status.ok())
       return status;
@@ -70,7 +70,7 @@ struct StoredBits {
     return absl::OkStatus();
   }
 
-  // Keeps only ones that `other` has too.  Errors as for Merge.
+  // Keeps only ones that `other` also has.  Errors as for Merge.
   absl::Status Intersect(const StoredBits& other) {
     if (absl::Status status = CheckMergeable(header, other.header); !status.ok()) return status;
     for (size_t i = 0; i < bits.size(); ++i) bits.data()[i] &= other.bits.data()[i];
@@ -78,13 +78,13 @@ struct StoredBits {
     return absl::OkStatus();
   }
 
-  // Forgets all keys, keeps shape and seed.
+  // Removes all keys; keeps shape and seed.
   void Clear() {
     std::memset(bits.data(), 0, bits.size());
     header.key_count = 0;
   }
 
-  // Number of ones, and the same as a share of `size_bits`.  Both read all bits.
+  // Number of ones, and their share of `size_bits`.  Both read all bits.
   uint64_t Ones() const { return CountOnes(bits.data(), bits.size()); }
   double OnesPer(uint64_t size_bits) const {
     return static_cast<double>(Ones()) / static_cast<double>(size_bits);

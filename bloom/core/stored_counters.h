@@ -1,7 +1,8 @@
-// The counters of a filter that forgets keys, with the header that they are saved with: what such
-// filters share, whichever cells a key has.  The detail of the shape is the bits of a counter.
+// The counters of a filter with removal, and the header for saving them.  Shared by such filters,
+// however they choose the cells of a key.  The detail of the shape is the width of a counter in
+// bits.
 //
-// A counter that reached its maximum stays there: how often it was raised after that is unknown.
+// A counter at its maximum stays there, since its true value is unknown.
 //
 // Thread-safe while no thread changes it.  Movable, not copyable.
 #ifndef TRELLIS_BLOOM_CORE_STORED_COUNTERS_H_
@@ -29,7 +30,7 @@ struct StoredCounters {
   // InvalidArgument unless 1 <= counter_bits <= most.
   static absl::Status CheckCounterBits(uint32_t counter_bits, uint32_t most);
 
-  // F::CellsOf(shape) zeros for a filter of class F.  ResourceExhausted without memory.  REQUIRES:
+  // F::CellsOf(shape) zeros, for a filter of class F.  ResourceExhausted without memory.  REQUIRES:
   // F finds nothing wrong with the shape.
   template <class F>
   static absl::StatusOr<StoredCounters> Zeros(const Shape& shape, uint64_t seed,
@@ -40,8 +41,8 @@ struct StoredCounters {
     return StoredCounters{HeaderFor<F>(shape, seed, target_fpp), *std::move(zeros)};
   }
 
-  // What Serialize gave.  DataLoss if it is damaged, Unimplemented if its version is unknown,
-  // InvalidArgument if it is a filter of another kind.
+  // Loads the bytes of Serialize.  DataLoss if they are damaged, Unimplemented if their version is
+  // unknown, InvalidArgument if they are a filter of another kind.
   template <class F>
   static absl::StatusOr<StoredCounters> Load(std::string_view bytes) {
     const absl::StatusOr<ParsedFilter> parsed = ParseAs<F>(bytes);
@@ -55,13 +56,13 @@ struct StoredCounters {
 
   std::string Serialize() const { return EncodeFilter(header, counters.bytes()); }
 
-  // One more, or one less, in different cells of a key.
+  // Increments, or decrements, the given different cells of a key.
   template <class Cells>
   void Raise(const Cells& cells) {
     for (const uint64_t cell : cells) counters.AddSaturating(cell, 1);
     header.CountKeys();
   }
-  // REQUIRES: none of them is 0.
+  // REQUIRES: no cell is 0.
   template <class Cells>
   void Lower(const Cells& cells) {
     for (const uint64_t cell : cells) {
@@ -71,15 +72,15 @@ struct StoredCounters {
     header.key_count -= header.key_count > 0;
   }
 
-  // Sums, each up to the maximum; the lower of two.  InvalidArgument, naming the difference, unless
-  // shape and seed agree; nothing is changed then.
+  // Merge adds the counters, each up to its maximum; Intersect takes the lower of two.
+  // InvalidArgument, naming the difference, unless shape and seed agree; then nothing changes.
   absl::Status Merge(const StoredCounters& other);
   absl::Status Intersect(const StoredCounters& other);
 
-  // Forgets all keys, keeps shape and seed.
+  // Removes all keys; keeps shape and seed.
   void Clear();
 
-  // Share of the counters that are not 0; number of those at their maximum.
+  // Share of nonzero counters; number of counters at their maximum.
   double Fill() const;
   uint64_t CountSaturated() const;
 };

@@ -1,14 +1,15 @@
-// The bytes of a filter that is another filter and something besides: which prefixes it holds,
-// which vectors.  Its header is that of all filters (bloom/core/filter_format.h), its payload
+// The bytes of a filter that consists of another filter and additional data: which prefixes it
+// holds, which vectors.  Its header is that of all filters (bloom/core/filter_format.h).  Its
+// payload:
 //
 //     0                      size
 //     +----------------------+----------------+
-//     | the other one, whole | tail           |
+//     | inner filter, whole  | tail           |
 //     +----------------------+----------------+
 //
-//   probes, seed, key count, target FPP   as in the header of the other one
-//   size                                  bytes of the other one
-//   detail, tail                          what the outer kind makes of them
+//   probes, seed, key count, target FPP   as in the header of the inner filter
+//   size                                  bytes of the inner filter
+//   detail, tail                          as the outer kind defines them
 #ifndef TRELLIS_BLOOM_CORE_WRAPPED_H_
 #define TRELLIS_BLOOM_CORE_WRAPPED_H_
 
@@ -31,7 +32,7 @@ namespace bloom::inline TRELLIS_ABI {
 template <class Outer, KeyFilter Base>
 std::string EncodeWrapped(const Base& base, uint64_t detail, std::string_view tail = {}) {
   std::string payload = base.Serialize();
-  // As it was saved, should it change in the meantime (ConcurrentFilter).
+  // From the saved bytes: the filter may change in the meantime (ConcurrentFilter).
   const FilterHeader saved = ParseFilter(payload).header;
   const Shape shape{.size = payload.size(), .probes = saved.shape.probes, .detail = detail};
   FilterHeader header = HeaderFor<Outer>(shape, saved.seed, saved.target_fpp);
@@ -40,7 +41,7 @@ std::string EncodeWrapped(const Base& base, uint64_t detail, std::string_view ta
   return EncodeFilter(header, BytesOf(payload));
 }
 
-// What is wrong with the size; empty if nothing.  For the outer kind's Problem.
+// Describes what is wrong with the size; empty if nothing is.  For the outer kind's Problem.
 inline std::string WrappedProblem(const Shape& shape, std::span<const uint8_t> payload) {
   if (shape.size <= payload.size()) return "";
   return "has " + std::to_string(payload.size()) + " bytes for a filter of " +
@@ -54,8 +55,8 @@ struct Unwrapped {
   std::string_view tail;  // points into the bytes
 };
 
-// Of bytes as EncodeWrapped makes them.  Errors as of a Load: DataLoss, Unimplemented, or
-// InvalidArgument if it is another kind or wraps one.
+// Splits bytes of EncodeWrapped.  Errors as for Load: DataLoss, Unimplemented, or InvalidArgument
+// if outer or inner filter is of another kind.
 template <class Outer, KeyFilter Base>
 absl::StatusOr<Unwrapped<Base>> Unwrap(std::string_view bytes) {
   const absl::StatusOr<ParsedFilter> parsed = ParseAs<Outer>(bytes);

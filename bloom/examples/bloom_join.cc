@@ -1,9 +1,9 @@
-// Joins two tables that lie on different machines, with a filter in place of keys that travel.
+// Joins two tables on different machines, and sends a filter instead of keys.
 //
-// The side with fewer rows sends a filter of its keys. The other side sends back only rows that
-// pass, and they are joined exactly: a false positive costs the transfer of a row, and is not
-// joined. If the small side lies on several machines, each sends a filter of its own rows, all of
-// one shape and seed. Their union is bit for bit the filter of all rows.
+// The side with fewer rows sends a filter of its keys. The other side returns only the rows that
+// pass, and these are joined exactly: a false positive costs the transfer of a row, and is not
+// joined. If the small side is spread over several machines, each sends a filter of its own rows,
+// all of one shape and seed. Their union is bit for bit the filter of all rows.
 //
 //   add_executable(bloom_join bloom_join.cc)
 //   target_link_libraries(bloom_join PRIVATE Trellis::bloom)
@@ -38,7 +38,7 @@ moved where the files lie on different machines.  One of the files may be -, the
              than one of them counts in each
 )";
 
-// The smallest kind, since it travels.
+// The smallest kind, since it is sent.
 using KeyFilter = bloom::Filter<bloom::Standard>;
 
 struct Row {
@@ -46,12 +46,12 @@ struct Row {
   std::string key;
 };
 
-// Rows point into the text, so that a table stays where it is.
+// Rows point into the text, so a table must not move.
 struct Table {
   std::string name, text;
   std::string_view header;
   std::vector<Row> rows;
-  uint64_t bytes = 0;  // of the rows, with a line end each
+  uint64_t bytes = 0;  // total size of the rows, each with a line end
 
   Table() = default;
   Table(const Table&) = delete;
@@ -91,9 +91,9 @@ absl::Status Read(const std::string& path, const std::string& column, Table* tab
   return more.ok() ? absl::OkStatus() : problem(std::string(more.status().message()));
 }
 
-// Row i lies in part i % parts.  Two rounds: the parts tell how many keys they have, then each
-// makes a filter for the sum of them.  Filters made for less would not merge, and to ask each
-// part's own would let `parts` times as much pass.
+// Row i is in part i % parts.  There are two rounds: each part reports its number of keys, then
+// makes a filter for the sum of these.  Smaller filters would not merge, and querying each part's
+// own filter would let `parts` times as many rows pass.
 absl::StatusOr<KeyFilter> FilterOf(const Table& table, size_t parts, double fpp) {
   std::vector<std::unordered_set<std::string_view>> keys(parts);
   for (size_t i = 0; i < table.rows.size(); ++i) keys[i % parts].insert(table.rows[i].key);
@@ -110,13 +110,13 @@ absl::StatusOr<KeyFilter> FilterOf(const Table& table, size_t parts, double fpp)
   return all;
 }
 
-// Prints the join, and what was moved for it.
+// Prints the join, and the bytes transferred for it.
 absl::Status Join(const Table& left, const Table& right, size_t parts, double fpp) {
   const bool left_is_small = left.rows.size() <= right.rows.size();
   const Table &small = left_is_small ? left : right, &large = left_is_small ? right : left;
   absl::StatusOr<KeyFilter> made = FilterOf(small, parts, fpp);
   if (!made.ok()) return made.status();
-  const std::string message = made->Serialize();  // what travels to the large side, from each part
+  const std::string message = made->Serialize();  // sent to the large side by each part
   const uint64_t filter_bytes = parts * message.size();
   const absl::StatusOr<KeyFilter> filter = KeyFilter::Load(message);
   if (!filter.ok()) return filter.status();
@@ -129,7 +129,7 @@ absl::Status Join(const Table& left, const Table& right, size_t parts, double fp
     if (!filter->MayContain(row.key)) continue;
     ++sent;
     sent_bytes += row.raw.size() + 1;
-    const auto match = matches.find(row.key);  // from here on at the small side
+    const auto match = matches.find(row.key);  // at the small side from here on
     if (match == matches.end()) {
       ++for_nothing;
       continue;

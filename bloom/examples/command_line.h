@@ -38,20 +38,20 @@ namespace examples {
 
 struct Usage {
   std::string_view name;
-  std::string_view help;                     // what --help prints
-  std::vector<std::string_view> options;     // those that take a value
-  std::pair<size_t, size_t> words = {0, 0};  // how many words there may be besides: least, most
+  std::string_view help;                     // printed by --help
+  std::vector<std::string_view> options;     // options that take a value
+  std::pair<size_t, size_t> words = {0, 0};  // least and most number of further words
 };
 
-// All of `text` as a number; false if it is none, or out of the type's range.
+// Parses all of `text` as a number; false if it is none, or out of the type's range.
 template <class Number>
 bool ParseNumber(std::string_view text, Number* number) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *number);
   return error == std::errc() && end == text.data() + text.size();
 }
 
-// Options are `--name value` or `--name=value`; `--` ends them.  The first thing that is wrong
-// stays in status(), so that it need be asked only once, when all options were read.
+// Parses options: `--name value` or `--name=value`; `--` ends them.  The first error stays in
+// status(), so callers check it once, after reading all options.
 class CommandLine {
  public:
   CommandLine(int argc, char** argv, const Usage& usage) {
@@ -67,7 +67,7 @@ class CommandLine {
         const size_t equals = word.find('=');
         const std::string name(word.substr(0, equals));
         const auto& known = usage.options;
-        // An empty one is most likely a variable of a shell that was never set.
+        // An empty value is most likely an unset shell variable.
         std::string value;
         if (equals != word.npos) {
           value = word.substr(equals + 1);
@@ -93,7 +93,7 @@ class CommandLine {
   const absl::Status& status() const { return status_; }
 
   bool Has(const std::string& name) const { return values_.contains(name); }
-  // Empty if it is not there.
+  // Empty if the option is missing.
   std::string Text(const std::string& name) const {
     const auto place = values_.find(name);
     return place == values_.end() ? "" : place->second;
@@ -117,7 +117,7 @@ class CommandLine {
     return otherwise;
   }
 
-  // Where keys come from strangers a seed must not be known to them; a fixed one repeats a run.
+  // If untrusted users choose keys, the seed must be unknown to them; a fixed one repeats a run.
   uint64_t SeedOrRandom(const std::string& name) {
     std::random_device random;
     return Count(name, uint64_t{random()} << 32 | random(), 0,
@@ -142,15 +142,15 @@ inline int ExitCodeOf(const absl::Status& status) {
   return absl::IsInvalidArgument(status) ? 2 : 3;
 }
 
-// A standard file that is closed would become the next one that is opened, and what is printed go
-// into that.  In its place comes one that cannot be read or written.
+// Opens closed standard files with a file that can be neither read nor written.  Otherwise the next
+// opened file would take their descriptor, and receive what is printed.
 inline void HoldStandardFiles() {
   for (const int file : {0, 1, 2}) {
     if (::fcntl(file, F_GETFD) < 0) ::open("/dev/null", file == 0 ? O_WRONLY : O_RDONLY);
   }
 }
 
-// Data goes to the standard output, all else to the standard error.
+// Data goes to standard output, everything else to standard error.
 inline int Main(int argc, char** argv, const Usage& usage, absl::Status (*run)(CommandLine&)) {
   HoldStandardFiles();
   std::ios::sync_with_stdio(false);

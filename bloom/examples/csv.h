@@ -1,11 +1,11 @@
-// The records of a CSV file, as RFC 4180 has them.
+// Records of a CSV file, as in RFC 4180.
 //
-// Fields are separated by commas, records end with CRLF or LF (the last one may lack it).  A field
-// in quotes may hold commas, line ends and, doubled, quotes.  What the RFC does not have (a quote
-// within a field without quotes, text behind a closing quote, a carriage return alone, a quote that
-// is never closed) is DataLoss, with the number of the line.  A mark of UTF-8 at the beginning is
-// passed over.  (The parser that Debian has as headers alone, libfccp-dev, reads line by line, and
-// so has no line ends in fields.)
+// Fields are separated by commas.  Records end with CRLF or LF, which the last one may lack.  A
+// quoted field may contain commas, line ends and doubled quotes.  A UTF-8 byte order mark at the
+// beginning is skipped.  Everything else is DataLoss, with the number of the line: a quote in an
+// unquoted field, text after a closing quote, a single carriage return, a quote that is not closed.
+// (Debian's header-only parser, libfccp-dev, reads line by line, so it does not support line ends
+// in fields.)
 #ifndef TRELLIS_BLOOM_EXAMPLES_CSV_H_
 #define TRELLIS_BLOOM_EXAMPLES_CSV_H_
 
@@ -22,9 +22,9 @@
 namespace examples {
 
 struct CsvRecord {
-  std::string_view raw;  // as it stands in the file, without its end
+  std::string_view raw;  // as in the file, without its end
   std::vector<std::string> fields;
-  uint64_t line = 0;  // where it begins, from 1
+  uint64_t line = 0;  // number of its first line, from 1
 };
 
 // The text must outlive the records.
@@ -32,7 +32,7 @@ class CsvReader {
  public:
   explicit CsvReader(std::string_view text) : rest_(WithoutMark(text)) {}
 
-  // False where the file ends.
+  // Returns false at the end of the file.
   absl::StatusOr<bool> Next(CsvRecord* record) {
     if (rest_.empty()) return false;
     record->fields.clear();

@@ -1,8 +1,8 @@
-// Removes duplicates from a stream that never ends, in memory that never grows: a rotating filter
-// remembers the last lines and forgets older ones.
+// Removes duplicates from an unbounded stream, in constant memory: a rotating filter remembers
+// recent lines and forgets older ones.
 //
-// Lines are printed as they come, and kept in the state after they were printed. So a program that
-// was killed prints some lines again when it is started again, and loses none.
+// A line is printed first, and recorded in the state file afterwards. So if the program is killed
+// and restarted, it prints some lines twice, and loses none.
 //
 //   add_executable(dedup_urls dedup_urls.cc)
 //   target_link_libraries(dedup_urls PRIVATE Trellis::bloom)
@@ -41,7 +41,7 @@ the others, a share of F is lost.
 
 using SeenLines = bloom::RotatingFilter<>;
 
-// More than any URL; a line without an end must not fill the memory.
+// Longer than any URL, so that input without line ends does not fill the memory.
 constexpr size_t kLineBytesMax = 1 << 20;
 
 class Deduplicator {
@@ -49,14 +49,14 @@ class Deduplicator {
   Deduplicator(SeenLines seen, std::string state, uint64_t every)
       : seen_(std::move(seen)), state_(std::move(state)), every_(every) {}
 
-  // What the state knows has been printed.
+  // Every line in the state has been printed.
   absl::Status Save() {
     if (absl::Status status = Flush(); !status.ok() || state_.empty()) return status;
     saved_lines_ = lines_;
     return examples::ReplaceFile(state_, seen_.Serialize());
   }
 
-  // Takes the lines that are complete, and keeps the rest for the next time.
+  // Processes the complete lines, and keeps the rest for the next call.
   absl::Status Take(std::string_view bytes) {
     rest_ += bytes;
     size_t begin = 0;
@@ -64,14 +64,14 @@ class Deduplicator {
       TakeLine(std::string_view(rest_).substr(begin, end - begin));
     rest_.erase(0, begin);
     if (rest_.size() > kLineBytesMax) {
-      // What was printed is to be known at the next start.
+      // Saves the printed lines for the next start.
       if (absl::Status status = Save(); !status.ok()) return status;
       return absl::DataLossError("line " + std::to_string(lines_ + 1) + " is longer than 1 MiB");
     }
     return lines_ - saved_lines_ < every_ ? Flush() : Save();
   }
 
-  // With a last line that lacks its end.
+  // Also processes a last line without an end.
   absl::Status Finish(bool is_complete) {
     if (is_complete && !rest_.empty()) TakeLine(rest_);
     if (absl::Status status = Save(); !status.ok()) return status;
@@ -129,10 +129,10 @@ absl::Status Run(examples::CommandLine& line) {
   absl::StatusOr<SeenLines> seen = LoadOr(*std::move(fresh), line.Text("--state"));
   if (!seen.ok()) return seen.status();
   Deduplicator deduplicator(*std::move(seen), line.Text("--state"), every);
-  // Where no state can be kept, that is better known before the first line is printed.
+  // Reports a state file that cannot be written before the first line is printed.
   if (absl::Status status = deduplicator.Save(); !status.ok()) return status;
 
-  // A signal is read like input, so that none falls into a half-done line.
+  // Signals are read like input, so none interrupts a line.
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGINT);

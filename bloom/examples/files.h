@@ -1,4 +1,4 @@
-// Whole files: read, and replaced so that whoever reads finds the old bytes or the new ones.
+// Reads and replaces whole files.  A reader sees either the old bytes or the new ones.
 #ifndef TRELLIS_BLOOM_EXAMPLES_FILES_H_
 #define TRELLIS_BLOOM_EXAMPLES_FILES_H_
 
@@ -22,7 +22,7 @@ namespace examples {
 
 inline absl::Status FileError(const std::string& path) { return absl::ErrnoToStatus(errno, path); }
 
-// "-" stands for the standard input.  NotFound if there is no such file.
+// "-" means standard input.  NotFound if there is no such file.
 inline absl::StatusOr<std::string> ReadWhole(const std::string& path) {
   const std::unique_ptr<FILE, int (*)(FILE*)> file(
       path == "-" ? ::fdopen(::dup(STDIN_FILENO), "rb") : std::fopen(path.c_str(), "rb"),
@@ -36,8 +36,8 @@ inline absl::StatusOr<std::string> ReadWhole(const std::string& path) {
   return bytes;
 }
 
-// Writes a file of another name beside it, syncs it, and gives it the name; the name is synced too.
-// After a failure PATH holds what it held before, or the new bytes.  A symbolic link stays one.
+// Writes and syncs a second file beside it, renames it, and syncs the directory.  After a failure
+// the file holds its old bytes or the new ones.  A symbolic link stays one.
 inline absl::Status ReplaceFile(std::string path, std::string_view bytes) {
   struct stat info;
   if (::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode))

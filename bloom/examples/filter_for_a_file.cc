@@ -1,4 +1,4 @@
-// A filter for a file, once all keys are known: built by a policy, read by its tag.
+// Builds a filter for a file from a complete set of keys, and reads it back.
 //
 //   add_executable(filter_for_a_file filter_for_a_file.cc)
 //   target_link_libraries(filter_for_a_file PRIVATE Trellis::bloom)
@@ -9,14 +9,14 @@
 #include "bloom/filter_policy.h"
 
 int main() {
-  const uint64_t store_seed = 42, file_seed = 7;  // drawn at random, and kept with store and file
+  const uint64_t store_seed = 42, file_seed = 7;  // draw at random, keep with store and file
   auto policy = bloom::PolicyFromName("blocked").value();
   auto builder = policy->NewBuilder({.target_fpp = 0.01, .seed = file_seed});
   for (std::string_view key : {"apple", "cherry"}) builder->Add(bloom::DigestOf(key, store_seed));
-  auto bytes = builder->Finish();  // sized from the keys that came, checked by probing them all
+  auto bytes = builder->Finish();  // sized for the added keys, checked with all of them
   if (!bytes.ok()) return std::cerr << bytes.status() << "\n", 1;
 
-  auto reader = bloom::FilterReader::Open(*bytes);  // never fails: what it cannot read says "maybe"
+  auto reader = bloom::FilterReader::Open(*bytes);  // never fails; unreadable: "maybe"
   const bloom::Digest banana = bloom::DigestOf("banana", store_seed);
   std::cout << "banana: " << (reader.MayContain(banana) ? "maybe" : "no") << "\n";
 }

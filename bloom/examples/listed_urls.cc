@@ -1,8 +1,8 @@
-// Finds malicious URLs: a filter of the list answers for nearly all URLs, and an exact check in the
-// list decides on those that pass.
+// Finds malicious URLs. A filter of the list answers for nearly all URLs, and an exact search in
+// the list decides on those that pass.
 //
-// A URL that is not listed costs some questions to the filter, in memory. A listed one, or a false
-// positive, costs a search in the list, which may lie on a disk or on another machine.
+// A URL that is not listed costs a few filter queries, in memory. A listed one, or a false
+// positive, costs a search in the list, which may be on a disk or on another machine.
 //
 //   add_executable(listed_urls listed_urls.cc)
 //   target_link_libraries(listed_urls PRIVATE Trellis::bloom)
@@ -34,10 +34,10 @@ Entries have no scheme and no fragment, and hosts in lower case.
   --seed N  of the filter; random, so that strangers cannot choose URLs that pass
 )";
 
-// More than browsers send.
+// Longer than browsers send.
 constexpr size_t kUrlBytesMax = 8192;
 
-// A sorted file, searched by halves without being held in memory.
+// A sorted file, searched by bisection without loading it.
 class SortedList {
  public:
   explicit SortedList(const std::string& path) : path_(path), file_(path, std::ios::binary) {}
@@ -62,15 +62,15 @@ class SortedList {
     return absl::OkStatus();
   }
 
-  // REQUIRES: ForEach went well.
+  // REQUIRES: ForEach succeeded.
   absl::StatusOr<bool> Contains(std::string_view entry) {
-    // The entry begins, if it is there, in [low, high).
+    // If the entry exists, it begins in [low, high).
     std::streamoff low = 0, high = size_;
     while (low < high) {
       const std::streamoff middle = low + (high - low) / 2;
       file_.seekg(middle);
       std::string line;
-      // The first line that begins at `middle` or after it.
+      // Moves to the first line that begins at `middle` or after it.
       if (middle > 0) {
         file_.seekg(middle - 1);
         std::getline(file_, line);
@@ -98,8 +98,8 @@ class SortedList {
   std::streamoff size_ = 0;
 };
 
-// The entries that match a URL: each folder from the host down, the page, and the page with its
-// query.
+// The list entries that match a URL: each folder from the host down, the page, and the page with
+// its query.
 std::vector<std::string> EntriesFor(std::string_view url) {
   if (const size_t scheme = url.find("://"); scheme != url.npos) url.remove_prefix(scheme + 3);
   url = url.substr(0, url.find('#'));
@@ -128,7 +128,7 @@ absl::Status Run(examples::CommandLine& line) {
   absl::Status read = list.ForEach(
       [&](std::string_view entry) { digests.push_back(bloom::DigestOf(entry, seed)); });
   if (!read.ok()) return read;
-  // The smallest kind, since all entries are known; programs that ask get it with each new list.
+  // The smallest kind, since all entries are known; clients receive it with each new list.
   const auto filter = bloom::StaticFilter::OfDigests("ribbon", digests, fpp, seed);
   if (!filter.ok()) return filter.status();
 

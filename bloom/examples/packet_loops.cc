@@ -1,5 +1,5 @@
-// Detects loops with a filter in the header of each packet: a router that finds itself in the
-// filter has had the packet before.
+// Detects routing loops with a filter in the header of each packet: if a router finds itself in the
+// filter, the packet has been there before.
 //
 // The packet's header, with a filter that has no header of its own (bloom/payload.h):
 //
@@ -8,8 +8,8 @@
 //     | number: u64    | filter: 128 bits       | the rest
 //     +----------------+------------------------+- - - - -+
 //
-//   number  of the packet, little-endian; the seed of the filter
-//   filter  of the routers that had the packet: kind `standard`, 6 probes
+//   number  of the packet, little-endian; also the seed of the filter
+//   filter  of the routers passed so far: kind `standard`, 6 probes
 //
 //   add_executable(packet_loops packet_loops.cc)
 //   target_link_libraries(packet_loops PRIVATE Trellis::bloom)
@@ -47,7 +47,7 @@ sender tries again with another number, under which the filter has other false p
   --headers yes   prints the header with which each router sends the packet on, in hexadecimal
 )";
 
-// A path of 12 routers is dropped for a false positive with a probability of 1.1 %.
+// A path of 12 routers is dropped because of a false positive with a probability of 1.1 %.
 constexpr bloom::Shape kFilterShape = {.size = 128, .probes = 6};
 constexpr size_t kFilterAt = 8, kHeaderBytes = 24;
 using Header = std::array<uint8_t, kHeaderBytes>;
@@ -63,7 +63,7 @@ uint64_t NumberOf(const Header& header) {
   return number;
 }
 
-// A router's step with a packet's header.  False: it drops the packet.
+// A router processes a packet's header.  Returns false to drop the packet.
 absl::StatusOr<bool> Accept(std::string_view router, Header* header) {
   auto routers = bloom::PayloadFilter<bloom::Standard>::Over(std::span(*header).subspan(kFilterAt),
                                                              kFilterShape, NumberOf(*header));
@@ -71,7 +71,7 @@ absl::StatusOr<bool> Accept(std::string_view router, Header* header) {
   return routers->AddIfAbsent(router);
 }
 
-// The next router, by this one and the destination.
+// The next router, by current router and destination.
 using Routes = std::map<std::pair<std::string, std::string>, std::string>;
 
 absl::StatusOr<Routes> ReadRoutes(const std::string& path) {
@@ -106,7 +106,7 @@ void PrintHeader(const Header& header) {
   std::cout << text << '\n';
 }
 
-// Whether the packet arrived.  Prints the routers that had it.
+// Returns whether the packet arrived.  Prints the routers on its path.
 absl::StatusOr<bool> Send(const Routes& routes, const std::string& from, const std::string& to,
                           uint64_t number, bool show_headers) {
   Header header = HeaderOf(number);

@@ -1,4 +1,4 @@
-// Checks spelling without the word list: a filter of the list is a tenth of its size, and a word
+// Checks spelling without the word list. A filter of the list is a tenth of its size, and a word
 // that does not pass is certainly not in the list.
 //
 //   add_executable(spelling spelling.cc)
@@ -33,7 +33,7 @@ list; of those that are not in it, a share of F passes.
 A word passes as it stands or in lower case (of ASCII letters).  Words with a digit are left alone.
 )";
 
-// The smallest kind: it is kept for long and asked by people.
+// The smallest kind: it is stored for long, and people wait for the answers.
 using WordFilter = bloom::Filter<bloom::Standard>;
 
 // Calls `visit(word)` for each line that is not empty.
@@ -63,8 +63,8 @@ absl::StatusOr<WordFilter> FilterOfList(const std::string& path, double fpp) {
   return filter;
 }
 
-// A character of UTF-8; a byte that is none counts as a letter, so that words of other encodings
-// stay whole.
+// A UTF-8 character.  A byte that is none counts as a letter, so words in other encodings stay
+// whole.
 struct Character {
   enum Kind { kLetter, kDigit, kApostrophe, kOther } kind;
   size_t bytes;
@@ -83,8 +83,7 @@ Character FirstOf(std::string_view text) {
   size_t bytes = 1;
   while (bytes < wanted && bytes < text.size() && (text[bytes] & 0xC0) == 0x80) ++bytes;
   if (bytes < wanted) return {Character::kLetter, 1};
-  // Signs of Latin-1, U+2000 to U+2FFF (punctuation, arrows, mathematics), U+3000 to U+303F,
-  // pictures.
+  // Latin-1 symbols, U+2000 to U+2FFF (punctuation, arrows, mathematics), U+3000 to U+303F, emoji.
   const auto second = static_cast<unsigned char>(bytes > 1 ? text[1] : 0);
   const bool is_sign = (c == 0xC2 && second < 0xC0) || c == 0xE2 || (c == 0xE3 && second == 0x80) ||
                        (c == 0xF0 && second == 0x9F);
@@ -99,7 +98,7 @@ bool IsKnown(const WordFilter& filter, std::string word) {
   return filter.MayContain(word);
 }
 
-// Words of one line: letters, and apostrophes between them.
+// Checks the words of a line: letters, with apostrophes between them.
 void CheckLine(const WordFilter& filter, uint64_t number, std::string_view line, uint64_t* wrong) {
   uint64_t column = 1;
   for (size_t at = 0; at < line.size();) {

@@ -14,24 +14,24 @@ namespace {
 constexpr uint64_t kWordsPerLine = kLineBits / 64;
 
 constexpr uint64_t kClaimCount = 1024;
-constexpr uint64_t kStateMask = kClaimCount - 1;  // bits of the hash that the place says already
+constexpr uint64_t kStateMask = kClaimCount - 1;  // the place tells the other bits
 constexpr uint64_t kBeingSet = 1;
 constexpr uint64_t kSet = 2;
 
-// Enough that threads rarely share one, few enough to sum up.
+// Enough that threads rarely share a line, few enough to sum up.
 constexpr uint64_t kCountLines = 16;
 constexpr uint64_t kWordsPerCount = AlignedBytes::kAlignment / 8;
 
-// Word i of memory that is touched by such references alone, as long as it is shared.
+// Word i of memory that is accessed only by such references while it is shared.
 std::atomic_ref<uint64_t> WordOf(const AlignedBytes& bytes, uint64_t i) {
   static_assert(std::atomic_ref<uint64_t>::is_always_lock_free);
-  // There is no reference to a const word, not even to load it.
+  // C++20 has no reference to a const word, not even for loads.
   return std::atomic_ref<uint64_t>(
       reinterpret_cast<uint64_t*>(const_cast<uint8_t*>(bytes.data()))[i]);
 }
 
-// Between a word as it lies in memory and one in which bit p of a line is bit (p & 63) of its word
-// (p >> 6): the first byte is the lowest.
+// Converts between a word in memory, whose first byte is the lowest, and a word in which bit p of a
+// line is bit (p & 63) of word (p >> 6).
 constexpr uint64_t InMemory(uint64_t word) {
   if constexpr (std::endian::native == std::endian::big) word = __builtin_bswap64(word);
   return word;
@@ -44,20 +44,20 @@ uint64_t FirstWordOf(const Shape& shape, uint64_t hash) {
 uint64_t ClaimPlace(uint64_t hash) { return hash & kStateMask; }
 uint64_t ClaimOf(uint64_t hash, uint64_t state) { return (hash & ~kStateMask) | state; }
 
-// One of the counts for each thread, in turns.
+// Assigns the counts to threads in turn.
 uint64_t MyCountLine() {
   static std::atomic<uint64_t> next{0};
-  // Relaxed: the numbers need only be different.
+  // Relaxed: the numbers only have to differ.
   thread_local const uint64_t mine = next.fetch_add(1, std::memory_order_relaxed) % kCountLines;
   return mine;
 }
 
 }  // namespace
 
-// About the memory orders of the bits.  All are relaxed, because nothing else is handed over by
-// them: for one word alone all threads see one order of its changes, and a thread that learnt of an
-// addition by other means (which order memory) cannot see an older word than the one that it left
-// behind.
+// Memory orders of the bits: all accesses are relaxed, because nothing else is published through
+// the bits.  All threads see one order of changes of a word.  A thread that learnt of an addition
+// by other means (which order memory) therefore cannot see an older state of the word than the
+// addition left.
 struct ConcurrentFilter::LineMask {
   LineMask(const Shape& shape, uint64_t hash) : first_word(FirstWordOf(shape, hash)) {
     const uint64_t in_line = Blocked::InLine(hash);
@@ -103,7 +103,7 @@ void ConcurrentFilter::SetBitsOf(uint64_t hash) {
   const LineMask mask(header_.shape, hash);
   for (uint64_t i = 0; i < kWordsPerLine; ++i) {
     const std::atomic_ref<uint64_t> word = WordOf(bits_, mask.first_word + i);
-    // To look first costs little, and leaves the line with whoever else reads it.
+    // The load first costs little, and leaves the line with other cores that read it.
     if ((mask.words[i] & ~word.load(std::memory_order_relaxed)) != 0) {
       word.fetch_or(mask.words[i], std::memory_order_relaxed);
     }
@@ -123,17 +123,17 @@ bool ConcurrentFilter::HasBitsOf(uint64_t hash) const {
   return (all & 1) != 0;
 }
 
-// False if the bits are set, true if the caller is to set them.
+// Returns false if the bits are set, true if the caller must set them.
 bool ConcurrentFilter::Claim(uint64_t hash) {
   const std::atomic_ref<uint64_t> claim = WordOf(claims_, ClaimPlace(hash));
-  // Acquire, here and where a swap fails: whoever put this claim had seen the bits of all claims
-  // before it, and whoever marked it as set had set its own; the look at the bits below must come
-  // after, and see them.
+  // Acquire, here and when a swap fails.  The thread that wrote this claim had seen the bits of all
+  // claims before it, and the thread that marked it as set had set its own.  The following look at
+  // the bits must see all of these.
   uint64_t found = claim.load(std::memory_order_acquire);
   for (;;) {
     if ((found & kStateMask) == kBeingSet) SetBitsOf((found & ~kStateMask) | ClaimPlace(hash));
     if (HasBitsOf(hash)) return false;
-    // Release: what was seen and set above is so for whoever finds this claim.
+    // Release: publishes what was seen and set above to the next thread that finds this claim.
     if (claim.compare_exchange_weak(found, ClaimOf(hash, kBeingSet), std::memory_order_acq_rel,
                                     std::memory_order_acquire)) {
       return true;
@@ -151,8 +151,8 @@ bool ConcurrentFilter::AddDigestIfAbsent(Digest digest) {
   if (HasBitsOf(hash) || !Claim(hash)) return false;
   SetBitsOf(hash);
   uint64_t mine = ClaimOf(hash, kBeingSet);
-  // Spares the next one here to look at this line.  Release: it relies on the bits.  If the claim
-  // is another one by now, its owner saw to them.
+  // Saves the next thread here from looking at this line.  Release: that thread relies on the bits.
+  // If the claim has been replaced by now, its owner has set the bits.
   WordOf(claims_, ClaimPlace(hash))
       .compare_exchange_strong(mine, ClaimOf(hash, kSet), std::memory_order_release,
                                std::memory_order_relaxed);
@@ -176,7 +176,7 @@ absl::Status ConcurrentFilter::Merge(const ConcurrentFilter& other) {
 
 void ConcurrentFilter::Clear() {
   std::memset(bits_.data(), 0, bits_.size());
-  // A claim that stayed might come a second time.
+  // A remaining claim could occur a second time.
   std::memset(claims_.data(), 0, claims_.size());
   std::memset(counts_.data(), 0, counts_.size());
 }
@@ -196,12 +196,12 @@ std::string ConcurrentFilter::Serialize() const {
   return EncodeFilter(header, copy);
 }
 
-// Relaxed, below too: a sum that nothing else depends on.
+// Relaxed, also below: nothing else depends on the sum.
 void ConcurrentFilter::CountOne() {
   WordOf(counts_, MyCountLine() * kWordsPerCount).fetch_add(1, std::memory_order_relaxed);
 }
 
-// In the line after those of the threads: single additions never make it overflow.
+// Uses the line after those of the threads, so that single additions never overflow.
 void ConcurrentFilter::CountMany(uint64_t additions) {
   const std::atomic_ref<uint64_t> word = WordOf(counts_, kCountLines * kWordsPerCount);
   uint64_t count = word.load(std::memory_order_relaxed);

@@ -12,7 +12,7 @@
 namespace bloom::inline TRELLIS_ABI {
 namespace {
 
-// Thrift's compact protocol, as far as a header of this sort needs it.
+// The part of Thrift's compact protocol that such a header needs.
 //
 //     field:   | id - last id: 4 bits, type: 4 bits |, or | 0, type | id: zigzag varint |
 //     integer: zigzag varint      struct: fields, then a byte of 0      binary: varint, bytes
@@ -34,7 +34,7 @@ struct Field {
   uint8_t type = kStop;
 };
 
-// Reads from the front of bytes; once something was wrong, ok() is false and all else is zeros.
+// Reads from the front of bytes.  After an error ok() is false, and all further results are zeros.
 class CompactReader {
  public:
   explicit CompactReader(std::string_view bytes) : rest_(bytes) {}
@@ -46,7 +46,7 @@ class CompactReader {
     const uint8_t head = Byte();
     const uint8_t type = head & 15;
     if (!ok_ || type == kStop) return {};
-    // Ids are 16-bit numbers above 0.
+    // Field ids are 16-bit numbers above 0.
     const int64_t id = head >> 4 != 0 ? last_id + (head >> 4) : Integer();
     if (id < 1 || id > INT16_MAX) ok_ = false;
     return ok_ ? Field{id, type} : Field{};
@@ -57,8 +57,8 @@ class CompactReader {
     return static_cast<int64_t>(zigzag >> 1) ^ -static_cast<int64_t>(zigzag & 1);
   }
 
-  // Fields that a newer version has.  Structs in structs are skipped to some depth; lists and maps,
-  // which no version has, are not.
+  // Skips fields of newer versions.  Nested structs are skipped to some depth.  Lists and maps,
+  // which no version has, are errors.
   void Skip(uint8_t type, int depth = 0) {
     constexpr int kDeepest = 8;
     switch (type) {
@@ -118,7 +118,7 @@ class CompactReader {
   bool ok_ = true;
 };
 
-// A union is a struct of one field, of which the id says what it is.
+// A union is a struct with one field, whose id tells the alternative.
 int64_t ReadUnion(CompactReader& reader) {
   const Field field = reader.NextField(0);
   if (field.type == kStop) return 0;
@@ -143,7 +143,7 @@ absl::Status CheckFirst(const char* what, int64_t id) {
 absl::StatusOr<ParquetFilter> ParquetFilter::Make(uint64_t value_count, double target_fpp) {
   if (value_count == 0) return absl::InvalidArgumentError("value_count must be at least 1");
   if (absl::Status status = CheckTargetFpp(target_fpp); !status.ok()) return status;
-  if (value_count > 8 * kMaxBytes) {  // a bit each
+  if (value_count > 8 * kMaxBytes) {  // even one bit per value is too much
     return absl::InvalidArgumentError(absl::StrCat("value_count ", value_count,
                                                    " needs more than the ", kMaxBytes,
                                                    " bytes that readers take"));

@@ -1,10 +1,10 @@
-// A payload made of the bytes of other filters, each with its own header and checksum.
+// A payload that consists of the bytes of other filters, each with its own header and checksum.
 //
 //     +-------------+- - - - -+-------------+- - - - -+
 //     | length: u64 | part 0  | length: u64 | part 1  | ...  up to the end of the payload
 //     +-------------+- - - - -+-------------+- - - - -+
 //
-// Lengths are bytes, little-endian.  A part may be empty.
+// Lengths are in bytes, little-endian.  A part may be empty.
 #ifndef TRELLIS_BLOOM_FILTERS_PARTS_H_
 #define TRELLIS_BLOOM_FILTERS_PARTS_H_
 
@@ -21,8 +21,8 @@ namespace bloom::inline TRELLIS_ABI {
 
 void AppendPart(std::string_view part, std::string& payload);
 
-// The parts of any bytes whatever; they point into them.  DataLoss unless the last one ends where
-// the payload does.
+// Splits any bytes into parts, which point into them.  DataLoss unless the last part ends at the
+// end of the payload.
 absl::StatusOr<std::vector<std::string_view>> ReadParts(std::span<const uint8_t> payload);
 
 }  // namespace bloom

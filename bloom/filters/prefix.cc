@@ -12,7 +12,7 @@ constexpr std::string_view kFixed = "fixed:";
 constexpr std::string_view kDelimiter = "delimiter:";
 constexpr uint32_t kMaxCount = 65535;
 
-// 0 unless the text is a number in [1, kMaxCount] and nothing else.
+// The number in `text`; 0 unless it is exactly a number in [1, kMaxCount].
 uint32_t CountIn(std::string_view text) {
   uint32_t count = 0;
   const char* const end = text.data() + text.size();
@@ -21,7 +21,7 @@ uint32_t CountIn(std::string_view text) {
   return count;
 }
 
-// Whether `high` is the first string after all that begin with `prefix`.
+// Whether `high` is the first string after all strings that begin with `prefix`.
 bool IsFirstBehind(std::string_view prefix, std::string_view high) {
   while (prefix.ends_with('\xff')) prefix.remove_suffix(1);
   if (prefix.empty() || prefix.size() != high.size()) return false;
@@ -102,7 +102,7 @@ void PrefixFilter::Add(std::string_view key) {
     const Digest digest = filter_.DigestOf(*prefix);
     if (last_prefix_ != digest) filter_.AddDigest(digest);
     last_prefix_ = digest;
-    if (prefix->size() == key.size()) return;  // the key is in with it
+    if (prefix->size() == key.size()) return;  // the prefix is the whole key
   }
   if (whole_keys_ == WholeKeys::kLeftOut) return;
   const Digest digest = filter_.DigestOf(key);

@@ -40,7 +40,7 @@ absl::Status RowLoss(size_t row, std::string_view what) {
 
 absl::Status CheckRowsMergeable(FilterHeader a, FilterHeader b, const Shape& row_of_a,
                                 const Shape& row_of_b) {
-  // What the header's size is for all of them: the room of a row.
+  // In all these filters the header's size is the capacity of a row.
   if (a.shape.size != b.shape.size) {
     return CannotMerge("row capacities", std::to_string(a.shape.size),
                        std::to_string(b.shape.size));

@@ -1,13 +1,14 @@
-// What the filters that are made of filters share: rows that all hold other keys and are all asked.
+// Common code of filters that consist of several filters ("rows").  Each row holds other keys, and
+// a query asks all of them.
 //
-// All rows have the seed of the filter that they make up, so that a key is hashed once, and rows of
-// one shape can be merged whenever they were made.  A key then has the same positions in all rows
-// of a shape, and similar ones in the others.  That does no harm: what a query meets there are the
-// bits of other keys, which are independent of it and of one another.
+// All rows have the seed of the whole filter.  So a key is hashed once, and rows of one shape can
+// be merged.  A key then has the same positions in all rows of a shape, and similar ones in the
+// others. That does not raise the FPP: a query meets the bits of other keys there, which are
+// independent of it and of each other.
 //
-// Their bytes are parts (bloom/filters/parts.h): rows as they serialize themselves.  Of the header,
+// The payload has the serialized rows as parts (bloom/filters/parts.h).  In the header,
 //   size    is a capacity in keys
-//   probes  those of the first row
+//   probes  is that of the first row
 //   detail  has the tag of the rows' kind in its low 8 bits
 #ifndef TRELLIS_BLOOM_FILTERS_ROWS_H_
 #define TRELLIS_BLOOM_FILTERS_ROWS_H_
@@ -34,8 +35,8 @@
 
 namespace bloom::inline TRELLIS_ABI {
 
-// What can be a row: a Filter of any layout, CountingFilter, and others whose shape says all of
-// them.  bloom/family.h has those that are tested as rows and have a name.
+// A filter that can be a row: a Filter of any layout, CountingFilter, and others that their shape
+// describes completely.  Those in bloom/family.h are tested as rows and have a name.
 template <class R>
 concept RowFilter =
     !kMayDeny<R> && KeyFilter<R> && requires(const R& row, Shape shape, uint64_t seed) {
@@ -44,17 +45,17 @@ concept RowFilter =
   { R::MakeOfShape(shape, double{}, seed) } -> std::same_as<absl::StatusOr<R>>;
 };
 
-// A row that keys can be taken out of.
+// A row from which keys can be removed.
 template <class R>
 concept RemovableRow = RowFilter<R> && requires(R& row) {
   { row.RemoveDigest(Digest{}) } -> std::same_as<bool>;
 };
 
-// An error in the making of a row that the caller did not size: says so, since its numbers are
-// others than the caller's.
+// Explains an error in making a row.  The caller did not choose the row's size, so the error's
+// numbers differ from the caller's.
 absl::Status OfFirstRow(const absl::Status& status);
 
-// "PREFIX-KIND", of a filter with rows of that kind.
+// "PREFIX-KIND", the name of a filter with rows of that kind.
 template <class Row, size_t kSize>
 constexpr auto NameWithRows(const char (&prefix)[kSize]) {
   std::array<char, kSize + Row::kName.size()> name{};
@@ -65,7 +66,8 @@ constexpr auto NameWithRows(const char (&prefix)[kSize]) {
   return name;
 }
 
-// 1 - (1 - f)(1 - g)...: the chance that an absent key passes one of several filters or more.
+// Accumulates 1 - (1 - f)(1 - g)...: the probability that an absent key passes at least one of
+// several filters.
 class AnyPasses {
  public:
   void Add(double fpp, uint64_t times = 1) {
@@ -79,14 +81,14 @@ class AnyPasses {
 
 constexpr uint8_t RowTagOf(uint64_t detail) { return static_cast<uint8_t>(detail); }
 
-// What is wrong with the shape and the parts of a payload from a file; empty if nothing.
+// Describes what is wrong with shape and parts of a payload from a file; empty if nothing is.
 std::string RowsProblem(const Shape& shape, std::span<const uint8_t> payload, uint64_t parts_min,
                         uint64_t parts_max);
 
 // InvalidArgument unless the rows are of that kind.
 absl::Status CheckRowKind(const FilterHeader& header, uint8_t tag);
 
-// Of a row in a file: DataLoss or Unimplemented, with the row's number.
+// An error of a row in a file: DataLoss or Unimplemented, with the row's number.
 absl::Status RowError(size_t row, const absl::Status& status);
 absl::Status RowLoss(size_t row, std::string_view what);
 
@@ -98,14 +100,14 @@ absl::Status CheckRowsMergeable(FilterHeader a, FilterHeader b, const Shape& row
 
 template <RowFilter Row>
 bool AnyMayContain(const std::vector<Row>& rows, Digest digest) {
-  // The last ones are the largest, or the ones that were filled last.
+  // The last rows are the largest or the most recently filled ones.
   for (size_t i = rows.size(); i-- > 0;) {
     if (rows[i].MayContainDigest(digest)) return true;
   }
   return false;
 }
 
-// At most UINT64_MAX, whatever the rows of a file say.
+// Saturates at UINT64_MAX, for rows of a file may claim any number.
 template <RowFilter Row>
 uint64_t AddedTo(const std::vector<Row>& rows) {
   uint64_t added = 0;
@@ -136,7 +138,7 @@ double EstimatedKeyCountOf(const std::vector<Row>& rows) {
   return keys;
 }
 
-// The first row of [from, to) that has room for so many keys; `to` if none has.
+// The first row of [from, to) that has room for that many keys; `to` if none has.
 template <RowFilter Row>
 size_t FindRoom(const std::vector<Row>& rows, size_t from, size_t to, uint64_t keys,
                 uint64_t capacity) {
@@ -159,8 +161,8 @@ absl::StatusOr<std::vector<Row>> CopyRows(const std::vector<Row>& rows) {
   return copies;
 }
 
-// Rows of a file, each sound in itself and with the seed of the header.  InvalidArgument if the
-// rows are of another kind, DataLoss or Unimplemented for a row that cannot be read.
+// Loads rows from a file; each must be sound and have the header's seed.  InvalidArgument if they
+// are of another kind, DataLoss or Unimplemented for a row that cannot be read.
 template <RowFilter Row>
 absl::StatusOr<std::vector<Row>> LoadRows(const FilterHeader& header,
                                           std::span<const std::string_view> parts) {
@@ -177,7 +179,7 @@ absl::StatusOr<std::vector<Row>> LoadRows(const FilterHeader& header,
   return rows;
 }
 
-// DataLoss unless the rows of a file have one shape and one target.
+// DataLoss unless all rows of a file have the same shape and target.
 template <RowFilter Row>
 absl::Status CheckEqualRows(const std::vector<Row>& rows) {
   for (size_t i = 1; i < rows.size(); ++i) {
@@ -187,7 +189,7 @@ absl::Status CheckEqualRows(const std::vector<Row>& rows) {
   return absl::OkStatus();
 }
 
-// DataLoss unless as many keys as the header says were added to the rows of a file.
+// DataLoss unless the rows of a file hold as many additions as the header says.
 template <RowFilter Row>
 absl::Status CheckKeyCount(const FilterHeader& header, const std::vector<Row>& rows) {
   if (AddedTo(rows) == header.key_count) return absl::OkStatus();

@@ -73,7 +73,7 @@ uint64_t ScalablePlan::CapacityOf(uint32_t level) const {
   return capacity;
 }
 
-// Products alone, which every machine rounds alike.
+// Uses only products, which every machine rounds alike.
 double ScalablePlan::TargetOf(uint32_t level) const {
   const double tightening = growth_.tightening;
   double target = target_fpp_ * (1 - tightening);

@@ -1,6 +1,6 @@
-// Filters of one shape and seed that are all asked for each digest, such as the generations of a
-// rotating filter.  A digest has the same positions in all of them: those are computed once, and
-// their cache misses overlap, so a question waits for memory once instead of once for each filter.
+// Several filters of one shape and seed that every query asks, such as the generations of a
+// rotating filter.  A digest has the same positions in all of them, so these are computed once.
+// The cache misses overlap, so a query waits for memory once, not once per filter.
 #ifndef TRELLIS_BLOOM_FILTERS_SIBLINGS_H_
 #define TRELLIS_BLOOM_FILTERS_SIBLINGS_H_
 
@@ -18,7 +18,7 @@
 
 namespace bloom::inline TRELLIS_ABI {
 
-// The filters outlive it, and keep their payloads where they are.  Thread-safe.
+// The filters must outlive it, and keep their payloads in place.  Thread-safe.
 template <BitLayout Layout>
 class Siblings {
  public:
@@ -54,11 +54,11 @@ class Siblings {
     }
   }
 
-  // Starts to load what AnyMayContain touches first, in all of them.
+  // Starts loading the memory that AnyMayContain reads first, in all filters.
   void Prefetch(Digest digest) const {
     for (const uint8_t* const payload : payloads_) each_.prefetch(ViewOf(payload), digest);
   }
-  // Only where they do not stay in a second-level cache.
+  // Prefetches only if the filters do not fit a second-level cache.
   void PrefetchIfFar(Digest digest) const {
     if (is_far_) Prefetch(digest);
   }
@@ -68,7 +68,7 @@ class Siblings {
 
   FilterView ViewOf(const uint8_t* payload) const { return {payload, view_.shape, view_.seed}; }
 
-  // Asks each filter in a batch for the digests that no filter before it let pass.
+  // Asks each filter, in a batch, for the digests that passed no earlier filter.
   void AskInTurn(std::span<const Digest> digests, bool* results) const {
     Digest left[kMostAtOnce];
     size_t places[kMostAtOnce];
@@ -88,7 +88,7 @@ class Siblings {
     }
   }
 
-  FilterView view_;  // of the first
+  FilterView view_;  // of the first filter
   FilterFunctions each_;
   SiblingFunctions together_{};
   std::vector<const uint8_t*> payloads_;

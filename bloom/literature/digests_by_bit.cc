@@ -76,7 +76,8 @@ bool DigestsByBit::PutNew(Digest digest, Kind kind) {
   try {
     links_.resize((others + 1) * probes_);
     is_key_.resize(others + 1);
-    digests_.push_back(digest);  // last: what the others have too much is there for the next one
+    digests_.push_back(digest);  // last, so that after a failure the others have at most spare room
+                                 // for the next member
   } catch (const std::bad_alloc&) {
     return false;
   }
@@ -86,7 +87,7 @@ bool DigestsByBit::PutNew(Digest digest, Kind kind) {
   Probes probes = ProbesOf(digest);
   for (uint64_t link = others * probes_; link < links_.size(); ++link) {
     const uint64_t bit = probes.Next();
-    links_[link] = Head(bit);  // to itself where the bit is an earlier probe's: never followed
+    links_[link] = Head(bit);  // to itself if an earlier probe met the bit; never followed
     heads_.Set(bit, member);
   }
   return true;
@@ -113,14 +114,13 @@ bool DigestsByBit::Remove(Digest digest) {
 }
 
 void DigestsByBit::RemoveAll(Kind kind) {
-  // From the last on: what moves into a place has been looked at already.
+  // From last to first: the member that moves into a hole has been visited.
   for (auto member = static_cast<uint32_t>(digests_.size()); member != kNone; --member) {
     if (KindOf(member) == kind) RemoveMember(member);
   }
 }
 
-// The last member moves to where the removed one was, so that there are no holes, however many come
-// and go.
+// The last member moves to the place of the removed one, so that no holes remain.
 void DigestsByBit::RemoveMember(uint32_t member) {
   for (const uint64_t bit : BitsOf(member)) Redirect(bit, member, links_[LinkAt(member, bit)]);
   SetKind(member, Kind::kFalsePositive);

@@ -1,5 +1,5 @@
-// Which keys have a probe at this bit?  The digests of keys and of known false positives, in one
-// list for each bit of a standard filter: what a choice between bits has to know exactly.
+// Finds the keys that have a probe at a given bit.  Stores the digests of keys and of known false
+// positives in one list for each bit of a standard filter.  RetouchedFilter chooses bits by it.
 //
 //     heads, by bit            digests, by member        links, by member and probe
 //     +-----------+            +-------------+           +-----------+-----------+--- - -
@@ -8,20 +8,20 @@
 //     | u32       |     2      |             |         2 | bit: u32  | bit       |
 //     +-----------+            +-------------+           +-----------+-----------+--- - -
 //
-// The list of bit p begins with member heads[p].  That one's probes are made again from its digest;
-// the first of them that is p says which of its links leads on.  A member that meets a bit twice
-// is in the list once, and leaves the other link unused.
+// The list of bit p begins with member heads[p].  The probes of a member are computed from its
+// digest. If probe i is the first at bit p, link i of the member leads to the next member.  A
+// member with several probes at a bit is in its list once, and leaves the other links unused.
 //
-// Keys and false positives share the lists, since a choice asks for both, and since it is the heads
-// that take most of the memory: 4 bytes a bit, and 8 1/8 + 4 * probes bytes a member (as much again
-// at most where the members grew one by one); at a false-positive probability of 0.01, with as many
-// keys as planned, 38 and 36 bytes a key.
+// Keys and false positives share the lists, since a choice needs both, and since the heads take
+// most of the memory.  Memory: 4 bytes per bit, and 8 1/8 + 4 * probes bytes per member (up to
+// twice that if the members were added one by one).  With the planned number of keys at an FPP of
+// 0.01 that is 38 and 36 bytes/key.
 //
-// To find a digest, and to add or remove it, takes the time to walk the lists of its bits: of one
-// key or two, unless there are many more than the bits are meant for, or an attacker who
-// knows the seed chose them to share a bit.
+// Finding, adding or removing a digest walks the lists of its bits.  They have one or two members
+// on average, unless there are far more members than the bits are planned for, or an attacker who
+// knows the seed chose keys that share a bit.
 //
-// Thread-safe while no thread changes it.  Movable, not copyable; what was moved from may only be
+// Thread-safe while no thread changes it.  Movable, not copyable; a moved-from object may only be
 // assigned to or destroyed.
 #ifndef TRELLIS_BLOOM_LITERATURE_DIGESTS_BY_BIT_H_
 #define TRELLIS_BLOOM_LITERATURE_DIGESTS_BY_BIT_H_
@@ -41,36 +41,37 @@ namespace bloom::inline TRELLIS_ABI {
 
 class DigestsByBit {
  public:
-  // What a digest is of.
+  // The kind of a member.
   enum class Kind : bool { kFalsePositive = false, kKey = true };
 
-  // All that a link can tell apart.
+  // Limit of a 32-bit link.
   static constexpr uint64_t kMostMembers = UINT32_MAX;
 
-  // Of no bits, with no lists.
+  // Has no bits and no lists.
   DigestsByBit() = default;
-  // Empty lists for the positions of Probes(Remix(digest, seed), bits).  InvalidArgument for no
-  // bits or more than 2^51, or other probes than 1 to kMaxProbes, ResourceExhausted without memory.
+  // Makes empty lists for the positions of Probes(Remix(digest, seed), bits).  InvalidArgument for
+  // no bits, more than 2^51 bits, or probes outside of 1 to kMaxProbes; ResourceExhausted without
+  // memory.
   static absl::StatusOr<DigestsByBit> Make(uint64_t bits, uint32_t probes, uint64_t seed);
 
-  // Takes memory for as many members.  ResourceExhausted without that, or if there cannot be as
-  // many.
+  // Reserves memory for that many members.  ResourceExhausted without memory, or if the number
+  // exceeds the limit.
   absl::Status Reserve(uint64_t members);
 
   std::optional<Kind> Find(Digest digest) const;
-  // From now on `digest` is of that kind, whatever it was.  False if it is a new one, and there are
-  // as many as can be, or there is no memory for it: nothing is changed then.
+  // Adds `digest` as a member of that kind, or changes the kind of an existing one.  Returns false,
+  // and changes nothing, if a new member exceeds the limit or the memory.
   bool Put(Digest digest, Kind kind);
-  // The same for one that is known to be new.
+  // As Put, for a digest that is known to be new.
   bool PutNew(Digest digest, Kind kind);
-  // False if it is not there.
+  // Returns false if it is not a member.
   bool Remove(Digest digest);
   void RemoveAll(Kind kind);
-  // Forgets all members.
+  // Removes all members.
   void Clear();
 
-  // Calls visit(digest, kind) once for each member that has a probe at `bit`.  REQUIRES: there is
-  // such a bit.
+  // Calls visit(digest, kind) once for each member that has a probe at `bit`.  REQUIRES: `bit`
+  // exists.
   template <class Visit>
   void ForEachAt(uint64_t bit, Visit visit) const {
     for (uint32_t member = Head(bit); member != kNone; member = links_[LinkAt(member, bit)])
@@ -88,14 +89,14 @@ class DigestsByBit {
   uint64_t Count(Kind kind) const {
     return kind == Kind::kKey ? key_count_ : digests_.size() - key_count_;
   }
-  // Of that kind, ascending.
+  // Digests of that kind, ascending.
   std::vector<Digest> Sorted(Kind kind) const;
 
-  // What the lists take, without what is left over from growing.
+  // Memory of the lists, without spare capacity.
   uint64_t size_bytes() const;
 
  private:
-  // Members are numbered from 1 on.
+  // Members are numbered from 1.
   static constexpr uint32_t kNone = 0;
 
   DigestsByBit(PackedArray heads, uint32_t probes, uint64_t seed);
@@ -107,7 +108,8 @@ class DigestsByBit {
   DistinctProbes BitsOf(uint32_t member) const {
     return {Remix(digests_[member - 1], seed_), heads_.size(), probes_};
   }
-  // Index of the link of a member to the next at `bit`.  REQUIRES: it has a probe there.
+  // Index of the link from a member to the next one at `bit`.  REQUIRES: the member has a probe
+  // there.
   uint64_t LinkAt(uint32_t member, uint64_t bit) const {
     uint64_t link = uint64_t{member - 1} * probes_;
     for (Probes probes = ProbesOf(digests_[member - 1]); probes.Next() != bit;) ++link;
@@ -115,7 +117,7 @@ class DigestsByBit {
   }
   uint32_t MemberOf(Digest digest) const;
   void RemoveMember(uint32_t member);
-  // Makes whatever leads to `member` in the list of `bit` lead to `other`.
+  // Replaces `member` by `other` in what points to it in the list of `bit`.
   void Redirect(uint64_t bit, uint32_t member, uint32_t other);
 
   PackedArray heads_;

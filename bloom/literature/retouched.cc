@@ -18,8 +18,8 @@ namespace {
 
 using Kind = DigestsByBit::Kind;
 
-constexpr uint64_t kNumberBytes = 8;  // of a digest, and of how many there are
-// Keeps the choice of a bit apart from what the positions are made of.
+constexpr uint64_t kNumberBytes = 8;  // of a digest, and of a count
+// Makes the choice of a bit independent of the positions.
 constexpr uint64_t kChoiceSalt = 0x7265746f75636865;
 
 DistinctProbes BitsOf(const FilterHeader& header, Digest digest) {
@@ -37,7 +37,7 @@ absl::Status NoBookkeeping() {
       "this needs the keys and false positives by bit, which the filter is without");
 }
 
-// What a choice goes by.
+// The data for a choice between bits.
 struct Candidate {
   uint64_t position;
   uint64_t keys;
@@ -54,20 +54,20 @@ bool HasMoreFalsePositives(const Candidate& a, const Candidate& b) {
   return a.keys < b.keys;
 }
 
-// By keys / false positives, which is infinite without the latter: in products, so that nothing is
-// divided by zero.
+// Compares keys / false positives, infinite without false positives.  Uses products, to avoid a
+// division by zero.
 bool HasLowerRatio(const Candidate& a, const Candidate& b) {
   const uint64_t left = a.keys * b.false_positives;
   const uint64_t right = b.keys * a.false_positives;
   return left != right ? left < right : HasFewerKeys(a, b);
 }
 
-// Digests from a file.
+// Digests in a file.
 class StoredDigests {
  public:
   StoredDigests() = default;
-  // Takes their number and themselves from the front of `bytes`.  What is wrong with their number;
-  // empty if nothing.
+  // Takes their count and the digests from the front of `bytes`.  Describes what is wrong with the
+  // count; empty if nothing is.
   std::string TakeFrom(std::span<const uint8_t>* bytes) {
     if (bytes->size() < kNumberBytes)
       return absl::StrCat("has ", bytes->size(), " bytes for a number of digests");
@@ -102,13 +102,13 @@ bool HaveCommon(const StoredDigests& a, const StoredDigests& b) {
   return false;
 }
 
-// A payload.
+// The parts of a payload.
 struct Parts {
   std::span<const uint8_t> bits;
   StoredDigests keys;
   StoredDigests false_positives;
 
-  // What is wrong with the parts' sizes, but for the bits'; empty if nothing.
+  // Describes what is wrong with the sizes of the parts, except the bits; empty if nothing is.
   std::string TakeFrom(const Shape& shape, std::span<const uint8_t> payload) {
     bits = payload;
     if (shape.detail == 0) return "";
@@ -122,7 +122,7 @@ struct Parts {
     if (!payload.empty()) return absl::StrCat("has ", payload.size(), " bytes behind its digests");
     return "";
   }
-  // What is wrong with the digests.
+  // Describes what is wrong with the digests; empty if nothing is.
   std::string Problem() const {
     if (!keys.Ascend() || !false_positives.Ascend()) return "has digests that do not ascend";
     if (HaveCommon(keys, false_positives)) return "has a key that is a false positive";
@@ -223,7 +223,7 @@ uint64_t RetouchedFilter::ChooseBit(Digest digest, ClearingScheme scheme) const 
   std::transform(bits.begin(), bits.end(), candidates, [this](uint64_t position) {
     Candidate candidate{position, 0, 0};
     digests_.ForEachAt(position, [this, &candidate](Digest other, Kind kind) {
-      if (!MayContainDigest(other)) return;  // clearing the bit takes nothing from it
+      if (!MayContainDigest(other)) return;  // does not pass now, so it loses nothing
       ++(kind == Kind::kKey ? candidate.keys : candidate.false_positives);
     });
     return candidate;
@@ -267,7 +267,8 @@ absl::StatusOr<uint64_t> RetouchedFilter::RandomClearing(double share, uint64_t 
     return absl::InvalidArgumentError(absl::StrCat("share must lie in [0, 1], is ", share));
   uint64_t ones_left = CountOnes();
   const auto cleared = static_cast<uint64_t>(std::llround(share * static_cast<double>(ones_left)));
-  // One after the other, each with the chance that all sets of so many ones are equally likely.
+  // Visits the ones in order, and clears each with the probability that makes all sets of `cleared`
+  // ones equally likely.
   for (uint64_t position = 0, left = cleared; left > 0; ++position) {
     if (!TestBit(stored_.bits.data(), position)) continue;
     if (ReduceRange(Remix(position, random_seed), ones_left--) >= left) continue;
@@ -281,7 +282,7 @@ absl::Status RetouchedFilter::Merge(const RetouchedFilter& other) {
   if (absl::Status status = CheckMergeable(stored_.header, other.stored_.header, "bookkeeping");
       !status.ok())
     return status;
-  // All memory that it takes, before anything is changed.
+  // Allocates all memory before it changes anything.
   if (absl::Status status =
           digests_.Reserve(digests_.Count(Kind::kKey) + other.digests_.Count(Kind::kKey));
       !status.ok())

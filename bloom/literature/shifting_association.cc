@@ -13,10 +13,10 @@
 namespace bloom::inline TRELLIS_ABI {
 namespace {
 
-// Each of the two offsets of a key is one of half as many as fit.
+// Each of a key's two offsets is one of half of those that fit.
 constexpr uint32_t kHalf = kMaxOffset / 2;
 
-// By region in the order of their bits: how far behind its base a key has its own there.
+// For each region, in the order of the bits: the distance of the key's bits from their bases.
 struct Regions {
   explicit Regions(uint64_t hash) {
     Probes offsets = OffsetsOf(hash, kHalf);
@@ -34,7 +34,7 @@ absl::Status CheckUnclearRate(double rate) {
       absl::StrCat("unclear_rate must lie in [", kLeast, ", 1), is ", rate));
 }
 
-// The rates where each region that is not the key's passes with that probability.
+// The rates if each region that is not the key's passes with that probability.
 ShiftingAssociationFilter::Rates RatesOf(double passes) {
   const double fails = 1 - passes;
   return {.clear = fails * fails,
@@ -49,7 +49,7 @@ absl::StatusOr<ShiftingAssociationFilter> ShiftingAssociationFilter::Make(uint64
                                                                           double unclear_rate,
                                                                           uint64_t seed) {
   if (absl::Status status = CheckUnclearRate(unclear_rate); !status.ok()) return status;
-  // f of 1 - (1 - f)^2.
+  // Solves unclear_rate = 1 - (1 - f)^2 for f.
   const double passes = unclear_rate / (1 + std::sqrt(1 - unclear_rate));
   const absl::StatusOr<Shape> shape = StandardShapeFor(key_count, passes);
   if (!shape.ok())
@@ -121,7 +121,7 @@ ShiftingAssociationFilter::Rates ShiftingAssociationFilter::CurrentRates() const
   return RatesOf(passes / 3);
 }
 
-// A key sets as many bits as one of the standard filter, wherever they are shifted to.
+// A key sets as many bits as in the standard filter, at whatever offset.
 double ShiftingAssociationFilter::EstimatedKeyCount() const {
   return StandardKeyCountFromFill(shape().size, shape().probes, stored_.OnesPer(shape().size));
 }

@@ -10,7 +10,7 @@
 namespace bloom::inline TRELLIS_ABI {
 namespace {
 
-// What is wrong with a shape, whatever its payload.
+// Describes what is wrong with a shape, for any payload; empty if nothing is.
 std::string ShapeProblem(const Shape& shape) {
   if (std::string problem = PairsProblem(shape); !problem.empty()) return problem;
   if (shape.detail < 1 || shape.detail > ShiftingCountingFilter::kMaxCounterBits) {

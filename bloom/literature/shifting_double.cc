@@ -56,7 +56,7 @@ absl::StatusOr<ShiftingDoubleFilter> ShiftingDoubleFilter::Load(std::string_view
 }
 
 std::string ShiftingDoubleFilter::Problem(const Shape& shape, std::span<const uint8_t> payload) {
-  // Sizes near 2^64 have no sum of bytes that could be right: each array has an eighth of that.
+  // Each array is an eighth of its size in bytes, so the sum overflows for no size.
   const uint64_t first = Shifting::PayloadBytes(shape);
   if (payload.size() < first) return Shifting::Problem(shape, payload);
   if (std::string problem = Shifting::Problem(shape, payload.first(first)); !problem.empty())

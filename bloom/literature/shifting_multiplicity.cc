@@ -36,7 +36,7 @@ absl::StatusOr<ShiftingMultiplicityFilter> ShiftingMultiplicityFilter::Make(uint
         absl::StrCat("max_count must lie in [1, ", kMaxCount, "], is ", max_count));
   }
   if (absl::Status status = CheckErrorRate(error_rate, max_count); !status.ok()) return status;
-  const double passes = -std::expm1(std::log1p(-error_rate) / max_count);  // f of 1 - (1 - f)^c
+  const double passes = -std::expm1(std::log1p(-error_rate) / max_count);  // 1 - (1 - f)^c
   absl::StatusOr<Shape> shape = StandardShapeFor(key_count, passes);
   if (!shape.ok())
     return key_count == 0 ? shape.status() : TooLarge(key_count, error_rate, "error_rate");
@@ -81,7 +81,7 @@ absl::Status ShiftingMultiplicityFilter::AddDigest(Digest digest, uint32_t count
 }
 
 uint32_t ShiftingMultiplicityFilter::CountDigest(Digest digest) const {
-  uint64_t counts = (uint64_t{1} << max_count()) - 1;  // bit j - 1: it may be j
+  uint64_t counts = (uint64_t{1} << max_count()) - 1;  // bit j - 1: the count may be j
   Probes bases(Remix(digest, seed()), shape().size);
   for (uint32_t i = 0; i < shape().probes && counts != 0; ++i)
     counts &= LoadShifted(stored_.bits.data(), bases.Next());
@@ -107,7 +107,7 @@ double ShiftingMultiplicityFilter::CurrentCorrectRate(uint32_t count) const {
   return correct;
 }
 
-// A key sets as many bits as one of the standard filter, wherever they are shifted to.
+// A key sets as many bits as in the standard filter, at whatever offset.
 double ShiftingMultiplicityFilter::EstimatedKeyCount() const {
   return StandardKeyCountFromFill(shape().size, shape().probes, stored_.OnesPer(shape().size));
 }

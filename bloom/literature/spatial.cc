@@ -109,8 +109,8 @@ absl::StatusOr<std::vector<AreaRates>> SpatialFilter::PredictedAreas(
         absl::StrCat("keys_per_area must have ", areas(), " counts, has ", keys_per_area.size()));
   }
   const auto cells = static_cast<double>(header_.shape.size);
-  // ln q^(kn), of which e^x is the share of cells that n keys leave alone.  No keys leave all, of a
-  // single cell too.
+  // x = ln q^(kn), so that e^x is the share of cells that n keys do not touch.  Without keys that
+  // is all, also with a single cell.
   const auto log_left_by = [&](uint64_t keys) {
     const double throws = static_cast<double>(keys) * header_.shape.probes;
     return keys == 0 ? 0 : throws * std::log1p(-1 / cells);

@@ -29,7 +29,7 @@ uint64_t MovedSizeOf(uint64_t size) { return size / 2 + size % 2; }
 
 struct Minimum {
   uint64_t value = UINT64_MAX;
-  bool is_single = false;  // stands in one cell only
+  bool is_single = false;  // only one cell has the minimum
 };
 
 Minimum MinimumOf(const PackedArray& counters, const DistinctProbes& cells) {
@@ -41,7 +41,7 @@ Minimum MinimumOf(const PackedArray& counters, const DistinctProbes& cells) {
   return least;
 }
 
-// Of the positions of a hash, repeated or not.
+// The least of the numbers at the positions of a hash.
 uint64_t LeastOf(const PackedArray& numbers, Digest hash, uint32_t probes) {
   Probes positions(hash, numbers.size());
   uint64_t least = UINT64_MAX;
@@ -54,7 +54,7 @@ void Raise(PackedArray& counters, const DistinctProbes& cells, uint64_t by) {
   for (const uint64_t cell : cells) counters.AddSaturating(cell, by);
 }
 
-// REQUIRES: no cell is lower than `by`, but for those at the maximum.
+// REQUIRES: each cell is at least `by`, or at the maximum.
 void Lower(PackedArray& counters, const DistinctProbes& cells, uint64_t by) {
   for (const uint64_t cell : cells) {
     const uint64_t count = counters.Get(cell);
@@ -62,7 +62,7 @@ void Lower(PackedArray& counters, const DistinctProbes& cells, uint64_t by) {
   }
 }
 
-// The parts of a payload as long as all of them, or of none.
+// Cuts a payload into its parts.  REQUIRES: it is empty, or as long as the parts together.
 struct Parts {
   std::span<const uint8_t> counters, moved, marks;
 };
@@ -152,7 +152,7 @@ std::string SpectralFilter::Problem(const Shape& shape, std::span<const uint8_t>
     return PackedProblem(shape.size, bits, payload);
 
   const uint64_t counters = PackedBytes(shape.size, bits);
-  // The first part is the largest, so that the sum cannot overflow behind it.
+  // The first part is the largest, so the sum after this check cannot overflow.
   if (counters > payload.size() ||
       counters + PackedBytes(MovedSizeOf(shape.size), bits) + PackedBytes(shape.size, 1) !=
           payload.size()) {
@@ -181,11 +181,12 @@ void SpectralFilter::AddDigest(Digest digest, uint64_t times) {
   header_.CountKeys(times);
 }
 
-// A key that is moved brings all that the first filter counts of it, its other cells included: that
-// is no less than the truth, and stays so if all later additions are counted here as well, whether
-// its minimum is single then or not.  The marks remember who was moved.  A cell of zero under a
-// key's marks says that nothing is counted here of it, since the marks are there by chance or all
-// was removed: it is moved, again.
+// A moved key brings the whole count that the first filter has of it.  That is no less than the
+// truth.  It stays so if all later additions are counted here as well, whether the key's minimum is
+// single then or not.  The marks remember which keys were moved.
+//
+// If a key is marked but has a cell of zero, nothing of it is counted here: the marks are there by
+// chance, or all additions were removed.  The key is then moved again.
 void SpectralFilter::AddToMoved(Digest hash, const DistinctProbes& cells, uint64_t times) {
   const bool is_marked = IsMarked(hash);
   if (is_marked && MovedCount(hash) > 0) {

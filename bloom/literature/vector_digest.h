@@ -1,15 +1,15 @@
-// The digest of a vector of numbers: what DigestOf is to a key of bytes.
+// The digest of a vector of numbers, as DigestOf is for a key of bytes.
 //
-//     XXH3-64 of the components, little-endian, one behind the other, under the seed
+//     XXH3-64 of the components, little-endian, without gaps, under the seed
 //     Remix(number of components * 256 + type, seed)       type: 1 int32, 2 float32, 3 uint8
 //
-// So vectors that differ in one bit, in order, in length (by zeros at the end, too) or in type have
-// digests that differ as those of different keys do.  Any length is a vector, 0 and 1 included.
+// Vectors that differ in a bit, in order, in length (also by zeros at the end) or in type therefore
+// have unrelated digests, as different keys do.  Any length is allowed, including 0 and 1.
 //
-// Numbers are compared as bytes: -0.0 is not +0.0, and a NaN is itself, bit for bit, and no other
-// NaN.  A caller that compares numbers makes them equal first.
+// Numbers are compared by their bytes: -0.0 is not +0.0, and a NaN equals only a NaN with the same
+// bits.  If your comparison differs, normalise the numbers first.
 //
-// Frozen, as filters on disk depend on it; pinned by golden values.  Thread-safe.
+// Frozen, as filters on disk depend on it; golden values pin it.  Thread-safe.
 #ifndef TRELLIS_BLOOM_LITERATURE_VECTOR_DIGEST_H_
 #define TRELLIS_BLOOM_LITERATURE_VECTOR_DIGEST_H_
 
@@ -32,7 +32,7 @@ template <class T>
 concept VectorComponent =
     std::same_as<T, int32_t> || std::same_as<T, float> || std::same_as<T, uint8_t>;
 
-// In the digest and in bytes: for ever.
+// Part of the digest and of the bytes: the numbers never change.
 enum class VectorType : uint8_t { kInt32 = 1, kFloat32 = 2, kUint8 = 3 };
 
 template <VectorComponent T>
@@ -40,7 +40,7 @@ inline constexpr VectorType kVectorTypeOf = std::same_as<T, int32_t> ? VectorTyp
                                             : std::same_as<T, float> ? VectorType::kFloat32
                                                                      : VectorType::kUint8;
 
-// "int32", "float32" or "uint8"; empty for what is none of them.
+// "int32", "float32" or "uint8"; empty for an invalid type.
 constexpr std::string_view NameOf(VectorType type) {
   switch (type) {
     case VectorType::kInt32:
@@ -53,7 +53,7 @@ constexpr std::string_view NameOf(VectorType type) {
   return "";
 }
 
-// The components, little-endian, one behind the other, on any machine.
+// The components, little-endian, without gaps, on any machine.
 template <VectorComponent T>
 std::string LittleEndianBytes(std::span<const T> vector) {
   static_assert(sizeof(float) == 4 && std::numeric_limits<float>::is_iec559);

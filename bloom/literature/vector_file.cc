@@ -21,7 +21,7 @@ absl::Status Damaged(uint64_t record, uint64_t offset, const std::string& what) 
   return absl::DataLossError(absl::StrCat("vectors: record ", record, " at offset ", offset, what));
 }
 
-// Of the record that begins with `bytes`, which are not all that is left if there is more.
+// The dimension of the record at the start of `bytes`, which may be cut off after it.
 absl::StatusOr<uint32_t> DimensionOf(std::string_view bytes, uint64_t record, uint64_t offset) {
   if (bytes.size() < kDimensionBytes) {
     return Damaged(record, offset,

@@ -1,11 +1,10 @@
-// Files of vectors, as collections for nearest-neighbour search are published: fvecs (float32),
-// ivecs (int32) and bvecs (uint8).
+// Files of vectors in the formats of published collections for nearest-neighbour search: fvecs
+// (float32), ivecs (int32) and bvecs (uint8).
 //
 //     record:  | dimension d: int32 | d components of 4, 4 or 1 bytes |     all little-endian
 //     file:    | record | record | ... |                                    all of one dimension
 //
-// To read the file is the caller's; this is about its bytes, which may be anything.  Pure
-// functions; thread-safe.
+// The caller reads the file; these functions accept any bytes.  Pure functions; thread-safe.
 #ifndef TRELLIS_BLOOM_LITERATURE_VECTOR_FILE_H_
 #define TRELLIS_BLOOM_LITERATURE_VECTOR_FILE_H_
 
@@ -25,23 +24,23 @@
 
 namespace bloom::inline TRELLIS_ABI {
 
-// Above any that is in use; a larger one is damage, or a file of another type.
+// Above any dimension in use.  A larger one means damage, or another type of file.
 inline constexpr uint32_t kMaxVectorDimension = 1 << 20;
 
-// Vectors of one dimension, in one piece of memory.
+// Vectors of one dimension, contiguous in memory.
 template <VectorComponent T>
 class VectorList {
  public:
-  // None yet.  REQUIRES: 1 <= dimension <= kMaxVectorDimension.
+  // Makes an empty list.  REQUIRES: 1 <= dimension <= kMaxVectorDimension.
   explicit VectorList(uint32_t dimension) : dimension_(dimension) {
     assert(dimension >= 1 && dimension <= kMaxVectorDimension);
   }
 
-  // REQUIRES: of the dimension.
+  // REQUIRES: the vector has the dimension.
   void Add(std::span<const T> vector) {
     assert(vector.size() == dimension_);
     const size_t before = components_.size();
-    // Not insert(): GCC 12 warns of an overflow there that cannot be.
+    // Not insert(): GCC 12 warns of an impossible overflow there.
     components_.resize(before + vector.size());
     std::copy(vector.begin(), vector.end(), components_.begin() + static_cast<ptrdiff_t>(before));
   }
@@ -58,9 +57,10 @@ class VectorList {
   std::vector<T> components_;
 };
 
-// DataLoss, which names the record and its offset, if a dimension is not in [1,
-// kMaxVectorDimension] or not that of the first record, or if the last record is not whole; and for
-// a file of no records, which has no dimension.  Takes as much memory as the bytes.
+// Parses the bytes of such a file.  Takes as much memory as the bytes.  DataLoss, with the record
+// and its offset, if a dimension is not in [1, kMaxVectorDimension] or differs from the first
+// record's, or if the last record is incomplete; also for a file without records, which has no
+// dimension.
 template <VectorComponent T>
 absl::StatusOr<VectorList<T>> ParseVectors(std::string_view bytes);
 

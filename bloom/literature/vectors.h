@@ -1,17 +1,17 @@
 // A filter whose keys are vectors of int32, float32 or uint8.
 //
 //   auto filter = bloom::VectorFilter<float>::Make(1'000'000, 0.01, {.dimension = 128});
-//   absl::Status status = filter->Add(vector);  // of 128 components, or it is an error
+//   absl::Status status = filter->Add(vector);  // InvalidArgument unless it has 128 components
 //   filter->MayContain(other);
 //
-// It is another filter (of bits, or of counters, which can forget) that is given the VectorDigest
-// of each vector: what that one promises of size and FPP holds here.
+// It wraps another filter (of bits, or of counters, with removal), which gets the VectorDigest of
+// each vector.  Size and FPP are those of that base filter.
 //
-// Bytes: EncodeWrapped of the other one (bloom/core/wrapped.h), no tail;
+// Bytes: EncodeWrapped of the base filter (bloom/core/wrapped.h), no tail;
 //
 //     detail:  bits 0 to 31 the dimension, 0 for any; bits 32 to 39 the VectorType; the rest zeros
 //
-// As thread-safe as the other one.  Movable, not copyable.
+// As thread-safe as the base filter.  Movable, not copyable.
 #ifndef TRELLIS_BLOOM_LITERATURE_VECTORS_H_
 #define TRELLIS_BLOOM_LITERATURE_VECTORS_H_
 
@@ -40,7 +40,7 @@ concept ForgettingFilter = KeyFilter<F> && requires(F f) {
   { f.RemoveDigest(Digest{}) } -> std::same_as<bool>;
 };
 
-// What a VectorFilter can be made of: one whose bytes name its shape, and that denies no key.
+// A possible base of a VectorFilter: its bytes tell its shape, and it denies no added key.
 template <class F>
 concept VectorBase = KeyFilter<F> && !kMayDeny<F> && requires(const F& f) {
   { f.shape() } -> std::convertible_to<Shape>;
@@ -60,8 +60,8 @@ class VectorFilter {
   static constexpr uint8_t kLineBytesLog2 = 0;
   static constexpr bool kHasDetail = true;
 
-  // For `vector_count` vectors at `target_fpp`.
-  // InvalidArgument for a bad count or FPP, ResourceExhausted without memory.
+  // Makes a filter for `vector_count` vectors at `target_fpp`.  InvalidArgument for a bad count or
+  // FPP, ResourceExhausted without memory.
   static absl::StatusOr<VectorFilter> Make(uint64_t vector_count, double target_fpp,
                                            const VectorOptions& options = {}) {
     absl::StatusOr<Base> base = Base::Make(vector_count, target_fpp, options.seed);
@@ -69,9 +69,9 @@ class VectorFilter {
     return VectorFilter(options.dimension, *std::move(base));
   }
 
-  // From the bytes of Serialize.  DataLoss if they are damaged, Unimplemented if their version is
-  // unknown, InvalidArgument, which names the difference, if they are a filter of another kind, of
-  // another type of component, or of another dimension than the one that is given here.
+  // Loads the bytes of Serialize.  DataLoss if they are damaged, Unimplemented if their version is
+  // unknown.  InvalidArgument, naming the difference, if they are a filter of another kind, another
+  // type of component, or another dimension than the given one.
   static absl::StatusOr<VectorFilter> Load(std::string_view bytes,
                                            std::optional<uint32_t> dimension = std::nullopt) {
     absl::StatusOr<Unwrapped<Base>> parts = Unwrap<VectorFilter, Base>(bytes);
@@ -88,10 +88,10 @@ class VectorFilter {
     return VectorFilter(own, std::move(parts->base));
   }
 
-  // For those who ask more than once, and for AddDigest and MayContainDigest.
+  // For callers that use it more than once, and for AddDigest and MayContainDigest.
   Digest DigestOf(std::span<const T> vector) const { return VectorDigest(vector, base_.seed()); }
 
-  // InvalidArgument if the vector is of another dimension; nothing is changed then.
+  // InvalidArgument if the vector has another dimension; then nothing changes.
   absl::Status Add(std::span<const T> vector) {
     if (!Fits(vector)) {
       return absl::InvalidArgumentError("vector of dimension " + std::to_string(vector.size()) +
@@ -102,31 +102,31 @@ class VectorFilter {
   }
   void AddDigest(Digest digest) { base_.AddDigest(digest); }
 
-  // False only if the vector was never added; so for another dimension.
+  // False only if the vector was never added, so also if it has another dimension.
   bool MayContain(std::span<const T> vector) const {
     return Fits(vector) && MayContainDigest(DigestOf(vector));
   }
   bool MayContainDigest(Digest digest) const { return base_.MayContainDigest(digest); }
 
-  // Takes back one addition.  False if there was none, as far as can be told (CountingFilter).
+  // Undoes one addition.  Returns false if the base can tell that there was none (CountingFilter).
   bool Remove(std::span<const T> vector) requires ForgettingFilter<Base> {
     return Fits(vector) && base_.RemoveDigest(DigestOf(vector));
   }
 
   // Adds all vectors of `other`, as the base does.  InvalidArgument, naming the difference, unless
-  // dimension, shape and seed agree; nothing is changed then.
+  // dimension, shape and seed agree; then nothing changes.
   absl::Status Merge(const VectorFilter& other) {
     if (dimension_ != other.dimension_)
       return CannotMerge("dimensions", DimensionName(dimension_), DimensionName(other.dimension_));
     return base_.Merge(other.base_);
   }
 
-  // Forgets all vectors, keeps dimension, shape and seed.
+  // Removes all vectors; keeps dimension, shape and seed.
   void Clear() { base_.Clear(); }
 
   std::string Serialize() const { return EncodeWrapped<VectorFilter>(base_, DetailOf(dimension_)); }
 
-  // 0 for any.
+  // The common dimension; 0: any.
   uint32_t dimension() const { return dimension_; }
   const Base& base() const { return base_; }
   uint64_t seed() const { return base_.seed(); }
@@ -134,14 +134,14 @@ class VectorFilter {
   uint64_t size_bits() const { return base_.size_bits(); }
   uint64_t added_count() const { return base_.added_count(); }
 
-  // FPP once `vector_count` different vectors are in, and with the bits as they are.
+  // FPP with `vector_count` different vectors, and FPP of the current bits.
   double PredictedFpp(uint64_t vector_count) const { return base_.PredictedFpp(vector_count); }
   double CurrentFpp() const { return base_.CurrentFpp(); }
-  // Number of different vectors, judged by the share of ones, where the base can tell.
+  // Number of different vectors, estimated from the share of ones, if the base can.
   double EstimatedKeyCount() const requires requires(const Base& b) { b.EstimatedKeyCount(); }
   { return base_.EstimatedKeyCount(); }
 
-  // What is wrong with a shape and payload from a file; empty if nothing.
+  // Describes what is wrong with a shape and payload from a file; empty if nothing is.
   static std::string Problem(const Shape& shape, std::span<const uint8_t> payload) {
     if (shape.detail >> 40 != 0 || NameIn(shape.detail).empty())
       return "has vectors of unknown type " + std::to_string(shape.detail >> 32);

@@ -1,4 +1,4 @@
-// The builder of a keyed kind: what PolicyFromName's policies make.
+// The builder of a keyed kind.  The policies of PolicyFromName make it.
 #ifndef TRELLIS_BLOOM_POLICY_KIND_BUILDER_H_
 #define TRELLIS_BLOOM_POLICY_KIND_BUILDER_H_
 
@@ -19,14 +19,14 @@
 
 namespace bloom::inline TRELLIS_ABI {
 
-// Internal unless the filter is usable and passes every digest: the last line before data could be
+// Internal unless the filter is usable and passes every digest: the last check before data could be
 // lost.
 absl::Status CheckHasAll(std::string_view filter, std::span<const Digest> digests);
 
-// ResourceExhausted: so many digests could be kept, and no more.
+// ResourceExhausted: there was memory for `digests` digests only.
 absl::Status NoMemoryBeyond(uint64_t digests);
 
-// Bytes of a filter of kind K over the digests.
+// Builds the bytes of a filter of kind K.
 template <StaticKind K>
 absl::StatusOr<std::string> BuildFilter(const FilterContext& context,
                                         std::span<const Digest> digests) {
@@ -46,8 +46,8 @@ absl::StatusOr<std::string> BuildFilter(const FilterContext& context,
   return EncodeFilter(header, payload->span());
 }
 
-// Whether so few keys are to be kept at that FPP that K, which is solved, is no smaller than a
-// standard filter: what it saves is not worth its padding.
+// Whether K, a solved kind, is no smaller than a standard filter for that few keys at that FPP,
+// because of its padding.
 template <SolvedKind K>
 absl::StatusOr<bool> StandardIsAsSmall(uint64_t key_count, double target_fpp) {
   const absl::StatusOr<Shape> standard = Standard::ShapeFor(key_count, target_fpp);
@@ -56,7 +56,7 @@ absl::StatusOr<bool> StandardIsAsSmall(uint64_t key_count, double target_fpp) {
   return !shape.ok() || K::SizeBits(*shape) >= Standard::SizeBits(*standard);
 }
 
-// The same as BuildFilter where K may have no solution, or not be worth it: a standard filter then.
+// As BuildFilter, but builds a standard filter if K has no solution or is no smaller.
 template <StaticKind K>
 absl::StatusOr<std::string> BuildBest(const FilterContext& context,
                                       std::span<const Digest> digests) {
@@ -73,7 +73,7 @@ absl::StatusOr<std::string> BuildBest(const FilterContext& context,
   }
 }
 
-// Of what BuildFilter makes.
+// Size of the result of BuildFilter.
 template <StaticKind K>
 absl::StatusOr<FilterSize> SizeOf(uint64_t key_count, double target_fpp) {
   const absl::StatusOr<Shape> shape = K::ShapeFor(key_count, target_fpp);
@@ -82,7 +82,7 @@ absl::StatusOr<FilterSize> SizeOf(uint64_t key_count, double target_fpp) {
                     K::PredictedFpp(*shape, key_count)};
 }
 
-// Of what BuildBest makes, if there is a solution.
+// Size of the result of BuildBest, if there is a solution.
 template <StaticKind K>
 absl::StatusOr<FilterSize> SizeOfBest(uint64_t key_count, double target_fpp) {
   if constexpr (SolvedKind<K>) {
@@ -93,7 +93,7 @@ absl::StatusOr<FilterSize> SizeOfBest(uint64_t key_count, double target_fpp) {
   return SizeOf<K>(key_count, target_fpp);
 }
 
-// No filter leaves it that was not asked for all its digests.
+// Every filter is checked with all its digests before it is returned.
 template <StaticKind K>
 class KindBuilder final : public FilterBuilder {
  public:
@@ -118,7 +118,7 @@ class KindBuilder final : public FilterBuilder {
       if (!filter.ok()) return filter;
       if (absl::Status status = CheckHasAll(*filter, digests_); !status.ok()) return status;
       return filter;
-    } catch (const std::bad_alloc&) {  // of the bytes, or of what solving takes
+    } catch (const std::bad_alloc&) {  // for the bytes, or while solving
       return NoMemoryForDigests(digests_.size());
     }
   }
@@ -126,7 +126,7 @@ class KindBuilder final : public FilterBuilder {
  private:
   const FilterContext context_;
   std::vector<Digest> digests_;
-  bool dropped_ = false;  // a digest that there was no memory for
+  bool dropped_ = false;  // there was no memory for a digest
 };
 
 template <StaticKind K>

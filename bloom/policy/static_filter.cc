@@ -15,12 +15,12 @@
 namespace bloom::inline TRELLIS_ABI {
 namespace {
 
-// So few are sorted at once.
+// Up to this many are sorted in any case.
 constexpr size_t kFewDigests = 10'000;
 
-// Whether more than a fiftieth of the digests, or so, stand there already: by the ones of a filter
-// of one probe and a bit a digest, which tell the number of different ones within 0.85 / sqrt(n)
-// (Whang, Vander-Zanden, Taylor 1990: linear counting).  Takes a twentieth of the time of sorting.
+// Whether more than about 2 % of the digests are duplicates.  Estimates the number of different
+// ones by linear counting, in a filter of one probe and one bit per digest, within 0.85 / sqrt(n)
+// (Whang, Vander-Zanden, Taylor 1990).  Takes a twentieth of the time of sorting.
 absl::StatusOr<bool> MayRepeat(std::span<const Digest> digests) {
   if (digests.size() <= kFewDigests) return true;
   absl::StatusOr<Filter<Standard>> seen = Filter<Standard>::MakeOfShape({digests.size(), 1}, 0.5);
@@ -36,7 +36,7 @@ absl::StatusOr<std::string> BuildFrom(const FilterPolicy& policy, const FilterCo
   return builder->Finish();
 }
 
-// Copies of `digests`, ascending: the builder counts equal ones once that follow each other.
+// A sorted copy: the builder counts equal digests once only if they are consecutive.
 std::vector<Digest> Sorted(std::span<const Digest> digests) {
   std::vector<Digest> sorted(digests.begin(), digests.end());
   std::sort(sorted.begin(), sorted.end());

@@ -18,7 +18,7 @@ void Prefetch(const FilterView& view, Digest digest) {
 // A path is a struct with
 //   MayContain(view, digest)
 //   TestGroup(view, group, results)   the same for many hashes (bloom/core/fetch_ahead.h)
-// and its code never inlines into code for another CPU, which is why it comes in such pieces.
+// It has these small functions because its code never inlines into code for another CPU.
 template <class Path>
 void MayContainBatch(const FilterView& view, const Digest* digests, size_t count, bool* results) {
   TakeInGroupsOf<Blocked>(
@@ -32,7 +32,8 @@ void MayContainBatch(const FilterView& view, const Digest* digests, size_t count
   for (const uint8_t* const payload : payloads) __builtin_prefetch(payload + offset);
 }
 
-// The same for siblings: AnyMayContain(view, payloads, digest), and TestGroupInAny.
+// As above, for several filters of one shape: AnyMayContain(view, payloads, digest), and
+// TestGroupInAny.
 template <class Path>
 void AnyMayContainBatch(const FilterView& view, Payloads payloads, std::span<const Digest> digests,
                         bool* results) {
@@ -131,10 +132,10 @@ struct Avx2 {
   }
 };
 
-// A lane is a word of 32 bits of the line (bit p of a line is bit p - 32 i of its word i, on a
-// little-endian CPU), and makes of every position the one that lies in it: a shift by as many bits
-// as a lane has, or more, gives zero, also where the difference is below zero.  Words that are
-// written and read again one by one wait for each other: this takes four fifths of their time.
+// A lane is a 32-bit word of the line (bit p of a line is bit p - 32 i of its word i, on a
+// little-endian CPU).  A lane gets the bits of all positions that lie in it: a shift by the lane's
+// width or more gives zero, also if the difference is negative.  This takes four fifths of the time
+// of words that are written and read again one by one, which wait for each other.
 template <uint32_t kProbes>
 TRELLIS_AVX2 void AddAvx2(uint8_t* payload, const Shape& shape, uint64_t hash) {
   alignas(32) uint32_t positions[(kProbes + 7) / 8 * 8];
@@ -176,7 +177,7 @@ template <uint32_t... kProbes>
 constexpr auto AdderTable(std::integer_sequence<uint32_t, kProbes...>) {
   return std::array{Adders{&AddAvx2<kProbes + 1>, &AddGroupAvx2<kProbes + 1>}...};
 }
-// By number of probes, less one, up to 16.
+// By number of probes minus one, up to 16 probes.
 constexpr auto kAddersAvx2 = AdderTable(std::make_integer_sequence<uint32_t, 16>{});
 
 #endif  // defined(__x86_64__)

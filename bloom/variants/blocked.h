@@ -1,4 +1,4 @@
-// A Bloom filter cut into lines of 512 bits: all probes of a key lie in one line, hence in one
+// A Bloom filter divided into lines of 512 bits.  All probes of a key lie in one line, hence in one
 // cache line.
 //
 //     h = Remix(digest, seed);  line = high 64 bits of h * lines
@@ -11,12 +11,12 @@
 //               bit p of a line is bit (p & 7) of its byte (p >> 3)
 //
 // Within one line the low 32 bits of h are still uniform (unless there are 2^32 lines), and both
-// halves of g depend on them, so line and positions are independent.  There are two words because
-// the patterns that one of 32 bits can make would put a floor under the FPP; powers of the golden
-// ratio spread the products of one word evenly (Fibonacci hashing).
+// halves of g depend on them, so line and positions are independent.  One word of 32 bits could
+// make too few patterns, which would limit the FPP; so there are two.  Powers of the golden ratio
+// spread the products of one word evenly (Fibonacci hashing).
 //
-// Larger than the standard kind at equal FPP, as some lines get more keys than others: by 0.6 % at
-// 0.1, 3.4 % at 0.01, 8.1 % at 0.001, 35 % at 10^-6.
+// Larger than the standard kind at equal FPP, since some lines get more keys than others: by 0.6 %
+// at 0.1, 3.4 % at 0.01, 8.1 % at 0.001, 35 % at 10^-6.
 #ifndef TRELLIS_BLOOM_VARIANTS_BLOCKED_H_
 #define TRELLIS_BLOOM_VARIANTS_BLOCKED_H_
 
@@ -56,7 +56,7 @@ struct Blocked {
   static double KeyCountFromFill(const Shape& shape, double fill) {
     return BlockedKeyCountFromFill(shape.size, shape.probes, fill);
   }
-  // Mean over the lines of (fill of the line)^k.
+  // Mean of (fill of the line)^k over the lines.
   static double CurrentFpp(const FilterView& view);
 
   // Saturates instead of overflowing: no payload is that long.
@@ -79,7 +79,7 @@ struct Blocked {
   static uint64_t LineOffset(const Shape& shape, uint64_t hash) {
     return ReduceRange(hash, shape.size) * kLineBytes;
   }
-  // What positions within the line are made of: g above.
+  // The g above, from which the positions within the line are computed.
   static uint64_t InLine(uint64_t hash) { return hash * 0x9e3779b97f4a7c15ULL; }
   // Position of probe i within the line.
   static uint32_t Position(uint64_t in_line, uint32_t i) {
@@ -89,7 +89,7 @@ struct Blocked {
   static void Add(uint8_t* payload, const Shape& shape, uint64_t hash) {
     uint8_t* const line = payload + LineOffset(shape, hash);
     const uint64_t in_line = InLine(hash);
-    const uint32_t probes = shape.probes;  // a byte that is written may else be part of it
+    const uint32_t probes = shape.probes;  // a written byte may alias the shape
     for (uint32_t i = 0; i < probes; ++i) SetBit(line, Position(in_line, i));
   }
 
@@ -98,7 +98,7 @@ struct Blocked {
     __builtin_prefetch(payload + LineOffset(shape, hash));
   }
 
-  // The overloads with `simd` are for tests and benchmarks; it must be one that this CPU has.
+  // Overloads with `simd` are for tests and benchmarks; the CPU must support it.
   static void Build(uint8_t* payload, const Shape& shape, uint64_t seed,
                     std::span<const Digest> digests) {
     Build(payload, shape, seed, digests, BestSimd());
@@ -108,8 +108,8 @@ struct Blocked {
 
   static AddFunction Adder(const Shape& shape);
 
-  // A line's number is halved with the number of lines, and where a key's bits lie within it stays:
-  // lines 2i and 2i + 1 become line i.
+  // Halving the number of lines halves a line's number, and keeps a key's bits within it.  So lines
+  // 2i and 2i + 1 become line i.
   static void FoldInHalf(const uint8_t* payload, const Shape& shape, uint8_t* half) {
     FoldLinesInHalf({payload, PayloadBytes(shape)}, kLineBytes, half);
   }

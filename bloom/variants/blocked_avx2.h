@@ -1,6 +1,6 @@
-// How a blocked filter is asked with AVX2: by variants/blocked.cc where the CPU has it, and in the
-// caller's own loop where the program is compiled for it (Filter, bloom/filter.h).  Always
-// inlined: a copy of its own, compiled for a newer CPU yet, could replace the library's.
+// AVX2 queries of blocked filters.  Used by variants/blocked.cc if the CPU has AVX2, and inline in
+// the caller's loop if the program is compiled for it (Filter, bloom/filter.h).  Always inlined:
+// otherwise the linker could replace the library's copy by one compiled for a still newer CPU.
 #ifndef TRELLIS_BLOOM_VARIANTS_BLOCKED_AVX2_H_
 #define TRELLIS_BLOOM_VARIANTS_BLOCKED_AVX2_H_
 
@@ -31,7 +31,7 @@ struct BlockedAvx2 {
     return _mm256_testz_si256(missing, missing) != 0;
   }
 
-  // Whether one of several filters has all.  Eight positions are computed once, and no branch lies
+  // Whether one of several filters has all bits.  Computes eight positions once.  No branches
   // between the loads.
   [[gnu::always_inline]] TRELLIS_AVX2 static bool AnyHasAll(const FilterView& view,
                                                             Payloads payloads, uint64_t hash) {
@@ -51,8 +51,8 @@ struct BlockedAvx2 {
   }
 
  private:
-  // Eight positions.  A product's top four bits name a word of 32 bits in the line, the next five a
-  // bit in that word.
+  // Eight positions.  The top four bits of a product select a 32-bit word of the line, the next
+  // five a bit in that word.
   struct Positions {
     [[gnu::always_inline]] TRELLIS_AVX2 Positions(__m256i in_line, uint32_t probes, uint32_t i)
         : product(_mm256_mullo_epi32(in_line, _mm256_load_si256(reinterpret_cast<const __m256i*>(
@@ -71,8 +71,8 @@ struct BlockedAvx2 {
         : low(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(line))),
           high(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(line + 32))) {}
 
-    // Zero only if the bits at all positions are set.  The permutation sees three bits of `word`;
-    // the fourth is the product's sign, which chooses the half.
+    // Zero if and only if the bits at all positions are set.  The permutation uses three bits of
+    // `word`.  The fourth is the sign of the product, which selects the half.
     [[gnu::always_inline]] TRELLIS_AVX2 __m256i Missing(const Positions& at) const {
       const __m256i words = _mm256_castps_si256(
           _mm256_blendv_ps(_mm256_castsi256_ps(_mm256_permutevar8x32_epi32(low, at.word)),
@@ -91,10 +91,10 @@ struct BlockedAvx2 {
     return _mm256_set1_epi64x(static_cast<long long>(in_line));
   }
 
-  // Row k holds the multipliers of k probes, one a lane, and then the first again and again: a lane
-  // to spare tests a bit that is tested anyway, and no lane needs a mask.  (Probes 0 and 1 have the
-  // same multiplier, and the low word of g in even lanes, the high one in odd ones.)  There is no
-  // row 0.
+  // Row k holds the multipliers of k probes, one for each lane, and then repeats the first.  A
+  // spare lane thus tests a bit that is tested anyway, and no lane needs a mask.  (Probes 0 and 1
+  // have the same multiplier, with the low word of g in even lanes and the high one in odd ones.)
+  // There is no row 0.
   struct alignas(32) Lanes {
     uint32_t multiplier[kMaxProbes];
   };

@@ -1,5 +1,5 @@
-// The filter of no keys: no payload, always "no".  A kind of its own, so that a file which lost its
-// bits can never pass for one that had none.
+// The filter of no keys: no payload, every answer is "no".  It is a kind of its own, so that a file
+// that lost its bits is never mistaken for one without keys.
 #ifndef TRELLIS_BLOOM_VARIANTS_EMPTY_H_
 #define TRELLIS_BLOOM_VARIANTS_EMPTY_H_
 

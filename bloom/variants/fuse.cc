@@ -23,20 +23,20 @@ namespace bloom::inline TRELLIS_ABI {
 namespace {
 
 constexpr uint64_t kGolden = 0x9e3779b97f4a7c15ULL;
-constexpr uint32_t kOffsetBits = 18;  // of a field of g
+constexpr uint32_t kOffsetBits = 18;  // width of a field of g
 
-// Behind the last number, so that eight bytes can be loaded from where any begins.
+// Zeros after the last number, so that eight bytes can be loaded at the start of any number.
 constexpr uint64_t kFuseSlackBytes = 7;
 
-// Of the remix.  The attempt is in the highest byte of the detail, so that attempts differ also for
-// digests which are nothing but numbers counted up.
+// Salt of the remix.  The attempt is in the highest byte of the detail, so that attempts differ
+// even for consecutive digests.
 uint64_t FuseSalt(uint64_t seed, const Shape& shape) { return seed + shape.detail; }
 
 uint64_t FuseRemainder(uint64_t hash, uint32_t bits) {
   return hash * 0xd1342543de82ef95ULL >> (64 - bits);
 }
 
-// Where the slots of a key are.
+// Locates the slots of a key.
 template <uint32_t kArity>
 class FuseSlots {
  public:
@@ -57,13 +57,13 @@ class FuseSlots {
 
  private:
   uint64_t segment_;
-  uint64_t starts_;  // slots that may be a key's first
+  uint64_t starts_;  // slots that may be a key's first one
 };
 
 // --- queries ---
 
-// The shortest word that holds any number of this width, whichever bit of a byte it begins at: a
-// longer one would lie in two cache lines more often.
+// The shortest word that holds any number of this width, at any bit of its first byte.  A longer
+// word would span two cache lines more often.
 template <uint32_t kWidth>
 constexpr auto FuseWordFor() {
   constexpr uint32_t kBits = kWidth + 8 - std::gcd(kWidth, 8u);
@@ -78,7 +78,7 @@ constexpr auto FuseWordFor() {
   }
 }
 
-// For numbers of kWidth bits; of as many as the view says where kWidth is 0.
+// Queries numbers of kWidth bits. kWidth = 0: of the width in the view.
 template <uint32_t kArity, uint32_t kWidth>
 class FuseQuery {
  public:
@@ -102,7 +102,7 @@ class FuseQuery {
   }
 
  private:
-  // A hash on its way to its slots.
+  // A hash and the location of its slots.
   struct Located {
     std::array<uint64_t, kArity> slots;
     uint64_t remainder;
@@ -125,7 +125,7 @@ class FuseQuery {
     return sum << (64 - width_) == 0;
   }
 
-  // Always inlined also since GCC 12 drops calls to a function that only prefetches.
+  // Always inlined, also because GCC 12 drops calls to functions that only prefetch.
   [[gnu::always_inline]] void Fetch(const Located& located) const {
 #pragma GCC unroll 4
     for (const uint64_t slot : located.slots) __builtin_prefetch(payload_ + ByteOf(slot));
@@ -136,7 +136,7 @@ class FuseQuery {
   uint64_t ByteOf(uint64_t slot) const {
     return kWholeBytes ? slot * (kWidth / 8) : slot * width_ >> 3;
   }
-  // A slot's number, with whatever follows it above.
+  // The number of a slot, with the following bits above it.
   uint64_t Load(uint64_t slot) const {
     const uint64_t bit = kWholeBytes ? 0 : slot * width_ & 7;
     if constexpr (std::endian::native == std::endian::big) {
@@ -160,7 +160,7 @@ constexpr auto FuseFunctionTable(std::integer_sequence<uint32_t, kWidths...>) {
                                     &FuseQuery<kArity, 0>::Prefetch,
                                     &FuseQuery<kArity, kWidths>::MayContainBatch}...};
 }
-// By width up to 16 (an FPP of 2^-16); entry 0 serves all others.
+// By width up to 16 (an FPP of 2^-16).  Entry 0 serves all other widths.
 template <uint32_t kArity>
 constexpr auto kFuseFunctions =
     FuseFunctionTable<kArity>(std::make_integer_sequence<uint32_t, 17>{});
@@ -169,16 +169,16 @@ constexpr auto kFuseFunctions =
 
 template <class T>
 using Temporary = std::unique_ptr<T[]>;
-// Without a value yet; null without memory.
+// Uninitialized memory; null if memory has run out.
 template <class T>
 Temporary<T> MakeTemporary(uint64_t count) {
   if (count > PTRDIFF_MAX / sizeof(T)) return nullptr;
   return Temporary<T>(new (std::nothrow) T[count]);
 }
 
-// Slots, in the order in which they came.
+// Slots in order of insertion.
 struct SlotList {
-  // Empties it.  False without memory.
+  // Empties the list.  False without memory.
   bool Reserve(uint64_t count) {
     size = 0;
     if (count <= room) return true;
@@ -201,11 +201,13 @@ absl::Status NoSolution(uint64_t keys) {
   return absl::AbortedError(absl::StrCat("no solution for a filter of ", keys, " keys"));
 }
 
-// A key that has a slot to itself can wait: whatever the others make of its other slots, its own
-// one brings the sum to its remainder.  Without it, other keys have slots to themselves; when all
-// have been taken away ("peeled"), numbers are written in reverse order.  A slot knows how many
-// keys still name it, the xor of their hashes, and the xor of which of their slots it is: with one
-// key left, this is its hash and the place of the slot among its slots.
+// Solves by peeling.  If a key is the only one in a slot, that slot can always be set so that the
+// key's sum is its remainder, whatever the key's other slots hold.  So the key can be taken away
+// and solved last.  That leaves other keys alone in a slot.  When all keys are peeled, the numbers
+// are written in reverse order.
+//
+// For each slot it keeps the number of remaining keys, the xor of their hashes, and the xor of the
+// slot's places among their slots.  With one key left, these are its hash and place.
 template <uint32_t kArity>
 class FuseSolver {
  public:
@@ -225,8 +227,8 @@ class FuseSolver {
     return has_all ? absl::OkStatus() : NoMemoryToSolve(digests_.size());
   }
 
-  // Aborted if the graph that the salt makes of the keys cannot be peeled.  Equal digests never
-  // can: `distinct` leaves out all but one of them, at the cost of sorting.
+  // Aborted if the graph of the keys under the salt cannot be peeled.  With equal digests that
+  // never succeeds; `distinct` removes duplicates, at the cost of sorting.
   absl::Status Peel(uint64_t salt, bool distinct) {
     if (distinct) {
       SortDistinct(salt);
@@ -238,7 +240,7 @@ class FuseSolver {
     return taken_ == keys_ ? absl::OkStatus() : NoSolution(keys_);
   }
 
-  // Once all are peeled.
+  // REQUIRES: all keys are peeled.
   void Write(uint8_t* payload) const {
     const uint32_t width = FuseDetail::Of(shape_.detail).remainder_bits;
     const uint64_t mask = (uint64_t{1} << width) - 1;
@@ -257,10 +259,10 @@ class FuseSolver {
   }
 
  private:
-  static constexpr uint64_t kScan = 64;      // slots that are looked at before those found are used
-  static constexpr uint32_t kPlaceBits = 2;  // of a count's byte, below the number of keys
+  static constexpr uint64_t kScan = 64;      // slots that are scanned before those found are used
+  static constexpr uint32_t kPlaceBits = 2;  // within a count's byte, below the number of keys
   static constexpr uint8_t kOneKey = 1 << kPlaceBits;
-  static constexpr uint8_t kTooMany = 0x80;  // 32 keys in one slot: equal digests
+  static constexpr uint8_t kTooMany = 0x80;  // 32 keys in one slot: there are equal digests
 
   static bool IsSingle(uint8_t count) { return count >> kPlaceBits == 1; }
 
@@ -271,8 +273,8 @@ class FuseSolver {
         static_cast<uint64_t>(std::unique(&order_[0], &order_[0] + digests_.size()) - &order_[0]);
   }
 
-  // Hashes ordered by their top bits, about as many groups as segments: keys that follow each other
-  // then have slots near each other.
+  // Groups hashes by their top bits, in about as many groups as segments.  Consecutive keys then
+  // have nearby slots.
   void GroupBySegment(uint64_t salt) {
     const int shift = 64 - group_bits_;
     const std::span<uint64_t> starts(groups_.get(), size_t{1} << group_bits_);
@@ -287,10 +289,10 @@ class FuseSolver {
     keys_ = digests_.size();
   }
 
-  // In the loops below, what they write to is in variables of their own: a byte that is written may
-  // else be any member's for all the compiler knows.
+  // The loops below keep their state in local variables: for the compiler, a written byte may alias
+  // any member.
 
-  // False if some slot has too many keys to be counted.
+  // False if a slot has too many keys to count.
   bool CountKeys() {
     const FuseSlots<kArity> slots_of = slots_;
     uint64_t* const xors = xors_.get();
@@ -311,8 +313,8 @@ class FuseSolver {
     return seen < kTooMany;
   }
 
-  // Takes away all keys that can be, from the last slot on: both ends of the filter have few keys a
-  // slot, and what is taken there frees more and more of the middle.  False without memory.
+  // Peels all keys that can be peeled, from the last slot on.  Both ends of the filter have few
+  // keys per slot, and peeling them frees more and more of the middle.  False without memory.
   bool TakeAll() {
     taken_ = 0;
     for (uint64_t end = shape_.size; end > 0;) {
@@ -328,8 +330,8 @@ class FuseSolver {
     return true;
   }
 
-  // Takes the keys of the slots in `free_`, and puts the slots there that came free by it: keys
-  // which follow each other have little to do with each other, so the CPU works at several.
+  // Peels the keys of the slots in `free_`, and collects the slots that this frees.  Consecutive
+  // keys are mostly independent, so the CPU works on several at a time.
   bool TakeFree() {
     if (!freed_.Reserve(kArity * free_.size)) return false;
     const FuseSlots<kArity> slots_of = slots_;
@@ -341,7 +343,7 @@ class FuseSolver {
     uint64_t freed_size = 0;
     uint64_t taken = taken_;
     for (const uint64_t slot : std::span<const uint64_t>(free_.slots.get(), free_.size)) {
-      if (!IsSingle(counts[slot])) continue;  // its key was taken by way of another slot
+      if (!IsSingle(counts[slot])) continue;  // its key was peeled by another slot
       const uint64_t hash = xors[slot];
       places[taken] = counts[slot] % kOneKey;
       order[taken++] = hash;
@@ -366,14 +368,14 @@ class FuseSolver {
   const FuseSlots<kArity> slots_;
   const std::span<const Digest> digests_;
   int group_bits_;
-  uint64_t keys_ = 0;           // with different digests
-  uint64_t taken_ = 0;          // of these
-  Temporary<uint64_t> groups_;  // where the next hash of each group goes
-  Temporary<uint64_t> order_;   // hashes: grouped, then in the order in which they were taken
-  Temporary<uint8_t> place_;    // of the slot that was theirs alone then
-  Temporary<uint64_t> xors_;    // by slot: of the hashes of its keys
-  Temporary<uint8_t> counts_;   // by slot: keys, and the xor of its places among their slots
-  SlotList free_, freed_;       // slots with one key, now and next
+  uint64_t keys_ = 0;           // number of different digests
+  uint64_t taken_ = 0;          // number of peeled ones
+  Temporary<uint64_t> groups_;  // position of the next hash of each group
+  Temporary<uint64_t> order_;   // hashes: grouped, then in the order of peeling
+  Temporary<uint8_t> place_;    // which of the key's slots was its own then
+  Temporary<uint64_t> xors_;    // by slot: xor of the hashes of its keys
+  Temporary<uint8_t> counts_;   // by slot: number of keys, and xor of its places among their slots
+  SlotList free_, freed_;       // slots with one key: now, and next
 };
 
 // log2 of the published segment length.
@@ -385,19 +387,20 @@ uint32_t SegmentLog2For(double keys) {
       std::clamp<double>(std::floor(log2), 1, Fuse<kArity>::kMaxSegmentLog2));
 }
 
-// Slots by keys, as published.
+// Slots per key, as published.
 template <uint32_t kArity>
 double SizeFactorFor(double keys) {
   return kArity == 3 ? std::max(1.125, 0.875 + 0.25 * std::log(1e6) / std::log(keys))
                      : std::max(1.075, 0.77 + 0.305 * std::log(6e5) / std::log(keys));
 }
 
-// Fewest segments with which a graph of three slots a key can be peeled in most attempts: measured,
-// for segments of 256 and 1024 slots, at nine attempts in ten.  A few segments can be filled to
-// 0.73 keys a slot, since peeling begins at both ends; of more, those in which keys may begin to
-// 0.9.  The published length doubles while there are about twelve segments, and the published size
-// then is too small (98 in 100 graphs cannot be peeled at n = 11,500), unless rounding up happens
-// to help.
+// Fewest segments for which most graphs with three slots per key can be peeled: measured for nine
+// attempts in ten, for segments of 256 and 1024 slots.
+//
+// Peeling begins at both ends.  A few segments can thus be filled to 0.73 keys per slot; with many,
+// those in which keys may begin can be filled to 0.9.  The published length doubles at about twelve
+// segments, and the published size is then too small, unless rounding up happens to help: at n =
+// 11,500, 98 in 100 graphs cannot be peeled.
 double FewestSegments(double keys, double segment) {
   return std::min(std::ceil(keys / (0.73 * segment)), std::ceil(keys / (0.9 * segment)) + 2);
 }
@@ -407,7 +410,7 @@ double FewestSegments(double keys, double segment) {
 template <uint32_t kArity>
 absl::StatusOr<Shape> Fuse<kArity>::ShapeFor(uint64_t key_count, double target_fpp) {
   const absl::StatusOr<Shape> standard = StandardShapeFor(key_count, target_fpp);
-  if (!standard.ok()) return standard.status();  // so much for the arguments
+  if (!standard.ok()) return standard.status();  // checks the arguments
   const double keys = std::max<double>(static_cast<double>(key_count), 2);
   FuseDetail detail;
   detail.segment_log2 = SegmentLog2For<kArity>(keys);
@@ -477,7 +480,7 @@ absl::Status Fuse<kArity>::Solve(uint8_t* payload, Shape& shape, uint64_t seed,
   FuseDetail detail = FuseDetail::Of(shape.detail);
   for (detail.attempt = 0; detail.attempt < kAttempts; ++detail.attempt) {
     shape.detail = detail.Packed();
-    // Equal digests are rare, so they are looked for only when something went wrong.
+    // Equal digests are rare, so they are looked for only after a failure.
     const absl::Status status = solver.Peel(FuseSalt(seed, shape), /*distinct=*/detail.attempt > 0);
     if (status.ok()) solver.Write(payload);
     if (!absl::IsAborted(status)) return status;

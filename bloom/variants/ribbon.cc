@@ -38,8 +38,8 @@ using ribbon::WordsOf;
 
 // --- shapes ---
 
-// Slots of a shard with which 19 of 20 attempts succeed for n keys: fitted to the most keys for
-// which they did in 192, 256, 384, 512, 768, ... 131072 slots, judged by 300 to 8000 attempts each.
+// Slots of a shard for which 19 of 20 attempts succeed with n keys.  Fitted to the most keys for
+// which they did in 192, 256, 384, 512, 768, ... 131072 slots, with 300 to 8000 attempts each.
 // tests/bloom/variants/ribbon_test.cc measures the share again.
 uint64_t SlotsFor(double n) {
   const double doublings = std::max(std::log2(n) - 9, 0.0);
@@ -69,14 +69,14 @@ Query QueryOf(const Shape& shape, uint64_t x, uint64_t attempt) {
   return QueryOf(shape, x, attempt);
 }
 
-// Where the attempt of a shard stands, of two or more.
+// Location of a shard's attempt.  REQUIRES: at least two shards.
 const uint8_t* AttemptAt(const FilterView& view, uint64_t x) {
   return view.payload + WordsOf(view.shape) * kWordBytes +
          ShardOf(x, ShardsLog2In(view.shape.detail));
 }
 
-// The first attempt is nearly always the one that succeeded.  A branch says so to the CPU, which
-// then need not wait for the attempt before it loads the window.
+// The first attempt is nearly always the successful one.  Branching on that lets the CPU load the
+// window without waiting for the attempt.
 Query QueryOf(const FilterView& view, uint64_t x) {
   const uint64_t attempt =
       ShardsLog2In(view.shape.detail) == 0 ? AttemptIn(view.shape.detail) : *AttemptAt(view, x);
@@ -85,14 +85,14 @@ Query QueryOf(const FilterView& view, uint64_t x) {
   return QueryOf(view.shape, x, 0);
 }
 
-// The words of a window: in each of three blocks one for every column.
+// The words of a window: one for each column in each of three blocks.
 struct Window {
   Window(const FilterView& view, uint64_t block) {
     const BlockPlace place(view.shape, block);
     columns = place.columns;
     first = view.payload + kWordBytes * place.word;
     second = first + kWordBytes * columns;
-    // Of all blocks with one column fewer the last is followed by one that is larger.
+    // The last block with one column fewer is followed by a larger one.
     third = second + kWordBytes * (columns + (block + 1 == LowerIn(view.shape.detail)));
   }
 
@@ -100,7 +100,7 @@ struct Window {
   uint32_t columns;
 };
 
-// Which bits of those words count.
+// The bits of those words that count.
 struct Masks {
   Masks(const Equation& equation, uint32_t offset) {
     const uint64_t from_start = ~uint64_t{0} << offset;
@@ -112,7 +112,7 @@ struct Masks {
   uint64_t first, second, third;
 };
 
-// Always inlined: GCC 12 takes a function that only prefetches for one without effect.
+// Always inlined: GCC 12 drops calls to functions that only prefetch.
 [[gnu::always_inline]] inline void Fetch(const FilterView& view, const Query& query) {
   const Window window(view, query.block);
   const uint8_t* const end = window.third + kWordBytes * window.columns;
@@ -130,7 +130,7 @@ void Prefetch(const FilterView& view, Digest digest) {
 // A path is a struct with
 //   MayContain(view, digest)
 //   TestGroup(view, group, results)   the same for many hashes (bloom/core/fetch_ahead.h)
-// which come in such pieces because code for another CPU does not inline into this.
+// It has these small functions because code for another CPU does not inline into this.
 template <class Path>
 void MayContainBatch(const FilterView& view, const Digest* digests, size_t count, bool* results) {
   TakeInGroups<kBatchGroup>(
@@ -179,7 +179,7 @@ TRELLIS_AVX2 inline __m256i FourWords(const uint8_t* from) {
   return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
 }
 
-// The top bit of each lane of 32 bits: whether the lane has an odd number of ones.
+// The top bit of each 32-bit lane: whether the lane has an odd number of ones.
 TRELLIS_AVX2 inline __m256i ParityOnTop(__m256i bits) {
   bits = _mm256_xor_si256(bits, _mm256_slli_epi32(bits, 16));
   bits = _mm256_xor_si256(bits, _mm256_slli_epi32(bits, 8));
@@ -188,12 +188,12 @@ TRELLIS_AVX2 inline __m256i ParityOnTop(__m256i bits) {
   return _mm256_xor_si256(bits, _mm256_slli_epi32(bits, 1));
 }
 
-// The masks in all lanes.
+// The masks, repeated in all lanes.
 struct WideMasks {
   TRELLIS_AVX2 explicit WideMasks(const Masks& masks)
       : first(Splat(masks.first)), second(Splat(masks.second)), third(Splat(masks.third)) {}
 
-  // Of four columns, the bits that count, all three blocks on top of one another.
+  // The bits that count in four columns, with all three blocks xored.
   TRELLIS_AVX2 __m256i Bits(__m256i in_first, __m256i in_second, __m256i in_third) const {
     return _mm256_xor_si256(
         _mm256_xor_si256(_mm256_and_si256(first, in_first), _mm256_and_si256(second, in_second)),
@@ -203,7 +203,7 @@ struct WideMasks {
   __m256i first, second, third;
 };
 
-// Up to four columns.  The words behind the last column are not ours to read, and are not read.
+// Up to four columns.  Does not read the words after the last column, which belong to others.
 struct FewColumns {
   TRELLIS_AVX2 static bool Test(const FilterView& view, const Query& query) {
     const Window window(view, query.block);
@@ -223,9 +223,9 @@ struct FewColumns {
   }
 };
 
-// Up to 8 * kEights columns, eight at a time in two vectors of four.  A vector that would reach
-// behind the last column starts earlier, and repeats some: so there must be four, in the blocks
-// with one column fewer too.
+// Up to 8 * kEights columns, eight at a time in two vectors of four.  A vector that would extend
+// beyond the last column starts earlier, and repeats some.  So every block, also one with a column
+// fewer, must have at least four.
 template <uint32_t kEights>
 struct ManyColumns {
   TRELLIS_AVX2 static bool Test(const FilterView& view, const Query& query) {

@@ -1,25 +1,25 @@
-// A ribbon filter (Dillinger, Walzer 2021): a system of equations over bits, solved for all keys at
-// once.
+// A ribbon filter (Dillinger, Walzer 2021): a system of linear equations over bits, solved for all
+// keys at once.
 //
-// The filter is a row of slots, each of which has one bit in every column.  A key has a window of
-// 128 slots, a coefficient for each of them, and a bit that it expects of each column.  It passes
-// if, in every column, the slots whose coefficients are one hold an odd number of ones where it
-// expects a one, and an even number where it expects a zero.  Gaussian elimination finds bits with
-// which all keys of the filter do; an absent key does with probability 2^-columns.  So the filter
-// has about log2(1 / FPP) bits a slot, which no filter can do without, and a few slots in a hundred
-// more than keys.
+// The filter is a row of slots, each with one bit in every column.  A key has a window of 128
+// slots, a coefficient for each of them, and an expected bit for each column.  It passes if in
+// every column the slots with coefficient one hold an odd number of ones where it expects a one,
+// and an even number where it expects a zero.  Gaussian elimination finds slots for which all keys
+// pass.  An absent key passes with probability 2^-columns.  So the filter has about log2(1 / FPP)
+// bits per slot, which is the theoretical minimum, and a few percent more slots than keys.
 //
 //     x       = Remix(digest, seed)
-//     shard   = x's top s bits: one of 2^s stretches of slots, each with equations of its own
+//     shard   = x's top s bits: one of 2^s ranges of slots, each with its own equations
 //     h       = (x xor attempt * 0x9e3779b97f4a7c15) * 0xd1342543de82ef95  (mod 2^64)
 //     start   = slot number (high 64 bits of h * (slots of a shard - 128)) of the shard
 //     p, q    = h * 0x9e3779b97f4a7c15 and h * 0xc2b2ae3d27d4eb4f, of 128 bits each
 //     c       = (low half of p xor high half of q) + 2^64 * (low half of q xor high half of p)
 //     expects bit j of (low half of p + low half of q, mod 2^64) / 2^32 in column j
 //
-// Slots are stored in blocks of 64, and a column's bits of a block are a word.  The coefficients
-// need no shift: that of a slot, if it is number i from the first slot of the block in which the
-// window starts, is bit (i mod 128) of c.  Only at the start itself it is one whatever c says.
+// Slots are stored in blocks of 64; the bits of a column in a block are one word.  Coefficients
+// need no shift: number the slots from the first slot of the block in which the window starts; then
+// the coefficient of slot i is bit (i mod 128) of c.  Exception: it is one at the start of the
+// window.
 //
 //          block with the start     block after it           block after that
 //          +-----------------------+------------------------+-----------------------+
@@ -27,24 +27,24 @@
 //          +--------+--------------+------------------------+--------------+--------+
 //                   |<- c: o to 63 ->|<----- 64 to 127 ------>|<- 0 to o-1 ->|
 //
-// A fraction of a bit comes from the first blocks, the lower ones, which lack the last column: a
-// window is asked for the columns of the block in which it starts.
+// Fractional bits per slot: the first blocks ("lower blocks") lack the last column.  A query uses
+// the columns of the block in which its window starts.
 //
 //     size    slots: a multiple of 64 in each of 2^s shards, at least 192
 //     probes  columns, 1 to 32, of all but the lower blocks
-//     detail  bits 0 to 7: attempt of the one shard; 0 if there are more
+//     detail  bits 0 to 7: attempt, if there is one shard; otherwise 0
 //             bits 8 to 13: s
 //             bits 14 to 63: number of lower blocks
 //
 //     payload | block 0: a word of 8 bytes for each column it has | block 1 | ... | attempts |
 //             little-endian; attempts: a byte for each shard if there are more than one
 //
-// An equation may contradict others.  Then the shard tries another hash, up to 256 times; it is
-// given so many slots that the first attempt succeeds in more than nine builds of ten.  How many
-// these are grows with the square of the logarithm of the keys, as the fullest stretch of slots
-// decides: 2 % more than keys at 1,000 of them, 2.5 % at 10,000, 3.5 % at 100,000; by the same
-// formula it would be 7 % at ten million.  Beyond 2^17 keys there are therefore shards, of 2^16 to
-// 2^17 keys, and it remains at 3.2 to 3.7 %.
+// If equations contradict each other, the shard tries another hash, up to 256 times.  A shard has
+// so many slots that the first attempt succeeds in more than nine builds of ten.  This overhead
+// grows with the square of the logarithm of the number of keys, since the fullest range of slots
+// decides: 2 % at 1,000 keys, 2.5 % at 10,000, 3.5 % at 100,000, and it would be 7 % at ten
+// million.  Beyond 2^17 keys there are therefore shards of 2^16 to 2^17 keys, and the overhead
+// stays at 3.2 to 3.7 %.
 #ifndef TRELLIS_BLOOM_VARIANTS_RIBBON_H_
 #define TRELLIS_BLOOM_VARIANTS_RIBBON_H_
 
@@ -77,7 +77,7 @@ struct Ribbon {
   // Errors as for StandardShapeFor.
   static absl::StatusOr<Shape> ShapeFor(uint64_t key_count, double target_fpp);
 
-  // (1 + share of the starts that lie in lower blocks) / 2^probes, however many keys there are.
+  // (1 + share of the starts in lower blocks) / 2^probes, for any number of keys.
   static double PredictedFpp(const Shape& shape, uint64_t key_count);
 
   // Saturates instead of overflowing.
@@ -85,8 +85,8 @@ struct Ribbon {
   static uint64_t PayloadBytes(const Shape& shape) { return SizeBits(shape) / 8; }
   static std::string Problem(const Shape& shape, std::span<const uint8_t> payload);
 
-  // Takes 8 bytes a key, 8 more for each of one shard, and 32 for each slot of one shard.
-  // The overloads with `simd` are for tests and benchmarks; it must be one that this CPU has.
+  // Takes 8 bytes/key for all keys, 8 more for the keys of one shard, and 32 for each slot of one
+  // shard.  Overloads with `simd` are for tests and benchmarks; the CPU must support it.
   static absl::Status Solve(uint8_t* payload, Shape& shape, uint64_t seed,
                             std::span<const Digest> digests) {
     return Solve(payload, shape, seed, digests, BestSimd());

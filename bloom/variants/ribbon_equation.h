@@ -1,5 +1,5 @@
-// What building a ribbon filter and asking it have in common: how its shape is read, and the
-// equation of a digest.  bloom/variants/ribbon.h draws and explains all of it.
+// Common to building and querying a ribbon filter: how to read its shape, and the equation of a
+// digest. bloom/variants/ribbon.h draws and explains both.
 #ifndef TRELLIS_BLOOM_VARIANTS_RIBBON_EQUATION_H_
 #define TRELLIS_BLOOM_VARIANTS_RIBBON_EQUATION_H_
 
@@ -24,16 +24,17 @@ inline uint64_t LowerIn(uint64_t detail) { return detail >> kLowerAt; }
 
 inline uint64_t BlocksOf(const Shape& shape) { return shape.size / Ribbon::kBlockSlots; }
 inline uint64_t ShardSlots(const Shape& shape) { return shape.size >> ShardsLog2In(shape.detail); }
-// Places where a window can start in so many slots: one fewer than there is room for, since the
-// last would be the first slot of a block, and three blocks are read from any start on.
+// Number of possible window starts among `slots` slots.  It is one fewer than windows would fit,
+// since the last one would start at the first slot of a block, and a query reads three blocks from
+// any start.
 inline uint64_t StartsIn(uint64_t slots) { return slots - Ribbon::kWindowSlots; }
 
-// Words of the columns, which the attempts follow.
+// Number of words of all columns; the attempts follow them.
 inline uint64_t WordsOf(const Shape& shape) {
   return BlocksOf(shape) * shape.probes - LowerIn(shape.detail);
 }
 
-// Whether the numbers fit together, so that nothing that is computed of them overflows.
+// Whether the numbers are consistent, so that no computation with them overflows.
 inline bool IsSound(const Shape& shape) {
   const uint32_t shards_log2 = ShardsLog2In(shape.detail);
   return shape.size <= kMaxSizeBits && shape.size % Ribbon::kBlockSlots == 0 &&
@@ -48,8 +49,8 @@ inline uint64_t HashOf(uint64_t x, uint64_t attempt) {
   return (x ^ attempt * 0x9e3779b97f4a7c15) * 0xd1342543de82ef95;
 }
 
-// The coefficients as they lie in the first two blocks; those of the third are what the first does
-// not need.  What it expects of the columns, a bit for each.
+// The coefficients in the first two blocks (those of the third are what the first does not use),
+// and the expected bit for each column.
 struct Equation {
   explicit Equation(uint64_t hash) {
     __extension__ using Wide = unsigned __int128;
@@ -68,7 +69,7 @@ struct Equation {
 
 inline uint64_t ShardOf(uint64_t x, uint32_t shards_log2) { return x >> 1 >> (63 - shards_log2); }
 
-// Where a block stands.
+// Location of a block.
 struct BlockPlace {
   BlockPlace(const Shape& shape, uint64_t block) {
     const uint64_t lower = LowerIn(shape.detail);

@@ -1,4 +1,4 @@
-// Building of ribbon filters: Gaussian elimination, shard by shard.
+// Builds ribbon filters: Gaussian elimination, shard by shard.
 #include <algorithm>
 #include <bit>
 #include <cstddef>
@@ -34,8 +34,8 @@ using ribbon::ShardSlots;
 using ribbon::StartsIn;
 using ribbon::WordsOf;
 
-// A counting sort: `to` gets value(item) of all items, ordered by bucket(value); ends[b] is where
-// bucket b ends there.
+// A counting sort: `to` gets value(item) of all items, ordered by bucket(value). ends[b] becomes
+// the end of bucket b.
 template <class Value, class Bucket>
 void Distribute(std::span<const uint64_t> items, Value value, Bucket bucket, uint64_t* to,
                 std::span<uint64_t> ends) {
@@ -54,17 +54,17 @@ void Distribute(std::span<const uint64_t> items, Value value, Bucket bucket, uin
   }
 }
 
-// An equation by its coefficients from one slot on: the slot where it is kept, and where it has a
-// one.  Half a cache line.
+// An equation: its coefficients from the slot on where it is kept, and where it has a one.  Half a
+// cache line.
 struct alignas(32) Row {
-  uint64_t low, high;  // `low` is 0 where there is no equation
-  uint64_t expected;   // a bit for each column
+  uint64_t low, high;  // `low` is 0 if there is no equation
+  uint64_t expected;   // one bit per column
 };
 
-// The equations of a shard in echelon form: one in each slot or none.
+// The equations of a shard in echelon form: at most one in each slot.
 class Band {
  public:
-  // ResourceExhausted if there is no memory.
+  // ResourceExhausted without memory.
   static absl::StatusOr<Band> Make(uint64_t slots, uint64_t most_keys) {
     absl::StatusOr<AlignedBytes> rows = ZerosFor(slots * sizeof(Row));
     if (!rows.ok()) return rows.status();
@@ -73,8 +73,8 @@ class Band {
     return Band(slots, *std::move(rows), *std::move(hashes));
   }
 
-  // Of the keys with these x, at one attempt; false if their equations contradict each other.  They
-  // are taken in the order of their starts, roughly: so that the rows that they touch stay in the
+  // Adds the equations of the keys with these x, for one attempt; false if they contradict each
+  // other.  Takes keys roughly in the order of their starts, so that the rows stay in the
   // first-level cache.
   bool Fill(std::span<const uint64_t> xs, uint64_t attempt, uint64_t all_columns) {
     const uint64_t starts = StartsIn(slots_);
@@ -134,8 +134,8 @@ class Band {
   AlignedBytes hashes_;  // of the keys, by bucket
 };
 
-// Solves for the slots from the last to the first, each from the 127 behind it, and stores them as
-// the blocks from `first_block` on.  Slots without an equation get zeros.
+// Solves for the slots from last to first, each from the 127 slots after it, and stores them from
+// block `first_block` on.  Slots without an equation get zeros.
 using BackSubstituteFn = void (*)(const Band& band, const Shape& shape, uint64_t first_block,
                                   uint8_t* payload);
 
@@ -168,7 +168,7 @@ TRELLIS_AVX2 inline __m256i Splat(uint64_t word) {
   return _mm256_set1_epi64x(static_cast<long long>(word));
 }
 
-// The same with four columns in a vector.
+// As above, with four columns in a vector.
 template <uint32_t kVectors>
 TRELLIS_AVX2 void BackSubstituteAvx2(const Band& band, const Shape& shape, uint64_t first_block,
                                      uint8_t* payload) {
@@ -253,7 +253,8 @@ absl::Status Ribbon::Solve(uint8_t* payload, Shape& shape, uint64_t seed,
   uint64_t begin = 0;
   for (uint64_t shard = 0; shard < ends.size(); begin = ends[shard++]) {
     const std::span<const uint64_t> of_shard(xs + begin, ends[shard] - begin);
-    // No attempt helps a shard of more keys than slots, and each would take as long as all keys do.
+    // A shard with more keys than slots cannot be solved, and each attempt would take as long as
+    // all keys.
     if (of_shard.size() > band->slots() && CountDifferent(of_shard) > band->slots())
       return NoSolution(of_shard.size(), band->slots(), 0);
     uint32_t attempt = 0;

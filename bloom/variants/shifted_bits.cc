@@ -13,15 +13,15 @@
 namespace bloom::inline TRELLIS_ABI {
 namespace {
 
-// Of the words of 64 cells that PairedFpp looks at.
+// Most words of 64 cells that PairedFpp reads.
 constexpr uint64_t kWordsMost = uint64_t{1} << 18;
 
-// Most keys of which each number with the query's offset is looked at.
+// Up to this many keys, each number of keys with the query's offset is considered.
 constexpr uint64_t kKeysByOffset = 4096;
 
-// How likely each cell is to be set after so many throws of pairs.  A cell is met from one base as
-// itself and from D others at one offset each: from j of 2D places, where the first counts D times.
-// All cells have 2D but those near the ends.
+// The probability that a cell is set after some number of throws of pairs.  A pair can set a cell
+// as its base (in D ways, one for each offset) or as its second cell, from D other bases at one
+// offset each.  So each cell has 2D ways, except near the ends.
 class PairLoad {
  public:
   PairLoad(uint64_t bases, uint32_t offsets, double throws_per_base)
@@ -39,8 +39,8 @@ class PairLoad {
     return sum / (static_cast<double>(bases_) + offsets_);
   }
 
-  // The chances that the cell of a base and the one at an offset are both set, and both empty, if
-  // the two were independent; mean over bases and offsets.
+  // The probabilities that the cell of a base and the one at an offset are both set, and both
+  // empty, if the two were independent; means over bases and offsets.
   struct Both {
     double set = 0;
     double empty = 0;
@@ -72,16 +72,16 @@ class PairLoad {
 
   uint64_t bases_;
   uint32_t offsets_;
-  std::array<double, 2 * kMaxOffset + 1> set_;  // by number of places
+  std::array<double, 2 * kMaxOffset + 1> set_;  // by number of ways
 };
 
-// Of a throw of a pair at m bases: -ln(chance that it misses a cell) / 2, which is 1/m and a
-// little.  Just something finite where there are too few bases for that.
+// For a throw of a pair at m bases: -ln(probability that it misses a cell) / 2, slightly more than
+// 1/m.  Any finite number if there are too few bases.
 double MissOf(uint64_t bases) {
   return bases > 4 ? -std::log1p(-2 / static_cast<double>(bases)) / 2 : 1;
 }
 
-// The effect of stored keys on S, the number of bases that pass at the offset of a query.  It
+// The effect of the stored keys on S, the number of bases that pass at the offset of a query.  It
 // depends on how many stored keys have that offset.  The bases of their pairs always pass.  Other
 // bases pass by chance: two pairs each set one of the two cells.
 class PassingBases {
@@ -99,14 +99,14 @@ class PassingBases {
     }
   }
 
-  // E[(S/m)^(k/2)] if that many of the keys have the query's offset.
+  // E[(S/m)^(k/2)] if `keys_of_offset` keys have the query's offset.
   double FppWith(double keys_of_offset) const {
     return Fpp(keys_of_offset, pairs_ * keys_of_offset * log_together_ +
                                    pairs_ * (keys_ - keys_of_offset) * log_apart_);
   }
 
-  // The same at any offset, where the number of keys that have it varies by so little that only
-  // their mean effect on a pair matters.
+  // The same for many keys.  The number of keys with an offset then varies so little that only
+  // their mean effect matters.
   double FppOfMany() const {
     const double of_key = std::log1p(std::expm1(pairs_ * (log_together_ - log_apart_)) / offsets_);
     return Fpp(keys_ / offsets_, keys_ * (pairs_ * log_apart_ + of_key));
@@ -114,10 +114,10 @@ class PassingBases {
 
  private:
   // log_surplus: ln(P(both cells of a pair are empty) / P(one is)^2).  One pair of a key misses
-  // both with 1 - 3/m if it has their offset, and else with 1 - 4/m, where (1 - 2/m)^2 would be
-  // the chance of independent cells.
+  // both cells with probability 1 - 3/m if it has their offset, otherwise with 1 - 4/m.  For
+  // independent cells it would be (1 - 2/m)^2.
   double Fpp(double keys_of_offset, double log_surplus) const {
-    // No more than keeps the surplus finite: every cell is set by then.
+    // Capped to keep the surplus finite: every cell is set by then.
     const double surplus = std::expm1(std::min(log_surplus, 600.0));
     const Occupancy direct = OccupancyAfter(bases_, pairs_ * keys_of_offset);
     const double mean =
@@ -126,15 +126,15 @@ class PassingBases {
     return MomentOfCount(bases_, mean, std::max(variance, 0.0), pairs_);
   }
 
-  // The part of the variance of S that comes from the bases that pass by chance, to first order in
-  // 1/m.  Their mean number is `by_chance`.  The result may be negative.  Per base there are x
-  // throws with the query's offset, and z others.  Each term of `share` is a variance divided by m.
+  // The variance of S that comes from bases that pass by chance, to first order in 1/m.  Their mean
+  // number is `by_chance`.  The result may be negative.  Per base there are x throws with the
+  // query's offset, and z others.  Each term of `share` is a variance divided by m.
   double VarianceByChance(double keys_of_offset, double by_chance) const {
     const double x = pairs_ * keys_of_offset / bases_;
     const double z = pairs_ * (keys_ - keys_of_offset) / bases_;
     const double empty = std::exp(-2 * (x + z));
     const double set = -std::expm1(-2 * (x + z));
-    // P(both cells of a pair are empty) / empty^2 - 1; kept finite, as above.
+    // P(both cells of a pair are empty) / empty^2 - 1; capped as above.
     const double excess = std::expm1(std::min(x, 600.0));
     const double completes = set - empty * excess;  // the other cell is set, where one is empty
     const double passes = set * set + empty * empty * excess;
@@ -148,20 +148,20 @@ class PassingBases {
         2 * Square(empty * completes) * (excess + 4 * z) -
         // The numbers of throws are fixed.
         Square(empty) * (x * Square(1 + 3 * completes) + 16 * z * Square(completes));
-    // The same for the bases of throws with the query's offset: they are in `direct` already.
+    // The same for the bases of throws with the query's offset, which `direct` already includes.
     const double untouched = std::exp(-x);
     const double direct_share = untouched * -std::expm1(-x) - x * Square(untouched);
     const double chance_share = passes + std::expm1(-x);
     const double per_base = chance_share > 0 ? (share - direct_share) / chance_share : 1;
-    // Two throws with the same other offset, whose bases are the query's offset apart, complete two
-    // bases at once.
+    // Two throws complete two bases at once if they have the same other offset, and their bases are
+    // the query's offset apart.
     const double twins =
         2 * z * PartnersOfOthers(keys_of_offset) * Square(Square(empty) * (1 + excess));
     return by_chance * std::clamp(per_base, -1.0, 4.0) + twins;
   }
 
-  // Take a throw whose offset is not the query's.  How many other throws have the same offset:
-  // those of its key, and those of some other keys.
+  // Given a throw whose offset is not the query's: the number of other throws with the same offset.
+  // These are throws of its own key and of some other keys.
   double PartnersOfOthers(double keys_of_offset) const {
     const double other_keys = std::max(keys_ - keys_of_offset - 1, 0.0);
     return offsets_ == 1 ? 0 : (pairs_ - 1) + other_keys * pairs_ / (offsets_ - 1);
@@ -188,7 +188,7 @@ struct WithKeysOfOffset {
   double keys_of_offset;
 };
 
-// Smallest number of bases with rate(bases) <= target, from a guess that is near.
+// The smallest passing number of bases, from a guess that is near.
 uint64_t FewestBases(uint64_t guess, const std::function<bool(uint64_t)>& passes) {
   uint64_t high = std::max(guess, kMinShiftingBases);
   uint64_t low = kMinShiftingBases - 1;  // fails, or is too few
@@ -286,7 +286,7 @@ absl::StatusOr<Shape> ShiftingShapeFor(uint64_t key_count, double target_fpp, ui
 double ShiftingKeyCountFromFill(uint64_t bases, uint32_t probes, uint32_t offsets, double fill) {
   if (bases == 0 || probes < 2 || fill <= 0) return 0;
   if (fill >= 1) return HUGE_VAL;
-  // Throws per base, between two of which the lower sets too few cells: halved until they meet.
+  // Bisects the number of throws per base: the lower bound sets too few cells.
   double low = 0;
   double high = 1;
   while (PairLoad(bases, offsets, high).SetShare() < fill) high *= 2;

@@ -6,7 +6,7 @@
 namespace bloom::inline TRELLIS_ABI {
 namespace {
 
-// The pairs of a digest, one after the other: bloom/core/staged_query.h.
+// The pairs of a digest, one after the other, for bloom/core/staged_query.h.
 struct PairWalk {
   static constexpr uint32_t kFirst = 2;  // an absent key fails one of them 15 times out of 16
   static uint32_t Count(const Shape& shape) { return shape.probes / 2; }
@@ -25,7 +25,7 @@ struct PairWalk {
     return all != 0;
   }
 
-  // One load in nine reaches into the next cache line, which is left to come as it may.
+  // One load in nine extends into the next cache line, which is not fetched.
   [[gnu::always_inline]] void Fetch(const uint8_t* payload, uint32_t count) {
     for (uint32_t i = 0; i < count; ++i) __builtin_prefetch(payload + (bases.Next() >> 3));
   }

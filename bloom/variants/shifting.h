@@ -1,5 +1,5 @@
-// The shifting Bloom filter for membership (ShBF_M of Yang et al., PVLDB 9(5), 2016): half as many
-// bases as there are probes, and after each of them a second bit at one offset for all.
+// The shifting Bloom filter for membership (ShBF_M of Yang et al., PVLDB 9(5), 2016).  It has half
+// as many bases as probes, and for each base a second bit, at one offset for all bases of a key.
 //
 //     h = Remix(digest, seed);  positions and offsets: bloom/variants/shifted_bits.h
 //     bit 2i = base i = position i of bloom::Probes(h, m)
@@ -9,11 +9,12 @@
 //     payload: ceil((m + 56) / 8) bytes; bit p is bit (p & 7) of byte (p >> 3); bits from m + 56 on
 //     are zero
 //
-// One unaligned load covers both bits of a pair: half the loads of the standard filter.  It is
-// larger than that at equal FPP, since two bits that come together are less independent than two
-// that do not: by 0.5 % where the best k is even, by 1 % at 0.1 and 0.8 % at 0.01, where it is odd,
-// and by 13 % at 0.5, where one probe would be best.  It is never more accurate, as has been
-// claimed of it.
+// One unaligned load covers both bits of a pair: half the loads of the standard filter.
+//
+// It is larger than the standard filter at equal FPP, since the two bits of a pair are not
+// independent: by 0.5 % if the best k is even; if it is odd, by 1 % at 0.1 and 0.8 % at 0.01; and
+// by 13 % at 0.5, where one probe would be best.  It is never more accurate, contrary to a
+// published claim.
 #ifndef TRELLIS_BLOOM_VARIANTS_SHIFTING_H_
 #define TRELLIS_BLOOM_VARIANTS_SHIFTING_H_
 
@@ -47,7 +48,7 @@ struct Shifting {
   static double KeyCountFromFill(const Shape& shape, double fill) {
     return ShiftingKeyCountFromFill(shape.size, shape.probes, kMaxOffset, fill);
   }
-  // Not fill^k: the bits of a pair are not independent.  See PairedFpp.
+  // Not fill^k, since the bits of a pair are not independent.  See PairedFpp.
   static double CurrentFpp(const FilterView& view) {
     return PairedFppOfBits(view.payload, view.shape.size, view.shape.probes, kMaxOffset);
   }
@@ -84,7 +85,7 @@ struct Shifting {
     for (uint32_t i = 0; i < shape.probes; i += 2) {
       const uint8_t* const at = payload + (bases.Next() >> 3);
       __builtin_prefetch(at);
-      __builtin_prefetch(at + 7);  // one load in nine reaches into the next cache line
+      __builtin_prefetch(at + 7);  // one load in nine extends into the next cache line
     }
   }
 
@@ -94,7 +95,7 @@ struct Shifting {
   static FilterFunctions Functions(const FilterView& view);
 
  private:
-  // Bit i of `pair` is bit base + i.
+  // Bit i of `pair` sets bit base + i.
   static void SetPair(uint8_t* payload, uint64_t base, uint64_t pair) {
     uint8_t* const at = payload + (base >> 3);
     Store64(at, Load64(at) | pair << (base & 7));

@@ -15,7 +15,7 @@ void Prefetch(const FilterView& view, Digest digest) {
 //   MayContain(view, digest)
 //   TestGroup(view, group, results)     the same for many hashes (bloom/core/fetch_ahead.h)
 //   AddGroup(payload, shape, group)     sets their bits
-// whose code never inlines into code for another CPU.
+// Its code never inlines into code for another CPU.
 template <class Path>
 void MayContainBatch(const FilterView& view, const Digest* digests, size_t count, bool* results) {
   TakeInGroupsOf<SplitBlock>(

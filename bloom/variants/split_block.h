@@ -1,18 +1,18 @@
-// The split-block filter of Apache Parquet: lines of 256 bits, cut into eight words of 32, and a
-// key sets one bit in each word of one line.  All of it is fixed, so that one shift and one
-// multiplication of eight lanes make all probes.
+// The split-block filter of Apache Parquet.  Lines of 256 bits are divided into eight words of 32
+// bits, and a key sets one bit in each word of one line.  The number of probes is fixed, so one
+// shift and one multiplication of eight lanes compute all of them.
 //
 //     h = Remix(digest, seed);  line = ((h >> 32) * lines) >> 32
 //     bit of word i = top 5 bits of (low 32 bits of h) * salt(i) mod 2^32
 //
 //     payload:  | line 0: 8 words of 32 bits | line 1 | ... |   little-endian
 //
-// The bits of a line mean what Parquet's specification says, for the same h; there h is the XXH64
-// of a value (bloom/parquet.h).  Always eight probes, of which each has 32 values only, in
-// lines of half a cache line: larger than `blocked` at equal FPP, by 24 % at 0.1, 6 % at 0.01, 9 %
-// at 0.001.
+// The bits of a line are those of Parquet's specification for the same h, which in Parquet is the
+// XXH64 of a value (bloom/parquet.h).  There are always eight probes, each with only 32 positions,
+// and a line is half a cache line.  So it is larger than `blocked` at equal FPP: by 24 % at 0.1, 6
+// % at 0.01, 9 % at 0.001.
 //
-// Putze, Sanders, Singler 2007; Lang et al. 2019; Apache Parquet, BloomFilter.md.
+// Sources: Putze, Sanders, Singler 2007; Lang et al. 2019; Apache Parquet, BloomFilter.md.
 #ifndef TRELLIS_BLOOM_VARIANTS_SPLIT_BLOCK_H_
 #define TRELLIS_BLOOM_VARIANTS_SPLIT_BLOCK_H_
 
@@ -42,7 +42,7 @@ struct SplitBlock {
   static constexpr uint8_t kLineBytesLog2 = 5;
   static constexpr uint64_t kLineBytes = 32;
   static constexpr uint32_t kProbes = kSplitBlockWords;
-  // A line's number is made of 32 bits.
+  // 32 bits of the hash choose a line.
   static constexpr uint64_t kMaxLines = kMaxSplitBlockLines;
 
   static absl::StatusOr<Shape> ShapeFor(uint64_t key_count, double target_fpp) {
@@ -55,7 +55,7 @@ struct SplitBlock {
   static double KeyCountFromFill(const Shape& shape, double fill) {
     return StandardKeyCountFromFill(shape.size * kSplitBlockWordBits, 1, fill);
   }
-  // Mean over the lines of the product of their words' fills.
+  // Mean, over the lines, of the product of their words' fills.
   static double CurrentFpp(const FilterView& view);
 
   // Saturates instead of overflowing: no payload is that long.
@@ -94,7 +94,7 @@ struct SplitBlock {
     __builtin_prefetch(payload + LineOffset(shape, hash));
   }
 
-  // The overloads with `simd` are for tests and benchmarks; it must be one that this CPU has.
+  // Overloads with `simd` are for tests and benchmarks; the CPU must support it.
   static void Build(uint8_t* payload, const Shape& shape, uint64_t seed,
                     std::span<const Digest> digests) {
     Build(payload, shape, seed, digests, BestSimd());

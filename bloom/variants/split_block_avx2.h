@@ -1,7 +1,7 @@
-// How a split-block filter is asked and added to with AVX2: by variants/split_block.cc where the
-// CPU has it, and in the caller's own loop where the program is compiled for it (Filter,
-// bloom/filter.h).  Always inlined: a copy of its own, compiled for a newer CPU yet, could
-// replace the library's.
+// AVX2 queries of and additions to split-block filters.  Used by variants/split_block.cc if the CPU
+// has AVX2, and inline in the caller's loop if the program is compiled for it (Filter,
+// bloom/filter.h).  Always inlined: otherwise the linker could replace the library's copy by one
+// compiled for a still newer CPU.
 #ifndef TRELLIS_BLOOM_VARIANTS_SPLIT_BLOCK_AVX2_H_
 #define TRELLIS_BLOOM_VARIANTS_SPLIT_BLOCK_AVX2_H_
 
@@ -31,7 +31,7 @@ struct SplitBlockAvx2 {
   }
 
  private:
-  // One bit a word.
+  // One bit for each word.
   [[gnu::always_inline]] TRELLIS_AVX2 static __m256i BitsOf(uint64_t hash) {
     const __m256i salts =
         _mm256_load_si256(reinterpret_cast<const __m256i*>(SplitBlock::kSalts.data()));

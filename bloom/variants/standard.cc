@@ -10,7 +10,7 @@
 namespace bloom::inline TRELLIS_ABI {
 namespace {
 
-// The probes of a digest, one after the other: bloom/core/staged_query.h.
+// The probes of a digest, one after the other, for bloom/core/staged_query.h.
 struct ProbeWalk {
   static constexpr uint32_t kFirst = 3;  // an absent key fails one of them seven times out of eight
   static uint32_t Count(const Shape& shape) { return shape.probes; }

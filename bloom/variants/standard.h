@@ -1,10 +1,10 @@
-// Bloom's filter as he described it: m bits, k probes, each anywhere.
+// The original Bloom filter: m bits, k probes, each anywhere.
 //
 //     probe i = position i of bloom::Probes(Remix(digest, seed), m)    (bloom/core/probe.h)
 //
 //     payload: ceil(m / 8) bytes; bit p is bit (p & 7) of byte (p >> 3); bits from m on are zero
 //
-// Smaller than the blocked kind, but a query touches up to k cache lines.
+// Smaller than the blocked kind, but a query accesses up to k cache lines.
 #ifndef TRELLIS_BLOOM_VARIANTS_STANDARD_H_
 #define TRELLIS_BLOOM_VARIANTS_STANDARD_H_
 
@@ -39,7 +39,7 @@ struct Standard {
   static double KeyCountFromFill(const Shape& shape, double fill) {
     return StandardKeyCountFromFill(shape.size, shape.probes, fill);
   }
-  // fill^k: each probe of an absent key meets a one with that probability.
+  // fill^k: each probe of an absent key meets a one with probability fill.
   static double CurrentFpp(const FilterView& view);
 
   static uint64_t SizeBits(const Shape& shape) { return shape.size; }
