@@ -9,8 +9,10 @@
 #define TRELLIS_BLOOM_CORE_ABI_H_
 
 // Public headers include this one before any other header of Trellis, so this error comes first.
+// The header below does not exist: it ends the compilation before other errors bury this one.
 #if __cplusplus < 202002L
 #error "Trellis needs C++20: compile with -std=c++20 or later (CMake: CXX_STANDARD 20)"
+#include <Trellis needs C++20>
 #endif
 
 // Already defined only if a program builds a second copy of the libraries under another name.
