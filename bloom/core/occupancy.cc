@@ -46,11 +46,11 @@ class Chain {
 
   Chain Then(const Chain& next) const {
     Chain result(watched_);
-    const size_t last = std::min(watched_, kStates - 1);  // GCC 14 cannot prove the bound
-    for (size_t i = 0; i <= last; ++i) {
+    for (size_t i = 0; i <= watched_; ++i) {
       for (size_t j = 0; j <= i; ++j) {
         double sum = 0;
-        for (size_t via = j; via <= i; ++via) sum += to_[i][via] * next.to_[via][j];
+        // `via <= i` would make GCC 14 warn of a write past the end, which cannot be.
+        for (size_t via = j; via < i + 1; ++via) sum += to_[i][via] * next.to_[via][j];
         result.to_[i][j] = sum;
       }
     }

@@ -62,8 +62,10 @@ function(trellis_precompile_together target property)
 endfunction()
 
 # trellis_reads_command_line(a.cc): CLI11 is all headers; optimised fully, such a file takes as long as ten others.
+# GCC 14 refuses headers that were precompiled at another level.
 function(trellis_reads_command_line source)
-  set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS $<$<CONFIG:Release>:-O1>)
+  set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS $<$<CONFIG:Release>:-O1>
+                              SKIP_PRECOMPILE_HEADERS ON)
 endfunction()
 
 # trellis_library(NAME COMPONENTS a b ... PUBLIC deps PRIVATE deps)
