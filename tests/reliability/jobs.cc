@@ -279,18 +279,18 @@ JobResult RunPowerCuts(uint64_t seed, uint64_t amount) {
 
 JobResult RunModel(uint64_t seed, uint64_t amount) {
   const ModelReport report = CheckAgainstMap(seed * kSeedStride, amount);
-  return {
-      report.operations,
-      Concat(ReadableCount(report.operations), " operations as on a map, with ",
-             ReadableCount(report.configurations), " configurations; ",
-             ReadableCount(report.reopenings), " reopenings, ", ReadableCount(report.kills),
-             " kills, ", ReadableCount(report.crashes), " crashes (", ReadableCount(report.lossy),
-             " lost what was not synced), ", ReadableCount(report.faults), " failing calls, ",
-             ReadableCount(report.full_disks), " full disks (", ReadableCount(report.refused),
-             " puts refused), ", ReadableCount(report.flushes), " flushes, ",
-             ReadableCount(report.compactions), " compactions; ",
-             ReadableCount(report.denials_checked), " denials of filters checked"),
-      report.finding};
+  return {report.operations,
+          Concat(ReadableCount(report.operations), " operations as on a map, with ",
+                 ReadableCount(report.configurations), " configurations; ",
+                 ReadableCount(report.reopenings), " reopenings, ", ReadableCount(report.kills),
+                 " kills, ", ReadableCount(report.crashes), " crashes (",
+                 ReadableCount(report.lossy), " lost what was not synced), ",
+                 ReadableCount(report.faults), " failing calls, ", ReadableCount(report.full_disks),
+                 " full disks (", ReadableCount(report.refused), " puts refused), ",
+                 ReadableCount(report.flushes), " flushes, ", ReadableCount(report.compactions),
+                 " compactions, at most ", ReadableCount(report.compactions_at_once), " at once; ",
+                 ReadableCount(report.denials_checked), " denials of filters checked"),
+          report.finding};
 }
 
 JobResult RunDifferential([[maybe_unused]] uint64_t seed, [[maybe_unused]] uint64_t amount) {
@@ -345,7 +345,7 @@ const std::vector<Job>& AllJobs() {
        4'000},
       {"space", "runs", "disks that are full after so many bytes", RunSpace, 10'000, 4'000, 1'000},
       {"rotation", "cases", "the manifest is replaced: calls that fail, and crashes", RunRotation,
-       60, 600, 0},
+       120, 600, 0},
       {"damage", "flips", "files of a store with bits flipped, cut, overwritten, swapped, lost",
        RunDamage, 196'608, 60'000, 15'000},
       {"repair", "repairs",

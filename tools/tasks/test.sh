@@ -138,7 +138,7 @@ command_soak() {
 # Leaks are what AddressSanitizer looks for, which does not take a forked child's threads for lost.
 run_under_valgrind() {
   find "$build"/valgrind/tests/{bloom,lsm} -type f -executable -name '*_test' |
-    grep -vE '/(bloom_memory|bloom_inlined|symbols|[a-z_]*concurrent|engine_model|store_damage|store_memory|bloom_rates)_test$' |
+    grep -vE '/(bloom_memory|bloom_inlined|symbols|[a-z_]*concurrent|store_damage|store_memory|bloom_rates)_test$' |
     LC_ALL=C sort | xargs -P "$(nproc)" -I{} sh -c \
     'valgrind -q --error-exitcode=9 --suppressions="$1" {} --gtest_brief=1 \
       --gtest_filter=-*NamesTheLimitWhenDescriptorsRunOut:*WithoutDescriptorsWritesGoOnUntilTablesAreNeeded:*SolvingTakes* &&

@@ -1,6 +1,7 @@
 // A store and a map that must agree: one list of actions, run on both (for model.cc).
 //
-// The store is on a machine of its own: files in memory, one thread, one seed.
+// The store is on a machine of its own: files in memory, one seed, and one thread unless the
+// settings say otherwise.
 #ifndef TRELLIS_TESTS_RELIABILITY_JOBS_EPISODE_H_
 #define TRELLIS_TESTS_RELIABILITY_JOBS_EPISODE_H_
 
@@ -20,6 +21,10 @@ struct EpisodeSettings {
   size_t keys = 0;
   uint32_t small_bytes = 0, large_bytes = 0;  // of values, at most
   ActionWeights weights = {};
+  // The store's own threads do the background work, so an episode does not repeat exactly. Actions
+  // for one thread (kBackgroundJob, kStatistics, kDisturb, kFullDisk, kKill, kCrash) must have no
+  // weight.
+  bool has_threads = false;
 };
 
 // All that the seed decides of an episode, but for its actions.

@@ -24,8 +24,9 @@ struct ModelReport {
   uint64_t full_disks = 0;      // that came and went
   uint64_t refused = 0;         // puts, meanwhile
   uint64_t flushes = 0;
-  uint64_t denials_checked = 0;  // of filters
-  uint64_t compactions = 0;      // trivial moves not among them
+  uint64_t denials_checked = 0;      // of filters
+  uint64_t compactions = 0;          // trivial moves not among them
+  uint64_t compactions_at_once = 0;  // at most
   uint64_t deepest_level = 0;
   // What went wrong: where, with which options, and the fewest operations that show it.  Or empty.
   std::string finding;
