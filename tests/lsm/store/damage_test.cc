@@ -273,24 +273,6 @@ TEST_F(DamageTest, AFilterWithAFlippedBitCostsReadsAndNotAnswers) {
   EXPECT_EQ(tally_.filters_damaged, tally_.cases);
 }
 
-TEST_F(DamageTest, ATableOrManifestCutAnywhereIsNoticed) {
-  MakeStore(/*closed=*/false);
-  std::vector<std::string> paths = tables_;
-  paths.push_back(manifests_[0]);
-  paths.push_back(Concat(kStorePath, "/CURRENT"));
-  for (const std::string& path : paths) {
-    const std::string bytes = image_->FileBytes(path);
-    for (size_t length = 0; length < bytes.size(); length += kStride) {
-      SCOPED_TRACE(Concat(path, " cut after ", length, " of ", bytes.size(), " bytes"));
-      // A manifest that lost edits leads to a file that is missing, and that file is named.
-      Check([&](MemoryFileSystem& files) { files.SetFileBytes(path, bytes.substr(0, length)); },
-            NamesAnything, OpenMode::kMustExist);
-      if (HasFailure()) return;
-    }
-  }
-  Print("cut files");
-}
-
 TEST_F(DamageTest, AMissingFileIsNamed) {
   MakeStore(/*closed=*/true);
   std::vector<std::string> paths = tables_;
@@ -449,40 +431,6 @@ TEST_F(DamageTest, AStoreThatIsOnlyOpenedAndClosedLosesNothing) {
     world.files->SetFileBytes(log, bytes.substr(0, length));
     EXPECT_THAT(DB::Open(kStorePath, OptionsFor(world)),
                 StatusIs(absl::StatusCode::kDataLoss, HasSubstr(log)));
-  }
-}
-
-// Between the end of the log and the edit that tells of it, and anywhere else.
-TEST_F(DamageTest, ACrashWhileAStoreIsClosedLosesNothing) {
-  for (const bool apart : {false, true}) {
-    logs_apart_ = apart;
-    MakeStore(/*closed=*/false);
-    for (uint64_t at = 0;; ++at) {
-      World world(3, image_->Clone());
-      absl::StatusOr<std::unique_ptr<DB>> db = DB::Open(kStorePath, OptionsFor(world));
-      ASSERT_OK(db);
-      ASSERT_OK((*db)->Put("not synced", "1"));
-      world.files->ResetCounts();
-      world.files->CrashAt(at);
-      db->reset();
-      const bool crashed = world.files->crashed();
-      for (const Unsynced unsynced : {Unsynced::kLost, Unsynced::kKept}) {
-        SCOPED_TRACE(Concat("crash at operation ", at, " of closing"));
-        World after(4, world.files->Clone());
-        if (crashed) after.files->Restart(unsynced);
-        ASSERT_OK_AND_ASSIGN(const auto again, DB::Open(kStorePath, OptionsFor(after)));
-        Contents contents = *ReadAll(*again);
-        const size_t unsynced_found = contents.erase("not synced");
-        EXPECT_EQ(contents, contents_);
-        if (!crashed) {
-          EXPECT_EQ(unsynced_found, 1u);
-        }
-      }
-      if (!crashed) {
-        EXPECT_GE(at, 8u) << "syncs and ends the log, tells the manifest, ends that";
-        break;
-      }
-    }
   }
 }
 

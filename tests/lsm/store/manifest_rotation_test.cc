@@ -94,35 +94,6 @@ TEST_F(ManifestRotationTest, ASnapshotLongerThanTheLimitIsNotWrittenAgainAtEachE
   EXPECT_EQ(Manifest(), after);
 }
 
-TEST_F(ManifestRotationTest, ACrashAtAnyOfItsOperationsLeavesTheOneOrTheOther) {
-  FillManifest();
-  const int durable = flushed_;
-  const std::string before = Manifest();
-  std::vector<std::unique_ptr<MemoryFileSystem>> images;
-  world_.files->SetFault([&](FileOperation, const std::string& path, uint64_t) {
-    if (path.ends_with("CURRENT") || (path.ends_with(".manifest") && path != before))
-      images.push_back(world_.files->Clone());
-    return absl::OkStatus();
-  });
-  FlushOne();
-  world_.files->SetFault(nullptr);
-  images.push_back(world_.files->Clone());
-  ASSERT_NE(Manifest(), before);
-  ASSERT_GE(images.size(), 6u);
-  for (const auto& image : images) {
-    for (const Unsynced unsynced : {Unsynced::kLost, Unsynced::kKept}) {
-      World world(2, image->Clone());
-      world.files->Restart(unsynced);
-      Options options = options_;
-      options.environment = world.SmallOptions().environment;
-      ASSERT_OK_AND_ASSIGN(const std::unique_ptr<DB> db, DB::Open(kStorePath, options));
-      // The edit came before the rotation.
-      ASSERT_OK_AND_ASSIGN(const auto value, db->Get(kLongKey));
-      EXPECT_EQ(value, Concat(durable + 1));
-    }
-  }
-}
-
 TEST_F(ManifestRotationTest, NoEditFollowsARotationThatFailedAfterItTookEffect) {
   // A compaction rotates the manifest.  CURRENT is replaced, and the call fails all the same, as it
   // may when the directory cannot be synced.  A flush that is ready by then must not go to the old

@@ -404,28 +404,5 @@ TEST_F(RecoveryTest, NumbersOfFilesDoNotRunOut) {
   EXPECT_EQ(Scan(), "a=1 b0=1 b1=1 b2=1");
 }
 
-TEST_F(RecoveryTest, ARecoveryThatFailsChangesNothing) {
-  TwoLogs(/*sync=*/true);
-  db_ = nullptr;
-  uint64_t operations = 0;
-  {
-    World world(4, image_->Clone());
-    world.files->ResetCounts();
-    ASSERT_OK(DB::Open(kStorePath, world.SmallOptions()));
-    operations = world.files->operation_count();
-  }
-  for (uint64_t at = 0; at < operations; ++at) {
-    World world(4, image_->Clone());
-    world.files->ResetCounts();
-    world.files->SetFault([at](FileOperation, const std::string& path, uint64_t number) {
-      return number == at ? absl::UnavailableError(path) : absl::OkStatus();
-    });
-    (void)DB::Open(kStorePath, world.SmallOptions());
-    world.files->SetFault(nullptr);
-    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<DB> db, DB::Open(kStorePath, world.SmallOptions()));
-    EXPECT_EQ(ReadAll(*db)->size(), 19u);
-  }
-}
-
 }  // namespace
 }  // namespace lsm
