@@ -20,9 +20,8 @@
 // Errors are absl::Status values.  A missing key is not an error.
 //
 //   InvalidArgument     an option, key, value or batch is out of its range: the message names it
-//   and
-//                       the range; or a snapshot belongs to another DB; or a copy would lie inside
-//                       its own store
+//                       and the range; or a snapshot belongs to another DB; or a copy would lie
+//                       inside its own store
 //   NotFound            there is no store, and the mode or the call requires one
 //   AlreadyExists       there is a store, and the mode forbids one; or the log directory of a new
 //                       store holds the logs of another store
@@ -37,8 +36,7 @@
 //   Unimplemented       a file was written by a newer version of the format; names the file and the
 //                       unknown part
 //   ResourceExhausted   memory, disk space, file descriptors or threads have run out; or 2^56
-//   writes
-//                       or 2^53 file numbers are used up
+//                       writes or 2^53 file numbers are used up
 //   Unavailable         any other failure of the file system (EIO …), with its own text; also: a
 //                       directory cannot be created, or another program removed files or the
 //                       directory of an open store
@@ -51,12 +49,12 @@
 // After a failure, reads continue and show what was acknowledged before it.
 //
 //   failed                      then
-//   ------------------------- ---------------------------------------------------------------------
+//   -------------------------   ------------------------------------------------------------------
 //   an argument; a read         nothing changes
 //   a flush or compaction       its output is dropped; writes continue until the next memtable, or
 //                               level 0, is full
 //   a write or sync of a log    the state on disk is unknown: the affected writes return Unknown,
-//   later or the manifest             writes and flushes return Aborted
+//   or the manifest             later writes and flushes return Aborted
 //
 // Once the cause is gone (free disk space, free descriptors), Resume recovers.  The store is then
 // what reads showed, so it does not hold the writes that returned Unknown.  If you open the store
@@ -136,12 +134,12 @@ class DB {
   // the store's, by its name or its first bytes.
   //
   //   NotFound, AlreadyExists   as the mode says; AlreadyExists also if Options::log_directory of a
-  //   new
-  //                             store is another store's
+  //                             new store is another store's
   //   FailedPrecondition        the store is open elsewhere; or see the table above
   //   InvalidArgument           an option is out of range, or the file system does not support it
   //   DataLoss                  files are damaged, missing or not Trellis's.  Repair may save the
-  //   rest Unimplemented             files of a newer version of the format
+  //                             rest
+  //   Unimplemented             files of a newer version of the format
   static absl::StatusOr<std::unique_ptr<DB>> Open(const std::string& directory,
                                                   const Options& options = {});
 
@@ -261,8 +259,7 @@ class DB {
   //
   //   - CURRENT, the manifest and the logs;
   //   - each table: all checksums, the order of the keys, index, counts, the manifest's record of
-  //   the
-  //     table, and the filter's answer for every key;
+  //     the table, and the filter's answer for every key;
   //   - across levels: a lookup finds the newest entry of each key first.
   //
   // Writes, reads and background work continue meanwhile.  The only wait: while Verify reads
@@ -293,8 +290,7 @@ class DB {
   // log_directory.
   //
   //   InvalidArgument     `directory` lies inside this store's directory or log_directory, by
-  //   whatever
-  //                       path
+  //                       whatever path
   //   AlreadyExists       it has files of a store, perhaps of an unfinished one
   //   FailedPrecondition  it is in use, or this store is open for reading only
   //
@@ -341,8 +337,7 @@ class DB {
   //     files as NAME.damaged.
   //   - The manifest names a log_directory, and none is given.
   //   - A different log_directory without logs is given, while the one that the manifest names has
-  //   the
-  //     store's logs.
+  //     the store's logs.
 
   // Removes the files of the store, and then the directory if it is empty.  OK if there is no
   // store; an empty directory is removed then too.  The directory stays, without an error, if
@@ -365,11 +360,10 @@ class DB {
   //
   //   NotFound           the directory holds no file of a store
   //   DataLoss           the log_directory does not exist.  If the logs are gone for good, give an
-  //   empty
-  //                      log_directory: Repair then goes on without logs
+  //                      empty log_directory: Repair then goes on without logs
   //   any other failure  (ResourceExhausted, Unavailable; Unimplemented for files of a newer
-  //   version)
-  //                      ends the repair and leaves the store as it was.  Only damage is left out
+  //                      version) ends the repair and leaves the store as it was.  Only damage is
+  //                      left out
   static absl::StatusOr<RepairReport> Repair(const std::string& directory,
                                              const Options& options = {});
 

@@ -19,8 +19,7 @@
 //   NotFound, AlreadyExists
 //   ResourceExhausted    ENOSPC, EDQUOT, EFBIG, EMFILE, ENFILE, ENOMEM
 //   FailedPrecondition   another holder has the lock; the directory is not empty; a forked child of
-//   the
-//                        process that opened the object tries to change something
+//                        the process that opened the object tries to change something
 //   InvalidArgument      a name with a slash, …
 //   Unavailable          everything else, such as EIO or a name that is a symbolic link
 //

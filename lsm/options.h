@@ -77,9 +77,8 @@ struct Options {
   // Kind of filter for new tables.  "by-level".  Existing filters of any kind are read, whatever
   // this says.
   //
-  // "by-level"  "blocked" in levels 0 and 1, whose tables are short-lived, and "ribbon" below; with
-  // a
-  //             filter_goal, "ribbon" wherever its smaller size is worth its build time
+  // "by-level"  "blocked" in levels 0 and 1, whose tables are short-lived, and "ribbon" below;
+  //             with a filter_goal, "ribbon" wherever its smaller size is worth its build time
   // "blocked"   one cache miss per query
   // "ribbon"    30 % smaller, several times slower to build and to query
   // "none"      no filters

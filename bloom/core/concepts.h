@@ -1,7 +1,8 @@
 // The concepts of a filter kind.  A kind is a struct of static members, without objects or a base
 // class.
 //
-//   StaticKind   can be queried once it is built from all its digests.  The store needs no more. It
+//   StaticKind   can be queried once it is built from all its digests.  The store needs no more.
+//                It
 //               is a SolvedKind, a BitLayout, or Empty (which is built from none).
 //   SolvedKind   is built from all digests together, as a system of equations that may have no
 //               solution.

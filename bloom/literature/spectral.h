@@ -150,11 +150,9 @@ class SpectralFilter {
   //
   //   minimum selection   the same as adding the keys one by one
   //   minimal increase    counts are still between the truth and those of minimum selection, but
-  //   higher
-  //                       than those of one filter that all keys were added to
+  //                       higher than those of one filter that all keys were added to
   //   recurring minimum   the second filter becomes empty, since keys may be moved in one filter
-  //   only;
-  //                       counts are those of minimum selection until keys are added again
+  //                       only; counts are those of minimum selection until keys are added again
   //
   // InvalidArgument, naming the difference, unless shape, method, width and seed agree; then
   // nothing changes.

@@ -105,8 +105,7 @@ class DistinctPairs {
 // is small and so varies much: two keys at 10^-5 pass 15 times as often.
 //
 //   mean of S given J       1 - 2 P(a cell is empty) + P(both are empty).  The J keys miss both
-//   cells
-//                           of a pair with probability (1 - 3/m)^(k/2), the other n - J with
+//                           cells of a pair with probability (1 - 3/m)^(k/2), the other n - J with
 //                           (1 - 4/m)^(k/2).  Exact, except for what the first and last D cells,
 //                           which fewer pairs reach, add to P(both are empty).
 //   variance of S given J   exact for the bases of the J keys; for the others to first order in

@@ -1,9 +1,9 @@
-// THE lists of what a store counts: X(ENUMERATOR, MEMBER of Statistics or LevelStatistics).  From
-// them come the enumerators, where each count ends up, and the names in JSON.
+// The lists of all counters of a store: X(ENUMERATOR, MEMBER of Statistics or LevelStatistics).
+// They produce the enumerators, the sums into Statistics, and the names in JSON.
 #ifndef TRELLIS_LSM_BASE_COUNTER_LIST_H_
 #define TRELLIS_LSM_BASE_COUNTER_LIST_H_
 
-// Counts of the whole store.
+// Counters of the whole store.
 #define LSM_COUNTERS(X)                                \
   X(kLookups, lookups)                                 \
   X(kLookupsFound, lookups_found)                      \
@@ -47,8 +47,8 @@
   X(kScrubs, scrubs)                                   \
   X(kDamageFound, damage_found)
 
-// What one lookup did at one level.  kLookupsEnded: it came to this level and no further, while the
-// member counts those that came to it.  Partitions are the last, and in this order: see
+// Counters of one lookup at one level. kLookupsEnded counts lookups that went no further than this
+// level, while its member counts those that reached it.  Partitions come last, in this order: see
 // Counters::Here::Add.
 #define LSM_LEVEL_COUNTERS(X)                    \
   X(kLookupsEnded, lookups)                      \

@@ -27,7 +27,7 @@ constexpr std::array<LatencyHistogram Statistics::*, static_cast<size_t>(Timed::
 
 }  // namespace
 
-// Relaxed, both: no other thread knows the object yet, or any more.
+// Relaxed, in constructor and destructor: no other thread has access then.
 Counters::Counters() {
   for (auto& stripe : stripes_) stripe.store(nullptr, std::memory_order_relaxed);
   stripes_.back().store(new Stripe, std::memory_order_relaxed);
@@ -41,17 +41,17 @@ Counters::Stripe& Counters::StripeOfThisThread(bool* shared) {
   const size_t index = std::min(ThreadIndex(), kStripes - 1);
   *shared = index == kStripes - 1;
   std::atomic<Stripe*>& slot = stripes_[index];
-  // Acquire: the zeros of a stripe that another thread made come with it.
+  // Acquire: makes the zeros visible if another thread created the stripe.
   Stripe* stripe = slot.load(std::memory_order_acquire);
   if (stripe != nullptr) [[likely]]
     return *stripe;
   stripe = new (std::nothrow) Stripe;
   if (stripe == nullptr) {
     *shared = true;
-    // Relaxed: it was there before any thread could count.
+    // Relaxed: it exists before any thread can count.
     return *stripes_.back().load(std::memory_order_relaxed);
   }
-  // Release: so that SumInto sees its zeros.
+  // Release: makes the zeros visible to SumInto.
   slot.store(stripe, std::memory_order_release);
   return *stripe;
 }
@@ -106,10 +106,10 @@ void Counters::SumInto(Statistics* statistics) const {
       if (count != 0) histogram.Add(bucket, count);
     }
   }
-  // A lookup that ended further down came by.
+  // A lookup that ended further down also reached this level.
   for (size_t level = kLevels - 1; level > 0; --level)
     statistics->levels[level - 1].lookups += statistics->levels[level].lookups;
-  // Not a sum: a lookup that goes down three levels is still one.
+  // Not a sum: a lookup that goes down three levels counts once.
   statistics->total.lookups =
       statistics->lookups - std::min(statistics->lookups, statistics->memtable_hits);
 }

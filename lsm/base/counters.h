@@ -1,5 +1,5 @@
-// The counters behind Statistics, cheap enough to be always on.  Code that counts more than once
-// finds its thread's stripe once (Counters::Here); each count is then a load and a store.
+// The counters of Statistics, cheap enough to be always on.  Code with several counts finds its
+// thread's stripe once (Counters::Here).  Each count is then a load and a store.
 #ifndef TRELLIS_LSM_BASE_COUNTERS_H_
 #define TRELLIS_LSM_BASE_COUNTERS_H_
 
@@ -15,7 +15,7 @@
 
 namespace lsm::inline TRELLIS_ABI {
 
-// What one lookup did at one level.
+// Counts of one lookup at one level.
 struct LevelCounts {
 #define LSM_ENUMERATOR(enumerator, member) enumerator,
   enum Field : uint8_t { LSM_LEVEL_COUNTERS(LSM_ENUMERATOR) kFieldCount };
@@ -23,65 +23,66 @@ struct LevelCounts {
   uint64_t& operator[](Field field) { return values[field]; }
 };
 
-// Figures that are not of a level.
+// Counters that belong to no level.
 enum class Counter : uint8_t { LSM_COUNTERS(LSM_ENUMERATOR) kCount };
 #undef LSM_ENUMERATOR
 
 // Calls whose times are recorded.
 enum class Timed : uint8_t { kGet, kWrite, kSeek, kCount };
 
-// One call in this many of each thread is timed: two readings of the clock take about 45 ns.
-// Primes, so that no rhythm of a program's calls hides some of them.
+// Each thread times one call in this many, since reading the clock twice takes about 45 ns.  The
+// numbers are primes, so that no rhythm of calls hides some of them.
 inline constexpr uint64_t kGetsPerTime = 127;
 inline constexpr uint64_t kSeeksPerTime = 31;
 inline constexpr uint64_t kWritesPerTime = 7;
 
 // Thread-safe.  Stripes belong to threads (ThreadIndex), so adding is a plain load and store to a
-// line that no other core writes; threads beyond the number of stripes share the last one and add
-// atomically.
+// cache line that no other core writes.  Threads beyond the number of stripes share the last one
+// and add atomically.
 class Counters {
  public:
   Counters();
   ~Counters();
 
-  // Where the calling thread counts; of no use to another.
+  // Access to the calling thread's stripe.  Must not be used by another thread.
   class Here;
 
-  // As Here's.
+  // As Here::Add.
   uint64_t Add(Counter counter, uint64_t amount);
   void Add(int level, const LevelCounts& counts);
 
-  // Records how long a call took.
+  // Records the duration of a call.
   void AddTime(Timed timed, uint64_t nanos) {
-    // Relaxed, as all counts.  Shared by all threads: samples are rare, and writes take a lock.
+    // Relaxed, as all counters.  All threads share the histogram: samples are rare, and writes take
+    // a lock anyway.
     times_[static_cast<size_t>(timed)][LatencyHistogram::BucketOf(nanos)].fetch_add(
         1, std::memory_order_relaxed);
   }
 
-  // Sets the counted fields of `statistics` to the sums of the stripes: those of the store, of each
-  // level, and of `total`, whose `lookups` are those that no memtable answered.  What was there
-  // before is overwritten; fields that describe what is there now (tables, bytes, FPPs, memory) are
-  // left alone.
+  // Sets the counters in `statistics` to the sums over the stripes: of the store, of each level,
+  // and of `total`.  The `lookups` of `total` are those that no memtable answered.  Fields for the
+  // current state (tables, bytes, FPPs, memory) stay unchanged.
   void SumInto(Statistics* statistics) const;
-  // Of one of the store's, and of one of a level's.
+  // Sum of a counter of the store, or of one of a level.
   uint64_t SumOf(Counter counter) const;
   uint64_t SumOf(int level, LevelCounts::Field field) const;
 
  private:
   static constexpr size_t kStripes = 64;
   static constexpr size_t kCounters = static_cast<size_t>(Counter::kCount);
-  // Whole cache lines, so that no two threads write to one.
+  // Whole cache lines, so that no two threads write to the same one.
   struct alignas(64) Stripe {
     std::array<std::atomic<uint64_t>, kCounters> counters{};
     std::array<std::array<std::atomic<uint64_t>, LevelCounts::kFieldCount>, kLevels> levels{};
   };
-  // Of a counter of all stripes.
+  // Sums a counter over all stripes.
   template <typename CounterOf>
   uint64_t Sum(const CounterOf& counter_of) const;
-  // Never fails: a thread for whose stripe there is no memory shares the last one.
+  // Never fails: without memory for its stripe, a thread shares the last one.
   Stripe& StripeOfThisThread(bool* shared);
 
-  // Made when its thread first counts, the last one at once; never freed before the whole.
+  // Created when their thread first counts, the last one at once.  Freed only with the whole
+  // object.
   std::array<std::atomic<Stripe*>, kStripes> stripes_;
   static constexpr size_t kTimed = static_cast<size_t>(Timed::kCount);
   std::array<std::array<std::atomic<uint64_t>, LatencyHistogram::kBuckets>, kTimed> times_{};
@@ -92,21 +93,21 @@ class Counters::Here {
   // NOLINTNEXTLINE(google-explicit-constructor): a caller that counts once names the counters.
   Here(Counters* counters) : stripe_(counters->StripeOfThisThread(&shared_)) {}
 
-  // The stripe's count so far.
+  // The count in this stripe.
   uint64_t Of(Counter counter) const {
     return stripe_.counters[static_cast<size_t>(counter)].load(std::memory_order_relaxed);
   }
-  // Returns what the stripe has counted now.
+  // Returns the new count in this stripe.
   uint64_t Add(Counter counter, uint64_t amount) const {
     return Increase(&stripe_.counters[static_cast<size_t>(counter)], amount);
   }
   void Add(int level, LevelCounts::Field field, uint64_t amount) const {
     Increase(&stripe_.levels[static_cast<size_t>(level)][field], amount);
   }
-  // Adds the fields that are not zero.
+  // Adds the nonzero fields.
   void Add(int level, const LevelCounts& counts) const {
     AddFields<0, LevelCounts::kPartitionsFromCache>(level, counts);
-    // Most stores have none.
+    // Most stores have no partitions.
     if ((counts.values[LevelCounts::kPartitionsFromCache] |
          counts.values[LevelCounts::kPartitionsFromFile]) != 0) [[unlikely]]
       AddFields<LevelCounts::kPartitionsFromCache, LevelCounts::kFieldCount>(level, counts);
@@ -120,9 +121,9 @@ class Counters::Here {
       if (counts.values[field] != 0) Increase(&values[field], counts.values[field]);
     }
   }
-  // Relaxed throughout: a figure orders nothing, and each is read by itself.  The plain form loses
-  // nothing, for its line has one writer: an index goes to another thread only after its thread has
-  // ended (ThreadIndex orders the two).
+  // Relaxed throughout: a statistic orders nothing, and each is read independently.  The plain form
+  // loses nothing, because its line has one writer: an index passes to another thread only after
+  // its thread has ended (ThreadIndex orders the two).
   uint64_t Increase(std::atomic<uint64_t>* value, uint64_t amount) const {
     if (shared_) [[unlikely]]
       return value->fetch_add(amount, std::memory_order_relaxed) + amount;

@@ -19,7 +19,7 @@ struct Entry {
   std::string_view value;
 };
 
-// Takes an entry from the front of `rest`; what is wrong with it, or nullptr.
+// Takes an entry from the front of `rest`.  Returns what is wrong with it, or nullptr.
 const char* TakeEntry(std::string_view* rest, Entry* entry) {
   if (rest->empty()) return "fewer entries than counted";
   const auto kind = static_cast<uint8_t>(rest->front());

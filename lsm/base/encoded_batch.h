@@ -21,7 +21,7 @@ class EncodedBatch {
  public:
   static constexpr size_t kHeaderBytes = 12;
 
-  // Good until the batch changes.
+  // Valid until the batch changes.
   static std::string_view Of(const WriteBatch& batch) { return batch.bytes_; }
   static void SetFirstSequence(WriteBatch* batch, Sequence sequence);
 
@@ -33,10 +33,10 @@ class EncodedBatch {
     virtual absl::Status Delete(std::string_view key) = 0;
   };
 
-  // Walks encoded bytes, trusting none of them.  DataLoss (with the offset within the batch) unless
-  // they are exactly the entries that the header counts, each within its limits, and the sequence
-  // numbers are in range.  The handler may have had some entries by then.  Its own error ends the
-  // walk.
+  // Passes each entry of encoded bytes to the handler.  Trusts none of the bytes: DataLoss (with
+  // the offset in the batch) unless they are exactly the entries that the header counts, within
+  // their limits, and with valid sequence numbers.  The handler may have received some entries
+  // before.  An error of the handler ends the call.
   static absl::Status ForEach(std::string_view encoded, Handler* handler);
 
   // REQUIRES: at least a header.

@@ -7,21 +7,22 @@
 namespace lsm::inline TRELLIS_ABI {
 namespace {
 
-// All slots ever made.  Never freed: a writer may be looking at any of them at any time.
+// All slots ever created.  Never freed, since a writer may read any of them at any time.
 constinit std::atomic<EpochDomain::Slot*> all_slots{nullptr};
 
 EpochDomain::Slot* TakeSlot() {
-  // Acquire: of each slot that is met, its `next`.
+  // Acquire: makes the `next` of each slot visible.
   for (auto* slot = all_slots.load(std::memory_order_acquire); slot != nullptr; slot = slot->next) {
-    // Acquire pairs with the release at the former owner's end: `depth` is ours to write.
+    // Acquire: pairs with the release when the former owner ended.  `depth` now belongs to this
+    // thread.
     if (!slot->taken.exchange(true, std::memory_order_acquire)) return slot;
   }
   auto* slot = new EpochDomain::Slot;
   slot->taken.store(true, std::memory_order_relaxed);      // no other thread sees it yet
-  slot->next = all_slots.load(std::memory_order_relaxed);  // a first guess for the exchange
+  slot->next = all_slots.load(std::memory_order_relaxed);  // initial value for the exchange
   // Sequentially consistent: a writer whose scan does not meet this slot comes before the guards in
-  // it.  (Also a release: a reader that meets it sees `next`.)  A failed one only guesses again:
-  // relaxed.
+  // it.  (Also a release: a reader that meets the slot sees `next`.) After a failure it only tries
+  // again: relaxed.
   while (!all_slots.compare_exchange_weak(slot->next, slot, std::memory_order_seq_cst,
                                           std::memory_order_relaxed)) {
   }
@@ -31,9 +32,9 @@ EpochDomain::Slot* TakeSlot() {
 struct ReturnAtThreadEnd {
   EpochDomain::Slot* slot;
   ~ReturnAtThreadEnd() {
-    // A guard in a later destructor of this thread takes another slot, which then stays taken.
+    // A guard in a later destructor of this thread takes another slot, which stays taken.
     EpochDomain::ForgetSlotOfThisThread();
-    // Release: the next owner sees `depth` as it was left.
+    // Release: the next owner sees the final `depth`.
     slot->taken.store(false, std::memory_order_release);
   }
 };
@@ -51,7 +52,7 @@ uint64_t EpochDomain::OldestEntered() {
   uint64_t oldest = std::numeric_limits<uint64_t>::max();
   for (const Slot* slot = all_slots.load(std::memory_order_seq_cst); slot != nullptr;
        slot = slot->next) {
-    // Sequentially consistent: see EpochGuard.  (Also an acquire: of a slot seen empty, or in a
+    // Sequentially consistent: see EpochGuard.  (Also an acquire: if the slot is empty, or has a
     // later guard, the earlier guard's reads are over.)
     const uint64_t entered = slot->entered.load(std::memory_order_seq_cst);
     if (entered != 0) oldest = std::min(oldest, entered);
@@ -65,7 +66,7 @@ RetireList::~RetireList() {
 
 void RetireList::Reserve(size_t count) {
   const size_t needed = entries_.size() + count;
-  // By doubling, as the vector itself would.
+  // Doubles, as the vector would by itself.
   if (needed > entries_.capacity()) entries_.reserve(std::max(needed, 2 * entries_.capacity()));
 }
 
@@ -89,11 +90,11 @@ std::optional<RetireList::Entry> RetireList::TakeExpired() {
 
 size_t RetireList::CountExpired() const {
   if (entries_.empty()) return 0;
-  // Guards entered from here on are not in the epochs of the entries, so that one of the next
-  // drains will free them however many readers come.
+  // Guards that enter from now on are in a later epoch than the entries.  So one of the next drains
+  // frees these, however many readers come.
   if (entries_.back().epoch == EpochDomain::current()) EpochDomain::Advance();
   const uint64_t oldest = EpochDomain::OldestEntered();
-  // Epochs ascend in the list.
+  // The list is in ascending order of epochs.
   const auto first_kept = std::find_if(entries_.begin(), entries_.end(),
                                        [&](const Entry& entry) { return entry.epoch >= oldest; });
   return static_cast<size_t>(first_kept - entries_.begin());

@@ -60,7 +60,7 @@ absl::Status CheckOptions(const EventLogOptions& options) {
 
 }  // namespace
 
-// The files of a log.  Thread-safe.
+// The files of an event log.  Thread-safe.
 class EventLog::Files {
  public:
   static absl::StatusOr<std::unique_ptr<Files>> Open(const EventLogOptions& options) {
@@ -77,7 +77,7 @@ class EventLog::Files {
   Files(const EventLogOptions& options, FileSystem* file_system)
       : options_(options), file_system_(file_system) {}
 
-  // Throws nothing.
+  // Does not throw.
   void Write(std::string_view line) {
     MutexLock lock(&mutex_);
     absl::Status status;
@@ -108,24 +108,24 @@ class EventLog::Files {
                          file_->size_bytes() + line.size() > options_.file_bytes_max;
     if (file_ == nullptr || is_full || !IsInPlace()) {
       absl::Status status = Rotate();
-      // Unavailable: the directory itself was removed.
+      // Unavailable means that the directory itself was removed.
       if (absl::IsUnavailable(status)) {
         LSM_RETURN_IF_ERROR(OpenDirectory());
         status = Rotate();
       }
       LSM_RETURN_IF_ERROR(status);
     }
-    // No other file: if lines cannot be written, rotating would replace old ones by empty files.
+    // Does not rotate: if lines cannot be written, that would replace old files by empty ones.
     if (is_torn_) LSM_RETURN_IF_ERROR(file_->Append("\n"));
     const uint64_t before = file_->size_bytes();
-    is_torn_ = true;  // until Append returns: it may throw
+    is_torn_ = true;  // until Append returns, since it may throw
     const absl::Status status = file_->Append(line);
     is_torn_ = !status.ok() && file_->size_bytes() > before;
     return status;
   }
 
-  // Whether the file that is open still has the log's name.  Events are rare, so one more call for
-  // each costs nothing.
+  // Whether the open file still has the log's name.  Events are rare, so one more system call for
+  // each is cheap.
   bool IsInPlace() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     const absl::StatusOr<FileInfo> info = directory_->Stat(options_.name);
     return info.ok() && info->size_bytes == file_->size_bytes();
@@ -137,9 +137,8 @@ class EventLog::Files {
     return absl::OkStatus();
   }
 
-  // NAME.1 becomes NAME.2, NAME becomes NAME.1, and so on, up to the first name that is free; if
-  // none is, the oldest file is replaced.  So a failure that comes again and again moves no more
-  // files.
+  // Renames NAME.1 to NAME.2, NAME to NAME.1, and so on, up to the first free name.  If no name is
+  // free, the oldest file is replaced.  So a repeated failure moves no more files.
   absl::Status Rotate() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     file_.reset();
     const auto name_of = [&](int age) {
@@ -151,7 +150,7 @@ class EventLog::Files {
     while (free < options_.files_max - 1 && directory_->Stat(name_of(free)).ok()) ++free;
     for (int age = free; age > 0; --age)
       status = directory_->Rename(name_of(age - 1), name_of(age));
-    // If the first name could not be freed, this returns why.
+    // Why the first name could not be freed.
     if (!status.ok() && !absl::IsNotFound(status)) return status;
     LSM_ASSIGN_OR_RETURN(file_, directory_->CreateExclusive(options_.name));
     is_torn_ = false;
@@ -167,8 +166,8 @@ class EventLog::Files {
   FileSystem* const file_system_;
   Mutex mutex_;
   std::unique_ptr<Directory> directory_ ABSL_GUARDED_BY(mutex_);
-  std::unique_ptr<AppendFile> file_ ABSL_GUARDED_BY(mutex_);  // null if none could be made
-  bool is_torn_ ABSL_GUARDED_BY(mutex_) = false;              // it ends within a line
+  std::unique_ptr<AppendFile> file_ ABSL_GUARDED_BY(mutex_);  // null if none could be created
+  bool is_torn_ ABSL_GUARDED_BY(mutex_) = false;              // the file ends within a line
   uint64_t lines_lost_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Status status_ ABSL_GUARDED_BY(mutex_);
 };

@@ -11,7 +11,7 @@
 namespace lsm::inline TRELLIS_ABI {
 namespace {
 
-// Keys may be long; a line of text should not be.
+// Longest key in a line of text.
 constexpr size_t kKeyShownBytes = 64;
 
 // "block 3 at 12288, 2,113 bytes, from cache"
@@ -27,7 +27,7 @@ std::string PartitionText(const PartitionStep& partition) {
                 " bytes from ", partition.from_cache ? "cache" : "file");
 }
 
-// What a filter said, and whether it was right.
+// The filter's answer, and whether it was right.
 std::string VerdictText(const TableStep& step) {
   switch (step.filter) {
     case FilterVerdict::kAbsent:

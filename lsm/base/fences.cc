@@ -31,7 +31,7 @@ Fences::Fences(std::string bytes, std::vector<uint64_t> ends)
   if (count == 0) return;
   bytes_.shrink_to_fit();
   ends_.shrink_to_fit();
-  // They ascend, so what the first and the last share all share.
+  // The keys ascend, so a common prefix of the first and the last is common to all.
   prefix_bytes_ = SharedPrefixBytes((*this)[0], (*this)[count - 1]);
   heads_.reserve(count);
   for (size_t i = 0; i < count; ++i) {
@@ -93,7 +93,7 @@ Fences::Place Fences::FindHead(size_t begin, uint64_t head, std::string_view key
   const size_t first = begin + CountHeadsBelow(heads_.data() + begin,
                                                std::min(kStretch, heads_.size() - begin), head);
   if (first == size() || heads_[first] != head) return {first, false};
-  // Equal heads: whole keys decide among them.
+  // Heads are equal: compares whole keys.
   bool is_there = false;
   size_t low = first;
   size_t high = static_cast<size_t>(

@@ -1,10 +1,10 @@
-// Sorted byte strings in flat memory, for finding where a key falls: the index of a table, the key
-// ranges of a level.
+// A sorted array of byte strings with a fast search, for the index of a table and the key ranges of
+// a level.
 //
-// A search compares the prefix that all strings share once.  Then a binary search runs over the
-// next eight bytes of each (its head), as big-endian numbers in one array.  Whole keys are compared
-// only where heads are equal.  Every 64th head stands in an array of its own, small enough for the
-// processor's nearest cache; the 64 heads that remain are loaded at once.
+// A search first compares the prefix that all strings share.  Then it searches the next eight bytes
+// of each string (its head), as big-endian numbers in one array.  It compares whole keys only if
+// heads are equal.  Every 64th head is also in a smaller array, which fits the first-level cache.
+// The final 64 heads are loaded at once.
 //
 // Immutable once built; thread-safe.
 #ifndef TRELLIS_LSM_BASE_FENCES_H_
@@ -25,9 +25,9 @@ class Fences {
  public:
   Fences() = default;
 
-  // REQUIRES: ascending (equal ones allowed).
+  // REQUIRES: `keys` ascend (equal ones are allowed).
   explicit Fences(std::span<const std::string_view> keys);
-  // The same of adjacent keys: key i is bytes [ends[i], ends[i + 1]).
+  // As above, from adjacent keys: key i is bytes [ends[i], ends[i + 1]).
   Fences(std::string bytes, std::vector<uint64_t> ends);
 
   size_t size() const { return heads_.size(); }
@@ -36,7 +36,7 @@ class Fences {
     return std::string_view(bytes_).substr(ends_[i], ends_[i + 1] - ends_[i]);
   }
 
-  // The first one >= key, or size() if there is none; and whether that one is the key itself.
+  // The first string >= key, or size() if there is none; and whether it is equal.
   struct Place {
     size_t at;
     bool is_there;
@@ -44,13 +44,13 @@ class Fences {
   Place Find(std::string_view key) const;
   size_t LowerBound(std::string_view key) const { return Find(key).at; }
 
-  // Find in two steps, so that a caller who searches several lets their loads overlap: Approach
-  // begins to load what FindFrom reads.  `approached` must come from Approach of the same key.
+  // Find in two steps, so that a caller can overlap the loads of several searches.  Approach starts
+  // loading what FindFrom reads.  `approached` must come from Approach of the same key.
   size_t Approach(std::string_view key) const;
   Place FindFrom(size_t approached, std::string_view key) const;
 
-  // Whether Find would say `at`, as far as two heads tell.  Also false if whole keys would have to
-  // be compared, or if `at` is size().
+  // Whether Find would return `at`, judged by two heads.  Also false if whole keys would have to be
+  // compared, or if `at` is size().
   bool IsFoundAt(size_t at, std::string_view key) const;
 
   size_t memory_bytes() const;
@@ -58,16 +58,16 @@ class Fences {
  private:
   static constexpr size_t kStretch = 64;
 
-  // Whether the key begins as all of them do; if not, `at` is where it falls.
+  // Whether the key begins with the common prefix.  If not, `at` is its position.
   bool HasPrefix(std::string_view key, size_t* at) const;
 
-  // Approach and FindFrom of a key that does, whose head is known.
+  // Approach and FindFrom for a key with the common prefix and this head.
   size_t ApproachHead(uint64_t head) const;
   Place FindHead(size_t approached, uint64_t head, std::string_view key) const;
 
   size_t prefix_bytes_ = 0;
   std::vector<uint64_t> heads_;
-  std::vector<uint64_t> samples_;  // the last head of each whole stretch
+  std::vector<uint64_t> samples_;  // the last head of each complete group of 64
   std::vector<uint64_t> ends_;     // one more than keys; key i is bytes [ends_[i], ends_[i + 1])
   std::string bytes_;
 };

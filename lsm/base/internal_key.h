@@ -1,11 +1,11 @@
-// Internal keys: a user's key with the sequence number of its write and what the write was.
+// Internal keys: a user key with the sequence number and the kind of its write.
 //
 //   +----------------+-------------------------------------+
 //   | user key bytes | fixed64: sequence << 8 | kind       |
 //   +----------------+-------------------------------------+
 //
-// Order: user keys by bytes, ascending; of one user key the newest (highest sequence) first.  So a
-// seek to (key, sequence s, kMaxKind) lands on the newest version that a reader at s may see.
+// Order: by user key (bytes, ascending), then newest (highest sequence) first.  So a seek to
+// (key, sequence s, kMaxKind) finds the newest version that a reader at s may see.
 #ifndef TRELLIS_LSM_BASE_INTERNAL_KEY_H_
 #define TRELLIS_LSM_BASE_INTERNAL_KEY_H_
 
@@ -23,7 +23,7 @@
 
 namespace lsm::inline TRELLIS_ABI {
 
-// Every write gets the next one; 0 is "before all writes".
+// Each write gets the next number; 0 means "before all writes".
 using Sequence = uint64_t;
 inline constexpr Sequence kSequenceMax = (uint64_t{1} << 56) - 1;
 
@@ -38,7 +38,7 @@ inline uint64_t PackSuffix(Sequence sequence, EntryKind kind) {
 }
 inline Sequence SequenceOf(uint64_t suffix) { return suffix >> 8; }
 
-// REQUIRES: at least kInternalKeySuffixBytes bytes; readers of files check that before.
+// REQUIRES: at least kInternalKeySuffixBytes bytes.  Readers of files check that first.
 inline std::string_view UserKeyOf(std::string_view internal_key) {
   assert(internal_key.size() >= kInternalKeySuffixBytes);
   return internal_key.substr(0, internal_key.size() - kInternalKeySuffixBytes);
@@ -54,7 +54,7 @@ struct ParsedKey {
   EntryKind kind = EntryKind::kPut;
 };
 
-// False if it is too short or of a kind that there is not.
+// False if it is too short or has an unknown kind.
 inline bool ParseInternalKey(std::string_view internal_key, ParsedKey* parsed) {
   if (internal_key.size() < kInternalKeySuffixBytes) return false;
   const uint64_t suffix = SuffixOf(internal_key);
@@ -71,8 +71,8 @@ inline void AppendInternalKey(std::string* out, std::string_view user_key, Seque
   AppendFixed64(out, PackSuffix(sequence, kind));
 }
 
-// < 0, 0 or > 0: by bytes.  In place, eight bytes at a time: for keys of usual length that costs
-// less than the call of memcmp, and what merges and seeks spend most of their time on is this.
+// < 0, 0 or > 0: compares by bytes.  Inlined, eight bytes at a time: for usual key lengths that
+// costs less than calling memcmp, and merges and seeks spend most of their time here.
 inline int CompareUserKeys(std::string_view a, std::string_view b) {
   const size_t both = a.size() < b.size() ? a.size() : b.size();
   constexpr size_t kInPlaceMax = 64;
@@ -80,12 +80,12 @@ inline int CompareUserKeys(std::string_view a, std::string_view b) {
     uint64_t of_a = LoadBigEndian(a.data());
     uint64_t of_b = LoadBigEndian(b.data());
     for (size_t at = kKeyHeadBytes; of_a == of_b && at < both; at += kKeyHeadBytes) {
-      // The last word may begin in the one before, whose bytes are the same in both.
+      // The last word may overlap the previous one, whose bytes are equal in both keys.
       const size_t from = at + kKeyHeadBytes <= both ? at : both - kKeyHeadBytes;
       of_a = LoadBigEndian(a.data() + from);
       of_b = LoadBigEndian(b.data() + from);
     }
-    // Without a branch: which key is less is unpredictable.
+    // No branch: which key is less is unpredictable.
     if (of_a != of_b) return static_cast<int>(of_a > of_b) - static_cast<int>(of_a < of_b);
     return static_cast<int>(a.size() > b.size()) - static_cast<int>(a.size() < b.size());
   }
@@ -101,8 +101,8 @@ inline int CompareInternalKeys(std::string_view a, std::string_view b) {
   return suffix_a > suffix_b ? -1 : suffix_a < suffix_b ? 1 : 0;
 }
 
-// What a point lookup carries from the memtables down to the last table: the key, as of which
-// sequence number, and the digest that all filters are asked with, computed once.
+// The key of a point lookup, passed from the memtables down to the last table: user key, sequence
+// number of the reader, and the digest for all filters, computed once.
 class LookupKey {
  public:
   LookupKey(std::string_view user_key, Sequence sequence, const bloom::DigestSeed& digest_seed)
@@ -110,7 +110,7 @@ class LookupKey {
         sequence_(sequence),
         size_bytes_(user_key.size() + kInternalKeySuffixBytes) {
     char* to = size_bytes_ <= sizeof(inline_) ? inline_ : (heap_.resize(size_bytes_), heap_.data());
-    // An empty key may come without an address, which memcpy must not get.
+    // An empty key may have a null address, which memcpy does not allow.
     if (!user_key.empty()) std::memcpy(to, user_key.data(), user_key.size());
     StoreFixed64(to + user_key.size(), PackSuffix(sequence, kEntryKindMax));
     bytes_ = to;
@@ -128,7 +128,7 @@ class LookupKey {
   LookupKey& operator=(const LookupKey&) = delete;
 
   std::string_view user_key() const { return {bytes_, size_bytes_ - kInternalKeySuffixBytes}; }
-  // Where a seek for it starts.
+  // The target of a seek for it.
   std::string_view internal_key() const { return {bytes_, size_bytes_}; }
   Sequence sequence() const { return sequence_; }
   bloom::Digest digest() const { return digest_; }

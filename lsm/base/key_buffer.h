@@ -1,7 +1,6 @@
-// A key that changes at every step of a walk.
-//
-// Keys of usual length stay in the object and need no other memory.  Pieces of usual length are
-// copied inline: a step changes some ten bytes, and a call would cost more than the copy.
+// A key that changes with every step of a walk.  Short keys stay in the object and need no other
+// memory.  Pieces of usual length are copied inline: a step changes some ten bytes, for which a
+// call would cost more than the copy.
 #ifndef TRELLIS_LSM_BASE_KEY_BUFFER_H_
 #define TRELLIS_LSM_BASE_KEY_BUFFER_H_
 
@@ -31,11 +30,11 @@ class KeyBuffer {
   bool empty() const { return size_bytes_ == 0; }
   void clear() { size_bytes_ = 0; }
 
-  // `key` and `tail` must not lie in the buffer.  Where there is no memory for it, it stays as it
-  // was.
+  // `key` and `tail` must not point into the buffer.  If memory runs out, the buffer stays
+  // unchanged.
   void assign(std::string_view key) { Splice(0, key); }
   void append(std::string_view tail) { Splice(size_bytes_, tail); }
-  // The first `kept` bytes, and `tail` behind them.  REQUIRES: kept <= size().
+  // Keeps the first `kept` bytes and appends `tail`.  REQUIRES: kept <= size().
   void Splice(size_t kept, std::string_view tail) {
     assert(kept <= size_bytes_);
     const size_t size_bytes = kept + tail.size();
@@ -49,7 +48,7 @@ class KeyBuffer {
   static constexpr size_t kInPlaceBytes = 64;
 
   static void Copy(char* to, const char* from, size_t count) {
-    // Two loads of a fixed size, which may overlap.
+    // Two loads of fixed size, which may overlap.
     if (count >= 8 && count <= 16) [[likely]] {
       uint64_t first, last;
       std::memcpy(&first, from, 8);

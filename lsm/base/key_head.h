@@ -1,6 +1,6 @@
-// Keys by their first eight bytes behind a prefix that all of them share: numbers that compare as
-// the keys do, as far as they go, in flat arrays that a search runs through without touching the
-// keys.
+// The head of a key: the eight bytes after a prefix that all keys share, as a number.  Heads
+// compare as the keys do, unless they are equal.  They lie in flat arrays, so a search need not
+// read the keys.
 #ifndef TRELLIS_LSM_BASE_KEY_HEAD_H_
 #define TRELLIS_LSM_BASE_KEY_HEAD_H_
 
@@ -23,13 +23,12 @@ inline uint64_t LoadBigEndian(const char* from) {
   return std::endian::native == std::endian::little ? __builtin_bswap64(word) : word;
 }
 
-// The eight bytes of `key` behind the first `prefix_bytes`, padded with zeros, as a big-endian
-// number. REQUIRES: the key has at least `prefix_bytes`.
+// The eight bytes of `key` after the first `prefix_bytes`, padded with zeros, as a big-endian
+// number.  REQUIRES: the key has at least `prefix_bytes`.
 inline uint64_t KeyHead(std::string_view key, size_t prefix_bytes) {
   assert(key.size() >= prefix_bytes);
   const size_t size_bytes = key.size() - prefix_bytes;
-  // Loads of a fixed size: a copy of a few bytes whose number is not known costs more than all the
-  // rest.
+  // Loads of fixed size: copying a few bytes of unknown number costs more than everything else.
   if (size_bytes >= kKeyHeadBytes) return LoadBigEndian(key.data() + prefix_bytes);
   if (size_bytes == 0) return 0;
   const int padding_bits = 8 * static_cast<int>(kKeyHeadBytes - size_bytes);
@@ -41,11 +40,11 @@ inline uint64_t KeyHead(std::string_view key, size_t prefix_bytes) {
   return head << padding_bits;
 }
 
-// How many of the ascending `heads` are below `head`.
+// Number of the ascending `heads` that are less than `head`.
 inline size_t CountHeadsBelow(const uint64_t* heads, size_t count, uint64_t head) {
   if (count == 0) return 0;
-  // Halves without branches: which half it is cannot be predicted, so a branch would cost more than
-  // the load.  (Written as a mask, for compilers make a branch of the conditional operator.)
+  // Bisects without branches: they would be unpredictable and cost more than the load.  (A mask,
+  // since compilers turn the conditional operator into a branch.)
   const uint64_t* base = heads;
   while (count > 1) {
     const size_t half = count / 2;

@@ -18,8 +18,8 @@ KeyRanges::KeyRanges(std::span<const Range> ranges) {
   ends.erase(std::unique(ends.begin(), ends.end()), ends.end());
   ends_ = Fences(ends);
 
-  // A range holds what lies from its one end to its other: of the list of stretches and ends in
-  // turn, all from number 2 i + 1 to number 2 j + 1.
+  // Number the stretches and ends in turn.  A range covers numbers 2 i + 1 to 2 j + 1, where i and
+  // j are its ends.
   struct Held {
     size_t first, last;
   };
@@ -29,7 +29,7 @@ KeyRanges::KeyRanges(std::span<const Range> ranges) {
   for (const Range& range : ranges) {
     held.push_back(
         {2 * ends_.LowerBound(range.smallest) + 1, 2 * ends_.LowerBound(range.largest) + 1});
-    // How many more, or fewer, hold a number than the one before it.
+    // The change in the number of ranges from one number to the next.
     ++begins_[held.back().first];
     --begins_[held.back().last + 1];
   }

@@ -1,6 +1,8 @@
-// Ranges of keys, which may overlap and keep the order they come in: the tables of a store, newest
-// first.  The ends of all ranges cut the keys into stretches.  All keys of a stretch are held by
-// the same ranges, so a lookup need not try range by range.
+// Finds all ranges that contain a key.  Ranges may overlap and keep their order: the tables of a
+// store, newest first.
+//
+// The ends of all ranges divide the keys into stretches.  All keys of a stretch are in the same
+// ranges, so a lookup is one search among the ends, however many ranges contain the key.
 //
 //   ranges        a       c       e       g
 //     0           |---------------|
@@ -8,8 +10,8 @@
 //   ends          a       c       e       g
 //   held by    -  0   0   01  01  01  1   1   -        stretch, end, stretch, end, ..., stretch
 //
-// So a lookup is one search among the ends, for any number of ranges that hold the key.  Each range
-// takes four bytes for each end within it: n tables in r sorted runs take about 16 n r bytes.
+// Memory: a range takes four bytes for each end within it; n tables in r sorted runs take about
+// 16 n r bytes.
 //
 // Immutable once built; thread-safe.
 #ifndef TRELLIS_LSM_BASE_KEY_RANGES_H_
@@ -29,7 +31,7 @@ namespace lsm::inline TRELLIS_ABI {
 class KeyRanges {
  public:
   struct Range {
-    std::string_view smallest, largest;  // both are in it
+    std::string_view smallest, largest;  // both inclusive
   };
 
   KeyRanges() = default;
@@ -37,7 +39,7 @@ class KeyRanges {
   // REQUIRES: no range's largest key is before its smallest.
   explicit KeyRanges(std::span<const Range> ranges);
 
-  // Which ranges hold the key, ascending.
+  // The ranges that contain the key, ascending.
   std::span<const uint32_t> With(std::string_view key) const {
     if (ends_.empty()) return {};
     const Fences::Place place = ends_.Find(key);
@@ -46,7 +48,7 @@ class KeyRanges {
   }
 
  private:
-  Fences ends_;                    // each once
+  Fences ends_;                    // each end once
   std::vector<size_t> begins_;     // in held_by_, of each stretch and end in turn; and its size
   std::vector<uint32_t> held_by_;  // numbers of ranges
 };

@@ -12,8 +12,8 @@
 namespace lsm::inline TRELLIS_ABI {
 namespace {
 
-// A binary heap over the inputs that are valid, the next one to yield on top.  Moving the top input
-// mostly leaves it on top, which costs one comparison, with the one that is next behind it.
+// A binary heap of the valid inputs, with the next one at the top.  After a move the top input
+// mostly stays at the top, which takes one comparison, with the next one.
 class MergingIterator final : public Iterator {
  public:
   explicit MergingIterator(std::vector<std::unique_ptr<Iterator>> inputs)
@@ -71,7 +71,7 @@ class MergingIterator final : public Iterator {
  private:
   enum class Direction { kForward, kBackward };
 
-  // A valid input, and where it stands.
+  // A valid input and its position.
   struct Head {
     explicit Head(Iterator* valid) : input(valid) { Read(); }
     void Read() {
@@ -83,18 +83,18 @@ class MergingIterator final : public Iterator {
 
     Iterator* input;
     std::string_view key;  // input->key()
-    // The first sixteen bytes of its user key, as two numbers, which mostly decide: a key is
+    // The first sixteen bytes of its user key, as two numbers.  They mostly decide, and a key is
     // compared several times.
     uint64_t first, second;
   };
 
-  // Whether `a` is to be yielded before `b`.
+  // Whether `a` comes before `b`.
   bool Precedes(const Head& a, const Head& b) const {
     if (a.first == b.first && a.second == b.second) [[unlikely]] {
       const int order = CompareInternalKeys(a.key, b.key);
       return direction_ == Direction::kForward ? order < 0 : order > 0;
     }
-    // Without a branch: which key is less cannot be predicted.
+    // No branch: which key is less is unpredictable.
     const int is_less =
         static_cast<int>(a.first < b.first) |
         (static_cast<int>(a.first == b.first) & static_cast<int>(a.second < b.second));
@@ -102,13 +102,13 @@ class MergingIterator final : public Iterator {
   }
 
   void PrefetchSeeks(std::string_view target) {
-    const EpochGuard guard;  // so that those of the inputs cost nothing
+    const EpochGuard guard;  // so that the guards of the inputs are cheap
     for (int step = 0; step < kSeekSteps; ++step) {
       for (const std::unique_ptr<Iterator>& input : inputs_) input->PrefetchSeek(target, step);
     }
   }
 
-  // Positions every input again and builds the heap.
+  // Positions all inputs and builds the heap.
   template <typename Move>
   void MoveAll(Direction direction, const Move& move) {
     direction_ = direction;
@@ -126,8 +126,8 @@ class MergingIterator final : public Iterator {
     for (size_t i = heap_.size() / 2; i-- > 0;) SiftDown(i);
   }
 
-  // The other inputs stand behind the current entry, in the direction so far; they have to stand at
-  // their nearest entries on its other side.  One that holds a copy of it has it on neither side.
+  // The other inputs are after the current entry in the old direction.  Moves them to the nearest
+  // entry on its other side.  An input with a copy of the entry skips it.
   void TurnAround(Direction direction) {
     Iterator* const current = heap_.front().input;
     const std::string key(heap_.front().key);
@@ -138,7 +138,7 @@ class MergingIterator final : public Iterator {
     });
   }
 
-  // The top input has moved: to its place with it.
+  // Moves the top input to its place after a move.
   void SettleTop() {
     Head& top = heap_.front();
     if (top.input->Valid()) [[likely]] {
@@ -151,11 +151,11 @@ class MergingIterator final : public Iterator {
       if (heap_.empty()) return;
     }
     SiftDown(0);
-    // Which of the two behind it comes first stays so for as long as the top does.
+    // Which of the two candidates is next stays known as long as the top stays.
     lesser_ = heap_.size() < 3 ? 0 : 1 + static_cast<size_t>(Precedes(heap_[2], heap_[1]));
   }
 
-  // An input that is not valid has come to its end, or has failed: then so have all.
+  // An invalid input has ended or failed.  If it failed, the whole has failed.
   bool Accept(const Iterator& input) {
     status_ = input.status();
     if (!status_.ok()) heap_.clear();
@@ -165,7 +165,7 @@ class MergingIterator final : public Iterator {
   void SiftDown(size_t hole) {
     const Head moving = heap_[hole];
     if (heap_.size() == 2 && hole == 0) {
-      // Which of two inputs has the next key cannot be predicted, so it is no branch.
+      // No branch: which of two inputs has the next key is unpredictable.
       const Head both[2] = {moving, heap_[1]};
       const auto first = static_cast<size_t>(Precedes(both[1], both[0]));
       heap_[0] = both[first];
@@ -186,7 +186,7 @@ class MergingIterator final : public Iterator {
 
   const std::vector<std::unique_ptr<Iterator>> inputs_;
   std::vector<Head> heap_;  // of the valid inputs
-  size_t lesser_ = 0;       // the place of the one that is next behind the top; 0: to be found out
+  size_t lesser_ = 0;       // index of the next one after the top; 0: not known
   Direction direction_ = Direction::kForward;
   absl::Status status_;
 };

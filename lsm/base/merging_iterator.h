@@ -1,5 +1,5 @@
-// Several sorted inputs as one.  Inputs hold internal keys.  Two inputs may hold the same internal
-// key, with the same value: copies, as a compaction in steps leaves them (lsm/compaction/steps.h).
+// Merges sorted inputs of internal keys.  Two inputs may have the same internal key with the same
+// value, as copies left by a compaction in steps (lsm/compaction/steps.h).
 #ifndef TRELLIS_LSM_BASE_MERGING_ITERATOR_H_
 #define TRELLIS_LSM_BASE_MERGING_ITERATOR_H_
 
@@ -11,9 +11,9 @@
 
 namespace lsm::inline TRELLIS_ABI {
 
-// Yields the entries of all inputs in the order of internal keys, each of several copies by itself.
-// A move in the other direction than the one before passes all copies of the current entry.  The
-// first input that fails makes the whole fail: an entry is never skipped silently.
+// Yields the entries of all inputs in the order of internal keys, and each copy separately.
+// Reversing the direction skips all copies of the current entry.  If an input fails, the whole
+// fails: no entry is skipped silently.
 std::unique_ptr<Iterator> NewMergingIterator(std::vector<std::unique_ptr<Iterator>> inputs);
 
 }  // namespace lsm

@@ -22,7 +22,7 @@ absl::Status CheckBytes(std::string_view option, uint64_t bytes, uint64_t least,
                 Concat("in [", ReadableBytes(least), ", ", ReadableBytes(most), "]"));
 }
 
-// Written so that NaN fails.
+// The comparison is written so that NaN fails.
 absl::Status CheckGoal(const Options& options) {
   const FilterGoal& goal = options.filter_goal;
   const auto check = [&](std::string_view name, double least, double most, std::string_view range) {
@@ -50,7 +50,7 @@ absl::Status CheckGoal(const Options& options) {
 
 absl::Status CheckFilter(const Options& options) {
   constexpr double kMostFpp = 0.5;
-  // Written so that NaN fails.
+  // The comparison is written so that NaN fails.
   if (!(options.target_fpp >= FilterCurve::kLeastFpp && options.target_fpp <= kMostFpp)) {
     return Refuse("target_fpp",
                   std::isnan(options.target_fpp) ? "nan" : ReadableNumber(options.target_fpp),

@@ -1,4 +1,4 @@
-// How far two keys are the same.
+// Length of the common prefix of two keys.
 #ifndef TRELLIS_LSM_BASE_SHARED_PREFIX_H_
 #define TRELLIS_LSM_BASE_SHARED_PREFIX_H_
 
@@ -13,11 +13,11 @@
 
 namespace lsm::inline TRELLIS_ABI {
 
-// The number of bytes that both begin with.
+// Number of bytes in the common prefix.
 inline size_t SharedPrefixBytes(std::string_view a, std::string_view b) {
   const size_t limit = std::min(a.size(), b.size());
   size_t i = 0;
-  // Eight at a time; the first bit that differs tells the byte.
+  // Compares eight bytes at a time; the first different bit gives the byte.
   for (; i + sizeof(uint64_t) <= limit; i += sizeof(uint64_t)) {
     uint64_t word_a;
     uint64_t word_b;

@@ -18,7 +18,7 @@ double Ratio(uint64_t part, uint64_t whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
 }
 
-// Names of the fields, for JSON; those of the struct.
+// JSON names of the fields, equal to those of the struct.
 struct LevelField {
   std::string_view name;
   uint64_t LevelStatistics::*member;
@@ -44,13 +44,13 @@ constexpr LevelField kLevelCounts[] = {LSM_LEVEL_COUNTERS(LSM_FIELD)};
 struct StoreField {
   std::string_view name;
   uint64_t Statistics::*member;
-  bool is_state = false;  // not a count: Since leaves it
+  bool is_state = false;  // not a counter: Since keeps it
 };
 #define LSM_FIELD(enumerator, member) \
   {#member, &Statistics::member, &Statistics::member == &Statistics::compactions_at_once},
 constexpr StoreField kStoreFields[] = {
     LSM_COUNTERS(LSM_FIELD)
-    // Those that no thread counts.
+    // State, which no thread counts.
     {"memtable_bytes", &Statistics::memtable_bytes, true},
     {"block_cache_bytes", &Statistics::block_cache_bytes, true},
     {"block_cache_capacity_bytes", &Statistics::block_cache_capacity_bytes, true},
@@ -72,8 +72,8 @@ constexpr TimesField kTimesFields[] = {
     {"seek_times", &Statistics::seek_times, "seeks (one in 31)"},
 };
 
-// Mean of a member of the levels, by keys.  A level without filters (0) has no say: its reads are
-// counted as filters_absent.
+// Mean of a member over the levels, weighted by keys.  A level without filters (0) does not count,
+// since its reads are counted as filters_absent.
 double MeanFpp(const std::array<LevelStatistics, kLevels>& levels,
                double LevelStatistics::*member) {
   double sum = 0, weights = 0;
@@ -91,7 +91,7 @@ bool IsEmpty(const LevelStatistics& level) {
   return level.tables == 0 && level.lookups == 0 && level.tables_considered == 0;
 }
 
-// One row for each level that has anything to say, then their sum.
+// A row for each level that is not empty, then their sum.
 template <typename RowOf>
 void AddRows(const Statistics& statistics, const RowOf& row_of, Rows* rows) {
   for (size_t i = 0; i < statistics.levels.size(); ++i) {
@@ -253,7 +253,7 @@ struct Share {
   double share;
   std::string_view name = text;  // in JSON
 };
-// The last is not the slowest call: only some are timed.
+// The last is not the slowest call, since only a sample is timed.
 constexpr Share kShares[] = {{"p50", 0.5},
                              {"p95", 0.95},
                              {"p99", 0.99},
@@ -356,8 +356,8 @@ void WriteLevel(const LevelStatistics& level, JsonWriter* json) {
 
 uint64_t Difference(uint64_t now, uint64_t before) { return now - std::min(now, before); }
 
-// Whether no count is smaller than it was.  `lookups` is left out: that of `total` is a difference
-// of two counts, which may shrink a little while lookups are under way.
+// Whether no counter is smaller than before.  Ignores `lookups`: that of `total` is a difference of
+// two counters, which may shrink slightly while lookups are in flight.
 bool HasGrownFrom(const LevelStatistics& before, const LevelStatistics& now) {
   return std::all_of(std::begin(kLevelCounts), std::end(kLevelCounts), [&](const auto& field) {
     return field.member == &LevelStatistics::lookups || now.*field.member >= before.*field.member;
@@ -395,7 +395,7 @@ LevelStatistics LevelStatistics::Since(const LevelStatistics& before) const {
 
 Statistics Statistics::Since(const Statistics& before) const {
   Statistics difference = *this;
-  if (!HasGrownFrom(before, *this)) return difference;  // the store was reopened in between
+  if (!HasGrownFrom(before, *this)) return difference;  // the store was opened again in between
   for (size_t i = 0; i < levels.size(); ++i)
     difference.levels[i] = CountedSince(before.levels[i], levels[i]);
   difference.total = CountedSince(before.total, total);

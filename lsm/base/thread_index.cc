@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kNone = std::numeric_limits<size_t>::max();
 
-// Hands out the lowest free number.
+// Assigns the lowest free number.
 class Numbers {
  public:
   size_t Take() ABSL_LOCKS_EXCLUDED(mutex_) {
@@ -28,7 +28,7 @@ class Numbers {
     MutexLock lock(&mutex_);
     try {
       free_.push(number);
-    } catch (const std::bad_alloc&) {  // at a thread's end: better one number lost
+    } catch (const std::bad_alloc&) {  // at the end of a thread: loses one number
     }
   }
 
@@ -40,7 +40,7 @@ class Numbers {
 
 // Never destroyed: threads may end after main has returned.
 Numbers& AllNumbers() {
-  // Not on the heap: what counts must not fail.
+  // Not on the heap, so that counting cannot fail.
   alignas(Numbers) static char storage[sizeof(Numbers)];
   static Numbers& numbers = *new (storage) Numbers;
   return numbers;
@@ -51,8 +51,8 @@ constinit thread_local size_t this_thread_number = kNone;
 
 struct ReturnAtThreadEnd {
   ~ReturnAtThreadEnd() {
-    // What counts in a later destructor of this thread takes another number, which is then never
-    // returned: better one number lost than two threads with the same.
+    // If a later destructor of this thread counts, it takes another number, which is never
+    // returned: losing a number is better than two threads with the same one.
     AllNumbers().Return(this_thread_number);
     this_thread_number = kNone;
   }

@@ -1,7 +1,5 @@
-// A small number for each running thread, from 0, used again once its thread has ended.
-//
-// What is striped by it (counters) is written by one thread alone, so that threads on different
-// cores never write to the same cache line.
+// A small number for each running thread, from 0, reused after its thread has ended.  Counters have
+// a stripe for each number, so that threads on different cores never write to the same cache line.
 #ifndef TRELLIS_LSM_BASE_THREAD_INDEX_H_
 #define TRELLIS_LSM_BASE_THREAD_INDEX_H_
 
@@ -11,7 +9,7 @@
 
 namespace lsm::inline TRELLIS_ABI {
 
-// The calling thread's; constant for its life.
+// The number of the calling thread, constant for its life.
 size_t ThreadIndex();
 
 }  // namespace lsm

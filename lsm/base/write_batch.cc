@@ -11,7 +11,7 @@
 namespace lsm::inline TRELLIS_ABI {
 namespace {
 
-// Of a kind, a key's length and a value's length, at most.
+// Largest encoding of a kind, a key length and a value length.
 constexpr size_t kEntryFramingBytesMax = 1 + 2 * size_t{kVarint32BytesMax};
 
 absl::Status TooLong(std::string_view what, size_t size_bytes, size_t size_bytes_max) {
@@ -53,7 +53,8 @@ void WriteBatch::Add(EntryKind kind, std::string_view key, std::string_view valu
   const size_t size_before = bytes_.size();
   status_ = CatchOutOfMemory([&]() -> absl::Status {
     LSM_RETURN_IF_ERROR(CheckRoomFor(key, value));
-    // At once, so that the batch of a single put takes one allocation; else by doubling.
+    // Reserves exactly for the first entry, so that the batch of a single put takes one allocation;
+    // doubles afterwards.
     const size_t needed_bytes = bytes_.size() + kEntryFramingBytesMax + key.size() + value.size();
     if (needed_bytes > bytes_.capacity())
       bytes_.reserve(std::max(needed_bytes, 2 * bytes_.capacity()));
@@ -67,7 +68,7 @@ void WriteBatch::Add(EntryKind kind, std::string_view key, std::string_view valu
     bytes_.append(value);
     return absl::OkStatus();
   });
-  if (!status_.ok()) return bytes_.resize(size_before);  // half an entry, perhaps
+  if (!status_.ok()) return bytes_.resize(size_before);  // removes a partial entry
   user_bytes_ += key.size() + value.size();
   has_puts_ |= kind == EntryKind::kPut;
   EncodedBatch::SetCount(&bytes_, count() + 1);
@@ -82,7 +83,7 @@ void WriteBatch::Append(const WriteBatch& other) {
   status_ = CatchOutOfMemory([&]() -> absl::Status {
     if (added_bytes > kBatchBytesMax - bytes_.size())
       return TooLong("a batch", bytes_.size() + added_bytes, kBatchBytesMax);
-    // Sound for `other` == *this too.
+    // Also correct if `other` is *this.
     bytes_.append(other.bytes_, EncodedBatch::kHeaderBytes, added_bytes);
     return absl::OkStatus();
   });

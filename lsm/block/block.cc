@@ -19,7 +19,7 @@ namespace lsm::inline TRELLIS_ABI {
 namespace {
 
 constexpr size_t kRestartBytes = sizeof(uint32_t);
-// Of no entry that there can be, for its kind is none.
+// The suffix of no valid entry, since its kind is invalid.
 constexpr uint64_t kDamagedSuffix = 0xff;
 
 class OwningBlockIterator final : public Iterator {
@@ -59,7 +59,8 @@ bool Block::Init(std::string_view bytes) {
   const uint32_t count = LoadFixed32(bytes.data() + body_bytes);
   if (count == 0 || count > body_bytes / kRestartBytes) return false;
   const auto restarts_offset = static_cast<uint32_t>(body_bytes - size_t{count} * kRestartBytes);
-  // From 0 upwards and within the entries, so that a search need not look again.
+  // Checks that restarts ascend from 0 and lie within the entries, so that a search need not check
+  // again.
   uint64_t least = 0;
   for (uint32_t i = 0; i < count; ++i) {
     const uint32_t offset = LoadFixed32(bytes.data() + restarts_offset + size_t{i} * kRestartBytes);
@@ -72,14 +73,14 @@ bool Block::Init(std::string_view bytes) {
   return true;
 }
 
-// An entry that is not after the key, and the walk before it.
+// An entry at or before the key, and the state of the walk there.
 struct Block::Start {
   uint32_t offset;
   KeyWalk walk;
 };
 
 std::optional<Block::Start> Block::StartAtRestart(std::string_view user_key) const {
-  // The last restart before all versions of the key (or the first one of all).
+  // The last restart before all versions of the key (or the first restart).
   uint32_t low = 0;
   uint32_t high = restart_count_ - 1;
   while (low < high) {
@@ -103,7 +104,7 @@ Block::Stretch Block::PrefetchStretch(std::string_view user_key, const Signposts
   const size_t below = CountHeadsBelow(signposts.heads, signposts.count, head);
   const Stretch stretch = {below, below == 0 ? 0 : signposts.offsets[below - 1],
                            below < signposts.count ? signposts.offsets[below] : restarts_offset_};
-  // The line of the end, too: a key that is a signpost's own stands there.
+  // Includes the cache line of the end: the entry of the signpost itself may be the one.
   const char* const end = bytes_.data() + stretch.end;
   for (const char* line = bytes_.data() + stretch.begin; line < end; line += 64)
     __builtin_prefetch(line);
@@ -123,7 +124,7 @@ std::optional<Block::Stretch> Block::StretchFor(std::string_view user_key,
   const size_t prefix_bytes = signposts.prefix_bytes;
   if (signposts.count == 0 || user_key.size() < prefix_bytes) return std::nullopt;
   const Stretch stretch = PrefetchStretch(user_key, signposts);
-  // The first entry of all has its key whole, prefix included.
+  // The first entry has its whole key, including the prefix.
   BlockEntry first;
   if (!ReadBlockEntry(bytes_.data(), limit(), &first) || first.key_tail.size() < prefix_bytes ||
       SharedPrefixBytes(user_key, first.key_tail.substr(0, prefix_bytes)) < prefix_bytes) {
@@ -138,8 +139,8 @@ std::optional<Block::Start> Block::StartAtSignpost(std::string_view user_key,
   if (!stretch) return std::nullopt;
   const size_t below = stretch->below;
   if (below == 0) return Start{0, KeyWalk(user_key)};
-  // The heads differ, so they say in which byte the keys do, unless that is padding behind the end
-  // of the entry's key.
+  // The heads differ, so they tell in which byte the keys differ, unless that is padding after the
+  // end of the entry's key.
   const size_t prefix_bytes = signposts.prefix_bytes;
   const uint64_t signpost_head = signposts.heads[below - 1];
   const int matched_bits = std::countl_zero(KeyHead(user_key, prefix_bytes) ^ signpost_head) & ~7;
@@ -189,7 +190,7 @@ std::optional<Block::Landing> Block::LandAt(std::string_view user_key,
     if (!ReadBlockEntry(at, limit(), &landing.entry)) return std::nullopt;
     const KeyWalk::Order order = walk.Advance(landing.entry);
     if (order == KeyWalk::Order::kBefore) continue;
-    // What it shares with an entry before the key, it shares with the key.
+    // Bytes that it shares with an entry before the key, it shares with the key.
     if (order == KeyWalk::Order::kDamaged || landing.entry.shared > walk.matched())
       return std::nullopt;
     landing.offset = static_cast<uint32_t>(at - bytes_.data());
@@ -218,7 +219,7 @@ Block::Answer Block::Find(const LookupKey& key, const Signposts& signposts, Hit*
 
   const uint64_t sought_suffix = SuffixOf(key.internal_key());
   uint64_t suffix = 0;
-  bool suffix_known = false;  // that of the last entry of this user key
+  bool suffix_known = false;  // suffix of the last entry of this user key
   BlockEntry entry;
   for (const char* at = bytes_.data() + start->offset; at < limit(); at = entry.end()) {
     if (!ReadBlockEntry(at, limit(), &entry)) return Answer::kDamaged;
@@ -235,7 +236,8 @@ Block::Answer Block::Find(const LookupKey& key, const Signposts& signposts, Hit*
     if (entry.key_tail.size() >= kInternalKeySuffixBytes) [[likely]] {
       suffix = SuffixOf(entry.key_tail);
     } else if (suffix_known) {
-      // Of versions of one key, the later one's suffix begins like that of the one before.
+      // Of two versions of a key, the later entry shares the beginning of its suffix with the one
+      // before.
       char bytes[kInternalKeySuffixBytes];
       StoreFixed64(bytes, suffix);
       entry.key_tail.copy(bytes + sizeof(bytes) - entry.key_tail.size(), entry.key_tail.size());
@@ -272,8 +274,7 @@ void BlockBuilder::Add(std::string_view key, std::string_view value) {
   } else {
     shared = SharedPrefixBytes(last_key_, key);
   }
-  // At once, and with room for the restarts: a string that grows takes a large value's memory
-  // twice.
+  // Reserves once, with room for the restarts: a growing string would hold a large value twice.
   const size_t needed_bytes =
       size_bytes_estimate() + 3 * kVarint32BytesMax + key.size() + value.size();
   if (needed_bytes > bytes_.capacity())

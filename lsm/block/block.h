@@ -1,12 +1,12 @@
-// One data or index block, uncompressed: sorted entries with prefix compression.
+// A data or index block, uncompressed: sorted entries with prefix compression.
 //
 //   entry    = varint32 shared | varint32 unshared | varint32 value length | key[shared..] | value
 //   block    = entry* | fixed32 restart offset * r | fixed32 r
 //
 // At a restart offset `shared` is 0.  A seek is a binary search over the restarts, then a walk.
 //
-// The bytes are not trusted: every length is checked where it is used, and a block that does not
-// hold what it says makes Init fail, or the iterator stop with DataLoss.
+// The bytes are not trusted.  Every length is checked before use.  In a malformed block Init fails,
+// or the iterator stops with DataLoss.
 #ifndef TRELLIS_LSM_BLOCK_BLOCK_H_
 #define TRELLIS_LSM_BLOCK_BLOCK_H_
 
@@ -28,15 +28,15 @@
 
 namespace lsm::inline TRELLIS_ABI {
 
-// A view; the bytes must outlive it.
+// A view of a block, whose bytes must outlive it.
 class Block {
  public:
   Block() = default;
 
-  // False if the restart array cannot be.
+  // False if the restart array is impossible.
   bool Init(std::string_view bytes);
 
-  // The block in a copy of its bytes, which is made there.
+  // Copies the bytes to `to`, and returns the block there.
   Block CopiedTo(char* to) const {
     bytes_.copy(to, bytes_.size());
     Block copy = *this;
@@ -46,95 +46,94 @@ class Block {
 
   uint32_t restart_count() const { return restart_count_; }
   std::string_view bytes() const { return bytes_; }
-  // Where the entries end.
+  // End of the entries.
   uint32_t entries_bytes() const { return restarts_offset_; }
-  // REQUIRES: i < restart_count().  From 0, ascending, and within the entries.
+  // They ascend from 0, within the entries.  REQUIRES: i < restart_count().
   uint32_t restart_offset(uint32_t i) const {
     assert(i < restart_count_);
     return LoadFixed32(bytes_.data() + restarts_offset_ + size_t{i} * sizeof(uint32_t));
   }
 
-  // How many entries there are, and the bytes of their keys, each written out in full.  Makes no
-  // copy, and believes what the entries say of themselves: up to the first that cannot be read.
+  // Number of entries, and total size of their keys, written in full.  Makes no copies, and relies
+  // on the entries' own lengths, up to the first unreadable entry.
   struct Extent {
     uint64_t entries = 0;
     uint64_t key_bytes = 0;
   };
   Extent Measure() const;
 
-  // The last one at or before an entry's offset.
+  // The last restart at or before the offset of an entry.
   uint32_t RestartBefore(uint32_t offset) const;
 
-  // The point lookup in a data block, whose keys are internal ones: the first entry at or after
-  // `key`.
+  // A point lookup in a data block, with internal keys: finds the first entry at or after `key`.
   enum class Answer : uint8_t {
-    kFound,       // that entry is of the same user key: `value` and `suffix` are set
-    kAbsent,      // that entry is of another user key
+    kFound,       // the entry has the same user key: `value` and `suffix` are set
+    kAbsent,      // the entry has another user key
     kPastTheEnd,  // there is no such entry in this block
     kDamaged,
   };
   struct Hit {
     std::string_view value;  // in the block's bytes
     uint64_t suffix = 0;     // sequence and kind
-    // Whatever the answer (but kDamaged): the block has a version that is newer than what the
-    // lookup may see.
+    // Set for any answer except kDamaged: the block has a version of the key that is too new for
+    // the lookup.
     bool skipped_newer = false;
   };
   Answer Find(const LookupKey& key, Hit* hit) const { return Find(key, Signposts(), hit); }
-  // The same with the help of signposts that were made of this block.
+  // As above, using signposts made from this block.
   Answer Find(const LookupKey& key, const Signposts& signposts, Hit* hit) const;
 
-  // Begins to load what a seek for the key reads, if it begins at a signpost.
+  // Starts loading what a seek for the key reads, if it can begin at a signpost.
   void PrefetchSeek(std::string_view user_key, const Signposts& signposts) const;
 
-  // The first entry at or after a user key, for a caller that goes on from there.  What its key
-  // shares with the one before are the first bytes of the user key.  Nothing if it cannot be found
-  // from signposts.
+  // The first entry at or after a user key, for a caller that continues from there.  The bytes that
+  // its key shares with the entry before are the first bytes of the user key. nullopt if signposts
+  // cannot find it.
   struct Landing {
     uint32_t offset;
     BlockEntry entry;
   };
   std::optional<Landing> LandAt(std::string_view user_key, const Signposts& signposts) const;
 
-  // Entries with their keys as they are; compares as internal keys if `internal_keys`, else by
-  // bytes.  `context` (file and offset) stands in the message of an error.
+  // Iterates over the entries with their keys as stored.  Compares them as internal keys if
+  // `internal_keys`, otherwise by bytes.  `context` (file and offset) is part of error messages.
   std::unique_ptr<Iterator> NewIterator(bool internal_keys, std::string context) const;
 
  private:
-  // Where a walk to the key may begin: nothing if that cannot be told from signposts, or if the
-  // block is damaged.
+  // Where a walk to the key may begin; nullopt if signposts cannot tell, or if the block is
+  // damaged.
   struct Start;
-  // The entries between two signposts among which the first one at or after a key is to be found,
-  // or which stand right before it.
+  // The entries between two signposts.  The first entry at or after a key is among them, or right
+  // after them.
   struct Stretch {
-    size_t below;         // so many signposts are before the key
+    size_t below;         // number of signposts before the key
     uint32_t begin, end;  // offsets
   };
-  // Begins to load it; nothing if that cannot be told, for want of signposts or because the key
-  // does not begin as all keys of the block do.
+  // Finds the stretch and starts loading it. nullopt if there are no signposts, or if the key does
+  // not begin with the common prefix of the block.
   std::optional<Stretch> StretchFor(std::string_view user_key, const Signposts& signposts) const;
-  // REQUIRES: there are signposts, and the key is not shorter than their prefix.
+  // REQUIRES: there are signposts, and the key is at least as long as their prefix.
   Stretch PrefetchStretch(std::string_view user_key, const Signposts& signposts) const;
   std::optional<Start> StartAtSignpost(std::string_view user_key, const Signposts& signposts) const;
   std::optional<Start> StartAtRestart(std::string_view user_key) const;
-  const char* limit() const { return bytes_.data() + restarts_offset_; }  // of the entries
-  // The suffix of the entry there, some of which is shared with the entry before.
+  const char* limit() const { return bytes_.data() + restarts_offset_; }  // end of the entries
+  // The suffix of the entry there, which shares some of it with the entry before.
   uint64_t SharedSuffix(uint32_t offset) const;
 
   std::string_view bytes_;        // all of it
-  uint32_t restarts_offset_ = 0;  // where the restart array begins
+  uint32_t restarts_offset_ = 0;  // start of the restart array
   uint32_t restart_count_ = 0;
 };
 
-// Makes one.  Grammar: (Add+ Finish Reset)*.
+// Builds a block: (Add+ Finish Reset)*.
 class BlockBuilder {
  public:
   explicit BlockBuilder(int restart_interval);
 
-  // REQUIRES: after all keys added since the last Finish.
+  // REQUIRES: the key is after all keys added since the last Finish.
   void Add(std::string_view key, std::string_view value);
 
-  // The block's bytes, good until the next call.
+  // The block's bytes, valid until the next call.
   std::string_view Finish();
   void Reset();
 

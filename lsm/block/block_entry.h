@@ -1,4 +1,4 @@
-// Reads the numbers before an entry's key.  Only for lsm/block/block*.
+// Decodes the header of an entry.  Only for lsm/block/block*.
 #ifndef TRELLIS_LSM_BLOCK_BLOCK_ENTRY_H_
 #define TRELLIS_LSM_BLOCK_BLOCK_ENTRY_H_
 
@@ -11,26 +11,26 @@
 namespace lsm::inline TRELLIS_ABI {
 
 struct BlockEntry {
-  uint32_t shared = 0;        // bytes of the key before it that its own begins with
+  uint32_t shared = 0;        // bytes in common with the key before
   std::string_view key_tail;  // the rest of its key
   std::string_view value;
 
   const char* end() const { return value.data() + value.size(); }
 };
 
-// The three lengths before an entry's key.
+// The three lengths at the start of an entry.
 struct EntryLengths {
   uint32_t shared = 0;
   uint32_t tail_bytes = 0;
   uint32_t value_bytes = 0;
 };
 
-// Reads them where one is of more than a byte; returns what is behind them, or nullptr.  Apart, so
-// that what is read below stays in registers.
+// Reads them if one takes more than a byte.  Returns the position after them, or nullptr.  A
+// separate function, so that ReadBlockEntry keeps its values in registers.
 const char* ReadLongLengths(const char* from, const char* limit, EntryLengths* lengths);
 
-// Reads the entry at `from`; false if it reaches beyond `limit`.  Says nothing about whether
-// `shared` can be.
+// Reads the entry at `from`; false if it extends beyond `limit`.  Does not check whether `shared`
+// is possible.
 inline bool ReadBlockEntry(const char* from, const char* limit, BlockEntry* entry) {
   if (limit - from < 3) return false;
   uint32_t shared = static_cast<uint8_t>(from[0]);

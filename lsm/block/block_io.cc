@@ -16,13 +16,13 @@ namespace lsm::inline TRELLIS_ABI {
 namespace {
 
 constexpr std::align_val_t kBufferAlignment{64};
-// An LZ4 block can say no more than this many bytes with one.
+// Largest compression ratio of LZ4.
 constexpr uint64_t kLz4RatioMax = 255;
 
-// Room for the compressed block: no more than is worth it, so that LZ4 gives up early.
+// Room for the compressed block.  A larger result is not worth storing, so LZ4 gives up early.
 size_t CompressedBytesMax(std::string_view block) { return block.size() - block.size() / 8; }
 
-// Writes varint32 size and LZ4 block to `out`, which has that room; 0 if it does not suffice.
+// Writes varint32 size and LZ4 block to `out`, which has that room; returns 0 if it is not enough.
 size_t Compress(std::string_view block, char* out) {
   if (block.size() > LZ4_MAX_INPUT_SIZE) return 0;
   const size_t room_bytes = CompressedBytesMax(block);
@@ -44,8 +44,8 @@ std::string TrailerOf(std::string_view stored, Compression compression, uint64_t
   return trailer;
 }
 
-// Holds as little memory as it can: none for a copy, and of the room for the compressed block only
-// what is written to; that goes back to the system at once.
+// Uses as little memory as possible: none for a copy, and only the written part of the room for the
+// compressed block, which returns to the system at once.
 absl::StatusOr<BlockHandle> WriteLargeBlock(AppendFile* file, uint64_t file_id,
                                             std::string_view block, Compression compression) {
   BlockBuffer room;
@@ -147,16 +147,16 @@ absl::StatusOr<std::string_view> ExpandLz4(std::string_view stored, uint64_t off
 
 namespace {
 
-// Larger than any block of ordinary data, whose reads must cost no call more.
+// Larger than any block of ordinary data, for which a further system call would be too expensive.
 constexpr uint64_t kAskedForHolesBytesMin = uint64_t{2} << 20;
 
-// Of the block and its trailer.
+// Size of the block with its trailer.
 absl::StatusOr<size_t> BytesToRead(const ReadFile& file, BlockHandle handle) {
   if (handle.stored_bytes > std::numeric_limits<size_t>::max() - kBlockTrailerBytes) {
     return DamageAt(file.path(), handle.offset, "a block is larger than can be");
   }
   const uint64_t bytes = handle.stored_bytes + kBlockTrailerBytes;
-  // A block that a sparse file does not store at all costs neither memory nor time.
+  // A block in a hole of a sparse file costs neither memory nor time.
   if (bytes > kAskedForHolesBytesMin) {
     LSM_ASSIGN_OR_RETURN(const uint64_t data, file.NextData(handle.offset));
     if (data >= handle.offset && data - handle.offset >= bytes)

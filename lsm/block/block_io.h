@@ -1,5 +1,5 @@
-// Blocks to and from files: compression, trailer, checksum.  The only place that reads or writes a
-// trailer.
+// Reads and writes blocks of files: compression, trailer, checksum.  No other code reads or writes
+// a trailer.
 #ifndef TRELLIS_LSM_BLOCK_BLOCK_IO_H_
 #define TRELLIS_LSM_BLOCK_BLOCK_IO_H_
 
@@ -21,13 +21,13 @@
 
 namespace lsm::inline TRELLIS_ABI {
 
-// Appends the block to `file`, compressed if asked for and if that saves at least an eighth.
+// Appends the block to `file`.  Compresses it if requested and if that saves at least an eighth.
 // `scratch` is reused memory.
 absl::StatusOr<BlockHandle> WriteBlock(AppendFile* file, uint64_t file_id, std::string_view block,
                                        Compression compression, std::string* scratch);
 
-// Bytes of one block on the heap, 64-byte aligned; for as long as they are worked on.  What stays
-// is copied to where it stays (block_memory.h).
+// Bytes of a block on the heap, 64-byte aligned, for temporary use.  Bytes that stay are copied to
+// BlockMemory (block_memory.h).
 class BlockBuffer {
  public:
   BlockBuffer() = default;
@@ -46,14 +46,14 @@ class BlockBuffer {
   size_t size_bytes_ = 0;
 };
 
-// Room for the bytes of one block, for as long as they are worked on, 64-byte aligned: memory that
-// was lent if they fit, which spares an allocation, otherwise the heap.
+// Temporary memory for the bytes of one block, 64-byte aligned.  Uses borrowed memory if that is
+// large enough, which saves an allocation; otherwise the heap.
 class BlockRoom {
  public:
   BlockRoom() = default;
   explicit BlockRoom(std::span<char> lent) : lent_(lent) {}  // 64-byte aligned
 
-  // What it gave before is gone.
+  // Invalidates the memory returned before.
   char* Give(size_t size_bytes) {
     if (size_bytes <= lent_.size()) return lent_.data();
     heap_ = BlockBuffer(size_bytes);
@@ -65,14 +65,14 @@ class BlockRoom {
   BlockBuffer heap_;
 };
 
-// For a block that is read, and for what it expands to: of the stack, which serves nearly all data
-// blocks.  (The C library takes 0.3 us for both from the heap, where they are aligned and larger
-// than what each thread keeps of its own.)
+// Memory on the stack for reading and for expanding a block; enough for nearly all data blocks.
+// (The heap takes 0.3 µs for both, since they are aligned and too large for the C library's thread
+// caches.)
 struct BlockRooms {
-  // AddressSanitizer watches the ends of what comes from the heap.
+  // AddressSanitizer checks the bounds of heap memory only.
   static constexpr size_t kLentBytes = kHasAddressSanitizer ? 0 : 8192;
 
-  BlockRooms() {}  // and clears nothing
+  BlockRooms() {}  // clears nothing
   BlockRooms(const BlockRooms&) = delete;
   BlockRooms& operator=(const BlockRooms&) = delete;
 
@@ -81,35 +81,35 @@ struct BlockRooms {
   BlockRoom stored{stored_bytes}, expanded{expanded_bytes};
 };
 
-// Checks `stored_with_trailer`, which was read at `handle`.  DataLoss naming file and offset.
+// Checks `stored_with_trailer`, which was read at `handle`.  DataLoss with file and offset.
 // Returns the compression.
 absl::StatusOr<Compression> VerifyBlock(std::string_view stored_with_trailer, BlockHandle handle,
                                         uint64_t file_id, std::string_view file);
 
-// The block's bytes, verified and expanded: a part of `stored_with_trailer`, or if it was
-// compressed in `expanded`, which is left alone otherwise.
+// Verifies and expands a block.  The result is a part of `stored_with_trailer`; or of `expanded`,
+// if the block was compressed.
 absl::StatusOr<std::string_view> OpenStored(std::string_view stored_with_trailer,
                                             BlockHandle handle, uint64_t file_id,
                                             std::string_view file, BlockRoom* expanded);
 
-// Reads with one ReadAt, verifies and expands; the bytes are in `rooms`.  What is read is as long
-// as the handle says, which the caller has held against the file's size; what is expanded is never
-// more than kBlockBytesMax, nor more than 255 times what is stored.
+// Reads with one ReadAt, verifies and expands; the bytes are in `rooms`.  Reads as many bytes as
+// the handle says, which the caller has checked against the file's size.  The result is never
+// larger than kBlockBytesMax, nor than 255 times the stored size.
 absl::StatusOr<std::string_view> ReadBlock(const ReadFile& file, uint64_t file_id,
                                            BlockHandle handle, BlockRooms* rooms);
 
-// The same for filter, index and properties, which are never compressed: DataLoss if they are.  So
-// it is, and nothing is read, if the block is larger than `bytes_max`.
+// As above for filter, index and properties.  DataLoss if the block is compressed, or larger than
+// `bytes_max` (then nothing is read).
 absl::StatusOr<BlockBuffer> ReadPlainBlock(const ReadFile& file, uint64_t file_id,
                                            BlockHandle handle, uint64_t bytes_max);
 
-// The second half of it: the block's bytes, of what stands at `handle` with its trailer.
+// The second step: verifies the bytes with trailer that were read at `handle`.
 absl::StatusOr<std::string_view> OpenPlainBlock(std::string_view stored_with_trailer,
                                                 BlockHandle handle, uint64_t file_id,
                                                 std::string_view file);
 
-// Expands the stored bytes of a block that was verified to be LZ4 and to lie at `offset`; into
-// `room`, which is left alone if they say a size that cannot be.
+// Expands a verified LZ4 block at `offset` into `room`.  Leaves `room` unused if the block claims
+// an impossible size.
 absl::StatusOr<std::string_view> ExpandLz4(std::string_view stored, uint64_t offset,
                                            std::string_view file, BlockRoom* room);
 

@@ -52,19 +52,19 @@ void BlockIterator::GoToRestart(uint32_t restart) {
 bool BlockIterator::InOrder(uint32_t shared, std::string_view tail) {
   const size_t suffix_bytes = internal_keys_ ? kInternalKeySuffixBytes : 0;
   const size_t size_bytes = shared + tail.size();
-  // Mostly the byte behind the shared ones decides, if it is of the user key in both.
+  // Mostly the byte after the shared ones decides, if it belongs to the user key in both.
   if (shared + suffix_bytes < std::min(key_.size(), size_bytes)) {
     const auto before = static_cast<uint8_t>(key_.view()[shared]);
     const auto after = static_cast<uint8_t>(tail[0]);
     if (before != after) return before < after;
   }
-  // What both begin with does not count, but for as much as may be of a suffix: versions of a long
-  // key cost no more than those of a short one.
+  // Skips the common bytes, except for the length of a suffix.  So versions of a long key cost no
+  // more than those of a short one.
   const size_t skipped = shared - std::min<size_t>(shared, kInternalKeySuffixBytes);
   scratch_.assign(key_.view().substr(skipped, shared - skipped));
   scratch_.append(tail);
   const int order = Compare(key_.view().substr(skipped), scratch_);
-  // Index keys may be equal, internal keys never are.
+  // Index keys may be equal, internal keys may not.
   return internal_keys_ ? order < 0 : order <= 0;
 }
 
@@ -100,7 +100,7 @@ bool BlockIterator::ParseNext() {
     Fail("a key is too short for an internal key");
     return false;
   }
-  // Before the key is put together: with shared bytes, small blocks can hold many huge keys.
+  // Checked before the key is built: with shared bytes, small blocks can hold many huge keys.
   if (entry.shared + entry.key_tail.size() >
       (internal_keys_ ? kInternalKeyBytesMax : kKeyBytesMax)) {
     Fail("a key is longer than any can be");
@@ -166,7 +166,7 @@ bool BlockIterator::Land(std::string_view user_key) {
   if (!landing) return false;
   const BlockEntry& entry = landing->entry;
   const size_t key_bytes = size_t{entry.shared} + entry.key_tail.size();
-  // Of an entry that cannot be, the walk from its restart tells what is wrong.
+  // If the entry is impossible, the walk from its restart tells what is wrong.
   if (entry.key_tail.size() < kInternalKeySuffixBytes || key_bytes > kInternalKeyBytesMax ||
       (SuffixOf(entry.key_tail) & 0xff) > static_cast<uint8_t>(kEntryKindMax)) {
     return false;
@@ -186,7 +186,7 @@ bool BlockIterator::Land(std::string_view user_key) {
 void BlockIterator::Seek(std::string_view target) {
   problem_ = {};
   if (internal_keys_ && Land(UserKeyOf(target))) {
-    // Versions that are newer than the one sought.
+    // Skips versions that are too new.
     while (valid_ && Compare(key_, target) < 0) ParseNext();
     return;
   }
@@ -214,8 +214,7 @@ void BlockIterator::Next() {
 }
 
 void BlockIterator::Pass() {
-  // So that long keys do not take any amount of memory: then only the last ones of the run are
-  // kept.
+  // Bounds the memory for long keys: only the last ones of the run are kept.
   if (passed_keys_.size() + key_.size() > kPassedKeyBytesMax) ForgetPassed();
   passed_.push_back({current_, next_, passed_keys_.size(), value_});
   passed_keys_.append(key_.view());

@@ -13,20 +13,20 @@ namespace lsm::inline TRELLIS_ABI {
 namespace {
 
 constexpr size_t kPageBytes = 4096;
-constexpr size_t kPages = BlockMemory::kRegionBytes / kPageBytes;  // of a region
+constexpr size_t kPages = BlockMemory::kRegionBytes / kPageBytes;  // per region
 constexpr size_t kHugePagePages = kHugePageBytes / kPageBytes;
 constexpr size_t kHugePages = kPages / kHugePagePages;
-// No run is shorter, so at most one begins in so many pages.
+// Length of the shortest run, so at most one run begins in that many pages.
 constexpr size_t kRunPagesMin = 8;
-constexpr size_t kPieceBytesMax = kHugePageBytes;  // in a region
+constexpr size_t kPieceBytesMax = kHugePageBytes;  // largest piece within a region
 
-// Slots are what a span holds so and so many of, so that nothing is left over; and there are only
-// two sizes of spans, so that where one was there is room for another, whatever its class.
+// Slot sizes divide a span without remainder.  There are only two span sizes, so that a freed span
+// has room for another one of any class.
 constexpr size_t kSpanPages = 32;
 constexpr size_t kLargeSpanPages = 64;
 constexpr size_t kSlotBytesMin = 256;
 constexpr size_t kSlotBytesMax = size_t{32} << 10;
-// From here on a large span's slots, which are closer in size.
+// From this size on, slots come from large spans, which have finer steps.
 constexpr size_t kLargeSlotBytesMin = 4544;
 constexpr size_t kSlotsMax = kSpanPages * kPageBytes / kSlotBytesMin;
 static_assert(kLargeSpanPages * kPageBytes / kLargeSlotBytesMin <= kSlotsMax);
@@ -46,7 +46,7 @@ struct SizeClass {
 struct SizeClasses {
   std::array<SizeClass, BlockMemory::kClassesMax> all{};
   size_t count = 0;
-  // Of each size up to kSlotBytesMax, in units of the alignment and rounded up, the class.
+  // The size class for each size up to kSlotBytesMax, in units of the alignment, rounded up.
   std::array<uint8_t, kSlotBytesMax / BlockMemory::kAlignmentBytes + 1> of_units{};
 
   constexpr SizeClasses() {
@@ -82,19 +82,19 @@ static_assert(kSizeClasses.all[kSizeClasses.count - 1].slot_bytes == kSlotBytesM
 
 }  // namespace
 
-// What is known of a run; stands in its region.
+// Description of a run, stored in its region.
 struct BlockMemory::Run {
   uint16_t begin_page;
   uint16_t pages;
   uint16_t class_number;
-  // Of a span, and guarded by the lock of its class.
+  // Only for spans; guarded by the lock of the class.
   uint16_t slots;
   uint16_t used_slots;
-  Run* next;  // of the spans that have a free slot
+  Run* next;  // in a list of spans with a free slot
   Run* previous;
-  std::array<uint64_t, kSlotsMax / 64> free_slots;  // a bit for each
+  std::array<uint64_t, kSlotsMax / 64> free_slots;  // one bit per slot
 
-  // kQuarters: it is full.
+  // kQuarters: the span is full.
   size_t QuarterOf(size_t used) const { return used * kQuarters / slots; }
   size_t quarter() const { return QuarterOf(used_slots); }
   char* data() {
@@ -103,16 +103,16 @@ struct BlockMemory::Run {
   }
 };
 
-// The beginning of a region.  The lock of all pages guards it; but what is said of a run stays, and
-// may be read, as long as a piece of it is in use.
+// The beginning of a region.  Guarded by the lock of all pages.  Exception: the description of a
+// run does not change, and may be read, while a piece of it is in use.
 struct BlockMemory::Region {
   static constexpr size_t kWords = kPages / 64;
 
-  size_t number = 0;                                 // among the regions
-  size_t used_pages = 0;                             // by runs
-  std::array<uint16_t, kHugePages> used_pages_of{};  // of each huge page, those of this object too
+  size_t number = 0;                                 // index of the region
+  size_t used_pages = 0;                             // pages in runs
+  std::array<uint16_t, kHugePages> used_pages_of{};  // by huge page, this object included
   std::array<bool, kHugePages> is_resident{};
-  std::array<uint64_t, kWords> free_pages{};  // a bit for each
+  std::array<uint64_t, kWords> free_pages{};  // one bit per page
   std::array<uint16_t, kPages> run_of_page;
   std::array<Run, kPages / kRunPagesMin> runs;
 
@@ -128,7 +128,7 @@ struct BlockMemory::Region {
                              kPageBytes]];
   }
 
-  // The first page from `begin` on that is free, or that is not; kPages: there is none.
+  // The first page from `begin` on that is free, or that is not; kPages if there is none.
   size_t Next(size_t begin, bool free) const {
     for (size_t word = begin / 64; word < kWords; ++word) {
       uint64_t bits = free ? free_pages[word] : ~free_pages[word];
@@ -137,7 +137,7 @@ struct BlockMemory::Region {
     }
     return kPages;
   }
-  // The first of so many free pages in a row.  REQUIRES: there are.
+  // The first of that many consecutive free pages.  REQUIRES: they exist.
   size_t Find(size_t pages) const {
     for (size_t begin = Next(0, true);; begin = Next(begin, true)) {
       assert(begin < kPages);
@@ -169,7 +169,7 @@ constexpr size_t BlockMemory::Region::OwnPages() {
 }
 
 BlockMemory& BlockMemory::OfProcess() {
-  // Not from the heap, so that there is always one.
+  // Not on the heap, so that it always exists.
   alignas(BlockMemory) static char place[sizeof(BlockMemory)];
   static BlockMemory* const memory = new (place) BlockMemory(!kHasAddressSanitizer);
   return *memory;
@@ -189,7 +189,7 @@ size_t BlockMemory::TakenBytes(size_t size_bytes) {
 BlockMemory::Piece BlockMemory::Allocate(size_t size_bytes) {
   char* data = nullptr;
   if (!has_regions_) {
-    // From the heap.
+    // The piece is from the heap.
   } else if (size_bytes <= kSlotBytesMax) {
     data = AllocateSlot(kSizeClasses.Of(size_bytes));
   } else if (size_bytes <= kPieceBytesMax) {
@@ -281,7 +281,7 @@ void BlockMemory::Use(Spans* spans, Run* span, size_t slot, bool use) {
   assert((span->free_slots[slot / 64] >> (slot % 64) & 1) == (use ? 1 : 0));
   span->free_slots[slot / 64] ^= uint64_t{1} << (slot % 64);
   const size_t used_slots = span->used_slots + (use ? 1 : -1);
-  // A full one is in no list.
+  // A full span is in no list.
   const bool moves = span->QuarterOf(used_slots) != span->quarter();
   if (moves && span->used_slots < span->slots) Remove(spans, span);
   span->used_slots = static_cast<uint16_t>(used_slots);

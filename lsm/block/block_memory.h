@@ -1,29 +1,35 @@
-// Memory for what lookups touch at random and what stays for long: cached blocks and filters.
+// Memory for long-lived data that lookups access at random: cached blocks and filters.
 //
-// In ordinary pages of 4 KiB nearly every touch of a gigabyte of them first misses the processor's
-// address cache, which in a virtual machine costs as much as the miss of the data.  So they stand
-// close together in huge pages.
+// In ordinary pages of 4 KiB, nearly every access to a gigabyte of such data first misses the TLB.
+// In a virtual machine that costs as much as the cache miss of the data.  So the data is packed
+// into huge pages.
 //
-//   region   32 MiB of addresses, aligned; begins with what is to be known of its pages
-//     run    pages of 4 KiB in a row: one piece of more than 32 KiB (and up to 2 MiB),
-//            or a span, of 128 or 256 KiB: slots for pieces of one size class
+//   region   32 MiB of addresses, aligned; begins with a description of its pages
+//     run    consecutive pages of 4 KiB: one piece of more than 32 KiB (up to 2 MiB), or a span of
+//            128 or 256 KiB, which is divided into slots for pieces of one size class
 //
 // A piece of more than 2 MiB is an allocation of its own, in huge pages as far as it covers them.
-// Where there is no memory for a region, a piece comes from the heap.
+// Without memory for a region, a piece comes from the heap.
 //
-// Memory.  A piece takes TakenBytes(): if it has more than 32 KiB, less than a page on top of what
-// it was asked for.  Slots come in steps of 64 bytes up to 2.8 KiB, of 1/24 at most up to 9 KiB,
-// and of 1/7 at most up to 32 KiB; the smallest has 256 bytes.  What comes on top: of each size
-// class in use a span that is not full, 1/256 of a region, the rest of a huge page that is begun,
-// and holes between runs, which others fill.  Nothing moves: where the sizes of most pieces change
-// for good, and they go one here and one there, up to 60 % may stay until what is left between is
-// freed; while they come and go in the same sizes it is 1 % or 2 %.  Memory is taken from the
-// system by the huge page, as it comes into use, and given back so when nothing is left in one.  Of
-// empty ones are kept, for what comes next, one huge page and one region, of which only the first
-// huge page is there.
+// Memory taken by a piece (TakenBytes()):
 //
-// Thread-safe.  A piece of up to 32 KiB takes the lock of its class; the one lock of all pages is
-// taken for a run.
+//   up to 2.8 KiB    rounded up to steps of 64 bytes; at least 256 bytes
+//   up to 9 KiB      at most 1/24 more than requested
+//   up to 32 KiB     at most 1/7 more
+//   larger           less than a page more
+//
+// In addition: for each size class in use, a span that is not full (1/256 of a region); the rest of
+// the last huge page; and holes between runs, which later runs fill.  Pieces never move.  While
+// pieces come and go in the same sizes, this is 1 % or 2 %.  If the sizes of most pieces change
+// permanently, and the old ones are freed here and there, up to 60 % may remain until the rest is
+// freed.
+//
+// Memory comes from the system by the huge page, when it is first used.  It returns to the system
+// when the huge page is empty.  One empty huge page, and one empty region (with only its first huge
+// page), are kept for later use.
+//
+// Thread-safe.  A piece of up to 32 KiB takes the lock of its class.  Creating or freeing a run
+// takes the one lock of all pages.
 #ifndef TRELLIS_LSM_BLOCK_BLOCK_MEMORY_H_
 #define TRELLIS_LSM_BLOCK_BLOCK_MEMORY_H_
 
@@ -47,37 +53,35 @@ class BlockMemory {
   static constexpr size_t kClassesMax = 128;
 
   enum class Origin : uint8_t { kRegion, kLarge, kHeap };
-  // Must be given back to where it is from.
+  // A piece of memory, to be freed in the BlockMemory that it came from.
   struct Piece {
     char* data = nullptr;
     Origin origin = Origin::kHeap;
   };
 
-  // Without regions, each piece is from the heap.
+  // Without regions, every piece comes from the heap.
   explicit BlockMemory(bool has_regions = true) : has_regions_(has_regions) {}
   ~BlockMemory();  // REQUIRES: every piece was freed
   BlockMemory(const BlockMemory&) = delete;
   BlockMemory& operator=(const BlockMemory&) = delete;
 
-  // The one of all stores of this process; never destroyed.  It has no regions under
-  // AddressSanitizer, which then finds what is done behind a piece's end or after its time, and
-  // pieces that are lost.
+  // The instance for all stores of this process; never destroyed.  Under AddressSanitizer it has no
+  // regions, so that errors are found: accesses beyond a piece or after it was freed, and leaks.
   static BlockMemory& OfProcess();
 
-  // Aligned to kAlignmentBytes; uninitialized.  std::bad_alloc if there is no memory.
+  // Aligned to kAlignmentBytes; uninitialized.  Throws std::bad_alloc without memory.
   Piece Allocate(size_t size_bytes);
-  // One that is from the heap: for what soon goes again, for which a span would be begun and ended.
+  // From the heap, for a short-lived piece, which is not worth starting a span for.
   static Piece AllocateOnHeap(size_t size_bytes);
-  // Needs no memory.  Nothing is done with a null piece.
+  // Needs no memory.  Ignores a null piece.
   void Free(Piece piece) noexcept;
 
-  // What a piece of so many bytes takes, wherever it is from.
+  // Memory that a piece of that size takes, from any source.
   static size_t TakenBytes(size_t size_bytes);
 
-  // --- figures ---
-  // The pages of runs.
+  // --- figures --- Bytes of pages in runs.
   size_t run_bytes() const;
-  // Huge pages that were used and not given back.
+  // Bytes of huge pages that were used and not returned.
   size_t resident_bytes() const;
   size_t region_count() const;
 
@@ -85,8 +89,8 @@ class BlockMemory {
   struct Run;
   struct Region;
 
-  // The spans of a class that have a free slot, by the quarter of their slots that is used.  The
-  // fullest are filled up first, so that the others become empty.
+  // The spans of a class that have a free slot, by the quarter of their slots in use.  Fuller spans
+  // are used first, so that the others become empty.
   static constexpr size_t kQuarters = 4;
   struct alignas(64) Spans {
     Mutex mutex;
@@ -95,14 +99,14 @@ class BlockMemory {
   static void Push(Spans* spans, Run* span) ABSL_EXCLUSIVE_LOCKS_REQUIRED(spans->mutex);
   static void Remove(Spans* spans, Run* span) ABSL_EXCLUSIVE_LOCKS_REQUIRED(spans->mutex);
 
-  // Takes the slot, or gives it back.
+  // Takes or frees the slot.
   static void Use(Spans* spans, Run* span, size_t slot, bool use)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(spans->mutex);
 
   // Null if there is no region for it.
   char* AllocateSlot(size_t class_number);
   void FreeSlot(Run* span, char* slot) noexcept;
-  // One whose pieces are of that class, or one piece (kNoClass).  Null as above.
+  // A run for slots of that class, or for one piece (kNoClass).  Null as above.
   static constexpr uint16_t kNoClass = UINT16_MAX;
   Run* AllocateRun(size_t pages, uint16_t class_number) ABSL_LOCKS_EXCLUDED(pages_mutex_);
   void FreeRun(Run* run) noexcept ABSL_LOCKS_EXCLUDED(pages_mutex_);
@@ -110,28 +114,28 @@ class BlockMemory {
   Region* RegionWith(size_t pages) ABSL_EXCLUSIVE_LOCKS_REQUIRED(pages_mutex_);
   Region* AddRegion() ABSL_EXCLUSIVE_LOCKS_REQUIRED(pages_mutex_);
   void RemoveRegion(Region* region) ABSL_EXCLUSIVE_LOCKS_REQUIRED(pages_mutex_);
-  // Keeps the page, and gives back the one that was kept.
+  // Keeps this huge page, and returns the one that was kept before.
   void KeepEmpty(Region* region, size_t huge_page) ABSL_EXCLUSIVE_LOCKS_REQUIRED(pages_mutex_);
 
   const bool has_regions_;
   std::array<Spans, kClassesMax> spans_;
 
-  mutable Mutex pages_mutex_;  // may be taken with the lock of a class held
+  mutable Mutex pages_mutex_;  // may be taken while the lock of a class is held
   struct RegionEntry {
     Region* region;
-    size_t free_pages_in_row;  // the longest
+    size_t free_pages_in_row;  // longest row of free pages
   };
-  // Together, so that a search reads little.
+  // Contiguous, so that a search reads little.
   std::vector<RegionEntry> regions_ ABSL_GUARDED_BY(pages_mutex_);
   Region* empty_region_ ABSL_GUARDED_BY(pages_mutex_) = nullptr;  // the one that is kept
-  // The huge page that is kept, in this region.
+  // The region of the huge page that is kept.
   Region* kept_in_ ABSL_GUARDED_BY(pages_mutex_) = nullptr;
   size_t kept_huge_page_ ABSL_GUARDED_BY(pages_mutex_) = 0;
   size_t run_pages_ ABSL_GUARDED_BY(pages_mutex_) = 0;
   size_t resident_huge_pages_ ABSL_GUARDED_BY(pages_mutex_) = 0;
 };
 
-// Bytes in a piece of the process's memory.
+// Bytes in a piece of BlockMemory::OfProcess().
 class BlockBytes {
  public:
   BlockBytes() = default;

@@ -39,10 +39,10 @@ FilterPart OpenFilter(const absl::StatusOr<std::string_view>& bytes, bool knows_
       part.presence = FilterPresence::kUnknown;
       break;
     case bloom::FilterState::kUsable:
-      // There are keys, so the filter of none, which denies all, is not theirs.
+      // The table has keys, so this is not its filter: the empty filter denies all keys.
       if (filter.size_bits() == 0) {
         part.status = damage("it is empty, and the table is not");
-        return part;  // its reader stays the one that says "maybe"
+        return part;  // its reader stays the one that answers "maybe"
       }
       part.presence = knows_seed ? FilterPresence::kUsable : FilterPresence::kUnknown;
       if (!knows_seed) return part;

@@ -1,4 +1,4 @@
-// A filter in memory, of a table or of one of its partitions, and whether it can be asked.
+// A filter in memory, of a table or of one of its partitions, and whether it can be queried.
 #ifndef TRELLIS_LSM_BLOCK_FILTER_PART_H_
 #define TRELLIS_LSM_BLOCK_FILTER_PART_H_
 
@@ -18,19 +18,18 @@ enum class FilterPresence : uint8_t { kUsable, kAbsent, kDamaged, kUnknown };
 const char* NameOf(FilterPresence presence);
 
 struct FilterPart {
-  bloom::FilterReader filter;  // says "maybe" unless `presence` is kUsable
+  bloom::FilterReader filter;  // answers "maybe" unless `presence` is kUsable
   FilterPresence presence = FilterPresence::kAbsent;
-  // This stands for all the filter partitions of a table, and says "maybe".
+  // Stands for all filter partitions of a table, and answers "maybe".
   bool in_partitions = false;
   BlockBytes bytes;
-  // Why it is kDamaged: DataLoss with its offset, or the error with which it could not be read.  OK
-  // otherwise.
+  // Why it is kDamaged: DataLoss with its offset, or the error of reading it.  OK otherwise.
   absl::Status status;
 };
 
-// What was read of a filter block at `offset` of the file.  Never fails: whatever keeps a filter
-// from being read, a table's answers do not need it, and that it is missed shows in `presence`.
-// `knows_seed`: whether digests for it can be made; else it is kUnknown.
+// Opens a filter from the result of reading its block at `offset`.  Never fails: a table's answers
+// do not need the filter, and `presence` shows that it is missing.  `knows_seed`: whether digests
+// for it can be computed; if not, it is kUnknown.
 FilterPart OpenFilter(const absl::StatusOr<std::string_view>& bytes, bool knows_seed,
                       std::string_view path, uint64_t offset);
 

@@ -24,7 +24,7 @@ void AppendHandle(std::string* out, BlockHandle handle) {
   AppendFixed64(out, handle.stored_bytes);
 }
 
-// Whether the block with its trailer begins at or after `begin` and ends exactly at `end`.
+// Whether block and trailer begin at or after `begin` and end exactly at `end`.
 bool EndsAt(BlockHandle handle, uint64_t begin, uint64_t end) {
   return handle.offset >= begin && handle.offset <= end &&
          end - handle.offset >= kBlockTrailerBytes &&
@@ -77,8 +77,8 @@ absl::StatusOr<Footer> Footer::Decode(std::string_view bytes, uint64_t file_byte
   TakeFixed32(&rest, &checksum_kind);
   TakeFixed64(&rest, &footer.index_partitions);
   TakeFixed64(&rest, &checksum);
-  // First of all: how a footer is checked is the same in all versions, so a flipped bit in the
-  // version is not taken for another version.
+  // The first check: all versions have it, so a flipped bit in the version number is not mistaken
+  // for another version.
   if (checksum != Checksum(checked, footer.file_id, footer_offset)) {
     return DamageAt(file, footer_offset, "the table's footer fails its checksum");
   }
@@ -99,8 +99,8 @@ absl::StatusOr<Footer> Footer::Decode(std::string_view bytes, uint64_t file_byte
                     Concat("the footer says that the file has ", footer.file_bytes,
                            " bytes, and it has ", file_bytes));
   }
-  // Each block ends where the next one begins, so every byte of the file is under some checksum.
-  // Of partitions the top-level block sees to that.
+  // Each block ends where the next one begins, so every byte of the file is covered by a checksum.
+  // The top-level block ensures this for partitions.
   const uint64_t filter_end =
       version == kTableVersion ? footer.index.offset : footer.index_partitions;
   const bool sound =

@@ -49,24 +49,26 @@ inline constexpr std::string_view kTableMagic = "TRLSTBL\n";
 inline constexpr size_t kTableHeaderBytes = 24;
 inline constexpr size_t kFooterBytes = 112;
 inline constexpr size_t kBlockTrailerBytes = 9;
-// A larger block has one large value, or is a filter or an index.  Writers take care that they do
-// not hold its bytes more often than they must.
+// A larger block has one large value, or is a filter or an index.  Writers avoid copies of its
+// bytes.
 inline constexpr size_t kLargeBlockBytesMin = size_t{1} << 20;
 inline constexpr uint32_t kTableVersion = 1;
 inline constexpr uint32_t kTableVersionPartitioned = 2;
 inline constexpr uint32_t kChecksumKindXxh3 = 1;
-// A larger block is not believed; an entry of the largest key and value fits.
+// Larger blocks are rejected.  An entry with the largest key and value fits.
 inline constexpr uint64_t kBlockBytesMax = uint64_t{128} << 20;
-// What is kept of a table in memory, at most: more is not believed.  Builders end a table long
-// before that (TableBuilder::is_full); of its properties two keys are the largest.
+// Upper bounds for parts of a table that stay in memory; larger ones are rejected.  Builders end a
+// table long before (TableBuilder::is_full).  In the properties, the two keys are the largest
+// parts.
 inline constexpr uint64_t kFilterBytesMax = uint64_t{1} << 30;
 inline constexpr uint64_t kIndexBytesMax = uint64_t{256}
                                            << 20;  // stored, and with keys written out
 inline constexpr uint64_t kPropertiesBytesMax = uint64_t{1} << 20;
-// Every so many index keys are stored whole; bounds what an index takes when its keys are expanded.
+// Index entries between restart points.  It bounds the memory of the index with keys written in
+// full.
 inline constexpr int kIndexRestartInterval = 16;
 
-// Where a block's stored bytes lie; its trailer follows them.
+// Place of a block's stored bytes, which the trailer follows.
 struct BlockHandle {
   uint64_t offset = 0;
   uint64_t stored_bytes = 0;
@@ -75,36 +77,36 @@ struct BlockHandle {
 };
 
 struct Footer {
-  BlockHandle filter;  // null: none; of a partitioned table all partitions
-  BlockHandle index;   // of a partitioned table the top-level block
+  BlockHandle filter;  // null: none; of a partitioned table, all partitions
+  BlockHandle index;   // of a partitioned table, the top-level block
   BlockHandle properties;
   uint64_t file_id = 0;
   uint64_t file_bytes = 0;
   uint64_t data_blocks = 0;
   uint64_t entries = 0;
-  uint64_t index_partitions = 0;  // offset of the first; 0: the table is not partitioned
+  uint64_t index_partitions = 0;  // offset of the first; 0: not partitioned
 
   bool is_partitioned() const { return index_partitions != 0; }
-  // Where the data blocks end and what comes next begins.
+  // End of the data blocks.
   uint64_t data_end() const {
     if (!filter.is_null()) return filter.offset;
     return is_partitioned() ? index_partitions : index.offset;
   }
 
-  // kFooterBytes; of version 2 if the table is partitioned, else of version 1.
+  // Encodes kFooterBytes: version 2 if the table is partitioned, otherwise version 1.
   std::string Encode() const;
 
-  // `bytes` are the last kFooterBytes of `file`, which has `file_bytes`.  InvalidArgument if it is
-  // no table of Trellis (by its magic), Unimplemented for another version or checksum kind (named),
-  // DataLoss for a checksum, a size or a handle that cannot be.
+  // Decodes `bytes`, the last kFooterBytes of `file`, which has `file_bytes`.  InvalidArgument if
+  // the magic shows that it is no table of Trellis; Unimplemented, named, for another version or
+  // checksum kind; DataLoss for a wrong checksum, or an impossible size or handle.
   static absl::StatusOr<Footer> Decode(std::string_view bytes, uint64_t file_bytes,
                                        std::string_view file);
 };
 
-// header as above
+// Encodes the header drawn above.
 std::string EncodeTableHeader(uint64_t file_id);
 absl::StatusOr<uint64_t> DecodeTableHeader(std::string_view bytes,
-                                           std::string_view file);  // the file id
+                                           std::string_view file);  // returns the file id
 
 }  // namespace lsm
 

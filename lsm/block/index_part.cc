@@ -37,7 +37,7 @@ absl::Status IndexReader::Add(std::string_view bytes, uint64_t offset) {
   LSM_RETURN_IF_ERROR(MakeRoom(block, offset));
   BlockIterator entry(block, /*internal_keys=*/false);
   for (entry.SeekToFirst(); entry.Valid(); entry.Next()) {
-    // Data blocks follow one another without a gap, up to what comes next.
+    // Data blocks are adjacent, up to the next part of the file.
     const uint64_t room_bytes = data_end_ - next_offset();
     BlockHandle handle;
     if (!DecodeHandle(entry.value(), &handle) || handle.offset != next_offset() ||
@@ -46,7 +46,7 @@ absl::Status IndexReader::Add(std::string_view bytes, uint64_t offset) {
       return DamageAt(path_, offset,
                       Concat("the index says of data block ", next_block(), " where it cannot be"));
     }
-    // Within the block its iterator sees to that.
+    // Its iterator checks the order within the block.
     if (entry.AtFirst() && entry.key() < last_fence())
       return DamageAt(path_, offset, "the index's keys are not after those before them");
     part_.offsets_.push_back(handle.offset + handle.stored_bytes + kBlockTrailerBytes);
@@ -56,12 +56,12 @@ absl::Status IndexReader::Add(std::string_view bytes, uint64_t offset) {
   return entry.status(Concat(path_, ": offset ", offset, ": index"));
 }
 
-// Exactly what the block takes, once it is known to be no more than it may.
+// Reserves exactly what the block needs, after checking that it is within the bounds.
 absl::Status IndexReader::MakeRoom(const Block& block, uint64_t offset) {
   const Block::Extent extent = block.Measure();
   LSM_RETURN_IF_ERROR(
       CheckIndexExtent(block.bytes().size(), keys_.size(), extent.key_bytes, path_, offset));
-  if (!keys_.empty()) return absl::OkStatus();  // of several blocks: they grow as vectors do
+  if (!keys_.empty()) return absl::OkStatus();  // not the first block: let the vectors grow
   keys_.reserve(extent.key_bytes);
   key_ends_.reserve(extent.entries + 1);
   part_.offsets_.reserve(extent.entries + 1);
@@ -70,7 +70,7 @@ absl::Status IndexReader::MakeRoom(const Block& block, uint64_t offset) {
 
 absl::Status CheckIndexExtent(uint64_t block_bytes, uint64_t keys_before, uint64_t key_bytes,
                               std::string_view path, uint64_t offset) {
-  // A block whose every kIndexRestartInterval-th key is whole holds no more.
+  // A block with a full key at every kIndexRestartInterval-th entry cannot hold more.
   if (key_bytes > kIndexRestartInterval * block_bytes)
     return DamageAt(path, offset, "the index's keys share more than they can");
   if (key_bytes > kIndexBytesMax - std::min(keys_before, kIndexBytesMax)) {

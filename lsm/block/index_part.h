@@ -1,8 +1,7 @@
-// An index in memory, or a part of it: where data blocks that follow one another lie, and the keys
-// at which they end.  What IndexReader makes of index blocks; immutable, so thread-safe.
+// The index of a table in memory, or a part of it: the places of adjacent data blocks, and the keys
+// at which they end.  IndexReader makes it from index blocks.  Immutable, so thread-safe.
 //
-// Data blocks are named by their ordinals in the table, also where only a part of its index is at
-// hand.
+// Data blocks are identified by their ordinals in the table, also in a part of its index.
 #ifndef TRELLIS_LSM_BLOCK_INDEX_PART_H_
 #define TRELLIS_LSM_BLOCK_INDEX_PART_H_
 
@@ -25,7 +24,7 @@ class Block;
 
 class IndexPart {
  public:
-  IndexPart() = default;  // of no blocks
+  IndexPart() = default;  // without blocks
 
   size_t begin() const { return begin_; }
   size_t end() const { return begin_ + fences_.size(); }
@@ -35,7 +34,7 @@ class IndexPart {
   }
   // The block's key in the index: at or after its last user key.
   std::string_view fence(size_t ordinal) const { return fences_[ordinal - begin_]; }
-  // The one of the block before it; nothing for the first block of the table.
+  // The fence of the block before; nullopt for the first block of the table.
   std::optional<std::string_view> lower_fence(size_t ordinal) const {
     if (ordinal != begin_) return fence(ordinal - 1);
     return begin_ == 0 ? std::nullopt : std::optional<std::string_view>(lower_);
@@ -44,12 +43,12 @@ class IndexPart {
   size_t LowerBound(std::string_view user_key) const {
     return begin_ + fences_.LowerBound(user_key);
   }
-  // The same; costs little if it is `guess`, which may be any number.
+  // As above; fast if the result is `guess`, which may be any number.
   size_t LowerBound(std::string_view user_key, size_t guess) const {
     const bool is_right = guess >= begin_ && fences_.IsFoundAt(guess - begin_, user_key);
     return is_right ? guess : LowerBound(user_key);
   }
-  // The same in two steps, as those of Fences.
+  // As above in two steps, like those of Fences.
   size_t Approach(std::string_view user_key) const { return fences_.Approach(user_key); }
   size_t LowerBoundFrom(size_t approached, std::string_view user_key) const {
     return begin_ + fences_.FindFrom(approached, user_key).at;
@@ -63,32 +62,31 @@ class IndexPart {
   friend class IndexReader;
   size_t begin_ = 0;
   Fences fences_;
-  std::vector<uint64_t> offsets_;  // one more than blocks, which follow one another
+  std::vector<uint64_t> offsets_;  // one more than blocks, which are adjacent
   std::string lower_;              // fence of the block before the first
 };
 
-// DataLoss if the keys of an index block, written out, would take more than those of one can: so
-// that a small file does not ask for much memory.  `keys_before` bytes are those of the blocks
-// before it.
+// DataLoss if the keys of an index block, written in full, take more than those of a valid index
+// can, so that a small file cannot demand much memory.  `keys_before` is the size of the keys in
+// earlier index blocks.
 absl::Status CheckIndexExtent(uint64_t block_bytes, uint64_t keys_before, uint64_t key_bytes,
                               std::string_view path, uint64_t offset);
 
-// Reads index blocks that follow one another, and believes none of their bytes.
-// Grammar: Add+ Finish.
+// Reads adjacent index blocks, without trusting their bytes: Add+ Finish.
 class IndexReader {
  public:
-  // The first data block is number `first_block` of its table and must lie at `data_begin`; all end
-  // by `data_end`.  `lower` is the index key of the block before it, if there is one.
+  // The first data block is number `first_block` of its table and must begin at `data_begin`; all
+  // must end by `data_end`.  `lower` is the index key of the block before it, if there is one.
   IndexReader(std::string_view path, size_t first_block, uint64_t data_begin, uint64_t data_end,
               std::string_view lower = {});
 
-  // The entries of an index block that lies at `offset`.  DataLoss if they are malformed or out of
-  // order, or if the data blocks do not follow those before without a gap.
+  // Adds the entries of an index block at `offset`.  DataLoss if they are malformed or out of
+  // order, or if the data blocks are not adjacent.
   absl::Status Add(std::string_view bytes, uint64_t offset);
 
-  // After those that were added.
+  // Ordinal of the block after those added.
   size_t next_block() const { return part_.begin_ + part_.offsets_.size() - 1; }
-  uint64_t next_offset() const { return part_.offsets_.back(); }  // where the last one ends
+  uint64_t next_offset() const { return part_.offsets_.back(); }  // end of the last one
   std::string_view last_fence() const;
 
   IndexPart Finish();

@@ -15,7 +15,7 @@ std::string_view InspectDataBlock(const Block& block, const BlockBounds& bounds,
   if (!entry.Valid()) return entry.problem();
   if (bounds.lower.has_value() && UserKeyOf(entry.key()) < *bounds.lower)
     return "its first key is before what the index says";
-  // What the first key and the index key both begin with, all keys between them do.
+  // A common prefix of the first key and the index key is common to all keys between them.
   plan->prefix_bytes =
       static_cast<uint32_t>(SharedPrefixBytes(UserKeyOf(entry.key()), bounds.upper));
   const size_t count_max = block.entries_bytes() / Signposts::kSpacingBytes;

@@ -1,12 +1,12 @@
-// Where in a data block in memory a point lookup may begin, closer to its key than the restart
-// points on disk.
+// Entry points into a cached data block for point lookups, closer together than the restart points
+// on disk.
 //
-// Blocks of the cache are mostly not in the processor's: each line of one that a lookup touches
-// after another costs a DRAM access.  A binary search over restarts, and then a walk over half a
-// run of entries, touches ten or twenty.  So signposts are made when a block is read: every
-// kSpacingBytes or so, the offset of an entry with the eight bytes of its user key behind a prefix
-// that all keys of the block begin with.  They lie together in a line or two; a lookup reads these,
-// and then only the entries between two signposts, all lines at once.
+// Cached blocks are mostly not in the processor's caches, so each cache line that a lookup reads
+// after another costs a DRAM access.  A binary search over restarts, and a walk over half a run of
+// entries, reads ten or twenty lines.  Signposts are made when a block is read: about every
+// kSpacingBytes, the offset of an entry, and eight bytes of its user key, after the prefix that all
+// keys of the block share.  A lookup reads these, which take a line or two, and then only the
+// entries between two signposts, all lines at once.
 //
 //   uint64 head * n | uint32 offset * n       in memory only; 2.3 % of a block of 4 KiB
 #ifndef TRELLIS_LSM_BLOCK_SIGNPOSTS_H_
@@ -25,17 +25,17 @@ namespace lsm::inline TRELLIS_ABI {
 
 class Block;
 
-// A view of the signposts of one block; none: its restarts must do.
+// A view of the signposts of one block.  If empty, lookups use its restarts.
 struct Signposts {
   static constexpr size_t kSpacingBytes = 512;
 
-  const uint64_t* heads = nullptr;    // ascending; the first is that of the block's first entry
-  const uint32_t* offsets = nullptr;  // of the same entries
+  const uint64_t* heads = nullptr;    // ascending; the first is that of the first entry
+  const uint32_t* offsets = nullptr;  // offsets of these entries
   uint32_t count = 0;
-  uint32_t prefix_bytes = 0;  // that all user keys of the block begin with
+  uint32_t prefix_bytes = 0;  // length of the prefix that all user keys share
 };
 
-// What is made of a block, before it is put where it stays.
+// Signposts of a block that is not yet in its final place.
 struct SignpostPlan {
   std::vector<uint64_t> heads;
   std::vector<uint32_t> offsets;
@@ -45,7 +45,7 @@ struct SignpostPlan {
 inline constexpr std::string_view kSequenceOutside =
     "an entry's sequence is outside of what the table's properties say";
 
-// The bounds of a data block, by the index and the properties of its table.
+// The bounds of a data block, from the index and the properties of its table.
 struct BlockBounds {
   std::optional<std::string_view> lower;
   std::string_view upper;
@@ -53,11 +53,15 @@ struct BlockBounds {
   Sequence largest_sequence = kSequenceMax;
 };
 
-// Walks a data block from end to end, once, and plans its signposts on the way (none for a small
-// block).  Returns what is wrong with it; empty if nothing is: every entry is whole, all keys are
-// internal ones in order, the user keys lie between `lower` (nothing: no bound) and `upper`, and
-// the sequences between those of the table.  So no lookup misses a key because a block differs from
-// what the lookup assumes.
+// Walks a data block once from end to end, checks it, and plans its signposts (none for a small
+// block).  Returns what is wrong with it; empty if nothing is.  Checks that
+//
+//   - every entry is complete;
+//   - all keys are internal keys, in order;
+//   - the user keys are between `lower` (nullopt: no bound) and `upper`;
+//   - the sequence numbers are between those of the table.
+//
+// These are what lookups assume, so no lookup misses a key in a block that passed.
 std::string_view InspectDataBlock(const Block& block, const BlockBounds& bounds,
                                   SignpostPlan* plan);
 

@@ -6,7 +6,7 @@
 namespace lsm::inline TRELLIS_ABI {
 namespace {
 
-// A bijection in which each bit of the input moves about half of the output's: the finalizer of
+// A bijection: each bit of the input flips about half of the output's bits.  The finalizer of
 // SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014;
 // constants: Stafford's variant 13).
 uint64_t Scramble(uint64_t word) {
@@ -15,8 +15,8 @@ uint64_t Scramble(uint64_t word) {
   return word ^ (word >> 31);
 }
 
-// Two bijections in a row, so that within one file no two offsets, and at one offset no two files,
-// share a seed. The constant (2^64 / golden ratio) keeps file 0, offset 0 from being seed 0.
+// Two bijections in a row: no two offsets of one file share a seed, and no two files share a seed
+// at one offset.  The constant (2^64 / golden ratio) keeps file 0, offset 0 from having seed 0.
 uint64_t SeedOf(uint64_t file_id, uint64_t offset) {
   return Scramble(Scramble(file_id + 0x9e3779b97f4a7c15) ^ offset);
 }

@@ -17,7 +17,7 @@ const char* LoadVarint(const char* from, const char* limit, Word* value) {
   for (int shift = 0; shift < kWordBits && from < limit; shift += kPayloadBits) {
     const auto byte = static_cast<uint8_t>(*from++);
     const Word payload = byte & kPayloadMask;
-    // The last byte has fewer than seven bits left to fill.
+    // The last byte has room for fewer than seven bits.
     if (shift + kPayloadBits > kWordBits && (payload >> (kWordBits - shift)) != 0) return nullptr;
     result |= payload << shift;
     if ((byte & kMoreFollows) == 0) {

@@ -1,8 +1,7 @@
-// Integers as bytes: fixed-width little-endian, and varints of seven bits a byte (low ones first,
-// the high bit says that another follows), on any CPU.
+// Encodes integers, alike on every CPU: fixed-width little-endian, and varints with seven bits per
+// byte (low bits first; the high bit says that another byte follows).
 //
-// Decoding never reads outside what it is given, and never fails silently: it returns false, or
-// nullptr.
+// Decoding never reads outside its input.  On an error it returns false or nullptr.
 #ifndef TRELLIS_LSM_BYTES_CODING_H_
 #define TRELLIS_LSM_BYTES_CODING_H_
 
@@ -60,7 +59,7 @@ inline void AppendFixed64(std::string* out, uint64_t value) {
 inline constexpr int kVarint32BytesMax = 5;
 inline constexpr int kVarint64BytesMax = 10;
 
-// Returns the byte behind it.  REQUIRES: room for kVarint64BytesMax.
+// Returns the byte after the varint.  REQUIRES: room for kVarint64BytesMax.
 char* StoreVarint64(char* to, uint64_t value);
 inline char* StoreVarint32(char* to, uint32_t value) {
   if (value >= 0x80) return StoreVarint64(to, value);
@@ -71,11 +70,11 @@ inline char* StoreVarint32(char* to, uint32_t value) {
 void AppendVarint32(std::string* out, uint32_t value);
 void AppendVarint64(std::string* out, uint64_t value);
 
-// varint32 length, then the bytes.
+// Appends the length as a varint32, then the bytes.
 void AppendLengthPrefixed(std::string* out, std::string_view bytes);
 
-// Reads from [from, limit); returns the byte behind the varint, or nullptr if it is cut off, longer
-// than the type allows, or larger than the type holds.
+// Reads from [from, limit).  Returns the byte after the varint; nullptr if the varint is cut off,
+// or too long or too large for the type.
 const char* LoadVarint32Slow(const char* from, const char* limit, uint32_t* value);
 inline const char* LoadVarint32(const char* from, const char* limit, uint32_t* value) {
   if (from < limit) {
@@ -88,8 +87,8 @@ inline const char* LoadVarint32(const char* from, const char* limit, uint32_t* v
   return LoadVarint32Slow(from, limit, value);
 }
 
-// Take from the front of `input`, which moves on; false, and `input` is as it was, if it does not
-// hold one.
+// These take a value from the front of `input` and advance it.  If there is none, they return false
+// and leave `input` as it was.
 bool TakeFixed32(std::string_view* input, uint32_t* value);
 bool TakeFixed64(std::string_view* input, uint64_t* value);
 bool TakeVarint32(std::string_view* input, uint32_t* value);

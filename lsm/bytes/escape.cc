@@ -7,7 +7,7 @@ namespace {
 
 constexpr char kDigits[] = "0123456789abcdef";
 
-// -1 if it is not one.
+// -1 if it is not a hexadecimal digit.
 int HexDigit(char c) {
   if (c >= '0' && c <= '9') return c - '0';
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;

@@ -1,5 +1,5 @@
-// Keys and values may be any bytes; messages and tools show them like this: printable ASCII as it
-// is, backslash doubled, all else as \xHH.
+// Text forms of keys and values, which may be any bytes, for messages and tools: printable ASCII is
+// unchanged, a backslash is doubled, every other byte becomes \xHH.
 #ifndef TRELLIS_LSM_BYTES_ESCAPE_H_
 #define TRELLIS_LSM_BYTES_ESCAPE_H_
 
@@ -11,13 +11,13 @@
 
 namespace lsm::inline TRELLIS_ABI {
 
-// At most `length_max` bytes are shown, then "…" and the full length; 0 = all.
+// Shows at most `length_max` bytes, then "…" and the full length. 0: all bytes.
 std::string Escape(std::string_view bytes, size_t length_max = 0);
 
-// A key within a message, which should fit a line: "\"key\"", cut.
+// A key in a message, quoted, and cut to fit a line: "\"key\"".
 std::string QuotedKey(std::string_view key);
 
-// Undoes Escape; false if a backslash is not followed by a backslash or by xHH.
+// Reverses Escape.  False if a backslash is not followed by a backslash or by xHH.
 bool Unescape(std::string_view text, std::string* bytes);
 
 }  // namespace lsm

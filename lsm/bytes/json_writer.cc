@@ -10,8 +10,8 @@ namespace {
 
 constexpr std::string_view kReplacement = "\xef\xbf\xbd";  // U+FFFD
 
-// Length of the well-formed UTF-8 sequence that `bytes` begins with (Unicode 15, table 3-7: no
-// surrogates, no overlong forms, nothing above U+10FFFF); 0 if it begins with none.
+// Length of the well-formed UTF-8 sequence at the start of `bytes` (Unicode 15, table 3-7: no
+// surrogates, no overlong forms, nothing above U+10FFFF); 0 if there is none.
 size_t Utf8Length(std::string_view bytes) {
   const auto at = [&bytes](size_t i) {
     return i < bytes.size() ? static_cast<uint8_t>(bytes[i]) : 0;

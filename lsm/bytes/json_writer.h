@@ -1,4 +1,4 @@
-// Writes JSON (RFC 8259), one call a token, commas and escapes included.
+// Writes JSON (RFC 8259): one call per token; adds commas and escapes.
 //
 //   JsonWriter json;
 //   json.BeginObject();
@@ -9,14 +9,12 @@
 //   json.EndObject();
 //   std::move(json).Take() == R"({"levels":[7]})"
 //
-// Strings are written as UTF-8; bytes that are not become U+FFFD, so the text is valid whatever
-// comes in (keys and values, which may be any bytes, are escaped before: lsm/bytes/escape.h).
-// Doubles have as many digits as it takes to read the same number back; NaN and infinities, which
-// JSON has not, become null.  Integers beyond 2^53, which many readers would round, become texts of
-// their decimal digits.
+//   strings    are UTF-8; other bytes become U+FFFD, so the text is always valid.  (Keys and
+//              values, which may be any bytes, are escaped before: lsm/bytes/escape.h.)
+//   doubles    have enough digits to read back the same number; NaN and infinities become null
+//   integers   beyond 2^53, which many readers would round, become strings of decimal digits
 //
-// REQUIRES: calls that make one well-formed value; the caller's bug otherwise (asserted).  Threads:
-// like a string.
+// REQUIRES: the calls form one well-formed value (asserted).  Thread-compatible, like a string.
 #ifndef TRELLIS_LSM_BYTES_JSON_WRITER_H_
 #define TRELLIS_LSM_BYTES_JSON_WRITER_H_
 
@@ -38,7 +36,7 @@ class JsonWriter {
   void BeginArray() { Begin('['); }
   void EndArray() { End(']'); }
 
-  // Of the member whose value comes next.
+  // The name of the next member.
   void Key(std::string_view name);
 
   void String(std::string_view text);
@@ -51,10 +49,10 @@ class JsonWriter {
     Raw(is_exact ? std::to_string(value) : '"' + std::to_string(value) + '"');
   }
 
-  // A value that is JSON already.
+  // Writes a value that is already JSON.
   void Json(std::string_view value) { Raw(value); }
 
-  // Key and value at once.
+  // Writes key and value.
   template <typename Value>
   void Member(std::string_view name, const Value& value) {
     Key(name);
@@ -67,14 +65,14 @@ class JsonWriter {
     }
   }
 
-  // The text.  REQUIRES: everything that was begun has ended.
+  // The text.  REQUIRES: every object and array has ended.
   std::string Take() &&;
 
-  // The text so far, which goes away: for documents that are too long to be held.
+  // Returns and removes the text so far.  For documents that are too long to hold.
   std::string Drain();
 
  private:
-  // Every integer up to it is a double too.
+  // Up to this, every integer is exact as a double.
   static constexpr int64_t kExactMax = int64_t{1} << 53;
 
   void Begin(char bracket);
@@ -83,9 +81,9 @@ class JsonWriter {
   void BeforeValue();
 
   std::string text_;
-  bool begun_ = false;        // a value was written
-  std::vector<char> open_;    // brackets that are
-  bool needs_comma_ = false;  // a value stands before on this level
+  bool begun_ = false;        // the value has been begun
+  std::vector<char> open_;    // open brackets
+  bool needs_comma_ = false;  // a value precedes on this level
   bool after_key_ = false;
 };
 

@@ -1,4 +1,5 @@
-// The bytes that a file of ours begins with, in what a crash or one overwritten byte left of them.
+// Recognises the magic at the start of a file after a crash, or after one byte of it was
+// overwritten.
 #ifndef TRELLIS_LSM_BYTES_MAGIC_H_
 #define TRELLIS_LSM_BYTES_MAGIC_H_
 
@@ -8,11 +9,11 @@
 
 namespace lsm::inline TRELLIS_ABI {
 
-// Whether the bytes begin with the magic, of which one byte may be another.
+// Whether the bytes begin with the magic.  One byte of it may be wrong.
 bool BeginsWithMagic(std::string_view bytes, std::string_view magic);
 
-// Whether the bytes are a piece of the magic, or none of it, and zeros: what a write that stops may
-// leave of it.
+// Whether the bytes are an initial piece of the magic (perhaps empty), then zeros, as an
+// interrupted write may leave them.
 bool IsPieceOfMagic(std::string_view bytes, std::string_view magic);
 
 }  // namespace lsm

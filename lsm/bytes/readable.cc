@@ -34,7 +34,7 @@ std::string ReadableBytes(uint64_t bytes) {
   if (bytes < 1024) return std::to_string(bytes) + " B";
   double value = static_cast<double>(bytes) / 1024;
   size_t unit = 0;
-  // 1023.5 would be shown as 1024.
+  // 1023.5 would print as 1024.
   for (; value >= 1023.5 && unit + 1 < std::size(kUnits); ++unit) value /= 1024;
   return ThreeDigits(value) + kUnits[unit];
 }
@@ -54,7 +54,7 @@ std::string ReadableNumber(double value) {
   const double size = std::fabs(value);
   char text[64];
   if (size == 0) return "0";
-  // The exponent after rounding: 0.009996 has that of 0.0100.
+  // The exponent after rounding: that of 0.009996 is the one of 0.0100.
   std::snprintf(text, sizeof(text), "%.2e", value);
   const int exponent = std::atoi(std::strchr(text, 'e') + 1);
   if (exponent >= 15 || exponent < -4) return text;

@@ -1,4 +1,4 @@
-// What the program is built with to find errors.
+// The sanitizers that the program is built with.
 #ifndef TRELLIS_LSM_BYTES_SANITIZER_H_
 #define TRELLIS_LSM_BYTES_SANITIZER_H_
 
@@ -6,8 +6,8 @@
 
 namespace lsm::inline TRELLIS_ABI {
 
-// AddressSanitizer, which sees what is done behind the end of an allocation or after its time, but
-// not what is done within a larger one.
+// AddressSanitizer finds accesses beyond an allocation or after it was freed, but not beyond an
+// object within a larger allocation.
 #if defined(__SANITIZE_ADDRESS__)
 inline constexpr bool kHasAddressSanitizer = true;
 #elif defined(__has_feature)

@@ -1,11 +1,11 @@
-// Errors as values: how the store makes, adds to and passes on absl::Status.
+// Errors as values: how the store creates, extends and returns absl::Status.
 //
-// lsm/db.h lists the kinds for those who embed the store.  Within it, one more distinction: what
-// opens a single file (Table::Open, LogReader::Open) says InvalidArgument for a file that is none
-// of Trellis, as the caller chose it.  Where the store's own files lead to it, it is damage.
+// lsm/db.h lists the status codes for embedders.  One distinction is internal: functions that open
+// a single file (Table::Open, LogReader::Open) return InvalidArgument if it is not a Trellis file,
+// since the caller chose it.  If the store's own files refer to it, it is damage (AsDamage).
 //
-// Debian 12's absl::string_view is a type of its own and does not convert to std::string_view;
-// ToStd makes one of it, on any version of Abseil.
+// Debian 12's absl::string_view is a type of its own and does not convert to std::string_view.
+// ToStd converts it, with any version of Abseil.
 #ifndef TRELLIS_LSM_BYTES_STATUS_H_
 #define TRELLIS_LSM_BYTES_STATUS_H_
 
@@ -25,7 +25,7 @@ namespace lsm::inline TRELLIS_ABI {
 
 inline std::string_view ToStd(absl::string_view text) { return {text.data(), text.size()}; }
 
-// The pieces in a row; numbers in decimal.  Concat("offset ", 12) == "offset 12".
+// Concatenates pieces; numbers become decimal.  Concat("offset ", 12) == "offset 12".
 namespace concat_internal {
 inline void Append(std::string& out, std::string_view piece) { out.append(piece); }
 inline void Append(std::string& out, char piece) { out.push_back(piece); }
@@ -44,25 +44,26 @@ std::string Concat(const Pieces&... pieces) {
 // DataLoss: "FILE: offset N: what".
 absl::Status DamageAt(std::string_view file, uint64_t offset, std::string_view what);
 
-// The status with "context: " before its message; OK stays OK.
+// Puts "context: " before the message of an error; OK stays OK.
 absl::Status WithContext(const absl::Status& status, std::string_view context);
 
-// ResourceExhausted for a full disk (or quota).  That kind also stands for descriptors, memory and
-// limits, and of all these only a full disk gets better if a file is removed.  The mark survives
-// WithContext; an error that is made from the message alone loses it.
+// ResourceExhausted for a full disk (or quota), with a mark.  The same code also stands for
+// descriptors, memory and limits, but only a full disk improves if a file is removed.  WithContext
+// keeps the mark; an error made from the message alone loses it.
 absl::Status DiskFull(std::string_view message);
 bool IsDiskFull(const absl::Status& status);
 
-// InvalidArgument becomes DataLoss, anything else stays: for what a store's own files lead to.
+// Turns InvalidArgument into DataLoss, and keeps other statuses.  For files that the store's own
+// files refer to.
 absl::Status AsDamage(const absl::Status& status);
 
-// ResourceExhausted: "out of memory".  Made when the program starts, so that no memory is needed to
-// say so.
+// ResourceExhausted: "out of memory".  Created at the start of the program, so returning it needs
+// no memory.
 const absl::Status& OutOfMemory();
 
-// What `call` returns, a status or a StatusOr; OutOfMemory() if it throws std::bad_alloc.  Memory
-// is the one thing whose lack comes as an exception, and it goes no farther than here: each call of
-// the public API, each background job, and each step whose failure must be noted stands in one.
+// Returns the result of `call`, a status or a StatusOr; OutOfMemory() if it throws std::bad_alloc.
+// That is the only exception inside the store, and it does not pass this function.  It wraps each
+// call of the public API, each background job, and each step whose failure must be recorded.
 template <typename Call>
 auto CatchOutOfMemory(const Call& call) -> decltype(call()) {
   try {
@@ -72,12 +73,13 @@ auto CatchOutOfMemory(const Call& call) -> decltype(call()) {
   }
 }
 
-// OutOfMemory() with "FILE: " before its message, or with "FILE: offset N: "; without that if there
-// is no memory for it.
+// OutOfMemory() with "FILE: " or "FILE: offset N: " before its message; without that if there is no
+// memory for it.
 absl::Status OutOfMemoryFor(std::string_view file) noexcept;
 absl::Status OutOfMemoryAt(std::string_view file, uint64_t offset) noexcept;
 
-// As CatchOutOfMemory, for calls whose need of memory a file decides: the error names the file.
+// As CatchOutOfMemory, for calls whose need for memory depends on a file.  The error names the
+// file.
 template <typename Call>
 auto CatchOutOfMemoryFor(std::string_view file, const Call& call) -> decltype(call()) {
   try {
@@ -87,7 +89,7 @@ auto CatchOutOfMemoryFor(std::string_view file, const Call& call) -> decltype(ca
   }
 }
 
-// And for blocks: the error names the offset, too.
+// As above, for blocks.  The error also names the offset.
 template <typename Call>
 auto CatchOutOfMemoryAt(std::string_view file, uint64_t offset, const Call& call)
     -> decltype(call()) {
@@ -105,7 +107,7 @@ inline std::string_view MessageOf(const absl::Status& status) { return ToStd(sta
 #define LSM_CONCAT_INNER(a, b) a##b
 #define LSM_CONCAT(a, b) LSM_CONCAT_INNER(a, b)
 
-// Returns from the calling function if the expression is not OK.
+// Returns the status of the expression from the calling function, unless it is OK.
 #define LSM_RETURN_IF_ERROR(expression)      \
   do {                                       \
     absl::Status lsm_status_ = (expression); \
@@ -113,7 +115,8 @@ inline std::string_view MessageOf(const absl::Status& status) { return ToStd(sta
       return lsm_status_;                    \
   } while (false)
 
-// Declares or assigns `target` from a StatusOr, or returns its error from the calling function.
+// Assigns the value of a StatusOr to `target` (which it may declare), or returns its error from the
+// calling function.
 #define LSM_ASSIGN_OR_RETURN(target, expression) \
   LSM_ASSIGN_OR_RETURN_INNER(LSM_CONCAT(lsm_status_or_, __LINE__), target, expression)
 #define LSM_ASSIGN_OR_RETURN_INNER(temporary, target, expression) \

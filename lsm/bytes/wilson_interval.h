@@ -1,4 +1,4 @@
-// The confidence interval of a rate that was counted, for tools and benchmarks.
+// The confidence interval of a counted rate, for tools and benchmarks.
 #ifndef TRELLIS_LSM_BYTES_WILSON_INTERVAL_H_
 #define TRELLIS_LSM_BYTES_WILSON_INTERVAL_H_
 
@@ -15,9 +15,9 @@ struct Interval {
   double high = 1;
 };
 
-// The true rate lies in this interval with 95 % confidence if `hits` of `trials` were counted (E.
-// B. Wilson, "Probable inference, the law of succession, and statistical inference", 1927).  It
-// stays within [0, 1] and is meaningful for few hits too.  Without trials it is [0, 1].
+// The interval that contains the true rate with 95 % confidence, after `hits` of `trials` were
+// counted (E.  B.  Wilson, "Probable inference, the law of succession, and statistical inference",
+// 1927).  Lies within [0, 1], and is meaningful for few hits too.  Without trials it is [0, 1].
 inline Interval WilsonInterval(uint64_t hits, uint64_t trials) {
   if (trials == 0) return {};
   constexpr double kZ = 1.959964;  // of the normal distribution, for 95 %

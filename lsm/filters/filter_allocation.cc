@@ -14,10 +14,10 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// What a key of the compact kind takes longer to build than one of the fast kind (`layout_bench
-// --table`: 74 and 17 ns), and how much of that a bit is worth that a key then does without, each
-// time that level 1 is rewritten.  At an FPP of 0.01 the compact kind saves 3 bits, so it pays
-// from 2.4 times the size of level 1 on: as RocksDB advises, in the levels below.
+// Extra build time per key of the compact kind over the fast kind (`layout_bench --table`: 74 and
+// 17 ns), and the build time that a bit of memory per key is worth, for each time that level 1 is
+// rewritten.  At an FPP of 0.01 the compact kind saves 3 bits, so it pays from 2.4 times the size
+// of level 1 on, that is in the levels below.  RocksDB recommends the same.
 constexpr double kMoreBuildNanos = 57;
 constexpr double kNanosPerBit = 8;
 
@@ -31,18 +31,18 @@ double BitsIn(const FilterRun& run, double bytes) {
   return 8 * (bytes - HeaderBytes(run)) / static_cast<double>(run.keys);
 }
 
-// A corner of a run's lower convex hull, which begins at no bytes and an FPP of 1, and what leads
-// to it from the one before.
+// A corner of a run's lower convex hull, and the step to it from the previous corner.  The hull
+// begins at 0 bytes and an FPP of 1.
 struct Step {
   size_t run = 0;
   FilterCurve::Point point;
   double bytes = 0;        // at the corner
   double saved_reads = 0;  // by this step
-  double more_bytes = 0;   // for it
+  double more_bytes = 0;   // that the step costs
   double steepness() const { return saved_reads / more_bytes; }
 };
 
-// Of one run, each step less steep than the one before.
+// Adds the steps of one run, each less steep than the one before.
 void AddSteps(size_t index, const FilterRun& run, const FilterCurve& curve,
               std::vector<Step>* steps) {
   const size_t first = steps->size();
@@ -55,7 +55,7 @@ void AddSteps(size_t index, const FilterRun& run, const FilterCurve& curve,
       step.saved_reads = run.weight * (fpp - point.fpp);
       step.more_bytes = step.bytes - bytes;
       if (is_first || step.steepness() < steps->back().steepness()) break;
-      steps->pop_back();  // it lies above the line from before it to here
+      steps->pop_back();  // it lies above the line from the corner before it to this one
     }
     steps->push_back(step);
   }
@@ -76,9 +76,9 @@ uint64_t KeysOf(std::span<const FilterRun> runs) {
   return keys;
 }
 
-// The whole of the deepest run is rewritten while as many keys come down as there are above it.
-// In a store that only grows its tables are half of that too few keys old, in the mean, when they
-// are looked at; so if they were sized for half as many keys more, the sum is what it should be.
+// The deepest run is rewritten completely during the time in which as many keys come down as there
+// are above it.  So in a growing store, its tables are on average sized for too few keys: by half
+// of that number.  Sizing them for half as many keys more makes the sum right.
 double ShareBeforeGrowth(std::span<const FilterRun> runs) {
   const auto all = static_cast<double>(KeysOf(runs));
   size_t deepest = runs.size() - 1;
@@ -175,7 +175,7 @@ FilterAllocation FilterAllocator::SolveWith(std::span<const FilterRun> runs,
     AddSteps(i, runs[i], CurveOf(kinds[i], runs[i]), &steps);
     allocation.wasted_reads += runs[i].weight;
   }
-  // Stable: of steps that are worth the same, the first run's comes first.
+  // Stable: of equal steps, the one of the first run comes first.
   std::stable_sort(steps.begin(), steps.end(),
                    [](const Step& a, const Step& b) { return a.steepness() > b.steepness(); });
   for (const Step& step : steps) {
@@ -211,7 +211,7 @@ FilterAllocation FilterAllocator::Solve(std::span<const FilterRun> runs, const L
   std::vector<std::string_view> kinds(runs.size(), fast_kind_);
   FilterAllocation allocation = SolveWith(runs, kinds, limit);
   if (fast_kind_ == compact_kind_) return allocation;
-  // With the FPPs that fast kinds can have, what a compact one would save is known well enough.
+  // The FPPs of fast kinds suffice to estimate what a compact kind would save.
   for (size_t i = 0; i < runs.size(); ++i) {
     const double fpp = std::min(allocation.shares[i].fpp, 0.5);
     if (runs[i].keys > 0 && CompactPays(runs[i], fpp)) kinds[i] = compact_kind_;
@@ -253,12 +253,12 @@ FilterAllocation FilterAllocator::ForOutput(std::span<const FilterRun> runs,
   const double usual =
       goal_.kind() == FilterGoal::Kind::kBytes ? goal * ShareBeforeGrowth(runs) : goal;
   const FilterAllocation fair = SolveFor(runs, usual);
-  const double beyond = total_with(fair) - goal;  // negative: short of it
+  const double beyond = total_with(fair) - goal;  // negative: below the goal
   double farthest =
       std::clamp(usual - kCorrection * beyond, usual / kCorrectionMost, usual * kCorrectionMost);
   FilterAllocation allocation = SolveFor(runs, farthest);
   if ((total_with(allocation) > goal) != (beyond > 0)) {
-    // Somewhere between the two the goal is met; the nearest on its right side.
+    // The goal is met at a point between the two.  Finds the nearest point on the permitted side.
     double below = std::min(usual, farthest), above = std::max(usual, farthest);
     constexpr int kHalvings = 10;
     for (int i = 0; i < kHalvings; ++i) {
@@ -270,7 +270,7 @@ FilterAllocation FilterAllocator::ForOutput(std::span<const FilterRun> runs,
   for (const FilterOutput::Part& part : output.parts) {
     FilterShare& share = allocation.shares[part.run];
     if (share.reason != FilterReason::kShare) continue;
-    constexpr double kNoticed = 0.02;  // a difference that is worth a word
+    constexpr double kNoticed = 0.02;  // relative difference that is reported
     const double fair_bytes = fair.shares[part.run].bytes;
     if (share.bytes < fair_bytes * (1 - kNoticed)) share.reason = FilterReason::kLess;
     if (share.bytes > fair_bytes * (1 + kNoticed)) share.reason = FilterReason::kMore;

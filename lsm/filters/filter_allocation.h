@@ -1,15 +1,16 @@
-// Spreads filter memory over the sorted runs of a store so that it spares the most reads (Monkey:
-// Dayan, Athanassoulis, Idreos, SIGMOD 2017).  Pure: from sizes to FPPs; nothing is built here.
+// Distributes filter memory over the sorted runs of a store so that the fewest reads are wasted
+// (Monkey: Dayan, Athanassoulis, Idreos, SIGMOD 2017).  Pure functions from sizes to FPPs; nothing
+// is built here.
 //
-// A lookup of an absent key asks every run.  So the expected number of its wasted reads is the sum
-// of the runs' FPPs; if parts of runs are asked with different probabilities, the sum weighed by
-// them.  One bit a key lowers an FPP by the same factor anywhere, but costs as many bits as the run
-// has keys.  So memory is best spent on small runs, until their FPPs are lower by as much as they
-// are smaller.
+// A lookup of an absent key asks every run, so its expected number of wasted reads is the sum of
+// the runs' FPPs.  If parts of runs are asked with different probabilities, these weight the sum.
+// One more bit/key lowers any FPP by the same factor, but costs as many bits as the run has keys.
+// So memory is best spent on small runs, until their FPPs are lower in proportion to their sizes.
 //
-// The curves say what a byte buys (lsm/filters/filter_curve.h).  Their lower convex hulls are cut
-// into short steps, which are taken steepest first; the last step is taken in part.  This gives the
-// least sum for every budget, and the least budget for every sum, exact to the length of one step.
+// Algorithm: the curves tell the FPP for a memory size (lsm/filters/filter_curve.h).  Their lower
+// convex hulls are divided into short steps, which are taken in order of steepness; the last step
+// is taken in part.  The result is the least sum for every budget, and the least budget for every
+// sum, exact to the length of one step.
 #ifndef TRELLIS_LSM_FILTERS_FILTER_ALLOCATION_H_
 #define TRELLIS_LSM_FILTERS_FILTER_ALLOCATION_H_
 
@@ -29,91 +30,92 @@
 
 namespace lsm::inline TRELLIS_ABI {
 
-// Tables of which a lookup reads at most one: a table of level 0, a run below it, or a part of such
-// a run whose tables are asked about as often as one another (lsm/filters/hotness.h).
+// Tables of which a lookup reads at most one: a table of level 0; a run below level 0; or a part of
+// such a run whose tables are equally hot (lsm/filters/hotness.h).
 struct FilterRun {
-  uint64_t keys = 0;    // user keys, of all its tables; a run without keys has no filter
-  uint64_t tables = 1;  // its keys are in so many filters, about alike
-  double lifetime = 0;  // how often level 1 is rewritten before this run is: its size by level
-                        // 1's
-  // Lookups that ask one of its tables, of all that do not find their key: 1 for a whole run; less
-  // for a part of one, whose other parts follow it.
+  uint64_t keys = 0;    // user keys of all its tables; a run without keys has no filter
+  uint64_t tables = 1;  // number of filters that share its keys, about equally
+  double lifetime = 0;  // rewrites of level 1 during the life of this run: its size in
+                        // units of level 1 Share of the lookups of absent keys that ask one of its
+                        // tables: 1 for a whole run, less for a part.  The other parts of the run
+                        // follow it.
   double weight = 1;
-  bool continues = false;  // it is of the same run as the one before
+  bool continues = false;  // belongs to the same run as the one before
 };
 
 enum class FilterReason : uint8_t {
-  kTarget,      // Options::target_fpp: a repair wrote it, which does not know the other runs
+  kTarget,      // Options::target_fpp: written by a repair, which does not know the other runs
   kShare,       // its share of the goal's memory, or of its reads
   kFloor,       // as low as filters go
-  kDoesNotPay,  // none: what memory there is spares more elsewhere, or the goal is reached without
-  kLess,        // less than its share, since tables that were built before have more than theirs
-  kMore,        // more than its share, since they have less
-  kHot,         // more than its share by size, since lookups were counted that ask for its keys
-  kCold,        // less than that, since fewer ask for them than for others
+  kDoesNotPay,  // none: memory saves more elsewhere, or the goal is met without it
+  kLess,        // less than its share, since existing tables have more than theirs
+  kMore,        // more than its share, since existing tables have less
+  kHot,         // more than its share by size, since many counted lookups ask for its keys
+  kCold,        // less than its share by size, since few do
 };
 // "target", "share", "floor", "does not pay", "less", "more", "hot", "cold".
 std::string_view NameOf(FilterReason reason);
 
-// A table's property `filter_reason`: "share: its share of 10 bits a key".  What stands before the
-// colon is the reason's name.
+// Value of a table's property `filter_reason`, e.g.  "share: its share of 10 bits a key".  The part
+// before the colon is the reason's name.
 std::string ExplanationOf(FilterReason reason, const FilterGoal& goal);
 
 struct FilterShare {
   std::string_view kind;  // lives as long as the program; empty: no filter
   double target_fpp = 1;  // to build with
   double fpp = 1;         // to expect
-  double bytes = 0;       // of all the run's filters, headers included
+  double bytes = 0;       // of all filters of the run, headers included
   FilterReason reason = FilterReason::kDoesNotPay;
 };
 
 struct FilterAllocation {
-  std::vector<FilterShare> shares;  // of the runs, in their order
-  double wasted_reads = 0;          // of a lookup for an absent key: the sum of weights by FPPs
+  std::vector<FilterShare> shares;  // in the order of the runs
+  double wasted_reads = 0;          // of a lookup of an absent key: sum of weight times FPP
   double bytes = 0;
 };
 
-// What a job is about to write, and what it leaves as it is.
+// The output of a job, and the tables that it leaves as they are.
 struct FilterOutput {
   struct Part {
-    size_t run = 0;     // among the runs, as they will be after it
-    uint64_t keys = 0;  // of that run
+    size_t run = 0;     // index of the run, among the runs after the job
+    uint64_t keys = 0;  // keys of that run
   };
   std::vector<Part> parts;
-  double staying_bytes = 0;  // that filters take of tables that the job leaves alone
-  double staying_reads = 0;  // wasted reads that are expected of these tables
+  double staying_bytes = 0;  // filter memory of tables that the job leaves alone
+  double staying_reads = 0;  // expected wasted reads of these tables
 };
 
-// Thread-safe.  The first curves take some milliseconds each; after that a run takes some tens of
-// microseconds. std::bad_alloc passes.
+// Thread-safe.  The first curves take some milliseconds each; then a run takes some tens of
+// microseconds.  May throw std::bad_alloc.
 class FilterAllocator {
  public:
-  // `filter_kind` as FilterChoice takes it; InvalidArgument likewise.
+  // `filter_kind` and errors as for FilterChoice.
   static absl::StatusOr<std::unique_ptr<FilterAllocator>> Of(std::string_view filter_kind,
                                                              const FilterGoal& goal);
 
   const FilterGoal& goal() const { return goal_; }
 
-  // Bytes that the filters of runs with that many keys may take; infinity if the goal is not a
+  // Memory for the filters of runs with that many keys, in bytes; infinity if the goal is not a
   // memory size.
   double BudgetBytes(uint64_t keys) const;
 
-  // For all runs together, as if all their tables were built now.
+  // Computes shares for all runs, as if all their tables were built now.
   FilterAllocation Allocate(std::span<const FilterRun> runs) const;
-  // The same within a budget, whatever the goal is.
+  // As Allocate, within a budget, whatever the goal is.
   FilterAllocation AllocateBytes(std::span<const FilterRun> runs, double bytes) const;
 
-  // For the tables that a job writes.  Tables that stay keep filters from when the store had other
-  // sizes, so shares alone would not keep to the goal.  So a job's share is of a corrected goal:
-  // corrected by kCorrection times the store's deviation from its goal, at most so far that the
-  // goal is met.  More would not help: a small output cannot make up for much, and tables of one
-  // run are best alike.  Of a budget in bytes, a share is also smaller by what the store may grow
-  // until its tables are rewritten.  The shares of the output's parts are for the job.
+  // Computes shares for the tables that a job writes.  These are the parts of the output run.
+  //
+  // Tables that stay have filters from when the store had other sizes, so plain shares would miss
+  // the goal.  Therefore the goal is corrected by kCorrection times the store's deviation from it,
+  // but no further than to meet the goal.  A larger correction would not help: a small output
+  // cannot compensate for much, and tables of one run should be alike.  With a budget in bytes, a
+  // share also leaves room for the growth of the store until its tables are rewritten.
   FilterAllocation ForOutput(std::span<const FilterRun> runs, const FilterOutput& output) const;
 
  private:
   static constexpr double kCorrection = 2;
-  static constexpr double kCorrectionMost = 4;  // a goal is put right by this factor at most
+  static constexpr double kCorrectionMost = 4;  // largest factor of the correction
 
   FilterAllocator(std::string_view fast_kind, std::string_view compact_kind, const FilterGoal& goal)
       : fast_kind_(fast_kind), compact_kind_(compact_kind), goal_(goal) {}
@@ -125,7 +127,7 @@ class FilterAllocator {
   FilterAllocation Solve(std::span<const FilterRun> runs, const Limit& limit) const;
   FilterAllocation SolveWith(std::span<const FilterRun> runs,
                              std::span<const std::string_view> kinds, const Limit& limit) const;
-  // What the goal is for the runs that there are: bytes or reads.
+  // The goal for the given runs, in bytes or reads.
   double Wanted(std::span<const FilterRun> runs) const;
   bool WantsReads() const { return goal_.kind() == FilterGoal::Kind::kWastedReads; }
   FilterAllocation SolveFor(std::span<const FilterRun> runs, double wanted) const;
@@ -134,7 +136,7 @@ class FilterAllocator {
 
   // Names of policies.
   const std::string_view fast_kind_;
-  const std::string_view compact_kind_;  // the same where there is one kind
+  const std::string_view compact_kind_;  // the same as fast_kind_ if there is only one kind
   const FilterGoal goal_;
   const std::unique_ptr<FilterCurves> curves_ = std::make_unique<FilterCurves>();
 };

@@ -1,4 +1,4 @@
-// What Options::filter_kind means: the filters that new tables of a level get.
+// The filters of new tables, by level, according to Options::filter_kind.
 #ifndef TRELLIS_LSM_FILTERS_FILTER_CHOICE_H_
 #define TRELLIS_LSM_FILTERS_FILTER_CHOICE_H_
 
@@ -14,23 +14,22 @@ namespace lsm::inline TRELLIS_ABI {
 // Immutable and thread-safe; copies are cheap.
 class FilterChoice {
  public:
-  // Tables of this level and below get the compact kind where the choice is "by-level".  Those of
-  // level 0 live until four of them are there, or less long, and those of level 1 are rewritten
-  // each time that happens: what a filter costs to build counts there.  A table of level 2 or below
-  // lives ten times as long or longer, and such tables are nine in ten of a large store: their
-  // memory counts.
+  // With "by-level", tables of this level and below get the compact kind.  Level 0 lives until it
+  // has four tables, or less long, and then level 1 is rewritten; there the build time of a filter
+  // matters.  A table in level 2 or below lives at least ten times as long, and a large store has
+  // nine tenths of its tables there, so memory matters.
   static constexpr int kFirstCompactLevel = 2;
   static constexpr std::string_view kFastKind = "blocked";
   static constexpr std::string_view kCompactKind = "ribbon";
 
-  // No filters.
+  // Chooses no filters.
   FilterChoice() = default;
 
-  // "by-level", "none", or the name of a kind.  InvalidArgument, listing what there is, for any
-  // other.
+  // `filter_kind` is "by-level", "none", or the name of a kind.  Any other returns InvalidArgument,
+  // which lists the kinds.
   static absl::StatusOr<FilterChoice> Of(std::string_view filter_kind);
 
-  // Null for none.
+  // Null: no filter.
   const std::shared_ptr<const bloom::FilterPolicy>& ForLevel(int level) const {
     return level < kFirstCompactLevel ? upper_ : lower_;
   }

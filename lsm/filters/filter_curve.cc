@@ -11,7 +11,8 @@
 namespace lsm::inline TRELLIS_ABI {
 namespace {
 
-// Targets, falling: near 1 where a bit is worth most, then four to each halving.
+// Target FPPs, falling: dense near 1, where a bit has the most effect, then four for each factor of
+// 1/2.
 std::vector<double> Targets() {
   constexpr int kPerHalving = 4;
   std::vector<double> targets = {FilterCurve::kGreatestFpp, 0.8, 0.7, 0.6};
@@ -24,7 +25,7 @@ std::vector<double> Targets() {
   return targets;
 }
 
-// A kind that has fewer than this share of the sizes that it was asked for has steps.
+// A kind has steps if it has fewer distinct sizes than this share of the requested ones.
 constexpr double kContinuousShare = 0.9;
 
 }  // namespace
@@ -33,10 +34,10 @@ FilterCurve::FilterCurve(std::string_view kind, uint64_t keys) {
   const std::vector<double> targets = Targets();
   for (const double target_fpp : targets) {
     const absl::StatusOr<bloom::FilterSize> size = bloom::SizeOfFilter(kind, keys, target_fpp);
-    if (!size.ok()) continue;  // larger than a filter may be
+    if (!size.ok()) continue;  // the filter would be too large
     const double bits = 8 * static_cast<double>(size->bytes - bloom::kFilterHeaderBytes) /
                         static_cast<double>(keys);
-    // A kind whose sizes have steps gives more than was asked for: one point a size.
+    // A kind with steps gives more than was requested: one point per size.
     if (!points_.empty() && bits <= points_.back().bits) {
       if (size->predicted_fpp >= points_.back().fpp) continue;
       points_.pop_back();
@@ -74,11 +75,11 @@ FilterCurve::Point FilterCurve::Reaching(double fpp) const {
 }
 
 const FilterCurve& FilterCurves::Of(std::string_view kind, uint64_t keys) {
-  // From 16 to 16 million keys; beyond, nothing changes but the time that sizing takes.
+  // From 16 keys to 16 million.  Beyond that only the time for sizing changes.
   const int octave = std::clamp(static_cast<int>(std::bit_width(keys)), 4, 24);
   MutexLock lock(&mutex_);
   std::unique_ptr<const FilterCurve>& curve = curves_[{std::string(kind), octave}];
-  // 3/4 of the next power of two: the middle of those that share it.
+  // 3/4 of the next power of two is the middle of the numbers of keys that share it.
   if (curve == nullptr) curve = std::make_unique<FilterCurve>(kind, (uint64_t{3} << octave) / 4);
   return *curve;
 }

@@ -14,7 +14,7 @@ HotnessScale HotnessScale::Of(std::span<const Part> parts) {
     all.Add(part.reads);
   }
   if (keys == 0 || all.expected == 0) return scale;
-  // The greater the scale, the less the mean.
+  // The mean falls as the scale grows.
   double low = -20, high = 20;  // its log2
   constexpr int kHalvings = 24;
   for (int i = 0; i < kHalvings; ++i) {

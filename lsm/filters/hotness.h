@@ -1,26 +1,27 @@
-// How many of the lookups of absent keys go to a part of the store, compared with its share of the
-// keys: estimated from its wasted reads.  Pure.
+// Estimates how many lookups of absent keys go to a part of the store, compared with its share of
+// the keys, from its wasted reads.  Pure functions.
 //
-// A filter rarely lets an absent key pass, so counting these keys costs lookups nothing.  The count
-// says how often the filter was asked.  Take a table whose filter has FPP p, and which holds the
-// share m of its run's keys.  N lookups of keys that are spread over the store as its own are would
-// cost it p m N wasted reads.  The reads that were seen, divided by the reads that were expected,
-// are the table's *hotness*: 1 on the average, 9 where 90 % of the lookups go to a tenth of the
-// keys.
+// Filters rarely let an absent key pass, so counting these keys costs lookups nothing.  The count
+// tells how often a filter was asked.  Take a table whose filter has FPP p, and which holds the
+// share m of its run's keys.  N lookups, distributed like the keys of the store, would cause p m N
+// wasted reads. The *hotness* of the table is its observed number of wasted reads divided by this
+// expected number: 1 on average; 9 if 90 % of the lookups go to a tenth of the keys.
 //
-// Few counts say little.  So the estimate is drawn towards the average, as if kPseudoReads more
-// reads had been both seen and expected.  (This is the mean of the posterior, for Poisson counts
-// and a Gamma prior with this mean and shape.)
+// Small counts are noisy.  So the estimate is drawn towards the average, as if kPseudoReads more
+// reads had been both observed and expected.  (This is the mean of the posterior, for Poisson
+// counts and a Gamma prior with this mean and shape.)
 //
-// hotness = (seen + kPseudoReads) / (scale expected + kPseudoReads)
+//   hotness = (observed + kPseudoReads) / (scale expected + kPseudoReads)
 //
-// The scale makes the mean by keys 1, for any share of lookups that find their key and ask no
-// further.  Let w be shares of lookups and p FPPs.  The sum of w p is least where p is proportional
-// to the keys and to 1 / w.  So a part of a run gets an FPP by 1 / hotness.  That wastes e^-D as
-// many reads as one FPP for all, where D is the divergence of the keys' distribution over the parts
-// from the lookups': 5.8 times fewer for the 90 % in a tenth.  In a store that is asked evenly,
-// chance alone costs at most about 1 / (8 kPseudoReads) more wasted reads, 3 %.  It costs that much
-// while kPseudoReads are expected of a table, and less before and after.
+// The scale makes the mean over the keys 1, whatever share of the lookups finds its key and asks no
+// further.
+//
+// Use.  Let w be shares of lookups and p FPPs.  The sum of w p is least if p is proportional to the
+// keys and to 1 / w.  So a part of a run gets an FPP proportional to 1 / hotness.  That wastes e^-D
+// times as many reads as a single FPP, where D is the divergence between the distributions of keys
+// and lookups over the parts: 5.8 times fewer for 90 % in a tenth.  If lookups are uniform, noise
+// costs at most about 1 / (8 kPseudoReads) more wasted reads, 3 %; that is while kPseudoReads are
+// expected of a table, and less before and after.
 #ifndef TRELLIS_LSM_FILTERS_HOTNESS_H_
 #define TRELLIS_LSM_FILTERS_HOTNESS_H_
 
@@ -32,10 +33,10 @@
 
 namespace lsm::inline TRELLIS_ABI {
 
-// Wasted reads of a table, or of a range of keys in some tables.
+// Wasted reads of a table, or of a key range in some tables.
 struct WastedReads {
   double seen = 0;
-  double expected = 0;  // if all keys were asked for alike
+  double expected = 0;  // if lookups were distributed like keys
 
   void Add(const WastedReads& other, double share = 1) {
     seen += share * other.seen;
@@ -46,15 +47,15 @@ struct WastedReads {
 // Counts the wasted reads of an open table.  Thread-safe.
 class WastedReadCounter {
  public:
-  // `lookups`: of the store until now.
+  // `lookups`: of the store so far.
   WastedReadCounter(const WastedReads& inherited, uint64_t lookups)
       : inherited_(inherited), lookups_before_(lookups) {}
 
-  // Relaxed: a figure orders nothing.  Wasted reads are rare, so threads do not wait for its line.
-  // A table without a filter is read each time, which costs more than the line.
+  // Relaxed: a statistic orders nothing.  Wasted reads are rare, so threads do not contend for the
+  // line.  (A table without a filter is read every time, which costs more than the line.)
   void Add() { count_.fetch_add(1, std::memory_order_relaxed); }
 
-  // `lookups`: of the store until now.  `expected`: of one of them.
+  // `lookups`: of the store so far.  `expected`: wasted reads per lookup.
   WastedReads Get(uint64_t lookups, double expected) const {
     const uint64_t since = lookups > lookups_before_ ? lookups - lookups_before_ : 0;
     WastedReads reads = inherited_;
@@ -64,7 +65,7 @@ class WastedReadCounter {
   }
 
  private:
-  const WastedReads inherited_;  // of the tables that it was made of
+  const WastedReads inherited_;  // from the tables that it was made from
   const uint64_t lookups_before_;
   std::atomic<uint64_t> count_{0};
 };
@@ -72,18 +73,18 @@ class WastedReadCounter {
 class HotnessScale {
  public:
   static constexpr double kPseudoReads = 4;
-  // Limits of a table's hotness.  So a table that becomes hot unnoticed is not without any filter.
+  // Limits of a table's hotness, so that a table which becomes hot later still has some filter.
   static constexpr double kMost = 64;
   static constexpr double kLeast = 1.0 / 16;
-  // The share of its counts that a table passes on to the tables made of it: the older the past,
-  // the less it says about the future.
+  // The share of its counts that a table passes on to its successors: older counts say less about
+  // the future.
   static constexpr double kKept = 0.5;
 
   struct Part {
     double keys = 0;
     WastedReads reads;
   };
-  // Without parts, or wasted reads, all are of hotness 1.
+  // Without parts, or without wasted reads, every hotness is 1.
   static HotnessScale Of(std::span<const Part> parts);
 
   // Between kLeast and kMost.
@@ -93,8 +94,8 @@ class HotnessScale {
   double scale_ = 1;
 };
 
-// Steps of a factor of 2^(1/2), of which tables may be taken to be: -1 for 0.71, 0 for 1, 1 for
-// 1.41; rounding to them costs less than 1 % in wasted reads.
+// Hotness is rounded to steps of a factor of 2^(1/2): -1 is 0.71, 0 is 1, 1 is 1.41.  The rounding
+// costs less than 1 % in wasted reads.
 int HotnessStepOf(double hotness);
 double HotnessOfStep(int step);
 

@@ -1,4 +1,4 @@
-// Checks of names and paths that all implementations of the seam share.
+// Checks of names and paths, for all implementations of FileSystem.
 #ifndef TRELLIS_LSM_FS_BARE_NAME_H_
 #define TRELLIS_LSM_FS_BARE_NAME_H_
 
@@ -10,9 +10,8 @@
 
 namespace lsm::inline TRELLIS_ABI {
 
-// InvalidArgument unless `name` names something right in the directory: not empty, not "." or "..",
-// without slash or NUL, at most 255 bytes.  So no name, wherever it came from, leads out of the
-// directory.
+// InvalidArgument unless `name` is a plain name in the directory: not empty, not "." or "..",
+// without slash or NUL, at most 255 bytes.  So no name from any source leads out of the directory.
 absl::Status CheckBareName(std::string_view directory_path, std::string_view name);
 
 // "a/b/" for "./a//b/" and "a/b".

@@ -18,8 +18,8 @@ std::string Numbered(uint64_t number, std::string_view suffix) {
   return name;
 }
 
-// Only the one spelling that Numbered gives: no sign, no zeros beyond the sixth digit, none beyond
-// the largest number.
+// Accepts only the spelling that Numbered produces: no sign, no leading zeros beyond six digits, no
+// number above the largest.
 std::optional<uint64_t> ParseNumber(std::string_view digits) {
   if (digits.size() < kDigitsMin) return std::nullopt;
   if (digits.size() > kDigitsMin && digits.front() == '0') return std::nullopt;

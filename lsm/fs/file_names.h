@@ -1,13 +1,13 @@
-// Names of a store's files, from numbers and back.  Nothing in a store is named by anything but its
-// number, so no byte of a file can ever point outside the directory.
+// Names of a store's files.  A file is named only by its number, so no byte of a file can point
+// outside the directory.
 //
 //   LOCK            held by the one process that writes
-//   CURRENT         which manifest is the newest; a fixed, checksummed record
+//   CURRENT         names the newest manifest; a fixed, checksummed record
 //   NNNNNN.table    an SSTable
 //   NNNNNN.log      a write-ahead log
 //   NNNNNN.manifest a log of version edits
-//   RESERVE         holds nothing but room, for a store on a full disk
-//   NAME.tmp        what AtomicReplace was writing when a crash came
+//   RESERVE         holds only space, for a store on a full disk
+//   NAME.tmp        left by a crash during AtomicReplace
 #ifndef TRELLIS_LSM_FS_FILE_NAMES_H_
 #define TRELLIS_LSM_FS_FILE_NAMES_H_
 
@@ -22,7 +22,7 @@ namespace lsm::inline TRELLIS_ABI {
 
 enum class FileKind : uint8_t { kLock, kCurrent, kTable, kLog, kManifest, kReserve, kTemporary };
 
-// So many are never used up: names with larger numbers are not the store's.
+// A store never uses up so many.  Names with larger numbers are not the store's.
 inline constexpr uint64_t kFileNumberMax = (uint64_t{1} << 53) - 1;
 
 struct FileName {
@@ -33,7 +33,7 @@ struct FileName {
 inline constexpr std::string_view kLockFileName = "LOCK";
 inline constexpr std::string_view kCurrentFileName = "CURRENT";
 inline constexpr std::string_view kReserveFileName = "RESERVE";
-// The first bytes of RESERVE; zeros follow.
+// The first bytes of RESERVE, before zeros.
 inline constexpr std::string_view kReserveMagic = "TRLSRSV\n";
 inline constexpr std::string_view kTemporarySuffix = ".tmp";
 
@@ -42,8 +42,8 @@ std::string TableFileName(uint64_t number);
 std::string LogFileName(uint64_t number);
 std::string ManifestFileName(uint64_t number);
 
-// Nothing for a name that no function above makes: such a file is not the store's and is left
-// alone.
+// nullopt for a name that none of the functions above produces.  Such a file is not the store's,
+// and stays untouched.
 std::optional<FileName> ParseFileName(std::string_view name);
 
 }  // namespace lsm

@@ -40,8 +40,8 @@ absl::StatusOr<bool> Directory::Contains(const std::string& path) {
 }
 
 void ReadAlone(ReadRequest* request) {
-  // Nothing may be thrown: others of the same submission may be under way, into buffers that would
-  // be freed.
+  // Must not throw: other reads of the submission may be in flight, into buffers that would be
+  // freed.
   const absl::StatusOr<size_t> bytes_read =
       CatchOutOfMemory([&] { return request->file->ReadAt(request->offset, request->buffer); });
   request->status = bytes_read.status();

@@ -1,5 +1,5 @@
-// A directory that passes every call on to another one.  Directories that change some of the calls
-// derive from it.
+// A directory that forwards every call to another one.  Base class of directories that change some
+// calls.
 #ifndef TRELLIS_LSM_FS_FORWARDING_DIRECTORY_H_
 #define TRELLIS_LSM_FS_FORWARDING_DIRECTORY_H_
 

@@ -1,5 +1,5 @@
-// Advice about memory to the operating system, which may follow it or not: nothing but speed and
-// the amount of memory in use depends on it, and it cannot fail.
+// Advice to the operating system about memory.  It affects only speed and memory use, and cannot
+// fail.
 #ifndef TRELLIS_LSM_FS_HUGE_PAGES_H_
 #define TRELLIS_LSM_FS_HUGE_PAGES_H_
 
@@ -9,16 +9,15 @@
 
 namespace lsm::inline TRELLIS_ABI {
 
-// What one entry of the processor's address cache covers if the advice is followed, instead of
-// 4 KiB.
+// Size of a huge page, which one TLB entry covers.  Ordinary pages have 4 KiB.
 inline constexpr size_t kHugePageBytes = size_t{2} << 20;
 
-// This memory had better be in huge pages, as far as it covers whole ones.  `begin` is a multiple
-// of the ordinary page's size.
+// Prefers huge pages for the whole ones within this memory.  REQUIRES: `begin` is a multiple of the
+// ordinary page size.
 void PreferHugePages(void* begin, size_t size_bytes);
 
-// Gives the whole pages of this memory back to the system.  Its contents are unspecified until it
-// is next written to.
+// Returns the whole pages of this memory to the system.  The contents are unspecified until the
+// next write.
 void GiveBackPages(void* begin, size_t size_bytes);
 
 }  // namespace lsm

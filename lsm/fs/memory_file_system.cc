@@ -70,7 +70,7 @@ class MemoryAppendFile final : public AppendFile {
   ~MemoryAppendFile() override {
     MutexLock lock(&machine_->mutex);
     file_->Seal();
-    // What was added after it was removed.
+    // Frees what was appended after the file was removed.
     if (file_->names == 0 && machine_->epoch == epoch_)
       machine_->FreeSpace(std::exchange(file_->taken_bytes, 0));
   }
@@ -85,7 +85,7 @@ class MemoryAppendFile final : public AppendFile {
 
   absl::Status Sync() override {
     assert(!closed_);
-    if (!sync_status_.ok()) return sync_status_;  // as POSIX does: no second attempt
+    if (!sync_status_.ok()) return sync_status_;  // as on POSIX: no second attempt
     MutexLock lock(&machine_->mutex);
     sync_status_ = machine_->Begin(epoch_, FileOperation::kSyncFile, path_);
     if (sync_status_.ok()) file_->durable_bytes = file_->bytes().size();
@@ -129,11 +129,11 @@ class MemoryAppendFile final : public AppendFile {
 
 class MemoryFileLock final : public FileLock {
  public:
-  // The lock is taken already.
+  // The caller has taken the lock.
   MemoryFileLock(Machine machine, FilePointer file, LockKind kind)
       : machine_(std::move(machine)), file_(std::move(file)), kind_(kind) {}
 
-  // After a restart `file_` is no longer the file that others lock.
+  // After a restart other holders lock a different file object.
   ~MemoryFileLock() override { Release(); }
 
   void Release() override {
@@ -187,26 +187,26 @@ class MemoryDirectory final : public Directory {
     return node_->removed ? NotFoundAt(path_) : absl::OkStatus();
   }
 
-  // Link, as the directory that gets the name: one machine, and so one lock.
+  // Link, called on the target directory.  Both belong to one machine, so there is one lock.
   absl::Status Adopt(std::string_view name, const MemoryDirectory& from, std::string_view new_name);
 
-  // Null if there is none.
+  // Null if the name does not exist.
   FilePointer Find(std::string_view name) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(machine_->mutex) {
     const auto place = node_->current.find(name);
     return place == node_->current.end() ? nullptr : place->second;
   }
 
-  // Whether a swap is due and has room.
+  // Whether a replacement is due, and there is space for it.
   absl::Status CheckReplace(std::string_view name, std::string_view bytes,
                             std::optional<std::string_view> expected) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(machine_->mutex);
 
-  // Directories stand in the machine's list, not among a directory's names.
+  // Directories are in the machine's list, not among a directory's names.
   bool IsDirectory(std::string_view name) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(machine_->mutex) {
     return machine_->directories.find(PathOf(name)) != machine_->directories.end();
   }
 
-  // Why there is no file of this name.
+  // The error for a missing file of this name.
   absl::Status MissingAt(std::string_view name) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(machine_->mutex) {
     return IsDirectory(name) ? IsDirectoryAt(PathOf(name)) : NotFoundAt(PathOf(name));
@@ -327,7 +327,7 @@ absl::StatusOr<uint64_t> MemoryDirectory::FreeBytes() {
 
 absl::Status MemoryDirectory::Sync() {
   MutexLock lock(&machine_->mutex);
-  if (!sync_status_.ok()) return sync_status_;  // as POSIX does: no second attempt
+  if (!sync_status_.ok()) return sync_status_;  // as on POSIX: no second attempt
   sync_status_ = Begin(FileOperation::kSyncDirectory, path_);
   if (sync_status_.ok()) node_->Sync();
   return sync_status_;
@@ -350,8 +350,8 @@ absl::Status MemoryDirectory::CheckReplace(std::string_view name, std::string_vi
   return bytes.size() > machine_->free_bytes ? DiskFullAt(path) : absl::OkStatus();
 }
 
-// Makes this one name durable and no other: POSIX would sync the whole directory, an object store
-// would not, and a store must not lean on it.
+// Makes only this name durable.  POSIX would sync the whole directory, but an object store would
+// not, so the store must not rely on that.
 absl::Status MemoryDirectory::AtomicReplace(std::string_view name, std::string_view bytes,
                                             std::optional<std::string_view> expected,
                                             const std::function<void()>& before_swap) {
@@ -359,10 +359,10 @@ absl::Status MemoryDirectory::AtomicReplace(std::string_view name, std::string_v
   const std::string path = PathOf(name);
   MutexLock lock(&machine_->mutex);
   LSM_RETURN_IF_ERROR(CheckReplace(name, bytes, expected));
-  // A fault may make it seem to have failed after it was done.
+  // A fault may report a failure after the operation was done.
   if (before_swap != nullptr) before_swap();
   LSM_RETURN_IF_ERROR(Begin(FileOperation::kAtomicReplace, path));
-  LSM_RETURN_IF_ERROR(CheckReplace(name, bytes, expected));  // another thread may have been faster
+  LSM_RETURN_IF_ERROR(CheckReplace(name, bytes, expected));  // another thread may have come first
   auto file = std::make_shared<MemoryFile>();
   file->Set(std::string(bytes));
   file->taken_bytes = 0;
@@ -372,7 +372,7 @@ absl::Status MemoryDirectory::AtomicReplace(std::string_view name, std::string_v
     machine_->DropName(replaced.get());
   node_->Touch(name);
   node_->current.insert_or_assign(std::string(name), file);
-  if (!sync_status_.ok()) return sync_status_;  // on POSIX a sync of the directory comes last
+  if (!sync_status_.ok()) return sync_status_;  // on POSIX this sync comes last
   node_->durable.insert_or_assign(std::string(name), file);
   return absl::OkStatus();
 }

@@ -10,7 +10,7 @@ namespace {
 
 using FilePointer = std::shared_ptr<MemoryFile>;
 
-// Copies files, each once however many names point at it.
+// Copies files, each one once, however many names it has.
 template <typename CopyFile>
 class Copier {
  public:
@@ -31,7 +31,7 @@ class Copier {
   std::unordered_map<const MemoryFile*, FilePointer> copies_;
 };
 
-// The first `size_bytes` of a file, in a file without handles.
+// A sealed copy of the first `size_bytes` of a file, without handles.
 FilePointer SealedPrefix(const MemoryFile& file, uint64_t size_bytes) {
   auto copy = std::make_shared<MemoryFile>();
   if (file.sealed != nullptr && size_bytes == file.sealed->size()) {
@@ -72,7 +72,7 @@ absl::Status MemoryMachine::Begin(uint64_t handle_epoch, FileOperation operation
   mutex.Unlock();
   absl::Status status = (*asked)(operation, path, number);
   mutex.Lock();
-  if (crashed || handle_epoch != epoch) return crash();  // another thread's doing, meanwhile
+  if (crashed || handle_epoch != epoch) return crash();  // changed by another thread meanwhile
   if (!status.ok() && interrupted != nullptr) *interrupted = true;
   return status;
 }
@@ -154,7 +154,7 @@ void MemoryMachine::Restart(MemoryFileSystem::Unsynced unsynced) {
   crashed = false;
   fault = nullptr;
   const uint64_t taken_before = TakenBytes();
-  // New nodes throughout: the handles of before keep the old ones, and can change nothing.
+  // Makes new nodes for everything.  Earlier handles keep the old ones, and can change nothing.
   Copier copier([keep](const MemoryFile& file) {
     FilePointer copy = SealedPrefix(file, keep ? file.bytes().size() : file.durable_bytes);
     copy->durable_bytes = copy->taken_bytes = copy->sealed->size();
@@ -167,7 +167,7 @@ void MemoryMachine::Restart(MemoryFileSystem::Unsynced unsynced) {
     CountNames(restarted->current);
     node = std::move(restarted);
   }
-  // What was lost is free, and what came back is not.
+  // Lost bytes are free again, and restored ones are taken.
   const uint64_t taken_after = TakenBytes();
   FreeSpace(taken_before - std::min(taken_before, taken_after));
   if (free_bytes != kNever)

@@ -1,4 +1,5 @@
-// The disk behind a MemoryFileSystem, and the counter of its operations.  Private to memory_*.cc.
+// The shared state of a MemoryFileSystem and its handles: the disk and the operation counter.
+// Private to memory_*.cc.
 #ifndef TRELLIS_LSM_FS_MEMORY_MACHINE_H_
 #define TRELLIS_LSM_FS_MEMORY_MACHINE_H_
 
@@ -20,11 +21,11 @@
 
 namespace lsm::inline TRELLIS_ABI {
 
-// What a name points at.  Bytes are only ever added, so the durable image is a prefix of the
-// current one.  Guarded by the machine's mutex.
+// A file.  Bytes are only appended, so the durable image is a prefix of the current one.  Guarded
+// by the machine's mutex.
 struct MemoryFile {
-  // One of the two holds the bytes: `open` while an AppendFile adds to them, then `sealed`, which
-  // clones share and no file changes.
+  // One of these holds the bytes: `open` while an AppendFile exists, then `sealed`, which clones
+  // share and nothing changes.
   std::shared_ptr<const std::string> sealed;
   std::string open;
   uint64_t durable_bytes = 0;
@@ -41,13 +42,13 @@ struct MemoryFile {
     }
   }
   void Append(std::string_view bytes) {
-    if (sealed != nullptr) {  // a test replaced the bytes under the writer
+    if (sealed != nullptr) {  // a test replaced the bytes during writing
       open = *sealed;
       sealed = nullptr;
     }
     open.append(bytes);
   }
-  // Replaces all of it, durably.
+  // Replaces the content, durably.
   void Set(std::string bytes) {
     sealed = std::make_shared<const std::string>(std::move(bytes));
     open.clear();
@@ -57,18 +58,17 @@ struct MemoryFile {
 
 using MemoryNames = std::map<std::string, std::shared_ptr<MemoryFile>, std::less<>>;
 
-// Directories themselves are durable from the moment they are made, as OpenDirectory syncs the
-// parents.
+// Directories are durable from their creation, since OpenDirectory syncs the parents.
 struct MemoryDirectoryNode {
   MemoryNames current;
   MemoryNames durable;
-  // Those that a sync has lost: later ones leave them as they are on the disk.
+  // Names lost by a failed sync.  Later syncs leave their state on the disk as it is.
   std::set<std::string, std::less<>> dropped;
   bool removed = false;
 
   void DropUnsynced();
   void Sync();
-  // It changes, so that the next sync takes it.
+  // Marks a changed name, so that the next sync includes it.
   void Touch(std::string_view name) {
     const auto place = dropped.find(name);
     if (place != dropped.end()) dropped.erase(place);
@@ -82,7 +82,7 @@ class MemoryMachine {
   mutable Mutex mutex;
   std::map<std::string, std::shared_ptr<MemoryDirectoryNode>, std::less<>> directories
       ABSL_GUARDED_BY(mutex);
-  // Restarts so far.  A handle is dead if it is of another epoch.
+  // Number of restarts.  A handle of another epoch is dead.
   uint64_t epoch ABSL_GUARDED_BY(mutex) = 0;
   uint64_t operation_count ABSL_GUARDED_BY(mutex) = 0;
   uint64_t crash_at ABSL_GUARDED_BY(mutex) = kNever;
@@ -90,28 +90,28 @@ class MemoryMachine {
   uint64_t free_bytes ABSL_GUARDED_BY(mutex) = kNever;  // kNever: no limit
   std::shared_ptr<const MemoryFileSystem::Fault> fault ABSL_GUARDED_BY(mutex);
 
-  // Counts an operation of a handle of `handle_epoch` and says whether it may go ahead.
-  // `interrupted`, if given, tells whether it was this very operation that failed or crashed, so
-  // that half of an append is left behind. Releases the mutex while the fault is asked.
+  // Counts an operation of a handle of `handle_epoch`, and returns whether it may proceed.
+  // `interrupted`, if not null, tells whether this operation failed or crashed, so that an append
+  // keeps its first half.  Releases the mutex while it calls the fault.
   absl::Status Begin(uint64_t handle_epoch, FileOperation operation, const std::string& path,
                      bool* interrupted = nullptr) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
 
-  // Takes up to `wanted` from what is free, for the file, and returns how much.
+  // Takes up to `wanted` of the free bytes for the file, and returns the number taken.
   uint64_t TakeSpace(uint64_t wanted, MemoryFile* file) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   void FreeSpace(uint64_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
-  // A file that has no name left gives its space back, even if it is still read.
+  // A file without names gives its space back, even if it is still open for reading.
   void DropName(MemoryFile* file) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
-  // Of all files that have a current name.
+  // Bytes of all files that have a current name.
   uint64_t TakenBytes() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
 
   // Null if there is none.
   std::shared_ptr<MemoryFile> FindFile(std::string_view path) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
 
-  // Whether the path, or what is above it, is a file.
+  // Whether the path, or a parent of it, is a file.
   bool HasFileOnTheWay(std::string_view path) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
 
-  // The directory and those above it.
+  // Creates the directory and its parents.
   std::shared_ptr<MemoryDirectoryNode> MakeDirectory(const std::string& path)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
 
@@ -122,7 +122,7 @@ class MemoryMachine {
 // "/a//b/" is "/a/b".
 std::string NormalizedPath(std::string_view path);
 
-// "/a" of "/a/b"; empty where nothing is above.
+// "/a" of "/a/b"; empty without a parent.
 std::string_view ParentPath(std::string_view path);
 std::string_view LastName(std::string_view path);
 

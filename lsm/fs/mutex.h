@@ -1,9 +1,9 @@
-// The standard library's mutex and condition variable, with what clang's analysis of thread safety
-// has to know about them.
+// The standard library's mutex and condition variable, annotated for Clang's thread-safety
+// analysis.
 //
-// Not absl::Mutex: Debian builds it with its detection of deadlocks, so that every call takes one
-// lock of the whole process and looks the mutex up in a table.  A put locks twice, and a block that
-// comes into the cache several times.  Contradictory orders are found by ThreadSanitizer instead.
+// Not absl::Mutex: Debian builds it with deadlock detection, so every call takes one lock of the
+// whole process and looks the mutex up in a table.  (A put locks twice; caching a block locks
+// several times.) ThreadSanitizer finds lock-order inversions instead.
 #ifndef TRELLIS_LSM_FS_MUTEX_H_
 #define TRELLIS_LSM_FS_MUTEX_H_
 
@@ -18,7 +18,7 @@ namespace lsm::inline TRELLIS_ABI {
 class ABSL_LOCKABLE Mutex {
  public:
   void Lock() ABSL_EXCLUSIVE_LOCK_FUNCTION() { mutex_.lock(); }
-  // False: another thread holds it.
+  // False if another thread holds it.
   bool TryLock() ABSL_EXCLUSIVE_TRYLOCK_FUNCTION(true) { return mutex_.try_lock(); }
   void Unlock() ABSL_UNLOCK_FUNCTION() { mutex_.unlock(); }
 
@@ -42,7 +42,7 @@ class ABSL_SCOPED_LOCKABLE MutexLock {
 
 class CondVar {
  public:
-  // Releases the mutex until it is signalled, or for no reason at all.
+  // Releases the mutex and waits for a signal; may also return spuriously.
   void Wait(Mutex* mutex) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     std::unique_lock<std::mutex> lock(mutex->mutex_, std::adopt_lock);
     condition_.wait(lock);

@@ -12,8 +12,8 @@ namespace {
 
 constexpr uint64_t kPageBytes = 4096;
 
-// Bytes go to the kernel in Append itself: a log promises that they outlive the process, and
-// whoever wants fewer and larger writes gathers them first.
+// Append passes the bytes to the kernel at once, since a log promises that they survive the
+// process.  Callers that want fewer, larger writes buffer them first.
 class PosixAppendFile final : public AppendFile {
  public:
   PosixAppendFile(Descriptor file, std::string path)
@@ -33,8 +33,8 @@ class PosixAppendFile final : public AppendFile {
 
   absl::Status Allocate(uint64_t bytes) override {
     LSM_RETURN_IF_ERROR(process_.Check(path_));
-    if (bytes == 0) return absl::OkStatus();  // fallocate takes that for an error
-    // Not posix_fallocate, which writes into each block where the file system cannot do it.
+    if (bytes == 0) return absl::OkStatus();  // fallocate would fail
+    // Not posix_fallocate, which writes into each block if the file system does not support it.
     const int failed = Uninterrupted([&] {
       return ::fallocate(file_.get(), 0, static_cast<off_t>(size_bytes_),
                          static_cast<off_t>(bytes));
@@ -49,8 +49,8 @@ class PosixAppendFile final : public AppendFile {
   }
 
   absl::Status Sync() override {
-    // After a failed fdatasync the kernel calls the lost pages clean, so that the next one would
-    // succeed and lie.  The first error stays.
+    // After a failed fdatasync the kernel marks the lost pages as clean, so the next call would
+    // falsely succeed.  Keeps the first error.
     if (!sync_status_.ok()) return sync_status_;
     LSM_RETURN_IF_ERROR(process_.Check(path_));
     if (Uninterrupted([&] { return ::fdatasync(file_.get()); }) != 0) {
@@ -60,7 +60,7 @@ class PosixAppendFile final : public AppendFile {
   }
 
   void StartWriteback() override {
-    // Whole pages: the last one would be written again.
+    // Only whole pages: a partial one would be written twice.
     const uint64_t end = size_bytes_ - size_bytes_ % kPageBytes;
     if (end == writeback_bytes_ || !process_.Check(path_).ok()) return;
     (void)::sync_file_range(file_.get(), static_cast<off_t>(writeback_bytes_),
@@ -69,7 +69,7 @@ class PosixAppendFile final : public AppendFile {
   }
 
   absl::Status Close() override {
-    // Linux has let go of the descriptor even if a signal came.
+    // Linux closes the descriptor even if a signal interrupts the call.
     if (::close(file_.Release()) != 0 && errno != EINTR) return PosixError(errno, path_, "close");
     return absl::OkStatus();
   }
@@ -82,7 +82,7 @@ class PosixAppendFile final : public AppendFile {
   const std::string path_;
   const ProcessMark process_;
   uint64_t size_bytes_ = 0;
-  uint64_t writeback_bytes_ = 0;  // the beginning of the file whose writing was begun
+  uint64_t writeback_bytes_ = 0;  // end of the part whose writeback has started
   absl::Status sync_status_;
 };
 

@@ -39,7 +39,7 @@ absl::StatusCode CodeOf(int error) {
   }
 }
 
-// What to change so that the error goes away, where that can be said.
+// How to avoid the error, if known.
 std::string HintFor(int error) {
   if (error == EMFILE) {
     rlimit limit{};
@@ -59,8 +59,8 @@ std::string_view KindOf(mode_t mode) {
   return "a device";
 }
 
-// How many forks lie between the process that began and this one.  Relaxed wherever it is touched:
-// it changes only in a child before fork returns, where no other thread is.
+// Number of forks between the first process and this one.  Relaxed everywhere: it changes only in a
+// child, before fork returns, when no other thread exists there.
 std::atomic<uint32_t> forks{0};
 void CountFork() { forks.fetch_add(1, std::memory_order_relaxed); }
 
@@ -77,7 +77,7 @@ absl::Status NotRegularError(mode_t mode, std::string_view path) {
   return absl::UnavailableError(Concat(path, ": is ", KindOf(mode), ", not a regular file"));
 }
 
-// Where there is no memory to be told of forks, a child is taken for its parent.
+// If there was no memory to register for forks, a child is taken for its parent.
 ProcessMark::ProcessMark() : forks_(forks.load(std::memory_order_relaxed)) {
   [[maybe_unused]] static const int registered = ::pthread_atfork(nullptr, nullptr, &CountFork);
 }

@@ -1,5 +1,4 @@
-// What the POSIX files of this folder share: descriptors that close themselves, and errno as a
-// status.
+// Common code of the POSIX files: self-closing descriptors, and errno as a status.
 #ifndef TRELLIS_LSM_FS_POSIX_CALL_H_
 #define TRELLIS_LSM_FS_POSIX_CALL_H_
 
@@ -16,13 +15,13 @@
 
 namespace lsm::inline TRELLIS_ABI {
 
-// "PATH: CALL: text of the error", with the kind that file_system.h names for it.
+// "PATH: CALL: text of the error", with the status code that file_system.h defines for it.
 absl::Status PosixError(int error, std::string_view path, std::string_view call);
 
 // Unavailable: "PATH: is a FIFO, not a regular file".
 absl::Status NotRegularError(mode_t mode, std::string_view path);
 
-// Repeats a call that a signal interrupted.  `call` returns -1 and sets errno, as system calls do.
+// Repeats a call while signals interrupt it.  `call` returns -1 and sets errno, as system calls do.
 template <typename Call>
 auto Uninterrupted(Call call) {
   auto result = call();
@@ -30,7 +29,7 @@ auto Uninterrupted(Call call) {
   return result;
 }
 
-// Owns a file descriptor.  Closing drops the error; Close of an AppendFile asks for it.
+// Owns a file descriptor.  Ignores errors of closing; AppendFile::Close reports them.
 class Descriptor {
  public:
   Descriptor() = default;
@@ -48,24 +47,24 @@ class Descriptor {
   int fd_ = -1;
 };
 
-// Which process something belongs to.  A child that the process forks has it in its memory too,
-// with the descriptors, and must not write to the same files.  (It is noticed by pthread_atfork,
-// which clone and _Fork pass by.)
+// Identifies the process that owns an object.  A forked child has the object and its descriptors
+// too, and must not write to the same files.  (Uses pthread_atfork, which does not see clone and
+// _Fork.)
 class ProcessMark {
  public:
   ProcessMark();
-  // False in a child.
+  // False in a forked child.
   bool IsThisOne() const;
-  // FailedPrecondition naming the path, in a child.
+  // In a forked child: FailedPrecondition, with the path.
   absl::Status Check(std::string_view path) const;
 
  private:
   const uint32_t forks_;
 };
 
-// openat in the way the store opens every file: no symbolic link is followed, no FIFO waited for,
-// nothing is inherited by programs that the process starts, and what was opened is a regular file
-// (otherwise Unavailable).  `file_mode` is that of a file that it makes.
+// Opens a file as the store opens every file: follows no symbolic link, does not wait for a FIFO,
+// and is closed in programs that the process starts.  Unavailable if the file is not a regular one.
+// `file_mode` is for a newly created file.
 absl::StatusOr<Descriptor> OpenRegularAt(int directory_fd, std::string_view name, int flags,
                                          std::string_view path, mode_t file_mode = 0);
 

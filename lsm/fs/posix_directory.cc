@@ -23,11 +23,11 @@ struct DirectoryCloser {
   void operator()(DIR* stream) const { ::closedir(stream); }
 };
 
-// Descriptors that are kept back, so that a process which has opened all that it may can still go
-// on with the log and the manifest of a store it writes to.  Thread-safe.
+// Descriptors in reserve.  With them a process that has used up its descriptors can still continue
+// the log and the manifest of a store.  Thread-safe.
 class SpareDescriptors {
  public:
-  // Takes back what was given away, as far as there is any.
+  // Replaces descriptors that were given away, as far as possible.
   void Refill(int directory_fd) {
     MutexLock lock(&mutex_);
     while (spare_.size() < kCount) {
@@ -36,7 +36,7 @@ class SpareDescriptors {
       spare_.push_back(std::move(copy));
     }
   }
-  // Closes one, for another to take its number.  False if there is none left.
+  // Closes one, so that another file can take its number.  False if none is left.
   bool GiveOne() {
     MutexLock lock(&mutex_);
     if (spare_.empty()) return false;
@@ -50,7 +50,7 @@ class SpareDescriptors {
   std::vector<Descriptor> spare_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Those that no write can do without.  A table can wait: its memtable is in the log.
+// Files that writes require.  A table can wait, since its memtable is in the log.
 bool MayTakeSpare(std::string_view name) {
   const std::optional<FileName> parsed = ParseFileName(name);
   return parsed && parsed->kind != FileKind::kTable && parsed->kind != FileKind::kLock &&
@@ -70,10 +70,10 @@ class PosixDirectory final : public Directory {
 
   absl::StatusOr<std::unique_ptr<AppendFile>> CreateExclusive(std::string_view name) override {
     LSM_RETURN_IF_ERROR(CheckMayChange(name));
-    spare_.Refill(fd_.get());  // not before: a reader needs none
+    spare_.Refill(fd_.get());  // not earlier: a reader needs none
     absl::StatusOr<std::unique_ptr<AppendFile>> file = WithSpares(
         name, [&] { return CreatePosixAppendFile(fd_.get(), name, PathOf(name), file_mode_); });
-    // Only the directory itself can be missing here.
+    // Here, only the directory itself can be missing.
     if (absl::IsNotFound(file.status()))
       return absl::UnavailableError(
           Concat(MessageOf(file.status()), ": the directory was removed"));
@@ -88,8 +88,8 @@ class PosixDirectory final : public Directory {
   absl::StatusOr<uint64_t> FreeBytes() override;
   absl::StatusOr<uint64_t> CapacityBytes() override;
   absl::Status Sync() override {
-    // As for a file: after a failed fsync another one may succeed and lie.  The first error stays,
-    // so that no job that is already under way takes names for durable.
+    // As for a file: after a failed fsync, a second one may falsely succeed.  Keeps the first
+    // error, so that no running job believes that names are durable.
     LSM_RETURN_IF_ERROR(process_.Check(path_));
     MutexLock lock(&sync_mutex_);
     if (sync_status_.ok())
@@ -117,8 +117,8 @@ class PosixDirectory final : public Directory {
  private:
   std::string PathOf(std::string_view name) const { return Concat(path_, "/", name); }
 
-  // What `open` returns.  More attempts than one, because another thread may be faster to take the
-  // number of a spare descriptor; where it is room on the disk that lacks, they do no harm.
+  // Returns what `open` returns.  Tries repeatedly, since another thread may take the number of a
+  // spare descriptor.  On a full disk the attempts do no harm.
   template <typename Open>
   auto WithSpares(std::string_view name, const Open& open) -> decltype(open()) {
     auto file = open();
@@ -139,13 +139,13 @@ class PosixDirectory final : public Directory {
   const mode_t file_mode_;
   const ProcessMark process_;
   SpareDescriptors spare_;
-  Mutex replace_mutex_;  // one AtomicReplace at a time: all write the same temporary file
+  Mutex replace_mutex_;  // one AtomicReplace at a time, since all use one temporary file
   Mutex sync_mutex_ ABSL_ACQUIRED_AFTER(replace_mutex_);
   absl::Status sync_status_ ABSL_GUARDED_BY(sync_mutex_);
 };
 
 absl::StatusOr<std::vector<std::string>> PosixDirectory::List() {
-  // An open of its own, as the position in the list belongs to the open directory.
+  // Opens the directory separately, since the position in the listing belongs to the open file.
   Descriptor own(
       Uninterrupted([&] { return ::openat(fd_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); }));
   if (!own.valid()) return PosixError(errno, path_, "open");
@@ -159,7 +159,7 @@ absl::StatusOr<std::vector<std::string>> PosixDirectory::List() {
     const dirent* const entry = ::readdir(stream.get());
     if (entry == nullptr) break;
     bool is_directory = entry->d_type == DT_DIR;
-    if (entry->d_type == DT_UNKNOWN) {  // some file systems do not keep it with the name
+    if (entry->d_type == DT_UNKNOWN) {  // some file systems do not store the type in the directory
       struct stat info {};
       is_directory = ::fstatat(fd_.get(), entry->d_name, &info, AT_SYMLINK_NOFOLLOW) == 0 &&
                      S_ISDIR(info.st_mode);
@@ -197,8 +197,8 @@ absl::Status PosixDirectory::Link(std::string_view name, Directory& to, std::str
   if (::linkat(fd_.get(), std::string(name).c_str(), other->fd_.get(),
                std::string(new_name).c_str(), 0) == 0)
     return absl::OkStatus();
-  // EPERM: the file system has no links, or others' files must not be linked; ENOSYS: it is one in
-  // user space that has none; EMLINK: the file has too many.
+  // EPERM: the file system has no links, or linking others' files is forbidden.  ENOSYS: a file
+  // system in user space without links.  EMLINK: the file has too many links.
   if (errno == EXDEV || errno == EPERM || errno == EMLINK || errno == EOPNOTSUPP || errno == ENOSYS)
     return Directory::Link(name, to, new_name);
   return PosixError(errno, other->PathOf(new_name), Concat("link from ", PathOf(name)));
@@ -235,7 +235,7 @@ absl::Status PosixDirectory::CheckExpected(std::string_view name,
   }
   if (!file.ok()) return file.status();
   if (!expected) return absl::AbortedError(Concat(PathOf(name), ": exists already"));
-  // One byte more than expected tells whether there is more.
+  // One byte more than expected, to detect a longer file.
   std::string found(expected->size() + 1, '\0');
   LSM_ASSIGN_OR_RETURN(const size_t found_bytes, (*file)->ReadAt(0, found));
   found.resize(found_bytes);
@@ -256,13 +256,13 @@ absl::Status PosixDirectory::AtomicReplace(std::string_view name, std::string_vi
   MutexLock lock(&replace_mutex_);
   LSM_RETURN_IF_ERROR(CheckExpected(name, expected));
   const std::string temporary = Concat(name, kTemporarySuffix);
-  const absl::Status removed = Remove(temporary);  // left over by a crash
+  const absl::Status removed = Remove(temporary);  // left by a crash
   if (!removed.ok() && !absl::IsNotFound(removed)) return removed;
   absl::Status status = WriteSynced(temporary, bytes);
   if (status.ok() && before_swap != nullptr) before_swap();
   if (status.ok()) status = Rename(temporary, name);
   if (!status.ok()) {
-    Remove(temporary).IgnoreError();  // of two errors the first tells more
+    Remove(temporary).IgnoreError();  // the first error is more useful
     return status;
   }
   return Sync();
@@ -272,7 +272,7 @@ bool IsSameInode(const struct stat& a, const struct stat& b) {
   return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-// Walks up to the root.  A directory that may not be searched is taken for another one.
+// Walks up to the root.  A directory that may not be searched counts as a different one.
 absl::StatusOr<bool> PosixDirectory::Contains(const std::string& path) {
   LSM_ASSIGN_OR_RETURN(Descriptor at, FindNearestDirectory(path));
   struct stat own {

@@ -10,11 +10,11 @@
 
 namespace lsm::inline TRELLIS_ABI {
 
-// `fd` is an open directory; `path` serves messages only; `file_mode` is for files that are made.
+// `fd` is an open directory, `path` is for messages only, `file_mode` is for created files.
 std::unique_ptr<Directory> NewPosixDirectory(Descriptor fd, std::string path, mode_t file_mode);
 
-// The last existing directory on the way to `path`, as the path will lead once its missing
-// directories are created: "new/../a" leads to "a".  The descriptor is not for reading.
+// The last existing directory on the way to `path`, as the path will resolve once its missing
+// directories exist: "new/../a" leads to "a".  The descriptor cannot be read from.
 absl::StatusOr<Descriptor> FindNearestDirectory(const std::string& path);
 
 }  // namespace lsm

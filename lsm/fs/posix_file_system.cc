@@ -37,7 +37,7 @@ std::string WithoutTrailingSlashes(std::string path) {
   return path;
 }
 
-// Of "/a/b" and "/a//b" it is "/a", of "/a" it is "/", of "a" it is ".".
+// "/a/b" and "/a//b" give "/a", "/a" gives "/", "a" gives ".".
 std::string ParentOf(const std::string& path) {
   const size_t slash = path.rfind('/');
   if (slash == path.npos) return ".";
@@ -50,7 +50,7 @@ absl::Status CheckPath(const std::string& path) {
       Concat("the path of a directory, \"", Escape(path), "\", is empty or holds a zero byte"));
 }
 
-// The user names the directory, so that a symbolic link on the way there is the user's wish.
+// Follows symbolic links in the path, since the user chose it.
 Descriptor TryToOpen(const std::string& path) {
   return Descriptor(
       Uninterrupted([&] { return ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); }));
@@ -62,9 +62,9 @@ absl::StatusOr<Descriptor> OpenPath(const std::string& path) {
   return fd;
 }
 
-// Makes the directory's name durable.  One may use a directory without being allowed to open its
-// parent, and it may be mounted where nothing is ever written or synced; then, if it `was_there`,
-// it is as durable as whoever made it saw to.
+// Makes the directory's name durable.  A process may use a directory without permission to open its
+// parent, and the parent may be a file system that is never synced.  If the directory `was_there`,
+// its durability is then left to its creator.
 absl::Status SyncParentOf(const std::string& path, bool was_there) {
   const std::string parent = ParentOf(path);
   const Descriptor fd = TryToOpen(parent);
@@ -76,28 +76,28 @@ absl::Status SyncParentOf(const std::string& path, bool was_there) {
   return PosixError(errno, parent, "open");
 }
 
-// Makes the directory and those above it that are missing, each of them durable.
+// Creates the directory and its missing parents, each durably.
 absl::Status MakeDirectory(const std::string& path, mode_t mode) {
   int result = ::mkdir(path.c_str(), mode);
   if (result != 0 && errno == ENOENT && ParentOf(path) != path) {
     LSM_RETURN_IF_ERROR(MakeDirectory(ParentOf(path), mode));
     result = ::mkdir(path.c_str(), mode);
   }
-  // If it exists, another process was faster.
+  // If it exists, another process came first.
   if (result != 0 && errno != EEXIST) return PosixError(errno, path, "make directory");
   const absl::Status synced = SyncParentOf(path, /*was_there=*/false);
-  // Another sync may succeed and lie, so another attempt must find it missing.
+  // A second sync may falsely succeed, so the next attempt must find the directory missing.
   if (!synced.ok() && result == 0) ::rmdir(path.c_str());
   return synced;
 }
 
-// Whether an error of rmdir says that this directory, which may be empty, is not to be removed.
+// Whether this error of rmdir means that the directory must stay, though it may be empty.
 bool StandsInTheWay(int error, const std::string& path) {
   if (error == ENOTDIR) {
     struct stat info {};
     return ::lstat(path.c_str(), &info) == 0 && S_ISLNK(info.st_mode);
   }
-  // Either of the first two says that it is not empty; EINVAL that the path ends with a dot.
+  // The first two mean that it is not empty; EINVAL that the path ends with a dot.
   return error == ENOTEMPTY || error == EEXIST || error == EBUSY || error == EACCES ||
          error == EPERM || error == EROFS || error == EINVAL;
 }
@@ -112,7 +112,7 @@ class PosixFileSystemImpl final : public FileSystem {
     const std::string directory_path = WithoutTrailingSlashes(path);
     absl::StatusOr<Descriptor> fd = OpenPath(directory_path);
     if (create && fd.ok()) {
-      // The process that made it may have been killed before syncing its parent.
+      // The process that created it may have been killed before it synced the parent.
       LSM_RETURN_IF_ERROR(SyncParentOf(directory_path, /*was_there=*/true));
     } else if (create && absl::IsNotFound(fd.status())) {
       LSM_RETURN_IF_ERROR(MakeDirectory(directory_path, DirectoryModeOf(access_)));
@@ -148,8 +148,8 @@ absl::StatusOr<Descriptor> FindNearestDirectory(const std::string& path) {
   constexpr int kFlags = O_PATH | O_DIRECTORY | O_CLOEXEC;
   Descriptor nearest(::open(path.front() == '/' ? "/" : ".", kFlags));
   if (!nearest.valid()) return PosixError(errno, path, "open");
-  // Names below `nearest` that do not exist.  Once created they are plain directories, so ".."
-  // removes the last of them; after the last, the path goes on from `nearest`.
+  // Number of names below `nearest` that do not exist.  They will be plain directories, so ".."
+  // removes the last of them.  When none is left, the path continues from `nearest`.
   size_t missing = 0;
   for (size_t begin = 0; begin < path.size();) {
     const size_t end = std::min(path.find('/', begin), path.size());

@@ -1,4 +1,4 @@
-// Files of the POSIX directory, opened relative to its descriptor.
+// Opens files relative to the descriptor of a POSIX directory.
 #ifndef TRELLIS_LSM_FS_POSIX_FILES_H_
 #define TRELLIS_LSM_FS_POSIX_FILES_H_
 
@@ -17,7 +17,7 @@
 
 namespace lsm::inline TRELLIS_ABI {
 
-// What reads that are submitted together need to know of a file.
+// A file with the properties that combined reads need.
 class PosixReadFile : public ReadFile {
  public:
   PosixReadFile(Descriptor file, std::string path, size_t alignment_bytes)
@@ -28,7 +28,7 @@ class PosixReadFile : public ReadFile {
   const std::string& path() const final { return path_; }
 
   int descriptor() const { return file_.get(); }
-  // Memory, offset and length of each read of the descriptor must be multiples of it.
+  // Memory, offset and length of each read by descriptor must be multiples of this.
   size_t alignment_bytes() const { return alignment_bytes_; }
 
  private:
@@ -37,22 +37,21 @@ class PosixReadFile : public ReadFile {
   const size_t alignment_bytes_;
 };
 
-// Memory, offset and length of a direct read must be multiples of what the file system says, most
-// often the device's logical block; where it does not say, this serves all devices in use.  It is
-// the largest that is taken.
+// Memory, offset and length of a direct read must be multiples of what the file system says,
+// usually the device's logical block size.  This default, for file systems that do not say, works
+// for all common devices.  It is also the largest supported value.
 inline constexpr size_t kDirectAlignmentBytes = 4096;
 
 struct FreeDeleter {
   void operator()(char* memory) const { std::free(memory); }
 };
 using DirectMemory = std::unique_ptr<char, FreeDeleter>;
-// Aligned memory, a multiple of kDirectAlignmentBytes; null where there is none.
+// Allocates aligned memory, a multiple of kDirectAlignmentBytes; null without memory.
 inline DirectMemory AllocateForDirectReads(size_t bytes) {
   return DirectMemory(static_cast<char*>(std::aligned_alloc(kDirectAlignmentBytes, bytes)));
 }
 
-// `path` is the directory's path and the name, for messages; `file_mode` that of a file that is
-// made.
+// `path` is the full path, for messages; `file_mode` is for created files.
 absl::StatusOr<std::unique_ptr<ReadFile>> OpenPosixReadFile(int directory_fd, std::string_view name,
                                                             std::string path, ReadMode mode);
 
@@ -61,9 +60,9 @@ absl::StatusOr<std::unique_ptr<AppendFile>> CreatePosixAppendFile(int directory_
                                                                   std::string path,
                                                                   mode_t file_mode);
 
-// Two holders in one process are told apart by (device, inode); two processes by the kernel's lock
-// on the open file description, which goes away with the holder however it ends, so no lock is ever
-// stale.
+// Two holders in one process are distinguished by (device, inode), two processes by the kernel's
+// lock on the open file description.  That lock disappears with its holder, however it ends, so no
+// lock becomes stale.
 absl::StatusOr<std::unique_ptr<FileLock>> LockPosixFile(int directory_fd, std::string_view name,
                                                         std::string path, LockKind kind,
                                                         mode_t file_mode);

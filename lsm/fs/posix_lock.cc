@@ -15,12 +15,12 @@
 namespace lsm::inline TRELLIS_ABI {
 namespace {
 
-// The locks that this process holds.  The kernel's lock belongs to an open file description, so it
-// would keep two holders in one process apart too, but could not tell them from another process.
+// The locks held by this process.  The kernel's lock belongs to an open file description.  So it
+// would also separate two holders in one process, but could not tell them from another process.
 class LockRegistry {
  public:
-  // The directory and the file's name: a file that another program has removed, and that is made
-  // again, is the same for this process.
+  // Directory and name of the file.  If another program removes the file and it is created again,
+  // it is still the same place.
   using Place = std::tuple<dev_t, ino_t, std::string>;
 
   static LockRegistry& OfProcess() {
@@ -54,8 +54,8 @@ class LockRegistry {
   std::map<Place, Holders> holders_ ABSL_GUARDED_BY(mutex_);
 };
 
-// A place in the registry, given back at the end.  It is there before it is taken, so that nothing
-// can come between the two.
+// A place in the registry, released by the destructor.  The object exists before it takes the
+// place, so nothing can fail in between.
 class Registration {
  public:
   explicit Registration(LockRegistry::Place place) : place_(std::move(place)) {}
@@ -84,14 +84,14 @@ class PosixFileLock final : public FileLock {
   PosixFileLock(std::unique_ptr<Registration> registration, Descriptor file, std::string path)
       : registration_(std::move(registration)), file_(std::move(file)), path_(std::move(path)) {}
 
-  // A child that the process forked shares the kernel's lock.  Unlocking releases it although the
-  // child still has the file open; the child itself must not do so for its parent.
+  // A forked child shares the kernel's lock.  The parent's unlock releases it although the child
+  // has the file open.  The child itself must not unlock.
   ~PosixFileLock() override { Release(); }
 
   void Release() override {
     if (file_.valid() && CheckHolder().ok()) SetOpenFileLock(file_.get(), F_UNLCK);
     file_.Reset();
-    // Last: no thread of the process may take the file before the kernel's lock is gone.
+    // Last: no other thread may take the file before the kernel's lock is released.
     registration_.reset();
   }
 
@@ -104,7 +104,7 @@ class PosixFileLock final : public FileLock {
   const ProcessMark process_;
 };
 
-// Whether `name` still is the file that was opened.
+// Whether `name` is still the opened file.
 bool IsSameFile(int directory_fd, const std::string& name, const struct stat& opened) {
   struct stat now {};
   return ::fstatat(directory_fd, name.c_str(), &now, AT_SYMLINK_NOFOLLOW) == 0 &&

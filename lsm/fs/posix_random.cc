@@ -19,7 +19,7 @@ class KernelRandom final : public RandomSource {
       length = ::getrandom(&value, sizeof(value), 0);
     } while (length < 0 && errno == EINTR);
     if (length != static_cast<ssize_t>(sizeof(value))) {
-      // No store can be made safely without: seeds and file ids would repeat.
+      // Without randomness no store can be created safely: seeds and file ids would repeat.
       std::perror("getrandom");
       std::abort();
     }

@@ -46,7 +46,7 @@ class BufferedReadFile final : public PosixReadFile {
   }
 };
 
-// Direct reads go through a bounce buffer of the calling thread, so callers need not align theirs.
+// Direct reads use a bounce buffer of the calling thread, so callers need not align their buffers.
 constexpr size_t kBounceBytes = 256 * 1024;
 
 char* BounceBuffer() {
@@ -56,13 +56,13 @@ char* BounceBuffer() {
   return buffer.get();
 }
 
-// What the file system demands of direct reads of the file.  Less than a page is worth to be known:
-// a block of 3 KiB lies in one or two pages, and a device that is asked for two takes a fifth
+// The alignment that the file system requires for direct reads of the file.  Less than a page is
+// worth using: a block of 3 KiB lies in one or two pages, and a read of two pages takes a fifth
 // longer.
 size_t DirectAlignmentOf(int descriptor) {
 #ifdef STATX_DIOALIGN
   struct statx info {};
-  // Linux from 6.1 on tells, of the file systems that know.
+  // Linux reports it from 6.1 on, for file systems that know it.
   if (::statx(descriptor, "", AT_EMPTY_PATH, STATX_DIOALIGN, &info) == 0 &&
       (info.stx_mask & STATX_DIOALIGN) != 0) {
     const size_t told = std::max(info.stx_dio_mem_align, info.stx_dio_offset_align);
@@ -101,8 +101,8 @@ class DirectReadFile final : public PosixReadFile {
         done += useful;
       }
       if (static_cast<size_t>(length) == wanted) continue;
-      // Short: either here the file ends, or the device gave less than asked, and the rest follows
-      // from the last whole block on.
+      // A short read: either the file ends here, or the device returned less.  In the second case,
+      // continue at the last whole block.
       LSM_ASSIGN_OR_RETURN(const uint64_t size, Size());
       if (read_end >= size) break;
       if (RoundDown(offset + done) == start) return ReadError(EIO, path(), read_end);
@@ -134,10 +134,10 @@ absl::StatusOr<uint64_t> PosixReadFile::Size() const {
 
 absl::StatusOr<uint64_t> PosixReadFile::NextData(uint64_t offset) const {
   if (!FitsFileOffset(offset, 0)) return offset;
-  // Moves a position that no read uses.
+  // Moves a file position that no read uses.
   const off_t data = ::lseek(descriptor(), static_cast<off_t>(offset), SEEK_DATA);
   if (data >= 0) return static_cast<uint64_t>(data);
-  // ENXIO: zeros up to the end.  Other errors: this file system does not know.
+  // ENXIO: only zeros until the end.  Other errors: the file system cannot tell.
   return errno == ENXIO ? Size() : offset;
 }
 

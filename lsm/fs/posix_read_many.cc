@@ -18,13 +18,13 @@
 namespace lsm::inline TRELLIS_ABI {
 namespace {
 
-// A ring, and memory that direct reads of it go through.
+// A ring, and memory for its direct reads.
 struct Channel {
   static constexpr size_t kPageBytes = 4096;
-  // Of 64 blocks of 4 KiB with their trailers, each of which touches two or three pages.
+  // For 64 blocks of 4 KiB with trailers, each of which touches two or three pages.
   static constexpr size_t kBounceBytes = size_t{1} << 20;
 
-  // Null where there is no memory.
+  // Null without memory.
   char* BounceMemory() {
     if (bounce == nullptr) bounce = AllocateForDirectReads(kBounceBytes);
     return bounce.get();
@@ -34,14 +34,14 @@ struct Channel {
   DirectMemory bounce;
 };
 
-// The channels of this process that no thread uses at the moment.  A channel is one thread's
-// between Take and Give.  There are no more than kChannelsMax, each with a descriptor and its
-// memory; when more threads than that read at once, the device is busy without them.
+// The idle channels of this process.  Between Take and Give, a channel belongs to one thread.
+// There are at most kChannelsMax, each with a descriptor and memory.  If more threads than that
+// read at once, the device is busy without further channels.
 class Channels {
  public:
   static constexpr size_t kChannelsMax = 32;
 
-  // Null: there is none, or none can be made.
+  // Null if there is none and none can be created.
   static std::unique_ptr<Channel> Take() {
     Channels* const channels = OfThisProcess();
     return channels == nullptr ? nullptr : channels->TakeOrOpen();
@@ -49,10 +49,11 @@ class Channels {
 
   static void Give(std::unique_ptr<Channel> channel) {
     Channels* const channels = OfThisProcess();
-    // There are as many places as channels; only others that take and give meanwhile can hide one.
+    // There are as many places as channels.  So only concurrent calls of Take and Give can hide a
+    // free place.
     for (std::atomic<Channel*>& place : channels->idle_) {
       Channel* empty = nullptr;
-      // Release: whoever takes it sees what this thread did to it.
+      // Release: the next thread that takes it sees what this thread did to it.
       if (place.compare_exchange_strong(empty, channel.get(), std::memory_order_release,
                                         std::memory_order_relaxed)) {
         channel.release();
@@ -64,17 +65,16 @@ class Channels {
 
   static void Drop(std::unique_ptr<Channel> channel) {
     channel.reset();
-    // Relaxed: a number alone.
+    // Relaxed: only a counter.
     OfThisProcess()->open_.fetch_sub(1, std::memory_order_relaxed);
   }
 
  private:
-  // A forked child has its parent's rings in its memory and must not touch them, so it starts
-  // again. (What it leaves behind is never freed: a thread of the parent may have been changing
-  // it.)
+  // A forked child has its parent's rings in its memory and must not use them, so it starts again.
+  // (It never frees the old object, since a thread of the parent may have been changing it.)
   static Channels* OfThisProcess() {
     static std::atomic<Channels*> current{nullptr};
-    // Acquire and release: a thread that finds the object sees it made.
+    // Acquire and release: a thread that finds the object sees it fully constructed.
     Channels* found = current.load(std::memory_order_acquire);
     if (found != nullptr && found->process_.IsThisOne()) return found;
     auto* const made = new (std::nothrow) Channels;
@@ -82,19 +82,19 @@ class Channels {
                                                            std::memory_order_acquire)) {
       return made;
     }
-    delete made;  // another thread was faster
+    delete made;  // another thread came first
     return found;
   }
 
   std::unique_ptr<Channel> TakeOrOpen() {
     for (std::atomic<Channel*>& place : idle_) {
-      // Relaxed: only whether it is worth while to write to the place.
+      // Relaxed: only avoids useless writes to the place.
       if (place.load(std::memory_order_relaxed) == nullptr) continue;
-      // Acquire: of Give.
+      // Acquire: pairs with Give.
       Channel* const taken = place.exchange(nullptr, std::memory_order_acquire);
       if (taken != nullptr) return std::unique_ptr<Channel>(taken);
     }
-    // Relaxed, here and below: numbers and flags by themselves.
+    // Relaxed, here and below: independent counters and flags.
     if (is_hopeless_.load(std::memory_order_relaxed)) return nullptr;
     if (open_.fetch_add(1, std::memory_order_relaxed) < kChannelsMax) {
       std::unique_ptr<Channel> channel(new (std::nothrow) Channel);
@@ -113,7 +113,7 @@ class Channels {
   std::array<std::atomic<Channel*>, kChannelsMax> idle_{};
 };
 
-// Requests, and the callback for each that has its outcome.
+// The requests, and the callback for each completed one.
 struct Outcomes {
   std::span<ReadRequest> requests;
   const std::function<void(size_t)>& done;
@@ -132,7 +132,7 @@ class Submission {
  public:
   Submission(Channel* channel, const Outcomes& outcomes) : channel_(channel), outcomes_(outcomes) {}
 
-  // False: there is no more room in this one.
+  // False if this submission has no room left.
   bool Add(size_t number) {
     if (size_ == ReadRing::kReadsMax || hit_count_ == ReadRing::kReadsMax) return false;
     const ReadRequest& request = outcomes_.requests[number];
@@ -151,8 +151,9 @@ class Submission {
     } else {
       if (bounce_used_ + span.length > Channel::kBounceBytes) return false;
       memory = channel_->BounceMemory() + bounce_used_;
-      // Each begins a page of its own, since what lies in two is two pieces to the device (64 reads
-      // of 3 KiB, with opening their blocks: 14.6 us each, and 13.1 so).
+      // Each read begins a page of its own, since the device handles a read across two pages as
+      // two.  (64 reads of 3 KiB, including opening the blocks: 13.1 µs each with this, 14.6
+      // without.)
       bounce_used_ +=
           (span.length + Channel::kPageBytes - 1) / Channel::kPageBytes * Channel::kPageBytes;
     }
@@ -161,10 +162,10 @@ class Submission {
     return true;
   }
 
-  // Whether the channel is still good.
+  // False if the channel is broken.
   bool Run() {
-    // Not each as soon as it is there, between two calls of the kernel: that takes a MultiGet of 64
-    // keys 3 % to 5 % longer.
+    // Reports the hits together.  Reporting each one between two system calls makes a MultiGet of
+    // 64 keys 3 % to 5 % slower.
     for (size_t i = 0; i < hit_count_; ++i) outcomes_.Tell(hits_[i]);
     hit_count_ = 0;
     const bool is_good =
@@ -177,27 +178,27 @@ class Submission {
   }
 
  private:
-  // Of the file.
+  // A range of the file.
   struct Span {
     uint64_t offset = 0;
-    size_t length = 0;  // 0: not for a ring
+    size_t length = 0;  // 0: cannot use a ring
   };
 
   Span SpanOf(const ReadRequest& request, size_t alignment) {
     const size_t before = request.offset % alignment;
     const size_t wanted = request.buffer.size();
-    // Larger ones cost so much themselves that they may as well go alone; and no sum overflows.
+    // A larger read costs so much itself that it may go alone.  Also prevents overflows.
     if (wanted == 0 || wanted > Channel::kBounceBytes / 4 || request.offset > kOffsetMax) return {};
     if (alignment > 1 && channel_->BounceMemory() == nullptr) return {};
     return {request.offset - before, (before + wanted + alignment - 1) / alignment * alignment};
   }
 
-  // Whether the page cache had all of it, which costs less to find out than the way through the
-  // ring does: of 64 reads of 4 KiB each takes 0.83 us instead of 0.95 (fs_bench).  What it has
-  // not, the kernel begins to read for being asked (Linux from 5.9 on), so that the device works
-  // while the hits are looked at, and the ring finds it under way: where none is there, a MultiGet
-  // takes 17.9 us a key of 8 instead of 23.1, and 13.5 of 64 instead of 14.4 (a virtual disk).
-  // Where it is every other one of 64, reads alone were seen to take 4 % to 13 % more.
+  // Reads from the page cache, and returns whether it had everything.  This check is cheaper than
+  // the ring: each of 64 reads of 4 KiB takes 0.83 µs instead of 0.95 (fs_bench).  On a miss the
+  // kernel starts reading (from Linux 5.9 on).  So the device works while hits are processed, and
+  // the ring finds the read in flight.  If nothing is cached, MultiGet takes 17.9 µs/key with 8
+  // keys instead of 23.1, and 13.5 with 64 keys instead of 14.4 (a virtual disk).  If every other
+  // one of 64 is cached, reads alone took 4 % to 13 % longer.
   bool ReadFromPageCache([[maybe_unused]] const PosixReadFile& file,
                          [[maybe_unused]] ReadRequest* request) {
 #ifdef RWF_NOWAIT
@@ -205,7 +206,7 @@ class Submission {
     const iovec place{request->buffer.data(), request->buffer.size()};
     const ssize_t length =
         ::preadv2(file.descriptor(), &place, 1, static_cast<off_t>(request->offset), RWF_NOWAIT);
-    // Not every kernel and file system has it.  Whatever else is wrong, the ring finds out.
+    // Not supported by every kernel and file system.  The ring reports other errors.
     if (length < 0 && errno != EAGAIN) may_ask_cache_ = false;
     if (length < 0 || static_cast<size_t>(length) < request->buffer.size()) return false;
     request->status = absl::OkStatus();
@@ -219,7 +220,7 @@ class Submission {
   static void Finish(ReadRequest* request, const RingRead& read) {
     const size_t before = request->offset - read.offset;
     const size_t wanted = request->buffer.size();
-    // Why it is not in full (an error, the end of the file, nothing at all) ReadAt finds out.
+    // ReadAt finds out why the read is incomplete (an error or the end of the file).
     if (read.result < static_cast<int64_t>(before + wanted)) return ReadAlone(request);
     if (read.buffer.data() != request->buffer.data()) {
       std::memcpy(request->buffer.data(), read.buffer.data() + before, wanted);
@@ -228,7 +229,7 @@ class Submission {
     request->bytes_read = wanted;
   }
 
-  // Far from where an offset and a length do not fit a signed offset.
+  // Far below the limit of a signed offset.
   static constexpr uint64_t kOffsetMax = uint64_t{1} << 62;
 
   Channel* const channel_;
@@ -237,8 +238,8 @@ class Submission {
   size_t size_ = 0;
   size_t bounce_used_ = 0;
   size_t hit_count_ = 0;
-  std::array<size_t, ReadRing::kReadsMax> hits_;     // requests that the page cache answered
-  std::array<size_t, ReadRing::kReadsMax> numbers_;  // of requests
+  std::array<size_t, ReadRing::kReadsMax> hits_;     // requests answered by the page cache
+  std::array<size_t, ReadRing::kReadsMax> numbers_;  // of the requests
   std::array<RingRead, ReadRing::kReadsMax> reads_;
 };
 

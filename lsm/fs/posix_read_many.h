@@ -1,5 +1,5 @@
-// Many reads at once: what is in the page cache from there, the rest through a ring shared with the
-// kernel where there is one (posix_ring.h), one after the other where not.
+// Reads many ranges at once: from the page cache if they are cached, the rest by io_uring
+// (posix_ring.h) if available, otherwise one by one.
 #ifndef TRELLIS_LSM_FS_POSIX_READ_MANY_H_
 #define TRELLIS_LSM_FS_POSIX_READ_MANY_H_
 
@@ -12,10 +12,10 @@
 
 namespace lsm::inline TRELLIS_ABI {
 
-// FileSystem::ReadMany.  Whatever the page cache does not have in full goes through the ring; what
-// a ring does not read in full (errors, ends of files, files of other file systems) is left to
-// ReadAt, so that outcomes are the same either way.  Threads: any number at once; a child that the
-// process forks uses rings of its own.
+// FileSystem::ReadMany.  Ranges that are not completely in the page cache go through the ring.
+// ReadAt handles those that the ring does not complete (errors, ends of files, other file systems),
+// so the outcomes are the same either way.  Any number of threads may call it.  A forked child uses
+// rings of its own.
 void PosixReadMany(std::span<ReadRequest> requests, const std::function<void(size_t)>& done);
 
 }  // namespace lsm

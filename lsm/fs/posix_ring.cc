@@ -24,15 +24,15 @@ class KernelRing final : public ReadRing {
     if (is_open_) ::io_uring_queue_exit(&ring_);
   }
 
-  // 0 or an errno.
+  // Returns 0 or an errno.
   int Open() {
-    // Whoever waits for the reads takes their results; no thread need be interrupted for them.
+    // The waiting thread fetches the results itself, so no thread needs to be interrupted.
     int result = ::io_uring_queue_init(kReadsMax, &ring_, IORING_SETUP_COOP_TASKRUN);
     // Linux before 5.19 does not know the flag.
     if (result == -EINVAL) result = ::io_uring_queue_init(kReadsMax, &ring_, 0);
     if (result != 0) return -result;
     is_open_ = true;
-    // Of Linux 5.6, as is the read that is submitted below.
+    // From Linux 5.6 on, as is the read operation used below.
     return (ring_.features & IORING_FEAT_RW_CUR_POS) != 0 ? 0 : ENOSYS;
   }
 
@@ -40,8 +40,8 @@ class KernelRing final : public ReadRing {
     reads_ = reads;
     queued_ = told_ = arrived_count_ = 0;
     for (RingRead& read : reads) read.result = -EIO;
-    // What is held back goes when the first results are there and before anybody looks at them, so
-    // that the device has work meanwhile.
+    // Submits the held-back reads when the first results arrive, before they are processed, so that
+    // the device stays busy.
     const size_t first =
         reads.size() < kHeldBackFrom ? reads.size() : reads.size() - reads.size() / kHeldBackPart;
     while (told_ < reads.size()) {
@@ -63,14 +63,14 @@ class KernelRing final : public ReadRing {
   }
 
  private:
-  // Handing over a read takes 2 us and reading it 10, so it is worth a call to have the device
-  // begin (measured with 64 reads of 3 KiB on a virtual disk: 14.0 us a read in one call, 13.1 in
-  // eights; with an eighth to a half held back 12.7 to 13.2).
+  // Submitting a read takes 2 µs and reading it 10 µs, so a separate call is worthwhile to start
+  // the device early.  Measured with 64 reads of 3 KiB on a virtual disk: 14.0 µs per read in one
+  // call, 13.1 in groups of 8, and 12.7 to 13.2 with an eighth to a half of them held back.
   static constexpr size_t kHandedOverTogether = 8;
   static constexpr size_t kHeldBackPart = 4;
-  static constexpr size_t kHeldBackFrom = 32;  // of fewer, the last would only come later
+  static constexpr size_t kHeldBackFrom = 32;  // of fewer reads, the last would only be delayed
 
-  // Reads up to number `end`.
+  // Queues reads up to number `end`.
   void Queue(size_t end) {
     for (; queued_ < end; ++queued_) {
       const RingRead& read = reads_[queued_];
@@ -94,41 +94,41 @@ class KernelRing final : public ReadRing {
     ::io_uring_cq_advance(&ring_, taken);
   }
 
-  // Of those that arrived.
+  // Reports those that arrived.
   void Tell(const std::function<void(size_t)>& done) {
     for (; told_ < arrived_count_; ++told_) done(arrived_[told_]);
   }
 
-  // The kernel takes no more, or will not wait.  What it took it writes into the buffers whenever
-  // it comes, so there is no way around waiting for that.
+  // The kernel accepts no more reads, or cannot wait.  It may write into the buffers of accepted
+  // reads at any time, so this must wait for them.
   bool Abandon(const std::function<void(size_t)>& done) {
     const size_t submitted = queued_ - ::io_uring_sq_ready(&ring_);
     while (arrived_count_ < submitted) {
       const size_t before = arrived_count_;
       TakeResults();
-      if (arrived_count_ == before) ::sched_yield();  // they come on the way into the kernel
+      if (arrived_count_ == before) ::sched_yield();  // they arrive on the way into the kernel
     }
     Tell(done);
-    // The kernel takes them in the order in which they were queued.
+    // The kernel accepts reads in the order of the queue.
     for (size_t i = submitted; i < reads_.size(); ++i) done(i);
     return false;
   }
 
   io_uring ring_{};
   bool is_open_ = false;
-  // Of the call of Read that is under way.
+  // State of the current call of Read.
   std::span<RingRead> reads_;
-  size_t queued_ = 0;                         // for the kernel, from the first on
-  std::array<uint8_t, kReadsMax> arrived_{};  // numbers of those with results, in their order
+  size_t queued_ = 0;  // number passed to the kernel's queue, from the first on
+  std::array<uint8_t, kReadsMax> arrived_{};  // numbers of completed reads, in order
   size_t arrived_count_ = 0;
-  size_t told_ = 0;  // of those that arrived
+  size_t told_ = 0;  // number of completed reads that were reported
 };
 
 }  // namespace
 
 std::unique_ptr<ReadRing> OpenRing(bool* may_come) {
   *may_come = true;
-  // A read goes on without it, so lack of memory is no error here.
+  // The caller can read without a ring, so lack of memory is no error here.
   std::unique_ptr<KernelRing> ring(new (std::nothrow) KernelRing);
   if (ring == nullptr) return nullptr;
   const int error = ring->Open();

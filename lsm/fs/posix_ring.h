@@ -1,8 +1,8 @@
-// Reads that are submitted to the kernel together (io_uring): one system call for all of them, and
-// the device works on all of them at once.
+// Submits many reads to the kernel in one system call (io_uring); the device works on all of them
+// at once.
 //
-// Built with liburing where it is installed (TRELLIS_HAS_URING).  Without it, and where the kernel
-// has no such thing or forbids it, as many containers do, there is never a ring.
+// Built with liburing if it is installed (TRELLIS_HAS_URING).  Without it, and if the kernel lacks
+// io_uring or forbids it, as many containers do, OpenRing returns null.
 #ifndef TRELLIS_LSM_FS_POSIX_RING_H_
 #define TRELLIS_LSM_FS_POSIX_RING_H_
 
@@ -20,25 +20,25 @@ struct RingRead {
   int descriptor = -1;
   uint64_t offset = 0;
   std::span<char> buffer;
-  // Out: bytes read, which may be fewer than asked for any reason, or a negated errno.
+  // Out: bytes read, which may be fewer than requested for any reason, or a negative errno.
   int64_t result = 0;
 };
 
-// For one thread at a time, of the process that opened it.
+// For one thread at a time, in the process that opened it.
 class ReadRing {
  public:
   static constexpr size_t kReadsMax = 64;
 
   virtual ~ReadRing();
 
-  // Does all of them, at most kReadsMax.  Calls `done` with the number of each as soon as it has
-  // its result, and the kernel does not use its buffer any more.  When it returns, that holds for
-  // all. False: the ring is broken and must be destroyed.
+  // Executes the reads, at most kReadsMax.  Calls `done` with the index of each read when its
+  // result is there and the kernel no longer uses its buffer.  That holds for all reads when this
+  // returns.  False: the ring is broken and must be destroyed.
   virtual bool Read(std::span<RingRead> reads, const std::function<void(size_t)>& done) = 0;
 };
 
-// Null where none is available.  Then `*may_come` says whether another attempt may succeed:
-// it is false where it was not for want of memory or of descriptors.
+// Null if no ring is available.  `*may_come` is then true if a later attempt may succeed, because
+// memory or descriptors were lacking.
 std::unique_ptr<ReadRing> OpenRing(bool* may_come);
 
 }  // namespace lsm

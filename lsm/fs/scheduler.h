@@ -1,5 +1,5 @@
-// Work in the background, as the store asks for it.  Private: embedders leave
-// Environment::scheduler null, tests bring one that replays.
+// The interface to background threads.  Private: embedders leave Environment::scheduler null; tests
+// use one that replays a run.
 #ifndef TRELLIS_LSM_FS_SCHEDULER_H_
 #define TRELLIS_LSM_FS_SCHEDULER_H_
 
@@ -17,37 +17,36 @@ namespace lsm::inline TRELLIS_ABI {
 // Runs jobs of one store in the background.  Thread-safe.
 class Scheduler {
  public:
-  // Jobs of different lanes may run at once; those of one lane begin in order.
+  // Jobs of different lanes may run concurrently.  Jobs of one lane begin in order.
   enum class Lane { kFlush, kCompaction, kScrub };
 
-  // So many jobs of kCompaction may run at once; of the other lanes one.
+  // How many jobs of kCompaction may run concurrently.  The other lanes run one at a time.
   virtual int CompactionsAtOnce() const { return 1; }
 
   virtual ~Scheduler();
 
-  // Runs `job` once, later, and never within this call.
+  // Runs `job` once, later; never within this call.
   virtual void Schedule(Lane lane, std::function<void()> job) = 0;
 
-  // Waits on `condition`, whose mutex `mutex` the caller holds, until it is signalled or for no
-  // reason at all.  A single-threaded scheduler releases the mutex and runs a job instead.
+  // Waits on `condition` until it is signalled, or returns spuriously.  The caller holds `mutex`.
+  // A single-threaded scheduler releases the mutex and runs a job instead.
   virtual void Wait(Mutex* mutex, CondVar* condition) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) = 0;
 
-  // Pauses the calling thread; a single-threaded scheduler runs a job instead, if there is one.
+  // Pauses the calling thread.  A single-threaded scheduler runs a job instead, if there is one.
   virtual void Pause(uint64_t nanos) = 0;
 };
 
 struct ThreadCounts {
   int compactions = 1;  // at least 1
-  int scrubs = 0;       // 0 or 1; without a thread the lane kScrub must not be used
+  int scrubs = 0;       // 0 or 1; without a thread, kScrub must not be used
 };
 
-// As many compactions as this machine is to run at once: one a core, but no more than 4, for each
-// of them reads and writes as fast as it can.
+// How many compactions this machine should run concurrently: one per core, but at most 4, since
+// each reads and writes at full speed.
 int CompactionsOfMachine();
 
-// A new scheduler with so many threads, and one for flushes.  They are there from the beginning, so
-// that no job can be without one; ResourceExhausted if the system has none to give.  Its destructor
-// waits for all jobs.
+// Starts that many threads, and one for flushes.  All exist from the beginning, so no job can lack
+// one.  ResourceExhausted if the system cannot create them.  The destructor waits for all jobs.
 absl::StatusOr<std::unique_ptr<Scheduler>> NewThreadScheduler(const ThreadCounts& counts);
 
 }  // namespace lsm

@@ -1,4 +1,4 @@
-// The scheduler of the real world: threads for each lane.
+// The scheduler with real threads for each lane.
 #include <algorithm>
 #include <array>
 #include <cassert>
@@ -24,7 +24,7 @@ class ThreadScheduler final : public Scheduler {
  public:
   explicit ThreadScheduler(const ThreadCounts& counts) : counts_(counts) {}
 
-  // The one place where the standard library tells of a failure by an exception only.
+  // The only place where the standard library reports a failure by an exception alone.
   absl::Status Start() {
     try {
       for (const auto& [lane, count] : {std::pair(Lane::kFlush, 1),
@@ -42,8 +42,8 @@ class ThreadScheduler final : public Scheduler {
 
   ~ThreadScheduler() override {
     {
-      // A last job may schedule others, in another lane too; threads end only when nothing can come
-      // any more.
+      // The last job may schedule others, also in another lane.  Threads end only when no job can
+      // follow.
       MutexLock lock(&mutex_);
       while (unfinished_count_ > 0) changed_.Wait(&mutex_);
       closing_ = true;
@@ -81,16 +81,16 @@ class ThreadScheduler final : public Scheduler {
       jobs.pop_front();
       mutex_.Unlock();
       job();
-      job = nullptr;  // what it holds goes before it counts as finished
+      job = nullptr;  // destroys its captures before it counts as finished
       mutex_.Lock();
       if (--unfinished_count_ == 0) changed_.SignalAll();
     }
   }
 
   const ThreadCounts counts_;
-  std::vector<std::thread> threads_;  // only Start and the destructor touch them
+  std::vector<std::thread> threads_;  // used by Start and the destructor only
   Mutex mutex_;
-  CondVar changed_;           // a few waiters, each with its own condition
+  CondVar changed_;           // few waiters, each with its own condition
   std::array<Jobs, 3> jobs_;  // by lane; guarded by mutex_
   int unfinished_count_ ABSL_GUARDED_BY(mutex_) = 0;
   bool closing_ ABSL_GUARDED_BY(mutex_) = false;

@@ -24,7 +24,7 @@ uint16_t LoadFixed16(const char* from) {
   return LittleEndian(value);
 }
 
-// Checksum of the bytes before `checksum_at`, then the seal.
+// Stores the checksum of the bytes before `checksum_at`, then the seal.
 void Sign(char* bytes, size_t checksum_at, uint64_t file_id, uint64_t offset) {
   StoreFixed64(bytes + checksum_at, Checksum({bytes, checksum_at}, file_id, offset));
   bytes[checksum_at + 8] = static_cast<char>(kSeal);
@@ -46,7 +46,7 @@ uint64_t RecordEnd(uint64_t offset, uint64_t payload_bytes) {
   if (payload_bytes > 0) {
     const size_t first = ChunkPayloadBytes(at, payload_bytes);
     at += kChunkFramingBytes + first;
-    // If there is more, then `at` is the start of a sector now.
+    // If more follows, `at` is now the start of a sector.
     const uint64_t left = payload_bytes - first;
     at += left / kChunkPayloadBytesMax * kSectorBytes;
     const uint64_t last = left % kChunkPayloadBytesMax;
@@ -97,7 +97,8 @@ bool LoadRecordHeader(std::string_view bytes, uint64_t file_id, uint64_t offset,
   header->payload_bytes = LoadFixed32(from + 5);
   header->ordinal = LoadFixed32(from + 9);
   header->durable_offset = LoadFixed64(from + 13);
-  // Whoever can sign these can write anything; but no such bytes may lead the reader astray.
+  // Only a program that can compute the checksum writes such bytes, but even they must not mislead
+  // the reader.
   const bool type_is_known = header->type == RecordType::kData ||
                              (header->type == RecordType::kEnd && header->payload_bytes == 0);
   return type_is_known && header->payload_bytes <= kRecordBytesMax &&

@@ -11,23 +11,24 @@
 namespace lsm::inline TRELLIS_ABI {
 namespace {
 
-// Read at a time.  Larger than any header or chunk.
+// Size of a read.  Larger than any header or chunk.
 constexpr size_t kWindowBytes = size_t{64} << 10;
 
-// Where the next record header may begin in `bytes` at or after `from`, and is whole; or npos.
+// First position at or after `from` where a complete record header may begin; npos if there is
+// none.
 size_t FindMark(std::string_view bytes, size_t from) {
   const size_t at = bytes.find(kRecordMark, from);
   return at != bytes.npos && at + kRecordHeaderBytes <= bytes.size() ? at : bytes.npos;
 }
 
-// Whether a file that begins so may be a log, though it has no sound header.
+// Whether a file with this beginning may be a log, although it has no sound header.
 bool BeginsAsLog(std::string_view head) {
   return BeginsWithMagic(head, kLogMagic) || IsPieceOfMagic(head, kLogMagic);
 }
 
-// Whether one overwritten byte separates it from a sound header, in a way that no torn write does.
+// Whether changing one byte makes it a sound header, in a way that no torn write explains.
 bool IsOneByteFromLogHeader(std::string head) {
-  if (head.back() == '\0') return false;  // the write stopped just before it
+  if (head.back() == '\0') return false;  // the write stopped just before this byte
   for (char& byte : head) {
     const int was = byte;
     for (int change = 1; change < 256; ++change) {
@@ -132,7 +133,7 @@ absl::StatusOr<bool> LogReader::ReadRecord(Record* record) {
     return Damage(
         Concat("a record with ordinal ", header.ordinal, " where ", next_ordinal_, " must follow"));
   }
-  // The header is sound, so this length is what was written, and the file lost its end.
+  // The header is sound, so the length is right, and the file lost its end.
   if (end > size_bytes_) return DamagedOrTorn(offset_, "the file ends in a record", false);
   LSM_ASSIGN_OR_RETURN(const bool is_sound, ReadPayload(header, end));
   if (!is_sound) return false;
@@ -148,10 +149,10 @@ absl::StatusOr<bool> LogReader::ReadRecord(Record* record) {
   return true;
 }
 
-// Into payload_; false if the record is torn.
+// Reads into payload_; false if the record is torn.
 absl::StatusOr<bool> LogReader::ReadPayload(const RecordHeader& header, uint64_t end) {
   payload_.clear();
-  // At once: a string that grows takes up to twice the memory.  What is not written to takes none.
+  // Reserves once: a growing string takes up to twice the memory.  Unwritten memory costs nothing.
   payload_.reserve(std::min<size_t>(header.payload_bytes, kRecordBytesMax));
   uint64_t at = AfterTag(offset_) + kRecordHeaderBytes;
   while (payload_.size() < header.payload_bytes) {
@@ -169,7 +170,8 @@ absl::StatusOr<bool> LogReader::ReadPayload(const RecordHeader& header, uint64_t
     at += chunk_bytes;
   }
   LSM_ASSIGN_OR_RETURN(const std::string_view padding, BytesAt(at, static_cast<size_t>(end - at)));
-  // It was written with what is sound before it in the same sector, so it is damaged, not torn.
+  // The same sector has sound bytes before it, which were written with it.  So it is damaged, not
+  // torn.
   if (padding.find_first_not_of('\0') != padding.npos) {
     return Damage(Concat("the padding at offset ", at, " is not zero"));
   }
@@ -196,7 +198,8 @@ absl::StatusOr<LogReader::Piece> LogReader::BeginPiece(uint64_t offset, size_t b
 
 absl::StatusOr<bool> LogReader::Judge(const Piece& piece, std::string_view what) {
   if (!piece.has_right_tag) return DamagedOrTorn(piece.at, what, /*is_overwritten=*/piece.is_sound);
-  // The sector was written.  If the write stopped in the piece, there are zeros from the seal on.
+  // The sector was written.  If the write stopped in this piece, only zeros follow from the seal
+  // on.
   const uint64_t seal = piece.end - 1;
   LSM_ASSIGN_OR_RETURN(
       const std::string_view rest,
@@ -215,8 +218,8 @@ absl::StatusOr<bool> LogReader::DamagedOrTorn(uint64_t from, std::string_view wh
 absl::StatusOr<std::string> LogReader::FindProof(uint64_t from) {
   searched_to_ = std::max(searched_to_, from);
   while (true) {
-    // The finds of an earlier search are proof for this place too: no record knows of more than
-    // what is before it, and a crash moves no sector.
+    // Earlier finds are proof here too: a record states only durable offsets before it, and a crash
+    // moves no sector.
     if (witness_.header.durable_offset > offset_)
       return Concat("the record at offset ", witness_.offset, " states that it was synced");
     if (stray_.at >= from && stray_.at > 0)
@@ -250,7 +253,7 @@ absl::Status LogReader::SearchSector() {
 }
 
 std::optional<uint64_t> LogReader::HomeOf(std::string_view sector) const {
-  // The first one begins with the file's header.
+  // The first sector begins with the file's header.
   constexpr size_t kBytesMin = kSectorTagBytes + kChunkFramingBytes + 1;
   if (sector.size() >= kBytesMin && log_header_.starts_with(sector.substr(0, kLogHeaderBytes)))
     return 0;
@@ -285,7 +288,7 @@ absl::StatusOr<std::optional<LogReader::Found>> LogReader::FindHeader(Window* wi
   while (from < to) {
     LSM_ASSIGN_OR_RETURN(from, SkipHole(*window, from));
     if (from >= to) break;
-    // No header lies in two sectors.
+    // A header never spans two sectors.
     const auto count = static_cast<size_t>(std::min<uint64_t>(SectorRoom(from), to - from));
     LSM_ASSIGN_OR_RETURN(std::string_view bytes, BytesFrom(window, from, count));
     bytes = bytes.substr(0, count);
@@ -300,7 +303,7 @@ absl::StatusOr<std::optional<LogReader::Found>> LogReader::FindHeader(Window* wi
   return std::nullopt;
 }
 
-// A hole has neither headers nor tags, and no bytes to read.
+// A hole has no headers and no tags, and need not be read.
 absl::StatusOr<uint64_t> LogReader::SkipHole(const Window& window, uint64_t from) const {
   if (IsIn(window, from, 1)) return from;
   LSM_ASSIGN_OR_RETURN(const uint64_t data, file_->NextData(from));

@@ -1,6 +1,6 @@
-// Reads a log back, and tells a torn tail from damage (log_format.h says how).  Trusts no byte;
-// memory is bounded by the longest record that the file really holds.  It reads about twice the
-// bytes that the file stores, however many places are damaged and however large a sparse file
+// Reads a log, and distinguishes a torn tail from damage (log_format.h explains how).  Trusts no
+// byte.  Memory is bounded by the longest record that the file really holds.  It reads about twice
+// the bytes that the file stores, however many places are damaged and however large a sparse file
 // claims to be (ReadFile::NextData).  One thread at a time.
 #ifndef TRELLIS_LSM_LOG_LOG_READER_H_
 #define TRELLIS_LSM_LOG_LOG_READER_H_
@@ -19,56 +19,56 @@
 
 namespace lsm::inline TRELLIS_ABI {
 
-// How the readable part of a log ended.
+// How the readable part of a log ends.
 enum class LogEnd : uint8_t {
-  kNotYet,  // more records follow, or damage stands in the way
-  kClosed,  // an end record, and nothing behind it
-  kOpen,    // after a sound record, at the end of the file: the writer was not closed
-  kTorn,    // behind the last sound record is a write that did not finish and was never synced
+  kNotYet,  // more records follow, or damage prevents reading them
+  kClosed,  // with an end record, and nothing after it
+  kOpen,    // with a sound record, at the end of the file: the writer was not closed
+  kTorn,    // with an unfinished write that was never synced
 };
 
 class LogReader {
  public:
-  // Reads the header.  Errors:
+  // Opens a log and reads its header.  Errors:
   //   the file system's own
-  //   InvalidArgument  no log at all, or a log of another kind than wanted
-  //   Unimplemented    a version, a kind or reserved bytes that are not known, named
+  //   InvalidArgument  not a log, or a log of another kind than wanted
+  //   Unimplemented    an unknown version, kind or reserved byte; named
   //   DataLoss         a damaged header
-  // A file no longer than a header that holds a piece of the magic (or none of it) and zeros
-  // and has no sound one was being made when a crash came: it opens with kTorn at once and no
-  // records (unless one overwritten byte explains it: that is DataLoss).
+  // A file no longer than a header, with a piece of the magic (or none of it) and zeros, was being
+  // created when a crash came.  It opens with kTorn at once and no records.  Exception: if changing
+  // one byte makes the header sound, that is DataLoss.
   static absl::StatusOr<std::unique_ptr<LogReader>> Open(std::unique_ptr<ReadFile> file,
                                                          LogKind kind);
 
   struct Record {
-    uint64_t offset = 0;          // where it begins in the file, its sector's tag included
+    uint64_t offset = 0;          // start in the file, including its sector's tag
     uint64_t size_bytes = 0;      // framing included
-    uint64_t durable_offset = 0;  // as it states
-    std::string_view payload;     // good until the next call
+    uint64_t durable_offset = 0;  // stated by the record
+    std::string_view payload;     // valid until the next call
   };
 
-  // True and the next record; false at the end (see end()).  DataLoss where a record is damaged,
-  // naming file and offset: the reader then stays there, and says so again.  The file system's
-  // errors pass; a later call tries again.
+  // Returns true and the next record, or false at the end (see end()).  DataLoss, with file and
+  // offset, if a record is damaged; the reader stays there and repeats the error.  After an error
+  // of the file system, a later call tries again.
   absl::StatusOr<bool> Next(Record* record);
 
-  // The payload's size of the record that Next will read, as far as its header can be read;
-  // otherwise 0.  Lets a caller make room before the record takes its memory.
+  // Payload size of the record that Next will read, if its header is readable; otherwise 0.  With
+  // it a caller can make room before the record takes memory.
   uint64_t NextPayloadBytes();
-  // The caller has finished with the first `bytes` of the last record's payload: their memory, if
-  // it is worth it, goes back to the system.
+  // Called when the first `bytes` of the last record's payload are no longer needed.  Returns their
+  // memory to the system, if it is worthwhile.
   void GiveBackPayload(size_t bytes);
 
-  // For repair and for tools: goes on behind the damage that Next reported, at the next record with
-  // a sound header.  False if there is none, or no damage was reported.
+  // For repair and tools: after Next has reported damage, continues at the next record with a sound
+  // header.  False if there is none, or if no damage was reported.
   absl::StatusOr<bool> SkipDamage();
 
   LogEnd end() const { return end_; }
-  // Behind the last sound record, when end() is kTorn.
+  // Bytes after the last sound record, if end() is kTorn.
   uint64_t torn_bytes() const { return torn_bytes_; }
-  // The highest durable offset that any record so far stated.
+  // The highest durable offset that a record has stated so far.
   uint64_t durable_offset() const { return durable_offset_; }
-  // Of the next record, or of the damage.
+  // Offset of the next record, or of the damage.
   uint64_t offset() const { return offset_; }
   uint64_t file_id() const { return file_id_; }
   uint64_t size_bytes() const { return size_bytes_; }
@@ -79,20 +79,20 @@ class LogReader {
     uint64_t offset = 0;  // of the record
     RecordHeader header;
   };
-  // A header or chunk, with the tag of its sector if it is the first there.
+  // A header or chunk, with the tag of its sector if it is the first piece there.
   struct Piece {
-    uint64_t at = 0;  // of the tag or, without one, of the header or chunk
+    uint64_t at = 0;  // offset of the tag; without one, of the header or chunk
     uint64_t end = 0;
-    bool has_right_tag =
-        true;               // also without one: then what comes before it in the sector is right
+    // True also without a tag: the bytes before the piece in its sector are right then.
+    bool has_right_tag = true;
     bool is_sound = false;  // the header or chunk
   };
-  // A sector that holds what was written to another one.
+  // A sector with the content of another one.
   struct Stray {
     uint64_t at = 0;
     uint64_t home = 0;
   };
-  // What was read last.
+  // The most recently read bytes.
   struct Window {
     uint64_t offset = 0;  // in the file
     std::string bytes;
@@ -101,35 +101,35 @@ class LogReader {
   explicit LogReader(std::unique_ptr<ReadFile> file);
 
   absl::Status ReadLogHeader(LogKind kind);
-  // The verdict on the first bytes of the file, which are no sound header.
+  // Judges the first bytes of a file whose header is not sound.
   absl::Status JudgeLogHeader(const std::string& head);
   absl::StatusOr<bool> ReadRecord(Record* record);
   absl::StatusOr<bool> ReadPayload(const RecordHeader& header, uint64_t end);
   absl::StatusOr<bool> FinishLog(uint64_t end);
 
-  // Sets the piece's place and whether its tag is right.
+  // Sets the piece's place, and whether its tag is right.
   absl::StatusOr<Piece> BeginPiece(uint64_t offset, size_t bytes);
-  // The verdict on a piece of the record at offset_ that is not as it was written: an error if it
-  // was damaged, false if torn.
+  // Judges a wrong piece of the record at offset_: returns an error if it is damaged, false if it
+  // is torn.
   absl::StatusOr<bool> Judge(const Piece& piece, std::string_view what);
-  // The same, of bytes at or after `from`.  `is_overwritten`: they were damaged for certain.
+  // As Judge, for bytes at or after `from`.  `is_overwritten`: they are certainly damaged.
   absl::StatusOr<bool> DamagedOrTorn(uint64_t from, std::string_view what, bool is_overwritten);
-  // Evidence at or after `from` that this is no torn tail; empty if there is none.
+  // Evidence, at or after `from`, that this is not a torn tail; empty if there is none.
   absl::StatusOr<std::string> FindProof(uint64_t from);
   // Searches the rest of the sector at searched_to_.
   absl::Status SearchSector();
-  // The offset for which the sector with these first bytes was written, if it is one of this file.
+  // The offset at which a sector with these first bytes belongs, if it is one of this file.
   std::optional<uint64_t> HomeOf(std::string_view sector) const;
   absl::Status Damage(std::string_view what);
   bool Torn();
 
-  // The first sound record header from `from` to `to`.
+  // The first sound record header in [from, to).
   absl::StatusOr<std::optional<Found>> FindHeader(Window* window, uint64_t from, uint64_t to);
-  // `from`, or if the file stores nothing there, the beginning of the next sector that it stores.
+  // `from`; or, in a hole, the start of the next sector that the file stores.
   absl::StatusOr<uint64_t> SkipHole(const Window& window, uint64_t from) const;
   static bool IsIn(const Window& window, uint64_t offset, size_t count);
-  // Bytes of the file from `offset` on, at least so many, which it has; good until the window's
-  // next use.
+  // At least `least` bytes of the file from `offset` on.  REQUIRES: the file has them.  Valid until
+  // the window's next use.
   absl::StatusOr<std::string_view> BytesFrom(Window* window, uint64_t offset, size_t least);
   absl::StatusOr<std::string_view> BytesAt(uint64_t offset, size_t count);
 
@@ -142,13 +142,13 @@ class LogReader {
   uint64_t torn_bytes_ = 0;
   uint32_t next_ordinal_ = 0;
   LogEnd end_ = LogEnd::kNotYet;
-  absl::Status damage_;      // what Next reported
-  uint64_t damage_end_ = 0;  // where SkipDamage starts to look
+  absl::Status damage_;      // reported by Next
+  uint64_t damage_end_ = 0;  // where SkipDamage starts to search
   Window window_;
   std::string payload_;  // of the current record
 
-  // The search for proof runs ahead of the records, so it has a window of its own.  Both move on
-  // only.
+  // The search for proof runs ahead of the records, so it has its own window.  Both only move
+  // forward.
   Window search_window_;
   uint64_t searched_to_ = 0;
   Found witness_;  // of the headers found, the one with the highest durable offset

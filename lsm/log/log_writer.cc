@@ -10,12 +10,12 @@
 namespace lsm::inline TRELLIS_ABI {
 namespace {
 
-// A scratch buffer beyond this is given back after the record that needed it.
+// A larger scratch buffer is freed after the record that needed it.
 constexpr size_t kScratchBytesKept = size_t{1} << 20;
 
-// After each piece of this size the kernel is told to begin writing, so that a first sync after
-// many writes without one finds little to do.  After 1.5 million puts of 116 bytes that sync took
-// 87 ms (the median) without this, 28 ms with pieces of 1 MiB, and 15 ms with these.
+// Starts the kernel's writeback after each piece of this size, so that the first sync after many
+// unsynced writes has little to do.  After 1.5 million puts of 116 bytes that sync took 87 ms
+// (median) without this, 28 ms with pieces of 1 MiB, and 15 ms with these.
 constexpr uint64_t kWritebackBytes = uint64_t{256} << 10;
 
 }  // namespace
@@ -46,7 +46,7 @@ absl::Status LogWriter::Append(std::string_view payload) {
 
 void LogWriter::Reserve(size_t payload_bytes) {
   const uint64_t record_bytes = RecordEnd(size_bytes(), payload_bytes) - size_bytes();
-  // By doubling: a log's records grow to their usual size but once.
+  // Doubles, since the records of a log reach their usual size only once.
   if (record_bytes > scratch_.capacity())
     scratch_.reserve(std::max<size_t>(record_bytes, 2 * scratch_.capacity()));
 }
@@ -90,10 +90,10 @@ absl::Status LogWriter::AppendRecord(RecordType type, std::string_view payload) 
 }
 
 absl::Status LogWriter::AppendBytes(std::string_view bytes) {
-  // Whatever it was that ended the call: what is in the file is unknown from here on.
+  // After any failure the content of the file is unknown.
   status_ = CatchOutOfMemory([&] { return file_->Append(bytes); });
   if (!status_.ok()) return status_;
-  // Relaxed, and not an atomic addition: only the appending thread writes it.
+  // Relaxed, and no atomic addition: only the appending thread writes it.
   size_bytes_.store(size_bytes() + bytes.size(), std::memory_order_relaxed);
   if (size_bytes() / kWritebackBytes != (size_bytes() - bytes.size()) / kWritebackBytes)
     file_->StartWriteback();
@@ -111,7 +111,7 @@ absl::Status LogWriter::Sync() {
 absl::Status LogWriter::Close(bool sync) {
   if (sync) Sync().IgnoreError();  // stays in status_
   if (status_.ok()) status_ = CatchOutOfMemory([&] { return AppendRecord(RecordType::kEnd, {}); });
-  if (sync) Sync().IgnoreError();  // the same
+  if (sync) Sync().IgnoreError();  // likewise
   const absl::Status closed = CatchOutOfMemory([&] { return file_->Close(); });
   if (status_.ok()) status_ = closed;
   const absl::Status result = status_;

@@ -1,8 +1,8 @@
-// Appends records to a log.  Grammar: (Append | Sync)* [Close].  One thread at a time; size_bytes
-// may be read by any.
+// Appends records to a log: (Append | Sync)* [Close].  One thread at a time, but any thread may
+// read size_bytes.
 //
-// A failed append or sync is final: every later call returns the first error, for what is in the
-// file is unknown, and a file whose sync failed must not be synced again.
+// A failed append or sync is final: every later call returns the first error.  The content of the
+// file is unknown then, and a file must not be synced again after a failed sync.
 #ifndef TRELLIS_LSM_LOG_LOG_WRITER_H_
 #define TRELLIS_LSM_LOG_LOG_WRITER_H_
 
@@ -22,30 +22,30 @@ namespace lsm::inline TRELLIS_ABI {
 
 class LogWriter {
  public:
-  // Writes the header and syncs it, for the reader takes a log with records but no sound header for
-  // a damaged one.  The file must be empty, else InvalidArgument.
+  // Writes and syncs the header, since the reader treats a log with records but without a sound
+  // header as damaged.  InvalidArgument unless the file is empty.
   static absl::StatusOr<std::unique_ptr<LogWriter>> Create(std::unique_ptr<AppendFile> file,
                                                            LogKind kind, uint64_t file_id);
 
-  // The next record, if it is not longer than this, needs no memory but the file's.
+  // Reserves memory, so that the next record needs none if it is not longer.
   void Reserve(size_t payload_bytes);
 
-  // One record, in one write to the file.  InvalidArgument beyond kRecordBytesMax: nothing is
-  // written then, and the log can go on.
+  // Appends a record in one write to the file.  InvalidArgument beyond kRecordBytesMax; then
+  // nothing is written, and the log stays usable.
   absl::Status Append(std::string_view payload);
 
-  // Everything appended so far survives a crash (the file's name is the caller's concern).  Costs
-  // nothing if nothing was appended since the last time.
+  // After OK everything appended so far survives a crash (the caller must sync the file's name).
+  // Does nothing if nothing was appended since the last sync.
   absl::Status Sync();
 
-  // Writes the end record and closes.  With `sync` all that was appended is synced before the end
-  // record is written (which then says so), and the end record after.  Closes even after an error,
-  // which it returns.  Throws nothing.
+  // Writes the end record and closes the file.  With `sync`, syncs everything before the end
+  // record, which then says so, and syncs the end record too.  Closes even after an error, and
+  // returns the error.  Does not throw.
   absl::Status Close(bool sync);
 
-  // Relaxed: a figure; what it counts is not read because of it.
+  // Relaxed: a statistic; no read depends on it.
   uint64_t size_bytes() const { return size_bytes_.load(std::memory_order_relaxed); }
-  // Anything was appended since the last sync.
+  // Whether anything was appended since the last sync.
   bool has_unsynced() const { return durable_offset_ != size_bytes(); }
   uint64_t file_id() const { return file_id_; }
   const std::string& path() const { return file_->path(); }

@@ -8,11 +8,10 @@
 namespace lsm::inline TRELLIS_ABI {
 namespace {
 
-// Blocks grow with the arena, so that a small memtable stays small and a large one takes few
-// blocks.
+// Blocks grow with the arena: a small memtable stays small, and a large one needs few blocks.
 constexpr size_t kBlockBytesMin = size_t{4} << 10;
 constexpr size_t kBlockBytesMax = size_t{1} << 20;
-// What takes more of a block than one part in so many gets one of its own.
+// An allocation larger than a block divided by this gets a block of its own.
 constexpr size_t kBlockPart = 4;
 // Smaller blocks have too few whole pages to be worth the call.
 constexpr size_t kGivenBackBytesMin = size_t{16} << 10;
@@ -20,8 +19,8 @@ static_assert(Arena::kReservableBytesMax <= kBlockBytesMin / kBlockPart);  // so
 
 }  // namespace
 
-// The heap keeps the memory of blocks that lie between others in use, so the pages go back to the
-// system before.
+// Returns the pages to the system first, since the heap would keep blocks that lie between others
+// in use.
 Arena::~Arena() {
   for (const Block& block : blocks_) {
     if (block.size_bytes >= kGivenBackBytesMin) GiveBackPages(block.bytes.get(), block.size_bytes);
@@ -30,8 +29,8 @@ Arena::~Arena() {
 
 void Arena::Reserve(size_t size_bytes) {
   if (size_bytes <= static_cast<size_t>(limit_ - next_)) return;
-  // No allocation is laid over the end of a block, so the end of each may be left unused, and all
-  // that is left of the current one.
+  // An allocation never spans two blocks, so the end of each may stay unused, as well as the rest
+  // of the current one.
   size_t usable_bytes = 0;
   for (const Block& spare : spares_) usable_bytes += spare.size_bytes - kReservableBytesMax;
   while (usable_bytes < size_bytes) {
@@ -49,9 +48,9 @@ size_t Arena::BlockBytes() const {
 
 char* Arena::AllocateSlow(size_t rounded_bytes) {
   const size_t block_bytes = BlockBytes();
-  // The rest of the current one stays in use.
+  // Keeps using the rest of the current block.
   if (rounded_bytes > block_bytes / kBlockPart) return NewBlock(rounded_bytes);
-  // One that was reserved when blocks were smaller may be too short.
+  // A spare block, reserved when blocks were smaller, may be too short.
   if (spares_.empty() || rounded_bytes > spares_.back().size_bytes) {
     char* allocated = NewBlock(block_bytes);
     next_ = allocated + rounded_bytes;
@@ -68,8 +67,8 @@ char* Arena::AllocateSlow(size_t rounded_bytes) {
 }
 
 char* Arena::NewBlock(size_t size_bytes) {
-  // new[] aligns for any fundamental type.  Not value-initialized: nothing reads what it did not
-  // write.
+  // new[] aligns for any fundamental type.  Not value-initialized: all bytes are written before
+  // they are read.
   Add({std::unique_ptr<char[]>(new char[size_bytes]), size_bytes});
   return blocks_.back().bytes.get();
 }

@@ -1,7 +1,7 @@
-// Memory for one memtable: taken in pieces, given back all at once.
+// Memory of one memtable, freed all at once.
 //
-// Threads: one allocates at a time; memory_bytes may be read by any.
-// Lifetime: what Allocate returns lives as long as the arena and never moves.
+// Threads: one may allocate at a time; any may call memory_bytes.  Lifetime: allocated memory lives
+// as long as the arena and never moves.
 #ifndef TRELLIS_LSM_MEMTABLE_ARENA_H_
 #define TRELLIS_LSM_MEMTABLE_ARENA_H_
 
@@ -22,16 +22,16 @@ class Arena {
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 
-  // The next allocations of at most kReservableBytesMax each need no memory, as long as they do not
-  // come to more than this (a multiple of 8): for a caller that is past the point of no return.
-  // Unused bytes stay for later allocations, until they are given back.
+  // Guarantees that the next allocations need no memory from the system, if each takes at most
+  // kReservableBytesMax and their sum is at most this (a multiple of 8).  For callers beyond the
+  // point of no return.  Unused bytes serve later allocations, until they are given back.
   static constexpr size_t kReservableBytesMax = 1024;
   void Reserve(size_t size_bytes);
-  // Blocks that are reserved and not begun, but for one: a caller that reserves for the worst case
-  // may hold much.
+  // Frees reserved blocks that are unused, except one.  A caller that reserves for the worst case
+  // may hold many.
   void GiveBackReserved() { spares_.resize(std::min<size_t>(spares_.size(), 1)); }
 
-  // `size_bytes` > 0 bytes, aligned for any pointer or 64-bit word.
+  // Allocates `size_bytes` > 0 bytes, aligned for any pointer or 64-bit word.
   char* Allocate(size_t size_bytes) {
     const size_t rounded_bytes = (size_bytes + kAlignmentBytes - 1) & ~(kAlignmentBytes - 1);
     if (rounded_bytes > static_cast<size_t>(limit_ - next_)) return AllocateSlow(rounded_bytes);
@@ -40,9 +40,9 @@ class Arena {
     return allocated;
   }
 
-  // Everything taken from the heap, used or not yet; but for what is only reserved.
+  // Memory from the heap, used or not, without blocks that are only reserved.
   size_t memory_bytes() const {
-    // Relaxed: a figure; nothing else is read by it.
+    // Relaxed: a statistic; nothing else depends on it.
     return memory_bytes_.load(std::memory_order_relaxed);
   }
 
@@ -59,10 +59,10 @@ class Arena {
   void Add(Block block);
   size_t BlockBytes() const;
 
-  char* next_ = nullptr;   // the unused part of the newest block
+  char* next_ = nullptr;   // unused part of the newest block
   char* limit_ = nullptr;  // its end
   std::vector<Block> blocks_;
-  std::vector<Block> spares_;  // the next blocks, as far as they had to be reserved
+  std::vector<Block> spares_;  // reserved blocks, to be used next
   std::atomic<size_t> memory_bytes_{0};
 };
 

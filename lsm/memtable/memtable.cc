@@ -9,10 +9,10 @@
 namespace lsm::inline TRELLIS_ABI {
 namespace {
 
-// Beyond so many, their places are given back after the batch that needed them.
+// A larger vector is freed after the batch that needed it.
 constexpr size_t kPreparedKept = 4096;
 
-// Makes the entries of a batch, and links none in.
+// Creates the entries of a batch without linking them in.
 class EntryMaker : public EncodedBatch::Handler {
  public:
   EntryMaker(Skiplist* list, Sequence first, std::vector<const Skiplist::Entry*>* made)
@@ -73,7 +73,7 @@ void Memtable::Add(Sequence sequence, EntryKind kind, std::string_view user_key,
   const Skiplist::Entry* entry = skiplist_.NewEntry(user_key, PackSuffix(sequence, kind), value);
   skiplist_.Reserve(1);
   skiplist_.Link(entry);
-  // Relaxed, and not an atomic addition: a figure that only the writer changes.
+  // Relaxed, and no atomic addition: only the writer changes it.
   entry_count_.store(entry_count() + 1, std::memory_order_relaxed);
 }
 
@@ -91,7 +91,7 @@ absl::Status Memtable::PrepareBatch(std::string_view encoded) {
 void Memtable::AddPrepared() {
   for (const Skiplist::Entry* entry : prepared_) skiplist_.Link(entry);
   arena_.GiveBackReserved();
-  // Relaxed, and not an atomic addition: a figure that only the writer changes.
+  // Relaxed, and no atomic addition: only the writer changes it.
   entry_count_.store(entry_count() + prepared_.size(), std::memory_order_relaxed);
   prepared_.clear();
   if (prepared_.capacity() > kPreparedKept) std::vector<const Skiplist::Entry*>().swap(prepared_);

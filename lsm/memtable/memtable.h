@@ -1,7 +1,7 @@
-// The newest writes, sorted, in memory.
+// The most recent writes, sorted, in memory.
 //
-// Threads: one writer at a time (the write queue sees to that), any number of readers beside it
-// without a lock. Lifetime: entries live as long as the memtable, and never move.
+// Threads: one writer at a time (the write queue ensures it), and any number of concurrent readers
+// without a lock.  Lifetime: entries live as long as the memtable and never move.
 #ifndef TRELLIS_LSM_MEMTABLE_MEMTABLE_H_
 #define TRELLIS_LSM_MEMTABLE_MEMTABLE_H_
 
@@ -31,29 +31,30 @@ class Memtable {
   // REQUIRES: no other entry has this key and sequence number.
   void Add(Sequence sequence, EntryKind kind, std::string_view user_key, std::string_view value);
 
-  // All entries of an encoded batch, numbered from the sequence that it states; in two steps, so
-  // that a caller knows that the second cannot fail before it does something else:
+  // Adds all entries of an encoded batch, numbered from the sequence that it states.  Two steps, so
+  // that a caller can do something in between, and the second cannot fail:
   //
   //   (PrepareBatch AddPrepared?)*     no other Add between the two
   //
-  // PrepareBatch copies the entries into the memtable's memory, where no reader finds them: all of
-  // them, or none if the bytes are no batch (DataLoss) or there is no memory (std::bad_alloc).
+  // PrepareBatch copies the entries into the memtable's memory, where no reader finds them.  It
+  // copies all, or none if the bytes are not a batch (DataLoss) or memory runs out
+  // (std::bad_alloc).
   absl::Status PrepareBatch(std::string_view encoded);
   // Needs no memory.
   void AddPrepared();
 
-  // The newest version that `key` may see.  `value` points into the memtable.
+  // Finds the newest version that `key` may see.  `value` points into the memtable.
   MemtableAnswer Get(const LookupKey& key, std::string_view* value) const;
 
-  // Over internal keys.  Must not outlive the memtable.  Sees entries that are added while it is
-  // used, or not.
+  // Iterates over internal keys.  Must not outlive the memtable.  May or may not see entries that
+  // are added while it is used.
   std::unique_ptr<Iterator> NewIterator() const;
 
-  // Memory that it takes, its unused part of the last arena block included.  Any thread.
+  // Memory use, including the unused part of the last arena block.  Any thread.
   size_t memory_bytes() const { return arena_.memory_bytes(); }
-  // Relaxed: a figure that stands before the sequence numbers of what it counts may be seen.  So a
-  // thread that has acquired such a number and then finds the memtable empty misses none of its
-  // entries.
+  // Relaxed: the count changes before the sequence numbers of the counted entries become visible.
+  // So a thread that has acquired such a number, and then finds the memtable empty, misses none of
+  // its entries.
   uint64_t entry_count() const { return entry_count_.load(std::memory_order_relaxed); }
   bool empty() const { return entry_count() == 0; }
 
@@ -61,7 +62,7 @@ class Memtable {
   Arena arena_;
   Skiplist skiplist_;
   std::atomic<uint64_t> entry_count_{0};
-  // The writer's own.
+  // Used by the writer only.
   std::vector<const Skiplist::Entry*> prepared_;
 };
 

@@ -14,27 +14,27 @@ namespace {
 
 // --- Hints ---
 //
-// A 64-bit number for each user key, never less for a greater key, relative to a pivot key: so
-// where two hints differ, they order the keys, and where not, the keys must be looked at.
+// A hint is a 64-bit number for each user key, relative to a pivot key.  A greater key never has a
+// lower hint.  So different hints order the keys; for equal hints the keys must be compared.
 //
 //   bit 63   62..56                                      55..0
 //     0      bytes shared with the pivot                 the next 7 bytes of the key    key < pivot
 //     1      0                                           0                              see below
 //     1      127 - bytes shared with the pivot           the next 7 bytes of the key    key > pivot
 //
-// A key shares more with the pivot the nearer it is, which makes this an order; and leaving out
-// what is shared makes it tell apart keys with a long prefix in common, such as 16 decimal digits.
-// A key that shares 127 bytes or more, or all, counts as equal to the pivot.
+// A key that is closer to the pivot shares more bytes with it, so this is an order.  Omitting the
+// shared bytes distinguishes keys with a long common prefix, such as 16 decimal digits.  A key that
+// shares all of its bytes, or 127 bytes or more, counts as equal to the pivot.
 constexpr uint32_t kSharedBytesMax = 127;
 constexpr uint64_t kPivotHint = uint64_t{1} << 63;
-// Of a link to nothing: not less than that of any key.
+// Hint of a null link: at least that of any key.
 constexpr uint64_t kEndHint = std::numeric_limits<uint64_t>::max();
 
-// How many bytes of their user keys two internal keys share, up to kSharedBytesMax.
+// Number of common first bytes of two internal keys' user keys, up to kSharedBytesMax.
 uint32_t SharedBytes(std::string_view a, std::string_view b) {
   const auto size = static_cast<uint32_t>(
       std::min({UserKeyOf(a).size(), UserKeyOf(b).size(), size_t{kSharedBytesMax}}));
-  // Eight at a time: the suffix keeps the loads within the keys.
+  // Eight bytes at a time.  The suffix keeps the loads within the keys.
   for (uint32_t at = 0; at < size; at += 8) {
     const uint64_t difference = LoadFixed64(a.data() + at) ^ LoadFixed64(b.data() + at);
     if (difference != 0) {
@@ -44,10 +44,10 @@ uint32_t SharedBytes(std::string_view a, std::string_view b) {
   return size;
 }
 
-// The first 7 bytes, as many as there are, then zeros, as a number.  8 more bytes follow `bytes`,
-// those of an internal key's suffix.
+// The first 7 bytes, padded with zeros, as a number.  REQUIRES: 8 more bytes (an internal key's
+// suffix) follow `bytes`.
 uint64_t NextBytes(std::string_view bytes) {
-  // The first byte counts most, on any CPU.
+  // Most significant byte first, on any CPU.
   const uint64_t word = __builtin_bswap64(LoadFixed64(bytes.data())) >> 8;
   const size_t surplus_bits = 56 - 8 * std::min<size_t>(bytes.size(), 7);
   return word >> surplus_bits << surplus_bits;
@@ -68,8 +68,8 @@ uint64_t HintOf(std::string_view internal_key, std::string_view pivot_key) {
 
 // --- The order of a leaf's slots ---
 //
-// Bits 0..3: how many entries; bits 4 + 4p..7 + 4p: the slot of the entry at position p.  The
-// positions from there on list the free slots, so that each slot is always named once.
+// Bits 0..3: number of entries n.  Bits 4 + 4p..7 + 4p: the slot of the entry at position p < n.
+// The remaining positions list the free slots, so each slot is always listed once.
 constexpr uint64_t kNoEntries = 0xedcba98765432100;
 
 uint32_t CountOf(uint64_t order) { return static_cast<uint32_t>(order & 15); }
@@ -80,7 +80,7 @@ uint32_t SlotAt(uint64_t order, uint32_t position) {
 uint64_t BitsBefore(uint32_t position) {
   return position == 15 ? ~uint64_t{0} : (uint64_t{1} << (4 * position + 4)) - 1;
 }
-// With the first free slot, which it was, now at `position`.
+// Inserts the first free slot at `position`.
 uint64_t WithInserted(uint64_t order, uint32_t position) {
   const uint32_t count = CountOf(order);
   assert(count < 15 && position <= count);
@@ -94,35 +94,37 @@ uint64_t WithoutLast(uint64_t order, uint32_t count_kept) {
   return (order & ~uint64_t{15}) | count_kept;
 }
 
-// So many entries, each added beside the last one, make a run of neighbours: few enough for a leaf
-// to see one grow, too many to be frequent among random keys.
+// If this many consecutive additions were neighbours, the leaf has a growing run.  Small enough for
+// a leaf to notice a run, large enough to be rare among random keys.
 constexpr uint8_t kRunMin = 3;
 
 enum class Side : uint8_t { kBeforeEqual, kBehindEqual, kBehindAll };
 
-// Of the first entry, whatever it is: the empty key, and a suffix above all.
+// Sorts before every possible first entry: the empty key with a suffix above all others.
 constexpr std::string_view kBeforeAll = "\xff\xff\xff\xff\xff\xff\xff\xff";
 
 }  // namespace
 
 struct Skiplist::Leaf {
-  // To the next leaf of at least this height, and the hint of its first entry.  The writer changes
-  // `next` first and then `hint`; a reader loads `hint` first and then `next`.  So the reader's
-  // `next` is never farther away than its hint says, and it may go there if the hint is less than
-  // its own.
+  // A link to the next leaf of at least this height, with the hint of that leaf's first entry.  The
+  // writer changes `next` first and then `hint`; a reader loads `hint` first and then `next`.  So
+  // the reader's `next` is never after the position of its hint, and it may go there if the hint is
+  // less than its own.
   struct Link {
     std::atomic<Leaf*> next{nullptr};
     std::atomic<uint64_t> hint{kEndHint};
   };
 
-  // All atomics here are loaded with acquire and stored with release, except by the writer, who
-  // reads relaxed what it alone changes.  Pairs: an entry or a leaf that is seen is seen with its
-  // contents; the order without the upper entries is seen with the link to the leaf that has them;
-  // a slot that was used again is seen with the version that went up before.
+  // All atomics here are loaded with acquire and stored with release, except that the writer reads
+  // with relaxed what only it changes.  What this guarantees a reader:
+  //
+  //   - it sees the contents of an entry or a leaf that it finds;
+  //   - if it sees the order without the upper entries, it sees the link to the leaf that has them;
+  //   - if it sees a reused slot, it sees the version that was increased before.
   std::atomic<uint64_t> order{kNoEntries};
   std::atomic<uint32_t> version{0};
-  uint8_t newest_slot = kSlots;  // the writer's own
-  uint8_t run = 0;               // the writer's own: how many were last added beside one another
+  uint8_t newest_slot = kSlots;  // used by the writer only
+  uint8_t run = 0;               // used by the writer only: length of the current run of neighbours
   uint8_t height = 1;            // constant
   const Entry* first = nullptr;  // constant; nullptr in the head
   uint64_t first_hint = 0;       // constant
@@ -132,7 +134,7 @@ struct Skiplist::Leaf {
 
   Leaf* NextUpTo(uint32_t level, const Target& target) const;
 
-  // The lines of the order and the hints, while the links behind them are still under way.
+  // Prefetches the lines of order and hints, while the links to them are still loading.
   void Prefetch() const {
     __builtin_prefetch(this);
     __builtin_prefetch(reinterpret_cast<const char*>(this) + 64);
@@ -141,7 +143,7 @@ struct Skiplist::Leaf {
 
   // --- for the writer ---
 
-  // Whether the entry before or behind `position` is the newest one.
+  // Whether the entry before or after `position` is the newest one.
   bool IsBesideNewest(uint32_t position) const {
     const uint64_t now = order.load(std::memory_order_relaxed);
     return (position > 0 && SlotAt(now, position - 1) == newest_slot) ||
@@ -159,26 +161,26 @@ struct Skiplist::Leaf {
   }
 };
 
-// Tall leaves that there were when it was made, in order, with the hints of their first entries
-// side by side: a few cache lines instead of the upper levels' many.
+// The tall leaves that existed when it was made, in order, with the hints of their first entries
+// side by side: a few cache lines, where the upper levels would take many.
 struct Skiplist::Directory {
   uint64_t* hints;
   Leaf** leaves;
-  uint32_t size = 0;  // at least one, once it is in use
+  uint32_t size = 0;  // at least one once it is in use
 
   Leaf* LastUpTo(const Target& target) const;
 };
 
-// Where searches start.  The pivot is constant as long as hints made with it are in use, so a new
-// one makes a new root.
+// The start of searches.  The pivot is constant while hints made with it are in use, so a new pivot
+// needs a new root.
 struct Skiplist::Root {
-  const Entry* pivot = nullptr;  // without one, all hints are 0
+  const Entry* pivot = nullptr;  // without a pivot, all hints are 0
   Leaf* head = nullptr;
-  // Levels that have leaves besides the head.  Relaxed wherever it is used: of the head's links all
-  // are valid at any time, so a search from too low a level is only slower, from too high a one
-  // sees none there.
+  // Number of levels that have leaves besides the head.  Relaxed everywhere: all links of the head
+  // are always valid, so starting too low is only slower, and starting too high finds no leaf
+  // there.
   std::atomic<uint32_t> height{1};
-  // Of leaves under this root; nullptr while there are few.  Released with all that it holds.
+  // Directory of this root; nullptr while there are few leaves.  Published by release.
   std::atomic<const Directory*> directory{nullptr};
 
   uint64_t HintOf(std::string_view internal_key) const {
@@ -187,7 +189,7 @@ struct Skiplist::Root {
 };
 
 struct Skiplist::Target {
-  std::string_view internal_key;  // not looked at for kBehindAll
+  std::string_view internal_key;  // unused for kBehindAll
   Side side;
   uint64_t hint;
 
@@ -195,7 +197,7 @@ struct Skiplist::Target {
       : internal_key(key), side(which), hint(root.HintOf(key)) {}
   Target() : side(Side::kBehindAll), hint(kEndHint) {}
 
-  // Whether it lies behind the entry.
+  // Whether the target is after the entry.
   bool IsBehind(const Entry& entry) const {
     if (side == Side::kBehindAll) return true;
     const int order = CompareInternalKeys(entry.internal_key(), internal_key);
@@ -208,17 +210,17 @@ struct Skiplist::Target {
 
 struct Skiplist::Place {
   Leaf* leaf;
-  Leaf* next;           // nullptr behind the last leaf
+  Leaf* next;           // nullptr after the last leaf
   uint64_t order;       // of `leaf`
-  uint32_t version;     // of `leaf`, which had `order` then
-  uint32_t position;    // in `order`; up to its count
-  const Entry* before;  // nullptr in front of all entries
-  const Entry* behind;  // nullptr behind all entries
+  uint32_t version;     // of `leaf`, at the time of `order`
+  uint32_t position;    // in `order`; at most its count
+  const Entry* before;  // nullptr if there is none
+  const Entry* behind;  // nullptr if there is none
 };
 
 Skiplist::Skiplist(Arena* arena) : arena_(arena) {
   auto* root = new (arena_->Allocate(sizeof(Root))) Root;
-  // Without a link that is ever used: the first split makes another root.
+  // Its links are never used: the first split makes another root.
   root->head = last_leaf_ = NewLeaf(1);
   root_.store(root, std::memory_order_release);
 }
@@ -249,7 +251,7 @@ Skiplist::Leaf* Skiplist::NewLeaf(uint32_t height) {
   return leaf;
 }
 
-// h with probability (1/2)^h.
+// Returns h with probability (1/2)^h.
 uint32_t Skiplist::RandomHeight(uint64_t* state) {
   // Xorshift (Marsaglia, "Xorshift RNGs", 2003), period 2^64 - 1.
   *state ^= *state << 13;
@@ -258,16 +260,16 @@ uint32_t Skiplist::RandomHeight(uint64_t* state) {
   return std::min(1 + static_cast<uint32_t>(std::countr_zero(*state)), kHeightMax);
 }
 
-// The last leaf that the target does not lie before, or nullptr.
+// The last leaf that is not after the target, or nullptr.
 Skiplist::Leaf* Skiplist::Directory::LastUpTo(const Target& target) const {
-  // Without a branch that depends on the key: half of them would be guessed wrong.
+  // No branch that depends on the key: half of them would be mispredicted.
   const uint64_t* at = hints;
   for (uint32_t left = size; left > 1; left -= left / 2) {
     at += at[left / 2] < target.hint ? left / 2 : 0;
   }
   size_t count = static_cast<size_t>(at - hints) + (*at < target.hint ? 1 : 0);
   if (count < size && hints[count] == target.hint) [[unlikely]] {
-    // Equal hints: keys decide.
+    // Equal hints: compares keys.
     Leaf* const* const begin = leaves + count;
     const auto equal = std::upper_bound(hints + count, hints + size, target.hint) - (hints + count);
     count += static_cast<size_t>(
@@ -278,7 +280,7 @@ Skiplist::Leaf* Skiplist::Directory::LastUpTo(const Target& target) const {
   return count > 0 ? leaves[count - 1] : nullptr;
 }
 
-// The next leaf of this level, if the target does not lie before it, or else nullptr.
+// The next leaf of this level if it is not after the target, otherwise nullptr.
 Skiplist::Leaf* Skiplist::Leaf::NextUpTo(uint32_t level, const Target& target) const {
   const Link& link = links[level];
   const uint64_t link_hint = link.hint.load(std::memory_order_acquire);
@@ -289,7 +291,7 @@ Skiplist::Leaf* Skiplist::Leaf::NextUpTo(uint32_t level, const Target& target) c
   return next;
 }
 
-// The last leaf that the target may lie in, as far as was known.  Fills the first `path_height` of
+// The last known leaf that may contain the target.  Fills the first `path_height` elements of
 // `path`.
 Skiplist::Leaf* Skiplist::Descend(const Root& root, const Target& target, Leaf** path,
                                   uint32_t path_height) {
@@ -299,10 +301,10 @@ Skiplist::Leaf* Skiplist::Descend(const Root& root, const Target& target, Leaf**
   uint32_t level;
   if (leaf == nullptr) {
     leaf = root.head;
-    // Relaxed: a height that is not up to date only makes the way longer.
+    // Relaxed: an outdated height only makes the search longer.
     level = root.height.load(std::memory_order_relaxed);
   } else {
-    // Leaves that are newer than the directory may be many: they are passed as high up as the
+    // There may be many leaves newer than the directory.  Passes them on the highest level that the
     // towers on the way reach.
     level = leaf->height;
     while (Leaf* next = leaf->NextUpTo(level - 1, target)) {
@@ -321,7 +323,7 @@ Skiplist::Leaf* Skiplist::Descend(const Root& root, const Target& target, Leaf**
   return leaf;
 }
 
-// How many of the leaf's entries, in `order`, lie before the target.
+// Number of the leaf's entries, in `order`, before the target.
 uint32_t Skiplist::CountBefore(const Leaf& leaf, uint64_t order, const Target& target) {
   uint32_t position = 0;
   uint32_t end = CountOf(order);
@@ -341,7 +343,7 @@ uint32_t Skiplist::CountBefore(const Leaf& leaf, uint64_t order, const Target& t
   return position;
 }
 
-// For readers: from `leaf`, which the target does not lie before.
+// For readers.  Starts at `leaf`, which must not be after the target.
 Skiplist::Place Skiplist::FindInLeaves(Leaf* leaf, const Target& target) {
   while (true) {
     Place place;
@@ -359,14 +361,15 @@ Skiplist::Place Skiplist::FindInLeaves(Leaf* leaf, const Target& target) {
     } else if (place.next == nullptr) {
       place.behind = nullptr;
     } else {
-      // The leaf may have been split.  The link's hint would not do: it may be older than the link.
+      // The leaf may have been split.  The link's hint may be older than the link, so it does not
+      // help.
       if (target.IsBehindFirstOf(*place.next)) {
         leaf = place.next;
         continue;
       }
       place.behind = place.next->first;
     }
-    // Relaxed: the acquires above keep this load behind them.
+    // Relaxed: the acquires above keep this load after them.
     if (leaf->version.load(std::memory_order_relaxed) == place.version) return place;
   }
 }
@@ -377,10 +380,10 @@ const Skiplist::Entry* Skiplist::FindAtOrAfter(std::string_view internal_key) co
   return FindInLeaves(Descend(root, target), target).behind;
 }
 
-// Makes the next directory, so many leaves at a time that no writer waits long for it.  It is begun
-// whenever the last one has but half of the tall leaves, so that all of them together cost some
-// steps a leaf; old ones stay, for readers may be in them.  Leaves that come in behind where it has
-// arrived are left out.
+// Builds the next directory, a number of leaves at a time, so that no writer waits long.  It starts
+// whenever the current one has only half of the tall leaves, so all directories together cost a few
+// steps per leaf.  Old ones remain, since readers may use them.  Leaves inserted before the
+// position reached so far are left out.
 void Skiplist::GoOnWithDirectory(Root* root, size_t steps) {
   if (next_directory_ == nullptr) {
     const size_t size_max = tall_leaves_;
@@ -389,7 +392,7 @@ void Skiplist::GoOnWithDirectory(Root* root, size_t steps) {
     try {
       memory = arena_->Allocate(sizeof(Directory) + size_max * (sizeof(uint64_t) + sizeof(Leaf*)));
     } catch (const std::bad_alloc&) {
-      return;  // searches go on as they do
+      return;  // searches work without it
     }
     next_directory_ = new (memory) Directory;
     next_directory_->hints = reinterpret_cast<uint64_t*>(next_directory_ + 1);
@@ -416,7 +419,7 @@ void Skiplist::Reserve(size_t count) {
     GoOnWithDirectory(root, kDirectorySteps + count);
   size_t needed_bytes = 0;
   if (root->pivot == nullptr) needed_bytes += sizeof(Root) + LeafBytes(kHeightMax);
-  // Each entry may split a leaf; these are the heights that will be drawn then.
+  // Each entry may split a leaf.  These are the heights that will be drawn then.
   uint64_t state = random_state_;
   for (size_t i = 0; i < count; ++i) needed_bytes += LeafBytes(RandomHeight(&state));
   arena_->Reserve(needed_bytes);
@@ -425,7 +428,7 @@ void Skiplist::Reserve(size_t count) {
 void Skiplist::Link(const Entry* entry) {
   const Root& root = *root_.load(std::memory_order_relaxed);
   const Target target(root, entry->internal_key(), Side::kBeforeEqual);
-  // Where the last one went, if this one goes there too.
+  // The leaf of the last insertion, if this entry belongs there too.
   Leaf* leaf = last_leaf_;
   const bool is_near = target.hint > leaf->first_hint &&
                        target.hint < leaf->links[0].hint.load(std::memory_order_relaxed);
@@ -440,8 +443,8 @@ void Skiplist::Link(const Entry* entry) {
   }
 }
 
-// The head is full, and the list nothing else: a key from its middle becomes the pivot, and another
-// head takes over its entries.  Readers that are in the old one find it as it was.
+// The head is full, and is the whole list.  A key from its middle becomes the pivot, and another
+// head takes over its entries.  Readers in the old head find it unchanged.
 void Skiplist::ChoosePivot(Root* from) {
   const Leaf& old_head = *from->head;
   const uint64_t order = old_head.order.load(std::memory_order_relaxed);
@@ -459,13 +462,13 @@ void Skiplist::ChoosePivot(Root* from) {
   root_.store(root, std::memory_order_release);
 }
 
-// Makes the new leaf, which has all its entries, the next one of those in the path.
+// Links the new leaf, which has all its entries, after the leaves in the path.
 void Skiplist::LinkIn(Root* root, Leaf** path, Leaf* leaf, uint32_t height) {
   uint32_t list_height = root->height.load(std::memory_order_relaxed);
   for (; list_height < height; ++list_height) path[list_height] = root->head;
   root->height.store(list_height, std::memory_order_relaxed);
-  // All of its own first: a reader that comes to it at one level may go on at a higher one.
-  // Relaxed: only this thread writes links, and no reader sees this leaf's yet.
+  // Sets all links of the new leaf first: a reader that reaches it on one level may continue on a
+  // higher one.  Relaxed: only this thread writes links, and no reader sees this leaf yet.
   for (uint32_t level = 0; level < height; ++level) {
     const Leaf::Link& link = path[level]->links[level];
     leaf->links[level].next.store(link.next.load(std::memory_order_relaxed),
@@ -495,10 +498,10 @@ void Skiplist::InsertBySplit(uint32_t position, const Entry* entry) {
     return left->entries[SlotAt(order, at)].load(std::memory_order_relaxed);
   };
 
-  // In the middle, or where a run of neighbours grows, which then leaves full leaves behind it.
+  // Splits in the middle; or where a run of neighbours grows, which then leaves full leaves behind.
   const bool grows = left->run >= kRunMin && left->IsBesideNewest(position);
   const uint32_t kept = grows ? position : kSlots / 2 + 1;
-  assert(kept > 0 || left == root->head);  // others keep their first entry
+  assert(kept > 0 || left == root->head);  // other leaves keep their first entry
   const bool goes_right = position > kept || kept == kSlots;
 
   Leaf* const right = NewLeaf(height);
@@ -519,8 +522,8 @@ void Skiplist::InsertBySplit(uint32_t position, const Entry* entry) {
                         std::memory_order_release);
   }
   if (!goes_right) left->InsertAt(position, entry, target.hint);
-  // The run goes on in the right one.  Otherwise what comes between the two, as a run from behind
-  // does, would get a leaf for each entry.
+  // The run continues in the right leaf.  Otherwise a run that grows downwards would get a leaf for
+  // each entry.
   if (kept == kSlots) left->run = 0;
   last_leaf_ = goes_right ? right : left;
 }
@@ -560,17 +563,17 @@ void Skiplist::Cursor::Prev() {
   MoveBefore(root, Target(*root, entry_->internal_key(), Side::kBeforeEqual));
 }
 
-// To the entry at `position`; false if its slot may hold another one by now.
+// Moves to the entry at `position`.  False if its slot may now hold another one.
 bool Skiplist::Cursor::Take(uint32_t position) {
   const Entry* entry = leaf_->entries[SlotAt(order_, position)].load(std::memory_order_acquire);
-  // Relaxed: the acquire keeps this load behind it.
+  // Relaxed: the acquire keeps this load after it.
   if (leaf_->version.load(std::memory_order_relaxed) != version_) return false;
   entry_ = entry;
   position_ = position;
   return true;
 }
 
-// To the first entry behind the target, which does not lie before `start`.
+// Moves to the first entry after the target.  `start` must not be after the target.
 void Skiplist::Cursor::MoveBehind(const Root* root, Leaf* start, const Target& target) {
   const Place place = FindInLeaves(start, target);
   root_ = root;
@@ -580,7 +583,8 @@ void Skiplist::Cursor::MoveBehind(const Root* root, Leaf* start, const Target& t
   version_ = place.version;
   position_ = place.position;
   if (entry_ != nullptr && position_ == CountOf(order_)) {
-    // It is the first of the next leaf, and stays that, whatever else that leaf holds by now.
+    // The first entry of the next leaf.  It stays the first one, whatever else happens to that
+    // leaf.
     leaf_ = place.next;
     version_ = leaf_->version.load(std::memory_order_acquire);
     order_ = leaf_->order.load(std::memory_order_acquire);
@@ -588,7 +592,7 @@ void Skiplist::Cursor::MoveBehind(const Root* root, Leaf* start, const Target& t
   }
 }
 
-// To the last entry before the target.
+// Moves to the last entry before the target.
 void Skiplist::Cursor::MoveBefore(const Root* root, const Target& target) {
   const Place place = FindInLeaves(Descend(*root, target), target);
   root_ = root;
@@ -596,7 +600,7 @@ void Skiplist::Cursor::MoveBefore(const Root* root, const Target& target) {
   leaf_ = place.leaf;
   order_ = place.order;
   version_ = place.version;
-  // Only the head has no entry before what belongs there.
+  // Only in the head may a target have no entry before it.
   position_ = place.position - (entry_ != nullptr ? 1 : 0);
 }
 

@@ -1,4 +1,4 @@
-// Entries in the order of internal keys: one writer, any number of readers without locks.
+// A sorted list of internal keys, for one writer and any number of readers without locks.
 //
 // An entry is one piece of the arena that never moves:
 //
@@ -12,27 +12,30 @@
 //   level 0   head ---------> leaf --------> leaf ------------> (none)
 //             | a c d |       | e h |        | k m n p |
 //
-// A plain skip list of half a million entries waits for memory about ten times in a search, for
-// every node on the way lies elsewhere.  Here there are a tenth of the nodes, and no key is read on
-// the way: beside each link and each entry stands a hint, 64 bits of the key that decide nearly all
-// comparisons (see skiplist.cc).  bench/memtable_bench.cc measures it.
+// A search in a plain skip list of half a million entries waits for memory about ten times, once
+// for each node.  This list has a tenth of the nodes, and a search reads no keys on the way: each
+// link and each entry has a hint, 64 bits that decide nearly all comparisons (skiplist.cc).
+// bench/memtable_bench.cc measures it.
 //
-// Once there are many leaves, searches begin not at the head but in a directory: an array of the
-// tall ones that there were when it was made, which is a few cache lines of a binary search instead
-// of a leaf a level.  From there they climb while they may, and then go down as from the head.
+// With many leaves, a search does not begin at the head but in a directory: an array of the tall
+// leaves that existed when it was made.  A binary search there reads a few cache lines, instead of
+// a leaf on each level.  From the leaf found, the search climbs as long as it may, and then
+// descends as from the head.
 //
-// How a leaf changes under its readers.  Its slots are in no order; the word `order` lists them in
-// that of their keys, with their number, and is replaced whole:
+// How a leaf changes while it is read.  Its slots are unordered.  One word, `order`, has the number
+// of entries and lists the slots in the order of their keys.  It is always replaced as a whole:
 //
-//   * An insertion fills a free slot and then publishes the new order.  A reader sees either.
-//   * A full leaf is split: a new leaf with copies of the upper entries is linked behind it, then
-//     the order without them is published, then the leaf's version goes up, and only then are their
-//     slots used again.  A reader that saw the shorter order sees the new leaf too, and goes on
-//     there if its key belongs there; one that used the longer order looks at the version after it
-//     has read the slots, and starts again if they may have been others.  No reader ever waits.
+//   * An insertion fills a free slot, then publishes the new order.  A reader sees the old or the
+//     new one.
+//   * Splitting a full leaf: (1) a new leaf with copies of the upper entries is linked after it;
+//     (2) the order without them is published; (3) the leaf's version is increased; (4) only then
+//     may their slots be reused.  A reader that sees the shorter order also sees the new leaf, and
+//     continues there if its key belongs there.  A reader that used the longer order checks the
+//     version after it has read the slots, and starts again if they may have been reused.  No
+//     reader ever waits.
 //
-// The first entry of a leaf (not of the head) stays its first one for ever: what comes before it
-// goes to the leaf before, and splits take from the end.
+// The first entry of a leaf (except the head) stays its first one for ever: smaller keys go to the
+// leaf before, and splits take entries from the end.
 #ifndef TRELLIS_LSM_MEMTABLE_SKIPLIST_H_
 #define TRELLIS_LSM_MEMTABLE_SKIPLIST_H_
 
@@ -52,9 +55,9 @@ class Skiplist {
   struct Leaf;
   struct Directory;
   struct Root;
-  // What is looked for, and on which side of an equal entry.
+  // The sought key, and which side of an equal entry is meant.
   struct Target;
-  // Where it belongs in a leaf.
+  // A position in a leaf.
   struct Place;
 
  public:
@@ -74,13 +77,13 @@ class Skiplist {
     uint32_t value_bytes_;
   };
 
-  // A reader's place.  One thread at a time; must not outlive the list.  Reads each leaf as it was
-  // when it came there, so entries that are added meanwhile are seen, or not.
+  // A reader's position.  For one thread at a time; must not outlive the list.  Reads each leaf as
+  // of its arrival there, so it may or may not see concurrent additions.
   class Cursor {
    public:
     explicit Cursor(const Skiplist* list) : list_(list) {}
 
-    // nullptr before the first move and behind either end.
+    // nullptr before the first move and beyond either end.
     const Entry* entry() const { return entry_; }
 
     void SeekToFirst();
@@ -98,7 +101,7 @@ class Skiplist {
 
     const Skiplist* const list_;
     const Entry* entry_ = nullptr;
-    // entry_ is at position_ of order_, which leaf_ had at version_, under root_.
+    // entry_ was at position_ of order_, in leaf_ at version_, under root_.
     const Root* root_ = nullptr;
     Leaf* leaf_ = nullptr;
     uint64_t order_ = 0;
@@ -106,33 +109,32 @@ class Skiplist {
     uint32_t position_ = 0;
   };
 
-  // `arena` outlives the list.
+  // `arena` must outlive the list.
   explicit Skiplist(Arena* arena);
   Skiplist(const Skiplist&) = delete;
   Skiplist& operator=(const Skiplist&) = delete;
 
-  // An entry that is not linked in: no search finds it.
+  // Creates an entry without linking it in: no search finds it yet.
   const Entry* NewEntry(std::string_view user_key, uint64_t suffix, std::string_view value);
-  // The next `count` entries can be linked in without memory for it.  What is asked for is enough
-  // for a leaf each, some ten times what they mostly take: a large amount is but addresses until it
-  // is used.
+  // Makes linking the next `count` entries need no memory.  Reserves a leaf for each, about ten
+  // times the usual need: unused memory costs only addresses.
   void Reserve(size_t count);
-  // REQUIRES: it was reserved for; no entry with this key and suffix is there; no other Link runs.
+  // REQUIRES: reserved; no entry with this key and suffix exists; no other Link is running.
   void Link(const Entry* entry);
 
-  // nullptr if there is none.  Any thread.
+  // The first entry at or after the key; nullptr if there is none.  Any thread.
   const Entry* FindAtOrAfter(std::string_view internal_key) const;
 
  private:
   static constexpr uint32_t kSlots = 15;
   static constexpr uint32_t kHeightMax = 20;
 
-  // From this height on a leaf is tall, and stands in the directory.
+  // A leaf of at least this height is tall, and is listed in the directory.
   static constexpr uint32_t kTallHeight = 3;
   static constexpr size_t kDirectorySizeMin = 64;
   static constexpr size_t kDirectorySteps = 64;  // at a time, some microseconds
 
-  // The leaf at each level behind which a new one is to be linked.
+  // The leaf on each level after which a new one is linked.
   using Path = Leaf* [kHeightMax];
 
   static Leaf* Descend(const Root& root, const Target& target, Leaf** path = nullptr,
@@ -146,19 +148,19 @@ class Skiplist {
   void ChoosePivot(Root* from);
   void GoOnWithDirectory(Root* root, size_t steps);
   static void LinkIn(Root* root, Leaf** path, Leaf* leaf, uint32_t height);
-  // Into the full leaf that it belongs in, behind `position` entries of it.
+  // Inserts into its full leaf, after `position` entries of it.
   void InsertBySplit(uint32_t position, const Entry* entry);
 
   Arena* const arena_;
-  // Released with all that it comes with, acquired by readers; its writer alone may load it
-  // relaxed.
+  // Published by release together with all that it refers to, and acquired by readers.  The writer
+  // may load it with relaxed.
   std::atomic<Root*> root_;
 
-  // The writer's own.
-  Leaf* last_leaf_;  // where the last entry went
+  // Used by the writer only.
+  Leaf* last_leaf_;  // leaf of the last insertion
   size_t tall_leaves_ = 0;
-  size_t tall_leaves_awaited_ = kDirectorySizeMin;  // before another directory is begun
-  Directory* next_directory_ = nullptr;             // being made; for half of those awaited
+  size_t tall_leaves_awaited_ = kDirectorySizeMin;  // number at which another directory is begun
+  Directory* next_directory_ = nullptr;             // being built; for half of those awaited
   uint64_t random_state_ = 0x9e3779b97f4a7c15;
 };
 
