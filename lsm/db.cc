@@ -17,13 +17,13 @@ namespace {
 
 void Pin(LookupResult& result, PinnedValue* pinned) {
   if (!result.pin)
-    return pinned->AssignCopy(result.value);  // a memtable's: holding all of that would be dear
+    return pinned->AssignCopy(result.value);  // a memtable's: a pin would hold all of it
   pinned->AssignPinned(result.value, result.pin.Release(),
                        [](void* block) { static_cast<CachedBlock*>(block)->Unref(); });
 }
 
-// An open store has its files.  If one is missing or in the way, another program did that: NotFound
-// or AlreadyExists would mislead the caller.
+// An open store has its files.  If one is missing or in the way, another program caused that.
+// NotFound or AlreadyExists would mislead the caller.
 absl::Status OfOpenStore(const absl::Status& status) {
   if (!absl::IsNotFound(status) && !absl::IsAlreadyExists(status)) return status;
   return absl::UnavailableError(
@@ -32,7 +32,7 @@ absl::Status OfOpenStore(const absl::Status& status) {
 
 }  // namespace
 
-// Nothing of what follows throws std::bad_alloc, but for what returns no status.
+// The functions below throw std::bad_alloc only if they return no status.
 
 absl::StatusOr<std::unique_ptr<DB>> DB::Open(const std::string& directory, const Options& options) {
   return CatchOutOfMemory([&]() -> absl::StatusOr<std::unique_ptr<DB>> {
@@ -159,7 +159,7 @@ absl::StatusOr<CopyReport> DB::Restore(const std::string& backup, const std::str
                                        const Options& options, const Pace& pace) {
   return CatchOutOfMemory([&]() -> absl::StatusOr<CopyReport> {
     LSM_RETURN_IF_ERROR(ValidateOptions(options));
-    // That all of it goes together is for an opening to say, before anything is made.
+    // Opening checks the options, before anything is created.
     LSM_RETURN_IF_ERROR(Open(backup, OptionsOfCopy(options)).status());
     return RestoreStore(backup, directory, options, pace);
   });

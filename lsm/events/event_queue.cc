@@ -9,7 +9,7 @@
 namespace lsm::inline TRELLIS_ABI {
 namespace {
 
-// One overload for each kind of event, so that a new kind does not compile without its callback.
+// An overload for each kind of event, so that a new kind does not compile without its callback.
 struct Callback {
   EventListener& to;
   void operator()(const OpenBegin& event) const { to.OnOpenBegin(event); }
@@ -29,7 +29,7 @@ struct Callback {
   void operator()(const FileRemoved& event) const { to.OnFileRemoved(event); }
 };
 
-// The last event of an opening, and of a store: a listener may wait for them.
+// The last event of an opening, and of a store, is never dropped: a listener may wait for it.
 template <typename Event>
 constexpr bool kIsLast = std::is_same_v<Event, OpenEnd> || std::is_same_v<Event, Closed>;
 
@@ -51,7 +51,7 @@ void EventQueue::Push(AnyEvent event, uint64_t nanos) {
   } catch (const std::bad_alloc&) {
     ++lost_;
   }
-  // Relaxed: whoever delivers takes the lock.
+  // Relaxed: a delivering thread takes the lock.
   waiting_.store(!events_.empty(), std::memory_order_relaxed);
 }
 
@@ -93,7 +93,7 @@ void EventQueue::DeliverOne(Queued queued) {
         Callback{*listener_}(any);
       },
       queued.event);
-  // Relaxed: for statistics.
+  // Relaxed: only a statistic.
   nanos_.fetch_add(clock_->MonotonicNanos() - begin_nanos, std::memory_order_relaxed);
   calls_.fetch_add(1, std::memory_order_relaxed);
 }

@@ -1,9 +1,9 @@
-// Events on their way to Options::listener.  They are added under any lock, and delivered where
+// Queues events for Options::listener.  Events may be added under any lock, and are delivered where
 // none is held (lsm/event_listener.h states the contract).
 //
-// One thread at a time delivers; a thread that finds another one at it leaves its events to that
-// one.  So the order is that of Add, callbacks do not overlap, and a callback that causes events
-// does not run within another one.
+// One thread at a time delivers.  If another thread is delivering, a thread leaves its events to
+// that one.  So callbacks follow the order of Add, do not overlap, and are not nested: events
+// caused by a callback are delivered after it.
 #ifndef TRELLIS_LSM_EVENTS_EVENT_QUEUE_H_
 #define TRELLIS_LSM_EVENTS_EVENT_QUEUE_H_
 
@@ -27,26 +27,26 @@
 
 namespace lsm::inline TRELLIS_ABI {
 
-// Thread-safe.  Without a listener nothing is queued, and all calls are a comparison.
+// Thread-safe.  Without a listener it queues nothing, and each call costs a comparison.
 class EventQueue {
  public:
-  // The clock outlives it.
+  // `clock` must outlive it.
   EventQueue(std::shared_ptr<EventListener> listener, Clock* clock, std::string store)
       : listener_(std::move(listener)), clock_(clock), store_(std::move(store)) {}
   EventQueue(const EventQueue&) = delete;
   EventQueue& operator=(const EventQueue&) = delete;
 
-  // Whether events are worth making.
+  // Whether there is a listener, so that making events is useful.
   bool on() const { return listener_ != nullptr; }
 
-  // Throws nothing: an event for which there is no memory, or no room, is lost, and counted.
+  // Does not throw: an event for which there is no memory, or no room, is lost and counted.
   template <typename AnyEvent>
   void Add(AnyEvent event) {
     if (on()) Push(std::move(event), clock_->MonotonicNanos());
   }
 
-  // Adds the event that `make` returns.  If std::bad_alloc comes out of `make`, the event is lost,
-  // and counted.  For events that take memory: none may fail what it tells of.
+  // Adds the event that `make` returns.  If `make` throws std::bad_alloc, the event is lost and
+  // counted.  For events that need memory: reporting must not make the reported operation fail.
   template <typename Make>
   void AddMade(const Make& make) {
     if (!on()) return;
@@ -57,28 +57,26 @@ class EventQueue {
     }
   }
 
-  // Delivers what was added, unless another thread, or a caller of this one, is delivering.
-  // REQUIRES: the caller holds no lock.
+  // Delivers the queued events, unless another thread, or a caller of this function on this thread,
+  // is delivering.  REQUIRES: the caller holds no lock.
   void Deliver() noexcept {
-    // Relaxed: what this thread added it sees; what others add they deliver.
+    // Relaxed: this thread sees what it added itself; other threads deliver what they add.
     if (on() && waiting_.load(std::memory_order_relaxed)) DeliverAll();
   }
 
-  // Delivers what was added, waits for a thread that delivers, and drops what comes later.
+  // Delivers the queued events, waits for a thread that is delivering, and drops later events.
   // REQUIRES: not called from a callback.
   void Close() noexcept;
 
-  // The callbacks that have ended, and the time that they took.
-  // Relaxed: for statistics.
+  // Number and total time of the finished callbacks.  Relaxed: only statistics.
   uint64_t calls() const { return calls_.load(std::memory_order_relaxed); }
   uint64_t nanos() const { return nanos_.load(std::memory_order_relaxed); }
 
-  // The number of the next flush or compaction.
-  // Relaxed: nothing else depends on it.
+  // The number of the next flush or compaction.  Relaxed: nothing else depends on it.
   uint64_t NewJob() { return jobs_.fetch_add(1, std::memory_order_relaxed) + 1; }
 
-  // While it stands, this thread is within Pace::progress of a call to the queue's store.  Stores
-  // may be called from within one another's, so scopes are nested.
+  // Marks this thread as being in Pace::progress of a call to the queue's store.  Scopes nest,
+  // since one store may be called from within another one's callback.
   class ProgressScope {
    public:
     explicit ProgressScope(const EventQueue* queue) : queue_(queue), outer_(innermost_) {
@@ -94,7 +92,7 @@ class EventQueue {
     const ProgressScope* const outer_;
   };
 
-  // FailedPrecondition within a callback of this queue, or Pace::progress of a call to its store:
+  // FailedPrecondition in a callback of this queue, and in Pace::progress of a call to its store:
   // `what` might wait for this thread.
   absl::Status CheckMayWait(const char* what) const {
     if (IsCallback()) return CalledFromCallback(what);
@@ -103,9 +101,9 @@ class EventQueue {
   bool MayWait() const { return !IsCallback() && !IsProgress(); }
 
  private:
-  // Whether this thread is within a callback of this queue.
+  // Whether this thread is in a callback of this queue.
   bool IsCallback() const {
-    // Relaxed: only the thread itself stores its id, so its own id is never stale.
+    // Relaxed: only the thread itself stores its id, so it sees its own id correctly.
     return on() && deliverer_.load(std::memory_order_relaxed) == std::this_thread::get_id();
   }
   bool IsProgress() const {
@@ -117,8 +115,8 @@ class EventQueue {
   using AnyEvent = std::variant<OpenBegin, OpenEnd, Closed, FlushBegin, FlushEnd, CompactionBegin,
                                 CompactionEnd, StallBegin, StallEnd, Failure, Resumed, SpaceChange,
                                 DamageFound, FileCreated, FileRemoved>;
-  // The time of day is asked for when the event is delivered: callers of Add may hold locks, and a
-  // Clock may do what it likes then.
+  // The wall clock is read at delivery: callers of Add may hold locks, under which no Clock may be
+  // called.
   struct Queued {
     AnyEvent event;
     uint64_t nanos;  // monotonic, when it happened
@@ -137,14 +135,14 @@ class EventQueue {
   const std::string store_;
   std::atomic<uint64_t> jobs_{0};
   std::atomic<uint64_t> calls_{0}, nanos_{0};
-  std::atomic<bool> waiting_{false};  // events_ is not empty
+  std::atomic<bool> waiting_{false};  // whether events_ is not empty
   std::atomic<std::thread::id> deliverer_{};
-  Mutex mutex_;  // the last of all locks; not held during a callback
+  Mutex mutex_;  // the innermost of all locks; not held during a callback
   CondVar delivered_;
   std::deque<Queued> events_ ABSL_GUARDED_BY(mutex_);
   bool delivering_ ABSL_GUARDED_BY(mutex_) = false;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
-  uint64_t lost_ ABSL_GUARDED_BY(mutex_) = 0;  // since the last event in the queue
+  uint64_t lost_ ABSL_GUARDED_BY(mutex_) = 0;  // since the last queued event
 };
 
 }  // namespace lsm

@@ -68,7 +68,7 @@ absl::Status WithCompactionEvents(EventQueue* events, Clock* clock, CompactionRe
   if (!events->on()) return run();
   const uint64_t number = events->NewJob();
   const int level = plan.level, output_level = plan.output_level;
-  std::optional<std::vector<TableInfo>> inputs;  // nothing: there was no memory for it
+  std::optional<std::vector<TableInfo>> inputs;  // nullopt: there was no memory for it
   events->AddMade([&] {
     CompactionBegin begin;
     begin.job = number;
@@ -88,14 +88,14 @@ absl::Status WithCompactionEvents(EventQueue* events, Clock* clock, CompactionRe
     end.reason = reason;
     end.level = level;
     end.output_level = output_level;
-    if (!inputs) throw std::bad_alloc();  // as was its beginning, the end is lost
+    if (!inputs) throw std::bad_alloc();  // the begin event was lost, so the end is lost too
     end.inputs = *inputs;
     end.status = status;
     end.nanos = nanos;
     end.bytes_read = result.bytes_read;
     end.bytes_written = result.bytes_written;
     end.entries_dropped = result.entries_dropped;
-    // A job that wrote nothing and dropped nothing has moved its inputs.
+    // A job that wrote and dropped nothing has moved its inputs.
     end.moved = status.ok() && result.bytes_read == 0;
     if (end.moved) {
       end.outputs = *inputs;

@@ -1,4 +1,4 @@
-// The events of flushes, compactions and stalls, from their beginning to their end.
+// Begin and end events of flushes, compactions and stalls.
 #ifndef TRELLIS_LSM_EVENTS_JOB_EVENTS_H_
 #define TRELLIS_LSM_EVENTS_JOB_EVENTS_H_
 
@@ -17,16 +17,17 @@
 
 namespace lsm::inline TRELLIS_ABI {
 
-// Runs the job, which fills in its result, between its two events, and delivers each of them.
-// Returns what the job returns; OutOfMemory() if it throws std::bad_alloc.
+// Runs the job, which fills in its result, and delivers an event before and after it.  Returns the
+// job's status; OutOfMemory() if it throws std::bad_alloc.
 using Job = std::function<absl::Status(JobResult*)>;
 absl::Status WithFlushEvents(EventQueue* events, Clock* clock, FlushReason reason,
                              const Memtable& memtable, const Job& job);
-// The job may change the plan, or let it go.
+// The job may change or release the plan.
 absl::Status WithCompactionEvents(EventQueue* events, Clock* clock, CompactionReason reason,
                                   const CompactionPlan& plan, const Job& job);
 
-// The events of a writer that may have to wait, for one cause after the other.  Ends with it.
+// Stall events of a writer, which may wait for several causes in turn.  The destructor ends the
+// last one.
 class StallEvents {
  public:
   StallEvents(EventQueue* events, Clock* clock) : events_(*events), clock_(*clock) {}
@@ -34,7 +35,7 @@ class StallEvents {
   StallEvents(const StallEvents&) = delete;
   StallEvents& operator=(const StallEvents&) = delete;
 
-  // True if an event was added, which is to be delivered before the writer waits.
+  // Returns true if an event was added.  The caller must deliver it before the writer waits.
   bool Begin(StallCause cause);
 
  private:

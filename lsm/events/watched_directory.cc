@@ -19,8 +19,8 @@ void ReportCreated(EventQueue& events, const std::string& path, uint64_t bytes) 
   });
 }
 
-// A table or a reserve while it is written: reported when it ends, whether whole or not, so that
-// its bytes are known.
+// A table or a reserve during writing.  It is reported at its end, complete or not, so that its
+// size is known.
 class WatchedFile final : public AppendFile {
  public:
   WatchedFile(std::unique_ptr<AppendFile> file, EventQueue* events)

@@ -10,8 +10,8 @@
 
 namespace lsm::inline TRELLIS_ABI {
 
-// Passes every call on to `directory`.  AtomicReplace, Lock and Link are not reported: links lead
-// out of the store, into a copy.  The queue outlives it.
+// Forwards every call to `directory`.  Does not report AtomicReplace, Lock and Link (which creates
+// a file of a copy, not of the store).  The queue must outlive it.
 std::unique_ptr<Directory> WatchDirectory(std::unique_ptr<Directory> directory, EventQueue* events);
 
 }  // namespace lsm

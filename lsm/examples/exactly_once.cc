@@ -1,9 +1,9 @@
 // Applies records exactly once, though they may arrive more than once.
 //
-// An id's mark and its effect go into the store in one atomic, synced batch, so neither can be
-// there without the other. The record is acknowledged after that. Nearly all records are new. A
-// filter of the ids tells so, and only ids that pass are looked up in the store. A filter that
-// lacks an id of the store would be wrong: ids_filter.h rules that out.
+// An id's mark and its effect are written in one atomic, synced batch, so the store has both or
+// neither. The record is acknowledged after that. Nearly all records are new, and a filter of the
+// ids tells so; only ids that pass it are looked up in the store. The filter must not lack an id of
+// the store. ids_filter.h ensures that.
 //
 //   add_executable(exactly_once exactly_once.cc)
 //   target_link_libraries(exactly_once PRIVATE Trellis::lsm)
@@ -43,7 +43,7 @@ constexpr size_t kIdBytesMax = 1024;
 
 struct Counts {
   uint64_t applied = 0, again = 0, refused = 0;
-  uint64_t asked = 0;  // how often the store was asked for a mark
+  uint64_t asked = 0;  // number of lookups of marks in the store
 };
 
 class Account {
@@ -60,7 +60,7 @@ class Account {
     const bool is_ours = total->has_value() ? examples::ParseNumber(**total, &amount)
                                             : taken->filter.added_count() == 0;
     if (!is_ours) {
-      // As it was found: its own program wants its filter back.
+      // Unchanged: the program that it belongs to needs its filter back.
       if (absl::Status status = examples::SaveIdsFilter(**db, *taken); !status.ok()) return status;
       return absl::DataLossError(
           directory + ": its total is no number, or missing: it is no store of this program");
@@ -84,7 +84,7 @@ class Account {
       if (!mark.ok()) return mark.status();
       if (mark->has_value()) {
         if (**mark != std::to_string(amount)) return Refuse(record, "came before as " + **mark);
-        // It is durable: of this process, or there when the filter was taken, which synced it.
+        // The mark is durable: written by this process, or before TakeIdsFilter, which synced it.
         ++counts_.again;
         std::cout << id << " again" << std::endl;
         return absl::OkStatus();
@@ -96,13 +96,13 @@ class Account {
     lsm::WriteBatch batch;
     batch.Put(examples::KeyOf(id), std::to_string(amount));
     batch.Put(kTotalKey, std::to_string(total));
-    // After a failure it is unknown what is in the store: the process must end, and look at its
+    // After a failure the content of the store is unknown: the process must end, and check at the
     // next start.
     if (absl::Status status = db_->Write(batch, {.sync = true}); !status.ok()) return status;
     total_ = total;
     ids_.filter.Add(id);
     ++counts_.applied;
-    std::cout << id << " applied" << std::endl;  // flushed: the acknowledgement
+    std::cout << id << " applied" << std::endl;  // flushed: this is the acknowledgement
     return absl::OkStatus();
   }
 
@@ -147,7 +147,7 @@ absl::Status Run(examples::CommandLine& line) {
   for (std::string text; std::cout && std::getline(std::cin, text); is_first = false) {
     const std::string_view record =
         examples::WithoutCarriageReturn(is_first ? examples::WithoutMark(text) : text);
-    // What lacks its line end may be a part: "7,1" of "7,125".
+    // A line without its end may be incomplete: "7,1" of "7,125".
     const absl::Status status =
         std::cin.eof() ? account->Refuse(record, "is cut off") : account->Take(record);
     if (!status.ok()) return status;

@@ -1,7 +1,5 @@
-// A store that is asked only for ids that may exist: a guard against lookups of ids that do not, by
-// the million, for which no cache holds anything.
-//
-// Grammar: (Get | Put)* Close.  Thread-safe, but for Close.
+// A store behind a filter of its ids.  It protects against large numbers of lookups of ids that do
+// not exist, for which no cache helps.  Usage: (Get | Put)* Close.  Thread-safe, except Close.
 #ifndef TRELLIS_LSM_EXAMPLES_GUARDED_STORE_H_
 #define TRELLIS_LSM_EXAMPLES_GUARDED_STORE_H_
 
@@ -33,20 +31,20 @@ class GuardedStore {
     return db_->Get(KeyOf(id));
   }
 
-  // The filter first, then the store, then the acknowledgement.  An id in the filter that is not in
-  // the store costs a lookup; one in the store that is not in the filter is denied.  The other way
-  // round it would be, to whoever asks before the filter follows; and for longer where the write
-  // fails after it took effect, or where the process ends and the filter lives in another one.
+  // Order: filter, store, acknowledgement.  An id that is in the filter only costs a lookup.  An id
+  // that is in the store only would be denied.  With the reverse order that would happen between
+  // the two steps; and permanently if the write fails after it took effect, or if the process ends
+  // and another one has the filter.
   absl::Status Put(std::string_view id, std::string_view value) {
     {
       const std::unique_lock lock(mutex_);
-      // One that is written again is counted once.
+      // Counts an id once, however often it is written.
       if (!ids_.filter.MayContain(id)) ids_.filter.Add(id);
     }
     return db_->Put(KeyOf(id), value, {.sync = true});
   }
 
-  // Keeps the filter for the next start.  Nothing may follow; to be left out after an error.
+  // Saves the filter for the next start.  Must be the last call.  Do not call it after an error.
   absl::Status Close() { return SaveIdsFilter(*db_, ids_); }
 
   lsm::DB& db() { return *db_; }

@@ -1,8 +1,8 @@
-// The snippets of lsm/GUIDE.md, one function each, run one after the other in DIRECTORY.
+// The snippets of lsm/GUIDE.md, one function each, run in order in DIRECTORY.
 //
 //   guide DIRECTORY
 //
-// A snippet stands between `// snippet: NAME` and `// end`; the guide quotes it.
+// A snippet is the text between `// snippet: NAME` and `// end`; the guide quotes it.
 //
 //   add_executable(guide guide.cc)
 //   target_link_libraries(guide PRIVATE Trellis::lsm)
@@ -20,7 +20,7 @@
 
 namespace {
 
-// An error that ends the program, if `what` does not hold.
+// An error that ends the program, unless `what` holds.
 absl::Status Expect(bool holds, const char* what) {
   return holds ? absl::OkStatus() : absl::InternalError(what);
 }
@@ -219,7 +219,7 @@ absl::Status OwnTests() {
   return Expect(a.ok() && a->has_value() && b.ok() && !b->has_value(), "what a crash leaves");
 }
 
-// Runs them all in new stores.
+// Runs all snippets in new stores.
 absl::Status Run(const std::string& directory) {
   for (const char* name : {"/store", "/small", "/watched", "/monday", "/tuesday", "/restored"}) {
     if (absl::Status status = lsm::DB::Destroy(directory + name); !status.ok()) return status;

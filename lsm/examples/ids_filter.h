@@ -1,17 +1,20 @@
-// A filter of the ids that a store holds, for programs that do not ask the store about an id of
-// which the filter says "never seen".
+// A filter of the ids in a store, for programs that ask the filter before the store.
 //
-// Such a filter must never lack an id of the store: its "no" is final.  So it lies in the store
-// itself, and only while no thread writes: TakeIdsFilter takes it out, durably, before the first id
-// is written, SaveIdsFilter puts it back after the last.  A process that ends in between leaves a
-// store without one, and the next start makes it from the ids.  As the two lie together, no backup
-// or copy has a filter that is older than its ids; and as each taking has a number, one that
-// DB::Repair brings back (deleted keys may come back there) is known as old.
+// Such a filter must never lack an id of the store, since its "no" is final.  Therefore it is kept
+// in the store itself, and only while no thread writes ids:
 //
 //   Take (write an id, Add it)* Save
 //
-// One process at a time: the store's lock sees to that.  Taking is a synced write, so that all that
-// an earlier process left is durable once it returns.
+//   TakeIdsFilter  removes it durably, before the first id is written
+//   SaveIdsFilter  stores it again after the last id
+//
+// If a process ends in between, the store has no filter, and the next start makes one from the ids.
+// Filter and ids are in one store, so no backup or copy has a filter older than its ids.
+// DB::Repair may bring a deleted filter back, but each TakeIdsFilter has a number, which shows that
+// it is old.
+//
+// One process at a time; the store's lock ensures that.  TakeIdsFilter makes a synced write, so
+// everything that an earlier process wrote is durable when it returns.
 #ifndef TRELLIS_LSM_EXAMPLES_IDS_FILTER_H_
 #define TRELLIS_LSM_EXAMPLES_IDS_FILTER_H_
 
@@ -32,9 +35,9 @@
 
 namespace examples {
 
-// An id's entry is kIdPrefix + id; all keys in [kIdPrefix, kIdsEnd) are ids.
+// The entry of an id is kIdPrefix + id.  All keys in [kIdPrefix, kIdsEnd) are ids.
 inline constexpr std::string_view kIdPrefix = "id/", kIdsEnd = "id0";
-inline constexpr std::string_view kFilterKey = "filter";  // the number, a space, the bytes
+inline constexpr std::string_view kFilterKey = "filter";  // value: the number, a space, the bytes
 inline constexpr std::string_view kTakingsKey = "filter takings";
 
 inline std::string KeyOf(std::string_view id) { return std::string(kIdPrefix).append(id); }
@@ -43,13 +46,13 @@ using IdsFilter = bloom::Filter<bloom::Blocked>;
 
 struct TakenFilter {
   IdsFilter filter;
-  uint64_t number = 0;     // of this taking
-  bool was_saved = false;  // false: it was made from the ids
+  uint64_t number = 0;     // of this TakeIdsFilter
+  bool was_saved = false;  // false: made from the ids
 };
 
-// The filter of all ids in the store.  One that is made from them, with the seed, has room for
-// `expected_ids` at `fpp`; where there are more already, for twice as many as there are.  More ids
-// than it has room for make it let more pass, until the next taking makes a larger one.
+// Takes the filter of all ids in the store.  If it must be made from the ids, it has the given
+// seed, and room for `expected_ids` at `fpp`; or for twice the existing number, if there are more.
+// If it gets more ids than planned, its FPP rises, until the next TakeIdsFilter makes a larger one.
 inline absl::StatusOr<TakenFilter> TakeIdsFilter(lsm::DB& db, uint64_t expected_ids, double fpp,
                                                  uint64_t seed) {
   const absl::StatusOr<std::optional<std::string>> takings = db.Get(kTakingsKey);
@@ -85,7 +88,8 @@ inline absl::StatusOr<TakenFilter> TakeIdsFilter(lsm::DB& db, uint64_t expected_
   return TakenFilter{*std::move(filter), number + 1, false};
 }
 
-// No id may be written after this.  A filter that is larger than a value may be is not kept.
+// Saves the filter.  No id may be written after this.  Does not save a filter that is larger than a
+// value may be.
 inline absl::Status SaveIdsFilter(lsm::DB& db, const TakenFilter& taken) {
   if (taken.filter.size_bits() / 8 > lsm::kValueBytesMax) return absl::OkStatus();
   const std::string value = std::to_string(taken.number) + " " + taken.filter.Serialize();

@@ -1,5 +1,4 @@
-// Guards a store against lookups of ids that do not exist: shows what guarded_store.h saves under a
-// workload of ids of which most do not exist.
+// Shows what guarded_store.h saves under a workload that mostly looks up ids that do not exist.
 //
 //   add_executable(penetration_guard penetration_guard.cc)
 //   target_link_libraries(penetration_guard PRIVATE Trellis::lsm)
@@ -42,7 +41,7 @@ filled first; an old one is taken as it is.
   --seed N               repeats a run with a new store; random
 )";
 
-// The store's own random numbers, where a run is to be repeated.
+// Makes the store's random numbers repeatable.
 class SeededRandom : public lsm::RandomSource {
  public:
   explicit SeededRandom(uint64_t seed) : random_(seed) {}
@@ -56,8 +55,8 @@ class SeededRandom : public lsm::RandomSource {
   std::mt19937_64 random_;
 };
 
-// Ids that exist have even numbers, from 0 on without gaps; those that do not lie between them, so
-// that the range of no table tells them apart.
+// Existing ids have the even numbers from 0 on.  Ids that do not exist lie between them, so key
+// ranges of tables do not help.
 std::string IdOf(uint64_t number) {
   char id[32];
   std::snprintf(id, sizeof(id), "user%012llu", static_cast<unsigned long long>(number));
@@ -72,7 +71,7 @@ absl::StatusOr<uint64_t> CountIds(lsm::DB& db) {
     if (!entry->status().ok()) return entry->status();
     return uint64_t{0};
   }
-  // Without gaps from 0 on: the last one tells how many.
+  // There are no gaps, so the last id gives the number.
   const std::string start = examples::KeyOf("user");
   uint64_t last = 0, count = 0;
   const bool is_ours = entry->key().starts_with(start) &&
@@ -105,7 +104,7 @@ void PrintLine(const char* name, Cell lookups, Cell reached, Cell for_nothing, C
             << std::setw(15) << wrong << std::endl;
 }
 
-// A line of the table: what `get(id)` found, and what the store did for it.
+// Prints a line of the table: what `get(id)` found, and the cost for the store.
 template <class Get>
 absl::Status Measure(const char* name, const Workload& workload, lsm::DB& db, Get get) {
   std::mt19937_64 random(workload.seed);
@@ -127,7 +126,7 @@ absl::Status Measure(const char* name, const Workload& workload, lsm::DB& db, Ge
   return absl::OkStatus();
 }
 
-// Writes ids, while another thread asks for each as soon as the store itself has it.
+// Writes ids, while another thread looks up each as soon as the store has it.
 absl::Status WriteWhileRead(examples::GuardedStore& store, uint64_t first, uint64_t count) {
   absl::Status written, read;
   std::atomic<bool> stop = false;

@@ -15,8 +15,9 @@
 namespace lsm::inline TRELLIS_ABI {
 namespace {
 
-// Before the lock, which would make a file.  One file that is ours makes it a store, whose others
-// may be damaged in any way; where none is, files with a store's names are another product's.
+// Runs before the lock, which would create a file.  If at least one file is Trellis's, this is a
+// store, whose other files may be damaged in any way.  If none is, the files belong to another
+// product.
 absl::Status LookFirst(const std::string& path, const Options& options) {
   LSM_ASSIGN_OR_RETURN(const StoreDirectory there, StoreDirectory::Peek(path, options));
   if (there.directory == nullptr) return NoStore(path);
@@ -43,7 +44,7 @@ absl::StatusOr<RepairReport> RepairStore(const std::string& path, const Options&
   LSM_RETURN_IF_ERROR(LookFirst(path, options));
   Options open = options;
   open.mode = OpenMode::kMustExist;
-  open.direct_reads = false;  // all is read once, and some file systems cannot
+  open.direct_reads = false;  // everything is read once, and some file systems do not support it
   LSM_ASSIGN_OR_RETURN(StoreDirectory store, StoreDirectory::Open(path, open));
   const auto run = [&]() -> absl::StatusOr<RepairReport> {
     store.directory = WithWholeReads(std::move(store.directory));
@@ -53,7 +54,7 @@ absl::StatusOr<RepairReport> RepairStore(const std::string& path, const Options&
   };
   absl::StatusOr<RepairReport> report = run();
   if (!IsDiskFull(report.status())) return report;
-  // Once more, with the space of the reserve.
+  // Tries again with the space of the reserve.
   LSM_ASSIGN_OR_RETURN(store, StoreDirectory::Open(path, open));
   bool removed = RemoveReserve(*store.directory);
   if (store.own_log_directory != nullptr)

@@ -1,4 +1,4 @@
-// Makes a store openable again from what of its files can be verified.
+// Makes a store openable again from the parts of its files that pass verification.
 #ifndef TRELLIS_LSM_REPAIR_REPAIR_H_
 #define TRELLIS_LSM_REPAIR_REPAIR_H_
 

@@ -1,16 +1,20 @@
-// One repair of a store, in four steps: find out what there is (repair_read.cc), save what can be
-// verified (repair_rescue.cc), place it (repair_place.cc), and write the store (repair_write.cc).
+// One repair of a store, in four steps:
 //
-// It believes what it has read from entries: keys, sequences, counts.  Properties and manifest are
-// claims, which must agree with that (design/repair.md).
+//   1. find the files                              repair_read.cc
+//   2. save the parts that pass verification       repair_rescue.cc
+//   3. decide the levels of the tables             repair_place.cc
+//   4. write the store                             repair_write.cc
+//
+// It trusts what it reads from entries: keys, sequences, counts.  Properties and manifest are
+// claims, which must agree with these (design/repair.md).
 //
 // New files are written beside the old ones, then CURRENT is swapped.  Until then no file of the
-// store is changed, so a repair that is cut short can be made again; and if anything fails but the
-// bytes of a file (too many open files, a disk that is full or cannot be read, a file of a newer
-// version), the repair ends with that, and removes what it made.
+// store changes, so an interrupted repair can be repeated.  If anything else than a file's bytes
+// fails (too many open files, a full or unreadable disk, a file of a newer version), the repair
+// returns that error and removes its new files.
 //
-// A table is open only while it is read; a merge has one table of each sorted run open at a time.
-// Of a log, no more is in memory than at an opening (memtable_filler.h).
+// A table is open only while it is read; a merge has one table of each sorted run open.  Logs take
+// no more memory than at an opening (memtable_filler.h).
 #ifndef TRELLIS_LSM_REPAIR_REPAIR_JOB_H_
 #define TRELLIS_LSM_REPAIR_REPAIR_JOB_H_
 
@@ -42,13 +46,13 @@ namespace lsm::inline TRELLIS_ABI {
 
 class RepairJob {
  public:
-  // The directory holds a store, or what is left of one.
+  // `store` is a directory with a store, or with remains of one.
   RepairJob(const Options& options, StoreDirectory store);
 
   absl::StatusOr<RepairReport> Run();
 
  private:
-  // A table, described by its entries.
+  // A table, described from its entries.
   struct SalvagedTable {
     TableMeta meta;
     Sequence smallest_sequence = 0;
@@ -56,45 +60,46 @@ class RepairJob {
   };
   using Tables = std::vector<SalvagedTable>;
 
-  // --- what there is (repair_read.cc) ---
+  // --- find the files (repair_read.cc) ---
   absl::Status Prepare();
   absl::Status ReadCurrent();
   absl::Status FindManifest();
-  // Adopts its state, or says why not.
+  // Adopts the state of the manifest, or returns why not.
   absl::Status TryManifest(uint64_t number);
   absl::StatusOr<ManifestContents> ReadManifestNumber(uint64_t number);
   absl::StatusOr<bool> FitsTheFiles(const ManifestState& state, uint64_t number);
   absl::Status FindDigestSeed();
-  // With a file id: only if it is that one.
+  // `file_id`: nullopt accepts any.
   absl::StatusOr<std::unique_ptr<Table>> OpenAnyTable(uint64_t number,
                                                       std::optional<uint64_t> file_id);
-  // Whether the file is another program's, as far as its first bytes tell; it is named, and stays.
+  // Whether the first bytes show that the file is another program's.  Such a file is reported, and
+  // stays.
   absl::StatusOr<bool> IsForeign(Directory& directory, const std::string& name, FileKind kind);
-  void LeaveOut(std::string line);  // once
+  void LeaveOut(std::string line);  // each line once
   uint64_t lines_left_out() const { return report_.left_out.size() + report_.left_out_unnamed; }
 
-  // --- what of it is sound (repair_rescue.cc) ---
+  // --- save what is sound (repair_rescue.cc) ---
   absl::Status SalvageLevels();
   absl::Status SalvageLooseTables();
-  // Reads all of the table; DataLoss unless everything in it agrees with its entries and it was
-  // made for this level or one above.  With a file id: only if it is that one.
+  // Reads the whole table.  DataLoss unless everything in it agrees with its entries, and it was
+  // made for this level or one above.  `file_id`: nullopt accepts any.
   absl::StatusOr<SalvagedTable> ReadTable(uint64_t number, std::optional<uint64_t> file_id,
                                           int level);
-  // Names the figures of the manifest's record that the table refutes.
+  // Reports the figures in the manifest's record that the table contradicts.
   void CompareWithRecord(const TableMeta& record, const SalvagedTable& table);
   void Keep(const SalvagedTable& table, Tables* tables);
-  // Names what is left out of the table, of which `damage` says that it is not sound.  The rescued
-  // keep its level and its run.
+  // Saves the sound blocks of an unsound table, and reports what is left out.  `damage` is why it
+  // is unsound.  The new tables keep its level and run.
   absl::StatusOr<Tables> Rescue(uint64_t number, std::optional<uint64_t> file_id, int level,
                                 uint32_t run, const absl::Status& damage);
   absl::StatusOr<Tables> RescueBlocks(const Table& table, int level, uint32_t run);
-  // The entries of a table that is not sound, on their way to new ones.
+  // Saved entries of unsound tables, before they are written to new tables.
   struct Rescued;
   absl::Status RescueBlock(const Table& table, const IndexPart& index, size_t ordinal,
                            Rescued* rescued);
   absl::Status FlushStrays(Rescued* rescued);
   absl::Status SalvageLogs();
-  // Whether a log in a directory for logs alone might belong to another store.
+  // Whether a log in a separate log directory might belong to another store.
   bool MayBeAnothers() const { return store_.own_log_directory != nullptr && !logs_are_ours_; }
   absl::Status PassOverLog(uint64_t number);
   absl::Status SalvageLog(uint64_t number);
@@ -103,26 +108,26 @@ class RepairJob {
   absl::Status SalvageRecord(const LogReader::Record& record, const std::string& name,
                              LogReader* log, MemtableFiller* filler);
   absl::Status FlushMemtable(const Memtable& memtable);
-  // To tables of level 0.
+  // Writes tables for level 0.
   absl::StatusOr<Tables> Flush(const Memtable& memtable);
   void DamagedLog(const std::string& name, std::string line);
 
-  // --- where it belongs (repair_place.cc) ---
+  // --- decide the levels (repair_place.cc) ---
   absl::Status PlaceTables();
-  // Why the levels cannot be as they are; empty if they can.
+  // Why the tables cannot keep their levels; empty if they can.
   absl::StatusOr<std::string> FindDisorder();
   std::string FindDisorderOfRanges();
   absl::StatusOr<std::string> FindDisorderOfKeys();
   Sequence LargestSequence() const;
-  // The newest entry of each key, in tables of `level`.
+  // Merges tables into tables of `level` with the newest entry of each key.
   absl::StatusOr<Tables> Merge(const Tables& tables, int level, bool renumbers);
-  // Closes them.
+  // Closes the outputs.
   static Tables Written(const OpenTables& outputs);
   void Place(int level, const Tables& tables);
 
-  // --- what becomes of it (repair_write.cc) ---
+  // --- write the store (repair_write.cc) ---
   absl::Status KeepDamagedFiles();
-  // DataLoss if the store would not open.
+  // DataLoss if the result would not open.
   absl::Status CheckOutcome();
   absl::Status WriteManifest();
   void RemoveDamagedFiles();
@@ -134,22 +139,22 @@ class RepairJob {
   RepairReport report_;
   NewFiles made_;
   uint64_t next_number_ = 1;
-  std::optional<std::string> current_bytes_;  // of CURRENT; nothing: missing, or far too large
+  std::optional<std::string> current_bytes_;  // of CURRENT; nullopt: missing, or far too large
   bool current_is_damaged_ = false;
-  std::optional<Current> current_;  // what it says
-  bool levels_known_ = false;       // there is a manifest to go by
+  std::optional<Current> current_;  // decoded CURRENT
+  bool levels_known_ = false;       // a manifest tells the levels
   bool log_ids_known_ = false;      // and it is the one that CURRENT names
-  bool logs_are_ours_ = false;      // by the ids that the one that CURRENT names knows
+  bool logs_are_ours_ = false;      // their ids match the manifest that CURRENT names
   ManifestState state_;
-  std::set<uint64_t> needed_logs_;  // that the manifest demands
+  std::set<uint64_t> needed_logs_;  // required by the manifest
   std::array<Tables, kLevels> new_levels_;
   JobContext context_;
-  Tables loose_tables_;                            // whose level is not known, or not believed
-  Sequence salvaged_to_ = 0;                       // by tables and the records so far
-  Sequence in_tables_to_ = 0;                      // records of this log that begin by then
-  bool log_loss_is_named_ = false;                 // of a log that is damaged or missing
+  Tables loose_tables_;             // tables whose level is unknown or not trusted
+  Sequence salvaged_to_ = 0;        // in tables, and in records so far
+  Sequence in_tables_to_ = 0;       // up to this, records of the current log are in tables
+  bool log_loss_is_named_ = false;  // that a log is damaged or missing
   std::unordered_set<uint64_t> left_out_digests_;  // of the lines so far
-  std::set<std::string> damaged_, damaged_logs_;   // names of files that are kept as they are
+  std::set<std::string> damaged_, damaged_logs_;   // names of files that are kept
 };
 
 }  // namespace lsm

@@ -1,4 +1,4 @@
-// RepairJob: where the saved tables belong.
+// RepairJob, step 3: decides the levels of the saved tables.
 #include <algorithm>
 #include <utility>
 
@@ -13,13 +13,14 @@
 namespace lsm::inline TRELLIS_ABI {
 namespace {
 
-// Beyond it all entries are numbered again, so that there are numbers left for later writes.
+// If the last sequence is above this, all entries are renumbered, so that later writes have
+// numbers.
 constexpr Sequence kSequenceKept = kSequenceMax / 2;
 
 }  // namespace
 
-// Levels say which entries are newer, and so do sequences.  Where they disagree, sequences decide:
-// all tables are merged into one run.
+// Both levels and sequences tell which entries are newer.  If they disagree, sequences decide: all
+// tables are merged into one run.
 absl::Status RepairJob::PlaceTables() {
   const Sequence largest = LargestSequence();
   const bool renumbers = largest > kSequenceKept;
@@ -44,7 +45,7 @@ absl::Status RepairJob::PlaceTables() {
     Place(1, merged);
     loose_tables_.clear();
   }
-  // The numbers of entries that were dropped need not be used again, unless they leave no room.
+  // The numbers of dropped entries are not reused, unless too few numbers are left.
   if (state_.last_sequence > kSequenceKept) state_.last_sequence = 0;
   state_.last_sequence = std::max(state_.last_sequence, LargestSequence());
   return absl::OkStatus();
@@ -66,7 +67,7 @@ absl::StatusOr<std::string> RepairJob::FindDisorder() {
   return FindDisorderOfKeys();
 }
 
-// Sorts each level as a lookup asks it.
+// Sorts each level in the order of lookups.
 std::string RepairJob::FindDisorderOfRanges() {
   Tables& newest = new_levels_[0];
   std::sort(newest.begin(), newest.end(),
@@ -98,7 +99,7 @@ std::string RepairJob::FindDisorderOfRanges() {
   return "";
 }
 
-// Below the newest entry of a key anything may lie: no snapshot outlives a process.
+// The entries below the newest one of a key may be anything: snapshots do not outlive a process.
 absl::StatusOr<std::string> RepairJob::FindDisorderOfKeys() {
   AgedRuns runs;
   for (size_t level = 0; level < new_levels_.size(); ++level) {
@@ -129,8 +130,8 @@ absl::StatusOr<RepairJob::Tables> RepairJob::Merge(const Tables& tables, int lev
   std::sort(metas.begin(), metas.end(), [](const TableMeta& a, const TableMeta& b) {
     return CompareInternalKeys(a.smallest, b.smallest) < 0;
   });
-  // Disjoint tables together, so that few are open at a time.
-  std::multimap<std::string, std::vector<TableMeta>> runs;  // by their largest user keys
+  // Groups disjoint tables, so that few are open at a time.
+  std::multimap<std::string, std::vector<TableMeta>> runs;  // by largest user key
   for (TableMeta& meta : metas) {
     std::vector<TableMeta> run;
     const auto before = runs.lower_bound(std::string(UserKeyOf(meta.smallest)));
@@ -144,7 +145,7 @@ absl::StatusOr<RepairJob::Tables> RepairJob::Merge(const Tables& tables, int lev
   LSM_RETURN_IF_ERROR(reader.Start());
   TableOutput output(context_, UsualFilter(context_, level), level, /*run=*/0,
                      level == 0 ? UINT64_MAX : options_.table_bytes, {});
-  std::string key;  // of the entry that was added last
+  std::string key;  // of the last added entry
   while (reader.Valid()) {
     if (key.empty() || UserKeyOf(key) != UserKeyOf(reader.key())) {
       key.assign(reader.key());
@@ -164,7 +165,7 @@ absl::StatusOr<RepairJob::Tables> RepairJob::Merge(const Tables& tables, int lev
 RepairJob::Tables RepairJob::Written(const OpenTables& outputs) {
   Tables written;
   for (const auto& table : outputs) {
-    const TableProperties& properties = table->table->properties();  // this library's
+    const TableProperties& properties = table->table->properties();  // with this library's names
     written.push_back({table->meta, properties.smallest_sequence, properties.largest_sequence});
   }
   return written;

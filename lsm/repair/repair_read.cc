@@ -1,4 +1,4 @@
-// RepairJob: what there is.
+// RepairJob, step 1: finds the files.
 #include <algorithm>
 #include <utility>
 
@@ -12,7 +12,7 @@
 namespace lsm::inline TRELLIS_ABI {
 namespace {
 
-constexpr uint64_t kCurrentBytesMax = uint64_t{1} << 20;  // of one that is damaged
+constexpr uint64_t kCurrentBytesMax = uint64_t{1} << 20;  // limit for a damaged one
 
 }  // namespace
 
@@ -45,7 +45,7 @@ absl::Status RepairJob::Prepare() {
   } else {
     LSM_RETURN_IF_ERROR(FindDigestSeed());
   }
-  // The numbers of the files count; a manifest may claim anything.
+  // The numbers of existing files decide, since a manifest may claim anything.
   if (state_.next_file_number > kFileNumberMax / 2) state_.next_file_number = 1;
   LSM_ASSIGN_OR_RETURN(next_number_, NextFileNumber(directory_, logs_, state_.next_file_number));
   context_.options = &options_;
@@ -89,7 +89,7 @@ absl::Status RepairJob::ReadCurrent() {
   return absl::OkStatus();
 }
 
-// The manifest that CURRENT names; or the newest one that can be read and fits.
+// Finds the manifest that CURRENT names, or the newest one that is readable and fits.
 absl::Status RepairJob::FindManifest() {
   LSM_RETURN_IF_ERROR(ReadCurrent());
   if (current_) LSM_RETURN_IF_ERROR(TryManifest(current_->manifest_number));
@@ -117,7 +117,7 @@ absl::Status RepairJob::TryManifest(uint64_t number) {
                               ? CheckLogsAreNotElsewhere(store_, contents->state)
                               : contents->state.CheckLogsAreWithTables(directory_.path()));
     }
-    // Where logs are alone, another store may be at home; then its logs are what does not fit.
+    // A separate log directory may be another store's.  Then its logs do not fit.
     if (is_named && store_.own_log_directory != nullptr) {
       LSM_RETURN_IF_ERROR(CheckLogsBelong(logs_, contents->state));
       logs_are_ours_ = true;
@@ -131,7 +131,7 @@ absl::Status RepairJob::TryManifest(uint64_t number) {
   } else if (!IsDamage(contents.status())) {
     return contents.status();
   } else {
-    // What CURRENT names was ours, whatever has become of it.
+    // The file that CURRENT names was Trellis's, whatever its content is now.
     LSM_ASSIGN_OR_RETURN(const bool foreign,
                          is_named ? false : IsForeign(directory_, name, FileKind::kManifest));
     if (foreign) return absl::OkStatus();
@@ -143,7 +143,7 @@ absl::Status RepairJob::TryManifest(uint64_t number) {
 
 absl::StatusOr<ManifestContents> RepairJob::ReadManifestNumber(uint64_t number) {
   if (current_ && current_->manifest_number == number) return ReadManifestOf(directory_, *current_);
-  // As if CURRENT named it.
+  // Reads it as if CURRENT named it.
   LSM_ASSIGN_OR_RETURN(std::unique_ptr<ReadFile> file,
                        directory_.OpenRead(ManifestFileName(number), ReadMode::kBuffered));
   LSM_ASSIGN_OR_RETURN(const std::unique_ptr<LogReader> log,
@@ -152,9 +152,9 @@ absl::StatusOr<ManifestContents> RepairJob::ReadManifestNumber(uint64_t number) 
 }
 
 // A manifest that is older than the tables, or lost its end, must not make newer tables look
-// obsolete.  Tables that it does not know are obsolete, or were never finished, if it is the one
-// that CURRENT names and every file is there that it needs: a job removes nothing before its edit
-// is durable.  Otherwise it is unknown.
+// obsolete.  Tables that it does not list are obsolete or unfinished only if CURRENT names it and
+// all files exist that it needs, since a job removes files only after its edit is durable.
+// Otherwise their state is unknown.
 absl::StatusOr<bool> RepairJob::FitsTheFiles(const ManifestState& state, uint64_t number) {
   LSM_ASSIGN_OR_RETURN(std::set<uint64_t> unknown, NumbersOf(directory_, FileKind::kTable));
   LSM_ASSIGN_OR_RETURN(const std::set<uint64_t> logs, NumbersOf(logs_, FileKind::kLog));
@@ -181,7 +181,7 @@ absl::StatusOr<bool> RepairJob::FitsTheFiles(const ManifestState& state, uint64_
   return true;
 }
 
-// That of the tables, so that their filters stay of use.
+// Takes the seed of the tables, so that their filters stay usable.
 absl::Status RepairJob::FindDigestSeed() {
   state_.digest_seed = NewDigestSeed(options_.filter_hash, *store_.environment.random);
   LSM_ASSIGN_OR_RETURN(const std::set<uint64_t> numbers, NumbersOf(directory_, FileKind::kTable));
@@ -203,7 +203,7 @@ absl::StatusOr<std::unique_ptr<Table>> RepairJob::OpenAnyTable(uint64_t number,
                        directory_.OpenRead(TableFileName(number), ReadMode::kBuffered));
   TableContext context;
   context.file_id = file_id;
-  context.partitions_on_demand = true;  // one that is damaged is no loss of the others
+  context.partitions_on_demand = true;  // a damaged partition does not affect others
   return Table::Open(std::move(file), context);
 }
 

@@ -1,4 +1,4 @@
-// RepairJob: what of the tables and logs is sound.
+// RepairJob, step 2: saves the sound parts of tables and logs.
 #include <algorithm>
 #include <utility>
 
@@ -41,7 +41,7 @@ absl::Status RepairJob::SalvageLevels() {
       rescued_any = rescued_any || !rescued.empty();
       kept.insert(kept.end(), rescued.begin(), rescued.end());
     }
-    // The order of level 0 is that of its tables' numbers, which a rescued table does not keep.
+    // Level 0 is ordered by table number, which a rewritten table does not keep.
     if (level == 0 && rescued_any) {
       LSM_ASSIGN_OR_RETURN(kept, Merge(kept, 0, /*renumbers=*/false));
     }
@@ -76,7 +76,7 @@ absl::StatusOr<RepairJob::SalvagedTable> RepairJob::ReadTable(uint64_t number,
   TableContext context = context_.table_context;
   context.file_id = file_id;
   LSM_ASSIGN_OR_RETURN(const std::unique_ptr<Table> table, Table::Open(*std::move(file), context));
-  absl::Status problem;  // the first
+  absl::Status problem;  // the first one
   TableCheckCalls calls;
   calls.problem = [&](const absl::Status& status) {
     problem = status;
@@ -123,7 +123,7 @@ void RepairJob::Keep(const SalvagedTable& table, Tables* tables) {
   tables->push_back(table);
 }
 
-// New tables with the entries of those blocks that can be read.
+// Writes the entries of readable blocks to new tables.
 absl::StatusOr<RepairJob::Tables> RepairJob::Rescue(uint64_t number,
                                                     std::optional<uint64_t> file_id, int level,
                                                     uint32_t run, const absl::Status& damage) {
@@ -136,7 +136,7 @@ absl::StatusOr<RepairJob::Tables> RepairJob::Rescue(uint64_t number,
   if (table.ok()) {
     LSM_ASSIGN_OR_RETURN(rescued, RescueBlocks(**table, level, run));
   }
-  // Otherwise its blocks are named already.
+  // Otherwise its blocks have been reported.
   if (lines_left_out() == lines_before) LeaveOut(std::string(MessageOf(damage)));
   return rescued;
 }
@@ -151,7 +151,7 @@ struct RepairJob::Rescued {
   const uint32_t run;
   std::string last_key;
   uint64_t entries = 0;
-  // Entries that are out of order, and the tables made of them, which overlap the others.
+  // Entries out of order go to separate tables, which overlap the others.
   std::unique_ptr<Memtable> strays = std::make_unique<Memtable>();
   Tables stray_tables;
 };
@@ -236,7 +236,7 @@ absl::Status RepairJob::SalvageLogs() {
     log_loss_is_named_ = true;
   }
   salvaged_to_ = std::max(state_.last_sequence, LargestSequence());
-  // A manifest whose oldest log is missing may be wrong about its number.
+  // A manifest whose oldest log is missing may have the wrong number.
   const bool has_oldest = numbers.contains(state_.oldest_log);
   for (const uint64_t number : numbers) {
     const bool is_obsolete = levels_known_ && number < state_.oldest_log;
@@ -251,7 +251,7 @@ absl::Status RepairJob::SalvageLogs() {
   return absl::OkStatus();
 }
 
-// An old one, which is removed unless another store might miss it.
+// An obsolete log.  It is removed unless it might be another store's.
 absl::Status RepairJob::PassOverLog(uint64_t number) {
   if (!MayBeAnothers()) return absl::OkStatus();
   const std::string name = LogFileName(number);
@@ -343,8 +343,8 @@ absl::Status RepairJob::SalvageRecord(const LogReader::Record& record, const std
     DamagedLog(name, at_record(MessageOf(status)));
     return absl::OkStatus();
   }
-  // Logs lose their ends in a crash.  An opening drops what lies behind such a gap; a repair saves
-  // it, but does not keep silent about the gap.
+  // Logs lose their ends in a crash.  An opening drops the writes after such a gap.  A repair saves
+  // them, but reports the gap.
   if (log_ids_known_ && !log_loss_is_named_ && first > salvaged_to_ + 1) {
     LeaveOut(at_record("the writes before it are missing, those numbered from ", salvaged_to_ + 1,
                        " to ", first - 1));
@@ -360,7 +360,8 @@ absl::StatusOr<RepairJob::Tables> RepairJob::Flush(const Memtable& memtable) {
   return Written(result.outputs);
 }
 
-// Makes a table of level 0 above those before it; or a loose one, if it is unknown which are older.
+// Makes a table of level 0 that is newer than those before it; or a loose table, if its age is
+// unknown.
 absl::Status RepairJob::FlushMemtable(const Memtable& memtable) {
   report_.entries_saved += memtable.entry_count();
   LSM_ASSIGN_OR_RETURN(const Tables written, Flush(memtable));

@@ -1,4 +1,4 @@
-// RepairJob: what becomes of the rescued.
+// RepairJob, step 4: writes the repaired store.
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -15,11 +15,11 @@ namespace {
 constexpr std::string_view kDamagedSuffix = ".damaged";
 constexpr size_t kReadBytes = size_t{1} << 20;
 
-// Whether the other file begins with all bytes of `file`.
+// Whether `other` begins with all bytes of `file`.
 absl::StatusOr<bool> IsBeginOf(const ReadFile& file, const ReadFile& other) {
   std::string bytes(kReadBytes, '\0'), others(kReadBytes, '\0');
   for (uint64_t offset = 0;; offset += kReadBytes) {
-    // Holes of both are equal.
+    // Holes in both files are equal.
     LSM_ASSIGN_OR_RETURN(const uint64_t data, file.NextData(offset));
     LSM_ASSIGN_OR_RETURN(const uint64_t other_data, other.NextData(offset));
     offset = std::min(data, other_data);
@@ -31,8 +31,8 @@ absl::StatusOr<bool> IsBeginOf(const ReadFile& file, const ReadFile& other) {
   }
 }
 
-// A name under which the file can be kept: NAME.damaged, or NAME.damaged.2 and so on where earlier
-// repairs kept other files there.  What one that was cut short had copied so far is removed.
+// Returns a free name to keep the file under: NAME.damaged, or NAME.damaged.2 and so on if earlier
+// repairs kept other files.  Removes the partial copy of an interrupted repair.
 absl::StatusOr<std::string> FreeNameFor(Directory& directory, const std::string& name,
                                         const ReadFile& file) {
   for (int i = 1;; ++i) {
@@ -51,10 +51,10 @@ absl::StatusOr<std::string> FreeNameFor(Directory& directory, const std::string&
 absl::Status KeepCopy(Directory& directory, const std::string& name, NewFiles* made) {
   const absl::StatusOr<std::unique_ptr<ReadFile>> from =
       directory.OpenRead(name, ReadMode::kBuffered);
-  if (absl::IsNotFound(from.status())) return absl::OkStatus();  // it is missing: nothing to keep
+  if (absl::IsNotFound(from.status())) return absl::OkStatus();  // missing: nothing to keep
   LSM_RETURN_IF_ERROR(from.status());
   LSM_ASSIGN_OR_RETURN(const std::string copy_name, FreeNameFor(directory, name, **from));
-  // A second name takes neither time nor room, whatever size the file claims to have.
+  // A second name takes neither time nor space, whatever the size of the file.
   const absl::Status linked = made->AddMade(
       &directory, copy_name, [&] { return directory.Link(name, directory, copy_name); });
   if (!absl::IsUnimplemented(linked)) return linked;
@@ -72,7 +72,7 @@ absl::Status RepairJob::KeepDamagedFiles() {
   return logs_.Sync();
 }
 
-// By the same checks as an opening.
+// Makes the same checks as an opening.
 absl::Status RepairJob::CheckOutcome() {
   state_.levels = {};
   for (size_t level = 0; level < new_levels_.size(); ++level) {
@@ -93,7 +93,7 @@ absl::Status RepairJob::CheckOutcome() {
 }
 
 absl::Status RepairJob::WriteManifest() {
-  // One too large to be compared when it is swapped.
+  // It is too large to be compared when it is swapped.
   if (current_is_damaged_ && !current_bytes_)
     LSM_RETURN_IF_ERROR(directory_.Remove(kCurrentFileName));
   LSM_ASSIGN_OR_RETURN(const uint64_t manifest_number,
@@ -102,7 +102,8 @@ absl::Status RepairJob::WriteManifest() {
   return absl::OkStatus();
 }
 
-// Also such as do not look like ours any more: the manifest, or the rest of their bytes, said so.
+// Includes files without Trellis's first bytes, if the manifest or the rest of their bytes
+// identified them.
 void RepairJob::RemoveDamagedFiles() {
   for (const std::string& name : damaged_) (void)directory_.Remove(name);
   for (const std::string& name : damaged_logs_) (void)logs_.Remove(name);

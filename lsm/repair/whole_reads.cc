@@ -31,7 +31,7 @@ class WholeReadFile final : public ReadFile {
 
  private:
   const std::unique_ptr<ReadFile> file_;
-  const uint64_t size_bytes_;  // when it was opened
+  const uint64_t size_bytes_;  // size when it was opened
 };
 
 class WholeReadsDirectory final : public ForwardingDirectory {

@@ -1,4 +1,4 @@
-// Reads that tell a file that is too short from one that could not be read to its end.
+// Distinguishes a file that is too short from a file that could not be read to its end.
 #ifndef TRELLIS_LSM_REPAIR_WHOLE_READS_H_
 #define TRELLIS_LSM_REPAIR_WHOLE_READS_H_
 
@@ -9,9 +9,9 @@
 
 namespace lsm::inline TRELLIS_ABI {
 
-// Passes every call on to `directory`.  A read that ends before the file does is Unavailable there:
-// the file was cut while it was open, or the file system failed.  For a repair, which gives up the
-// bytes that are not there, and must not give up those that were only not read.
+// Forwards every call to `directory`.  A read that ends before the end of the file returns
+// Unavailable: the file was truncated while it was open, or the file system failed.  A repair
+// leaves out bytes that do not exist, but must not leave out bytes that were only not read.
 std::unique_ptr<Directory> WithWholeReads(std::unique_ptr<Directory> directory);
 
 }  // namespace lsm

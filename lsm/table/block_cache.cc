@@ -10,11 +10,11 @@
 namespace lsm::inline TRELLIS_ABI {
 namespace {
 
-// A shard holds at least this much, so that a small cache is not cut into pieces that no block fits
-// into.
+// Smallest size of a shard, so that a small cache is not divided into pieces too small for any
+// block.
 constexpr size_t kShardBytesMin = size_t{1} << 20;
-// Evicted blocks wait for guards to end; looking after them costs a look at every thread's slot, so
-// that is done by the dozen, or of large blocks as soon as they make up this part of the shard.
+// Evicted blocks wait until guards end.  Checking that reads every thread's slot, so it is done for
+// a number of blocks together, or when their size reaches this part of the shard.
 constexpr size_t kRetiredMax = 16;
 constexpr size_t kRetiredPart = 8;
 
@@ -50,8 +50,8 @@ size_t CachedBlock::charge_bytes() const {
 }
 
 void CachedBlock::Unref() {
-  // Release, so that our reads of the block are over for whoever frees it; acquire, for the one who
-  // does.
+  // Release: the reads of the block are over before another thread frees it.  Acquire: for the
+  // thread that frees it.
   if (references_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   if (is_partition_) {
     delete static_cast<CachedPartition*>(this);
@@ -70,8 +70,8 @@ BlockCache::BlockCache(size_t capacity_bytes)
 BlockCache::~BlockCache() { assert(used_bytes() == 0); }
 
 BlockCache::Shard& BlockCache::ShardOf(const BlockSlot* slot) {
-  // Slots of a table lie in a row; the multiplication (2^64 / golden ratio) spreads rows over the
-  // shards.
+  // A table's slots are adjacent in memory; the multiplication (2^64 / golden ratio) spreads them
+  // over the shards.
   const uint64_t mixed =
       (reinterpret_cast<uintptr_t>(slot) / sizeof(BlockSlot)) * 0x9e3779b97f4a7c15;
   return shards_[(mixed >> 32) & (shard_count_ - 1)];
@@ -87,8 +87,7 @@ BlockRef BlockCache::Insert(BlockSlot* slot, BlockRef block) {
     faster->Ref();
     return BlockRef(faster);
   }
-  // Whatever is put in must get out without memory: when its table goes, an error could not be
-  // reported.
+  // Removing a block must need no memory: when its table is closed, an error could not be reported.
   shard.retired.Reserve(shard.block_count + 1);
   while (shard.used_bytes + charge_bytes > shard_capacity_bytes_) EvictOne(&shard);
   if (shard.retired.size() >= kRetiredMax ||
@@ -98,10 +97,10 @@ BlockRef BlockCache::Insert(BlockSlot* slot, BlockRef block) {
   }
 
   CachedBlock* const added = block.Release();
-  added->Ref();  // one for the cache, one for the caller
+  added->Ref();  // one reference for the cache, one for the caller
   added->slot_ = slot;
   Add(&shard, added);
-  // Publishes the block's bytes (release); sequentially consistent as all writes to slots are.
+  // Release: publishes the block's bytes.  Sequentially consistent, as all writes to slots.
   slot->store(added, std::memory_order_seq_cst);
   return BlockRef(added);
 }
@@ -137,15 +136,15 @@ void BlockCache::Remove(Shard* shard, CachedBlock* block) {
   shard->used_bytes -= block->charge_bytes();
   --shard->block_count;
   shard->retired_bytes += block->charge_bytes();
-  // A reader may just have found it and not yet referred to it.
+  // A reader may just have found it, without a reference yet.
   shard->retired.Retire(block, &UnrefBlock);
 }
 
 void BlockCache::Erase(std::span<BlockSlot> slots) {
   for (BlockSlot& slot : slots) {
-    // Without the lock: a block is put into a slot only by readers of its table, and there are none
-    // left. Taken out it may be by others' evictions at any time, so that is asked again under the
-    // lock.  Acquire: a slot that an eviction emptied may be given back, its store is over.
+    // Without the lock: only readers of the table fill its slots, and there are none left.  Other
+    // threads' evictions may still empty a slot at any time, so it is checked again under the lock.
+    // Acquire: when an eviction has emptied a slot, its store is over, and the slot may be freed.
     if (slot.load(std::memory_order_acquire) == nullptr) continue;
     Shard& shard = ShardOf(&slot);
     MutexLock lock(&shard.mutex);

@@ -1,12 +1,11 @@
-// Uncompressed data blocks, and partitions of filters and indexes (partitions.h), in memory, up to
-// a budget.
+// A cache of uncompressed data blocks and of partitions (partitions.h), with a budget in bytes.
 //
-// A table keeps one slot for each of its data blocks and partitions.  A slot holds the cached block
-// or nothing, so finding a block is one load, with no lock and no hash table, inside an EpochGuard.
-// The cache keeps the budget: it goes round the blocks of a shard (CLOCK), gives those a second
-// chance that were used since the last round, and empties the slots of the others.
+// A table has one slot for each of its data blocks and partitions, with the cached block or null.
+// So finding a block is one load inside an EpochGuard, with no lock and no hash table.  The cache
+// enforces the budget with CLOCK: it goes round the blocks of a shard, keeps those that were used
+// since the last round, and empties the slots of the others.
 //
-// Only inserting, evicting and erasing take a lock, that of one shard.
+// Only inserting, evicting and erasing take a lock, which is that of one shard.
 #ifndef TRELLIS_LSM_TABLE_BLOCK_CACHE_H_
 #define TRELLIS_LSM_TABLE_BLOCK_CACHE_H_
 
@@ -30,12 +29,12 @@ namespace lsm::inline TRELLIS_ABI {
 class CachedBlock;
 using BlockSlot = std::atomic<CachedBlock*>;
 
-// A block that lives as long as someone refers to it.  Its first cache line and the signposts
-// behind it are all that a lookup touches before it goes to the entries, which stand behind these.
+// A cached block, reference-counted.  A lookup first reads only its first cache line and the
+// signposts, which follow this object; then the entries, which follow the signposts.
 class alignas(64) CachedBlock {
  public:
-  // A copy of the block, with one reference, which is the caller's.  The plan was made of it.
-  // `stays`: it is for the cache.
+  // Copies the block, with one reference, owned by the caller.  The plan must have been made from
+  // it.  `stays`: it is for the cache.
   static CachedBlock* New(const Block& block, const SignpostPlan& plan, bool stays);
 
   const Block& block() const { return block_; }
@@ -43,50 +42,50 @@ class alignas(64) CachedBlock {
     return block_.Find(key, signposts(), hit);
   }
 
-  // Starts to load what Find reads first.
+  // Starts loading what Find reads first.
   void Prefetch() const {
     const char* const at = reinterpret_cast<const char*>(this);
     for (size_t i = 0; i < kPrefetchedLines; ++i) __builtin_prefetch(at + i * 64);
   }
 
-  // The same for a caller that will walk through the entries from the first or the last one.
-  // REQUIRES: what Prefetch loads is here.
+  // As Prefetch, for a caller that will walk the entries from the first or the last one.  REQUIRES:
+  // the memory that Prefetch loads has arrived.
   void PrefetchEnds() const {
     const std::string_view bytes = block_.bytes();
     __builtin_prefetch(bytes.data());
     __builtin_prefetch(bytes.data() + bytes.size() - 1);
   }
-  // The same for a caller that will seek this key.
+  // As Prefetch, for a caller that will seek this key.
   void PrefetchSeek(std::string_view user_key) const { block_.PrefetchSeek(user_key, signposts()); }
 
-  // They lie right behind this object.
+  // They follow this object in memory.
   Signposts signposts() const {
     const auto* const heads = reinterpret_cast<const uint64_t*>(this + 1);
     return {heads, reinterpret_cast<const uint32_t*>(heads + signpost_count_), signpost_count_,
             prefix_bytes_};
   }
 
-  // All memory that it takes.
+  // Its total memory.
   size_t charge_bytes() const;
   static size_t ChargeBytes(const Block& block, size_t signposts) {
     return BlockMemory::TakenBytes(SizeBytes(signposts) + block.bytes().size());
   }
 
-  // Notes the use for CLOCK; writes only the first time in a round, so that hot blocks stay shared
-  // between cores.
+  // Records a use for CLOCK.  Writes only once per round, so that cores can share the line of a hot
+  // block.
   void MarkUsed() {
-    // Relaxed: a hint to evictions, nothing follows from it.
+    // Relaxed: a hint for evictions; nothing depends on it.
     if (!used_.load(std::memory_order_relaxed)) used_.store(true, std::memory_order_relaxed);
   }
 
-  // REQUIRES: a reference is held, or the block was found in its slot within the EpochGuard that
-  // still stands.
-  // Relaxed: a thread that may refer to it sees it already.
+  // Adds a reference.  REQUIRES: the caller has one, or found the block in its slot within the
+  // current EpochGuard.  Relaxed: a thread that may do this already sees the block.
   void Ref() { references_.fetch_add(1, std::memory_order_relaxed); }
   void Unref();
 
  protected:
-  // What a CachedPartition is besides: counted, charged and evicted like a block, with none in it.
+  // Tag for CachedPartition, the derived class: counted, charged and evicted like a block, but
+  // without one.
   struct OfPartition {};
   explicit CachedBlock(OfPartition)
       : origin_(BlockMemory::Origin::kHeap),
@@ -97,29 +96,29 @@ class alignas(64) CachedBlock {
 
  private:
   friend class BlockCache;
-  // This and the signposts of a block of the default size.
+  // This object and the signposts of a block of default size.
   static constexpr size_t kPrefetchedLines = 3;
 
   CachedBlock(BlockMemory::Origin origin, const Block& block, const SignpostPlan& plan);
-  // Of this and the signposts.
+  // Size of this object and the signposts.
   static size_t SizeBytes(size_t signposts) {
     return sizeof(CachedBlock) + signposts * (sizeof(uint64_t) + sizeof(uint32_t));
   }
 
   std::atomic<uint32_t> references_{1};
   std::atomic<bool> used_{false};
-  const BlockMemory::Origin origin_;  // of its memory
-  const bool is_partition_ = false;   // a CachedPartition, which is on the heap
+  const BlockMemory::Origin origin_;  // where its memory comes from
+  const bool is_partition_ = false;   // whether it is a CachedPartition, which is on the heap
   const uint32_t signpost_count_;
   const uint32_t prefix_bytes_;
-  const Block block_;  // its bytes lie behind the signposts
-  // The lock of the cache's shard guards these.
-  BlockSlot* slot_ = nullptr;    // where it is found
+  const Block block_;  // its bytes follow the signposts
+  // Guarded by the lock of the cache's shard.
+  BlockSlot* slot_ = nullptr;    // its slot
   CachedBlock* next_ = nullptr;  // in the shard's ring
   CachedBlock* previous_ = nullptr;
 };
 
-// Owns one reference.
+// Owns one reference to a block.
 class BlockRef {
  public:
   BlockRef() = default;
@@ -148,27 +147,27 @@ class BlockRef {
 
 class BlockCache {
  public:
-  // 0: caches nothing.
+  // 0: no caching.
   explicit BlockCache(size_t capacity_bytes);
   ~BlockCache();  // REQUIRES: every slot was erased
   BlockCache(const BlockCache&) = delete;
   BlockCache& operator=(const BlockCache&) = delete;
 
-  // Whether a block that is charged so much may be put in.
+  // Whether a block of that charge may be inserted.
   bool Fits(size_t charge_bytes) const { return charge_bytes <= shard_capacity_bytes_; }
 
-  // Puts the block into its slot, unless another thread was faster (then the other's is returned)
-  // or it does not fit.
+  // Puts the block into its slot.  If it does not fit, only returns it.  If another thread came
+  // first, returns the other's block.
   BlockRef Insert(BlockSlot* slot, BlockRef block);
 
-  // Empties the slots; they may then go.  REQUIRES: no reader can reach the slots any more. (Blocks
-  // that readers found in them before may still be in use.)
+  // Empties the slots, which may then be freed.  REQUIRES: readers can no longer reach the slots.
+  // (Blocks found before may still be in use.)
   void Erase(std::span<BlockSlot> slots);
 
   size_t capacity_bytes() const { return capacity_bytes_; }
-  // Of the blocks in their slots.  Never more than the capacity.  What was evicted comes on top: at
-  // most an eighth of the capacity, and what guards held when a shard's evicted blocks were last
-  // looked after.
+  // Bytes of the blocks in their slots, never above the capacity.  Evicted blocks may take more: at
+  // most an eighth of the capacity, plus what guards held when a shard's evicted blocks were last
+  // checked.
   size_t used_bytes() const;
 
  private:
@@ -179,13 +178,13 @@ class BlockCache {
         nullptr;  // into the ring of blocks; null: there are none
     size_t used_bytes ABSL_GUARDED_BY(mutex) = 0;
     size_t block_count ABSL_GUARDED_BY(mutex) = 0;    // in the ring
-    size_t retired_bytes ABSL_GUARDED_BY(mutex) = 0;  // since `retired` was last looked after
-    RetireList retired ABSL_GUARDED_BY(mutex);        // with places for all blocks of the ring
+    size_t retired_bytes ABSL_GUARDED_BY(mutex) = 0;  // since `retired` was last checked
+    RetireList retired ABSL_GUARDED_BY(mutex);        // with room for all blocks of the ring
   };
   Shard& ShardOf(const BlockSlot* slot);
-  // Behind the hand, so that it is the last to be looked at.
+  // Adds it behind the hand, so that it is visited last.
   static void Add(Shard* shard, CachedBlock* block) ABSL_EXCLUSIVE_LOCKS_REQUIRED(shard->mutex);
-  // REQUIRES: the shard holds a block.
+  // REQUIRES: the shard has a block.
   static void EvictOne(Shard* shard) ABSL_EXCLUSIVE_LOCKS_REQUIRED(shard->mutex);
   static void Remove(Shard* shard, CachedBlock* block) ABSL_EXCLUSIVE_LOCKS_REQUIRED(shard->mutex);
 

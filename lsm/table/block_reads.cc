@@ -8,7 +8,7 @@
 namespace lsm::inline TRELLIS_ABI {
 
 std::optional<size_t> BlockReads::Find(const Table* table, size_t ordinal) const {
-  // There are few, and each costs a read.
+  // A linear search: there are few, and each costs a read.
   for (size_t i = 0; i < reads_.size(); ++i) {
     if (reads_[i].table == table && reads_[i].ordinal == ordinal) return i;
   }
@@ -27,7 +27,7 @@ void BlockReads::ReadAll(FileSystem* files, bool fill_cache) {
     requests.reserve(reads_.size());
     for (Read& read : reads_) {
       const BlockHandle handle = read.index->handle(read.ordinal);
-      // No more than kBlockBytesMax, which was checked when the table was opened.
+      // At most kBlockBytesMax, checked when the table was opened.
       read.stored = BlockBuffer(static_cast<size_t>(handle.stored_bytes + kBlockTrailerBytes));
       requests.push_back({&read.table->file(),
                           handle.offset,
@@ -89,7 +89,7 @@ BlockRef SeekReads::Take(const Table* table, size_t ordinal, bool fill_cache) {
   if (!number || reads_.size() < 2) return BlockRef();
   if (!std::exchange(were_read_, true)) {
     reads_.ReadAll(files_, fill_cache);
-    pins_.clear();  // of indexes, which are not needed any more
+    pins_.clear();  // the indexes are no longer needed
   }
   bool is_first = false;
   absl::StatusOr<BlockRef> block = reads_.Take(*number, &is_first);

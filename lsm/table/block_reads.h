@@ -1,8 +1,8 @@
-// Reads of data blocks of any tables, submitted together.
+// Reads data blocks of any tables together.
 //
 //   Add*  ReadAll  (Take | Drop)*
 //
-// Threads: one.
+// One thread.
 #ifndef TRELLIS_LSM_TABLE_BLOCK_READS_H_
 #define TRELLIS_LSM_TABLE_BLOCK_READS_H_
 
@@ -23,22 +23,22 @@ class BlockReads {
   bool empty() const { return reads_.empty(); }
   size_t size() const { return reads_.size(); }
   void Clear() { reads_.clear(); }
-  // The number of a block that was added.
+  // The number of an added block.
   std::optional<size_t> Find(const Table* table, size_t ordinal) const;
-  // Lets the block go, which is not found any more.
+  // Releases the block; Find no longer returns it.
   void Drop(size_t number);
 
-  // Returns its number; a block that was added before is read once.  `index`, which has the block,
-  // must stay.
+  // Adds a block and returns its number.  A block that is already added is read once.  `index`,
+  // which contains the block, must stay alive.
   size_t Add(const Table* table, const IndexPart* index, size_t ordinal);
 
-  // Reads them with one ReadMany; verifies each as soon as it is there, while the device reads the
-  // others, and puts it into the cache if asked to.  Needs memory; where there is none, those that
-  // are left over get ResourceExhausted.
+  // Reads the blocks with one ReadMany.  Verifies each when it arrives, while the device reads the
+  // others, and puts it into the cache if `fill_cache`.  Blocks for which there is no memory get
+  // ResourceExhausted.
   void ReadAll(FileSystem* files, bool fill_cache);
 
-  // A reference to the block, or why it could not be read; as often as wanted.  `is_first`: whether
-  // no caller has taken it yet.
+  // A reference to the block, or why it could not be read.  May be called repeatedly.  `is_first`:
+  // whether this is the first call for it.
   absl::StatusOr<BlockRef> Take(size_t number, bool* is_first);
 
  private:
@@ -51,28 +51,28 @@ class BlockReads {
     BlockRef block;
     bool is_taken = false;
   };
-  // What was read.
+  // Verifies and opens what was read.
   static void Open(Read* read, const ReadRequest& request, bool fill_cache);
 
   std::vector<Read> reads_;
 };
 
-// What a seek in several tables has to read: each says so before any of them looks into its block,
-// and the first that does reads for all.
+// Combines the reads of a seek in several tables: each table announces its block, and the first one
+// that needs its block reads all.
 //
-//   Begin Want* Take*      a seek; what of it is not taken may be so later, as long as it stands
+//   Begin Want* Take*      one seek; blocks not taken stay available until the next Begin
 //
-// Threads: one.
+// One thread.
 class SeekReads {
  public:
   explicit SeekReads(FileSystem* files) : files_(files) {}
 
-  // Forgets the seek before.
+  // Discards the previous seek.
   void Begin();
-  // A block that is not cached.  `index` stays as long as the table, or as `pin`.
+  // Announces a block that is not cached.  `index` must live as long as the table or `pin`.
   void Want(const Table* table, const IndexPart* index, BlockRef pin, size_t ordinal);
-  // Once, a block that was wanted and has now been read.  Null if it was not wanted, or none with
-  // it, or could not be read: such a one is to be read alone, which also tells what is wrong.
+  // Returns an announced block, once, after reading.  Null if it was not announced, was the only
+  // one, or could not be read.  The caller then reads it alone, which also reports errors.
   BlockRef Take(const Table* table, size_t ordinal, bool fill_cache);
 
  private:

@@ -1,8 +1,8 @@
-// Makes the filter and index partitions of a table while its data blocks are written, and writes
-// them behind these.  Grammar: (AddKey+ AddBlock)+ Write.
+// Builds the filter and index partitions of a table while its data blocks are written, and writes
+// them after these: (AddKey+ AddBlock)+ Write.
 //
-// Memory: the digests of one partition's keys, and the finished partitions; these take what a whole
-// filter and a whole index would take, where a builder of whole ones holds the digests of all keys.
+// Memory: the digests of one partition's keys, and the finished partitions.  These take as much as
+// a whole filter and index.  (A builder of a whole filter also holds the digests of all keys.)
 #ifndef TRELLIS_LSM_TABLE_PARTITION_BUILDER_H_
 #define TRELLIS_LSM_TABLE_PARTITION_BUILDER_H_
 
@@ -27,23 +27,22 @@ namespace lsm::inline TRELLIS_ABI {
 
 class PartitionBuilder {
  public:
-  // `filter_policy`: null for no filter.  A partition ends with the block with which its index has
-  // `partition_bytes`, or its filter, as far as can be told before it is built,
-  // kPartitionFilterFactor times as much.
+  // `filter_policy`: null for no filter.  A partition ends with the block at which its index
+  // reaches `partition_bytes`, or its filter an estimated kPartitionFilterFactor times that.
   PartitionBuilder(std::shared_ptr<const bloom::FilterPolicy> filter_policy,
                    bloom::FilterContext filter_context, size_t partition_bytes);
 
-  // A user key of the block that comes next; once for each partition in which it has an entry.
+  // Adds a user key of the next block.  Call it once for each partition in which the key has an
+  // entry.
   void AddKey(std::string_view user_key, const bloom::DigestSeed& seed);
-  // Whether no key was added since the last partition ended: then the key that comes next must be,
-  // even if it is the one before.
+  // Whether the next key is the first of a partition.  It must be added even if it equals the
+  // previous one.
   bool is_at_start() const { return key_count_ == 0; }
 
-  // The block of those keys was written.  `fence` is its key in the index.
+  // Call this after the block of those keys was written.  `fence` is its key in the index.
   absl::Status AddBlock(std::string_view fence, BlockHandle handle);
 
-  // Writes all partitions and the top-level block, and fills in what footer and properties say of
-  // them.
+  // Writes all partitions and the top-level block, and sets their fields in footer and properties.
   absl::Status Write(AppendFile* file, std::string* scratch, Footer* footer,
                      TableProperties* properties);
 
@@ -64,7 +63,7 @@ class PartitionBuilder {
   const size_t partition_bytes_;
   double filter_bytes_per_key_ = 0;
 
-  // The partition that is being made.
+  // The current partition.
   BlockBuilder index_;
   std::unique_ptr<bloom::FilterBuilder> filter_;
   uint64_t key_count_ = 0;

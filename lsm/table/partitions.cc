@@ -29,7 +29,7 @@ bool PartitionEntry::Decode(std::string_view bytes, PartitionEntry* entry) {
 
 namespace {
 
-// An entry of an index block has at least so many: three lengths and a handle of two varints.
+// Smallest entry of an index block: three lengths, and a handle of two varints.
 constexpr uint64_t kIndexEntryBytesMin = 5;
 
 }  // namespace
@@ -84,7 +84,7 @@ absl::Status Partitions::Check(const Footer& footer, std::string_view path) cons
   uint64_t filters = footer.data_end();
   uint64_t indexes = footer.index_partitions;
   uint64_t index_bytes = 0;
-  // Whether the block lies at `*at`, whence it goes on to no further than `end`.
+  // Whether the block begins at `*at` and ends by `end`; advances `*at`.
   const auto follows = [](BlockHandle handle, uint64_t bytes_max, uint64_t end, uint64_t* at) {
     const uint64_t room_bytes = end - *at;
     if (handle.offset != *at || handle.stored_bytes > bytes_max ||
@@ -96,7 +96,7 @@ absl::Status Partitions::Check(const Footer& footer, std::string_view path) cons
   bool sound = true;
   for (size_t i = 0; i < entries_.size() && sound; ++i) {
     const PartitionEntry& entry = entries_[i];
-    // Where its data blocks end, its index partition is held to.
+    // The index partition is checked against the end of its data blocks.
     sound = i == 0 ? entry.data_offset == data : entry.data_offset > data;
     data = entry.data_offset;
     sound &= data < footer.data_end();
@@ -104,7 +104,7 @@ absl::Status Partitions::Check(const Footer& footer, std::string_view path) cons
     if (!footer.filter.is_null())
       sound &= follows(entry.filter, kFilterBytesMax, footer.index_partitions, &filters);
     sound &= follows(entry.index, kIndexBytesMax, footer.index.offset, &indexes);
-    // There is to be a slot for each block.
+    // Each block takes a slot, so their number is limited.
     sound &= entry.data_blocks <= entry.index.stored_bytes / kIndexEntryBytesMin;
     index_bytes += entry.index.stored_bytes;
     sound &= index_bytes <= kIndexBytesMax;

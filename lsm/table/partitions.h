@@ -1,5 +1,5 @@
-// What a partitioned table keeps in memory: its top-level index, which says where the partitions of
-// its index and of its filter lie, and a cache slot for each of these.
+// The resident part of a partitioned table: its top-level index, with the places of the filter and
+// index partitions, and a cache slot for each of these.
 //
 //   top-level block: entries as in an index block, one for each partition
 //     key    index key of the partition's last data block
@@ -7,16 +7,16 @@
 //            filter partition: offset, stored bytes (both 0: none),
 //            index partition: offset, stored bytes
 //
-// A partition is a run of data blocks.  Its index partition is an index block of these; its filter
-// partition a filter of exactly the user keys that have an entry in them.  A user key whose
-// versions go over a partition's end is in the filters of both; a search for it begins in the first
-// of them, whose fence it is.
+// A partition covers consecutive data blocks.  Its index partition is an index block of these.  Its
+// filter partition is a filter of exactly the user keys that have an entry in them.  If the
+// versions of a user key extend over the end of a partition, both filters have the key.  A search
+// for it begins in the first of these partitions, whose fence it is.
 //
 // Sizes.  A partition ends when its index has kPartitionBytes, or its filter about
-// kPartitionFilterFactor times as much, so a lookup of which nothing is cached reads one page or
-// two of filter and, if the filter says "maybe", one of index; a page is the least that a disk
-// reads.  What stays in memory is then about 100 bytes for 4 KiB of index and 8 of filter, and the
-// slots of the data blocks, 8 bytes each.
+// kPartitionFilterFactor times as much.  So a lookup with nothing cached reads one or two pages of
+// filter and, if the filter says "maybe", one page of index.  (A disk reads at least a page.)  The
+// resident part is about 100 bytes for 4 KiB of index and 8 KiB of filter, plus 8 bytes for the
+// slot of each data block.
 #ifndef TRELLIS_LSM_TABLE_PARTITIONS_H_
 #define TRELLIS_LSM_TABLE_PARTITIONS_H_
 
@@ -57,9 +57,9 @@ enum class PartitionKind : uint8_t { kFilter, kIndex };
 
 class Partitions {
  public:
-  // Of the bytes of a top-level block.  DataLoss unless all partitions follow one another without a
-  // gap: their data blocks up to footer.data_end(), then the filter partitions if there are any,
-  // and the index partitions up to the top-level block.
+  // Parses a top-level block.  DataLoss unless all partitions are adjacent: their data blocks up to
+  // footer.data_end(), then any filter partitions, then the index partitions up to the top-level
+  // block.
   static absl::StatusOr<std::unique_ptr<Partitions>> Read(std::string_view bytes,
                                                           const Footer& footer,
                                                           std::string_view path);
@@ -71,13 +71,13 @@ class Partitions {
   }
   std::string_view fence(size_t number) const { return fences_[number]; }
   size_t first_block(size_t number) const { return first_blocks_[number]; }
-  // Where the data blocks of the partition end.
+  // End of the partition's data blocks.
   uint64_t data_end(size_t number) const {
     return number + 1 < entries_.size() ? entries_[number + 1].data_offset : data_end_;
   }
   // The first partition that may hold keys at or after `user_key`; count() if there is none.
   size_t LowerBound(std::string_view user_key) const { return fences_.LowerBound(user_key); }
-  // The partition of a data block.
+  // The partition that contains a data block.
   size_t With(size_t ordinal) const;
 
   BlockSlot& slot(PartitionKind kind, size_t number) {
@@ -86,7 +86,7 @@ class Partitions {
   std::span<BlockSlot> slots() { return slots_; }
 
   size_t memory_bytes() const;
-  // Of all index and filter partitions, as stored, without their trailers.
+  // Stored size of all index and filter partitions, without trailers.
   uint64_t index_bytes() const { return index_bytes_; }
   uint64_t filter_bytes() const { return filter_bytes_; }
 
@@ -100,10 +100,10 @@ class Partitions {
   uint64_t data_end_ = 0;
   uint64_t index_bytes_ = 0;
   uint64_t filter_bytes_ = 0;
-  std::vector<BlockSlot> slots_;  // filter and index of each partition
+  std::vector<BlockSlot> slots_;  // two per partition: filter, index
 };
 
-// A partition in the block cache, ready to be asked.
+// A partition in the block cache, ready for queries.
 class CachedPartition : public CachedBlock {
  public:
   using Part = std::variant<FilterPart, IndexPart>;

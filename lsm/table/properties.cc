@@ -17,7 +17,8 @@ namespace {
 
 enum class ValueType : uint8_t { kVarint = 1, kDouble = 2, kBytes = 3 };
 
-// The known properties, once, sorted by name; the type of the member is the type in the file.
+// The list of known properties, sorted by name.  The type of the member is also the type in the
+// file.
 using Member = std::variant<uint64_t TableProperties::*, int TableProperties::*,
                             double TableProperties::*, std::string TableProperties::*>;
 struct Property {
@@ -56,7 +57,7 @@ const Property kProperties[] = {
     {"uncompressed_data_bytes", &P::uncompressed_data_bytes},
 };
 
-// One value as it stands in the file.
+// A value in the file.
 struct Value {
   ValueType type = ValueType::kVarint;
   uint64_t number = 0;  // or the bits of the double
@@ -96,7 +97,7 @@ Value ValueOf(const TableProperties& properties, const Member& member) {
   return std::visit(Visitor{properties}, member);
 }
 
-// False if the value is of another type than the property, or beyond what it holds.
+// False if the value has the wrong type or is out of range.
 bool Assign(const Value& value, const Member& member, TableProperties* properties) {
   struct Visitor {
     const Value& value;
@@ -139,7 +140,7 @@ bool TakeValue(std::string_view* input, Value* value) {
 constexpr std::string_view kXxh3 = "xxh3";
 constexpr std::string_view kSipHash = "siphash-2-4";
 
-// Whether a file does without it: what says of most stores only that they are as most stores are.
+// Whether the file omits the property, since it has the value of most stores.
 bool IsLeftOut(const Property& property, const TableProperties& properties) {
   if (property.name == "digest_hash" || property.name == "digest_seed_high")
     return properties.digest_hash == kXxh3;
@@ -223,8 +224,8 @@ absl::StatusOr<TableProperties> TableProperties::Decode(std::string_view bytes,
   for (size_t i = 0; i < seen.size(); ++i) {
     if (seen[i]) continue;
     if (IsLeftOut(kProperties[i], properties)) continue;
-    // All others may be missing: files of other releases may have fewer.  But asked with digests of
-    // a wrong seed, a filter would deny keys.
+    // The others may be missing, since files of other releases may have fewer.  But with digests of
+    // a wrong seed a filter would deny keys.
     if (kProperties[i].name.starts_with("digest_seed"))
       return DamageAt(file, offset,
                       Concat("the property \"", kProperties[i].name, "\" is missing"));

@@ -24,7 +24,7 @@ Table::~Table() {
 absl::StatusOr<std::unique_ptr<Table>> Table::Open(std::unique_ptr<ReadFile> file,
                                                    const TableContext& context,
                                                    std::string_view end) {
-  const std::string path = file->path();  // the file may be gone by then
+  const std::string path = file->path();  // the file may be closed by then
   return CatchOutOfMemoryFor(path, [&] { return OpenUnguarded(std::move(file), context, end); });
 }
 
@@ -34,7 +34,7 @@ absl::StatusOr<std::unique_ptr<Table>> Table::OpenUnguarded(std::unique_ptr<Read
   std::unique_ptr<Table> table(new Table(std::move(file), context));
   LSM_ASSIGN_OR_RETURN(const uint64_t file_bytes, table->file_->Size());
   TableTail tail(*table->file_, file_bytes);
-  // The file may have been cut off since its end was read.
+  // The file may have been truncated since its end was read.
   if (end.size() < std::min(file_bytes, kEndBytes) || end.size() > file_bytes) {
     LSM_RETURN_IF_ERROR(tail.Read());
   } else {
@@ -149,7 +149,7 @@ absl::StatusOr<TableAnswer> Table::GetFrom(FirstBlock first, const TableLookup& 
   IndexRef next_index;
   for (size_t i = first.ordinal; i < slots_.size(); ++i) {
     if (i == index->end()) [[unlikely]] {
-      // The versions of a key go on in the next partition.
+      // The versions of a key continue in the next partition.
       LSM_ASSIGN_OR_RETURN(next_index,
                            IndexPartition(partitions_->With(i), lookup.fill_cache, counts, step));
       index = next_index.part;
@@ -157,7 +157,7 @@ absl::StatusOr<TableAnswer> Table::GetFrom(FirstBlock first, const TableLookup& 
     CachedBlock* block = std::exchange(first.block, nullptr);
     bool from_cache = !first.was_read;
     if (block == nullptr) {
-      hit->pin.Reset();  // of the block before
+      hit->pin.Reset();  // of the previous block
       block = FindCached(i);
       from_cache = block != nullptr;
     }
@@ -196,7 +196,7 @@ absl::StatusOr<TableAnswer> Table::GetFrom(FirstBlock first, const TableLookup& 
       case Block::Answer::kDamaged:
         return DamagedBlock(index->handle(i), "an entry is malformed");
     }
-    // Only the versions of the index's own key may go on in the next block.
+    // Only versions of the index key itself may continue in the next block.
     if (answer == Block::Answer::kAbsent || index->fence(i) != lookup.key.user_key()) break;
   }
   if (!holds_newer && filter_.presence == FilterPresence::kUsable) {

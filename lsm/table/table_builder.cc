@@ -17,23 +17,22 @@
 namespace lsm::inline TRELLIS_ABI {
 namespace {
 
-// Of key and value.  A block is ended when it has reached its size, so it holds at most one entry
-// more than that, and must not become larger than readers believe.
+// Limit for key and value together.  A block ends when it reaches its size, so it exceeds it by at
+// most one entry, and must stay below what readers accept.
 constexpr uint64_t kEntryBytesMax = kBlockBytesMax - (uint64_t{4} << 20);
 static_assert(kKeyBytesMax + kInternalKeySuffixBytes + kValueBytesMax <= kEntryBytesMax);
 constexpr std::string_view kCreatedBy = "trellis " TRELLIS_VERSION_STRING;
 
-// A table that has so much of them is full.  All versions of a user key are in one table, so the
-// index may still grow; no kind of filter takes 128 bits a key.
+// A table is full at this size of the index.  It may still grow, since all versions of a user key
+// are in one table.  No kind of filter takes 128 bits/key.
 constexpr uint64_t kIndexBytesFull = kIndexBytesMax / 4;
 constexpr uint64_t kKeysFull = kFilterBytesMax / 16;
 
-// The shortest key at or after `last` and strictly before `next`; or their user key, if that is the
-// same.
+// The shortest key at or after `last` and strictly before `next`.  If both have the same user key,
+// that one.
 std::string SeparatorOf(std::string_view last, std::string_view next) {
   const size_t shared = SharedPrefixBytes(last, next);
-  if (shared + 1 >= last.size())
-    return std::string(last);  // as short as any, or the two are the same
+  if (shared + 1 >= last.size()) return std::string(last);  // it is minimal, or the two are equal
   // They differ at `shared`, where `next` has the greater byte.
   if (shared + 1 < next.size()) return std::string(next.substr(0, shared + 1));
   std::string separator(last);
@@ -42,7 +41,7 @@ std::string SeparatorOf(std::string_view last, std::string_view next) {
     ++separator.back();
     return separator;
   }
-  // `next` ends there and is only one greater, so a greater byte must be found further on.
+  // `next` ends there, and its byte is greater by one.  So a later byte must be increased.
   for (size_t i = shared + 1; i < separator.size(); ++i) {
     if (static_cast<uint8_t>(separator[i]) == 0xff) continue;
     if (i + 1 == separator.size()) break;
@@ -99,7 +98,7 @@ void TableBuilder::Add(std::string_view internal_key, std::string_view value) {
     return;
   }
   const bool first = properties_.entries == 0;
-  // Of the user keys: below 0 if this one comes after the last one.
+  // Compares user keys: negative if this one comes after the last one.
   const int order = first ? -1 : UserKeyOf(last_key_).compare(key.user_key);
   if (order > 0 || (order == 0 && SuffixOf(last_key_) <= SuffixOf(internal_key))) {
     status_ = absl::InternalError(Concat(file_->path(), ": keys were added out of order: \"",
@@ -134,7 +133,7 @@ void TableBuilder::Add(std::string_view internal_key, std::string_view value) {
 
 void TableBuilder::AddToFilter(std::string_view user_key, bool is_new_key) {
   if (partitions_ != nullptr) {
-    // A key whose versions go over a partition's end is in the filters of both.
+    // A key whose versions extend over a partition's end is in both filters.
     if (is_new_key || partitions_->is_at_start())
       partitions_->AddKey(user_key, options_.digest_seed);
   } else if (filter_ != nullptr && is_new_key) {

@@ -1,6 +1,5 @@
-// Writes one SSTable.  Grammar: Add+ Finish, or Abandon by destruction.  One thread at a time.
-//
-// The first error sticks: Add then does nothing, and Finish returns it.
+// Writes one SSTable: Add+ Finish.  Destruction without Finish abandons it.  One thread at a time.
+// After the first error Add does nothing, and Finish returns that error.
 #ifndef TRELLIS_LSM_TABLE_TABLE_BUILDER_H_
 #define TRELLIS_LSM_TABLE_TABLE_BUILDER_H_
 
@@ -31,17 +30,17 @@ struct TableBuildOptions {
   Compression compression = Compression::kLz4;
   std::shared_ptr<const bloom::FilterPolicy> filter_policy;  // null: no filter
   double target_fpp = 0.01;
-  std::string filter_reason;  // the property of that name
-  // Filter and index are cut into partitions of about so many bytes of index (partitions.h); 0:
-  // they are whole.
+  std::string filter_reason;  // value of the property of that name
+  // Size of an index partition, at which filter and index are partitioned (partitions.h); 0: not
+  // partitioned.
   size_t partition_bytes = 0;
   bloom::DigestSeed digest_seed;
-  uint64_t file_id = 0;  // drawn at random by the caller
+  uint64_t file_id = 0;  // must be drawn at random
   int level = 0;
-  uint64_t created_micros = 0;  // wall clock, for people to read
+  uint64_t created_micros = 0;  // wall clock, for people
 };
 
-// What the manifest records of a finished table.
+// The manifest's record of a finished table.
 struct TableSummary {
   uint64_t file_id = 0;
   uint64_t file_bytes = 0;
@@ -55,19 +54,19 @@ class TableBuilder {
   TableBuilder(TableBuildOptions options, std::unique_ptr<AppendFile> file);
   ~TableBuilder();
 
-  // REQUIRES: internal keys in strictly ascending order; the caller's bug otherwise, found in
-  // release builds too and kept as Internal, for a file that is out of order would lose keys.
+  // REQUIRES: internal keys in strictly ascending order.  Checked in release builds too, with the
+  // error Internal, since a file out of order would lose keys.
   void Add(std::string_view internal_key, std::string_view value);
 
-  // Writes filter, index, properties and footer, syncs and closes the file.  Its name is the
-  // caller's to sync.
+  // Writes filter, index, properties and footer, syncs and closes the file.  The caller must sync
+  // its name.
   absl::StatusOr<TableSummary> Finish();
 
   const absl::Status& status() const { return status_; }
   uint64_t entry_count() const { return properties_.entries; }
-  // What the file would be if finished now, nearly.
+  // Approximate size of the file if it were finished now.
   uint64_t size_bytes_estimate() const;
-  // Whether its index or its filter nears what readers believe, so that another table must begin.
+  // Whether index or filter approach what readers accept, so that another table must begin.
   bool is_full() const;
   std::string_view last_key() const { return last_key_; }
 
@@ -83,8 +82,8 @@ class TableBuilder {
   BlockBuilder data_block_;
   BlockBuilder index_block_;
   std::unique_ptr<bloom::FilterBuilder> filter_;
-  std::unique_ptr<PartitionBuilder> partitions_;  // or null: in place of the two above
-  uint64_t index_key_bytes_ = 0;                  // each key written out
+  std::unique_ptr<PartitionBuilder> partitions_;  // if not null, it replaces the two above
+  uint64_t index_key_bytes_ = 0;                  // with each key written in full
   double filter_bytes_per_key_ = 0;
   TableProperties properties_;
   std::string smallest_;

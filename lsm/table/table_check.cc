@@ -14,13 +14,13 @@
 namespace lsm::inline TRELLIS_ABI {
 namespace {
 
-// Meets all entries of a table in order.
+// Checks all entries of a table, in order.
 class TableChecker {
  public:
   TableChecker(const Table& table, const TableCheckCalls& calls) : table_(table), calls_(calls) {}
 
   TableFacts Run() {
-    // Opening one whose id is known does not look at it.
+    // A table opened with a known id has not read its header.
     if (const absl::Status header = table_.CheckHeader(); !header.ok()) Fail(header);
     if (!table_.is_partitioned() && !table_.filter_status().ok()) Fail(table_.filter_status());
     if (table_.is_partitioned() && !table_.footer().filter.is_null()) FailForFilterPartitions();
@@ -34,7 +34,7 @@ class TableChecker {
     }
     if (facts_.entries > 0)
       AppendInternalKey(&facts_.largest, last_key_, last_sequence_, last_kind_);
-    // Where blocks are missing, sums cannot agree, and would only hide what is wrong.
+    // With missing blocks the sums cannot agree, and errors about them would only distract.
     if (all_read_ && goes_on_) CheckSums();
     return facts_;
   }
@@ -95,7 +95,7 @@ class TableChecker {
     raw_key_bytes_ += key.user_key.size();
     raw_value_bytes_ += value.size();
     if (is_new_key) ++facts_.keys;
-    // Of a key that goes on in the next partition the filters of both must know.
+    // The filters of both partitions must have a key that extends over the boundary.
     if (is_new_key || first_in_partition_) CheckKey(key.user_key, is_new_key);
     first_in_partition_ = false;
   }
@@ -106,8 +106,8 @@ class TableChecker {
     first_in_partition_ = true;
   }
 
-  // The fence of the block before is the same as this block's first key only if the block before
-  // ends with that key.
+  // The fence of the previous block equals this block's first key only if that block ends with the
+  // key.
   void CheckFence(std::string_view fence, std::string_view first_key) {
     const bool goes_on = facts_.entries > 0 && last_key_ == first_key;
     if (first_key == fence && all_read_ && !goes_on) {
@@ -116,7 +116,7 @@ class TableChecker {
     }
   }
 
-  // The filter of a whole table, or of a partition.
+  // The filter of the table, or of a partition.
   const bloom::FilterReader& FilterOf(size_t partition) const {
     return table_.is_partitioned() ? table_.filter_partition(partition).filter : table_.filter();
   }
@@ -141,7 +141,7 @@ class TableChecker {
     }
   }
 
-  // A missing property is no damage.
+  // A missing property is not damage.
   bool IsStated(std::string_view name) const { return table_.properties().IsStated(name); }
 
   void CheckSum(std::string_view name, uint64_t stated, uint64_t counted) {
@@ -185,7 +185,8 @@ class TableChecker {
                   QuotedKey(found)));
   }
 
-  // A filter that was sized for other keys still passes all of these, at another rate than it says.
+  // A filter sized for another number of keys still passes all of these, but has another FPP than
+  // it states.
   void CheckFilterCount(size_t partition, uint64_t keys) {
     if (PresenceOf(partition) != FilterPresence::kUsable) return;
     const uint64_t stated = FilterOf(partition).Describe().key_count;

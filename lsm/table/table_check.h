@@ -1,6 +1,5 @@
-// Whether a table is as it was written: every checksum, the order of all keys within and across
-// blocks, the index's fences, what footer and properties count, and the filter's answer for every
-// key.
+// Checks that a table is intact: every checksum, the order of all keys within and across blocks,
+// the index's fences, the counts in footer and properties, and the filter's answer for every key.
 #ifndef TRELLIS_LSM_TABLE_TABLE_CHECK_H_
 #define TRELLIS_LSM_TABLE_TABLE_CHECK_H_
 
@@ -19,7 +18,7 @@ struct TableFacts {
   uint64_t blocks = 0;
   uint64_t entries = 0;
   uint64_t keys = 0;
-  uint64_t keys_in_filter = 0;  // that the filter was asked about, and passed
+  uint64_t keys_in_filter = 0;  // keys for which the filter was queried and said "maybe"
   std::string smallest;         // internal keys; empty if there are no entries
   std::string largest;
   Sequence smallest_sequence = 0;
@@ -27,19 +26,20 @@ struct TableFacts {
 };
 
 struct TableCheckCalls {
-  // Told of everything that is wrong: DataLoss with the file's name and the offset, or the error
-  // with which it could not be read.  Whether to go on.
+  // Called for every problem: DataLoss with file name and offset, or the error of a read.  Returns
+  // whether to continue.
   std::function<bool(const absl::Status&)> problem;
-  // Before so many bytes are read from the file: whether to go on.  May be null.
+  // Called before that many bytes are read from the file; returns whether to continue.  May be
+  // null.
   std::function<bool(uint64_t bytes)> before_block;
 };
 
-// For messages: "'key' at sequence 7"; "none" for an empty one.
+// For messages: "'key' at sequence 7", or "none" for an empty one.
 std::string QuotedInternalKey(std::string_view internal_key);
 
-// Reads the header and all data blocks from the file, past the cache.  Footer, properties, index
-// and filter, with all their partitions, are those that Table::Open has read.  REQUIRES: the table
-// was not opened with partitions_on_demand.
+// Reads the header and all data blocks from the file, not through the cache.  Uses footer,
+// properties, index and filter, including all partitions, as Table::Open has read them.  REQUIRES:
+// the table was opened without partitions_on_demand.
 TableFacts CheckTable(const Table& table, const TableCheckCalls& calls);
 
 }  // namespace lsm

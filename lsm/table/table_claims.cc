@@ -15,7 +15,7 @@ class ClaimChecker {
 
   bool IsStated(std::string_view name) const { return properties_.IsStated(name); }
 
-  // At the properties, where the claim stands.
+  // Reports the offset of the properties, which make the claim.
   template <typename... What>
   void Damage(const What&... what) {
     if (status_.ok())
@@ -62,7 +62,7 @@ class ClaimChecker {
     AtMost("distinct_keys", p.distinct_keys, "entries", p.entries);
   }
 
-  // If a partitioned table's index is in the file: the fences of its partitions.
+  // For a partitioned table whose index is in the file: checks the fences of its partitions.
   void CheckFences(const TableRecord& record) {
     const bool in_parts = table_.reads_partitions();
     const size_t count = in_parts ? table_.partitions().count() : table_.block_count();
@@ -119,7 +119,7 @@ absl::Status CheckPlace(const Table& table, const TablePlace& place) {
     checker.Damage("the properties say largest_sequence ", properties.largest_sequence,
                    ", and the last sequence of the manifest is ", place.last_sequence);
   }
-  // Tables move down only.
+  // Tables only move down.
   if (properties.level > place.level && checker.IsStated("level")) {
     checker.Damage("the properties say level ", properties.level, ", the manifest says level ",
                    place.level);

@@ -1,5 +1,5 @@
-// Properties are claims.  Footer, index and manifest must agree with them before a store uses a
-// table; CheckTable counts what only the entries can tell.
+// Checks the claims in a table's properties.  Footer, index and manifest must agree with them
+// before a store uses the table.  CheckTable checks those that require reading the entries.
 #ifndef TRELLIS_LSM_TABLE_TABLE_CLAIMS_H_
 #define TRELLIS_LSM_TABLE_TABLE_CLAIMS_H_
 
@@ -20,17 +20,17 @@ struct TableRecord {
 };
 
 // DataLoss if the properties contradict the footer, the index, the record or each other.  Reads
-// nothing.  A property that is missing is not checked, except for the two sequences, which a store
-// relies on.
+// nothing.  Missing properties are not checked, except for the two sequences, on which a store
+// depends.
 absl::Status CheckClaims(const Table& table, const TableRecord& record);
 
-// Where a manifest has a table.
+// The place of a table, according to a manifest.
 struct TablePlace {
   int level = 0;
-  Sequence last_sequence = 0;  // of the store's tables
+  Sequence last_sequence = 0;  // of all tables of the store
 };
 
-// DataLoss if the table was made for a deeper level, or holds later writes.
+// DataLoss if the table was made for a deeper level, or has later writes.
 absl::Status CheckPlace(const Table& table, const TablePlace& place);
 
 }  // namespace lsm

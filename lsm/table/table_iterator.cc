@@ -14,8 +14,9 @@
 namespace lsm::inline TRELLIS_ABI {
 namespace {
 
-// What a walk reads at once: a few blocks first, for it may end soon, and twice as much each time;
-// at most what a direct read takes in one call, a page at each end being left for its alignment.
+// Size of read-ahead.  It begins with a few blocks, since the walk may end soon, and doubles each
+// time.  The maximum is what a direct read takes in one call, minus a page at each end for
+// alignment.
 constexpr size_t kAheadBytesMin = size_t{16} << 10;
 constexpr size_t kAheadBytesMax = (size_t{256} << 10) - 2 * 4096;
 
@@ -49,7 +50,7 @@ absl::Status TableIterator::EnterPartition(size_t number) {
   if (index_->begin() == partitions.first_block(number) && index_->end() > index_->begin())
     return absl::OkStatus();
   LevelCounts counts;
-  // A read of the whole table does not fill the cache with its index.
+  // A scan of the whole table does not fill the cache with its index.
   const bool fill_cache = options_.fill_cache && options_.readahead_bytes == 0;
   LSM_ASSIGN_OR_RETURN(Table::PartitionRef found,
                        table_.PinPartition(PartitionKind::kIndex, number, fill_cache, &counts));
@@ -90,7 +91,7 @@ bool TableIterator::Load(size_t ordinal, Entry entry, ptrdiff_t step) {
       return false;
     }
     ordinal_ = ordinal;
-    inspected_ = options_.readahead_bytes == 0;  // the cache's blocks are
+    inspected_ = options_.readahead_bytes == 0;  // blocks of the cache have been inspected
     position_.Attach(block, /*internal_keys=*/true,
                      inspected_ ? cached_->signposts() : Signposts());
   }
@@ -123,7 +124,7 @@ absl::Status TableIterator::LoadThroughCache(size_t ordinal, ptrdiff_t step, Blo
 }
 
 BlockRef TableIterator::PinCached(size_t ordinal, ptrdiff_t step) const {
-  // For this one load only: the reference keeps the block, and an iterator may stand for long.
+  // Covers only this load: the reference keeps the block, and an iterator may live long.
   const EpochGuard guard;
   CachedBlock* const cached = table_.FindCached(ordinal);
   if (step != 0) PrefetchBeyond(ordinal, step);
@@ -137,7 +138,7 @@ absl::StatusOr<BlockRef> TableIterator::ReadMissing(size_t ordinal, ptrdiff_t st
     absl::StatusOr<BlockRef> block =
         table_.AdmitBlock(*index_, ordinal, StoredInStretch(ordinal), options_.fill_cache);
     if (block.ok()) return block;
-    // Alone it may be another: what was wrong with the bytes need not be so in the file.
+    // Reads the block alone again: the fault may not be in the file.
     stretch_begin_ = stretch_end_ = 0;
   }
   LSM_ASSIGN_OR_RETURN(BlockRef read, table_.ReadIntoCache(*index_, ordinal, options_.fill_cache));
@@ -154,16 +155,16 @@ bool TableIterator::ReadAhead(size_t ordinal, ptrdiff_t step) {
   }
   ahead_bytes_ = std::clamp(2 * ahead_bytes_, kAheadBytesMin, kAheadBytesMax);
   const Stretch stretch = StretchFrom(ordinal, step, ahead_bytes_);
-  // A block alone, such as a large one, needs no second place for its bytes.
+  // A single block, such as a large one, needs no second buffer.
   if (stretch.end_ordinal - stretch.begin_ordinal == 1) return false;
   const absl::Status read = CatchOutOfMemory([&] { return ReadStretch(stretch, ahead_bytes_); });
-  // Whatever is wrong may be so with a block that is never wanted.
+  // The fault may be in a block that is never needed.
   if (!read.ok()) walk_ = 0;
   return read.ok();
 }
 
 void TableIterator::PrefetchBeyond(size_t ordinal, ptrdiff_t direction) const {
-  // Of the next block its header is here since the last time.
+  // Its header was prefetched at the previous block.
   const size_t next = ordinal + static_cast<size_t>(direction);
   const size_t after = next + static_cast<size_t>(direction);
   if (next >= table_.slots_.size()) return;
@@ -221,14 +222,14 @@ std::string_view TableIterator::StoredInStretch(size_t ordinal) const {
 
 absl::Status TableIterator::LoadFromStretch(size_t ordinal, Block* block) {
   if (!IsInStretch(ordinal)) {
-    ordinal_ = kNoBlock;  // its bytes may lie in the stretch that goes
+    ordinal_ = kNoBlock;  // its bytes may be in the stretch that is released
     const Stretch stretch = StretchFrom(ordinal, 1, options_.readahead_bytes);
     LSM_RETURN_IF_ERROR(CatchOutOfMemoryAt(table_.path(), stretch.begin, [&] {
       return ReadStretch(stretch, options_.readahead_bytes);
     }));
   }
   const BlockHandle handle = index_->handle(ordinal);
-  ordinal_ = kNoBlock;  // its bytes may be those in `expanded_`
+  ordinal_ = kNoBlock;  // its bytes may be in `expanded_`
   LSM_ASSIGN_OR_RETURN(const std::string_view bytes,
                        CatchOutOfMemoryAt(table_.path(), handle.offset, [&] {
                          return OpenStored(StoredInStretch(ordinal), handle, table_.footer_.file_id,
@@ -282,13 +283,13 @@ const FilterPart* TableIterator::FilterHere() {
   if (table_.footer().filter.is_null()) return nullptr;
   const Partitions& partitions = table_.partitions();
   if (!table_.reads_partitions()) return &table_.filter_partition(partitions.With(ordinal_));
-  // Asked for each entry; the partition changes seldom.
+  // Called for each entry, but the partition rarely changes.
   const size_t last = filter_partition_number_;
   const bool is_same = last != kNoBlock && ordinal_ >= partitions.first_block(last) &&
                        ordinal_ - partitions.first_block(last) < partitions.entry(last).data_blocks;
   if (!is_same) {
     const size_t number = partitions.With(ordinal_);
-    // It is not missed where there is no memory for it.
+    // Without memory the check is skipped.
     absl::StatusOr<Table::PartitionRef> found = CatchOutOfMemory([&] {
       return table_.PinPartition(PartitionKind::kFilter, number, /*fill_cache=*/false,
                                  /*counts=*/nullptr);
@@ -345,8 +346,8 @@ void TableIterator::Seek(std::string_view target) {
   for (; ordinal < table_.block_count(); ++ordinal) {
     if (!Load(ordinal, Entry::kAnywhere, 0)) return;
     position_.Seek(target);
-    // Versions of the index's own key may go on in the next block, and the one sought may lie in
-    // its midst.
+    // Versions of the index's own key may continue in the next block, and the sought one may be
+    // among them.
     if (position_.Valid() || !position_.problem().empty() || index_->fence(ordinal) != user_key) {
       return SettleForward();
     }
@@ -371,7 +372,7 @@ void TableIterator::WantAwaited() {
   }
   BlockRef pin =
       table_.PinCachedPartition(PartitionKind::kIndex, table_.partitions().With(awaited_));
-  if (!pin) return;  // gone meanwhile: both are read alone
+  if (!pin) return;  // evicted meanwhile: both are read alone
   const IndexPart* const index = &static_cast<const CachedPartition*>(pin.get())->index();
   options_.seek_reads->Want(&table_, index, std::move(pin), awaited_);
 }
@@ -380,7 +381,7 @@ void TableIterator::PrefetchSeek(std::string_view target, int step) {
   const std::string_view user_key = UserKeyOf(target);
   if (step == 0) {
     if (options_.seek_reads != nullptr) options_.seek_reads->Begin();
-    // The index of a partition is small, and searched at once.
+    // The index of a partition is small, and is searched at once.
     if (!table_.reads_partitions()) approached_ = table_.index_.Approach(user_key);
     return;
   }
@@ -392,7 +393,7 @@ void TableIterator::PrefetchSeek(std::string_view target, int step) {
   if (block != nullptr) {
     step == 2 ? block->Prefetch() : block->PrefetchSeek(user_key);
   } else if (step == 2 && options_.seek_reads != nullptr) {
-    // Without memory it is read alone.
+    // Without memory the block is read alone.
     CatchOutOfMemory([&] {
       WantAwaited();
       return absl::OkStatus();

@@ -1,13 +1,13 @@
-// Walks a table: its index finds the block, the block's iterator the entry.  Made by
+// Iterates over a table: the index finds the block, and the block's iterator the entry.  Made by
 // Table::NewIterator.
 //
-// Of a partitioned table it holds one index partition at a time, and one filter partition if
-// filters are checked.  Where it walks through blocks that are not cached it reads ahead, and keeps
-// what it read last, up to 248 KiB.
+// For a partitioned table it holds one index partition at a time, and one filter partition if it
+// checks filters.  When it crosses uncached blocks it reads ahead, and keeps the last read, up to
+// 248 KiB.
 //
-// Never yields an entry out of order: beyond what the block's iterator checks, the keys on both
-// sides of a block's end are held against each other and against the index.  A violation is
-// DataLoss.
+// Never yields an entry out of order.  In addition to the checks of the block's iterator, it
+// compares the keys on both sides of a block boundary with each other and with the index.  A
+// violation is DataLoss.
 #ifndef TRELLIS_LSM_TABLE_TABLE_ITERATOR_H_
 #define TRELLIS_LSM_TABLE_TABLE_ITERATOR_H_
 
@@ -45,88 +45,87 @@ class TableIterator final : public Iterator {
  private:
   static constexpr size_t kNoBlock = static_cast<size_t>(-1);
 
-  // How the block will be walked first.  A walk from its first entry on checks all that it
-  // passes; for all others the whole block is inspected when it is loaded.
+  // How the walk of a block begins.  A walk from the first entry checks everything that it passes;
+  // for any other, the whole block is inspected when it is loaded.
   enum class Entry : uint8_t { kFirst, kAnywhere };
-  // Puts position_ onto the block, before its first entry; false if it cannot be read.  `step`: of
-  // a walk that comes to it from its neighbour, 1 forward, -1 backward; 0: it was sought.
+  // Positions position_ before the first entry of the block; false if it cannot be read.  `step`: 1
+  // or -1 if the iterator comes from a neighbouring block, forward or backward; 0 after a seek.
   bool Load(size_t ordinal, Entry entry, ptrdiff_t step);
-  // Makes index_ the one of the block, or of the partition.
+  // Sets index_ to that of the block or its partition.
   absl::Status EnterPartitionOf(size_t ordinal);
   absl::Status EnterPartition(size_t number);
-  // The first block that may hold `user_key`: block_count() if there is none.
+  // The first block that may hold `user_key`; block_count() if there is none.
   absl::Status FindBlock(std::string_view user_key, size_t* ordinal);
-  // After a table's index was approached: what FindBlock will find, if that can be told without a
-  // read; else kNoBlock.
+  // After the table's index was approached: the result of FindBlock, if it is known without a read;
+  // otherwise kNoBlock.
   size_t AwaitedBlock(std::string_view user_key) const;
   absl::Status LoadThroughCache(size_t ordinal, ptrdiff_t step, Block* block);
   // Null if it is not cached.
   BlockRef PinCached(size_t ordinal, ptrdiff_t step) const;
-  // Begins to load what a walk in this direction (1, -1) will read behind the block.
-  // REQUIRES: an EpochGuard stands.
+  // Starts loading what a walk in this direction (1 or -1) reads after the block.  REQUIRES: inside
+  // an EpochGuard.
   void PrefetchBeyond(size_t ordinal, ptrdiff_t direction) const;
-  // A block that is not cached, with those that a walk comes to next, or alone.
+  // Reads an uncached block, alone or with the next ones of the walk.
   absl::StatusOr<BlockRef> ReadMissing(size_t ordinal, ptrdiff_t step);
-  // Says to options_.seek_reads that awaited_ is to be read.
+  // Announces awaited_ to options_.seek_reads.
   void WantAwaited();
-  // Where the iterator walks, reads a stretch from the block on; false: it does not, or that
+  // Reads a stretch from the block on, if the iterator is walking.  False if it is not, or the read
   // failed.
   bool ReadAhead(size_t ordinal, ptrdiff_t step);
   absl::Status LoadFromStretch(size_t ordinal, Block* block);
-  // Blocks of one piece of the file.
+  // Adjacent blocks, read together.
   struct Stretch {
     size_t begin_ordinal, end_ordinal;
     uint64_t begin, end;
   };
-  // Block `ordinal` and those after it, or with direction -1 before it, as many as are together no
-  // longer than `bytes_max`.  A walk through the cache ends before one that is cached.
+  // Block `ordinal` and as many after it (direction -1: before it) as fit `bytes_max`.  If the walk
+  // goes through the cache, ends before a cached block.
   Stretch StretchFrom(size_t ordinal, ptrdiff_t direction, size_t bytes_max) const;
   absl::Status ReadStretch(const Stretch& stretch, size_t bytes_max);
   bool IsInStretch(size_t ordinal) const {
     return ordinal >= stretch_begin_ && ordinal < stretch_end_;
   }
   std::string_view StoredInStretch(size_t ordinal) const;
-  // Forgets all that went before a seek.
+  // Resets the state before a seek.
   void Restart();
   void Fail(absl::Status status);
-  // After position_ moved: goes on into the next (previous) block from the end of this one, and
-  // checks.
+  // After position_ has moved: continues into the next (previous) block at the end of this one, and
+  // checks the entry.
   void SettleForward();
   void SettleBackward();
-  // Fails unless the entry lies between the index keys, and beyond `boundary_key_` if that is set.
+  // Fails unless the entry is between the index keys, and beyond `boundary_key_` if that is set.
   void Check(bool forward);
   void CheckFilter();
-  // Of the block that position_ is on; null if there is none that can be asked.
+  // The filter for the block of position_; null if there is none to query.
   const FilterPart* FilterHere();
   void Count(Counter counter, uint64_t amount);
-  // That the blocks from `begin` to before `end` were read.
+  // Counts the blocks in [begin, end) as read.
   void CountRead(size_t begin, size_t end);
 
   const Table& table_;
   const Table::ScanOptions options_;
-  const IndexPart* index_;  // of all blocks, or of those of a partition
-  BlockRef partition_;      // which this keeps
+  const IndexPart* index_;  // of all blocks, or of a partition
+  BlockRef partition_;      // keeps index_ alive
   BlockRef filter_partition_;
   size_t filter_partition_number_ = kNoBlock;
-  size_t ordinal_;          // of the block that position_ is on; kNoBlock: none
-  size_t approached_ = 0;   // where PrefetchSeek began to load the index
-  size_t awaited_ = 0;      // the block that it began to load
-  bool inspected_ = false;  // that block
+  size_t ordinal_;          // block of position_; kNoBlock: none
+  size_t approached_ = 0;   // result of Approach in PrefetchSeek
+  size_t awaited_ = 0;      // block that PrefetchSeek started loading
+  bool inspected_ = false;  // whether that block was inspected
   BlockIterator position_;
   absl::Status status_;
-  // The key before a step over a block's end; empty: there was no such step.
+  // The key before a step over a block boundary; empty without such a step.
   KeyBuffer boundary_key_;
 
-  // Of a walk through blocks that are not cached: 1 forward, -1 backward, 0 none; and how much was
-  // read ahead last.
+  // Direction of a walk through uncached blocks (1 forward, -1 backward, 0 none), and size of the
+  // last read-ahead.
   ptrdiff_t walk_ = 0;
   size_t ahead_bytes_ = 0;
 
-  // Where the block's bytes are: one of these, or the stretch.
+  // The block's bytes are in one of these, or in the stretch.
   BlockRef cached_;
   BlockRoom expanded_;
-  // A stretch of the file, from the beginning of block `stretch_begin_` to the end of the one
-  // before `stretch_end_`.
+  // The bytes of blocks `stretch_begin_` to `stretch_end_` - 1.
   BlockBuffer stretch_;
   uint64_t stretch_offset_ = 0;
   size_t stretch_begin_ = 0;

@@ -1,4 +1,4 @@
-// Table: how it finds partitions of its filter and index, in the cache or in the file.
+// Table: finds partitions of its filter and index in the cache or in the file.
 #include <utility>
 
 #include "lsm/bytes/status.h"
@@ -68,7 +68,7 @@ absl::StatusOr<BlockRef> Table::ReadPartitionIntoCache(PartitionKind kind, size_
   std::unique_ptr<CachedPartition> partition;
   if (kind == PartitionKind::kFilter) {
     partition = std::make_unique<CachedPartition>(ReadFilterPartition(number));
-    // Damage stays, and need not be read again; another fault may pass.
+    // Damage is permanent and need not be read again; another fault may be temporary.
     const absl::Status& status = partition->filter().status;
     fill_cache &= status.ok() || absl::IsDataLoss(status);
   } else {
@@ -84,7 +84,7 @@ absl::StatusOr<Table::PartitionRef> Table::FindPartition(PartitionKind kind, siz
                                                          bool fill_cache, LevelCounts* counts,
                                                          std::vector<PartitionStep>* steps) const {
   PartitionRef found;
-  // Sequentially consistent: see EpochGuard.  Also an acquire of the partition.
+  // Sequentially consistent: see EpochGuard.  Also acquires the partition.
   CachedBlock* cached = partitions_->slot(kind, number).load(std::memory_order_seq_cst);
   const bool from_cache = cached != nullptr;
   if (from_cache) {
@@ -148,7 +148,7 @@ Table::FilterAnswer Table::AskFilter(const TableLookup& lookup) const {
   if (!is_partitioned()) return {MayContain(key.digest()), filter_.presence};
   if (footer_.filter.is_null()) return {true, FilterPresence::kAbsent};
   const size_t number = partitions_->LowerBound(key.user_key());
-  // Behind all keys of the table.
+  // After all keys of the table.
   if (number == partitions_->count())
     return {filter_.presence != FilterPresence::kUsable, filter_.presence};
   std::vector<PartitionStep>* const steps =
@@ -159,12 +159,12 @@ Table::FilterAnswer Table::AskFilter(const TableLookup& lookup) const {
     if (steps != nullptr) steps->push_back({true, number, at.offset, at.stored_bytes, false});
     return {part.filter.MayContain(key.digest()), part.presence};
   }
-  // It could not be asked if it were here.
+  // Could not be queried even if it were loaded.
   if (filter_.presence == FilterPresence::kUnknown) return {true, FilterPresence::kUnknown};
   const absl::StatusOr<PartitionRef> found = CatchOutOfMemory([&] {
     return FindPartition(PartitionKind::kFilter, number, lookup.fill_cache, lookup.counts, steps);
   });
-  // For want of memory.
+  // There was no memory.
   if (!found.ok()) return {true, FilterPresence::kDamaged};
   const FilterPart& part = found->partition->filter();
   return {part.filter.MayContain(key.digest()), part.presence};

@@ -36,7 +36,7 @@ void TableWalk::WalkEntries(const Block& block, const EntryVisitor& visit, Block
   ParsedKey key;
   bool goes_on = true;
   for (entry->SeekToFirst(); entry->Valid(); entry->Next()) {
-    // The iterator refuses others.
+    // The iterator rejects other keys.
     const bool is_key = ParseInternalKey(entry->key(), &key);
     assert(is_key);
     (void)is_key;
@@ -50,8 +50,8 @@ void TableWalk::WalkEntries(const Block& block, const EntryVisitor& visit, Block
   }
   if (facts->status.ok()) facts->status = entry->status();
   if (facts->entries == 0) return;
-  // Keys may be long and entries many, so the last one is copied once, which means to find it
-  // again.
+  // Keys may be long and entries many, so the last key is copied only once.  That requires finding
+  // it again.
   if (!entry->Valid() && entry->status().ok()) {
     entry->SeekToLast();
   } else if (!entry->Valid()) {

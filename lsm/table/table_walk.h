@@ -1,5 +1,5 @@
-// A table, block by block and entry by entry, going on behind damage: what verifies it, and what
-// sstdump shows of it.
+// Walks a table block by block and entry by entry, and continues after damage.  Used by
+// verification and by sstdump.
 #ifndef TRELLIS_LSM_TABLE_TABLE_WALK_H_
 #define TRELLIS_LSM_TABLE_TABLE_WALK_H_
 
@@ -18,7 +18,7 @@
 
 namespace lsm::inline TRELLIS_ABI {
 
-// One data block, read.
+// The result for one data block.
 struct BlockFacts {
   size_t ordinal = 0;
   BlockHandle handle;
@@ -31,33 +31,33 @@ struct BlockFacts {
   absl::Status status;  // the damage that ended it, if any
 };
 
-// Whether to go on.
+// Returns whether to continue.
 using EntryVisitor = std::function<bool(const ParsedKey& key, std::string_view value)>;
 
-// Goes through a table's data blocks.  Besides what is wrong within a block, it finds those that
-// are out of place: `visit` meets no entry that is not after all those before it, but for entries
-// behind damage, which are only known to be where the index looks for them.
+// Walks the data blocks of a table.  In addition to faults within blocks, it finds blocks that are
+// out of place: `visit` receives entries in strictly ascending order.  Exception: of entries after
+// damage it is only known that they are where the index expects them.
 //
-// A block costs its bytes and the walk over its entries, however long the keys are that these
-// share; only its first and last key are copied.
+// The cost of a block is proportional to its bytes and entries, however long the keys that they
+// share.  Only its first and last keys are copied.
 class TableWalk {
  public:
-  // `table` must stay.
+  // `table` must outlive it.
   explicit TableWalk(const Table& table) : table_(table) {}
 
-  // Reads, verifies and walks a data block.  The entries of one that is out of place are counted
-  // and not visited.  REQUIRES: `ordinal` is greater than that of the call before.
-  // Without memory for the block its status is ResourceExhausted, and names file and offset.
+  // Reads, verifies and walks a data block.  Entries of a block out of place are counted but not
+  // visited.  REQUIRES: `ordinal` is greater than in the call before.  Without memory for the
+  // block, the status is ResourceExhausted with file and offset.
   BlockFacts Walk(size_t ordinal, const EntryVisitor& visit);
 
  private:
   BlockFacts WalkUnguarded(size_t ordinal, const EntryVisitor& visit);
-  // Whether the block may begin with that key.
+  // DataLoss unless the block may begin with that key.
   absl::Status CheckPlace(size_t ordinal, std::string_view first) const;
   void WalkEntries(const Block& block, const EntryVisitor& visit, BlockFacts* facts);
 
   const Table& table_;
-  std::string last_;  // internal key of the last entry; empty: not known, as at first, and behind
+  std::string last_;  // internal key of the last entry; empty: unknown, at first and after
                       // damage
 };
 

@@ -1,5 +1,5 @@
-// The order of level 0: of two tables, the one with the higher number holds the newer writes.  One
-// flush may make several tables, of which each holds other keys.
+// The order of level 0: of two tables, the one with the higher number has the newer writes.
+// Exception: one flush may make several tables, with disjoint keys.
 #ifndef TRELLIS_LSM_VERSION_AGE_ORDER_H_
 #define TRELLIS_LSM_VERSION_AGE_ORDER_H_
 
@@ -21,10 +21,10 @@ class AgeOrder {
     Sequence largest_sequence = 0;
   };
 
-  // For tables in the order of their numbers: whether this one may follow those before it.
+  // Call it for tables by ascending number.  Returns whether this one may follow those before it.
   bool Follows(const Range& table) {
-    // It is not always known whether a new flush begins here.  Tables whose keys go on are taken
-    // for one flush: no key is in two of them, so their order does not matter.
+    // It may be unknown whether a new flush begins here.  Tables with ascending keys count as one
+    // flush.  Their order does not matter, since no key is in two of them.
     const bool goes_on = has_any_ && table.smallest > largest_key_ &&
                          (!has_earlier_ || table.smallest_sequence > earlier_largest_sequence_);
     if (!goes_on) {
@@ -41,9 +41,9 @@ class AgeOrder {
  private:
   bool has_any_ = false;
   bool has_earlier_ = false;
-  std::string largest_key_;                // of the flush so far
+  std::string largest_key_;                // of the current flush
   Sequence largest_sequence_ = 0;          // of all so far
-  Sequence earlier_largest_sequence_ = 0;  // of the flushes before
+  Sequence earlier_largest_sequence_ = 0;  // of earlier flushes
 };
 
 }  // namespace lsm

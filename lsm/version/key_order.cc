@@ -11,14 +11,14 @@
 namespace lsm::inline TRELLIS_ABI {
 namespace {
 
-// With more runs that may contradict older ones, the choice would cost more than the comparison.
+// With more runs than this, finding the tables to compare would cost more than comparing all.
 constexpr size_t kRunsChosenFromMax = 64;
 
 constexpr uint64_t kBytesBetweenCalls = uint64_t{256} << 10;
 
 using Choice = std::vector<std::vector<bool>>;
 
-// Both are in the order of their keys, so one walk along them meets all pairs that overlap.
+// Both are ordered by key, so one walk along them meets all overlapping pairs.
 void ChooseOf(const AgedRuns& runs, size_t newer, size_t older, Choice* chosen) {
   for (size_t a = 0, b = 0; a < runs[newer].size() && b < runs[older].size();) {
     const AgedTable& above = runs[newer][a];
@@ -31,7 +31,7 @@ void ChooseOf(const AgedRuns& runs, size_t newer, size_t older, Choice* chosen) 
   }
 }
 
-// The runs that are not newer than all older ones as a whole, as those of level 0 usually are.
+// The runs that are not newer than all older runs as a whole.  (Runs of level 0 usually are.)
 std::vector<size_t> MingledRuns(const AgedRuns& runs) {
   std::vector<size_t> mingled;
   Sequence largest_of_older = 0;
@@ -47,8 +47,9 @@ std::vector<size_t> MingledRuns(const AgedRuns& runs) {
   return mingled;
 }
 
-// Meets the entries of all runs in the order of internal keys.  A lookup must find the newest entry
-// of each key first.  Below it anything may lie, also copies of it (lsm/compaction/steps.h).
+// Receives the entries of all runs in the order of internal keys.  A lookup must find the newest
+// entry of each key first.  Older entries may lie anywhere, also copies of the newest
+// (lsm/compaction/steps.h).
 class Comparison {
  public:
   explicit Comparison(const RunsReader& reader) : reader_(reader) {}
@@ -79,8 +80,8 @@ class Comparison {
   std::string Key() const { return Concat("key ", QuotedKey(UserKeyOf(newest_)), ": "); }
 
   const RunsReader& reader_;
-  std::string newest_;        // of the key; empty: no entry was met
-  std::string newest_value_;  // if there is a copy of it
+  std::string newest_;        // of the key; empty: no entry yet
+  std::string newest_value_;  // set if it may have a copy
   size_t newest_run_ = 0;
   uint64_t newest_table_ = 0;
 };

@@ -1,4 +1,4 @@
-// Whether levels and sequences agree: of each key, the entry that a lookup finds first must be the
+// Checks that levels and sequences agree: the entry of a key that a lookup finds first must be the
 // newest.
 #ifndef TRELLIS_LSM_VERSION_KEY_ORDER_H_
 #define TRELLIS_LSM_VERSION_KEY_ORDER_H_
@@ -26,27 +26,25 @@ struct AgedTable {
   Sequence smallest_sequence = 0;
   Sequence largest_sequence = 0;
 };
-// In the order in which a lookup asks them.  The tables of a run are disjoint, in the order of
-// their keys.
+// Runs in the order of lookups.  The tables of a run are disjoint and ordered by key.
 using AgedRuns = std::vector<std::vector<AgedTable>>;
 
 AgedRuns AgedRunsOf(const Version& version);
 
-// The tables that may contradict one of another run: their keys overlap, and their sequences do not
-// say that all of one is newer.
+// The tables that may contradict a table of another run: their keys overlap, and their sequences do
+// not show that one is entirely newer.
 AgedRuns TablesToCompare(const AgedRuns& runs);
 
 struct KeyOrderCalls {
-  // Called with each contradiction.  Returns whether to go on.
+  // Called for each contradiction.  Returns whether to continue.
   std::function<bool(const std::string& problem)> problem;
-  // Called before about `bytes` more of entries are read.  An error ends the comparison.  May be
-  // null.
+  // Called before about `bytes` of entries are read.  An error ends the comparison.  May be null.
   std::function<absl::Status(uint64_t bytes)> before_bytes = nullptr;
 };
 
-// Merges the runs from the user key `from` on.  Ends between two keys, after `bytes_max` of keys
-// and values.  Returns the user key that comes next; nothing: all were compared, or `problem` did
-// not want to go on.  The same entry may be in two runs.
+// Compares the runs from user key `from` on.  Stops between two keys after `bytes_max` of keys and
+// values.  Returns the next user key; nullopt if everything was compared, or `problem` returned
+// false.  Two runs may have the same entry.
 absl::StatusOr<std::optional<std::string>> CompareRuns(Directory& directory,
                                                        const TableContext& context,
                                                        const AgedRuns& runs, std::string_view from,

@@ -1,4 +1,4 @@
-// Version: how keys are found in its tables, one at a time or many side by side.
+// Version: lookups of keys in its tables, one at a time or many together.
 #include <memory>
 #include <optional>
 #include <span>
@@ -54,8 +54,8 @@ TableStep* AddStep(Explanation* explanation, int level, const OpenTable& table) 
   return &step;
 }
 
-// Whether a table has the key that its filter denies.  If that cannot be found out, be it for want
-// of memory, it is not this lookup's matter: it was not to read anything.
+// Whether a table has the key although its filter denies it.  An error here does not affect the
+// lookup, which was not going to read the table.
 [[gnu::noinline]] bool HasAfterAll(const Table& table, const LookupKey& key, int level,
                                    const Counters::Here& counters) {
   TableHit hit;
@@ -63,7 +63,7 @@ TableStep* AddStep(Explanation* explanation, int level, const OpenTable& table) 
   const TableLookup lookup{.key = key, .fill_cache = false, .counts = &counts};
   const absl::StatusOr<TableAnswer> answer =
       CatchOutOfMemory([&] { return table.Get(lookup, &hit); });
-  counts[LevelCounts::kFalsePositives] = 0;  // the table thinks that the filter passed the key
+  counts[LevelCounts::kFalsePositives] = 0;  // Table::Get assumed that the filter passed the key
   counters.Add(level, counts);
   if (!answer.ok()) return false;
   const bool has = *answer != TableAnswer::kAbsent;
@@ -74,12 +74,10 @@ TableStep* AddStep(Explanation* explanation, int level, const OpenTable& table) 
 
 }  // namespace
 
-// One key's way through the tables that may hold it, newest first.
-//
-//   (Next Take)*  End
+// The search for one key in the tables that may hold it, newest first: (Next Take)* End
 class Version::Search {
  public:
-  // Lists the tables; begins to load what Next reads first.  `lookup` outlives this.
+  // Lists the tables, and starts loading what Next reads first.  `lookup` must outlive this.
   void Begin(const Version& version, KeyLookup* lookup, const GetOptions& options) {
     lookup_ = lookup;
     options_ = options;
@@ -87,7 +85,7 @@ class Version::Search {
     const std::span<const uint32_t> with_key = version.ranges_.With(lookup->key.user_key());
     at_ = with_key.data();
     end_ = at_ + with_key.size();
-    // All filters' lines are on their way before the first one is waited for.
+    // Prefetches the lines of all filters before it waits for the first.
     for (const uint32_t number : with_key)
       tables_[number].table->table->PrefetchFilter(lookup->key.digest());
   }
@@ -112,13 +110,13 @@ class Version::Search {
     return nullptr;
   }
 
-  // The lookup in the table that Next returned.
+  // The lookup for the table that Next returned.
   TableLookup Question(LevelCounts* counts) const {
     return {lookup_->key, options_.fill_cache, options_.pin_always, counts, step_};
   }
   int level() const { return current().level; }
 
-  // Takes what that table answered and counted; true if the lookup is over.
+  // Takes the answer and the counts of that table.  Returns true if the lookup is over.
   bool Take(const absl::StatusOr<TableAnswer>& answer, LevelCounts* counts,
             const Counters::Here& counters) {
     const bool is_answer = !answer.ok() || *answer != TableAnswer::kAbsent;
@@ -146,13 +144,13 @@ class Version::Search {
     return true;
   }
 
-  // Counts the levels that it came to: all of them, if no table had the key or failed.
+  // Counts the levels that the lookup reached: all of them, if no table had the key or failed.
   void End(int deepest_level, const Counters::Here& counters) const {
     counters.Add(at_ == end_ ? deepest_level : current().level, LevelCounts::kLookupsEnded, 1);
   }
 
  private:
-  // For the table's own count: where its filter was wrong, or there is none to be right.
+  // Counts wasted reads for the table: false positives, and reads without a usable filter.
   void CountWasted(LevelCounts& counts) {
     const OpenTable& table = *current().table;
     if (counts[LevelCounts::kFalsePositives] != 0 ||
@@ -160,8 +158,8 @@ class Version::Search {
       table.wasted_reads->Add();
   }
 
-  // Asks the filter of the current table where that takes more than a look: it may be in
-  // partitions, or an explanation is being made.
+  // Queries the filter of the current table in the complex cases: partitions, or an explanation is
+  // requested.
   [[gnu::noinline]] Table::FilterAnswer AskAndNote(const Table& table,
                                                    const Counters::Here& counters) {
     if (lookup_->explanation != nullptr)
@@ -176,7 +174,7 @@ class Version::Search {
     }
     return answer;
   }
-  // The table has a filter, and let a key through because that could not be asked.
+  // The table has a filter, but it could not be queried, so this is no false positive of it.
   void ForgetFalsePositive(LevelCounts* counts) {
     filter_failed_ = false;
     (*counts)[LevelCounts::kFalsePositives] = 0;
@@ -188,10 +186,10 @@ class Version::Search {
   KeyLookup* lookup_ = nullptr;
   GetOptions options_;
   const Candidate* tables_ = nullptr;  // of the version
-  const uint32_t* at_ = nullptr;       // their numbers, from here to `end_`
+  const uint32_t* at_ = nullptr;       // current table number, up to `end_`
   const uint32_t* end_ = nullptr;
   TableStep* step_ = nullptr;
-  bool filter_failed_ = false;  // that of a partition of the current table
+  bool filter_failed_ = false;  // in the current table, the filter partition could not be queried
 };
 
 void Version::Get(KeyLookup* lookup, const GetOptions& options,
@@ -206,18 +204,18 @@ void Version::Get(KeyLookup* lookup, const GetOptions& options,
   search.End(deepest_level(), counters);
 }
 
-// The lookups go on side by side, a table each in a round, so that what one waits for is on its way
-// while the others are looked after:
+// Looks up many keys in rounds, one table for each key per round, so that the waits of one overlap
+// with the work of others:
 //
-//   once    candidates of each key, their filters' lines prefetched
-//   round   the next table whose filter does not deny the key, and the block that may hold it; its
-//           slot prefetched
-//           the slot: the cached block, prefetched, or a read
-//           all reads at once
-//           the key in its block
+//   once    lists the tables of each key, and prefetches their filters' lines
+//   round   1. the next table whose filter does not deny the key, and the block that may hold it;
+//              prefetches its slot
+//           2. the slot: the cached block, prefetched, or a read
+//           3. all reads at once
+//           4. the key in its block
 class Version::Batch {
  public:
-  // All the memory that is needed, but for reads, which have statuses of their own.
+  // Allocates all memory, except for reads, which have their own statuses.
   Batch(const Version& version, std::span<KeyLookup> lookups, const GetOptions& options,
         const Counters::Here& counters)
       : lookups_(lookups),
@@ -243,12 +241,12 @@ class Version::Batch {
   }
 
  private:
-  // Where a key is looked for in this round.
+  // Where a key is searched in this round.
   struct Place {
-    size_t lookup;  // its number
+    size_t lookup;  // index of the lookup
     const Table* table;
     Table::FirstBlock block;
-    std::optional<size_t> read;  // its number, if the block is not in memory
+    std::optional<size_t> read;  // number of the read, if the block is not cached
     BlockRef index_pin;
     absl::Status status;  // why there is no index, and so no block
   };
@@ -271,7 +269,7 @@ class Version::Batch {
     if (place.block.ordinal < table->block_count()) table->PrefetchSlot(place.block.ordinal);
   }
 
-  // Partitions, of a filter or of an index, are read one at a time.
+  // Partitions are read one at a time.
   void FindIndex(Place* place) {
     LevelCounts counts;
     absl::StatusOr<Table::IndexRef> index = CatchOutOfMemory([&] {
@@ -285,7 +283,7 @@ class Version::Batch {
     place->index_pin = std::move(index->pin);
   }
 
-  // A read for which there is no memory is left to its keys: each tries on its own, with less.
+  // If a read lacks memory, each of its keys tries again alone, with less memory.
   void FindBlocks(BlockReads* reads) {
     for (Place& place : places_) {
       if (place.block.ordinal >= place.table->block_count()) continue;

@@ -13,12 +13,11 @@ namespace {
 
 constexpr uint32_t kCurrentVersion = 1;
 constexpr size_t kChecksumBytes = 8;
-// A larger CURRENT is not read at all.
+// A larger CURRENT is not read.
 constexpr uint64_t kCurrentBytesMax = 4096;
 
-// CURRENT was made to name the manifest only after it was whole and durable, so whatever is amiss
-// with the file as such is damage: also that it is not there, which must not pass for a store that
-// does not exist.
+// CURRENT names a manifest only after that is complete and durable.  So any fault of the file is
+// damage, also a missing file, which must not look like a store that does not exist.
 absl::StatusOr<std::unique_ptr<LogReader>> OpenManifest(Directory& directory,
                                                         const Current& current,
                                                         const std::string& name) {
@@ -32,7 +31,7 @@ absl::StatusOr<std::unique_ptr<LogReader>> OpenManifest(Directory& directory,
   absl::StatusOr<std::unique_ptr<LogReader>> log =
       LogReader::Open(std::move(file).value(), LogKind::kManifest);
   if (!log.ok()) return AsDamage(log.status());
-  // A log that ends within its header has no id, and no edit either: ReadManifest finds that.
+  // A log that ends within its header has no id and no edit; ReadManifest reports that.
   if ((*log)->end() != LogEnd::kTorn && (*log)->file_id() != current.manifest_file_id) {
     return DamageAt(path, 0, "this is another manifest than the one that CURRENT names");
   }
@@ -57,7 +56,7 @@ absl::StatusOr<Current> Current::Decode(std::string_view bytes, std::string_view
   if (bytes.size() < kCurrentMagic.size() + 4 + kChecksumBytes) {
     return DamageAt(file, bytes.size(), Concat("the file ends after ", bytes.size(), " bytes"));
   }
-  // The checksum comes last in every version, so a version that is not known is told from damage.
+  // Every version has the checksum at the end, so an unknown version can be told from damage.
   const size_t checked_bytes = bytes.size() - kChecksumBytes;
   if (LoadFixed64(bytes.data() + checked_bytes) != Checksum(bytes.substr(0, checked_bytes), 0, 0)) {
     return DamageAt(file, 0, "the checksum does not match");
@@ -136,7 +135,7 @@ absl::Status ManifestState::Apply(const VersionEdit& edit, std::string_view file
     }
   }
   closed_logs.erase(closed_logs.begin(), closed_logs.lower_bound(oldest_log));
-  // Removed ones first: a table that moves to another level is in both lists.
+  // Removed tables first: a table that moves to another level is in both lists.
   for (const VersionEdit::Removed& removed : edit.removed) {
     if (levels[static_cast<size_t>(removed.level)].erase(removed.number) == 0) {
       return damage(Concat("table ", removed.number, " is removed from level ", removed.level,
@@ -240,7 +239,7 @@ absl::StatusOr<ManifestContents> ReadManifest(
     Directory& directory, const std::function<void(uint64_t offset, const VersionEdit&)>& on_edit) {
   LSM_ASSIGN_OR_RETURN(const Current current, ReadCurrent(directory, kCurrentFileName));
   LSM_ASSIGN_OR_RETURN(ManifestContents contents, ReadManifestOf(directory, current, on_edit));
-  contents.current_bytes = current.Encode();  // what can be decoded has one form
+  contents.current_bytes = current.Encode();  // the encoding is unique
   return contents;
 }
 
@@ -291,7 +290,7 @@ absl::StatusOr<std::unique_ptr<ManifestWriter>> ManifestWriter::Create(
                        LogWriter::Create(std::move(file), LogKind::kManifest, file_id));
   LSM_RETURN_IF_ERROR(log->Append(snapshot.Encode()));
   LSM_RETURN_IF_ERROR(log->Sync());
-  // The name must be durable before CURRENT can lead to it.
+  // The name must be durable before CURRENT refers to it.
   LSM_RETURN_IF_ERROR(directory.Sync());
   const std::string current_bytes = Current{number, file_id}.Encode();
   LSM_RETURN_IF_ERROR(

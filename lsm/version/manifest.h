@@ -45,66 +45,72 @@ struct Current {
   uint64_t manifest_number = 0;
   uint64_t manifest_file_id = 0;
   std::string Encode() const;
-  // DataLoss, or Unimplemented for a version that is not known.  In every version the first 12
-  // bytes mean the same and the last 8 are the checksum, so the two can be told apart.
+  // DataLoss, or Unimplemented for an unknown version.  In every version the first 12 bytes have
+  // this meaning and the last 8 are the checksum, so the two can be distinguished.
   static absl::StatusOr<Current> Decode(std::string_view bytes, std::string_view file);
 };
 
-// The file id of log `number`: so a log that was put in its place, another store's or another
-// opening's, is known.
+// The file id of log `number`.  It identifies a log that was put in its place, from another store
+// or another opening.
 uint64_t LogFileId(uint64_t log_seed, uint64_t number);
 
-// The sum of all edits.
+// The result of all edits.
 struct ManifestState {
   std::array<std::map<uint64_t, TableMeta>, kLevels> levels;  // by number
   uint64_t next_file_number = 1;
   uint64_t last_sequence = 0;
   uint64_t oldest_log = 0;
   bloom::DigestSeed digest_seed;
-  std::optional<uint64_t> log_seed;          // nothing: the logs may have any file id
-  std::optional<std::string> log_directory;  // as VersionEdit's
+  std::optional<uint64_t> log_seed;          // nullopt: the logs may have any file id
+  std::optional<std::string> log_directory;  // as in VersionEdit
   std::set<uint64_t> synced_logs;            // none below oldest_log
   std::map<uint64_t, uint64_t> closed_logs;  // number: file bytes; none below oldest_log
 
-  // DataLoss (naming `file` and `offset`) for an edit that does not fit: a table added twice, added
-  // with a number that next_file_number (after this edit) does not cover, or removed without being
-  // there; a number that runs backwards, or is beyond the largest; another seed; a log closed with
-  // two sizes; a snapshot that is not the first edit, or a first edit that is none.  Removed tables
-  // go before added ones come, so one edit can move a table.  After an error the state is worth
-  // nothing.
+  // Applies an edit.  After an error the state is undefined.  DataLoss (with `file` and `offset`)
+  // for an invalid edit:
+  //
+  //   - a table is added twice, or with a number that next_file_number (after this edit) does not
+  //     cover;
+  //   - a table is removed that does not exist;
+  //   - a number decreases, or is too large;
+  //   - the seed changes;
+  //   - a log is closed with two sizes;
+  //   - a snapshot is not the first edit, or the first edit is no snapshot.
+  //
+  // Removals come before additions, so one edit can move a table.
   absl::Status Apply(const VersionEdit& edit, std::string_view file, uint64_t offset);
-  // One edit that makes all of this.
+  // One edit that produces this whole state.
   VersionEdit ToSnapshot() const;
   bool started = false;  // an edit was applied
 
-  // The logs that must be there.
+  // The logs that must exist.
   std::set<uint64_t> NeededLogs() const;
   bool NeedsLog(uint64_t number) const;
-  // Whether log `number` has this id for certain: false too where no seed is known.
+  // Whether log `number` certainly has this id; false if the seed is unknown.
   bool IsLogId(uint64_t number, uint64_t file_id) const;
-  // Whether a file of so many bytes that stands where log `number` should, whatever is in it, holds
-  // no record that anybody was promised: it has no room for one, and nothing says that the log must
-  // be there.  Garbage is what a crash may leave of a log that was being made.
+  // Whether a file of that size, in the place of log `number`, holds no acknowledged record,
+  // whatever its content: it is too small for a record, and nothing requires the log.  A crash may
+  // leave garbage in a log that was being created.
   bool HoldsNoRecord(uint64_t number, uint64_t file_bytes) const;
-  // Of the file that stands where log `number` should, with this id (0: it has no header) and so
-  // many bytes: DataLoss naming it if it is not that log.  One that need not be there, and has no
-  // more than a header, is of an opening that failed, and may be any.
+  // Checks a file in the place of log `number`, with this id (0: no header) and size.  DataLoss,
+  // with its name, if it is not that log.  A log that is not required and has only a header may
+  // have any id, since it is from a failed opening.
   absl::Status CheckLogId(uint64_t number, std::string_view file, uint64_t file_id,
                           uint64_t file_bytes) const;
-  // Of log `number`, that ends as told: DataLoss, naming `file` and where what can be read of it
-  // ends, if it was closed and does not end so any more.
+  // DataLoss, with `file` and the end of its readable part, if log `number` was closed, but no
+  // longer ends as it did.
   absl::Status CheckClosedLog(uint64_t number, std::string_view file, LogEnd end,
                               uint64_t file_bytes, uint64_t torn_bytes) const;
-  // Of log `number`, in which so many records were found: DataLoss naming `file` if it is empty and
-  // the manifest knows that it holds synced writes.
+  // DataLoss, with `file`, if log `number` has no records although the manifest says that it holds
+  // synced writes.
   absl::Status CheckSyncedLog(uint64_t number, std::string_view file, uint64_t records) const;
-  // FailedPrecondition if the logs are in a directory of their own: for a caller that was given
-  // none and must not go on without them.  `directory` is the store's, for the message.
+  // FailedPrecondition if the logs have a directory of their own.  For callers that were given none
+  // and need the logs.  `directory` is the store's, for the message.
   absl::Status CheckLogsAreWithTables(std::string_view directory) const;
 };
 
-// Reads the file `name` of the directory as a CURRENT.  NotFound if it is not there, else as
-// Current::Decode.
+// Reads file `name` of the directory as a CURRENT.  NotFound if it does not exist; other errors as
+// for Current::Decode.
 absl::StatusOr<Current> ReadCurrent(Directory& directory, std::string_view name);
 
 struct ManifestContents {
@@ -117,19 +123,20 @@ struct ManifestContents {
   uint64_t torn_bytes = 0;
 };
 
-// Reads CURRENT and the manifest that it names.  `on_edit` (may be null) sees each edit, after it
-// was applied.  Errors:
+// Reads CURRENT and the manifest that it names.  Calls `on_edit` (may be null) after applying each
+// edit.  Errors:
+//
 //   NotFound       there is no CURRENT, and so no store
-//   DataLoss       CURRENT or the manifest is damaged, or CURRENT names a manifest that is not
-//                  there, is another one, or holds no edit
-//   Unimplemented  a version, or a field of an edit, that is not known
+//   DataLoss       CURRENT or the manifest is damaged; or the manifest does not exist, has another
+//                  id, or has no edit
+//   Unimplemented  unknown version or field of an edit
 //   the file system's own
 absl::StatusOr<ManifestContents> ReadManifest(
     Directory& directory,
     const std::function<void(uint64_t offset, const VersionEdit&)>& on_edit = nullptr);
 
-// The same for the manifest that `current` names, whatever stands in CURRENT; `current_bytes` is
-// left empty.
+// As above for the manifest that `current` names, whatever CURRENT contains; `current_bytes` stays
+// empty.
 absl::StatusOr<ManifestContents> ReadManifestOf(
     Directory& directory, const Current& current,
     const std::function<void(uint64_t offset, const VersionEdit&)>& on_edit = nullptr);
@@ -138,19 +145,19 @@ absl::StatusOr<ManifestContents> ReadManifestOf(
 class ManifestWriter {
  public:
   // Writes a manifest whose first edit is `snapshot`, syncs it and its name, and makes CURRENT name
-  // it.  `expected_current` is what CURRENT holds now, nullopt if it does not exist.  Calls
-  // `before_current` (may be null; throws nothing) right before CURRENT is touched: after a failure
-  // before that, nothing leads to the manifest and to what it names.
+  // it.  `expected_current` is the present content of CURRENT, nullopt if it does not exist.  Calls
+  // `before_current` (may be null; must not throw) just before it changes CURRENT.  After a failure
+  // before that, nothing refers to the manifest or to the files that it names.
   static absl::StatusOr<std::unique_ptr<ManifestWriter>> Create(
       Directory& directory, uint64_t number, uint64_t file_id, const VersionEdit& snapshot,
       std::optional<std::string_view> expected_current,
       const std::function<void()>& before_current = nullptr);
 
-  // Durable when it returns OK.  After an error it is unknown whether the edit counts; every later
-  // call fails too.
+  // The edit is durable after OK.  After an error it is unknown whether the edit is valid, and
+  // every later call fails too.
   absl::Status Append(const VersionEdit& edit);
 
-  // Throws nothing.
+  // Does not throw.
   absl::Status Close();
 
   uint64_t number() const { return number_; }

@@ -24,7 +24,7 @@ bool RunsReader::IsAfter(size_t a, size_t b) const {
 }
 
 bool RunsReader::NextHasSameKey() const {
-  // The next one is at the top of one of the two halves.
+  // The next entry is at the top of one of the two subtrees.
   for (size_t i = 1; i <= 2 && i < heap_.size(); ++i) {
     if (runs_[heap_[i]].iterator->key() == key()) return true;
   }
@@ -32,7 +32,7 @@ bool RunsReader::NextHasSameKey() const {
 }
 
 absl::Status RunsReader::Enter(size_t number, std::string_view from) {
-  // Of many runs less at once, so that memory is bounded.
+  // With many runs each read is smaller, so that memory is bounded.
   constexpr size_t kBytes = size_t{256} << 20, kBytesMin = size_t{16} << 10,
                    kBytesMax = size_t{1} << 20;
   Run& run = runs_[number];

@@ -1,5 +1,5 @@
-// The entries of several sorted runs in the order of internal keys, once, front to back.  One table
-// of each run is open at a time.
+// Reads the entries of several sorted runs in the order of internal keys, once, from front to back.
+// One table of each run is open at a time.
 #ifndef TRELLIS_LSM_VERSION_RUNS_READER_H_
 #define TRELLIS_LSM_VERSION_RUNS_READER_H_
 
@@ -18,26 +18,26 @@
 
 namespace lsm::inline TRELLIS_ABI {
 
-// Grammar: AddRun* Start (Valid (key | value | run | table)* Next)*.  An error ends it.
+// Usage: AddRun* Start (Valid (key | value | run | table)* Next)*. An error ends it.
 class RunsReader {
  public:
-  // Both outlive it.
+  // `directory` and `context` must outlive it.
   RunsReader(Directory* directory, const TableContext& context)
       : directory_(*directory), context_(context) {}
 
-  // Disjoint tables in the order of their keys.
+  // `tables` are disjoint and in the order of their keys.
   void AddRun(std::vector<TableMeta> tables);
-  // From a user key on; the tables of a run may begin before it, and end after it.
+  // Starts at a user key.  The tables of a run may begin before it and end after it.
   absl::Status Start(std::string_view from = {});
 
   bool Valid() const { return !heap_.empty(); }
   absl::Status Next();
   std::string_view key() const { return top().iterator->key(); }
   std::string_view value() const { return top().iterator->value(); }
-  // In which run the entry is, as they were added, and in which table.
+  // The run of the current entry (index in the order of AddRun), and its table.
   size_t run() const { return heap_.front(); }
   uint64_t table() const { return top().tables[top().at].number; }
-  // Whether the entry that comes next, which is in another run, has the same internal key.
+  // Whether the next entry, in another run, has the same internal key.
   bool NextHasSameKey() const;
 
  private:
@@ -56,7 +56,7 @@ class RunsReader {
   Directory& directory_;
   const TableContext context_;
   std::vector<Run> runs_;
-  std::vector<size_t> heap_;  // of those that have entries left
+  std::vector<size_t> heap_;  // runs that have entries left
 };
 
 }  // namespace lsm

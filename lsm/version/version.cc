@@ -20,8 +20,8 @@ bool OverlapsUserRange(const TableMeta& meta, std::string_view smallest, std::st
   return UserKeyOf(meta.largest) >= smallest && UserKeyOf(meta.smallest) <= largest;
 }
 
-// The iterator over one sorted run: a position in the list of tables, and an iterator in the one
-// it stands in.
+// Iterates over one sorted run: has a position in the list of tables, and an iterator in that
+// table.
 class RunIterator final : public Iterator {
  public:
   RunIterator(TableSpan tables, const Table::ScanOptions& options)
@@ -90,7 +90,7 @@ class RunIterator final : public Iterator {
     if (at < tables_.size()) inner_.emplace(*tables_[at]->table, options_);
   }
 
-  // An error stays where it is: what lies behind it must not be taken for what comes next.
+  // After an error it stays: entries after it must not look like the next ones.
   bool AtEndOfTable() const {
     return inner_.has_value() && !inner_->Valid() && inner_->status().ok();
   }
@@ -114,10 +114,10 @@ class RunIterator final : public Iterator {
   const Table::ScanOptions options_;
   size_t at_ = 0;
   std::optional<TableIterator> inner_;
-  bool is_approaching_ = false;  // in the steps of PrefetchSeek: there is a table to be sought in
+  bool is_approaching_ = false;  // in the steps of PrefetchSeek, with a table to seek in
 };
 
-// The status with which a run cannot be.
+// The error for tables of a run that overlap.
 absl::Status OverlapError(int level, const OpenTable& a, const OpenTable& b) {
   const uint32_t run = b.meta.run;
   return absl::DataLossError(Concat("level ", level, run == 0 ? "" : Concat(", run ", run),
@@ -125,7 +125,7 @@ absl::Status OverlapError(int level, const OpenTable& a, const OpenTable& b) {
                                     " overlap at key ", QuotedKey(UserKeyOf(b.meta.smallest))));
 }
 
-// Whether a table of level 0 is older than those with higher numbers.
+// DataLoss unless each table of level 0 is older than those with higher numbers.
 absl::Status CheckAges(const OpenTables& newest_first) {
   AgeOrder order;
   for (auto table = newest_first.rbegin(); table != newest_first.rend(); ++table) {
@@ -146,13 +146,12 @@ bool HasReason(const TableProperties& properties, FilterReason reason) {
   return text.substr(0, text.find(':')) == NameOf(reason);
 }
 
-// Partitions are not read to be asked.
+// Does not read partitions for this.
 std::string FilterKindOf(const Table& table) {
   return table.is_partitioned() ? table.properties().filter_kind : table.filter().kind_name();
 }
 
-// Reads to expect of a run for such a key: one of its tables is asked, which one is weighed by
-// keys.
+// Expected wasted reads of a run for an absent key: mean FPP of its tables, weighted by keys.
 double WastedReadsOf(TableSpan run) {
   double reads = 0, keys = 0;
   for (const auto& table : run) {
@@ -174,7 +173,7 @@ absl::StatusOr<std::unique_ptr<ReadFile>> OpenFileOfTable(Directory& directory,
   absl::StatusOr<std::unique_ptr<ReadFile>> opened =
       directory.OpenRead(TableFileName(meta.number), mode);
   if (absl::IsNotFound(opened.status())) {
-    // Not NotFound, which says that there is no store.
+    // Not NotFound, which means that there is no store.
     return absl::DataLossError(Concat(directory.path(), "/", TableFileName(meta.number),
                                       ": the manifest names this table, but there is no such "
                                       "file"));
@@ -223,7 +222,7 @@ uint64_t KeysOf(const OpenTable& table) {
 double FppOf(const OpenTable& table) {
   if (table.table->filter_presence() != FilterPresence::kUsable) return 1;
   const double fpp = table.table->properties().expected_fpp;
-  return fpp >= 0 && fpp <= 1 ? fpp : 1;  // a file may say anything
+  return fpp >= 0 && fpp <= 1 ? fpp : 1;  // a file may contain any value
 }
 
 std::vector<TableSpan> RunsAmong(TableSpan tables) {
@@ -244,7 +243,7 @@ absl::StatusOr<std::shared_ptr<const Version>> Version::Create(
     OpenTables& tables = level.tables;
     for (const auto& table : tables) level.bytes += table->meta.file_bytes;
     if (i == 0) {
-      // Tables are numbered in the order in which their memtables were sealed.
+      // Table numbers follow the order in which their memtables were sealed.
       std::sort(tables.begin(), tables.end(),
                 [](const auto& a, const auto& b) { return a->meta.number > b->meta.number; });
       for (const auto& table : tables) level.runs.push_back(TableSpan(&table, 1));

@@ -1,16 +1,16 @@
-// The tables of a store at one moment: immutable levels of open tables, and how a key is found in
-// them.
+// The tables of a store at one moment: immutable levels of open tables, and lookups in them.
 //
-// Level 0 holds tables as they were flushed, newest first, whose key ranges may overlap.  Each
-// deeper level holds sorted runs, newest first: the ranges of a run's tables are disjoint, also in
-// user keys, and those of two runs may overlap.  Of one key, what is in a higher level is newer
-// than what is below, and what is in a newer run is newer than what is in an older one of the same
-// level; except for copies of entries above, which a compaction in steps leaves below
-// (lsm/compaction/steps.h).  Within a level runs are told apart by numbers, of which the highest is
-// the newest run's; in another level the same number means nothing.
+//   level 0         tables as flushed, newest first; their key ranges may overlap
+//   deeper levels   sorted runs, newest first.  The tables of a run are disjoint, also in user
+//                   keys; runs may overlap each other
 //
-// Threads: immutable; any number of readers.  A version keeps its tables open; a table that no
-// version holds any longer is closed.
+// For one key, a higher level has newer entries than a lower one, and a newer run newer ones than
+// an older run of the same level.  Exception: a compaction in steps leaves copies of higher entries
+// below (lsm/compaction/steps.h).  Within a level, runs are identified by numbers, of which the
+// highest is the newest run.  The same number in another level means nothing.
+//
+// Threads: immutable; any number of readers.  A version keeps its tables open.  A table is closed
+// when no version has it any more.
 #ifndef TRELLIS_LSM_VERSION_VERSION_H_
 #define TRELLIS_LSM_VERSION_VERSION_H_
 
@@ -39,76 +39,77 @@
 
 namespace lsm::inline TRELLIS_ABI {
 
-// A table of the store: what the manifest says of it, and the open file.
+// A table of the store: its record in the manifest, and the open file.
 struct OpenTable {
   TableMeta meta;
   std::unique_ptr<Table> table;
-  // Of lookups that a filter could have spared, or a better one.
+  // Wasted reads, which a filter or a better filter could have avoided.
   std::unique_ptr<WastedReadCounter> wasted_reads =
       std::make_unique<WastedReadCounter>(WastedReads(), 0);
 };
 using OpenTables = std::vector<std::shared_ptr<const OpenTable>>;
-// Some of such, which stay where they are.
+// A view of consecutive tables.
 using TableSpan = std::span<const std::shared_ptr<const OpenTable>>;
 
-// User keys of a table, as far as its file tells.
+// Number of user keys of a table, as far as its file tells.
 uint64_t KeysOf(const OpenTable& table);
-// With which probability it is read for a key that it does not hold.
+// Probability that a lookup of an absent key reads the table.
 double FppOf(const OpenTable& table);
 
-// Those of the same run that follow one another, as Version::level and Overlapping order them.
+// Divides tables into those of the same run.  `tables` must be in the order of Version::level and
+// Overlapping.
 std::vector<TableSpan> RunsAmong(TableSpan tables);
 
 ReadMode TableReadMode(const Options& options);
 
-// Opens the file of a table of a manifest; DataLoss if it is not there, or has another size.
+// Opens the file of a table in a manifest.  DataLoss if it does not exist or has another size.
 absl::StatusOr<std::unique_ptr<ReadFile>> OpenFileOfTable(Directory& directory,
                                                           const TableMeta& meta, ReadMode mode);
 
-// Opens the table; DataLoss or Unimplemented names the file.  Checks id and number of entries too.
-// `inherited`: counted of the tables that it was made of, with its range of keys.
+// Opens the table, and checks id and number of entries.  Errors DataLoss or Unimplemented name the
+// file.  `inherited`: counts of the tables that it was made from, for its range of keys.
 absl::StatusOr<std::shared_ptr<const OpenTable>> OpenTableFile(Directory& directory,
                                                                const TableMeta& meta, ReadMode mode,
                                                                const TableContext& context,
                                                                const WastedReads& inherited = {});
 
-// The second half of it, of the file that OpenFileOfTable opened; `end` as for Table::Open.
+// The second step, for a file that OpenFileOfTable opened.  `end` as for Table::Open.
 absl::StatusOr<std::shared_ptr<const OpenTable>> OpenTableIn(std::unique_ptr<ReadFile> file,
                                                              const TableMeta& meta,
                                                              const TableContext& context,
                                                              std::string_view end = {},
                                                              const WastedReads& inherited = {});
 
-// The answer of a point lookup, from a memtable or a table; a memtable's has no pin.
+// The answer of a point lookup in a memtable or a table.  A memtable's has no pin.
 struct LookupResult : TableHit {
   TableAnswer answer = TableAnswer::kAbsent;
 };
 
-// One key that is looked up, alone or with others.
+// A key that is looked up, alone or with others.
 struct KeyLookup {
   KeyLookup(std::string_view user_key, Sequence sequence, const bloom::DigestSeed& seed)
       : key(user_key, sequence, seed) {}
 
   LookupKey key;
-  // Looks into tables even if their filters say no.  One that has the key nevertheless answers, and
-  // is counted.
+  // Searches tables even if their filters say "no".  If such a table has the key, it answers, and
+  // the false negative is counted.
   bool doubt_filters = false;
-  Explanation* explanation = nullptr;  // lists each step; null: not wanted
+  Explanation* explanation = nullptr;  // receives each step; null: not wanted
 
-  // The outcome.
+  // The result.
   absl::Status status;
   LookupResult result;
 };
 
 class Version {
  public:
-  // The levels in any order; DataLoss if tables of a run overlap.
+  // `tables` may be in any order.  DataLoss if tables of a run overlap.
   static absl::StatusOr<std::shared_ptr<const Version>> Create(
       std::array<OpenTables, kLevels> levels);
 
-  // Newest run first; below level 0 in the order of keys within a run.
+  // Newest run first; below level 0, the tables of a run are in the order of their keys.
   const OpenTables& level(int level) const { return levels_[static_cast<size_t>(level)].tables; }
-  // Its sorted runs in the order in which a lookup may have to ask them: in level 0 the tables.
+  // The sorted runs in the order of lookups; in level 0, each table is one.
   const std::vector<TableSpan>& runs(int level) const {
     return levels_[static_cast<size_t>(level)].runs;
   }
@@ -119,42 +120,42 @@ class Version {
     for (int level = 0; level < kLevels; ++level) sum += level_bytes(level);
     return sum;
   }
-  int deepest_level() const { return deepest_level_; }  // that holds a table; 0 if none does
+  int deepest_level() const { return deepest_level_; }  // with a table; 0 if there is none
 
   struct GetOptions {
     bool fill_cache = true;
     bool pin_always = false;  // as in TableLookup
   };
-  // Finds the newest version of the key that the lookup may see.  Asks the filters of all tables
-  // that may hold it at once: prefetches every one, then probes newest first.  REQUIRES: an
-  // EpochGuard stands, and `lookup` has no outcome yet.
+  // Finds the newest version of the key that the lookup may see.  Prefetches the filters of all
+  // tables that may have it, then queries them, newest first.  REQUIRES: inside an EpochGuard;
+  // `lookup` has no result yet.
   void Get(KeyLookup* lookup, const GetOptions& options, const Counters::Here& counters) const;
 
-  // The same of many keys side by side; each gets an outcome of its own.  What is not cached is
-  // read from `files`, where the tables lie, with one ReadMany a round, a table each in a round.
-  // Throws std::bad_alloc, before anything is counted, if there is no memory for it.
+  // Looks up many keys together; each gets its own result.  Reads uncached blocks from `files`, the
+  // file system of the tables, in rounds of one table per key and one ReadMany.  Throws
+  // std::bad_alloc without memory, before anything is counted.
   void MultiGet(std::span<KeyLookup> lookups, const GetOptions& options, FileSystem* files,
                 const Counters::Here& counters) const;
 
-  // One iterator for each table of level 0 and one for each run below.  The version must outlive
-  // them.
+  // Adds one iterator for each table of level 0, and one for each run below.  The version must
+  // outlive them.
   void AddIterators(const Table::ScanOptions& options,
                     std::vector<std::unique_ptr<Iterator>>* iterators) const;
-  size_t iterator_count() const;  // as many as it adds
+  size_t iterator_count() const;  // number that AddIterators adds
 
-  // Tables of the level whose user keys meet [smallest, largest].
+  // The tables of the level that overlap [smallest, largest] in user keys.
   OpenTables Overlapping(int level, std::string_view smallest_user_key,
                          std::string_view largest_user_key) const;
 
-  // False only if nothing that is older than the level's run of this number, or than what such a
-  // run would hold, may hold the user key: no table below the level, and none of its runs with
-  // lower numbers.
+  // False only if no entry of the user key can be older than this run of the level: no table below
+  // the level, and no run of the level with a lower number, may hold the key.  The run need not
+  // exist.
   bool MayExistBelow(int level, uint32_t run, std::string_view user_key) const;
 
-  // Bytes of tables, about, that keys in [from, to) take; nullopt: to the end.
+  // Approximate bytes of tables for keys in [from, to); nullopt: unbounded.
   uint64_t ApproximateBytes(std::string_view from, std::optional<std::string_view> to) const;
 
-  // Fills what a level is (not what was counted).
+  // Sets the state of each level (not the counters).
   void Describe(Statistics* statistics) const;
 
  private:
@@ -170,20 +171,20 @@ class Version {
   class Search;
   class Batch;
 
-  // Of one level below 0, whose tables it sorts.
+  // Sorts the tables of a level below 0 into runs.
   absl::Status FindRuns(int level);
   void ListCandidates();
-  // What Describe says of a level's runs.
+  // The part of Describe for the runs of a level.
   void DescribeRuns(int level, LevelStatistics* statistics) const;
 
   std::array<Level, kLevels> levels_;
-  // Every table, in the order in which a lookup asks them: newest first.
+  // All tables in the order of lookups: newest first.
   std::vector<Candidate> candidates_;
-  KeyRanges ranges_;  // theirs
+  KeyRanges ranges_;  // key ranges of candidates_
   int deepest_level_ = 0;
 };
 
-// Over the sorted, disjoint tables of one run, which must outlive it.
+// Iterates over the sorted, disjoint tables of one run, which must outlive it.
 std::unique_ptr<Iterator> NewRunIterator(TableSpan tables, const Table::ScanOptions& options);
 
 }  // namespace lsm

@@ -54,7 +54,7 @@ void AppendVarintField(std::string* out, Tag tag, uint64_t value) {
   AppendField(out, tag, bytes);
 }
 
-// What is wrong with the bytes; empty if nothing is.
+// Describes what is wrong with the bytes; empty if nothing is.
 using Problem = std::string;
 
 Problem TakeLevel(std::string_view* input, int* level) {
@@ -95,7 +95,7 @@ Problem TakeAdded(std::string_view input, VersionEdit::Added* added) {
   return "";
 }
 
-// Run 0 has one form, which older releases read.
+// Run 0 is encoded in one way only, which older releases can read.
 Problem TakeTableOfRun(std::string_view input, VersionEdit::Added* added) {
   uint32_t run = 0;
   if (!TakeVarint32(&input, &run)) return "a run is cut off";
@@ -195,7 +195,7 @@ Problem TakeField(uint32_t tag, std::string_view field, VersionEdit* edit) {
       edit->log_directory = std::string(field);
       return "";
     default:
-      return "";  // Decode refuses it before
+      return "";  // unreachable: Decode rejects it before
   }
 }
 

@@ -43,8 +43,8 @@
 
 namespace lsm::inline TRELLIS_ABI {
 
-// What the manifest knows of a table.  Of runs lsm/version/version.h tells: a table is made for
-// one, whose number it keeps wherever it is moved.
+// The manifest's record of a table.  A table is made for a run, and keeps the run's number when it
+// moves (lsm/version/version.h).
 struct TableMeta {
   uint64_t number = 0;
   uint64_t file_id = 0;
@@ -74,7 +74,7 @@ struct VersionEdit {
   std::optional<uint64_t> oldest_log;
   std::optional<bloom::DigestSeed> digest_seed;
   std::optional<uint64_t> log_seed;
-  std::optional<std::string> log_directory;  // of its own; nothing: the logs are with the tables
+  std::optional<std::string> log_directory;  // nullopt: the logs are with the tables
   std::vector<uint64_t> synced_logs;
   std::map<uint64_t, uint64_t> closed_logs;  // number: file bytes
   std::vector<Added> added;
@@ -83,8 +83,8 @@ struct VersionEdit {
   bool operator==(const VersionEdit&) const = default;
 
   std::string Encode() const;
-  // DataLoss naming `file` and `offset` (of the record), or Unimplemented.  Checks what can be
-  // checked alone: levels, key forms, smallest <= largest.
+  // DataLoss with `file` and `offset` (of the record), or Unimplemented.  Checks everything that
+  // does not depend on other edits: levels, form of keys, smallest <= largest.
   static absl::StatusOr<VersionEdit> Decode(std::string_view bytes, std::string_view file,
                                             uint64_t offset);
 };
