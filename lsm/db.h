@@ -15,7 +15,7 @@
 // Damage.  After damage to any file a read returns the right answer, or an error that names the
 // file and the offset.  It never returns a wrong answer, and never loses a key silently.  One
 // exception: at the end of a log of a store that was not closed, damage that looks like a write
-// torn by a crash is dropped without an error (lsm/README.md, "Durability contract").
+// torn by a crash is dropped without an error (lsm/design/log_tail.md).
 //
 // Errors are absl::Status values.  A missing key is not an error.
 //

@@ -146,7 +146,7 @@ struct Options {
   // runs is merged into the next when it has as many runs as the first number (at least 2).
   //
   // Level 0 is compacted with fewer tables when its reads have wasted as much time as the
-  // compaction takes (read-triggered compaction, lsm/README.md).  Not in a store that is open for
+  // compaction takes (lsm/design/read_triggered_compaction.md).  Not in a store that is open for
   // reading only.
   //
   // Halfway between the two numbers (12), writes begin to slow down, so that level 0 does not fill

@@ -15,7 +15,7 @@ namespace lsm::inline TRELLIS_ABI {
 // --- opening: writes replayed from the write-ahead logs, and writes dropped ---
 
 // The end of a log that was not replayed.  After a crash this is normal where writes were not
-// synced.  Some damage looks the same (lsm/README.md, "Durability contract").
+// synced.  Some damage looks the same (lsm/design/log_tail.md).
 struct DroppedLogEnd {
   std::string path;      // of the log
   uint64_t offset = 0;   // end of the replayed part

@@ -36,7 +36,7 @@ std::string NameIn(const std::string& path) { return path.substr(path.rfind('/')
 
 FileKind KindOf(const std::string& path) { return lsm::ParseFileName(NameIn(path))->kind; }
 
-// What an opening may drop without an error: see lsm/README.md, "Durability contract".
+// What an opening may drop without an error: see lsm/design/log_tail.md.
 enum class Tail : uint8_t {
   kShown,  // nothing, and it must show, even where no answer depends on it
   kNone,   // nothing
