@@ -315,23 +315,9 @@ class Episode {
 
   void CheckStatistics() {
     const lsm::Statistics statistics = db_->GetStatistics();
-    CheckReads("all", statistics.total);
-    for (size_t level = 0; level < lsm::kLevels; ++level)
-      CheckReads(level, statistics.levels[level]);
-    if (statistics.filter_false_negatives > 0)
-      Fail(statistics.filter_false_negatives, " keys denied by the filters of their tables");
+    Fail(ProblemOfReads(statistics));
     Fail(ProblemOfSince(statistics));
     if (!has_threads_) Fail(watch_->ProblemOfStalls(statistics, jobs_overlap_));
-  }
-
-  template <typename Place>
-  void CheckReads(const Place& place, const lsm::LevelStatistics& reads) {
-    if (reads.tables_considered == reads.reads_avoided + reads.useful_reads + reads.wasted_reads &&
-        reads.false_positives <= reads.wasted_reads)
-      return;
-    Fail("level ", place, ": ", reads.tables_considered, " tables considered, ",
-         reads.reads_avoided, " not read, ", reads.useful_reads, " and ", reads.wasted_reads,
-         " read, ", reads.false_positives, " of them wasted after a filter");
   }
 
   // Threads tell of events while files come and go.
@@ -478,16 +464,7 @@ class Episode {
     snapshots_.clear();
     if (db_ == nullptr) return;
     CheckStatistics();
-    const lsm::Statistics statistics = db_->GetStatistics();
-    report_.denials_checked += statistics.filter_denials_checked;
-    report_.flushes += statistics.flushes;
-    report_.compactions += statistics.compactions;
-    report_.compactions_at_once =
-        std::max(report_.compactions_at_once, statistics.compactions_at_once);
-    for (uint64_t level = 0; level < lsm::kLevels; ++level) {
-      if (statistics.levels[level].tables > 0)
-        report_.deepest_level = std::max(report_.deepest_level, level);
-    }
+    report_.Count(db_->GetStatistics());
     if (in_order) CheckOk(db_->Close());
     db_ = nullptr;
   }

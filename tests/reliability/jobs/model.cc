@@ -1,5 +1,6 @@
 #include "tests/reliability/jobs/model.h"
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
@@ -67,6 +68,16 @@ std::string TextOf(const EpisodeSettings& settings) {
 }
 
 }  // namespace
+
+void ModelReport::Count(const lsm::Statistics& statistics) {
+  denials_checked += statistics.filter_denials_checked;
+  flushes += statistics.flushes;
+  compactions += statistics.compactions;
+  compactions_at_once = std::max(compactions_at_once, statistics.compactions_at_once);
+  for (uint64_t level = 0; level < lsm::kLevels; ++level) {
+    if (statistics.levels[level].tables > 0) deepest_level = std::max(deepest_level, level);
+  }
+}
 
 ModelReport CheckAgainstMap(uint64_t seed, uint64_t operations) {
   ModelReport report;

@@ -7,9 +7,14 @@
 #include <cstdint>
 #include <string>
 
+#include "lsm/statistics.h"
+
 namespace reliability {
 
 struct ModelReport {
+  // Adds what a store did that is about to be closed.
+  void Count(const lsm::Statistics& statistics);
+
   uint64_t operations = 0;
   uint64_t episodes = 0;        // into which they are cut, each on a store of its own
   uint64_t configurations = 0;  // with which these stores were opened, mostly different ones

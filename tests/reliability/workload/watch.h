@@ -102,6 +102,23 @@ inline std::string ProblemOfSince(const lsm::Statistics& statistics) {
   return "";
 }
 
+// Returns an error's text; empty if in each level every table that was considered was read or not,
+// and no filter denied a key of its table.
+inline std::string ProblemOfReads(const lsm::Statistics& statistics) {
+  std::vector<lsm::LevelStatistics> levels = {statistics.total};
+  levels.insert(levels.end(), std::begin(statistics.levels), std::end(statistics.levels));
+  for (const lsm::LevelStatistics& level : levels) {
+    if (level.tables_considered != level.reads_avoided + level.useful_reads + level.wasted_reads ||
+        level.false_positives > level.wasted_reads)
+      return lsm::Concat(level.tables_considered, " tables considered, ", level.reads_avoided,
+                         " not read, ", level.useful_reads, " and ", level.wasted_reads, " read, ",
+                         level.false_positives, " of them wasted after a filter");
+  }
+  if (statistics.filter_false_negatives == 0) return "";
+  return lsm::Concat(statistics.filter_false_negatives,
+                     " keys denied by the filters of their tables");
+}
+
 }  // namespace reliability
 
 #endif  // TRELLIS_TESTS_RELIABILITY_WORKLOAD_WATCH_H_
