@@ -197,7 +197,7 @@ class DB {
       std::span<const std::string_view> keys, const ReadOptions& options = {});
 
   // Walks user keys, as of now or of the options' snapshot.  Never null; an error is in its
-  // status(). For all keys with a prefix:
+  // status().  For all keys with a prefix:
   //
   //   auto iterator =
   //       db.NewIterator({.lower_bound = prefix, .upper_bound = lsm::PrefixEnd(prefix)});

@@ -126,7 +126,7 @@ struct CompactionEnd : Event {
 enum class StallCause : uint8_t {
   kMemtable,  // both memtables are full: a flush must end
   kLevel0,    // level 0 has Options::level0_stop_tables tables: a compaction must end
-  kLog,       // the next log is not made yet; or the writer makes it itself
+  kLog,       // the next log is not ready; or the writer creates it itself
   kReserve,   // the reserve for a full disk is too small for the put: it grows, or a flush must end
 };
 const char* NameOf(StallCause cause);

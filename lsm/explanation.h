@@ -17,7 +17,7 @@ const char* NameOf(FilterVerdict verdict);
 
 // A data block that the lookup searched.
 struct BlockStep {
-  uint64_t ordinal = 0;  // which data block of its table, from 0
+  uint64_t ordinal = 0;  // number of the data block in its table, from 0
   uint64_t offset = 0;
   uint64_t stored_bytes = 0;  // in the file, without the trailer
   bool from_cache = false;
@@ -26,13 +26,13 @@ struct BlockStep {
 // A partition of a filter or an index that the lookup searched.
 struct PartitionStep {
   bool is_filter = false;  // false: of the index
-  uint64_t ordinal = 0;    // which partition of its table, from 0
+  uint64_t ordinal = 0;    // number of the partition in its table, from 0
   uint64_t offset = 0;
   uint64_t stored_bytes = 0;  // in the file, without the trailer
   bool from_cache = false;
 };
 
-// One table whose key range holds the key.
+// A table whose key range contains the key.
 struct TableStep {
   int level = 0;
   uint64_t table_number = 0;

@@ -71,7 +71,7 @@ struct ReadRequest {
   uint64_t offset = 0;
   std::span<char> buffer;
   absl::Status status;    // out
-  size_t bytes_read = 0;  // out: short only where the file ends
+  size_t bytes_read = 0;  // out: short only at the end of the file
 };
 
 // Executes the request by the ReadAt of its file.

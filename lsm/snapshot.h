@@ -23,8 +23,10 @@ class Snapshot {
   // Number of the last write that it can see.
   uint64_t sequence() const { return sequence_; }
 
-  // --- for the store itself --- `owner` is the store's engine.  `release` keeps it alive, so that
-  // no other engine gets its address.
+  // --- for the store itself ---
+
+  // `owner` is the store's engine.  `release` keeps it alive, so that no other engine gets its
+  // address.
   Snapshot(const void* owner, uint64_t sequence, std::function<void(uint64_t)> release)
       : owner_(owner), sequence_(sequence), release_(std::move(release)) {}
   const void* owner() const { return owner_; }

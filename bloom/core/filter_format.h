@@ -15,15 +15,15 @@
 //   kind      tag of the kind (bloom/catalog.h, bloom/family.h); 0 is none
 //   vers      version of the kind's payload
 //   prob      probes, 1 to 32; 0 for the empty filter
-//   line      log2 of the bytes of a line, 0 where the kind has no lines
-//   hash      how digests are made: 1 = XXH3-64 of the key, then Remix with `seed`
-//   seed      the salt of that Remix
-//   key count keys that were added
+//   line      log2 of the bytes of a line; 0 if the kind has no lines
+//   hash      hash of the digests: 1 = XXH3-64 of the key, then Remix with `seed`
+//   seed      salt of that Remix
+//   key count number of added keys
 //   size      in the unit of the kind: bits, lines, slots, cells
-//   detail    what else the kind's geometry needs; 0 for most
+//   detail    further geometry of the kind; 0 for most kinds
 //   checksum  XXH3-64, seed 0, of bytes [0, 56) followed by the payload
 //
-// The payload starts at byte 64 so that it is aligned to cache lines where the whole filter is.
+// The payload starts at byte 64, so it is aligned to cache lines if the whole filter is.
 #ifndef TRELLIS_BLOOM_CORE_FILTER_FORMAT_H_
 #define TRELLIS_BLOOM_CORE_FILTER_FORMAT_H_
 

@@ -69,9 +69,9 @@ class LineFill {
  private:
   uint32_t probes_;
   double one_step_;  // probability that a key leaves a given bit unset
-  double two_step_;  // ... two given bits
+  double two_step_;  // two given bits
   double one_zero_;  // probability that a given bit is still zero
-  double two_zero_;  // ... two given bits
+  double two_zero_;  // two given bits
 };
 
 // As LineFill, for keys that set one of 32 bits in each of eight words.
@@ -220,7 +220,7 @@ double BlockedFpp(uint64_t lines, uint32_t probes, uint64_t key_count) {
   const double n = static_cast<double>(key_count);
   if (lines == 1) return LineFill(probes, n).Fpp();
   const double p = 1 / static_cast<double>(lines);
-  if (n * p * probes > 64 * kLine) return 1;  // every line is full, whatever its load
+  if (n * p * probes > 64 * kLine) return 1;  // every line is full, for any load
   return MeanOverBinomial(key_count, p, [probes](double keys) { return LineFill(probes, keys); });
 }
 

@@ -79,7 +79,9 @@ class BlockMemory {
   // Memory that a piece of that size takes, from any source.
   static size_t TakenBytes(size_t size_bytes);
 
-  // --- figures --- Bytes of pages in runs.
+  // --- figures ---
+
+  // Bytes of pages in runs.
   size_t run_bytes() const;
   // Bytes of huge pages that were used and not returned.
   size_t resident_bytes() const;

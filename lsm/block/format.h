@@ -1,5 +1,5 @@
-// What an SSTable is made of.  lsm/FORMAT.md draws the whole; this is version 1, and 2, in which
-// filter and index are cut into partitions (partitions.h).
+// The parts of an SSTable.  lsm/FORMAT.md draws them all.  Version 1, and version 2, in which
+// filter and index are partitioned (partitions.h).
 //
 //   file  = header data_block+ [filter_block] index_block properties_block footer            (1)
 //   file  = header data_block+ filter_partition* index_partition+ top_level_block
@@ -14,9 +14,8 @@
 //    16  8  checksum of bytes 0-15, at offset 0
 //
 //   footer (112 bytes, the last of the file)
-//     0 16  filter block: fixed64 offset, fixed64 stored bytes (both 0: there is none);
-//           in version 2 all filter partitions, from the first one's offset to where the last one's
-//           trailer begins
+//     0 16  filter block: fixed64 offset, fixed64 stored bytes (both 0: none); in version 2 all
+//           filter partitions, from the first one's offset to the start of the last one's trailer
 //    16 16  index block; in version 2 the top-level block
 //    32 16  properties block
 //    48  8  file id
@@ -29,8 +28,8 @@
 //    96  8  checksum of bytes 0-95, at the footer's offset
 //   104  8  magic "TRLSTBL\n"
 //
-// A data block is LZ4 (varint32 size when expanded, then the LZ4 block) or not compressed; filter,
-// index and properties never are.  A filter block begins wherever it begins; it is loaded to
+// A data block is LZ4 (varint32 expanded size, then the LZ4 block) or uncompressed.  Filter, index
+// and properties are never compressed.  A filter block may begin at any offset; it is loaded to
 // 64-byte aligned memory.
 #ifndef TRELLIS_LSM_BLOCK_FORMAT_H_
 #define TRELLIS_LSM_BLOCK_FORMAT_H_
@@ -61,8 +60,7 @@ inline constexpr uint64_t kBlockBytesMax = uint64_t{128} << 20;
 // table long before (TableBuilder::is_full).  In the properties, the two keys are the largest
 // parts.
 inline constexpr uint64_t kFilterBytesMax = uint64_t{1} << 30;
-inline constexpr uint64_t kIndexBytesMax = uint64_t{256}
-                                           << 20;  // stored, and with keys written out
+inline constexpr uint64_t kIndexBytesMax = uint64_t{256} << 20;  // stored, and with keys in full
 inline constexpr uint64_t kPropertiesBytesMax = uint64_t{1} << 20;
 // Index entries between restart points.  It bounds the memory of the index with keys written in
 // full.

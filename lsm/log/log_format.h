@@ -38,25 +38,25 @@
 //     | header chunk         |tag chunk             |tag chunk header chunk 0|
 //     '--- record 0, 1.2 KB -----------------------------' '--- record 1 ----'
 //
-// A crash may tear what was not synced: any of its sectors may be missing, zero, garbage or as they
-// were.  Such a torn tail is dropped.  Damage to synced bytes must not be taken for one, because
-// dropping it would lose acknowledged writes.  The reader calls it damage if
+// After a crash, any sector that was not synced may be missing, zero, garbage, or unchanged.  The
+// reader drops such a torn tail.  It must not take damage to synced bytes for a torn tail, because
+// dropping them would lose acknowledged writes.  It reports damage if
 //
 //   * a later record states a durable offset after it (the mark lets the reader find headers after
 //     the damage; checksums are bound to file and offset, so no stale or copied header passes);
 //   * a sector from there on has the tag of another one: it was swapped or misdirected.  The tag is
 //     in front, where the end of the file cannot cut it off;
-//   * bytes of its sector were written, and others are wrong.  Disks write sectors whole.  So a
-//     sector whose tag, or an earlier header or chunk, is right was written, except that a write
-//     may stop at any byte and leave zeros from there on.  Every header and chunk ends with a seal,
-//     which is not zero, to show that the write came that far;
+//   * its sector was written, because other bytes of the sector are right.  Disks write sectors
+//     whole, so one right part (its tag, or an earlier header or chunk) shows that the sector was
+//     written.  Exception: a write may stop at any byte and leave zeros from there on.  Therefore
+//     every header and chunk ends with a nonzero seal, which shows that the write came that far;
 //   * it is in the file's header, and anything follows that: the header is synced before the first
-//     record is appended.  (A file with a bad header and nothing after it was being made when the
-//     crash came, if it holds a piece of the magic and zeros.  Anything else is no log; an opening
-//     passes it over, unless the manifest needs it.)
+//     record is appended.  (A file with a bad header and nothing after it was being created when
+//     the crash came, if it holds a piece of the magic and zeros.  Any other is not a log; an
+//     opening skips it, unless the manifest needs it.)
 //
-// A closed log ends with an end record, written after everything before it was synced, and synced
-// itself.  The manifest holds the log's size, so nothing of it can be missing.
+// A closed log ends with an end record.  It is written after everything before it was synced, and
+// then synced itself.  The manifest has the log's size, so no part of it can be missing unnoticed.
 //
 // After the last durable offset that it states, a log that was not closed cannot tell a torn write
 // from a sector overwritten from its first byte on by anything but another sector of the log, from
@@ -87,12 +87,12 @@ inline constexpr size_t kSectorBytes = 512;
 inline constexpr size_t kSectorTagBytes = 8;
 inline constexpr size_t kChunkFramingBytes = 9;  // checksum and seal
 inline constexpr size_t kChunkPayloadBytesMax = kSectorBytes - kSectorTagBytes - kChunkFramingBytes;
-// What a sector must have left for a record to start in it: a header and the smallest chunk.
+// Space that a record needs at the end of a sector to start there: a header and the smallest chunk.
 inline constexpr size_t kRecordRoomBytesMin = kRecordHeaderBytes + kChunkFramingBytes + 1;
 inline constexpr size_t kRecordBytesMax = size_t{320}
                                           << 20;  // of payload; above WriteBatch's limit
 
-// Tags number no sectors beyond this.
+// The limit of the sector numbers in tags.
 inline constexpr uint64_t kLogBytesMax = kSectorBytes << 32;
 
 enum class RecordType : uint8_t { kData = 1, kEnd = 2 };
@@ -101,7 +101,7 @@ struct LogHeader {
   uint16_t version = kLogVersion;
   LogKind kind = LogKind::kWriteAhead;
   uint64_t file_id = 0;
-  uint32_t reserved = 0;  // bytes 20 to 22, as they were read; written as zeros
+  uint32_t reserved = 0;  // bytes 20 to 22 as read; written as zeros
 };
 
 struct RecordHeader {
@@ -116,43 +116,42 @@ constexpr size_t SectorRoom(uint64_t offset) {
   return kSectorBytes - static_cast<size_t>(offset % kSectorBytes);
 }
 
-// The place of the next header or chunk at `offset`: after the tag, if its sector begins there.
+// Position of the next header or chunk at `offset`: after the tag, if a sector begins there.
 constexpr uint64_t AfterTag(uint64_t offset) {
   return offset % kSectorBytes == 0 ? offset + kSectorTagBytes : offset;
 }
 
-// Of the chunk at `offset`, if `payload_left_bytes` are still to come.
+// Payload of the chunk at `offset`, if `payload_left_bytes` remain.
 constexpr size_t ChunkPayloadBytes(uint64_t offset, uint64_t payload_left_bytes) {
   return static_cast<size_t>(
       std::min<uint64_t>(payload_left_bytes, SectorRoom(offset) - kChunkFramingBytes));
 }
 
-// After a record whose chunks end at `offset`.
+// Padding after a record whose chunks end at `offset`.
 constexpr size_t PaddingBytes(uint64_t offset) {
   const size_t room = SectorRoom(offset);
   return room < kRecordRoomBytesMin ? room : 0;
 }
 
-// The end of the record whose header, or whose sector's tag, is at `offset`, including padding.
+// End of a record, including padding.  `offset` is that of its header or of the tag before it.
 uint64_t RecordEnd(uint64_t offset, uint64_t payload_bytes);
 
-// `to` has room for the header's bytes.
+// The Store functions REQUIRE room in `to` for all that they write.
 void StoreLogHeader(char* to, const LogHeader& header);
 void StoreRecordHeader(char* to, const RecordHeader& header, uint64_t file_id, uint64_t offset);
-// `offset` is a sector's, and not 0.  `to` has room for the tag.
+// `offset` is the start of a sector other than the first.
 void StoreSectorTag(char* to, uint64_t file_id, uint64_t offset);
-// `to` has room for the piece and kChunkFramingBytes.
+// Writes the piece and kChunkFramingBytes.
 void StoreChunk(char* to, std::string_view piece, uint64_t file_id, uint64_t offset);
 
-// False if the bytes (exactly those of a header, or a whole chunk) are not as they were written.
-// A sound log header may still be of a version, of a kind or with reserved bytes that are not
-// known.
+// False if the bytes (exactly those of a header, or of a whole chunk) are damaged.  A sound log
+// header may still have an unknown version, kind or reserved byte.
 bool LoadLogHeader(std::string_view bytes, LogHeader* header);
 bool LoadRecordHeader(std::string_view bytes, uint64_t file_id, uint64_t offset,
                       RecordHeader* header);
 bool LoadChunk(std::string_view bytes, uint64_t file_id, uint64_t offset, std::string_view* piece);
 
-// The offset of the sector that this tag was written for; nothing if it is none of this file.
+// The offset of the sector to which this tag belongs; nullopt if it is no tag of this file.
 std::optional<uint64_t> LoadSectorTag(std::string_view bytes, uint64_t file_id);
 
 }  // namespace lsm

@@ -13,9 +13,9 @@ constexpr size_t kBlockBytesMin = size_t{4} << 10;
 constexpr size_t kBlockBytesMax = size_t{1} << 20;
 // An allocation larger than a block divided by this gets a block of its own.
 constexpr size_t kBlockPart = 4;
-// Smaller blocks have too few whole pages to be worth the call.
+// Smaller blocks have too few whole pages for the call to pay.
 constexpr size_t kGivenBackBytesMin = size_t{16} << 10;
-static_assert(Arena::kReservableBytesMax <= kBlockBytesMin / kBlockPart);  // so it fits in any
+static_assert(Arena::kReservableBytesMax <= kBlockBytesMin / kBlockPart);  // so it fits any block
 
 }  // namespace
 

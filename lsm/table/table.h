@@ -256,8 +256,9 @@ class Table {
   }
   const FilterPart& filter_partition(size_t number) const { return filter_partitions_[number]; }
 
-  // --- parts of an index that may be damaged, for repair --- A table that is not partitioned has
-  // one part, the whole index.
+  // --- parts of an index that may be damaged, for repair ---
+
+  // A table that is not partitioned has one part, the whole index.
   size_t index_part_count() const { return reads_partitions() ? partitions_->count() : 1; }
   // Reads from the file if the table was opened with partitions_on_demand.
   absl::StatusOr<IndexPart> ReadIndexPart(size_t number) const {

@@ -1,4 +1,4 @@
-// The durable record of which tables make up the store.
+// The durable record of the tables of a store.
 //
 //   CURRENT (40 bytes)
 //     0  8  magic "TRLSCUR\n"
@@ -11,7 +11,7 @@
 //   NNNNNN.manifest: a log (lsm/log/log_format.h, kind manifest) of version edits; the first one is
 //   a snapshot.
 //
-// An edit counts once its record is synced.  A new manifest counts once CURRENT names it.
+// An edit is valid once its record is synced.  A new manifest is valid once CURRENT names it.
 #ifndef TRELLIS_LSM_VERSION_MANIFEST_H_
 #define TRELLIS_LSM_VERSION_MANIFEST_H_
 

@@ -50,7 +50,7 @@ class RunsReader {
 
   const Run& top() const { return runs_[heap_.front()]; }
   bool IsAfter(size_t a, size_t b) const;
-  // Opens tables until one has an entry from `from` on; adds the run to the heap if one does.
+  // Opens tables until one has an entry at or after `from`, and then adds the run to the heap.
   absl::Status Enter(size_t run, std::string_view from = {});
 
   Directory& directory_;
